@@ -9,23 +9,24 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// errGone says that the connection to the daemon was lost.
+// errGone means that the connection to the daemon was lost. The caller may connect again.
 var errGone error = &exitError{exitNoDaemon, errors.New("the connection to the daemon was lost")}
 
-// follower reads a session's events across daemons: each durable event once, in order.
+// follower reads the events of a session: each durable event once, in order, even if the daemon restarts in between. After errGone the caller
+// calls connect and attach again. A follower belongs to one goroutine.
 type follower struct {
 	env     *environment
-	start   bool   // a daemon if there is none
-	named   string // a unique beginning of the session's id, until connect has looked it up; empty: session is known, or made later
+	start   bool   // start a daemon if none is running
+	named   string // prefix of the id of the session until connect has looked it up; "" if session is known or created later
 	session protocol.SessionID
-	seen    protocol.Seq // of the newest durable event that was handed out
-	epoch   int64        // in which it was seen
+	seen    protocol.Seq // number of the newest durable event that fresh has accepted
+	epoch   int64        // epoch of the daemon that sent it; 0 before the first attach
 	link    *link
 	news    *client.Inbox
-	plugins *pluginWatch // nil: changes of plugins are not reported
+	plugins *pluginWatch // nil to ignore changes of plugins
 }
 
-// connect makes a new connection; the caller closes it.
+// connect opens a new connection. The caller closes f.link.
 func (f *follower) connect(ctx context.Context) error {
 	f.news = client.NewInbox(0)
 	l, err := f.env.dialWatching(context.WithoutCancel(ctx), f.start, func(e json.RawMessage) { f.news.Put(e) }, f.plugins)
@@ -45,7 +46,7 @@ func (f *follower) connect(ctx context.Context) error {
 	return nil
 }
 
-// attach asks for everything after what was seen. If that cannot be replayed, the answer has a gap, and what follows it comes.
+// attach subscribes to all events after f.seen. If they cannot be replayed, the result has a gap, and the events after the gap follow.
 func (f *follower) attach(ctx context.Context) (*protocol.SessionAttachResult, error) {
 	p := protocol.SessionAttachParams{SessionID: f.session, AfterSeq: &f.seen, Epoch: f.epoch}
 	if f.epoch == 0 {
@@ -62,7 +63,7 @@ func (f *follower) attach(ctx context.Context) (*protocol.SessionAttachResult, e
 	return &r, nil
 }
 
-// snapshot asks for the session as it is, and for everything after that.
+// snapshot reads the state of the session and subscribes to all later events.
 func (f *follower) snapshot(ctx context.Context) (*protocol.SessionAttachResult, error) {
 	var r protocol.SessionAttachResult
 	if err := f.call(ctx, "session/attach", protocol.SessionAttachParams{SessionID: f.session}, &r); err != nil {
@@ -72,12 +73,13 @@ func (f *follower) snapshot(ctx context.Context) (*protocol.SessionAttachResult,
 	return &r, nil
 }
 
-// call tells a lost connection from other errors. Ctrl-C does not leave it, as it takes no time and may have an effect.
+// call calls a method and returns errGone if the connection is lost. It ignores the end of ctx: a call is short, and it may have an effect
+// whose result the caller needs.
 func (f *follower) call(ctx context.Context, method string, params, result any) error {
 	return f.link.reason(f.link.Call(context.WithoutCancel(ctx), method, params, result))
 }
 
-// fresh tells whether a durable event was not handed out before.
+// fresh reports whether an event is new. It returns true once for each durable event, and always for streamed events.
 func (f *follower) fresh(ev protocol.Event) bool {
 	if ev.Seq == 0 {
 		return true

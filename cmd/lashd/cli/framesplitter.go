@@ -8,19 +8,20 @@ import (
 	"strings"
 )
 
-// splitter is a Writer that cuts a stream into messages. It tells each of their bodies, and passes them on whole, several at
-// once if they come so. A stream that is not framed as lashd does it is swallowed from there on.
+// splitter is a Writer that splits a stream of JSON-RPC into messages. It calls each with the body of every message and then writes whole
+// messages to out, several at once if they arrive together. After a framing error it drops the rest of the stream. A splitter is not safe
+// for concurrent use.
 type splitter struct {
 	each func(body []byte, headers bool)
 	out  io.Writer // may be io.Discard
-	rest []byte
-	lost bool
+	rest []byte    // the beginning of an incomplete message
+	lost bool      // a framing error has occurred
 }
 
-// maxHeld is more than the longest message that a daemon takes or sends.
+// maxHeld is the limit for an incomplete message, in bytes. It exceeds the longest message that a daemon accepts or sends.
 const maxHeld = 64 << 20
 
-var errNotFramed = errors.New("a message has no Content-Length that can be understood")
+var errNotFramed = errors.New("message without a valid Content-Length")
 
 func (s *splitter) Write(p []byte) (int, error) {
 	if s.lost {
@@ -44,7 +45,8 @@ func (s *splitter) Write(p []byte) (int, error) {
 	return len(p), err
 }
 
-// frame finds the first message in data: where its body begins and where it ends. An end of 0 means that more is to come.
+// frame finds the first message in data and returns the offsets of the start and the end of its body. An end of 0 means that the message is
+// incomplete.
 func frame(data []byte) (body, end int, err error) {
 	if len(data) == 0 {
 		return 0, 0, nil
@@ -66,9 +68,10 @@ func frame(data []byte) (body, end int, err error) {
 	return body, body + length, nil
 }
 
-// isHeader tells a header from a line: no JSON-RPC message begins with a letter.
+// isHeader reports whether a message that begins with c has headers: a JSON-RPC message without headers does not begin with a letter.
 func isHeader(c byte) bool { return 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z' }
 
+// contentLength returns the value of the Content-Length header, at most 2^30-1.
 func contentLength(header string) (int, error) {
 	for line := range strings.SplitSeq(header, "\n") {
 		name, value, _ := strings.Cut(line, ":")

@@ -8,11 +8,11 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// idLength is how long an id is that lashd makes: a prefix of four characters and 32 hexadecimal digits.
+// idLength is the length of an id that lashd creates: a type prefix of four characters and 32 hexadecimal digits. Clients may choose shorter ids.
 const idLength = len("ses_") + 32
 
-// byPrefix is the one of several ids that text means: the id itself, or the only one that begins with it. The type prefix may be left
-// out. what and list name the things and the command that lists them.
+// byPrefix returns the id in ids that equals text, or else the only one that begins with it. text may omit the type prefix typed, such as
+// "ses_". Error messages use what, a noun such as "session", and list, the command that lists the ids.
 func byPrefix[ID ~string](text, typed, what, list string, ids []ID) (ID, error) {
 	var found []ID
 	for _, id := range ids {
@@ -32,7 +32,7 @@ func byPrefix[ID ~string](text, typed, what, list string, ids []ID) (ID, error) 
 	return "", &exitError{exitUsage, fmt.Errorf("%d %ss have an id that begins with %q, such as %s and %s; use a longer prefix", len(found), what, text, found[0], found[1])}
 }
 
-// sessionID is the session that text means: its id or any unique beginning of it. The daemon finds out whether a whole id exists.
+// sessionID returns the id of the session that text names: an id or a unique prefix. It does not check that a whole id exists.
 func (l *link) sessionID(ctx context.Context, text string) (protocol.SessionID, error) {
 	if len(text) >= idLength {
 		return protocol.SessionID(text), nil
@@ -47,7 +47,7 @@ func (l *link) sessionID(ctx context.Context, text string) (protocol.SessionID, 
 	return byPrefix(text, "ses_", "session", "lashd session", ids)
 }
 
-// sessionID is the same over a connection of its own; empty: no session is named.
+// sessionID does the same on a connection of its own. An empty text gives an empty id.
 func (e *environment) sessionID(ctx context.Context, text string) (protocol.SessionID, error) {
 	if text == "" || len(text) >= idLength {
 		return protocol.SessionID(text), nil
@@ -60,6 +60,7 @@ func (e *environment) sessionID(ctx context.Context, text string) (protocol.Sess
 	return l.sessionID(ctx, text)
 }
 
+// eachSession calls do for every session that matches p.
 func (l *link) eachSession(ctx context.Context, p protocol.SessionListParams, do func(*protocol.Session)) error {
 	for {
 		var r protocol.SessionListResult
@@ -75,7 +76,7 @@ func (l *link) eachSession(ctx context.Context, p protocol.SessionListParams, do
 	}
 }
 
-// turnID is the turn or file point that text means, of one session if that is known.
+// turnID returns the id of the turn or file point of a session that text names: an id, a unique prefix, or "".
 func (l *link) turnID(ctx context.Context, id protocol.SessionID, text string) (string, error) {
 	if len(text) >= idLength || text == "" {
 		return text, nil

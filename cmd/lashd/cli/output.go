@@ -6,9 +6,10 @@ import (
 	"sync"
 )
 
-// stdout is where results go. MainWith tells what could not be written to it, so that not everyone who prints has to.
+// stdout receives the results of commands. It remembers write errors and MainWith reports them, so that callers need not check each write.
 var stdout = new(output)
 
+// output writes to os.Stdout. It is safe for concurrent use.
 type output struct {
 	mu  sync.Mutex
 	err error // the first one
@@ -25,6 +26,7 @@ func (o *output) Write(p []byte) (int, error) {
 	return n, err
 }
 
+// failed returns the first write error.
 func (o *output) failed() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()

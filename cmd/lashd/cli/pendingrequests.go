@@ -10,25 +10,26 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// requests are those of a client that have no answer yet.
+// requests tracks the requests of a stdio client that have no answer yet, so that they can be failed when the daemon dies. It is safe for
+// concurrent use.
 type requests struct {
 	out io.Writer
 
 	mu      sync.Mutex
-	open    []json.RawMessage // their ids, as they were written
-	headers bool              // the client frames with headers
-	left    bool              // the client wants the connection to end
+	open    []json.RawMessage // ids of open requests, as the client wrote them
+	headers bool              // the client uses Content-Length headers
+	left    bool              // the client has closed stdin or asked for the end of the connection
 }
 
 func newRequests(out io.Writer) *requests { return &requests{out: out} }
 
-// envelope is what of a message is looked at on the way.
+// envelope has the fields of a message that the tracking needs.
 type envelope struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
 }
 
-// envelopes are those of a message, which may be a batch. What is not JSON-RPC has none: the daemon will answer it.
+// envelopes returns the envelopes of a message or a batch. Other text has none: the daemon answers it with an error.
 func envelopes(body []byte) []envelope {
 	var one envelope
 	if json.Unmarshal(body, &one) == nil {
@@ -41,7 +42,7 @@ func envelopes(body []byte) []envelope {
 	return many
 }
 
-// sent notes what the client asks for.
+// sent records the requests in a message of the client.
 func (r *requests) sent(body []byte, headers bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -56,16 +57,17 @@ func (r *requests) sent(body []byte, headers bool) {
 	}
 }
 
-// eventPrefix begins the messages of which there are most; they answer nothing.
+// eventPrefix is the beginning of an event. Events are the most frequent messages and contain no answers.
 var eventPrefix = []byte(`{"jsonrpc":"2.0","method":`)
 
-// answered notes what the daemon answers.
+// answered records the answers in a message of the daemon.
 func (r *requests) answered(body []byte, _ bool) {
 	if !bytes.HasPrefix(body, eventPrefix) {
 		r.settle(envelopes(body))
 	}
 }
 
+// settle removes the answered requests.
 func (r *requests) settle(answers []envelope) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -79,19 +81,21 @@ func (r *requests) settle(answers []envelope) {
 	}
 }
 
+// leave records that the client has closed stdin.
 func (r *requests) leave() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.left = true
 }
 
+// leaving reports whether the client wants the connection to end.
 func (r *requests) leaving() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.left
 }
 
-// failure is the answer to a request whose answer is lost.
+// failure is the error that a client gets for a request whose answer is lost.
 type failure struct {
 	Version string          `json:"jsonrpc"`
 	ID      json.RawMessage `json:"id"`
@@ -104,10 +108,10 @@ type failureError struct {
 	Data    protocol.ErrorData `json:"data"`
 }
 
-// codeState is the code of requests that are refused in the present state.
+// codeState is the JSON-RPC error code for requests that the current state does not allow.
 const codeState = -32010
 
-// fail answers all that is open in place of the daemon.
+// fail answers all open requests with an error in place of the daemon.
 func (r *requests) fail(message string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -126,6 +130,7 @@ func (r *requests) fail(message string) error {
 	return nil
 }
 
+// write writes a message in the framing of the client.
 func (r *requests) write(body []byte) error {
 	format := "%s\n"
 	if r.headers {

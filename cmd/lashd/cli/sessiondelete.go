@@ -51,7 +51,7 @@ func (c sessionDeleteCommand) Run(ctx context.Context, e *environment) error {
 	return nil
 }
 
-// session reads the session that text means.
+// session reads the session that text names: an id or a unique prefix.
 func (l *link) session(ctx context.Context, text string) (protocol.Session, error) {
 	id, err := l.sessionID(ctx, text)
 	if err != nil {
@@ -65,12 +65,12 @@ func (l *link) session(ctx context.Context, text string) (protocol.Session, erro
 	return r.Session, nil
 }
 
-// confirmed asks on the terminal whether sessions may be deleted.
+// confirmed lists the sessions on the terminal and asks whether to delete them.
 func confirmed(doomed []protocol.Session) bool {
 	for _, s := range doomed {
 		fmt.Fprintf(os.Stderr, "%s  %d turns, %s  %s\n", s.ID, s.TurnIndex, s.State, oneLine(s.Title, 60))
 	}
 	fmt.Fprint(os.Stderr, "Delete permanently? [y/N] ")
-	line, _ := bufio.NewReader(os.Stdin).ReadString('\n') // the end of input is a no
+	line, _ := bufio.NewReader(os.Stdin).ReadString('\n') // at the end of input, line is empty
 	return slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(line)))
 }

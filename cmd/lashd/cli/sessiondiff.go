@@ -53,6 +53,7 @@ func (c sessionDiffCommand) Run(ctx context.Context, e *environment) error {
 	}
 }
 
+// print prints the changes as a diff, as line counts or as JSON.
 func (c sessionDiffCommand) print(e *environment, all []protocol.FileDiff) error {
 	switch {
 	case c.JSON:
@@ -79,7 +80,7 @@ func (c sessionDiffCommand) print(e *environment, all []protocol.FileDiff) error
 	return nil
 }
 
-// diffNote tells what the lines of a diff do not.
+// diffNote describes the parts of a change that its diff does not show.
 func diffNote(d protocol.FileDiff) string {
 	about, mode := contentNote(d), ""
 	if d.Before != nil && d.After != nil && d.Before.Mode != d.After.Mode {
@@ -91,6 +92,7 @@ func diffNote(d protocol.FileDiff) string {
 	return about + mode
 }
 
+// contentNote says why a change has no complete diff.
 func contentNote(d protocol.FileDiff) string {
 	switch {
 	case d.Unkept != "":

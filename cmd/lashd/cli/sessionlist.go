@@ -10,7 +10,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// table prints aligned columns; the cells of each row are single lines already.
+// table prints rows in aligned columns. Each cell must be a single line.
 func table(rows [][]string) error {
 	var text strings.Builder
 	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
@@ -72,6 +72,7 @@ func (c sessionListCommand) Run(ctx context.Context, e *environment) error {
 	return table(rows)
 }
 
+// sessions reads one page of sessions, or all of them with --all. more reports whether there are further sessions.
 func (c sessionListCommand) sessions(ctx context.Context, e *environment) (all []protocol.Session, more bool, err error) {
 	l, err := e.dial(ctx, true, nil)
 	if err != nil {
@@ -91,7 +92,7 @@ func (c sessionListCommand) sessions(ctx context.Context, e *environment) (all [
 	}
 }
 
-// age is a time span in its largest unit.
+// age formats a duration in its largest unit, such as "5m".
 func age(d time.Duration) string {
 	switch {
 	case d < time.Minute:

@@ -25,11 +25,11 @@ func (sessionShowCommand) Help() string {
 Example: lashd session show --items 5`
 }
 
-// shownSession is a session as it is shown.
+// shownSession is the JSON output of session show.
 type shownSession struct {
 	Session   protocol.Session         `json:"session"`
-	Usage     protocol.UsageReadResult `json:"usage"`     // of all that works for it, too
-	Decisions []protocol.Decision      `json:"decisions"` // that it waits for
+	Usage     protocol.UsageReadResult `json:"usage"`     // includes subagents
+	Decisions []protocol.Decision      `json:"decisions"` // open ones
 	Items     []protocol.Item          `json:"items"`     // the newest, in order
 }
 
@@ -64,6 +64,7 @@ func (c sessionShowCommand) Run(ctx context.Context, e *environment) error {
 	return nil
 }
 
+// read reads a session, its usage, its open decisions and its newest items.
 func (c sessionShowCommand) read(ctx context.Context, l *link, id protocol.SessionID) (s shownSession, err error) {
 	s.Items = []protocol.Item{}
 	for cursor := ""; ; {
@@ -86,6 +87,7 @@ func (c sessionShowCommand) read(ctx context.Context, l *link, id protocol.Sessi
 	return s, err
 }
 
+// sessionRows returns the properties of a session as a table.
 func sessionRows(s shownSession) [][]string {
 	of := s.Session
 	rows := [][]string{
@@ -108,6 +110,7 @@ func sessionRows(s shownSession) [][]string {
 	return rows
 }
 
+// tokens formats the usage of a session.
 func tokens(u protocol.Usage) string {
 	text := fmt.Sprintf("%d in (%d cached), %d out", u.Input+u.CacheRead+u.CacheWrite, u.CacheRead, u.Output)
 	if u.Cost > 0 {
@@ -116,6 +119,7 @@ func tokens(u protocol.Usage) string {
 	return text
 }
 
+// printItem prints an item of the conversation.
 func printItem(item *protocol.Item) (err error) {
 	switch item.Kind {
 	case protocol.ItemUserMessage:

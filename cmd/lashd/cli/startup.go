@@ -7,17 +7,18 @@ import (
 )
 
 const (
-	openingPercent = 400                  // of what is alive, that garbage may grow to in the meantime: 16 MiB at least, by runtime's documentation
-	openingMoment  = 5 * time.Millisecond // that whatever can wait waits for a first client
+	openingPercent = 400                  // GOGC during startup; the minimum heap is then 16 MiB
+	openingMoment  = 5 * time.Millisecond // time that the first client has to send its first request
 )
 
-// opening is the time from a daemon's start to its first answer. What that answer does not need waits until it is over, as it would
-// take the processor from what the answer needs: collecting garbage, and reading what plugins and the engine begin with.
+// opening is the period from the start of a daemon to its first answer. Work that the answer does not need is postponed to its end, so that
+// it does not compete for the processor: garbage collection, and the first reads of plugins and the engine.
 type opening struct {
-	over chan struct{}
-	end  func() // may be called more than once
+	over chan struct{} // closed at the end of the period
+	end  func()        // ends the period; may be called more than once
 }
 
+// beginOpening starts the period.
 func beginOpening() *opening {
 	percent := debug.SetGCPercent(openingPercent)
 	o := &opening{over: make(chan struct{})}
@@ -28,5 +29,5 @@ func beginOpening() *opening {
 	return o
 }
 
-// served ends it soon, even if nobody asks anything.
+// served ends the period soon, even if no request arrives.
 func (o *opening) served() { time.AfterFunc(openingMoment, o.end) }

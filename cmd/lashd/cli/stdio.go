@@ -33,7 +33,7 @@ Example:
   echo '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"clientInfo":{"name":"me"}}}' | lashd stdio`
 }
 
-// stdio is stdin and stdout as one stream.
+// stdio joins stdin and stdout to one stream.
 type stdio struct {
 	io.Reader
 	io.Writer
@@ -41,12 +41,13 @@ type stdio struct {
 
 func (stdio) Close() error { return errors.Join(os.Stdin.Close(), os.Stdout.Close()) }
 
-// breakable is stdin and stdout whose Close ends a read that is under way, which closing stdin itself mostly does not.
+// breakable joins stdin and stdout to one stream whose Close interrupts a pending read. Closing os.Stdin usually does not do that.
 type breakable struct {
 	io.ReadCloser
 	io.Writer
 }
 
+// newBreakable returns stdin and stdout. It reads stdin directly if that is a pipe, and else through a goroutine.
 func newBreakable() breakable {
 	if in := pollable(os.Stdin); in != nil {
 		return breakable{in, os.Stdout}
@@ -78,8 +79,8 @@ func (c stdioCommand) Run(ctx context.Context, e *environment) error {
 	return e.forward(ctx, conn, stdio{os.Stdin, os.Stdout})
 }
 
-// forward copies both ways: what the client writes as it comes, what the daemon answers in whole messages. The end of stdin is
-// told to the daemon, whose last answers still come through.
+// forward copies messages between the client and the daemon until the daemon closes conn. Messages of the daemon are written whole. At the
+// end of stdin it closes the write side of conn; remaining answers are still forwarded.
 func (e *environment) forward(ctx context.Context, conn net.Conn, both stdio) error {
 	defer conn.Close()
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
@@ -99,7 +100,7 @@ func (e *environment) forward(ctx context.Context, conn net.Conn, both stdio) er
 	return e.lost(ctx, open, err)
 }
 
-// lost says that the connection ended before the client wanted it to.
+// lost handles a connection that ended too early: it answers the open requests with an error and returns the reason.
 func (e *environment) lost(ctx context.Context, open *requests, err error) error {
 	if again, dialled := e.dial(ctx, false, nil); dialled == nil {
 		again.Close()

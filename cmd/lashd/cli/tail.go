@@ -42,7 +42,7 @@ func (c tailCommand) Run(ctx context.Context, e *environment) error {
 	}
 }
 
-// tail prints events until the connection is lost, ctx is done, or they cannot be written any more.
+// tail prints events until the connection is lost (errGone), ctx is done, or stdout cannot be written.
 func (f *follower) tail(ctx context.Context) error {
 	defer f.link.Close()
 	r, err := f.attach(ctx)
@@ -68,6 +68,7 @@ func (f *follower) tail(ctx context.Context) error {
 	}
 }
 
+// print prints the new events, each as a line of JSON.
 func (f *follower) print() {
 	for _, raw := range f.news.Take() {
 		var ev protocol.Event
@@ -77,7 +78,7 @@ func (f *follower) print() {
 	}
 }
 
-// reconnect waits for a daemon; nothing tells when one comes up.
+// reconnect dials until a daemon answers or ctx is done. It polls, because nothing signals the start of a daemon.
 func (f *follower) reconnect(ctx context.Context) error {
 	for wait := 10 * time.Millisecond; ; wait = min(2*wait, time.Second) {
 		err := f.connect(ctx)

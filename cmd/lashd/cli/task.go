@@ -48,13 +48,18 @@ func (c taskListCommand) Run(ctx context.Context, e *environment) error {
 	if c.wantsJSON() {
 		return printJSON(all)
 	}
-	if len(all) == 0 {
+	switch {
+	case len(all) > 0:
+		return table(taskRows(all))
+	case c.All:
+		e.note("no tasks")
+	default:
 		e.note("no running tasks; --all includes ended tasks")
-		return nil
 	}
-	return table(taskRows(all))
+	return nil
 }
 
+// taskRows returns a table of tasks, newest first.
 func taskRows(all []protocol.Task) [][]string {
 	rows := [][]string{{"TASK", "SESSION", "KIND", "STATE", "RECOVERY", "STARTED", "LABEL"}}
 	for _, t := range slices.Backward(all) {
@@ -66,7 +71,7 @@ func taskRows(all []protocol.Task) [][]string {
 	return rows
 }
 
-// taskState is a state with what a person wants to know of it.
+// taskState returns the state of a task with its exit code, its signal or the client that stopped it.
 func taskState(t protocol.Task) string {
 	o := t.Outcome
 	switch {
@@ -82,6 +87,7 @@ func taskState(t protocol.Task) string {
 	return string(t.State)
 }
 
+// tasks returns all tasks that match p, oldest first.
 func tasks(ctx context.Context, e *environment, p protocol.TaskListParams) ([]protocol.Task, error) {
 	l, err := e.dial(ctx, true, nil)
 	if err != nil {
@@ -101,12 +107,13 @@ func tasks(ctx context.Context, e *environment, p protocol.TaskListParams) ([]pr
 	}
 }
 
-// ofTask names a task.
+// ofTask are the arguments of commands about one task.
 type ofTask struct {
 	Task    string `arg:"" help:"Task; lashd task lists the ids."`
 	Session string `help:"Session that can see the task; needed only if several sessions have a task with this id." placeholder:"SESSION"`
 }
 
+// params looks the task up.
 func (o ofTask) params(ctx context.Context, e *environment) (protocol.TaskParams, error) {
 	found, err := findTasks(ctx, e, o.Session, o.Task)
 	if err != nil {
@@ -115,7 +122,7 @@ func (o ofTask) params(ctx context.Context, e *environment) (protocol.TaskParams
 	return found[0], nil
 }
 
-// findTasks looks tasks up by unique beginnings of their ids, among those that a session sees; empty: among all.
+// findTasks looks up tasks by unique prefixes of their ids: among the tasks that session can see or, if session is empty, among all tasks.
 func findTasks(ctx context.Context, e *environment, session string, texts ...string) (found []protocol.TaskParams, err error) {
 	viewer, err := e.sessionID(ctx, session)
 	if err != nil {

@@ -52,7 +52,7 @@ func (c taskWaitCommand) Run(ctx context.Context, e *environment) error {
 	return cmp.Or(err, waited(&r))
 }
 
-// waited is why a wait is no success.
+// waited returns an error if a wait timed out or a task did not complete.
 func waited(r *protocol.TaskWaitResult) error {
 	if r.TimedOut {
 		return fmt.Errorf("timed out; %d tasks are still running", len(r.Live))

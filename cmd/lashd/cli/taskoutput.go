@@ -55,10 +55,10 @@ func (c taskOutputCommand) Run(ctx context.Context, e *environment) error {
 	}
 }
 
-// followPause is how long what a task puts out may wait to be shown.
+// followPause is the time between two requests for new output.
 const followPause = 200 * time.Millisecond
 
-// shownText is an output as it is, unless a person's terminal would obey what is in it.
+// shownText returns s unchanged, or with its control characters escaped if stdout is a terminal.
 func shownText(s string) string {
 	if terminal(os.Stdout) {
 		return printable(s)

@@ -8,16 +8,16 @@ import (
 	"lashd/internal/termtext"
 )
 
-// printable is what a terminal may be shown of a text.
+// printable escapes the control characters of a text, so that it cannot control the terminal.
 func printable(s string) string { return termtext.Printable(s) }
 
-// readable is JSON as people write it.
+// readable formats JSON without escapes for HTML.
 func readable(raw json.RawMessage) string { return termtext.Readable(raw) }
 
-// oneLine is the beginning of a text, for a line of its own.
+// oneLine returns the beginning of a text as a single printable line of at most width characters.
 func oneLine(s string, width int) string { return termtext.OneLine(s, width) }
 
-// terminal tells whether a person is at the other end of a file.
+// terminal reports whether f is a terminal. The null device is not one.
 func terminal(f *os.File) bool {
 	info, err := f.Stat()
 	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
@@ -27,7 +27,7 @@ func terminal(f *os.File) bool {
 	return err != nil || !os.SameFile(info, null)
 }
 
-// printJSON prints a document: indented for people, on one line for programs.
+// printJSON prints v as JSON: indented on a terminal, else on one line.
 func printJSON(v any) error {
 	encode := json.Marshal
 	if terminal(os.Stdout) {
@@ -41,11 +41,12 @@ func printJSON(v any) error {
 	return err
 }
 
-// inJSON says how results are printed.
+// inJSON is the flag --json of commands that print a table or JSON.
 type inJSON struct {
 	JSON *bool `help:"Print JSON (default unless stdout is a terminal)." negatable:""`
 }
 
+// wantsJSON reports whether to print JSON: as the flag says, else unless stdout is a terminal.
 func (j inJSON) wantsJSON() bool {
 	if j.JSON != nil {
 		return *j.JSON

@@ -51,7 +51,7 @@ func (c triggerListCommand) Run(ctx context.Context, e *environment) error {
 	}
 	rows := [][]string{{"TRIGGER", "OWNER", "STATE", "WHEN", "NEXT", "TARGET"}}
 	for _, g := range all {
-		rows = append(rows, []string{oneLine(g.Key, 40), cmp.Or(string(g.SessionID), "user"), triggerState(g), when(g.Source), moment(g.NextAtMs), does(g.Action)})
+		rows = append(rows, []string{oneLine(g.Key, 40), cmp.Or(string(g.SessionID), "user"), triggerState(g), when(g.Source), moment(g.NextAtMs), target(g.Action)})
 	}
 	if err := table(rows); err != nil {
 		return err
@@ -64,6 +64,7 @@ func (c triggerListCommand) Run(ctx context.Context, e *environment) error {
 	return nil
 }
 
+// triggers returns all triggers, or only those of a session.
 func triggers(ctx context.Context, e *environment, owner protocol.SessionID) ([]protocol.Trigger, error) {
 	l, err := e.dial(ctx, true, nil)
 	if err != nil {
@@ -83,6 +84,7 @@ func triggers(ctx context.Context, e *environment, owner protocol.SessionID) ([]
 	}
 }
 
+// triggerState returns the STATE column of a trigger.
 func triggerState(g protocol.Trigger) string {
 	switch {
 	case !g.Enabled:
@@ -93,6 +95,7 @@ func triggerState(g protocol.Trigger) string {
 	return "on"
 }
 
+// when returns the WHEN column of a trigger: the schedule, the files or the event type.
 func when(s protocol.TriggerSource) string {
 	switch {
 	case s.Cron != nil:
@@ -103,6 +106,7 @@ func when(s protocol.TriggerSource) string {
 	return oneLine(strings.TrimSpace(s.Type+" "+s.Key), 40)
 }
 
+// moment formats a time in milliseconds since 1970 in the local time zone; 0 is "-".
 func moment(ms int64) string {
 	if ms == 0 {
 		return "-"
@@ -110,14 +114,15 @@ func moment(ms int64) string {
 	return time.UnixMilli(ms).Format("2006-01-02 15:04")
 }
 
-func does(a protocol.TriggerAction) string {
+// target returns the TARGET column of a trigger: the session to wake, or the directory of the new session.
+func target(a protocol.TriggerAction) string {
 	if a.Session != nil {
 		return oneLine(a.Session.Cwd, 60)
 	}
 	return string(a.SessionID)
 }
 
-// triggerKey names a trigger.
+// triggerKey are the arguments that name a trigger.
 type triggerKey struct {
 	Key   string `arg:"" help:"Trigger key; lashd trigger list lists the keys."`
 	Owner string `help:"Session that owns the trigger (default the user)." placeholder:"SESSION"`
@@ -164,6 +169,7 @@ func (c triggerDisableCommand) Run(ctx context.Context, e *environment) error {
 	return c.set(ctx, e, false)
 }
 
+// set enables or disables the trigger.
 func (k triggerKey) set(ctx context.Context, e *environment, on bool) error {
 	owner, err := e.sessionID(ctx, k.Owner)
 	if err != nil {

@@ -65,6 +65,7 @@ func (c triggerAddCommand) Run(ctx context.Context, e *environment) error {
 	return nil
 }
 
+// params converts the flags to a request. Session ids are still to be filled in.
 func (c triggerAddCommand) params() (p protocol.TriggerRegisterParams, err error) {
 	p.Key, p.Action.Text = c.Key, c.Text
 	if c.Filter != "" {
@@ -85,6 +86,7 @@ func (c triggerAddCommand) params() (p protocol.TriggerRegisterParams, err error
 	return p, err
 }
 
+// source converts --cron, --files or --on to the source of the trigger.
 func (c triggerAddCommand) source() (protocol.TriggerSource, error) {
 	switch {
 	case c.Cron != "" && c.Missed == "":

@@ -86,7 +86,7 @@ func (c triggerHistoryCommand) Run(ctx context.Context, e *environment) error {
 	return table(deliveries(r.Data))
 }
 
-// deliveries is a row for each delivery, or for an occurrence that is nothing to anybody.
+// deliveries returns a table with a row for each delivery. An event without deliveries has one row.
 func deliveries(all []protocol.Occurrence) [][]string {
 	rows := [][]string{{"AT", "EVENT", "TRIGGER", "STATE", "SESSION", "REASON"}}
 	for _, o := range all {

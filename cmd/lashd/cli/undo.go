@@ -11,13 +11,13 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// ofFiles names a session, and a turn or a file point of it.
+// ofFiles are the arguments of commands about file changes: a session, and a turn or a file point of it.
 type ofFiles struct {
 	Session string `arg:"" optional:"" help:"Session; lashd session lists the ids (default the session of the turn, or the newest of this directory)."`
 	Turn    string `arg:"" optional:"" help:"Turn or file point; lashd session points lists the ids. You can omit the session."`
 }
 
-// alone has a turn or a file point that stands alone be that, and no session.
+// alone returns o with a single argument in the right field: the id of a turn or a file point may be given without a session.
 func (o ofFiles) alone() ofFiles {
 	if o.Turn == "" && (strings.HasPrefix(o.Session, "trn_") || strings.HasPrefix(o.Session, "fpt_")) {
 		o.Session, o.Turn = "", o.Session
@@ -25,10 +25,10 @@ func (o ofFiles) alone() ofFiles {
 	return o
 }
 
-// point tells whether a file point is named, and not a turn.
+// point reports whether Turn is the id of a file point.
 func (o ofFiles) point() bool { return strings.HasPrefix(o.Turn, "fpt_") }
 
-// session is the one that is named, that of the turn, or the newest of the current directory.
+// session returns the named session, the session of the turn, or the newest session of the current directory.
 func (o ofFiles) session(ctx context.Context, l *link) (protocol.SessionID, error) {
 	if o.Session != "" {
 		return l.sessionID(ctx, o.Session)
@@ -92,6 +92,7 @@ func (c sessionPointsCommand) Run(ctx context.Context, e *environment) error {
 	return table(rows)
 }
 
+// pointTurn returns the turn of a file point, or "undo" for the point of an undo.
 func pointTurn(p protocol.FilePoint) string {
 	if p.Kind == protocol.PointRewind {
 		return "undo"
@@ -99,6 +100,7 @@ func pointTurn(p protocol.FilePoint) string {
 	return string(p.TurnID)
 }
 
+// pointState returns the STATE column of a file point.
 func pointState(p protocol.FilePoint) string {
 	if p.Undone {
 		return "undone"
@@ -106,6 +108,7 @@ func pointState(p protocol.FilePoint) string {
 	return string(p.State)
 }
 
+// pointNote says why a file point cannot be undone completely.
 func pointNote(p protocol.FilePoint) string {
 	switch {
 	case p.Unrestorable != "":
@@ -116,6 +119,7 @@ func pointNote(p protocol.FilePoint) string {
 	return ""
 }
 
+// pointsOf returns the file points of a session, oldest first.
 func pointsOf(ctx context.Context, l *link, id protocol.SessionID) ([]protocol.FilePoint, error) {
 	var r protocol.SessionPointsResult
 	err := l.Call(ctx, "session/points", protocol.SessionParams{SessionID: id}, &r)
@@ -178,6 +182,7 @@ func (c sessionUndoCommand) Run(ctx context.Context, e *environment) error {
 	return nil
 }
 
+// params converts the arguments to a request. Without a turn, it asks the daemon for the newest one that can be undone.
 func (c sessionUndoCommand) params(ctx context.Context, l *link) (p protocol.SessionRewindParams, err error) {
 	p = protocol.SessionRewindParams{Files: protocol.RewindOnly, DryRun: c.DryRun, Force: c.Force}
 	if c.History {
@@ -200,7 +205,7 @@ func (c sessionUndoCommand) params(ctx context.Context, l *link) (p protocol.Ses
 	return p, err
 }
 
-// newestTurn is the newest turn that changed files and is not undone.
+// newestTurn returns the newest turn that changed files and is not undone.
 func newestTurn(ctx context.Context, l *link, id protocol.SessionID) (protocol.TurnID, error) {
 	points, err := pointsOf(ctx, l, id)
 	if err != nil {
@@ -211,9 +216,10 @@ func newestTurn(ctx context.Context, l *link, id protocol.SessionID) (protocol.T
 			return p.TurnID, nil
 		}
 	}
-	return "", fmt.Errorf("nothing left to undo in session %s; lashd session points %s lists its file points", id, id)
+	return "", fmt.Errorf("nothing left to undo in session %s", id)
 }
 
+// print lists the files that an undo changed, or would change.
 func (c sessionUndoCommand) print(files []protocol.FileRewind) error {
 	if c.wantsJSON() {
 		return printJSON(files)
@@ -228,6 +234,7 @@ func (c sessionUndoCommand) print(files []protocol.FileRewind) error {
 	return table(rows)
 }
 
+// rewindNote returns the NOTE column of a restored file: a failure or a conflict.
 func rewindNote(f protocol.FileRewind) string {
 	switch {
 	case f.Problem != "":
