@@ -1,5 +1,4 @@
-// Package plugins holds what authors of plugins begin with: an SDK for each language, as a file or a package to copy, and a
-// plugin that works. What it holds never changes.
+// Package plugins embeds the SDKs and the templates of new plugins, for each language. Its functions are safe for concurrent use.
 package plugins
 
 import (
@@ -11,29 +10,30 @@ import (
 )
 
 //go:embed templates sdk/python/lashd_plugin.py sdk/typescript/lashd-plugin.mts sdk/go/lashdplugin/*.go
-var held embed.FS
+var embedded embed.FS
 
-// sdks are the files of an SDK, by language. A plugin of commands needs none.
+// sdks maps each language to the files of its SDK. A plugin of commands needs none.
 var sdks = map[string]string{
 	"python": "sdk/python/*.py", "ts": "sdk/typescript/*.mts", "go": "sdk/go/*/*.go", "command": "",
 }
 
 // File is a file of a plugin.
 type File struct {
-	Path string // in its directory
+	Path string // relative to the plugin's directory
 	Data []byte
 }
 
-// New is a plugin that works, with a test and the SDK. Whether the name can be one, package manifest knows.
+// New returns the files of a working plugin, with a test and the SDK. language is python, ts, go or command. New does not validate the
+// name; package manifest does.
 func New(language, name string) ([]File, error) {
 	names := strings.NewReplacer("@NAME@", name, "@TOOL@", toolName(name))
 	var files []File
 	root := path.Join("templates", language)
-	err := fs.WalkDir(held, root, func(file string, d fs.DirEntry, err error) error {
+	err := fs.WalkDir(embedded, root, func(file string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
-		text, err := held.ReadFile(file)
+		text, err := embedded.ReadFile(file)
 		rel := strings.TrimSuffix(strings.TrimPrefix(file, root+"/"), ".tmpl")
 		files = append(files, File{rel, []byte(names.Replace(string(text)))})
 		return err
@@ -45,15 +45,15 @@ func New(language, name string) ([]File, error) {
 	return append(files, sdk...), err
 }
 
-// sdkOf is the SDK of a language: one file, or for Go a package.
+// sdkOf returns the SDK of a language: one file, or a package for Go.
 func sdkOf(language string) ([]File, error) {
-	paths, err := fs.Glob(held, sdks[language])
+	paths, err := fs.Glob(embedded, sdks[language])
 	if err != nil {
 		return nil, err
 	}
 	var files []File
 	for _, file := range paths {
-		data, err := held.ReadFile(file)
+		data, err := embedded.ReadFile(file)
 		if err != nil {
 			return nil, err
 		}
@@ -68,5 +68,5 @@ func sdkOf(language string) ([]File, error) {
 
 var noWord = regexp.MustCompile(`^[0-9]|[^A-Za-z0-9_]`)
 
-// toolName is the beginning of the names of the plugin's tools.
+// toolName returns the prefix of the names of the plugin's tools.
 func toolName(name string) string { return noWord.ReplaceAllString(name, "_") }

@@ -197,10 +197,10 @@ func (n confirmed) differs(said confirmed) []string {
 	wrong = append(wrong, namesDiffer("operation", n.Operations, said.Operations)...)
 	wrong = append(wrong, namesDiffer("work", n.Tasks, said.Tasks)...)
 	if n.Executor != said.Executor {
-		wrong = append(wrong, "one of them runs code cells, and the other does not")
+		wrong = append(wrong, "only one of them has a code executor")
 	}
 	if n.State != said.State {
-		wrong = append(wrong, fmt.Sprintf("the version of the state that is declared is %q, not %q", n.State, said.State))
+		wrong = append(wrong, fmt.Sprintf("the declared state version is %q, the program has %q", n.State, said.State))
 	}
 	return wrong
 }

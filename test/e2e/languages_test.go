@@ -71,7 +71,7 @@ func denied(t *testing.T, out protocol.ToolOutput, text string) bool {
 	if out.Failure == nil && strings.Contains(out.Text, text) {
 		return false
 	}
-	if out.Failure == nil || !strings.Contains(out.Failure.Message, "not for you") {
+	if out.Failure == nil || !strings.Contains(out.Failure.Message, "not allowed") {
 		t.Errorf("echo %s came to %+v %+v", text, out, out.Failure)
 	}
 	return true

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Formats the file that a call has written. The call is JSON on stdin, as other agents have it; in what was written, quotes
-# are escaped, so it cannot be taken for the call.
+# Formats the file that a tool call has written. The call is JSON on stdin. Quotes in file contents are escaped, so contents cannot
+# be mistaken for fields of the call.
 event=$(tr '\n' ' ')
 for field in file_path path; do
   file=$(printf '%s' "$event" | sed -n 's/.*[{,] *"'$field'" *: *"\([^"\\]*\)".*/\1/p')
@@ -14,7 +14,7 @@ case $file in
 esac
 [ -f "$file" ] && [ ! -L "$file" ] || exit 0
 
-# try runs a formatter, if there is one.
+# try runs a formatter if it is installed.
 try() {
   command -v "$1" >/dev/null 2>&1 || return 1
   "$@" "$file" >/dev/null 2>&1 </dev/null

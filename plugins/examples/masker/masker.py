@@ -1,4 +1,4 @@
-"""Masks secrets in replies and in results of tools. README.md tells what it knows."""
+"""Masks secrets in replies and tool results. See README.md."""
 import json
 import os
 import re
@@ -7,7 +7,7 @@ import threading
 from lashd_plugin import Output, Plugin, short_circuit
 
 WORD = r"[A-Za-z0-9_-]"
-# How a secret begins, and what it goes on with.
+# The prefix of each kind of secret, and a pattern for the rest.
 SHAPES = [
     ("sk-", WORD + "{16,}"), ("ghp_", WORD + "{20,}"), ("gho_", WORD + "{20,}"), ("ghs_", WORD + "{20,}"),
     ("github_pat_", WORD + "{20,}"), ("glpat-", WORD + "{16,}"), ("AKIA", "[0-9A-Z]{16}"), ("AIza", WORD + "{35}"),
@@ -32,10 +32,10 @@ class Secrets:
         return self.whole.sub(self.mask.replace("\\", "\\\\"), text)
 
     def split(self, text):
-        """What can be shown of a text that goes on, masked, and what has to wait."""
+        """Splits streamed text into masked text to show, and text to hold back."""
         begun = self.begun.search(text)
         cut = begun.start() if begun else len(text)
-        for start in self.starts:  # the text may end in the middle of the beginning of a secret
+        for start in self.starts:  # the text may end within the prefix of a secret
             for n in range(1, len(start)):
                 if text.endswith(start[:n]):
                     cut = min(cut, len(text) - n)
@@ -46,7 +46,7 @@ class Secrets:
 
 
 def literals():
-    """Secrets that are told by name. What is too short would mask half of all words."""
+    """Returns the configured secrets of at least six characters. Shorter ones would match ordinary words."""
     config = plugin.config or {}
     found = [os.environ.get(name, "") for name in config.get("environment", ())]
     for path in config.get("files", ()):
@@ -56,7 +56,7 @@ def literals():
 
 
 lock = threading.Lock()
-known = []  # the Secrets, once they are needed
+known = []  # the Secrets, created on first use
 
 
 def secrets():
@@ -68,7 +68,7 @@ def secrets():
 
 @plugin.on("open")
 def opened(session):
-    session.held = ""  # of the reply that comes in
+    session.held = ""  # text of the current reply that is held back
 
 
 @plugin.hook("assistantStream")
@@ -79,7 +79,7 @@ def stream(call, chunk):
 
 @plugin.hook("assistantResponse")
 def response(call, reply):
-    """The end of the reply, which was held back, joins its last text. The whole is looked at once more."""
+    """Adds held-back text to the last text part, and masks the whole reply again."""
     parts = reply.get("parts") or []
     texts = [p for p in parts if p["kind"] in ("prose", "commentary")]
     rest, call.session.held = call.session.held, ""
@@ -99,7 +99,7 @@ def finished(call, _):
 
 
 def hidden(value):
-    """JSON without secrets, in names of members too."""
+    """Returns a JSON value with secrets masked, also in member names."""
     if isinstance(value, str):
         return secrets().hide(value)
     if isinstance(value, list):

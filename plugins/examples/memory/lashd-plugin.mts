@@ -1,5 +1,5 @@
 /**
- * Plugins of lashd in TypeScript. Copy this file beside yours: it needs node 22.18, which runs it as it is, and nothing else.
+ * lashd plugins in TypeScript. Copy this file next to yours. It needs Node 22.18, which runs it without a build, and no packages.
  *
  *     import { Plugin, deny } from "./lashd-plugin.mts";
  *
@@ -9,15 +9,15 @@
  *     });
  *     plugin.run();
  *
- * What plugin.json declares must have a handler, and the other way round; otherwise the plugin is not used, and its log says
- * what differs. Handlers may be async, and run at once. What throws, or rejects, is the answer of its call, as an error. What
- * is printed goes to the log of the plugin. docs/plugins.md tells what each hook may do. */
+ * Everything that plugin.json declares needs a handler, and each handler a declaration. Otherwise lashd rejects the plugin and
+ * logs the differences. Handlers may be async, and may run at the same time. An exception or rejection fails its call. Output goes
+ * to the plugin's log. docs/plugin-reference.md describes the hooks, docs/plugin-protocol.md the messages. */
 import { Buffer } from "node:buffer";
 import process from "node:process";
 
 const protocolVersion = 1;
-const maxMessage = 8 << 20; // bytes; a longer one would end the plugin
-const maxInline = 1 << 20; // bytes of artifacts in one message; more of them are sent in pieces
+const maxMessage = 8 << 20; // bytes; lashd ends a plugin that sends a longer message
+const maxInline = 1 << 20; // bytes of artifacts in one message; larger ones are sent in pieces
 export type Json = any;
 type Maybe<T> = T | null | undefined | void;
 type Awaitable<T> = T | Promise<T>;
@@ -28,23 +28,23 @@ export interface Prompt { slot: string; title?: string; priority?: number; tools
 export interface NodeBody { message?: Message; plugin?: { type: string; body: Json } }
 export interface View { session?: Json; window?: number; turnOptions?: Json }
 export interface Tool { name: string; description: string; input?: Json; kind?: string; contract?: { replay?: string; serial?: boolean; timeoutMs?: number } }
-/** News for observers: a status (key, label, detail), or custom (name, payload). */
+/** An event for clients: a status (key, label, detail), or custom (name, payload). */
 export interface RuntimeEvent { kind: "status" | "custom"; key?: string; label?: string; detail?: string; name?: string; payload?: Json }
 export interface Directive { kind: string; [more: string]: Json }
-/** A call that is about to run. */
+/** A call before it runs. */
 export interface ToolCallContext { turnId: string; callId: string; parent?: string; tool: string; kind?: string; replay?: string; serial?: boolean; args: Json }
-/** A call that has run. */
+/** A call after it ran. */
 export interface ToolResultContext extends ToolCallContext { attempt: number; output: Output; durationMs: number }
-/** A turn that is about to begin; view is null where there is no session, as in tests. */
+/** A turn before it starts; view is null if there is no session, as in tests. */
 export interface TurnContext { turnId: string; view: View | null; input?: Message[]; inputs?: Json }
 export interface CheckpointContext { turnId: string; kind: "afterWork" | "beforeCompletion"; view: View | null }
-/** What a turn came to. */
+/** The result of a turn. */
 export interface TurnSummary { turnId: string; report: Json; window?: number; context?: number }
-/** A piece of text that comes in. abort: the reply has said enough. */
+/** A piece of streamed text. abort ends the reply. */
 export interface StreamChunk { text: string; reasoning?: string[]; events?: RuntimeEvent[]; abort?: boolean }
 /** A complete reply. */
 export interface Response { parts: Part[] | null; stop?: string; events?: RuntimeEvent[] }
-/** What the model sees of the past, and tools that are added for the turn. */
+/** The history that the model sees, and additional tools for the turn. */
 export interface PreparedContext { view?: View | null; messages: Message[] | null; prompts?: Prompt[]; withoutBase?: boolean; tools?: Tool[] }
 export interface ConfigChange { previous: Json; current: Json; config: Json }
 export interface StreamEnd { reason: "complete" | "aborted" | "cancelled" | "providerError" | "attemptReset" }
@@ -52,16 +52,16 @@ export interface LifecycleEvent { kind: "turnFinalized" | "turnPersisted" | "ses
 export interface CompactRequest { view: View | null; instructions?: string }
 export interface CatalogContext { sessionId?: string; manifests: Tool[] | null; authority: Json } // all tools that a session could have
 
-/** What a call of a tool came to. */
+/** The output of a tool call. */
 export interface Output { status: "success" | "failure" | "cancelled"; text?: string; value?: Json; failure?: Json; [more: string]: Json }
-/** An output, and what becomes of the turn. */
+/** An output that also ends or redirects the turn. */
 export class Result {
   output: Output;
   control: Json;
-  /** control is {kind: "finish", value} and the like. */
+  /** control is {kind: "finish", value} or similar. */
   constructor(output: Output, control?: Json) { [this.output, this.control] = [output, control]; }
 }
-/** What a command or a task came to. */
+/** The result of a command or a task. */
 export class Outcome {
   output: Json;
   events: { type: string; body: Json }[];
@@ -69,7 +69,7 @@ export class Outcome {
   constructor(output?: Json, events: { type: string; body: Json }[] = [], queue: Json[] = []) { [this.output, this.events, this.queue] = [output, events, queue]; }
 }
 type Directives = Maybe<Directive | Directive[]>;
-/** What hooks are given, and what they answer. Nothing leaves all as it was. */
+/** The contexts and results of hooks. No result means no change. */
 export interface Hooks {
   beforeTurn: [TurnContext, Directives]; checkpoint: [CheckpointContext, Directives]; afterTurn: [TurnSummary, Directives];
   beforeToolCall: [ToolCallContext, Directives]; afterToolCall: [ToolResultContext, Directives];
@@ -82,45 +82,45 @@ export interface Hooks {
   compact: [CompactRequest, Maybe<NodeBody | NodeBody[]>]; catalog: [CatalogContext, Maybe<string | string[]>];
 }
 
-/** A success: the model reads the text, or else the value. */
+/** Returns a success. The model reads the text, or else the value. */
 export const succeed = (text = "", value?: Json): Output => (value === undefined ? { status: "success", text } : { status: "success", text, value });
-/** A failure, of a class such as execution or permissionDenied. */
+/** Returns a failure of a class such as execution or permissionDenied. */
 export const fail = (message: string, code = "failed", kind = "execution"): Output =>
   ({ status: "failure", text: message, failure: { class: kind, code, message, source: "plugin" } });
-/** Before a call: it does not run, and the model reads why. */
+/** Before a call: denies it. The model reads the message. */
 export const deny = (message: string, code = "denied"): Directive => shortCircuit(fail(message, code, "permissionDenied"));
-/** Before a call: a result without a run. After it: another result. */
+/** Before a call: returns this output without running it. After a call: replaces its output. */
 export const shortCircuit = (output: Output): Directive => ({ kind: "short_circuit_tool", output });
-/** Before a call: other arguments. */
+/** Before a call: replaces its arguments. */
 export const replaceArgs = (args: Json): Directive => ({ kind: "replace_tool_args", args });
-/** Before a call: a person is asked. default, after the deadline, is reject or allow. */
+/** Before a call: requires approval. default is the answer after the deadline: reject or allow. */
 export const askFirst = (reason: string, more: { deadlineMs?: number; default?: string } = {}): Directive =>
   ({ kind: "require_approval", approval: { reason, ...more } });
 /** Ends the turn, or fails the call. */
 export const abort = (code: string, message: string): Directive => ({ kind: "abort_turn", code, message });
-/** Lets messages into the conversation; a string is one of a user. */
+/** Adds messages to the conversation. A string is a user message. */
 export const enqueue = (...messages: (string | Message)[]): Directive =>
   ({ kind: "enqueue_messages", messages: messages.map((m) => (typeof m === "string" ? { role: "user", content: m } : m)) });
-/** Creates a session beside this one; session is what session/new takes. */
+/** Creates a session. session has the params of session/new. */
 export const createSession = (session: Json): Directive => ({ kind: "create_session", session });
-/** Tells observers. */
+/** Sends events to clients. */
 export const tell = (...events: RuntimeEvent[]): Directive => ({ kind: "emit_runtime_events", events });
 /** Adds a record to the trace. */
 export const trace = (name: string, payload?: Json): Directive => ({ kind: "emit_trace", trace: { name, payload } });
-/** After a turn: history is compacted before the next one. */
+/** After a turn: compacts history before the next one. */
 export const compact = (): Directive => ({ kind: "compact_history" });
-/** A message, as compact answers with. */
+/** Returns a message node, for the result of the compact hook. */
 export const messageNode = (text: string, role = "user"): NodeBody => ({ message: { role, parts: [{ kind: "text", text }] } });
-/** Fails a call with a message, without a stack in the log. */
+/** Throw it to fail a call with a message, without a stack in the log. */
 export class PluginError extends Error { code = -32000; }
 class UnknownError extends PluginError { override code = -32601; }
-/** What lashd answers a call that it refuses, or that fails. kind is denied, unavailable, invalidParams, ... */
+/** lashd rejected a host call, or the call failed. kind is denied, unavailable, invalidParams, ... */
 export class HostError extends PluginError {
   kind = "";
   constructor(error: Json) { super(error.message); this.kind = error.data?.kind ?? ""; }
 }
 
-/** The plugin in a session, from when it is opened until it is closed. state and artifacts are what lashd keeps. */
+/** An open session. lashd stores state and artifacts. Change state only within change(). */
 export class Session<S> {
   instance = "";
   sessionId = ""; // empty: an operation without a session
@@ -129,14 +129,14 @@ export class Session<S> {
   options: Json; toolAccess: Json; subagent: Json; extensions: Json;
   state: S; // any JSON
   artifacts = new Map<string, Uint8Array>();
-  values = new Map<string, Json>(); // gone with the process
+  values = new Map<string, Json>(); // lost when the process ends
   revision = 0;
   #plugin: Plugin<S>;
   constructor(plugin: Plugin<S>, state: S, params: Json) {
     [this.#plugin, this.state] = [plugin, state];
     Object.assign(this, params);
   }
-  /** Whoever changes state does so within f: lashd is told. */
+  /** Calls f to change state, and notifies lashd. */
   change<T>(f: (state: S) => T): T {
     try {
       return f(this.state);
@@ -144,15 +144,15 @@ export class Session<S> {
       this.#plugin.notify("snapshot/changed", { instance: this.instance, revision: ++this.revision });
     }
   }
-  /** Has lashd ask for the list of tools again. */
+  /** Makes lashd request the list of tools again. */
   toolsChanged(): void { this.#plugin.notify("tools/changed", { instance: this.instance }); }
 }
 
-/** A call of lashd, while it is answered. */
+/** A call from lashd. */
 export class Call<S> {
   session: Session<S>;
-  params: Json; // as they came
-  signal: AbortSignal; // aborted when nobody waits for the answer any more
+  params: Json; // as received
+  signal: AbortSignal; // aborted when lashd has cancelled the call
   deadline: number; // as Date.now()
   #plugin: Plugin<S>;
   constructor(plugin: Plugin<S>, session: Session<S>, params: Json, signal: AbortSignal) {
@@ -163,16 +163,16 @@ export class Call<S> {
   get callId(): string { return this.params.callId ?? ""; }
   /** The name of the tool, or of the operation. */
   get name(): string { return this.params.name ?? ""; }
-  /** The conversation, if the hook declares that it wants it. */
+  /** The conversation, if the hook declares that it needs it. */
   get messages(): Message[] { return this.params.messages ?? []; }
-  /** Asks lashd for what this call is granted, such as toolCatalog; docs/plugins.md has the methods. A HostError says no. */
+  /** Sends a request to lashd, such as toolCatalog; docs/plugin-protocol.md lists them. Rejects with a HostError. */
   host(method: string, params: Json = {}): Promise<Json> {
     return this.#plugin.ask(`host/${method}`, { ...params, grant: this.params.grant ?? "" });
   }
-  /** Shows how far the call of a tool has come. */
+  /** Reports progress of a tool call. */
   progress(text: string): void { this.#plugin.notify("tool/progress", { grant: this.params.grant ?? "", text }); }
 }
-/** Runs code cells, and keeps what they make. */
+/** Runs code cells and keeps their state. */
 export interface Executor<S> {
   execute(call: Call<S>, source: string): Awaitable<{ printed?: string; value?: Json; error?: string }>;
   snapshot(session: Session<S>): Awaitable<Uint8Array>;
@@ -180,16 +180,16 @@ export interface Executor<S> {
 }
 
 export interface Options<S> {
-  state?: () => S; // what a new session keeps; absent: nothing is kept
-  stateVersion?: string; // as plugin.json says; absent: 1
-  upgrade?: (version: string, state: Json) => S; // reads the state of another version
+  state?: () => S; // returns the initial state of a session; absent: no state
+  stateVersion?: string; // the version in plugin.json; absent: 1
+  upgrade?: (version: string, state: Json) => S; // converts state of another version
   executor?: Executor<S>;
 }
 type Handler = (...args: Json[]) => Json;
 
 /** A plugin. */
 export class Plugin<S = null> {
-  id = ""; // this and the next two are good once a session is opened
+  id = ""; // id, config and dataDir are set before the first session opens
   config: Json = null;
   dataDir = "";
   #options: Options<S>; #version: string;
@@ -206,23 +206,23 @@ export class Plugin<S = null> {
   }
   /** Handles a hook. */
   hook<N extends keyof Hooks>(name: N, f: (call: Call<S>, context: Hooks[N][0]) => Awaitable<Hooks[N][1]>): void { this.#handle("hook", name, f); }
-  /** Runs a tool; a string is its text, any other value its value. "*" runs those that are not declared. */
+  /** Runs a tool. A string becomes its text, any other value its value. "*" runs all other tools, also undeclared ones. */
   tool(name: string, f: (call: Call<S>, args: Json) => Awaitable<Maybe<string | Output | Result | Json>>): void { this.#handle("tool", name, f); }
   /** Completes the arguments of a tool. */
   prepare(name: string, f: (call: Call<S>, args: Json) => Awaitable<Json>): void { this.#handle("prepare", name, f); }
-  /** Gives all tools of a session, for a list that changes. */
+  /** Lists all tools of a session, if the list changes. */
   toolList(f: (session: Session<S>) => Awaitable<Tool[]>): void { this.#handle("list", "", f); }
-  /** Answers an operation, with its output, or with the Outcome of a command or a task. */
+  /** Handles an operation. f returns its output, or the Outcome of a command or a task. */
   operation(name: string, f: (call: Call<S>, args: Json) => Awaitable<Json>): void { this.#handle("operation", name, f); }
-  /** Works at tasks that plugin.json names: f gives what the task comes to. call.signal says that it shall end. */
+  /** Runs tasks that plugin.json names. f returns the outcome. When call.signal aborts, the task must end. */
   task(name: string, f: (call: Call<S>, task: Json) => Awaitable<Json>): void { this.#handle("task", name, f); }
-  /** Is told of sessions, of what is said of tasks, and of the end. */
+  /** Handles events of sessions and tasks, and the shutdown. */
   on(event: "open" | "restore" | "close" | "task/signal" | "task/cancel" | "shutdown", f: (session: Session<S>, said?: Json) => void): void { this.#handle("on", event, f); }
-  /** Adds to the log of the plugin. */
+  /** Writes to the plugin's log. */
   log(level: "DEBUG" | "INFO" | "WARN" | "ERROR", message: string, data?: Json): void { this.notify("log", { level, message, data }); }
-  /** Serves until lashd is done with the plugin. */
+  /** Serves until lashd stops the plugin. */
   run(): void {
-    process.stdout.write = process.stderr.write.bind(process.stderr) as typeof process.stdout.write; // the pipe is for the protocol alone
+    process.stdout.write = process.stderr.write.bind(process.stderr) as typeof process.stdout.write; // reserve the pipe for the protocol
     let rest = "";
     process.stdin.setEncoding("utf8");
     process.stdin.on("data", (chunk: string) => {
@@ -233,9 +233,9 @@ export class Plugin<S = null> {
     });
     process.stdin.on("end", () => this.#end());
   }
-  /** Tells lashd something. */
+  /** Sends a notification to lashd. */
   notify(method: string, params: Json): void { this.#send({ method, params }); }
-  /** Asks lashd something. */
+  /** Sends a request to lashd. */
   ask(method: string, params: Json): Promise<Json> {
     return new Promise((resolve, reject) => {
       const id = `p${++this.#asked}`;
@@ -300,7 +300,7 @@ export class Plugin<S = null> {
     return answer.call(this, new Call(this, session, params, signal));
   }
   #initialize(p: Json): Json {
-    if (p.protocolVersion !== protocolVersion) throw new PluginError(`lashd speaks version ${p.protocolVersion} of the protocol`);
+    if (p.protocolVersion !== protocolVersion) throw new PluginError(`lashd uses protocol version ${p.protocolVersion}, this SDK ${protocolVersion}`);
     const wrong = this.#differs(p.contributes ?? {});
     if (wrong.length > 0) throw new PluginError(`plugin.json and the program differ: ${wrong.join("; ")}`);
     [this.id, this.config, this.dataDir] = [p.pluginId, p.config, p.dataDir ?? ""];
@@ -315,9 +315,9 @@ export class Plugin<S = null> {
       for (const name of names) if (!mine.includes(name) && !any) wrong.push(`the ${kind} ${name} has no handler`);
       for (const name of mine) if (!names.includes(name) && name !== "*") wrong.push(`the ${kind} ${name} is not declared`);
     }
-    if (!!declared.executor !== !!this.#options.executor) wrong.push("one of them runs code cells, and the other does not");
+    if (!!declared.executor !== !!this.#options.executor) wrong.push("only one of them has a code executor");
     const state = declared.state ?? "";
-    if (state !== this.#version) wrong.push(`the version of the state that is declared is "${state}", not "${this.#version}"`);
+    if (state !== this.#version) wrong.push(`the declared state version is "${state}", the program has "${this.#version}"`);
     return wrong;
   }
   async #hook(call: Call<S>): Promise<Json> {
@@ -364,7 +364,7 @@ export class Plugin<S = null> {
     const { session, params } = call;
     let state = params.meta.state ?? null;
     if (params.meta.plugin_version !== this.#version) {
-      if (!this.#options.upgrade) throw new PluginError(`state of the version "${params.meta.plugin_version}" cannot be read`);
+      if (!this.#options.upgrade) throw new PluginError(`cannot read state of version "${params.meta.plugin_version}"`);
       state = this.#options.upgrade(params.meta.plugin_version, state);
     }
     const artifacts = new Map<string, Uint8Array>();

@@ -1,4 +1,4 @@
-"""Asks before commands that match rules, and denies others. README.md describes the rules."""
+"""Asks before commands that match a rule, and denies others. See README.md."""
 import json
 import os
 import re
@@ -13,13 +13,13 @@ plugin = Plugin()
 
 
 class Rule:
-    """A regular expression for the arguments of some tools; without tools it is for commands."""
+    """A regular expression for the arguments of a tool, or for commands if it names no tool."""
 
     def __init__(self, given):
         given = {"match": given} if isinstance(given, str) else given
         unknown = set(given) - {"tool", "match", "reason"}
         if unknown or not isinstance(given.get("match"), str):
-            raise ValueError("a rule is a regular expression, or has tool, match and reason: %s" % json.dumps(given))
+            raise ValueError("a rule must be a regular expression, or an object with tool, match and reason: %s" % json.dumps(given))
         self.tool = re.compile(given["tool"]) if "tool" in given else None
         self.match = re.compile(given["match"], re.MULTILINE)
         self.reason = given.get("reason") or "the rule %s" % given["match"]
@@ -43,13 +43,13 @@ class Rules:
         for source in sources:
             unknown = set(source) - set(LISTS) - {"otherwise"}
             if unknown:
-                raise ValueError("there is no %s" % ", ".join(sorted(unknown)))
+                raise ValueError("unknown field: %s" % ", ".join(sorted(unknown)))
             self.otherwise = source.get("otherwise", self.otherwise)
         if self.otherwise not in ANSWERS:
-            raise ValueError("otherwise is one of %s" % ", ".join(ANSWERS))
+            raise ValueError("otherwise must be one of %s" % ", ".join(ANSWERS))
 
     def judge(self, call):
-        """What is said of a call, and why."""
+        """Returns the decision for a call, and the reason."""
         for name, whole in (("deny", False), ("allow", True), ("ask", False)):
             for rule in self.lists[name]:
                 if rule.fits(call, whole):
@@ -58,7 +58,7 @@ class Rules:
 
 
 class File:
-    """rules.json, which is read again when it has changed."""
+    """rules.json, reloaded when it changes."""
 
     def __init__(self):
         self.lock, self.seen, self.rules = threading.Lock(), None, None
@@ -72,7 +72,7 @@ class File:
             except FileNotFoundError:
                 seen = ()
             if seen != self.seen or self.rules is None:
-                self.rules = None  # what fails below fails again, until it is mended
+                self.rules = None  # if loading fails, the next call tries again
                 self.rules, self.seen = Rules(plugin.config or {}, load(path) if seen else {}), seen
             return self.rules
 
@@ -83,7 +83,7 @@ def load(path):
 
 
 def command(call):
-    """The command of a call, if it runs one."""
+    """Returns the command of a call, or None if it runs none."""
     args = call.get("args")
     if call.get("kind") != "execute" and call["tool"] != "shell":
         return None
@@ -98,8 +98,8 @@ rules = File()
 def before(_, call):
     try:
         verdict, reason = rules.current().judge(call)
-    except Exception as e:  # whatever it is, nothing runs
-        raise PluginError("the rules cannot be read: %s" % e)
+    except Exception as e:  # any error denies the call
+        raise PluginError("cannot read the rules: %s" % e)
     if verdict == "deny":
         return deny("denied by a rule: %s" % reason, "policy")
     if verdict == "ask":

@@ -1,4 +1,4 @@
-"""Plugins of lashd in Python. Copy this file beside yours: it needs Python 3.9 and nothing else.
+"""lashd plugins in Python. Copy this file next to yours. It needs Python 3.9 and no other packages.
 
     from lashd_plugin import Plugin, deny
 
@@ -11,10 +11,10 @@
 
     plugin.run()
 
-What plugin.json declares must have a handler here, and the other way round; otherwise the plugin is not used, and its log
-says what differs. Handlers run in threads of their own, those of several sessions at once: what they share is guarded by
-locks, what belongs to a session by session.lock. What is printed goes to the log of the plugin. An exception is the answer
-of its call, as an error. Contexts are the JSON of the protocol, typed below; docs/plugins.md tells what each hook may do.
+Everything that plugin.json declares needs a handler, and each handler a declaration. Otherwise lashd rejects the plugin and logs
+the differences. Each handler runs in its own thread; handlers of several sessions run at once. Protect shared data with a lock,
+and session data with session.lock. print() writes to the plugin's log. An exception fails its call. Contexts are protocol JSON,
+typed below. docs/plugin-reference.md describes the hooks, docs/plugin-protocol.md the messages.
 """
 from __future__ import annotations
 
@@ -22,30 +22,30 @@ import base64, contextlib, itertools, json, os, queue, threading, time, tracebac
 from typing import Any, Callable, Dict, Generic, Iterator, List, Optional, Sequence, Tuple, TypedDict, TypeVar, Union, cast
 
 PROTOCOL_VERSION = 1
-MAX_MESSAGE = 8 << 20  # bytes of a message; a longer one would end the plugin
-MAX_INLINE = 1 << 20  # bytes of artifacts in one message; more of them are sent in pieces
+MAX_MESSAGE = 8 << 20  # bytes; lashd ends a plugin that sends a longer message
+MAX_INLINE = 1 << 20  # bytes of artifacts in one message; larger ones are sent in pieces
 
 Json = Any
 Object = Dict[str, Json]
 Directive = Object
 S = TypeVar("S")
 
-# Contexts of hooks, of which a field may be absent.
+# Contexts of hooks. Every field may be absent.
 View = TypedDict("View", {"session": Object, "window": int, "turnOptions": Json}, total=False)
-ToolCallContext = TypedDict("ToolCallContext", {  # beforeToolCall: a call that is about to run
+ToolCallContext = TypedDict("ToolCallContext", {  # beforeToolCall: a call before it runs
     "turnId": str, "callId": str, "parent": str, "tool": str, "kind": str, "replay": str, "serial": bool, "args": Json,
 }, total=False)
-class ToolResultContext(ToolCallContext, total=False):  # afterToolCall, projectToolResult: a call that has run
+class ToolResultContext(ToolCallContext, total=False):  # afterToolCall, projectToolResult: a call after it ran
     attempt: int
     output: Object
     durationMs: int
-TurnContext = TypedDict("TurnContext", {  # beforeTurn; prompt, without input; checkpoint, with kind: afterWork, beforeCompletion
+TurnContext = TypedDict("TurnContext", {  # beforeTurn; prompt (no input); checkpoint (kind is afterWork or beforeCompletion)
     "turnId": str, "view": View, "input": List[Object], "inputs": Object, "kind": str}, total=False)
 TurnSummary = TypedDict("TurnSummary", {"turnId": str, "report": Object, "window": int, "context": int}, total=False)  # afterTurn
-StreamChunk = TypedDict("StreamChunk", {  # assistantStream: a piece of text that comes in
+StreamChunk = TypedDict("StreamChunk", {  # assistantStream: a piece of streamed text
     "text": str, "reasoning": List[str], "events": List[Object], "abort": bool}, total=False)
 Response = TypedDict("Response", {"parts": List[Object], "stop": str, "events": List[Object]}, total=False)  # assistantResponse
-PreparedContext = TypedDict("PreparedContext", {  # transformContext: what the model sees of the past; tools are added
+PreparedContext = TypedDict("PreparedContext", {  # transformContext: the history that the model sees; tools are additional
     "view": View, "messages": List[Object], "prompts": List[Object], "withoutBase": bool, "tools": List[Object]}, total=False)
 ConfigChange = TypedDict("ConfigChange", {"previous": Object, "current": Object, "config": Object}, total=False)  # configChanged
 CompactRequest = TypedDict("CompactRequest", {"view": View, "instructions": str}, total=False)  # compact
@@ -54,75 +54,75 @@ LifecycleEvent = TypedDict("LifecycleEvent", {  # event: turnFinalized, turnPers
 CatalogContext = TypedDict("CatalogContext", {"sessionId": str, "manifests": List[Object], "authority": Object}, total=False)  # catalog
 
 class PluginError(Exception):
-    """Fails a call with a message, without a traceback in the log."""
+    """Raise it to fail a call with a message, without a traceback in the log."""
     code = -32000
 class UnknownError(PluginError):
-    """A call of what there is not."""
+    """A call of something that does not exist."""
     code = -32601
 class HostError(PluginError):
-    """What lashd answers a call that it refuses, or that fails. kind is denied, unavailable, invalidParams, ..."""
+    """lashd rejected a host call, or the call failed. kind is denied, unavailable, invalidParams, ..."""
     def __init__(self, error: Object):
         super().__init__(error.get("message", ""))
         self.kind = str((error.get("data") or {}).get("kind", ""))
 class Output(Object):
-    """What a call of a tool came to; control ends or redirects the turn."""
+    """The output of a tool call. control ends or redirects the turn."""
     control: Optional[Object] = None
 class Outcome(Object):
-    """What a command or a task came to."""
+    """The result of a command or a task."""
 
 def succeed(text: str = "", value: Json = None, control: Optional[Object] = None) -> Output:
-    """A success: the model reads the text, or else the value. control is {"kind": "finish", "value": ...} and the like."""
+    """Returns a success. The model reads the text, or else the value. control is {"kind": "finish", "value": ...} or similar."""
     out = Output(status="success", text=text) if value is None else Output(status="success", text=text, value=value)
     out.control = control
     return out
 def fail(message: str, code: str = "failed", kind: str = "execution", source: str = "plugin") -> Output:
-    """A failure, of the class kind."""
+    """Returns a failure; kind is its class."""
     return Output(status="failure", text=message, failure={"class": kind, "code": code, "message": message, "source": source})
 def outcome(output: Json = None, events: Sequence[Json] = (), queue: Sequence[Json] = ()) -> Outcome:
-    """What a command or a task came to: events are {"type", "body"}, queue is turns, {"input": [...], "sourceKey"}."""
+    """Returns the result of a command or a task: events are {"type", "body"}, queue has turns, {"input": [...], "sourceKey"}."""
     return Outcome(output=output, events=list(events), queue=list(queue))
 
 def deny(message: str, code: str = "denied") -> Directive:
-    """Before a call: it does not run, and the model reads why."""
+    """Before a call: deny it. The model reads the message."""
     return short_circuit(fail(message, code, "permissionDenied"))
 def short_circuit(output: Output) -> Directive:
-    """Before a call: a result without a run. After it: another result."""
+    """Before a call: return this output without running it. After a call: replace its output."""
     return {"kind": "short_circuit_tool", "output": output}
 def replace_args(args: Json) -> Directive:
-    """Before a call: other arguments."""
+    """Before a call: replace its arguments."""
     return {"kind": "replace_tool_args", "args": args}
 def ask_first(reason: str, **more: Json) -> Directive:
-    """Before a call: a person is asked. more is deadlineMs, and default, what a passed deadline means: reject or allow."""
+    """Before a call: require approval. more is deadlineMs, and default, the answer after the deadline: reject or allow."""
     return {"kind": "require_approval", "approval": dict(more, reason=reason)}
 def abort(code: str, message: str) -> Directive:
-    """Ends the turn, or fails the call."""
+    """End the turn, or fail the call."""
     return {"kind": "abort_turn", "code": code, "message": message}
 def enqueue(*messages: Union[str, Object]) -> Directive:
-    """Lets messages into the conversation; a string is one of a user."""
+    """Add messages to the conversation. A string is a user message."""
     said = [{"role": "user", "content": m} if isinstance(m, str) else m for m in messages]
     return {"kind": "enqueue_messages", "messages": said}
 def create_session(session: Object) -> Directive:
-    """Creates a session beside this one; session is what session/new takes."""
+    """Create a session. session has the params of session/new."""
     return {"kind": "create_session", "session": session}
 def tell(*events: Object) -> Directive:
-    """Tells observers: {"kind": "status", "key", "label", "detail"} or {"kind": "custom", "name", "payload"}."""
+    """Send events to clients: {"kind": "status", "key", "label", "detail"} or {"kind": "custom", "name", "payload"}."""
     return {"kind": "emit_runtime_events", "events": list(events)}
 def trace(name: str, payload: Json = None) -> Directive:
-    """Adds a record to the trace."""
+    """Add a record to the trace."""
     return {"kind": "emit_trace", "trace": {"name": name, "payload": payload}}
 def compact() -> Directive:
-    """After a turn: history is compacted before the next one."""
+    """After a turn: compact history before the next one."""
     return {"kind": "compact_history"}
 def message_node(text: str, role: str = "user") -> Object:
-    """A message, as compact answers with."""
+    """Returns a message node, for the result of the compact hook."""
     return {"message": {"role": role, "parts": [{"kind": "text", "text": text}]}}
 
 class Session(Generic[S]):
-    """The plugin in a session, from when it is opened until it is closed. state and artifacts are what lashd keeps; whatever
-    else is put here is gone with the process."""
+    """An open session. lashd stores state and artifacts. Anything else that you put here is lost when the process ends.
+    Change state only within changing()."""
     def __init__(self, plugin: Plugin[S], params: Object):
         self._plugin = plugin
-        self.instance, self.id, self.parent, self.cwd = (  # without an id it is for operations that need no session
+        self.instance, self.id, self.parent, self.cwd = (  # no id: an operation without a session
             str(params.get(key, "")) for key in ("instance", "sessionId", "parentSessionId", "cwd"))
         self.options, self.extensions = params.get("options"), params.get("extensions") or {}
         self.tool_access, self.subagent = params.get("toolAccess") or {}, params.get("subagent")
@@ -132,7 +132,7 @@ class Session(Generic[S]):
 
     @contextlib.contextmanager
     def changing(self) -> Iterator[S]:
-        """Whoever changes state does so within this: lashd is told, and nobody else looks meanwhile."""
+        """Change state within this context manager. It holds session.lock and notifies lashd."""
         with self.lock:
             try:
                 yield self.state
@@ -140,31 +140,31 @@ class Session(Generic[S]):
                 self.revision += 1
                 self._plugin._tell("snapshot/changed", instance=self.instance, revision=self.revision)
     def tools_changed(self) -> None:
-        """Has lashd ask for the list of tools again."""
+        """Make lashd request the list of tools again."""
         self._plugin._tell("tools/changed", instance=self.instance)
 
 class Call(Generic[S]):
-    """A call of lashd, while it is answered."""
+    """A call from lashd."""
     def __init__(self, plugin: Plugin[S], session: Session[S], params: Object, cancelled: threading.Event):
         self._plugin, self.session, self.params = plugin, session, params
-        self.cancelled = cancelled  # set when nobody waits for the answer any more
+        self.cancelled = cancelled  # set when lashd has cancelled the call
         self.turn_id, self.call_id, self.grant = (str(params.get(key, "")) for key in ("turnId", "callId", "grant"))
-        self.name: str = params.get("name", "")  # of the tool, or the operation
+        self.name: str = params.get("name", "")  # of the tool or the operation
         self.messages: List[Object] = params.get("messages") or []
         self.deadline = time.monotonic() + params.get("deadlineMs", 0) / 1000
 
     def host(self, method: str, **params: Json) -> Json:
-        """Asks lashd for what this call is granted, such as host("toolCatalog"). docs/plugins.md has the methods.
-        A HostError says why it does not do it."""
+        """Send a request to lashd, such as host("toolCatalog"). docs/plugin-protocol.md lists the methods.
+        Raises HostError if lashd rejects it or it fails."""
         return self._plugin._ask("host/" + method, dict(params, grant=self.grant))
     def progress(self, text: str) -> None:
-        """Shows how far the call of a tool has come."""
+        """Report progress of a tool call."""
         self._plugin._tell("tool/progress", grant=self.grant, text=text)
 
 class Plugin(Generic[S]):
-    """A plugin. state makes what a new session keeps, if it keeps anything; state_version is as plugin.json says, and
-    upgrade(version, state) reads the state of another one. executor runs code cells: execute(call, source) gives {"printed",
-    "value", "error"}, snapshot(session) bytes, and restore(session, bytes) takes them back."""
+    """A plugin. state returns the initial state of a session; leave it out for a plugin without state. state_version is the one
+    in plugin.json; upgrade(version, state) converts state of another version. executor runs code cells: execute(call, source)
+    returns {"printed", "value", "error"}, snapshot(session) returns bytes, and restore(session, bytes) loads them."""
     def __init__(self, state: Optional[Callable[[], S]] = None, state_version: str = "1",
                  upgrade: Optional[Callable[[str, Json], S]] = None, executor: Any = None):
         self._blank: Callable[[], Any] = state or (lambda: None)
@@ -174,42 +174,42 @@ class Plugin(Generic[S]):
         self._calls: Dict[Json, threading.Event] = {}
         self._answers: Dict[str, queue.SimpleQueue[Object]] = {}
         self._ids, self._writing = itertools.count(1), threading.Lock()
-        self.id, self.config, self.data_dir = "", None, ""  # good once a session is opened
+        self.id, self.config, self.data_dir = "", None, ""  # set before the first session opens
 
     def hook(self, name: str) -> Callable[[H], H]:
-        """Handles a hook: f(call, context) gives None, and all is as it was, or directives; texts for the prompt; the chunk or
-        its text; the reply; the output; the settings; nodes; what the model sees; tools to leave out; or prose."""
+        """Handle a hook: f(call, context) returns None for no change, or the hook's result: directives, prompt texts, a chunk or
+        its text, a reply, an output, settings, nodes, a context, tools to leave out, or prose."""
         return self._handles("hook", name)
 
     def tool(self, name: str) -> Callable[[H], H]:
-        """Runs a tool: f(call, args) gives a text, an Output, or any other value. "*" runs tools without a handler of their
-        own, as those are that are not declared."""
+        """Run a tool: f(call, args) returns a text, an Output or any other value. "*" runs all tools without their own handler,
+        including tools that plugin.json does not declare."""
         return self._handles("tool", name)
 
     def prepare(self, name: str) -> Callable[[H], H]:
-        """Completes the arguments of a tool: f(call, args) gives them."""
+        """Complete the arguments of a tool: f(call, args) returns them."""
         return self._handles("prepare", name)
 
     def tool_list(self, f: H) -> H:
-        """Says which tools there are: f(session) gives all of them, each with name, description, contract."""
+        """List the tools of a session: f(session) returns all of them, each with name, description and contract."""
         return self._handles("list", "")(f)
 
     def operation(self, name: str) -> Callable[[H], H]:
-        """Answers an operation: f(call, args) gives its output, or the outcome() of a command or a task."""
+        """Handle an operation: f(call, args) returns its output, or the outcome() of a command or a task."""
         return self._handles("operation", name)
     def task(self, name: str) -> Callable[[H], H]:
-        """Works at tasks that plugin.json names: f(call, task) gives what the task comes to. call.cancelled says that it shall end."""
+        """Run tasks that plugin.json names: f(call, task) returns the outcome. When call.cancelled is set, the task must end."""
         return self._handles("task", name)
     def on(self, event: str) -> Callable[[H], H]:
-        """Is told of "open", "restore" and "close", with the session; of "task/signal" and "task/cancel", with that and what is
-        said of a task; and of "shutdown"."""
+        """Handle an event: "open", "restore" or "close", with the session; "task/signal" or "task/cancel", with the session and
+        the params; or "shutdown"."""
         return self._handles("on", event)
     def log(self, level: str, message: str, data: Json = None) -> None:
-        """Adds to the log of the plugin, with the level DEBUG, INFO, WARN or ERROR."""
+        """Write to the plugin's log. The level is DEBUG, INFO, WARN or ERROR."""
         self._tell("log", level=level, message=message, data=data)
 
     def run(self) -> None:
-        """Serves until lashd is done with the plugin."""
+        """Serve until lashd stops the plugin."""
         self._take_stdio()
         for line in self._in:
             if not self._receive(json.loads(line)):
@@ -234,7 +234,7 @@ class Plugin(Generic[S]):
     def _fire(self, event: str, *args: Any) -> None:
         self._handlers.get(("on", event), lambda *_: None)(*args)
 
-    def _take_stdio(self) -> None:  # the pipes are for this file alone: others, and children, write to stderr and read nothing
+    def _take_stdio(self) -> None:  # reserve the pipes: other code and child processes write to stderr and read nothing
         self._in, self._out = os.fdopen(os.dup(0), "rb"), os.dup(1)
         os.dup2(2, 1)
         with open(os.devnull) as null:
@@ -281,7 +281,7 @@ class Plugin(Generic[S]):
             self._send({"id": key, "result": self._perform(method, params, cancelled)})
         except PluginError as e:
             self._send({"id": key, "error": {"code": e.code, "message": str(e)}})
-        except Exception as e:  # whatever it is, somebody waits for an answer
+        except Exception as e:  # the call always needs an answer
             traceback.print_exc()
             self._send({"id": key, "error": {"code": -32000, "message": "%s: %s" % (type(e).__name__, e)}})
         finally:
@@ -303,7 +303,7 @@ class Plugin(Generic[S]):
 
     def _initialize(self, params: Object) -> Json:
         if params["protocolVersion"] != PROTOCOL_VERSION:
-            raise PluginError("lashd speaks version %s of the protocol" % params["protocolVersion"])
+            raise PluginError("lashd uses protocol version %s, this SDK %s" % (params["protocolVersion"], PROTOCOL_VERSION))
         if wrong := list(self._differs(params.get("contributes") or {})):
             raise PluginError("plugin.json and the program differ: " + "; ".join(wrong))
         self.id, self.config, self.data_dir = params["pluginId"], params.get("config"), params.get("dataDir", "")
@@ -318,9 +318,9 @@ class Plugin(Generic[S]):
                 elif kind != "tool" or "*" not in mine:
                     yield "the %s %s has no handler" % (kind, name)
         if declared.get("executor", False) != (self._executor is not None):
-            yield "one of them runs code cells, and the other does not"
+            yield "only one of them has a code executor"
         if declared.get("state", "") != self._version:
-            yield "the version of the state that is declared is %r, not %r" % (declared.get("state", ""), self._version)
+            yield "the declared state version is %r, the program has %r" % (declared.get("state", ""), self._version)
 
     def _hook(self, call: Call[S], name: str) -> Json:
         context = call.params.get("context") or {}
@@ -355,7 +355,7 @@ class Plugin(Generic[S]):
         state, version = meta.get("state"), meta.get("plugin_version", "")
         if version != self._version:
             if self._upgrade is None:
-                raise PluginError("state of the version %r cannot be read" % version)
+                raise PluginError("cannot read state of version %r" % version)
             state = self._upgrade(version, state)
         artifacts = {a["name"]: self._fetch(call, a) for a in call.params.get("artifacts") or ()}
         with session.lock:

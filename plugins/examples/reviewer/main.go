@@ -1,4 +1,4 @@
-// Command reviewer is a plugin of lashd that has the model review its changes now and then. README.md tells how.
+// Command reviewer is a lashd plugin that asks the model to review its edits. See README.md.
 package main
 
 import (
@@ -10,7 +10,7 @@ import (
 	"reviewer/lashdplugin"
 )
 
-// turn is what a turn has changed.
+// turn is a summary of the changes of a turn.
 type turn struct {
 	TurnID  string   `json:"turnId"`
 	Files   []string `json:"files"`
@@ -19,19 +19,19 @@ type turn struct {
 	Reviews int      `json:"reviews"`
 }
 
-const most = 100 // turns that are kept
+const most = 100 // stored turns
 
-// reviewer is the plugin in a session. Its lock guards what it has.
+// reviewer is the plugin in a session. The session's lock guards its fields.
 type reviewer struct {
 	*lashdplugin.Session
 	kept struct {
-		Turns []turn `json:"turns"` // the newest
+		Turns []turn `json:"turns"` // the latest ones
 	}
 	edits edits
 }
 
-// edits are those of a turn that were not reviewed yet, by the id of the call: a hook may be asked twice. They are gone with
-// the process, and counted anew then.
+// edits are the edits of a turn since its last review, by call ID because a hook may run twice. They are lost when the process
+// ends.
 type edits struct {
 	turn    string
 	files   map[string]string
@@ -50,7 +50,7 @@ func open(s *lashdplugin.Session) error {
 	return nil
 }
 
-// count notes an edit that went well.
+// count records a successful edit.
 func (r *reviewer) count(_ *lashdplugin.Call, tc lashdplugin.ToolCall) (lashdplugin.Directives, error) {
 	if tc.Kind != "edit" || tc.Output.Status != "success" {
 		return nil, nil
@@ -64,10 +64,10 @@ func (r *reviewer) count(_ *lashdplugin.Call, tc lashdplugin.ToolCall) (lashdplu
 	return nil, nil
 }
 
-// file is the file that a call has changed.
+// file returns the path of the file that a call changed.
 func file(tc lashdplugin.ToolCall) string {
 	var change, args struct{ Path string }
-	_ = json.Unmarshal(tc.Output.Change, &change) // what is not there is not known
+	_ = json.Unmarshal(tc.Output.Change, &change) // a missing field leaves Path empty
 	_ = json.Unmarshal(tc.Args, &args)
 	for _, path := range []string{change.Path, args.Path} {
 		if path != "" {
@@ -77,7 +77,7 @@ func file(tc lashdplugin.ToolCall) string {
 	return "a file"
 }
 
-// review asks for a review after enough edits.
+// review asks for a review when the limit is reached.
 func (r *reviewer) review(_ *lashdplugin.Call, seam lashdplugin.Turn) (lashdplugin.Directives, error) {
 	r.Lock()
 	defer r.Unlock()
@@ -85,17 +85,17 @@ func (r *reviewer) review(_ *lashdplugin.Call, seam lashdplugin.Turn) (lashdplug
 	if e.turn != seam.TurnID || len(e.files) < r.limit() {
 		return nil, nil
 	}
-	text := fmt.Sprintf("You have made %d edits, of %s. Read your diff once more before you go on: is each change needed, "+
-		"complete and right, and is nothing left behind? Mend what is not.", len(e.files), strings.Join(unique(e.files), ", "))
+	text := fmt.Sprintf("You have made %d edits, of %s. Read your diff again before you continue: is each change needed, "+
+		"complete and correct? Fix what is not, and remove leftovers.", len(e.files), strings.Join(unique(e.files), ", "))
 	clear(e.files)
 	e.reviews++
 	return lashdplugin.Enqueue([]lashdplugin.Message{{Role: "user", Content: text}}), nil
 }
 
-// limit is after how many edits a review is due.
+// limit returns the number of edits before a review.
 func (r *reviewer) limit() int {
 	options := struct{ Edits int }{5}
-	_ = json.Unmarshal(r.Config, &options) // absent options are nothing to be wrong about, others were checked
+	_ = json.Unmarshal(r.Config, &options) // lashd has validated the options, and they may be absent
 	_ = json.Unmarshal(r.Options, &options)
 	return max(1, options.Edits)
 }
@@ -109,7 +109,7 @@ func unique(files map[string]string) []string {
 	return slices.Compact(all)
 }
 
-// summarise keeps what the turn came to: its report is whole, also after a crash.
+// summarise stores the summary of a turn from its report, which is complete even after a crash.
 func (r *reviewer) summarise(_ *lashdplugin.Call, sum lashdplugin.Turn) (lashdplugin.Directives, error) {
 	t, err := summaryOf(sum)
 	if err != nil {

@@ -1,7 +1,7 @@
-// Package lashdplugin is for plugins of lashd in Go. It needs nothing but the standard library: import it, or copy it into a
-// plugin. What plugin.json declares has a handler, which On, Tool and Operation give it in each session, and nothing else.
-// Handlers run in goroutines of their own, also those of one session. An error, or a panic, is the answer of its call. What is
-// printed or logged goes to the log of the plugin. docs/plugins.md tells what each hook may do.
+// Package lashdplugin is the SDK for lashd plugins in Go. Import it, or copy it into a plugin; it needs only the standard library.
+// Register a handler with On, Tool or Operation for everything that plugin.json declares, and for nothing else. Each handler runs in its
+// own goroutine, also within one session. An error or a panic fails its call. Output and logs go to the plugin's log.
+// docs/plugin-reference.md describes the hooks, docs/plugin-protocol.md the messages.
 package lashdplugin
 
 import (
@@ -19,10 +19,10 @@ import (
 	"sync"
 )
 
-// Method is what lashd asks: it gives a C, and wants an A, or an object with that member. One with types of your own is as good.
+// Method is a method that lashd calls with a C. Its result is an A, or an object with the A in Member. You can define your own.
 type Method[C, A any] struct{ Name, Member string }
 
-// The hooks, and what else On takes. A hook that answers with what it was given leaves all as it was.
+// The hooks and other methods for On. A hook that returns its input changes nothing.
 var (
 	BeforeTurn        = Method[Turn, Directives]{"hook/beforeTurn", "directives"}
 	BeforeToolCall    = Method[ToolCall, Directives]{"hook/beforeToolCall", "directives"}
@@ -36,46 +36,46 @@ var (
 	ProjectToolResult = Method[ToolCall, Output]{"hook/projectToolResult", "output"}
 	ConfigChanged     = Method[Turn, JSON]{"hook/configChanged", "config"}
 	Event             = Method[Turn, None]{"hook/event", ""}
-	TransformContext  = Method[Object, Object]{"hook/transformContext", ""} // messages, prompts, withoutBase, tools; not the view
-	Compact           = Method[Turn, []Object]{"hook/compact", "nodes"}     // message and the like
-	Catalog           = Method[Object, []string]{"hook/catalog", "remove"}  // manifests, authority; the names of tools to leave out
+	TransformContext  = Method[Object, Object]{"hook/transformContext", ""} // messages, prompts, withoutBase, tools; no view in the result
+	Compact           = Method[Turn, []Object]{"hook/compact", "nodes"}     // message or similar
+	Catalog           = Method[Object, []string]{"hook/catalog", "remove"}  // manifests, authority; returns names of tools to leave out
 	ProjectProse      = Method[StreamChunk, string]{"hook/projectProse", "text"}
-	ToolList          = Method[None, []Object]{"tool/list", "data"}    // name, description, input, contract: for tools that change
-	CodeExecute       = Method[string, Object]{"code/execute", ""}     // printed, value, error of a code cell
-	CodeSnapshot      = Method[None, []byte]{"code/snapshot", "state"} // what cells have made
-	CodeRestore       = Method[[]byte, None]{"code/restore", ""}       // takes it back
-	Closed            = Method[None, None]{"session/close", ""}        // nothing more is asked in the session
+	ToolList          = Method[None, []Object]{"tool/list", "data"}    // name, description, input, contract; if the list changes
+	CodeExecute       = Method[string, Object]{"code/execute", ""}     // returns printed, value, error of a code cell
+	CodeSnapshot      = Method[None, []byte]{"code/snapshot", "state"} // the state of the cells
+	CodeRestore       = Method[[]byte, None]{"code/restore", ""}       // loads that state
+	Closed            = Method[None, None]{"session/close", ""}        // the last call of a session
 )
 
-// What is given and answered, in the words of the protocol. docs/plugins.md tells what is in JSON, and in an Object.
+// Inputs and results, as in the protocol. docs/plugin-protocol.md describes the fields of JSON and Object values.
 type (
 	JSON   = json.RawMessage
 	Object = map[string]any
 	None   = struct{}
-	// Directives are what a hook wants done. append puts several together.
+	// Directives are requests of a hook. Use append to join several.
 	Directives = []Object
-	// Turn is where a turn is, or a session. View is {session, window, turnOptions}; Kind is that of a checkpoint or an event.
+	// Turn is the context of a turn or an event. View is {session, window, turnOptions}; Kind is that of a checkpoint or an event.
 	Turn struct {
-		TurnID, Kind, Instructions, Reason      string // Reason is why a stream has ended
+		TurnID, Kind, Instructions, Reason      string // Reason: why a stream ended
 		View, Report, Previous, Current, Config JSON
 		Input                                   []Message
-		Inputs                                  map[string]JSON // for plugins, by id
+		Inputs                                  map[string]JSON // JSON for plugins, by ID
 		Window, Context                         int64           // tokens
 	}
-	// ToolCall is a call that is about to run, or that has run.
+	// ToolCall is a call before or after it runs.
 	ToolCall struct {
 		TurnID, CallID, Parent, Tool, Kind, Replay string
 		Args                                       JSON
-		Output                                     Output // this and the next: once it has run
+		Output                                     Output // Output, Attempt and DurationMs are set after the call
 		Attempt, DurationMs                        int64
 	}
-	// Error is what lashd refuses. Kind is denied, unavailable, invalidParams, ...
+	// Error is a request that lashd rejected. Kind is denied, unavailable, invalidParams, ...
 	Error struct {
 		Code    int
 		Message string
 		Data    struct{ Kind string }
 	}
-	// Output is what a call of a tool came to.
+	// Output is the output of a tool call.
 	Output struct {
 		Status    string `json:"status"`
 		Text      string `json:"text,omitempty"`
@@ -85,20 +85,20 @@ type (
 		Change    JSON   `json:"change,omitempty"`
 		Exhausted bool   `json:"exhausted,omitempty"`
 	}
-	// StreamChunk is a piece of text that comes in. Abort: the reply has said enough.
+	// StreamChunk is a piece of streamed text. Abort ends the reply.
 	StreamChunk struct {
 		Text      string   `json:"text"`
 		Reasoning []string `json:"reasoning"`
 		Events    []Object `json:"events"`
 		Abort     bool     `json:"abort"`
 	}
-	// Message is one of a conversation. Content stands for one part of text, in messages of plugins.
+	// Message is a message of a conversation. In messages of plugins, Content is short for one text part.
 	Message struct {
 		Role    string   `json:"role"`
 		Content string   `json:"content,omitempty"`
 		Parts   []Object `json:"parts,omitempty"`
 	}
-	// PromptText is a text for the system prompt, in the slot guidance and the like.
+	// PromptText is a text for the system prompt, in a slot such as guidance.
 	PromptText struct {
 		Slot     string   `json:"slot"`
 		Title    string   `json:"title"`
@@ -108,57 +108,57 @@ type (
 	}
 )
 
-// Succeed is a success that the model reads as text.
+// Succeed returns a success with a text for the model.
 func Succeed(text string) Output { return Output{Status: "success", Text: text} }
 
-// Fail is a failure, of a class such as execution or permissionDenied.
+// Fail returns a failure of a class such as execution or permissionDenied.
 func Fail(class, code, message string) Output {
-	failure, _ := json.Marshal(Object{"class": class, "code": code, "message": message, "source": "plugin"}) // it is text
+	failure, _ := json.Marshal(Object{"class": class, "code": code, "message": message, "source": "plugin"}) // strings always marshal
 	return Output{Status: "failure", Text: message, Failure: failure}
 }
 
-// What a hook may want.
+// The directives of a hook.
 var (
 	Abort = func(code, message string) Directives { // ends the turn, or fails the call
 		return Directives{{"kind": "abort_turn", "code": code, "message": message}}
 	}
-	Deny = func(message string) Directives { // denies a call; the model reads why
+	Deny = func(message string) Directives { // denies a call; the model reads the message
 		return ShortCircuit(Fail("permissionDenied", "denied", message))
 	}
-	ShortCircuit   = wanting[Output]("short_circuit_tool", "output")    // gives a call a result: instead of running it, or another one
-	ReplaceArgs    = wanting[any]("replace_tool_args", "args")          // runs a call with other arguments
-	AskFirst       = wanting[Object]("require_approval", "approval")    // has a person asked: reason, deadlineMs, default
-	Enqueue        = wanting[[]Message]("enqueue_messages", "messages") // lets messages into the conversation
-	CreateSession  = wanting[any]("create_session", "session")          // creates one beside this one, as session/new does
-	Tell           = wanting[[]Object]("emit_runtime_events", "events") // tells observers: kind, key, label, detail
-	Trace          = wanting[Object]("emit_trace", "trace")             // adds to the trace: name, payload
-	CompactHistory = Directives{{"kind": "compact_history"}}            // has history compacted before the next turn
+	ShortCircuit   = wanting[Output]("short_circuit_tool", "output")    // before a call: its output, without running it; after it: another output
+	ReplaceArgs    = wanting[any]("replace_tool_args", "args")          // replaces the arguments of a call
+	AskFirst       = wanting[Object]("require_approval", "approval")    // requires approval: reason, deadlineMs, default
+	Enqueue        = wanting[[]Message]("enqueue_messages", "messages") // adds messages to the conversation
+	CreateSession  = wanting[any]("create_session", "session")          // creates a session, with the params of session/new
+	Tell           = wanting[[]Object]("emit_runtime_events", "events") // sends events to clients: kind, key, label, detail
+	Trace          = wanting[Object]("emit_trace", "trace")             // adds a trace record: name, payload
+	CompactHistory = Directives{{"kind": "compact_history"}}            // compacts history before the next turn
 )
 
 func wanting[V any](kind, member string) func(V) Directives {
 	return func(value V) Directives { return Directives{{"kind": kind, member: value}} }
 }
 
-// Session is the plugin in a session, from when it is opened until it is closed.
+// Session is an open session.
 type Session struct {
-	Instance, SessionID, ParentSessionID, Cwd, DataDir string            // an operation that needs no session has no SessionID
-	Config, Options, ToolAccess, Subagent, Extensions  JSON              // Config is that of all sessions
-	sync.Mutex                                                           // held by who looks at what is kept
-	Artifacts                                          map[string][]byte `json:"-"` // kept beside the state
+	Instance, SessionID, ParentSessionID, Cwd, DataDir string            // no SessionID: an operation without a session
+	Config, Options, ToolAccess, Subagent, Extensions  JSON              // Config applies to all sessions, Options to this one
+	sync.Mutex                                                           // hold it to read stored state
+	Artifacts                                          map[string][]byte `json:"-"` // stored with the state
 	plugin                                             *plugin
-	handlers                                           map[string]func(*Call) (any, error) // by method, and name
+	handlers                                           map[string]func(*Call) (any, error) // by method and name
 	version                                            string
 	state                                              any
 	revision                                           uint64
 }
 
-// Keep has lashd keep what state points to, in the version that plugin.json says.
+// Keep makes lashd store the value that state points to. version is the state version in plugin.json.
 func (s *Session) Keep(version string, state any) {
 	s.version, s.state = version, state
 	s.handlers["snapshot/write"], s.handlers["snapshot/restore"] = s.write, s.restore
 }
 
-// Change is for changing what is kept. Nobody else looks at it meanwhile, and lashd gets it afterwards.
+// Change calls f, which changes stored state, with the lock held, and notifies lashd.
 func (s *Session) Change(f func()) {
 	s.Lock()
 	defer s.Unlock()
@@ -167,12 +167,12 @@ func (s *Session) Change(f func()) {
 	f()
 }
 
-// Notify tells lashd something: tool/progress, with the grant of a call and text; tools/changed, with the instance; log.
+// Notify sends a notification: tool/progress with the grant of a call and text, tools/changed with the instance, or log.
 func (s *Session) Notify(method string, params Object) {
-	_ = s.plugin.send(Object{"method": method, "params": params}) // what is lost is lost with lashd
+	_ = s.plugin.send(Object{"method": method, "params": params}) // an error means that lashd has gone
 }
 
-// On has f answer a hook, or what else is a Method.
+// On registers f for a hook or another Method.
 func On[C, A any](s *Session, m Method[C, A], f func(*Call, C) (A, error)) {
 	s.handlers[m.Name] = func(c *Call) (any, error) {
 		var given C
@@ -187,28 +187,28 @@ func On[C, A any](s *Session, m Method[C, A], f func(*Call, C) (A, error)) {
 	}
 }
 
-// Tool has f run a tool, and "*" those that have no handler. A is what its arguments are decoded to.
+// Tool registers f for a tool, or for all tools without a handler with "*". The arguments are decoded into an A.
 func Tool[A any](s *Session, name string, f func(*Call, A) (Output, error)) {
 	On(s, Method[A, Output]{"tool/execute " + name, "output"}, f)
 }
 
-// Operation has f answer a query, a command or a task with its output.
+// Operation registers f for a query, a command or a task. f returns its output.
 func Operation[A, O any](s *Session, name string, f func(*Call, A) (O, error)) {
 	for _, kind := range []string{"query ", "command ", "task "} {
 		On(s, Method[A, O]{"operation/" + kind + name, "output"}, f)
 	}
 }
 
-// Call is a call of lashd, while it is answered. As a context it ends when nobody waits for the answer any more.
+// Call is a call from lashd. It is a context that is done when lashd cancels the call, or when the call has its result.
 type Call struct {
 	context.Context                       `json:"-"`
 	Session                               *Session  `json:"-"`
-	Instance, Grant, TurnID, CallID, Name string    // Name is that of the tool or the operation
-	Messages                              []Message // the conversation, if the hook declares that it wants it
-	Params                                JSON      `json:"-"` // all that was given, as it came
+	Instance, Grant, TurnID, CallID, Name string    // Name: of the tool or the operation
+	Messages                              []Message // the conversation, if the hook declares that it needs it
+	Params                                JSON      `json:"-"` // all params, as received
 }
 
-// Host asks lashd for what a call is granted, such as toolCatalog; docs/plugins.md has the methods. An Error says why not.
+// Host sends a request to lashd, such as toolCatalog; docs/plugin-protocol.md lists the methods. A rejection is an *Error.
 func Host[A any](c *Call, method string, params Object) (result A, err error) {
 	answer, all := make(chan *message, 1), Object{"grant": c.Grant}
 	maps.Copy(all, params)
@@ -231,36 +231,36 @@ func Host[A any](c *Call, method string, params Object) (result A, err error) {
 
 func (e *Error) Error() string { return e.Message }
 
-// message is one of lashd.
+// message is a message from lashd.
 type message struct {
 	ID, Params, Result JSON
 	Method             string
 	Error              *Error
 }
 
-// plugin is the conversation with lashd.
+// plugin is the connection to lashd.
 type plugin struct {
 	open     func(*Session) error
-	offer    JSON     // what initialize was given
+	offer    JSON     // the params of initialize
 	sessions sync.Map // *Session, by instance
-	waiting  sync.Map // func(*message), by id: takes the answer to what was asked, or cancels what is answered
+	waiting  sync.Map // func(*message), by ID: receives a response, or cancels a call
 	writing  sync.Mutex
 	out      *os.File
 }
 
-// Run serves until lashd is done with the plugin. open says what has a handler in a session, and does nothing else: it is also
-// called with one that is none.
+// Run serves until lashd stops the plugin. open registers the handlers of a session and must have no other effects: Run also
+// calls it once for the handshake, with an empty session.
 func Run(open func(*Session) error) {
 	p := &plugin{open: open, offer: JSON("{}"), out: os.Stdout}
-	os.Stdout = os.Stderr // the pipe is for the protocol alone
+	os.Stdout = os.Stderr // reserve the pipe for the protocol
 	for in, m := json.NewDecoder(os.Stdin), new(message); in.Decode(m) == nil && m.Method != "shutdown"; m = new(message) {
 		switch m.Method {
 		case "$/cancelRequest":
-			_ = json.Unmarshal(m.Params, m) // without an id it is for nobody
+			_ = json.Unmarshal(m.Params, m) // without an ID, wake finds nothing
 			fallthrough
 		case "":
 			p.wake(m)
-		case "initialize", "session/close": // what comes next comes after it
+		case "initialize", "session/close": // must finish before the next message
 			p.answer(context.Background(), m)
 		default:
 			ctx, cancel := context.WithCancel(context.Background())
@@ -285,7 +285,7 @@ func (p *plugin) answer(ctx context.Context, m *message) {
 	if err != nil && m.ID != nil {
 		failed := &Error{Code: -32000, Message: err.Error()}
 		errors.As(err, &failed)
-		_ = p.send(Object{"id": m.ID, "error": Object{"code": failed.Code, "message": failed.Message}}) // or lashd is lost
+		_ = p.send(Object{"id": m.ID, "error": Object{"code": failed.Code, "message": failed.Message}}) // an error means that lashd has gone
 	}
 }
 
@@ -297,7 +297,7 @@ func (p *plugin) perform(ctx context.Context, m *message) (result any, err error
 		}
 	}()
 	c := &Call{Context: ctx, Params: m.Params}
-	_ = json.Unmarshal(m.Params, c) // what is missing is missed below
+	_ = json.Unmarshal(m.Params, c) // missing fields are reported below
 	switch m.Method {
 	case "initialize":
 		return p.initialize(m.Params)
@@ -324,7 +324,7 @@ func (p *plugin) perform(ctx context.Context, m *message) (result any, err error
 func (p *plugin) initialize(params JSON) (any, error) {
 	var offer Object
 	if err := json.Unmarshal(params, &offer); err != nil || offer["protocolVersion"] != 1.0 {
-		return nil, fmt.Errorf("lashd speaks version %v of the protocol", offer["protocolVersion"])
+		return nil, fmt.Errorf("lashd uses protocol version %v, this SDK 1", offer["protocolVersion"])
 	}
 	p.offer = params
 	s, err := p.enter(JSON("{}"))
@@ -340,7 +340,7 @@ func (p *plugin) enter(params JSON) (*Session, error) {
 func (p *plugin) send(m Object) error {
 	m["jsonrpc"] = "2.0"
 	line, err := json.Marshal(m)
-	if err == nil && len(line) >= 8<<20 { // it would end the plugin
+	if err == nil && len(line) >= 8<<20 { // lashd would end the plugin
 		err = fmt.Errorf("the message has %d bytes, more than %d", len(line), 8<<20)
 	}
 	if err == nil {
@@ -386,7 +386,7 @@ func (s *Session) restore(c *Call) (any, error) {
 		artifacts[a.Name] = a.Data
 	}
 	if err == nil && given.Meta.Version != s.version {
-		err = fmt.Errorf("state of the version %q cannot be read", given.Meta.Version)
+		err = fmt.Errorf("cannot read state of version %q", given.Meta.Version)
 	}
 	s.Lock()
 	defer s.Unlock()
