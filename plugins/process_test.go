@@ -177,7 +177,7 @@ func TestState(t *testing.T) {
 		if _, err := s.BeforeTurn(t.Context(), &plugin.TurnContext{}); err != nil { // it runs
 			t.Fatal(err)
 		}
-		for version, want := range map[string]string{"0": "cannot be read", "1": ""} {
+		for version, want := range map[string]string{"0": "cannot read state", "1": ""} {
 			meta := plugin.Meta{PluginID: "notes", Version: version, State: json.RawMessage(`["a"]`)}
 			_, err := s.Restore(t.Context(), plugin.Snapshot{Entries: map[string]plugin.Entry{"notes": {Meta: meta}}})
 			if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
