@@ -37,7 +37,7 @@ func (c callCommand) Run(ctx context.Context, e *environment) error {
 	return printJSON(result)
 }
 
-// explained says of params that were refused where it is told what they should be.
+// explained adds a reference to the schema of the method if its parameters were rejected.
 func (c callCommand) explained(err error) error {
 	if _, data := wireError(err); data == nil || data.Kind != protocol.KindInvalidParams || data.Nearest != "" {
 		return err
@@ -45,6 +45,7 @@ func (c callCommand) explained(err error) error {
 	return fmt.Errorf("%s; lashd schema %s describes the parameters", explain(err), c.Method)
 }
 
+// params returns the parameters as a JSON object.
 func (c callCommand) params() (json.RawMessage, error) {
 	text := []byte(c.Params)
 	if c.Params == "-" {

@@ -62,7 +62,7 @@ func (c chatCommand) Run(ctx context.Context, e *environment) error {
 	return nil
 }
 
-// show runs the chat until the person leaves, or the terminal is closed.
+// show runs the chat until the user quits or the terminal is closed.
 func (s *chatSession) show(ctx context.Context) (last protocol.SessionID, used bool, err error) {
 	if !signal.Ignored(syscall.SIGHUP) {
 		open, stop := signal.NotifyContext(ctx, syscall.SIGHUP)
@@ -72,7 +72,7 @@ func (s *chatSession) show(ctx context.Context) (last protocol.SessionID, used b
 	return chat.Run(ctx, s, os.Stdin, os.Stdout)
 }
 
-// dropEmpty deletes a session that a chat has made and left without a message, unless another client uses it by now.
+// dropEmpty deletes a session that the chat created and that has no input, unless another client has started to use it.
 func (e *environment) dropEmpty(ctx context.Context, id protocol.SessionID) error {
 	l, err := e.dial(ctx, true, nil)
 	if err != nil {
@@ -87,14 +87,14 @@ func (e *environment) dropEmpty(ctx context.Context, id protocol.SessionID) erro
 	return l.Call(ctx, "session/delete", protocol.SessionMutationParams{SessionID: id}, nil)
 }
 
-// chatSession is the session of a chat, over losses of the daemon.
+// chatSession implements chat.Session on a follower.
 type chatSession struct {
 	chatCommand
 	cwd, key string
-	made     bool // by the chat
-	whole    bool // something was seen of it
-	mu       sync.Mutex
-	follower // its link is replaced with mu held, as calls are made meanwhile
+	made     bool       // the chat created the session
+	whole    bool       // Open has returned the whole session; the next Open returns changes
+	mu       sync.Mutex // guards link, which Call reads concurrently
+	follower
 }
 
 // Open implements chat.Session.
@@ -119,6 +119,7 @@ func (s *chatSession) Open(ctx context.Context) (*protocol.SessionAttachResult, 
 	return r, gone(err)
 }
 
+// dial opens a new connection and passes API keys to the daemon.
 func (s *chatSession) dial(ctx context.Context) error {
 	s.close()
 	news := client.NewInbox(0)
@@ -132,7 +133,7 @@ func (s *chatSession) dial(ctx context.Context) error {
 	return s.env.handKeys(ctx, l)
 }
 
-// choose takes the session that is named, or the newest of the directory if that is wanted, or makes one.
+// choose sets s.session to the named session, to the newest one of the directory for --last, or to a new one.
 func (s *chatSession) choose(ctx context.Context) (err error) {
 	if s.named != "" {
 		s.session, err = s.link.sessionID(ctx, s.named)
@@ -175,6 +176,7 @@ func (s *chatSession) Next(ctx context.Context) ([]protocol.Event, error) {
 	}
 }
 
+// taken returns the new events and the notes about plugins.
 func (s *chatSession) taken() (events []protocol.Event) {
 	for _, raw := range s.news.Take() {
 		var e protocol.Event
@@ -210,6 +212,7 @@ func (s *chatSession) Use(id protocol.SessionID) {
 	s.session, s.seen, s.epoch, s.whole, s.made = id, 0, 0, false, false
 }
 
+// close closes the connection, if there is one.
 func (s *chatSession) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -219,7 +222,7 @@ func (s *chatSession) close() {
 	}
 }
 
-// gone says in words of the chat that the connection was lost.
+// gone converts errGone to chat.ErrGone.
 func gone(err error) error {
 	if errors.Is(err, errGone) {
 		return chat.ErrGone

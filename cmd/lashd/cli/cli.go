@@ -1,4 +1,9 @@
-// Package cli is the command line of lashd: flags, configuration, and the wiring of a daemon.
+// Package cli implements the lashd command: its subcommands and flags, config.toml, and the assembly of a daemon from the engine, the
+// database, the plugin loader and the RPC server.
+//
+// Each subcommand is a struct whose fields are its flags (see github.com/alecthomas/kong), with a Run method and, for long help, a Help
+// method. Commands talk to the daemon through a link and start the daemon if it is not running. Results go to stdout; everything else goes
+// to stderr. Text of models, plugins and files is escaped before it reaches a terminal.
 package cli
 
 import (
@@ -8,14 +13,14 @@ import (
 	"os/signal"
 	"slices"
 	"syscall"
-	_ "time/tzdata" // schedules name time zones, and not every machine has them
+	_ "time/tzdata" // time zones for schedules, in case the system has none
 
 	"github.com/alecthomas/kong"
 
 	"lashd/engine/plugin"
 )
 
-// Version is what lashd says it is; a build may set another.
+// Version is the version of this build. The linker may set it.
 var Version = "0.1.0"
 
 const description = `Run LLM agents in a local daemon that survives crashes and restarts.
@@ -45,13 +50,14 @@ Environment:
   LASHD_LOG                         log level
   OPENAI_API_KEY, OPENAI_BASE_URL   model server, unless set in config.toml`
 
-// globals are the flags of all commands.
+// globals are the flags that all commands have.
 type globals struct {
 	Home   string `help:"Data directory; default $$XDG_DATA_HOME/lashd or ~/.local/share/lashd." env:"LASHD_HOME" placeholder:"DIR"`
 	Socket string `help:"Unix socket of the daemon; default run/lashd.sock in the --home directory, or $$XDG_RUNTIME_DIR/lashd/lashd.sock without --home." env:"LASHD_SOCKET" placeholder:"PATH"`
 	Log    string `help:"Lowest level to log: debug, info, warn or error." env:"LASHD_LOG" default:"info" enum:"debug,info,warn,error"`
 }
 
+// commands are all commands, in the order of the help.
 type commands struct {
 	globals
 	Serve   serveCommand   `cmd:"" help:"Run the daemon in the foreground."`
@@ -78,16 +84,16 @@ type commands struct {
 	Complete   completeCommand   `cmd:"" hidden:""`
 }
 
-// Main runs a command and returns the exit code. The first SIGINT or SIGTERM asks the command to end; the second one ends it.
+// Main runs a command and returns its exit code. The first SIGINT or SIGTERM cancels the command; the second one ends the process.
 func Main(args []string) int { return MainWith(args, Extra{}) }
 
-// Extra is what a lashd has beside what ships inside. What has the id of something inside takes its place.
+// Extra has the plugins of a custom build. A plugin with the id of a built-in one replaces it.
 type Extra struct {
-	Drivers []plugin.Factory // protocol plugins; a session has the one that its driver names
-	Plugins []plugin.Factory // every session has all of them
+	Drivers []plugin.Factory // drivers; a session uses the one that its configuration names
+	Plugins []plugin.Factory // plugins of every session
 }
 
-// MainWith is Main of a lashd that has more plugins.
+// MainWith does the same as Main, with additional plugins. Custom builds call it.
 func MainWith(args []string, extra Extra) int {
 	ctx, end := context.WithCancelCause(context.Background())
 	defer end(nil)
@@ -107,7 +113,7 @@ func MainWith(args []string, extra Extra) int {
 	return report(err)
 }
 
-// spelled are args as kong reads them, of people who ask for the version or for help as other programs are asked.
+// spelled translates --version, -v and "help COMMAND" to the spelling that kong understands.
 func spelled(args []string) []string {
 	switch {
 	case len(args) == 1 && (args[0] == "--version" || args[0] == "-v"):
@@ -118,8 +124,8 @@ func spelled(args []string) []string {
 	return args
 }
 
-// hear has the first signal end a command, and the second one the process. The channel that it gives is closed once signals are
-// heard, which takes half a millisecond.
+// hear calls end at the first SIGINT or SIGTERM; after that, a second signal ends the process. The returned channel is closed once the
+// signal handler is installed. That takes half a millisecond, so it runs beside the start of the command.
 func hear(ctx context.Context, end context.CancelCauseFunc) <-chan struct{} {
 	hears := make(chan struct{})
 	go func() {
@@ -132,8 +138,8 @@ func hear(ctx context.Context, end context.CancelCauseFunc) <-chan struct{} {
 	return hears
 }
 
-// parse reads a command line. What starts a daemon is read without the other commands, of whose declarations the reading would be
-// a fifth of the start.
+// parse parses a command line. Command lines that start a daemon are parsed without the declarations of the other commands, which would
+// take a fifth of the start time.
 func parse(ctx context.Context, args []string) (*kong.Context, *globals, error) {
 	if slices.ContainsFunc(args, func(arg string) bool { return arg == "serve" || arg == "stdio" }) && !asksHelp(args) {
 		var c struct {
@@ -150,10 +156,12 @@ func parse(ctx context.Context, args []string) (*kong.Context, *globals, error) 
 	return parsed, &c.globals, err
 }
 
+// asksHelp reports whether the command line asks for help.
 func asksHelp(args []string) bool {
 	return slices.Contains(args, "-h") || slices.Contains(args, "--help")
 }
 
+// parserOf returns a parser for the declarations in commands.
 func parserOf(ctx context.Context, commands any) *kong.Kong {
 	parser, err := kong.New(commands, kong.Name("lashd"), kong.Description(description), kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 120}))

@@ -32,7 +32,7 @@ func (c completionCommand) Run() error {
 	return nil
 }
 
-// completions ask lashd itself what can come next: a line for each, with what it means after a tab.
+// completions are the scripts by shell. They call "lashd complete", which prints one candidate per line, followed by a tab and its meaning.
 var completions = map[string]string{
 	"bash": `_lashd() {
   local IFS=$'\n'
@@ -54,7 +54,7 @@ if [ "$funcstack[1]" = _lashd ]; then _lashd "$@"; else compdef _lashd lashd; fi
 `,
 }
 
-// completeCommand is what the scripts call. The last word is the one that is being entered.
+// completeCommand is the command that the scripts call. The last word is the one to complete.
 type completeCommand struct {
 	Words []string `arg:"" optional:"" passthrough:""`
 }
@@ -72,7 +72,7 @@ func (c completeCommand) Run(ctx context.Context, k *kong.Kong, e *environment) 
 	return candidates(ctx, stdout, e, at, wants, entered)
 }
 
-// walk goes along the commands that words name, and tells what value the last word wants; empty: none.
+// walk finds the command that words name. wants is the flag whose value comes next, or "".
 func walk(at *kong.Node, words []string) (node *kong.Node, wants string) {
 	for _, w := range words {
 		if wants != "" {
@@ -95,6 +95,7 @@ func walk(at *kong.Node, words []string) (node *kong.Node, wants string) {
 	return at, wants
 }
 
+// flagsOf returns the flags of a command and of its parents.
 func flagsOf(at *kong.Node) (all []*kong.Flag) {
 	for _, group := range at.AllFlags(true) {
 		all = append(all, group...)
@@ -102,7 +103,7 @@ func flagsOf(at *kong.Node) (all []*kong.Flag) {
 	return all
 }
 
-// candidates prints what may stand in the place of what was entered.
+// candidates prints the completions of entered at a command. If wants is not empty, they are values of that flag.
 func candidates(ctx context.Context, out io.Writer, e *environment, at *kong.Node, wants, entered string) error {
 	offer := func(name, help string) {
 		if strings.HasPrefix(name, entered) {
@@ -140,7 +141,7 @@ func candidates(ctx context.Context, out io.Writer, e *environment, at *kong.Nod
 	return nil
 }
 
-// valuesOf are all that a flag, or else the argument of a command, can be.
+// valuesOf returns the allowed values of a flag or, if flag is "", of the first argument. It returns nil if any value is allowed.
 func valuesOf(at *kong.Node, flag string) []string {
 	if flag == "" && len(at.Positional) > 0 {
 		return choices(at.Positional[0])
@@ -153,6 +154,7 @@ func valuesOf(at *kong.Node, flag string) []string {
 	return nil
 }
 
+// choices returns the values of an enumeration, or nil.
 func choices(v *kong.Value) []string {
 	if v.Enum == "" {
 		return nil
@@ -160,7 +162,7 @@ func choices(v *kong.Value) []string {
 	return v.EnumSlice()
 }
 
-// offerSessions offers those of a daemon that runs; none is started for it.
+// offerSessions offers session ids if the daemon is running. It does not start a daemon.
 func offerSessions(ctx context.Context, e *environment, offer func(name, help string)) error {
 	l, err := e.dial(ctx, false, nil)
 	if err != nil {

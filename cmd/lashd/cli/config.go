@@ -39,10 +39,10 @@ type config struct {
 	ServerDown   duration                 `toml:"server_down_for"`       // time to retry a model server that refuses connections before the turn fails, such as 10m; default 3s
 }
 
-// duration is a time as people write it: 90s, 10m, 2h.
+// duration is a duration in config.toml, such as "90s", "10m" or "2h".
 type duration struct{ time.Duration }
 
-// UnmarshalText implements encoding.TextUnmarshaler.
+// UnmarshalText implements encoding.TextUnmarshaler. It accepts durations from one second to a year.
 func (d *duration) UnmarshalText(text []byte) error {
 	v, err := time.ParseDuration(string(text))
 	if err != nil || v < time.Second || v > 365*24*time.Hour {
@@ -52,7 +52,7 @@ func (d *duration) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// limitsConfig bounds programs of plugins that say nothing of it. What is absent is as lashd has it, and 0 is no bound.
+// limitsConfig has the limits of plugin programs that declare none themselves. A missing key means the default of lashd; 0 means no limit.
 type limitsConfig struct {
 	MemoryMiB *int64 `toml:"memory_mib" from:"16" to:"65536"`   // memory of a program in MiB; 0 for no limit
 	Processes *int64 `toml:"processes" from:"1" to:"1048576"`   // processes and threads of your user; 0 for no limit
@@ -60,7 +60,7 @@ type limitsConfig struct {
 	FileMiB   *int64 `toml:"file_mib" from:"1" to:"1048576"`    // largest file that a program can write, in MiB; 0 for no limit
 }
 
-// undoConfig bounds the copies that lashd makes of files, to undo what turns do to them. What is 0 is as the engine has it.
+// undoConfig has the limits of the file copies for undo. 0 means the default of the engine.
 type undoConfig struct {
 	Off       bool  `toml:"off"`                              // keep no copies; file changes cannot be undone
 	BudgetMiB int64 `toml:"budget_mib" from:"1" to:"1048576"` // total size of all copies in MiB; 0 for the default
@@ -68,10 +68,12 @@ type undoConfig struct {
 	Files     int64 `toml:"files" from:"1" to:"1000000"`      // files to track per workspace; 0 for the default
 }
 
+// limits converts the settings to bytes.
 func (c undoConfig) limits() undo.Limits {
 	return undo.Limits{Off: c.Off, Budget: c.BudgetMiB << 20, FileSize: c.FileKiB << 10, Files: int(c.Files)}
 }
 
+// limits converts the settings to bytes and fills in defaults.
 func (c limitsConfig) limits() proc.Limits {
 	l := pluginloader.DefaultLimits
 	for _, set := range []struct {
@@ -86,7 +88,7 @@ func (c limitsConfig) limits() proc.Limits {
 	return l
 }
 
-// modelConfig is a model that sessions can use.
+// modelConfig is a model that sessions can use. Missing keys have the values of the top-level keys.
 type modelConfig struct {
 	Name          string       `toml:"name"`                                    // name for --model and session settings; default the id
 	ID            string       `toml:"id"`                                      // model id on the server
@@ -104,6 +106,7 @@ type priceConfig struct {
 	Cached *float64 `toml:"cached" to:"10000"`                 // input tokens read from a cache; default the price of input
 }
 
+// price converts p; nil stays nil.
 func (p *priceConfig) price() *protocol.Price {
 	if p == nil {
 		return nil
@@ -113,6 +116,7 @@ func (p *priceConfig) price() *protocol.Price {
 
 func (e *environment) configFile() string { return filepath.Join(e.home, "config.toml") }
 
+// config reads config.toml. A missing file has no settings.
 func (e *environment) config() (config, error) {
 	data, err := os.ReadFile(e.configFile())
 	if errors.Is(err, os.ErrNotExist) {
@@ -128,7 +132,7 @@ func (e *environment) config() (config, error) {
 	return e.within(c), nil
 }
 
-// environ is what commands may see of the environment: not the keys, whatever their variables are called.
+// environ returns the environment for commands of agents: all without the API keys that config.toml names.
 func (c config) environ(all []string) []string {
 	keys := []string{c.KeyEnv}
 	for _, m := range c.Models {
@@ -140,7 +144,7 @@ func (c config) environ(all []string) []string {
 	})
 }
 
-// listed are the configured models, the default first; there is at least one.
+// listed returns the configured models, the default first. There is at least one.
 func (c config) listed() []modelConfig {
 	if len(c.Models) == 0 {
 		return []modelConfig{{}}
@@ -148,7 +152,7 @@ func (c config) listed() []modelConfig {
 	return c.Models
 }
 
-// keys reads the keys of all models from the environment.
+// keys reads the API keys of all models from the environment.
 func (c config) keys(getenv func(string) string) *provider.Keys {
 	var names []string
 	if c.Script == "" {
@@ -159,7 +163,7 @@ func (c config) keys(getenv func(string) string) *provider.Keys {
 	return provider.NewKeys(getenv, names...)
 }
 
-// models are what sessions can use, the default first. noKey says what to tell a person where the key of a name is missing.
+// models returns the models that sessions can use, the default first. noKey returns the advice for a missing key.
 func (c config) models(keys *provider.Keys, noKey func(name string) string) ([]engine.Model, error) {
 	var models []engine.Model
 	for _, m := range c.listed() {
@@ -185,14 +189,16 @@ func (c config) models(keys *provider.Keys, noKey func(name string) string) ([]e
 	return models, nil
 }
 
+// idOf returns the id of a model on its server.
 func (c config) idOf(m modelConfig) string { return cmp.Or(m.ID, c.Model, "gpt-5") }
 
-// ofOpenAI is the one server that is known to want a key. Those on the own machine want none.
+// ofOpenAI is the server that always needs a key. Local servers usually need none.
 const ofOpenAI = "https://api.openai.com"
 
-// keyOf names the environment variable that holds the key of a model's server.
+// keyOf returns the name of the environment variable with the API key of a model.
 func (c config) keyOf(m modelConfig) string { return cmp.Or(m.KeyEnv, c.KeyEnv, "OPENAI_API_KEY") }
 
+// model returns the engine's description of a model, with a provider that retries failed calls.
 func (c config) model(m modelConfig, keys *provider.Keys, noKey func(name string) string) engine.Model {
 	base := cmp.Or(m.BaseURL, c.BaseURL, os.Getenv("OPENAI_BASE_URL"), ofOpenAI+"/v1")
 	keyEnv := c.keyOf(m)

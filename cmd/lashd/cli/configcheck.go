@@ -16,7 +16,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// configProblem is something wrong in config.toml, and where: an editor can underline it.
+// configProblem is an error in config.toml and its position, which editors use to underline it.
 type configProblem struct {
 	Line    int    `json:"line"`
 	Column  int    `json:"column,omitempty"`
@@ -31,13 +31,13 @@ func (p *configProblem) Error() string {
 	return fmt.Sprintf("line %d, column %d: %s", p.Line, p.Column, p.Message)
 }
 
-// words are what a setting may be that is one of a few.
+// words are the values of enumerated settings, by type.
 var words = map[reflect.Type][]string{
 	reflect.TypeFor[protocol.ApprovalMode]():    {string(protocol.ApproveAllow), string(protocol.ApproveAsk), string(protocol.ApproveDeny)},
 	reflect.TypeFor[pluginloader.SandboxMode](): {string(pluginloader.SandboxOff), string(pluginloader.SandboxOn), string(pluginloader.SandboxRequired)},
 }
 
-// parseConfig refuses keys that it does not know: a setting that is spelled wrong would silently not hold.
+// parseConfig parses config.toml and returns its first problem. Unknown keys are errors, so that a misspelled setting is not silently ignored.
 func parseConfig(data []byte) (config, error) {
 	c, problems := readConfig(data)
 	if len(problems) > 0 {
@@ -46,7 +46,7 @@ func parseConfig(data []byte) (config, error) {
 	return c, nil
 }
 
-// readConfig tells all that is wrong; what cannot be read at all hides the rest.
+// readConfig parses config.toml and returns all problems. A syntax error is the only problem, because it hides the others.
 func readConfig(data []byte) (config, []configProblem) {
 	var c config
 	var said map[string]any
@@ -75,6 +75,7 @@ func readConfig(data []byte) (config, []configProblem) {
 	return c, problems
 }
 
+// unknownKey returns the message for an unknown key, with the closest and with all known keys.
 func unknownKey(key toml.Key) string {
 	table := reflect.TypeFor[config]()
 	for _, in := range key[:len(key)-1] {
@@ -88,7 +89,7 @@ func unknownKey(key toml.Key) string {
 	return fmt.Sprintf("unknown key %q%s (known keys: %s)", strings.Join(key, "."), didYouMean(key[len(key)-1], known), strings.Join(known, ", "))
 }
 
-// tableOf is the type of a table within another, or of each of several; the other itself if it has none of that name.
+// tableOf returns the type of the table key in another table. If there is no such table, it returns in.
 func tableOf(in reflect.Type, key string) reflect.Type {
 	for field := range in.Fields() {
 		t := field.Type
@@ -102,13 +103,14 @@ func tableOf(in reflect.Type, key string) reflect.Type {
 	return in
 }
 
-// lineOf is where a key is, or the innermost table that is written with it in it: of several of the same name, the nth.
+// lineOf returns the line of a key or, if the key itself is absent, of the innermost table of its path. nth is the index of the table if there
+// are several of the same name.
 func lineOf(data []byte, path []string, nth int) int {
 	var p unstable.Parser
 	p.Reset(data)
 	var table []string
 	line, depth := 1, 0
-	before := nth // tables of the same name that are still to come before it
+	before := nth // number of tables of the same name still to skip
 	for p.NextExpression() {
 		e := p.Expression()
 		at, key := keyOf(&p, e)
@@ -136,7 +138,7 @@ func lineOf(data []byte, path []string, nth int) int {
 	return line
 }
 
-// keyOf is the key of an assignment or of the head of a table; comments are not kept by a parser.
+// keyOf returns the line and the path of the key of an assignment or a table header.
 func keyOf(p *unstable.Parser, e *unstable.Node) (line int, key []string) {
 	for it := e.Key(); it.Next(); {
 		line = cmp.Or(line, p.Shape(it.Node().Raw).Start.Line)

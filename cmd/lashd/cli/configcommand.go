@@ -26,7 +26,7 @@ Exit codes: 0 valid, or no config.toml; 1 errors, or the named file does not exi
 Example: lashd config --no-json`
 }
 
-// configReport is what config prints.
+// configReport is the JSON output of lashd config.
 type configReport struct {
 	File     string          `json:"file"`
 	Problems []configProblem `json:"problems"`
@@ -36,13 +36,13 @@ func (c configCommand) Run(ctx context.Context, e *environment) error {
 	r := configReport{File: cmp.Or(c.File, e.configFile())}
 	data, err := r.read()
 	if errors.Is(err, os.ErrNotExist) && c.File == "" {
-		err = nil // all of it is optional; a file that somebody names is meant to be there
+		err = nil // config.toml is optional, but a named file must exist
 	}
 	if err != nil {
 		return err
 	}
 	if r.Problems = e.configProblems(data); r.Problems == nil {
-		r.Problems = []configProblem{} // an empty list is what clients expect
+		r.Problems = []configProblem{} // JSON clients expect a list
 	}
 	if err := c.print(r); err != nil {
 		return err
@@ -59,6 +59,7 @@ func (c configCommand) Run(ctx context.Context, e *environment) error {
 	return nil
 }
 
+// read reads the file, or stdin for "-".
 func (r configReport) read() ([]byte, error) {
 	if r.File == "-" {
 		return io.ReadAll(os.Stdin)
@@ -66,6 +67,7 @@ func (r configReport) read() ([]byte, error) {
 	return os.ReadFile(r.File)
 }
 
+// print prints the problems, one per line, or the report as JSON.
 func (c configCommand) print(r configReport) error {
 	if c.wantsJSON() {
 		return printJSON(r)
@@ -76,11 +78,11 @@ func (c configCommand) print(r configReport) error {
 	return nil
 }
 
-// noteStale says so if a daemon runs that has read another config.toml than there is now.
+// noteStale prints a note if the running daemon has read an older config.toml.
 func (e *environment) noteStale(ctx context.Context) {
 	l, err := e.dial(ctx, false, nil)
 	if err != nil {
-		return // then the next one reads what there is now
+		return // no daemon: the next one reads the current file
 	}
 	defer l.Close()
 	if l.stale() {
@@ -88,11 +90,11 @@ func (e *environment) noteStale(ctx context.Context) {
 	}
 }
 
-// freshConfig is what to do about a daemon that goes on with an old config.toml.
+// freshConfig is the advice for a daemon that uses an old config.toml.
 const freshConfig = `restart the daemon to apply it: lashd call shutdown '{"daemon":true}'`
 
-// stale tells whether config.toml was changed since the daemon took the lock of its data directory, which was just after it had read
-// the file. Both times are of the one clock that files get theirs from.
+// stale reports whether config.toml has changed since the daemon read it. It compares the time of the file with that of the lock file, which
+// the daemon writes just after it has read config.toml. Both times come from the clock of the file system.
 func (l *link) stale() bool {
 	read, err := os.Stat(filepath.Join(l.daemon.DataDir, "lashd.lock.json"))
 	if err != nil {
@@ -102,7 +104,7 @@ func (l *link) stale() bool {
 	return err == nil && now.ModTime().After(read.ModTime())
 }
 
-// configProblems are those of a config.toml of the data directory, and of what it names.
+// configProblems returns the problems of a config.toml and of the files that it names.
 func (e *environment) configProblems(data []byte) []configProblem {
 	c, problems := readConfig(data)
 	if len(problems) > 0 {
@@ -114,7 +116,7 @@ func (e *environment) configProblems(data []byte) []configProblem {
 	return nil
 }
 
-// within has the paths of a config.toml be from the data directory.
+// within resolves relative paths of a config.toml against the data directory.
 func (e *environment) within(c config) config {
 	if c.Script != "" && !filepath.IsAbs(c.Script) {
 		c.Script = filepath.Join(e.home, c.Script)

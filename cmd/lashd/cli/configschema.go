@@ -13,7 +13,7 @@ import (
 //go:embed config.schema.json
 var configSchema []byte
 
-// ConfigSchemaOf makes the schema of config.toml of its types, which docs describe.
+// ConfigSchemaOf generates the JSON Schema of config.toml from its Go types. docs has the comments of the types and fields.
 func ConfigSchemaOf(docs map[string]protocol.TypeDoc) []byte {
 	s := tableSchema(reflect.TypeFor[config](), docs)
 	s.Schema, s.Title, s.Description = "https://json-schema.org/draft/2020-12/schema", "config.toml", "Settings of the lashd daemon. All keys are optional. The daemon reads the file when it starts."
@@ -24,7 +24,7 @@ func ConfigSchemaOf(docs map[string]protocol.TypeDoc) []byte {
 	return append(text, '\n')
 }
 
-// tableSchema is an object without other fields.
+// tableSchema returns the schema of a table, which allows no other keys.
 func tableSchema(t reflect.Type, docs map[string]protocol.TypeDoc) *jsonschema.Schema {
 	s := &jsonschema.Schema{Type: "object", Properties: map[string]*jsonschema.Schema{}, AdditionalProperties: &jsonschema.Schema{Not: &jsonschema.Schema{}}}
 	for f := range t.Fields() {
@@ -46,6 +46,7 @@ func tableSchema(t reflect.Type, docs map[string]protocol.TypeDoc) *jsonschema.S
 	return s
 }
 
+// settingSchema returns the schema of a setting.
 func settingSchema(t reflect.Type, docs map[string]protocol.TypeDoc) *jsonschema.Schema {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -73,6 +74,7 @@ func settingSchema(t reflect.Type, docs map[string]protocol.TypeDoc) *jsonschema
 	return &jsonschema.Schema{Type: "integer"}
 }
 
+// anys converts words for use in a schema.
 func anys(words []string) (all []any) {
 	for _, word := range words {
 		all = append(all, word)

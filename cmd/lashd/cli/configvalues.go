@@ -11,13 +11,14 @@ import (
 	"strings"
 )
 
+// badValue is a setting with an invalid value.
 type badValue struct {
-	key     []string
-	nth     int // of several tables of the same name, from 0
+	key     []string // path of the key
+	nth     int      // index of the table, if the key is in one of several tables of the same name
 	message string
 }
 
-// badTypes are settings of another type than theirs, and texts that are there and say nothing.
+// badTypes finds values of the wrong type and empty strings. said is the decoded table, and above is its path.
 func badTypes(table reflect.Type, said map[string]any, above []string) (bad []badValue) {
 	for field := range table.Fields() {
 		name := field.Tag.Get("toml")
@@ -49,12 +50,13 @@ func badTypes(table reflect.Type, said map[string]any, above []string) (bad []ba
 	return bad
 }
 
+// isNoTable reports whether a decoded value is not a table.
 func isNoTable(v any) bool {
 	_, ok := v.(map[string]any)
 	return !ok
 }
 
-// fits tells whether a setting that is no table of ours can have a value.
+// fits reports whether a decoded value has the type of a setting. It does not handle the tables of config itself.
 func fits(t reflect.Type, value any) bool {
 	switch v := value.(type) {
 	case string:
@@ -73,7 +75,7 @@ func fits(t reflect.Type, value any) bool {
 	return false
 }
 
-// typeName is what TOML calls the type of a value.
+// typeName returns the TOML name of the type of a decoded value.
 func typeName(value any) string {
 	switch value.(type) {
 	case string:
@@ -92,7 +94,7 @@ func typeName(value any) string {
 	return "a date or a time"
 }
 
-// wanted says what a setting of a type must be.
+// wanted describes the valid values of a setting.
 func wanted(t reflect.Type, name string) string {
 	switch {
 	case words[t] != nil:
@@ -118,7 +120,7 @@ func wanted(t reflect.Type, name string) string {
 	return "a table"
 }
 
-// forms are what texts must look like. What is wrong with one is told without the text, which may be a key.
+// forms are the formats of strings, by the struct tag "is". Their messages do not quote the string, because it may be an API key.
 var forms = map[string]struct {
 	fits func(string) bool
 	must string
@@ -130,7 +132,7 @@ var forms = map[string]struct {
 	"variable": {regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`).MatchString, "must be the name of an environment variable, such as OPENAI_API_KEY, not the key itself"},
 }
 
-// badModels are models that cannot be told apart, or that could not say a word.
+// badModels finds models with equal names, and output limits above the context window.
 func (c config) badModels() (bad []badValue) {
 	names := map[string]bool{}
 	for nth, m := range c.Models {
@@ -146,7 +148,7 @@ func (c config) badModels() (bad []badValue) {
 	return bad
 }
 
-// badValues are settings that no daemon could work with, by what the fields say of themselves.
+// badValues finds values that break the struct tags of their fields: required keys, formats, enumerations and ranges.
 func badValues(table reflect.Value, above []string) (bad []badValue) {
 	for field, v := range table.Fields() {
 		key := append(slices.Clone(above), field.Tag.Get("toml"))
@@ -186,13 +188,14 @@ func badValues(table reflect.Value, above []string) (bad []badValue) {
 	return bad
 }
 
-// boundsOf are between what a number has to be, a whole one only if it is not 0; none if the second is 0.
+// boundsOf returns the range of a numeric setting. There is no range if to is 0. Integers may also be 0, which means the default or no limit.
 func boundsOf(f reflect.StructField) (from, to int64) {
 	from, _ = strconv.ParseInt(f.Tag.Get("from"), 10, 64)
 	to, _ = strconv.ParseInt(f.Tag.Get("to"), 10, 64)
 	return from, to
 }
 
+// oneOf joins words to a phrase such as "a, b or c".
 func oneOf(words []string) string {
 	last := len(words) - 1
 	return strings.Join(words[:last], ", ") + " or " + words[last]

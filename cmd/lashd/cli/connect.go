@@ -16,23 +16,24 @@ import (
 	"lashd/rpc/socket"
 )
 
-// link is a connection to a daemon that has said hello.
+// link is a connection to a daemon that has answered initialize.
 type link struct {
 	*client.Client
 	daemon *protocol.InitializeResult
 }
 
 const (
-	helloTries = 5 // a daemon that was killed may still take connections for a moment, and say nothing on them
+	helloTries = 5 // a killed daemon may still accept connections for a moment without answering
 	helloPause = 50 * time.Millisecond
 )
 
-// dial connects to the daemon; start says whether one is started if there is none. The caller closes the link.
+// dial connects to the daemon. If no daemon is running and start is set, it starts one. Events go to onEvent, which may be nil. The caller
+// closes the link.
 func (e *environment) dial(ctx context.Context, start bool, onEvent func(json.RawMessage)) (*link, error) {
 	return e.dialWatching(ctx, start, onEvent, nil)
 }
 
-// dialWatching connects as dial does. News of the daemon, which it sends after server/attach, go to watch, unless that is nil.
+// dialWatching does the same as dial. Events of the daemon itself, which it sends after server/attach, go to watch, which may be nil.
 func (e *environment) dialWatching(ctx context.Context, start bool, onEvent func(json.RawMessage), watch *pluginWatch) (*link, error) {
 	var onNews func(json.RawMessage)
 	if watch != nil {
@@ -47,6 +48,7 @@ func (e *environment) dialWatching(ctx context.Context, start bool, onEvent func
 	}
 }
 
+// hello connects once and calls initialize. It prints a note, once per process, if the daemon has another version.
 func (e *environment) hello(ctx context.Context, start bool, onEvent, onNews func(json.RawMessage)) (*link, error) {
 	conn, err := e.connect(ctx, start)
 	if err != nil {
@@ -55,7 +57,7 @@ func (e *environment) hello(ctx context.Context, start bool, onEvent, onNews fun
 	l := &link{Client: client.New(ctx, conn, onEvent, onNews)}
 	if l.daemon, err = l.Initialize(ctx, "lashd-cli"); err != nil {
 		err = l.reason(err)
-		l.Close() // the failure to say hello is the news
+		l.Close() // the first error matters
 		return nil, err
 	}
 	if theirs := l.daemon.ServerInfo.Version; theirs != Version && !e.warned {
@@ -65,7 +67,7 @@ func (e *environment) hello(ctx context.Context, start bool, onEvent, onNews fun
 	return l, nil
 }
 
-// reason tells the loss of the connection from answers. A daemon that is being killed may still take connections.
+// reason returns errGone if err means that the connection was lost, and else err.
 func (l *link) reason(err error) error {
 	if client.Lost(err) {
 		return errGone
@@ -73,7 +75,7 @@ func (l *link) reason(err error) error {
 	return err
 }
 
-// ask makes one call, with a daemon that is started if need be.
+// ask calls one method on a connection of its own. It starts the daemon if it is not running.
 func (e *environment) ask(ctx context.Context, method string, params, result any) error {
 	l, err := e.dial(ctx, true, nil)
 	if err != nil {
@@ -84,12 +86,13 @@ func (e *environment) ask(ctx context.Context, method string, params, result any
 }
 
 const (
-	startWait  = 10 * time.Second       // for a daemon to answer after it was started
-	startNote  = time.Second            // after which a person is told what is waited for
-	startAgain = 300 * time.Millisecond // after it was seen that another one has the lock
+	startWait  = 10 * time.Second       // limit for a started daemon to answer
+	startNote  = time.Second            // delay before a note says that the daemon is starting
+	startAgain = 300 * time.Millisecond // delay before another attempt if another process holds the lock
 )
 
-// connect reaches the daemon of the data directory, and starts it if there is none.
+// connect opens a connection to the daemon of the data directory. If no daemon is running, it starts one or, without start, fails with
+// exitNoDaemon.
 func (e *environment) connect(ctx context.Context, start bool) (net.Conn, error) {
 	conn, err := e.reach(ctx)
 	if err == nil || !errors.Is(err, socket.ErrNotListening) {
@@ -112,6 +115,7 @@ func (e *environment) connect(ctx context.Context, start bool) (net.Conn, error)
 	return conn, err
 }
 
+// notUp returns the error for a daemon that did not answer in time.
 func (e *environment) notUp() error {
 	if held := e.holder(); held != nil {
 		return &exitError{exitNoDaemon, fmt.Errorf("%w, and does not answer on %s; it may be busy, or a lashd stdio --isolated", held, e.socket)}
@@ -119,8 +123,8 @@ func (e *environment) notUp() error {
 	return &exitError{exitNoDaemon, fmt.Errorf("the daemon does not answer on %s; see %s, or run lashd doctor", e.socket, e.logFile())}
 }
 
-// await dials until a daemon answers, or the one that was started has ended for a reason of its own. If that was another one with
-// the lock, which does not come to listen, it may have been about to end: then one more is started.
+// await dials until a daemon answers or the started daemon exits with an error; ended receives its exit. If the started daemon exits because
+// another process holds the lock, that process may be about to exit without listening. After startAgain, await starts one more daemon.
 func (e *environment) await(ctx context.Context, ended <-chan error) (net.Conn, error) {
 	var again <-chan time.Time
 	for wait := 2 * time.Millisecond; ; wait = min(2*wait, 200*time.Millisecond) {
@@ -148,8 +152,8 @@ func (e *environment) await(ctx context.Context, ended <-chan error) (net.Conn, 
 	}
 }
 
-// reach dials the daemon where it is to listen. If nobody said where that is, the runtime directory may be another than the daemon's
-// was: then it is dialled where it says that it listens.
+// reach dials the daemon at e.socket. The daemon may use another default address if it was started with another XDG_RUNTIME_DIR. So, unless
+// the user named a socket, reach also tries the address that the daemon has published in the data directory.
 func (e *environment) reach(ctx context.Context) (net.Conn, error) {
 	conn, err := socket.Dial(ctx, e.socket)
 	if e.named || !errors.Is(err, socket.ErrNotListening) {
@@ -161,18 +165,18 @@ func (e *environment) reach(ctx context.Context) (net.Conn, error) {
 	return nil, err
 }
 
-// notStarted says why a daemon that was started has ended. That another one holds the lock is no failure if it listens where
-// we dial, or may still come to it.
+// notStarted returns why a started daemon has exited. It returns nil if another process holds the lock and may listen where e dials.
 func (e *environment) notStarted(err error) error {
 	exit, ok := errors.AsType[*exec.ExitError](err)
 	if ok && exit.ExitCode() == exitHeld {
 		return e.heldElsewhere()
 	}
-	line, _ := lastLine(e.logFile()) // without it, the path has to do
+	line, _ := lastLine(e.logFile()) // if it fails, the error has only the path of the log
 	reason := strings.TrimPrefix(line, "lashd: ")
 	return &exitError{exitNoDaemon, fmt.Errorf("the daemon did not start: %s (%s)", reason, e.logFile())}
 }
 
+// heldElsewhere returns an error if the process that holds the lock listens on another socket than the one the user named.
 func (e *environment) heldElsewhere() error {
 	held := e.holder()
 	if held == nil || held.Socket == "" || held.Socket == e.socket || !e.named {
@@ -181,19 +185,19 @@ func (e *environment) heldElsewhere() error {
 	return &exitError{exitNoDaemon, fmt.Errorf("%w, not on %s; set LASHD_SOCKET or --socket to its socket", held, e.socket)}
 }
 
-// holder is the process that has the data directory, if there is one.
+// holder describes the process that holds the lock of the data directory, or returns nil.
 func (e *environment) holder() *socket.HeldError {
 	lock, err := socket.Acquire(e.home)
 	if err == nil {
-		lock.Release() // it was ours for a moment only
+		lock.Release()
 		return nil
 	}
 	held, _ := errors.AsType[*socket.HeldError](err)
 	return held
 }
 
-// spawn starts a daemon that outlives this process, and tells when it ends meanwhile. If several are started at once, the
-// lock leaves one.
+// spawn starts a daemon that outlives this process. The returned channel receives its exit. If several processes start a daemon at once, the
+// lock of the data directory lets one of them run.
 func (e *environment) spawn() (<-chan error, error) {
 	if err := os.MkdirAll(e.home, 0o700); err != nil {
 		return nil, err

@@ -32,7 +32,8 @@ import (
 	"lashd/rpc/socket"
 )
 
-// daemon runs lashd in a data directory until ctx is done; serve is called with a server once it is ready.
+// daemon runs the daemon in the data directory until ctx is done. It locks the directory, opens the database and calls serve with a ready
+// server; it stops when serve returns.
 func (e *environment) daemon(ctx context.Context, serve func(context.Context, *rpc.Server, *socket.Lock) error) error {
 	if err := proc.Private(); err != nil {
 		e.log.Warn("cannot protect the memory of the daemon from other processes of this user", "error", err)
@@ -65,11 +66,12 @@ func (e *environment) daemon(ctx context.Context, serve func(context.Context, *r
 	return e.runStore(ctx, store, cfg, lock, serve)
 }
 
+// openStore opens the database.
 func (e *environment) openStore(ctx context.Context) (*persistence.Store, error) {
 	return persistence.Open(ctx, persistence.Config{Dir: e.home, Log: e.log, Progress: func(s string) { e.log.Info(s) }})
 }
 
-// notOpened is err with what to do about it, or nothing if the daemon was stopped meanwhile.
+// notOpened adds advice and an exit code to an error of openStore. It returns nil if the daemon was stopped in the meantime.
 func (e *environment) notOpened(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
@@ -86,12 +88,14 @@ func (e *environment) notOpened(ctx context.Context, err error) error {
 	return err
 }
 
+// isNotFile reports whether a directory is in the place of a database file.
 func isNotFile(err error) bool {
 	_, ok := errors.AsType[*persistence.NotFileError](err)
 	return ok
 }
 
-// runStore serves until ctx is done, or until nothing more can be promised about the store: then it is left unclosed, as it is.
+// runStore runs the writer of the database and the engine until ctx is done. If the writer fails, runStore stops the engine and leaves the
+// database unclosed, because its state is unknown.
 func (e *environment) runStore(ctx context.Context, store *persistence.Store, cfg config, lock *socket.Lock,
 	serve func(context.Context, *rpc.Server, *socket.Lock) error,
 ) error {
@@ -118,6 +122,7 @@ func (e *environment) runStore(ctx context.Context, store *persistence.Store, cf
 	return errors.Join(err, store.Close())
 }
 
+// runEngine builds the engine with its plugins and models, and serves until ctx is done.
 func (e *environment) runEngine(ctx context.Context, stop func(), store *persistence.Store, cfg config, lock *socket.Lock,
 	serve func(context.Context, *rpc.Server, *socket.Lock) error,
 ) error {
@@ -162,7 +167,7 @@ func (e *environment) runEngine(ctx context.Context, stop func(), store *persist
 	return beside(ctx, stop, run, func(ctx context.Context) error { return serve(ctx, srv, lock) })
 }
 
-// mark ends what an earlier run has left, and gives what does so for this one.
+// mark ends leftover processes of an earlier run of the daemon. The returned function does the same for this run.
 func (e *environment) mark(nonce string) (end func()) {
 	letGo, err := proc.AdoptOrphans()
 	if err != nil {
@@ -180,7 +185,7 @@ func (e *environment) mark(nonce string) (end func()) {
 	}
 }
 
-// trace is the trace that the daemon keeps, if it is to.
+// trace opens the trace file, or returns nil if tracing is off.
 func (e *environment) trace(cfg config) (*trace.File, error) {
 	if !cfg.Trace {
 		return nil, nil
@@ -188,7 +193,7 @@ func (e *environment) trace(cfg config) (*trace.File, error) {
 	return trace.Open(filepath.Join(e.home, "trace.jsonl"))
 }
 
-// shipped are the plugins that ship inside, and those that a main of one's own adds.
+// shipped returns the built-in plugins; custom builds register their plugins here.
 func (e *environment) shipped(cfg config, nonce string) (*plugin.Host, error) {
 	builtin := plugin.Stack{
 		&workspace.Factory{}, shell.New(shell.Config{Environ: cfg.environ(os.Environ()), Nonce: nonce}), outputbudget.Factory{},
@@ -199,7 +204,7 @@ func (e *environment) shipped(cfg config, nonce string) (*plugin.Host, error) {
 	return plugin.NewHost(plugin.Override(drivers, e.extra.Drivers), plugin.Override(builtin, e.extra.Plugins))
 }
 
-// beside serves while run runs, and has both end when one does.
+// beside runs run and serve concurrently. When one ends, it stops the other.
 func beside(ctx context.Context, stop func(), run, serve func(context.Context) error) error {
 	failed := make(chan error, 1)
 	go func() {
@@ -214,7 +219,7 @@ func beside(ctx context.Context, stop func(), run, serve func(context.Context) e
 	return errors.Join(<-failed, err)
 }
 
-// load has plugins loaded from their directories until what it gives is called.
+// load starts the plugin loader. The returned function stops it and waits for its end.
 func (e *environment) load(ctx context.Context, loader *pluginloader.Loader) (end func()) {
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var running sync.WaitGroup
@@ -233,7 +238,7 @@ func (e *environment) load(ctx context.Context, loader *pluginloader.Loader) (en
 	}
 }
 
-// shutdown tells plugins that the daemon ends.
+// shutdown shuts the built-in plugins down, for at most five seconds.
 func (e *environment) shutdown(ctx context.Context, host *plugin.Host) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()

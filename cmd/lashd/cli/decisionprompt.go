@@ -11,23 +11,24 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// asker puts open decisions to the person at the terminal, one after another.
+// asker asks the user at the terminal about open decisions, one at a time. It belongs to the goroutine of its turnRun.
 type asker struct {
-	person bool // somebody is there
-	open   []*protocol.Decision
-	denied string      // a call of a session below that was not allowed
-	lines  chan string // what the person enters; closed at the end of stdin
+	person bool                 // stdin and stderr are terminals
+	open   []*protocol.Decision // in the order in which they opened; the first is on the screen
+	denied string               // the tool of a denied call of a subagent
+	lines  chan string          // lines of stdin; closed at its end; nil until the first question
 }
 
+// newAsker returns an asker for the terminal, if there is one.
 func newAsker() *asker { return &asker{person: terminal(os.Stdin) && terminal(os.Stderr)} }
 
-// opened asks about a decision of the turn, or of a session that works for this one. If nobody is there, its default holds at once.
+// opened asks about a decision of the turn or of a subagent. Without a terminal it answers with the default of the decision at once.
 func (a *asker) opened(ctx context.Context, t *turnRun, d *protocol.Decision) {
 	known := slices.ContainsFunc(a.open, func(o *protocol.Decision) bool { return o.ID == d.ID })
 	if d.TurnID != t.turn && !t.below(d) || d.Answer != nil || known {
 		return
 	}
-	if d.Kind == protocol.DecisionCompletion { // no person is asked
+	if d.Kind == protocol.DecisionCompletion { // another program answers it
 		t.view.waits(d)
 		return
 	}
@@ -37,7 +38,7 @@ func (a *asker) opened(ctx context.Context, t *turnRun, d *protocol.Decision) {
 	}
 }
 
-// resolved forgets a decision, whoever answered it.
+// resolved removes a decision that any client has answered, and shows the next one.
 func (a *asker) resolved(ctx context.Context, t *turnRun, d *protocol.Decision) {
 	i := slices.IndexFunc(a.open, func(o *protocol.Decision) bool { return o.ID == d.ID })
 	if i < 0 {
@@ -53,7 +54,7 @@ func (a *asker) resolved(ctx context.Context, t *turnRun, d *protocol.Decision) 
 	}
 }
 
-// prompt shows the first of the open decisions. The person must see all of what is to be allowed.
+// prompt shows the first open decision with all the arguments of its call, or answers it for --allow or without a terminal.
 func (a *asker) prompt(ctx context.Context, t *turnRun) {
 	d := a.open[0]
 	switch {
@@ -71,6 +72,7 @@ func (a *asker) prompt(ctx context.Context, t *turnRun) {
 	t.view.question(chat.Question(d) + "\n" + strings.Join(chat.Offers(d), "\n") + "\n> ")
 }
 
+// readLines sends the lines of stdin to a.lines.
 func (a *asker) readLines() {
 	defer close(a.lines)
 	in := bufio.NewScanner(os.Stdin)
@@ -79,7 +81,7 @@ func (a *asker) readLines() {
 	}
 }
 
-// entered takes a line as the answer to the decision that is shown.
+// entered answers the decision on the screen with a line of stdin. more is false at the end of stdin.
 func (a *asker) entered(ctx context.Context, t *turnRun, line string, more bool) {
 	if !more {
 		a.lines, a.person = nil, false
@@ -89,7 +91,7 @@ func (a *asker) entered(ctx context.Context, t *turnRun, line string, more bool)
 	}
 }
 
-// choose is what a line means. What is not understood allows nothing.
+// choose returns the choice that a line stands for. An unknown answer rejects. The end of stdin chooses the default.
 func choose(d *protocol.Decision, line string, more bool) protocol.DecisionChoice {
 	choice := chat.Chosen(d, line)
 	switch {
@@ -103,7 +105,7 @@ func choose(d *protocol.Decision, line string, more bool) protocol.DecisionChoic
 	return d.Default
 }
 
-// answer responds; the event that follows tells which answer counts.
+// answer sends a choice. If another client answers first, its answer counts; the event decision/resolved reports it.
 func (a *asker) answer(ctx context.Context, t *turnRun, d *protocol.Decision, choice protocol.DecisionChoice) {
 	p := protocol.DecisionRespondParams{DecisionID: d.ID, Choice: choice, ArgsHash: d.ArgsHash}
 	if err := t.call(ctx, "decision/respond", p, nil); err != nil {

@@ -34,20 +34,20 @@ All tool calls are allowed. With --model, a real model decides what to run.
 Example: lashd demo --model qwen3 --base-url http://localhost:11434/v1`
 }
 
-// demo is a show with a real daemon in a directory of its own.
+// demo runs a real daemon in a temporary directory and prints its events.
 type demo struct {
 	env       *environment
 	dir       string
 	workspace string
-	kind      protocol.ItemKind // of the item that streams
-	midLine   bool
+	kind      protocol.ItemKind // kind of the streaming item
+	midLine   bool              // the last output did not end its line
 	daemon    *exec.Cmd
 	client    *link
 	session   protocol.SessionID
 
 	mu   sync.Mutex
-	seq  protocol.Seq
-	news chan protocol.Event
+	seq  protocol.Seq        // number of the newest event; guarded by mu
+	news chan protocol.Event // events for until
 }
 
 func (c demoCommand) Run(ctx context.Context, e *environment) error {
@@ -70,6 +70,7 @@ func (c demoCommand) Run(ctx context.Context, e *environment) error {
 	return err
 }
 
+// prepare writes config.toml, the script of the model and the workspace.
 func (d *demo) prepare(c demoCommand) error {
 	if err := errors.Join(os.MkdirAll(d.env.home, 0o700), os.MkdirAll(d.workspace, 0o700)); err != nil {
 		return err
@@ -85,7 +86,7 @@ func (d *demo) prepare(c demoCommand) error {
 		os.WriteFile(filepath.Join(d.workspace, "greeting.txt"), []byte("Hello, wrold!\n"), 0o600))
 }
 
-// start starts the daemon and attaches to the session after the last event that was seen.
+// start starts the daemon and attaches to the session after the newest known event.
 func (d *demo) start(ctx context.Context) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -110,6 +111,7 @@ func (d *demo) start(ctx context.Context) error {
 	return d.client.Call(ctx, "session/attach", protocol.SessionAttachParams{SessionID: d.session, AfterSeq: &after}, &r)
 }
 
+// kill kills the daemon with SIGKILL, if it runs.
 func (d *demo) kill() {
 	if d.daemon == nil {
 		return
@@ -119,12 +121,14 @@ func (d *demo) kill() {
 	d.daemon = nil
 }
 
+// seen returns the number of the newest event.
 func (d *demo) seen() protocol.Seq {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.seq
 }
 
+// event handles an event of the daemon.
 func (d *demo) event(raw json.RawMessage) {
 	var e protocol.Event
 	if json.Unmarshal(raw, &e) != nil {
@@ -136,6 +140,6 @@ func (d *demo) event(raw json.RawMessage) {
 	d.show(e)
 	select {
 	case d.news <- e:
-	default: // nobody waits for so many
+	default: // the buffer is full; until needs only recent events
 	}
 }

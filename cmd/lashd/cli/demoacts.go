@@ -13,12 +13,13 @@ import (
 	"lashd/rpc/protocol"
 )
 
+// say prints the headline of an act.
 func (d *demo) say(format string, args ...any) {
 	d.line()
 	fmt.Fprintf(stdout, "\n== "+format+"\n", args...)
 }
 
-// line ends the line of the text that streams, if there is one.
+// line ends an unfinished line of streamed text.
 func (d *demo) line() {
 	if d.midLine {
 		fmt.Fprintln(stdout)
@@ -26,12 +27,13 @@ func (d *demo) line() {
 	d.midLine = false
 }
 
+// aside prints a remark in brackets.
 func (d *demo) aside(format string, args ...any) {
 	d.line()
 	fmt.Fprintln(stdout, "   ["+printable(fmt.Sprintf(format, args...))+"]")
 }
 
-// show prints what a person would see of an event.
+// show prints an event as a chat would.
 func (d *demo) show(e protocol.Event) {
 	switch e.Type {
 	case protocol.EventItemStarted:
@@ -54,13 +56,15 @@ func (d *demo) show(e protocol.Event) {
 	}
 }
 
+// completed reports whether e ends a turn.
 func completed(e protocol.Event) bool { return e.Type == protocol.EventTurnCompleted }
 
+// commandStarted reports whether e starts a shell command.
 func commandStarted(e protocol.Event) bool {
 	return e.Type == protocol.EventItemStarted && e.Item.Kind == protocol.ItemToolCall && e.Item.Tool == "shell"
 }
 
-// until waits for an event that fits, or for the end of the turn, which is an error if the turn did not come to its answer.
+// until waits for an event that fits, or for the end of the turn. It returns an error if the turn did not finish.
 func (d *demo) until(ctx context.Context, fits func(protocol.Event) bool) (ended bool, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, 5*time.Minute, errors.New("the demo waited 5 minutes for an event"))
 	defer cancel()
@@ -79,6 +83,7 @@ func (d *demo) until(ctx context.Context, fits func(protocol.Event) bool) (ended
 	}
 }
 
+// input starts a turn.
 func (d *demo) input(ctx context.Context, text string) error {
 	fmt.Fprintf(stdout, "> %s\n", text)
 	var r protocol.TurnStartResult
@@ -88,6 +93,7 @@ func (d *demo) input(ctx context.Context, text string) error {
 	}, &r)
 }
 
+// work is the first act: a turn that edits a file.
 func (d *demo) work(ctx context.Context) error {
 	d.say("Starting a daemon, and a session in %s", d.workspace)
 	if err := d.start(ctx); err != nil {
@@ -108,7 +114,7 @@ func (d *demo) work(ctx context.Context) error {
 	return err
 }
 
-// killWhileStreaming kills the daemon in the middle of an answer, unless a model was too quick for that.
+// killWhileStreaming is the second act: it kills the daemon in the middle of an answer. A fast model may finish the turn before.
 func (d *demo) killWhileStreaming(ctx context.Context) error {
 	d.say("Killing the daemon with SIGKILL during the next reply")
 	if err := d.input(ctx, "Tell me a story about durability."); err != nil {
@@ -137,6 +143,7 @@ func (d *demo) killWhileStreaming(ctx context.Context) error {
 	return err
 }
 
+// killWhileCommandRuns is the third act: it kills the daemon while a command runs.
 func (d *demo) killWhileCommandRuns(ctx context.Context) error {
 	d.say("Killing the daemon while a command runs")
 	if err := d.input(ctx, "Run the slow command: printf x >> count.txt; sleep 30"); err != nil {
@@ -166,13 +173,13 @@ func (d *demo) killWhileCommandRuns(ctx context.Context) error {
 	return nil
 }
 
-// runs is how often the slow command has begun.
+// runs returns how often the slow command has started.
 func (d *demo) runs() int {
-	count, _ := os.ReadFile(filepath.Join(d.workspace, "count.txt")) // not there: never
+	count, _ := os.ReadFile(filepath.Join(d.workspace, "count.txt")) // no file: never started
 	return len(count)
 }
 
-// commandRuns waits until the command has begun; a file tells it, to whoever looks.
+// commandRuns waits until the slow command has started, which it records in a file.
 func (d *demo) commandRuns(ctx context.Context) error {
 	for limit := time.Now().Add(10 * time.Second); d.runs() == 0; {
 		if time.Now().After(limit) {
@@ -187,6 +194,7 @@ func (d *demo) commandRuns(ctx context.Context) error {
 	return nil
 }
 
+// fork is the last act: it forks the session.
 func (d *demo) fork(ctx context.Context) error {
 	d.say("Forking the session: the fork shares the history and copies nothing")
 	var r protocol.SessionNewResult

@@ -7,5 +7,5 @@ import (
 	"syscall"
 )
 
-// detach lets a daemon outlive the terminal and the group of whoever started it.
+// detach makes cmd survive the terminal and the process group of its parent.
 func detach(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }

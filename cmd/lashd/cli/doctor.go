@@ -41,7 +41,7 @@ Examples:
   lashd doctor --fix`
 }
 
-// diagnosis is what doctor prints. Checks have stable ids.
+// diagnosis is the JSON output of lashd doctor. The ids of checks are stable.
 type diagnosis struct {
 	Version     string                      `json:"version"`
 	DataDir     string                      `json:"dataDir"`
@@ -51,9 +51,10 @@ type diagnosis struct {
 	Diagnostics *protocol.DiagnosticsResult `json:"diagnostics,omitempty"`
 	Found       *persistence.Report         `json:"database,omitempty"`
 
-	fix bool // accept a loss
+	fix bool // --fix was given
 }
 
+// check is the result of one check. Remedy says how to fix a problem.
 type check struct {
 	ID     string `json:"id"` // daemon, directory, filesystem, config, model, disk, files, lock, database, rollback, fix, sandbox, containment, watch, plugin
 	OK     bool   `json:"ok"`
@@ -73,6 +74,7 @@ func (c doctorCommand) Run(ctx context.Context, e *environment) error {
 	return nil
 }
 
+// print prints the checks as lines or as JSON.
 func (c doctorCommand) print(d *diagnosis) error {
 	if c.wantsJSON() {
 		return printJSON(d)
@@ -87,7 +89,7 @@ func (c doctorCommand) print(d *diagnosis) error {
 	return w.Flush()
 }
 
-// note adds a check that went well if there is no error.
+// note adds a check, which has failed if err is not nil, and reports whether it has passed. detail is the text of a passed check.
 func (d *diagnosis) note(id, detail string, err error, remedy string) bool {
 	c := check{ID: id, OK: err == nil, Detail: detail}
 	if err != nil {
@@ -97,6 +99,7 @@ func (d *diagnosis) note(id, detail string, err error, remedy string) bool {
 	return err == nil
 }
 
+// examine runs all checks. It asks a running daemon instead of opening the database.
 func (d *diagnosis) examine(ctx context.Context, e *environment) {
 	if _, err := os.Stat(e.home); errors.Is(err, os.ErrNotExist) {
 		d.note("directory", e.home+" does not exist yet; the first lashd run creates it", nil, "")
@@ -120,7 +123,7 @@ func (d *diagnosis) examine(ctx context.Context, e *environment) {
 	if configured {
 		d.checkModels(ctx, cfg)
 	}
-	lock, err := socket.Hold(e.home) // a daemon may be starting just now
+	lock, err := socket.Hold(e.home) // the lock keeps a daemon from starting during the check
 	if held, ok := errors.AsType[*socket.HeldError](err); ok {
 		d.note("lock", "", held, heldRemedy(held, e)+" (the database was not checked)")
 		return
@@ -134,7 +137,7 @@ func (d *diagnosis) examine(ctx context.Context, e *environment) {
 	}
 }
 
-// checkConfig reads config.toml, or the defaults if there is none.
+// checkConfig checks config.toml and returns its settings.
 func (d *diagnosis) checkConfig(e *environment) (cfg config, ok bool) {
 	cfg, err := e.config()
 	if err == nil {
@@ -143,6 +146,7 @@ func (d *diagnosis) checkConfig(e *environment) (cfg config, ok bool) {
 	return cfg, d.note("config", e.configFile()+" is valid or absent", err, "correct the file; lashd schema config describes each key")
 }
 
+// heldRemedy says what to do if another process holds the lock.
 func heldRemedy(held *socket.HeldError, e *environment) string {
 	if held.Socket != "" && held.Socket != e.socket {
 		return "omit --socket and LASHD_SOCKET, or set them to the socket of that daemon"
@@ -150,7 +154,7 @@ func heldRemedy(held *socket.HeldError, e *environment) string {
 	return "wait until that process answers, or stop it"
 }
 
-// notLocked is what to do about a data directory that cannot be locked.
+// notLocked says what to do about a data directory that cannot be locked.
 func notLocked(err error) string {
 	if errors.Is(err, syscall.ENOSPC) {
 		return "free disk space"
@@ -158,7 +162,7 @@ func notLocked(err error) string {
 	return "follow the message; other users could read or replace the stored data"
 }
 
-// askDaemon does not open the database: it is the daemon's alone.
+// askDaemon checks a running daemon. It does not open the database, which belongs to the daemon.
 func (d *diagnosis) askDaemon(ctx context.Context, l *link) {
 	d.Daemon, d.Diagnostics = new(protocol.StatusResult), new(protocol.DiagnosticsResult)
 	err := errors.Join(l.Call(ctx, "server/status", nil, d.Daemon), l.Call(ctx, "server/diagnostics", nil, d.Diagnostics))
@@ -178,7 +182,7 @@ func (d *diagnosis) askDaemon(ctx context.Context, l *link) {
 	d.notePlugins()
 }
 
-// notePlugins says how commands and plugins are contained, how plugins are watched, and which are not as they should be.
+// notePlugins adds the checks of the sandbox, of the plugin directories and of plugins with problems.
 func (d *diagnosis) notePlugins() {
 	d.note("sandbox", d.Diagnostics.Sandbox, nil, "")
 	d.note("containment", d.Diagnostics.Containment, nil, "")
@@ -190,7 +194,7 @@ func (d *diagnosis) notePlugins() {
 	}
 }
 
-// ailment says what is wrong with a plugin.
+// ailment describes the problem of a plugin.
 func ailment(p *protocol.PluginInfo) string {
 	if len(p.Problems) > 0 {
 		return p.Problems[0].Message
@@ -203,7 +207,7 @@ func ailment(p *protocol.PluginInfo) string {
 	return "a program of the plugin crashed too often; lashd stopped restarting it"
 }
 
-// progress tells a person how far the check is, once it has taken a while.
+// progress returns a function that prints the progress of the database check on a terminal, after the first second.
 func progress() func(done, all int) {
 	began := time.Now()
 	return func(done, all int) {

@@ -11,10 +11,10 @@ import (
 	"lashd/persistence"
 )
 
-// stopDaemon is what to do first about a database that a daemon has open.
+// stopDaemon is the advice to stop a daemon that has the database open.
 const stopDaemon = "stop the daemon: lashd call shutdown '{\"daemon\":true}'"
 
-// openDatabase checks the database without changing a byte, and then fixes what was asked.
+// openDatabase checks the database without changing it, and then accepts a loss if --fix was given.
 func (d *diagnosis) openDatabase(ctx context.Context, e *environment) {
 	in, err := persistence.Inspect(ctx, persistence.Config{Dir: e.home, Log: e.log})
 	switch {
@@ -41,11 +41,11 @@ func (d *diagnosis) openDatabase(ctx context.Context, e *environment) {
 	}
 }
 
-// lossRemedy is what to do about commits that are gone.
+// lossRemedy says what to do about lost commits.
 const lossRemedy = "to recover the newer data, stop lashd and restore the newer copy of the whole data directory; " +
 	"to continue with this database, run lashd doctor --fix"
 
-// verify reports whether the database is as it was written.
+// verify checks the contents of the database and reports whether they are intact.
 func (d *diagnosis) verify(ctx context.Context, e *environment, in *persistence.Inspection) bool {
 	if v := in.Older(); v != 0 {
 		return d.note("database", fmt.Sprintf("has schema %d; the next start migrates it; run doctor again after that", v), nil, "")
@@ -59,6 +59,7 @@ func (d *diagnosis) verify(ctx context.Context, e *environment, in *persistence.
 		found.Sessions, found.Events, found.Blobs), err, remedy(err, e))
 }
 
+// verify checks all records of the database. Problems are in the report; err means that the check failed.
 func verify(ctx context.Context, in *persistence.Inspection) (persistence.Report, error) {
 	found, err := in.Verify(ctx, progress())
 	if err != nil {
@@ -69,7 +70,7 @@ func verify(ctx context.Context, in *persistence.Inspection) (persistence.Report
 	return found, err
 }
 
-// setAside makes room for a new store where the database, or the one that a log belongs to, is missing.
+// setAside moves the remaining files of a missing database, or a log without its database, out of the way.
 func (d *diagnosis) setAside(home string, missing error) {
 	move, next := persistence.SetAside, "the next start creates a new database"
 	if _, ok := errors.AsType[*persistence.StaleLogError](missing); ok {
@@ -81,6 +82,7 @@ func (d *diagnosis) setAside(home string, missing error) {
 	}
 }
 
+// acknowledge accepts that the database is older than the last one seen.
 func (d *diagnosis) acknowledge(ctx context.Context, e *environment, lost *persistence.Rollback) {
 	store, err := e.openStore(ctx)
 	if err == nil {
@@ -89,7 +91,7 @@ func (d *diagnosis) acknowledge(ctx context.Context, e *environment, lost *persi
 	d.note("fix", "acknowledged: "+lost.Problem, err, remedy(err, e))
 }
 
-// remedy is what to do about an error of the database.
+// remedy says what to do about an error of the database.
 func remedy(err error, e *environment) string {
 	switch notFile, other := errors.AsType[*persistence.NotFileError](err); {
 	case other:
@@ -110,7 +112,7 @@ func remedy(err error, e *environment) string {
 	return "save a copy of " + e.home + ", then restore a backup; lashd can read the damaged database but does not write to it"
 }
 
-// missingRemedy is what to do about a database that is gone, or a log without its database.
+// missingRemedy says what to do about a missing database, or a log without its database.
 func missingRemedy(err error) string {
 	if _, ok := errors.AsType[*persistence.StaleLogError](err); ok {
 		return "restore the database that the log belongs to, or run lashd doctor --fix to move the log aside and use this database"

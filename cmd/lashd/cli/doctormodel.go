@@ -10,7 +10,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// checkModels asks the servers of all models whether they take requests, as a daemon that starts now would.
+// checkModels checks whether the servers of all models accept requests with the keys in the environment.
 func (d *diagnosis) checkModels(ctx context.Context, cfg config) {
 	models, err := cfg.models(cfg.keys(os.Getenv), notSet)
 	if err != nil {
@@ -21,8 +21,8 @@ func (d *diagnosis) checkModels(ctx context.Context, cfg config) {
 	}
 }
 
-// askModels has the daemon ask them, with the keys that it has. A key that the daemon lacks and this shell has is no problem:
-// lashd run hands it over.
+// askModels does the same check in the daemon, with the keys of the daemon. A key that only this shell has is not a problem: lashd run passes it
+// to the daemon.
 func (d *diagnosis) askModels(ctx context.Context, l *link) {
 	var r protocol.ModelListResult
 	if err := l.Call(ctx, "model/list", protocol.ModelListParams{Check: true}, &r); err != nil {
@@ -39,9 +39,10 @@ func (d *diagnosis) askModels(ctx context.Context, l *link) {
 	}
 }
 
-// missingKey is the code of a model whose server wants a key that nobody has given.
+// missingKey is the issue code for a model without its API key.
 const missingKey = "missing_key"
 
+// noteModel adds the check of a model.
 func (d *diagnosis) noteModel(name, server string, problem *protocol.Issue) {
 	if problem == nil {
 		d.note("model", name+": "+server+" accepts requests", nil, "")
@@ -50,7 +51,7 @@ func (d *diagnosis) noteModel(name, server string, problem *protocol.Issue) {
 	d.note("model", "", fmt.Errorf("%s: %s", name, problem.Message), modelRemedy(problem.Code))
 }
 
-// modelRemedy is what to do about a model's server, by the code of its failure.
+// modelRemedy says what to do about a failing model server, by issue code.
 func modelRemedy(code string) string {
 	switch code {
 	case missingKey:
@@ -66,11 +67,11 @@ func modelRemedy(code string) string {
 }
 
 const (
-	leastDisk  = 256 << 20 // bytes: the database, its log and the copy that a backup makes fit for a while
-	leastFiles = 1024      // one session with plugins has about twenty, and each client one
+	leastDisk  = 256 << 20 // least free disk space in bytes: room for the growth of the database, its log and a backup
+	leastFiles = 1024      // least limit of open files; a session with plugins needs about 20, a client one
 )
 
-// checkDisk notes whether the data directory's disk can be written and has space.
+// checkDisk checks whether the disk of the data directory is writable and has free space.
 func (d *diagnosis) checkDisk(dir string) {
 	free, err := freeSpace(dir)
 	switch {
@@ -82,7 +83,7 @@ func (d *diagnosis) checkDisk(dir string) {
 	d.note("disk", fmt.Sprintf("%d MiB free, %s is writable", free>>20, dir), err, "free disk space, or make the directory writable")
 }
 
-// checkFiles notes whether a daemon may open enough files; limit is 0 where it is not known.
+// checkFiles checks the limit of open files; 0 means that it is unknown.
 func (d *diagnosis) checkFiles(open int, limit int64) {
 	if limit == 0 {
 		return

@@ -12,25 +12,26 @@ import (
 	"github.com/lmittmann/tint"
 )
 
-// environment is where this lashd lives.
+// environment has the paths, the log and the state that all commands of a process share.
 type environment struct {
 	home   string
 	socket string
-	named  bool // somebody said which socket it is, so that the daemon is looked for nowhere else
+	named  bool // the user named the socket, so no other address is tried
 	level  slog.Level
 	log    *slog.Logger
-	warned bool // that the daemon is of another version
+	warned bool // a note about another version of the daemon was printed
 
 	extra   Extra
-	hears   <-chan struct{} // closed once signals are heard
-	opening *opening        // of the daemon that this process is
+	hears   <-chan struct{} // closed once the signal handler is installed
+	opening *opening        // startup of the daemon in this process; nil in other commands
 }
 
-// note tells a person something on stderr that is no result.
+// note prints a message on stderr.
 func (e *environment) note(format string, args ...any) {
 	fmt.Fprintln(os.Stderr, "lashd:", printable(fmt.Sprintf(format, args...)))
 }
 
+// environment evaluates the global flags.
 func (c *globals) environment() (*environment, error) {
 	user, err := os.UserHomeDir()
 	if err != nil && (c.Home == "" || c.Socket == "") {
@@ -49,7 +50,8 @@ func (c *globals) environment() (*environment, error) {
 	return e, nil
 }
 
-// defaultSocket lies in the runtime directory of the user, or in the data directory if that was chosen.
+// defaultSocket returns the default address of the socket: in XDG_RUNTIME_DIR or, if the data directory was named, in that. A path that is too
+// long for a socket is replaced by one in the temporary directory.
 func (e *environment) defaultSocket(chosen bool) string {
 	if runtime := os.Getenv("XDG_RUNTIME_DIR"); runtime != "" && !chosen {
 		return filepath.Join(runtime, "lashd", "lashd.sock")
@@ -61,6 +63,7 @@ func (e *environment) defaultSocket(chosen bool) string {
 	return filepath.Join(os.TempDir(), "lashd-"+strconv.Itoa(os.Getuid()), strconv.FormatUint(uint64(hash(e.home)), 36)+".sock")
 }
 
+// hash returns the FNV-1a hash of s.
 func hash(s string) uint32 {
 	h := uint32(2166136261) // FNV-1a
 	for i := range len(s) {

@@ -15,21 +15,21 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Exit codes.
+// Exit codes. The help of each command lists its own.
 const (
 	exitFailed    = 1
 	exitUsage     = 2
 	exitDenied    = 3
 	exitCancelled = 4
 	exitNoDaemon  = 5
-	exitPartial   = 6 // done, but something is missing
-	exitNewer     = 65
-	exitMissing   = 66
-	exitIO        = 74
-	exitHeld      = 75
+	exitPartial   = 6  // done, but the result is incomplete
+	exitNewer     = 65 // the database was written by a newer lashd
+	exitMissing   = 66 // the database is missing
+	exitIO        = 74 // the database cannot be written
+	exitHeld      = 75 // another lashd uses the data directory
 )
 
-// exitError is an error that has its own exit code. Without an error, nothing is left to say.
+// exitError is an error with an exit code. If err is nil, nothing is printed: the command has printed the reason.
 type exitError struct {
 	code int
 	err  error
@@ -38,7 +38,7 @@ type exitError struct {
 func (e *exitError) Error() string { return e.err.Error() }
 func (e *exitError) Unwrap() error { return e.err }
 
-// report tells an error on stderr and returns its exit code.
+// report prints an error on stderr and returns its exit code.
 func report(err error) int {
 	if err == nil {
 		return 0
@@ -56,7 +56,7 @@ func report(err error) int {
 	return code
 }
 
-// advice is what to do about errors of the daemon whose text does not say it.
+// advice says what to do about errors of the daemon, by kind. It is added to errors whose text does not suggest a name.
 var advice = map[protocol.ErrorKind]string{
 	protocol.KindSessionNotFound: "lashd session lists the sessions",
 	protocol.KindPluginNotFound:  "lashd plugin list lists the plugins",
@@ -69,7 +69,8 @@ var advice = map[protocol.ErrorKind]string{
 	protocol.KindStorageBusy:     "try again when the other process has finished",
 }
 
-// wireError is an error of the daemon. Without data it tells no more than its message.
+// wireError returns the JSON-RPC error in err and its data. Both are nil if err is not an error of the daemon; data is nil if the error has
+// none.
 func wireError(err error) (wire *jsonrpc2.Error, data *protocol.ErrorData) {
 	wire, ok := errors.AsType[*jsonrpc2.Error](err)
 	if !ok || wire.Data == nil || json.Unmarshal(*wire.Data, &data) != nil {
@@ -78,7 +79,7 @@ func wireError(err error) (wire *jsonrpc2.Error, data *protocol.ErrorData) {
 	return wire, data
 }
 
-// explain is an error in one line, with what to do about it.
+// explain returns the text of an error on one line, with advice.
 func explain(err error) string {
 	wire, data := wireError(err)
 	switch {
@@ -94,7 +95,7 @@ func explain(err error) string {
 	return text
 }
 
-// plain is a message with the name of a parameter in place of the JSON pointer to it.
+// plain returns a message with the name of a parameter instead of the JSON pointer to it.
 func plain(message, pointer string) string {
 	about, ok := strings.CutPrefix(message, pointer+" ")
 	switch {
@@ -106,7 +107,7 @@ func plain(message, pointer string) string {
 	return "parameter " + strings.ReplaceAll(strings.TrimPrefix(pointer, "/"), "/", ".") + " " + about
 }
 
-// usageError names the help that belongs to a command line that could not be understood.
+// usageError wraps an error of the command line parser and refers to the help of the command.
 func usageError(err error) error {
 	command := "lashd"
 	if e, ok := errors.AsType[*kong.ParseError](err); ok && e.Context.Selected() != nil {
@@ -120,7 +121,7 @@ var (
 	goNumber = strings.NewReplacer("expected uint value", "expected a number, 0 or more,", "expected a valid 64 bit uint", "expected a number, 0 or more,")
 )
 
-// plainUsage is an error of the command line without what the library guesses and without types of Go.
+// plainUsage returns the text of a parser error without the wrong guesses of the library and without Go types.
 func plainUsage(err error) string {
 	return goNumber.Replace(flagHint.ReplaceAllString(err.Error(), ""))
 }

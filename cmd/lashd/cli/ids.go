@@ -8,7 +8,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// idLength is the length of an id that lashd creates: a type prefix of four characters and 32 hexadecimal digits. Clients may choose shorter ids.
+// idLength is the length of an id that lashd creates: a type prefix of four characters and 32 hexadecimal digits.
+// Clients may choose shorter ids.
 const idLength = len("ses_") + 32
 
 // byPrefix returns the id in ids that equals text, or else the only one that begins with it. text may omit the type prefix typed, such as

@@ -12,15 +12,15 @@ import (
 )
 
 const (
-	logLimit  = 8 << 20 // bytes of lashd.log with which it begins anew
+	logLimit  = 8 << 20 // size in bytes at which lashd.log is rotated
 	logCheck  = time.Hour
-	lineLimit = 4 << 10 // bytes of a line of it that are told
+	lineLimit = 4 << 10 // longest line that lastLine returns, in bytes
 )
 
-// logFile is what a daemon that was started by itself writes its log to: it is its stderr.
+// logFile returns the path of the log of a daemon that another command started. It is the stderr of that daemon.
 func (e *environment) logFile() string { return filepath.Join(e.home, "lashd.log") }
 
-// keepLog keeps the log from growing without end, until ctx is done.
+// keepLog rotates the log when it is too long, until ctx is done.
 func (e *environment) keepLog(ctx context.Context) {
 	again := time.NewTicker(logCheck)
 	defer again.Stop()
@@ -36,8 +36,8 @@ func (e *environment) keepLog(ctx context.Context) {
 	}
 }
 
-// shorten empties a file that is longer than limit bytes; what was in it is in FILE.old then. Whoever has it open to append to it goes
-// on at its beginning; what it writes in just that moment is lost.
+// shorten copies a file that is longer than limit bytes to FILE.old and empties it. Processes that have the file open for appending continue
+// at its start. Text that they write between the copy and the truncation is lost.
 func shorten(file string, limit int64) error {
 	f, err := os.OpenFile(file, os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -60,7 +60,7 @@ func shorten(file string, limit int64) error {
 	return errors.Join(old.Close(), f.Truncate(0))
 }
 
-// lastLine is the last line of a file; of one that is longer than lineLimit, its end.
+// lastLine returns the last line of a file. Of a line longer than lineLimit it returns the end.
 func lastLine(file string) (string, error) {
 	f, err := os.Open(file)
 	if err != nil {

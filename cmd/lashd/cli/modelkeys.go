@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// handKeys hands the daemon the API keys that it lacks and that this process has in its environment.
+// handKeys sends the daemon the API keys that it lacks and that the environment of this process has.
 func (e *environment) handKeys(ctx context.Context, l *link) error {
 	return l.reason(l.HandKeys(context.WithoutCancel(ctx), l.daemon.KeysWanted, os.Getenv))
 }
 
-// notSet says what to do about a key that is missing from the environment.
+// notSet says what to do about a key that is not in the environment.
 func notSet(name string) string { return name + " is not set; export it" }
 
-// notSetAtStart says what to do about a key that a daemon lacks.
+// notSetAtStart returns a function that says what to do about a key that the daemon lacks; started is the start time of the daemon.
 func notSetAtStart(started time.Time) func(name string) string {
 	return func(name string) string {
 		return fmt.Sprintf(`%s was not set when the daemon started (%s). Export it and run lashd run or lashd chat in that shell; `+

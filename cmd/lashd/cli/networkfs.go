@@ -6,7 +6,7 @@ import (
 	"lashd/rpc/socket"
 )
 
-// checkLocal refuses a data directory on a network file system: the locks of a database cannot be relied on there.
+// checkLocal returns an error if the data directory is on a network file system, where database locks are unreliable.
 func (e *environment) checkLocal() error {
 	kind, err := socket.NetworkFilesystem(e.home)
 	if err == nil && kind != "" {

@@ -11,11 +11,12 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// ofWorkspace says whose plugins a command is about.
+// ofWorkspace is the flag --cwd of commands about the plugins of a workspace and of the user.
 type ofWorkspace struct {
 	Cwd string `help:"Workspace (default the current directory)." placeholder:"DIR"`
 }
 
+// dir returns the absolute path of the workspace.
 func (o ofWorkspace) dir() (string, error) {
 	if o.Cwd == "" {
 		return os.Getwd()
@@ -79,7 +80,7 @@ func (c pluginListCommand) Run(ctx context.Context, e *environment) error {
 	return nil
 }
 
-// printProblems prints what is wrong with a plugin.
+// printProblems prints the problems of a plugin with their files and lines.
 func printProblems(p protocol.PluginInfo) {
 	for _, problem := range p.Problems {
 		problem.File = filepath.Join(p.Dir, problem.File)
@@ -87,7 +88,7 @@ func printProblems(p protocol.PluginInfo) {
 	}
 }
 
-// advise tells what to do about a plugin that is not as it should be.
+// advise prints what to do about a plugin that does not run or that has problems.
 func (e *environment) advise(p protocol.PluginInfo) {
 	switch p.Status {
 	case protocol.PluginUntrusted:
@@ -135,6 +136,7 @@ func (c pluginLogsCommand) Run(ctx context.Context, e *environment) error {
 	return nil
 }
 
+// logLine formats a line of the log of a plugin.
 func logLine(l protocol.PluginLogLine) string {
 	return fmt.Sprintf("%s %-5s %s", time.UnixMilli(l.AtMs).Format(time.TimeOnly), l.Level, printable(l.Text))
 }
@@ -180,6 +182,7 @@ func (c pluginReloadCommand) Run(ctx context.Context, e *environment) error {
 	return err
 }
 
+// printReload prints the changes of a reload as a table, followed by problems.
 func printReload(r protocol.PluginReloadResult) error {
 	rows := [][]string{{"PLUGIN", "CHANGE", "ADDED", "REMOVED"}}
 	for _, c := range r.Data {

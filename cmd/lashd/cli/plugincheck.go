@@ -45,12 +45,12 @@ Exit codes: 0 the plugin can be loaded, 1 it has errors.
 Example: lashd plugin check ~/.agents/plugins/reviewer --no-json`
 }
 
-// verdict is what plugin check prints.
+// verdict is the JSON output of plugin check.
 type verdict struct {
 	OK       bool              `json:"ok"`
 	Plugin   *manifest.Plugin  `json:"plugin,omitempty"`
 	Problems manifest.Problems `json:"problems,omitempty"`
-	Checks   []tried           `json:"checks,omitempty"` // of --run
+	Checks   []tried           `json:"checks,omitempty"` // results of --run
 }
 
 func (c pluginCheckCommand) Run(ctx context.Context) error {
@@ -85,6 +85,7 @@ func (c pluginCheckCommand) Run(ctx context.Context) error {
 	return nil
 }
 
+// print prints the problems, the contributions and the checks of --run.
 func (c pluginCheckCommand) print(v verdict) error {
 	if c.wantsJSON() {
 		return printJSON(v)
@@ -107,7 +108,7 @@ func (c pluginCheckCommand) print(v verdict) error {
 	return table(results(v.Checks))
 }
 
-// results is a row for each check.
+// results returns a table of checks.
 func results(checks []tried) [][]string {
 	rows := [][]string{{"CHECK", "RESULT", "MS", "DETAIL"}}
 	for _, c := range checks {

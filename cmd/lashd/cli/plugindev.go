@@ -34,7 +34,7 @@ To use the plugin in your sessions, link its directory: ln -s DIR ~/.agents/plug
 Example: lashd plugin dev ~/src/reviewer`
 }
 
-// noMemory remembers nothing.
+// noMemory is the store of a loader that keeps nothing between runs.
 type noMemory struct{}
 
 func (noMemory) PluginFacts(context.Context) ([]persistence.PluginFact, error) { return nil, nil }
@@ -43,11 +43,11 @@ func (noMemory) Commit(context.Context, *persistence.Commit) (persistence.Result
 	return persistence.Result{}, nil
 }
 
-// developer shows what becomes of a plugin that is being written.
+// developer prints the changes of a plugin during plugin dev.
 type developer struct {
-	mu     sync.Mutex // held while something is printed
-	loader *pluginloader.Loader
-	told   []string // what it contributes
+	mu      sync.Mutex // serializes output
+	loader  *pluginloader.Loader
+	printed []string // contributions of the last printed version
 }
 
 func (c pluginDevCommand) Run(ctx context.Context, e *environment) error {
@@ -70,6 +70,7 @@ func (c pluginDevCommand) Run(ctx context.Context, e *environment) error {
 	return c.run(ctx, home, root)
 }
 
+// run loads the plugin from the plugin directory root until ctx is done.
 func (c pluginDevCommand) run(ctx context.Context, home, root string) error {
 	base, err := plugin.NewHost([]plugin.Factory{standard.Factory{}}, nil)
 	if err != nil {
@@ -85,23 +86,24 @@ func (c pluginDevCommand) run(ctx context.Context, home, root string) error {
 	return d.loader.Run(ctx)
 }
 
-// news prints what has become of the plugin.
+// news prints a change of the plugin.
 func (d *developer) news(event protocol.ServerEvent) {
 	p := event.Plugin
-	now := d.told
+	now := d.printed
 	if p.Status == protocol.PluginLoaded {
-		now = contributed(p.Dir, d.told)
+		now = contributed(p.Dir, d.printed)
 	}
 	d.print("%s: %s", p.Name, strings.TrimSpace(string(p.Status)+" "+p.Version))
 	for _, problem := range p.Problems {
 		d.print("  %s", problem)
 	}
-	d.differ("-", d.told, now)
-	d.differ("+", now, d.told)
-	d.told = now
+	d.differ("-", d.printed, now)
+	d.differ("+", now, d.printed)
+	d.printed = now
 }
 
-// contributed is what a plugin adds. One that cannot be read has been changed again, which is told next: it is as it was.
+// contributed returns the contributions of a plugin. If the files cannot be read, they have changed again and another event follows; it then
+// returns was.
 func contributed(dir string, was []string) (all []string) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -118,7 +120,7 @@ func contributed(dir string, was []string) (all []string) {
 	return all
 }
 
-// differ prints what some contributions have that others have not.
+// differ prints the contributions in some that are not in others.
 func (d *developer) differ(sign string, some, others []string) {
 	for _, c := range some {
 		if !slices.Contains(others, c) {
@@ -127,13 +129,14 @@ func (d *developer) differ(sign string, some, others []string) {
 	}
 }
 
+// print prints a line.
 func (d *developer) print(format string, args ...any) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	fmt.Fprintln(stdout, printable(fmt.Sprintf(format, args...)))
 }
 
-// logged prints what the plugin says, and nothing else of the loader's log.
+// logged prints the log lines of the plugin and skips those of the loader.
 func (d *developer) logged(a slog.Attr) {
 	if a.Key == "text" {
 		d.print("  | %s", a.Value.String())

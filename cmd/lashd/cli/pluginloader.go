@@ -15,7 +15,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// loader makes what finds plugins in directories. News of them go to the engine that it will be given.
+// loader returns the plugin loader of a daemon. The caller must pass the engine to the returned function before the loader runs: the loader
+// reports changes of plugins to it.
 func (e *environment) loader(store *persistence.Store, base *plugin.Host, cfg config, nonce string) (*pluginloader.Loader, func(*engine.Engine), error) {
 	options, err := cfg.pluginOptions()
 	if err != nil {
@@ -32,14 +33,14 @@ func (e *environment) loader(store *persistence.Store, base *plugin.Host, cfg co
 	}), func(its *engine.Engine) { eng = its }, nil
 }
 
-// servers connects the MCP servers that clients bring.
+// servers connects the MCP servers that clients add to sessions.
 type servers struct{ *pluginloader.Loader }
 
 func (s servers) Connect(ctx context.Context, name string, server protocol.MCPServer, tell func(context.Context, error)) (engine.Server, error) {
 	return s.Loader.Connect(ctx, name, server, tell)
 }
 
-// userPlugins are the directories in which the user keeps plugins.
+// userPlugins returns the plugin directories of the user.
 func userPlugins() (dirs []string) {
 	if dir, err := os.UserConfigDir(); err == nil {
 		dirs = append(dirs, filepath.Join(dir, "lashd", "plugins"))
@@ -50,7 +51,7 @@ func userPlugins() (dirs []string) {
 	return dirs
 }
 
-// pluginOptions are the options of plugins as these get them.
+// pluginOptions returns the options of plugins as JSON, by plugin name.
 func (c config) pluginOptions() (map[string]json.RawMessage, error) {
 	all := map[string]json.RawMessage{}
 	for name, options := range c.Plugins {

@@ -28,7 +28,7 @@ plugin (ts) needs Node 22.18 or newer, which runs it without a build step.
 Example: lashd plugin new --lang python guard`
 }
 
-// next are the commands that a new plugin's author types, after cd.
+// next are the commands that plugin new suggests, by language.
 var next = map[string][2]string{
 	"python":  {"python3 -B -m unittest", "lashd plugin check --run ."},
 	"ts":      {"node --test handlers.test.mts", "lashd plugin check --run ."},
@@ -54,7 +54,7 @@ func (c pluginNewCommand) Run() error {
 	return nil
 }
 
-// create makes the directory, or leaves nothing: it is written beside its place and then named.
+// create creates the directory with all files, or nothing: it writes to a temporary directory and renames that.
 func (c pluginNewCommand) create(dir string) error {
 	if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
 		return cmp.Or(err, fmt.Errorf("%s already exists", dir))
@@ -70,13 +70,14 @@ func (c pluginNewCommand) create(dir string) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(made) // there is nothing there once it has its name
+	defer os.RemoveAll(made) // after the rename there is nothing to remove
 	if err := c.write(made, files); err != nil {
 		return err
 	}
 	return os.Rename(made, dir)
 }
 
+// write writes the files to dir and checks the manifest.
 func (c pluginNewCommand) write(dir string, files []plugins.File) error {
 	for _, f := range files {
 		path := filepath.Join(dir, filepath.FromSlash(f.Path))
@@ -90,7 +91,7 @@ func (c pluginNewCommand) write(dir string, files []plugins.File) error {
 	}
 	defer root.Close()
 	if _, err := manifest.Load(root); err != nil {
-		return err // the name cannot be one
+		return err // the name is invalid
 	}
 	return os.Chmod(dir, 0o755)
 }

@@ -19,7 +19,7 @@ import (
 	"lashd/pluginloader/process"
 )
 
-// tried is what came of one thing that a plugin was asked to do.
+// tried is the result of one check of plugin check --run.
 type tried struct {
 	Name   string `json:"name"`
 	OK     bool   `json:"ok"`
@@ -27,16 +27,16 @@ type tried struct {
 	TookMs int64  `json:"tookMs"`
 }
 
-// trial is a plugin that is tried.
+// trial runs the checks of one plugin.
 type trial struct {
 	plugin  *manifest.Plugin
 	factory *process.Factory
-	left    atomic.Bool // processes were left, and had to be killed
+	left    atomic.Bool // lashd had to kill leftover processes
 	session *plugin.Session
 	checks  []tried
 }
 
-// try starts the process of a plugin, asks it whatever it declares, and stops it.
+// try starts the process of a plugin, calls every hook that the plugin declares, and stops the process.
 func try(ctx context.Context, p *manifest.Plugin, dir string) ([]tried, error) {
 	if p.Process == nil {
 		return []tried{{Name: "start", OK: true, Detail: untried(p)}}, nil
@@ -54,7 +54,7 @@ func try(ctx context.Context, p *manifest.Plugin, dir string) ([]tried, error) {
 	c := pluginloader.Process(p, dir, data)
 	c.Environ, c.Nonce, c.Log = os.Environ(), fmt.Sprintf("check-%d-%d", os.Getpid(), time.Now().UnixNano()), slog.New(attrLog(t.logged))
 	for i := range c.Contributes.Hooks {
-		c.Contributes.Hooks[i].OnError = process.Fail // neither denied nor allowed: that it fails is seen
+		c.Contributes.Hooks[i].OnError = process.Fail // a failure must be visible as an error
 	}
 	if t.factory, err = process.New(c); err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func try(ctx context.Context, p *manifest.Plugin, dir string) ([]tried, error) {
 	return t.checks, nil
 }
 
-// untried says why nothing is started.
+// untried says why there is no process to start.
 func untried(p *manifest.Plugin) string {
 	if len(p.MCPServers) > 0 {
 		return "nothing to start: the plugin has no process; lashd plugin dev starts its MCP servers"
@@ -71,7 +71,7 @@ func untried(p *manifest.Plugin) string {
 	return "nothing to start: the plugin has no process"
 }
 
-// run makes the checks, each of which is needed by those after it.
+// run runs the checks in order. Each check depends on the previous ones.
 func (t *trial) run(ctx context.Context, data string) {
 	defer t.stop(context.WithoutCancel(ctx))
 	if !t.check("handshake", func() (string, error) { return "adds what it declares", t.factory.Start(ctx) }) {
@@ -96,7 +96,7 @@ func (t *trial) run(ctx context.Context, data string) {
 	t.check("session closes", func() (string, error) { return "", t.session.Close() })
 }
 
-// check notes what comes of do.
+// check runs do, records its result and reports whether it succeeded.
 func (t *trial) check(name string, do func() (string, error)) bool {
 	began := time.Now()
 	detail, err := do()
@@ -107,6 +107,7 @@ func (t *trial) check(name string, do func() (string, error)) bool {
 	return err == nil
 }
 
+// Failures of the checks.
 var (
 	errKilled   = errors.New("the process did not exit when its stdin closed; lashd killed it")
 	errLeft     = errors.New("the process left other processes behind; lashd killed them")
@@ -114,9 +115,10 @@ var (
 	errNoChange = errors.New("the plugin wrote no state")
 )
 
-// patience is how long a plugin may take to end by itself: before that the process is not sent a signal.
-const patience = 1900 * time.Millisecond
+// exitLimit is the time that a process has to exit by itself. The shutdown sends it a signal after that.
+const exitLimit = 1900 * time.Millisecond
 
+// stop shuts the process down and checks that it exits by itself and leaves no processes.
 func (t *trial) stop(ctx context.Context) {
 	t.check("stop", func() (string, error) {
 		began := time.Now()
@@ -126,14 +128,14 @@ func (t *trial) stop(ctx context.Context) {
 			return "", err
 		case t.left.Load():
 			return "", errLeft
-		case time.Since(began) > max(patience, t.limit()):
+		case time.Since(began) > max(exitLimit, t.limit()):
 			return "", errKilled
 		}
 		return "exits by itself and leaves no processes", nil
 	})
 }
 
-// limit is the declared time to stop.
+// limit returns the declared time to stop, or 0.
 func (t *trial) limit() time.Duration {
 	if d := t.plugin.Process.Deadlines; d != nil {
 		return time.Duration(d.StopMs) * time.Millisecond
@@ -141,7 +143,7 @@ func (t *trial) limit() time.Duration {
 	return 0
 }
 
-// state has the plugin write its state, take it back, and write it again.
+// state captures the state of the plugin, restores it and captures it again.
 func (t *trial) state(ctx context.Context) (string, error) {
 	if len(t.plugin.Hooks) == 0 {
 		return "not checked: the plugin has no hooks", nil
@@ -167,10 +169,10 @@ func (t *trial) state(ctx context.Context) (string, error) {
 	return fmt.Sprintf("saved and restored %d bytes", len(before.Meta.State)), nil
 }
 
-// unstopped hides Shutdown, which the trial calls itself.
+// unstopped hides the Shutdown method of a factory: the trial calls it itself.
 type unstopped struct{ plugin.Factory }
 
-// logged shows what the plugin says, and sees whether processes had to be killed.
+// logged prints the log lines of the plugin and records whether processes had to be killed.
 func (t *trial) logged(a slog.Attr) {
 	if pids, ok := a.Value.Any().([]int); ok && len(pids) > 0 {
 		t.left.Store(true)
@@ -180,7 +182,7 @@ func (t *trial) logged(a slog.Attr) {
 	}
 }
 
-// attrLog is a log that takes the attributes of each record, and nothing else.
+// attrLog is a slog.Handler that passes each attribute of a record to a function and drops the rest.
 type attrLog func(slog.Attr)
 
 // Enabled implements slog.Handler.

@@ -10,10 +10,10 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// said is the smallest conversation.
+// said is a conversation with one message.
 var said = []protocol.Message{protocol.UserMessage([]protocol.InputPart{{Type: protocol.InputText, Text: "hello"}}, nil)}
 
-// calls gives a call of the shell.
+// calls returns the context of a shell call.
 func calls() plugin.ToolCallContext {
 	return plugin.ToolCallContext{
 		TurnID: "trn_check", CallID: "call_1", Tool: "shell", Kind: protocol.ToolKindExecute, Replay: protocol.ReplayNever,
@@ -21,15 +21,15 @@ func calls() plugin.ToolCallContext {
 	}
 }
 
-// ran is that call when it has run.
+// ran returns the context of that call after it has run.
 func ran(out protocol.ToolOutput) *plugin.ToolResultContext {
 	return &plugin.ToolResultContext{ToolCallContext: calls(), Attempt: 1, Output: out}
 }
 
-// looks gives a session to look at.
+// looks returns a view of a session with that conversation.
 func looks() *plugin.View { return (&plugin.View{}).Holding(nil, said...) }
 
-// asks has each hook asked with a small context. What it wants does not matter, if it is an answer.
+// asks calls each hook with a minimal context. Any valid answer passes the check.
 var asks = map[manifest.Slot]func(context.Context, *plugin.Session) error{
 	manifest.SlotPrompt: func(ctx context.Context, s *plugin.Session) error {
 		_, err := s.Prompts(ctx, &plugin.PromptContext{TurnID: "trn_check", View: looks()})
@@ -98,6 +98,7 @@ var asks = map[manifest.Slot]func(context.Context, *plugin.Session) error{
 	},
 }
 
+// verdictOf returns the error of a verdict, or err.
 func verdictOf(v *plugin.ToolVerdict, err error) error {
 	if err != nil {
 		return err
@@ -105,6 +106,7 @@ func verdictOf(v *plugin.ToolVerdict, err error) error {
 	return v.Err
 }
 
+// firstOf returns the first failure as an error, or nil.
 func firstOf(failed []plugin.Failure) error {
 	if len(failed) == 0 {
 		return nil

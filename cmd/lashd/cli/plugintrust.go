@@ -45,7 +45,7 @@ func (c pluginTrustCommand) Run(ctx context.Context, e *environment) error {
 	return e.decide(ctx, "plugin/trust", protocol.PluginTrustParams{Name: c.Name, Cwd: cwd, Digest: digest})
 }
 
-// approve shows a plugin to a person, and asks.
+// approve shows a plugin on the terminal, asks for approval, and returns the approved digest.
 func (c pluginTrustCommand) approve(ctx context.Context, e *environment, cwd string) (protocol.Digest, error) {
 	var r protocol.PluginReadResult
 	if err := e.ask(ctx, "plugin/read", protocol.PluginParams{Name: c.Name, Cwd: cwd}, &r); err != nil {
@@ -69,6 +69,7 @@ func (c pluginTrustCommand) approve(ctx context.Context, e *environment, cwd str
 	return r.Digest, nil
 }
 
+// printRead prints the contributions of a plugin and everything that it can reach.
 func printRead(r protocol.PluginReadResult) error {
 	printProblems(r.Plugin)
 	if err := table(append(contributions(r.Contributes), capabilities(r.Reach.Capabilities)...)); err != nil {
@@ -81,7 +82,7 @@ func printRead(r protocol.PluginReadResult) error {
 	return nil
 }
 
-// printReach prints what a plugin reaches beyond its directory. Nothing is cut off: what is not seen cannot be approved.
+// printReach prints what a plugin can reach outside its directory. It shortens nothing, so that the user sees everything that the approval covers.
 func printReach(r protocol.PluginReach) {
 	for _, argv := range r.Commands {
 		printLine("runs", quoted(argv))
@@ -106,9 +107,10 @@ func printReach(r protocol.PluginReach) {
 	}
 }
 
+// printLine prints a row of printRead.
 func printLine(what, text string) { fmt.Fprintf(stdout, "%-11s  %s\n", what, printable(text)) }
 
-// quoted is a command of which one can tell where an argument ends.
+// quoted joins a command and quotes arguments with spaces, so that the arguments can be told apart.
 func quoted(argv []string) string {
 	all := make([]string, len(argv))
 	for i, arg := range argv {
@@ -119,7 +121,7 @@ func quoted(argv []string) string {
 	return strings.Join(all, " ")
 }
 
-// contributions are a row for each thing that a plugin adds, below a head.
+// contributions returns a table of the contributions of a plugin, with a header.
 func contributions(all []protocol.PluginContribution) [][]string {
 	rows := [][]string{{"CONTRIBUTES", "NAME", "DETAIL"}}
 	for _, c := range all {
@@ -128,7 +130,7 @@ func contributions(all []protocol.PluginContribution) [][]string {
 	return rows
 }
 
-// capabilities are a row for each thing that a plugin may ask of lashd.
+// capabilities returns a row for each capability that a plugin may request.
 func capabilities[S ~string](all []S) (rows [][]string) {
 	for _, name := range all {
 		rows = append(rows, []string{"may request", oneLine(string(name), 60), ""})
@@ -164,7 +166,7 @@ func (c pluginReadCommand) Run(ctx context.Context, e *environment) error {
 	return printRead(r)
 }
 
-// decide sends what a person has decided of a plugin, and prints what has become of it.
+// decide calls a method that changes a plugin, and prints the new status of the plugin.
 func (e *environment) decide(ctx context.Context, method string, params any) error {
 	var r protocol.PluginResult
 	if err := e.ask(ctx, method, params, &r); err != nil {
@@ -195,12 +197,13 @@ func (c pluginUntrustCommand) Run(ctx context.Context, e *environment) error {
 	return e.decide(ctx, "plugin/untrust", protocol.PluginUntrustParams{Name: c.Name, Cwd: cwd})
 }
 
-// pluginSwitch switches a plugin on or off.
+// pluginSwitch are the arguments of plugin enable and plugin disable.
 type pluginSwitch struct {
 	Name string `arg:"" help:"Plugin; lashd plugin list lists the names."`
 	ofWorkspace
 }
 
+// turn enables or disables the plugin.
 func (c pluginSwitch) turn(ctx context.Context, e *environment, on bool) error {
 	cwd, err := c.dir()
 	if err != nil {

@@ -12,13 +12,13 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// pluginWatch reports which plugins of a session stop working, and which work again: each change once, however often the daemon
-// is connected to. News may be put by any goroutine; everything else belongs to the goroutine that follows the session.
+// pluginWatch reports plugins of a session that stop working or work again. It reports each change once, even across reconnects. A nil
+// pluginWatch reports nothing. put may be called by any goroutine; the other methods belong to the goroutine that follows the session.
 type pluginWatch struct {
-	news *client.Inbox
-	cwd  string
-	ill  map[string]string // by directory of the plugin: what was reported of it last
-	sick map[server]string // the states of MCP servers that do not work, as they were reported last
+	news   *client.Inbox
+	cwd    string
+	broken map[string]string // last report about each broken plugin, by directory
+	down   map[server]string // last reported state of each MCP server that does not work
 }
 
 // server names an MCP server of a plugin.
@@ -28,14 +28,14 @@ type server struct {
 
 func newPluginWatch() *pluginWatch { return &pluginWatch{news: client.NewInbox(0)} }
 
-// put keeps news of the daemon that are about plugins.
+// put stores an event of the daemon if it is about plugins.
 func (w *pluginWatch) put(event json.RawMessage) {
 	if bytes.Contains(event, []byte(protocol.ServerPluginChanged)) {
 		w.news.Put(event)
 	}
 }
 
-// more has a value while there are news. Without a watch it never has.
+// more returns a channel that is ready while events are stored.
 func (w *pluginWatch) more() <-chan struct{} {
 	if w == nil {
 		return nil
@@ -43,8 +43,8 @@ func (w *pluginWatch) more() <-chan struct{} {
 	return w.news.More()
 }
 
-// begin subscribes to the daemon's news, on a connection to a session in cwd. Plugins that do not work when the session is opened
-// are not reported. After a reconnect, what has changed meanwhile is. A daemon that answers neither call only reports nothing.
+// begin subscribes to events of the daemon after a connection to a session in cwd. The first call records the broken plugins without reporting
+// them. Later calls report changes since the connection was lost. If a call fails, the watch reports nothing.
 func (w *pluginWatch) begin(ctx context.Context, cwd string, call func(context.Context, string, any, any) error) {
 	if w == nil || call(ctx, "server/attach", nil, nil) != nil {
 		return
@@ -53,9 +53,9 @@ func (w *pluginWatch) begin(ctx context.Context, cwd string, call func(context.C
 	if call(ctx, "plugin/list", protocol.PluginListParams{Cwd: cwd}, &list) != nil {
 		return
 	}
-	first := w.ill == nil || w.cwd != cwd
+	first := w.broken == nil || w.cwd != cwd
 	if first {
-		w.cwd, w.ill, w.sick = cwd, map[string]string{}, map[server]string{}
+		w.cwd, w.broken, w.down = cwd, map[string]string{}, map[server]string{}
 	}
 	for _, p := range list.Data {
 		if first {
@@ -66,9 +66,9 @@ func (w *pluginWatch) begin(ctx context.Context, cwd string, call func(context.C
 	}
 }
 
-// lines are the changes since the last call, one a line.
+// lines returns the changes since the last call, one per line.
 func (w *pluginWatch) lines() (all []string) {
-	if w == nil || w.ill == nil {
+	if w == nil || w.broken == nil {
 		return nil
 	}
 	for _, raw := range w.news.Take() {
@@ -81,7 +81,7 @@ func (w *pluginWatch) lines() (all []string) {
 	return all
 }
 
-// changes are what a person reads of a plugin as it is now. There are none of a plugin of another workspace, or if all was reported.
+// changes returns the changes of a plugin that were not reported before. Built-in plugins and those of other workspaces are ignored.
 func (w *pluginWatch) changes(p *protocol.PluginInfo) (all []string) {
 	if p.Scope == protocol.ScopeBuiltin || p.Scope == protocol.ScopeWorkspace && !inWorkspace(p.Dir, w.cwd) {
 		return nil
@@ -97,16 +97,16 @@ func (w *pluginWatch) changes(p *protocol.PluginInfo) (all []string) {
 	return all
 }
 
-// server is what has changed of an MCP server. Its last error is not compared: it differs with each attempt.
+// server describes the change of an MCP server, or returns "". It ignores the error text, which differs with each attempt.
 func (w *pluginWatch) server(p *protocol.PluginInfo, s *protocol.PluginServer) string {
 	key, name, why := server{p.Dir, s.Name}, "MCP server "+s.Name+" of plugin "+p.Name, oneLine(s.Error, 200)
-	was := w.sick[key]
-	delete(w.sick, key)
+	was := w.down[key]
+	delete(w.down, key)
 	if s.State == "quarantined" || s.State == "unreachable" || s.State == "resumed" {
-		w.sick[key] = s.State
+		w.down[key] = s.State
 	}
 	switch {
-	case w.sick[key] == was:
+	case w.down[key] == was:
 		return ""
 	case s.State == "quarantined":
 		return name + " stopped working: it failed too often: " + why + "; edit the plugin, or run lashd plugin reload"
@@ -118,24 +118,24 @@ func (w *pluginWatch) server(p *protocol.PluginInfo, s *protocol.PluginServer) s
 	return name + " is starting again"
 }
 
-// plugin is what has changed of a plugin but for its MCP servers.
+// plugin describes the change of a plugin apart from its MCP servers, or returns "".
 func (w *pluginWatch) plugin(p *protocol.PluginInfo) string {
-	line, before := illness(p), w.ill[p.Dir]
+	line, before := failing(p), w.broken[p.Dir]
 	switch {
 	case line == before:
 		return ""
 	case line != "":
-		w.ill[p.Dir] = line
+		w.broken[p.Dir] = line
 		return line
 	}
-	delete(w.ill, p.Dir)
+	delete(w.broken, p.Dir)
 	if p.Status != protocol.PluginLoaded {
-		return "" // a person has switched it off, or it is gone
+		return "" // the plugin was disabled or removed
 	}
 	return "plugin " + p.Name + " works again"
 }
 
-// inWorkspace reports whether a directory is that of a plugin of a workspace.
+// inWorkspace reports whether dir is a plugin directory of the workspace cwd.
 func inWorkspace(dir, cwd string) bool {
 	if real, err := pathresolve.Existing(cwd); err == nil {
 		cwd = real
@@ -143,8 +143,8 @@ func inWorkspace(dir, cwd string) bool {
 	return filepath.Dir(dir) == filepath.Join(cwd, ".agents", "plugins")
 }
 
-// illness says why a plugin does not work; empty: it does.
-func illness(p *protocol.PluginInfo) string {
+// failing describes why a plugin does not work, or returns "".
+func failing(p *protocol.PluginInfo) string {
 	switch {
 	case p.Status == protocol.PluginDegraded:
 		return "plugin " + p.Name + " stopped working: " + mistake(p) + "; the last good version keeps running"
@@ -159,7 +159,7 @@ func illness(p *protocol.PluginInfo) string {
 	return ""
 }
 
-// mistake is the first problem of a plugin that is no warning, where it is, and how many there are besides.
+// mistake describes the first error of a plugin, with its position.
 func mistake(p *protocol.PluginInfo) string {
 	var all []protocol.PluginProblem
 	for _, problem := range p.Problems {

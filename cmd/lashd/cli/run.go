@@ -71,6 +71,7 @@ func (c runCommand) Run(ctx context.Context, e *environment) error {
 	return &exitError{exitDenied, fmt.Errorf("a %s call of a subagent was denied", t.asker.denied)}
 }
 
+// checkPrompt rejects an empty or oversized prompt.
 func checkPrompt(prompt string) error {
 	switch {
 	case strings.TrimSpace(prompt) == "":
@@ -81,22 +82,23 @@ func checkPrompt(prompt string) error {
 	return nil
 }
 
-// turnRun is one turn, from its input to its end, whatever becomes of the daemon meanwhile.
+// turnRun runs one turn from its input to its end, across restarts of the daemon. It belongs to one goroutine.
 type turnRun struct {
 	*follower
 	command runCommand
 	prompt  string
-	key     string // makes it one turn, however often it is asked for
-	turn    protocol.TurnID
+	key     string          // idempotency key: repeated requests start one turn
+	turn    protocol.TurnID // "" until the daemon has accepted the input
 	view    *view
 	asker   *asker
-	stopped bool // by the person
-	over    bool // its end was shown
+	stopped bool // the user has interrupted the turn
+	over    bool // the end of the turn has been shown
 }
 
-// maxLosses is how often a daemon may go away during a turn before it is no accident.
+// maxLosses is the number of lost connections after which a turn gives up.
 const maxLosses = 5
 
+// run runs the turn and returns its report. It reconnects after lost connections.
 func (t *turnRun) run(ctx context.Context) (*protocol.TurnReport, error) {
 	for losses := 0; ; losses++ {
 		report, err := t.once(ctx)
@@ -107,7 +109,7 @@ func (t *turnRun) run(ctx context.Context) (*protocol.TurnReport, error) {
 	}
 }
 
-// once does what is still to be done, until the turn or the connection ends.
+// once connects and does the remaining work, until the turn or the connection ends.
 func (t *turnRun) once(ctx context.Context) (*protocol.TurnReport, error) {
 	attached, err := t.open(ctx)
 	if err != nil {
@@ -122,7 +124,7 @@ func (t *turnRun) once(ctx context.Context) (*protocol.TurnReport, error) {
 	}
 	t.asker.open = nil
 	for _, d := range attached.Decisions {
-		if t.asker.person || !t.below(&d) { // whoever was asked below before this run was meant to answer without it
+		if t.asker.person || !t.below(&d) { // other clients answer earlier questions of subagents
 			t.asker.opened(ctx, t, &d)
 		}
 	}
@@ -134,8 +136,7 @@ func (t *turnRun) once(ctx context.Context) (*protocol.TurnReport, error) {
 	return t.follow(ctx, attached.Gap != nil)
 }
 
-// follow shows events until the turn has ended. Its end does not come again if it was shown before, and after a gap it may have been
-// among what was lost.
+// follow shows events until the turn ends. If the end was shown before, or may be in a gap, no event will report it, so follow asks the daemon.
 func (t *turnRun) follow(ctx context.Context, gap bool) (*protocol.TurnReport, error) {
 	if gap || t.over {
 		if report, err := t.read(ctx); err != nil || report.State.Terminal() {
@@ -169,7 +170,7 @@ func (t *turnRun) follow(ctx context.Context, gap bool) (*protocol.TurnReport, e
 	}
 }
 
-// show shows what came, and tells whether the turn has ended.
+// show shows the new events and reports whether the turn has ended.
 func (t *turnRun) show(ctx context.Context) bool {
 	for _, raw := range t.news.Take() {
 		var ev protocol.Event
@@ -191,17 +192,17 @@ func (t *turnRun) show(ctx context.Context) bool {
 	return t.over
 }
 
-// showPlugins shows which plugins have stopped working, or work again.
+// showPlugins notes plugins that stopped working or work again.
 func (t *turnRun) showPlugins() {
 	for _, line := range t.plugins.lines() {
 		t.view.note("[" + line + "]")
 	}
 }
 
-// below tells whether a question is one of a session that works for this one.
+// below reports whether a decision belongs to a subagent of this session.
 func (t *turnRun) below(d *protocol.Decision) bool { return d != nil && d.SessionID != t.session }
 
-// open connects and attaches to the session, which is made first if there is none yet.
+// open connects and attaches to the session. It creates the session first if there is none.
 func (t *turnRun) open(ctx context.Context) (*protocol.SessionAttachResult, error) {
 	if err := t.connect(ctx); err != nil {
 		return nil, err
@@ -218,6 +219,7 @@ func (t *turnRun) open(ctx context.Context) (*protocol.SessionAttachResult, erro
 	return attached, nil
 }
 
+// newSession creates the session. The title is the beginning of the prompt.
 func (t *turnRun) newSession(ctx context.Context) error {
 	cwd, err := os.Getwd()
 	if t.command.Cwd != "" {
@@ -242,7 +244,7 @@ func (t *turnRun) newSession(ctx context.Context) error {
 	return nil
 }
 
-// begin makes the input durable, in a session that was in some state just before. Events before its own are not of interest.
+// begin sends the input. before is the state of the session, which says what a queued turn waits for.
 func (t *turnRun) begin(ctx context.Context, before protocol.SessionState) error {
 	if t.command.Session != "" && t.command.Model != "" {
 		p := protocol.SessionConfigureParams{SessionID: t.session, Model: t.command.Model}
@@ -265,16 +267,17 @@ func (t *turnRun) begin(ctx context.Context, before protocol.SessionState) error
 	return err
 }
 
+// interrupt asks the daemon to stop the turn. The request is durable, so it is sent once.
 func (t *turnRun) interrupt(ctx context.Context) error {
 	if t.stopped {
 		return nil
 	}
-	t.stopped = true // not again after the daemon was started anew: the wish is durable
+	t.stopped = true
 	t.view.note("stopping the turn; press Ctrl-C again to exit at once")
 	return t.call(ctx, "turn/interrupt", protocol.TurnInterruptParams{TurnID: t.turn, Reason: "Ctrl-C"}, nil)
 }
 
-// read reports the turn, or the last of those that follow it in other frames.
+// read returns the report of the turn or, if other frames continue it, of the last turn in that chain.
 func (t *turnRun) read(ctx context.Context) (*protocol.TurnReport, error) {
 	for {
 		var report protocol.TurnReport

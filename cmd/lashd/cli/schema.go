@@ -40,7 +40,7 @@ func (c schemaCommand) Run() error {
 	return err
 }
 
-// didYouMean offers the name that was probably meant, if there is one.
+// didYouMean suggests the name closest to word, or returns "" if none is close.
 func didYouMean(word string, names []string) string {
 	if near := strictjson.Nearest(word, names); near != "" {
 		return "; did you mean " + near + "?"

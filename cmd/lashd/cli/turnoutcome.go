@@ -9,7 +9,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// outcomeError is how a turn's end is told: nil if it came to its answer without a denial.
+// outcomeError returns nil if a turn finished and no call was denied, and else the error and the exit code that lashd run reports.
 func outcomeError(r *protocol.TurnReport) error {
 	if r.Outcome == nil {
 		return &exitError{exitFailed, errors.New("the turn is still running")}
@@ -33,15 +33,17 @@ func outcomeError(r *protocol.TurnReport) error {
 	return nil
 }
 
+// endedAs describes a turn that failed. found has further reasons if the outcome has no text.
 func endedAs(o *protocol.TurnOutcome, found []protocol.Issue) error {
 	return errors.New(chat.Failed("the turn failed", o, issues(found)))
 }
 
-// denies tells whether a call failed because a rule, a person or a plugin did not allow it. A tool may lack a right of its own.
+// denies reports whether a rule, a person or a plugin denied a call. A tool that lacks a permission itself, such as for a file, is not a denial.
 func denies(f *protocol.ToolFailure) bool {
 	return f != nil && (f.Code == "denied" || f.Class == protocol.FailPermission && f.Source != protocol.FromTool)
 }
 
+// issues joins the messages of issues.
 func issues(all []protocol.Issue) string {
 	var texts []string
 	for _, issue := range all {

@@ -11,23 +11,24 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// view shows a turn: its answer on stdout, what else happens on stderr. Text that comes a second time, as after a restart of
-// the daemon, is not shown again.
+// view shows a turn: the answer on stdout, everything else on stderr. Text that arrives again after a restart of the daemon is not shown twice.
+// A view belongs to one goroutine.
 type view struct {
-	json   bool
-	person bool // watches stderr
+	json   bool // print events as JSON lines instead
+	person bool // stderr is a terminal
 
 	kinds map[protocol.ItemID]protocol.ItemKind
 	ended map[protocol.ItemID]bool
-	item  protocol.ItemID // of the message that is shown
-	shown string          // of its text
+	item  protocol.ItemID // the message on the screen
+	shown string          // the part of its text that has been printed
 
-	midLine bool   // stdout stands within a line
-	status  bool   // stderr shows a line that is to be replaced
-	doing   string // what is waited for
-	since   time.Time
+	midLine bool      // the last output on stdout did not end its line
+	status  bool      // stderr shows a status line that the next output replaces
+	doing   string    // what the turn waits for; "" to show no status line
+	since   time.Time // start of the wait
 }
 
+// newView returns a view that waits for the daemon.
 func newView(json bool) *view {
 	return &view{
 		json: json, person: terminal(os.Stderr), since: time.Now(), doing: "the daemon",
@@ -35,6 +36,7 @@ func newView(json bool) *view {
 	}
 }
 
+// event shows an event; raw is its JSON.
 func (v *view) event(raw json.RawMessage, ev protocol.Event) {
 	if v.json {
 		v.print(printable(string(raw)) + "\n")
@@ -61,13 +63,14 @@ func (v *view) event(raw json.RawMessage, ev protocol.Event) {
 	}
 }
 
+// session notes the id of a new session.
 func (v *view) session(id protocol.SessionID) {
 	if v.person && !v.json {
 		v.note("[session " + string(id) + "]")
 	}
 }
 
-// queued tells what a turn waits for before it begins: another turn of its session, or who answers a question of that.
+// queued notes what a queued turn waits for: another turn of its session, or an answer in that turn.
 func (v *view) queued(state protocol.SessionState) {
 	if state == protocol.SessionRequiresAction {
 		v.note("[queued: the session is waiting for an answer]")
@@ -78,7 +81,7 @@ func (v *view) queued(state protocol.SessionState) {
 	v.await("the other turn")
 }
 
-// started also takes an item that was open when the turn was looked at again, with its text so far.
+// started shows an item that has started, or an unfinished one after a reconnect.
 func (v *view) started(item *protocol.Item) {
 	if v.json {
 		return
@@ -95,12 +98,14 @@ func (v *view) started(item *protocol.Item) {
 	}
 }
 
+// delta shows streamed text of the answer.
 func (v *view) delta(ev protocol.Event) {
 	if v.kinds[ev.ItemID] == protocol.ItemAgentMessage && ev.Offset != nil {
 		v.text(ev.ItemID, *ev.Offset, ev.Text)
 	}
 }
 
+// completed shows the rest of a finished item.
 func (v *view) completed(item *protocol.Item) {
 	switch item.Kind {
 	case protocol.ItemAgentMessage:
@@ -114,7 +119,8 @@ func (v *view) completed(item *protocol.Item) {
 	}
 }
 
-// text shows what a piece adds to what is shown of its message. A piece that contradicts it begins the message again.
+// text prints the part of a message that is not on the screen. piece is the text of the message from offset on. If piece differs from the
+// printed text, as after a retried model call, the message is printed again from its start.
 func (v *view) text(id protocol.ItemID, offset int, piece string) {
 	if v.ended[id] || piece == "" {
 		return
@@ -127,9 +133,9 @@ func (v *view) text(id protocol.ItemID, offset int, piece string) {
 		v.item, v.shown = id, ""
 	}
 	switch {
-	case offset > len(v.shown): // a piece is missing; the completed item will have it
+	case offset > len(v.shown): // text is missing in between; the completed item has it
 		return
-	case strings.HasPrefix(v.shown[offset:], piece): // known
+	case strings.HasPrefix(v.shown[offset:], piece): // printed before
 		return
 	case !strings.HasPrefix(piece, v.shown[offset:]):
 		v.note("[the answer restarts]")
@@ -142,6 +148,7 @@ func (v *view) text(id protocol.ItemID, offset int, piece string) {
 	v.print(printable(added))
 }
 
+// print writes to stdout.
 func (v *view) print(s string) {
 	v.clear()
 	v.since = time.Now()
@@ -149,13 +156,14 @@ func (v *view) print(s string) {
 	v.midLine = !strings.HasSuffix(s, "\n")
 }
 
+// endLine ends an unfinished line on stdout.
 func (v *view) endLine() {
 	if v.midLine {
 		v.print("\n")
 	}
 }
 
-// note writes a line to stderr, on a terminal below the text that is shown.
+// note writes a line to stderr. On a terminal it first ends an unfinished line of the answer.
 func (v *view) note(s string) {
 	v.clear()
 	if v.midLine && v.person && terminal(os.Stdout) {
@@ -164,9 +172,10 @@ func (v *view) note(s string) {
 	fmt.Fprintln(os.Stderr, printable(s))
 }
 
+// await sets what the status line says the turn waits for.
 func (v *view) await(what string) { v.doing, v.since = what, time.Now() }
 
-// tick tells a person what takes so long, where no text would be overwritten.
+// tick updates the status line. It prints nothing within a line of the answer.
 func (v *view) tick() {
 	waited := time.Since(v.since)
 	if !v.person || v.json || v.midLine || v.doing == "" || waited < time.Second {
@@ -176,6 +185,7 @@ func (v *view) tick() {
 	v.status = true
 }
 
+// clear removes the status line.
 func (v *view) clear() {
 	if v.status {
 		fmt.Fprint(os.Stderr, "\r\x1b[K")
@@ -183,14 +193,14 @@ func (v *view) clear() {
 	}
 }
 
-// question leaves the cursor behind it, and the status line away until it is answered.
+// question prints a question and leaves the cursor behind it. The status line is off until the answer.
 func (v *view) question(s string) {
 	v.note("")
 	fmt.Fprint(os.Stderr, printable(s))
 	v.doing = ""
 }
 
-// waits tells of a call that is completed from elsewhere.
+// waits notes a call whose result another program will send.
 func (v *view) waits(d *protocol.Decision) {
 	if v.json || d.Call == nil {
 		return
@@ -199,6 +209,7 @@ func (v *view) waits(d *protocol.Decision) {
 	v.await("the result of " + d.Call.Name)
 }
 
+// answered notes the answer to a decision.
 func (v *view) answered(d *protocol.Decision) {
 	if a := d.Answer; a != nil && !v.json {
 		v.note("[" + chat.Answer(d) + "]")
@@ -206,7 +217,7 @@ func (v *view) answered(d *protocol.Decision) {
 	v.await("the turn")
 }
 
-// outcomeLine tells how a tool call ended.
+// outcomeLine describes the result of a tool call on one line.
 func outcomeLine(item *protocol.Item) string {
 	what := "done"
 	switch {
@@ -223,6 +234,7 @@ func outcomeLine(item *protocol.Item) string {
 	return fmt.Sprintf("[%s, %s: %s]", item.Tool, millis(item.DurationMs), what)
 }
 
+// millis formats a duration in milliseconds.
 func millis(ms int64) string {
 	if ms < 1000 {
 		return fmt.Sprintf("%d ms", ms)
