@@ -2,184 +2,182 @@ package manifest
 
 import "encoding/json"
 
-// The tags of fields are their limits, and are in the schema, too: min and max are characters of a string, bytes of any
-// JSON, the count of a list or an object, or the value of a number; each is the most characters of an element; form names
-// how a string, an element or a key is written; subst says of ${...} in it: yes, ${PLUGIN_ROOT} and ${PLUGIN_DATA} are put
-// in; none may be there; own, something else decides; else only these two may not be there. An optional field that is zero
-// or empty is as one that is absent.
+// Field tags set limits, which are also in the schema. min and max limit the characters of a string, the bytes of any JSON, the
+// length of a list or an object, or the value of a number. each limits the characters of an element. form names the syntax of a
+// string, an element or a key. subst controls ${...}: yes replaces ${PLUGIN_ROOT} and ${PLUGIN_DATA}; none rejects all; own leaves the
+// decision to other code; without the tag, these two are rejected. An optional field that is zero or empty counts as absent.
 
-// File is a plugin.json: lashd's own, or that of another agent, which has the same fields but lashd.
+// File is a plugin.json of lashd, or of another agent, which has the same fields except lashd.
 type File struct {
-	Schema      string         `json:"$schema,omitempty" max:"1024"`     // where an editor finds this schema; lashd does not look at it
-	Name        string         `json:"name" form:"id"`                   // what the plugin is known by; unique among all that are loaded
-	Version     string         `json:"version,omitempty" max:"64"`       // which one it is, for people
-	Description string         `json:"description,omitempty" max:"4096"` // what it does, for people
-	Lashd       *Contributions `json:"lashd,omitempty"`                  // what it contributes to lashd
+	Schema      string         `json:"$schema,omitempty" max:"1024"`     // URL of this schema for editors; lashd ignores it
+	Name        string         `json:"name" form:"id"`                   // name of the plugin; unique among all loaded plugins
+	Version     string         `json:"version,omitempty" max:"64"`       // version, for people
+	Description string         `json:"description,omitempty" max:"4096"` // description, for people
+	Lashd       *Contributions `json:"lashd,omitempty"`                  // contributions to lashd
 	Others
 }
 
-// Others are the fields of plugin.json that other agents have made. Most are only known here, so that a plugin that has
-// them loads.
+// Others are fields of plugin.json that other agents define. lashd accepts them so that their plugins load, and ignores most.
 type Others struct {
-	Author     json.RawMessage `json:"author,omitempty"`      // who made it; for people
-	Homepage   json.RawMessage `json:"homepage,omitempty"`    // where to read about it; for people
-	Repository json.RawMessage `json:"repository,omitempty"`  // where its source is; for people
-	License    json.RawMessage `json:"license,omitempty"`     // under which terms it comes; for people
-	Keywords   json.RawMessage `json:"keywords,omitempty"`    // what it is found by; for people
-	Display    json.RawMessage `json:"displayName,omitempty"` // its name for people
-	Interface  json.RawMessage `json:"interface,omitempty"`   // how a catalog shows it; for people
-	Hooks      json.RawMessage `json:"hooks,omitempty"`       // the path of a file like hooks/hooks.json, a list of paths, or what such a file holds
-	MCPServers json.RawMessage `json:"mcpServers,omitempty"`  // the path of a file like .mcp.json, a list of paths, or servers by name
+	Author     json.RawMessage `json:"author,omitempty"`      // author, for people
+	Homepage   json.RawMessage `json:"homepage,omitempty"`    // web page, for people
+	Repository json.RawMessage `json:"repository,omitempty"`  // source repository, for people
+	License    json.RawMessage `json:"license,omitempty"`     // license, for people
+	Keywords   json.RawMessage `json:"keywords,omitempty"`    // search terms, for people
+	Display    json.RawMessage `json:"displayName,omitempty"` // display name
+	Interface  json.RawMessage `json:"interface,omitempty"`   // how catalogs show it, for people
+	Hooks      json.RawMessage `json:"hooks,omitempty"`       // path of a file in the format of hooks/hooks.json, a list of paths, or the contents of such a file
+	MCPServers json.RawMessage `json:"mcpServers,omitempty"`  // path of a file in the format of .mcp.json, a list of paths, or servers by name
 
-	Agents       json.RawMessage `json:"agents,omitempty" slot:"none"`       // of other agents; has no effect
-	Apps         json.RawMessage `json:"apps,omitempty" slot:"none"`         // of other agents; has no effect
-	Channels     json.RawMessage `json:"channels,omitempty" slot:"none"`     // of other agents; has no effect
-	Commands     json.RawMessage `json:"commands,omitempty" slot:"none"`     // of other agents; has no effect
-	Dependencies json.RawMessage `json:"dependencies,omitempty" slot:"none"` // of other agents; has no effect
-	LSPServers   json.RawMessage `json:"lspServers,omitempty" slot:"none"`   // of other agents; has no effect
-	Monitors     json.RawMessage `json:"monitors,omitempty" slot:"none"`     // of other agents; has no effect
-	OutputStyles json.RawMessage `json:"outputStyles,omitempty" slot:"none"` // of other agents; has no effect
-	Settings     json.RawMessage `json:"settings,omitempty" slot:"none"`     // of other agents; has no effect
-	Skills       json.RawMessage `json:"skills,omitempty" slot:"none"`       // of other agents; has no effect
-	Themes       json.RawMessage `json:"themes,omitempty" slot:"none"`       // of other agents; has no effect
-	UserConfig   json.RawMessage `json:"userConfig,omitempty" slot:"none"`   // of other agents; has no effect
+	Agents       json.RawMessage `json:"agents,omitempty" slot:"none"`       // field of other agents; ignored
+	Apps         json.RawMessage `json:"apps,omitempty" slot:"none"`         // field of other agents; ignored
+	Channels     json.RawMessage `json:"channels,omitempty" slot:"none"`     // field of other agents; ignored
+	Commands     json.RawMessage `json:"commands,omitempty" slot:"none"`     // field of other agents; ignored
+	Dependencies json.RawMessage `json:"dependencies,omitempty" slot:"none"` // field of other agents; ignored
+	LSPServers   json.RawMessage `json:"lspServers,omitempty" slot:"none"`   // field of other agents; ignored
+	Monitors     json.RawMessage `json:"monitors,omitempty" slot:"none"`     // field of other agents; ignored
+	OutputStyles json.RawMessage `json:"outputStyles,omitempty" slot:"none"` // field of other agents; ignored
+	Settings     json.RawMessage `json:"settings,omitempty" slot:"none"`     // field of other agents; ignored
+	Skills       json.RawMessage `json:"skills,omitempty" slot:"none"`       // field of other agents; ignored
+	Themes       json.RawMessage `json:"themes,omitempty" slot:"none"`       // field of other agents; ignored
+	UserConfig   json.RawMessage `json:"userConfig,omitempty" slot:"none"`   // field of other agents; ignored
 }
 
-// Contributions are what a plugin adds. All of it is declared: what a process offers beyond it is refused.
+// Contributions are everything that a plugin adds. lashd rejects a process that offers anything else.
 type Contributions struct {
-	Process      *Process          `json:"process,omitempty"`                           // a program that speaks the plugin protocol; hooks, operations, and tools without a command need it
-	Hooks        []Hook            `json:"hooks,omitempty" max:"64"`                    // where the process is asked; each slot once
-	Tools        []Tool            `json:"tools,omitempty" max:"256"`                   // what the model may call
-	Operations   []Operation       `json:"operations,omitempty" max:"256"`              // what clients may call; the process answers
-	Tasks        []string          `json:"tasks,omitempty" max:"64" each:"128"`         // names of work that the process does for tasks
-	CodeExecutor bool              `json:"codeExecutor,omitempty"`                      // the process runs code cells
-	State        string            `json:"state,omitempty" max:"64"`                    // version of the state that the process keeps for each session; absent: it keeps none
-	MoreTools    bool              `json:"moreTools,omitempty"`                         // the process says while it runs which tools it has; those of tools are the first
-	Prepares     bool              `json:"prepares,omitempty"`                          // the process completes the arguments of calls of its tools before they run
-	Input        *Input            `json:"input,omitempty"`                             // what the process takes with each turn
-	Triggers     []Trigger         `json:"triggers,omitempty" max:"64"`                 // what may happen outside that wakes sessions
+	Process      *Process          `json:"process,omitempty"`                           // program that speaks the plugin protocol; required for hooks, operations, and tools without a command
+	Hooks        []Hook            `json:"hooks,omitempty" max:"64"`                    // hooks of the process; each at most once
+	Tools        []Tool            `json:"tools,omitempty" max:"256"`                   // tools for the model
+	Operations   []Operation       `json:"operations,omitempty" max:"256"`              // operations of the process, for clients
+	Tasks        []string          `json:"tasks,omitempty" max:"64" each:"128"`         // names of task handlers of the process
+	CodeExecutor bool              `json:"codeExecutor,omitempty"`                      // whether the process runs code cells
+	State        string            `json:"state,omitempty" max:"64"`                    // version of the state that the process keeps for each session; absent: no state
+	MoreTools    bool              `json:"moreTools,omitempty"`                         // whether the process lists its tools at run time; tools has the initial list
+	Prepares     bool              `json:"prepares,omitempty"`                          // whether the process completes the arguments of its tools before a call
+	Input        *Input            `json:"input,omitempty"`                             // JSON that clients send to the process with each turn
+	Triggers     []Trigger         `json:"triggers,omitempty" max:"64"`                 // outside events that can wake sessions
 	Extensions   []Extension       `json:"extensions,omitempty" max:"64"`               // data for other plugins
-	MCPServers   map[string]Server `json:"mcpServers,omitempty" max:"64" form:"server"` // servers by name, whose tools the model knows as mcp__server__tool
+	MCPServers   map[string]Server `json:"mcpServers,omitempty" max:"64" form:"server"` // MCP servers by name; their tools are called mcp__server__tool
 	Prompt       []Prompt          `json:"prompt,omitempty" max:"64"`                   // texts for the system prompt
-	Monitors     []Monitor         `json:"monitors,omitempty" max:"32"`                 // commands whose lines wake sessions; not beside a sandbox or limits, to which they are not held
-	ToolSwitches *Switches         `json:"toolSwitches,omitempty"`                      // which tools of others sessions begin with
-	Limits       *Limits           `json:"limits,omitempty"`                            // what its programs may use: the process, servers and commands
-	Sandbox      *Sandbox          `json:"sandbox,omitempty"`                           // what its programs are confined to, where the system can; absent: to nothing
-	Config       json.RawMessage   `json:"config,omitempty" max:"65536"`                // JSON Schema of the options that a person may set; absent: there are none
-	Capabilities []Capability      `json:"capabilities,omitempty" max:"16"`             // what the process may ask of lashd, where its hooks and tools are given it; absent: it may only trace
+	Monitors     []Monitor         `json:"monitors,omitempty" max:"32"`                 // commands whose output lines wake sessions; not together with sandbox or limits, which would not apply to them
+	ToolSwitches *Switches         `json:"toolSwitches,omitempty"`                      // tools of any plugin that new sessions have or do not have
+	Limits       *Limits           `json:"limits,omitempty"`                            // limits of all programs: the process, MCP servers and commands
+	Sandbox      *Sandbox          `json:"sandbox,omitempty"`                           // sandbox of all programs, where the system supports it; absent: none
+	Config       json.RawMessage   `json:"config,omitempty" max:"65536"`                // JSON Schema of the plugin's options; absent: no options
+	Capabilities []Capability      `json:"capabilities,omitempty" max:"16"`             // requests that the process may send to lashd, in calls that allow them; absent: only emitTrace
 }
 
-// Process is a program that speaks the plugin protocol on its stdin and stdout. It serves all sessions, in the directory of
-// the plugin.
+// Process is a program that speaks the plugin protocol on stdin and stdout. It serves all sessions and runs in the plugin's
+// directory.
 type Process struct {
-	Command   []string          `json:"command" min:"1" max:"256" each:"8192" subst:"yes"`         // the program and its arguments, never through a shell
-	Startup   Startup           `json:"startup,omitempty"`                                         // when it is started
-	Env       map[string]string `json:"env,omitempty" max:"64" form:"env" each:"8192" subst:"yes"` // variables of its environment
-	PassEnv   []string          `json:"passEnv,omitempty" max:"64" form:"env"`                     // names of variables that it gets from the environment of lashd; of all others it sees none but the usual few
-	Deadlines *Deadlines        `json:"deadlines,omitempty"`                                       // how long it may take
+	Command   []string          `json:"command" min:"1" max:"256" each:"8192" subst:"yes"`         // program and arguments; never runs in a shell
+	Startup   Startup           `json:"startup,omitempty"`                                         // when lashd starts it; absent: lazy
+	Env       map[string]string `json:"env,omitempty" max:"64" form:"env" each:"8192" subst:"yes"` // environment variables
+	PassEnv   []string          `json:"passEnv,omitempty" max:"64" form:"env"`                     // names of variables to pass from lashd's environment; the program gets only these and a few standard ones
+	Deadlines *Deadlines        `json:"deadlines,omitempty"`                                       // timeouts
 }
 
-// Limits are what a program and what it starts may use. What is absent is as lashd is configured.
+// Limits are the limits of a program and the processes it starts. Defaults come from lashd's configuration.
 type Limits struct {
-	MemoryMiB int64 `json:"memoryMiB,omitempty" min:"16" max:"65536"` // address space of each process
-	Processes int64 `json:"processes,omitempty" min:"1" max:"4096"`   // processes and threads besides those of the user that are there when it is started; not of root's
+	MemoryMiB int64 `json:"memoryMiB,omitempty" min:"16" max:"65536"` // address space of each process, in MiB
+	Processes int64 `json:"processes,omitempty" min:"1" max:"4096"`   // processes and threads, in addition to those of the user at the start; does not apply to root
 	OpenFiles int64 `json:"openFiles,omitempty" min:"16" max:"65536"` // open files of each process
-	FileMiB   int64 `json:"fileMiB,omitempty" min:"1" max:"1048576"`  // size of a file that it writes
+	FileMiB   int64 `json:"fileMiB,omitempty" min:"1" max:"1048576"`  // size of a written file, in MiB
 }
 
-// Deadlines are how long a process may take. What is absent is as lashd is configured.
+// Deadlines are the timeouts of a process. Defaults come from lashd's configuration.
 type Deadlines struct {
-	StartMs int64 `json:"startMs,omitempty" min:"1" max:"600000"` // until its handshake is over
-	CallMs  int64 `json:"callMs,omitempty" min:"1" max:"3600000"` // until it answers a call that has no deadline of its own
-	StopMs  int64 `json:"stopMs,omitempty" min:"1" max:"60000"`   // until it has ended after it was asked to
+	StartMs int64 `json:"startMs,omitempty" min:"1" max:"600000"` // for the handshake, in ms
+	CallMs  int64 `json:"callMs,omitempty" min:"1" max:"3600000"` // for a call without its own timeout, in ms
+	StopMs  int64 `json:"stopMs,omitempty" min:"1" max:"60000"`   // to exit when asked, in ms
 }
 
-// Sandbox is what a program is confined to. It reads the directory of the plugin and what programs need of the system, and
-// writes the plugin's data directory; the rest is said here. Where the system cannot confine, that is reported.
+// Sandbox confines a program. The program can read the plugin's directory and basic system files, and write the plugin's data
+// directory. The fields allow more. If the system has no sandbox, lashd reports that.
 type Sandbox struct {
-	Workspace Access   `json:"workspace,omitempty"`                                  // files of the workspace; absent: none. A process of a plugin of all workspaces has none
-	Read      []string `json:"read,omitempty" max:"64" each:"4096" form:"absolute"`  // absolute paths it may read, without links in them
-	Write     []string `json:"write,omitempty" max:"64" each:"4096" form:"absolute"` // absolute paths it may read and write, likewise
-	Network   bool     `json:"network,omitempty"`                                    // it may open connections, but to no local socket
+	Workspace Access   `json:"workspace,omitempty"`                                  // access to the workspace; absent: none. Not allowed for a process that serves all workspaces
+	Read      []string `json:"read,omitempty" max:"64" each:"4096" form:"absolute"`  // absolute paths to read; must not contain links
+	Write     []string `json:"write,omitempty" max:"64" each:"4096" form:"absolute"` // absolute paths to read and write; must not contain links
+	Network   bool     `json:"network,omitempty"`                                    // whether it may open network connections; local sockets stay closed
 }
 
-// Hook is a slot at which the process is asked. It may be written as the name of the slot alone.
+// Hook is a hook of the process. It may be written as its name alone.
 type Hook struct {
-	On        Slot    `json:"on"`                                        // where
-	TimeoutMs int64   `json:"timeoutMs,omitempty" min:"1" max:"3600000"` // how long it may take; absent: the call deadline of the process
-	OnError   OnError `json:"onError,omitempty"`                         // what a failure comes to; absent: deny for beforeToolCall, else fail
-	Priority  int     `json:"priority,omitempty" min:"-1000" max:"1000"` // of transformContext and compact: the higher one is asked first
-	Messages  bool    `json:"messages,omitempty"`                        // the conversation comes with the question; always with compact
-	Events    []News  `json:"events,omitempty" max:"8"`                  // of event: what it is told of; absent: everything
+	On        Slot    `json:"on"`                                        // name of the hook
+	TimeoutMs int64   `json:"timeoutMs,omitempty" min:"1" max:"3600000"` // timeout in ms; absent: callMs of the process
+	OnError   OnError `json:"onError,omitempty"`                         // effect of a failure; absent: deny for beforeToolCall, else fail
+	Priority  int     `json:"priority,omitempty" min:"-1000" max:"1000"` // for transformContext and compact: higher runs first
+	Messages  bool    `json:"messages,omitempty"`                        // whether the call includes the conversation; compact always does
+	Events    []News  `json:"events,omitempty" max:"8"`                  // for event: the kinds of events; absent: all
 }
 
-// Operation is what clients may call by name. The process answers.
+// Operation is an operation of the process. Clients call it by name.
 type Operation struct {
-	Name        string          `json:"name" form:"operation"`              // unique among all plugins
-	Kind        OperationKind   `json:"kind"`                               // whether it changes something
-	Session     SessionRule     `json:"session,omitempty"`                  // whether it is called in a session; absent: required
-	Description string          `json:"description,omitempty" max:"4096"`   // what it does
-	Input       json.RawMessage `json:"inputSchema,omitempty" max:"65536"`  // JSON Schema of its arguments
-	Output      json.RawMessage `json:"outputSchema,omitempty" max:"65536"` // JSON Schema of its answer
+	Name        string          `json:"name" form:"operation"`              // name; unique among all plugins
+	Kind        OperationKind   `json:"kind"`                               // query, command or task
+	Session     SessionRule     `json:"session,omitempty"`                  // whether calls need a session; absent: required
+	Description string          `json:"description,omitempty" max:"4096"`   // description
+	Input       json.RawMessage `json:"inputSchema,omitempty" max:"65536"`  // JSON Schema of the arguments
+	Output      json.RawMessage `json:"outputSchema,omitempty" max:"65536"` // JSON Schema of the output
 }
 
-// Input is what a client gives the plugin with a turn, beside what the model is told.
+// Input is JSON that a client sends to the plugin with a turn. The model does not see it.
 type Input struct {
-	Schema   json.RawMessage `json:"schema,omitempty" max:"65536"` // JSON Schema of it; absent: any JSON
-	Required bool            `json:"required,omitempty"`           // without it no turn is accepted
+	Schema   json.RawMessage `json:"schema,omitempty" max:"65536"` // JSON Schema of the input; absent: any JSON
+	Required bool            `json:"required,omitempty"`           // whether lashd rejects turns without it
 }
 
-// Trigger is something outside that may wake a session. Alias and event together are unique among all plugins.
+// Trigger is an outside event that can wake sessions. Alias and event together are unique among all plugins.
 type Trigger struct {
-	ResourceType string          `json:"resourceType" form:"operation"`    // what kind of thing it happens to
-	Alias        string          `json:"alias" form:"operation"`           // what that is called here
-	Event        string          `json:"event" form:"operation"`           // what happens
-	Description  string          `json:"description,omitempty" max:"4096"` // for who waits for it
-	Payload      json.RawMessage `json:"payload,omitempty" max:"65536"`    // JSON Schema of what comes with it
+	ResourceType string          `json:"resourceType" form:"operation"`    // kind of the resource, such as mailbox
+	Alias        string          `json:"alias" form:"operation"`           // name of the resource
+	Event        string          `json:"event" form:"operation"`           // name of the event
+	Description  string          `json:"description,omitempty" max:"4096"` // description, for people
+	Payload      json.RawMessage `json:"payload,omitempty" max:"65536"`    // JSON Schema of the payload
 }
 
-// Extension is data that the plugin offers to others, under an id that they agree on.
+// Extension is data that the plugin offers to other plugins, under a common ID.
 type Extension struct {
-	ID      string          `json:"id" form:"operation"` // what it is known by
+	ID      string          `json:"id" form:"operation"` // ID
 	Payload json.RawMessage `json:"payload" max:"65536"` // any JSON
 }
 
 // Prompt is a text for the system prompt.
 type Prompt struct {
-	Slot     PromptSlot `json:"slot"`                                      // where
-	Title    string     `json:"title,omitempty" max:"256"`                 // a heading
-	Priority int        `json:"priority,omitempty" min:"-1000" max:"1000"` // lower comes first in its slot
-	Tools    []string   `json:"tools,omitempty" max:"256" form:"tool"`     // if any: only when one of these is in the catalog
-	Content  string     `json:"content" min:"1" max:"65536"`               // the text
+	Slot     PromptSlot `json:"slot"`                                      // slot of the system prompt
+	Title    string     `json:"title,omitempty" max:"256"`                 // heading
+	Priority int        `json:"priority,omitempty" min:"-1000" max:"1000"` // order within the slot; lower comes first
+	Tools    []string   `json:"tools,omitempty" max:"256" form:"tool"`     // include the text only if the catalog has one of these tools; absent: always
+	Content  string     `json:"content" min:"1" max:"65536"`               // text
 }
 
-// Monitor is a command whose lines wake sessions. Its id there is the plugin's name, a colon, and the one here.
+// Monitor is a command whose output lines wake sessions. Its ID in a session is the plugin's name, a colon and this ID.
 type Monitor struct {
-	ID         string            `json:"monitorId" form:"server"`                       // what it is known by
-	Command    string            `json:"command" min:"1" max:"8192"`                    // what sh runs, with the plugin's directory as PLUGIN_ROOT in its environment
-	Cwd        string            `json:"cwd,omitempty" max:"4096"`                      // relative to the workspace; absent: that
-	Env        map[string]string `json:"env,omitempty" max:"64" form:"env" each:"4096"` // variables of its environment
-	Persistent bool              `json:"persistent,omitempty"`                          // it has no time limit
-	TimeoutMs  int64             `json:"timeoutMs,omitempty" min:"1" max:"3600000"`     // after which it is stopped; absent: 300000
-	ArmOn      MonitorArm        `json:"armOn,omitempty"`                               // when it is begun; absent: manual
-	Wake       MonitorWake       `json:"wake,omitempty"`                                // what its lines do; absent: queueTurn
-	Restart    bool              `json:"restartOnRestore,omitempty"`                    // it is begun again where its run was cut off
+	ID         string            `json:"monitorId" form:"server"`                       // ID
+	Command    string            `json:"command" min:"1" max:"8192"`                    // command line for sh; PLUGIN_ROOT is the plugin's directory
+	Cwd        string            `json:"cwd,omitempty" max:"4096"`                      // directory, relative to the workspace; absent: the workspace
+	Env        map[string]string `json:"env,omitempty" max:"64" form:"env" each:"4096"` // environment variables
+	Persistent bool              `json:"persistent,omitempty"`                          // whether it runs without a time limit
+	TimeoutMs  int64             `json:"timeoutMs,omitempty" min:"1" max:"3600000"`     // time limit in ms; absent: 300000
+	ArmOn      MonitorArm        `json:"armOn,omitempty"`                               // when it starts; absent: manual
+	Wake       MonitorWake       `json:"wake,omitempty"`                                // effect of its output lines; absent: queueTurn
+	Restart    bool              `json:"restartOnRestore,omitempty"`                    // whether it starts again after an interrupted run
 }
 
-// Switches are which tools, of whatever plugin, a new session has. A person may set them otherwise.
+// Switches are the tools of any plugin that a new session has or does not have. Settings of a session override them.
 type Switches struct {
-	On  []string `json:"on,omitempty" max:"256" form:"tool"`  // tools that the model may call
-	Off []string `json:"off,omitempty" max:"256" form:"tool"` // tools that the model is not told of
+	On  []string `json:"on,omitempty" max:"256" form:"tool"`  // tools to switch on
+	Off []string `json:"off,omitempty" max:"256" form:"tool"` // tools to hide from the model
 }
 
-// Server is an MCP server, in the words of .mcp.json. It has a command or a url.
+// Server is an MCP server, in the format of .mcp.json. It has a command or a url.
 type Server struct {
-	Type      Transport         `json:"type,omitempty"`                                                    // how it is spoken to; absent: as its other fields say
-	Command   string            `json:"command,omitempty" max:"8192" subst:"yes"`                          // the program, never through a shell
-	Args      []string          `json:"args,omitempty" max:"256" each:"8192" subst:"yes"`                  // its arguments
-	Env       map[string]string `json:"env,omitempty" max:"64" form:"env" each:"8192" subst:"yes"`         // variables of its environment
-	PassEnv   []string          `json:"passEnv,omitempty" max:"64" form:"env"`                             // names of variables that it gets from the environment of lashd
-	URL       string            `json:"url,omitempty" max:"4096" subst:"none"`                             // where it is, if it is spoken to by HTTP
-	Headers   map[string]string `json:"headers,omitempty" max:"64" form:"header" each:"8192" subst:"none"` // headers of each request
+	Type      Transport         `json:"type,omitempty"`                                                    // stdio or http; absent: derived from the other fields
+	Command   string            `json:"command,omitempty" max:"8192" subst:"yes"`                          // program; never runs in a shell
+	Args      []string          `json:"args,omitempty" max:"256" each:"8192" subst:"yes"`                  // arguments
+	Env       map[string]string `json:"env,omitempty" max:"64" form:"env" each:"8192" subst:"yes"`         // environment variables
+	PassEnv   []string          `json:"passEnv,omitempty" max:"64" form:"env"`                             // names of variables to pass from lashd's environment
+	URL       string            `json:"url,omitempty" max:"4096" subst:"none"`                             // URL of an HTTP server
+	Headers   map[string]string `json:"headers,omitempty" max:"64" form:"header" each:"8192" subst:"none"` // HTTP headers of each request
 	TimeoutMs int64             `json:"timeoutMs,omitempty" min:"1" max:"3600000"`                         // how long a call may take
 }

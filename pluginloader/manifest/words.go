@@ -5,48 +5,48 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Startup says when a process is started.
+// Startup decides when lashd starts a process.
 type Startup string
 
 const (
-	StartLazy  Startup = "lazy"  // when it is first needed; the default
-	StartEager Startup = "eager" // with the generation
+	StartLazy  Startup = "lazy"  // on first use; the default
+	StartEager Startup = "eager" // when the plugin loads
 )
 
 func (Startup) words() []string { return []string{"lazy", "eager"} }
 
-// OnError says what a hook that fails, or does not answer in time, comes to.
+// OnError is the effect of a hook that fails or times out.
 type OnError string
 
 const (
-	OnErrorDeny  OnError = "deny"  // what was asked about is refused: the call, or the turn before it begins
-	OnErrorAllow OnError = "allow" // as if the hook had wanted nothing; the failure is told
-	OnErrorFail  OnError = "fail"  // what a failure of a hook comes to at its place: a turn fails
+	OnErrorDeny  OnError = "deny"  // reject the call, or the turn before it starts
+	OnErrorAllow OnError = "allow" // continue as if the hook had returned nothing, and report the failure
+	OnErrorFail  OnError = "fail"  // the usual effect of an error of this hook, such as a failed turn
 )
 
 func (OnError) words() []string { return []string{"deny", "allow", "fail"} }
 
-// Slot is a place where hooks are asked.
+// Slot is the name of a hook.
 type Slot string
 
 const (
-	SlotPrompt            Slot = "prompt"            // before each model call, for texts
-	SlotBeforeTurn        Slot = "beforeTurn"        // before a turn begins
+	SlotPrompt            Slot = "prompt"            // before each model call; returns texts
+	SlotBeforeTurn        Slot = "beforeTurn"        // before a turn starts
 	SlotBeforeToolCall    Slot = "beforeToolCall"    // before a call runs
 	SlotAfterToolCall     Slot = "afterToolCall"     // after each attempt of a call that ran
 	SlotCheckpoint        Slot = "checkpoint"        // after each batch of calls, and after a final answer
-	SlotAfterTurn         Slot = "afterTurn"         // when a turn is over, before it is committed
-	SlotAssistantStream   Slot = "assistantStream"   // for each piece of text that comes in
+	SlotAfterTurn         Slot = "afterTurn"         // at the end of a turn, before its commit
+	SlotAssistantStream   Slot = "assistantStream"   // for each piece of streamed text
 	SlotAssistantResponse Slot = "assistantResponse" // for a complete reply
-	SlotStreamFinished    Slot = "streamFinished"    // when a stream has ended
-	SlotProjectToolResult Slot = "projectToolResult" // for what the model reads of a result
+	SlotStreamFinished    Slot = "streamFinished"    // when a stream ends
+	SlotProjectToolResult Slot = "projectToolResult" // for each tool result; returns the output for the model
 	SlotConfigChanged     Slot = "configChanged"     // before settings are stored
-	SlotEvent             Slot = "event"             // when something has happened to a session
-	SlotTransformContext  Slot = "transformContext"  // for what the model sees of the past
-	SlotCompact           Slot = "compact"           // when history is to become a summary
-	SlotCatalog           Slot = "catalog"           // when the catalog is made, for tools to leave out
-	SlotProjectProse      Slot = "projectProse"      // for what a person reads of a reply that was not streamed, and of an answer
-	SlotClose             Slot = "close"             // when a session leaves memory; not in plugin.json: a process is told anyway
+	SlotEvent             Slot = "event"             // after an event of a session
+	SlotTransformContext  Slot = "transformContext"  // before each model call; returns the history for the model
+	SlotCompact           Slot = "compact"           // when history is compacted; returns the summary
+	SlotCatalog           Slot = "catalog"           // when the tool catalog is built; returns tools to leave out
+	SlotProjectProse      Slot = "projectProse"      // for text that people read: replies that were not streamed, and answers
+	SlotClose             Slot = "close"             // when a session leaves memory; not in plugin.json, because lashd always notifies a process
 )
 
 func (Slot) words() []string {
@@ -55,33 +55,33 @@ func (Slot) words() []string {
 		"transformContext", "compact", "catalog", "projectProse"}
 }
 
-// News is something that has happened to a session.
+// News is a kind of event of a session.
 type News plugin.LifecycleKind
 
 func (News) words() []string {
 	return []string{"turnFinalized", "turnPersisted", "sessionRestored", "sessionConfigChanged"}
 }
 
-// Capability is a group of calls that a plugin makes to lashd.
+// Capability is a group of requests that a plugin may send to lashd.
 type Capability string
 
 const (
-	CapabilityState       Capability = "state"       // look at sessions, and change which tools they have
-	CapabilityLifecycle   Capability = "lifecycle"   // make, drive and close sessions
-	CapabilityGraph       Capability = "graph"       // add to histories
+	CapabilityState       Capability = "state"       // read sessions and change their tools
+	CapabilityLifecycle   Capability = "lifecycle"   // create, drive and close sessions
+	CapabilityGraph       Capability = "graph"       // append to history
 	CapabilityCompletions Capability = "completions" // model calls outside of turns
-	CapabilityTools       Capability = "tools"       // call other tools, in the call of one of its own
-	CapabilityArtifacts   Capability = "artifacts"   // store artifacts, in the call of a tool
-	CapabilityDecisions   Capability = "decisions"   // ask a person
-	CapabilityTasks       Capability = "tasks"       // work that outlives a hook
-	CapabilityMonitors    Capability = "monitors"    // commands whose lines wake a session
+	CapabilityTools       Capability = "tools"       // call other tools during a tool call
+	CapabilityArtifacts   Capability = "artifacts"   // store artifacts during a tool call
+	CapabilityDecisions   Capability = "decisions"   // ask a person during a tool call
+	CapabilityTasks       Capability = "tasks"       // create and manage tasks
+	CapabilityMonitors    Capability = "monitors"    // start and stop monitors
 )
 
 func (Capability) words() []string {
 	return []string{"state", "lifecycle", "graph", "completions", "tools", "artifacts", "decisions", "tasks", "monitors"}
 }
 
-// ParameterType is what a value of a parameter is.
+// ParameterType is the type of a parameter.
 type ParameterType string
 
 const (
@@ -106,18 +106,18 @@ const (
 
 func (Place) words() []string { return []string{"workspace", "plugin"} }
 
-// Access is what a confined program may do with files of the workspace.
+// Access is the access of a sandboxed program to the workspace.
 type Access string
 
 const (
 	AccessNone  Access = "none"
 	AccessRead  Access = "read"
-	AccessWrite Access = "write" // read, too
+	AccessWrite Access = "write" // includes read
 )
 
 func (Access) words() []string { return []string{"none", "read", "write"} }
 
-// Transport is how an MCP server is spoken to.
+// Transport is the transport of an MCP server.
 type Transport string
 
 const (
@@ -127,14 +127,14 @@ const (
 
 func (Transport) words() []string { return []string{"stdio", "http"} }
 
-// MonitorArm is when a monitor is begun.
+// MonitorArm decides when a monitor starts.
 type MonitorArm protocol.MonitorArm
 
 func (MonitorArm) words() []string {
 	return []string{string(protocol.ArmManual), string(protocol.ArmSession)}
 }
 
-// MonitorWake is what the lines of a monitor do.
+// MonitorWake is the effect of a monitor's output lines.
 type MonitorWake protocol.MonitorWake
 
 func (MonitorWake) words() []string {
