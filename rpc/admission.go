@@ -127,12 +127,12 @@ var dropped = encoded(struct {
 	Version string          `json:"jsonrpc"`
 	ID      *int            `json:"id"`
 	Error   *jsonrpc2.Error `json:"error"`
-}{"2.0", nil, newError(codeOverloaded, "lashd closed this connection, which was idle, to make room for another; connect again", protocol.ErrorData{
+}{"2.0", nil, newError(codeOverloaded, "lashd closed this idle connection to make room for another; connect again", protocol.ErrorData{
 	Kind: protocol.KindOverloaded, Retry: protocol.RetryNow, Outcome: protocol.EffectNone,
 })})
 
 func tooMany() error {
-	text := fmt.Sprintf("too many clients are connected (at most %d, and %d of one process); close some and try again", maxConnections, maxPerProcess)
+	text := fmt.Sprintf("too many connections (at most %d, and %d per process); close some and try again", maxConnections, maxPerProcess)
 	return newError(codeOverloaded, text, protocol.ErrorData{
 		Kind: protocol.KindOverloaded, Retry: protocol.RetryNow, RetryAfterMs: 1000, Outcome: protocol.EffectNone,
 	})

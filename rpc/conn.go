@@ -142,7 +142,7 @@ func (c *conn) do(j job) (result any, rest waiting, err error) {
 		return nil, nil, c.unknownMethod(j.req.Method)
 	}
 	if !c.ready && !m.before && (c.strict || c.stream.Headers()) {
-		return nil, nil, newError(codeInvalidRequest, "initialize comes first", protocol.ErrorData{
+		return nil, nil, newError(codeInvalidRequest, "send initialize first", protocol.ErrorData{
 			Kind: protocol.KindNotInitialized, Retry: protocol.RetryNever, Outcome: protocol.EffectNone,
 		})
 	}
@@ -165,7 +165,7 @@ func (c *conn) do(j job) (result any, rest waiting, err error) {
 func (c *conn) unknownMethod(name string) error {
 	data := protocol.ErrorData{Kind: protocol.KindMethodNotFound, Retry: protocol.RetryNever, Outcome: protocol.EffectNone}
 	data.Nearest = strictjson.Nearest(name, names(c.table))
-	text := "there is no method " + strictjson.Quote(name)
+	text := "unknown method " + strictjson.Quote(name)
 	if data.Nearest != "" {
 		text += "; did you mean " + data.Nearest + "?"
 	}
@@ -207,14 +207,14 @@ func (c *conn) answer(j job, result any, err error) {
 	err = c.stream.WriteObject(resp)
 	// A value of a model may be so deep that encoding/json takes it alone, but not inside of an answer.
 	if _, ok := errors.AsType[*json.MarshalerError](err); ok {
-		c.log.Error("answer cannot be encoded", "method", j.req.Method, "error", err)
+		c.log.Error("could not encode the response", "method", j.req.Method, "error", err)
 		resp.Result = nil
 		resp.Error, _ = wireError(err, c.table[j.req.Method].Reads)
 		err = c.stream.WriteObject(resp)
 	}
 	c.seat.end()
 	if err != nil {
-		c.log.Debug("answer not written", "method", j.req.Method, "error", err)
+		c.log.Debug("could not write the response", "method", j.req.Method, "error", err)
 	}
 }
 

@@ -34,7 +34,7 @@ func (s *Server) admit(nc net.Conn) (at *seat, refuse error, ok bool) {
 }
 
 func descends(why string) error {
-	return newError(codeDenied, why+"; commands of a session cannot connect to the daemon that runs them: use the tools of the session, or a daemon "+
+	return newError(codeDenied, why+"; commands of a session cannot connect to the daemon that runs them: use the session's tools, or start a daemon "+
 		"with another data directory (LASHD_HOME)", protocol.ErrorData{Kind: protocol.KindDenied, Retry: protocol.RetryNever, Outcome: protocol.EffectNone})
 }
 

@@ -136,7 +136,7 @@ func wireError(err error, reads bool) (e *jsonrpc2.Error, ok bool) {
 			return newError(c.code, plain(err), effect(err, reads, protocol.ErrorData{Kind: c.kind, Retry: c.retry, Outcome: c.outcome})), true
 		}
 	}
-	return newError(codeInternal, "internal error; the daemon's log has the details", effect(err, reads, protocol.ErrorData{
+	return newError(codeInternal, "internal error; see the daemon's log for details", effect(err, reads, protocol.ErrorData{
 		Kind: protocol.KindInternal, Retry: protocol.RetryNow, Outcome: protocol.EffectUnknown,
 	})), false
 }
@@ -163,7 +163,7 @@ func plain(err error) string {
 
 var contextWords = strings.NewReplacer(
 	"\n", "; ", // of joined errors
-	context.Canceled.Error(), errCancelled.Error(), context.DeadlineExceeded.Error(), "the request ran out of its time",
+	context.Canceled.Error(), errCancelled.Error(), context.DeadlineExceeded.Error(), "the request timed out",
 )
 
 // effect corrects what is said of an error by what the request had done until then.

@@ -104,7 +104,7 @@ func (c *conn) notify(ctx context.Context, method string, params any) {
 		err = c.stream.WriteRaw(ctx, raw)
 	}
 	if err != nil {
-		c.log.Debug("notification not written", "method", method, "error", err)
+		c.log.Debug("could not write a notification", "method", method, "error", err)
 	}
 }
 

@@ -14,13 +14,13 @@ import (
 
 func (c *conn) initialize(_ context.Context, p *protocol.InitializeParams) (*protocol.InitializeResult, error) {
 	if p.ProtocolVersion < 0 || p.ProtocolVersion > protocol.Version {
-		return nil, invalidParams("/protocolVersion", "is not a version that this lashd knows")
+		return nil, invalidParams("/protocolVersion", "is not a version that this daemon supports")
 	}
 	if err := param.CheckClientID(p.ClientID); err != nil {
 		return nil, err
 	}
 	if c.ready {
-		return nil, newError(codeInvalidRequest, "this connection is initialized already", protocol.ErrorData{
+		return nil, newError(codeInvalidRequest, "this connection is already initialized", protocol.ErrorData{
 			Kind: protocol.KindInvalidRequest, Retry: protocol.RetryNever, Outcome: protocol.EffectNone,
 		})
 	}

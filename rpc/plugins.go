@@ -77,7 +77,7 @@ func (c *conn) pluginUntrust(ctx context.Context, p *protocol.PluginUntrustParam
 // checkTrust refuses what names no plugin of a workspace.
 func checkTrust(name, cwd string) error {
 	if cwd == "" {
-		return &param.Error{Pointer: "/cwd", Reason: "is needed: only plugins of a workspace are approved"}
+		return &param.Error{Pointer: "/cwd", Reason: "is required: only workspace plugins need trust"}
 	}
 	return param.CheckPlugin(name, cwd)
 }

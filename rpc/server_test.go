@@ -274,7 +274,7 @@ func (s *server) attach(t *testing.T, session, more string) (r protocol.SessionA
 }
 
 func TestConduct(t *testing.T) {
-	t.Run("initialize comes first where it is required", func(t *testing.T) {
+	t.Run("send initialize first where it is required", func(t *testing.T) {
 		p := start(t).dial(t, true)
 		if a := p.ask(t, 1, "session/list", `{}`); a.Error == nil || a.Error.Data.Kind != protocol.KindNotInitialized {
 			t.Errorf("%+v", a)

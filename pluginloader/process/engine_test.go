@@ -263,7 +263,7 @@ func TestGrants(t *testing.T) {
 			{"host/monitorStart", `{}`, `"kind":"invalidParams"`},
 			{"host/ask", `{}`, `"kind":"invalidParams"`},
 			{"host/artifactRead", `{"name":"x"}`, `"kind":"denied"`},
-			{"host/sudo", `{}`, "there is no method"},
+			{"host/sudo", `{}`, "unknown method"},
 		} {
 			if got := ask(t, c.method, c.params); !strings.HasPrefix(got, "refused: ") || !strings.Contains(got, c.want) {
 				t.Errorf("%s %s: %.300s, want %s", c.method, c.params, got, c.want)

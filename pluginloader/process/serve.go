@@ -61,7 +61,7 @@ func (l *life) perform(m *message, g *grant) (result any, failed *wireError) {
 	}()
 	method, ok := hostMethods[m.Method]
 	if !ok {
-		return nil, &wireError{Code: codeMethod, Message: fmt.Sprintf("there is no method %.80q", m.Method)}
+		return nil, &wireError{Code: codeMethod, Message: fmt.Sprintf("unknown method %.80q", m.Method)}
 	}
 	if g == nil {
 		return nil, l.refuse(m, "denied", "the grant is missing, or its call is over")

@@ -72,7 +72,7 @@ func (a *agent) session(id sdk.SessionId) (*session, error) {
 	if s, ok := a.sessions[protocol.SessionID(id)]; ok {
 		return s, nil
 	}
-	return nil, notFound("session " + string(id) + " was neither made, loaded nor resumed on this connection")
+	return nil, notFound("session " + string(id) + " is not open on this connection; create, load or resume it first")
 }
 
 // alone waits until nobody else loads, resumes or closes a session: each of them is over before the next begins, in the order in which

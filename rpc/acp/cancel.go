@@ -69,6 +69,6 @@ func (p *prompts) withdrawn(pr *prompt) bool {
 func (s *ref) interrupt(turn protocol.TurnID) {
 	p := protocol.TurnInterruptParams{Mutation: once(), TurnID: turn, Reason: "cancelled in the editor"}
 	if err := s.daemon.call(context.WithoutCancel(s.ctx), "turn/interrupt", p, nil); err != nil {
-		s.Log.Warn("a turn was not interrupted", "session", s.id, "turn", turn, "error", err)
+		s.Log.Warn("could not interrupt a turn", "session", s.id, "turn", turn, "error", err)
 	}
 }

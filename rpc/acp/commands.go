@@ -25,7 +25,7 @@ func (s *ref) greet(ctx context.Context, call caller) {
 // commands are what a prompt may begin with: what plugins offer to clients, and what lashd has itself.
 func (s *ref) commands(ctx context.Context, call caller) []sdk.AvailableCommand {
 	all := []sdk.AvailableCommand{{
-		Name: compact, Description: "Summarise what came before, so that the model has room.",
+		Name: compact, Description: "Summarize the conversation so far to free context.",
 		Input: hint("what the summary must keep"),
 	}}
 	for _, o := range s.operations(ctx, call) {
@@ -47,7 +47,7 @@ func (s *ref) operations(ctx context.Context, call caller) []protocol.OperationI
 	var list protocol.OperationListResult
 	err := call(ctx, "operation/list", protocol.OperationListParams{SessionID: s.id}, &list)
 	if err != nil && ctx.Err() == nil {
-		s.Log.Warn("the operations of a session cannot be listed", "session", s.id, "error", err)
+		s.Log.Warn("could not list the operations of a session", "session", s.id, "error", err)
 	}
 	return slices.DeleteFunc(list.Data, func(o protocol.OperationInfo) bool { return o.Session == protocol.SessionForbidden })
 }
@@ -114,9 +114,9 @@ func (s *ref) invoke(ctx context.Context, c slash) (string, error) {
 		p := protocol.SessionCompactParams{Mutation: once(), SessionID: s.id, Instructions: c.rest}
 		var r protocol.SessionCompactResult
 		if err := s.daemon.call(ctx, "session/compact", p, &r); err != nil || !r.Compacted {
-			return "There is nothing to summarise.", err
+			return "There is nothing to summarize.", err
 		}
-		return "What came before was summarised.", nil
+		return "The conversation so far was summarized.", nil
 	}
 	args, err := s.argumentsFor(ctx, c)
 	if err != nil {
@@ -144,7 +144,7 @@ func (s *ref) argumentsFor(ctx context.Context, c slash) (json.RawMessage, error
 			return json.Marshal(map[string]string{names[0]: c.rest})
 		}
 	}
-	return nil, bad("/prompt/0/text", fmt.Sprintf("/%s takes its arguments as a JSON object", c.name))
+	return nil, bad("/prompt/0/text", fmt.Sprintf("the arguments of /%s must be a JSON object", c.name))
 }
 
 // showPlan shows the plan that the session has.

@@ -37,14 +37,14 @@ func refused(code, format string, args ...any) *protocol.ToolOutput {
 func (c *editorCalls) inside(path string) (string, *protocol.ToolOutput) {
 	absolute := c.view.absolute(path)
 	if !below(c.cwd, absolute) {
-		return "", refused("outside_workspace", "%s is not in the workspace %s", path, c.cwd)
+		return "", refused("outside_workspace", "%s is outside the workspace %s", path, c.cwd)
 	}
 	leads, err := pathresolve.Real(absolute)
 	if err != nil {
-		return "", refused("outside_workspace", "nobody knows where %s leads: %v", path, err)
+		return "", refused("outside_workspace", "cannot resolve %s: %v", path, err)
 	}
 	if top, err := pathresolve.Real(c.cwd); err != nil || !below(top, leads) {
-		return "", refused("outside_workspace", "%s leads out of the workspace %s", path, c.cwd)
+		return "", refused("outside_workspace", "%s is a link to a place outside the workspace %s", path, c.cwd)
 	}
 	return absolute, nil
 }
@@ -86,13 +86,13 @@ func numbered(text string, first, limit int) string {
 	n := 0
 	for line := range strings.Lines(text) {
 		if n == limit {
-			fmt.Fprintf(&out, "[There are more lines. Go on with offset %d.]\n", first+limit)
+			fmt.Fprintf(&out, "[There are more lines. Continue with offset %d.]\n", first+limit)
 			break
 		}
 		fmt.Fprintf(&out, "%6d\t%s\n", first+n, strings.TrimRight(line, "\r\n"))
 		n++
 	}
-	return cmp.Or(out.String(), "[There is nothing.]\n")
+	return cmp.Or(out.String(), "[The file is empty or has no lines in this range.]\n")
 }
 
 func (c *editorCalls) writeFile(ctx context.Context, _ sdk.ToolCallId, a editorArgs) protocol.ToolOutput {
@@ -103,7 +103,7 @@ func (c *editorCalls) writeFile(ctx context.Context, _ sdk.ToolCallId, a editorA
 	if err := c.putText(ctx, path, a.Content); err != nil {
 		return failed(ctx, "write "+a.Path, err)
 	}
-	return succeeded("%s is written: %d bytes.", a.Path, len(a.Content))
+	return succeeded("Wrote %s: %d bytes.", a.Path, len(a.Content))
 }
 
 func (c *editorCalls) putText(ctx context.Context, path, content string) error {
@@ -123,12 +123,12 @@ func (c *editorCalls) editFile(ctx context.Context, _ sdk.ToolCallId, a editorAr
 	found := strings.Count(text, a.Old)
 	switch {
 	case found == 0:
-		return *refused("not_found", "the old text does not stand in %s", a.Path)
+		return *refused("not_found", "the old text is not in %s", a.Path)
 	case found > 1 && !a.ReplaceAll:
-		return *refused("not_unique", "the old text stands in %s %d times; give more of what is around it, or set replaceAll", a.Path, found)
+		return *refused("not_unique", "the old text is in %s %d times; include more surrounding text, or set replaceAll", a.Path, found)
 	}
 	if err := c.putText(ctx, path, strings.ReplaceAll(text, a.Old, a.New)); err != nil {
 		return failed(ctx, "edit "+a.Path, err)
 	}
-	return succeeded("%s is changed in %d places.", a.Path, found)
+	return succeeded("Changed %s in %d places.", a.Path, found)
 }

@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-var errEditorGone = errors.New("the editor has gone")
+var errEditorGone = errors.New("the editor closed the connection")
 
 // outlet writes to the editor, a line after the other. Who writes waits until it is written, or nobody reads any more: so nothing piles
 // up for an editor that is slow, and one that never reads again holds nobody who has closed the outlet.

@@ -15,7 +15,7 @@ import (
 )
 
 // errTooLong is the cause with which a command is stopped that took too long.
-var errTooLong = errors.New("the command took too long")
+var errTooLong = errors.New("the command timed out")
 
 // killPatience is how long the end of a command that was stopped is waited for.
 const killPatience = 5 * time.Second
@@ -73,7 +73,7 @@ func (t terminal) wait(ctx context.Context, limit time.Duration) protocol.ToolOu
 	case err != nil:
 		return protocol.ToolOutput{Status: protocol.OutputCancelled, Text: shown.Output + "\n[the command was stopped]"}
 	case outputErr != nil:
-		return failed(after, "the output of the command", outputErr)
+		return failed(after, "read the output of the command", outputErr)
 	}
 	return outcomeOf(exit, shown)
 }
@@ -81,7 +81,7 @@ func (t terminal) wait(ctx context.Context, limit time.Duration) protocol.ToolOu
 func (t terminal) kill(ctx context.Context) {
 	p := sdk.KillTerminalRequest{SessionId: sdk.SessionId(t.s.id), TerminalId: t.id}
 	if err := t.s.conn.SendRequestNoResult(ctx, sdk.ClientMethodTerminalKill, p); err != nil {
-		t.s.Log.Warn("a command in the editor was not stopped", "session", t.s.id, "error", err)
+		t.s.Log.Warn("could not stop a command in the editor", "session", t.s.id, "error", err)
 	}
 }
 
@@ -90,7 +90,7 @@ func (t terminal) release(ctx context.Context) {
 	defer stop()
 	p := sdk.ReleaseTerminalRequest{SessionId: sdk.SessionId(t.s.id), TerminalId: t.id}
 	if err := t.s.conn.SendRequestNoResult(ctx, sdk.ClientMethodTerminalRelease, p); err != nil {
-		t.s.Log.Debug("a terminal of the editor was not released", "session", t.s.id, "error", err)
+		t.s.Log.Debug("could not release a terminal of the editor", "session", t.s.id, "error", err)
 	}
 }
 
@@ -111,7 +111,7 @@ func outcomeOf(exit sdk.WaitForTerminalExitResponse, shown sdk.TerminalOutputRes
 		text, v.Truncated = strings.ToValidUTF8(text[over:], ""), true
 	}
 	if v.Truncated {
-		text = "[the beginning is left out]\n" + text
+		text = "[The beginning of the output was dropped.]\n" + text
 	}
 	if text != "" && !strings.HasSuffix(text, "\n") {
 		text += "\n"

@@ -45,35 +45,35 @@ const (
 var offers = []offered{
 	{
 		clientTool("read", protocol.ToolKindRead, protocol.ReplaySafe, quickDeadline,
-			"Read a text file of the workspace as it is in the person's editor, also if it is not saved yet.",
+			"Read a text file of the workspace as it is in the user's editor, including unsaved changes.",
 			`{"path":{"type":"string","description":"file to read, relative to the workspace or absolute inside it"},
-			"offset":{"type":"integer","minimum":1,"description":"line to start with; the first is 1"},
-			"limit":{"type":"integer","minimum":1,"description":"how many lines; 2000 if not given"}}`, "path"),
+			"offset":{"type":"integer","minimum":1,"description":"first line to read, from 1; default 1"},
+			"limit":{"type":"integer","minimum":1,"description":"maximum number of lines; default 2000"}}`, "path"),
 		func(c sdk.ClientCapabilities) bool { return c.Fs.ReadTextFile }, (*editorCalls).readFile,
 	},
 	{
 		clientTool("write", protocol.ToolKindEdit, protocol.ReplayNever, quickDeadline,
-			"Write a whole file of the workspace in the person's editor: make it, or replace what is in it. To change a part of a file, use edit.",
+			"Write a whole file of the workspace in the user's editor: create it, or replace its contents. To change part of a file, use edit.",
 			`{"path":{"type":"string","description":"file to write, relative to the workspace or absolute inside it"},
-			"content":{"type":"string","description":"the whole new content"}}`, "path", "content"),
+			"content":{"type":"string","description":"the complete new contents"}}`, "path", "content"),
 		func(c sdk.ClientCapabilities) bool { return c.Fs.WriteTextFile }, (*editorCalls).writeFile,
 	},
 	{
 		clientTool("edit", protocol.ToolKindEdit, protocol.ReplayNever, quickDeadline,
-			"Replace a piece of text in a file of the workspace, in the person's editor. The old text must stand in the file exactly as given, "+
-				"white space included, and exactly once, unless replaceAll is set. Read the file first.",
+			"Replace text in a file of the workspace, in the user's editor. The old text must match the file exactly, "+
+				"including white space, and occur exactly once unless replaceAll is set. Read the file first.",
 			`{"path":{"type":"string","description":"file to change, relative to the workspace or absolute inside it"},
-			"old":{"type":"string","minLength":1,"description":"the text to replace, exactly as it is in the file"},
-			"new":{"type":"string","description":"the text to put there"},
+			"old":{"type":"string","minLength":1,"description":"the text to replace, exactly as in the file"},
+			"new":{"type":"string","description":"the replacement"},
 			"replaceAll":{"type":"boolean","description":"replace every occurrence"}}`, "path", "old", "new"),
 		func(c sdk.ClientCapabilities) bool { return c.Fs.ReadTextFile && c.Fs.WriteTextFile }, (*editorCalls).editFile,
 	},
 	{
 		clientTool("shell", protocol.ToolKindExecute, protocol.ReplayNever, shellDeadline,
-			"Run a command with sh in the workspace, in a terminal of the person's editor, and return its output and its exit code.",
-			`{"command":{"type":"string","minLength":1,"description":"what sh shall run"},
-			"workdir":{"type":"string","description":"directory to run it in, relative to the workspace or absolute inside it; the workspace if not given"},
-			"timeoutMs":{"type":"integer","minimum":0,"maximum":3500000,"description":"milliseconds after which it is stopped; 600000 if not given"}}`, "command"),
+			"Run a command with sh in the workspace, in a terminal of the user's editor, and return its output and exit code.",
+			`{"command":{"type":"string","minLength":1,"description":"the command for sh"},
+			"workdir":{"type":"string","description":"directory to run it in, relative to the workspace or absolute inside it; default: the workspace"},
+			"timeoutMs":{"type":"integer","minimum":0,"maximum":3500000,"description":"time limit in milliseconds; default 600000"}}`, "command"),
 		func(c sdk.ClientCapabilities) bool { return c.Terminal }, (*editorCalls).runTerminal,
 	},
 }
@@ -135,12 +135,12 @@ func (c *editorCalls) perform(ctx context.Context, o *offered, id sdk.ToolCallId
 			return
 		}
 		var args editorArgs
-		out := protocol.Fail(protocol.FailInvalidRequest, "invalid_arguments", "the arguments cannot be read", protocol.FromTool)
+		out := protocol.Fail(protocol.FailInvalidRequest, "invalid_arguments", "the arguments are invalid", protocol.FromTool)
 		if json.Unmarshal(call.Args, &args) == nil {
 			out = o.run(c, ctx, id, args)
 		}
 		if len(out.Text) > maxAnswer {
-			out = protocol.Fail(protocol.FailIO, "too_large", fmt.Sprintf("the editor answers with %d bytes, of which at most %d are taken", len(out.Text), maxAnswer), protocol.FromTool)
+			out = protocol.Fail(protocol.FailIO, "too_large", fmt.Sprintf("the editor's response has %d bytes; the limit is %d", len(out.Text), maxAnswer), protocol.FromTool)
 		}
 		c.respond(context.WithoutCancel(ctx), protocol.ToolRespondParams{CallID: call.CallID, Output: &out})
 	})
@@ -151,7 +151,7 @@ func (c *editorCalls) respond(ctx context.Context, p protocol.ToolRespondParams)
 	p.Mutation, p.SessionID = once(), c.id
 	err := c.daemon.call(ctx, "tool/respond", p, nil)
 	if err != nil {
-		c.Log.Info("a call of an editor's tool is over already", "session", c.id, "call", p.CallID, "error", err)
+		c.Log.Info("a call of an editor's tool has already ended", "session", c.id, "call", p.CallID, "error", err)
 	}
 	return err == nil
 }

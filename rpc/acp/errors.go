@@ -31,7 +31,7 @@ func failure(code int, message string, data protocol.ErrorData) *sdk.RequestErro
 }
 
 func parseError(err error) *sdk.RequestError {
-	return failure(-32700, "the message is no JSON: "+err.Error(), protocol.ErrorData{
+	return failure(-32700, "the message is not valid JSON: "+err.Error(), protocol.ErrorData{
 		Kind: protocol.KindParse, Retry: protocol.RetryNever, Outcome: protocol.EffectNone,
 	})
 }
@@ -43,20 +43,20 @@ func invalidRequest(message string) *sdk.RequestError {
 }
 
 func notInitialized() *sdk.RequestError {
-	return failure(-32600, "initialize comes first on this connection", protocol.ErrorData{
+	return failure(-32600, "send initialize first", protocol.ErrorData{
 		Kind: protocol.KindNotInitialized, Retry: protocol.RetryNever, Outcome: protocol.EffectNone,
 	})
 }
 
 func unknownMethod(name string) *sdk.RequestError {
 	nearest := strictjson.Nearest(name, slices.Collect(maps.Keys(methods)))
-	return failure(-32601, "there is no method "+strictjson.Quote(name), protocol.ErrorData{
+	return failure(-32601, "unknown method "+strictjson.Quote(name), protocol.ErrorData{
 		Kind: protocol.KindMethodNotFound, Retry: protocol.RetryNever, Outcome: protocol.EffectNone, Nearest: nearest,
 	})
 }
 
 func overloaded() *sdk.RequestError {
-	return failure(codeOverloaded, "too many requests wait for their answers; send it again when some have come", protocol.ErrorData{
+	return failure(codeOverloaded, "too many requests are in flight; retry after some have been answered", protocol.ErrorData{
 		Kind: protocol.KindOverloaded, Retry: protocol.RetryNow, RetryAfterMs: 50, Outcome: protocol.EffectNone,
 	})
 }

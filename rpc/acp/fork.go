@@ -66,6 +66,6 @@ func (a *agent) fork(ctx context.Context, p *forkRequest) (protocol.SessionID, e
 func (a *agent) drop(ctx context.Context, id protocol.SessionID) {
 	p := protocol.SessionMutationParams{Mutation: once(), SessionID: id}
 	if err := a.daemon.call(context.WithoutCancel(ctx), "session/delete", p, nil); err != nil {
-		a.Log.Warn("a session stays that could not be made whole", "session", id, "error", err)
+		a.Log.Warn("could not delete an incomplete session", "session", id, "error", err)
 	}
 }

@@ -41,7 +41,7 @@ func (q *questions) elicit(ctx context.Context, d *protocol.Decision, call sdk.T
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:
-		q.Log.Warn("the editor did not put a question to anybody; it stays open", "session", q.id, "decision", d.ID, "error", err)
+		q.Log.Warn("the editor did not show a question; it stays open", "session", q.id, "decision", d.ID, "error", err)
 	case r.Action == "accept":
 		q.decide(ctx, d, protocol.DecisionRespondParams{Choice: protocol.ChooseAnswer, Value: r.Content})
 	case r.Action != "cancel" || !q.prompts.cancelling():

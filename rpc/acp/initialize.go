@@ -36,7 +36,7 @@ func (a *agent) initialize(_ context.Context, r *request, p *sdk.InitializeReque
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.ready {
-		return nil, invalidRequest("this connection is initialized already")
+		return nil, invalidRequest("this connection is already initialized")
 	}
 	a.ready, a.offers = true, p.ClientCapabilities
 	title := "lashd"

@@ -64,7 +64,7 @@ func bind[P, R any](do func(*agent, context.Context, *request, *P) (R, error)) h
 func reason(err error) string {
 	text := strictjson.Reason(err)
 	if strings.Contains(text, "variant") {
-		return "one of the objects in the params is none that the protocol has there: its type is unknown, or a member is missing or of another type"
+		return "the params contain an invalid object: its type is unknown, or a member is missing or has the wrong type"
 	}
 	return text
 }
@@ -86,7 +86,7 @@ func (a *agent) handle(ctx context.Context, method string, params json.RawMessag
 	defer r.admit()
 	defer func() {
 		if p := recover(); p != nil {
-			a.Log.Error("a request of the editor panicked", "method", method, "panic", p, "stack", string(debug.Stack()))
+			a.Log.Error("panic in a request of the editor", "method", method, "panic", p, "stack", string(debug.Stack()))
 			result, problem = nil, internalError()
 		}
 	}()
@@ -96,7 +96,7 @@ func (a *agent) handle(ctx context.Context, method string, params json.RawMessag
 	}
 	problem = requestError(err)
 	if r.id == "" && !strings.HasPrefix(method, "_") {
-		a.Log.Warn("a notification of the editor was not followed", "method", method, "error", problem.Message)
+		a.Log.Warn("could not handle a notification of the editor", "method", method, "error", problem.Message)
 	}
 	return nil, problem
 }
@@ -107,7 +107,7 @@ func (a *agent) do(ctx context.Context, r *request, method string, params json.R
 	case !known:
 		return nil, unknownMethod(method)
 	case r.id == "" && method != sdk.AgentMethodSessionCancel:
-		return nil, invalidRequest("this is a request: it has an id")
+		return nil, invalidRequest("this method is a request and needs an id")
 	case method != sdk.AgentMethodInitialize && !a.initialized():
 		return nil, notInitialized()
 	}
@@ -122,5 +122,5 @@ func (a *agent) initialized() bool {
 
 // authenticate has nothing to do: who may start lashd is who it works for, and keys of models are the daemon's.
 func (a *agent) authenticate(_ context.Context, _ *request, p *sdk.AuthenticateRequest) (*none, error) {
-	return nil, bad("/methodId", fmt.Sprintf("there is no way of authentication %q, and none is needed", p.MethodId))
+	return nil, bad("/methodId", fmt.Sprintf("unknown authentication method %q; lashd needs no authentication", p.MethodId))
 }

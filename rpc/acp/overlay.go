@@ -25,7 +25,7 @@ func (b brought) nothing() bool { return len(b.servers)+len(b.tools) == 0 }
 // broughtBy is what the editor's params and capabilities come to.
 func (a *agent) broughtBy(list []sdk.McpServer, directories []string) (brought, error) {
 	if len(directories) > 0 {
-		return brought{}, bad("/additionalDirectories", "is not taken by this agent: see sessionCapabilities")
+		return brought{}, bad("/additionalDirectories", "is not supported; see sessionCapabilities")
 	}
 	servers := protocol.MCPServers{}
 	for i := range list {
@@ -34,7 +34,7 @@ func (a *agent) broughtBy(list []sdk.McpServer, directories []string) (brought, 
 			return brought{}, err
 		}
 		if _, taken := servers[name]; taken {
-			return brought{}, bad(fmt.Sprintf("/mcpServers/%d/name", i), fmt.Sprintf("%q is there twice", name))
+			return brought{}, bad(fmt.Sprintf("/mcpServers/%d/name", i), fmt.Sprintf("%q is used twice", name))
 		}
 		servers[name] = server
 	}
@@ -48,7 +48,7 @@ func serverOf(m *sdk.McpServer, pointer string) (string, protocol.MCPServer, err
 	case m.Stdio != nil && m.Stdio.Name == "", m.Http != nil && m.Http.Name == "":
 		return "", protocol.MCPServer{}, bad(pointer+"/name", "is required")
 	case m.Stdio != nil && m.Stdio.Command == "", m.Http != nil && m.Http.Url == "":
-		return "", protocol.MCPServer{}, bad(pointer, "has neither a command nor a url")
+		return "", protocol.MCPServer{}, bad(pointer, "must have a command or a url")
 	case m.Stdio != nil:
 		s := protocol.MCPServer{Command: m.Stdio.Command, Args: m.Stdio.Args, Env: map[string]string{}}
 		for _, e := range m.Stdio.Env {
@@ -62,7 +62,7 @@ func serverOf(m *sdk.McpServer, pointer string) (string, protocol.MCPServer, err
 		}
 		return serverName(m.Http.Name), s, nil
 	}
-	return "", protocol.MCPServer{}, bad(pointer, "is of a transport that this agent does not take: see mcpCapabilities")
+	return "", protocol.MCPServer{}, bad(pointer, "has an unsupported transport; see mcpCapabilities")
 }
 
 // serverName is a name as it may stand in those of tools.
@@ -113,7 +113,7 @@ func (o *overlay) leave() {
 	defer cancel()
 	p := protocol.SessionOverlayParams{Mutation: once(), SessionID: o.id}
 	if err := o.daemon.call(ctx, "session/setOverlay", p, nil); err != nil {
-		o.Log.Warn("what the editor has added stays in the session", "session", o.id, "error", err)
+		o.Log.Warn("could not remove the editor's overlay from a session", "session", o.id, "error", err)
 	}
 }
 
@@ -146,7 +146,7 @@ func (o *overlay) refresh(call caller) {
 func (o *overlay) refreshNow(ctx context.Context, call caller) {
 	var list protocol.ToolListResult
 	if err := call(ctx, "tool/list", protocol.SessionParams{SessionID: o.id}, &list); err != nil {
-		o.Log.Debug("the tools of a session cannot be listed", "session", o.id, "error", err)
+		o.Log.Debug("could not list the tools of a session", "session", o.id, "error", err)
 		return
 	}
 	o.kinds.set(list.Data)
@@ -163,6 +163,6 @@ func (o *overlay) comeBack(ctx context.Context, call caller, tools []protocol.To
 		return
 	}
 	if err := o.bring(ctx, call); err != nil {
-		o.Log.Warn("the editor's tools do not come back", "session", o.id, "error", err)
+		o.Log.Warn("could not restore the editor's tools", "session", o.id, "error", err)
 	}
 }

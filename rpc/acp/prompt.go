@@ -115,7 +115,7 @@ func (p *prompts) enter() (pr *prompt, before chan struct{}, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.left {
-		return nil, nil, invalidRequest("this session is just being loaded, resumed or closed")
+		return nil, nil, invalidRequest("this session is being loaded, resumed or closed; retry when that has finished")
 	}
 	pr = &prompt{key: once(), sent: make(chan struct{}), ended: make(chan ending, 1), answered: make(chan struct{})}
 	before, p.last = p.last, pr.sent
@@ -230,7 +230,7 @@ var stops = map[protocol.OutcomeKind]sdk.StopReason{
 
 func endingOf(o *protocol.TurnOutcome, issues []protocol.Issue) ending {
 	if o == nil {
-		return ending{err: failure(codeTurnFailed, "the turn has no outcome", protocol.ErrorData{
+		return ending{err: failure(codeTurnFailed, "the turn ended without an outcome", protocol.ErrorData{
 			Kind: protocol.KindInternal, Retry: protocol.RetryNever, Outcome: protocol.EffectDurable,
 		})}
 	}

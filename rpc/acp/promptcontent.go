@@ -41,7 +41,7 @@ func partOf(b *sdk.ContentBlock, pointer string) (protocol.InputPart, error) {
 		l := b.ResourceLink
 		return protocol.InputPart{Type: protocol.InputText, Text: fmt.Sprintf("[%s](%s)", l.Name, l.Uri)}, nil
 	case b.Image != nil && !strings.HasPrefix(b.Image.MimeType, "image/"):
-		return protocol.InputPart{}, bad(pointer+"/mimeType", "is not that of an image")
+		return protocol.InputPart{}, bad(pointer+"/mimeType", "is not an image type")
 	case b.Image != nil && b.Image.Data == "":
 		return protocol.InputPart{}, bad(pointer+"/data", "is empty")
 	case b.Image != nil:
@@ -60,9 +60,9 @@ func partOf(b *sdk.ContentBlock, pointer string) (protocol.InputPart, error) {
 		blob := b.Resource.Resource.BlobResourceContents
 		return attached(pointer+"/resource/blob", blob.Uri, cmp.Or(deref(blob.MimeType), "application/octet-stream"), blob.Blob)
 	case b.Audio != nil:
-		return protocol.InputPart{}, bad(pointer, "is audio, which this agent does not take: see promptCapabilities")
+		return protocol.InputPart{}, bad(pointer, "is audio, which is not supported; see promptCapabilities")
 	}
-	return protocol.InputPart{}, bad(pointer, "is no content block that this agent knows")
+	return protocol.InputPart{}, bad(pointer, "is an unknown content block")
 }
 
 // textResource is text whatever it is of: so every model reads it.
@@ -77,7 +77,7 @@ func textResource(r *sdk.TextResourceContents) protocol.InputPart {
 func attached(pointer, name, kind, encoded string) (protocol.InputPart, error) {
 	data, err := base64.StdEncoding.DecodeString(encoded)
 	if err != nil {
-		return protocol.InputPart{}, bad(pointer, "is not base64")
+		return protocol.InputPart{}, bad(pointer, "is not valid base64")
 	}
 	return protocol.InputPart{Type: protocol.InputAttachment, Attachment: &protocol.Attachment{Name: name, Type: kind, Data: data}}, nil
 }

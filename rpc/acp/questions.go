@@ -13,13 +13,13 @@ import (
 // options are the choices of a decision that a person makes, as the protocol has them. A lasting no is not among them: lashd has none.
 var options = map[protocol.DecisionChoice]sdk.PermissionOption{
 	protocol.ChooseAllowOnce:    {Kind: sdk.PermissionOptionKindAllowOnce, Name: "Allow once"},
-	protocol.ChooseAllowSession: {Kind: sdk.PermissionOptionKindAllowAlways, Name: "Allow exactly this in this session"},
-	protocol.ChooseAllowAlways:  {Kind: sdk.PermissionOptionKindAllowAlways, Name: "Always allow exactly this in this workspace"},
-	protocol.ChooseReject:       {Kind: sdk.PermissionOptionKindRejectOnce, Name: "Reject"},
+	protocol.ChooseAllowSession: {Kind: sdk.PermissionOptionKindAllowAlways, Name: "Allow for this session"},
+	protocol.ChooseAllowAlways:  {Kind: sdk.PermissionOptionKindAllowAlways, Name: "Always allow"},
+	protocol.ChooseReject:       {Kind: sdk.PermissionOptionKindRejectOnce, Name: "Deny"},
 	protocol.ChooseHappened:     {Kind: sdk.PermissionOptionKindAllowOnce, Name: "It took effect"},
 	protocol.ChooseNotHappened:  {Kind: sdk.PermissionOptionKindRejectOnce, Name: "It did not run"},
 	protocol.ChooseRunAgain:     {Kind: sdk.PermissionOptionKindAllowOnce, Name: "Run it again"},
-	protocol.ChooseTellModel:    {Kind: sdk.PermissionOptionKindRejectOnce, Name: "Nobody knows"},
+	protocol.ChooseTellModel:    {Kind: sdk.PermissionOptionKindRejectOnce, Name: "Outcome unknown"},
 }
 
 // optionsOf are those of a decision that a person can choose. An answer in words is not among them: that wants a form.
@@ -27,8 +27,8 @@ func optionsOf(d *protocol.Decision) []sdk.PermissionOption {
 	var all []sdk.PermissionOption
 	for _, c := range d.Choices {
 		if o, ok := options[c]; ok {
-			if len(d.Varying) > 0 {
-				o.Name = strings.Replace(o.Name, "exactly this", "this with any "+strings.Join(d.Varying, ", "), 1)
+			if len(d.Varying) > 0 && o.Kind == sdk.PermissionOptionKindAllowAlways {
+				o.Name += " with any " + strings.Join(d.Varying, ", ")
 			}
 			o.OptionId = sdk.PermissionOptionId(c)
 			all = append(all, o)
@@ -83,7 +83,7 @@ func (q *questions) put(ctx context.Context, d *protocol.Decision, params *sdk.R
 	case ctx.Err() != nil:
 		return // it was answered elsewhere, or nobody is there any more: it stays open
 	case err != nil:
-		q.Log.Warn("the editor did not put a question to anybody; it stays open", "session", q.id, "decision", d.ID, "error", err)
+		q.Log.Warn("the editor did not show a question; it stays open", "session", q.id, "decision", d.ID, "error", err)
 		return
 	}
 	choice := protocol.ChooseReject // of a person who closes it
@@ -102,7 +102,7 @@ func (q *questions) put(ctx context.Context, d *protocol.Decision, params *sdk.R
 func (s *ref) decide(ctx context.Context, d *protocol.Decision, p protocol.DecisionRespondParams) {
 	p.Mutation, p.DecisionID, p.ArgsHash = once(), d.ID, d.ArgsHash
 	if err := s.daemon.call(context.WithoutCancel(ctx), "decision/respond", p, nil); err != nil {
-		s.Log.Warn("an answer was not taken", "session", s.id, "decision", d.ID, "error", err)
+		s.Log.Warn("the daemon did not accept an answer", "session", s.id, "decision", d.ID, "error", err)
 	}
 }
 
@@ -205,7 +205,7 @@ func (v *view) awaits(open []protocol.Decision) {
 func (s *session) askedFirst(ctx context.Context) {
 	var open protocol.DecisionListResult
 	if err := s.link.Call(ctx, "decision/list", protocol.DecisionListParams{SessionID: s.id}, &open); err != nil {
-		s.Log.Debug("the open questions of a session cannot be listed", "session", s.id, "error", err)
+		s.Log.Debug("could not list the open questions of a session", "session", s.id, "error", err)
 	}
 	s.view.awaits(open.Data)
 }

@@ -144,7 +144,7 @@ func (s *session) again(ctx context.Context) error {
 		if s.busy() && tries == maxLosses {
 			s.prompts.abandon(err)
 		}
-		s.Log.Warn("the session waits for the daemon", "session", s.id, "error", err)
+		s.Log.Warn("waiting for the daemon to reconnect", "session", s.id, "error", err)
 		select {
 		case <-time.After(stopPatrol):
 		case <-s.prompts.wanted:
@@ -176,7 +176,7 @@ func (s *session) caughtUp(ctx context.Context, r *protocol.SessionAttachResult)
 	if r.Gap != nil {
 		s.seen = r.Seq
 		s.view.reset()
-		s.send(ctx, thought("The history of this session is not the one that was shown: load it again.\n")...)
+		s.send(ctx, thought("The history of this session has changed. Load the session again.\n")...)
 		s.configured(ctx, r.Session.Config)
 		s.prompts.recover(ctx)
 	}
@@ -205,7 +205,7 @@ func (s *session) handle(ctx context.Context, events []json.RawMessage) bool {
 	for _, raw := range events {
 		var ev protocol.Event
 		if err := json.Unmarshal(raw, &ev); err != nil {
-			s.Log.Warn("an event of the daemon cannot be read", "session", s.id, "error", err)
+			s.Log.Warn("could not read an event of the daemon", "session", s.id, "error", err)
 			continue
 		}
 		if ev.Seq != 0 && ev.Seq <= s.seen {
@@ -270,7 +270,7 @@ func (s *session) busy() bool {
 // abandon ends what waits for a session that is no more.
 func (s *session) abandon(err error) {
 	if !errors.Is(err, context.Canceled) {
-		s.Log.Warn("the session is not followed any more", "session", s.id, "error", err)
+		s.Log.Warn("stopped following the session", "session", s.id, "error", err)
 	}
 	s.prompts.abandon(err)
 	s.agent.mu.Lock()

@@ -138,7 +138,7 @@ func (a *agent) letGo(id protocol.SessionID) error {
 		return nil
 	}
 	if !s.prompts.close() {
-		return invalidRequest("a prompt of this session has not been answered yet")
+		return invalidRequest("a prompt of this session is still running; cancel it or wait for its end")
 	}
 	a.mu.Lock()
 	delete(a.sessions, id)
@@ -150,7 +150,7 @@ func (a *agent) letGo(id protocol.SessionID) error {
 // unfollow ends a subscription that nobody reads.
 func (s *session) unfollow() {
 	if err := s.link.drop(s.id); err != nil {
-		s.Log.Debug("a session was not detached", "session", s.id, "error", err)
+		s.Log.Debug("could not detach from a session", "session", s.id, "error", err)
 	}
 }
 
@@ -161,7 +161,7 @@ func sameDirectory(is, wanted string) error {
 	if is == wanted || err == nil && err2 == nil && os.SameFile(a, b) {
 		return nil
 	}
-	return bad("/cwd", fmt.Sprintf("the workspace of this session is %s", is))
+	return bad("/cwd", fmt.Sprintf("must be the workspace of the session, %s", is))
 }
 
 // replay shows the history of a session, from its beginning.

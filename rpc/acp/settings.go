@@ -23,11 +23,11 @@ type mode struct {
 
 var modes = []mode{
 	{id: "default", name: "Ask", about: "Asks before a tool changes something."},
-	{id: "acceptEdits", name: "Accept edits", about: "Edits files of the workspace without asking; asks before all else that changes something.", edits: true},
-	{id: "plan", name: "Plan", about: "Reads, searches and plans; changes nothing.", plan: true},
-	{id: "askAlways", name: "Ask always", about: "Asks before every call of a tool.", approval: protocol.ApproveAsk},
-	{id: "bypass", name: "Bypass", about: "Asks nothing, except what rules of the session say.", approval: protocol.ApproveAllow},
-	{id: "deny", name: "Deny", about: "Denies every call of a tool that no rule allows.", approval: protocol.ApproveDeny},
+	{id: "acceptEdits", name: "Accept edits", about: "Edits workspace files without asking. Asks before other changes.", edits: true},
+	{id: "plan", name: "Plan", about: "Reads, searches and plans. Changes nothing.", plan: true},
+	{id: "askAlways", name: "Ask always", about: "Asks before every tool call.", approval: protocol.ApproveAsk},
+	{id: "bypass", name: "Bypass", about: "Runs every tool call without asking, unless an approval rule says otherwise.", approval: protocol.ApproveAllow},
+	{id: "deny", name: "Deny", about: "Denies every tool call that no approval rule allows.", approval: protocol.ApproveDeny},
 }
 
 // edits are the rules that let files be edited.
@@ -146,7 +146,7 @@ func (a *agent) setModel(ctx context.Context, r *request, p *sdk.UnstableSetSess
 // setConfigOption sets either, and answers how all is set then.
 func (a *agent) setConfigOption(ctx context.Context, r *request, p *sdk.SetSessionConfigOptionRequest) (*sdk.SetSessionConfigOptionResponse, error) {
 	if p.ValueId == nil {
-		return nil, bad("/value", "is no text, as all options here have")
+		return nil, bad("/value", "must be a string")
 	}
 	s, err := a.session(p.ValueId.SessionId)
 	if err != nil {
@@ -160,7 +160,7 @@ func (a *agent) setConfigOption(ctx context.Context, r *request, p *sdk.SetSessi
 	case optionModel:
 		err = s.config.toModel(ctx, "/value", string(p.ValueId.Value))
 	default:
-		err = bad("/configId", fmt.Sprintf("there is no option %q", p.ValueId.ConfigId))
+		err = bad("/configId", fmt.Sprintf("unknown option %q", p.ValueId.ConfigId))
 	}
 	if err != nil {
 		return nil, err
@@ -183,7 +183,7 @@ type configuration struct {
 func (c *configuration) toMode(ctx context.Context, pointer, id string) error {
 	at := slices.IndexFunc(modes, func(m mode) bool { return m.id == id })
 	if at < 0 {
-		return bad(pointer, fmt.Sprintf("there is no mode %q", id))
+		return bad(pointer, fmt.Sprintf("unknown mode %q", id))
 	}
 	approval, options := modes[at].set(c.get())
 	return c.configure(ctx, protocol.SessionConfigureParams{Approval: &approval, Options: options})
@@ -191,7 +191,7 @@ func (c *configuration) toMode(ctx context.Context, pointer, id string) error {
 
 func (c *configuration) toModel(ctx context.Context, pointer, name string) error {
 	if name == "" {
-		return bad(pointer, "names no model")
+		return bad(pointer, "must be the name of a model")
 	}
 	return c.configure(ctx, protocol.SessionConfigureParams{Model: name})
 }
@@ -238,7 +238,7 @@ func (s *session) configured(ctx context.Context, c protocol.Config) {
 	s.send(ctx, &sdk.SessionCurrentModeUpdate{CurrentModeId: sdk.SessionModeId(modeOf(c).id), SessionUpdate: "current_mode_update"})
 	st, err := settingsOf(ctx, s.link.Call, c)
 	if err != nil {
-		s.Log.Warn("the settings of a session cannot be told", "session", s.id, "error", err)
+		s.Log.Warn("could not send the settings of a session", "session", s.id, "error", err)
 		return
 	}
 	s.send(ctx, &sdk.SessionConfigOptionUpdate{ConfigOptions: st.options, SessionUpdate: "config_option_update"})

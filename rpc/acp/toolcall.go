@@ -246,7 +246,7 @@ func present(path string) (string, bool) {
 // showLimit is how long the editor waits for what a file holds: a file system that hangs holds it no longer.
 const showLimit = 5 * time.Second
 
-var errHangs = errors.New("the file was not read within " + showLimit.String())
+var errHangs = errors.New("reading the file took longer than " + showLimit.String())
 
 func (v *view) absolute(path string) string {
 	if filepath.IsAbs(path) {

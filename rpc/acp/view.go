@@ -93,7 +93,7 @@ func (v *view) news(ev *protocol.Event) []update {
 	case protocol.EventModelRecorded:
 		return v.usage(ev.Call)
 	case protocol.EventSessionCompacted:
-		return thought("What came before was summarised.\n")
+		return thought("The conversation so far was summarized.\n")
 	case protocol.EventTurnCompleted:
 		v.ended()
 	}
@@ -183,7 +183,7 @@ func (v *view) other(item *protocol.Item) []update {
 		}
 		return []update{chunkOf(item.Kind, string(item.ID), blockOf(item))}
 	case protocol.ItemCompaction:
-		return thought("What came before was summarised.\n")
+		return thought("The conversation so far was summarized.\n")
 	}
 	if item.Text == "" {
 		return nil
@@ -263,7 +263,7 @@ func (s *ref) send(ctx context.Context, updates ...update) {
 			Update    update             `json:"update"`
 		}{s.id, u}
 		if err := s.conn.SendNotification(ctx, sdk.ClientMethodSessionUpdate, params); err != nil && ctx.Err() == nil {
-			s.Log.Debug("an update was not sent", "session", s.id, "error", err)
+			s.Log.Debug("could not send an update", "session", s.id, "error", err)
 		}
 	}
 }

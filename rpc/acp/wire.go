@@ -138,7 +138,7 @@ func (w *wire) hand(m envelope) error {
 	if m.ID != nil {
 		w.next = key(m.ID)
 		if w.open[w.next] != nil {
-			return invalidRequest("a request with this id is in flight; use every id once")
+			return invalidRequest("a request with this id is in flight; use each id once")
 		}
 		if len(w.open) >= maxOpen {
 			return overloaded()
@@ -188,26 +188,26 @@ func parse(line []byte, long bool) (m envelope, problem error) {
 		return m, parseError(err)
 	}
 	if line[0] != '{' {
-		return m, invalidRequest("the message is no object; the protocol has no batches")
+		return m, invalidRequest("the message is not an object; batches are not supported")
 	}
 	if name := misspelt(line); name != "" {
-		return m, invalidRequest(fmt.Sprintf("the message has a member %q, which is written in small letters", name))
+		return m, invalidRequest(fmt.Sprintf("the message has a member %q; write it in lower case", name))
 	}
 	if json.Unmarshal(line, &m) != nil || m.Version != "2.0" {
-		return envelope{}, invalidRequest("the message is not one of JSON-RPC 2.0")
+		return envelope{}, invalidRequest("the message must have \"jsonrpc\": \"2.0\"")
 	}
 	if len(m.ID) > 0 && m.ID[0] != '"' && m.ID[0] != '-' && (m.ID[0] < '0' || m.ID[0] > '9') {
 		m.ID = nil
-		return m, invalidRequest("the id of the message is neither text nor a number")
+		return m, invalidRequest("the id must be a string or a number")
 	}
 	switch {
 	case m.Method == "" && m.Result == nil && m.Error == nil:
-		return m, invalidRequest("the message is neither a request, a notification nor an answer")
+		return m, invalidRequest("the message is not a request, a notification or a response")
 	case m.Error != nil && json.Unmarshal(m.Error, new(struct {
 		Code    int
 		Message string
 	})) != nil:
-		return envelope{}, invalidRequest("the error of an answer has no code and message")
+		return envelope{}, invalidRequest("the error of a response needs a code and a message")
 	}
 	return m, nil
 }

@@ -63,7 +63,7 @@ type TooLargeError struct {
 }
 
 func (e *TooLargeError) Error() string {
-	return fmt.Sprintf("the params of %s have %d bytes, a message at most %d; send them in pieces, or put them in a file and name that",
+	return fmt.Sprintf("the params of %s have %d bytes, but a message has at most %d; send them in parts, or store them in a file and send its path",
 		e.Method, e.Size, protocol.MaxFrame)
 }
 

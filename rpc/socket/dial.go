@@ -50,7 +50,7 @@ func checkServer(conn *net.UnixConn) error {
 		return err
 	}
 	if peer.UID != os.Geteuid() {
-		return fmt.Errorf("the daemon runs as user %d, not as %d", peer.UID, os.Geteuid())
+		return fmt.Errorf("the daemon on this socket runs as user %d, but you are user %d", peer.UID, os.Geteuid())
 	}
 	return nil
 }

@@ -70,13 +70,13 @@ func (w *walk) step() error {
 // follow puts the target of the link in front of what lies ahead.
 func (w *walk) follow(link string, info fs.FileInfo) error {
 	if len(w.ahead) == 1 {
-		return fmt.Errorf("%s is a symbolic link: name the directory itself", link)
+		return fmt.Errorf("%s is a symbolic link; use the path of the directory itself", link)
 	}
 	if w.links++; w.links > maxLinks {
 		return fmt.Errorf("%s: %w", link, syscall.ELOOP)
 	}
 	if uid := owner(info); foreign(uid) {
-		return fmt.Errorf("%s is a symbolic link of user %d", link, uid)
+		return fmt.Errorf("%s is a symbolic link that belongs to user %d", link, uid)
 	}
 	target, err := os.Readlink(link)
 	if err != nil {
@@ -105,16 +105,16 @@ func checkParent(dir string) error {
 		return err
 	}
 	if uid := owner(info); foreign(uid) {
-		return fmt.Errorf("%s belongs to user %d, who could replace what is in it", dir, uid)
+		return fmt.Errorf("%s belongs to user %d, who could replace its files; choose another directory", dir, uid)
 	}
 	if info.Mode().Perm()&0o022 != 0 && info.Mode()&fs.ModeSticky == 0 {
-		return fmt.Errorf("%s can be written by others (%s): run chmod go-w on it or choose another place", dir, info.Mode())
+		return fmt.Errorf("other users can write to %s (%s); run chmod go-w on it, or choose another directory", dir, info.Mode())
 	}
 	return nil
 }
 
 // ownPlace is what to do about a directory that others use, too.
-const ownPlace = "put the socket, or the data, in a private directory of its own"
+const ownPlace = "use a private directory for the socket or the data"
 
 func checkOwn(dir string) error {
 	info, err := os.Lstat(dir)
@@ -122,15 +122,15 @@ func checkOwn(dir string) error {
 		return err
 	}
 	if uid := owner(info); uid != os.Geteuid() {
-		return fmt.Errorf("%s belongs to user %d, not to %d: %s", dir, uid, os.Geteuid(), ownPlace)
+		return fmt.Errorf("%s belongs to user %d, not to you (user %d); %s", dir, uid, os.Geteuid(), ownPlace)
 	}
 	switch {
 	case info.Mode().Perm()&0o077 == 0:
 		return nil
 	case info.Mode()&fs.ModeSticky != 0: // such as /tmp, which nobody else could use any more
-		return fmt.Errorf("%s is open to others (%s): %s", dir, info.Mode(), ownPlace)
+		return fmt.Errorf("other users can access %s (%s); %s", dir, info.Mode(), ownPlace)
 	}
-	return fmt.Errorf("%s is open to others (%s): run chmod 700 on it if it is lashd's alone, else %s", dir, info.Mode(), ownPlace)
+	return fmt.Errorf("other users can access %s (%s); run chmod 700 on it if only lashd uses it, or %s", dir, info.Mode(), ownPlace)
 }
 
 func owner(info fs.FileInfo) int { return int(info.Sys().(*syscall.Stat_t).Uid) }

@@ -118,13 +118,13 @@ func (l *Listener) look() {
 	if err := l.again(); err != nil {
 		if l.failed != err.Error() {
 			l.failed = err.Error()
-			l.log.Warn("the socket is gone, and cannot be made again yet", "socket", l.path, "error", err)
+			l.log.Warn("the socket file is missing and cannot be created yet", "socket", l.path, "error", err)
 		}
 		return
 	}
 	l.failed = ""
 	old.Close() // nobody can reach it
-	l.log.Info("the socket was gone, and is there again", "socket", l.path)
+	l.log.Info("the socket file was missing and was created again", "socket", l.path)
 }
 
 // again binds as at first. The lock is taken anew if its file went as well; somebody else may have it by now.
@@ -142,7 +142,7 @@ func (l *Listener) again() error {
 	}
 	if conn, err := net.Dial("unix", l.path); err == nil {
 		conn.Close() // nothing was written
-		return fmt.Errorf("%s is in the way: another process listens on it", l.path)
+		return fmt.Errorf("another process listens on %s", l.path)
 	}
 	return l.bind()
 }
@@ -172,7 +172,7 @@ func checkReplaceable(path string) error {
 		return err
 	}
 	if info.Mode().Type() != fs.ModeSocket {
-		return fmt.Errorf("%s is in the way: it is not a socket (%s)", path, info.Mode())
+		return fmt.Errorf("%s exists and is not a socket (%s); move it away, or set LASHD_SOCKET", path, info.Mode())
 	}
 	return nil
 }
@@ -194,7 +194,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 		case errors.Is(err, net.ErrClosed) && inner != l.current(): // another Accept has made it again
 		case passing(err):
 			pause = nextPause(pause)
-			l.log.Warn("accept failed, trying again", "error", err, "pause", pause)
+			l.log.Warn("accept failed; retrying", "error", err, "pause", pause)
 			l.sleep(pause)
 		default:
 			return nil, err

@@ -38,12 +38,12 @@ type HeldError struct {
 }
 
 func (e *HeldError) Error() string {
-	text := fmt.Sprintf("%s is held by another lashd", e.Path)
+	text := fmt.Sprintf("another lashd holds %s", e.Path)
 	switch {
 	case e.Pid != 0:
 		text += fmt.Sprintf(", pid %d", e.Pid)
 	case runtime.GOOS != "windows":
-		text += fmt.Sprintf(", whose pid is not known; to find it, run: lsof %s", e.Locked)
+		text += fmt.Sprintf(", pid unknown; find it with: lsof %s", e.Locked)
 	}
 	if e.Socket != "" {
 		text += ", listening on " + e.Socket
@@ -168,7 +168,7 @@ func (l *Lock) await(path string, try func() (bool, error)) error {
 func inTheWay(err error, files ...string) error {
 	for _, file := range files {
 		if info, failed := os.Lstat(file); failed == nil && info.IsDir() {
-			return fmt.Errorf("%s is a directory, and lashd keeps a file there: move the directory away", file)
+			return fmt.Errorf("%s is a directory, but lashd stores a file there; move the directory away", file)
 		}
 	}
 	return err

@@ -132,7 +132,7 @@ func TestSecondDaemonIsToldOfTheFirst(t *testing.T) {
 	began := time.Now()
 	_, err = Acquire(dir)
 	took := time.Since(began)
-	want := fmt.Sprintf("%s/lashd.lock is held by another lashd, pid %d, listening on %s", dir, first.Process.Pid, path)
+	want := fmt.Sprintf("another lashd holds %s/lashd.lock, pid %d, listening on %s", dir, first.Process.Pid, path)
 	if held, ok := errors.AsType[*HeldError](err); !ok || held.Error() != want {
 		t.Errorf("Acquire: %v, want %q", err, want)
 	}
@@ -144,9 +144,9 @@ func TestSecondDaemonIsToldOfTheFirst(t *testing.T) {
 		if err := os.Remove(filepath.Join(dir, "lashd.lock.json")); err != nil {
 			t.Fatal(err)
 		}
-		want := fmt.Sprintf("%s/lashd.lock is held by another lashd, pid %d", dir, first.Process.Pid)
+		want := fmt.Sprintf("another lashd holds %s/lashd.lock, pid %d", dir, first.Process.Pid)
 		if runtime.GOOS != "linux" {
-			want = fmt.Sprintf("%s/lashd.lock is held by another lashd, whose pid is not known; to find it, run: lsof %[1]s", dir)
+			want = fmt.Sprintf("another lashd holds %s/lashd.lock, pid unknown; find it with: lsof %[1]s", dir)
 		}
 		if _, err := Acquire(dir); err == nil || err.Error() != want {
 			t.Errorf("Acquire: %v, want %q", err, want)
@@ -169,7 +169,7 @@ func TestDirectoryInTheWayOfTheLock(t *testing.T) {
 			if err := os.Mkdir(path, 0o700); err != nil {
 				t.Fatal(err)
 			}
-			want := path + " is a directory, and lashd keeps a file there: move the directory away"
+			want := path + " is a directory, but lashd stores a file there; move the directory away"
 			if _, err := Acquire(dir); err == nil || !strings.HasSuffix(err.Error(), want) {
 				t.Errorf("Acquire: %v, want %q", err, want)
 			}

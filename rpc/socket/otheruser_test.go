@@ -103,7 +103,7 @@ func TestImpostorIsNotTrusted(t *testing.T) {
 	open(t, dir, 0o777)
 	launch(t, asStranger(t, "impostor", path))
 
-	if conn, err := Dial(t.Context(), path); err == nil || !strings.Contains(err.Error(), "open to others") {
+	if conn, err := Dial(t.Context(), path); err == nil || !strings.Contains(err.Error(), "other users can access") {
 		t.Errorf("Dial below an open directory = %v, %v; want a refusal", conn, err)
 	}
 	open(t, dir, 0o700)
@@ -134,7 +134,7 @@ func TestStrangersLinkIsNotFollowed(t *testing.T) {
 	if err := os.Lchown(filepath.Join(base, "tmp", "l"), stranger, stranger); err != nil {
 		t.Fatal(err)
 	}
-	if lock, err := Acquire(dir); err == nil || !strings.Contains(err.Error(), "symbolic link of user 65534") {
+	if lock, err := Acquire(dir); err == nil || !strings.Contains(err.Error(), "symbolic link that belongs to user 65534") {
 		t.Errorf("Acquire through a stranger's link = %v, %v; want a refusal", lock, err)
 	}
 }

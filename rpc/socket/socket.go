@@ -29,7 +29,7 @@ func resolve(path string) (string, error) {
 		return "", err
 	}
 	if len(path) > maxPath {
-		return "", fmt.Errorf("socket path %s has %d bytes, the limit is %d: set LASHD_SOCKET to a shorter path", path, len(path), maxPath)
+		return "", fmt.Errorf("socket path %s has %d bytes, but the limit is %d; set LASHD_SOCKET to a shorter path", path, len(path), maxPath)
 	}
 	return path, nil
 }

@@ -323,7 +323,7 @@ func TestSocketIsNotTakenBackFromAnother(t *testing.T) {
 			if now, err := os.Lstat(path); err != nil || !os.SameFile(now, before) {
 				t.Errorf("the socket of another was replaced (%v)", err)
 			}
-			if n := strings.Count(log.String(), "cannot be made again"); n != 1 {
+			if n := strings.Count(log.String(), "cannot be created yet"); n != 1 {
 				t.Errorf("%d lines about it, want 1: %s", n, &log)
 			}
 			if err := release(); err != nil {
@@ -349,7 +349,7 @@ func TestPathTooLong(t *testing.T) {
 	_, listenErr := Listen(lock, fits+"x", slog.New(slog.DiscardHandler))
 	_, dialErr := Dial(t.Context(), fits+"x")
 	for _, err := range []error{listenErr, dialErr} {
-		if err == nil || !strings.Contains(err.Error(), "101 bytes, the limit is 100: set LASHD_SOCKET") {
+		if err == nil || !strings.Contains(err.Error(), "101 bytes, but the limit is 100; set LASHD_SOCKET") {
 			t.Errorf("a path of 101 bytes: %v", err)
 		}
 	}

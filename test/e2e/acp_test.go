@@ -318,10 +318,10 @@ func TestACPEditorTools(t *testing.T) {
 	e.open(w.work)
 	e.says("go")
 	want := []string{
-		"call read read a.txt (in_progress)", `call completed "     2\ttwo\n[There are more lines. Go on with offset 3.]\n"`,
+		"call read read a.txt (in_progress)", `call completed "     2\ttwo\n[There are more lines. Continue with offset 3.]\n"`,
 		`call edit edit a.txt (in_progress) "two"->"2"`, "call completed",
 		`call edit write sub/b.txt (in_progress) ->"new\n"`, "call completed",
-		"call read read ../outside (in_progress)", `call failed "../outside is not in the workspace ` + w.work + `"`,
+		"call read read ../outside (in_progress)", `call failed "../outside is outside the workspace ` + w.work + `"`,
 		"call execute shell make it (in_progress)", "call completed terminal term-1",
 		"agent: Done.",
 	}

@@ -15,8 +15,8 @@ import (
 func TestACPAnswers(t *testing.T) {
 	answers := []struct{ what, result, want string }{
 		{"of more than a line may have", `{"content":"` + strings.Repeat("x", 10<<20) + `"}`, "read a.txt: the message is longer than 10485759 bytes"},
-		{"of more than the daemon takes", `{"content":"` + strings.Repeat("x", 2<<20) + `"}`, "the editor answers with 2097160 bytes, of which at most 1048576 are taken"},
-		{"that is no JSON", `{"content":"\ud800"}`, "read a.txt: the message is no JSON"},
+		{"of more than the daemon takes", `{"content":"` + strings.Repeat("x", 2<<20) + `"}`, "the editor's response has 2097160 bytes; the limit is 1048576"},
+		{"that is no JSON", `{"content":"\ud800"}`, "read a.txt: the message is not valid JSON"},
 	}
 	w := newWorld(t, "allow")
 	defer w.shutdown()

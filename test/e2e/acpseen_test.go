@@ -39,7 +39,7 @@ func TestACPCommands(t *testing.T) {
 	}
 	e.says("plan it")
 	for _, c := range []struct{ says, want string }{
-		{"/compact", "There is nothing to summarise."},
+		{"/compact", "There is nothing to summarize."},
 		{"/plan", "```json\n{\"steps\":[{\"text\":\"look\",\"status\":\"completed\"}]}\n```"},
 		{"/nothing of the kind", "agent: No command."},
 	} {

@@ -107,7 +107,7 @@ func TestDoctor(t *testing.T) {
 			p.stop()
 			p.serveModels(http.StatusOK)
 		}},
-		{"held", "lock", "is held by another lashd, pid", "was not checked", func(p *place) {
+		{"held", "lock", "another lashd holds", "was not checked", func(p *place) {
 			p.stop()
 			cmd := p.command("stdio", "--isolated")
 			in, out := pipes(p.t, cmd)

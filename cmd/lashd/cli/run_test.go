@@ -62,7 +62,7 @@ func TestInputsThatAreTooLarge(t *testing.T) {
 	}{
 		{exitUsage, "the prompt has 5242880 bytes, the limit is 4194304; put the text in a file", 5 << 20, []string{"run", "-"}},
 		{exitUsage, "the prompt has 9437184 bytes, the limit is 4194304; put the text in a file", 9 << 20, []string{"run", "-"}},
-		{exitFailed, "the params of ping have 9437192 bytes, a message at most 8388608", 9 << 20, []string{"call", "ping", "-"}},
+		{exitFailed, "the params of ping have 9437192 bytes, but a message has at most 8388608", 9 << 20, []string{"call", "ping", "-"}},
 	} {
 		text := strings.Repeat("x", test.size)
 		if test.args[0] == "call" {

@@ -292,7 +292,7 @@ class Plugin(Generic[S]):
             return self._initialize(params)
         name = method[len("hook/"):] if method.startswith("hook/") else ""
         if not name and method not in _METHODS:
-            raise UnknownError("there is no method %s" % method)
+            raise UnknownError("unknown method %s" % method)
         if method == "session/open":
             self._sessions[params["instance"]] = Session(self, params)
         session = self._sessions.get(params.get("instance", ""))

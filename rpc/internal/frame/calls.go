@@ -36,7 +36,7 @@ func (c *calls) add(in call) (uint64, *problem) {
 	defer c.mu.Unlock()
 	switch _, taken := c.byKey[in.key]; {
 	case taken:
-		return 0, invalidRequest("A request with this id is in flight; use every id once.")
+		return 0, invalidRequest("A request with this id is in flight; use each id once.")
 	case len(c.byNum) >= c.max:
 		return 0, overloaded("Too many requests are in flight on this connection; wait for answers and send it again.")
 	case c.bytes > 0 && c.bytes+in.size > c.maxBytes:

@@ -10,15 +10,15 @@ export interface Mode {
 }
 
 const ask: Mode = { name: "Ask", about: "Asks before a tool changes something." };
-const plan: Mode = { name: "Plan", about: "Reads, searches and plans; changes nothing.", plan: true };
+const plan: Mode = { name: "Plan", about: "Reads, searches and plans. Changes nothing.", plan: true };
 
 export const modes: readonly Mode[] = [
   ask,
-  { name: "Accept edits", about: "Edits files of the workspace without asking; asks before all else that changes something.", edits: true },
+  { name: "Accept edits", about: "Edits workspace files without asking. Asks before other changes.", edits: true },
   plan,
-  { name: "Ask always", about: "Asks before every call of a tool.", approval: "ask" },
-  { name: "Bypass", about: "Asks nothing, except what rules of the session say.", approval: "allow" },
-  { name: "Deny", about: "Denies every call of a tool that no rule allows.", approval: "deny" },
+  { name: "Ask always", about: "Asks before every tool call.", approval: "ask" },
+  { name: "Bypass", about: "Runs every tool call without asking, unless an approval rule says otherwise.", approval: "allow" },
+  { name: "Deny", about: "Denies every tool call that no approval rule allows.", approval: "deny" },
 ];
 
 /** edits are the rules that let files be edited. */
