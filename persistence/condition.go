@@ -89,7 +89,7 @@ func (c *condition) full(err error) {
 // retakeBallast tries to take the space again.
 func (c *condition) retakeBallast() {
 	if c.ballast.away.Load() && c.ballast.restore() == nil {
-		c.log.Info("there is space again")
+		c.log.Info("the disk has space again")
 		c.turned.Notify()
 	}
 }

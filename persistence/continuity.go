@@ -51,9 +51,9 @@ func (w witnessed) judge(db present, boot string) (how continuity, why string) {
 	case db.backup:
 		return copied, "it is a backup"
 	case w.StoreID == "":
-		return copied, "nothing says what was last seen of it"
+		return copied, "nothing records its last known state"
 	case w.StoreID != db.storeID:
-		return copied, "another store was here before"
+		return copied, "a different store was here before"
 	case w.overwritten(db.file, boot):
 		return copied, "the file was copied here"
 	}
@@ -71,7 +71,7 @@ func (w witnessed) missing(db present) string {
 	case w.Epoch != db.epoch:
 		return fmt.Sprintf("the database is not the last one seen (epoch %d, expected %d)", db.epoch, w.Epoch)
 	case w.Logged && db.log.size == 0:
-		return fmt.Sprintf("the database lost its newest commits: %s-wal was removed before they were stored in %[1]s", fileName)
+		return fmt.Sprintf("the database lost its newest commits because %s-wal was removed before they were copied to %[1]s", fileName)
 	}
 	return ""
 }

@@ -12,7 +12,7 @@ import (
 const ballastSize = 16 << 20
 
 // fullDisk is what is logged when it is given up.
-const fullDisk = "the disk is full: nothing new is begun until there is space"
+const fullDisk = "the disk is full; lashd starts no new work until space is free"
 
 // ballast is a file that is given up when the disk is full, so that turns which already run can be brought to an end and
 // their results kept. While it is away nothing new is begun.

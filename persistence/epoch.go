@@ -133,7 +133,7 @@ func (w *writer) beginEpoch(ctx context.Context, how continuity, why string) err
 		w.meta.rollback = &Rollback{AtMs: time.Now().UnixMilli(), Problem: why}
 		w.log.Error(w.meta.rollback.Error(), "epoch", w.meta.facts.Epoch)
 	} else {
-		w.log.Info("the database is a copy; clients read their sessions again", "reason", why, "epoch", w.meta.facts.Epoch)
+		w.log.Info("the database is a copy; clients must read their sessions again", "reason", why, "epoch", w.meta.facts.Epoch)
 	}
 	w.checkSmall(ctx)
 	if w.stopped() != nil {

@@ -13,18 +13,18 @@ import (
 var (
 	ErrNotFound        = errors.New("not found")
 	ErrExists          = errors.New("exists already")
-	ErrDeleted         = errors.New("the session is deleted, and its id is never used again")
-	ErrFenced          = errors.New("the session has moved on") // head revision, seq, turn state or incarnation
+	ErrDeleted         = errors.New("the session was deleted; its id is never reused")
+	ErrFenced          = errors.New("the session changed during the request; read it again") // head revision, seq, turn state or incarnation
 	ErrReceiptConflict = errors.New("the idempotency key was used for another request")
-	ErrNotRetained     = errors.New("the node is neither in live history nor pinned")
+	ErrNotRetained     = errors.New("the node is not reachable from a leaf or a pin")
 	ErrBudget          = errors.New("the commit is too large")
 	ErrInvalid         = errors.New("the commit cannot be stored")
-	ErrFull            = errors.New("no space is left for the database")
+	ErrFull            = errors.New("the disk is full; the database cannot grow")
 	ErrBusy            = errors.New("the database is locked by another process")
-	ErrPoisoned        = errors.New("the database stopped after an I/O error; restart lashd and ask again")
+	ErrPoisoned        = errors.New("the database stopped after an I/O error; restart lashd and retry")
 	ErrCorrupt         = errors.New("the database is damaged; run lashd doctor")
-	ErrNewerSchema     = errors.New("the database was written by a newer lashd")
-	ErrOtherSchema     = errors.New("the tables of the database are not those of this lashd: a build between releases wrote it, or another program changed it")
+	ErrNewerSchema     = errors.New("the database was written by a newer version of lashd")
+	ErrOtherSchema     = errors.New("the database has unexpected tables; a development build of lashd wrote it, or another program changed it")
 	ErrMissing         = errors.New("the database, or a part of it, is missing")
 	ErrClosed          = errors.New("the store is closed")
 )
@@ -55,7 +55,7 @@ func (e *DamagedRowError) Error() string {
 	if e.Session != "" {
 		owner = fmt.Sprintf("session %s: ", e.Session)
 	}
-	return fmt.Sprintf("%srow %s of table %s is damaged: it is not what was stored; run lashd doctor, and restore a backup to get it back", owner, e.Row, e.Table)
+	return fmt.Sprintf("%srow %s of table %s is damaged; run lashd doctor, or restore a backup", owner, e.Row, e.Table)
 }
 
 // Is implements errors.Is.
@@ -65,7 +65,7 @@ func (e *DamagedRowError) Is(target error) bool { return target == ErrCorrupt }
 type StaleBranchError struct{ Leaf protocol.NodeID }
 
 func (e *StaleBranchError) Error() string {
-	return fmt.Sprintf("the required ancestor is no longer on the active path, whose leaf is %s", e.Leaf)
+	return fmt.Sprintf("the required ancestor is not on the active branch; its leaf is %s", e.Leaf)
 }
 
 // classify gives SQLite's errors our names. Codes: https://www.sqlite.org/rescode.html.

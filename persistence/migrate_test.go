@@ -79,7 +79,7 @@ func TestMigrate(t *testing.T) {
 		}
 		run(t, s)()
 		before := directory(t, dir)
-		if _, err := Open(t.Context(), quiet(dir)); !errors.Is(err, ErrNewerSchema) || !strings.Contains(err.Error(), "schema 4, this lashd knows up to 2") {
+		if _, err := Open(t.Context(), quiet(dir)); !errors.Is(err, ErrNewerSchema) || !strings.Contains(err.Error(), "schema 4, but this version of lashd supports up to 2") {
 			t.Errorf("open gave %v", err)
 		}
 		same(t, before, directory(t, dir))

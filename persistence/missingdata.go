@@ -18,7 +18,7 @@ type MissingError struct {
 }
 
 func (e *MissingError) Error() string {
-	return fmt.Sprintf("%s in %s, which held a store, as %s shows; nothing was changed", e.What, e.Dir, strings.Join(e.Traces, ", "))
+	return fmt.Sprintf("%s in %s, although %s shows that a store was here; nothing was changed", e.What, e.Dir, strings.Join(e.Traces, ", "))
 }
 
 // Is implements errors.Is.
@@ -29,7 +29,7 @@ func (e *MissingError) Is(target error) bool { return target == ErrMissing }
 type StaleLogError struct{ Dir string }
 
 func (e *StaleLogError) Error() string {
-	return fmt.Sprintf("%s in %s was replaced, but %[1]s-wal still belongs to the database before it; nothing was changed", fileName, e.Dir)
+	return fmt.Sprintf("%s in %s was replaced, but %[1]s-wal still belongs to the previous database; nothing was changed", fileName, e.Dir)
 }
 
 // Is implements errors.Is.

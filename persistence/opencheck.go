@@ -48,7 +48,7 @@ func (s *Store) checkLarge(ctx context.Context) {
 		s.log.Warn("the structure of the database could not be checked", "error", err)
 		return
 	}
-	s.log.Info("checked the structure of the database, as lashd was not stopped properly", "took", time.Since(began).Round(time.Millisecond))
+	s.log.Info("checked the structure of the database because lashd did not stop cleanly", "took", time.Since(began).Round(time.Millisecond))
 }
 
 // checkSmall checks a small database that was closed properly, before anything is written to it. Nobody waits for that who only

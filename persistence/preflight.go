@@ -56,7 +56,7 @@ func preflight(ctx context.Context, path string, newest int) (preview, error) {
 	case app != applicationID:
 		return preview{}, fmt.Errorf("application id %#x: this is not a database of lashd", app)
 	case found.version > newest:
-		return preview{}, fmt.Errorf("it has schema %d, this lashd knows up to %d: %w", found.version, newest, ErrNewerSchema)
+		return preview{}, fmt.Errorf("it has schema %d, but this version of lashd supports up to %d: %w", found.version, newest, ErrNewerSchema)
 	}
 	return found, nil
 }

@@ -57,7 +57,7 @@ func (w *writer) transact(ctx context.Context, group []*request) error {
 func (w *writer) applyOne(ctx context.Context, tx *tx, r *request, shared bool) error {
 	r.result, r.err = Result{}, nil
 	if w.ballast.away.Load() && r.change.begins() {
-		r.err = fmt.Errorf("begin something new: %w", ErrFull)
+		r.err = fmt.Errorf("start new work: %w", ErrFull)
 		return nil
 	}
 	if shared {

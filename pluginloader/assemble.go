@@ -297,7 +297,7 @@ func (l *Loader) dataOf(s *set, dir, name string) string {
 	return filepath.Join(l.config.Home, "plugins", "data", fmt.Sprintf("%s@%.16s", name, protocol.DigestOf([]byte(dir))))
 }
 
-var errNoOptions = errors.New("the plugin has no options: its manifest has no config")
+var errNoOptions = errors.New("the plugin has no options; its manifest has no \"config\"")
 
 // checkOptions refuses options that a plugin does not take. None are fine.
 func checkOptions(m *manifest.Plugin, options json.RawMessage) error {

@@ -64,9 +64,9 @@ func (g *Guest) failure() error {
 func (g *Guest) failing() error {
 	switch s := g.Status()[0]; s.State {
 	case mcp.Quarantined:
-		return errors.New("it failed too often, and is not started until a client brings it again: " + s.LastError)
+		return errors.New("it failed too often; it starts again when a client adds it again: " + s.LastError)
 	case mcp.Unreachable:
-		return errors.New("it cannot be reached, and is tried on: " + s.LastError)
+		return errors.New("it is unreachable; lashd keeps retrying: " + s.LastError)
 	}
 	return nil
 }

@@ -160,9 +160,9 @@ func (l *Loader) tryOut(ctx context.Context, units []*unit) (*plugin.Host, error
 		case u.replaces(l.config.Replace) && !slices.Contains(replaced, u.name()):
 			replaced = append(replaced, u.name())
 		case u.own && slices.Contains(l.config.Base.IDs(), u.name()) && !slices.Contains(replaced, u.name()):
-			return nil, fmt.Errorf("%q ships with lashd; give this plugin another name, or have it take its place: replace = [%q] in config.toml", u.name(), u.name())
+			return nil, fmt.Errorf("%q is the name of a built-in plugin; rename this plugin, or replace the built-in one with replace = [%q] in config.toml", u.name(), u.name())
 		case slices.Contains(names, u.name()):
-			return nil, fmt.Errorf("there is a plugin of the name %q already; give this one another in plugin.json", u.name())
+			return nil, fmt.Errorf("another plugin has the name %q; change the name in plugin.json", u.name())
 		}
 		names, factories = append(names, u.name()), append(factories, u.factory)
 	}

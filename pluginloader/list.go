@@ -86,7 +86,7 @@ func (e *entry) public() protocol.PluginInfo {
 		info.Process.Sandbox = info.Sandbox
 	}
 	if before != "" {
-		info.Sandbox += "; sessions still run the version before with: " + before
+		info.Sandbox += "; an older version that sessions still use: " + before
 	}
 	if u.servers != nil {
 		info.Servers = servers(u.servers.Status())
@@ -150,7 +150,7 @@ func (l *Loader) find(ctx context.Context, name, cwd string) (*entry, error) {
 
 func (l *Loader) missing(name string) error {
 	if slices.Contains(l.config.Base.IDs(), name) {
-		return fmt.Errorf("%w in a directory: %s ships inside lashd", ErrNoPlugin, name)
+		return fmt.Errorf("%w with files: %s is built into lashd", ErrNoPlugin, name)
 	}
 	return fmt.Errorf("%w: %s", ErrNoPlugin, name)
 }

@@ -15,7 +15,7 @@ import (
 type BusyError struct{ TurnID protocol.TurnID }
 
 func (e *BusyError) Error() string {
-	return fmt.Sprintf("turn %s is running; with whenBusy queue, sessions take other plugins at their next turn", e.TurnID)
+	return fmt.Sprintf("turn %s is running; wait for its end, or set whenBusy to queue: sessions then use the change from their next turn on", e.TurnID)
 }
 
 // Reload looks at directories now, or only tells what that would change.

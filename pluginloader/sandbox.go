@@ -42,9 +42,9 @@ func (u *unit) confined(mode SandboxMode) string {
 	case m.Process == nil && len(m.CommandHooks) == 0 && len(m.MCPServers) == 0 && !runsTools(m):
 		return ""
 	case m.Sandbox == nil:
-		return "none: the plugin does not ask for one"
+		return "none: the plugin does not request one"
 	case mode == SandboxOff:
-		return "none: it is switched off in config.toml"
+		return "none: disabled in config.toml"
 	}
 	return proc.Confines().String()
 }

@@ -34,7 +34,7 @@ func TestDefaultLimits(t *testing.T) {
 
 func TestSandboxModes(t *testing.T) {
 	skip.Unless(t, "LANDLOCK", proc.Confines().Sandbox > 0, proc.Confines().String())
-	for mode, want := range map[pluginloader.SandboxMode]string{"": "landlock abi", pluginloader.SandboxRequired: "landlock abi", pluginloader.SandboxOff: "none: it is switched off"} {
+	for mode, want := range map[pluginloader.SandboxMode]string{"": "landlock abi", pluginloader.SandboxRequired: "landlock abi", pluginloader.SandboxOff: "none: disabled in config.toml"} {
 		t.Run("issue/4-7 reliability/T10 a plugin's sandbox, where it is "+string(mode), func(t *testing.T) {
 			w := newWorld(t)
 			w.sandbox, w.limits = mode, proc.Limits{OpenFiles: 77}

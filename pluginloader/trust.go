@@ -11,7 +11,7 @@ import (
 )
 
 // ErrTrusted means that a plugin is the user's own: it is trusted for being where it is, and needs no approval.
-var ErrTrusted = errors.New("the plugin is in a directory of the user's: it needs no approval; switch it off, or remove it")
+var ErrTrusted = errors.New("this is not a workspace plugin and needs no trust; to stop it, disable or remove it")
 
 // ContentError means that a directory does not hold what was approved.
 type ContentError struct {
@@ -21,9 +21,9 @@ type ContentError struct {
 
 func (e *ContentError) Error() string {
 	if e.Found == "" && len(e.Problems) > 0 {
-		return fmt.Sprintf("what the directory holds cannot be loaded, and so not be approved: %s", e.Problems[0])
+		return fmt.Sprintf("the plugin cannot be trusted because its files cannot be loaded: %s", e.Problems[0])
 	}
-	return fmt.Sprintf("the directory holds %s by now, not %s; read the plugin again, and approve what it holds", e.Found, e.Wanted)
+	return fmt.Sprintf("the plugin's files changed since you read them (digest %s, expected %s); read the plugin again, then trust it", e.Found, e.Wanted)
 }
 
 // Trust approves what is in a directory of a workspace, and loads it.

@@ -134,7 +134,7 @@ func approvedAsTold(t *testing.T) {
 	}
 	put(t, cwd, "plugin.json", "{")
 	_, err = w.Trust(t.Context(), &protocol.PluginTrustParams{Name: "guest", Cwd: cwd, Digest: told.Digest})
-	if err == nil || !strings.HasPrefix(err.Error(), "what the directory holds cannot be loaded, and so not be approved: plugin.json:1:2: ") {
+	if err == nil || !strings.HasPrefix(err.Error(), "the plugin cannot be trusted because its files cannot be loaded: plugin.json:1:2: ") {
 		t.Errorf("what cannot be read: %v", err)
 	}
 	copies, err := os.ReadDir(filepath.Join(w.home, "plugins", "copies"))

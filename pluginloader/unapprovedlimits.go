@@ -39,7 +39,7 @@ func newAllowance() *allowance {
 }
 
 // errAllowance says that the allowance is used up.
-var errAllowance = fmt.Errorf("not read: the plugins of this workspace that nobody has approved have more than %d files or %d MiB, or take more than %s to read",
+var errAllowance = fmt.Errorf("not read: the untrusted plugins of this workspace have more than %d files or %d MiB, or take longer than %s to read",
 	maxUnapprovedEntries, maxUnapprovedBytes>>20, maxUnapprovedTime)
 
 // take uses some of the allowance.
@@ -106,7 +106,7 @@ type OutsideError struct {
 }
 
 func (e *OutsideError) Error() string {
-	return fmt.Sprintf("%s is not read: it leads outside the workspace (%v); put the files in the workspace, or a relative link to something in it", e.Path, e.Err)
+	return fmt.Sprintf("%s is not read because it links outside the workspace (%v); copy the files to the workspace, or use a relative link within it", e.Path, e.Err)
 }
 
 func (e *OutsideError) Unwrap() error { return e.Err }

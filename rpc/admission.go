@@ -21,15 +21,15 @@ const (
 	maxLeaving       = 64  // dropped connections that may still be told why
 )
 
-// admission decides who may connect. When there is no room, it drops a connection that is idle: one without a request in flight and
-// without a subscription. It is safe for concurrent use.
+// admission limits the number of connections. At the limit, it drops an idle connection: one without requests in flight and without
+// subscriptions. It is safe for concurrent use.
 type admission struct {
 	mu      sync.Mutex
 	seats   []*seat
 	leaving int
 }
 
-// seat is the place of one connection. Its fields are guarded by the admission's mutex, except those that do not change.
+// seat is the slot of one connection. The admission's mutex guards its fields, except those that never change.
 type seat struct {
 	of     *admission
 	stream *frame.Stream
@@ -45,7 +45,8 @@ type seat struct {
 	told    bool // why
 }
 
-// enter admits a connection of a process, if need be in place of an idle one, or as a spare. It fails if there is no room even for that.
+// enter admits a connection of the process peer. At the limit, it replaces an idle connection, or admits the new one as a spare that
+// only receives an error. It fails if there is no room for a spare either.
 func (a *admission) enter(stream *frame.Stream, peer int) (*seat, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -61,7 +62,7 @@ func (a *admission) enter(stream *frame.Stream, peer int) (*seat, bool) {
 	return s, true
 }
 
-// crowded tells whether there is no room for another connection of a process, and which one it may have the place of; nil: none.
+// crowded reports whether the limit is reached for the process peer. victim is the idle connection to replace, or nil.
 func crowded(seats []*seat, peer int) (victim *seat, full bool) {
 	count := map[int]int{}
 	total := 0
@@ -83,7 +84,7 @@ func crowded(seats []*seat, peer int) (victim *seat, full bool) {
 	return victim, true
 }
 
-// before tells whether a goes before b: one of the process with the most connections, and the one that was not used for longest.
+// before reports whether to drop a rather than b: first by the number of connections of its process, then by the longest time unused.
 func before(a, b *seat, count map[int]int) bool {
 	if count[a.peer] != count[b.peer] {
 		return count[a.peer] > count[b.peer]
@@ -91,7 +92,7 @@ func before(a, b *seat, count map[int]int) bool {
 	return a.used.Before(b.used)
 }
 
-// idle tells whether its client would lose nothing: it waits for no answer and no event, and has read what was written.
+// idle reports whether the client loses nothing by a disconnect: it waits for no response or event and has read everything.
 func (s *seat) idle() bool {
 	return !s.spare && !s.fixed && s.busy == 0 && s.follows == 0 && s.stream.Queued() == 0
 }
@@ -109,7 +110,7 @@ func spareRoom(seats []*seat, peer int) bool {
 	return all < spareConnections && own < sparePerProcess
 }
 
-// dropLocked ends a connection, and tells its client why unless too many others are being told.
+// dropLocked ends a connection. It sends the reason first, unless too many dropped connections are still sending theirs.
 func (a *admission) dropLocked(s *seat) {
 	a.removeLocked(s)
 	s.dropped = true
@@ -122,7 +123,7 @@ func (a *admission) dropLocked(s *seat) {
 	s.stream.CloseWith(dropped)
 }
 
-// dropped is what the client of an idle connection is told at its end.
+// dropped is the last message to the client of a dropped connection.
 var dropped = encoded(struct {
 	Version string          `json:"jsonrpc"`
 	ID      *int            `json:"id"`
@@ -142,7 +143,7 @@ func (a *admission) removeLocked(s *seat) {
 	a.seats = slices.DeleteFunc(a.seats, func(other *seat) bool { return other == s })
 }
 
-// alone is the seat of a connection that is not one of the socket.
+// alone returns a seat for a connection that does not come from the socket and does not count.
 func (a *admission) alone(stream *frame.Stream) *seat {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -151,7 +152,7 @@ func (a *admission) alone(stream *frame.Stream) *seat {
 	return s
 }
 
-// leave gives the place back when the connection has ended.
+// leave frees the seat when the connection has ended.
 func (s *seat) leave() {
 	s.of.mu.Lock()
 	defer s.of.mu.Unlock()
@@ -164,7 +165,7 @@ func (s *seat) leave() {
 	}
 }
 
-// begin counts a request. It fails if the connection was dropped: then the request must not be done.
+// begin counts a request. It returns false if the connection was dropped; the caller must not run the request then.
 func (s *seat) begin() bool {
 	s.of.mu.Lock()
 	defer s.of.mu.Unlock()
@@ -172,7 +173,7 @@ func (s *seat) begin() bool {
 	return !s.dropped
 }
 
-// end counts an answer.
+// end counts a response.
 func (s *seat) end() {
 	s.of.mu.Lock()
 	defer s.of.mu.Unlock()
@@ -180,14 +181,14 @@ func (s *seat) end() {
 	s.used = time.Now()
 }
 
-// follow counts subscriptions that begin, or end.
+// follow adds n to the number of subscriptions.
 func (s *seat) follow(n int) {
 	s.of.mu.Lock()
 	defer s.of.mu.Unlock()
 	s.follows += n
 }
 
-// clients is how many connections there are, and queued how many bytes they have yet to read.
+// clients returns the number of connections, and the number of bytes queued for them.
 func (a *admission) clients() (clients int, queued int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -17,8 +17,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// conn is one client. Its requests take effect in the order of their arrival: one goroutine does them, and those that
-// wait go on beside it.
+// conn is the connection of one client. One goroutine runs its requests in order of arrival. The waiting part of a method runs
+// on a goroutine of its own.
 type conn struct {
 	*Server
 	stream *frame.Stream
@@ -40,10 +40,10 @@ type conn struct {
 	inflight map[jsonrpc2.ID]context.CancelCauseFunc
 }
 
-// errExit ends a connection that said exit.
+// errExit ends a connection whose client sent exit.
 var errExit = errors.New("exit")
 
-// errDropped ends a connection that another has the place of.
+// errDropped ends an idle connection that was closed to make room for another.
 var errDropped = errors.New("dropped")
 
 type job struct {
@@ -51,8 +51,8 @@ type job struct {
 	req *jsonrpc2.Request
 }
 
-// read hands requests to the worker until the connection ends. Notifications are done at once, so that a cancellation
-// overtakes what waits.
+// read passes requests to the worker until the connection ends. It handles notifications immediately, so that a cancellation
+// takes effect before queued requests.
 func (c *conn) read(jobs chan<- job) error {
 	defer close(jobs)
 	silent := time.AfterFunc(c.Silence, func() { c.stream.Close() })
@@ -131,7 +131,7 @@ func (c *conn) work(jobs <-chan job) {
 	}
 }
 
-// do runs a request up to where it waits.
+// do runs a request up to its waiting part, which it returns as rest.
 func (c *conn) do(j job) (result any, rest waiting, err error) {
 	if c.refuse != nil {
 		c.after = append(c.after, func() { c.stream.Close() })
@@ -172,7 +172,7 @@ func (c *conn) unknownMethod(name string) error {
 	return newError(codeMethodNotFound, text, data)
 }
 
-// guard turns a panic of a handler into an internal error of its request.
+// guard calls f and turns a panic into an internal error.
 func (c *conn) guard(f func() (any, error)) (result any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -205,7 +205,7 @@ func (c *conn) answer(j job, result any, err error) {
 		resp.Result, resp.Error = nil, wire
 	}
 	err = c.stream.WriteObject(resp)
-	// A value of a model may be so deep that encoding/json takes it alone, but not inside of an answer.
+	// Model output may be nested so deeply that encoding/json accepts it alone, but not inside a response.
 	if _, ok := errors.AsType[*json.MarshalerError](err); ok {
 		c.log.Error("could not encode the response", "method", j.req.Method, "error", err)
 		resp.Result = nil

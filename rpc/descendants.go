@@ -9,11 +9,12 @@ import (
 	"lashd/rpc/socket"
 )
 
-// maxFamily is how many connections of processes that the daemon runs may be told at once that they are refused. They take no place of
-// others.
+// maxFamily is the maximum number of connections from the daemon's own child processes that receive a rejection at one time. They do
+// not count as connections.
 const maxFamily = 8
 
-// admit gives a connection its place, and what its first request is answered with if the client is to go. There may be no room even for that.
+// admit returns the seat of a new connection. If refuse is set, it is the response to the first request, and the connection ends
+// after it. ok is false if there is no room even for a rejection.
 func (s *Server) admit(nc net.Conn) (at *seat, refuse error, ok bool) {
 	stream := s.stream(nc, false)
 	if why := s.kin(nc); why != "" {
@@ -26,7 +27,7 @@ func (s *Server) admit(nc net.Conn) (at *seat, refuse error, ok bool) {
 		at.left = func() { s.family.Add(-1) }
 		return at, descends(why), true
 	}
-	peer, _ := socket.PeerOf(nc) // an unknown one is one of the unknown
+	peer, _ := socket.PeerOf(nc) // processes with unknown pid share one limit
 	if at, ok = s.door.enter(stream, peer.PID); ok && at.spare {
 		refuse = tooMany()
 	}
@@ -38,7 +39,7 @@ func descends(why string) error {
 		"with another data directory (LASHD_HOME)", protocol.ErrorData{Kind: protocol.KindDenied, Retry: protocol.RetryNever, Outcome: protocol.EffectNone})
 }
 
-// kin is why the other end of a connection descends from what the daemon runs; empty: it does not.
+// kin returns why the process at the other end counts as a descendant of the daemon, or "" if it does not.
 func (s *Server) kin(nc net.Conn) (why string) {
 	conn, ok := nc.(*net.UnixConn)
 	if !ok || s.Nonce == "" {
@@ -48,7 +49,7 @@ func (s *Server) kin(nc net.Conn) (why string) {
 	if err != nil {
 		return err.Error()
 	}
-	if peer.PID == 0 { // outside of our pid namespace, where nothing descends from us
+	if peer.PID == 0 { // outside our pid namespace, so not a descendant
 		return ""
 	}
 	if !socket.Living(conn, peer.PID, func() { why = proc.Kin(peer.PID, s.Nonce) }) {

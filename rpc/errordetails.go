@@ -17,7 +17,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// detailed are the errors that carry more than their kind.
+// detailed converts errors that have more data than a kind.
 func detailed(err error) (*jsonrpc2.Error, bool) {
 	for _, detail := range details {
 		if e := detail(err); e != nil {
@@ -27,7 +27,7 @@ func detailed(err error) (*jsonrpc2.Error, bool) {
 	return nil, false
 }
 
-// details are how errors of certain types reach a client, the first that fits; each gives nil for errors of others.
+// details convert errors of specific types; the first match counts. Each function returns nil for other types.
 var details = []func(error) *jsonrpc2.Error{
 	made(func(e *strictjson.Error) *jsonrpc2.Error { return invalidParams(e.Pointer, e.Reason) }),
 	made(func(e *param.Error) *jsonrpc2.Error { return invalidParams(e.Pointer, e.Reason) }),
@@ -68,7 +68,7 @@ func made[E error](f func(E) *jsonrpc2.Error) func(error) *jsonrpc2.Error {
 	}
 }
 
-// refused is for errors of what was not done; add adds what they carry.
+// refused converts an error of a request that changed nothing. add fills in its data.
 func refused[E error](code int64, kind protocol.ErrorKind, retry protocol.RetryAdvice, add func(E, *protocol.ErrorData)) func(error) *jsonrpc2.Error {
 	return made(func(e E) *jsonrpc2.Error {
 		data := protocol.ErrorData{Kind: kind, Retry: retry, Outcome: protocol.EffectNone}
@@ -79,7 +79,7 @@ func refused[E error](code int64, kind protocol.ErrorKind, retry protocol.RetryA
 
 func nothing[E error](E, *protocol.ErrorData) {}
 
-// operationKinds is the taxonomy of operations.
+// operationKinds maps the error codes of operations to wire errors.
 var operationKinds = map[plugin.OperationCode]kindCode{
 	plugin.UnknownOperation:  {protocol.KindUnknownOperation, codeNotFound},
 	plugin.UnknownSession:    {protocol.KindSessionNotFound, codeNotFound},

@@ -21,7 +21,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// The codes of JSON-RPC, and those of lashd beside them.
+// Error codes of JSON-RPC and of lashd.
 const (
 	codeParse          = -32700
 	codeInvalidRequest = -32600
@@ -40,7 +40,7 @@ const (
 	codeCancelled      = -32800
 )
 
-// codes is how the errors of the layers below reach a client. What is not in it is an internal error.
+// codes maps errors of lower layers to wire errors. Other errors become internal errors.
 var codes = []struct {
 	err     error
 	code    int64
@@ -91,7 +91,7 @@ type kindCode struct {
 	code int64
 }
 
-// otherCodes are those of the errors that arise on the wire, or that carry more than their kind.
+// otherCodes holds the codes of errors that are not in codes.
 var otherCodes = []kindCode{
 	{protocol.KindParse, codeParse}, {protocol.KindBadFrame, codeParse}, {protocol.KindFrameTooLarge, codeInvalidRequest},
 	{protocol.KindForeignProtocol, codeInvalidRequest}, {protocol.KindInvalidRequest, codeInvalidRequest},
@@ -104,7 +104,7 @@ var otherCodes = []kindCode{
 	{protocol.KindUnexpectedSession, codeInvalidParams}, {protocol.KindOperationFailed, codePlugin}, {protocol.KindTaskEnded, codeState},
 }
 
-// errCancelled ends the context of a request that its client has cancelled, and errUnbegun is what one is answered that had not begun.
+// errCancelled cancels the context of a request. errUnbegun is the error of a request that was cancelled before it began.
 var (
 	errCancelled = error(cancelledError{})
 	errUnbegun   = errors.New("the request was cancelled before it began")
@@ -116,12 +116,12 @@ func (cancelledError) Error() string { return "the request was cancelled" }
 
 func (cancelledError) Is(target error) bool { return target == context.Canceled }
 
-// durableError is what went wrong after a request had made its change.
+// durableError is an error after a request had stored its change.
 type durableError struct{ error }
 
 func (e *durableError) Unwrap() error { return e.error }
 
-// wireError is an error as a client gets it; ok is false for an internal one, whose text is for the log only. reads says that the
+// wireError converts err for the client. ok is false for an internal error, whose text goes only to the log. reads means that the
 // method changes nothing.
 func wireError(err error, reads bool) (e *jsonrpc2.Error, ok bool) {
 	if e, ok := errors.AsType[*jsonrpc2.Error](err); ok {
@@ -141,7 +141,7 @@ func wireError(err error, reads bool) (e *jsonrpc2.Error, ok bool) {
 	})), false
 }
 
-// cutOff is what came of a request that its client has cancelled. Whatever nobody has a word for, such as SQLite's interrupted, comes of that.
+// cutOff returns the error of a cancelled request. It treats an unknown error, such as SQLite's "interrupted", as the cancellation.
 func cutOff(err error) error {
 	if _, known := wireError(err, false); known {
 		return err
@@ -149,14 +149,14 @@ func cutOff(err error) error {
 	return &cutOffError{err}
 }
 
-// cutOffError is errCancelled, with what came of it for the log.
+// cutOffError is errCancelled with its underlying error for the log.
 type cutOffError struct{ cause error }
 
 func (e *cutOffError) Error() string { return errCancelled.Error() }
 
 func (e *cutOffError) Unwrap() []error { return []error{errCancelled, e.cause} }
 
-// plain is what an error says, without the words of Go for a context that is done.
+// plain returns the message of err, with Go's context messages replaced.
 func plain(err error) string {
 	return contextWords.Replace(err.Error())
 }
@@ -166,7 +166,7 @@ var contextWords = strings.NewReplacer(
 	context.Canceled.Error(), errCancelled.Error(), context.DeadlineExceeded.Error(), "the request timed out",
 )
 
-// effect corrects what is said of an error by what the request had done until then.
+// effect corrects retry and outcome by what the request had already done.
 func effect(err error, reads bool, data protocol.ErrorData) protocol.ErrorData {
 	cancelled := data.Kind == protocol.KindCancelled
 	switch {
@@ -180,7 +180,7 @@ func effect(err error, reads bool, data protocol.ErrorData) protocol.ErrorData {
 	case errors.As(err, new(*engine.InterruptedError)):
 		data.Outcome = protocol.EffectUnknown
 		if data.Retry == protocol.RetryNow {
-			data.Retry = protocol.RetryReload // without a key it would be done twice
+			data.Retry = protocol.RetryReload // a retry without a key would run it twice
 		}
 	}
 	return data
@@ -196,7 +196,7 @@ func invalidParams(pointer, reason string) *jsonrpc2.Error {
 	})
 }
 
-// maxMessage keeps an error that quotes a peer's words from being as long as these.
+// maxMessage is the maximum length of a message, in bytes. Messages may quote long text of a peer.
 const maxMessage = 1000
 
 func short(message string) string {
@@ -214,7 +214,7 @@ func newError(code int64, message string, data protocol.ErrorData) *jsonrpc2.Err
 	return &jsonrpc2.Error{Code: code, Message: short(message), Data: (*json.RawMessage)(&raw)}
 }
 
-// ErrorCode is the code that comes with a kind of error.
+// ErrorCode returns the JSON-RPC code of an error kind.
 func ErrorCode(kind protocol.ErrorKind) int64 {
 	for _, c := range codes {
 		if c.kind == kind {

@@ -10,13 +10,13 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// spareBuffers are shared by all pumps: one that waits holds none.
+// spareBuffers are shared by all pumps. A waiting pump holds no buffer.
 var spareBuffers = sync.Pool{New: func() any { return new([]byte) }}
 
-// largestSpare bounds what is kept: a long message would else leave its size with every pump that carried it.
+// largestSpare is the maximum size of a buffer that is kept for reuse, in bytes.
 const largestSpare = 128 << 10
 
-// writeEvents writes events of a session to the client, without the deltas unless whole.
+// writeEvents writes events of a session to the client. Without whole, it skips deltas.
 func (c *conn) writeEvents(ctx context.Context, events [][]byte, whole bool) error {
 	spare := spareBuffers.Get().(*[]byte)
 	buf := (*spare)[:0]
@@ -37,7 +37,7 @@ func (c *conn) writeEvents(ctx context.Context, events [][]byte, whole bool) err
 	return err
 }
 
-// follow starts the pump of a subscription once the answer is written. A second one for a session replaces the first.
+// follow starts the pump of a subscription after the response is written. A second subscription to a session replaces the first.
 func (c *conn) follow(id protocol.SessionID, sub *feed.Subscription) {
 	c.unfollow(id)
 	ctx, cancel := context.WithCancel(c.ctx)
@@ -57,7 +57,7 @@ func (c *conn) follow(id protocol.SessionID, sub *feed.Subscription) {
 	})
 }
 
-// unfollow ends a subscription. Nothing of it is written any more then: what follows, of another one, may begin before where it was.
+// unfollow ends a subscription and waits until its pump has stopped. A later subscription may begin at an earlier event.
 func (c *conn) unfollow(id protocol.SessionID) bool {
 	end, ok := c.subs[id]
 	if ok {
@@ -67,7 +67,7 @@ func (c *conn) unfollow(id protocol.SessionID) bool {
 	return ok
 }
 
-// pump writes a subscription's events to the client until it ends; deltas only if the client wants the whole of it.
+// pump writes a subscription's events to the client until the subscription ends. Without whole, it skips deltas.
 func (c *conn) pump(ctx context.Context, id protocol.SessionID, sub *feed.Subscription, whole bool) {
 	defer sub.Close()
 	for {
@@ -84,7 +84,7 @@ func (c *conn) pump(ctx context.Context, id protocol.SessionID, sub *feed.Subscr
 	}
 }
 
-// tell writes news of the daemon to the client until the connection ends.
+// tell writes daemon events to the client until the connection ends.
 func (c *conn) tell(w *daemonevents.Watcher) {
 	defer w.Close()
 	for {

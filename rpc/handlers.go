@@ -92,9 +92,9 @@ func (c *conn) diagnostics(context.Context, *protocol.Empty) (*protocol.Diagnost
 	return r, nil
 }
 
-// serverAttach answers how the daemon is, and follows it from then on.
+// serverAttach returns the status of the daemon and subscribes the connection to its events.
 func (c *conn) serverAttach(ctx context.Context, _ *protocol.Empty) (*protocol.StatusResult, error) {
-	w := c.eng.Events.Watch() // before the status is read, so that nothing falls between
+	w := c.eng.Events.Watch() // before reading the status, so that no event is lost in between
 	r, err := c.status(ctx, nil)
 	if err != nil || c.watching {
 		w.Close()
@@ -152,7 +152,7 @@ func (c *conn) turnRun(ctx context.Context, p *protocol.TurnStartParams) (func(c
 	}, nil
 }
 
-// sessionRewind moves the leaf in the order of arrival. To bring back files takes time.
+// sessionRewind moves the leaf in order of arrival. Restoring files may take long, so it waits.
 func (c *conn) sessionRewind(ctx context.Context, p *protocol.SessionRewindParams) (func(context.Context) (*protocol.SessionRewindResult, error), error) {
 	if p.Files != "" {
 		return func(ctx context.Context) (*protocol.SessionRewindResult, error) { return c.eng.History.Rewind(ctx, p) }, nil

@@ -12,31 +12,31 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Method is an entry of the method table: what a request does, and what the schema and the documents say of it.
+// Method is an entry of the method table: its handler, its types, and its one-line documentation.
 type Method struct {
 	Group  string
 	Doc    string
 	Params reflect.Type
 	Result reflect.Type
-	Waits  bool // answers when something has happened, which may be long after; later requests do not wait for it
-	Reads  bool // changes nothing, so that a request that fails has done nothing
+	Waits  bool // may respond much later, without blocking later requests
+	Reads  bool // changes nothing, so a failed request has no effect
 
-	before bool // may come before initialize
+	before bool // allowed before initialize
 	call   func(context.Context, *conn, json.RawMessage) (any, waiting, error)
 }
 
-// waiting is the part of a method that takes time; nil if there is none.
+// waiting is the part of a method that may take long; nil if there is none.
 type waiting func(context.Context) (any, error)
 
-// handler is what a request does, of the connection that it came by.
+// handler runs a request of a connection.
 type handler[P, R any] = func(*conn, context.Context, *P) (*R, error)
 
-// toEngine hands a request to the engine.
+// toEngine adapts a method of the engine.
 func toEngine[P, R any](f func(*engine.Engine, context.Context, *P) (*R, error)) handler[P, R] {
 	return func(c *conn, ctx context.Context, p *P) (*R, error) { return f(c.eng, ctx, p) }
 }
 
-// to hands a request to a part of the engine.
+// to adapts a method of a part of the engine.
 func to[N, P, R any](noun func(*engine.Engine) N, f func(N, context.Context, *P) (*R, error)) handler[P, R] {
 	return func(c *conn, ctx context.Context, p *P) (*R, error) { return f(noun(c.eng), ctx, p) }
 }
@@ -57,12 +57,12 @@ func history(e *engine.Engine) *engine.History         { return e.History }
 func snapshots(e *engine.Engine) *engine.Snapshots     { return e.Snapshots }
 func files(e *engine.Engine) *undo.Files               { return e.Files }
 
-// toAs hands a request to a part of the engine, and says which client makes it.
+// toAs adapts a method of a part of the engine that takes the id of the client.
 func toAs[N, P, R any](noun func(*engine.Engine) N, f func(N, context.Context, protocol.ClientID, *P) (*R, error)) handler[P, R] {
 	return func(c *conn, ctx context.Context, p *P) (*R, error) { return f(noun(c.eng), ctx, c.client, p) }
 }
 
-// bind makes a method of a handler that answers at once.
+// bind returns a method whose handler responds immediately.
 func bind[P, R any](doc string, f handler[P, R]) Method {
 	m := describe[P, R](doc)
 	m.call = func(ctx context.Context, c *conn, raw json.RawMessage) (any, waiting, error) {
@@ -76,7 +76,7 @@ func bind[P, R any](doc string, f handler[P, R]) Method {
 	return m
 }
 
-// wait makes a method of a handler that takes time. Its params are checked in the order of arrival.
+// wait returns a method whose handler may take long. Its params are still checked in order of arrival.
 func wait[P, R any](doc string, f handler[P, R]) Method {
 	m := describe[P, R](doc)
 	m.Waits = true
@@ -90,7 +90,7 @@ func wait[P, R any](doc string, f handler[P, R]) Method {
 	return m
 }
 
-// then makes a method that first does something, in the order of arrival, and then waits.
+// then returns a method that first acts, in order of arrival, and then waits.
 func then[P, R any](doc string, f func(*conn, context.Context, *P) (func(context.Context) (*R, error), error)) Method {
 	m := describe[P, R](doc)
 	m.Waits = true
@@ -112,13 +112,13 @@ func describe[P, R any](doc string) Method {
 	return Method{Doc: doc, Params: reflect.TypeFor[P](), Result: reflect.TypeFor[R]()}
 }
 
-// early marks a method that may come before initialize.
+// early allows a method before initialize.
 func early(m Method) Method {
 	m.before = true
 	return m
 }
 
-// decode reads params. An empty array has no params in it, as many a Lua encoder writes an empty table.
+// decode decodes params strictly. It accepts an empty array as no params, because Lua encoders write empty tables that way.
 func decode[P any](raw json.RawMessage) (*P, error) {
 	p := new(P)
 	if len(raw) == 0 || strictjson.IsEmptyArray(raw) {

@@ -10,7 +10,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Plugins are the plugins that are directories, and what a person may do with them.
+// Plugins manages the plugins that have a directory. The plugin methods call it.
 type Plugins interface {
 	List(context.Context, *protocol.PluginListParams) (*protocol.PluginListResult, error)
 	Read(context.Context, *protocol.PluginParams) (*protocol.PluginReadResult, error)
@@ -19,7 +19,7 @@ type Plugins interface {
 	Trust(context.Context, *protocol.PluginTrustParams) (*protocol.PluginResult, error)
 	Untrust(context.Context, *protocol.PluginUntrustParams) (*protocol.PluginResult, error)
 	SetEnabled(context.Context, *protocol.PluginEnableParams) (*protocol.PluginResult, error)
-	// Condition says what confines programs of plugins, how directories are watched, and which plugins are not as they should be.
+	// Condition returns the sandbox for plugin programs, the state of the watched directories, and the plugins with problems.
 	Condition() (sandbox string, roots []protocol.PluginRoot, ailing []protocol.PluginInfo)
 }
 
@@ -37,7 +37,7 @@ func (c *conn) pluginRead(ctx context.Context, p *protocol.PluginParams) (*proto
 	return c.Plugins.Read(ctx, p)
 }
 
-// maxLogLines is how many lines of a plugin are told at once.
+// maxLogLines is the maximum number of lines in one result of plugin/logs.
 const maxLogLines = 1000
 
 func (c *conn) pluginLogs(ctx context.Context, p *protocol.PluginLogsParams) (*protocol.PluginLogsResult, error) {
@@ -74,7 +74,7 @@ func (c *conn) pluginUntrust(ctx context.Context, p *protocol.PluginUntrustParam
 	return engine.Once(ctx, c.eng, "plugin/untrust", p, func() (*protocol.PluginResult, error) { return c.Plugins.Untrust(ctx, p) })
 }
 
-// checkTrust refuses what names no plugin of a workspace.
+// checkTrust fails unless both a name and a workspace are set.
 func checkTrust(name, cwd string) error {
 	if cwd == "" {
 		return &param.Error{Pointer: "/cwd", Reason: "is required: only workspace plugins need trust"}

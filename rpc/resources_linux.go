@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// residentBytes is the memory that the process holds, as the kernel counts it.
+// residentBytes returns the resident memory of the process.
 func residentBytes() int64 {
 	data, err := os.ReadFile("/proc/self/statm")
 	if err != nil {
@@ -28,7 +28,7 @@ func openFiles() int {
 	return len(entries)
 }
 
-// fileLimit is how many files the process may have open.
+// fileLimit returns the maximum number of open files of the process.
 func fileLimit() int64 {
 	var l unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &l) != nil {

@@ -2,10 +2,10 @@
 
 package rpc
 
-// residentBytes is not known here.
+// residentBytes returns 0; the value is unknown on this system.
 func residentBytes() int64 { return 0 }
 
 func openFiles() int { return 0 }
 
-// fileLimit is not known here.
+// fileLimit returns 0; the value is unknown on this system.
 func fileLimit() int64 { return 0 }

@@ -1,5 +1,5 @@
-// Package rpc puts JSON-RPC in front of an engine: connections, the method table, and a pump per subscription. It
-// holds no state of sessions; a client that goes away changes nothing.
+// Package rpc serves the client protocol of an engine: connections, the method table, and one goroutine per subscription.
+// It holds no session state, so a disconnect does not affect sessions.
 package rpc
 
 import (
@@ -21,8 +21,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Config is what a Server needs. Stop is called when a client asks the daemon to stop; Answered, if there is one, whenever something
-// was written to a client, by several goroutines at once.
+// Config configures a Server. The server calls Stop when a client asks the daemon to stop. It calls Answered, if set, after each
+// write to a client, from several goroutines at once.
 type Config struct {
 	Engine   *engine.Engine
 	Store    *persistence.Store
@@ -48,13 +48,13 @@ type Server struct {
 	family  atomic.Int32 // refused connections of processes that the daemon runs
 }
 
-// New is a server that serves nobody until Serve or Listen is called.
+// New returns a server. Call Serve or Listen to serve clients.
 func New(cfg Config) *Server {
 	cfg.Silence = cmp.Or(cfg.Silence, 10*time.Second)
 	return &Server{Config: cfg, eng: cfg.Engine, log: cfg.Log, started: time.Now(), table: Methods()}
 }
 
-// Listen serves every connection of a listener until ctx is done, and returns when all have ended.
+// Listen serves every connection of l until ctx is done. It returns when all connections have ended.
 func (s *Server) Listen(ctx context.Context, l net.Listener) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -81,7 +81,7 @@ func (s *Server) Listen(ctx context.Context, l net.Listener) error {
 	}
 }
 
-// Serve serves one client until it goes or ctx is done. strict requires initialize before anything else.
+// Serve serves one client until it disconnects or ctx is done. With strict, the client must send initialize first.
 func (s *Server) Serve(ctx context.Context, rwc io.ReadWriteCloser, strict bool) error {
 	return s.serve(ctx, s.door.alone(s.stream(rwc, strict)), strict, nil)
 }
@@ -116,8 +116,8 @@ func (s *Server) serve(ctx context.Context, at *seat, strict bool, refuse error)
 	return err
 }
 
-// linger is how long a peer that has finished writing may wait for answers. A script on the socket may send its request
-// and wait for the end of a long turn; whoever owns the only connection is gone when its input ends.
+// linger returns how long the connection stays open for pending responses after the client has closed its side. A script on the
+// socket may send one request and wait for a long turn. A client on stdio (strict) has ended when its input ends.
 func linger(strict bool) time.Duration {
 	if strict {
 		return 2 * time.Second

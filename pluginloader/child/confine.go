@@ -30,7 +30,7 @@ type Sandbox struct {
 	OpenNetwork bool
 }
 
-var errNoWorkspace = errors.New("the sandbox asks for the workspace, and the program serves all workspaces: name directories instead")
+var errNoWorkspace = errors.New("the sandbox requests the workspace, but the program serves all workspaces; list directories instead")
 
 // In is what a program is held to that works for one workspace; empty: for all. It fails if a sandbox could not be kept.
 func (c *Confinement) In(workspace string) (*proc.Confinement, error) {
@@ -88,7 +88,7 @@ func (s *Sandbox) in(workspace string) (*proc.Sandbox, error) {
 func (c *Confinement) hides(path string) error {
 	for _, hidden := range c.Hidden {
 		if within(path, hidden) || within(hidden, path) {
-			return fmt.Errorf("sandbox: %s would open what is lashd's own in %s", path, hidden)
+			return fmt.Errorf("sandbox: %s would give access to lashd's own data in %s", path, hidden)
 		}
 	}
 	return nil

@@ -84,7 +84,7 @@ func (s *Supervisor[L]) Use(ctx context.Context) (L, error) {
 func (s *Supervisor[L]) Impatient(ctx context.Context) error {
 	cause := context.Cause(ctx)
 	if errors.Is(cause, ErrLate) {
-		return &Error{s.Plugin, TimedOut, errors.New("is not started yet")}
+		return &Error{s.Plugin, TimedOut, errors.New("has not started yet")}
 	}
 	return cause
 }
@@ -99,10 +99,10 @@ func (s *Supervisor[L]) attemptLocked(ctx context.Context) (*attempt[L], error) 
 	case s.closed:
 		return nil, &Error{s.Plugin, Stopped, ErrShutDown}
 	case s.bannedLocked():
-		return nil, &Error{s.Plugin, Quarantined, fmt.Errorf("has crashed %d times within %v, at last: %w", crashLimit, crashSpan, s.reason)}
+		return nil, &Error{s.Plugin, Quarantined, fmt.Errorf("crashed %d times within %v; last error: %w", crashLimit, crashSpan, s.reason)}
 	}
 	if until, limited := ctx.Deadline(); limited && s.notYet.After(until) {
-		return nil, &Error{s.Plugin, Crashed, fmt.Errorf("is started again in %v: %w", time.Until(s.notYet).Round(time.Millisecond), s.reason)}
+		return nil, &Error{s.Plugin, Crashed, fmt.Errorf("restarts in %v: %w", time.Until(s.notYet).Round(time.Millisecond), s.reason)}
 	}
 	if s.attempt == nil {
 		ctx, stop := context.WithCancel(context.WithoutCancel(ctx))

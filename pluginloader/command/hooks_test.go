@@ -293,7 +293,7 @@ func TestSeveralHooks(t *testing.T) {
 		text := strings.Join(got, "\n")
 		for _, want := range []string{
 			"INFO 20\n", "DEBUG PreToolUse: the hook hooks.json:1 says allow after ", "DEBUG PreToolUse: the hook hooks.json:2 says deny after ",
-			"DEBUG PreToolUse: the hook hooks.json:3 says it was ended by SIGKILL after ", "DEBUG PreToolUse: the hook hooks.json:4 says it could not be run: sh: 1: ",
+			"DEBUG PreToolUse: the hook hooks.json:3 says it was ended by SIGKILL after ", "DEBUG PreToolUse: the hook hooks.json:4 says it could not run: sh: 1: ",
 			"DEBUG PreToolUse: deny, because of hooks.json:2",
 		} {
 			if !strings.Contains(text, want) {

@@ -75,7 +75,7 @@ func parseReply(event string, stdout []byte) (o opinion, ok bool, err error) {
 		o, err = r.opinion(event)
 	}
 	if err != nil {
-		return opinion{}, true, fmt.Errorf("its answer is no decision: %w", err)
+		return opinion{}, true, fmt.Errorf("its output is not a valid decision: %w", err)
 	}
 	return o, true, nil
 }
@@ -134,7 +134,7 @@ func (r *ran) spoken(event string, diagnostic *regexp.Regexp) (opinion, error) {
 	case 2:
 		return r.blocked(event, diagnostic)
 	case 126, 127:
-		return opinion{}, fmt.Errorf("it could not be run: %s", r.why())
+		return opinion{}, fmt.Errorf("it could not run: %s", r.why())
 	}
 	return opinion{}, fmt.Errorf("it ended with exit code %d: %s", r.exit.Code, r.why())
 }
@@ -159,7 +159,7 @@ func (r *ran) blocked(event string, diagnostic *regexp.Regexp) (opinion, error) 
 		o.reason = text
 	}
 	if o.reason == "" {
-		return opinion{}, fmt.Errorf("it ended with exit code 2, but gave no reason, so that this is no decision: %s", r.why())
+		return opinion{}, fmt.Errorf("it exited with code 2 but wrote no reason to stderr, so lashd ignores it: %s", r.why())
 	}
 	o.strength = max(o.strength, deny)
 	return o, nil
@@ -170,7 +170,7 @@ func (r *ran) why() string {
 	if text := clean(r.stderr); text != "" {
 		return shortened(text, 500)
 	}
-	return "it said nothing on stderr"
+	return "stderr was empty"
 }
 
 // clean is a text of any bytes.

@@ -99,14 +99,14 @@ func (p *Part) await(ctx context.Context, h *hook, cwd string, input []byte) (r 
 	}
 	release, err := p.prepare(limited, &c, cwd, h.PassEnv, own)
 	if err != nil {
-		return r, fmt.Errorf("it could not be run: %w", err)
+		return r, fmt.Errorf("it could not run: %w", err)
 	}
 	defer release()
 	c.Nonce += "/" + rand.Text()
 	start := time.Now()
 	process, err := proc.Start(limited, c)
 	if err != nil {
-		return r, fmt.Errorf("it could not be run: %w", err)
+		return r, fmt.Errorf("it could not run: %w", err)
 	}
 	r.exit, err = process.Wait()
 	if r.exit.Escaped {
@@ -129,7 +129,7 @@ func (r *ran) failed(h *hook, err error, flooded bool) error {
 	case err != nil:
 		return err
 	case flooded:
-		return fmt.Errorf("it said more than %d bytes", maxStdout)
+		return fmt.Errorf("its output is larger than %d bytes", maxStdout)
 	}
 	return nil
 }

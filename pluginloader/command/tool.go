@@ -126,7 +126,7 @@ func (p *Part) unavailable(c *commandTool, cmd proc.Command, err error) protocol
 	if child.CodeOf(err) == child.Modified {
 		return child.Failure(err, c.tool.Contract.Replay)
 	}
-	message := fmt.Sprintf("the tool %s cannot be run: %v. A person has to install %s, or to correct plugin.json of the plugin %s.",
+	message := fmt.Sprintf("the tool %s cannot run: %v. The user must install %s or correct plugin.json of the plugin %s.",
 		c.Name, err, cmd.Argv[0], p.config.ID)
 	return protocol.Fail(protocol.FailUnavailable, "command_unavailable", message, protocol.FromTool)
 }

@@ -23,10 +23,10 @@ import (
 )
 
 // ErrChanging says that a directory was changed while it was copied, each time it was tried.
-var ErrChanging = errors.New("it is being changed")
+var ErrChanging = errors.New("its files are changing; retry when they are complete")
 
 // ErrDamaged says that a copy is not what its digest stands for. It is removed.
-var ErrDamaged = errors.New("the copy is not what was approved")
+var ErrDamaged = errors.New("the copy differs from the approved files")
 
 // Store keeps copies in a directory of its own. In it, DIGEST/NAME is the copy of the plugin NAME, DIGEST/.beyond.json is
 // what it reaches beyond its directory, and an entry that begins with a dot was not finished, or is about to go.

@@ -127,9 +127,9 @@ func (c *copier) permit(name string, info fs.FileInfo) error {
 	c.bytes += info.Size()
 	switch {
 	case !info.Mode().IsRegular():
-		return fmt.Errorf("%s is no regular file", name)
+		return fmt.Errorf("%s is not a regular file", name)
 	case info.Mode()&(fs.ModeSetuid|fs.ModeSetgid) != 0:
-		return fmt.Errorf("%s would run as somebody else: set-user-id and set-group-id are not allowed", name)
+		return fmt.Errorf("%s has the set-user-id or set-group-id bit, which is not allowed", name)
 	case info.Size() > manifest.MaxContent || c.bytes > manifest.MaxContents:
 		return fmt.Errorf("%s: a file has at most %d bytes, and all together at most %d", name, manifest.MaxContent, manifest.MaxContents)
 	}

@@ -32,7 +32,7 @@ func TestFilesThatAreNotCopied(t *testing.T) {
 		if err := syscall.Mkfifo(filepath.Join(dir, "p"), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if err := copyOf(t, dir, "p"); err == nil || !strings.Contains(err.Error(), "p is no regular file") {
+		if err := copyOf(t, dir, "p"); err == nil || !strings.Contains(err.Error(), "p is not a regular file") {
 			t.Errorf("got %v", err)
 		}
 	})

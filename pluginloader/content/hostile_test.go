@@ -41,12 +41,12 @@ var hostile = map[string]struct {
 	"links in a circle": {func(at func(string) string) error {
 		return errors.Join(os.Symlink("y", at("x")), os.Symlink("x", at("y")))
 	}, "the link "},
-	"a file for whoever runs it":     {func(at func(string) string) error { return os.Chmod(at("a"), 0o755|os.ModeSetuid) }, "a would run as somebody else"},
-	"a file for a group":             {func(at func(string) string) error { return os.Chmod(at("a"), 0o755|os.ModeSetgid) }, "a would run as somebody else"},
+	"a file for whoever runs it":     {func(at func(string) string) error { return os.Chmod(at("a"), 0o755|os.ModeSetuid) }, "a has the set-user-id or set-group-id bit"},
+	"a file for a group":             {func(at func(string) string) error { return os.Chmod(at("a"), 0o755|os.ModeSetgid) }, "a has the set-user-id or set-group-id bit"},
 	"11,000 files":                   {func(at func(string) string) error { return many(at, 11_000) }, "the directory has more than 10000 files"},
 	"40 directories in one another":  {func(at func(string) string) error { return os.MkdirAll(at(strings.Repeat("d/", 40)), 0o755) }, "there are more than 32 directories inside one another"},
 	"70 MiB in a file that are none": {func(at func(string) string) error { return sparse(at("big"), 70<<20) }, "big: a file has at most 67108864 bytes"},
-	"no plugin at all":               {func(at func(string) string) error { return os.Remove(at("plugin.json")) }, "plugin.json: there is none"},
+	"no plugin at all":               {func(at func(string) string) error { return os.Remove(at("plugin.json")) }, "plugin.json: missing"},
 	"a program that is not there": {func(at func(string) string) error {
 		return os.WriteFile(at("plugin.json"), []byte(`{"name": "p", "lashd": {"process": {"command": ["none"]}}}`), 0o644)
 	}, `the program "none": not found`},

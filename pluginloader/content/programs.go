@@ -17,10 +17,10 @@ import (
 )
 
 // ErrProgram says that a program is not the one that was approved.
-var ErrProgram = errors.New("it is not the program that was approved")
+var ErrProgram = errors.New("the program changed since it was approved")
 
 // ErrFile says that a file is not the one that was approved.
-var ErrFile = errors.New("it is not the file that was approved")
+var ErrFile = errors.New("the file changed since it was approved")
 
 // Programs knows programs by their bytes. The zero value is ready for use.
 type Programs struct {
@@ -87,7 +87,7 @@ func (p *Programs) Check(ctx context.Context, approved manifest.Beyond) error {
 func (p *Programs) Open(ctx context.Context, approved manifest.Beyond, name string) (Program, error) {
 	i := slices.IndexFunc(approved.Executables, func(e manifest.Executable) bool { return e.Name == name })
 	if i < 0 {
-		return Program{}, fmt.Errorf("the program %q: nobody has approved it", name)
+		return Program{}, fmt.Errorf("the program %q is not approved", name)
 	}
 	program, err := p.open(ctx, approved.Executables[i])
 	if err != nil {
@@ -123,7 +123,7 @@ func (p *Programs) digest(ctx context.Context, f *os.File) (protocol.Digest, err
 		return "", err
 	}
 	if !info.Mode().IsRegular() {
-		return "", errors.New("it is no regular file")
+		return "", errors.New("it is not a regular file")
 	}
 	stamp := watch.StampOf(info)
 	if d, ok := p.known(stamp); ok {

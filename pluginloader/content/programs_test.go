@@ -121,7 +121,7 @@ func TestOnlyTheApprovedProgramIsRun(t *testing.T) {
 		}
 	})
 	t.Run("reliability/T6 one that nobody approved", func(t *testing.T) {
-		if _, err := programs.Open(t.Context(), b, "other"); err == nil || err.Error() != `the program "other": nobody has approved it` {
+		if _, err := programs.Open(t.Context(), b, "other"); err == nil || err.Error() != `the program "other" is not approved` {
 			t.Errorf("got %v", err)
 		}
 	})

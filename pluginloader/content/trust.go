@@ -61,7 +61,7 @@ func place(dir string, d protocol.Digest) (Approval, error) {
 	}
 	info, err := os.Lstat(real)
 	if err == nil && !info.IsDir() {
-		err = fmt.Errorf("%s is no directory", real)
+		err = fmt.Errorf("%s is not a directory", real)
 	}
 	if err != nil {
 		return Approval{}, err

@@ -173,7 +173,7 @@ func TestAPipeIsNotWaitedFor(t *testing.T) {
 		}()
 		select {
 		case err := <-done:
-			if err == nil || err.Error() != "p is no regular file" {
+			if err == nil || err.Error() != "p is not a regular file" {
 				t.Errorf("got %v", err)
 			}
 		case <-time.After(time.Minute):

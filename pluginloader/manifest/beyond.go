@@ -153,7 +153,7 @@ func executable(ctx context.Context, name string, find Finder) (Executable, erro
 		file, err = pathresolve.Existing(file)
 	}
 	if errors.Is(err, exec.ErrNotFound) {
-		return Executable{}, fmt.Errorf("the program %q is in no directory of the PATH", name)
+		return Executable{}, fmt.Errorf("the program %q is not in PATH", name)
 	}
 	if err != nil {
 		return Executable{}, fmt.Errorf("the program %q: %w", name, err)
@@ -186,9 +186,9 @@ func Sum(ctx context.Context, f *os.File) (protocol.Digest, error) {
 	case err != nil:
 		return "", err
 	case !info.Mode().IsRegular():
-		return "", fmt.Errorf("%s is no regular file", f.Name())
+		return "", fmt.Errorf("%s is not a regular file", f.Name())
 	case info.Size() == 0 || info.Size() > MaxProgram:
-		return "", fmt.Errorf("%s has %d bytes: a program has at least one and at most %d", f.Name(), info.Size(), MaxProgram)
+		return "", fmt.Errorf("%s has %d bytes; a program has 1 to %d bytes", f.Name(), info.Size(), MaxProgram)
 	}
 	sum := sha256.New()
 	n, err := io.Copy(sum, io.LimitReader(reader{ctx, f}, info.Size()+1))

@@ -34,7 +34,7 @@ func (s *source) contributions(c *Contributions) {
 	given := map[Capability]bool{}
 	for i, p := range c.Capabilities {
 		if given[p] {
-			s.at(fmt.Sprint(at, "/capabilities/", i), "%q is there twice", p)
+			s.at(fmt.Sprint(at, "/capabilities/", i), "%q is listed twice", p)
 		}
 		given[p] = true
 	}
@@ -48,12 +48,12 @@ func (s *source) monitors(at string, c *Contributions) {
 	seen := map[string]bool{}
 	for i, m := range c.Monitors {
 		if seen[m.ID] {
-			s.at(fmt.Sprint(at, "/", i, "/monitorId"), "%q is there twice", m.ID)
+			s.at(fmt.Sprint(at, "/", i, "/monitorId"), "%q is listed twice", m.ID)
 		}
 		seen[m.ID] = true
 	}
 	if len(c.Monitors) > 0 && (c.Sandbox != nil || c.Limits != nil) {
-		s.atKey(at, "monitors are not held to \"sandbox\" and \"limits\": a plugin has either these or monitors")
+		s.atKey(at, "\"sandbox\" and \"limits\" do not apply to monitors; use monitors or these, not both")
 	}
 }
 
@@ -97,9 +97,9 @@ func (s *source) program(pointer, name string) {
 	case strings.TrimSpace(name) == "":
 		s.at(pointer, "the name of the program is empty")
 	case ok && !fs.ValidPath(path.Clean(inside)):
-		s.at(pointer, "the program is outside of the plugin's directory")
+		s.at(pointer, "the program is outside the plugin's directory")
 	case strings.Contains(name, "/") && !strings.HasPrefix(name, "/") && !strings.HasPrefix(name, "${"):
-		s.at(pointer, "the path of the program must be absolute; in the plugin it is ${%s}/%s", varRoot, path.Clean(name))
+		s.at(pointer, "the path of the program must be absolute; for a file of the plugin, write ${%s}/%s", varRoot, path.Clean(name))
 	}
 }
 
@@ -108,11 +108,11 @@ func (s *source) hooks(at string, hooks []Hook) {
 	for i, h := range hooks {
 		here := fmt.Sprint(at, "/", i)
 		if seen[h.On] {
-			s.at(here, "there is a hook at %q already: one of a plugin is asked at each slot", h.On)
+			s.at(here, "another hook has the slot %q; a plugin has one hook per slot", h.On)
 		}
 		seen[h.On] = true
 		if h.OnError == OnErrorDeny && !h.On.refuses() {
-			s.at(here+"/onError", "a hook at %q cannot refuse anything: it may be allow or fail", h.On)
+			s.at(here+"/onError", "a hook at %q cannot deny anything; use allow or fail", h.On)
 		}
 	}
 }
@@ -126,7 +126,7 @@ func (s *source) tasks(at string, names []string) {
 		case name == "":
 			s.at(fmt.Sprint(at, "/", i), "the name of the work is empty")
 		case slices.Contains(names[:i], name):
-			s.at(fmt.Sprint(at, "/", i), "there is work of the name %q already", name)
+			s.at(fmt.Sprint(at, "/", i), "another entry has the name %q", name)
 		}
 	}
 }
@@ -136,7 +136,7 @@ func (s *source) operations(at string, operations []Operation) {
 	for i, o := range operations {
 		here := fmt.Sprint(at, "/", i)
 		if seen[o.Name] {
-			s.at(here+"/name", "there is an operation %q already", o.Name)
+			s.at(here+"/name", "another operation has the name %q", o.Name)
 		}
 		seen[o.Name] = true
 		s.schema(here+"/inputSchema", o.Input)

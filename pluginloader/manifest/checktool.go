@@ -13,7 +13,7 @@ func (s *source) tools(at string, tools []Tool) {
 	for i, t := range tools {
 		here := fmt.Sprint(at, "/", i)
 		if seen[t.Name] {
-			s.at(here+"/name", "there is a tool %q already", t.Name)
+			s.at(here+"/name", "another tool has the name %q", t.Name)
 		}
 		seen[t.Name] = true
 		if len(t.Command) == 0 {
@@ -82,7 +82,7 @@ func (s *source) placeholder(at, name string, alone bool, t Tool) {
 	i := slices.IndexFunc(t.Parameters, func(p Parameter) bool { return p.Name == name })
 	switch {
 	case i < 0:
-		s.at(at, "there is no parameter %q; for the text itself write {{%s}}", name, name)
+		s.at(at, "unknown parameter %q; for the literal text, write {{%s}}", name, name)
 	case t.Parameters[i].Type == TypeArray && !alone:
 		s.at(at, "{%s} is a list: it must be an element of its own", name)
 	}
@@ -93,7 +93,7 @@ func (s *source) parameters(at string, parameters []Parameter) {
 	for i, p := range parameters {
 		here := fmt.Sprint(at, "/", i)
 		if seen[strings.ToLower(p.Name)] {
-			s.at(here+"/name", "there is a parameter %q already", p.Name)
+			s.at(here+"/name", "another parameter has the name %q", p.Name)
 		}
 		seen[strings.ToLower(p.Name)] = true
 		s.parameter(here, p)

@@ -11,7 +11,7 @@ import (
 func (s *source) handler(here string, e Event, h hookHandler) (CommandHook, bool) {
 	if h.Type != "command" {
 		if slices.Contains(handlerTypes, h.Type) {
-			s.warn(here+"/type", "hooks of the type %q are known, but not run here", h.Type)
+			s.warn(here+"/type", "lashd does not run hooks of the type %q", h.Type)
 		} else {
 			s.word(here+"/type", h.Type, append(slices.Clone(handlerTypes), "command"))
 		}
@@ -24,7 +24,7 @@ func (s *source) handler(here string, e Event, h hookHandler) (CommandHook, bool
 		s.at(here+"/timeout", "the timeout is in seconds: more than 0, at most %d", maxTimeout)
 	}
 	if h.OnError == OnErrorDeny && !e.Slot.refuses() && e.Slot != "" {
-		s.at(here+"/onError", "a hook of %s cannot refuse anything: it may be allow or fail", e.Name)
+		s.at(here+"/onError", "a hook of %s cannot deny anything; use allow or fail", e.Name)
 	}
 	return s.commandHook(here, e, h), e.Slot != ""
 }

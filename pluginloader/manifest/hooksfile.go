@@ -109,7 +109,7 @@ func (s *source) events(at string, byName map[string][]hookGroup) []CommandHook 
 			continue
 		}
 		if e.Slot == "" {
-			s.warn(here, "%q is known, but nothing here asks hooks of it", name)
+			s.warn(here, "lashd does not run hooks of the event %q", name)
 		}
 		for i, g := range byName[name] {
 			hooks = append(hooks, s.group(fmt.Sprint(here, "/", i), e, g)...)
@@ -120,10 +120,10 @@ func (s *source) events(at string, byName map[string][]hookGroup) []CommandHook 
 
 func (s *source) unknownEvent(here, name string) {
 	if near := strictjson.Nearest(name, eventNames()); near != "" {
-		s.atKey(here, "no agent has the event %s, did you mean %q?", strictjson.Quote(name), near)
+		s.atKey(here, "unknown event %s; did you mean %q?", strictjson.Quote(name), near)
 		return
 	}
-	s.atKey(here, "no agent has the event %s: docs/other-agents.md lists them", strictjson.Quote(name))
+	s.atKey(here, "unknown event %s; docs/other-agents.md lists the events", strictjson.Quote(name))
 }
 
 func (s *source) group(here string, e Event, g hookGroup) []CommandHook {
@@ -131,7 +131,7 @@ func (s *source) group(here string, e Event, g hookGroup) []CommandHook {
 	case g.Matcher == "" || g.Matcher == "*":
 		g.Matcher = ""
 	case e.Matcher == "" && e.Slot != "":
-		s.warn(here+"/matcher", "%s is asked whatever the matcher says", e.Name)
+		s.warn(here+"/matcher", "the matcher has no effect on %s", e.Name)
 		g.Matcher = ""
 	default:
 		s.matcher(here+"/matcher", g.Matcher)
@@ -149,6 +149,6 @@ func (s *source) group(here string, e Event, g hookGroup) []CommandHook {
 // matcher checks a regular expression, or names with | between them.
 func (s *source) matcher(pointer, text string) {
 	if _, err := regexp.Compile(text); err != nil {
-		s.at(pointer, "%v; expressions are RE2, which cannot look around", err)
+		s.at(pointer, "%v; expressions use RE2 syntax, without lookaround", err)
 	}
 }

@@ -26,7 +26,7 @@ func TestAPipeInPlaceOfAManifestIsNotWaitedFor(t *testing.T) {
 		_, err := manifest.Load(root)
 		return err
 	})
-	if err == nil || !strings.Contains(err.Error(), "plugin.json: plugin.json is no regular file") {
+	if err == nil || !strings.Contains(err.Error(), "plugin.json: plugin.json is not a regular file") {
 		t.Errorf("got %v", err)
 	}
 }

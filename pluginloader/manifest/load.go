@@ -103,7 +103,7 @@ func (l *loading) unnamed() {
 	}
 	switch f := forms["id"]; {
 	case l.plugin.File == "":
-		l.fail("plugin.json", "there is none: a plugin has one, or %s", strings.Join(append(Manifests()[1:], hooksPath, serversPath), ", "))
+		l.fail("plugin.json", "missing; a plugin has this file or %s", strings.Join(append(Manifests()[1:], hooksPath, serversPath), ", "))
 	case !f.fits().MatchString(l.plugin.Name):
 		l.fail(l.plugin.File, "the plugin has no plugin.json, and %s is no name for it: it must be %s", strictjson.Quote(l.plugin.Name), f.want)
 	}
@@ -129,7 +129,7 @@ func (l *loading) parse(name string, data []byte) {
 func (l *loading) unseen() {
 	for _, name := range ignored {
 		if _, err := l.root.Lstat(name); err == nil {
-			l.found = append(l.found, Problem{File: name, Message: "is of other agents and has no effect here", Warning: true})
+			l.found = append(l.found, Problem{File: name, Message: "is for other agents and has no effect in lashd", Warning: true})
 		}
 	}
 }

@@ -68,13 +68,13 @@ func TestPluginsOfOtherAgentsLoadUnchanged(t *testing.T) {
 		"web": {Type: "http", URL: "https://${HOST}/mcp", Headers: map[string]string{"Authorization": "Bearer ${TOKEN}"}, PassEnv: []string{"HOST", "TOKEN"}},
 	}
 	warnings := []string{
-		`.claude-plugin/plugin.json:2:3: warning: "commands" is of other agents and has no effect here`,
-		`hooks/hooks.json:4:6: warning: hooks of the type "prompt" are known, but not run here`,
-		`hooks/hooks.json:5:13: warning: Stop is asked whatever the matcher says`,
-		`hooks/hooks.json:5:132: warning: "async" is of other agents and has no effect here`,
-		`hooks/hooks.json:6:3: warning: "Notification" is known, but nothing here asks hooks of it`,
-		`.mcp.json:1:125: warning: servers of the type "sse" are known, but not spoken to here`,
-		`skills: warning: is of other agents and has no effect here`,
+		`.claude-plugin/plugin.json:2:3: warning: "commands" is for other agents and has no effect in lashd`,
+		`hooks/hooks.json:4:6: warning: lashd does not run hooks of the type "prompt"`,
+		`hooks/hooks.json:5:13: warning: the matcher has no effect on Stop`,
+		`hooks/hooks.json:5:132: warning: "async" is for other agents and has no effect in lashd`,
+		`hooks/hooks.json:6:3: warning: lashd does not run hooks of the event "Notification"`,
+		`.mcp.json:1:125: warning: lashd does not support servers of the type "sse"`,
+		`skills: warning: is for other agents and has no effect in lashd`,
 	}
 	for _, d := range []string{cmp.Diff("formatter 2.0.0", p.Name+" "+p.Version), cmp.Diff(hooks, p.CommandHooks), cmp.Diff(servers, p.MCPServers),
 		cmp.Diff(strings.Join(warnings, "\n"), p.Warnings.Error())} {
@@ -91,25 +91,25 @@ func TestNamesInFilesOfOtherAgents(t *testing.T) {
 		want string
 	}{
 		"peers/R9 a name that no agent uses is a mistake": {files{"plugin.json": one, "hooks/hooks.json": `{"hooks":{"PreTooluse":[],"Sleep":[]}}`},
-			"hooks/hooks.json:1:11: no agent has the event \"PreTooluse\", did you mean \"PreToolUse\"?\nhooks/hooks.json:1:27: no agent has the event \"Sleep\": docs/other-agents.md lists them"},
+			"hooks/hooks.json:1:11: unknown event \"PreTooluse\"; did you mean \"PreToolUse\"?\nhooks/hooks.json:1:27: unknown event \"Sleep\"; docs/other-agents.md lists the events"},
 		"peers/R9 so are kinds of hooks and their fields": {files{"plugin.json": one, "hooks/hooks.json": `{"hooks":{"Stop":[{"hooks":[{"type":"comand"},{"type":"command"},{"type":"command","command":"x","timeOut":1},{"type":"command","command":"x","onError":"deny"}]}]}}`},
 			"hooks/hooks.json:1:98: unknown field \"timeOut\", did you mean \"timeout\"?"},
 		"peers/R9 all that is wrong with hooks is told": {files{"plugin.json": one, "hooks/hooks.json": `{"hooks":{"Stop":[{"hooks":[{"type":"comand"},{"type":"command"},{"type":"command","command":"x","timeout":-1},{"type":"command","command":"x","onError":"deny"}]}],"PreToolUse":[{"matcher":"(?!x)","hooks":[]}]}}`},
-			"hooks/hooks.json:1:37: there is no \"comand\", did you mean \"command\"?\nhooks/hooks.json:1:47: a hook of the type \"command\" needs a \"command\"\nhooks/hooks.json:1:108: the timeout is in seconds: more than 0, at most 3600\nhooks/hooks.json:1:154: a hook of Stop cannot refuse anything: it may be allow or fail\nhooks/hooks.json:1:190: error parsing regexp: invalid or unsupported Perl syntax: `(?!`; expressions are RE2, which cannot look around"},
+			"hooks/hooks.json:1:37: there is no \"comand\", did you mean \"command\"?\nhooks/hooks.json:1:47: a hook of the type \"command\" needs a \"command\"\nhooks/hooks.json:1:108: the timeout is in seconds: more than 0, at most 3600\nhooks/hooks.json:1:154: a hook of Stop cannot deny anything; use allow or fail\nhooks/hooks.json:1:190: error parsing regexp: invalid or unsupported Perl syntax: `(?!`; expressions use RE2 syntax, without lookaround"},
 		"peers/R9 so are types of servers": {files{"plugin.json": one, ".mcp.json": `{"mcpServers":{"a":{"type":"htp","url":"https://x"},"b":{"command":"./b"},"c":{"type":"http","command":"c"}}}`},
-			".mcp.json:1:28: there is no \"htp\", did you mean \"http\"?\n.mcp.json:1:68: the path of the program must be absolute; in the plugin it is ${PLUGIN_ROOT}/b\n.mcp.json:1:87: a server of the type \"http\" needs a \"url\""},
+			".mcp.json:1:28: there is no \"htp\", did you mean \"http\"?\n.mcp.json:1:68: the path of the program must be absolute; for a file of the plugin, write ${PLUGIN_ROOT}/b\n.mcp.json:1:87: a server of the type \"http\" needs a \"url\""},
 		"mistakes of all files are told": {files{"plugin.json": "{\n}", "hooks/hooks.json": `[]`, ".mcp.json": `{"a":{}`},
 			"plugin.json:1:1: \"name\" is missing\nhooks/hooks.json:1:1: expected object, got array\n.mcp.json:1:8: the JSON ends too early"},
 		"a server is there once": {files{"plugin.json": `{"name":"p","lashd":{"mcpServers":{"a":{"command":"a"}}}}`, ".mcp.json": `{"a":{"command":"b"}}`},
 			`.mcp.json: there is a server "a" in another file of the plugin`},
 		"a path stays inside": {files{"plugin.json": `{"name":"p","hooks":["../h.json",5,"./none.json"],"mcpServers":7}`},
-			"plugin.json:1:22: \"../h.json\" is no path in the plugin: it must be relative, without ..\nplugin.json:1:34: expected the path of a file\nplugin.json:1:36: there is no file \"none.json\": statat none.json: no such file or directory\nplugin.json:1:64: \"mcpServers\" is a path, a list of paths, or an object"},
+			"plugin.json:1:22: \"../h.json\" must be a relative path without ..\nplugin.json:1:34: expected the path of a file\nplugin.json:1:36: cannot open \"none.json\": statat none.json: no such file or directory\nplugin.json:1:64: \"mcpServers\" is a path, a list of paths, or an object"},
 		"hooks in a manifest have their place": {files{"plugin.json": "{\"name\":\"p\",\"_é\":\"é\", \"hooks\":{\"Stap\":[],\n\"Stop\":5}}"},
 			"plugin.json:2:8: expected array, got number"},
 		"events in a manifest have their place": {files{"plugin.json": "{\"name\":\"p\",\"_é\":\"é\", \"hooks\":{\"Stap\":[]}}"},
-			"plugin.json:1:32: no agent has the event \"Stap\", did you mean \"Stop\"?"},
+			"plugin.json:1:32: unknown event \"Stap\"; did you mean \"Stop\"?"},
 		"a directory without anything is no plugin": {files{"a": "b"},
-			"plugin.json: there is none: a plugin has one, or .claude-plugin/plugin.json, .codex-plugin/plugin.json, hooks/hooks.json, .mcp.json"},
+			"plugin.json: missing; a plugin has this file or .claude-plugin/plugin.json, .codex-plugin/plugin.json, hooks/hooks.json, .mcp.json"},
 		"a directory with servers is one": {files{".mcp.json": `{}`}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -85,7 +85,7 @@ func (s *source) server(here string, f foreignServer) (Server, bool) {
 		s.word(here+"/type", f.Type, slices.Sorted(maps.Keys(transports)))
 		return Server{}, false
 	case f.Type != "" && transport == "":
-		s.warn(here+"/type", "servers of the type %q are known, but not spoken to here", f.Type)
+		s.warn(here+"/type", "lashd does not support servers of the type %q", f.Type)
 		return Server{}, false
 	case f.URL != "" && f.HTTPURL != "":
 		s.atKey(here+"/httpUrl", `a server has a "url" or an "httpUrl", not both`)

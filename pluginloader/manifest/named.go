@@ -103,7 +103,7 @@ func (n *naming) literal(word string) string {
 		}
 	}
 	if parameters && strings.Contains(word, "/") {
-		n.note("%s: whoever calls the tool chooses the file", word)
+		n.note("%s: the tool call chooses the file", word)
 	}
 	return strings.Join(texts, " ")
 }
@@ -178,7 +178,7 @@ func (n *naming) path(ctx context.Context, path string, likely bool) error {
 		return nil
 	case err != nil:
 		if likely {
-			n.note("%s: it cannot be read: %v", path, errors.Unwrap(err))
+			n.note("%s: cannot be read: %v", path, errors.Unwrap(err))
 		}
 		return nil
 	case info.IsDir():

@@ -23,7 +23,7 @@ func openRegular(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
 	}
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s is no regular file", name)
+		err = fmt.Errorf("%s is not a regular file", name)
 	}
 	if err == nil {
 		err = pathresolve.CheckStored(f)
@@ -39,7 +39,7 @@ func openRegular(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
 func readFile(root *os.Root, name string) ([]byte, error) {
 	info, err := root.Stat(name)
 	if err == nil && !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is no regular file", name)
+		return nil, fmt.Errorf("%s is not a regular file", name)
 	}
 	if err != nil {
 		return nil, err

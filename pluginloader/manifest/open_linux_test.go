@@ -26,7 +26,7 @@ func TestOpeningAPipeDoesNotWaitForAWriter(t *testing.T) {
 	}()
 	select {
 	case err := <-done:
-		if err == nil || err.Error() != "p is no regular file" {
+		if err == nil || err.Error() != "p is not a regular file" {
 			t.Errorf("got %v", err)
 		}
 	case <-time.After(10 * time.Second):

@@ -45,11 +45,11 @@ func (l *loading) reference(s *source, pointer string, raw []byte, open func(str
 	}
 	name = strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(name, "${CLAUDE_PLUGIN_ROOT}/"), "${PLUGIN_ROOT}/"), "./")
 	if !fs.ValidPath(name) {
-		s.at(pointer, "%s is no path in the plugin: it must be relative, without ..", strictjson.Quote(name))
+		s.at(pointer, "%s must be a relative path without ..", strictjson.Quote(name))
 		return
 	}
 	if _, err := l.root.Stat(name); err != nil {
-		s.at(pointer, "there is no file %s: %v", strictjson.Quote(name), err)
+		s.at(pointer, "cannot open %s: %v", strictjson.Quote(name), err)
 		return
 	}
 	open(name, false)

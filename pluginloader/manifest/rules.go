@@ -91,7 +91,7 @@ func (s *source) rules(pointer string, v reflect.Value) {
 			continue
 		}
 		if f.Tag.Get("slot") == "none" {
-			s.warn(pointer+"/"+name, "%q is of other agents and has no effect here", name)
+			s.warn(pointer+"/"+name, "%q is for other agents and has no effect in lashd", name)
 		}
 		s.value(pointer+"/"+name, value, limitsOf(f))
 	}

@@ -19,7 +19,7 @@ const (
 	dismissed = "cancel"
 )
 
-var errWhose = errors.New("calls of several turns are under way, and nothing says which one the question belongs to")
+var errWhose = errors.New("several turns have calls in progress; lashd cannot tell which one the question belongs to")
 
 var errURL = &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "lashd did not declare elicitation by URL; ask by form"}
 
@@ -61,7 +61,7 @@ func (c *inflight) ask(ctx context.Context, q tool.Question) (protocol.DecisionA
 	c.asks.Lock()
 	defer c.asks.Unlock()
 	if !c.clock.Stop() {
-		return protocol.DecisionAnswer{}, errors.New("the call is over")
+		return protocol.DecisionAnswer{}, errors.New("the call has ended")
 	}
 	defer c.clock.Reset(c.limit)
 	return c.Host.Ask(ctx, q)

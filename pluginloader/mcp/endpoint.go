@@ -71,13 +71,13 @@ func (p *Pool) endpoint(c *Config, name string) (*endpoint, error) {
 	}
 	switch {
 	case (s.Command == "") == (s.URL == ""):
-		return nil, errors.New("it has a command or a url, one of both")
+		return nil, errors.New("set either command or url")
 	case s.URL != "":
 		e.URL, e.Headers = in.put(s.URL), in.all(s.Headers)
 		in.secrets = append(append(in.secrets, child.Environment{Set: e.Headers}.Secrets()...), child.SecretsInArgs([]string{"url", e.URL})...)
 		u, err := url.Parse(e.URL)
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-			return nil, errors.New("its url is no address of http or https")
+			return nil, errors.New("the url must begin with http:// or https://")
 		}
 		if c.Literal {
 			in.hide("url", u.RawQuery, u.User.String())

@@ -115,7 +115,7 @@ func TestTurn(t *testing.T) {
 		}()
 		wait.Until(t, "the other call", func() bool { return counted(count) == "slow\n" })
 		out, err := call(t.Context(), p, "mcp__x__asks", `{"text":""}`, &host{}) // which cannot be asked
-		if err != nil || out.Text != "cancel <nil>" || !strings.Contains(said(c), "nothing says which one") {
+		if err != nil || out.Text != "cancel <nil>" || !strings.Contains(said(c), "lashd cannot tell which one") {
 			t.Errorf("%+v %v, %s", out, err, said(c))
 		}
 		cancel()

@@ -40,7 +40,7 @@ type challenge struct {
 	header http.Header
 }
 
-var errLogin = errors.New("requires a login: call its tool authorize")
+var errLogin = errors.New("requires a login; call its tool authorize")
 
 // newLogin makes the login of a server; nil, if it has a program or its configuration has a token already.
 func newLogin(s *server) *login {

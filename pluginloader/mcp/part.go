@@ -115,7 +115,7 @@ func (p *Part) Tools() []tool.Tool { return p.offer.Load().tools }
 func (p *Part) Execute(ctx context.Context, call tool.Invocation) (tool.Result, error) {
 	b := p.offer.Load().bindings[call.ToolID]
 	if b == nil {
-		return tool.Result{}, fmt.Errorf("no server of the plugin %s has the tool %s any more", p.config.Plugin, call.ToolID)
+		return tool.Result{}, fmt.Errorf("the servers of the plugin %s no longer have the tool %s", p.config.Plugin, call.ToolID)
 	}
 	if b.login {
 		return b.server.server.authorize(ctx, &call)

@@ -48,7 +48,7 @@ func (f *Factory) Extensions() []plugin.Extension {
 // Sandbox says what the process is confined to files by: "landlock abi 7", or "none" with the reason.
 func (f *Factory) Sandbox() string {
 	if f.config.held == nil || f.config.held.Sandbox == nil {
-		return "none: the plugin does not ask for one"
+		return "none: the plugin does not request one"
 	}
 	return proc.Confines().String()
 }

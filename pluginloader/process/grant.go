@@ -74,7 +74,7 @@ func (all *grants) give(ctx context.Context, g *grant) (end func()) {
 	}
 }
 
-var errOver = errors.New("the call that it was granted with is over")
+var errOver = errors.New("the call that granted it has ended")
 
 // find gives a grant that is good; nil: there is none of that id.
 func (all *grants) find(id string) *grant {

@@ -54,11 +54,11 @@ func (l *life) handshake(ctx context.Context) error {
 func (o *initialize) confirm(said *initialized) error {
 	switch {
 	case said.ProtocolVersion != o.ProtocolVersion:
-		return fmt.Errorf("it speaks version %d of the protocol, not %d", said.ProtocolVersion, o.ProtocolVersion)
+		return fmt.Errorf("it uses version %d of the plugin protocol; lashd uses version %d", said.ProtocolVersion, o.ProtocolVersion)
 	case said.PluginID != o.PluginID:
-		return fmt.Errorf("it is the plugin %.80q", said.PluginID)
+		return fmt.Errorf("it reports the name %.80q, which differs from plugin.json", said.PluginID)
 	case said.Nonce != o.Nonce:
-		return errors.New("it answers with another nonce")
+		return errors.New("it returned the wrong nonce")
 	}
 	if wrong := o.Contributes.differs(said.Contributes); len(wrong) > 0 {
 		return fmt.Errorf("plugin.json and the program differ: %.400s", strings.Join(wrong, "; "))

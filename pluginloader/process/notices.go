@@ -33,7 +33,7 @@ func note[P any](hear func(context.Context, *Factory, *life, *P)) func(context.C
 func (f *Factory) noted(ctx context.Context, l *life, m *message) error {
 	hear, ok := notices[m.Method]
 	if !ok {
-		return fmt.Errorf("sends the notification %.80q, which there is not", m.Method)
+		return fmt.Errorf("sent the unknown notification %.80q", m.Method)
 	}
 	if err := hear(ctx, f, l, m.Params); err != nil {
 		return fmt.Errorf("%s: %w", m.Method, err)

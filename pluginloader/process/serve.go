@@ -64,7 +64,7 @@ func (l *life) perform(m *message, g *grant) (result any, failed *wireError) {
 		return nil, &wireError{Code: codeMethod, Message: fmt.Sprintf("unknown method %.80q", m.Method)}
 	}
 	if g == nil {
-		return nil, l.refuse(m, "denied", "the grant is missing, or its call is over")
+		return nil, l.refuse(m, "denied", "the grant is missing, or its call has ended")
 	}
 	if !l.config.declares(method.needs) && g.state == nil { // what belongs to its own state is its own
 		return nil, l.refuse(m, "denied", fmt.Sprintf("the plugin does not declare the capability %q", method.needs))

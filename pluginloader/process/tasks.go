@@ -87,7 +87,7 @@ func (i *instance) passWords(ctx context.Context, s *seat, run *plugin.TaskRun) 
 // maxRegistered is how many tasks a process may work at by itself.
 const maxRegistered = 256
 
-var errManyTasks = fmt.Errorf("the process works at %d tasks already", maxRegistered)
+var errManyTasks = fmt.Errorf("the process already runs %d tasks", maxRegistered)
 
 // registered is a task at which the process works by itself, until it says that it is done.
 type registered struct {

@@ -1,4 +1,4 @@
-// Package client calls a daemon of lashd. A Client may be used by several goroutines at once.
+// Package client calls the methods of a daemon. A Client is safe for concurrent use.
 package client
 
 import (
@@ -18,8 +18,9 @@ import (
 // Client is a connection to a daemon.
 type Client struct{ conn *jsonrpc2.Conn }
 
-// New takes over a connection. onEvent is given the params of each session/event in order, and onNews those of each server/event,
-// on the goroutine that reads: they must not call the daemon and wait. Either may be nil. When a session's events end, the connection does. The caller closes the client.
+// New returns a client that owns rwc. It calls onEvent with the params of each session/event in order, and onNews with those of each
+// server/event. Both run on the reading goroutine, so they must not wait for a call to the daemon. Either may be nil. If a session's
+// events end, the connection ends too. The caller closes the client.
 func New(ctx context.Context, rwc io.ReadWriteCloser, onEvent, onNews func(json.RawMessage)) *Client {
 	handle := func(_ context.Context, c *jsonrpc2.Conn, req *jsonrpc2.Request) {
 		switch {
@@ -40,8 +41,8 @@ type handler func(context.Context, *jsonrpc2.Conn, *jsonrpc2.Request)
 // Handle implements jsonrpc2.Handler.
 func (h handler) Handle(ctx context.Context, c *jsonrpc2.Conn, r *jsonrpc2.Request) { h(ctx, c, r) }
 
-// Call calls a method. An error of the daemon is a *jsonrpc2.Error; Data of it is a protocol.ErrorData.
-// What is larger than a daemon takes is not sent, as the connection would end with it.
+// Call calls a method. An error from the daemon is a *jsonrpc2.Error whose Data encodes a protocol.ErrorData. Call does not send
+// params that exceed the daemon's limit and returns a *TooLargeError instead.
 func (c *Client) Call(ctx context.Context, method string, params, result any) error {
 	if params == nil {
 		return c.conn.Call(ctx, method, nil, result)
@@ -56,7 +57,7 @@ func (c *Client) Call(ctx context.Context, method string, params, result any) er
 	return c.conn.Call(ctx, method, json.RawMessage(body), result)
 }
 
-// TooLargeError means that a request was not sent, because it is larger than a daemon takes.
+// TooLargeError means that a request was not sent because it exceeds protocol.MaxFrame.
 type TooLargeError struct {
 	Method string
 	Size   int // of the params
@@ -67,17 +68,17 @@ func (e *TooLargeError) Error() string {
 		e.Method, e.Size, protocol.MaxFrame)
 }
 
-// envelope is more than what a request has beside its params.
+// envelope is an upper bound for the size of a request without its params, in bytes.
 const envelope = 256
 
-// Initialize opens the connection under a name.
+// Initialize opens the connection with a client name.
 func (c *Client) Initialize(ctx context.Context, name string) (*protocol.InitializeResult, error) {
 	r := new(protocol.InitializeResult)
 	return r, c.Call(ctx, "initialize", protocol.InitializeParams{ClientInfo: protocol.ClientInfo{Name: name}}, r)
 }
 
-// HandKeys hands the daemon the API keys that it wants and that getenv has: a key that was exported after the daemon had
-// started works at once. They stay in the daemon's memory.
+// HandKeys sends the daemon the wanted API keys that getenv returns, so that a key exported after the start of the daemon works
+// too. The daemon keeps them in memory only.
 func (c *Client) HandKeys(ctx context.Context, wanted []string, getenv func(string) string) error {
 	for _, name := range wanted {
 		key := getenv(name)
@@ -91,13 +92,13 @@ func (c *Client) HandKeys(ctx context.Context, wanted []string, getenv func(stri
 	return nil
 }
 
-// Gone is closed when the connection has ended.
+// Gone returns a channel that is closed when the connection has ended.
 func (c *Client) Gone() <-chan struct{} { return c.conn.DisconnectNotify() }
 
 // Close ends the connection.
 func (c *Client) Close() error { return c.conn.Close() }
 
-// Lost tells whether an error is the loss of the connection, and no answer of the daemon.
+// Lost reports whether err means that the connection ended, rather than an error from the daemon.
 func Lost(err error) bool {
 	_, network := errors.AsType[net.Error](err)
 	return network || errors.Is(err, jsonrpc2.ErrClosed) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF)

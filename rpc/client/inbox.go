@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// Inbox holds events until somebody takes them: the goroutine that reads the connection must not wait.
+// Inbox is a queue of events between the goroutine that reads the connection, which must not wait, and a consumer.
 type Inbox struct {
 	limit int
 	more  chan struct{}
@@ -16,10 +16,10 @@ type Inbox struct {
 	lost   bool
 }
 
-// NewInbox returns an empty one, which holds about limit bytes; any number if it is 0.
+// NewInbox returns an inbox for about limit bytes. 0 means no limit.
 func NewInbox(limit int) *Inbox { return &Inbox{limit: limit, more: make(chan struct{}, 1)} }
 
-// Put adds an event. One that there is no room for is dropped, with all that come after it; of the first it says so.
+// Put adds an event. If there is no room, Put drops it and all later events. It reports full only for the first dropped event.
 func (b *Inbox) Put(event json.RawMessage) (full bool) {
 	b.mu.Lock()
 	full = !b.lost && b.limit > 0 && b.held > 0 && b.held+len(event) > b.limit
@@ -35,10 +35,10 @@ func (b *Inbox) Put(event json.RawMessage) (full bool) {
 	return full
 }
 
-// More has a value while there are events.
+// More returns a channel that is ready while the inbox has events.
 func (b *Inbox) More() <-chan struct{} { return b.more }
 
-// Take returns what has come since the last time.
+// Take returns the events since the last Take.
 func (b *Inbox) Take() []json.RawMessage {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -47,7 +47,7 @@ func (b *Inbox) Take() []json.RawMessage {
 	return events
 }
 
-// Lost tells whether events were dropped: those that are taken are followed by others, which are to be asked for again.
+// Lost reports whether events were dropped. The caller must attach again to get them.
 func (b *Inbox) Lost() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 )
 
-// Dial connects to the daemon of this user. It fails, before a byte is written, if another user could have made the socket
-// or is the one who listens, and with ErrNotListening if nobody does.
+// Dial connects to the daemon of this user. It fails before it writes anything if another user could have created the socket
+// or is listening on it. It fails with ErrNotListening if no process listens.
 func Dial(ctx context.Context, path string) (net.Conn, error) {
 	conn, err := dial(ctx, path)
 	switch {

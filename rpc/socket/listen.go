@@ -17,8 +17,8 @@ import (
 // finds it, rarely enough for an idle one.
 const lookEvery = 2 * time.Second
 
-// Listener accepts connections of this process's user. It is a net.Listener whose Accept fails only when it is closed, or
-// broken for good. While Accept waits, a socket that was removed is made again.
+// Listener accepts connections from processes of the same user. It is a net.Listener whose Accept fails only when it is closed or
+// permanently broken. While Accept waits, it recreates a socket file that was removed.
 type Listener struct {
 	path    string
 	uid     int
@@ -36,9 +36,9 @@ type Listener struct {
 	err     error // of Close, set once
 }
 
-// Listen makes the socket at path appear, ready for clients, and publishes it as the address of the holder of lock. It
-// replaces what a crashed daemon left there, and nothing else. The directory is created if need be and must be private.
-// Close the listener before the lock is released.
+// Listen creates the socket at path and publishes the path as the address of the holder of lock. It replaces the socket of a
+// crashed daemon, and nothing else. It creates the directory if it is missing; the directory must be private. Close the
+// listener before you release the lock.
 func Listen(lock *Lock, path string, log *slog.Logger) (*Listener, error) {
 	l, err := listen(path, log)
 	if err != nil {
@@ -177,8 +177,8 @@ func checkReplaceable(path string) error {
 	return nil
 }
 
-// Accept returns the next connection of our own user. Others are closed before a byte is read, counted and logged. When
-// descriptors run out it waits for some to be freed.
+// Accept returns the next connection of the same user. It closes connections of other users unread, counts and logs them. If the
+// process runs out of file descriptors, it waits until some are free.
 func (l *Listener) Accept() (net.Conn, error) {
 	var pause time.Duration
 	for {
@@ -233,7 +233,7 @@ func (l *Listener) Refused() int64 { return l.refused.Load() }
 // Addr is the path that clients dial.
 func (l *Listener) Addr() net.Addr { return &net.UnixAddr{Name: l.path, Net: "unix"} }
 
-// Close ends Accept and removes the socket, if the one at the path is still its own. Calls after the first return the same.
+// Close ends Accept and removes the socket file if it is still this listener's. Later calls return the same error.
 func (l *Listener) Close() error {
 	l.closing.Do(func() {
 		close(l.closed)

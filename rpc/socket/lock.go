@@ -21,8 +21,8 @@ const (
 	lookAgain    = 10 * time.Millisecond
 )
 
-// Lock is the right to be the one daemon of a data directory. The kernel takes it back when the process dies, however that
-// happens; children do not inherit it. It holds on to the directory itself, so that to delete the lock file lets nobody else in.
+// Lock allows one daemon per data directory. The kernel releases it when the process ends in any way; child processes do not
+// inherit it. It locks the directory itself, so deleting the lock file does not release it.
 type Lock struct {
 	path string
 	file *flock.Flock
@@ -32,7 +32,7 @@ type Lock struct {
 // HeldError says that another process has the lock.
 type HeldError struct {
 	Path   string // the lock file
-	Pid    int    // 0 if the holder has not said, and the system does not tell
+	Pid    int    // 0 if unknown
 	Locked string // the file or directory that is locked
 	Socket string // where the holder listens; empty if it does not yet
 }
@@ -51,8 +51,8 @@ func (e *HeldError) Error() string {
 	return text
 }
 
-// Acquire locks the data directory, which it creates if need be and which must be private. If the lock is taken, it fails
-// with a *HeldError within a fraction of a second and changes nothing.
+// Acquire locks the data directory. It creates the directory if it is missing. The directory must be private. If another process
+// holds the lock, Acquire fails with a *HeldError within a fraction of a second and changes nothing.
 func Acquire(dataDir string) (*Lock, error) {
 	dir, err := filepath.Abs(dataDir)
 	if err == nil {
@@ -72,8 +72,7 @@ func Acquire(dataDir string) (*Lock, error) {
 	return l, nil
 }
 
-// Hold locks the data directory, which must be there, without writing anything into it: a holder that only looks names itself nowhere.
-// It fails like Acquire.
+// Hold locks an existing data directory without writing to it, for programs that only read. It fails like Acquire.
 func Hold(dataDir string) (*Lock, error) {
 	dir, err := filepath.Abs(dataDir)
 	if err == nil {
@@ -102,8 +101,8 @@ func newLock(path string) *Lock {
 	return &Lock{path: path, file: flock.New(path, flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o600))}
 }
 
-// Address returns where the holder of a data directory says that it listens, or nothing if no process holds it. A copied directory may name
-// the holder of the original, so Address checks the lock of the directory, which it may hold for a moment.
+// Address returns the socket path that the holder of a data directory has published, or "" if no process holds the lock. A copied
+// directory may name the holder of the original, so Address checks the lock and may hold it for a moment.
 func Address(dataDir string) string {
 	dir, err := filepath.Abs(dataDir)
 	if err != nil || checkPrivate(dir) != nil {
@@ -174,7 +173,7 @@ func inTheWay(err error, files ...string) error {
 	return err
 }
 
-// Release gives the lock up. The lock file stays: to remove it would let two processes lock two files of one name.
+// Release releases the lock. The lock file stays, because removing it would let two processes lock two files with the same name.
 func (l *Lock) Release() error {
 	if l.stands() { // or else another one's name may be there
 		os.Remove(l.infoPath()) // a stale one is recognised by its dead pid

@@ -1,4 +1,4 @@
-// Package socket decides where the daemon listens, who may connect, and that it is the only one.
+// Package socket provides the daemon's Unix socket and the lock that allows one daemon per data directory.
 //
 // The lock decides, never an attempt to connect: a daemon that holds the lock of its data directory may replace the socket
 // that a crashed one left behind, and a live socket is never taken over. The socket is reachable for its owner only, by three
@@ -19,7 +19,7 @@ import (
 // maxPath leaves room for the temporary name: the address holds 103 bytes on macOS, 107 on Linux.
 const maxPath = 100
 
-// ErrNotListening means that no daemon listens on the path. It is the one failure of Dial that starting a daemon may cure.
+// ErrNotListening means that no daemon listens on the path. Starting a daemon may help. Other errors of Dial need other fixes.
 var ErrNotListening = errors.New("no daemon is listening")
 
 // resolve makes path absolute and checks that it fits into a socket address.
@@ -39,7 +39,7 @@ func listenUnix(path string) (*net.UnixListener, error) {
 	if err != nil {
 		return nil, err
 	}
-	// It would remove whatever has the name when it closes, be it another daemon's socket.
+	// Otherwise, closing it would remove any file with that name, even another daemon's socket.
 	l.SetUnlinkOnClose(false)
 	return l, nil
 }

@@ -34,7 +34,7 @@ func TestACPGap(t *testing.T) {
 			return acpRefusal((<-done).err)
 		}},
 	} {
-		before := strings.Count(e.story(), "thought: The history of this session is not the one that was shown")
+		before := strings.Count(e.story(), "thought: The history of this session has changed")
 		got := c.over()
 		if want := map[string]string{"between prompts": "end_turn", "in a prompt": "-32002 turnNotFound"}[c.name]; got != want {
 			t.Errorf("issue/6-3 %s: it ends with %s, want %s", c.name, got, want)
@@ -45,7 +45,7 @@ func TestACPGap(t *testing.T) {
 		if stop := e.says("[[fake]]"); stop != sdk.StopReasonEndTurn || !strings.HasSuffix(e.story(), "agent: "+finalText(t, w, e)) {
 			t.Errorf("issue/6-3 %s: the next prompt ends with %s:\n%s", c.name, stop, e.story())
 		}
-		if told := strings.Count(e.story(), "thought: The history of this session is not the one that was shown") - before; told != 1 {
+		if told := strings.Count(e.story(), "thought: The history of this session has changed") - before; told != 1 {
 			t.Errorf("issue/6-3 %s: the person was told %d times:\n%s", c.name, told, e.story())
 		}
 	}

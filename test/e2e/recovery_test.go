@@ -178,6 +178,6 @@ func TestLostData(t *testing.T) {
 		w.serve()
 		w.dial("")
 		w.remove("lashd.lock")
-		w.wants(75, "held by another lashd", "serve")
+		w.wants(75, "another lashd holds", "serve")
 	})
 }

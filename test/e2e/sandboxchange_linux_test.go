@@ -156,7 +156,7 @@ func (s *sandboxing) goesOn(turn protocol.TurnID, confined bool) {
 	s.p.wait(turn)
 }
 
-const stillRun = "sessions still run the version before with: "
+const stillRun = "an older version that sessions still use: "
 
 func TestSandboxThatComes(t *testing.T) {
 	t.Run("outside/1 calls of a plugin whose manifest puts it in a sandbox are asked about in sessions that run", func(t *testing.T) {

@@ -74,7 +74,7 @@ func TestDoctor(t *testing.T) {
 		{"a flipped byte", "database", "log is broken at event", "backup", func(p *place) { p.stop(); p.swap("turn/accepted", "turn/acceptef") }},
 		{"a page overwritten", "database", "damaged", "backup", func(p *place) { p.stop(); p.patch(4096, make([]byte, 4096)) }},
 		{"no database", "database", "not a database", "backup", func(p *place) { p.stop(); p.patch(0, []byte("something else")) }},
-		{"newer schema", "database", "newer lashd", "install a newer lashd", func(p *place) {
+		{"newer schema", "database", "newer version of lashd", "install a newer lashd", func(p *place) {
 			p.stop()
 			p.patch(userVersionAt, binary.BigEndian.AppendUint32(nil, 1000))
 		}},

@@ -59,7 +59,7 @@ may request   graph
 	if err := os.WriteFile(filepath.Join(good, "plugin.json"), []byte(`{"name":"p","lashd":{"process":{"command":["no-such-program"]}}}`), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	missing := `plugin.json: warning: the program "no-such-program" is in no directory of the PATH; the plugin cannot be loaded without it`
+	missing := `plugin.json: warning: the program "no-such-program" is not in PATH; the plugin cannot be loaded without it`
 	p.want(0, missing, "", "plugin", "check", "--no-json", good)
 	p.want(exitFailed, "", "no such file or directory", "plugin", "check", filepath.Join(p.work, "none"))
 	if r := p.want(0, "", "", "schema", "plugin"); !strings.Contains(r.out, `"title": "plugin.json"`) {

@@ -14,7 +14,7 @@ func TestPluginWatch(t *testing.T) {
 		return protocol.PluginInfo{Name: "guard", Scope: protocol.ScopeUser, Dir: "/u/guard", Status: status, Problems: problems}
 	}
 	broken := protocol.PluginProblem{File: "plugin.json", Line: 3, Column: 5, Message: `unknown field "hoks"`}
-	warning := protocol.PluginProblem{File: "skills", Message: "has no effect here", Warning: true}
+	warning := protocol.PluginProblem{File: "skills", Message: "has no effect in lashd", Warning: true}
 	other := guard(protocol.PluginFailed, broken)
 	other.Scope, other.Dir = protocol.ScopeWorkspace, "/elsewhere/.agents/plugins/guard"
 	own := other

@@ -181,8 +181,8 @@ func TestTrustOnATerminal(t *testing.T) {
 	status(protocol.PluginUntrusted)
 	local("fal\nse")
 	p.want(exitFailed, "plugin.json:1:", "cannot be approved because it cannot be loaded", "plugin", "trust", "local")
-	p.want(exitFailed, "", "cannot be loaded, and so not be approved", "plugin", "trust", "local", "--digest", "0")
-	p.want(exitFailed, "", "cannot be loaded, and so not be approved", "call", "plugin/trust", `{"name":"local","cwd":"`+p.work+`","digest":""}`)
+	p.want(exitFailed, "", "cannot be trusted because its files cannot be loaded", "plugin", "trust", "local", "--digest", "0")
+	p.want(exitFailed, "", "cannot be trusted because its files cannot be loaded", "call", "plugin/trust", `{"name":"local","cwd":"`+p.work+`","digest":""}`)
 }
 
 func TestDeleteAsksOnATerminal(t *testing.T) {
