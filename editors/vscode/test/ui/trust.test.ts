@@ -62,7 +62,7 @@ describe("issue/6-1 trust in a plugin of a workspace", function () {
     write("Be sly.");
     await until(() => prompt().includes("Be reckless.") && status() === "modified");
     await toast().getByRole("button", { name: "Approve" }).click();
-    await code.page.locator(".notification-toast", { hasText: "the directory holds" }).waitFor();
+    await code.page.locator(".notification-toast", { hasText: "files changed since you read them" }).waitFor();
     assert.deepEqual([status(), prompt().includes("Be sly."), prompt().includes("Be quick.")], ["modified", false, false]);
   });
 });
