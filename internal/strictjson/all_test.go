@@ -38,7 +38,7 @@ func TestDecodeAllFindsEveryMistake(t *testing.T) {
 		`{}`:                    {"0 /id is required", "0 /note is required"},
 		`{"id":"a","note":"b","x":{"y":[1]},"parts":5}`:     {`21 /x unknown field "x"`, "43 /parts expected array, got number"},
 		`{"id":"a","id":"b","note":1}`:                      {`10  duplicate key "id"`, "26 /note expected string, got number"},
-		`{"id":"a","id":"b","note":1`:                       {`10  duplicate key "id"`, "27  the JSON ends too early"},
+		`{"id":"a","id":"b","note":1`:                       {`10  duplicate key "id"`, "27  unexpected end of JSON"},
 		`{"id":"a","note":"b","by":{"k":"1","l":2,"m":[]}}`: {"31 /by/k expected integer, got string", "45 /by/m expected integer, got array"},
 		`{"id":"a","note":"b","parts":[{"size":300},{"type":"x"},7]}`: {"30 /parts/0/type is required",
 			"38 /parts/0/size 300 is out of range", "56 /parts/2 expected object, got number"},

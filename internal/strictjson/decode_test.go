@@ -94,7 +94,7 @@ var decodes = []struct {
 	{`{"flag":"true"}`, "/flag", "expected boolean, got string"},
 	{`{"named":{"a":{"type":"x"},"b":{"Type":"y"}}}`, "/named/b/Type", `did you mean "type"?`},
 	{`{"named":[]}`, "/named", "expected object, got array"},
-	{`{"byNum":{"x":"y"}}`, "/byNum", "\"x\" is no number"},
+	{`{"byNum":{"x":"y"}}`, "/byNum", "\"x\" is not a number"},
 	{`{"any":[1,1e400]}`, "/any", "1e400 is out of range"},
 	{`{"at":"yesterday"}`, "/at", "parsing time"},
 	{`{"at":5}`, "/at", "JSON string"},

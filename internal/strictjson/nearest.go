@@ -2,8 +2,8 @@ package strictjson
 
 import "strings"
 
-// Nearest returns the name that somebody who wrote word probably meant, or "" if none is like it: one that differs in
-// case only, else one at most two typing errors away (one if word is short), else the only one that begins with word.
+// Nearest returns the name that was probably meant by word, or "" if no name is similar. It prefers a name that differs only in case, then the
+// closest one within two typing errors (one if word has at most four bytes), then the only name that begins with word.
 func Nearest(word string, names []string) string {
 	best, least := "", 3
 	if len(word) <= 4 {
@@ -23,7 +23,7 @@ func Nearest(word string, names []string) string {
 	return best
 }
 
-// completed returns the only name that begins with word, or nothing if none or several do.
+// completed returns the only name that begins with word, or "" if none or several do.
 func completed(word string, names []string) string {
 	best := ""
 	for _, name := range names {
@@ -38,7 +38,7 @@ func completed(word string, names []string) string {
 	return best
 }
 
-// distance counts the bytes to insert, delete, replace or swap with their neighbour to make b of a. It stops at limit.
+// distance returns the number of bytes to insert, delete, replace or swap with a neighbor to turn a into b, at most limit.
 func distance(a, b string, limit int) int {
 	if max(len(a)-len(b), len(b)-len(a)) >= limit {
 		return limit

@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// Reason is what an error of encoding/json says of the data, in words of JSON: without the names of packages and types of Go. It is
-// half a sentence. What is around the error of encoding/json is left out.
+// Reason describes an error of encoding/json in terms of JSON, without the names of Go packages and types. The text has no capital letter and
+// no period. Errors that wrap the error of encoding/json are left out.
 func Reason(err error) string {
 	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return mismatch(e)
 	}
 	if e, ok := errors.AsType[*strconv.NumError](err); ok {
-		return fmt.Sprintf("%s is no number, or out of range", Quote(e.Num))
+		return fmt.Sprintf("%s is not a number or is out of range", Quote(e.Num))
 	}
 	text := err.Error()
 	if strings.Contains(text, "struct tag") { // of a number in a string
@@ -25,7 +25,7 @@ func Reason(err error) string {
 	return strings.ReplaceAll(text, "json: ", "")
 }
 
-// mismatch says which sort of value there should be. The value is one word, or "number" with the number.
+// mismatch describes a value of the wrong type. e.Value is a JSON type, or "number" followed by the number.
 func mismatch(e *json.UnmarshalTypeError) string {
 	number, isNumber := strings.CutPrefix(e.Value, "number ")
 	want, known := kinds[e.Type.Kind()]
@@ -40,17 +40,18 @@ func mismatch(e *json.UnmarshalTypeError) string {
 	return fmt.Sprintf("must not be of type %s", cut(e.Value))
 }
 
-// unfit is why a number, or a key that must be one, was not taken.
+// unfit says why a number, or an object key that must be a number, was rejected.
 func unfit(number string) string {
 	if _, err := strconv.ParseFloat(number, 64); errors.Is(err, strconv.ErrSyntax) {
-		return Quote(number) + " is no number"
+		return Quote(number) + " is not a number"
 	}
 	return cut(number) + " is out of range"
 }
 
+// isNumeric reports whether k is an integer or a floating-point type.
 func isNumeric(k reflect.Kind) bool { return reflect.Int <= k && k <= reflect.Float64 }
 
-// kinds are the sorts of JSON that kinds of Go types are.
+// kinds maps kinds of Go types to JSON types.
 var kinds = map[reflect.Kind]string{
 	reflect.Struct: "object", reflect.Map: "object", reflect.Slice: "array", reflect.Array: "array", reflect.String: "string", reflect.Bool: "boolean",
 	reflect.Int: "integer", reflect.Int8: "integer", reflect.Int16: "integer", reflect.Int32: "integer", reflect.Int64: "integer",

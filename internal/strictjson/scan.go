@@ -40,7 +40,7 @@ func (s *scanner) fail(at int, f fault) bool {
 	return false
 }
 
-// unexpected fails at pos: the data ends too early, or goes on with the wrong byte.
+// unexpected fails at pos: the data ends too early or has a wrong byte.
 func (s *scanner) unexpected() bool {
 	if s.pos >= len(s.data) {
 		return s.fail(len(s.data), faultEnd)
@@ -220,7 +220,7 @@ func (s *scanner) error(depth, tokens int) *Error {
 	e := &Error{Offset: s.pos}
 	switch s.fault {
 	case faultEnd:
-		e.Reason = "the JSON ends too early"
+		e.Reason = "unexpected end of JSON"
 	case faultBOM:
 		e.Reason = "a byte order mark is not allowed"
 	case faultByte:

@@ -1,4 +1,4 @@
-// Package termtext makes text fit to be shown on a terminal.
+// Package termtext prepares untrusted text for a terminal.
 package termtext
 
 import (
@@ -10,9 +10,9 @@ import (
 	"unicode/utf8"
 )
 
-// Printable replaces what a terminal would obey, or would show otherwise than it is, by what JSON would write for it: control
-// characters other than newline and tab, marks that turn the direction of text, invisible tags, and bytes that are not
-// UTF-8. In a JSON document such characters stand in strings only, where this leaves their meaning as it is.
+// Printable replaces characters that control a terminal or hide text with their JSON escapes: control characters except newline and tab, marks
+// that change the direction of text, and invisible tags. Bytes that are not UTF-8 become \xNN. In a JSON document these characters occur
+// only in strings, so the document keeps its meaning.
 func Printable(s string) string {
 	if strings.IndexFunc(s, unprintable) < 0 && utf8.ValidString(s) {
 		return s
@@ -33,6 +33,7 @@ func Printable(s string) string {
 	return b.String()
 }
 
+// unprintable reports whether Printable replaces r.
 func unprintable(r rune) bool {
 	switch {
 	case r == '\n' || r == '\t':
@@ -43,7 +44,7 @@ func unprintable(r rune) bool {
 	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)
 }
 
-// Readable is JSON as people write it: without the escapes that only a web page needs. What is no JSON stays as it is.
+// Readable formats JSON on one line without the escapes for HTML. Text that is not JSON is returned unchanged.
 func Readable(raw json.RawMessage) string {
 	var v any
 	dec := json.NewDecoder(bytes.NewReader(raw))
@@ -60,10 +61,10 @@ func Readable(raw json.RawMessage) string {
 	return strings.TrimSpace(b.String())
 }
 
-// plain undoes the escapes that JSON needs in HTML only, and skips those of a backslash.
+// plain removes the escapes for HTML. Escaped backslashes are matched first, so that they stay.
 var plain = strings.NewReplacer(`\\`, `\\`, `\u003c`, "<", `\u003e`, ">", `\u0026`, "&")
 
-// Brief is what a question says of arguments: their beginning, in the order that they have.
+// Brief returns the beginning of the arguments of a call for the prompt of a decision. Members keep their order.
 func Brief(args json.RawMessage) string {
 	const limit = 300
 	var b bytes.Buffer
@@ -77,7 +78,7 @@ func Brief(args json.RawMessage) string {
 	return text
 }
 
-// OneLine is the beginning of a text, printable, for a line of its own. Width is in characters.
+// OneLine returns the beginning of a text as one printable line of at most width characters.
 func OneLine(s string, width int) string {
 	s = Printable(strings.Join(strings.Fields(s), " "))
 	if r := []rune(s); len(r) > width {

@@ -26,7 +26,7 @@ func TestAllProblemsAreListed(t *testing.T) {
 			"{\"name\": \"p\",\n \"lashd\": {\"process\": 5, \"hooks\": [\"beforeTurn\"]}}",
 			[]string{`plugin.json:2:23: expected object, got number`},
 		},
-		"no JSON": {"{\"name\": \"Bad Name\",\n", []string{`plugin.json:2:1: the JSON ends too early`}},
+		"no JSON": {"{\"name\": \"Bad Name\",\n", []string{`plugin.json:2:1: unexpected end of JSON`}},
 	} {
 		t.Run("outside/26 "+name, func(t *testing.T) {
 			file, problems := manifest.Parse("plugin.json", []byte(c.text))

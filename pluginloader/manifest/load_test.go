@@ -99,7 +99,7 @@ func TestNamesInFilesOfOtherAgents(t *testing.T) {
 		"peers/R9 so are types of servers": {files{"plugin.json": one, ".mcp.json": `{"mcpServers":{"a":{"type":"htp","url":"https://x"},"b":{"command":"./b"},"c":{"type":"http","command":"c"}}}`},
 			".mcp.json:1:28: there is no \"htp\", did you mean \"http\"?\n.mcp.json:1:68: the path of the program must be absolute; for a file of the plugin, write ${PLUGIN_ROOT}/b\n.mcp.json:1:87: a server of the type \"http\" needs a \"url\""},
 		"mistakes of all files are told": {files{"plugin.json": "{\n}", "hooks/hooks.json": `[]`, ".mcp.json": `{"a":{}`},
-			"plugin.json:1:1: \"name\" is missing\nhooks/hooks.json:1:1: expected object, got array\n.mcp.json:1:8: the JSON ends too early"},
+			"plugin.json:1:1: \"name\" is missing\nhooks/hooks.json:1:1: expected object, got array\n.mcp.json:1:8: unexpected end of JSON"},
 		"a server is there once": {files{"plugin.json": `{"name":"p","lashd":{"mcpServers":{"a":{"command":"a"}}}}`, ".mcp.json": `{"a":{"command":"b"}}`},
 			`.mcp.json: there is a server "a" in another file of the plugin`},
 		"a path stays inside": {files{"plugin.json": `{"name":"p","hooks":["../h.json",5,"./none.json"],"mcpServers":7}`},

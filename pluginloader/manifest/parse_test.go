@@ -58,7 +58,7 @@ func inLashd(section string) string { return "{\"name\":\"p\",\n\"lashd\":" + se
 
 var wrong = []struct{ in, want string }{
 	// what is no JSON
-	{``, `1:1: the JSON ends too early`},
+	{``, `1:1: unexpected end of JSON`},
 	{"\xef\xbb\xbf{}", `1:1: a byte order mark is not allowed`},
 	{"{\"name\":\"p\",\r\n\"description\":\"é日𝄞\", x}", `2:22: unexpected character 'x'`},
 	{`{"name":"p",}`, `1:13: unexpected character '}'`},

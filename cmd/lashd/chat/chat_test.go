@@ -66,7 +66,7 @@ func TestTranscript(t *testing.T) {
 			t.Errorf("runtime/X03 at the end the turn %q runs, and %d items are open", tr.turn, len(tr.open))
 		}
 	}
-	t.Run("runtime/X03 text that contradicts what was shown begins anew there", func(t *testing.T) {
+	t.Run("runtime/X03 text that differs from the shown text replaces it from there", func(t *testing.T) {
 		tr := newTranscript()
 		for _, e := range []protocol.Event{
 			{Type: protocol.EventItemStarted, Item: item("itm_a", "one two", protocol.ItemAgentMessage)},
@@ -79,7 +79,7 @@ func TestTranscript(t *testing.T) {
 			t.Errorf("it is %q", got)
 		}
 	})
-	t.Run("runtime/X03 a decision is there until somebody has answered it", func(t *testing.T) {
+	t.Run("runtime/X03 a decision is open until a client answers it", func(t *testing.T) {
 		tr := newTranscript()
 		d := &protocol.Decision{ID: "dec_1", Kind: protocol.DecisionApproval, Choices: []protocol.DecisionChoice{protocol.ChooseAllowOnce, protocol.ChooseReject}}
 		tr.apply(protocol.Event{Type: protocol.EventDecisionOpened, Decision: d})

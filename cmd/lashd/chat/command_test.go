@@ -69,7 +69,7 @@ func entering(t *testing.T, line string) (said, made string) {
 	return said, strings.Join(c.made, "\n")
 }
 
-func TestWhatCommandsSay(t *testing.T) {
+func TestCommandMessages(t *testing.T) {
 	for _, c := range []struct{ line, said, made string }{
 		{"/title", "Usage: /title TEXT", ""},
 		{"/title A name", "", `"title":"A name"`},
@@ -87,7 +87,7 @@ func TestWhatCommandsSay(t *testing.T) {
 	}
 }
 
-func TestRefusedTextIsGivenBackAsItWasEntered(t *testing.T) {
+func TestRejectedTextReturnsToTheEditor(t *testing.T) {
 	u := &ui{talk: newTranscript(), width: 80}
 	u.sent(sentMsg{&outgoing{text: "/etc/hosts"}, errors.New("no")})
 	if got := u.in.value(); got != "//etc/hosts" {

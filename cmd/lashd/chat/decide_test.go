@@ -12,7 +12,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-func TestWordsThatAnswer(t *testing.T) {
+func TestAnswersByLetterAndWord(t *testing.T) {
 	approval := []protocol.DecisionChoice{protocol.ChooseAllowOnce, protocol.ChooseAllowSession, protocol.ChooseAllowAlways, protocol.ChooseReject}
 	outcome := []protocol.DecisionChoice{protocol.ChooseTellModel, protocol.ChooseHappened, protocol.ChooseNotHappened, protocol.ChooseRunAgain}
 	question := []protocol.DecisionChoice{protocol.ChooseAnswer, protocol.ChooseReject}
@@ -73,7 +73,7 @@ func TestApprovalQuestion(t *testing.T) {
 	}
 }
 
-func TestCardSaysHowFarAnAnswerGoes(t *testing.T) {
+func TestCardSaysWhatAnAnswerCovers(t *testing.T) {
 	d := &protocol.Decision{Call: &protocol.ToolCall{Name: "write"}, Choices: []protocol.DecisionChoice{protocol.ChooseAllowOnce, protocol.ChooseAllowSession, protocol.ChooseAllowAlways, protocol.ChooseReject}}
 	for _, c := range []struct {
 		varying []string

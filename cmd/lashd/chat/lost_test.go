@@ -29,12 +29,12 @@ func lost(t *testing.T, events []protocol.Event, r protocol.SessionAttachResult)
 	return tr, tr.attached(&r)
 }
 
-func TestWhatALossDoesToATranscript(t *testing.T) {
+func TestTranscriptAfterAReconnect(t *testing.T) {
 	begun := []protocol.Event{
 		{Seq: 1, Type: protocol.EventTurnAccepted, TurnID: "trn_1", Input: said("go")},
 		{Type: protocol.EventTurnStarted, TurnID: "trn_1"},
 	}
-	t.Run("runtime/X03 a task that was begun meanwhile counts once", func(t *testing.T) {
+	t.Run("runtime/X03 a task that started during the reconnect counts once", func(t *testing.T) {
 		task := &protocol.Task{ID: "tsk_1"}
 		tr, _ := lost(t, begun, protocol.SessionAttachResult{Seq: 2, TurnID: "trn_1", Tasks: []protocol.Task{*task}})
 		tr.apply(protocol.Event{Seq: 2, Type: protocol.EventTaskStarted, Task: task})
@@ -42,7 +42,7 @@ func TestWhatALossDoesToATranscript(t *testing.T) {
 			t.Errorf("there are the tasks %v", tr.tasks)
 		}
 	})
-	t.Run("runtime/X03 a call that runs stays, text that streamed does not", func(t *testing.T) {
+	t.Run("runtime/X03 a running call stays, streamed text does not", func(t *testing.T) {
 		events := append(slices.Clip(begun), protocol.Event{Seq: 2, Type: protocol.EventItemStarted, Item: call("itm_c", protocol.ItemInProgress)},
 			protocol.Event{Type: protocol.EventItemStarted, Item: item("itm_a", "half", protocol.ItemAgentMessage)})
 		tr, _ := lost(t, events, protocol.SessionAttachResult{Seq: 2, TurnID: "trn_1"})
@@ -50,7 +50,7 @@ func TestWhatALossDoesToATranscript(t *testing.T) {
 			t.Errorf("open are %+v", tr.open)
 		}
 	})
-	t.Run("runtime/X03 what began meanwhile comes after what ended meanwhile", func(t *testing.T) {
+	t.Run("runtime/X03 items that started during the reconnect follow those that ended", func(t *testing.T) {
 		tr, out := lost(t, begun, protocol.SessionAttachResult{Seq: 4, TurnID: "trn_2", Entered: []protocol.QueuedInput{{ID: "inp_2", TurnID: "trn_2", Input: said("and then?")}}})
 		for _, e := range []protocol.Event{
 			{Seq: 2, Type: protocol.EventTurnAccepted, TurnID: "trn_2", Input: said("and then?")},
@@ -65,7 +65,7 @@ func TestWhatALossDoesToATranscript(t *testing.T) {
 	})
 }
 
-func TestWhatAChatIsShownFirst(t *testing.T) {
+func TestTranscriptOfTheFirstAttach(t *testing.T) {
 	r := &protocol.SessionAttachResult{
 		Session: protocol.Session{ID: "ses_1"}, Seq: 7, TurnID: "trn_1", Items: []protocol.Item{*call("itm_c", protocol.ItemInProgress)},
 		Entered: []protocol.QueuedInput{{ID: "inp_1", TurnID: "trn_1", Input: said("go on")}},

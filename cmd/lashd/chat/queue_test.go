@@ -25,7 +25,7 @@ var running = []protocol.Event{
 	changed(queued("inp_2", "trn_1", "steer me", protocol.InputPendingActive)),
 }
 
-func TestInputsThatWait(t *testing.T) {
+func TestQueuedInputs(t *testing.T) {
 	over := protocol.Event{Type: protocol.EventTurnCompleted, TurnID: "trn_1", Outcome: &protocol.TurnOutcome{Kind: protocol.OutcomeCancelled}}
 	later := queued("inp_3", "trn_2", "later", protocol.InputQueued)
 	accepted := protocol.Event{Type: protocol.EventTurnAccepted, TurnID: "trn_2", Input: said("later"), InputIDs: []protocol.InputID{"inp_3"}}
@@ -34,16 +34,16 @@ func TestInputsThatWait(t *testing.T) {
 		events []protocol.Event
 		want   []string
 	}{
-		{"what is steered is shown when it enters, and not again as an item", []protocol.Event{
+		{"a steered input is shown when the turn reads it, and not again as an item", []protocol.Event{
 			{Type: protocol.EventInputAccepted, TurnID: "trn_1", InputIDs: []protocol.InputID{"inp_2"}}, changed(),
 			{Type: protocol.EventItemCompleted, Item: item("itm_u", "steer me", protocol.ItemUserMessage)},
 		}, []string{"› go", "› steer me"}},
-		{"what came too late stands where the model has it", []protocol.Event{
+		{"an input that missed its turn is shown where the model reads it", []protocol.Event{
 			accepted, changed(queued("inp_2", "trn_1", "steer me", protocol.InputPendingActive), later), over,
 			changed(queued("inp_2", "trn_2", "steer me", protocol.InputDeferred), later),
 			changed(), {Type: protocol.EventTurnStarted, TurnID: "trn_2"},
 		}, []string{"› go", "· Stopped.", "› steer me", "› later"}},
-		{"of several that came too late, each is shown", []protocol.Event{
+		{"each of several inputs that missed their turn is shown", []protocol.Event{
 			over,
 			{Type: protocol.EventTurnAccepted, TurnID: "trn_2", Input: slices.Concat(said("a"), said("b")), InputIDs: []protocol.InputID{"inp_2", "inp_3"}},
 			changed(queued("inp_2", "trn_2", "a", protocol.InputDeferred), queued("inp_3", "trn_2", "b", protocol.InputDeferred)),
@@ -68,7 +68,7 @@ func TestInputsThatWait(t *testing.T) {
 	}
 }
 
-func TestSteeringIsSeenAtOnce(t *testing.T) {
+func TestSteeringIsShownAtOnce(t *testing.T) {
 	u := &ui{talk: newTranscript(), width: 60, connected: true}
 	for _, e := range append(slices.Clip(running), changed(running[2].Queue[0], queued("inp_3", "trn_2", "later", protocol.InputQueued))) {
 		u.talk.apply(e)

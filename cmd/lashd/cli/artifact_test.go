@@ -11,7 +11,7 @@ import (
 )
 
 func TestUploadedArtifactsSurviveAKill(t *testing.T) {
-	t.Run("outside/16 an artifact that is said to be durable is there after kill -9, and parts that are not are said to be lost", func(t *testing.T) {
+	t.Run("outside/16 a durable artifact survives kill -9, and lost parts are reported", func(t *testing.T) {
 		p := newPlace(t)
 		id := p.session()
 		part := bytes.Repeat([]byte("a part. "), 90_000/8)

@@ -49,7 +49,7 @@ func TestExitCodesAndStreams(t *testing.T) {
 	}
 }
 
-func TestRunJSONIsOneEventALine(t *testing.T) {
+func TestRunJSONPrintsOneEventPerLine(t *testing.T) {
 	p := newPlace(t)
 	r := p.want(0, "", "", "run", "--json", "escape")
 	lines := strings.Split(strings.TrimSuffix(r.out, "\n"), "\n")
@@ -83,7 +83,7 @@ func (p *place) start(args ...string) (*exec.Cmd, *bufio.Reader, *strings.Builde
 	return cmd, bufio.NewReader(out), errs
 }
 
-func TestRunGoesOnAfterSIGKILL(t *testing.T) {
+func TestRunContinuesAfterSIGKILL(t *testing.T) {
 	p := newPlace(t)
 	cmd, out, errs := p.start("run", "story")
 	begin := make([]byte, 20)
@@ -132,7 +132,7 @@ func seqs(t *testing.T, out *bufio.Reader) (all []protocol.Seq) {
 	}
 }
 
-func TestTailGoesOnAfterSIGKILL(t *testing.T) {
+func TestTailContinuesAfterSIGKILL(t *testing.T) {
 	p := newPlace(t)
 	id := p.session()
 	cmd, out, _ := p.start("tail", id, "--after", "2")
@@ -286,8 +286,8 @@ func TestDemoWithAModel(t *testing.T) {
 	}
 }
 
-// TestStartsAfterOneThatEnds runs a command while a daemon that does not listen any more still has the lock.
-func TestStartsAfterOneThatEnds(t *testing.T) {
+// TestStartWhileAnotherDaemonEnds runs a command while a daemon that does not listen any more still has the lock.
+func TestStartWhileAnotherDaemonEnds(t *testing.T) {
 	p := newPlace(t)
 	lock, err := socket.Acquire(p.home)
 	if err != nil {

@@ -29,7 +29,7 @@ func TestConfigOfPrograms(t *testing.T) {
 		"sandbox = \"maybe\"": "it must be off, on or required", "[plugin_limits]\nopen_files = 3": "from 16 to", "[plugin_limits]\nmemory_mib = -1": "from 16 to",
 		"[plugin_limits]\nopenfiles = 3": "open_files",
 	} {
-		t.Run("issue/4-7 "+text+" is refused", func(t *testing.T) {
+		t.Run("issue/4-7 "+text+" is rejected", func(t *testing.T) {
 			if _, err := parseConfig([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%v", err)
 			}
@@ -39,14 +39,14 @@ func TestConfigOfPrograms(t *testing.T) {
 
 func TestConfigOfResidency(t *testing.T) {
 	for text, want := range map[string]time.Duration{"": 0, `park_after = "90s"`: 90 * time.Second, `park_after = "2h"`: 2 * time.Hour} {
-		t.Run("runtime/S16 sessions are parked after what "+text+" says", func(t *testing.T) {
+		t.Run("runtime/S16 sessions are unloaded after "+text, func(t *testing.T) {
 			if c, err := parseConfig([]byte(text)); err != nil || c.ParkAfter.Duration != want {
 				t.Errorf("%v, %v", c.ParkAfter.Duration, err)
 			}
 		})
 	}
 	for _, text := range []string{`park_after = "0s"`, `park_after = "soon"`, `park_after = "-1m"`, `park_after = "10000h"`, `park_after = 10`} {
-		t.Run("runtime/S16 "+text+" is refused, with what it may be", func(t *testing.T) {
+		t.Run("runtime/S16 "+text+" is rejected with the valid values", func(t *testing.T) {
 			if _, err := parseConfig([]byte(text)); err == nil || !strings.Contains(err.Error(), "such as 10m") {
 				t.Errorf("%v", err)
 			}
@@ -67,7 +67,7 @@ func TestConfigOfUndo(t *testing.T) {
 		})
 	}
 	for text, want := range map[string]string{"[undo]\nbudget_mib = -1": "from 1 to", "[undo]\nfile_kib = 100000": "from 1 to", "[undo]\nbudget = 1": "budget_mib"} {
-		t.Run("issue/6-2 "+text+" is refused", func(t *testing.T) {
+		t.Run("issue/6-2 "+text+" is rejected", func(t *testing.T) {
 			if _, err := parseConfig([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%v", err)
 			}
@@ -75,7 +75,7 @@ func TestConfigOfUndo(t *testing.T) {
 	}
 }
 
-func TestConfigProblemsAreAtTheirLines(t *testing.T) {
+func TestConfigProblemsHaveTheirLines(t *testing.T) {
 	for text, want := range map[string][]int{
 		"# nothing\n\nsandbox = 'maybe'\n":                                 {3},
 		"trace = true\n\n[ plugin_limits ]\nprocesses = 1\nopen_files = 3": {5},
@@ -97,7 +97,7 @@ func TestConfigProblemsAreAtTheirLines(t *testing.T) {
 	}
 }
 
-func TestConfigThatCannotHoldIsRefused(t *testing.T) {
+func TestInvalidConfigIsRejected(t *testing.T) {
 	for text, want := range map[string][]string{
 		"approval = true":                           {"line 1: approval is a boolean; it must be allow, ask or deny"},
 		"trace = 'yes'\nmodel = 5\nmodle = 1":       {"line 1: trace is a string; it must be true or false", "line 2: model is an integer; it must be a string"},
@@ -136,9 +136,9 @@ func TestConfigThatCannotHoldIsRefused(t *testing.T) {
 	}
 }
 
-func TestModelOfOpenAIWantsAKey(t *testing.T) {
+func TestOpenAINeedsAKey(t *testing.T) {
 	t.Setenv("MY_KEY", "")
-	t.Run("issue/2 and is not asked without", func(t *testing.T) {
+	t.Run("issue/2 a server is not called without its key", func(t *testing.T) {
 		c, err := parseConfig([]byte("base_url = 'https://api.openai.com/v1'\nkey_env = 'MY_KEY'"))
 		if err != nil {
 			t.Fatal(err)
@@ -166,7 +166,7 @@ func TestConfigOfPrices(t *testing.T) {
 		"price = {input = 2.0, output = 4.0}\n[[models]]\nid = \"another\"":                           nil,
 		"model = \"a\"\nprice = {input = 2.0, output = 4.0, cached = 0}\n[[models]]\nname = \"fast\"": {Input: 2, Output: 4},
 	} {
-		t.Run("issue/6-1 what tokens cost by "+text, func(t *testing.T) {
+		t.Run("issue/6-1 the price of tokens with "+text, func(t *testing.T) {
 			c, err := parseConfig([]byte(text))
 			if err != nil {
 				t.Fatal(err)
@@ -185,7 +185,7 @@ func TestConfigOfPrices(t *testing.T) {
 		"[[models]]\nprice = {input = 1, output = 10001}":             "line 2: models.price.output is 10001",
 		"[[models]]\n[models.price]\ninput = 1\noutput = 1\nout = 10": "did you mean output?",
 	} {
-		t.Run("issue/6-1 "+text+" is refused", func(t *testing.T) {
+		t.Run("issue/6-1 "+text+" is rejected", func(t *testing.T) {
 			if _, err := parseConfig([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%v", err)
 			}

@@ -10,7 +10,7 @@ import (
 // TestCopiedDirectory gives a directory the name of the daemon of another one, as a copy made while that daemon ran has it.
 func TestCopiedDirectory(t *testing.T) {
 	p, copied := newPlace(t), newPlace(t)
-	t.Run("outside/12 a copied directory does not lead to the daemon of the original", func(t *testing.T) {
+	t.Run("outside/12 a copied data directory does not connect to the daemon of the original", func(t *testing.T) {
 		copied.environ = append(copied.environ, "LASHD_SOCKET=")
 		p.session()
 		name, err := os.ReadFile(filepath.Join(p.home, "lashd.lock.json"))

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestDemoEndsWithTheFirstTurnThatFails(t *testing.T) {
+func TestDemoStopsAtTheFirstFailedTurn(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, `{"error":{"message":"no such key"}}`, http.StatusUnauthorized)
 	}))

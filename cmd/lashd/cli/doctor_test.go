@@ -179,7 +179,7 @@ func TestDoctorWithoutRoomForItsCopy(t *testing.T) {
 	}
 }
 
-func TestRefusedParamsInPlainWords(t *testing.T) {
+func TestRejectedParamsInPlainWords(t *testing.T) {
 	p := newPlace(t)
 	p.session()
 	p.want(exitFailed, "", "lashd: / already exists; choose a directory that does not exist\n", "backup", "/")
@@ -211,7 +211,7 @@ func TestBackupOfADamagedStore(t *testing.T) {
 }
 
 func TestDoctorBeforeTheFirstStart(t *testing.T) {
-	t.Run("outside/23 doctor is not green before the first start if run would fail", func(t *testing.T) {
+	t.Run("outside/23 before the first start, doctor reports what would make a run fail", func(t *testing.T) {
 		p := newPlace(t)
 		p.environ = append(p.environ, "LASHD_HOME="+filepath.Join(t.TempDir(), "none"), "OPENAI_API_KEY=", "OPENAI_BASE_URL=")
 		p.want(exitFailed, "export the API key", "", "doctor")
@@ -231,13 +231,13 @@ func TestNewerSchemaIsNotTouched(t *testing.T) {
 	}
 }
 
-func TestConfigThatIsNotThere(t *testing.T) {
+func TestMissingConfig(t *testing.T) {
 	p := newPlace(t)
 	p.want(0, `"problems":[]`, "", "config")
 	p.want(exitFailed, "", "none.toml: no such file", "config", "none.toml")
 }
 
-func TestConfigThatTheDaemonHasNotRead(t *testing.T) {
+func TestConfigChangedAfterTheDaemonStarted(t *testing.T) {
 	p := newPlace(t)
 	p.session()
 	stale := func(want bool) {

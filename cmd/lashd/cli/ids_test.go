@@ -8,12 +8,12 @@ import (
 func TestIDsByPrefix(t *testing.T) {
 	ids := []string{"ses_01aa11", "ses_01aa22", "ses_02bb", "ses_02bb33", "mine"}
 	for name, c := range map[string]struct{ text, id, err string }{
-		"outside/25 a unique beginning":                    {"ses_01aa1", "ses_01aa11", ""},
-		"outside/25 without the type prefix":               {"01aa2", "ses_01aa22", ""},
-		"outside/25 a whole id that another begins with":   {"ses_02bb", "ses_02bb", ""},
-		"outside/25 an id that a client chose":             {"mi", "mine", ""},
-		"outside/25 a beginning of several names them":     {"ses_01", "", `2 sessions have an id that begins with "ses_01", such as ses_01aa11 and ses_01aa22`},
-		"outside/25 a beginning of none names the command": {"ses_9", "", `no session has an id that begins with "ses_9"; lashd session lists the ids`},
+		"outside/25 a unique prefix":                        {"ses_01aa1", "ses_01aa11", ""},
+		"outside/25 without the type prefix":                {"01aa2", "ses_01aa22", ""},
+		"outside/25 a whole id that is a prefix of another": {"ses_02bb", "ses_02bb", ""},
+		"outside/25 an id that a client chose":              {"mi", "mine", ""},
+		"outside/25 an ambiguous prefix lists the ids":      {"ses_01", "", `2 sessions have an id that begins with "ses_01", such as ses_01aa11 and ses_01aa22`},
+		"outside/25 an unknown prefix names the command":    {"ses_9", "", `no session has an id that begins with "ses_9"; lashd session lists the ids`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := byPrefix(c.text, "ses_", "session", "lashd session", ids)

@@ -11,7 +11,7 @@ import (
 	"lashd/test/wait"
 )
 
-func TestSecondInterruptLeavesAtOnce(t *testing.T) {
+func TestSecondInterruptExitsAtOnce(t *testing.T) {
 	p := newPlace(t)
 	cmd, _, _ := p.start("run", "--allow", "sleep")
 	wait.Until(t, "the command begins", func() bool { _, err := os.Stat(filepath.Join(p.work, "began")); return err == nil })

@@ -13,7 +13,7 @@ import (
 )
 
 func TestLogFile(t *testing.T) {
-	t.Run("issue/2 why a daemon did not start is the end of its log, however long that is", func(t *testing.T) {
+	t.Run("issue/2 the last line of the log says why a daemon did not start, however long the log is", func(t *testing.T) {
 		e := &environment{home: t.TempDir()}
 		for log, want := range map[string]string{
 			"": ": ", "lashd: one\n": ": one", "one\n\nlashd: two\n\n": ": two", strings.Repeat("x", logLimit) + "\nlashd: last\n": ": last",
@@ -31,7 +31,7 @@ func TestLogFile(t *testing.T) {
 			}
 		}
 	})
-	t.Run("issue/2 the log of a daemon that runs for long begins anew, and its writer goes on", func(t *testing.T) {
+	t.Run("issue/2 a long log is rotated while its writer continues", func(t *testing.T) {
 		e := &environment{home: t.TempDir(), log: slog.New(slog.DiscardHandler)}
 		stderr, err := os.OpenFile(e.logFile(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 		if err != nil {
@@ -54,7 +54,7 @@ func TestLogFile(t *testing.T) {
 			holds(t, e.logFile()+".old", "short\n"+long)
 		})
 	})
-	t.Run("issue/2 a log that is not there is not made", func(t *testing.T) {
+	t.Run("issue/2 a missing log is not created", func(t *testing.T) {
 		e := &environment{home: t.TempDir()}
 		if err := shorten(e.logFile(), 0); err != nil {
 			t.Error(err)

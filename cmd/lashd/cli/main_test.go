@@ -15,7 +15,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// asLashd makes the test binary be lashd, and so are the daemons that it starts; asVersion gives it another version.
+// asLashd is the environment variable that makes the test binary and its daemons run as lashd. asVersion sets the version.
 const asLashd, asVersion = "LASHD_TEST_MAIN", "LASHD_TEST_VERSION"
 
 func TestMain(m *testing.M) {
@@ -73,7 +73,7 @@ func (p *place) write(name, text string) {
 	}
 }
 
-// holder is the pid of the daemon, 0 if there is none.
+// holder returns the pid of the daemon, or 0.
 func (p *place) holder() int {
 	var h struct{ Pid int }
 	data, err := os.ReadFile(filepath.Join(p.home, "lashd.lock.json"))
@@ -83,7 +83,7 @@ func (p *place) holder() int {
 	return h.Pid
 }
 
-// kill ends the daemon by SIGKILL.
+// kill kills the daemon with SIGKILL.
 func (p *place) kill() {
 	p.t.Helper()
 	if err := sendSignal(p.holder(), os.Kill); err != nil {
@@ -91,7 +91,7 @@ func (p *place) kill() {
 	}
 }
 
-// result is what a command came to.
+// result is the output and the exit code of a command.
 type result struct {
 	out, err string
 	code     int
@@ -125,7 +125,7 @@ func exitCode(t *testing.T, err error) int {
 	return 0
 }
 
-// want checks a command's exit code, and what its streams contain.
+// want runs a command and checks its exit code and that its streams contain out and err.
 func (p *place) want(code int, out, err string, args ...string) result {
 	p.t.Helper()
 	r := p.run(args...)
@@ -147,7 +147,7 @@ func (p *place) session() string {
 	return string(all[0].ID)
 }
 
-// never is how long anything may take before a test gives up on it.
+// never is the time limit of a command in tests.
 const never = 2 * time.Minute
 
 // sendSignal sends a signal to any process.

@@ -37,7 +37,7 @@ func TestKeyExportedAfterTheDaemonStarted(t *testing.T) {
 	pid := p.holder()
 	without := p.environ
 	p.environ = append(p.environ, "MY_KEY="+secretKey)
-	t.Run("outside/23 run hands the daemon the key that it lacks", func(t *testing.T) {
+	t.Run("outside/23 run passes the daemon the key that it lacks", func(t *testing.T) {
 		p.want(0, "ok\n", "", "run", "hi")
 		if p.holder() != pid {
 			t.Error("the daemon was restarted")
@@ -45,7 +45,7 @@ func TestKeyExportedAfterTheDaemonStarted(t *testing.T) {
 	})
 	p.environ = without
 	t.Run("outside/23 the daemon keeps it in memory", func(t *testing.T) { p.want(0, "ok\n", "", "run", "hi") })
-	t.Run("outside/23 and nowhere else", func(t *testing.T) {
+	t.Run("outside/23 the key is stored nowhere else", func(t *testing.T) {
 		err := filepath.WalkDir(p.home, func(path string, d fs.DirEntry, err error) error {
 			if err != nil || !d.Type().IsRegular() {
 				return err

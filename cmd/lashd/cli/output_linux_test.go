@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestOutputThatCannotBeWritten(t *testing.T) {
+func TestOutputWriteErrors(t *testing.T) {
 	p := newPlace(t)
 	id := p.session()
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)

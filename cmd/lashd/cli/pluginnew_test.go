@@ -38,7 +38,7 @@ func tools(t *testing.T, p *place, lang string) {
 
 func TestPluginNew(t *testing.T) {
 	for _, lang := range []string{"python", "ts", "go", "command"} {
-		t.Run("issue/4-9 a new plugin works, and so do the commands that are named, in "+lang, func(t *testing.T) {
+		t.Run("issue/4-9 a new plugin and the suggested commands work in "+lang, func(t *testing.T) {
 			p := newPlace(t)
 			tools(t, p, lang)
 			bin := filepath.Join(p.home, "lashd")
@@ -62,7 +62,7 @@ func TestPluginNew(t *testing.T) {
 			}
 		})
 	}
-	t.Run("issue/4-9 nothing is overwritten, and of a name that cannot be one nothing is made", func(t *testing.T) {
+	t.Run("issue/4-9 nothing is overwritten, and an invalid name creates nothing", func(t *testing.T) {
 		p := newPlace(t)
 		taken := filepath.Join(p.work, "taken")
 		if err := os.WriteFile(taken, []byte("mine"), 0o600); err != nil {
@@ -112,7 +112,7 @@ func TestPluginCheckRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, m := range misfits {
-		t.Run("issue/4-9 a plugin that is tried is found out if it "+name, func(t *testing.T) {
+		t.Run("issue/4-9 plugin check --run detects a plugin that "+name, func(t *testing.T) {
 			p := newPlace(t)
 			tools(t, p, "python")
 			for file, text := range map[string]string{
@@ -170,7 +170,7 @@ func TestPluginNewWithNodeOfMachine(t *testing.T) {
 	if err != nil || !ok {
 		t.Fatalf("%s says %q: %v", node, said, err)
 	}
-	t.Run("outside/26 plugin new --lang ts with Node "+version+" makes a plugin only if that runs TypeScript", func(t *testing.T) {
+	t.Run("outside/26 plugin new --lang ts with Node "+version+" creates a plugin only if Node runs TypeScript", func(t *testing.T) {
 		p := newPlace(t)
 		dir := filepath.Join(p.work, "guard")
 		if runs == "true" {

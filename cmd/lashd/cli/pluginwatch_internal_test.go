@@ -54,7 +54,7 @@ func TestPluginWatch(t *testing.T) {
 		"a server fails meanwhile":         {known: []protocol.PluginInfo{served("ready")}, again: []protocol.PluginInfo{served("unreachable")}, want: []string{unreached}},
 		"several problems":                 {news: []protocol.PluginInfo{guard(protocol.PluginFailed, broken, broken)}, want: []string{`plugin guard does not work: plugin.json:3:5: unknown field "hoks" (lashd plugin shows all problems)`}},
 	} {
-		t.Run("outside/26 news of a plugin: "+name, func(t *testing.T) {
+		t.Run("outside/26 changes of a plugin: "+name, func(t *testing.T) {
 			w := newPluginWatch()
 			list := c.known
 			call := func(_ context.Context, method string, _, result any) error {

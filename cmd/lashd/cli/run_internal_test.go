@@ -12,8 +12,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// A daemon that is killed just when it has told of the end of a turn does not say it again.
-func TestRunToldOfTheEndAndKilled(t *testing.T) {
+// If a daemon dies just after it has sent the end of a turn, the next daemon does not send it again.
+func TestRunWhenTheDaemonDiesAtTheEndOfATurn(t *testing.T) {
 	dir, err := os.MkdirTemp("", "run")
 	if err != nil {
 		t.Fatal(err)
@@ -59,7 +59,7 @@ func TestRunToldOfTheEndAndKilled(t *testing.T) {
 	<-read
 }
 
-// killable answers as a daemon does, and ends once it has told of the end of the turn if it is to be killed.
+// killable answers as a daemon does. If killed is set, it closes the connection after it has sent the end of the turn.
 func killable(conn net.Conn, killed bool, read chan<- struct{}) {
 	defer conn.Close()
 	say := func(v any) { json.NewEncoder(conn).Encode(v) }

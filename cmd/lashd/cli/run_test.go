@@ -12,7 +12,7 @@ import (
 	"lashd/test/wait"
 )
 
-func TestRunBehindAnotherTurn(t *testing.T) {
+func TestRunQueuedBehindATurn(t *testing.T) {
 	p := newPlace(t)
 	id := p.session()
 	first, out, _ := p.start("run", "--session", id, "story")
@@ -29,7 +29,7 @@ func TestRunBehindAnotherTurn(t *testing.T) {
 	}
 }
 
-func TestRunBehindAQuestion(t *testing.T) {
+func TestRunQueuedBehindADecision(t *testing.T) {
 	p := newPlace(t)
 	id := p.session()
 	p.want(0, "", "", "call", "turn/start", `{"idempotencyKey":"touch","sessionId":"`+id+`","input":[{"type":"text","text":"touch it"}]}`)
@@ -52,7 +52,7 @@ func TestRunBehindAQuestion(t *testing.T) {
 	}
 }
 
-func TestInputsThatAreTooLarge(t *testing.T) {
+func TestOversizedInputs(t *testing.T) {
 	p := newPlace(t)
 	for _, test := range []struct {
 		code int

@@ -11,7 +11,7 @@ import (
 )
 
 func TestOpeningOfADaemon(t *testing.T) {
-	t.Run("issue/2 what waits for the first answer begins although nobody asks", func(t *testing.T) {
+	t.Run("issue/2 postponed work starts even without a request", func(t *testing.T) {
 		percent := debug.SetGCPercent(100)
 		defer debug.SetGCPercent(percent)
 		synctest.Test(t, func(t *testing.T) {
@@ -28,7 +28,7 @@ func TestOpeningOfADaemon(t *testing.T) {
 			t.Errorf("garbage is collected at %d %% after the start", after)
 		}
 	})
-	t.Run("issue/2 a daemon that is stopped before its database is open has not failed", func(t *testing.T) {
+	t.Run("issue/2 stopping a daemon before its database is open is not a failure", func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		stop()
 		home := filepath.Join(t.TempDir(), "home")

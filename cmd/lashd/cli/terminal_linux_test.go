@@ -17,7 +17,7 @@ import (
 	"lashd/test/wait"
 )
 
-// console is a pseudo-terminal, and what was shown on it.
+// console is a pseudo-terminal with its output.
 type console struct {
 	*os.File
 	tty *os.File
@@ -66,7 +66,7 @@ func (c *console) shows(text string) bool {
 	return strings.Contains(c.shown, text)
 }
 
-// run starts a command on the terminal, answers once it asks that, and returns its exit code.
+// run runs a command on the terminal and returns its exit code. Once the command has printed asks, run types answer.
 func (c *console) run(p *place, asks, answer string, args ...string) int {
 	p.t.Helper()
 	cmd := p.command(args...)
@@ -108,7 +108,7 @@ func TestApprovalOnATerminal(t *testing.T) {
 	}
 }
 
-func TestTerminalIsTold(t *testing.T) {
+func TestOutputOnATerminal(t *testing.T) {
 	p, c := newPlace(t), newConsole(t)
 	if code := c.run(p, "", "", "run", "escape"); code != 0 {
 		t.Errorf("run: exit code %d", code)
@@ -120,7 +120,7 @@ func TestTerminalIsTold(t *testing.T) {
 	wait.Until(t, "the terminal shows a table", func() bool { return c.shows("daemon ") })
 }
 
-// TestTrustOnATerminal shows a plugin of the workspace to a person, who is asked whether exactly that may run.
+// TestTrustOnATerminal reviews a workspace plugin on a terminal, with several answers.
 func TestTrustOnATerminal(t *testing.T) {
 	p := newPlace(t)
 	p.environ = append(p.environ, "HOME="+p.home, "XDG_CONFIG_HOME="+p.home)

@@ -140,7 +140,7 @@ func TestHeadersForEvents(t *testing.T) {
 }
 
 func parseErrorOf(in string) []byte {
-	return parseError(fmt.Errorf("byte %d: the JSON ends too early", len(in))).reply(nil)
+	return parseError(fmt.Errorf("byte %d: unexpected end of JSON", len(in))).reply(nil)
 }
 
 func TestRefusedPeerReadsWhy(t *testing.T) {
