@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -105,7 +104,11 @@ func sessionRows(s shownSession) [][]string {
 		rows = append(rows, []string{"parent", string(of.Relation.Parent)})
 	}
 	for _, d := range s.Decisions {
-		rows = append(rows, []string{"waiting for", oneLine(cmp.Or(d.Prompt, string(d.Kind)), 100)})
+		text := string(d.Kind)
+		if d.Prompt != "" {
+			text = chat.Question(&d)
+		}
+		rows = append(rows, []string{"waiting for", oneLine(text, 100)})
 	}
 	return rows
 }
