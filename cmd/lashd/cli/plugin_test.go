@@ -25,7 +25,7 @@ func TestPluginCheck(t *testing.T) {
 		}
 	}
 	r := p.want(0, "", "", "plugin", "check", "--no-json", good)
-	want := `plugin.json:1:20: warning: "skills" is of other agents and has no effect here
+	want := `plugin.json:1:20: warning: "skills" is for other agents and has no effect in lashd
 CONTRIBUTES   NAME                         DETAIL
 plugin        reviewer
 process       python3 ${PLUGIN_ROOT}/r.py
