@@ -31,7 +31,6 @@ func everyTable(t *testing.T) (dir string) {
 	t.Helper()
 	s, stop := start(t, quiet(t.TempDir()))
 	everyChange(t, s, func(c *Commit) { commit(t, s, c) })
-	s.count(t.Context()) // as upkeep does
 	stop()
 	return s.Dir()
 }

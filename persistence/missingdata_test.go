@@ -3,6 +3,7 @@
 package persistence
 
 import (
+	"context"
 	"errors"
 	"maps"
 	"os"
@@ -136,12 +137,21 @@ func TestMissingData(t *testing.T) {
 		}
 	})
 	t.Run("issue/29 a store that lost all its sessions is left as it is, although its log has something in it", func(t *testing.T) {
-		s, stop := start(t, quiet(t.TempDir()))
-		defer stop()
+		s := must(Open(t.Context(), quiet(t.TempDir())))
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- s.Run(ctx) }()
 		early := crashed(t, s)
 		commit(t, s, rootCommit("ses_a"))
-		s.count(t.Context())
+		stop()
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+		s.count(t.Context()) // the writer, to which this belongs, has ended
 		dir := crashed(t, s)
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
 		shell(t, "cp", early+"/"+fileName, early+"/"+fileName+"-wal", dir)
 		adopt(t, dir)
 		before := listing(t, dir)
