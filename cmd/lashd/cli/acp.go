@@ -13,6 +13,7 @@ import (
 	"lashd/rpc/socket"
 )
 
+// acpCommand implements lashd acp.
 type acpCommand struct {
 	Isolated bool `help:"Serve from this process instead of a daemon, until stdin closes."`
 }

@@ -10,6 +10,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
+// backupCommand implements lashd backup.
 type backupCommand struct {
 	Dir string `arg:"" help:"Directory to create."`
 }

@@ -12,6 +12,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
+// callCommand implements lashd call.
 type callCommand struct {
 	Method string `arg:"" help:"Method, such as session/list."`
 	Params string `arg:"" optional:"" default:"{}" help:"Parameters as a JSON object; - reads them from stdin."`

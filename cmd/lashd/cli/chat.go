@@ -16,6 +16,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
+// chatCommand implements lashd chat.
 type chatCommand struct {
 	Session string `arg:"" optional:"" help:"Session to continue; lashd session lists the ids (default a new session)." placeholder:"ID"`
 	Last    bool   `short:"c" help:"Continue the newest session of the directory."`

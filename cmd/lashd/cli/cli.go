@@ -172,6 +172,7 @@ func parserOf(ctx context.Context, commands any) *kong.Kong {
 	return parser
 }
 
+// versionCommand implements lashd version.
 type versionCommand struct{}
 
 func (versionCommand) Run() error {

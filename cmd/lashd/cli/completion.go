@@ -14,6 +14,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
+// completionCommand implements lashd completion.
 type completionCommand struct {
 	Shell string `arg:"" enum:"bash,zsh,fish" help:"Shell: bash, zsh or fish."`
 }

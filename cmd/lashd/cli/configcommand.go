@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 )
 
+// configCommand implements lashd config.
 type configCommand struct {
 	File string `arg:"" optional:"" help:"File to check; - reads stdin (default config.toml of the data directory)."`
 	inJSON

@@ -247,6 +247,7 @@ func (e *environment) shutdown(ctx context.Context, host *plugin.Host) {
 	}
 }
 
+// serveCommand implements lashd serve.
 type serveCommand struct{}
 
 // Help is shown by --help.

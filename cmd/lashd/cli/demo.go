@@ -19,6 +19,7 @@ import (
 //go:embed demo.json
 var demoScript []byte
 
+// demoCommand implements lashd demo.
 type demoCommand struct {
 	Model   string `help:"Model to use instead of the scripted one." placeholder:"ID"`
 	BaseURL string `help:"OpenAI-compatible server of the model; its key is OPENAI_API_KEY (default $$OPENAI_BASE_URL or OpenAI)." name:"base-url" placeholder:"URL"`

@@ -15,6 +15,7 @@ import (
 	"lashd/rpc/socket"
 )
 
+// doctorCommand implements lashd doctor.
 type doctorCommand struct {
 	inJSON
 	Fix bool `help:"Accept a data loss: acknowledge a rollback, or set aside the rest of a missing database."`

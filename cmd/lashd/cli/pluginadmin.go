@@ -24,6 +24,7 @@ func (o ofWorkspace) dir() (string, error) {
 	return filepath.Abs(o.Cwd)
 }
 
+// pluginListCommand implements lashd plugin list.
 type pluginListCommand struct {
 	ofWorkspace
 	All bool `help:"Include built-in plugins; JSON output always has them."`
@@ -104,6 +105,7 @@ func (e *environment) advise(p protocol.PluginInfo) {
 	}
 }
 
+// pluginLogsCommand implements lashd plugin logs.
 type pluginLogsCommand struct {
 	Name string `arg:"" help:"Plugin; lashd plugin list lists the names."`
 	ofWorkspace
@@ -141,6 +143,7 @@ func logLine(l protocol.PluginLogLine) string {
 	return fmt.Sprintf("%s %-5s %s", time.UnixMilli(l.AtMs).Format(time.TimeOnly), l.Level, printable(l.Text))
 }
 
+// pluginReloadCommand implements lashd plugin reload.
 type pluginReloadCommand struct {
 	ofWorkspace
 	DryRun bool `help:"Show what would change without doing it."`

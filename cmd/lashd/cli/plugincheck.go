@@ -12,6 +12,7 @@ import (
 	"lashd/pluginloader/manifest"
 )
 
+// pluginCommand implements lashd plugin.
 type pluginCommand struct {
 	List    pluginListCommand    `cmd:"" default:"withargs" help:"List plugins and their problems (default)."`
 	Read    pluginReadCommand    `cmd:"" help:"Show what a plugin adds and runs."`
@@ -26,6 +27,7 @@ type pluginCommand struct {
 	Dev     pluginDevCommand     `cmd:"" help:"Reload a plugin on each change while you write it."`
 }
 
+// pluginCheckCommand implements lashd plugin check.
 type pluginCheckCommand struct {
 	Dir  string `arg:"" help:"Directory of the plugin."`
 	Exec bool   `name:"run" help:"Also run the plugin and call each of its hooks. Use only with plugins you trust."`

@@ -20,6 +20,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
+// pluginDevCommand implements lashd plugin dev.
 type pluginDevCommand struct {
 	Dir string `arg:"" help:"Directory of the plugin."`
 }

@@ -14,6 +14,7 @@ import (
 	"lashd/plugins"
 )
 
+// pluginNewCommand implements lashd plugin new.
 type pluginNewCommand struct {
 	Lang string `enum:"python,ts,go,command" required:"" placeholder:"LANGUAGE" help:"Language: ${enum}."`
 	Name string `arg:"" help:"Name of the plugin."`

@@ -14,6 +14,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
+// pluginTrustCommand implements lashd plugin trust.
 type pluginTrustCommand struct {
 	Name string `arg:"" help:"Workspace plugin; lashd plugin list lists the names."`
 	ofWorkspace
@@ -138,6 +139,7 @@ func capabilities[S ~string](all []S) (rows [][]string) {
 	return rows
 }
 
+// pluginReadCommand implements lashd plugin read.
 type pluginReadCommand struct {
 	Name string `arg:"" help:"Plugin; lashd plugin list lists the names."`
 	ofWorkspace
@@ -177,6 +179,7 @@ func (e *environment) decide(ctx context.Context, method string, params any) err
 	return nil
 }
 
+// pluginUntrustCommand implements lashd plugin untrust.
 type pluginUntrustCommand struct {
 	Name string `arg:"" help:"Plugin; lashd plugin list lists the names."`
 	ofWorkspace
@@ -212,6 +215,7 @@ func (c pluginSwitch) turn(ctx context.Context, e *environment, on bool) error {
 	return e.decide(ctx, "plugin/setEnabled", protocol.PluginEnableParams{Name: c.Name, Cwd: cwd, Enabled: on})
 }
 
+// pluginEnableCommand implements lashd plugin enable.
 type pluginEnableCommand struct{ pluginSwitch }
 
 // Help is shown by --help.
@@ -223,6 +227,7 @@ func (c pluginEnableCommand) Run(ctx context.Context, e *environment) error {
 	return c.turn(ctx, e, true)
 }
 
+// pluginDisableCommand implements lashd plugin disable.
 type pluginDisableCommand struct{ pluginSwitch }
 
 // Help is shown by --help.

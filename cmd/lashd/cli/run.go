@@ -14,6 +14,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
+// runCommand implements lashd run.
 type runCommand struct {
 	Prompt  []string `arg:"" help:"Task for the agent; - reads it from stdin."`
 	Session string   `help:"Session to continue, instead of a new one." placeholder:"ID"`

@@ -10,6 +10,7 @@ import (
 	"lashd/rpc"
 )
 
+// schemaCommand implements lashd schema.
 type schemaCommand struct {
 	Method string `arg:"" optional:"" help:"Method to describe, or plugin or config for the schema of plugin.json or config.toml."`
 }

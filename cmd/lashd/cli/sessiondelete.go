@@ -12,6 +12,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
+// sessionDeleteCommand implements lashd session delete.
 type sessionDeleteCommand struct {
 	Sessions []string `arg:"" help:"Session ids, or unique prefixes of ids; lashd session lists the ids."`
 	Yes      bool     `short:"y" help:"Delete without asking."`

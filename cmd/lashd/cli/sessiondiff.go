@@ -8,6 +8,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
+// sessionDiffCommand implements lashd session diff.
 type sessionDiffCommand struct {
 	ofFiles
 	Stat bool `help:"Show line counts only."`

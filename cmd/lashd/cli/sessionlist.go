@@ -32,6 +32,7 @@ func table(rows [][]string) error {
 	return nil
 }
 
+// sessionCommand implements lashd session.
 type sessionCommand struct {
 	List   sessionListCommand   `cmd:"" default:"withargs" help:"List sessions, newest first (default)."`
 	Show   sessionShowCommand   `cmd:"" help:"Show a session and its newest messages."`
@@ -41,6 +42,7 @@ type sessionCommand struct {
 	Delete sessionDeleteCommand `cmd:"" help:"Delete sessions permanently."`
 }
 
+// sessionListCommand implements lashd session list.
 type sessionListCommand struct {
 	inJSON
 	All bool `help:"List all sessions, not only the newest 50."`
@@ -105,6 +107,7 @@ func age(d time.Duration) string {
 	return fmt.Sprintf("%dd", int(d.Hours()/24))
 }
 
+// toolCommand implements lashd tool.
 type toolCommand struct {
 	Session string `arg:"" help:"Session; lashd session lists the ids."`
 	inJSON
@@ -142,10 +145,12 @@ func (c toolCommand) Run(ctx context.Context, e *environment) error {
 	return table(rows)
 }
 
+// modelCommand implements lashd model.
 type modelCommand struct {
 	List modelListCommand `cmd:"" default:"withargs" help:"List models (default)."`
 }
 
+// modelListCommand implements lashd model list.
 type modelListCommand struct {
 	inJSON
 }

@@ -11,6 +11,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
+// sessionShowCommand implements lashd session show.
 type sessionShowCommand struct {
 	Session string `arg:"" optional:"" help:"Session; lashd session lists the ids (default the newest of this directory)."`
 	Items   int    `help:"Number of newest items to show." default:"20"`

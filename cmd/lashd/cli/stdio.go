@@ -12,6 +12,7 @@ import (
 	"lashd/rpc/socket"
 )
 
+// stdioCommand implements lashd stdio.
 type stdioCommand struct {
 	Isolated bool `help:"Serve from this process instead of a daemon, until stdin closes."`
 }

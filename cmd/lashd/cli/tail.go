@@ -10,6 +10,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
+// tailCommand implements lashd tail.
 type tailCommand struct {
 	Session string `arg:"" help:"Session to follow; lashd session lists the ids."`
 	After   uint64 `help:"Replay only events after this sequence number." default:"0" placeholder:"SEQ"`

@@ -9,6 +9,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
+// taskCommand implements lashd task.
 type taskCommand struct {
 	List   taskListCommand   `cmd:"" default:"withargs" help:"List tasks (default)."`
 	Read   taskReadCommand   `cmd:"" help:"Show a task and its events."`
@@ -18,6 +19,7 @@ type taskCommand struct {
 	Cancel taskCancelCommand `cmd:"" help:"Cancel a task."`
 }
 
+// taskListCommand implements lashd task list.
 type taskListCommand struct {
 	inJSON
 	Session string `help:"Show only tasks visible to this session; lashd session lists the ids." placeholder:"SESSION"`
@@ -152,6 +154,7 @@ func findTasks(ctx context.Context, e *environment, session string, texts ...str
 	return found, nil
 }
 
+// taskReadCommand implements lashd task read.
 type taskReadCommand struct {
 	ofTask
 	inJSON

@@ -10,6 +10,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
+// taskWaitCommand implements lashd task wait.
 type taskWaitCommand struct {
 	Tasks   []string      `arg:"" help:"Tasks; lashd task lists the ids."`
 	Session string        `help:"Session that can see the tasks; needed only if several sessions have tasks with these ids." placeholder:"SESSION"`
@@ -65,6 +66,7 @@ func waited(r *protocol.TaskWaitResult) error {
 	return nil
 }
 
+// taskSignalCommand implements lashd task signal.
 type taskSignalCommand struct {
 	ofTask
 	Name    string `arg:"" help:"Signal name. Commands accept stdin, closeStdin, interrupt and, with a terminal, resize."`
@@ -87,6 +89,7 @@ func (c taskSignalCommand) Run(ctx context.Context, e *environment) error {
 	return e.ask(ctx, "task/signal", protocol.TaskSignalParams{TaskParams: p, Name: c.Name, Payload: json.RawMessage(c.Payload)}, nil)
 }
 
+// taskCancelCommand implements lashd task cancel.
 type taskCancelCommand struct {
 	ofTask
 	Reason string `help:"Reason to store with the task." placeholder:"TEXT"`

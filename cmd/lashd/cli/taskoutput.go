@@ -9,6 +9,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
+// taskOutputCommand implements lashd task output.
 type taskOutputCommand struct {
 	ofTask
 	Follow bool  `help:"Print new output until the task ends." short:"f"`

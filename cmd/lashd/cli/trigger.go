@@ -10,6 +10,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
+// triggerCommand implements lashd trigger.
 type triggerCommand struct {
 	List    triggerListCommand    `cmd:"" default:"withargs" help:"List triggers (default)."`
 	Add     triggerAddCommand     `cmd:"" help:"Create a trigger."`
@@ -20,6 +21,7 @@ type triggerCommand struct {
 	History triggerHistoryCommand `cmd:"" help:"List events and their deliveries."`
 }
 
+// triggerListCommand implements lashd trigger list.
 type triggerListCommand struct {
 	inJSON
 	Owner string `help:"Show only triggers of this session; lashd session lists the ids." placeholder:"SESSION"`
@@ -128,6 +130,7 @@ type triggerKey struct {
 	Owner string `help:"Session that owns the trigger (default the user)." placeholder:"SESSION"`
 }
 
+// triggerRemoveCommand implements lashd trigger remove.
 type triggerRemoveCommand struct{ triggerKey }
 
 // Help is shown by --help.
@@ -145,6 +148,7 @@ func (c triggerRemoveCommand) Run(ctx context.Context, e *environment) error {
 	return e.ask(ctx, "trigger/delete", protocol.TriggerDeleteParams{Key: c.Key, SessionID: owner}, nil)
 }
 
+// triggerEnableCommand implements lashd trigger enable.
 type triggerEnableCommand struct{ triggerKey }
 
 // Help is shown by --help.
@@ -158,6 +162,7 @@ func (c triggerEnableCommand) Run(ctx context.Context, e *environment) error {
 	return c.set(ctx, e, true)
 }
 
+// triggerDisableCommand implements lashd trigger disable.
 type triggerDisableCommand struct{ triggerKey }
 
 // Help is shown by --help.

@@ -9,6 +9,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
+// triggerAddCommand implements lashd trigger add.
 type triggerAddCommand struct {
 	Key   string `arg:"" help:"Key of the new trigger."`
 	Text  string `help:"Instruction for the agent; the event is appended." required:"" placeholder:"TEXT"`

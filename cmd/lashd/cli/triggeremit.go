@@ -9,6 +9,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
+// triggerEmitCommand implements lashd trigger emit.
 type triggerEmitCommand struct {
 	Type    string `arg:"" help:"Event type; lashd call trigger/types lists the types."`
 	Payload string `arg:"" optional:"" default:"{}" help:"Payload as a JSON object."`
@@ -46,6 +47,7 @@ func (c triggerEmitCommand) Run(ctx context.Context, e *environment) error {
 	return table(deliveries([]protocol.Occurrence{r.Occurrence}))
 }
 
+// triggerHistoryCommand implements lashd trigger history.
 type triggerHistoryCommand struct {
 	Key   string `arg:"" optional:"" help:"Show only events of this trigger."`
 	Owner string `help:"Session that owns the trigger (default the user)." placeholder:"SESSION"`

@@ -52,6 +52,7 @@ func (o ofFiles) session(ctx context.Context, l *link) (protocol.SessionID, erro
 	return r.Data[0].ID, nil
 }
 
+// sessionPointsCommand implements lashd session points.
 type sessionPointsCommand struct {
 	Session string `arg:"" optional:"" help:"Session; lashd session lists the ids (default the newest of this directory)."`
 	inJSON
@@ -126,6 +127,7 @@ func pointsOf(ctx context.Context, l *link, id protocol.SessionID) ([]protocol.F
 	return r.Data, err
 }
 
+// sessionUndoCommand implements lashd session undo.
 type sessionUndoCommand struct {
 	ofFiles
 	History bool `help:"Also remove the undone turns from the model's context."`
