@@ -1,6 +1,6 @@
 import * as vscode from "vscode";
 import type { Chats } from "./chat/chats";
-import { messageOf, type Daemon } from "./daemon/daemon";
+import { messageOf, type Daemon, type State } from "./daemon/daemon";
 import { titleOf } from "./model/sessions";
 import type { DecisionChoice, DecisionID, SessionID } from "./protocol";
 import type { Sessions } from "./sessions";
@@ -81,7 +81,7 @@ function idOf(target: Target, chats: Chats): SessionID | undefined {
 async function newSession({ daemon, chats }: Parts) {
   const cwd = (await folder())?.uri.fsPath;
   if (cwd === undefined) {
-    void vscode.window.showInformationMessage("lashd: open a folder first: a session works in one.");
+    void vscode.window.showInformationMessage("lashd: Open a folder first. A session works in a folder.");
     return;
   }
   const { sessionId } = await daemon.change("session/new", { cwd });
@@ -90,7 +90,7 @@ async function newSession({ daemon, chats }: Parts) {
 
 function folder() {
   const all = vscode.workspace.workspaceFolders ?? [];
-  return all.length > 1 ? vscode.window.showWorkspaceFolderPick({ placeHolder: "Where is the session to work?" }) : Promise.resolve(all[0]);
+  return all.length > 1 ? vscode.window.showWorkspaceFolderPick({ placeHolder: "Select the folder for the new session" }) : Promise.resolve(all[0]);
 }
 
 async function fork({ daemon, chats }: Parts, id: SessionID) {
@@ -100,7 +100,7 @@ async function fork({ daemon, chats }: Parts, id: SessionID) {
 
 async function rename({ daemon, sessions }: Parts, sessionId: SessionID) {
   const session = sessions.list.get(sessionId);
-  const title = await vscode.window.showInputBox({ prompt: "Title of the session", value: session && titleOf(session) });
+  const title = await vscode.window.showInputBox({ prompt: "Session title", value: session && titleOf(session) });
   if (title) {
     await daemon.change("session/setTitle", { sessionId, title });
   }
@@ -116,22 +116,29 @@ async function stop({ daemon }: Parts, sessionId: SessionID) {
 
 async function remove({ daemon, sessions, chats }: Parts, sessionId: SessionID) {
   const session = sessions.list.get(sessionId);
-  const question = `Delete ${session ? titleOf(session) : sessionId} for ever?`;
+  const question = `Delete the session "${session ? titleOf(session) : sessionId}" permanently?`;
   if (await vscode.window.showWarningMessage(question, { modal: true }, "Delete")) {
     chats.close(sessionId);
     await daemon.change("session/delete", { sessionId });
   }
 }
 
+const stateText: Record<State["kind"], string> = {
+  connecting: "Connecting to lashd\u2026",
+  ready: "Connected to lashd",
+  failed: "Cannot connect to lashd",
+  closed: "Not connected to lashd",
+};
+
 async function status({ daemon, sessions, questions, log }: Parts) {
   const { state } = daemon;
   const detail = state.kind === "ready" ? state.server.dataDir : state.kind === "failed" ? state.reason : undefined;
   const entries: (vscode.QuickPickItem & { run: () => unknown })[] = [
-    { label: "$(question) Answer an open question", description: String(sessions.decisions.length), run: () => questions.ask() },
+    { label: "$(question) Answer a question", description: String(sessions.decisions.length), run: () => questions.ask() },
     { label: "$(add) New session", run: () => vscode.commands.executeCommand("lashd.newSession") },
     { label: "$(debug-restart) Reconnect", detail, run: () => daemon.start() },
     { label: "$(output) Show log", run: () => log.show() },
   ];
   const open = sessions.decisions.length > 0 ? entries : entries.slice(1);
-  await (await vscode.window.showQuickPick(open, { placeHolder: `lashd is ${state.kind}` }))?.run();
+  await (await vscode.window.showQuickPick(open, { placeHolder: stateText[state.kind] }))?.run();
 }

@@ -35,14 +35,14 @@ interface Edit {
 
 const object = (properties: Record<string, unknown>, required: string[] = []) => ({ type: "object", properties, required, additionalProperties: false });
 
-const path = { type: "string", description: "from the working directory, or absolute" };
+const path = { type: "string", description: "absolute, or relative to the working directory" };
 
 /** handlers are the tools of the editor, by name. */
 export const handlers: Record<string, Handler> = {
   editor_open_files: {
     run: openFiles,
     tool: {
-      description: "Lists the files that the person has open in the editor, with what is selected in the one in front.",
+      description: "Lists the files that the user has open in the editor, and the selection in the active file.",
       input: object({}),
       kind: "read",
       replay: "safe",
@@ -51,7 +51,7 @@ export const handlers: Record<string, Handler> = {
   editor_diagnostics: {
     run: diagnostics,
     tool: {
-      description: "Lists errors and warnings that the editor shows, of one file or of all.",
+      description: "Lists the errors and warnings that the editor shows, for one file or for all files.",
       input: object({ path }),
       kind: "read",
       replay: "safe",
@@ -60,7 +60,7 @@ export const handlers: Record<string, Handler> = {
   editor_reveal: {
     run: reveal,
     tool: {
-      description: "Shows the person a file in the editor, at a line.",
+      description: "Shows the user a file in the editor, at a line.",
       input: object({ path, line: { type: "integer", minimum: 1 } }, ["path"]),
       kind: "read",
       replay: "safe",
@@ -69,7 +69,7 @@ export const handlers: Record<string, Handler> = {
   editor_apply_edit: {
     run: applyEdit,
     tool: {
-      description: "Replaces a text that occurs once in a file, in the editor: the person sees the change before it is made, and may refuse it. What is not saved counts, too.",
+      description: "Replaces text that occurs exactly once in a file, including unsaved changes. The user reviews the edit in the editor and can discard it.",
       input: object({ path, old: { type: "string", minLength: 1 }, new: { type: "string" } }, ["path", "old", "new"]),
       kind: "edit",
       deadlineMs: 600_000,
@@ -78,7 +78,7 @@ export const handlers: Record<string, Handler> = {
   editor_run_task: {
     run: runTask,
     tool: {
-      description: "Runs a task that the workspace defines for the editor, such as its build, and tells how it ended. Without a name it lists them.",
+      description: "Runs an editor task that the workspace defines, such as a build, and returns its exit code. Without a name, lists the tasks.",
       input: object({ name: { type: "string" } }),
       kind: "execute",
       deadlineMs: 600_000,
@@ -90,7 +90,7 @@ export const handlers: Record<string, Handler> = {
 function fileOf(path: string, cwd: string): vscode.Uri {
   const file = inside(vscode.workspace.workspaceFolders?.map(({ uri }) => uri.fsPath) ?? [], cwd, path);
   if (file === undefined) {
-    throw new Error(`${path} is in no folder that is open in the editor`);
+    throw new Error(`${path} is outside the folders that are open in the editor`);
   }
   return vscode.Uri.file(file);
 }
@@ -103,14 +103,14 @@ function pathOf(uri: vscode.Uri, cwd: string): string {
 
 function openFiles(_: object, { cwd, editor = vscode.window.visibleTextEditors[0] }: From): string {
   const tabs = vscode.window.tabGroups.all.flatMap((group) => group.tabs);
-  const files = tabs.flatMap(({ input, isDirty }) => (input instanceof vscode.TabInputText ? [`${pathOf(input.uri, cwd)}${isDirty ? " (not saved)" : ""}`] : []));
+  const files = tabs.flatMap(({ input, isDirty }) => (input instanceof vscode.TabInputText ? [`${pathOf(input.uri, cwd)}${isDirty ? " (unsaved)" : ""}`] : []));
   if (!editor || editor.document.isClosed) {
     return files.join("\n") || "No file is open.";
   }
   const { start, end, isEmpty } = editor.selection;
   const path = pathOf(editor.document.uri, cwd);
-  const selected = isEmpty ? `at line ${start.line + 1}` : `lines ${start.line + 1} to ${end.line + 1} are selected:\n${editor.document.getText(editor.selection)}`;
-  return `${files.join("\n")}\n\nIn front: ${path}, ${selected}`;
+  const selected = isEmpty ? `at line ${start.line + 1}` : `selected lines ${start.line + 1} to ${end.line + 1}:\n${editor.document.getText(editor.selection)}`;
+  return `${files.join("\n")}\n\nActive file: ${path}, ${selected}`;
 }
 
 function diagnostics({ path }: { path?: string }, { cwd }: From): string {
@@ -119,13 +119,13 @@ function diagnostics({ path }: { path?: string }, { cwd }: From): string {
   const lines = all.flatMap(([uri, found]) =>
     found.map((d) => `${pathOf(uri, cwd)}:${d.range.start.line + 1}:${d.range.start.character + 1} ${vscode.DiagnosticSeverity[d.severity].toLowerCase()}: ${d.message}`),
   );
-  return lines.slice(0, 200).join("\n") || "There are none.";
+  return lines.slice(0, 200).join("\n") || "No problems.";
 }
 
 async function reveal({ path, line = 1 }: Place, { cwd }: From): Promise<string> {
   const range = new vscode.Range(line - 1, 0, line - 1, 0);
   await vscode.window.showTextDocument(fileOf(path, cwd), { selection: range, preserveFocus: true, viewColumn: vscode.ViewColumn.Beside });
-  return `${path} is shown.`;
+  return `Showing ${path}.`;
 }
 
 async function applyEdit({ path, old, new: text }: Edit, { cwd, texts, signal }: From): Promise<string> {
@@ -134,23 +134,23 @@ async function applyEdit({ path, old, new: text }: Edit, { cwd, texts, signal }:
   const at = once(before, old, path);
   const after = before.slice(0, at) + text + before.slice(at + old.length);
   if (!(await confirm(texts, { path, before, after, signal }))) {
-    throw new Error("the person did not want the change");
+    throw new Error("the user discarded the edit");
   }
   const document = await vscode.workspace.openTextDocument(uri); // as it is by now
   const from = once(document.getText(), old, path);
   const edit = new vscode.WorkspaceEdit();
   edit.replace(uri, new vscode.Range(document.positionAt(from), document.positionAt(from + old.length)), text);
   if (!(await vscode.workspace.applyEdit(edit)) || !(await document.save())) {
-    throw new Error(`${path} could not be changed`);
+    throw new Error(`the editor could not apply or save the edit to ${path}`);
   }
-  return `${path} is changed.`;
+  return `Edited ${path}.`;
 }
 
 /** once is where a text is that occurs once. */
 function once(text: string, part: string, path: string): number {
   const at = text.indexOf(part);
   if (at < 0 || text.includes(part, at + 1)) {
-    throw new Error(at < 0 ? `${path} does not have that text` : `${path} has that text more than once`);
+    throw new Error(at < 0 ? `${path} does not contain the old text` : `${path} contains the old text more than once`);
   }
   return at;
 }
@@ -159,20 +159,20 @@ async function runTask({ name }: { name?: string }): Promise<string> {
   const tasks = await vscode.tasks.fetchTasks();
   const task = tasks.find((one) => one.name === name);
   if (name === undefined) {
-    return tasks.map((one) => `${one.name} (${one.source})`).join("\n") || "There are none.";
+    return tasks.map((one) => `${one.name} (${one.source})`).join("\n") || "The workspace has no tasks.";
   }
   if (!task) {
-    throw new Error(`there is no task ${name}`);
+    throw new Error(`the workspace has no task "${name}"`);
   }
   const execution = await vscode.tasks.executeTask(task);
   return new Promise((resolve) => {
     const ended = (how: string) => {
       listening.dispose();
-      resolve(`${name} ended${how}.`);
+      resolve(`${name} finished${how}.`);
     };
     // Of a task that is only others there is no process. The end of one comes before that of its task.
     const listening = vscode.Disposable.from(
-      vscode.tasks.onDidEndTaskProcess((end) => end.execution === execution && ended(` with code ${end.exitCode}`)),
+      vscode.tasks.onDidEndTaskProcess((end) => end.execution === execution && ended(` with exit code ${end.exitCode}`)),
       vscode.tasks.onDidEndTask((end) => end.execution === execution && ended("")),
     );
   });

@@ -3,7 +3,7 @@ import { messageOf, type Daemon } from "./daemon/daemon";
 import { Calls } from "./model/callsOnce";
 import { looks } from "./model/modes";
 import type { ClientTool, Event, Session, SessionID, ToolOutput } from "./protocol";
-import { handlers, type From, type Handler } from "./editorHandlers";
+import { handlers, type From } from "./editorHandlers";
 import type { Texts } from "./views/textDocuments";
 
 /**
@@ -42,7 +42,7 @@ export class EditorTools {
     try {
       await this.daemon.change("session/setOverlay", { sessionId, tools: tools(), whileConnected: true });
     } catch (error) {
-      this.log.info(`tools of the editor for ${sessionId}: ${messageOf(error)}`);
+      this.log.info(`cannot offer editor tools to ${sessionId}: ${messageOf(error)}`);
     }
   }
 
@@ -54,7 +54,7 @@ export class EditorTools {
     try {
       await this.daemon.change("session/configure", { sessionId, approval });
     } catch (error) {
-      this.log.info(`the editor's tools are asked about in ${sessionId}: ${messageOf(error)}`);
+      this.log.info(`cannot allow read-only editor tools in ${sessionId}: ${messageOf(error)}`);
     }
   }
 
@@ -67,7 +67,7 @@ export class EditorTools {
     try {
       const output = await this.calls.run(keyOf(event, callId), async (signal) => {
         await this.daemon.change("tool/respond", { sessionId, callId, ack: true });
-        return perform(handlers[name], args, { cwd: this.offered.get(sessionId) ?? "", editor: this.editor, texts: this.texts, signal });
+        return perform(name, args, { cwd: this.offered.get(sessionId) ?? "", editor: this.editor, texts: this.texts, signal });
       });
       await this.daemon.change("tool/respond", { sessionId, callId, output });
     } catch (error) {
@@ -87,10 +87,11 @@ function tools(): ClientTool[] {
   return on ? Object.entries(handlers).map(([name, { tool }]) => ({ name, ...tool })) : [];
 }
 
-async function perform(handler: Handler | undefined, args: unknown, from: From): Promise<ToolOutput> {
+async function perform(name: string, args: unknown, from: From): Promise<ToolOutput> {
+  const handler = handlers[name];
   try {
     if (!handler) {
-      throw new Error("this window has no such tool");
+      throw new Error(`this window has no tool ${name}`);
     }
     return { status: "success", text: await handler.run((args ?? {}) as never, from) };
   } catch (error) {

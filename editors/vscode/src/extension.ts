@@ -6,7 +6,7 @@ import { register, sessionCommands } from "./commands";
 import { EditorTools } from "./editorTools";
 import { Daemon } from "./daemon/daemon";
 import { VSCodeChat } from "./lm/vscodeChat";
-import { within } from "./model/sessions";
+import { counted, within } from "./model/sessions";
 import { program } from "./program";
 import type { Session } from "./protocol";
 import { Sessions } from "./sessions";
@@ -43,13 +43,13 @@ export function activate(context: vscode.ExtensionContext): void {
   const show = () => {
     const open = sessions.decisions.filter((d) => mine(sessions, d.sessionId));
     status.show(daemon.state, sessions, inDemo());
-    view.badge = { value: open.length, tooltip: `${open.length} open questions` };
+    view.badge = { value: open.length, tooltip: counted(open.length, "open question") };
     questions.look();
     sidebar.look(chats);
     tree.refresh();
   };
   daemon.onState((state) => {
-    log.info(`lashd is ${state.kind}`);
+    log.info(`connection: ${state.kind}`);
     void vscode.commands.executeCommand("setContext", "lashd.state", state.kind);
     show();
   });

@@ -48,6 +48,6 @@ export async function pick(): Promise<Attached[]> {
   const uris = await vscode.workspace.findFiles("**/*", undefined, 5000);
   const items = uris.map((uri) => ({ label: vscode.workspace.asRelativePath(uri), uri }));
   items.sort((a, b) => a.label.localeCompare(b.label));
-  const picked = await vscode.window.showQuickPick(items, { canPickMany: true, placeHolder: "Files to attach" });
+  const picked = await vscode.window.showQuickPick(items, { canPickMany: true, placeHolder: "Select files to attach" });
   return Promise.all((picked ?? []).map(({ uri }) => ofFile(uri)));
 }

@@ -9,7 +9,7 @@ type Change = Pick<FileChange, "path" | "diff">;
 /** showChange opens what a call changed in a diff editor: beside the file itself, if that is as the call left it. */
 export async function showChange(texts: Texts, change: FileChange, cwd: string): Promise<void> {
   const { left, right, now } = await editors(texts, change, cwd);
-  const title = `${change.path} (+${change.added} \u2212${change.removed})${now ? "" : ", as it was then"}`;
+  const title = `${change.path} (+${change.added} \u2212${change.removed})${now ? "" : ", earlier version"}`;
   await vscode.commands.executeCommand("vscode.diff", left, right, title);
 }
 
@@ -18,7 +18,7 @@ export async function showChanges({ daemon, texts }: { daemon: Daemon; texts: Te
   const { data, nextCursor } = await daemon.call("session/diff", { ...of, limit: 500 });
   const all = await Promise.all(data.map(async ({ path, diff = "" }) => ({ path, ...(await editors(texts, { path, diff }, cwd)) })));
   const resources = all.map(({ path, left, right }) => [vscode.Uri.joinPath(vscode.Uri.file(cwd), path), left, right]);
-  await vscode.commands.executeCommand("vscode.changes", `Changes of ${of.turnId === undefined ? "files" : "the turn"}${nextCursor ? ", the first 500" : ""}`, resources);
+  await vscode.commands.executeCommand("vscode.changes", `${of.turnId === undefined ? "File changes" : "Changes of the turn"}${nextCursor ? " (first 500 files)" : ""}`, resources);
 }
 
 /** the two sides of a change, and whether the right one is the file as it is now */

@@ -11,7 +11,7 @@ export function chatCommands(daemon: Daemon, chats: Chats, traces: Traces): Comm
   const here = (): Session => {
     const session = chats.active?.followed.view?.session;
     if (!session) {
-      throw new Error("open the chat of a session first");
+      throw new Error("no chat is open; open a session first");
     }
     return session;
   };

@@ -17,7 +17,7 @@ export function page(webview: vscode.Webview, extensionUri: vscode.Uri, sessionI
 <header id="head"></header>
 <main id="scroller" tabindex="-1"><div id="list" role="feed" aria-label="Conversation"></div></main>
 <section id="asked" aria-label="Open questions" aria-live="assertive"></section>
-<section id="queue" aria-label="Waiting inputs"></section>
+<section id="queue" aria-label="Queued inputs"></section>
 <footer id="composer"></footer>
 <script nonce="${nonce}" src="${uri("webview.js")}"></script>
 </body>

@@ -1,6 +1,7 @@
 import * as vscode from "vscode";
 import type { Daemon } from "../daemon/daemon";
 import { messageOf } from "../daemon/daemon";
+import { words } from "../decisionText";
 import { titleOf } from "../model/sessions";
 import type { Event, SessionID } from "../protocol";
 import type { Followed } from "../sessions";
@@ -196,7 +197,7 @@ export class ChatPanel {
     const argsHash = decision?.argsHash && choice.startsWith("allow") ? { argsHash: decision.argsHash } : {};
     const r = await this.context.daemon.change("decision/respond", { decisionId, choice, ...argsHash, ...(value !== undefined && { value }) });
     if (!r.won) {
-      this.tell({ type: "failed", message: `${r.answer.by} has answered already: ${r.answer.choice}` });
+      this.tell({ type: "failed", message: `${r.answer.by} already answered: ${words[r.answer.choice]}` });
     }
   }
 

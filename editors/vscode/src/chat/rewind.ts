@@ -1,36 +1,37 @@
 import * as vscode from "vscode";
 import { messageOf, type Daemon } from "../daemon/daemon";
+import { counted } from "../model/sessions";
 import type { FileRewind, PointID, RewindFiles, SessionID, SessionRewindParams, TurnID } from "../protocol";
 
 /** What a rewind is about, in words. */
 const ways: (vscode.QuickPickItem & { files?: RewindFiles })[] = [
-  { label: "Conversation and files", description: "as they were before the turn", files: "also" },
-  { label: "Conversation", description: "files stay as they are" },
-  { label: "Files", description: "the conversation stays as it is", files: "only" },
+  { label: "Conversation and files", description: "undo both", files: "also" },
+  { label: "Conversation only", description: "files do not change" },
+  { label: "Files only", description: "the conversation does not change", files: "only" },
 ];
 
 /** rewind goes back to before a turn, once a person has seen what that would do. It answers what it was about. */
 export async function rewind(daemon: Daemon, sessionId: SessionID, toTurn: TurnID): Promise<RewindFiles | "none" | undefined> {
-  const way = await vscode.window.showQuickPick(ways, { placeHolder: "What is to be as before this message?" });
+  const way = await vscode.window.showQuickPick(ways, { placeHolder: "Undo this turn and all later turns in\u2026" });
   if (!way) {
     return undefined;
   }
   const params = { sessionId, toTurn, ...(way.files && { files: way.files }) };
-  return (await rewound(daemon, params, "this message")) ? (way.files ?? "none") : undefined;
+  return (await rewound(daemon, params, "Undo this turn and all later turns?")) ? (way.files ?? "none") : undefined;
 }
 
 /** rewindFiles brings files back to before a file point, likewise. */
 export async function rewindFiles(daemon: Daemon, sessionId: SessionID, toPoint: PointID): Promise<void> {
-  await rewound(daemon, { sessionId, toPoint, files: "only" }, "this");
+  await rewound(daemon, { sessionId, toPoint, files: "only" }, "Restore the files to their contents before this undo?");
 }
 
 /** shows what a rewind would do, and does it if that is wanted */
-async function rewound(daemon: Daemon, params: SessionRewindParams, before: string): Promise<boolean> {
+async function rewound(daemon: Daemon, params: SessionRewindParams, question: string): Promise<boolean> {
   const preview = await daemon.call("session/rewind", { ...params, dryRun: true });
   const files = preview.files ?? [];
   const lost = files.filter((file) => file.conflict);
-  const go = lost.length > 0 ? "Rewind Anyway" : "Rewind";
-  if ((await vscode.window.showWarningMessage(question(params.files, preview.nodes, before), { modal: true, detail: detailOf(files) }, go)) !== go) {
+  const go = lost.length > 0 ? "Undo Anyway" : "Undo";
+  if ((await vscode.window.showWarningMessage([question, hiddenText(params.files, preview.nodes)].filter(Boolean).join(" "), { modal: true, detail: detailOf(files) }, go)) !== go) {
     return false;
   }
   const done = await daemon.change("session/rewind", { ...params, ...(lost.length > 0 && { force: true }) });
@@ -42,32 +43,32 @@ async function rewound(daemon: Daemon, params: SessionRewindParams, before: stri
 
 async function offerUndo(daemon: Daemon, sessionId: SessionID, toPoint: PointID, files: FileRewind[]) {
   const left = files.filter((file) => file.problem ?? file.unkept);
-  const message = `lashd has brought back ${files.length - left.length} of ${files.length} files.`;
-  if (await vscode.window.showInformationMessage(message, "Undo")) {
+  const message = `lashd: Restored ${files.length - left.length} of ${counted(files.length, "file")}.`;
+  if (await vscode.window.showInformationMessage(message, "Revert")) {
     await daemon.change("session/rewind", { sessionId, toPoint, files: "only" });
   }
 }
 
-function question(files: RewindFiles | undefined, nodes: number, before: string): string {
-  const history = files === "only" ? "" : `${nodes} entries of the conversation go out of sight; they are kept.`;
-  return [`Rewind to before ${before}?`, history].filter(Boolean).join(" ");
+/** hiddenText states how many conversation entries an undo hides; empty for an undo of files only. */
+function hiddenText(files: RewindFiles | undefined, nodes: number): string {
+  return files === "only" ? "" : `${nodes === 1 ? "1 conversation entry" : `${nodes} conversation entries`} will be hidden, not deleted.`;
 }
 
-const verbs = { created: "comes back", modified: "changes", deleted: "goes" };
+const verbs = { created: "will be restored", modified: "will change", deleted: "will be deleted" };
 
 const reasons = {
-  changedSince: "it was changed since, which would be lost",
-  shared: "another session changed it, too",
-  unsure: "it is not known what became of it",
-  notKept: "there is no copy of what it is now",
+  changedSince: "Later changes to it will be lost.",
+  shared: "Another session may have changed it.",
+  unsure: "Another program may have made these changes.",
+  notKept: "lashd has no copy of its current contents.",
 };
 
 /** detailOf tells what becomes of each file. */
 export function detailOf(files: FileRewind[]): string {
   const lines = files.map((file) => {
     const lines = file.binary ? "" : ` (+${file.added ?? 0} \u2212${file.removed ?? 0})`;
-    const kept = file.unkept ? `stays: there is no copy of it (${file.unkept})` : `${verbs[file.effect]}${lines}`;
-    return `${file.path} ${kept}${file.conflict ? `: ${reasons[file.conflict]}` : ""}`;
+    const kept = file.unkept ? `will not change: lashd has no copy of it (${file.unkept})` : `${verbs[file.effect]}${lines}`;
+    return `${file.path} ${kept}.${file.conflict ? ` ${reasons[file.conflict]}` : ""}`;
   });
   const shown = lines.slice(0, 20);
   return [...shown, ...(lines.length > shown.length ? [`and ${lines.length - shown.length} more`] : [])].join("\n");

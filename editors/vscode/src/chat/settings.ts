@@ -10,7 +10,7 @@ export async function chooseModel(daemon: Daemon, { sessionId, config }: Session
     const now = info.model.id === config.model.id && info.model.provider === config.model.provider;
     return { label: `$(${now ? "check" : "blank"}) ${info.name}`, description: about(info), name: info.name };
   });
-  const picked = await vscode.window.showQuickPick(items, { placeHolder: "Model of the session, from its next turn on", matchOnDescription: true });
+  const picked = await vscode.window.showQuickPick(items, { placeHolder: "Model from the next turn on", matchOnDescription: true });
   if (picked) {
     await daemon.change("session/configure", { sessionId, model: picked.name });
   }
@@ -20,7 +20,7 @@ function about({ name, model, price, default: first }: ModelInfo): string {
   const said = [
     model.id === name ? "" : model.id,
     model.contextWindow ? `${Math.round(model.contextWindow / 1000)}k tokens` : "",
-    price ? `$${price.input} in, $${price.output} out a million` : "",
+    price ? `$${price.input} in, $${price.output} out per million tokens` : "",
     first ? "default" : "",
   ];
   return said.filter(Boolean).join(" \u00b7 ");
@@ -30,7 +30,7 @@ function about({ name, model, price, default: first }: ModelInfo): string {
 export async function chooseMode(daemon: Daemon, { sessionId, config }: Session): Promise<void> {
   const now = modeOf(config);
   const items = modes.map((mode) => ({ label: `$(${mode === now ? "check" : "blank"}) ${mode.name}`, detail: mode.about, mode }));
-  const picked = await vscode.window.showQuickPick(items, { placeHolder: "What the session asks, from its next turn on" });
+  const picked = await vscode.window.showQuickPick(items, { placeHolder: "Approval mode from the next turn on" });
   if (picked) {
     await daemon.change("session/configure", { sessionId, ...inMode(config, picked.mode) });
   }

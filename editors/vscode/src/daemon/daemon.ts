@@ -81,7 +81,7 @@ export class Daemon {
         if (!lost(error) || token.isCancellationRequested || this.current.kind === "closed") {
           throw error;
         }
-        this.config.log.info(`${method} is asked again: its answer was lost`);
+        this.config.log.info(`${method}: the answer was lost; sending the request again`);
         await this.gone(link);
       }
     }
@@ -123,7 +123,7 @@ export class Daemon {
       return;
     }
     this.link = undefined;
-    const reason = exit.said || `lashd ended with code ${exit.code}`;
+    const reason = exit.said || `lashd exited with code ${exit.code}`;
     this.config.log.warn(`connection lost: ${reason}`);
     if (exit.code === null || hopeless.has(exit.code)) {
       this.become({ kind: "failed", reason });
@@ -167,7 +167,7 @@ export class Daemon {
       return Promise.resolve();
     }
     return new Promise((resolve, reject) => {
-      const late = setTimeout(() => finish(() => reject(new Error("lashd does not answer"))), patience);
+      const late = setTimeout(() => finish(() => reject(new Error(`lashd did not answer within ${patience / 1000} s`))), patience);
       const listening = this.onState(() => holds() && finish(resolve));
       const finish = (settle: () => void) => {
         clearTimeout(late);

@@ -23,14 +23,14 @@ export function locate(places: Places): Found {
   const name = places.windows ? "lashd.exe" : "lashd";
   const dirs = [join(places.extensionDir, "bin"), ...places.path.split(delimiter).filter(isAbsolute)];
   const command = dirs.map((dir) => join(dir, name)).find(runnable);
-  return command ? { command } : { problem: "lashd is not installed: it is neither in the extension nor in PATH. Set lashd.path." };
+  return command ? { command } : { problem: "lashd was not found in the extension or in PATH. Install lashd, or set its path in the setting lashd.path." };
 }
 
 function named(path: string): Found {
   if (!isAbsolute(path)) {
-    return { problem: `lashd.path has to be an absolute path, not ${path}` };
+    return { problem: `The setting lashd.path is "${path}". It must be an absolute path.` };
   }
-  return runnable(path) ? { command: path } : { problem: `lashd.path is ${path}, which is no program` };
+  return runnable(path) ? { command: path } : { problem: `The setting lashd.path is "${path}", which is not an executable file.` };
 }
 
 function runnable(path: string): boolean {

@@ -2,7 +2,7 @@ import * as vscode from "vscode";
 import type { Daemon } from "../daemon/daemon";
 import type { Decision, Event, SessionID } from "../protocol";
 import type { Sessions } from "../sessions";
-import { words } from "../decisionWords";
+import { questionText, words } from "../decisionText";
 import { answerOf, prompt, Spoken } from "./prompt";
 import { begin } from "./tools";
 
@@ -28,7 +28,7 @@ export function registerParticipant(daemon: Daemon, sessions: Sessions): vscode.
     } finally {
       listening.dispose();
     }
-    stream.button({ command: "lashd.openSession", title: "Open the Session", arguments: [sessionId] });
+    stream.button({ command: "lashd.openSession", title: "Open Session", arguments: [sessionId] });
     return { metadata: { sessionId } satisfies Metadata };
   });
   return vscode.Disposable.from(participant, registerModel());
@@ -50,10 +50,10 @@ function show(event: Event, spoken: Spoken, stream: vscode.ChatResponseStream) {
   }
 }
 
-function ask({ decisionId, prompt: question, choices }: Decision, stream: vscode.ChatResponseStream) {
-  stream.markdown(new vscode.MarkdownString().appendText(`${question}\n\n`));
-  for (const choice of choices.filter((one) => one !== "answer")) {
-    stream.button({ command: "lashd.answer", title: words[choice], arguments: [decisionId, choice] });
+function ask(decision: Decision, stream: vscode.ChatResponseStream) {
+  stream.markdown(new vscode.MarkdownString().appendText(`${questionText(decision)}\n\n`));
+  for (const choice of decision.choices.filter((one) => one !== "answer")) {
+    stream.button({ command: "lashd.answer", title: words[choice], arguments: [decision.decisionId, choice] });
   }
 }
 
@@ -72,7 +72,7 @@ function registerModel(): vscode.Disposable {
     provideLanguageModelChatInformation: () => [model],
     provideTokenCount: (_: object, text: string | object) => JSON.stringify(text).length / 4,
     provideLanguageModelChatResponse: (_: object, __: object, ___: object, progress: vscode.Progress<vscode.LanguageModelTextPart>) =>
-      progress.report(new vscode.LanguageModelTextPart("This model answers nothing by itself. Begin with @lashd.")),
+      progress.report(new vscode.LanguageModelTextPart("This model does not answer messages itself. Start your message with @lashd.")),
   });
   void vscode.lm.selectChatModels({ vendor: "lashd" }); // what is not asked for once is not there when it is needed
   return registered;

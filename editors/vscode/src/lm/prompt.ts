@@ -21,7 +21,7 @@ export async function prompt(daemon: Daemon, sessionId: SessionID, text: string,
 /** answerOf is what a turn came to, in words. */
 export function answerOf({ output, outcome, issues }: TurnReport): string {
   const problem = issues?.at(-1)?.message;
-  return output?.safe || `The turn ended without an answer (${outcome?.kind ?? "it goes on"}${problem ? `: ${problem}` : ""}).`;
+  return output?.safe || `The turn ended without an answer (${outcome?.kind ?? "still running"}${problem ? `: ${problem}` : ""}).`;
 }
 
 /** Spoken passes on what a session says as it says it, each piece once. */

@@ -15,11 +15,11 @@ export function registerTools(daemon: Daemon, sessions: Sessions): vscode.Dispos
   return vscode.Disposable.from(
     vscode.lm.registerTool("lashd_list_sessions", { invoke: () => result(list(sessions)) }),
     vscode.lm.registerTool<Prompt>("lashd_prompt_session", {
-      prepareInvocation: ({ input }) => ({ invocationMessage: `Waiting for ${input.sessionId ?? "a new session"} of lashd` }),
+      prepareInvocation: ({ input }) => ({ invocationMessage: input.sessionId === undefined ? "Waiting for a new lashd session" : `Waiting for lashd session ${input.sessionId}` }),
       invoke: async ({ input }, token) => {
         const id = input.sessionId ?? (await begin(daemon));
         if (!mine(sessions).some((session) => session.sessionId === id) && input.sessionId !== undefined) {
-          throw new Error(`there is no session ${id} in the open folders; lashd_list_sessions lists them`);
+          throw new Error(`the open folders have no session ${id}; call lashd_list_sessions for the ids`);
         }
         return result(`Session ${id}:\n\n${answerOf(await prompt(daemon, id, input.prompt, token))}`);
       },
@@ -31,7 +31,7 @@ export function registerTools(daemon: Daemon, sessions: Sessions): vscode.Dispos
 export async function begin(daemon: Daemon): Promise<SessionID> {
   const cwd = vscode.workspace.workspaceFolders?.[0]?.uri.fsPath;
   if (cwd === undefined) {
-    throw new Error("open a folder first: a session works in one");
+    throw new Error("no folder is open; a session needs a folder to work in");
   }
   return (await daemon.change("session/new", { cwd })).sessionId;
 }
@@ -43,7 +43,7 @@ function mine({ list }: Sessions) {
 
 function list(sessions: Sessions): string {
   const lines = mine(sessions).map((session) => `${session.sessionId} ${groupOf(session)} in ${session.cwd}: ${titleOf(session)}`);
-  return lines.join("\n") || "There are none.";
+  return lines.join("\n") || "No sessions.";
 }
 
 const result = (text: string) => new vscode.LanguageModelToolResult([new vscode.LanguageModelTextPart(text)]);

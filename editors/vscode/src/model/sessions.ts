@@ -27,6 +27,11 @@ export const groups: readonly [Group, string][] = [
   ["archived", "Archived"],
 ];
 
+/** groupTitle returns the title of a group. */
+export function groupTitle(group: Group): string {
+  return groups.find(([known]) => known === group)?.[1] ?? group;
+}
+
 export function groupOf(session: Session): Group {
   return session.archived ? "archived" : session.state;
 }
@@ -59,6 +64,11 @@ function newestFirst(sessions: Session[]): Session[] {
 /** titleOf is what a person knows a session by. */
 export function titleOf(session: Session): string {
   return session.title || `Session ${session.sessionId.slice(-6)}`;
+}
+
+/** counted returns a number with its noun, such as "1 file" or "2 files". */
+export function counted(n: number, noun: string): string {
+  return n === 1 ? `1 ${noun}` : `${n} ${noun}s`;
 }
 
 /** age is how long ago something was, in a few characters. */

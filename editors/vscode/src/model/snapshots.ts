@@ -1,20 +1,21 @@
 import type { FilePoint, Item, Monitor, PluginState, SnapshotInfo, SnapshotPreviewResult, SnapshotSide, ToolState } from "../protocol";
+import { counted } from "./sessions";
 
 /** sideText is a session on one side of a restore, to be compared with the other. */
 export function sideText(side: SnapshotSide): string {
   const { nodes, items, plugins, tools, monitors, execution } = side;
   const parts: [string, string[]][] = [
-    ["Conversation, as far as the two differ", conversation(nodes, items)],
+    ["Conversation (where the two sides differ)", conversation(nodes, items)],
     ["Plugins", plugins.map(pluginText)],
     ["Tools", toolLines(tools)],
     ["Monitors", monitors.map(monitorText)],
-    ["State of the code executor", execution ? [`sha256 ${execution}`] : []],
+    ["Code executor state", execution ? [`sha256 ${execution}`] : []],
   ];
   return parts.map(([title, lines]) => `${title}\n${lines.map((line) => `  ${line.replaceAll("\n", "\n  ")}\n`).join("")}`).join("\n");
 }
 
 function conversation(nodes: number, items: Item[]): string[] {
-  const earlier = nodes > items.length ? [`(${nodes} entries, of which the newest are shown)`] : [];
+  const earlier = nodes > items.length ? [`(${nodes} entries; only the newest are shown)`] : [];
   return [...earlier, ...items.map(itemText)];
 }
 
@@ -32,7 +33,7 @@ function pluginText({ plugin, version, state, artifacts = [] }: PluginState): st
 function toolLines({ tools }: ToolState): string[] {
   const lines = Object.values(tools).map(({ manifest, member, override }) => {
     const how = override === undefined ? "" : `, ${JSON.stringify(override)}`;
-    return `${manifest.name}: ${member === false ? "not for the model" : "for the model"}${how}`;
+    return `${manifest.name}: ${member === false ? "off" : "on"}${how}`;
   });
   return lines.sort();
 }
@@ -43,13 +44,13 @@ function monitorText({ spec, state, armed }: Monitor): string {
 
 /** restoreText is what a person is asked before a restore. */
 export function restoreText({ snapshot, now, then }: SnapshotPreviewResult): string {
-  const entries = (n: number) => (n === 1 ? "1 entry" : `${n} entries`);
+  const entries = (n: number) => (n === 1 ? "1 conversation entry" : `${n} conversation entries`);
   const lines = [
-    `Restore the session to ${snapshot.name}?`,
-    now.nodes > 0 ? `${entries(now.nodes)} of the conversation will go out of sight, and be kept.` : "",
-    then.nodes > 0 ? `${entries(then.nodes)} will come back.` : "",
-    now.monitors.some(({ state }) => state === "running") ? "Monitors that run will be stopped." : "",
-    "Files will stay as they are.",
+    `Restore the snapshot "${snapshot.name}"?`,
+    now.nodes > 0 ? `${entries(now.nodes)} will be hidden, not deleted.` : "",
+    then.nodes > 0 ? `${entries(then.nodes)} will reappear.` : "",
+    now.monitors.some(({ state }) => state === "running") ? "Running monitors will be stopped." : "",
+    "Files will not change.",
   ];
   return lines.filter(Boolean).join(" ");
 }
@@ -57,10 +58,10 @@ export function restoreText({ snapshot, now, then }: SnapshotPreviewResult): str
 /** holdsText is what a snapshot holds, in a few words. */
 export function holdsText({ nodes, bytes = 0 }: SnapshotInfo): string {
   const size = bytes < 1024 ? `${bytes} bytes` : `${Math.round(bytes / 1024)} KiB`;
-  return `${nodes} entries, ${size}`;
+  return `${nodes === 1 ? "1 entry" : `${nodes} entries`}, ${size}`;
 }
 
 /** pointTitle is what a file point is known by. */
 export function pointTitle({ kind, files }: FilePoint): string {
-  return `${kind === "turn" ? "A turn" : "A rewind"} changed ${files === 1 ? "1 file" : `${files} files`}`;
+  return `${kind === "turn" ? "Turn" : "Undo"} changed ${counted(files, "file")}`;
 }

@@ -30,18 +30,18 @@ function said(event: Event): [string, ...string[]] {
       return ["accepted", ...(event.input ?? []).map((part) => part.text ?? `[${part.attachment?.name ?? part.type}]`)];
     case "item/started":
     case "item/completed":
-      return item ? itemSaid(item, type) : [`${type}, not kept`];
+      return item ? itemSaid(item, type) : [`${type} (not stored)`];
     case "model/recorded":
       return call ? callSaid(call) : [type];
     case "decision/opened":
     case "decision/resolved":
       return decision ? decisionSaid(decision, type) : [type];
     case "usage/updated":
-      return [`tokens: ${usageText(usage)}`];
+      return [`usage: ${usageText(usage)}`];
     case "file/point":
       return [`files changed: ${point?.files ?? 0}`, point?.unrestorable ?? ""];
     case "turn/completed":
-      return [`ended: ${outcome?.kind ?? ""}`, ...(event.issues ?? []).map(({ code, message }) => `${code}: ${message}`)];
+      return [`turn ended: ${outcome?.kind ?? ""}`, ...(event.issues ?? []).map(({ code, message }) => `${code}: ${message}`)];
     default:
       return [type, rest(event)];
   }
@@ -53,7 +53,7 @@ function itemSaid(item: Item, type: Event["type"]): [string, ...string[]] {
     return [kind, text];
   }
   if (type === "item/started") {
-    return [`${tool} begins`, JSON.stringify(args ?? {}, undefined, 2)];
+    return [`${tool} started`, JSON.stringify(args ?? {}, undefined, 2)];
   }
   const value = output?.value === undefined ? "" : JSON.stringify(output.value, undefined, 2);
   const took = durationMs === undefined ? "" : `, ${seconds(durationMs)}`;
@@ -61,9 +61,9 @@ function itemSaid(item: Item, type: Event["type"]): [string, ...string[]] {
 }
 
 function callSaid({ iteration, provider, model, stop, usage, attempts, options, durationMs }: CallRecord): [string, ...string[]] {
-  const told = [`model call ${iteration}: ${model} of ${provider}`, seconds(durationMs), usage ? usageText(usage) : "tokens not known", stop ?? ""];
+  const told = [`model call ${iteration}: ${provider}/${model}`, seconds(durationMs), usage ? usageText(usage) : "token usage unknown", stop ?? ""];
   const tries = attempts.filter(({ outcome }) => outcome !== "completed").map(({ outcome, status, error, waitMs }) => {
-    return [`attempt ${outcome}`, status, error?.message, waitMs && `again after ${seconds(waitMs)}`].filter(Boolean).join(", ");
+    return [`attempt ${outcome}`, status, error?.message, waitMs && `retried after ${seconds(waitMs)}`].filter(Boolean).join(", ");
   });
   const fates = (options ?? []).map(({ option, fate }) => `${option}: ${fate}`);
   return [told.filter(Boolean).join(", "), ...tries, ...fates];

@@ -8,7 +8,7 @@ export function usageText(usage: Usage | undefined): string {
   const read = usage.input + usage.cacheRead + usage.cacheWrite;
   const cached = usage.cacheRead > 0 ? ` (${count(usage.cacheRead)} cached)` : "";
   const cost = usage.cost ? `, ${costText(usage.cost)}` : "";
-  return `${count(read)} in${cached}, ${count(usage.output)} out${cost}`;
+  return `${count(read)} tokens in${cached}, ${count(usage.output)} out${cost}`;
 }
 
 /** costText is a cost as people read it. */

@@ -33,7 +33,7 @@ export class ConfigFile implements vscode.CompletionItemProvider, vscode.HoverPr
       vscode.languages.registerHoverProvider(all, this),
       vscode.workspace.onDidOpenTextDocument((document) => this.look(document)),
       vscode.workspace.onDidChangeTextDocument(({ document }) => this.look(document)),
-      vscode.workspace.onDidSaveTextDocument((document) => this.saved(document).catch((error) => this.log.warn(`after config.toml was saved: ${messageOf(error)}`))),
+      vscode.workspace.onDidSaveTextDocument((document) => this.saved(document).catch((error) => this.log.warn(`saving config.toml: ${messageOf(error)}`))),
       vscode.workspace.onDidCloseTextDocument((document) => this.found.delete(document.uri)),
     );
     vscode.workspace.textDocuments.forEach((document) => this.look(document));
@@ -106,7 +106,7 @@ export class ConfigFile implements vscode.CompletionItemProvider, vscode.HoverPr
         try {
           resolve((JSON.parse(out) as { problems: Problem[] }).problems);
         } catch {
-          this.log.warn(`config.toml is not checked: ${error?.message}`);
+          this.log.warn(`cannot check config.toml: ${error?.message}`);
           resolve(undefined);
         }
       });
@@ -119,8 +119,8 @@ export class ConfigFile implements vscode.CompletionItemProvider, vscode.HoverPr
     if (!this.is(document) || !(await this.check(document)) || this.daemon.state.kind !== "ready") {
       return;
     }
-    const restart = "Restart the Daemon";
-    if ((await vscode.window.showInformationMessage("lashd: config.toml counts from the next start of the daemon.", restart)) === restart) {
+    const restart = "Restart Daemon";
+    if ((await vscode.window.showInformationMessage("lashd: config.toml changed. Restart the daemon to apply it.", restart)) === restart) {
       await this.daemon.call("shutdown", { daemon: true });
     }
   }

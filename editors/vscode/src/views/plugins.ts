@@ -3,6 +3,7 @@ import { join, relative } from "node:path";
 import * as vscode from "vscode";
 import type { Daemon } from "../daemon/daemon";
 import type { PluginInfo, PluginReadResult } from "../protocol";
+import { counted } from "../model/sessions";
 import type { Tools } from "../sessionTools";
 import type { ToolNode } from "./toolTree";
 import { showTexts, type Texts } from "./textDocuments";
@@ -22,15 +23,15 @@ export class Plugins {
   async reload(): Promise<void> {
     const { data, problems } = await this.daemon.change("plugin/reload", this.where());
     const changed = data.filter((change) => change.change !== "unchanged").map((change) => `${change.name} ${change.change}`);
-    const ill = problems?.length ? `; ${problems.length} with problems` : "";
-    void vscode.window.showInformationMessage(`lashd: ${changed.join(", ") || "no plugin has changed"}${ill}`);
+    const ill = problems?.length ? `; ${counted(problems.length, "problem")}` : "";
+    void vscode.window.showInformationMessage(`lashd: ${changed.join(", ") || "No plugin changed"}${ill}.`);
     await this.tools.load();
   }
 
   async logs(node: ToolNode): Promise<void> {
     const { data } = await this.daemon.call("plugin/logs", { ...this.named(node), limit: 1000 });
     const lines = data.map((line) => `${new Date(line.atMs).toISOString()} ${line.level} ${line.text}`);
-    await showTexts(this.texts, `${this.named(node).name}.log`, lines.join("\n") || "It has said nothing.");
+    await showTexts(this.texts, `${this.named(node).name}.log`, lines.join("\n") || "The log is empty.");
   }
 
   async untrust(node: ToolNode): Promise<void> {
@@ -44,9 +45,9 @@ export class Plugins {
     const { name, cwd = "" } = this.named(node);
     const key = `lashd.approved ${cwd} ${name}`;
     const { digest, text } = await this.look(name, cwd);
-    await showTexts(this.texts, `${name} (to be approved)`, text, this.approved.get<string>(key));
-    const question = `Approve the plugin ${name} as it is shown? Its programs run as you.`;
-    if (await vscode.window.showWarningMessage(question, { detail: `sha256 ${digest}` }, "Approve")) {
+    await showTexts(this.texts, `${name} (to review)`, text, this.approved.get<string>(key));
+    const question = `Trust the plugin ${name} with exactly these files? Its programs run with your permissions.`;
+    if (await vscode.window.showWarningMessage(question, { detail: `sha256 ${digest}` }, "Trust")) {
       await this.daemon.change("plugin/trust", { name, cwd, digest });
       await this.approved.update(key, text);
       await this.tools.load();
@@ -60,14 +61,14 @@ export class Plugins {
       const text = `${said(before)}\n${await files(before.plugin)}`;
       const after = await this.daemon.call("plugin/read", { name, cwd });
       if (after.digest === undefined) {
-        throw new Error(`the plugin ${name} is what runs already`);
+        throw new Error(`there is nothing to review: the plugin ${name} is already trusted and loaded`);
       }
       if (before.digest === after.digest) {
         return { digest: after.digest, text };
       }
-      this.log.info(`plugin ${name} changed while it was read`);
+      this.log.info(`plugin ${name} changed during the review; reading it again`);
     }
-    throw new Error(`the plugin ${name} changes all the time`);
+    throw new Error(`the files of the plugin ${name} kept changing during the review; try again`);
   }
 
   private where() {
@@ -77,7 +78,7 @@ export class Plugins {
 
   private named(node: ToolNode): { name: string; cwd?: string } {
     if (!("source" in node)) {
-      throw new Error("this is no plugin");
+      throw new Error("select a plugin first");
     }
     return { name: node.source, ...this.where() };
   }
@@ -90,15 +91,15 @@ function said({ plugin, contributes, reach }: PluginReadResult): string {
   const part = (title: string, lines: string[] | undefined) => (lines?.length ? [`${title}:`, ...lines] : []);
   return [
     plugin.name, // its version is in plugin.json; what is told of it here is that of what runs
-    ...part("It contributes", what),
-    ...part("It runs", commands),
+    ...part("Adds", what),
+    ...part("Runs", commands),
     ...part("Programs", programs),
-    ...part("Files that its commands name", reach.files?.map((file) => `  ${file.path} ${file.digest ? `sha256 ${file.digest}` : "(no such file yet)"}`)),
-    ...part("Not covered by approval", reach.uncovered?.map((text) => `  ${text}`)),
+    ...part("Files in its commands", reach.files?.map((file) => `  ${file.path} ${file.digest ? `sha256 ${file.digest}` : "(does not exist yet)"}`)),
+    ...part("Not covered by trust", reach.uncovered?.map((text) => `  ${text}`)),
     ...part("Addresses", reach.addresses?.map((a) => `  ${a}`)),
     ...part("Environment", reach.environment?.map((e) => `  ${e}`)),
-    ...part("It may ask for", reach.capabilities?.map((c) => `  ${c}`)),
-    ...part("It configures", reach.configures ? ["  sessions: it may change their configuration, and approval only to be stricter"] : undefined),
+    ...part("Capabilities", reach.capabilities?.map((c) => `  ${c}`)),
+    ...part("Configuration", reach.configures ? ["  can change the configuration of sessions; it can make approval only stricter"] : undefined),
   ].join("\n");
 }
 
@@ -113,5 +114,5 @@ async function files({ dir }: PluginInfo): Promise<string> {
 }
 
 function shown(bytes: Buffer): string {
-  return bytes.length > longest || bytes.includes(0) ? `(${bytes.length} bytes that are not shown)` : bytes.toString("utf8");
+  return bytes.length > longest || bytes.includes(0) ? `(${bytes.length} bytes, not shown)` : bytes.toString("utf8");
 }

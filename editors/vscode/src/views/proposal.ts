@@ -19,9 +19,9 @@ export async function confirm(texts: Texts, { path, before, after, signal }: Pro
   if (signal.aborted) {
     close(); // while it was being opened
   }
-  const answer = await vscode.window.showInformationMessage(`lashd: an agent wants to change ${path} as it is shown.`, "Apply", "Discard");
+  const answer = await vscode.window.showInformationMessage(`lashd: Apply this edit to ${path}?`, "Apply", "Discard");
   if (signal.aborted) {
-    void vscode.window.showInformationMessage(`lashd: the agent does not wait for the change of ${path} any more.`);
+    void vscode.window.showInformationMessage(`lashd: The agent is no longer waiting for this edit to ${path}.`);
   }
   signal.removeEventListener("abort", close);
   close();

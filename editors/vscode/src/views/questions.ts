@@ -3,7 +3,7 @@ import { messageOf, type Daemon } from "../daemon/daemon";
 import { titleOf } from "../model/sessions";
 import type { Decision, DecisionChoice, DecisionID } from "../protocol";
 import type { Sessions } from "../sessions";
-import { words } from "../decisionWords";
+import { questionText, words } from "../decisionText";
 
 /**
  * Questions shows a notification for each open question whose chat nobody sees. It goes when the question is settled, by
@@ -34,7 +34,7 @@ export class Questions {
       const params = { decisionId: decision.decisionId, choice, ...argsHash, ...(value !== undefined && { value }) };
       const r = await this.daemon.change("decision/respond", params);
       if (!r.won) {
-        void vscode.window.showInformationMessage(`lashd: ${r.answer.by} has answered already: ${words[r.answer.choice]}`);
+        void vscode.window.showInformationMessage(`lashd: ${r.answer.by} already answered: ${words[r.answer.choice]}`);
       }
     } catch (error) {
       void vscode.window.showErrorMessage(`lashd: ${messageOf(error)}`);
@@ -43,14 +43,14 @@ export class Questions {
 
   /** ask lets a person choose one of the open questions, and the answer. */
   async ask(): Promise<void> {
-    const items = this.sessions.decisions.map((decision) => ({ label: decision.prompt, description: this.title(decision), decision }));
+    const items = this.sessions.decisions.map((decision) => ({ label: questionText(decision), description: this.title(decision), decision }));
     const picked = items.length === 1 ? items[0] : await vscode.window.showQuickPick(items, { placeHolder: "Open questions" });
     if (!picked) {
       return;
     }
     const answers = picked.decision.choices.map((choice) => ({ label: words[choice], choice }));
-    const answer = await vscode.window.showQuickPick(answers, { placeHolder: picked.decision.prompt });
-    const text = answer?.choice === "answer" ? await vscode.window.showInputBox({ prompt: picked.decision.prompt }) : undefined;
+    const answer = await vscode.window.showQuickPick(answers, { placeHolder: questionText(picked.decision) });
+    const text = answer?.choice === "answer" ? await vscode.window.showInputBox({ prompt: questionText(picked.decision) }) : undefined;
     if (answer && (answer.choice !== "answer" || text !== undefined)) {
       await this.answer(picked.decision, answer.choice, text);
     }
@@ -63,11 +63,11 @@ export class Questions {
 
   // Only a notification of progress can be taken away again; links in its text are its buttons.
   private show(decision: Decision) {
-    const options = { location: vscode.ProgressLocation.Notification, title: `lashd, ${this.title(decision)}`, cancellable: false };
+    const options = { location: vscode.ProgressLocation.Notification, title: `lashd: ${this.title(decision)}`, cancellable: false };
     const offered = decision.choices.filter((choice) => choice === "allowOnce" || choice === "reject");
     const links = offered.map((choice) => link(words[choice], "lashd.answer", [decision.decisionId, choice]));
     // They come first: of a long text only the beginning is seen.
-    const message = [link("Show", "lashd.openSession", [decision.sessionId]), ...links, plain(decision.prompt)].join(" \u00b7 ");
+    const message = [link("Show", "lashd.openSession", [decision.sessionId]), ...links, plain(questionText(decision))].join(" \u00b7 ");
     void vscode.window.withProgress(options, (progress) => {
       progress.report({ message });
       return new Promise<void>((resolve) => this.open.set(decision.decisionId, resolve));

@@ -27,8 +27,8 @@ export class Restore {
   private async create() {
     const sessionId = this.session();
     const taken = new Set(this.snapshots.snapshots.map(({ name }) => name));
-    const validateInput = (name: string) => (taken.has(name) ? "There is a snapshot of this name." : undefined);
-    const name = await vscode.window.showInputBox({ prompt: "Name of the snapshot", validateInput });
+    const validateInput = (name: string) => (taken.has(name) ? "A snapshot with this name already exists." : undefined);
+    const name = await vscode.window.showInputBox({ prompt: "Snapshot name", validateInput });
     if (name) {
       await this.daemon.change("snapshot/create", { sessionId, name });
       await this.snapshots.load();
@@ -60,18 +60,18 @@ export class Restore {
         await this.daemon.change("snapshot/restore", { sessionId, name });
         return;
       }
-      void vscode.window.showInformationMessage("lashd: the session has changed since; this is what a restore would change now.");
+      void vscode.window.showInformationMessage("lashd: The session changed. The comparison now shows the new state; confirm the restore again.");
     }
   }
 
   private async pick() {
     const items = this.snapshots.snapshots.map(({ name, atMs }) => ({ label: name, description: new Date(atMs).toLocaleString() }));
-    return (await vscode.window.showQuickPick(items, { placeHolder: "Snapshot to restore" }))?.label;
+    return (await vscode.window.showQuickPick(items, { placeHolder: "Select a snapshot to restore" }))?.label;
   }
 
   private async remove(name: string) {
     const sessionId = this.session();
-    if (await vscode.window.showWarningMessage(`Delete the snapshot ${name}?`, { modal: true }, "Delete")) {
+    if (await vscode.window.showWarningMessage(`Delete the snapshot "${name}"?`, { modal: true }, "Delete")) {
       await this.daemon.change("snapshot/delete", { sessionId, name });
       await this.snapshots.load();
     }
@@ -90,7 +90,7 @@ export class Restore {
   private session(): string {
     const { sessionId } = this.snapshots;
     if (sessionId === undefined) {
-      throw new Error("open the chat of a session first");
+      throw new Error("no chat is open; open a session first");
     }
     return sessionId;
   }

@@ -1,5 +1,6 @@
 import * as vscode from "vscode";
-import { age, children, groupOf, groups, shown, titleOf, type Group } from "../model/sessions";
+import { questionText } from "../decisionText";
+import { age, children, counted, groupOf, groups, groupTitle, shown, titleOf, type Group } from "../model/sessions";
 import type { Session, SessionID } from "../protocol";
 import type { Sessions } from "../sessions";
 import type { Seen } from "./unread";
@@ -70,9 +71,9 @@ export class SessionTree implements vscode.TreeDataProvider<Node> {
     const asked = this.sessions.decisions.filter((d) => d.sessionId === session.sessionId);
     const lines = [
       `**${escaped(titleOf(session))}**`,
-      escaped(`${session.state}, ${session.turnIndex} turns, ${session.usage.input + session.usage.output} tokens`),
+      escaped(`${groupTitle(groupOf(session))}, ${counted(session.turnIndex, "turn")}, ${session.usage.input + session.usage.output} tokens`),
       escaped(session.cwd),
-      ...asked.map((decision) => escaped(decision.prompt)),
+      ...asked.map((decision) => escaped(questionText(decision))),
     ];
     return new vscode.MarkdownString(lines.join("\n\n"));
   }

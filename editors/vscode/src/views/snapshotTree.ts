@@ -7,7 +7,7 @@ import { holdsText, pointTitle } from "../model/snapshots";
 import type { Event, FilePoint, SessionID, SnapshotInfo } from "../protocol";
 
 /** SnapshotNode is an entry of the tree: a group, a snapshot, or what a turn or a rewind did to files. */
-export type SnapshotNode = { group: "Snapshots" | "Files" } | { snapshot: SnapshotInfo } | { point: FilePoint };
+export type SnapshotNode = { group: "Snapshots" | "File Changes" } | { snapshot: SnapshotInfo } | { point: FilePoint };
 
 const news = new Set<Event["type"]>(["snapshot/created", "snapshot/deleted", "file/point"]);
 
@@ -65,7 +65,7 @@ export class SnapshotTree implements vscode.TreeDataProvider<SnapshotNode> {
   getChildren(node?: SnapshotNode): SnapshotNode[] {
     const { snapshots, points } = this.model;
     if (!node) {
-      return [...(snapshots.length > 0 ? [{ group: "Snapshots" as const }] : []), ...(points.length > 0 ? [{ group: "Files" as const }] : [])];
+      return [...(snapshots.length > 0 ? [{ group: "Snapshots" as const }] : []), ...(points.length > 0 ? [{ group: "File Changes" as const }] : [])];
     }
     if (!("group" in node)) {
       return [];
@@ -89,7 +89,7 @@ function snapshotItem(node: { snapshot: SnapshotInfo }): vscode.TreeItem {
   const item = new vscode.TreeItem(snapshot.name);
   item.id = `snapshot ${snapshot.name}`;
   item.description = `${age(snapshot.atMs, Date.now())} \u00b7 ${holdsText(snapshot)}`;
-  item.tooltip = `${new Date(snapshot.atMs).toLocaleString()}\nA click shows what restoring it would change.`;
+  item.tooltip = `${new Date(snapshot.atMs).toLocaleString()}\nClick to compare it with the current session.`;
   item.accessibilityInformation = { label: `${snapshot.name} ${item.description}` }; // else the tooltip would be read
   item.iconPath = new vscode.ThemeIcon("save-all");
   item.contextValue = "snapshot";
@@ -102,7 +102,7 @@ function pointItem(node: { point: FilePoint }): vscode.TreeItem {
   const { state, undone, unrestorable } = point;
   const item = new vscode.TreeItem(pointTitle(point));
   item.id = point.pointId;
-  item.description = [age(point.atMs, Date.now()), state === "open" && "goes on", undone && "undone", unrestorable && "cannot be undone"].filter(Boolean).join(" \u00b7 ");
+  item.description = [age(point.atMs, Date.now()), state === "open" && "in progress", undone && "undone", unrestorable && "cannot be undone"].filter(Boolean).join(" \u00b7 ");
   item.tooltip = unrestorable ?? new Date(point.atMs).toLocaleString();
   item.accessibilityInformation = { label: `${pointTitle(point)} ${item.description}` };
   item.iconPath = new vscode.ThemeIcon(point.kind === "turn" ? "diff" : "discard");

@@ -1,5 +1,6 @@
 import * as vscode from "vscode";
 import type { State } from "../daemon/daemon";
+import { counted } from "../model/sessions";
 import type { Sessions } from "../sessions";
 
 /** StatusItem says in the status bar how lashd is. */
@@ -35,12 +36,12 @@ function said(state: State, { list, decisions }: Sessions): Said {
     return { text: "$(error) lashd", tooltip: state.reason, warn: true };
   }
   if (state.kind !== "ready") {
-    return { text: "$(loading~spin) lashd", tooltip: "Connecting to the daemon" };
+    return { text: "$(loading~spin) lashd", tooltip: "Connecting to the lashd daemon" };
   }
   if (decisions.length > 0) {
-    return { text: `$(question) lashd: ${decisions.length}`, tooltip: `${decisions.length} open questions`, warn: true };
+    return { text: `$(question) lashd: ${decisions.length}`, tooltip: counted(decisions.length, "open question"), warn: true };
   }
   const running = [...list.values()].filter((session) => session.state === "running").length;
   const busy = running > 0;
-  return { text: busy ? `$(sync~spin) lashd: ${running}` : "$(check) lashd", tooltip: `lashd ${state.server.serverInfo.version ?? ""}, ${running} running` };
+  return { text: busy ? `$(sync~spin) lashd: ${running}` : "$(check) lashd", tooltip: `lashd ${state.server.serverInfo.version ?? ""}: ${counted(running, "running session")}` };
 }

@@ -52,7 +52,7 @@ class TaskTerminal implements vscode.Pseudoterminal {
       const more = r.nextOffset > offset;
       offset = r.nextOffset;
       if (r.ended && !more) {
-        this.written.fire("\r\n[It has ended.]\r\n");
+        this.written.fire("\r\n[The task ended.]\r\n");
         return;
       }
       if (!more) {

@@ -25,7 +25,7 @@ export class Texts implements vscode.TextDocumentContentProvider {
   }
 
   provideTextDocumentContent(uri: vscode.Uri): string {
-    return this.texts.get(uri.query) ?? "This text is not kept any more.";
+    return this.texts.get(uri.query) ?? "This text is no longer available. Open it again.";
   }
 }
 

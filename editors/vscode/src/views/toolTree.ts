@@ -52,7 +52,7 @@ export class ToolTree implements vscode.TreeDataProvider<ToolNode> {
   private toolItem(tool: ToolRecord) {
     const item = new vscode.TreeItem(tool.name);
     item.id = `${this.tools.place.sessionId} ${tool.source} ${tool.name}`;
-    item.description = `${tool.estimatedTokens} tokens${tool.orphan ? ", orphan" : ""}`;
+    item.description = `${tool.estimatedTokens} tokens${tool.orphan ? ", plugin missing" : ""}`;
     item.checkboxState = tool.member ? Checked : Unchecked;
     item.tooltip = toolTip(tool);
     item.contextValue = "tool";
@@ -62,7 +62,7 @@ export class ToolTree implements vscode.TreeDataProvider<ToolNode> {
   private sourceItem(source: string, plugin: PluginInfo | undefined) {
     const tools = this.of(source);
     const state = vscode.TreeItemCollapsibleState;
-    const item = new vscode.TreeItem(source.startsWith("client:") ? "of an editor" : source, tools.length > 0 ? state.Collapsed : state.None);
+    const item = new vscode.TreeItem(source.startsWith("client:") ? "editor" : source, tools.length > 0 ? state.Collapsed : state.None);
     const members = tools.filter((tool) => tool.member);
     const tokens = members.reduce((sum, tool) => sum + tool.estimatedTokens, 0);
     const ill = plugin && plugin.status !== "loaded" ? [plugin.status] : [];
@@ -81,7 +81,7 @@ export class ToolTree implements vscode.TreeDataProvider<ToolNode> {
 
 function toolTip(tool: ToolRecord): vscode.MarkdownString {
   const text = new vscode.MarkdownString();
-  text.appendText(`${tool.description}\n\nFrom ${tool.source || "nobody any more"}; a call that was lost is ${tool.contract.replay === "never" ? "never repeated" : "repeated"}.`);
+  text.appendText(`${tool.description}\n\n${tool.source ? `From ${tool.source}.` : "Its plugin is gone."} After a crash, lashd ${tool.contract.replay === "never" ? "does not repeat" : "repeats"} an interrupted call.`);
   text.appendCodeblock(JSON.stringify(tool.input ?? {}, undefined, 2), "json");
   return text;
 }

@@ -41,7 +41,7 @@ export class Traces implements vscode.TextDocumentContentProvider {
     const items = data.map(({ turnId, state, usage, acceptedAtMs }) => ({
       label: new Date(acceptedAtMs).toLocaleString(), description: `${state}, ${age(acceptedAtMs, Date.now())}`, detail: usageText(usage), turnId,
     }));
-    const picked = items.length === 1 ? items[0] : await vscode.window.showQuickPick(items, { placeHolder: "Turn to look into" });
+    const picked = items.length === 1 ? items[0] : await vscode.window.showQuickPick(items, { placeHolder: "Select a turn" });
     if (picked) {
       await this.show(picked.turnId);
     }
@@ -51,7 +51,7 @@ export class Traces implements vscode.TextDocumentContentProvider {
   async save(): Promise<void> {
     const shown = vscode.window.activeTextEditor?.document.uri;
     if (shown?.scheme !== scheme) {
-      void vscode.window.showInformationMessage("lashd: open the trace of a turn first.");
+      void vscode.window.showInformationMessage("lashd: Open the trace of a turn first.");
       return;
     }
     const folder = vscode.workspace.workspaceFolders?.[0]?.uri;

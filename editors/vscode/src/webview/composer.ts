@@ -12,10 +12,10 @@ export class Composer {
   private readonly field = h("textarea", { label: "Message to the agent" });
   private readonly chips = h("div", { class: "chips" });
   private readonly send = button("Send", () => this.submit("queue"), { class: "first" });
-  private readonly steer = button("Steer", () => this.submit("steer"), { title: "Into the running turn, at its next step (Ctrl+Enter)" });
+  private readonly steer = button("Steer", () => this.submit("steer"), { title: "Send to the running turn, at its next checkpoint (Ctrl+Enter)" });
   private readonly stop = button("Stop", () => this.ask({ type: "stop" }), { title: "Stop the running turn (Escape)" });
-  private readonly model = button("", () => this.ask({ type: "run", command: "chooseModel" }), { class: "setting", title: "Model, from the next turn on" });
-  private readonly mode = button("", () => this.ask({ type: "run", command: "chooseMode" }), { class: "setting", title: "What is asked before it is done, from the next turn on" });
+  private readonly model = button("", () => this.ask({ type: "run", command: "chooseModel" }), { class: "setting", title: "Choose the model from the next turn on" });
+  private readonly mode = button("", () => this.ask({ type: "run", command: "chooseMode" }), { class: "setting", title: "Choose the approval mode from the next turn on" });
   private attached: Attached[] = [];
   private options: Options = { sendOnEnter: true, showReasoning: false };
   private running = false;
@@ -24,7 +24,7 @@ export class Composer {
 
   constructor(place: HTMLElement, private readonly ask: (message: FromWebview) => void, private readonly keep: (draft: Draft) => void) {
     this.field.rows = 3;
-    this.field.placeholder = "What is to be done?";
+    this.field.placeholder = "Ask lashd to do something\u2026";
     this.field.addEventListener("input", () => this.changed());
     this.field.addEventListener("keydown", (event) => this.key(event));
     const attach = button("Attach", () => this.ask({ type: "attach" }), { title: "Attach files" });

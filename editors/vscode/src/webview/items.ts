@@ -22,7 +22,7 @@ export class Items {
   row(row: ChatRow, old: HTMLElement | undefined): HTMLElement {
     const element = old ?? h("article", { tabindex: -1 });
     if ("end" in row) {
-      element.className = `row end${endText(row.end).startsWith("Failed") ? " failed" : ""}`;
+      element.className = `row end${endText(row.end).startsWith("Turn failed") ? " failed" : ""}`;
       element.replaceChildren(...this.end(row));
       return element;
     }
@@ -36,9 +36,9 @@ export class Items {
   private end({ end, after, point }: EndRow): Node[] {
     const { turnId } = end;
     const said = [endText(end), filesText(point), usageText(end.usage)].filter(Boolean).join(" \u00b7 ");
-    const fork = button("Fork here", () => this.ask({ type: "fork", itemId: after }), { title: "A session of its own that goes on from here" });
-    const trace = button("Trace", () => this.ask({ type: "run", command: "showTrace", turnId }), { title: "What happened in this turn, and when" });
-    const changes = point && point.files > 0 && button("Show changes", () => this.ask({ type: "changes", turnId }), { title: "All that this turn did to files" });
+    const fork = button("Fork here", () => this.ask({ type: "fork", itemId: after }), { title: "Start a new session from this point" });
+    const trace = button("Trace", () => this.ask({ type: "run", command: "showTrace", turnId }), { title: "Show the recorded events of this turn" });
+    const changes = point && point.files > 0 && button("Show changes", () => this.ask({ type: "changes", turnId }), { title: "Show all file changes of this turn" });
     return [h("span", {}, said), h("div", { class: "actions" }, changes, trace, fork)];
   }
 
@@ -56,7 +56,7 @@ export class Items {
       case "codeCell":
         return [h("pre", {}, h("code", {}, item.text ?? ""))];
       case "compaction":
-        return [h("div", { class: "mark" }, "History before this was summarised for the model.")];
+        return [h("div", { class: "mark" }, "Older history was replaced by a summary.")];
       case "notice":
       case "plan":
       case "fileChange":
@@ -84,7 +84,7 @@ export class Items {
   }
 
   private actions({ turnId, text = "" }: Item): HTMLElement {
-    const rewind = turnId !== undefined && button("Rewind to before this", () => this.ask({ type: "rewind", turnId, text }), { title: "The conversation, files, or both" });
+    const rewind = turnId !== undefined && button("Undo turn", () => this.ask({ type: "rewind", turnId, text }), { title: "Undo this turn and all later ones: the conversation, the files, or both" });
     return h("div", { class: "actions" }, rewind);
   }
 

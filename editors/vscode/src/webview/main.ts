@@ -114,7 +114,7 @@ function head(shown: SessionView) {
     h("b", {}, title ?? ""),
     h("span", { class: "state", role: "status" }, state),
     h("span", { class: "space" }),
-    h("span", { class: "usage", title: "Tokens of the session" }, usageText(shown.total)),
+    h("span", { class: "usage", title: "Token usage of this session" }, usageText(shown.total)),
     ...(steps.length > 0 ? [plan] : []),
   );
 }
@@ -131,7 +131,7 @@ function queued(input: QueuedInput): HTMLElement {
     withdraw();
     composer.add(text);
   };
-  return h("div", { class: "queued" }, h("span", {}, `Next: ${text.slice(0, 200)}`), button("Edit", edit), button("Withdraw", withdraw));
+  return h("div", { class: "queued" }, h("span", {}, `Queued: ${text.slice(0, 200)}`), button("Edit", edit), button("Remove", withdraw));
 }
 
 function fail(message: string) {

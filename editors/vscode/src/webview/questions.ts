@@ -1,15 +1,16 @@
 import type { FromWebview } from "../chat/messages";
 import type { Decision, DecisionChoice } from "../protocol";
-import { words } from "../decisionWords";
+import { questionText, words } from "../decisionText";
 import { button, h } from "./dom";
 
+const automatic: Partial<Record<DecisionChoice, string>> = { allowOnce: "Allowed", reject: "Denied" };
 const keys: Partial<Record<DecisionChoice, string>> = { allowOnce: "Y", allowSession: "S", allowAlways: "A", reject: "N" };
-const holds: Partial<Record<DecisionChoice, string>> = { allowSession: "in this session", allowAlways: "in this workspace" };
+const scopes: Partial<Record<DecisionChoice, string>> = { allowSession: "in this session", allowAlways: "in this workspace" };
 
-/** hint is the key of an answer, and what one that holds on is good for. */
+/** hint returns the keyboard shortcut of an answer and, if the answer covers later calls, which ones. */
 function hint({ varying }: Decision, choice: DecisionChoice): string | undefined {
-  const what = varying ? `this with any ${varying.join(", ")}` : "exactly this";
-  return keys[choice] && `Alt+${keys[choice]}${holds[choice] ? `: ${what} ${holds[choice]}` : ""}`;
+  const args = `the same arguments${varying ? `, except that ${varying.join(" and ")} may differ` : ""}`;
+  return keys[choice] && `Alt+${keys[choice]}${scopes[choice] ? `: also allow later calls ${scopes[choice]} with ${args}` : ""}`;
 }
 
 /** Asked shows the open questions of a session. While there is no connection nobody can answer them. */
@@ -41,18 +42,19 @@ export class Asked {
   }
 
   private card(decision: Decision): HTMLElement {
-    const { call, prompt, choices, sessionId, deadlineAtMs } = decision;
+    const { call, choices, sessionId, deadlineAtMs } = decision;
+    const question = questionText(decision);
     const field = choices.includes("answer") ? this.field(decision) : undefined;
     const plain = choices.filter((choice) => choice !== "answer");
-    const until = deadlineAtMs > 0 ? `Unanswered at ${new Date(deadlineAtMs).toLocaleTimeString()}: ${words[decision.default]}` : "";
+    const until = deadlineAtMs > 0 ? `${automatic[decision.default] ?? "Answered"} automatically at ${new Date(deadlineAtMs).toLocaleTimeString()}.` : "";
     const card = h(
       "div",
-      { class: "card", role: "group", label: prompt },
-      h("p", {}, call ? `${prompt.slice(0, 600)}` : prompt),
-      call && h("details", {}, h("summary", {}, `All of the arguments of ${call.name}`), h("pre", {}, JSON.stringify(call.args, undefined, 2))),
+      { class: "card", role: "group", label: question },
+      h("p", {}, call ? question.slice(0, 600) : question),
+      call && h("details", {}, h("summary", {}, `All arguments of ${call.name}`), h("pre", {}, JSON.stringify(call.args, undefined, 2))),
       field,
       h("div", { class: "choices" }, ...plain.map((choice) => this.choice(decision, choice))),
-      h("small", {}, [this.connected ? "" : "lashd is not connected.", until].filter(Boolean).join(" ")),
+      h("small", {}, [this.connected ? "" : "Not connected to lashd.", until].filter(Boolean).join(" ")),
     );
     card.dataset.session = sessionId;
     return card;
@@ -76,7 +78,7 @@ export class Asked {
         const text = type === undefined || type === "string";
         this.answer(decision, "answer", text ? input.value : JSON.parse(input.value));
       } catch {
-        wrong.textContent = "This has to be JSON.";
+        wrong.textContent = "Enter valid JSON.";
       }
     };
     return h("div", {}, input, wrong, h("div", { class: "choices" }, button(words.answer, send, { disabled: !this.connected })));

@@ -1,4 +1,5 @@
 import type { SessionView, TurnEnd } from "../model/session";
+import { counted } from "../model/sessions";
 import type { FilePoint, Item, ItemID } from "../protocol";
 import type { Row } from "./list";
 
@@ -64,22 +65,27 @@ export function endText(end: TurnEnd): string {
     case "toolValue":
       return `Result: ${JSON.stringify(end.outcome?.value)}`;
     case "cancelled":
-      return end.outcome?.cancel?.reason ? `Stopped: ${end.outcome.cancel.reason}` : "Stopped";
+      return stoppedText(end.outcome?.cancel?.reason);
     case "incomplete":
-      return "The answer was cut off: the model's output limit is reached.";
+      return "The answer was cut off at the model's output limit.";
     case "maxTurns":
-      return "Ended: the budget of the turn is used up.";
+      return "Turn ended: its budget is used up.";
     default:
-      return `Failed (${kind})${end.message ? `: ${end.message}` : ""}`;
+      return `Turn failed${end.message ? `: ${end.message}` : ""} (${kind})`;
   }
+}
+
+/** stoppedText describes a stopped turn. The terminal chat gives "stopped by the user" as its reason, which adds nothing. */
+function stoppedText(reason: string | undefined): string {
+  return reason && reason !== "stopped by the user" ? `Stopped: ${reason}` : "Stopped.";
 }
 
 /** filesText is what a turn did to files. */
 export function filesText(point: FilePoint | undefined): string {
   if (!point || point.files === 0) {
-    return point?.unrestorable ? `Files cannot be brought back to before this: ${point.unrestorable}` : "";
+    return point?.unrestorable ? `The file changes of this turn cannot be undone: ${point.unrestorable}` : "";
   }
-  const files = point.files === 1 ? "1 file changed" : `${point.files} files changed`;
+  const files = `${counted(point.files, "file")} changed`;
   return point.undone ? `${files}, undone` : files;
 }
 

@@ -30,7 +30,7 @@ describe("issue/6-1 language model tools in the extension host", () => {
   });
 
   it("reach no session of another folder", async () => {
-    await assert.rejects(call("lashd_prompt_session", { prompt: "hi", sessionId: "ses_of_nobody" }), /no session ses_of_nobody in the open folders/);
+    await assert.rejects(call("lashd_prompt_session", { prompt: "hi", sessionId: "ses_of_nobody" }), /open folders have no session ses_of_nobody/);
   });
 
   it("stop a turn that nobody waits for any more", async () => {

@@ -38,7 +38,7 @@ describe("pictures", function () {
   });
   after(() => code.close());
 
-  const allow = () => code.chat.getByRole("button", { name: "Allow Once" }).click();
+  const allow = () => code.chat.getByRole("button", { name: "Allow once" }).click();
   const pictures = async (name: string) => {
     for (const [kind, theme] of Object.entries(themes)) {
       await code.run("Preferences: Color Theme");
@@ -69,7 +69,7 @@ describe("pictures", function () {
   });
 
   it("what a turn did to files", async () => {
-    await code.chat.getByRole("button", { name: "Reject" }).click();
+    await code.chat.getByRole("button", { name: "Deny" }).click();
     await code.chat.locator(".row.end", { hasText: "2 files changed" }).hover();
     await code.chat.getByRole("button", { name: "Show changes" }).click();
     await code.page.locator(".monaco-diff-editor .view-line").first().waitFor();
@@ -81,14 +81,14 @@ describe("pictures", function () {
     await code.newSession();
     await code.page.locator('.pane-header[aria-label="Plugins and Tools Section"]').click();
     await code.page.locator('.pane-header[aria-label="Sessions Section"]').click();
-    const toast = code.page.locator(".notification-toast", { hasText: "Approve the plugin" });
+    const toast = code.page.locator(".notification-toast", { hasText: "Trust the plugin" });
     for (const advice of ["Names are whole words.", "Names are whole words. Comments say why."]) {
       code.write("work/.agents/plugins/house-style/plugin.json", plugin(advice));
       await code.page.getByRole("treeitem", { name: /^house-style/ }).filter({ hasText: /untrusted|modified/ }).click({ button: "right" });
-      await code.page.locator(".context-view .action-label", { hasText: "Look at Plugin and Trust It" }).click();
+      await code.page.locator(".context-view .action-label", { hasText: "Review and Trust" }).click();
       await toast.waitFor();
       if (!advice.includes("why")) {
-        await toast.getByRole("button", { name: "Approve" }).click();
+        await toast.getByRole("button", { name: "Trust" }).click();
         await code.page.getByRole("treeitem", { name: /^house-style/ }).filter({ hasNotText: /untrusted|modified/ }).waitFor();
       }
     }

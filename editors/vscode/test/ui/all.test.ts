@@ -14,7 +14,7 @@ describe("issue/6-1 a real VS Code, at length", function () {
   const write = async () => {
     await code.newSession();
     await code.say("write it");
-    await code.chat.getByRole("button", { name: "Allow Once" }).click();
+    await code.chat.getByRole("button", { name: "Allow once" }).click();
     await code.chat.locator(".agentMessage", { hasText: "Written." }).waitFor();
   };
 
@@ -32,18 +32,18 @@ describe("issue/6-1 a real VS Code, at length", function () {
     writeFileSync(file, "mine\n");
     const back = async (way: string, answer: string) => {
       await code.chat.locator(".userMessage").first().hover();
-      await code.chat.getByRole("button", { name: "Rewind to before this" }).first().click();
+      await code.chat.getByRole("button", { name: "Undo turn" }).first().click();
       await code.choose(way);
       return code.dialog(answer);
     };
-    assert.match(await back("Conversation and files", "Cancel"), /new\.txt goes.*it was changed since, which would be lost/s);
+    assert.match(await back("Conversation and files", "Cancel"), /new\.txt will be deleted.*Later changes to it will be lost/s);
     assert.equal(readFileSync(file, "utf8"), "mine\n");
     writeFileSync(file, "x\ny\n");
-    assert.doesNotMatch(await back("Conversation and files", "Rewind"), /would be lost/);
+    assert.doesNotMatch(await back("Conversation and files", "Undo"), /will be lost/);
     await code.chat.locator(".row").first().waitFor({ state: "detached" });
     assert.throws(() => readFileSync(file, "utf8"), /ENOENT/);
     assert.equal(await code.chat.locator("#composer textarea").inputValue(), "write it");
-    await code.page.locator(".notification-toast").getByRole("button", { name: "Undo" }).click();
+    await code.page.locator(".notification-toast").getByRole("button", { name: "Revert" }).click();
     await until(() => readFileSync(file, "utf8") === "x\ny\n");
   });
 
@@ -83,20 +83,20 @@ describe("issue/6-1 a real VS Code, at length", function () {
   it("queues, takes back, and stops", async () => {
     await code.newSession();
     await code.say("count");
-    await code.chat.getByRole("button", { name: "Allow Once" }).click();
+    await code.chat.getByRole("button", { name: "Allow once" }).click();
     await code.chat.locator(".toolCall .output", { hasText: "line 2" }).waitFor();
     await code.say("later");
     await code.chat.locator(".queued", { hasText: "later" }).waitFor();
-    await code.chat.getByRole("button", { name: "Withdraw" }).click();
+    await code.chat.getByRole("button", { name: "Remove", exact: true }).click();
     await code.chat.locator(".queued").waitFor({ state: "detached" });
     await code.chat.getByRole("button", { name: "Stop" }).click();
-    await code.chat.locator(".row.end", { hasText: "Stopped" }).waitFor();
+    await code.chat.locator(".row.end", { hasText: "Stopped." }).waitFor();
   });
 
   it("steers a turn that runs", async () => {
     await code.newSession();
     await code.say("count");
-    await code.chat.getByRole("button", { name: "Allow Once" }).click();
+    await code.chat.getByRole("button", { name: "Allow once" }).click();
     await code.chat.locator(".toolCall .output", { hasText: "line 1" }).waitFor();
     await code.chat.locator("#composer textarea").fill("and then");
     await code.chat.locator("#composer textarea").press("Control+Enter");
@@ -119,8 +119,8 @@ describe("issue/6-1 a real VS Code, at length", function () {
     await code.say("write it");
     await code.chat.locator("#asked .card").waitFor();
     await code.run("lashd: New Session");
-    const toast = code.page.locator(".notification-toast", { hasText: "May the tool write run" });
-    await toast.getByText("Allow Once").click();
+    const toast = code.page.locator(".notification-toast", { hasText: "Allow this tool call?" });
+    await toast.getByText("Allow once").click();
     await toast.waitFor({ state: "detached" });
     await until(() => readFileSync(join(code.work, "new.txt"), "utf8") === "x\ny\n");
   });
@@ -154,7 +154,7 @@ describe("issue/6-1 a real VS Code, at length", function () {
   it("shows tasks with their output", async () => {
     await code.newSession();
     await code.say("in the background");
-    await code.chat.getByRole("button", { name: "Allow Once" }).click();
+    await code.chat.getByRole("button", { name: "Allow once" }).click();
     await code.chat.locator(".agentMessage", { hasText: "It runs." }).waitFor();
     const [sessions, tasks] = ["Sessions", "Tasks and Monitors"].map((title) => code.page.locator(`.pane-header[aria-label="${title} Section"]`));
     await tasks?.click();
@@ -189,7 +189,7 @@ describe("issue/6-1 a real VS Code, at length", function () {
     await code.choose("readme.txt");
     await code.page.locator(".monaco-editor .view-line", { hasText: "a workspace" }).click();
     await code.page.keyboard.press("Control+a");
-    await code.run("lashd: Send Selection to Session");
+    await code.run("lashd: Attach Selection to Chat");
     await code.chat.locator(".chip", { hasText: "readme.txt:1-2" }).waitFor();
     await code.say("hi, what is this?");
     await code.chat.locator(".userMessage", { hasText: "a workspace" }).waitFor();
@@ -211,19 +211,19 @@ describe("issue/6-1 a real VS Code, at length", function () {
       colors.add(await code.chat.locator("body").evaluate((body) => `${getComputedStyle(body).color} on ${getComputedStyle(body).backgroundColor}`));
     }
     assert.equal(colors.size, 3, [...colors].join(", "));
-    await code.chat.getByRole("button", { name: "Reject" }).click();
+    await code.chat.getByRole("button", { name: "Deny" }).click();
   });
 
   it("is tried from the walkthrough, without a model and beside what is the user's", async () => {
-    await code.run("lashd: Try lashd without a Model");
+    await code.run("lashd: Try lashd Without a Model");
     await code.chat.locator("#composer textarea").waitFor();
     await code.say("fix the typo");
     for (let step = 0; step < 2; step++) {
-      await code.chat.getByRole("button", { name: "Allow Once" }).click();
+      await code.chat.getByRole("button", { name: "Allow once" }).click();
     }
     await code.chat.locator(".agentMessage", { hasText: "now says Hello, world!" }).waitFor();
     assert.equal(code.call<SessionListResult>("session/list", {}).data.some((session) => session.title === "fix the typo"), false);
-    await code.run("lashd: Leave the Demo");
+    await code.run("lashd: Leave Demo");
     await code.status("check").waitFor();
   });
 });

@@ -35,7 +35,7 @@ describe("issue/6-1 @lashd in VS Code's own chat", function () {
 
   it("asks before a file is written", async () => {
     await ask("write it");
-    await code.page.locator(".interactive-response").getByRole("button", { name: "Allow Once" }).click();
+    await code.page.locator(".interactive-response").getByRole("button", { name: "Allow once" }).click();
     await answer("Written.").waitFor();
     assert.equal(readFileSync(join(code.work, "new.txt"), "utf8"), "x\ny\n");
   });

@@ -37,7 +37,7 @@ describe("issue/6-1 config.toml in an editor", function () {
     }
     await problems(0);
     await keys.press("Control+s");
-    await code.page.locator(".notification-toast", { hasText: "next start" }).getByRole("button", { name: "Restart the Daemon" }).click();
+    await code.page.locator(".notification-toast", { hasText: "Restart the daemon" }).getByRole("button", { name: "Restart Daemon" }).click();
     assert.match(readFileSync(join(code.home, "config.toml"), "utf8"), /^approval = "deny"$/m);
     await until(() => code.call<StatusResult>("server/status", {}).pid !== pid);
     await code.newSession();

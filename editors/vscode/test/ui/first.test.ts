@@ -25,26 +25,26 @@ describe("issue/6-1 the extension with a daemon in it, where there is no other",
 
   it("is tried with clicks alone, from its page of first steps", async () => {
     await code.run("Welcome: Open Walkthrough");
-    await code.choose("Agents that survive the editor");
+    await code.choose("Get Started with lashd");
     const page = code.page.locator(".gettingStartedContainer");
     const step = (title: string) => page.locator(".getting-started-step", { hasText: title });
     await step("Try it without a model").waitFor();
     assert.equal(await page.locator(".complete").count(), 0);
-    await step("Try it without a model").getByRole("button", { name: "Begin" }).click();
+    await step("Try it without a model").getByRole("button", { name: "Start Demo" }).click();
     await code.say("fix the typo");
     for (let question = 0; question < 2; question++) {
-      await code.chat.getByRole("button", { name: "Allow Once" }).click();
+      await code.chat.getByRole("button", { name: "Allow once" }).click();
     }
     await code.chat.locator(".agentMessage", { hasText: "now says Hello, world!" }).waitFor();
     assert.equal(readFileSync(join(code.work, "greeting.txt"), "utf8"), "Hello, world!\n");
     await code.page.locator(".tab", { hasText: "Welcome" }).click();
     await step("Try it without a model").locator(".complete").waitFor();
-    await step("Use a model of yours").click();
-    await step("Use a model of yours").getByRole("button", { name: "Leave the Demo" }).click();
+    await step("Use your own model").click();
+    await step("Use your own model").getByRole("button", { name: "Leave Demo" }).click();
     await until(async () => !(await code.page.locator("#lash\\.lashd\\.lashd\\.status").innerText()).includes("demo"));
     await code.status("check").waitFor();
-    await step("Begin a session").click();
-    await step("Begin a session").getByRole("button", { name: "New Session" }).click();
+    await step("Start a session").click();
+    await step("Start a session").getByRole("button", { name: "New Session" }).click();
     await code.say("hi");
     await code.chat.locator(".agentMessage", { hasText: "Hello!" }).waitFor();
   });

@@ -27,7 +27,7 @@ describe("issue/6-1 a real VS Code", function () {
     await code.newSession();
     await code.say("write it");
     await code.chat.locator(".agentMessage strong", { hasText: "it" }).waitFor();
-    await code.chat.locator("#asked .card").getByRole("button", { name: "Allow Once" }).click();
+    await code.chat.locator("#asked .card").getByRole("button", { name: "Allow once" }).click();
     await code.chat.locator(".agentMessage", { hasText: "Written." }).waitFor();
     assert.equal(await code.chat.locator("#asked .card").count(), 0);
     await code.chat.getByRole("button", { name: "Open diff" }).click();
@@ -39,7 +39,7 @@ describe("issue/6-1 a real VS Code", function () {
     await code.say("write it");
     await code.chat.locator("#asked .card").waitFor();
     await code.run("lashd: New Session");
-    const toast = code.page.locator(".notification-toast", { hasText: "May the tool write run" });
+    const toast = code.page.locator(".notification-toast", { hasText: "Allow this tool call?" });
     await toast.waitFor();
     const { data } = code.call<DecisionListResult>("decision/list", {});
     const [decision] = data;

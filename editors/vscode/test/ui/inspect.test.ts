@@ -45,7 +45,7 @@ describe("issue/6-1 a real VS Code, what sessions are and were", function () {
     await diff.getByText("You: and more").first().waitFor();
     const seen = code.call<SnapshotPreviewResult>("snapshot/preview", { sessionId: newest(), name: "before" });
     assert.equal(seen.now.nodes, 2, "nothing is changed before it is wanted");
-    const toast = code.page.locator(".notification-toast", { hasText: "2 entries of the conversation will go out of sight" });
+    const toast = code.page.locator(".notification-toast", { hasText: "2 conversation entries will be hidden" });
     await toast.getByRole("button", { name: "Restore" }).click();
     await toast.waitFor({ state: "detached" });
     await row(/^hi/).click();
@@ -61,27 +61,27 @@ describe("issue/6-1 a real VS Code, what sessions are and were", function () {
     await code.newSession();
     await unfold("Snapshots");
     await code.say("write it");
-    await code.chat.getByRole("button", { name: "Allow Once" }).click();
-    await row(/^A turn changed 1 file/).click();
-    await code.page.locator(".tab", { hasText: "Changes of files" }).waitFor();
-    await row(/^A turn changed 1 file/).hover();
-    await row(/^A turn changed 1 file/).getByRole("button", { name: "Rewind to before this" }).click();
-    await code.choose("Files");
-    assert.match(await code.dialog("Rewind"), /new\.txt goes/);
-    await row(/^A rewind changed 1 file/).waitFor();
-    await row(/^A turn changed 1 file.*undone/).waitFor();
+    await code.chat.getByRole("button", { name: "Allow once" }).click();
+    await row(/^Turn changed 1 file/).click();
+    await code.page.locator(".tab", { hasText: "File changes" }).waitFor();
+    await row(/^Turn changed 1 file/).hover();
+    await row(/^Turn changed 1 file/).getByRole("button", { name: "Undo..." }).click();
+    await code.choose("Files only");
+    assert.match(await code.dialog("Undo"), /new\.txt will be deleted/);
+    await row(/^Undo changed 1 file/).waitFor();
+    await row(/^Turn changed 1 file.*undone/).waitFor();
   });
 
   it("traces a turn, also while it goes on, and saves that", async () => {
     await code.newSession();
     await code.say("write it");
     await code.chat.locator("#asked .card").waitFor();
-    await code.run("lashd: Show Trace of a Turn");
+    await code.run("lashd: Show Turn Trace");
     const line = (text: string) => code.page.locator(".monaco-editor .view-line", { hasText: text }).first();
     await line("question").waitFor();
     const [asked] = code.call<DecisionListResult>("decision/list", {}).data;
     code.call("decision/respond", { decisionId: asked?.decisionId, choice: "allowOnce", argsHash: asked?.argsHash });
-    for (const text of ["model call 1: scripted of scripted", "write begins", "answered: allowOnce by", "write: completed", "ended: assistantMessage"]) {
+    for (const text of ["model call 1: scripted/scripted", "write started", "answered: allowOnce by", "write: completed", "turn ended: assistantMessage"]) {
       await line(text).waitFor();
     }
     await code.run("lashd: Save Trace as JSON Lines");
@@ -100,7 +100,7 @@ describe("issue/6-1 a real VS Code, what sessions are and were", function () {
     const [model, mode] = ["Model", "Mode"].map((name) => code.chat.getByRole("button", { name: new RegExp(`^${name}: `) }));
     assert.deepEqual([await model?.innerText(), await mode?.innerText()], ["scripted", "Ask"]);
     await code.say("hi");
-    await code.chat.locator(".row.end", { hasText: "1500 in, 100 out, $0.0040" }).waitFor();
+    await code.chat.locator(".row.end", { hasText: "1500 tokens in, 100 out, $0.0040" }).waitFor();
     await model?.click();
     await code.choose("careful");
     await code.chat.getByRole("button", { name: "Model: careful" }).waitFor();

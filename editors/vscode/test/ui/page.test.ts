@@ -188,7 +188,7 @@ describe("issue/6-1 the page of a chat", function () {
   it("shows what waits, and takes it back", async () => {
     const queue = [{ inputId: "inp_2", turnId: "trn_2", state: "queued", input: [{ type: "text", text: "later" }], atMs: 1 }];
     await reset([], { queue, turnId: "trn_1" });
-    await page.getByText("Next: later").waitFor();
+    await page.getByText("Queued: later").waitFor();
     await page.getByRole("button", { name: "Edit" }).click();
     assert.equal(await page.locator("#composer textarea").inputValue(), "later");
     assert.deepEqual(await page.evaluate(() => window.asked.filter((message) => message.type === "withdraw")), [{ type: "withdraw", inputId: "inp_2" }]);

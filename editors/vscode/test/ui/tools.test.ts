@@ -7,21 +7,21 @@ import { Workbench } from "./workbench";
 
 const call = (name: string, args: object = {}) => ({ toolCalls: [{ name, args }] });
 const told = (lastResultContains: string, text: string) => ({ expect: { lastResultContains }, text });
-const outside = "in no folder that is open";
+const outside = "outside the folders that are open";
 const edit = { path: "readme.txt", old: "a workspace", new: "a changed workspace" };
 
 /** What the model calls, and what it has to be told. */
 const script = {
   models: ["demo"],
   turns: [
-    { match: { lastUserContains: "selected" }, replies: [call("editor_open_files"), told("In front: readme.txt, lines 1 to 2 are selected:\na workspace", "I see what is selected.")] },
+    { match: { lastUserContains: "selected" }, replies: [call("editor_open_files"), told("Active file: readme.txt, selected lines 1 to 2:\na workspace", "I see what is selected.")] },
     { match: { lastUserContains: "problems" }, replies: [call("editor_diagnostics", { path: "wrong.json" }), told("wrong.json:2:8 error: ", "I see the mistake.")] },
-    { match: { lastUserContains: "show" }, replies: [call("editor_reveal", { path: "long.txt", line: 300 }), told("is shown", "It is shown.")] },
+    { match: { lastUserContains: "show" }, replies: [call("editor_reveal", { path: "long.txt", line: 300 }), told("Showing long.txt", "It is shown.")] },
     { match: { lastUserContains: "outside" }, replies: [call("editor_reveal", { path: "../home/config.toml" }), { ...told(outside, ""), ...call("editor_reveal", { path: "up/home/config.toml" }) }, told(outside, "I may not.")] },
-    { match: { lastUserContains: "change" }, replies: [call("editor_apply_edit", edit), told("readme.txt is changed", "You took it.")] },
-    { match: { lastUserContains: "discard" }, replies: [call("editor_apply_edit", edit), told("the person did not want the change", "You did not want it.")] },
-    { match: { lastUserContains: "build" }, replies: [call("editor_run_task", { name: "build" }), told("build ended with code 3", "It fails.")] },
-    { match: { lastUserContains: "all tasks" }, replies: [call("editor_run_task", { name: "both" }), told("both ended.", "They have run.")] },
+    { match: { lastUserContains: "change" }, replies: [call("editor_apply_edit", edit), told("Edited readme.txt", "You took it.")] },
+    { match: { lastUserContains: "discard" }, replies: [call("editor_apply_edit", edit), told("the user discarded the edit", "You did not want it.")] },
+    { match: { lastUserContains: "build" }, replies: [call("editor_run_task", { name: "build" }), told("build finished with exit code 3", "It fails.")] },
+    { match: { lastUserContains: "all tasks" }, replies: [call("editor_run_task", { name: "both" }), told("both finished.", "They have run.")] },
   ],
   otherwise: { replies: [{ text: "Hello!" }] },
 };
@@ -34,8 +34,8 @@ describe("issue/6-1 the editor that an agent uses", function () {
   const code = new Workbench();
   const readme = join(code.work, "readme.txt");
   const answer = (text: string) => code.chat.locator(".agentMessage", { hasText: text }).waitFor();
-  const allow = () => code.chat.getByRole("button", { name: "Allow Once" }).click();
-  const decide = (what: string) => code.page.locator(".notification-toast", { hasText: "wants to change" }).getByRole("button", { name: what, exact: true }).click();
+  const allow = () => code.chat.getByRole("button", { name: "Allow once" }).click();
+  const decide = (what: string) => code.page.locator(".notification-toast", { hasText: "Apply this edit" }).getByRole("button", { name: what, exact: true }).click();
   const open = async (file: string) => {
     await code.run("Go to File");
     await code.page.locator(".quick-input-widget:visible input.input").fill(file);
@@ -117,7 +117,7 @@ describe("issue/6-1 the editor that an agent uses", function () {
     code.call("turn/interrupt", { turnId: turn?.turnId });
     await preview.waitFor({ state: "detached" });
     await decide("Apply");
-    await code.page.locator(".notification-toast", { hasText: "does not wait" }).waitFor();
+    await code.page.locator(".notification-toast", { hasText: "no longer waiting" }).waitFor();
     await code.page.waitForTimeout(1500); // what would be done is done by then
     assert.equal(readFileSync(readme, "utf8"), "a workspace\n");
   });

@@ -7,7 +7,7 @@ import { Workbench } from "./workbench";
 describe("issue/6-1 trust in a plugin of a workspace", function () {
   this.timeout(3 * patience);
   const code = new Workbench();
-  const toast = () => code.page.locator(".notification-toast", { hasText: "Approve the plugin guard" });
+  const toast = () => code.page.locator(".notification-toast", { hasText: "Trust the plugin guard" });
   const shown = (text: RegExp, where = ".monaco-editor") => code.page.locator(`${where} .view-line`, { hasText: text }).first().waitFor();
   const write = (advice: string) =>
     code.write("work/.agents/plugins/guard/plugin.json", JSON.stringify({ name: "guard", version: "1.0.0", lashd: { prompt: [{ slot: "guidance", content: advice }] } }, undefined, 2));
@@ -18,7 +18,7 @@ describe("issue/6-1 trust in a plugin of a workspace", function () {
   };
   const look = async () => {
     const plugin = code.page.getByRole("treeitem", { name: /^guard/ }).filter({ hasText: /untrusted|modified/ });
-    await code.menu(plugin, "Look at Plugin and Trust It");
+    await code.menu(plugin, "Review and Trust");
     await toast().waitFor();
   };
 
@@ -38,7 +38,7 @@ describe("issue/6-1 trust in a plugin of a workspace", function () {
     await look();
     await shown(/Be.careful/);
     assert.deepEqual([status(), prompt().includes("Be careful.")], ["untrusted", false]);
-    await toast().getByRole("button", { name: "Approve" }).click();
+    await toast().getByRole("button", { name: "Trust" }).click();
     await until(() => status() === "loaded");
     await code.chat.locator("#composer textarea").waitFor({ state: "hidden" });
     assert.equal(prompt().includes("Be careful."), true);
@@ -51,7 +51,7 @@ describe("issue/6-1 trust in a plugin of a workspace", function () {
     await shown(/Be.careful/, ".monaco-diff-editor .original");
     await shown(/Be.reckless/, ".monaco-diff-editor .modified");
     assert.deepEqual([prompt().includes("Be careful."), prompt().includes("Be reckless.")], [true, false]);
-    await toast().getByRole("button", { name: "Approve" }).click();
+    await toast().getByRole("button", { name: "Trust" }).click();
     await until(() => status() === "loaded" && prompt().includes("Be reckless."));
   });
 
@@ -61,7 +61,7 @@ describe("issue/6-1 trust in a plugin of a workspace", function () {
     await look();
     write("Be sly.");
     await until(() => prompt().includes("Be reckless.") && status() === "modified");
-    await toast().getByRole("button", { name: "Approve" }).click();
+    await toast().getByRole("button", { name: "Trust" }).click();
     await code.page.locator(".notification-toast", { hasText: "files changed since you read them" }).waitFor();
     assert.deepEqual([status(), prompt().includes("Be sly."), prompt().includes("Be quick.")], ["modified", false, false]);
   });

@@ -76,7 +76,7 @@ describe("issue/6-1 windows", function () {
       await code.say("write it");
       const card = (window: Workbench) => window.chat.locator("#asked .card");
       await Promise.all([card(code).waitFor(), card(other).waitFor()]);
-      await other.chat.getByRole("button", { name: "Allow Once" }).click();
+      await other.chat.getByRole("button", { name: "Allow once" }).click();
       await card(code).waitFor({ state: "detached" });
       await code.chat.locator(".agentMessage", { hasText: "Written." }).waitFor();
       await other.chat.locator(".agentMessage", { hasText: "Written." }).waitFor();

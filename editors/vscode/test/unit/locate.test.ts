@@ -21,7 +21,7 @@ describe("issue/6-1 lashd is found", () => {
   afterEach(() => rmSync(dir, { recursive: true }));
 
   it("by the setting, then beside the extension, then in PATH", () => {
-    assert.match((find("") as { problem: string }).problem, /not installed/);
+    assert.match((find("") as { problem: string }).problem, /not found/);
     const inPath = make("b", "lashd");
     assert.deepEqual(find(""), { command: inPath });
     const beside = make("extension", "bin", "lashd");
@@ -32,8 +32,8 @@ describe("issue/6-1 lashd is found", () => {
 
   it("and nothing else where the setting is wrong", () => {
     make("b", "lashd");
-    assert.match((find(join(dir, "gone")) as { problem: string }).problem, /no program/);
+    assert.match((find(join(dir, "gone")) as { problem: string }).problem, /not an executable file/);
     assert.match((find("b/lashd") as { problem: string }).problem, /absolute/);
-    assert.match((find(dir) as { problem: string }).problem, /no program/);
+    assert.match((find(dir) as { problem: string }).problem, /not an executable file/);
   });
 });

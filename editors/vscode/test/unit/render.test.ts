@@ -45,8 +45,9 @@ describe("issue/6-1 rows of a chat", () => {
 
   it("tell how a turn ended that has no answer", () => {
     assert.equal(endText({ turnId: "t", outcome: { kind: "assistantMessage" } }), "");
-    assert.equal(endText({ turnId: "t", outcome: { kind: "cancelled" } }), "Stopped");
-    assert.equal(endText({ turnId: "t", outcome: { kind: "providerError" }, message: "no key" }), "Failed (providerError): no key");
+    assert.equal(endText({ turnId: "t", outcome: { kind: "cancelled" } }), "Stopped.");
+    assert.equal(endText({ turnId: "t", outcome: { kind: "cancelled", cancel: { reason: "stopped by the user" } } as never }), "Stopped.");
+    assert.equal(endText({ turnId: "t", outcome: { kind: "providerError" }, message: "no key" }), "Turn failed: no key (providerError)");
   });
 
   it("have the words that tell most of a call", () => {
@@ -60,9 +61,9 @@ describe("issue/6-1 rows of a chat", () => {
     const steps = [{ text: "a", status: "pending" }];
     const item: Item = { itemId: "p", kind: "toolCall", status: "completed", atMs: 1, tool: "update_plan", args: { steps } };
     assert.deepEqual(planOf({ ...snapshot(attached), items: [item, { ...item, status: "failed", args: {} }] }), steps);
-    assert.equal(usageText({ input: 100, cacheRead: 20_000, cacheWrite: 0, output: 7, reasoning: 0 }), "20k in (20k cached), 7 out");
-    assert.equal(usageText({ input: 100, cacheRead: 0, cacheWrite: 0, output: 7, reasoning: 0, cost: 4_250_000 }), "100 in, 7 out, $0.0043");
-    assert.equal(usageText({ input: 100, cacheRead: 0, cacheWrite: 0, output: 7, reasoning: 0, cost: 12_345_000_000 }), "100 in, 7 out, $12.35");
+    assert.equal(usageText({ input: 100, cacheRead: 20_000, cacheWrite: 0, output: 7, reasoning: 0 }), "20k tokens in (20k cached), 7 out");
+    assert.equal(usageText({ input: 100, cacheRead: 0, cacheWrite: 0, output: 7, reasoning: 0, cost: 4_250_000 }), "100 tokens in, 7 out, $0.0043");
+    assert.equal(usageText({ input: 100, cacheRead: 0, cacheWrite: 0, output: 7, reasoning: 0, cost: 12_345_000_000 }), "100 tokens in, 7 out, $12.35");
   });
 });
 
@@ -107,7 +108,7 @@ describe("issue/6-1 items of a chat", () => {
     const asked = new Asked(place, (message) => said.push(message));
     asked.show([decision], true);
     assert.match(place.textContent ?? "", /The plugin guard asks: new file/);
-    assert.deepEqual([...place.querySelectorAll("button")].map((b) => b.textContent), ["Allow Once", "Allow for Session", "Always Allow", "Reject"]);
+    assert.deepEqual([...place.querySelectorAll("button")].map((b) => b.textContent), ["Allow once", "Allow for this session", "Always allow", "Deny"]);
     place.querySelectorAll("button")[1]?.click();
     assert.equal(asked.key("KeyN"), true);
     assert.deepEqual(said, [{ type: "answer", decisionId: "dec_1", choice: "allowSession" }, { type: "answer", decisionId: "dec_1", choice: "reject" }]);

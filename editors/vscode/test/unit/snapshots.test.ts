@@ -19,11 +19,11 @@ describe("issue/6-1 snapshots", () => {
       monitors: [{ spec: { monitorId: "logs", command: "tail" }, armed: true, state: "running", eventCount: 1 }],
     });
     assert.deepEqual(text.split("\n").filter((line) => line !== ""), [
-      "Conversation, as far as the two differ", "  (5 entries, of which the newest are shown)", "  You: go", "  on", '  Tool shell {"command":"ls"}: failed',
+      "Conversation (where the two sides differ)", "  (5 entries; only the newest are shown)", "  You: go", "  on", '  Tool shell {"command":"ls"}: failed',
       "Plugins", "  plan 1", "  {", '    "steps": []', "  }", "  notes: 9 bytes, sha256 def",
-      "Tools", "  read: for the model", "  shell: not for the model",
+      "Tools", "  read: on", "  shell: off",
       "Monitors", "  logs: running, armed", "  tail",
-      "State of the code executor", "  sha256 abc",
+      "Code executor state", "  sha256 abc",
     ]);
   });
 
@@ -33,7 +33,7 @@ describe("issue/6-1 snapshots", () => {
 
   it("say what a restore does before it is done", () => {
     const asked = restoreText({ snapshot, now: { ...side, nodes: 1 }, then: { ...side, nodes: 3 } });
-    assert.equal(asked, "Restore the session to before? 1 entry of the conversation will go out of sight, and be kept. 3 entries will come back. Files will stay as they are.");
+    assert.equal(asked, 'Restore the snapshot "before"? 1 conversation entry will be hidden, not deleted. 3 conversation entries will reappear. Files will not change.');
   });
 
   it("say what they hold", () => {

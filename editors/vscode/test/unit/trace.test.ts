@@ -23,14 +23,14 @@ describe("issue/6-1 the trace of a turn", () => {
   it("is an outline for people", () => {
     assert.equal(outline(turn, events), `Turn trn_1: completed, 2.50 s
 Session ses_1, accepted 1970-01-01T00:00:01.000Z
-1500 in, 100 out, $0.0040
+1500 tokens in, 100 out, $0.0040
 
     +0.000  accepted
             go
             on
-    +1.200  model call 1: m of here, 1.20 s, 1500 in, 100 out, $0.0040, toolUse
-            attempt failed, 429, slow down, again after 0.50 s
-    +1.201  shell begins
+    +1.200  model call 1: here/m, 1.20 s, 1500 tokens in, 100 out, $0.0040, toolUse
+            attempt failed, 429, slow down, retried after 0.50 s
+    +1.201  shell started
             {
               "command": "ls"
             }
@@ -44,7 +44,7 @@ Session ses_1, accepted 1970-01-01T00:00:01.000Z
               "plugin": "guard",
               "text": "looks"
             }
-    +2.500  ended: assistantMessage
+    +2.500  turn ended: assistantMessage
 `);
   });
 
