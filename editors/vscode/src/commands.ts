@@ -7,30 +7,30 @@ import type { Sessions } from "./sessions";
 import type { Questions } from "./views/questions";
 import { sessionOf, type Node } from "./views/sessionTree";
 
-/** Parts are what commands work with. */
-export interface Parts {
+/** CommandContext is the part of the extension that the commands use. */
+export interface CommandContext {
   daemon: Daemon;
   sessions: Sessions;
   chats: Chats;
   questions: Questions;
   log: vscode.LogOutputChannel;
-  /** connects to the daemon of the demo, or to that of the user again */
+  /** starts or ends the demo, which uses a separate daemon */
   demo(on: boolean): Promise<void>;
 }
 
-/** Target is what a command of a session is called with: an entry of the tree, an id, or nothing. */
+/** Target selects a session: a tree entry or an id. undefined selects the session of the active chat. */
 type Target = Node | SessionID | undefined;
 
-/** Commands are what is run, by name. */
+/** Commands maps command names, without the prefix "lashd.", to their implementations. */
 export type Commands = Record<string, (...args: never[]) => unknown>;
 
-/** register makes commands known. What goes wrong with one is told to whoever wanted it. */
+/** register registers commands. It shows errors of a command to the user. */
 export function register(log: vscode.LogOutputChannel, commands: Commands): vscode.Disposable[] {
-  return Object.entries(commands).map(([name, run]) => vscode.commands.registerCommand(`lashd.${name}`, (...args: never[]) => told(log, run, args)));
+  return Object.entries(commands).map(([name, run]) => vscode.commands.registerCommand(`lashd.${name}`, (...args: never[]) => runReported(log, run, args)));
 }
 
-/** sessionCommands are those of sessions and of the connection. */
-export function sessionCommands(parts: Parts): Commands {
+/** sessionCommands returns the commands on sessions and on the connection. */
+export function sessionCommands(parts: CommandContext): Commands {
   const { daemon, chats, questions, sessions, log } = parts;
   const change = (what: (id: SessionID) => Thenable<unknown>) => async (target: Target) => {
     const id = idOf(target, chats);
@@ -64,8 +64,8 @@ export function sessionCommands(parts: Parts): Commands {
   };
 }
 
-/** tells a person what went wrong with what they wanted */
-async function told(log: vscode.LogOutputChannel, run: (...args: never[]) => unknown, args: never[]) {
+/** runReported runs a command, and logs and shows its error. */
+async function runReported(log: vscode.LogOutputChannel, run: (...args: never[]) => unknown, args: never[]) {
   try {
     return await run(...args);
   } catch (error) {
@@ -78,7 +78,7 @@ function idOf(target: Target, chats: Chats): SessionID | undefined {
   return typeof target === "string" ? target : (sessionOf(target) ?? chats.active?.followed.id);
 }
 
-async function newSession({ daemon, chats }: Parts) {
+async function newSession({ daemon, chats }: CommandContext) {
   const cwd = (await folder())?.uri.fsPath;
   if (cwd === undefined) {
     void vscode.window.showInformationMessage("lashd: Open a folder first. A session works in a folder.");
@@ -93,12 +93,12 @@ function folder() {
   return all.length > 1 ? vscode.window.showWorkspaceFolderPick({ placeHolder: "Select the folder for the new session" }) : Promise.resolve(all[0]);
 }
 
-async function fork({ daemon, chats }: Parts, id: SessionID) {
+async function fork({ daemon, chats }: CommandContext, id: SessionID) {
   const { sessionId } = await daemon.change("session/fork", { sessionId: id });
   chats.show(sessionId);
 }
 
-async function rename({ daemon, sessions }: Parts, sessionId: SessionID) {
+async function rename({ daemon, sessions }: CommandContext, sessionId: SessionID) {
   const session = sessions.list.get(sessionId);
   const title = await vscode.window.showInputBox({ prompt: "Session title", value: session && titleOf(session) });
   if (title) {
@@ -106,7 +106,7 @@ async function rename({ daemon, sessions }: Parts, sessionId: SessionID) {
   }
 }
 
-async function stop({ daemon }: Parts, sessionId: SessionID) {
+async function stop({ daemon }: CommandContext, sessionId: SessionID) {
   const { data } = await daemon.call("turn/list", { sessionId, limit: 10 });
   const running = data.find((turn) => turn.state === "running" || turn.state === "waiting");
   if (running) {
@@ -114,7 +114,7 @@ async function stop({ daemon }: Parts, sessionId: SessionID) {
   }
 }
 
-async function remove({ daemon, sessions, chats }: Parts, sessionId: SessionID) {
+async function remove({ daemon, sessions, chats }: CommandContext, sessionId: SessionID) {
   const session = sessions.list.get(sessionId);
   const question = `Delete the session "${session ? titleOf(session) : sessionId}" permanently?`;
   if (await vscode.window.showWarningMessage(question, { modal: true }, "Delete")) {
@@ -130,7 +130,7 @@ const stateText: Record<State["kind"], string> = {
   closed: "Not connected to lashd",
 };
 
-async function status({ daemon, sessions, questions, log }: Parts) {
+async function status({ daemon, sessions, questions, log }: CommandContext) {
   const { state } = daemon;
   const detail = state.kind === "ready" ? state.server.dataDir : state.kind === "failed" ? state.reason : undefined;
   const entries: (vscode.QuickPickItem & { run: () => unknown })[] = [

@@ -1,6 +1,6 @@
 import type { Decision, DecisionChoice, ToolCall } from "./protocol";
 
-/** words are the labels of the answers to a decision. */
+/** words maps the answers to a decision to their labels. */
 export const words: Record<DecisionChoice, string> = {
   allowOnce: "Allow once",
   allowSession: "Allow for this session",

@@ -1,24 +1,24 @@
 import { relative } from "node:path";
 import * as vscode from "vscode";
-import { inside } from "./model/folders";
+import { resolveInside } from "./model/folders";
 import type { ClientTool } from "./protocol";
-import { confirm } from "./views/proposal";
+import { confirmEdit } from "./views/proposal";
 import type { Texts } from "./views/textDocuments";
 
-/** Handler is a tool that this window offers, and what it does. */
+/** Handler is an editor tool and its implementation. */
 export interface Handler {
   tool: Omit<ClientTool, "name">;
-  run: (args: never, from: From) => Promise<string> | string;
+  run: (args: never, from: CallContext) => Promise<string> | string;
 }
 
-/** From is where a call comes from. */
-export interface From {
-  /** where the session works, which paths are from */
+/** CallContext is the context of a tool call. */
+export interface CallContext {
+  /** working directory of the session; paths are relative to it */
   cwd: string;
-  /** the editor that a person was in last, which the chat may cover */
+  /** the last active text editor; the chat may cover it */
   editor?: vscode.TextEditor;
   texts: Texts;
-  /** is aborted once nobody waits for the answer */
+  /** aborted when the call is cancelled */
   signal: AbortSignal;
 }
 
@@ -37,7 +37,7 @@ const object = (properties: Record<string, unknown>, required: string[] = []) =>
 
 const path = { type: "string", description: "absolute, or relative to the working directory" };
 
-/** handlers are the tools of the editor, by name. */
+/** handlers maps the names of editor tools to their handlers. */
 export const handlers: Record<string, Handler> = {
   editor_open_files: {
     run: openFiles,
@@ -86,22 +86,22 @@ export const handlers: Record<string, Handler> = {
   },
 };
 
-/** A tool of the editor reaches into the folders that are open, and nowhere else. */
+/** fileOf resolves a path from a tool call. It throws if the file is outside the open folders. */
 function fileOf(path: string, cwd: string): vscode.Uri {
-  const file = inside(vscode.workspace.workspaceFolders?.map(({ uri }) => uri.fsPath) ?? [], cwd, path);
+  const file = resolveInside(vscode.workspace.workspaceFolders?.map(({ uri }) => uri.fsPath) ?? [], cwd, path);
   if (file === undefined) {
     throw new Error(`${path} is outside the folders that are open in the editor`);
   }
   return vscode.Uri.file(file);
 }
 
-/** pathOf is what an agent calls a file. */
+/** pathOf returns the path of a file for the agent, relative to cwd if possible. */
 function pathOf(uri: vscode.Uri, cwd: string): string {
   const path = relative(cwd, uri.fsPath);
   return uri.scheme !== "file" ? uri.toString() : path.startsWith("..") ? uri.fsPath : path;
 }
 
-function openFiles(_: object, { cwd, editor = vscode.window.visibleTextEditors[0] }: From): string {
+function openFiles(_: object, { cwd, editor = vscode.window.visibleTextEditors[0] }: CallContext): string {
   const tabs = vscode.window.tabGroups.all.flatMap((group) => group.tabs);
   const files = tabs.flatMap(({ input, isDirty }) => (input instanceof vscode.TabInputText ? [`${pathOf(input.uri, cwd)}${isDirty ? " (unsaved)" : ""}`] : []));
   if (!editor || editor.document.isClosed) {
@@ -113,7 +113,7 @@ function openFiles(_: object, { cwd, editor = vscode.window.visibleTextEditors[0
   return `${files.join("\n")}\n\nActive file: ${path}, ${selected}`;
 }
 
-function diagnostics({ path }: { path?: string }, { cwd }: From): string {
+function diagnostics({ path }: { path?: string }, { cwd }: CallContext): string {
   const file = path === undefined ? undefined : fileOf(path, cwd);
   const all: [vscode.Uri, vscode.Diagnostic[]][] = file ? [[file, vscode.languages.getDiagnostics(file)]] : vscode.languages.getDiagnostics();
   const lines = all.flatMap(([uri, found]) =>
@@ -122,22 +122,22 @@ function diagnostics({ path }: { path?: string }, { cwd }: From): string {
   return lines.slice(0, 200).join("\n") || "No problems.";
 }
 
-async function reveal({ path, line = 1 }: Place, { cwd }: From): Promise<string> {
+async function reveal({ path, line = 1 }: Place, { cwd }: CallContext): Promise<string> {
   const range = new vscode.Range(line - 1, 0, line - 1, 0);
   await vscode.window.showTextDocument(fileOf(path, cwd), { selection: range, preserveFocus: true, viewColumn: vscode.ViewColumn.Beside });
   return `Showing ${path}.`;
 }
 
-async function applyEdit({ path, old, new: text }: Edit, { cwd, texts, signal }: From): Promise<string> {
+async function applyEdit({ path, old, new: text }: Edit, { cwd, texts, signal }: CallContext): Promise<string> {
   const uri = fileOf(path, cwd);
   const before = (await vscode.workspace.openTextDocument(uri)).getText();
-  const at = once(before, old, path);
+  const at = findOnce(before, old, path);
   const after = before.slice(0, at) + text + before.slice(at + old.length);
-  if (!(await confirm(texts, { path, before, after, signal }))) {
+  if (!(await confirmEdit(texts, { path, before, after, signal }))) {
     throw new Error("the user discarded the edit");
   }
-  const document = await vscode.workspace.openTextDocument(uri); // as it is by now
-  const from = once(document.getText(), old, path);
+  const document = await vscode.workspace.openTextDocument(uri); // it may have changed during the review
+  const from = findOnce(document.getText(), old, path);
   const edit = new vscode.WorkspaceEdit();
   edit.replace(uri, new vscode.Range(document.positionAt(from), document.positionAt(from + old.length)), text);
   if (!(await vscode.workspace.applyEdit(edit)) || !(await document.save())) {
@@ -146,8 +146,8 @@ async function applyEdit({ path, old, new: text }: Edit, { cwd, texts, signal }:
   return `Edited ${path}.`;
 }
 
-/** once is where a text is that occurs once. */
-function once(text: string, part: string, path: string): number {
+/** findOnce returns the index of a part that must occur exactly once in a text. */
+function findOnce(text: string, part: string, path: string): number {
   const at = text.indexOf(part);
   if (at < 0 || text.includes(part, at + 1)) {
     throw new Error(at < 0 ? `${path} does not contain the old text` : `${path} contains the old text more than once`);
@@ -170,7 +170,7 @@ async function runTask({ name }: { name?: string }): Promise<string> {
       listening.dispose();
       resolve(`${name} finished${how}.`);
     };
-    // Of a task that is only others there is no process. The end of one comes before that of its task.
+    // A task that only runs other tasks has no process. For other tasks, the end of the process comes first.
     const listening = vscode.Disposable.from(
       vscode.tasks.onDidEndTaskProcess((end) => end.execution === execution && ended(` with exit code ${end.exitCode}`)),
       vscode.tasks.onDidEndTask((end) => end.execution === execution && ended("")),

@@ -1,18 +1,18 @@
 import * as vscode from "vscode";
 import { messageOf, type Daemon } from "./daemon/daemon";
-import { Calls } from "./model/callsOnce";
-import { looks } from "./model/modes";
+import { RunOnce } from "./model/runOnce";
+import { allowReadOnlyTools } from "./model/modes";
 import type { ClientTool, Event, Session, SessionID, ToolOutput } from "./protocol";
-import { handlers, type From } from "./editorHandlers";
+import { handlers, type CallContext } from "./editorHandlers";
 import type { Texts } from "./views/textDocuments";
 
 /**
- * EditorTools lets the agent of the session in front use the editor it is shown in: tools that this window offers, and runs.
- * A call that comes again, because the connection was lost, is not run again.
+ * EditorTools offers the editor tools of this window to sessions and runs their calls. The daemon may request a call again after a
+ * reconnect; it still runs only once.
  */
 export class EditorTools {
-  private readonly offered = new Map<SessionID, string>(); // with where the session works
-  private readonly calls = new Calls<ToolOutput>();
+  private readonly sessions = new Map<SessionID, string>(); // session ids with their working directories
+  private readonly calls = new RunOnce<ToolOutput>();
   private editor = vscode.window.activeTextEditor;
   private readonly closing: vscode.Disposable;
 
@@ -20,17 +20,17 @@ export class EditorTools {
     this.closing = vscode.Disposable.from(
       vscode.window.onDidChangeActiveTextEditor((editor) => void (this.editor = editor ?? this.editor)),
       daemon.onEvent((event) => void (event.type === "tool/requested" && event.clientId === daemon.clientId && this.run(event))),
-      daemon.onEvent((event) => void (event.type === "item/completed" && event.item?.callId !== undefined && this.calls.over(keyOf(event, event.item.callId)))),
-      daemon.onState((state) => void (state.kind === "ready" && this.offered.forEach((_, id) => void this.set(id)))),
+      daemon.onEvent((event) => void (event.type === "item/completed" && event.item?.callId !== undefined && this.calls.cancel(keyOf(event, event.item.callId)))),
+      daemon.onState((state) => void (state.kind === "ready" && this.sessions.forEach((_, id) => void this.sendOverlay(id)))),
     );
   }
 
-  /** offer lets the session of the chat in front have these tools. They go with the window, not with each look at another chat: that would change sessions in which nothing has happened. */
+  /** offer offers the tools to a session, once. The session keeps them until the window disconnects: switching chats must not change sessions. */
   async offer(session: Session | undefined): Promise<void> {
-    if (session && !this.offered.has(session.sessionId)) {
-      this.offered.set(session.sessionId, session.cwd);
-      await this.set(session.sessionId);
-      await this.allowLooking(session);
+    if (session && !this.sessions.has(session.sessionId)) {
+      this.sessions.set(session.sessionId, session.cwd);
+      await this.sendOverlay(session.sessionId);
+      await this.allowReading(session);
     }
   }
 
@@ -38,7 +38,7 @@ export class EditorTools {
     this.closing.dispose();
   }
 
-  private async set(sessionId: SessionID) {
+  private async sendOverlay(sessionId: SessionID) {
     try {
       await this.daemon.change("session/setOverlay", { sessionId, tools: tools(), whileConnected: true });
     } catch (error) {
@@ -46,8 +46,8 @@ export class EditorTools {
     }
   }
 
-  private async allowLooking({ sessionId, config }: Session) {
-    const approval = looks(config);
+  private async allowReading({ sessionId, config }: Session) {
+    const approval = allowReadOnlyTools(config);
     if (approval === undefined || tools().length === 0) {
       return;
     }
@@ -67,7 +67,7 @@ export class EditorTools {
     try {
       const output = await this.calls.run(keyOf(event, callId), async (signal) => {
         await this.daemon.change("tool/respond", { sessionId, callId, ack: true });
-        return perform(name, args, { cwd: this.offered.get(sessionId) ?? "", editor: this.editor, texts: this.texts, signal });
+        return runHandler(name, args, { cwd: this.sessions.get(sessionId) ?? "", editor: this.editor, texts: this.texts, signal });
       });
       await this.daemon.change("tool/respond", { sessionId, callId, output });
     } catch (error) {
@@ -76,18 +76,18 @@ export class EditorTools {
   }
 }
 
-/** Models give ids to calls that they have given to others before, in another turn. */
+/** keyOf returns a unique key for a call. Models may reuse the id of a call in another turn. */
 function keyOf({ sessionId, turnId }: Event, callId: string): string {
   return `${sessionId} ${turnId} ${callId}`;
 }
 
-/** What the settings let the agent use. */
+/** tools returns the tools that the settings allow. */
 function tools(): ClientTool[] {
   const on = vscode.workspace.getConfiguration("lashd").get("editorTools", true);
   return on ? Object.entries(handlers).map(([name, { tool }]) => ({ name, ...tool })) : [];
 }
 
-async function perform(name: string, args: unknown, from: From): Promise<ToolOutput> {
+async function runHandler(name: string, args: unknown, from: CallContext): Promise<ToolOutput> {
   const handler = handlers[name];
   try {
     if (!handler) {

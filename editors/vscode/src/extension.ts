@@ -6,13 +6,13 @@ import { register, sessionCommands } from "./commands";
 import { EditorTools } from "./editorTools";
 import { Daemon } from "./daemon/daemon";
 import { VSCodeChat } from "./lm/vscodeChat";
-import { counted, within } from "./model/sessions";
+import { counted, isInFolders } from "./model/sessions";
 import { program } from "./program";
 import type { Session } from "./protocol";
 import { Sessions } from "./sessions";
 import { ConfigFile } from "./views/configFile";
 import { Questions } from "./views/questions";
-import { Seen } from "./views/unread";
+import { ReadState } from "./views/readState";
 import { folders, SessionTree } from "./views/sessionTree";
 import { StatusItem } from "./views/status";
 import { Texts } from "./views/textDocuments";
@@ -21,7 +21,7 @@ import { Sidebar } from "./sidebar";
 
 const demoKey = "lashd.demo";
 
-/** activate connects to the daemon and shows what it has. */
+/** activate connects to the daemon and creates the views and commands. */
 export function activate(context: vscode.ExtensionContext): void {
   const log = vscode.window.createOutputChannel("lashd", { log: true });
   const inDemo = () => context.workspaceState.get(demoKey, false);
@@ -32,7 +32,7 @@ export function activate(context: vscode.ExtensionContext): void {
   const chats: Chats = new Chats({ daemon, log, texts, extensionUri: context.extensionUri, open: (id) => chats.show(id) });
   const traces = new Traces(daemon);
   const questions = new Questions(daemon, sessions, (id) => chats.visible(id));
-  const seen = new Seen(context.workspaceState);
+  const seen = new ReadState(context.workspaceState);
   const tree = new SessionTree(sessions, seen);
   const view = vscode.window.createTreeView("lashd.sessions", { treeDataProvider: tree });
   const status = new StatusItem();
@@ -41,11 +41,11 @@ export function activate(context: vscode.ExtensionContext): void {
   const sidebar = new Sidebar(daemon, sessions, log, context.globalState, texts);
 
   const show = () => {
-    const open = sessions.decisions.filter((d) => mine(sessions, d.sessionId));
+    const open = sessions.decisions.filter((d) => isShown(sessions, d.sessionId));
     status.show(daemon.state, sessions, inDemo());
     view.badge = { value: open.length, tooltip: counted(open.length, "open question") };
-    questions.look();
-    sidebar.look(chats);
+    questions.update();
+    sidebar.setActiveChat(chats);
     tree.refresh();
   };
   daemon.onState((state) => {
@@ -53,7 +53,7 @@ export function activate(context: vscode.ExtensionContext): void {
     void vscode.commands.executeCommand("setContext", "lashd.state", state.kind);
     show();
   });
-  daemon.onNews((news) => void (news.type === "session/deleted" && news.sessionId !== undefined && seen.forget(news.sessionId)));
+  daemon.onServerEvent((news) => void (news.type === "session/deleted" && news.sessionId !== undefined && seen.forget(news.sessionId)));
   sessions.onChange(show);
   chats.onChange((chat) => {
     const { view: shown, id } = chat.followed;
@@ -62,9 +62,9 @@ export function activate(context: vscode.ExtensionContext): void {
     }
     void vscode.commands.executeCommand("setContext", "lashd.hasChat", chats.size > 0);
     void vscode.commands.executeCommand("setContext", "lashd.busy", chats.active?.followed.view?.turnId !== undefined);
-    questions.look();
-    sidebar.look(chats);
-    void tools.offer(offered(sessions, chats.active?.followed.id));
+    questions.update();
+    sidebar.setActiveChat(chats);
+    void tools.offer(sessionForTools(sessions, chats.active?.followed.id));
   });
 
   const demo = async (on: boolean) => {
@@ -90,14 +90,14 @@ export function activate(context: vscode.ExtensionContext): void {
   daemon.start();
 }
 
-function mine(sessions: Sessions, id: string): boolean {
+function isShown(sessions: Sessions, id: string): boolean {
   const session = sessions.list.get(id);
-  return !session || within(session, folders());
+  return !session || isInFolders(session, folders());
 }
 
-/** The tools of this window are for a session that works in one of its folders. */
-function offered(sessions: Sessions, id: string | undefined): Session | undefined {
+/** sessionForTools returns the session if it works in a folder of this window. Other sessions get no editor tools. */
+function sessionForTools(sessions: Sessions, id: string | undefined): Session | undefined {
   const session = id === undefined ? undefined : sessions.list.get(id);
   const open = vscode.workspace.workspaceFolders?.map((folder) => folder.uri.fsPath) ?? [];
-  return session && within(session, open) ? session : undefined;
+  return session && isInFolders(session, open) ? session : undefined;
 }

@@ -5,7 +5,7 @@ import * as vscode from "vscode";
 import { locate } from "./daemon/locate";
 import type { Program } from "./daemon/link";
 
-/** program is the lashd to run, with the data directory to use. Only the user's settings say which, never a workspace's. */
+/** program returns the lashd to run and its data directory. Both come from the user's settings; a workspace cannot set them. */
 export function program(context: vscode.ExtensionContext, demo: boolean): Program {
   const config = vscode.workspace.getConfiguration("lashd");
   const found = locate({
@@ -21,12 +21,12 @@ export function program(context: vscode.ExtensionContext, demo: boolean): Progra
   return { command: found.command, args: ["stdio"], env: { ...process.env, ...(home && { LASHD_HOME: home }), ...(demo && { LASHD_SOCKET: demoSocket() }) } };
 }
 
-/** configFile is the config.toml of a lashd with this environment. */
+/** configFile returns the path of config.toml for a lashd with this environment. */
 export function configFile({ LASHD_HOME, XDG_DATA_HOME }: NodeJS.ProcessEnv): string {
   return join(LASHD_HOME || join(XDG_DATA_HOME || join(homedir(), ".local", "share"), "lashd"), "config.toml");
 }
 
-/** A data directory of its own, whose model is a script: nothing of the user's is touched, and no key is needed. */
+/** demoHome creates a separate data directory with a scripted model and returns its path. The demo needs no API key. */
 function demoHome(context: vscode.ExtensionContext): string {
   const dir = join(context.globalStorageUri.fsPath, "demo");
   mkdirSync(dir, { recursive: true, mode: 0o700 });
@@ -35,7 +35,7 @@ function demoHome(context: vscode.ExtensionContext): string {
   return dir;
 }
 
-// The path of a socket is short: that of a storage of extensions may be too long for it.
+/** demoSocket returns a socket path for the demo. The extension's storage path can exceed the length limit of socket paths. */
 function demoSocket(): string {
   const dir = join(process.env.XDG_RUNTIME_DIR ?? join(tmpdir(), `lashd-${process.getuid?.() ?? "user"}`), "lashd-demo");
   mkdirSync(dir, { recursive: true, mode: 0o700 });

@@ -1,34 +1,34 @@
 import { Emitter } from "vscode-jsonrpc/node";
 import { kindOf, messageOf, type Daemon } from "./daemon/daemon";
 import type { Log } from "./daemon/link";
-import { page, reduce, replay, snapshot, withPast, type SessionView } from "./model/session";
-import { told, type SessionList } from "./model/sessions";
+import { page, reduce, replay, snapshot, withTurnEnds, type SessionView } from "./model/session";
+import { applyServerEvent, type SessionList } from "./model/sessions";
 import type { Decision, Event, SessionID } from "./protocol";
 
-/** Sessions is what this window knows of all sessions of the daemon, and of the questions that they ask. */
+/** Sessions holds the daemon's sessions and their open decisions. It reloads them on each connection and follows server events. */
 export class Sessions {
   private readonly changes = new Emitter<void>();
   readonly onChange = this.changes.event;
   list: SessionList = new Map();
-  /** open questions of all sessions, the oldest first */
+  /** open decisions of all sessions, oldest first */
   decisions: Decision[] = [];
-  private asked = 0;
+  private latestLoad = 0;
 
   constructor(private readonly daemon: Daemon, private readonly log: Log) {
-    daemon.onNews((news) => {
+    daemon.onServerEvent((news) => {
       const before = this.list;
-      this.list = told(before, news);
+      this.list = applyServerEvent(before, news);
       if (news.type === "session/changed" || news.type === "session/deleted") {
         const was = news.sessionId === undefined ? undefined : before.get(news.sessionId)?.state;
-        void (was === "requiresAction" || news.session?.state === "requiresAction" ? this.ask() : undefined);
+        void (was === "requiresAction" || news.session?.state === "requiresAction" ? this.loadDecisions() : undefined);
         this.changes.fire();
       }
     });
-    daemon.onEvent((event) => void (event.type.startsWith("decision/") ? this.ask() : undefined));
-    daemon.onState((state) => void (state.kind === "ready" ? this.load() : this.forget()));
+    daemon.onEvent((event) => void (event.type.startsWith("decision/") ? this.loadDecisions() : undefined));
+    daemon.onState((state) => void (state.kind === "ready" ? this.load() : this.clearDecisions()));
   }
 
-  /** load reads everything anew. */
+  /** load reads the sessions and the open decisions. Errors are logged. */
   async load(): Promise<void> {
     try {
       await this.daemon.call("server/attach", {});
@@ -45,15 +45,15 @@ export class Sessions {
     } catch (error) {
       this.log.warn(`list of sessions: ${messageOf(error)}`);
     }
-    await this.ask();
+    await this.loadDecisions();
   }
 
-  /** ask reads which questions are open; of several answers the newest counts */
-  private async ask() {
-    const mine = ++this.asked;
+  /** loadDecisions reads the open decisions. Only the newest of several concurrent loads takes effect. */
+  private async loadDecisions() {
+    const thisLoad = ++this.latestLoad;
     try {
       const { data } = await this.daemon.call("decision/list", {});
-      if (mine === this.asked) {
+      if (thisLoad === this.latestLoad) {
         this.decisions = data.filter((decision) => decision.kind !== "completion");
         this.changes.fire();
       }
@@ -62,33 +62,33 @@ export class Sessions {
     }
   }
 
-  /** A daemon that is gone asks nothing. */
-  private forget() {
-    this.asked++;
+  /** clearDecisions removes all decisions while there is no connection: they cannot be answered. */
+  private clearDecisions() {
+    this.latestLoad++;
     this.decisions = [];
     this.changes.fire();
   }
 }
 
-/** Change is what happened to a followed session: events to fold, or a view to begin with. */
+/** Change is an update of a followed session: new events, or a whole new view. */
 export type Change = { events: Event[] } | { view: SessionView };
 
-/** Followed is a session that this window is attached to. It stays attached over losses of the connection. */
-export class Followed {
+/** FollowedSession is a session that this window is attached to. It attaches again after each reconnect. */
+export class FollowedSession {
   private readonly changes = new Emitter<Change>();
   readonly onChange = this.changes.event;
   private readonly gone = new Emitter<string>();
-  /** says why there is nothing to follow any more */
+  /** fires with the reason when the session does not exist any longer */
   readonly onGone = this.gone.event;
   view?: SessionView;
   private epoch?: number;
   private attaching = false;
-  private held: Event[] = [];
+  private buffered: Event[] = [];
   private readonly listening;
 
   constructor(private readonly daemon: Daemon, readonly id: SessionID, private readonly log: Log) {
     this.listening = [
-      daemon.onEvent((event) => event.sessionId === id && this.take(event)),
+      daemon.onEvent((event) => event.sessionId === id && this.apply(event)),
       daemon.onGap((gap) => gap.sessionId === id && void this.attach(false)),
       daemon.onState((state) => state.kind === "ready" && void this.attach(true)),
     ];
@@ -97,7 +97,7 @@ export class Followed {
     }
   }
 
-  /** older reads a page of items before those that are shown. */
+  /** older reads the page of items before the first item of the view. It returns undefined if there is none. */
   async older() {
     if (this.view?.older === undefined) {
       return undefined;
@@ -114,9 +114,9 @@ export class Followed {
     }
   }
 
-  private take(event: Event) {
+  private apply(event: Event) {
     if (this.attaching) {
-      this.held.push(event);
+      this.buffered.push(event);
       return;
     }
     if (this.view) {
@@ -128,41 +128,41 @@ export class Followed {
     }
   }
 
-  /** attaches with the cursor of the view, or without one */
-  private async attach(again: boolean) {
+  /** attach attaches to the session. With resume it asks only for events after the view; otherwise it starts with a new view. */
+  private async attach(resume: boolean) {
     const { server } = this.daemon.state.kind === "ready" ? this.daemon.state : {};
     if (this.attaching || !server) {
       return;
     }
     this.attaching = true;
-    const cursor = again && this.view && !this.view.stale ? { afterSeq: this.view.seq, epoch: this.epoch } : {};
+    const cursor = resume && this.view && !this.view.stale ? { afterSeq: this.view.seq, epoch: this.epoch } : {};
     try {
       const r = await this.daemon.call("session/attach", { sessionId: this.id, ...cursor });
-      this.held = []; // what came before the answer is in it
-      const fresh = !this.view || cursor.afterSeq === undefined || r.gap !== undefined;
-      this.view = fresh || !this.view ? snapshot(r) : replay(this.view, r);
+      this.buffered = []; // the answer includes them
+      const restarted = !this.view || cursor.afterSeq === undefined || r.gap !== undefined;
+      this.view = restarted || !this.view ? snapshot(r) : replay(this.view, r);
       this.epoch = this.daemon.state.kind === "ready" ? this.daemon.state.server.epoch : server.epoch;
-      if (fresh) {
-        await this.readPast();
+      if (restarted) {
+        await this.readTurnEnds();
       }
       this.changes.fire({ view: this.view });
     } catch (error) {
-      this.fail(error);
+      this.attachFailed(error);
     } finally {
       this.attaching = false;
-      this.held.splice(0).forEach((event) => this.take(event));
+      this.buffered.splice(0).forEach((event) => this.apply(event));
     }
   }
 
-  private async readPast() {
+  private async readTurnEnds() {
     const sessionId = this.id;
     const [turns, points] = await Promise.all([this.daemon.call("turn/list", { sessionId, limit: 50 }), this.daemon.call("session/points", { sessionId })]);
     const over = turns.data.filter((turn) => turn.outcome);
     const ends = over.map(({ turnId, outcome, usage, issues }) => ({ turnId, outcome, usage, message: issues?.at(-1)?.message }));
-    this.view &&= withPast(this.view, ends, points.data);
+    this.view &&= withTurnEnds(this.view, ends, points.data);
   }
 
-  private fail(error: unknown) {
+  private attachFailed(error: unknown) {
     this.log.warn(`attach ${this.id}: ${messageOf(error)}`);
     if (kindOf(error) === "sessionNotFound" || kindOf(error) === "sessionDeleted") {
       this.gone.fire(messageOf(error));

@@ -4,34 +4,34 @@ import type { Commands } from "./commands";
 import type { Daemon } from "./daemon/daemon";
 import type { Task } from "./protocol";
 import type { Sessions } from "./sessions";
-import { Tools } from "./sessionTools";
+import { SessionTools } from "./sessionTools";
 import { Plugins } from "./views/plugins";
 import { Problems } from "./views/problems";
-import { Restore } from "./views/restore";
+import { SnapshotCommands } from "./views/snapshotCommands";
 import { Snapshots, SnapshotTree } from "./views/snapshotTree";
 import { showTask } from "./views/taskTerminal";
 import { Tasks, TaskTree } from "./views/taskTree";
 import type { Texts } from "./views/textDocuments";
 import { ToolTree, type ToolNode } from "./views/toolTree";
 
-/** How long a tree of files takes that is made at once. */
+/** The delay before new plugin files are read, so that all files of a new directory exist. */
 const settleMs = 500;
 
-/** Sidebar is all that belongs to the session in front beside its chat: plugins and tools, problems, tasks, snapshots. */
+/** Sidebar owns the views of the current session: plugins and tools, problems, tasks, and snapshots. */
 export class Sidebar {
-  private readonly tools: Tools;
+  private readonly tools: SessionTools;
   private readonly tasks: Tasks;
   private readonly plugins: Plugins;
   private readonly snapshots: Snapshots;
-  private readonly restore: Restore;
+  private readonly restore: SnapshotCommands;
   private readonly closing: vscode.Disposable[];
 
   constructor(private readonly daemon: Daemon, private readonly sessions: Sessions, log: vscode.LogOutputChannel, approved: vscode.Memento, texts: Texts) {
-    this.tools = new Tools(daemon, log);
+    this.tools = new SessionTools(daemon, log);
     this.tasks = new Tasks(daemon, log);
     this.plugins = new Plugins(daemon, this.tools, approved, log, texts);
     this.snapshots = new Snapshots(daemon, log);
-    this.restore = new Restore(daemon, sessions, this.snapshots, texts);
+    this.restore = new SnapshotCommands(daemon, sessions, this.snapshots, texts);
     const problems = new Problems();
     const tools = new ToolTree(this.tools);
     const view = vscode.window.createTreeView("lashd.tools", { treeDataProvider: tools, manageCheckboxStateManually: true });
@@ -39,21 +39,21 @@ export class Sidebar {
     const snapshots = vscode.window.createTreeView("lashd.snapshots", { treeDataProvider: new SnapshotTree(this.snapshots) });
     view.onDidChangeCheckboxState((e) => void tools.toggle(e.items));
     this.tools.onChange(() => problems.show(this.tools.plugins));
-    // The daemon watches the plugins of a workspace once it has seen that there are some. Of a tree that is made at once, VS Code
-    // tells the top only, and before the rest is there.
+    // The daemon watches the plugins of a workspace after it has found the first one. When a directory tree appears, VS Code reports only
+    // its top directory.
     const plugins = vscode.workspace.createFileSystemWatcher("**/.agents{,/**}", false, true, true);
     plugins.onDidCreate(() => setTimeout(() => void this.tools.load(), settleMs));
     this.closing = [view, tasks, snapshots, problems, plugins];
   }
 
-  /** look turns to the session of the chat in front, or to the first folder. */
-  look(chats: Chats): void {
+  /** setActiveChat shows the session of the active chat, or the plugins of the first folder if no chat is open. */
+  setActiveChat(chats: Chats): void {
     const sessionId = chats.active?.followed.id;
     const session = sessionId === undefined ? undefined : this.sessions.list.get(sessionId);
     const cwd = session?.cwd ?? vscode.workspace.workspaceFolders?.[0]?.uri.fsPath;
-    this.tools.look({ cwd, sessionId });
-    this.tasks.look(sessionId);
-    this.snapshots.look(sessionId);
+    this.tools.setPlace({ cwd, sessionId });
+    this.tasks.setSession(sessionId);
+    this.snapshots.setSession(sessionId);
   }
 
   get commands(): Commands {

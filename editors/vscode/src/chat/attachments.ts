@@ -2,52 +2,52 @@ import * as vscode from "vscode";
 import type { InputPart } from "../protocol";
 import type { Attached } from "./messages";
 
-/** Files that are longer are attached by name only: the agent can read them. */
-const longestFile = 64 * 1024;
+/** Larger files are attached by name only; the agent can read them. */
+const maxFileBytes = 64 * 1024;
 
-/** toInput is what a person sends: what is attached comes first, each piece with its name. */
+/** toInput returns the parts of an input: the attachments with their names, then the text. */
 export function toInput(text: string, attached: Attached[]): InputPart[] {
   const pieces = attached.map(({ label, text: piece }) => (piece === "" ? `File: ${label}\n` : `File: ${label}\n${fenced(piece)}\n`));
   return [...pieces, text].filter((part) => part !== "").map((part) => ({ type: "text", text: part }));
 }
 
-/** fenced puts a fence around a text that is longer than any in it. */
+/** fenced encloses a text in a Markdown fence that is longer than any fence in it. */
 function fenced(text: string): string {
   const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([ticks]) => ticks.length));
   const fence = "`".repeat(longest + 1);
   return `${fence}\n${text.replace(/\n?$/, "\n")}${fence}`;
 }
 
-/** ofSelection is the selection of an editor, or its whole file where nothing is selected. */
-export function ofSelection(editor: vscode.TextEditor): Attached {
+/** attachmentOfSelection attaches the selection of an editor, or the whole file if nothing is selected. */
+export function attachmentOfSelection(editor: vscode.TextEditor): Attached {
   const { document, selection } = editor;
   const path = vscode.workspace.asRelativePath(document.uri);
   if (selection.isEmpty) {
-    return whole(path, document.getText());
+    return attachmentOf(path, document.getText());
   }
   return { label: `${path}:${selection.start.line + 1}-${selection.end.line + 1}`, text: document.getText(selection) };
 }
 
-/** ofFile is a file of the workspace. */
-export async function ofFile(uri: vscode.Uri): Promise<Attached> {
+/** attachmentOfFile attaches a file of the workspace. */
+export async function attachmentOfFile(uri: vscode.Uri): Promise<Attached> {
   const path = vscode.workspace.asRelativePath(uri);
   const { size } = await vscode.workspace.fs.stat(uri);
-  if (size > longestFile) {
+  if (size > maxFileBytes) {
     return { label: path, text: "" };
   }
   const text = new TextDecoder().decode(await vscode.workspace.fs.readFile(uri));
-  return whole(path, text);
+  return attachmentOf(path, text);
 }
 
-function whole(label: string, text: string): Attached {
-  return { label, text: text.length > longestFile || text.includes("\0") ? "" : text };
+function attachmentOf(label: string, text: string): Attached {
+  return { label, text: text.length > maxFileBytes || text.includes("\0") ? "" : text };
 }
 
-/** pick asks which files are to be attached. */
-export async function pick(): Promise<Attached[]> {
+/** pickAttachments lets the user select files to attach. */
+export async function pickAttachments(): Promise<Attached[]> {
   const uris = await vscode.workspace.findFiles("**/*", undefined, 5000);
   const items = uris.map((uri) => ({ label: vscode.workspace.asRelativePath(uri), uri }));
   items.sort((a, b) => a.label.localeCompare(b.label));
   const picked = await vscode.window.showQuickPick(items, { canPickMany: true, placeHolder: "Select files to attach" });
-  return Promise.all((picked ?? []).map(({ uri }) => ofFile(uri)));
+  return Promise.all((picked ?? []).map(({ uri }) => attachmentOfFile(uri)));
 }

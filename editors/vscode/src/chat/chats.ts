@@ -1,30 +1,30 @@
 import * as vscode from "vscode";
 import type { SessionID } from "../protocol";
-import { Followed } from "../sessions";
-import { ofFile, ofSelection } from "./attachments";
+import { FollowedSession } from "../sessions";
+import { attachmentOfFile, attachmentOfSelection } from "./attachments";
 import { ChatPanel, viewType, type Context } from "./panel";
 
-/** Chats are the open chats of this window: one for a session at most. */
+/** Chats holds the open chats of this window, at most one per session. */
 export class Chats implements vscode.WebviewPanelSerializer {
   private readonly open = new Map<SessionID, ChatPanel>();
   private readonly changed = new vscode.EventEmitter<ChatPanel>();
-  /** fires when something in a chat has changed, or whether it is seen */
+  /** fires when a chat or its visibility changes */
   readonly onChange = this.changed.event;
   private last?: ChatPanel;
 
   constructor(private readonly context: Context) {}
 
-  /** show opens the chat of a session, or brings it to the front. */
+  /** show opens the chat of a session, or reveals it. */
   show(id: SessionID): void {
-    const there = this.open.get(id);
-    if (there) {
-      there.reveal();
+    const existing = this.open.get(id);
+    if (existing) {
+      existing.reveal();
       return;
     }
     this.add(id, vscode.window.createWebviewPanel(viewType, "lashd", vscode.ViewColumn.Active, { enableFindWidget: true }));
   }
 
-  /** deserializeWebviewPanel brings back a chat that was open when the window was. */
+  /** deserializeWebviewPanel restores a chat after a window reload. */
   deserializeWebviewPanel(panel: vscode.WebviewPanel, state: { sessionId?: SessionID } | undefined): Thenable<void> {
     if (state?.sessionId === undefined || this.open.has(state.sessionId)) {
       panel.dispose();
@@ -34,12 +34,12 @@ export class Chats implements vscode.WebviewPanelSerializer {
     return Promise.resolve();
   }
 
-  /** visible tells whether a person sees the chat of a session. */
+  /** visible reports whether the chat of a session is visible. */
   visible(id: SessionID): boolean {
     return this.open.get(id)?.visible ?? false;
   }
 
-  /** active is the chat that has the focus, or had it last. */
+  /** active returns the chat that has the focus or had it last. */
   get active(): ChatPanel | undefined {
     return [...this.open.values()].find((chat) => chat.active) ?? this.last;
   }
@@ -55,16 +55,16 @@ export class Chats implements vscode.WebviewPanelSerializer {
   attachSelection(): void {
     const editor = vscode.window.activeTextEditor;
     if (editor) {
-      this.active?.attach(ofSelection(editor));
+      this.active?.attach(attachmentOfSelection(editor));
     }
   }
 
   async attachFile(uri: vscode.Uri): Promise<void> {
-    this.active?.attach(await ofFile(uri));
+    this.active?.attach(await attachmentOfFile(uri));
   }
 
   private add(id: SessionID, panel: vscode.WebviewPanel) {
-    const chat = new ChatPanel(panel, new Followed(this.context.daemon, id, this.context.log), this.context);
+    const chat = new ChatPanel(panel, new FollowedSession(this.context.daemon, id, this.context.log), this.context);
     this.open.set(id, chat);
     this.last = chat;
     chat.onChange(() => {

@@ -6,9 +6,9 @@ import type { Traces } from "../views/traces";
 import type { Chats } from "./chats";
 import { chooseMode, chooseModel } from "./settings";
 
-/** chatCommands are those of the chat in front. */
+/** chatCommands returns the commands on the active chat. */
 export function chatCommands(daemon: Daemon, chats: Chats, traces: Traces): Commands {
-  const here = (): Session => {
+  const activeSession = (): Session => {
     const session = chats.active?.followed.view?.session;
     if (!session) {
       throw new Error("no chat is open; open a session first");
@@ -16,9 +16,9 @@ export function chatCommands(daemon: Daemon, chats: Chats, traces: Traces): Comm
     return session;
   };
   return {
-    chooseModel: () => chooseModel(daemon, here()),
-    chooseMode: () => chooseMode(daemon, here()),
-    showTrace: (of: TurnID | Node | undefined) => (typeof of === "string" ? traces.show(of) : traces.pick(sessionOf(of) ?? here().sessionId)),
+    chooseModel: () => chooseModel(daemon, activeSession()),
+    chooseMode: () => chooseMode(daemon, activeSession()),
+    showTrace: (of: TurnID | Node | undefined) => (typeof of === "string" ? traces.show(of) : traces.pick(sessionOf(of) ?? activeSession().sessionId)),
     exportTrace: () => traces.save(),
   };
 }

@@ -1,20 +1,20 @@
 import type { SessionView } from "../model/session";
 import type { DecisionChoice, DecisionID, Event, InputID, Item, ItemID, SessionReadResult, TurnID } from "../protocol";
 
-/** Attached is a piece of a file that goes with an input. */
+/** Attached is a file, or a part of one, that is sent with an input. */
 export interface Attached {
-  /** as it is shown: a path, with lines if it is a part */
+  /** path, with line numbers if it is a part */
   label: string;
   text: string;
 }
 
-/** Options are settings that matter to the webview. */
+/** Options are the settings that the webview uses. */
 export interface Options {
   sendOnEnter: boolean;
   showReasoning: boolean;
 }
 
-/** ToWebview is what the extension tells a chat. */
+/** ToWebview is a message from the extension to a chat. */
 export type ToWebview =
   | { type: "reset"; view: SessionView; options: Options; connected: boolean }
   | { type: "events"; events: Event[] }
@@ -25,13 +25,13 @@ export type ToWebview =
   | { type: "sent"; ok: boolean }
   | { type: "failed"; message: string };
 
-/** How an input is taken while a turn runs. */
-export type When = "queue" | "steer";
+/** WhenBusy selects whether an input is queued or steers the running turn. */
+export type WhenBusy = "queue" | "steer";
 
-/** FromWebview is what a chat asks the extension for. */
+/** FromWebview is a message from a chat to the extension. */
 export type FromWebview =
   | { type: "ready" }
-  | { type: "send"; text: string; attached: Attached[]; when: When }
+  | { type: "send"; text: string; attached: Attached[]; whenBusy: WhenBusy }
   | { type: "stop" }
   | { type: "answer"; decisionId: DecisionID; choice: DecisionChoice; value?: unknown }
   | { type: "withdraw"; inputId: InputID }
@@ -41,7 +41,7 @@ export type FromWebview =
   | { type: "open"; href: string }
   | { type: "fork"; itemId: ItemID }
   | { type: "changes"; turnId: TurnID }
-  /** one of the commands of the chat in front */
+  /** a command on the active chat */
   | { type: "run"; command: "chooseModel" | "chooseMode" | "showTrace"; turnId?: TurnID }
-  /** to before a turn, whose input was text */
+  /** undo a turn and all later ones; text is the input of the turn */
   | { type: "rewind"; turnId: TurnID; text: string };

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import * as vscode from "vscode";
 
-/** page is the HTML of a chat. Nothing in it comes from elsewhere, and only the script of the extension runs. */
+/** page returns the HTML of a chat. Its content security policy allows only the extension's own script and style. */
 export function page(webview: vscode.Webview, extensionUri: vscode.Uri, sessionId: string): string {
   const nonce = randomBytes(16).toString("base64");
   const uri = (name: string) => webview.asWebviewUri(vscode.Uri.joinPath(extensionUri, "dist", name)).toString();

@@ -4,20 +4,20 @@ import { messageOf } from "../daemon/daemon";
 import { words } from "../decisionText";
 import { titleOf } from "../model/sessions";
 import type { Event, SessionID } from "../protocol";
-import type { Followed } from "../sessions";
+import type { FollowedSession } from "../sessions";
 import type { Texts } from "../views/textDocuments";
 import { showChange, showChanges } from "./changes";
-import { pick, toInput } from "./attachments";
+import { pickAttachments, toInput } from "./attachments";
 import type { Attached, FromWebview, Options, ToWebview } from "./messages";
 import { page } from "./page";
 import { rewind } from "./rewind";
 
 export const viewType = "lashd.chat";
 
-/** How long events are gathered before they are sent to a webview. */
-const gatherMs = 30;
+/** The delay in which events for a webview are batched. */
+const batchMs = 30;
 
-/** Context is what a chat needs of the extension. */
+/** Context is the part of the extension that a chat uses. */
 export interface Context {
   daemon: Daemon;
   extensionUri: vscode.Uri;
@@ -27,41 +27,41 @@ export interface Context {
   open(id: SessionID): void;
 }
 
-/** ChatPanel shows one session in the editor area. What it shows is the daemon's; all that it keeps is what is being typed. */
+/** ChatPanel shows one session in the editor area. It stores only the draft; all other state comes from the daemon. */
 export class ChatPanel {
   private readonly closing: vscode.Disposable[] = [];
   private readonly changed = new vscode.EventEmitter<void>();
   readonly onChange = this.changed.event;
   private readonly closed = new vscode.EventEmitter<void>();
   readonly onClose = this.closed.event;
-  private gathered: Event[] = [];
+  private batch: Event[] = [];
   private timer?: NodeJS.Timeout;
-  private shown = false;
-  private waiting: ToWebview[] = []; // for the page that is not there yet
-  private there = true;
+  private ready = false;
+  private undelivered: ToWebview[] = []; // messages for a page that is not ready yet
+  private open = true;
 
-  constructor(private readonly panel: vscode.WebviewPanel, readonly followed: Followed, private readonly context: Context) {
+  constructor(private readonly panel: vscode.WebviewPanel, readonly followed: FollowedSession, private readonly context: Context) {
     panel.webview.options = { enableScripts: true, localResourceRoots: [vscode.Uri.joinPath(context.extensionUri, "dist")] };
     const icon = (theme: string) => vscode.Uri.joinPath(context.extensionUri, "media", `lashd-${theme}.svg`);
     panel.iconPath = { light: icon("light"), dark: icon("dark") };
     panel.onDidDispose(() => this.dispose());
-    panel.onDidChangeViewState(() => this.turned());
+    panel.onDidChangeViewState(() => this.visibilityChanged());
     this.closing.push(
-      panel.webview.onDidReceiveMessage((message: FromWebview) => void this.hear(message)),
-      followed.onChange((change) => ("events" in change ? this.gather(change.events) : this.reset())),
-      followed.onGone((reason) => this.leave(reason)),
-      context.daemon.onState((state) => this.tell({ type: "connected", connected: state.kind === "ready" })),
+      panel.webview.onDidReceiveMessage((message: FromWebview) => void this.receive(message)),
+      followed.onChange((change) => ("events" in change ? this.enqueue(change.events) : this.reset())),
+      followed.onGone((reason) => this.closeBecause(reason)),
+      context.daemon.onState((state) => this.post({ type: "connected", connected: state.kind === "ready" })),
       vscode.workspace.onDidChangeConfiguration((e) => e.affectsConfiguration("lashd.chat") && this.reset()),
     );
     panel.webview.html = page(panel.webview, context.extensionUri, followed.id);
   }
 
   get active(): boolean {
-    return this.there && this.panel.active;
+    return this.open && this.panel.active;
   }
 
   get visible(): boolean {
-    return this.there && this.panel.visible;
+    return this.open && this.panel.visible;
   }
 
   reveal(): void {
@@ -72,23 +72,23 @@ export class ChatPanel {
     this.panel.dispose();
   }
 
-  /** attach puts a piece of a file beside what is being typed. */
+  /** attach adds an attachment to the draft. */
   attach(attached: Attached): void {
     this.reveal();
-    this.tell({ type: "attached", attached });
+    this.post({ type: "attached", attached });
   }
 
-  /** The page of a chat that is hidden is gone. When it is back it says that it is ready. */
-  private turned() {
-    this.shown &&= this.panel.visible;
+  /** visibilityChanged handles hiding and showing. VS Code unloads a hidden page; it sends "ready" when it is loaded again. */
+  private visibilityChanged() {
+    this.ready &&= this.panel.visible;
     this.changed.fire();
   }
 
-  private tell(message: ToWebview) {
-    if (this.shown) {
+  private post(message: ToWebview) {
+    if (this.ready) {
       void this.panel.webview.postMessage(message);
     } else if (message.type === "attached" || message.type === "draft") {
-      this.waiting.push(message);
+      this.undelivered.push(message);
     }
   }
 
@@ -96,45 +96,45 @@ export class ChatPanel {
     const { view } = this.followed;
     clearTimeout(this.timer);
     this.timer = undefined;
-    this.gathered = [];
+    this.batch = [];
     if (view) {
       this.panel.title = titleOf(view.session);
-      this.tell({ type: "reset", view, options: options(), connected: this.context.daemon.state.kind === "ready" });
+      this.post({ type: "reset", view, options: options(), connected: this.context.daemon.state.kind === "ready" });
     }
     this.changed.fire();
   }
 
-  private gather(events: Event[]) {
-    this.gathered.push(...events);
-    this.timer ??= setTimeout(() => this.flush(), gatherMs);
+  private enqueue(events: Event[]) {
+    this.batch.push(...events);
+    this.timer ??= setTimeout(() => this.flush(), batchMs);
   }
 
   private flush() {
     this.timer = undefined;
-    this.tell({ type: "events", events: this.gathered.splice(0) });
+    this.post({ type: "events", events: this.batch.splice(0) });
     if (this.followed.view) {
       this.panel.title = titleOf(this.followed.view.session);
     }
     this.changed.fire();
   }
 
-  private async hear(message: FromWebview) {
+  private async receive(message: FromWebview) {
     try {
-      await this.act(message);
+      await this.handle(message);
     } catch (error) {
       this.context.log.error(`${message.type}: ${messageOf(error)}`);
-      this.tell({ type: "failed", message: messageOf(error) });
+      this.post({ type: "failed", message: messageOf(error) });
     }
   }
 
-  private async act(message: FromWebview): Promise<unknown> {
+  private async handle(message: FromWebview): Promise<unknown> {
     const { daemon } = this.context;
     const sessionId = this.followed.id;
     switch (message.type) {
       case "ready":
-        this.shown = true;
+        this.ready = true;
         this.reset();
-        return this.waiting.splice(0).forEach((late) => this.tell(late));
+        return this.undelivered.splice(0).forEach((late) => this.post(late));
       case "send":
         return this.send(message);
       case "stop":
@@ -146,7 +146,7 @@ export class ChatPanel {
       case "older":
         return this.older();
       case "attach":
-        return (await pick()).forEach((attached) => this.tell({ type: "attached", attached }));
+        return (await pickAttachments()).forEach((attached) => this.post({ type: "attached", attached }));
       case "diff":
         return showChange(this.context.texts, message.change, this.followed.view?.session.cwd ?? "");
       case "open":
@@ -162,29 +162,29 @@ export class ChatPanel {
     }
   }
 
-  private async send({ text, attached, when }: FromWebview & { type: "send" }) {
+  private async send({ text, attached, whenBusy: when }: FromWebview & { type: "send" }) {
     const { daemon } = this.context;
     const input = toInput(text, attached);
     try {
       const params = { sessionId: this.followed.id, input, whenBusy: when };
       await daemon.change("turn/start", params);
-      this.tell({ type: "sent", ok: true });
-      await this.name(text);
+      this.post({ type: "sent", ok: true });
+      await this.setTitle(text);
     } catch (error) {
-      this.tell({ type: "sent", ok: false });
+      this.post({ type: "sent", ok: false });
       throw error;
     }
   }
 
-  /** a session that has no title is named for the first thing that was asked of it */
-  private async name(text: string) {
+  /** setTitle sets the title of a session that has none to the first line of an input. */
+  private async setTitle(text: string) {
     const title = (text.split("\n")[0] ?? "").slice(0, 60).trim();
     if (title !== "" && !this.followed.view?.session.title) {
       await this.context.daemon.change("session/setTitle", { sessionId: this.followed.id, title });
     }
   }
 
-  /** stop ends the running turn. */
+  /** stop stops the running turn, if any. */
   async stop(): Promise<void> {
     const turnId = this.followed.view?.turnId;
     if (turnId !== undefined) {
@@ -197,14 +197,14 @@ export class ChatPanel {
     const argsHash = decision?.argsHash && choice.startsWith("allow") ? { argsHash: decision.argsHash } : {};
     const r = await this.context.daemon.change("decision/respond", { decisionId, choice, ...argsHash, ...(value !== undefined && { value }) });
     if (!r.won) {
-      this.tell({ type: "failed", message: `${r.answer.by} already answered: ${words[r.answer.choice]}` });
+      this.post({ type: "failed", message: `${r.answer.by} already answered: ${words[r.answer.choice]}` });
     }
   }
 
   private async older() {
     const older = await this.followed.older();
     if (older) {
-      this.tell({ type: "page", page: older });
+      this.post({ type: "page", page: older });
     }
   }
 
@@ -229,17 +229,17 @@ export class ChatPanel {
   private async rewind({ turnId, text }: FromWebview & { type: "rewind" }) {
     const done = await rewind(this.context.daemon, this.followed.id, turnId);
     if (done && done !== "only") {
-      this.tell({ type: "draft", text });
+      this.post({ type: "draft", text });
     }
   }
 
-  private leave(reason: string) {
+  private closeBecause(reason: string) {
     void vscode.window.showInformationMessage(`lashd: ${reason}`);
     this.close();
   }
 
   private dispose() {
-    this.there = false;
+    this.open = false;
     clearTimeout(this.timer);
     this.followed.close();
     this.closing.forEach((closing) => void closing.dispose());
@@ -247,7 +247,7 @@ export class ChatPanel {
   }
 }
 
-/** The node that an item is a part of. */
+/** nodeOf returns the node that contains an item. */
 function nodeOf(itemId: string): string {
   return itemId.slice(0, itemId.lastIndexOf(":"));
 }

@@ -3,30 +3,30 @@ import { messageOf, type Daemon } from "../daemon/daemon";
 import { counted } from "../model/sessions";
 import type { FileRewind, PointID, RewindFiles, SessionID, SessionRewindParams, TurnID } from "../protocol";
 
-/** What a rewind is about, in words. */
-const ways: (vscode.QuickPickItem & { files?: RewindFiles })[] = [
+/** scopes are the parts of a session that an undo can restore. */
+const scopes: (vscode.QuickPickItem & { files?: RewindFiles })[] = [
   { label: "Conversation and files", description: "undo both", files: "also" },
   { label: "Conversation only", description: "files do not change" },
   { label: "Files only", description: "the conversation does not change", files: "only" },
 ];
 
-/** rewind goes back to before a turn, once a person has seen what that would do. It answers what it was about. */
+/** rewind undoes a turn and all later turns after the user confirms a preview. It returns the scope, or undefined if cancelled. */
 export async function rewind(daemon: Daemon, sessionId: SessionID, toTurn: TurnID): Promise<RewindFiles | "none" | undefined> {
-  const way = await vscode.window.showQuickPick(ways, { placeHolder: "Undo this turn and all later turns in\u2026" });
+  const way = await vscode.window.showQuickPick(scopes, { placeHolder: "Undo this turn and all later turns in\u2026" });
   if (!way) {
     return undefined;
   }
   const params = { sessionId, toTurn, ...(way.files && { files: way.files }) };
-  return (await rewound(daemon, params, "Undo this turn and all later turns?")) ? (way.files ?? "none") : undefined;
+  return (await previewAndRewind(daemon, params, "Undo this turn and all later turns?")) ? (way.files ?? "none") : undefined;
 }
 
-/** rewindFiles brings files back to before a file point, likewise. */
+/** rewindFiles restores files to before a file point after the user confirms a preview. */
 export async function rewindFiles(daemon: Daemon, sessionId: SessionID, toPoint: PointID): Promise<void> {
-  await rewound(daemon, { sessionId, toPoint, files: "only" }, "Restore the files to their contents before this undo?");
+  await previewAndRewind(daemon, { sessionId, toPoint, files: "only" }, "Restore the files to their contents before this undo?");
 }
 
-/** shows what a rewind would do, and does it if that is wanted */
-async function rewound(daemon: Daemon, params: SessionRewindParams, question: string): Promise<boolean> {
+/** previewAndRewind shows a preview and reports whether the user confirmed it. */
+async function previewAndRewind(daemon: Daemon, params: SessionRewindParams, question: string): Promise<boolean> {
   const preview = await daemon.call("session/rewind", { ...params, dryRun: true });
   const files = preview.files ?? [];
   const lost = files.filter((file) => file.conflict);
@@ -36,12 +36,12 @@ async function rewound(daemon: Daemon, params: SessionRewindParams, question: st
   }
   const done = await daemon.change("session/rewind", { ...params, ...(lost.length > 0 && { force: true }) });
   if (done.pointId !== undefined) {
-    offerUndo(daemon, params.sessionId, done.pointId, done.files ?? []).catch((error) => void vscode.window.showErrorMessage(`lashd: ${messageOf(error)}`));
+    offerRevert(daemon, params.sessionId, done.pointId, done.files ?? []).catch((error) => void vscode.window.showErrorMessage(`lashd: ${messageOf(error)}`));
   }
   return true;
 }
 
-async function offerUndo(daemon: Daemon, sessionId: SessionID, toPoint: PointID, files: FileRewind[]) {
+async function offerRevert(daemon: Daemon, sessionId: SessionID, toPoint: PointID, files: FileRewind[]) {
   const left = files.filter((file) => file.problem ?? file.unkept);
   const message = `lashd: Restored ${files.length - left.length} of ${counted(files.length, "file")}.`;
   if (await vscode.window.showInformationMessage(message, "Revert")) {
@@ -63,7 +63,7 @@ const reasons = {
   notKept: "lashd has no copy of its current contents.",
 };
 
-/** detailOf tells what becomes of each file. */
+/** detailOf describes the effect of an undo on each file, one per line. */
 export function detailOf(files: FileRewind[]): string {
   const lines = files.map((file) => {
     const lines = file.binary ? "" : ` (+${file.added ?? 0} \u2212${file.removed ?? 0})`;

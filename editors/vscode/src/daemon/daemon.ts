@@ -6,49 +6,49 @@ import { Link, type Exit, type Log, type Method, type Params, type Program, type
 /** Mutation is a method that takes an idempotency key. */
 export type Mutation = { [M in Method]: "idempotencyKey" extends keyof Methods[M]["params"] ? M : never }[Method];
 
-/** State is how the connection is. Only a failed one is not tried again by itself. */
+/** State is the state of the connection. A failed connection is not retried automatically. */
 export type State =
   | { kind: "connecting"; reason?: string }
   | { kind: "ready"; server: InitializeResult }
   | { kind: "failed"; reason: string }
   | { kind: "closed" };
 
-/** Config is what a Daemon needs. */
+/** Config is the configuration of a Daemon. */
 export interface Config {
-  /** says what to run; an error of it is told, and nothing is started */
+  /** returns the program to run; if it throws, the connection fails with its message */
   program(): Program;
   version: string;
   log: Log;
 }
 
-// A daemon that another try cannot help: the database is of a newer lashd, cannot be written, or is held by another one.
-const hopeless = new Set([65, 74, 75]);
-const firstWait = 200;
-const longestWait = 5000;
-const patience = 30_000;
+// Exit codes after which a retry cannot succeed: the database is of a newer lashd, is not writable, or is in use by another daemon.
+const permanentExitCodes = new Set([65, 74, 75]);
+const minRetryMs = 200;
+const maxRetryMs = 5000;
+const connectTimeoutMs = 30_000;
 
 /**
- * Daemon is the connection to lashd that outlives both: it is made again whenever it ends. Requests whose answer was
- * lost are made again, with the same idempotency key, so that nothing is done twice.
+ * Daemon is a connection to the lashd daemon that reconnects automatically. After a reconnect it sends requests without an answer
+ * again, with the same idempotency key, so that no change happens twice.
  */
 export class Daemon {
   private readonly states = new Emitter<State>();
   private readonly events = new Emitter<Event>();
   private readonly gaps = new Emitter<Gap>();
-  private readonly news = new Emitter<ServerEvent>();
+  private readonly serverEvents = new Emitter<ServerEvent>();
   readonly onState = this.states.event;
-  /** comes for sessions that are attached */
+  /** fires for events of attached sessions */
   readonly onEvent = this.events.event;
   readonly onGap = this.gaps.event;
-  /** comes once server/attach was asked for */
-  readonly onNews = this.news.event;
-  /** the same for as long as this is: its tools and their calls stay its own */
+  /** fires for server events, after a call of server/attach */
+  readonly onServerEvent = this.serverEvents.event;
+  /** stays the same across reconnects, so that the tools of this window and their calls keep their owner */
   readonly clientId = `vscode_${randomUUID().replaceAll("-", "")}`;
 
   private current: State = { kind: "closed" };
   private link?: Link;
   private timer?: NodeJS.Timeout;
-  private wait = firstWait;
+  private retryMs = minRetryMs;
 
   constructor(private readonly config: Config) {}
 
@@ -56,61 +56,61 @@ export class Daemon {
     return this.current;
   }
 
-  /** start connects, or does so again at once. */
+  /** start connects, or reconnects at once. */
   start(): void {
     clearTimeout(this.timer);
-    this.wait = firstWait;
-    this.drop();
+    this.retryMs = minRetryMs;
+    this.closeLink();
     void this.connect();
   }
 
-  /** close ends the connection. Turns go on without it. */
+  /** close closes the connection. Running turns continue. */
   close(): void {
     clearTimeout(this.timer);
-    this.drop();
-    this.become({ kind: "closed" });
+    this.closeLink();
+    this.setState({ kind: "closed" });
   }
 
-  /** call asks for something that changes nothing. */
+  /** call sends a request that changes nothing. It waits for a connection and repeats the request if the answer is lost. */
   async call<M extends Method>(method: M, params: Params<M>, token = CancellationToken.None): Promise<Result<M>> {
     for (;;) {
-      const link = await this.ready();
+      const link = await this.readyLink();
       try {
         return await link.request(method, params, token);
       } catch (error) {
-        if (!lost(error) || token.isCancellationRequested || this.current.kind === "closed") {
+        if (!isAnswerLost(error) || token.isCancellationRequested || this.current.kind === "closed") {
           throw error;
         }
         this.config.log.info(`${method}: the answer was lost; sending the request again`);
-        await this.gone(link);
+        await this.awaitLinkEnd(link);
       }
     }
   }
 
-  /** change has something done, once, however often the connection is lost. */
+  /** change sends a request that changes something. The change happens once, even if the connection is lost. */
   change<M extends Mutation>(method: M, params: Params<M>): Promise<Result<M>> {
     return this.call(method, { ...params, idempotencyKey: randomUUID() });
   }
 
   private async connect() {
-    this.become({ kind: "connecting" });
+    this.setState({ kind: "connecting" });
     let link: Link;
     try {
       link = Link.start(this.config.program(), this.config.log);
     } catch (error) {
-      this.become({ kind: "failed", reason: messageOf(error) });
+      this.setState({ kind: "failed", reason: messageOf(error) });
       return;
     }
     this.link = link;
     link.on("session/event", (event) => void this.events.fire(event));
     link.on("session/gap", (gap) => void this.gaps.fire(gap));
-    link.on("server/event", (news) => void this.news.fire(news));
-    void link.ended.then((exit) => this.end(link, exit));
+    link.on("server/event", (news) => void this.serverEvents.fire(news));
+    void link.ended.then((exit) => this.linkEnded(link, exit));
     try {
       const server = await link.initialize({ clientInfo: { name: "vscode", version: this.config.version }, clientId: this.clientId });
       if (this.link === link) {
-        this.wait = firstWait;
-        this.become({ kind: "ready", server });
+        this.retryMs = minRetryMs;
+        this.setState({ kind: "ready", server });
       }
     } catch (error) {
       this.config.log.warn(`initialize: ${messageOf(error)}`);
@@ -118,56 +118,56 @@ export class Daemon {
     }
   }
 
-  private end(link: Link, exit: Exit) {
+  private linkEnded(link: Link, exit: Exit) {
     if (this.link !== link) {
       return;
     }
     this.link = undefined;
-    const reason = exit.said || `lashd exited with code ${exit.code}`;
+    const reason = exit.lastLine || `lashd exited with code ${exit.code}`;
     this.config.log.warn(`connection lost: ${reason}`);
-    if (exit.code === null || hopeless.has(exit.code)) {
-      this.become({ kind: "failed", reason });
+    if (exit.code === null || permanentExitCodes.has(exit.code)) {
+      this.setState({ kind: "failed", reason });
       return;
     }
-    this.become({ kind: "connecting", reason });
-    this.timer = setTimeout(() => void this.connect(), this.wait);
-    this.wait = Math.min(2 * this.wait, longestWait);
+    this.setState({ kind: "connecting", reason });
+    this.timer = setTimeout(() => void this.connect(), this.retryMs);
+    this.retryMs = Math.min(2 * this.retryMs, maxRetryMs);
   }
 
-  private drop() {
+  private closeLink() {
     this.link?.close();
     this.link = undefined;
   }
 
-  private become(state: State) {
+  private setState(state: State) {
     this.current = state;
     this.states.fire(state);
   }
 
-  /** waits for a connection that can be used */
-  private async ready(): Promise<Link> {
-    await this.until(() => this.current.kind !== "connecting");
+  /** readyLink waits for a connection. It throws if connecting fails or takes too long. */
+  private async readyLink(): Promise<Link> {
+    await this.waitFor(() => this.current.kind !== "connecting");
     if (this.current.kind === "ready" && this.link) {
       return this.link;
     }
     throw new Error(this.current.kind === "failed" ? this.current.reason : "lashd is not connected");
   }
 
-  /** waits until a link whose answers are lost is known to be gone */
-  private async gone(link: Link) {
+  /** awaitLinkEnd waits for the end of a link that lost an answer. After a second it closes the link. */
+  private async awaitLinkEnd(link: Link) {
     await Promise.race([link.ended, new Promise((resolve) => setTimeout(resolve, 1000))]);
     if (this.link === link) {
-      this.drop();
-      this.end(link, { code: 5, said: "" });
+      this.closeLink();
+      this.linkEnded(link, { code: 5, lastLine: "" });
     }
   }
 
-  private until(holds: () => boolean): Promise<void> {
+  private waitFor(holds: () => boolean): Promise<void> {
     if (holds()) {
       return Promise.resolve();
     }
     return new Promise((resolve, reject) => {
-      const late = setTimeout(() => finish(() => reject(new Error(`lashd did not answer within ${patience / 1000} s`))), patience);
+      const late = setTimeout(() => finish(() => reject(new Error(`lashd did not answer within ${connectTimeoutMs / 1000} s`))), connectTimeoutMs);
       const listening = this.onState(() => holds() && finish(resolve));
       const finish = (settle: () => void) => {
         clearTimeout(late);
@@ -178,23 +178,23 @@ export class Daemon {
   }
 }
 
-const unanswered = new Set<number>([ErrorCodes.PendingResponseRejected, ErrorCodes.MessageWriteError, ErrorCodes.MessageReadError]);
+const lostAnswerCodes = new Set<number>([ErrorCodes.PendingResponseRejected, ErrorCodes.MessageWriteError, ErrorCodes.MessageReadError]);
 
-/** lost tells whether a request had no answer of the daemon. What it was to do may have been done. */
-function lost(error: unknown): boolean {
+/** isAnswerLost reports whether a request got no answer from the daemon. The daemon may have executed it. */
+function isAnswerLost(error: unknown): boolean {
   if (error instanceof ResponseError) {
     const data = error.data as ErrorData | undefined;
-    return unanswered.has(error.code) || (data?.kind === "shuttingDown" && data.retry === "now");
+    return lostAnswerCodes.has(error.code) || (data?.kind === "shuttingDown" && data.retry === "now");
   }
   return error instanceof ConnectionError;
 }
 
-/** messageOf is what a person is told of an error. */
+/** messageOf returns the message of an error. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** kindOf is the stable word of an error of the daemon, if it is one. */
+/** kindOf returns the kind of a daemon error, such as "sessionNotFound", or undefined for other errors. */
 export function kindOf(error: unknown): string | undefined {
   return error instanceof ResponseError ? (error.data as ErrorData | undefined)?.kind : undefined;
 }

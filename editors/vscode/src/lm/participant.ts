@@ -3,26 +3,26 @@ import type { Daemon } from "../daemon/daemon";
 import type { Decision, Event, SessionID } from "../protocol";
 import type { Sessions } from "../sessions";
 import { questionText, words } from "../decisionText";
-import { answerOf, prompt, Spoken } from "./prompt";
-import { begin } from "./tools";
+import { answerOf, prompt, ReplyStream } from "./prompt";
+import { startSession } from "./tools";
 
 interface Metadata {
   sessionId?: SessionID;
 }
 
-/** registerParticipant has @lashd answer in VS Code's own chat, where that can be: a chat there is one session. */
+/** registerParticipant registers @lashd in VS Code's own chat, if VS Code supports it. Each chat is one session. */
 export function registerParticipant(daemon: Daemon, sessions: Sessions): vscode.Disposable {
   if (!("createChatParticipant" in vscode.chat)) {
     return new vscode.Disposable(() => undefined);
   }
   const participant = vscode.chat.createChatParticipant("lashd.agent", async (request, context, stream, token) => {
-    const sessionId = known(context, sessions) ?? (await begin(daemon));
-    await daemon.call("session/attach", { sessionId }); // a chat of ours that was closed has let it go
-    const spoken = new Spoken((text) => stream.markdown(text));
+    const sessionId = sessionOf(context, sessions) ?? (await startSession(daemon));
+    await daemon.call("session/attach", { sessionId }); // a closed lashd chat may have detached it
+    const spoken = new ReplyStream((text) => stream.markdown(text));
     const listening = daemon.onEvent((event) => void (event.sessionId === sessionId && show(event, spoken, stream)));
     try {
       const report = await prompt(daemon, sessionId, request.prompt, token);
-      if (!spoken.any) {
+      if (!spoken.hasText) {
         stream.markdown(answerOf(report));
       }
     } finally {
@@ -34,14 +34,14 @@ export function registerParticipant(daemon: Daemon, sessions: Sessions): vscode.
   return vscode.Disposable.from(participant, registerModel());
 }
 
-/** The session that this chat has gone on with, if it is there still. */
-function known({ history }: vscode.ChatContext, sessions: Sessions): SessionID | undefined {
+/** sessionOf returns the session of this chat, or undefined if the chat has none or the session was deleted. */
+function sessionOf({ history }: vscode.ChatContext, sessions: Sessions): SessionID | undefined {
   const ids = history.flatMap((turn) => (turn instanceof vscode.ChatResponseTurn ? ((turn.result.metadata as Metadata | undefined)?.sessionId ?? []) : []));
   return ids.findLast((id) => sessions.list.has(id));
 }
 
-function show(event: Event, spoken: Spoken, stream: vscode.ChatResponseStream) {
-  spoken.hear(event);
+function show(event: Event, spoken: ReplyStream, stream: vscode.ChatResponseStream) {
+  spoken.handle(event);
   if (event.type === "item/started" && event.item?.kind === "toolCall") {
     stream.progress(event.item.tool ?? "a tool");
   }
@@ -57,23 +57,23 @@ function ask(decision: Decision, stream: vscode.ChatResponseStream) {
   }
 }
 
-/** What VS Code has since 1.104, which is newer than the oldest that this runs in. */
+/** Providers is an API of VS Code 1.104. The extension also supports older versions. */
 interface Providers {
   registerLanguageModelChatProvider(vendor: string, provider: object): vscode.Disposable;
 }
 
-/** VS Code asks a participant only where there is a model. Where no other is, this one stands for that of the session. */
+/** registerModel registers a placeholder model. VS Code calls a participant only if at least one model exists. */
 function registerModel(): vscode.Disposable {
   if (!("registerLanguageModelChatProvider" in vscode.lm)) {
     return new vscode.Disposable(() => undefined);
   }
-  const model = { id: "lashd", name: "lashd", family: "lashd", version: "1", maxInputTokens: 100_000, maxOutputTokens: 10_000, capabilities: { toolCalling: true } }; // without tools it is not there for agents
+  const model = { id: "lashd", name: "lashd", family: "lashd", version: "1", maxInputTokens: 100_000, maxOutputTokens: 10_000, capabilities: { toolCalling: true } }; // agent mode hides models without tool calling
   const registered = (vscode.lm as unknown as Providers).registerLanguageModelChatProvider("lashd", {
     provideLanguageModelChatInformation: () => [model],
     provideTokenCount: (_: object, text: string | object) => JSON.stringify(text).length / 4,
     provideLanguageModelChatResponse: (_: object, __: object, ___: object, progress: vscode.Progress<vscode.LanguageModelTextPart>) =>
       progress.report(new vscode.LanguageModelTextPart("This model does not answer messages itself. Start your message with @lashd.")),
   });
-  void vscode.lm.selectChatModels({ vendor: "lashd" }); // what is not asked for once is not there when it is needed
+  void vscode.lm.selectChatModels({ vendor: "lashd" }); // VS Code loads a provider only after the first request for its models
   return registered;
 }

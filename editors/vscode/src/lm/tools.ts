@@ -1,6 +1,6 @@
 import * as vscode from "vscode";
 import type { Daemon } from "../daemon/daemon";
-import { groupOf, titleOf, within } from "../model/sessions";
+import { groupOf, titleOf, isInFolders } from "../model/sessions";
 import type { SessionID } from "../protocol";
 import type { Sessions } from "../sessions";
 import { answerOf, prompt } from "./prompt";
@@ -10,15 +10,15 @@ interface Prompt {
   sessionId?: SessionID;
 }
 
-/** registerTools lets models of other extensions see and prompt the sessions of the open folders. */
+/** registerTools registers tools with which other models list and prompt the sessions of the open folders. */
 export function registerTools(daemon: Daemon, sessions: Sessions): vscode.Disposable {
   return vscode.Disposable.from(
     vscode.lm.registerTool("lashd_list_sessions", { invoke: () => result(list(sessions)) }),
     vscode.lm.registerTool<Prompt>("lashd_prompt_session", {
       prepareInvocation: ({ input }) => ({ invocationMessage: input.sessionId === undefined ? "Waiting for a new lashd session" : `Waiting for lashd session ${input.sessionId}` }),
       invoke: async ({ input }, token) => {
-        const id = input.sessionId ?? (await begin(daemon));
-        if (!mine(sessions).some((session) => session.sessionId === id) && input.sessionId !== undefined) {
+        const id = input.sessionId ?? (await startSession(daemon));
+        if (!openSessions(sessions).some((session) => session.sessionId === id) && input.sessionId !== undefined) {
           throw new Error(`the open folders have no session ${id}; call lashd_list_sessions for the ids`);
         }
         return result(`Session ${id}:\n\n${answerOf(await prompt(daemon, id, input.prompt, token))}`);
@@ -27,8 +27,8 @@ export function registerTools(daemon: Daemon, sessions: Sessions): vscode.Dispos
   );
 }
 
-/** begin makes a session in the first folder. */
-export async function begin(daemon: Daemon): Promise<SessionID> {
+/** startSession creates a session in the first open folder. */
+export async function startSession(daemon: Daemon): Promise<SessionID> {
   const cwd = vscode.workspace.workspaceFolders?.[0]?.uri.fsPath;
   if (cwd === undefined) {
     throw new Error("no folder is open; a session needs a folder to work in");
@@ -36,13 +36,13 @@ export async function begin(daemon: Daemon): Promise<SessionID> {
   return (await daemon.change("session/new", { cwd })).sessionId;
 }
 
-function mine({ list }: Sessions) {
+function openSessions({ list }: Sessions) {
   const open = vscode.workspace.workspaceFolders?.map((folder) => folder.uri.fsPath) ?? [];
-  return [...list.values()].filter((session) => within(session, open));
+  return [...list.values()].filter((session) => isInFolders(session, open));
 }
 
 function list(sessions: Sessions): string {
-  const lines = mine(sessions).map((session) => `${session.sessionId} ${groupOf(session)} in ${session.cwd}: ${titleOf(session)}`);
+  const lines = openSessions(sessions).map((session) => `${session.sessionId} ${groupOf(session)} in ${session.cwd}: ${titleOf(session)}`);
   return lines.join("\n") || "No sessions.";
 }
 

@@ -4,13 +4,13 @@ import type { Sessions } from "../sessions";
 import { registerParticipant } from "./participant";
 import { registerTools } from "./tools";
 
-/** VSCodeChat is what lashd is in VS Code's own chat, as long as a setting says so. */
+/** VSCodeChat registers lashd in VS Code's own chat while the setting lashd.vscodeChat is on. */
 export class VSCodeChat {
   private registered?: vscode.Disposable;
-  private readonly listening = vscode.workspace.onDidChangeConfiguration((e) => e.affectsConfiguration("lashd.vscodeChat") && this.look());
+  private readonly listening = vscode.workspace.onDidChangeConfiguration((e) => e.affectsConfiguration("lashd.vscodeChat") && this.update());
 
   constructor(private readonly daemon: Daemon, private readonly sessions: Sessions) {
-    this.look();
+    this.update();
   }
 
   dispose(): void {
@@ -18,7 +18,7 @@ export class VSCodeChat {
     this.registered?.dispose();
   }
 
-  private look() {
+  private update() {
     const on = vscode.workspace.getConfiguration("lashd").get("vscodeChat", false);
     if (on === (this.registered === undefined)) {
       this.registered?.dispose();

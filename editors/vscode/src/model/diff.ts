@@ -1,12 +1,12 @@
-/** Hunk is a part of a unified diff: the lines that were there, and those that are. */
+/** Hunk is a part of a unified diff: the lines before and after the change. */
 export interface Hunk {
-  /** line at which it begins in the new text, from 1; 0 where there is no line */
+  /** first line in the new text, counted from 1; 0 if the new text is empty */
   start: number;
   before: string[];
   after: string[];
 }
 
-/** parse reads the hunks of a unified diff of one file. */
+/** parse returns the hunks of a unified diff of one file. */
 export function parse(diff: string): Hunk[] {
   const hunks: Hunk[] = [];
   for (const line of diff.split("\n")) {
@@ -26,8 +26,8 @@ export function parse(diff: string): Hunk[] {
   return hunks;
 }
 
-/** undo is the text before a diff, or undefined if the text is not what the diff left. */
-export function undo(text: string, hunks: Hunk[]): string | undefined {
+/** revertHunks returns the text before a diff, or undefined if the text changed after the diff. */
+export function revertHunks(text: string, hunks: Hunk[]): string | undefined {
   const lines = text.split("\n");
   for (const hunk of hunks.toReversed()) {
     const at = Math.max(hunk.start - 1, 0);
@@ -40,8 +40,8 @@ export function undo(text: string, hunks: Hunk[]): string | undefined {
   return lines.join("\n");
 }
 
-/** sides are the two texts of a diff as far as it shows them, for a file that has changed since. */
-export function sides(hunks: Hunk[]): { before: string; after: string } {
+/** hunkSides returns the parts of both texts that a diff contains. Use it for a file that changed after the diff. */
+export function hunkSides(hunks: Hunk[]): { before: string; after: string } {
   const join = (of: (hunk: Hunk) => string[]) => hunks.map((hunk) => of(hunk).join("\n")).join("\n...\n");
   return { before: join((hunk) => hunk.before), after: join((hunk) => hunk.after) };
 }

@@ -1,6 +1,6 @@
 import type { ApprovalConfig, ApprovalMode, ApprovalRule, Config, PluginOptions } from "../protocol";
 
-/** Mode is a way in which a session may be set. They are those that lashd acp has. */
+/** Mode is a preset of approval settings. lashd acp offers the same modes. */
 export interface Mode {
   name: string;
   about: string;
@@ -21,43 +21,44 @@ export const modes: readonly Mode[] = [
   { name: "Deny", about: "Denies every tool call that no approval rule allows.", approval: "deny" },
 ];
 
-/** edits are the rules that let files be edited. */
-const edits: readonly ApprovalRule[] = ["edit", "patch", "write"].map((tool) => ({ tool, action: "allow" }));
+/** editRules allow the tools that edit files. */
+const editRules: readonly ApprovalRule[] = ["edit", "patch", "write"].map((tool) => ({ tool, action: "allow" }));
 
 const same = (a: ApprovalRule, b: ApprovalRule) => a.tool === b.tool && a.action === b.action && !a.prefix && !b.prefix;
 
-const isEdit = (rule: ApprovalRule) => edits.some((edit) => same(edit, rule));
+const isEditRule = (rule: ApprovalRule) => editRules.some((edit) => same(edit, rule));
 
-/** looking are the rules that let the editor's own tools look without asking. lashd asks about every tool of a client, whatever it says of itself. */
-const looking: readonly ApprovalRule[] = ["editor_open_files", "editor_diagnostics", "editor_reveal"].map((tool) => ({ tool, action: "allow" }));
+/** readOnlyToolRules allow the editor tools that only read. Without a rule, lashd asks before every call of a client's tool. */
+const readOnlyToolRules: readonly ApprovalRule[] = ["editor_open_files", "editor_diagnostics", "editor_reveal"].map((tool) => ({ tool, action: "allow" }));
 
-const isLooking = (rule: ApprovalRule) => looking.some((look) => same(look, rule));
+const isReadOnlyToolRule = (rule: ApprovalRule) => readOnlyToolRules.some((look) => same(look, rule));
 
-/** looks are the settings in which the editor's own tools may look; undefined: nothing is to be changed. A session that asks about everything, or denies it, stays so. */
-export function looks({ approval }: Config): ApprovalConfig | undefined {
+/** allowReadOnlyTools returns approval settings that allow the read-only editor tools, or undefined if nothing changes. It leaves a session
+ * alone that asks about or denies every call. */
+export function allowReadOnlyTools({ approval }: Config): ApprovalConfig | undefined {
   const rules = approval?.rules ?? [];
-  const missing = looking.filter((look) => !rules.some((rule) => rule.tool === look.tool));
+  const missing = readOnlyToolRules.filter((look) => !rules.some((rule) => rule.tool === look.tool));
   return approval?.mode || missing.length === 0 ? undefined : { ...approval, rules: [...rules, ...missing] };
 }
 
-/** modeOf is the mode that a session is in. */
+/** modeOf returns the mode that matches the settings of a session. */
 export function modeOf({ approval, options }: Config): Mode {
   if ((options?.plan as { mode?: string } | undefined)?.mode === "plan") {
     return plan;
   }
   const rules = approval?.rules ?? [];
-  const accepts = !approval?.mode && edits.every((edit) => rules.some((rule) => same(edit, rule)));
+  const accepts = !approval?.mode && editRules.every((edit) => rules.some((rule) => same(edit, rule)));
   return modes.find((mode) => !mode.plan && mode.approval === (approval?.mode || undefined) && (mode.edits ?? false) === accepts) ?? ask;
 }
 
-/** inMode are settings changed to those of a mode; what it does not speak of stays. */
-export function inMode(config: Config, mode: Mode): { approval: ApprovalConfig; options: PluginOptions } {
-  const kept = (config.approval?.rules ?? []).filter((rule) => !isEdit(rule) && !isLooking(rule));
-  const rules = mode.approval ? kept : [...kept, ...looking];
+/** configInMode returns the settings for a mode. It keeps rules and options that no mode sets. */
+export function configInMode(config: Config, mode: Mode): { approval: ApprovalConfig; options: PluginOptions } {
+  const kept = (config.approval?.rules ?? []).filter((rule) => !isEditRule(rule) && !isReadOnlyToolRule(rule));
+  const rules = mode.approval ? kept : [...kept, ...readOnlyToolRules];
   const options = { ...config.options };
   delete options.plan;
   return {
-    approval: { ...config.approval, mode: mode.approval, rules: mode.edits ? [...rules, ...edits] : rules },
+    approval: { ...config.approval, mode: mode.approval, rules: mode.edits ? [...rules, ...editRules] : rules },
     options: mode.plan ? { ...options, plan: { mode: "plan" } } : options,
   };
 }

@@ -18,9 +18,9 @@ import type {
   TurnOutcome,
   Usage,
 } from "../protocol";
-import { expect, fold, open } from "./fold";
+import { showInput, reducers, openItem } from "./reducers";
 
-/** TurnEnd is what is shown below the items of a turn that is over. */
+/** TurnEnd is the outcome of a finished turn, shown below its items. */
 export interface TurnEnd {
   turnId: TurnID;
   outcome?: TurnOutcome;
@@ -28,38 +28,38 @@ export interface TurnEnd {
   message?: string;
 }
 
-/** SessionView is what a client shows of a session. It is plain data: the extension and its webviews fold the same events into it. */
+/** SessionView is the state of a session that the chat shows. It is plain data. The extension and its webviews apply the same events to it. */
 export interface SessionView {
   session: Session;
-  /** of the newest durable event that is in it */
+  /** of the newest durable event in the view */
   seq: Seq;
   items: Item[];
-  /** where the items before the first one are */
+  /** cursor of the page before the first item; undefined: there is none */
   older?: string;
-  /** items that are shown and not stored, and the bytes of their text */
+  /** length in bytes of the text of each item that is not stored yet */
   live: Record<ItemID, number>;
-  /** what running calls have put out so far */
+  /** output of running calls so far */
   progress: Record<CallID, string>;
   decisions: Decision[];
   queue: QueuedInput[];
-  /** inputs of turns that are not over */
+  /** inputs of unfinished turns */
   accepted: Record<TurnID, { inputId: InputID; input: InputPart[] }>;
   tasks: Task[];
   ends: Record<TurnID, TurnEnd>;
-  /** what turns did to files */
+  /** file changes of turns */
   points: Record<TurnID, FilePoint>;
   /** the running turn */
   turnId?: TurnID;
-  /** of the session */
+  /** token usage of the session */
   total?: Usage;
   retry?: RetryStatus;
-  /** holds once a replay has come to its seq */
+  /** the answer to an attach, applied when the replay reaches its seq */
   due?: SessionAttachResult;
-  /** it cannot be told by events: attach without a cursor */
+  /** events are missing: attach again without a cursor */
   stale?: boolean;
 }
 
-/** snapshot is the view that an answer of session/attach without a cursor, or with a gap, begins. */
+/** snapshot returns a new view from an answer to session/attach. Use it without a cursor or after a gap. */
 export function snapshot(r: SessionAttachResult): SessionView {
   const view: SessionView = {
     session: r.session,
@@ -75,24 +75,24 @@ export function snapshot(r: SessionAttachResult): SessionView {
     ends: {},
     points: {},
   };
-  return arrive(view, r);
+  return applyAttach(view, r);
 }
 
-/** replay is the view after an attach with its seq as the cursor: what was not durable is void, and the events between are still to come. */
+/** replay returns the view after an attach with its seq as the cursor. It drops items that were not durable. Missed events follow. */
 export function replay(view: SessionView, r: SessionAttachResult): SessionView {
   const items = view.items.filter((item) => !(item.itemId in view.live));
   const next: SessionView = { ...view, items, live: {}, progress: {}, retry: undefined, stale: undefined };
-  return next.seq >= r.seq ? arrive(next, r) : { ...next, due: r };
+  return next.seq >= r.seq ? applyAttach(next, r) : { ...next, due: r };
 }
 
-/** page is the view with a page of older items. */
+/** page returns the view with a page of older items. */
 export function page(view: SessionView, r: SessionReadResult): SessionView {
   const known = new Set(view.items.map((item) => item.itemId));
   return { ...view, items: [...r.data.filter((item) => !known.has(item.itemId)), ...view.items], older: r.nextCursor };
 }
 
-/** withPast is the view with how turns ended before it began, and what they did to files. */
-export function withPast(view: SessionView, ends: TurnEnd[], points: FilePoint[]): SessionView {
+/** withTurnEnds returns the view with the outcomes and file changes of earlier turns. */
+export function withTurnEnds(view: SessionView, ends: TurnEnd[], points: FilePoint[]): SessionView {
   const changed = points.flatMap((point) => (point.turnId === undefined ? [] : [[point.turnId, point] as const]));
   return {
     ...view,
@@ -101,9 +101,9 @@ export function withPast(view: SessionView, ends: TurnEnd[], points: FilePoint[]
   };
 }
 
-/** reduce is the view after events, in their order. Durable ones that are in it already change nothing. */
+/** reduce returns the view after events, which must be in order. It skips durable events that the view already contains. */
 export function reduce(view: SessionView, events: readonly Event[]): SessionView {
-  const next = draft(view);
+  const next = copyOf(view);
   for (const event of events) {
     if (event.seq !== undefined) {
       if (event.seq <= next.seq) {
@@ -112,15 +112,15 @@ export function reduce(view: SessionView, events: readonly Event[]): SessionView
       next.stale = event.seq === next.seq + 1 ? next.stale : true;
       next.seq = event.seq;
     }
-    fold[event.type]?.(next, event);
+    reducers[event.type]?.(next, event);
     if (next.due && next.seq >= next.due.seq) {
-      Object.assign(next, arrive(next, next.due));
+      Object.assign(next, applyAttach(next, next.due));
     }
   }
   return next;
 }
 
-function draft(view: SessionView): SessionView {
+function copyOf(view: SessionView): SessionView {
   return {
     ...view,
     items: [...view.items],
@@ -134,14 +134,14 @@ function draft(view: SessionView): SessionView {
   };
 }
 
-/** what is current when a client has caught up */
-function arrive(view: SessionView, r: SessionAttachResult): SessionView {
-  const next = draft(view);
+/** applyAttach returns the view with the current state from an attach, once all missed events are applied. */
+function applyAttach(view: SessionView, r: SessionAttachResult): SessionView {
+  const next = copyOf(view);
   for (const input of r.entered ?? []) {
-    expect(next, input);
+    showInput(next, input);
   }
   for (const item of r.openItems ?? []) {
-    open(next, item, false);
+    openItem(next, item, false);
   }
   for (const { turnId, inputId, input } of [...(r.entered ?? []), ...r.queue]) {
     next.accepted[turnId] ??= { inputId, input };

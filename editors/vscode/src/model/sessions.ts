@@ -1,10 +1,10 @@
 import type { ServerEvent, Session, SessionID, SessionState } from "../protocol";
 
-/** SessionList is what is known of sessions, by id. */
+/** SessionList maps session ids to sessions. */
 export type SessionList = ReadonlyMap<SessionID, Session>;
 
-/** told is the list after news of the daemon. */
-export function told(list: SessionList, news: ServerEvent): SessionList {
+/** applyServerEvent returns the list after a server event. */
+export function applyServerEvent(list: SessionList, news: ServerEvent): SessionList {
   if (news.type === "session/changed" && news.session) {
     return new Map(list).set(news.session.sessionId, news.session);
   }
@@ -16,10 +16,10 @@ export function told(list: SessionList, news: ServerEvent): SessionList {
   return list;
 }
 
-/** Group is where a session is shown. */
+/** Group is the heading under which a session is listed. */
 export type Group = SessionState | "archived";
 
-/** groups are in the order in which they are shown, with their titles. */
+/** groups lists the groups and their titles in display order. */
 export const groups: readonly [Group, string][] = [
   ["requiresAction", "Waiting for you"],
   ["running", "Running"],
@@ -36,24 +36,24 @@ export function groupOf(session: Session): Group {
   return session.archived ? "archived" : session.state;
 }
 
-/** shown are the sessions of a group, newest first; those that work for others are below these. */
-export function shown(list: SessionList, group: Group, folders: readonly string[] | undefined): Session[] {
-  return newestFirst([...list.values()].filter((s) => groupOf(s) === group && !parentOf(list, s) && within(s, folders)));
+/** sessionsInGroup returns the sessions of a group, newest first, without subagents. folders filters by folder; undefined means all. */
+export function sessionsInGroup(list: SessionList, group: Group, folders: readonly string[] | undefined): Session[] {
+  return newestFirst([...list.values()].filter((s) => groupOf(s) === group && !parentOf(list, s) && isInFolders(s, folders)));
 }
 
-/** children are the sessions that work for one. */
+/** children returns the subagents of a session, newest first. */
 export function children(list: SessionList, id: SessionID): Session[] {
   return newestFirst([...list.values()].filter((s) => parentOf(list, s) === id));
 }
 
-/** parentOf is the session that one works for, if it is there still. */
+/** parentOf returns the session that a subagent works for, or undefined if the list does not contain it. */
 export function parentOf(list: SessionList, session: Session): SessionID | undefined {
   const { parent } = session.relation;
   return parent !== undefined && list.has(parent) ? parent : undefined;
 }
 
-/** within tells whether a session is of one of the folders; without folders, all are. */
-export function within(session: Session, folders: readonly string[] | undefined): boolean {
+/** isInFolders reports whether a session works in one of the folders or below. It returns true if folders is undefined. */
+export function isInFolders(session: Session, folders: readonly string[] | undefined): boolean {
   return !folders || folders.some((dir) => session.cwd === dir || session.cwd.startsWith(dir.replace(/[/\\]?$/, "/")));
 }
 
@@ -61,7 +61,7 @@ function newestFirst(sessions: Session[]): Session[] {
   return sessions.sort((a, b) => b.updatedAtMs - a.updatedAtMs);
 }
 
-/** titleOf is what a person knows a session by. */
+/** titleOf returns the title of a session, or a title made from its id. */
 export function titleOf(session: Session): string {
   return session.title || `Session ${session.sessionId.slice(-6)}`;
 }
@@ -71,7 +71,7 @@ export function counted(n: number, noun: string): string {
   return n === 1 ? `1 ${noun}` : `${n} ${noun}s`;
 }
 
-/** age is how long ago something was, in a few characters. */
+/** age returns the time between two moments as a short text, such as "2 h". */
 export function age(atMs: number, nowMs: number): string {
   const seconds = Math.max(0, Math.round((nowMs - atMs) / 1000));
   const steps: [number, string][] = [[86_400, "d"], [3600, "h"], [60, "min"]];

@@ -1,7 +1,7 @@
 import type { FilePoint, Item, Monitor, PluginState, SnapshotInfo, SnapshotPreviewResult, SnapshotSide, ToolState } from "../protocol";
 import { counted } from "./sessions";
 
-/** sideText is a session on one side of a restore, to be compared with the other. */
+/** sideText returns one side of a restore as text: the session now, or after the restore. */
 export function sideText(side: SnapshotSide): string {
   const { nodes, items, plugins, tools, monitors, execution } = side;
   const parts: [string, string[]][] = [
@@ -42,7 +42,7 @@ function monitorText({ spec, state, armed }: Monitor): string {
   return `${spec.monitorId}: ${state}${armed ? ", armed" : ""}\n${spec.command}`;
 }
 
-/** restoreText is what a person is asked before a restore. */
+/** restoreText returns the question before a restore. */
 export function restoreText({ snapshot, now, then }: SnapshotPreviewResult): string {
   const entries = (n: number) => (n === 1 ? "1 conversation entry" : `${n} conversation entries`);
   const lines = [
@@ -55,13 +55,13 @@ export function restoreText({ snapshot, now, then }: SnapshotPreviewResult): str
   return lines.filter(Boolean).join(" ");
 }
 
-/** holdsText is what a snapshot holds, in a few words. */
-export function holdsText({ nodes, bytes = 0 }: SnapshotInfo): string {
+/** sizeText returns the size of a snapshot. */
+export function sizeText({ nodes, bytes = 0 }: SnapshotInfo): string {
   const size = bytes < 1024 ? `${bytes} bytes` : `${Math.round(bytes / 1024)} KiB`;
   return `${nodes === 1 ? "1 entry" : `${nodes} entries`}, ${size}`;
 }
 
-/** pointTitle is what a file point is known by. */
+/** pointTitle returns the title of a file point. */
 export function pointTitle({ kind, files }: FilePoint): string {
   return `${kind === "turn" ? "Turn" : "Undo"} changed ${counted(files, "file")}`;
 }

@@ -1,22 +1,22 @@
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
-/** byteLength is the length of a text as the wire counts it. */
+/** byteLength returns the length of a text in UTF-8 bytes, the unit of offsets in the protocol. */
 export function byteLength(text: string): number {
   return encoder.encode(text).length;
 }
 
-/** Grown is a text and its length in bytes. */
-export interface Grown {
+/** StreamedText is a text and its length in bytes. */
+export interface StreamedText {
   text: string;
   bytes: number;
 }
 
 /**
- * append adds a piece that begins at a byte of the text, which is have bytes long. What is there already is not added again;
- * a piece that begins later leaves a hole, and there is no answer.
+ * append appends a piece that starts at the byte offset of the text. have is the length of the text in bytes. An overlap is not
+ * appended twice. append returns undefined if text between have and offset is missing.
  */
-export function append(text: string, have: number, piece: string, offset: number): Grown | undefined {
+export function append(text: string, have: number, piece: string, offset: number): StreamedText | undefined {
   if (offset > have) {
     return undefined;
   }

@@ -1,41 +1,41 @@
 import type { CallRecord, Decision, Event, Item, TurnReport } from "../protocol";
 import { usageText } from "./usage";
 
-/** outline is a turn for people to read: what happened, and when since it was accepted. */
-export function outline(turn: TurnReport, events: readonly Event[]): string {
+/** traceText returns a trace for people: the events of a turn with their times since the turn was accepted. */
+export function traceText(turn: TurnReport, events: readonly Event[]): string {
   const { turnId, sessionId, state, usage, acceptedAtMs, durationMs } = turn;
   const took = durationMs === undefined ? "" : `, ${seconds(durationMs)}`;
   const head = [`Turn ${turnId}: ${state}${took}`, `Session ${sessionId}, accepted ${new Date(acceptedAtMs).toISOString()}`, usageText(usage)];
-  const steps = events.map((event) => step(event, acceptedAtMs));
+  const steps = events.map((event) => eventText(event, acceptedAtMs));
   return [...head, "", ...steps].join("\n") + "\n";
 }
 
-/** lines is a turn for programs: an event a line, as the daemon told it. */
-export function lines(events: readonly Event[]): string {
+/** traceLines returns a trace as JSON lines, one event per line. */
+export function traceLines(events: readonly Event[]): string {
   return events.map((event) => `${JSON.stringify(event)}\n`).join("");
 }
 
-function step(event: Event, from: number): string {
-  const [title, ...body] = said(event);
+function eventText(event: Event, from: number): string {
+  const [title, ...body] = describeEvent(event);
   const at = `+${((event.atMs - from) / 1000).toFixed(3)}`.padStart(10);
   const more = body.filter((text) => text !== "").map((text) => `\n${" ".repeat(12)}${text.trimEnd().replaceAll("\n", `\n${" ".repeat(12)}`)}`);
   return `${at}  ${title}${more.join("")}`;
 }
 
-/** what an event says: a title, and what else is to be read */
-function said(event: Event): [string, ...string[]] {
+/** describeEvent returns a title and the texts below it. */
+function describeEvent(event: Event): [string, ...string[]] {
   const { type, item, call, decision, outcome, usage, point } = event;
   switch (type) {
     case "turn/accepted":
       return ["accepted", ...(event.input ?? []).map((part) => part.text ?? `[${part.attachment?.name ?? part.type}]`)];
     case "item/started":
     case "item/completed":
-      return item ? itemSaid(item, type) : [`${type} (not stored)`];
+      return item ? describeItem(item, type) : [`${type} (not stored)`];
     case "model/recorded":
-      return call ? callSaid(call) : [type];
+      return call ? describeCall(call) : [type];
     case "decision/opened":
     case "decision/resolved":
-      return decision ? decisionSaid(decision, type) : [type];
+      return decision ? describeDecision(decision, type) : [type];
     case "usage/updated":
       return [`usage: ${usageText(usage)}`];
     case "file/point":
@@ -43,11 +43,11 @@ function said(event: Event): [string, ...string[]] {
     case "turn/completed":
       return [`turn ended: ${outcome?.kind ?? ""}`, ...(event.issues ?? []).map(({ code, message }) => `${code}: ${message}`)];
     default:
-      return [type, rest(event)];
+      return [type, otherFields(event)];
   }
 }
 
-function itemSaid(item: Item, type: Event["type"]): [string, ...string[]] {
+function describeItem(item: Item, type: Event["type"]): [string, ...string[]] {
   const { kind, tool, args, output, status, durationMs, text = "" } = item;
   if (tool === undefined) {
     return [kind, text];
@@ -60,7 +60,7 @@ function itemSaid(item: Item, type: Event["type"]): [string, ...string[]] {
   return [`${tool}: ${status}${took}`, output?.failure?.message ?? "", output?.text ?? value];
 }
 
-function callSaid({ iteration, provider, model, stop, usage, attempts, options, durationMs }: CallRecord): [string, ...string[]] {
+function describeCall({ iteration, provider, model, stop, usage, attempts, options, durationMs }: CallRecord): [string, ...string[]] {
   const told = [`model call ${iteration}: ${provider}/${model}`, seconds(durationMs), usage ? usageText(usage) : "token usage unknown", stop ?? ""];
   const tries = attempts.filter(({ outcome }) => outcome !== "completed").map(({ outcome, status, error, waitMs }) => {
     return [`attempt ${outcome}`, status, error?.message, waitMs && `retried after ${seconds(waitMs)}`].filter(Boolean).join(", ");
@@ -69,12 +69,12 @@ function callSaid({ iteration, provider, model, stop, usage, attempts, options, 
   return [told.filter(Boolean).join(", "), ...tries, ...fates];
 }
 
-function decisionSaid({ prompt, answer }: Decision, type: Event["type"]): [string, ...string[]] {
+function describeDecision({ prompt, answer }: Decision, type: Event["type"]): [string, ...string[]] {
   return type === "decision/opened" ? ["question", prompt] : [`answered: ${answer?.choice ?? ""} by ${answer?.by ?? ""}`];
 }
 
-/** what an event has besides what all have */
-function rest({ sessionId: _, seq: __, atMs: ___, turnId: ____, type: _____, ...more }: Event): string {
+/** otherFields returns the fields that not every event has, as JSON. */
+function otherFields({ sessionId: _, seq: __, atMs: ___, turnId: ____, type: _____, ...more }: Event): string {
   return Object.keys(more).length > 0 ? JSON.stringify(more, undefined, 2) : "";
 }
 

@@ -1,6 +1,6 @@
 import type { Usage } from "../protocol";
 
-/** usageText is how many tokens something took, and what they cost where that is known. */
+/** usageText returns a token usage as text, with its cost if known. */
 export function usageText(usage: Usage | undefined): string {
   if (!usage) {
     return "";
@@ -11,7 +11,7 @@ export function usageText(usage: Usage | undefined): string {
   return `${count(read)} tokens in${cached}, ${count(usage.output)} out${cost}`;
 }
 
-/** costText is a cost as people read it. */
+/** costText returns a cost, in billionths of a dollar, as text. */
 export function costText(cost: number): string {
   const dollars = cost / 1e9;
   return `$${dollars.toFixed(dollars < 1 ? 4 : 2)}`;

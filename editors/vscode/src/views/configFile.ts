@@ -5,12 +5,12 @@ import * as vscode from "vscode";
 import schema from "../../../../cmd/lashd/cli/config.schema.json";
 import { messageOf, type Daemon } from "../daemon/daemon";
 import type { Program } from "../daemon/link";
-import { describe, offers } from "../model/toml";
+import { describe, suggestions } from "../model/toml";
 import { configFile } from "../program";
 
-/** How long it is waited for what comes next while a file is written. */
-const settleMs = 300;
-const patience = 10_000;
+/** How long the user must stop typing before the file is checked. */
+const typingPauseMs = 300;
+const checkTimeoutMs = 10_000;
 
 interface Problem {
   line: number;
@@ -18,28 +18,28 @@ interface Problem {
   message: string;
 }
 
-/** ConfigFile helps to write the config.toml of the data directory: what may be there is offered and explained, and what is wrong is underlined. */
+/** ConfigFile provides completion, hovers and diagnostics for the config.toml in the data directory. */
 export class ConfigFile implements vscode.CompletionItemProvider, vscode.HoverProvider {
-  private readonly found = vscode.languages.createDiagnosticCollection("lashd config");
+  private readonly diagnostics = vscode.languages.createDiagnosticCollection("lashd config");
   private readonly closing: vscode.Disposable;
   private timer?: NodeJS.Timeout;
 
-  /** program is the lashd that checks the file. None has to run for that. */
+  /** program returns the lashd that checks the file. The check needs no daemon. */
   constructor(private readonly program: () => Program, private readonly daemon: Daemon, private readonly log: vscode.LogOutputChannel) {
     const all = { scheme: "file", pattern: "**/config.toml" };
     this.closing = vscode.Disposable.from(
-      this.found,
+      this.diagnostics,
       vscode.languages.registerCompletionItemProvider(all, this, "[", "=", ".", '"'),
       vscode.languages.registerHoverProvider(all, this),
-      vscode.workspace.onDidOpenTextDocument((document) => this.look(document)),
-      vscode.workspace.onDidChangeTextDocument(({ document }) => this.look(document)),
-      vscode.workspace.onDidSaveTextDocument((document) => this.saved(document).catch((error) => this.log.warn(`saving config.toml: ${messageOf(error)}`))),
-      vscode.workspace.onDidCloseTextDocument((document) => this.found.delete(document.uri)),
+      vscode.workspace.onDidOpenTextDocument((document) => this.scheduleCheck(document)),
+      vscode.workspace.onDidChangeTextDocument(({ document }) => this.scheduleCheck(document)),
+      vscode.workspace.onDidSaveTextDocument((document) => this.offerRestart(document).catch((error) => this.log.warn(`saving config.toml: ${messageOf(error)}`))),
+      vscode.workspace.onDidCloseTextDocument((document) => this.diagnostics.delete(document.uri)),
     );
-    vscode.workspace.textDocuments.forEach((document) => this.look(document));
+    vscode.workspace.textDocuments.forEach((document) => this.scheduleCheck(document));
   }
 
-  /** open opens the file, which is made if there is none. */
+  /** open opens the file, and creates it if it does not exist. */
   async open(): Promise<void> {
     const file = configFile(this.program().env);
     mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
@@ -52,7 +52,7 @@ export class ConfigFile implements vscode.CompletionItemProvider, vscode.HoverPr
     const end = document.lineAt(at).range.end;
     const written = /(?:^\s*|=\s*)(\S*)$/.exec(document.lineAt(at).text.slice(0, at.character))?.[1] ?? "";
     const range = new vscode.Range(at.translate(0, -written.length), /^[\]"]*$/.test(document.getText(new vscode.Range(at, end))) ? end : at);
-    const all = this.is(document) ? offers(schema, text.slice(0, document.offsetAt(at)), text.slice(document.offsetAt(end) + 1)) : [];
+    const all = this.isConfigFile(document) ? suggestions(schema, text.slice(0, document.offsetAt(at)), text.slice(document.offsetAt(end) + 1)) : [];
     return all.map((offer, place) => {
       const item = new vscode.CompletionItem(offer.label, vscode.CompletionItemKind.Property);
       item.documentation = offer.description;
@@ -65,7 +65,7 @@ export class ConfigFile implements vscode.CompletionItemProvider, vscode.HoverPr
   }
 
   provideHover(document: vscode.TextDocument, at: vscode.Position): vscode.Hover | undefined {
-    const text = this.is(document) ? describe(schema, document.getText(new vscode.Range(new vscode.Position(0, 0), document.lineAt(at).range.end))) : undefined;
+    const text = this.isConfigFile(document) ? describe(schema, document.getText(new vscode.Range(new vscode.Position(0, 0), document.lineAt(at).range.end))) : undefined;
     return text ? new vscode.Hover(text) : undefined;
   }
 
@@ -74,27 +74,27 @@ export class ConfigFile implements vscode.CompletionItemProvider, vscode.HoverPr
     this.closing.dispose();
   }
 
-  private is(document: vscode.TextDocument): boolean {
+  private isConfigFile(document: vscode.TextDocument): boolean {
     try {
       return document.uri.scheme === "file" && document.uri.path.endsWith("/config.toml") && document.uri.fsPath === configFile(this.program().env);
     } catch {
-      return false; // there is no lashd
+      return false; // lashd was not found
     }
   }
 
-  private look(document: vscode.TextDocument) {
-    if (this.is(document)) {
+  private scheduleCheck(document: vscode.TextDocument) {
+    if (this.isConfigFile(document)) {
       clearTimeout(this.timer);
-      this.timer = setTimeout(() => void this.check(document), settleMs);
+      this.timer = setTimeout(() => void this.check(document), typingPauseMs);
     }
   }
 
-  /** shows what is wrong, unless the file has changed meanwhile, and tells whether all is well */
+  /** check shows the problems of a document, unless it changed during the check. It reports whether there are none. */
   private async check(document: vscode.TextDocument): Promise<boolean> {
     const { version } = document;
     const problems = await this.problems(document.getText());
     if (problems && document.version === version && !document.isClosed) {
-      this.found.set(document.uri, problems.map((problem) => diagnosticOf(document, problem)));
+      this.diagnostics.set(document.uri, problems.map((problem) => diagnosticOf(document, problem)));
     }
     return problems?.length === 0;
   }
@@ -102,7 +102,7 @@ export class ConfigFile implements vscode.CompletionItemProvider, vscode.HoverPr
   private problems(text: string): Promise<Problem[] | undefined> {
     const { command, env } = this.program();
     return new Promise((resolve) => {
-      const child = execFile(command, ["config", "-", "--json"], { env, timeout: patience }, (error, out) => {
+      const child = execFile(command, ["config", "-", "--json"], { env, timeout: checkTimeoutMs }, (error, out) => {
         try {
           resolve((JSON.parse(out) as { problems: Problem[] }).problems);
         } catch {
@@ -110,13 +110,13 @@ export class ConfigFile implements vscode.CompletionItemProvider, vscode.HoverPr
           resolve(undefined);
         }
       });
-      child.stdin?.on("error", () => undefined); // it has ended, which is told above
+      child.stdin?.on("error", () => undefined); // the callback above reports the failure
       child.stdin?.end(text);
     });
   }
 
-  private async saved(document: vscode.TextDocument) {
-    if (!this.is(document) || !(await this.check(document)) || this.daemon.state.kind !== "ready") {
+  private async offerRestart(document: vscode.TextDocument) {
+    if (!this.isConfigFile(document) || !(await this.check(document)) || this.daemon.state.kind !== "ready") {
       return;
     }
     const restart = "Restart Daemon";

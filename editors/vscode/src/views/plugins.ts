@@ -4,24 +4,24 @@ import * as vscode from "vscode";
 import type { Daemon } from "../daemon/daemon";
 import type { PluginInfo, PluginReadResult } from "../protocol";
 import { counted } from "../model/sessions";
-import type { Tools } from "../sessionTools";
+import type { SessionTools } from "../sessionTools";
 import type { ToolNode } from "./toolTree";
 import { showTexts, type Texts } from "./textDocuments";
 
-/** How much of a file is shown to whoever is to approve it. What is longer is told by its digest only. */
-const longest = 256 * 1024;
+/** The largest file that a review shows, in bytes. The digest of the plugin covers larger files as well. */
+const maxShownBytes = 256 * 1024;
 
-/** Plugins is what a person does with plugins. */
+/** Plugins implements the commands on plugins. */
 export class Plugins {
-  constructor(private readonly daemon: Daemon, private readonly tools: Tools, private readonly approved: vscode.Memento, private readonly log: vscode.LogOutputChannel, private readonly texts: Texts) {}
+  constructor(private readonly daemon: Daemon, private readonly tools: SessionTools, private readonly trusted: vscode.Memento, private readonly log: vscode.LogOutputChannel, private readonly texts: Texts) {}
 
   async setEnabled(node: ToolNode, enabled: boolean): Promise<void> {
-    await this.daemon.change("plugin/setEnabled", { ...this.named(node), enabled });
+    await this.daemon.change("plugin/setEnabled", { ...this.pluginOf(node), enabled });
     await this.tools.load();
   }
 
   async reload(): Promise<void> {
-    const { data, problems } = await this.daemon.change("plugin/reload", this.where());
+    const { data, problems } = await this.daemon.change("plugin/reload", this.workspace());
     const changed = data.filter((change) => change.change !== "unchanged").map((change) => `${change.name} ${change.change}`);
     const ill = problems?.length ? `; ${counted(problems.length, "problem")}` : "";
     void vscode.window.showInformationMessage(`lashd: ${changed.join(", ") || "No plugin changed"}${ill}.`);
@@ -29,36 +29,36 @@ export class Plugins {
   }
 
   async logs(node: ToolNode): Promise<void> {
-    const { data } = await this.daemon.call("plugin/logs", { ...this.named(node), limit: 1000 });
+    const { data } = await this.daemon.call("plugin/logs", { ...this.pluginOf(node), limit: 1000 });
     const lines = data.map((line) => `${new Date(line.atMs).toISOString()} ${line.level} ${line.text}`);
-    await showTexts(this.texts, `${this.named(node).name}.log`, lines.join("\n") || "The log is empty.");
+    await showTexts(this.texts, `${this.pluginOf(node).name}.log`, lines.join("\n") || "The log is empty.");
   }
 
   async untrust(node: ToolNode): Promise<void> {
-    const { name, cwd = "" } = this.named(node);
+    const { name, cwd = "" } = this.pluginOf(node);
     await this.daemon.change("plugin/untrust", { name, cwd });
     await this.tools.load();
   }
 
-  /** trust shows exactly what is to be approved, beside what was approved before, and asks. */
+  /** trust shows the files of a plugin beside those that were trusted before, and asks for trust. */
   async trust(node: ToolNode): Promise<void> {
-    const { name, cwd = "" } = this.named(node);
+    const { name, cwd = "" } = this.pluginOf(node);
     const key = `lashd.approved ${cwd} ${name}`;
-    const { digest, text } = await this.look(name, cwd);
-    await showTexts(this.texts, `${name} (to review)`, text, this.approved.get<string>(key));
+    const { digest, text } = await this.readStable(name, cwd);
+    await showTexts(this.texts, `${name} (to review)`, text, this.trusted.get<string>(key));
     const question = `Trust the plugin ${name} with exactly these files? Its programs run with your permissions.`;
     if (await vscode.window.showWarningMessage(question, { detail: `sha256 ${digest}` }, "Trust")) {
       await this.daemon.change("plugin/trust", { name, cwd, digest });
-      await this.approved.update(key, text);
+      await this.trusted.update(key, text);
       await this.tools.load();
     }
   }
 
-  /** reads a plugin until it was the same before and after */
-  private async look(name: string, cwd: string): Promise<{ digest: string; text: string }> {
+  /** readStable reads a plugin and its files. It reads again if they change meanwhile, up to five times. */
+  private async readStable(name: string, cwd: string): Promise<{ digest: string; text: string }> {
     for (let i = 0; i < 5; i++) {
       const before = await this.daemon.call("plugin/read", { name, cwd });
-      const text = `${said(before)}\n${await files(before.plugin)}`;
+      const text = `${describePlugin(before)}\n${await fileContents(before.plugin)}`;
       const after = await this.daemon.call("plugin/read", { name, cwd });
       if (after.digest === undefined) {
         throw new Error(`there is nothing to review: the plugin ${name} is already trusted and loaded`);
@@ -71,26 +71,26 @@ export class Plugins {
     throw new Error(`the files of the plugin ${name} kept changing during the review; try again`);
   }
 
-  private where() {
+  private workspace() {
     const { cwd } = this.tools.place;
     return cwd === undefined ? {} : { cwd };
   }
 
-  private named(node: ToolNode): { name: string; cwd?: string } {
+  private pluginOf(node: ToolNode): { name: string; cwd?: string } {
     if (!("source" in node)) {
       throw new Error("select a plugin first");
     }
-    return { name: node.source, ...this.where() };
+    return { name: node.source, ...this.workspace() };
   }
 }
 
-function said({ plugin, contributes, reach }: PluginReadResult): string {
+function describePlugin({ plugin, contributes, reach }: PluginReadResult): string {
   const what = contributes.map(({ kind, name, detail }) => `  ${kind} ${name}${detail ? `: ${detail}` : ""}`);
   const commands = (reach.commands ?? []).map((argv) => `  ${JSON.stringify(argv)}`);
   const programs = (reach.executables ?? []).map((program) => `  ${program.name}: ${program.path} sha256 ${program.digest}`);
   const part = (title: string, lines: string[] | undefined) => (lines?.length ? [`${title}:`, ...lines] : []);
   return [
-    plugin.name, // its version is in plugin.json; what is told of it here is that of what runs
+    plugin.name, // not plugin.version: that is the version of the loaded plugin
     ...part("Adds", what),
     ...part("Runs", commands),
     ...part("Programs", programs),
@@ -103,16 +103,16 @@ function said({ plugin, contributes, reach }: PluginReadResult): string {
   ].join("\n");
 }
 
-async function files({ dir }: PluginInfo): Promise<string> {
+async function fileContents({ dir }: PluginInfo): Promise<string> {
   if (!dir) {
     return "";
   }
   const entries = await readdir(dir, { recursive: true, withFileTypes: true });
   const paths = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
-  const parts = await Promise.all(paths.sort().map(async (path) => `\n==== ${relative(dir, path)}\n${shown(await readFile(path))}`));
+  const parts = await Promise.all(paths.sort().map(async (path) => `\n==== ${relative(dir, path)}\n${textOf(await readFile(path))}`));
   return parts.join("\n");
 }
 
-function shown(bytes: Buffer): string {
-  return bytes.length > longest || bytes.includes(0) ? `(${bytes.length} bytes, not shown)` : bytes.toString("utf8");
+function textOf(bytes: Buffer): string {
+  return bytes.length > maxShownBytes || bytes.includes(0) ? `(${bytes.length} bytes, not shown)` : bytes.toString("utf8");
 }

@@ -2,11 +2,11 @@ import { join } from "node:path";
 import * as vscode from "vscode";
 import type { PluginInfo, PluginProblem } from "../protocol";
 
-/** Problems underlines what is wrong in the directories of plugins. */
+/** Problems shows the problems of plugins as diagnostics in their files. */
 export class Problems {
-  private readonly found = vscode.languages.createDiagnosticCollection("lashd");
+  private readonly diagnostics = vscode.languages.createDiagnosticCollection("lashd");
 
-  /** show replaces all that was shown. */
+  /** show replaces all diagnostics. */
   show(plugins: PluginInfo[]): void {
     const byFile = new Map<string, vscode.Diagnostic[]>();
     for (const plugin of plugins) {
@@ -17,12 +17,12 @@ export class Problems {
         }
       }
     }
-    this.found.clear();
-    byFile.forEach((diagnostics, file) => this.found.set(vscode.Uri.file(file), diagnostics));
+    this.diagnostics.clear();
+    byFile.forEach((diagnostics, file) => this.diagnostics.set(vscode.Uri.file(file), diagnostics));
   }
 
   dispose(): void {
-    this.found.dispose();
+    this.diagnostics.dispose();
   }
 }
 

@@ -1,23 +1,23 @@
 import * as vscode from "vscode";
 import { showTexts, type Texts } from "./textDocuments";
 
-/** Proposal is a change of a file that somebody wants to make. */
-export interface Proposal {
+/** ProposedEdit is an edit of a file that an agent proposes. */
+export interface ProposedEdit {
   path: string;
   before: string;
   after: string;
-  /** is aborted once nobody wants it any more */
+  /** aborted when the agent is no longer waiting */
   signal: AbortSignal;
 }
 
-/** confirm shows a person a change beside what there is, and tells whether they want it. What shows it is closed then. */
-export async function confirm(texts: Texts, { path, before, after, signal }: Proposal): Promise<boolean> {
+/** confirmEdit shows an edit in a diff editor and reports whether the user applied it. It closes the diff editor afterwards. */
+export async function confirmEdit(texts: Texts, { path, before, after, signal }: ProposedEdit): Promise<boolean> {
   const title = `${path} (proposed by an agent)`;
   const close = () => void vscode.window.tabGroups.close(vscode.window.tabGroups.all.flatMap((group) => group.tabs).filter((tab) => tab.label === title));
   await showTexts(texts, title, after, before);
   signal.addEventListener("abort", close);
   if (signal.aborted) {
-    close(); // while it was being opened
+    close(); // aborted while the diff editor opened
   }
   const answer = await vscode.window.showInformationMessage(`lashd: Apply this edit to ${path}?`, "Apply", "Discard");
   if (signal.aborted) {

@@ -6,16 +6,16 @@ import type { Sessions } from "../sessions";
 import { questionText, words } from "../decisionText";
 
 /**
- * Questions shows a notification for each open question whose chat nobody sees. It goes when the question is settled, by
- * whomever, and when the daemon does.
+ * Questions shows a notification for each open decision whose chat is hidden. The notification closes when any client answers and
+ * when the connection is lost.
  */
 export class Questions {
   private readonly open = new Map<DecisionID, () => void>();
 
   constructor(private readonly daemon: Daemon, private readonly sessions: Sessions, private readonly visible: (id: string) => boolean) {}
 
-  /** look compares what is shown with what is open. */
-  look(): void {
+  /** update shows missing notifications and closes those that are no longer needed. */
+  update(): void {
     const hidden = this.sessions.decisions.filter((decision) => !this.visible(decision.sessionId));
     const wanted = new Set(hidden.map((decision) => decision.decisionId));
     for (const [id, close] of this.open) {
@@ -27,7 +27,7 @@ export class Questions {
     hidden.filter((decision) => !this.open.has(decision.decisionId)).forEach((decision) => this.show(decision));
   }
 
-  /** answer settles a question; one that somebody else has answered is left at that. */
+  /** answer answers a decision. If another client answered first, it reports that answer. */
   async answer(decision: Decision, choice: DecisionChoice, value?: unknown): Promise<void> {
     const argsHash = choice.startsWith("allow") && decision.argsHash ? { argsHash: decision.argsHash } : {};
     try {
@@ -41,7 +41,7 @@ export class Questions {
     }
   }
 
-  /** ask lets a person choose one of the open questions, and the answer. */
+  /** ask lets the user choose an open decision and answer it. */
   async ask(): Promise<void> {
     const items = this.sessions.decisions.map((decision) => ({ label: questionText(decision), description: this.title(decision), decision }));
     const picked = items.length === 1 ? items[0] : await vscode.window.showQuickPick(items, { placeHolder: "Open questions" });
@@ -61,12 +61,12 @@ export class Questions {
     this.open.clear();
   }
 
-  // Only a notification of progress can be taken away again; links in its text are its buttons.
+  // Only a progress notification can be closed by the extension. It has no buttons, so the choices are links.
   private show(decision: Decision) {
     const options = { location: vscode.ProgressLocation.Notification, title: `lashd: ${this.title(decision)}`, cancellable: false };
     const offered = decision.choices.filter((choice) => choice === "allowOnce" || choice === "reject");
     const links = offered.map((choice) => link(words[choice], "lashd.answer", [decision.decisionId, choice]));
-    // They come first: of a long text only the beginning is seen.
+    // The links come first because VS Code cuts off long texts.
     const message = [link("Show", "lashd.openSession", [decision.sessionId]), ...links, plain(questionText(decision))].join(" \u00b7 ");
     void vscode.window.withProgress(options, (progress) => {
       progress.report({ message });
@@ -82,5 +82,5 @@ export class Questions {
 
 const link = (label: string, command: string, args: unknown[]) => `[${label}](command:${command}?${encodeURIComponent(JSON.stringify(args))})`;
 
-/** plain is a text that makes no link: what an agent wants to do must not look like a button. */
+/** plain replaces brackets so that text from an agent cannot form a link that looks like a choice. */
 const plain = (text: string) => text.replace(/[[\]()]/g, (c) => ({ "[": "\u27e6", "]": "\u27e7", "(": "\u2768", ")": "\u2769" })[c] ?? c).slice(0, 300);

@@ -1,11 +1,11 @@
 import * as vscode from "vscode";
 import { questionText } from "../decisionText";
-import { age, children, counted, groupOf, groups, groupTitle, shown, titleOf, type Group } from "../model/sessions";
+import { age, children, counted, groupOf, groups, groupTitle, sessionsInGroup, titleOf, type Group } from "../model/sessions";
 import type { Session, SessionID } from "../protocol";
 import type { Sessions } from "../sessions";
-import type { Seen } from "./unread";
+import type { ReadState } from "./readState";
 
-/** Node is an entry of the tree: a group, or a session. */
+/** Node is a tree entry: a group or a session. */
 export type Node = { group: Group; title: string } | { session: Session };
 
 const icons: Record<Group, vscode.ThemeIcon> = {
@@ -15,12 +15,12 @@ const icons: Record<Group, vscode.ThemeIcon> = {
   archived: new vscode.ThemeIcon("archive"),
 };
 
-/** SessionTree shows sessions in groups, those that work for others below these. */
+/** SessionTree shows sessions in groups, and subagents below their sessions. */
 export class SessionTree implements vscode.TreeDataProvider<Node> {
   private readonly changed = new vscode.EventEmitter<undefined>();
   readonly onDidChangeTreeData = this.changed.event;
 
-  constructor(private readonly sessions: Sessions, private readonly seen: Seen) {}
+  constructor(private readonly sessions: Sessions, private readonly seen: ReadState) {}
 
   refresh(): void {
     this.changed.fire(undefined);
@@ -29,9 +29,9 @@ export class SessionTree implements vscode.TreeDataProvider<Node> {
   getChildren(node?: Node): Node[] {
     if (!node) {
       const all = groups.map(([group, title]) => ({ group, title }));
-      return all.filter(({ group }) => this.of(group).length > 0);
+      return all.filter(({ group }) => this.sessionsOf(group).length > 0);
     }
-    const below = "group" in node ? this.of(node.group) : children(this.sessions.list, node.session.sessionId);
+    const below = "group" in node ? this.sessionsOf(node.group) : children(this.sessions.list, node.session.sessionId);
     return below.map((session) => ({ session }));
   }
 
@@ -39,8 +39,8 @@ export class SessionTree implements vscode.TreeDataProvider<Node> {
     return "group" in node ? this.groupItem(node) : this.sessionItem(node.session);
   }
 
-  private of(group: Group): Session[] {
-    return shown(this.sessions.list, group, folders());
+  private sessionsOf(group: Group): Session[] {
+    return sessionsInGroup(this.sessions.list, group, folders());
   }
 
   private groupItem({ group, title }: { group: Group; title: string }) {
@@ -48,7 +48,7 @@ export class SessionTree implements vscode.TreeDataProvider<Node> {
     const item = new vscode.TreeItem(title, group === "archived" ? state.Collapsed : state.Expanded);
     item.id = group;
     item.contextValue = "group";
-    item.description = String(this.of(group).length);
+    item.description = String(this.sessionsOf(group).length);
     return item;
   }
 
@@ -79,21 +79,21 @@ export class SessionTree implements vscode.TreeDataProvider<Node> {
   }
 }
 
-/** contextOf says to the menus what can be done with a session. */
+/** contextOf returns the context value that selects the menu entries of a session. */
 function contextOf(session: Session): string {
   return `session ${session.state === "idle" ? "idle" : "busy"} ${session.archived ? "archived" : "current"}`;
 }
 
 const escaped = (text: string) => text.replace(/[\\`*_{}[\]()#+\-.!<>|]/g, "\\$&");
 
-/** folders are those whose sessions are shown; undefined: all. */
+/** folders returns the folders whose sessions are shown; undefined means all. */
 export function folders(): string[] | undefined {
   const all = vscode.workspace.getConfiguration("lashd").get("sessions.scope") === "all";
   const open = vscode.workspace.workspaceFolders?.map((folder) => folder.uri.fsPath);
   return all ? undefined : open;
 }
 
-/** sessionOf is the session that an entry of the tree is, if it is one. */
+/** sessionOf returns the session id of a tree entry, or undefined for a group. */
 export function sessionOf(node: Node | undefined): SessionID | undefined {
   return node && "session" in node ? node.session.sessionId : undefined;
 }

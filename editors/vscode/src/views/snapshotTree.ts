@@ -3,15 +3,15 @@ import { Emitter } from "vscode-jsonrpc/node";
 import { messageOf, type Daemon } from "../daemon/daemon";
 import type { Log } from "../daemon/link";
 import { age } from "../model/sessions";
-import { holdsText, pointTitle } from "../model/snapshots";
+import { sizeText, pointTitle } from "../model/snapshots";
 import type { Event, FilePoint, SessionID, SnapshotInfo } from "../protocol";
 
-/** SnapshotNode is an entry of the tree: a group, a snapshot, or what a turn or a rewind did to files. */
+/** SnapshotNode is a tree entry: a group, a snapshot or a file point. */
 export type SnapshotNode = { group: "Snapshots" | "File Changes" } | { snapshot: SnapshotInfo } | { point: FilePoint };
 
-const news = new Set<Event["type"]>(["snapshot/created", "snapshot/deleted", "file/point"]);
+const refreshingEvents = new Set<Event["type"]>(["snapshot/created", "snapshot/deleted", "file/point"]);
 
-/** Snapshots is what one session can be taken back to. */
+/** Snapshots holds the snapshots and file points of one session. */
 export class Snapshots {
   private readonly changes = new Emitter<void>();
   readonly onChange = this.changes.event;
@@ -19,30 +19,30 @@ export class Snapshots {
   snapshots: SnapshotInfo[] = [];
   points: FilePoint[] = [];
   sessionId?: SessionID;
-  private asked = 0;
+  private latestLoad = 0;
 
   constructor(private readonly daemon: Daemon, private readonly log: Log) {
     daemon.onState((state) => void (state.kind === "ready" && this.load()));
-    daemon.onEvent((event) => void (news.has(event.type) && event.sessionId === this.sessionId && this.load()));
+    daemon.onEvent((event) => void (refreshingEvents.has(event.type) && event.sessionId === this.sessionId && this.load()));
   }
 
-  look(sessionId: SessionID | undefined): void {
+  setSession(sessionId: SessionID | undefined): void {
     if (sessionId !== this.sessionId) {
       this.sessionId = sessionId;
       void this.load();
     }
   }
 
-  /** load reads all of it anew; of several answers the newest counts. */
+  /** load reads the snapshots and file points. Only the newest of several concurrent loads takes effect. */
   async load(): Promise<void> {
-    const mine = ++this.asked;
+    const thisLoad = ++this.latestLoad;
     const { sessionId, daemon } = this;
     try {
       const [snapshots, points] = sessionId === undefined ? [[], []] : await Promise.all([
         daemon.call("snapshot/list", { sessionId }).then(({ data }) => data),
         daemon.call("session/points", { sessionId }).then(({ data }) => data),
       ]);
-      if (mine === this.asked) {
+      if (thisLoad === this.latestLoad) {
         this.snapshots = snapshots.toSorted((a, b) => b.atMs - a.atMs);
         this.points = points.filter(({ files, unrestorable }) => files > 0 || unrestorable).toReversed();
         this.changes.fire();
@@ -53,7 +53,7 @@ export class Snapshots {
   }
 }
 
-/** SnapshotTree shows the snapshots of the session in front, and what its turns did to files. */
+/** SnapshotTree shows the snapshots and file points of the current session. */
 export class SnapshotTree implements vscode.TreeDataProvider<SnapshotNode> {
   private readonly changed = new vscode.EventEmitter<undefined>();
   readonly onDidChangeTreeData = this.changed.event;
@@ -88,9 +88,9 @@ function snapshotItem(node: { snapshot: SnapshotInfo }): vscode.TreeItem {
   const { snapshot } = node;
   const item = new vscode.TreeItem(snapshot.name);
   item.id = `snapshot ${snapshot.name}`;
-  item.description = `${age(snapshot.atMs, Date.now())} \u00b7 ${holdsText(snapshot)}`;
+  item.description = `${age(snapshot.atMs, Date.now())} \u00b7 ${sizeText(snapshot)}`;
   item.tooltip = `${new Date(snapshot.atMs).toLocaleString()}\nClick to compare it with the current session.`;
-  item.accessibilityInformation = { label: `${snapshot.name} ${item.description}` }; // else the tooltip would be read
+  item.accessibilityInformation = { label: `${snapshot.name} ${item.description}` }; // otherwise screen readers read the tooltip
   item.iconPath = new vscode.ThemeIcon("save-all");
   item.contextValue = "snapshot";
   item.command = { command: "lashd.previewSnapshot", title: "Compare", arguments: [node] };

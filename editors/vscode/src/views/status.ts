@@ -3,7 +3,7 @@ import type { State } from "../daemon/daemon";
 import { counted } from "../model/sessions";
 import type { Sessions } from "../sessions";
 
-/** StatusItem says in the status bar how lashd is. */
+/** StatusItem shows the state of the connection in the status bar. */
 export class StatusItem {
   private readonly item = vscode.window.createStatusBarItem("lashd.status", vscode.StatusBarAlignment.Left, 10);
 
@@ -14,7 +14,7 @@ export class StatusItem {
   }
 
   show(state: State, sessions: Sessions, demo: boolean): void {
-    const { text, tooltip, warn } = said(state, sessions);
+    const { text, tooltip, warn } = statusOf(state, sessions);
     this.item.text = `${text}${demo ? " (demo)" : ""}`;
     this.item.tooltip = tooltip;
     this.item.backgroundColor = warn ? new vscode.ThemeColor("statusBarItem.warningBackground") : undefined;
@@ -25,13 +25,13 @@ export class StatusItem {
   }
 }
 
-interface Said {
+interface StatusText {
   text: string;
   tooltip: string;
   warn?: boolean;
 }
 
-function said(state: State, { list, decisions }: Sessions): Said {
+function statusOf(state: State, { list, decisions }: Sessions): StatusText {
   if (state.kind === "failed") {
     return { text: "$(error) lashd", tooltip: state.reason, warn: true };
   }

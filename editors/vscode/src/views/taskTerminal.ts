@@ -2,31 +2,31 @@ import * as vscode from "vscode";
 import { messageOf, type Daemon } from "../daemon/daemon";
 import type { Task } from "../protocol";
 
-/** How long to wait before a task is asked again whether it has put out more. */
+/** The interval between requests for new output. */
 const pauseMs = 300;
 
-/** showTask opens a terminal that shows what a task has put out and puts out, and sends it what is typed. */
+/** showTask opens a terminal with the output of a task. Typed text goes to the task. */
 export function showTask(daemon: Daemon, task: Task): void {
   const name = task.spec.label || task.taskId;
   const terminal = vscode.window.createTerminal({ name, pty: new TaskTerminal(daemon, task), iconPath: new vscode.ThemeIcon("server-process") });
   terminal.show(true);
 }
 
-/** TaskTerminal is a terminal on a task. It may be closed at any time: the task goes on. */
+/** TaskTerminal is a terminal for a task. Closing it does not stop the task. */
 class TaskTerminal implements vscode.Pseudoterminal {
   private readonly written = new vscode.EventEmitter<string>();
   readonly onDidWrite = this.written.event;
-  private open_ = false;
+  private isOpen = false;
 
   constructor(private readonly daemon: Daemon, private readonly task: Task) {}
 
   open(): void {
-    this.open_ = true;
+    this.isOpen = true;
     void this.follow().catch((error) => this.written.fire(`\r\n[${messageOf(error)}]\r\n`));
   }
 
   close(): void {
-    this.open_ = false;
+    this.isOpen = false;
   }
 
   handleInput(typed: string): void {
@@ -46,7 +46,7 @@ class TaskTerminal implements vscode.Pseudoterminal {
 
   private async follow() {
     const { sessionId, taskId } = this.task;
-    for (let offset = 0; this.open_; ) {
+    for (let offset = 0; this.isOpen; ) {
       const r = await this.daemon.call("task/output", { sessionId, taskId, offset });
       this.written.fire(r.text.replace(/\r?\n/g, "\r\n"));
       const more = r.nextOffset > offset;

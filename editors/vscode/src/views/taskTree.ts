@@ -16,25 +16,25 @@ const icons: Record<TaskState, string> = {
   abandoned: "question",
 };
 
-const over = new Set<TaskState>(["completed", "failed", "cancelled", "abandoned"]);
+const endedStates = new Set<TaskState>(["completed", "failed", "cancelled", "abandoned"]);
 
-/** isOver tells whether a task has ended. */
-export const isOver = (task: Task) => over.has(task.state);
+/** hasEnded reports whether a task has ended. */
+export const hasEnded = (task: Task) => endedStates.has(task.state);
 
-/** Tasks is what runs in the background for one session. */
+/** Tasks holds the tasks of one session, newest first. */
 export class Tasks {
   private readonly changes = new Emitter<void>();
   readonly onChange = this.changes.event;
   list: Task[] = [];
   private sessionId?: string;
-  private asked = 0;
+  private latestLoad = 0;
 
   constructor(private readonly daemon: Daemon, private readonly log: Log) {
     daemon.onState((state) => void (state.kind === "ready" && this.load()));
     daemon.onEvent((event) => void (event.task && event.sessionId === this.sessionId && this.load()));
   }
 
-  look(sessionId: string | undefined): void {
+  setSession(sessionId: string | undefined): void {
     if (sessionId !== this.sessionId) {
       this.sessionId = sessionId;
       void this.load();
@@ -42,11 +42,11 @@ export class Tasks {
   }
 
   async load(): Promise<void> {
-    const mine = ++this.asked;
+    const thisLoad = ++this.latestLoad;
     const { sessionId } = this;
     try {
       const data = sessionId === undefined ? [] : (await this.daemon.call("task/list", { sessionId, limit: 1000 })).data;
-      if (mine === this.asked) {
+      if (thisLoad === this.latestLoad) {
         this.list = data.filter((task) => !task.pruned).toReversed();
         this.changes.fire();
       }
@@ -56,7 +56,7 @@ export class Tasks {
   }
 }
 
-/** TaskTree shows tasks and monitors of the session in front, newest first. */
+/** TaskTree shows the tasks and monitors of the current session, newest first. */
 export class TaskTree implements vscode.TreeDataProvider<Task> {
   private readonly changed = new vscode.EventEmitter<undefined>();
   readonly onDidChangeTreeData = this.changed.event;
@@ -77,8 +77,8 @@ export class TaskTree implements vscode.TreeDataProvider<Task> {
     item.description = [spec.kind, task.state, age(task.updatedAtMs, Date.now())].join(" \u00b7 ");
     item.iconPath = new vscode.ThemeIcon(icons[task.state]);
     item.tooltip = [spec.command?.script, outcome?.message, outcome?.exitCode === undefined ? undefined : `exit code ${outcome.exitCode}`].filter(Boolean).join("\n");
-    item.accessibilityInformation = { label: `${label} ${item.description}` }; // else the tooltip would be read
-    item.contextValue = `task ${isOver(task) ? "over" : "live"} ${spec.command ? "output" : ""}`;
+    item.accessibilityInformation = { label: `${label} ${item.description}` }; // otherwise screen readers read the tooltip
+    item.contextValue = `task ${hasEnded(task) ? "over" : "live"} ${spec.command ? "output" : ""}`;
     item.command = { command: "lashd.taskOutput", title: "Show Output", arguments: [task] };
     return item;
   }

@@ -2,10 +2,10 @@ import * as vscode from "vscode";
 
 const scheme = "lashd-text";
 
-/** How many texts are kept for editors that may still show them. */
-const mostKept = 100;
+/** The number of texts that are kept for open editors. */
+const maxTexts = 100;
 
-/** Texts are documents that are in no file. */
+/** Texts provides read-only documents that have no file. */
 export class Texts implements vscode.TextDocumentContentProvider {
   private readonly texts = new Map<string, string>();
   private next = 1;
@@ -14,12 +14,12 @@ export class Texts implements vscode.TextDocumentContentProvider {
     return vscode.workspace.registerTextDocumentContentProvider(scheme, this);
   }
 
-  /** add keeps a text under a name, of which editors take the language. */
+  /** add stores a text and returns its URI. Editors take the language from the name. */
   add(name: string, text: string): vscode.Uri {
     const query = String(this.next++);
     this.texts.set(query, text);
-    for (const old of [...this.texts.keys()].slice(0, -mostKept)) {
-      this.texts.delete(old);
+    for (const oldest of [...this.texts.keys()].slice(0, -maxTexts)) {
+      this.texts.delete(oldest);
     }
     return vscode.Uri.from({ scheme, path: `/${name}`, query });
   }
@@ -29,7 +29,7 @@ export class Texts implements vscode.TextDocumentContentProvider {
   }
 }
 
-/** showTexts opens a text, or the difference to the one before. */
+/** showTexts opens a text, or a comparison with an earlier text. */
 export async function showTexts(texts: Texts, name: string, text: string, before?: string): Promise<void> {
   const uri = texts.add(name, text);
   if (before === undefined) {

@@ -1,6 +1,6 @@
 import * as vscode from "vscode";
 import type { PluginInfo, PluginStatus, ToolRecord } from "../protocol";
-import { sourcesOf, type Tools } from "../sessionTools";
+import { sourcesOf, type SessionTools } from "../sessionTools";
 
 /** ToolNode is a plugin, or one of its tools. */
 export type ToolNode = { source: string; plugin?: PluginInfo } | { tool: ToolRecord };
@@ -16,36 +16,36 @@ const icons: Record<PluginStatus, string> = {
 
 const { Checked, Unchecked } = vscode.TreeItemCheckboxState;
 
-/** ToolTree shows plugins with their tools, and lets a person say which of these the model may call. */
+/** ToolTree shows plugins and their tools. A checkbox makes a tool available to the model. */
 export class ToolTree implements vscode.TreeDataProvider<ToolNode> {
   private readonly changed = new vscode.EventEmitter<undefined>();
   readonly onDidChangeTreeData = this.changed.event;
 
-  constructor(private readonly tools: Tools) {
+  constructor(private readonly tools: SessionTools) {
     tools.onChange(() => this.changed.fire(undefined));
   }
 
-  /** toggle does what was ticked: a plugin stands for all of its tools. */
+  /** toggle applies changed checkboxes. The checkbox of a plugin applies to all its tools. */
   async toggle(items: readonly [ToolNode, vscode.TreeItemCheckboxState][]): Promise<void> {
     const members = new Map<ToolRecord, boolean>();
     for (const [node, state] of items) {
-      ("tool" in node ? [node.tool] : this.of(node.source)).forEach((tool) => members.set(tool, state === Checked));
+      ("tool" in node ? [node.tool] : this.toolsOf(node.source)).forEach((tool) => members.set(tool, state === Checked));
     }
-    await this.tools.include([...members]);
+    await this.tools.setMembership([...members]);
   }
 
   getChildren(node?: ToolNode): ToolNode[] {
     if (!node) {
       return sourcesOf(this.tools).map((source) => ({ source, plugin: this.tools.plugins.find((plugin) => plugin.name === source) }));
     }
-    return "tool" in node ? [] : this.of(node.source).map((tool) => ({ tool }));
+    return "tool" in node ? [] : this.toolsOf(node.source).map((tool) => ({ tool }));
   }
 
   getTreeItem(node: ToolNode): vscode.TreeItem {
     return "tool" in node ? this.toolItem(node.tool) : this.sourceItem(node.source, node.plugin);
   }
 
-  private of(source: string): ToolRecord[] {
+  private toolsOf(source: string): ToolRecord[] {
     return this.tools.records.filter((tool) => (tool.source || "none") === source);
   }
 
@@ -60,15 +60,15 @@ export class ToolTree implements vscode.TreeDataProvider<ToolNode> {
   }
 
   private sourceItem(source: string, plugin: PluginInfo | undefined) {
-    const tools = this.of(source);
+    const tools = this.toolsOf(source);
     const state = vscode.TreeItemCollapsibleState;
     const item = new vscode.TreeItem(source.startsWith("client:") ? "editor" : source, tools.length > 0 ? state.Collapsed : state.None);
     const members = tools.filter((tool) => tool.member);
     const tokens = members.reduce((sum, tool) => sum + tool.estimatedTokens, 0);
-    const ill = plugin && plugin.status !== "loaded" ? [plugin.status] : [];
+    const status = plugin && plugin.status !== "loaded" ? [plugin.status] : [];
     const some = tools.length > 0 ? [`${members.length} of ${tools.length}, ${tokens} tokens`] : [];
     item.id = source;
-    item.description = [...ill, ...some].join(" \u00b7 ");
+    item.description = [...status, ...some].join(" \u00b7 ");
     item.iconPath = new vscode.ThemeIcon(icons[plugin?.status ?? "loaded"]);
     item.tooltip = pluginTip(plugin, source);
     item.contextValue = plugin ? `plugin ${plugin.scope} ${plugin.status}` : "source";

@@ -1,23 +1,23 @@
 import * as vscode from "vscode";
 import type { Daemon } from "../daemon/daemon";
 import { age } from "../model/sessions";
-import { lines, outline } from "../model/trace";
+import { traceLines, traceText } from "../model/trace";
 import { usageText } from "../model/usage";
 import type { Event, SessionID, TurnID, TurnTraceResult } from "../protocol";
 
 const scheme = "lashd-trace";
 
-/** How long events are gathered before a trace that is open is read again. */
-const gatherMs = 500;
+/** The delay between an event and the refresh of an open trace. */
+const refreshMs = 500;
 
-/** Traces are documents that tell what happened in a turn. They grow as long as it goes on. */
+/** Traces provides the traces of turns as documents. The trace of a running turn grows. */
 export class Traces implements vscode.TextDocumentContentProvider {
   private readonly changed = new vscode.EventEmitter<vscode.Uri>();
   readonly onDidChange = this.changed.event;
-  private readonly late = new Map<TurnID, NodeJS.Timeout>();
+  private readonly refreshTimers = new Map<TurnID, NodeJS.Timeout>();
 
   constructor(private readonly daemon: Daemon) {
-    daemon.onEvent(({ turnId, seq }) => void (turnId !== undefined && seq !== undefined && this.touch(turnId)));
+    daemon.onEvent(({ turnId, seq }) => void (turnId !== undefined && seq !== undefined && this.scheduleRefresh(turnId)));
   }
 
   register(): vscode.Disposable {
@@ -26,7 +26,7 @@ export class Traces implements vscode.TextDocumentContentProvider {
 
   async provideTextDocumentContent(uri: vscode.Uri): Promise<string> {
     const { turn, data } = await this.read(uri.query);
-    return outline(turn, data);
+    return traceText(turn, data);
   }
 
   /** show opens the trace of a turn. */
@@ -35,7 +35,7 @@ export class Traces implements vscode.TextDocumentContentProvider {
     await vscode.window.showTextDocument(uri, { preview: true });
   }
 
-  /** pick lets a person choose a turn of a session, and opens its trace. */
+  /** pick lets the user choose a turn of a session, and opens its trace. */
   async pick(sessionId: SessionID): Promise<void> {
     const { data } = await this.daemon.call("turn/list", { sessionId, limit: 50 });
     const items = data.map(({ turnId, state, usage, acceptedAtMs }) => ({
@@ -47,7 +47,7 @@ export class Traces implements vscode.TextDocumentContentProvider {
     }
   }
 
-  /** save writes the trace that is in front into a file, an event a line. */
+  /** save writes the trace in the active editor to a file, one event per line. */
   async save(): Promise<void> {
     const shown = vscode.window.activeTextEditor?.document.uri;
     if (shown?.scheme !== scheme) {
@@ -59,7 +59,7 @@ export class Traces implements vscode.TextDocumentContentProvider {
     const to = await vscode.window.showSaveDialog({ ...(folder && { defaultUri: vscode.Uri.joinPath(folder, file) }), filters: { "JSON lines": ["jsonl"] } });
     if (to) {
       const { data } = await this.read(shown.query);
-      await vscode.workspace.fs.writeFile(to, new TextEncoder().encode(lines(data)));
+      await vscode.workspace.fs.writeFile(to, new TextEncoder().encode(traceLines(data)));
     }
   }
 
@@ -74,11 +74,11 @@ export class Traces implements vscode.TextDocumentContentProvider {
     return { ...page, data };
   }
 
-  /** has the trace of a turn read again, if it is open */
-  private touch(turnId: TurnID) {
+  /** scheduleRefresh refreshes the trace of a turn if it is open. */
+  private scheduleRefresh(turnId: TurnID) {
     const open = vscode.workspace.textDocuments.find(({ uri }) => uri.scheme === scheme && uri.query === turnId);
-    if (open && !this.late.has(turnId)) {
-      this.late.set(turnId, setTimeout(() => (this.late.delete(turnId), this.changed.fire(open.uri)), gatherMs));
+    if (open && !this.refreshTimers.has(turnId)) {
+      this.refreshTimers.set(turnId, setTimeout(() => (this.refreshTimers.delete(turnId), this.changed.fire(open.uri)), refreshMs));
     }
   }
 }

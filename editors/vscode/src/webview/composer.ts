@@ -1,33 +1,33 @@
 import type { Attached, FromWebview, Options } from "../chat/messages";
 import { button, h } from "./dom";
 
-/** Draft is what is being typed. */
+/** Draft is the unsent input. */
 export interface Draft {
   text: string;
   attached: Attached[];
 }
 
-/** Composer is where inputs are written. What is typed stays until the daemon has it. */
+/** Composer is the input field of a chat. It keeps the draft until the daemon has stored the input. */
 export class Composer {
   private readonly field = h("textarea", { label: "Message to the agent" });
   private readonly chips = h("div", { class: "chips" });
   private readonly send = button("Send", () => this.submit("queue"), { class: "first" });
   private readonly steer = button("Steer", () => this.submit("steer"), { title: "Send to the running turn, at its next checkpoint (Ctrl+Enter)" });
-  private readonly stop = button("Stop", () => this.ask({ type: "stop" }), { title: "Stop the running turn (Escape)" });
-  private readonly model = button("", () => this.ask({ type: "run", command: "chooseModel" }), { class: "setting", title: "Choose the model from the next turn on" });
-  private readonly mode = button("", () => this.ask({ type: "run", command: "chooseMode" }), { class: "setting", title: "Choose the approval mode from the next turn on" });
+  private readonly stop = button("Stop", () => this.post({ type: "stop" }), { title: "Stop the running turn (Escape)" });
+  private readonly model = button("", () => this.post({ type: "run", command: "chooseModel" }), { class: "setting", title: "Choose the model from the next turn on" });
+  private readonly mode = button("", () => this.post({ type: "run", command: "chooseMode" }), { class: "setting", title: "Choose the approval mode from the next turn on" });
   private attached: Attached[] = [];
   private options: Options = { sendOnEnter: true, showReasoning: false };
   private running = false;
   private sending = false;
   private connected = false;
 
-  constructor(place: HTMLElement, private readonly ask: (message: FromWebview) => void, private readonly keep: (draft: Draft) => void) {
+  constructor(place: HTMLElement, private readonly post: (message: FromWebview) => void, private readonly save: (draft: Draft) => void) {
     this.field.rows = 3;
     this.field.placeholder = "Ask lashd to do something\u2026";
     this.field.addEventListener("input", () => this.changed());
-    this.field.addEventListener("keydown", (event) => this.key(event));
-    const attach = button("Attach", () => this.ask({ type: "attach" }), { title: "Attach files" });
+    this.field.addEventListener("keydown", (event) => this.handleKey(event));
+    const attach = button("Attach", () => this.post({ type: "attach" }), { title: "Attach files" });
     place.append(this.chips, this.field, h("div", { class: "bar" }, attach, this.model, this.mode, h("span", { class: "space" }), this.stop, this.steer, this.send));
   }
 
@@ -38,15 +38,15 @@ export class Composer {
     this.changed();
   }
 
-  /** set says how the session is set. */
-  set(model: string, mode: string): void {
+  /** showSettings shows the model and the approval mode of the session. */
+  showSettings(model: string, mode: string): void {
     for (const [setting, name, value] of [[this.model, "Model", model], [this.mode, "Mode", mode]] as const) {
       setting.textContent = value;
       setting.setAttribute("aria-label", `${name}: ${value}`);
     }
   }
 
-  /** restore puts back what was typed before the page was loaded again. */
+  /** restore restores the draft after the page was reloaded. */
   restore(draft: Draft): void {
     this.field.value = draft.text;
     this.attached = draft.attached;
@@ -59,14 +59,14 @@ export class Composer {
     this.field.focus();
   }
 
-  /** add puts a text that was sent before back, to be changed and sent again. */
-  add(text: string): void {
+  /** restoreText puts an earlier input back into the field so that the user can edit it. */
+  restoreText(text: string): void {
     this.field.value = [this.field.value, text].filter((t) => t !== "").join("\n");
     this.changed();
     this.field.focus();
   }
 
-  /** sent lets go of what the daemon has taken; what it has not stays. */
+  /** sent clears the draft if the daemon stored the input. */
   sent(ok: boolean): void {
     this.sending = false;
     if (ok) {
@@ -86,13 +86,13 @@ export class Composer {
       return;
     }
     this.sending = true;
-    this.ask({ type: "send", text, attached: this.attached, when });
+    this.post({ type: "send", text, attached: this.attached, whenBusy: when });
     this.changed();
   }
 
-  private key(event: KeyboardEvent) {
+  private handleKey(event: KeyboardEvent) {
     if (event.key === "Escape" && this.running) {
-      this.ask({ type: "stop" });
+      this.post({ type: "stop" });
     }
     if (event.key !== "Enter" || event.isComposing || event.shiftKey) {
       return;
@@ -109,7 +109,7 @@ export class Composer {
 
   private changed() {
     const { running, sending, connected } = this;
-    this.keep({ text: this.field.value, attached: this.attached });
+    this.save({ text: this.field.value, attached: this.attached });
     this.field.readOnly = sending;
     this.send.disabled = sending || !connected;
     this.send.textContent = running ? "Queue" : "Send";

@@ -11,7 +11,7 @@ interface Props {
   onclick?: (event: MouseEvent) => void;
 }
 
-/** h makes an element. What it holds is text unless it is an element itself: nothing is read as HTML. */
+/** h creates an element. String children become text and are never parsed as HTML. */
 export function h<K extends keyof HTMLElementTagNameMap>(tag: K, props: Props = {}, ...children: Child[]): HTMLElementTagNameMap[K] {
   const element = document.createElement(tag);
   const { class: name, title, role, label, tabindex, disabled, open, onclick } = props;
@@ -30,14 +30,14 @@ export function h<K extends keyof HTMLElementTagNameMap>(tag: K, props: Props = 
   return element;
 }
 
-/** button is a button with a text. */
+/** button creates a button with a label. */
 export function button(text: string, onclick: () => void, props: Props = {}): HTMLButtonElement {
   const made = h("button", { ...props, onclick }, text);
   made.type = "button";
   return made;
 }
 
-/** byId is an element of the page. */
+/** byId returns an element of the page. It throws if there is none. */
 export function byId(id: string): HTMLElement {
   const found = document.getElementById(id);
   if (!found) {

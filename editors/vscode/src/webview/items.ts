@@ -2,23 +2,23 @@ import type { FromWebview } from "../chat/messages";
 import { usageText } from "../model/usage";
 import type { Item, ToolOutput } from "../protocol";
 import { button, h } from "./dom";
-import { Growing, render } from "./markdown";
+import { StreamedMarkdown, render } from "./markdown";
 import { endText, filesText, summaryOf, type ChatRow, type EndRow, type ItemRow } from "./rows";
 
-/** How much of a text is shown before somebody asks for all. */
-const longestShown = 20_000;
+/** The number of characters of a long text that are shown at first. */
+const maxShownChars = 20_000;
 
 const icons: Record<Item["status"], string> = { inProgress: "\u25d4", completed: "\u2713", failed: "\u2717", unknown: "?" };
 
-/** Items renders what is in a conversation. It remembers what a person has unfolded. */
+/** Items renders the items of a conversation. It remembers which items the user expanded. */
 export class Items {
   private readonly unfolded = new Map<string, boolean>();
-  private readonly growing = new Map<string, Growing>();
+  private readonly growing = new Map<string, StreamedMarkdown>();
   showReasoning = false;
 
-  constructor(private readonly ask: (message: FromWebview) => void) {}
+  constructor(private readonly post: (message: FromWebview) => void) {}
 
-  /** row is the element of a row; the old one, changed, where that keeps what a person does with it. */
+  /** row renders a row. It updates the old element if there is one, so that focus and selection stay. */
   row(row: ChatRow, old: HTMLElement | undefined): HTMLElement {
     const element = old ?? h("article", { tabindex: -1 });
     if ("end" in row) {
@@ -35,11 +35,11 @@ export class Items {
 
   private end({ end, after, point }: EndRow): Node[] {
     const { turnId } = end;
-    const said = [endText(end), filesText(point), usageText(end.usage)].filter(Boolean).join(" \u00b7 ");
-    const fork = button("Fork here", () => this.ask({ type: "fork", itemId: after }), { title: "Start a new session from this point" });
-    const trace = button("Trace", () => this.ask({ type: "run", command: "showTrace", turnId }), { title: "Show the recorded events of this turn" });
-    const changes = point && point.files > 0 && button("Show changes", () => this.ask({ type: "changes", turnId }), { title: "Show all file changes of this turn" });
-    return [h("span", {}, said), h("div", { class: "actions" }, changes, trace, fork)];
+    const summary = [endText(end), filesText(point), usageText(end.usage)].filter(Boolean).join(" \u00b7 ");
+    const fork = button("Fork here", () => this.post({ type: "fork", itemId: after }), { title: "Start a new session from this point" });
+    const trace = button("Trace", () => this.post({ type: "run", command: "showTrace", turnId }), { title: "Show the recorded events of this turn" });
+    const changes = point && point.files > 0 && button("Show changes", () => this.post({ type: "changes", turnId }), { title: "Show all file changes of this turn" });
+    return [h("span", {}, summary), h("div", { class: "actions" }, changes, trace, fork)];
   }
 
   private item(row: ItemRow): Node[] {
@@ -50,7 +50,7 @@ export class Items {
       case "agentMessage":
         return [this.markdown(item, row.live)];
       case "reasoning":
-        return [this.fold(item.itemId, this.showReasoning, "Reasoning", () => [this.markdown(item, row.live)])];
+        return [this.collapsible(item.itemId, this.showReasoning, "Reasoning", () => [this.markdown(item, row.live)])];
       case "toolCall":
         return [this.call(row)];
       case "codeCell":
@@ -68,7 +68,7 @@ export class Items {
     const text = item.text ?? "";
     const element = h("div", { class: "markdown" });
     if (live) {
-      const growing = this.growing.get(item.itemId) ?? new Growing();
+      const growing = this.growing.get(item.itemId) ?? new StreamedMarkdown();
       this.growing.set(item.itemId, growing);
       element.innerHTML = growing.render(text);
     } else {
@@ -84,7 +84,7 @@ export class Items {
   }
 
   private actions({ turnId, text = "" }: Item): HTMLElement {
-    const rewind = turnId !== undefined && button("Undo turn", () => this.ask({ type: "rewind", turnId, text }), { title: "Undo this turn and all later ones: the conversation, the files, or both" });
+    const rewind = turnId !== undefined && button("Undo turn", () => this.post({ type: "rewind", turnId, text }), { title: "Undo this turn and all later ones: the conversation, the files, or both" });
     return h("div", { class: "actions" }, rewind);
   }
 
@@ -102,36 +102,36 @@ export class Items {
       h("span", { class: "took" }, took),
     );
     const unfolded = running || change !== undefined || item.status === "failed";
-    return this.fold(item.itemId, unfolded, head, () => this.callBody(item, progress));
+    return this.collapsible(item.itemId, unfolded, head, () => this.callBody(item, progress));
   }
 
   private callBody(item: Item, progress: string | undefined): Node[] {
     const change = item.output?.change;
     const body: Node[] = [];
     if (change) {
-      body.push(diffOf(change.diff), button("Open diff", () => this.ask({ type: "diff", change }), { class: "link" }));
+      body.push(diffOf(change.diff), button("Open diff", () => this.post({ type: "diff", change }), { class: "link" }));
     } else {
       body.push(h("pre", { class: "args" }, JSON.stringify(item.args ?? {}, undefined, 2)));
     }
     const text = outputOf(item.output) ?? progress;
     if (text && !change) {
-      body.push(this.long(`${item.itemId}:all`, text));
+      body.push(this.longText(`${item.itemId}:all`, text));
     }
     return body;
   }
 
-  /** a text of which the beginning is shown until somebody wants it all */
-  private long(key: string, text: string): HTMLElement {
+  /** longText shows the start of a long text with a button for the rest. */
+  private longText(key: string, text: string): HTMLElement {
     const pre = h("pre", { class: "output" });
-    const all = text.length <= longestShown || this.unfolded.get(key) === true;
-    pre.append(all ? text : text.slice(0, longestShown));
+    const all = text.length <= maxShownChars || this.unfolded.get(key) === true;
+    pre.append(all ? text : text.slice(0, maxShownChars));
     if (!all) {
       pre.append(button(`Show all ${Math.round(text.length / 1024)} KiB`, () => (this.unfolded.set(key, true), pre.replaceChildren(text)), { class: "link" }));
     }
     return pre;
   }
 
-  private fold(key: string, byDefault: boolean, head: Node | string, body: () => Node[]): HTMLElement {
+  private collapsible(key: string, byDefault: boolean, head: Node | string, body: () => Node[]): HTMLElement {
     const open = this.unfolded.get(key) ?? byDefault;
     const details = h("details", { open }, h("summary", {}, head));
     details.append(...(open ? body() : []));
@@ -169,7 +169,7 @@ function noticeOf(item: Item): string {
 
 function diffOf(diff: string): HTMLElement {
   const pre = h("pre", { class: "diff" });
-  for (const line of diff.slice(0, longestShown).split("\n").slice(2)) {
+  for (const line of diff.slice(0, maxShownChars).split("\n").slice(2)) {
     const kind = line.startsWith("+") ? "added" : line.startsWith("-") ? "removed" : line.startsWith("@@") ? "at" : "same";
     pre.append(h("span", { class: kind }, `${line}\n`));
   }

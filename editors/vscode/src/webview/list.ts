@@ -1,26 +1,26 @@
-/** Row is an entry of a list. It is rendered again when its version is another one. */
+/** Row is an entry of a list. It is rendered again when its version changes. */
 export interface Row {
   key: string;
   version: unknown;
 }
 
-/** How many pixels beside what is seen are kept in the document. */
+/** The height above and below the visible area in which rows stay mounted, in pixels. */
 const margin = 600;
 
-const guess = 72;
+const estimatedHeight = 72;
 
 /**
- * List shows as many rows of a long list as are seen, and some beside. It stays at the end when it is there; otherwise
- * what is seen stays where it is, whatever changes above.
+ * List is a virtual list: it mounts only the visible rows and some around them. At the end it follows new rows. Elsewhere the
+ * visible rows keep their position when rows above them change.
  */
 export class List<R extends Row> {
   private rows: R[] = [];
   private tops: number[] = [0];
-  private index = new Map<string, number>(); // of rows, by key
+  private index = new Map<string, number>(); // key to row index
   private readonly heights = new Map<string, number>();
   private readonly mounted = new Map<string, { element: HTMLElement; version: unknown }>();
   private following = true;
-  private was = 0; // where it was scrolled to
+  private lastScrollTop = 0;
   private drawing = false;
   private readonly sizes: ResizeObserver;
 
@@ -35,24 +35,24 @@ export class List<R extends Row> {
     scroller.addEventListener("scroll", () => this.scrolled(), { passive: true });
   }
 
-  /** set shows other rows, or rows that have changed. */
+  /** set replaces the rows. */
   set(rows: R[]): void {
     const anchor = this.anchor();
     this.rows = rows;
     this.index = new Map(rows.map((row, at) => [row.key, at]));
-    this.measure();
-    this.hold(anchor);
+    this.computeTops();
+    this.keepPosition(anchor);
     this.draw();
   }
 
-  /** end goes to the end, and stays there. */
-  end(): void {
+  /** followEnd scrolls to the end and follows new rows. */
+  followEnd(): void {
     this.following = true;
     this.draw();
   }
 
-  /** step moves the focus from one row to the next or the one before. */
-  step(by: 1 | -1): void {
+  /** moveFocus moves the focus to the next or previous row. */
+  moveFocus(by: 1 | -1): void {
     const now = this.rows.findIndex(({ key }) => this.mounted.get(key)?.element.contains(document.activeElement));
     const at = now < 0 ? this.rows.length - 1 : Math.min(Math.max(now + by, 0), this.rows.length - 1);
     const row = this.rows[at];
@@ -73,14 +73,14 @@ export class List<R extends Row> {
     return this.tops[at] ?? this.tops.at(-1) ?? 0;
   }
 
-  /** the first row that is seen, and how far it is above */
+  /** anchor returns the first visible row and how far it is scrolled out of view, in pixels. */
   private anchor(): { key: string; offset: number } | undefined {
-    const at = this.at(this.scroller.scrollTop);
+    const at = this.indexAt(this.scroller.scrollTop);
     const row = this.rows[at];
     return row && { key: row.key, offset: this.scroller.scrollTop - this.top(at) };
   }
 
-  private hold(anchor: { key: string; offset: number } | undefined) {
+  private keepPosition(anchor: { key: string; offset: number } | undefined) {
     const at = anchor && !this.following ? (this.index.get(anchor.key) ?? -1) : -1;
     this.canvas.style.height = `${this.top(this.rows.length)}px`;
     if (anchor && at >= 0) {
@@ -93,17 +93,17 @@ export class List<R extends Row> {
     }
   }
 
-  private measure() {
+  private computeTops() {
     let top = 0;
     this.tops = [0];
     for (const row of this.rows) {
-      top += this.heights.get(row.key) ?? guess;
+      top += this.heights.get(row.key) ?? estimatedHeight;
       this.tops.push(top);
     }
   }
 
-  /** the row at a height */
-  private at(height: number): number {
+  /** indexAt returns the index of the row at a vertical position. */
+  private indexAt(height: number): number {
     let low = 0;
     let high = Math.max(this.rows.length - 1, 0);
     while (low < high) {
@@ -122,22 +122,22 @@ export class List<R extends Row> {
       return;
     }
     this.drawing = true;
-    this.hold(this.anchor());
-    // What is mounted may be of another height than was thought, so that more or less of it is seen.
-    for (let round = 0; round < 4 && this.mount(); round++) {
+    this.keepPosition(this.anchor());
+    // Mounted rows may differ from their estimated height, which changes the set of visible rows.
+    for (let round = 0; round < 4 && this.mountVisible(); round++) {
       const anchor = this.anchor();
-      this.measure();
-      this.hold(anchor);
+      this.computeTops();
+      this.keepPosition(anchor);
     }
-    this.arrange();
+    this.placeRows();
     this.drawing = false;
   }
 
-  /** mounts what is seen, and tells whether a height was wrong */
-  private mount(): boolean {
+  /** mountVisible mounts the visible rows and reports whether a known height was wrong. */
+  private mountVisible(): boolean {
     const { scrollTop, clientHeight } = this.scroller;
-    const from = this.at(scrollTop - margin);
-    const to = this.at(scrollTop + clientHeight + margin);
+    const from = this.indexAt(scrollTop - margin);
+    const to = this.indexAt(scrollTop + clientHeight + margin);
     const rows = this.rows.slice(from, to + 1);
     const keys = new Set(rows.map((row) => row.key));
     for (const [key, { element }] of this.mounted) {
@@ -147,17 +147,17 @@ export class List<R extends Row> {
         this.mounted.delete(key);
       }
     }
-    rows.forEach((row) => this.put(row));
+    rows.forEach((row) => this.mountRow(row));
     let wrong = false;
     for (const { key } of rows) {
-      const height = this.mounted.get(key)?.element.offsetHeight ?? guess;
+      const height = this.mounted.get(key)?.element.offsetHeight ?? estimatedHeight;
       wrong ||= this.heights.get(key) !== height;
       this.heights.set(key, height);
     }
     return wrong;
   }
 
-  private put(row: R) {
+  private mountRow(row: R) {
     const there = this.mounted.get(row.key);
     if (there && there.version === row.version) {
       return;
@@ -171,8 +171,8 @@ export class List<R extends Row> {
     this.mounted.set(row.key, { element, version: row.version });
   }
 
-  /** puts what is mounted in its place, in the document too: that is the order in which it is read and tabbed through */
-  private arrange() {
+  /** placeRows positions the mounted rows. Their order in the document matters to screen readers and the Tab key. */
+  private placeRows() {
     const mounted = [...this.mounted].map(([key, { element }]) => ({ element, at: this.index.get(key) ?? -1 }));
     let before: Element | null = null;
     for (const { element, at } of mounted.sort((a, b) => a.at - b.at)) {
@@ -188,11 +188,11 @@ export class List<R extends Row> {
 
   private scrolled() {
     const { scrollTop, clientHeight, scrollHeight } = this.scroller;
-    // What is around the list may take room from it, which moves the end away: only who goes up leaves it.
+    // A shrinking list moves the end away. Only scrolling up ends following.
     if (!this.drawing) {
-      this.following = scrollTop + clientHeight >= scrollHeight - 8 || (this.following && scrollTop >= this.was);
+      this.following = scrollTop + clientHeight >= scrollHeight - 8 || (this.following && scrollTop >= this.lastScrollTop);
     }
-    this.was = scrollTop;
+    this.lastScrollTop = scrollTop;
     if (scrollTop < margin) {
       this.atTop();
     }

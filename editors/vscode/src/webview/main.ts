@@ -3,57 +3,57 @@ import { modeOf } from "../model/modes";
 import { page, reduce, type SessionView } from "../model/session";
 import { usageText } from "../model/usage";
 import type { Event as SessionEvent, QueuedInput, RetryStatus } from "../protocol";
-import { Asked } from "./questions";
+import { QuestionCards } from "./questionCards";
 import { Composer, type Draft } from "./composer";
 import { button, byId, h } from "./dom";
 import { Items } from "./items";
 import { List } from "./list";
 import { planOf, rowsOf, type ChatRow } from "./rows";
 
-/** Kept is what VS Code keeps of a page: which session, and what was being typed. All else is the daemon's. */
-interface Kept {
+/** SavedState is the state that VS Code stores for a page. All other state comes from the daemon. */
+interface SavedState {
   sessionId: string;
   draft?: Draft;
 }
 
 interface Api {
   postMessage(message: FromWebview): void;
-  getState(): Kept | undefined;
-  setState(state: Kept): void;
+  getState(): SavedState | undefined;
+  setState(state: SavedState): void;
 }
 
 declare function acquireVsCodeApi(): Api;
 
 const api = acquireVsCodeApi();
-const ask = (message: FromWebview) => api.postMessage(message);
+const post = (message: FromWebview) => api.postMessage(message);
 const sessionId = document.body.dataset.session ?? "";
 
 let view: SessionView | undefined;
 let options: Options = { sendOnEnter: true, showReasoning: false };
 let connected = false;
-let wanted = ""; // the cursor of the page that was asked for
+let requestedCursor = ""; // the cursor of the last requested page
 
-const items = new Items(ask);
-const list = new List<ChatRow>(byId("scroller"), byId("list"), (row, old) => items.row(row, old), older);
-const asked = new Asked(byId("asked"), ask);
-const composer = new Composer(byId("composer"), ask, (draft) => api.setState({ sessionId, draft }));
+const items = new Items(post);
+const list = new List<ChatRow>(byId("scroller"), byId("list"), (row, old) => items.row(row, old), loadOlder);
+const questions = new QuestionCards(byId("asked"), post);
+const composer = new Composer(byId("composer"), post, (draft) => api.setState({ sessionId, draft }));
 
-function older() {
-  if (view?.older !== undefined && view.older !== wanted) {
-    wanted = view.older;
-    ask({ type: "older" });
+function loadOlder() {
+  if (view?.older !== undefined && view.older !== requestedCursor) {
+    requestedCursor = view.older;
+    post({ type: "older" });
   }
 }
 
-function hear(message: ToWebview) {
+function receive(message: ToWebview) {
   switch (message.type) {
     case "reset":
       ({ view, options, connected } = message);
-      wanted = "";
+      requestedCursor = "";
       items.showReasoning = options.showReasoning;
       break;
     case "events":
-      fold(message.events);
+      applyEvents(message.events);
       break;
     case "page":
       view &&= page(view, message.page);
@@ -65,20 +65,20 @@ function hear(message: ToWebview) {
       composer.attach(message.attached);
       return;
     case "draft":
-      composer.add(message.text);
+      composer.restoreText(message.text);
       return;
     case "sent":
       composer.sent(message.ok);
-      list.end();
+      list.followEnd();
       return;
     case "failed":
-      fail(message.message);
+      showFailure(message.message);
       return;
   }
   draw();
 }
 
-function fold(events: SessionEvent[]) {
+function applyEvents(events: SessionEvent[]) {
   view &&= reduce(view, events);
 }
 
@@ -87,11 +87,11 @@ function draw() {
     return;
   }
   list.set(rowsOf(view));
-  asked.show(view.decisions, connected);
+  questions.show(view.decisions, connected);
   composer.show(view.turnId !== undefined, connected, options);
-  composer.set(view.session.config.model.id, modeOf(view.session.config).name);
-  head(view);
-  queue(view);
+  composer.showSettings(view.session.config.model.id, modeOf(view.session.config).name);
+  drawHead(view);
+  drawQueue(view);
 }
 
 /** retryText describes a failed model call and what follows; the daemon's own clients show the same. */
@@ -101,7 +101,7 @@ function retryText(retry: RetryStatus) {
   return `The model call failed: ${retry.message ?? retry.reason}${status}; ${next} in ${Math.ceil(retry.waitMs / 1000)} s`;
 }
 
-function head(shown: SessionView) {
+function drawHead(shown: SessionView) {
   const { title } = shown.session;
   const steps = planOf(shown);
   const done = steps.filter((step) => step.status === "completed").length;
@@ -119,29 +119,29 @@ function head(shown: SessionView) {
   );
 }
 
-function queue(shown: SessionView) {
+function drawQueue(shown: SessionView) {
   const waiting = shown.queue.filter((input) => input.turnId !== shown.turnId || input.state === "pendingActive");
   byId("queue").replaceChildren(...waiting.map(queued));
 }
 
 function queued(input: QueuedInput): HTMLElement {
   const text = input.input.map((part) => part.text ?? "").join("\n");
-  const withdraw = () => ask({ type: "withdraw", inputId: input.inputId });
+  const withdraw = () => post({ type: "withdraw", inputId: input.inputId });
   const edit = () => {
     withdraw();
-    composer.add(text);
+    composer.restoreText(text);
   };
   return h("div", { class: "queued" }, h("span", {}, `Queued: ${text.slice(0, 200)}`), button("Edit", edit), button("Remove", withdraw));
 }
 
-function fail(message: string) {
+function showFailure(message: string) {
   const line = h("div", { class: "failure", role: "alert" }, message, button("\u00d7", () => line.remove(), { label: "Dismiss" }));
   byId("asked").before(line);
 }
 
-window.addEventListener("message", (event: MessageEvent<ToWebview>) => hear(event.data));
+window.addEventListener("message", (event: MessageEvent<ToWebview>) => receive(event.data));
 document.addEventListener("keydown", (event) => {
-  if (event.altKey && (asked.key(event.code) || steps(event.key))) {
+  if (event.altKey && (questions.key(event.code) || moveFocus(event.key))) {
     event.preventDefault();
   }
 });
@@ -149,14 +149,14 @@ document.addEventListener("click", (event) => {
   const link = (event.target as Element).closest("a");
   if (link) {
     event.preventDefault();
-    ask({ type: "open", href: link.getAttribute("href") ?? "" });
+    post({ type: "open", href: link.getAttribute("href") ?? "" });
   }
 });
 
-function steps(key: string): boolean {
+function moveFocus(key: string): boolean {
   const by = ({ ArrowUp: -1, ArrowDown: 1 } as const)[key as "ArrowUp" | "ArrowDown"];
   if (by) {
-    list.step(by);
+    list.moveFocus(by);
   }
   return by !== undefined;
 }
@@ -167,4 +167,4 @@ if (draft) {
 }
 api.setState({ sessionId, ...(draft && { draft }) });
 composer.focus();
-ask({ type: "ready" });
+post({ type: "ready" });

@@ -1,14 +1,14 @@
 import MarkdownIt from "markdown-it";
 
-// No HTML of the text's own and no images: nothing is loaded from elsewhere. markdown-it refuses javascript: and the like in links.
+// HTML and images are disabled, so a text cannot load anything. markdown-it rejects links with javascript: and similar schemes.
 const markdown = new MarkdownIt("default", { html: false, linkify: false }).disable("image");
 
-/** render makes HTML of a text that a model wrote. */
+/** render converts Markdown from a model to safe HTML. */
 export function render(text: string): string {
   return markdown.render(text);
 }
 
-/** settledEnd is where the part of a growing text ends that more text will not change: a blank line outside of code and lists. */
+/** settledEnd returns the end of the part of a growing text whose HTML cannot change: the last blank line outside code and lists. */
 export function settledEnd(text: string): number {
   let end = 0;
   let fence = "";
@@ -31,8 +31,8 @@ export function settledEnd(text: string): number {
   return end;
 }
 
-/** Growing renders a text that grows, and does again only what may still change. */
-export class Growing {
+/** StreamedMarkdown renders a growing text. It renders only the part again that can still change. */
+export class StreamedMarkdown {
   private settled = "";
   private html = "";
 

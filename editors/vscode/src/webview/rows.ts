@@ -3,14 +3,14 @@ import { counted } from "../model/sessions";
 import type { FilePoint, Item, ItemID } from "../protocol";
 import type { Row } from "./list";
 
-/** ItemRow is an item, with what its call has put out so far. */
+/** ItemRow shows an item and the output of its running call. */
 export interface ItemRow extends Row {
   item: Item;
   progress?: string;
   live: boolean;
 }
 
-/** EndRow is how a turn ended. */
+/** EndRow shows the outcome of a turn. */
 export interface EndRow extends Row {
   end: TurnEnd;
   /** the last item of the turn */
@@ -20,7 +20,7 @@ export interface EndRow extends Row {
 
 export type ChatRow = ItemRow | EndRow;
 
-/** rowsOf are the rows of a view. A row that shows the same has the same version. */
+/** rowsOf returns the rows of a view. An unchanged row keeps its version. */
 export function rowsOf(view: SessionView): ChatRow[] {
   const rows: ChatRow[] = [];
   view.items.forEach((item, at) => {
@@ -46,14 +46,14 @@ export interface Step {
   status: "pending" | "inProgress" | "completed";
 }
 
-/** planOf is the newest plan that the model has written down. */
+/** planOf returns the steps of the newest plan of the model. */
 export function planOf(view: SessionView): Step[] {
   const call = view.items.findLast((item) => item.tool === "update_plan" && item.status === "completed");
   const { steps } = (call?.args ?? {}) as { steps?: Step[] };
   return Array.isArray(steps) ? steps : [];
 }
 
-/** endText is what is said of a turn that ended otherwise than with an answer; the others need no words. */
+/** endText describes a turn that ended without a reply; it is empty for the others. */
 export function endText(end: TurnEnd): string {
   const kind = end.outcome?.kind;
   switch (kind) {
@@ -80,7 +80,7 @@ function stoppedText(reason: string | undefined): string {
   return reason && reason !== "stopped by the user" ? `Stopped: ${reason}` : "Stopped.";
 }
 
-/** filesText is what a turn did to files. */
+/** filesText describes the file changes of a turn. */
 export function filesText(point: FilePoint | undefined): string {
   if (!point || point.files === 0) {
     return point?.unrestorable ? `The file changes of this turn cannot be undone: ${point.unrestorable}` : "";
@@ -89,7 +89,7 @@ export function filesText(point: FilePoint | undefined): string {
   return point.undone ? `${files}, undone` : files;
 }
 
-/** summaryOf is a call in a few words: the argument that tells most. */
+/** summaryOf returns the most informative argument of a tool call, on one line. */
 export function summaryOf(item: Item): string {
   const args = (item.args ?? {}) as Record<string, unknown>;
   const known = ["command", "path", "pattern", "query", "url", "task", "name"].map((name) => args[name]);

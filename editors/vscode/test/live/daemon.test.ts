@@ -1,6 +1,6 @@
 import { strict as assert } from "node:assert";
 import { Daemon } from "../../src/daemon/daemon";
-import { Followed, Sessions } from "../../src/sessions";
+import { FollowedSession, Sessions } from "../../src/sessions";
 import { Home, isReady, log, until } from "./home";
 
 const story = "Once upon a time a small daemon promised that whatever it had acknowledged would still be there in the morning.";
@@ -15,7 +15,7 @@ const script = {
 };
 
 const start = (daemon: Daemon, sessionId: string, text: string) => daemon.change("turn/start", { sessionId, input: [{ type: "text", text }] });
-const texts = (followed: Followed) => followed.view?.items.map((item) => item.text ?? item.tool) ?? [];
+const texts = (followed: FollowedSession) => followed.view?.items.map((item) => item.text ?? item.tool) ?? [];
 
 describe("issue/6-1 the connection to a daemon", function () {
   this.timeout(60_000);
@@ -31,7 +31,7 @@ describe("issue/6-1 the connection to a daemon", function () {
   it("loses and doubles nothing when the daemon is killed in mid-stream", async () => {
     const daemon = home.connect();
     const { sessionId } = await daemon.change("session/new", { cwd: home.work });
-    const followed = new Followed(daemon, sessionId, log);
+    const followed = new FollowedSession(daemon, sessionId, log);
     const seqs: number[] = [];
     followed.onChange((change) => void ("events" in change && seqs.push(...change.events.flatMap((event) => event.seq ?? []))));
     await start(daemon, sessionId, "tell a story");
@@ -43,7 +43,7 @@ describe("issue/6-1 the connection to a daemon", function () {
     await until("the turn ends", () => followed.view?.turnId === undefined && followed.view?.items.length === 2 && Object.keys(followed.view.live).length === 0);
     assert.deepEqual(texts(followed), ["tell a story", story]);
     assert.deepEqual(seqs, seqs.map((_, at) => at + 1));
-    const fresh = new Followed(daemon, sessionId, log);
+    const fresh = new FollowedSession(daemon, sessionId, log);
     await until("a second view is there", () => fresh.view);
     assert.deepEqual(texts(fresh), texts(followed));
   });
@@ -71,7 +71,7 @@ describe("issue/6-1 the connection to a daemon", function () {
     const [one, two] = [home.connect(), home.connect()];
     const sessions = new Sessions(one, log);
     const { sessionId } = await one.change("session/new", { cwd: home.work });
-    const [mine, theirs] = [new Followed(one, sessionId, log), new Followed(two, sessionId, log)];
+    const [mine, theirs] = [new FollowedSession(one, sessionId, log), new FollowedSession(two, sessionId, log)];
     await until("both are attached", () => mine.view && theirs.view);
     await start(one, sessionId, "write it");
     await until("both are asked", () => mine.view?.decisions.length === 1 && theirs.view?.decisions.length === 1 && sessions.decisions.length === 1);

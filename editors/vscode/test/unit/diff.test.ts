@@ -1,5 +1,5 @@
 import { strict as assert } from "node:assert";
-import { parse, sides, undo } from "../../src/model/diff";
+import { parse, hunkSides, revertHunks } from "../../src/model/diff";
 
 const diff = "--- a/a.txt\n+++ b/a.txt\n@@ -1,3 +1,3 @@\n-x\n+z\n y\n-- w\n+- v\n@@ -9,2 +9,3 @@\n i\n+j\n k\n";
 const before = "x\ny\n- w\nd\ne\nf\ng\nh\ni\nk\n";
@@ -7,19 +7,19 @@ const after = "z\ny\n- v\nd\ne\nf\ng\nh\ni\nj\nk\n";
 
 describe("issue/6-1 a diff", () => {
   it("is taken back where the file is as it was left", () => {
-    assert.equal(undo(after, parse(diff)), before);
+    assert.equal(revertHunks(after, parse(diff)), before);
   });
 
   it("is not taken back from anything else", () => {
-    assert.equal(undo(after.replace("z", "zz"), parse(diff)), undefined);
-    assert.equal(undo("", parse(diff)), undefined);
+    assert.equal(revertHunks(after.replace("z", "zz"), parse(diff)), undefined);
+    assert.equal(revertHunks("", parse(diff)), undefined);
   });
 
   it("of a new file leaves nothing", () => {
-    assert.equal(undo("x\ny\n", parse("--- /dev/null\n+++ b/a.txt\n@@ -0,0 +1,2 @@\n+x\n+y\n")), "");
+    assert.equal(revertHunks("x\ny\n", parse("--- /dev/null\n+++ b/a.txt\n@@ -0,0 +1,2 @@\n+x\n+y\n")), "");
   });
 
   it("has two sides of its own", () => {
-    assert.deepEqual(sides(parse(diff)), { before: "x\ny\n- w\n...\ni\nk", after: "z\ny\n- v\n...\ni\nj\nk" });
+    assert.deepEqual(hunkSides(parse(diff)), { before: "x\ny\n- w\n...\ni\nk", after: "z\ny\n- v\n...\ni\nj\nk" });
   });
 });

@@ -2,7 +2,7 @@ import { strict as assert } from "node:assert";
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { inside } from "../../src/model/folders";
+import { resolveInside } from "../../src/model/folders";
 
 describe("issue/6-1 the folders that tools of the editor reach into", () => {
   const top = mkdtempSync(join(tmpdir(), "folders-"));
@@ -17,14 +17,14 @@ describe("issue/6-1 the folders that tools of the editor reach into", () => {
 
   const good = ["a.ts", "../b.ts", "..well/c.ts", "new/d.ts", open, join(open, "sub", "..", "b.ts")];
   for (const path of good) {
-    it(`have ${path.replace(top, "")}`, () => assert.ok(inside([open], cwd, path)?.startsWith(open)));
+    it(`have ${path.replace(top, "")}`, () => assert.ok(resolveInside([open], cwd, path)?.startsWith(open)));
   }
   const bad = ["../../secret", join(open, "..", "secret"), "../out/secret", "../out/new", join(top, "openly", "a"), top, "/"];
   for (const path of bad) {
-    it(`have no ${path.replace(top, "")}`, () => assert.equal(inside([open], cwd, path), undefined));
+    it(`have no ${path.replace(top, "")}`, () => assert.equal(resolveInside([open], cwd, path), undefined));
   }
   it("may themselves have another name", () => {
-    assert.equal(inside([join(top, "other name")], cwd, "a.ts"), join(cwd, "a.ts"));
-    assert.equal(inside([], cwd, "a.ts"), undefined);
+    assert.equal(resolveInside([join(top, "other name")], cwd, "a.ts"), join(cwd, "a.ts"));
+    assert.equal(resolveInside([], cwd, "a.ts"), undefined);
   });
 });

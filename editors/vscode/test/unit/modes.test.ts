@@ -1,5 +1,5 @@
 import { strict as assert } from "node:assert";
-import { inMode, looks, modeOf, modes } from "../../src/model/modes";
+import { configInMode, allowReadOnlyTools, modeOf, modes } from "../../src/model/modes";
 import type { Config } from "../../src/protocol";
 import { session } from "./turn";
 
@@ -20,19 +20,19 @@ describe("issue/6-1 modes of a session", () => {
   it("leave all that they do not speak of", () => {
     const own = config({ approval: { mode: "deny", deadlineMs: 5, rules: [{ tool: "shell", prefix: "ls", action: "allow" }] }, options: { plan: { mode: "plan" }, toolsearch: {} } });
     for (const mode of modes) {
-      const set = inMode(own, mode);
+      const set = configInMode(own, mode);
       assert.equal(modeOf(config(set)), mode);
       assert.deepEqual([set.approval.deadlineMs, set.approval.rules?.[0], set.options.toolsearch], [5, { tool: "shell", prefix: "ls", action: "allow" }, {}]);
-      assert.deepEqual(inMode(config(set), modes[0]!).approval.rules?.map(({ tool }) => tool), ["shell", ...looking], `back from ${mode.name}`);
+      assert.deepEqual(configInMode(config(set), modes[0]!).approval.rules?.map(({ tool }) => tool), ["shell", ...looking], `back from ${mode.name}`);
     }
   });
 
   it("outside/8 let the editor's own tools look, unless the session asks about everything or denies it", () => {
-    const names = (approval: object) => looks(config({ approval }))?.rules?.map(({ tool, action }) => `${tool} ${action}`);
+    const names = (approval: object) => allowReadOnlyTools(config({ approval }))?.rules?.map(({ tool, action }) => `${tool} ${action}`);
     assert.deepEqual(names({}), looking.map((tool) => `${tool} allow`));
     assert.deepEqual(names({ rules: [{ tool: "editor_reveal", action: "deny" }] }), ["editor_reveal deny", "editor_open_files allow", "editor_diagnostics allow"]);
     assert.equal(names({ mode: "ask" }), undefined);
     assert.equal(names({ mode: "deny" }), undefined);
-    assert.equal(looks(config({ approval: looks(config({})) })), undefined);
+    assert.equal(allowReadOnlyTools(config({ approval: allowReadOnlyTools(config({})) })), undefined);
   });
 });

@@ -4,9 +4,9 @@ import type { FromWebview } from "../../src/chat/messages";
 import { reduce, snapshot } from "../../src/model/session";
 import { usageText } from "../../src/model/usage";
 import type { Decision, Item } from "../../src/protocol";
-import { Asked } from "../../src/webview/questions";
+import { QuestionCards } from "../../src/webview/questionCards";
 import { Items } from "../../src/webview/items";
-import { Growing, render, settledEnd } from "../../src/webview/markdown";
+import { StreamedMarkdown, render, settledEnd } from "../../src/webview/markdown";
 import { endText, planOf, rowsOf, summaryOf } from "../../src/webview/rows";
 import { attached, turn } from "./turn";
 
@@ -20,7 +20,7 @@ describe("issue/6-1 markdown", () => {
 
   it("of a growing text comes to the same as of the whole", () => {
     const text = "# Title\n\nOne *two*.\n\n- a\n\n- b\n\n  c\n\nThree\n\n```js\nx\n\ny\n```\n\n~~~\n```\n\n~~~\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\nend\n\n> q\n\n> r\n\n1. one\n\n2. two\n";
-    const growing = new Growing();
+    const growing = new StreamedMarkdown();
     for (let end = 1; end < text.length; end++) {
       growing.render(text.slice(0, end));
     }
@@ -105,7 +105,7 @@ describe("issue/6-1 items of a chat", () => {
     const decision: Decision = { decisionId: "dec_1", sessionId: "s", kind: "approval", prompt: "May it? The plugin guard asks: new file", choices: ["allowOnce", "allowSession", "allowAlways", "reject"], default: "reject", openedAtMs: 1, deadlineAtMs: 0 };
     const place = document.createElement("section");
     const said: FromWebview[] = [];
-    const asked = new Asked(place, (message) => said.push(message));
+    const asked = new QuestionCards(place, (message) => said.push(message));
     asked.show([decision], true);
     assert.match(place.textContent ?? "", /The plugin guard asks: new file/);
     assert.deepEqual([...place.querySelectorAll("button")].map((b) => b.textContent), ["Allow once", "Allow for this session", "Always allow", "Deny"]);

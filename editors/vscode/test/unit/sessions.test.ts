@@ -1,5 +1,5 @@
 import { strict as assert } from "node:assert";
-import { age, children, shown, told, within, type SessionList } from "../../src/model/sessions";
+import { age, children, sessionsInGroup, applyServerEvent, isInFolders, type SessionList } from "../../src/model/sessions";
 import type { Session } from "../../src/protocol";
 import { session } from "./turn";
 
@@ -20,24 +20,24 @@ const list: SessionList = new Map(
 
 describe("issue/6-1 the list of sessions", () => {
   it("has groups, newest first, and children below their parents", () => {
-    assert.deepEqual(ids(shown(list, "idle", undefined)), ["orphan", "new", "old"]);
-    assert.deepEqual(ids(shown(list, "running", undefined)), ["busy"]);
-    assert.deepEqual(ids(shown(list, "requiresAction", undefined)), ["asks"]);
-    assert.deepEqual(ids(shown(list, "archived", undefined)), ["away"]);
+    assert.deepEqual(ids(sessionsInGroup(list, "idle", undefined)), ["orphan", "new", "old"]);
+    assert.deepEqual(ids(sessionsInGroup(list, "running", undefined)), ["busy"]);
+    assert.deepEqual(ids(sessionsInGroup(list, "requiresAction", undefined)), ["asks"]);
+    assert.deepEqual(ids(sessionsInGroup(list, "archived", undefined)), ["away"]);
     assert.deepEqual(ids(children(list, "busy")), ["child"]);
   });
 
   it("has those of the open folders only, if wanted", () => {
-    assert.deepEqual(ids(shown(list, "requiresAction", ["/work"])), []);
-    assert.equal(within(make("x", { cwd: "/work/sub" }), ["/work"]), true);
-    assert.equal(within(make("x", { cwd: "/work" }), ["/work/"]), false);
+    assert.deepEqual(ids(sessionsInGroup(list, "requiresAction", ["/work"])), []);
+    assert.equal(isInFolders(make("x", { cwd: "/work/sub" }), ["/work"]), true);
+    assert.equal(isInFolders(make("x", { cwd: "/work" }), ["/work/"]), false);
   });
 
   it("follows the news", () => {
-    const changed = told(list, { atMs: 1, type: "session/changed", sessionId: "busy", session: make("busy", { state: "idle" }) });
+    const changed = applyServerEvent(list, { atMs: 1, type: "session/changed", sessionId: "busy", session: make("busy", { state: "idle" }) });
     assert.equal(changed.get("busy")?.state, "idle");
     assert.equal(list.get("busy")?.state, "running");
-    assert.equal(told(list, { atMs: 1, type: "session/deleted", sessionId: "busy" }).has("busy"), false);
+    assert.equal(applyServerEvent(list, { atMs: 1, type: "session/deleted", sessionId: "busy" }).has("busy"), false);
   });
 
   it("tells how old something is", () => {

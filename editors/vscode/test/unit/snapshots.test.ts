@@ -1,5 +1,5 @@
 import { strict as assert } from "node:assert";
-import { holdsText, restoreText, sideText } from "../../src/model/snapshots";
+import { sizeText, restoreText, sideText } from "../../src/model/snapshots";
 import type { Item, SnapshotSide, ToolSetting } from "../../src/protocol";
 
 const side: SnapshotSide = { nodeId: "nod_1", nodes: 0, items: [], plugins: [], tools: { generation: 1, tools: {} }, monitors: [] };
@@ -37,6 +37,6 @@ describe("issue/6-1 snapshots", () => {
   });
 
   it("say what they hold", () => {
-    assert.equal(holdsText(snapshot), "4 entries, 2 KiB");
+    assert.equal(sizeText(snapshot), "4 entries, 2 KiB");
   });
 });

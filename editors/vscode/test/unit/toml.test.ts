@@ -1,5 +1,5 @@
 import { strict as assert } from "node:assert";
-import { describe as said, offers } from "../../src/model/toml";
+import { describe as said, suggestions } from "../../src/model/toml";
 
 const schema = {
   properties: {
@@ -13,7 +13,7 @@ const schema = {
 };
 const labels = (text: string) => {
   const [before = "", after = ""] = text.split("|");
-  return offers(schema, before, after).map((offer) => offer.label);
+  return suggestions(schema, before, after).map((offer) => offer.label);
 };
 const top = ["[[models]]", "[undo]", "[plugins]"];
 
@@ -39,7 +39,7 @@ describe("issue/6-1 what may be written in config.toml", () => {
   }
 
   it("is a snippet with what the value may be", () => {
-    const inserts = offers(schema, "", "").map((offer) => offer.insert);
+    const inserts = suggestions(schema, "", "").map((offer) => offer.insert);
     assert.deepEqual(inserts, ['model = "$1"', 'approval = "${1|ask,deny|}"', "trace = ${1|true,false|}", "[[models]]\n", "[undo]\n", "[plugins.${1:NAME}]\n"]);
   });
 

@@ -1,5 +1,5 @@
 import { strict as assert } from "node:assert";
-import { lines, outline } from "../../src/model/trace";
+import { traceLines, traceText } from "../../src/model/trace";
 import type { Event, TurnReport } from "../../src/protocol";
 
 const usage = { input: 1500, output: 100, cacheRead: 0, cacheWrite: 0, reasoning: 0, cost: 4_000_000 };
@@ -21,7 +21,7 @@ const events: Event[] = told.map((event) => ({ ...event, sessionId: "ses_1", tur
 
 describe("issue/6-1 the trace of a turn", () => {
   it("is an outline for people", () => {
-    assert.equal(outline(turn, events), `Turn trn_1: completed, 2.50 s
+    assert.equal(traceText(turn, events), `Turn trn_1: completed, 2.50 s
 Session ses_1, accepted 1970-01-01T00:00:01.000Z
 1500 tokens in, 100 out, $0.0040
 
@@ -49,6 +49,6 @@ Session ses_1, accepted 1970-01-01T00:00:01.000Z
   });
 
   it("is saved as it was told, an event a line", () => {
-    assert.deepEqual(lines(events).trimEnd().split("\n").map((line) => JSON.parse(line) as Event), events);
+    assert.deepEqual(traceLines(events).trimEnd().split("\n").map((line) => JSON.parse(line) as Event), events);
   });
 });

@@ -1,9 +1,9 @@
 import { strict as assert } from "node:assert";
-import { Calls } from "../../src/model/callsOnce";
+import { RunOnce } from "../../src/model/runOnce";
 
 describe("issue/6-1 calls of the editor's tools", () => {
   it("are run once, however often they are asked for", async () => {
-    const calls = new Calls<number>();
+    const calls = new RunOnce<number>();
     let ran = 0;
     const begin = () => Promise.resolve(++ran);
     assert.deepEqual(await Promise.all([calls.run("a", begin), calls.run("a", begin), calls.run("b", begin)]), [1, 1, 2]);
@@ -11,20 +11,20 @@ describe("issue/6-1 calls of the editor's tools", () => {
   });
 
   it("are stopped and forgotten once nobody waits for them", async () => {
-    const calls = new Calls<boolean>();
+    const calls = new RunOnce<boolean>();
     let signal: AbortSignal | undefined;
     const begin = (given: AbortSignal) => ((signal = given), Promise.resolve(true));
     await calls.run("a", begin);
     const first = signal;
-    calls.over("a");
-    calls.over("b");
+    calls.cancel("a");
+    calls.cancel("b");
     assert.equal(first?.aborted, true);
     await calls.run("a", begin);
     assert.notEqual(signal, first);
   });
 
   it("may be asked for again if they could not be begun", async () => {
-    const calls = new Calls<string>();
+    const calls = new RunOnce<string>();
     await assert.rejects(calls.run("a", () => Promise.reject(new Error("the daemon is away"))));
     assert.equal(await calls.run("a", () => Promise.resolve("done")), "done");
   });

@@ -13,25 +13,25 @@ function hint({ varying }: Decision, choice: DecisionChoice): string | undefined
   return keys[choice] && `Alt+${keys[choice]}${scopes[choice] ? `: also allow later calls ${scopes[choice]} with ${args}` : ""}`;
 }
 
-/** Asked shows the open questions of a session. While there is no connection nobody can answer them. */
-export class Asked {
+/** QuestionCards shows the open decisions of a session. Without a connection their buttons are disabled. */
+export class QuestionCards {
   private shown: Decision[] = [];
   private connected = false;
 
-  constructor(private readonly place: HTMLElement, private readonly ask: (message: FromWebview) => void) {}
+  constructor(private readonly place: HTMLElement, private readonly post: (message: FromWebview) => void) {}
 
   show(decisions: Decision[], connected: boolean): void {
     const open = decisions.filter((decision) => decision.kind !== "completion");
     const same = connected === this.connected && open.map((d) => d.decisionId).join() === this.shown.map((d) => d.decisionId).join();
     if (same) {
-      return; // what a person is typing stays
+      return; // keep the text that the user is typing
     }
     this.shown = open;
     this.connected = connected;
     this.place.replaceChildren(...open.map((decision) => this.card(decision)));
   }
 
-  /** key answers the first question, and tells whether the key was one of its answers. */
+  /** key answers the first question by its shortcut and reports whether the key is one of its shortcuts. */
   key(code: string): boolean {
     const [first] = this.shown;
     const choice = first?.choices.find((c) => `Key${keys[c]}` === code);
@@ -65,7 +65,7 @@ export class Asked {
     return button(words[choice], () => this.answer(decision, choice), { title, disabled: !this.connected, class: choice === "allowOnce" ? "first" : undefined });
   }
 
-  /** where a question wants a value: text, or JSON where the form says that it is something else */
+  /** field returns the input for a value: buttons for an enumeration, otherwise a field for text or, if the form requires it, JSON. */
   private field(decision: Decision): HTMLElement {
     const { type, enum: offered } = (decision.form ?? {}) as { type?: string; enum?: unknown[] };
     if (Array.isArray(offered)) {
@@ -85,6 +85,6 @@ export class Asked {
   }
 
   private answer({ decisionId }: Decision, choice: DecisionChoice, value?: unknown) {
-    this.ask({ type: "answer", decisionId, choice, ...(value !== undefined && { value }) });
+    this.post({ type: "answer", decisionId, choice, ...(value !== undefined && { value }) });
   }
 }

@@ -1,6 +1,6 @@
 import { strict as assert } from "node:assert";
 import type { Event } from "../../src/protocol";
-import { Spoken } from "../../src/lm/prompt";
+import { ReplyStream } from "../../src/lm/prompt";
 
 const item = (text?: string) => ({ itemId: "nod_1:0", kind: "agentMessage" as const, status: "completed" as const, atMs: 1, text });
 const delta = (offset: number, text: string) => ({ type: "item/delta", itemId: "nod_1:0", offset, text }) as Event;
@@ -17,16 +17,16 @@ describe("issue/6-1 what is passed on of an answer", () => {
   })) {
     it(name, () => {
       let said = "";
-      const spoken = new Spoken((text) => (said += text));
-      events.forEach((event) => spoken.hear(event));
-      assert.deepEqual([said, spoken.any], ["Gr\u00fc\u00df dich!\n\n", true]);
+      const spoken = new ReplyStream((text) => (said += text));
+      events.forEach((event) => spoken.handle(event));
+      assert.deepEqual([said, spoken.hasText], ["Gr\u00fc\u00df dich!\n\n", true]);
     });
   }
 
   it("is nothing of what else is shown", () => {
-    const spoken = new Spoken((text) => assert.fail(text));
-    spoken.hear({ type: "item/completed", item: { ...item("x"), kind: "reasoning" } } as Event);
-    spoken.hear(delta(0, "x"));
-    assert.equal(spoken.any, false);
+    const spoken = new ReplyStream((text) => assert.fail(text));
+    spoken.handle({ type: "item/completed", item: { ...item("x"), kind: "reasoning" } } as Event);
+    spoken.handle(delta(0, "x"));
+    assert.equal(spoken.hasText, false);
   });
 });

@@ -2,58 +2,58 @@ import type { Event, Item, ItemID, QueuedInput } from "../protocol";
 import { append, byteLength } from "./streamedText";
 import type { SessionView } from "./session";
 
-/** longest is how much of the output of a running call is kept, in characters. */
-const longest = 32_768;
+/** maxProgress is the length of the output of a running call that the view keeps, in characters. */
+const maxProgress = 32_768;
 
-type Fold = (view: SessionView, event: Event) => void;
+type Reducer = (view: SessionView, event: Event) => void;
 
-/** fold has what each event does to the draft of a view. Events that are not here change nothing that is shown. */
-export const fold: Partial<Record<Event["type"], Fold>> = {
+/** reducers change a view for each type of event. Other events do not change the view. */
+export const reducers: Partial<Record<Event["type"], Reducer>> = {
   "turn/accepted": (view, event) => {
     const inputId = event.inputIds?.[0];
     if (event.turnId !== undefined && inputId !== undefined) {
       view.accepted[event.turnId] = { inputId, input: event.input ?? [] };
     }
     if (view.turnId === undefined) {
-      begin(view, event);
+      startTurn(view, event);
     }
   },
-  "turn/started": begin,
+  "turn/started": startTurn,
   "input/accepted": (view, { inputIds, turnId = "", atMs }) => {
     for (const input of view.queue.filter((waiting) => inputIds?.includes(waiting.inputId))) {
-      expect(view, { ...input, turnId, atMs });
+      showInput(view, { ...input, turnId, atMs });
     }
   },
   "turn/completed": (view, event) => {
-    end(view, event);
+    endTurn(view, event);
   },
   "item/started": (view, event) => {
     if (event.item) {
-      open(view, event.item, event.seq !== undefined);
+      openItem(view, event.item, event.seq !== undefined);
     }
   },
-  "item/delta": grow,
+  "item/delta": appendDelta,
   "item/completed": (view, event) => {
     if (event.item) {
-      complete(view, event.item);
+      completeItem(view, event.item);
     }
   },
   "item/retracted": (view, event) => {
-    remove(view, event.itemId);
+    removeItem(view, event.itemId);
   },
   "tool/progress": (view, event) => {
     const id = event.toolCall?.callId;
     if (id !== undefined) {
-      view.progress[id] = ((view.progress[id] ?? "") + (event.text ?? "")).slice(-longest);
+      view.progress[id] = ((view.progress[id] ?? "") + (event.text ?? "")).slice(-maxProgress);
     }
   },
   "decision/opened": (view, event) => {
     if (event.decision) {
-      settle(view, event);
+      removeDecision(view, event);
       view.decisions.push(event.decision);
     }
   },
-  "decision/resolved": settle,
+  "decision/resolved": removeDecision,
   "queue/changed": (view, event) => {
     view.queue = event.queue ?? [];
   },
@@ -72,7 +72,7 @@ export const fold: Partial<Record<Event["type"], Fold>> = {
   },
   "session/compacted": (view, { itemId, atMs }) => {
     if (itemId !== undefined) {
-      store(view, { itemId, kind: "compaction", status: "completed", atMs });
+      storeItem(view, { itemId, kind: "compaction", status: "completed", atMs });
     }
   },
   "file/point": (view, { point }) => {
@@ -88,18 +88,18 @@ export const fold: Partial<Record<Event["type"], Fold>> = {
   "task/completed": changeTask,
 };
 
-/** begin has the turn run, and shows its input. */
-function begin(view: SessionView, event: Event) {
+/** startTurn makes a turn the running turn and shows its input. */
+function startTurn(view: SessionView, event: Event) {
   const { turnId = "", atMs } = event;
   view.turnId = turnId;
   const accepted = view.accepted[turnId];
   if (accepted) {
-    expect(view, { ...accepted, turnId, atMs });
+    showInput(view, { ...accepted, turnId, atMs });
   }
 }
 
-/** expect shows an input of the running turn before its item comes, which is once the model has answered. */
-export function expect(view: SessionView, { inputId, input, turnId, atMs }: Pick<QueuedInput, "inputId" | "input" | "turnId" | "atMs">) {
+/** showInput shows an input of the running turn until its item arrives. The item arrives after the first model reply. */
+export function showInput(view: SessionView, { inputId, input, turnId, atMs }: Pick<QueuedInput, "inputId" | "input" | "turnId" | "atMs">) {
   if (view.items.some((item) => item.origin?.inputId === inputId)) {
     return;
   }
@@ -110,7 +110,7 @@ export function expect(view: SessionView, { inputId, input, turnId, atMs }: Pick
   view.live[item.itemId] = 0;
 }
 
-function end(view: SessionView, event: Event) {
+function endTurn(view: SessionView, event: Event) {
   const { turnId, outcome, usage, issues } = event;
   if (turnId === undefined) {
     return;
@@ -125,17 +125,17 @@ function end(view: SessionView, event: Event) {
   view.ends[turnId] = { turnId, outcome, usage, message: issues?.at(-1)?.message };
 }
 
-function place(view: SessionView, id: ItemID): number {
+function indexOf(view: SessionView, id: ItemID): number {
   return view.items.findLastIndex((item) => item.itemId === id);
 }
 
-/** open shows an item that is under way. */
-export function open(view: SessionView, item: Item, durable: boolean) {
+/** openItem shows an unfinished item. */
+export function openItem(view: SessionView, item: Item, durable: boolean) {
   if (durable) {
-    store(view, item);
+    storeItem(view, item);
     return;
   }
-  const at = place(view, item.itemId);
+  const at = indexOf(view, item.itemId);
   if (at < 0) {
     view.items.push(item);
   } else if (item.itemId in view.live) {
@@ -146,30 +146,30 @@ export function open(view: SessionView, item: Item, durable: boolean) {
   view.live[item.itemId] = byteLength(item.text ?? "");
 }
 
-function complete(view: SessionView, item: Item) {
+function completeItem(view: SessionView, item: Item) {
   if (item.callId !== undefined) {
     delete view.progress[item.callId];
   }
-  store(view, item);
+  storeItem(view, item);
 }
 
-/** An item that is stored takes its place, or comes before all that is not. */
-function store(view: SessionView, item: Item) {
+/** storeItem replaces an item, or inserts it before all items that are not stored yet. */
+function storeItem(view: SessionView, item: Item) {
   const input = item.origin?.inputId;
-  let at = place(view, item.itemId);
+  let at = indexOf(view, item.itemId);
   if (at < 0 && input !== undefined) {
-    at = place(view, `input:${input}`);
+    at = indexOf(view, `input:${input}`);
   }
   if (at >= 0) {
     delete view.live[view.items[at]?.itemId ?? ""];
     view.items[at] = item;
     return;
   }
-  view.items.splice(next(view, item), 0, item);
+  view.items.splice(insertionIndex(view, item), 0, item);
 }
 
-/** next is where a new item belongs. What is no turn's comes before a turn that runs: history has it there. */
-function next(view: SessionView, { turnId }: Item): number {
+/** insertionIndex returns the index for a new item. An item of no turn goes before the running turn, as in the history. */
+function insertionIndex(view: SessionView, { turnId }: Item): number {
   const after = view.items.findLastIndex(({ itemId }) => !(itemId in view.live)) + 1;
   if (turnId !== undefined) {
     return after;
@@ -178,18 +178,18 @@ function next(view: SessionView, { turnId }: Item): number {
   return running < 0 ? after : Math.min(running, after);
 }
 
-function remove(view: SessionView, id: ItemID | undefined) {
-  const at = id === undefined ? -1 : place(view, id);
+function removeItem(view: SessionView, id: ItemID | undefined) {
+  const at = id === undefined ? -1 : indexOf(view, id);
   if (id !== undefined && at >= 0) {
     view.items.splice(at, 1);
     delete view.live[id];
   }
 }
 
-function grow(view: SessionView, event: Event) {
+function appendDelta(view: SessionView, event: Event) {
   const { itemId = "", offset = 0, text = "" } = event;
   const have = view.live[itemId];
-  const at = place(view, itemId);
+  const at = indexOf(view, itemId);
   const item = view.items[at];
   if (have === undefined || !item) {
     return;
@@ -203,7 +203,7 @@ function grow(view: SessionView, event: Event) {
   view.live[itemId] = grown.bytes;
 }
 
-function settle(view: SessionView, event: Event) {
+function removeDecision(view: SessionView, event: Event) {
   view.decisions = view.decisions.filter((decision) => decision.decisionId !== event.decision?.decisionId);
 }
 

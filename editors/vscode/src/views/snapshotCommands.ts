@@ -9,8 +9,8 @@ import type { Sessions } from "../sessions";
 import type { Snapshots } from "./snapshotTree";
 import type { Texts } from "./textDocuments";
 
-/** Restore is what a person does with snapshots of the session in front. */
-export class Restore {
+/** SnapshotCommands implements the commands on snapshots and file points of the current session. */
+export class SnapshotCommands {
   constructor(readonly daemon: Daemon, private readonly sessions: Sessions, private readonly snapshots: Snapshots, readonly texts: Texts) {}
 
   get commands(): Commands {
@@ -35,15 +35,15 @@ export class Restore {
     }
   }
 
-  /** preview shows what a restore would change: the session as it is, and as it would be. */
+  /** preview compares the session now with the session after a restore. */
   private async preview(name: string): Promise<SnapshotPreviewResult> {
-    const seen = await this.daemon.call("snapshot/preview", { sessionId: this.session(), name });
-    const [now, then] = [seen.now, seen.then].map((side) => this.texts.add(`${name}.txt`, sideText(side)));
+    const shown = await this.daemon.call("snapshot/preview", { sessionId: this.session(), name });
+    const [now, then] = [shown.now, shown.then].map((side) => this.texts.add(`${name}.txt`, sideText(side)));
     await vscode.commands.executeCommand("vscode.diff", now, then, `${name}: now \u2194 restored`);
-    return seen;
+    return shown;
   }
 
-  /** restore restores what a person has seen, and nothing else: if the session is another by then, it is shown again. */
+  /** restore restores a snapshot after the user confirms its comparison. If the session changes before that, it shows a new comparison. */
   private async restore(picked: string | undefined) {
     const sessionId = this.session();
     const name = picked ?? (await this.pick());
@@ -55,8 +55,8 @@ export class Restore {
       if ((await vscode.window.showWarningMessage(restoreText(seen), "Restore")) !== "Restore") {
         return;
       }
-      const still = await this.daemon.call("snapshot/preview", { sessionId, name });
-      if (sideText(still.now) === sideText(seen.now) && still.now.nodeId === seen.now.nodeId) {
+      const current = await this.daemon.call("snapshot/preview", { sessionId, name });
+      if (sideText(current.now) === sideText(seen.now) && current.now.nodeId === seen.now.nodeId) {
         await this.daemon.change("snapshot/restore", { sessionId, name });
         return;
       }
@@ -82,7 +82,7 @@ export class Restore {
     return showChanges(this, { sessionId, pointId }, this.sessions.list.get(sessionId)?.cwd ?? "");
   }
 
-  /** to before a turn, as from the chat, or to before a rewind, which undoes it */
+  /** rewindTo undoes a turn and all later turns, or reverts an undo. */
   private async rewindTo({ turnId, pointId }: FilePoint) {
     await (turnId === undefined ? rewindFiles(this.daemon, this.session(), pointId) : rewind(this.daemon, this.session(), turnId));
   }
