@@ -1,4 +1,4 @@
-// Builds the extension and its webview into dist; --production for the vsix, --tests for the tests besides.
+// Builds the extension and its webview into dist. --production minifies them for the vsix; --tests also builds the tests.
 
 import { readdirSync } from "node:fs";
 import { build } from "esbuild";

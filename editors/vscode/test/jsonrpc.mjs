@@ -1,5 +1,5 @@
-// Drives lashd with vscode-jsonrpc as it is, as an extension would: node jsonrpc.mjs WORKSPACE LASHD ARGS...
-// The model is a fake one, which answers "hello" to the first turn and nothing to the second.
+// Tests lashd with an unmodified vscode-jsonrpc, as an extension would use it: node jsonrpc.mjs WORKSPACE LASHD ARGS...
+// The scripted model replies "hello" to the first turn and never replies to the second.
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -30,7 +30,7 @@ const connection = createMessageConnection(new StreamMessageReader(lashd.stdout)
 const call = (method, params, token = CancellationToken.None) => connection.sendRequest(method, params, token);
 
 /**
- * The error with which a request fails.
+ * Returns the error of a request that must fail.
  * @param {Promise<unknown>} request
  * @returns {Promise<ResponseError<ErrorData>>}
  */
@@ -61,14 +61,14 @@ assert.equal(end?.turnId, turn.turnId);
 assert.equal(end?.outcome?.text, "hello");
 assert.equal(events.map((event) => (event.type === "item/delta" ? event.text : "")).join(""), "hello");
 const seqs = events.flatMap((event) => event.seq ?? []);
-assert.deepEqual(seqs, seqs.map((_, i) => turn.seq + i), "seqs from turn/accepted on, without gaps");
+assert.deepEqual(seqs, seqs.map((_, i) => turn.seq + i), "seqs start at turn/accepted and have no gaps");
 
 const silent = await call("turn/start", { sessionId, input: [{ type: "text", text: "say nothing" }] });
 const source = new CancellationTokenSource();
 const cancelled = failure(call("turn/wait", { turnId: silent.turnId }, source.token));
 source.cancel();
 assert.equal((await cancelled).code, -32800);
-assert.equal((await call("turn/read", { turnId: silent.turnId })).state, "running", "the turn goes on");
+assert.equal((await call("turn/read", { turnId: silent.turnId })).state, "running", "the turn keeps running");
 
 const missing = await failure(call("session/read", { sessionId: "ses_lost" }));
 assert(missing instanceof ResponseError);

@@ -1,5 +1,5 @@
-// Plays the script of test/clients with vscode-jsonrpc as it is: node script.mjs SCRIPT WORKSPACE LASHD ARGS...
-// What it was told goes to stdout.
+// Runs a script of test/clients with an unmodified vscode-jsonrpc: node script.mjs SCRIPT WORKSPACE LASHD ARGS...
+// Prints the answers and events to stdout.
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -27,14 +27,14 @@ connection.listen();
 const kept = { $cwd: workspace };
 let at = 0;
 
-/** What a step wants to be remembered of a value. @param {Step} step @param {any} value */
+/** Stores the fields of a value that a step keeps. @param {Step} step @param {any} value */
 const keep = (step, value) => {
   for (const [name, path] of Object.entries(step.keep ?? {})) {
     kept[name] = path.reduce((within, key) => within[key], value);
   }
 };
 
-/** The first event of a type that comes after the last one awaited. @param {string} type */
+/** Waits for the next event of a type. @param {string} type */
 const next = async (type) => {
   for (; ; at++) {
     while (at === events.length) await new Promise((resolve) => (more = () => resolve(undefined)));

@@ -33,8 +33,10 @@ const readOnlyToolRules: readonly ApprovalRule[] = ["editor_open_files", "editor
 
 const isReadOnlyToolRule = (rule: ApprovalRule) => readOnlyToolRules.some((look) => same(look, rule));
 
-/** allowReadOnlyTools returns approval settings that allow the read-only editor tools, or undefined if nothing changes. It leaves a session
- * alone that asks about or denies every call. */
+/**
+ * allowReadOnlyTools returns approval settings that allow the read-only editor tools, or undefined if nothing changes. It leaves a session
+ * alone that asks about or denies every call.
+ */
 export function allowReadOnlyTools({ approval }: Config): ApprovalConfig | undefined {
   const rules = approval?.rules ?? [];
   const missing = readOnlyToolRules.filter((look) => !rules.some((rule) => rule.tool === look.tool));

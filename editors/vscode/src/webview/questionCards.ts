@@ -3,7 +3,7 @@ import type { Decision, DecisionChoice } from "../protocol";
 import { questionText, words } from "../decisionText";
 import { button, h } from "./dom";
 
-const automatic: Partial<Record<DecisionChoice, string>> = { allowOnce: "Allowed", reject: "Denied" };
+const automatic: Partial<Record<DecisionChoice, string>> = { allowOnce: "Allows", reject: "Denies" };
 const keys: Partial<Record<DecisionChoice, string>> = { allowOnce: "Y", allowSession: "S", allowAlways: "A", reject: "N" };
 const scopes: Partial<Record<DecisionChoice, string>> = { allowSession: "in this session", allowAlways: "in this workspace" };
 
@@ -46,7 +46,7 @@ export class QuestionCards {
     const question = questionText(decision);
     const field = choices.includes("answer") ? this.field(decision) : undefined;
     const plain = choices.filter((choice) => choice !== "answer");
-    const until = deadlineAtMs > 0 ? `${automatic[decision.default] ?? "Answered"} automatically at ${new Date(deadlineAtMs).toLocaleTimeString()}.` : "";
+    const until = deadlineAtMs > 0 ? `${automatic[decision.default] ?? "Closes"} automatically at ${new Date(deadlineAtMs).toLocaleTimeString()}.` : "";
     const card = h(
       "div",
       { class: "card", role: "group", label: question },

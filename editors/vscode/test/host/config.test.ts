@@ -22,9 +22,9 @@ describe("issue/6-1 config.toml in the extension host", () => {
   });
   after(() => vscode.commands.executeCommand("workbench.action.revertAndCloseActiveEditor"));
 
-  it("is that of the data directory", () => assert.match(document.uri.fsPath, /home.config\.toml$/));
+  it("is in the data directory", () => assert.match(document.uri.fsPath, /home.config\.toml$/));
 
-  it("is completed from the schema of lashd", async () => {
+  it("is completed from the schema", async () => {
     await write("sandbox = ");
     assert.deepEqual((await offered()).filter((label) => label.startsWith('"')), ['"off"', '"on"', '"required"']);
     await write("[undo]\noff = false\n");
@@ -32,13 +32,13 @@ describe("issue/6-1 config.toml in the extension host", () => {
     assert.deepEqual([keys.includes("budget_mib"), keys.includes("off"), keys.includes("model"), keys.includes("[[models]]")], [true, false, false, true]);
   });
 
-  it("is explained", async () => {
+  it("has descriptions", async () => {
     await write("trace = true\n");
     const hovers = await vscode.commands.executeCommand<vscode.Hover[]>("vscode.executeHoverProvider", document.uri, new vscode.Position(0, 2));
     assert.match(hovers.flatMap((hover) => hover.contents.map((content) => (typeof content === "string" ? content : content.value))).join(), /trace\.jsonl/);
   });
 
-  it("has what is wrong underlined while it is written, until it is put right", async () => {
+  it("has diagnostics during typing, until the problems are fixed", async () => {
     await write("trace = true\nmodle = 'x'\n[undo]\nfiles = -1\n");
     await until("two problems", () => wrong().length === 2);
     assert.deepEqual(wrong(), [[1, 'unknown key "modle"; did you mean model?'], [3, "undo.files is -1; it must be from 1 to 1000000, or 0"]]);

@@ -6,8 +6,8 @@ import { until } from "./until";
 
 const work = () => vscode.workspace.workspaceFolders?.[0]?.uri.fsPath ?? "";
 
-describe("issue/6-1 in the extension host", () => {
-  it("the extension is active, and all of its commands are there", async () => {
+describe("issue/6-1 the extension", () => {
+  it("registers all its commands", async () => {
     const extension = vscode.extensions.getExtension("lash.lashd");
     assert.ok(extension);
     await extension.activate();
@@ -16,18 +16,18 @@ describe("issue/6-1 in the extension host", () => {
     assert.deepEqual(contributes.commands.map(({ command }) => command).filter((command) => !there.has(command)), []);
   });
 
-  it("a workspace does not choose the binary", async () => {
+  it("does not let a workspace choose the program", async () => {
     const config = vscode.workspace.getConfiguration("lashd");
     await assert.rejects(Promise.resolve(config.update("path", "/bin/false", vscode.ConfigurationTarget.Workspace)));
   });
 
-  it("a chat opens", async () => {
+  it("opens a chat", async () => {
     await until("connected", () => true);
     await vscode.commands.executeCommand("lashd.newSession");
     await until("there is a tab", () => vscode.window.tabGroups.all.some((group) => group.tabs.some((tab) => tab.input instanceof vscode.TabInputWebview)));
   });
 
-  it("what is wrong with a plugin is a diagnostic at its line, until it is put right", async () => {
+  it("shows a plugin problem as a diagnostic at its line, until it is fixed", async () => {
     const dir = join(work(), ".agents", "plugins", "guard");
     const file = vscode.Uri.file(join(dir, "plugin.json"));
     const write = (slot: string) => writeFileSync(file.fsPath, JSON.stringify({ name: "guard", version: "1.0.0", lashd: { prompt: [{ [slot]: "guidance", content: "Be careful." }] } }, undefined, 2));
@@ -42,7 +42,7 @@ describe("issue/6-1 in the extension host", () => {
     rmSync(join(work(), ".agents"), { recursive: true });
   });
 
-  it("plugin.json is checked while it is written, before it is saved", async () => {
+  it("checks plugin.json before it is saved", async () => {
     const file = vscode.Uri.file(join(work(), ".agents", "plugins", "draft", "plugin.json"));
     const document = await vscode.workspace.openTextDocument(file.with({ scheme: "untitled" }));
     const editor = await vscode.window.showTextDocument(document);

@@ -15,25 +15,25 @@ describe("issue/6-1 language model tools in the extension host", () => {
   });
   after(() => turn(undefined));
 
-  it("are there only where the settings say so", async () => {
+  it("exist only if the setting is on", async () => {
     await assert.rejects(call("lashd_list_sessions", {}));
     await turn(true);
     await until("there are two", () => tools().length === 2);
     assert.deepEqual(tools(), ["lashd_list_sessions", "lashd_prompt_session"]);
   });
 
-  it("prompt a session, go on with it, and list it", async () => {
+  it("prompt, continue and list a session", async () => {
     const said = await call("lashd_prompt_session", { prompt: "hi" });
     const [, id = ""] = /^Session (ses_\w+):\n\nHello!$/.exec(said) ?? assert.fail(said);
     assert.equal(await call("lashd_prompt_session", { prompt: "hi again", sessionId: id }), said);
     assert.match(await call("lashd_list_sessions", {}), new RegExp(`^${id} idle in .*/work: `, "m"));
   });
 
-  it("reach no session of another folder", async () => {
+  it("cannot access sessions of other folders", async () => {
     await assert.rejects(call("lashd_prompt_session", { prompt: "hi", sessionId: "ses_of_nobody" }), /open folders have no session ses_of_nobody/);
   });
 
-  it("stop a turn that nobody waits for any more", async () => {
+  it("stop the turn of a cancelled request", async () => {
     const stop = new vscode.CancellationTokenSource();
     const asked = Promise.resolve(vscode.lm.invokeTool("lashd_prompt_session", { input: { prompt: "tell a story" }, toolInvocationToken: undefined }, stop.token));
     setTimeout(() => stop.cancel(), 1500);

@@ -1,6 +1,6 @@
 import { strict as assert } from "node:assert";
 
-/** until waits for something to become true. */
+/** until waits for a condition. */
 export async function until(what: string, holds: () => unknown): Promise<void> {
   for (const end = Date.now() + 25_000; !holds(); ) {
     assert.ok(Date.now() < end, what);

@@ -28,7 +28,7 @@ describe("issue/6-1 the connection to a daemon", function () {
     await home.close(this.currentTest?.state === "failed");
   });
 
-  it("loses and doubles nothing when the daemon is killed in mid-stream", async () => {
+  it("loses and repeats nothing if the daemon is killed during a reply", async () => {
     const daemon = home.connect();
     const { sessionId } = await daemon.change("session/new", { cwd: home.work });
     const followed = new FollowedSession(daemon, sessionId, log);
@@ -48,7 +48,7 @@ describe("issue/6-1 the connection to a daemon", function () {
     assert.deepEqual(texts(fresh), texts(followed));
   });
 
-  it("has a change done once whose answer was lost", async () => {
+  it("makes a change once if its answer was lost", async () => {
     const daemon = home.connect('"inputId"');
     const { sessionId } = await daemon.change("session/new", { cwd: home.work });
     const { turnId, duplicate } = await start(daemon, sessionId, "hi");
@@ -56,7 +56,7 @@ describe("issue/6-1 the connection to a daemon", function () {
     assert.deepEqual([data.map((turn) => turn.turnId), duplicate], [[turnId], true]);
   });
 
-  it("has a change done that the daemon did not live to see", async () => {
+  it("makes a change if the daemon is killed before it answers", async () => {
     const daemon = home.connect();
     const { sessionId } = await daemon.change("session/new", { cwd: home.work });
     const { pid } = await daemon.call("server/status", {});
@@ -67,7 +67,7 @@ describe("issue/6-1 the connection to a daemon", function () {
     assert.deepEqual(data.map((turn) => turn.turnId), [turnId]);
   });
 
-  it("tells every window of a question, and that one of them has answered it", async () => {
+  it("shows a question in every window until one of them answers", async () => {
     const [one, two] = [home.connect(), home.connect()];
     const sessions = new Sessions(one, log);
     const { sessionId } = await one.change("session/new", { cwd: home.work });
@@ -84,7 +84,7 @@ describe("issue/6-1 the connection to a daemon", function () {
     assert.deepEqual([late.won, late.answer.choice, late.answer.by], [false, "allowOnce", two.clientId]);
   });
 
-  it("has no question open while the daemon is gone, and the same one when it is back", async () => {
+  it("closes questions without a connection and opens them again after a restart", async () => {
     const daemon = home.connect();
     const sessions = new Sessions(daemon, log);
     const { sessionId } = await daemon.change("session/new", { cwd: home.work });
@@ -98,7 +98,7 @@ describe("issue/6-1 the connection to a daemon", function () {
     await until("it is asked again", () => sessions.decisions[0]?.decisionId === asked);
   });
 
-  it("says what is wrong where there is nothing to run", async () => {
+  it("reports a missing program", async () => {
     const daemon = new Daemon({ program: () => ({ command: "/nowhere/lashd", args: [], env: {} }), version: "test", log });
     daemon.start();
     await until("it fails", () => daemon.state.kind === "failed");

@@ -6,14 +6,14 @@ import type { Log } from "../../src/daemon/link";
 
 const command = process.env.LASHD ?? "";
 if (command === "") {
-  throw new Error("LASHD has to be the path of a lashd");
+  throw new Error("LASHD is not set; set it to the path of a lashd program");
 }
 
 const said: string[] = [];
 const hear = (text: string) => void said.push(text);
 export const log: Log = { debug: hear, info: hear, warn: hear, error: hear };
 
-// Runs lashd and passes everything on, until it says a word.
+// Runs lashd and forwards its output, until the output contains a word. Then it exits.
 const relayed = `
   const [command, word] = process.argv.slice(1);
   const lashd = require("node:child_process").spawn(command, ["stdio"], { stdio: ["pipe", "pipe", "inherit"] });
@@ -22,7 +22,7 @@ const relayed = `
   lashd.on("close", () => process.exit(5));
 `;
 
-/** Home is a data directory with a model that plays a script, and a workspace. */
+/** Home is a data directory with a scripted model, and a workspace. */
 export class Home {
   readonly dir = mkdtempSync(join(tmpdir(), "lashd-"));
   readonly work = join(this.dir, "work");
@@ -34,12 +34,12 @@ export class Home {
     writeFileSync(join(this.dir, "config.toml"), `script = ${JSON.stringify(join(this.dir, "script.json"))}\napproval = "ask"\n`);
   }
 
-  /** connect is another window. The first of its connections may end when the daemon says a word, which is not heard. */
-  connect(deaf?: string): Daemon {
+  /** connect opens a connection, as a window does. With dropAt, the first connection breaks before output that contains this word. */
+  connect(dropAt?: string): Daemon {
     const env = { ...process.env, LASHD_HOME: this.dir };
-    let first = deaf !== undefined;
+    let first = dropAt !== undefined;
     const program = () => {
-      const relay = { command: process.execPath, args: ["-e", relayed, command, deaf ?? ""], env };
+      const relay = { command: process.execPath, args: ["-e", relayed, command, dropAt ?? ""], env };
       const made = first ? relay : { command, args: ["stdio"], env };
       first = false;
       return made;
@@ -61,16 +61,16 @@ export class Home {
       console.log(said.join("\n"));
     }
     said.length = 0;
-    const [last, ...others] = this.open; // whoever is still connected starts the daemon again
+    const [last, ...others] = this.open; // a client that is still connected would restart the daemon
     others.forEach((daemon) => daemon.close());
     await last?.call("shutdown", { daemon: true }).catch(() => undefined);
     last?.close();
-    await new Promise((resolve) => setTimeout(resolve, 300)); // its last words are on their way to the log
-    rmSync(this.dir, { recursive: true, force: true, maxRetries: 20 }); // on a slow machine the daemon writes there for some seconds yet
+    await new Promise((resolve) => setTimeout(resolve, 300)); // wait for the last log lines
+    rmSync(this.dir, { recursive: true, force: true, maxRetries: 20 }); // on a slow machine the daemon still writes here for some seconds
   }
 }
 
-/** until waits for something to become true. */
+/** until waits for a condition. It throws after limitMs. */
 export async function until(what: string, holds: () => unknown, limitMs = 20_000): Promise<void> {
   const end = Date.now() + limitMs;
   while (!(await holds())) {

@@ -6,7 +6,7 @@ import { Workbench } from "../ui/workbench";
 
 const images = resolve("../../docs/images");
 const wrong = "export function total(prices: number[]): number {\n  let sum = 0;\n  for (let i = 1; i < prices.length; i++) {\n    sum += prices[i];\n  }\n  return sum;\n}\n";
-const check = "import { total } from \"./total\";\n\ntest(\"adds all of them\", () => {\n  expect(total([1, 2, 3])).toBe(6);\n});\n";
+const check = "import { total } from \"./total\";\n\ntest(\"adds every price\", () => {\n  expect(total([1, 2, 3])).toBe(6);\n});\n";
 
 const script = {
   models: ["demo"],
@@ -14,19 +14,19 @@ const script = {
     {
       match: { lastUserContains: "total" },
       replies: [
-        { reasoning: "The loop begins at 1.", text: "The loop leaves out the first price: it begins at `1`. I correct that and add a test.", toolCalls: [{ name: "edit", args: { path: "total.ts", old: "let i = 1", new: "let i = 0" } }] },
+        { reasoning: "The loop starts at 1.", text: "The loop starts at `1` and skips the first price. I'll fix it and add a test.", toolCalls: [{ name: "edit", args: { path: "total.ts", old: "let i = 1", new: "let i = 0" } }] },
         { toolCalls: [{ name: "write", args: { path: "total.test.ts", content: check } }] },
-        { text: "Now the tests.", toolCalls: [{ name: "shell", args: { command: "npm test -- total" } }] },
-        { text: "`total` now adds **all** prices, and a test says so." },
+        { text: "Now I'll run the tests.", toolCalls: [{ name: "shell", args: { command: "npm test -- total" } }] },
+        { text: "`total` now adds **all** prices, and a test covers it." },
       ],
     },
   ],
   otherwise: { replies: [{ text: "Done." }] },
 };
 
-const plugin = (advice: string) => JSON.stringify({ name: "house-style", version: "1.2.0", description: "How we write here.", lashd: { prompt: [{ slot: "guidance", content: advice }] } }, undefined, 2);
+const plugin = (advice: string) => JSON.stringify({ name: "house-style", version: "1.2.0", description: "Our coding style.", lashd: { prompt: [{ slot: "guidance", content: advice }] } }, undefined, 2);
 
-/** The pictures of docs/images: FLOWS=pictures scripts/test-editor makes them anew. */
+/** Renews the pictures in docs/images. Run it with FLOWS=pictures scripts/test-editor. */
 describe("pictures", function () {
   this.timeout(6 * patience);
   const code = new Workbench();
@@ -44,7 +44,7 @@ describe("pictures", function () {
       await code.run("Preferences: Color Theme");
       await code.page.locator(".quick-input-widget:visible input.input").fill(theme);
       await code.choose(theme);
-      await code.page.mouse.move(700, 780); // so that nothing is explained
+      await code.page.mouse.move(700, 780); // away from everything with a tooltip
       await settled(code.page);
       const path = join(images, `vscode-${name}${name && "-"}${kind}.png`);
       await code.page.screenshot({ path });
@@ -68,7 +68,7 @@ describe("pictures", function () {
     await pictures("");
   });
 
-  it("what a turn did to files", async () => {
+  it("the file changes of a turn", async () => {
     await code.chat.getByRole("button", { name: "Deny" }).click();
     await code.chat.locator(".row.end", { hasText: "2 files changed" }).hover();
     await code.chat.getByRole("button", { name: "Show changes" }).click();
@@ -76,13 +76,13 @@ describe("pictures", function () {
     await pictures("undo");
   });
 
-  it("a plugin that has changed", async () => {
+  it("a changed plugin", async () => {
     await code.run("View: Close All Editors");
     await code.newSession();
     await code.page.locator('.pane-header[aria-label="Plugins and Tools Section"]').click();
     await code.page.locator('.pane-header[aria-label="Sessions Section"]').click();
     const toast = code.page.locator(".notification-toast", { hasText: "Trust the plugin" });
-    for (const advice of ["Names are whole words.", "Names are whole words. Comments say why."]) {
+    for (const advice of ["Use whole words in names.", "Use whole words in names. Comment the why."]) {
       code.write("work/.agents/plugins/house-style/plugin.json", plugin(advice));
       await code.page.getByRole("treeitem", { name: /^house-style/ }).filter({ hasText: /untrusted|modified/ }).click({ button: "right" });
       await code.page.locator(".context-view .action-label", { hasText: "Review and Trust" }).click();
@@ -98,7 +98,7 @@ describe("pictures", function () {
   });
 });
 
-/** Two pictures alike are one of what stays. */
+/** settled waits until two screenshots in a row are equal. */
 async function settled(page: Page): Promise<void> {
   for (let before = "", now = "-"; before !== now; ) {
     before = now;

@@ -6,7 +6,7 @@ import { patience, until } from "./browser";
 import { script } from "./script";
 import { Workbench } from "./workbench";
 
-describe("issue/6-1 a real VS Code, at length", function () {
+describe("issue/6-1 a real VS Code, all flows", function () {
   this.timeout(3 * patience);
   const code = new Workbench();
   const newest = () => code.call<SessionListResult>("session/list", { limit: 1 }).data[0];
@@ -26,7 +26,7 @@ describe("issue/6-1 a real VS Code, at length", function () {
   });
   after(() => code.close());
 
-  it("rewinds conversation and files, and says what would be lost", async () => {
+  it("undoes conversation and files, and warns about lost changes", async () => {
     await write();
     const file = join(code.work, "new.txt");
     writeFileSync(file, "mine\n");
@@ -47,14 +47,14 @@ describe("issue/6-1 a real VS Code, at length", function () {
     await until(() => readFileSync(file, "utf8") === "x\ny\n");
   });
 
-  it("shows all that a turn did to files", async () => {
+  it("shows all file changes of a turn", async () => {
     await write();
     await code.chat.locator(".row.end", { hasText: "1 file changed" }).hover();
     await code.chat.getByRole("button", { name: "Show changes" }).click();
     await code.page.locator(".tab", { hasText: "Changes of the turn" }).waitFor();
   });
 
-  it("forks where a turn ended", async () => {
+  it("forks at the end of a turn", async () => {
     await code.newSession();
     await code.say("first");
     await code.chat.locator(".row.end").first().hover();
@@ -68,7 +68,7 @@ describe("issue/6-1 a real VS Code, at length", function () {
     await until(async () => (await code.chat.locator(".userMessage .text").allInnerTexts()).join() === "first");
   });
 
-  it("has its chats again when the window is loaded again, and what was being typed", async () => {
+  it("restores chats and drafts after a window reload", async () => {
     await code.newSession();
     await code.say("hi");
     await code.chat.locator(".agentMessage", { hasText: "Hello!" }).waitFor();
@@ -80,7 +80,7 @@ describe("issue/6-1 a real VS Code, at length", function () {
     assert.equal(await code.chat.locator("#composer textarea").inputValue(), "not sent yet");
   });
 
-  it("queues, takes back, and stops", async () => {
+  it("queues an input, removes it, and stops the turn", async () => {
     await code.newSession();
     await code.say("count");
     await code.chat.getByRole("button", { name: "Allow once" }).click();
@@ -93,7 +93,7 @@ describe("issue/6-1 a real VS Code, at length", function () {
     await code.chat.locator(".row.end", { hasText: "Stopped." }).waitFor();
   });
 
-  it("steers a turn that runs", async () => {
+  it("steers a running turn", async () => {
     await code.newSession();
     await code.say("count");
     await code.chat.getByRole("button", { name: "Allow once" }).click();
@@ -102,10 +102,10 @@ describe("issue/6-1 a real VS Code, at length", function () {
     await code.chat.locator("#composer textarea").press("Control+Enter");
     await code.chat.locator(".userMessage", { hasText: "and then" }).waitFor();
     await code.chat.locator(".agentMessage").first().waitFor();
-    assert.equal(await code.chat.locator(".row.end").count() <= 1, true, "it is one turn");
+    assert.equal(await code.chat.locator(".row.end").count() <= 1, true, "there is only one turn");
   });
 
-  it("rejects, and the model is told", async () => {
+  it("denies a call and reports that to the model", async () => {
     await code.newSession();
     await code.say("write it");
     await code.chat.locator("#asked .card").waitFor();
@@ -114,7 +114,7 @@ describe("issue/6-1 a real VS Code, at length", function () {
     await code.chat.locator(".row.end").waitFor();
   });
 
-  it("answers from the notification of a chat that is hidden", async () => {
+  it("answers from a notification while the chat is hidden", async () => {
     await code.newSession();
     await code.say("write it");
     await code.chat.locator("#asked .card").waitFor();
@@ -164,7 +164,7 @@ describe("issue/6-1 a real VS Code, at length", function () {
     await sessions?.waitFor();
   });
 
-  it("says in Problems what is wrong with a plugin, and no more once it is put right", async () => {
+  it("shows the problems of a plugin until they are fixed", async () => {
     const manifest = (hook: string) => JSON.stringify({ name: "guard", version: "1.0.0", lashd: { prompt: [{ slot: hook, content: "Be careful." }] } }, undefined, 2);
     const problems = code.page.locator("#status\\.problems");
     code.write("work/.agents/plugins/guard/plugin.json", manifest("nonsense").replace('"slot"', '"slott"'));
@@ -181,7 +181,7 @@ describe("issue/6-1 a real VS Code, at length", function () {
     await code.page.locator(".tab", { hasText: "readme.txt" }).waitFor();
   });
 
-  it("takes a selection along, also into a chat that is hidden", async () => {
+  it("attaches a selection to a hidden chat", async () => {
     await code.newSession();
     const chat = newest()?.sessionId;
     await code.page.keyboard.press("Control+p");
@@ -196,7 +196,7 @@ describe("issue/6-1 a real VS Code, at length", function () {
     assert.equal(newest()?.sessionId, chat);
   });
 
-  it("is as light, dark or contrasting as the editor", async () => {
+  it("follows the color theme of the editor", async () => {
     await code.newSession();
     await code.say("write it, to a plan");
     await code.chat.locator("#asked .card").waitFor();
@@ -214,7 +214,7 @@ describe("issue/6-1 a real VS Code, at length", function () {
     await code.chat.getByRole("button", { name: "Deny" }).click();
   });
 
-  it("is tried from the walkthrough, without a model and beside what is the user's", async () => {
+  it("starts the demo, which is separate from the user's data", async () => {
     await code.run("lashd: Try lashd Without a Model");
     await code.chat.locator("#composer textarea").waitFor();
     await code.say("fix the typo");

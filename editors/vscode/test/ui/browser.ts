@@ -3,7 +3,7 @@ import { chromium, type Browser } from "playwright-core";
 
 export const patience = Number(process.env.PATIENCE ?? 60_000);
 
-/** need is a variable of the environment that scripts/test-editor sets. */
+/** need returns an environment variable that scripts/test-editor sets. It throws if it is not set. */
 export const need = (name: string): string => {
   const value = process.env[name];
   if (!value) {
@@ -12,13 +12,13 @@ export const need = (name: string): string => {
   return value;
 };
 
-/** launch starts a Chromium that talks to nobody by itself. */
+/** launch starts Chromium without background network requests. */
 export function launch(): Promise<Browser> {
   const quiet = ["--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
   return chromium.launch({ executablePath: need("CHROMIUM"), args: ["--no-sandbox", ...quiet] });
 }
 
-/** until waits for something to become true. What is thrown meanwhile is not there yet. */
+/** until waits for a condition. An error of the condition counts as false. */
 export async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
   const end = Date.now() + patience;
   for (;;) {
@@ -29,7 +29,7 @@ export async function until(holds: () => boolean | Promise<boolean>): Promise<vo
     } catch {
       // not yet
     }
-    assert.ok(Date.now() < end, "it does not come true");
+    assert.ok(Date.now() < end, `the condition was still false after ${patience} ms`);
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
 }

@@ -13,7 +13,7 @@ describe("issue/6-1 @lashd in VS Code's own chat", function () {
   const ask = async (text: string) => {
     await code.page.locator(".interactive-input-part .monaco-editor").first().click();
     await code.page.keyboard.type(`@lashd ${text}`);
-    await code.page.keyboard.press("Escape"); // what is suggested
+    await code.page.keyboard.press("Escape"); // close the suggestions
     await code.page.keyboard.press("Enter");
   };
 
@@ -23,7 +23,7 @@ describe("issue/6-1 @lashd in VS Code's own chat", function () {
   });
   after(() => code.close());
 
-  it("answers with a session, which goes on with the chat", async () => {
+  it("answers with one session for the whole chat", async () => {
     await code.run("Chat: Focus on Chat View");
     await ask("hi");
     await answer("Hello!").first().waitFor();

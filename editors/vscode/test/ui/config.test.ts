@@ -16,7 +16,7 @@ describe("issue/6-1 config.toml in an editor", function () {
   });
   after(() => code.close());
 
-  it("is completed, checked as it is typed, and counts once the daemon was started again", async () => {
+  it("is completed, checked during typing, and applied after a restart", async () => {
     const { pid } = code.call<StatusResult>("server/status", {});
     const keys = code.page.keyboard;
     const suggestion = (label: string) => code.page.locator(".suggest-widget .monaco-list-row", { hasText: label });

@@ -6,7 +6,7 @@ import { need, patience, until } from "./browser";
 import { script } from "./script";
 import { Workbench } from "./workbench";
 
-describe("issue/6-1 the extension with a daemon in it, where there is no other", function () {
+describe("issue/6-1 the extension with a bundled daemon", function () {
   this.timeout(3 * patience);
   const code = new Workbench();
 
@@ -17,13 +17,13 @@ describe("issue/6-1 the extension with a daemon in it, where there is no other",
   });
   after(() => code.close());
 
-  it("runs the daemon that came with it", () => {
+  it("runs the bundled daemon", () => {
     const { pid } = code.call<StatusResult>("server/status", {});
     const program = readlinkSync(`/proc/${pid}/exe`);
     assert.ok(program.startsWith(join(code.dir, "ext", "lash.lashd-")), program);
   });
 
-  it("is tried with clicks alone, from its page of first steps", async () => {
+  it("runs through the walkthrough with clicks alone", async () => {
     await code.run("Welcome: Open Walkthrough");
     await code.choose("Get Started with lashd");
     const page = code.page.locator(".gettingStartedContainer");

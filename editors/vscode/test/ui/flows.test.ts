@@ -6,7 +6,7 @@ import { Workbench } from "./workbench";
 
 describe("issue/6-1 a real VS Code", function () {
   this.timeout(3 * patience);
-  this.retries(1); // a browser, an editor and a daemon share what the machine has
+  this.retries(1); // a browser, an editor and a daemon compete for the CPU
   const code = new Workbench();
 
   before(() => code.start(script));
@@ -15,7 +15,7 @@ describe("issue/6-1 a real VS Code", function () {
   });
   after(() => code.close());
 
-  it("begins a session from the view, and answers", async () => {
+  it("starts a session from the view", async () => {
     await code.view();
     await code.page.getByRole("button", { name: "New Session" }).last().click();
     await code.say("hi");
@@ -34,7 +34,7 @@ describe("issue/6-1 a real VS Code", function () {
     await code.page.locator(".monaco-diff-editor").first().waitFor();
   });
 
-  it("takes a question away that another client has answered, hidden or not", async () => {
+  it("removes a question that another client answered, even while the chat is hidden", async () => {
     await code.newSession();
     await code.say("write it");
     await code.chat.locator("#asked .card").waitFor();
@@ -49,7 +49,7 @@ describe("issue/6-1 a real VS Code", function () {
     await code.status("check").waitFor();
   });
 
-  it("goes on with a stream when the daemon is killed", async () => {
+  it("continues a streaming reply after the daemon is killed", async () => {
     await code.newSession();
     await code.say("tell a story");
     await code.chat.locator(".agentMessage", { hasText: "promised" }).waitFor();
@@ -58,11 +58,11 @@ describe("issue/6-1 a real VS Code", function () {
     assert.deepEqual(await code.chat.locator(".row .text, .row .markdown").allInnerTexts(), ["tell a story", story]);
   });
 
-  it("keeps a tool from the next request that was unticked", async () => {
+  it("leaves an unchecked tool out of the next request", async () => {
     await code.newSession();
     const [sessions, tools] = ["Sessions", "Plugins and Tools"].map((title) => code.page.locator(`.pane-header[aria-label="${title} Section"]`));
     await tools?.click();
-    await sessions?.click(); // so that all plugins have room
+    await sessions?.click(); // make room for all plugins
     const plugin = code.page.getByRole("treeitem", { name: /^workspace/ });
     await plugin.locator(".monaco-tl-twistie").click();
     await code.page.getByRole("treeitem", { name: /^patch/ }).getByRole("checkbox").click();

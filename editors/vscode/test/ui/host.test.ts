@@ -4,7 +4,7 @@ import { patience } from "./browser";
 import { script } from "./script";
 import { Workbench } from "./workbench";
 
-describe("issue/6-1 within the extension host", function () {
+describe("issue/6-1 the extension host", function () {
   this.timeout(4 * patience);
   const code = new Workbench();
   after(() => code.close());

@@ -6,7 +6,7 @@ import { patience, until } from "./browser";
 import { script } from "./script";
 import { Workbench } from "./workbench";
 
-describe("issue/6-1 a real VS Code, what sessions are and were", function () {
+describe("issue/6-1 snapshots, undo, traces and settings in a real VS Code", function () {
   this.timeout(3 * patience);
   const code = new Workbench();
   const newest = () => code.call<SessionListResult>("session/list", { limit: 1 }).data[0]?.sessionId ?? "";
@@ -30,7 +30,7 @@ describe("issue/6-1 a real VS Code, what sessions are and were", function () {
   });
   after(() => code.close());
 
-  it("takes a snapshot, shows what restoring it would change, and restores it once that is wanted", async () => {
+  it("takes a snapshot, compares it, and restores it after confirmation", async () => {
     await code.newSession();
     await unfold("Snapshots");
     await say("hi", "Hello!");
@@ -44,7 +44,7 @@ describe("issue/6-1 a real VS Code, what sessions are and were", function () {
     const diff = code.page.locator(".monaco-diff-editor").first();
     await diff.getByText("You: and more").first().waitFor();
     const seen = code.call<SnapshotPreviewResult>("snapshot/preview", { sessionId: newest(), name: "before" });
-    assert.equal(seen.now.nodes, 2, "nothing is changed before it is wanted");
+    assert.equal(seen.now.nodes, 2, "nothing changes before the confirmation");
     const toast = code.page.locator(".notification-toast", { hasText: "2 conversation entries will be hidden" });
     await toast.getByRole("button", { name: "Restore" }).click();
     await toast.waitFor({ state: "detached" });
@@ -57,7 +57,7 @@ describe("issue/6-1 a real VS Code, what sessions are and were", function () {
     assert.deepEqual(code.call<SnapshotListResult>("snapshot/list", { sessionId: newest() }).data, []);
   });
 
-  it("lists what turns did to files, and takes that back", async () => {
+  it("lists the file changes of turns and undoes them", async () => {
     await code.newSession();
     await unfold("Snapshots");
     await code.say("write it");
@@ -72,7 +72,7 @@ describe("issue/6-1 a real VS Code, what sessions are and were", function () {
     await row(/^Turn changed 1 file.*undone/).waitFor();
   });
 
-  it("traces a turn, also while it goes on, and saves that", async () => {
+  it("shows the trace of a running turn and saves it", async () => {
     await code.newSession();
     await code.say("write it");
     await code.chat.locator("#asked .card").waitFor();
@@ -94,7 +94,7 @@ describe("issue/6-1 a real VS Code, what sessions are and were", function () {
     assert.deepEqual([types[0], types.includes("decision/resolved"), types.at(-1)], ["turn/accepted", true, "turn/completed"]);
   });
 
-  it("shows model and mode, changes them from the chat, and shows what others change; and what it cost", async () => {
+  it("shows and changes model and mode, follows changes by other clients, and shows the cost", async () => {
     await code.newSession();
     const config = () => code.call<SessionReadResult>("session/read", { sessionId: newest(), limit: 1 }).session.config;
     const [model, mode] = ["Model", "Mode"].map((name) => code.chat.getByRole("button", { name: new RegExp(`^${name}: `) }));

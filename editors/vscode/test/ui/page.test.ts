@@ -13,7 +13,7 @@ declare global {
   }
 }
 
-/** How long the script of a chat may keep the page from being drawn. */
+/** The longest time for which the script of a chat may block a frame. */
 const longestMs = 50;
 
 const body = '<header id="head"></header><main id="scroller"><div id="list" role="feed"></div></main><section id="asked"></section><section id="queue"></section><footer id="composer"></footer>';
@@ -29,7 +29,7 @@ const many = Array.from({ length: 10_000 }, (_, n) => itemOf(n));
 
 const mean = (all: number[]) => (all.reduce((sum, one) => sum + one, 0) / all.length).toFixed(1);
 
-/** meter tells how long the scripts of a page have run since it was last asked: in time of the processor, whatever else the machine does. */
+/** meter returns a function that returns the CPU time, in ms, of the scripts of a page since its last call. */
 async function meter(page: Page): Promise<() => Promise<number>> {
   const devtools = await page.context().newCDPSession(page);
   await devtools.send("Performance.enable", { timeDomain: "threadTicks" });
@@ -106,7 +106,7 @@ describe("issue/6-1 the page of a chat", function () {
     assert.ok((sorted[0] ?? 0) > 0, "nothing was measured");
   });
 
-  it("stays where a person reads, whatever comes below or is loaded above", async () => {
+  it("keeps the reading position when items are added below or loaded above", async () => {
     await reset(many.slice(3000, 3200), { older: "cursor" });
     await scrollTo(0.5);
     const top = () => page.evaluate(() => {
@@ -124,7 +124,7 @@ describe("issue/6-1 the page of a chat", function () {
     assert.ok(Math.abs((after?.y ?? 0) - (before?.y ?? 0)) <= 2, `${JSON.stringify(before)} became ${JSON.stringify(after)}`);
   });
 
-  it("stays at the end when a question takes room from it", async () => {
+  it("stays at the end when a question shrinks the list", async () => {
     await reset(many.slice(3000, 3200));
     await drawn();
     const below = () => page.evaluate(() => {
@@ -137,11 +137,11 @@ describe("issue/6-1 the page of a chat", function () {
     await page.getByText("May it?").waitFor();
     await drawn();
     const after = await below();
-    assert.ok(after.clientHeight < before.clientHeight, "it takes room");
+    assert.ok(after.clientHeight < before.clientHeight, "the question shrinks the list");
     assert.ok(after.below < 2 && before.below < 2, `${before.below} became ${after.below}`);
   });
 
-  it("asks for older items at the top, once for each page", async () => {
+  it("requests older items at the top, once per page", async () => {
     await reset(many.slice(0, 200), { older: "cursor" });
     await scrollTo(0);
     await scrollTo(0.02);
@@ -150,7 +150,7 @@ describe("issue/6-1 the page of a chat", function () {
     assert.equal(asked, 1);
   });
 
-  it("is done with the keyboard alone", async () => {
+  it("can be used with the keyboard alone", async () => {
     await reset(many.slice(0, 30), { turnId: "trn_9" });
     const field = page.locator("#composer textarea");
     await field.focus();
@@ -175,7 +175,7 @@ describe("issue/6-1 the page of a chat", function () {
     ]);
   });
 
-  it("keeps what was typed when the daemon did not take it", async () => {
+  it("keeps the draft if the daemon rejects the input", async () => {
     await reset([]);
     await page.locator("#composer textarea").fill("precious");
     await page.keyboard.press("Enter");
@@ -185,7 +185,7 @@ describe("issue/6-1 the page of a chat", function () {
     await page.getByText("the disk is full").waitFor();
   });
 
-  it("shows what waits, and takes it back", async () => {
+  it("shows queued inputs and removes them", async () => {
     const queue = [{ inputId: "inp_2", turnId: "trn_2", state: "queued", input: [{ type: "text", text: "later" }], atMs: 1 }];
     await reset([], { queue, turnId: "trn_1" });
     await page.getByText("Queued: later").waitFor();

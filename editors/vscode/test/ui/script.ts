@@ -1,6 +1,6 @@
 export const story = "Once upon a time a small daemon promised that whatever it had acknowledged would still be there in the morning. One night somebody pulled the plug. The daemon woke, read its one file, and went on with the sentence it owed.";
 
-/** script is what the model of the flows says. */
+/** script contains the replies of the scripted model. */
 export const script = {
   models: ["demo"],
   turns: [

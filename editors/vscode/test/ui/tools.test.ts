@@ -10,7 +10,7 @@ const told = (lastResultContains: string, text: string) => ({ expect: { lastResu
 const outside = "outside the folders that are open";
 const edit = { path: "readme.txt", old: "a workspace", new: "a changed workspace" };
 
-/** What the model calls, and what it has to be told. */
+/** The tool calls of the model and the results that they must return. */
 const script = {
   models: ["demo"],
   turns: [
@@ -29,7 +29,7 @@ const script = {
 const shell = (label: string, command: string) => ({ label, type: "shell", command, problemMatcher: [] });
 const tasks = { version: "2.0.0", tasks: [shell("build", "exit 3"), shell("one", "true"), shell("two", "true"), { label: "both", dependsOn: ["one", "two"], problemMatcher: [] }] };
 
-describe("issue/6-1 the editor that an agent uses", function () {
+describe("issue/6-1 editor tools", function () {
   this.timeout(3 * patience);
   const code = new Workbench();
   const readme = join(code.work, "readme.txt");
@@ -63,7 +63,7 @@ describe("issue/6-1 the editor that an agent uses", function () {
   });
   after(() => code.close());
 
-  it("tells what is open and selected", async () => {
+  it("list open files and the selection", async () => {
     await open("readme.txt");
     await code.page.locator(".monaco-editor .view-line").first().click();
     await code.page.keyboard.press("Control+a");
@@ -71,25 +71,25 @@ describe("issue/6-1 the editor that an agent uses", function () {
     await answer("I see what is selected.");
   });
 
-  it("tells what Problems shows", async () => {
+  it("list the problems of the Problems view", async () => {
     await open("wrong.json");
     await code.page.locator(".monaco-editor .squiggly-error").first().waitFor();
     await ask("which problems are there?");
     await answer("I see the mistake.");
   });
 
-  it("shows a file at a line", async () => {
+  it("show a file at a line", async () => {
     await ask("show it");
     await answer("It is shown.");
     await code.page.locator(".monaco-editor .view-line", { hasText: /^line.300$/ }).waitFor();
   });
 
-  it("reaches into open folders only", async () => {
+  it("access only open folders", async () => {
     await ask("look outside");
     await answer("I may not.");
   });
 
-  it("shows a change before it is made, and makes it", async () => {
+  it("show an edit before they apply it", async () => {
     await ask("change it");
     await allow();
     await code.page.locator(".monaco-diff-editor .view-line", { hasText: /^a.changed.workspace$/ }).waitFor();
@@ -99,7 +99,7 @@ describe("issue/6-1 the editor that an agent uses", function () {
     assert.equal(readFileSync(readme, "utf8"), "a changed workspace\n");
   });
 
-  it("makes no change that a person discards", async () => {
+  it("do not apply a discarded edit", async () => {
     await ask("something to discard");
     await allow();
     await decide("Discard");
@@ -107,7 +107,7 @@ describe("issue/6-1 the editor that an agent uses", function () {
     assert.equal(readFileSync(readme, "utf8"), "a workspace\n");
   });
 
-  it("makes no change whose turn was stopped", async () => {
+  it("do not apply an edit after the turn was stopped", async () => {
     await ask("change it");
     await allow();
     const preview = code.page.locator(".tab", { hasText: "proposed by an agent" });
@@ -118,17 +118,17 @@ describe("issue/6-1 the editor that an agent uses", function () {
     await preview.waitFor({ state: "detached" });
     await decide("Apply");
     await code.page.locator(".notification-toast", { hasText: "no longer waiting" }).waitFor();
-    await code.page.waitForTimeout(1500); // what would be done is done by then
+    await code.page.waitForTimeout(1500); // enough time for a wrong edit to happen
     assert.equal(readFileSync(readme, "utf8"), "a workspace\n");
   });
 
-  it("runs a task of the workspace, and tells how it ended", async () => {
+  it("run a workspace task and return its exit code", async () => {
     await ask("build it");
     await allow();
     await answer("It fails.");
   });
 
-  it("runs a task that is only others", async () => {
+  it("run a task that only runs other tasks", async () => {
     await ask("all tasks");
     await allow();
     await answer("They have run.");

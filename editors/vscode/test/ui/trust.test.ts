@@ -4,7 +4,7 @@ import { patience, until } from "./browser";
 import { script } from "./script";
 import { Workbench } from "./workbench";
 
-describe("issue/6-1 trust in a plugin of a workspace", function () {
+describe("issue/6-1 trust in a workspace plugin", function () {
   this.timeout(3 * patience);
   const code = new Workbench();
   const toast = () => code.page.locator(".notification-toast", { hasText: "Trust the plugin guard" });
@@ -33,7 +33,7 @@ describe("issue/6-1 trust in a plugin of a workspace", function () {
   });
   after(() => code.close());
 
-  it("is given to exactly what is shown, and until then nothing of it holds", async () => {
+  it("covers exactly the shown files, and nothing is loaded before", async () => {
     write("Be careful.");
     await look();
     await shown(/Be.careful/);
@@ -44,7 +44,7 @@ describe("issue/6-1 trust in a plugin of a workspace", function () {
     assert.equal(prompt().includes("Be careful."), true);
   });
 
-  it("ends with a change, which is shown beside what was trusted", async () => {
+  it("ends when the plugin changes; the review compares both versions", async () => {
     write("Be reckless.");
     await until(() => status() === "modified");
     await look();
@@ -55,7 +55,7 @@ describe("issue/6-1 trust in a plugin of a workspace", function () {
     await until(() => status() === "loaded" && prompt().includes("Be reckless."));
   });
 
-  it("is not given to what has changed since it was shown", async () => {
+  it("does not cover files that changed during the review", async () => {
     write("Be quick.");
     await until(() => status() === "modified");
     await look();

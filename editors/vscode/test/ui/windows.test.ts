@@ -17,7 +17,7 @@ describe("issue/6-1 windows", function () {
   });
   after(() => code.close());
 
-  it("of several folders show the sessions of each, and of no other", async () => {
+  it("with several folders show the sessions of these folders only", async () => {
     const begun = { work: "here", other: "there", elsewhere: "nowhere" };
     for (const [folder, title] of Object.entries(begun)) {
       code.write(`${folder}/readme.txt`, `the readme of ${folder}\n`);
@@ -30,7 +30,7 @@ describe("issue/6-1 windows", function () {
     assert.equal(await row(code, /^nowhere/).count(), 0);
   });
 
-  it("of several folders ask where a session is to work, and its paths are from there", async () => {
+  it("with several folders ask for the folder of a new session", async () => {
     await code.view();
     await code.run("lashd: New Session");
     await code.choose("other");
@@ -41,7 +41,7 @@ describe("issue/6-1 windows", function () {
     assert.equal(newest?.cwd, join(code.dir, "other"));
   });
 
-  describe("two of them on one daemon", () => {
+  describe("two windows with one daemon", () => {
     let other: Workbench;
     const both = async (title: string) => {
       await code.view();
@@ -61,7 +61,7 @@ describe("issue/6-1 windows", function () {
     });
     after(() => other.page.close());
 
-    it("stream one turn, in both", async () => {
+    it("stream the same turn", async () => {
       await both("a story for two");
       await code.say("tell a story");
       await Promise.all([code, other].map((window) => window.chat.locator(".agentMessage.live", { hasText: "promised" }).waitFor()));
@@ -71,7 +71,7 @@ describe("issue/6-1 windows", function () {
       }
     });
 
-    it("ask both, and the answer of one takes the question from the other", async () => {
+    it("show a question in both until one of them answers", async () => {
       await both("a question for two");
       await code.say("write it");
       const card = (window: Workbench) => window.chat.locator("#asked .card");

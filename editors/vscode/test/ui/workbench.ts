@@ -7,20 +7,20 @@ import { format } from "node:util";
 import type { Browser, FrameLocator, Locator, Page } from "playwright-core";
 import { launch, need, patience } from "./browser";
 
-/** How is what a workbench is begun with, where that is not as usual. */
-export interface How {
-  /** an extension that brings its lashd: no other is to be found */
+/** Options change the defaults of a workbench. */
+export interface Options {
+  /** path of an extension with a bundled lashd; no other lashd is installed */
   bundle?: string;
-  /** folders of the window, of a workspace if there are several */
+  /** folders of the window */
   folders?: string[];
-  /** of the user, besides */
+  /** additional user settings */
   settings?: object;
 }
 
-/** models are the names under which the script plays; the first one's tokens have a price. */
+/** models are the names of the scripted model. Only the first has a price. */
 const models = 'models = [{id = "scripted", price = {input = 2.0, output = 10.0}}, {id = "careful"}]\n';
 
-/** Workbench is a real VS Code, in a browser, with the extension as it is installed, and a lashd whose model plays a script. */
+/** Workbench is a real VS Code in a browser, with the installed extension and a lashd with a scripted model. */
 export class Workbench {
   readonly dir = mkdtempSync(join(tmpdir(), "lashd-ui-"));
   readonly work = join(this.dir, "work");
@@ -31,8 +31,8 @@ export class Workbench {
   private opened = "";
   page!: Page;
 
-  /** start installs the extension into a fresh profile and opens a window. */
-  async start(script: unknown, { bundle, folders = ["work"], settings = {} }: How = {}): Promise<void> {
+  /** start installs the extension into a new profile and opens a window. */
+  async start(script: unknown, { bundle, folders = ["work"], settings = {} }: Options = {}): Promise<void> {
     await this.prepare(script, bundle ? {} : { "lashd.path": need("LASHD") }, settings);
     const installed = spawnSync(...this.code("--install-extension", bundle ?? need("VSIX")), { encoding: "utf8" });
     if (installed.status !== 0) {
@@ -45,14 +45,14 @@ export class Workbench {
     await this.load();
   }
 
-  /** another is a second window of the same folders, on the same daemon. */
+  /** another opens a second window with the same folders and the same daemon. */
   async another(): Promise<Workbench> {
     const other = Object.assign(Object.create(this) as Workbench, { page: await this.newPage() });
     await other.load();
     return other;
   }
 
-  /** runTests runs tests within the extension host, on the extension as it is built in a directory, and answers what they said. */
+  /** runTests runs tests in the extension host with the extension in dir. It returns their exit code and output. */
   async runTests(script: unknown, dir: string, tests: string): Promise<{ code: number; said: string }> {
     await this.prepare(script);
     await this.serve("--vscode-option", "enable-smoke-test-driver");
@@ -99,7 +99,7 @@ export class Workbench {
     return page;
   }
 
-  /** load opens the window, or loads it again. */
+  /** load opens or reloads the window. */
   async load(): Promise<void> {
     if (this.page.url().includes("http")) {
       await this.run("Developer: Reload Window");
@@ -110,12 +110,12 @@ export class Workbench {
     await this.status("check").waitFor();
   }
 
-  /** status is the item in the status bar when it has an icon. */
+  /** status returns the status bar item while it shows an icon. */
   status(icon: string): Locator {
     return this.page.locator(`#lash\\.lashd\\.lashd\\.status .codicon-${icon}`);
   }
 
-  /** view brings one of our views to the front. */
+  /** view shows the side bar of lashd. */
   async view(): Promise<void> {
     const title = this.page.locator(".part.sidebar .title-label", { hasText: /lashd/i });
     if (!(await title.isVisible())) {
@@ -126,7 +126,7 @@ export class Workbench {
 
   /** run runs a command by its title. */
   async run(title: string): Promise<void> {
-    await this.page.locator(".part.statusbar").click({ position: { x: 600, y: 5 } }); // the focus leaves the webview
+    await this.page.locator(".part.statusbar").click({ position: { x: 600, y: 5 } }); // take the focus from the webview
     await this.page.keyboard.press("F1");
     const input = this.page.locator(".quick-input-widget:visible input.input");
     await input.waitFor();
@@ -134,14 +134,14 @@ export class Workbench {
     await this.page.locator(".quick-input-list .monaco-list-row", { hasText: title }).first().click();
   }
 
-  /** newSession begins a session, whose chat is in front then. */
+  /** newSession starts a session and waits for its chat. */
   async newSession(): Promise<void> {
     await this.view();
     await this.run("lashd: New Session");
     await this.chat.locator("#composer textarea").waitFor();
   }
 
-  /** dialog answers the modal question that is asked. */
+  /** dialog answers the open modal dialog and returns its text. */
   async dialog(answer: string): Promise<string> {
     const dialog = this.page.locator(".monaco-dialog-box");
     await dialog.waitFor();
@@ -150,30 +150,30 @@ export class Workbench {
     return text;
   }
 
-  /** menu picks an entry of the menu of something. A menu has no ear for a mouse that is let go in its first 100 ms. */
+  /** menu selects an entry of a context menu. A menu ignores a mouse button that is released in its first 100 ms. */
   async menu(of: Locator, entry: string): Promise<void> {
     await of.click({ button: "right" });
     await this.page.locator(".context-view .action-label", { hasText: entry }).first().click({ delay: 200 });
   }
 
-  /** choose picks an entry of the list that is open. */
+  /** choose selects an entry of the open quick pick. */
   async choose(entry: string): Promise<void> {
     await this.page.locator(".quick-input-list .monaco-list-row", { hasText: entry }).first().click();
   }
 
-  /** chat is the page of the chat that is in front. */
+  /** chat returns the page of the active chat. */
   get chat(): FrameLocator {
     return this.page.frameLocator("iframe.webview.ready").last().frameLocator("iframe#active-frame");
   }
 
-  /** say sends something to the session in front. */
+  /** say sends a message in the active chat. */
   async say(text: string): Promise<void> {
     const field = this.chat.locator("#composer textarea");
     await field.fill(text);
     await field.press("Enter");
   }
 
-  /** call is a script that talks to the same daemon. */
+  /** call sends a request to the same daemon with lashd call. */
   call<T>(method: string, params: unknown): T {
     const made = spawnSync(need("LASHD"), ["call", method, JSON.stringify(params)], { encoding: "utf8", env: { ...process.env, LASHD_HOME: this.home } });
     if (made.status !== 0) {
@@ -182,7 +182,7 @@ export class Workbench {
     return JSON.parse(made.stdout) as T;
   }
 
-  /** shot keeps what is seen, to look at. */
+  /** shot saves a screenshot in the directory SHOTS, if that is set. */
   async shot(name: string): Promise<void> {
     if (process.env.SHOTS) {
       await this.page.screenshot({ path: join(process.env.SHOTS, `${name.replaceAll(/[^a-z]+/gi, "-")}.png`) });
@@ -199,10 +199,10 @@ export class Workbench {
     try {
       this.call("shutdown", { daemon: true });
     } catch {
-      // it is gone already
+      // the daemon has ended already
     }
     await new Promise((resolve) => setTimeout(resolve, 500));
-    rmSync(this.dir, { recursive: true, force: true, maxRetries: 20 }); // on a slow machine the daemon writes there for some seconds yet
+    rmSync(this.dir, { recursive: true, force: true, maxRetries: 20 }); // on a slow machine the daemon still writes here for some seconds
   }
 
   write(path: string, text: string): void {

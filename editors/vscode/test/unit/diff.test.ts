@@ -6,20 +6,20 @@ const before = "x\ny\n- w\nd\ne\nf\ng\nh\ni\nk\n";
 const after = "z\ny\n- v\nd\ne\nf\ng\nh\ni\nj\nk\n";
 
 describe("issue/6-1 a diff", () => {
-  it("is taken back where the file is as it was left", () => {
+  it("is reverted in an unchanged file", () => {
     assert.equal(revertHunks(after, parse(diff)), before);
   });
 
-  it("is not taken back from anything else", () => {
+  it("is not reverted in a changed file", () => {
     assert.equal(revertHunks(after.replace("z", "zz"), parse(diff)), undefined);
     assert.equal(revertHunks("", parse(diff)), undefined);
   });
 
-  it("of a new file leaves nothing", () => {
+  it("of a new file reverts to an empty text", () => {
     assert.equal(revertHunks("x\ny\n", parse("--- /dev/null\n+++ b/a.txt\n@@ -0,0 +1,2 @@\n+x\n+y\n")), "");
   });
 
-  it("has two sides of its own", () => {
+  it("has two sides", () => {
     assert.deepEqual(hunkSides(parse(diff)), { before: "x\ny\n- w\n...\ni\nk", after: "z\ny\n- v\n...\ni\nj\nk" });
   });
 });

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { locate } from "../../src/daemon/locate";
 
-describe("issue/6-1 lashd is found", () => {
+describe("issue/6-1 the path of lashd", () => {
   let dir: string;
   const make = (...path: string[]) => {
     const file = join(dir, ...path);
@@ -20,7 +20,7 @@ describe("issue/6-1 lashd is found", () => {
   });
   afterEach(() => rmSync(dir, { recursive: true }));
 
-  it("by the setting, then beside the extension, then in PATH", () => {
+  it("comes from the setting, then the extension, then PATH", () => {
     assert.match((find("") as { problem: string }).problem, /not found/);
     const inPath = make("b", "lashd");
     assert.deepEqual(find(""), { command: inPath });
@@ -30,7 +30,7 @@ describe("issue/6-1 lashd is found", () => {
     assert.deepEqual(find(set), { command: set });
   });
 
-  it("and nothing else where the setting is wrong", () => {
+  it("has no fallback if the setting is wrong", () => {
     make("b", "lashd");
     assert.match((find(join(dir, "gone")) as { problem: string }).problem, /not an executable file/);
     assert.match((find("b/lashd") as { problem: string }).problem, /absolute/);

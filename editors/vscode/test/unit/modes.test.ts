@@ -8,7 +8,7 @@ const config = (more: Partial<Config>): Config => ({ ...session.config, ...more 
 const looking = ["editor_open_files", "editor_diagnostics", "editor_reveal"];
 
 describe("issue/6-1 modes of a session", () => {
-  it("are what its settings say", () => {
+  it("follow from its settings", () => {
     const names = [
       {}, { approval: { mode: "ask" } }, { approval: { mode: "allow" } }, { approval: { mode: "deny" } }, { options: { plan: { mode: "plan" } } },
       { approval: { rules: [{ tool: "write", action: "allow" }, { tool: "edit", action: "allow" }, { tool: "patch", action: "allow" }] } },
@@ -17,7 +17,7 @@ describe("issue/6-1 modes of a session", () => {
     assert.deepEqual(names, ["Ask", "Ask always", "Bypass", "Deny", "Plan", "Accept edits", "Ask"]);
   });
 
-  it("leave all that they do not speak of", () => {
+  it("keep all other settings", () => {
     const own = config({ approval: { mode: "deny", deadlineMs: 5, rules: [{ tool: "shell", prefix: "ls", action: "allow" }] }, options: { plan: { mode: "plan" }, toolsearch: {} } });
     for (const mode of modes) {
       const set = configInMode(own, mode);
@@ -27,7 +27,7 @@ describe("issue/6-1 modes of a session", () => {
     }
   });
 
-  it("outside/8 let the editor's own tools look, unless the session asks about everything or denies it", () => {
+  it("outside/8 allow the read-only editor tools, unless the session asks about or denies every call", () => {
     const names = (approval: object) => allowReadOnlyTools(config({ approval }))?.rules?.map(({ tool, action }) => `${tool} ${action}`);
     assert.deepEqual(names({}), looking.map((tool) => `${tool} allow`));
     assert.deepEqual(names({ rules: [{ tool: "editor_reveal", action: "deny" }] }), ["editor_reveal deny", "editor_open_files allow", "editor_diagnostics allow"]);

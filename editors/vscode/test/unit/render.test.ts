@@ -18,7 +18,7 @@ describe("issue/6-1 markdown", () => {
     assert.deepEqual([...document.querySelectorAll("a")].map((a) => a.getAttribute("href")).filter((href) => /^(javascript|data):/.test(href ?? "")), []);
   });
 
-  it("of a growing text comes to the same as of the whole", () => {
+  it("of a streamed text equals that of the whole text", () => {
     const text = "# Title\n\nOne *two*.\n\n- a\n\n- b\n\n  c\n\nThree\n\n```js\nx\n\ny\n```\n\n~~~\n```\n\n~~~\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\nend\n\n> q\n\n> r\n\n1. one\n\n2. two\n";
     const growing = new StreamedMarkdown();
     for (let end = 1; end < text.length; end++) {
@@ -27,7 +27,7 @@ describe("issue/6-1 markdown", () => {
     assert.equal(growing.render(text), render(text));
   });
 
-  it("leaves what will not change alone", () => {
+  it("finds the part of a text that cannot change", () => {
     assert.equal(settledEnd("a\n\nb"), 3);
     assert.equal(settledEnd("a\n\n```\nb\n\nc"), 3);
     assert.equal(settledEnd("- a\n\n- b"), 0);
@@ -35,7 +35,7 @@ describe("issue/6-1 markdown", () => {
 });
 
 describe("issue/6-1 rows of a chat", () => {
-  it("are items, each as long as it is the same", () => {
+  it("keep their version while their item is unchanged", () => {
     const view = reduce(snapshot(attached), turn);
     const rows = rowsOf(view);
     assert.deepEqual(rows.map((row) => row.key), ["nod_u:0", "nod_a:0", "nod_a:1", "nod_b:0", "end:trn_1"]);
@@ -43,21 +43,21 @@ describe("issue/6-1 rows of a chat", () => {
     assert.deepEqual(again.map((row, at) => row.version === rows[at]?.version), [true, true, true, true, true]);
   });
 
-  it("tell how a turn ended that has no answer", () => {
+  it("describe a turn that ended without a reply", () => {
     assert.equal(endText({ turnId: "t", outcome: { kind: "assistantMessage" } }), "");
     assert.equal(endText({ turnId: "t", outcome: { kind: "cancelled" } }), "Stopped.");
     assert.equal(endText({ turnId: "t", outcome: { kind: "cancelled", cancel: { reason: "stopped by the user" } } as never }), "Stopped.");
     assert.equal(endText({ turnId: "t", outcome: { kind: "providerError" }, message: "no key" }), "Turn failed: no key (providerError)");
   });
 
-  it("have the words that tell most of a call", () => {
+  it("summarize a call by its most informative argument", () => {
     const item = (args: unknown): Item => ({ itemId: "x", kind: "toolCall", status: "completed", atMs: 1, args });
     assert.equal(summaryOf(item({ limit: 3, path: "a.ts" })), "a.ts");
     assert.equal(summaryOf(item({ command: "one\ntwo" })), "one\u2026");
     assert.equal(summaryOf(item(undefined)), "");
   });
 
-  it("have the newest plan and the usage", () => {
+  it("show the newest plan and the usage", () => {
     const steps = [{ text: "a", status: "pending" }];
     const item: Item = { itemId: "p", kind: "toolCall", status: "completed", atMs: 1, tool: "update_plan", args: { steps } };
     assert.deepEqual(planOf({ ...snapshot(attached), items: [item, { ...item, status: "failed", args: {} }] }), steps);
@@ -78,14 +78,14 @@ describe("issue/6-1 items of a chat", () => {
   const row = (item: Item) => new Items(() => undefined).row({ key: item.itemId, version: item, item, live: false }, undefined);
   const call: Item = { itemId: "c", kind: "toolCall", status: "completed", atMs: 1, callId: "k", tool: "shell", args: { command: "<b>ls</b>" }, output: { status: "success", text: "<i>out</i>" } };
 
-  it("show what a tool says as text", () => {
+  it("show tool output as text, not HTML", () => {
     const element = row({ ...call, status: "failed" });
     assert.equal(element.querySelectorAll("i").length, 0);
     assert.equal(element.querySelector(".output")?.textContent, "<i>out</i>");
     assert.equal(element.querySelector("summary code")?.textContent, "<b>ls</b>");
   });
 
-  it("open the diff that a call made", () => {
+  it("open the diff of a call", () => {
     const asked: FromWebview[] = [];
     const change = { path: "a.txt", diff: "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-x\n+y\n", added: 1, removed: 1 };
     const item: Item = { ...call, output: { status: "success", change } };
@@ -95,13 +95,13 @@ describe("issue/6-1 items of a chat", () => {
     assert.deepEqual(asked, [{ type: "diff", change }]);
   });
 
-  it("fold reasoning", () => {
+  it("collapse reasoning", () => {
     const element = row({ itemId: "r", kind: "reasoning", status: "completed", atMs: 1, text: "hm" });
     assert.equal(element.querySelector("details")?.hasAttribute("open"), false);
     assert.equal(element.querySelector("details")?.childElementCount, 1);
   });
 
-  it("ask a question with its answers, which wait while there is no connection", () => {
+  it("show a question with its choices, disabled without a connection", () => {
     const decision: Decision = { decisionId: "dec_1", sessionId: "s", kind: "approval", prompt: "May it? The plugin guard asks: new file", choices: ["allowOnce", "allowSession", "allowAlways", "reject"], default: "reject", openedAtMs: 1, deadlineAtMs: 0 };
     const place = document.createElement("section");
     const said: FromWebview[] = [];

@@ -7,13 +7,13 @@ const delta = (offset: number, text: string) => ({ type: "item/delta", itemId: "
 const started = { type: "item/started", item: item() } as Event;
 const completed = { type: "item/completed", item: item("Gr\u00fc\u00df dich!") } as Event;
 
-describe("issue/6-1 what is passed on of an answer", () => {
+describe("issue/6-1 a streamed reply", () => {
   for (const [name, events] of Object.entries({
-    "as it comes": [started, delta(0, "Gr\u00fc"), delta(4, "\u00df dich!"), completed],
-    "of which a piece came twice": [started, delta(0, "Gr\u00fc"), delta(2, "\u00fc\u00df"), completed],
-    "of which a piece is lost": [started, delta(0, "Gr"), delta(6, " dich!"), completed],
-    "of which only the end is heard": [completed],
-    "that began again": [started, delta(0, "Gr\u00fc\u00df"), started, delta(0, "Gr\u00fc\u00df dich"), completed],
+    "in order": [started, delta(0, "Gr\u00fc"), delta(4, "\u00df dich!"), completed],
+    "with repeated text": [started, delta(0, "Gr\u00fc"), delta(2, "\u00fc\u00df"), completed],
+    "with missing text": [started, delta(0, "Gr"), delta(6, " dich!"), completed],
+    "with only its end": [completed],
+    "that starts again": [started, delta(0, "Gr\u00fc\u00df"), started, delta(0, "Gr\u00fc\u00df dich"), completed],
   })) {
     it(name, () => {
       let said = "";
@@ -23,7 +23,7 @@ describe("issue/6-1 what is passed on of an answer", () => {
     });
   }
 
-  it("is nothing of what else is shown", () => {
+  it("contains nothing but agent messages", () => {
     const spoken = new ReplyStream((text) => assert.fail(text));
     spoken.handle({ type: "item/completed", item: { ...item("x"), kind: "reasoning" } } as Event);
     spoken.handle(delta(0, "x"));

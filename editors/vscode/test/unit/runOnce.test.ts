@@ -1,8 +1,8 @@
 import { strict as assert } from "node:assert";
 import { RunOnce } from "../../src/model/runOnce";
 
-describe("issue/6-1 calls of the editor's tools", () => {
-  it("are run once, however often they are asked for", async () => {
+describe("issue/6-1 calls of editor tools", () => {
+  it("run once, however often they are requested", async () => {
     const calls = new RunOnce<number>();
     let ran = 0;
     const begin = () => Promise.resolve(++ran);
@@ -10,7 +10,7 @@ describe("issue/6-1 calls of the editor's tools", () => {
     assert.equal(await calls.run("a", begin), 1);
   });
 
-  it("are stopped and forgotten once nobody waits for them", async () => {
+  it("are aborted and forgotten when they are cancelled", async () => {
     const calls = new RunOnce<boolean>();
     let signal: AbortSignal | undefined;
     const begin = (given: AbortSignal) => ((signal = given), Promise.resolve(true));
@@ -23,7 +23,7 @@ describe("issue/6-1 calls of the editor's tools", () => {
     assert.notEqual(signal, first);
   });
 
-  it("may be asked for again if they could not be begun", async () => {
+  it("can be requested again if they failed", async () => {
     const calls = new RunOnce<string>();
     await assert.rejects(calls.run("a", () => Promise.reject(new Error("the daemon is away"))));
     assert.equal(await calls.run("a", () => Promise.resolve("done")), "done");

@@ -20,58 +20,58 @@ describe("issue/6-1 the view of a session", () => {
     assert.deepEqual(texts(reduce(begin(), turn.slice(0, 6))), ["go", "I l\u00f6\u00f6k."]);
   });
 
-  it("shows what a call puts out until it has ended", () => {
+  it("shows the output of a call until the call ends", () => {
     assert.deepEqual(reduce(begin(), turn.slice(0, 11)).progress, { call_1: "a\nb\n" });
   });
 
-  it("is the same however events are gathered", () => {
+  it("is the same however events are batched", () => {
     for (let cut = 0; cut <= turn.length; cut++) {
       const view = reduce(reduce(begin(), turn.slice(0, cut)), turn.slice(cut));
       assert.deepEqual(texts(view), whole, `gathered at ${cut}`);
     }
   });
 
-  it("leaves the view before as it was", () => {
+  it("does not change the earlier view", () => {
     const view = reduce(begin(), turn.slice(0, 6));
     const before = JSON.stringify(view);
     reduce(view, turn.slice(6));
     assert.equal(JSON.stringify(view), before);
   });
 
-  it("takes each durable event once", () => {
+  it("applies each durable event once", () => {
     const view = reduce(begin(), turn);
     assert.deepEqual(reduce(view, durable(turn)), view);
   });
 
-  it("takes a piece of text once that comes again, or in part again", () => {
+  it("adds repeated or overlapping text once", () => {
     const half = reduce(begin(), turn.slice(0, 5));
     const again: Event = { sessionId: "ses_1", atMs: 1, type: "item/delta", itemId: "nod_a:0", offset: 3, text: "\u00f6\u00f6k." };
     assert.deepEqual(texts(reduce(half, [again, again])), ["go", "I l\u00f6\u00f6k."]);
   });
 
-  it("says that it is to be read again where a piece or an event is missing", () => {
-    assert.equal(reduce(begin(), [...turn.slice(0, 4), ...turn.slice(5)]).stale, true, "a piece of text");
-    assert.equal(reduce(begin(), durable(turn).slice(1)).stale, true, "an event");
+  it("is stale if text or an event is missing", () => {
+    assert.equal(reduce(begin(), [...turn.slice(0, 4), ...turn.slice(5)]).stale, true, "missing text");
+    assert.equal(reduce(begin(), durable(turn).slice(1)).stale, true, "missing event");
     assert.equal(reduce(begin(), turn).stale, undefined);
   });
 
-  it("loses and doubles nothing when the daemon is killed at any event", () => {
+  it("loses and repeats nothing if the daemon is killed after any event", () => {
     for (let cut = 0; cut <= turn.length; cut++) {
       const seen = reduce(begin(), turn.slice(0, cut));
       const stored = durable(turn.slice(0, cut)).length;
       const before = replay(seen, { ...attached, seq: stored, ...(stored > 0 && stored < 7 && { turnId: "trn_1" }) });
       assert.ok(texts(before).every((text, at) => text === whole[at] || text === "shell"), `after a kill at ${cut}: ${texts(before).join("|")}`);
       const asked = turn.findLastIndex((event, at) => at <= cut && event.type === "model/requested");
-      const rest = turn.slice(Math.max(asked, 0)); // the call to the model is made again, and tells all of its text anew
+      const rest = turn.slice(Math.max(asked, 0)); // the model call is repeated and streams its text again
       assert.deepEqual(texts(reduce(before, rest)), whole, `killed at ${cut}`);
     }
   });
 
-  it("takes over what was told while there was no connection", () => {
+  it("catches up after a lost connection", () => {
     for (let cut = 0; cut <= turn.length; cut++) {
       const seen = reduce(begin(), turn.slice(0, cut));
       const openItems: Item[] = [{ itemId: "nod_b:0", kind: "agentMessage", status: "inProgress", turnId: "trn_1", atMs: 3, text: "do" }];
-      const late = cut < 17; // after that the item is over
+      const late = cut < 17; // after that event the item is complete
       const r = { ...attached, seq: late ? 5 : 7, ...(late && { openItems, turnId: "trn_1" }) };
       const missed = durable(turn).filter((event) => (event.seq ?? 0) <= r.seq && (event.seq ?? 0) > seen.seq);
       const caught = reduce(replay(seen, r), missed);
@@ -80,7 +80,7 @@ describe("issue/6-1 the view of a session", () => {
     }
   });
 
-  it("begins anew with a snapshot, and pages back from it", () => {
+  it("starts from a snapshot and pages back", () => {
     const item = (n: number): Item => ({ itemId: `nod_${n}:0`, kind: "agentMessage", status: "completed", atMs: n, text: String(n) });
     const view = snapshot({ ...attached, items: [item(3), item(4)], nextCursor: "older", seq: 9 });
     const more = page(view, { session, data: [item(1), item(2), item(3)] });
@@ -88,7 +88,7 @@ describe("issue/6-1 the view of a session", () => {
     assert.deepEqual([view.older, more.older], ["older", undefined]);
   });
 
-  it("withdraws what is retracted, and what a failed turn has not stored", () => {
+  it("removes retracted items, and unstored items of a failed turn", () => {
     const retracted: Event = { sessionId: "ses_1", turnId: "trn_1", atMs: 1, type: "item/retracted", itemId: "nod_a:0" };
     assert.deepEqual(texts(reduce(begin(), [...turn.slice(0, 6), retracted])), ["go"]);
     const failed: Event = { sessionId: "ses_1", turnId: "trn_1", atMs: 1, seq: 2, type: "turn/completed", outcome: { kind: "providerError" }, issues: [{ kind: "provider", code: "x", message: "no" }] };
@@ -96,11 +96,11 @@ describe("issue/6-1 the view of a session", () => {
     assert.deepEqual([texts(view), view.ends["trn_1"]?.message, view.turnId], [[], "no", undefined]);
   });
 
-  it("is to be read again after a rewind", () => {
+  it("is stale after a rewind", () => {
     assert.equal(reduce(reduce(begin(), turn), [{ sessionId: "ses_1", atMs: 1, seq: 8, type: "session/rewound" }]).stale, true);
   });
 
-  it("shows a waiting input as one of the queue, and in the conversation once its turn begins", () => {
+  it("shows a queued input in the conversation when its turn starts", () => {
     const accepted: Event = { sessionId: "ses_1", turnId: "trn_2", atMs: 1, seq: 2, type: "turn/accepted", inputIds: ["inp_2"], input: [{ type: "text", text: "more" }] };
     const waiting = reduce(begin(), [turn[0]!, accepted]);
     assert.deepEqual(texts(waiting), ["go"]);
@@ -113,15 +113,15 @@ describe("reliability/I9 the view of a session", () => {
   const input = { inputId: "inp_1", turnId: "trn_1", state: "queued" as const, atMs: 1, input: [{ type: "text" as const, text: "go" }] };
   const told = (event: Omit<Event, "sessionId" | "atMs">): Event => ({ ...event, sessionId: "ses_1", atMs: 1 });
 
-  it("shows what the running turn has taken in, also if that was before", () => {
+  it("shows the inputs of the running turn, even those before the attach", () => {
     const openItems: Item[] = [{ itemId: "nod_a:0", kind: "agentMessage", status: "inProgress", turnId: "trn_1", atMs: 2, text: "I l" }];
     const r = { ...attached, turnId: "trn_1", seq: 1, entered: [input], openItems };
     assert.deepEqual(texts(snapshot(r)), ["go", "I l"]);
-    assert.deepEqual(texts(reduce(snapshot(r), turn.slice(6))), whole, "and then its item");
-    assert.deepEqual(texts(replay(reduce(begin(), turn.slice(0, 5)), r)), ["go", "I l"], "after a loss");
+    assert.deepEqual(texts(reduce(snapshot(r), turn.slice(6))), whole, "and after its item");
+    assert.deepEqual(texts(replay(reduce(begin(), turn.slice(0, 5)), r)), ["go", "I l"], "after a lost connection");
   });
 
-  it("shows what is steered into a turn, before and after it is an item", () => {
+  it("shows a steered input, before and after its item arrives", () => {
     const steered = { ...input, inputId: "inp_2", state: "pendingActive" as const, input: [{ type: "text" as const, text: "mind" }] };
     const item: Item = { itemId: "nod_s:0", kind: "userMessage", status: "completed", turnId: "trn_1", atMs: 3, text: "mind", origin: { kind: "turnInput", inputId: "inp_2" } };
     const taken = reduce(begin(), [
@@ -134,36 +134,36 @@ describe("reliability/I9 the view of a session", () => {
     assert.deepEqual(texts(reduce(taken, [told({ seq: 5, turnId: "trn_1", type: "item/completed", itemId: item.itemId, item })])), ["go", "mind"]);
   });
 
-  it("shows what wakes a turn once", () => {
+  it("shows a wake once", () => {
     const item: Item = { itemId: "nod_w:0", kind: "notice", status: "completed", turnId: "trn_1", atMs: 1, text: "go", origin: { kind: "process", inputId: "inp_1" } };
     assert.deepEqual(texts(reduce(begin(), [turn[0]!, told({ seq: 2, turnId: "trn_1", type: "item/completed", itemId: item.itemId, item })])), ["go"]);
   });
 
-  it("has what is added beside a turn before it, as history has", () => {
+  it("places an item of no turn before the running turn, as in the history", () => {
     const note: Item = { itemId: "nod_n:0", kind: "userMessage", status: "completed", atMs: 1, text: "note" };
     const added = (seq: number) => told({ seq, type: "item/completed", itemId: note.itemId, item: note });
     assert.deepEqual(texts(reduce(begin(), [...turn.slice(0, 8), added(4)])), ["note", "go", "I l\u00f6\u00f6k."]);
     assert.deepEqual(texts(reduce(begin(), [...turn, added(8)])), [...whole, "note"]);
   });
 
-  it("has the mark of a summary", () => {
+  it("marks a compaction", () => {
     const view = reduce(begin(), [told({ seq: 1, type: "session/compacted", itemId: "nod_f:0" })]);
     assert.deepEqual(view.items, [{ itemId: "nod_f:0", kind: "compaction", status: "completed", atMs: 1 }]);
   });
 });
 
-describe("issue/6-1 questions in the view of a session", () => {
+describe("issue/6-1 decisions in the view of a session", () => {
   const decision: Decision = { decisionId: "dec_1", sessionId: "ses_1", kind: "approval", prompt: "May it?", choices: ["allowOnce", "reject"], default: "reject", openedAtMs: 1, deadlineAtMs: 0 };
   const opened: Event = { sessionId: "ses_1", atMs: 1, seq: 1, type: "decision/opened", decision };
   const resolved: Event = { sessionId: "ses_1", atMs: 1, seq: 2, type: "decision/resolved", decision };
 
-  it("go when they are settled, by whomever", () => {
+  it("disappear when any client answers them", () => {
     const asked = reduce(begin(), [opened]);
     assert.deepEqual(asked.decisions.map((d) => d.decisionId), ["dec_1"]);
     assert.deepEqual(reduce(asked, [resolved]).decisions, []);
   });
 
-  it("are those that the daemon says are open after a loss of connection", () => {
+  it("are those of the attach answer after a lost connection", () => {
     const asked = reduce(begin(), [opened]);
     assert.deepEqual(reduce(replay(asked, { ...attached, seq: 2 }), [resolved]).decisions, []);
     assert.deepEqual(replay(asked, { ...attached, seq: 1, decisions: [decision] }).decisions, [decision]);

@@ -27,20 +27,20 @@ describe("issue/6-1 the list of sessions", () => {
     assert.deepEqual(ids(children(list, "busy")), ["child"]);
   });
 
-  it("has those of the open folders only, if wanted", () => {
+  it("can be limited to the open folders", () => {
     assert.deepEqual(ids(sessionsInGroup(list, "requiresAction", ["/work"])), []);
     assert.equal(isInFolders(make("x", { cwd: "/work/sub" }), ["/work"]), true);
     assert.equal(isInFolders(make("x", { cwd: "/work" }), ["/work/"]), false);
   });
 
-  it("follows the news", () => {
+  it("follows server events", () => {
     const changed = applyServerEvent(list, { atMs: 1, type: "session/changed", sessionId: "busy", session: make("busy", { state: "idle" }) });
     assert.equal(changed.get("busy")?.state, "idle");
     assert.equal(list.get("busy")?.state, "running");
     assert.equal(applyServerEvent(list, { atMs: 1, type: "session/deleted", sessionId: "busy" }).has("busy"), false);
   });
 
-  it("tells how old something is", () => {
+  it("shows ages", () => {
     assert.deepEqual([0, 59_000, 60_000, 7_200_000, 200_000_000].map((ms) => age(0, ms)), ["now", "now", "1 min", "2 h", "2 d"]);
   });
 });

@@ -7,7 +7,7 @@ const snapshot = { name: "before", nodeId: "nod_1", atMs: 1, nodes: 4, bytes: 20
 const setting = (name: string, more: Partial<ToolSetting>): ToolSetting => ({ manifest: { name, description: "" }, ...more });
 
 describe("issue/6-1 snapshots", () => {
-  it("are compared by what a restore changes", () => {
+  it("compare the state that a restore changes", () => {
     const items: Item[] = [
       { itemId: "a", kind: "userMessage", status: "completed", atMs: 1, text: "go\non" },
       { itemId: "b", kind: "toolCall", status: "failed", atMs: 1, tool: "shell", args: { command: "ls" } },
@@ -27,16 +27,16 @@ describe("issue/6-1 snapshots", () => {
     ]);
   });
 
-  it("do not differ by what only counts changes", () => {
+  it("ignore counters in a comparison", () => {
     assert.equal(sideText(side), sideText({ ...side, nodeId: "nod_2", tools: { generation: 9, tools: {} } }));
   });
 
-  it("say what a restore does before it is done", () => {
+  it("describe a restore in advance", () => {
     const asked = restoreText({ snapshot, now: { ...side, nodes: 1 }, then: { ...side, nodes: 3 } });
     assert.equal(asked, 'Restore the snapshot "before"? 1 conversation entry will be hidden, not deleted. 3 conversation entries will reappear. Files will not change.');
   });
 
-  it("say what they hold", () => {
+  it("have a size", () => {
     assert.equal(sizeText(snapshot), "4 entries, 2 KiB");
   });
 });

@@ -17,7 +17,7 @@ const labels = (text: string) => {
 };
 const top = ["[[models]]", "[undo]", "[plugins]"];
 
-describe("issue/6-1 what may be written in config.toml", () => {
+describe("issue/6-1 completion in config.toml", () => {
   for (const [text, want] of Object.entries({
     "|": ["model", "approval", "trace", ...top],
     "model = 'x'\n|\ntrace = true\n[undo]\noff = true": ["approval", ...top],
@@ -38,12 +38,12 @@ describe("issue/6-1 what may be written in config.toml", () => {
     it(`at | in ${JSON.stringify(text)}`, () => assert.deepEqual(labels(text), want));
   }
 
-  it("is a snippet with what the value may be", () => {
+  it("inserts snippets with possible values", () => {
     const inserts = suggestions(schema, "", "").map((offer) => offer.insert);
     assert.deepEqual(inserts, ['model = "$1"', 'approval = "${1|ask,deny|}"', "trace = ${1|true,false|}", "[[models]]\n", "[undo]\n", "[plugins.${1:NAME}]\n"]);
   });
 
-  it("is explained", () => {
+  it("has descriptions", () => {
     assert.deepEqual(
       ["model = 'x'", "[[models]]", "[[models]]\nid = 'a'\nwindow = 3", "nonsense = 1", "", "# model"].map((text) => said(schema, text)),
       ["which one", "one each", "in tokens", undefined, undefined, undefined],

@@ -20,7 +20,7 @@ const told: Omit<Event, "sessionId" | "turnId">[] = [
 const events: Event[] = told.map((event) => ({ ...event, sessionId: "ses_1", turnId: "trn_1" }));
 
 describe("issue/6-1 the trace of a turn", () => {
-  it("is an outline for people", () => {
+  it("is a readable outline", () => {
     assert.equal(traceText(turn, events), `Turn trn_1: completed, 2.50 s
 Session ses_1, accepted 1970-01-01T00:00:01.000Z
 1500 tokens in, 100 out, $0.0040
@@ -48,7 +48,7 @@ Session ses_1, accepted 1970-01-01T00:00:01.000Z
 `);
   });
 
-  it("is saved as it was told, an event a line", () => {
+  it("is saved as one event per line", () => {
     assert.deepEqual(traceLines(events).trimEnd().split("\n").map((line) => JSON.parse(line) as Event), events);
   });
 });

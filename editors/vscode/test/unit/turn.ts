@@ -1,6 +1,6 @@
 import type { Event, Item, Session, SessionAttachResult, Task } from "../../src/protocol";
 
-// A turn as a daemon told it: text, a call with output, and an answer. The input becomes an item only after the model has begun to answer.
+// The events of a turn: text, a call with output, and a reply. The item of the input comes after the start of the model reply.
 
 export const session: Session = {
   sessionId: "ses_1",
