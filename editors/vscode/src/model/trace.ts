@@ -61,12 +61,12 @@ function describeItem(item: Item, type: Event["type"]): [string, ...string[]] {
 }
 
 function describeCall({ iteration, provider, model, stop, usage, attempts, options, durationMs }: CallRecord): [string, ...string[]] {
-  const told = [`model call ${iteration}: ${provider}/${model}`, seconds(durationMs), usage ? usageText(usage) : "token usage unknown", stop ?? ""];
+  const title = [`model call ${iteration}: ${provider}/${model}`, seconds(durationMs), usage ? usageText(usage) : "token usage unknown", stop ?? ""];
   const tries = attempts.filter(({ outcome }) => outcome !== "completed").map(({ outcome, status, error, waitMs }) => {
     return [`attempt ${outcome}`, status, error?.message, waitMs && `retried after ${seconds(waitMs)}`].filter(Boolean).join(", ");
   });
   const fates = (options ?? []).map(({ option, fate }) => `${option}: ${fate}`);
-  return [told.filter(Boolean).join(", "), ...tries, ...fates];
+  return [title.filter(Boolean).join(", "), ...tries, ...fates];
 }
 
 function describeDecision({ prompt, answer }: Decision, type: Event["type"]): [string, ...string[]] {

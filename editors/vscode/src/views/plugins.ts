@@ -54,7 +54,7 @@ export class Plugins {
     }
   }
 
-  /** readStable reads a plugin and its files. It reads again if they change meanwhile, up to five times. */
+  /** readStable reads a plugin and its files. If they change during the read, it reads them again, up to five times. */
   private async readStable(name: string, cwd: string): Promise<{ digest: string; text: string }> {
     for (let i = 0; i < 5; i++) {
       const before = await this.daemon.call("plugin/read", { name, cwd });

@@ -81,7 +81,7 @@ export class ToolTree implements vscode.TreeDataProvider<ToolNode> {
 
 function toolTip(tool: ToolRecord): vscode.MarkdownString {
   const text = new vscode.MarkdownString();
-  text.appendText(`${tool.description}\n\n${tool.source ? `From ${tool.source}.` : "Its plugin is gone."} After a crash, lashd ${tool.contract.replay === "never" ? "does not repeat" : "repeats"} an interrupted call.`);
+  text.appendText(`${tool.description}\n\n${tool.source ? `From ${tool.source}.` : "Its plugin is no longer loaded."} After a crash, lashd ${tool.contract.replay === "never" ? "does not repeat" : "repeats"} an interrupted call.`);
   text.appendCodeblock(JSON.stringify(tool.input ?? {}, undefined, 2), "json");
   return text;
 }

@@ -93,8 +93,8 @@ export function filesText(point: FilePoint | undefined): string {
 export function summaryOf(item: Item): string {
   const args = (item.args ?? {}) as Record<string, unknown>;
   const known = ["command", "path", "pattern", "query", "url", "task", "name"].map((name) => args[name]);
-  const told = known.find((value) => typeof value === "string") ?? Object.values(args).find((value) => typeof value === "string");
-  const text = typeof told === "string" ? told : "";
+  const argument = known.find((value) => typeof value === "string") ?? Object.values(args).find((value) => typeof value === "string");
+  const text = typeof argument === "string" ? argument : "";
   const line = text.split("\n")[0] ?? "";
   return line.length < text.length || line.length > 160 ? `${line.slice(0, 160)}\u2026` : line;
 }

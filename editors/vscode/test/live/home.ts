@@ -9,12 +9,12 @@ if (command === "") {
   throw new Error("LASHD is not set; set it to the path of a lashd program");
 }
 
-const said: string[] = [];
-const hear = (text: string) => void said.push(text);
-export const log: Log = { debug: hear, info: hear, warn: hear, error: hear };
+const logged: string[] = [];
+const record = (text: string) => void logged.push(text);
+export const log: Log = { debug: record, info: record, warn: record, error: record };
 
 // Runs lashd and forwards its output, until the output contains a word. Then it exits.
-const relayed = `
+const relayScript = `
   const [command, word] = process.argv.slice(1);
   const lashd = require("node:child_process").spawn(command, ["stdio"], { stdio: ["pipe", "pipe", "inherit"] });
   process.stdin.pipe(lashd.stdin);
@@ -39,7 +39,7 @@ export class Home {
     const env = { ...process.env, LASHD_HOME: this.dir };
     let first = dropAt !== undefined;
     const program = () => {
-      const relay = { command: process.execPath, args: ["-e", relayed, command, dropAt ?? ""], env };
+      const relay = { command: process.execPath, args: ["-e", relayScript, command, dropAt ?? ""], env };
       const made = first ? relay : { command, args: ["stdio"], env };
       first = false;
       return made;
@@ -58,9 +58,9 @@ export class Home {
 
   async close(failed: boolean): Promise<void> {
     if (failed) {
-      console.log(said.join("\n"));
+      console.log(logged.join("\n"));
     }
-    said.length = 0;
+    logged.length = 0;
     const [last, ...others] = this.open; // a client that is still connected would restart the daemon
     others.forEach((daemon) => daemon.close());
     await last?.call("shutdown", { daemon: true }).catch(() => undefined);

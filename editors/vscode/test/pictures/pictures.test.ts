@@ -1,7 +1,7 @@
 import { statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Page } from "playwright-core";
-import { patience } from "../ui/browser";
+import { patienceMs } from "../ui/browser";
 import { Workbench } from "../ui/workbench";
 
 const images = resolve("../../docs/images");
@@ -28,7 +28,7 @@ const plugin = (advice: string) => JSON.stringify({ name: "house-style", version
 
 /** Renews the pictures in docs/images. Run it with FLOWS=pictures scripts/test-editor. */
 describe("pictures", function () {
-  this.timeout(6 * patience);
+  this.timeout(6 * patienceMs);
   const code = new Workbench();
   const themes = { dark: "Dark Modern", light: "Light Modern" };
 

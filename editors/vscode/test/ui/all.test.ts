@@ -2,12 +2,12 @@ import { strict as assert } from "node:assert";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { SessionListResult } from "../../src/protocol";
-import { patience, until } from "./browser";
+import { patienceMs, until } from "./browser";
 import { script } from "./script";
 import { Workbench } from "./workbench";
 
 describe("issue/6-1 a real VS Code, all flows", function () {
-  this.timeout(3 * patience);
+  this.timeout(3 * patienceMs);
   const code = new Workbench();
   const newest = () => code.call<SessionListResult>("session/list", { limit: 1 }).data[0];
   const row = (title: string) => code.page.getByRole("treeitem", { name: title }).first();

@@ -1,7 +1,7 @@
 import { strict as assert } from "node:assert";
 import { chromium, type Browser } from "playwright-core";
 
-export const patience = Number(process.env.PATIENCE ?? 60_000);
+export const patienceMs = Number(process.env.PATIENCE ?? 60_000);
 
 /** need returns an environment variable that scripts/test-editor sets. It throws if it is not set. */
 export const need = (name: string): string => {
@@ -20,7 +20,7 @@ export function launch(): Promise<Browser> {
 
 /** until waits for a condition. An error of the condition counts as false. */
 export async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
-  const end = Date.now() + patience;
+  const end = Date.now() + patienceMs;
   for (;;) {
     try {
       if (await holds()) {
@@ -29,7 +29,7 @@ export async function until(holds: () => boolean | Promise<boolean>): Promise<vo
     } catch {
       // not yet
     }
-    assert.ok(Date.now() < end, `the condition was still false after ${patience} ms`);
+    assert.ok(Date.now() < end, `the condition was still false after ${patienceMs} ms`);
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
 }

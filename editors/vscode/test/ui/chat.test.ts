@@ -2,12 +2,12 @@ import { strict as assert } from "node:assert";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { SessionListResult } from "../../src/protocol";
-import { patience } from "./browser";
+import { patienceMs } from "./browser";
 import { script } from "./script";
 import { Workbench } from "./workbench";
 
 describe("issue/6-1 @lashd in VS Code's own chat", function () {
-  this.timeout(3 * patience);
+  this.timeout(3 * patienceMs);
   const code = new Workbench();
   const answer = (text: string) => code.page.locator(".interactive-response", { hasText: text });
   const ask = async (text: string) => {

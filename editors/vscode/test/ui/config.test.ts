@@ -2,12 +2,12 @@ import { strict as assert } from "node:assert";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { StatusResult } from "../../src/protocol";
-import { patience, until } from "./browser";
+import { patienceMs, until } from "./browser";
 import { script } from "./script";
 import { Workbench } from "./workbench";
 
 describe("issue/6-1 config.toml in an editor", function () {
-  this.timeout(3 * patience);
+  this.timeout(3 * patienceMs);
   const code = new Workbench();
 
   before(() => code.start(script));

@@ -2,12 +2,12 @@ import { strict as assert } from "node:assert";
 import { readFileSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 import type { StatusResult } from "../../src/protocol";
-import { need, patience, until } from "./browser";
+import { need, patienceMs, until } from "./browser";
 import { script } from "./script";
 import { Workbench } from "./workbench";
 
 describe("issue/6-1 the extension with a bundled daemon", function () {
-  this.timeout(3 * patience);
+  this.timeout(3 * patienceMs);
   const code = new Workbench();
 
   before(() => code.start(script, { bundle: need("BUNDLE") }));

@@ -1,11 +1,11 @@
 import { strict as assert } from "node:assert";
 import type { DebugPromptResult, DecisionListResult, SessionListResult, StatusResult } from "../../src/protocol";
-import { patience } from "./browser";
+import { patienceMs } from "./browser";
 import { script, story } from "./script";
 import { Workbench } from "./workbench";
 
 describe("issue/6-1 a real VS Code", function () {
-  this.timeout(3 * patience);
+  this.timeout(3 * patienceMs);
   this.retries(1); // a browser, an editor and a daemon compete for the CPU
   const code = new Workbench();
 
@@ -54,7 +54,7 @@ describe("issue/6-1 a real VS Code", function () {
     await code.say("tell a story");
     await code.chat.locator(".agentMessage", { hasText: "promised" }).waitFor();
     process.kill(code.call<StatusResult>("server/status", {}).pid, "SIGKILL");
-    await code.chat.locator(".agentMessage:not(.live)", { hasText: "the sentence it owed." }).waitFor();
+    await code.chat.locator(".agentMessage:not(.live)", { hasText: "finished the story." }).waitFor();
     assert.deepEqual(await code.chat.locator(".row .text, .row .markdown").allInnerTexts(), ["tell a story", story]);
   });
 

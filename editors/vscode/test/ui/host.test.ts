@@ -1,11 +1,11 @@
 import { strict as assert } from "node:assert";
 import { resolve } from "node:path";
-import { patience } from "./browser";
+import { patienceMs } from "./browser";
 import { script } from "./script";
 import { Workbench } from "./workbench";
 
 describe("issue/6-1 the extension host", function () {
-  this.timeout(4 * patience);
+  this.timeout(4 * patienceMs);
   const code = new Workbench();
   after(() => code.close());
 

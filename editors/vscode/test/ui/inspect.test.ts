@@ -2,12 +2,12 @@ import { strict as assert } from "node:assert";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { DecisionListResult, Event, SessionListResult, SessionReadResult, SnapshotListResult, SnapshotPreviewResult } from "../../src/protocol";
-import { patience, until } from "./browser";
+import { patienceMs, until } from "./browser";
 import { script } from "./script";
 import { Workbench } from "./workbench";
 
 describe("issue/6-1 snapshots, undo, traces and settings in a real VS Code", function () {
-  this.timeout(3 * patience);
+  this.timeout(3 * patienceMs);
   const code = new Workbench();
   const newest = () => code.call<SessionListResult>("session/list", { limit: 1 }).data[0]?.sessionId ?? "";
   const row = (name: string | RegExp) => code.page.getByRole("treeitem", { name }).first();

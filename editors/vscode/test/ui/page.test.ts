@@ -5,7 +5,7 @@ import type { FromWebview, ToWebview } from "../../src/chat/messages";
 import { snapshot } from "../../src/model/session";
 import type { Event, Item } from "../../src/protocol";
 import { attached } from "../unit/turn";
-import { launch, patience } from "./browser";
+import { launch, patienceMs } from "./browser";
 
 declare global {
   interface Window {
@@ -46,7 +46,7 @@ async function meter(page: Page): Promise<() => Promise<number>> {
 }
 
 describe("issue/6-1 the page of a chat", function () {
-  this.timeout(2 * patience);
+  this.timeout(2 * patienceMs);
   let browser: Browser;
   let page: Page;
 

@@ -1,4 +1,4 @@
-export const story = "Once upon a time a small daemon promised that whatever it had acknowledged would still be there in the morning. One night somebody pulled the plug. The daemon woke, read its one file, and went on with the sentence it owed.";
+export const story = "Once upon a time, a small daemon promised that everything it had acknowledged would still be there in the morning. One night somebody pulled the plug. The daemon restarted, read its database, and finished the story.";
 
 /** script contains the replies of the scripted model. */
 export const script = {
@@ -8,7 +8,7 @@ export const script = {
     {
       match: { lastUserContains: "write" },
       replies: [
-        { reasoning: "A file is wanted.", text: "I write **it**.", chunkSize: 3, delayMs: 20, toolCalls: [{ name: "write", args: { path: "new.txt", content: "x\ny\n" } }] },
+        { reasoning: "The user wants a file.", text: "I'll write **it**.", chunkSize: 3, delayMs: 20, toolCalls: [{ name: "write", args: { path: "new.txt", content: "x\ny\n" } }] },
         { text: "Written." },
       ],
     },

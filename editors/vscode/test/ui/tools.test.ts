@@ -2,11 +2,11 @@ import { strict as assert } from "node:assert";
 import { readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import type { SessionListResult, TurnListResult } from "../../src/protocol";
-import { patience } from "./browser";
+import { patienceMs } from "./browser";
 import { Workbench } from "./workbench";
 
 const call = (name: string, args: object = {}) => ({ toolCalls: [{ name, args }] });
-const told = (lastResultContains: string, text: string) => ({ expect: { lastResultContains }, text });
+const expectResult = (lastResultContains: string, text: string) => ({ expect: { lastResultContains }, text });
 const outside = "outside the folders that are open";
 const edit = { path: "readme.txt", old: "a workspace", new: "a changed workspace" };
 
@@ -14,14 +14,14 @@ const edit = { path: "readme.txt", old: "a workspace", new: "a changed workspace
 const script = {
   models: ["demo"],
   turns: [
-    { match: { lastUserContains: "selected" }, replies: [call("editor_open_files"), told("Active file: readme.txt, selected lines 1 to 2:\na workspace", "I see what is selected.")] },
-    { match: { lastUserContains: "problems" }, replies: [call("editor_diagnostics", { path: "wrong.json" }), told("wrong.json:2:8 error: ", "I see the mistake.")] },
-    { match: { lastUserContains: "show" }, replies: [call("editor_reveal", { path: "long.txt", line: 300 }), told("Showing long.txt", "It is shown.")] },
-    { match: { lastUserContains: "outside" }, replies: [call("editor_reveal", { path: "../home/config.toml" }), { ...told(outside, ""), ...call("editor_reveal", { path: "up/home/config.toml" }) }, told(outside, "I may not.")] },
-    { match: { lastUserContains: "change" }, replies: [call("editor_apply_edit", edit), told("Edited readme.txt", "You took it.")] },
-    { match: { lastUserContains: "discard" }, replies: [call("editor_apply_edit", edit), told("the user discarded the edit", "You did not want it.")] },
-    { match: { lastUserContains: "build" }, replies: [call("editor_run_task", { name: "build" }), told("build finished with exit code 3", "It fails.")] },
-    { match: { lastUserContains: "all tasks" }, replies: [call("editor_run_task", { name: "both" }), told("both finished.", "They have run.")] },
+    { match: { lastUserContains: "selected" }, replies: [call("editor_open_files"), expectResult("Active file: readme.txt, selected lines 1 to 2:\na workspace", "I see what is selected.")] },
+    { match: { lastUserContains: "problems" }, replies: [call("editor_diagnostics", { path: "wrong.json" }), expectResult("wrong.json:2:8 error: ", "I see the mistake.")] },
+    { match: { lastUserContains: "show" }, replies: [call("editor_reveal", { path: "long.txt", line: 300 }), expectResult("Showing long.txt", "It is shown.")] },
+    { match: { lastUserContains: "outside" }, replies: [call("editor_reveal", { path: "../home/config.toml" }), { ...expectResult(outside, ""), ...call("editor_reveal", { path: "up/home/config.toml" }) }, expectResult(outside, "I may not.")] },
+    { match: { lastUserContains: "change" }, replies: [call("editor_apply_edit", edit), expectResult("Edited readme.txt", "You took it.")] },
+    { match: { lastUserContains: "discard" }, replies: [call("editor_apply_edit", edit), expectResult("the user discarded the edit", "You did not want it.")] },
+    { match: { lastUserContains: "build" }, replies: [call("editor_run_task", { name: "build" }), expectResult("build finished with exit code 3", "It fails.")] },
+    { match: { lastUserContains: "all tasks" }, replies: [call("editor_run_task", { name: "both" }), expectResult("both finished.", "They have run.")] },
   ],
   otherwise: { replies: [{ text: "Hello!" }] },
 };
@@ -30,7 +30,7 @@ const shell = (label: string, command: string) => ({ label, type: "shell", comma
 const tasks = { version: "2.0.0", tasks: [shell("build", "exit 3"), shell("one", "true"), shell("two", "true"), { label: "both", dependsOn: ["one", "two"], problemMatcher: [] }] };
 
 describe("issue/6-1 editor tools", function () {
-  this.timeout(3 * patience);
+  this.timeout(3 * patienceMs);
   const code = new Workbench();
   const readme = join(code.work, "readme.txt");
   const answer = (text: string) => code.chat.locator(".agentMessage", { hasText: text }).waitFor();

@@ -1,11 +1,11 @@
 import { strict as assert } from "node:assert";
 import type { DebugPromptResult, PluginListResult, SessionListResult } from "../../src/protocol";
-import { patience, until } from "./browser";
+import { patienceMs, until } from "./browser";
 import { script } from "./script";
 import { Workbench } from "./workbench";
 
 describe("issue/6-1 trust in a workspace plugin", function () {
-  this.timeout(3 * patience);
+  this.timeout(3 * patienceMs);
   const code = new Workbench();
   const toast = () => code.page.locator(".notification-toast", { hasText: "Trust the plugin guard" });
   const shown = (text: RegExp, where = ".monaco-editor") => code.page.locator(`${where} .view-line`, { hasText: text }).first().waitFor();

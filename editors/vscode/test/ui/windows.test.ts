@@ -1,12 +1,12 @@
 import { strict as assert } from "node:assert";
 import { join } from "node:path";
 import type { SessionListResult } from "../../src/protocol";
-import { patience, until } from "./browser";
+import { patienceMs, until } from "./browser";
 import { script, story } from "./script";
 import { Workbench } from "./workbench";
 
 describe("issue/6-1 windows", function () {
-  this.timeout(3 * patience);
+  this.timeout(3 * patienceMs);
   const code = new Workbench();
   const row = (window: Workbench, title: string | RegExp) => window.page.getByRole("treeitem", { name: title }).first();
 
@@ -66,7 +66,7 @@ describe("issue/6-1 windows", function () {
       await code.say("tell a story");
       await Promise.all([code, other].map((window) => window.chat.locator(".agentMessage.live", { hasText: "promised" }).waitFor()));
       for (const window of [code, other]) {
-        await window.chat.locator(".agentMessage:not(.live)", { hasText: "the sentence it owed." }).waitFor();
+        await window.chat.locator(".agentMessage:not(.live)", { hasText: "finished the story." }).waitFor();
         assert.equal(await window.chat.locator(".row .markdown").last().innerText(), story);
       }
     });

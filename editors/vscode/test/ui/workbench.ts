@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { format } from "node:util";
 import type { Browser, FrameLocator, Locator, Page } from "playwright-core";
-import { launch, need, patience } from "./browser";
+import { launch, need, patienceMs } from "./browser";
 
 /** Options change the defaults of a workbench. */
 export interface Options {
@@ -95,7 +95,7 @@ export class Workbench {
   private async newPage(): Promise<Page> {
     this.browser ??= await launch();
     const page = await this.browser.newPage({ viewport: { width: 1280, height: 800 } });
-    page.setDefaultTimeout(patience);
+    page.setDefaultTimeout(patienceMs);
     return page;
   }
 
@@ -219,7 +219,7 @@ export class Workbench {
   }
 
   private async answers() {
-    const end = Date.now() + patience;
+    const end = Date.now() + patienceMs;
     for (;;) {
       const ok = await fetch(`http://127.0.0.1:${this.port}/healthz`).then((r) => r.ok, () => false);
       if (ok) {

@@ -104,14 +104,14 @@ describe("issue/6-1 items of a chat", () => {
   it("show a question with its choices, disabled without a connection", () => {
     const decision: Decision = { decisionId: "dec_1", sessionId: "s", kind: "approval", prompt: "May it? The plugin guard asks: new file", choices: ["allowOnce", "allowSession", "allowAlways", "reject"], default: "reject", openedAtMs: 1, deadlineAtMs: 0 };
     const place = document.createElement("section");
-    const said: FromWebview[] = [];
-    const asked = new QuestionCards(place, (message) => said.push(message));
+    const posted: FromWebview[] = [];
+    const asked = new QuestionCards(place, (message) => posted.push(message));
     asked.show([decision], true);
     assert.match(place.textContent ?? "", /The plugin guard asks: new file/);
     assert.deepEqual([...place.querySelectorAll("button")].map((b) => b.textContent), ["Allow once", "Allow for this session", "Always allow", "Deny"]);
     place.querySelectorAll("button")[1]?.click();
     assert.equal(asked.key("KeyN"), true);
-    assert.deepEqual(said, [{ type: "answer", decisionId: "dec_1", choice: "allowSession" }, { type: "answer", decisionId: "dec_1", choice: "reject" }]);
+    assert.deepEqual(posted, [{ type: "answer", decisionId: "dec_1", choice: "allowSession" }, { type: "answer", decisionId: "dec_1", choice: "reject" }]);
     asked.show([decision], false);
     assert.deepEqual([...place.querySelectorAll("button")].map((b) => b.hasAttribute("disabled")), [true, true, true, true]);
     asked.show([], true);

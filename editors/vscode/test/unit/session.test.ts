@@ -111,7 +111,7 @@ describe("issue/6-1 the view of a session", () => {
 
 describe("reliability/I9 the view of a session", () => {
   const input = { inputId: "inp_1", turnId: "trn_1", state: "queued" as const, atMs: 1, input: [{ type: "text" as const, text: "go" }] };
-  const told = (event: Omit<Event, "sessionId" | "atMs">): Event => ({ ...event, sessionId: "ses_1", atMs: 1 });
+  const eventOf = (event: Omit<Event, "sessionId" | "atMs">): Event => ({ ...event, sessionId: "ses_1", atMs: 1 });
 
   it("shows the inputs of the running turn, even those before the attach", () => {
     const openItems: Item[] = [{ itemId: "nod_a:0", kind: "agentMessage", status: "inProgress", turnId: "trn_1", atMs: 2, text: "I l" }];
@@ -126,28 +126,28 @@ describe("reliability/I9 the view of a session", () => {
     const item: Item = { itemId: "nod_s:0", kind: "userMessage", status: "completed", turnId: "trn_1", atMs: 3, text: "mind", origin: { kind: "turnInput", inputId: "inp_2" } };
     const taken = reduce(begin(), [
       turn[0]!,
-      told({ seq: 2, type: "queue/changed", queue: [steered] }),
-      told({ seq: 3, turnId: "trn_1", type: "input/accepted", inputIds: ["inp_2"] }),
-      told({ seq: 4, type: "queue/changed", queue: [] }),
+      eventOf({ seq: 2, type: "queue/changed", queue: [steered] }),
+      eventOf({ seq: 3, turnId: "trn_1", type: "input/accepted", inputIds: ["inp_2"] }),
+      eventOf({ seq: 4, type: "queue/changed", queue: [] }),
     ]);
     assert.deepEqual(texts(taken), ["go", "mind"]);
-    assert.deepEqual(texts(reduce(taken, [told({ seq: 5, turnId: "trn_1", type: "item/completed", itemId: item.itemId, item })])), ["go", "mind"]);
+    assert.deepEqual(texts(reduce(taken, [eventOf({ seq: 5, turnId: "trn_1", type: "item/completed", itemId: item.itemId, item })])), ["go", "mind"]);
   });
 
   it("shows a wake once", () => {
     const item: Item = { itemId: "nod_w:0", kind: "notice", status: "completed", turnId: "trn_1", atMs: 1, text: "go", origin: { kind: "process", inputId: "inp_1" } };
-    assert.deepEqual(texts(reduce(begin(), [turn[0]!, told({ seq: 2, turnId: "trn_1", type: "item/completed", itemId: item.itemId, item })])), ["go"]);
+    assert.deepEqual(texts(reduce(begin(), [turn[0]!, eventOf({ seq: 2, turnId: "trn_1", type: "item/completed", itemId: item.itemId, item })])), ["go"]);
   });
 
   it("places an item of no turn before the running turn, as in the history", () => {
     const note: Item = { itemId: "nod_n:0", kind: "userMessage", status: "completed", atMs: 1, text: "note" };
-    const added = (seq: number) => told({ seq, type: "item/completed", itemId: note.itemId, item: note });
+    const added = (seq: number) => eventOf({ seq, type: "item/completed", itemId: note.itemId, item: note });
     assert.deepEqual(texts(reduce(begin(), [...turn.slice(0, 8), added(4)])), ["note", "go", "I l\u00f6\u00f6k."]);
     assert.deepEqual(texts(reduce(begin(), [...turn, added(8)])), [...whole, "note"]);
   });
 
   it("marks a compaction", () => {
-    const view = reduce(begin(), [told({ seq: 1, type: "session/compacted", itemId: "nod_f:0" })]);
+    const view = reduce(begin(), [eventOf({ seq: 1, type: "session/compacted", itemId: "nod_f:0" })]);
     assert.deepEqual(view.items, [{ itemId: "nod_f:0", kind: "compaction", status: "completed", atMs: 1 }]);
   });
 });

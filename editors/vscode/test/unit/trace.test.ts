@@ -8,7 +8,7 @@ const call = { iteration: 1, provider: "here", model: "m", stop: "toolUse", usag
   { outcome: "failed", status: 429, waitMs: 500, error: { kind: "provider", code: "rate", message: "slow down" } }, { outcome: "completed" },
 ] } as const;
 const tool = { itemId: "i", kind: "toolCall", callId: "c", tool: "shell", turnId: "trn_1" } as const;
-const told: Omit<Event, "sessionId" | "turnId">[] = [
+const rawEvents: Omit<Event, "sessionId" | "turnId">[] = [
   { type: "turn/accepted", seq: 1, atMs: 1000, input: [{ type: "text", text: "go\non" }] },
   { type: "model/recorded", seq: 2, atMs: 2200, call: { ...call, attempts: [...call.attempts] } },
   { type: "item/started", seq: 3, atMs: 2201, item: { ...tool, atMs: 2201, status: "inProgress", args: { command: "ls" } } },
@@ -17,7 +17,7 @@ const told: Omit<Event, "sessionId" | "turnId">[] = [
   { type: "plugin/status", seq: 6, atMs: 3001, plugin: "guard", text: "looks" },
   { type: "turn/completed", seq: 7, atMs: 3500, outcome: { kind: "assistantMessage" } },
 ];
-const events: Event[] = told.map((event) => ({ ...event, sessionId: "ses_1", turnId: "trn_1" }));
+const events: Event[] = rawEvents.map((event) => ({ ...event, sessionId: "ses_1", turnId: "trn_1" }));
 
 describe("issue/6-1 the trace of a turn", () => {
   it("is a readable outline", () => {

@@ -21,33 +21,33 @@ export const attached: SessionAttachResult = { session, decisions: [], queue: []
 const turnId = "trn_1";
 
 const user: Item = { itemId: "nod_u:0", kind: "userMessage", status: "completed", turnId, atMs: 1, text: "go", origin: { kind: "turnInput", inputId: "inp_1" } };
-const said: Item = { itemId: "nod_a:0", kind: "agentMessage", status: "completed", turnId, atMs: 2, text: "I l\u00f6\u00f6k." };
+const streamedItem: Item = { itemId: "nod_a:0", kind: "agentMessage", status: "completed", turnId, atMs: 2, text: "I l\u00f6\u00f6k." };
 const call: Item = { itemId: "nod_a:1", kind: "toolCall", status: "inProgress", turnId, atMs: 2, callId: "call_1", tool: "shell", args: { command: "ls" } };
 const answer: Item = { itemId: "nod_b:0", kind: "agentMessage", status: "completed", turnId, atMs: 3, text: "done" };
 
-const begun = (item: Item): Item => ({ ...item, status: "inProgress", text: undefined });
+const unfinished = (item: Item): Item => ({ ...item, status: "inProgress", text: undefined });
 
-type Told = Omit<Event, "sessionId" | "turnId" | "atMs">;
+type RawEvent = Omit<Event, "sessionId" | "turnId" | "atMs">;
 
-const told: Told[] = [
+const rawEvents: RawEvent[] = [
   { type: "turn/accepted", seq: 1, input: [{ type: "text", text: "go" }], inputIds: ["inp_1"] },
   { type: "turn/started" },
   { type: "model/requested", iteration: 1 },
-  { type: "item/started", item: begun(said) },
-  { type: "item/delta", itemId: said.itemId, offset: 0, text: "I l\u00f6" },
-  { type: "item/delta", itemId: said.itemId, offset: 5, text: "\u00f6k." },
+  { type: "item/started", item: unfinished(streamedItem) },
+  { type: "item/delta", itemId: streamedItem.itemId, offset: 0, text: "I l\u00f6" },
+  { type: "item/delta", itemId: streamedItem.itemId, offset: 5, text: "\u00f6k." },
   { type: "item/completed", seq: 2, itemId: user.itemId, item: user },
-  { type: "item/completed", seq: 3, itemId: said.itemId, item: said },
+  { type: "item/completed", seq: 3, itemId: streamedItem.itemId, item: streamedItem },
   { type: "item/started", seq: 4, itemId: call.itemId, item: call },
   { type: "tool/progress", toolCall: { callId: "call_1", name: "", args: null }, text: "a\n" },
   { type: "tool/progress", toolCall: { callId: "call_1", name: "", args: null }, text: "b\n" },
   { type: "item/completed", seq: 5, itemId: call.itemId, item: { ...call, status: "completed", output: { status: "success", text: "a\nb\n" } } },
   { type: "model/requested", iteration: 2 },
-  { type: "item/started", item: begun(answer) },
+  { type: "item/started", item: unfinished(answer) },
   { type: "item/delta", itemId: answer.itemId, offset: 0, text: "do" },
   { type: "item/delta", itemId: answer.itemId, offset: 2, text: "ne" },
   { type: "item/completed", seq: 6, itemId: answer.itemId, item: answer },
   { type: "turn/completed", seq: 7, outcome: { kind: "assistantMessage", text: "done" } },
 ];
 
-export const turn: Event[] = told.map((event) => ({ ...event, sessionId: "ses_1", turnId, atMs: 1 }));
+export const turn: Event[] = rawEvents.map((event) => ({ ...event, sessionId: "ses_1", turnId, atMs: 1 }));
