@@ -169,8 +169,8 @@ describe("issue/6-1 the page of a chat", function () {
     assert.equal(await page.evaluate(() => (document.activeElement as HTMLElement).dataset.item), "nod_28:0");
     const asked = await page.evaluate(() => window.asked.filter((message) => message.type === "send" || message.type === "stop"));
     assert.deepEqual(asked, [
-      { type: "send", text: "one\ntwo", attached: [], when: "queue" },
-      { type: "send", text: "now", attached: [], when: "steer" },
+      { type: "send", text: "one\ntwo", attached: [], whenBusy: "queue" },
+      { type: "send", text: "now", attached: [], whenBusy: "steer" },
       { type: "stop" },
     ]);
   });
