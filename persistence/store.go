@@ -1,7 +1,6 @@
-// Package persistence is the memory of lashd: one SQLite file in WAL mode with synchronous=FULL. All changes go through
-// one writer goroutine that groups commits into transactions; reads use a small pool of connections that cannot write.
-// What Commit acknowledged survives a crash of the process, of the system, and loss of power. State components are
-// bytes to this package.
+// Package persistence stores all data of lashd in one SQLite file in WAL mode with synchronous=FULL. One writer goroutine makes
+// all changes and groups commits into transactions. Reads use a small pool of read-only connections. A commit that Commit has
+// acknowledged survives a crash of the process or the system, and a power loss. State components are opaque bytes to this package.
 package persistence
 
 import (

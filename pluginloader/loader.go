@@ -1,6 +1,6 @@
-// Package pluginloader makes plugins of directories: it finds them, reads and checks them, runs them from copies of their
-// own, and puts a new set of plugins in the place of the one before when something in a directory has changed. What cannot be
-// loaded leaves what ran before. The engine asks it which plugins a session has.
+// Package pluginloader loads plugins from directories. It finds and checks them, runs them from private copies, and replaces the
+// set of plugins when files change. If a change cannot be loaded, the last good version keeps running. The engine asks this
+// package for the plugins of a session.
 package pluginloader
 
 import (

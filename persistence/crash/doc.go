@@ -1,3 +1,3 @@
-// Package crash holds the tests that kill the store, cut its power and break its disk. A copy of the test binary runs a
-// workload and says which commits were acknowledged; whatever then happens, those must be there.
+// Package crash tests the store against killed processes, power loss and disk errors. A copy of the test binary runs a workload and
+// reports the acknowledged commits. All of these must survive.
 package crash

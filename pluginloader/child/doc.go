@@ -1,4 +1,3 @@
-// Package child is what all programs of plugins have in common, whichever way they are spoken to: what they see of the
-// environment of lashd, what they are held to, the log of what they say, how lines pass to and from them, how often they are
-// started, and the errors of calls that they fail at.
+// Package child holds the code that all kinds of plugin programs share: their environment, sandbox and limits, the log of their
+// output, reading and writing lines, restarts, and the errors of failed calls.
 package child

@@ -1,6 +1,6 @@
-// Package command makes parts of a plugin of commands: tools that are argv templates, and hooks that read JSON and answer
-// with JSON, in the words of other agents. A command is started for each call, ends with it, and takes all that it started
-// with it; nothing of it is left between calls.
+// Package command implements the parts of a plugin that are commands: tools that are argv templates, and hooks that read and write
+// JSON in the formats of other agents. Each call starts a command. When the call ends, the command and all its child processes
+// have ended.
 //
-// The loader makes a Part and registers what Spec gives. All of it may be used by several goroutines at once.
+// The loader creates a Part and registers its Spec. All types are safe for concurrent use.
 package command

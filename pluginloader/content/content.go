@@ -1,9 +1,7 @@
-// Package content keeps private copies of the plugins that are run, and remembers which of them a person trusts. The plugin
-// loader calls it.
+// Package content stores private copies of running plugins and records which plugins are trusted. The plugin loader calls it.
 //
-// A copy is named by the digest that was taken of it, so what runs under a digest is what was approved under it, whatever
-// becomes of the directory that it was copied from, and whatever happened to that meanwhile. Everything here may be called by
-// several goroutines at once.
+// A copy is named by its own digest. So the files that run under a digest are the files that were approved under it, even if the
+// original directory changes during or after the copy. All functions are safe for concurrent use.
 package content
 
 import (

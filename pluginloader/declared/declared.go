@@ -1,5 +1,5 @@
-// Package declared makes a part of a plugin of what is only said in its manifest: texts for the system prompt, which tools
-// a session begins with, and monitors.
+// Package declared implements the parts of a plugin that need no program: texts for the system prompt, tool switches for new
+// sessions, and monitors.
 package declared
 
 import (

@@ -1,6 +1,5 @@
-// Package manifest reads what a directory says that it contributes: a plugin.json, and the files that plugins of other
-// agents have. The loader calls it, and whoever wants to know what a plugin would do. It starts nothing, and keeps nothing:
-// all of it may be called from many goroutines at once.
+// Package manifest reads and checks the files of a plugin: plugin.json and the files that plugins of other agents have. The plugin
+// loader and `lashd plugin check` call it. It starts no programs and keeps no state. All functions are safe for concurrent use.
 package manifest
 
 // What a plugin may be, at most. A file or a directory beyond it is an error, never cut.

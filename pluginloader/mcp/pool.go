@@ -1,8 +1,8 @@
-// Package mcp makes tools of MCP servers, over stdio and streamable HTTP. The plugin loader calls it. One connection serves
-// all sessions, and all plugins whose configuration of a server is equal.
+// Package mcp provides the tools of MCP servers, over stdio and streamable HTTP. The plugin loader calls it. All sessions, and all
+// plugins with the same configuration of a server, share one connection.
 //
-// Whatever a server does, calls end in time with a typed error, and only its own calls fail. Everything may be used by
-// several goroutines at once.
+// A misbehaving server fails only its own calls, each with a typed error and within its time limit. All types are safe for
+// concurrent use.
 package mcp
 
 import (

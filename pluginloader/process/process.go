@@ -1,9 +1,9 @@
-// Package process makes a plugin of a process, written in any language, that speaks JSON-RPC on its stdin and stdout, one
-// JSON value a line. The plugin loader calls it. One process serves all sessions; it is started when it is first needed, and
-// started again, with the state that sessions gave it last, after it has ended by itself.
+// Package process runs a plugin as a process in any language. The process speaks JSON-RPC on stdin and stdout, one JSON value per
+// line. The plugin loader calls this package. One process serves all sessions. It starts on first use. If it ends unexpectedly, it
+// restarts with the last saved state of each session.
 //
-// Whatever the process does, calls end in time with a typed Error, and only its own calls fail. A Factory may be used by
-// several goroutines at once.
+// A misbehaving process fails only its own calls, each with a typed Error and within its time limit. A Factory is safe for
+// concurrent use.
 package process
 
 import (

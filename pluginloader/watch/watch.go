@@ -1,8 +1,8 @@
-// Package watch tells which directories are to be looked at again. The plugin loader and engine/trigger call it.
+// Package watch reports directories that may have changed. The plugin loader and engine/trigger call it.
 //
-// What it tells is a hint and no more: events may be missed, and come for nothing. So it says "look again", after a change
-// has settled, and says it of everything whenever it may have missed something, and from time to time. Its methods may be
-// called by several goroutines at once.
+// A report is only a hint to scan again: the system may lose events or send needless ones. The package reports a directory after
+// its changes have settled. It reports all directories periodically and whenever it may have missed an event. Its methods are
+// safe for concurrent use.
 package watch
 
 import (

@@ -1,5 +1,5 @@
-// Package acp speaks the Agent Client Protocol, version 1, with an editor, and is itself a client of a daemon: it keeps nothing
-// that the daemon does not have. The command line calls it. It is the only package that knows the SDK of the protocol.
+// Package acp connects an editor that speaks the Agent Client Protocol, version 1, to a daemon. It is a client of the daemon and
+// stores nothing itself. `lashd acp` calls it. Only this package uses the protocol's SDK.
 package acp
 
 import (
