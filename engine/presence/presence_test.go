@@ -32,7 +32,7 @@ func TestClientThatStaysAwayCountsAsAbsentAfter30Seconds(t *testing.T) {
 		if gone(a) {
 			t.Error("absent before 30 s")
 		}
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		if !gone(a) {
 			t.Error("not absent after 30 s")
 		}
