@@ -128,13 +128,13 @@ func TestExamples(t *testing.T) {
 	})
 	t.Run("plugin/HC-13 runtime/B02 reminder wakes its session when it is time, once, also if lashd is killed meanwhile", func(t *testing.T) {
 		id := p.session(w.home)
-		p.says(id, "remind", `{"text":"tea","seconds":3}`, "You will be reminded")
+		p.says(id, "remind", `{"text":"tea","seconds":3}`, "Reminder set")
 		w.model.Push(step(says("time for tea")))
 		d.kill()
 		d = w.serve()
 		p = w.dial("")
 		p.attach(id, 0)
-		if told := p.woken(id); strings.Count(told, "[task/due") != 1 || !strings.Contains(told, "remind of: tea") || !strings.Contains(told, "time for tea") {
+		if told := p.woken(id); strings.Count(told, "[task/due") != 1 || !strings.Contains(told, "reminder: tea") || !strings.Contains(told, "time for tea") {
 			t.Errorf("the conversation is %s", told)
 		}
 		task := ask[protocol.TaskListResult](p, "task/list", protocol.TaskListParams{SessionID: id}).Data[0]
