@@ -8,7 +8,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// plan computes when a schedule is due. A clock that was set back makes times come again; their occurrences are known already.
+// plan sets when the schedule is due next; package schedule computes the time. A clock that was set back makes times recur; lashd already has
+// their occurrences.
 func (a *active) plan(now time.Time) {
 	a.next = time.Time{}
 	if a.schedule == nil || !a.Enabled {
