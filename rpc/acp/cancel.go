@@ -3,6 +3,7 @@ package acp
 import (
 	"context"
 	"slices"
+	"time"
 
 	sdk "github.com/coder/acp-go-sdk"
 
@@ -30,7 +31,26 @@ func (p *prompts) cancel(some ...*prompt) {
 			pr.stop()
 		}
 	}
-	p.wg.Go(func() { p.takeBack(some...) })
+	p.wg.Go(func() {
+		awaitSent(some)
+		p.takeBack(some...)
+	})
+}
+
+// sendLimit bounds how long a cancellation waits for prompts that are being sent.
+const sendLimit = time.Second
+
+// awaitSent waits until the daemon has answered which inputs the prompts are. The turn that they wait for may be interrupted only after they
+// are withdrawn: otherwise they would get a turn of their own.
+func awaitSent(some []*prompt) {
+	late := time.After(sendLimit)
+	for _, pr := range some {
+		select {
+		case <-pr.sent:
+		case <-late:
+			return
+		}
+	}
 }
 
 // takeBack withdraws what no turn has taken in, and interrupts the turns of the others. In this order: an input that waits for a turn
@@ -55,15 +75,22 @@ func (p *prompts) takeBack(some ...*prompt) {
 func (p *prompts) withdrawn(pr *prompt) bool {
 	p.mu.Lock()
 	params := protocol.QueueCancelParams{Mutation: once(), SessionID: p.id, InputID: pr.input}
-	waits := pr.input != "" && pr.turn == ""
+	waits, done := pr.input != "" && pr.turn == "", pr.withdrawn
 	p.mu.Unlock()
+	if done {
+		return true
+	}
 	var r protocol.QueueCancelResult
 	if !waits || p.daemon.call(context.WithoutCancel(p.ctx), "queue/cancel", params, &r) != nil {
 		return false
 	}
-	return slices.ContainsFunc(r.Data, func(in protocol.CancelledInput) bool {
+	done = slices.ContainsFunc(r.Data, func(in protocol.CancelledInput) bool {
 		return in.InputID == params.InputID && in.Status == protocol.CancelDone
 	})
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	pr.withdrawn = done
+	return done
 }
 
 func (s *ref) interrupt(turn protocol.TurnID) {

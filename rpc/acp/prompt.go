@@ -23,6 +23,7 @@ type prompt struct {
 	turn      protocol.TurnID // that has taken it in, as its events tell
 	within    protocol.TurnID // in which it was sent, until then
 	cancelled bool
+	withdrawn bool   // the daemon has taken it out of the queue
 	stop      func() // ends a command
 }
 
