@@ -68,9 +68,11 @@ export class Questions {
     const links = offered.map((choice) => link(words[choice], "lashd.answer", [decision.decisionId, choice]));
     // The links come first because VS Code cuts off long texts.
     const message = [link("Show", "lashd.openSession", [decision.sessionId]), ...links, plain(questionText(decision))].join(" \u00b7 ");
+    // Noted here and not in the task: VS Code may start that later, after another update.
+    const closed = new Promise<void>((resolve) => this.open.set(decision.decisionId, resolve));
     void vscode.window.withProgress(options, (progress) => {
       progress.report({ message });
-      return new Promise<void>((resolve) => this.open.set(decision.decisionId, resolve));
+      return closed;
     });
   }
 
