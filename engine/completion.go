@@ -16,7 +16,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Completions makes model calls outside of turns, and sums what all calls used.
+// Completions is the API of model calls outside turns, and of the tokens that all calls used.
 type Completions struct{ eng *Engine }
 
 // Create makes one model call outside of any turn. Its tokens are booked to the session under the label.

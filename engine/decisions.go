@@ -14,7 +14,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Decisions is what clients may ask of open decisions, and how they answer them.
+// Decisions is the API of open decisions: list and answer them.
 type Decisions struct{ eng *Engine }
 
 // sessionDecisions holds the open decisions of a session, and the approvals that hold beyond one call. Of the state it asks for changes and their
@@ -75,7 +75,7 @@ func (ds *sessionDecisions) resolve(ctx context.Context, o *decision.Open, answe
 	return st.commit(ctx, c)
 }
 
-// Respond answers a decision. The answer that came first counts, whoever gave it.
+// Respond answers a decision. The first answer counts, whichever client gave it.
 func (ds *Decisions) Respond(ctx context.Context, client protocol.ClientID, p *protocol.DecisionRespondParams) (*protocol.DecisionRespondResult, error) {
 	d, err := ds.eng.store.Decision(ctx, p.DecisionID)
 	if err != nil {
@@ -116,7 +116,7 @@ func (ds *sessionDecisions) firstAnswer(ctx context.Context, id protocol.Decisio
 	return &protocol.DecisionRespondResult{Answer: *d.Answer, Seq: ds.st.row.Seq}, nil
 }
 
-// List lists open decisions: of a session and of all that work for it, or of all sessions.
+// List lists the open decisions of a session and its subagents, or of all sessions.
 func (ds *Decisions) List(ctx context.Context, p *protocol.DecisionListParams) (*protocol.DecisionListResult, error) {
 	open, err := ds.openOf(ctx, p.SessionID)
 	return &protocol.DecisionListResult{Data: list(open)}, err

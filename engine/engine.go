@@ -62,7 +62,7 @@ type Model struct {
 	Price    *protocol.Price // nil: not known
 }
 
-// API is what clients may ask of an engine, by noun.
+// API groups the methods for clients by noun.
 type API struct {
 	Sessions    *Sessions
 	Turns       *Turns

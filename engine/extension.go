@@ -32,7 +32,7 @@ func rejected(ctx context.Context, err error) error {
 	return &RejectedError{err}
 }
 
-// validate has the protocol look at the options of a turn that is to be accepted.
+// validate lets the protocol plugin check the options of a new turn.
 func (ts *Turns) validate(ctx context.Context, p *protocol.TurnStartParams) error {
 	o := p.TurnOptions
 	switch {

@@ -13,7 +13,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// History is what clients may ask of the nodes of sessions.
+// History is the API of a session's nodes.
 type History struct{ eng *Engine }
 
 // Read reads a page of the active path, backwards.

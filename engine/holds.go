@@ -29,7 +29,7 @@ func (h *sessionHolds) held() bool { return h.holder != nil }
 // awaited reports whether a command waits for the session.
 func (h *sessionHolds) awaited() bool { return len(h.waiting) > 0 }
 
-// grant gives the session, which nobody has, to the command that waits longest.
+// grant gives a session that is not held to the command that has waited longest.
 func (h *sessionHolds) grant() {
 	h.holder, h.waiting = h.waiting[0], h.waiting[1:]
 	close(h.holder.ready)

@@ -15,10 +15,10 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Monitors is what clients may ask of the monitors of a session.
+// Monitors is the API of a session's monitors.
 type Monitors struct{ eng *Engine }
 
-// MonitorRunningError means that a monitor runs with another spec than the one it is to be started with.
+// MonitorRunningError means that the monitor already runs with another spec.
 type MonitorRunningError struct{ ID string }
 
 func (e *MonitorRunningError) Error() string {
@@ -56,7 +56,7 @@ func (ms *Monitors) start(ctx context.Context, by protocol.TaskOrigin, p *protoc
 	})
 }
 
-// wanted is the monitor that somebody wants to start.
+// wanted is a monitor that a client or a plugin starts.
 func (ms sessionMonitors) wanted(spec protocol.MonitorSpec) (e monitor.Entry, err error) {
 	e, known := ms.Find(spec.ID)
 	switch {
@@ -152,7 +152,7 @@ func (ms *Monitors) Status(ctx context.Context, p *protocol.SessionParams) (*pro
 	})
 }
 
-// Updates takes what was told of the monitors of a session and was not taken before. Those that are armed are begun.
+// Updates returns the updates of a session's monitors that were not returned before, and starts armed monitors.
 func (ms *Monitors) Updates(ctx context.Context, p *protocol.SessionParams) (*protocol.MonitorUpdatesResult, error) {
 	return pollMonitors(ctx, ms.eng, p.SessionID, func(st *state) *protocol.MonitorUpdatesResult {
 		return &protocol.MonitorUpdatesResult{

@@ -12,7 +12,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Operations is what plugins offer to clients.
+// Operations is the API of the operations that plugins offer to clients.
 type Operations struct{ eng *Engine }
 
 // List lists what the plugins of a session offer to clients; without a session, those of a new one.
@@ -41,7 +41,7 @@ func (ops *Operations) Command(ctx context.Context, p *protocol.OperationParams)
 	return ops.operate(ctx, "operation/command", protocol.OperationCommand, p)
 }
 
-// Task is Command for what takes its time. What it comes to after ctx is done still counts.
+// Task is Command for long work. A result after ctx is done still counts.
 func (ops *Operations) Task(ctx context.Context, p *protocol.OperationParams) (*protocol.OperationReceipt, error) {
 	return ops.operate(ctx, "operation/task", protocol.OperationTask, p)
 }
@@ -87,7 +87,7 @@ func (ops *Operations) operate(ctx context.Context, method string, kind protocol
 	return &end.OperationReceipt, nil
 }
 
-// withPlugins works with the plugins of a session, which stay as they are meanwhile, or with some that belong to none.
+// withPlugins calls f with the plugins of a session, which do not change until f returns, or with plugins of no session.
 func withPlugins[T any](ctx context.Context, e *Engine, id protocol.SessionID, f func(context.Context, *plugin.Session) (T, error)) (v T, err error) {
 	if id == "" {
 		// Its workspace is where no tool may go.

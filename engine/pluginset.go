@@ -29,12 +29,12 @@ type pluginSet struct {
 	preamble   preamble // of the newest catalog that somebody asked for
 }
 
-// builtWith tells whether the settings of a configuration are those that the plugins were built with.
+// builtWith reports whether the plugins were built with the settings of a configuration.
 func (t *pluginSet) builtWith(cfg protocol.Config) bool {
 	return bytes.Equal(t.settings, settingsOf(cfg))
 }
 
-// left tells whether a plugin was left alone at work, or while it was asked for its tools.
+// left reports whether a call of a plugin was abandoned, also one that lists tools.
 func (t *pluginSet) left() bool { return len(t.plugins.Left()) > 0 || t.composer.Base().Stuck() }
 
 // newSet makes the catalog of plugins that were just opened.
@@ -86,7 +86,7 @@ func (s *session) closeSet(t *pluginSet) {
 	}
 }
 
-// closeLater closes plugins once nobody works with them any more; their id is free at once.
+// closeLater closes plugins after their last use. Their id is free at once.
 func (s *session) closeLater(t *pluginSet, free <-chan struct{}) {
 	t.plugins.Leave()
 	s.eng.group.GoCall(func() {

@@ -15,7 +15,7 @@ type publisher struct {
 	last    outline // as watchers of the daemon know the session
 }
 
-// outline is the part of a session whose changes watchers of the daemon are told.
+// outline is the part of a session whose changes are published to subscribers of the daemon.
 type outline struct {
 	state    protocol.SessionState
 	title    string

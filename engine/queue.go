@@ -20,7 +20,7 @@ type sessionQueue struct {
 	st *state
 }
 
-// Queue is what clients may ask of the inputs that no turn has taken in.
+// Queue is the API of queued inputs.
 type Queue struct{ eng *Engine }
 
 // List lists inputs, and tells why none of those that wait starts.
@@ -94,7 +94,7 @@ func (q sessionQueue) In(c *change.Change) *queue.Draft {
 	})
 }
 
-// roomForWakes is how many bytes the model can be told at once.
+// roomForWakes returns how many bytes of wakes fit into one turn.
 func roomForWakes(cfg *protocol.Config) int {
 	window := cmp.Or(cfg.Model.ContextWindow, protocol.MaxInput)
 	return int(min(protocol.MaxInput, window*bytesPerToken))

@@ -11,7 +11,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Sessions is what clients may ask of sessions: to make, list, read, change, attach to, close and delete them.
+// Sessions is the API of sessions: create, list, read, change, attach to, close and delete them.
 type Sessions struct{ eng *Engine }
 
 // List lists sessions, newest first.

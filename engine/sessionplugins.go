@@ -11,7 +11,7 @@ import (
 type sessionPlugins struct {
 	owner  *state
 	set    *pluginSet    // nil: no plugins are open
-	locked chan struct{} // holds one while somebody holds the lock
+	locked chan struct{} // holds one value while the lock is held
 	tasks  atomic.Int32  // at which plugins work: they would be lost if the session left memory
 }
 
@@ -32,7 +32,7 @@ func (p *sessionPlugins) remove() *pluginSet {
 	return t
 }
 
-// inUse reports whether somebody uses the session's plugins.
+// inUse reports whether the session's plugins are lent to a turn or a call.
 func (p *sessionPlugins) inUse() bool { return p.set != nil && p.set.lent.used() }
 
 // beginTask notes that plugins work at a task, until end is called.
@@ -47,7 +47,7 @@ func (p *sessionPlugins) haveTasks() bool { return p.tasks.Load() > 0 }
 // unused reports whether nothing would be lost if the plugins were closed.
 func (p *sessionPlugins) unused() bool { return !p.inUse() && len(p.locked) == 0 && !p.haveTasks() }
 
-// end waits until nobody works with the plugins any more, but not for ever, and closes them. The lock is never released after that.
+// end waits for the last use of the plugins, but no longer than stopPatience, and closes them. It never releases the lock.
 func (p *sessionPlugins) end() {
 	st, free := p.owner, make(chan struct{})
 	go func() {

@@ -20,7 +20,7 @@ import (
 // the protocol has recorded is not of the past.
 var inSnapshots = []string{componentPlugins, componentTools, componentExecution, monitor.Component}
 
-// Snapshots is what clients may ask of the snapshots of sessions.
+// Snapshots is the API of snapshots.
 type Snapshots struct{ eng *Engine }
 
 // Create gives the session's state a name: its leaf, and what plugins and tools are like. Beside a turn or a command,

@@ -15,7 +15,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Tasks is what clients and plugins may ask of tasks.
+// Tasks is the API of tasks, for clients and plugins.
 type Tasks struct{ eng *Engine }
 
 const (

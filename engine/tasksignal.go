@@ -36,7 +36,7 @@ func (ts *Tasks) Signal(ctx context.Context, client protocol.ClientID, p *protoc
 	return &protocol.TaskResult{Task: t}, nil
 }
 
-// over tells whether work has ended, or ends now.
+// over reports whether work has ended or is ending.
 func over(w *work) bool {
 	select {
 	case <-w.ended:
@@ -52,7 +52,7 @@ const signalGrace = 100 * time.Millisecond
 // ErrTaskLeaving means that a task is just given to another session.
 var ErrTaskLeaving = errors.New("it is on its way to another session; nothing was changed, so repeat the request")
 
-// ErrTaskElsewhere means that nobody here works at a task.
+// ErrTaskElsewhere means that no worker of this daemon runs the task.
 var ErrTaskElsewhere = errors.New("no work of this daemon can take it")
 
 func checkSignal(spec *protocol.TaskSpec, p *protocol.TaskSignalParams) error {

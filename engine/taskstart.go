@@ -30,7 +30,7 @@ func (ts *Tasks) Start(ctx context.Context, client protocol.ClientID, p *protoco
 	})
 }
 
-// check refuses a task that makes no sense, or that nobody could run.
+// check rejects a task with an invalid spec, or one that no worker could run.
 func (ts *Tasks) check(id protocol.TaskID, spec *protocol.TaskSpec) error {
 	if err := param.CheckName("/taskId", string(id)); id != "" && err != nil {
 		return err

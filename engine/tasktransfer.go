@@ -12,7 +12,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Transfer gives tasks to another session, all of them or none. They go on meanwhile.
+// Transfer moves tasks to another session, all or none. They keep running.
 func (ts *Tasks) Transfer(ctx context.Context, p *protocol.TaskTransferParams) (*protocol.TasksResult, error) {
 	switch {
 	case p.SessionID == p.To:

@@ -12,7 +12,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Tools is what clients may ask of the tools of sessions.
+// Tools is the API of a session's tools.
 type Tools struct{ eng *Engine }
 
 // List lists every tool of a session, members of the catalog or not.
@@ -38,7 +38,7 @@ func (ts *Tools) State(ctx context.Context, p *protocol.SessionParams) (*protoco
 	})
 }
 
-// ApplyState replaces all settings, if nobody changed them since the state was read.
+// ApplyState replaces all settings, unless they changed since the state was read.
 func (ts *Tools) ApplyState(ctx context.Context, p *protocol.ToolApplyStateParams) (*protocol.ToolStateResult, error) {
 	return changeTools(ctx, ts.eng, p.SessionID, "tool/applyState", p, func(r *tool.Registry) error {
 		_, err := r.Apply(p.State)

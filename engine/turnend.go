@@ -44,7 +44,7 @@ func (r *run) finish() (stored bool) {
 // errUnpaired means that history would have a tool call without its result.
 var errUnpaired = errors.New("the turn left a tool call without a result")
 
-// ending is a turn that is over, with what becomes of it.
+// ending is how a turn ends: its result, its report and the run that follows it.
 type ending struct {
 	result turn.Result
 	report *protocol.TurnReport
@@ -217,7 +217,7 @@ func (ts *sessionTurns) endUnstarted(ctx context.Context, u unstarted, rc receip
 	return ts.st.commit(ctx, c)
 }
 
-// retractions withdraw what an earlier run of the daemon told of a turn that will not become history.
+// retractions are events that withdraw items which an earlier daemon published of a turn that will not become history.
 func (ts *sessionTurns) retractions(ctx context.Context, turn persistence.StoredTurn) ([]change.Event, error) {
 	if turn.State == protocol.TurnQueued {
 		return nil, nil

@@ -10,10 +10,10 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Turns is what clients may ask of turns.
+// Turns is the API of turns.
 type Turns struct{ eng *Engine }
 
-// waits hands the reports of turns to those who wait for them. It knows only turns that somebody waits for.
+// waits delivers the reports of turns to their waiters. It has an entry only for turns with a waiter.
 type waits struct {
 	mu    sync.Mutex
 	turns map[protocol.TurnID]*waiting

@@ -125,8 +125,7 @@ func (ts *sessionTurns) accept(ctx context.Context, id protocol.TurnID, in proto
 	return result, nil
 }
 
-// startNext starts the oldest turn that has not ended, if none runs. What stands in the way, such as a full disk, is tried
-// again later.
+// startNext starts the oldest turn that has not ended, if none runs. After a failure, such as a full disk, it tries again later.
 func (ts *sessionTurns) startNext() {
 	if ts.grantHold(); ts.st.holds.held() {
 		return
@@ -142,7 +141,7 @@ func (ts *sessionTurns) startNext() {
 	}
 }
 
-// grantHold gives the session to the next command unless somebody has it.
+// grantHold gives the session to the next command unless it is held.
 func (ts *sessionTurns) grantHold() {
 	if ts.st.holds.awaited() && !ts.st.holds.held() && !ts.begun() && ts.st.broken == nil && !ts.st.eng.group.Closed() {
 		ts.st.holds.grant()

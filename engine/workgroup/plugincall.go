@@ -60,7 +60,7 @@ func contained[T any](ctx context.Context, g *Group, call func(context.Context) 
 	return r
 }
 
-// await waits for a result until ctx is done. A result that is there by then counts.
+// await waits for a result until ctx is done. A result that arrived by then counts.
 func await[T any](ctx context.Context, done <-chan result[T]) (T, error) {
 	select {
 	case r := <-done:
