@@ -15,22 +15,22 @@ import (
 // session is the handle of a session in memory. Its state belongs to one goroutine, the actor; everybody else sends
 // it functions.
 type session struct {
-	eng       *Engine
-	id        protocol.SessionID
-	key       int64             // in the store; set before the first function is taken
-	feed      *feed.Feed        // it outlives a state that is loaded again
-	guests    *clientServers    // likewise; nil: there are none. Changed on the actor by who holds the lock of the plugins
-	mail      chan func(*state) // unbuffered: what was sent was received
-	gone      chan struct{}
-	live      atomic.Pointer[state]            // what the actor serves; nil: nothing now
-	newestRow atomic.Pointer[protocol.Session] // as of the newest commit, for those beside the actor
-	steered   atomic.Bool                      // inputs wait for a checkpoint of the running turn
-	taken     int                              // functions, by the actor
-	err       error                            // why it could not be loaded; read after gone is closed
+	eng           *Engine
+	id            protocol.SessionID
+	key           int64             // in the store; set before the first function is taken
+	feed          *feed.Feed        // it outlives a state that is loaded again
+	clientServers *clientServers    // likewise; nil: there are none. Changed on the actor by who holds the lock of the plugins
+	mail          chan func(*state) // unbuffered: what was sent was received
+	closed        chan struct{}
+	live          atomic.Pointer[state]            // what the actor serves; nil: nothing now
+	newestRow     atomic.Pointer[protocol.Session] // as of the newest commit, for those beside the actor
+	steered       atomic.Bool                      // inputs wait for a checkpoint of the running turn
+	processed     int                              // functions, by the actor
+	err           error                            // why it could not be loaded; read after gone is closed
 
 	turnMu   sync.Mutex
 	turn     *run                  // the running turn, for those who do not want to wait for the actor
-	doing    protocol.SessionState // likewise; empty: not known yet
+	activity protocol.SessionState // likewise; empty: not known yet
 	resuming chan struct{}         // closed once the turn that was under way goes on; nil: none was
 }
 
@@ -50,8 +50,8 @@ func do[T any](ctx context.Context, e *Engine, id protocol.SessionID, f func(con
 		}
 		done := make(chan answer[T], 1)
 		select {
-		case s.mail <- func(st *state) { done <- contained(st, f) }:
-		case <-s.gone:
+		case s.mail <- func(st *state) { done <- runRecovered(st, f) }:
+		case <-s.closed:
 			if s.err != nil {
 				return zero, s.err
 			}
@@ -84,7 +84,7 @@ func onTurnState[T any](t *turnStore, f func(context.Context, *state) (T, error)
 			done <- answer[T]{err: errStopped}
 			return
 		}
-		a := contained(st, f)
+		a := runRecovered(st, f)
 		if st.broken != nil {
 			t.halt(st.leaving()) // before the turn learns what has failed
 		}
@@ -106,7 +106,7 @@ func onState[T any](owner *state, f func(context.Context, *state) (T, error)) (v
 			done <- answer[T]{err: ErrReloaded}
 			return
 		}
-		done <- contained(st, f)
+		done <- runRecovered(st, f)
 	}:
 		a := <-done
 		return a.v, a.err
@@ -115,8 +115,8 @@ func onState[T any](owner *state, f func(context.Context, *state) (T, error)) (v
 	}
 }
 
-// contained runs f, unless the state is being given up. After a panic nobody knows what the state is: it is loaded again.
-func contained[T any](st *state, f func(context.Context, *state) (T, error)) (a answer[T]) {
+// runRecovered runs f, unless the state is being given up. After a panic nobody knows what the state is: it is loaded again.
+func runRecovered[T any](st *state, f func(context.Context, *state) (T, error)) (a answer[T]) {
 	if st.refuses != nil {
 		return answer[T]{err: st.refuses}
 	}
@@ -130,8 +130,8 @@ func contained[T any](st *state, f func(context.Context, *state) (T, error)) (a 
 	return a
 }
 
-func (st *state) guarded(f func()) {
-	contained(st, func(context.Context, *state) (struct{}, error) { f(); return struct{}{}, nil })
+func (st *state) guard(f func()) {
+	runRecovered(st, func(context.Context, *state) (struct{}, error) { f(); return struct{}{}, nil })
 }
 
 func (e *Engine) lookup(ctx context.Context, id protocol.SessionID) (*session, error) {
@@ -148,7 +148,7 @@ func (e *Engine) lookup(ctx context.Context, id protocol.SessionID) (*session, e
 	if s, ok := e.sessions[id]; ok {
 		return s, nil
 	}
-	s := &session{eng: e, id: id, feed: feed.New(id), mail: make(chan func(*state)), gone: make(chan struct{})}
+	s := &session{eng: e, id: id, feed: feed.New(id), mail: make(chan func(*state)), closed: make(chan struct{})}
 	e.sessions[id] = s
 	actors := e.ctx
 	e.group.GoActor(func() { s.act(actors) })
@@ -206,7 +206,7 @@ func (s *session) act(ctx context.Context) {
 
 func (s *session) serve(ctx context.Context, st *state) {
 	s.live.Store(st)
-	st.guarded(st.wakeUp)
+	st.guard(st.wakeUp)
 	if st.turns.running() == nil {
 		s.resumed() // no turn goes on that would say so
 	}
@@ -216,11 +216,11 @@ func (s *session) serve(ctx context.Context, st *state) {
 		s.show(st)
 		select {
 		case f := <-s.mail:
-			s.taken++
+			s.processed++
 			f(st)
 			idle.Reset(s.eng.Idle)
 		case <-st.alarm.rings():
-			st.guarded(st.onAlarm)
+			st.guard(st.onAlarm)
 		case <-idle.C:
 			if st.unused() {
 				return
@@ -229,25 +229,25 @@ func (s *session) serve(ctx context.Context, st *state) {
 		case <-ctx.Done():
 			return
 		}
-		st.guarded(st.turns.startWoken)
+		st.guard(st.turns.startWoken)
 	}
 }
 
 func (s *session) leave() {
-	s.guests.disconnect()
+	s.clientServers.disconnect()
 	s.eng.mu.Lock()
 	if s.eng.sessions[s.id] == s {
 		delete(s.eng.sessions, s.id)
 	}
 	s.eng.mu.Unlock()
-	close(s.gone)
+	close(s.closed)
 }
 
 // show says what the session does, for those who do not want to wait for the actor.
 func (s *session) show(st *state) {
 	shown := st.public()
 	s.turnMu.Lock()
-	s.turn, s.doing = st.turns.running(), shown.State
+	s.turn, s.activity = st.turns.running(), shown.State
 	s.turnMu.Unlock()
 	st.published.publish(shown)
 }

@@ -13,8 +13,8 @@ import (
 // What others than a session's turns add to its history its protocol is told of before it is stored, if the session's plugins
 // are open and it wants to know. It is told in the order in which things are stored, on no actor, and may refuse.
 
-// appendTold adds nodes to a session, after its protocol was told of them.
-func (e *Engine) appendTold(ctx context.Context, operation string, p *protocol.GraphAppendParams, rc receipt.Request) (*protocol.GraphAppendResult, error) {
+// appendAnnounced adds nodes to a session, after its protocol was told of them.
+func (e *Engine) appendAnnounced(ctx context.Context, operation string, p *protocol.GraphAppendParams, rc receipt.Request) (*protocol.GraphAppendResult, error) {
 	result, err := do(ctx, e, p.SessionID, func(ctx context.Context, st *state) (_ *protocol.GraphAppendResult, err error) {
 		if t := st.plugins.opened(); t == nil || !t.plugins.Protocol().Appends() {
 			return st.history.append(ctx, operation, p, rc)
@@ -61,15 +61,15 @@ func (l *lease) announce(ctx context.Context, nodes []protocol.NodeBody) (stored
 	}
 	return func(are bool) {
 		if !are {
-			l.eng.recant(context.WithoutCancel(ctx), l.owner, p)
+			l.eng.restoreProtocol(context.WithoutCancel(ctx), l.owner, p)
 		}
 		<-t.appends
 	}, nil
 }
 
-// recant has the protocol take up the session as it is, because what it was told of did not become history. If it cannot, the
+// restoreProtocol has the protocol take up the session as it is, because what it was told of did not become history. If it cannot, the
 // session is loaded again.
-func (e *Engine) recant(ctx context.Context, owner *state, p plugin.Protocol) {
+func (e *Engine) restoreProtocol(ctx context.Context, owner *state, p plugin.Protocol) {
 	mine := func(f func(*state) (*plugin.View, error)) (*plugin.View, error) {
 		return onState(owner, func(_ context.Context, st *state) (*plugin.View, error) { return f(st) })
 	}

@@ -13,12 +13,12 @@ import (
 // judge decides what calls may do, of a turn or of a client. What it is made of does not change while calls are made, but for ceiling, which
 // changes only where the goroutine of the turn waits.
 type judge struct {
-	config  *protocol.Config // of the turn
-	cwd     string
-	asker   *protocol.Ceiling // that the session is held to; nil: none
-	ceiling *protocol.Ceiling // of those whose inputs the turn has taken in; nil: none
-	plugins *plugin.Session
-	base    *tool.Registry // the tools of the plugins, whatever a client puts in their place
+	config         *protocol.Config // of the turn
+	cwd            string
+	sessionCeiling *protocol.Ceiling // that the session is held to; nil: none
+	ceiling        *protocol.Ceiling // of those whose inputs the turn has taken in; nil: none
+	plugins        *plugin.Session
+	base           *tool.Registry // the tools of the plugins, whatever a client puts in their place
 }
 
 // policies are all that a call is judged by.
@@ -27,7 +27,7 @@ func (j *judge) policies() []approval.Policy {
 	for _, c := range []struct {
 		*protocol.Ceiling
 		late bool
-	}{{j.asker, false}, {j.ceiling, true}} {
+	}{{j.sessionCeiling, false}, {j.ceiling, true}} {
 		if c.Ceiling == nil {
 			continue
 		}
@@ -40,7 +40,7 @@ func (j *judge) policies() []approval.Policy {
 
 // ceilings are what calls are held to beside the configuration.
 func (j *judge) ceilings() protocol.Ceiling {
-	if c := authority.MeetAll(j.asker, j.ceiling); c != nil {
+	if c := authority.MeetAll(j.sessionCeiling, j.ceiling); c != nil {
 		return *c
 	}
 	return protocol.Ceiling{}
@@ -51,7 +51,7 @@ func (j *judge) callToJudge(s *toolCall) *approval.Request {
 	c := j.ceilings()
 	q := &approval.Request{
 		Call: approval.SubjectsOf(j.cwd, s.entry, s.Args), Kind: j.kindOf(s.entry), Policies: j.policies(), Ceiling: c,
-		Outside: !rooted(&c, j.cwd), Escapes: (c.Sandboxed || s.sandboxed) && !j.contained(s.entry),
+		Outside: !insideRoots(&c, j.cwd), Escapes: (c.Sandboxed || s.sandboxed) && !j.staysSandboxed(s.entry),
 	}
 	if there := j.replaced(s.entry); there != nil {
 		q.Instead = approval.SubjectsOf(j.cwd, there, s.Args)
@@ -62,8 +62,8 @@ func (j *judge) callToJudge(s *toolCall) *approval.Request {
 	return q
 }
 
-// unanswered is the verdict where nobody has answered anything before.
-func (j *judge) unanswered(s *toolCall) approval.Verdict {
+// judgeUnasked is the verdict where nobody has answered anything before.
+func (j *judge) judgeUnasked(s *toolCall) approval.Verdict {
 	s.judged = j.callToJudge(s)
 	return s.judged.Judge(approval.Answers{})
 }
@@ -89,9 +89,9 @@ func (j *judge) replaced(e *tool.Entry) *tool.Entry {
 	return nil
 }
 
-// contained tells whether a tool starts no program outside a sandbox: one that ships with lashd and only reads, or one of a plugin that is
+// staysSandboxed tells whether a tool starts no program outside a sandbox: one that ships with lashd and only reads, or one of a plugin that is
 // in a sandbox itself.
-func (j *judge) contained(e *tool.Entry) bool {
+func (j *judge) staysSandboxed(e *tool.Entry) bool {
 	return j.plugins.Sandboxed(e.Source()) || j.plugins.Ships(e.Source()) && approval.Reads(e.Manifest.Kind)
 }
 
@@ -109,7 +109,7 @@ func (j *judge) mayRunCells() string {
 		return "This was asked for in plan mode, so no code runs. Put the step into the plan; a person ends plan mode."
 	case c.Sandboxed && !j.plugins.ExecutorSandboxed():
 		return "A plugin in a sandbox asked for this, and the code would run outside of a sandbox."
-	case !rooted(&c, j.cwd):
+	case !insideRoots(&c, j.cwd):
 		return "The workspace is outside that of the session that asked for this."
 	}
 	return ""

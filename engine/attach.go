@@ -82,7 +82,7 @@ func (st *state) attach(p *protocol.SessionAttachParams) attached {
 		a.drafts = r.journal.drafts()
 	}
 	if len(st.queue.Turns()) > 0 && st.turns.begun() { // also if it waits for its plugins
-		a.result.TurnID, a.result.Entered = st.queue.Turns()[0].ID, st.entered(a.drafts)
+		a.result.TurnID, a.result.Entered = st.queue.Turns()[0].ID, st.enteredInputs(a.drafts)
 	}
 	after := st.row.Seq
 	if p.AfterSeq != nil {
@@ -94,8 +94,8 @@ func (st *state) attach(p *protocol.SessionAttachParams) attached {
 	return a
 }
 
-// entered are the inputs that the running turn has taken in, and of which its items do not tell yet.
-func (st *state) entered(told []protocol.Node) (inputs []protocol.QueuedInput) {
+// enteredInputs are the inputs that the running turn has taken in, and of which its items do not tell yet.
+func (st *state) enteredInputs(told []protocol.Node) (inputs []protocol.QueuedInput) {
 	shown := map[protocol.InputID]bool{}
 	for _, n := range told {
 		if n.Message.Origin != nil {

@@ -36,8 +36,8 @@ var (
 	errPlanning = &plugin.UnavailableError{Capability: "commands in plan mode"}
 )
 
-// runsCommands refuses commands, which lashd itself runs, to an asker in a sandbox or in plan mode.
-func (a *requester) runsCommands() error {
+// checkCommands refuses commands, which lashd itself runs, to an asker in a sandbox or in plan mode.
+func (a *requester) checkCommands() error {
 	switch c := a.ceiling; {
 	case c == nil:
 		return nil
@@ -49,12 +49,12 @@ func (a *requester) runsCommands() error {
 	return nil
 }
 
-// mayRun refuses the task of a command to an asker that may have no commands run.
-func mayRun(by *requester, spec *protocol.TaskSpec) error {
+// checkTaskCommand refuses the task of a command to an asker that may have no commands run.
+func checkTaskCommand(by *requester, spec *protocol.TaskSpec) error {
 	if spec.Command == nil {
 		return nil
 	}
-	return by.runsCommands()
+	return by.checkCommands()
 }
 
 // limits are what an asker may cause others to do.
@@ -110,8 +110,8 @@ func realRoots(roots []string) (all []string, err error) {
 	return all, nil
 }
 
-// rooted tells whether a directory is in all of the roots of a ceiling now.
-func rooted(c *protocol.Ceiling, dir string) bool {
+// insideRoots tells whether a directory is in all of the roots of a ceiling now.
+func insideRoots(c *protocol.Ceiling, dir string) bool {
 	if c == nil || len(c.Roots) == 0 {
 		return true
 	}
@@ -130,7 +130,7 @@ func (e *Engine) turnCeiling(ctx context.Context, a *requester, id protocol.Sess
 	if err != nil {
 		return nil, err
 	}
-	if !rooted(&c, row.Cwd) {
+	if !insideRoots(&c, row.Cwd) {
 		return nil, param.Bad("/sessionId", "must be a session in the workspace of the session that asks, or below it")
 	}
 	return authority.Beyond(c, authority.Held(&row.Session)), nil
@@ -163,8 +163,8 @@ func (e *Engine) wakeCeiling(ctx context.Context, t *protocol.Task, there *proto
 	return authority.Beyond(*c, authority.Held(there))
 }
 
-// refused is an error of the package authority as clients are told it.
-func refused(err error) error {
+// clientError is an error of the package authority as clients are told it.
+func clientError(err error) error {
 	if r, ok := errors.AsType[*authority.Refusal](err); ok {
 		return param.Bad(r.Pointer, "%s", r.Reason)
 	}
@@ -174,26 +174,26 @@ func refused(err error) error {
 // authorityFor checks what a new session is to be granted. One that works for another, starts where another is, or is asked for
 // by a plugin of another, never gets more than that one has.
 func (ss *Sessions) authorityFor(ctx context.Context, p *protocol.SessionNewParams, from *origin, by *requester) (protocol.Authority, protocol.Relation, error) {
-	got, r, err := ss.authorityAmong(ctx, p, from)
+	got, r, err := ss.baseAuthority(ctx, p, from)
 	if err != nil || by == nil {
-		return got, r, refused(err)
+		return got, r, clientError(err)
 	}
 	may, err := ss.eng.limits(ctx, by)
 	if err != nil {
 		return got, r, err
 	}
 	if got, err = authority.NarrowTo(may, got); err != nil || r.Parent == by.session {
-		return got, r, refused(err)
+		return got, r, clientError(err)
 	}
 	row, err := ss.eng.store.Session(ctx, by.session)
 	if err == nil {
 		got.Subagent, err = authority.Deep(row.Authority.Subagent, got.Subagent, r)
 	}
-	return got, r, refused(err)
+	return got, r, clientError(err)
 }
 
-// authorityAmong is what a session is granted beside its parent and the session where it starts.
-func (ss *Sessions) authorityAmong(ctx context.Context, p *protocol.SessionNewParams, from *origin) (protocol.Authority, protocol.Relation, error) {
+// baseAuthority is what a session is granted beside its parent and the session where it starts.
+func (ss *Sessions) baseAuthority(ctx context.Context, p *protocol.SessionNewParams, from *origin) (protocol.Authority, protocol.Relation, error) {
 	got := p.Authority
 	if err := param.CheckAuthority(&got); err != nil {
 		return got, p.Relation, err

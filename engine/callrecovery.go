@@ -20,13 +20,13 @@ import (
 type callState int
 
 const (
-	callPlanned callState = iota // nobody has started it: plugins and people are asked first
-	callStarted                  // this run of the daemon has started it
-	callLost                     // an earlier run of the daemon has started it, and nobody knows what it came to
-	callGiven                    // its client has answered it, which plugins have not seen: the tool is not called
-	callWaiting                  // its completion decides, which comes from elsewhere: the tool is not called
-	callSettled                  // it has its result
-	callStored                   // the journal has its result
+	callPlanned  callState = iota // nobody has started it: plugins and people are asked first
+	callStarted                   // this run of the daemon has started it
+	callLost                      // an earlier run of the daemon has started it, and nobody knows what it came to
+	callAnswered                  // its client has answered it, which plugins have not seen: the tool is not called
+	callWaiting                   // its completion decides, which comes from elsewhere: the tool is not called
+	callSettled                   // it has its result
+	callStored                    // the journal has its result
 )
 
 func (s *toolCall) state() callState {
@@ -36,8 +36,8 @@ func (s *toolCall) state() callState {
 	case s.reply != nil:
 		return callSettled
 	case s.given != nil:
-		return callGiven
-	case s.waits():
+		return callAnswered
+	case s.awaitsCompletion():
 		return callWaiting
 	case s.began:
 		return callLost
@@ -47,8 +47,8 @@ func (s *toolCall) state() callState {
 	return callPlanned
 }
 
-// recall takes what the journal knows of a call.
-func (s *toolCall) recall(row persistence.Effect) error {
+// restore takes what the journal knows of a call.
+func (s *toolCall) restore(row persistence.Effect) error {
 	if !bytes.Equal(row.Hash, s.hash()) {
 		return &JournalError{Effect: row.ID, Kind: "tools", Diff: fmt.Sprintf("call %d", row.Ordinal)}
 	}
@@ -64,14 +64,14 @@ func (s *toolCall) recall(row persistence.Effect) error {
 	}
 	s.sandboxed = s.sandboxed || known.Confined
 	if s.given != nil && s.entry == nil { // the tool is gone, and with it what hooks would have to be told
-		s.unfinished()
+		s.endUnfinished()
 	}
 	s.began, s.stored, s.ranked = !row.Finished, row.Finished, row.Finished
 	return nil
 }
 
-// declared says whether its tool lets calls be made again.
-func (s *toolCall) declared() protocol.Replay {
+// declaredReplay says whether its tool lets calls be made again.
+func (s *toolCall) declaredReplay() protocol.Replay {
 	if s.entry == nil {
 		return protocol.ReplayNever
 	}
@@ -81,15 +81,15 @@ func (s *toolCall) declared() protocol.Replay {
 // repeatable tells whether a call that was started may be started again: as its tool is declared now, and was then. Another
 // version of it cannot say what the one before has done.
 func (s *toolCall) repeatable() bool {
-	return repeats(s.declared()) && (s.replay == "" || repeats(s.replay))
+	return repeatSafe(s.declaredReplay()) && (s.replay == "" || repeatSafe(s.replay))
 }
 
-func repeats(c protocol.Replay) bool {
+func repeatSafe(c protocol.Replay) bool {
 	return c == protocol.ReplaySafe || c == protocol.ReplayIdempotent
 }
 
-// waits tells whether a call is not made again, because its completion decides.
-func (s *toolCall) waits() bool { return s.awaited != nil && (s.parked || !s.repeatable()) }
+// awaitsCompletion tells whether a call is not made again, because its completion decides.
+func (s *toolCall) awaitsCompletion() bool { return s.awaited != nil && (s.parked || !s.repeatable()) }
 
 // cancelRest gives the calls without a result theirs, when the turn is cancelled. Those that wait for a completion stop waiting.
 func (b *batch) cancelRest(ctx context.Context) {
@@ -98,7 +98,7 @@ func (b *batch) cancelRest(ctx context.Context) {
 		switch {
 		case s.reply != nil:
 		case s.given != nil, s.began && !s.repeatable():
-			s.unfinished()
+			s.endUnfinished()
 		default:
 			s.answer(protocol.ToolOutput{Status: protocol.OutputCancelled, Text: "the turn was cancelled before the call was made"})
 		}
@@ -113,19 +113,19 @@ func (b *batch) failRest() {
 		case callPlanned:
 			s.answer(protocol.ToolOutput{Status: protocol.OutputCancelled, Text: "the turn failed before the call was made"})
 		default:
-			s.unfinished()
+			s.endUnfinished()
 		}
 	}
 }
 
-// unfinished gives a call its result that was started and is not brought to its end.
-func (s *toolCall) unfinished() {
+// endUnfinished gives a call its result that was started and is not brought to its end.
+func (s *toolCall) endUnfinished() {
 	if s.given != nil {
 		s.answer(*s.given)
 		s.given = nil
 		return
 	}
-	s.settled(&protocol.DecisionAnswer{Choice: protocol.ChooseTellModel})
+	s.applyAnswer(&protocol.DecisionAnswer{Choice: protocol.ChooseTellModel})
 }
 
 // outcomeQuestion asks what became of a call whose result was lost.
@@ -143,8 +143,8 @@ func (a *asks) outcomeQuestion(call protocol.ToolCall) protocol.Decision {
 	}, call, deadline)
 }
 
-// settled takes a person's answer about a call.
-func (s *toolCall) settled(a *protocol.DecisionAnswer) {
+// applyAnswer takes a person's answer about a call.
+func (s *toolCall) applyAnswer(a *protocol.DecisionAnswer) {
 	switch a.Choice {
 	case protocol.ChooseAllowOnce, protocol.ChooseAllowSession, protocol.ChooseAllowAlways, protocol.ChooseRunAgain:
 	case protocol.ChooseHappened:

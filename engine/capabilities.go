@@ -44,9 +44,9 @@ func (s *services) all() plugin.Capabilities {
 	return plugin.Capabilities{State: s, Lifecycle: s, Graph: s, Models: s, Tasks: s, Monitors: monitorService{s}, Tracer: s}
 }
 
-// asker is who asks by calling a service: the session, within what its turn or task may do, in a sandbox if the plugin is in one, and
+// requester is who asks by calling a service: the session, within what its turn or task may do, in a sandbox if the plugin is in one, and
 // in plan mode if the session is.
-func (s *services) asker(ctx context.Context) (*requester, error) {
+func (s *services) requester(ctx context.Context) (*requester, error) {
 	row, err := s.eng.store.Session(ctx, s.session)
 	if err != nil {
 		return nil, err
@@ -55,30 +55,30 @@ func (s *services) asker(ctx context.Context) (*requester, error) {
 	return &requester{s.session, authority.MeetAll(s.ceiling, authority.InSandbox(ctx), planning), authority.IsLoaded(ctx)}, nil
 }
 
-// own is a session that is named, if the asker may name it. Where none is named it is the asker's own.
-func (s *services) own(ctx context.Context, id protocol.SessionID) (protocol.SessionID, error) {
+// resolveSession is a session that is named, if the asker may name it. Where none is named it is the asker's own.
+func (s *services) resolveSession(ctx context.Context, id protocol.SessionID) (protocol.SessionID, error) {
 	if id == "" || id == s.session {
 		return s.session, nil
 	}
-	by, err := s.asker(ctx)
+	by, err := s.requester(ctx)
 	if err == nil {
 		err = s.eng.reach(ctx, by, id)
 	}
 	return id, err
 }
 
-// turnOf is the session of a turn that is named, if the asker may name it.
-func (s *services) turnOf(ctx context.Context, id protocol.TurnID) (protocol.SessionID, error) {
+// resolveTurn is the session of a turn that is named, if the asker may name it.
+func (s *services) resolveTurn(ctx context.Context, id protocol.TurnID) (protocol.SessionID, error) {
 	t, err := s.eng.store.Turn(ctx, id)
 	if err != nil {
 		return "", err
 	}
-	return s.own(ctx, t.Session)
+	return s.resolveSession(ctx, t.Session)
 }
 
 // View implements plugin.StateService: what is settled.
 func (s *services) View(ctx context.Context, id protocol.SessionID) (*plugin.View, error) {
-	id, err := s.own(ctx, id)
+	id, err := s.resolveSession(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func (s *services) View(ctx context.Context, id protocol.SessionID) (*plugin.Vie
 
 // Catalog implements plugin.StateService.
 func (s *services) Catalog(ctx context.Context, id protocol.SessionID) ([]protocol.ToolRecord, error) {
-	id, err := s.own(ctx, id)
+	id, err := s.resolveSession(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +100,7 @@ func (s *services) Catalog(ctx context.Context, id protocol.SessionID) ([]protoc
 
 // ToolState implements plugin.StateService.
 func (s *services) ToolState(ctx context.Context, id protocol.SessionID) (protocol.ToolState, error) {
-	id, err := s.own(ctx, id)
+	id, err := s.resolveSession(ctx, id)
 	if err != nil {
 		return protocol.ToolState{}, err
 	}
@@ -171,7 +171,7 @@ func (s *services) WorksForOwn(ctx context.Context, id protocol.SessionID) (bool
 
 // CreateSession implements plugin.LifecycleService.
 func (s *services) CreateSession(ctx context.Context, p *protocol.SessionNewParams) (*protocol.SessionNewResult, error) {
-	by, err := s.asker(ctx)
+	by, err := s.requester(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -183,7 +183,7 @@ func (s *services) CloseSession(ctx context.Context, id protocol.SessionID) erro
 	if id == s.session {
 		return ErrSessionInUse
 	}
-	id, err := s.own(ctx, id)
+	id, err := s.resolveSession(ctx, id)
 	if err == nil {
 		_, err = s.eng.Sessions.Close(ctx, &protocol.SessionMutationParams{SessionID: id})
 	}
@@ -232,7 +232,7 @@ func (s *services) StartTurn(ctx context.Context, q *plugin.TurnRequest) (protoc
 
 // AwaitTurn implements plugin.LifecycleService.
 func (s *services) AwaitTurn(ctx context.Context, id protocol.TurnID) (*protocol.TurnReport, error) {
-	if _, err := s.turnOf(ctx, id); err != nil {
+	if _, err := s.resolveTurn(ctx, id); err != nil {
 		return nil, err
 	}
 	return s.eng.Turns.Wait(ctx, &protocol.TurnWaitParams{TurnID: id, Follow: true})
@@ -240,7 +240,7 @@ func (s *services) AwaitTurn(ctx context.Context, id protocol.TurnID) (*protocol
 
 // CancelTurn implements plugin.LifecycleService.
 func (s *services) CancelTurn(ctx context.Context, id protocol.TurnID) error {
-	_, err := s.turnOf(ctx, id)
+	_, err := s.resolveTurn(ctx, id)
 	if err == nil {
 		_, err = s.eng.Turns.Interrupt(ctx, "", &protocol.TurnInterruptParams{TurnID: id})
 	}
@@ -270,7 +270,7 @@ func (s *services) InjectTurnInput(ctx context.Context, p *protocol.TurnSteerPar
 
 // TakeFirstTurnInput implements plugin.LifecycleService.
 func (s *services) TakeFirstTurnInput(ctx context.Context, id protocol.SessionID) ([]protocol.InputPart, bool, error) {
-	id, err := s.own(ctx, id)
+	id, err := s.resolveSession(ctx, id)
 	if err != nil {
 		return nil, false, err
 	}
@@ -295,7 +295,7 @@ func (s *services) AppendNodes(ctx context.Context, p *protocol.GraphAppendParam
 func (s *services) Complete(ctx context.Context, p *protocol.CompletionParams) (*protocol.CompletionResult, error) {
 	mine := *p
 	var err error
-	if mine.SessionID, err = s.own(ctx, p.SessionID); err != nil {
+	if mine.SessionID, err = s.resolveSession(ctx, p.SessionID); err != nil {
 		return nil, err
 	}
 	return s.eng.Completions.Create(ctx, &mine)

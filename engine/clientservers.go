@@ -46,35 +46,35 @@ func (e *ServerTakenError) Error() string {
 // clientServers are the MCP servers that a client has brought to a session. They are there until it brings others, or is gone. Nothing of
 // them is stored.
 type clientServers struct {
-	client  protocol.ClientID
-	servers map[string]Server
-	over    chan struct{} // closed once they are let go
-	leaving sync.Once
+	client    protocol.ClientID
+	servers   map[string]Server
+	closed    chan struct{} // closed once they are let go
+	closeOnce sync.Once
 
-	mu     sync.Mutex
-	taken  bool            // the session has them, or has had them
-	given  bool            // up, by who has brought them
-	failed map[string]bool // those of which the session was told that they are not there
+	mu        sync.Mutex
+	adopted   bool            // the session has them, or has had them
+	abandoned bool            // up, by who has brought them
+	failed    map[string]bool // those of which the session was told that they are not there
 }
 
-// connecting is how long a client that brings servers waits for their tools. What comes later comes with tools/changed.
-const connecting = 2 * time.Second
+// connectWait is how long a client that brings servers waits for their tools. What comes later comes with tools/changed.
+const connectWait = 2 * time.Second
 
 // connect has servers begin, and waits a moment for their tools. Whoever asks either has the session take them, or lets them go.
 func (ss *Sessions) connect(ctx context.Context, client protocol.ClientID, id protocol.SessionID, wanted protocol.MCPServers) (*clientServers, error) {
 	if len(wanted) == 0 {
 		return nil, nil
 	}
-	g := &clientServers{client: client, servers: map[string]Server{}, over: make(chan struct{}), failed: map[string]bool{}}
+	g := &clientServers{client: client, servers: map[string]Server{}, closed: make(chan struct{}), failed: map[string]bool{}}
 	for name, s := range wanted {
-		server, err := ss.eng.Servers.Connect(ctx, name, s, func(ctx context.Context, failed error) { ss.guestTells(ctx, id, g, name, failed) })
+		server, err := ss.eng.Servers.Connect(ctx, name, s, func(ctx context.Context, failed error) { ss.serverChanged(ctx, id, g, name, failed) })
 		if err != nil {
 			g.disconnect()
 			return nil, err
 		}
 		g.servers[name] = server
 	}
-	moment := time.NewTimer(connecting)
+	moment := time.NewTimer(connectWait)
 	defer moment.Stop()
 	for _, s := range g.servers {
 		select {
@@ -89,14 +89,14 @@ func (ss *Sessions) connect(ctx context.Context, client protocol.ClientID, id pr
 	return g, nil
 }
 
-// guestTells brings other tools of a server into the session, or tells that it is not there, or is there again.
-func (ss *Sessions) guestTells(ctx context.Context, id protocol.SessionID, g *clientServers, name string, failed error) {
+// serverChanged brings other tools of a server into the session, or tells that it is not there, or is there again.
+func (ss *Sessions) serverChanged(ctx context.Context, id protocol.SessionID, g *clientServers, name string, failed error) {
 	select {
-	case <-g.over:
+	case <-g.closed:
 		return
 	default:
 	}
-	before := g.fails(name, failed != nil)
+	before := g.setFailed(name, failed != nil)
 	event := change.Event{Event: protocol.Event{Type: protocol.EventPluginStatus, Name: protocol.ServerRecovered, Text: "the MCP server " + name + " is there again"}}
 	if failed != nil {
 		event = issueEvent("", protocol.Issue{Kind: "mcpServer", Code: protocol.ServerFailed, Message: fmt.Sprintf("the MCP server %s is not there: %v", name, failed)})
@@ -108,8 +108,8 @@ func (ss *Sessions) guestTells(ctx context.Context, id protocol.SessionID, g *cl
 	}
 }
 
-// fails notes whether a server is there, and tells how it was before.
-func (g *clientServers) fails(name string, now bool) (before bool) {
+// setFailed notes whether a server is there, and tells how it was before.
+func (g *clientServers) setFailed(name string, now bool) (before bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	before = g.failed[name]
@@ -117,17 +117,17 @@ func (g *clientServers) fails(name string, now bool) (before bool) {
 	return before
 }
 
-// take has the session keep the servers, unless who has brought them has given up.
-func (g *clientServers) take() error {
+// adopt has the session keep the servers, unless who has brought them has given up.
+func (g *clientServers) adopt() error {
 	if g == nil {
 		return nil
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.given {
+	if g.abandoned {
 		return context.Canceled
 	}
-	g.taken = true
+	g.adopted = true
 	return nil
 }
 
@@ -137,8 +137,8 @@ func (g *clientServers) closeUnused() {
 		return
 	}
 	g.mu.Lock()
-	g.given = true
-	taken := g.taken
+	g.abandoned = true
+	taken := g.adopted
 	g.mu.Unlock()
 	if !taken {
 		g.disconnect()
@@ -150,8 +150,8 @@ func (g *clientServers) disconnect() {
 	if g == nil {
 		return
 	}
-	g.leaving.Do(func() {
-		close(g.over)
+	g.closeOnce.Do(func() {
+		close(g.closed)
 		for _, s := range g.servers {
 			s.Leave()
 		}
@@ -201,8 +201,8 @@ func (ss *Sessions) BringServers(ctx context.Context, client protocol.ClientID, 
 	return ss.adoptServers(ctx, id, g)
 }
 
-// checkGuests refuses servers that cannot be in a session.
-func (ss *Sessions) checkGuests(ctx context.Context, p *protocol.SessionOverlayParams) error {
+// checkOverlayServers refuses servers that cannot be in a session.
+func (ss *Sessions) checkOverlayServers(ctx context.Context, p *protocol.SessionOverlayParams) error {
 	if len(p.MCPServers) == 0 {
 		return nil
 	}
@@ -219,7 +219,7 @@ func (ss *Sessions) adoptServers(ctx context.Context, id protocol.SessionID, g *
 		return nil
 	}
 	_, err := lockedPlugins(ctx, ss.eng, id, func(k *pluginLock) (struct{}, error) {
-		if k.owner.guests != nil {
+		if k.owner.clientServers != nil {
 			return struct{}{}, nil
 		}
 		return struct{}{}, k.replaceServers(g)
@@ -233,20 +233,20 @@ func (k *pluginLock) replaceServers(g *clientServers) error {
 		_, err := k.setOverlay(t, k.owner.overlay.current(), g, receipt.Request{})
 		return err
 	}
-	if err := g.take(); err != nil {
+	if err := g.adopt(); err != nil {
 		return err
 	}
 	_, err := onState(k.owner, func(_ context.Context, st *state) (struct{}, error) {
-		st.keepGuests(st.ctx, g)
+		st.setServers(st.ctx, g)
 		return struct{}{}, nil
 	})
 	return err
 }
 
-// keepGuests lets the servers before go, and watches the client of these.
-func (s *session) keepGuests(ctx context.Context, g *clientServers) {
-	s.guests.disconnect()
-	s.guests = g
+// setServers lets the servers before go, and watches the client of these.
+func (s *session) setServers(ctx context.Context, g *clientServers) {
+	s.clientServers.disconnect()
+	s.clientServers = g
 	if g == nil {
 		return
 	}
@@ -257,7 +257,7 @@ func (s *session) keepGuests(ctx context.Context, g *clientServers) {
 		select {
 		case <-away.Gone:
 			s.eng.Sessions.dropServersLater(ctx, s.id, g)
-		case <-g.over:
+		case <-g.closed:
 		case <-s.eng.done():
 		}
 	})
@@ -266,16 +266,16 @@ func (s *session) keepGuests(ctx context.Context, g *clientServers) {
 // dropServersLater takes servers out of a session, because their client is gone. If that cannot be stored their calls fail until it can.
 func (ss *Sessions) dropServersLater(ctx context.Context, id protocol.SessionID, g *clientServers) {
 	g.disconnect()
-	ss.dropAddition(ctx, id, "tools", func(k *pluginLock) error {
-		if k.owner.guests != g {
+	ss.dropClientAddition(ctx, id, "tools", func(k *pluginLock) error {
+		if k.owner.clientServers != g {
 			return nil
 		}
 		return k.replaceServers(nil)
 	})
 }
 
-// dropAddition has a session let go of what a client that is gone has left in it. If that cannot be stored it is tried again.
-func (ss *Sessions) dropAddition(ctx context.Context, id protocol.SessionID, what string, let func(*pluginLock) error) {
+// dropClientAddition has a session let go of what a client that is gone has left in it. If that cannot be stored it is tried again.
+func (ss *Sessions) dropClientAddition(ctx context.Context, id protocol.SessionID, what string, let func(*pluginLock) error) {
 	for {
 		_, err := lockedPlugins(ctx, ss.eng, id, func(k *pluginLock) (struct{}, error) { return struct{}{}, let(k) })
 		if err == nil || isGone(err) || errors.Is(err, ErrShuttingDown) {
@@ -290,25 +290,25 @@ func (ss *Sessions) dropAddition(ctx context.Context, id protocol.SessionID, wha
 	}
 }
 
-// exchange registers the tools of servers in the place of those that are there.
-func (k *pluginLock) exchange(r *tool.Registry, g *clientServers) error {
-	st, old := k.owner, k.owner.guests
+// replaceServerTools registers the tools of servers in the place of those that are there.
+func (k *pluginLock) replaceServerTools(r *tool.Registry, g *clientServers) error {
+	st, old := k.owner, k.owner.clientServers
 	_, err := workgroup.CallPlugin(k.ctx, k.eng.group, func(context.Context) (struct{}, error) {
 		old.unregister(r)
-		g.register(r, st.leftOut)
+		g.register(r, st.logSkippedServer)
 		return struct{}{}, nil
 	})
 	return err
 }
 
-// leftOut tells of a server whose tools a session does not have.
-func (s *session) leftOut(server string, why error) {
+// logSkippedServer tells of a server whose tools a session does not have.
+func (s *session) logSkippedServer(server string, why error) {
 	s.eng.Log.Warn("tools of an MCP server that a client has brought are left out", "session", s.id, "server", server, "error", why)
 }
 
 // publish tells a session's observers of something.
 func (e *Engine) publish(ctx context.Context, id protocol.SessionID, event change.Event) error {
-	_, err := do(ctx, e, id, func(ctx context.Context, st *state) (struct{}, error) { return struct{}{}, st.tell(ctx, event) })
+	_, err := do(ctx, e, id, func(ctx context.Context, st *state) (struct{}, error) { return struct{}{}, st.commitEvents(ctx, event) })
 	return err
 }
 
@@ -341,8 +341,8 @@ func (ss *Sessions) checkServers(ctx context.Context, cwd string, wanted protoco
 	return nil
 }
 
-// named are servers without what stands in them, for a receipt: that is stored.
-func named(servers protocol.MCPServers) protocol.MCPServers {
+// serverNames are servers without what stands in them, for a receipt: that is stored.
+func serverNames(servers protocol.MCPServers) protocol.MCPServers {
 	if len(servers) == 0 {
 		return nil
 	}

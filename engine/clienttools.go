@@ -83,7 +83,7 @@ func (c *clientTools) request(ctx context.Context, call tool.Invocation, wait ti
 	return do(ctx, c.session.eng, c.session.id, func(ctx context.Context, st *state) (*clientCall, error) {
 		client, ok := st.overlay.provider(call.Name)
 		if !ok {
-			return nil, errWithdrawn
+			return nil, errToolWithdrawn
 		}
 		pending := &clientCall{client: client, host: call.Host.(*toolHost), done: make(chan struct{})}
 		c := st.change(persistence.Commit{})
@@ -99,7 +99,7 @@ func (c *clientTools) request(ctx context.Context, call tool.Invocation, wait ti
 	})
 }
 
-var errWithdrawn = errors.New("the client has withdrawn the tool")
+var errToolWithdrawn = errors.New("the client has withdrawn the tool")
 
 // await returns when the call is answered or will not be; then it says why. Without a reason the context is done.
 func (c *clientTools) await(ctx context.Context, pending *clientCall, wait time.Duration) (class protocol.FailureClass, text string) {
@@ -138,7 +138,7 @@ func (ts *Tools) Respond(ctx context.Context, client protocol.ClientID, p *proto
 			return call.take(ctx, st, *p.Output, rc)
 		}
 		result := &protocol.ToolRespondResult{Accepted: p.Output == nil}
-		if err := st.remembered(ctx, rc, result); err != nil {
+		if err := st.storeReceipt(ctx, rc, result); err != nil {
 			return nil, err
 		}
 		call.acked = true

@@ -57,12 +57,12 @@ func (r *run) startCell(ctx context.Context, effect turn.Effect) (turn.CellReply
 	case a.err != nil:
 		return turn.CellReply{Error: a.err.Error()}, nil
 	}
-	a.v.Control = meant(ctx, r.eng, r.journal.begin.Frame, a.v.Control)
-	return storable(a.v), nil
+	a.v.Control = dropNoopSwitch(ctx, r.eng, r.journal.begin.Frame, a.v.Control)
+	return storableReply(a.v), nil
 }
 
-// storable is a reply that JSON can hold.
-func storable(reply turn.CellReply) turn.CellReply {
+// storableReply is a reply that JSON can hold.
+func storableReply(reply turn.CellReply) turn.CellReply {
 	if _, err := json.Marshal(reply); err != nil {
 		return turn.CellReply{Printed: reply.Printed, Error: fmt.Sprintf("The code ran, and what it came to cannot be stored: %v", err)}
 	}

@@ -97,8 +97,8 @@ func splitShown(c *change.Change) (completed, withdrawn []*feed.Item) {
 	return completed, withdrawn
 }
 
-// tell makes events durable that belong to no other change.
-func (st *state) tell(ctx context.Context, events ...change.Event) error {
+// commitEvents makes events durable that belong to no other change.
+func (st *state) commitEvents(ctx context.Context, events ...change.Event) error {
 	c := st.change(persistence.Commit{})
 	c.Tell(events...)
 	return st.commit(ctx, c)
@@ -112,8 +112,8 @@ func (st *state) commitUnlessEmpty(ctx context.Context, c *change.Change) error 
 	return st.commit(ctx, c)
 }
 
-// remembered makes the receipt of a request durable that stores nothing else.
-func (st *state) remembered(ctx context.Context, rc receipt.Request, result any) error {
+// storeReceipt makes the receipt of a request durable that stores nothing else.
+func (st *state) storeReceipt(ctx context.Context, rc receipt.Request, result any) error {
 	kept := rc.With(result)
 	if kept == nil {
 		return nil

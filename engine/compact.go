@@ -24,7 +24,7 @@ import (
 // summarises, nothing changes.
 func (ss *Sessions) Compact(ctx context.Context, p *protocol.SessionCompactParams) (*protocol.SessionCompactResult, error) {
 	return receipt.Once(ctx, ss.eng.receipts, "session/compact", p.Key(), p, func(rc receipt.Request) (*protocol.SessionCompactResult, error) {
-		w, err := ss.eng.hold(ctx, p.SessionID, unchecked)
+		w, err := ss.eng.hold(ctx, p.SessionID, noCheck)
 		if err != nil {
 			return nil, err
 		}
@@ -36,8 +36,8 @@ func (ss *Sessions) Compact(ctx context.Context, p *protocol.SessionCompactParam
 func (ss *Sessions) compact(w *sessionHold, p *protocol.SessionCompactParams, rc receipt.Request) (result *protocol.SessionCompactResult, err error) {
 	stored := func(bool) {}
 	defer func() { stored(err == nil) }()
-	summarise := func(ctx context.Context, l *lease) (*summed, error) {
-		s, err := workgroup.CallPluginUntilDone(ctx, ss.eng.group, func(ctx context.Context) (*summed, error) { return ss.summarise(ctx, l.plugins, p, w.after != "") })
+	summarise := func(ctx context.Context, l *lease) (*summary, error) {
+		s, err := workgroup.CallPluginUntilDone(ctx, ss.eng.group, func(ctx context.Context) (*summary, error) { return ss.summarise(ctx, l.plugins, p, w.after != "") })
 		if err != nil {
 			return nil, err
 		}
@@ -47,7 +47,7 @@ func (ss *Sessions) compact(w *sessionHold, p *protocol.SessionCompactParams, rc
 		}
 		return s, err
 	}
-	return withHeld(w, summarise, func(ctx context.Context, st *state, done worked[*summed]) (*protocol.SessionCompactResult, error) {
+	return withHeld(w, summarise, func(ctx context.Context, st *state, done heldResult[*summary]) (*protocol.SessionCompactResult, error) {
 		if err := st.history.checkSummary(done.result); err != nil {
 			return nil, err
 		}
@@ -55,8 +55,8 @@ func (ss *Sessions) compact(w *sessionHold, p *protocol.SessionCompactParams, rc
 	})
 }
 
-// compactPatience is how long the next turn waits for a compaction that nobody has asked for: it takes a model call.
-const compactPatience = 10 * time.Minute
+// compactTimeout is how long the next turn waits for a compaction that nobody has asked for: it takes a model call.
+const compactTimeout = 10 * time.Minute
 
 // compactNext has history compacted before the next turn begins, because a plugin wants it after a turn: who interrupts that
 // turn ends it. If the daemon dies before, it is left to the plugin to want it again.
@@ -67,34 +67,34 @@ func (h *sessionHistory) compactNext(after protocol.TurnID) {
 	w.after, w.stop = after, stop
 	st.eng.group.GoActor(func() {
 		defer stop(nil)
-		if err := st.eng.Sessions.compactUnasked(w); err != nil && st.ctx.Err() == nil {
-			st.eng.Sessions.notCompacted(st.ctx, st.session, err)
+		if err := st.eng.Sessions.compactForPlugin(w); err != nil && st.ctx.Err() == nil {
+			st.eng.Sessions.reportCompactionFailure(st.ctx, st.session, err)
 		}
 	})
 }
 
-func (ss *Sessions) compactUnasked(w *sessionHold) (err error) {
+func (ss *Sessions) compactForPlugin(w *sessionHold) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = ss.eng.group.Recovered("session", w.owner.session.id, p)
 		}
 	}()
-	if err := w.taken(); err != nil {
+	if err := w.acquire(); err != nil {
 		return err
 	}
 	var cancel context.CancelFunc
-	w.lease.ctx, cancel = context.WithTimeoutCause(w.lease.ctx, compactPatience, workgroup.ErrSlowPlugin)
+	w.lease.ctx, cancel = context.WithTimeoutCause(w.lease.ctx, compactTimeout, workgroup.ErrSlowPlugin)
 	defer cancel()
 	_, err = ss.compact(w, &protocol.SessionCompactParams{SessionID: w.owner.session.id}, receipt.Request{})
 	return err
 }
 
-// notCompacted tells why history that was to be compacted was not.
-func (ss *Sessions) notCompacted(ctx context.Context, s *session, cause error) {
+// reportCompactionFailure tells why history that was to be compacted was not.
+func (ss *Sessions) reportCompactionFailure(ctx context.Context, s *session, cause error) {
 	ss.eng.Log.Error("history is not compacted", "session", s.id, "error", cause)
 	event := issueEvent("", protocol.Issue{Kind: "plugin", Code: "compaction_failed", Message: cause.Error()})
 	_, err := do(ctx, ss.eng, s.id, func(ctx context.Context, st *state) (struct{}, error) {
-		return struct{}{}, st.tell(ctx, event)
+		return struct{}{}, st.commitEvents(ctx, event)
 	})
 	if err != nil && ctx.Err() == nil {
 		ss.eng.Log.Error("that history is not compacted is not stored", "session", s.id, "error", err)
@@ -106,8 +106,8 @@ const (
 	attachmentTokens = 1200
 )
 
-// used is how many tokens of the context the conversation takes at the end of the turn: what the model has told, or a guess.
-func (p *prompt) used() int64 {
+// contextTokens is how many tokens of the context the conversation takes at the end of the turn: what the model has told, or a guess.
+func (p *prompt) contextTokens() int64 {
 	if p.seams.journal.begin.Config.Model.ContextWindow <= 0 {
 		return 0
 	}
@@ -117,13 +117,13 @@ func (p *prompt) used() int64 {
 	var n int64
 	for _, m := range slices.Concat(p.shown(), messagesOf(p.seams.journal.nodes)) {
 		for i := range m.Parts {
-			n += guess(&m.Parts[i])
+			n += estimateTokens(&m.Parts[i])
 		}
 	}
 	return n
 }
 
-func guess(p *protocol.Part) int64 {
+func estimateTokens(p *protocol.Part) int64 {
 	n := len(p.Text)
 	switch {
 	case p.Attachment != nil:
@@ -136,21 +136,21 @@ func guess(p *protocol.Part) int64 {
 	return int64(n / bytesPerToken)
 }
 
-// summed is what a compactor made of the first messages of a history.
-type summed struct {
+// summary is what a compactor made of the first messages of a history.
+type summary struct {
 	nodes    []protocol.NodeBody
 	by       string
 	messages int
 }
 
 // summarise asks the compactors. What they give must be fit to begin a conversation with.
-func (ss *Sessions) summarise(ctx context.Context, plugins *plugin.Session, p *protocol.SessionCompactParams, unasked bool) (*summed, error) {
+func (ss *Sessions) summarise(ctx context.Context, plugins *plugin.Session, p *protocol.SessionCompactParams, unasked bool) (*summary, error) {
 	host := ss.eng.hostFor(p.SessionID)
 	view, err := host.State.View(ctx, p.SessionID)
 	if err != nil {
 		return nil, err
 	}
-	s := &summed{messages: len(view.Messages())}
+	s := &summary{messages: len(view.Messages())}
 	s.nodes, s.by, err = plugins.Compact(ctx, &plugin.CompactRequest{View: view, Instructions: p.Instructions, Unasked: unasked, Host: host})
 	if err == nil && len(s.nodes) > 0 {
 		err = checkFrame(s.nodes, view.Messages())
@@ -162,7 +162,7 @@ func (ss *Sessions) summarise(ctx context.Context, plugins *plugin.Session, p *p
 }
 
 // checkSummary refuses a summary that lacks messages that were appended meanwhile: the model would never see them.
-func (h *sessionHistory) checkSummary(s *summed) error {
+func (h *sessionHistory) checkSummary(s *summary) error {
 	if len(s.nodes) == 0 {
 		return nil
 	}
@@ -174,7 +174,7 @@ func (h *sessionHistory) checkSummary(s *summed) error {
 }
 
 // openFrame opens a frame that begins with a summary. An empty summary changes nothing.
-func (h *sessionHistory) openFrame(ctx context.Context, done worked[*summed], rc receipt.Request) (*protocol.SessionCompactResult, error) {
+func (h *sessionHistory) openFrame(ctx context.Context, done heldResult[*summary], rc receipt.Request) (*protocol.SessionCompactResult, error) {
 	st, nodes, by := h.st, done.result.nodes, done.result.by
 	c := st.change(persistence.Commit{})
 	st.stored.keep(c, done.captured)
@@ -198,7 +198,7 @@ func (h *sessionHistory) openFrame(ctx context.Context, done worked[*summed], rc
 }
 
 // frame returns the nodes of a frame that begins with the summary, and their events.
-func (s *summed) frame(session *protocol.Session) ([]protocol.Node, []change.Event) {
+func (s *summary) frame(session *protocol.Session) ([]protocol.Node, []change.Event) {
 	operation := fmt.Sprintf("compact:%d", session.Head.Revision) // unlike the generation, it never comes again
 	open := protocol.FrameOpen{Key: operation, Reason: "compaction", Config: session.Config}
 	nodes := []protocol.Node{{ID: protocol.DeriveNodeID(session.ID, operation, 0), AtMs: now(), FrameOpen: &open}}
@@ -219,7 +219,7 @@ func checkFrame(nodes []protocol.NodeBody, past []protocol.Message) error {
 	for i, n := range nodes {
 		if n.Message != nil {
 			msgs = append(msgs, n.Message)
-			plain[i].Message = withoutWork(n.Message)
+			plain[i].Message = withoutCalls(n.Message)
 			if slices.ContainsFunc(past, func(m protocol.Message) bool { return m.Origin != nil && reflect.DeepEqual(m.Origin, n.Message.Origin) }) {
 				plain[i].Message.Origin = nil
 			}
@@ -228,8 +228,8 @@ func checkFrame(nodes []protocol.NodeBody, past []protocol.Message) error {
 	return cmp.Or(param.CheckAppend(plain), graph.ResumeSafe(msgs))
 }
 
-// withoutWork is a message with a text in place of each call, each result and each code cell.
-func withoutWork(m *protocol.Message) *protocol.Message {
+// withoutCalls is a message with a text in place of each call, each result and each code cell.
+func withoutCalls(m *protocol.Message) *protocol.Message {
 	short := *m
 	short.Parts = slices.Clone(m.Parts)
 	for i := range short.Parts {

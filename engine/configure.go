@@ -20,19 +20,19 @@ import (
 // that the session can be used meanwhile; if it was configured by somebody else then, they are asked again.
 func (ss *Sessions) Configure(ctx context.Context, p *protocol.SessionConfigureParams) (*protocol.HeadResult, error) {
 	for {
-		c, err := ss.proposed(ctx, p)
+		c, err := ss.propose(ctx, p)
 		if err != nil {
 			return receipt.Repeated[protocol.HeadResult](ctx, ss.eng.store, "session/configure", p.Key(), p, err)
 		}
 		result, err := c.apply(ctx, p)
-		if !errors.Is(err, errConfigured) {
+		if !errors.Is(err, errConfigChanged) {
 			return result, err
 		}
 	}
 }
 
-// errConfigured means that the settings are not those any more that a change was made of.
-var errConfigured = errors.New("the session was configured meanwhile")
+// errConfigChanged means that the settings are not those any more that a change was made of.
+var errConfigChanged = errors.New("the session was configured meanwhile")
 
 // configChange is a change of a session's settings on its way.
 type configChange struct {
@@ -45,8 +45,8 @@ type configChange struct {
 	stored            bool
 }
 
-// proposed is the change that a request wants, with options that plugins take. Whoever asks settles it.
-func (ss *Sessions) proposed(ctx context.Context, p *protocol.SessionConfigureParams) (*configChange, error) {
+// propose is the change that a request wants, with options that plugins take. Whoever asks settles it.
+func (ss *Sessions) propose(ctx context.Context, p *protocol.SessionConfigureParams) (*configChange, error) {
 	row, err := do(ctx, ss.eng, p.SessionID, func(_ context.Context, st *state) (protocol.Session, error) { return st.row, nil })
 	if err != nil {
 		return nil, err
@@ -63,16 +63,16 @@ func (ss *Sessions) proposed(ctx context.Context, p *protocol.SessionConfigurePa
 	} else { // it may be these settings that are wrong
 		ss.eng.Log.Warn("session is configured without its plugins", "session", row.ID, "error", err)
 	}
-	if err := c.tryOut(ctx, buildContextOf(ss.eng, &row)); err != nil {
+	if err := c.buildOnce(ctx, buildContextOf(ss.eng, &row)); err != nil {
 		c.lease.back()
 		return nil, err
 	}
 	return c, nil
 }
 
-// tryOut builds the plugins with options that are others now, where nobody else knows of them: a session whose plugins cannot be
+// buildOnce builds the plugins with options that are others now, where nobody else knows of them: a session whose plugins cannot be
 // built fails all its turns.
-func (c *configChange) tryOut(ctx context.Context, bc plugin.BuildContext) error {
+func (c *configChange) buildOnce(ctx context.Context, bc plugin.BuildContext) error {
 	if bytes.Equal(settingsOf(c.previous), settingsOf(c.current)) {
 		return nil
 	}
@@ -110,28 +110,28 @@ func (c *configChange) mutate(ctx context.Context) {
 	defer cancel()
 	cfg, failed := c.plugins.MutateConfig(ctx, c.previous, c.current, c.eng.capabilities(c.id, c.trace))
 	for _, f := range failed {
-		c.failed("config_mutator_failed", f)
+		c.addIssue("config_mutator_failed", f)
 	}
-	if err := c.possible(cfg); err != nil {
-		c.failed("config_mutator_failed", plugin.Failure{Plugin: "config mutators", Err: err})
+	if err := c.check(cfg); err != nil {
+		c.addIssue("config_mutator_failed", plugin.Failure{Plugin: "config mutators", Err: err})
 		return
 	}
 	c.current = cfg
 }
 
-var errDriverChanged = errors.New("a session keeps its driver")
+var errDriverFixed = errors.New("a session keeps its driver")
 
-func (c *configChange) possible(cfg protocol.Config) error {
+func (c *configChange) check(cfg protocol.Config) error {
 	if _, err := json.Marshal(cfg); err != nil {
 		return err
 	}
 	if cfg.Driver != c.current.Driver {
-		return errDriverChanged
+		return errDriverFixed
 	}
 	return param.CheckConfig(cfg)
 }
 
-func (c *configChange) failed(code string, f plugin.Failure) {
+func (c *configChange) addIssue(code string, f plugin.Failure) {
 	c.eng.Log.Warn("plugin failed over a change of settings", "session", c.id, "plugin", f.Plugin, "error", f.Err)
 	c.issues = append(c.issues, protocol.Issue{Kind: "plugin", Code: code, Message: f.Plugin + ": " + f.Err.Error()})
 }
@@ -144,7 +144,7 @@ func (c *configChange) trace(kind trace.Kind, body any) {
 func (c *configChange) store(ctx context.Context, p *protocol.SessionConfigureParams) (*protocol.HeadResult, error) {
 	return mutate(ctx, c.eng, c.id, "session/configure", p.Key(), p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.HeadResult, error) {
 		if !sameConfig(st.row.Config, c.previous) {
-			return nil, errConfigured
+			return nil, errConfigChanged
 		}
 		next := st.change(persistence.Commit{Config: &c.current})
 		next.TellOf(protocol.Event{Type: protocol.EventSessionConfigured, Config: &c.current, Issues: c.issues})
@@ -170,13 +170,13 @@ func (c *configChange) announce(ctx context.Context) {
 	for _, f := range c.plugins.Emit(telling, &plugin.LifecycleEvent{
 		Kind: plugin.SessionConfigChanged, Previous: &c.previous, Current: &c.current, Host: c.eng.capabilities(c.id, c.trace),
 	}) {
-		c.failed("lifecycle_hook_failed", f)
+		c.addIssue("lifecycle_hook_failed", f)
 	}
 	if len(c.issues) == 0 {
 		return
 	}
 	_, err := do(context.WithoutCancel(ctx), c.eng, c.id, func(ctx context.Context, st *state) (struct{}, error) {
-		return struct{}{}, st.tell(ctx, issueEvent("", c.issues...))
+		return struct{}{}, st.commitEvents(ctx, issueEvent("", c.issues...))
 	})
 	if err != nil {
 		c.eng.Log.Error("issues of plugins are not stored", "session", c.id, "error", err)

@@ -46,8 +46,8 @@ func (ds *sessionDecisions) standingFor(ctx context.Context, policies []approval
 	return ds.standing.For(ctx, ds.st.eng.store, policies)
 }
 
-// answered returns a decision that has its answer in the store.
-func (ds *sessionDecisions) answered(ctx context.Context, id protocol.DecisionID) (*decision.Open, error) {
+// fetchAnswered returns a decision that has its answer in the store.
+func (ds *sessionDecisions) fetchAnswered(ctx context.Context, id protocol.DecisionID) (*decision.Open, error) {
 	d, err := ds.st.eng.store.Decision(ctx, id)
 	if err == nil && d.Answer == nil {
 		err = fmt.Errorf("decision %s is open in the store only: %w", id, persistence.ErrFenced)
@@ -109,7 +109,7 @@ func (ds *Decisions) Respond(ctx context.Context, client protocol.ClientID, p *p
 
 // firstAnswer answers a response to a decision that has its answer already.
 func (ds *sessionDecisions) firstAnswer(ctx context.Context, id protocol.DecisionID) (*protocol.DecisionRespondResult, error) {
-	d, err := ds.answered(ctx, id)
+	d, err := ds.fetchAnswered(ctx, id)
 	if err != nil {
 		return nil, err
 	}

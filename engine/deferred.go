@@ -99,8 +99,8 @@ func (a *asks) deferCall(s *toolCall, how protocol.Deferral) error {
 	return err
 }
 
-// recallDeferral finds the key that an earlier run of the daemon took for a call.
-func (a *asks) recallDeferral(s *toolCall) error {
+// restoreDeferral finds the key that an earlier run of the daemon took for a call.
+func (a *asks) restoreDeferral(s *toolCall) error {
 	d, ok := a.before[asking{kind: protocol.DecisionCompletion, call: s.CallID}]
 	if !ok || s.reply != nil {
 		return nil
@@ -109,7 +109,7 @@ func (a *asks) recallDeferral(s *toolCall) error {
 		if open := st.decisions.Find(d.ID); open != nil {
 			return open, nil
 		}
-		return st.decisions.answered(ctx, d.ID)
+		return st.decisions.fetchAnswered(ctx, d.ID)
 	})
 	s.awaited = open
 	return err
@@ -121,8 +121,8 @@ func (a *asks) park(s *toolCall) error {
 	return a.keep(s.effectRow(a.turn, s.row()))
 }
 
-// pending is the outcome of a call that says that it is not done.
-func (m *callMaker) pending(ctx context.Context, s *toolCall) outcome {
+// awaitPending is the outcome of a call that says that it is not done.
+func (m *callMaker) awaitPending(ctx context.Context, s *toolCall) outcome {
 	var code, text string
 	switch {
 	case !s.entry.Terms().MayDefer:
@@ -148,7 +148,7 @@ func (a *asks) completion(ctx context.Context, s *toolCall) outcome {
 		}
 		a.traceWait(trace.WaitResolved, d)
 	}
-	out := a.completed(ctx, s, d)
+	out := a.completionOutput(ctx, s, d)
 	s.awaited, s.parked = nil, false // another attempt takes another key
 	return outcome{Result: tool.Result{Output: out}}
 }
@@ -166,8 +166,8 @@ func (a *asks) withdraw(id protocol.DecisionID) error {
 	return err
 }
 
-// completed is what the end of a wait means for the call.
-func (a *asks) completed(ctx context.Context, s *toolCall, d *decision.Open) (out protocol.ToolOutput) {
+// completionOutput is what the end of a wait means for the call.
+func (a *asks) completionOutput(ctx context.Context, s *toolCall, d *decision.Open) (out protocol.ToolOutput) {
 	switch d.Answer.Choice {
 	case protocol.ChooseAnswer:
 		if err := json.Unmarshal(d.Answer.Value, &out); err != nil {
@@ -192,7 +192,7 @@ func (a *asks) completed(ctx context.Context, s *toolCall, d *decision.Open) (ou
 // completeRest ends the waits of calls, where an earlier run of the daemon began them, when the turn is cancelled.
 func (a *asks) completeRest(ctx context.Context, calls []*toolCall) {
 	for _, s := range calls {
-		if !s.began || s.reply != nil || a.recallDeferral(s) != nil || s.awaited == nil {
+		if !s.began || s.reply != nil || a.restoreDeferral(s) != nil || s.awaited == nil {
 			continue
 		}
 		if got := a.completion(ctx, s); !got.unknown {
@@ -235,7 +235,7 @@ func (e *OverdueError) Error() string {
 	return fmt.Sprintf("no completion of the call %s of %s came in time", e.Call.CallID, e.Call.Name)
 }
 
-func overdue(calls []*toolCall) error {
+func checkOverdue(calls []*toolCall) error {
 	for _, s := range calls {
 		if s.overdue {
 			return &OverdueError{s.ToolCall}

@@ -30,7 +30,7 @@ func (ts *Tools) Call(ctx context.Context, p *protocol.ToolCallParams) (*protoco
 		if err != nil {
 			return nil, err
 		}
-		if err := d.make(l.ctx, s); err != nil {
+		if err := d.run(l.ctx, s); err != nil {
 			return nil, s.interrupted(cancelledOr(l.ctx, err))
 		}
 		result := &protocol.ToolCallResult{CallID: s.CallID, Output: s.reply.Seen(), DurationMs: s.reply.DurationMs}
@@ -49,8 +49,8 @@ func (s *toolCall) interrupted(err error) error {
 // directCall is a call of a tool that a client makes, without a turn.
 type directCall struct {
 	*callMaker
-	id    protocol.TurnID // that its rows in the journal stand under
-	keyed bool            // it is journaled
+	id        protocol.TurnID // that its rows in the journal stand under
+	journaled bool            // it is journaled
 }
 
 // turnID implements caller.
@@ -62,7 +62,7 @@ func (d *directCall) journalID() protocol.TurnID { return d.id }
 // tell implements caller.
 func (d *directCall) tell(ctx context.Context, events []change.Event) error {
 	_, err := do(ctx, d.eng, d.session.id, func(ctx context.Context, st *state) (struct{}, error) {
-		return struct{}{}, st.tell(ctx, events...)
+		return struct{}{}, st.commitEvents(ctx, events...)
 	})
 	return err
 }
@@ -79,7 +79,7 @@ func (d *directCall) nested(ctx context.Context, _ *callMaker, calls []*toolCall
 		if s.reply != nil {
 			continue
 		}
-		if err := d.make(ctx, s); err != nil {
+		if err := d.run(ctx, s); err != nil {
 			return err
 		}
 		if err := d.store(ctx, s); err != nil {
@@ -94,7 +94,7 @@ func (d *directCall) carriesOut() bool { return false }
 
 // addRow implements caller.
 func (d *directCall) addRow(c *change.Change, row persistence.Effect) {
-	if d.keyed {
+	if d.journaled {
 		c.Effects = append(c.Effects, row)
 	}
 }
@@ -116,9 +116,9 @@ func (l *lease) call(p *protocol.ToolCallParams, rc receipt.Request) (*directCal
 	if s.reply != nil {
 		return nil, nil, param.Bad("/args", "%s", s.reply.Output.Text)
 	}
-	d := &directCall{id: protocol.TurnID(call.CallID), keyed: rc.Key != ""}
+	d := &directCall{id: protocol.TurnID(call.CallID), journaled: rc.Key != ""}
 	j := &judge{
-		config: &l.about.Config, cwd: l.about.Cwd, asker: l.about.Authority.Ceiling, plugins: l.plugins, base: l.box.composer.Base(),
+		config: &l.about.Config, cwd: l.about.Cwd, sessionCeiling: l.about.Authority.Ceiling, plugins: l.plugins, base: l.box.composer.Base(),
 		ceiling: authority.Planning(l.about.Config, l.about.Authority.Ceiling),
 	}
 	h := &hooks{
@@ -128,9 +128,9 @@ func (l *lease) call(p *protocol.ToolCallParams, rc receipt.Request) (*directCal
 	return d, s, nil
 }
 
-// make runs a borrowed tool, unless a plugin or a rule denies it, or a daemon that died has started the same call before.
-func (d *directCall) make(ctx context.Context, s *toolCall) error {
-	if err := d.recall(ctx, s); err != nil || s.reply != nil {
+// run runs a borrowed tool, unless a plugin or a rule denies it, or a daemon that died has started the same call before.
+func (d *directCall) run(ctx context.Context, s *toolCall) error {
+	if err := d.restoreJournaled(ctx, s); err != nil || s.reply != nil {
 		return err
 	}
 	if s.given == nil {
@@ -142,15 +142,15 @@ func (d *directCall) make(ctx context.Context, s *toolCall) error {
 	if !ok {
 		return ErrShuttingDown
 	}
-	if err := cancellation(ctx); err != nil {
+	if err := cancelCause(ctx); err != nil {
 		return err // also if the tool returned something: plugins may not have seen it
 	}
 	s.reply = &reply
 	return nil
 }
 
-// cancellation is why ctx is done, unless the daemon stops: then results that are known are kept.
-func cancellation(ctx context.Context) error {
+// cancelCause is why ctx is done, unless the daemon stops: then results that are known are kept.
+func cancelCause(ctx context.Context) error {
 	if err := context.Cause(ctx); !errors.Is(err, errStopped) {
 		return err
 	}
@@ -162,7 +162,7 @@ func (d *directCall) start(ctx context.Context, s *toolCall) error {
 	if err := d.hooks.beforeCalls(ctx, []*toolCall{s}); err != nil || s.reply != nil {
 		return err
 	}
-	v := d.hooks.judge.unanswered(s)
+	v := d.hooks.judge.judgeUnasked(s)
 	if v.Mode == protocol.ApproveAsk && s.sandboxed { // a plugin in a sandbox makes the call, not the person, and nobody can be asked
 		v = approval.Verdict{Mode: protocol.ApproveDeny, Beyond: true}
 	}
@@ -178,9 +178,9 @@ func (d *directCall) start(ctx context.Context, s *toolCall) error {
 	return err
 }
 
-// recall looks what a daemon that died knew of the call, and of those that it has made.
-func (d *directCall) recall(ctx context.Context, s *toolCall) error {
-	if !d.keyed {
+// restoreJournaled looks what a daemon that died knew of the call, and of those that it has made.
+func (d *directCall) restoreJournaled(ctx context.Context, s *toolCall) error {
+	if !d.journaled {
 		return nil
 	}
 	rows, err := d.eng.store.Effects(ctx, d.id)
@@ -190,20 +190,20 @@ func (d *directCall) recall(ctx context.Context, s *toolCall) error {
 	for _, row := range rows {
 		switch {
 		case row.Ordinal == s.ordinal:
-			err = errors.Join(err, s.recall(row))
+			err = errors.Join(err, s.restore(row))
 		case row.Ordinal/innerRows-1 == s.ordinal:
 			s.inner.know(row.Ordinal%innerRows, row)
 		}
 	}
 	if err == nil && s.reply == nil && s.given == nil && s.began && !s.repeatable() {
-		s.unfinished()
+		s.endUnfinished()
 	}
 	return err
 }
 
 // store makes durable that a call is about to run, or what it came to.
 func (d *directCall) store(ctx context.Context, s *toolCall) error {
-	if !d.keyed {
+	if !d.journaled {
 		return nil
 	}
 	row := d.row(s)

@@ -68,7 +68,7 @@ func pluginEvents(turn protocol.TurnID, o plugin.Owned) []change.Event {
 func messagesOfPlugin(o plugin.Owned) []protocol.Message {
 	var msgs []protocol.Message
 	for _, m := range o.Messages {
-		msg := protocol.Message{Role: m.Role, Origin: originOf(o.Plugin, m.Origin)}
+		msg := protocol.Message{Role: m.Role, Origin: pluginOrigin(o.Plugin, m.Origin)}
 		if m.Content != "" {
 			msg.Parts = append(msg.Parts, protocol.Part{Kind: protocol.PartText, Text: m.Content})
 		}
@@ -78,13 +78,13 @@ func messagesOfPlugin(o plugin.Owned) []protocol.Message {
 	return msgs
 }
 
-// originOf is the origin of a message of a plugin, which chooses only whether it is transient.
-func originOf(plugin string, said *protocol.Origin) *protocol.Origin {
+// pluginOrigin is the origin of a message of a plugin, which chooses only whether it is transient.
+func pluginOrigin(plugin string, said *protocol.Origin) *protocol.Origin {
 	return &protocol.Origin{Kind: protocol.OriginPlugin, Plugin: plugin, Transient: said != nil && said.Transient}
 }
 
-// apart tells the messages of plugins that become history from those that a model is only shown, once.
-func apart(msgs []protocol.Message) (lasting, transient []protocol.Message) {
+// splitTransient tells the messages of plugins that become history from those that a model is only shown, once.
+func splitTransient(msgs []protocol.Message) (lasting, transient []protocol.Message) {
 	for _, m := range msgs {
 		if m.Origin != nil && m.Origin.Transient {
 			transient = append(transient, m)
@@ -95,8 +95,8 @@ func apart(msgs []protocol.Message) (lasting, transient []protocol.Message) {
 	return lasting, transient
 }
 
-// spoken keeps the messages of roles that plugins may speak in.
-func spoken(msgs []protocol.Message) []protocol.Message {
+// keepUserAndSystem keeps the messages of roles that plugins may speak in.
+func keepUserAndSystem(msgs []protocol.Message) []protocol.Message {
 	var kept []protocol.Message
 	for _, m := range msgs {
 		if m.Role == protocol.RoleUser || m.Role == protocol.RoleSystem {

@@ -86,23 +86,23 @@ type API struct {
 type Engine struct {
 	Config
 	API
-	Models      *Models // part of the API; here because it hides Config.Models
-	store       *persistence.Store
-	incarnation string // of this run: turns of another one are taken over before they are driven
-	receipts    *receipt.Flights
-	waits       waits
-	settled     tip.Tip // some session may have become idle
-	tasksMoved  tip.Tip // a task has changed
-	childAsks   tip.Tip // a session that works for another asks a person, or is answered
-	workers     workers
-	races       taskRaces
-	commands    background.Commands
-	group       *workgroup.Group
+	Models                *Models // part of the API; here because it hides Config.Models
+	store                 *persistence.Store
+	incarnation           string // of this run: turns of another one are taken over before they are driven
+	receipts              *receipt.Flights
+	waits                 waits
+	sessionIdle           tip.Tip // some session may have become idle
+	tasksChanged          tip.Tip // a task has changed
+	childDecisionsChanged tip.Tip // a session that works for another asks a person, or is answered
+	workers               workers
+	races                 taskRaces
+	commands              background.Commands
+	group                 *workgroup.Group
 
 	running  chan struct{} // closed once Run serves
 	mu       sync.Mutex
 	ctx      context.Context // of the actors; set before running is closed
-	lends    context.Context // of leases; likewise
+	leaseCtx context.Context // of leases; likewise
 	sessions map[protocol.SessionID]*session
 }
 
@@ -140,10 +140,10 @@ func newAPI(e *Engine, cfg Config) API {
 func (e *Engine) Run(ctx context.Context) error {
 	actors, stopActors := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopActors()
-	lends, takeBack := context.WithCancel(actors)
-	defer takeBack()
+	lends, cancelLeases := context.WithCancel(actors)
+	defer cancelLeases()
 	e.mu.Lock()
-	e.ctx, e.lends = actors, lends
+	e.ctx, e.leaseCtx = actors, lends
 	e.mu.Unlock()
 	close(e.running)
 	e.group.GoActor(func() { e.watchStore(actors) })
@@ -156,7 +156,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	}
 	stopTriggers()
 	e.stopTurns()
-	takeBack() // plugins that are borrowed may be at work, which is waited for with the turns
+	cancelLeases() // plugins that are borrowed may be at work, which is waited for with the turns
 	e.group.WaitTurns()
 	e.Tasks.stopWork()
 	e.group.WaitCalls(stopPatience)

@@ -56,7 +56,7 @@ func (e *Engine) HandOver(ctx context.Context, id protocol.SessionID, tasks ...p
 // Handed tells how many functions the actor of a session that is in memory has taken, without this one, and how many commits it has made.
 func (e *Engine) Handed(ctx context.Context, id protocol.SessionID) (taken, commits int, err error) {
 	_, err = do(ctx, e, id, func(_ context.Context, st *state) (struct{}, error) {
-		taken, commits = st.taken-1, st.commits
+		taken, commits = st.processed-1, st.commits
 		return struct{}{}, nil
 	})
 	return taken, commits, err

@@ -21,8 +21,8 @@ func (e *RejectedError) Error() string { return "the session's protocol rejects 
 
 func (e *RejectedError) Unwrap() error { return e.Err }
 
-// rejected is an answer of the protocol's as clients get it. A panic is none, nor is it one that nothing comes back.
-func rejected(ctx context.Context, err error) error {
+// protocolRejection is an answer of the protocol's as clients get it. A panic is none, nor is it one that nothing comes back.
+func protocolRejection(ctx context.Context, err error) error {
 	switch {
 	case err == nil || errors.As(err, new(*plugin.PanicError)) || errors.As(err, new(*plugin.LeftError)):
 		return err
@@ -47,7 +47,7 @@ func (ts *Turns) validate(ctx context.Context, p *protocol.TurnStartParams) erro
 	}
 	_, err := withPlugins(ctx, ts.eng, p.SessionID, func(ctx context.Context, s *plugin.Session) (struct{}, error) {
 		return workgroup.CallPlugin(ctx, ts.eng.group, func(ctx context.Context) (struct{}, error) {
-			return struct{}{}, rejected(ctx, s.Protocol().ValidateTurn(ctx, o))
+			return struct{}{}, protocolRejection(ctx, s.Protocol().ValidateTurn(ctx, o))
 		})
 	})
 	if err != nil {
@@ -56,7 +56,7 @@ func (ts *Turns) validate(ctx context.Context, p *protocol.TurnStartParams) erro
 	_, err = do(ctx, ts.eng, p.SessionID, func(_ context.Context, st *state) (*protocol.TurnOptions, error) {
 		return plugin.MergeTurnOptions(st.stored.optionsOf(st.row.Head.Frame), o)
 	})
-	return rejected(ctx, err)
+	return protocolRejection(ctx, err)
 }
 
 // optionsOf are the turn options that came with inputs; nil: none.
@@ -73,16 +73,16 @@ func optionsOf(inputs []protocol.QueuedInput, ids []protocol.InputID) (o *protoc
 // no turn starts meanwhile. What plugins keep then is stored with the receipt.
 func (ss *Sessions) ApplyExtension(ctx context.Context, p *protocol.SessionExtensionParams) (*protocol.SeqResult, error) {
 	return receipt.Once(ctx, ss.eng.receipts, "session/applyExtension", p.Key(), p, func(rc receipt.Request) (*protocol.SeqResult, error) {
-		w, err := ss.eng.hold(ctx, p.SessionID, unchecked)
+		w, err := ss.eng.hold(ctx, p.SessionID, noCheck)
 		if err != nil {
 			return nil, err
 		}
 		extend := func(ctx context.Context, l *lease) (struct{}, error) {
 			return workgroup.CallPlugin(ctx, ss.eng.group, func(ctx context.Context) (struct{}, error) {
-				return struct{}{}, rejected(ctx, l.plugins.Protocol().ApplyExtension(ctx, p.Extension))
+				return struct{}{}, protocolRejection(ctx, l.plugins.Protocol().ApplyExtension(ctx, p.Extension))
 			})
 		}
-		return withHeld(w, extend, func(ctx context.Context, st *state, done worked[struct{}]) (*protocol.SeqResult, error) {
+		return withHeld(w, extend, func(ctx context.Context, st *state, done heldResult[struct{}]) (*protocol.SeqResult, error) {
 			result := &protocol.SeqResult{Seq: st.row.Seq}
 			c := st.change(persistence.Commit{Receipt: rc.With(result)})
 			st.stored.keep(c, done.captured)

@@ -30,15 +30,15 @@ func (j *journal) sameEffect(e turn.Effect, row persistence.Effect) error {
 	if bytes.Equal(row.Hash, asked) && row.Kind == string(e.Kind) {
 		return nil
 	}
-	diff := differ(string(row.Hash), string(asked))
+	diff := changedFields(string(row.Hash), string(asked))
 	if row.Kind != string(e.Kind) {
 		diff = "kind (it was " + row.Kind + ")"
 	}
 	return &JournalError{Effect: e.ID, Kind: string(e.Kind), Diff: diff}
 }
 
-// differ names the fields in which two envelopes differ.
-func differ(was, is string) string {
+// changedFields names the fields in which two envelopes differ.
+func changedFields(was, is string) string {
 	before := strings.Split(was, " ")
 	var names []string
 	for field := range strings.SplitSeq(is, " ") {
@@ -56,12 +56,12 @@ func differ(was, is string) string {
 // fingerprints are short digests of the parts of effects, each made once: a long prompt comes again in every effect of
 // its turn.
 type fingerprints struct {
-	text      string // the system prompt that textPrint is of
-	textPrint string
-	manifests []protocol.ToolManifest
-	toolPrint string
-	past      string
-	turn      []string // of each message of the turn
+	text          string // the system prompt that textPrint is of
+	textPrint     string
+	manifests     []protocol.ToolManifest
+	toolPrint     string
+	historyPrint  string
+	messagePrints []string // of each message of the turn
 }
 
 // envelope is what must be the same when an effect is asked for again: its fields, each with a digest, so that what
@@ -116,20 +116,20 @@ func (f *fingerprints) tools(all []protocol.ToolManifest) string {
 
 // messages are those of the turn, which only grow.
 func (f *fingerprints) messages(msgs []protocol.Message) string {
-	for i := len(f.turn); i < len(msgs); i++ {
-		f.turn = append(f.turn, print16(&msgs[i]))
+	for i := len(f.messagePrints); i < len(msgs); i++ {
+		f.messagePrints = append(f.messagePrints, print16(&msgs[i]))
 	}
-	return digest16([]byte(strings.Join(f.turn[:len(msgs)], "")))
+	return digest16([]byte(strings.Join(f.messagePrints[:len(msgs)], "")))
 }
 
 // history is the digest of the messages before the turn, which do not change during it.
 func (f *fingerprints) history(past []*protocol.Message) string {
-	if f.past == "" {
+	if f.historyPrint == "" {
 		sum := sha256.New()
 		for _, m := range past {
 			sum.Write(encode(m))
 		}
-		f.past = hex.EncodeToString(sum.Sum(nil)[:8])
+		f.historyPrint = hex.EncodeToString(sum.Sum(nil)[:8])
 	}
-	return f.past
+	return f.historyPrint
 }

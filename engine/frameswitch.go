@@ -36,8 +36,8 @@ func (e *Engine) frameKey(ctx context.Context, id protocol.FrameID) (string, err
 	return node.FrameOpen.Key, nil
 }
 
-// meant takes away a wish for another frame that asks for nothing.
-func meant(ctx context.Context, e *Engine, from protocol.FrameID, c *protocol.ToolControl) *protocol.ToolControl {
+// dropNoopSwitch takes away a wish for another frame that asks for nothing.
+func dropNoopSwitch(ctx context.Context, e *Engine, from protocol.FrameID, c *protocol.ToolControl) *protocol.ToolControl {
 	if c != nil && c.Kind == protocol.ControlSwitchFrame && !opensFrame(ctx, e, from, c.Frame) {
 		return nil
 	}
@@ -74,8 +74,8 @@ func checkSeeds(to *protocol.FrameSwitch) error {
 	return param.CheckAppend(to.Nodes)
 }
 
-// switched is the frame that a turn goes on in; nil: none. One that cannot be opened is the turn's failure.
-func (ts *sessionTurns) switched(ctx context.Context, id protocol.TurnID, result *turn.Result) (*protocol.FrameSwitch, error) {
+// nextFrame is the frame that a turn goes on in; nil: none. One that cannot be opened is the turn's failure.
+func (ts *sessionTurns) nextFrame(ctx context.Context, id protocol.TurnID, result *turn.Result) (*protocol.FrameSwitch, error) {
 	to := result.Outcome.Frame
 	if result.Outcome.Kind != protocol.OutcomeFrameSwitch || !to.Meant() {
 		return nil, nil
@@ -97,25 +97,25 @@ func (ts *sessionTurns) switched(ctx context.Context, id protocol.TurnID, result
 	return to, nil
 }
 
-// following is the turn that goes on where another one ends, with what its commit needs for that.
-type following struct {
+// continuation is the turn that goes on where another one ends, with what its commit needs for that.
+type continuation struct {
 	turn   persistence.StoredTurn
 	input  protocol.QueuedInput
 	nodes  []protocol.Node // the frame, and what it begins with
 	events []change.Event
 }
 
-// follow makes the turn that follows r. It is begun at once, so that nothing comes between, even if the daemon dies here.
-func (ts *sessionTurns) follow(r *run, to *protocol.FrameSwitch) *following {
-	f := &following{turn: queue.NewTurn(ts.st.id, ts.st.eng.incarnation, now()), input: r.passOn(to, ts.st.queue.Inputs())}
+// continueInFrame makes the turn that follows r. It is begun at once, so that nothing comes between, even if the daemon dies here.
+func (ts *sessionTurns) continueInFrame(r *run, to *protocol.FrameSwitch) *continuation {
+	f := &continuation{turn: queue.NewTurn(ts.st.id, ts.st.eng.incarnation, now()), input: r.continuationInput(to, ts.st.queue.Inputs())}
 	f.turn.State, f.turn.StartedMs = protocol.TurnRunning, f.turn.AcceptedMs
 	f.input.TurnID, f.input.AtMs, f.input.Switches = f.turn.ID, f.turn.AcceptedMs, ts.st.queue.Switches(r.id)+1
-	f.nodes, f.events = r.journal.opened(&protocol.FrameOpen{Key: to.Key, Reason: "continueAs", Config: ts.st.row.Config}, to.Nodes)
+	f.nodes, f.events = r.journal.frameNodes(&protocol.FrameOpen{Key: to.Key, Reason: "continueAs", Config: ts.st.row.Config}, to.Nodes)
 	return f
 }
 
-// passOn is the input of the turn that goes on in another frame: the task, with what the turn was given by those that it answers.
-func (r *run) passOn(to *protocol.FrameSwitch, inputs []protocol.QueuedInput) protocol.QueuedInput {
+// continuationInput is the input of the turn that goes on in another frame: the task, with what the turn was given by those that it answers.
+func (r *run) continuationInput(to *protocol.FrameSwitch, inputs []protocol.QueuedInput) protocol.QueuedInput {
 	return protocol.QueuedInput{
 		ID: protocol.NewInputID(), State: protocol.InputQueued, Source: "frame:" + string(r.id),
 		Input:       []protocol.InputPart{{Type: protocol.InputText, Text: to.Task}},
@@ -123,8 +123,8 @@ func (r *run) passOn(to *protocol.FrameSwitch, inputs []protocol.QueuedInput) pr
 	}
 }
 
-// opened are the nodes of a frame that is opened after the turn, with what it begins with, and their events.
-func (j *journal) opened(open *protocol.FrameOpen, seeds []protocol.NodeBody) (nodes []protocol.Node, events []change.Event) {
+// frameNodes are the nodes of a frame that is opened after the turn, with what it begins with, and their events.
+func (j *journal) frameNodes(open *protocol.FrameOpen, seeds []protocol.NodeBody) (nodes []protocol.Node, events []change.Event) {
 	for i, b := range slices.Insert(slices.Clone(seeds), 0, protocol.NodeBody{FrameOpen: open}) {
 		n := b.Node(j.nodeID(len(j.nodes)+i), now())
 		n.TurnID = j.turn
@@ -137,17 +137,17 @@ func (j *journal) opened(open *protocol.FrameOpen, seeds []protocol.NodeBody) (n
 	return nodes, slices.Insert(events, 0, change.Event{Event: first})
 }
 
-// into adds what follows to the change that ends the turn before it. What that turn has made the code executor keep ends with it.
-func (f *following) into(c *change.Change) {
+// addTo adds what follows to the change that ends the turn before it. What that turn has made the code executor keep ends with it.
+func (f *continuation) addTo(c *change.Change) {
 	c.Nodes = append(slices.Clip(c.Nodes), f.nodes...)
 	c.Turns, c.Inputs = append(c.Turns, f.turn.Turn), append(c.Inputs, f.input)
 	c.Component = append(c.Component, persistence.Component{Name: executionPart})
 	c.Tell(f.events...)
 }
 
-// enter tells code executor and protocol of the frame that was opened for the turn. If that fails, the session is loaded
+// enterFrame tells code executor and protocol of the frame that was opened for the turn. If that fails, the session is loaded
 // again, which tells them, too. An error means that the turn is left.
-func (r *run) enter() error {
+func (r *run) enterFrame() error {
 	defer close(r.entered)
 	if !r.entering {
 		return nil
@@ -171,7 +171,7 @@ func (r *run) reload(code string, cause error) error {
 	r.eng.Log.Error("the session's plugins are not what is stored", "session", r.session.id, "error", cause)
 	told := issueEvent(r.id, protocol.Issue{Kind: "plugin", Code: code, Message: cause.Error()})
 	_, err := onTurnState(r.store, func(ctx context.Context, st *state) (struct{}, error) {
-		err := st.tell(ctx, told)
+		err := st.commitEvents(ctx, told)
 		st.broken = errors.Join(cause, st.broken)
 		return struct{}{}, err
 	})

@@ -14,27 +14,27 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// gate is where what calls want is let through or refused. A refusal is an outcome, which the model and clients are told; an
+// intentGate is where what calls want is let through or refused. A refusal is an outcome, which the model and clients are told; an
 // error is one of the store.
-type gate struct {
-	batch   *batch
-	st      *state
-	tasks   *live.Draft
-	over    bool // the turn is: nothing is let through
-	signals []*protocol.SignalTaskIntent
+type intentGate struct {
+	batch    *batch
+	st       *state
+	tasks    *live.Draft
+	turnOver bool // the turn is: nothing is let through
+	signals  []*protocol.SignalTaskIntent
 }
 
-// pass is the reply of a call with what became of its intents.
-func (g *gate) pass(ctx context.Context, s *toolCall) (turn.ToolReply, error) {
+// resolve is the reply of a call with what became of its intents.
+func (g *intentGate) resolve(ctx context.Context, s *toolCall) (turn.ToolReply, error) {
 	reply := *s.reply
 	var outcomes []protocol.IntentOutcome
 	for _, in := range s.intents {
 		out := in.IntentOutcome
-		if out.Refused == "" && g.over {
+		if out.Refused == "" && g.turnOver {
 			out.Refused = protocol.IntentTurnOver
 		}
 		if out.Refused == "" {
-			if err := g.do(ctx, s, in.Want, &out); err != nil {
+			if err := g.apply(ctx, s, in.Want, &out); err != nil {
 				return reply, err
 			}
 		}
@@ -44,7 +44,7 @@ func (g *gate) pass(ctx context.Context, s *toolCall) (turn.ToolReply, error) {
 	return reply, nil
 }
 
-func (g *gate) do(ctx context.Context, s *toolCall, want *protocol.ToolIntent, out *protocol.IntentOutcome) error {
+func (g *intentGate) apply(ctx context.Context, s *toolCall, want *protocol.ToolIntent, out *protocol.IntentOutcome) error {
 	switch out.Kind {
 	case protocol.IntentStart:
 		return g.start(ctx, s, want.StartTask, out)
@@ -66,24 +66,24 @@ func (g *gate) do(ctx context.Context, s *toolCall, want *protocol.ToolIntent, o
 		out.TaskID = want.EmitTaskEvent.TaskID
 		t, err := g.live(ctx, out)
 		if err == nil && out.Refused == "" {
-			g.tell(t, want.EmitTaskEvent, out)
+			g.addEvent(t, want.EmitTaskEvent, out)
 		}
 		return err
 	}
 	return nil // an occurrence is checked already, and emitted after the commit
 }
 
-func (g *gate) start(ctx context.Context, s *toolCall, want *protocol.StartTaskIntent, out *protocol.IntentOutcome) error {
+func (g *intentGate) start(ctx context.Context, s *toolCall, want *protocol.StartTaskIntent, out *protocol.IntentOutcome) error {
 	out.TaskID = want.TaskID
 	if out.TaskID == "" {
 		out.TaskID = protocol.TaskID("tsk_" + out.ID[len("int_"):])
 	}
 	by := g.askerOf(s)
-	if err := cmp.Or(g.st.eng.Tasks.check(out.TaskID, &want.Spec), mayRun(by, &want.Spec)); err != nil {
+	if err := cmp.Or(g.st.eng.Tasks.check(out.TaskID, &want.Spec), checkTaskCommand(by, &want.Spec)); err != nil {
 		refuse(out, err)
 		return nil
 	}
-	known, err := g.known(ctx, out.TaskID, &want.Spec)
+	known, err := g.exists(ctx, out.TaskID, &want.Spec)
 	switch {
 	case errors.As(err, new(*TaskConflictError)):
 		out.Refused = protocol.IntentConflict
@@ -99,14 +99,14 @@ func (g *gate) start(ctx context.Context, s *toolCall, want *protocol.StartTaskI
 }
 
 // askerOf is who asks for what a call wants: its session, and the plugin whose tool it is.
-func (g *gate) askerOf(s *toolCall) *requester {
+func (g *intentGate) askerOf(s *toolCall) *requester {
 	j := g.batch.hooks.judge
 	boxed := s.sandboxed || s.entry != nil && j.plugins.Sandboxed(s.entry.Source())
 	return &requester{session: g.st.id, ceiling: authority.MeetAll(j.ceiling, authority.Sandboxed(boxed))}
 }
 
-// known tells whether a task was started before, also by this commit.
-func (g *gate) known(ctx context.Context, id protocol.TaskID, spec *protocol.TaskSpec) (bool, error) {
+// exists tells whether a task was started before, also by this commit.
+func (g *intentGate) exists(ctx context.Context, id protocol.TaskID, spec *protocol.TaskSpec) (bool, error) {
 	if t, ok := g.tasks.Changed(id); ok {
 		if task.Fingerprint(&t.Spec) != task.Fingerprint(spec) {
 			return false, &TaskConflictError{id}
@@ -118,7 +118,7 @@ func (g *gate) known(ctx context.Context, id protocol.TaskID, spec *protocol.Tas
 }
 
 // live is a task of the session as the commit leaves it, unless it is over.
-func (g *gate) live(ctx context.Context, out *protocol.IntentOutcome) (protocol.Task, error) {
+func (g *intentGate) live(ctx context.Context, out *protocol.IntentOutcome) (protocol.Task, error) {
 	t, ok := g.tasks.Find(out.TaskID)
 	if ok && !t.State.Final() {
 		return t, nil
@@ -138,9 +138,9 @@ func (g *gate) live(ctx context.Context, out *protocol.IntentOutcome) (protocol.
 	return ended, err
 }
 
-func (g *gate) signal(s *toolCall, t protocol.Task, want *protocol.SignalTaskIntent, out *protocol.IntentOutcome) {
+func (g *intentGate) signal(s *toolCall, t protocol.Task, want *protocol.SignalTaskIntent, out *protocol.IntentOutcome) {
 	_, begins := g.tasks.Changed(t.ID)
-	switch err := cmp.Or(checkSignal(&t.Spec, &protocol.TaskSignalParams{Name: want.Name, Payload: want.Payload}), mayRun(g.askerOf(s), &t.Spec)); {
+	switch err := cmp.Or(checkSignal(&t.Spec, &protocol.TaskSignalParams{Name: want.Name, Payload: want.Payload}), checkTaskCommand(g.askerOf(s), &t.Spec)); {
 	case err != nil:
 		refuse(out, err)
 	case !begins && g.st.eng.workers.of(g.st.id, t.ID) == nil:
@@ -150,8 +150,8 @@ func (g *gate) signal(s *toolCall, t protocol.Task, want *protocol.SignalTaskInt
 	}
 }
 
-func (g *gate) tell(t protocol.Task, want *protocol.TaskEventIntent, out *protocol.IntentOutcome) {
-	if err := checkTold(&t.Spec, want.Name, want.Payload); err != nil {
+func (g *intentGate) addEvent(t protocol.Task, want *protocol.TaskEventIntent, out *protocol.IntentOutcome) {
+	if err := checkTaskEvent(&t.Spec, want.Name, want.Payload); err != nil {
 		refuse(out, err)
 		return
 	}
@@ -161,7 +161,7 @@ func (g *gate) tell(t protocol.Task, want *protocol.TaskEventIntent, out *protoc
 }
 
 // send gives signals to the tasks, in order. Whether a task still takes one is its own matter.
-func (g *gate) send() {
+func (g *intentGate) send() {
 	if len(g.signals) == 0 {
 		return
 	}
@@ -184,8 +184,8 @@ func refuse(out *protocol.IntentOutcome, err error) {
 	out.Refused, out.Message = protocol.IntentInvalid, err.Error()
 }
 
-// checkTold refuses an event that a task does not declare.
-func checkTold(spec *protocol.TaskSpec, name string, payload json.RawMessage) error {
+// checkTaskEvent refuses an event that a task does not declare.
+func checkTaskEvent(spec *protocol.TaskSpec, name string, payload json.RawMessage) error {
 	if len(payload) > task.MaxPayload {
 		return param.Bad("/payload", "has %d bytes, at most %d", len(payload), task.MaxPayload)
 	}

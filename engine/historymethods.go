@@ -53,7 +53,7 @@ func (h *History) Append(ctx context.Context, p *protocol.GraphAppendParams) (*p
 		key = string(protocol.DigestOf([]byte("append:" + string(p.SessionID) + ":" + p.OperationID)))
 	}
 	return receipt.Once(ctx, h.eng.receipts, "graph/append", key, p, func(rc receipt.Request) (*protocol.GraphAppendResult, error) {
-		return h.eng.appendTold(ctx, cmp.Or(p.OperationID, string(protocol.NewInputID())), p, rc)
+		return h.eng.appendAnnounced(ctx, cmp.Or(p.OperationID, string(protocol.NewInputID())), p, rc)
 	})
 }
 

@@ -56,11 +56,11 @@ func (h *sessionHolds) after(id protocol.TurnID) *sessionHold {
 // sessionHold is a command or a task that holds a session while it runs: it waits for the running turn to end, and no turn starts
 // meanwhile. What it comes to is committed on the actor before it lets go.
 type sessionHold struct {
-	ctx   context.Context // of whoever wants it
-	owner *state
-	ready chan struct{} // closed when it has the session
-	lease *lease        // set then, for what needs plugins
-	over  bool          // it has let go
+	ctx      context.Context // of whoever wants it
+	owner    *state
+	ready    chan struct{} // closed when it has the session
+	lease    *lease        // set then, for what needs plugins
+	released bool          // it has let go
 
 	after protocol.TurnID         // the turn after which a plugin wants it; empty: a client does
 	stop  context.CancelCauseFunc // set then
@@ -85,18 +85,18 @@ func (e *Engine) hold(ctx context.Context, id protocol.SessionID, check func(*pl
 	if err != nil {
 		return nil, err
 	}
-	if err := w.taken(); err != nil {
+	if err := w.acquire(); err != nil {
 		return nil, err
 	}
 	return w, nil
 }
 
-// unchecked is for hold where there is nothing to refuse.
-func unchecked(*plugin.Session) error { return nil }
+// noCheck is for hold where there is nothing to refuse.
+func noCheck(*plugin.Session) error { return nil }
 
-// taken waits until a command has the session. If it fails, the command waits no more.
-func (w *sessionHold) taken() error {
-	err := w.granted()
+// acquire waits until a command has the session. If it fails, the command waits no more.
+func (w *sessionHold) acquire() error {
+	err := w.waitGranted()
 	if err == nil {
 		w.lease, err = w.owner.plugins.lend(w.ctx, nil) // from now on the plugins stay as they are
 	}
@@ -106,8 +106,8 @@ func (w *sessionHold) taken() error {
 	return err
 }
 
-// granted is taken for what needs no plugins.
-func (w *sessionHold) granted() error {
+// waitGranted is taken for what needs no plugins.
+func (w *sessionHold) waitGranted() error {
 	select {
 	case <-w.ready:
 		return nil
@@ -118,8 +118,8 @@ func (w *sessionHold) granted() error {
 	}
 }
 
-// worked is what work came to while it held a session, and what plugins keep then.
-type worked[W any] struct {
+// heldResult is what work came to while it held a session, and what plugins keep then.
+type heldResult[W any] struct {
 	result   W
 	captured *captured
 	issues   []protocol.Issue // of capturing
@@ -127,9 +127,9 @@ type worked[W any] struct {
 
 // withHeld has plugins of a session that is held do some work, and settles on the actor what it came to. Whatever happens, the
 // session is given back then.
-func withHeld[W, T any](w *sessionHold, work func(context.Context, *lease) (W, error), settle func(context.Context, *state, worked[W]) (T, error)) (v T, err error) {
+func withHeld[W, T any](w *sessionHold, work func(context.Context, *lease) (W, error), settle func(context.Context, *state, heldResult[W]) (T, error)) (v T, err error) {
 	defer w.release()
-	var done worked[W]
+	var done heldResult[W]
 	if done.result, err = work(w.lease.ctx, w.lease); err != nil {
 		return v, cancelledOr(w.lease.ctx, err)
 	}
@@ -139,7 +139,7 @@ func withHeld[W, T any](w *sessionHold, work func(context.Context, *lease) (W, e
 
 // release gives the session back, or the place in the queue for it, unless that is done.
 func (w *sessionHold) release() {
-	if !w.over {
+	if !w.released {
 		// An error means that the session is gone, and what was held with it.
 		_, _ = release(w, func(context.Context, *state) (struct{}, error) { return struct{}{}, nil })
 	}
@@ -148,27 +148,27 @@ func (w *sessionHold) release() {
 // release does what is left to do on the actor, and gives the session back. It does nothing if the session was loaded again
 // meanwhile.
 func release[T any](w *sessionHold, f func(context.Context, *state) (T, error)) (T, error) {
-	w.over = true
+	w.released = true
 	v, err := onState(w.owner, func(ctx context.Context, st *state) (v T, err error) {
-		defer w.end()
+		defer w.handOver()
 		return f(ctx, st)
 	})
 	w.lease.back() // if the state is given up, that waits for it
 	return v, err
 }
 
-// end gives the session on to the next command or turn.
-func (w *sessionHold) end() {
+// handOver gives the session on to the next command or turn.
+func (w *sessionHold) handOver() {
 	w.owner.holds.remove(w)
 	w.lease.back()
-	w.owner.eng.settled.Notify()
+	w.owner.eng.sessionIdle.Notify()
 	w.owner.turns.startNext()
 }
 
 // cancel stops what a plugin wants after a turn, once the request to stop it is stored.
 func (w *sessionHold) cancel(ctx context.Context, evidence protocol.CancelEvidence, rc receipt.Request) (*protocol.TurnInterruptResult, error) {
 	result := &protocol.TurnInterruptResult{Status: protocol.InterruptRequested, Seq: w.owner.row.Seq}
-	if err := w.owner.remembered(ctx, rc, result); err != nil {
+	if err := w.owner.storeReceipt(ctx, rc, result); err != nil {
 		return nil, err
 	}
 	w.stop(&cancelled{evidence})

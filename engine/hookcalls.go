@@ -12,8 +12,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// wanted is an approval that a plugin asks for.
-type wanted struct {
+// pluginApproval is an approval that a plugin asks for.
+type pluginApproval struct {
 	plugin.Approval
 	by string
 }
@@ -52,7 +52,7 @@ func (h *hooks) beforeCall(ctx context.Context, s *toolCall) error {
 		return err
 	}
 	h.eng.group.LogPanic(verdict.Err)
-	h.conflicts(ctx, verdict.Conflicts)
+	h.reportConflicts(ctx, verdict.Conflicts)
 	if verdict.Args != nil {
 		s.Args = verdict.Args
 		s.sandboxed = s.sandboxed || slices.ContainsFunc(verdict.ArgsBy, h.plugins.Sandboxed)
@@ -67,9 +67,9 @@ func (h *hooks) beforeCall(ctx context.Context, s *toolCall) error {
 	switch {
 	case verdict.Output != nil:
 		s.answer(tidy(*verdict.Output))
-		h.projected(ctx, s, s.reply)
+		h.setShown(ctx, s, s.reply)
 	case verdict.Approval != nil:
-		s.approval = &wanted{*verdict.Approval, verdict.Plugin}
+		s.approval = &pluginApproval{*verdict.Approval, verdict.Plugin}
 	}
 	return nil
 }
@@ -96,7 +96,7 @@ func (h *hooks) afterCall(ctx context.Context, s *toolCall, reply *turn.ToolRepl
 		return // the context is done, and whoever waits for the call sees to that
 	}
 	h.eng.group.LogPanic(verdict.Err)
-	h.conflicts(ctx, verdict.Conflicts)
+	h.reportConflicts(ctx, verdict.Conflicts)
 	if err := h.apply(ctx, plugin.HookAfterTool, string(s.CallID), verdict.Effects); err != nil && ctx.Err() == nil {
 		out := protocol.Fail(protocol.FailInternal, "after_tool_call_failed", err.Error(), protocol.FromPlugin)
 		verdict.Output = &out
@@ -109,16 +109,16 @@ func (h *hooks) afterCall(ctx context.Context, s *toolCall, reply *turn.ToolRepl
 	}
 }
 
-// projected gives a reply the output that enters the conversation, where that is not the output itself.
-func (h *hooks) projected(ctx context.Context, s *toolCall, reply *turn.ToolReply) {
+// setShown gives a reply the output that enters the conversation, where that is not the output itself.
+func (h *hooks) setShown(ctx context.Context, s *toolCall, reply *turn.ToolReply) {
 	out := tidy(h.plugins.ProjectResult(ctx, h.resultHook(s, reply)))
 	if !reflect.DeepEqual(out, reply.Output) {
 		reply.Shown = &out
 	}
 }
 
-// conflicts tells of directives that had to give way to those of another plugin.
-func (h *hooks) conflicts(ctx context.Context, all []plugin.Conflict) {
+// reportConflicts tells of directives that had to give way to those of another plugin.
+func (h *hooks) reportConflicts(ctx context.Context, all []plugin.Conflict) {
 	for _, c := range all {
 		h.trace.add(trace.Kind(fmt.Sprintf("plugin.%s.%s.directive_conflict", c.Later, c.Hook)), c)
 		h.feed.Show(protocol.Event{

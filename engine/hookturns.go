@@ -22,14 +22,14 @@ type prepared struct {
 // seams asks the plugins of a turn at its beginning, at its checkpoints and at its end, and does what they want.
 type seams struct {
 	*hooks
-	store   *turnStore
-	journal *journal
-	result  *turnResult
-	about   protocol.Session      // as it was when the turn began, or went on after a restart
-	past    []*protocol.Message   // the history before the turn
-	input   []protocol.Message    // what the turn begins with
-	inputs  protocol.PluginInputs // what the turn brings the plugins
-	held    []protocol.Message    // of plugins, from tool seams, for the next checkpoint
+	store          *turnStore
+	journal        *journal
+	result         *turnResult
+	sessionAtStart protocol.Session      // as it was when the turn began, or went on after a restart
+	past           []*protocol.Message   // the history before the turn
+	input          []protocol.Message    // what the turn begins with
+	inputs         protocol.PluginInputs // what the turn brings the plugins
+	queuedMessages []protocol.Message    // of plugins, from tool seams, for the next checkpoint
 }
 
 // beforeTurn asks plugins before the turn begins, unless an earlier run of the daemon has stored what they said. An error
@@ -44,7 +44,7 @@ func (s *seams) beforeTurn(ctx context.Context) error {
 		TurnID: s.store.turn, View: s.view(nil), Input: s.input, Inputs: s.inputs, Host: s.capabilities(),
 	})
 	if err == nil {
-		told, err = s.seam(ctx, plugin.HookBeforeTurn, "", all, func(msgs []protocol.Message) { p.Messages = append(p.Messages, spoken(msgs)...) })
+		told, err = s.seam(ctx, plugin.HookBeforeTurn, "", all, func(msgs []protocol.Message) { p.Messages = append(p.Messages, keepUserAndSystem(msgs)...) })
 	}
 	if cause := context.Cause(ctx); cause != nil {
 		if s.store.left() {
@@ -63,7 +63,7 @@ func (s *seams) beforeTurn(ctx context.Context) error {
 	}
 	err = s.store.flush(s.store.life, nil, told...) // hooks that wanted something are not asked again
 	if err != nil && !s.store.left() {
-		s.unprepared(&hookFailure{"plugin_prepare_turn", err})
+		s.failUnstarted(&hookFailure{"plugin_prepare_turn", err})
 		return nil
 	}
 	return err
@@ -74,7 +74,7 @@ func (s *seams) start() {
 	input, shown := s.input, []protocol.Message(nil)
 	if p := s.journal.begin.Prepared; p != nil {
 		var lasting []protocol.Message
-		lasting, shown = apart(p.Messages)
+		lasting, shown = splitTransient(p.Messages)
 		input = append(slices.Clip(input), lasting...)
 	}
 	s.journal.start(turn.New(s.plugins.Driver(), turn.Config{
@@ -85,8 +85,8 @@ func (s *seams) start() {
 	}
 }
 
-// unprepared ends a turn whose context could not be made, before it begins.
-func (s *seams) unprepared(failed *hookFailure) {
+// failUnstarted ends a turn whose context could not be made, before it begins.
+func (s *seams) failUnstarted(failed *hookFailure) {
 	s.eng.group.LogPanic(failed)
 	s.eng.Log.Error("turn failed", "session", s.session.id, "turn", s.store.turn, "error", failed)
 	if s.journal.machine == nil {
@@ -97,10 +97,10 @@ func (s *seams) unprepared(failed *hookFailure) {
 	s.journal.fail(protocol.OutcomeRuntimeError, failed.issue())
 }
 
-// abortion is the error of a seam at which a plugin stops the turn.
-type abortion struct{ owned plugin.Owned }
+// turnAbort is the error of a seam at which a plugin stops the turn.
+type turnAbort struct{ owned plugin.Owned }
 
-func (a *abortion) Error() string { return a.owned.Message }
+func (a *turnAbort) Error() string { return a.owned.Message }
 
 // seam applies what hooks want at a turn seam. An abort does not keep the others from being applied; the last one counts.
 // What they tell is to be stored with what they said.
@@ -114,7 +114,7 @@ func (s *seams) seam(ctx context.Context, seam plugin.Hook, at string, all []plu
 			}
 			switch o.Kind {
 			case plugin.AbortTurn:
-				stop = &abortion{o}
+				stop = &turnAbort{o}
 			case plugin.EnqueueMessages:
 				say(messagesOfPlugin(o))
 			default:
@@ -131,25 +131,25 @@ func (s *seams) seam(ctx context.Context, seam plugin.Hook, at string, all []plu
 
 // issueOfSeam is an error of a turn seam as an issue, and how the turn ends with it.
 func issueOfSeam(err error, code string) (*protocol.Issue, protocol.OutcomeKind) {
-	if a, ok := err.(*abortion); ok {
+	if a, ok := err.(*turnAbort); ok {
 		return &protocol.Issue{Kind: "plugin", Code: a.owned.Code, Message: a.owned.Message}, protocol.OutcomePluginAbort
 	}
 	return &protocol.Issue{Kind: "plugin", Code: code, Message: err.Error()}, protocol.OutcomeRuntimeError
 }
 
-// passage is what plugins want at a checkpoint.
-type passage struct {
+// checkpointResult is what plugins want at a checkpoint.
+type checkpointResult struct {
 	turn.Delivery
-	told  []change.Event // to be stored with it
-	acted bool           // it may have had effects
+	events []change.Event // to be stored with it
+	acted  bool           // it may have had effects
 }
 
 // atCheckpoint is what plugins let in at a checkpoint: what they said at tool seams since the last one, then what they say
 // now.
-func (s *seams) atCheckpoint(ctx context.Context, effect turn.Effect) (passage, error) {
-	msgs := s.held
-	s.held = nil
-	p := passage{Delivery: delivery(msgs)}
+func (s *seams) atCheckpoint(ctx context.Context, effect turn.Effect) (checkpointResult, error) {
+	msgs := s.queuedMessages
+	s.queuedMessages = nil
+	p := checkpointResult{Delivery: delivery(msgs)}
 	if !s.plugins.HasCheckpoint() {
 		return p, nil
 	}
@@ -159,7 +159,7 @@ func (s *seams) atCheckpoint(ctx context.Context, effect turn.Effect) (passage, 
 	p.acted = len(all) > 0
 	if err == nil {
 		at := strconv.Itoa(int(effect.ID))
-		p.told, err = s.seam(ctx, plugin.HookCheckpoint, at, all, func(said []protocol.Message) { msgs = append(slices.Clip(msgs), said...) })
+		p.events, err = s.seam(ctx, plugin.HookCheckpoint, at, all, func(said []protocol.Message) { msgs = append(slices.Clip(msgs), said...) })
 		p.Delivery = delivery(msgs)
 	}
 	switch {
@@ -176,7 +176,7 @@ func (s *seams) atCheckpoint(ctx context.Context, effect turn.Effect) (passage, 
 
 // delivery is what messages of plugins are at a checkpoint.
 func delivery(msgs []protocol.Message) (d turn.Delivery) {
-	d.Messages, d.Transient = apart(msgs)
+	d.Messages, d.Transient = splitTransient(msgs)
 	return d
 }
 
@@ -186,7 +186,7 @@ func (s *seams) afterTurn(used func() int64) error {
 		return nil
 	}
 	if s.plugins.HasAfterTurn() {
-		if err := s.concluded(s.store.life, used()); err != nil { // a turn that was cancelled has an end too
+		if err := s.runAfterTurn(s.store.life, used()); err != nil { // a turn that was cancelled has an end too
 			if s.store.left() {
 				return err
 			}
@@ -200,8 +200,8 @@ func (s *seams) afterTurn(used func() int64) error {
 	return nil
 }
 
-// concluded applies what plugins want of a turn that is over. Events are told after the commit.
-func (s *seams) concluded(ctx context.Context, used int64) error {
+// runAfterTurn applies what plugins want of a turn that is over. Events are told after the commit.
+func (s *seams) runAfterTurn(ctx context.Context, used int64) error {
 	all, err := s.plugins.AfterTurn(ctx, &plugin.TurnSummary{
 		TurnID: s.store.turn, Report: s.result.reportOf(s.result.result(nil), 0), Window: s.journal.begin.Config.Model.ContextWindow, Context: used, Host: s.capabilities(),
 	})
@@ -220,7 +220,7 @@ func (s *seams) concluded(ctx context.Context, used int64) error {
 
 // appendLasting adds messages of plugins to the history that the turn becomes. There is no model call that could be shown the others.
 func (s *seams) appendLasting(msgs []protocol.Message) {
-	lasting, transient := apart(spoken(msgs))
+	lasting, transient := splitTransient(keepUserAndSystem(msgs))
 	s.journal.append(lasting)
 	for _, m := range transient {
 		s.result.note(protocol.Issue{Kind: "plugin", Code: "transient_message_dropped",
@@ -267,7 +267,7 @@ func (s *seams) afterCommit() {
 
 // view is the session as its plugins see it, with messages of the turn.
 func (s *seams) view(more []protocol.Message) *plugin.View {
-	v := &plugin.View{Session: s.about, Window: s.journal.begin.Config.Model.ContextWindow, TurnOptions: s.journal.begin.TurnOptions}
+	v := &plugin.View{Session: s.sessionAtStart, Window: s.journal.begin.Config.Model.ContextWindow, TurnOptions: s.journal.begin.TurnOptions}
 	v.Session.Config, v.Session.State = s.journal.begin.Config, protocol.SessionRunning
 	return v.Holding(s.past, more...)
 }
@@ -276,11 +276,11 @@ func (s *seams) view(more []protocol.Message) *plugin.View {
 // asks no plugins.
 func (s *seams) project() {
 	raw := answerOf(s.journal.result())
-	s.result.answer = projection{raw, s.visible(raw)}
+	s.result.answer = projection{raw, s.visibleProse(raw)}
 }
 
-// visible is prose as a person should see it; as it is, if the driver panics over it.
-func (s *seams) visible(raw string) (safe string) {
+// visibleProse is prose as a person should see it; as it is, if the driver panics over it.
+func (s *seams) visibleProse(raw string) (safe string) {
 	if raw == "" {
 		return raw
 	}
@@ -292,14 +292,14 @@ func (s *seams) visible(raw string) (safe string) {
 	}()
 	safe, err := s.plugins.Prose(s.store.life, s.plugins.Driver().Visible(raw))
 	if err != nil && !s.store.left() {
-		s.unprojected(err)
+		s.logProseFailure(err)
 		s.result.note((&hookFailure{"plugin_prose", err}).issue())
 	}
 	return safe
 }
 
-// unprojected tells that text is shown with what a plugin would have hidden.
-func (s *seams) unprojected(err error) {
+// logProseFailure tells that text is shown with what a plugin would have hidden.
+func (s *seams) logProseFailure(err error) {
 	s.eng.group.LogPanic(err)
 	s.eng.Log.Warn("a plugin failed to make text readable", "session", s.session.id, "turn", s.store.turn, "error", err)
 }

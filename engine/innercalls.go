@@ -83,7 +83,7 @@ func (m *callMaker) nestedCall(outer *toolCall, w tool.Request) (*toolCall, erro
 	}
 	s.find(m.catalog)
 	if row, ok := outer.inner.known[n]; ok {
-		if err := s.recall(row); err != nil {
+		if err := s.restore(row); err != nil {
 			return nil, err
 		}
 	}
@@ -99,7 +99,7 @@ func (s *toolCall) gather(reply *turn.ToolReply) {
 			if made.attempt == 0 && !made.began {
 				continue
 			}
-			made.unfinished()
+			made.endUnfinished()
 		}
 		got := made.reply
 		reply.Calls = append(reply.Calls, protocol.ToolCallRecord{

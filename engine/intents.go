@@ -119,10 +119,10 @@ func (b *batch) carryOut(ctx context.Context, st *state, wanting []*toolCall, ov
 			c.Drop()
 		}
 	}()
-	g := &gate{batch: b, st: st, tasks: st.tasks.In(c), over: over}
+	g := &intentGate{batch: b, st: st, tasks: st.tasks.In(c), turnOver: over}
 	replies := make([]turn.ToolReply, len(wanting))
 	for i, s := range wanting {
-		if replies[i], err = g.pass(ctx, s); err != nil {
+		if replies[i], err = g.resolve(ctx, s); err != nil {
 			return err
 		}
 		settled := *s

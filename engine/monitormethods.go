@@ -88,7 +88,7 @@ func (ms sessionMonitors) checkCwd(name string) error {
 func (ms sessionMonitors) start(ctx context.Context, e monitor.Entry, by protocol.TaskOrigin, rc receipt.Request) (*protocol.MonitorResult, error) {
 	if e.State == protocol.MonitorRunning {
 		r := &protocol.MonitorResult{Monitor: ms.Shown(e), Existing: true, Seq: ms.st.row.Seq}
-		return r, ms.st.remembered(ctx, rc, r)
+		return r, ms.st.storeReceipt(ctx, rc, r)
 	}
 	if ms.st.eng.group.Closed() {
 		return nil, ErrShuttingDown
@@ -135,7 +135,7 @@ func (ms sessionMonitors) stop(ctx context.Context, by string, p *protocol.Monit
 	}
 	r := &protocol.MonitorResult{Monitor: ms.Shown(e), Seq: ms.st.row.Seq}
 	if _, runs := ms.st.tasks.Find(e.TaskID); !runs && !e.Armed {
-		return r, ms.st.remembered(ctx, rc, r)
+		return r, ms.st.storeReceipt(ctx, rc, r)
 	}
 	c := ms.st.change(persistence.Commit{})
 	d := ms.In(c)

@@ -23,9 +23,9 @@ func (s monitorService) Updates(ctx context.Context) (*protocol.MonitorUpdatesRe
 func (s monitorService) Start(ctx context.Context, p *protocol.MonitorStartParams) (*protocol.MonitorResult, error) {
 	mine := *p
 	mine.SessionID = s.session
-	by, err := s.asker(ctx)
+	by, err := s.requester(ctx)
 	if err == nil {
-		err = by.runsCommands()
+		err = by.checkCommands()
 	}
 	if err != nil {
 		return nil, err

@@ -35,7 +35,7 @@ func (ss *Sessions) new(ctx context.Context, by *requester, asked *protocol.Sess
 		return nil, err
 	}
 	servers := p.MCPServers
-	p.MCPServers = named(servers)
+	p.MCPServers = serverNames(servers)
 	return receipt.Once(ctx, ss.eng.receipts, "session/new", p.Key(), p, func(rc receipt.Request) (*protocol.SessionNewResult, error) {
 		return ss.createOnce(ctx, &sessionDraft{by: by, params: p, servers: servers, id: cmp.Or(p.SessionID, protocol.NewSessionID())}, rc)
 	})
@@ -110,7 +110,7 @@ func (b *sessionDraft) prepare(ctx context.Context) (err error) {
 // place refuses a workspace outside those of the askers. A path that an asker names is stored as where it leads now: nobody points it
 // elsewhere later.
 func (b *sessionDraft) place() error {
-	if !rooted(b.authority.Ceiling, b.cwd) {
+	if !insideRoots(b.authority.Ceiling, b.cwd) {
 		return param.Bad("/cwd", "must be in the workspace of the session that asks, or of the one where this one starts: %s", b.cwd)
 	}
 	if at, err := pathresolve.Real(b.cwd); err == nil && b.by != nil && b.params.Cwd != "" {

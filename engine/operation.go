@@ -197,7 +197,7 @@ func (o *operation) answer(result *plugin.OperationResult) *protocol.OperationRe
 }
 
 // apply makes everything that an operation came to durable in one commit.
-func (o *operation) apply(ctx context.Context, st *state, done worked[*plugin.OperationResult]) (*protocol.OperationReceipt, error) {
+func (o *operation) apply(ctx context.Context, st *state, done heldResult[*plugin.OperationResult]) (*protocol.OperationReceipt, error) {
 	result := done.result
 	c, r := st.change(persistence.Commit{}), o.answer(result)
 	st.stored.keep(c, done.captured)

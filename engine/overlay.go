@@ -62,7 +62,7 @@ func (o *sessionOverlay) awaitsClient() bool { return len(o.calls) > 0 }
 
 // othersVisit tells whether another client has added something that goes with it: then that is not for this one to take away.
 func (k *pluginLock) othersVisit(client protocol.ClientID) bool {
-	o, guests := k.owner.overlay.current(), k.owner.guests
+	o, guests := k.owner.overlay.current(), k.owner.clientServers
 	return o.Passing && o.ClientID != client || guests != nil && guests.client != client
 }
 
@@ -70,7 +70,7 @@ func (k *pluginLock) othersVisit(client protocol.ClientID) bool {
 // are brought anew. A client that adds nothing leaves what another one adds while it is there. What stands in servers is not stored, so a
 // repetition that has other ones is the same request.
 func (ss *Sessions) SetOverlay(ctx context.Context, client protocol.ClientID, p *protocol.SessionOverlayParams) (*protocol.SessionOverlayResult, error) {
-	if err := cmp.Or(param.CheckOverlay(p), ss.checkGuests(ctx, p)); err != nil {
+	if err := cmp.Or(param.CheckOverlay(p), ss.checkOverlayServers(ctx, p)); err != nil {
 		return nil, err
 	}
 	g, err := ss.connect(ctx, client, p.SessionID, p.MCPServers)
@@ -79,7 +79,7 @@ func (ss *Sessions) SetOverlay(ctx context.Context, client protocol.ClientID, p 
 	}
 	defer g.closeUnused()
 	asked := *p
-	asked.MCPServers = named(p.MCPServers)
+	asked.MCPServers = serverNames(p.MCPServers)
 	result, err := mutatePlugins(ctx, ss.eng, p.SessionID, "session/setOverlay", p.Key(), &asked, func(k *pluginLock, rc receipt.Request) (*protocol.SessionOverlayResult, error) {
 		t, err := k.open(k.row().Config)
 		if err != nil {
@@ -87,7 +87,7 @@ func (ss *Sessions) SetOverlay(ctx context.Context, client protocol.ClientID, p 
 		}
 		st := k.owner // its overlay and its guests change with the lock alone
 		next := overlay{ClientID: client, Tools: p.Tools, Prompt: p.Prompt, WithoutBase: p.IncludeBaseTools != nil && !*p.IncludeBaseTools, Passing: p.WhileConnected}
-		same := st.guests == nil && bytes.Equal(encode(next), encode(st.overlay.current()))
+		same := st.clientServers == nil && bytes.Equal(encode(next), encode(st.overlay.current()))
 		if g == nil && (same || next.nothing() && k.othersVisit(client)) {
 			return &protocol.SessionOverlayResult{Tools: t.composer.Base().State(), Seq: k.row().Seq}, nil
 		}
@@ -101,9 +101,9 @@ func (ss *Sessions) SetOverlay(ctx context.Context, client protocol.ClientID, p 
 
 // setOverlay commits an overlay, and other servers, with the catalog that they make; if that fails, everything is as before.
 func (k *pluginLock) setOverlay(t *pluginSet, next overlay, g *clientServers, rc receipt.Request) (*protocol.SessionOverlayResult, error) {
-	base, old := t.composer.Base(), k.owner.guests
+	base, old := t.composer.Base(), k.owner.clientServers
 	before, generation := base.Checkpoint(), base.Generation()
-	err := k.exchange(base, g)
+	err := k.replaceServerTools(base, g)
 	if err == nil {
 		err = t.overlay(next, g)
 	}
@@ -136,7 +136,7 @@ func (o *sessionOverlay) store(ctx context.Context, st *state, next overlay, too
 	c.TellOf(protocol.Event{Type: protocol.EventToolsChanged, Tools: &tools})
 	result := &protocol.SessionOverlayResult{Tools: tools, Seq: c.Seq()}
 	c.Receipt = rc.With(result)
-	if err := g.take(); err != nil {
+	if err := g.adopt(); err != nil {
 		return nil, err
 	}
 	if err := st.commit(ctx, c); err != nil {
@@ -144,7 +144,7 @@ func (o *sessionOverlay) store(ctx context.Context, st *state, next overlay, too
 	}
 	o.overlay = next
 	o.watch(st)
-	st.keepGuests(st.ctx, g)
+	st.setServers(st.ctx, g)
 	return result, nil
 }
 
@@ -175,7 +175,7 @@ func (o *sessionOverlay) watch(st *state) {
 // dropOverlayLater takes an overlay out of a session, because its client is gone; over is closed once another one is there. If that cannot be
 // stored it is tried again: until then, calls of its tools fail.
 func (ss *Sessions) dropOverlayLater(ctx context.Context, id protocol.SessionID, over <-chan struct{}) {
-	ss.dropAddition(ctx, id, "an overlay", func(k *pluginLock) error { return k.dropOverlay(over) })
+	ss.dropClientAddition(ctx, id, "an overlay", func(k *pluginLock) error { return k.dropOverlay(over) })
 }
 
 func (k *pluginLock) dropOverlay(over <-chan struct{}) error {

@@ -80,7 +80,7 @@ func (k *pluginLock) newLease(ctx context.Context, t *pluginSet) *lease {
 	st := k.owner
 	ctx, cancel := context.WithCancelCause(ctx)
 	unhook := context.AfterFunc(st.ctx, func() { cancel(&takenBack{refusal(context.Cause(st.ctx))}) })
-	unhookStop := context.AfterFunc(st.eng.lends, func() { cancel(&takenBack{ErrShuttingDown}) })
+	unhookStop := context.AfterFunc(st.eng.leaseCtx, func() { cancel(&takenBack{ErrShuttingDown}) })
 	l := &lease{session: st.session, about: *k.row(), plugins: t.plugins, catalog: t.catalog.Load(), ctx: ctx, owner: st, box: t}
 	l.end = func() { unhook(); unhookStop(); cancel(nil) }
 	t.lent.mu.Lock()

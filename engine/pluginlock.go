@@ -98,7 +98,7 @@ func mutatePlugins[T any, P receipt.Result[T]](ctx context.Context, e *Engine, i
 // discarded.
 func beside[T any](ctx context.Context, k *pluginLock, f func() (T, error), discard func(T)) (v T, err error) {
 	calls, cancel := context.WithCancelCause(k.owner.ctx)
-	stop := context.AfterFunc(k.eng.lends, func() { cancel(&takenBack{ErrShuttingDown}) })
+	stop := context.AfterFunc(k.eng.leaseCtx, func() { cancel(&takenBack{ErrShuttingDown}) })
 	k.ctx = calls
 	done := make(chan answer[T], 1)
 	k.eng.group.GoCall(func() {

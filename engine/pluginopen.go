@@ -90,7 +90,7 @@ func (k *pluginLock) tryInstall(cfg protocol.Config, before *protocol.ToolState)
 
 // newOpening is what a session gives plugins that were just built.
 func newOpening(st *state, plugins *plugin.Session) (o *opening, err error) {
-	o = &opening{head: st.row.Head, tools: st.stored.toolState(), overlay: st.overlay.current(), guests: st.guests}
+	o = &opening{head: st.row.Head, tools: st.stored.toolState(), overlay: st.overlay.current(), guests: st.clientServers}
 	o.Recorded = st.stored.optionsOf(st.row.Head.Frame)
 	o.Plugins, err = st.stored.thaw(st.ctx, st.stored.pluginState(), "")
 	if err == nil && plugins.Executes() {

@@ -45,7 +45,7 @@ func (k *pluginLock) newSet(cfg protocol.Config, plugins *plugin.Session, with *
 		if err := r.Refused(); err != nil {
 			return nil, err
 		}
-		with.guests.register(r, st.leftOut)
+		with.guests.register(r, st.logSkippedServer)
 		return r, nil
 	})
 	if err != nil {

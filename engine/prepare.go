@@ -64,12 +64,12 @@ func newRun(st *state, s turnStart, begin beginning) *run {
 	r.result = turnResult{journal: &r.journal, started: time.Now(), startedMs: turn.StartedMs, acceptedMs: turn.AcceptedMs, resumed: s.resumed}
 	r.life, r.halt = context.WithCancelCause(st.ctx)
 	r.ctx, r.cancel = context.WithCancelCause(r.life)
-	r.judge = judge{config: &r.journal.begin.Config, cwd: st.row.Cwd, asker: st.row.Authority.Ceiling}
+	r.judge = judge{config: &r.journal.begin.Config, cwd: st.row.Cwd, sessionCeiling: st.row.Authority.Ceiling}
 	r.trace = turnTrace{out: st.eng.Trace, session: st.id, turn: turn.ID, journal: &r.journal}
 	r.store = &turnStore{session: st.session, owner: st, turn: turn.ID, life: r.life, halt: r.halt, journal: &r.journal, files: r.files, trace: r.trace}
 	r.asks = asks{turnStore: r.store, judge: &r.judge}
 	r.hooks = &hooks{session: st.session, caller: r, judge: &r.judge, trace: r.trace}
-	r.seams = &seams{hooks: r.hooks, store: r.store, journal: &r.journal, result: &r.result, about: st.row}
+	r.seams = &seams{hooks: r.hooks, store: r.store, journal: &r.journal, result: &r.result, sessionAtStart: st.row}
 	r.prompt = &prompt{seams: r.seams}
 	r.emissions = emissions{eng: st.eng, turn: turn.ID, cwd: st.row.Cwd, life: r.life}
 	return r
@@ -137,7 +137,7 @@ func (r *run) take(about protocol.Session, past []*protocol.Message, options *pr
 	r.prompt.set, r.prompt.catalog = r.lease.box, r.lease.catalog
 	r.hooks.plugins, r.judge.plugins, r.judge.base = r.lease.plugins, r.lease.plugins, r.lease.box.composer.Base()
 	r.judge.ceiling = r.judge.ceilingOf(r.id, inputs)
-	r.seams.about, r.seams.past = about, past
+	r.seams.sessionAtStart, r.seams.past = about, past
 	r.seams.input, r.seams.inputs = r.inputMessages(inputs), pluginInputs(inputs, begin.Inputs)
 	return nil
 }
@@ -167,7 +167,7 @@ func (r *run) prepare() (err error) {
 
 // ceilingOf is what a turn is held to by those whose inputs it has taken in, and by plan mode; nil: nobody holds it to anything.
 func (j *judge) ceilingOf(turn protocol.TurnID, inputs []protocol.QueuedInput) *protocol.Ceiling {
-	all := []*protocol.Ceiling{authority.Planning(*j.config, j.asker)}
+	all := []*protocol.Ceiling{authority.Planning(*j.config, j.sessionCeiling)}
 	for _, in := range inputs {
 		if in.TurnID == turn && in.State != protocol.InputPendingActive {
 			all = append(all, in.Ceiling)
@@ -245,7 +245,7 @@ func (r *run) replayJournal() error {
 			return err
 		}
 		if effect.Kind == turn.EffectCheckpoint {
-			r.seams.held = nil // they are in the answer
+			r.seams.queuedMessages = nil // they are in the answer
 		}
 		r.journal.deliver(effect.ID, answer)
 	}

@@ -33,7 +33,7 @@ func (ss *Sessions) PreviewPrompt(ctx context.Context, p *protocol.DebugPromptPa
 	if err != nil || v.held == nil {
 		return v.result(), err
 	}
-	if err := v.held.taken(); err != nil {
+	if err := v.held.acquire(); err != nil {
 		return nil, err
 	}
 	defer v.held.release()

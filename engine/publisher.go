@@ -41,7 +41,7 @@ func (p *publisher) notifyParents(ctx context.Context, relation protocol.Relatio
 	if relation.Kind != protocol.RelationChild || len(events) == 0 {
 		return
 	}
-	p.session.eng.childAsks.Notify()
+	p.session.eng.childDecisionsChanged.Notify()
 	above := p.above(context.WithoutCancel(ctx))
 	for _, e := range events {
 		p.session.eng.notifyParents(above, e.Event)

@@ -73,7 +73,7 @@ func (a *asks) settle(ctx context.Context, calls []*toolCall) error {
 		if err := a.wait(ctx, q.open); err != nil {
 			return err
 		}
-		q.call.settled(q.open.Answer)
+		q.call.applyAnswer(q.open.Answer)
 	}
 	return nil
 }
@@ -102,11 +102,11 @@ func (a *asks) traceWait(kind trace.Kind, d *decision.Open) {
 func (a *asks) questions(calls []*toolCall) ([]*question, error) {
 	var asked []*question
 	for _, s := range calls {
-		if err := a.recallDeferral(s); err != nil {
+		if err := a.restoreDeferral(s); err != nil {
 			return nil, err
 		}
 		switch s.state() {
-		case callGiven, callWaiting, callSettled, callStored:
+		case callAnswered, callWaiting, callSettled, callStored:
 		case callLost:
 			if s.repeatable() { // with the same call id, and without asking again
 				continue
@@ -134,7 +134,7 @@ func (a *asks) questions(calls []*toolCall) ([]*question, error) {
 
 // verdict judges a call. A person's standing answers are read only where they could make a difference.
 func (a *asks) verdict(s *toolCall) (approval.Verdict, error) {
-	v := a.judge.unanswered(s)
+	v := a.judge.judgeUnasked(s)
 	if v.Mode != protocol.ApproveAsk || v.Once {
 		return v, nil
 	}
@@ -157,7 +157,7 @@ func (a *asks) unlessAnswered(asked []*question, s *toolCall, d protocol.Decisio
 	case old.Answer.Choice == protocol.ChooseRunAgain:
 		return append(asked, &question{call: s, decision: d}) // it was run again, and interrupted again
 	}
-	s.settled(old.Answer)
+	s.applyAnswer(old.Answer)
 	return asked
 }
 
@@ -219,7 +219,7 @@ func (a *asks) openOn(ctx context.Context, st *state, asked []*question) error {
 		}
 		if q.again { // it was answered since the turn was taken over
 			var err error
-			if q.open, err = st.decisions.answered(ctx, q.decision.ID); err != nil {
+			if q.open, err = st.decisions.fetchAnswered(ctx, q.decision.ID); err != nil {
 				return err
 			}
 			continue

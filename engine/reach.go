@@ -25,7 +25,7 @@ func (e *Engine) reach(ctx context.Context, by *requester, id protocol.SessionID
 		return err
 	}
 	mine, err := e.stemsFrom(ctx, row.Relation, by.session)
-	if err == nil && !(mine && rooted(&c, row.Cwd)) {
+	if err == nil && !(mine && insideRoots(&c, row.Cwd)) {
 		err = &plugin.ReachError{SessionID: id}
 	}
 	return err

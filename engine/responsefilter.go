@@ -43,7 +43,7 @@ func (s *streaming) filter(ctx context.Context, c *provider.Chunk) error {
 	if prose(c.Part) {
 		var err error
 		if c.Part.Text, err = s.hooks.plugins.Prose(ctx, c.Part.Text); err != nil && ctx.Err() == nil {
-			s.seams.unprojected(err)
+			s.seams.logProseFailure(err)
 		}
 	}
 	return nil

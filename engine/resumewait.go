@@ -55,7 +55,7 @@ func (s *session) untilResumed(ctx context.Context, resuming chan struct{}) erro
 	select {
 	case <-resuming:
 	case <-limit.C:
-	case <-s.gone:
+	case <-s.closed:
 		return ErrShuttingDown
 	case <-ctx.Done():
 		return context.Cause(ctx)

@@ -30,12 +30,12 @@ func TestReadersOfTheLogWait(t *testing.T) {
 			s.resumed()
 		}, nil, 3 * time.Second},
 		"until it is known that it does not": {func(s *session) { s.resume(false) }, nil, 3 * time.Second},
-		"until the session leaves memory":    {func(s *session) { close(s.gone) }, ErrShuttingDown, 3 * time.Second},
+		"until the session leaves memory":    {func(s *session) { close(s.closed) }, ErrShuttingDown, 3 * time.Second},
 		"but not for ever":                   {func(*session) {}, nil, resumePatience},
 	} {
 		t.Run("reliability/I9 "+name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := &session{gone: make(chan struct{})}
+				s := &session{closed: make(chan struct{})}
 				in3s(s, func() { c.then(s) })
 				began := time.Now()
 				n, err := s.draft(t.Context(), "nod_a")

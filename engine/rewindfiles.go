@@ -37,7 +37,7 @@ func (e *Engine) holdIdle(ctx context.Context, id protocol.SessionID) (*sessionH
 	if err != nil {
 		return nil, err
 	}
-	return w, w.taken()
+	return w, w.acquire()
 }
 
 // resumeRewinds finishes rewinds that an earlier daemon began. No turn starts before.
@@ -55,7 +55,7 @@ func (h *sessionHistory) resumeRewinds() {
 
 func resumeRewind(held *sessionHold, p *persistence.StoredPoint) error {
 	defer held.release()
-	if err := held.granted(); err != nil { // plugins that cannot be opened are no hindrance
+	if err := held.waitGranted(); err != nil { // plugins that cannot be opened are no hindrance
 		return err
 	}
 	return held.owner.eng.Files.Resume(held.ctx, rewoundSession{held}, p)
@@ -109,7 +109,7 @@ func (s rewoundSession) Begin(ctx context.Context, rows persistence.FileCommit) 
 }
 
 func (s rewoundSession) Tell(ctx context.Context, issue protocol.Issue) error {
-	return s.on(ctx, func(ctx context.Context, st *state) error { return st.tell(ctx, issueEvent("", issue)) })
+	return s.on(ctx, func(ctx context.Context, st *state) error { return st.commitEvents(ctx, issueEvent("", issue)) })
 }
 
 // Finish waits for space while the session is held: the journal must not be left behind by what comes after it. If lashd ends before, the

@@ -64,7 +64,7 @@ func (r *run) do(ctx context.Context) (stored bool) {
 	r.feed.Show(protocol.Event{Type: protocol.EventTurnStarted, TurnID: r.id})
 	r.trace.add(trace.TurnStarted, trace.Turn{Resumed: r.result.resumed, Inputs: r.journal.begin.Inputs})
 	defer r.store.retract() // what was shown and is not stored will be made again
-	if r.enter() != nil || r.prompt.transform(ctx) != nil || r.seams.beforeTurn(ctx) != nil {
+	if r.enterFrame() != nil || r.prompt.transform(ctx) != nil || r.seams.beforeTurn(ctx) != nil {
 		return false // a later run begins it anew
 	}
 	r.emissions.pay()
@@ -86,7 +86,7 @@ func (r *run) do(ctx context.Context) (stored bool) {
 		}
 	}
 	r.seams.project()
-	if r.seams.afterTurn(r.prompt.used) != nil || !r.finish() {
+	if r.seams.afterTurn(r.prompt.contextTokens) != nil || !r.finish() {
 		return false
 	}
 	if r.next != nil {

@@ -18,7 +18,7 @@ func (ss *Sessions) Wait(ctx context.Context, p *protocol.SessionWaitParams) (*p
 	timeout, stop := after(p.TimeoutMs)
 	defer stop()
 	for late := false; ; {
-		again := ss.eng.settled.Next()
+		again := ss.eng.sessionIdle.Next()
 		result, err := do(ctx, ss.eng, p.SessionID, func(_ context.Context, st *state) (*protocol.SessionWaitResult, error) {
 			return &protocol.SessionWaitResult{State: st.public().State, Seq: st.row.Seq}, nil
 		})
@@ -65,7 +65,7 @@ func (ss *Sessions) delete(ctx context.Context, id protocol.SessionID, rc receip
 		for _, t := range st.queue.Turns() {
 			st.eng.waits.end(t.ID, nil)
 		}
-		ss.eng.settled.Notify()
+		ss.eng.sessionIdle.Notify()
 		return struct{}{}, nil
 	})
 	if err != nil && !loaded && !errors.Is(err, ErrShuttingDown) && !errors.Is(err, ErrReloaded) {

@@ -70,7 +70,7 @@ func (ss *Sessions) doing(id protocol.SessionID) protocol.SessionState {
 	}
 	s.turnMu.Lock()
 	defer s.turnMu.Unlock()
-	return s.doing
+	return s.activity
 }
 
 // storedStates are those of sessions that are not idle.

@@ -10,7 +10,7 @@ import (
 
 // unused tells whether nothing would be lost if the session left memory.
 func (st *state) unused() bool {
-	return len(st.queue.Turns()) == 0 && !st.overlay.awaitsClient() && len(st.decisions.All()) == 0 && st.guests == nil && st.plugins.unused() && !st.feed.Watched()
+	return len(st.queue.Turns()) == 0 && !st.overlay.awaitsClient() && len(st.decisions.All()) == 0 && st.clientServers == nil && st.plugins.unused() && !st.feed.Watched()
 }
 
 // unload gives the state up. Its turn stops where it can be resumed, and takes nothing of what comes later for its own.
@@ -25,7 +25,7 @@ func (st *state) unload() {
 	if st.turnMu.Lock(); st.turn != nil {
 		st.interruptedLocked()
 	}
-	st.turn, st.session.doing = nil, ""
+	st.turn, st.session.activity = nil, ""
 	st.turnMu.Unlock()
 	st.alarm.stop()
 	st.plugins.end()

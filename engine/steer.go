@@ -79,14 +79,14 @@ func (r *run) checkpoint(ctx context.Context, effect turn.Effect) error {
 		if !answer.acted {
 			return nil
 		}
-		return r.store.flush(ctx, nil, answer.told...) // hooks that wanted something are not asked again
+		return r.store.flush(ctx, nil, answer.events...) // hooks that wanted something are not asked again
 	}
 	r.journal.deliver(effect.ID, turn.Response{Checkpoint: &answer.Delivery}) // its journal row is written already
 	return nil
 }
 
 // admit stores that inputs enter the turn, and how.
-func (r *run) admit(ctx context.Context, st *state, effect turn.Effect, p *passage) error {
+func (r *run) admit(ctx context.Context, st *state, effect turn.Effect, p *checkpointResult) error {
 	kind := effect.Checkpoint.Kind
 	entering := st.queue.Entering(r.id, r.journal.begin.Config.Drain, effect.Checkpoint.Admits)
 	if len(entering) == 0 {
@@ -104,7 +104,7 @@ func (r *run) admit(ctx context.Context, st *state, effect turn.Effect, p *passa
 		Turn: r.id, ID: effect.ID, Kind: string(effect.Kind), Finished: true, Hash: r.journal.prints.envelope(&effect),
 		Body: encode(turn.Response{Checkpoint: &p.Delivery}),
 	})
-	c.Tell(p.told...)
+	c.Tell(p.events...)
 	c.TellOf(protocol.Event{Type: protocol.EventInputAccepted, TurnID: r.id, InputIDs: ids, Boundary: kind})
 	q.TellWaiting(c)
 	c.Then(func() { r.judge.ceiling = r.judge.ceilingOf(r.id, st.queue.Inputs()) })

@@ -79,7 +79,7 @@ func (d *subagentRun) second() protocol.TurnID { return d.TurnID + "_again" }
 // queue waits for the task that comes before.
 func (d *subagentRun) queue(ctx context.Context) error {
 	for d.After != "" {
-		again := d.eng.tasksMoved.Next()
+		again := d.eng.tasksChanged.Next()
 		t, err := d.eng.store.Task(ctx, d.owner(), d.After)
 		switch {
 		case isMissing(err) || err == nil && t.State.Final():
@@ -157,7 +157,7 @@ func (d *subagentRun) turn(ctx context.Context, id protocol.TurnID, input []prot
 // watch waits until a turn has ended, and the turns that follow it in new frames. The task is idle while a person is asked.
 func (d *subagentRun) watch(ctx context.Context, id protocol.TurnID) (*protocol.TurnReport, error) {
 	for {
-		again, turn := d.eng.childAsks.Next(), d.eng.waits.of(id)
+		again, turn := d.eng.childDecisionsChanged.Next(), d.eng.waits.of(id)
 		report, err := d.eng.Turns.Read(ctx, &protocol.TurnParams{TurnID: id})
 		if err != nil || report.State.Terminal() {
 			d.eng.waits.end(id, nil) // it may have ended before we waited: then nobody else takes the entry away

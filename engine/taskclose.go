@@ -161,7 +161,7 @@ func (ts *Tasks) Prune(ctx context.Context, p *protocol.TaskPruneParams) (*proto
 	for _, t := range r.Data {
 		ts.dropOutput(&t)
 	}
-	ts.eng.tasksMoved.Notify()
+	ts.eng.tasksChanged.Notify()
 	return r, nil
 }
 

@@ -64,7 +64,7 @@ func (h taskHost) Over(d *live.Draft, t protocol.Task) {
 }
 
 // Moved implements live.Host.
-func (h taskHost) Moved() { h.st.eng.tasksMoved.Notify() }
+func (h taskHost) Moved() { h.st.eng.tasksChanged.Notify() }
 
 // Watch implements monitor.Host.
 func (h taskHost) Watch(spec protocol.MonitorSpec) func(*protocol.Task) live.Attempt {

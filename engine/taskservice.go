@@ -25,7 +25,7 @@ func (s *services) of(ctx context.Context, p protocol.TaskParams) (protocol.Task
 		return p, nil
 	}
 	var err error
-	p.SessionID, err = s.own(ctx, p.SessionID)
+	p.SessionID, err = s.resolveSession(ctx, p.SessionID)
 	return p, err
 }
 
@@ -42,7 +42,7 @@ func (s *services) see(ctx context.Context, p protocol.TaskParams) (protocol.Tas
 func (s *services) ListTasks(ctx context.Context, p *protocol.TaskListParams) (*protocol.TaskListResult, error) {
 	mine := *p
 	var err error
-	if mine.SessionID, err = s.own(ctx, p.SessionID); err != nil {
+	if mine.SessionID, err = s.resolveSession(ctx, p.SessionID); err != nil {
 		return nil, err
 	}
 	return s.eng.Tasks.List(ctx, &mine)
@@ -73,7 +73,7 @@ func (s *services) FollowTasks(ctx context.Context, p *protocol.TaskListParams) 
 	return func(yield func(protocol.Task, error) bool) {
 		q := *p
 		for {
-			again := s.eng.tasksMoved.Next()
+			again := s.eng.tasksChanged.Next()
 			r, err := s.ListTasks(ctx, &q)
 			if err != nil {
 				yield(protocol.Task{}, err)
@@ -99,7 +99,7 @@ func (s *services) FollowTasks(ctx context.Context, p *protocol.TaskListParams) 
 
 // ValidateVisible implements plugin.TaskReadService.
 func (s *services) ValidateVisible(ctx context.Context, session protocol.SessionID, ids []protocol.TaskID) error {
-	session, err := s.own(ctx, session)
+	session, err := s.resolveSession(ctx, session)
 	if err == nil {
 		_, err = s.eng.store.Session(ctx, session)
 	}
@@ -120,12 +120,12 @@ func (s *services) ValidateVisible(ctx context.Context, session protocol.Session
 
 // StartTask implements plugin.TaskService.
 func (s *services) StartTask(ctx context.Context, p *plugin.TaskStart) (*protocol.TaskResult, error) {
-	by, err := s.asker(ctx)
+	by, err := s.requester(ctx)
 	if err != nil {
 		return nil, err
 	}
 	at, err := s.within(ctx, p.SessionID)
-	if err := cmp.Or(mayRun(by, &p.Spec), s.eng.Tasks.check(p.TaskID, &p.Spec), err); err != nil {
+	if err := cmp.Or(checkTaskCommand(by, &p.Spec), s.eng.Tasks.check(p.TaskID, &p.Spec), err); err != nil {
 		return nil, err
 	}
 	var run worker
@@ -161,7 +161,7 @@ func (s *services) within(ctx context.Context, id protocol.SessionID) (protocol.
 
 // ceilingIn is what the asker's requests to another session are held to beyond what that session is held to anyway.
 func (s *services) ceilingIn(ctx context.Context, id protocol.SessionID) (*protocol.Ceiling, error) {
-	by, err := s.asker(ctx)
+	by, err := s.requester(ctx)
 	if err == nil {
 		err = s.eng.reach(ctx, by, id)
 	}
@@ -242,7 +242,7 @@ func (s *services) add(ctx context.Context, t protocol.Task, event protocol.Task
 func (s *services) AwaitTasks(ctx context.Context, p *protocol.TaskWaitParams) (*protocol.TaskWaitResult, error) {
 	mine := *p
 	var err error
-	if mine.SessionID, err = s.own(ctx, p.SessionID); err != nil {
+	if mine.SessionID, err = s.resolveSession(ctx, p.SessionID); err != nil {
 		return nil, err
 	}
 	r, err := s.eng.Tasks.Wait(ctx, pluginAsks, &mine)
@@ -255,7 +255,7 @@ func (s *services) AwaitTasks(ctx context.Context, p *protocol.TaskWaitParams) (
 // SignalTask implements plugin.TaskService.
 func (s *services) SignalTask(ctx context.Context, p *protocol.TaskSignalParams) (protocol.Task, error) {
 	mine := *p
-	by, err := s.asker(ctx)
+	by, err := s.requester(ctx)
 	if err == nil {
 		mine.TaskParams, err = s.of(ctx, p.TaskParams)
 	}
@@ -265,10 +265,10 @@ func (s *services) SignalTask(ctx context.Context, p *protocol.TaskSignalParams)
 	if err != nil {
 		return protocol.Task{}, err
 	}
-	if by.runsCommands() != nil {
+	if by.checkCommands() != nil {
 		t, err := s.see(ctx, mine.TaskParams)
 		if err == nil {
-			err = mayRun(by, &t.Spec) // what a shell reads it does
+			err = checkTaskCommand(by, &t.Spec) // what a shell reads it does
 		}
 		if err != nil {
 			return protocol.Task{}, err
@@ -299,7 +299,7 @@ func (s *services) CancelTask(ctx context.Context, p *protocol.TaskCancelParams)
 func (s *services) CancelTasks(ctx context.Context, p *protocol.TaskCancelAllParams) ([]protocol.Task, error) {
 	mine := *p
 	var err error
-	if mine.SessionID, err = s.own(ctx, p.SessionID); err != nil {
+	if mine.SessionID, err = s.resolveSession(ctx, p.SessionID); err != nil {
 		return nil, err
 	}
 	r, err := s.eng.Tasks.cancelAll(ctx, pluginAsks, &mine, func(t *protocol.Task) bool { return !t.Spec.Hidden })
@@ -313,7 +313,7 @@ func (s *services) CancelTasks(ctx context.Context, p *protocol.TaskCancelAllPar
 func (s *services) TransferTasks(ctx context.Context, p *protocol.TaskTransferParams) ([]protocol.Task, error) {
 	mine := *p
 	var err, to error
-	mine.SessionID, err = s.own(ctx, p.SessionID)
+	mine.SessionID, err = s.resolveSession(ctx, p.SessionID)
 	mine.To, to = s.within(ctx, p.To)
 	if err := cmp.Or(err, to); err != nil {
 		return nil, err

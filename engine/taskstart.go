@@ -52,7 +52,7 @@ func (ts sessionTasks) start(ctx context.Context, id protocol.TaskID, spec *prot
 	}
 	if known != nil {
 		r := &protocol.TaskResult{Task: *known, Existing: true, Seq: ts.st.row.Seq}
-		return r, ts.st.remembered(ctx, rc, r)
+		return r, ts.st.storeReceipt(ctx, rc, r)
 	}
 	if ts.st.eng.group.Closed() {
 		return nil, ErrShuttingDown

@@ -48,7 +48,7 @@ func (ts *Tasks) settled(ctx context.Context, p *protocol.TaskWaitParams, end fu
 	timeout, stop := after(p.TimeoutMs)
 	defer stop()
 	for late := false; ; {
-		again := ts.eng.tasksMoved.Next()
+		again := ts.eng.tasksChanged.Next()
 		r, err := ts.look(ctx, p)
 		if err != nil || met(p.Rule, r) {
 			return r, err
@@ -130,12 +130,12 @@ func (ts *Tasks) withdrawWakes(ctx context.Context, session protocol.SessionID, 
 
 // AwaitHidden implements plugin.TaskService.
 func (s *services) AwaitHidden(ctx context.Context, session protocol.SessionID) error {
-	session, err := s.own(ctx, session)
+	session, err := s.resolveSession(ctx, session)
 	if err != nil {
 		return err
 	}
 	for {
-		again := s.eng.tasksMoved.Next()
+		again := s.eng.tasksChanged.Next()
 		live, err := do(ctx, s.eng, session, func(_ context.Context, st *state) (bool, error) { return st.tasks.drainHidden(s.work) })
 		if err != nil || !live {
 			return err

@@ -53,7 +53,7 @@ func (m *callMaker) callWithRetries(ctx context.Context, s *toolCall) (turn.Tool
 		}
 		reply.DurationMs = time.Since(began).Milliseconds()
 		s.gather(&reply)
-		m.hooks.projected(ctx, s, &reply)
+		m.hooks.setShown(ctx, s, &reply)
 		m.want(s, &reply)
 		return reply, true
 	}
@@ -118,14 +118,14 @@ func (m *callMaker) outcomeOf(ctx context.Context, s *toolCall) outcome {
 		s.given = nil // another attempt calls the tool
 		return outcome{Result: tool.Result{Output: out}}
 	}
-	if s.waits() {
+	if s.awaitsCompletion() {
 		return m.caller.decisions().completion(ctx, s)
 	}
 	got := m.callTool(ctx, s)
 	switch {
 	case got.unknown:
 	case got.Pending:
-		return m.pending(ctx, s)
+		return m.awaitPending(ctx, s)
 	case s.awaited != nil && m.caller.decisions().withdraw(s.awaited.ID) == nil:
 		s.awaited = nil
 	}
@@ -228,7 +228,7 @@ func (m *callMaker) runTool(ctx context.Context, s *toolCall, host *toolHost) (g
 	if got.Control != nil && len(got.Control.Value) > 0 && !json.Valid(got.Control.Value) {
 		got.Control = nil
 	}
-	got.Control = meant(ctx, m.eng, m.frame, got.Control)
+	got.Control = dropNoopSwitch(ctx, m.eng, m.frame, got.Control)
 	return got
 }
 

@@ -56,7 +56,7 @@ func (b *batch) recall(row persistence.Effect) error {
 		b.calls[maker].inner.know(made, row)
 		return nil
 	}
-	return b.calls[made].recall(row)
+	return b.calls[made].restore(row)
 }
 
 // knownBatch is the answer to a batch of which all calls have their results, and nothing is left to be done.
@@ -72,7 +72,7 @@ func (r *run) knownBatch(e turn.Effect) (turn.Response, bool, error) {
 	}
 	for _, s := range b.calls {
 		r.emissions.owe(s)
-		r.seams.held = append(r.seams.held, s.messages...)
+		r.seams.queuedMessages = append(r.seams.queuedMessages, s.messages...)
 	}
 	return turn.Response{Tools: replies(b.calls)}, true, nil
 }
@@ -110,7 +110,7 @@ func (r *run) collect(ctx context.Context, effect turn.Effect, b *batch) error {
 		return err
 	}
 	for _, s := range b.calls {
-		r.seams.held = append(r.seams.held, s.messages...)
+		r.seams.queuedMessages = append(r.seams.queuedMessages, s.messages...)
 	}
 	r.deliver(effect, turn.Response{Tools: replies(b.calls)})
 	r.batch = nil
@@ -130,7 +130,7 @@ func (b *batch) perform(ctx context.Context) error {
 			return err
 		}
 	}
-	return overdue(b.calls)
+	return checkOverdue(b.calls)
 }
 
 // makeNested brings calls that a call makes to their results, and makes these durable.
@@ -196,7 +196,7 @@ func (b *batch) start(ctx context.Context, calls []*toolCall) error {
 func (b *batch) begun(ctx context.Context, calls ...*toolCall) error {
 	var rows []persistence.Effect
 	for _, s := range calls {
-		if !s.waits() && s.given == nil {
+		if !s.awaitsCompletion() && s.given == nil {
 			s.begin()
 			rows = append(rows, b.row(s))
 		}

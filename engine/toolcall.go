@@ -24,7 +24,7 @@ type toolCall struct {
 	replay            protocol.Replay       // that its tool declared when it was begun; empty: it was not
 	judged            *approval.Request     // as it was judged; nil: it was not, as it is made again
 	allowed           []string              // where its paths led when an earlier run of the daemon was allowed to make it
-	approval          *wanted               // a plugin wants a person to be asked
+	approval          *pluginApproval       // a plugin wants a person to be asked
 	messages          []protocol.Message    // of plugins, for the next checkpoint
 	reply             *turn.ToolReply       // set once the call has its result
 	ranked            bool                  // the result has its place in the order of settlement
@@ -103,7 +103,7 @@ func (s *toolCall) validate() {
 // begin counts an attempt that is about to be made.
 func (s *toolCall) begin() {
 	s.attempt++
-	s.replay = s.declared()
+	s.replay = s.declaredReplay()
 }
 
 func (s *toolCall) fail(class protocol.FailureClass, code, text string, source protocol.FailureSource) {

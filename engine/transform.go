@@ -39,7 +39,7 @@ func (p *prompt) transform(ctx context.Context) (err error) {
 		return cause
 	case cause != nil: // the turn is cancelled, which its first effect sees to
 	case failed != nil:
-		p.seams.unprepared(&hookFailure{"context_prepare_turn", failed})
+		p.seams.failUnstarted(&hookFailure{"context_prepare_turn", failed})
 	default:
 		p.extra = made
 	}

@@ -49,7 +49,7 @@ type ending struct {
 	result turn.Result
 	report *protocol.TurnReport
 	total  protocol.Usage
-	next   *following // goes on in another frame; nil: nothing does
+	next   *continuation // goes on in another frame; nil: nothing does
 }
 
 // complete stores a turn that is over, and has the session go on. It returns the run that goes on in another frame; nil: none. The order of
@@ -63,7 +63,7 @@ func (ts *sessionTurns) complete(ctx context.Context, r *run) (next *run, err er
 	}
 	e := &ending{result: r.result.result(stored.Cancel)}
 	e.total = ts.totalWith(&e.result)
-	to, err := ts.switched(ctx, r.id, &e.result)
+	to, err := ts.nextFrame(ctx, r.id, &e.result)
 	if err != nil {
 		return nil, err
 	}
@@ -74,8 +74,8 @@ func (ts *sessionTurns) complete(ctx context.Context, r *run) (next *run, err er
 		return nil, err
 	}
 	if to != nil {
-		e.next = ts.follow(r, to)
-		e.next.into(c)
+		e.next = ts.continueInFrame(r, to)
+		e.next.addTo(c)
 		e.report.FollowedBy = e.next.turn.ID
 	}
 	st.decisions.TurnOver(c, r.id)
@@ -237,7 +237,7 @@ func (ts *sessionTurns) retractions(ctx context.Context, turn persistence.Stored
 func (ts *sessionTurns) notifyEnd(id protocol.TurnID, report *protocol.TurnReport) {
 	ts.st.show(ts.st)
 	ts.st.eng.waits.end(id, report)
-	ts.st.eng.settled.Notify()
+	ts.st.eng.sessionIdle.Notify()
 }
 
 // notifyEnds notifies those who wait for turns that a change ends, once it is stored.
