@@ -117,8 +117,8 @@ func onState[T any](owner *state, f func(context.Context, *state) (T, error)) (v
 
 // runRecovered runs f, unless the state is being given up. After a panic nobody knows what the state is: it is loaded again.
 func runRecovered[T any](st *state, f func(context.Context, *state) (T, error)) (a answer[T]) {
-	if st.refuses != nil {
-		return answer[T]{err: st.refuses}
+	if st.refusalErr != nil {
+		return answer[T]{err: st.refusalErr}
 	}
 	defer func() {
 		if p := recover(); p != nil {

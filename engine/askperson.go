@@ -39,7 +39,7 @@ func (a *asks) askPerson(ctx context.Context, s *toolCall, q tool.Question) (pro
 	switch {
 	case err == nil:
 		return *asked.open.Answer, nil
-	case a.left(): // whoever makes the call again finds the question, and others withdraw it
+	case a.suspended(): // whoever makes the call again finds the question, and others withdraw it
 		return protocol.DecisionAnswer{}, err
 	}
 	return protocol.DecisionAnswer{}, cmp.Or(a.withdraw(asked.open.ID), err)
@@ -47,7 +47,7 @@ func (a *asks) askPerson(ctx context.Context, s *toolCall, q tool.Question) (pro
 
 // personQuestion is the next question of a call. Its hash tells it from the others of the call.
 func (a *asks) personQuestion(s *toolCall, q tool.Question) protocol.Decision {
-	s.asking++
+	s.questionsAsked++
 	wait := cmp.Or(q.Deadline, time.Duration(a.judge.config.Approval.DeadlineMs)*time.Millisecond, defaultDeadline)
 	return a.decision(protocol.Decision{
 		Kind: protocol.DecisionQuestion, Prompt: q.Prompt, Form: q.Form, Default: protocol.ChooseUnavailable,
@@ -55,7 +55,7 @@ func (a *asks) personQuestion(s *toolCall, q tool.Question) protocol.Decision {
 			N    int
 			Text string
 			Form []byte
-		}{s.asking, q.Prompt, q.Form})),
+		}{s.questionsAsked, q.Prompt, q.Form})),
 		Choices: []protocol.DecisionChoice{protocol.ChooseAnswer, protocol.ChooseReject},
 	}, s.ToolCall, wait)
 }

@@ -50,7 +50,7 @@ func (ss *Sessions) attach(ctx context.Context, p *protocol.SessionAttachParams)
 		var resuming chan struct{}
 		a, err := do(ctx, ss.eng, p.SessionID, func(_ context.Context, st *state) (attached, error) {
 			if s = st.session; !waited {
-				if _, resuming = s.underWay(); resuming != nil {
+				if _, resuming = s.runningTurn(); resuming != nil {
 					return attached{}, nil
 				}
 			}
@@ -59,7 +59,7 @@ func (ss *Sessions) attach(ctx context.Context, p *protocol.SessionAttachParams)
 		if err != nil || resuming == nil {
 			return a, err
 		}
-		if err := s.untilResumed(ctx, resuming); err != nil && ctx.Err() != nil {
+		if err := s.waitResumed(ctx, resuming); err != nil && ctx.Err() != nil {
 			return a, err
 		}
 	}

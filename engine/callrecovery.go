@@ -35,11 +35,11 @@ func (s *toolCall) state() callState {
 		return callStored
 	case s.reply != nil:
 		return callSettled
-	case s.given != nil:
+	case s.clientOutput != nil:
 		return callAnswered
 	case s.awaitsCompletion():
 		return callWaiting
-	case s.began:
+	case s.resultLost:
 		return callLost
 	case s.attempt > 0:
 		return callStarted
@@ -57,16 +57,16 @@ func (s *toolCall) restore(row persistence.Effect) error {
 		return fmt.Errorf("journal of call %d: %w", row.Ordinal, err)
 	}
 	s.attempt, s.reply, s.messages, s.parked, s.overdue = known.Attempt, known.Reply, known.Messages, known.Parked, known.Overdue
-	s.intents, s.given, s.replay = known.Intents, known.Given, cmp.Or(known.Replay, protocol.ReplayNever)
-	s.allowed = known.Places
+	s.intents, s.clientOutput, s.replay = known.Intents, known.ClientOutput, cmp.Or(known.Replay, protocol.ReplayNever)
+	s.allowedPaths = known.Places
 	if known.Args != nil {
 		s.Args = known.Args
 	}
 	s.sandboxed = s.sandboxed || known.Confined
-	if s.given != nil && s.entry == nil { // the tool is gone, and with it what hooks would have to be told
+	if s.clientOutput != nil && s.entry == nil { // the tool is gone, and with it what hooks would have to be told
 		s.endUnfinished()
 	}
-	s.began, s.stored, s.ranked = !row.Finished, row.Finished, row.Finished
+	s.resultLost, s.stored, s.ranked = !row.Finished, row.Finished, row.Finished
 	return nil
 }
 
@@ -97,7 +97,7 @@ func (b *batch) cancelRest(ctx context.Context) {
 	for _, s := range b.calls {
 		switch {
 		case s.reply != nil:
-		case s.given != nil, s.began && !s.repeatable():
+		case s.clientOutput != nil, s.resultLost && !s.repeatable():
 			s.endUnfinished()
 		default:
 			s.answer(protocol.ToolOutput{Status: protocol.OutputCancelled, Text: "the turn was cancelled before the call was made"})
@@ -120,9 +120,9 @@ func (b *batch) failRest() {
 
 // endUnfinished gives a call its result that was started and is not brought to its end.
 func (s *toolCall) endUnfinished() {
-	if s.given != nil {
-		s.answer(*s.given)
-		s.given = nil
+	if s.clientOutput != nil {
+		s.answer(*s.clientOutput)
+		s.clientOutput = nil
 		return
 	}
 	s.applyAnswer(&protocol.DecisionAnswer{Choice: protocol.ChooseTellModel})

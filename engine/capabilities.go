@@ -113,7 +113,7 @@ func (s *services) ToolState(ctx context.Context, id protocol.SessionID) (protoc
 
 // ApplyToolState implements plugin.StateService.
 func (s *services) ApplyToolState(ctx context.Context, id protocol.SessionID, state protocol.ToolState) (int64, error) {
-	id, err := s.within(ctx, id)
+	id, err := s.inWorkspace(ctx, id)
 	if err != nil {
 		return 0, err
 	}
@@ -126,7 +126,7 @@ func (s *services) ApplyToolState(ctx context.Context, id protocol.SessionID, st
 
 // SetMembership implements plugin.StateService.
 func (s *services) SetMembership(ctx context.Context, id protocol.SessionID, names []string, member bool) (int64, error) {
-	id, err := s.within(ctx, id)
+	id, err := s.inWorkspace(ctx, id)
 	if err != nil {
 		return 0, err
 	}
@@ -143,7 +143,7 @@ func (s *services) SetMembership(ctx context.Context, id protocol.SessionID, nam
 
 // SetAvailability implements plugin.StateService.
 func (s *services) SetAvailability(ctx context.Context, id protocol.SessionID, names []string, level protocol.ToolAvailability) (int64, error) {
-	id, err := s.within(ctx, id)
+	id, err := s.inWorkspace(ctx, id)
 	if err != nil {
 		return 0, err
 	}
@@ -285,7 +285,7 @@ func (s *services) TakeFirstTurnInput(ctx context.Context, id protocol.SessionID
 func (s *services) AppendNodes(ctx context.Context, p *protocol.GraphAppendParams) (*protocol.GraphAppendResult, error) {
 	mine := *p
 	var err error
-	if mine.SessionID, err = s.within(ctx, p.SessionID); err != nil {
+	if mine.SessionID, err = s.inWorkspace(ctx, p.SessionID); err != nil {
 		return nil, err
 	}
 	return s.eng.History.Append(ctx, &mine)

@@ -65,7 +65,7 @@ func (c *clientTools) Execute(ctx context.Context, call tool.Invocation) (tool.R
 	// The call is settled: what was answered by now counts, though something else may have ended the wait.
 	select {
 	case <-pending.done:
-		return tool.Result{Output: *pending.host.taken}, nil
+		return tool.Result{Output: *pending.host.output}, nil
 	default:
 	}
 	switch {
@@ -134,7 +134,7 @@ func (ts *Tools) Respond(ctx context.Context, client protocol.ClientID, p *proto
 		if !ok {
 			return nil, fmt.Errorf("call %s: %w", p.CallID, ErrNoCall)
 		}
-		if p.Output != nil && call.host.taken == nil {
+		if p.Output != nil && call.host.output == nil {
 			return call.take(ctx, st, *p.Output, rc)
 		}
 		result := &protocol.ToolRespondResult{Accepted: p.Output == nil}
@@ -148,7 +148,7 @@ func (ts *Tools) Respond(ctx context.Context, client protocol.ClientID, p *proto
 
 // take makes a client's output durable, and lets the call that waits for it go on.
 func (call *clientCall) take(ctx context.Context, st *state, out protocol.ToolOutput, rc receipt.Request) (*protocol.ToolRespondResult, error) {
-	leave, ok := call.host.stay()
+	leave, ok := call.host.keepOpen()
 	if !ok {
 		return nil, fmt.Errorf("call %s: %w", call.host.call.CallID, ErrNoCall)
 	}
@@ -162,7 +162,7 @@ func (call *clientCall) take(ctx context.Context, st *state, out protocol.ToolOu
 			return nil, err
 		}
 	}
-	call.acked, call.host.taken = true, &out
+	call.acked, call.host.output = true, &out
 	close(call.done)
 	return result, nil
 }

@@ -47,7 +47,7 @@ func (r *run) startCell(ctx context.Context, effect turn.Effect) (turn.CellReply
 		reply, err := r.hooks.plugins.Execute(ctx, call)
 		done <- answer[turn.CellReply]{reply, err}
 	})
-	a, returned := inTime(ctx, done)
+	a, returned := withinGrace(ctx, done)
 	switch {
 	case !returned:
 		r.hooks.plugins.LeaveCell()

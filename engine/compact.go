@@ -115,7 +115,7 @@ func (p *prompt) contextTokens() int64 {
 		return calls[len(calls)-1].Usage.Total()
 	}
 	var n int64
-	for _, m := range slices.Concat(p.shown(), messagesOf(p.seams.journal.nodes)) {
+	for _, m := range slices.Concat(p.visibleHistory(), messagesOf(p.seams.journal.nodes)) {
 		for i := range m.Parts {
 			n += estimateTokens(&m.Parts[i])
 		}

@@ -131,7 +131,7 @@ func (m *callMaker) awaitPending(ctx context.Context, s *toolCall) outcome {
 		code, text = "pending_without_key", "the tool answered that it is pending, but took no completion key"
 	default:
 		a := m.caller.decisions()
-		if err := a.park(s); err != nil && !a.left() { // after a crash the call waits all the same, unless it may be made again
+		if err := a.park(s); err != nil && !a.suspended() { // after a crash the call waits all the same, unless it may be made again
 			m.eng.Log.Error("that a call waits is not stored", "turn", a.turn, "call", s.CallID, "error", err)
 		}
 		return a.completion(ctx, s)
@@ -192,7 +192,7 @@ func (a *asks) completionOutput(ctx context.Context, s *toolCall, d *decision.Op
 // completeRest ends the waits of calls, where an earlier run of the daemon began them, when the turn is cancelled.
 func (a *asks) completeRest(ctx context.Context, calls []*toolCall) {
 	for _, s := range calls {
-		if !s.began || s.reply != nil || a.restoreDeferral(s) != nil || s.awaited == nil {
+		if !s.resultLost || s.reply != nil || a.restoreDeferral(s) != nil || s.awaited == nil {
 			continue
 		}
 		if got := a.completion(ctx, s); !got.unknown {

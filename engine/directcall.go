@@ -71,7 +71,7 @@ func (d *directCall) tell(ctx context.Context, events []change.Event) error {
 func (d *directCall) decisions() *asks { return nil }
 
 // watched implements caller.
-func (d *directCall) watched() *undo.Point { return nil }
+func (d *directCall) filePoint() *undo.Point { return nil }
 
 // nested implements caller. The calls are made one after the other.
 func (d *directCall) nested(ctx context.Context, _ *callMaker, calls []*toolCall) error {
@@ -90,7 +90,7 @@ func (d *directCall) nested(ctx context.Context, _ *callMaker, calls []*toolCall
 }
 
 // carriesOut implements caller.
-func (d *directCall) carriesOut() bool { return false }
+func (d *directCall) appliesIntents() bool { return false }
 
 // addRow implements caller.
 func (d *directCall) addRow(c *change.Change, row persistence.Effect) {
@@ -108,7 +108,7 @@ func (l *lease) call(p *protocol.ToolCallParams, rc receipt.Request) (*directCal
 	if len(call.Args) == 0 {
 		call.Args = json.RawMessage(`{}`)
 	}
-	s := &toolCall{asked: call, ToolCall: call, effect: 1}
+	s := &toolCall{original: call, ToolCall: call, effect: 1}
 	s.check(l.catalog)
 	if s.entry == nil {
 		return nil, nil, fmt.Errorf("%q: %w", p.Name, ErrToolNotFound)
@@ -133,7 +133,7 @@ func (d *directCall) run(ctx context.Context, s *toolCall) error {
 	if err := d.restoreJournaled(ctx, s); err != nil || s.reply != nil {
 		return err
 	}
-	if s.given == nil {
+	if s.clientOutput == nil {
 		if err := d.start(ctx, s); err != nil || s.reply != nil {
 			return err
 		}
@@ -195,7 +195,7 @@ func (d *directCall) restoreJournaled(ctx context.Context, s *toolCall) error {
 			s.inner.know(row.Ordinal%innerRows, row)
 		}
 	}
-	if err == nil && s.reply == nil && s.given == nil && s.began && !s.repeatable() {
+	if err == nil && s.reply == nil && s.clientOutput == nil && s.resultLost && !s.repeatable() {
 		s.endUnfinished()
 	}
 	return err

@@ -159,7 +159,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	cancelLeases() // plugins that are borrowed may be at work, which is waited for with the turns
 	e.group.WaitTurns()
 	e.Tasks.stopWork()
-	e.group.WaitCalls(stopPatience)
+	e.group.WaitCalls(stopTimeout)
 	e.mu.Lock() // lookup starts actors under this lock, and only while their context lives
 	stopActors()
 	e.mu.Unlock()

@@ -46,7 +46,7 @@ func (b *sessionDraft) branch(ctx context.Context, st *state, kept idleCapture, 
 	if err != nil {
 		return nil, err
 	}
-	if err := restable(node, pointer); err != nil {
+	if err := checkLeaf(node, pointer); err != nil {
 		return nil, err
 	}
 	c := b.change(source)

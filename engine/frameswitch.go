@@ -148,7 +148,7 @@ func (f *continuation) addTo(c *change.Change) {
 // enterFrame tells code executor and protocol of the frame that was opened for the turn. If that fails, the session is loaded
 // again, which tells them, too. An error means that the turn is left.
 func (r *run) enterFrame() error {
-	defer close(r.entered)
+	defer close(r.frameStored)
 	if !r.entering {
 		return nil
 	}
@@ -160,7 +160,7 @@ func (r *run) enterFrame() error {
 		}
 		return struct{}{}, err
 	})
-	if err == nil || r.store.left() {
+	if err == nil || r.store.suspended() {
 		return err
 	}
 	return r.reload("protocol_restore_failed", err)

@@ -31,12 +31,12 @@ type hooks struct {
 // run of the daemon has started were looked at then.
 func (h *hooks) beforeCalls(ctx context.Context, calls []*toolCall) error {
 	for _, s := range calls {
-		if s.reply == nil && !s.began {
+		if s.reply == nil && !s.resultLost {
 			if err := h.beforeCall(ctx, s); err != nil {
 				return err
 			}
 		}
-		if s.reply == nil && s.given == nil {
+		if s.reply == nil && s.clientOutput == nil {
 			s.validate()
 		}
 	}

@@ -47,7 +47,7 @@ func (s *seams) beforeTurn(ctx context.Context) error {
 		told, err = s.seam(ctx, plugin.HookBeforeTurn, "", all, func(msgs []protocol.Message) { p.Messages = append(p.Messages, keepUserAndSystem(msgs)...) })
 	}
 	if cause := context.Cause(ctx); cause != nil {
-		if s.store.left() {
+		if s.store.suspended() {
 			return cause
 		}
 		err = nil // the turn is cancelled, which its first effect sees to
@@ -62,7 +62,7 @@ func (s *seams) beforeTurn(ctx context.Context) error {
 		return nil
 	}
 	err = s.store.flush(s.store.life, nil, told...) // hooks that wanted something are not asked again
-	if err != nil && !s.store.left() {
+	if err != nil && !s.store.suspended() {
 		s.failUnstarted(&hookFailure{"plugin_prepare_turn", err})
 		return nil
 	}
@@ -187,7 +187,7 @@ func (s *seams) afterTurn(used func() int64) error {
 	}
 	if s.plugins.HasAfterTurn() {
 		if err := s.runAfterTurn(s.store.life, used()); err != nil { // a turn that was cancelled has an end too
-			if s.store.left() {
+			if s.store.suspended() {
 				return err
 			}
 			s.eng.group.LogPanic(err)
@@ -213,7 +213,7 @@ func (s *seams) runAfterTurn(ctx context.Context, used int64) error {
 	}
 	told, err := s.seam(ctx, plugin.HookAfterTurn, "", all, s.appendLasting)
 	if err == nil {
-		s.result.after = append(s.result.after, told...)
+		s.result.eventsAfterCommit = append(s.result.eventsAfterCommit, told...)
 	}
 	return err
 }
@@ -248,19 +248,19 @@ func (s *seams) afterCommit() {
 		s.emitLifecycle(&plugin.LifecycleEvent{Kind: plugin.TurnPersisted, Report: s.result.report, View: s.view(s.journal.messages())})
 	}
 	for _, issue := range s.result.issues[before:] {
-		s.result.after = append(s.result.after, issueEvent(s.store.turn, issue))
+		s.result.eventsAfterCommit = append(s.result.eventsAfterCommit, issueEvent(s.store.turn, issue))
 	}
-	if len(s.result.after) == 0 && !s.plugins.Listens() {
+	if len(s.result.eventsAfterCommit) == 0 && !s.plugins.Listens() {
 		return
 	}
 	kept := s.store.owner.plugins.captureIdle(s.store.life)
 	_, err := onTurnState(s.store, func(ctx context.Context, st *state) (struct{}, error) {
 		c := st.change(persistence.Commit{})
-		c.Tell(s.result.after...)
+		c.Tell(s.result.eventsAfterCommit...)
 		kept.addTo(c, st)
 		return struct{}{}, st.commitUnlessEmpty(ctx, c)
 	})
-	if err != nil && !s.store.left() {
+	if err != nil && !s.store.suspended() {
 		s.eng.Log.Error("what came after a turn is not stored", "turn", s.store.turn, "error", err)
 	}
 }
@@ -291,7 +291,7 @@ func (s *seams) visibleProse(raw string) (safe string) {
 		}
 	}()
 	safe, err := s.plugins.Prose(s.store.life, s.plugins.Driver().Visible(raw))
-	if err != nil && !s.store.left() {
+	if err != nil && !s.store.suspended() {
 		s.logProseFailure(err)
 		s.result.note((&hookFailure{"plugin_prose", err}).issue())
 	}

@@ -72,7 +72,7 @@ func (m *callMaker) nestedCall(outer *toolCall, w tool.Request) (*toolCall, erro
 	if !json.Valid(call.Args) {
 		call.Args = json.RawMessage(`{}`)
 	}
-	s := &toolCall{asked: call, ToolCall: call, grant: w.Grant, effect: outer.effect, ordinal: (outer.ordinal+1)*innerRows + n}
+	s := &toolCall{original: call, ToolCall: call, grant: w.Grant, effect: outer.effect, ordinal: (outer.ordinal+1)*innerRows + n}
 	s.sandboxed = outer.sandboxed || m.hooks.plugins.Sandboxed(outer.entry.Source())
 	if n < len(outer.inner.calls) {
 		before := outer.inner.calls[n]
@@ -96,7 +96,7 @@ func (s *toolCall) gather(reply *turn.ToolReply) {
 	var said []protocol.Message
 	for _, made := range s.inner.calls {
 		if made.reply == nil {
-			if made.attempt == 0 && !made.began {
+			if made.attempt == 0 && !made.resultLost {
 				continue
 			}
 			made.endUnfinished()

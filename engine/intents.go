@@ -19,8 +19,8 @@ type intent struct {
 
 // want notes what a call wants, for when its batch is over. Where nothing comes after it, it is told at once that nothing is done.
 func (m *callMaker) want(s *toolCall, reply *turn.ToolReply) {
-	s.intents = m.intentsOf(s, s.wanted, reply.Output.Status)
-	if !m.caller.carriesOut() || s.Parent != "" {
+	s.intents = m.intentsOf(s, s.attemptIntents, reply.Output.Status)
+	if !m.caller.appliesIntents() || s.Parent != "" {
 		var outcomes []protocol.IntentOutcome
 		for _, in := range s.intents {
 			outcomes = append(outcomes, in.IntentOutcome)
@@ -53,7 +53,7 @@ func (m *callMaker) intentsOf(s *toolCall, wanted []protocol.ToolIntent, came pr
 		case i == protocol.MaxIntents:
 			in.Refused, in.Kind = protocol.IntentTooMany, ""
 			in.Message = fmt.Sprintf("the call wants %d things, at most %d", len(wanted), protocol.MaxIntents)
-		case !m.caller.carriesOut() || s.Parent != "":
+		case !m.caller.appliesIntents() || s.Parent != "":
 			in.Refused = protocol.IntentNoTurn
 		case came != protocol.OutputSuccess:
 			in.Refused = protocol.IntentCallFailed

@@ -229,7 +229,7 @@ func (r *run) pin(c *change.Change) {
 // addTo adds to a change of the turn what the next commit of it writes anyway, and the events of what the log does not tell yet.
 func (j *journal) addTo(c *change.Change) {
 	result := j.result()
-	after, events := j.news(result)
+	after, events := j.newEvents(result)
 	c.Usage, c.Effects = j.ledger(result, j.logged.Calls), j.unwritten(after)
 	c.Shown = j.streamed
 	c.Tell(events...)

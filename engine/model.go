@@ -25,20 +25,20 @@ func (r *run) callModel(ctx context.Context, effect turn.Effect) error {
 	}
 	r.feed.Show(protocol.Event{Type: protocol.EventModelRequested, TurnID: r.id, Iteration: effect.Iteration})
 	req := r.request(effect)
-	r.trace.request(effect, req, r.prompt.shown())
+	r.trace.request(effect, req, r.prompt.visibleHistory())
 	s := &streaming{run: r, node: r.journal.nodeID(len(r.journal.nodes))}
 	began := time.Now()
 	failed := s.call(ctx, req)
 	reply := s.reply()
 	reply.Usage = priced(reply.Usage, r.eng.Models.configured(r.journal.begin.Config.Model).Price)
 	answer := turn.ModelReply{Reply: reply, Record: record(effect.Iteration, r.journal.begin.Config.Model, &reply, time.Since(began))}
-	if r.lost {
-		r.lost = false
+	if r.mayRepeatReply {
+		r.mayRepeatReply = false
 		answer.Record.Attempts = append([]protocol.CallAttempt{{Outcome: protocol.AttemptInterrupted}}, answer.Record.Attempts...)
 	}
 	spoilt := s.respond(ctx, failed, &answer.Reply)
 	r.journal.streamed = append(r.journal.streamed, s.items...)
-	s.finished(ctx, s.end(ctx, failed))
+	s.notifyFinished(ctx, s.end(ctx, failed))
 	cause := context.Cause(ctx)
 	if _, ok := errors.AsType[*cancelled](cause); cause != nil && !ok {
 		return cause
@@ -86,7 +86,7 @@ func (r *run) stream(ctx context.Context, req *provider.Request) iter.Seq2[provi
 
 func (r *run) request(effect turn.Effect) *provider.Request {
 	call := effect.Model
-	past := r.prompt.shown()
+	past := r.prompt.visibleHistory()
 	msgs := make([]*protocol.Message, 0, len(past)+len(r.journal.nodes)+len(call.Transient)+1)
 	msgs = append(msgs, past...)
 	var causes []*protocol.Message

@@ -20,8 +20,8 @@ const (
 // watching runs a monitor. One that is to be restarted is left to the next daemon, if this one stops.
 func watching(spec protocol.MonitorSpec) worker {
 	return func(ctx context.Context, w *work) *protocol.TaskOutcome {
-		w.again = spec.Restart
-		row, err := w.place(ctx)
+		w.keepOnStop = spec.Restart
+		row, err := w.sessionRow(ctx)
 		if err != nil {
 			return noSession(err)
 		}

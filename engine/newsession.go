@@ -155,7 +155,7 @@ func (b *sessionDraft) source(ctx context.Context) (*origin, error) {
 		}
 		s, err := b.eng.readSnapshot(ctx, st.key, start.Snapshot)
 		if err == nil && b.params.PluginSource != protocol.PluginsFresh {
-			from.kept, err = s.opening(ctx, st)
+			from.kept, err = s.pluginStored(ctx, st)
 		}
 		return from, err
 	})

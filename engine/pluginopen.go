@@ -92,7 +92,7 @@ func (k *pluginLock) tryInstall(cfg protocol.Config, before *protocol.ToolState)
 func newOpening(st *state, plugins *plugin.Session) (o *opening, err error) {
 	o = &opening{head: st.row.Head, tools: st.stored.toolState(), overlay: st.overlay.current(), guests: st.clientServers}
 	o.Recorded = st.stored.optionsOf(st.row.Head.Frame)
-	o.Plugins, err = st.stored.thaw(st.ctx, st.stored.pluginState(), "")
+	o.Plugins, err = st.stored.pluginSnapshot(st.ctx, st.stored.pluginState(), "")
 	if err == nil && plugins.Executes() {
 		o.Execution, err = st.stored.execution(st.ctx, "")
 	}

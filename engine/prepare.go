@@ -59,7 +59,7 @@ func newRun(st *state, s turnStart, begin beginning) *run {
 	r := &run{
 		session: st.session, owner: st, id: turn.ID, lease: s.lease, ended: make(chan struct{}),
 		journal: journal{session: st.id, turn: turn.ID, begin: begin}, files: st.eng.Files.NewPoint(st.id, st.key, turn.ID, st.row.Cwd),
-		entering: s.newFrame, entered: make(chan struct{}),
+		entering: s.newFrame, frameStored: make(chan struct{}),
 	}
 	r.result = turnResult{journal: &r.journal, started: time.Now(), startedMs: turn.StartedMs, acceptedMs: turn.AcceptedMs, resumed: s.resumed}
 	r.life, r.halt = context.WithCancelCause(st.ctx)
@@ -208,7 +208,7 @@ func pluginInputs(inputs []protocol.QueuedInput, ids []protocol.InputID) protoco
 
 // recall reads what an earlier run of the daemon left of the turn.
 func (r *run) recall(ctx context.Context) error {
-	r.lost = true
+	r.mayRepeatReply = true
 	if err := r.journal.load(ctx, r.eng.store); err != nil {
 		return err
 	}

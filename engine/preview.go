@@ -92,8 +92,8 @@ func (v *preview) ask() {
 	host := v.eng.hostFor(v.view.Session.ID)
 	host = plugin.Capabilities{State: plugin.Looking(host.State), Tracer: host.Tracer}
 	extra, err := workgroup.CallPlugin(v.held.lease.ctx, v.eng.group, func(ctx context.Context) (*turnContext, error) { return v.transformed(ctx, host) })
-	if err == nil && extra.extends() {
-		v.catalog = extra.mine
+	if err == nil && extra.changesTools() {
+		v.catalog = extra.extended
 		v.preamble, err = workgroup.CallPlugin(v.held.lease.ctx, v.eng.group, func(ctx context.Context) (string, error) { return v.plugins.Preamble(ctx, v.catalog) })
 	}
 	if err == nil {

@@ -36,7 +36,7 @@ func (p *prompt) environment(ctx context.Context) (env turn.Response, err error)
 		return env, &hookFailure{"context_prepare_turn", err}
 	}
 	preamble := t.preambleOf
-	if p.extra.extends() {
+	if p.extra.changesTools() {
 		preamble = t.rendered.preamble.of // one of its own
 	}
 	text, err := preamble(ctx, p.catalog, p.seams.plugins)

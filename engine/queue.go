@@ -90,7 +90,7 @@ func (q sessionQueue) In(c *change.Change) *queue.Draft {
 	st := q.st
 	return q.Queue.In(c, queue.Policy{
 		Session: st.id, Key: st.key, Incarnation: st.eng.incarnation, Drain: st.row.Config.Drain, Room: roomForWakes(&st.row.Config),
-		Running: st.turns.runningID(), Idle: st.turns.free(),
+		Running: st.turns.runningID(), Idle: st.turns.canStartNow(),
 	})
 }
 

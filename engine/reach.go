@@ -24,7 +24,7 @@ func (e *Engine) reach(ctx context.Context, by *requester, id protocol.SessionID
 	if err != nil {
 		return err
 	}
-	mine, err := e.stemsFrom(ctx, row.Relation, by.session)
+	mine, err := e.descendsFrom(ctx, row.Relation, by.session)
 	if err == nil && !(mine && insideRoots(&c, row.Cwd)) {
 		err = &plugin.ReachError{SessionID: id}
 	}
@@ -32,7 +32,7 @@ func (e *Engine) reach(ctx context.Context, by *requester, id protocol.SessionID
 }
 
 // stemsFrom tells whether a session is there because of another one: it works for it, or was asked for from it, over any number of others.
-func (e *Engine) stemsFrom(ctx context.Context, r protocol.Relation, root protocol.SessionID) (bool, error) {
+func (e *Engine) descendsFrom(ctx context.Context, r protocol.Relation, root protocol.SessionID) (bool, error) {
 	seen := map[protocol.SessionID]bool{"": true}
 	for todo := []protocol.SessionID{r.Parent, r.AskedBy}; len(todo) > 0; todo = todo[1:] {
 		above := todo[0]

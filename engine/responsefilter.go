@@ -31,10 +31,10 @@ func (f *hookFailure) issue() protocol.Issue {
 
 // filter has the plugins change the text of a chunk before anybody sees it. After an error there is none in it.
 func (s *streaming) filter(ctx context.Context, c *provider.Chunk) error {
-	texts := visible(c)
+	texts := visibleTexts(c)
 	if s.hooks.plugins.Streams() {
 		for _, text := range texts {
-			if err := s.pass(ctx, c, text); err != nil {
+			if err := s.filterText(ctx, c, text); err != nil {
 				c.Text, c.Commentary, c.Part = "", "", nil
 				return &hookFailure{"plugin_assistant_stream", err}
 			}
@@ -50,7 +50,7 @@ func (s *streaming) filter(ctx context.Context, c *provider.Chunk) error {
 }
 
 // visible are the texts of a chunk that a person would read, those of a part as a copy of it.
-func visible(c *provider.Chunk) []*string {
+func visibleTexts(c *provider.Chunk) []*string {
 	texts := []*string{&c.Commentary, &c.Text}
 	if prose(c.Part) {
 		part := *c.Part
@@ -65,14 +65,14 @@ func prose(p *protocol.Part) bool {
 }
 
 // pass replaces a text of a chunk by what the plugins make of it.
-func (s *streaming) pass(ctx context.Context, c *provider.Chunk, text *string) error {
+func (s *streaming) filterText(ctx context.Context, c *provider.Chunk, text *string) error {
 	out, err := s.hooks.plugins.Stream(ctx, plugin.StreamChunk{Text: *text})
 	if err != nil {
 		return err
 	}
 	*text = out.Text
 	c.Reasoning += strings.Join(out.Reasoning, "")
-	s.heard, s.aborted = true, s.aborted || out.Abort
+	s.sawText, s.aborted = true, s.aborted || out.Abort
 	s.announce(out.Events)
 	return nil
 }
@@ -140,7 +140,7 @@ func (s *streaming) end(ctx context.Context, failed error) plugin.StreamEnd {
 const hookTime = 5 * time.Second
 
 // finished tells the plugins that the stream has ended, which it has for a turn that is cancelled too.
-func (s *streaming) finished(ctx context.Context, end plugin.StreamEnd) {
+func (s *streaming) notifyFinished(ctx context.Context, end plugin.StreamEnd) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), hookTime)
 	defer cancel()
 	if err := s.hooks.plugins.StreamFinished(ctx, end); err != nil {

@@ -36,7 +36,7 @@ func (e *Engine) recover(ctx context.Context) error {
 	for range min(recoveries, len(ids)) {
 		loading.Go(func() {
 			for id := range next {
-				e.goOn(ctx, id)
+				e.resumeSession(ctx, id)
 			}
 		})
 	}
@@ -49,7 +49,7 @@ func (e *Engine) recover(ctx context.Context) error {
 }
 
 // goOn goes on with a session. One that was only there for a moment is deleted: nobody waits any more for what comes of it.
-func (e *Engine) goOn(ctx context.Context, id protocol.SessionID) {
+func (e *Engine) resumeSession(ctx context.Context, id protocol.SessionID) {
 	row, err := e.store.Session(ctx, id)
 	if err == nil && row.Relation.Temporary {
 		_, err = e.store.Commit(ctx, &persistence.Commit{Session: id, Delete: true, AtMs: now()})

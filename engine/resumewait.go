@@ -11,10 +11,10 @@ import (
 // when the session is loaded. In between nobody is to be shown the log, in which items have only their ids.
 
 // resumePatience is how long who reads the log waits for a turn to go on. Plugins that hang may take longer.
-const resumePatience = 10 * time.Second
+const resumeTimeout = 10 * time.Second
 
 // interruptedLocked has those who read the log wait.
-func (s *session) interruptedLocked() {
+func (s *session) awaitResumeLocked() {
 	if s.resuming == nil {
 		s.resuming = make(chan struct{})
 	}
@@ -28,7 +28,7 @@ func (s *session) resume(underWay bool) {
 	}
 	s.turnMu.Lock()
 	defer s.turnMu.Unlock()
-	s.interruptedLocked()
+	s.awaitResumeLocked()
 }
 
 // resumed has nobody wait any more: the turn goes on, or it is known why it does not.
@@ -42,15 +42,15 @@ func (s *session) resumed() {
 }
 
 // underWay is the running turn, or what to wait for until there is one again.
-func (s *session) underWay() (r *run, resuming chan struct{}) {
+func (s *session) runningTurn() (r *run, resuming chan struct{}) {
 	s.turnMu.Lock()
 	defer s.turnMu.Unlock()
 	return s.turn, s.resuming
 }
 
 // untilResumed waits until a turn goes on, or has kept everybody waiting for too long.
-func (s *session) untilResumed(ctx context.Context, resuming chan struct{}) error {
-	limit := time.NewTimer(resumePatience)
+func (s *session) waitResumed(ctx context.Context, resuming chan struct{}) error {
+	limit := time.NewTimer(resumeTimeout)
 	defer limit.Stop()
 	select {
 	case <-resuming:
@@ -65,12 +65,12 @@ func (s *session) untilResumed(ctx context.Context, resuming chan struct{}) erro
 
 // draft is a node of the running turn that is not history yet, or nil.
 func (s *session) draft(ctx context.Context, id protocol.NodeID) (*protocol.Node, error) {
-	r, resuming := s.underWay()
+	r, resuming := s.runningTurn()
 	if resuming != nil {
-		if err := s.untilResumed(ctx, resuming); err != nil {
+		if err := s.waitResumed(ctx, resuming); err != nil {
 			return nil, err
 		}
-		r, _ = s.underWay()
+		r, _ = s.runningTurn()
 	}
 	if r == nil {
 		return nil, nil

@@ -31,7 +31,7 @@ func TestReadersOfTheLogWait(t *testing.T) {
 		}, nil, 3 * time.Second},
 		"until it is known that it does not": {func(s *session) { s.resume(false) }, nil, 3 * time.Second},
 		"until the session leaves memory":    {func(s *session) { close(s.closed) }, ErrShuttingDown, 3 * time.Second},
-		"but not for ever":                   {func(*session) {}, nil, resumePatience},
+		"but not for ever":                   {func(*session) {}, nil, resumeTimeout},
 	} {
 		t.Run("reliability/I9 "+name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -59,7 +59,7 @@ func (h *sessionHistory) target(ctx context.Context, p *protocol.SessionRewindPa
 	if to.node, err = st.eng.node(ctx, id); err != nil {
 		return to, nil, err
 	}
-	if err := restable(to.node, "/toNode"); err != nil {
+	if err := checkLeaf(to.node, "/toNode"); err != nil {
 		return to, nil, err
 	}
 	return to, &protocol.SessionRewindResult{Head: st.row.Head, Nodes: st.row.Head.Generation - to.at.Generation, Seq: st.row.Seq}, nil
@@ -93,7 +93,7 @@ func (e *Engine) node(ctx context.Context, id protocol.NodeID) (*protocol.Node, 
 }
 
 // restable refuses a node after which a tool call would lack its result.
-func restable(n *protocol.Node, pointer string) error {
+func checkLeaf(n *protocol.Node, pointer string) error {
 	if n.Message != nil && len(n.Message.Calls()) > 0 {
 		return param.Bad(pointer, "is a message with tool calls, whose results come after it; choose the node before or after")
 	}

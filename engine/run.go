@@ -21,32 +21,32 @@ import (
 // time, as the goroutine waits whenever the actor stores something for it; what others may look at meanwhile is guarded.
 type run struct {
 	*session
-	owner    *state // whose turn it is
-	id       protocol.TurnID
-	life     context.Context         // until the turn is left or over
-	ctx      context.Context         // until it is cancelled, too
-	halt     context.CancelCauseFunc // leaves the turn as it is
-	cancel   context.CancelCauseFunc // has it end as cancelled
-	ended    chan struct{}           // closed when its goroutine has returned
-	entering bool                    // it begins a frame, and who has to be told of that is not told yet
-	entered  chan struct{}           // closed then
-	next     *run                    // goes on where this one has ended, in another frame
+	owner       *state // whose turn it is
+	id          protocol.TurnID
+	life        context.Context         // until the turn is left or over
+	ctx         context.Context         // until it is cancelled, too
+	halt        context.CancelCauseFunc // leaves the turn as it is
+	cancel      context.CancelCauseFunc // has it end as cancelled
+	ended       chan struct{}           // closed when its goroutine has returned
+	entering    bool                    // it begins a frame, and who has to be told of that is not told yet
+	frameStored chan struct{}           // closed then
+	next        *run                    // goes on where this one has ended, in another frame
 
-	lease     *lease            // of the plugins, until everybody is told of the turn
-	model     provider.Provider // nil: not configured any more
-	journal   journal
-	judge     judge
-	result    turnResult
-	store     *turnStore
-	trace     turnTrace
-	asks      asks
-	hooks     *hooks
-	seams     *seams
-	prompt    *prompt
-	lost      bool // the next model call may repeat one whose reply was lost
-	emissions emissions
-	batch     *batch      // of the tool effect that is being performed
-	files     *undo.Point // what tools do to files; nil: nobody looks
+	lease          *lease            // of the plugins, until everybody is told of the turn
+	model          provider.Provider // nil: not configured any more
+	journal        journal
+	judge          judge
+	result         turnResult
+	store          *turnStore
+	trace          turnTrace
+	asks           asks
+	hooks          *hooks
+	seams          *seams
+	prompt         *prompt
+	mayRepeatReply bool // the next model call may repeat one whose reply was lost
+	emissions      emissions
+	batch          *batch      // of the tool effect that is being performed
+	files          *undo.Point // what tools do to files; nil: nobody looks
 }
 
 // cancelled is the cause of a turn's context when somebody wants it to stop.
@@ -77,7 +77,7 @@ func (r *run) do(ctx context.Context) (stored bool) {
 			break
 		}
 		err := r.step(ctx, effect)
-		if err != nil && r.store.left() {
+		if err != nil && r.store.suspended() {
 			return false // a later run goes on from the journal
 		}
 		if err != nil {
@@ -90,7 +90,7 @@ func (r *run) do(ctx context.Context) (stored bool) {
 		return false
 	}
 	if r.next != nil {
-		<-r.next.entered // plugins are told of what was stored when the protocol has its new frame
+		<-r.next.frameStored // plugins are told of what was stored when the protocol has its new frame
 	}
 	r.seams.afterCommit()
 	return true
@@ -104,8 +104,8 @@ func (r *run) drive() {
 	defer r.eng.tidyFiles()
 	defer r.files.Release()
 	if err := r.prepare(); err != nil {
-		close(r.entered)
-		if !r.store.left() {
+		close(r.frameStored)
+		if !r.store.suspended() {
 			// An error means that the state is given up: the next one tries it.
 			_, _ = onTurnState(r.store, func(_ context.Context, st *state) (struct{}, error) {
 				st.turns.abandonRun(r, err)
@@ -116,8 +116,8 @@ func (r *run) drive() {
 		return
 	}
 	r.session.resumed()
-	stored, err := r.tried()
-	if stored || r.store.left() {
+	stored, err := r.doRecovered()
+	if stored || r.store.suspended() {
 		return
 	}
 	// An error means that the state is given up already.
@@ -128,7 +128,7 @@ func (r *run) drive() {
 }
 
 // tried is do. A panic of ours breaks the session's state, not the daemon.
-func (r *run) tried() (stored bool, err error) {
+func (r *run) doRecovered() (stored bool, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = r.eng.group.Recovered("turn", r.id, p)
@@ -191,7 +191,7 @@ func (r *run) step(ctx context.Context, effect turn.Effect) (err error) {
 		}
 	}()
 	if effect.Kind == turn.EffectTools {
-		r.lost = false                 // so no model call was under way when the daemon ended
+		r.mayRepeatReply = false       // so no model call was under way when the daemon ended
 		return r.runTools(ctx, effect) // it sees to the results of its calls when it is interrupted
 	}
 	if cause := context.Cause(ctx); cause != nil {

@@ -48,7 +48,7 @@ func (ss *Sessions) Delete(ctx context.Context, p *protocol.SessionMutationParam
 func (ss *Sessions) delete(ctx context.Context, id protocol.SessionID, rc receipt.Request) (*protocol.SeqResult, error) {
 	result := &protocol.SeqResult{}
 	gone := func(ctx context.Context) error { return ss.commitDeleted(ctx, id, rc.With(result)) }
-	tasks, err := ss.eng.Tasks.leave(ctx, id)
+	tasks, err := ss.eng.Tasks.moveBeforeDelete(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +105,7 @@ func (ss *Sessions) Close(ctx context.Context, p *protocol.SessionMutationParams
 	if _, err := do(ctx, ss.eng, p.SessionID, idle); err != nil {
 		return nil, err
 	}
-	if err := ss.eng.Tasks.moveToParent(ctx, p.SessionID, transferred); err != nil {
+	if err := ss.eng.Tasks.moveToParent(ctx, p.SessionID, movesOnClose); err != nil {
 		return nil, err
 	}
 	k, err := lockPlugins(ctx, ss.eng, p.SessionID) // whoever opens or changes them is not disturbed

@@ -46,7 +46,7 @@ func (ss *Sessions) addStates(ctx context.Context, sessions []protocol.Session) 
 	var stored map[protocol.SessionID]protocol.SessionState
 	for i := range sessions {
 		s := &sessions[i]
-		if s.State = ss.doing(s.ID); s.State != "" {
+		if s.State = ss.memoryState(s.ID); s.State != "" {
 			continue
 		}
 		if stored == nil {
@@ -61,7 +61,7 @@ func (ss *Sessions) addStates(ctx context.Context, sessions []protocol.Session) 
 }
 
 // doing is what a session in memory does; empty: that is not known here.
-func (ss *Sessions) doing(id protocol.SessionID) protocol.SessionState {
+func (ss *Sessions) memoryState(id protocol.SessionID) protocol.SessionState {
 	ss.eng.mu.Lock()
 	s := ss.eng.sessions[id]
 	ss.eng.mu.Unlock()

@@ -57,7 +57,7 @@ func (p *sessionPlugins) end() {
 			<-p.set.lent.retire()
 		}
 	}()
-	limit := time.NewTimer(stopPatience)
+	limit := time.NewTimer(stopTimeout)
 	defer limit.Stop()
 	ended := st.await(free, limit.C)
 	switch {

@@ -16,14 +16,14 @@ func (st *state) unused() bool {
 // unload gives the state up. Its turn stops where it can be resumed, and takes nothing of what comes later for its own.
 func (st *state) unload() {
 	st.end(st.leaving()) // first, so that nobody takes the end of the state for a failure of its own
-	st.refuses = st.refusal()
+	st.refusalErr = st.refusal()
 	st.live.Store(nil)
 	close(st.closed)
 	if r := st.turns.running(); r != nil {
 		st.await(r.ended, nil)
 	}
 	if st.turnMu.Lock(); st.turn != nil {
-		st.interruptedLocked()
+		st.awaitResumeLocked()
 	}
 	st.turn, st.session.activity = nil, ""
 	st.turnMu.Unlock()

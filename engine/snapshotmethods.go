@@ -141,7 +141,7 @@ func (sn *Snapshots) Restore(ctx context.Context, p *protocol.SnapshotMutationPa
 		}
 		before := k.owner.plugins.opened()
 		result, err := onState(k.owner, func(ctx context.Context, st *state) (*protocol.SnapshotRestoreResult, error) {
-			if err := atRest(st); err != nil {
+			if err := checkUnused(st); err != nil {
 				return nil, err
 			}
 			return s.restore(ctx, st, rc)
@@ -154,7 +154,7 @@ func (sn *Snapshots) Restore(ctx context.Context, p *protocol.SnapshotMutationPa
 }
 
 // atRest refuses what must not come while anybody works with the session.
-func atRest(st *state) error {
+func checkUnused(st *state) error {
 	err := st.idle()
 	if err == nil && st.plugins.inUse() {
 		err = ErrSessionInUse
@@ -166,11 +166,11 @@ func atRest(st *state) error {
 func (k *pluginLock) restorable(name string) (*snapshot, error) {
 	var stored plugin.Stored
 	s, err := onState(k.owner, func(ctx context.Context, st *state) (s *snapshot, err error) {
-		if err := atRest(st); err != nil {
+		if err := checkUnused(st); err != nil {
 			return nil, err
 		}
 		if s, err = st.eng.readSnapshot(ctx, st.key, name); err == nil {
-			stored, err = s.opening(ctx, st)
+			stored, err = s.pluginStored(ctx, st)
 		}
 		return s, err
 	})
@@ -189,8 +189,8 @@ func (k *pluginLock) restorable(name string) (*snapshot, error) {
 }
 
 // opening returns what plugins get that are opened with the state of a snapshot.
-func (s *snapshot) opening(ctx context.Context, st *state) (stored plugin.Stored, err error) {
-	stored.Plugins, err = st.stored.thaw(ctx, s.plugins, s.Name)
+func (s *snapshot) pluginStored(ctx context.Context, st *state) (stored plugin.Stored, err error) {
+	stored.Plugins, err = st.stored.pluginSnapshot(ctx, s.plugins, s.Name)
 	if err == nil {
 		stored.Execution, err = st.stored.execution(ctx, s.Name)
 	}
@@ -225,7 +225,7 @@ func (s *snapshot) restore(ctx context.Context, st *state, rc receipt.Request) (
 	}
 	result.Seq = c.Seq()
 	c.Receipt = rc.With(result)
-	c.Then(st.startOver)
+	c.Then(st.reloadRestored)
 	return result, st.commit(ctx, c)
 }
 

@@ -24,10 +24,10 @@ func (sn *Snapshots) Preview(ctx context.Context, p *protocol.SnapshotParams) (*
 		}
 		return onState(k.owner, func(ctx context.Context, st *state) (*protocol.SnapshotPreviewResult, error) {
 			r := &protocol.SnapshotPreviewResult{Snapshot: infoOf(s.Snapshot)}
-			if r.Now, err = sideNow(ctx, st, kept.captured); err != nil {
+			if r.Now, err = currentSide(ctx, st, kept.captured); err != nil {
 				return nil, err
 			}
-			if r.Then, err = s.side(ctx, st); err != nil {
+			if r.Then, err = s.restoredSide(ctx, st); err != nil {
 				return nil, err
 			}
 			return r, addHistory(ctx, st, &r.Now, &r.Then)
@@ -36,7 +36,7 @@ func (sn *Snapshots) Preview(ctx context.Context, p *protocol.SnapshotParams) (*
 }
 
 // sideNow is what plugins, tools and monitors of the session are like, with what was captured of plugins; nil: what is stored counts.
-func sideNow(ctx context.Context, st *state, k *captured) (side protocol.SnapshotSide, err error) {
+func currentSide(ctx context.Context, st *state, k *captured) (side protocol.SnapshotSide, err error) {
 	plugins, tools := st.stored.pluginState(), st.stored.toolState()
 	if tools.Tools == nil {
 		tools.Tools = map[string]protocol.ToolSetting{}
@@ -53,7 +53,7 @@ func sideNow(ctx context.Context, st *state, k *captured) (side protocol.Snapsho
 }
 
 // side returns what plugins, tools and monitors of the session would be like after a restore.
-func (s *snapshot) side(ctx context.Context, st *state) (protocol.SnapshotSide, error) {
+func (s *snapshot) restoredSide(ctx context.Context, st *state) (protocol.SnapshotSide, error) {
 	execution, err := st.stored.execution(ctx, s.Name)
 	side := protocol.SnapshotSide{NodeID: s.Node, Plugins: s.plugins.public(), Tools: s.newestTools(st), Monitors: s.monitors.Restored(), Execution: digestOf(execution)}
 	return side, err

@@ -25,26 +25,26 @@ const (
 // state is everything about a session that changes. It belongs to the session's actor.
 type state struct {
 	*session
-	ctx       context.Context
-	end       context.CancelCauseFunc // of ctx, when the state is given up
-	closed    chan struct{}           // closed once this state takes no functions of its turn any more
-	reloaded  bool                    // an earlier state of this handle was given up
-	row       protocol.Session
-	commits   int   // made by this state
-	refuses   error // why it takes nothing any more; nil: it does
-	broken    error // memory and store may differ: the actor loads the session again
-	queue     sessionQueue
-	decisions sessionDecisions
-	overlay   sessionOverlay
-	stored    *storedState
-	tasks     sessionTasks
-	monitors  sessionMonitors
-	holds     sessionHolds
-	history   sessionHistory
-	plugins   *sessionPlugins
-	turns     sessionTurns
-	alarm     *alarm
-	published publisher
+	ctx        context.Context
+	end        context.CancelCauseFunc // of ctx, when the state is given up
+	closed     chan struct{}           // closed once this state takes no functions of its turn any more
+	reloaded   bool                    // an earlier state of this handle was given up
+	row        protocol.Session
+	commits    int   // made by this state
+	refusalErr error // why it takes nothing any more; nil: it does
+	broken     error // memory and store may differ: the actor loads the session again
+	queue      sessionQueue
+	decisions  sessionDecisions
+	overlay    sessionOverlay
+	stored     *storedState
+	tasks      sessionTasks
+	monitors   sessionMonitors
+	holds      sessionHolds
+	history    sessionHistory
+	plugins    *sessionPlugins
+	turns      sessionTurns
+	alarm      *alarm
+	published  publisher
 }
 
 func (s *session) load(ctx context.Context, again bool) (st *state, err error) {
@@ -123,7 +123,7 @@ func (st *state) loadComponents(key int64) error {
 }
 
 // startOver reads components and history again after a snapshot was restored, and removes the plugins, which the holder of their lock closes.
-func (st *state) startOver() {
+func (st *state) reloadRestored() {
 	st.plugins.remove()
 	st.stored.forget()
 	st.monitors.Forget()
@@ -150,11 +150,11 @@ func refusal(cause error) error {
 // public is the session as clients see it.
 func (st *state) public() protocol.Session {
 	s := st.row
-	s.State = st.doing()
+	s.State = st.currentState()
 	return s
 }
 
-func (st *state) doing() protocol.SessionState {
+func (st *state) currentState() protocol.SessionState {
 	switch {
 	case st.decisions.AskPerson():
 		return protocol.SessionRequiresAction

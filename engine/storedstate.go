@@ -24,7 +24,7 @@ type storedState struct {
 	key      int64 // of the session in the store
 	tools    protocol.ToolState
 	plugins  *pluginState // nil: nothing is stored
-	recorded recorded
+	recorded recordedOptions
 }
 
 // components maps the names of components to where they are decoded.
@@ -84,7 +84,7 @@ func (s *storedState) execution(ctx context.Context, snapshot string) ([]byte, e
 }
 
 // thaw reads the artifacts of stored plugin state of plugins of now or of a snapshot, in the form that plugins get; nil: nothing is stored.
-func (s *storedState) thaw(ctx context.Context, from *pluginState, snapshot string) (*plugin.Snapshot, error) {
+func (s *storedState) pluginSnapshot(ctx context.Context, from *pluginState, snapshot string) (*plugin.Snapshot, error) {
 	if from == nil {
 		return nil, nil
 	}

@@ -24,7 +24,7 @@ type streaming struct {
 	current   *feed.Item
 	items     []*feed.Item   // open until a commit completes them, or they are withdrawn
 	stopped   bool           // the reply is complete
-	heard     bool           // text came, whatever plugins have left of it
+	sawText   bool           // text came, whatever plugins have left of it
 	aborted   bool           // a plugin has stopped the reply
 	events    []change.Event // of plugins, to be told with the answer
 }
@@ -63,7 +63,7 @@ func (s *streaming) read(chunks iter.Seq2[provider.Chunk, error], take func(*pro
 		case err != nil:
 			return err
 		case s.aborted:
-			if s.trails(&chunk) {
+			if s.takeUsage(&chunk) {
 				return nil
 			}
 			continue
@@ -81,8 +81,8 @@ func (s *streaming) read(chunks iter.Seq2[provider.Chunk, error], take func(*pro
 // take shows and collects a chunk as the plugins leave it. What they fail at is not shown.
 func (s *streaming) take(ctx context.Context, c *provider.Chunk) error {
 	if c.Reset {
-		s.heard = false
-		s.finished(ctx, plugin.StreamAttemptReset)
+		s.sawText = false
+		s.notifyFinished(ctx, plugin.StreamAttemptReset)
 	}
 	err := s.filter(ctx, c)
 	s.show(c)
@@ -92,7 +92,7 @@ func (s *streaming) take(ctx context.Context, c *provider.Chunk) error {
 }
 
 // trails takes the cost of a reply that was stopped, and tells whether there is nothing more to wait for.
-func (s *streaming) trails(c *provider.Chunk) bool {
+func (s *streaming) takeUsage(c *provider.Chunk) bool {
 	if c.Usage != nil {
 		s.collector.Add(&provider.Chunk{Usage: c.Usage})
 	}
@@ -106,7 +106,7 @@ func (s *streaming) reply() provider.Reply {
 		s.collector.Add(&provider.Chunk{Stop: protocol.StopEnd, Attempt: &ended})
 	}
 	reply := s.collector.Reply()
-	reply.Streamed = reply.Streamed || s.heard
+	reply.Streamed = reply.Streamed || s.sawText
 	clean(reply.Parts)
 	return reply
 }

@@ -31,7 +31,7 @@ func runSubagent(ctx context.Context, w *work) *protocol.TaskOutcome {
 		return cmp.Or(d.halt(), (&taskStop{asked.By, asked.Reason}).outcome())
 	}
 	out, err := d.run(ctx)
-	for passing(err) && pause(ctx, spaceCheck) == nil {
+	for isTransient(err) && pause(ctx, spaceCheck) == nil {
 		out, err = d.run(ctx)
 	}
 	switch {
@@ -46,16 +46,16 @@ func runSubagent(ctx context.Context, w *work) *protocol.TaskOutcome {
 }
 
 // passing tells whether an error is one of a disk, or of a session that is loaded anew: what was begun goes on after it.
-func passing(err error) bool {
+func isTransient(err error) bool {
 	return slices.ContainsFunc([]error{persistence.ErrFull, persistence.ErrBusy, persistence.ErrBudget, ErrReloaded}, func(e error) bool { return errors.Is(err, e) })
 }
 
 // run is the turn, and another one if what it comes to is not what is wanted.
 func (d *subagentRun) run(ctx context.Context) (*protocol.TaskOutcome, error) {
-	if err := d.queue(ctx); err != nil {
+	if err := d.awaitPrevious(ctx); err != nil {
 		return nil, err
 	}
-	if err := d.find(ctx); err != nil {
+	if err := d.ensureChild(ctx); err != nil {
 		return nil, err
 	}
 	report, err := d.turn(ctx, d.TurnID, d.Input)
@@ -67,17 +67,17 @@ func (d *subagentRun) run(ctx context.Context) (*protocol.TaskOutcome, error) {
 		return out, nil
 	}
 	again := fmt.Sprintf("Your answer does not fit the schema that it has to fit: %s. Answer once more, with nothing but JSON that fits this schema:\n%s", out.Message, d.Output)
-	if report, err = d.turn(ctx, d.second(), []protocol.InputPart{{Type: protocol.InputText, Text: again}}); err != nil {
+	if report, err = d.turn(ctx, d.retryTurnID(), []protocol.InputPart{{Type: protocol.InputText, Text: again}}); err != nil {
 		return nil, err
 	}
 	return d.outcome(report), nil
 }
 
 // second is the turn in which the child corrects its answer.
-func (d *subagentRun) second() protocol.TurnID { return d.TurnID + "_again" }
+func (d *subagentRun) retryTurnID() protocol.TurnID { return d.TurnID + "_again" }
 
 // queue waits for the task that comes before.
-func (d *subagentRun) queue(ctx context.Context) error {
+func (d *subagentRun) awaitPrevious(ctx context.Context) error {
 	for d.After != "" {
 		again := d.eng.tasksChanged.Next()
 		t, err := d.eng.store.Task(ctx, d.owner(), d.After)
@@ -87,7 +87,7 @@ func (d *subagentRun) queue(ctx context.Context) error {
 		case err != nil:
 			return err
 		}
-		if err := d.rest(ctx, string(d.After)); err != nil {
+		if err := d.becomeIdle(ctx, string(d.After)); err != nil {
 			return err
 		}
 		select {
@@ -100,10 +100,10 @@ func (d *subagentRun) queue(ctx context.Context) error {
 }
 
 // find sees to it that there is the child, which has to work for the parent.
-func (d *subagentRun) find(ctx context.Context) error {
+func (d *subagentRun) ensureChild(ctx context.Context) error {
 	_, err := d.eng.store.Session(ctx, d.SessionID)
 	if isMissing(err) && d.New != nil {
-		err = d.make(ctx)
+		err = d.createChild(ctx)
 	}
 	if err != nil {
 		return err
@@ -120,7 +120,7 @@ func (d *subagentRun) asker() *requester {
 	return &requester{session: d.parent, ceiling: d.now().Origin.Ceiling}
 }
 
-func (d *subagentRun) make(ctx context.Context) error {
+func (d *subagentRun) createChild(ctx context.Context) error {
 	p := *d.New
 	p.SessionID, p.IdempotencyKey = d.SessionID, ""
 	p.Relation = protocol.Relation{Kind: protocol.RelationChild, Parent: d.parent, Cause: "task " + string(d.id)}
@@ -151,11 +151,11 @@ func (d *subagentRun) turn(ctx context.Context, id protocol.TurnID, input []prot
 	if err != nil {
 		return nil, err
 	}
-	return d.watch(ctx, id)
+	return d.awaitTurn(ctx, id)
 }
 
 // watch waits until a turn has ended, and the turns that follow it in new frames. The task is idle while a person is asked.
-func (d *subagentRun) watch(ctx context.Context, id protocol.TurnID) (*protocol.TurnReport, error) {
+func (d *subagentRun) awaitTurn(ctx context.Context, id protocol.TurnID) (*protocol.TurnReport, error) {
 	for {
 		again, turn := d.eng.childDecisionsChanged.Next(), d.eng.waits.of(id)
 		report, err := d.eng.Turns.Read(ctx, &protocol.TurnParams{TurnID: id})
@@ -172,16 +172,16 @@ func (d *subagentRun) watch(ctx context.Context, id protocol.TurnID) (*protocol.
 		case report.State.Terminal():
 			return report, nil
 		case report.State == protocol.TurnWaiting && !idle:
-			err = d.rest(ctx, "a decision")
+			err = d.becomeIdle(ctx, "a decision")
 		case report.State != protocol.TurnWaiting && idle:
-			place = d.places // the turn does not wait for it
+			place = d.slots // the turn does not wait for it
 		}
 		if err != nil {
 			return nil, err
 		}
 		select {
 		case place <- struct{}{}:
-			d.took()
+			d.markClaimed()
 			if err := d.resume(ctx); err != nil {
 				return nil, err
 			}

@@ -8,15 +8,15 @@ import (
 )
 
 // haltPatience is how long a task waits for its turn to end that is interrupted. That it will is durable then.
-const haltPatience = 5 * time.Second
+const haltTimeout = 5 * time.Second
 
 // halt has the turns of the child end. One that had ended by itself tells what the task came to; nil: none had.
 func (d *subagentRun) halt() (out *protocol.TaskOutcome) {
-	for _, id := range []protocol.TurnID{d.TurnID, d.second()} {
+	for _, id := range []protocol.TurnID{d.TurnID, d.retryTurnID()} {
 		for {
 			report, err := d.interrupt(id)
 			if report != nil {
-				out = d.unasked(report)
+				out = d.finalOutcome(report)
 			}
 			if err == nil || errors.Is(err, ErrShuttingDown) || pause(d.eng.actorContext(), reloadDelay) != nil {
 				break
@@ -27,12 +27,12 @@ func (d *subagentRun) halt() (out *protocol.TaskOutcome) {
 }
 
 // unasked is what the task came to if a turn had ended by itself, and had not to be asked again; else nil.
-func (d *subagentRun) unasked(r *protocol.TurnReport) *protocol.TaskOutcome {
+func (d *subagentRun) finalOutcome(r *protocol.TurnReport) *protocol.TaskOutcome {
 	if !r.State.Terminal() || r.State == protocol.TurnCancelled {
 		return nil
 	}
 	out := d.outcome(r)
-	if out.Code == outputMismatch && r.TurnID != d.second() {
+	if out.Code == outputMismatch && r.TurnID != d.retryTurnID() {
 		return nil
 	}
 	return out
@@ -53,7 +53,7 @@ func (d *subagentRun) interrupt(id protocol.TurnID) (last *protocol.TurnReport, 
 		if _, err = d.eng.Turns.Interrupt(ctx, "", why); err != nil && !isGone(err) {
 			return last, err
 		}
-		last, err = d.eng.Turns.Wait(ctx, &protocol.TurnWaitParams{TurnID: id, TimeoutMs: haltPatience.Milliseconds()})
+		last, err = d.eng.Turns.Wait(ctx, &protocol.TurnWaitParams{TurnID: id, TimeoutMs: haltTimeout.Milliseconds()})
 		if err != nil {
 			return last, err
 		}

@@ -40,20 +40,20 @@ func (ts *Tasks) moveToParent(ctx context.Context, id protocol.SessionID, meant 
 
 // leave gives the live tasks of a session that is to be deleted to whom they go, and tells which it leaves. A session that
 // is not there, or cannot be loaded, leaves them where they are.
-func (ts *Tasks) leave(ctx context.Context, id protocol.SessionID) ([]protocol.Task, error) {
-	if err := ts.moveToParent(ctx, id, outliving); unlessGone(err) != nil {
+func (ts *Tasks) moveBeforeDelete(ctx context.Context, id protocol.SessionID) ([]protocol.Task, error) {
+	if err := ts.moveToParent(ctx, id, survivesDelete); unlessGone(err) != nil {
 		ts.eng.Log.Warn("tasks of a session that is deleted go with it", "session", id, "error", err)
 	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	return ts.of(ctx, id, nil)
+	return ts.ofSession(ctx, id, nil)
 }
 
-func transferred(p protocol.TaskClosePolicy) bool { return p == protocol.CloseTransfer }
+func movesOnClose(p protocol.TaskClosePolicy) bool { return p == protocol.CloseTransfer }
 
 // outliving are the tasks that go on without their session; without a policy they are kept.
-func outliving(p protocol.TaskClosePolicy) bool { return p != protocol.CloseCancel }
+func survivesDelete(p protocol.TaskClosePolicy) bool { return p != protocol.CloseCancel }
 
 // cancelClosing asks those tasks to end that go with their session.
 func (ts sessionTasks) cancelClosing(ctx context.Context) error {
@@ -78,7 +78,7 @@ func (ts *Tasks) endWork(ctx context.Context, id protocol.SessionID, tasks []pro
 			w.cancel(stop)
 		}
 	}
-	limit := time.NewTimer(stopPatience)
+	limit := time.NewTimer(stopTimeout)
 	defer limit.Stop()
 	for _, w := range all {
 		select {
@@ -111,7 +111,7 @@ func (ts *Tasks) dropOutput(t *protocol.Task) {
 }
 
 // of are all tasks of a session, hidden ones included; those alone that are meant.
-func (ts *Tasks) of(ctx context.Context, id protocol.SessionID, meant func(*protocol.Task) bool) (found []protocol.Task, err error) {
+func (ts *Tasks) ofSession(ctx context.Context, id protocol.SessionID, meant func(*protocol.Task) bool) (found []protocol.Task, err error) {
 	return ts.each(ctx, persistence.TaskQuery{Owner: id}, func(t *protocol.Task) bool { return meant == nil || meant(t) })
 }
 
@@ -137,7 +137,7 @@ func (ts *Tasks) each(ctx context.Context, q persistence.TaskQuery, meant func(*
 // were, and when the same is started again.
 func (ts *Tasks) Prune(ctx context.Context, p *protocol.TaskPruneParams) (*protocol.TasksResult, error) {
 	r, err := mutate(ctx, ts.eng, p.SessionID, "task/prune", p.Key(), p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.TasksResult, error) {
-		over, err := ts.of(ctx, st.id, func(t *protocol.Task) bool {
+		over, err := ts.ofSession(ctx, st.id, func(t *protocol.Task) bool {
 			return t.State.Final() && !t.Pruned && (p.BeforeMs == 0 || t.EndedAtMs < p.BeforeMs)
 		})
 		if err != nil {

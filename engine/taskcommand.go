@@ -30,7 +30,7 @@ func (ts *Tasks) workerFor(spec *protocol.TaskSpec) (worker, error) {
 }
 
 // place is the session that a task is at work in. One that is stopped at once is told to be stopped by who goes on, not to be without a session.
-func (w *work) place(ctx context.Context) (persistence.Session, error) {
+func (w *work) sessionRow(ctx context.Context) (persistence.Session, error) {
 	return w.eng.store.Session(context.WithoutCancel(ctx), w.owner())
 }
 
@@ -39,7 +39,7 @@ func noSession(err error) *protocol.TaskOutcome {
 }
 
 func runCommand(ctx context.Context, w *work) *protocol.TaskOutcome {
-	row, err := w.place(ctx)
+	row, err := w.sessionRow(ctx)
 	if err != nil {
 		return noSession(err)
 	}
@@ -50,7 +50,7 @@ func runCommand(ctx context.Context, w *work) *protocol.TaskOutcome {
 // runDetached begins a detached command, and looks at it. A command that is not known to have begun when the daemon ends is not
 // begun again.
 func runDetached(ctx context.Context, w *work) *protocol.TaskOutcome {
-	row, err := w.place(ctx)
+	row, err := w.sessionRow(ctx)
 	if err != nil {
 		return noSession(err)
 	}
@@ -59,7 +59,7 @@ func runDetached(ctx context.Context, w *work) *protocol.TaskOutcome {
 	if err != nil {
 		return &protocol.TaskOutcome{Kind: protocol.TaskError, Code: "not_started", Message: err.Error()}
 	}
-	switch err := w.tell(protocol.TaskEvent{Kind: protocol.TaskGotRef, Ref: ref}); {
+	switch err := w.addEvent(protocol.TaskEvent{Kind: protocol.TaskGotRef, Ref: ref}); {
 	case isGone(err): // with its session, while it began
 		w.eng.Tasks.haltDetached(ctx, &t)
 		return nil
@@ -77,11 +77,11 @@ const (
 
 // watchDetached looks at a detached command until it has ended, or the daemon ends. It is halted once that is wanted.
 func watchDetached(ctx context.Context, w *work) *protocol.TaskOutcome {
-	asked, tried, halted := w.asked, false, false
+	asked, tried, halted := w.endRequested, false, false
 	for wait := firstLook; ; wait = min(2*wait, lastLook) {
 		t := w.now()
 		out, known := w.eng.commands.Ended(&t)
-		by := w.unwanted()
+		by := w.cancelledBy()
 		switch {
 		case halted && (!known || out != nil && *out.ExitCode != 0):
 			return haltedBy(by, out)
@@ -123,7 +123,7 @@ func haltedBy(by string, out *protocol.TaskOutcome) *protocol.TaskOutcome {
 }
 
 // unwanted is who has asked that the task ends, also before this daemon; empty: nobody.
-func (w *work) unwanted() string {
+func (w *work) cancelledBy() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {

@@ -14,7 +14,7 @@ import (
 
 // TellTask implements plugin.TaskService.
 func (s *services) TellTask(ctx context.Context, p *plugin.TaskTold) (protocol.Task, error) {
-	t, err := s.see(ctx, p.TaskParams)
+	t, err := s.visibleTask(ctx, p.TaskParams)
 	switch {
 	case err != nil:
 		return t, err
@@ -26,31 +26,31 @@ func (s *services) TellTask(ctx context.Context, p *plugin.TaskTold) (protocol.T
 	}
 	event := protocol.TaskEvent{Kind: protocol.TaskTold, Name: p.Name, Payload: p.Payload, Key: p.Key}
 	return do(ctx, s.eng, t.SessionID, func(ctx context.Context, st *state) (protocol.Task, error) {
-		return st.tasks.tellOnce(ctx, t.ID, event)
+		return st.tasks.addEventOnce(ctx, t.ID, event)
 	})
 }
 
 // TaskToldError means that something else was told of a task with the same key.
-type TaskToldError struct {
+type TaskEventConflictError struct {
 	ID  protocol.TaskID
 	Key string
 }
 
-func (e *TaskToldError) Error() string {
+func (e *TaskEventConflictError) Error() string {
 	return fmt.Sprintf("something else was told of task %s with the key %s; choose another key", e.ID, e.Key)
 }
 
 // Kind is its word for plugins.
-func (*TaskToldError) Kind() protocol.ErrorKind { return protocol.KindConflict }
+func (*TaskEventConflictError) Kind() protocol.ErrorKind { return protocol.KindConflict }
 
 // tellOnce has an event of its own happen to a task, unless it has happened: its key tells.
-func (ts sessionTasks) tellOnce(ctx context.Context, id protocol.TaskID, e protocol.TaskEvent) (t protocol.Task, err error) {
+func (ts sessionTasks) addEventOnce(ctx context.Context, id protocol.TaskID, e protocol.TaskEvent) (t protocol.Task, err error) {
 	before, err := ts.st.eng.store.TaskEventOf(ctx, ts.st.id, id, e.Key)
 	switch {
 	case err != nil:
 		return t, err
 	case before != nil && (before.Name != e.Name || !bytes.Equal(encode(before.Payload), encode(e.Payload))):
-		return t, &TaskToldError{id, e.Key}
+		return t, &TaskEventConflictError{id, e.Key}
 	case before != nil:
 		return ts.st.eng.store.Task(ctx, ts.st.id, id)
 	}

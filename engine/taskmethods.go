@@ -58,7 +58,7 @@ func (ts *Tasks) List(ctx context.Context, p *protocol.TaskListParams) (*protoco
 func (ws *workers) admission() protocol.TaskAdmission {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
-	a := protocol.TaskAdmission{Working: len(ws.places), Limit: cap(ws.places)}
+	a := protocol.TaskAdmission{Working: len(ws.slots), Limit: cap(ws.slots)}
 	for _, w := range ws.all {
 		if w.queued() {
 			a.Waiting++

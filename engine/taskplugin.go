@@ -16,7 +16,7 @@ import (
 func pluginWork(f plugin.TaskFunc) worker {
 	return func(ctx context.Context, w *work) *protocol.TaskOutcome {
 		for {
-			out, given := w.plugged(ctx, f)
+			out, given := w.runPlugin(ctx, f)
 			if !given {
 				return out
 			}
@@ -27,7 +27,7 @@ func pluginWork(f plugin.TaskFunc) worker {
 			if v := task.Recover(&t); v.End != nil {
 				return v.End
 			}
-			if pause(ctx, reloadDelay) != nil || w.tell(protocol.TaskEvent{Kind: protocol.TaskWasStarted, Incarnation: w.eng.incarnation}) != nil {
+			if pause(ctx, reloadDelay) != nil || w.addEvent(protocol.TaskEvent{Kind: protocol.TaskWasStarted, Incarnation: w.eng.incarnation}) != nil {
 				return w.stopped(ctx)
 			}
 		}
@@ -59,11 +59,11 @@ func (ts sessionTasks) checkHandler(spec *protocol.TaskSpec) error {
 
 // plugged has a plugin of the task's session do its work. given tells that it was lost with its plugin, or because the session has
 // given up its plugins meanwhile.
-func (w *work) plugged(ctx context.Context, f plugin.TaskFunc) (out *protocol.TaskOutcome, given bool) {
+func (w *work) runPlugin(ctx context.Context, f plugin.TaskFunc) (out *protocol.TaskOutcome, given bool) {
 	t := w.now()
 	l, err := w.eng.lend(ctx, w.owner())
 	if err != nil {
-		return unplugged(ctx, err)
+		return noPlugins(ctx, err)
 	}
 	l.trail() // it may take long: other plugins take the place of these meanwhile
 	defer l.back()
@@ -92,7 +92,7 @@ func (w *work) plugged(ctx context.Context, f plugin.TaskFunc) (out *protocol.Ta
 }
 
 // unplugged is what becomes of an attempt that gets no plugins.
-func unplugged(ctx context.Context, err error) (out *protocol.TaskOutcome, given bool) {
+func noPlugins(ctx context.Context, err error) (out *protocol.TaskOutcome, given bool) {
 	switch {
 	case ctx.Err() != nil, errors.Is(err, ErrShuttingDown):
 		return nil, false
@@ -122,7 +122,7 @@ func (w *work) perform(l *lease, t *protocol.Task, f plugin.TaskFunc) (*protocol
 	ctx, cancel := context.WithCancel(l.ctx)
 	signals := make(chan plugin.TaskSignal)
 	var passing sync.WaitGroup
-	passing.Go(func() { w.pass(ctx, signals) })
+	passing.Go(func() { w.forwardSignals(ctx, signals) })
 	defer passing.Wait()
 	defer cancel()
 	ceiling, err := w.eng.taskCeiling(ctx, t, l.id)
@@ -131,12 +131,12 @@ func (w *work) perform(l *lease, t *protocol.Task, f plugin.TaskFunc) (*protocol
 	}
 	host := &services{eng: w.eng, session: l.id, turn: t.Origin.TurnID, ceiling: ceiling, work: w, tracer: w.eng.traceOf(l.id)}
 	return l.plugins.Work(l.ctx, cmp.Or(t.Spec.Plugin, t.Origin.Plugin), f, &plugin.TaskRun{
-		Task: *t, Host: host.all(), Asked: w.asked, Signals: signals, Output: output,
+		Task: *t, Host: host.all(), Asked: w.endRequested, Signals: signals, Output: output,
 	})
 }
 
 // pass gives the work what is sent to the task, one thing after the other.
-func (w *work) pass(ctx context.Context, signals chan<- plugin.TaskSignal) {
+func (w *work) forwardSignals(ctx context.Context, signals chan<- plugin.TaskSignal) {
 	for {
 		select {
 		case s := <-w.signals:

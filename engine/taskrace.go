@@ -70,11 +70,11 @@ func (ts sessionTasks) cancelRaceLosers(d *live.Draft, winner protocol.Task) {
 }
 
 // enter begins the race of a wait that cancels the losers.
-func (ts *Tasks) enter(ctx context.Context, client protocol.ClientID, p *protocol.TaskWaitParams) (end func(), err error) {
+func (ts *Tasks) beginRace(ctx context.Context, client protocol.ClientID, p *protocol.TaskWaitParams) (end func(), err error) {
 	if p.Losers != protocol.LosersCancel {
 		return func() {}, nil
 	}
-	now, err := ts.look(ctx, p)
+	now, err := ts.poll(ctx, p)
 	if err != nil {
 		return nil, err
 	}

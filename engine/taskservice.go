@@ -19,7 +19,7 @@ const pluginAsks protocol.ClientID = "internal:plugin"
 
 // of is a task where it is meant: that of the hook's own session unless another is named. The work of a task knows whose that
 // is by now.
-func (s *services) of(ctx context.Context, p protocol.TaskParams) (protocol.TaskParams, error) {
+func (s *services) qualifyTask(ctx context.Context, p protocol.TaskParams) (protocol.TaskParams, error) {
 	if s.work != nil && p.TaskID == s.work.id && p.SessionID == "" {
 		p.SessionID = s.work.owner()
 		return p, nil
@@ -30,8 +30,8 @@ func (s *services) of(ctx context.Context, p protocol.TaskParams) (protocol.Task
 }
 
 // see is a task that the session sees.
-func (s *services) see(ctx context.Context, p protocol.TaskParams) (protocol.Task, error) {
-	p, err := s.of(ctx, p)
+func (s *services) visibleTask(ctx context.Context, p protocol.TaskParams) (protocol.Task, error) {
+	p, err := s.qualifyTask(ctx, p)
 	if err != nil {
 		return protocol.Task{}, err
 	}
@@ -52,7 +52,7 @@ func (s *services) ListTasks(ctx context.Context, p *protocol.TaskListParams) (*
 func (s *services) ReadTask(ctx context.Context, p *protocol.TaskReadParams) (*protocol.TaskReadResult, error) {
 	mine := *p
 	var err error
-	if mine.TaskParams, err = s.of(ctx, p.TaskParams); err != nil {
+	if mine.TaskParams, err = s.qualifyTask(ctx, p.TaskParams); err != nil {
 		return nil, err
 	}
 	return s.eng.Tasks.Read(ctx, &mine)
@@ -62,7 +62,7 @@ func (s *services) ReadTask(ctx context.Context, p *protocol.TaskReadParams) (*p
 func (s *services) TaskOutput(ctx context.Context, p *protocol.TaskOutputParams) (*protocol.TaskOutputResult, error) {
 	mine := *p
 	var err error
-	if mine.TaskParams, err = s.of(ctx, p.TaskParams); err != nil {
+	if mine.TaskParams, err = s.qualifyTask(ctx, p.TaskParams); err != nil {
 		return nil, err
 	}
 	return s.eng.Tasks.Output(ctx, &mine)
@@ -124,7 +124,7 @@ func (s *services) StartTask(ctx context.Context, p *plugin.TaskStart) (*protoco
 	if err != nil {
 		return nil, err
 	}
-	at, err := s.within(ctx, p.SessionID)
+	at, err := s.inWorkspace(ctx, p.SessionID)
 	if err := cmp.Or(checkTaskCommand(by, &p.Spec), s.eng.Tasks.check(p.TaskID, &p.Spec), err); err != nil {
 		return nil, err
 	}
@@ -151,7 +151,7 @@ func (s *services) StartTask(ctx context.Context, p *plugin.TaskStart) (*protoco
 }
 
 // within is a session that is named, as own gives it, unless it is not in the asker's workspace.
-func (s *services) within(ctx context.Context, id protocol.SessionID) (protocol.SessionID, error) {
+func (s *services) inWorkspace(ctx context.Context, id protocol.SessionID) (protocol.SessionID, error) {
 	if id == "" || id == s.session {
 		return s.session, nil
 	}
@@ -173,7 +173,7 @@ func (s *services) ceilingIn(ctx context.Context, id protocol.SessionID) (*proto
 
 // CompleteTask implements plugin.TaskService.
 func (s *services) CompleteTask(ctx context.Context, p *protocol.TaskCompleteParams) (protocol.Task, error) {
-	t, err := s.see(ctx, p.TaskParams)
+	t, err := s.visibleTask(ctx, p.TaskParams)
 	if err != nil || t.State.Final() {
 		return t, err
 	}
@@ -199,7 +199,7 @@ func (s *services) TransitionTask(ctx context.Context, p *plugin.TaskTransition)
 	default:
 		return protocol.Task{}, param.Bad("/state", "must be idle or running")
 	}
-	t, err := s.see(ctx, p.TaskParams)
+	t, err := s.visibleTask(ctx, p.TaskParams)
 	switch {
 	case err != nil || t.State.Final():
 		return t, err
@@ -213,14 +213,14 @@ func (s *services) TransitionTask(ctx context.Context, p *plugin.TaskTransition)
 	case w == nil:
 		return t, nil
 	case p.State == protocol.TaskIdle:
-		err = w.rest(ctx, p.Waiting)
+		err = w.becomeIdle(ctx, p.Waiting)
 	default:
 		err = w.resume(ctx)
 	}
 	if err != nil {
 		return t, err
 	}
-	return s.see(ctx, protocol.TaskParams{SessionID: t.SessionID, TaskID: t.ID})
+	return s.visibleTask(ctx, protocol.TaskParams{SessionID: t.SessionID, TaskID: t.ID})
 }
 
 // add has an event happen to a task, if it still can; else the task is as it is.
@@ -257,16 +257,16 @@ func (s *services) SignalTask(ctx context.Context, p *protocol.TaskSignalParams)
 	mine := *p
 	by, err := s.requester(ctx)
 	if err == nil {
-		mine.TaskParams, err = s.of(ctx, p.TaskParams)
+		mine.TaskParams, err = s.qualifyTask(ctx, p.TaskParams)
 	}
 	if err == nil {
-		_, err = s.within(ctx, mine.SessionID)
+		_, err = s.inWorkspace(ctx, mine.SessionID)
 	}
 	if err != nil {
 		return protocol.Task{}, err
 	}
 	if by.checkCommands() != nil {
-		t, err := s.see(ctx, mine.TaskParams)
+		t, err := s.visibleTask(ctx, mine.TaskParams)
 		if err == nil {
 			err = checkTaskCommand(by, &t.Spec) // what a shell reads it does
 		}
@@ -285,7 +285,7 @@ func (s *services) SignalTask(ctx context.Context, p *protocol.TaskSignalParams)
 func (s *services) CancelTask(ctx context.Context, p *protocol.TaskCancelParams) (protocol.Task, error) {
 	mine := *p
 	var err error
-	if mine.TaskParams, err = s.of(ctx, p.TaskParams); err != nil {
+	if mine.TaskParams, err = s.qualifyTask(ctx, p.TaskParams); err != nil {
 		return protocol.Task{}, err
 	}
 	r, err := s.eng.Tasks.Cancel(ctx, pluginAsks, &mine)
@@ -314,7 +314,7 @@ func (s *services) TransferTasks(ctx context.Context, p *protocol.TaskTransferPa
 	mine := *p
 	var err, to error
 	mine.SessionID, err = s.resolveSession(ctx, p.SessionID)
-	mine.To, to = s.within(ctx, p.To)
+	mine.To, to = s.inWorkspace(ctx, p.To)
 	if err := cmp.Or(err, to); err != nil {
 		return nil, err
 	}

@@ -376,7 +376,7 @@ func TestTellTaskOnce(t *testing.T) {
 				<-ctx.Done()
 				return nil
 			}
-			if err := told("first", `{"a":"c"}`); !errors.As(err, new(*engine.TaskToldError)) {
+			if err := told("first", `{"a":"c"}`); !errors.As(err, new(*engine.TaskEventConflictError)) {
 				t.Errorf("the same key with something else: %v", err)
 			}
 			return done("all")

@@ -18,7 +18,7 @@ const maxChildren = 8
 type workers struct {
 	mu       sync.Mutex
 	all      map[workKey]*work
-	places   chan struct{}
+	slots    chan struct{}
 	children map[protocol.SessionID]chan struct{} // places of a session's subagents
 }
 
@@ -28,13 +28,13 @@ type workKey struct {
 }
 
 func newWorkers() workers {
-	return workers{all: map[workKey]*work{}, places: make(chan struct{}, maxWorkers), children: map[protocol.SessionID]chan struct{}{}}
+	return workers{all: map[workKey]*work{}, slots: make(chan struct{}, maxWorkers), children: map[protocol.SessionID]chan struct{}{}}
 }
 
 // placesFor are the places of which a task needs one.
-func (ws *workers) placesFor(session protocol.SessionID, spec *protocol.TaskSpec) chan struct{} {
+func (ws *workers) slotsFor(session protocol.SessionID, spec *protocol.TaskSpec) chan struct{} {
 	if spec.Subagent == nil {
-		return ws.places
+		return ws.slots
 	}
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
@@ -98,15 +98,15 @@ func (w *work) releaseSlot() {
 		delete(ws.all, workKey{w.session, w.id})
 	}
 	for session, places := range ws.children {
-		if places == w.places && len(places) == 0 && !ws.need(places) {
+		if places == w.slots && len(places) == 0 && !ws.slotsInUse(places) {
 			delete(ws.children, session)
 		}
 	}
 }
 
-func (ws *workers) need(places chan struct{}) bool {
+func (ws *workers) slotsInUse(places chan struct{}) bool {
 	for _, w := range ws.all {
-		if w.places == places {
+		if w.slots == places {
 			return true
 		}
 	}
@@ -115,12 +115,12 @@ func (ws *workers) need(places chan struct{}) bool {
 
 // Claim implements live.Attempt.
 func (w *work) Claim() bool {
-	if w.light {
+	if w.slotless {
 		return true
 	}
 	select {
-	case w.places <- struct{}{}:
-		w.took()
+	case w.slots <- struct{}{}:
+		w.markClaimed()
 		return true
 	default:
 		return false
@@ -128,23 +128,23 @@ func (w *work) Claim() bool {
 }
 
 // took notes that the work has a place.
-func (w *work) took() {
+func (w *work) markClaimed() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.claimed = true
 }
 
 // await waits for a place.
-func (w *work) await(ctx context.Context) error {
+func (w *work) awaitSlot(ctx context.Context) error {
 	w.mu.Lock()
-	claimed := w.claimed || w.light
+	claimed := w.claimed || w.slotless
 	w.mu.Unlock()
 	if claimed {
 		return ctx.Err()
 	}
 	select {
-	case w.places <- struct{}{}:
-		w.took()
+	case w.slots <- struct{}{}:
+		w.markClaimed()
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
@@ -154,9 +154,9 @@ func (w *work) await(ctx context.Context) error {
 }
 
 // rest has the task wait for something: others may have its place meanwhile.
-func (w *work) rest(ctx context.Context, reason string) error {
-	return w.shifting(ctx, func() error {
-		if err := w.tell(protocol.TaskEvent{Kind: protocol.TaskWasWaiting, Reason: reason}); err != nil {
+func (w *work) becomeIdle(ctx context.Context, reason string) error {
+	return w.withStateChange(ctx, func() error {
+		if err := w.addEvent(protocol.TaskEvent{Kind: protocol.TaskWasWaiting, Reason: reason}); err != nil {
 			return err
 		}
 		if w.now().State == protocol.TaskIdle {
@@ -168,22 +168,22 @@ func (w *work) rest(ctx context.Context, reason string) error {
 
 // resume has a task that waits go on, as soon as there is a place for it.
 func (w *work) resume(ctx context.Context) error {
-	return w.shifting(ctx, func() error {
+	return w.withStateChange(ctx, func() error {
 		if w.now().State != protocol.TaskIdle {
 			return nil
 		}
-		if err := w.await(ctx); err != nil {
+		if err := w.awaitSlot(ctx); err != nil {
 			return err
 		}
-		return w.tell(protocol.TaskEvent{Kind: protocol.TaskWasResumed})
+		return w.addEvent(protocol.TaskEvent{Kind: protocol.TaskWasResumed})
 	})
 }
 
 // shifting lets one change of that kind happen at a time.
-func (w *work) shifting(ctx context.Context, f func() error) error {
+func (w *work) withStateChange(ctx context.Context, f func() error) error {
 	select {
-	case w.shift <- struct{}{}:
-		defer func() { <-w.shift }()
+	case w.stateChange <- struct{}{}:
+		defer func() { <-w.stateChange }()
 		return f()
 	case <-ctx.Done():
 		return context.Cause(ctx)
@@ -198,7 +198,7 @@ func (w *work) Release() {
 	defer w.mu.Unlock()
 	if w.claimed {
 		w.claimed = false
-		<-w.places
+		<-w.slots
 	}
 }
 
@@ -206,5 +206,5 @@ func (w *work) Release() {
 func (w *work) queued() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return !w.claimed && !w.light && w.task.State != protocol.TaskIdle
+	return !w.claimed && !w.slotless && w.task.State != protocol.TaskIdle
 }

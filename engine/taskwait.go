@@ -28,29 +28,29 @@ func (ts *Tasks) Wait(ctx context.Context, client protocol.ClientID, p *protocol
 	if err := param.CheckWait("/timeoutMs", p.TimeoutMs); err != nil {
 		return nil, err
 	}
-	end, err := ts.enter(ctx, client, p)
+	end, err := ts.beginRace(ctx, client, p)
 	if err != nil {
 		return nil, err
 	}
 	defer end()
-	r, err := ts.settled(ctx, p, end)
+	r, err := ts.awaitRule(ctx, p, end)
 	if err != nil || r.TimedOut || p.Losers != protocol.LosersCancel || len(r.Live) == 0 {
 		return r, err
 	}
 	if err := ts.cancelLosers(ctx, client, r.Live); err != nil {
 		return nil, err
 	}
-	return ts.look(ctx, p)
+	return ts.poll(ctx, p)
 }
 
 // settled waits until the rule holds or the time is up. Then the race ends, and what it has decided by then counts.
-func (ts *Tasks) settled(ctx context.Context, p *protocol.TaskWaitParams, end func()) (*protocol.TaskWaitResult, error) {
+func (ts *Tasks) awaitRule(ctx context.Context, p *protocol.TaskWaitParams, end func()) (*protocol.TaskWaitResult, error) {
 	timeout, stop := after(p.TimeoutMs)
 	defer stop()
 	for late := false; ; {
 		again := ts.eng.tasksChanged.Next()
-		r, err := ts.look(ctx, p)
-		if err != nil || met(p.Rule, r) {
+		r, err := ts.poll(ctx, p)
+		if err != nil || ruleMet(p.Rule, r) {
 			return r, err
 		}
 		if late {
@@ -83,7 +83,7 @@ func (ts *Tasks) passBy(ctx context.Context, tasks []protocol.Task) {
 	}
 }
 
-func (ts *Tasks) look(ctx context.Context, p *protocol.TaskWaitParams) (*protocol.TaskWaitResult, error) {
+func (ts *Tasks) poll(ctx context.Context, p *protocol.TaskWaitParams) (*protocol.TaskWaitResult, error) {
 	r := &protocol.TaskWaitResult{Settled: []protocol.Task{}, Live: []protocol.Task{}}
 	for _, id := range p.TaskIDs {
 		t, err := ts.visible(ctx, p.SessionID, id)
@@ -101,7 +101,7 @@ func (ts *Tasks) look(ctx context.Context, p *protocol.TaskWaitParams) (*protoco
 	return r, nil
 }
 
-func met(rule protocol.TaskRule, r *protocol.TaskWaitResult) bool {
+func ruleMet(rule protocol.TaskRule, r *protocol.TaskWaitResult) bool {
 	switch rule {
 	case protocol.WaitFirst:
 		return len(r.Settled) > 0

@@ -30,19 +30,19 @@ var errTaskTime = errors.New("the task took too long")
 
 // work is an attempt at a task. It belongs to the engine: a session may leave memory and come back beside it.
 type work struct {
-	eng     *Engine
-	id      protocol.TaskID
-	run     worker // nil: the spec says
-	begun   bool   // that this attempt begins is stored already
-	light   bool   // it hardly works: it takes no place
-	again   bool   // if the daemon stops, the next one finds the task as it is
-	cancel  context.CancelCauseFunc
-	ctx     context.Context
-	ended   chan struct{}
-	signals chan background.Signal
-	asked   chan struct{} // closed once it is asked to end
-	places  chan struct{} // of which it needs one to work
-	shift   chan struct{} // holds one while it becomes idle, or resumes
+	eng           *Engine
+	id            protocol.TaskID
+	run           worker // nil: the spec says
+	startIsStored bool   // that this attempt begins is stored already
+	slotless      bool   // it hardly works: it takes no place
+	keepOnStop    bool   // if the daemon stops, the next one finds the task as it is
+	cancel        context.CancelCauseFunc
+	ctx           context.Context
+	ended         chan struct{}
+	signals       chan background.Signal
+	endRequested  chan struct{} // closed once it is asked to end
+	slots         chan struct{} // of which it needs one to work
+	stateChange   chan struct{} // holds one while it becomes idle, or resumes
 
 	mu      sync.Mutex
 	session protocol.SessionID // whose task it is
@@ -53,8 +53,8 @@ type work struct {
 
 func (ts *Tasks) newWork(t *protocol.Task, run worker) *work {
 	w := &work{
-		eng: ts.eng, id: t.ID, run: run, session: t.SessionID, places: ts.eng.workers.placesFor(t.SessionID, &t.Spec), ended: make(chan struct{}), signals: make(chan background.Signal),
-		asked: make(chan struct{}), shift: make(chan struct{}, 1), light: t.Spec.Kind == protocol.TaskMonitor || task.Detached(&t.Spec),
+		eng: ts.eng, id: t.ID, run: run, session: t.SessionID, slots: ts.eng.workers.slotsFor(t.SessionID, &t.Spec), ended: make(chan struct{}), signals: make(chan background.Signal),
+		endRequested: make(chan struct{}), stateChange: make(chan struct{}, 1), slotless: t.Spec.Kind == protocol.TaskMonitor || task.Detached(&t.Spec),
 	}
 	w.ctx, w.cancel = context.WithCancelCause(ts.eng.actorContext())
 	return w
@@ -63,27 +63,27 @@ func (ts *Tasks) newWork(t *protocol.Task, run worker) *work {
 // Go implements live.Attempt. It begins nothing when the daemon stops: the next one finds the task.
 func (w *work) Go(t protocol.Task, begun bool) {
 	begins := w.eng.group.IfOpen(func() {
-		w.task, w.begun = t, begun
+		w.task, w.startIsStored = t, begun
 		w.eng.workers.add(w)
 	})
 	if !begins {
 		w.Release()
 		return
 	}
-	go w.live()
+	go w.runAttempt()
 }
 
-func (w *work) live() {
+func (w *work) runAttempt() {
 	defer close(w.ended)
 	defer w.releaseSlot()
 	defer w.Release()
 	defer w.cancel(nil)
-	if err := w.await(w.ctx); err != nil {
+	if err := w.awaitSlot(w.ctx); err != nil {
 		w.close(w.stopped(w.ctx))
 		return
 	}
-	if !w.begun {
-		if err := w.tell(protocol.TaskEvent{Kind: protocol.TaskWasStarted, Incarnation: w.eng.incarnation}); err != nil {
+	if !w.startIsStored {
+		if err := w.addEvent(protocol.TaskEvent{Kind: protocol.TaskWasStarted, Incarnation: w.eng.incarnation}); err != nil {
 			return
 		}
 	}
@@ -134,7 +134,7 @@ func (w *work) stopped(ctx context.Context) *protocol.TaskOutcome {
 		return stop.outcome()
 	case errors.Is(context.Cause(ctx), errTaskTime):
 		return &protocol.TaskOutcome{Kind: protocol.TaskStopped, By: task.TimeLimit, Code: "timeout", Message: fmt.Sprintf("it took more than %d ms", w.task.Spec.TimeoutMs)}
-	case w.task.Spec.Recovery == protocol.RecoverRerun || w.task.Attempt == 0 || w.again:
+	case w.task.Spec.Recovery == protocol.RecoverRerun || w.task.Attempt == 0 || w.keepOnStop:
 		return nil
 	}
 	return task.Abandoned(&w.task, protocol.WriterDrain, "the daemon in which it ran was stopped")
@@ -145,7 +145,7 @@ func (w *work) close(out *protocol.TaskOutcome) {
 	if out == nil {
 		return
 	}
-	if err := w.tell(protocol.TaskEvent{Kind: protocol.TaskWasEnded, Outcome: out}); err != nil {
+	if err := w.addEvent(protocol.TaskEvent{Kind: protocol.TaskWasEnded, Outcome: out}); err != nil {
 		w.eng.Log.Error("the end of a task is not stored", "task", w.id, "error", err)
 	}
 }
@@ -155,11 +155,11 @@ var errTaskMoved = errors.New("the task is another session's")
 
 // tell makes an event of the task durable. It goes on trying for as long as the daemon lives: what has happened has happened.
 // What cannot happen to the task any more is dropped.
-func (w *work) tell(e protocol.TaskEvent) error {
+func (w *work) addEvent(e protocol.TaskEvent) error {
 	ctx := w.eng.actorContext()
 	for {
 		id := w.owner()
-		t, err := do(ctx, w.eng, id, func(ctx context.Context, st *state) (protocol.Task, error) { return st.tasks.tell(ctx, w.id, e) })
+		t, err := do(ctx, w.eng, id, func(ctx context.Context, st *state) (protocol.Task, error) { return st.tasks.addEvent(ctx, w.id, e) })
 		switch {
 		case err == nil:
 			w.mu.Lock()
@@ -177,7 +177,7 @@ func (w *work) tell(e protocol.TaskEvent) error {
 	}
 }
 
-func (ts sessionTasks) tell(ctx context.Context, id protocol.TaskID, e protocol.TaskEvent) (t protocol.Task, err error) {
+func (ts sessionTasks) addEvent(ctx context.Context, id protocol.TaskID, e protocol.TaskEvent) (t protocol.Task, err error) {
 	t, ok := ts.Find(id)
 	switch {
 	case ts.Leaving(id):
@@ -204,7 +204,7 @@ func (w *work) end(stop *taskStop) {
 		task.Detached(&w.task.Spec)
 	w.mu.Unlock()
 	if !again {
-		close(w.asked)
+		close(w.endRequested)
 	}
 	if !wants {
 		w.cancel(stop)
@@ -241,7 +241,7 @@ func (ts *Tasks) stopWork() {
 	for _, w := range all {
 		w.cancel(errStopped)
 	}
-	limit := time.NewTimer(stopPatience)
+	limit := time.NewTimer(stopTimeout)
 	defer limit.Stop()
 	for _, w := range all {
 		select {

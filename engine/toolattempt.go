@@ -20,7 +20,7 @@ const (
 	cancelGrace = 50 * time.Millisecond
 	// stopPatience is how long the true result of a call is waited for when the daemon stops: it takes a command five
 	// seconds to be killed, and what is not known then is never known.
-	stopPatience = 6 * time.Second
+	stopTimeout = 6 * time.Second
 )
 
 // callMaker makes tool calls on behalf of a caller, one attempt after the other.
@@ -106,16 +106,16 @@ func (m *callMaker) attempt(ctx context.Context, s *toolCall) (turn.ToolReply, b
 		Output: got.Output,
 	}
 	m.hooks.afterCall(ctx, s, &reply)
-	s.wanted = got.Intents
+	s.attemptIntents = got.Intents
 	m.hooks.trace.call(trace.ToolCompleted, s, &reply)
 	return reply, true
 }
 
 // outcomeOf is the outcome of an attempt: one that was given before, that of calling the tool, or a completion.
 func (m *callMaker) outcomeOf(ctx context.Context, s *toolCall) outcome {
-	if s.given != nil {
-		out := *s.given
-		s.given = nil // another attempt calls the tool
+	if s.clientOutput != nil {
+		out := *s.clientOutput
+		s.clientOutput = nil // another attempt calls the tool
 		return outcome{Result: tool.Result{Output: out}}
 	}
 	if s.awaitsCompletion() {
@@ -135,8 +135,8 @@ func (m *callMaker) outcomeOf(ctx context.Context, s *toolCall) outcome {
 // callTool runs the tool on a goroutine of its own, within the limits of the call. An output that was taken from elsewhere is what the call comes to, whatever ends it.
 func (m *callMaker) callTool(ctx context.Context, s *toolCall) outcome {
 	limited, cancel := callContext(ctx, s.entry.Terms())
-	host := &toolHost{maker: m, call: s, life: limited, began: s.row()}
-	s.inner.next, s.asking = 0, 0
+	host := &toolHost{maker: m, call: s, life: limited, startedRow: s.row()}
+	s.inner.next, s.questionsAsked = 0, 0
 	done := make(chan outcome, 1)
 	m.eng.group.GoCall(func() { done <- m.runTool(limited, s, host) })
 	var got outcome
@@ -147,8 +147,8 @@ func (m *callMaker) callTool(ctx context.Context, s *toolCall) outcome {
 	}
 	cancel()
 	host.end()
-	if host.taken != nil {
-		return outcome{Result: tool.Result{Output: *host.taken}}
+	if host.output != nil {
+		return outcome{Result: tool.Result{Output: *host.output}}
 	}
 	return got
 }
@@ -168,7 +168,7 @@ func callContext(ctx context.Context, c protocol.ToolContract) (context.Context,
 
 // interrupted is what a call comes to whose context is done. If it does not return, the cause of that decides.
 func interrupted(ctx context.Context, s *toolCall, done <-chan outcome) outcome {
-	if got, returned := inTime(ctx, done); returned {
+	if got, returned := withinGrace(ctx, done); returned {
 		return got
 	}
 	cause := context.Cause(ctx)
@@ -187,7 +187,7 @@ func interrupted(ctx context.Context, s *toolCall, done <-chan outcome) outcome 
 }
 
 // inTime waits for an answer until ctx is done and a moment has passed, which is longer when the daemon stops.
-func inTime[T any](ctx context.Context, done <-chan T) (v T, returned bool) {
+func withinGrace[T any](ctx context.Context, done <-chan T) (v T, returned bool) {
 	select {
 	case v = <-done:
 		return v, true
@@ -195,7 +195,7 @@ func inTime[T any](ctx context.Context, done <-chan T) (v T, returned bool) {
 	}
 	moment := cancelGrace
 	if errors.Is(context.Cause(ctx), errStopped) {
-		moment = stopPatience
+		moment = stopTimeout
 	}
 	grace := time.NewTimer(moment)
 	defer grace.Stop()

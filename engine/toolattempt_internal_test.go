@@ -13,7 +13,7 @@ func TestInTimeReturnsResultThatIsThere(t *testing.T) {
 		for range 100 {
 			done := make(chan bool, 1)
 			done <- true
-			if v, returned := inTime(over, done); !v || !returned {
+			if v, returned := withinGrace(over, done); !v || !returned {
 				t.Fatal("the result is lost")
 			}
 		}

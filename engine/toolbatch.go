@@ -21,7 +21,7 @@ type batch struct {
 	emissions *emissions
 	calls     []*toolCall
 
-	keeping sync.Mutex // held by who makes results durable: what comes meanwhile is the next one's, together
+	storing sync.Mutex // held by who makes results durable: what comes meanwhile is the next one's, together
 	mu      sync.Mutex // guards the results of calls while some are made
 }
 
@@ -35,11 +35,11 @@ func (r *run) batchOf(effect turn.Effect) (*batch, error) {
 	m := &callMaker{session: r.session, caller: r, hooks: r.hooks, catalog: r.prompt.catalog, frame: r.journal.begin.Frame}
 	b := r.newBatch(m, make([]*toolCall, len(effect.Tools.Calls)))
 	for i, call := range effect.Tools.Calls {
-		b.calls[i] = &toolCall{asked: call, ToolCall: call, effect: effect.ID, ordinal: i}
+		b.calls[i] = &toolCall{original: call, ToolCall: call, effect: effect.ID, ordinal: i}
 		b.calls[i].find(m.catalog)
 	}
 	for _, row := range r.journal.replay[effect.ID] {
-		if err := b.recall(row); err != nil {
+		if err := b.restoreCall(row); err != nil {
 			return nil, err
 		}
 	}
@@ -47,7 +47,7 @@ func (r *run) batchOf(effect turn.Effect) (*batch, error) {
 }
 
 // recall takes what the journal knows of a call of the batch, or of one that such a call makes.
-func (b *batch) recall(row persistence.Effect) error {
+func (b *batch) restoreCall(row persistence.Effect) error {
 	maker, made := row.Ordinal/innerRows-1, row.Ordinal%innerRows
 	switch {
 	case maker >= len(b.calls), maker < 0 && made >= len(b.calls):
@@ -86,14 +86,14 @@ func (r *run) runTools(ctx context.Context, effect turn.Effect) error {
 	}
 	r.batch = b
 	err = b.perform(ctx)
-	if !r.store.left() {
+	if !r.store.suspended() {
 		r.files.ToolsEnd(ctx)
 	}
 	switch {
 	case errors.As(err, new(*cancelled)):
 		b.cancelRest(ctx)
-	case err != nil && r.store.left():
-		return errors.Join(err, b.keepResults())
+	case err != nil && r.store.suspended():
+		return errors.Join(err, b.storeSettled())
 	case err != nil:
 		return err
 	}
@@ -105,7 +105,7 @@ func (r *run) collect(ctx context.Context, effect turn.Effect, b *batch) error {
 	if err := b.drain(ctx); err != nil {
 		return err
 	}
-	rows, err := b.keepMany()
+	rows, err := b.storeAllButLast()
 	if err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func (r *run) collect(ctx context.Context, effect turn.Effect, b *batch) error {
 
 // perform brings the calls to their results. After an error, some may be without.
 func (b *batch) perform(ctx context.Context) error {
-	for _, step := range []func(context.Context, []*toolCall) error{b.hooks.beforeCalls, b.asks.settle, b.beforeFiles, b.start, b.dispatch} {
+	for _, step := range []func(context.Context, []*toolCall) error{b.hooks.beforeCalls, b.asks.settle, b.scanFiles, b.start, b.dispatch} {
 		if err := context.Cause(ctx); err != nil {
 			return err
 		}
@@ -141,7 +141,7 @@ func (b *batch) makeNested(ctx context.Context) error {
 	case errors.As(err, new(*cancelled)):
 		b.cancelRest(ctx)
 	case err != nil:
-		return errors.Join(err, b.keepResults())
+		return errors.Join(err, b.storeSettled())
 	}
 	rank(b.calls)
 	if rows := b.rows(unstored(b.calls)); len(rows) > 0 {
@@ -156,9 +156,9 @@ func (b *batch) makeNested(ctx context.Context) error {
 }
 
 // beforeFiles has the files looked at if calls may change some.
-func (b *batch) beforeFiles(ctx context.Context, calls []*toolCall) error {
+func (b *batch) scanFiles(ctx context.Context, calls []*toolCall) error {
 	if changesFiles(calls) {
-		b.caller.watched().LookBefore(ctx)
+		b.caller.filePoint().LookBefore(ctx)
 	}
 	return nil
 }
@@ -189,14 +189,14 @@ func (b *batch) start(ctx context.Context, calls []*toolCall) error {
 			first = append(first, s)
 		}
 	}
-	return b.begun(ctx, first...)
+	return b.markStarted(ctx, first...)
 }
 
 // begun makes durable that calls run now.
-func (b *batch) begun(ctx context.Context, calls ...*toolCall) error {
+func (b *batch) markStarted(ctx context.Context, calls ...*toolCall) error {
 	var rows []persistence.Effect
 	for _, s := range calls {
-		if !s.awaitsCompletion() && s.given == nil {
+		if !s.awaitsCompletion() && s.clientOutput == nil {
 			s.begin()
 			rows = append(rows, b.row(s))
 		}
@@ -215,7 +215,7 @@ func (b *batch) begun(ctx context.Context, calls ...*toolCall) error {
 // whatever is stored of a batch, nothing that settled before it is missing.
 func (b *batch) dispatch(ctx context.Context, calls []*toolCall) error {
 	rank(calls)
-	b.caller.watched().ToolsStart()
+	b.caller.filePoint().ToolsStart()
 	var wg sync.WaitGroup
 	var serial []*toolCall
 	for _, s := range calls {
@@ -232,7 +232,7 @@ func (b *batch) dispatch(ctx context.Context, calls []*toolCall) error {
 		if context.Cause(ctx) != nil {
 			break
 		}
-		if err := b.begun(ctx, s); err != nil {
+		if err := b.markStarted(ctx, s); err != nil {
 			return err
 		}
 		b.make(ctx, s)
@@ -255,11 +255,11 @@ func (b *batch) addResult(s *toolCall, reply *turn.ToolReply) bool {
 	defer b.mu.Unlock()
 	s.reply = reply
 	rank(b.calls)
-	return open(b.calls) > 0
+	return countOpen(b.calls) > 0
 }
 
 // open counts the calls without a result.
-func open(calls []*toolCall) (n int) {
+func countOpen(calls []*toolCall) (n int) {
 	for _, s := range calls {
 		if s.reply == nil {
 			n++
@@ -270,8 +270,8 @@ func open(calls []*toolCall) (n int) {
 
 // keep makes the results durable that there are.
 func (b *batch) keep() {
-	b.keeping.Lock()
-	defer b.keeping.Unlock()
+	b.storing.Lock()
+	defer b.storing.Unlock()
 	for {
 		b.mu.Lock()
 		rest := unstored(b.calls)
@@ -289,7 +289,7 @@ func (b *batch) keep() {
 }
 
 // keepMany makes results durable that are too many for one commit, and gives the rows of the last ones.
-func (b *batch) keepMany() (last []persistence.Effect, err error) {
+func (b *batch) storeAllButLast() (last []persistence.Effect, err error) {
 	rank(b.calls)
 	rest := unstored(b.calls)
 	for {
@@ -306,7 +306,7 @@ func (b *batch) keepMany() (last []persistence.Effect, err error) {
 
 // keepResults makes the results durable that came while the daemon stopped. Of the other calls nobody knows what
 // became of them.
-func (b *batch) keepResults() error {
+func (b *batch) storeSettled() error {
 	rank(b.calls)
 	rows := b.rows(unstored(b.calls))
 	if len(rows) == 0 {

@@ -15,7 +15,7 @@ import (
 // toolCall is a call of a tool on its way: of a batch, of another call, or of a client.
 type toolCall struct {
 	protocol.ToolCall                   // as it runs: a plugin may have replaced the arguments
-	asked             protocol.ToolCall // as the model wrote it
+	original          protocol.ToolCall // as the model wrote it
 	effect            uint64            // of the turn, that its batch is
 	ordinal           int               // of its row in the journal
 	entry             *tool.Entry       // nil: the catalog has no such tool any more
@@ -23,42 +23,42 @@ type toolCall struct {
 	attempt           int
 	replay            protocol.Replay       // that its tool declared when it was begun; empty: it was not
 	judged            *approval.Request     // as it was judged; nil: it was not, as it is made again
-	allowed           []string              // where its paths led when an earlier run of the daemon was allowed to make it
+	allowedPaths      []string              // where its paths led when an earlier run of the daemon was allowed to make it
 	approval          *pluginApproval       // a plugin wants a person to be asked
 	messages          []protocol.Message    // of plugins, for the next checkpoint
 	reply             *turn.ToolReply       // set once the call has its result
 	ranked            bool                  // the result has its place in the order of settlement
-	began             bool                  // an earlier run of the daemon started it, and its result was lost
+	resultLost        bool                  // an earlier run of the daemon started it, and its result was lost
 	sandboxed         bool                  // a plugin in a sandbox makes it, or has replaced its arguments
-	given             *protocol.ToolOutput  // that its client gave that run of the daemon; nil: none, or it is used
+	clientOutput      *protocol.ToolOutput  // that its client gave that run of the daemon; nil: none, or it is used
 	stored            bool                  // the journal has its result
 	inner             inner                 // the calls that it makes itself
-	wanted            []protocol.ToolIntent // by the present attempt
+	attemptIntents    []protocol.ToolIntent // by the present attempt
 	intents           []intent              // by the call, until it is done
 	awaited           *decision.Open        // its completion, if it took a key
 	parked            bool                  // it has returned and waits
-	asking            int                   // how many questions the present attempt has asked
+	questionsAsked    int                   // how many questions the present attempt has asked
 	overdue           bool                  // its completion did not come in time, and the turn is to fail
 }
 
 // callRow is the journal's row of one call: started with its attempt, then finished with its reply.
 type callRow struct {
-	Attempt  int                  `json:"attempt"`
-	Replay   protocol.Replay      `json:"replay,omitempty"` // that its tool declared then
-	Args     json.RawMessage      `json:"args,omitempty"`   // as it runs, where they are not the model's
-	Given    *protocol.ToolOutput `json:"given,omitempty"`  // by its client, until there is the reply
-	Reply    *turn.ToolReply      `json:"reply,omitempty"`
-	Messages []protocol.Message   `json:"messages,omitempty"`
-	Parked   bool                 `json:"parked,omitempty"`
-	Overdue  bool                 `json:"overdue,omitempty"`
-	Confined bool                 `json:"confined,omitempty"` // a plugin in a sandbox replaced the arguments: so calls that this one makes are asked about after a restart, too
-	Intents  []intent             `json:"intents,omitempty"`
-	Places   []string             `json:"places,omitempty"` // where its paths led when it was allowed
+	Attempt      int                  `json:"attempt"`
+	Replay       protocol.Replay      `json:"replay,omitempty"` // that its tool declared then
+	Args         json.RawMessage      `json:"args,omitempty"`   // as it runs, where they are not the model's
+	ClientOutput *protocol.ToolOutput `json:"given,omitempty"`  // by its client, until there is the reply
+	Reply        *turn.ToolReply      `json:"reply,omitempty"`
+	Messages     []protocol.Message   `json:"messages,omitempty"`
+	Parked       bool                 `json:"parked,omitempty"`
+	Overdue      bool                 `json:"overdue,omitempty"`
+	Confined     bool                 `json:"confined,omitempty"` // a plugin in a sandbox replaced the arguments: so calls that this one makes are asked about after a restart, too
+	Intents      []intent             `json:"intents,omitempty"`
+	Places       []string             `json:"places,omitempty"` // where its paths led when it was allowed
 }
 
 // hash stands for the call as it was asked for, with what allows it.
 func (s *toolCall) hash() []byte {
-	text := encode(s.asked)
+	text := encode(s.original)
 	if s.grant != nil {
 		text = append(text, encode(s.grant)...)
 	}
@@ -116,7 +116,7 @@ func (s *toolCall) answer(out protocol.ToolOutput) {
 
 // replaced are the arguments as the call runs, if they are not those of the model.
 func (s *toolCall) replaced() json.RawMessage {
-	if bytes.Equal(s.asked.Args, s.Args) {
+	if bytes.Equal(s.original.Args, s.Args) {
 		return nil
 	}
 	return s.Args
@@ -125,7 +125,7 @@ func (s *toolCall) replaced() json.RawMessage {
 // row is what the journal is to have of a call.
 func (s *toolCall) row() callRow {
 	return callRow{
-		Attempt: s.attempt, Replay: s.replay, Args: s.replaced(), Given: s.given, Reply: s.reply, Messages: s.messages, Parked: s.parked,
+		Attempt: s.attempt, Replay: s.replay, Args: s.replaced(), ClientOutput: s.clientOutput, Reply: s.reply, Messages: s.messages, Parked: s.parked,
 		Overdue: s.overdue, Intents: s.intents, Confined: s.sandboxed, Places: s.places(),
 	}
 }
@@ -135,7 +135,7 @@ func (s *toolCall) places() []string {
 	if s.judged != nil {
 		return s.judged.Call.Places()
 	}
-	return s.allowed
+	return s.allowedPaths
 }
 
 // effectRow is a row of the journal for a call.

@@ -20,11 +20,11 @@ type caller interface {
 	// decisions is where calls ask people and wait for completions; nil: nobody is asked.
 	decisions() *asks
 	// watched are the files that calls may change; nil: nobody looks at them.
-	watched() *undo.Point
+	filePoint() *undo.Point
 	// nested makes the calls that a call of m makes. Each has its result then, which is durable.
 	nested(ctx context.Context, m *callMaker, calls []*toolCall) error
 	// carriesOut tells whether what calls want done is done after them.
-	carriesOut() bool
+	appliesIntents() bool
 	// addRow adds to a change the row of a call that runs, unless nobody would ask for it after a crash.
 	addRow(*change.Change, persistence.Effect)
 }
@@ -44,7 +44,7 @@ func (r *run) tell(ctx context.Context, events []change.Event) error {
 func (r *run) decisions() *asks { return &r.asks }
 
 // watched implements caller.
-func (r *run) watched() *undo.Point { return r.files }
+func (r *run) filePoint() *undo.Point { return r.files }
 
 // nested implements caller.
 func (r *run) nested(ctx context.Context, m *callMaker, calls []*toolCall) error {
@@ -52,7 +52,7 @@ func (r *run) nested(ctx context.Context, m *callMaker, calls []*toolCall) error
 }
 
 // carriesOut implements caller.
-func (r *run) carriesOut() bool { return true }
+func (r *run) appliesIntents() bool { return true }
 
 // addRow implements caller.
 func (r *run) addRow(c *change.Change, row persistence.Effect) {

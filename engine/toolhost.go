@@ -15,16 +15,16 @@ import (
 
 // toolHost is what a tool call may ask of lashd. What it has of its turn it has as long as the call runs.
 type toolHost struct {
-	maker *callMaker
-	call  *toolCall
-	life  context.Context      // of the call
-	began callRow              // what the journal has of the call
-	taken *protocol.ToolOutput // from elsewhere, by who stays; it is what the call comes to. nil: that is what the tool returns
+	maker      *callMaker
+	call       *toolCall
+	life       context.Context      // of the call
+	startedRow callRow              // what the journal has of the call
+	output     *protocol.ToolOutput // from elsewhere, by who stays; it is what the call comes to. nil: that is what the tool returns
 
-	mu    sync.Mutex
-	busy  bool
-	over  bool
-	using sync.WaitGroup
+	mu   sync.Mutex
+	busy bool
+	over bool
+	uses sync.WaitGroup
 }
 
 // Progress implements tool.Host.
@@ -52,7 +52,7 @@ func (h *toolHost) WriteArtifact(ctx context.Context, mediaType string, data []b
 // Touch implements tool.Host. What looks at the workspace leave out, such as what git ignores, is copied before it is changed.
 func (h *toolHost) Touch(ctx context.Context, path string) error {
 	if filepath.IsLocal(path) {
-		h.maker.caller.watched().Announce(ctx, filepath.ToSlash(path))
+		h.maker.caller.filePoint().Announce(ctx, filepath.ToSlash(path))
 	}
 	return nil
 }
@@ -89,7 +89,7 @@ func (h *toolHost) enter(ctx context.Context) (context.Context, func(), error) {
 		return nil, nil, tool.ErrCallBusy
 	}
 	h.busy = true
-	h.using.Add(1)
+	h.uses.Add(1)
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(h.life, func() { cancel(context.Cause(h.life)) })
 	return ctx, func() {
@@ -98,25 +98,25 @@ func (h *toolHost) enter(ctx context.Context) (context.Context, func(), error) {
 		h.mu.Lock()
 		h.busy = false
 		h.mu.Unlock()
-		h.using.Done()
+		h.uses.Done()
 	}, nil
 }
 
 // stay keeps the call from being over until leave is called, unless it is over already.
-func (h *toolHost) stay() (leave func(), ok bool) {
+func (h *toolHost) keepOpen() (leave func(), ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.over {
 		return nil, false
 	}
-	h.using.Add(1)
-	return h.using.Done, true
+	h.uses.Add(1)
+	return h.uses.Done, true
 }
 
 // give adds to a change that the call has an output, which plugins have not looked at.
 func (h *toolHost) give(c *change.Change, out protocol.ToolOutput) {
-	row := h.began
-	row.Given = &out
+	row := h.startedRow
+	row.ClientOutput = &out
 	h.maker.caller.addRow(c, h.call.effectRow(h.maker.caller.journalID(), row))
 }
 
@@ -125,5 +125,5 @@ func (h *toolHost) end() {
 	h.mu.Lock()
 	h.over = true
 	h.mu.Unlock()
-	h.using.Wait()
+	h.uses.Wait()
 }

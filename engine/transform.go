@@ -16,7 +16,7 @@ type turnContext struct {
 	prompts  []plugin.Prompt
 	overlay  tool.Overlay
 	base     *tool.Catalog // that mine was made from
-	mine     *tool.Catalog
+	extended *tool.Catalog
 }
 
 // prompt makes what the model sees of the session and of the turn.
@@ -35,7 +35,7 @@ func (p *prompt) transform(ctx context.Context) (err error) {
 	}
 	made, failed := p.transformed(ctx)
 	switch cause := context.Cause(ctx); {
-	case p.seams.store.left():
+	case p.seams.store.suspended():
 		return cause
 	case cause != nil: // the turn is cancelled, which its first effect sees to
 	case failed != nil:
@@ -59,7 +59,7 @@ func (p *prompt) transformed(ctx context.Context) (*turnContext, error) {
 		return nil, err
 	}
 	made, err := turnContextOf(pc)
-	if err != nil || !made.extends() {
+	if err != nil || !made.changesTools() {
 		return made, err
 	}
 	p.catalog, err = made.catalog(p.catalog, p.set.composer)
@@ -78,28 +78,28 @@ func turnContextOf(pc plugin.PreparedContext) (*turnContext, error) {
 }
 
 // shown is the history before the turn as the model sees it.
-func (p *prompt) shown() []*protocol.Message {
+func (p *prompt) visibleHistory() []*protocol.Message {
 	if p.extra == nil {
 		return p.seams.past
 	}
 	return slices.Clip(p.extra.messages)
 }
 
-func (c *turnContext) extends() bool {
+func (c *turnContext) changesTools() bool {
 	return c != nil && (c.overlay.WithoutBase || len(c.overlay.Sources) > 0)
 }
 
 // catalog is a session's catalog with what the turn adds.
 func (c *turnContext) catalog(base *tool.Catalog, tools *tool.Composer) (*tool.Catalog, error) {
-	if !c.extends() {
+	if !c.changesTools() {
 		return base, nil
 	}
 	if c.base == base {
-		return c.mine, nil
+		return c.extended, nil
 	}
 	mine, err := tools.With(c.overlay)
 	if err == nil {
-		c.base, c.mine = base, mine
+		c.base, c.extended = base, mine
 	}
 	return mine, err
 }

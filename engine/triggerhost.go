@@ -87,9 +87,9 @@ func undelivered(d protocol.TriggerDelivery, err error) (protocol.TriggerDeliver
 	switch {
 	case errors.Is(err, persistence.ErrDeleted), isMissing(err):
 		d.State, d.Reason = protocol.DeliveryTargetGone, "the session is deleted"
-	case settingsRefused(err):
+	case invalidSettings(err):
 		d.State, d.Reason = protocol.DeliveryRefused, err.Error()
-	case mayPass(err):
+	case isRetryable(err):
 		return d, err
 	default:
 		d.State, d.Reason = protocol.DeliveryFailed, err.Error()
@@ -98,13 +98,13 @@ func undelivered(d protocol.TriggerDelivery, err error) (protocol.TriggerDeliver
 }
 
 // settingsRefused tells whether a session is not created because of its settings.
-func settingsRefused(err error) bool {
+func invalidSettings(err error) bool {
 	return errors.Is(err, ErrModelNotFound) || errors.Is(err, plugin.ErrNoDriver) || errors.As(err, new(*param.Error)) ||
 		errors.As(err, new(*plugin.BuildError)) || errors.As(err, new(*plugin.HookError))
 }
 
 // mayPass tells whether an error has nothing to do with what was asked for.
-func mayPass(err error) bool {
+func isRetryable(err error) bool {
 	for _, other := range []error{
 		ErrShuttingDown, ErrReloaded, workgroup.ErrSlowPlugin, persistence.ErrFull, persistence.ErrBusy, persistence.ErrExists, persistence.ErrPoisoned,
 		persistence.ErrClosed, context.Canceled, receipt.ErrReplayed, errStopped,

@@ -27,7 +27,7 @@ type turnStore struct {
 
 // left tells that the work on the turn ends, but not the turn: the daemon stops, or the session's state was given up. No error
 // tells that, as plugins have errors of their own.
-func (t *turnStore) left() bool { return t.life.Err() != nil }
+func (t *turnStore) suspended() bool { return t.life.Err() != nil }
 
 // change begins a change of the running turn: first comes what the journal gathered and the log does not tell yet.
 func (t *turnStore) change(st *state) *change.Change {

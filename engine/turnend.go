@@ -26,7 +26,7 @@ func (r *run) finish() (stored bool) {
 		switch {
 		case err == nil:
 			return true
-		case r.store.left():
+		case r.store.suspended():
 			return false
 		case r.result.discarded != nil:
 			r.eng.Log.Error("the end of a turn is not stored", "turn", r.id, "error", err)
@@ -87,7 +87,7 @@ func (ts *sessionTurns) complete(ctx context.Context, r *run) (next *run, err er
 	} else {
 		st.queue.In(c).GoOn(c, r.id, e.next.turn, e.next.input)
 	}
-	st.stored.keep(c, r.result.kept(e.next != nil))
+	st.stored.keep(c, r.result.stateToStore(e.next != nil))
 	if e.next == nil {
 		st.tasks.In(c).TurnOver()
 	}
@@ -142,13 +142,13 @@ func (ts *sessionTurns) ended(r *run, e *ending) {
 	ts.current = nil
 	ts.st.row.Usage = e.total
 	ts.st.row.TurnIndex++
-	r.over(e.report)
+	r.markStored(e.report)
 	ts.st.eng.Log.Info("turn ended", "session", ts.st.id, "turn", r.id, "state", e.report.State, "outcome", e.report.Outcome.Kind, "ms", e.report.DurationMs)
 	ts.notifyEnd(r.id, e.report)
 }
 
 // over notes that the turn is stored as reported.
-func (r *run) over(report *protocol.TurnReport) {
+func (r *run) markStored(report *protocol.TurnReport) {
 	r.journal.streamed, r.result.report = nil, report
 	r.lease.trail() // what follows may be with other plugins
 	r.trace.end(report)

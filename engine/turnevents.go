@@ -100,7 +100,7 @@ func (j *journal) drafts() []protocol.Node {
 
 // news are the events of what the log does not tell of yet, and what it tells after them. Calls that have no result
 // yet are started, all other items completed.
-func (j *journal) news(result turn.Result) (progress, []change.Event) {
+func (j *journal) newEvents(result turn.Result) (progress, []change.Event) {
 	var events []change.Event
 	p := progress{Calls: j.logged.Calls, Emits: j.logged.Emits, Nodes: slices.Clip(j.logged.Nodes)}
 	for ; p.Calls < len(result.Calls); p.Calls++ {
@@ -161,7 +161,7 @@ func (j *journal) resultEvent(n *protocol.Node, part int) (change.Event, bool) {
 
 // closing are the last news of a turn, and the withdrawal of what it told of that does not become history.
 func (j *journal) closing(result turn.Result) []change.Event {
-	_, events := j.news(result)
+	_, events := j.newEvents(result)
 	if gone := len(j.logged.Nodes) - len(j.nodes); gone > 0 { // the journal was told of more than could be replayed
 		all := j.logged.retractions(j.session, j.turn)
 		kept := progress{Nodes: j.logged.Nodes[:len(j.nodes)]}

@@ -13,14 +13,14 @@ import (
 
 // recorded are the turn options that the session's protocol has recorded. It never changes: another one takes its place.
 // Frames open from each other without end, mostly with the same options: so these stand there once.
-type recorded struct {
+type recordedOptions struct {
 	All    *protocol.TurnOptions    `json:"all,omitempty"`
 	Own    []protocol.TurnOptions   `json:"own,omitempty"`    // of frames where they are others
 	Frames map[protocol.FrameID]int `json:"frames,omitempty"` // which of those
 }
 
 // of are the options for a frame; nil: there are none.
-func (r recorded) of(frame protocol.FrameID) *protocol.TurnOptions {
+func (r recordedOptions) of(frame protocol.FrameID) *protocol.TurnOptions {
 	if i, ok := r.Frames[frame]; ok {
 		return &r.Own[i]
 	}
@@ -28,9 +28,9 @@ func (r recorded) of(frame protocol.FrameID) *protocol.TurnOptions {
 }
 
 // with is what is recorded then.
-func (r recorded) with(frame protocol.FrameID, m *plugin.Materialized) recorded {
+func (r recordedOptions) with(frame protocol.FrameID, m *plugin.Materialized) recordedOptions {
 	if m.AllFrames {
-		return recorded{All: &m.Options}
+		return recordedOptions{All: &m.Options}
 	}
 	frames := map[protocol.FrameID]protocol.TurnOptions{frame: m.Options}
 	for f, i := range r.Frames {
@@ -38,14 +38,14 @@ func (r recorded) with(frame protocol.FrameID, m *plugin.Materialized) recorded 
 			frames[f] = r.Own[i]
 		}
 	}
-	next := recorded{All: r.All, Frames: map[protocol.FrameID]int{}}
+	next := recordedOptions{All: r.All, Frames: map[protocol.FrameID]int{}}
 	for _, f := range slices.Sorted(maps.Keys(frames)) {
 		next.put(f, frames[f])
 	}
 	return next
 }
 
-func (r *recorded) put(frame protocol.FrameID, o protocol.TurnOptions) {
+func (r *recordedOptions) put(frame protocol.FrameID, o protocol.TurnOptions) {
 	i := slices.IndexFunc(r.Own, func(known protocol.TurnOptions) bool {
 		return known.SchemaVersion == o.SchemaVersion && bytes.Equal(known.Payload, o.Payload)
 	})
@@ -67,7 +67,7 @@ func (s *storedState) record(c *change.Change, frame protocol.FrameID, m *plugin
 	s.setRecorded(c, next)
 }
 
-func (s *storedState) setRecorded(c *change.Change, next recorded) {
+func (s *storedState) setRecorded(c *change.Change, next recordedOptions) {
 	c.Component = append(c.Component, persistence.Component{Name: componentProtocol, Body: encode(next)})
 	c.Then(func() { s.recorded = next })
 }

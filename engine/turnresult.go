@@ -17,13 +17,13 @@ type turnResult struct {
 	acceptedMs int64
 	resumed    bool // an earlier run of the daemon began the turn
 
-	discarded *protocol.Issue      // why nothing of the turn becomes history; nil: it does
-	issues    []protocol.Issue     // that are not the machine's
-	answer    projection           // as a person should see it
-	captured  *captured            // what plugins keep, for the commit
-	compacts  bool                 // history is to be compacted before the next turn
-	after     []change.Event       // to be told once the turn is committed
-	report    *protocol.TurnReport // that is stored
+	discarded         *protocol.Issue      // why nothing of the turn becomes history; nil: it does
+	issues            []protocol.Issue     // that are not the machine's
+	answer            projection           // as a person should see it
+	captured          *captured            // what plugins keep, for the commit
+	compacts          bool                 // history is to be compacted before the next turn
+	eventsAfterCommit []change.Event       // to be told once the turn is committed
+	report            *protocol.TurnReport // that is stored
 }
 
 // result is what the turn came to. If somebody wanted it cancelled before it is stored, then that is how it ended,
@@ -68,7 +68,7 @@ func (t *turnResult) compactsHistory() bool { return t.compacts && t.discarded =
 
 // kept is what plugins keep of the turn. What cannot be stored with it may be that; what the code executor keeps is of the
 // frame that the turn was in.
-func (t *turnResult) kept(left bool) *captured {
+func (t *turnResult) stateToStore(left bool) *captured {
 	switch {
 	case t.discarded != nil:
 		t.captured = nil

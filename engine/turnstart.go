@@ -40,7 +40,7 @@ func (ts *Turns) start(ctx context.Context, id protocol.TurnID, ceiling *protoco
 		return receipt.Repeated[protocol.TurnStartResult](ctx, ts.eng.store, "turn/start", p.Key(), p, err)
 	}
 	for {
-		r, err := ts.try(ctx, id, ceiling, p)
+		r, err := ts.startOnce(ctx, id, ceiling, p)
 		if !errors.Is(err, errPluginsMoved) {
 			return r, err
 		}
@@ -54,7 +54,7 @@ func isSlow(err error) bool {
 
 // try is start once its params make sense. Plugins that cannot be opened refuse nothing: with them the turn fails. Those that take
 // too long refuse everything: it can be tried again. It fails with errPluginsMoved if the session has other settings than its plugins by now.
-func (ts *Turns) try(ctx context.Context, id protocol.TurnID, ceiling *protocol.Ceiling, p *protocol.TurnStartParams) (*protocol.TurnStartResult, error) {
+func (ts *Turns) startOnce(ctx context.Context, id protocol.TurnID, ceiling *protocol.Ceiling, p *protocol.TurnStartParams) (*protocol.TurnStartResult, error) {
 	l, err := ts.eng.lend(ctx, p.SessionID)
 	if isSlow(err) {
 		return receipt.Repeated[protocol.TurnStartResult](ctx, ts.eng.store, "turn/start", p.Key(), p, err)
@@ -160,7 +160,7 @@ func (ts *sessionTurns) runningID() protocol.TurnID {
 }
 
 // free reports whether a turn that comes now can begin at once.
-func (ts *sessionTurns) free() bool {
+func (ts *sessionTurns) canStartNow() bool {
 	st := ts.st
 	return ts.current == nil && !st.holds.held() && !st.holds.awaited() && !st.alarm.retrying() && !st.eng.group.Closed()
 }
