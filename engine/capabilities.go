@@ -274,7 +274,7 @@ func (s *services) TakeFirstTurnInput(ctx context.Context, id protocol.SessionID
 	if err != nil {
 		return nil, false, err
 	}
-	input, err := do(ctx, s.eng, id, func(ctx context.Context, st *state) ([]protocol.InputPart, error) { return st.takeFirst(ctx) })
+	input, err := do(ctx, s.eng, id, func(ctx context.Context, st *state) ([]protocol.InputPart, error) { return st.takeFirstInput(ctx) })
 	if isGone(err) {
 		return nil, false, nil
 	}

@@ -81,9 +81,9 @@ func (cs *Completions) complete(ctx context.Context, m Model, p *protocol.Comple
 		}
 		return nil, &ProviderError{Issue: issueOf(err)}
 	}
-	reply.Usage = priced(reply.Usage, m.Price)
+	reply.Usage = withCost(reply.Usage, m.Price)
 	msg := reply.Message()
-	call := record(1, m.Spec, &reply, time.Since(began))
+	call := callRecord(1, m.Spec, &reply, time.Since(began))
 	body.Record = &call
 	cs.eng.Trace.Add(trace.ModelCompleted, scope, body)
 	return &protocol.CompletionResult{Message: msg, Text: msg.Answer(), Stop: reply.Stop, Call: call}, nil
@@ -108,7 +108,7 @@ func (cs *Completions) collect(ctx context.Context, m Model, req *provider.Reque
 		c.Add(&chunk)
 	}
 	reply = c.Reply()
-	clean(reply.Parts)
+	sanitize(reply.Parts)
 	if reply.Stop == "" {
 		err = &provider.Error{Kind: provider.KindStream, Code: "ended_without_evidence", Message: "the reply broke off"}
 	}

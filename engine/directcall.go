@@ -191,8 +191,8 @@ func (d *directCall) restoreJournaled(ctx context.Context, s *toolCall) error {
 		switch {
 		case row.Ordinal == s.ordinal:
 			err = errors.Join(err, s.restore(row))
-		case row.Ordinal/innerRows-1 == s.ordinal:
-			s.inner.know(row.Ordinal%innerRows, row)
+		case row.Ordinal/maxNestedCalls-1 == s.ordinal:
+			s.inner.addRow(row.Ordinal%maxNestedCalls, row)
 		}
 	}
 	if err == nil && s.reply == nil && s.clientOutput == nil && s.resultLost && !s.repeatable() {

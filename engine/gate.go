@@ -40,7 +40,7 @@ func (g *intentGate) resolve(ctx context.Context, s *toolCall) (turn.ToolReply, 
 		}
 		outcomes = append(outcomes, out)
 	}
-	settleIntents(&reply, outcomes)
+	setOutcomes(&reply, outcomes)
 	return reply, nil
 }
 

@@ -11,27 +11,27 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// innerRows is how many calls a call may make, and sets their rows in the journal apart: those of the n-th call of a batch
-// begin at (n+1)*innerRows.
-const innerRows = 1 << 16
+// maxNestedCalls is how many calls a call may make, and sets their rows in the journal apart: those of the n-th call of a batch
+// begin at (n+1)*maxNestedCalls.
+const maxNestedCalls = 1 << 16
 
-// inner are the calls that a call makes, in order.
-type inner struct {
-	known map[int]persistence.Effect // rows of an earlier run of the daemon
+// nestedCalls are the calls that a call makes, in order.
+type nestedCalls struct {
+	rows  map[int]persistence.Effect // rows of an earlier run of the daemon
 	calls []*toolCall
 	next  int // of the present attempt; one that is made again begins anew
 }
 
-func (in *inner) know(n int, row persistence.Effect) {
-	if in.known == nil {
-		in.known = map[int]persistence.Effect{}
+func (in *nestedCalls) addRow(n int, row persistence.Effect) {
+	if in.rows == nil {
+		in.rows = map[int]persistence.Effect{}
 	}
-	in.known[n] = row
+	in.rows[n] = row
 }
 
-// callFor makes calls for a call that runs, and gives what they came to as the model would see it. What they came to is
+// runNested makes calls for a call that runs, and gives what they came to as the model would see it. What they came to is
 // durable then.
-func (m *callMaker) callFor(ctx context.Context, outer *toolCall, wanted []tool.Request) ([]protocol.ToolOutput, error) {
+func (m *callMaker) runNested(ctx context.Context, outer *toolCall, wanted []tool.Request) ([]protocol.ToolOutput, error) {
 	calls := make([]*toolCall, len(wanted))
 	for i, w := range wanted {
 		var err error
@@ -56,8 +56,8 @@ func outputs(calls []*toolCall) []protocol.ToolOutput {
 // nestedCall is the next call that a call makes: the same one that was made before, if it was.
 func (m *callMaker) nestedCall(outer *toolCall, w tool.Request) (*toolCall, error) {
 	n := outer.inner.next
-	if n >= innerRows {
-		return nil, fmt.Errorf("a call may make %d calls", innerRows)
+	if n >= maxNestedCalls {
+		return nil, fmt.Errorf("a call may make %d calls", maxNestedCalls)
 	}
 	outer.inner.next++
 	if w.Grant != nil {
@@ -72,7 +72,7 @@ func (m *callMaker) nestedCall(outer *toolCall, w tool.Request) (*toolCall, erro
 	if !json.Valid(call.Args) {
 		call.Args = json.RawMessage(`{}`)
 	}
-	s := &toolCall{original: call, ToolCall: call, grant: w.Grant, effect: outer.effect, ordinal: (outer.ordinal+1)*innerRows + n}
+	s := &toolCall{original: call, ToolCall: call, grant: w.Grant, effect: outer.effect, ordinal: (outer.ordinal+1)*maxNestedCalls + n}
 	s.sandboxed = outer.sandboxed || m.hooks.plugins.Sandboxed(outer.entry.Source())
 	if n < len(outer.inner.calls) {
 		before := outer.inner.calls[n]
@@ -82,7 +82,7 @@ func (m *callMaker) nestedCall(outer *toolCall, w tool.Request) (*toolCall, erro
 		return before, nil
 	}
 	s.find(m.catalog)
-	if row, ok := outer.inner.known[n]; ok {
+	if row, ok := outer.inner.rows[n]; ok {
 		if err := s.restore(row); err != nil {
 			return nil, err
 		}
@@ -91,8 +91,8 @@ func (m *callMaker) nestedCall(outer *toolCall, w tool.Request) (*toolCall, erro
 	return s, nil
 }
 
-// gather adds to the reply of a call what came of the calls that it made.
-func (s *toolCall) gather(reply *turn.ToolReply) {
+// addNested adds to the reply of a call what came of the calls that it made.
+func (s *toolCall) addNested(reply *turn.ToolReply) {
 	var said []protocol.Message
 	for _, made := range s.inner.calls {
 		if made.reply == nil {

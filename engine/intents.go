@@ -17,21 +17,21 @@ type intent struct {
 	protocol.IntentOutcome
 }
 
-// want notes what a call wants, for when its batch is over. Where nothing comes after it, it is told at once that nothing is done.
-func (m *callMaker) want(s *toolCall, reply *turn.ToolReply) {
-	s.intents = m.intentsOf(s, s.attemptIntents, reply.Output.Status)
+// recordIntents notes what a call wants, for when its batch is over. Where nothing comes after it, it is told at once that nothing is done.
+func (m *callMaker) recordIntents(s *toolCall, reply *turn.ToolReply) {
+	s.intents = m.checkIntents(s, s.attemptIntents, reply.Output.Status)
 	if !m.caller.appliesIntents() || s.Parent != "" {
 		var outcomes []protocol.IntentOutcome
 		for _, in := range s.intents {
 			outcomes = append(outcomes, in.IntentOutcome)
 		}
-		settleIntents(reply, outcomes)
+		setOutcomes(reply, outcomes)
 		s.intents = nil
 	}
 }
 
-// settleIntents puts what became of intents into a reply, also into what the model sees of it.
-func settleIntents(reply *turn.ToolReply, outcomes []protocol.IntentOutcome) {
+// setOutcomes puts what became of intents into a reply, also into what the model sees of it.
+func setOutcomes(reply *turn.ToolReply, outcomes []protocol.IntentOutcome) {
 	reply.Output.Intents = outcomes
 	if reply.Shown != nil {
 		shown := *reply.Shown
@@ -40,8 +40,8 @@ func settleIntents(reply *turn.ToolReply, outcomes []protocol.IntentOutcome) {
 	}
 }
 
-// intentsOf are what a call wants, within the limits: what is beyond them is told of and not kept.
-func (m *callMaker) intentsOf(s *toolCall, wanted []protocol.ToolIntent, came protocol.OutputStatus) (all []intent) {
+// checkIntents are what a call wants, within the limits: what is beyond them is told of and not kept.
+func (m *callMaker) checkIntents(s *toolCall, wanted []protocol.ToolIntent, came protocol.OutputStatus) (all []intent) {
 	kinds, size := map[protocol.IntentKind]int{}, 0
 	for i := range wanted {
 		in := intent{Want: &wanted[i]}
@@ -86,9 +86,9 @@ func (s *toolCall) wants() bool {
 	return s.reply != nil && len(s.intents) > 0 && len(s.reply.Output.Intents) == 0
 }
 
-// drain carries out what the calls of a batch want, in the order of the calls, in the commit that stores what became of it together
+// commitIntents carries out what the calls of a batch want, in the order of the calls, in the commit that stores what became of it together
 // with their results. So it happens once, whatever happens to the daemon.
-func (b *batch) drain(ctx context.Context) error {
+func (b *batch) commitIntents(ctx context.Context) error {
 	var wanting []*toolCall
 	for _, s := range b.calls {
 		if s.wants() {
@@ -100,19 +100,21 @@ func (b *batch) drain(ctx context.Context) error {
 		return nil
 	}
 	// Not with ctx: what calls of a cancelled turn want is refused, and that is stored.
-	err := b.store.storeWhenSpace(b.store.life, func(actor context.Context, st *state) error { return b.carryOut(actor, st, wanting, ctx.Err() != nil) })
+	err := b.store.storeWhenSpace(b.store.life, func(actor context.Context, st *state) error {
+		return b.applyIntents(actor, st, wanting, ctx.Err() != nil)
+	})
 	if err != nil {
 		return err
 	}
 	for _, s := range wanting {
-		b.emissions.owe(s)
+		b.emissions.add(s)
 	}
-	b.emissions.pay()
+	b.emissions.send()
 	return nil
 }
 
-// carryOut does what calls want, in one commit with their replies, unless the turn is over.
-func (b *batch) carryOut(ctx context.Context, st *state, wanting []*toolCall, over bool) (err error) {
+// applyIntents does what calls want, in one commit with their replies, unless the turn is over.
+func (b *batch) applyIntents(ctx context.Context, st *state, wanting []*toolCall, over bool) (err error) {
 	c := b.store.change(st)
 	defer func() {
 		if err != nil {
@@ -144,15 +146,15 @@ func (b *batch) carryOut(ctx context.Context, st *state, wanting []*toolCall, ov
 
 // emissions are what the calls of a turn tell triggers of. A daemon that dies before it is told leaves it to the next one.
 type emissions struct {
-	eng  *Engine
-	turn protocol.TurnID
-	cwd  string
-	life context.Context // until the turn is left or over
-	owed []*protocol.TriggerEmitParams
+	eng     *Engine
+	turn    protocol.TurnID
+	cwd     string
+	life    context.Context // until the turn is left or over
+	pending []*protocol.TriggerEmitParams
 }
 
-// of is an occurrence that a call wants to be told of. Its key is the id of the intent: told again, it is the same one.
-func (e *emissions) of(in intent) *protocol.TriggerEmitParams {
+// emitParams is an occurrence that a call wants to be told emitParams. Its key is the id emitParams the intent: told again, it is the same one.
+func (e *emissions) emitParams(in intent) *protocol.TriggerEmitParams {
 	want := in.Want.EmitTrigger
 	return &protocol.TriggerEmitParams{
 		Type: want.Type, Cwd: e.cwd, SourceKey: want.SourceKey, OccurrenceKey: in.ID, Payload: want.Payload,
@@ -166,36 +168,36 @@ func (e *emissions) check(ctx context.Context, s *toolCall) {
 		if in.Refused != "" || in.Kind != protocol.IntentEmit {
 			continue
 		}
-		if err := e.eng.Triggers.CheckEmit(ctx, e.of(*in)); err != nil {
+		if err := e.eng.Triggers.CheckEmit(ctx, e.emitParams(*in)); err != nil {
 			refuse(&in.IntentOutcome, err)
 		}
 	}
 }
 
-// owe notes what is to be emitted because of a call whose result is stored.
-func (e *emissions) owe(s *toolCall) {
+// add notes what is to be emitted because of a call whose result is stored.
+func (e *emissions) add(s *toolCall) {
 	if s.reply == nil {
 		return
 	}
 	for i, out := range s.reply.Output.Intents {
 		if out.Kind == protocol.IntentEmit && out.Refused == "" && i < len(s.intents) {
-			e.owed = append(e.owed, e.of(s.intents[i]))
+			e.pending = append(e.pending, e.emitParams(s.intents[i]))
 		}
 	}
 }
 
-// pay emits what is owed. A daemon that dies before leaves it to the next one, which emits all of the turn's once more.
-func (e *emissions) pay() {
-	for len(e.owed) > 0 {
-		_, err := e.eng.Triggers.Emit(e.life, e.owed[0])
+// send emits what is owed. A daemon that dies before leaves it to the next one, which emits all of the turn's once more.
+func (e *emissions) send() {
+	for len(e.pending) > 0 {
+		_, err := e.eng.Triggers.Emit(e.life, e.pending[0])
 		switch {
 		case noSpace(err) && pause(e.life, spaceCheck) == nil:
 			continue
 		case e.life.Err() != nil:
 			return
 		case err != nil:
-			e.eng.Log.Error("what a tool tells of is not emitted", "turn", e.turn, "type", e.owed[0].Type, "error", err)
+			e.eng.Log.Error("what a tool tells of is not emitted", "turn", e.turn, "type", e.pending[0].Type, "error", err)
 		}
-		e.owed = e.owed[1:]
+		e.pending = e.pending[1:]
 	}
 }

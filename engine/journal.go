@@ -27,7 +27,7 @@ type journal struct {
 
 	begun   bool                            // the row with the turn's beginning is written
 	replay  map[uint64][]persistence.Effect // answers that an earlier run of the daemon has stored
-	pending []noted                         // answers that are not written yet
+	pending []pendingAnswer                 // answers that are not written yet
 	lastEnv *turn.Environment               // of the newest sync that was noted, and its effect
 	lastID  uint64
 
@@ -39,8 +39,8 @@ type journal struct {
 	nodes []protocol.Node // of the machine's messages; guarded where the goroutine of the turn does not wait
 }
 
-// noted is an answer that is encoded once it must be written, which for most turns is never.
-type noted struct {
+// pendingAnswer is an answer that is encoded once it must be written, which for most turns is never.
+type pendingAnswer struct {
 	effect turn.Effect
 	answer turn.Response
 	sameAs uint64 // of a sync: the effect whose environment it is again
@@ -68,12 +68,12 @@ type beginning struct {
 
 // progress is how much of a turn the log tells of.
 type progress struct {
-	Calls int        `json:"calls"` // model calls
-	Emits int        `json:"emits,omitempty"`
-	Nodes []nodeNews `json:"nodes"`
+	Calls int            `json:"calls"` // model calls
+	Emits int            `json:"emits,omitempty"`
+	Nodes []nodeProgress `json:"nodes"`
 }
 
-type nodeNews struct {
+type nodeProgress struct {
 	AtMs  int64 `json:"at"`
 	Items []int `json:"items,omitempty"` // the parts that are items
 }
@@ -162,7 +162,7 @@ func (j *journal) note(e turn.Effect, answer turn.Response) {
 	if e.Kind == turn.EffectTools {
 		return // its rows are written call by call
 	}
-	n := noted{effect: e, answer: answer}
+	n := pendingAnswer{effect: e, answer: answer}
 	switch {
 	case answer.Sync == nil:
 	case j.lastEnv != nil && sameEnvironment(j.lastEnv, answer.Sync):
@@ -199,7 +199,7 @@ func (j *journal) unwritten(after progress) []persistence.Effect {
 	})
 }
 
-func (j *journal) answerRow(n *noted) persistence.Effect {
+func (j *journal) answerRow(n *pendingAnswer) persistence.Effect {
 	row := persistence.Effect{
 		Turn: j.turn, ID: n.effect.ID, Kind: string(n.effect.Kind), Finished: true, Hash: j.prints.envelope(&n.effect),
 	}

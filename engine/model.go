@@ -30,8 +30,8 @@ func (r *run) callModel(ctx context.Context, effect turn.Effect) error {
 	began := time.Now()
 	failed := s.call(ctx, req)
 	reply := s.reply()
-	reply.Usage = priced(reply.Usage, r.eng.Models.configured(r.journal.begin.Config.Model).Price)
-	answer := turn.ModelReply{Reply: reply, Record: record(effect.Iteration, r.journal.begin.Config.Model, &reply, time.Since(began))}
+	reply.Usage = withCost(reply.Usage, r.eng.Models.configured(r.journal.begin.Config.Model).Price)
+	answer := turn.ModelReply{Reply: reply, Record: callRecord(effect.Iteration, r.journal.begin.Config.Model, &reply, time.Since(began))}
 	if r.mayRepeatReply {
 		r.mayRepeatReply = false
 		answer.Record.Attempts = append([]protocol.CallAttempt{{Outcome: protocol.AttemptInterrupted}}, answer.Record.Attempts...)
@@ -100,7 +100,7 @@ func (r *run) request(effect turn.Effect) *provider.Request {
 	for i := range call.Transient {
 		msgs = append(msgs, &call.Transient[i])
 	}
-	msgs = append(msgs, together(causes)...)
+	msgs = append(msgs, mergeCauses(causes)...)
 	return &provider.Request{
 		Model: r.journal.begin.Config.Model, System: call.System, Messages: msgs, Tools: call.Tools, Choice: call.Choice,
 		Options: call.Generation, Output: call.Output,
@@ -108,9 +108,9 @@ func (r *run) request(effect turn.Effect) *provider.Request {
 	}
 }
 
-// together makes one message of what woke the turn, for the end of the prompt. A single one stays what it is in history, so that
+// mergeCauses makes one message of what woke the turn, for the end of the prompt. A single one stays what it is in history, so that
 // the prompt of the next turn begins with the same bytes.
-func together(causes []*protocol.Message) []*protocol.Message {
+func mergeCauses(causes []*protocol.Message) []*protocol.Message {
 	if len(causes) < 2 {
 		return causes
 	}
@@ -131,15 +131,15 @@ func issueOf(err error) protocol.Issue {
 	return protocol.Issue{Kind: "provider", Code: "unknown", Message: err.Error()}
 }
 
-func record(iteration int, model protocol.ModelSpec, reply *provider.Reply, took time.Duration) protocol.CallRecord {
+func callRecord(iteration int, model protocol.ModelSpec, reply *provider.Reply, took time.Duration) protocol.CallRecord {
 	return protocol.CallRecord{
 		Iteration: iteration, Provider: model.Provider, Model: model.ID, Stop: reply.Stop, Usage: reply.Usage,
 		Attempts: list(reply.Attempts), Options: reply.Options, DurationMs: took.Milliseconds(),
 	}
 }
 
-// priced is a usage with what it costs.
-func priced(u *protocol.Usage, price *protocol.Price) *protocol.Usage {
+// withCost is a usage with what it costs.
+func withCost(u *protocol.Usage, price *protocol.Price) *protocol.Usage {
 	if u == nil {
 		return nil
 	}
@@ -151,9 +151,9 @@ func priced(u *protocol.Usage, price *protocol.Price) *protocol.Usage {
 	return &with
 }
 
-// clean sees to it that a reply reads the same from the store as it was shown: JSON has no place for bytes that are
+// sanitize sees to it that a reply reads the same from the store as it was shown: JSON has no place for bytes that are
 // not UTF-8, nor for a raw value that is not JSON.
-func clean(parts []protocol.Part) {
+func sanitize(parts []protocol.Part) {
 	for i := range parts {
 		parts[i].Text = strings.ToValidUTF8(parts[i].Text, "\uFFFD")
 		if len(parts[i].Replay) > 0 && !json.Valid(parts[i].Replay) {

@@ -16,15 +16,15 @@ func pollMonitors[T any](ctx context.Context, e *Engine, id protocol.SessionID, 
 	}
 	defer l.back()
 	return onState(l.owner, func(ctx context.Context, st *state) (*T, error) {
-		if err := st.monitors.beginArmed(ctx, true); err != nil {
+		if err := st.monitors.startArmed(ctx, true); err != nil {
 			return nil, err
 		}
 		return look(st), nil
 	})
 }
 
-// beginArmed begins the monitors that are armed, perhaps without those of plugins.
-func (ms sessionMonitors) beginArmed(ctx context.Context, declared bool) error {
+// startArmed begins the monitors that are armed, perhaps without those of plugins.
+func (ms sessionMonitors) startArmed(ctx context.Context, declared bool) error {
 	ids := ms.Waiting(declared)
 	if len(ids) == 0 || ms.st.eng.group.Closed() {
 		return nil
@@ -42,7 +42,7 @@ func (ms sessionMonitors) resume() {
 		return
 	}
 	if len(ms.Waiting(true)) == len(ms.Waiting(false)) {
-		ms.beginAgain(true)
+		ms.restartArmed(true)
 		return
 	}
 	ms.st.eng.group.GoActor(func() {
@@ -53,14 +53,14 @@ func (ms sessionMonitors) resume() {
 		}
 		// An error means that the state is given up: the next one begins them.
 		_, _ = onState(ms.st, func(context.Context, *state) (struct{}, error) {
-			ms.beginAgain(opened == nil)
+			ms.restartArmed(opened == nil)
 			return struct{}{}, nil
 		})
 	})
 }
 
-func (ms sessionMonitors) beginAgain(declared bool) {
-	if err := ms.beginArmed(ms.st.ctx, declared); err != nil {
+func (ms sessionMonitors) restartArmed(declared bool) {
+	if err := ms.startArmed(ms.st.ctx, declared); err != nil {
 		ms.st.eng.Log.Error("monitors are not begun again yet", "session", ms.st.id, "error", err)
 	}
 }

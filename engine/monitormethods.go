@@ -48,7 +48,7 @@ func (ms *Monitors) start(ctx context.Context, by protocol.TaskOrigin, p *protoc
 		l.back()
 	}
 	return mutate(ctx, ms.eng, p.SessionID, "monitor/start", p.Key(), p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.MonitorResult, error) {
-		next, err := st.monitors.wanted(p.Spec)
+		next, err := st.monitors.resolveSpec(p.Spec)
 		if err != nil {
 			return nil, err
 		}
@@ -56,8 +56,8 @@ func (ms *Monitors) start(ctx context.Context, by protocol.TaskOrigin, p *protoc
 	})
 }
 
-// wanted is a monitor that a client or a plugin starts.
-func (ms sessionMonitors) wanted(spec protocol.MonitorSpec) (e monitor.Entry, err error) {
+// resolveSpec is a monitor that a client or a plugin starts.
+func (ms sessionMonitors) resolveSpec(spec protocol.MonitorSpec) (e monitor.Entry, err error) {
 	e, known := ms.Find(spec.ID)
 	switch {
 	case spec.Command == "" && !known:
@@ -77,7 +77,7 @@ func (ms sessionMonitors) wanted(spec protocol.MonitorSpec) (e monitor.Entry, er
 
 // checkCwd refuses early what a command would not be started in. Whoever starts it opens the directory, and starts it in what was opened.
 func (ms sessionMonitors) checkCwd(name string) error {
-	at := placeIn(ms.st.row.Cwd, name)
+	at := absIn(ms.st.row.Cwd, name)
 	dir, _, err := pathresolve.OpenWorkdir(ms.st.row.Cwd, at)
 	if err != nil {
 		return param.Bad("/spec/cwd", "%.200q is no directory that the session may run a command in: %v", at, err)

@@ -13,12 +13,12 @@ import (
 )
 
 const (
-	monitorMoment    = 50 * time.Millisecond // lines that come within it are told of together
-	maxMonitorMoment = 10 * time.Second      // of a command that floods
+	minBatchDelay = 50 * time.Millisecond // lines that come within it are told of together
+	maxBatchDelay = 10 * time.Second      // of a command that floods
 )
 
-// watching runs a monitor. One that is to be restarted is left to the next daemon, if this one stops.
-func watching(spec protocol.MonitorSpec) worker {
+// monitorWorker runs a monitor. One that is to be restarted is left to the next daemon, if this one stops.
+func monitorWorker(spec protocol.MonitorSpec) worker {
 	return func(ctx context.Context, w *work) *protocol.TaskOutcome {
 		w.keepOnStop = spec.Restart
 		row, err := w.sessionRow(ctx)
@@ -28,7 +28,7 @@ func watching(spec protocol.MonitorSpec) worker {
 		t := w.now()
 		lines, ended := background.NewLineBuffer(), make(chan struct{})
 		var telling sync.WaitGroup
-		telling.Go(func() { w.tellLines(lines, ended) })
+		telling.Go(func() { w.sendLines(lines, ended) })
 		out := w.eng.commands.Watch(ctx, &t, row.Cwd, lines)
 		close(ended)
 		telling.Wait()
@@ -36,22 +36,22 @@ func watching(spec protocol.MonitorSpec) worker {
 	}
 }
 
-// placeIn is a directory as it is named in a session.
-func placeIn(cwd, dir string) string {
+// absIn is a directory as it is named in a session.
+func absIn(cwd, dir string) string {
 	if filepath.IsAbs(dir) {
 		return filepath.Clean(dir)
 	}
 	return filepath.Join(cwd, dir)
 }
 
-// tellLines tells the session of lines until the command has ended and all are told. A session that is slow holds up only its
+// sendLines tells the session of lines until the command has ended and all are told. A session that is slow holds up only its
 // own monitor, and one that floods is listened to more seldom.
-func (w *work) tellLines(lines *background.LineBuffer, ended <-chan struct{}) {
-	h, moment := monitor.Output{}, monitorMoment
+func (w *work) sendLines(lines *background.LineBuffer, ended <-chan struct{}) {
+	h, delay := monitor.Output{}, minBatchDelay
 	for over := false; !over; {
 		select {
 		case <-lines.Ready():
-			over = waitFor(moment, ended)
+			over = waitFor(delay, ended)
 		case <-ended:
 			over = true
 		}
@@ -60,19 +60,19 @@ func (w *work) tellLines(lines *background.LineBuffer, ended <-chan struct{}) {
 			continue
 		}
 		h.Number++
-		if err := w.tellHeard(h); err != nil {
+		if err := w.storeOutput(h); err != nil {
 			w.cancel(&taskStop{by: "internal:session", reason: err.Error()})
 			return
 		}
-		if moment = min(moment*2, maxMonitorMoment); h.Dropped == 0 {
-			moment = monitorMoment
+		if delay = min(delay*2, maxBatchDelay); h.Dropped == 0 {
+			delay = minBatchDelay
 		}
 	}
 }
 
 // waitFor waits, and tells whether that has come to an end.
-func waitFor(moment time.Duration, ended <-chan struct{}) bool {
-	timer := time.NewTimer(moment)
+func waitFor(delay time.Duration, ended <-chan struct{}) bool {
+	timer := time.NewTimer(delay)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
@@ -82,8 +82,8 @@ func waitFor(moment time.Duration, ended <-chan struct{}) bool {
 	}
 }
 
-// tellHeard has the session take lines. It goes on trying as long as there is a session: what was heard was heard.
-func (w *work) tellHeard(h monitor.Output) error {
+// storeOutput has the session take lines. It goes on trying as long as there is a session: what was heard was heard.
+func (w *work) storeOutput(h monitor.Output) error {
 	ctx := w.eng.actorContext()
 	for {
 		_, err := do(ctx, w.eng, w.owner(), func(ctx context.Context, st *state) (struct{}, error) {

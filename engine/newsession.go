@@ -50,7 +50,7 @@ func (ss *Sessions) createOnce(ctx context.Context, b *sessionDraft, rc receipt.
 	if b.origin == nil {
 		return ss.create(ctx, b.change(nil), rc)
 	}
-	kept, err := b.keptIdle(ctx)
+	kept, err := b.captureOrigin(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -101,15 +101,15 @@ func (b *sessionDraft) prepare(ctx context.Context) (err error) {
 		return err
 	}
 	b.relation.AskedBy = b.by.id()
-	if err := b.place(); err != nil {
+	if err := b.checkPlace(); err != nil {
 		return err
 	}
-	return b.tryOut(ctx)
+	return b.mutateConfig(ctx)
 }
 
-// place refuses a workspace outside those of the askers. A path that an asker names is stored as where it leads now: nobody points it
+// checkPlace refuses a workspace outside those of the askers. A path that an asker names is stored as where it leads now: nobody points it
 // elsewhere later.
-func (b *sessionDraft) place() error {
+func (b *sessionDraft) checkPlace() error {
 	if !insideRoots(b.authority.Ceiling, b.cwd) {
 		return param.Bad("/cwd", "must be in the workspace of the session that asks, or of the one where this one starts: %s", b.cwd)
 	}
@@ -124,7 +124,7 @@ func (b *sessionDraft) inherit(ctx context.Context) (err error) {
 	b.cwd = b.params.Cwd
 	switch {
 	case b.params.Start.Kind != protocol.StartEmpty:
-		if b.origin, err = b.source(ctx); err != nil {
+		if b.origin, err = b.loadOrigin(ctx); err != nil {
 			return err
 		}
 		b.base, b.cwd = b.origin.row.Config, cmp.Or(b.cwd, b.origin.row.Cwd)
@@ -146,7 +146,7 @@ type origin struct {
 	kept plugin.Stored // of its plugins, where a new session takes over what they may not take back any more
 }
 
-func (b *sessionDraft) source(ctx context.Context) (*origin, error) {
+func (b *sessionDraft) loadOrigin(ctx context.Context) (*origin, error) {
 	start := b.params.Start
 	return do(ctx, b.eng, start.SessionID, func(ctx context.Context, st *state) (*origin, error) {
 		from := &origin{row: st.row}
@@ -161,8 +161,8 @@ func (b *sessionDraft) source(ctx context.Context) (*origin, error) {
 	})
 }
 
-// tryOut builds the session's plugins as they will be, where nobody else knows of them, and has them change its settings.
-func (b *sessionDraft) tryOut(ctx context.Context) error {
+// mutateConfig builds the session's plugins as they will be, where nobody else knows of them, and has them change its settings.
+func (b *sessionDraft) mutateConfig(ctx context.Context) error {
 	bc := plugin.BuildContext{
 		SessionID: b.id, Parent: b.relation.Parent, Authority: b.authority, Cwd: b.cwd, StateDir: b.eng.StateDir,
 	}
@@ -192,12 +192,12 @@ func (b *sessionDraft) open(ctx context.Context, bc plugin.BuildContext) (*plugi
 }
 
 // view is the session as it will be, made of the one where it starts.
-func (b *sessionDraft) view(there *plugin.View) *plugin.View {
+func (b *sessionDraft) view(origin *plugin.View) *plugin.View {
 	v := &plugin.View{Window: b.config.Model.ContextWindow, Session: protocol.Session{
-		ID: b.id, Title: cmp.Or(b.params.Title, there.Session.Title), Cwd: b.cwd, State: protocol.SessionIdle, Config: b.config,
-		Relation: b.relation, Authority: b.authority, Head: there.Session.Head,
+		ID: b.id, Title: cmp.Or(b.params.Title, origin.Session.Title), Cwd: b.cwd, State: protocol.SessionIdle, Config: b.config,
+		Relation: b.relation, Authority: b.authority, Head: origin.Session.Head,
 	}}
-	messages := slices.Clip(there.Messages())
+	messages := slices.Clip(origin.Messages())
 	for _, n := range b.params.Nodes {
 		if n.Message != nil {
 			messages = append(messages, *n.Message)
@@ -206,8 +206,8 @@ func (b *sessionDraft) view(there *plugin.View) *plugin.View {
 	return v.Holding(nil, messages...)
 }
 
-// keptIdle is what plugins of the origin keep by now, if this session takes that over and it can be had; else it gets what is stored.
-func (b *sessionDraft) keptIdle(ctx context.Context) (kept idleCapture, err error) {
+// captureOrigin is what plugins of the origin keep by now, if this session takes that over and it can be had; else it gets what is stored.
+func (b *sessionDraft) captureOrigin(ctx context.Context) (kept idleCapture, err error) {
 	if b.params.PluginSource == protocol.PluginsFresh || b.params.Start.Snapshot != "" {
 		return kept, nil
 	}
@@ -251,8 +251,8 @@ func (b *sessionDraft) change(source *protocol.ForkSource) *change.Change {
 	return c
 }
 
-// takeFirst takes the input that a session was created with. It is given once, whatever happens to who took it.
-func (st *state) takeFirst(ctx context.Context) ([]protocol.InputPart, error) {
+// takeFirstInput takes the input that a session was created with. It is given once, whatever happens to who took it.
+func (st *state) takeFirstInput(ctx context.Context) ([]protocol.InputPart, error) {
 	var first []protocol.InputPart
 	c := st.change(persistence.Commit{TakeFirst: true})
 	c.ThenWith(func(res persistence.Result) { first = res.First })

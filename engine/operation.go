@@ -15,8 +15,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// operationEnd is what an operation came to, as its receipt keeps it.
-type operationEnd struct {
+// operationOutcome is what an operation came to, as its receipt keeps it.
+type operationOutcome struct {
 	protocol.OperationReceipt
 	Left string `json:"left,omitempty"` // why it was left alone; then the rest does not count
 }
@@ -35,9 +35,9 @@ type operation struct {
 
 func (o *operation) run(ctx context.Context) (*protocol.OperationReceipt, error) {
 	if o.params.SessionID == "" {
-		return o.alone(ctx)
+		return o.runWithoutSession(ctx)
 	}
-	return o.held(ctx)
+	return o.runInSession(ctx)
 }
 
 // begin makes durable that the operation is about to run: after a crash it is not run again.
@@ -54,9 +54,9 @@ func (o *operation) begin(ctx context.Context) error {
 	return err
 }
 
-// unended is why an operation has no end: plugins say that it has failed, so that it may be run again; or it was interrupted, and
+// noResult is why an operation has no end: plugins say that it has failed, so that it may be run again; or it was interrupted, and
 // nobody knows what it did.
-func (o *operation) unended(ctx context.Context, why error) error {
+func (o *operation) noResult(ctx context.Context, why error) error {
 	refused := errors.As(why, new(*plugin.OperationError)) || errors.As(why, new(*RejectedError)) || errors.As(why, new(*plugin.HookError))
 	switch {
 	case !o.begun:
@@ -72,11 +72,11 @@ func (o *operation) unended(ctx context.Context, why error) error {
 	return why
 }
 
-// left makes durable that an operation was left alone: nobody knows what it did, so that it is not run again. Its session may be
+// storeAbandoned makes durable that an operation was storeAbandoned alone: nobody knows what it did, so that it is not run again. Its session may be
 // gone by now; the receipt is nobody's.
-func (o *operation) left(ctx context.Context, why *plugin.OperationError) (*operationEnd, error) {
+func (o *operation) storeAbandoned(ctx context.Context, why *plugin.OperationError) (*operationOutcome, error) {
 	o.eng.Log.Error("an operation does not return, and is left alone", "session", o.params.SessionID, "operation", o.params.Name, "error", why.Message)
-	end := &operationEnd{Left: why.Message}
+	end := &operationOutcome{Left: why.Message}
 	if o.receipt.Key == "" {
 		return end, nil
 	}
@@ -92,8 +92,8 @@ func scopeOf(name string, rc receipt.Request) string {
 	return "operation:" + name + ":" + string(protocol.DigestOf(append([]byte(rc.Key), rc.Hash...))[:32])
 }
 
-// known refuses what need not wait for the session to be refused.
-func (o *operation) known(s *plugin.Session) (err error) {
+// check refuses what need not wait for the session to be refused.
+func (o *operation) check(s *plugin.Session) (err error) {
 	if o.info, err = operationOf(s, o.params.Name); err != nil {
 		return err
 	}
@@ -107,9 +107,9 @@ func (o *operation) known(s *plugin.Session) (err error) {
 	return nil
 }
 
-// held runs the operation while it holds its session, and tells the protocol of its events before they are stored.
-func (o *operation) held(ctx context.Context) (r *protocol.OperationReceipt, err error) {
-	w, err := o.eng.hold(ctx, o.params.SessionID, o.known)
+// runInSession runs the operation while it holds its session, and tells the protocol of its events before they are stored.
+func (o *operation) runInSession(ctx context.Context) (r *protocol.OperationReceipt, err error) {
+	w, err := o.eng.hold(ctx, o.params.SessionID, o.check)
 	if err != nil {
 		return nil, err
 	}
@@ -169,10 +169,10 @@ func (o *operation) failed(err error) error {
 	return &plugin.OperationError{Code: plugin.OperationFailed, Name: o.params.Name, Message: err.Error()}
 }
 
-// alone runs the operation with plugins that belong to no session.
-func (o *operation) alone(ctx context.Context) (*protocol.OperationReceipt, error) {
+// runWithoutSession runs the operation with plugins that belong to no session.
+func (o *operation) runWithoutSession(ctx context.Context) (*protocol.OperationReceipt, error) {
 	return withPlugins(ctx, o.eng, "", func(ctx context.Context, s *plugin.Session) (*protocol.OperationReceipt, error) {
-		if err := o.known(s); err != nil {
+		if err := o.check(s); err != nil {
 			return nil, err
 		}
 		result, err := o.call(ctx, s)
@@ -180,7 +180,7 @@ func (o *operation) alone(ctx context.Context) (*protocol.OperationReceipt, erro
 			return nil, cancelledOr(ctx, err)
 		}
 		if len(result.Events)+len(result.Queue) > 0 {
-			return nil, o.failed(errNowhere)
+			return nil, o.failed(errNeedsSession)
 		}
 		r := o.answer(result)
 		if o.receipt.Key != "" {
@@ -190,7 +190,7 @@ func (o *operation) alone(ctx context.Context) (*protocol.OperationReceipt, erro
 	})
 }
 
-var errNowhere = errors.New("events and turns need a session")
+var errNeedsSession = errors.New("events and turns need a session")
 
 func (o *operation) answer(result *plugin.OperationResult) *protocol.OperationReceipt {
 	return &protocol.OperationReceipt{Plugin: o.info.Plugin, Output: result.Output, Events: []protocol.PluginNode{}, Inputs: []protocol.QueuedInput{}}

@@ -65,16 +65,16 @@ func (ops *Operations) Invoke(ctx context.Context, p *protocol.OperationParams) 
 }
 
 func (ops *Operations) operate(ctx context.Context, method string, kind protocol.OperationKind, p *protocol.OperationParams) (*protocol.OperationReceipt, error) {
-	end, err := receipt.Once(ctx, ops.eng.receipts, method, p.Key(), p, func(rc receipt.Request) (*operationEnd, error) {
+	end, err := receipt.Once(ctx, ops.eng.receipts, method, p.Key(), p, func(rc receipt.Request) (*operationOutcome, error) {
 		o := &operation{eng: ops.eng, kind: kind, params: p, scope: scopeOf(p.Name, rc), receipt: rc}
 		r, err := o.run(ctx)
 		if left, ok := errors.AsType[*plugin.OperationError](err); ok && left.Code == plugin.OperationLeft {
-			return o.left(ctx, left)
+			return o.storeAbandoned(ctx, left)
 		}
 		if err != nil {
-			return nil, o.unended(ctx, err)
+			return nil, o.noResult(ctx, err)
 		}
-		return &operationEnd{OperationReceipt: *r}, nil
+		return &operationOutcome{OperationReceipt: *r}, nil
 	})
 	switch {
 	case errors.Is(err, receipt.ErrBegun):

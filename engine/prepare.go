@@ -115,7 +115,7 @@ func (ts *sessionTurns) supply(r *run) error {
 	if err != nil {
 		return err
 	}
-	if err := ts.st.monitors.beginArmed(ts.st.ctx, true); err != nil {
+	if err := ts.st.monitors.startArmed(ts.st.ctx, true); err != nil {
 		ts.st.eng.Log.Error("monitors are not begun yet", "session", ts.st.id, "error", err)
 	}
 	return nil

@@ -86,7 +86,7 @@ func (s *streaming) respond(ctx context.Context, failed error, reply *provider.R
 	if err != nil {
 		return &hookFailure{"plugin_assistant_response", err}
 	}
-	clean(out.Parts)
+	sanitize(out.Parts)
 	s.announce(out.Events)
 	s.withdraw(reply.Parts, out.Parts)
 	reply.Parts, reply.Stop = out.Parts, cmp.Or(out.Stop, reply.Stop)

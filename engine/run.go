@@ -67,7 +67,7 @@ func (r *run) do(ctx context.Context) (stored bool) {
 	if r.enterFrame() != nil || r.prompt.transform(ctx) != nil || r.seams.beforeTurn(ctx) != nil {
 		return false // a later run begins it anew
 	}
-	r.emissions.pay()
+	r.emissions.send()
 	if r.result.resumed {
 		r.files.Resume(ctx)
 	}

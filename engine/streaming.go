@@ -107,7 +107,7 @@ func (s *streaming) reply() provider.Reply {
 	}
 	reply := s.collector.Reply()
 	reply.Streamed = reply.Streamed || s.sawText
-	clean(reply.Parts)
+	sanitize(reply.Parts)
 	return reply
 }
 

@@ -68,11 +68,11 @@ func (h taskHost) Moved() { h.st.eng.tasksChanged.Notify() }
 
 // Watch implements monitor.Host.
 func (h taskHost) Watch(spec protocol.MonitorSpec) func(*protocol.Task) live.Attempt {
-	return h.st.eng.Tasks.attempts(watching(spec))
+	return h.st.eng.Tasks.attempts(monitorWorker(spec))
 }
 
 // Dir implements monitor.Host.
-func (h taskHost) Dir(name string) string { return placeIn(h.st.row.Cwd, name) }
+func (h taskHost) Dir(name string) string { return absIn(h.st.row.Cwd, name) }
 
 // Room implements monitor.Host.
 func (h taskHost) Room() int { return roomForWakes(&h.st.row.Config) }

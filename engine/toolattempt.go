@@ -52,9 +52,9 @@ func (m *callMaker) callWithRetries(ctx context.Context, s *toolCall) (turn.Tool
 			continue
 		}
 		reply.DurationMs = time.Since(began).Milliseconds()
-		s.gather(&reply)
+		s.addNested(&reply)
 		m.hooks.setShown(ctx, s, &reply)
-		m.want(s, &reply)
+		m.recordIntents(s, &reply)
 		return reply, true
 	}
 }

@@ -48,12 +48,12 @@ func (r *run) batchOf(effect turn.Effect) (*batch, error) {
 
 // recall takes what the journal knows of a call of the batch, or of one that such a call makes.
 func (b *batch) restoreCall(row persistence.Effect) error {
-	maker, made := row.Ordinal/innerRows-1, row.Ordinal%innerRows
+	maker, made := row.Ordinal/maxNestedCalls-1, row.Ordinal%maxNestedCalls
 	switch {
 	case maker >= len(b.calls), maker < 0 && made >= len(b.calls):
 		return &JournalError{Effect: row.ID, Kind: "tools", Diff: fmt.Sprintf("call %d", row.Ordinal)}
 	case maker >= 0:
-		b.calls[maker].inner.know(made, row)
+		b.calls[maker].inner.addRow(made, row)
 		return nil
 	}
 	return b.calls[made].restore(row)
@@ -71,7 +71,7 @@ func (r *run) knownBatch(e turn.Effect) (turn.Response, bool, error) {
 		}
 	}
 	for _, s := range b.calls {
-		r.emissions.owe(s)
+		r.emissions.add(s)
 		r.seams.queuedMessages = append(r.seams.queuedMessages, s.messages...)
 	}
 	return turn.Response{Tools: replies(b.calls)}, true, nil
@@ -102,7 +102,7 @@ func (r *run) runTools(ctx context.Context, effect turn.Effect) error {
 
 // collect makes the results of a batch durable and gives them to the machine.
 func (r *run) collect(ctx context.Context, effect turn.Effect, b *batch) error {
-	if err := b.drain(ctx); err != nil {
+	if err := b.commitIntents(ctx); err != nil {
 		return err
 	}
 	rows, err := b.storeAllButLast()

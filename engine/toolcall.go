@@ -32,7 +32,7 @@ type toolCall struct {
 	sandboxed         bool                  // a plugin in a sandbox makes it, or has replaced its arguments
 	clientOutput      *protocol.ToolOutput  // that its client gave that run of the daemon; nil: none, or it is used
 	stored            bool                  // the journal has its result
-	inner             inner                 // the calls that it makes itself
+	inner             nestedCalls           // the calls that it makes itself
 	attemptIntents    []protocol.ToolIntent // by the present attempt
 	intents           []intent              // by the call, until it is done
 	awaited           *decision.Open        // its completion, if it took a key

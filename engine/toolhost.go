@@ -75,7 +75,7 @@ func (h *toolHost) Call(ctx context.Context, calls []tool.Request) ([]protocol.T
 		return nil, err
 	}
 	defer leave()
-	return h.maker.callFor(ctx, h.call, calls)
+	return h.maker.runNested(ctx, h.call, calls)
 }
 
 // enter begins a use of the turn, one at a time. Its context also ends with the call.

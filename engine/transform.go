@@ -71,7 +71,7 @@ func turnContextOf(pc plugin.PreparedContext) (*turnContext, error) {
 	made := &turnContext{prompts: pc.Prompts, overlay: tool.Overlay{WithoutBase: pc.WithoutBase, Sources: pc.Tools}}
 	for _, m := range pc.Messages {
 		m.Parts = slices.Clone(m.Parts)
-		clean(m.Parts)
+		sanitize(m.Parts)
 		made.messages = append(made.messages, &m)
 	}
 	return made, graph.ResumeSafe(made.messages)

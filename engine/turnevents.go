@@ -114,7 +114,7 @@ func (j *journal) newEvents(result turn.Result) (progress, []change.Event) {
 	for i := len(p.Nodes); i < len(j.nodes); i++ {
 		told, items := j.itemEvents(&j.nodes[i])
 		events = append(events, told...)
-		p.Nodes = append(p.Nodes, nodeNews{AtMs: j.nodes[i].AtMs, Items: items})
+		p.Nodes = append(p.Nodes, nodeProgress{AtMs: j.nodes[i].AtMs, Items: items})
 	}
 	return p, events
 }
