@@ -66,6 +66,9 @@ func CheckGeneration(g protocol.GenerationOptions) error {
 			return Bad("/generation/stop/"+strconv.Itoa(i), "must not be empty")
 		}
 	}
+	if levels := []string{"", "low", "medium", "high"}; !slices.Contains(levels, g.Verbosity) {
+		return NotOneOf("/generation/verbosity", levels[1:])
+	}
 	return nil
 }
 

@@ -3,6 +3,8 @@ package protocol
 import (
 	"cmp"
 	"encoding/json"
+	"slices"
+	"strings"
 )
 
 // Config holds the settings of a session. The head and every frame have one.
@@ -44,17 +46,67 @@ type ModelSpec struct {
 	ID            string         `json:"id"`
 	ContextWindow int64          `json:"contextWindow,omitempty"` // tokens; 0: unknown
 	OutputLimit   int64          `json:"outputLimit,omitempty"`   // tokens; 0: unknown
+	Inputs        []Modality     `json:"inputs,omitempty"`        // what the model reads besides text; absent: unknown, and lashd sends it images
 	Reasoning     *ReasoningSpec `json:"reasoning,omitempty"`     // absent: not configurable
 	Effort        string         `json:"effort,omitempty"`        // one of reasoning.efforts
+	Cache         CacheRetention `json:"cache,omitempty"`         // absent: short
 	Idempotent    bool           `json:"idempotent,omitempty"`    // a failed call may be repeated even after output began
 	PinnedOptions bool           `json:"pinnedSampling,omitempty"`
 }
 
-// ReasoningSpec lists the reasoning efforts of a model.
+// Modality is a kind of attachment that a model can read.
+type Modality string
+
+const (
+	ModalityImage Modality = "image"
+	ModalityPDF   Modality = "pdf"
+	ModalityText  Modality = "text" // in a list alone: the model reads text only
+)
+
+// Takes reports whether lashd sends the model attachments of a media type as they are. Text files are sent as text to every model.
+func (m *ModelSpec) Takes(mediaType string) bool {
+	switch {
+	case strings.HasPrefix(mediaType, "image/"):
+		return len(m.Inputs) == 0 || slices.Contains(m.Inputs, ModalityImage)
+	case mediaType == "application/pdf":
+		return slices.Contains(m.Inputs, ModalityPDF)
+	}
+	return false
+}
+
+// CacheRetention says how long a server may keep the beginning of a prompt, for APIs in which the caller decides. Servers that
+// cache by themselves ignore it.
+type CacheRetention string
+
+const (
+	CacheNone  CacheRetention = "none"
+	CacheShort CacheRetention = "short" // about five minutes
+	CacheLong  CacheRetention = "long"  // about an hour, at a higher price for writing
+)
+
+// ReasoningSpec lists the reasoning efforts of a model. The effort "off" turns reasoning off.
 type ReasoningSpec struct {
-	Efforts   []string `json:"efforts"`
-	Default   string   `json:"default,omitempty"`
-	Mandatory bool     `json:"mandatory,omitempty"`
+	Efforts   []string          `json:"efforts"`
+	Default   string            `json:"default,omitempty"`
+	Mandatory bool              `json:"mandatory,omitempty"`
+	Encoding  ReasoningEncoding `json:"encoding,omitempty"` // absent: effort
+	Budgets   map[string]int64  `json:"budgets,omitempty"`  // tokens by effort, for the encoding budget; absent: low 2048, medium 8192, high 24576
+}
+
+// ReasoningEncoding says how a request tells the model the effort. An API ignores encodings that it does not have.
+type ReasoningEncoding string
+
+const (
+	EncodeEffort ReasoningEncoding = "effort" // the effort's name
+	EncodeBudget ReasoningEncoding = "budget" // a number of tokens
+)
+
+// Budget returns the tokens that an effort stands for; 0 if it stands for none.
+func (r *ReasoningSpec) Budget(effort string) int64 {
+	if tokens, ok := r.Budgets[effort]; ok {
+		return tokens
+	}
+	return map[string]int64{"minimal": 1024, "low": 2048, "medium": 8192, "high": 24576, "xhigh": 32000, "max": 32000}[effort]
 }
 
 // GenerationOptions are options for a model call. The call's record says which options were applied.
@@ -63,6 +115,7 @@ type GenerationOptions struct {
 	Temperature *float64 `json:"temperature,omitempty"`
 	Seed        *int64   `json:"seed,omitempty"`
 	Stop        []string `json:"stop,omitempty"`
+	Verbosity   string   `json:"verbosity,omitempty"` // low, medium or high, for models that take it
 }
 
 // OverlayMode says how new generation options combine with the current ones.
@@ -77,6 +130,7 @@ const (
 func (o GenerationOptions) Over(other GenerationOptions) GenerationOptions {
 	o.MaxOutput = cmp.Or(o.MaxOutput, other.MaxOutput)
 	o.Temperature, o.Seed = cmp.Or(o.Temperature, other.Temperature), cmp.Or(o.Seed, other.Seed)
+	o.Verbosity = cmp.Or(o.Verbosity, other.Verbosity)
 	if o.Stop == nil {
 		o.Stop = other.Stop
 	}

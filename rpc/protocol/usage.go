@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"cmp"
 	"errors"
 	"math"
 )
@@ -40,9 +41,10 @@ func (u Usage) buckets() [6]int64 {
 
 // Price is the price of a model per million tokens, in US dollars.
 type Price struct {
-	Input  float64 `json:"input"` // also for tokens written to a cache
-	Output float64 `json:"output"`
-	Cached float64 `json:"cached"` // for tokens read from a cache
+	Input   float64 `json:"input"`
+	Output  float64 `json:"output"`
+	Cached  float64 `json:"cached"`            // for tokens read from a cache
+	Written float64 `json:"written,omitempty"` // for tokens written to a cache; 0: the price of input
 }
 
 // maxCost is the maximum cost of a call, 1000 US dollars in billionths. A higher cost means that the server reported wrong token
@@ -51,7 +53,7 @@ const maxCost = 1e12
 
 // Of returns the cost of u in billionths of a US dollar, between 0 and maxCost.
 func (p Price) Of(u Usage) int64 {
-	dollars := float64(u.Input+u.CacheWrite)*p.Input + float64(u.Output)*p.Output + float64(u.CacheRead)*p.Cached
+	dollars := float64(u.Input)*p.Input + float64(u.CacheWrite)*cmp.Or(p.Written, p.Input) + float64(u.Output)*p.Output + float64(u.CacheRead)*p.Cached
 	return int64(min(max(math.Round(dollars*1000), 0), maxCost))
 }
 
@@ -99,7 +101,7 @@ const (
 // OptionReceipt says whether a generation option was applied.
 type OptionReceipt struct {
 	Option string `json:"option"`
-	Fate   string `json:"fate"` // applied, suppressed, omittedUnsupported, omittedPinned or clamped
+	Fate   string `json:"fate"` // applied, clamped, omittedUnsupported, omittedPinned or omittedOtherRoute
 }
 
 // StopReason says why a model stopped.

@@ -13,7 +13,8 @@ import (
 	"lashd/engine"
 	"lashd/engine/proc"
 	"lashd/engine/provider"
-	"lashd/engine/provider/openai"
+	"lashd/engine/provider/chatcompletions"
+	"lashd/engine/provider/endpoint"
 	"lashd/engine/provider/scripted"
 	"lashd/engine/undo"
 	"lashd/pluginloader"
@@ -203,14 +204,14 @@ func (c config) model(m modelConfig, keys *provider.Keys, noKey func(name string
 	base := cmp.Or(m.BaseURL, c.BaseURL, os.Getenv("OPENAI_BASE_URL"), ofOpenAI+"/v1")
 	keyEnv := c.keyOf(m)
 	adapter := &provider.Keyed{Keys: keys, Name: keyEnv, Make: func(key provider.Secret) provider.Provider {
-		return openai.New(openai.Config{
-			Name: openai.Shown(base), BaseURL: base, Key: key, KeyFrom: "the environment variable " + keyEnv, NoKey: noKey(keyEnv),
+		return chatcompletions.New(chatcompletions.Config{Config: endpoint.Config{
+			Name: endpoint.Shown(base), BaseURL: base, Key: key, KeyFrom: "the environment variable " + keyEnv, NoKey: noKey(keyEnv),
 			NeedKey: strings.HasPrefix(base, ofOpenAI+"/"),
-		})
+		}})
 	}}
 	return engine.Model{
 		Name:     cmp.Or(m.Name, c.idOf(m)),
-		Spec:     protocol.ModelSpec{Provider: openai.Shown(base), ID: c.idOf(m), ContextWindow: m.ContextWindow, OutputLimit: m.OutputLimit},
+		Spec:     protocol.ModelSpec{Provider: endpoint.Shown(base), ID: c.idOf(m), ContextWindow: m.ContextWindow, OutputLimit: m.OutputLimit},
 		Provider: &provider.Retry{Provider: adapter, Policy: provider.Policy{DownFor: c.ServerDown.Duration}},
 		Price:    m.Price.price(),
 	}

@@ -124,6 +124,9 @@ export interface Budget {
   noProgress?: number;
 }
 
+/** CacheRetention says how long a server may keep the beginning of a prompt, for APIs in which the caller decides. Servers that cache by themselves ignore it. */
+export type CacheRetention = "none" | "short" | "long";
+
 /** CallAttempt is one attempt of a model call. */
 export interface CallAttempt {
   outcome: AttemptOutcome;
@@ -652,6 +655,8 @@ export interface GenerationOptions {
   temperature?: number;
   seed?: number;
   stop?: string[];
+  /** low, medium or high, for models that take it */
+  verbosity?: string;
 }
 
 /** GraphAppendParams appends nodes to history, even during a turn. */
@@ -847,6 +852,9 @@ export interface Message {
 /** MissedTicks says what to do about missed times of a schedule. The newest time is not missed if it is less than a minute late. */
 export type MissedTicks = "skip" | "runOnce" | "runAll";
 
+/** Modality is a kind of attachment that a model can read. */
+export type Modality = "image" | "pdf" | "text";
+
 /** ModelInfo describes a configured model. */
 export interface ModelInfo {
   /** for session/new */
@@ -885,10 +893,14 @@ export interface ModelSpec {
   contextWindow?: number;
   /** tokens; 0: unknown */
   outputLimit?: number;
+  /** what the model reads besides text; absent: unknown, and lashd sends it images */
+  inputs?: Modality[];
   /** absent: not configurable */
   reasoning?: ReasoningSpec;
   /** one of reasoning.efforts */
   effort?: string;
+  /** absent: short */
+  cache?: CacheRetention;
   /** a failed call may be repeated even after output began */
   idempotent?: boolean;
   pinnedSampling?: boolean;
@@ -1127,7 +1139,7 @@ export interface OperationReceipt {
 /** OptionReceipt says whether a generation option was applied. */
 export interface OptionReceipt {
   option: string;
-  /** applied, suppressed, omittedUnsupported, omittedPinned or clamped */
+  /** applied, clamped, omittedUnsupported, omittedPinned or omittedOtherRoute */
   fate: string;
 }
 
@@ -1473,11 +1485,12 @@ export interface Policy {
 
 /** Price is the price of a model per million tokens, in US dollars. */
 export interface Price {
-  /** also for tokens written to a cache */
   input: number;
   output: number;
   /** for tokens read from a cache */
   cached: number;
+  /** for tokens written to a cache; 0: the price of input */
+  written?: number;
 }
 
 /** Prune marks a part that a prompt view shortened. */
@@ -1560,11 +1573,18 @@ export interface QueuedWake {
   ordinal?: number;
 }
 
-/** ReasoningSpec lists the reasoning efforts of a model. */
+/** ReasoningEncoding says how a request tells the model the effort. An API ignores encodings that it does not have. */
+export type ReasoningEncoding = "effort" | "budget";
+
+/** ReasoningSpec lists the reasoning efforts of a model. The effort "off" turns reasoning off. */
 export interface ReasoningSpec {
   efforts: string[];
   default?: string;
   mandatory?: boolean;
+  /** absent: effort */
+  encoding?: ReasoningEncoding;
+  /** tokens by effort, for the encoding budget; absent: low 2048, medium 8192, high 24576 */
+  budgets?: Record<string, number>;
 }
 
 /** Relation links a session to the session it was created from. */

@@ -1,4 +1,4 @@
-package openai
+package endpoint
 
 import (
 	"bufio"
@@ -8,20 +8,20 @@ import (
 	"sync"
 )
 
-// maxLine bounds one line of a stream, and one answer that is not a stream. The longest reply fits into one, in most
-// spellings.
+// maxLine bounds one line of a stream, and an answer that is not a stream, in bytes. The longest reply that a provider.Meter allows fits into
+// one line in most spellings.
 const maxLine = 4 << 20
 
 var errLongLine = errors.New("a line is too long")
 
-// lineReader gives the lines of a stream one by one, each as soon as it has arrived.
+// lineReader returns the lines of a stream one by one, each as soon as it has arrived.
 type lineReader struct {
 	in   *bufio.Reader
 	long []byte // of a line that does not fit into the buffer of in
 	max  int
 }
 
-// readers are those of answers that were read: their buffers were a fifth of what a turn allocates.
+// readers keeps readers for the next answer: their buffers were a fifth of what a turn allocates.
 var readers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 32<<10) }}
 
 func newLineReader(r io.Reader) *lineReader {
@@ -30,14 +30,14 @@ func newLineReader(r io.Reader) *lineReader {
 	return &lineReader{in: in, max: maxLine}
 }
 
-// release gives the buffer back. Nothing that was read from it may be used any more.
+// release returns the buffer to the pool. Lines that were read are no longer valid.
 func (l *lineReader) release() {
 	l.in.Reset(nil)
 	readers.Put(l.in)
 }
 
-// next gives a line without its end. The line is valid until the next call. A last line without an end counts as one:
-// the error comes with the call after it.
+// next returns a line without its end. The line is valid until the next call. A last line without an end counts as a line;
+// the call after it returns the error.
 func (l *lineReader) next() ([]byte, error) {
 	line, err := l.in.ReadSlice('\n')
 	if errors.Is(err, bufio.ErrBufferFull) {
@@ -74,9 +74,9 @@ func readWhole(r io.Reader) ([]byte, error) {
 	return data, err
 }
 
-// payload is the data of a line of an event stream. Comments, names of events and empty lines have none. An event is
-// taken as soon as its data line is there, without waiting for the empty line that ends it: no server spreads one chunk
-// over several lines. A line that is bare JSON is taken too, because some servers report errors so.
+// payload returns the data of a line of an event stream. Comments, names of events and empty lines have none. An event is
+// used as soon as its data line has arrived, without the empty line that ends it: no model server spreads one event
+// over several data lines. A line of bare JSON counts as data too, because some servers report errors that way.
 func payload(line []byte) []byte {
 	if data, ok := bytes.CutPrefix(line, []byte("data:")); ok {
 		return bytes.TrimPrefix(data, []byte(" "))

@@ -1,6 +1,7 @@
-package openai
+package endpoint
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -17,7 +18,7 @@ import (
 	"lashd/engine/provider"
 )
 
-// unreachable is the error of a request that got no answer.
+// unreachable returns the error of a request that got no answer.
 func (a *answer) unreachable(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return provider.Cancelled(ctx)
@@ -29,7 +30,7 @@ func (a *answer) unreachable(ctx context.Context, err error) error {
 		return &provider.Error{
 			Kind:      provider.KindTimeout,
 			Code:      "request_timeout",
-			Message:   fmt.Sprintf("%s: no answer within %v", a.where, a.provider.cfg.RequestTimeout),
+			Message:   fmt.Sprintf("%s: no answer within %v", a.where, a.endpoint.cfg.RequestTimeout),
 			Retryable: true,
 			Err:       err,
 		}
@@ -55,7 +56,7 @@ func isDown(err error) bool {
 	return errors.Is(err, syscall.ECONNREFUSED) || ok && name.IsNotFound
 }
 
-// broken is the error of an answer that cannot be read on.
+// broken returns the error of an answer that cannot be read to its end.
 func (a *answer) broken(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return provider.Cancelled(ctx)
@@ -70,7 +71,7 @@ func (a *answer) broken(ctx context.Context, err error) error {
 		return &provider.Error{
 			Kind:      provider.KindTimeout,
 			Code:      "chunk_timeout",
-			Message:   fmt.Sprintf("%s: nothing more came for %v", a.where, a.gap),
+			Message:   fmt.Sprintf("%s: the server sent nothing for %v", a.where, a.gap),
 			Retryable: true,
 			Err:       err,
 		}
@@ -84,42 +85,42 @@ func (a *answer) broken(ctx context.Context, err error) error {
 	}
 }
 
-// overdue is the error of an answer that does not come to its end. The next one would take as long.
+// overdue returns the error of an answer that takes too long. It is not retried: the next answer would take as long.
 func (a *answer) overdue(err error) *provider.Error {
 	return &provider.Error{
 		Kind:    provider.KindTimeout,
 		Code:    "attempt_timeout",
-		Message: fmt.Sprintf("%s: no whole answer within %v", a.where, a.provider.cfg.AttemptTimeout),
+		Message: fmt.Sprintf("%s: the answer was not complete within %v", a.where, a.endpoint.cfg.AttemptTimeout),
 		Err:     err,
 	}
 }
 
-// cutOff is the error of an answer that ended without the evidence that the reply is whole.
-func (a *answer) cutOff() *provider.Error {
+// incomplete returns the error of an answer that ended without the API's evidence of a complete reply.
+func (a *answer) incomplete() *provider.Error {
 	return &provider.Error{
 		Kind:      provider.KindStream,
 		Code:      "ended_without_evidence",
-		Message:   a.where + ": the answer ended without a finish_reason",
+		Message:   a.where + ": the answer ended without a " + a.endpoint.dialect.Evidence,
 		Retryable: true,
 	}
 }
 
-// garbled is the error of an answer that is not in the API's form.
-func (a *answer) garbled(what string, data []byte, err error) *provider.Error {
+// malformed returns the error of an answer that does not have the API's form.
+func (a *answer) malformed(what string, data []byte, err error) *provider.Error {
 	return &provider.Error{
 		Kind:    provider.KindStream,
 		Code:    "malformed_answer",
-		Message: fmt.Sprintf("%s: %s; is this a Chat Completions server?", a.where, what),
+		Message: fmt.Sprintf("%s: %s; is this a server of the %s API?", a.where, what, a.endpoint.dialect.Name),
 		Raw:     a.raw(data),
 		Err:     err,
 	}
 }
 
-// maxRaw bounds what is read of a refusal and searched for keys, which is slow.
+// maxRaw bounds how much of a rejection is read and searched for keys, which is slow, in bytes.
 const maxRaw = 64 << 10
 
-// refused is the error of an answer whose status is not 200.
-func (a *answer) refused(ctx context.Context, resp *http.Response) error {
+// rejected returns the error of an answer whose status is not 200.
+func (a *answer) rejected(ctx context.Context, resp *http.Response) error {
 	data, err := io.ReadAll(io.LimitReader(a, maxRaw+1))
 	if err != nil && ctx.Err() != nil {
 		return provider.Cancelled(ctx)
@@ -127,8 +128,9 @@ func (a *answer) refused(ctx context.Context, resp *http.Response) error {
 	if to := resp.Header.Get("Location"); resp.StatusCode/100 == 3 && to != "" {
 		return a.redirected(resp, to)
 	}
-	failure := a.classify(resp.StatusCode, parseFailure(data))
-	failure.RetryAfter = retryAfter(resp.Header, time.Now())
+	body := parseFailure(data)
+	failure := a.classify(resp.StatusCode, body)
+	failure.RetryAfter = cmp.Or(retryAfter(resp.Header, time.Now()), body.delay())
 	failure.Raw = a.raw(data)
 	return failure
 }
@@ -146,13 +148,13 @@ func (a *answer) redirected(resp *http.Response, to string) *provider.Error {
 	}
 }
 
-// raw is an excerpt of what a server said. Only what has no key in it any more may be cut.
+// raw returns an excerpt of a server's answer. Keys are removed before it is cut: half a key would not be found.
 func (a *answer) raw(data []byte) string { return provider.Excerpt(a.mask(string(data))) }
 
-// mask takes the keys out of what a server said, and shortens it if it is very long.
-func (a *answer) mask(text string) string { return a.provider.mask.Cut(text, maxRaw) }
+// mask removes the keys from a server's text and shortens it if it is very long.
+func (a *answer) mask(text string) string { return a.endpoint.mask.Cut(text, maxRaw) }
 
-// word is a server's code if it can be ours: a stable word, without a key.
+// word returns a server's code if it is fit to be the code of a provider.Error: a stable word without a key.
 func (a *answer) word(code scalar) string {
 	if text := string(code); stable().MatchString(text) && a.mask(text) == text {
 		return text

@@ -1,4 +1,4 @@
-package openai_test
+package chatcompletions_test
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"lashd/engine/provider"
-	"lashd/engine/provider/openai"
+	"lashd/engine/provider/chatcompletions"
 	"lashd/rpc/protocol"
 )
 
@@ -41,7 +41,7 @@ func TestEndlessReplies(t *testing.T) {
 	} {
 		t.Run("runtime/M02 "+c.name, func(t *testing.T) {
 			left := make(chan struct{})
-			p := serve(t, openai.Config{}, func(w http.ResponseWriter, r *http.Request) {
+			p := serve(t, chatcompletions.Config{}, func(w http.ResponseWriter, r *http.Request) {
 				defer close(left)
 				for i := 0; r.Context().Err() == nil; i++ {
 					fmt.Fprintf(w, "data: %s\n\n", c.data(i))
@@ -78,7 +78,7 @@ func TestOddUsage(t *testing.T) {
 	} {
 		t.Run("runtime/M02 "+usage[:30], func(t *testing.T) {
 			data := []string{finish("stop"), `{"usage":` + usage + `}`}
-			reply, err := ask(t.Context(), serve(t, openai.Config{}, stream(data...)), request(user("hi")))
+			reply, err := ask(t.Context(), serve(t, chatcompletions.Config{}, stream(data...)), request(user("hi")))
 			if err != nil || reply.Usage == nil || *reply.Usage != want {
 				t.Errorf("usage %+v, error %v; want %+v", reply.Usage, err, want)
 			}
@@ -103,7 +103,7 @@ func TestArguments(t *testing.T) {
 		"brackets side by side": {`[` + strings.Repeat("[],", 100) + `1]`, `[` + strings.Repeat("[],", 100) + `1]`},
 	} {
 		t.Run("runtime/M02 "+name, func(t *testing.T) {
-			reply, err := ask(t.Context(), serve(t, openai.Config{}, stream(callOf(0, c.args), finish("tool_calls"))), request(user("hi")))
+			reply, err := ask(t.Context(), serve(t, chatcompletions.Config{}, stream(callOf(0, c.args), finish("tool_calls"))), request(user("hi")))
 			if err != nil || len(reply.Parts) != 1 || string(reply.Parts[0].Call.Args) != c.want {
 				t.Errorf("%d parts, error %v; want one call with %.60s", len(reply.Parts), err, c.want)
 			}

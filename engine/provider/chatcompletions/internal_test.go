@@ -1,58 +1,19 @@
-package openai
+package chatcompletions
 
 import (
 	"bufio"
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
-	"testing/iotest"
-	"unicode/utf8"
 
 	"lashd/engine/provider"
+	"lashd/engine/provider/endpoint"
 	"lashd/rpc/protocol"
 )
-
-func FuzzLines(f *testing.F) {
-	f.Add([]byte("data: {}\n\n: x\r\ndata:[DONE]"), uint8(1))
-	f.Add(bytes.Repeat([]byte("data: abc"), 100), uint8(7))
-	f.Add([]byte("\n\r\n\r"), uint8(3))
-	f.Fuzz(func(t *testing.T, in []byte, size uint8) {
-		const limit = 500
-		l := &lineReader{in: bufio.NewReaderSize(iotest.HalfReader(bytes.NewReader(in)), 16+int(size)), max: limit}
-		var got [][]byte
-		for {
-			line, err := l.next()
-			if err != nil {
-				if errors.Is(err, errLongLine) && len(in) > limit {
-					return
-				}
-				if !errors.Is(err, io.EOF) {
-					t.Fatalf("error %v for %q", err, in)
-				}
-				break
-			}
-			payload(line) // must not panic
-			got = append(got, bytes.Clone(line))
-		}
-		want := bytes.Split(in, []byte("\n"))
-		if len(want[len(want)-1]) == 0 {
-			want = want[:len(want)-1]
-		}
-		if len(got) != len(want) {
-			t.Fatalf("%d lines of %q, want %d", len(got), in, len(want))
-		}
-		for i := range want {
-			if w := bytes.TrimSuffix(want[i], []byte("\r")); !bytes.Equal(got[i], w) {
-				t.Errorf("line %d is %q, want %q", i, got[i], w)
-			}
-		}
-	})
-}
 
 // FuzzTemplate checks that a template reads the second chunk exactly as encoding/json does.
 func FuzzTemplate(f *testing.F) {
@@ -81,49 +42,6 @@ func FuzzTemplate(f *testing.F) {
 			t.Errorf("the template of %q read %q of %q, want %q", first, got, second, text)
 		}
 	})
-}
-
-func FuzzQuote(f *testing.F) {
-	f.Add("a\"\\\n\t\r\x00\x7f\u2028\xff→")
-	f.Fuzz(func(t *testing.T, text string) {
-		var got string
-		if err := json.Unmarshal(quote(nil, text), &got); err != nil {
-			t.Fatalf("quote(%q) is no JSON: %v", text, err)
-		}
-		want := strings.ToValidUTF8(text, "\uFFFD")
-		if utf8.ValidString(text) && got != want || !utf8.ValidString(got) {
-			t.Errorf("quote(%q) reads as %q", text, got)
-		}
-	})
-}
-
-func TestLongLineIsRefused(t *testing.T) {
-	l := &lineReader{in: bufio.NewReaderSize(strings.NewReader(strings.Repeat("x", 1000)), 16), max: 100}
-	if _, err := l.next(); !errors.Is(err, errLongLine) {
-		t.Errorf("error %v, want %v", err, errLongLine)
-	}
-}
-
-func TestHistoryIsBounded(t *testing.T) {
-	var h history
-	big := protocol.Message{Role: protocol.RoleUser, Parts: []protocol.Part{{Kind: protocol.PartText, Text: strings.Repeat("x", 3<<20)}}}
-	for i := range 200 {
-		m := big
-		if i < 100 {
-			m.Parts = []protocol.Part{{Kind: protocol.PartText, Text: "small"}}
-		}
-		h.encode(historyKey{protocol.SessionID(fmt.Sprint(i)), "m"}, []*protocol.Message{&m}, "")
-		sum := 0
-		for e := h.recent.Front(); e != nil; e = e.Next() {
-			sum += cap(e.Value.(*thread).data)
-		}
-		if n := h.recent.Len(); n > historySessions || n != len(h.threads) || sum > historyBytes || sum != h.bytes {
-			t.Fatalf("after %d sessions: %d kept, %d in the map, %d bytes of %d counted", i+1, n, len(h.threads), sum, h.bytes)
-		}
-	}
-	if h.recent.Len() < 2 {
-		t.Errorf("%d sessions kept, want several", h.recent.Len())
-	}
 }
 
 // canned is a transport whose answers come from memory.
@@ -156,13 +74,9 @@ func BenchmarkStream(b *testing.B) {
 		b.ReportAllocs()
 		n := 0
 		for b.Loop() {
-			l := newLineReader(bytes.NewReader(body))
-			for {
-				line, err := l.next()
-				if err != nil {
-					break
-				}
-				if len(line) > 0 {
+			lines := bufio.NewScanner(bytes.NewReader(body))
+			for lines.Scan() {
+				if len(lines.Bytes()) > 0 {
 					n++
 				}
 			}
@@ -172,13 +86,13 @@ func BenchmarkStream(b *testing.B) {
 	b.Run("chunks alike", func(b *testing.B) { benchStream(b, false) })
 	b.Run("chunks all different", func(b *testing.B) { benchStream(b, true) })
 	b.Run("chunks alike through Retry", func(b *testing.B) {
-		p := New(Config{BaseURL: "http://x.test", HTTPClient: &http.Client{Transport: canned(benchBody(false))}})
+		p := New(Config{Config: endpoint.Config{BaseURL: "http://x.test", HTTPClient: &http.Client{Transport: canned(benchBody(false))}}})
 		readAll(b, &provider.Retry{Provider: p})
 	})
 }
 
 func benchStream(b *testing.B, vary bool) {
-	readAll(b, New(Config{BaseURL: "http://x.test", HTTPClient: &http.Client{Transport: canned(benchBody(vary))}}))
+	readAll(b, New(Config{Config: endpoint.Config{BaseURL: "http://x.test", HTTPClient: &http.Client{Transport: canned(benchBody(vary))}}}))
 }
 
 func readAll(b *testing.B, p provider.Provider) {
@@ -199,7 +113,7 @@ func readAll(b *testing.B, p provider.Provider) {
 
 // BenchmarkEncode is a turn of a session with a long history: one message is new.
 func BenchmarkEncode(b *testing.B) {
-	p := New(Config{BaseURL: "http://x.test"})
+	p := New(Config{Config: endpoint.Config{BaseURL: "http://x.test"}})
 	req := &provider.Request{Scope: provider.Scope{SessionID: "ses_1"}}
 	for range 2000 {
 		req.Messages = append(req.Messages, &protocol.Message{Role: protocol.RoleUser, Parts: []protocol.Part{

@@ -1,4 +1,4 @@
-package openai_test
+package chatcompletions_test
 
 import (
 	"encoding/base64"
@@ -11,7 +11,8 @@ import (
 	"testing"
 
 	"lashd/engine/provider"
-	"lashd/engine/provider/openai"
+	"lashd/engine/provider/chatcompletions"
+	"lashd/engine/provider/endpoint"
 )
 
 // statusLine answers with a line that is no HTTP.
@@ -57,7 +58,7 @@ func TestKeyDoesNotComeBack(t *testing.T) {
 		{"a chunk", escaped, stream(`{"` + escaped + `":`), "malformed_answer"},
 	} {
 		t.Run("runtime/M02 "+c.place+" "+c.spelling[:6], func(t *testing.T) {
-			p := serve(t, openai.Config{Key: provider.NewSecret(key)}, c.h)
+			p := serve(t, chatcompletions.Config{Config: endpoint.Config{Key: provider.NewSecret(key)}}, c.h)
 			_, err := ask(t.Context(), p, request(user("hi")))
 			if codeOf(err) != c.code {
 				t.Errorf("error %v, want %s", err, c.code)
@@ -79,15 +80,15 @@ func TestOtherKeysDoNotComeBack(t *testing.T) {
 		w.WriteHeader(http.StatusBadRequest)
 		fmt.Fprintf(w, "no %s with %v", r.URL, r.Header)
 	}
-	cfg := openai.Config{
+	cfg := chatcompletions.Config{Config: endpoint.Config{
 		BaseURL: "?api-key=query-secret&api-version=2024-10-21",
 		Headers: map[string]provider.Secret{"Proxy-Authorization": provider.NewSecret("Bearer header-secret")},
-	}
+	}}
 	_, err := ask(t.Context(), serve(t, cfg, echo), request(user("hi")))
 	if text := fmt.Sprint(err); strings.Contains(text, "-secret") || !strings.Contains(text, "2024-10-21") {
 		t.Errorf("runtime/M02: error %v, want it with the version and without secrets", err)
 	}
-	_, err = ask(t.Context(), openai.New(openai.Config{BaseURL: "http://user:p-secret/x@host/%zz"}), request(user("hi")))
+	_, err = ask(t.Context(), chatcompletions.New(chatcompletions.Config{Config: endpoint.Config{BaseURL: "http://user:p-secret/x@host/%zz"}}), request(user("hi")))
 	if text := fmt.Sprint(err); strings.Contains(text, "secret") {
 		t.Errorf("runtime/M02: error %v shows a password", err)
 	}
@@ -95,7 +96,7 @@ func TestOtherKeysDoNotComeBack(t *testing.T) {
 		w.Header().Set("Content-Type", "application/json")
 		io.WriteString(w, `{"choices":[`+strings.Repeat(" ", 5<<20))
 	}
-	_, err = ask(t.Context(), serve(t, openai.Config{}, long), request(user("hi")))
+	_, err = ask(t.Context(), serve(t, chatcompletions.Config{}, long), request(user("hi")))
 	if text := fmt.Sprint(err); !strings.Contains(text, "reply_too_long") {
 		t.Errorf("runtime/M02: error %v of an endless answer, want reply_too_long", err)
 	}

@@ -1,16 +1,18 @@
-package openai
+package chatcompletions
 
 import (
 	"bytes"
 	"encoding/json"
 	"unicode/utf8"
+
+	"lashd/engine/provider/endpoint"
 )
 
-// chunk is what we read of one event of a stream, and of an answer that came in one piece.
+// chunk is one event of a stream, or an answer in one piece, as far as lashd reads it.
 type chunk struct {
-	Choices []choice     `json:"choices"`
-	Usage   *wireUsage   `json:"usage"`
-	Error   *failureBody `json:"error"`
+	Choices []choice          `json:"choices"`
+	Usage   *wireUsage        `json:"usage"`
+	Error   *endpoint.Failure `json:"error"`
 }
 
 type choice struct {
@@ -52,7 +54,7 @@ func (f *fragment) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// text tells whether the chunk holds a piece of text or of reasoning and nothing else.
+// text returns the chunk's text or reasoning, and reports whether it holds nothing else.
 func (c *chunk) text() (text string, reasoning, ok bool) {
 	if c.Usage != nil || c.Error != nil || len(c.Choices) != 1 {
 		return "", false, false
@@ -78,7 +80,7 @@ type template struct {
 	before, after []byte
 	reasoning     bool
 	met           int // chunks that were decoded
-	credit        int // templates that may still be made in vain, for servers whose chunks are never alike
+	credit        int // templates to make without a use before giving up, for servers whose chunks all differ
 }
 
 const (
@@ -86,7 +88,7 @@ const (
 	templateCredit = 8
 )
 
-// cut gives the text of a chunk that fits.
+// cut returns the text of a chunk that fits the template.
 func (t *template) cut(data []byte) (text []byte, ok bool) {
 	if t.before == nil || len(data) <= len(t.before)+len(t.after) ||
 		!bytes.HasPrefix(data, t.before) || !bytes.HasSuffix(data, t.after) {
@@ -100,7 +102,7 @@ func (t *template) cut(data []byte) (text []byte, ok bool) {
 	return text, true
 }
 
-// plain tells whether bytes between quotes stand for themselves.
+// plain reports whether bytes between quotes need no unescaping.
 func plain(text []byte) bool {
 	ascii := true
 	for _, b := range text {

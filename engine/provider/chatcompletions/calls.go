@@ -1,20 +1,17 @@
-package openai
+package chatcompletions
 
 import (
-	"bytes"
 	"encoding/json"
 
 	"lashd/engine/provider"
-	"lashd/rpc/protocol"
 )
 
 // calls gathers tool calls from their fragments.
 type calls struct {
 	open    []openCall
 	last    map[int]int // index of a call: where in open the last one with it stands
-	size    int         // of what is open
+	size    int         // of the open calls, as provider.Cost counts
 	checked int         // bytes that whole has read
-	taken   bool        // there were some
 }
 
 type openCall struct {
@@ -37,8 +34,8 @@ func (c *calls) add(d *callDelta) {
 	c.size += provider.Cost(string(d.Function.Args))
 }
 
-// find gives the call that a fragment belongs to. Servers exist that give every call the index 0, or none: there a new
-// id begins a new call.
+// find returns the call that a fragment belongs to. Some servers give every call the index 0, or none: there a new id starts a
+// new call.
 func (c *calls) find(d *callDelta) *openCall {
 	at, ok := len(c.open)-1, len(c.open) > 0 // without an index: the last one
 	if d.Index != nil {
@@ -57,7 +54,7 @@ func (c *calls) find(d *callDelta) *openCall {
 	return &c.open[len(c.open)-1]
 }
 
-// whole tells whether there are calls and none can grow any more.
+// whole reports whether there are calls and none can grow any more.
 func (c *calls) whole() bool {
 	for i := range c.open {
 		c.checked += len(c.open[i].args)
@@ -68,23 +65,18 @@ func (c *calls) whole() bool {
 	return len(c.open) > 0
 }
 
-// take gives the calls that were gathered.
-func (c *calls) take() []protocol.ToolCall {
-	var done []protocol.ToolCall
-	for i := range c.open {
-		args := provider.Arguments(bytes.TrimSpace(c.open[i].args))
-		done = append(done, protocol.ToolCall{CallID: protocol.CallID(c.open[i].id), Name: c.open[i].name, Args: args})
-	}
-	c.taken = c.taken || len(done) > 0
+// take returns the calls that were gathered and starts again.
+func (c *calls) take() []openCall {
+	done := c.open
 	c.open, c.last, c.size = nil, nil, 0
 	return done
 }
 
-// ends tells whether a fragment begins another call.
+// ends reports whether a fragment belongs to another call.
 func (c *openCall) ends(d *callDelta) bool {
 	named := d.Function.Name != "" && c.name != ""
 	return named && (d.ID != "" && d.ID != c.id || d.Index == nil && d.ID == "")
 }
 
-// checks bounds the work of whole: a server could send text between any two bytes of an argument.
+// checks bounds the work of whole, in bytes: a server could send text between any two bytes of an argument.
 const checks = 8 << 20

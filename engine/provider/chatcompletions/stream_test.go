@@ -1,4 +1,4 @@
-package openai_test
+package chatcompletions_test
 
 import (
 	"encoding/json"
@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"lashd/engine/provider"
-	"lashd/engine/provider/openai"
+	"lashd/engine/provider/chatcompletions"
 	"lashd/rpc/protocol"
 )
 
@@ -122,7 +122,7 @@ func TestStreams(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			req := request(user("hi"))
 			req.Model.ContextWindow = 100
-			reply, err := ask(t.Context(), serve(t, openai.Config{}, stream(c.data...)), req)
+			reply, err := ask(t.Context(), serve(t, chatcompletions.Config{}, stream(c.data...)), req)
 			if d := cmp.Diff(c.parts, reply.Parts); d != "" {
 				t.Errorf("parts (-want +got):\n%s", d)
 			}
@@ -150,14 +150,14 @@ func TestOtherAnswers(t *testing.T) {
 	t.Run("runtime/M02 an answer in one piece", func(t *testing.T) {
 		h := answer(200, `{"choices":[{"index":0,"message":{"role":"assistant","content":"hi","tool_calls":[{"id":"x","function":{"name":"f","arguments":"{}"}}]},
 			"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":1,"completion_tokens":2}}`)
-		reply, err := ask(t.Context(), serve(t, openai.Config{}, h), request(user("hi")))
+		reply, err := ask(t.Context(), serve(t, chatcompletions.Config{}, h), request(user("hi")))
 		if err != nil || len(reply.Parts) != 2 || reply.Stop != protocol.StopToolUse || reply.Usage.Output != 2 {
 			t.Errorf("reply %+v, error %v; want text, a call, usage", reply, err)
 		}
 	})
 	for name, body := range map[string]string{"a web page": "<html>login</html>", "another API": `{"status":"ok"}`} {
 		t.Run("runtime/M02 "+name, func(t *testing.T) {
-			_, err := ask(t.Context(), serve(t, openai.Config{}, answer(200, body)), request(user("hi")))
+			_, err := ask(t.Context(), serve(t, chatcompletions.Config{}, answer(200, body)), request(user("hi")))
 			if codeOf(err) != "malformed_answer" || err.Raw != body {
 				t.Errorf("error %+v, want malformed_answer with the body", err)
 			}
@@ -165,21 +165,21 @@ func TestOtherAnswers(t *testing.T) {
 	}
 	t.Run("runtime/M02 an error with status 200", func(t *testing.T) {
 		h := answer(200, `{"error":{"message":"slow down","code":429}}`)
-		_, err := ask(t.Context(), serve(t, openai.Config{}, h), request(user("hi")))
+		_, err := ask(t.Context(), serve(t, chatcompletions.Config{}, h), request(user("hi")))
 		if err == nil || !err.Throttled || !err.Retryable {
 			t.Errorf("error %+v, want a throttled one", err)
 		}
 	})
 	t.Run("runtime/M02 comments, CRLF, no space after data, a bare error", func(t *testing.T) {
 		h := answer(200, ": hello\r\n\r\nevent: x\r\ndata:"+textDelta("content", "a")+"\r\n\r\n{\"error\":\"gone\"}\r\n")
-		reply, err := ask(t.Context(), serve(t, openai.Config{}, h), request(user("hi")))
+		reply, err := ask(t.Context(), serve(t, chatcompletions.Config{}, h), request(user("hi")))
 		if m := reply.Message(); m.Text(protocol.PartProse) != "a" || codeOf(err) != "server_error" {
 			t.Errorf("text %q, error %v; want a and server_error", m.Text(protocol.PartProse), err)
 		}
 	})
 	t.Run("runtime/M02 a line longer than the buffer", func(t *testing.T) {
 		long := strings.Repeat("wörd ", 50_000)
-		reply, err := ask(t.Context(), serve(t, openai.Config{}, stream(textDelta("content", long), finish("stop"))), request(user("hi")))
+		reply, err := ask(t.Context(), serve(t, chatcompletions.Config{}, stream(textDelta("content", long), finish("stop"))), request(user("hi")))
 		if m := reply.Message(); err != nil || m.Text(protocol.PartProse) != long {
 			t.Errorf("%d bytes of text, error %v; want %d", len(m.Text(protocol.PartProse)), err, len(long))
 		}
@@ -269,7 +269,7 @@ func TestTimeouts(t *testing.T) {
 
 func TestConnectionIsKept(t *testing.T) {
 	addresses := map[string]bool{}
-	p := serve(t, openai.Config{}, func(w http.ResponseWriter, r *http.Request) {
+	p := serve(t, chatcompletions.Config{}, func(w http.ResponseWriter, r *http.Request) {
 		addresses[r.RemoteAddr] = true
 		stream(textDelta("content", "a"), finish("stop"), "[DONE]")(w, r)
 		http.NewResponseController(w).Flush()
@@ -292,7 +292,7 @@ func TestConnectionIsKept(t *testing.T) {
 func TestReplayGoesBackOnItsRouteOnly(t *testing.T) {
 	t.Run("runtime/M12 reasoning is stamped and sent back on its route", func(t *testing.T) {
 		var bodies []string
-		p := serve(t, openai.Config{ReplayReasoning: true}, func(w http.ResponseWriter, r *http.Request) {
+		p := serve(t, chatcompletions.Config{ReplayReasoning: true}, func(w http.ResponseWriter, r *http.Request) {
 			bodies = append(bodies, read(t, r))
 			stream(textDelta("reasoning_content", "hm "), textDelta("reasoning_content", "so"), textDelta("content", "a"), finish("stop"))(w, r)
 		})

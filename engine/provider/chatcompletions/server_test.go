@@ -1,4 +1,4 @@
-package openai_test
+package chatcompletions_test
 
 import (
 	"context"
@@ -15,7 +15,8 @@ import (
 	"go.uber.org/goleak"
 
 	"lashd/engine/provider"
-	"lashd/engine/provider/openai"
+	"lashd/engine/provider/chatcompletions"
+	"lashd/engine/provider/endpoint"
 	"lashd/engine/provider/providertest"
 	"lashd/rpc/protocol"
 )
@@ -23,7 +24,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // serve starts a server and gives a provider for it.
-func serve(t *testing.T, cfg openai.Config, h http.HandlerFunc) *openai.Provider {
+func serve(t *testing.T, cfg chatcompletions.Config, h http.HandlerFunc) *chatcompletions.Provider {
 	t.Helper()
 	srv := httptest.NewServer(h)
 	t.Cleanup(srv.Close)
@@ -33,7 +34,7 @@ func serve(t *testing.T, cfg openai.Config, h http.HandlerFunc) *openai.Provider
 		t.Cleanup(transport.CloseIdleConnections)
 	}
 	cfg.BaseURL = srv.URL + "/v1" + cfg.BaseURL
-	return openai.New(cfg)
+	return chatcompletions.New(cfg)
 }
 
 // stream answers with these lines of data.
@@ -90,7 +91,7 @@ func ask(ctx context.Context, p provider.Provider, req *provider.Request) (provi
 
 func TestContract(t *testing.T) {
 	providertest.Run(t, func(t *testing.T, r providertest.Reply) provider.Provider {
-		return serve(t, openai.Config{}, func(w http.ResponseWriter, req *http.Request) { tell(w, req, r) })
+		return serve(t, chatcompletions.Config{}, func(w http.ResponseWriter, req *http.Request) { tell(w, req, r) })
 	})
 }
 
@@ -171,7 +172,7 @@ func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 }
 
 // servePipe is serve for a synctest bubble.
-func servePipe(t *testing.T, h http.HandlerFunc) *openai.Provider {
+func servePipe(t *testing.T, h http.HandlerFunc) *chatcompletions.Provider {
 	p := &pipes{conns: make(chan net.Conn), done: make(chan struct{})}
 	srv := &http.Server{Handler: h}
 	done := make(chan struct{})
@@ -185,7 +186,7 @@ func servePipe(t *testing.T, h http.HandlerFunc) *openai.Provider {
 		srv.Close()
 		<-done
 	})
-	return openai.New(openai.Config{BaseURL: "http://model.test/v1", HTTPClient: &http.Client{Transport: transport}})
+	return chatcompletions.New(chatcompletions.Config{Config: endpoint.Config{BaseURL: "http://model.test/v1", HTTPClient: &http.Client{Transport: transport}}})
 }
 
 func user(text string) *protocol.Message {

@@ -1,4 +1,4 @@
-package openai_test
+package chatcompletions_test
 
 import (
 	"fmt"
@@ -9,7 +9,8 @@ import (
 	"time"
 
 	"lashd/engine/provider"
-	"lashd/engine/provider/openai"
+	"lashd/engine/provider/chatcompletions"
+	"lashd/engine/provider/endpoint"
 	"lashd/rpc/protocol"
 )
 
@@ -42,7 +43,7 @@ func TestRefusals(t *testing.T) {
 		{425, ``, http5("too_early")},
 		{429, `{"error":{"message":"You exceeded your current quota","code":"insufficient_quota"}}`, want{provider.KindQuota, "insufficient_quota", false, false, ""}},
 		{429, `quota exceeded, try later`, want{provider.KindHTTP, "too_many_requests", true, true, ""}},
-		{429, `[{"error":{"message":"quota","code":429,"status":"RESOURCE_EXHAUSTED"}}]`, want{provider.KindHTTP, "too_many_requests", true, true, ""}},
+		{429, `[{"error":{"message":"quota","code":429,"status":"RESOURCE_EXHAUSTED"}}]`, want{provider.KindHTTP, "RESOURCE_EXHAUSTED", true, true, ""}},
 		{500, `{"detail":"oh"}`, http5("internal_server_error")},
 		{501, ``, want{provider.KindUnsupported, "not_implemented", false, false, ""}},
 		{502, `<html>`, http5("bad_gateway")},
@@ -50,7 +51,7 @@ func TestRefusals(t *testing.T) {
 		{504, ``, http5("gateway_timeout")},
 	} {
 		t.Run(fmt.Sprintf("runtime/M02 %d %s", c.status, c.want.code), func(t *testing.T) {
-			_, err := ask(t.Context(), serve(t, openai.Config{}, answer(c.status, c.body)), request(user("hi")))
+			_, err := ask(t.Context(), serve(t, chatcompletions.Config{}, answer(c.status, c.body)), request(user("hi")))
 			if err == nil {
 				t.Fatal("no error")
 			}
@@ -76,7 +77,7 @@ func TestRetryAfterHeader(t *testing.T) {
 		time.Now().Add(-90 * time.Second).UTC().Format(http.TimeFormat): 0,
 	} {
 		t.Run("runtime/M11 Retry-After "+value, func(t *testing.T) {
-			_, err := ask(t.Context(), serve(t, openai.Config{}, answer(429, "", "Retry-After", value)), request(user("hi")))
+			_, err := ask(t.Context(), serve(t, chatcompletions.Config{}, answer(429, "", "Retry-After", value)), request(user("hi")))
 			if d := err.RetryAfter - want; d < -3*time.Second || d > 0 {
 				t.Errorf("RetryAfter %v, want %v", err.RetryAfter, want)
 			}
@@ -86,10 +87,10 @@ func TestRetryAfterHeader(t *testing.T) {
 
 func TestKeyStaysHome(t *testing.T) {
 	const key, header = "sk-very-secret", "header-very-secret"
-	cfg := openai.Config{
+	cfg := chatcompletions.Config{Config: endpoint.Config{
 		Key:     provider.NewSecret(key),
 		Headers: map[string]provider.Secret{"Api-Key": provider.NewSecret(header)},
-	}
+	}}
 	t.Run("runtime/M02 the key is sent", func(t *testing.T) {
 		p := serve(t, cfg, func(w http.ResponseWriter, r *http.Request) {
 			if r.Header.Get("Authorization") != "Bearer "+key || r.Header.Get("Api-Key") != header {
@@ -141,13 +142,13 @@ func TestKeyStaysHome(t *testing.T) {
 func TestUnreachable(t *testing.T) {
 	srv := httptest.NewServer(nil)
 	srv.Close()
-	cfg := openai.Config{BaseURL: srv.URL + "/v1?key=hidden", HTTPClient: &http.Client{Transport: &http.Transport{}}}
-	_, err := ask(t.Context(), openai.New(cfg), request(user("hi")))
+	cfg := chatcompletions.Config{Config: endpoint.Config{BaseURL: srv.URL + "/v1?key=hidden", HTTPClient: &http.Client{Transport: &http.Transport{}}}}
+	_, err := ask(t.Context(), chatcompletions.New(cfg), request(user("hi")))
 	if codeOf(err) != "connect_failed" || err.Kind != provider.KindTransport || !err.Retryable || !err.Down || strings.Contains(err.Error(), "hidden") {
 		t.Errorf("error %+v, want connect_failed without the query", err)
 	}
 	for _, base := range []string{"", "localhost:11434/v1", "http://", "http://%zz"} {
-		if _, err := ask(t.Context(), openai.New(openai.Config{BaseURL: base}), request(user("hi"))); codeOf(err) != "invalid_base_url" {
+		if _, err := ask(t.Context(), chatcompletions.New(chatcompletions.Config{Config: endpoint.Config{BaseURL: base}}), request(user("hi"))); codeOf(err) != "invalid_base_url" {
 			t.Errorf("base URL %q: error %v, want invalid_base_url", base, err)
 		}
 	}
@@ -172,7 +173,7 @@ func TestKeys(t *testing.T) {
 	} {
 		t.Run("issue/2 "+name, func(t *testing.T) {
 			sent = ""
-			p := openai.New(openai.Config{BaseURL: server.URL, Key: provider.NewSecret(c.key), KeyFrom: "the environment variable MY_KEY", NeedKey: c.need})
+			p := chatcompletions.New(chatcompletions.Config{Config: endpoint.Config{BaseURL: server.URL, Key: provider.NewSecret(c.key), KeyFrom: "the environment variable MY_KEY", NeedKey: c.need}})
 			_, failure := ask(t.Context(), p, request(user("hi")))
 			if sent != c.sent || codeOf(failure) != c.code {
 				t.Errorf("sent %q, error %v; want %q, %q", sent, failure, c.sent, c.code)

@@ -1,4 +1,4 @@
-package openai_test
+package chatcompletions_test
 
 import (
 	"encoding/json"
@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"lashd/engine/provider"
-	"lashd/engine/provider/openai"
+	"lashd/engine/provider/chatcompletions"
 	"lashd/rpc/protocol"
 )
 
@@ -26,14 +26,14 @@ func read(t *testing.T, r *http.Request) string {
 
 // recorder is a server that keeps the bodies it was sent.
 type recorder struct {
-	*openai.Provider
+	*chatcompletions.Provider
 	mu     sync.Mutex
 	bodies []string // guarded by mu
 }
 
 func record(t *testing.T) *recorder {
 	r := &recorder{}
-	r.Provider = serve(t, openai.Config{}, func(w http.ResponseWriter, req *http.Request) {
+	r.Provider = serve(t, chatcompletions.Config{}, func(w http.ResponseWriter, req *http.Request) {
 		body := read(t, req)
 		if req.ContentLength != int64(len(body)) {
 			t.Errorf("Content-Length %d, body of %d bytes", req.ContentLength, len(body))
@@ -143,7 +143,7 @@ func TestRequestBody(t *testing.T) {
 				{"type": "image_url", "image_url": {"url": "https://x.test/a.png"}},
 				{"type": "text", "text": "[attachment a.txt]\nnote"},
 				{"type": "text", "text": "[attachment b.txt, which is empty]"},
-				{"type": "text", "text": "[attachment a.ogg, audio/ogg: this model cannot see it]"}
+				{"type": "text", "text": "[attachment a.ogg, audio/ogg: this model cannot read it]"}
 			]}
 		],
 		"tools": [

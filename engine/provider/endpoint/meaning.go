@@ -1,9 +1,10 @@
-package openai
+package endpoint
 
 import (
 	"cmp"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -12,10 +13,10 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// retryable statuses: those of runtime 5.6.
-var retryable = map[int]bool{408: true, 409: true, 425: true, 429: true, 500: true, 502: true, 503: true, 504: true}
+// retryable are the HTTP statuses after which a call can be tried again. 529 is Anthropic's "overloaded".
+var retryable = map[int]bool{408: true, 409: true, 425: true, 429: true, 500: true, 502: true, 503: true, 504: true, 529: true}
 
-// meaning is what a code that servers give says, whatever the status.
+// meaning says how to treat a failure with a certain code, whatever the HTTP status.
 type meaning struct {
 	kind provider.ErrorKind
 	stop protocol.StopReason
@@ -28,6 +29,7 @@ var (
 	badKey   = meaning{provider.KindAuth, ""}
 )
 
+// meanings has the codes of all APIs; none means different things in two of them.
 var meanings = map[scalar]meaning{
 	"context_length_exceeded":    overflow,
 	"exceed_context_size_error":  overflow,
@@ -39,17 +41,29 @@ var meanings = map[scalar]meaning{
 	"billing_not_active":         noCredit,
 	"invalid_api_key":            badKey,
 	"authentication_error":       badKey,
+	"permission_error":           badKey,
+	"UNAUTHENTICATED":            badKey,
+	"PERMISSION_DENIED":          badKey,
+	"API_KEY_INVALID":            badKey,
+	"billing_error":              noCredit,
+	"request_too_large":          overflow,
+	"invalid_image":              {kind: provider.KindValidation},
+	"invalid_prompt":             filtered,
 }
 
-// passing are the types of errors that servers report inside a stream without a status, and that may be gone next time.
-var passing = map[scalar]bool{
+// transient are the codes of failures that servers report inside a stream without a status, and that a retry may cure.
+var transient = map[scalar]bool{
 	"": true, "api_error": true, "server_error": true, "internal_error": true, "internal_server_error": true,
 	"InternalServerError": true, "overloaded": true, "overloaded_error": true, "timeout": true,
-	"service_unavailable": true,
+	"service_unavailable": true, "rate_limit_error": true, "rate_limit_exceeded": true, "timeout_error": true,
+	"UNAVAILABLE": true, "INTERNAL": true, "DEADLINE_EXCEEDED": true, "RESOURCE_EXHAUSTED": true, "ABORTED": true,
 }
 
-// classify turns a refusal into an error. Inside a stream there is no status of HTTP, but often a code that is one.
-func (a *answer) classify(status int, f failureBody) *provider.Error {
+// throttled are the codes of a server that asks for fewer requests.
+var throttled = map[scalar]bool{"rate_limit_exceeded": true, "rate_limit_error": true, "RESOURCE_EXHAUSTED": true}
+
+// classify turns a rejection into an error. status is 0 for a failure inside a stream, whose code is often an HTTP status.
+func (a *answer) classify(status int, f Failure) *provider.Error {
 	e := &provider.Error{Kind: provider.KindHTTP, Status: status}
 	if status == 0 {
 		e.Kind = provider.KindStream
@@ -57,9 +71,9 @@ func (a *answer) classify(status int, f failureBody) *provider.Error {
 	if n, err := strconv.Atoi(string(f.Code)); err == nil && n >= 400 && n < 600 {
 		status, f.Code = cmp.Or(status, n), "" // a number is not a stable word
 	}
-	e.Code = cmp.Or(a.word(f.Code), a.word(f.Type), statusCode(status))
-	e.Retryable = retryable[status] || status == 0 && passing[f.Type] && passing[f.Code]
-	e.Throttled = status == http.StatusTooManyRequests || f.Code == "rate_limit_exceeded"
+	e.Code = cmp.Or(a.code(f), statusCode(status))
+	e.Retryable = retryable[status] || status == 0 && transient[f.Type] && transient[f.Code] && transient[f.Status]
+	e.Throttled = status == http.StatusTooManyRequests || slices.ContainsFunc(f.words(), func(w scalar) bool { return throttled[w] })
 	if e.Throttled {
 		e.Retryable = true
 	}
@@ -70,13 +84,23 @@ func (a *answer) classify(status int, f failureBody) *provider.Error {
 	if e.Stop == protocol.StopContextLimit {
 		e.Code = "context_length_exceeded"
 	}
-	said := firstLine(a.mask(f.Message)) // in this order: half a key would not be found
-	e.Message = fmt.Sprintf("%s: %s%s", a.where, cmp.Or(said, fmt.Sprintf("HTTP %d without a reason", status)), a.advice(status, e))
+	reason := firstLine(a.mask(f.Message)) // in this order: half a key would not be found
+	e.Message = fmt.Sprintf("%s: %s%s", a.where, cmp.Or(reason, fmt.Sprintf("HTTP %d without a reason", status)), a.advice(status, e))
 	return e
 }
 
-func (a *answer) meaning(status int, f failureBody) (meaning, bool) {
-	for _, code := range []scalar{f.Code, f.Type} {
+// code returns the failure's most specific stable word, "" if it has none.
+func (a *answer) code(f Failure) string {
+	for _, w := range f.words() {
+		if word := a.word(w); word != "" {
+			return word
+		}
+	}
+	return ""
+}
+
+func (a *answer) meaning(status int, f Failure) (meaning, bool) {
+	for _, code := range f.words() {
 		if m, ok := meanings[code]; ok {
 			return m, true
 		}
@@ -87,7 +111,7 @@ func (a *answer) meaning(status int, f failureBody) (meaning, bool) {
 	case http.StatusPaymentRequired:
 		return noCredit, true
 	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
-		if tellsOverflow(f.Message) {
+		if mentionsOverflow(f.Message) {
 			return overflow, true
 		}
 		return meaning{kind: provider.KindValidation}, true
@@ -99,11 +123,12 @@ func (a *answer) meaning(status int, f failureBody) (meaning, bool) {
 	return meaning{}, false
 }
 
-// tellsOverflow reads the message, for servers without a code for it.
-func tellsOverflow(message string) bool {
+// mentionsOverflow reports whether a message says that the prompt is too long, for servers that have no code for it.
+func mentionsOverflow(message string) bool {
 	message = strings.ToLower(message)
 	for _, words := range []string{
 		"maximum context length", "context window", "context length", "context size", "prompt is too long", "input is too long",
+		"exceeds the maximum number of tokens",
 	} {
 		if strings.Contains(message, words) {
 			return true
@@ -122,7 +147,7 @@ func statusCode(status int) string {
 func (a *answer) advice(status int, e *provider.Error) string {
 	switch {
 	case e.Kind == provider.KindAuth:
-		return "; check " + cmp.Or(a.provider.cfg.KeyFrom, "the key of this provider")
+		return "; check " + cmp.Or(a.endpoint.cfg.KeyFrom, "the key of this provider")
 	case e.Kind == provider.KindQuota:
 		return "; the account has no credit left"
 	case status == http.StatusNotFound:
@@ -131,7 +156,7 @@ func (a *answer) advice(status int, e *provider.Error) string {
 	return ""
 }
 
-// retryAfter reads how long the server wants to be left alone.
+// retryAfter reads how long the server asks to wait, at most maxWait.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil {
 		return duration(ms, time.Millisecond)
@@ -146,11 +171,13 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 	return 0
 }
 
-// duration is n units, between zero and a day: what a server writes there may be anything.
+// maxWait bounds what a server can ask for: its header may hold anything.
+const maxWait = 24 * time.Hour
+
+// duration returns n units, between 0 and maxWait.
 func duration(n float64, unit time.Duration) time.Duration {
-	const day = 24 * time.Hour
 	if !(n > 0) {
 		return 0
 	}
-	return time.Duration(min(n*float64(unit), float64(day)))
+	return time.Duration(min(n*float64(unit), float64(maxWait)))
 }

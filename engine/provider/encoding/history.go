@@ -1,4 +1,4 @@
-package openai
+package encoding
 
 import (
 	"container/list"
@@ -8,35 +8,40 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// A session sends nearly the same messages with each call. They are kept encoded, so that a call costs the bytes it
-// sends and the encoding of what is new.
+// Limits of a History, in conversations and in bytes.
 const (
 	historySessions = 64
 	historyBytes    = 32 << 20
 )
 
-type historyKey struct {
-	session protocol.SessionID
-	model   string
+// Key names a conversation with one model.
+type Key struct {
+	Session protocol.SessionID
+	Model   string
 }
 
-// threadKey has the first message in it so that a call beside the conversation, such as a summary, does not put the
-// conversation out of its place.
+// threadKey includes the first message so that a call beside the conversation, such as a summary, does not replace the
+// conversation.
 type threadKey struct {
-	historyKey
+	Key
 	first *protocol.Message
 }
 
-// history keeps the encoded conversations that were used last. The zero value is ready.
-type history struct {
+// Writer appends one message as none, one or several messages of an API, each followed by a comma. It must always write the same
+// bytes for the same message.
+type Writer func(b []byte, m *protocol.Message) []byte
+
+// History keeps the conversations that were used last in encoded form: a session sends nearly the same messages with each call, so
+// a call costs the bytes that it sends and the encoding of the new messages. The zero value is ready; it is safe for concurrent use.
+type History struct {
 	mu      sync.Mutex
 	threads map[threadKey]*list.Element
 	recent  list.List // of *thread, the last used one first
 	bytes   int
 }
 
-// thread is one encoded conversation. Requests read data while they are sent, so bytes in it are never overwritten:
-// it is only appended to, or replaced.
+// thread is one encoded conversation. Requests read data while they are sent, so its bytes are never overwritten: data is only
+// appended to, or replaced.
 type thread struct {
 	key      threadKey
 	messages []*protocol.Message // a message is known by its pointer
@@ -44,8 +49,8 @@ type thread struct {
 	data     []byte
 }
 
-// encode gives the encoded messages, each followed by a comma.
-func (h *history) encode(key historyKey, messages []*protocol.Message, route string) []byte {
+// Encode returns the encoded messages, each followed by a comma. The caller must not change the result.
+func (h *History) Encode(key Key, messages []*protocol.Message, write Writer) []byte {
 	if len(messages) == 0 {
 		return nil
 	}
@@ -53,13 +58,13 @@ func (h *history) encode(key historyKey, messages []*protocol.Message, route str
 	defer h.mu.Unlock()
 	t := h.useLocked(threadKey{key, messages[0]})
 	h.bytes -= cap(t.data)
-	data := t.extend(messages, route)
+	data := t.extend(messages, write)
 	h.bytes += cap(t.data)
 	h.trimLocked()
 	return data
 }
 
-func (h *history) useLocked(key threadKey) *thread {
+func (h *History) useLocked(key threadKey) *thread {
 	if e, ok := h.threads[key]; ok {
 		h.recent.MoveToFront(e)
 		return e.Value.(*thread)
@@ -72,7 +77,7 @@ func (h *history) useLocked(key threadKey) *thread {
 	return t
 }
 
-func (h *history) trimLocked() {
+func (h *History) trimLocked() {
 	for h.recent.Len() > historySessions || h.bytes > historyBytes {
 		e := h.recent.Back()
 		t := h.recent.Remove(e).(*thread)
@@ -81,26 +86,27 @@ func (h *history) trimLocked() {
 	}
 }
 
-// extend makes the thread hold these messages, and gives their encoding.
-func (t *thread) extend(messages []*protocol.Message, route string) []byte {
+// extend makes the thread hold these messages and returns their encoding.
+func (t *thread) extend(messages []*protocol.Message, write Writer) []byte {
 	same := 0
 	for same < min(len(messages), len(t.messages)) && messages[same] == t.messages[same] {
 		same++
 	}
 	if same < len(t.messages) {
 		if same == len(messages) {
-			return t.data[:t.end(same)] // a shorter look at the same conversation
+			return t.data[:t.end(same):t.end(same)] // the beginning of the same conversation
 		}
 		t.data = slices.Clone(t.data[:t.end(same)])
 		t.messages, t.ends = slices.Clone(t.messages[:same]), t.ends[:same]
 	}
 	for _, m := range messages[same:] {
-		t.data = appendMessage(t.data, m, route)
+		t.data = write(t.data, m)
 		t.messages, t.ends = append(t.messages, m), append(t.ends, len(t.data))
 	}
 	return t.data
 }
 
+// end returns the length of the first messages in data.
 func (t *thread) end(messages int) int {
 	if messages == 0 {
 		return 0

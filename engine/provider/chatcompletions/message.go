@@ -1,0 +1,128 @@
+package chatcompletions
+
+import (
+	"cmp"
+	"encoding/json"
+	"strings"
+
+	"lashd/engine/provider/encoding"
+	"lashd/rpc/protocol"
+)
+
+// messageEncoder writes messages for one model.
+type messageEncoder struct {
+	route string
+	model *protocol.ModelSpec
+}
+
+// append writes a message as none, one or several messages of the API, each followed by a comma.
+func (e *messageEncoder) append(b []byte, m *protocol.Message) []byte {
+	if m.Role == protocol.RoleAssistant {
+		return appendAssistant(b, m, e.route)
+	}
+	for i := range m.Parts {
+		if m.Parts[i].Kind == protocol.PartToolResult {
+			b = appendResult(b, &m.Parts[i])
+		}
+	}
+	content := encoding.Contents(m, e.model)
+	if len(content) == 0 {
+		return b
+	}
+	role := protocol.RoleUser
+	if m.Role == protocol.RoleSystem {
+		role = protocol.RoleSystem
+	}
+	b = encoding.Quote(append(b, `{"role":`...), string(role))
+	b = append(b, `,"content":`...)
+	return append(appendContent(b, content), `},`...)
+}
+
+// appendContent writes plain text where there is nothing else: not all servers know lists of parts.
+func appendContent(b []byte, content []encoding.Content) []byte {
+	if text, all := encoding.Texts(content); all {
+		return encoding.Quote(b, text)
+	}
+	b = append(b, '[')
+	for i := range content {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendBlock(b, &content[i])
+	}
+	return append(b, ']')
+}
+
+// appendBlock writes one block of a message.
+func appendBlock(b []byte, c *encoding.Content) []byte {
+	switch {
+	case c.Image():
+		b = append(b, `{"type":"image_url","image_url":{"url":`...)
+		return append(encoding.Quote(b, c.DataURL()), `}}`...)
+	case c.Document():
+		b = append(b, `{"type":"file","file":{"filename":`...)
+		b = encoding.Quote(b, cmp.Or(c.Name, "document.pdf"))
+		b = append(b, `,"file_data":`...)
+		return append(encoding.Quote(b, c.DataURL()), `}}`...)
+	}
+	return append(encoding.Quote(append(b, `{"type":"text","text":`...), c.Text), '}')
+}
+
+// replay is the form of protocol.Part.Replay: reasoning that the server requires back.
+type replay struct {
+	Reasoning string `json:"reasoning"`
+}
+
+func appendAssistant(b []byte, m *protocol.Message, route string) []byte {
+	var texts, thoughts []string
+	calls := m.Calls()
+	for i := range m.Parts {
+		part := &m.Parts[i]
+		switch part.Kind {
+		case protocol.PartText, protocol.PartProse, protocol.PartCommentary, protocol.PartCode, protocol.PartOutput:
+			if text := encoding.Shown(part, part.Text); text != "" {
+				texts = append(texts, text)
+			}
+		}
+		if part.Replay != nil && part.Route == route {
+			var r replay
+			if json.Unmarshal(part.Replay, &r) == nil && r.Reasoning != "" {
+				thoughts = append(thoughts, r.Reasoning)
+			}
+		}
+	}
+	if len(texts) == 0 && len(calls) == 0 {
+		return b
+	}
+	b = append(b, `{"role":"assistant","content":`...)
+	if len(texts) == 0 {
+		b = append(b, "null"...)
+	} else {
+		b = encoding.Quote(b, strings.Join(texts, "\n"))
+	}
+	if len(thoughts) > 0 {
+		b = encoding.Quote(append(b, `,"reasoning_content":`...), strings.Join(thoughts, "\n"))
+	}
+	return append(appendCalls(b, calls), `},`...)
+}
+
+func appendCalls(b []byte, calls []protocol.ToolCall) []byte {
+	if len(calls) == 0 {
+		return b
+	}
+	b = append(b, `,"tool_calls":[`...)
+	for i, c := range calls {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = encoding.Quote(append(b, `{"id":`...), string(c.CallID))
+		b = encoding.Quote(append(b, `,"type":"function","function":{"name":`...), c.Name)
+		b = append(encoding.Quote(append(b, `,"arguments":`...), encoding.Object(c.Args)), `}}`...)
+	}
+	return append(b, ']')
+}
+
+func appendResult(b []byte, part *protocol.Part) []byte {
+	b = encoding.Quote(append(b, `{"role":"tool","tool_call_id":`...), string(part.Result.CallID))
+	return append(encoding.Quote(append(b, `,"content":`...), encoding.ResultText(part)), `},`...)
+}

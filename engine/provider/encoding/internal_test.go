@@ -1,0 +1,48 @@
+package encoding
+
+import (
+	"encoding/json"
+	"fmt"
+	"lashd/rpc/protocol"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func FuzzQuote(f *testing.F) {
+	f.Add("a\"\\\n\t\r\x00\x7f\u2028\xff→")
+	f.Fuzz(func(t *testing.T, text string) {
+		var got string
+		if err := json.Unmarshal(Quote(nil, text), &got); err != nil {
+			t.Fatalf("Quote(%q) is no JSON: %v", text, err)
+		}
+		want := strings.ToValidUTF8(text, "\uFFFD")
+		if utf8.ValidString(text) && got != want || !utf8.ValidString(got) {
+			t.Errorf("Quote(%q) reads as %q", text, got)
+		}
+	})
+}
+
+func TestHistoryIsBounded(t *testing.T) {
+	var h History
+	big := protocol.Message{Role: protocol.RoleUser, Parts: []protocol.Part{{Kind: protocol.PartText, Text: strings.Repeat("x", 3<<20)}}}
+	for i := range 200 {
+		m := big
+		if i < 100 {
+			m.Parts = []protocol.Part{{Kind: protocol.PartText, Text: "small"}}
+		}
+		h.Encode(Key{protocol.SessionID(fmt.Sprint(i)), "m"}, []*protocol.Message{&m}, func(b []byte, m *protocol.Message) []byte {
+			return append(b, m.Parts[0].Text...)
+		})
+		sum := 0
+		for e := h.recent.Front(); e != nil; e = e.Next() {
+			sum += cap(e.Value.(*thread).data)
+		}
+		if n := h.recent.Len(); n > historySessions || n != len(h.threads) || sum > historyBytes || sum != h.bytes {
+			t.Fatalf("after %d sessions: %d kept, %d in the map, %d bytes of %d counted", i+1, n, len(h.threads), sum, h.bytes)
+		}
+	}
+	if h.recent.Len() < 2 {
+		t.Errorf("%d sessions kept, want several", h.recent.Len())
+	}
+}

@@ -1,0 +1,160 @@
+package encoding
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+
+	"lashd/engine/provider"
+	"lashd/rpc/protocol"
+)
+
+// Shown returns a part's text, or the breadcrumb that a prompt view shows instead.
+func Shown(part *protocol.Part, text string) string {
+	if part.Prune == nil {
+		return text
+	}
+	return part.Prune.Breadcrumb
+}
+
+// Content is one block of a user's message: a text, an image, or a document. Exactly one of Text, Data and URL is set.
+type Content struct {
+	Text string
+	Type string // media type of Data or URL
+	Name string // file name of a document, if it has one
+	Data []byte
+	URL  string
+}
+
+// Image reports whether the block is an image.
+func (c *Content) Image() bool { return strings.HasPrefix(c.Type, "image/") }
+
+// Document reports whether the block is a file other than an image or text.
+func (c *Content) Document() bool { return c.Type != "" && !c.Image() }
+
+// Base64 returns the block's data as servers take it.
+func (c *Content) Base64() string { return base64.StdEncoding.EncodeToString(c.Data) }
+
+// DataURL returns the block's data, or its URL, as a URL.
+func (c *Content) DataURL() string {
+	if len(c.Data) == 0 {
+		return c.URL
+	}
+	return "data:" + c.Type + ";base64," + c.Base64()
+}
+
+// Contents returns the blocks of a message that go to the model as a user's content. Images and documents become a short text if
+// the model does not take them. Tool results, which APIs send elsewhere, are not among them.
+func Contents(m *protocol.Message, model *protocol.ModelSpec) []Content {
+	var content []Content
+	for i := range m.Parts {
+		part := &m.Parts[i]
+		switch part.Kind {
+		case protocol.PartToolResult, protocol.PartReasoning, protocol.PartToolCall, protocol.PartError:
+			continue
+		case protocol.PartAttachment:
+			content = append(content, attached(part, model))
+		default:
+			if text := Shown(part, part.Text); text != "" {
+				content = append(content, Content{Text: text})
+			}
+		}
+	}
+	return content
+}
+
+// attached returns an attachment as an image or a document if the model takes it, text files as text, and otherwise a note.
+func attached(part *protocol.Part, model *protocol.ModelSpec) Content {
+	a := part.Attachment
+	name := "[attachment"
+	if a.Name != "" {
+		name += " " + a.Name
+	}
+	there := len(a.Data) > 0 || a.URL != ""
+	switch {
+	case part.Prune != nil:
+		return Content{Text: Shown(part, "")}
+	case there && model.Takes(a.Type):
+		return Content{Type: a.Type, Name: a.Name, Data: a.Data, URL: a.URL}
+	case strings.HasPrefix(a.Type, "text/") && len(a.Data) > 0:
+		return Content{Text: name + "]\n" + string(a.Data)}
+	case strings.HasPrefix(a.Type, "text/") && a.Digest == "" && a.URL == "":
+		return Content{Text: name + ", which is empty]"}
+	}
+	return Content{Text: name + ", " + a.Type + ": this model cannot read it]"}
+}
+
+// Texts returns the blocks joined as one text, and whether all of them are text.
+func Texts(content []Content) (string, bool) {
+	texts := make([]string, 0, len(content))
+	for i := range content {
+		if content[i].Type == "" {
+			texts = append(texts, content[i].Text)
+		}
+	}
+	return strings.Join(texts, "\n"), len(texts) == len(content)
+}
+
+// ResultText returns what the model reads of a tool result. A result that is not a success says so first.
+func ResultText(part *protocol.Part) string {
+	out := &part.Result.Output
+	if part.Prune != nil {
+		if part.Prune.Breadcrumb == "" {
+			return "[result removed]" // each call needs a result
+		}
+		return part.Prune.Breadcrumb
+	}
+	text := out.Text
+	if text == "" && out.Failure != nil {
+		text = out.Failure.Message
+	}
+	if text == "" {
+		text = string(out.Value)
+	}
+	text = out.Noted(text)
+	switch out.Status {
+	case protocol.OutputFailure:
+		return strings.TrimSpace("The call failed. " + text)
+	case protocol.OutputCancelled:
+		return strings.TrimSpace("The call was cancelled. " + text)
+	case protocol.OutputUnknown:
+		return strings.TrimSpace("The outcome of this call is unknown: it was started, and it may or may not have taken effect. " + text)
+	}
+	return text
+}
+
+// Object returns a call's arguments if they are a JSON object, and {} otherwise: servers reject any other value, and the
+// result of the call says what was wrong.
+func Object(args json.RawMessage) string {
+	if bytes.HasPrefix(bytes.TrimSpace(args), []byte{'{'}) {
+		return string(args)
+	}
+	return "{}"
+}
+
+// Dropped returns a receipt if attachments go to the model only as a note, and one if reasoning of another provider, server or
+// model is left out.
+func Dropped(req *provider.Request, route string) Receipts {
+	var receipts Receipts
+	attachments, reasoning := false, false
+	for _, m := range req.Messages {
+		for i := range m.Parts {
+			part := &m.Parts[i]
+			attachments = attachments || part.Attachment != nil && part.Prune == nil && !readable(part.Attachment, &req.Model)
+			reasoning = reasoning || part.Replay != nil && part.Route != route
+		}
+	}
+	if attachments {
+		receipts.Add("attachments", Unsupported)
+	}
+	if reasoning {
+		receipts.Add("reasoning", OtherRoute)
+	}
+	return receipts
+}
+
+// readable reports whether the model gets to see the attachment's contents.
+func readable(a *protocol.Attachment, model *protocol.ModelSpec) bool {
+	return model.Takes(a.Type) || strings.HasPrefix(a.Type, "text/")
+}
