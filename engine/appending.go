@@ -28,7 +28,7 @@ func (e *Engine) appendAnnounced(ctx context.Context, operation string, p *proto
 	if err != nil {
 		return nil, err
 	}
-	defer l.back()
+	defer l.release()
 	stored, err := l.announce(l.ctx, p.Nodes)
 	if err != nil {
 		return nil, err
@@ -43,7 +43,7 @@ func (e *Engine) appendAnnounced(ctx context.Context, operation string, p *proto
 // announce tells the protocol of nodes. If it takes them, nobody else's are told of until stored is called, which says
 // whether they are history now.
 func (l *lease) announce(ctx context.Context, nodes []protocol.NodeBody) (stored func(bool), err error) {
-	p, t := l.plugins.Protocol(), l.box
+	p, t := l.plugins.Protocol(), l.set
 	if len(nodes) == 0 || !p.Appends() {
 		return func(bool) {}, nil
 	}

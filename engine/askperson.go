@@ -29,7 +29,7 @@ func (h *toolHost) Ask(ctx context.Context, q tool.Question) (protocol.DecisionA
 // askPerson asks what a call wants to know. What an earlier run of the daemon was answered holds.
 func (a *asks) askPerson(ctx context.Context, s *toolCall, q tool.Question) (protocol.DecisionAnswer, error) {
 	asked := &question{call: s, decision: a.personQuestion(s, q)}
-	if before, ok := a.before[askingOf(asked.decision)]; ok && !(before.Answer != nil && before.Answer.Choice == protocol.ChooseCancelled) {
+	if before, ok := a.earlier[questionKeyOf(asked.decision)]; ok && !(before.Answer != nil && before.Answer.Choice == protocol.ChooseCancelled) {
 		asked.decision, asked.again = before, true
 	}
 	if err := a.open(ctx, []*question{asked}); err != nil {
@@ -62,7 +62,7 @@ func (a *asks) personQuestion(s *toolCall, q tool.Question) protocol.Decision {
 
 // dropQuestions withdraws what a call still asks that will not be made again. What has its answer keeps it.
 func (a *asks) dropQuestions(s *toolCall) error {
-	for key, d := range a.before {
+	for key, d := range a.earlier {
 		if key.kind != protocol.DecisionQuestion || key.call != s.CallID {
 			continue
 		}

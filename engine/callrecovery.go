@@ -152,7 +152,7 @@ func (s *toolCall) applyAnswer(a *protocol.DecisionAnswer) {
 	case protocol.ChooseNotHappened:
 		s.fail(protocol.FailExecution, "not_executed", "The call was interrupted. Who was asked says that it took no effect.", protocol.FromRuntime)
 	case protocol.ChooseReject:
-		s.fail(protocol.FailPermission, "denied", "The call was not allowed: "+no(a)+".", protocol.FromPolicy)
+		s.fail(protocol.FailPermission, "denied", "The call was not allowed: "+rejectionReason(a)+".", protocol.FromPolicy)
 	case protocol.ChooseCancelled:
 		s.answer(protocol.ToolOutput{Status: protocol.OutputCancelled, Text: "the turn was cancelled before the call was allowed"})
 	default:

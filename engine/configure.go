@@ -64,7 +64,7 @@ func (ss *Sessions) propose(ctx context.Context, p *protocol.SessionConfigurePar
 		ss.eng.Log.Warn("session is configured without its plugins", "session", row.ID, "error", err)
 	}
 	if err := c.buildOnce(ctx, buildContextOf(ss.eng, &row)); err != nil {
-		c.lease.back()
+		c.lease.release()
 		return nil, err
 	}
 	return c, nil
@@ -91,7 +91,7 @@ func (c *configChange) apply(ctx context.Context, p *protocol.SessionConfigurePa
 	if c.plugins == nil {
 		return c.store(ctx, p)
 	}
-	defer c.lease.back()
+	defer c.lease.release()
 	c.mutate(c.lease.ctx)
 	if c.lease.ctx.Err() != nil {
 		return nil, context.Cause(c.lease.ctx)

@@ -101,7 +101,7 @@ func (a *asks) deferCall(s *toolCall, how protocol.Deferral) error {
 
 // restoreDeferral finds the key that an earlier run of the daemon took for a call.
 func (a *asks) restoreDeferral(s *toolCall) error {
-	d, ok := a.before[asking{kind: protocol.DecisionCompletion, call: s.CallID}]
+	d, ok := a.earlier[questionKey{kind: protocol.DecisionCompletion, call: s.CallID}]
 	if !ok || s.reply != nil {
 		return nil
 	}

@@ -25,7 +25,7 @@ func (ts *Tools) Call(ctx context.Context, p *protocol.ToolCallParams) (*protoco
 		if err != nil {
 			return nil, err
 		}
-		defer l.back()
+		defer l.release()
 		d, s, err := l.call(p, rc)
 		if err != nil {
 			return nil, err
@@ -118,8 +118,8 @@ func (l *lease) call(p *protocol.ToolCallParams, rc receipt.Request) (*directCal
 	}
 	d := &directCall{id: protocol.TurnID(call.CallID), journaled: rc.Key != ""}
 	j := &judge{
-		config: &l.about.Config, cwd: l.about.Cwd, sessionCeiling: l.about.Authority.Ceiling, plugins: l.plugins, base: l.box.composer.Base(),
-		ceiling: authority.Planning(l.about.Config, l.about.Authority.Ceiling),
+		config: &l.row.Config, cwd: l.row.Cwd, sessionCeiling: l.row.Authority.Ceiling, plugins: l.plugins, base: l.set.composer.Base(),
+		ceiling: authority.Planning(l.row.Config, l.row.Authority.Ceiling),
 	}
 	h := &hooks{
 		session: l.session, caller: d, plugins: l.plugins, judge: j, trace: turnTrace{out: l.eng.Trace, session: l.session.id, turn: d.id},

@@ -73,7 +73,7 @@ func (e *Engine) hold(ctx context.Context, id protocol.SessionID, check func(*pl
 		return nil, err
 	}
 	if err := check(l.plugins); err != nil {
-		l.back()
+		l.release()
 		return nil, err
 	}
 	w, err := do(ctx, e, id, func(_ context.Context, st *state) (*sessionHold, error) {
@@ -81,7 +81,7 @@ func (e *Engine) hold(ctx context.Context, id protocol.SessionID, check func(*pl
 		st.turns.startNext()
 		return w, nil
 	})
-	l.back() // by the time that the command has the session, its plugins may be others
+	l.release() // by the time that the command has the session, its plugins may be others
 	if err != nil {
 		return nil, err
 	}
@@ -153,14 +153,14 @@ func release[T any](w *sessionHold, f func(context.Context, *state) (T, error)) 
 		defer w.handOver()
 		return f(ctx, st)
 	})
-	w.lease.back() // if the state is given up, that waits for it
+	w.lease.release() // if the state is given up, that waits for it
 	return v, err
 }
 
 // handOver gives the session on to the next command or turn.
 func (w *sessionHold) handOver() {
 	w.owner.holds.remove(w)
-	w.lease.back()
+	w.lease.release()
 	w.owner.eng.sessionIdle.Notify()
 	w.owner.turns.startNext()
 }

@@ -14,7 +14,7 @@ func pollMonitors[T any](ctx context.Context, e *Engine, id protocol.SessionID, 
 	if err != nil {
 		return nil, err
 	}
-	defer l.back()
+	defer l.release()
 	return onState(l.owner, func(ctx context.Context, st *state) (*T, error) {
 		if err := st.monitors.startArmed(ctx, true); err != nil {
 			return nil, err
@@ -47,7 +47,7 @@ func (ms sessionMonitors) resume() {
 	}
 	ms.st.eng.group.GoActor(func() {
 		l, opened := ms.st.plugins.lend(ms.st.ctx, nil)
-		defer l.back()
+		defer l.release()
 		if opened != nil {
 			ms.st.eng.Log.Error("plugins cannot be opened that declare monitors", "session", ms.st.id, "error", opened)
 		}

@@ -45,7 +45,7 @@ func (ms *Monitors) start(ctx context.Context, by protocol.TaskOrigin, p *protoc
 		if err != nil {
 			return receipt.Repeated[protocol.MonitorResult](ctx, ms.eng.store, "monitor/start", p.Key(), p, err)
 		}
-		l.back()
+		l.release()
 	}
 	return mutate(ctx, ms.eng, p.SessionID, "monitor/start", p.Key(), p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.MonitorResult, error) {
 		next, err := st.monitors.resolveSpec(p.Spec)

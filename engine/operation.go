@@ -18,7 +18,7 @@ import (
 // operationOutcome is what an operation came to, as its receipt keeps it.
 type operationOutcome struct {
 	protocol.OperationReceipt
-	Left string `json:"left,omitempty"` // why it was left alone; then the rest does not count
+	Abandoned string `json:"left,omitempty"` // why it was left alone; then the rest does not count
 }
 
 // operation is a run of a command or a task.
@@ -76,7 +76,7 @@ func (o *operation) noResult(ctx context.Context, why error) error {
 // gone by now; the receipt is nobody's.
 func (o *operation) storeAbandoned(ctx context.Context, why *plugin.OperationError) (*operationOutcome, error) {
 	o.eng.Log.Error("an operation does not return, and is left alone", "session", o.params.SessionID, "operation", o.params.Name, "error", why.Message)
-	end := &operationOutcome{Left: why.Message}
+	end := &operationOutcome{Abandoned: why.Message}
 	if o.receipt.Key == "" {
 		return end, nil
 	}
@@ -94,7 +94,7 @@ func scopeOf(name string, rc receipt.Request) string {
 
 // check refuses what need not wait for the session to be refused.
 func (o *operation) check(s *plugin.Session) (err error) {
-	if o.info, err = operationOf(s, o.params.Name); err != nil {
+	if o.info, err = findOperation(s, o.params.Name); err != nil {
 		return err
 	}
 	o.ceiling = authority.Sandboxed(s.Sandboxed(o.info.Plugin))

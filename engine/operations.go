@@ -31,7 +31,7 @@ func (ops *Operations) Query(ctx context.Context, p *protocol.OperationQueryPara
 			ops.eng.group.LogPanic(err)
 			return nil, cancelledOr(ctx, err)
 		}
-		op, _ := operationOf(s, p.Name)
+		op, _ := findOperation(s, p.Name)
 		return &protocol.OperationQueryResult{Plugin: op.Plugin, Output: out}, nil
 	})
 }
@@ -49,7 +49,7 @@ func (ops *Operations) Task(ctx context.Context, p *protocol.OperationParams) (*
 // Invoke is an operation of whatever kind it is.
 func (ops *Operations) Invoke(ctx context.Context, p *protocol.OperationParams) (*protocol.OperationReceipt, error) {
 	op, err := withPlugins(ctx, ops.eng, p.SessionID, func(_ context.Context, s *plugin.Session) (protocol.OperationInfo, error) {
-		return operationOf(s, p.Name)
+		return findOperation(s, p.Name)
 	})
 	if err != nil {
 		return nil, err
@@ -81,8 +81,8 @@ func (ops *Operations) operate(ctx context.Context, method string, kind protocol
 		return nil, &plugin.OperationError{Code: plugin.OperationLeft, Name: p.Name, Message: receipt.ErrBegun.Error()}
 	case err != nil:
 		return nil, err
-	case end.Left != "":
-		return nil, &plugin.OperationError{Code: plugin.OperationLeft, Name: p.Name, Message: end.Left}
+	case end.Abandoned != "":
+		return nil, &plugin.OperationError{Code: plugin.OperationLeft, Name: p.Name, Message: end.Abandoned}
 	}
 	return &end.OperationReceipt, nil
 }
@@ -93,7 +93,7 @@ func withPlugins[T any](ctx context.Context, e *Engine, id protocol.SessionID, f
 		// Its workspace is where no tool may go.
 		opening, cancel := workgroup.PluginContext(ctx)
 		defer cancel()
-		s, err := e.build(opening, e.Defaults, plugin.BuildContext{Cwd: e.StateDir, StateDir: e.StateDir}, itself)
+		s, err := e.build(opening, e.Defaults, plugin.BuildContext{Cwd: e.StateDir, StateDir: e.StateDir}, sharedHost)
 		if err != nil {
 			return v, err
 		}
@@ -108,11 +108,11 @@ func withPlugins[T any](ctx context.Context, e *Engine, id protocol.SessionID, f
 	if err != nil {
 		return v, err
 	}
-	defer l.back()
+	defer l.release()
 	return f(l.ctx, l.plugins)
 }
 
-func operationOf(s *plugin.Session, name string) (protocol.OperationInfo, error) {
+func findOperation(s *plugin.Session, name string) (protocol.OperationInfo, error) {
 	all := s.Operations()
 	i := slices.IndexFunc(all, func(op protocol.OperationInfo) bool { return op.Name == name })
 	if i < 0 {

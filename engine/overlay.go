@@ -157,15 +157,15 @@ func (o *sessionOverlay) watch(st *state) {
 	if !o.overlay.Passing {
 		return
 	}
-	over, ctx := make(chan struct{}), context.WithoutCancel(st.ctx)
-	o.replaced = over
+	replaced, ctx := make(chan struct{}), context.WithoutCancel(st.ctx)
+	o.replaced = replaced
 	away := st.eng.Clients.Watch(o.overlay.ClientID)
 	st.eng.group.GoActor(func() {
 		defer away.Stop()
 		select {
 		case <-away.Gone:
-			st.eng.Sessions.dropOverlayLater(ctx, st.id, over)
-		case <-over:
+			st.eng.Sessions.dropOverlayLater(ctx, st.id, replaced)
+		case <-replaced:
 		case <-st.closed: // it is watched again once the session is loaded again
 		case <-st.eng.done():
 		}
@@ -174,13 +174,13 @@ func (o *sessionOverlay) watch(st *state) {
 
 // dropOverlayLater takes an overlay out of a session, because its client is gone; over is closed once another one is there. If that cannot be
 // stored it is tried again: until then, calls of its tools fail.
-func (ss *Sessions) dropOverlayLater(ctx context.Context, id protocol.SessionID, over <-chan struct{}) {
-	ss.dropClientAddition(ctx, id, "an overlay", func(k *pluginLock) error { return k.dropOverlay(over) })
+func (ss *Sessions) dropOverlayLater(ctx context.Context, id protocol.SessionID, replaced <-chan struct{}) {
+	ss.dropClientAddition(ctx, id, "an overlay", func(k *pluginLock) error { return k.dropOverlay(replaced) })
 }
 
-func (k *pluginLock) dropOverlay(over <-chan struct{}) error {
+func (k *pluginLock) dropOverlay(replaced <-chan struct{}) error {
 	select {
-	case <-over:
+	case <-replaced:
 		return nil
 	default:
 	}

@@ -16,7 +16,7 @@ func (e *Engine) PluginChanged(event protocol.ServerEvent) {
 func (e *Engine) ToolsChanged(ctx context.Context, id protocol.SessionID) {
 	ids := []protocol.SessionID{id}
 	if id == "" {
-		ids = e.loaded()
+		ids = e.loadedSessions()
 	}
 	for _, id := range ids {
 		asked, err := do(ctx, e, id, func(_ context.Context, st *state) (bool, error) { return st.plugins.opened() != nil, nil })
@@ -32,9 +32,9 @@ func (e *Engine) ToolsChanged(ctx context.Context, id protocol.SessionID) {
 // PluginsRevoked has the sessions that are idle let go of plugins against which a person has decided. The others do so at their
 // next turn.
 func (e *Engine) PluginsRevoked(ctx context.Context) {
-	for _, id := range e.loaded() {
+	for _, id := range e.loadedSessions() {
 		_, err := lockedPlugins(ctx, e, id, func(k *pluginLock) (struct{}, error) {
-			if t := k.owner.plugins.opened(); t == nil || t.lent.used() || !t.plugins.From().Revoked() {
+			if t := k.owner.plugins.opened(); t == nil || t.leases.inUse() || !t.plugins.From().Revoked() {
 				return struct{}{}, nil
 			}
 			_, err := k.open(k.row().Config)
@@ -46,8 +46,8 @@ func (e *Engine) PluginsRevoked(ctx context.Context) {
 	}
 }
 
-// loaded are the sessions that are in memory.
-func (e *Engine) loaded() []protocol.SessionID {
+// loadedSessions are the sessions that are in memory.
+func (e *Engine) loadedSessions() []protocol.SessionID {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	ids := make([]protocol.SessionID, 0, len(e.sessions))

@@ -16,23 +16,23 @@ import (
 // until it trails, no others take their place. Whoever has it gives it back. Nil is no lease.
 type lease struct {
 	*session
-	about   protocol.Session // as it was then
-	plugins *plugin.Session
-	catalog *tool.Catalog   // likewise
-	ctx     context.Context // of whoever borrows; it ends, too, when the session's state is given up, or the engine stops
-	end     func()
-	owner   *state
-	box     *pluginSet
-	trails  bool // guarded by box.lent.mu
-	isBack  bool // likewise
+	row         protocol.Session // as it was then
+	plugins     *plugin.Session
+	catalog     *tool.Catalog   // likewise
+	ctx         context.Context // of whoever borrows; it ends, too, when the session's state is given up, or the engine stops
+	end         func()
+	owner       *state
+	set         *pluginSet
+	replaceable bool // guarded by box.lent.mu
+	returned    bool // likewise
 }
 
-// lent counts who uses a pluginSet.
-type lent struct {
-	mu       sync.Mutex
-	out      int
-	trailing int           // of those
-	free     chan struct{} // closed once the last is back; nil: the set is still lent
+// leaseCounter counts who uses a pluginSet.
+type leaseCounter struct {
+	mu          sync.Mutex
+	out         int
+	replaceable int           // of those
+	free        chan struct{} // closed once the last is back; nil: the set is still lent
 }
 
 // lend lends the newest plugins of a session.
@@ -66,74 +66,74 @@ func (k *pluginLock) lend(ctx context.Context, settings *protocol.Config) (*leas
 		}
 		return k.newLease(ctx, t), nil
 	}
-	return beside(ctx, k, func() (*lease, error) {
+	return runLocked(ctx, k, func() (*lease, error) {
 		t, err := k.open(cfg)
 		if err != nil {
 			return nil, err
 		}
 		return k.newLease(ctx, t), nil
-	}, (*lease).back)
+	}, (*lease).release)
 }
 
 // newLease lends what the session has open.
 func (k *pluginLock) newLease(ctx context.Context, t *pluginSet) *lease {
 	st := k.owner
 	ctx, cancel := context.WithCancelCause(ctx)
-	unhook := context.AfterFunc(st.ctx, func() { cancel(&takenBack{refusal(context.Cause(st.ctx))}) })
-	unhookStop := context.AfterFunc(st.eng.leaseCtx, func() { cancel(&takenBack{ErrShuttingDown}) })
-	l := &lease{session: st.session, about: *k.row(), plugins: t.plugins, catalog: t.catalog.Load(), ctx: ctx, owner: st, box: t}
+	unhook := context.AfterFunc(st.ctx, func() { cancel(&leaseRevoked{refusal(context.Cause(st.ctx))}) })
+	unhookStop := context.AfterFunc(st.eng.leaseCtx, func() { cancel(&leaseRevoked{ErrShuttingDown}) })
+	l := &lease{session: st.session, row: *k.row(), plugins: t.plugins, catalog: t.catalog.Load(), ctx: ctx, owner: st, set: t}
 	l.end = func() { unhook(); unhookStop(); cancel(nil) }
-	t.lent.mu.Lock()
-	defer t.lent.mu.Unlock()
-	t.lent.out++
+	t.leases.mu.Lock()
+	defer t.leases.mu.Unlock()
+	t.leases.out++
 	return l
 }
 
-// fits tells whether a turn of the session may begin with what was lent.
-func (l *lease) fits(st *state) bool {
-	return l.owner == st && l.box == st.plugins.opened() && bytes.Equal(settingsOf(l.about.Config), settingsOf(st.row.Config))
+// matches tells whether a turn of the session may begin with what was lent.
+func (l *lease) matches(st *state) bool {
+	return l.owner == st && l.set == st.plugins.opened() && bytes.Equal(settingsOf(l.row.Config), settingsOf(st.row.Config))
 }
 
-// takenBack is why the context of a lease ends, and what a client is told of that. To what runs it is that the daemon stops.
-type takenBack struct{ told error }
+// leaseRevoked is why the context of a lease ends, and what a client is told of that. To what runs it is that the daemon stops.
+type leaseRevoked struct{ cause error }
 
-func (t *takenBack) Error() string        { return t.told.Error() }
-func (t *takenBack) Unwrap() error        { return t.told }
-func (t *takenBack) Is(target error) bool { return target == errStopped }
+func (t *leaseRevoked) Error() string        { return t.cause.Error() }
+func (t *leaseRevoked) Unwrap() error        { return t.cause }
+func (t *leaseRevoked) Is(target error) bool { return target == errStopped }
 
-// trail lets others take the plugins' place, while these stay open.
-func (l *lease) trail() {
-	l.box.lent.mu.Lock()
-	defer l.box.lent.mu.Unlock()
-	if !l.trails && !l.isBack {
-		l.trails = true
-		l.box.lent.trailing++
+// allowReplace lets others take the plugins' place, while these stay open.
+func (l *lease) allowReplace() {
+	l.set.leases.mu.Lock()
+	defer l.set.leases.mu.Unlock()
+	if !l.replaceable && !l.returned {
+		l.replaceable = true
+		l.set.leases.replaceable++
 	}
 }
 
-// back gives the plugins back. Once is enough.
-func (l *lease) back() {
+// release gives the plugins release. Once is enough.
+func (l *lease) release() {
 	if l == nil {
 		return
 	}
 	l.end()
-	l.box.lent.mu.Lock()
-	defer l.box.lent.mu.Unlock()
-	if l.isBack {
+	l.set.leases.mu.Lock()
+	defer l.set.leases.mu.Unlock()
+	if l.returned {
 		return
 	}
-	l.isBack = true
-	l.box.lent.out--
-	if l.trails {
-		l.box.lent.trailing--
+	l.returned = true
+	l.set.leases.out--
+	if l.replaceable {
+		l.set.leases.replaceable--
 	}
-	if l.box.lent.out == 0 && l.box.lent.free != nil {
-		close(l.box.lent.free)
+	if l.set.leases.out == 0 && l.set.leases.free != nil {
+		close(l.set.leases.free)
 	}
 }
 
 // retire ends the lending. What it gives is closed once the last lease is back.
-func (n *lent) retire() <-chan struct{} {
+func (n *leaseCounter) retire() <-chan struct{} {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.free == nil {
@@ -145,15 +145,15 @@ func (n *lent) retire() <-chan struct{} {
 	return n.free
 }
 
-// used tells whether no others may take the plugins' place.
-func (n *lent) used() bool {
+// inUse tells whether no others may take the plugins' place.
+func (n *leaseCounter) inUse() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.out > n.trailing
+	return n.out > n.replaceable
 }
 
-// takes refuses inputs for plugins that no turn can begin with. Without plugins it refuses nothing.
-func (l *lease) takes(in protocol.PluginInputs) error {
+// checkInputs refuses inputs for plugins that no turn can begin with. Without plugins it refuses nothing.
+func (l *lease) checkInputs(in protocol.PluginInputs) error {
 	if l == nil {
 		return nil
 	}

@@ -74,7 +74,7 @@ func lockedPlugins[T any](ctx context.Context, e *Engine, id protocol.SessionID,
 	if err != nil {
 		return v, err
 	}
-	return beside(ctx, k, func() (T, error) { return f(k) }, func(T) {})
+	return runLocked(ctx, k, func() (T, error) { return f(k) }, func(T) {})
 }
 
 // mutatePlugins is mutate for a change that needs the session's plugins: f makes it while it holds their lock.
@@ -94,11 +94,11 @@ func mutatePlugins[T any, P receipt.Result[T]](ctx context.Context, e *Engine, i
 	return receipt.First[T, P](ctx, e.store, rc, result, err)
 }
 
-// beside runs f on a goroutine of its own, which releases the lock, and waits for it until ctx is done. What f comes to after that is
+// runLocked runs f on a goroutine of its own, which releases the lock, and waits for it until ctx is done. What f comes to after that is
 // discarded.
-func beside[T any](ctx context.Context, k *pluginLock, f func() (T, error), discard func(T)) (v T, err error) {
+func runLocked[T any](ctx context.Context, k *pluginLock, f func() (T, error), discard func(T)) (v T, err error) {
 	calls, cancel := context.WithCancelCause(k.owner.ctx)
-	stop := context.AfterFunc(k.eng.leaseCtx, func() { cancel(&takenBack{ErrShuttingDown}) })
+	stop := context.AfterFunc(k.eng.leaseCtx, func() { cancel(&leaseRevoked{ErrShuttingDown}) })
 	k.ctx = calls
 	done := make(chan answer[T], 1)
 	k.eng.group.GoCall(func() {
@@ -130,5 +130,5 @@ func beside[T any](ctx context.Context, k *pluginLock, f func() (T, error), disc
 	return v, context.Cause(ctx)
 }
 
-// errPluginsMoved means that plugins were opened with what the session is not any more.
-var errPluginsMoved = errors.New("the session was changed while its plugins were opened")
+// errHeadMoved means that plugins were opened with what the session is not any more.
+var errHeadMoved = errors.New("the session was changed while its plugins were opened")

@@ -27,7 +27,7 @@ const openTries = 5
 // If it fails before the session has them, nothing is open, and it can be tried again.
 func (k *pluginLock) install(cfg protocol.Config, before *protocol.ToolState) (t *pluginSet, installed bool, err error) {
 	for range openTries {
-		if t, installed, err = k.tryInstall(cfg, before); !errors.Is(err, errPluginsMoved) {
+		if t, installed, err = k.tryInstall(cfg, before); !errors.Is(err, errHeadMoved) {
 			break
 		}
 	}
@@ -36,7 +36,7 @@ func (k *pluginLock) install(cfg protocol.Config, before *protocol.ToolState) (t
 
 func (k *pluginLock) tryInstall(cfg protocol.Config, before *protocol.ToolState) (t *pluginSet, installed bool, err error) {
 	plugins, err := workgroup.CallPlugin(k.ctx, k.eng.group, func(ctx context.Context) (*plugin.Session, error) {
-		return k.eng.build(ctx, cfg, buildContextOf(k.eng, k.row()), itself)
+		return k.eng.build(ctx, cfg, buildContextOf(k.eng, k.row()), sharedHost)
 	})
 	if err != nil {
 		k.eng.group.LogPanic(err)
@@ -44,7 +44,7 @@ func (k *pluginLock) tryInstall(cfg protocol.Config, before *protocol.ToolState)
 	}
 	defer func() {
 		if !installed {
-			err = errors.Join(err, k.eng.shut(plugins))
+			err = errors.Join(err, k.eng.closePlugins(plugins))
 		}
 	}()
 	with, err := onState(k.owner, func(_ context.Context, st *state) (*opening, error) { return newOpening(st, plugins) })
@@ -67,7 +67,7 @@ func (k *pluginLock) tryInstall(cfg protocol.Config, before *protocol.ToolState)
 	}
 	_, err = onState(k.owner, func(ctx context.Context, st *state) (struct{}, error) {
 		if st.row.Head != with.head {
-			return struct{}{}, errPluginsMoved
+			return struct{}{}, errHeadMoved
 		}
 		c := st.change(persistence.Commit{})
 		st.stored.record(c, st.row.Head.Frame, resumed.Options)
@@ -116,7 +116,7 @@ func (e *Engine) build(ctx context.Context, cfg protocol.Config, bc plugin.Build
 	}
 }
 
-func itself(h *plugin.Host) *plugin.Host { return h }
+func sharedHost(h *plugin.Host) *plugin.Host { return h }
 
 func buildContextOf(e *Engine, row *protocol.Session) plugin.BuildContext {
 	return plugin.BuildContext{
@@ -167,7 +167,7 @@ func (e *Engine) rehearse(ctx context.Context, cfg protocol.Config, bc plugin.Bu
 		return nil, err
 	}
 	if _, err := plugins.Resume(ctx, stored); err != nil {
-		return nil, errors.Join(err, e.shut(plugins))
+		return nil, errors.Join(err, e.closePlugins(plugins))
 	}
 	return plugins, nil
 }

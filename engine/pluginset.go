@@ -14,16 +14,16 @@ import (
 
 // pluginSet is what plugins contribute to the session, built once it is needed.
 type pluginSet struct {
-	lent     lent
-	plugins  *plugin.Session
-	composer *tool.Composer
-	catalog  atomic.Pointer[tool.Catalog] // as it was when somebody looked last
-	prompt   atomic.Pointer[string]       // that the session's client adds
-	client   *clientTools
-	settings []byte        // the driver and the plugins' options that it was built with
-	refused  *plugin.Host  // with which it could not be built; nil: there is none
-	rendered rendered      // the running turn owns it
-	appends  chan struct{} // holds one while nodes of which the protocol was told are being stored
+	leases      leaseCounter
+	plugins     *plugin.Session
+	composer    *tool.Composer
+	catalog     atomic.Pointer[tool.Catalog] // as it was when somebody looked last
+	prompt      atomic.Pointer[string]       // that the session's client adds
+	client      *clientTools
+	settings    []byte        // the driver and the plugins' options that it was built with
+	refusedHost *plugin.Host  // with which it could not be built; nil: there is none
+	rendered    rendered      // the running turn owns it
+	appends     chan struct{} // holds one while nodes of which the protocol was told are being stored
 
 	preambleMu sync.Mutex
 	preamble   preamble // of the newest catalog that somebody asked for
@@ -34,8 +34,10 @@ func (t *pluginSet) builtWith(cfg protocol.Config) bool {
 	return bytes.Equal(t.settings, settingsOf(cfg))
 }
 
-// left reports whether a call of a plugin was abandoned, also one that lists tools.
-func (t *pluginSet) left() bool { return len(t.plugins.Left()) > 0 || t.composer.Base().Stuck() }
+// hasAbandoned reports whether a call of a plugin was abandoned, also one that lists tools.
+func (t *pluginSet) hasAbandoned() bool {
+	return len(t.plugins.Left()) > 0 || t.composer.Base().Stuck()
+}
 
 // newSet makes the catalog of plugins that were just opened.
 func (k *pluginLock) newSet(cfg protocol.Config, plugins *plugin.Session, with *opening) (*pluginSet, error) {
@@ -81,7 +83,7 @@ func settingsOf(cfg protocol.Config) []byte {
 
 // closeSet closes plugins. Those that take too long are left alone until they return; the session's id is free from the beginning.
 func (s *session) closeSet(t *pluginSet) {
-	if err := s.eng.shut(t.plugins); err != nil {
+	if err := s.eng.closePlugins(t.plugins); err != nil {
 		s.eng.Log.Warn("plugins did not close", "session", s.id, "error", err)
 	}
 }
@@ -95,8 +97,8 @@ func (s *session) closeLater(t *pluginSet, free <-chan struct{}) {
 	})
 }
 
-// shut closes plugins. Those that take too long are left alone until they return; the session's id is free from the beginning.
-func (e *Engine) shut(plugins *plugin.Session) error {
+// closePlugins closes plugins. Those that take too long are left alone until they return; the session's id is free from the beginning.
+func (e *Engine) closePlugins(plugins *plugin.Session) error {
 	plugins.Leave()
 	return plugins.Close()
 }

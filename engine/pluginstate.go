@@ -29,8 +29,8 @@ type pluginEntry struct {
 	Artifacts []protocol.PluginArtifact `json:"artifacts,omitempty"`
 }
 
-// frozen is a snapshot as it is stored, and the artifacts that stand beside it.
-func frozen(snap plugin.Snapshot) (*pluginState, map[protocol.Digest][]byte) {
+// freeze is a snapshot as it is stored, and the artifacts that stand beside it.
+func freeze(snap plugin.Snapshot) (*pluginState, map[protocol.Digest][]byte) {
 	state := &pluginState{Fingerprint: snap.Fingerprint, Entries: map[string]pluginEntry{}}
 	bulk := map[protocol.Digest][]byte{}
 	for id, entry := range snap.Entries {

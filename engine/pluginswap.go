@@ -14,14 +14,14 @@ import (
 
 // newest tells whether the plugins are those of a host, or can not be and may stay.
 func (t *pluginSet) newest(host *plugin.Host) bool {
-	return t.plugins.From() == host || t.refused == host && !t.plugins.From().Revoked()
+	return t.plugins.From() == host || t.refusedHost == host && !t.plugins.From().Revoked()
 }
 
 // replace has the session take the plugins of another host, which are given what those that it has now keep. If they cannot be
 // opened it goes on with those that it has, until there is yet another host; but without any, if a person has decided against some.
 func (k *pluginLock) replace(cfg protocol.Config, host *plugin.Host) (*pluginSet, error) {
 	old := k.owner.plugins.opened()
-	if err := k.keepOutgoing(old.plugins); err != nil {
+	if err := k.storeOutgoing(old.plugins); err != nil {
 		return nil, err
 	}
 	before := old.composer.Base().State()
@@ -35,12 +35,12 @@ func (k *pluginLock) replace(cfg protocol.Config, host *plugin.Host) (*pluginSet
 		return nil, errors.Join(err, k.drop())
 	}
 	k.eng.Log.Error("the session goes on with the plugins that it had", "session", k.owner.id, "error", err)
-	old.refused = host
+	old.refusedHost = host
 	return old, errors.Join(old.plugins.Return(), k.refresh(old))
 }
 
-// keepOutgoing stores what plugins keep that are about to go. If that cannot be captured, what is stored counts.
-func (k *pluginLock) keepOutgoing(plugins *plugin.Session) error {
+// storeOutgoing stores what plugins keep that are about to go. If that cannot be captured, what is stored counts.
+func (k *pluginLock) storeOutgoing(plugins *plugin.Session) error {
 	stored, err := onState(k.owner, func(_ context.Context, st *state) (*pluginState, error) { return st.stored.pluginState(), nil })
 	if err != nil {
 		return err
@@ -61,7 +61,7 @@ func (k *pluginLock) keepOutgoing(plugins *plugin.Session) error {
 // works with it, or if nothing newer can be opened.
 func (k *pluginLock) open(cfg protocol.Config) (*pluginSet, error) {
 	t := k.owner.plugins.opened()
-	if t != nil && t.lent.used() {
+	if t != nil && t.leases.inUse() {
 		return t, k.refresh(t)
 	}
 	// However long plugins take that are loaded for the first time: each has its own limit.
@@ -72,9 +72,9 @@ func (k *pluginLock) open(cfg protocol.Config) (*pluginSet, error) {
 	case t == nil:
 	case !t.builtWith(cfg):
 		err = k.drop()
-	case t.left():
+	case t.hasAbandoned():
 		k.eng.Log.Warn("the session's plugins are opened anew, because some were left alone at work", "session", k.owner.id, "plugins", t.plugins.Left())
-		if err = k.keepOutgoing(t.plugins); err == nil {
+		if err = k.storeOutgoing(t.plugins); err == nil {
 			err = k.drop()
 		}
 	case t.newest(host):
@@ -92,10 +92,10 @@ func (k *pluginLock) open(cfg protocol.Config) (*pluginSet, error) {
 // current is the set that open would give without opening anything; nil: it would open something, or has to look.
 func (k *pluginLock) current(ctx context.Context, cfg protocol.Config) *pluginSet {
 	t := k.owner.plugins.opened()
-	if t == nil || t.lent.used() {
+	if t == nil || t.leases.inUse() {
 		return t
 	}
-	if !t.builtWith(cfg) || t.left() {
+	if !t.builtWith(cfg) || t.hasAbandoned() {
 		return nil
 	}
 	if host, err := k.eng.Plugins.Host(ctx, k.row().Cwd); err != nil || !t.newest(host) || host.Revoked() {
@@ -143,10 +143,10 @@ func (k *pluginLock) close(t *pluginSet) {
 	}
 	t.plugins.Leave()
 	select {
-	case <-t.lent.retire():
+	case <-t.leases.retire():
 		// It says itself what went wrong.
 		_, _ = workgroup.CallPlugin(k.ctx, k.eng.group, func(context.Context) (struct{}, error) { k.owner.closeSet(t); return struct{}{}, nil })
 	default:
-		k.owner.closeLater(t, t.lent.retire())
+		k.owner.closeLater(t, t.leases.retire())
 	}
 }

@@ -31,7 +31,7 @@ func (ts *sessionTurns) start(s turnStart) error {
 		err = r.recall(ts.st.ctx)
 	}
 	if err == nil && s.lease != nil {
-		err = ts.supply(r)
+		err = ts.provide(r)
 	}
 	if err != nil {
 		r.discard()
@@ -78,7 +78,7 @@ func newRun(st *state, s turnStart, begin beginning) *run {
 // discard ends a run that has ended or never began.
 func (r *run) discard() {
 	r.halt(nil)
-	r.lease.back()
+	r.lease.release()
 }
 
 func (ts *sessionTurns) launch(r *run) {
@@ -99,8 +99,8 @@ func (ts *sessionTurns) beginning(id protocol.TurnID) beginning {
 	}
 }
 
-// supply gives a turn that has its plugins what it needs of the session, and starts the monitors that wait for a turn.
-func (ts *sessionTurns) supply(r *run) error {
+// provide gives a turn that has its plugins what it needs of the session, and starts the monitors that wait for a turn.
+func (ts *sessionTurns) provide(r *run) error {
 	begin := r.beginning()
 	var past []*protocol.Message
 	var err error
@@ -110,7 +110,7 @@ func (ts *sessionTurns) supply(r *run) error {
 		past, err = ts.st.history.messagesAt(persistence.Cursor{Branch: begin.Branch, Generation: begin.Generation})
 	}
 	if err == nil {
-		err = r.take(ts.st.row, past, ts.st.stored.optionsOf(begin.Frame), ts.st.queue.Inputs())
+		err = r.begin(ts.st.row, past, ts.st.stored.optionsOf(begin.Frame), ts.st.queue.Inputs())
 	}
 	if err != nil {
 		return err
@@ -124,9 +124,9 @@ func (ts *sessionTurns) supply(r *run) error {
 // beginning is what the turn has begun with, by this run of the daemon or an earlier one.
 func (r *run) beginning() beginning { return r.journal.begin }
 
-// take has a turn begin with its plugins and what the session gives it: itself, its history, the options of the frame, and its queue. It runs
+// begin has a turn begin with its plugins and what the session gives it: itself, its history, the options of the frame, and its queue. It runs
 // on the actor, which may look at the turn from then on.
-func (r *run) take(about protocol.Session, past []*protocol.Message, options *protocol.TurnOptions, inputs []protocol.QueuedInput) (err error) {
+func (r *run) begin(about protocol.Session, past []*protocol.Message, options *protocol.TurnOptions, inputs []protocol.QueuedInput) (err error) {
 	begin := &r.journal.begin
 	if !r.journal.begun {
 		if begin.TurnOptions, err = plugin.MergeTurnOptions(options, optionsOf(inputs, begin.Inputs)); err != nil {
@@ -134,8 +134,8 @@ func (r *run) take(about protocol.Session, past []*protocol.Message, options *pr
 		}
 	}
 	r.model = r.eng.Models.configured(begin.Config.Model).Provider
-	r.prompt.set, r.prompt.catalog = r.lease.box, r.lease.catalog
-	r.hooks.plugins, r.judge.plugins, r.judge.base = r.lease.plugins, r.lease.plugins, r.lease.box.composer.Base()
+	r.prompt.set, r.prompt.catalog = r.lease.set, r.lease.catalog
+	r.hooks.plugins, r.judge.plugins, r.judge.base = r.lease.plugins, r.lease.plugins, r.lease.set.composer.Base()
 	r.judge.ceiling = r.judge.ceilingOf(r.id, inputs)
 	r.seams.sessionAtStart, r.seams.past = about, past
 	r.seams.input, r.seams.inputs = r.inputMessages(inputs), pluginInputs(inputs, begin.Inputs)
@@ -154,7 +154,7 @@ func (r *run) prepare() (err error) {
 		if r.lease, err = r.owner.plugins.lend(r.life, &r.journal.begin.Config); err != nil {
 			return err
 		}
-		if _, err := onTurnState(r.store, func(_ context.Context, st *state) (struct{}, error) { return struct{}{}, st.turns.supply(r) }); err != nil {
+		if _, err := onTurnState(r.store, func(_ context.Context, st *state) (struct{}, error) { return struct{}{}, st.turns.provide(r) }); err != nil {
 			return err
 		}
 	}

@@ -24,27 +24,29 @@ func (ss *Sessions) PreviewPrompt(ctx context.Context, p *protocol.DebugPromptPa
 	if err != nil {
 		return nil, err
 	}
-	defer l.back()
-	v := &preview{eng: ss.eng, plugins: l.plugins, catalog: l.catalog, tools: l.box.composer, layers: l.box.layers(l.about.Config), said: l.plugins.Texts()}
-	if v.preamble, err = l.box.preambleOf(l.ctx, l.catalog, l.plugins); err != nil {
+	defer l.release()
+	v := &preview{eng: ss.eng, plugins: l.plugins, catalog: l.catalog, tools: l.set.composer, layers: l.set.layers(l.row.Config), said: l.plugins.Texts()}
+	if v.preamble, err = l.set.preambleOf(l.ctx, l.catalog, l.plugins); err != nil {
 		return nil, cancelledOr(l.ctx, err)
 	}
-	_, err = onState(l.owner, func(_ context.Context, st *state) (struct{}, error) { return struct{}{}, v.look(ctx, st, p.Input) })
-	if err != nil || v.held == nil {
+	_, err = onState(l.owner, func(_ context.Context, st *state) (struct{}, error) {
+		return struct{}{}, v.readSession(ctx, st, p.Input)
+	})
+	if err != nil || v.hold == nil {
 		return v.result(), err
 	}
-	if err := v.held.acquire(); err != nil {
+	if err := v.hold.acquire(); err != nil {
 		return nil, err
 	}
-	defer v.held.release()
-	v.ask()
+	defer v.hold.release()
+	v.callPlugins()
 	return v.result(), cancelledOr(ctx, nil)
 }
 
 // preview is what a turn would begin with, as far as it is known.
 type preview struct {
 	eng      *Engine
-	held     *sessionHold // the session; nil: plugins may not be asked
+	hold     *sessionHold // the session; nil: plugins may not be asked
 	plugins  *plugin.Session
 	view     *plugin.View
 	past     []*protocol.Message // history
@@ -58,8 +60,8 @@ type preview struct {
 	issues   []protocol.Issue
 }
 
-// look finds out on the actor what need not be asked for, and takes hold of the session if it is idle.
-func (v *preview) look(ctx context.Context, st *state, input []protocol.InputPart) (err error) {
+// readSession finds out on the actor what need not be asked for, and takes hold of the session if it is idle.
+func (v *preview) readSession(ctx context.Context, st *state, input []protocol.InputPart) (err error) {
 	if v.view, err = viewOf(st); err != nil {
 		return err
 	}
@@ -74,40 +76,40 @@ func (v *preview) look(ctx context.Context, st *state, input []protocol.InputPar
 	case len(asked) == 0:
 	case st.idle() != nil || st.holds.awaited():
 		for _, h := range asked {
-			v.failed("not_asked", h.Error())
+			v.addIssue("not_asked", h.Error())
 		}
 	default:
-		v.held = st.holds.request(ctx, st)
+		v.hold = st.holds.request(ctx, st)
 		st.turns.startNext()
 	}
 	return nil
 }
 
-func (v *preview) failed(code, message string) {
+func (v *preview) addIssue(code, message string) {
 	v.issues = append(v.issues, protocol.Issue{Kind: "plugin", Code: code, Message: message})
 }
 
-// ask has the plugins shape the prompt. They may look at sessions and change nothing. What fails is left out, and said.
-func (v *preview) ask() {
+// callPlugins has the plugins shape the prompt. They may look at sessions and change nothing. What fails is left out, and said.
+func (v *preview) callPlugins() {
 	host := v.eng.hostFor(v.view.Session.ID)
 	host = plugin.Capabilities{State: plugin.Looking(host.State), Tracer: host.Tracer}
-	extra, err := workgroup.CallPlugin(v.held.lease.ctx, v.eng.group, func(ctx context.Context) (*turnContext, error) { return v.transformed(ctx, host) })
+	extra, err := workgroup.CallPlugin(v.hold.lease.ctx, v.eng.group, func(ctx context.Context) (*turnContext, error) { return v.transformed(ctx, host) })
 	if err == nil && extra.changesTools() {
 		v.catalog = extra.extended
-		v.preamble, err = workgroup.CallPlugin(v.held.lease.ctx, v.eng.group, func(ctx context.Context) (string, error) { return v.plugins.Preamble(ctx, v.catalog) })
+		v.preamble, err = workgroup.CallPlugin(v.hold.lease.ctx, v.eng.group, func(ctx context.Context) (string, error) { return v.plugins.Preamble(ctx, v.catalog) })
 	}
 	if err == nil {
 		v.extra = extra
 	} else {
-		v.failed("context_prepare_turn", err.Error())
+		v.addIssue("context_prepare_turn", err.Error())
 	}
-	said, err := workgroup.CallPlugin(v.held.lease.ctx, v.eng.group, func(ctx context.Context) ([]plugin.Prompt, error) {
+	said, err := workgroup.CallPlugin(v.hold.lease.ctx, v.eng.group, func(ctx context.Context) ([]plugin.Prompt, error) {
 		return v.plugins.Prompts(ctx, &plugin.PromptContext{View: v.view, Host: host})
 	})
 	if err == nil {
 		v.said = said
 	} else {
-		v.failed("plugin_prompt", err.Error())
+		v.addIssue("plugin_prompt", err.Error())
 	}
 }
 

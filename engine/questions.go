@@ -14,38 +14,38 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// asking names a question about a call: it is asked once in a turn, however often the daemon is started.
-type asking struct {
+// questionKey names a question about a call: it is asked once in a turn, however often the daemon is started.
+type questionKey struct {
 	kind  protocol.DecisionKind
 	call  protocol.CallID
 	which protocol.Digest // of those that a call itself asks
 }
 
-// askingOf names a decision.
-func askingOf(d protocol.Decision) asking {
+// questionKeyOf names a decision.
+func questionKeyOf(d protocol.Decision) questionKey {
 	if d.Kind == protocol.DecisionQuestion {
-		return asking{d.Kind, d.Call.CallID, d.ArgsHash}
+		return questionKey{d.Kind, d.Call.CallID, d.ArgsHash}
 	}
-	return asking{kind: d.Kind, call: d.Call.CallID}
+	return questionKey{kind: d.Kind, call: d.Call.CallID}
 }
 
 // asks are the questions of a turn about its calls, and the waits for what calls have deferred. Whoever asks waits beside the actor.
 type asks struct {
 	*turnStore
-	judge  *judge
-	before map[asking]protocol.Decision // that an earlier run of the daemon asked
+	judge   *judge
+	earlier map[questionKey]protocol.Decision // that an earlier run of the daemon asked
 }
 
 // recall reads what an earlier run of the daemon asked.
 func (a *asks) recall(ctx context.Context) error {
-	before, err := a.eng.store.TurnDecisions(ctx, a.turn)
+	earlier, err := a.eng.store.TurnDecisions(ctx, a.turn)
 	if err != nil {
 		return err
 	}
-	a.before = map[asking]protocol.Decision{}
-	for _, d := range before {
+	a.earlier = map[questionKey]protocol.Decision{}
+	for _, d := range earlier {
 		if d.Call != nil {
-			a.before[askingOf(d)] = d
+			a.earlier[questionKeyOf(d)] = d
 		}
 	}
 	return nil
@@ -114,18 +114,18 @@ func (a *asks) questions(calls []*toolCall) ([]*question, error) {
 			if err := a.dropQuestions(s); err != nil {
 				return nil, err
 			}
-			asked = a.unlessAnswered(asked, s, a.outcomeQuestion(s.ToolCall))
+			asked = a.addUnlessAnswered(asked, s, a.outcomeQuestion(s.ToolCall))
 		default:
 			verdict, err := a.verdict(s)
 			if err != nil {
 				return nil, err
 			}
-			_, before := a.before[asking{kind: protocol.DecisionApproval, call: s.CallID}]
+			_, before := a.earlier[questionKey{kind: protocol.DecisionApproval, call: s.CallID}]
 			switch {
 			case verdict.Mode == protocol.ApproveDeny:
 				s.deny(verdict)
 			case verdict.Mode == protocol.ApproveAsk, before:
-				asked = a.unlessAnswered(asked, s, a.approvalQuestion(s, verdict))
+				asked = a.addUnlessAnswered(asked, s, a.approvalQuestion(s, verdict))
 			}
 		}
 	}
@@ -147,8 +147,8 @@ func (a *asks) verdict(s *toolCall) (approval.Verdict, error) {
 	return s.judged.Judge(answers), nil
 }
 
-func (a *asks) unlessAnswered(asked []*question, s *toolCall, d protocol.Decision) []*question {
-	old, ok := a.before[askingOf(d)]
+func (a *asks) addUnlessAnswered(asked []*question, s *toolCall, d protocol.Decision) []*question {
+	old, ok := a.earlier[questionKeyOf(d)]
 	switch {
 	case !ok || old.ArgsHash != d.ArgsHash || !slices.Equal(old.Places, d.Places):
 		return append(asked, &question{call: s, decision: d})
@@ -241,8 +241,8 @@ func (a *asks) openOn(ctx context.Context, st *state, asked []*question) error {
 	return a.commit(ctx, st, c)
 }
 
-// no is why a call that was asked about is not allowed. Who answered need not be a person: a client may have nobody to ask.
-func no(a *protocol.DecisionAnswer) string {
+// rejectionReason is why a call that was asked about is not allowed. Who answered need not be a person: a client may have nobody to ask.
+func rejectionReason(a *protocol.DecisionAnswer) string {
 	if a.By == "deadline" {
 		return "the deadline passed without an answer"
 	}

@@ -33,7 +33,7 @@ func (p *sessionPlugins) remove() *pluginSet {
 }
 
 // inUse reports whether the session's plugins are lent to a turn or a call.
-func (p *sessionPlugins) inUse() bool { return p.set != nil && p.set.lent.used() }
+func (p *sessionPlugins) inUse() bool { return p.set != nil && p.set.leases.inUse() }
 
 // beginTask notes that plugins work at a task, until end is called.
 func (p *sessionPlugins) beginTask() (end func()) {
@@ -54,7 +54,7 @@ func (p *sessionPlugins) end() {
 		defer close(free)
 		p.locked <- struct{}{}
 		if p.set != nil {
-			<-p.set.lent.retire()
+			<-p.set.leases.retire()
 		}
 	}()
 	limit := time.NewTimer(stopTimeout)

@@ -29,7 +29,7 @@ func (e *Engine) capture(ctx context.Context, plugins *plugin.Session, stored *p
 	if err != nil {
 		return nil, err
 	}
-	next, bulk := frozen(snap)
+	next, bulk := freeze(snap)
 	k := &captured{state: next}
 	if stored != nil {
 		for id, entry := range stored.Entries {
@@ -103,7 +103,7 @@ type idleCapture struct {
 
 // captureIdle captures what plugins keep while nothing works with them; otherwise what is stored is what counts.
 func (k *pluginLock) captureIdle() (c idleCapture, err error) {
-	if t := k.owner.plugins.opened(); t != nil && t.left() && !t.lent.used() {
+	if t := k.owner.plugins.opened(); t != nil && t.hasAbandoned() && !t.leases.inUse() {
 		if _, err := k.open(k.row().Config); err != nil {
 			return c, err
 		}

@@ -65,8 +65,8 @@ func (w *work) runPlugin(ctx context.Context, f plugin.TaskFunc) (out *protocol.
 	if err != nil {
 		return noPlugins(ctx, err)
 	}
-	l.trail() // it may take long: other plugins take the place of these meanwhile
-	defer l.back()
+	l.allowReplace() // it may take long: other plugins take the place of these meanwhile
+	defer l.release()
 	defer l.owner.plugins.beginTask()()
 	if f == nil {
 		f = l.plugins.Handler(t.Spec.Plugin, t.Spec.Handler)

@@ -140,7 +140,7 @@ func (s *services) StartTask(ctx context.Context, p *plugin.TaskStart) (*protoco
 	if err != nil {
 		return nil, err
 	}
-	defer l.back()
+	defer l.release()
 	return do(ctx, s.eng, at, func(ctx context.Context, st *state) (*protocol.TaskResult, error) {
 		r, err := st.tasks.start(ctx, p.TaskID, &p.Spec, origin, run, receipt.Request{})
 		if err != nil || p.Ref == "" || r.Task.State.Final() {

@@ -24,7 +24,7 @@ func (ts *Tasks) Start(ctx context.Context, client protocol.ClientID, p *protoco
 	if err != nil {
 		return receipt.Repeated[protocol.TaskResult](ctx, ts.eng.store, "task/start", p.Key(), p, err)
 	}
-	defer l.back()
+	defer l.release()
 	return mutate(ctx, ts.eng, p.SessionID, "task/start", p.Key(), p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.TaskResult, error) {
 		return st.tasks.start(ctx, p.TaskID, &p.Spec, origin, nil, rc)
 	})

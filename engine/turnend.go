@@ -150,7 +150,7 @@ func (ts *sessionTurns) ended(r *run, e *ending) {
 // over notes that the turn is stored as reported.
 func (r *run) markStored(report *protocol.TurnReport) {
 	r.journal.streamed, r.result.report = nil, report
-	r.lease.trail() // what follows may be with other plugins
+	r.lease.allowReplace() // what follows may be with other plugins
 	r.trace.end(report)
 }
 

@@ -41,7 +41,7 @@ func (ts *Turns) start(ctx context.Context, id protocol.TurnID, ceiling *protoco
 	}
 	for {
 		r, err := ts.startOnce(ctx, id, ceiling, p)
-		if !errors.Is(err, errPluginsMoved) {
+		if !errors.Is(err, errHeadMoved) {
 			return r, err
 		}
 	}
@@ -62,11 +62,11 @@ func (ts *Turns) startOnce(ctx context.Context, id protocol.TurnID, ceiling *pro
 	begun := false
 	defer func() {
 		if !begun {
-			l.back()
+			l.release()
 		}
 	}()
 	return mutate(ctx, ts.eng, p.SessionID, "turn/start", p.Key(), p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.TurnStartResult, error) {
-		if err := cmp.Or(l.takes(p.PluginInputs), unusedID(ctx, ts.eng.store, id), st.queue.CheckRoom()); err != nil {
+		if err := cmp.Or(l.checkInputs(p.PluginInputs), unusedID(ctx, ts.eng.store, id), st.queue.CheckRoom()); err != nil {
 			return nil, err
 		}
 		if st.turns.running() != nil && p.WhenBusy == protocol.BusySteer {
@@ -109,8 +109,8 @@ func (ts *sessionTurns) accept(ctx context.Context, id protocol.TurnID, in proto
 		return nil, err
 	}
 	idle := len(ts.st.queue.Turns()) == 0 && !ts.st.holds.held()
-	if idle && l != nil && !l.fits(ts.st) {
-		return nil, errPluginsMoved
+	if idle && l != nil && !l.matches(ts.st) {
+		return nil, errHeadMoved
 	}
 	c := ts.st.change(persistence.Commit{})
 	in, turn := ts.st.queue.In(c).Start(c, id, in, idle)
