@@ -99,8 +99,8 @@ func TestPreview(t *testing.T) {
 		id := d.session(t)
 		got := d.preview(t, id, "hi")
 		want := []string{
-			"context_prepare_turn plugin greedy: context_transform: the capability session lifecycle is not given here",
-			"plugin_prompt plugin meddles: prompt: the capability changing tool state is not given here",
+			"context_prepare_turn plugin greedy: context_transform: the capability \"session lifecycle\" is not available in this hook",
+			"plugin_prompt plugin meddles: prompt: the capability \"changing tool state\" is not available in this hook",
 		}
 		if codes := codesOf(got.Issues); !slices.Equal(codes, want) {
 			t.Errorf("issues %q", codes)
@@ -123,8 +123,8 @@ func TestPreview(t *testing.T) {
 		before := len(asked.all())
 		got := d.preview(t, id, "and?")
 		want := []string{
-			"not_asked plugin shape: context_transform: not asked, because the session is in use",
-			"not_asked plugin says: prompt: not asked, because the session is in use",
+			"not_asked plugin shape: context_transform: skipped because the session is in use",
+			"not_asked plugin says: prompt: skipped because the session is in use",
 		}
 		if codes := codesOf(got.Issues); !slices.Equal(codes, want) || len(asked.all()) != before {
 			t.Errorf("issues %q, asked %q", codes, asked.all())
@@ -150,7 +150,7 @@ func TestPreview(t *testing.T) {
 			if took := time.Since(began); took > 11*time.Second || !strings.Contains(got.System, "heard 1") || len(got.Messages) != 1 {
 				t.Errorf("after %v: %+v", took, got)
 			}
-			if codes := codesOf(got.Issues); !slices.Equal(codes, []string{"context_prepare_turn plugin stuck: context_transform does not return: the plugins took too long"}) {
+			if codes := codesOf(got.Issues); !slices.Equal(codes, []string{"context_prepare_turn plugin stuck: context_transform did not return: the plugins took too long"}) {
 				t.Errorf("issues %q", codes)
 			}
 			if report := d.turn(t, id, "go"); report.State != protocol.TurnCompleted {

@@ -165,7 +165,7 @@ func TestClaimedOrigins(t *testing.T) {
 				})
 			}})})
 			r := d.turn(t, d.session(t), "go")
-			if r.State == protocol.TurnCompleted || len(r.Issues) == 0 || !strings.Contains(r.Issues[0].Message, "enqueue_messages claims an origin: /messages/0/origin/") {
+			if r.State == protocol.TurnCompleted || len(r.Issues) == 0 || !strings.Contains(r.Issues[0].Message, "enqueue_messages has an invalid origin: /messages/0/origin/") {
 				t.Errorf("with %+v the turn is %s, issues %+v", origin, r.State, r.Issues)
 			}
 		}

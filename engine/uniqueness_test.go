@@ -62,7 +62,7 @@ func TestUniqueAmongPlugins(t *testing.T) {
 		}
 		for first, one := range kinds {
 			for second, two := range kinds {
-				refused(t, one, two, "the "+second+" op, but the plugin one has registered a "+first)
+				refused(t, one, two, "the "+second+" op, but plugin one already registered a "+first)
 			}
 		}
 	})

@@ -7,16 +7,21 @@ import (
 	"sync/atomic"
 )
 
-// abandonedCalls are the calls of a session's plugins that were left alone. Nobody knows what a plugin with such a call did to its state,
-// or still does: it is not asked for that any more, and it is closed when the last of them has returned.
+// abandonedCalls tracks the plugin calls of one session that lashd stopped waiting for. Such a call still runs in its
+// goroutine, so the state of its plugin is unknown: lashd never asks that plugin for its state again, and closes it
+// only after its last abandoned call has returned. Safe for concurrent use.
 type abandonedCalls struct {
-	any  atomic.Bool
-	mu   sync.Mutex
-	out  map[string]int    // calls that have not returned, by plugin; one that has none any more stays
-	then map[string]func() // what waits for the last of them
+	// any is set by the first add and never cleared. While it is false, readers skip the mutex.
+	any atomic.Bool
+	mu  sync.Mutex
+	// out counts the calls that have not returned, by plugin. A plugin stays in the map at zero: once abandoned, its
+	// state is never trusted again.
+	out  map[string]int
+	then map[string]func() // by plugin: run when its last call returns
 }
 
-// add notes a call that was left alone; returned waits for it.
+// add records an abandoned call of a plugin. The function returned must block until the call has returned; add runs it
+// in a goroutine of its own.
 func (a *abandonedCalls) add(plugin string, returned func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -33,6 +38,8 @@ func (a *abandonedCalls) add(plugin string, returned func()) {
 	}()
 }
 
+// back records that one call has returned. It returns the function to run now, which is nil while other calls are still
+// out.
 func (a *abandonedCalls) back(plugin string) (then func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -45,7 +52,7 @@ func (a *abandonedCalls) back(plugin string) (then func()) {
 	return then
 }
 
-// has tells whether a call of a plugin was left alone.
+// has reports whether a call of the plugin was ever abandoned in this session.
 func (a *abandonedCalls) has(plugin string) bool {
 	if !a.any.Load() {
 		return false
@@ -56,7 +63,8 @@ func (a *abandonedCalls) has(plugin string) bool {
 	return ok
 }
 
-// whenReturned puts something off until a plugin has no call out, unless it has none now.
+// whenReturned defers f until the last abandoned call of the plugin returns, and reports true. If no call is out it
+// reports false and never runs f: the caller runs it.
 func (a *abandonedCalls) whenReturned(plugin string, f func()) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -67,8 +75,8 @@ func (a *abandonedCalls) whenReturned(plugin string, f func()) bool {
 	return true
 }
 
-// Left are the plugins of which a call was left alone, by id. They are not asked for their state any more: whoever has the
-// session closes it and opens it anew, with what is stored.
+// Left returns the ids of plugins with an abandoned call, sorted. Snapshots no longer include the state of these
+// plugins. The owner of the session should close it and reopen it from its stored state.
 func (r *roster) Left() []string {
 	if !r.abandoned.any.Load() {
 		return nil

@@ -13,9 +13,9 @@ import (
 	"lashd/engine/turn"
 )
 
-// deaf is a plugin whose hooks and executor do not return while they are held, whatever their context says.
+// deaf is a plugin whose hooks and executor block while hold is set, even if their context is done.
 type deaf struct {
-	hold   chan struct{} // nil: nothing is held
+	hold   chan struct{} // nil: nothing blocks
 	closed bool
 	state  int
 }
@@ -44,7 +44,7 @@ func (d *deaf) Stored()                                  { d.wait() }
 func (d *deaf) Snapshot(context.Context) ([]byte, error) { return []byte("x"), nil }
 func (d *deaf) Restore(context.Context, []byte) error    { d.state++; return nil }
 
-// opened is a session with a plugin that is closed at the end, unless the test has closed it.
+// opened opens a session with a plugin. It closes the session at the end unless the test has done so.
 func (d *deaf) opened(t *testing.T) *plugin.Session {
 	t.Helper()
 	s, err := newHost(t, d).Open(t.Context(), "d", nil, plugin.BuildContext{SessionID: "s"})
@@ -54,7 +54,7 @@ func (d *deaf) opened(t *testing.T) *plugin.Session {
 	return s
 }
 
-// leave fails unless err says that the plugin was left alone, and why.
+// leave fails unless err is a LeftError with the expected cause.
 func leave(t *testing.T, what string, err, why error) {
 	t.Helper()
 	left, ok := errors.AsType[*plugin.LeftError](err)
@@ -72,14 +72,14 @@ func TestLeftAlone(t *testing.T) {
 		t.Cleanup(cancel)
 		return ctx
 	}
-	bubble("plugin/HC-04 a hook that does not return is left alone, and its plugin is closed once all its calls have returned", func(t *testing.T, d *deaf) {
+	bubble("plugin/HC-04 a hook that does not return is abandoned, and its plugin is closed after its last call returns", func(t *testing.T, d *deaf) {
 		s := d.opened(t)
 		if got := s.Left(); got != nil {
 			t.Errorf("at first %q are left alone", got)
 		}
 		var holds []chan struct{}
 		for range 2 {
-			synctest.Wait() // the call before has read what holds it
+			synctest.Wait() // the previous call has read hold
 			d.hold = make(chan struct{})
 			holds = append(holds, d.hold)
 			began := time.Now()
@@ -105,7 +105,7 @@ func TestLeftAlone(t *testing.T) {
 			t.Errorf("after the last call: closed %t, left %q", d.closed, s.Left())
 		}
 	})
-	bubble("plugin/HC-04 a plugin whose calls have all returned is closed at once", func(t *testing.T, d *deaf) {
+	bubble("plugin/HC-04 a plugin without calls in progress is closed at once", func(t *testing.T, d *deaf) {
 		s := d.opened(t)
 		d.hold = make(chan struct{})
 		_, _ = s.BeforeTurn(within(t, time.Second), &plugin.TurnContext{})
@@ -115,7 +115,7 @@ func TestLeftAlone(t *testing.T) {
 			t.Errorf("closed %t, %v", d.closed, err)
 		}
 	})
-	bubble("plugin/HC-04 a hook has half an hour", func(t *testing.T, d *deaf) {
+	bubble("plugin/HC-04 a hook may take 30 minutes", func(t *testing.T, d *deaf) {
 		s := d.opened(t)
 		d.hold = make(chan struct{})
 		began := time.Now()
@@ -126,7 +126,7 @@ func TestLeftAlone(t *testing.T) {
 		close(d.hold)
 		_ = s.Close()
 	})
-	bubble("plugin/PR-07 an executor that does not take in what is stored is left alone, and not asked any more", func(t *testing.T, d *deaf) {
+	bubble("plugin/PR-07 an executor whose Stored does not return is abandoned and not used again", func(t *testing.T, d *deaf) {
 		s := d.opened(t)
 		x, err := s.CaptureExecution(t.Context())
 		if err != nil {
@@ -153,9 +153,9 @@ func TestLeftAlone(t *testing.T) {
 		close(d.hold)
 		_ = s.Close()
 	})
-	bubble("plugin/PR-07 a cell that nobody waits for any more is a call that was left alone", func(t *testing.T, d *deaf) {
+	bubble("plugin/PR-07 a cell that outlives its turn is an abandoned call", func(t *testing.T, d *deaf) {
 		s := d.opened(t)
-		s.LeaveCell() // there is none
+		s.LeaveCell() // no cell runs
 		if got := s.Left(); got != nil {
 			t.Errorf("without a cell %q are left alone", got)
 		}
@@ -179,7 +179,7 @@ func TestLeftAlone(t *testing.T) {
 			t.Error("it is not closed after the cell")
 		}
 	})
-	bubble("plugin/HC-04 a plugin that is never built is left alone with the session, whose id is free", func(t *testing.T, _ *deaf) {
+	bubble("plugin/HC-04 a plugin whose Build does not return is abandoned, and the session id is free", func(t *testing.T, _ *deaf) {
 		h := make(chan struct{})
 		host := newHost(t, plugin.Builder("p", func(plugin.BuildContext) (plugin.Spec, error) {
 			<-h
@@ -198,7 +198,7 @@ func TestLeftAlone(t *testing.T) {
 	})
 }
 
-// revising is a plugin that says what it keeps, once it is not held any more.
+// revising is a plugin whose Revision blocks while hold is set.
 type revising struct{ deaf }
 
 func (r *revising) Build(plugin.BuildContext) (plugin.Plugin, error) { return r, nil }

@@ -31,7 +31,7 @@ func BenchmarkOpen(b *testing.B) {
 	}
 }
 
-// BenchmarkHook is what it costs to ask a hook that wants nothing.
+// BenchmarkHook measures a call of a hook that returns no directives.
 func BenchmarkHook(b *testing.B) {
 	s := open(b, before("p", wants()), with("q", func(r *plugin.Registrar) {
 		r.ToolCalls().Before(func(context.Context, *plugin.ToolCallContext) ([]plugin.Directive, error) { return nil, nil })

@@ -12,7 +12,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// engine stands for the engine: it offers everything, and does little.
+// engine is a stand-in for the engine with every service.
 type engine struct {
 	plugin.StateService
 	plugin.LifecycleService
@@ -52,7 +52,7 @@ func everything() plugin.Capabilities {
 	return plugin.Capabilities{State: e, Lifecycle: e, Graph: e, Models: e, Tasks: e, Monitors: e, Tracer: e}
 }
 
-// has tells what of the capabilities works.
+// has returns the names of the capabilities that work.
 func has(ctx context.Context, c plugin.Capabilities) string {
 	var list []string
 	try := func(name string, err error) {
@@ -94,7 +94,7 @@ func has(ctx context.Context, c plugin.Capabilities) string {
 
 const state = "view catalog member apply"
 
-// granted is what each hook is given, by the table of services.
+// granted lists the capabilities that each hook should have.
 var granted = map[plugin.Hook]string{
 	plugin.HookPrompt:          state + " trace",
 	plugin.HookBeforeTurn:      state + " trace",
@@ -128,7 +128,7 @@ func TestGrants(t *testing.T) {
 }
 
 func TestUnavailable(t *testing.T) {
-	t.Run("plugin/HC-02 what is missing is named, and tracing never fails", func(t *testing.T) {
+	t.Run("plugin/HC-02 the error names the missing capability, and tracing never fails", func(t *testing.T) {
 		var none plugin.Capabilities
 		var got []string
 		for _, need := range []func() error{
@@ -151,7 +151,7 @@ func TestUnavailable(t *testing.T) {
 			t.Errorf("%q", e.traced)
 		}
 	})
-	t.Run("plugin/HC-02 plugin/HC-14 without tasks, letting go of handles succeeds, and giving some away does not", func(t *testing.T) {
+	t.Run("plugin/HC-02 plugin/HC-14 without tasks, releasing handles succeeds and transferring them fails", func(t *testing.T) {
 		var none plugin.Capabilities
 		some := []protocol.TaskID{"tsk_a"}
 		if err := errors.Join(none.ValidateHandles(t.Context(), "", some), none.AwaitHidden(t.Context(), "")); err != nil {

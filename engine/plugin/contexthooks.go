@@ -7,18 +7,20 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// contextHooks act on what the model sees of history, in the order of descending priority.
+// contextHooks change the part of the history that the model sees. Both lists are sorted by descending priority when
+// the session opens.
 type contextHooks struct {
 	plugins    *roster
 	transforms []contribution[ContextTransform]
 	compactors []contribution[Compactor]
 }
 
-// Transforms tells whether anything changes what the model sees in a turn.
+// Transforms reports whether any plugin registered a context transform. If not, the engine skips building a
+// ContextView.
 func (c *contextHooks) Transforms() bool { return len(c.transforms) > 0 }
 
-// Transform is what the model sees in a turn: each transform gets what the one before it made, and the first error ends
-// that.
+// Transform passes pc through all transforms, highest priority first. Each one receives a deep copy of the previous
+// result. The first error stops the chain and fails the turn.
 func (c *contextHooks) Transform(ctx context.Context, view *ContextView, pc PreparedContext) (PreparedContext, error) {
 	mine := *view
 	mine.Host = view.Host.limit(HookTransform)
@@ -35,12 +37,15 @@ func (c *contextHooks) Transform(ctx context.Context, view *ContextView, pc Prep
 	return pc, nil
 }
 
+// own returns a copy of pc that a transform may modify. Tool sources are shared; only their list is copied.
 func (pc PreparedContext) own() PreparedContext {
 	pc.Messages, pc.Prompts, pc.Tools = own(pc.Messages), own(pc.Prompts), slices.Clone(pc.Tools)
 	return pc
 }
 
-// Compact is the first summary that a compactor gives, and which plugin gave it. None has one: there are no nodes.
+// Compact asks the compactors, highest priority first, for a summary of the history. The first non-empty result wins,
+// and by is the plugin that returned it. Without any, nodes is empty. An error stops the search, and by names the
+// plugin that failed.
 func (c *contextHooks) Compact(ctx context.Context, req *CompactRequest) (nodes []protocol.NodeBody, by string, err error) {
 	for _, h := range c.compactors {
 		mine := *req

@@ -26,7 +26,7 @@ func TestTransforms(t *testing.T) {
 			return pc, nil
 		})
 	}
-	t.Run("plugin/HK-29 plugin/S-03 transforms are a pipeline, higher priorities first, and history is untouched", func(t *testing.T) {
+	t.Run("plugin/HK-29 plugin/S-03 transforms run as a pipeline by descending priority and leave the history unchanged", func(t *testing.T) {
 		s := open(t, appends("a", 0), appends("b", 5), appends("c", 0), appends("e", -1))
 		history := []protocol.Message{says("x")}
 		got, err := s.Transform(t.Context(), &plugin.ContextView{}, plugin.PreparedContext{Messages: history})
@@ -34,7 +34,7 @@ func TestTransforms(t *testing.T) {
 			t.Errorf("%+v from %+v, %v", got, history, err)
 		}
 	})
-	t.Run("plugin/HK-01 one that fails ends the turn's preparation, bracketed", func(t *testing.T) {
+	t.Run("plugin/HK-01 a failing transform ends the preparation of the turn, and its end is still marked", func(t *testing.T) {
 		var marks []string
 		s := open(t, appends("a", 0), transforms("b", 5, func(context.Context, *plugin.ContextView, plugin.PreparedContext) (plugin.PreparedContext, error) {
 			return plugin.PreparedContext{}, errBoom
@@ -65,13 +65,13 @@ func TestCompact(t *testing.T) {
 		by      string
 		err     error
 	}{
-		"the first summary wins, and nobody after it is asked": {func(asked *[]string) []plugin.Factory {
+		"the first summary wins and later compactors are not called": {func(asked *[]string) []plugin.Factory {
 			return []plugin.Factory{compacts("low", 0, asked, nil, summary), compacts("none", 9, asked, nil), compacts("high", 5, asked, nil, summary)}
 		}, []string{"none", "high"}, "high", nil},
-		"an error ends it": {func(asked *[]string) []plugin.Factory {
+		"an error stops the search": {func(asked *[]string) []plugin.Factory {
 			return []plugin.Factory{compacts("bad", 9, asked, errBoom, summary), compacts("good", 0, asked, nil, summary)}
 		}, []string{"bad"}, "bad", errBoom},
-		"nobody has one": {func(asked *[]string) []plugin.Factory { return []plugin.Factory{compacts("none", 0, asked, nil)} }, []string{"none"}, "", nil},
+		"no compactor has a summary": {func(asked *[]string) []plugin.Factory { return []plugin.Factory{compacts("none", 0, asked, nil)} }, []string{"none"}, "", nil},
 	} {
 		t.Run("plugin/HK-30 "+name, func(t *testing.T) {
 			var asked []string
@@ -87,7 +87,7 @@ func TestContribute(t *testing.T) {
 	contributes := func(id string, hook plugin.CatalogHook) plugin.Factory {
 		return with(id, func(r *plugin.Registrar) { r.Catalog().Contribute(hook) })
 	}
-	t.Run("every catalog contributor sees all tools, and what they leave out adds up in order", func(t *testing.T) {
+	t.Run("every catalog hook sees all tools, and their removals are collected in order", func(t *testing.T) {
 		hide := func(name string) plugin.CatalogHook {
 			return func(_ context.Context, cc *plugin.CatalogContext) ([]string, error) {
 				if len(cc.Manifests) != 2 || cc.Manifests[0].Name != "look" {
@@ -103,7 +103,7 @@ func TestContribute(t *testing.T) {
 			t.Errorf("%q, %v", got, err)
 		}
 	})
-	t.Run("issue/4-2 what one leaves out for now only counts with the rest, and is told", func(t *testing.T) {
+	t.Run("issue/4-2 a removal with ErrForNow counts like the others and is reported", func(t *testing.T) {
 		for _, forNow := range []string{"a", "b", ""} {
 			leaves := func(id string) plugin.Factory {
 				return contributes(id, func(context.Context, *plugin.CatalogContext) ([]string, error) {
@@ -119,7 +119,7 @@ func TestContribute(t *testing.T) {
 			}
 		}
 	})
-	t.Run("issue/4-2 one that returns when nobody waits any more is named all the same", func(t *testing.T) {
+	t.Run("issue/4-2 a catalog hook that returns after its context ended is named in the error", func(t *testing.T) {
 		ctx, cancel := context.WithTimeoutCause(t.Context(), 10*time.Millisecond, errBoom)
 		defer cancel()
 		s := open(t, contributes("a", func(ctx context.Context, _ *plugin.CatalogContext) ([]string, error) {
@@ -130,7 +130,7 @@ func TestContribute(t *testing.T) {
 			t.Errorf("error %v", err)
 		}
 	})
-	t.Run("one that fails fails the catalog", func(t *testing.T) {
+	t.Run("a failing catalog hook fails the catalog", func(t *testing.T) {
 		s := open(t, contributes("a", func(context.Context, *plugin.CatalogContext) ([]string, error) { panic("clumsy") }))
 		if _, err := s.Contribute(t.Context(), plugin.CatalogContext{}); err == nil || err.Error() != "plugin a: tool_catalog: panicked: clumsy" {
 			t.Errorf("error %v", err)

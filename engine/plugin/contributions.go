@@ -5,7 +5,9 @@ import (
 	"slices"
 )
 
-// contributions are what the plugins of a session register, each list in the order of registration, with the methods that ask them.
+// contributions hold everything that the plugins of one session registered, in the order of registration. Each embedded
+// part owns the hooks of one subject and the methods that call them. After Session.open has sorted them they are
+// read-only, so they need no lock.
 type contributions struct {
 	turnHooks
 	turnInputs
@@ -18,15 +20,15 @@ type contributions struct {
 	operations
 	execution
 
-	closed   []contribution[func() error]
+	closed   []contribution[func() error] // Session.Closed hooks, run in reverse order
 	triggers triggers
 	handlers map[handler]TaskFunc
-	monitors []MonitorDeclaration
-	driver   *contribution[Driver]
-	protocol *contribution[ProtocolSession]
+	monitors []MonitorDeclaration           // declared by plugins; started by the engine when the session opens
+	driver   *contribution[Driver]          // exactly one once the session is open
+	protocol *contribution[ProtocolSession] // nil: the driver's plugin registered no protocol session
 }
 
-// contributionsTo are none yet, of plugins that are built.
+// contributionsTo returns empty contributions whose parts share the roster r.
 func contributionsTo(r *roster) contributions {
 	return contributions{
 		turnHooks: turnHooks{plugins: r}, toolCallHooks: toolCallHooks{plugins: r}, toolSources: toolSources{plugins: r},
@@ -35,7 +37,7 @@ func contributionsTo(r *roster) contributions {
 	}
 }
 
-// sort puts what has a priority in order. Equal priorities keep the order of registration.
+// sort orders the hooks that have a priority. Equal priorities keep the order of registration.
 func (c *contributions) sort() {
 	slices.SortStableFunc(c.transforms, descending[ContextTransform])
 	slices.SortStableFunc(c.compactors, descending[Compactor])

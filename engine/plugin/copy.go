@@ -2,13 +2,14 @@ package plugin
 
 import "reflect"
 
-// own is a deep copy, for a hook that may change it. Interfaces, functions and unexported fields are shared.
+// own returns a deep copy of v, which a hook may modify freely. Interfaces, functions and unexported fields are shared
+// with the original.
 func own[T any](v T) T {
 	duplicate(reflect.ValueOf(&v).Elem())
 	return v
 }
 
-// duplicate replaces what v points to by copies.
+// duplicate replaces everything that v refers to with copies, in place. v must be addressable.
 func duplicate(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -35,6 +36,7 @@ func duplicate(v reflect.Value) {
 	}
 }
 
+// duplicateSlice copies a slice, and its elements unless they are bytes.
 func duplicateSlice(v reflect.Value) {
 	fresh := reflect.MakeSlice(v.Type(), v.Len(), v.Len())
 	reflect.Copy(fresh, v)

@@ -11,7 +11,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// The tests in this file fail for mutants that no other test of the package noticed: see test/mutate.
+// The tests in this file kill mutants that no other test of the package catches: see test/mutate.
 
 func TestTurnIDs(t *testing.T) {
 	for id, good := range map[protocol.TurnID]bool{
@@ -36,11 +36,11 @@ func TestTurnInputs(t *testing.T) {
 		in     protocol.PluginInputs
 		plugin string // at fault
 	}{
-		"both":             {protocol.PluginInputs{"free": raw(`{"n":1}`), "must": raw(`{"n":1}`)}, ""},
-		"the required one": {protocol.PluginInputs{"must": raw(`{"n":1}`)}, ""},
-		"the other one":    {protocol.PluginInputs{"free": raw(`{"n":1}`)}, "must"},
-		"one that is bad":  {protocol.PluginInputs{"free": raw(`{}`), "must": raw(`{"n":1}`)}, "free"},
-		"one for nobody":   {protocol.PluginInputs{"must": raw(`{"n":1}`), "who": raw(`1`)}, "who"},
+		"both":                           {protocol.PluginInputs{"free": raw(`{"n":1}`), "must": raw(`{"n":1}`)}, ""},
+		"only the required input":        {protocol.PluginInputs{"must": raw(`{"n":1}`)}, ""},
+		"only the optional input":        {protocol.PluginInputs{"free": raw(`{"n":1}`)}, "must"},
+		"an invalid input":               {protocol.PluginInputs{"free": raw(`{}`), "must": raw(`{"n":1}`)}, "free"},
+		"an input for an unknown plugin": {protocol.PluginInputs{"must": raw(`{"n":1}`), "who": raw(`1`)}, "who"},
 	} {
 		err := s.CheckInputs(c.in)
 		if e, ok := errors.AsType[*plugin.InputError](err); (err != nil) != (c.plugin != "") || ok && e.Plugin != c.plugin {

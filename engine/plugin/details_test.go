@@ -16,9 +16,9 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// TestCopies has hooks change what they are shown, and plugins change what they have given.
+// TestCopies checks that hooks cannot change shared arguments and that plugins cannot change values they returned.
 func TestCopies(t *testing.T) {
-	t.Run("a hook changes only its own copy of what it points to", func(t *testing.T) {
+	t.Run("a hook changes only its own copy of its arguments", func(t *testing.T) {
 		var shown bool
 		s := open(t, with("p", func(r *plugin.Registrar) {
 			r.Turn().After(func(_ context.Context, sum *plugin.TurnSummary) ([]plugin.Directive, error) {
@@ -50,7 +50,7 @@ func TestCopies(t *testing.T) {
 			t.Errorf("inputs %s, %v", inputs["p"], err)
 		}
 	})
-	t.Run("what was contributed does not change with what the plugin keeps", func(t *testing.T) {
+	t.Run("a registered value is independent of the plugin's copy", func(t *testing.T) {
 		needs, input := []string{"t"}, raw(`{"type":"object"}`)
 		env := map[string]string{"A": "1"}
 		s := open(t, with("p", func(r *plugin.Registrar) {
@@ -70,7 +70,7 @@ func TestCopies(t *testing.T) {
 			t.Errorf("the monitor has A=%s", got)
 		}
 	})
-	t.Run("a stream hook keeps its events as they are", func(t *testing.T) {
+	t.Run("a stream hook's own events are not modified", func(t *testing.T) {
 		mine := []plugin.RuntimeEvent{{Name: "e"}}
 		s := open(t, streams("p", func(_ context.Context, c plugin.StreamChunk) (plugin.StreamChunk, error) {
 			c.Events = mine
@@ -82,7 +82,7 @@ func TestCopies(t *testing.T) {
 	})
 }
 
-// clumsyCells is a code executor whose state cannot be had, nor restored.
+// clumsyCells is a code executor whose state can be neither captured nor restored.
 type clumsyCells struct{ cells }
 
 func (*clumsyCells) Snapshot(context.Context) ([]byte, error) { return nil, errBoom }
@@ -117,7 +117,7 @@ func TestStateOfExecutors(t *testing.T) {
 	}
 }
 
-// TestReinspected has hooks say odd things when they are shown what is new.
+// TestReinspected returns unusual directives from hooks that run a second time.
 func TestReinspected(t *testing.T) {
 	on := func(id, what string, ds ...plugin.Directive) policy {
 		return policy{id, map[string][]plugin.Directive{what: ds}}
@@ -129,10 +129,10 @@ func TestReinspected(t *testing.T) {
 		by         []policy
 		seen, want string
 	}{
-		{"of what a hook says then, all counts", beforeTool, []policy{on("a", "2", plugin.Tell(), deny("x")), replace}, "a 1, b 1, a 2", "a denies x"},
-		{"what it may not say is left out", beforeTool, []policy{on("a", "2", plugin.Directive{Kind: plugin.ShortCircuitTool}), replace}, "a 1, b 1, a 2", "run"},
-		{"a result instead of a call is shown to nobody again", beforeTool, []policy{always("a"), always("b", allow)}, "a 1, b 1", "b gives allowed"},
-		{"a refusal after a call is shown to nobody again", afterTool, []policy{always("a"), always("b", deny("x"))}, "a 1, b 1", "b denies x"},
+		{"a second run may return several directives", beforeTool, []policy{on("a", "2", plugin.Tell(), deny("x")), replace}, "a 1, b 1, a 2", "a denies x"},
+		{"an invalid directive of a second run is dropped", beforeTool, []policy{on("a", "2", plugin.Directive{Kind: plugin.ShortCircuitTool}), replace}, "a 1, b 1, a 2", "run"},
+		{"a result in place of a call causes no second run", beforeTool, []policy{always("a"), always("b", allow)}, "a 1, b 1", "b gives allowed"},
+		{"a rejection after a call causes no second run", afterTool, []policy{always("a"), always("b", deny("x"))}, "a 1, b 1", "b denies x"},
 	} {
 		t.Run("plugin/HK-11 "+c.name, func(t *testing.T) {
 			v, seen := judge(t, c.seam, c.by...)
@@ -141,12 +141,12 @@ func TestReinspected(t *testing.T) {
 			}
 		})
 	}
-	t.Run("plugin/HK-12 it is known who has replaced the arguments", func(t *testing.T) {
+	t.Run("plugin/HK-12 the verdict names the plugins that replaced the arguments", func(t *testing.T) {
 		if v, _ := judge(t, beforeTool, always("a"), replace); !slices.Equal(v.ArgsBy, []string{"b"}) {
 			t.Errorf("by %q", v.ArgsBy)
 		}
 	})
-	t.Run("plugin/HK-11 a hook that fails then fails the call", func(t *testing.T) {
+	t.Run("plugin/HK-11 a hook that fails in its second run fails the call", func(t *testing.T) {
 		clumsy := with("a", func(r *plugin.Registrar) {
 			r.ToolCalls().Before(func(_ context.Context, c *plugin.ToolCallContext) ([]plugin.Directive, error) {
 				if string(c.Args) == "2" {
@@ -160,7 +160,7 @@ func TestReinspected(t *testing.T) {
 			t.Errorf("%+v, %v", v, err)
 		}
 	})
-	t.Run("plugin/HK-07 a result that says nothing is none", func(t *testing.T) {
+	t.Run("plugin/HK-07 a result without a status is invalid", func(t *testing.T) {
 		v, _ := judge(t, beforeTool, always("a", plugin.Directive{Kind: plugin.ShortCircuitTool, Output: &protocol.ToolOutput{}}))
 		if want := "plugin a: before_tool_call: " + string(plugin.ShortCircuitTool) + " has no result"; v.Output.Text != want {
 			t.Errorf("%s, want %s", v.Output.Text, want)
@@ -190,7 +190,7 @@ func TestMessagesOfViews(t *testing.T) {
 	}
 }
 
-// bare is a factory that is told nothing when the daemon ends.
+// bare is a factory without a Shutdown method.
 type bare struct{ id string }
 
 func (b bare) ID() string                                     { return b.id }
@@ -294,7 +294,7 @@ func TestSandboxedResponsesThatAddNothing(t *testing.T) {
 	}
 }
 
-// TestLaxMutator has a mutator change the options of another plugin.
+// TestLaxMutator checks that a mutator cannot change the options of another plugin.
 func TestLaxMutator(t *testing.T) {
 	s := open(t, mutates("a", func(_ context.Context, c *plugin.ConfigChange) (protocol.Config, error) {
 		c.Config.Options = protocol.PluginOptions{"b": raw(`2`)}
@@ -318,7 +318,7 @@ func TestNewSession(t *testing.T) {
 	}
 }
 
-// TestLeftOperations has a command fail in each way.
+// TestLeftOperations checks the error code of each way in which a command can fail.
 func TestLeftOperations(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hold := make(chan struct{})
@@ -356,8 +356,8 @@ func TestLeftOperations(t *testing.T) {
 func TestResultsOfOperations(t *testing.T) {
 	input := []protocol.InputPart{{Type: protocol.InputText, Text: "hi"}}
 	for want, r := range map[string]*plugin.OperationResult{
-		"":                                     {Queue: []plugin.QueueTurn{{Input: input}}},
-		`the event "" is not JSON with a type`: {Events: []protocol.PluginNode{{Body: raw(`1`)}}},
+		"":                                      {Queue: []plugin.QueueTurn{{Input: input}}},
+		`event "" needs a type and a JSON body`: {Events: []protocol.PluginNode{{Body: raw(`1`)}}},
 	} {
 		s := open(t, queries(func(g plugin.OperationGroup) {
 			g.Command(info("c", "forbidden"), func(context.Context, *plugin.OperationCall) (*plugin.OperationResult, error) { return r, nil })
@@ -383,7 +383,7 @@ func TestShapers(t *testing.T) {
 	for _, e := range s.Shapers() {
 		got = append(got, e.Error())
 	}
-	why := ": not asked, because the session is in use"
+	why := ": skipped because the session is in use"
 	if want := []string{"plugin b: context_transform" + why, "plugin a: prompt" + why}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
@@ -396,14 +396,14 @@ func TestPluginTriedAlone(t *testing.T) {
 	r.Protocol().Driver(silent{"x"})
 }
 
-// leaving is a plugin whose revision ends the goroutine of whoever asks.
+// leaving is a plugin whose Revision ends its goroutine.
 type leaving struct{ *memory }
 
 func (l leaving) Build(plugin.BuildContext) (plugin.Plugin, error) { return l, nil }
 func (leaving) Revision() uint64                                   { runtime.Goexit(); return 0 }
 
 func TestRevisionEndsItsGoroutine(t *testing.T) {
-	if _, err := open(t, leaving{mem("m")}).Fingerprint(t.Context()); err == nil || err.Error() != "ended its goroutine" {
+	if _, err := open(t, leaving{mem("m")}).Fingerprint(t.Context()); err == nil || err.Error() != "ended its goroutine without returning" {
 		t.Errorf("%v", err)
 	}
 }
@@ -469,7 +469,7 @@ func TestTriggersAreSorted(t *testing.T) {
 	}
 }
 
-// lends is the host of a tool call that has capabilities.
+// lends is the host of a tool call with capabilities.
 type lends struct {
 	tool.Host
 	caps plugin.Capabilities

@@ -7,14 +7,15 @@ import (
 	"lashd/engine/turn"
 )
 
-// bounded is a driver that is waited for with a limit, wherever a turn asks it something. Its methods give no errors: one that
-// does not return, or that has not before, panics with a LeftError, and one that panics does so with a PanicError.
+// bounded wraps a driver so that each of its calls has a time limit. turn.Driver methods return no error, so bounded
+// panics instead: with a LeftError if the driver does not return within shortPatience or was abandoned before, with a
+// PanicError if it panics. The engine recovers both and fails the turn.
 type bounded struct {
 	s      *Session
 	driver Driver
 }
 
-// soon asks the driver.
+// soon calls the driver in a goroutine of its own and returns its answer, or panics as bounded describes.
 func soon[T any](b bounded, ask func() T) T {
 	var step step
 	step.is(HookDriver, b.s.driver.plugin)

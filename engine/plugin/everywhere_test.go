@@ -10,7 +10,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// listenEverywhere registers hooks that note what they are given.
+// listenEverywhere registers hooks that record their arguments.
 func listenEverywhere(r *plugin.Registrar, got map[plugin.Hook]string) {
 	r.Prompt().Hook(func(ctx context.Context, c *plugin.PromptContext) ([]plugin.Prompt, error) {
 		got[plugin.HookPrompt] = has(ctx, c.Host)

@@ -9,7 +9,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// CodeCall is a code cell.
+// CodeCall is one code cell that the model wrote.
 type CodeCall struct {
 	TurnID       protocol.TurnID `json:"turnId"`
 	Language     string          `json:"language"`
@@ -17,40 +17,46 @@ type CodeCall struct {
 	AcceptFinish bool            `json:"acceptFinish,omitempty"` // the cell may end the turn
 }
 
-// CodeExecutor runs code cells, one at a time. What it keeps between cells survives if it implements ExecutionState.
+// CodeExecutor runs code cells, one at a time. An executor that keeps state between cells implements ExecutionState to
+// make it survive a restart.
 type CodeExecutor interface {
-	// Execute ends soon after its context. What goes wrong in the code is said in the reply.
+	// Execute runs a cell and returns soon after ctx is done. Errors of the code itself belong into the reply; an error
+	// means that the executor failed.
 	Execute(context.Context, *CodeCall) (turn.CellReply, error)
 }
 
-// ExecutionState is a CodeExecutor whose state is stored with the session.
+// ExecutionState is a CodeExecutor whose state is stored with the session. lashd calls these methods only while no cell
+// runs.
 type ExecutionState interface {
-	// Dirty tells whether the state has changed since it was stored or restored.
+	// Dirty reports whether the state has changed since it was last stored or restored. It is called before each
+	// Snapshot.
 	Dirty() bool
-	// Snapshot gives the state; nil: there is nothing to keep.
+	// Snapshot returns the state; nil means that there is nothing to keep.
 	Snapshot(context.Context) ([]byte, error)
-	// Stored tells that what Snapshot gave is durable.
+	// Stored is called after the state of the last Snapshot has become durable. It runs in a goroutine of its own.
 	Stored()
-	// Restore takes state back; nil: be as if new.
+	// Restore replaces the state; nil resets it to that of a new executor.
 	Restore(context.Context, []byte) error
 }
 
-// ErrNoExecutor means that no plugin of a session runs code.
+// ErrNoExecutor means that no plugin of the session runs code.
 var ErrNoExecutor = errors.New("code execution unavailable")
 
-// errExecuting means that a cell does not end although its context has.
+// errExecuting means that a cell is still running although its context ended, so the executor's state cannot be used.
 var errExecuting = errors.New("a code cell still runs")
 
-// execution is the code executor of a session, if it has one.
+// execution holds the code executor of a session, if it has one, and serializes its use: at most one cell at a time,
+// and no other call until Stored has returned.
 type execution struct {
 	plugins  *roster
 	executor *contribution[CodeExecutor]
-	running  atomic.Bool                   // a code cell
-	cell     atomic.Pointer[chan struct{}] // closed once the newest code cell has returned; nil: there was none
-	keeping  atomic.Pointer[chan struct{}] // closed once the executor has been told what is stored; nil: it was not
+	running  atomic.Bool                   // a code cell is running
+	cell     atomic.Pointer[chan struct{}] // closed when the newest cell returns; nil: none has run
+	keeping  atomic.Pointer[chan struct{}] // closed when the executor's Stored returns; nil: never called
 }
 
-// Execute runs a code cell.
+// Execute runs a code cell. It fails with ErrNoExecutor without an executor, and with errExecuting while an earlier
+// cell still runs.
 func (e *execution) Execute(ctx context.Context, call *CodeCall) (turn.CellReply, error) {
 	if e.executor == nil {
 		return turn.CellReply{}, ErrNoExecutor
@@ -70,23 +76,26 @@ func (e *execution) Execute(ctx context.Context, call *CodeCall) (turn.CellReply
 	})
 }
 
-// LeaveCell tells that nobody waits any more for a code cell that has not returned.
+// LeaveCell abandons the code cell that is running. Until it returns, the executor's state is neither captured nor
+// used.
 func (e *execution) LeaveCell() {
 	if cell := e.cell.Load(); cell != nil {
 		e.plugins.abandoned.add(e.executor.plugin, func() { <-*cell })
 	}
 }
 
-// Executes tells whether a plugin of the session runs code.
+// Executes reports whether a plugin of the session runs code.
 func (e *execution) Executes() bool { return e.executor != nil }
 
-// Execution is the state of a code executor on its way into the store.
+// Execution is a captured state of the code executor that is about to be stored.
 type Execution struct {
-	State  []byte // nil: there is nothing to keep
-	Stored func() // to be called once it is durable
+	State []byte // nil: there is nothing to keep
+	// Stored must be called after State has become durable. It does not block.
+	Stored func()
 }
 
-// CaptureExecution asks the code executor for its state; nil: it is as it is stored.
+// CaptureExecution captures the state of the code executor. It returns nil if the state has not changed since it was
+// stored, or if the executor keeps none.
 func (e *execution) CaptureExecution(ctx context.Context) (*Execution, error) {
 	x, ok := e.keepsExecution()
 	if !ok {
@@ -107,18 +116,20 @@ func (e *execution) CaptureExecution(ctx context.Context) (*Execution, error) {
 	})
 }
 
-// keptNow tells the code executor that its state is stored, and waits for nothing: whoever uses it next does.
+// keptNow notifies the code executor, in a goroutine, that its state is stored. The next use of the executor waits for
+// that in settled.
 func (e *execution) keptNow(x ExecutionState) {
 	told := make(chan struct{})
 	e.keeping.Store(&told)
 	go func() {
 		defer close(told)
-		// A panic here comes to this: the state is captured once more.
+		// A panic is ignored: the executor stays dirty, and its state is captured again.
 		_, _ = contain(func() (struct{}, error) { x.Stored(); return struct{}{}, nil })
 	}()
 }
 
-// settled waits until the code executor has taken in what is stored of it.
+// settled waits until the executor's Stored has returned. It fails with errExecuting if a call was abandoned. If Stored
+// takes longer than shortPatience, settled abandons that call and returns a LeftError.
 func (e *execution) settled(ctx context.Context) error {
 	told := e.keeping.Load()
 	switch {
@@ -138,7 +149,8 @@ func (e *execution) settled(ctx context.Context) error {
 	return &LeftError{e.executor.plugin, HookCodeStored, context.Cause(ctx)}
 }
 
-// RestoreExecution gives the code executor its state back; nil: it is to be as if new.
+// RestoreExecution restores the state of the code executor; nil resets it. It does nothing if the executor keeps no
+// state.
 func (e *execution) RestoreExecution(ctx context.Context, state []byte) error {
 	x, ok := e.keepsExecution()
 	if !ok {
@@ -151,6 +163,7 @@ func (e *execution) RestoreExecution(ctx context.Context, state []byte) error {
 	return err
 }
 
+// keepsExecution returns the executor as an ExecutionState, if it is one.
 func (e *execution) keepsExecution() (ExecutionState, bool) {
 	if e.executor == nil {
 		return nil, false
@@ -159,7 +172,7 @@ func (e *execution) keepsExecution() (ExecutionState, bool) {
 	return x, ok
 }
 
-// ExecutorSandboxed tells whether code cells of the session run in a sandbox.
+// ExecutorSandboxed reports whether code cells of the session run in a sandbox.
 func (e *execution) ExecutorSandboxed() bool {
 	return e.executor != nil && e.plugins.Sandboxed(e.executor.plugin)
 }

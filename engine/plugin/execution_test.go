@@ -9,7 +9,7 @@ import (
 	"lashd/engine/turn"
 )
 
-// cells runs code, and keeps what it ran.
+// cells is a code executor that records the code it ran.
 type cells struct {
 	ran, kept string
 	meanwhile func()
@@ -38,7 +38,7 @@ func TestExecutor(t *testing.T) {
 	runs := func(e plugin.CodeExecutor) *plugin.Session {
 		return open(t, with("p", func(r *plugin.Registrar) { r.Execution().Executor(e) }))
 	}
-	t.Run("plugin/PR-07 code runs if somebody runs it", func(t *testing.T) {
+	t.Run("plugin/PR-07 code runs only with an executor", func(t *testing.T) {
 		if _, err := open(t).Execute(t.Context(), &plugin.CodeCall{}); !errors.Is(err, plugin.ErrNoExecutor) {
 			t.Errorf("error %v", err)
 		}
@@ -50,7 +50,7 @@ func TestExecutor(t *testing.T) {
 			t.Errorf("error %v", err)
 		}
 	})
-	t.Run("plugin/PR-07 an executor may keep state, or not", func(t *testing.T) {
+	t.Run("plugin/PR-07 an executor need not keep state", func(t *testing.T) {
 		for name, s := range map[string]*plugin.Session{"no executor": open(t), "a plain executor": runs(executor{})} {
 			if x, err := s.CaptureExecution(t.Context()); x != nil || err != nil {
 				t.Errorf("%s has state: %+v, %v", name, x, err)
@@ -60,7 +60,7 @@ func TestExecutor(t *testing.T) {
 			}
 		}
 	})
-	t.Run("plugin/PR-07 state is captured until it is stored, and not while a cell runs", func(t *testing.T) {
+	t.Run("plugin/PR-07 unsaved state is captured again, but not while a cell runs", func(t *testing.T) {
 		c := &cells{ran: "x"}
 		s := runs(c)
 		for range 2 {

@@ -15,7 +15,7 @@ import (
 )
 
 func TestFactories(t *testing.T) {
-	t.Run("plugin/PH-02 a supplied factory takes the place of a built-in one of its id", func(t *testing.T) {
+	t.Run("plugin/PH-02 a supplied factory replaces the built-in factory with the same id", func(t *testing.T) {
 		var log []string
 		builtin := plugin.Stack{noted{id: "a", log: &log, fail: "build"}, noted{id: "b", log: &log}}
 		merged := plugin.Override(builtin, plugin.Stack{noted{id: "c", log: &log}, noted{id: "a", log: &log}})
@@ -24,7 +24,7 @@ func TestFactories(t *testing.T) {
 			t.Errorf("%q, want %q", log, want)
 		}
 	})
-	t.Run("plugin/PH-02 two supplied factories of one id are refused", func(t *testing.T) {
+	t.Run("plugin/PH-02 two supplied factories with the same id are rejected", func(t *testing.T) {
 		for _, c := range [][2]plugin.Stack{
 			{{driver("d")}, {driver("x"), driver("x")}},
 			{{driver("x"), driver("x")}, nil},
@@ -45,13 +45,13 @@ func TestFactories(t *testing.T) {
 			t.Errorf("asked %d times: %s", asked, diff)
 		}
 	})
-	t.Run("plugin/PH-04 a kind of process engine is brought once", func(t *testing.T) {
+	t.Run("plugin/PH-04 two process engines of one kind are rejected", func(t *testing.T) {
 		first, again := engines{"a", "wasm"}, engines{"b", "wasm"}
 		if e, ok := newHost(t, first).ProcessEngine("wasm"); !ok || e != first {
 			t.Errorf("engine %v", e)
 		}
 		_, err := plugin.NewHost(nil, []plugin.Factory{first, again})
-		if want := `plugin host: plugins a and b both bring a process engine of the kind "wasm"`; err == nil || err.Error() != want {
+		if want := `plugin host: plugins a and b both provide a process engine of kind "wasm"`; err == nil || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)
 		}
 	})
@@ -95,7 +95,7 @@ func (e engines) ProcessEngines(plugin.Extensions) []plugin.ProcessEngine {
 	return []plugin.ProcessEngine{e}
 }
 
-// lingering is a factory whose Shutdown does not return before it is let go.
+// lingering is a factory whose Shutdown blocks until the test releases it.
 type lingering struct {
 	noted
 	hang chan struct{}
@@ -107,7 +107,7 @@ func (l lingering) Shutdown(ctx context.Context) error {
 }
 
 func TestDeafShutdown(t *testing.T) {
-	t.Run("plugin/PH-13 plugin/HK-28 a factory that does not shut down is left alone, and those after it are told", func(t *testing.T) {
+	t.Run("plugin/PH-13 plugin/HK-28 a factory whose Shutdown blocks is abandoned, and the next factories are shut down", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var log, unused []string
 			hang := make(chan struct{})

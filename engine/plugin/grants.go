@@ -8,10 +8,13 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Hook names a kind of plugin code that is called.
+// Hook names a kind of plugin code that lashd calls. The names appear in errors, in the trace and in the plugin
+// protocol.
 type Hook string
 
 const (
+	// The hooks of plugins, then from HookExecutor on the callbacks of executors, state and drivers, which get no
+	// capabilities.
 	HookPrompt          Hook = "prompt"
 	HookBeforeTurn      Hook = "before_turn"
 	HookBeforeTool      Hook = "before_tool_call"
@@ -53,26 +56,26 @@ const (
 	HookClose           Hook = "close"
 )
 
-// Access is how much of the StateService a hook is given.
+// Access is how much of the StateService a hook gets.
 type Access int
 
 const (
 	NoState   Access = iota
-	ToolState        // look at a session, set membership of tools
-	ReadState        // look at everything, change nothing
+	ToolState        // read a session, set membership of tools
+	ReadState        // read everything, change nothing
 	AllState
 )
 
-// Tasks is how much of the TaskService a hook is given.
+// Tasks is how much of the TaskService a hook gets.
 type Tasks int
 
 const (
 	NoTasks   Tasks = iota
-	ReadTasks       // look at them, change nothing
+	ReadTasks       // read tasks, change nothing
 	AllTasks
 )
 
-// Grants are the capabilities of a hook. Whoever has any may also trace.
+// Grants are the capabilities of a kind of hook. The zero Grants give nothing, not even a Tracer.
 type Grants struct {
 	State     Access
 	Lifecycle bool
@@ -82,6 +85,7 @@ type Grants struct {
 	Monitors  bool
 }
 
+// grants is the table behind Granted. Hooks that are missing from it get no capabilities.
 var grants = map[Hook]Grants{
 	HookPrompt:        {State: AllState},
 	HookBeforeTurn:    {State: AllState},
@@ -101,11 +105,12 @@ var grants = map[Hook]Grants{
 	HookTask:          {State: AllState, Lifecycle: true, Graph: true, Tasks: AllTasks, Monitors: true},
 }
 
-// Granted is what a hook is given of what the engine offers; a hook that is not listed gets nothing. The session hands each
-// hook no more than this.
+// Granted returns the capabilities of a hook, as far as the engine offers them. A hook that is not listed gets none.
+// Session enforces this limit on every call.
 func Granted(hook Hook) Grants { return grants[hook] }
 
-// ForTool is what a tool is given while its call runs, besides the call's Host.
+// ForTool returns the capabilities of a tool while its call runs, in addition to the call's Host. Outside of an engine
+// it returns none.
 func ForTool(call tool.Invocation) Capabilities {
 	h, ok := call.Host.(interface{ Capabilities() Capabilities })
 	if !ok {
@@ -114,6 +119,7 @@ func ForTool(call tool.Invocation) Capabilities {
 	return h.Capabilities().limit(HookTool)
 }
 
+// limit returns the part of c that a hook is granted.
 func (c Capabilities) limit(hook Hook) Capabilities {
 	g := Granted(hook)
 	if g == (Grants{}) {
@@ -135,6 +141,7 @@ func (c Capabilities) limit(hook Hook) Capabilities {
 	return out
 }
 
+// of returns s restricted to the access a, or nil.
 func (a Access) of(s StateService) StateService {
 	switch {
 	case s == nil || a == NoState:
@@ -148,12 +155,13 @@ func (a Access) of(s StateService) StateService {
 	}
 }
 
-// readState is a StateService that changes nothing.
+// readState is a StateService whose changing methods fail.
 type readState struct{ StateService }
 
-// Looking is a StateService that changes nothing.
+// Looking returns a StateService that can read but not change anything.
 func Looking(s StateService) StateService { return ReadState.of(s) }
 
+// errReadOnly is returned by the changing methods of a restricted StateService.
 var errReadOnly = &UnavailableError{"changing tool state"}
 
 func (readState) ApplyToolState(context.Context, protocol.SessionID, protocol.ToolState) (int64, error) {
@@ -168,7 +176,7 @@ func (readState) SetAvailability(context.Context, protocol.SessionID, []string, 
 	return 0, errReadOnly
 }
 
-// toolState is a StateService that looks at sessions and sets membership.
+// toolState is a StateService that reads sessions and sets membership, and nothing else.
 type toolState struct{ StateService }
 
 func (toolState) Catalog(context.Context, protocol.SessionID) ([]protocol.ToolRecord, error) {
@@ -187,7 +195,7 @@ func (toolState) SetAvailability(context.Context, protocol.SessionID, []string, 
 	return 0, errReadOnly
 }
 
-// Trace adds a record to the trace, if there is one.
+// Trace adds a record to the trace, if the hook has a Tracer.
 func (c Capabilities) Trace(name string, payload json.RawMessage) {
 	if c.Tracer != nil {
 		c.Tracer.Trace(name, payload)

@@ -13,7 +13,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// stuck is a plugin that notes what it has done, and hangs at one step until it is let go.
+// stuck is a plugin that records its steps and blocks at one of them until the test releases it.
 type stuck struct {
 	at   string
 	hold chan struct{}
@@ -43,13 +43,13 @@ func (s *stuck) Register(r *plugin.Registrar) error {
 	return nil
 }
 
-// TestHangingOpen leaves a session alone that is being opened. If the caller had gone before, another one of its id is opened meanwhile.
+// TestHangingOpen abandons a session that is being opened. In one case the caller is gone before that, and another session opens with the same id.
 func TestHangingOpen(t *testing.T) {
 	for _, c := range []struct {
 		at   string
 		hook plugin.Hook
-		then []string // what it still does, if the caller has waited half an hour
-		gone []string // if the caller had gone before
+		then []string // remaining steps if the caller has waited 30 minutes
+		gone []string // remaining steps if the caller left earlier
 	}{
 		{"build", plugin.HookBuild, []string{"build", "register", "tools", "closed", "close"}, []string{"build", "register", "closed", "close"}},
 		{"register", plugin.HookRegister, []string{"register", "tools", "closed", "close"}, []string{"register", "closed", "close"}},
@@ -57,7 +57,7 @@ func TestHangingOpen(t *testing.T) {
 		{"ready", plugin.HookReady, []string{"ready", "closed", "close"}, []string{"ready", "closed", "close"}},
 	} {
 		for _, patient := range []bool{true, false} {
-			t.Run("plugin/HC-04 a plugin that hangs is left alone with its session, whose id is free, and closed afterwards: "+c.at, func(t *testing.T) {
+			t.Run("plugin/HC-04 a plugin that hangs is abandoned with its session, the id is free, and it is closed later: "+c.at, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					p := &stuck{at: c.at, hold: make(chan struct{})}
 					h := newHost(t, p)
@@ -93,7 +93,7 @@ func TestHangingOpen(t *testing.T) {
 
 func TestHangingClose(t *testing.T) {
 	for _, at := range []string{"closed", "close"} {
-		t.Run("plugin/HC-04 a session is closed within ten seconds, and tells whom it has left alone: "+at, func(t *testing.T) {
+		t.Run("plugin/HC-04 closing a session takes at most ten seconds and names the abandoned plugin: "+at, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p := &stuck{at: at, hold: make(chan struct{})}
 				var after []string
@@ -173,7 +173,7 @@ func TestLeftAloneAgain(t *testing.T) {
 	})
 }
 
-// TestLeftRevision leaves a plugin alone that is asked for its revision.
+// TestLeftRevision abandons a plugin whose Revision does not return.
 func TestLeftRevision(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &revising{}
@@ -200,7 +200,7 @@ func TestLeftRevision(t *testing.T) {
 	})
 }
 
-// TestLeftStored leaves a code executor alone that is told what is stored.
+// TestLeftStored abandons a code executor whose Stored does not return.
 func TestLeftStored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &deaf{}
@@ -225,7 +225,7 @@ func TestLeftStored(t *testing.T) {
 	})
 }
 
-// slow is a driver that hangs or panics when it is asked what is visible.
+// slow is a driver whose Visible hangs or panics.
 type slow struct {
 	silent
 	hold   chan struct{}
@@ -300,7 +300,7 @@ func TestContributorsThatAreLate(t *testing.T) {
 	removes := func(hook plugin.CatalogHook) *plugin.Session {
 		return open(t, with("p", func(r *plugin.Registrar) { r.Catalog().Contribute(hook) }))
 	}
-	t.Run("what a contributor says while the catalog is given up still counts", func(t *testing.T) {
+	t.Run("the result of a contributor that returns as the catalog times out counts", func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		got, err := removes(func(context.Context, *plugin.CatalogContext) ([]string, error) {
 			cancel(errBoom)
@@ -310,7 +310,7 @@ func TestContributorsThatAreLate(t *testing.T) {
 			t.Errorf("%q, %v", got, err)
 		}
 	})
-	t.Run("one that does not return is left alone", func(t *testing.T) {
+	t.Run("a contributor that does not return is abandoned", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			hold := make(chan struct{})
 			ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errBoom)
@@ -350,12 +350,12 @@ func TestLateProjection(t *testing.T) {
 		})
 	}))
 	got := s.ProjectResult(ctx, &plugin.ToolResultContext{Output: protocol.Succeed("secret")})
-	if got.Status != protocol.OutputCancelled || got.Text != "the call was cancelled before its result was ready to be shown" {
+	if got.Status != protocol.OutputCancelled || got.Text != "the call was cancelled before its result was ready" {
 		t.Errorf("%+v", got)
 	}
 }
 
-// TestSlowListener has the first of two listeners take its time.
+// TestSlowListener delays the first of two listeners.
 func TestSlowListener(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := listens("a", func(context.Context, *plugin.LifecycleEvent) error { time.Sleep(time.Second); return errBoom })

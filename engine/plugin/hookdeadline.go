@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// HookError is a contribution of a plugin that has failed.
+// HookError is the failure of one contribution of a plugin. It wraps the plugin's own error.
 type HookError struct {
 	Plugin string
 	Hook   Hook
@@ -22,8 +22,8 @@ func (e *HookError) Error() string { return fmt.Sprintf("plugin %s: %s: %v", e.P
 
 func (e *HookError) Unwrap() error { return e.Err }
 
-// LeftError is plugin code that was left alone, because it did not return although its context was done. It wraps the cause
-// of that.
+// LeftError means that plugin code did not return although its context was done, and that lashd stopped waiting for it.
+// The code still runs; what it did or will do is unknown. It wraps the cause of the context.
 type LeftError struct {
 	Plugin string
 	Hook   Hook
@@ -31,12 +31,12 @@ type LeftError struct {
 }
 
 func (e *LeftError) Error() string {
-	return fmt.Sprintf("plugin %s: %s does not return: %v", e.Plugin, e.Hook, e.Cause)
+	return fmt.Sprintf("plugin %s: %s did not return: %v", e.Plugin, e.Hook, e.Cause)
 }
 
 func (e *LeftError) Unwrap() error { return e.Cause }
 
-// PanicError is a plugin that has panicked.
+// PanicError is a panic of plugin code, with the stack of its goroutine.
 type PanicError struct {
 	Value string
 	Stack []byte
@@ -44,7 +44,7 @@ type PanicError struct {
 
 func (e *PanicError) Error() string { return "panicked: " + e.Value }
 
-// contain calls plugin code, and makes an error of a panic.
+// contain runs plugin code and converts a panic to a PanicError.
 func contain[T any](call func() (T, error)) (out T, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -55,27 +55,30 @@ func contain[T any](call func() (T, error)) (out T, err error) {
 }
 
 const (
-	// grace is how long a hook may still take once its context is done.
+	// grace is how long a hook may still run after its context is done.
 	grace = 50 * time.Millisecond
-	// workGrace is likewise for what changes something: what it comes to then still counts.
+	// workGrace is grace for commands, tasks and code cells. They change something, so a late result still counts.
 	workGrace = 5 * time.Second
-	// patience is how long a hook may take at all. It may ask a model, which may take as long.
+	// patience is the total time limit of a hook. A hook may call a model, which can take that long.
 	patience = 30 * time.Minute
-	// shortPatience is how long plugins may take where nobody says how long.
+	// shortPatience limits plugin code where the caller has no deadline: drivers, fingerprints, Stored, Close.
 	shortPatience = 10 * time.Second
 )
 
-// ErrSlowHook is why a hook has failed that is left alone, because it has taken too long.
-var ErrSlowHook = errors.New("has not returned within half an hour")
+// ErrSlowHook is the error of a hook that lashd stopped waiting for after patience.
+var ErrSlowHook = errors.New("did not return within 30 minutes")
 
-// ErrLate is why plugin code has failed that is left alone where it was to return soon.
-var ErrLate = errors.New("has not returned in time")
+// ErrLate is the cause of a LeftError after shortPatience.
+var ErrLate = errors.New("did not return in time")
 
-var errExited = errors.New("ended its goroutine")
+// errExited is the error of plugin code that called runtime.Goexit.
+var errExited = errors.New("ended its goroutine without returning")
 
-// limits are how long plugin code may take: at all (0: as long as its context lasts), and once its context is done.
+// limits are the time limits of plugin code: whole is the total (0: unlimited), grace is what remains after ctx is
+// done.
 type limits struct{ whole, grace time.Duration }
 
+// limitsOf returns the limits of a hook. Tasks and code cells run as long as their context lasts.
 func limitsOf(hook Hook) limits {
 	switch hook {
 	case HookCommand:
@@ -86,12 +89,14 @@ func limitsOf(hook Hook) limits {
 	return limits{patience, grace}
 }
 
+// answer is the result of plugin code on its way from its goroutine.
 type answer[T any] struct {
 	out T
 	err error
 }
 
-// begin calls plugin code in a goroutine of its own.
+// begin runs plugin code in a goroutine of its own. The channel has room for the answer, so an abandoned call leaks
+// nothing once it returns.
 func begin[T any](call func() (T, error)) <-chan answer[T] {
 	done := make(chan answer[T], 1)
 	go func() {
@@ -99,11 +104,11 @@ func begin[T any](call func() (T, error)) <-chan answer[T] {
 		defer func() { done <- a }()
 		a.out, a.err = contain(call)
 	}()
-	runtime.Gosched() // most hooks have answered after that, without a timer
+	runtime.Gosched() // most hooks have answered after that, which saves a timer
 	return done
 }
 
-// inTime waits for plugin code, and tells whether it has returned.
+// inTime waits for the answer of begin, and reports whether it came within the limits.
 func inTime[T any](ctx context.Context, l limits, done <-chan answer[T]) (a answer[T], returned bool) {
 	select {
 	case a = <-done:
@@ -132,8 +137,9 @@ func inTime[T any](ctx context.Context, l limits, done <-chan answer[T]) (a answ
 	}
 }
 
-// invoke calls a hook unless ctx is done, whose cause is then the error: a hook that fails because its turn has ended has
-// not failed by itself. One that does not return in time is left alone, and what it comes to goes nowhere.
+// invoke calls a hook with the limits of its kind. If ctx is done before or after the call, the error is the cause of
+// ctx: a hook does not fail by itself because its turn ended. A hook that does not return in time is abandoned, and its
+// result is dropped.
 func invoke[T any](ctx context.Context, r *roster, hook Hook, plugin string, call func() (T, error)) (T, error) {
 	var none T
 	if ctx.Err() != nil {
@@ -148,7 +154,7 @@ func invoke[T any](ctx context.Context, r *roster, hook Hook, plugin string, cal
 	return outcome(ctx, hook, plugin, a.out, a.err)
 }
 
-// left is why plugin code has failed that did not return in time.
+// left returns the error of plugin code that did not return in time: ErrSlowHook while ctx is alive, else a LeftError.
 func left(ctx context.Context, hook Hook, plugin string) error {
 	if ctx.Err() == nil {
 		return &HookError{plugin, hook, ErrSlowHook}
@@ -156,6 +162,7 @@ func left(ctx context.Context, hook Hook, plugin string) error {
 	return &LeftError{plugin, hook, context.Cause(ctx)}
 }
 
+// outcome attributes an error of plugin code: to ctx if that is done, else to the plugin as a HookError.
 func outcome[T any](ctx context.Context, hook Hook, plugin string, out T, err error) (T, error) {
 	var none T
 	switch {
@@ -168,12 +175,13 @@ func outcome[T any](ctx context.Context, hook Hook, plugin string, out T, err er
 	}
 }
 
-// step says which plugin is at work where several are called one after the other, in one goroutine.
+// step records which plugin runs, where one goroutine calls several plugins in turn. The goroutine that waits reads it
+// to name the plugin that does not return.
 type step struct{ now atomic.Pointer[LeftError] }
 
 func (s *step) is(hook Hook, plugin string) { s.now.Store(&LeftError{Plugin: plugin, Hook: hook}) }
 
-// plugin is whose step it is.
+// plugin returns the id of the plugin that runs, or "" before the first one.
 func (s *step) plugin() string {
 	if at := s.now.Load(); at != nil {
 		return at.Plugin
@@ -181,7 +189,7 @@ func (s *step) plugin() string {
 	return ""
 }
 
-// left is why steps have failed that did not return in time.
+// left returns the error of steps that did not finish in time. It names the plugin that was running.
 func (s *step) left(ctx context.Context) error {
 	cause := ErrLate
 	if ctx.Err() != nil {

@@ -9,21 +9,25 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Every hook gets a context that ends with the turn, and what it may look at as values of its own: it may change them, and
-// nobody sees that. A hook that panics has failed with that.
+// Every hook gets a context that ends with the turn. Its arguments are copies, unless a type says that it is shared: changes
+// to them have no effect. A panic counts as a failure of the hook, see PanicError.
 
-// View is a session as it is settled, with what a running turn has added so far. It is shared and never changes.
+// View is the committed state of a session plus what a running turn has added so far. It is shared between hooks and
+// must not be modified.
 type View struct {
 	Session protocol.Session `json:"session"`
-	Window  int64            `json:"window,omitempty"` // tokens of the model's context; 0: not known
+	// Window is the size of the model's context in tokens; 0: unknown.
+	Window int64 `json:"window,omitempty"`
 
-	TurnOptions *protocol.TurnOptions `json:"turnOptions,omitempty"` // of the protocol, as they hold in the turn or would in the next; nil: none
+	// TurnOptions are the protocol's options of the running turn, or of the next turn if none runs; nil: none.
+	TurnOptions *protocol.TurnOptions `json:"turnOptions,omitempty"`
 
+	// messages builds the list on first use; nil: the view has none.
 	messages func() []protocol.Message
 }
 
-// Holding is the view with messages: those of the active path, then more. They are put together once somebody asks for them,
-// which most plugins never do.
+// Holding gives the view its messages: those of the active path, then more. The list is built when Messages is first
+// called, because most plugins never need it. Call Holding before the view is shared.
 func (v *View) Holding(past []*protocol.Message, more ...protocol.Message) *View {
 	v.messages = sync.OnceValue(func() []protocol.Message {
 		all := make([]protocol.Message, 0, len(past)+len(more))
@@ -35,7 +39,8 @@ func (v *View) Holding(past []*protocol.Message, more ...protocol.Message) *View
 	return v
 }
 
-// Messages are those of the active path, then those of the turn.
+// Messages returns the messages of the active path, then those of the turn. The slice is shared and must not be
+// modified.
 func (v *View) Messages() []protocol.Message {
 	if v.messages == nil {
 		return nil
@@ -43,77 +48,80 @@ func (v *View) Messages() []protocol.Message {
 	return v.messages()
 }
 
-// TurnContext is what the hooks before a turn know.
+// TurnContext is the argument of hooks that run before a turn.
 type TurnContext struct {
 	TurnID protocol.TurnID       `json:"turnId"`
-	View   *View                 `json:"view"`  // before the input
-	Input  []protocol.Message    `json:"input"` // of this turn
-	Inputs protocol.PluginInputs `json:"inputs,omitempty"`
+	View   *View                 `json:"view"`             // the session before the input
+	Input  []protocol.Message    `json:"input"`            // the input of this turn
+	Inputs protocol.PluginInputs `json:"inputs,omitempty"` // turn inputs that plugins declared
 	Host   Capabilities          `json:"-"`
 }
 
-// CheckpointContext is what a checkpoint hook knows.
+// CheckpointContext is the argument of checkpoint hooks.
 type CheckpointContext struct {
 	TurnID protocol.TurnID   `json:"turnId"`
-	Kind   protocol.Boundary `json:"kind"`
-	View   *View             `json:"view"` // without what is delivered now
+	Kind   protocol.Boundary `json:"kind"` // which boundary of the turn this is
+	View   *View             `json:"view"` // without the inputs that this checkpoint delivers
 	Host   Capabilities      `json:"-"`
 }
 
-// TurnSummary is what a turn came to.
+// TurnSummary describes a finished turn before its commit.
 type TurnSummary struct {
 	TurnID  protocol.TurnID      `json:"turnId"`
 	Report  *protocol.TurnReport `json:"report"`
-	Window  int64                `json:"window,omitempty"`  // tokens of the model's context; 0: not known
-	Context int64                `json:"context,omitempty"` // tokens that the conversation takes of it by now; a guess, where the model does not tell
+	Window  int64                `json:"window,omitempty"`  // size of the model's context in tokens; 0: unknown
+	Context int64                `json:"context,omitempty"` // tokens of it in use now; estimated if the model does not report them
 	Host    Capabilities         `json:"-"`
 }
 
-// ToolCallContext is a call that is about to run.
+// ToolCallContext describes a tool call that is about to run.
 type ToolCallContext struct {
-	TurnID protocol.TurnID   `json:"turnId"`
-	CallID protocol.CallID   `json:"callId"`
-	Parent protocol.CallID   `json:"parent,omitempty"` // the call that makes this one; empty: the model does
-	Tool   string            `json:"tool"`
-	Kind   protocol.ToolKind `json:"kind,omitempty"`   // that the call is judged by: what a client says of its tool makes nothing laxer
-	Replay protocol.Replay   `json:"replay,omitempty"` // of the tool's contract: whether a call may be made again
-	Serial bool              `json:"serial,omitempty"` // the call does not run beside others
-	Args   json.RawMessage   `json:"args"`             // as they are now; they may not fit the tool's schema
+	TurnID protocol.TurnID `json:"turnId"`
+	CallID protocol.CallID `json:"callId"`
+	Parent protocol.CallID `json:"parent,omitempty"` // the call that made this call; empty: the model made it
+	Tool   string          `json:"tool"`
+	// Kind is the kind that approval uses. A client cannot make approval laxer by declaring a harmless kind for its
+	// tool.
+	Kind   protocol.ToolKind `json:"kind,omitempty"`
+	Replay protocol.Replay   `json:"replay,omitempty"` // from the tool's contract: whether the call may run again after a crash
+	Serial bool              `json:"serial,omitempty"` // the call does not run in parallel with others
+	Args   json.RawMessage   `json:"args"`             // current arguments; they may not match the tool's schema
 	Host   Capabilities      `json:"-"`
 }
 
-// ToolResultContext is a call that has run, or one attempt of it.
+// ToolResultContext describes one finished attempt of a tool call.
 type ToolResultContext struct {
 	ToolCallContext
-	Attempt    int                 `json:"attempt"`
+	Attempt    int                 `json:"attempt"` // 1, 2, ...
 	Output     protocol.ToolOutput `json:"output"`
-	DurationMs int64               `json:"durationMs"`
+	DurationMs int64               `json:"durationMs"` // duration of the attempt in milliseconds
 }
 
-// TurnHook acts at a turn seam: before the turn.
+// TurnHook runs before a turn starts. Its directives are applied before the first model call.
 type TurnHook func(context.Context, *TurnContext) ([]Directive, error)
 
-// CheckpointHook acts at a checkpoint.
+// CheckpointHook runs at a checkpoint of a turn.
 type CheckpointHook func(context.Context, *CheckpointContext) ([]Directive, error)
 
-// AfterTurnHook acts when a turn is assembled, before it is committed.
+// AfterTurnHook runs when a turn has ended, before its commit. It cannot abort the turn any more.
 type AfterTurnHook func(context.Context, *TurnSummary) ([]Directive, error)
 
-// ToolCallHook acts before a call.
+// ToolCallHook runs before a tool call. It may run a second time with replaced arguments, see BeforeToolCall.
 type ToolCallHook func(context.Context, *ToolCallContext) ([]Directive, error)
 
-// ToolResultHook acts after a call.
+// ToolResultHook runs after each attempt of a tool call. It may run a second time with a replaced result, see
+// AfterToolCall.
 type ToolResultHook func(context.Context, *ToolResultContext) ([]Directive, error)
 
 // StreamChunk is a piece of visible text on its way to observers.
 type StreamChunk struct {
 	Text      string         `json:"text"`
-	Reasoning []string       `json:"reasoning,omitempty"` // further reasoning to show
-	Events    []RuntimeEvent `json:"events,omitempty"`    // for observers
-	Abort     bool           `json:"abort,omitempty"`     // the reply has said enough: it is stopped here
+	Reasoning []string       `json:"reasoning,omitempty"` // more reasoning to show to observers
+	Events    []RuntimeEvent `json:"events,omitempty"`    // events for observers
+	Abort     bool           `json:"abort,omitempty"`     // stop the reply after this chunk
 }
 
-// StreamHook changes text while it comes in; its output is the next hook's input.
+// StreamHook changes text while it streams in. Its output is the input of the next hook.
 type StreamHook func(context.Context, StreamChunk) (StreamChunk, error)
 
 // Response is a complete reply of the model.
@@ -123,10 +131,10 @@ type Response struct {
 	Events []RuntimeEvent      `json:"events,omitempty"`
 }
 
-// ResponseHook changes a complete reply. It is a pure function: it may be called again for the same reply.
+// ResponseHook changes a complete reply. It must be a pure function: lashd may call it again for the same reply.
 type ResponseHook func(context.Context, Response) (Response, error)
 
-// StreamEnd is why a stream ended.
+// StreamEnd is the reason why a stream ended.
 type StreamEnd string
 
 const (
@@ -134,26 +142,28 @@ const (
 	StreamAborted       StreamEnd = "aborted" // by a stream hook
 	StreamCancelled     StreamEnd = "cancelled"
 	StreamProviderError StreamEnd = "providerError"
-	StreamAttemptReset  StreamEnd = "attemptReset" // the provider tries again: what came so far is void
+	StreamAttemptReset  StreamEnd = "attemptReset" // the provider retries: discard the text received so far
 )
 
-// StreamEndHook releases what was kept for a stream.
+// StreamEndHook runs when a stream ends. Plugins release per-stream state here.
 type StreamEndHook func(context.Context, StreamEnd) error
 
-// ResultProjector decides what of a tool's output enters the conversation. The record of the call keeps the output.
+// ResultProjector returns the part of a tool's output that enters the conversation. The record of the call keeps the
+// full output.
 type ResultProjector func(ctx context.Context, call *ToolResultContext) (protocol.ToolOutput, error)
 
-// LifecycleKind names something that has happened to a session.
+// LifecycleKind names an event in the life of a session.
 type LifecycleKind string
 
 const (
-	TurnFinalized        LifecycleKind = "turnFinalized" // assembled, not committed
+	TurnFinalized        LifecycleKind = "turnFinalized" // ended, not committed
 	TurnPersisted        LifecycleKind = "turnPersisted" // committed
 	SessionRestored      LifecycleKind = "sessionRestored"
 	SessionConfigChanged LifecycleKind = "sessionConfigChanged"
 )
 
-// LifecycleEvent is a fact that plugins may react to and cannot change. Kind tells which fields are set.
+// LifecycleEvent reports something that has happened to a session. Hooks can react to it but not change it. Kind
+// selects which fields are set.
 type LifecycleEvent struct {
 	Kind     LifecycleKind        `json:"kind"`
 	Report   *protocol.TurnReport `json:"report,omitempty"`   // of both turn events
@@ -163,11 +173,11 @@ type LifecycleEvent struct {
 	Host     Capabilities         `json:"-"`
 }
 
-// LifecycleHook is told of events. All hooks of an event run at once, and are waited for.
+// LifecycleHook receives lifecycle events. All hooks of an event run in parallel, and the engine waits for all of them.
 type LifecycleHook func(context.Context, *LifecycleEvent) error
 
-// ConfigChange is a change of a session's settings. Every mutator sees the same Previous and Current, and Config as the one
-// before it left it.
+// ConfigChange is a change of a session's settings. All mutators see the same Previous and Current; Config carries the
+// result of the mutators before.
 type ConfigChange struct {
 	Previous protocol.Config `json:"previous"`
 	Current  protocol.Config `json:"current"`
@@ -175,10 +185,10 @@ type ConfigChange struct {
 	Host     Capabilities    `json:"-"`
 }
 
-// ConfigMutator gives the settings as they shall be.
+// ConfigMutator returns the settings that the session should use instead of Config.
 type ConfigMutator func(context.Context, *ConfigChange) (protocol.Config, error)
 
-// PromptContext is what a prompt contributor knows.
+// PromptContext is the argument of prompt hooks.
 type PromptContext struct {
 	TurnID protocol.TurnID       `json:"turnId"`
 	View   *View                 `json:"view"`
@@ -186,47 +196,49 @@ type PromptContext struct {
 	Host   Capabilities          `json:"-"`
 }
 
-// PromptHook contributes to the system prompt of an iteration.
+// PromptHook returns contributions to the system prompt. It runs before every model call of a turn.
 type PromptHook func(context.Context, *PromptContext) ([]Prompt, error)
 
-// ContextView is the conversation as the model is to see it.
+// ContextView is the argument of context transforms and shows the whole session.
 type ContextView struct {
 	View *View        `json:"view"`
 	Host Capabilities `json:"-"`
 }
 
-// PreparedContext is what goes into a turn: it is shown to the model and never becomes history.
+// PreparedContext is what the model sees in one turn. It is never stored in the history.
 type PreparedContext struct {
-	Messages    []protocol.Message `json:"messages"` // the history before the turn, as the model is to see it
+	Messages    []protocol.Message `json:"messages"` // the history before the turn, as the model sees it
 	Prompts     []Prompt           `json:"prompts,omitempty"`
-	Tools       []tool.Source      `json:"-"`
-	WithoutBase bool               `json:"withoutBase,omitempty"` // the session's own tools are left out
+	Tools       []tool.Source      `json:"-"`                     // additional tools for this turn
+	WithoutBase bool               `json:"withoutBase,omitempty"` // hides the session's own tools
 }
 
-// ContextTransform changes what the model sees in one turn; its output is the next one's input.
+// ContextTransform changes what the model sees in one turn. Its output is the input of the next transform.
 type ContextTransform func(context.Context, *ContextView, PreparedContext) (PreparedContext, error)
 
-// CompactRequest asks for a summary of history.
+// CompactRequest asks for a summary of the history.
 type CompactRequest struct {
 	View         *View        `json:"view"`
-	Instructions string       `json:"instructions,omitempty"`
-	Unasked      bool         `json:"unasked,omitempty"` // a plugin wants it, not a client
+	Instructions string       `json:"instructions,omitempty"` // from the client: what to keep; empty: no wishes
+	Unasked      bool         `json:"unasked,omitempty"`      // a plugin requested it, not a client
 	Host         Capabilities `json:"-"`
 }
 
-// Compactor summarises history into nodes for a new frame; none: it leaves it to the next compactor.
+// Compactor summarizes the history into the nodes of a new frame. Returning none passes the request to the next
+// compactor.
 type Compactor func(context.Context, *CompactRequest) ([]protocol.NodeBody, error)
 
-// CatalogContext is what a catalog contributor knows: every tool, filtered by nobody.
+// CatalogContext is the argument of catalog hooks. Manifests lists every tool, before any filter.
 type CatalogContext struct {
 	SessionID protocol.SessionID      `json:"sessionId,omitempty"`
 	Manifests []protocol.ToolManifest `json:"manifests"`
 	Authority protocol.Authority      `json:"authority"`
 }
 
-// CatalogHook names tools to be left out of the catalog. It is asked when a catalog is made, which sessions wait for. What it
-// goes by, other than its arguments, must change the plugin's revision; or else the names come with tool.ErrForNow.
+// CatalogHook returns the names of tools to leave out of the catalog. It runs while a catalog is built, which sessions
+// wait for, so it should be fast. If the result depends on anything besides the arguments, a change of that must change
+// the plugin's revision. Otherwise return the names with tool.ErrForNow, which keeps the catalog from being cached.
 type CatalogHook func(context.Context, *CatalogContext) (remove []string, err error)
 
-// ProseProjector hides the protocol's markup from text that a person sees. It is a pure function.
+// ProseProjector hides the markup of the protocol from text that a person reads. It must be a pure function.
 type ProseProjector func(ctx context.Context, text string) (string, error)

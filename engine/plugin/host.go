@@ -10,29 +10,33 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Host holds the factories of a daemon, in the order in which they register, and knows the sessions that are open.
+// Host holds the factories of one generation of plugins, in the order in which they register, and knows the open
+// sessions. When plugins are reloaded the daemon makes a new host with With and retires the old one; both share live,
+// so an id is never open twice. Safe for concurrent use: only live and use change after NewHost, and each has its own
+// lock.
 type Host struct {
-	drivers    []Factory
-	plugins    []Factory
+	drivers    []Factory // a session uses exactly one
+	plugins    []Factory // a session uses all
 	extensions Extensions
-	engines    map[string]ProcessEngine
-	live       *openSessions
-	use        *use
-	stop       func(context.Context) error
+	engines    map[string]ProcessEngine    // by kind
+	live       *openSessions               // shared with hosts made by With
+	use        *use                        // counts the sessions of this host, for Retire
+	stop       func(context.Context) error // shuts down all factories, once
 }
 
-// ErrNoDriver means that no factory makes the driver that a session asks for.
-var ErrNoDriver = errors.New("no such driver")
+// ErrNoDriver means that no factory has the id of the driver that a session asks for.
+var ErrNoDriver = errors.New("unknown driver")
 
-// NewHost takes the protocol plugins, of which a session uses exactly one, and the others, of which it uses all. Two
-// factories of one id are an error. The factories are asked once for extensions, and then for process engines.
+// NewHost returns a host of drivers, of which a session uses exactly one, and plugins, of which it uses all. Two
+// factories with the same id are an error. NewHost asks every factory for its extensions, and then for its process
+// engines. The caller calls Shutdown at the end.
 func NewHost(drivers, plugins []Factory) (*Host, error) {
 	h := &Host{drivers: slices.Clone(drivers), plugins: slices.Clone(plugins), live: &openSessions{}, use: &use{}}
 	all := h.factories()
 	seen := map[string]bool{}
 	for _, f := range all {
 		if seen[f.ID()] {
-			return nil, fmt.Errorf("plugin host: two factories have the id %q", f.ID())
+			return nil, fmt.Errorf("plugin host: two plugins have the id %q", f.ID())
 		}
 		seen[f.ID()] = true
 	}
@@ -45,8 +49,8 @@ func NewHost(drivers, plugins []Factory) (*Host, error) {
 	return h, nil
 }
 
-// With makes a host of the same drivers and plugins, without some and with more after them, that knows the sessions of h, too.
-// Shutdown of either shuts down what both have.
+// With returns a host with the same drivers, and the same plugins except without, followed by more. Both hosts share
+// the open sessions. Shutdown of each host covers its own factories, so a factory in both is shut down by both.
 func (h *Host) With(more []Factory, without ...string) (*Host, error) {
 	kept := Stack(h.plugins)
 	kept.Retain(func(f Factory) bool { return !slices.Contains(without, f.ID()) })
@@ -59,29 +63,31 @@ func (h *Host) With(more []Factory, without ...string) (*Host, error) {
 
 func (h *Host) factories() []Factory { return slices.Concat(h.drivers, h.plugins) }
 
-// Drivers are the names that a session's configuration may choose from.
+// Drivers returns the sorted ids of the drivers, from which a session's configuration chooses.
 func (h *Host) Drivers() []string {
 	ids := Stack(h.drivers).IDs()
 	slices.Sort(ids)
 	return ids
 }
 
-// IDs are the ids of the plugins that are no drivers, in the order in which they register.
+// IDs returns the ids of the plugins except drivers, in the order in which they register.
 func (h *Host) IDs() []string { return Stack(h.plugins).IDs() }
 
-// Extensions are what the factories offer each other.
+// Extensions returns a copy of the data that the factories offer each other.
 func (h *Host) Extensions() Extensions { return own(h.extensions) }
 
-// ProcessEngine finds the process engine of a kind.
+// ProcessEngine returns the process engine of a kind.
 func (h *Host) ProcessEngine(kind string) (ProcessEngine, bool) {
 	e, ok := h.engines[kind]
 	return e, ok
 }
 
-// Open builds the plugins of one session, the driver first, makes the session known, and tells the plugins so. If
-// anything fails, those built are closed, there is no session, and its id is free. The caller closes the session. A session
-// without an id is not known to anybody. It fails with ErrRetired if another host has taken this one's place. One that does not
-// return in time is left alone, as hooks are, and closed when it does.
+// Open builds the plugins of one session, the driver first, adds the session to the open ones and then calls Ready of
+// its plugins. On an error it closes the plugins built so far and frees the id. The caller must call Close.
+//
+// A session without an id is not listed. Open fails with ErrRetired if a newer host has replaced this one. If a plugin
+// does not return in time, Open gives up with a LeftError, and closes the session in the background once the plugin
+// returns.
 func (h *Host) Open(ctx context.Context, driver string, options protocol.PluginOptions, bc BuildContext) (*Session, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -109,7 +115,7 @@ func (h *Host) Open(ctx context.Context, driver string, options protocol.PluginO
 		h.live.bar(s)
 		go func() {
 			<-done
-			_ = s.Close() // nobody wants to know any more
+			_ = s.Close() // the caller is gone: there is no one to report an error to
 		}()
 		return nil, step.left(ctx)
 	case a.err != nil:
@@ -118,6 +124,7 @@ func (h *Host) Open(ctx context.Context, driver string, options protocol.PluginO
 	return s, nil
 }
 
+// publish adds the session to the open ones, then tells its plugins.
 func (h *Host) publish(step *step, s *Session) error {
 	if err := h.live.add(s); err != nil {
 		return err
@@ -125,8 +132,8 @@ func (h *Host) publish(step *step, s *Session) error {
 	return s.ready(step)
 }
 
-// OpenFrom opens a session and has it take back what is stored. It also gives the ids of entries that no plugin has: the
-// session cannot use them, and whoever saves it carries them on.
+// OpenFrom opens a session and restores its stored state. It also returns the ids of stored entries whose plugin does
+// not exist. The session ignores these entries; the caller must preserve them when it saves.
 func (h *Host) OpenFrom(ctx context.Context, st Stored, driver string, options protocol.PluginOptions, bc BuildContext) (*Session, []string, error) {
 	s, err := h.Open(ctx, driver, options, bc)
 	if err != nil {
@@ -139,10 +146,12 @@ func (h *Host) OpenFrom(ctx context.Context, st Stored, driver string, options p
 	return s, unknown, nil
 }
 
-// Shutdown tells every factory that wants to know that the daemon ends, those of protocol plugins first, and gives the
-// first error. It does so once; later calls give the same answer. One that does not return although ctx is done is left alone.
+// Shutdown shuts down all factories, drivers first, and returns the first error. Only the first call does anything;
+// later calls return its result. A factory that does not return soon after ctx is done is abandoned. Call it after the
+// last session is closed.
 func (h *Host) Shutdown(ctx context.Context) error { return h.stop(ctx) }
 
+// once returns a function that shuts the factories down on its first call.
 func once(factories []Factory) func(context.Context) error {
 	var done sync.Once
 	var first error

@@ -15,11 +15,11 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// noted is a plugin that notes what becomes of it.
+// noted is a plugin that records the calls of its methods.
 type noted struct {
 	id   string
 	log  *[]string
-	fail string // what of it fails
+	fail string // the method that fails
 }
 
 func (n noted) note(what string) error {
@@ -60,7 +60,7 @@ func (n noted) found(id protocol.SessionID, h *plugin.Host) error {
 }
 
 func TestOpen(t *testing.T) {
-	t.Run("plugin/PH-05 a factory sees the session, what it was granted, and its own options", func(t *testing.T) {
+	t.Run("plugin/PH-05 a factory sees the session, its authority and the plugin's own options", func(t *testing.T) {
 		seen := map[string]plugin.BuildContext{}
 		see := func(id string) plugin.Factory {
 			return plugin.Builder(id, func(ctx plugin.BuildContext) (plugin.Spec, error) {
@@ -87,7 +87,7 @@ func TestOpen(t *testing.T) {
 		}
 	})
 
-	t.Run("plugin/PH-06 plugin/S-08 a failed build closes what was built, and the id is free", func(t *testing.T) {
+	t.Run("plugin/PH-06 plugin/S-08 a failed build closes the plugins built before and frees the id", func(t *testing.T) {
 		for fail, closed := range map[string][]string{
 			"build": {"close a"}, "register": {"close bad", "close a"}, "ready": {"close z", "close bad", "close a"}, "restore": {"close z", "close bad", "close a"},
 		} {
@@ -112,7 +112,7 @@ func TestOpen(t *testing.T) {
 		}
 	})
 
-	t.Run("a plugin that panics while it is built is an error, and what was built is closed", func(t *testing.T) {
+	t.Run("a panic in Build is an error, and the plugins built before are closed", func(t *testing.T) {
 		var log []string
 		got := refused(t, noted{id: "a", log: &log}, with("bad", func(*plugin.Registrar) { panic("clumsy") }))
 		if got != "plugin bad: panicked: clumsy" || log[len(log)-1] != "close a" {
@@ -120,7 +120,7 @@ func TestOpen(t *testing.T) {
 		}
 	})
 
-	t.Run("plugin/PH-10 a session is open once", func(t *testing.T) {
+	t.Run("plugin/PH-10 a session can be open only once", func(t *testing.T) {
 		h := newHost(t)
 		again := func(h *plugin.Host) (*plugin.Session, error) {
 			return h.Open(t.Context(), "d", nil, plugin.BuildContext{SessionID: "s"})
@@ -153,7 +153,7 @@ func TestOpen(t *testing.T) {
 		}
 	})
 
-	t.Run("plugin/PH-11 ready comes after the session can be found, and before restore", func(t *testing.T) {
+	t.Run("plugin/PH-11 Ready is called after the session is listed and before Restore", func(t *testing.T) {
 		var log []string
 		h := newHost(t, noted{id: "a", log: &log}, noted{id: "b", log: &log})
 		s, _, err := h.OpenFrom(t.Context(), plugin.Stored{Plugins: &plugin.Snapshot{}}, "d", nil, plugin.BuildContext{SessionID: "s"})

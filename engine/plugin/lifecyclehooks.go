@@ -10,23 +10,23 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Failure is a plugin that failed where that stops nothing.
+// Failure is an error of one plugin that does not stop the operation.
 type Failure struct {
 	Plugin string
 	Err    error
 }
 
-// lifecycleHooks follow a session's life.
+// lifecycleHooks are the hooks that follow the life of a session.
 type lifecycleHooks struct {
 	plugins   *roster
 	lifecycle []contribution[LifecycleHook]
 	mutators  []contribution[ConfigMutator]
 }
 
-// Listens tells whether anybody wants to know of lifecycle events.
+// Listens reports whether any plugin registered a lifecycle hook.
 func (l *lifecycleHooks) Listens() bool { return len(l.lifecycle) > 0 }
 
-// Emit tells all hooks of an event at once, waits for them, and gives those that failed in the order of their ids.
+// Emit sends an event to all lifecycle hooks in parallel, waits for them, and returns the failures sorted by plugin id.
 func (l *lifecycleHooks) Emit(ctx context.Context, event *LifecycleEvent) []Failure {
 	errs := make([]error, len(l.lifecycle))
 	var all sync.WaitGroup
@@ -48,6 +48,7 @@ func (l *lifecycleHooks) Emit(ctx context.Context, event *LifecycleEvent) []Fail
 	return failed
 }
 
+// tell calls one hook with a copy of the event and the capabilities for its kind.
 func (l *lifecycleHooks) tell(ctx context.Context, h contribution[LifecycleHook], event *LifecycleEvent) error {
 	kind := hookOf[event.Kind]
 	_, err := probed(ctx, l.plugins, kind, h, func(do LifecycleHook) (struct{}, error) {
@@ -59,12 +60,14 @@ func (l *lifecycleHooks) tell(ctx context.Context, h contribution[LifecycleHook]
 	return err
 }
 
+// hookOf maps an event to the hook name in errors and grants.
 var hookOf = map[LifecycleKind]Hook{
 	TurnFinalized: HookTurnFinalized, TurnPersisted: HookTurnPersisted,
 	SessionRestored: HookSessionRestored, SessionConfigChanged: HookConfigChanged,
 }
 
-// MutateConfig is current as the mutators leave it. One that fails, or would give the session more than it has, is left out, and told of.
+// MutateConfig passes current through the mutators and returns the result. A mutator that fails, or whose result would
+// give the session more rights than it has, is skipped and reported as a Failure.
 func (l *lifecycleHooks) MutateConfig(ctx context.Context, previous, current protocol.Config, host Capabilities) (protocol.Config, []Failure) {
 	config := current
 	var failed []Failure

@@ -23,8 +23,8 @@ func mutates(id string, m plugin.ConfigMutator) plugin.Factory {
 
 func TestLifecycle(t *testing.T) {
 	event := &plugin.LifecycleEvent{Kind: plugin.TurnPersisted, Report: &protocol.TurnReport{TurnID: "t"}}
-	t.Run("plugin/HK-25 plugin/HK-26 all hooks run at once, all are awaited, and failures come in order of id", func(t *testing.T) {
-		var met sync.WaitGroup // nobody goes on before all four are there
+	t.Run("plugin/HK-25 plugin/HK-26 hooks run in parallel, all are awaited, and failures are sorted by id", func(t *testing.T) {
+		var met sync.WaitGroup // no hook continues before all four have started
 		met.Add(4)
 		meet := func(err error) plugin.LifecycleHook {
 			return func(_ context.Context, e *plugin.LifecycleEvent) error {
@@ -48,7 +48,7 @@ func TestLifecycle(t *testing.T) {
 			t.Errorf("%+v, report %+v", got, event.Report)
 		}
 	})
-	t.Run("plugin/HK-01 events are bracketed, also those that fail", func(t *testing.T) {
+	t.Run("plugin/HK-01 start and end of event hooks are marked, also for failures", func(t *testing.T) {
 		var marks []string
 		s := open(t, listens("p", func(context.Context, *plugin.LifecycleEvent) error { return errBoom }))
 		s.SetProbe(func(mark string) { marks = append(marks, mark) })
@@ -63,7 +63,7 @@ func TestLifecycle(t *testing.T) {
 }
 
 func TestClosed(t *testing.T) {
-	t.Run("issue/4-2 what is contributed to the end of a session is called once, the last one first, whatever fails", func(t *testing.T) {
+	t.Run("issue/4-2 Closed hooks run once, in reverse order, even if one fails", func(t *testing.T) {
 		var called []string
 		end := func(id string) plugin.Factory {
 			return with(id, func(r *plugin.Registrar) {
@@ -89,7 +89,7 @@ func TestClosed(t *testing.T) {
 }
 
 func TestMutateConfig(t *testing.T) {
-	t.Run("plugin/HK-27 mutators are a pipeline with one fixed change, and one that fails is left out", func(t *testing.T) {
+	t.Run("plugin/HK-27 mutators run as a pipeline over one change, and a failing mutator is skipped", func(t *testing.T) {
 		var seen []plugin.ConfigChange
 		add := func(text string, err error) plugin.ConfigMutator {
 			return func(_ context.Context, c *plugin.ConfigChange) (protocol.Config, error) {
@@ -114,7 +114,7 @@ func TestMutateConfig(t *testing.T) {
 			t.Error(diff)
 		}
 	})
-	t.Run("plugin/HK-27 nobody registered changes nothing", func(t *testing.T) {
+	t.Run("plugin/HK-27 without mutators nothing changes", func(t *testing.T) {
 		if got, failed := open(t).MutateConfig(t.Context(), protocol.Config{}, protocol.Config{Prompt: "x"}, plugin.Capabilities{}); got.Prompt != "x" || failed != nil {
 			t.Errorf("%+v, %v", got, failed)
 		}

@@ -50,7 +50,7 @@ func (tools) Execute(context.Context, tool.Invocation) (tool.Result, error) {
 	return tool.Result{}, nil
 }
 
-// with is a plugin that registers what a test wants.
+// with returns a plugin with the given Register function.
 func with(id string, register func(*plugin.Registrar)) plugin.Factory {
 	return plugin.Static(id, func(r *plugin.Registrar) error {
 		register(r)
@@ -71,7 +71,7 @@ func newHost(t testing.TB, plugins ...plugin.Factory) *plugin.Host {
 	return h
 }
 
-// open is the session "s" with a silent driver and plugins.
+// open opens the session "s" with a silent driver and plugins.
 func open(t testing.TB, plugins ...plugin.Factory) *plugin.Session {
 	t.Helper()
 	s, err := newHost(t, plugins...).Open(t.Context(), "d", nil, plugin.BuildContext{SessionID: "s"})
@@ -82,7 +82,7 @@ func open(t testing.TB, plugins ...plugin.Factory) *plugin.Session {
 	return s
 }
 
-// refused is why a session with plugins cannot be opened.
+// refused returns the error of opening a session with plugins.
 func refused(t *testing.T, plugins ...plugin.Factory) string {
 	t.Helper()
 	h := newHost(t, plugins...)
@@ -106,7 +106,7 @@ func ids(owned []plugin.Owned) []string {
 
 func raw(s string) json.RawMessage { return json.RawMessage(s) }
 
-// printOf is the fingerprint of a session.
+// printOf returns the fingerprint of a session.
 func printOf(t testing.TB, s *plugin.Session) uint64 {
 	t.Helper()
 	sum, err := s.Fingerprint(t.Context())

@@ -7,23 +7,24 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// MonitorOwner is the plugin of the monitors that nobody declares: tools and clients start them. Ids of others begin with the
-// name of their plugin.
+// MonitorOwner is the plugin of monitors that tools and clients start. Ids of monitors that a plugin declares are
+// prefixed with its id.
 const MonitorOwner = "monitor"
 
-// MonitorDeclaration is a monitor that a plugin brings to every session.
+// MonitorDeclaration is a monitor that a plugin starts in every session.
 type MonitorDeclaration struct {
 	Plugin string
-	Spec   protocol.MonitorSpec
+	Spec   protocol.MonitorSpec // with the id that it has in the session
 }
 
-// MonitorGroup takes monitors.
+// MonitorGroup registers monitors.
 type MonitorGroup struct{ r *Registrar }
 
-// Monitors is where monitors are contributed.
+// Monitors returns the group that registers monitors.
 func (r *Registrar) Monitors() MonitorGroup { return MonitorGroup{r} }
 
-// Add declares a monitor. Its id in the session is the plugin's, a colon, and the one that it has here.
+// Add declares a monitor. Its id in the session is the plugin's id, a colon, and the id in the spec. A session has at
+// most task.MaxMonitors of them.
 func (g MonitorGroup) Add(spec protocol.MonitorSpec) {
 	if err := task.CheckMonitor(&spec); err != nil {
 		g.r.fail(fmt.Errorf("registers a monitor %q: %w", spec.ID, err))
@@ -40,15 +41,16 @@ func (g MonitorGroup) Add(spec protocol.MonitorSpec) {
 	case c.monitor(spec.ID):
 		g.r.fail(fmt.Errorf("registers the monitor %s twice", spec.ID))
 	case len(c.monitors) >= task.MaxMonitors:
-		g.r.fail(fmt.Errorf("registers the monitor %s, and a session has at most %d of plugins", spec.ID, task.MaxMonitors))
+		g.r.fail(fmt.Errorf("registers the monitor %s, but the plugins of a session may declare at most %d", spec.ID, task.MaxMonitors))
 	default:
 		c.monitors = append(c.monitors, MonitorDeclaration{g.r.owner, spec})
 	}
 }
 
-// maxMonitorID leaves room for what the id of a task has besides it.
+// maxMonitorID is the maximum length of a monitor's id in bytes. It leaves room for the rest of a task's id.
 const maxMonitorID = 100
 
+// monitor reports whether a monitor with this id is declared.
 func (c *contributions) monitor(id string) bool {
 	for _, d := range c.monitors {
 		if d.Spec.ID == id {
@@ -58,5 +60,5 @@ func (c *contributions) monitor(id string) bool {
 	return false
 }
 
-// Monitors are those that the session's plugins declare, in the order of registration.
+// Monitors returns the monitors that the session's plugins declare, in the order of registration.
 func (s *Session) Monitors() []MonitorDeclaration { return own(s.monitors) }

@@ -14,7 +14,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// TestContributionsRefused has plugins contribute what nobody can use.
+// TestContributionsRefused checks that unusable contributions fail the build.
 func TestContributionsRefused(t *testing.T) {
 	event := func(resource, alias, name string) func(*plugin.Registrar) {
 		return func(r *plugin.Registrar) {
@@ -26,18 +26,18 @@ func TestContributionsRefused(t *testing.T) {
 		register func(*plugin.Registrar)
 		want     string // empty: it is accepted
 	}{
-		"a trigger of no resource": {event("", "mail", "new"), "without a name for each part"},
-		"a trigger of no alias":    {event("box", "", "new"), "without a name for each part"},
-		"a trigger of no event":    {event("box", "mail", ""), "without a name for each part"},
+		"a trigger of no resource": {event("", "mail", "new"), "without a resource type, alias or event name"},
+		"a trigger of no alias":    {event("box", "", "new"), "without a resource type, alias or event name"},
+		"a trigger of no event":    {event("box", "mail", ""), "without a resource type, alias or event name"},
 		"a trigger":                {event("box", "mail", "new"), ""},
-		"no handler":               {func(r *plugin.Registrar) { r.Tasks().Handler("a", nil) }, "that is nil"},
+		"no handler":               {func(r *plugin.Registrar) { r.Tasks().Handler("a", nil) }, "a nil contribution"},
 		"a handler without a name": {func(r *plugin.Registrar) { r.Tasks().Handler("", work) }, "without a name"},
-		"two handlers of one name": {func(r *plugin.Registrar) { r.Tasks().Handler("a", work); r.Tasks().Handler("a", work) }, `two handlers of tasks named "a"`},
+		"two handlers of one name": {func(r *plugin.Registrar) { r.Tasks().Handler("a", work); r.Tasks().Handler("a", work) }, `two task handlers named "a"`},
 		"two handlers":             {func(r *plugin.Registrar) { r.Tasks().Handler("a", work); r.Tasks().Handler("b", work) }, ""},
 		"two turn inputs":          {func(r *plugin.Registrar) { r.Turn().Input(plugin.TurnInput{}); r.Turn().Input(plugin.TurnInput{}) }, "turn input twice"},
 		"a wrong monitor":          {func(r *plugin.Registrar) { r.Monitors().Add(protocol.MonitorSpec{ID: "m"}) }, `registers a monitor "m"`},
-		"no source of tools":       {func(r *plugin.Registrar) { r.Tools().Add(nil) }, "that is nil"},
-		"no hook of prompts":       {func(r *plugin.Registrar) { r.Prompt().Hook(nil) }, "that is nil"},
+		"no source of tools":       {func(r *plugin.Registrar) { r.Tools().Add(nil) }, "a nil contribution"},
+		"no hook of prompts":       {func(r *plugin.Registrar) { r.Prompt().Hook(nil) }, "a nil contribution"},
 		"a prompt of nothing":      {func(r *plugin.Registrar) { r.Prompt().Add(plugin.Prompt{}) }, "registers a prompt"},
 	} {
 		if c.want == "" {
@@ -65,12 +65,12 @@ func TestContributionsRefused(t *testing.T) {
 			t.Errorf("a monitor of a long id: %q", got)
 		}
 	}
-	if got := refused(t, plugin.Builder("p", func(plugin.BuildContext) (plugin.Spec, error) { return nil, nil })); !strings.Contains(got, "builds no plugin") {
+	if got := refused(t, plugin.Builder("p", func(plugin.BuildContext) (plugin.Spec, error) { return nil, nil })); !strings.Contains(got, "Build returned no plugin") {
 		t.Errorf("no bundle: %q", got)
 	}
 }
 
-// panicking is a source of tools that cannot list them.
+// panicking is a source of tools whose Tools panics.
 type panicking struct{ tools }
 
 func (panicking) Tools() []tool.Tool { panic("boom") }
@@ -112,7 +112,7 @@ func TestSwitchedTools(t *testing.T) {
 	}
 }
 
-// TestReadOnlyTasks has a query try to change tasks.
+// TestReadOnlyTasks checks that a query cannot change tasks.
 func TestReadOnlyTasks(t *testing.T) {
 	ask := func(ctx context.Context, c *plugin.OperationCall) (json.RawMessage, error) {
 		s := c.Host.Tasks
@@ -174,7 +174,7 @@ func TestWithoutTasks(t *testing.T) {
 	}
 }
 
-// failingTasks are tasks of which nothing can be had.
+// failingTasks is a TaskService whose methods fail.
 type failingTasks struct{ plugin.TaskService }
 
 func (failingTasks) ValidateVisible(context.Context, protocol.SessionID, []protocol.TaskID) error {
@@ -192,10 +192,10 @@ func TestMessagesOfErrors(t *testing.T) {
 	silent := failed
 	silent.Outcome = &protocol.TaskOutcome{}
 	for want, err := range map[string]error{
-		"hidden task t has failed":                           &plugin.TaskFailedError{Task: failed},
-		"hidden task t has failed: no disk":                  &plugin.TaskFailedError{Task: because},
-		"the turn options are of version 3, and 2 is needed": &plugin.OptionsError{Version: 3, Want: 2},
-		"the options cannot be read: boom":                   &plugin.OptionsError{Err: errBoom},
+		"hidden task t has failed":                                               &plugin.TaskFailedError{Task: failed},
+		"hidden task t has failed: no disk":                                      &plugin.TaskFailedError{Task: because},
+		"the turn options have schema version 3, but the plugin reads version 2": &plugin.OptionsError{Version: 3, Want: 2},
+		"invalid options: boom":                                                  &plugin.OptionsError{Err: errBoom},
 	} {
 		if got := err.Error(); got != want {
 			t.Errorf("%q, want %q", got, want)
@@ -209,7 +209,7 @@ func TestMessagesOfErrors(t *testing.T) {
 	}
 }
 
-// away is a factory of a plugin that does not ship with lashd.
+// away is the factory of a plugin that does not ship with lashd.
 type away struct {
 	plugin.Factory
 	sandbox bool

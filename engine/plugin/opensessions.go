@@ -8,15 +8,17 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// ErrOpen means that a session is open already.
-var ErrOpen = errors.New("the session is open already")
+// ErrOpen means that a session with this id is already open.
+var ErrOpen = errors.New("the session is already open")
 
-// openSessions are the sessions that are open, by id.
+// openSessions are the open sessions by id. Hosts made by With share one value.
 type openSessions struct {
-	mu       sync.Mutex
+	mu       sync.Mutex // also guards Session.gone
 	sessions map[protocol.SessionID]*Session
 }
 
+// add registers s. It fails with ErrOpen if the id is taken, and with errGone after bar. A session without an id is
+// ignored.
 func (l *openSessions) add(s *Session) error {
 	if s.session == "" {
 		return nil
@@ -36,9 +38,10 @@ func (l *openSessions) add(s *Session) error {
 	return nil
 }
 
-var errGone = errors.New("nobody waits for the session any more")
+// errGone means that Host.Open gave up on the session while it was being built.
+var errGone = errors.New("opening the session was abandoned")
 
-// bar forgets s, and sees to it that it is never added.
+// bar removes s and makes every later add of it fail.
 func (l *openSessions) bar(s *Session) {
 	l.mu.Lock()
 	s.gone = true
@@ -46,7 +49,7 @@ func (l *openSessions) bar(s *Session) {
 	l.remove(s)
 }
 
-// remove forgets s, but not another session that has its id now.
+// remove removes s. It leaves another session that has taken the id in place.
 func (l *openSessions) remove(s *Session) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -55,7 +58,7 @@ func (l *openSessions) remove(s *Session) {
 	}
 }
 
-// Session finds an open session; if there is none, that is an OperationError.
+// Session returns an open session, or an OperationError with the code UnknownSession.
 func (h *Host) Session(id protocol.SessionID) (*Session, error) {
 	h.live.mu.Lock()
 	defer h.live.mu.Unlock()
@@ -66,8 +69,8 @@ func (h *Host) Session(id protocol.SessionID) (*Session, error) {
 	return s, nil
 }
 
-// Isolated is the same host with no sessions open: what is open in one does not hinder the other. Shutdown of either shuts
-// down the factories of both.
+// Isolated returns the same host with no open sessions: sessions of one may have the ids of sessions of the other.
+// Shutdown of either shuts down the factories of both.
 func (h *Host) Isolated() *Host {
 	other := *h
 	other.live = &openSessions{}

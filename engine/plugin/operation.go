@@ -7,32 +7,32 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// OperationCall is an invocation of an operation.
+// OperationCall is one call of an operation.
 type OperationCall struct {
 	SessionID protocol.SessionID // empty: without a session
 	Args      json.RawMessage
-	Scope     string       // unique to a task's run; empty for the other kinds
-	Host      Capabilities // a query reads only
+	Scope     string       // unique to a run of a task; empty for queries and commands
+	Host      Capabilities // for a query: read-only
 }
 
-// OperationResult is what a command or task came to. Its events and what it queues become durable together, before the
-// receipt is given.
+// OperationResult is the result of a command or task. Its events and queued turns are committed together, before the
+// caller gets its receipt.
 type OperationResult struct {
 	Output json.RawMessage       `json:"output,omitempty"`
 	Events []protocol.PluginNode `json:"events,omitempty"`
 	Queue  []QueueTurn           `json:"queue,omitempty"`
 }
 
-// QueueTurn begins a turn with an input. The same source key twice is one turn.
+// QueueTurn starts a turn with an input. Two with the same source key start one turn.
 type QueueTurn struct {
 	Input        []protocol.InputPart  `json:"input"`
 	PluginInputs protocol.PluginInputs `json:"pluginInputs,omitempty"`
 	SourceKey    string                `json:"sourceKey,omitempty"`
 }
 
-// QueryFunc answers from what is published; it may run beside a turn.
+// QueryFunc answers from published state. It may run in parallel with a turn and must not change anything.
 type QueryFunc func(context.Context, *OperationCall) (json.RawMessage, error)
 
-// CommandFunc changes something. It never runs beside a turn. A task is the same, may take its time, and should return when
-// ctx is done; what it returns then still counts.
+// CommandFunc changes something. A command never runs during a turn. A task has the same signature but may run long; it
+// should return when ctx is done, and its result still counts then.
 type CommandFunc func(context.Context, *OperationCall) (*OperationResult, error)

@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// OperationCode says why an operation was not done.
+// OperationCode says why an operation failed. The values are part of the protocol.
 type OperationCode string
 
 const (
@@ -15,27 +15,28 @@ const (
 	MissingSession    OperationCode = "missingSession"
 	UnexpectedSession OperationCode = "unexpectedSession"
 	OperationFailed   OperationCode = "failed"
-	OperationLeft     OperationCode = "left" // it did not return in time: nobody knows what it did or still does
+	// OperationLeft means that the operation did not return in time. What it has done, or will still do, is unknown.
+	OperationLeft OperationCode = "left"
 )
 
-// OperationError is an operation that was not done. Name is that of the operation, or of the session that is not known.
+// OperationError means that an operation was not carried out, or failed.
 type OperationError struct {
 	Code    OperationCode
-	Name    string
-	Message string // of failed and left
+	Name    string // of the operation; for UnknownSession the id of the session
+	Message string // of OperationFailed and OperationLeft
 	err     error
 }
 
 func (e *OperationError) Error() string {
 	switch e.Code {
 	case UnknownOperation:
-		return fmt.Sprintf("there is no operation %q of this kind", e.Name)
+		return fmt.Sprintf("no operation %q of this kind", e.Name)
 	case UnknownSession:
-		return fmt.Sprintf("the session %q is not open", e.Name)
+		return fmt.Sprintf("session %q is not open", e.Name)
 	case MissingSession:
-		return fmt.Sprintf("the operation %q needs a session", e.Name)
+		return fmt.Sprintf("operation %q requires a session", e.Name)
 	case UnexpectedSession:
-		return fmt.Sprintf("the operation %q takes no session", e.Name)
+		return fmt.Sprintf("operation %q does not take a session", e.Name)
 	default:
 		return fmt.Sprintf("operation %q: %s", e.Name, e.Message)
 	}
@@ -43,11 +44,13 @@ func (e *OperationError) Error() string {
 
 func (e *OperationError) Unwrap() error { return e.err }
 
+// failed returns an OperationError that wraps err.
 func failed(name string, err error) *OperationError {
 	return &OperationError{OperationFailed, name, err.Error(), err}
 }
 
-// undone is why a command or a task has failed.
+// undone returns the error of a failed command or task. It distinguishes those that were abandoned, which may still
+// take effect.
 func undone(name string, err error) *OperationError {
 	e := failed(name, err)
 	if errors.As(err, new(*LeftError)) || errors.Is(err, ErrSlowHook) {
@@ -57,12 +60,12 @@ func undone(name string, err error) *OperationError {
 }
 
 var (
-	errOutput   = errors.New("the output is not JSON")
-	errNoResult = errors.New("there is no result")
-	errInput    = errors.New("a turn to queue has no input")
+	errOutput   = errors.New("the output is not valid JSON")
+	errNoResult = errors.New("the operation returned no result")
+	errInput    = errors.New("a queued turn has no input")
 )
 
-// whole is an output that can be sent.
+// whole returns an output that can be sent to a client; an empty one becomes null.
 func whole(out json.RawMessage) (json.RawMessage, error) {
 	switch {
 	case len(out) == 0:
@@ -74,6 +77,7 @@ func whole(out json.RawMessage) (json.RawMessage, error) {
 	}
 }
 
+// whole checks a result and returns a copy with a valid output.
 func (r *OperationResult) whole() (*OperationResult, error) {
 	if r == nil {
 		return nil, errNoResult
@@ -84,7 +88,7 @@ func (r *OperationResult) whole() (*OperationResult, error) {
 	}
 	for _, e := range r.Events {
 		if e.Type == "" || !json.Valid(e.Body) {
-			return nil, fmt.Errorf("the event %q is not JSON with a type", e.Type)
+			return nil, fmt.Errorf("event %q needs a type and a JSON body", e.Type)
 		}
 	}
 	for _, q := range r.Queue {
@@ -97,7 +101,7 @@ func (r *OperationResult) whole() (*OperationResult, error) {
 	return &mine, nil
 }
 
-// arguments are those of a call; without any, an empty object.
+// arguments returns a copy of args; without any it returns an empty object.
 func arguments(args json.RawMessage) json.RawMessage {
 	if len(args) == 0 {
 		return json.RawMessage("{}")

@@ -12,42 +12,44 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// operations are those that the plugins of a session have registered, by name.
+// operations are the operations that the plugins of a session registered, by name. Names are unique across plugins and
+// kinds.
 type operations struct {
 	plugins *roster
 	byName  map[string]operation
 }
 
-// operation is one that a plugin has registered: a query, or a command or task.
+// operation is a registered operation. Exactly one of query and change is set.
 type operation struct {
 	info   protocol.OperationInfo
 	query  QueryFunc
 	change CommandFunc
-	input  func(json.RawMessage) error
+	input  func(json.RawMessage) error // checks arguments against the input schema
 }
 
-// OperationGroup takes operations that clients may call.
+// OperationGroup registers operations that clients can call.
 type OperationGroup struct{ r *Registrar }
 
-// Operations is where operations are contributed. The plugin and the kind of an operation are filled in; without a session
-// rule a session is required.
+// Operations returns the group that registers operations. lashd fills in the plugin and the kind. Without a session
+// rule, an operation requires a session.
 func (r *Registrar) Operations() OperationGroup { return OperationGroup{r} }
 
-// Query offers an operation that reads.
+// Query registers an operation that only reads.
 func (g OperationGroup) Query(info protocol.OperationInfo, f QueryFunc) {
 	g.add(protocol.OperationQuery, info, operation{query: f}, missing(f))
 }
 
-// Command offers an operation that changes something.
+// Command registers an operation that changes something and runs between turns.
 func (g OperationGroup) Command(info protocol.OperationInfo, f CommandFunc) {
 	g.add(protocol.OperationCommand, info, operation{change: f}, missing(f))
 }
 
-// Task offers a command that takes its time.
+// Task registers a long-running operation that changes something.
 func (g OperationGroup) Task(info protocol.OperationInfo, f CommandFunc) {
 	g.add(protocol.OperationTask, info, operation{change: f}, missing(f))
 }
 
+// add checks and registers an operation. absent means that its function is nil.
 func (g OperationGroup) add(kind protocol.OperationKind, info protocol.OperationInfo, op operation, absent bool) {
 	info = own(info)
 	info.Plugin, info.Kind, info.Session = g.r.owner, kind, cmp.Or(info.Session, protocol.SessionRequired)
@@ -62,7 +64,7 @@ func (g OperationGroup) add(kind protocol.OperationKind, info protocol.Operation
 	case !slices.Contains(rules, info.Session):
 		g.r.fail(fmt.Errorf("registers the %s %s with the unknown session rule %q", kind, info.Name, info.Session))
 	case taken:
-		g.r.fail(fmt.Errorf("registers the %s %s, but the plugin %s has registered a %s of that name already", kind, info.Name, other.info.Plugin, other.info.Kind))
+		g.r.fail(fmt.Errorf("registers the %s %s, but plugin %s already registered a %s with that name", kind, info.Name, other.info.Plugin, other.info.Kind))
 	default:
 		if c.operations.byName == nil {
 			c.operations.byName = map[string]operation{}
@@ -73,7 +75,7 @@ func (g OperationGroup) add(kind protocol.OperationKind, info protocol.Operation
 
 var rules = []protocol.SessionRule{protocol.SessionRequired, protocol.SessionOptional, protocol.SessionForbidden}
 
-// Operations are what clients may call, in order of name.
+// Operations returns the operations that clients can call, sorted by name.
 func (o *operations) Operations() []protocol.OperationInfo {
 	list := make([]protocol.OperationInfo, 0, len(o.byName))
 	for _, name := range slices.Sorted(maps.Keys(o.byName)) {
@@ -82,13 +84,13 @@ func (o *operations) Operations() []protocol.OperationInfo {
 	return list
 }
 
-// Target says for which session an operation is called.
+// Target selects the session that an operation is called for.
 type Target struct {
-	Explicit *protocol.SessionID // named by the caller; the empty id: none, whatever Current says
-	Current  bool                // if the caller names none: the session that is asked
+	Explicit *protocol.SessionID // named by the caller; a pointer to "": explicitly no session
+	Current  bool                // without Explicit: use the session that owns these operations
 }
 
-// Query runs a query. Errors are OperationErrors.
+// Query runs a query. Every error is an OperationError.
 func (o *operations) Query(ctx context.Context, name string, call *OperationCall, to Target) (json.RawMessage, error) {
 	op, mine, err := o.prepare(protocol.OperationQuery, name, call, to)
 	if err != nil {
@@ -104,13 +106,14 @@ func (o *operations) Query(ctx context.Context, name string, call *OperationCall
 	return out, nil
 }
 
-// Command runs a command. Nothing of its result is applied here. Errors are OperationErrors. One that does not return within
-// half an hour, or soon after ctx is done, is left alone.
+// Command runs a command and returns its result without applying it. Every error is an OperationError. A command that
+// does not return within 30 minutes, or soon after ctx is done, is abandoned and fails with OperationLeft.
 func (o *operations) Command(ctx context.Context, name string, call *OperationCall, to Target) (*OperationResult, error) {
 	return o.change(ctx, protocol.OperationCommand, HookCommand, name, call, to)
 }
 
-// Task runs a task, as Command does, for as long as ctx lasts. What it answers soon after ctx is done still counts.
+// Task runs a task like Command, but for as long as ctx lasts. A result that arrives within workGrace after ctx is done
+// still counts.
 func (o *operations) Task(ctx context.Context, name string, call *OperationCall, to Target) (*OperationResult, error) {
 	return o.change(ctx, protocol.OperationTask, HookTask, name, call, to)
 }
@@ -130,7 +133,8 @@ func (o *operations) change(ctx context.Context, kind protocol.OperationKind, ho
 	return result, nil
 }
 
-// prepare finds the operation, decides about its session, and checks its arguments, in this order.
+// prepare finds the operation, resolves its session and checks its arguments, in this order. The call that it returns
+// is a copy with the capabilities of the kind.
 func (o *operations) prepare(kind protocol.OperationKind, name string, call *OperationCall, to Target) (operation, *OperationCall, error) {
 	op := o.byName[name]
 	if op.info.Kind != kind {
@@ -159,6 +163,7 @@ func (t Target) resolve(current protocol.SessionID) protocol.SessionID {
 	}
 }
 
+// misplaced returns why an operation with the rule cannot be called for the session id, or "".
 func misplaced(rule protocol.SessionRule, id protocol.SessionID) OperationCode {
 	switch {
 	case rule == protocol.SessionRequired && id == "":

@@ -14,7 +14,7 @@ import (
 
 const number = `{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`
 
-// called is a session id, or "-" for none, as an operation was called with it.
+// called records the session id that an operation was called with, or "-" without one.
 func called(id protocol.SessionID) json.RawMessage {
 	if id == "" {
 		return raw(`"-"`)
@@ -60,7 +60,7 @@ func TestOperations(t *testing.T) {
 		}
 	})
 	t.Run("plugin/OP-03 plugin/S-10 the session rule, for every way to name a session", sessionRules)
-	t.Run("plugin/OP-10 an operation of another kind is not known", func(t *testing.T) {
+	t.Run("plugin/OP-10 an operation of another kind is unknown", func(t *testing.T) {
 		s := open(t, queries(func(g plugin.OperationGroup) {
 			g.Query(info("q", "forbidden"), echo)
 			g.Command(info("c", "forbidden"), command)
@@ -98,8 +98,8 @@ func TestOperations(t *testing.T) {
 			g.Query(protocol.OperationInfo{Name: "loop", Input: raw(`{"$ref":"#"}`)}, echo)
 		}))
 		for _, c := range []struct{ name, args, session, want string }{
-			{"none", `x`, "", `there is no operation "none" of this kind`},
-			{"q", `x`, "", `the operation "q" needs a session`},
+			{"none", `x`, "", `no operation "none" of this kind`},
+			{"q", `x`, "", `operation "q" requires a session`},
 			{"q", `{`, "s", `operation "q": arguments: unexpected end of JSON input`},
 			{"q", `{"n":1}`, "s", `operation "q": plugin p: query: boom`},
 			{"q", `{"n":"x"}`, "s", `operation "q": arguments: validating root: validating /properties/n: type: x has type "string", want "integer"`},
@@ -116,9 +116,9 @@ func TestOperations(t *testing.T) {
 				t.Errorf("arguments %s: %v", args, err)
 			}
 		}
-		if _, err := newHost(t).Session("x"); code(err) != plugin.UnknownSession || err.Error() != `the session "x" is not open` {
+		if _, err := newHost(t).Session("x"); code(err) != plugin.UnknownSession || err.Error() != `session "x" is not open` {
 			t.Errorf("%v", err)
 		}
 	})
-	t.Run("plugin/OP-07 plugin/OP-10 what is no result fails the operation", badResults)
+	t.Run("plugin/OP-07 plugin/OP-10 an invalid result fails the operation", badResults)
 }

@@ -10,22 +10,24 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// OptionsError means that options do not have the shape, or the version, that their plugin reads.
+// OptionsError means that a plugin cannot read its options: they have another shape or another schema version.
 type OptionsError struct {
-	Version, Want int // of turn options; 0: it is not about that
+	// Version and Want are set if the schema version of turn options differs; both are 0 otherwise.
+	Version, Want int
 	Err           error
 }
 
 func (e *OptionsError) Error() string {
 	if e.Want != 0 {
-		return fmt.Sprintf("the turn options are of version %d, and %d is needed", e.Version, e.Want)
+		return fmt.Sprintf("the turn options have schema version %d, but the plugin reads version %d", e.Version, e.Want)
 	}
-	return "the options cannot be read: " + e.Err.Error()
+	return "invalid options: " + e.Err.Error()
 }
 
 func (e *OptionsError) Unwrap() error { return e.Err }
 
-// DecodeOptions reads a plugin's options of the session; nil: there are none.
+// DecodeOptions decodes a plugin's options of the session. It returns nil without any, and an OptionsError if they do
+// not fit T.
 func DecodeOptions[T any](options json.RawMessage) (*T, error) {
 	if len(options) == 0 || bytes.Equal(options, []byte("null")) {
 		return nil, nil
@@ -37,7 +39,8 @@ func DecodeOptions[T any](options json.RawMessage) (*T, error) {
 	return v, nil
 }
 
-// DecodeTurnOptions reads turn options of a version; nil: there are none.
+// DecodeTurnOptions decodes turn options of the given schema version. It returns nil without any, and an OptionsError
+// for another version or shape.
 func DecodeTurnOptions[T any](o *protocol.TurnOptions, version int) (*T, error) {
 	if o == nil {
 		return nil, nil
@@ -48,8 +51,9 @@ func DecodeTurnOptions[T any](o *protocol.TurnOptions, version int) (*T, error) 
 	return DecodeOptions[T](o.Payload)
 }
 
-// MergeTurnOptions puts the options of a turn over those of its session. Of two objects the members of the turn's count,
-// and those that it lacks are the session's; anything else of a turn counts as it is. Both are of one version.
+// MergeTurnOptions merges the options of a turn over those of its session. If both are objects, members of the turn
+// override members of the session. Otherwise the turn's options replace the session's. Both must have the same schema
+// version.
 func MergeTurnOptions(session, turn *protocol.TurnOptions) (*protocol.TurnOptions, error) {
 	switch {
 	case turn == nil:

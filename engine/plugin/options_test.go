@@ -12,7 +12,7 @@ func TestOptions(t *testing.T) {
 	type shape struct {
 		N int `json:"n"`
 	}
-	t.Run("plugin/PR-04 options are absent, or of the right shape, or an error", func(t *testing.T) {
+	t.Run("plugin/PR-04 options are absent, valid or an error", func(t *testing.T) {
 		for _, none := range []string{"", "null"} {
 			if got, err := plugin.DecodeOptions[shape](raw(none)); got != nil || err != nil {
 				t.Errorf("%q: %+v, %v", none, got, err)
@@ -25,7 +25,7 @@ func TestOptions(t *testing.T) {
 			t.Errorf("error %v", err)
 		}
 	})
-	t.Run("plugin/PR-04 turn options are of the version that is read, or an error", func(t *testing.T) {
+	t.Run("plugin/PR-04 turn options of another version are an error", func(t *testing.T) {
 		if got, err := plugin.DecodeTurnOptions[shape](nil, 1); got != nil || err != nil {
 			t.Errorf("%+v, %v", got, err)
 		}
@@ -39,7 +39,7 @@ func TestOptions(t *testing.T) {
 			}
 		}
 	})
-	t.Run("plugin/PR-04 of two objects the members of the turn's count", func(t *testing.T) {
+	t.Run("plugin/PR-04 members of the turn's options override the session's", func(t *testing.T) {
 		of := func(payload string) *protocol.TurnOptions {
 			if payload == "" {
 				return nil

@@ -8,7 +8,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// outputHooks act on what the model and its tools put out.
+// outputHooks process the output of the model and of tools.
 type outputHooks struct {
 	plugins   *roster
 	stream    []contribution[StreamHook]
@@ -18,11 +18,11 @@ type outputHooks struct {
 	prose     *contribution[ProseProjector]
 }
 
-// Streams tells whether anything acts on text while it comes in.
+// Streams reports whether any plugin processes text while it streams.
 func (o *outputHooks) Streams() bool { return len(o.stream) > 0 }
 
-// Stream is a piece of text as observers see it. Each hook gets the text as the one before it left it, and nothing else of
-// the chunk; what they add is collected, and one of them is enough to stop the reply.
+// Stream passes a piece of text through the stream hooks. Each hook sees only the text of the previous one. Their
+// reasoning and events are collected, and if any hook aborts, the reply is aborted.
 func (o *outputHooks) Stream(ctx context.Context, chunk StreamChunk) (StreamChunk, error) {
 	for _, h := range o.stream {
 		next, err := invoke(ctx, o.plugins, HookStream, h.plugin, func() (StreamChunk, error) {
@@ -36,6 +36,7 @@ func (o *outputHooks) Stream(ctx context.Context, chunk StreamChunk) (StreamChun
 	return chunk, nil
 }
 
+// then merges the output of the next hook into c.
 func (c StreamChunk) then(next StreamChunk, plugin string) StreamChunk {
 	c.Text = next.Text
 	c.Reasoning = append(c.Reasoning[:len(c.Reasoning):len(c.Reasoning)], next.Reasoning...)
@@ -44,7 +45,7 @@ func (c StreamChunk) then(next StreamChunk, plugin string) StreamChunk {
 	return c
 }
 
-// attributed are events with the plugin whose they are.
+// attributed returns copies of the events with their plugin filled in.
 func attributed(events []RuntimeEvent, plugin string) []RuntimeEvent {
 	events = own(events)
 	for i := range events {
@@ -53,11 +54,12 @@ func attributed(events []RuntimeEvent, plugin string) []RuntimeEvent {
 	return events
 }
 
-// HasResponse tells whether anything acts on complete replies.
+// HasResponse reports whether any plugin processes complete replies.
 func (o *outputHooks) HasResponse() bool { return len(o.response) > 0 }
 
-// Response is a complete reply as the hooks leave it, with the events of all of them. Each hook gets a reply without events. A plugin in a
-// sandbox that adds or changes what the reply has run fails with a HookError.
+// Response passes a complete reply through the response hooks and collects their events. Each hook sees the reply
+// without events. A sandboxed plugin that adds or changes tool calls or code fails with a HookError: that would let it
+// run commands outside of its sandbox.
 func (o *outputHooks) Response(ctx context.Context, r Response) (Response, error) {
 	for _, h := range o.response {
 		next, err := invoke(ctx, o.plugins, HookResponse, h.plugin, func() (Response, error) {
@@ -75,9 +77,9 @@ func (o *outputHooks) Response(ctx context.Context, r Response) (Response, error
 	return r, nil
 }
 
-var errAddsCalls = errors.New("a plugin in a sandbox may not add tool calls or code to a reply, nor change them")
+var errAddsCalls = errors.New("a sandboxed plugin may not add or change tool calls or code in a reply")
 
-// StreamFinished tells the hooks that a stream has ended; the first error stops that.
+// StreamFinished tells the hooks that a stream has ended. It stops at the first error.
 func (o *outputHooks) StreamFinished(ctx context.Context, end StreamEnd) error {
 	for _, h := range o.streamEnd {
 		if _, err := invoke(ctx, o.plugins, HookStreamEnd, h.plugin, func() (struct{}, error) { return struct{}{}, h.do(ctx, end) }); err != nil {
@@ -87,8 +89,9 @@ func (o *outputHooks) StreamFinished(ctx context.Context, end StreamEnd) error {
 	return nil
 }
 
-// ProjectResult is a tool's output as it enters the conversation. If the projector fails, the model reads its error. If ctx is done
-// before the projector returns, the call counts as cancelled: its output may hold what the projector would have hidden.
+// ProjectResult returns the part of a tool's output that enters the conversation. If the projector fails, the model
+// sees its error. If ctx is done before the projector returns, the call counts as cancelled: the raw output may contain
+// what the projector would have hidden.
 func (o *outputHooks) ProjectResult(ctx context.Context, call *ToolResultContext) protocol.ToolOutput {
 	if o.project == nil {
 		return call.Output
@@ -100,11 +103,12 @@ func (o *outputHooks) ProjectResult(ctx context.Context, call *ToolResultContext
 	case err == nil:
 		return out
 	case ctx.Err() != nil:
-		return protocol.ToolOutput{Status: protocol.OutputCancelled, Text: "the call was cancelled before its result was ready to be shown"}
+		return protocol.ToolOutput{Status: protocol.OutputCancelled, Text: "the call was cancelled before its result was ready"}
 	}
 	return protocol.Fail(protocol.FailInternal, projectorCode(err), err.Error(), protocol.FromPlugin)
 }
 
+// projectorCode returns the failure code of a projector's error.
 func projectorCode(err error) string {
 	if _, panicked := errors.AsType[*PanicError](err); panicked {
 		return "projector_panicked"
@@ -112,8 +116,8 @@ func projectorCode(err error) string {
 	return "projector_failed"
 }
 
-// Prose is text as a person sees it. A projector that fails, or takes longer than ten seconds, leaves it as it is; one of a
-// plugin that was left alone is not asked.
+// Prose returns text as a person sees it. If the projector fails or takes longer than ten seconds, Prose returns the
+// text unchanged with the error. It skips a projector whose plugin has an abandoned call.
 func (o *outputHooks) Prose(ctx context.Context, text string) (string, error) {
 	if text == "" || o.prose == nil || o.plugins.abandoned.has(o.prose.plugin) {
 		return text, nil

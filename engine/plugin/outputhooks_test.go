@@ -18,7 +18,7 @@ func streams(id string, hook plugin.StreamHook) plugin.Factory {
 }
 
 func TestStream(t *testing.T) {
-	t.Run("plugin/HK-21 each hook gets the text of the one before it, and what they add is collected", func(t *testing.T) {
+	t.Run("plugin/HK-21 each hook gets the text of the previous one, and their additions are collected", func(t *testing.T) {
 		mask := func(_ context.Context, c plugin.StreamChunk) (plugin.StreamChunk, error) {
 			return plugin.StreamChunk{Text: strings.ToUpper(c.Text), Reasoning: []string{"r1"}, Events: []plugin.RuntimeEvent{{Name: "e1"}}, Abort: true}, nil
 		}
@@ -43,13 +43,13 @@ func TestStream(t *testing.T) {
 			t.Errorf("error %v", err)
 		}
 	})
-	t.Run("plugin/HK-21 without hooks text passes untouched", func(t *testing.T) {
+	t.Run("plugin/HK-21 without hooks text passes unchanged", func(t *testing.T) {
 		s := open(t)
 		if got, err := s.Stream(t.Context(), plugin.StreamChunk{Text: "x"}); err != nil || got.Text != "x" || s.Streams() || s.HasResponse() {
 			t.Errorf("%+v, %v", got, err)
 		}
 	})
-	t.Run("plugin/HK-23 a stream that ended is told with its reason, until one fails", func(t *testing.T) {
+	t.Run("plugin/HK-23 stream end hooks get the reason and stop at the first error", func(t *testing.T) {
 		var told []string
 		tell := func(id string, err error) plugin.Factory {
 			return with(id, func(r *plugin.Registrar) {
@@ -94,7 +94,7 @@ func TestResponse(t *testing.T) {
 			t.Errorf("%v %v %s", err, reply, diff)
 		}
 	})
-	t.Run("plugin/HK-22 a hook that fails tells so, and the reply is untouched", func(t *testing.T) {
+	t.Run("plugin/HK-22 a failing hook is an error and leaves the reply unchanged", func(t *testing.T) {
 		s := open(t, with("a", func(r *plugin.Registrar) {
 			r.Output().Response(func(_ context.Context, x plugin.Response) (plugin.Response, error) {
 				x.Parts[0].Text = "spoilt"
@@ -113,7 +113,7 @@ func TestProjection(t *testing.T) {
 		return open(t, with("p", func(r *plugin.Registrar) { r.ToolResults().Projector(p) }))
 	}
 	call := &plugin.ToolResultContext{ToolCallContext: plugin.ToolCallContext{Tool: "look", Args: raw(`1`)}, Output: protocol.Succeed("long"), DurationMs: 3}
-	t.Run("plugin/HK-24 without a projector the output enters as it is", func(t *testing.T) {
+	t.Run("plugin/HK-24 without a projector the output enters unchanged", func(t *testing.T) {
 		if got := open(t).ProjectResult(t.Context(), call); got.Text != "long" {
 			t.Errorf("%+v", got)
 		}
@@ -143,7 +143,7 @@ func TestProjection(t *testing.T) {
 			}
 		})
 	}
-	t.Run("plugin/PR-08 the prose projector hides markup, and one that panics hides nothing", func(t *testing.T) {
+	t.Run("plugin/PR-08 the prose projector hides markup, and a panic leaves the text unchanged", func(t *testing.T) {
 		prose := func(p plugin.ProseProjector) (string, error) {
 			return open(t, with("p", func(r *plugin.Registrar) { r.Protocol().Prose(p) })).Prose(t.Context(), "a<code>b")
 		}

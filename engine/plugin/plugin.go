@@ -1,6 +1,9 @@
-// Package plugin is the contract between lashd and what extends it. A Factory lives as long as the daemon and builds
-// one Plugin per session; a Plugin registers its contributions; a Session is what the contributions of all plugins add
-// up to. In-process plugins and the adapters of the loader satisfy the same interfaces.
+// Package plugin is the contract between lashd and its plugins. A Factory lives as long as the daemon and builds one Plugin
+// per session. A Plugin registers its contributions. A Session combines the contributions of all plugins. In-process plugins
+// and the adapters of the plugin loader implement the same interfaces.
+//
+// lashd calls plugin code in a goroutine of its own and with a time limit. Code that does not return in time is abandoned:
+// the call fails with a LeftError, and the state of that plugin is not stored again until its session is reopened.
 package plugin
 
 import (
@@ -10,51 +13,55 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Factory builds the instances of one plugin. It owns what the instances share.
+// Factory builds the instances of one plugin and owns everything that they share. Methods may be called concurrently.
 type Factory interface {
-	// ID is stable and unique among the factories of a host.
+	// ID is stable and unique among the factories of a host. It names the plugin in configuration, errors and stored
+	// state.
 	ID() string
-	// Build makes the instance of one session. It does no IO, compiles nothing and waits for nothing.
+	// Build creates the instance for one session. It must not do IO, compile anything or block: opening a session waits
+	// for it.
 	Build(BuildContext) (Plugin, error)
 }
 
-// Plugin is the instance of a plugin in one session.
+// Plugin is the instance of a plugin in one session. It may also implement Readier, Closer, Stateful and Versioned.
 type Plugin interface {
-	// Register says what the plugin contributes. It does no IO.
+	// Register declares the contributions of the plugin. It must not do IO.
 	Register(*Registrar) error
 }
 
-// Closer is a Plugin that holds something while its session is resident.
+// Closer is a Plugin that holds resources while its session is in memory.
 type Closer interface {
-	// Close is called once, when the session leaves memory, or another instance takes the place of this one, of which it may run
-	// beside Build; nothing of the instance is called after it.
+	// Close is called once, when the session leaves memory or when another instance replaces this one. In the second
+	// case it may run in parallel with Build of the new one. No method of the instance is called after Close.
 	Close() error
 }
 
-// BuildContext is what an instance may know of its session.
+// BuildContext is what a new instance knows about its session.
 type BuildContext struct {
 	SessionID  protocol.SessionID
 	Parent     protocol.SessionID // empty: a root session
-	Authority  protocol.Authority // what the session was granted when it was created
+	Authority  protocol.Authority // granted to the session when it was created
 	Options    json.RawMessage    // of this plugin, from the session's configuration
-	Extensions Extensions         // of all factories; the host fills it in
-	Cwd        string             // the workspace; the caller has checked that it is an absolute path
-	StateDir   string             // where lashd keeps its own files: no plugin may touch it
+	Extensions Extensions         // of all factories; set by the host
+	Cwd        string             // the workspace: an absolute path, checked by the caller
+	StateDir   string             // where lashd keeps its own files; plugins must not touch it
 }
 
-// Root tells whether the session works for nobody.
+// Root reports whether the session has no parent session.
 func (c BuildContext) Root() bool { return c.Parent == "" }
 
-// Driver is the singleton that decides how turns talk to the model.
+// Driver decides the steps of a turn: what is sent to the model, and what happens with its reply. A session has exactly
+// one.
 type Driver interface {
 	turn.Driver
-	// Preamble is the driver's own part of the system prompt. It is a pure function, and asked once for each catalog.
+	// Preamble returns the driver's part of the system prompt. It must be a pure function and is called once per
+	// catalog.
 	Preamble(PreambleInput) string
 }
 
-// PreambleInput is what a driver's part of the prompt is made of.
+// PreambleInput is the input of a driver's preamble.
 type PreambleInput struct {
-	Tools      []protocol.ToolManifest // of the catalog
+	Tools      []protocol.ToolManifest // the tools in the catalog
 	Extensions Extensions
 	Triggers   []TriggerEvent
 }

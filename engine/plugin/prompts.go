@@ -11,7 +11,7 @@ import (
 	"lashd/engine/tool"
 )
 
-// Slot is a place in the system prompt. Slots are rendered in the order of their names.
+// Slot is a section of the system prompt. RenderPrompts orders sections by the name of their slot.
 type Slot string
 
 const (
@@ -23,41 +23,44 @@ const (
 	SlotRuntimeContext      Slot = "runtimeContext"
 )
 
+// slots are the slots that a prompt may use.
 var slots = []Slot{SlotEnvironment, SlotExecution, SlotGuidance, SlotIntro, SlotProjectInstructions, SlotRuntimeContext}
 
-// Prompt is a text for the system prompt.
+// Prompt is a piece of the system prompt.
 type Prompt struct {
 	Slot     Slot     `json:"slot"`
-	Title    string   `json:"title,omitempty"`    // if any: a heading
-	Priority int      `json:"priority,omitempty"` // lower comes first in its slot
-	Tools    []string `json:"tools,omitempty"`    // if any: only when one of these is in the catalog
+	Title    string   `json:"title,omitempty"`    // shown as a heading; empty: no heading
+	Priority int      `json:"priority,omitempty"` // lower comes first within the slot
+	Tools    []string `json:"tools,omitempty"`    // include only if one of these tools is in the catalog; empty: always
 	Content  string   `json:"content"`
 }
 
 func (p Prompt) check() error {
 	if !slices.Contains(slots, p.Slot) {
-		return fmt.Errorf("there is no slot %q", p.Slot)
+		return fmt.Errorf("unknown prompt slot %q", p.Slot)
 	}
 	return nil
 }
 
-// promptSource is a text that stays the same, or a hook.
+// promptSource is a fixed text or a hook; one of the two is set.
 type promptSource struct {
 	text []Prompt
 	hook PromptHook
 }
 
-// promptHooks are what the system prompt is made of.
+// promptHooks are the contributions to the system prompt.
 type promptHooks struct {
 	plugins *roster
 	prompts []contribution[promptSource]
-	dynamic bool // some prompt is a hook of a plugin
+	dynamic bool // at least one source is a hook
 }
 
-// HasPromptHooks tells whether the prompts of an iteration must be asked for. If not, they are always the same.
+// HasPromptHooks reports whether Prompts must be called for every iteration. If not, Texts has all contributions and
+// they never change.
 func (p *promptHooks) HasPromptHooks() bool { return p.dynamic }
 
-// Prompts are the contributions to the system prompt of an iteration, in the order of registration.
+// Prompts returns the contributions to the system prompt of one iteration, in the order of registration. The first
+// failing hook fails all.
 func (p *promptHooks) Prompts(ctx context.Context, pc *PromptContext) ([]Prompt, error) {
 	mine := *pc
 	mine.Host = pc.Host.limit(HookPrompt)
@@ -76,6 +79,7 @@ func (p *promptHooks) Prompts(ctx context.Context, pc *PromptContext) ([]Prompt,
 	return all, nil
 }
 
+// ask calls the hook and checks its prompts.
 func (p promptSource) ask(ctx context.Context, pc PromptContext) ([]Prompt, error) {
 	pc.Inputs = own(pc.Inputs)
 	list, err := p.hook(ctx, &pc)
@@ -90,9 +94,9 @@ func (p promptSource) ask(ctx context.Context, pc PromptContext) ([]Prompt, erro
 	return own(list), nil
 }
 
-// RenderPrompts is a system prompt. Of contributions with one slot, priority and text only the first counts, even if it does
-// not fit the catalog. Slots come in the order of their names, and in a slot the lower priority comes first. What is about
-// tools is there if fit says that one of them is in the catalog.
+// RenderPrompts joins contributions into a system prompt, ordered by slot name and then by priority. Contributions with
+// the same slot, priority and text appear once; if the first of them does not fit the catalog, none appears. fit
+// reports whether one of the tools is in the catalog.
 func RenderPrompts(fit func(tools []string) bool, prompts []Prompt) string {
 	kept := slices.DeleteFunc(distinct(prompts), func(p Prompt) bool { return len(p.Tools) > 0 && !fit(p.Tools) })
 	slices.SortStableFunc(kept, func(a, b Prompt) int {
@@ -105,6 +109,7 @@ func RenderPrompts(fit func(tools []string) bool, prompts []Prompt) string {
 	return strings.Join(texts, "\n\n")
 }
 
+// distinct removes empty and repeated contributions, and trims their text.
 func distinct(prompts []Prompt) []Prompt {
 	type identity struct {
 		slot     Slot
@@ -132,7 +137,7 @@ func (p Prompt) text() string {
 	return "# " + p.Title + "\n\n" + p.Content
 }
 
-// Texts are the contributions that need not be asked for.
+// Texts returns the fixed contributions, in the order of registration.
 func (p *promptHooks) Texts() []Prompt {
 	var all []Prompt
 	for _, h := range p.prompts {
@@ -141,7 +146,8 @@ func (p *promptHooks) Texts() []Prompt {
 	return all
 }
 
-// Shapers are the transforms and prompt hooks of the session, each as an error that says it was not asked.
+// Shapers returns an error with ErrNotAsked for each transform and prompt hook of the session. A preview shows them to
+// say which hooks it did not run.
 func (s *Session) Shapers() []*HookError {
 	var all []*HookError
 	for _, h := range s.transforms {
@@ -155,16 +161,16 @@ func (s *Session) Shapers() []*HookError {
 	return all
 }
 
-// ErrNotAsked means that a hook was not asked, because the session is in use.
-var ErrNotAsked = errors.New("not asked, because the session is in use")
+// ErrNotAsked means that a hook was skipped because the session is in use.
+var ErrNotAsked = errors.New("skipped because the session is in use")
 
-// Preamble asks the driver for its part of the prompt. Who asks keeps it with the catalog.
+// Preamble calls the driver for its part of the prompt. The caller caches the result with the catalog.
 func (s *Session) Preamble(ctx context.Context, catalog *tool.Catalog) (string, error) {
 	in := PreambleInput{Tools: own(catalog.Manifests()), Extensions: s.host.Extensions(), Triggers: s.Triggers()}
 	return invoke(ctx, s.roster, HookPreamble, s.driver.plugin, func() (string, error) { return s.driver.do.Preamble(in), nil })
 }
 
-// Fits is the fitness of a catalog, for RenderPrompts.
+// Fits returns the fit function of RenderPrompts for a catalog.
 func Fits(c *tool.Catalog) func(tools []string) bool {
 	return func(tools []string) bool {
 		return slices.ContainsFunc(tools, func(name string) bool {

@@ -35,12 +35,12 @@ func TestRenderPrompts(t *testing.T) {
 		"S-03 plugin/HK-28 lower priorities come first, equal ones as registered": {[]plugin.Prompt{
 			at(plugin.SlotIntro, 5, "five"), at(plugin.SlotIntro, 0, "b"), at(plugin.SlotIntro, 0, "a"), at(plugin.SlotIntro, -1, "minus"),
 		}, []string{"minus", "b", "a", "five"}},
-		"HK-28 the same text in the same place is there once": {[]plugin.Prompt{
+		"HK-28 a repeated text in the same place appears once": {[]plugin.Prompt{
 			at(plugin.SlotIntro, 0, "x"), at(plugin.SlotIntro, 0, " x\n"), at(plugin.SlotIntro, 0, " \n"), at(plugin.SlotIntro, 1, "x"), at(plugin.SlotGuidance, 0, "x"),
 		}, []string{"x", "x", "x"}},
-		"HK-28 what is about tools needs one of them": {[]plugin.Prompt{about("1", "look"), about("2", "gone"), about("3", "gone", "see")}, []string{"1", "3"}},
-		"S-03 only the first gate of a text counts":   {[]plugin.Prompt{about("x", "gone"), about("x", "look"), about("y")}, []string{"y"}},
-		"S-03 a title is not part of what is the same": {[]plugin.Prompt{
+		"HK-28 a text about tools needs one of them":              {[]plugin.Prompt{about("1", "look"), about("2", "gone"), about("3", "gone", "see")}, []string{"1", "3"}},
+		"S-03 only the first tool list of a repeated text counts": {[]plugin.Prompt{about("x", "gone"), about("x", "look"), about("y")}, []string{"y"}},
+		"S-03 a title does not make a repeated text different": {[]plugin.Prompt{
 			{Slot: plugin.SlotIntro, Title: "A", Content: "x"}, {Slot: plugin.SlotIntro, Title: "B", Content: "x"},
 		}, []string{"# A", "x"}},
 	} {
@@ -76,16 +76,16 @@ func TestPrompts(t *testing.T) {
 		}
 	})
 	for want, f := range map[string]plugin.Factory{
-		"plugin p: prompt: boom":                      hook("p", nil, errBoom),
-		`plugin p: prompt: there is no slot "cellar"`: hook("p", []plugin.Prompt{{Slot: "cellar"}}, nil),
+		"plugin p: prompt: boom":                         hook("p", nil, errBoom),
+		`plugin p: prompt: unknown prompt slot "cellar"`: hook("p", []plugin.Prompt{{Slot: "cellar"}}, nil),
 	} {
-		t.Run("plugin/HK-28 a hook that fails fails the prompt: "+want, func(t *testing.T) {
+		t.Run("plugin/HK-28 a failing hook fails the prompt: "+want, func(t *testing.T) {
 			if _, err := open(t, f).Prompts(t.Context(), &plugin.PromptContext{}); err == nil || err.Error() != want {
 				t.Errorf("error %v", err)
 			}
 		})
 	}
-	t.Run("runtime/S12 without hooks the system prompt is the preamble, the contributions, and what the session adds", func(t *testing.T) {
+	t.Run("runtime/S12 without hooks the system prompt is the preamble, the contributions and the session's additions", func(t *testing.T) {
 		s := open(t, fixed("a", "mine"))
 		got := plugin.RenderPrompts(plugin.Fits(catalog("look")), slices.Concat(
 			[]plugin.Prompt{{Slot: plugin.SlotExecution, Content: "d with tool"}}, s.Texts(),

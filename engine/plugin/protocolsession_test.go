@@ -21,9 +21,9 @@ func TestProtocolSession(t *testing.T) {
 	}
 	for name, s := range map[string]*plugin.Session{
 		"no protocol session": open(t),
-		"an empty one":        open(t, with("p", func(r *plugin.Registrar) { r.Protocol().Session(plugin.ProtocolSession{}) })),
+		"an empty protocol session": open(t, with("p", func(r *plugin.Registrar) { r.Protocol().Session(plugin.ProtocolSession{}) })),
 	} {
-		t.Run("plugin/PR-01 with "+name+" session extensions are rejected, and all else is accepted", func(t *testing.T) {
+		t.Run("plugin/PR-01 with "+name+" session extensions are rejected and everything else is accepted", func(t *testing.T) {
 			for callback, err := range every(s.Protocol(), t.Context()) {
 				if rejected := errors.Is(err, plugin.ErrExtension); rejected != (callback == "extension") || err != nil && !rejected {
 					t.Errorf("%s: %v", callback, err)
@@ -31,7 +31,7 @@ func TestProtocolSession(t *testing.T) {
 			}
 		})
 	}
-	t.Run("plugin/PR-01 callbacks that are there are called, and name their plugin", func(t *testing.T) {
+	t.Run("plugin/PR-01 existing callbacks are called, and their errors name the plugin", func(t *testing.T) {
 		s := open(t, with("p", func(r *plugin.Registrar) {
 			r.Protocol().Session(plugin.ProtocolSession{
 				Initialize:     func(context.Context, protocol.SessionID) error { return errBoom },

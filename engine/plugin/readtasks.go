@@ -6,6 +6,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
+// of returns s restricted to the access a, or nil.
 func (a Tasks) of(s TaskService) TaskService {
 	switch {
 	case s == nil || a == NoTasks:
@@ -17,7 +18,7 @@ func (a Tasks) of(s TaskService) TaskService {
 	}
 }
 
-// readTasks is a TaskService that changes nothing.
+// readTasks is a TaskService whose changing methods fail with errReadOnlyTasks.
 type readTasks struct{ TaskReadService }
 
 func (readTasks) StartTask(context.Context, *TaskStart) (*protocol.TaskResult, error) {

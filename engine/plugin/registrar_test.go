@@ -33,28 +33,28 @@ func project(_ context.Context, call *plugin.ToolResultContext) (protocol.ToolOu
 
 var mail = plugin.TriggerEvent{ResourceType: "mailbox", Alias: "mail", Event: "new"}
 
-// twice are contributions that a session has only one of, and how the second is refused.
+// twice lists contributions that a session can have only once, with the error for the second.
 var twice = []struct {
 	row, want string
 	register  func(*plugin.Registrar)
 }{
-	{"PH-07", "registers a protocol session, but the plugin p has registered one already", func(r *plugin.Registrar) { r.Protocol().Session(plugin.ProtocolSession{}) }},
-	{"PH-07", "registers a result projector, but the plugin p has registered one already", func(r *plugin.Registrar) { r.ToolResults().Projector(project) }},
-	{"PH-07", "registers a code executor, but the plugin p has registered one already", func(r *plugin.Registrar) { r.Execution().Executor(executor{}) }},
-	{"PH-07", "registers a prose projector, but the plugin p has registered one already", func(r *plugin.Registrar) {
+	{"PH-07", "registers a protocol session, but plugin p already registered one", func(r *plugin.Registrar) { r.Protocol().Session(plugin.ProtocolSession{}) }},
+	{"PH-07", "registers a result projector, but plugin p already registered one", func(r *plugin.Registrar) { r.ToolResults().Projector(project) }},
+	{"PH-07", "registers a code executor, but plugin p already registered one", func(r *plugin.Registrar) { r.Execution().Executor(executor{}) }},
+	{"PH-07", "registers a prose projector, but plugin p already registered one", func(r *plugin.Registrar) {
 		r.Protocol().Prose(func(context.Context, string) (string, error) { return "", nil })
 	}},
-	{"PH-08", `registers a tool named "look", but the plugin p has registered one already`, func(r *plugin.Registrar) { r.Tools().Add(tools{"look"}) }},
-	{"PH-09", "registers the trigger event mail.new of mailbox, which the plugin p has registered already", func(r *plugin.Registrar) { r.Triggers().Event(mail) }},
-	{"OP-01", "registers the query op, but the plugin p has registered a query of that name already", func(r *plugin.Registrar) { r.Operations().Query(protocol.OperationInfo{Name: "op"}, query) }},
+	{"PH-08", `registers a tool named "look", but plugin p already registered one`, func(r *plugin.Registrar) { r.Tools().Add(tools{"look"}) }},
+	{"PH-09", "registers the trigger event mail.new of mailbox, but plugin p already registered it", func(r *plugin.Registrar) { r.Triggers().Event(mail) }},
+	{"OP-01", "registers the query op, but plugin p already registered a query with that name", func(r *plugin.Registrar) { r.Operations().Query(protocol.OperationInfo{Name: "op"}, query) }},
 }
 
 func TestUniqueContributions(t *testing.T) {
-	t.Run("plugin/PH-09 no plugin has a trigger source type of lashd's own", func(t *testing.T) {
+	t.Run("plugin/PH-09 a plugin cannot register a trigger source type of lashd", func(t *testing.T) {
 		tick := func(r *plugin.Registrar) {
 			r.Triggers().Event(plugin.TriggerEvent{ResourceType: "clock", Alias: "cron", Event: "tick"})
 		}
-		if got := refused(t, with("p", tick)); got != "plugin p: registers the trigger source type cron.tick, which is lashd's own" {
+		if got := refused(t, with("p", tick)); got != "plugin p: registers the trigger source type cron.tick, which is reserved for lashd" {
 			t.Error(got)
 		}
 	})
@@ -70,19 +70,19 @@ func TestUniqueContributions(t *testing.T) {
 		})
 	}
 	for want, plugins := range map[string][2]func(*plugin.Registrar){
-		`PH-08 plugin q: registers a tool with the id "1", but the plugin p has registered one already`: {
+		`PH-08 plugin q: registers a tool with the id "1", but plugin p already registered one`: {
 			func(r *plugin.Registrar) { r.Tools().Add(tools{"1=look"}) }, func(r *plugin.Registrar) { r.Tools().Add(tools{"1=see"}) }},
-		`PH-08 plugin p: registers a tool with the id "1", but the plugin p has registered one already`: {
+		`PH-08 plugin p: registers a tool with the id "1", but plugin p already registered one`: {
 			func(r *plugin.Registrar) { r.Tools().Add(tools{"1=look", "1=see"}) }, func(*plugin.Registrar) {}},
-		"PH-09 plugin q: registers the trigger source type mail.new for calendar, which the plugin p has registered for mailbox already": {
+		"PH-09 plugin q: registers the trigger source type mail.new for calendar, but plugin p already registered it for mailbox": {
 			func(r *plugin.Registrar) { r.Triggers().Event(mail) },
 			func(r *plugin.Registrar) {
 				r.Triggers().Event(plugin.TriggerEvent{ResourceType: "calendar", Alias: "mail", Event: "new"})
 			}},
-		"OP-01 plugin q: registers the task op, but the plugin p has registered a query of that name already": {
+		"OP-01 plugin q: registers the task op, but plugin p already registered a query with that name": {
 			func(r *plugin.Registrar) { r.Operations().Query(protocol.OperationInfo{Name: "op"}, query) },
 			func(r *plugin.Registrar) { r.Operations().Task(protocol.OperationInfo{Name: "op"}, command) }},
-		"PH-07 plugin p: registers a protocol driver, but the plugin d has registered one already": {
+		"PH-07 plugin p: registers a protocol driver, but plugin d already registered one": {
 			func(r *plugin.Registrar) { r.Protocol().Driver(silent{}) }, func(*plugin.Registrar) {}},
 	} {
 		t.Run("plugin/"+want, func(t *testing.T) {
@@ -94,7 +94,7 @@ func TestUniqueContributions(t *testing.T) {
 }
 
 func TestRegistrar(t *testing.T) {
-	t.Run("plugin/PH-07 a session without a driver is refused, whatever else there is", func(t *testing.T) {
+	t.Run("plugin/PH-07 a session without a driver is rejected", func(t *testing.T) {
 		h, err := plugin.NewHost([]plugin.Factory{with("none", func(*plugin.Registrar) {})}, []plugin.Factory{driver("other")})
 		if err != nil {
 			t.Fatal(err)
@@ -117,15 +117,15 @@ func TestRegistrar(t *testing.T) {
 		"command":    func(r *plugin.Registrar) { r.Operations().Command(protocol.OperationInfo{Name: "op"}, nil) },
 		"transform":  func(r *plugin.Registrar) { r.Context().Transform(1, nil) },
 	} {
-		t.Run("plugin/PH-06 nothing is no contribution: "+name, func(t *testing.T) {
-			if got := refused(t, with("p", register)); got != "plugin p: registers a contribution that is nil" {
+		t.Run("plugin/PH-06 a nil contribution is rejected: "+name, func(t *testing.T) {
+			if got := refused(t, with("p", register)); got != "plugin p: registers a nil contribution" {
 				t.Error(got)
 			}
 		})
 	}
 
 	for want, register := range map[string]func(*plugin.Registrar){
-		`registers a prompt: there is no slot "cellar"`: func(r *plugin.Registrar) {
+		`registers a prompt: unknown prompt slot "cellar"`: func(r *plugin.Registrar) {
 			r.Prompt().Add(plugin.Prompt{Slot: "cellar", Content: "x"})
 			r.Tools().Add(nil)
 		},
@@ -141,7 +141,7 @@ func TestRegistrar(t *testing.T) {
 		})
 	}
 
-	t.Run("a registrar that is kept changes nothing later", func(t *testing.T) {
+	t.Run("a registrar has no effect after Register", func(t *testing.T) {
 		var kept *plugin.Registrar
 		s := open(t, with("p", func(r *plugin.Registrar) { kept = r; r.Tools().Add(tools{"a"}) }), with("q", func(*plugin.Registrar) {}))
 		kept.Tools().Add(tools{"b"})

@@ -12,7 +12,7 @@ func TestRestore(t *testing.T) {
 	entry := func(id, version, text string) plugin.Entry {
 		return plugin.Entry{Meta: plugin.Meta{PluginID: id, Version: version, State: raw(`"` + text + `"`)}}
 	}
-	t.Run("plugin/SN-05 plugin/S-07 a plugin without an entry is as if new, and restoring twice comes to the same", func(t *testing.T) {
+	t.Run("plugin/SN-05 plugin/S-07 a plugin without an entry is reset, and restoring twice gives the same state", func(t *testing.T) {
 		m, n := mem("m"), mem("n")
 		m.text, n.text = "old", "old"
 		s := open(t, m, n)
@@ -27,14 +27,14 @@ func TestRestore(t *testing.T) {
 			t.Errorf("%q, want %q", m.restored, want)
 		}
 	})
-	t.Run("plugin/S-07 a session that is opened without a snapshot restores nothing", func(t *testing.T) {
+	t.Run("plugin/S-07 a session without a snapshot restores nothing", func(t *testing.T) {
 		m := mem("m")
 		open(t, m)
 		if len(m.restored) != 0 {
 			t.Errorf("%q", m.restored)
 		}
 	})
-	t.Run("plugin/SN-06 plugin/S-07 entries of no plugin are told of, and those of others restored", func(t *testing.T) {
+	t.Run("plugin/SN-06 plugin/S-07 entries of unknown plugins are reported, and the others are restored", func(t *testing.T) {
 		m := mem("m")
 		s := open(t, m)
 		before := plugin.Snapshot{Entries: map[string]plugin.Entry{"m": entry("m", "1", "x"), "gone": entry("gone", "1", "theirs"), "also": entry("also", "1", "")}}
@@ -45,14 +45,14 @@ func TestRestore(t *testing.T) {
 			t.Errorf("%q", m.text)
 		}
 	})
-	t.Run("plugin/SN-07 another version reaches the plugin", func(t *testing.T) {
+	t.Run("plugin/SN-07 a plugin receives state of another version", func(t *testing.T) {
 		m := &memory{id: "m", version: "3"}
 		restore(t, open(t, m), plugin.Snapshot{Entries: map[string]plugin.Entry{"m": entry("m", "2", "old")}})
 		if !slices.Equal(m.restored, []string{`2 "old" `}) {
 			t.Errorf("%q", m.restored)
 		}
 	})
-	t.Run("plugin/SN-07 plugin/S-08 a restore that fails opens nothing, and leaves the id free", func(t *testing.T) {
+	t.Run("plugin/SN-07 plugin/S-08 a failed restore opens no session and frees the id", func(t *testing.T) {
 		m := mem("m")
 		m.fail = errBoom
 		h := newHost(t, m)
@@ -68,7 +68,7 @@ func TestRestore(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	t.Run("plugin/SN-08 a fork begins with the state, and is independent", func(t *testing.T) {
+	t.Run("plugin/SN-08 a fork starts with the state and is independent", func(t *testing.T) {
 		h := newHost(t, forked{})
 		parent, err := h.Open(t.Context(), "d", nil, plugin.BuildContext{SessionID: "p"})
 		if err != nil {
@@ -86,7 +86,7 @@ func TestRestore(t *testing.T) {
 	})
 }
 
-// forked makes a memory of its own for each session.
+// forked builds a separate memory for each session.
 type forked struct{}
 
 func (forked) ID() string                                       { return "m" }

@@ -9,21 +9,22 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Stored is what is stored of a session whose plugins were just built.
+// Stored is the stored state of a session whose plugins were just built.
 type Stored struct {
 	Plugins   *Snapshot             // nil: nothing
-	Execution []byte                // of the code executor; nil: nothing
-	View      *View                 // nil: nobody looks at it, see Looks
-	Recorded  *protocol.TurnOptions // of the current frame; nil: none
+	Execution []byte                // state of the code executor; nil: nothing
+	View      *View                 // may be nil if Looks reports false
+	Recorded  *protocol.TurnOptions // turn options of the current frame; nil: none
 }
 
-// Resumed is what a session that goes on came to.
+// Resumed is the result of Session.Resume.
 type Resumed struct {
-	Unknown []string      // ids of stored entries for which there is no plugin
-	Options *Materialized // to be recorded; nil: those that are
+	Unknown []string      // ids of stored entries whose plugin does not exist
+	Options *Materialized // to be recorded; nil: keep the recorded ones
 }
 
-// TakeBack begins the session, and gives plugins and code executor back what is stored of them.
+// TakeBack initializes the protocol and restores the state of plugins and code executor. unknown holds the ids of
+// stored entries whose plugin does not exist.
 func (s *Session) TakeBack(ctx context.Context, st Stored) (unknown []string, err error) {
 	if err := s.Protocol().Initialize(ctx, s.session); err != nil {
 		return nil, err
@@ -39,8 +40,9 @@ func (s *Session) TakeBack(ctx context.Context, st Stored) (unknown []string, er
 	return unknown, err
 }
 
-// Resume is TakeBack for a session that is to be used: the protocol follows, everybody is told, and the protocol says which
-// options hold now. The first error, or one of whoever is told, means that the session is not open.
+// Resume is TakeBack for a session that will be used: then it restores the protocol, emits SessionRestored, and asks
+// the protocol for the turn options. On the first error, or if a lifecycle hook fails, the caller must close the
+// session.
 func (s *Session) Resume(ctx context.Context, st Stored) (r Resumed, err error) {
 	if r.Unknown, err = s.TakeBack(ctx, st); err != nil {
 		return r, err
@@ -56,9 +58,10 @@ func (s *Session) Resume(ctx context.Context, st Stored) (r Resumed, err error) 
 	return r, err
 }
 
-// Looks tells whether anybody looks at the session when it is opened.
+// Looks reports whether Resume needs a View. If not, the caller can skip loading the history.
 func (s *Session) Looks() bool { return s.Listens() || s.Protocol().callbacks.Restore != nil }
 
+// told emits an event and joins the errors of the hooks.
 func (l *lifecycleHooks) told(ctx context.Context, event *LifecycleEvent) error {
 	var errs []error
 	for _, f := range l.Emit(ctx, event) {
@@ -67,7 +70,7 @@ func (l *lifecycleHooks) told(ctx context.Context, event *LifecycleEvent) error 
 	return errors.Join(errs...)
 }
 
-// check refuses what cannot be recorded.
+// check rejects options that cannot be recorded.
 func (m *Materialized) check() error {
 	switch {
 	case m == nil:
@@ -76,12 +79,12 @@ func (m *Materialized) check() error {
 	case !json.Valid(m.Options.Payload):
 		return &OptionsError{Err: errNoJSON}
 	case len(m.Options.Payload) > protocol.MaxTurnOptions:
-		return &OptionsError{Err: fmt.Errorf("they have %d bytes, at most %d", len(m.Options.Payload), protocol.MaxTurnOptions)}
+		return &OptionsError{Err: fmt.Errorf("%d bytes exceed the limit of %d bytes", len(m.Options.Payload), protocol.MaxTurnOptions)}
 	}
 	return nil
 }
 
 var (
-	errNoVersion = errors.New("they have no schema version")
+	errNoVersion = errors.New("the schema version is missing")
 	errNoJSON    = errors.New("the payload is not JSON")
 )

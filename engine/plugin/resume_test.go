@@ -14,7 +14,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// following is a plugin that notes how its session goes on. The step that fail names fails.
+// following is a plugin that records the steps of resuming a session. The step named by fail fails.
 type following struct {
 	steps []string
 	fail  string
@@ -44,7 +44,7 @@ func (f *following) register(r *plugin.Registrar) {
 	})
 }
 
-// executing is a code executor that tells of what is restored.
+// executing is a code executor that records restored state.
 type executing struct{ f *following }
 
 func (x executing) Execute(context.Context, *plugin.CodeCall) (turn.CellReply, error) {
@@ -72,7 +72,7 @@ func TestResume(t *testing.T) {
 		t.Cleanup(func() { _ = s.Close() })
 		return s
 	}
-	t.Run("plugin/PR-02 a session that goes on begins, is given back what is stored, is told of, and says which options hold", func(t *testing.T) {
+	t.Run("plugin/PR-02 resuming a session initializes it, restores it, emits an event and returns the options", func(t *testing.T) {
 		f, m := &following{}, mem("m")
 		got, err := begin(t, f, m).Resume(t.Context(), stored)
 		want := plugin.Resumed{Unknown: []string{"gone"}, Options: &plugin.Materialized{Options: protocol.TurnOptions{SchemaVersion: 1, Payload: raw(`{}`)}}}
@@ -85,7 +85,7 @@ func TestResume(t *testing.T) {
 		}
 	})
 	for i, step := range all {
-		t.Run("plugin/PR-02 the first error ends that: "+step, func(t *testing.T) {
+		t.Run("plugin/PR-02 the first error stops resuming: "+step, func(t *testing.T) {
 			f := &following{fail: step}
 			got, err := begin(t, f).Resume(t.Context(), stored)
 			if !errors.Is(err, errBoom) || got.Options != nil || !slices.Equal(f.steps, all[:i+1]) {
@@ -93,7 +93,7 @@ func TestResume(t *testing.T) {
 			}
 		})
 	}
-	t.Run("plugin/PR-02 a plugin that cannot be restored ends it, too", func(t *testing.T) {
+	t.Run("plugin/PR-02 a plugin that fails to restore stops resuming", func(t *testing.T) {
 		f, m := &following{}, mem("m")
 		m.fail = errBoom
 		unknown, err := begin(t, f, m).TakeBack(t.Context(), stored)
@@ -101,14 +101,14 @@ func TestResume(t *testing.T) {
 			t.Errorf("%q, %v after %q", unknown, err, f.steps)
 		}
 	})
-	t.Run("plugin/PR-02 where nothing is stored nothing is given back", func(t *testing.T) {
+	t.Run("plugin/PR-02 without stored state nothing is restored", func(t *testing.T) {
 		f, m := &following{}, mem("m")
 		unknown, err := begin(t, f, m).TakeBack(t.Context(), plugin.Stored{})
 		if unknown != nil || err != nil || !slices.Equal(f.steps, all[:1]) || m.restored != nil {
 			t.Errorf("%q, %v after %q, and %q is restored", unknown, err, f.steps, m.restored)
 		}
 	})
-	t.Run("whoever looks at a session that is opened is a listener or a protocol", func(t *testing.T) {
+	t.Run("only a lifecycle hook or a protocol needs the view of a session", func(t *testing.T) {
 		looks := func(p plugin.ProtocolSession) bool {
 			return open(t, with("p", func(r *plugin.Registrar) { r.Protocol().Session(p) })).Looks()
 		}
@@ -129,12 +129,12 @@ func TestMaterialized(t *testing.T) {
 	}{
 		{"nothing", nil, ""},
 		{"what holds", &plugin.Materialized{Options: protocol.TurnOptions{SchemaVersion: 1, Payload: raw(`{}`)}}, ""},
-		{"no version", &plugin.Materialized{Options: protocol.TurnOptions{Payload: raw(`{}`)}}, "they have no schema version"},
+		{"no version", &plugin.Materialized{Options: protocol.TurnOptions{Payload: raw(`{}`)}}, "the schema version is missing"},
 		{"no JSON", &plugin.Materialized{Options: protocol.TurnOptions{SchemaVersion: 1, Payload: raw(`{`)}}, "the payload is not JSON"},
 		{"64 KiB", &plugin.Materialized{Options: protocol.TurnOptions{SchemaVersion: 1, Payload: raw(large)}}, ""},
-		{"more", &plugin.Materialized{Options: protocol.TurnOptions{SchemaVersion: 1, Payload: raw(large + " ")}}, "they have 65537 bytes, at most 65536"},
+		{"more", &plugin.Materialized{Options: protocol.TurnOptions{SchemaVersion: 1, Payload: raw(large + " ")}}, "65537 bytes exceed the limit of 65536 bytes"},
 	} {
-		t.Run("plugin/PR-03 options that are recorded are whole: "+c.name, func(t *testing.T) {
+		t.Run("plugin/PR-03 only valid options are recorded: "+c.name, func(t *testing.T) {
 			s := open(t, with("p", func(r *plugin.Registrar) {
 				r.Protocol().Session(plugin.ProtocolSession{
 					Materialize: func(context.Context, *plugin.Materialization) (*plugin.Materialized, error) { return c.made, nil },

@@ -6,17 +6,18 @@ import (
 	"sync"
 )
 
-// ErrRetired means that no more sessions are opened with a host, because another one has taken its place.
-var ErrRetired = errors.New("these plugins are not the newest any more")
+// ErrRetired means that a newer host has replaced this one, which opens no more sessions. Retry with the newest host.
+var ErrRetired = errors.New("a newer set of plugins has replaced this one")
 
-// use counts the sessions that are open with a host.
+// use counts the open sessions of one host.
 type use struct {
 	mu      sync.Mutex
 	open    int
-	retired chan struct{} // closed once the last is closed; nil: the host is in use
+	retired chan struct{} // closed when the last session is closed; nil: the host is in use
 	revoked bool
 }
 
+// enter counts a session. It reports false if the host is retired.
 func (u *use) enter() bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -27,6 +28,7 @@ func (u *use) enter() bool {
 	return true
 }
 
+// leave ends the use by a session that enter has counted.
 func (u *use) leave() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -36,8 +38,8 @@ func (u *use) leave() {
 	}
 }
 
-// Retire has no more sessions opened with the host. What it gives is closed once those that are open have been closed; it is
-// the same each time.
+// Retire makes later calls of Open fail with ErrRetired. The channel is closed once the last open session is closed;
+// every call returns the same channel.
 func (h *Host) Retire() <-chan struct{} {
 	u := h.use
 	u.mu.Lock()
@@ -51,19 +53,20 @@ func (h *Host) Retire() <-chan struct{} {
 	return u.retired
 }
 
-// Revoke says that a person has decided against something in the host: no session goes on with it for want of another one.
+// Revoke records that a person revoked trust in a plugin of this host. Sessions must not fall back to the host when no
+// newer one can be made.
 func (h *Host) Revoke() {
 	h.use.mu.Lock()
 	defer h.use.mu.Unlock()
 	h.use.revoked = true
 }
 
-// Revoked tells whether that was said.
+// Revoked reports whether Revoke was called.
 func (h *Host) Revoked() bool {
 	h.use.mu.Lock()
 	defer h.use.mu.Unlock()
 	return h.use.revoked
 }
 
-// Host is h, wherever a session works: a host that never changes is what an engine needs to know of plugins.
+// Host returns h for every workspace. It lets a fixed host serve where the engine expects a source of hosts.
 func (h *Host) Host(context.Context, string) (*Host, error) { return h, nil }

@@ -12,15 +12,16 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Session is what the plugins of one session contribute together. What it consists of does not change once it is open, and
-// it may be used from several goroutines.
+// Session combines the plugins of one session: their instances (roster) and everything they registered (contributions).
+// It is built once by Host.Open and does not change while it is open; state lives in the plugins. Methods may be called
+// from several goroutines, but the engine serializes turns, commands and captures itself. The opener calls Close.
 type Session struct {
 	*roster
 	contributions
 	host    *Host
-	once    sync.Once // of Close
-	gone    bool      // from its host; guarded by host.live.mu
-	root    bool
+	once    sync.Once // guards Close
+	gone    bool      // Host.Open gave up on it; guarded by host.live.mu
+	root    bool      // it has no parent session
 	options protocol.PluginOptions
 }
 
@@ -29,16 +30,16 @@ func newSession(h *Host, options protocol.PluginOptions, bc BuildContext) *Sessi
 	return &Session{roster: built, contributions: contributionsTo(built), host: h, root: bc.Root(), options: options}
 }
 
-// instance is the plugin that a factory has built for the session.
+// instance is a plugin built for the session, with the id of its factory.
 type instance struct {
 	id string
 	Plugin
 }
 
-// ErrNoDriverMade means that a factory of protocol plugins built one that has no driver.
+// ErrNoDriverMade means that the factory of a protocol plugin built a plugin without a driver.
 var ErrNoDriverMade = errors.New("registers no protocol driver")
 
-// BuildError is a plugin with which no session can be opened: its options are wrong, or what it registers.
+// BuildError means that a plugin keeps the session from opening: its options or its registrations are invalid.
 type BuildError struct {
 	Plugin string
 	Err    error
@@ -48,7 +49,8 @@ func (e *BuildError) Error() string { return fmt.Sprintf("plugin %s: %v", e.Plug
 
 func (e *BuildError) Unwrap() error { return e.Err }
 
-// open builds plugins in order; the first is the one that must bring the driver. It ends between two of them if ctx does.
+// open builds the plugins in order. The first one must register the driver. It stops between two plugins when ctx is
+// done. step names the plugin that runs, for the goroutine that waits.
 func (s *Session) open(ctx context.Context, step *step, factories []Factory, options protocol.PluginOptions, bc BuildContext) error {
 	for _, f := range factories {
 		if l, ok := f.(Loaded); ok {
@@ -69,6 +71,7 @@ func (s *Session) open(ctx context.Context, step *step, factories []Factory, opt
 	return s.checkTools(step)
 }
 
+// build builds one plugin and registers its contributions.
 func (s *Session) build(step *step, f Factory, ctx BuildContext) error {
 	step.is(HookBuild, f.ID())
 	p, err := contain(func() (Plugin, error) { return f.Build(ctx) })
@@ -83,9 +86,10 @@ func (s *Session) build(step *step, f Factory, ctx BuildContext) error {
 	return s.register(f.ID(), p)
 }
 
-var errNoPlugin = errors.New("builds no plugin")
+var errNoPlugin = errors.New("Build returned no plugin")
 
-// register lets a plugin contribute. What it does with the registrar later changes nothing.
+// register calls Register of a plugin. Afterwards its Registrar writes to a discarded value, so a plugin that keeps it
+// changes nothing.
 func (s *Session) register(id string, p Plugin) error {
 	r := &Registrar{owner: id, into: &s.contributions}
 	_, err := contain(func() (struct{}, error) { return struct{}{}, p.Register(r) })
@@ -93,7 +97,7 @@ func (s *Session) register(id string, p Plugin) error {
 	return cmp.Or(err, r.err)
 }
 
-// ready tells every plugin that wants to know that the session can be found.
+// ready calls Ready of the plugins that have it. The session is already listed under its id.
 func (s *Session) ready(step *step) error {
 	for _, p := range s.plugins {
 		r, ok := p.Plugin.(Readier)
@@ -108,16 +112,18 @@ func (s *Session) ready(step *step) error {
 	return nil
 }
 
-// ID is the session's id.
+// ID returns the session's id; empty for a session that is not listed.
 func (s *Session) ID() protocol.SessionID { return s.session }
 
-// Driver is the session's driver. One that takes longer than ten seconds is left alone: it panics with a LeftError then, and
-// whenever it is asked again.
+// Driver returns the session's driver with a time limit of ten seconds for each call. A call that takes longer panics
+// with a LeftError, and so does every later call.
 func (s *Session) Driver() turn.Driver { return bounded{s, s.driver.do} }
 
-// Close closes every plugin that wants it, the last one first, makes the session's id free, and tells of all that failed.
-// It does so once. All together get ten seconds; one that has not returned by then is left alone until it does, and those
-// that come after it are closed then. A plugin with a call that was left alone is closed once that has returned.
+// Close runs the Closed hooks, closes the plugins in reverse order, frees the session's id and returns all errors
+// joined. Only the first call does anything.
+//
+// All plugins together get ten seconds. A close that takes longer is abandoned: Close returns a LeftError, and the
+// plugins after it are closed once it returns. A plugin with an abandoned call is closed when that call has returned.
 func (s *Session) Close() (err error) {
 	s.once.Do(func() {
 		defer s.host.use.leave()
@@ -134,6 +140,7 @@ func (s *Session) Close() (err error) {
 	return err
 }
 
+// closeAll closes everything in reverse order of registration. step names the plugin that runs.
 func (s *Session) closeAll(step *step) error {
 	var errs []error
 	for _, h := range slices.Backward(s.closed) {
@@ -142,7 +149,7 @@ func (s *Session) closeAll(step *step) error {
 	}
 	for _, p := range slices.Backward(s.plugins) {
 		step.is(HookClose, p.id)
-		// What it comes to then nobody waits for any more.
+		// The error of a delayed close is dropped: Close has returned by then.
 		if !s.abandoned.whenReturned(p.id, func() { _ = p.close() }) {
 			errs = append(errs, p.close())
 		}
@@ -150,13 +157,13 @@ func (s *Session) closeAll(step *step) error {
 	return errors.Join(errs...)
 }
 
-// Leave makes the session's id free before it is closed.
+// Leave frees the session's id without closing the session, so that another instance can open.
 func (s *Session) Leave() { s.host.live.remove(s) }
 
-// Return takes the id back that Leave has made free. It fails with ErrOpen if another session has it.
+// Return takes the id again after Leave. It fails with ErrOpen if another session has taken it.
 func (s *Session) Return() error { return s.host.live.add(s) }
 
-// From is the host that the session was opened with.
+// From returns the host that opened the session.
 func (s *Session) From() *Host { return s.host }
 
 func (p instance) close() error {
@@ -167,6 +174,7 @@ func (p instance) close() error {
 	return closing(p.id, c.Close)
 }
 
+// closing runs a close function and attributes its error to the plugin.
 func closing(plugin string, f func() error) error {
 	if _, err := contain(func() (struct{}, error) { return struct{}{}, f() }); err != nil {
 		return fmt.Errorf("plugin %s: close: %w", plugin, err)

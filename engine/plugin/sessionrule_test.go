@@ -53,10 +53,10 @@ func badResults(t *testing.T) {
 		g.Task(info("t", "forbidden"), func(context.Context, *plugin.OperationCall) (*plugin.OperationResult, error) { panic("clumsy") })
 	}))
 	for want, r := range map[string]*plugin.OperationResult{
-		`operation "c": there is no result`:                    nil,
-		`operation "c": the output is not JSON`:                {Output: raw(`{`)},
-		`operation "c": the event "e" is not JSON with a type`: {Events: []protocol.PluginNode{{Type: "e", Body: raw(`{`)}}},
-		`operation "c": a turn to queue has no input`:          {Queue: []plugin.QueueTurn{{}}},
+		`operation "c": the operation returned no result`:       nil,
+		`operation "c": the output is not valid JSON`:           {Output: raw(`{`)},
+		`operation "c": event "e" needs a type and a JSON body`: {Events: []protocol.PluginNode{{Type: "e", Body: raw(`{`)}}},
+		`operation "c": a queued turn has no input`:             {Queue: []plugin.QueueTurn{{}}},
 	} {
 		result = r
 		if got, err := s.Command(t.Context(), "c", &plugin.OperationCall{}, plugin.Target{}); got != nil || err == nil || err.Error() != want {
@@ -77,7 +77,7 @@ func badResults(t *testing.T) {
 }
 
 func TestTask(t *testing.T) {
-	t.Run("plugin/OP-09 a task sees that it is cancelled, and what it answers then still counts", func(t *testing.T) {
+	t.Run("plugin/OP-09 a cancelled task sees it, and its result still counts", func(t *testing.T) {
 		started := make(chan struct{})
 		s := open(t, queries(func(g plugin.OperationGroup) {
 			g.Task(info("t", "forbidden"), func(ctx context.Context, call *plugin.OperationCall) (*plugin.OperationResult, error) {

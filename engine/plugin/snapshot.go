@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// meta is what a plugin says of its state without giving it.
+// meta returns the id, version and revision of a plugin, without its state.
 func (p instance) meta() Meta {
 	m := Meta{PluginID: p.id, Version: "1"}
 	if v, ok := p.Plugin.(Versioned); ok {
@@ -20,8 +20,9 @@ func (p instance) meta() Meta {
 	return m
 }
 
-// Fingerprint stands for the versions and revisions of all plugins: it changes when any of them does.
-// One that does not return in time is left alone, and not asked any more: then it has a revision of its own.
+// Fingerprint returns a hash over the versions and revisions of all plugins; it changes when any of them changes. The
+// engine compares it with the stored one to decide whether to capture. A plugin that does not return in time is
+// abandoned, and from then on counts with an empty revision, which changes the fingerprint once.
 func (r *roster) Fingerprint(ctx context.Context) (uint64, error) {
 	if ctx.Err() != nil {
 		return 0, context.Cause(ctx)
@@ -36,6 +37,7 @@ func (r *roster) Fingerprint(ctx context.Context) (uint64, error) {
 	return a.out, a.err
 }
 
+// metas asks all plugins that have no abandoned call.
 func (r *roster) metas(step *step) []Meta {
 	metas := make([]Meta, len(r.plugins))
 	for i, p := range r.plugins {
@@ -43,13 +45,13 @@ func (r *roster) metas(step *step) []Meta {
 			continue
 		}
 		step.is(HookRevision, p.id)
-		// A plugin that panics here has a revision of its own; capturing its state fails.
+		// A plugin that panics here counts with an empty revision; capturing its state fails.
 		metas[i], _ = contain(func() (Meta, error) { return p.meta(), nil })
 	}
 	return metas
 }
 
-// fingerprint is the beginning of a hash of each plugin's id, version and revision.
+// fingerprint returns the first eight bytes of a hash over each plugin's id, version and revision.
 func fingerprint(metas []Meta) uint64 {
 	var text []byte
 	for _, m := range metas {
@@ -61,8 +63,9 @@ func fingerprint(metas []Meta) uint64 {
 	return binary.LittleEndian.Uint64(sum[:])
 }
 
-// Capture is the state of all plugins that have any. A plugin that changes meanwhile makes a fingerprint that is not
-// current, so that it is captured again. If one fails there is no snapshot. One that was left alone is not in it.
+// Capture returns the state of all plugins that keep any. If a plugin changes during the capture, the fingerprint is
+// already outdated, so the next check captures again. If one plugin fails there is no snapshot. Plugins with an
+// abandoned call are left out.
 func (r *roster) Capture(ctx context.Context) (Snapshot, error) {
 	snap := Snapshot{Entries: map[string]Entry{}}
 	metas := make([]Meta, len(r.plugins))
@@ -83,6 +86,7 @@ func (r *roster) Capture(ctx context.Context) (Snapshot, error) {
 	return snap, nil
 }
 
+// capture returns the state of one plugin.
 func (p instance) capture(ctx context.Context) (entry Entry, err error) {
 	entry.Meta = p.meta() // before the state: a change in between must not look captured
 	s, ok := p.Plugin.(Stateful)
@@ -95,8 +99,9 @@ func (p instance) capture(ctx context.Context) (entry Entry, err error) {
 	return entry, err
 }
 
-// Restore gives every plugin with state what the snapshot has of it; if it has nothing, the plugin is to be as if new. It
-// also gives the ids of entries for which there is no plugin. Restoring the same snapshot again changes nothing.
+// Restore gives every stateful plugin its entry of the snapshot; a plugin without one resets to its initial state. It
+// also returns the ids of entries whose plugin does not exist. Restoring the same snapshot twice has the same result.
+// On an error some plugins are restored and others are not: close the session.
 func (r *roster) Restore(ctx context.Context, snap Snapshot) (unknown []string, err error) {
 	rest := maps.Clone(snap.Entries)
 	for _, p := range r.plugins {
@@ -115,6 +120,7 @@ func (r *roster) Restore(ctx context.Context, snap Snapshot) (unknown []string, 
 	return slices.Sorted(maps.Keys(rest)), nil
 }
 
+// restore restores one plugin, without a state if it has no entry.
 func (p instance) restore(ctx context.Context, s Stateful, entries map[string]Entry) error {
 	entry, ok := entries[p.id]
 	if !ok {

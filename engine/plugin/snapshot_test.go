@@ -12,7 +12,7 @@ import (
 	"lashd/engine/plugin"
 )
 
-// memory is a plugin that keeps a text, and notes what is restored to it.
+// memory is a plugin that keeps a text and records restored state.
 type memory struct {
 	id, version string
 	revision    uint64
@@ -20,7 +20,7 @@ type memory struct {
 	bulk        []string
 	restored    []string
 	fail        error
-	busy        bool // changes while it is captured
+	busy        bool // changes during a capture
 }
 
 func (m *memory) ID() string                                       { return m.id }
@@ -70,7 +70,7 @@ func restore(t *testing.T, s *plugin.Session, snap plugin.Snapshot) []string {
 }
 
 func TestCapture(t *testing.T) {
-	t.Run("plugin/SN-01 state and artifacts make the round trip, and the first artifact of a name is read", func(t *testing.T) {
+	t.Run("plugin/SN-01 state and artifacts survive a round trip, and the first artifact with a name is read", func(t *testing.T) {
 		m := &memory{id: "m", version: "2", revision: 7, text: "hello", bulk: []string{"one", "two"}}
 		snap := capture(t, open(t, m, with("plain", func(*plugin.Registrar) {})))
 		wire, err := json.Marshal(snap)
@@ -91,8 +91,8 @@ func TestCapture(t *testing.T) {
 			t.Errorf("%+v, unknown %q", fresh, unknown)
 		}
 	})
-	t.Run("plugin/SN-03 the fingerprint is as specified, and a string on the wire", func(t *testing.T) {
-		// Computed apart from this code: SHA-256 of "d\0" "1\0" 0 as 8 bytes, 0xff, "mem\0" "2\0" 258 as 8 bytes, 0xff.
+	t.Run("plugin/SN-03 the fingerprint has the specified value and is a string in JSON", func(t *testing.T) {
+		// Computed independently of this code: SHA-256 of "d\0" "1\0" 0 as 8 bytes, 0xff, "mem\0" "2\0" 258 as 8 bytes, 0xff.
 		const want, empty = 15341594470874513134, 3466638113189764765
 		s := open(t, &memory{id: "mem", version: "2", revision: 258})
 		if got := printOf(t, s); got != want || printOf(t, open(t)) != empty || capture(t, s).Fingerprint != want {
@@ -119,7 +119,7 @@ func TestCapture(t *testing.T) {
 			}
 		}
 	})
-	t.Run("plugin/S-12 what changes while it is captured is not current afterwards", func(t *testing.T) {
+	t.Run("plugin/S-12 a change during a capture makes the fingerprint outdated", func(t *testing.T) {
 		m := &memory{id: "m", version: "1", busy: true}
 		s := open(t, m)
 		if snap := capture(t, s); snap.Fingerprint == printOf(t, s) || snap.Entries["m"].Meta.Revision != 0 {
@@ -130,7 +130,7 @@ func TestCapture(t *testing.T) {
 			t.Error("a second capture is not current")
 		}
 	})
-	t.Run("plugin/SN-04 plugin/S-12 a capture that fails gives nothing, and works later", func(t *testing.T) {
+	t.Run("plugin/SN-04 plugin/S-12 a failed capture returns nothing, and a later capture works", func(t *testing.T) {
 		m := mem("m")
 		bad := &clumsyState{memory: mem("bad")}
 		s := open(t, m, bad)

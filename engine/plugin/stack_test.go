@@ -44,7 +44,7 @@ func TestStack(t *testing.T) {
 			}
 		})
 	}
-	t.Run("plugin/PH-12 replace takes the new one, and remove tells whether there was one", func(t *testing.T) {
+	t.Run("plugin/PH-12 Replace keeps the new factory, and Remove reports whether there was one", func(t *testing.T) {
 		s := stack("a")
 		before := s
 		s.Replace(extending{driver("a")})
@@ -65,7 +65,7 @@ func TestStack(t *testing.T) {
 		if diff := cmp.Diff(open(t, plugin.Static("p", spec)).Sources(), open(t, built).Sources()); diff != "" {
 			t.Error(diff)
 		}
-		if got := refused(t, plugin.Builder("p", func(plugin.BuildContext) (plugin.Spec, error) { return nil, nil })); got != "plugin p: builds no plugin" {
+		if got := refused(t, plugin.Builder("p", func(plugin.BuildContext) (plugin.Spec, error) { return nil, nil })); got != "plugin p: Build returned no plugin" {
 			t.Errorf("a builder that gives nothing: %s", got)
 		}
 	})

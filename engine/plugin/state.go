@@ -5,22 +5,23 @@ import (
 	"encoding/json"
 )
 
-// Stateful is a Plugin that keeps state. Revision grows with every change of it: state that changed under an unchanged
-// revision is not stored. Revision may be called while an operation, a task or a call of the plugin runs: guard what it reads.
+// Stateful is a Plugin that keeps state with the session. lashd stores the state when Revision has changed since the
+// last time, so every change must increase it. Revision may be called while an operation, a task or a tool call of the
+// plugin runs: guard what it reads.
 type Stateful interface {
 	Revision() uint64
-	// Snapshot gives the state, and writes bulk bytes as artifacts.
+	// Snapshot returns the state as JSON, and writes large data as artifacts.
 	Snapshot(context.Context, *ArtifactWriter) (json.RawMessage, error)
-	// Restore takes state back. It may be called more than once, and must then come to the same. Meta without a state means:
-	// be as if new.
+	// Restore replaces the state. It may be called repeatedly and must have the same result each time. Without a state
+	// in Meta it resets the plugin to its initial state.
 	Restore(context.Context, Meta, *ArtifactReader) error
 }
 
-// Versioned is a Plugin whose state has a version other than "1". A state of another version is handed to Restore as it
-// is: the plugin migrates it, begins anew, or fails.
+// Versioned is a Plugin whose state has a version other than "1". Restore receives state of another version unchanged:
+// the plugin can migrate it, reset itself, or return an error.
 type Versioned interface{ Version() string }
 
-// Meta says whose state it is, and which. State is small; bulk goes into artifacts.
+// Meta identifies the state of a plugin, and holds the state itself. Keep State small; put large data into artifacts.
 type Meta struct {
 	PluginID string          `json:"plugin_id"`
 	Version  string          `json:"plugin_version"`
@@ -28,39 +29,41 @@ type Meta struct {
 	State    json.RawMessage `json:"state,omitempty"`
 }
 
-// Artifact is a named piece of bulk state.
+// Artifact is a named piece of large state.
 type Artifact struct {
 	Name string `json:"name"`
 	Data []byte `json:"data"`
 }
 
-// Entry is the state of one plugin.
+// Entry is the stored state of one plugin.
 type Entry struct {
 	Meta      Meta       `json:"meta"`
 	Artifacts []Artifact `json:"artifacts,omitempty"`
 }
 
-// Snapshot is the state of all plugins of a session, by plugin id, and the fingerprint of what was captured.
+// Snapshot is the state of all plugins of a session, by plugin id. Fingerprint identifies the revisions that were
+// captured.
 type Snapshot struct {
 	Entries     map[string]Entry `json:"entries"`
 	Fingerprint uint64           `json:"fingerprint,string"`
 }
 
-// ArtifactWriter collects artifacts. Names may be used twice; a reader finds the first.
+// ArtifactWriter collects artifacts in memory. If a name is used twice, a reader finds the first. Not safe for
+// concurrent use.
 type ArtifactWriter struct{ artifacts []Artifact }
 
-// Write keeps a copy of data under a name.
+// Write stores a copy of data under a name.
 func (w *ArtifactWriter) Write(name string, data []byte) {
 	w.artifacts = append(w.artifacts, Artifact{name, append([]byte(nil), data...)})
 }
 
-// ArtifactReader finds artifacts.
+// ArtifactReader reads the artifacts of one plugin's entry.
 type ArtifactReader struct{ artifacts []Artifact }
 
-// All are the artifacts, in the order in which they were written. They are shared: nobody changes them.
+// All returns the artifacts in the order in which they were written. They are shared and must not be modified.
 func (r *ArtifactReader) All() []Artifact { return r.artifacts }
 
-// Read gives the first artifact of a name.
+// Read returns a copy of the first artifact with this name.
 func (r *ArtifactReader) Read(name string) ([]byte, bool) {
 	for _, a := range r.artifacts {
 		if a.Name == name {

@@ -11,100 +11,100 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// TaskReadService looks at work that outlives a turn. Where no session is named, the hook's own is meant; a session sees its
-// own tasks, those that it started, and those that it observes.
+// TaskReadService reads tasks: work that outlives a turn. An empty session id means the hook's own session. A session
+// sees its own tasks, those that it started, and those that it observes.
 type TaskReadService interface {
-	// ListTasks lists those that are not hidden, in the order of their newest changes. With the cursor of its answer it later
-	// gives what has changed since.
+	// ListTasks returns the tasks that are not hidden, ordered by their latest change. Pass the cursor of the result to
+	// get the changes since.
 	ListTasks(context.Context, *protocol.TaskListParams) (*protocol.TaskListResult, error)
 	ReadTask(context.Context, *protocol.TaskReadParams) (*protocol.TaskReadResult, error)
 	TaskOutput(context.Context, *protocol.TaskOutputParams) (*protocol.TaskOutputResult, error)
-	// FollowTasks gives tasks whenever they change, beginning after the cursor, until ctx is done or the loop ends. Who is slow
-	// misses no task, but sees only the newest of several changes of one.
+	// FollowTasks yields tasks whenever they change, starting after the cursor, until ctx is done or the loop ends. A
+	// slow reader misses no task, but sees only the latest of several changes of one.
 	FollowTasks(context.Context, *protocol.TaskListParams) iter.Seq2[protocol.Task, error]
-	// ValidateVisible fails with a HandleError unless all of them are listed and live.
+	// ValidateVisible returns a HandleError unless every task is listed and live.
 	ValidateVisible(context.Context, protocol.SessionID, []protocol.TaskID) error
 }
 
-// TaskService runs work that outlives a turn. What cannot happen to a task any more, because it is over, is ignored by
-// CompleteTask and TransitionTask, which then answer with the task as it is.
+// TaskService runs tasks. CompleteTask and TransitionTask ignore changes that come after the end of a task, and return
+// the task as it is.
 type TaskService interface {
 	TaskReadService
-	// StartTask makes a task durable and begins it as soon as there is room. The same id with the same spec is the task that
-	// there is already.
+	// StartTask makes a task durable and starts it as soon as there is room. Starting the same id with the same spec
+	// returns the existing task.
 	StartTask(context.Context, *TaskStart) (*protocol.TaskResult, error)
-	// CompleteTask tells how an external task ended.
+	// CompleteTask reports the outcome of an external task.
 	CompleteTask(context.Context, *protocol.TaskCompleteParams) (protocol.Task, error)
-	// TransitionTask tells that a running task waits for something, or goes on. An idle one has no place among those that work:
-	// to go on it may have to wait for one.
+	// TransitionTask reports that a running task is idle, or that it continues. An idle task gives up its place among
+	// the running ones, so continuing may have to wait for a free one.
 	TransitionTask(context.Context, *TaskTransition) (protocol.Task, error)
-	// TellTask has an event of its own happen to a task, one that its spec declares.
+	// TellTask adds an event that the task's spec declares.
 	TellTask(context.Context, *TaskTold) (protocol.Task, error)
 	AwaitTasks(context.Context, *protocol.TaskWaitParams) (*protocol.TaskWaitResult, error)
 	SignalTask(context.Context, *protocol.TaskSignalParams) (protocol.Task, error)
-	// CancelTask asks that a task ends which the session sees. It may still complete.
+	// CancelTask asks a visible task to end. The task may still complete.
 	CancelTask(context.Context, *protocol.TaskCancelParams) (protocol.Task, error)
-	// CancelTasks is CancelTask for all live tasks of a session that are not hidden and not kept.
+	// CancelTasks is CancelTask for all live tasks of a session that are neither hidden nor kept.
 	CancelTasks(context.Context, *protocol.TaskCancelAllParams) ([]protocol.Task, error)
-	// TransferTasks gives live tasks to another session, all of them or none. What is over or unknown is no part of it.
+	// TransferTasks gives live tasks to another session, all or none. It ignores tasks that have ended or do not exist.
 	TransferTasks(context.Context, *protocol.TaskTransferParams) ([]protocol.Task, error)
-	// AwaitHidden waits until no hidden task of a session is live, those included that begin meanwhile; of the one that calls
-	// it only the others. It fails with the first TaskFailedError since it was called last, if there is one.
+	// AwaitHidden waits until a session has no live hidden task, including those that start while it waits. A hidden
+	// task that calls it does not wait for itself. It returns the first TaskFailedError since its last call, if any.
 	AwaitHidden(context.Context, protocol.SessionID) error
 }
 
-// TaskStart is what a task is started with. Its work is a command of the spec, a handler of a plugin that the spec names, or
-// Work; nobody here does that of an external one.
+// TaskStart describes a task to start. Its work is a command in the spec, a handler that the spec names, or Work. An
+// external task has no work here: another program reports its outcome.
 type TaskStart struct {
 	SessionID protocol.SessionID `json:"sessionId,omitempty"`
-	TaskID    protocol.TaskID    `json:"taskId,omitempty"` // empty: a new one
+	TaskID    protocol.TaskID    `json:"taskId,omitempty"` // empty: a new id
 	Spec      protocol.TaskSpec  `json:"spec"`
-	Ref       string             `json:"ref,omitempty"` // of an external one, outside
-	Work      TaskFunc           `json:"-"`             // of an owner-bound one: it ends with the daemon
+	Ref       string             `json:"ref,omitempty"` // of an external task: its id in the other program
+	Work      TaskFunc           `json:"-"`             // of an owner-bound task, which ends with the daemon
 }
 
-// TaskTransition is that a task waits, or goes on.
+// TaskTransition reports that a task is idle or continues.
 type TaskTransition struct {
 	protocol.TaskParams
 	State   protocol.TaskState `json:"state"`             // idle or running
-	Waiting string             `json:"waiting,omitempty"` // for what, if it is idle
+	Waiting string             `json:"waiting,omitempty"` // what an idle task waits for
 }
 
-// TaskTold is an event of a task's own.
+// TaskTold is a custom event of a task.
 type TaskTold struct {
 	protocol.TaskParams
 	Name    string          `json:"name"`
 	Payload json.RawMessage `json:"payload,omitempty"`
-	Key     string          `json:"key,omitempty"` // told again with the same key, it does not happen again
+	Key     string          `json:"key,omitempty"` // a repeated key adds no second event
 }
 
-// TaskFunc is the work of a task. It returns soon after ctx is done; what it comes to then still counts. No outcome after that
-// means that it was stopped, else that it is done.
+// TaskFunc does the work of a task. It must return soon after ctx is done; its outcome still counts then. A nil outcome
+// means success, or stopped if ctx was done.
 type TaskFunc func(ctx context.Context, run *TaskRun) *protocol.TaskOutcome
 
-// TaskRun is an attempt at a task.
+// TaskRun is one attempt at a task.
 type TaskRun struct {
-	Task    protocol.Task     // as the attempt began
-	Host    Capabilities      // those of a task, for as long as the attempt lasts
-	Asked   <-chan struct{}   // closed once it is asked to end; unless it is cooperative, ctx is done then
-	Signals <-chan TaskSignal // sent to it; they wait until they are taken
-	Output  io.Writer         // what people read of it
+	Task    protocol.Task     // as of the start of the attempt
+	Host    Capabilities      // usable while the attempt runs
+	Asked   <-chan struct{}   // closed when the task is asked to end; unless the task is cooperative, ctx is done too
+	Signals <-chan TaskSignal // buffered until the work receives them
+	Output  io.Writer         // text for people; not parsed
 }
 
-// TaskSignal is something that was sent to a task, and is what its spec declares.
+// TaskSignal is a signal that was sent to a task. Its spec declares the names.
 type TaskSignal struct {
 	Name    string          `json:"name"`
 	Payload json.RawMessage `json:"payload,omitempty"`
 }
 
-// HandleError names a task that a session does not see as live.
+// HandleError names a task that is not live or not visible to the session.
 type HandleError struct{ TaskID protocol.TaskID }
 
 func (e *HandleError) Error() string {
-	return "task " + string(e.TaskID) + " is none that is live and visible here"
+	return "task " + string(e.TaskID) + " is not live, or not visible to this session"
 }
 
-// TaskFailedError is a hidden task that failed, or of which nobody knows how it ended.
+// TaskFailedError means that a hidden task failed, or that its outcome is unknown.
 type TaskFailedError struct{ Task protocol.Task }
 
 func (e *TaskFailedError) Error() string {
@@ -115,22 +115,22 @@ func (e *TaskFailedError) Error() string {
 	return "hidden task " + string(e.Task.ID) + " has " + why
 }
 
-// handler is what a plugin registers under a name.
+// handler identifies a task handler by its plugin and name.
 type handler struct{ plugin, name string }
 
 var (
-	errUnnamedHandler = errors.New("registers a handler of tasks without a name")
+	errUnnamedHandler = errors.New("registers a task handler without a name")
 	errReadOnlyTasks  = &UnavailableError{"changing tasks"}
 )
 
-// TaskGroup takes the work of tasks.
+// TaskGroup registers the work of tasks.
 type TaskGroup struct{ r *Registrar }
 
-// Tasks is where the work of tasks is contributed.
+// Tasks returns the group that registers task handlers.
 func (r *Registrar) Tasks() TaskGroup { return TaskGroup{r} }
 
-// Handler does the work of tasks whose spec names this plugin and this handler. It is what a rerunnable task needs, to be run
-// again after a restart.
+// Handler registers the work of tasks whose spec names this plugin and this handler. A rerunnable task needs one,
+// because lashd runs it again after a restart.
 func (g TaskGroup) Handler(name string, f TaskFunc) {
 	c, key := g.r.in(), handler{g.r.owner, name}
 	if c.handlers == nil {
@@ -142,28 +142,27 @@ func (g TaskGroup) Handler(name string, f TaskFunc) {
 	case name == "":
 		g.r.fail(errUnnamedHandler)
 	case c.handlers[key] != nil:
-		g.r.fail(fmt.Errorf("registers two handlers of tasks named %q", name))
+		g.r.fail(fmt.Errorf("registers two task handlers named %q", name))
 	default:
 		c.handlers[key] = f
 	}
 }
 
-// Handler is what does the work of tasks of a plugin; nil: it has no such handler.
+// Handler returns the work that a plugin registered under a name; nil if there is none.
 func (s *Session) Handler(plugin, name string) TaskFunc { return s.handlers[handler{plugin, name}] }
 
-// Work does the work of a task. It fails if the work panics, or is left alone, because it does not return although ctx is done.
+// Work runs the work of a task. It returns an error if the work panics, or if it is abandoned because it does not
+// return soon after ctx is done.
 func (s *Session) Work(ctx context.Context, plugin string, f TaskFunc, run *TaskRun) (*protocol.TaskOutcome, error) {
 	run.Host = run.Host.limit(HookTask)
 	return invoke(ctx, s.roster, HookTask, plugin, func() (*protocol.TaskOutcome, error) { return f(ctx, run), nil })
 }
 
-// NeedTasks is the TaskService, or an UnavailableError.
+// NeedTasks returns the TaskService, or an UnavailableError.
 func (c Capabilities) NeedTasks() (TaskService, error) { return need(c.Tasks, "tasks") }
 
-// The two that follow succeed without the capability where there is nothing to do: they are how a context lets go of tasks,
-// whether or not it could have any.
-
-// ValidateHandles is ValidateVisible; of nothing it always succeeds, and without tasks nothing is checked.
+// ValidateHandles is ValidateVisible, but succeeds without ids or without the capability. With TransferHandles and
+// AwaitHidden it lets a context release its tasks whether or not it could have any.
 func (c Capabilities) ValidateHandles(ctx context.Context, session protocol.SessionID, ids []protocol.TaskID) error {
 	if c.Tasks == nil || len(ids) == 0 {
 		return nil
@@ -171,7 +170,7 @@ func (c Capabilities) ValidateHandles(ctx context.Context, session protocol.Sess
 	return c.Tasks.ValidateVisible(ctx, session, ids)
 }
 
-// TransferHandles is TransferTasks; of nothing it always succeeds.
+// TransferHandles is TransferTasks, but succeeds without ids.
 func (c Capabilities) TransferHandles(ctx context.Context, p *protocol.TaskTransferParams) ([]protocol.Task, error) {
 	if len(p.TaskIDs) == 0 {
 		return nil, nil
@@ -183,7 +182,7 @@ func (c Capabilities) TransferHandles(ctx context.Context, p *protocol.TaskTrans
 	return t.TransferTasks(ctx, p)
 }
 
-// AwaitHidden is that of the TaskService; without one there is nothing to wait for.
+// AwaitHidden is TaskService.AwaitHidden. Without the capability there is nothing to wait for, and it succeeds.
 func (c Capabilities) AwaitHidden(ctx context.Context, session protocol.SessionID) error {
 	if c.Tasks == nil {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// policy is a plugin that acts on calls by their arguments, and on results by their text.
+// policy is a plugin that decides on calls by their arguments and on results by their text.
 type policy struct {
 	id string
 	on map[string][]plugin.Directive
@@ -21,7 +21,7 @@ func always(id string, ds ...plugin.Directive) policy {
 	return policy{id, map[string][]plugin.Directive{"": ds}}
 }
 
-// factory also notes what the plugin was shown.
+// factory also records the arguments of the hooks.
 func (p policy) factory(seen *[]string) plugin.Factory {
 	see := func(what string) ([]plugin.Directive, error) {
 		*seen = append(*seen, p.id+" "+what)
@@ -51,7 +51,7 @@ var (
 	ask    = plugin.AskFirst("why")
 )
 
-// verdict is a ToolVerdict in one line: the plugin, and the code or text of the output or the reason of the approval.
+// verdict formats a ToolVerdict in one line: the plugin, and the code or text of the output or the reason of the approval.
 func verdict(v *plugin.ToolVerdict) string {
 	switch {
 	case v.Approval != nil:
@@ -134,7 +134,7 @@ func TestTerminals(t *testing.T) {
 }
 
 func TestVerdict(t *testing.T) {
-	t.Run("runtime/T23 plugin/HK-12 what gives way leaves evidence, but not against itself", func(t *testing.T) {
+	t.Run("runtime/T23 plugin/HK-12 an overridden directive is recorded as a conflict, except with the same plugin", func(t *testing.T) {
 		v, _ := judge(t, beforeTool, always("a", deny("x"), deny("y")), always("b", allow), always("c", stop))
 		want := []plugin.Conflict{
 			{Hook: beforeTool, Later: "b", Winner: "a", WinnerKind: plugin.ShortCircuitTool, Loser: "b", LoserKind: plugin.ShortCircuitTool},
@@ -144,7 +144,7 @@ func TestVerdict(t *testing.T) {
 			t.Error(diff)
 		}
 	})
-	t.Run("runtime/T23 plugin/HK-12 the same evidence is given once", func(t *testing.T) {
+	t.Run("runtime/T23 plugin/HK-12 a repeated conflict is recorded once", func(t *testing.T) {
 		first := map[string][]plugin.Directive{"1": {deny("y"), plugin.ReplaceArgs(raw(`2`))}}
 		then := map[string][]plugin.Directive{"2": {plugin.ReplaceArgs(raw(`3`))}}
 		v, _ := judge(t, beforeTool, always("b", deny("x")), policy{"a", first}, policy{"c", then})
@@ -162,7 +162,7 @@ func TestVerdict(t *testing.T) {
 		"boom":             func() ([]plugin.Directive, error) { return nil, errBoom },
 		"panicked: clumsy": func() ([]plugin.Directive, error) { panic("clumsy") },
 	} {
-		t.Run("plugin/HK-09 plugin/S-01 a hook that fails fails the call, and nothing is applied: "+name, func(t *testing.T) {
+		t.Run("plugin/HK-09 plugin/S-01 a failing hook fails the call, and no directive is applied: "+name, func(t *testing.T) {
 			var seen []string
 			s := open(t, always("a", create, plugin.Tell()).factory(&seen), with("b", func(r *plugin.Registrar) {
 				r.ToolCalls().Before(func(context.Context, *plugin.ToolCallContext) ([]plugin.Directive, error) { return fail() })
@@ -181,7 +181,7 @@ func TestVerdict(t *testing.T) {
 			}
 		})
 	}
-	t.Run("a call whose turn has ended has no verdict", func(t *testing.T) {
+	t.Run("a call has no verdict after its turn has ended", func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(errBoom)
 		s := open(t, always("a", allow).factory(new([]string)))
@@ -189,7 +189,7 @@ func TestVerdict(t *testing.T) {
 			t.Errorf("%v, %v", v, err)
 		}
 	})
-	t.Run("hooks cannot change the call by changing what they are shown", func(t *testing.T) {
+	t.Run("hooks cannot change the call by changing their arguments", func(t *testing.T) {
 		var seen []string
 		s := open(t, with("a", func(r *plugin.Registrar) {
 			r.ToolCalls().Before(func(_ context.Context, tc *plugin.ToolCallContext) ([]plugin.Directive, error) {

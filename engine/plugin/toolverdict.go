@@ -8,25 +8,27 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// fold makes a verdict of what the hooks of a tool seam say.
+// fold combines the directives of all hooks at a tool seam into a verdict. It runs in the goroutine of the call; only
+// the hooks run elsewhere.
 type fold struct {
 	plugins *roster
 	seam    Hook
-	code    string        // of a failure of the seam
-	replace DirectiveKind // what is shown to earlier hooks again
-	args    json.RawMessage
-	output  protocol.ToolOutput
+	code    string              // failure code of this seam
+	replace DirectiveKind       // which directive causes a second run of earlier hooks
+	args    json.RawMessage     // before the call: the current arguments
+	output  protocol.ToolOutput // after the call: the current result
 
-	hooks   []string // their plugins
+	hooks   []string // their plugins, in order
 	call    func(i int) question
-	ended   terminal // the strongest so far
+	ended   terminal // the strictest decision so far
 	verdict ToolVerdict
 }
 
-// question asks a hook. What it is shown is copied before, as its goroutine begins with a small stack.
+// question calls a hook. Its arguments are copied beforehand, because the goroutine of the hook starts with a small
+// stack.
 type question func() ([]Directive, error)
 
-// run asks all hooks in order. A hook that fails leaves nothing of what the others said.
+// run calls all hooks in order. If one fails, the verdict denies the call and the directives of the others are dropped.
 func (f *fold) run(ctx context.Context, hooks []string, call func(int) question) (*ToolVerdict, error) {
 	f.hooks, f.call = hooks, call
 	err := f.all(ctx)
@@ -43,6 +45,7 @@ func (f *fold) run(ctx context.Context, hooks []string, call func(int) question)
 	return v, nil
 }
 
+// all calls each hook and takes its directives.
 func (f *fold) all(ctx context.Context) error {
 	for i := range f.hooks {
 		directives, err := f.ask(ctx, i)
@@ -58,6 +61,7 @@ func (f *fold) all(ctx context.Context) error {
 	return nil
 }
 
+// ask calls the hook i with the current arguments or result.
 func (f *fold) ask(ctx context.Context, i int) ([]Directive, error) {
 	directives, err := invoke(ctx, f.plugins, f.seam, f.hooks[i], f.call(i))
 	if len(directives) == 0 {
@@ -66,7 +70,7 @@ func (f *fold) ask(ctx context.Context, i int) ([]Directive, error) {
 	return own(directives), err
 }
 
-// take is one directive of the hook i. A misused one denies the call.
+// take applies one directive of the hook i. An invalid one denies the call.
 func (f *fold) take(ctx context.Context, i int, o Owned) error {
 	if err := CheckSeam(f.seam, o); err != nil {
 		f.offer(f.denial(o, err))
@@ -87,7 +91,8 @@ func (f *fold) take(ctx context.Context, i int, o Owned) error {
 	return nil
 }
 
-// decide offers a terminal. After a call, the first success is a new result that others see.
+// decide offers a decision. After a call, the first accepted success becomes the new result, which earlier hooks then
+// see.
 func (f *fold) decide(ctx context.Context, i int, t terminal) error {
 	accepted := f.offer(t)
 	if f.seam != HookAfterTool || t.strength != allowed || !accepted {
@@ -97,8 +102,8 @@ func (f *fold) decide(ctx context.Context, i int, t terminal) error {
 	return f.reinspect(ctx, i)
 }
 
-// reinspect shows what is new to the hooks before i. They may refuse; another replacement is an error, and all else that
-// they want is left out: they have wanted it once.
+// reinspect calls the hooks before i again with the new arguments or result. They may only reject or ask; replacing
+// again is an error. Their other directives are dropped, because the first run has already counted them.
 func (f *fold) reinspect(ctx context.Context, i int) error {
 	for j := range i {
 		directives, err := f.ask(ctx, j)
@@ -114,6 +119,7 @@ func (f *fold) reinspect(ctx context.Context, i int) error {
 	return nil
 }
 
+// second takes a directive of a second run. by is the plugin whose replacement caused that run.
 func (f *fold) second(o Owned, by string) error {
 	if CheckSeam(f.seam, o) != nil {
 		return nil
@@ -128,7 +134,7 @@ func (f *fold) second(o Owned, by string) error {
 	return nil
 }
 
-// culprit is the plugin whose error it is; all errors of hooks are HookErrors.
+// culprit returns the plugin that caused err. All errors of hooks are HookErrors.
 func culprit(err error) string {
 	e, _ := errors.AsType[*HookError](err)
 	return e.Plugin

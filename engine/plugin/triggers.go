@@ -8,29 +8,29 @@ import (
 	"slices"
 )
 
-// TriggerEvent is something outside that may wake a session. Its key is resource type, alias and event; its source type,
-// alias.event, is unique too, whatever the resource type.
+// TriggerEvent is an external event that can wake a session. Resource type, alias and event identify it. The source
+// type, alias.event, must also be unique across resource types.
 type TriggerEvent struct {
 	ResourceType string
 	Alias        string
 	Event        string
 	Description  string
-	Payload      json.RawMessage // JSON Schema of what comes with it
+	Payload      json.RawMessage // JSON Schema of the payload
 }
 
-// SourceType is the event's name for whoever waits for it.
+// SourceType returns alias.event, the name that triggers use to subscribe.
 func (e TriggerEvent) SourceType() string { return e.Alias + "." + e.Event }
 
 // triggers are trigger events by source type.
 type triggers map[string]contribution[TriggerEvent]
 
-// TriggerGroup takes trigger events.
+// TriggerGroup registers trigger events.
 type TriggerGroup struct{ r *Registrar }
 
-// Triggers is where trigger events are contributed.
+// Triggers returns the group that registers trigger events.
 func (r *Registrar) Triggers() TriggerGroup { return TriggerGroup{r} }
 
-// Event declares a trigger event.
+// Event declares a trigger event. Source types of lashd itself are reserved.
 func (g TriggerGroup) Event(e TriggerEvent) {
 	c := g.r.in()
 	if c.triggers == nil {
@@ -39,9 +39,9 @@ func (g TriggerGroup) Event(e TriggerEvent) {
 	other, taken := c.triggers[e.SourceType()]
 	switch {
 	case IsOwnTrigger(e.SourceType()):
-		g.r.fail(fmt.Errorf("registers the trigger source type %s, which is lashd's own", e.SourceType()))
+		g.r.fail(fmt.Errorf("registers the trigger source type %s, which is reserved for lashd", e.SourceType()))
 	case e.ResourceType == "" || e.Alias == "" || e.Event == "":
-		g.r.fail(fmt.Errorf("registers a trigger event %s of %q without a name for each part", e.SourceType(), e.ResourceType))
+		g.r.fail(fmt.Errorf("registers a trigger event %s of %q without a resource type, alias or event name", e.SourceType(), e.ResourceType))
 	case taken:
 		g.r.fail(e.clash(other))
 	default:
@@ -49,14 +49,15 @@ func (g TriggerGroup) Event(e TriggerEvent) {
 	}
 }
 
+// clash returns the error for an event whose source type is taken.
 func (e TriggerEvent) clash(other contribution[TriggerEvent]) error {
 	if other.do.ResourceType == e.ResourceType {
-		return fmt.Errorf("registers the trigger event %s of %s, which the plugin %s has registered already", e.SourceType(), e.ResourceType, other.plugin)
+		return fmt.Errorf("registers the trigger event %s of %s, but plugin %s already registered it", e.SourceType(), e.ResourceType, other.plugin)
 	}
-	return fmt.Errorf("registers the trigger source type %s for %s, which the plugin %s has registered for %s already", e.SourceType(), e.ResourceType, other.plugin, other.do.ResourceType)
+	return fmt.Errorf("registers the trigger source type %s for %s, but plugin %s already registered it for %s", e.SourceType(), e.ResourceType, other.plugin, other.do.ResourceType)
 }
 
-// Triggers are the session's trigger events, in the order of their source types.
+// Triggers returns the trigger events of the session, sorted by source type.
 func (s *Session) Triggers() []TriggerEvent {
 	var list []TriggerEvent
 	for e := range maps.Values(s.triggers) {
@@ -66,18 +67,18 @@ func (s *Session) Triggers() []TriggerEvent {
 	return own(list)
 }
 
-// OwnTriggers are the events that lashd itself declares, whatever plugins there are.
+// OwnTriggers returns the events that lashd itself declares in every session.
 func OwnTriggers() []TriggerEvent {
 	return []TriggerEvent{
-		{ResourceType: "schedule", Alias: "cron", Event: "tick", Description: "a time of the trigger's schedule has come", Payload: json.RawMessage(
+		{ResourceType: "schedule", Alias: "cron", Event: "tick", Description: "the trigger's schedule is due", Payload: json.RawMessage(
 			`{"type":"object","properties":{"scheduledAtMs":{"type":"integer"},"late":{"type":"boolean"},"leftOut":{"type":"boolean"}},"required":["scheduledAtMs"]}`)},
-		{ResourceType: "workspace", Alias: "file", Event: "changed", Description: "files were made, changed or removed", Payload: json.RawMessage(
+		{ResourceType: "workspace", Alias: "file", Event: "changed", Description: "files were created, changed or removed", Payload: json.RawMessage(
 			`{"type":"object","properties":{"dir":{"type":"string"},"paths":{"type":"array","items":{"type":"string"}},"more":{"type":"integer"}},"required":["dir","paths"]}`)},
-		{ResourceType: "client", Alias: "manual", Event: "emitted", Description: "a client says so, with whatever payload"},
+		{ResourceType: "client", Alias: "manual", Event: "emitted", Description: "a client emits the event, with any payload"},
 	}
 }
 
-// IsOwnTrigger tells whether a source type is lashd's own.
+// IsOwnTrigger reports whether a source type belongs to lashd itself.
 func IsOwnTrigger(sourceType string) bool {
 	return slices.ContainsFunc(OwnTriggers(), func(e TriggerEvent) bool { return e.SourceType() == sourceType })
 }

@@ -7,10 +7,10 @@ import (
 	"strconv"
 )
 
-// The hooks of a seam run one after the other, and what they want is collected: nothing of it is applied unless all of
-// them have answered. The engine then applies it in order, and asks CheckSeam of each.
+// The hooks of a seam run one after the other, and their directives are collected. The engine applies them in order, after
+// checking each with CheckSeam, and only if every hook succeeded.
 
-// turnHooks act at the seams of a turn.
+// turnHooks are the hooks at the seams of a turn.
 type turnHooks struct {
 	plugins    *roster
 	beforeTurn []contribution[TurnHook]
@@ -18,7 +18,7 @@ type turnHooks struct {
 	afterTurn  []contribution[AfterTurnHook]
 }
 
-// BeforeTurn collects what the hooks before a turn want.
+// BeforeTurn runs the hooks before a turn and returns their directives in order.
 func (t *turnHooks) BeforeTurn(ctx context.Context, tc *TurnContext) ([]Owned, error) {
 	return collect(ctx, t.plugins, HookBeforeTurn, t.beforeTurn, func(h TurnHook) ([]Directive, error) {
 		mine := *tc
@@ -27,7 +27,7 @@ func (t *turnHooks) BeforeTurn(ctx context.Context, tc *TurnContext) ([]Owned, e
 	})
 }
 
-// Checkpoint collects what the checkpoint hooks want.
+// Checkpoint runs the checkpoint hooks and returns their directives in order.
 func (t *turnHooks) Checkpoint(ctx context.Context, cc *CheckpointContext) ([]Owned, error) {
 	return collect(ctx, t.plugins, HookCheckpoint, t.checkpoint, func(h CheckpointHook) ([]Directive, error) {
 		mine := *cc
@@ -36,7 +36,7 @@ func (t *turnHooks) Checkpoint(ctx context.Context, cc *CheckpointContext) ([]Ow
 	})
 }
 
-// AfterTurn collects what the hooks after a turn want.
+// AfterTurn runs the hooks after a turn and returns their directives in order.
 func (t *turnHooks) AfterTurn(ctx context.Context, sum *TurnSummary) ([]Owned, error) {
 	return collect(ctx, t.plugins, HookAfterTurn, t.afterTurn, func(h AfterTurnHook) ([]Directive, error) {
 		mine := *sum
@@ -45,15 +45,16 @@ func (t *turnHooks) AfterTurn(ctx context.Context, sum *TurnSummary) ([]Owned, e
 	})
 }
 
-// HasBeforeTurn tells whether there are hooks before turns.
+// HasBeforeTurn reports whether any plugin has a hook before turns.
 func (t *turnHooks) HasBeforeTurn() bool { return len(t.beforeTurn) > 0 }
 
-// HasCheckpoint tells whether there are checkpoint hooks.
+// HasCheckpoint reports whether any plugin has a checkpoint hook.
 func (t *turnHooks) HasCheckpoint() bool { return len(t.checkpoint) > 0 }
 
-// HasAfterTurn tells whether there are hooks after turns.
+// HasAfterTurn reports whether any plugin has a hook after turns.
 func (t *turnHooks) HasAfterTurn() bool { return len(t.afterTurn) > 0 }
 
+// collect calls the hooks in order and returns copies of their directives. The first error drops all of them.
 func collect[H any](ctx context.Context, r *roster, kind Hook, hooks []contribution[H], call func(H) ([]Directive, error)) ([]Owned, error) {
 	var all []Owned
 	for _, h := range hooks {
@@ -68,12 +69,13 @@ func collect[H any](ctx context.Context, r *roster, kind Hook, hooks []contribut
 	return all, nil
 }
 
+// probed invokes a hook and reports its start and end to the probe.
 func probed[H, T any](ctx context.Context, r *roster, kind Hook, h contribution[H], call func(H) (T, error)) (T, error) {
 	defer r.mark(kind, h.plugin)()
 	return invoke(ctx, r, kind, h.plugin, func() (T, error) { return call(h.do) })
 }
 
-// SeamError is a directive that has no place where it was given.
+// SeamError means that a directive is not allowed at its seam, or is incomplete.
 type SeamError struct {
 	Plugin string
 	Seam   Hook
@@ -85,12 +87,13 @@ func (e *SeamError) Error() string {
 	return fmt.Sprintf("plugin %s: %s: %s %s", e.Plugin, e.Seam, e.Kind, e.Reason)
 }
 
-// CheckSeam tells whether a directive may be given at a seam, and is whole. A turn that is over cannot be aborted.
+// CheckSeam returns a SeamError unless the directive is complete and allowed at the seam. A turn that has ended cannot
+// be aborted.
 func CheckSeam(seam Hook, o Owned) error {
 	reason := o.flaw()
 	switch {
 	case seam == HookAfterTurn && o.Kind == AbortTurn:
-		reason = fmt.Sprintf("is too late: %s: %s", o.Code, o.Message)
+		reason = fmt.Sprintf("is too late, because the turn has ended: %s: %s", o.Code, o.Message)
 	case !legal(seam, o.Kind):
 		reason = "is not allowed here"
 	case reason == "":
@@ -99,6 +102,7 @@ func CheckSeam(seam Hook, o Owned) error {
 	return &SeamError{o.Plugin, seam, o.Kind, reason}
 }
 
+// legal reports whether a kind of directive is allowed at a seam.
 func legal(seam Hook, kind DirectiveKind) bool {
 	switch kind {
 	case AbortTurn:
@@ -117,27 +121,27 @@ func legal(seam Hook, kind DirectiveKind) bool {
 	return false
 }
 
-// flaw is what a directive lacks, or "".
+// flaw returns what a directive is missing, or "".
 func (d Directive) flaw() string {
 	switch {
 	case d.Kind == CreateSession && d.Session == nil:
-		return "names no session"
+		return "has no session"
 	case d.Kind == EmitTrace && d.Trace == nil:
 		return "has no record"
 	case d.Kind == ReplaceToolArgs && len(d.Args) == 0:
 		return "has no arguments"
 	case d.Kind == RequireApproval && d.Approval == nil:
-		return "asks nothing"
+		return "has no approval"
 	case d.Kind == ShortCircuitTool && (d.Output == nil || d.Output.Status == ""):
 		return "has no result"
 	}
 	if err := d.checkOrigins(); err != nil {
-		return "claims an origin: " + err.Error()
+		return "has an invalid origin: " + err.Error()
 	}
 	return ""
 }
 
-// checkOrigins refuses messages that claim an origin which only lashd gives.
+// checkOrigins rejects messages with an origin that only lashd assigns.
 func (d Directive) checkOrigins() error {
 	for i, m := range d.Messages {
 		if err := param.CheckOrigin("/messages/"+strconv.Itoa(i)+"/origin", m.Origin); err != nil {

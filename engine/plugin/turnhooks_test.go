@@ -12,7 +12,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// before is a plugin that acts before turns.
+// before is a plugin with a hook before turns.
 func before(id string, hook plugin.TurnHook) plugin.Factory {
 	return with(id, func(r *plugin.Registrar) { r.Turn().Before(hook) })
 }
@@ -45,7 +45,7 @@ func TestTurnSeams(t *testing.T) {
 		"plugin b: before_turn: boom":             func(context.Context, *plugin.TurnContext) ([]plugin.Directive, error) { return nil, errBoom },
 		"plugin b: before_turn: panicked: clumsy": func(context.Context, *plugin.TurnContext) ([]plugin.Directive, error) { panic("clumsy") },
 	} {
-		t.Run("plugin/S-01 plugin/HK-01 one hook that fails leaves nothing of the others: "+name, func(t *testing.T) {
+		t.Run("plugin/S-01 plugin/HK-01 a failing hook drops the directives of the others: "+name, func(t *testing.T) {
 			var last string
 			s := open(t, before("a", wants(create)), before("b", bad), before("c", wants(create)))
 			s.SetProbe(func(mark string) { last = mark })
@@ -58,7 +58,7 @@ func TestTurnSeams(t *testing.T) {
 			}
 		})
 	}
-	t.Run("every hook has values of its own", func(t *testing.T) {
+	t.Run("every hook gets its own copies", func(t *testing.T) {
 		spoil := func(_ context.Context, tc *plugin.TurnContext) ([]plugin.Directive, error) {
 			tc.TurnID, tc.Input[0].Parts[0].Text, tc.Inputs["p"][0] = "spoilt", "spoilt", 'X'
 			return nil, nil
@@ -77,7 +77,7 @@ func TestTurnSeams(t *testing.T) {
 			t.Error(diff)
 		}
 	})
-	t.Run("a turn that has ended asks nobody, and a hook that ends with it has not failed", func(t *testing.T) {
+	t.Run("no hook runs after the turn has ended, and a hook that ends with it has not failed", func(t *testing.T) {
 		ended := errors.New("ended")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		late := false
@@ -94,7 +94,7 @@ func TestTurnSeams(t *testing.T) {
 			}
 		}
 	})
-	t.Run("checkpoint and after-turn hooks are collected alike, and nobody registered costs nothing", func(t *testing.T) {
+	t.Run("directives of checkpoint and after-turn hooks are collected, and no hooks return none", func(t *testing.T) {
 		var kind protocol.Boundary
 		s := open(t, with("p", func(r *plugin.Registrar) {
 			r.Turn().Checkpoint(func(_ context.Context, cc *plugin.CheckpointContext) ([]plugin.Directive, error) {
@@ -119,7 +119,7 @@ func TestTurnSeams(t *testing.T) {
 	})
 }
 
-// legality is where each directive may be given, as the table of directives and seams says.
+// legality lists the seams at which each directive is allowed.
 var legality = map[plugin.DirectiveKind][]plugin.Hook{
 	plugin.AbortTurn:        {plugin.HookBeforeTurn, plugin.HookBeforeTool, plugin.HookAfterTool, plugin.HookCheckpoint},
 	plugin.EnqueueMessages:  {plugin.HookBeforeTurn, plugin.HookAfterTool, plugin.HookCheckpoint, plugin.HookAfterTurn},
@@ -148,11 +148,11 @@ func TestLegality(t *testing.T) {
 		}
 	}
 	for want, d := range map[string]plugin.Directive{
-		"plugin p: after_turn: abort_turn is too late: c: m":          plugin.Abort("c", "m"),
-		"plugin p: after_turn: replace_tool_args is not allowed here": plugin.ReplaceArgs(raw(`{}`)),
-		"plugin p: after_turn: create_session names no session":       {Kind: plugin.CreateSession},
-		"plugin p: after_turn: emit_trace has no record":              {Kind: plugin.EmitTrace},
-		"plugin p: after_turn: handoff_session is not allowed here":   {Kind: "handoff_session"},
+		"plugin p: after_turn: abort_turn is too late, because the turn has ended: c: m": plugin.Abort("c", "m"),
+		"plugin p: after_turn: replace_tool_args is not allowed here":                    plugin.ReplaceArgs(raw(`{}`)),
+		"plugin p: after_turn: create_session has no session":                            {Kind: plugin.CreateSession},
+		"plugin p: after_turn: emit_trace has no record":                                 {Kind: plugin.EmitTrace},
+		"plugin p: after_turn: handoff_session is not allowed here":                      {Kind: "handoff_session"},
 	} {
 		if err := plugin.CheckSeam(plugin.HookAfterTurn, plugin.Owned{Plugin: "p", Directive: d}); err == nil || err.Error() != want {
 			t.Errorf("plugin/HK-03 %v, want %s", err, want)

@@ -11,24 +11,24 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// TurnInput is what a plugin takes with a turn, beside what the model is told.
+// TurnInput declares data that a plugin accepts with a turn, in addition to the input for the model.
 type TurnInput struct {
-	Schema   json.RawMessage // none: any JSON
-	Required bool            // without it no turn is accepted
+	Schema   json.RawMessage // JSON Schema; empty: any JSON
+	Required bool            // turns without it are rejected
 }
 
-// turnInput is one that a plugin has declared.
+// turnInput is a declared turn input with its compiled schema.
 type turnInput struct {
 	TurnInput
 	schema func(json.RawMessage) error
 }
 
-// turnInputs are those that plugins have declared, by plugin.
+// turnInputs are the declared turn inputs, by plugin id.
 type turnInputs struct{ inputs map[string]turnInput }
 
 var errInputTwice = errors.New("declares its turn input twice")
 
-// Input declares what the plugin takes with a turn. It is checked before a turn is accepted, and stored with it.
+// Input declares the turn input of the plugin. lashd checks it before it accepts a turn, and stores it with the turn.
 func (g TurnGroup) Input(in TurnInput) {
 	c := g.r.in()
 	if _, twice := c.inputs[g.r.owner]; twice {
@@ -42,16 +42,16 @@ func (g TurnGroup) Input(in TurnInput) {
 	c.inputs[g.r.owner] = turnInput{in, tool.Checker(in.Schema)}
 }
 
-// InputError is an input for a plugin that a turn cannot begin with, or the lack of one.
+// InputError means that a turn input is invalid, missing, or for a plugin that accepts none.
 type InputError struct{ Plugin, Reason string }
 
 func (e *InputError) Error() string { return fmt.Sprintf("input of plugin %s %s", e.Plugin, e.Reason) }
 
-// CheckInputs refuses what a turn cannot begin with: the first InputError in the order of plugin ids.
+// CheckInputs checks the turn inputs of a request. It returns the first InputError, in the order of plugin ids.
 func (t *turnInputs) CheckInputs(in protocol.PluginInputs) error {
 	for _, id := range slices.Sorted(maps.Keys(in)) {
 		if _, ok := t.inputs[id]; !ok {
-			return &InputError{id, "is for a plugin that takes none"}
+			return &InputError{id, "is not accepted: no plugin with this id declares a turn input"}
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(t.inputs)) {
@@ -62,6 +62,7 @@ func (t *turnInputs) CheckInputs(in protocol.PluginInputs) error {
 	return nil
 }
 
+// check checks the value for one plugin.
 func (t turnInput) check(id string, value json.RawMessage) error {
 	if len(value) == 0 {
 		if t.Required {
@@ -70,12 +71,12 @@ func (t turnInput) check(id string, value json.RawMessage) error {
 		return nil
 	}
 	if err := t.schema(value); err != nil {
-		return &InputError{id, "does not fit: " + err.Error()}
+		return &InputError{id, "does not match its schema: " + err.Error()}
 	}
 	return nil
 }
 
-// TurnInputs are what plugins take with a turn, in the order of their ids.
+// TurnInputs lists the declared turn inputs, sorted by plugin id.
 func (t *turnInputs) TurnInputs() []protocol.TurnInputInfo {
 	list := []protocol.TurnInputInfo{}
 	for _, id := range slices.Sorted(maps.Keys(t.inputs)) {

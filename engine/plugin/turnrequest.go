@@ -8,9 +8,10 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// TurnRequest asks for a turn of another session. The plugin chooses the id, the same whenever it is asked again: the same
-// request is the same turn, whatever became of it, also after a crash. Nobody has to wait for the turn. Scope and Trace may say
-// again for whom it is; what is absent there is as above.
+// TurnRequest asks for a turn of another session. The plugin chooses TurnID, which is also the idempotency key:
+// repeating a request returns the same turn, even after a crash. The turn runs whether or not anyone waits for it.
+//
+// Scope and Trace may repeat the ids above. Check rejects a request in which they differ.
 type TurnRequest struct {
 	TurnID       protocol.TurnID       `json:"turnId"`
 	SessionID    protocol.SessionID    `json:"sessionId"`
@@ -18,27 +19,27 @@ type TurnRequest struct {
 	PluginInputs protocol.PluginInputs `json:"pluginInputs,omitempty"`
 	WhenBusy     protocol.WhenBusy     `json:"whenBusy,omitempty"`
 	Scope        TurnScope             `json:"scope,omitzero"`
-	Trace        protocol.TurnID       `json:"trace,omitempty"` // under which its records are traced
+	Trace        protocol.TurnID       `json:"trace,omitempty"` // turn under which records are traced
 }
 
-// TurnScope is under which what a turn does is recorded.
+// TurnScope repeats the turn and session under which the turn's work is recorded.
 type TurnScope struct {
 	TurnID    protocol.TurnID    `json:"turnId,omitempty"`
 	SessionID protocol.SessionID `json:"sessionId,omitempty"`
 }
 
-// TurnRequestCode says what is wrong with a request for a turn.
+// TurnRequestCode says why a TurnRequest was rejected.
 type TurnRequestCode string
 
 const (
-	BadTurnID      TurnRequestCode = "badTurnId"    // blank, or nothing that could stand in a path
-	OtherScopeTurn TurnRequestCode = "scopeTurn"    // the scope is another turn's
-	OtherScope     TurnRequestCode = "scopeSession" // the scope is another session's
-	OtherTrace     TurnRequestCode = "traceTurn"    // the trace is another turn's
-	TurnIDInUse    TurnRequestCode = "turnIdInUse"  // of another turn, or of this one with another input
+	BadTurnID      TurnRequestCode = "badTurnId"    // empty, too long, or with characters that are not safe in a path
+	OtherScopeTurn TurnRequestCode = "scopeTurn"    // Scope names another turn
+	OtherScope     TurnRequestCode = "scopeSession" // Scope names another session
+	OtherTrace     TurnRequestCode = "traceTurn"    // Trace names another turn
+	TurnIDInUse    TurnRequestCode = "turnIdInUse"  // by another turn, or by this one with another input
 )
 
-// TurnRequestError is a request for a turn that begins nothing.
+// TurnRequestError means that a request started no turn.
 type TurnRequestError struct {
 	Code   TurnRequestCode
 	TurnID protocol.TurnID
@@ -48,7 +49,7 @@ func (e *TurnRequestError) Error() string {
 	return fmt.Sprintf("turn %q is not started: %s", e.TurnID, e.Code)
 }
 
-// Check refuses a request that contradicts itself.
+// Check rejects an invalid turn id, and a Scope or Trace that differs from the request.
 func (q *TurnRequest) Check() error {
 	switch {
 	case badID(string(q.TurnID)):
@@ -65,6 +66,7 @@ func (q *TurnRequest) Check() error {
 
 const maxTurnID = 128 // bytes
 
+// badID reports whether an id has no letter or digit, is too long, or contains anything but letters, digits, - and _.
 func badID(id string) bool {
 	return strings.Trim(id, "-_") == "" || len(id) > maxTurnID || strings.ContainsFunc(id, func(c rune) bool {
 		return c != '-' && c != '_' && (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z')

@@ -6,6 +6,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
+// strength orders decisions over a call from laxest to strictest. A stricter decision always wins.
 type strength int
 
 const (
@@ -16,7 +17,7 @@ const (
 	stopped
 )
 
-// terminal decides over a call.
+// terminal is a decision over a call, made by one directive.
 type terminal struct {
 	strength strength
 	kind     DirectiveKind
@@ -25,6 +26,7 @@ type terminal struct {
 	approval *Approval
 }
 
+// terminal converts a directive to a decision. A directive that decides nothing has the strength nothing.
 func (f *fold) terminal(o Owned) terminal {
 	t := terminal{kind: o.Kind, plugin: o.Plugin}
 	switch o.Kind {
@@ -42,22 +44,25 @@ func (f *fold) terminal(o Owned) terminal {
 	return t
 }
 
+// denial returns the decision to deny the call because the directive o is invalid.
 func (f *fold) denial(o Owned, err error) terminal {
 	out := f.failure(err.Error())
 	return terminal{strength: denied, kind: o.Kind, plugin: o.Plugin, output: &out}
 }
 
+// failure returns a failed output with the code of the seam.
 func (f *fold) failure(message string) protocol.ToolOutput {
 	return protocol.Fail(protocol.FailInternal, f.code, message, protocol.FromPlugin)
 }
 
-// offer puts t in place of what has been decided if it is stronger, and tells whether it did.
+// offer replaces the decision so far with t if t is stronger, and reports whether it did. The loser is recorded as a
+// conflict.
 func (f *fold) offer(t terminal) (accepted bool) {
 	was := f.ended
 	accepted = was.yields(t, f.seam)
 	if accepted {
 		if t.strength == stopped && was.strength >= denied {
-			t.output = was.output // the reason that was given first is the one to tell
+			t.output = was.output // keep the reason that was given first
 		}
 		f.ended = t
 		f.conflict(t, was, t.plugin)
@@ -67,7 +72,8 @@ func (f *fold) offer(t terminal) (accepted bool) {
 	return accepted
 }
 
-// yields tells whether t takes the place of was. Of equals the first one stays, but before a call that of the smaller id.
+// yields reports whether t replaces was. Between equals the first one stays; before a call the plugin with the smaller
+// id wins, so that the order of plugins does not matter.
 func (was terminal) yields(t terminal, seam Hook) bool {
 	if was.strength != t.strength {
 		return t.strength > was.strength
@@ -75,6 +81,7 @@ func (was terminal) yields(t terminal, seam Hook) bool {
 	return seam == HookBeforeTool && t.plugin < was.plugin
 }
 
+// conflict records that the directive of one plugin lost against that of another.
 func (f *fold) conflict(winner, loser terminal, later string) {
 	if loser.strength == nothing || winner.plugin == loser.plugin {
 		return

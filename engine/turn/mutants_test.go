@@ -12,7 +12,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// The tests in this file fail for mutants that no other test of the package noticed: see test/mutate.
+// The tests in this file kill mutants that no other test of the package catches: see test/mutate.
 
 // TestWhatADriverSays covers what a driver's actions leave behind.
 func TestWhatADriverSays(t *testing.T) {

@@ -11,14 +11,16 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// seam calls the hooks of a seam with a context that has nothing in it.
+// seam is a hook seam that the checks call. Its call passes arguments that hold nothing, which every hook must survive.
 type seam struct {
 	name string
 	call func(context.Context, *plugin.Session) error
 }
 
+// no drops a value and returns the error.
 func no[T any](_ T, err error) error { return err }
 
+// seams lists every seam that a plugin can register hooks for.
 var seams = []seam{
 	{"prompts", func(ctx context.Context, s *plugin.Session) error { return no(s.Prompts(ctx, &plugin.PromptContext{})) }},
 	{"before turn", func(ctx context.Context, s *plugin.Session) error {
@@ -60,6 +62,7 @@ var seams = []seam{
 	{"events", events},
 }
 
+// events emits one lifecycle event of each kind.
 func events(ctx context.Context, s *plugin.Session) error {
 	var errs []error
 	for _, kind := range []plugin.LifecycleKind{plugin.TurnFinalized, plugin.TurnPersisted, plugin.SessionRestored, plugin.SessionConfigChanged} {
@@ -75,6 +78,7 @@ func first(failed []plugin.Failure) error {
 	return failed[0].Err
 }
 
+// verdict returns the error of a tool seam, whether it was returned or is in the verdict.
 func verdict(v *plugin.ToolVerdict, err error) error {
 	if err != nil {
 		return err
@@ -82,6 +86,7 @@ func verdict(v *plugin.ToolVerdict, err error) error {
 	return v.Err
 }
 
+// projected converts the output of a projector that panicked back to a PanicError.
 func projected(out protocol.ToolOutput) error {
 	if out.Failure == nil || out.Failure.Code != "projector_panicked" {
 		return nil
@@ -89,10 +94,11 @@ func projected(out protocol.ToolOutput) error {
 	return &plugin.PanicError{Value: out.Text}
 }
 
-// soon is when a turn ends: late enough for a hook to have begun.
+// soon is the length of a turn in these checks: long enough for a hook to have started.
 const soon = 20 * time.Millisecond
 
-// cancels ends the turn of each seam while it runs.
+// cancels ends the turn while each seam runs. It fails the test if a hook does not return then; errors of the hook are
+// fine.
 func (k *kit) cancels(t *testing.T) {
 	s := k.open(t)
 	for _, x := range seams {
@@ -105,7 +111,7 @@ func (k *kit) cancels(t *testing.T) {
 	}
 }
 
-// survives lets hooks fail, but not panic.
+// survives calls each seam with empty arguments. Hooks may fail, but not panic.
 func (k *kit) survives(t *testing.T) {
 	s := k.open(t)
 	ctx, cancel := context.WithTimeout(t.Context(), k.Seams)
@@ -117,13 +123,14 @@ func (k *kit) survives(t *testing.T) {
 	}
 }
 
+// start calls the seam in a goroutine.
 func (x seam) start(ctx context.Context, s *plugin.Session) <-chan error {
 	answer := make(chan error, 1)
 	go func() { answer <- x.call(ctx, s) }()
 	return answer
 }
 
-// wait gives a hook the time of the longest context and as much again, and then gives up.
+// wait waits for a hook, for twice k.Seams. A hook that is still running then fails the test.
 func (k *kit) wait(t *testing.T, x seam, answer <-chan error) error {
 	t.Helper()
 	select {
@@ -135,7 +142,7 @@ func (k *kit) wait(t *testing.T, x seam, answer <-chan error) error {
 	}
 }
 
-// panicked is err if a plugin has panicked.
+// panicked returns err with the plugin's stack if a plugin has panicked, else nil.
 func panicked(err error) error {
 	if p, ok := errors.AsType[*plugin.PanicError](err); ok {
 		return fmt.Errorf("%w\n%s", err, p.Stack)

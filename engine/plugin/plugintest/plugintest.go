@@ -1,4 +1,4 @@
-// Package plugintest checks that a plugin keeps the contract of package plugin. Tests of plugins call Run.
+// Package plugintest checks that a plugin follows the contract of package plugin. Call Run from a test of the plugin.
 package plugintest
 
 import (
@@ -14,16 +14,17 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Config is what Run needs to know of a plugin. The zero value will do for one without state.
+// Config configures Run. The zero value is enough for a plugin without state.
 type Config struct {
-	Build   plugin.BuildContext    // absent: a root session in a directory of the test
-	Options protocol.PluginOptions // of the session
-	Change  func(*plugin.Session)  // changes the plugin's state; required for a plugin that keeps any
-	Seams   time.Duration          // in which each hook answers once its turn has ended; absent: 5 s
+	Build   plugin.BuildContext    // default: a root session in a temporary directory
+	Options protocol.PluginOptions // of the session, by plugin id
+	Change  func(*plugin.Session)  // changes the plugin's state; required if the plugin keeps any
+	Seams   time.Duration          // limit for each hook to return after its turn has ended; default 5s
 }
 
-// Run checks registration, state, cancellation and what hooks make of a context with nothing in it. The plugin may be a
-// protocol plugin.
+// Run checks the plugin that f builds: it registers the same tools in every session without IO, its schemas are valid,
+// sessions are independent, state survives a round trip, hooks stop with their turn, and hooks survive empty arguments.
+// f may build a protocol plugin. Each check is a subtest.
 func Run(t *testing.T, f plugin.Factory, c Config) {
 	t.Helper()
 	k := &kit{Config: c, factory: f}
@@ -33,22 +34,23 @@ func Run(t *testing.T, f plugin.Factory, c Config) {
 	if k.Build.Cwd == "" {
 		k.Build.Cwd, k.Build.StateDir = t.TempDir(), t.TempDir()
 	}
-	t.Run("contract: registers the same in every session, at once", k.registers)
-	t.Run("contract: lists what can be called", k.lists)
-	t.Run("contract: sessions do not share their end", k.closes)
-	t.Run("contract: state makes the round trip", k.roundTrip)
-	t.Run("contract: restoring twice comes to the same", k.idempotent)
-	t.Run("contract: hooks end with their turn", k.cancels)
-	t.Run("contract: hooks do not panic over a context with nothing in it", k.survives)
+	t.Run("contract: every session registers the same tools without delay", k.registers)
+	t.Run("contract: tools and operations have names and valid schemas", k.lists)
+	t.Run("contract: closing a session does not affect another session", k.closes)
+	t.Run("contract: state survives a round trip", k.roundTrip)
+	t.Run("contract: restoring twice gives the same state", k.idempotent)
+	t.Run("contract: hooks return when their turn ends", k.cancels)
+	t.Run("contract: hooks survive empty arguments", k.survives)
 }
 
-// kit is a plugin that is checked.
+// kit is the plugin under test with its configuration.
 type kit struct {
 	Config
 	factory plugin.Factory
 }
 
-// host has the plugin as its only one beside a driver, unless it is one.
+// host returns a host with the plugin, and the id of the driver for its sessions. If the plugin has no driver, an idle
+// one is added.
 func (k *kit) host(t *testing.T) (h *plugin.Host, driver string) {
 	t.Helper()
 	alone, err := plugin.NewHost([]plugin.Factory{k.factory}, nil)
@@ -71,7 +73,7 @@ func (k *kit) host(t *testing.T) (h *plugin.Host, driver string) {
 	return h, "idle"
 }
 
-// open is a session with the plugin.
+// open opens a session with the plugin and closes it at the end of the test.
 func (k *kit) open(t *testing.T) *plugin.Session {
 	t.Helper()
 	h, driver := k.host(t)
@@ -87,9 +89,10 @@ func (k *kit) open(t *testing.T) *plugin.Session {
 	return s
 }
 
-// fastest is the most that the quickest of a few builds may take.
+// fastest limits the quickest of several builds. Only a plugin that does IO or compiles something takes longer.
 const fastest = 5 * time.Millisecond
 
+// registers checks that every session gets the same tools and that building is fast.
 func (k *kit) registers(t *testing.T) {
 	var names []string
 	quickest := time.Hour
@@ -104,10 +107,11 @@ func (k *kit) registers(t *testing.T) {
 		names = got
 	}
 	if quickest > fastest {
-		t.Errorf("to build a session takes %v, more than %v: build and register do no IO and compile nothing", quickest, fastest)
+		t.Errorf("building a session takes %v, more than %v: Build and Register must not do IO or compile anything", quickest, fastest)
 	}
 }
 
+// toolNames returns the tools of a session in the order of registration.
 func toolNames(s *plugin.Session) []string {
 	names := []string{}
 	for _, src := range s.Sources() {
@@ -118,12 +122,13 @@ func toolNames(s *plugin.Session) []string {
 	return names
 }
 
+// lists checks that tools are named and that all schemas are valid.
 func (k *kit) lists(t *testing.T) {
 	s := k.open(t)
 	for _, src := range s.Sources() {
 		for _, x := range src.Provider.Tools() {
 			if x.Manifest.Name == "" {
-				t.Error("a tool has no name")
+				t.Error("a tool has an empty name")
 			}
 			k.checkSchema(t, "tool "+x.Manifest.Name, x.Manifest.Input)
 		}
@@ -141,6 +146,7 @@ func (k *kit) checkSchema(t *testing.T, what string, schema []byte) {
 	}
 }
 
+// closes checks that closing one session does not affect another one.
 func (k *kit) closes(t *testing.T) {
 	h, driver := k.host(t)
 	one, err1 := h.Open(t.Context(), driver, k.Options, k.Build)
@@ -153,7 +159,7 @@ func (k *kit) closes(t *testing.T) {
 		t.Error(err)
 	}
 	if after := toolNames(two); !slices.Equal(before, after) {
-		t.Errorf("tools %q, and %q after another session has been closed", before, after)
+		t.Errorf("tools %q, but %q after another session was closed", before, after)
 	}
 	if err := two.Close(); err != nil {
 		t.Error(err)
@@ -163,7 +169,7 @@ func (k *kit) closes(t *testing.T) {
 	}
 }
 
-// idle is a protocol plugin that does nothing.
+// idle returns a protocol plugin that does nothing, for plugins without a driver.
 func idle() plugin.Factory {
 	return plugin.Static("idle", func(r *plugin.Registrar) error {
 		r.Protocol().Driver(idler{})

@@ -14,7 +14,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// note is a plugin that keeps a text. Its fields say what is wrong with it.
+// note is a plugin that keeps a text. fault selects what it does wrong.
 type note struct {
 	text     string
 	revision uint64
@@ -27,7 +27,7 @@ func (notes) ID() string { return "notes" }
 
 func (f notes) Build(plugin.BuildContext) (plugin.Plugin, error) {
 	if f.fault == "slow" {
-		time.Sleep(2 * fastest) // IO, or something compiled
+		time.Sleep(2 * fastest) // like IO or compiling something
 	}
 	return &note{fault: f.fault}, nil
 }
@@ -102,19 +102,19 @@ func TestRun(t *testing.T) { Run(t, notes{}, config()) }
 
 const broken = "PLUGINTEST_BROKEN"
 
-// TestBroken runs the kit on a plugin with a fault, for TestRunFinds.
+// TestBroken runs the checks on a plugin with a fault, in a process that TestRunFinds starts.
 func TestBroken(t *testing.T) {
 	fault := os.Getenv(broken)
 	if fault == "" {
-		return // it is for processes of TestRunFinds
+		return // only processes of TestRunFinds set it
 	}
 	Run(t, notes{fault}, config())
 }
 
 func TestRunFinds(t *testing.T) {
 	for fault, check := range map[string]string{
-		"slow": "registers_the_same", "schema": "lists_what", "silent": "state_makes", "forgets": "state_makes",
-		"adds": "restoring_twice", "keeps": "restoring_twice", "deaf": "hooks_end", "clumsy": "hooks_do_not_panic", "clumsyTool": "hooks_do_not_panic",
+		"slow": "every_session_registers", "schema": "tools_and_operations", "silent": "state_survives", "forgets": "state_survives",
+		"adds": "restoring_twice", "keeps": "restoring_twice", "deaf": "hooks_return", "clumsy": "hooks_survive", "clumsyTool": "hooks_survive",
 	} {
 		t.Run(fault, func(t *testing.T) {
 			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestBroken$", "-test.timeout=30s")

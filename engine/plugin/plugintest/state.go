@@ -8,6 +8,7 @@ import (
 	"lashd/engine/plugin"
 )
 
+// capture returns the state of the session's plugins.
 func capture(t *testing.T, s *plugin.Session) plugin.Snapshot {
 	t.Helper()
 	snap, err := s.Capture(t.Context())
@@ -17,7 +18,7 @@ func capture(t *testing.T, s *plugin.Session) plugin.Snapshot {
 	return snap
 }
 
-// restore restores, and gives the state that there is then: without revisions, which may grow.
+// restore restores snap and returns the resulting state, without revisions: those may grow.
 func restore(t *testing.T, s *plugin.Session, snap plugin.Snapshot) map[string]plugin.Entry {
 	t.Helper()
 	if unknown, err := s.Restore(t.Context(), snap); err != nil || len(unknown) > 0 {
@@ -26,6 +27,7 @@ func restore(t *testing.T, s *plugin.Session, snap plugin.Snapshot) map[string]p
 	return state(capture(t, s))
 }
 
+// state returns the entries of a snapshot with their revisions set to zero, so that states can be compared.
 func state(snap plugin.Snapshot) map[string]plugin.Entry {
 	out := map[string]plugin.Entry{}
 	for id, e := range snap.Entries {
@@ -35,6 +37,8 @@ func state(snap plugin.Snapshot) map[string]plugin.Entry {
 	return out
 }
 
+// change changes the plugin's state with Config.Change. It fails the test if the plugin keeps state and Change is
+// missing.
 func (k *kit) change(t *testing.T, s *plugin.Session) {
 	t.Helper()
 	if k.Change != nil {
@@ -44,6 +48,7 @@ func (k *kit) change(t *testing.T, s *plugin.Session) {
 	}
 }
 
+// roundTrip checks that a change shows in the state and in the fingerprint, and that another session can restore it.
 func (k *kit) roundTrip(t *testing.T) {
 	s := k.open(t)
 	blank := capture(t, s)
@@ -51,13 +56,14 @@ func (k *kit) roundTrip(t *testing.T) {
 	changed := capture(t, s)
 	different := !cmp.Equal(state(blank), state(changed))
 	if different != (k.Change != nil) || different && changed.Fingerprint == blank.Fingerprint {
-		t.Errorf("from %+v to %+v: a change must be seen in the state and in the revision", blank, changed)
+		t.Errorf("from %+v to %+v: a change must show in the state and in the revision", blank, changed)
 	}
 	if diff := cmp.Diff(state(changed), restore(t, k.open(t), changed)); diff != "" {
-		t.Errorf("a session that restores the state has another one: %s", diff)
+		t.Errorf("the restored state differs: %s", diff)
 	}
 }
 
+// idempotent checks that restoring twice has the same result as restoring once, also for an empty snapshot.
 func (k *kit) idempotent(t *testing.T) {
 	s, blank := k.open(t), state(capture(t, k.open(t)))
 	k.change(t, s)
@@ -69,7 +75,7 @@ func (k *kit) idempotent(t *testing.T) {
 	}
 	for range 2 {
 		if diff := cmp.Diff(blank, restore(t, s, plugin.Snapshot{})); diff != "" {
-			t.Errorf("restored as if new: %s", diff)
+			t.Errorf("restored from an empty snapshot: %s", diff)
 		}
 	}
 }
