@@ -50,7 +50,7 @@ func (r *run) startCell(ctx context.Context, effect turn.Effect) (turn.CellReply
 	a, returned := withinGrace(ctx, done)
 	switch {
 	case !returned:
-		r.hooks.plugins.LeaveCell()
+		r.hooks.plugins.AbandonCell()
 		return a.v, context.Cause(ctx)
 	case a.err != nil && ctx.Err() != nil:
 		return a.v, a.err

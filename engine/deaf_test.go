@@ -316,7 +316,7 @@ func TestDeafLeft(t *testing.T) {
 				t.Errorf("while the command is at work it has run %s commands", ran)
 			}
 			e, ok := errors.AsType[*plugin.OperationError](<-done)
-			if !ok || e.Code != plugin.OperationLeft || !strings.Contains(e.Message, "plugin faulty: command") {
+			if !ok || e.Code != plugin.OperationAbandoned || !strings.Contains(e.Message, "plugin faulty: command") {
 				t.Errorf("it came to %+v", e)
 			}
 			if ran := d.commands(t, id); ran != "1" {
@@ -352,7 +352,7 @@ func TestDeafLeft(t *testing.T) {
 			must[*protocol.SeqResult](t)(d.Sessions.Delete(t.Context(), &protocol.SessionMutationParams{SessionID: id}))
 			left := func(err error) {
 				t.Helper()
-				if e, ok := errors.AsType[*plugin.OperationError](err); !ok || e.Code != plugin.OperationLeft {
+				if e, ok := errors.AsType[*plugin.OperationError](err); !ok || e.Code != plugin.OperationAbandoned {
 					t.Errorf("the task came to %v", err)
 				}
 			}

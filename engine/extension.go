@@ -24,7 +24,7 @@ func (e *RejectedError) Unwrap() error { return e.Err }
 // protocolRejection is an answer of the protocol's as clients get it. A panic is none, nor is it one that nothing comes back.
 func protocolRejection(ctx context.Context, err error) error {
 	switch {
-	case err == nil || errors.As(err, new(*plugin.PanicError)) || errors.As(err, new(*plugin.LeftError)):
+	case err == nil || errors.As(err, new(*plugin.PanicError)) || errors.As(err, new(*plugin.AbandonedError)):
 		return err
 	case ctx.Err() != nil:
 		return context.Cause(ctx)

@@ -269,7 +269,7 @@ func (s *seams) afterCommit() {
 func (s *seams) view(more []protocol.Message) *plugin.View {
 	v := &plugin.View{Session: s.sessionAtStart, Window: s.journal.begin.Config.Model.ContextWindow, TurnOptions: s.journal.begin.TurnOptions}
 	v.Session.Config, v.Session.State = s.journal.begin.Config, protocol.SessionRunning
-	return v.Holding(s.past, more...)
+	return v.WithMessages(s.past, more...)
 }
 
 // project makes the turn's answer what a person should see. Reports take it from here: who makes the last one is the actor, which

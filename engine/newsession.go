@@ -203,7 +203,7 @@ func (b *sessionDraft) view(origin *plugin.View) *plugin.View {
 			messages = append(messages, *n.Message)
 		}
 	}
-	return v.Holding(nil, messages...)
+	return v.WithMessages(nil, messages...)
 }
 
 // captureOrigin is what plugins of the origin keep by now, if this session takes that over and it can be had; else it gets what is stored.

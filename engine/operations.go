@@ -68,7 +68,7 @@ func (ops *Operations) operate(ctx context.Context, method string, kind protocol
 	end, err := receipt.Once(ctx, ops.eng.receipts, method, p.Key(), p, func(rc receipt.Request) (*operationOutcome, error) {
 		o := &operation{eng: ops.eng, kind: kind, params: p, scope: scopeOf(p.Name, rc), receipt: rc}
 		r, err := o.run(ctx)
-		if left, ok := errors.AsType[*plugin.OperationError](err); ok && left.Code == plugin.OperationLeft {
+		if left, ok := errors.AsType[*plugin.OperationError](err); ok && left.Code == plugin.OperationAbandoned {
 			return o.storeAbandoned(ctx, left)
 		}
 		if err != nil {
@@ -78,11 +78,11 @@ func (ops *Operations) operate(ctx context.Context, method string, kind protocol
 	})
 	switch {
 	case errors.Is(err, receipt.ErrBegun):
-		return nil, &plugin.OperationError{Code: plugin.OperationLeft, Name: p.Name, Message: receipt.ErrBegun.Error()}
+		return nil, &plugin.OperationError{Code: plugin.OperationAbandoned, Name: p.Name, Message: receipt.ErrBegun.Error()}
 	case err != nil:
 		return nil, err
 	case end.Abandoned != "":
-		return nil, &plugin.OperationError{Code: plugin.OperationLeft, Name: p.Name, Message: end.Abandoned}
+		return nil, &plugin.OperationError{Code: plugin.OperationAbandoned, Name: p.Name, Message: end.Abandoned}
 	}
 	return &end.OperationReceipt, nil
 }
@@ -135,7 +135,7 @@ func (e *Engine) traceOf(id protocol.SessionID) func(trace.Kind, any) {
 
 // cancelledOr is why an operation failed: because it was cancelled, if it was. One that was left alone has failed with that.
 func cancelledOr(ctx context.Context, err error) error {
-	if e, ok := errors.AsType[*plugin.OperationError](err); ok && e.Code == plugin.OperationLeft {
+	if e, ok := errors.AsType[*plugin.OperationError](err); ok && e.Code == plugin.OperationAbandoned {
 		return err
 	}
 	if ctx.Err() != nil {

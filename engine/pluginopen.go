@@ -96,7 +96,7 @@ func newOpening(st *state, plugins *plugin.Session) (o *opening, err error) {
 	if err == nil && plugins.Executes() {
 		o.Execution, err = st.stored.execution(st.ctx, "")
 	}
-	if err == nil && plugins.Looks() {
+	if err == nil && plugins.NeedsView() {
 		o.View, err = viewOf(st)
 	}
 	return o, err
@@ -156,7 +156,7 @@ func viewAt(st *state, id protocol.NodeID) (*plugin.View, error) {
 func viewWith(st *state, head protocol.Head, past []*protocol.Message) *plugin.View {
 	v := &plugin.View{Session: st.public(), Window: st.row.Config.Model.ContextWindow, TurnOptions: st.stored.optionsOf(head.Frame)}
 	v.Session.Head = head
-	return v.Holding(past)
+	return v.WithMessages(past)
 }
 
 // rehearse opens plugins where nobody else knows of them, as those of a session will be opened. What the protocol would have

@@ -36,7 +36,7 @@ func (t *pluginSet) builtWith(cfg protocol.Config) bool {
 
 // hasAbandoned reports whether a call of a plugin was abandoned, also one that lists tools.
 func (t *pluginSet) hasAbandoned() bool {
-	return len(t.plugins.Left()) > 0 || t.composer.Base().Stuck()
+	return len(t.plugins.Abandoned()) > 0 || t.composer.Base().Stuck()
 }
 
 // newSet makes the catalog of plugins that were just opened.

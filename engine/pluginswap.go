@@ -73,7 +73,7 @@ func (k *pluginLock) open(cfg protocol.Config) (*pluginSet, error) {
 	case !t.builtWith(cfg):
 		err = k.drop()
 	case t.hasAbandoned():
-		k.eng.Log.Warn("the session's plugins are opened anew, because some were left alone at work", "session", k.owner.id, "plugins", t.plugins.Left())
+		k.eng.Log.Warn("the session's plugins are opened anew, because some were left alone at work", "session", k.owner.id, "plugins", t.plugins.Abandoned())
 		if err = k.storeOutgoing(t.plugins); err == nil {
 			err = k.drop()
 		}

@@ -71,7 +71,7 @@ func (v *preview) readSession(ctx context.Context, st *state, input []protocol.I
 	if len(input) > 0 {
 		v.input = []protocol.Message{protocol.UserMessage(input, nil)}
 	}
-	v.view = v.view.Holding(v.past, v.input...)
+	v.view = v.view.WithMessages(v.past, v.input...)
 	switch asked := v.plugins.Shapers(); {
 	case len(asked) == 0:
 	case st.idle() != nil || st.holds.awaited():
@@ -92,7 +92,7 @@ func (v *preview) addIssue(code, message string) {
 // callPlugins has the plugins shape the prompt. They may look at sessions and change nothing. What fails is left out, and said.
 func (v *preview) callPlugins() {
 	host := v.eng.hostFor(v.view.Session.ID)
-	host = plugin.Capabilities{State: plugin.Looking(host.State), Tracer: host.Tracer}
+	host = plugin.Capabilities{State: plugin.ReadOnly(host.State), Tracer: host.Tracer}
 	extra, err := workgroup.CallPlugin(v.hold.lease.ctx, v.eng.group, func(ctx context.Context) (*turnContext, error) { return v.transformed(ctx, host) })
 	if err == nil && extra.changesTools() {
 		v.catalog = extra.extended
@@ -138,7 +138,7 @@ func (v *preview) result() *protocol.DebugPromptResult {
 		Messages: list(v.view.Messages()), Options: cfg.Generation, Issues: v.issues,
 	}
 	if v.extra != nil {
-		r.Messages = new(plugin.View).Holding(v.extra.messages, v.input...).Messages()
+		r.Messages = new(plugin.View).WithMessages(v.extra.messages, v.input...).Messages()
 	}
 	return r
 }

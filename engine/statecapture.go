@@ -86,7 +86,7 @@ func (e *Engine) captureAll(ctx context.Context, id protocol.SessionID, plugins 
 	if err != nil {
 		failed("plugin_snapshot", err)
 		k = nil
-	} else if left := plugins.Left(); len(left) > 0 {
+	} else if left := plugins.Abandoned(); len(left) > 0 {
 		failed("plugin_snapshot", fmt.Errorf("not asked what they keep, because they were left alone at work: %s", strings.Join(left, ", ")))
 	}
 	if k, err = e.captureExecution(ctx, plugins, k); err != nil {

@@ -76,7 +76,7 @@ func (w *work) runPlugin(ctx context.Context, f plugin.TaskFunc) (out *protocol.
 	}
 	out, err = w.perform(l, &t, f)
 	switch {
-	case errors.As(err, new(*plugin.LeftError)):
+	case errors.As(err, new(*plugin.AbandonedError)):
 		return task.Abandoned(&t, protocol.WriterDrain, err.Error()), false
 	case err == nil && out != nil && out.Kind == protocol.TaskLost && t.Spec.Recovery == protocol.RecoverRerun && ctx.Err() == nil:
 		return nil, true

@@ -49,7 +49,7 @@ func (ts *Turns) start(ctx context.Context, id protocol.TurnID, ceiling *protoco
 
 // isSlow reports whether an error is that of plugin code which did not return in time.
 func isSlow(err error) bool {
-	return errors.Is(err, workgroup.ErrSlowPlugin) || errors.As(err, new(*plugin.LeftError)) || errors.As(err, new(*tool.SlowError))
+	return errors.Is(err, workgroup.ErrSlowPlugin) || errors.As(err, new(*plugin.AbandonedError)) || errors.As(err, new(*tool.SlowError))
 }
 
 // try is start once its params make sense. Plugins that cannot be opened refuse nothing: with them the turn fails. Those that take

@@ -86,13 +86,13 @@ var operationKinds = map[plugin.OperationCode]kindCode{
 	plugin.MissingSession:    {protocol.KindMissingSession, codeInvalidParams},
 	plugin.UnexpectedSession: {protocol.KindUnexpectedSession, codeInvalidParams},
 	plugin.OperationFailed:   {protocol.KindOperationFailed, codePlugin},
-	plugin.OperationLeft:     {protocol.KindOperationFailed, codePlugin},
+	plugin.OperationAbandoned:     {protocol.KindOperationFailed, codePlugin},
 }
 
 func operationError(e *plugin.OperationError) *jsonrpc2.Error {
 	kind := operationKinds[e.Code]
 	data := protocol.ErrorData{Kind: kind.kind, Retry: protocol.RetryNever, Outcome: protocol.EffectNone}
-	if e.Code == plugin.OperationLeft {
+	if e.Code == plugin.OperationAbandoned {
 		data.Outcome = protocol.EffectUnknown
 	}
 	return newError(kind.code, e.Error(), data)

@@ -75,9 +75,9 @@ func (a *abandonedCalls) whenReturned(plugin string, f func()) bool {
 	return true
 }
 
-// Left returns the ids of plugins with an abandoned call, sorted. Snapshots no longer include the state of these
+// Abandoned returns the ids of plugins with an abandoned call, sorted. Snapshots no longer include the state of these
 // plugins. The owner of the session should close it and reopen it from its stored state.
-func (r *roster) Left() []string {
+func (r *roster) Abandoned() []string {
 	if !r.abandoned.any.Load() {
 		return nil
 	}

@@ -54,10 +54,10 @@ func (d *deaf) opened(t *testing.T) *plugin.Session {
 	return s
 }
 
-// leave fails unless err is a LeftError with the expected cause.
+// leave fails unless err is a AbandonedError with the expected cause.
 func leave(t *testing.T, what string, err, why error) {
 	t.Helper()
-	left, ok := errors.AsType[*plugin.LeftError](err)
+	left, ok := errors.AsType[*plugin.AbandonedError](err)
 	if !ok || left.Plugin != "p" || !errors.Is(err, why) {
 		t.Errorf("%s: %v, want that p was left alone because of %v", what, err, why)
 	}
@@ -74,7 +74,7 @@ func TestLeftAlone(t *testing.T) {
 	}
 	bubble("plugin/HC-04 a hook that does not return is abandoned, and its plugin is closed after its last call returns", func(t *testing.T, d *deaf) {
 		s := d.opened(t)
-		if got := s.Left(); got != nil {
+		if got := s.Abandoned(); got != nil {
 			t.Errorf("at first %q are left alone", got)
 		}
 		var holds []chan struct{}
@@ -88,7 +88,7 @@ func TestLeftAlone(t *testing.T) {
 				t.Errorf("it was left alone after %v", time.Since(began))
 			}
 		}
-		if got := s.Left(); !slices.Equal(got, []string{"p"}) {
+		if got := s.Abandoned(); !slices.Equal(got, []string{"p"}) {
 			t.Errorf("left alone are %q", got)
 		}
 		if err := s.Close(); err != nil || d.closed {
@@ -101,8 +101,8 @@ func TestLeftAlone(t *testing.T) {
 		}
 		close(holds[1])
 		synctest.Wait()
-		if !d.closed || !slices.Equal(s.Left(), []string{"p"}) {
-			t.Errorf("after the last call: closed %t, left %q", d.closed, s.Left())
+		if !d.closed || !slices.Equal(s.Abandoned(), []string{"p"}) {
+			t.Errorf("after the last call: closed %t, left %q", d.closed, s.Abandoned())
 		}
 	})
 	bubble("plugin/HC-04 a plugin without calls in progress is closed at once", func(t *testing.T, d *deaf) {
@@ -147,16 +147,16 @@ func TestLeftAlone(t *testing.T) {
 				t.Errorf("%s: %v", what, err)
 			}
 		}
-		if d.state != 0 || time.Since(began) != 0 || !slices.Equal(s.Left(), []string{"p"}) {
-			t.Errorf("restored %d times, after %v, left %q", d.state, time.Since(began), s.Left())
+		if d.state != 0 || time.Since(began) != 0 || !slices.Equal(s.Abandoned(), []string{"p"}) {
+			t.Errorf("restored %d times, after %v, left %q", d.state, time.Since(began), s.Abandoned())
 		}
 		close(d.hold)
 		_ = s.Close()
 	})
 	bubble("plugin/PR-07 a cell that outlives its turn is an abandoned call", func(t *testing.T, d *deaf) {
 		s := d.opened(t)
-		s.LeaveCell() // no cell runs
-		if got := s.Left(); got != nil {
+		s.AbandonCell() // no cell runs
+		if got := s.Abandoned(); got != nil {
 			t.Errorf("without a cell %q are left alone", got)
 		}
 		d.hold = make(chan struct{})
@@ -165,8 +165,8 @@ func TestLeftAlone(t *testing.T) {
 		if _, err := s.CaptureExecution(t.Context()); err == nil {
 			t.Error("its state is captured while it runs")
 		}
-		s.LeaveCell()
-		if got := s.Left(); !slices.Equal(got, []string{"p"}) {
+		s.AbandonCell()
+		if got := s.Abandoned(); !slices.Equal(got, []string{"p"}) {
 			t.Errorf("left alone are %q", got)
 		}
 		_ = s.Close()
@@ -187,7 +187,7 @@ func TestLeftAlone(t *testing.T) {
 		}))
 		_, err := host.Open(within(t, time.Second), "d", nil, plugin.BuildContext{SessionID: "s"})
 		leave(t, "open", err, errBoom)
-		if left, _ := errors.AsType[*plugin.LeftError](err); left != nil && left.Hook != plugin.HookBuild {
+		if left, _ := errors.AsType[*plugin.AbandonedError](err); left != nil && left.Hook != plugin.HookBuild {
 			t.Errorf("left alone at %s", left.Hook)
 		}
 		close(h)

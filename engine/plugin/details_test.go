@@ -184,7 +184,7 @@ func TestMessagesOfViews(t *testing.T) {
 		t.Errorf("a view that holds nothing has %+v", got)
 	}
 	first, second := says("one"), says("two")
-	view := new(plugin.View).Holding([]*protocol.Message{&first, &second}, says("three"))
+	view := new(plugin.View).WithMessages([]*protocol.Message{&first, &second}, says("three"))
 	if diff := cmp.Diff([]protocol.Message{says("one"), says("two"), says("three")}, view.Messages()); diff != "" {
 		t.Error(diff)
 	}
@@ -336,12 +336,12 @@ func TestLeftOperations(t *testing.T) {
 			_, err := s.Command(ctx, "c", &plugin.OperationCall{}, plugin.Target{})
 			return err
 		}
-		if err := command(t.Context()); code(err) != plugin.OperationLeft || !errors.Is(err, plugin.ErrSlowHook) {
+		if err := command(t.Context()); code(err) != plugin.OperationAbandoned || !errors.Is(err, plugin.ErrSlowHook) {
 			t.Errorf("after half an hour: %v", err)
 		}
 		ctx, cancel := context.WithCancelCause(t.Context())
 		go func() { synctest.Wait(); cancel(errBoom) }()
-		if err := command(ctx); code(err) != plugin.OperationLeft || !errors.Is(err, errBoom) {
+		if err := command(ctx); code(err) != plugin.OperationAbandoned || !errors.Is(err, errBoom) {
 			t.Errorf("after its context: %v", err)
 		}
 		close(hold)

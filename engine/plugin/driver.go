@@ -8,22 +8,22 @@ import (
 )
 
 // bounded wraps a driver so that each of its calls has a time limit. turn.Driver methods return no error, so bounded
-// panics instead: with a LeftError if the driver does not return within shortPatience or was abandoned before, with a
+// panics instead: with a AbandonedError if the driver does not return within shortTimeout or was abandoned before, with a
 // PanicError if it panics. The engine recovers both and fails the turn.
 type bounded struct {
 	s      *Session
 	driver Driver
 }
 
-// soon calls the driver in a goroutine of its own and returns its answer, or panics as bounded describes.
-func soon[T any](b bounded, ask func() T) T {
+// callDriver calls the driver in a goroutine of its own and returns its answer, or panics as bounded describes.
+func callDriver[T any](b bounded, ask func() T) T {
 	var step step
-	step.is(HookDriver, b.s.driver.plugin)
+	step.set(HookDriver, b.s.driver.plugin)
 	if b.s.abandoned.has(step.plugin()) {
 		panic(step.left(context.Background()))
 	}
 	done := begin(func() (T, error) { return ask(), nil })
-	a, returned := inTime(context.Background(), limits{whole: shortPatience}, done) // a pure function has no context
+	a, returned := inTime(context.Background(), limits{whole: shortTimeout}, done) // a pure function has no context
 	switch {
 	case !returned:
 		b.s.abandoned.add(step.plugin(), func() { <-done })
@@ -36,33 +36,33 @@ func soon[T any](b bounded, ask func() T) T {
 
 // Prepare implements turn.Driver.
 func (b bounded) Prepare(v turn.View) []turn.Action {
-	return soon(b, func() []turn.Action { return b.driver.Prepare(v) })
+	return callDriver(b, func() []turn.Action { return b.driver.Prepare(v) })
 }
 
 // Reply implements turn.Driver.
 func (b bounded) Reply(v turn.View, reply provider.Reply) []turn.Action {
-	return soon(b, func() []turn.Action { return b.driver.Reply(v, reply) })
+	return callDriver(b, func() []turn.Action { return b.driver.Reply(v, reply) })
 }
 
 // Results implements turn.Driver.
 func (b bounded) Results(v turn.View, results []turn.ToolReply) []turn.Action {
-	return soon(b, func() []turn.Action { return b.driver.Results(v, results) })
+	return callDriver(b, func() []turn.Action { return b.driver.Results(v, results) })
 }
 
 // Cell implements turn.Driver.
 func (b bounded) Cell(v turn.View, reply turn.CellReply) []turn.Action {
-	return soon(b, func() []turn.Action { return b.driver.Cell(v, reply) })
+	return callDriver(b, func() []turn.Action { return b.driver.Cell(v, reply) })
 }
 
 // Limit implements turn.Driver.
 func (b bounded) Limit(v turn.View) []turn.Action {
-	return soon(b, func() []turn.Action { return b.driver.Limit(v) })
+	return callDriver(b, func() []turn.Action { return b.driver.Limit(v) })
 }
 
 // Visible implements turn.Driver.
 func (b bounded) Visible(prose string) string {
-	return soon(b, func() string { return b.driver.Visible(prose) })
+	return callDriver(b, func() string { return b.driver.Visible(prose) })
 }
 
 // HandlesOutputLimit implements turn.Driver.
-func (b bounded) HandlesOutputLimit() bool { return soon(b, b.driver.HandlesOutputLimit) }
+func (b bounded) HandlesOutputLimit() bool { return callDriver(b, b.driver.HandlesOutputLimit) }

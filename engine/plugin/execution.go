@@ -52,7 +52,7 @@ type execution struct {
 	executor *contribution[CodeExecutor]
 	running  atomic.Bool                   // a code cell is running
 	cell     atomic.Pointer[chan struct{}] // closed when the newest cell returns; nil: none has run
-	keeping  atomic.Pointer[chan struct{}] // closed when the executor's Stored returns; nil: never called
+	notified atomic.Pointer[chan struct{}] // closed when the executor's Stored returns; nil: never called
 }
 
 // Execute runs a code cell. It fails with ErrNoExecutor without an executor, and with errExecuting while an earlier
@@ -61,7 +61,7 @@ func (e *execution) Execute(ctx context.Context, call *CodeCall) (turn.CellReply
 	if e.executor == nil {
 		return turn.CellReply{}, ErrNoExecutor
 	}
-	if err := e.settled(ctx); err != nil {
+	if err := e.awaitStored(ctx); err != nil {
 		return turn.CellReply{}, err
 	}
 	return invoke(ctx, e.plugins, HookExecutor, e.executor.plugin, func() (turn.CellReply, error) {
@@ -76,9 +76,9 @@ func (e *execution) Execute(ctx context.Context, call *CodeCall) (turn.CellReply
 	})
 }
 
-// LeaveCell abandons the code cell that is running. Until it returns, the executor's state is neither captured nor
+// AbandonCell abandons the code cell that is running. Until it returns, the executor's state is neither captured nor
 // used.
-func (e *execution) LeaveCell() {
+func (e *execution) AbandonCell() {
 	if cell := e.cell.Load(); cell != nil {
 		e.plugins.abandoned.add(e.executor.plugin, func() { <-*cell })
 	}
@@ -97,11 +97,11 @@ type Execution struct {
 // CaptureExecution captures the state of the code executor. It returns nil if the state has not changed since it was
 // stored, or if the executor keeps none.
 func (e *execution) CaptureExecution(ctx context.Context) (*Execution, error) {
-	x, ok := e.keepsExecution()
+	x, ok := e.statefulExecutor()
 	if !ok {
 		return nil, nil
 	}
-	if err := e.settled(ctx); err != nil {
+	if err := e.awaitStored(ctx); err != nil {
 		return nil, err
 	}
 	return invoke(ctx, e.plugins, HookCodeSnapshot, e.executor.plugin, func() (*Execution, error) {
@@ -112,59 +112,59 @@ func (e *execution) CaptureExecution(ctx context.Context) (*Execution, error) {
 			return nil, nil
 		}
 		state, err := x.Snapshot(ctx)
-		return &Execution{State: own(state), Stored: func() { e.keptNow(x) }}, err
+		return &Execution{State: own(state), Stored: func() { e.notifyStored(x) }}, err
 	})
 }
 
-// keptNow notifies the code executor, in a goroutine, that its state is stored. The next use of the executor waits for
-// that in settled.
-func (e *execution) keptNow(x ExecutionState) {
-	told := make(chan struct{})
-	e.keeping.Store(&told)
+// notifyStored notifies the code executor, in a goroutine, that its state is stored. The next use of the executor waits for
+// that in awaitStored.
+func (e *execution) notifyStored(x ExecutionState) {
+	done := make(chan struct{})
+	e.notified.Store(&done)
 	go func() {
-		defer close(told)
+		defer close(done)
 		// A panic is ignored: the executor stays dirty, and its state is captured again.
 		_, _ = contain(func() (struct{}, error) { x.Stored(); return struct{}{}, nil })
 	}()
 }
 
-// settled waits until the executor's Stored has returned. It fails with errExecuting if a call was abandoned. If Stored
-// takes longer than shortPatience, settled abandons that call and returns a LeftError.
-func (e *execution) settled(ctx context.Context) error {
-	told := e.keeping.Load()
+// awaitStored waits until the executor's Stored has returned. It fails with errExecuting if a call was abandoned. If Stored
+// takes longer than shortTimeout, awaitStored abandons that call and returns a AbandonedError.
+func (e *execution) awaitStored(ctx context.Context) error {
+	done := e.notified.Load()
 	switch {
 	case e.plugins.abandoned.has(e.executor.plugin):
 		return errExecuting
-	case told == nil:
+	case done == nil:
 		return nil
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, shortPatience, ErrLate)
+	ctx, cancel := context.WithTimeoutCause(ctx, shortTimeout, ErrLate)
 	defer cancel()
 	select {
-	case <-*told:
+	case <-*done:
 		return nil
 	case <-ctx.Done():
 	}
-	e.plugins.abandoned.add(e.executor.plugin, func() { <-*told })
-	return &LeftError{e.executor.plugin, HookCodeStored, context.Cause(ctx)}
+	e.plugins.abandoned.add(e.executor.plugin, func() { <-*done })
+	return &AbandonedError{e.executor.plugin, HookCodeStored, context.Cause(ctx)}
 }
 
 // RestoreExecution restores the state of the code executor; nil resets it. It does nothing if the executor keeps no
 // state.
 func (e *execution) RestoreExecution(ctx context.Context, state []byte) error {
-	x, ok := e.keepsExecution()
+	x, ok := e.statefulExecutor()
 	if !ok {
 		return nil
 	}
-	if err := e.settled(ctx); err != nil {
+	if err := e.awaitStored(ctx); err != nil {
 		return err
 	}
 	_, err := invoke(ctx, e.plugins, HookCodeRestore, e.executor.plugin, func() (struct{}, error) { return struct{}{}, x.Restore(ctx, own(state)) })
 	return err
 }
 
-// keepsExecution returns the executor as an ExecutionState, if it is one.
-func (e *execution) keepsExecution() (ExecutionState, bool) {
+// statefulExecutor returns the executor as an ExecutionState, if it is one.
+func (e *execution) statefulExecutor() (ExecutionState, bool) {
 	if e.executor == nil {
 		return nil, false
 	}

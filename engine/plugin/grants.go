@@ -158,8 +158,8 @@ func (a Access) of(s StateService) StateService {
 // readState is a StateService whose changing methods fail.
 type readState struct{ StateService }
 
-// Looking returns a StateService that can read but not change anything.
-func Looking(s StateService) StateService { return ReadState.of(s) }
+// ReadOnly returns a StateService that can read but not change anything.
+func ReadOnly(s StateService) StateService { return ReadState.of(s) }
 
 // errReadOnly is returned by the changing methods of a restricted StateService.
 var errReadOnly = &UnavailableError{"changing tool state"}

@@ -68,7 +68,7 @@ func TestHangingOpen(t *testing.T) {
 						ctx, why, then = limited, errBoom, c.gone
 					}
 					_, err := h.Open(ctx, "d", nil, plugin.BuildContext{SessionID: "s"})
-					if left, _ := errors.AsType[*plugin.LeftError](err); left == nil || left.Plugin != "p" || left.Hook != c.hook || !errors.Is(err, why) {
+					if left, _ := errors.AsType[*plugin.AbandonedError](err); left == nil || left.Plugin != "p" || left.Hook != c.hook || !errors.Is(err, why) {
 						t.Errorf("left alone: %v, want %s of p because of %v", err, c.hook, why)
 					}
 					synctest.Wait()
@@ -107,7 +107,7 @@ func TestHangingClose(t *testing.T) {
 				}
 				began := time.Now()
 				err = s.Close()
-				if left, _ := errors.AsType[*plugin.LeftError](err); left == nil || left.Plugin != "p" || left.Hook != plugin.HookClose || !errors.Is(err, plugin.ErrLate) {
+				if left, _ := errors.AsType[*plugin.AbandonedError](err); left == nil || left.Plugin != "p" || left.Hook != plugin.HookClose || !errors.Is(err, plugin.ErrLate) {
 					t.Errorf("left alone: %v", err)
 				}
 				if took := time.Since(began); took != 10*time.Second+50*time.Millisecond {
@@ -278,12 +278,12 @@ func TestDriverHangs(t *testing.T) {
 		}{{"hang", 10 * time.Second}, {"x", 0}} {
 			began := time.Now()
 			_, err := visible(c.prose)
-			left, _ := errors.AsType[*plugin.LeftError](err)
+			left, _ := errors.AsType[*plugin.AbandonedError](err)
 			if left == nil || left.Plugin != "d" || left.Hook != plugin.HookDriver || !errors.Is(err, plugin.ErrLate) || time.Since(began) != c.took {
 				t.Errorf("%s, after %v: %v", c.prose, time.Since(began), err)
 			}
 		}
-		if got := s.Left(); !slices.Equal(got, []string{"d"}) {
+		if got := s.Abandoned(); !slices.Equal(got, []string{"d"}) {
 			t.Errorf("left alone are %q", got)
 		}
 		if _ = s.Close(); closed {

@@ -22,19 +22,19 @@ func (e *HookError) Error() string { return fmt.Sprintf("plugin %s: %s: %v", e.P
 
 func (e *HookError) Unwrap() error { return e.Err }
 
-// LeftError means that plugin code did not return although its context was done, and that lashd stopped waiting for it.
+// AbandonedError means that plugin code did not return although its context was done, and that lashd stopped waiting for it.
 // The code still runs; what it did or will do is unknown. It wraps the cause of the context.
-type LeftError struct {
+type AbandonedError struct {
 	Plugin string
 	Hook   Hook
 	Cause  error
 }
 
-func (e *LeftError) Error() string {
+func (e *AbandonedError) Error() string {
 	return fmt.Sprintf("plugin %s: %s did not return: %v", e.Plugin, e.Hook, e.Cause)
 }
 
-func (e *LeftError) Unwrap() error { return e.Cause }
+func (e *AbandonedError) Unwrap() error { return e.Cause }
 
 // PanicError is a panic of plugin code, with the stack of its goroutine.
 type PanicError struct {
@@ -59,16 +59,16 @@ const (
 	grace = 50 * time.Millisecond
 	// workGrace is grace for commands, tasks and code cells. They change something, so a late result still counts.
 	workGrace = 5 * time.Second
-	// patience is the total time limit of a hook. A hook may call a model, which can take that long.
-	patience = 30 * time.Minute
-	// shortPatience limits plugin code where the caller has no deadline: drivers, fingerprints, Stored, Close.
-	shortPatience = 10 * time.Second
+	// hookTimeout is the total time limit of a hook. A hook may call a model, which can take that long.
+	hookTimeout = 30 * time.Minute
+	// shortTimeout limits plugin code where the caller has no deadline: drivers, fingerprints, Stored, Close.
+	shortTimeout = 10 * time.Second
 )
 
-// ErrSlowHook is the error of a hook that lashd stopped waiting for after patience.
+// ErrSlowHook is the error of a hook that lashd stopped waiting for after hookTimeout.
 var ErrSlowHook = errors.New("did not return within 30 minutes")
 
-// ErrLate is the cause of a LeftError after shortPatience.
+// ErrLate is the cause of a AbandonedError after shortTimeout.
 var ErrLate = errors.New("did not return in time")
 
 // errExited is the error of plugin code that called runtime.Goexit.
@@ -82,11 +82,11 @@ type limits struct{ whole, grace time.Duration }
 func limitsOf(hook Hook) limits {
 	switch hook {
 	case HookCommand:
-		return limits{patience, workGrace}
+		return limits{hookTimeout, workGrace}
 	case HookTask, HookExecutor:
 		return limits{0, workGrace}
 	}
-	return limits{patience, grace}
+	return limits{hookTimeout, grace}
 }
 
 // answer is the result of plugin code on its way from its goroutine.
@@ -154,12 +154,12 @@ func invoke[T any](ctx context.Context, r *roster, hook Hook, plugin string, cal
 	return outcome(ctx, hook, plugin, a.out, a.err)
 }
 
-// left returns the error of plugin code that did not return in time: ErrSlowHook while ctx is alive, else a LeftError.
+// left returns the error of plugin code that did not return in time: ErrSlowHook while ctx is alive, else a AbandonedError.
 func left(ctx context.Context, hook Hook, plugin string) error {
 	if ctx.Err() == nil {
 		return &HookError{plugin, hook, ErrSlowHook}
 	}
-	return &LeftError{plugin, hook, context.Cause(ctx)}
+	return &AbandonedError{plugin, hook, context.Cause(ctx)}
 }
 
 // outcome attributes an error of plugin code: to ctx if that is done, else to the plugin as a HookError.
@@ -177,9 +177,13 @@ func outcome[T any](ctx context.Context, hook Hook, plugin string, out T, err er
 
 // step records which plugin runs, where one goroutine calls several plugins in turn. The goroutine that waits reads it
 // to name the plugin that does not return.
-type step struct{ now atomic.Pointer[LeftError] }
+type step struct {
+	now atomic.Pointer[AbandonedError]
+}
 
-func (s *step) is(hook Hook, plugin string) { s.now.Store(&LeftError{Plugin: plugin, Hook: hook}) }
+func (s *step) set(hook Hook, plugin string) {
+	s.now.Store(&AbandonedError{Plugin: plugin, Hook: hook})
+}
 
 // plugin returns the id of the plugin that runs, or "" before the first one.
 func (s *step) plugin() string {
@@ -196,7 +200,7 @@ func (s *step) left(ctx context.Context) error {
 		cause = context.Cause(ctx)
 	}
 	if at := s.now.Load(); at != nil {
-		return &LeftError{at.Plugin, at.Hook, cause}
+		return &AbandonedError{at.Plugin, at.Hook, cause}
 	}
 	return cause
 }

@@ -26,9 +26,9 @@ type View struct {
 	messages func() []protocol.Message
 }
 
-// Holding gives the view its messages: those of the active path, then more. The list is built when Messages is first
-// called, because most plugins never need it. Call Holding before the view is shared.
-func (v *View) Holding(past []*protocol.Message, more ...protocol.Message) *View {
+// WithMessages gives the view its messages: those of the active path, then more. The list is built when Messages is first
+// called, because most plugins never need it. Call WithMessages before the view is shared.
+func (v *View) WithMessages(past []*protocol.Message, more ...protocol.Message) *View {
 	v.messages = sync.OnceValue(func() []protocol.Message {
 		all := make([]protocol.Message, 0, len(past)+len(more))
 		for _, m := range past {

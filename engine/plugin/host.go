@@ -86,7 +86,7 @@ func (h *Host) ProcessEngine(kind string) (ProcessEngine, bool) {
 // its plugins. On an error it closes the plugins built so far and frees the id. The caller must call Close.
 //
 // A session without an id is not listed. Open fails with ErrRetired if a newer host has replaced this one. If a plugin
-// does not return in time, Open gives up with a LeftError, and closes the session in the background once the plugin
+// does not return in time, Open gives up with a AbandonedError, and closes the session in the background once the plugin
 // returns.
 func (h *Host) Open(ctx context.Context, driver string, options protocol.PluginOptions, bc BuildContext) (*Session, error) {
 	if ctx.Err() != nil {
@@ -112,7 +112,7 @@ func (h *Host) Open(ctx context.Context, driver string, options protocol.PluginO
 	})
 	switch a, returned := inTime(ctx, limitsOf(HookBuild), done); {
 	case !returned:
-		h.live.bar(s)
+		h.live.forbid(s)
 		go func() {
 			<-done
 			_ = s.Close() // the caller is gone: there is no one to report an error to

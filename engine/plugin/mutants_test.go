@@ -302,7 +302,7 @@ func TestFlawsOfDirectives(t *testing.T) {
 }
 
 func TestNothingToLookAt(t *testing.T) {
-	if got := plugin.Looking(nil); got != nil {
+	if got := plugin.ReadOnly(nil); got != nil {
 		t.Errorf("without a state there is %T", got)
 	}
 	var host plugin.Capabilities

@@ -17,7 +17,7 @@ type openSessions struct {
 	sessions map[protocol.SessionID]*Session
 }
 
-// add registers s. It fails with ErrOpen if the id is taken, and with errGone after bar. A session without an id is
+// add registers s. It fails with ErrOpen if the id is taken, and with errOpenAbandoned after forbid. A session without an id is
 // ignored.
 func (l *openSessions) add(s *Session) error {
 	if s.session == "" {
@@ -26,7 +26,7 @@ func (l *openSessions) add(s *Session) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if s.gone {
-		return errGone
+		return errOpenAbandoned
 	}
 	if l.sessions[s.session] != nil {
 		return fmt.Errorf("session %s: %w", s.session, ErrOpen)
@@ -38,11 +38,11 @@ func (l *openSessions) add(s *Session) error {
 	return nil
 }
 
-// errGone means that Host.Open gave up on the session while it was being built.
-var errGone = errors.New("opening the session was abandoned")
+// errOpenAbandoned means that Host.Open gave up on the session while it was being built.
+var errOpenAbandoned = errors.New("opening the session was abandoned")
 
-// bar removes s and makes every later add of it fail.
-func (l *openSessions) bar(s *Session) {
+// forbid removes s and makes every later add of it fail.
+func (l *openSessions) forbid(s *Session) {
 	l.mu.Lock()
 	s.gone = true
 	l.mu.Unlock()

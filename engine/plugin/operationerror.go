@@ -15,15 +15,15 @@ const (
 	MissingSession    OperationCode = "missingSession"
 	UnexpectedSession OperationCode = "unexpectedSession"
 	OperationFailed   OperationCode = "failed"
-	// OperationLeft means that the operation did not return in time. What it has done, or will still do, is unknown.
-	OperationLeft OperationCode = "left"
+	// OperationAbandoned means that the operation did not return in time. What it has done, or will still do, is unknown.
+	OperationAbandoned OperationCode = "left"
 )
 
 // OperationError means that an operation was not carried out, or failed.
 type OperationError struct {
 	Code    OperationCode
 	Name    string // of the operation; for UnknownSession the id of the session
-	Message string // of OperationFailed and OperationLeft
+	Message string // of OperationFailed and OperationAbandoned
 	err     error
 }
 
@@ -49,12 +49,12 @@ func failed(name string, err error) *OperationError {
 	return &OperationError{OperationFailed, name, err.Error(), err}
 }
 
-// undone returns the error of a failed command or task. It distinguishes those that were abandoned, which may still
+// changeFailure returns the error of a failed command or task. It distinguishes those that were abandoned, which may still
 // take effect.
-func undone(name string, err error) *OperationError {
+func changeFailure(name string, err error) *OperationError {
 	e := failed(name, err)
-	if errors.As(err, new(*LeftError)) || errors.Is(err, ErrSlowHook) {
-		e.Code = OperationLeft
+	if errors.As(err, new(*AbandonedError)) || errors.Is(err, ErrSlowHook) {
+		e.Code = OperationAbandoned
 	}
 	return e
 }
@@ -65,8 +65,8 @@ var (
 	errInput    = errors.New("a queued turn has no input")
 )
 
-// whole returns an output that can be sent to a client; an empty one becomes null.
-func whole(out json.RawMessage) (json.RawMessage, error) {
+// validOutput returns an output that can be sent to a client; an empty one becomes null.
+func validOutput(out json.RawMessage) (json.RawMessage, error) {
 	switch {
 	case len(out) == 0:
 		return json.RawMessage("null"), nil
@@ -77,12 +77,12 @@ func whole(out json.RawMessage) (json.RawMessage, error) {
 	}
 }
 
-// whole checks a result and returns a copy with a valid output.
-func (r *OperationResult) whole() (*OperationResult, error) {
+// checked checks a result and returns a copy with a valid output.
+func (r *OperationResult) checked() (*OperationResult, error) {
 	if r == nil {
 		return nil, errNoResult
 	}
-	out, err := whole(r.Output)
+	out, err := validOutput(r.Output)
 	if err != nil {
 		return nil, err
 	}

@@ -58,7 +58,7 @@ func (g OperationGroup) add(kind protocol.OperationKind, info protocol.Operation
 	other, taken := c.operations.byName[info.Name]
 	switch {
 	case absent:
-		g.r.fail(errNothing)
+		g.r.fail(errNil)
 	case info.Name == "":
 		g.r.fail(fmt.Errorf("registers a %s without a name", kind))
 	case !slices.Contains(rules, info.Session):
@@ -98,7 +98,7 @@ func (o *operations) Query(ctx context.Context, name string, call *OperationCall
 	}
 	out, err := invoke(ctx, o.plugins, HookQuery, op.info.Plugin, func() (json.RawMessage, error) { return op.query(ctx, mine) })
 	if err == nil {
-		out, err = whole(out)
+		out, err = validOutput(out)
 	}
 	if err != nil {
 		return nil, failed(name, err)
@@ -107,7 +107,7 @@ func (o *operations) Query(ctx context.Context, name string, call *OperationCall
 }
 
 // Command runs a command and returns its result without applying it. Every error is an OperationError. A command that
-// does not return within 30 minutes, or soon after ctx is done, is abandoned and fails with OperationLeft.
+// does not return within 30 minutes, or soon after ctx is done, is abandoned and fails with OperationAbandoned.
 func (o *operations) Command(ctx context.Context, name string, call *OperationCall, to Target) (*OperationResult, error) {
 	return o.change(ctx, protocol.OperationCommand, HookCommand, name, call, to)
 }
@@ -125,10 +125,10 @@ func (o *operations) change(ctx context.Context, kind protocol.OperationKind, ho
 	}
 	result, err := invoke(ctx, o.plugins, hook, op.info.Plugin, func() (*OperationResult, error) { return op.change(ctx, mine) })
 	if err == nil {
-		result, err = result.whole()
+		result, err = result.checked()
 	}
 	if err != nil {
-		return nil, undone(name, err)
+		return nil, changeFailure(name, err)
 	}
 	return result, nil
 }
@@ -142,7 +142,7 @@ func (o *operations) prepare(kind protocol.OperationKind, name string, call *Ope
 	}
 	mine := *call
 	mine.SessionID = to.resolve(o.plugins.session)
-	if code := misplaced(op.info.Session, mine.SessionID); code != "" {
+	if code := sessionRuleError(op.info.Session, mine.SessionID); code != "" {
 		return op, nil, &OperationError{Code: code, Name: name}
 	}
 	mine.Args, mine.Host = arguments(call.Args), call.Host.limit(Hook(kind))
@@ -163,8 +163,8 @@ func (t Target) resolve(current protocol.SessionID) protocol.SessionID {
 	}
 }
 
-// misplaced returns why an operation with the rule cannot be called for the session id, or "".
-func misplaced(rule protocol.SessionRule, id protocol.SessionID) OperationCode {
+// sessionRuleError returns why an operation with the rule cannot be called for the session id, or "".
+func sessionRuleError(rule protocol.SessionRule, id protocol.SessionID) OperationCode {
 	switch {
 	case rule == protocol.SessionRequired && id == "":
 		return MissingSession

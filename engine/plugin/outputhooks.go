@@ -122,7 +122,7 @@ func (o *outputHooks) Prose(ctx context.Context, text string) (string, error) {
 	if text == "" || o.prose == nil || o.plugins.abandoned.has(o.prose.plugin) {
 		return text, nil
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, shortPatience, ErrLate)
+	ctx, cancel := context.WithTimeoutCause(ctx, shortTimeout, ErrLate)
 	defer cancel()
 	shown, err := invoke(ctx, o.plugins, HookProse, o.prose.plugin, func() (string, error) { return o.prose.do(ctx, text) })
 	if err != nil {

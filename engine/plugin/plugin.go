@@ -3,7 +3,7 @@
 // and the adapters of the plugin loader implement the same interfaces.
 //
 // lashd calls plugin code in a goroutine of its own and with a time limit. Code that does not return in time is abandoned:
-// the call fails with a LeftError, and the state of that plugin is not stored again until its session is reopened.
+// the call fails with a AbandonedError, and the state of that plugin is not stored again until its session is reopened.
 package plugin
 
 import (

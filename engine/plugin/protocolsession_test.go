@@ -20,7 +20,7 @@ func TestProtocolSession(t *testing.T) {
 		}
 	}
 	for name, s := range map[string]*plugin.Session{
-		"no protocol session": open(t),
+		"no protocol session":       open(t),
 		"an empty protocol session": open(t, with("p", func(r *plugin.Registrar) { r.Protocol().Session(plugin.ProtocolSession{}) })),
 	} {
 		t.Run("plugin/PR-01 with "+name+" session extensions are rejected and everything else is accepted", func(t *testing.T) {

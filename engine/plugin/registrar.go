@@ -15,8 +15,8 @@ type Registrar struct {
 	err   error          // the first mistake
 }
 
-// errNothing means that a plugin registered a nil function or value.
-var errNothing = errors.New("registers a nil contribution")
+// errNil means that a plugin registered a nil function or value.
+var errNil = errors.New("registers a nil contribution")
 
 // in returns the contributions to register into. The zero Registrar has its own, so that a test can register a plugin
 // alone.
@@ -44,7 +44,7 @@ type contribution[T any] struct {
 // add appends a contribution to a list, in the order of registration.
 func add[T any](r *Registrar, list *[]contribution[T], priority int, v T) {
 	if missing(v) {
-		r.fail(errNothing)
+		r.fail(errNil)
 		return
 	}
 	*list = append(*list, contribution[T]{r.owner, priority, v})
@@ -54,7 +54,7 @@ func add[T any](r *Registrar, list *[]contribution[T], priority int, v T) {
 func set[T any](r *Registrar, place **contribution[T], what string, v T) {
 	switch {
 	case missing(v):
-		r.fail(errNothing)
+		r.fail(errNil)
 	case *place != nil:
 		r.fail(fmt.Errorf("registers a %s, but plugin %s already registered one", what, (*place).plugin))
 	default:

@@ -31,7 +31,7 @@ func (g ToolGroup) Switch(on, off []string) {
 // Add registers a source of tools. Two tools of a session with the same name or id fail the build.
 func (g ToolGroup) Add(p tool.Provider) {
 	if missing(p) {
-		g.r.fail(errNothing)
+		g.r.fail(errNil)
 		return
 	}
 	c := g.r.in()
@@ -181,7 +181,7 @@ func (g PromptGroup) Add(p Prompt) {
 // Hook registers a function that returns texts for each iteration.
 func (g PromptGroup) Hook(h PromptHook) {
 	if missing(h) {
-		g.r.fail(errNothing)
+		g.r.fail(errNil)
 		return
 	}
 	c := g.r.in()

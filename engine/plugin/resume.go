@@ -13,7 +13,7 @@ import (
 type Stored struct {
 	Plugins   *Snapshot             // nil: nothing
 	Execution []byte                // state of the code executor; nil: nothing
-	View      *View                 // may be nil if Looks reports false
+	View      *View                 // may be nil if NeedsView reports false
 	Recorded  *protocol.TurnOptions // turn options of the current frame; nil: none
 }
 
@@ -51,18 +51,18 @@ func (s *Session) Resume(ctx context.Context, st Stored) (r Resumed, err error) 
 	if err := p.Restore(ctx, st.View); err != nil {
 		return r, err
 	}
-	if err := s.told(ctx, &LifecycleEvent{Kind: SessionRestored, View: st.View}); err != nil {
+	if err := s.emitJoined(ctx, &LifecycleEvent{Kind: SessionRestored, View: st.View}); err != nil {
 		return r, err
 	}
 	r.Options, err = p.Materialize(ctx, &Materialization{SessionID: s.session, Root: s.root, Options: s.options[p.plugin], Recorded: st.Recorded})
 	return r, err
 }
 
-// Looks reports whether Resume needs a View. If not, the caller can skip loading the history.
-func (s *Session) Looks() bool { return s.Listens() || s.Protocol().callbacks.Restore != nil }
+// NeedsView reports whether Resume needs a View. If not, the caller can skip loading the history.
+func (s *Session) NeedsView() bool { return s.Listens() || s.Protocol().callbacks.Restore != nil }
 
-// told emits an event and joins the errors of the hooks.
-func (l *lifecycleHooks) told(ctx context.Context, event *LifecycleEvent) error {
+// emitJoined emits an event and joins the errors of the hooks.
+func (l *lifecycleHooks) emitJoined(ctx context.Context, event *LifecycleEvent) error {
 	var errs []error
 	for _, f := range l.Emit(ctx, event) {
 		errs = append(errs, f.Err)

@@ -110,11 +110,11 @@ func TestResume(t *testing.T) {
 	})
 	t.Run("only a lifecycle hook or a protocol needs the view of a session", func(t *testing.T) {
 		looks := func(p plugin.ProtocolSession) bool {
-			return open(t, with("p", func(r *plugin.Registrar) { r.Protocol().Session(p) })).Looks()
+			return open(t, with("p", func(r *plugin.Registrar) { r.Protocol().Session(p) })).NeedsView()
 		}
 		restores := plugin.ProtocolSession{Restore: func(context.Context, *plugin.View) error { return nil }}
 		listener := open(t, listens("p", func(context.Context, *plugin.LifecycleEvent) error { return nil }))
-		if looks(plugin.ProtocolSession{}) || !looks(restores) || !listener.Looks() || open(t).Looks() {
+		if looks(plugin.ProtocolSession{}) || !looks(restores) || !listener.NeedsView() || open(t).NeedsView() {
 			t.Error("somebody looks who does not, or the other way round")
 		}
 	})

@@ -73,7 +73,7 @@ func (s *Session) open(ctx context.Context, step *step, factories []Factory, opt
 
 // build builds one plugin and registers its contributions.
 func (s *Session) build(step *step, f Factory, ctx BuildContext) error {
-	step.is(HookBuild, f.ID())
+	step.set(HookBuild, f.ID())
 	p, err := contain(func() (Plugin, error) { return f.Build(ctx) })
 	switch {
 	case err != nil:
@@ -82,7 +82,7 @@ func (s *Session) build(step *step, f Factory, ctx BuildContext) error {
 		return errNoPlugin
 	}
 	s.plugins = append(s.plugins, instance{f.ID(), p})
-	step.is(HookRegister, f.ID())
+	step.set(HookRegister, f.ID())
 	return s.register(f.ID(), p)
 }
 
@@ -104,7 +104,7 @@ func (s *Session) ready(step *step) error {
 		if !ok {
 			continue
 		}
-		step.is(HookReady, p.id)
+		step.set(HookReady, p.id)
 		if _, err := contain(func() (struct{}, error) { return struct{}{}, r.Ready(s.session, s.host) }); err != nil {
 			return &BuildError{p.id, fmt.Errorf("ready: %w", err)}
 		}
@@ -116,19 +116,19 @@ func (s *Session) ready(step *step) error {
 func (s *Session) ID() protocol.SessionID { return s.session }
 
 // Driver returns the session's driver with a time limit of ten seconds for each call. A call that takes longer panics
-// with a LeftError, and so does every later call.
+// with a AbandonedError, and so does every later call.
 func (s *Session) Driver() turn.Driver { return bounded{s, s.driver.do} }
 
 // Close runs the Closed hooks, closes the plugins in reverse order, frees the session's id and returns all errors
 // joined. Only the first call does anything.
 //
-// All plugins together get ten seconds. A close that takes longer is abandoned: Close returns a LeftError, and the
+// All plugins together get ten seconds. A close that takes longer is abandoned: Close returns a AbandonedError, and the
 // plugins after it are closed once it returns. A plugin with an abandoned call is closed when that call has returned.
 func (s *Session) Close() (err error) {
 	s.once.Do(func() {
 		defer s.host.use.leave()
 		defer s.host.live.remove(s)
-		ctx, cancel := context.WithTimeoutCause(context.Background(), shortPatience, ErrLate)
+		ctx, cancel := context.WithTimeoutCause(context.Background(), shortTimeout, ErrLate)
 		defer cancel()
 		var step step
 		done := begin(func() (struct{}, error) { return struct{}{}, s.closeAll(&step) })
@@ -144,11 +144,11 @@ func (s *Session) Close() (err error) {
 func (s *Session) closeAll(step *step) error {
 	var errs []error
 	for _, h := range slices.Backward(s.closed) {
-		step.is(HookClose, h.plugin)
-		errs = append(errs, closing(h.plugin, h.do))
+		step.set(HookClose, h.plugin)
+		errs = append(errs, callClose(h.plugin, h.do))
 	}
 	for _, p := range slices.Backward(s.plugins) {
-		step.is(HookClose, p.id)
+		step.set(HookClose, p.id)
 		// The error of a delayed close is dropped: Close has returned by then.
 		if !s.abandoned.whenReturned(p.id, func() { _ = p.close() }) {
 			errs = append(errs, p.close())
@@ -171,11 +171,11 @@ func (p instance) close() error {
 	if !ok {
 		return nil
 	}
-	return closing(p.id, c.Close)
+	return callClose(p.id, c.Close)
 }
 
-// closing runs a close function and attributes its error to the plugin.
-func closing(plugin string, f func() error) error {
+// callClose runs a close function and attributes its error to the plugin.
+func callClose(plugin string, f func() error) error {
 	if _, err := contain(func() (struct{}, error) { return struct{}{}, f() }); err != nil {
 		return fmt.Errorf("plugin %s: close: %w", plugin, err)
 	}

@@ -29,7 +29,7 @@ func (r *roster) Fingerprint(ctx context.Context) (uint64, error) {
 	}
 	var step step
 	done := begin(func() (uint64, error) { return fingerprint(r.metas(&step)), nil })
-	a, returned := inTime(ctx, limits{shortPatience, grace}, done)
+	a, returned := inTime(ctx, limits{shortTimeout, grace}, done)
 	if !returned {
 		r.abandoned.add(step.plugin(), func() { <-done })
 		return 0, step.left(ctx)
@@ -44,7 +44,7 @@ func (r *roster) metas(step *step) []Meta {
 		if r.abandoned.has(p.id) {
 			continue
 		}
-		step.is(HookRevision, p.id)
+		step.set(HookRevision, p.id)
 		// A plugin that panics here counts with an empty revision; capturing its state fails.
 		metas[i], _ = contain(func() (Meta, error) { return p.meta(), nil })
 	}

@@ -138,7 +138,7 @@ func (g TaskGroup) Handler(name string, f TaskFunc) {
 	}
 	switch {
 	case missing(f):
-		g.r.fail(errNothing)
+		g.r.fail(errNil)
 	case name == "":
 		g.r.fail(errUnnamedHandler)
 	case c.handlers[key] != nil:

@@ -22,7 +22,7 @@ type toolSources struct {
 func (t *toolSources) checkTools(step *step) error {
 	names, ids := map[string]string{}, map[string]string{}
 	for _, src := range t.sources {
-		step.is(HookTools, src.ID)
+		step.set(HookTools, src.ID)
 		list, err := contain(func() ([]tool.Tool, error) { return src.Provider.Tools(), nil })
 		if err != nil {
 			return &BuildError{src.ID, fmt.Errorf("tools: %w", err)}
@@ -83,7 +83,7 @@ func (t *toolSources) Contribute(ctx context.Context, cc CatalogContext) (remove
 		mine := own(cc)
 		out, err := invoke(ctx, t.plugins, HookCatalog, h.plugin, func() (omission, error) { return omitted(h.do(ctx, &mine)) })
 		switch {
-		case err != nil && ctx.Err() != nil && !errors.As(err, new(*LeftError)): // this hook used up the time: name it
+		case err != nil && ctx.Err() != nil && !errors.As(err, new(*AbandonedError)): // this hook used up the time: name it
 			return nil, &HookError{h.plugin, HookCatalog, err}
 		case err != nil:
 			return nil, err

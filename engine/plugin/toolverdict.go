@@ -37,7 +37,7 @@ func (f *fold) run(ctx context.Context, hooks []string, call func(int) question)
 		return nil, context.Cause(ctx)
 	case err != nil:
 		out := f.failure(err.Error())
-		return &ToolVerdict{Output: &out, Denied: true, Plugin: culprit(err), Err: err}, nil
+		return &ToolVerdict{Output: &out, Denied: true, Plugin: failedPlugin(err), Err: err}, nil
 	}
 	v := &f.verdict
 	v.Output, v.Approval, v.Plugin = f.ended.output, f.ended.approval, f.ended.plugin
@@ -111,7 +111,7 @@ func (f *fold) reinspect(ctx context.Context, i int) error {
 			return err
 		}
 		for _, d := range directives {
-			if err := f.second(Owned{f.hooks[j], d}, f.hooks[i]); err != nil {
+			if err := f.takeAgain(Owned{f.hooks[j], d}, f.hooks[i]); err != nil {
 				return err
 			}
 		}
@@ -119,8 +119,8 @@ func (f *fold) reinspect(ctx context.Context, i int) error {
 	return nil
 }
 
-// second takes a directive of a second run. by is the plugin whose replacement caused that run.
-func (f *fold) second(o Owned, by string) error {
+// takeAgain takes a directive of a second run. by is the plugin whose replacement caused that run.
+func (f *fold) takeAgain(o Owned, by string) error {
 	if CheckSeam(f.seam, o) != nil {
 		return nil
 	}
@@ -134,8 +134,8 @@ func (f *fold) second(o Owned, by string) error {
 	return nil
 }
 
-// culprit returns the plugin that caused err. All errors of hooks are HookErrors.
-func culprit(err error) string {
+// failedPlugin returns the plugin that caused err. All errors of hooks are HookErrors.
+func failedPlugin(err error) string {
 	e, _ := errors.AsType[*HookError](err)
 	return e.Plugin
 }

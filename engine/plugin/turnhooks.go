@@ -94,7 +94,7 @@ func CheckSeam(seam Hook, o Owned) error {
 	switch {
 	case seam == HookAfterTurn && o.Kind == AbortTurn:
 		reason = fmt.Sprintf("is too late, because the turn has ended: %s: %s", o.Code, o.Message)
-	case !legal(seam, o.Kind):
+	case !allowedAt(seam, o.Kind):
 		reason = "is not allowed here"
 	case reason == "":
 		return nil
@@ -102,8 +102,8 @@ func CheckSeam(seam Hook, o Owned) error {
 	return &SeamError{o.Plugin, seam, o.Kind, reason}
 }
 
-// legal reports whether a kind of directive is allowed at a seam.
-func legal(seam Hook, kind DirectiveKind) bool {
+// allowedAt reports whether a kind of directive is allowed at a seam.
+func allowedAt(seam Hook, kind DirectiveKind) bool {
 	switch kind {
 	case AbortTurn:
 		return seam != HookAfterTurn

@@ -16,7 +16,7 @@ var ErrPanic = errors.New("panic")
 func (g *Group) Recovered(key string, id, p any) error {
 	stack := debug.Stack()
 	switch thrown := p.(type) {
-	case *plugin.LeftError:
+	case *plugin.AbandonedError:
 		g.log.Error("plugin does not return", key, id, "error", thrown)
 		return thrown
 	case *plugin.PanicError:

@@ -176,7 +176,7 @@ func TestAwaitReturnsResultThatIsThere(t *testing.T) {
 func TestRecovered(t *testing.T) {
 	t.Run("a driver that does not return is its own error", func(t *testing.T) {
 		g, log := newGroup()
-		left := &plugin.LeftError{}
+		left := &plugin.AbandonedError{}
 		if err := g.Recovered("turn", "t1", left); err != error(left) {
 			t.Errorf("got %v, want %v", err, left)
 		}

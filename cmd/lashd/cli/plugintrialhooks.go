@@ -27,7 +27,7 @@ func ran(out protocol.ToolOutput) *plugin.ToolResultContext {
 }
 
 // looks returns a view of a session with that conversation.
-func looks() *plugin.View { return (&plugin.View{}).Holding(nil, said...) }
+func looks() *plugin.View { return (&plugin.View{}).WithMessages(nil, said...) }
 
 // asks calls each hook with a minimal context. Any valid answer passes the check.
 var asks = map[manifest.Slot]func(context.Context, *plugin.Session) error{

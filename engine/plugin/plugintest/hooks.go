@@ -94,17 +94,17 @@ func projected(out protocol.ToolOutput) error {
 	return &plugin.PanicError{Value: out.Text}
 }
 
-// soon is the length of a turn in these checks: long enough for a hook to have started.
-const soon = 20 * time.Millisecond
+// turnLength is the length of a turn in these checks: long enough for a hook to have started.
+const turnLength = 20 * time.Millisecond
 
 // cancels ends the turn while each seam runs. It fails the test if a hook does not return then; errors of the hook are
 // fine.
 func (k *kit) cancels(t *testing.T) {
 	s := k.open(t)
 	for _, x := range seams {
-		ctx, cancel := context.WithTimeout(t.Context(), soon)
+		ctx, cancel := context.WithTimeout(t.Context(), turnLength)
 		err := k.wait(t, x, x.start(ctx, s)) // it may fail: what counts is that it returns
-		if errors.As(err, new(*plugin.LeftError)) {
+		if errors.As(err, new(*plugin.AbandonedError)) {
 			t.Errorf("%s: %v", x.name, err)
 		}
 		cancel()
