@@ -81,12 +81,12 @@ func nothing[E error](E, *protocol.ErrorData) {}
 
 // operationKinds maps the error codes of operations to wire errors.
 var operationKinds = map[plugin.OperationCode]kindCode{
-	plugin.UnknownOperation:  {protocol.KindUnknownOperation, codeNotFound},
-	plugin.UnknownSession:    {protocol.KindSessionNotFound, codeNotFound},
-	plugin.MissingSession:    {protocol.KindMissingSession, codeInvalidParams},
-	plugin.UnexpectedSession: {protocol.KindUnexpectedSession, codeInvalidParams},
-	plugin.OperationFailed:   {protocol.KindOperationFailed, codePlugin},
-	plugin.OperationAbandoned:     {protocol.KindOperationFailed, codePlugin},
+	plugin.UnknownOperation:   {protocol.KindUnknownOperation, codeNotFound},
+	plugin.UnknownSession:     {protocol.KindSessionNotFound, codeNotFound},
+	plugin.MissingSession:     {protocol.KindMissingSession, codeInvalidParams},
+	plugin.UnexpectedSession:  {protocol.KindUnexpectedSession, codeInvalidParams},
+	plugin.OperationFailed:    {protocol.KindOperationFailed, codePlugin},
+	plugin.OperationAbandoned: {protocol.KindOperationFailed, codePlugin},
 }
 
 func operationError(e *plugin.OperationError) *jsonrpc2.Error {
