@@ -184,7 +184,7 @@ func TestRewindsThatWereCutOff(t *testing.T) {
 		c.load(t, c.id)
 		next := c.begin(t, c.id, "go on").TurnID
 		<-c.at // of this one
-		c.givenUp(t, "tools of a session are at work")
+		c.givenUp(t, "a session is running tools")
 		c.on <- struct{}{}
 		c.on <- struct{}{}
 		c.wait(t, next)
@@ -221,7 +221,7 @@ func TestRewindsThatWereCutOff(t *testing.T) {
 		c.load(t, c.id)
 		c.work(t, c.other) // nothing is held
 		must[*protocol.SessionWaitResult](t)(c.Sessions.Wait(t.Context(), &protocol.SessionWaitParams{SessionID: c.id}))
-		c.givenUp(t, "history has gone on since")
+		c.givenUp(t, "newer turns have run since")
 		if now := c.row(t).Head; now != before || c.file(t) != "new\n" {
 			t.Errorf("the head is %+v, was %+v; a.txt %q", now, before, c.file(t))
 		}
@@ -231,7 +231,7 @@ func TestRewindsThatWereCutOff(t *testing.T) {
 		ok(t, os.Rename(c.dir, c.dir+"-away"))
 		c.load(t, c.id)
 		must[*protocol.SessionWaitResult](t)(c.Sessions.Wait(t.Context(), &protocol.SessionWaitParams{SessionID: c.id}))
-		c.givenUp(t, "the workspace of the session is not there")
+		c.givenUp(t, "names a session whose workspace cannot be opened")
 		ok(t, os.Rename(c.dir+"-away", c.dir))
 		c.undo(t, onlyFiles(c.id, c.turn))
 		if c.file(t) != "old\n" {

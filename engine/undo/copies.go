@@ -10,10 +10,13 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// leftOutPath is a path that looks leave out.
+// leftOutPath is the result of leftOut for a path that scans skip, such as one that git ignores.
+// Its state is nil if nothing exists at the path.
 type leftOutPath struct{ state *protocol.FileState }
 
-// leftOut returns the state of a path, and copies the file, if looks leave the path out; else nil.
+// leftOut returns the current state of a path that scans skip, and stores a copy of the file. It
+// returns nil for a path that the index knows: the next scan finds its changes. It locks the
+// workspace and fails after lookTimeout.
 func (w *workspace) leftOut(ctx context.Context, path string) (*leftOutPath, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, lookTimeout, errLookTimeout)
 	defer cancel()
@@ -34,7 +37,9 @@ func (w *workspace) leftOut(ctx context.Context, path string) (*leftOutPath, err
 	})
 }
 
-// current returns the state of a path now. A file that looks leave out is looked at here, and copied if keep is set.
+// current returns the state of a path now, or nil if nothing exists there. If the file is unchanged
+// since the last scan, it returns the stored state without reading the file. Otherwise it reads the
+// file, and with keep set also stores a copy of it. The caller holds the lock.
 func (w *workspace) current(ctx context.Context, dir *filepoint.Workspace, path string, keep bool) (*protocol.FileState, error) {
 	f, err := dir.Look(path)
 	if f == nil || err != nil {
@@ -51,12 +56,12 @@ func (w *workspace) current(ctx context.Context, dir *filepoint.Workspace, path 
 	one := []persistence.WorkspaceFile{*f}
 	copies, err := dir.Capture(ctx, one, copier{w.files}, limits.FileSize, limits.Budget/2)
 	if err == nil && len(copies) > 0 {
-		err = w.commit(ctx, persistence.FileCommit{Copies: copies}) // nobody tidies up as long as a workspace is locked
+		err = w.commit(ctx, persistence.FileCommit{Copies: copies}) // Tidy cannot remove the copy before this commit: it waits until no workspace is locked
 	}
 	return &one[0].FileState, err
 }
 
-// copier keeps copies for filepoint.
+// copier implements filepoint.Keeper with the store and the shelf of Files.
 type copier struct{ files *Files }
 
 func (c copier) Known(ctx context.Context, digests []protocol.Digest) (map[protocol.Digest]bool, error) {
@@ -67,20 +72,21 @@ func (c copier) Add(contents map[protocol.Digest][]byte) ([]persistence.FileCopy
 	return c.files.shelf.Add(contents)
 }
 
-// content reads the copy of a file.
+// content returns the bytes of a stored copy. It returns nil for anything that is not a regular
+// file, and an error if no copy was made or the copy is damaged.
 func (f *Files) content(ctx context.Context, s *protocol.FileState) ([]byte, error) {
 	if s == nil || s.Kind != protocol.FileRegular {
 		return nil, nil
 	}
 	if s.Digest == "" {
-		return nil, fmt.Errorf("there is no copy: %s", s.Problem)
+		return nil, fmt.Errorf("no copy of the file exists: %s", s.Problem)
 	}
 	c, err := f.cfg.Store.Files.Copy(ctx, s.Digest)
 	if err != nil {
 		return nil, err
 	}
 	data, err := f.shelf.Read(c)
-	if err != nil { // it may have been moved just now
+	if err != nil { // Tidy may have moved it to another pack since the first lookup
 		if c, err = f.cfg.Store.Files.Copy(ctx, s.Digest); err == nil {
 			data, err = f.shelf.Read(c)
 		}
@@ -88,7 +94,8 @@ func (f *Files) content(ctx context.Context, s *protocol.FileState) ([]byte, err
 	return data, err
 }
 
-// diff compares two states of a file, as far as there are copies.
+// diff compares two states of a file; nil means that the file does not exist. If either state is
+// not a regular file with a copy, the diff is empty.
 func (f *Files) diff(ctx context.Context, path string, from, to *protocol.FileState) (filepoint.Diff, error) {
 	for _, s := range []*protocol.FileState{from, to} {
 		if s != nil && (s.Kind != protocol.FileRegular || s.Digest == "") {

@@ -14,18 +14,24 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// journal is what a rewind is about to do. It is stored before the first file changes, and removed in the commit that tells what
-// became of the rewind.
+// journal describes the work of a rewind. It is stored before the first file changes and removed in
+// the commit that records the outcome. A daemon that finds a journal at its start either completes
+// the steps or gives up the rewind, see Files.Resume.
 type journal struct {
-	Steps  []filepoint.Step      `json:"steps"`
-	Files  []protocol.FileRewind `json:"files"`
-	Leaf   protocol.NodeID       `json:"leaf"`             // of history before it
-	ToNode protocol.NodeID       `json:"toNode,omitempty"` // empty: history stays
-	Key    string                `json:"key,omitempty"`    // of the request
-	Hash   []byte                `json:"hash,omitempty"`
+	// Steps are in the order of filepoint.Order.
+	Steps []filepoint.Step      `json:"steps"`
+	Files []protocol.FileRewind `json:"files"`
+	// Leaf is the last node of the session's history when the rewind started.
+	Leaf protocol.NodeID `json:"leaf"`
+	// ToNode is the node to which history moves. Empty: history stays.
+	ToNode protocol.NodeID `json:"toNode,omitempty"`
+	// Key and Hash identify the request, so that a retry gets the same answer.
+	Key  string `json:"key,omitempty"`
+	Hash []byte `json:"hash,omitempty"`
 }
 
-// perform does what is planned: first the journal, then the files, then history and the end of the journal in one commit.
+// perform runs the plan. It first commits the journal, then changes the files, then commits the new
+// history together with the removal of the journal. A plan without steps only moves history.
 func (r *rewind) perform(ctx context.Context) error {
 	steps := r.plan.steps
 	if len(steps) == 0 {
@@ -50,32 +56,35 @@ func (r *rewind) perform(ctx context.Context) error {
 	return r.complete(ctx, p, ordered)
 }
 
-// complete makes the steps of a journal, and then closes it. From here on nobody can cancel it.
+// complete runs the steps of a stored journal and commits the outcome. It ignores cancellation of
+// ctx, because files have changed once it starts. Files that cannot be restored do not stop it:
+// they are listed in the result, and the point becomes unrestorable.
 func (r *rewind) complete(ctx context.Context, p *persistence.StoredPoint, steps []filepoint.Step) error {
 	ctx = context.WithoutCancel(ctx)
 	problems := r.applySteps(ctx, steps)
 	for i, f := range r.result.Files {
 		if err := problems[f.Path]; err != nil {
-			r.files.cfg.Log.Error("file is not brought back", "session", p.SessionID, "path", f.Path, "error", err)
+			r.files.cfg.Log.Error("cannot restore file", "session", p.SessionID, "path", f.Path, "error", err)
 			r.result.Files[i].Problem = err.Error()
 		}
 	}
 	if _, err := r.workspace.look(ctx, false, func([]delta) []persistence.FileChange { return nil }); err != nil {
-		r.files.cfg.Log.Warn("files are not looked at after a rewind", "session", p.SessionID, "error", err)
+		r.files.cfg.Log.Warn("cannot scan files after a rewind", "session", p.SessionID, "error", err)
 	}
 	p.State, p.Journal = protocol.PointClosed, nil
 	if len(problems) > 0 {
-		p.Unrestorable = fmt.Sprintf("%d files were not brought back", len(problems))
+		p.Unrestorable = fmt.Sprintf("%d files could not be restored", len(problems))
 	}
 	r.result.Point = p.ID
 	return r.session.Finish(ctx, Outcome{Point: p, To: r.to, Result: r.result, Request: r.request})
 }
 
-// parallelSteps is how many files are brought back at once: each is synced, which is mostly waiting.
+// parallelSteps is the number of goroutines that restore files. Each file is synced, so they mostly
+// wait for the disk.
 const parallelSteps = 8
 
-// applySteps makes steps, and returns the errors by path. A step that is done already is not done again; a path that somebody has
-// changed since the steps were planned is left alone.
+// applySteps runs steps and returns the errors by path. It can run again after a crash: it skips
+// steps that are already done. It does not touch a path that changed after the steps were planned.
 func (r *rewind) applySteps(ctx context.Context, steps []filepoint.Step) map[string]error {
 	var mu sync.Mutex
 	problems := map[string]error{}
@@ -100,14 +109,16 @@ func (r *rewind) applySteps(ctx context.Context, steps []filepoint.Step) map[str
 	}
 	wg.Wait()
 	if err := r.dir.Sync(steps); err != nil {
-		r.files.cfg.Log.Error("files that were brought back are not synced", "root", r.workspace.root, "error", err)
+		r.files.cfg.Log.Error("cannot sync restored files to disk", "root", r.workspace.root, "error", err)
 	}
 	return problems
 }
 
-// errChangedMeanwhile means that somebody changed a file while it was rewound.
-var errChangedMeanwhile = errors.New("it was changed in this moment, and is left as it is")
+// errChangedDuringRewind means that another program changed a file after the rewind was planned.
+var errChangedDuringRewind = errors.New("the file changed while the undo was running; it is left as it is")
 
+// applyStep runs one step. It does nothing if the path is already in the wanted state, and leaves a
+// directory that is not empty.
 func (r *rewind) applyStep(ctx context.Context, s filepoint.Step) error {
 	now, err := r.workspace.current(ctx, r.dir, s.Path, false)
 	switch {
@@ -116,7 +127,7 @@ func (r *rewind) applyStep(ctx context.Context, s filepoint.Step) error {
 	case filepoint.Equal(now, s.Want):
 		return nil
 	case !filepoint.Equal(now, s.Now):
-		return errChangedMeanwhile
+		return errChangedDuringRewind
 	}
 	content, err := r.files.content(ctx, s.Want)
 	if err != nil {
@@ -125,5 +136,5 @@ func (r *rewind) applyStep(ctx context.Context, s filepoint.Step) error {
 	if err := r.dir.Make(s, content); !errors.Is(err, filepoint.ErrNotEmpty) {
 		return err
 	}
-	return nil // somebody else has something in it
+	return nil // the directory has other files in it
 }

@@ -14,20 +14,20 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// maxRows is how many rows of files one commit has.
+// maxRows is the number of file rows in one commit. It bounds how long a commit blocks the writer.
 const maxRows = 1000
 
-// delta is a change of a file that a look finds; nil is nothing.
+// delta is one change that a scan found. A nil state means that nothing exists at the path.
 type delta struct {
 	path          string
 	before, after *protocol.FileState
 }
 
-// attribution makes the rows of changes that a look finds: whose they are.
+// attribution turns the changes of a scan into rows for the file points that made them.
 type attribution func([]delta) []persistence.FileChange
 
-// timedLook finds what has changed since the previous look, copies it, and stores that with whose changes they are. It fails if that takes
-// longer than a turn waits.
+// timedLook is look with the lock of the workspace and a limit of lookTimeout, the time that a turn
+// waits for a scan.
 func (w *workspace) timedLook(ctx context.Context, catchUp bool, whose attribution) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, lookTimeout, errLookTimeout)
 	defer cancel()
@@ -35,19 +35,23 @@ func (w *workspace) timedLook(ctx context.Context, catchUp bool, whose attributi
 	return err
 }
 
-// look finds what has changed since the previous look, copies it, and stores that with whose changes they are. The first look at a
-// workspace finds no changes: all files were there. The caller holds the lock.
+// look scans the workspace, copies the files that changed since the previous scan, and stores the
+// changes under the file points that whose returns. With catchUp it also retries files that earlier
+// scans skipped for lack of time or room. The first scan of a workspace reports no changes, because
+// there is nothing to compare with. The caller holds the lock.
 func (w *workspace) look(ctx context.Context, catchUp bool, whose attribution) ([]delta, error) {
 	if w.refused != nil && time.Now().Before(w.until) {
 		return nil, w.refused
 	}
 	deltas, err := w.lookOnce(ctx, catchUp, whose)
 	if many, ok := errors.AsType[*filepoint.TooManyError](err); ok {
-		w.refused, w.until = many, time.Now().Add(10*time.Minute) // counting them again before each call would take long
+		w.refused, w.until = many, time.Now().Add(10*time.Minute) // counting the files before each tool call would take too long
 	}
 	return deltas, err
 }
 
+// lookOnce is look without the memory of a refusal. The scan state changes only after the findings
+// are stored, so a failed scan is repeated in full.
 func (w *workspace) lookOnce(ctx context.Context, catchUp bool, whose attribution) ([]delta, error) {
 	if err := w.load(ctx); err != nil {
 		return nil, err
@@ -81,12 +85,13 @@ func (w *workspace) lookOnce(ctx context.Context, catchUp bool, whose attributio
 	return deltas, err
 }
 
-// openDir opens the directory of the workspace.
+// openDir opens the directory of the workspace. The caller closes it.
 func (w *workspace) openDir() (*filepoint.Workspace, error) {
 	return filepoint.Open(w.root, w.files.cfg.StateDir)
 }
 
-// load reads what the store knows of the workspace.
+// load reads the index of the workspace from the store. It does nothing if the index is in memory.
+// The caller holds the lock.
 func (w *workspace) load(ctx context.Context) error {
 	if w.known != nil {
 		return nil
@@ -99,14 +104,16 @@ func (w *workspace) load(ctx context.Context) error {
 	return nil
 }
 
-// unignores tells whether git may ignore less than before.
+// unignores reports whether a .gitignore changed or disappeared, so that git may ignore fewer files
+// than before.
 func unignores(read []persistence.WorkspaceFile, missing []string) bool {
 	return slices.ContainsFunc(missing, filepoint.IsIgnoreFile) ||
 		slices.ContainsFunc(read, func(f persistence.WorkspaceFile) bool { return filepoint.IsIgnoreFile(f.Path) })
 }
 
-// compare returns the changes of files that were read. An unknown file of the same clock tick as the previous look counts as new, although
-// git may have ignored it then: what a tool writes at once would not be undone otherwise.
+// compare returns the changes of the files that a scan read. An unknown file counts as new if it
+// was changed in the same clock tick as the previous scan. Git may have ignored that file until
+// now, but otherwise undo would miss a file that a tool writes right after the scan.
 func (w *workspace) compare(sight filepoint.Sight) (deltas []delta) {
 	if w.first {
 		return nil
@@ -122,7 +129,7 @@ func (w *workspace) compare(sight filepoint.Sight) (deltas []delta) {
 		case w.known.Hidden(now.Path):
 			deltas = append(deltas, delta{now.Path, unknownState(protocol.FileUnreadable), &now.FileState})
 		case unignored && now.ChangedNs != 0 && now.ChangedNs < w.last.UnixNano():
-			// It is older than the previous look, which did not find it: what git ignores has changed.
+			// The file is older than the previous scan, which skipped it: git ignored it then.
 			deltas = append(deltas, delta{now.Path, unknownState(protocol.FileIgnored), &now.FileState})
 		default:
 			deltas = append(deltas, delta{now.Path, nil, &now.FileState})
@@ -131,12 +138,14 @@ func (w *workspace) compare(sight filepoint.Sight) (deltas []delta) {
 	return deltas
 }
 
+// unknownState is the earlier state of a file that previous scans could not see.
 func unknownState(why protocol.FileProblem) *protocol.FileState {
 	return &protocol.FileState{Kind: protocol.FileUnknown, Problem: why}
 }
 
-// missing returns the changes of files that a walk did not find again: some are gone, others are only left out from now on, and some
-// cannot be looked at. A file that came back during the walk is moved to sight.News.
+// missing returns the changes of known files that a scan did not find. A file may be deleted, newly
+// ignored, or unreadable. Newly ignored files leave the index without a change. A file that
+// appeared again during the scan moves to sight.News.
 func (w *workspace) missing(dir *filepoint.Workspace, sight *filepoint.Sight) (gone []delta, err error) {
 	dropped := sight.Missing[:0]
 	for _, p := range sight.Missing {
@@ -144,7 +153,7 @@ func (w *workspace) missing(dir *filepoint.Workspace, sight *filepoint.Sight) (g
 		was, _ := w.known.Get(p)
 		switch {
 		case errors.Is(err, fs.ErrPermission):
-			continue // it stays known as it was
+			continue // keep its last known state
 		case err != nil:
 			return nil, err
 		case there == nil:
@@ -161,7 +170,8 @@ func (w *workspace) missing(dir *filepoint.Workspace, sight *filepoint.Sight) (g
 	return gone, nil
 }
 
-// attribute gives changes to all points whose tools ran. Without any, somebody else made them, and they are not stored.
+// attribute assigns changes to every point whose tools ran. Without such a point another program
+// made the changes, and they are not stored.
 func (w *workspace) attribute(deltas []delta) []persistence.FileChange {
 	w.files.mu.Lock()
 	points := slices.Collect(maps.Keys(w.points))
@@ -169,7 +179,8 @@ func (w *workspace) attribute(deltas []delta) []persistence.FileChange {
 	return w.changes(deltas, points, false)
 }
 
-// changes makes the rows of what one step did to files, for each of some points.
+// changes returns the rows for one step of changes, one for each point and path, and advances the
+// step counter. unsure marks changes that may be the work of another program.
 func (w *workspace) changes(deltas []delta, points []protocol.PointID, unsure bool) (all []persistence.FileChange) {
 	if len(deltas)*len(points) == 0 {
 		return nil
@@ -184,7 +195,7 @@ func (w *workspace) changes(deltas []delta, points []protocol.PointID, unsure bo
 	return all
 }
 
-// findings are what a look has to store.
+// findings is the result of a scan, ready to store.
 type findings struct {
 	read    []persistence.WorkspaceFile
 	copies  []persistence.FileCopy
@@ -192,7 +203,9 @@ type findings struct {
 	changes []persistence.FileChange
 }
 
-// storeFindings stores what a look has found, in several commits if it is much. The row of a path, its changes and its copy are in one commit.
+// storeFindings stores the result of a scan, in several commits if it is large. One commit always
+// contains the row of a path together with its changes and its copy, so a crash between commits
+// loses no pair. It ignores cancellation of ctx.
 func (w *workspace) storeFindings(ctx context.Context, f findings) error {
 	ctx = context.WithoutCancel(ctx)
 	if len(f.copies)+len(f.changes)+len(f.dropped) == 0 && !w.differs(f.read) {
@@ -210,7 +223,7 @@ func (w *workspace) storeFindings(ctx context.Context, f findings) error {
 	return nil
 }
 
-// pendingRows are findings that are not stored yet, by digest and path.
+// pendingRows holds the findings that are not stored yet: copies by digest, changes by path.
 type pendingRows struct {
 	read    []persistence.WorkspaceFile
 	dropped []string
@@ -218,6 +231,7 @@ type pendingRows struct {
 	changes map[string][]persistence.FileChange
 }
 
+// parts indexes the findings so that next can cut them into commits.
 func (f findings) parts() *pendingRows {
 	p := &pendingRows{read: f.read, dropped: f.dropped, copies: map[protocol.Digest]persistence.FileCopy{}, changes: map[string][]persistence.FileChange{}}
 	for _, c := range f.copies {
@@ -229,7 +243,8 @@ func (f findings) parts() *pendingRows {
 	return p
 }
 
-// next takes as much as fits into one commit: rows of files, with their copies and changes.
+// next removes and returns the rows of one commit: at most maxRows files and maxRows dropped paths,
+// with their copies and changes.
 func (p *pendingRows) next() persistence.FileCommit {
 	read, dropped := p.read[:min(len(p.read), maxRows)], p.dropped[:min(len(p.dropped), maxRows)]
 	p.read, p.dropped = p.read[len(read):], p.dropped[len(dropped):]
@@ -246,14 +261,14 @@ func (p *pendingRows) next() persistence.FileCommit {
 		c.Changes = append(c.Changes, p.changes[path]...)
 		delete(p.changes, path)
 	}
-	if len(p.read)+len(p.dropped) == 0 { // the rest are announced changes
+	if len(p.read)+len(p.dropped) == 0 { // changes of announced paths have no file row
 		c.Changes = append(c.Changes, slices.Concat(slices.Collect(maps.Values(p.changes))...)...)
 		clear(p.changes)
 	}
 	return c
 }
 
-// differs tells whether any file differs from what the store knows, other than in its times.
+// differs reports whether any file differs from its stored row in more than its times.
 func (w *workspace) differs(read []persistence.WorkspaceFile) bool {
 	return slices.ContainsFunc(read, func(f persistence.WorkspaceFile) bool {
 		was, known := w.known.Get(f.Path)
@@ -261,7 +276,7 @@ func (w *workspace) differs(read []persistence.WorkspaceFile) bool {
 	})
 }
 
-// commit stores rows, after which they are known.
+// commit stores rows and then updates the index in memory.
 func (w *workspace) commit(ctx context.Context, c persistence.FileCommit) error {
 	c.Workspace = w.root
 	if _, err := w.files.cfg.Store.Commit(ctx, &persistence.Commit{Files: c, AtMs: time.Now().UnixMilli()}); err != nil {

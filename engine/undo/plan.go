@@ -9,25 +9,31 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// maxRewind is how many files one rewind changes at most: their rows are in one commit.
+// maxRewind is the maximum number of files that one rewind changes. Their rows are in one commit.
 const maxRewind = 10_000
 
-// plan decides what a rewind does to files. It reads and changes no files itself.
+// plan collects the file changes of a rewind before any of them happens. It reads and changes no
+// files.
 type plan struct {
-	anyway bool // do what can be done, whatever is lost; or only say it
-	files  []protocol.FileRewind
-	steps  []filepoint.Step
+	// anyway skips the conflict checks, for a forced rewind and for a dry run.
+	anyway bool
+	// files is the report for the client: every path that is not already as it was.
+	files []protocol.FileRewind
+	// steps are the changes to make: files without those that cannot be restored.
+	steps []filepoint.Step
 }
 
-// pointsToUndo are those of the points whose changes in the workspace root are undone. A point that cannot be undone whole is refused.
+// pointsToUndo returns the points whose changes in the workspace root are to be undone. Without
+// anyway it returns an UnrestorableError for a point in another workspace or with incomplete
+// changes.
 func (p *plan) pointsToUndo(points []persistence.StoredPoint, root string) (map[protocol.PointID]bool, error) {
 	undo := map[protocol.PointID]bool{}
 	for i, point := range points {
-		if i > 0 && wasGivenUp(&point) {
+		if i > 0 && isAbandoned(&point) {
 			continue
 		}
 		if point.Root != root {
-			point.Unrestorable = "it was about files in " + point.Root
+			point.Unrestorable = "it changed files in another directory, " + point.Root
 		}
 		if point.Unrestorable != "" && !p.anyway {
 			return nil, &UnrestorableError{point.ID, point.Unrestorable}
@@ -37,15 +43,19 @@ func (p *plan) pointsToUndo(points []persistence.StoredPoint, root string) (map[
 	return undo, nil
 }
 
-// wasGivenUp tells whether a point is that of a rewind which was given up.
-func wasGivenUp(p *persistence.StoredPoint) bool { return p.Kind == protocol.PointRewind && p.To == "" }
+// isAbandoned reports whether a point belongs to a rewind that was given up. Such a rewind undid
+// nothing.
+func isAbandoned(p *persistence.StoredPoint) bool {
+	return p.Kind == protocol.PointRewind && p.To == ""
+}
 
-// add decides what is done to a path, which is in the state now. It returns nil if the path is as it was before the points, or what is
-// told of it.
+// add plans the undo of one path, whose current state is now. It returns the entry for the report,
+// or nil if the path already is as it was before the points. The entry is valid until the next
+// call.
 func (p *plan) add(u filepoint.Undo, now *protocol.FileState) *protocol.FileRewind {
 	f := protocol.FileRewind{Path: u.Path, Effect: filepoint.EffectOf(now, u.Before), Kind: kindOf(u.Before, now), Unkept: filepoint.Unkept(u.Before)}
 	switch {
-	case f.Unkept != "": // it stays as it is
+	case f.Unkept != "": // no copy: leave the file alone
 	case filepoint.Equal(now, u.Before):
 		return nil
 	default:
@@ -56,19 +66,21 @@ func (p *plan) add(u filepoint.Undo, now *protocol.FileState) *protocol.FileRewi
 	return &p.files[len(p.files)-1]
 }
 
-// check refuses a plan by which something would be lost, or which is too large.
+// check returns a ConflictError if the plan would lose data, and a budget error if it has more than
+// maxRewind steps.
 func (p *plan) check() error {
 	against := slices.DeleteFunc(slices.Clone(p.files), func(f protocol.FileRewind) bool { return f.Conflict == "" && f.Unkept == "" })
 	switch {
 	case len(p.steps) > maxRewind:
-		return fmt.Errorf("%d files are to be brought back, at most %d: %w", len(p.steps), maxRewind, persistence.ErrBudget)
+		return fmt.Errorf("the undo would change %d files, the limit is %d: %w", len(p.steps), maxRewind, persistence.ErrBudget)
 	case len(against) > 0 && !p.anyway:
 		return &ConflictError{against}
 	}
 	return nil
 }
 
-// undoing are the changes that the steps make, so that the rewind can be undone.
+// undoing returns the rows of the changes that the steps make. They are stored under the point of
+// the rewind, so that the rewind itself can be undone.
 func (p *plan) undoing(id protocol.PointID, step int64) (changes []persistence.FileChange) {
 	for _, s := range p.steps {
 		body := persistence.FileChangeBody{Before: s.Now, After: s.Want}
@@ -77,6 +89,7 @@ func (p *plan) undoing(id protocol.PointID, step int64) (changes []persistence.F
 	return changes
 }
 
+// kindOf returns the kind of the first state that is not nil.
 func kindOf(states ...*protocol.FileState) protocol.FileKind {
 	for _, s := range states {
 		if s != nil {
@@ -86,11 +99,11 @@ func kindOf(states ...*protocol.FileState) protocol.FileKind {
 	return ""
 }
 
-// conflict is why somebody may miss the present state of a path.
+// conflict returns the reason why restoring a path would lose data, or "" if it would not.
 func conflict(u filepoint.Undo, now *protocol.FileState) protocol.FileConflict {
 	switch {
 	case now != nil && now.Kind == protocol.FileDirectory:
-		return "" // a directory that is not empty stays
+		return "" // a directory that is not empty is kept anyway
 	case now != nil && now.Problem != "":
 		return protocol.ConflictNotKept
 	case u.Broken, !filepoint.Equal(now, u.After):

@@ -13,7 +13,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// text is the state of a file with a text; "" is nothing.
+// text returns the state of a file with content s. "" means that the file does not exist.
 func text(s string) *protocol.FileState {
 	if s == "" {
 		return nil
@@ -21,7 +21,7 @@ func text(s string) *protocol.FileState {
 	return &protocol.FileState{Kind: protocol.FileRegular, Mode: 0o644, Size: int64(len(s)), Digest: protocol.DigestOf([]byte(s))}
 }
 
-// unkept is the state of a file of which there is no copy.
+// unkept returns the state of a file without a copy.
 func unkept(s string) *protocol.FileState {
 	is := text(s)
 	is.Digest, is.Problem = "", protocol.FileTooLarge
@@ -33,33 +33,33 @@ func TestPlanOfFile(t *testing.T) {
 	for name, c := range map[string]struct {
 		undo filepoint.Undo
 		now  *protocol.FileState
-		want *protocol.FileRewind // nil: nothing is told
+		want *protocol.FileRewind // nil: the report does not mention the file
 		step bool
 	}{
-		"a file that the turn changed becomes what it was": {
+		"a file that the turn changed is restored": {
 			filepoint.Undo{Before: text("a"), After: text("b")}, text("b"),
 			&protocol.FileRewind{Path: "f", Effect: protocol.FileModified, Kind: protocol.FileRegular}, true,
 		},
-		"a file that the turn made is deleted": {
+		"a file that the turn created is deleted": {
 			filepoint.Undo{After: text("b")}, text("b"), &protocol.FileRewind{Path: "f", Effect: protocol.FileDeleted, Kind: protocol.FileRegular}, true,
 		},
-		"a file that the turn deleted is made": {
+		"a file that the turn deleted is created": {
 			filepoint.Undo{Before: text("a")}, nil, &protocol.FileRewind{Path: "f", Effect: protocol.FileCreated, Kind: protocol.FileRegular}, true,
 		},
-		"a file that is as it was needs nothing": {filepoint.Undo{Before: text("a"), After: text("b")}, text("a"), nil, false},
-		"a file without a copy of what it was is told, and stays": {
+		"a file in its earlier state needs no step": {filepoint.Undo{Before: text("a"), After: text("b")}, text("a"), nil, false},
+		"a file without an earlier copy is reported and kept": {
 			filepoint.Undo{Before: unkept("a"), After: text("b")}, text("b"),
 			&protocol.FileRewind{Path: "f", Effect: protocol.FileModified, Kind: protocol.FileRegular, Unkept: protocol.FileTooLarge}, false,
 		},
-		"a file without a copy of what it was is told even if it is that": {
+		"a file without an earlier copy is reported even if it is unchanged": {
 			filepoint.Undo{Before: unkept("a"), After: text("b")}, unkept("a"),
 			&protocol.FileRewind{Path: "f", Effect: protocol.FileModified, Kind: protocol.FileRegular, Unkept: protocol.FileTooLarge}, false,
 		},
-		"a file that somebody changed since is a conflict": {
+		"a file that changed after the turn is a conflict": {
 			filepoint.Undo{Before: text("a"), After: text("b")}, text("c"),
 			&protocol.FileRewind{Path: "f", Effect: protocol.FileModified, Kind: protocol.FileRegular, Conflict: protocol.ConflictChanged}, true,
 		},
-		"a file that somebody changed between the turn's tools is a conflict": {
+		"a file that changed between two tools of the turn is a conflict": {
 			filepoint.Undo{Before: text("a"), After: text("b"), Broken: true}, text("b"),
 			&protocol.FileRewind{Path: "f", Effect: protocol.FileModified, Kind: protocol.FileRegular, Conflict: protocol.ConflictChanged}, true,
 		},
@@ -67,15 +67,15 @@ func TestPlanOfFile(t *testing.T) {
 			filepoint.Undo{Before: text("a"), After: text("b"), Shared: true, Unsure: true}, text("b"),
 			&protocol.FileRewind{Path: "f", Effect: protocol.FileModified, Kind: protocol.FileRegular, Conflict: protocol.ConflictShared}, true,
 		},
-		"a file that somebody may have changed while lashd was away is a conflict": {
+		"a file that may have changed while lashd was not running is a conflict": {
 			filepoint.Undo{Before: text("a"), After: text("b"), Unsure: true}, text("b"),
 			&protocol.FileRewind{Path: "f", Effect: protocol.FileModified, Kind: protocol.FileRegular, Conflict: protocol.ConflictUnsure}, true,
 		},
-		"a file without a copy of what it is now is a conflict": {
+		"a file without a copy of its present state is a conflict": {
 			filepoint.Undo{Before: text("a"), After: unkept("b")}, unkept("b"),
 			&protocol.FileRewind{Path: "f", Effect: protocol.FileModified, Kind: protocol.FileRegular, Conflict: protocol.ConflictNotKept}, true,
 		},
-		"a directory is none: what others have in it keeps it": {
+		"a directory is not a conflict: it stays if it has other files in it": {
 			filepoint.Undo{After: text("b"), Broken: true}, dir, &protocol.FileRewind{Path: "f", Effect: protocol.FileDeleted, Kind: protocol.FileDirectory}, true,
 		},
 	} {
@@ -84,7 +84,7 @@ func TestPlanOfFile(t *testing.T) {
 			var p plan
 			got := p.add(c.undo, c.now)
 			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Errorf("told (-want +got):\n%s", diff)
+				t.Errorf("report (-want +got):\n%s", diff)
 			}
 			steps := []filepoint.Step(nil)
 			if c.step {
@@ -98,7 +98,7 @@ func TestPlanOfFile(t *testing.T) {
 				t.Errorf("refused %+v, %t; want %t", refused, is, against)
 			}
 			if p.anyway = true; p.check() != nil {
-				t.Errorf("refused anyway: %v", p.check())
+				t.Errorf("refused despite force: %v", p.check())
 			}
 		})
 	}
@@ -128,13 +128,13 @@ func TestPointsToUndo(t *testing.T) {
 		refused protocol.PointID
 	}{
 		"all points of the workspace": {points: []persistence.StoredPoint{point("a", "/w", ""), point("b", "/w", "")}, want: []protocol.PointID{"a", "b"}},
-		"not a later rewind that was given up": {
+		"a later rewind that was given up is skipped": {
 			points: []persistence.StoredPoint{point("a", "/w", ""), rewound}, want: []protocol.PointID{"a"},
 		},
-		"a rewind that was given up is refused where it is what is to be undone": {points: []persistence.StoredPoint{rewound}, refused: "gone"},
-		"a point of another workspace is refused":                                {points: []persistence.StoredPoint{point("a", "/w", ""), point("b", "/else", "")}, refused: "b"},
-		"a point that is not known whole is refused":                             {points: []persistence.StoredPoint{point("a", "/w", "too late"), point("b", "/w", "")}, refused: "a"},
-		"but not if it is to be undone anyway": {
+		"a rewind that was given up cannot itself be undone": {points: []persistence.StoredPoint{rewound}, refused: "gone"},
+		"a point of another workspace is refused":            {points: []persistence.StoredPoint{point("a", "/w", ""), point("b", "/else", "")}, refused: "b"},
+		"a point with unknown changes is refused":            {points: []persistence.StoredPoint{point("a", "/w", "too late"), point("b", "/w", "")}, refused: "a"},
+		"force undoes all points": {
 			points: []persistence.StoredPoint{point("a", "/w", "too late"), point("b", "/else", "")}, anyway: true, want: []protocol.PointID{"a", "b"},
 		},
 	} {
@@ -163,10 +163,10 @@ func TestMarkUndone(t *testing.T) {
 		points []persistence.StoredPoint
 		undone []protocol.PointID
 	}{
-		"a rewind undoes its point and all up to itself": {[]persistence.StoredPoint{turn("a"), turn("b"), turn("c"), rewind("r", "b"), turn("d")}, []protocol.PointID{"b", "c"}},
-		"a rewind that was undone undoes nothing":        {[]persistence.StoredPoint{turn("a"), rewind("r", "a"), rewind("s", "r")}, []protocol.PointID{"r"}},
-		"one that was given up undoes nothing":           {[]persistence.StoredPoint{turn("a"), rewind("r", "")}, nil},
-		"nor does one whose point is gone":               {[]persistence.StoredPoint{turn("a"), rewind("r", "pruned")}, nil},
+		"a rewind undoes its point and all up to itself":  {[]persistence.StoredPoint{turn("a"), turn("b"), turn("c"), rewind("r", "b"), turn("d")}, []protocol.PointID{"b", "c"}},
+		"a rewind that was undone undoes nothing":         {[]persistence.StoredPoint{turn("a"), rewind("r", "a"), rewind("s", "r")}, []protocol.PointID{"r"}},
+		"a rewind that was given up undoes nothing":       {[]persistence.StoredPoint{turn("a"), rewind("r", "")}, nil},
+		"a rewind whose point was removed undoes nothing": {[]persistence.StoredPoint{turn("a"), rewind("r", "pruned")}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			markUndone(c.points)

@@ -15,63 +15,82 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Point is the file point of a turn: what its tools do to files. It looks at files before tools run and after they have, so that what a
-// person does in between is not taken for theirs. It belongs to the goroutine of the turn, but for Announce. A look is made beside the turn,
-// which waits only where it needs the result. The methods of a nil Point, which is nobody's, do nothing.
+// Point is the file point of a running turn: it records the changes that the turn's tools make to
+// files.
+//
+// It scans the workspace before tools run and again after they end, so that edits a person makes
+// between two batches of tools are not attributed to the turn. A turn calls LookBefore, ToolsStart,
+// ToolsEnd for each batch, and Close or Release at the end. Scans run in their own goroutine; the
+// turn waits for one only where it needs the result.
+//
+// All methods except Announce must be called from the goroutine of the turn. Methods of a nil Point
+// do nothing.
 type Point struct {
 	files *Files
 	cwd   string
-	row   int64 // of the session
+	// row is the store's number of the session.
+	row int64
 
-	workspace *workspace // nil: no tool has run yet, or there is nothing to look at
+	// workspace is nil until the first tool runs, and if the directory does not exist.
+	workspace *workspace
 	point     protocol.FilePoint
-	kept      bool // the store has the point as it is
-	begun     bool // the store has the point
-	ready     bool // tools may run: what there is before is known
+	// kept means that the store has the point in its present form, begun that it has some form of
+	// it.
+	kept  bool
+	begun bool
+	// ready means that the scan before the tools has succeeded, so tools may run.
+	ready bool
 
-	looked chan error  // gets the result of the look that is being made; nil: there is none
-	then   func(error) // handles that result
+	// looked receives the result of the scan in progress. It is nil if none is running.
+	looked chan error
+	// then handles the result of that scan, on the goroutine of the turn.
+	then func(error)
 
-	mu        sync.Mutex
-	announced map[string]*protocol.FileState // paths that looks leave out, and that tools are about to change, as they were
-	missed    error                          // why that is not known of some path
+	mu sync.Mutex
+	// announced maps paths that scans skip, and that tools are about to change, to their
+	// earlier states.
+	announced map[string]*protocol.FileState
+	// missed is the error of the last path whose earlier state could not be read.
+	missed error
 }
 
-// NewPoint makes the file point of a turn of a session, which the store knows by row and which works in the directory cwd. Nothing is looked at
-// yet. The caller releases the point.
+// NewPoint returns the file point of a turn. row is the store's number of the session, cwd the
+// directory in which it works. NewPoint reads no files. The caller calls Release when the turn
+// ends.
 func (f *Files) NewPoint(session protocol.SessionID, row int64, turn protocol.TurnID, cwd string) *Point {
 	return &Point{files: f, cwd: cwd, row: row, point: protocol.FilePoint{SessionID: session, Kind: protocol.PointTurn, State: protocol.PointOpen, TurnID: turn}}
 }
 
-// LookBefore begins to look at the files before tools run: what they are then is what undo brings back. ToolsStart waits for the look. An
-// error does not fail the turn; the point says that it cannot be undone.
+// LookBefore starts the scan that records the files before tools run, the state that undo restores.
+// ToolsStart waits for the scan. An error does not fail the turn; it makes the point unrestorable.
 func (p *Point) LookBefore(ctx context.Context) {
 	if p == nil || p.files.cfg.Limits.Off || !p.opened() && !p.open() {
 		return
 	}
 	p.beside(func() error { return p.workspace.timedLook(ctx, true, p.workspace.attribute) }, func(err error) {
 		p.ready = err == nil
-		if ctx.Err() == nil { // else no tool runs
+		if ctx.Err() == nil { // a cancelled turn runs no tool
 			p.failed(err)
 		}
 	})
 }
 
-// opened tells whether tools have run.
+// opened reports whether the point uses a workspace, which it does from the first tool call on.
 func (p *Point) opened() bool { return p != nil && p.workspace != nil }
 
-// open begins to use the workspace, if it is there.
+// open starts using the workspace. It returns false if the directory does not exist.
 func (p *Point) open() bool {
 	w, err := p.files.use(p.cwd)
 	if err != nil {
-		return false // no tool finds a directory there, either
+		return false // tools cannot use the directory either
 	}
 	p.workspace, p.announced = w, map[string]*protocol.FileState{}
 	p.point.ID, p.point.AtMs = protocol.NewPointID(), time.Now().UnixMilli()
 	return true
 }
 
-// beside makes a look beside the turn, once the previous one has ended.
+// beside waits for the previous scan and then starts the next one in its own goroutine. A panic in
+// the scan becomes its error.
 func (p *Point) beside(look func() error, then func(error)) {
 	p.Join(true)
 	looked := make(chan error, 1)
@@ -79,7 +98,7 @@ func (p *Point) beside(look func() error, then func(error)) {
 	go func() {
 		defer func() {
 			if v := recover(); v != nil {
-				p.files.cfg.Log.Error("panic", "file point", p.point.ID, "panic", v, "stack", string(debug.Stack()))
+				p.files.cfg.Log.Error("file scan panicked", "file point", p.point.ID, "panic", v, "stack", string(debug.Stack()))
 				looked <- fmt.Errorf("panic: %v", v)
 			}
 		}()
@@ -87,7 +106,8 @@ func (p *Point) beside(look func() error, then func(error)) {
 	}()
 }
 
-// Join handles the result of the look that is made beside the turn, if it has ended. With wait it waits for that.
+// Join handles the result of a finished scan. With wait set it first waits for a running scan to
+// finish.
 func (p *Point) Join(wait bool) {
 	if !p.opened() || p.looked == nil || !wait && len(p.looked) == 0 {
 		return
@@ -97,7 +117,8 @@ func (p *Point) Join(wait bool) {
 	p.then(err)
 }
 
-// ToolsStart says that tools start: changes are theirs from now on.
+// ToolsStart waits for the scan before the tools. Changes belong to the turn from now until
+// ToolsEnd.
 func (p *Point) ToolsStart() {
 	if p.Join(true); p.opened() && p.ready {
 		p.ready = false
@@ -105,7 +126,9 @@ func (p *Point) ToolsStart() {
 	}
 }
 
-// ToolsEnd begins to look at what tools did, while the turn goes on. Its next tools wait for that, and so does its end.
+// ToolsEnd starts the scan for changes that the tools made. The turn continues; its next tools and
+// its end wait for this scan. The scan ignores cancellation of ctx, because the tools have already
+// run.
 func (p *Point) ToolsEnd(ctx context.Context) {
 	if !p.opened() {
 		return
@@ -123,7 +146,8 @@ func (p *Point) ToolsEnd(ctx context.Context) {
 	})
 }
 
-// lookAfter looks at what tools did, unless another look has found that meanwhile.
+// lookAfter scans for the changes of the tools, unless the scan of another turn has already found
+// them. It runs on the goroutine that beside starts.
 func (p *Point) lookAfter(ctx context.Context) (err error) {
 	if _, open := p.workspace.marked(p.point.ID); open || p.hasAnnounced() {
 		err = p.workspace.timedLook(ctx, false, func(deltas []delta) []persistence.FileChange {
@@ -135,11 +159,12 @@ func (p *Point) lookAfter(ctx context.Context) (err error) {
 	return errors.Join(err, p.missed)
 }
 
-// count updates the number of files of the point: another session may have found changes that both may have made.
+// count reads the number of changed files from the store. The scan of another session may have
+// added changes to this point.
 func (p *Point) count(ctx context.Context) {
 	count, err := p.files.cfg.Store.Files.CountPoint(ctx, p.point.ID)
 	if err != nil {
-		p.files.cfg.Log.Error("changes of files are not counted", "turn", p.point.TurnID, "error", err)
+		p.files.cfg.Log.Error("cannot count changed files", "turn", p.point.TurnID, "error", err)
 		return
 	}
 	if p.point.Files != count.Files || p.point.Unkept != count.Unkept {
@@ -147,16 +172,17 @@ func (p *Point) count(ctx context.Context) {
 	}
 }
 
-// failed notes the first error because of which the turn cannot be undone.
+// failed makes the point unrestorable. Only the first error is kept and logged.
 func (p *Point) failed(err error) {
 	if err == nil || p.point.Unrestorable != "" {
 		return
 	}
-	p.files.cfg.Log.Error("files cannot be brought back to before this turn", "session", p.point.SessionID, "turn", p.point.TurnID, "error", err)
+	p.files.cfg.Log.Error("cannot record file changes; this turn cannot be undone", "session", p.point.SessionID, "turn", p.point.TurnID, "error", err)
 	p.point.Unrestorable, p.kept = err.Error(), false
 }
 
-// Resume continues the point of a turn that was interrupted. Nobody has looked at what its tools did then: somebody else may have done it.
+// Resume continues the point of a turn that a crash interrupted. It attributes all changes since
+// the last scan to the turn, marked as unsure, because other programs may have made them.
 func (p *Point) Resume(ctx context.Context) {
 	if p == nil || p.files.cfg.Limits.Off {
 		return
@@ -176,7 +202,8 @@ func (p *Point) Resume(ctx context.Context) {
 	p.count(ctx)
 }
 
-// Release ends the use of the workspace when the turn has ended, or is left.
+// Release waits for a running scan and stops using the workspace. A turn calls it once, at its end
+// or when the session is unloaded.
 func (p *Point) Release() {
 	if p.opened() {
 		p.Join(true)
@@ -185,7 +212,7 @@ func (p *Point) Release() {
 	}
 }
 
-// AddTo adds to a change of the session what is new of the point.
+// AddTo adds the point to a commit of the session if the store does not have its latest form.
 func (p *Point) AddTo(c *change.Change) {
 	if !p.opened() || p.kept {
 		return
@@ -197,7 +224,7 @@ func (p *Point) AddTo(c *change.Change) {
 	c.Then(func() { p.kept, p.begun = true, true })
 }
 
-// Close adds the end of the point to the turn's last change. A point without changes is removed.
+// Close adds the closed point to the last commit of the turn. A point without changes is deleted.
 func (p *Point) Close(c *change.Change) {
 	switch {
 	case !p.opened():
@@ -209,20 +236,20 @@ func (p *Point) Close(c *change.Change) {
 	}
 }
 
-// Event tells observers of a file point.
+// Event returns the event that notifies clients of a file point.
 func Event(p protocol.FilePoint) change.Event {
 	return change.Event{Event: protocol.Event{Type: protocol.EventFilePoint, TurnID: p.TurnID, Point: &p}}
 }
 
-// Announce copies a path that a tool is about to change, if looks leave it out. If that fails, the point cannot be undone. Any goroutine may
-// call it while tools run.
+// Announce copies a file that a tool is about to change, if scans skip its path. If the copy fails,
+// the point becomes unrestorable. Any goroutine may call it while tools run.
 func (p *Point) Announce(ctx context.Context, path string) {
 	if !p.opened() {
 		return
 	}
 	was, err := p.workspace.leftOut(ctx, path)
 	if ctx.Err() != nil || errors.Is(err, fs.ErrPermission) {
-		return // the tool changes nothing
+		return // the tool cannot change the file either
 	}
 	p.miss(path, err)
 	p.mu.Lock()
@@ -232,7 +259,7 @@ func (p *Point) Announce(ctx context.Context, path string) {
 	}
 }
 
-// miss notes that the state of a path is not known.
+// miss stores the error of a path whose state could not be read. A nil error changes nothing.
 func (p *Point) miss(path string, err error) {
 	if err == nil {
 		return
@@ -248,7 +275,8 @@ func (p *Point) hasAnnounced() bool {
 	return len(p.announced) > 0
 }
 
-// announcedDeltas are the changes that were announced and that a look did not find. It is called during that look.
+// announcedDeltas returns the changes of announced paths that a scan did not find itself. It runs
+// during that scan, with the workspace locked.
 func (p *Point) announcedDeltas(ctx context.Context, found []delta) (deltas []delta) {
 	p.mu.Lock()
 	announced := p.announced

@@ -16,7 +16,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// open makes Files with a store that runs until the test ends.
+// open returns Files with a store that runs until the test ends.
 func open(t *testing.T) *Files {
 	t.Helper()
 	dir := t.TempDir()
@@ -40,8 +40,8 @@ func open(t *testing.T) *Files {
 	return f
 }
 
-func TestAnnouncedPathThatCannotBeLookedAt(t *testing.T) {
-	t.Run("issue/6-2 what is announced and cannot be looked at makes the point unrestorable, loudly", func(t *testing.T) {
+func TestUnreadableAnnouncedPath(t *testing.T) {
+	t.Run("issue/6-2 an announced path that cannot be read makes the point unrestorable and logs an error", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			f, dir := open(t), t.TempDir()
 			for name, text := range map[string]string{".gitignore": "*.env\n", "a.env": "old\n"} {
@@ -62,9 +62,9 @@ func TestAnnouncedPathThatCannotBeLookedAt(t *testing.T) {
 			p.Join(true)
 			c := change.New(change.Base{}, persistence.Commit{})
 			p.Close(c)
-			told := c.Told()
-			if len(told) != 1 || told[0].Point.State != protocol.PointClosed || !strings.Contains(told[0].Point.Unrestorable, "a.env") {
-				t.Errorf("told %+v", told)
+			events := c.Told()
+			if len(events) != 1 || events[0].Point.State != protocol.PointClosed || !strings.Contains(events[0].Point.Unrestorable, "a.env") {
+				t.Errorf("events %+v", events)
 			}
 		})
 	})

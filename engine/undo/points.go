@@ -12,12 +12,13 @@ import (
 	"lashd/rpc/protocol"
 )
 
+// Limits of session/diff. Larger diffs are reported as cut, with their line counts.
 const (
 	maxDiffText  = 128 << 10 // of one file
 	maxDiffTexts = 4 << 20   // of one answer
 )
 
-// Points lists the file points of a session in the order in which they were made.
+// Points lists the file points of a session, oldest first.
 func (f *Files) Points(ctx context.Context, p *protocol.SessionParams) (*protocol.SessionPointsResult, error) {
 	row, err := f.cfg.Store.Session(ctx, p.SessionID)
 	if err != nil {
@@ -27,7 +28,8 @@ func (f *Files) Points(ctx context.Context, p *protocol.SessionParams) (*protoco
 	return &protocol.SessionPointsResult{Data: public(points)}, err
 }
 
-// pointsOf reads the points of a session, with the number of their files and whether they are undone.
+// pointsOf reads the points of a session with their file counts, and sets Undone and State to their
+// present values.
 func (f *Files) pointsOf(ctx context.Context, key int64) ([]persistence.StoredPoint, error) {
 	points, err := f.cfg.Store.Files.Points(ctx, key)
 	if err != nil {
@@ -43,7 +45,8 @@ func (f *Files) pointsOf(ctx context.Context, key int64) ([]persistence.StoredPo
 	return points, errors.Join(err, f.closeEnded(ctx, points))
 }
 
-// closeEnded closes points whose turn was interrupted and then ended: it could not close them itself.
+// closeEnded marks open points as closed if their turn has ended. A turn that was interrupted ends
+// without closing its point. The store is not changed.
 func (f *Files) closeEnded(ctx context.Context, points []persistence.StoredPoint) error {
 	for i := range points {
 		p := &points[i]
@@ -61,6 +64,7 @@ func (f *Files) closeEnded(ctx context.Context, points []persistence.StoredPoint
 	return nil
 }
 
+// public drops the fields that clients do not see. The result is never nil.
 func public(points []persistence.StoredPoint) []protocol.FilePoint {
 	all := []protocol.FilePoint{}
 	for _, p := range points {
@@ -69,7 +73,8 @@ func public(points []persistence.StoredPoint) []protocol.FilePoint {
 	return all
 }
 
-// markUndone marks the points that a later rewind has undone, unless that was undone itself.
+// markUndone sets Undone on points that a later rewind has undone. It reads rewinds from the newest
+// back, because a rewind that is itself undone undoes nothing.
 func markUndone(points []persistence.StoredPoint) {
 	for i := len(points) - 1; i >= 0; i-- {
 		p := points[i]
@@ -83,7 +88,8 @@ func markUndone(points []persistence.StoredPoint) {
 	}
 }
 
-// Diff returns what a session did to files, or one turn or file point of it.
+// Diff returns what a session changed in files: as a whole, in one turn, or in one file point. The
+// changes of a path are combined into one diff.
 func (f *Files) Diff(ctx context.Context, p *protocol.SessionDiffParams) (*protocol.SessionDiffResult, error) {
 	limit, err := param.PageSize(p.Limit, 100, 500)
 	if err != nil {
@@ -121,18 +127,20 @@ func (f *Files) Diff(ctx context.Context, p *protocol.SessionDiffParams) (*proto
 	return result, f.diffs(ctx, result, page)
 }
 
+// diffCursor parses a cursor, which is the number of files on earlier pages.
 func diffCursor(s string) (int, error) {
 	if s == "" {
 		return 0, nil
 	}
 	after, err := strconv.Atoi(s)
 	if err != nil || after < 0 {
-		return 0, param.Bad("/cursor", "is none that lashd gave")
+		return 0, param.Bad("/cursor", "is not a cursor that lashd returned")
 	}
 	return after, nil
 }
 
-// pointsToDiff are the points that a request means: all of a session and its subagents, or one.
+// pointsToDiff returns the points that a request selects. Without a turn or point these are all
+// points of the session and of its subagents.
 func (f *Files) pointsToDiff(ctx context.Context, key int64, p *protocol.SessionDiffParams) ([]persistence.StoredPoint, error) {
 	own, err := f.pointsOf(ctx, key)
 	if err != nil {
@@ -153,7 +161,7 @@ func (f *Files) pointsToDiff(ctx context.Context, key int64, p *protocol.Session
 	return nil, &persistence.NotFoundError{What: "file point", ID: string(p.PointID)}
 }
 
-// knownTurn refuses a turn that is not the session's. No turn is fine.
+// knownTurn returns a not-found error if the turn belongs to another session. An empty id is valid.
 func (f *Files) knownTurn(ctx context.Context, session protocol.SessionID, id protocol.TurnID) error {
 	if id == "" {
 		return nil
@@ -165,7 +173,8 @@ func (f *Files) knownTurn(ctx context.Context, session protocol.SessionID, id pr
 	return err
 }
 
-// diffs adds files to a result. Once that is large, they have no text.
+// diffs appends files to a result. After maxDiffTexts bytes of diff text it adds files without
+// text.
 func (f *Files) diffs(ctx context.Context, result *protocol.SessionDiffResult, page []filepoint.Undo) error {
 	texts := 0
 	for _, u := range page {

@@ -14,7 +14,9 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Resume finishes a rewind that an earlier daemon began, or gives it up.
+// Resume completes a rewind that a crash interrupted, or gives it up if that is impossible. The
+// engine calls it when it loads the session, before any turn runs. It returns an error only if ctx
+// ends or the outcome cannot be stored.
 func (f *Files) Resume(ctx context.Context, s Session, p *persistence.StoredPoint) error {
 	r := &rewind{files: f, session: s, p: &protocol.SessionRewindParams{SessionID: p.SessionID}}
 	err := r.resume(ctx, p)
@@ -24,6 +26,7 @@ func (f *Files) Resume(ctx context.Context, s Session, p *persistence.StoredPoin
 	return r.giveUp(ctx, p, err)
 }
 
+// resume completes the rewind from its journal. On an error no further file has changed.
 func (r *rewind) resume(ctx context.Context, p *persistence.StoredPoint) error {
 	var j journal
 	if err := json.Unmarshal(p.Journal, &j); err != nil {
@@ -34,30 +37,30 @@ func (r *rewind) resume(ctx context.Context, p *persistence.StoredPoint) error {
 	}
 	defer r.close()
 	if err := r.dir.Tidy(j.Steps); err != nil {
-		r.files.cfg.Log.Warn("what a rewind has left is not removed", "session", p.SessionID, "error", err)
+		r.files.cfg.Log.Warn("cannot remove temporary files of an interrupted rewind", "session", p.SessionID, "error", err)
 	}
-	r.files.cfg.Log.Info("a rewind that was cut off is brought to its end", "session", p.SessionID, "point", p.ID)
+	r.files.cfg.Log.Info("completing an interrupted rewind", "session", p.SessionID, "point", p.ID)
 	return r.complete(ctx, p, j.Steps)
 }
 
-// reopenTimeout is how long a rewind that was cut off waits for its workspace, and its session with it: tools that run there may
-// themselves wait for a turn of the session.
+// reopenTimeout bounds how long an interrupted rewind waits for its workspace. Its session waits
+// with it, and tools in that workspace may in turn wait for the session, which would be a deadlock.
 const reopenTimeout = 10 * time.Minute
 
-// reopenInterval is how often it tries.
+// reopenInterval is the time between two attempts.
 const reopenInterval = time.Second
 
-// reopen locks the workspace of a rewind that was cut off. It waits for what hinders that for now, while the session is held; for space it
-// waits without end, as Finish does.
+// reopen locks the workspace of an interrupted rewind. It retries temporary errors for
+// reopenTimeout while the session is held. It waits for disk space without a limit, as Finish does.
 func (r *rewind) reopen(ctx context.Context, p *persistence.StoredPoint, j *journal) error {
 	limit := time.Now().Add(reopenTimeout)
-	for told := false; ; told = true {
+	for notified := false; ; notified = true {
 		err := r.tryReopen(ctx, p, j)
 		if err == nil || hopeless(err) || !noSpace(err) && time.Now().After(limit) {
 			return err
 		}
-		if !told {
-			r.tellWaits(ctx, p, err)
+		if !notified {
+			r.notifyWaiting(ctx, p, err)
 		}
 		select {
 		case <-time.After(reopenInterval):
@@ -67,11 +70,12 @@ func (r *rewind) reopen(ctx context.Context, p *persistence.StoredPoint, j *jour
 	}
 }
 
+// noSpace reports whether a write failed because the disk is full or the database is busy.
 func noSpace(err error) bool {
 	return errors.Is(err, persistence.ErrFull) || errors.Is(err, persistence.ErrBusy)
 }
 
-// tryReopen is reopen without waiting.
+// tryReopen makes one attempt of reopen. On success the workspace is locked and scanned.
 func (r *rewind) tryReopen(ctx context.Context, p *persistence.StoredPoint, j *journal) error {
 	if err := r.restore(ctx, j); err != nil {
 		return err
@@ -86,10 +90,12 @@ func (r *rewind) tryReopen(ctx context.Context, p *persistence.StoredPoint, j *j
 	return err
 }
 
-// errHistoryMoved means that turns came after a rewind that was cut off: it would undo them, too.
-var errHistoryMoved = errors.New("history has gone on since")
+// errHistoryMoved means that turns ran after the rewind was interrupted. Completing it would undo
+// them.
+var errHistoryMoved = errors.New("newer turns have run since")
 
-// restore makes a rewind again of its journal, unless history has gone on since.
+// restore rebuilds the rewind from its journal. It returns errHistoryMoved if the session has newer
+// turns.
 func (r *rewind) restore(ctx context.Context, j *journal) error {
 	p := &protocol.SessionRewindParams{SessionID: r.p.SessionID, Files: protocol.RewindOnly}
 	_, result, err := r.session.Target(ctx, p)
@@ -110,25 +116,25 @@ func (r *rewind) restore(ctx context.Context, j *journal) error {
 	return nil
 }
 
-// hopeless tells whether an error does not go away by waiting.
+// hopeless reports whether waiting cannot fix an error.
 func hopeless(err error) bool {
 	return errors.Is(err, errHistoryMoved) || errors.Is(err, persistence.ErrNotFound) || errors.As(err, new(*param.Error)) || errors.As(err, new(*filepoint.TooManyError))
 }
 
-// tellWaits tells that a rewind that was cut off waits, and the session's turns with it.
-func (r *rewind) tellWaits(ctx context.Context, p *persistence.StoredPoint, why error) {
-	r.files.cfg.Log.Warn("a rewind that was cut off waits", "session", p.SessionID, "point", p.ID, "because", why)
-	issue := protocol.Issue{Kind: "runtime", Code: "rewind_waits", Message: fmt.Sprintf("an undo that was cut off goes on later, and turns after it: %v", why)}
+// notifyWaiting logs, and tells clients, that an interrupted rewind waits and that it delays new turns.
+func (r *rewind) notifyWaiting(ctx context.Context, p *persistence.StoredPoint, why error) {
+	r.files.cfg.Log.Warn("an interrupted rewind is waiting", "session", p.SessionID, "point", p.ID, "because", why)
+	issue := protocol.Issue{Kind: "runtime", Code: "rewind_waits", Message: fmt.Sprintf("an interrupted undo is waiting to continue, and new turns wait for it: %v", why)}
 	if err := r.session.Tell(ctx, issue); err != nil {
-		r.files.cfg.Log.Warn("nobody is told that a rewind waits", "session", p.SessionID, "error", err)
+		r.files.cfg.Log.Warn("cannot report that a rewind is waiting", "session", p.SessionID, "error", err)
 	}
 }
 
-// giveUp closes the point of a rewind that cannot be finished. What it was to undo is not undone, and can be undone again: so no changes
-// of it are kept.
+// giveUp closes the point of a rewind that cannot be completed. It removes the rows of its changes,
+// so the turns that it should have undone still count as done and can be undone again.
 func (r *rewind) giveUp(ctx context.Context, p *persistence.StoredPoint, why error) error {
-	r.files.cfg.Log.Error("a rewind that was cut off is given up", "session", p.SessionID, "point", p.ID, "because", why)
+	r.files.cfg.Log.Error("gave up an interrupted rewind", "session", p.SessionID, "point", p.ID, "because", why)
 	p.State, p.Journal, p.To, p.Files = protocol.PointClosed, nil, "", 0
-	p.Unrestorable = fmt.Sprintf("the undo was cut off and is given up: %v", why)
+	p.Unrestorable = fmt.Sprintf("the undo was interrupted and could not be completed: %v", why)
 	return r.session.Finish(ctx, Outcome{Point: p, GivenUp: true})
 }

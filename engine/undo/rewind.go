@@ -11,52 +11,66 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Session is the session whose files are rewound. It is held until the rewind has ended, so that no turn of it starts.
+// Session is the part of the engine's session that a rewind needs. The engine holds the session
+// until the rewind has ended, so no turn starts while files change.
 type Session interface {
-	// Row is the number that the store knows the session by.
+	// Row is the store's number of the session.
 	Row() int64
-	// Cwd is the directory that it works in.
+	// Cwd is the directory in which the session works.
 	Cwd() string
-	// Target returns the node to which a rewind takes history, and what the rewind comes to without its files. A rewind of files only has
-	// no node.
+	// Target returns the node to which history moves, and the result without its files. The node is
+	// empty for a rewind of files only.
 	Target(context.Context, *protocol.SessionRewindParams) (protocol.NodeID, *protocol.SessionRewindResult, error)
-	// TurnsAfter returns the turns of the active path that come after a node.
+	// TurnsAfter returns the turns on the active path after a node.
 	TurnsAfter(context.Context, protocol.NodeID) (map[protocol.TurnID]bool, error)
-	// Begin stores rows of files.
+	// Begin commits the rows of a rewind, including its journal. An error means that nothing is
+	// stored.
 	Begin(context.Context, persistence.FileCommit) error
-	// Tell tells observers of an issue.
+	// Tell notifies clients of an issue.
 	Tell(context.Context, protocol.Issue) error
-	// Finish stores what became of a rewind, with its history. If files were changed, want of space only delays that.
+	// Finish commits the outcome of a rewind together with the change of history. If files have
+	// changed, it waits for disk space instead of failing.
 	Finish(context.Context, Outcome) error
 }
 
-// Outcome is what became of a rewind.
+// Outcome is the result of a rewind, for Session.Finish.
 type Outcome struct {
-	Point   *persistence.StoredPoint      // of the files, closed; nil: none was to be changed
-	GivenUp bool                          // changes of the point are removed, and there is no result
-	To      protocol.NodeID               // history moves there; empty: it stays
-	Result  *protocol.SessionRewindResult // Finish fills in what it does to history
-	Request receipt.Request               // that asked for it
+	// Point is the closed file point of the rewind, or nil if no file was to be changed.
+	Point *persistence.StoredPoint
+	// GivenUp means that the rewind was abandoned: Finish removes the changes of the point, and
+	// there is no result.
+	GivenUp bool
+	// To is the node to which history moves. Empty: history stays.
+	To protocol.NodeID
+	// Result is the answer for the client. Finish adds the effect on history.
+	Result *protocol.SessionRewindResult
+	// Request is the request that asked for the rewind; its answer is stored for retries.
+	Request receipt.Request
 }
 
-// rewind is a rewind of files. It locks their workspace.
+// rewind is one rewind in progress. From open to close it holds the lock of the workspace. It
+// belongs to one goroutine.
 type rewind struct {
 	files   *Files
 	session Session
 	p       *protocol.SessionRewindParams
 	request receipt.Request
 
-	to     protocol.NodeID // history moves there; empty: it stays
+	// to is the node to which history moves. Empty: history stays.
+	to     protocol.NodeID
 	result *protocol.SessionRewindResult
 
 	workspace *workspace
 	dir       *filepoint.Workspace
-	base      protocol.PointID // files become what they were before it
-	plan      plan
+	// base is the oldest point that is undone. Files become what they were before it.
+	base protocol.PointID
+	plan plan
 }
 
-// Rewind brings back files, with history or without. What it is about to do is durable before the first file changes: a rewind that is cut
-// off is finished when lashd starts again.
+// Rewind restores the files of a session to an earlier point, with or without its history. The
+// planned work is durable before the first file changes; Resume completes it after a crash. Without
+// Force, Rewind changes nothing and returns a ConflictError or an UnrestorableError if anything
+// would be lost. It returns ErrInUse while tools run in the workspace.
 func (f *Files) Rewind(ctx context.Context, s Session, p *protocol.SessionRewindParams, asked receipt.Request) (*protocol.SessionRewindResult, error) {
 	r := &rewind{files: f, session: s, p: p, request: asked, plan: plan{anyway: p.Force || p.DryRun}}
 	var err error
@@ -67,7 +81,7 @@ func (f *Files) Rewind(ctx context.Context, s Session, p *protocol.SessionRewind
 	if err != nil {
 		return nil, err
 	}
-	if len(points) > 0 { // else files are not even looked at
+	if len(points) > 0 { // without points no file changes, so no scan is needed
 		if err := r.open(ctx, s.Cwd()); err != nil {
 			return nil, err
 		}
@@ -85,11 +99,12 @@ func (f *Files) Rewind(ctx context.Context, s Session, p *protocol.SessionRewind
 	return r.result, r.perform(ctx)
 }
 
-// open locks the workspace, unless tools work in it. What is there now, only a look tells.
+// open locks the workspace and opens its directory, unless tools run there. The caller scans the
+// workspace next, because files may have changed since the last scan.
 func (r *rewind) open(ctx context.Context, cwd string) error {
 	w, err := r.files.use(cwd)
 	if err != nil {
-		return param.Bad("/sessionId", "the workspace of the session is not there: %v", err)
+		return param.Bad("/sessionId", "names a session whose workspace cannot be opened: %v", err)
 	}
 	if err := w.lock(ctx); err != nil {
 		w.release()
@@ -107,16 +122,18 @@ func (r *rewind) open(ctx context.Context, cwd string) error {
 	return err
 }
 
+// close releases the workspace. It is called once after each successful open.
 func (r *rewind) close() {
 	if r.dir != nil {
-		r.dir.Close() // nothing is written through it
+		r.dir.Close() // read-only handle: the error has no consequence
 		r.dir = nil
 	}
 	r.workspace.unlock()
 	r.workspace.release()
 }
 
-// points are those that the rewind undoes: of the session and of its subagents, from the first one that is left behind.
+// points returns the points to undo, oldest first: those of the session and of its subagents from
+// the selected point, turn, or node on.
 func (r *rewind) points(ctx context.Context) ([]persistence.StoredPoint, error) {
 	store, row := r.files.cfg.Store, r.session.Row()
 	own, err := store.Files.Points(ctx, row)
@@ -144,7 +161,8 @@ func (r *rewind) points(ctx context.Context) ([]persistence.StoredPoint, error) 
 	return store.Files.PointsBelow(ctx, row, first)
 }
 
-// firstAfter is the first point of a turn whose nodes come after the node that the rewind goes to.
+// firstAfter returns the row of the oldest point whose turn comes after the node to which history
+// moves, or 0.
 func (r *rewind) firstAfter(ctx context.Context, own []persistence.StoredPoint) (int64, error) {
 	after, err := r.session.TurnsAfter(ctx, r.p.ToNode)
 	if err != nil {
@@ -158,7 +176,8 @@ func (r *rewind) firstAfter(ctx context.Context, own []persistence.StoredPoint) 
 	return 0, nil
 }
 
-// makePlan plans what is done to files, and refuses that if something would be lost.
+// makePlan fills in the plan and the files of the result. It returns the error of plan.check if the
+// plan would lose data.
 func (r *rewind) makePlan(ctx context.Context, points []persistence.StoredPoint) error {
 	r.base = points[0].ID
 	undo, err := r.plan.pointsToUndo(points, r.workspace.root)
@@ -182,7 +201,8 @@ func (r *rewind) makePlan(ctx context.Context, points []persistence.StoredPoint)
 	return r.plan.check()
 }
 
-// changesHere are the changes in the workspace of the session: those that are undone, and those after them.
+// changesHere returns all changes in the workspace of the session since the oldest point to undo,
+// including those made by other sessions.
 func (r *rewind) changesHere(ctx context.Context, points []persistence.StoredPoint) ([]persistence.FileChange, error) {
 	i := slices.IndexFunc(points, func(p persistence.StoredPoint) bool { return p.Root == r.workspace.root })
 	if i < 0 {
@@ -191,7 +211,7 @@ func (r *rewind) changesHere(ctx context.Context, points []persistence.StoredPoi
 	return r.files.cfg.Store.Files.Changes(ctx, points[i].Workspace, points[i].Row)
 }
 
-// countLines counts the lines that a file gains and loses, if its state is changed.
+// countLines sets the added and removed lines of a file in the report. f may be nil.
 func (r *rewind) countLines(ctx context.Context, f *protocol.FileRewind, from, to *protocol.FileState) error {
 	if f == nil || f.Unkept != "" {
 		return nil

@@ -1,8 +1,11 @@
-// Package undo undoes what tools do to the files of workspaces.
+// Package undo records and undoes the changes that tools make to the files of workspaces.
 //
-// Around the tools of a turn it looks at the workspace, and stores the changes and copies of what was changed as a file point of the turn.
-// A rewind brings files back to what they were before a point, and is a file point itself. Files is safe for concurrent use; a workspace is
-// locked by whoever looks at it or rewinds it, and by no one else meanwhile.
+// Before and after the tools of a turn run, it scans the workspace. It stores the changes, and
+// copies of the changed files, as the file point of the turn. A rewind restores files to their
+// state before a point, and records its own changes as a file point, so it can be undone as well.
+//
+// Files is safe for concurrent use. A scan or a rewind locks its workspace; other scans and rewinds
+// of that workspace wait.
 package undo
 
 import (
@@ -21,21 +24,29 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Config is what Files needs. All fields are required; zero values of Limits mean the default.
+// Config configures Files. All fields except Limits are required.
 type Config struct {
-	Store    *persistence.Store
-	StateDir string // where copies lie; it is never looked at
+	Store *persistence.Store
+	// StateDir is the daemon's state directory. Copies are stored below it, and scans skip it.
+	StateDir string
 	Limits   Limits
-	Idle     time.Duration // after which a workspace that nobody uses leaves memory
-	Log      *slog.Logger
+	// Idle is how long an unused workspace stays in memory.
+	Idle time.Duration
+	Log  *slog.Logger
 }
 
-// Limits bound the copies of files that lashd keeps for undo. Zero values mean the default.
+// Limits bound the file copies that lashd keeps for undo. Zero values mean the default.
 type Limits struct {
-	Off      bool  // make no file points
-	FileSize int64 // of one file; a larger one is not copied; default 2 MiB
-	Files    int   // of one workspace; one with more has no file points; default 50,000
-	Budget   int64 // of all copies on disk; one workspace takes up to half of that, uncompressed; default 1 GiB
+	// Off disables file points.
+	Off bool
+	// FileSize is the size in bytes up to which a file is copied. Default: 2 MiB.
+	FileSize int64
+	// Files is the number of files of one workspace. A larger workspace has no file points.
+	// Default: 50,000.
+	Files int
+	// Budget is the size in bytes of all copies on disk. One workspace takes at most half of it,
+	// counted uncompressed. Default: 1 GiB.
+	Budget int64
 }
 
 func (l Limits) withDefaults() Limits {
@@ -43,46 +54,53 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// ErrInUse means that tools work in a workspace, so that its files cannot be rewound.
-var ErrInUse = errors.New("tools of a session are at work in this workspace; wait for their turn, or interrupt it")
+// ErrInUse means that tools are running in the workspace, so its files cannot be rewound.
+var ErrInUse = errors.New("a session is running tools in this workspace; wait for its turn to end, or interrupt it")
 
-// ConflictError means that a rewind would lose something, or cannot bring back everything: force does what can be done.
+// ConflictError means that a rewind would lose data or cannot restore every file. Files lists only
+// the conflicting ones and is not empty. With Force the rewind restores everything that it can.
 type ConflictError struct{ Files []protocol.FileRewind }
 
 func (e *ConflictError) Error() string {
 	f := e.Files[0]
 	why := cmp.Or(string(f.Conflict), string(f.Unkept))
-	return fmt.Sprintf("%d files stand against it, %s (%s) among them; force brings back what can be brought back, whatever is lost", len(e.Files), f.Path, why)
+	return fmt.Sprintf("undo changed nothing because of conflicts (%d), for example %s (%s); use force to overwrite changed files and skip files without a copy", len(e.Files), f.Path, why)
 }
 
-// UnrestorableError means that files cannot be brought back, as not all that was done to them is known.
+// UnrestorableError means that files cannot be restored because not all changes to them are known.
 type UnrestorableError struct {
-	Point  protocol.PointID // that is not known; empty: it is what there is now, and force does not help
+	// Point is the point with unknown changes. Empty: the present files cannot be read, and Force
+	// does not help.
+	Point  protocol.PointID
 	Reason string
 }
 
 func (e *UnrestorableError) Error() string {
 	if e.Point == "" {
-		return "the files cannot be looked at: " + e.Reason
+		return "cannot scan the workspace: " + e.Reason
 	}
-	return fmt.Sprintf("not all that was done to files in %s is known: %s; force brings back what is known", e.Point, e.Reason)
+	return fmt.Sprintf("the file changes of %s are not completely known: %s; use force to restore the known ones", e.Point, e.Reason)
 }
 
-// maxUsers is how many may have locked workspaces at once. Tidying takes all places.
+// maxUsers is the number of workspaces that can be locked at once. Tidy acquires all of them.
 const maxUsers = 1 << 10
 
-// Files are the workspaces in use, and the copies of their files.
+// Files holds the workspaces in use and the copies of their files. A workspace is loaded on first
+// use and unloaded after Config.Idle. One Files serves all sessions of the daemon.
 type Files struct {
-	cfg    Config
-	shelf  *filepoint.Shelf
-	places *semaphore.Weighted // of maxUsers
-	grown  atomic.Int64        // bytes of copies since the last tidying
+	cfg   Config
+	shelf *filepoint.Shelf
+	// places has maxUsers units. A locked workspace holds one, Tidy holds all.
+	places *semaphore.Weighted
+	// grown counts the bytes of copies since the last tidying.
+	grown atomic.Int64
 
-	mu   sync.Mutex
+	mu sync.Mutex
+	// open maps resolved directories to loaded workspaces. mu guards it.
 	open map[string]*workspace
 }
 
-// New makes Files. It starts nothing.
+// New returns Files. It starts no goroutines and touches no files.
 func New(cfg Config) *Files {
 	cfg.Limits = cfg.Limits.withDefaults()
 	return &Files{
@@ -91,7 +109,7 @@ func New(cfg Config) *Files {
 	}
 }
 
-// Close unloads all workspaces. Nobody uses one any more.
+// Close unloads all workspaces and closes the current pack. No workspace may be in use.
 func (f *Files) Close() error {
 	f.unloadIdle()
 	return f.shelf.Close()

@@ -14,31 +14,50 @@ import (
 )
 
 const (
-	lookTimeout = 10 * time.Second // after which a turn goes on without a look, before tools and after them
-	hangTimeout = 50 * time.Second // after that, the look itself is abandoned: its file system may hang
+	// lookTimeout is how long a turn waits for a scan, before tools and after them. Then it
+	// continues, and its point cannot be undone.
+	lookTimeout = 10 * time.Second
+	// hangTimeout is the additional time after which the scan itself is abandoned: its file system
+	// may hang.
+	hangTimeout = 50 * time.Second
 )
 
-// errLookTimeout is why a file point misses changes.
-var errLookTimeout = errors.New("it took too long to look at the files")
+// errLookTimeout is the cause of a point with unknown changes.
+var errLookTimeout = errors.New("scanning the files took too long")
 
-// workspace is a directory and what is known of its files. Whoever locks it has it alone until they unlock it.
+// workspace is a directory together with the index of its files. All sessions in the directory
+// share one workspace. The fields from known on belong to the goroutine that holds the lock, except
+// points.
 type workspace struct {
-	files  *Files
-	root   string
-	locked chan struct{} // holds one while somebody has it
-	users  int           // guarded by files.mu
-	idle   *time.Timer   // guarded by files.mu; unloads it, if nobody uses it meanwhile
+	files *Files
+	// root is the directory with symbolic links resolved.
+	root string
+	// locked is a mutex that can be waited for with a context: it holds one value while locked.
+	locked chan struct{}
+	// users is the number of uses that are not released. Guarded by files.mu.
+	users int
+	// idle unloads the workspace when it fires. Guarded by files.mu.
+	idle *time.Timer
 
-	known   *filepoint.Index // as stored, with newer times; nil: not read from the store yet
-	step    int64
-	last    time.Time                 // when the previous look began, by the clock of files
-	first   bool                      // nobody has looked at it before
-	points  map[protocol.PointID]bool // whose tools run (true), or ran after the last look (false); guarded by files.mu
-	refused error                     // why the workspace cannot be looked at; nil: it can
-	until   time.Time                 // how long refused is believed
+	// known is the stored index, with newer times. It is nil until it is read from the store.
+	known *filepoint.Index
+	// step numbers the scans that found changes, in order.
+	step int64
+	// last is the start time of the previous scan, by the clock of the file system.
+	last time.Time
+	// first means that the workspace was never scanned before.
+	first bool
+	// points has the points whose tools run (true), or ran after the last scan (false).
+	// Guarded by files.mu.
+	points map[protocol.PointID]bool
+	// refused is the reason why the workspace is not scanned, until the time until. It is nil if it
+	// can be.
+	refused error
+	until   time.Time
 }
 
-// use returns the workspace of a directory. The caller releases it.
+// use returns the workspace of a directory and loads it if necessary. The caller calls release. The
+// directory must exist.
 func (f *Files) use(dir string) (*workspace, error) {
 	root, err := pathresolve.Existing(dir)
 	if err != nil {
@@ -57,7 +76,8 @@ func (f *Files) use(dir string) (*workspace, error) {
 	return w, nil
 }
 
-// release ends a use. The workspace stays in memory for as long as an idle session does.
+// release ends one use. An unused workspace stays in memory for Config.Idle, as long as an idle
+// session.
 func (w *workspace) release() {
 	f := w.files
 	f.mu.Lock()
@@ -67,18 +87,18 @@ func (w *workspace) release() {
 	}
 }
 
-// unload removes the workspace from memory, unless somebody uses it.
+// unload removes the workspace from memory if it is unused and unlocked.
 func (w *workspace) unload() {
 	f := w.files
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if w.users == 0 && len(w.locked) == 0 && f.open[w.root] == w { // no second look beside one that hangs
+	if w.users == 0 && len(w.locked) == 0 && f.open[w.root] == w { // a scan that hangs keeps the lock: do not start a second one
 		w.idle.Stop()
 		delete(f.open, w.root)
 	}
 }
 
-// unloadIdle unloads the workspaces that nobody uses.
+// unloadIdle unloads all unused workspaces.
 func (f *Files) unloadIdle() {
 	f.mu.Lock()
 	idle := slices.Collect(maps.Values(f.open))
@@ -88,7 +108,8 @@ func (f *Files) unloadIdle() {
 	}
 }
 
-// lock waits for the workspace.
+// lock waits for the workspace until ctx ends, and then returns the cause of ctx. It also takes a
+// unit of Files.places, so Tidy waits until unlock.
 func (w *workspace) lock(ctx context.Context) error {
 	places := w.files.places
 	if places.Acquire(ctx, 1) != nil {
@@ -108,8 +129,9 @@ func (w *workspace) unlock() {
 	w.files.places.Release(1)
 }
 
-// withLock does work on a locked workspace. Work that takes too long is abandoned, and keeps the lock until it ends: so nobody works
-// beside it, and others time out.
+// withLock runs work on the locked workspace. Work that exceeds lookTimeout plus hangTimeout is
+// abandoned and continues in the background. It keeps the lock until it ends, so later callers time
+// out instead of working beside it.
 func withLock[T any](ctx context.Context, w *workspace, work func() (T, error)) (T, error) {
 	if err := w.lock(ctx); err != nil {
 		var zero T
@@ -121,14 +143,15 @@ func withLock[T any](ctx context.Context, w *workspace, work func() (T, error)) 
 	})
 }
 
-// mark says of a point whether its tools run, or ran and may have changed files since the last look.
+// mark records that the tools of a point are running, or have run since the last scan.
 func (w *workspace) mark(id protocol.PointID, running bool) {
 	w.files.mu.Lock()
 	defer w.files.mu.Unlock()
 	w.points[id] = running
 }
 
-// marked tells whether the tools of a point run, and whether a look has to come that shows what they did.
+// marked reports whether the tools of a point are running, and whether a scan still has to record
+// their changes.
 func (w *workspace) marked(id protocol.PointID) (running, open bool) {
 	w.files.mu.Lock()
 	defer w.files.mu.Unlock()
@@ -136,7 +159,7 @@ func (w *workspace) marked(id protocol.PointID) (running, open bool) {
 	return running, open
 }
 
-// unmark removes points whose changes were found, or are not wanted any more.
+// unmark removes points whose changes are recorded or no longer needed.
 func (w *workspace) unmark(points ...protocol.PointID) {
 	w.files.mu.Lock()
 	defer w.files.mu.Unlock()
@@ -145,7 +168,8 @@ func (w *workspace) unmark(points ...protocol.PointID) {
 	}
 }
 
-// finished are the points whose tools do not run any more: a look that begins now shows all that they did.
+// finished returns the points whose tools have ended. A scan that starts now sees all of their
+// changes.
 func (w *workspace) finished() (points []protocol.PointID) {
 	w.files.mu.Lock()
 	defer w.files.mu.Unlock()
@@ -157,7 +181,7 @@ func (w *workspace) finished() (points []protocol.PointID) {
 	return points
 }
 
-// inUse tells whether tools of some turn run.
+// inUse reports whether tools of any turn are running in the workspace.
 func (w *workspace) inUse() bool {
 	w.files.mu.Lock()
 	defer w.files.mu.Unlock()

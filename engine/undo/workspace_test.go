@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-func TestLookThatHangs(t *testing.T) {
-	t.Run("outside/10 a turn waits a minute for a look that hangs, and nobody looks beside it", func(t *testing.T) {
+func TestHangingScan(t *testing.T) {
+	t.Run("outside/10 a turn waits a minute for a scan that hangs, and no other scan runs beside it", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			f := &Files{places: semaphore.NewWeighted(2), open: map[string]*workspace{}}
 			w := &workspace{files: f, root: "/w", locked: make(chan struct{}, 1), idle: time.NewTimer(time.Hour)}
@@ -25,17 +25,17 @@ func TestLookThatHangs(t *testing.T) {
 				t.Errorf("%v after %v", err, time.Since(began))
 			}
 			if w.unload(); f.open[w.root] != w {
-				t.Error("somebody could look beside it")
+				t.Error("a second scan could start while the first one hangs")
 			}
 			waiting, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
 			if _, err := withLock(waiting, w, look); !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("beside it: %v", err)
+				t.Errorf("a second scan did not wait: %v", err)
 			}
 			close(answer)
 			synctest.Wait()
 			if _, err := withLock(t.Context(), w, look); err != nil {
-				t.Errorf("once it has ended: %v", err)
+				t.Errorf("after the first scan ended: %v", err)
 			}
 		})
 	})
