@@ -13,23 +13,36 @@ import (
 	"lashd/rpc/protocol"
 )
 
+// Limits of one round of Capture.
 const (
-	readers   = 4
-	chunk     = 256             // files that are read before it is asked which copies are there already
-	chunkSize = 16 << 20        // bytes, likewise
-	racy      = 2 * time.Second // within which a file may be changed again without its time telling, on some file systems
+	// readers is the number of goroutines that read files.
+	readers = 4
+	// chunk is the number of files that are read before the keeper is asked which copies
+	// exist.
+	chunk = 256
+	// chunkSize is the same limit in bytes.
+	chunkSize = 16 << 20
+	// racy is the time in which a file can change twice with the same modification time on
+	// some file systems.
+	racy = 2 * time.Second
 )
 
-// Keeper is where copies are kept.
+// Keeper stores copies of files for Capture. Its methods are called from one goroutine at a
+// time.
 type Keeper interface {
-	// Known tells which of these contents have a copy.
+	// Known returns the set of digests that already have a copy.
 	Known(ctx context.Context, digests []protocol.Digest) (map[protocol.Digest]bool, error)
-	// Add keeps copies, and tells where they lie.
+	// Add stores copies durably and returns their places. After an error no copy counts as
+	// stored.
 	Add(contents map[protocol.Digest][]byte) ([]persistence.FileCopy, error)
 }
 
-// Capture reads files and keeps copies of them. Each has then its digest, or the problem that kept it from having one. Of files up to
-// limit bytes, and of as many as fit into room beside those that have a copy; once ctx is done the others are late. An error is of keeping: no file has a copy then.
+// Capture reads files and stores copies of them. Afterwards each regular file has either a
+// Digest or the Problem that prevented a copy.
+//
+// A file has no copy if it is larger than limit bytes, if room bytes are used up, or if ctx
+// ended before it was read. Files that already have a digest do not count against room. An
+// error comes from the keeper; then no file of the round has a copy.
 func (w *Workspace) Capture(ctx context.Context, files []persistence.WorkspaceFile, keep Keeper, limit, room int64) (copies []persistence.FileCopy, err error) {
 	for len(files) > 0 {
 		part := files[:nextChunk(files, limit)]
@@ -50,6 +63,7 @@ func (w *Workspace) Capture(ctx context.Context, files []persistence.WorkspaceFi
 	return copies, nil
 }
 
+// nextChunk returns the number of files to read in one round, at least 1.
 func nextChunk(files []persistence.WorkspaceFile, limit int64) int {
 	size := int64(0)
 	for i := range files {
@@ -68,7 +82,8 @@ func digests(contents map[protocol.Digest][]byte) []protocol.Digest {
 	return all
 }
 
-// readAll reads files side by side.
+// readAll reads files with several goroutines and returns the contents by digest. It
+// reduces room by the bytes of new contents.
 func (w *Workspace) readAll(ctx context.Context, files []persistence.WorkspaceFile, limit int64, room *int64) map[protocol.Digest][]byte {
 	var wg sync.WaitGroup
 	r := &reading{Workspace: w, limit: limit, room: room, contents: map[protocol.Digest][]byte{}}
@@ -85,22 +100,25 @@ func (w *Workspace) readAll(ctx context.Context, files []persistence.WorkspaceFi
 	return r.contents
 }
 
-// reading is what several read at once.
+// reading is the shared state of the goroutines of one readAll.
 type reading struct {
 	*Workspace
-	limit int64 // of one file
+	// limit is the size in bytes up to which a file is read.
+	limit int64
 
-	mu       sync.Mutex
-	room     *int64 // for contents of which there are no copies
+	mu sync.Mutex
+	// room is the number of bytes left for contents without a copy. mu guards it and
+	// contents.
+	room     *int64
 	contents map[protocol.Digest][]byte
 }
 
-// take reads a file, if there is room for it.
+// take reads one file if its content still fits. It sets the Digest or the Problem of f.
 func (r *reading) take(ctx context.Context, f *persistence.WorkspaceFile, dirs *lastDir) {
 	if f.Kind != protocol.FileRegular {
 		return
 	}
-	kept := f.Digest != "" // it has its room
+	kept := f.Digest != "" // it has a copy, which is already counted
 	r.mu.Lock()
 	full := !kept && *r.room < f.Size
 	r.mu.Unlock()
@@ -124,7 +142,8 @@ func (r *reading) take(ctx context.Context, f *persistence.WorkspaceFile, dirs *
 	r.contents[f.Digest] = data
 }
 
-// content reads a file, or says why not.
+// content reads a file and updates its size and times. It returns the problem if that
+// fails.
 func (w *Workspace) content(ctx context.Context, f *persistence.WorkspaceFile, dirs *lastDir, limit int64) ([]byte, protocol.FileProblem) {
 	f.Digest, f.Problem = "", ""
 	switch {
@@ -145,12 +164,12 @@ func (w *Workspace) content(ctx context.Context, f *persistence.WorkspaceFile, d
 		return nil, protocol.FilePrivileged
 	}
 	if f.Size = int64(len(data)); young(max(f.ModifiedNs, f.ChangedNs)) {
-		f.ModifiedNs = 0 // nobody can tell by its time whether it changes once more in this moment
+		f.ModifiedNs = 0 // a second change may get the same time, so the next scan has to read the file again
 	}
 	return data, ""
 }
 
-// Read tells what a file holds, without keeping a copy of it.
+// Read sets the Digest of a file, or its Problem, without storing a copy.
 func (w *Workspace) Read(ctx context.Context, f *persistence.WorkspaceFile, limit int64) {
 	if f.Kind != protocol.FileRegular {
 		return
@@ -163,13 +182,15 @@ func (w *Workspace) Read(ctx context.Context, f *persistence.WorkspaceFile, limi
 	}
 }
 
-// lastDir is the directory in which a file was read last: the next one is often in it, too.
+// lastDir caches the directory of the last file that was read, because the next file is
+// often in the same one. It belongs to one goroutine, which closes it.
 type lastDir struct {
 	path  string
 	at    pathresolve.Dir
 	there bool
 }
 
+// of opens the directory of file, or returns the cached one. The lastDir keeps ownership.
 func (l *lastDir) of(w *Workspace, file string) (pathresolve.Dir, error) {
 	dir := path.Dir(file)
 	if l.there && l.path == dir {
@@ -190,13 +211,15 @@ func (l *lastDir) close() {
 	}
 }
 
-// Same tells whether a file is as it was when it was looked at before, so that it need not be read.
+// Same reports whether a file has the same metadata as before, so that it need not be read
+// again.
 func Same(was, now persistence.WorkspaceFile) bool {
 	was.Digest, was.Problem, now.Digest, now.Problem = "", "", "", ""
 	return was == now
 }
 
-// Changed tells whether a file that had to be looked at again is another one than before.
+// Changed reports whether the content or mode of a file differs from before. Without both
+// digests it compares metadata.
 func Changed(was, now *persistence.WorkspaceFile) bool {
 	if was.Kind == protocol.FileRegular && (was.Digest == "" || now.Digest == "") {
 		return !Same(*was, *now)
@@ -204,5 +227,5 @@ func Changed(was, now *persistence.WorkspaceFile) bool {
 	return !Equal(&was.FileState, &now.FileState)
 }
 
-// Equal tells whether two states are the same; nil is nothing.
+// Equal reports whether two states are the same. Nil means that nothing exists at the path.
 func Equal(a, b *protocol.FileState) bool { return a == b || a != nil && b != nil && *a == *b }

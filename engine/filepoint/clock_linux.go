@@ -6,8 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Now is the time that a file which is changed now gets at least. File systems take it from a clock that only ticks every few
-// milliseconds, so that by the exact one a file could be older than a moment after which it was written.
+// Now returns the earliest time stamp that a file changed from now on can get. File systems
+// use a coarse clock that ticks every few milliseconds, so time.Now may be later than the
+// stamp of a later change.
 func Now() time.Time {
 	var ts unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_REALTIME_COARSE, &ts); err != nil {

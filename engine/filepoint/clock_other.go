@@ -4,5 +4,5 @@ package filepoint
 
 import "time"
 
-// Now is the time that a file which is changed now gets at least.
+// Now returns the earliest time stamp that a file changed from now on can get.
 func Now() time.Time { return time.Now() }

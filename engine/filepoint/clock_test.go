@@ -7,7 +7,7 @@ import (
 )
 
 func TestNow(t *testing.T) {
-	t.Run("issue/6-2 no file is older than a moment after which it was written", func(t *testing.T) {
+	t.Run("issue/6-2 a file never gets a time stamp before Now", func(t *testing.T) {
 		dir := t.TempDir()
 		for range 2000 {
 			before := Now()

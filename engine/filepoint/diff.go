@@ -6,17 +6,20 @@ import (
 	"github.com/rogpeppe/go-internal/diff"
 )
 
-// Diff is how a text became another one.
+// Diff is the difference between two texts. Added and Removed count lines.
 type Diff struct {
-	Added, Removed int  // lines
-	Binary         bool // it is no text, and there is nothing more to say
-	Text           string
+	Added, Removed int // lines
+	// Binary means that a content is not text. The other fields are zero then.
+	Binary bool
+	// Text is a unified diff, valid UTF-8.
+	Text string
 }
 
-// binaryPart is how much of a file decides whether it is text, as in git.
+// binaryPart is the number of leading bytes that decide whether a file is text, as in git.
 const binaryPart = 8000
 
-// Compare makes the diff of two contents of a file. One that is not there is compared as /dev/null.
+// Compare returns the diff between two contents of a file. was and is report whether the
+// file exists before and after; a missing file appears as /dev/null in the diff.
 func Compare(path string, before, after []byte, was, is bool) Diff {
 	if isBinary(before) || isBinary(after) {
 		return Diff{Binary: true}
@@ -38,7 +41,8 @@ func isBinary(data []byte) bool {
 	return bytes.IndexByte(data[:min(len(data), binaryPart)], 0) >= 0
 }
 
-// count counts the lines of hunks; those before the first one name the files.
+// count counts the added and removed lines inside hunks. Lines before the first hunk name
+// the files.
 func (d *Diff) count(text []byte) {
 	inHunk := false
 	for line := range bytes.Lines(text) {

@@ -20,7 +20,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// scene is a workspace on disk, with a shelf elsewhere.
+// scene is a workspace on disk with a shelf in another directory.
 type scene struct {
 	t     *testing.T
 	dir   string
@@ -38,7 +38,7 @@ func newScene(t *testing.T) *scene {
 	return s
 }
 
-// open opens the workspace anew, with what lies in the state directory by now.
+// open reopens the workspace, excluding the present files of the state directory.
 func (s *scene) open() {
 	s.t.Helper()
 	w, err := Open(s.dir, s.state)
@@ -78,7 +78,7 @@ func (s *scene) paths() []string {
 	return slices.Sorted(maps.Keys(found(s, s.Workspace)))
 }
 
-// found are all files of a workspace.
+// found returns all files of a workspace.
 func found(s *scene, w *Workspace) map[string]persistence.WorkspaceFile {
 	s.t.Helper()
 	sight, err := w.Walk(s.t.Context(), NewIndex(nil), 1000, false)
@@ -113,7 +113,7 @@ func (s *scene) capture(ctx context.Context, name string, limit, room int64) (pe
 }
 
 func TestWalk(t *testing.T) {
-	t.Run("issue/6-2 the nearest .gitignore counts, and neither .git nor what is ignored is entered", func(t *testing.T) {
+	t.Run("issue/6-2 the nearest .gitignore applies, and .git and ignored directories are not entered", func(t *testing.T) {
 		s := newScene(t)
 		for _, name := range []string{"a.log", "keep.log", "sub/b.log", "sub/keep.log", "sub/deep/c.log", "out/x", "sub/out/y", ".git/HEAD", "sub/.git/HEAD", "/anchored", "sub/anchored"} {
 			s.write(name, "x")
@@ -125,7 +125,7 @@ func TestWalk(t *testing.T) {
 			t.Errorf("found %q, want %q", got, want)
 		}
 	})
-	t.Run("issue/6-2 links are links, and what is no file is left out", func(t *testing.T) {
+	t.Run("issue/6-2 links are reported as links, and sockets and devices are skipped", func(t *testing.T) {
 		s, outside := newScene(t), t.TempDir()
 		s.ok(os.WriteFile(filepath.Join(outside, "secret"), []byte("x"), 0o600))
 		s.ok(os.Symlink(outside, filepath.Join(s.dir, "out")))
@@ -143,7 +143,7 @@ func TestWalk(t *testing.T) {
 			t.Errorf("behind the link there is %+v, %v", f, err)
 		}
 	})
-	t.Run("issue/6-2 reliability/T8 nothing of lashd's own is looked at, whatever its name", func(t *testing.T) {
+	t.Run("issue/6-2 reliability/T8 files of lashd itself are skipped under any name", func(t *testing.T) {
 		s := newScene(t)
 		own := filepath.Join(s.state, "lashd.db")
 		s.ok(os.WriteFile(own, []byte("x"), 0o600))
@@ -165,7 +165,7 @@ func TestWalk(t *testing.T) {
 			t.Error("its directory is found")
 		}
 	})
-	t.Run("issue/6-2 too many files are an error that says so", func(t *testing.T) {
+	t.Run("issue/6-2 too many files return a TooManyError", func(t *testing.T) {
 		s := newScene(t)
 		for i := range 5 {
 			s.write(fmt.Sprint("f", i), "x")
@@ -221,7 +221,7 @@ func TestCapture(t *testing.T) {
 			}
 		})
 	}
-	t.Run("issue/6-2 what comes too late says so, and is kept track of", func(t *testing.T) {
+	t.Run("issue/6-2 a file that was not read in time is marked late and stays in the index", func(t *testing.T) {
 		s := newScene(t)
 		s.write("a", "x")
 		ctx, cancel := context.WithCancel(t.Context())
@@ -231,7 +231,7 @@ func TestCapture(t *testing.T) {
 			t.Errorf("file %+v", f)
 		}
 	})
-	t.Run("issue/6-2 a file that was changed just now is looked into again", func(t *testing.T) {
+	t.Run("issue/6-2 a file that changed a moment ago is read again", func(t *testing.T) {
 		s := newScene(t)
 		s.write("a", "x")
 		was, _ := s.capture(t.Context(), "a", 100, 100)
@@ -247,7 +247,7 @@ func TestMake(t *testing.T) {
 	file := func(text string) *protocol.FileState {
 		return &protocol.FileState{Kind: protocol.FileRegular, Mode: 0o640, Digest: protocol.DigestOf([]byte(text))}
 	}
-	t.Run("issue/6-2 no way leads out of the workspace, not even one that was put there meanwhile", func(t *testing.T) {
+	t.Run("issue/6-2 no path leads out of the workspace, not even a link created during the step", func(t *testing.T) {
 		s, outside := newScene(t), t.TempDir()
 		s.ok(os.WriteFile(filepath.Join(outside, "f"), []byte("theirs"), 0o600))
 		s.ok(os.Symlink(outside, filepath.Join(s.dir, "sub")))
@@ -271,7 +271,7 @@ func TestMake(t *testing.T) {
 			t.Errorf("the link became %v, %v", fi.Mode(), err)
 		}
 	})
-	t.Run("issue/6-2 each kind takes the place of each other, and directories that are not empty stay", func(t *testing.T) {
+	t.Run("issue/6-2 each kind of file can replace every other, and directories that are not empty stay", func(t *testing.T) {
 		kinds := map[string]*protocol.FileState{
 			"file": file("x"), "link": {Kind: protocol.FileLink, Link: "x"}, "directory": {Kind: protocol.FileDirectory, Mode: 0o750}, "nothing": nil,
 		}
@@ -296,7 +296,7 @@ func TestMake(t *testing.T) {
 			t.Error("what is in it is gone")
 		}
 	})
-	t.Run("issue/6-2 what a rewind that was cut off has left is removed, and nothing else", func(t *testing.T) {
+	t.Run("issue/6-2 only temporary files of an interrupted rewind are removed", func(t *testing.T) {
 		s := newScene(t)
 		s.write("sub/.lashd-undo-ABC", "x")
 		s.write("sub/.lashd-ABC", "a tool's")
@@ -308,7 +308,7 @@ func TestMake(t *testing.T) {
 			t.Errorf("there is %v", entries)
 		}
 	})
-	t.Run("issue/6-2 steps are made from the inside out, and then from the outside in", func(t *testing.T) {
+	t.Run("issue/6-2 deletions run from the inside out, then creations from the outside in", func(t *testing.T) {
 		dir := &protocol.FileState{Kind: protocol.FileDirectory}
 		var got []string
 		for _, s := range Order([]Step{{Path: "b", Want: dir}, {Path: "a"}, {Path: "b/f", Want: file("")}, {Path: "a/x"}, {Path: "b/c", Want: dir}}) {
@@ -373,7 +373,7 @@ func TestCompare(t *testing.T) {
 }
 
 func TestLooks(t *testing.T) {
-	// look walks, and takes what is new for known.
+	// look scans the workspace and adds new files to the index.
 	look := func(s *scene, ix *Index) (news []string, missing []string) {
 		s.t.Helper()
 		sight, err := s.Walk(s.t.Context(), ix, 1000, false)
@@ -387,7 +387,7 @@ func TestLooks(t *testing.T) {
 		}
 		return slices.Sorted(slices.Values(news)), sight.Missing
 	}
-	t.Run("issue/6-2 a second look tells what has changed, and a .gitignore counts from when it is written", func(t *testing.T) {
+	t.Run("issue/6-2 a second scan finds the changes, and a new .gitignore applies at once", func(t *testing.T) {
 		s, ix := newScene(t), NewIndex(nil)
 		for _, name := range []string{"a", "b", "sub/c.log", "sub/d"} {
 			s.write(name, "x")
@@ -404,7 +404,7 @@ func TestLooks(t *testing.T) {
 			t.Error("what is ignored and what is gone are taken for each other")
 		}
 		old := time.Now().Add(-time.Hour)
-		for range 2 { // the second time it is known
+		for range 2 { // the second scan finds nothing new
 			s.ok(os.Chtimes(filepath.Join(s.dir, ".gitignore"), old, old))
 			look(s, ix)
 		}
@@ -414,7 +414,7 @@ func TestLooks(t *testing.T) {
 			t.Errorf("news %q", news)
 		}
 	})
-	t.Run("issue/6-2 the paths of steps are journaled as they are", func(t *testing.T) {
+	t.Run("issue/6-2 the journal keeps the exact bytes of paths", func(t *testing.T) {
 		steps := []Step{{Path: "a\xff/b", Want: &protocol.FileState{Kind: protocol.FileRegular, Mode: 0o600}}, {Path: "plain"}}
 		text, err := json.Marshal(steps)
 		if err != nil {
@@ -425,7 +425,7 @@ func TestLooks(t *testing.T) {
 			t.Errorf("got %+v, %v from %s", again, err, text)
 		}
 	})
-	t.Run("issue/6-2 a file that changes while it is copied is copied as it was at one moment, or not", func(t *testing.T) {
+	t.Run("issue/6-2 a file that changes while it is copied is copied as of one moment, or not at all", func(t *testing.T) {
 		s := newScene(t)
 		const n, piece = 256 << 10, 4096
 		s.write("f", string(make([]byte, n)))
@@ -453,7 +453,7 @@ func TestLooks(t *testing.T) {
 		})
 		for range 300 {
 			f, copies := s.capture(t.Context(), "f", 1<<20, 1<<30)
-			if len(copies) == 0 && (f.Problem == protocol.FileLate || f.Problem == "") { // it changed, or there is a copy already
+			if len(copies) == 0 && (f.Problem == protocol.FileLate || f.Problem == "") { // it changed, or the copy already exists
 				continue
 			}
 			data, err := s.shelf.Read(copies[0])

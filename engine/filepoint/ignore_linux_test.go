@@ -12,12 +12,12 @@ import (
 	"lashd/internal/pathresolve"
 )
 
-func TestIgnoreFilesThatAreOpened(t *testing.T) {
+func TestOpenIgnoreFiles(t *testing.T) {
 	for name, replace := range map[string]func(path string) error{
 		"another file": func(path string) error { return os.WriteFile(path, []byte("kept\n"), 0o644) },
 		"a pipe":       func(path string) error { return unix.Mkfifo(path, 0o644) },
 	} {
-		t.Run("outside/10 no rules are read where a .gitignore was replaced while it was looked at by "+name, func(t *testing.T) {
+		t.Run("outside/10 no rules are read from a .gitignore that is replaced during the scan by "+name, func(t *testing.T) {
 			s := newScene(t)
 			s.write(".gitignore", "other\n")
 			k := &walker{Workspace: s.Workspace, index: NewIndex(nil), rules: map[string]ignoreFile{}}
@@ -33,7 +33,7 @@ func TestIgnoreFilesThatAreOpened(t *testing.T) {
 			}
 		})
 	}
-	t.Run("outside/10 files that the kernel makes up are not read, .gitignore among them", func(t *testing.T) {
+	t.Run("outside/10 generated files of the kernel are not read, not even as .gitignore", func(t *testing.T) {
 		w, err := Open(fmt.Sprintf("/proc/%d", os.Getpid()), "")
 		if err != nil {
 			t.Fatal(err)

@@ -11,20 +11,24 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Index is what is known of the files of a workspace: what stood at each path when it was looked at last, and what git ignores there.
-// Whoever has it has it alone.
+// Index is the result of the last scan of a workspace: the state of each path and the
+// ignore rules. It is not safe for concurrent use. During a Walk the walker's goroutines
+// share it, one path each.
 type Index struct {
 	files map[string]*indexed
-	rules map[string]ignoreFile // by the directory that they are of
-	look  uint64                // how many there were
+	// rules maps directories, with a slash at the end, to their .gitignore files.
+	rules map[string]ignoreFile
+	// look numbers the scans.
+	look uint64
 }
 
+// indexed is a file with the number of the last scan that found it.
 type indexed struct {
 	persistence.WorkspaceFile
-	look uint64 // that found it last
+	look uint64
 }
 
-// NewIndex knows these files.
+// NewIndex returns an index with the given files and without ignore rules.
 func NewIndex(files []persistence.WorkspaceFile) *Index {
 	ix := &Index{files: make(map[string]*indexed, len(files))}
 	for _, f := range files {
@@ -33,7 +37,7 @@ func NewIndex(files []persistence.WorkspaceFile) *Index {
 	return ix
 }
 
-// Get tells what is known of a path.
+// Get returns the last known state of a path.
 func (ix *Index) Get(p string) (persistence.WorkspaceFile, bool) {
 	if f := ix.files[p]; f != nil {
 		return f.WorkspaceFile, true
@@ -41,7 +45,7 @@ func (ix *Index) Get(p string) (persistence.WorkspaceFile, bool) {
 	return persistence.WorkspaceFile{}, false
 }
 
-// Put has it know a file.
+// Put stores the state of a file, as found by the latest scan.
 func (ix *Index) Put(f persistence.WorkspaceFile) {
 	if known := ix.files[f.Path]; known != nil {
 		known.WorkspaceFile = f
@@ -50,10 +54,10 @@ func (ix *Index) Put(f persistence.WorkspaceFile) {
 	ix.files[f.Path] = &indexed{f, ix.look}
 }
 
-// Drop has it forget a path.
+// Drop removes a path from the index.
 func (ix *Index) Drop(p string) { delete(ix.files, p) }
 
-// Hidden tells whether a directory above a path could not be looked into.
+// Hidden reports whether a directory above a path could not be read in the last scan.
 func (ix *Index) Hidden(p string) bool {
 	for dir := path.Dir(p); dir != "."; dir = path.Dir(dir) {
 		if f := ix.files[dir]; f != nil && f.Kind == protocol.FileDirectory && f.Problem != "" {
@@ -63,7 +67,8 @@ func (ix *Index) Hidden(p string) bool {
 	return false
 }
 
-// Ignored tells whether the look before left a path out, as git does.
+// Ignored reports whether the last scan skipped a path, because git ignores it or because
+// it is never scanned.
 func (ix *Index) Ignored(p string, dir bool) bool {
 	var rules []ignoring
 	for i, c := range p {
@@ -83,8 +88,9 @@ func (ix *Index) Ignored(p string, dir bool) bool {
 	return leftOut(path.Base(p)) || ignored(rules, p, dir)
 }
 
-// missing are the paths that the last look did not find, from the longest on, so that what is in a directory comes before it; held is
-// how many bytes there are copies of, of those that it did find.
+// missing returns the paths that the last scan did not find, in descending order, so a
+// directory comes after its contents. held is the size in bytes of the found files that
+// have copies.
 func (ix *Index) missing() (paths []string, held int64) {
 	for p, f := range ix.files {
 		switch {
@@ -98,30 +104,31 @@ func (ix *Index) missing() (paths []string, held int64) {
 	return paths, held
 }
 
-// ignoreFile is a .gitignore as it was read, and what was said of it then.
+// ignoreFile is a parsed .gitignore, with the metadata that it had when it was read.
 type ignoreFile struct {
 	is    pathresolve.Facts
 	rules glob.Ignore
 }
 
-// ignoring is a .gitignore, in the directory that it lies in.
+// ignoring is the rules of a .gitignore and the directory that they apply to.
 type ignoring struct {
-	dir   string // with a slash at its end; empty: the workspace
+	// dir ends with a slash. Empty: the root of the workspace.
+	dir   string
 	rules glob.Ignore
 }
 
-// ignored tells what the nearest .gitignore says that says something.
+// ignored returns the verdict of the nearest .gitignore that matches the path.
 func ignored(rules []ignoring, file string, dir bool) bool {
 	for _, ig := range slices.Backward(rules) {
-		if ignored, said := ig.rules.Verdict(strings.TrimPrefix(file, ig.dir), dir); said {
+		if ignored, matched := ig.rules.Verdict(strings.TrimPrefix(file, ig.dir), dir); matched {
 			return ignored
 		}
 	}
 	return false
 }
 
-// leftOut tells of names that no look looks at.
+// leftOut reports whether scans always skip a name: .git and temporary files of lashd.
 func leftOut(name string) bool { return name == ".git" || strings.HasPrefix(name, tempPrefix) }
 
-// IsIgnoreFile tells whether a file says what git ignores.
+// IsIgnoreFile reports whether a file is a .gitignore.
 func IsIgnoreFile(file string) bool { return path.Base(file) == ignoreName }

@@ -13,7 +13,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// noCopies keeps nothing.
+// noCopies is a Keeper that stores nothing.
 type noCopies struct{}
 
 func (noCopies) Known(context.Context, []protocol.Digest) (map[protocol.Digest]bool, error) {
@@ -22,8 +22,8 @@ func (noCopies) Known(context.Context, []protocol.Digest) (map[protocol.Digest]b
 
 func (noCopies) Add(map[protocol.Digest][]byte) ([]persistence.FileCopy, error) { return nil, nil }
 
-// BenchmarkLook tells what it costs to look at a workspace of 20,000 files in 200 directories: to walk it where nothing is known, to walk it
-// again, and to read all of it.
+// BenchmarkLook scans a workspace of 20,000 files in 200 directories: with an empty index,
+// with a full index, and with a read of every file.
 func BenchmarkLook(b *testing.B) {
 	dir := b.TempDir()
 	text := strings.Repeat("some text of a file\n", 200)

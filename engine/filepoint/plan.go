@@ -8,17 +8,24 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Undo is what became of a path in points that are to be undone.
+// Undo is the combined effect of several file points on one path.
 type Undo struct {
-	Path   string
-	Before *protocol.FileState // what it is to be again; nil: nothing
-	After  *protocol.FileState // what the newest of the points left
-	Broken bool                // between them somebody else changed it
-	Shared bool                // a session was at work that is none of those
-	Unsure bool                // lashd was interrupted: somebody else may have changed it
+	Path string
+	// Before is the state to restore. Nil: the path did not exist.
+	Before *protocol.FileState
+	// After is the state that the newest of the points left.
+	After *protocol.FileState
+	// Broken means that another program changed the file between two of the points.
+	Broken bool
+	// Shared means that a session outside of the points may have made the change.
+	Shared bool
+	// Unsure means that lashd was interrupted, so another program may have made the change.
+	Unsure bool
 }
 
-// Undone sums up what points did: changes are those of a workspace in the order in which they were seen, whoever made them.
+// Undone combines the changes of some points by path, sorted by path. changes must contain
+// all changes of the workspace in the order of their steps, including those of other
+// points.
 func Undone(changes []persistence.FileChange, points map[protocol.PointID]bool) []Undo {
 	sums := map[string]*Undo{}
 	last := map[string]int64{} // step in which a point changed the path last
@@ -31,7 +38,7 @@ func Undone(changes []persistence.FileChange, points map[protocol.PointID]bool) 
 		case !known:
 			sum = &Undo{Path: c.Path, Before: c.Before, After: c.After}
 			sums[c.Path] = sum
-		case last[c.Path] == c.Step: // a session and one that works for it
+		case last[c.Path] == c.Step: // a session and its subagent share the change
 		default:
 			sum.Broken = sum.Broken || !Equal(sum.After, c.Before)
 			sum.After = c.After
@@ -47,7 +54,7 @@ func Undone(changes []persistence.FileChange, points map[protocol.PointID]bool) 
 	return all
 }
 
-// markShared finds changes that others may have made: those seen in the same step.
+// markShared sets Shared on paths that another point changed in the same step.
 func markShared(changes []persistence.FileChange, points map[protocol.PointID]bool, sums map[string]*Undo) {
 	type place struct {
 		step int64
@@ -66,7 +73,7 @@ func markShared(changes []persistence.FileChange, points map[protocol.PointID]bo
 	}
 }
 
-// EffectOf is what turns one state into another.
+// EffectOf returns what a change from one state to another does to a path.
 func EffectOf(from, to *protocol.FileState) protocol.FileEffect {
 	switch {
 	case from == nil:
@@ -77,7 +84,7 @@ func EffectOf(from, to *protocol.FileState) protocol.FileEffect {
 	return protocol.FileModified
 }
 
-// Unkept tells why a state cannot be brought about; empty: it can.
+// Unkept returns the reason why a state cannot be restored, or "" if it can.
 func Unkept(s *protocol.FileState) protocol.FileProblem {
 	if s == nil {
 		return ""

@@ -17,31 +17,34 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// tempPrefix begins the names of files that are about to take the place of another one.
+// Prefixes of temporary files. Scans skip everything that starts with tempPrefix.
 const (
 	tempPrefix = ".lashd-"
 	undoPrefix = tempPrefix + "undo-"
 )
 
-// Step is one thing to be done to a path: what stands there becomes what is wanted. Nil is nothing.
+// Step is one change of a rewind: the path in state Now becomes Want. Nil means that
+// nothing exists.
 type Step struct {
 	Path string              `json:"path"`
 	Now  *protocol.FileState `json:"now,omitempty"`
 	Want *protocol.FileState `json:"want,omitempty"`
 }
 
-// journaled is a Step as JSON. A name need not be text, and JSON knows nothing else.
+// journaled is the JSON form of a Step. The path is encoded as bytes, because a file name
+// need not be valid UTF-8.
 type journaled struct {
 	plain
 	Path []byte `json:"path"`
 }
 
+// plain is Step without its JSON methods.
 type plain Step
 
-// MarshalJSON keeps the path as it is.
+// MarshalJSON encodes the step with the exact bytes of its path.
 func (s Step) MarshalJSON() ([]byte, error) { return json.Marshal(journaled{plain(s), []byte(s.Path)}) }
 
-// UnmarshalJSON is its opposite.
+// UnmarshalJSON decodes the output of MarshalJSON.
 func (s *Step) UnmarshalJSON(b []byte) error {
 	var j journaled
 	err := json.Unmarshal(b, &j)
@@ -50,8 +53,9 @@ func (s *Step) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-// Order sorts steps so that each can be done: what goes comes first, from the inside out, then directories from the outside in, and
-// then what is in them.
+// Order returns the steps in an order in which each is possible: first deletions from the
+// innermost path outwards, then directories from the outermost inwards, then files and
+// links.
 func Order(steps []Step) []Step {
 	rank := func(s Step) int {
 		switch {
@@ -75,7 +79,8 @@ func Order(steps []Step) []Step {
 	return steps
 }
 
-// Split parts ordered steps into those that are made one after the other, and those that can be made in any order then.
+// Split divides the result of Order into steps that must run in sequence and steps that may
+// then run in any order.
 func Split(steps []Step) (ordered, free []Step) {
 	i := slices.IndexFunc(steps, func(s Step) bool { return s.Want != nil && s.Want.Kind != protocol.FileDirectory })
 	if i < 0 {
@@ -84,10 +89,12 @@ func Split(steps []Step) (ordered, free []Step) {
 	return steps[:i], steps[i:]
 }
 
-// ErrNotEmpty means that a directory stays because there is something in it.
+// ErrNotEmpty means that a directory was not deleted because it has other files in it.
 var ErrNotEmpty = errors.New("the directory is not empty")
 
-// Make brings a step about; content is that of a file. It replaces what stands at the path at once and whole. Sync makes it durable.
+// Make runs one step. content is the content of a regular file. The new file replaces the
+// old one atomically; call Sync to make the change durable. It returns ErrNotEmpty for a
+// directory that it must not delete, and fs.ErrPermission for a file of lashd itself.
 func (w *Workspace) Make(s Step, content []byte) error {
 	dir, err := w.directory(s.Path)
 	if errors.Is(err, fs.ErrNotExist) && s.Want == nil {
@@ -102,15 +109,16 @@ func (w *Workspace) Make(s Step, content []byte) error {
 		return err
 	}
 	defer dir.Close()
-	return w.bring(dir, path.Base(s.Path), s, content)
+	return w.apply(dir, path.Base(s.Path), s, content)
 }
 
-// Sync makes steps durable that were made.
+// Sync makes completed steps durable.
 func (w *Workspace) Sync(steps []Step) error {
 	return w.eachDirectory(steps, syncRoot)
 }
 
-// Tidy removes what a rewind that was cut off has left of its own beside the files of its steps.
+// Tidy removes temporary files that an interrupted rewind left in the directories of its
+// steps.
 func (w *Workspace) Tidy(steps []Step) error {
 	return w.eachDirectory(steps, func(dir *os.Root) error {
 		names, err := namesIn(dir, dirNames)
@@ -123,9 +131,10 @@ func (w *Workspace) Tidy(steps []Step) error {
 	})
 }
 
-// dirNames is how many names of a directory are looked through.
+// dirNames is the number of names of a directory that Tidy reads.
 const dirNames = 1 << 20
 
+// eachDirectory calls f once for the directory of each step and joins the errors.
 func (w *Workspace) eachDirectory(steps []Step, f func(*os.Root) error) (err error) {
 	done := map[string]bool{}
 	for _, s := range steps {
@@ -137,7 +146,8 @@ func (w *Workspace) eachDirectory(steps []Step, f func(*os.Root) error) (err err
 	return err
 }
 
-// inDirectory does nothing where there is no such directory.
+// inDirectory calls f with the directory of file, or does nothing if there is no such
+// directory.
 func (w *Workspace) inDirectory(file string, f func(*os.Root) error) error {
 	dir, err := w.directory(file)
 	if err != nil {
@@ -150,7 +160,9 @@ func (w *Workspace) inDirectory(file string, f func(*os.Root) error) error {
 	return f(dir)
 }
 
-func (w *Workspace) bring(dir *os.Root, name string, s Step, content []byte) error {
+// apply runs a step inside an open directory. It deletes what is at the path only if the
+// wanted state is nothing or of a kind that cannot replace it.
+func (w *Workspace) apply(dir *os.Root, name string, s Step, content []byte) error {
 	fi, err := dir.Lstat(name)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -173,9 +185,10 @@ func (w *Workspace) bring(dir *os.Root, name string, s Step, content []byte) err
 	case s.Want.Kind == protocol.FileRegular:
 		return replace(dir, name, func(temp string) error { return writeFile(dir, temp, content, pathresolve.ModeOf(s.Want.Mode)) })
 	}
-	return fmt.Errorf("%s cannot be made", s.Want.Kind)
+	return fmt.Errorf("cannot restore a file of kind %s", s.Want.Kind)
 }
 
+// remove deletes a file or an empty directory. It is no error if the name does not exist.
 func remove(dir *os.Root, name string, isDir bool) error {
 	err := dir.Remove(name)
 	if isDir && err != nil {
@@ -189,6 +202,7 @@ func remove(dir *os.Root, name string, isDir bool) error {
 	return err
 }
 
+// namesIn returns the names in a directory, at most limit+1 of them.
 func namesIn(dir *os.Root, limit int) ([]string, error) {
 	f, err := dir.Open(".")
 	if err != nil {
@@ -202,6 +216,7 @@ func namesIn(dir *os.Root, limit int) ([]string, error) {
 	return names, nil
 }
 
+// namesOf returns up to one name in the directory called name.
 func namesOf(dir *os.Root, name string) ([]string, error) {
 	sub, err := dir.OpenRoot(name)
 	if err != nil {
@@ -211,7 +226,7 @@ func namesOf(dir *os.Root, name string) ([]string, error) {
 	return namesIn(sub, 0)
 }
 
-// makeAbove makes the directories above a path.
+// makeAbove creates the missing directories above a path and syncs each of them.
 func (w *Workspace) makeAbove(file string) error {
 	above := path.Dir(file)
 	if above == "." {
@@ -231,6 +246,7 @@ func (w *Workspace) makeAbove(file string) error {
 	return syncRoot(dir)
 }
 
+// makeDir creates a directory, or sets the mode of an existing one.
 func makeDir(dir *os.Root, name string, mode fs.FileMode) error {
 	if err := dir.Mkdir(name, mode.Perm()); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
@@ -238,7 +254,7 @@ func makeDir(dir *os.Root, name string, mode fs.FileMode) error {
 	return dir.Chmod(name, mode)
 }
 
-// replace makes something under another name, which then takes the name it is to have.
+// replace creates a file under a temporary name and renames it to name.
 func replace(dir *os.Root, name string, makes func(temp string) error) error {
 	temp := undoPrefix + rand.Text()
 	err := makes(temp)
@@ -251,6 +267,7 @@ func replace(dir *os.Root, name string, makes func(temp string) error) error {
 	return err
 }
 
+// writeFile creates a file with exactly this mode, ignoring the umask, and syncs it.
 func writeFile(dir *os.Root, name string, content []byte, mode fs.FileMode) error {
 	f, err := dir.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {

@@ -17,27 +17,35 @@ import (
 	"lashd/rpc/protocol"
 )
 
+// packEnding is the file extension of packs.
 const packEnding = ".pack"
 
-// Shelf keeps copies of files, compressed, one after the other in packs: private files of a private directory. What is written is
-// synced before anybody is told where it lies; what no row of the store names is garbage.
+// Shelf stores compressed copies of files in pack files, one after the other, in a private
+// directory. Copies are synced before Add returns their places. The store records those
+// places; bytes without a record are garbage that a later tidying removes. A Shelf is safe
+// for concurrent use.
 type Shelf struct {
-	dir      string
-	packSize int64 // beyond which another pack is begun
+	dir string
+	// packSize is the size in bytes after which Add starts another pack.
+	packSize int64
 
-	mu    sync.Mutex
-	name  string // of the pack that is written to
-	pack  *os.File
-	size  int64
+	mu sync.Mutex
+	// name is the pack that Add writes to. It keeps its value when the pack is closed.
+	name string
+	pack *os.File
+	size int64
+	// grown is the number of bytes written since the last call of Grown.
 	grown int64
 }
 
-// NewShelf keeps copies under the state directory of the daemon, in packs of about a size. It makes nothing yet.
+// NewShelf returns a shelf below the daemon's state directory. It creates no files until
+// Add.
 func NewShelf(stateDir string, packSize int64) *Shelf {
 	return &Shelf{dir: filepath.Join(stateDir, "files"), packSize: packSize}
 }
 
-// Add writes copies, and tells where they lie once they are on disk.
+// Add writes copies and returns their places after they are synced. After an error it
+// starts a new pack on the next call, so a partly written copy never gets a place.
 func (s *Shelf) Add(contents map[protocol.Digest][]byte) ([]persistence.FileCopy, error) {
 	if len(contents) == 0 {
 		return nil, nil
@@ -63,6 +71,8 @@ func (s *Shelf) Add(contents map[protocol.Digest][]byte) ([]persistence.FileCopy
 	return all, nil
 }
 
+// openLocked opens a new pack if there is none or the current one is full. The caller holds
+// mu.
 func (s *Shelf) openLocked() error {
 	if s.pack != nil && s.size < s.packSize {
 		return nil
@@ -79,6 +89,7 @@ func (s *Shelf) openLocked() error {
 	return errors.Join(syncDir(s.dir), syncDir(filepath.Dir(s.dir)))
 }
 
+// closeLocked closes the current pack, if any. The caller holds mu.
 func (s *Shelf) closeLocked() error {
 	if s.pack == nil {
 		return nil
@@ -88,7 +99,7 @@ func (s *Shelf) closeLocked() error {
 	return err
 }
 
-// Close ends writing; Add begins anew.
+// Close closes the current pack. A later Add starts a new one.
 func (s *Shelf) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -97,7 +108,8 @@ func (s *Shelf) Close() error {
 
 func (s *Shelf) path(pack string) string { return filepath.Join(s.dir, pack+packEnding) }
 
-// Read gives the content of a copy, or an error if that is not what was kept.
+// Read returns the content of a copy. It fails if the pack is missing or the bytes do not
+// match the digest.
 func (s *Shelf) Read(c persistence.FileCopy) ([]byte, error) {
 	f, err := os.Open(s.path(c.Pack))
 	if err != nil {
@@ -106,7 +118,7 @@ func (s *Shelf) Read(c persistence.FileCopy) ([]byte, error) {
 	defer f.Close()
 	data, err := io.ReadAll(flate.NewReader(io.NewSectionReader(f, c.At, c.Length)))
 	if err == nil && protocol.DigestOf(data) != c.Digest {
-		err = errors.New("it has other bytes than it was made of")
+		err = errors.New("its content does not match its digest")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("copy %s: %w", c.Digest, err)
@@ -114,7 +126,7 @@ func (s *Shelf) Read(c persistence.FileCopy) ([]byte, error) {
 	return data, nil
 }
 
-// Packs are the sizes of the packs that are there and not written to any more.
+// Packs returns the sizes in bytes of all packs except the current one.
 func (s *Shelf) Packs() (map[string]int64, error) {
 	entries, err := os.ReadDir(s.dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -133,10 +145,10 @@ func (s *Shelf) Packs() (map[string]int64, error) {
 	return packs, err
 }
 
-// Remove lets a pack go that nothing is named of.
+// Remove deletes a pack. The store must not refer to it.
 func (s *Shelf) Remove(pack string) error { return os.Remove(s.path(pack)) }
 
-// Grown is how much was written since it was asked last.
+// Grown returns the number of bytes written since its last call.
 func (s *Shelf) Grown() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -145,21 +157,23 @@ func (s *Shelf) Grown() int64 {
 	return grown
 }
 
-// deflate has one writer for all contents: to make one costs more than to compress a small file.
+// deflate compresses contents. It uses one writer for all of them, because creating a
+// writer costs more than compressing a small file.
 func deflate(contents map[protocol.Digest][]byte) map[protocol.Digest][]byte {
-	w, _ := flate.NewWriter(nil, flate.BestSpeed) // fails only for a level that there is not
+	w, _ := flate.NewWriter(nil, flate.BestSpeed) // fails only for an invalid level
 	packed := make(map[protocol.Digest][]byte, len(contents))
 	for d, data := range contents {
 		var out bytes.Buffer
 		w.Reset(&out)
-		_, _ = w.Write(data) // a buffer takes everything
+		_, _ = w.Write(data) // a buffer never fails
 		_ = w.Close()
 		packed[d] = out.Bytes()
 	}
 	return packed
 }
 
-// Move writes copies anew, and tells where they lie now, and what is wrong with those that cannot be read.
+// Move copies contents to the current pack and returns their new places. damaged joins the
+// errors of copies that could not be read; they are skipped.
 func (s *Shelf) Move(copies []persistence.FileCopy) (moved []persistence.FileCopy, damaged, err error) {
 	contents := map[protocol.Digest][]byte{}
 	for _, c := range copies {

@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// syncDir makes names in a directory durable.
+// syncDir makes the names in a directory durable.
 func syncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {

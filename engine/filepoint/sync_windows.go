@@ -2,7 +2,7 @@ package filepoint
 
 import "os"
 
-// syncDir does nothing: a rename is journaled by the system.
+// syncDir does nothing: Windows journals renames.
 func syncDir(string) error { return nil }
 
 func syncRoot(*os.Root) error { return nil }

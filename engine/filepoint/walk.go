@@ -19,28 +19,38 @@ import (
 	"lashd/rpc/protocol"
 )
 
+// Limits of a scan.
 const (
-	maxDepth   = 100
-	maxIgnore  = 256 << 10 // bytes of a .gitignore
+	// maxDepth is the number of nested directories that are scanned.
+	maxDepth = 100
+	// maxIgnore is the number of bytes that are read of a .gitignore.
+	maxIgnore  = 256 << 10
 	ignoreName = ".gitignore"
-	walkers    = 2 // directories that are walked at once; more gain nothing where names are in memory
+	// walkers is the number of directories that are scanned at once. More gain nothing
+	// while names are in the system's cache.
+	walkers = 2
 )
 
-// TooManyError means that a workspace has more files than are looked at.
+// TooManyError means that a workspace has more than Limit files, not counting ignored ones.
 type TooManyError struct{ Limit int }
 
 func (e *TooManyError) Error() string {
-	return fmt.Sprintf("the workspace has more than %d files that git would not ignore", e.Limit)
+	return fmt.Sprintf("the workspace has more than %d files that git does not ignore", e.Limit)
 }
 
-// Sight is what a look finds that is not as it is known.
+// Sight is the difference between a scan and the index.
 type Sight struct {
-	News    []persistence.WorkspaceFile // what is new or was changed, and has to be looked into; with the copies that there are until then
-	Missing []string                    // paths that are known and were not found, what is in a directory before it
-	Held    int64                       // bytes of which there are copies already
+	// News are new and changed files, whose content must be read. Changed files still have
+	// their old digest.
+	News []persistence.WorkspaceFile
+	// Missing are known paths that the scan did not find, contents before their directory.
+	Missing []string
+	// Held is the number of bytes that already have copies.
+	Held int64
 }
 
-// walker goes through a workspace.
+// walker is one scan. Its goroutines share found, news and rules, and each path of the
+// index belongs to the goroutine that finds it.
 type walker struct {
 	*Workspace
 	index   *Index
@@ -54,8 +64,11 @@ type walker struct {
 	rules map[string]ignoreFile
 }
 
-// Walk looks at all files of the workspace that git would not ignore, without reading them. It never goes into .git. Whoever wants to
-// catch up is also told of those that there was no time or no room for.
+// Walk finds all files of the workspace that git does not ignore and compares them with the
+// index, without reading their contents. It never enters .git. With catchUp it also reports
+// files that earlier scans could not copy for lack of time or room. It returns a
+// TooManyError after limit files, and the cause of ctx when ctx ends. The caller must not
+// use the index during the call.
 func (w *Workspace) Walk(ctx context.Context, index *Index, limit int, catchUp bool) (Sight, error) {
 	k := &walker{Workspace: w, index: index, limit: limit, catchUp: catchUp, rules: map[string]ignoreFile{}}
 	root, err := pathresolve.Begin(w.root)
@@ -73,7 +86,8 @@ func (w *Workspace) Walk(ctx context.Context, index *Index, limit int, catchUp b
 	return Sight{k.news, missing, held}, nil
 }
 
-// below walks a directory that is open, and closes it.
+// below scans an open directory and closes it. at is its path with a slash at the end,
+// rules are the ignore rules of the directories above.
 func (k *walker) below(ctx context.Context, dir pathresolve.Dir, at string, rules []ignoring, depth int) error {
 	defer dir.Close()
 	if own := k.ignores(dir, at); len(own) > 0 {
@@ -103,7 +117,8 @@ func (k *walker) below(ctx context.Context, dir pathresolve.Dir, at string, rule
 	return nil
 }
 
-// entry says what an entry is, and walks it if it is a directory; nil: it is gone, or not to be looked at.
+// entry describes an entry of a directory, and scans it if it is a directory itself. It
+// returns nil for entries that are skipped or gone.
 func (k *walker) entry(ctx context.Context, dir pathresolve.Dir, at string, e os.DirEntry, rules []ignoring, depth int) (*persistence.WorkspaceFile, error) {
 	name := e.Name()
 	if e.IsDir() && depth < maxDepth {
@@ -119,14 +134,14 @@ func (k *walker) entry(ctx context.Context, dir pathresolve.Dir, at string, e os
 	f := k.describe(dir, at+name, is)
 	switch {
 	case f.Kind == protocol.FileUnknown:
-		return nil, nil // a socket, a device
+		return nil, nil // a socket or a device
 	case f.Kind == protocol.FileDirectory && depth < maxDepth:
-		f.Problem = protocol.FileUnreadable // nobody knows what is in it
+		f.Problem = protocol.FileUnreadable // its contents are unknown
 	}
 	return f, k.count()
 }
 
-// down counts a directory and walks it, beside the one above it if there is somebody to do it.
+// down scans a subdirectory, in a goroutine of its own if one is free. It closes sub.
 func (k *walker) down(ctx context.Context, sub pathresolve.Dir, at string, rules []ignoring, depth int) error {
 	if err := k.count(); err != nil {
 		sub.Close()
@@ -138,7 +153,7 @@ func (k *walker) down(ctx context.Context, sub pathresolve.Dir, at string, rules
 	return k.enough(k.below(ctx, sub, at, rules, depth))
 }
 
-// enough are the errors that end a walk: a directory that is gone does not.
+// enough returns the errors that end a scan. A directory that disappeared does not.
 func (k *walker) enough(err error) error {
 	if nothing(err) {
 		return nil
@@ -146,6 +161,7 @@ func (k *walker) enough(err error) error {
 	return err
 }
 
+// count adds one file to the total and returns a TooManyError beyond the limit.
 func (k *walker) count() error {
 	if k.found.Add(1) > int64(k.limit) {
 		return &TooManyError{k.limit}
@@ -153,7 +169,8 @@ func (k *walker) count() error {
 	return nil
 }
 
-// known notes that a file was found, and tells whether it is as it is known. Only one goroutine comes to a path.
+// known marks a file as found, and reports whether it is unchanged. If not, it gives f the
+// old digest. Only one goroutine calls it for a path.
 func (k *walker) known(f *persistence.WorkspaceFile) bool {
 	was := k.index.files[f.Path]
 	if was == nil {
@@ -169,7 +186,8 @@ func (k *walker) known(f *persistence.WorkspaceFile) bool {
 	return Same(was.WorkspaceFile, *f) && (f.Kind == protocol.FileRegular || was.Problem == f.Problem)
 }
 
-// ignores reads the .gitignore of a directory, if it is not known. One that cannot be read ignores nothing.
+// ignores returns the rules of a directory's .gitignore, reading the file only if it
+// changed. An unreadable file ignores nothing.
 func (k *walker) ignores(dir pathresolve.Dir, at string) glob.Ignore {
 	is, err := dir.Stat(ignoreName)
 	if err != nil {
@@ -185,6 +203,7 @@ func (k *walker) ignores(dir pathresolve.Dir, at string) glob.Ignore {
 	return known.rules
 }
 
+// parseIgnores reads the .gitignore described by is.
 func (k *walker) parseIgnores(dir pathresolve.Dir, is pathresolve.Facts) glob.Ignore {
 	f, err := k.open(dir, ignoreName, is)
 	if err != nil {
@@ -198,5 +217,6 @@ func (k *walker) parseIgnores(dir pathresolve.Dir, is pathresolve.Facts) glob.Ig
 	return glob.ParseIgnore(string(text))
 }
 
-// young tells that a file may be changed once more without its time telling.
+// young reports whether a time stamp is so recent that another change could have the same
+// one.
 func young(ns int64) bool { return time.Since(time.Unix(0, ns)) < racy }

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-func TestWalkOfMany(t *testing.T) {
-	t.Run("issue/6-2 what git ignores does not count, however much of it lies in a directory", func(t *testing.T) {
+func TestWalkManyFiles(t *testing.T) {
+	t.Run("issue/6-2 ignored files do not count towards the limit", func(t *testing.T) {
 		s := newScene(t)
 		for i := range 3000 {
 			s.write(fmt.Sprintf("out/%d.log", i), "")
@@ -26,7 +26,7 @@ func TestWalkOfMany(t *testing.T) {
 			t.Errorf("found %q, want %q", got, want)
 		}
 	})
-	t.Run("issue/6-2 that there are too many files is said once", func(t *testing.T) {
+	t.Run("issue/6-2 a workspace with too many files is reported once", func(t *testing.T) {
 		s := newScene(t)
 		for _, top := range []string{"a", "b", "c"} {
 			s.write(top+"/1/2/3/4/5", "x")

@@ -1,7 +1,10 @@
-// Package filepoint looks at the files of a workspace, keeps copies of them, tells what was changed, and brings back what there
-// was. It knows nothing of sessions and decides nothing; the engine does. A Workspace and a Shelf are safe for concurrent use, as far
-// as different files are concerned. No path leads out of the workspace, no symbolic link is followed, and nothing of lashd's own is
-// opened.
+// Package filepoint scans the files of a workspace, stores copies of them, and restores
+// earlier states. It knows nothing about sessions and makes no decisions; package undo
+// does.
+//
+// It never leaves the workspace: paths cannot lead out, symbolic links are not followed,
+// and files of lashd itself are never opened. A Workspace and a Shelf are safe for
+// concurrent use on different files.
 package filepoint
 
 import (
@@ -24,31 +27,35 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Workspace is an open directory whose files are looked at.
+// Workspace is an open directory whose files are scanned and restored.
 type Workspace struct {
 	root *os.Root
-	own  []pathresolve.Identity // of lashd: closing one of the database's files would give up its locks
+	// own identifies the files of lashd. Closing any handle of a database file would drop
+	// the database's POSIX locks, so they must never be opened.
+	own []pathresolve.Identity
 }
 
-// Open opens a workspace. Whatever lies in state, lashd's own directory, is not looked at.
+// Open opens a workspace. Files below state, the daemon's state directory, are excluded
+// even if they have other names in the workspace. The caller closes it.
 func Open(dir, state string) (*Workspace, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, err
 	}
 	w := &Workspace{root: root}
-	if err := w.learn(state); err != nil {
+	if err := w.exclude(state); err != nil {
 		root.Close()
 		return nil, err
 	}
 	return w, nil
 }
 
-// Close lets the directory go.
+// Close closes the directory. Operations in progress may fail.
 func (w *Workspace) Close() error { return w.root.Close() }
 
-// learn remembers the identities of lashd's directory and of the files in it, which may have other names elsewhere.
-func (w *Workspace) learn(state string) error {
+// exclude stores the identities of lashd's directory and the files in it, so that hard
+// links and bind mounts of them are recognized.
+func (w *Workspace) exclude(state string) error {
 	if state == "" {
 		return nil
 	}
@@ -69,9 +76,11 @@ func (w *Workspace) learn(state string) error {
 	return err
 }
 
+// ours reports whether an identity is one of lashd's own files.
 func (w *Workspace) ours(id pathresolve.Identity) bool { return slices.ContainsFunc(w.own, id.Same) }
 
-// directory opens the directory that a path lies in, to change something there. The caller closes it.
+// directory opens the directory of a path for changes. It follows no links. The caller
+// closes it.
 func (w *Workspace) directory(file string) (*os.Root, error) {
 	at, err := w.root.OpenRoot(".")
 	if err != nil {
@@ -92,7 +101,7 @@ func (w *Workspace) directory(file string) (*os.Root, error) {
 	return at, nil
 }
 
-// enterRoot opens a directory in another one.
+// enterRoot opens a subdirectory, unless it is a link or one of lashd's own.
 func (w *Workspace) enterRoot(at *os.Root, name string) (*os.Root, error) {
 	fi, err := at.Lstat(name)
 	switch {
@@ -106,7 +115,8 @@ func (w *Workspace) enterRoot(at *os.Root, name string) (*os.Root, error) {
 	return pathresolve.EnterRoot(at, name, fi)
 }
 
-// place opens the directory that a path lies in, to look at it: one name after the other, and none that is a link. The caller closes it.
+// place opens the directory of a path for reading, name by name, without following links.
+// The caller closes it.
 func (w *Workspace) place(file string) (pathresolve.Dir, error) {
 	at, err := pathresolve.Begin(w.root)
 	if err != nil {
@@ -127,7 +137,7 @@ func (w *Workspace) place(file string) (pathresolve.Dir, error) {
 	return at, nil
 }
 
-// enter opens a directory in another one, and says what it is.
+// enter opens a subdirectory and returns its metadata. It rejects lashd's own directory.
 func (w *Workspace) enter(at pathresolve.Dir, name string) (pathresolve.Dir, pathresolve.Facts, error) {
 	next, err := at.Enter(name)
 	if err != nil {
@@ -144,7 +154,8 @@ func (w *Workspace) enter(at pathresolve.Dir, name string) (pathresolve.Dir, pat
 	return next, f, nil
 }
 
-// Look tells what stands at a path, without reading it; nil: nothing.
+// Look describes the file at a path without reading it. It returns nil if nothing exists
+// there.
 func (w *Workspace) Look(file string) (*persistence.WorkspaceFile, error) {
 	at, err := w.place(file)
 	if nothing(err) {
@@ -164,12 +175,13 @@ func (w *Workspace) Look(file string) (*persistence.WorkspaceFile, error) {
 	return w.describe(at, file, f), nil
 }
 
-// nothing tells that an error means that nothing is there: a link on the way leads elsewhere, and not to it.
+// nothing reports whether an error means that the path does not exist. A link on the way
+// counts, because links are not followed.
 func nothing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ELOOP)
 }
 
-// describe says what an entry is, all but its content.
+// describe returns the metadata of an entry, without its digest.
 func (w *Workspace) describe(at pathresolve.Dir, file string, is pathresolve.Facts) *persistence.WorkspaceFile {
 	f := &persistence.WorkspaceFile{Path: file, FileState: protocol.FileState{Kind: protocol.FileRegular, Mode: pathresolve.BitsOf(is.Mode)}}
 	switch {
@@ -177,7 +189,7 @@ func (w *Workspace) describe(at pathresolve.Dir, file string, is pathresolve.Fac
 		f.Kind, f.Problem = protocol.FileUnknown, protocol.FileUnreadable
 	case is.Mode.IsDir():
 		f.Kind = protocol.FileDirectory
-		return f // its times change with what is in it
+		return f // without times: they change with the directory's contents
 	case is.Mode&fs.ModeSymlink != 0:
 		f.Kind, f.Mode = protocol.FileLink, 0
 		f.Link, f.Problem = linkOf(at, path.Base(file))
@@ -191,7 +203,7 @@ func (w *Workspace) describe(at pathresolve.Dir, file string, is pathresolve.Fac
 	return f
 }
 
-// linkOf is where a link leads. What is no text cannot be kept.
+// linkOf returns the target of a link. A target that is not valid UTF-8 cannot be stored.
 func linkOf(at pathresolve.Dir, name string) (string, protocol.FileProblem) {
 	link, err := at.Link(name)
 	if err != nil || !utf8.ValidString(link) {
@@ -200,10 +212,11 @@ func linkOf(at pathresolve.Dir, name string) (string, protocol.FileProblem) {
 	return link, ""
 }
 
-// attempts is how often a file is read that changes while it is read.
+// attempts is the number of times that a file is read again if it changes while it is read.
 const attempts = 3
 
-// read reads a regular file, if it is the one that was looked at, as it was at one moment.
+// read returns the content of a regular file as it was at one moment, and updates f to
+// match it.
 func (w *Workspace) read(f *persistence.WorkspaceFile, dirs *lastDir, limit int64) ([]byte, error) {
 	at, err := dirs.of(w, f.Path)
 	if err != nil {
@@ -218,13 +231,15 @@ func (w *Workspace) read(f *persistence.WorkspaceFile, dirs *lastDir, limit int6
 	return nil, errChanging
 }
 
-// errChanging means that what was read may be half of what was there before, and half of what came then.
-var errChanging = errors.New("it was changed while it was read")
+// errChanging means that the bytes read may be a mixture of two versions of the file.
+var errChanging = errors.New("the file changed while it was read")
 
-// tick is within which many kernels give all changes the same time.
+// tick is the time in which many kernels give all changes the same time stamp.
 const tick = 20 * time.Millisecond
 
-// settled tells whether a file holds what was read of it. Its times tell that, unless it was changed in this moment.
+// settled reports whether the bytes read are the present content of a file. If the file
+// changed within the last tick, its times cannot show that, and settled reads it a second
+// time.
 func settled(file *os.File, now pathresolve.Facts, data []byte) bool {
 	if time.Since(time.Unix(0, max(now.Modified, now.Changed))) > tick {
 		return true
@@ -234,25 +249,29 @@ func settled(file *os.File, now pathresolve.Facts, data []byte) bool {
 	return n == len(data) && (err == nil || errors.Is(err, io.EOF)) && bytes.Equal(again, data)
 }
 
-// open opens a regular file that was looked at, unless it is one of lashd's own.
+// open opens a regular file that was described before. It returns pathresolve.ErrReplaced
+// if another file is at its place now, or one of lashd's own.
 func (w *Workspace) open(at pathresolve.Dir, name string, is pathresolve.Facts) (*os.File, error) {
 	if w.ours(is.ID) {
 		return nil, pathresolve.ErrReplaced
 	}
-	file, err := at.OpenRegular(name, is, w.letGo)
+	file, err := at.OpenRegular(name, is, w.closeUnlessOurs)
 	if errors.Is(err, pathresolve.ErrIrregular) {
 		return nil, pathresolve.ErrReplaced
 	}
 	return file, err
 }
 
-// letGo closes a file that was opened in place of another one, unless it is of the database: to close that would give up its locks.
-func (w *Workspace) letGo(file *os.File) {
+// closeUnlessOurs closes a file that was opened in place of another one. It leaks a file of
+// the database, because closing it would drop the database's locks.
+func (w *Workspace) closeUnlessOurs(file *os.File) {
 	if is, err := pathresolve.FactsOf(file); err != nil || !w.ours(is.ID) {
 		file.Close()
 	}
 }
 
+// readOnce makes one attempt of read. It returns errChanging if the file changed during the
+// attempt.
 func (w *Workspace) readOnce(at pathresolve.Dir, f *persistence.WorkspaceFile, limit int64) ([]byte, error) {
 	name := path.Base(f.Path)
 	is, err := at.Stat(name)
