@@ -17,18 +17,26 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// grace is how long a command has to end by itself once it is asked to.
+// grace is how long a command may take to end after SIGTERM before it is killed.
 const grace = 2 * time.Second
 
-// Commands runs the commands of tasks.
+// Commands runs the commands of tasks. It has no state of its own and is safe for
+// concurrent use.
 type Commands struct {
-	Environ []string // of a command, before its own
-	Nonce   string   // begins the mark of its processes, for proc.Sweep
+	// Environ is the environment of every command, before the variables of its task.
+	Environ []string
+	// Nonce starts the mark that each process carries in its environment, by which
+	// proc.Sweep finds it.
+	Nonce string
+	// Outputs stores the output of all commands.
 	Outputs *Outputs
 }
 
-// Run runs the command of a task to its end, whatever ends it. Nothing that it has started is left then, unless it ended by
-// itself and its processes have let go of its output. It takes signals until it returns.
+// Run runs the command of a task and returns its outcome when it has ended. Cancelling ctx
+// stops the command. Run delivers signals until the command ends.
+//
+// When Run returns, no process of the command is left, with one exception: if the command
+// ended by itself, processes that closed its output may continue.
 func (c *Commands) Run(ctx context.Context, t *protocol.Task, cwd string, signals <-chan Signal) *protocol.TaskOutcome {
 	out, err := c.Outputs.Writer(t)
 	if err != nil {
@@ -50,19 +58,21 @@ func (c *Commands) Run(ctx context.Context, t *protocol.Task, cwd string, signal
 	if err != nil {
 		return notStarted(ctx, err)
 	}
-	to := &taker{process: p, in: in}
-	var taking sync.WaitGroup
-	taking.Go(func() { to.take(signals) })
+	to := &receiver{process: p, in: in}
+	var delivery sync.WaitGroup
+	delivery.Go(func() { to.receive(signals) })
 	exit, err := p.Wait()
-	taking.Wait()
-	if err := reaped(&cmd, exit, in.held(), err); err != nil {
+	delivery.Wait()
+	if err := sweep(&cmd, exit, in.held(), err); err != nil {
 		return failed("not_reaped", err)
 	}
 	return to.outcome(exit)
 }
 
-// reaped ends what has left the group of a command that was stopped, or of one whose output somebody still holds.
-func reaped(c *proc.Command, exit proc.Exit, held bool, err error) error {
+// sweep ends processes that left the process group of a command. It does so only if the
+// command was stopped, if proc saw a process escape, or if a process still has the terminal
+// open.
+func sweep(c *proc.Command, exit proc.Exit, held bool, err error) error {
 	if exit.Cause == nil && !exit.Escaped && !held {
 		return err
 	}
@@ -70,11 +80,12 @@ func reaped(c *proc.Command, exit proc.Exit, held bool, err error) error {
 	return errors.Join(err, failed)
 }
 
-// watchGrace is how long the command of a monitor has to end by itself once it is asked to.
+// watchGrace is how long the command of a monitor may take to end after SIGTERM.
 const watchGrace = 200 * time.Millisecond
 
-// Watch runs the command of a monitor to its end, whatever ends it. As in Run, cwd is the workspace. It gets no input. Its lines go to those that are given, too;
-// all are there when it returns.
+// Watch runs the command of a monitor and returns its outcome when it has ended. Cancelling
+// ctx stops the command. cwd is the workspace. The command gets no input. Its lines go to
+// the output file and to lines; lines has all of them when Watch returns.
 func (c *Commands) Watch(ctx context.Context, t *protocol.Task, cwd string, lines *LineBuffer) *protocol.TaskOutcome {
 	file, err := c.Outputs.Writer(t)
 	if err != nil {
@@ -95,17 +106,18 @@ func (c *Commands) Watch(ctx context.Context, t *protocol.Task, cwd string, line
 	exit, err := p.Wait()
 	out.end()
 	errs.end()
-	if err := reaped(&cmd, exit, false, err); err != nil {
+	if err := sweep(&cmd, exit, false, err); err != nil {
 		return failed("not_reaped", err)
 	}
 	return Outcome(exit)
 }
 
-// command opens the directory of a command, which the caller closes. One that is below cwd, the workspace, must not lead out of it.
+// command prepares the process of a task, without its streams. The caller closes OpenDir. A
+// directory below cwd, the workspace, must not lead out of it.
 func (c *Commands) command(s *protocol.TaskShell, cwd string) (proc.Command, error) {
 	opened, dir, err := pathresolve.OpenWorkdir(cwd, cmp.Or(s.Workdir, cwd))
 	if err != nil {
-		return proc.Command{}, fmt.Errorf("its directory: %w", err)
+		return proc.Command{}, fmt.Errorf("working directory: %w", err)
 	}
 	term := "dumb"
 	if s.PTY != nil {
@@ -120,7 +132,8 @@ func (c *Commands) command(s *protocol.TaskShell, cwd string) (proc.Command, err
 	}, nil
 }
 
-// Outcome is how a process ended. One that lashd stopped is told as stopped, by nobody yet.
+// Outcome converts the exit of a process. A process that lashd stopped gets TaskStopped;
+// the caller sets By to the requester.
 func Outcome(exit proc.Exit) *protocol.TaskOutcome {
 	switch {
 	case exit.Signal != "" && exit.Cause != nil:
@@ -133,7 +146,8 @@ func Outcome(exit proc.Exit) *protocol.TaskOutcome {
 	return &protocol.TaskOutcome{Kind: protocol.TaskExited, ExitCode: &exit.Code}
 }
 
-// notStarted is the outcome of a command that could not be started, or that somebody stopped before it was.
+// notStarted returns the outcome of a command that failed to start, or that was stopped
+// before it started.
 func notStarted(ctx context.Context, err error) *protocol.TaskOutcome {
 	if ctx.Err() != nil {
 		return &protocol.TaskOutcome{Kind: protocol.TaskStopped}
@@ -141,6 +155,7 @@ func notStarted(ctx context.Context, err error) *protocol.TaskOutcome {
 	return failed("not_started", err)
 }
 
+// failed returns a TaskError outcome.
 func failed(code string, err error) *protocol.TaskOutcome {
 	return &protocol.TaskOutcome{Kind: protocol.TaskError, Code: code, Message: err.Error()}
 }

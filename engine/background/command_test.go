@@ -23,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// running is a command at work.
+// running is a running command.
 type running struct {
 	t       *testing.T
 	task    protocol.Task
@@ -44,7 +44,7 @@ func run(t *testing.T, shell protocol.TaskShell) *running {
 	return r
 }
 
-// interrupted sends interrupts until the command has ended: a shell that is about to start something may lose one.
+// interrupted sends interrupts until the command has ended. A shell that is about to start a program may lose one.
 func (r *running) interrupted() *protocol.TaskOutcome {
 	for {
 		done := make(chan error, 1)
@@ -76,10 +76,10 @@ func (r *running) send(name, payload string) error {
 	return <-done
 }
 
-// patience is how long anything may take before a test gives up on it.
+// patience is how long a test waits for anything.
 const patience = time.Minute
 
-// has waits until the output has something, and returns all of it.
+// has waits until the output contains want, and returns all of it.
 func (r *running) has(want string) string {
 	r.t.Helper()
 	for end := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
@@ -102,7 +102,7 @@ func (r *running) output() string {
 	return out.Text
 }
 
-// gone waits until a process is no more, or a zombie of which nobody has asked.
+// gone waits until a process has ended. A zombie counts as ended.
 func gone(t *testing.T, pid string) {
 	t.Helper()
 	n, err := strconv.Atoi(strings.TrimSpace(pid))
@@ -130,7 +130,7 @@ func between(t *testing.T, text, from, to string) string {
 
 func TestTerminal(t *testing.T) {
 	size := &protocol.TaskTerminal{Columns: 100, Rows: 30}
-	t.Run("runtime/K02 a command that wants one has a terminal, which is of the size that is said", func(t *testing.T) {
+	t.Run("runtime/K02 a command that asks for a terminal gets one of the requested size", func(t *testing.T) {
 		r := run(t, protocol.TaskShell{PTY: size, Script: `tty -s && echo $TERM $(stty size)
 read x; echo "got $x"; until [ "$(stty size)" = "20 70" ]; do sleep 0.02; done; echo "now $(stty size)"; while read x; do echo "and $x"; done; echo end; exit 4`})
 		r.has("xterm-256color 30 100\r\n")
@@ -153,7 +153,7 @@ read x; echo "got $x"; until [ "$(stty size)" = "20 70" ]; do sleep 0.02; done; 
 			t.Errorf("it ended as %+v with %q", out, r.output())
 		}
 	})
-	t.Run("runtime/K02 an interrupt reaches what runs in the foreground of a terminal", func(t *testing.T) {
+	t.Run("runtime/K02 an interrupt reaches the foreground process of a terminal", func(t *testing.T) {
 		r := run(t, protocol.TaskShell{PTY: size, Script: "echo ready; sleep 1000"})
 		r.has("ready")
 		if out := r.interrupted(); out.Kind != protocol.TaskStopped || out.Signal != "SIGINT" || out.By != "cli_a" {
@@ -163,21 +163,21 @@ read x; echo "got $x"; until [ "$(stty size)" = "20 70" ]; do sleep 0.02; done; 
 }
 
 func TestInterrupt(t *testing.T) {
-	t.Run("runtime/K02 an interrupt ends a command for whoever sent it", func(t *testing.T) {
+	t.Run("runtime/K02 a command that ends by an interrupt counts as stopped by its sender", func(t *testing.T) {
 		r := run(t, protocol.TaskShell{Script: "echo ready; sleep 1000"})
 		r.has("ready")
 		if out := r.interrupted(); out.Kind != protocol.TaskStopped || out.Signal != "SIGINT" || out.By != "cli_a" {
 			t.Errorf("it ended as %+v", out)
 		}
 	})
-	t.Run("runtime/K02 a command may do something else with an interrupt", func(t *testing.T) {
+	t.Run("runtime/K02 a command can handle an interrupt", func(t *testing.T) {
 		r := run(t, protocol.TaskShell{Script: "trap 'echo caught; exit 7' INT; echo ready; while :; do sleep 0.02; done"})
 		r.has("ready")
 		if out := r.interrupted(); out.Kind != protocol.TaskExited || *out.ExitCode != 7 {
 			t.Errorf("it ended as %+v", out)
 		}
 	})
-	t.Run("runtime/K02 what nobody can read any more is refused", func(t *testing.T) {
+	t.Run("runtime/K02 input to a closed stdin is rejected", func(t *testing.T) {
 		r := run(t, protocol.TaskShell{Script: "exec <&-; echo ready; sleep 1000"})
 		r.has("ready")
 		if err := r.send("closeStdin", ""); err != nil {
@@ -196,9 +196,9 @@ func TestTreeDies(t *testing.T) {
 		name string
 		pty  *protocol.TaskTerminal
 	}{{"of a pipe", nil}, {"of a terminal", &protocol.TaskTerminal{}}} {
-		t.Run("runtime/K01 a command that is stopped leaves nothing, whatever has left its group, "+c.name, func(t *testing.T) {
+		t.Run("runtime/K01 stopping a command also ends processes that left its group, "+c.name, func(t *testing.T) {
 			if runtime.GOOS != "linux" {
-				return // what leaves the group can be found only there
+				return // only Linux can find processes that left the group
 			}
 			r := run(t, protocol.TaskShell{PTY: c.pty, Script: `setsid sh -c 'echo "away=$$."; sleep 1000' & sleep 1000 & echo "beside=$!."; wait`})
 			r.has("beside=")
@@ -211,7 +211,7 @@ func TestTreeDies(t *testing.T) {
 			gone(t, between(t, r.output(), "beside=", "."))
 		})
 	}
-	t.Run("runtime/K01 jobs of a shell with a terminal end with it", func(t *testing.T) {
+	t.Run("runtime/K01 jobs of a shell end with its terminal", func(t *testing.T) {
 		if runtime.GOOS != "linux" {
 			return
 		}
@@ -225,7 +225,7 @@ func TestTreeDies(t *testing.T) {
 }
 
 func TestDetachedOutput(t *testing.T) {
-	t.Run("issue/5-2 what a detached command puts out is kept up to the limit, and does not hold it up", func(t *testing.T) {
+	t.Run("issue/5-2 output of a detached command is stored up to the limit and never blocks the command", func(t *testing.T) {
 		c := &Commands{Environ: []string{"PATH=" + os.Getenv("PATH")}, Outputs: NewOutputs(t.TempDir())}
 		task := &protocol.Task{ID: "tsk_x", Spec: protocol.TaskSpec{Command: &protocol.TaskShell{Script: "head -c 68000000 /dev/zero; exit 9", Detach: true}}}
 		if _, err := c.Detach(task, t.TempDir()); err != nil {
@@ -261,9 +261,9 @@ func TestDetachedOutput(t *testing.T) {
 }
 
 func TestReadAndEnded(t *testing.T) {
-	t.Run("runtime/K02 what a command has read is taken, though it ends for it", func(t *testing.T) {
+	t.Run("runtime/K02 input that a command has read counts as delivered even if reading it ends the command", func(t *testing.T) {
 		var all sync.WaitGroup
-		for range 64 { // so that what happened in the meantime is found by who was not looked after
+		for range 64 { // repeat, because the outcome depends on timing
 			all.Go(func() {
 				for range 20 {
 					r := run(t, protocol.TaskShell{Script: "read x"})

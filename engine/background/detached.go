@@ -12,29 +12,40 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// A detached command belongs to nobody: a shell of its own waits for it. What it puts out goes through a cat whose
-// file may not be longer than lashd would make it; its exit status becomes a file, all at once. For as long as that shell, or the command, is there it
-// holds a lock, which says more than a process id could: it holds over a restart of anything. All of this is one group, of which
-// only the command minds when it is asked to end. That it has is not said in its output: the shell that sees it has none.
+// detached is the script of the supervisor shell of a detached command. It waits for the
+// command, limits the output file with ulimit in a cat, and then renames a file with the
+// exit status into place.
+//
+// The shell and the command hold a file lock while they run. The lock is more reliable than
+// a process id, because it survives restarts of lashd and never refers to another process.
+// All of them are one process group. Only the command reacts to SIGTERM; the others ignore
+// it. The output does not mention the end of the command, because the shell that notices it
+// writes to no file.
+//
+// Arguments: $1 the script, $2 the status file, $3 the output limit in blocks of 512 bytes,
+// $4 the output file. File descriptor 3 is the lock.
 const detached = `trap : TERM; ( trap : TERM; { trap : TERM; (exec sh -c "$1" 2>&1 3>&-); echo $? >"$2.new"; } | { trap "" TERM; (ulimit -f "$3"; exec cat); exec cat >/dev/null; } 2>/dev/null 3>&-; mv "$2.new" "$2" ) </dev/null >>"$4" 2>/dev/null &`
 
-// named has the lock say which group is to be halted. What only others end does not say it.
+// named is the line before detached that writes the process group into the lock file, for
+// Halt. It is left out for commands that lashd may not stop.
 const named = "echo $$ >&3 || exit; "
 
-// Files of a detached command, beside its output.
+// Endings of the files of a detached command, beside its output.
 const (
 	lockFile   = ".lock"
 	statusFile = ".status"
 )
 
-// files are the endings of all that may be there of a task.
+// files are the endings of all files that a task may have.
 var files = []string{".out", lockFile, statusFile, statusFile + ".new"}
 
+// path returns the path of a task's file with this ending.
 func (o *Outputs) path(t *protocol.Task, ending string) string {
 	return filepath.Join(o.dir, strings.TrimSuffix(name(t), ".out")+ending)
 }
 
-// Ended tells how a detached command has ended; nil: it runs. known is false if nobody can say.
+// Ended returns the outcome of a detached command, or nil while it runs. known is false if
+// there is neither a status nor a lock, as after a reboot or a SIGKILL of the shell.
 func (c *Commands) Ended(t *protocol.Task) (out *protocol.TaskOutcome, known bool) {
 	if out := c.status(t, statusFile); out != nil {
 		return out, true
@@ -42,7 +53,7 @@ func (c *Commands) Ended(t *protocol.Task) (out *protocol.TaskOutcome, known boo
 	if locked(c.Outputs.path(t, lockFile)) {
 		return nil, true
 	}
-	for _, ending := range []string{statusFile, statusFile + ".new"} { // it may have come meanwhile
+	for _, ending := range []string{statusFile, statusFile + ".new"} { // the command may have ended after the first check
 		if out := c.status(t, ending); out != nil {
 			return out, true
 		}
@@ -50,13 +61,14 @@ func (c *Commands) Ended(t *protocol.Task) (out *protocol.TaskOutcome, known boo
 	return nil, false
 }
 
-// Halt asks a detached command to end, with all that has not left its group, and kills it if it does not. It returns once that is
-// so, or ctx is done.
+// Halt stops a detached command with all processes of its group: SIGTERM, then SIGKILL
+// after a grace period. It returns when they have ended or ctx is done. It does nothing if
+// the command has ended.
 func (c *Commands) Halt(ctx context.Context, t *protocol.Task) error {
 	return haltHolder(ctx, c.Outputs.path(t, lockFile))
 }
 
-// HaltAll halts the detached commands that have files of these names.
+// HaltAll stops the detached commands to which these files belong, and joins the errors.
 func (c *Commands) HaltAll(ctx context.Context, n Names) (err error) {
 	for name := range n {
 		if strings.HasSuffix(name, lockFile) {
@@ -66,7 +78,8 @@ func (c *Commands) HaltAll(ctx context.Context, n Names) (err error) {
 	return err
 }
 
-// haltHolder halts the command that holds a lock, if one does that says how. For as long as it is held the group is there, and nobody else's.
+// haltHolder stops the command that holds a lock. While the lock is held, the group in its
+// file exists and its number cannot belong to other processes.
 func haltHolder(ctx context.Context, lock string) error {
 	if !locked(lock) {
 		return nil
@@ -77,11 +90,13 @@ func haltHolder(ctx context.Context, lock string) error {
 	}
 	group, err := strconv.Atoi(strings.TrimSpace(string(text)))
 	if err != nil || group <= 1 {
-		return fmt.Errorf("%q is no process group", text)
+		return fmt.Errorf("%q is not a process group", text)
 	}
 	return halt(ctx, group, lock)
 }
 
+// status reads the exit status from a status file. It returns nil if the file is missing or
+// incomplete.
 func (c *Commands) status(t *protocol.Task, ending string) *protocol.TaskOutcome {
 	text, err := os.ReadFile(c.Outputs.path(t, ending))
 	if err != nil || !strings.HasSuffix(string(text), "\n") {

@@ -17,7 +17,9 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Detach begins a detached command, and gives its reference, which tells people what it is. It has no supervisor, and no sweep finds it.
+// Detach starts a detached command. ref describes it to people. The command has no
+// supervisor process of lashd, and proc.Sweep does not find it. It continues when lashd
+// ends.
 func (c *Commands) Detach(t *protocol.Task, cwd string) (ref string, err error) {
 	w, err := c.Outputs.Writer(t)
 	if err != nil {
@@ -53,7 +55,7 @@ func (c *Commands) Detach(t *protocol.Task, cwd string) (ref string, err error) 
 	return "process group " + strconv.Itoa(cmd.Process.Pid), nil
 }
 
-// halt ends a process group, for as long as somebody in it holds a lock.
+// halt ends a process group while a process in it holds the lock.
 func halt(ctx context.Context, group int, lock string) error {
 	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
 		if !locked(lock) {
@@ -62,13 +64,13 @@ func halt(ctx context.Context, group int, lock string) error {
 		if err := syscall.Kill(-group, s); err != nil && !errors.Is(err, syscall.ESRCH) {
 			return err
 		}
-		unlocked(ctx, lock)
+		waitUnlocked(ctx, lock)
 	}
 	return context.Cause(ctx)
 }
 
-// unlocked waits until nobody holds the lock of a command, for as long as it has to end.
-func unlocked(ctx context.Context, lock string) {
+// waitUnlocked waits until the lock is free, ctx is done, or the grace period has passed.
+func waitUnlocked(ctx context.Context, lock string) {
 	ctx, cancel := context.WithTimeout(ctx, grace)
 	defer cancel()
 	for locked(lock) {
@@ -80,10 +82,10 @@ func unlocked(ctx context.Context, lock string) {
 	}
 }
 
-// haltLook is how often it is seen whether a command has ended that was asked to.
+// haltLook is the interval at which waitUnlocked checks the lock.
 const haltLook = 10 * time.Millisecond
 
-// locked tells whether somebody holds the lock of a file. One that is not there is nobody's.
+// locked reports whether a process holds the lock of a file. A missing file is not locked.
 func locked(path string) bool {
 	f, err := os.Open(path)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Detach is not there on Windows.
+// Detach returns errors.ErrUnsupported: there are no detached commands on Windows.
 func (c *Commands) Detach(*protocol.Task, string) (string, error) { return "", errors.ErrUnsupported }
 
 func halt(context.Context, int, string) error { return errors.ErrUnsupported }

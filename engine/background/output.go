@@ -1,4 +1,5 @@
-// Package background runs the commands of tasks, and keeps what they put out on disk.
+// Package background runs the commands of tasks and monitors, and stores their output on
+// disk.
 package background
 
 import (
@@ -15,21 +16,24 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// MaxOutput is how much of a task's output is kept, in bytes; what comes after it is dropped.
+// MaxOutput is the number of bytes of a task's output that are stored. Later output is
+// dropped.
 const MaxOutput = 64 << 20
 
-// Outputs are the outputs of tasks in a private directory, a file each. All methods are safe for concurrent use.
+// Outputs stores the output of tasks in a private directory, with one file for each task.
+// All methods are safe for concurrent use.
 type Outputs struct{ dir string }
 
-// NewOutputs keeps outputs under the state directory of the daemon. It makes nothing yet.
+// NewOutputs returns the outputs below the daemon's state directory. It creates no files.
 func NewOutputs(stateDir string) *Outputs { return &Outputs{filepath.Join(stateDir, "tasks")} }
 
-// name is the file of a task: ids are chosen by others, so that their hash stands for them. created tells apart tasks that had
-// one id in different sessions.
+// name returns the file name of a task's output. It is a hash, because clients choose the
+// ids. The creation time keeps apart tasks that had the same id in different sessions.
 func name(t *protocol.Task) string {
 	return string(protocol.DigestOf(fmt.Appendf(nil, "%d\n%s\n%s", t.CreatedAtMs, t.Origin.SessionID, t.ID)))[:40] + ".out"
 }
 
+// root creates and opens the directory. The caller closes it.
 func (o *Outputs) root() (*os.Root, error) {
 	if err := os.MkdirAll(o.dir, 0o700); err != nil {
 		return nil, err
@@ -37,7 +41,7 @@ func (o *Outputs) root() (*os.Root, error) {
 	return os.OpenRoot(o.dir)
 }
 
-// Writer appends to the output of a task. Whoever opens it closes it.
+// Writer opens the output of a task for appending. The caller closes it.
 func (o *Outputs) Writer(t *protocol.Task) (*Writer, error) {
 	root, err := o.root()
 	if err != nil {
@@ -56,7 +60,7 @@ func (o *Outputs) Writer(t *protocol.Task) (*Writer, error) {
 	return &Writer{file: f, size: fi.Size()}, nil
 }
 
-// Remove lets the output of a task go. There may be none.
+// Remove deletes the files of a task, if there are any.
 func (o *Outputs) Remove(t *protocol.Task) error {
 	var failed error
 	for _, ending := range files {
@@ -67,14 +71,15 @@ func (o *Outputs) Remove(t *protocol.Task) error {
 	return failed
 }
 
-// Names are the files of outputs.
+// Names is a set of file names in the outputs directory. Startup uses it to find files
+// without a task.
 type Names map[string]bool
 
-// Names are those that there are now.
+// Names returns the names of all files.
 func (o *Outputs) Names() (Names, error) {
 	files, err := os.ReadDir(o.dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil // nothing was ever put out
+		return nil, nil // no task has ever written output
 	}
 	all := Names{}
 	for _, f := range files {
@@ -83,14 +88,14 @@ func (o *Outputs) Names() (Names, error) {
 	return all, err
 }
 
-// Keep takes what belongs to a task out of the names.
+// Keep removes the files of a task from the set, so RemoveAll leaves them.
 func (n Names) Keep(t *protocol.Task) {
 	for _, ending := range files {
 		delete(n, strings.TrimSuffix(name(t), ".out")+ending)
 	}
 }
 
-// RemoveAll removes the files of all the names.
+// RemoveAll deletes the files in the set and joins the errors.
 func (o *Outputs) RemoveAll(n Names) (err error) {
 	for name := range n {
 		err = errors.Join(err, os.Remove(filepath.Join(o.dir, name)))
@@ -98,9 +103,12 @@ func (o *Outputs) RemoveAll(n Names) (err error) {
 	return err
 }
 
-// Read reads a part of a task's output, from an offset in bytes, or from the end if that is negative. No character is cut in
-// two at its end, unless the limit leaves no room for it: of what is still written, the beginning of one is left for the next
-// part. Bytes that are no UTF-8 are replaced.
+// Read returns up to limit bytes of a task's output from an offset in bytes. A negative
+// offset counts from the end. A missing file is an empty output.
+//
+// Read does not split a UTF-8 character at the end of a part, unless limit is too small for
+// it. While the task writes, an incomplete last character is left for the next part.
+// Invalid UTF-8 is replaced.
 func (o *Outputs) Read(t *protocol.Task, offset int64, limit int) (*protocol.TaskOutputResult, error) {
 	f, err := os.Open(filepath.Join(o.dir, name(t)))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -133,7 +141,7 @@ func (o *Outputs) Read(t *protocol.Task, offset int64, limit int) (*protocol.Tas
 	return r, nil
 }
 
-// whole leaves out the beginning of a character at the end, of which the rest comes later.
+// whole returns b without an incomplete UTF-8 character at its end.
 func whole(b []byte) []byte {
 	for i := len(b) - 1; i >= 0 && i > len(b)-utf8.UTFMax; i-- {
 		if utf8.RuneStart(b[i]) {
@@ -146,14 +154,15 @@ func whole(b []byte) []byte {
 	return b
 }
 
-// Writer takes the output of a task. It never fails: the command must not notice that nobody keeps what it says.
+// Writer appends to the output of a task. Its Write never fails, because the command must
+// not notice that its output is dropped. It is safe for concurrent use.
 type Writer struct {
 	mu   sync.Mutex
 	file *os.File
 	size int64
 }
 
-// Write implements io.Writer.
+// Write implements io.Writer. It drops bytes beyond MaxOutput and after a write error.
 func (w *Writer) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -165,7 +174,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Close makes what was written durable.
+// Close syncs and closes the file.
 func (w *Writer) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

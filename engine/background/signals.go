@@ -11,15 +11,17 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Signal is something for a running command; why it was not taken goes to Done, which has room for it.
+// Signal is a request to a running command. Done receives nil if the command got it, else
+// the reason why not; it must have room for one value.
 type Signal struct {
-	Name    string
-	By      string // who sends it
+	Name string
+	// By is the client or session that sends the signal.
+	By      string
 	Payload json.RawMessage
 	Done    chan<- error
 }
 
-// Signals are those that a command takes.
+// Signals returns the signals that a command accepts, with the schemas of their payloads.
 func Signals(s *protocol.TaskShell) []protocol.TaskSignalType {
 	all := []protocol.TaskSignalType{
 		{Name: "stdin", Schema: json.RawMessage(`{"type":"object","properties":{"text":{"type":"string","maxLength":1048576}},"required":["text"],"additionalProperties":false}`)},
@@ -34,15 +36,17 @@ func Signals(s *protocol.TaskShell) []protocol.TaskSignalType {
 		`"required":["columns","rows"],"additionalProperties":false}`)})
 }
 
-// taker gives a command what is sent to it, one thing at a time: a command that does not read holds up only who writes to it.
-type taker struct {
-	process       *proc.Process
-	in            stream
+// receiver delivers signals to a command, one at a time. A command that does not read its
+// input delays only later signals, not its own exit.
+type receiver struct {
+	process *proc.Process
+	in      stream
+	// interruptedBy is the sender of the last interrupt.
 	interruptedBy string
 }
 
-// take takes signals until the command has ended.
-func (t *taker) take(signals <-chan Signal) {
+// receive delivers signals until the command has ended. It runs in a goroutine of its own.
+func (t *receiver) receive(signals <-chan Signal) {
 	for {
 		select {
 		case <-t.process.Done():
@@ -53,24 +57,27 @@ func (t *taker) take(signals <-chan Signal) {
 	}
 }
 
-// stdinPatience is how long a command may leave what is written to it unread.
-const stdinPatience = 10 * time.Second
+// stdinTimeout is how long a command may leave its input unread.
+const stdinTimeout = 10 * time.Second
 
 var (
-	// ErrDeaf means that what was written to a command may be read by it, or not.
-	ErrDeaf = errors.New("the command does not read its input")
-	// ErrClosed means that nothing can be written to a command any more.
+	// ErrInputTimeout means that the command did not read its input in time. It may have
+	// read a part of it.
+	ErrInputTimeout = errors.New("the command did not read its input within 10 seconds")
+	// ErrClosed means that the input of the command is closed, by closeStdin or by the
+	// command's end.
 	ErrClosed = errors.New("the input of the command is closed")
 )
 
-// payload is what comes with signals.
+// payload is the union of the payloads of all signals.
 type payload struct {
 	Text    string `json:"text"`
 	Columns uint16 `json:"columns"`
 	Rows    uint16 `json:"rows"`
 }
 
-func (t *taker) deliver(s Signal) error {
+// deliver delivers one signal. A payload has been checked against the schema of Signals.
+func (t *receiver) deliver(s Signal) error {
 	var p payload
 	if len(s.Payload) > 0 {
 		if err := json.Unmarshal(s.Payload, &p); err != nil {
@@ -89,38 +96,42 @@ func (t *taker) deliver(s Signal) error {
 	return t.write(p.Text)
 }
 
-func (t *taker) write(text string) error {
+// write writes text to the command's input and waits until it is read, the command ends, or
+// stdinTimeout has passed.
+func (t *receiver) write(text string) error {
 	written := make(chan error, 1)
-	go func() { // ends at the latest when the stream is closed, or the command has ended
+	go func() { // ends when the stream is closed or the command has ended
 		_, err := io.WriteString(t.in, text)
 		written <- err
 	}()
-	limit := time.NewTimer(stdinPatience)
+	limit := time.NewTimer(stdinTimeout)
 	defer limit.Stop()
 	select {
 	case err := <-written:
-		return refused(err)
+		return writeError(err)
 	case <-t.process.Done():
-		t.in.deafen()
-		return refused(<-written) // it may have read that, and ended for it
+		t.in.abortWrite()
+		return writeError(<-written) // the command may have read all of it and then ended
 	case <-limit.C:
-		t.in.deafen()
-		return ErrDeaf
+		t.in.abortWrite()
+		return ErrInputTimeout
 	}
 }
 
-func refused(err error) error {
+// writeError converts the error of a write to ErrInputTimeout or ErrClosed.
+func writeError(err error) error {
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return ErrDeaf
+		return ErrInputTimeout
 	}
 	return ErrClosed
 }
 
-// outcome is how the command ended. An interrupt that it died of is who sent that.
-func (t *taker) outcome(exit proc.Exit) *protocol.TaskOutcome {
+// outcome returns how the command ended. If it died of an interrupt, the sender of the
+// interrupt stopped it.
+func (t *receiver) outcome(exit proc.Exit) *protocol.TaskOutcome {
 	o := Outcome(exit)
 	if o.Kind == protocol.TaskSignal && o.Signal == "SIGINT" && t.interruptedBy != "" {
 		o.Kind, o.By = protocol.TaskStopped, t.interruptedBy

@@ -13,19 +13,30 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// stream is what feeds a command: a pipe, or a terminal.
+// stream is the input of a command: a pipe or a terminal. Only begun and close are called
+// exactly once.
 type stream interface {
 	io.Writer
-	begun()     // the command has its end, or was not started
-	end() error // nothing more will be written
-	deafen()    // what is being written is given up
+	// begun is called after the command was started, or failed to start. It closes the
+	// command's end.
+	begun()
+	// end closes the input.
+	end() error
+	// abortWrite makes a blocked Write return.
+	abortWrite()
+	// resize sets the size of the terminal in characters.
 	resize(columns, rows uint16) error
+	// interrupt sends an interrupt to the command.
 	interrupt(*proc.Process) error
-	held() bool // once the command has ended: somebody still has the other end of its terminal
+	// held reports, after the command has ended, whether a process still has its terminal
+	// open.
+	held() bool
+	// close releases the stream after the command and its processes have ended.
 	close()
 }
 
-// attach gives a command what it reads from, and writes to.
+// attach connects a command's input and output, and returns the stream. size is nil for a
+// pipe. Output goes to out; with a terminal a goroutine copies it until close.
 func attach(c *proc.Command, size *protocol.TaskTerminal, out io.Writer) (stream, error) {
 	if size == nil {
 		in, feed := io.Pipe()
@@ -42,12 +53,13 @@ func attach(c *proc.Command, size *protocol.TaskTerminal, out io.Writer) (stream
 	}
 	c.Terminal, c.Stdin, c.Stdout, c.Stderr = true, slave, slave, slave
 	go func() {
-		io.Copy(out, master) // fails when the last process has let go of the terminal
+		io.Copy(out, master) // ends when the last process closes the terminal
 		close(t.drained)
 	}()
 	return t, nil
 }
 
+// pipe is the stream of a command without a terminal.
 type pipe struct {
 	in *io.PipeReader
 	*io.PipeWriter
@@ -55,7 +67,7 @@ type pipe struct {
 
 func (pipe) begun()                          {}
 func (p pipe) end() error                    { return p.Close() }
-func (p pipe) deafen()                       { p.CloseWithError(ErrDeaf) }
+func (p pipe) abortWrite()                   { p.CloseWithError(ErrInputTimeout) }
 func (pipe) resize(uint16, uint16) error     { return pty.ErrUnsupported }
 func (pipe) interrupt(c *proc.Process) error { c.Interrupt(); return nil }
 func (pipe) held() bool                      { return false }
@@ -65,44 +77,51 @@ func (p pipe) close() {
 	p.in.Close()
 }
 
-// What a person types for these.
+// Control characters that a person types for the end of the input and for an interrupt.
 const (
 	typedEnd       = "\x04"
 	typedInterrupt = "\x03"
 )
 
+// terminal is the stream of a command with a pseudo terminal. lashd has the master, the
+// command the slave.
 type terminal struct {
 	master, slave *os.File
-	drained       chan struct{}
+	// drained is closed when all output has been copied.
+	drained chan struct{}
 }
 
-// Write fails by itself when it takes too long; a later one may be read again.
+// Write writes what a person would type. It fails with a deadline error after stdinTimeout;
+// a later Write may succeed.
 func (t *terminal) Write(p []byte) (int, error) {
-	t.master.SetWriteDeadline(time.Now().Add(stdinPatience))
+	t.master.SetWriteDeadline(time.Now().Add(stdinTimeout))
 	return t.master.Write(p)
 }
 
-func (t *terminal) begun()  { t.slave.Close() }
-func (t *terminal) deafen() { t.master.SetWriteDeadline(time.Now()) }
+func (t *terminal) begun()      { t.slave.Close() }
+func (t *terminal) abortWrite() { t.master.SetWriteDeadline(time.Now()) }
 
 func (t *terminal) end() error {
 	_, err := io.WriteString(t, typedEnd)
 	return err
 }
 
+// resize sets the size in characters. Zero means the default of 80 by 24.
 func (t *terminal) resize(columns, rows uint16) error {
 	return setSize(t.master, cmp.Or(columns, 80), cmp.Or(rows, 24))
 }
 
-// interrupt reaches whom the terminal says: what runs in its foreground.
+// interrupt types ^C, so the terminal interrupts the processes in its foreground.
 func (t *terminal) interrupt(*proc.Process) error {
 	_, err := io.WriteString(t, typedInterrupt)
 	return err
 }
 
-// drain is how long the rest of the output may take, on a machine that is busy.
+// drain is how long the rest of the output may take after the command has ended, on a busy
+// machine.
 const drain = 2 * time.Second
 
+// held waits up to drain for the end of the output.
 func (t *terminal) held() bool {
 	select {
 	case <-t.drained:
@@ -114,7 +133,7 @@ func (t *terminal) held() bool {
 
 func (t *terminal) close() {
 	t.slave.Close()
-	t.held() // what was swept up has let go of it by now
+	t.held() // wait for the last output of the processes that were swept
 	t.master.Close()
 	<-t.drained
 }
