@@ -191,11 +191,11 @@ func TestEmit(t *testing.T) {
 func TestEmitRefused(t *testing.T) {
 	d := start(t, setup{model: replies(), plugins: mails()})
 	for _, c := range []struct{ name, typ, payload, pointer, text string }{
-		{"a type nobody declares", "mail.old", "{}", "/type", `"mail.old" is not declared`},
-		{"a type that lashd watches", "cron.tick", `{"scheduledAtMs":1}`, "/type", "only lashd itself tells"},
+		{"a type nobody declares", "mail.old", "{}", "/type", `"mail.old" is not a declared event type`},
+		{"a type that lashd watches", "cron.tick", `{"scheduledAtMs":1}`, "/type", "can only be emitted by lashd itself"},
 		{"a payload that is no object", "manual.emitted", "[1]", "/payload", "must be an object"},
-		{"a payload that the type does not allow", "mail.new", `{"from":1}`, "/payload", "is not as the type says"},
-		{"a payload that is too large", "manual.emitted", `{"a":"` + strings.Repeat("x", 64<<10) + `"}`, "/payload", "at most 65536"},
+		{"a payload that the type does not allow", "mail.new", `{"from":1}`, "/payload", "does not match the schema of the event type"},
+		{"a payload that is too large", "manual.emitted", `{"a":"` + strings.Repeat("x", 64<<10) + `"}`, "/payload", "the limit is 65536"},
 	} {
 		t.Run("runtime/B14 "+c.name+" is refused", func(t *testing.T) {
 			_, err := d.Triggers.Emit(t.Context(), &protocol.TriggerEmitParams{Type: c.typ, Payload: json.RawMessage(c.payload)})

@@ -17,32 +17,37 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Limits of what clients send.
+// Limits of triggers and of emitted events.
 const (
-	maxTriggers = 1000     // of the user and of all sessions
-	maxSpec     = 32 << 10 // bytes of a trigger's spec, as JSON
-	maxPayload  = 64 << 10 // bytes
+	// maxTriggers is the number of triggers of the user and of all sessions together.
+	maxTriggers = 1000
+	// maxSpec is the size in bytes of a trigger's spec as JSON.
+	maxSpec = 32 << 10
+	// maxPayload is the size in bytes of an event's payload.
+	maxPayload = 64 << 10
 )
 
-// checkSpec refuses a spec that no trigger can have, whoever owns it, and returns it with all defaults filled in.
+// checkSpec validates the spec of a trigger and returns it with all defaults filled in. It
+// may wait for plugins, so it never runs on the loop's goroutine.
 func (r *Registry) checkSpec(ctx context.Context, owner protocol.SessionID, s protocol.TriggerSpec) (protocol.TriggerSpec, error) {
 	if n := len(encode(s)); n > maxSpec {
-		return s, param.Bad("", "the trigger has %d bytes, at most %d", n, maxSpec)
+		return s, param.Bad("", "the trigger has %d bytes; the limit is %d", n, maxSpec)
 	}
 	cwd, err := r.checkAction(ctx, owner, &s.Action)
 	if err != nil {
 		return s, err
 	}
 	if err := tool.CheckSchema(s.Filter); err != nil {
-		return s, param.Bad("/filter", "is no JSON Schema: %v", err)
+		return s, param.Bad("/filter", "is not a JSON Schema: %v", err)
 	}
 	return s, r.checkSource(ctx, cwd, &s.Source)
 }
 
-// checkAction also returns the workspace of the action's session.
+// checkAction validates an action, fills in its defaults, and returns the workspace of its
+// session.
 func (r *Registry) checkAction(ctx context.Context, owner protocol.SessionID, a *protocol.TriggerAction) (cwd string, err error) {
 	if a.Text == "" {
-		return "", param.Bad("/action/text", "must say what is to be done")
+		return "", param.Bad("/action/text", "is required: the prompt for the session")
 	}
 	switch a.Kind {
 	case protocol.TriggerWakes:
@@ -53,13 +58,14 @@ func (r *Registry) checkAction(ctx context.Context, owner protocol.SessionID, a 
 	return "", param.Bad("/action/kind", "must be wakeSession or newSession, not %.40q", a.Kind)
 }
 
+// checkWakes validates an action that wakes an existing session.
 func (r *Registry) checkWakes(ctx context.Context, owner protocol.SessionID, a *protocol.TriggerAction) (string, error) {
 	a.SessionID, a.Delivery = cmp.Or(a.SessionID, owner), cmp.Or(a.Delivery, protocol.DeliverAfterTurn)
 	switch {
 	case a.Session != nil:
-		return "", param.Bad("/action/session", "is of newSession")
+		return "", param.Bad("/action/session", "is only allowed with kind newSession")
 	case a.SessionID == "":
-		return "", param.Bad("/action/sessionId", "must name a session, as no session owns the trigger")
+		return "", param.Bad("/action/sessionId", "is required, because no session owns the trigger")
 	case a.Delivery != protocol.DeliverAfterTurn && a.Delivery != protocol.DeliverEarliest:
 		return "", param.Bad("/action/delivery", "must be afterTurn or earliestBoundary, not %.40q", a.Delivery)
 	}
@@ -70,18 +76,21 @@ func (r *Registry) checkWakes(ctx context.Context, owner protocol.SessionID, a *
 	return row.Cwd, err
 }
 
+// checkStarts validates an action that starts a session for each occurrence.
 func (r *Registry) checkStarts(ctx context.Context, a *protocol.TriggerAction) (string, error) {
 	switch {
 	case a.Session == nil:
-		return "", param.Bad("/action/session", "must say what the session is")
+		return "", param.Bad("/action/session", "is required: the settings of the new session")
 	case a.SessionID != "" || a.Delivery != "" || a.Merge != "":
-		return "", param.Bad("/action/kind", "must be wakeSession where sessionId, delivery or merge is set")
+		return "", param.Bad("/action/kind", "must be wakeSession if sessionId, delivery or merge is set")
 	case a.Session.Cwd == "":
-		return "", param.Bad("/action/session/cwd", "is needed")
+		return "", param.Bad("/action/session/cwd", "is required")
 	}
 	return filepath.Clean(a.Session.Cwd), param.Under("/action/session", "", r.Host.CheckSession(ctx, a.Session))
 }
 
+// checkSource validates the source of a trigger. cwd is the workspace of its session, whose
+// plugins declare event types.
 func (r *Registry) checkSource(ctx context.Context, cwd string, s *protocol.TriggerSource) error {
 	if _, err := r.eventType(ctx, cwd, s.Type); err != nil {
 		if errors.Is(err, errNoEventType) {
@@ -91,12 +100,12 @@ func (r *Registry) checkSource(ctx context.Context, cwd string, s *protocol.Trig
 	}
 	switch {
 	case (s.Type == protocol.TypeCronTick) != (s.Cron != nil):
-		return param.Bad("/source/cron", "must be set of cron.tick, and only of it")
+		return param.Bad("/source/cron", "is required for type cron.tick and not allowed otherwise")
 	case (s.Type == protocol.TypeFileChanged) != (s.File != nil):
-		return param.Bad("/source/file", "must be set of file.changed, and only of it")
+		return param.Bad("/source/file", "is required for type file.changed and not allowed otherwise")
 	case s.Cron != nil || s.File != nil:
 		if s.Key != "" {
-			return param.Bad("/source/key", "must not be set of %s", s.Type)
+			return param.Bad("/source/key", "is not allowed for type %s", s.Type)
 		}
 	}
 	if s.Cron != nil {
@@ -112,6 +121,8 @@ func (r *Registry) checkSource(ctx context.Context, cwd string, s *protocol.Trig
 	return param.CheckName("/source/key", s.Key)
 }
 
+// checkFiles validates the glob and the directory of file.changed. The directory defaults
+// to cwd.
 func checkFiles(cwd string, s *protocol.FileSource) error {
 	if _, err := glob.Compile(s.Glob); err != nil {
 		return param.Bad("/source/file/glob", "%v", err)
@@ -127,30 +138,32 @@ func checkFiles(cwd string, s *protocol.FileSource) error {
 	return nil
 }
 
+// checkKey validates the key of a trigger.
 func checkKey(key string) error {
 	if key == "" {
-		return param.Bad("/key", "is needed")
+		return param.Bad("/key", "is required")
 	}
 	return param.CheckName("/key", key)
 }
 
-// checkPayload returns a payload as it is stored.
+// checkPayload validates an event's payload against a schema and returns it as compact
+// JSON. An absent payload is an empty object.
 func checkPayload(payload, schema json.RawMessage) (json.RawMessage, error) {
 	if len(payload) == 0 {
 		payload = json.RawMessage(`{}`)
 	}
 	var b bytes.Buffer
 	if err := json.Compact(&b, payload); err != nil {
-		return nil, param.Bad("/payload", "is no JSON: %v", err)
+		return nil, param.Bad("/payload", "is not valid JSON: %v", err)
 	}
 	if n := b.Len(); n > maxPayload {
-		return nil, param.Bad("/payload", "has %d bytes, at most %d", n, maxPayload)
+		return nil, param.Bad("/payload", "has %d bytes; the limit is %d", n, maxPayload)
 	}
 	if b.Bytes()[0] != '{' {
 		return nil, param.Bad("/payload", "must be an object")
 	}
 	if err := tool.CheckValue(schema, b.Bytes()); err != nil {
-		return nil, param.Bad("/payload", "is not as the type says: %v", err)
+		return nil, param.Bad("/payload", "does not match the schema of the event type: %v", err)
 	}
 	return slices.Clip(b.Bytes()), nil
 }

@@ -16,28 +16,37 @@ import (
 	"lashd/rpc/protocol"
 )
 
+// Limits of file triggers.
 const (
-	fileSettle    = 500 * time.Millisecond // without a change, until an occurrence is recorded; a burst is one occurrence
-	maxWatched    = 32                     // directories of triggers
-	maxNamed      = 100                    // files in the payload of an occurrence
-	fileUnwatched = "no more than %d directories are watched"
+	// fileSettle is how long a directory must be without changes before it is scanned, so
+	// that a burst of changes becomes one occurrence.
+	fileSettle = 500 * time.Millisecond
+	// maxWatched is the number of watched directories.
+	maxWatched = 32
+	// maxNamed is the number of paths in the payload of an occurrence.
+	maxNamed      = 100
+	fileUnwatched = "not watched: triggers may watch at most %d directories"
 )
 
-// fileWatch reports which directories of triggers are to be scanned again. It starts with the first directory. It belongs to the
-// loop's goroutine.
+// fileWatch reports which directories of triggers to scan again. The watcher starts with
+// the first directory. The fields belong to the loop's goroutine.
 type fileWatch struct {
 	watcher *watch.Watcher
 	dirs    map[string]*watchedDir
 }
 
+// watchedDir is the scan state of one directory.
 type watchedDir struct {
-	stop     func()
-	scanned  bool // at least once, or being scanned for the first time
+	stop func()
+	// scanned means that a first scan was started.
+	scanned  bool
 	scanning bool
-	again    bool // scan it again after the scan in progress
+	// again asks for another scan after the one in progress.
+	again bool
 }
 
-// rewatch watches the directories of enabled triggers, and no others.
+// rewatch makes the watched directories those of the enabled triggers. Triggers beyond
+// maxWatched directories get a problem instead.
 func (l *loop) rewatch() {
 	f := &l.files
 	wanted := map[string]bool{}
@@ -64,7 +73,7 @@ func (l *loop) rewatch() {
 	}
 }
 
-// startWatcher runs the watcher, unless it runs already.
+// startWatcher starts the watcher if it is not running.
 func (l *loop) startWatcher() {
 	f := &l.files
 	if f.watcher != nil {
@@ -77,12 +86,13 @@ func (l *loop) startWatcher() {
 	})
 	l.beside.Go(func() {
 		if err := f.watcher.Run(l.life); err != nil {
-			l.Log.Warn("files are not watched any more", "error", err)
+			l.Log.Warn("watching files failed; triggers no longer see file changes", "error", err)
 		}
 	})
 }
 
-// changes receives the directories to scan; nil while nothing is watched.
+// changes returns the channel of directories to scan. It is nil, and so blocks, while
+// nothing is watched.
 func (f *fileWatch) changes() <-chan []string {
 	if f.watcher == nil {
 		return nil
@@ -90,7 +100,7 @@ func (f *fileWatch) changes() <-chan []string {
 	return f.watcher.Changes()
 }
 
-// problem says why changes in a directory may be noticed late; empty: they are not.
+// problem returns the reason why changes in a directory may be noticed late, or "".
 func (f *fileWatch) problem(dir string) string {
 	for _, s := range f.watcher.Status() {
 		if s.Root == dir {
@@ -100,7 +110,8 @@ func (f *fileWatch) problem(dir string) string {
 	return ""
 }
 
-// scan starts scans of directories beside the loop, one at a time of each.
+// scan starts a scan of each directory outside the loop's goroutine. A directory has one
+// scan at a time.
 func (l *loop) scan(dirs []string) {
 	for _, dir := range dirs {
 		d := l.files.dirs[dir]
@@ -112,7 +123,7 @@ func (l *loop) scan(dirs []string) {
 			globs, known := l.globs(dir)
 			wait := time.Duration(0)
 			if known && !d.scanned {
-				wait = fileSettle // the first hint comes without a change, and may come amid some
+				wait = fileSettle // the first notification does not wait for a quiet period, so wait here
 			}
 			d.scanned, d.scanning, d.again = true, true, false
 			l.beside.Go(func() { l.scanAfter(wait, dir, globs) })
@@ -120,6 +131,7 @@ func (l *loop) scan(dirs []string) {
 	}
 }
 
+// scanAfter scans a directory after a delay and posts the result to the loop.
 func (l *loop) scanAfter(wait time.Duration, dir string, globs map[protocol.TriggerID]glob.Glob) {
 	select {
 	case <-time.After(wait):
@@ -128,12 +140,13 @@ func (l *loop) scanAfter(wait time.Duration, dir string, globs map[protocol.Trig
 	}
 	s := l.scanDir(l.life, dir, globs)
 	if l.life.Err() != nil {
-		return // it was cut off: files that it did not reach are not gone
+		return // the scan is incomplete: files that it did not reach still exist
 	}
 	l.post(func(ctx context.Context) { l.scanned(ctx, s) })
 }
 
-// globs returns the globs of the triggers of a directory, and whether any of these has the files of an earlier scan.
+// globs returns the globs of the triggers of a directory. known reports whether any trigger
+// has the result of an earlier scan.
 func (l *loop) globs(dir string) (globs map[protocol.TriggerID]glob.Glob, known bool) {
 	globs = map[protocol.TriggerID]glob.Glob{}
 	for _, a := range l.triggers {
@@ -145,7 +158,7 @@ func (l *loop) globs(dir string) (globs map[protocol.TriggerID]glob.Glob, known 
 	return globs, known
 }
 
-// scanned handles the result of a scan.
+// scanned records the changes of a finished scan and starts the next one if requested.
 func (l *loop) scanned(ctx context.Context, s *scan) {
 	d := l.files.dirs[s.dir]
 	if d == nil {
@@ -165,13 +178,15 @@ func (l *loop) scanned(ctx context.Context, s *scan) {
 
 // filePayload is the payload of file.changed.
 type filePayload struct {
-	Dir   string   `json:"dir"`
-	Paths []string `json:"paths"`          // below it, sorted
-	More  int      `json:"more,omitempty"` // that are not named
+	Dir string `json:"dir"`
+	// Paths are relative to Dir and sorted. More counts the paths beyond maxNamed.
+	Paths []string `json:"paths"`
+	More  int      `json:"more,omitempty"`
 }
 
-// recordChanges records an occurrence of the files that differ from the scan before. If it cannot be stored, they differ the next
-// time, too.
+// recordChanges records one occurrence for all files that changed since the trigger's last
+// scan. If it cannot be stored, the next scan finds the same changes again. The first scan
+// of a trigger only sets the base.
 func (l *loop) recordChanges(ctx context.Context, a *active, found fileStamps, problem string) {
 	a.problem = problem
 	changed := differing(a.files, found)
@@ -185,13 +200,13 @@ func (l *loop) recordChanges(ctx context.Context, a *active, found fileStamps, p
 	}
 	e := event{typ: protocol.TypeFileChanged, sourceKey: string(a.ID), key: uuid.NewString(), payload: encode(p), only: a}
 	if err := l.record(ctx, &persistence.Commit{}, e); err != nil {
-		l.Log.Error("changed files are not told yet", "trigger", a.ID, "key", a.Key, "error", err)
+		l.Log.Error("cannot record changed files; the next scan retries", "trigger", a.ID, "key", a.Key, "error", err)
 		return
 	}
 	a.files = found
 }
 
-// differing returns the paths that are not the same in both, sorted.
+// differing returns the sorted paths that were added, removed or changed.
 func differing(before, after fileStamps) (paths []string) {
 	for p, stamp := range after {
 		if was, ok := before[p]; !ok || was != stamp {

@@ -13,19 +13,24 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// MovedError means that a trigger was replaced or updated since the caller read it.
+// MovedError means that a trigger was replaced or updated since the caller read it. The
+// caller reads it again and repeats the request.
 type MovedError struct {
-	Key      string
-	Revision int64 // the current one
+	Key string
+	// Revision is the current revision.
+	Revision int64
 }
 
 func (e *MovedError) Error() string {
-	return fmt.Sprintf("trigger %s is another one, or of revision %d, by now; read it again", e.Key, e.Revision)
+	return fmt.Sprintf("trigger %s was replaced or updated (revision is now %d); read it again", e.Key, e.Revision)
 }
 
-var errFull = fmt.Errorf("there are %d triggers already: %w", maxTriggers, persistence.ErrBudget)
+// errFull means that there are maxTriggers triggers.
+var errFull = fmt.Errorf("cannot create more than %d triggers: %w", maxTriggers, persistence.ErrBudget)
 
-// Register creates a trigger. If the owner has an equal one of that key, Register returns that.
+// Register creates a trigger. If the owner already has a trigger with that key and the same
+// spec, Register returns that one, marked as a duplicate. With another spec it returns
+// persistence.ErrExists.
 func (r *Registry) Register(ctx context.Context, p *protocol.TriggerRegisterParams) (*protocol.TriggerResult, error) {
 	const method = "trigger/register"
 	if err := checkKey(p.Key); err != nil {
@@ -42,6 +47,7 @@ func (r *Registry) Register(ctx context.Context, p *protocol.TriggerRegisterPara
 	})
 }
 
+// register is Register on the loop's goroutine, with a checked spec.
 func (l *loop) register(
 	ctx context.Context, p *protocol.TriggerRegisterParams, spec protocol.TriggerSpec, files fileStamps, rc receipt.Request,
 ) (*protocol.TriggerResult, error) {
@@ -58,7 +64,8 @@ func (l *loop) register(
 	}}}, rc)
 }
 
-// prepare checks a spec, and returns the files that it watches as they are before the trigger is active.
+// prepare checks a spec. For a file trigger it also returns the files as they are now, so
+// that changes made after the request are noticed.
 func (r *Registry) prepare(ctx context.Context, owner protocol.SessionID, asked protocol.TriggerSpec) (protocol.TriggerSpec, fileStamps, error) {
 	if owner != "" {
 		if _, err := r.Store.Session(ctx, owner); err != nil {
@@ -73,17 +80,18 @@ func (r *Registry) prepare(ctx context.Context, owner protocol.SessionID, asked 
 	return spec, files, err
 }
 
-// registered returns a trigger that is registered already, if it has the same spec.
+// registered returns an existing trigger as the answer to a repeated registration, if the
+// specs are equal.
 func (a *active) registered(spec protocol.TriggerSpec) (*protocol.TriggerResult, error) {
 	if !bytes.Equal(encode(a.TriggerSpec), encode(spec)) {
-		return nil, fmt.Errorf("trigger %s is something else: %w; update it, or delete it first", a.Key, persistence.ErrExists)
+		return nil, fmt.Errorf("trigger %s has another definition: %w; update or delete it first", a.Key, persistence.ErrExists)
 	}
 	r := &protocol.TriggerResult{Trigger: a.public()}
 	r.MarkDuplicate()
 	return r, nil
 }
 
-// put stores a trigger, and activates it in place of its earlier revision.
+// put stores a trigger and activates it in place of its earlier revision.
 func (l *loop) put(ctx context.Context, a *active, rc receipt.Request) (*protocol.TriggerResult, error) {
 	if err := a.parseSource(time.Now()); err != nil {
 		return nil, err
@@ -99,7 +107,8 @@ func (l *loop) put(ctx context.Context, a *active, rc receipt.Request) (*protoco
 	return r, nil
 }
 
-// current returns the trigger that a request names, if its id and revision are those of the request.
+// current returns the trigger that a request names. It returns a MovedError if the request
+// gives an id or a revision that is no longer current.
 func (l *loop) current(owner protocol.SessionID, key string, id protocol.TriggerID, revision int64) (*active, error) {
 	a := l.find(owner, key)
 	switch {
@@ -111,7 +120,8 @@ func (l *loop) current(owner protocol.SessionID, key string, id protocol.Trigger
 	return a, nil
 }
 
-// Update changes a trigger.
+// Update changes the given fields of a trigger. It checks the new spec without blocking the
+// loop, and repeats the check if the trigger changes in between.
 func (r *Registry) Update(ctx context.Context, p *protocol.TriggerUpdateParams) (*protocol.TriggerResult, error) {
 	if err := checkKey(p.Key); err != nil {
 		return nil, err
@@ -119,16 +129,17 @@ func (r *Registry) Update(ctx context.Context, p *protocol.TriggerUpdateParams) 
 	return receipt.Once(ctx, r.Receipts, "trigger/update", p.IdempotencyKey, p, func(rc receipt.Request) (*protocol.TriggerResult, error) {
 		for {
 			result, err := r.update(ctx, p, rc)
-			if !errors.Is(err, errUpdatedMeanwhile) {
+			if !errors.Is(err, errConcurrentUpdate) {
 				return result, err
 			}
 		}
 	})
 }
 
-// errUpdatedMeanwhile means that the trigger has changed since its update was checked.
-var errUpdatedMeanwhile = errors.New("the trigger was updated meanwhile")
+// errConcurrentUpdate means that another update was stored after this one was checked.
+var errConcurrentUpdate = errors.New("another request updated the trigger at the same time")
 
+// update makes one attempt of Update.
 func (r *Registry) update(ctx context.Context, p *protocol.TriggerUpdateParams, rc receipt.Request) (*protocol.TriggerResult, error) {
 	before, err := on(ctx, r, func(_ context.Context, l *loop) (persistence.Trigger, error) {
 		a, err := l.current(p.SessionID, p.Key, p.TriggerID, p.Revision)
@@ -150,13 +161,14 @@ func (r *Registry) update(ctx context.Context, p *protocol.TriggerUpdateParams, 
 		case err != nil:
 			return nil, err
 		case a.ID != before.ID || a.Revision != before.Revision:
-			return nil, errUpdatedMeanwhile
+			return nil, errConcurrentUpdate
 		}
 		return l.put(ctx, &active{Trigger: next, files: files}, rc)
 	})
 }
 
-// updated returns a trigger with the changes of a request.
+// updated returns a trigger with the changes of a request applied and checked. Disabling
+// needs no check.
 func (r *Registry) updated(ctx context.Context, a persistence.Trigger, p *protocol.TriggerUpdateParams) (persistence.Trigger, fileStamps, error) {
 	if p.Source != nil {
 		a.Source = *p.Source
@@ -180,7 +192,7 @@ func (r *Registry) updated(ctx context.Context, a persistence.Trigger, p *protoc
 	return a, files, err
 }
 
-// Delete deletes a trigger. What has occurred before is still delivered.
+// Delete deletes a trigger. Occurrences that are already recorded are still delivered.
 func (r *Registry) Delete(ctx context.Context, p *protocol.TriggerDeleteParams) (*protocol.TriggerResult, error) {
 	if err := checkKey(p.Key); err != nil {
 		return nil, err
@@ -190,6 +202,7 @@ func (r *Registry) Delete(ctx context.Context, p *protocol.TriggerDeleteParams) 
 	})
 }
 
+// delete is Delete on the loop's goroutine.
 func (l *loop) delete(ctx context.Context, p *protocol.TriggerDeleteParams, rc receipt.Request) (*protocol.TriggerResult, error) {
 	a, err := l.current(p.SessionID, p.Key, p.TriggerID, p.Revision)
 	if err != nil {
@@ -205,9 +218,10 @@ func (l *loop) delete(ctx context.Context, p *protocol.TriggerDeleteParams, rc r
 	return r, nil
 }
 
+// Kinds of cursors, see param.Cursor.
 const triggerPages, occurrencePages = "g", "o"
 
-// List lists triggers in the order of their creation.
+// List lists triggers, oldest first.
 func (r *Registry) List(ctx context.Context, p *protocol.TriggerListParams) (*protocol.TriggerListResult, error) {
 	at, err := param.ParseCursor(p.Cursor, triggerPages, 1)
 	if err != nil {
@@ -222,7 +236,7 @@ func (r *Registry) List(ctx context.Context, p *protocol.TriggerListParams) (*pr
 	})
 }
 
-// list returns a page of the triggers after a row, of one session or of all.
+// list returns a page of the triggers after a row. An empty owner selects all.
 func (l *loop) list(owner protocol.SessionID, after int64, limit int) *protocol.TriggerListResult {
 	r := &protocol.TriggerListResult{Data: []protocol.Trigger{}}
 	last := int64(0)

@@ -20,18 +20,25 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// active is a trigger in memory.
+// active is a trigger in memory. It belongs to the loop's goroutine.
 type active struct {
 	persistence.Trigger
-	schedule *schedule.Schedule // of cron.tick
-	since    time.Time          // up to which its schedule was handled
-	next     time.Time          // when it is due
-	glob     glob.Glob          // of file.changed
-	files    fileStamps         // as of the last scan; nil: there was none
-	problem  string             // with its files
+	// schedule is set for cron.tick.
+	schedule *schedule.Schedule
+	// since is the time up to which the schedule has been handled.
+	since time.Time
+	// next is when the schedule is due. Zero: never.
+	next time.Time
+	// glob is set for file.changed.
+	glob glob.Glob
+	// files is the result of the last scan. Nil: there was none.
+	files fileStamps
+	// problem is the reason why file changes are missed or noticed late.
+	problem string
 }
 
-// parseSource parses the schedule or the glob of a trigger.
+// parseSource parses the schedule or the glob. An error means that the stored spec is
+// invalid.
 func (a *active) parseSource(now time.Time) error {
 	switch {
 	case a.Source.Cron != nil:
@@ -50,7 +57,7 @@ func (a *active) parseSource(now time.Time) error {
 	return nil
 }
 
-// public returns the trigger as clients see it.
+// public returns the trigger for clients, with its current problem and next due time.
 func (a *active) public() protocol.Trigger {
 	t := a.Trigger.Trigger
 	t.Problem = cmp.Or(t.Problem, a.problem)
@@ -60,7 +67,8 @@ func (a *active) public() protocol.Trigger {
 	return t
 }
 
-// target returns the session that an occurrence is delivered to.
+// target returns the session that gets an occurrence. For a new session its id derives from
+// the trigger and the occurrence, so a retry starts no second session.
 func (a *active) target(id protocol.OccurrenceID) protocol.SessionID {
 	if a.Action.Kind == protocol.TriggerStarts {
 		return protocol.DeriveSessionID("trigger", string(a.ID), string(id))
@@ -68,17 +76,22 @@ func (a *active) target(id protocol.OccurrenceID) protocol.SessionID {
 	return cmp.Or(a.Action.SessionID, a.SessionID)
 }
 
-// event is what has occurred, before it is recorded.
+// event is an occurrence that is not recorded yet. The three keys together identify it.
 type event struct {
 	typ, sourceKey, key string
 	payload             json.RawMessage
-	only                *active // the only trigger that it concerns; nil: all that match
+	// only is the one trigger that may match. Nil: all triggers.
+	only *active
 }
 
+// id returns the id of the occurrence. Equal events have equal ids, so each is recorded
+// once.
 func (e event) id() protocol.OccurrenceID {
 	return protocol.DeriveOccurrenceID(e.typ, e.sourceKey, e.key)
 }
 
+// matches reports whether an enabled trigger waits for the event and its filter accepts the
+// payload.
 func (a *active) matches(e event) bool {
 	switch {
 	case !a.Enabled || a.Source.Type != e.typ, e.only != nil && e.only != a:
@@ -89,7 +102,8 @@ func (a *active) matches(e event) bool {
 	return tool.CheckValue(a.Filter, e.payload) == nil
 }
 
-// occurrence makes the row of an event, with a delivery reserved for each trigger that matches it.
+// occurrence returns the row of an event, with a reserved delivery for each matching
+// trigger.
 func (l *loop) occurrence(e event, atMs int64) persistence.Occurred {
 	o := persistence.Occurred{Occurrence: protocol.Occurrence{
 		ID: e.id(), Type: e.typ, SourceKey: e.sourceKey, Key: e.key, Payload: e.payload, AtMs: atMs, Deliveries: []protocol.TriggerDelivery{},
@@ -106,7 +120,8 @@ func (l *loop) occurrence(e event, atMs int64) persistence.Occurred {
 	return o
 }
 
-// record stores a commit with the occurrences of events that are not known yet. Then their deliveries are made.
+// record commits c together with the occurrences of events that are not recorded yet, and
+// then queues their deliveries.
 func (l *loop) record(ctx context.Context, c *persistence.Commit, events ...event) error {
 	c.AtMs = now()
 	for _, e := range events {
@@ -128,7 +143,9 @@ func (l *loop) record(ctx context.Context, c *persistence.Commit, events ...even
 	return nil
 }
 
-// Emit records an event that a client or a plugin reports. When it returns, the occurrence and its deliveries are durable.
+// Emit records an event from a client or a plugin. When it returns, the occurrence and its
+// deliveries are durable. Emitting the same occurrence key again returns the first
+// occurrence, marked as a duplicate.
 func (r *Registry) Emit(ctx context.Context, p *protocol.TriggerEmitParams) (*protocol.TriggerEmitResult, error) {
 	const method = "trigger/emit"
 	e, err := r.checkEmit(ctx, p)
@@ -140,12 +157,14 @@ func (r *Registry) Emit(ctx context.Context, p *protocol.TriggerEmitParams) (*pr
 	})
 }
 
-// CheckEmit returns the error with which Emit would refuse an event.
+// CheckEmit returns the error with which Emit would reject an event, without recording it.
 func (r *Registry) CheckEmit(ctx context.Context, p *protocol.TriggerEmitParams) error {
 	_, err := r.checkEmit(ctx, p)
 	return err
 }
 
+// checkEmit validates a request and returns its event. Without a key the event gets a
+// random one.
 func (r *Registry) checkEmit(ctx context.Context, p *protocol.TriggerEmitParams) (e event, err error) {
 	if err := param.CheckWorkspace(p.Cwd); err != nil {
 		return e, err
@@ -156,7 +175,7 @@ func (r *Registry) checkEmit(ctx context.Context, p *protocol.TriggerEmitParams)
 		}
 	}
 	if watched(p.Type) {
-		return e, param.Bad("/type", "%s is something that only lashd itself tells", p.Type)
+		return e, param.Bad("/type", "%s events can only be emitted by lashd itself", p.Type)
 	}
 	declared, err := r.eventType(ctx, p.Cwd, p.Type)
 	if errors.Is(err, errNoEventType) {
@@ -170,11 +189,12 @@ func (r *Registry) checkEmit(ctx context.Context, p *protocol.TriggerEmitParams)
 	return e, err
 }
 
+// emit is Emit on the loop's goroutine.
 func (l *loop) emit(ctx context.Context, e event, rc receipt.Request) (*protocol.TriggerEmitResult, error) {
 	known, err := l.Store.Occurrence(ctx, e.id())
 	switch {
 	case err == nil && !bytes.Equal(known.Payload, e.payload):
-		return nil, fmt.Errorf("occurrence %s, with another payload: %w", e.key, persistence.ErrExists)
+		return nil, fmt.Errorf("occurrence %s exists with a different payload: %w", e.key, persistence.ErrExists)
 	case err == nil:
 		r := &protocol.TriggerEmitResult{Occurrence: known}
 		r.MarkDuplicate()
@@ -193,7 +213,8 @@ func (l *loop) emit(ctx context.Context, e event, rc receipt.Request) (*protocol
 	return r, nil
 }
 
-// encode panics if one of our own types cannot be encoded.
+// encode returns v as JSON. It panics on an error, because it encodes only lashd's own
+// types.
 func encode(v any) []byte {
 	b, err := json.Marshal(v)
 	if err != nil {

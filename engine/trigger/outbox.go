@@ -11,16 +11,21 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// maxDeliveries is how many deliveries are made at once.
+// maxDeliveries is the number of deliveries that run at the same time.
 const maxDeliveries = 8
 
-// outbox holds the deliveries that are still to be made, in the order in which they occurred. A session gets one at a time, in order.
+// outbox holds the outstanding deliveries in the order of their occurrences. A session gets
+// one delivery at a time, in that order. The outbox belongs to the loop's goroutine.
 type outbox struct {
 	waiting []persistence.Reserved
-	blocked map[protocol.SessionID]time.Time // zero: a delivery is being made; else when a failed one is tried again
-	busy    int
+	// blocked has the sessions that get no delivery now: until the given time after a
+	// failure, or while one is in progress (zero time).
+	blocked map[protocol.SessionID]time.Time
+	// busy is the number of deliveries in progress.
+	busy int
 }
 
+// add queues the deliveries of a recorded occurrence.
 func (o *outbox) add(occurred persistence.Occurred) {
 	of := occurred.Occurrence
 	of.Deliveries = nil
@@ -29,7 +34,7 @@ func (o *outbox) add(occurred persistence.Occurred) {
 	}
 }
 
-// due returns when the next failed delivery is tried again; zero: none is.
+// due returns when the next failed delivery is retried. Zero: none is.
 func (o *outbox) due(now time.Time) (next time.Time) {
 	for _, at := range o.blocked {
 		if at.After(now) && (next.IsZero() || at.Before(next)) {
@@ -39,7 +44,7 @@ func (o *outbox) due(now time.Time) (next time.Time) {
 	return next
 }
 
-// take removes and returns the first delivery that can be made now.
+// take removes and returns the first delivery that may start now.
 func (o *outbox) take(now time.Time) (r persistence.Reserved, ok bool) {
 	for i, r := range o.waiting {
 		id := r.Delivery.SessionID
@@ -54,7 +59,7 @@ func (o *outbox) take(now time.Time) (r persistence.Reserved, ok bool) {
 	return r, false
 }
 
-// deliver starts deliveries, as many as may be made at once.
+// deliver starts deliveries until maxDeliveries are in progress.
 func (l *loop) deliver() {
 	for l.out.busy < maxDeliveries {
 		r, ok := l.out.take(time.Now())
@@ -68,7 +73,9 @@ func (l *loop) deliver() {
 	}
 }
 
-// delivered handles the outcome of a delivery. It stores one that the session has not stored, and retries after an error.
+// delivered handles the outcome of a delivery. The session stores a successful delivery
+// itself; delivered stores any other outcome. After an error the delivery returns to the
+// front of the queue.
 func (l *loop) delivered(ctx context.Context, r persistence.Reserved, d protocol.TriggerDelivery, err error) {
 	l.out.busy--
 	id := r.Delivery.SessionID
@@ -76,23 +83,23 @@ func (l *loop) delivered(ctx context.Context, r persistence.Reserved, d protocol
 	if err == nil && d.State != protocol.DeliveryDelivered {
 		err = l.storeUndelivered(ctx, r.Occurrence.ID, d)
 	}
-	if err == nil || errors.Is(err, persistence.ErrExists) { // an outcome is stored already
+	if err == nil || errors.Is(err, persistence.ErrExists) { // ErrExists: an outcome is already stored
 		return
 	}
-	l.Log.Warn("delivery is tried again", "trigger", r.Delivery.TriggerID, "session", id, "error", err)
+	l.Log.Warn("delivery failed; retrying", "trigger", r.Delivery.TriggerID, "session", id, "error", err)
 	l.out.blocked[id] = time.Now().Add(retryDelay)
 	l.out.waiting = slices.Insert(l.out.waiting, 0, r)
 }
 
-// storeUndelivered stores that a delivery was not made. A trigger whose session is deleted is removed, or disabled if no session
-// owns it.
+// storeUndelivered stores the outcome of a delivery that was not made. If its session was
+// deleted, the trigger is removed, or disabled if no session owns it.
 func (l *loop) storeUndelivered(ctx context.Context, id protocol.OccurrenceID, d protocol.TriggerDelivery) error {
 	c := &persistence.Commit{AtMs: now(), Triggers: persistence.TriggerChange{Settled: []persistence.Settled{{Occurrence: id, TriggerDelivery: d}}}}
 	a := l.triggers[d.TriggerID]
 	gone := a != nil && d.State == protocol.DeliveryTargetGone && a.Action.Kind == protocol.TriggerWakes
 	if gone && a.SessionID == "" {
 		row := a.Trigger
-		row.Enabled, row.Problem, row.Revision, row.UpdatedAtMs = false, fmt.Sprintf("session %s is deleted", d.SessionID), row.Revision+1, c.AtMs
+		row.Enabled, row.Problem, row.Revision, row.UpdatedAtMs = false, fmt.Sprintf("session %s was deleted", d.SessionID), row.Revision+1, c.AtMs
 		c.Triggers.Put = append(c.Triggers.Put, row)
 	}
 	if err := l.commit(ctx, c); err != nil {

@@ -9,7 +9,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// occurred is an occurrence with a delivery to each session, under its key.
+// occurred returns an occurrence with one delivery to each session.
 func occurred(key string, sessions ...protocol.SessionID) persistence.Occurred {
 	o := persistence.Occurred{Occurrence: protocol.Occurrence{Key: key}}
 	for _, id := range sessions {
@@ -19,7 +19,7 @@ func occurred(key string, sessions ...protocol.SessionID) persistence.Occurred {
 	return o
 }
 
-// takeAll takes all deliveries that can be made now.
+// takeAll takes all deliveries that may start now.
 func takeAll(o *outbox, now time.Time) (keys []string) {
 	for {
 		r, ok := o.take(now)

@@ -13,21 +13,26 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Limits of what is scanned.
+// Limits of a scan.
 const (
-	maxEntries   = 100_000 // of one directory, all below it included
-	maxFiles     = 20_000  // of one directory that a trigger's glob matches
+	// maxEntries is the number of entries of one directory with all directories below it.
+	maxEntries = 100_000
+	// maxFiles is the number of files of one directory that match the glob of a trigger.
+	maxFiles = 20_000
+	// maxFileDepth is the number of nested directories that the watcher enters.
 	maxFileDepth = 32
-	fileTooMany  = "there are more than %d files in %s: what is beyond is not watched"
+	fileTooMany  = "only the first %d files in %s are watched"
 	gitDirectory = ".git"
 )
 
+// errTooMany ends a scan after maxEntries.
 var errTooMany = errors.New("too many files")
 
-// fileStamps are files by their paths below a directory, with slashes.
+// fileStamps maps paths below a directory, with slashes, to size and time stamps.
 type fileStamps map[string]watch.Stamp
 
-// scan is the result of a scan of a directory, for all triggers that watch it.
+// scan is the result of one scan of a directory for all triggers that watch it. found has
+// an entry for each trigger, problem for those whose files are incomplete.
 type scan struct {
 	dir     string
 	globs   map[protocol.TriggerID]glob.Glob
@@ -36,7 +41,7 @@ type scan struct {
 	entries int
 }
 
-// currentFiles returns the files that a source watches, as they are now.
+// currentFiles returns the present files of a source. It returns an error if ctx ends.
 func (c *Config) currentFiles(ctx context.Context, f *protocol.FileSource) (fileStamps, error) {
 	g, err := glob.Compile(f.Glob)
 	if err != nil {
@@ -46,7 +51,8 @@ func (c *Config) currentFiles(ctx context.Context, f *protocol.FileSource) (file
 	return s.found[""], context.Cause(ctx)
 }
 
-// scanDir finds the files that globs match, without following links. It takes files that it cannot read for missing.
+// scanDir finds the files that match globs, without following links. Unreadable files count
+// as missing. It stops early when ctx ends; the caller discards that result.
 func (c *Config) scanDir(ctx context.Context, dir string, globs map[protocol.TriggerID]glob.Glob) *scan {
 	s := &scan{dir: dir, globs: globs, found: map[protocol.TriggerID]fileStamps{}, problem: map[protocol.TriggerID]string{}}
 	for id := range globs {
@@ -79,12 +85,13 @@ func (c *Config) scanDir(ctx context.Context, dir string, globs map[protocol.Tri
 	return s
 }
 
-// skipDir tells whether no file in a directory is watched: the directories of git and of lashd itself.
+// skipDir reports whether a directory is never watched: .git and the state directory of
+// lashd.
 func (c *Config) skipDir(dir string) bool {
 	return filepath.Base(dir) == gitDirectory || dir == c.StateDir
 }
 
-// add notes a file for the triggers whose glob matches it.
+// add stores a file for each trigger whose glob matches it.
 func (s *scan) add(name string, entry fs.DirEntry) {
 	rel, err := filepath.Rel(s.dir, name)
 	if err != nil {
@@ -98,7 +105,7 @@ func (s *scan) add(name string, entry fs.DirEntry) {
 		}
 		if stamp == nil {
 			info, err := entry.Info()
-			if err != nil { // it is gone
+			if err != nil { // the file was deleted
 				return
 			}
 			stamp = new(watch.StampOf(info))

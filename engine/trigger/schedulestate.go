@@ -8,8 +8,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// plan sets when the schedule is due next; package schedule computes the time. A clock that was set back makes times recur; lashd already has
-// their occurrences.
+// plan sets the time at which the schedule is due next. If the clock was set back, the same
+// times are due again, but their occurrences already exist and are not recorded twice.
 func (a *active) plan(now time.Time) {
 	a.next = time.Time{}
 	if a.schedule == nil || !a.Enabled {
@@ -21,7 +21,8 @@ func (a *active) plan(now time.Time) {
 	a.next = a.schedule.Next(a.since)
 }
 
-// setTimer sets the timer to what is due first, a schedule or a delivery that is tried again.
+// setTimer sets the timer to the next due schedule or delivery retry. While there are
+// schedules it fires at least every maxTimer.
 func (l *loop) setTimer() {
 	now := time.Now()
 	next := l.out.due(now)
@@ -53,7 +54,8 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// tick records the occurrences of schedules that are due.
+// tick records the occurrences of all schedules that are due. After a failure all schedules
+// wait for retryDelay.
 func (l *loop) tick(ctx context.Context) {
 	now := time.Now()
 	if l.retry.After(now) {
@@ -65,7 +67,7 @@ func (l *loop) tick(ctx context.Context) {
 			continue
 		}
 		if err := l.recordTicks(ctx, a, now); err != nil {
-			l.Log.Error("schedule is due, and tried again", "trigger", a.ID, "key", a.Key, "error", err)
+			l.Log.Error("cannot record a due schedule; retrying", "trigger", a.ID, "key", a.Key, "error", err)
 			l.retry = now.Add(retryDelay)
 			return
 		}
@@ -75,11 +77,14 @@ func (l *loop) tick(ctx context.Context) {
 // cronPayload is the payload of cron.tick.
 type cronPayload struct {
 	ScheduledAtMs int64 `json:"scheduledAtMs"`
-	Late          bool  `json:"late,omitempty"`    // it was missed then
-	LeftOut       bool  `json:"leftOut,omitempty"` // so many were missed before it that these are not made up for
+	// Late means that lashd was not running at the scheduled time.
+	Late bool `json:"late,omitempty"`
+	// LeftOut means that earlier missed times were skipped because there were too many.
+	LeftOut bool `json:"leftOut,omitempty"`
 }
 
-// recordTicks records an occurrence of each time that is due. The time is its key, so it occurs once whatever the clock does.
+// recordTicks records one occurrence for each time that is due. The time is the key of the
+// occurrence, so it is recorded once even if the clock is set back.
 func (l *loop) recordTicks(ctx context.Context, a *active, now time.Time) error {
 	ticks, newest := a.schedule.Due(a.since, now)
 	if newest.IsZero() {

@@ -10,23 +10,28 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// eventTypes caches which events the plugins of a workspace declare, until the plugins change.
+// eventTypes caches the events that the plugins of a workspace declare. An entry is valid
+// while its plugin host is current.
 type eventTypes struct {
 	mu sync.Mutex
-	of map[string]declared // by workspace
+	// of maps workspaces to their events.
+	of map[string]declared
 }
 
+// declared is the events of one workspace, and the host that declared them.
 type declared struct {
 	host   *plugin.Host
 	events []plugin.TriggerEvent
 }
 
-// maxDeclared is how many workspaces are cached.
+// maxDeclared is the number of cached workspaces. When it is reached, the cache is emptied.
 const maxDeclared = 64
 
-var errNoEventType = errors.New("is not declared; trigger/types lists what is")
+// errNoEventType completes a message that begins with the type.
+var errNoEventType = errors.New("is not a declared event type; list them with trigger/types")
 
-// eventTypes returns the events that sessions in a directory know, lashd's own first.
+// eventTypes returns the events known to sessions in a directory, lashd's own first. It may
+// load plugins.
 func (r *Registry) eventTypes(ctx context.Context, cwd string) ([]plugin.TriggerEvent, error) {
 	host, err := r.Host.Plugins(ctx, cwd)
 	if err != nil {
@@ -53,7 +58,7 @@ func (r *Registry) eventTypes(ctx context.Context, cwd string) ([]plugin.Trigger
 	return events, nil
 }
 
-// eventType finds an event by the name of its type.
+// eventType returns the event with a type name, or errNoEventType.
 func (r *Registry) eventType(ctx context.Context, cwd, name string) (plugin.TriggerEvent, error) {
 	events, err := r.eventTypes(ctx, cwd)
 	if err != nil {
@@ -67,7 +72,7 @@ func (r *Registry) eventType(ctx context.Context, cwd, name string) (plugin.Trig
 	return plugin.TriggerEvent{}, errNoEventType
 }
 
-// Types lists the types of events that triggers can wait for.
+// Types lists the event types that triggers can wait for.
 func (r *Registry) Types(ctx context.Context, p *protocol.TriggerTypesParams) (*protocol.TriggerTypesResult, error) {
 	if err := param.CheckWorkspace(p.Cwd); err != nil {
 		return nil, err
@@ -85,7 +90,8 @@ func (r *Registry) Types(ctx context.Context, p *protocol.TriggerTypesParams) (*
 	return result, nil
 }
 
-// watched tells whether lashd itself watches for events of a type.
+// watched reports whether lashd itself watches for events of a type, so that clients cannot
+// emit them.
 func watched(name string) bool {
 	return name == protocol.TypeCronTick || name == protocol.TypeFileChanged
 }

@@ -117,7 +117,7 @@ func newMailScene(t *testing.T) *mailScene {
 	s.session = s.peer.session(s.home)
 	s.refuses("is not declared", "trigger", "add", "mail", "--on", "mail.old", "--wake", string(s.session), "--text", "x")
 	s.waitsForMail(s.session)
-	s.refuses("is not as the type says", "trigger", "emit", "mail.new", `{"to":"ada"}`)
+	s.refuses("does not match the schema of the event type", "trigger", "emit", "mail.new", `{"to":"ada"}`)
 	s.refuses("is not declared", "trigger", "emit", "mail.old")
 	return s
 }
