@@ -185,7 +185,7 @@ func (ts *Tasks) Complete(ctx context.Context, client protocol.ClientID, p *prot
 		out := *task.Bounded(&p.Outcome)
 		switch out.Kind {
 		case protocol.TaskLost:
-			out = *task.Abandoned(&t, protocol.WriterRequest, cmp.Or(out.Message, "it was given up"))
+			out = *task.Abandoned(&t, protocol.WriterRequest, cmp.Or(out.Message, "it was abandoned on request"))
 			out.By = asker(client)
 		case protocol.TaskDone, protocol.TaskError, protocol.TaskExited, protocol.TaskSignal, protocol.TaskStopped:
 		default:

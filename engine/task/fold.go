@@ -1,4 +1,6 @@
-// Package task is what a task is: a record that its events come to, and nothing else. All functions are pure.
+// Package task defines tasks as the fold of their events: which events are allowed, what
+// they change, and how a task recovers after a restart. All functions are pure, so that the
+// store, the engine and tests compute the same task from the same events.
 package task
 
 import (
@@ -8,7 +10,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Fold is the task that events come to. It fails if they are not those of one task, from its creation on.
+// Fold returns the task that results from its events. It fails unless the events are those
+// of one task, complete and in order from its creation on.
 func Fold(id protocol.TaskID, events []protocol.TaskEvent) (protocol.Task, error) {
 	t := protocol.Task{ID: id}
 	for _, e := range events {
@@ -21,8 +24,9 @@ func Fold(id protocol.TaskID, events []protocol.TaskEvent) (protocol.Task, error
 	return t, nil
 }
 
-// Apply is the task after an event. One that cannot happen to it changes nothing, and ok is false: a final state stays what
-// it is, and so does whatever a request asks for twice.
+// Apply returns the task after an event. If the event is not allowed now, it returns t
+// unchanged and ok is false. A final task allows no events, and a repeated request changes
+// nothing.
 func Apply(t protocol.Task, e protocol.TaskEvent) (next protocol.Task, ok bool) {
 	if e.Ordinal != t.Ordinal+1 || !allowed(&t, &e) {
 		return t, false
@@ -33,12 +37,14 @@ func Apply(t protocol.Task, e protocol.TaskEvent) (next protocol.Task, ok bool) 
 	return next, true
 }
 
-// Next is an event made the next one of a task.
+// Next returns e with the ordinal after the newest event of t. Its time is never before
+// that event, even if the clock was set back.
 func Next(t *protocol.Task, e protocol.TaskEvent, atMs int64) protocol.TaskEvent {
 	e.Ordinal, e.AtMs = t.Ordinal+1, max(atMs, t.UpdatedAtMs)
 	return e
 }
 
+// allowed reports whether an event may happen to a task in its present state.
 func allowed(t *protocol.Task, e *protocol.TaskEvent) bool {
 	if (e.Kind == protocol.TaskWasCreated) != (t.State == "") || t.State.Final() {
 		return false
@@ -72,12 +78,13 @@ func allowed(t *protocol.Task, e *protocol.TaskEvent) bool {
 	return e.Kind == protocol.TaskTold
 }
 
+// change applies an allowed event.
 func change(t *protocol.Task, e *protocol.TaskEvent) {
 	switch e.Kind {
 	case protocol.TaskWasCreated:
 		t.SessionID, t.Spec, t.Origin, t.State, t.CreatedAtMs = e.SessionID, *e.Spec, *e.Origin, protocol.TaskPending, e.AtMs
 		if t.Spec.Recovery == protocol.RecoverExternal {
-			t.State = protocol.TaskRunning // as far as lashd can know
+			t.State = protocol.TaskRunning // lashd cannot observe external tasks
 		}
 	case protocol.TaskWasStarted:
 		t.Attempt, t.Incarnation, t.Waiting, t.State = t.Attempt+1, e.Incarnation, "", live(t, protocol.TaskRunning)
@@ -95,7 +102,8 @@ func change(t *protocol.Task, e *protocol.TaskEvent) {
 	}
 }
 
-// relate is change for what others have to do with a task.
+// relate applies the events that concern others: requests, callers, observers and the
+// owner.
 func relate(t *protocol.Task, e *protocol.TaskEvent) {
 	request := &protocol.TaskRequest{By: e.By, Reason: e.Reason, AtMs: e.AtMs}
 	switch e.Kind {
@@ -116,7 +124,8 @@ func relate(t *protocol.Task, e *protocol.TaskEvent) {
 	}
 }
 
-// live is the state of a task that works, unless it is asked to end.
+// live returns the state of a task that works: cancel-requested if it was asked to end,
+// else state.
 func live(t *protocol.Task, state protocol.TaskState) protocol.TaskState {
 	if t.CancelRequested != nil {
 		return protocol.TaskCancelRequested
@@ -124,11 +133,12 @@ func live(t *protocol.Task, state protocol.TaskState) protocol.TaskState {
 	return state
 }
 
-// TimeLimit is who stops a task that takes too long.
+// TimeLimit is the By of a task that was stopped because it exceeded its time limit.
 const TimeLimit = "internal:timeLimit"
 
-// final is the state that an outcome means. What was stopped is cancelled, unless it took too long; what ended by itself is
-// what it ended as, whoever wanted to stop it meanwhile.
+// final returns the state for an outcome. A stopped task is cancelled, or failed if it
+// exceeded its time limit. A task that ended by itself keeps its own result, even if a
+// request to stop it was pending.
 func final(o *protocol.TaskOutcome) protocol.TaskState {
 	switch o.Kind {
 	case protocol.TaskDone:

@@ -34,15 +34,15 @@ func TestRecover(t *testing.T) {
 		end      protocol.TaskEnd
 		writer   protocol.TaskWriter
 	}{
-		{"one that never began is begun", protocol.RecoverOwner, nil, true, "", ""},
-		{"one bound to its daemon is given up", protocol.RecoverOwner, []protocol.TaskEvent{began}, false, protocol.TaskLost, protocol.WriterSweep},
-		{"one bound to its daemon that was asked to end is given up too: nobody knows whether it did", protocol.RecoverOwner, []protocol.TaskEvent{began, cancel}, false, protocol.TaskLost, protocol.WriterSweep},
-		{"one that may run again does", protocol.RecoverRerun, []protocol.TaskEvent{began, began}, true, "", ""},
-		{"but not more often than it may", protocol.RecoverRerun, []protocol.TaskEvent{began, began, began}, false, protocol.TaskLost, protocol.WriterExhausted},
-		{"and not once it was asked to end", protocol.RecoverRerun, []protocol.TaskEvent{began, cancel}, false, protocol.TaskStopped, ""},
-		{"one that never began ends when it is asked to", protocol.RecoverOwner, []protocol.TaskEvent{cancel}, false, protocol.TaskStopped, ""},
-		{"one that runs elsewhere is left alone", protocol.RecoverExternal, []protocol.TaskEvent{cancel}, false, "", ""},
-		{"unless it is to be given up", protocol.RecoverExternal, []protocol.TaskEvent{{Kind: protocol.TaskGotAbandonRequest, By: "cli_a"}}, false, protocol.TaskLost, protocol.WriterRequest},
+		{"a task without attempts is started", protocol.RecoverOwner, nil, true, "", ""},
+		{"an owner-bound task is abandoned", protocol.RecoverOwner, []protocol.TaskEvent{began}, false, protocol.TaskLost, protocol.WriterSweep},
+		{"an owner-bound task with a cancel request is abandoned too, because its outcome is unknown", protocol.RecoverOwner, []protocol.TaskEvent{began, cancel}, false, protocol.TaskLost, protocol.WriterSweep},
+		{"a rerunnable task gets another attempt", protocol.RecoverRerun, []protocol.TaskEvent{began, began}, true, "", ""},
+		{"a rerunnable task without attempts left is abandoned", protocol.RecoverRerun, []protocol.TaskEvent{began, began, began}, false, protocol.TaskLost, protocol.WriterExhausted},
+		{"a rerunnable task with a cancel request is stopped", protocol.RecoverRerun, []protocol.TaskEvent{began, cancel}, false, protocol.TaskStopped, ""},
+		{"a task without attempts stops on a cancel request", protocol.RecoverOwner, []protocol.TaskEvent{cancel}, false, protocol.TaskStopped, ""},
+		{"an external task is left alone", protocol.RecoverExternal, []protocol.TaskEvent{cancel}, false, "", ""},
+		{"an external task with an abandon request is abandoned", protocol.RecoverExternal, []protocol.TaskEvent{{Kind: protocol.TaskGotAbandonRequest, By: "cli_a"}}, false, protocol.TaskLost, protocol.WriterRequest},
 	} {
 		t.Run("runtime/B02 "+c.name, func(t *testing.T) {
 			task := with(created(c.recovery), c.events...)
@@ -63,7 +63,7 @@ func TestRecover(t *testing.T) {
 func TestFold(t *testing.T) {
 	ended := protocol.TaskEvent{Kind: protocol.TaskWasEnded, Outcome: &protocol.TaskOutcome{Kind: protocol.TaskDone}}
 	over := with(created(protocol.RecoverRerun), protocol.TaskEvent{Kind: protocol.TaskWasStarted}, ended)
-	t.Run("runtime/B01 what is over stays as it is", func(t *testing.T) {
+	t.Run("runtime/B01 a final task does not change", func(t *testing.T) {
 		for kind := range map[protocol.TaskEventKind]bool{
 			protocol.TaskWasStarted: true, protocol.TaskWasWaiting: true, protocol.TaskWasResumed: true, protocol.TaskGotCancelRequest: true, protocol.TaskWasEnded: true,
 			protocol.TaskTold: true, protocol.TaskWasTransferred: true, protocol.TaskGotObserver: true, protocol.TaskLostCaller: true, protocol.TaskGotAbandonRequest: true,
@@ -74,7 +74,7 @@ func TestFold(t *testing.T) {
 			}
 		}
 	})
-	t.Run("runtime/B01 an event that is not the next one is not taken", func(t *testing.T) {
+	t.Run("runtime/B01 an event with the wrong ordinal is rejected", func(t *testing.T) {
 		task := created(protocol.RecoverRerun)
 		for _, ordinal := range []int{0, 1, 3} {
 			if _, ok := Apply(task, protocol.TaskEvent{Ordinal: ordinal, Kind: protocol.TaskWasStarted}); ok {
@@ -82,7 +82,7 @@ func TestFold(t *testing.T) {
 			}
 		}
 	})
-	t.Run("runtime/B01 time does not run backwards in a task", func(t *testing.T) {
+	t.Run("runtime/B01 the time of events never decreases", func(t *testing.T) {
 		if e := Next(&over, ended, 5); e.AtMs != 20 {
 			t.Errorf("after 20 comes %d", e.AtMs)
 		}

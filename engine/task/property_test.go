@@ -10,7 +10,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// anyEvent is an event that may or may not be legal where it comes.
+// anyEvent returns an event that may or may not be allowed.
 func anyEvent(r *rapid.T, ordinal int) protocol.TaskEvent {
 	sessions := rapid.SampledFrom([]protocol.SessionID{"ses_a", "ses_b", "ses_c"})
 	e := protocol.TaskEvent{
@@ -30,7 +30,7 @@ func anyEvent(r *rapid.T, ordinal int) protocol.TaskEvent {
 	return e
 }
 
-// reloaded is an event as it is read again.
+// reloaded returns an event after a round trip through JSON.
 func reloaded(r *rapid.T, e protocol.TaskEvent) (again protocol.TaskEvent) {
 	body, err := json.Marshal(e)
 	if err == nil {
@@ -42,8 +42,8 @@ func reloaded(r *rapid.T, e protocol.TaskEvent) (again protocol.TaskEvent) {
 	return again
 }
 
-func TestFoldOfAnything(t *testing.T) {
-	t.Run("runtime/B01 whatever happens, a task is the fold of what was taken, and what is final does not change", func(t *testing.T) {
+func TestFoldOfRandomEvents(t *testing.T) {
+	t.Run("runtime/B01 a task is always the fold of its accepted events, and a final task does not change", func(t *testing.T) {
 		rapid.Check(t, func(r *rapid.T) {
 			now := protocol.Task{ID: "tsk_a"}
 			var taken []protocol.TaskEvent

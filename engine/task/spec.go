@@ -13,43 +13,50 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Limits of what a task declares.
+// Limits of the specs of tasks.
 const (
-	MaxDeclared = 64        // types of events, and of signals
-	MaxAttempts = 100       // of a rerunnable one
-	MaxScript   = 64 << 10  // bytes of a command
-	MaxPayload  = 256 << 10 // bytes
-	MaxTimeout  = 366 * 24 * 60 * 60 * 1000
-	maxLabel    = 200 // bytes
+	// MaxDeclared is the number of event types, and of signal types.
+	MaxDeclared = 64
+	// MaxAttempts is the number of attempts at a rerunnable task.
+	MaxAttempts = 100
+	// MaxScript is the size of a command in bytes.
+	MaxScript = 64 << 10
+	// MaxPayload is the size in bytes of a payload, and of the value of an outcome.
+	MaxPayload = 256 << 10
+	// MaxTimeout is the longest time limit, in milliseconds.
+	MaxTimeout = 366 * 24 * 60 * 60 * 1000
+	// maxLabel is the size of a label in bytes.
+	maxLabel = 200
 )
 
-// SpecError says what is wrong in a spec, and where.
+// SpecError is the error of an invalid spec. Its text starts with the field.
 type SpecError struct {
-	Field  string // such as recovery
+	// Field is the path of the field with slashes, such as recovery or command/env.
+	Field  string
 	Reason string
 }
 
 func (e *SpecError) Error() string { return e.Field + " " + e.Reason }
 
-// Check tells what is wrong in a spec, as a *SpecError.
+// Check validates the spec of a task. The error is a *SpecError.
 func Check(s *protocol.TaskSpec) error {
 	for _, c := range []struct {
 		wrong         bool
 		field, reason string
 	}{
 		{unknown(s.Kind, protocol.TaskCommand, protocol.TaskMonitor, protocol.TaskSubagent, protocol.TaskObserver, protocol.TaskOther), "kind", "must be command, monitor, subagent, observer or other"},
-		{unknown(s.Recovery, protocol.RecoverRerun, protocol.RecoverOwner, protocol.RecoverExternal), "recovery", "must be rerunnable, ownerBound or external: there is no default"},
+		{unknown(s.Recovery, protocol.RecoverRerun, protocol.RecoverOwner, protocol.RecoverExternal), "recovery", "is required: rerunnable, ownerBound or external"},
 		{unknown(s.Cancel, "", protocol.CancelAbort, protocol.CancelCooperative, protocol.CancelElsewhere), "cancel", "must be abortLocal, cooperative or external"},
 		{unknown(s.Close, "", protocol.CloseKeep, protocol.CloseCancel, protocol.CloseTransfer), "close", "must be keep, cancel or transfer"},
 		{unknown(s.ParentEnd, "", protocol.ParentEndDetach, protocol.ParentEndCancel), "parentEnd", "must be detach or cancel"},
 		{s.MaxAttempts < 0 || s.MaxAttempts > MaxAttempts, "maxAttempts", fmt.Sprintf("must be between 1 and %d", MaxAttempts)},
-		{s.MaxAttempts > 1 && s.Recovery != protocol.RecoverRerun, "maxAttempts", "is for rerunnable tasks"},
+		{s.MaxAttempts > 1 && s.Recovery != protocol.RecoverRerun, "maxAttempts", "is only allowed for rerunnable tasks"},
 		{s.TimeoutMs < 0 || s.TimeoutMs > MaxTimeout, "timeoutMs", fmt.Sprintf("must be between 0 and %d", int64(MaxTimeout))},
 		{len(s.Label) > maxLabel || !utf8.ValidString(s.Label), "label", fmt.Sprintf("must be text of at most %d bytes", maxLabel)},
-		{len(s.Payload) > MaxPayload, "payload", fmt.Sprintf("has %d bytes, at most %d", len(s.Payload), MaxPayload)},
-		{len(s.Events) > MaxDeclared, "events", fmt.Sprintf("are %d, at most %d", len(s.Events), MaxDeclared)},
-		{len(s.Signals) > MaxDeclared, "signals", fmt.Sprintf("are %d, at most %d", len(s.Signals), MaxDeclared)},
-		{s.Cancel == protocol.CancelElsewhere && s.Recovery != protocol.RecoverExternal, "cancel", "can be external only for an external task"},
+		{len(s.Payload) > MaxPayload, "payload", fmt.Sprintf("has %d bytes; the limit is %d", len(s.Payload), MaxPayload)},
+		{len(s.Events) > MaxDeclared, "events", fmt.Sprintf("has %d entries; the limit is %d", len(s.Events), MaxDeclared)},
+		{len(s.Signals) > MaxDeclared, "signals", fmt.Sprintf("has %d entries; the limit is %d", len(s.Signals), MaxDeclared)},
+		{s.Cancel == protocol.CancelElsewhere && s.Recovery != protocol.RecoverExternal, "cancel", "must not be external unless the task is external"},
 	} {
 		if c.wrong {
 			return &SpecError{c.field, c.reason}
@@ -57,36 +64,39 @@ func Check(s *protocol.TaskSpec) error {
 	}
 	switch {
 	case s.Subagent != nil && s.Kind != protocol.TaskSubagent:
-		return &SpecError{"subagent", "is for tasks of the kind subagent"}
+		return &SpecError{"subagent", "is only allowed for kind subagent"}
 	case s.Kind == protocol.TaskSubagent && s.Recovery != protocol.RecoverExternal:
 		return checkSubagent(s)
 	}
 	return checkCommand(s)
 }
 
+// checkSubagent validates a subagent that lashd runs.
 func checkSubagent(s *protocol.TaskSpec) error {
 	c := s.Subagent
 	switch {
 	case c == nil:
 		return &SpecError{"subagent", "is required for a subagent"}
 	case s.Recovery != protocol.RecoverRerun || s.Command != nil || s.Handler != "":
-		return &SpecError{"subagent", "is for rerunnable and external tasks, without a command and a handler"}
+		return &SpecError{"subagent", "is only allowed for rerunnable and external tasks without a command or handler"}
 	case s.Cancel == protocol.CancelCooperative:
-		return &SpecError{"cancel", "must be abortLocal for a subagent: its turn is interrupted"}
+		return &SpecError{"cancel", "must be abortLocal for a subagent, whose turn is interrupted"}
 	case c.SessionID == "":
-		return &SpecError{"subagent/sessionId", "must name the child"}
+		return &SpecError{"subagent/sessionId", "is required: the id of the child session"}
 	case c.TurnID == "":
-		return &SpecError{"subagent/turnId", "must be the id of the turn"}
+		return &SpecError{"subagent/turnId", "is required: the id of the turn"}
 	case len(c.Input) == 0:
 		return &SpecError{"subagent/input", "must have at least one part"}
 	case c.New != nil && len(c.New.MCPServers) > 0:
-		return &SpecError{"subagent/new/mcpServers", "must not be set: nothing is stored of what clients bring"}
+		return &SpecError{"subagent/new/mcpServers", "is not allowed, because servers of clients are not stored"}
 	case c.New != nil && c.New.SessionID != "" && c.New.SessionID != c.SessionID:
-		return &SpecError{"subagent/new/sessionId", "must be the child, or absent"}
+		return &SpecError{"subagent/new/sessionId", "must be the child session or absent"}
 	}
 	return nil
 }
 
+// checkCommand validates the command of a task. Commands and monitors that lashd runs need
+// one.
 func checkCommand(s *protocol.TaskSpec) error {
 	c := s.Command
 	if c != nil && c.Detach {
@@ -99,24 +109,25 @@ func checkCommand(s *protocol.TaskSpec) error {
 	case c == nil:
 		return nil
 	case !runs:
-		return &SpecError{"command", "is for commands and monitors that lashd runs"}
+		return &SpecError{"command", "is only allowed for commands and monitors that lashd runs"}
 	}
 	return checkShell(c)
 }
 
-// checkDetached checks a command that is left to itself.
+// checkDetached validates a command that runs independently of the daemon.
 func checkDetached(s *protocol.TaskSpec) error {
 	switch {
 	case s.Kind != protocol.TaskCommand || s.Recovery != protocol.RecoverExternal:
-		return &SpecError{"command/detach", "is for external commands"}
+		return &SpecError{"command/detach", "is only allowed for external commands"}
 	case s.Command.PTY != nil:
-		return &SpecError{"command/pty", "is not for a detached command"}
+		return &SpecError{"command/pty", "is not allowed for a detached command"}
 	case s.TimeoutMs != 0:
-		return &SpecError{"timeoutMs", "is not for a detached command, which may outlive whoever measures it"}
+		return &SpecError{"timeoutMs", "is not allowed for a detached command, which may outlive the daemon that measures it"}
 	}
 	return checkShell(s.Command)
 }
 
+// checkShell validates a shell command.
 func checkShell(c *protocol.TaskShell) error {
 	switch {
 	case strings.TrimSpace(c.Script) == "" || strings.ContainsRune(c.Script, 0) || len(c.Script) > MaxScript:
@@ -132,20 +143,23 @@ func checkShell(c *protocol.TaskShell) error {
 	return nil
 }
 
-// isVariable tells whether a program can have this in its environment.
+// isVariable reports whether a process can have this variable in its environment.
 func isVariable(name, value string) bool {
 	return name != "" && !strings.ContainsAny(name, "=\x00") && !strings.ContainsRune(value, 0)
 }
 
-// Detached tells whether a task is a command that is left to itself: it runs elsewhere, but lashd begins it, and sees it end.
+// Detached reports whether a task is a detached command. lashd starts it and observes its
+// end, but does not run it.
 func Detached(s *protocol.TaskSpec) bool {
 	return s.Recovery == protocol.RecoverExternal && s.Command != nil && s.Command.Detach
 }
 
-// maxMessage is how many bytes of an outcome's message are kept.
+// maxMessage is the size in bytes up to which the message of an outcome is stored.
 const maxMessage = 16 << 10
 
-// Bounded is an outcome that can be stored: what is too long of it is left out, and that is told.
+// Bounded returns an outcome within the limits of the store. It truncates a long message.
+// It drops a value that is too long or not JSON, and says so in the message. A nil outcome
+// stays nil.
 func Bounded(o *protocol.TaskOutcome) *protocol.TaskOutcome {
 	if o == nil {
 		return nil
@@ -155,18 +169,18 @@ func Bounded(o *protocol.TaskOutcome) *protocol.TaskOutcome {
 		b.Message = strings.ToValidUTF8(b.Message[:maxMessage], "") + "..."
 	}
 	if len(b.Value) > MaxPayload || len(b.Value) > 0 && !json.Valid(b.Value) {
-		b.Value, b.Message = nil, strings.TrimSpace(b.Message+fmt.Sprintf(" [The value of %d bytes is not kept: it is too long, or no JSON.]", len(o.Value)))
+		b.Value, b.Message = nil, strings.TrimSpace(b.Message+fmt.Sprintf(" [The value of %d bytes was dropped: it is too long or not JSON.]", len(o.Value)))
 	}
 	return &b
 }
 
 func unknown[T comparable](v T, known ...T) bool { return !slices.Contains(known, v) }
 
-// Fingerprint is the same for two specs that ask for the same.
+// Fingerprint returns a hash that is equal for equal specs.
 func Fingerprint(s *protocol.TaskSpec) string {
 	b, err := json.Marshal(s)
 	if err != nil {
-		b = []byte(err.Error()) // a payload that is no JSON; Check of whoever decoded it refuses that
+		b = []byte(err.Error()) // the payload is not JSON, which decoding has rejected
 	}
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])

@@ -8,19 +8,19 @@ import (
 	"lashd/rpc/protocol"
 )
 
-func TestCheckOfCommands(t *testing.T) {
+func TestCheckCommands(t *testing.T) {
 	for _, c := range []struct {
 		what  string
 		shell protocol.TaskShell
 		field string
 	}{
-		{"a command", protocol.TaskShell{Script: "true", Workdir: "/", Env: map[string]string{"A": "b=c"}}, ""},
-		{"of nothing", protocol.TaskShell{Script: " "}, "command/script"},
-		{"in a relative directory", protocol.TaskShell{Script: "true", Workdir: "here"}, "command/workdir"},
-		{"in a directory with a NUL", protocol.TaskShell{Script: "true", Workdir: "/\x00"}, "command/workdir"},
-		{"with a variable of no name", protocol.TaskShell{Script: "true", Env: map[string]string{"": "x"}}, "command/env"},
-		{"with a variable that is two", protocol.TaskShell{Script: "true", Env: map[string]string{"A=B": "x"}}, "command/env"},
-		{"with a NUL in a variable", protocol.TaskShell{Script: "true", Env: map[string]string{"A": "\x00"}}, "command/env"},
+		{"a valid command", protocol.TaskShell{Script: "true", Workdir: "/", Env: map[string]string{"A": "b=c"}}, ""},
+		{"a blank command", protocol.TaskShell{Script: " "}, "command/script"},
+		{"a relative directory", protocol.TaskShell{Script: "true", Workdir: "here"}, "command/workdir"},
+		{"a directory with a NUL", protocol.TaskShell{Script: "true", Workdir: "/\x00"}, "command/workdir"},
+		{"a variable without a name", protocol.TaskShell{Script: "true", Env: map[string]string{"": "x"}}, "command/env"},
+		{"a variable name with an equals sign", protocol.TaskShell{Script: "true", Env: map[string]string{"A=B": "x"}}, "command/env"},
+		{"a variable with a NUL", protocol.TaskShell{Script: "true", Env: map[string]string{"A": "\x00"}}, "command/env"},
 	} {
 		t.Run("runtime/B02 "+c.what, func(t *testing.T) {
 			for _, detach := range []bool{false, true} {

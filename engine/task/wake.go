@@ -5,12 +5,13 @@ import (
 	"slices"
 )
 
-// Wakes is how an event of a task wakes its session; nil: it does not. Nobody waits for what ends with its parent.
+// Wakes returns how an event wakes the session of its task, or nil if it does not. A task
+// that ends together with its parent wakes nothing.
 func Wakes(t *protocol.Task, e *protocol.TaskEvent) *protocol.TaskWake {
 	switch e.Kind {
 	case protocol.TaskWasEnded:
 		if by := e.Outcome.By; e.Outcome.Kind == protocol.TaskStopped && (by == ParentEnd || by == SessionClosed) {
-			return nil // who ends a turn or closes a session does not want it woken by that
+			return nil // the end of a turn or session must not start another turn
 		}
 		return t.Spec.Ended
 	case protocol.TaskTold:

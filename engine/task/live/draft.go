@@ -11,32 +11,35 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Draft is what becomes of a session's tasks with a change, and whom they wake.
+// Draft collects the task events of one change and the wakes that they cause. Find and
+// Changed see the tasks as they will be; Tasks itself changes only when the change lands.
 type Draft struct {
 	of    *Tasks
 	c     *change.Change
 	tasks map[protocol.TaskID]protocol.Task
-	begun map[protocol.TaskID]Attempt // that begin once the change is stored
+	// begun has the attempts that start once the change is stored.
+	begun map[protocol.TaskID]Attempt
 	wakes []queue.Wake
 }
 
-// In returns the draft of the tasks in a change.
+// In returns the draft of the tasks in a change, and creates it on the first call.
 func (ts *Tasks) In(c *change.Change) *Draft {
 	return change.DraftOf(c, ts, func() *Draft {
 		return &Draft{of: ts, c: c, tasks: map[protocol.TaskID]protocol.Task{}, begun: map[protocol.TaskID]Attempt{}}
 	})
 }
 
-// Change is the change that the draft belongs to.
+// Change returns the change to which the draft belongs.
 func (d *Draft) Change() *change.Change { return d.c }
 
-// Changed returns a task that the change creates or changes.
+// Changed returns a task if the change creates or changes it.
 func (d *Draft) Changed(id protocol.TaskID) (protocol.Task, bool) {
 	t, ok := d.tasks[id]
 	return t, ok
 }
 
-// Find returns a task as it will be, if it is live before the change, or is part of it.
+// Find returns a task as it will be after the change. It knows live tasks and those of the
+// change.
 func (d *Draft) Find(id protocol.TaskID) (protocol.Task, bool) {
 	if t, ok := d.tasks[id]; ok {
 		return t, true
@@ -44,7 +47,9 @@ func (d *Draft) Find(id protocol.TaskID) (protocol.Task, bool) {
 	return d.of.Find(id)
 }
 
-// Add has an event happen to a task, and tells whether it can.
+// Add applies an event to a task: it stores the event, notifies clients, and queues the
+// wake that the event causes. A final event also ends the parts of the task. ok is false if
+// the event is not allowed; then nothing changes.
 func (d *Draft) Add(t protocol.Task, e protocol.TaskEvent) (protocol.Task, bool) {
 	e = task.Next(&t, e, time.Now().UnixMilli())
 	next, ok := task.Apply(t, e)
@@ -53,7 +58,7 @@ func (d *Draft) Add(t protocol.Task, e protocol.TaskEvent) (protocol.Task, bool)
 	}
 	d.tasks[t.ID] = next
 	d.store(next, e)
-	d.tell(next, e)
+	d.notify(next, e)
 	if w := task.Wakes(&next, &e); w != nil {
 		d.wakes = append(d.wakes, d.of.wakeOf(next, e, w))
 	}
@@ -64,7 +69,7 @@ func (d *Draft) Add(t protocol.Task, e protocol.TaskEvent) (protocol.Task, bool)
 	return next, true
 }
 
-// store puts the event into the commit, together with others of its task.
+// store adds the event to the commit, merged with other events of the same task.
 func (d *Draft) store(t protocol.Task, e protocol.TaskEvent) {
 	i := slices.IndexFunc(d.c.Tasks, func(c persistence.TaskChange) bool { return c.Task.ID == t.ID })
 	if i < 0 {
@@ -75,42 +80,43 @@ func (d *Draft) store(t protocol.Task, e protocol.TaskEvent) {
 	d.c.Tasks[i].Events = append(d.c.Tasks[i].Events, e)
 }
 
-// tell tells observers of an event; of hidden tasks, nothing.
-func (d *Draft) tell(t protocol.Task, e protocol.TaskEvent) {
+// notify notifies clients of an event. Hidden tasks have no events.
+func (d *Draft) notify(t protocol.Task, e protocol.TaskEvent) {
 	if t.Spec.Hidden {
 		return
 	}
-	told := protocol.Event{Type: protocol.EventTaskChanged, TurnID: t.Origin.TurnID, Task: &t, TaskEvent: &e}
+	event := protocol.Event{Type: protocol.EventTaskChanged, TurnID: t.Origin.TurnID, Task: &t, TaskEvent: &e}
 	switch {
 	case e.Kind == protocol.TaskWasCreated:
-		told.Type, told.TaskEvent = protocol.EventTaskStarted, nil
+		event.Type, event.TaskEvent = protocol.EventTaskStarted, nil
 	case t.State.Final():
-		told.Type, told.TaskEvent = protocol.EventTaskCompleted, nil
+		event.Type, event.TaskEvent = protocol.EventTaskCompleted, nil
 	}
-	d.c.TellOf(told)
+	d.c.TellOf(event)
 }
 
-// endParts decides what becomes of the parts of a task that is over.
+// endParts cancels or detaches the parts of a task that has ended.
 func (d *Draft) endParts(parent protocol.TaskID) {
 	for _, t := range d.of.All() {
 		if t.Spec.Parent == parent {
-			d.callerGone(t, "the task that it is a part of is over")
+			d.loseCaller(t, "its parent task has ended")
 		}
 	}
 }
 
-// TurnOver decides what becomes of the tasks that the turn which ends has started, or the turns that it goes on from. Only such
-// are left: others lost their turn when that ended.
+// TurnOver cancels or detaches the tasks that the ending turn started, or an earlier turn
+// that it continues. Tasks of other turns lost their caller when those ended.
 func (d *Draft) TurnOver() {
 	for _, t := range d.of.All() {
 		if t.Origin.SessionID == d.of.session && t.Origin.TurnID != "" {
-			d.callerGone(t, "the turn that started it is over")
+			d.loseCaller(t, "the turn that started it has ended")
 		}
 	}
 }
 
-// callerGone is what becomes of a task when whoever started it is over, as it has said itself.
-func (d *Draft) callerGone(t protocol.Task, reason string) {
+// loseCaller handles the end of the turn or task that started t. It cancels t or lets it
+// continue without a caller, as t's spec says.
+func (d *Draft) loseCaller(t protocol.Task, reason string) {
 	if t, _ = d.Find(t.ID); t.Spec.ParentEnd == protocol.ParentEndCancel {
 		d.Cancel(t, task.ParentEnd, reason)
 		return
@@ -118,7 +124,8 @@ func (d *Draft) callerGone(t protocol.Task, reason string) {
 	d.Add(t, protocol.TaskEvent{Kind: protocol.TaskLostCaller})
 }
 
-// Cancel notes the wish that a task ends. Once that is durable its worker is told; what nobody works at is over at once.
+// Cancel requests the end of a task. If a worker runs it, the worker is notified after the
+// commit. If not, the task ends at once. A second request changes nothing.
 func (d *Draft) Cancel(t protocol.Task, by, reason string) protocol.Task {
 	t, ok := d.Add(t, protocol.TaskEvent{Kind: protocol.TaskGotCancelRequest, By: by, Reason: reason})
 	if !ok {
@@ -138,7 +145,8 @@ func (d *Draft) Cancel(t protocol.Task, by, reason string) protocol.Task {
 	return t
 }
 
-// Start creates a task, and begins an attempt at it unless others run it.
+// Start creates a task and starts an attempt, unless the task runs elsewhere. attempt must
+// not block.
 func (d *Draft) Start(id protocol.TaskID, spec *protocol.TaskSpec, origin protocol.TaskOrigin, attempt func(*protocol.Task) Attempt) protocol.Task {
 	created := protocol.TaskEvent{Kind: protocol.TaskWasCreated, SessionID: d.of.session, Spec: spec, Origin: &origin}
 	t, _ := d.Add(protocol.Task{ID: id}, created)
@@ -151,7 +159,8 @@ func (d *Draft) Start(id protocol.TaskID, spec *protocol.TaskSpec, origin protoc
 	return t
 }
 
-// Resume does what is to be done with live tasks that nobody works at.
+// Resume recovers the live tasks without a worker, see task.Recover. The engine calls it
+// when it loads a session.
 func (d *Draft) Resume() {
 	for _, t := range d.of.All() {
 		if d.of.host.At(t.ID) != nil {
@@ -169,7 +178,8 @@ func (d *Draft) Resume() {
 	}
 }
 
-// launch begins an attempt once the change is stored: in the change, if there is room now.
+// launch starts an attempt once the change is stored. If a slot is free now, the same
+// change records the start; otherwise the attempt records it when it gets a slot.
 func (d *Draft) launch(t protocol.Task, a Attempt) protocol.Task {
 	begun := a.Claim()
 	if begun {
@@ -181,28 +191,29 @@ func (d *Draft) launch(t protocol.Task, a Attempt) protocol.Task {
 	return t
 }
 
-// accompany has an attempt look at a task that runs elsewhere, once the change is stored.
+// accompany starts an attempt that only observes a detached command.
 func (d *Draft) accompany(t protocol.Task, a Attempt) {
 	d.begun[t.ID] = a
 	d.c.Then(func() { a.Go(t, true) })
 }
 
-// TakeOver makes a task of another session this one's.
+// TakeOver moves a task of another session to this one. It must be the last event of the
+// task in the change.
 func (d *Draft) TakeOver(t protocol.Task, from protocol.SessionID) protocol.Task {
 	t, _ = d.Add(t, protocol.TaskEvent{Kind: protocol.TaskWasTransferred, SessionID: d.of.session})
 	d.c.Tasks[len(d.c.Tasks)-1].From = from
 	return t
 }
 
-// Wake wakes the session at the end of the change.
+// Wake adds wakes for the session. They are queued at the end of the change.
 func (d *Draft) Wake(w ...queue.Wake) { d.wakes = append(d.wakes, w...) }
 
-// Wakes tells whether the change wakes the session from a source.
+// Wakes reports whether the change contains a wake with a source.
 func (d *Draft) Wakes(source string) bool {
 	return slices.ContainsFunc(d.wakes, func(w queue.Wake) bool { return w.Source == source })
 }
 
-// Finish implements change.Draft: the wakes stand last in the commit.
+// Finish implements change.Draft. It queues the wakes, after all other parts of the change.
 func (d *Draft) Finish(c *change.Change) error {
 	for _, w := range d.wakes {
 		if err := d.of.host.Wake(c, w); err != nil {
@@ -215,7 +226,7 @@ func (d *Draft) Finish(c *change.Change) error {
 	return nil
 }
 
-// Land implements change.Draft.
+// Land implements change.Draft: it makes the drafted tasks the live ones.
 func (d *Draft) Land() {
 	for id, t := range d.tasks {
 		if !t.State.Final() {

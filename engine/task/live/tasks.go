@@ -1,6 +1,8 @@
-// Package live keeps the tasks of a session that have not ended, and decides what happens to them, in the same change, when one of them
-// starts, is cancelled or ends. What a task is, and which events it takes, the package task says; who works at it, the engine. The
-// session's actor owns the tasks: only it may call them.
+// Package live holds the tasks of a session that have not ended. It decides what else
+// changes, in the same commit, when a task starts, is cancelled or ends.
+//
+// Package task defines tasks and their events; the engine runs them. All functions must be
+// called from the session's actor.
 package live
 
 import (
@@ -13,45 +15,49 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Host is the session of the tasks, and the daemon that works at them.
+// Host is the session of the tasks, and the part of the daemon that runs them.
 type Host interface {
-	// At is the attempt at a task; nil: this daemon makes none.
+	// At returns the running attempt at a task, or nil if this daemon runs none.
 	At(protocol.TaskID) Attempt
-	// Again makes an attempt at a task that was started before.
+	// Again creates an attempt at a task that was started before.
 	Again(*protocol.Task) Attempt
-	// WakeCeiling is what the wakes of a task are held to.
+	// WakeCeiling returns the ceiling that wakes of a task have, or nil.
 	WakeCeiling(*protocol.Task) *protocol.Ceiling
-	// Wake queues a wake, or logs why it is refused.
+	// Wake queues a wake. It logs a rejected wake; an error fails the change.
 	Wake(*change.Change, queue.Wake) error
-	// Over decides what else changes in the session because a task is over.
+	// Over adds whatever else changes in the session when a task has ended.
 	Over(*Draft, protocol.Task)
-	// Moved is called once changes of tasks are stored.
+	// Moved is called after changes of tasks are stored.
 	Moved()
 }
 
-// Attempt is work at a task, or is about to be.
+// Attempt is the work of this daemon on one task. It may be waiting for a slot.
 type Attempt interface {
-	// Claim takes a place if one is free, and tells whether the attempt needs to wait for none.
+	// Claim takes a slot without waiting, and reports whether it got one.
 	Claim() bool
-	// Release gives the place back.
+	// Release returns a slot that Claim took, if the change is not stored.
 	Release()
-	// Go begins the attempt. begun tells whether it is stored that it has begun.
+	// Go starts the work. begun reports whether the start is already recorded; if not, Go
+	// waits for a slot first.
 	Go(t protocol.Task, begun bool)
-	// End asks the attempt to end.
+	// End asks the work to end. It does not block.
 	End(by, reason string)
 }
 
-// Tasks are the live tasks of a session.
+// Tasks holds the live tasks of a session. Only Draft.Land and transfers change them.
 type Tasks struct {
-	session      protocol.SessionID
-	incarnation  string
-	host         Host
-	live         map[protocol.TaskID]protocol.Task
-	leaving      map[protocol.TaskID]bool // on their way to another session: no task in live
-	failedHidden *protocol.Task           // the first one that failed since TakeFailedHidden; nil: none
+	session protocol.SessionID
+	// incarnation identifies the daemon. Events of attempts record it.
+	incarnation string
+	host        Host
+	live        map[protocol.TaskID]protocol.Task
+	// leaving has tasks in transfer to another session. They are not in live.
+	leaving map[protocol.TaskID]bool
+	// failedHidden is the first hidden task that failed since TakeFailedHidden, or nil.
+	failedHidden *protocol.Task
 }
 
-// New makes Tasks of those that the store has as live. incarnation is the daemon's.
+// New returns Tasks with the live tasks from the store.
 func New(session protocol.SessionID, incarnation string, host Host, stored []protocol.Task) *Tasks {
 	ts := &Tasks{session: session, incarnation: incarnation, host: host, live: map[protocol.TaskID]protocol.Task{}, leaving: map[protocol.TaskID]bool{}}
 	for _, t := range stored {
@@ -66,7 +72,7 @@ func (ts *Tasks) Find(id protocol.TaskID) (protocol.Task, bool) {
 	return t, ok
 }
 
-// All returns the live tasks in the order of their creation; never nil.
+// All returns the live tasks, oldest first. It never returns nil.
 func (ts *Tasks) All() []protocol.Task {
 	all := slices.AppendSeq([]protocol.Task{}, maps.Values(ts.live))
 	slices.SortFunc(all, func(a, b protocol.Task) int {
@@ -75,12 +81,12 @@ func (ts *Tasks) All() []protocol.Task {
 	return all
 }
 
-// Listed returns the live tasks that clients see.
+// Listed returns the live tasks that clients see, oldest first.
 func (ts *Tasks) Listed() []protocol.Task {
 	return slices.DeleteFunc(ts.All(), func(t protocol.Task) bool { return t.Spec.Hidden })
 }
 
-// AnyHidden tells whether a hidden task is live, apart from one.
+// AnyHidden reports whether a hidden task other than apart is live.
 func (ts *Tasks) AnyHidden(apart protocol.TaskID) bool {
 	for _, t := range ts.live {
 		if t.Spec.Hidden && t.ID != apart {
@@ -90,17 +96,18 @@ func (ts *Tasks) AnyHidden(apart protocol.TaskID) bool {
 	return false
 }
 
-// TakeFailedHidden returns the first hidden task that failed since the last call; nil: none did.
+// TakeFailedHidden returns the first hidden task that failed since the last call, or nil.
 func (ts *Tasks) TakeFailedHidden() *protocol.Task {
 	failed := ts.failedHidden
 	ts.failedHidden = nil
 	return failed
 }
 
-// Leaving tells whether a task is on its way to another session.
+// Leaving reports whether a task is in transfer to another session.
 func (ts *Tasks) Leaving(id protocol.TaskID) bool { return ts.leaving[id] }
 
-// HandOver takes tasks out of the session. It is the first half of a transfer, which HandedOver ends.
+// HandOver removes tasks from the session before they are transferred. HandedOver must
+// follow.
 func (ts *Tasks) HandOver(moving []protocol.Task) {
 	for _, t := range moving {
 		delete(ts.live, t.ID)
@@ -108,12 +115,13 @@ func (ts *Tasks) HandOver(moving []protocol.Task) {
 	}
 }
 
-// HandedOver ends a transfer. gone tells whether the tasks are another session's now; otherwise they are this one's again.
+// HandedOver completes a transfer. gone reports whether the other session has stored the
+// tasks; if not, they return to this session.
 func (ts *Tasks) HandedOver(moving []protocol.Task, gone bool) {
 	for _, t := range moving {
 		delete(ts.leaving, t.ID)
 		if gone {
-			delete(ts.live, t.ID) // it is there again if the session was loaded again meanwhile
+			delete(ts.live, t.ID) // reloading the session during the transfer has added it again
 		} else {
 			ts.live[t.ID] = t
 		}

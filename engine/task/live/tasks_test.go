@@ -14,18 +14,18 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// session is a session of which the tasks are tried: it notes what they have it do.
+// session is the Host of the tests. It records the calls that tasks make.
 type session struct {
 	testing.TB
 	tasks *live.Tasks
 	room  int                        // free places
-	at    map[protocol.TaskID]string // attempts that are under way
+	at    map[protocol.TaskID]string // attempts that run
 	done  []string
 	noted *change.Change
 	fails error // of a wake
 }
 
-// attempt is an attempt at a task.
+// attempt is an Attempt that records its calls.
 type attempt struct {
 	s  *session
 	id protocol.TaskID
@@ -78,7 +78,7 @@ func load(t testing.TB, stored ...protocol.Task) *session {
 	return s
 }
 
-// change makes a change and has it stored. It returns its events, then what it has the session do, and then the live tasks.
+// change makes a change and stores it. It returns the events, then the calls of the session, then the live tasks.
 func (s *session) change(f func(*live.Draft)) string {
 	s.Helper()
 	s.done = nil
@@ -86,7 +86,7 @@ func (s *session) change(f func(*live.Draft)) string {
 	before := s.now()
 	f(s.tasks.In(c))
 	if now := s.now(); now != before {
-		s.Errorf("before the change is stored, live are %s, were %s", now, before)
+		s.Errorf("the draft changed the live tasks to %s, were %s", now, before)
 	}
 	if err := c.Finish(); err != nil {
 		s.Fatal(err)
@@ -112,7 +112,7 @@ func (s *session) now() string {
 	return strings.Join(all, ", ")
 }
 
-// is compares what a change does with lines that a test expects.
+// is compares the result of a change with expected lines.
 func (s *session) is(what, got string, want ...string) {
 	s.Helper()
 	if want := strings.Join(want, "\n"); got != want {
@@ -139,13 +139,13 @@ func running(id protocol.TaskID, spec protocol.TaskSpec, created int64) protocol
 	}
 }
 
-func TestTasksStart(t *testing.T) {
+func TestStartTasks(t *testing.T) {
 	s := load(t)
-	s.is("with a place", s.change(s.start("a", other, "")), "task/started a pending", "task/changed a running", "a begins running true", "moved", "live a running")
+	s.is("with a free slot", s.change(s.start("a", other, "")), "task/started a pending", "task/changed a running", "a begins running true", "moved", "live a running")
 	if c := s.noted; len(c.Tasks) != 1 || len(c.Tasks[0].Events) != 2 || c.Tasks[0].Task.State != protocol.TaskRunning || c.Tasks[0].Task.Incarnation != "inc" {
 		t.Errorf("stored are %+v", c.Tasks)
 	}
-	s.is("without a place", s.change(s.start("b", other, "")), "task/started b pending", "b begins pending false", "moved", "live a running, b pending")
+	s.is("without a free slot", s.change(s.start("b", other, "")), "task/started b pending", "b begins pending false", "moved", "live a running, b pending")
 	s.is("elsewhere", s.change(s.start("c", external, "")), "task/started c running", "moved", "live a running, b pending, c running")
 	s.is("detached", s.change(s.start("d", detached, "")), "task/started d running", "d begins running true", "moved", "live a running, b pending, c running, d running")
 	hidden := other
@@ -159,7 +159,7 @@ func TestTasksStart(t *testing.T) {
 	}
 }
 
-func TestPlaceIsReleasedIfTheChangeIsNotStored(t *testing.T) {
+func TestSlotIsReleasedIfTheChangeFails(t *testing.T) {
 	s := load(t)
 	c := change.New(change.Base{}, persistence.Commit{})
 	s.start("a", other, "")(s.tasks.In(c))
@@ -172,7 +172,7 @@ func TestPlaceIsReleasedIfTheChangeIsNotStored(t *testing.T) {
 	}
 }
 
-func TestTasksAreCancelled(t *testing.T) {
+func TestCancelTasks(t *testing.T) {
 	s := load(t, running("a", other, 1), running("b", other, 2), running("c", external, 3))
 	s.at["a"] = "here"
 	cancel := func(id protocol.TaskID) string {
@@ -181,9 +181,9 @@ func TestTasksAreCancelled(t *testing.T) {
 			d.Cancel(found, "me", "no need")
 		})
 	}
-	s.is("at work", cancel("a"), "task/changed a cancelRequested", "a is to end: me, no need", "moved", "live a cancelRequested, b running, c running")
+	s.is("running", cancel("a"), "task/changed a cancelRequested", "a is to end: me, no need", "moved", "live a cancelRequested, b running, c running")
 	s.is("again", cancel("a"), "live a cancelRequested, b running, c running")
-	s.is("not at work", cancel("b"), "task/changed b cancelRequested", "task/completed b cancelled", "b is over", "moved", "live a cancelRequested, c running")
+	s.is("without a worker", cancel("b"), "task/changed b cancelRequested", "task/completed b cancelled", "b is over", "moved", "live a cancelRequested, c running")
 	s.is("elsewhere", cancel("c"), "task/changed c cancelRequested", "moved", "live a cancelRequested, c cancelRequested")
 	s.is("as it begins", s.change(func(d *live.Draft) {
 		s.start("d", other, "")(d)
@@ -195,20 +195,20 @@ func TestTasksAreCancelled(t *testing.T) {
 	}), "task/started d pending", "task/changed d running", "task/changed d cancelRequested", "d begins running true", "d is to end: me, changed my mind",
 		"moved", "live a cancelRequested, c cancelRequested, d cancelRequested")
 	s = load(t)
-	s.is("as somebody begins to look at it", s.change(func(d *live.Draft) {
+	s.is("while an observing attempt starts", s.change(func(d *live.Draft) {
 		s.start("a", detached, "")(d)
 		begun, _ := d.Changed("a")
 		d.Cancel(begun, "me", "no need")
 	}), "task/started a running", "task/changed a cancelRequested", "a begins running true", "a is to end: me, no need", "moved", "live a cancelRequested")
 }
 
-func TestTasksLoseTheirCaller(t *testing.T) {
+func TestLoseCaller(t *testing.T) {
 	part, cancelled := other, other
 	part.Parent, cancelled.Parent, cancelled.ParentEnd = "a", "a", protocol.ParentEndCancel
 	ofTurn, elsewhere := running("e", other, 5), running("f", other, 6)
 	ofTurn.Origin.TurnID, elsewhere.Origin = "trn_a", protocol.TaskOrigin{SessionID: "ses_b", TurnID: "trn_b"}
 	s := load(t, running("a", other, 1), running("b", part, 2), running("c", cancelled, 3), running("d", other, 4), ofTurn, elsewhere)
-	s.is("the task that they are parts of is over", s.change(func(d *live.Draft) {
+	s.is("the parent task has ended", s.change(func(d *live.Draft) {
 		a, _ := s.tasks.Find("a")
 		d.Add(a, protocol.TaskEvent{Kind: protocol.TaskWasEnded, Outcome: &protocol.TaskOutcome{Kind: protocol.TaskDone}})
 	}), "task/completed a completed", "task/changed b running", "task/changed c cancelRequested", "task/completed c cancelled",
@@ -216,11 +216,11 @@ func TestTasksLoseTheirCaller(t *testing.T) {
 	if b, _ := s.tasks.Find("b"); !b.CallerDeparted {
 		t.Error("the part has a caller")
 	}
-	s.is("the turn that started them is over", s.change((*live.Draft).TurnOver), "task/changed e running", "moved", "live b running, d running, e running, f running")
+	s.is("the starting turn has ended", s.change((*live.Draft).TurnOver), "task/changed e running", "moved", "live b running, d running, e running, f running")
 	s.is("again", s.change((*live.Draft).TurnOver), "live b running, d running, e running, f running")
 }
 
-func TestTasksResume(t *testing.T) {
+func TestResumeTasks(t *testing.T) {
 	owned := protocol.TaskSpec{Kind: protocol.TaskOther, Recovery: protocol.RecoverOwner}
 	s := load(t, running("a", other, 1), running("b", owned, 2), running("c", detached, 3), running("d", external, 4), running("e", other, 5))
 	s.at["e"] = "here"
@@ -228,7 +228,7 @@ func TestTasksResume(t *testing.T) {
 		"b is over", "a begins running true", "c begins running true", "moved", "live a running, c running, d running, e running")
 }
 
-func TestTasksMove(t *testing.T) {
+func TestMoveTasks(t *testing.T) {
 	s := load(t, running("a", other, 1), running("b", other, 2))
 	moving := s.tasks.All()[:1]
 	s.tasks.HandOver(moving)
@@ -239,7 +239,7 @@ func TestTasksMove(t *testing.T) {
 	if got := s.now(); got != "a running, b running" || s.tasks.Leaving("a") {
 		t.Errorf("after a transfer that failed, live are %s", got)
 	}
-	s = load(t, running("a", other, 1), running("b", other, 2)) // the session is loaded again meanwhile
+	s = load(t, running("a", other, 1), running("b", other, 2)) // the session is reloaded during the transfer
 	s.tasks.HandedOver(moving, true)
 	if got := s.now(); got != "b running" || s.tasks.Leaving("a") {
 		t.Errorf("after the transfer, live are %s", got)
@@ -252,7 +252,7 @@ func TestTasksMove(t *testing.T) {
 	}
 }
 
-func TestTasksWake(t *testing.T) {
+func TestWakeByTask(t *testing.T) {
 	spec := other
 	spec.Label, spec.Ended = "build", &protocol.TaskWake{}
 	spec.Events = []protocol.TaskEventType{{Name: "step", Wake: &protocol.TaskWake{Text: "said"}}, {Name: "half", Wake: &protocol.TaskWake{}}}
@@ -278,7 +278,7 @@ func TestTasksWake(t *testing.T) {
 		d.Wake(queue.Wake{Source: "mine"})
 	}), "task/changed a running", "task/changed a running", "task/completed a completed", "task/changed b running", "task/completed b completed",
 		"task:a:event:3:wake: task/step said", "task:a:event:4:wake: task/half build: 5",
-		`task:a:event:5:wake: task/completed build is over: {"kind":"exited","exitCode":0}`,
+		`task:a:event:5:wake: task/completed build has ended: {"kind":"exited","exitCode":0}`,
 		"task:b:event:3:wake: task/half agent: 6",
 		"task:b:event:4:wake: task/completed The subagent ann has ended (completed). well", "mine:  ",
 		"a is over", "b is over", "moved", "live ")
@@ -292,12 +292,12 @@ func TestTasksWake(t *testing.T) {
 	}
 }
 
-func TestLongResultIsCutOff(t *testing.T) {
+func TestLongResultIsTruncated(t *testing.T) {
 	spec := other
 	spec.Subagent, spec.Ended = &protocol.TaskChild{}, &protocol.TaskWake{}
 	for text, want := range map[string]string{
 		strings.Repeat("x", 8192): "The subagent a has ended (failed). " + strings.Repeat("x", 8192),
-		strings.Repeat("é", 4097): "The subagent a has ended (failed). " + strings.Repeat("é", 4096) + "\n[cut off: wait_agents gives all of it]",
+		strings.Repeat("é", 4097): "The subagent a has ended (failed). " + strings.Repeat("é", 4096) + "\n[truncated; call wait_agents for the full result]",
 		"":                        `The subagent a has ended (failed). {"n":1}`,
 	} {
 		s := load(t, running("a", spec, 1))

@@ -10,7 +10,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// wakeOf is what an event of a task says to its session. It wakes that for no more than who started the task may have done there.
+// wakeOf returns the wake that an event causes. Its ceiling is that of the task's creator,
+// so the turn may do no more than the creator could.
 func (ts *Tasks) wakeOf(t protocol.Task, e protocol.TaskEvent, how *protocol.TaskWake) queue.Wake {
 	kind := "task/" + string(t.State)
 	if e.Kind == protocol.TaskTold {
@@ -22,12 +23,13 @@ func (ts *Tasks) wakeOf(t protocol.Task, e protocol.TaskEvent, how *protocol.Tas
 	}
 }
 
-// WakeSource is the source of the wake that the newest event of a task causes.
+// WakeSource returns the source of the wake for the newest event of a task. A source wakes
+// a session once.
 func WakeSource(t *protocol.Task) string {
 	return fmt.Sprintf("task:%s:event:%d:wake", t.ID, t.Ordinal)
 }
 
-// describe is what the model is told of an event, if the task does not say it itself.
+// describe returns the text for the model, if the task's spec has none.
 func describe(t protocol.Task, e protocol.TaskEvent) string {
 	about := cmp.Or(t.Spec.Label, string(t.Spec.Kind))
 	if e.Kind == protocol.TaskWasEnded && t.Spec.Subagent != nil {
@@ -40,22 +42,23 @@ func describe(t protocol.Task, e protocol.TaskEvent) string {
 	if err != nil {
 		panic("encode our own type: " + err.Error())
 	}
-	return fmt.Sprintf("%s is over: %s", about, outcome)
+	return fmt.Sprintf("%s has ended: %s", about, outcome)
 }
 
-// maxResultTold is how many bytes of a result a wake tells. All of it is in the task.
-const maxResultTold = 8 << 10
+// maxWakeResult is the number of bytes of a result in a wake. The task has all of it.
+const maxWakeResult = 8 << 10
 
-// describeSubagent is what the model is told of the end of a subagent.
+// describeSubagent returns the text for the model at the end of a subagent, with its
+// result.
 func describeSubagent(t protocol.Task, o *protocol.TaskOutcome) string {
 	about := cmp.Or(t.Spec.Subagent.Agent, string(t.ID))
-	said := string(o.Value)
+	result := string(o.Value)
 	var text string
 	if len(o.Value) > 0 && json.Unmarshal(o.Value, &text) == nil {
-		said = text
+		result = text
 	}
-	if said = cmp.Or(o.Message, said); len(said) > maxResultTold {
-		said = strings.ToValidUTF8(said[:maxResultTold], "") + "\n[cut off: wait_agents gives all of it]"
+	if result = cmp.Or(o.Message, result); len(result) > maxWakeResult {
+		result = strings.ToValidUTF8(result[:maxWakeResult], "") + "\n[truncated; call wait_agents for the full result]"
 	}
-	return strings.TrimSpace(fmt.Sprintf("The subagent %s has ended (%s). %s", about, cmp.Or(o.Code, string(o.Kind)), said))
+	return strings.TrimSpace(fmt.Sprintf("The subagent %s has ended (%s). %s", about, cmp.Or(o.Code, string(o.Kind)), result))
 }
