@@ -194,7 +194,7 @@ func TestMonitorWakes(t *testing.T) {
 		w.heard("m", "three")
 		close(g.open)
 		w.wait(t, running)
-		if got := w.woken(); len(got) != 3 || got[1] != "[monitor/line m] one" || got[2] != "[monitor/line m] three\n[1 lines before these woke nobody]" {
+		if got := w.woken(); len(got) != 3 || got[1] != "[monitor/line m] one" || got[2] != "[monitor/line m] three\n[1 earlier lines did not wake the session]" {
 			t.Errorf("it woke the session with %q", got)
 		}
 		wakes := map[string]bool{"ready": true, "err": false, "one": true, "two": false, "three": true}

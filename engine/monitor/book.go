@@ -1,5 +1,6 @@
-// Package monitor keeps the monitors of a session. A run of a monitor is a task: what the task comes to, the monitor comes to in the same
-// change. The session's actor owns the monitors: only it may call a Book.
+// Package monitor holds the monitors of a session: commands whose output lines wake it.
+// Each run of a monitor is a task. An event of the task and its effect on the monitor are
+// stored in the same change. A Book must only be called from the session's actor.
 package monitor
 
 import (
@@ -13,28 +14,40 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Component is the name under which the store keeps a session's monitors.
+// Component is the name of the store's component with a session's monitors.
 const Component = "monitors"
 
-// Monitors are those of a session, as they are stored. They never change: others take their place, with the commit.
+// Monitors is the stored form of a session's monitors. A value never changes after its
+// commit; a change stores a new one.
 type Monitors struct {
-	Revision int64            `json:"revision"` // grows with each change but lines and wakes
-	Sequence int64            `json:"sequence"` // of the newest update
-	Runs     int64            `json:"runs"`     // how many there were, in all
-	Entries  map[string]Entry `json:"entries"`
+	// Revision grows with each change, except for new lines and wakes.
+	Revision int64 `json:"revision"`
+	// Sequence numbers the updates of all monitors; this is the newest.
+	Sequence int64 `json:"sequence"`
+	// Runs counts all runs. It numbers the task ids, so that no id occurs twice.
+	Runs int64 `json:"runs"`
+	// Entries maps the ids of monitors to their entries.
+	Entries map[string]Entry `json:"entries"`
 }
 
-// Entry is a monitor and what only the engine knows of it.
+// Entry is a monitor together with the fields that clients do not see.
 type Entry struct {
 	protocol.Monitor
-	Waking string `json:"waking,omitempty"` // the source of its wake that nobody has acknowledged
-	Heard  int64  `json:"heard,omitempty"`  // batches of lines of this run
-	Unsaid int64  `json:"unsaid,omitempty"` // lines since the newest wake, that would have woken the session
+	// Waking is the source of its newest wake, until the wake is acknowledged. Empty: none.
+	Waking string `json:"waking,omitempty"`
+	// Heard is the number of output batches of this run that are recorded.
+	Heard int64 `json:"heard,omitempty"`
+	// Unsaid counts the lines since the newest wake that did not wake the session because
+	// that wake was outstanding.
+	Unsaid int64 `json:"unsaid,omitempty"`
 
-	Ceiling *protocol.Ceiling `json:"ceiling,omitempty"` // of who started it: its wakes are held to that
+	// Ceiling limits the turns that its wakes start. It is that of the starter of the
+	// monitor.
+	Ceiling *protocol.Ceiling `json:"ceiling,omitempty"`
 }
 
-// disarmed forgets the run of a monitor that is not there any more: of another session, of another time.
+// disarmed returns the entry without its run, for a session in which that run does not
+// exist: one restored from a snapshot, or forked from the session that had it.
 func (e Entry) disarmed() Entry {
 	if e.State == protocol.MonitorRunning {
 		e.State, e.Armed = protocol.MonitorIdle, e.Armed && e.Spec.Restart
@@ -51,7 +64,7 @@ func (m *Monitors) sorted() (all []Entry) {
 	return all
 }
 
-// Restored returns the monitors as a session has them that is restored to them. m may be nil.
+// Restored returns the monitors that a session has after it is restored to m. m may be nil.
 func (m *Monitors) Restored() []protocol.Monitor {
 	all := []protocol.Monitor{}
 	if m != nil {
@@ -62,41 +75,46 @@ func (m *Monitors) Restored() []protocol.Monitor {
 	return all
 }
 
-// Host runs monitors in a session.
+// Host is the session in which monitors run.
 type Host interface {
-	// Watch makes attempts that run a monitor.
+	// Watch returns a function that creates attempts to run a monitor.
 	Watch(protocol.MonitorSpec) func(*protocol.Task) live.Attempt
-	// Dir is a directory as the session names it.
+	// Dir resolves the directory of a spec against the session's workspace.
 	Dir(name string) string
-	// Room is how many bytes the model can be told at once.
+	// Room returns the number of bytes that the model can get at once.
 	Room() int
 }
 
-// Book holds the monitors of a session.
+// Book holds the monitors of a session. Only its drafts and UnmarshalJSON change them.
 type Book struct {
 	session protocol.SessionID
 	host    Host
 	tasks   *live.Tasks
 	queue   *queue.Queue
-	stored  *Monitors                // nil: there are none
-	updates []protocol.MonitorUpdate // kept until a caller takes them
-	cutOff  bool                     // some are to be begun again that another run of the daemon has begun
+	// stored is nil if the session never had monitors.
+	stored *Monitors
+	// updates has the newest stored updates until a caller takes them.
+	updates []protocol.MonitorUpdate
+	// cutOff means that a restart of the daemon interrupted monitors that have to be
+	// started again.
+	cutOff bool
 }
 
-// New makes a Book without monitors.
+// New returns a Book without monitors.
 func New(session protocol.SessionID, host Host, tasks *live.Tasks, inputs *queue.Queue) *Book {
 	return &Book{session: session, host: host, tasks: tasks, queue: inputs}
 }
 
-// UnmarshalJSON makes the monitors those that the store has. There were none, or Forget was called.
+// UnmarshalJSON loads the monitors from the store. The book must be empty.
 func (b *Book) UnmarshalJSON(body []byte) error {
 	return json.Unmarshal(body, &b.stored)
 }
 
-// Forget leaves out all monitors, until others are loaded.
+// Forget removes all monitors from memory, before others are loaded.
 func (b *Book) Forget() { b.stored = nil }
 
-// Own makes monitors that were just loaded the session's. A run that is none of its tasks was that of the session where this one began.
+// Own adapts monitors that were just loaded to the session. A fork also loads the runs of
+// its parent, which are not its tasks; Own disarms these monitors.
 func (b *Book) Own() {
 	if b.stored == nil {
 		return
@@ -108,7 +126,7 @@ func (b *Book) Own() {
 	}
 }
 
-// Find returns a monitor.
+// Find returns a monitor by its id.
 func (b *Book) Find(id string) (Entry, bool) {
 	if b.stored == nil {
 		return Entry{}, false
@@ -117,7 +135,7 @@ func (b *Book) Find(id string) (Entry, bool) {
 	return e, ok
 }
 
-// runBy is the monitor of which a task is the newest run.
+// runBy returns the monitor whose newest run is a task. m may be nil.
 func (m *Monitors) runBy(id protocol.TaskID) (Entry, bool) {
 	if m != nil {
 		for _, e := range m.Entries {
@@ -135,7 +153,7 @@ func (b *Book) Shown(e Entry) protocol.Monitor {
 	return e.Monitor
 }
 
-// List returns the monitors as clients see them.
+// List returns all monitors as clients see them, in the order of their ids.
 func (b *Book) List() []protocol.Monitor {
 	all := []protocol.Monitor{}
 	if b.stored != nil {
@@ -146,13 +164,14 @@ func (b *Book) List() []protocol.Monitor {
 	return all
 }
 
-// outstanding tells whether a wake of a monitor is neither acknowledged, nor is a turn over that took it in, nor was it withdrawn.
+// outstanding reports whether a wake of a monitor is still pending: not acknowledged, not
+// withdrawn, and not used by a turn that has ended.
 func (b *Book) outstanding(e Entry) bool {
 	mine := func(in protocol.QueuedInput) bool { return in.Source == e.Waking }
 	return e.Waking != "" && slices.ContainsFunc(b.queue.Inputs(), mine)
 }
 
-// Count is how many monitors there are.
+// Count returns the number of monitors.
 func (b *Book) Count() int {
 	if b.stored == nil {
 		return 0
@@ -160,7 +179,7 @@ func (b *Book) Count() int {
 	return len(b.stored.Entries)
 }
 
-// Active is how many monitors run.
+// Active returns the number of running monitors.
 func (b *Book) Active() (n int) {
 	if b.stored == nil {
 		return 0
@@ -173,7 +192,8 @@ func (b *Book) Active() (n int) {
 	return n
 }
 
-// Revision grows with each change but lines and wakes.
+// Revision returns the revision of the monitors. It grows with each change, except for new
+// lines and wakes.
 func (b *Book) Revision() int64 {
 	if b.stored == nil {
 		return 0
@@ -181,7 +201,8 @@ func (b *Book) Revision() int64 {
 	return b.stored.Revision
 }
 
-// Waiting returns the ids of monitors that are armed and do not run, perhaps without those of plugins.
+// Waiting returns the ids of armed monitors that do not run. declared includes those of
+// plugins.
 func (b *Book) Waiting(declared bool) (ids []string) {
 	if b.stored == nil {
 		return nil
@@ -194,14 +215,15 @@ func (b *Book) Waiting(declared bool) (ids []string) {
 	return ids
 }
 
-// TakeCutOff tells whether monitors were cut off since the last call that are to be begun again.
+// TakeCutOff reports whether, since the last call, monitors were interrupted that have to
+// be started again.
 func (b *Book) TakeCutOff() bool {
 	cut := b.cutOff
 	b.cutOff = false
 	return cut
 }
 
-// Same tells whether two specs are of the same monitor.
+// Same reports whether two specs are equal.
 func Same(a, b protocol.MonitorSpec) bool { return bytes.Equal(encode(a), encode(b)) }
 
 func encode(v any) []byte {

@@ -17,18 +17,18 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// session is a session of which the monitors are tried.
+// session is the Host of the tests.
 type session struct {
 	testing.TB
 	tasks *live.Tasks
 	book  *monitor.Book
-	at    map[protocol.TaskID]bool // runs that are under way
+	at    map[protocol.TaskID]bool // runs in progress
 	room  int
 	wakes []queue.Wake
-	c     *change.Change // that is made
+	c     *change.Change // the change in progress
 }
 
-// attempt is a run of a monitor.
+// attempt is an Attempt that does nothing.
 type attempt struct {
 	s  *session
 	id protocol.TaskID
@@ -60,7 +60,7 @@ func (s *session) Watch(protocol.MonitorSpec) func(*protocol.Task) live.Attempt 
 	return func(t *protocol.Task) live.Attempt { return attempt{s, t.ID} }
 }
 
-// load makes a session with inputs in its queue, and with monitors as the store has them.
+// load returns a session with queued inputs and the stored monitors.
 func load(t testing.TB, stored string, inputs ...protocol.QueuedInput) *session {
 	t.Helper()
 	s := &session{TB: t, at: map[protocol.TaskID]bool{}, room: 1000}
@@ -74,7 +74,7 @@ func load(t testing.TB, stored string, inputs ...protocol.QueuedInput) *session 
 	return s
 }
 
-// change makes a change and has it stored. It returns what observers learn of monitors: one line for each.
+// change makes a change and stores it. It returns the monitor events, one line for each.
 func (s *session) change(f func(*monitor.Draft)) string {
 	s.Helper()
 	c := change.New(change.Base{}, persistence.Commit{})
@@ -82,7 +82,7 @@ func (s *session) change(f func(*monitor.Draft)) string {
 	before := encode(s, s.book.List())
 	f(s.book.In(c))
 	if now := encode(s, s.book.List()); now != before {
-		s.Errorf("before the change is stored, monitors are %s, were %s", now, before)
+		s.Errorf("the draft changed stored monitors to %s, were %s", now, before)
 	}
 	if err := c.Finish(); err != nil {
 		s.Fatal(err)
@@ -126,7 +126,7 @@ func encode(t testing.TB, v any) string {
 	return string(b)
 }
 
-// is compares what observers learn, or anything else in lines, with what a test expects.
+// is compares lines with those that a test expects.
 func (s *session) is(what, got string, want ...string) {
 	s.Helper()
 	if want := strings.Join(want, "\n"); got != want {
@@ -134,7 +134,7 @@ func (s *session) is(what, got string, want ...string) {
 	}
 }
 
-// now is all monitors, as clients see them.
+// now returns all monitors as clients see them.
 func (s *session) now() string {
 	var all []string
 	for _, m := range s.book.List() {
@@ -159,7 +159,7 @@ func start(e monitor.Entry) func(*monitor.Draft) {
 	}
 }
 
-// end has the run of a monitor end.
+// end ends the run of a monitor.
 func (s *session) end(run protocol.TaskID, o protocol.TaskOutcome) string {
 	s.Helper()
 	t, ok := s.tasks.Find(run)
@@ -220,11 +220,11 @@ func TestRunsOfMonitors(t *testing.T) {
 	}
 }
 
-func TestMonitorsThatAreCutOffBeginAgain(t *testing.T) {
+func TestRestartInterruptedMonitors(t *testing.T) {
 	s := load(t, "")
 	s.change(start(entry("m", restart)))
 	s.change(start(entry("n", restart)))
-	s.is("cut off", s.end("monitor:m:1", protocol.TaskOutcome{Kind: protocol.TaskLost, Evidence: &protocol.TaskEvidence{Reason: "gone"}}), "m idle armed true | 1 idle: gone")
+	s.is("interrupted", s.end("monitor:m:1", protocol.TaskOutcome{Kind: protocol.TaskLost, Evidence: &protocol.TaskEvidence{Reason: "gone"}}), "m idle armed true | 1 idle: gone")
 	if got := s.book.Waiting(false); !slices.Equal(got, []string{"m"}) || !s.book.TakeCutOff() || s.book.TakeCutOff() {
 		t.Errorf("waiting are %v", got)
 	}
@@ -234,7 +234,7 @@ func TestMonitorsThatAreCutOffBeginAgain(t *testing.T) {
 	}
 }
 
-func TestMonitorsStop(t *testing.T) {
+func TestStopMonitors(t *testing.T) {
 	s := load(t, "")
 	s.change(start(entry("m")))
 	stop := func() string {
@@ -246,7 +246,7 @@ func TestMonitorsStop(t *testing.T) {
 		t.Errorf("the run is %+v", run)
 	}
 	s.end("monitor:m:1", protocol.TaskOutcome{Kind: protocol.TaskStopped, By: "me", Message: "enough"})
-	s.is("while it does not", stop(), "m stopped armed false | 2 stopped: stopped by me")
+	s.is("while it does not run", stop(), "m stopped armed false | 2 stopped: stopped by me")
 	if s.book.Revision() != 4 {
 		t.Errorf("revision %d, want 4", s.book.Revision())
 	}
@@ -261,14 +261,14 @@ func output(number int64, dropped int64, lines ...string) monitor.Output {
 	return o
 }
 
-func TestMonitorsHear(t *testing.T) {
+func TestMonitorOutput(t *testing.T) {
 	s := load(t, "", protocol.QueuedInput{Source: "task:monitor:m:1:event:3:wake"})
 	s.change(start(entry("m")))
 	hear := func(o monitor.Output) string { return s.change(func(d *monitor.Draft) { d.Hear("monitor:m:1", o) }) }
 	if !s.book.Hears("monitor:m:1", output(1, 0, "a")) || s.book.Hears("monitor:m:2", output(1, 0, "a")) {
 		t.Error("it hears another run")
 	}
-	s.is("an error wakes nobody", hear(output(1, 0, "err:e")), "m running armed true | 1 stderr: e")
+	s.is("a line of standard error wakes nothing", hear(output(1, 0, "err:e")), "m running armed true | 1 stderr: e")
 	if s.book.Hears("monitor:m:1", output(1, 0, "a")) {
 		t.Error("it hears the same twice")
 	}
@@ -277,10 +277,10 @@ func TestMonitorsHear(t *testing.T) {
 	}
 	s.is("a line wakes", hear(output(2, 3, "one", "err:e", "cut")), "m running armed true woke | 2 stdout: one wakes | 3 stderr: e | 4 stdout: cut wakes dropped 3")
 	w := s.wakes[0]
-	if w.Source != "task:monitor:m:1:event:3:wake" || w.Merge != "m" || w.Cause.Text != "one\ncut [cut]\n[3 more lines are left out]" || w.Cause.Type != "monitor/line" || !w.Ceiling.NoTools {
+	if w.Source != "task:monitor:m:1:event:3:wake" || w.Merge != "m" || w.Cause.Text != "one\ncut [cut]\n[3 more lines omitted]" || w.Cause.Type != "monitor/line" || !w.Ceiling.NoTools {
 		t.Errorf("the wake is %+v", w)
 	}
-	s.is("another one waits for its acknowledgement", hear(output(3, 0, "two")), "m running armed true woke | 5 stdout: two")
+	s.is("the next line does not wake before the acknowledgement", hear(output(3, 0, "two")), "m running armed true woke | 5 stdout: two")
 	if e, _ := s.book.Find("m"); e.EventCount != 5 || e.DroppedCount != 3 || e.LastEvent != "two" || e.Unsaid != 1 {
 		t.Errorf("it is %+v", e)
 	}
@@ -293,7 +293,7 @@ func TestMonitorsHear(t *testing.T) {
 	}
 	s.wakes = nil
 	hear(output(4, 0, "three"))
-	if got := s.wakes[0].Cause.Text; got != "three\n[1 lines before these woke nobody]" {
+	if got := s.wakes[0].Cause.Text; got != "three\n[1 earlier lines did not wake the session]" {
 		t.Errorf("the next wake says %q", got)
 	}
 	s.is("nothing to acknowledge", s.change(func(d *monitor.Draft) {
@@ -304,7 +304,7 @@ func TestMonitorsHear(t *testing.T) {
 	}), "")
 }
 
-func TestLongLinesOfMonitors(t *testing.T) {
+func TestLongLines(t *testing.T) {
 	s := load(t, "")
 	s.room = 200
 	s.change(start(entry("m")))
@@ -325,19 +325,19 @@ func TestLongLinesOfMonitors(t *testing.T) {
 	if e, _ := s.book.Find("m"); e.LastEvent != strings.Repeat("é", 128) {
 		t.Errorf("the newest line is %q", e.LastEvent)
 	}
-	if got, want := s.wakes[0].Cause.Text, long+"\n[2 more lines are left out]"; got != want {
+	if got, want := s.wakes[0].Cause.Text, long+"\n[2 more lines omitted]"; got != want {
 		t.Errorf("the wake says %d bytes: …%s", len(got), got[7990:])
 	}
 	quiet := func(s *protocol.MonitorSpec) { s.Wake = protocol.WakeNotify }
 	s.wakes = nil
 	s.change(start(entry("n", quiet)))
-	s.is("one that only notifies", s.change(func(d *monitor.Draft) { d.Hear("monitor:n:2", output(1, 0, "a")) }), "n running armed true | 4 stdout: a")
+	s.is("a monitor that only notifies", s.change(func(d *monitor.Draft) { d.Hear("monitor:n:2", output(1, 0, "a")) }), "n running armed true | 4 stdout: a")
 	if len(s.wakes) != 0 {
 		t.Errorf("it wakes %+v", s.wakes)
 	}
 }
 
-func TestMonitorsThatPluginsDeclare(t *testing.T) {
+func TestDeclaredMonitors(t *testing.T) {
 	arms := func(s *protocol.MonitorSpec) { s.ArmOn = protocol.ArmSession }
 	declare := func(all ...monitor.Entry) []plugin.MonitorDeclaration {
 		var found []plugin.MonitorDeclaration
@@ -358,22 +358,22 @@ func TestMonitorsThatPluginsDeclare(t *testing.T) {
 	}
 	s.is("the same", s.change(func(d *monitor.Draft) { d.Declare(declare(entry("a", arms), entry("b")), true) }), "")
 	s.is("changed", s.change(func(d *monitor.Draft) { d.Declare(declare(entry("a", arms), entry("b", arms)), true) }), "b idle armed true")
-	s.is("no more", s.change(func(d *monitor.Draft) { d.Declare(nil, true) }),
-		"a stopped armed false | 1 stopped: its plugin does not declare it any more", "b stopped armed false | 2 stopped: its plugin does not declare it any more")
+	s.is("no longer declared", s.change(func(d *monitor.Draft) { d.Declare(nil, true) }),
+		"a stopped armed false | 1 stopped: its plugin no longer declares it", "b stopped armed false | 2 stopped: its plugin no longer declares it")
 	if run, _ := s.tasks.Find("monitor:a:2"); run.CancelRequested == nil || run.CancelRequested.By != "internal:plugin" {
 		t.Errorf("the run is %+v", run)
 	}
-	s.is("left", s.now(), "mine running armed true")
+	s.is("remaining", s.now(), "mine running armed true")
 	s.is("where it may not arm itself", s.change(func(d *monitor.Draft) { d.Declare(declare(entry("a", arms)), false) }), "a idle armed false")
 }
 
-// stored are monitors as a session elsewhere has left them.
+// stored is the monitors of another session, as the store has them.
 const stored = `{"revision":7,"sequence":9,"runs":3,"entries":{
 	"a":{"monitorId":"a","spec":{"monitorId":"a","command":"x","restartOnRestore":true},"state":"running","armed":true,"taskId":"monitor:a:3","waking":"w","heard":4,"unsaid":2},
 	"b":{"monitorId":"b","spec":{"monitorId":"b","command":"x"},"state":"running","armed":true,"taskId":"monitor:b:2"},
 	"c":{"monitorId":"c","spec":{"monitorId":"c","command":"x"},"state":"exited","taskId":"monitor:c:1"}}}`
 
-func TestMonitorsOfAnotherSession(t *testing.T) {
+func TestForkedMonitors(t *testing.T) {
 	s := load(t, stored)
 	s.book.Own()
 	s.is("loaded", s.now(), "a idle armed true, b idle armed false, c exited armed false")
@@ -393,7 +393,7 @@ func TestMonitorsOfAnotherSession(t *testing.T) {
 	s.book.Own()
 }
 
-func TestMonitorsAreRestored(t *testing.T) {
+func TestRestoreMonitors(t *testing.T) {
 	var then *monitor.Monitors
 	if err := json.Unmarshal([]byte(stored), &then); err != nil {
 		t.Fatal(err)
@@ -435,7 +435,7 @@ func TestMonitorsAreRestored(t *testing.T) {
 	}), "")
 }
 
-func TestOnlyTheNewestUpdatesWait(t *testing.T) {
+func TestOldestUpdatesAreDropped(t *testing.T) {
 	s := load(t, "")
 	s.change(start(entry("m")))
 	for i := range int64(130) {

@@ -14,30 +14,33 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Draft is what becomes of a session's monitors with a change.
+// Draft collects the changes of a session's monitors in one change. The Book itself changes
+// when it lands.
 type Draft struct {
-	of      *Book
-	c       *change.Change
-	next    *Monitors // nil: they stay as they are
+	of *Book
+	c  *change.Change
+	// next is the state after the change. Nil: the monitors stay as they are.
+	next    *Monitors
 	updates []protocol.MonitorUpdate
 	cutOff  bool
 }
 
-// In returns the draft of the monitors in a change.
+// In returns the draft of the monitors in a change, and creates it on the first call.
 func (b *Book) In(c *change.Change) *Draft {
 	return change.DraftOf(c, b, func() *Draft { return &Draft{of: b, c: c} })
 }
 
-// Changed tells whether the change is one of the monitors.
+// Changed reports whether the change modifies monitors.
 func (d *Draft) Changed() bool { return d.next != nil }
 
-// Find returns a monitor as it will be.
-func (d *Draft) Find(id string) Entry { return d.watch().Entries[id] }
+// Find returns a monitor as it will be after the change.
+func (d *Draft) Find(id string) Entry { return d.edit().Entries[id] }
 
 func (d *Draft) tasks() *live.Draft { return d.of.tasks.In(d.c) }
 
-// watch are the monitors as they will be after the commit, to be changed.
-func (d *Draft) watch() *Monitors {
+// edit returns the monitors after the change, for modification. It copies the stored ones
+// on the first call.
+func (d *Draft) edit() *Monitors {
 	if d.next == nil {
 		next := Monitors{}
 		if d.of.stored != nil {
@@ -52,7 +55,7 @@ func (d *Draft) watch() *Monitors {
 	return d.next
 }
 
-// Finish implements change.Draft.
+// Finish implements change.Draft: it adds the monitors to the commit.
 func (d *Draft) Finish(c *change.Change) error {
 	if d.next != nil {
 		c.Component = append(c.Component, persistence.Component{Name: Component, Body: encode(d.next)})
@@ -60,7 +63,7 @@ func (d *Draft) Finish(c *change.Change) error {
 	return nil
 }
 
-// Land implements change.Draft.
+// Land implements change.Draft: it makes the drafted monitors the stored ones.
 func (d *Draft) Land() {
 	if d.next == nil {
 		return
@@ -69,9 +72,10 @@ func (d *Draft) Land() {
 	d.of.stored, d.of.cutOff = d.next, d.of.cutOff || d.cutOff
 }
 
-// put changes a monitor, and tells of it with what has come of it.
+// put stores a monitor and notifies clients of it, together with its updates. It numbers
+// the updates.
 func (d *Draft) put(e Entry, updates ...protocol.MonitorUpdate) {
-	w := d.watch()
+	w := d.edit()
 	for i := range updates {
 		w.Sequence++
 		updates[i].Sequence, updates[i].MonitorID, updates[i].AtMs = w.Sequence, e.Spec.ID, time.Now().UnixMilli()
@@ -83,21 +87,23 @@ func (d *Draft) put(e Entry, updates ...protocol.MonitorUpdate) {
 	d.c.TellOf(protocol.Event{Type: protocol.EventMonitorUpdate, Monitor: &shown, Updates: updates})
 }
 
-// outstanding is that of the book, with the wakes of the change.
+// outstanding is Book.outstanding, including the wakes of this change.
 func (d *Draft) outstanding(e Entry) bool {
 	return e.Waking != "" && d.tasks().Wakes(e.Waking) || d.of.outstanding(e)
 }
 
-// Start puts a monitor in the place of the one of its id, and runs it.
+// Start adds a monitor, or replaces the one with its id, and runs it. The ceiling of by
+// applies to its wakes.
 func (d *Draft) Start(e Entry, by protocol.TaskOrigin) {
 	e.Ceiling = by.Ceiling
-	d.watch().Entries[e.Spec.ID] = e
+	d.edit().Entries[e.Spec.ID] = e
 	d.Run(e.Spec.ID, by)
 }
 
-// Run begins a monitor. It is armed from then on.
+// Run starts a run of a monitor and arms it. by is the client, session or plugin that asked
+// for it.
 func (d *Draft) Run(id string, by protocol.TaskOrigin) {
-	w := d.watch()
+	w := d.edit()
 	e := w.Entries[id]
 	w.Runs++
 	w.Revision++
@@ -109,9 +115,10 @@ func (d *Draft) Run(id string, by protocol.TaskOrigin) {
 	d.put(e)
 }
 
-// Stop has a monitor end. It is not armed any more.
+// Stop disarms a monitor and cancels its run, if any. The monitor is stopped once the run
+// has ended.
 func (d *Draft) Stop(e Entry, by, reason string) {
-	d.watch().Revision++
+	d.edit().Revision++
 	e.Armed = false
 	if t, runs := d.of.tasks.Find(e.TaskID); runs {
 		d.put(e)
@@ -122,7 +129,8 @@ func (d *Draft) Stop(e Entry, by, reason string) {
 	d.put(e, protocol.MonitorUpdate{State: e.State, Message: "stopped by " + by})
 }
 
-// RunOver changes the monitor whose run is over.
+// RunOver updates the monitor whose run has ended. It does nothing for tasks that are not
+// monitors.
 func (d *Draft) RunOver(t protocol.Task) {
 	now := d.next
 	if now == nil {
@@ -132,20 +140,20 @@ func (d *Draft) RunOver(t protocol.Task) {
 	if !ok {
 		return
 	}
-	d.watch().Revision++
-	var told string
-	e.State, told = endOfRun(t.Outcome)
+	d.edit().Revision++
+	var message string
+	e.State, message = endOfRun(t.Outcome)
 	e.LastExitCode = t.Outcome.ExitCode
 	if e.State == protocol.MonitorFailed {
-		e.LastError = told
+		e.LastError = message
 	}
 	e.Waking = ""
 	e.Armed = e.State == protocol.MonitorIdle && e.Armed && e.Spec.Restart
 	d.cutOff = d.cutOff || e.Armed
-	d.put(e, protocol.MonitorUpdate{State: e.State, Message: told})
+	d.put(e, protocol.MonitorUpdate{State: e.State, Message: message})
 }
 
-// endOfRun is what a monitor is after its run, and how that is told.
+// endOfRun returns the state of a monitor after its run, and the message of the update.
 func endOfRun(o *protocol.TaskOutcome) (protocol.MonitorState, string) {
 	switch {
 	case o.Kind == protocol.TaskExited && *o.ExitCode == 0:
@@ -164,18 +172,19 @@ func endOfRun(o *protocol.TaskOutcome) (protocol.MonitorState, string) {
 	return protocol.MonitorFailed, strings.TrimSpace(o.Code + " " + o.Message)
 }
 
-// Ack acknowledges the wakes of monitors: their next line wakes the session again.
+// Ack acknowledges the wakes of monitors. Their next line wakes the session again.
 func (d *Draft) Ack(ids []string) {
 	for _, id := range ids {
 		if e, _ := d.of.Find(id); e.Waking != "" {
 			e.Waking = ""
-			d.watch().Entries[id] = e
+			d.edit().Entries[id] = e
 		}
 	}
 }
 
-// Declare takes up the monitors that plugins declare. A new one is armed if it says so and may be armed by itself; a changed spec counts
-// from the next run. Monitors that are no longer declared are stopped and removed.
+// Declare updates the monitors of plugins to the given declarations. A new monitor is armed
+// if it declares so and mayArm is set. A changed spec applies from the next run. Monitors
+// that are no longer declared are stopped and removed.
 func (d *Draft) Declare(all []plugin.MonitorDeclaration, mayArm bool) {
 	known := map[string]bool{}
 	for _, m := range all {
@@ -192,12 +201,13 @@ func (d *Draft) Declare(all []plugin.MonitorDeclaration, mayArm bool) {
 	}
 }
 
+// declare adds or updates one declared monitor.
 func (d *Draft) declare(m plugin.MonitorDeclaration, mayArm bool) {
 	e, known := d.of.Find(m.Spec.ID)
 	if known && Same(e.Spec, m.Spec) {
 		return
 	}
-	d.watch().Revision++
+	d.edit().Revision++
 	arms := m.Spec.ArmOn == protocol.ArmSession && mayArm && (!known || e.Spec.ArmOn != protocol.ArmSession)
 	e.Spec, e.Plugin, e.Armed = m.Spec, m.Plugin, e.Armed || arms
 	if !known {
@@ -206,23 +216,25 @@ func (d *Draft) declare(m plugin.MonitorDeclaration, mayArm bool) {
 	d.put(e)
 }
 
+// remove stops and deletes a monitor that its plugin no longer declares.
 func (d *Draft) remove(e Entry) {
-	w := d.watch()
+	w := d.edit()
 	w.Revision++
 	if t, runs := d.of.tasks.Find(e.TaskID); runs {
-		d.tasks().Cancel(t, "internal:plugin", "the plugin does not declare it any more")
+		d.tasks().Cancel(t, "internal:plugin", "the plugin no longer declares this monitor")
 	}
 	e.Armed, e.State, e.TaskID, e.Waking = false, protocol.MonitorStopped, "", ""
-	d.put(e, protocol.MonitorUpdate{State: e.State, Message: "its plugin does not declare it any more"})
+	d.put(e, protocol.MonitorUpdate{State: e.State, Message: "its plugin no longer declares it"})
 	delete(w.Entries, e.Spec.ID)
 }
 
-// Restore makes the monitors those of a snapshot. What runs is stopped; no sequence and no run comes twice.
+// Restore replaces the monitors by those of a snapshot and stops all runs. The counters
+// never decrease, so sequence numbers and task ids stay unique.
 func (d *Draft) Restore(then *Monitors) {
 	if d.of.stored == nil && then == nil {
 		return
 	}
-	was := *d.watch()
+	was := *d.edit()
 	next := &Monitors{Revision: was.Revision, Sequence: was.Sequence, Runs: was.Runs, Entries: map[string]Entry{}}
 	if then != nil {
 		next.Revision, next.Sequence, next.Runs = max(was.Revision, then.Revision), max(was.Sequence, then.Sequence), max(was.Runs, then.Runs)
@@ -234,7 +246,7 @@ func (d *Draft) Restore(then *Monitors) {
 	d.next = next
 	for _, t := range d.of.tasks.All() {
 		if _, mine := was.runBy(t.ID); mine {
-			d.tasks().Cancel(t, "internal:restore", "the session is restored to a snapshot")
+			d.tasks().Cancel(t, "internal:restore", "the session was restored to a snapshot")
 		}
 	}
 }

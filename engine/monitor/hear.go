@@ -10,42 +10,49 @@ import (
 	"lashd/rpc/protocol"
 )
 
+// Limits of monitor output.
 const (
-	maxLastEvent = 256     // bytes of a line that a monitor shows as its newest
-	maxText      = 8 << 10 // bytes of what the model is told at once
+	// maxLastEvent is the number of bytes of the newest line that a monitor shows.
+	maxLastEvent = 256
+	// maxText is the number of bytes of lines in one wake.
+	maxText = 8 << 10
 )
 
-// Output is the lines that a monitor has put out in a moment.
+// Output is one batch of lines from a run of a monitor. It has at least one line.
 type Output struct {
-	Number  int64 // 1, 2, ... of the run: each counts once
-	Lines   []background.Line
+	// Number counts the batches of the run from 1, so that a repeated batch is recorded
+	// once.
+	Number int64
+	Lines  []background.Line
+	// Dropped is the number of lines that were lost after these.
 	Dropped int64
 }
 
-// Hears tells whether a task is the newest run of a monitor that has not heard of an output yet. Otherwise the session was restored
-// meanwhile, or knows the output already.
+// Hears reports whether a batch is new: the task is the newest run of a monitor, and the
+// batch is not recorded. Otherwise the session was restored, or the batch is a repetition.
 func (b *Book) Hears(id protocol.TaskID, out Output) bool {
 	e, ok := b.stored.runBy(id)
 	_, runs := b.tasks.Find(id)
 	return ok && runs && out.Number > e.Heard
 }
 
-// Hear takes the output of a run, which wakes the session if the monitor does that and no wake of it is outstanding.
-func (d *Draft) Hear(id protocol.TaskID, heard Output) {
+// Hear records a batch for which Hears returned true. It wakes the session if the monitor's
+// spec says so, a line is from standard output, and no wake of the monitor is outstanding.
+func (d *Draft) Hear(id protocol.TaskID, batch Output) {
 	e, _ := d.of.stored.runBy(id)
 	t, _ := d.of.tasks.Find(id)
-	e.Heard = heard.Number
-	e.EventCount += int64(len(heard.Lines))
-	e.DroppedCount += heard.Dropped
-	e.LastEvent = cutTo(heard.Lines[len(heard.Lines)-1].Text, maxLastEvent)
+	e.Heard = batch.Number
+	e.EventCount += int64(len(batch.Lines))
+	e.DroppedCount += batch.Dropped
+	e.LastEvent = cutTo(batch.Lines[len(batch.Lines)-1].Text, maxLastEvent)
 	wakes := e.Spec.Wake == protocol.WakeTurn && t.State == protocol.TaskRunning && !d.of.outstanding(e)
-	updates := heard.updates(wakes)
-	text, out := heard.told()
+	updates := batch.updates(wakes)
+	text, out := batch.modelText()
 	switch {
 	case out == 0:
 	case wakes:
 		if e.Unsaid > 0 {
-			text = fmt.Sprintf("%s\n[%d lines before these woke nobody]", text, e.Unsaid)
+			text = fmt.Sprintf("%s\n[%d earlier lines did not wake the session]", text, e.Unsaid)
 		}
 		e.Waking, e.Unsaid = d.wake(t, e.Spec.ID, text, updates), 0
 	default:
@@ -54,7 +61,7 @@ func (d *Draft) Hear(id protocol.TaskID, heard Output) {
 	d.put(e, updates...)
 }
 
-// wake has lines wake the session, and returns the source of that.
+// wake wakes the session with lines, and returns the source of the wake.
 func (d *Draft) wake(t protocol.Task, id, text string, updates []protocol.MonitorUpdate) string {
 	t, _ = d.tasks().Add(t, protocol.TaskEvent{Kind: protocol.TaskTold, Name: "lines", Payload: encode(updates)})
 	w := queue.Wake{
@@ -66,8 +73,8 @@ func (d *Draft) wake(t protocol.Task, id, text string, updates []protocol.Monito
 	return w.Source
 }
 
-// told is what the model reads of lines: those on standard output. It also tells how many these are.
-func (o Output) told() (string, int64) {
+// modelText returns the lines of standard output as the model reads them, and their number.
+func (o Output) modelText() (string, int64) {
 	var text strings.Builder
 	left, out := o.Dropped, int64(0)
 	for _, l := range o.Lines {
@@ -87,12 +94,12 @@ func (o Output) told() (string, int64) {
 		}
 	}
 	if left > 0 && text.Len() > 0 {
-		fmt.Fprintf(&text, "[%d more lines are left out]", left)
+		fmt.Fprintf(&text, "[%d more lines omitted]", left)
 	}
 	return strings.TrimSuffix(text.String(), "\n"), out
 }
 
-// cutTo is a text of at most so many bytes.
+// cutTo returns the beginning of a text, at most so many bytes, without a broken character.
 func cutTo(text string, most int) string {
 	if len(text) <= most {
 		return text

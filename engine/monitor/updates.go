@@ -6,23 +6,25 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// maxUpdates is how many updates a session keeps until a caller takes them.
+// maxUpdates is the number of updates that a session keeps until a caller takes them.
 const maxUpdates = 128
 
-// keep adds updates that are stored to those that no caller has taken. Over the limit, the oldest are dropped.
+// keep appends stored updates to those that no caller has taken. Beyond the limit it drops
+// the oldest.
 func (b *Book) keep(stored []protocol.MonitorUpdate) {
 	all := append(slices.Clip(b.updates), stored...)
 	b.updates = all[max(len(all)-maxUpdates, 0):]
 }
 
-// TakeUpdates returns the updates that no caller has taken before.
+// TakeUpdates returns the updates since the last call.
 func (b *Book) TakeUpdates() []protocol.MonitorUpdate {
 	taken := b.updates
 	b.updates = nil
 	return taken
 }
 
-// updates returns the lines of an output as updates, which say where each line was written and whether it wakes the session.
+// updates converts a batch to updates, with the stream of each line and whether it wakes
+// the session.
 func (o Output) updates(wakes bool) []protocol.MonitorUpdate {
 	all := make([]protocol.MonitorUpdate, len(o.Lines))
 	for i, l := range o.Lines {
