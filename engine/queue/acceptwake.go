@@ -13,28 +13,43 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Wake is work that something other than a person queues for a session.
+// Wake is an input that lashd itself queues for a session, because a task ended, a monitor
+// printed a line, or a trigger fired.
 type Wake struct {
-	Source   string // the session takes it once
-	Merge    string // wakes of one merge key, delivery and ceiling that stand together in the queue become one turn; empty: never
+	// Source identifies the wake. A session accepts each source once. Empty: no check.
+	Source string
+	// Merge lets wakes share a turn: those with the same key, delivery and ceiling that are
+	// next to each other in the queue. Empty: never.
+	Merge string
+	// Delivery is after the running turn, or at its next checkpoint.
 	Delivery protocol.Delivery
-	Cause    protocol.TurnCause
-	Expires  int64  // ms since 1970; 0: never
-	Stream   string // its wakes come in the order of Ordinal, from 1; empty: in any
-	Ordinal  int64
-	Ceiling  *protocol.Ceiling // of who causes it, beside that of the session; nil: none
+	// Cause is the event that wakes the session. Its text is what the model reads.
+	Cause protocol.TurnCause
+	// Expires is a time in milliseconds since 1970 after which the wake is useless. 0:
+	// never.
+	Expires int64
+	// Stream names a sequence of wakes that must arrive in the order of Ordinal, which
+	// starts at 1. Empty: no order.
+	Stream  string
+	Ordinal int64
+	// Ceiling is the authority of the cause. The turn is limited by it and by the session's
+	// own. Nil: no limit.
+	Ceiling *protocol.Ceiling
 }
 
-// Past is what the store knows of inputs that came before. The store implements it.
+// Past gives access to earlier inputs in the store.
 type Past interface {
-	// SourceInput is the input that a source has brought, or persistence.ErrNotFound.
+	// SourceInput returns the input with a source, or persistence.ErrNotFound.
 	SourceInput(ctx context.Context, session int64, source string) (protocol.QueuedInput, error)
-	// NewestOrdinal is the highest ordinal of a stream's wakes; 0: none came.
+	// NewestOrdinal returns the highest ordinal of a stream, or 0.
 	NewestOrdinal(ctx context.Context, session int64, stream string) (int64, error)
 }
 
-// Wake adds a wake, after whatever else the change says of turns and inputs. It returns the input that the wake is, or was when it came
-// before, and why it was refused; empty: it was not. A refusal is not an error: the change goes on without the wake.
+// Wake queues a wake. It must come after all other changes of turns and inputs. It returns
+// the new input, or with WakeDuplicate the earlier one.
+//
+// refused is the reason for a rejection, or empty. A rejection is no error: the change
+// continues without the wake.
 func (d *Draft) Wake(ctx context.Context, c *change.Change, past Past, w Wake) (in protocol.QueuedInput, refused protocol.WakeRefusal, err error) {
 	if in, refused, err = d.refuse(ctx, c, past, w); err != nil || refused != "" {
 		return in, refused, err
@@ -49,11 +64,11 @@ func (d *Draft) Wake(ctx context.Context, c *change.Change, past Past, w Wake) (
 	}
 	d.addInput(c, in)
 	d.TellWaiting(c)
-	d.woken = true // a turn starts later, as a change may hold more wakes of it
+	d.woken = true // Finish starts the turn, because the change may add more wakes to it
 	return in, "", nil
 }
 
-// refuse decides why a wake is refused, and which input it is if it came before.
+// refuse returns the reason to reject a wake, and the earlier input if it is a duplicate.
 func (d *Draft) refuse(ctx context.Context, c *change.Change, past Past, w Wake) (known protocol.QueuedInput, why protocol.WakeRefusal, err error) {
 	same, err := d.Same(ctx, c, past, w.Source)
 	switch {
@@ -83,7 +98,8 @@ func (d *Draft) refuse(ctx context.Context, c *change.Change, past Past, w Wake)
 	return known, "", nil
 }
 
-// Same is the input that a source has brought before, also in the change itself; nil: none.
+// Same returns the input that a source has brought earlier, in this change or before, or
+// nil.
 func (d *Draft) Same(ctx context.Context, c *change.Change, past Past, source string) (*protocol.QueuedInput, error) {
 	if source == "" {
 		return nil, nil
@@ -103,7 +119,7 @@ func (d *Draft) Same(ctx context.Context, c *change.Change, past Past, source st
 	return &in, nil
 }
 
-// input is a wake as it stands in the queue.
+// input returns the wake as a queued input.
 func (w Wake) input() protocol.QueuedInput {
 	text := w.text()
 	w.Cause.Text = ""
@@ -116,11 +132,11 @@ func (w Wake) input() protocol.QueuedInput {
 	}
 }
 
-// Size is how many bytes of the wake the model reads.
+// Size returns the number of bytes of the wake that the model reads.
 func (w Wake) Size() int { return len(w.text()) }
 
-// text is what the model reads of a wake.
+// text returns the wake as the model reads it.
 func (w Wake) text() string {
-	who := strings.TrimSpace(w.Cause.Type + " " + w.Cause.Origin)
-	return strings.ToValidUTF8(fmt.Sprintf("[%s] %s", who, w.Cause.Text), "\uFFFD")
+	origin := strings.TrimSpace(w.Cause.Type + " " + w.Cause.Origin)
+	return strings.ToValidUTF8(fmt.Sprintf("[%s] %s", origin, w.Cause.Text), "\uFFFD")
 }

@@ -15,35 +15,45 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Policy is what a draft has to know of its session.
+// Policy is the state of the session that a draft depends on.
 type Policy struct {
-	Session     protocol.SessionID
-	Key         int64                // of the session in the store
-	Incarnation string               // of the daemon
-	Drain       protocol.DrainPolicy // which wakes may share a turn
-	Room        int                  // bytes that the model can be told at once
-	Running     protocol.TurnID      // the turn that runs; empty: none
-	Idle        bool                 // a turn that comes now can begin at once
+	Session protocol.SessionID
+	// Key is the store's number of the session.
+	Key int64
+	// Incarnation identifies the daemon.
+	Incarnation string
+	// Drain says which wakes may share a turn.
+	Drain protocol.DrainPolicy
+	// Room is the number of bytes that the model can get at once.
+	Room int
+	// Running is the turn that runs. Empty: none.
+	Running protocol.TurnID
+	// Idle means that a new turn can start at once.
+	Idle bool
 }
 
-// Draft is what the queue becomes with a change.
+// Draft is the queue as it will be after a change. Its methods add rows and events to the
+// change. The Queue itself changes when the change lands.
 type Draft struct {
 	of     *Queue
 	policy Policy
 	turns  []persistence.StoredTurn
 	inputs []protocol.QueuedInput
 	woken  bool
-	begun  protocol.TurnID // by the change; empty: none
+	// begun is the turn that the change starts. Empty: none.
+	begun protocol.TurnID
 }
 
-// In returns the queue's draft in a change.
+// In returns the draft of the queue in a change, and creates it on the first call. Later
+// calls ignore p.
 func (q *Queue) In(c *change.Change, p Policy) *Draft {
 	return change.DraftOf(c, q, func() *Draft {
 		return &Draft{of: q, policy: p, turns: slices.Clone(q.turns), inputs: slices.Clone(q.inputs)}
 	})
 }
 
-// Finish implements change.Draft: a turn that a wake brings to an idle session begins in the change that brings it.
+// Finish implements change.Draft. If a wake reaches an idle session, its turn starts in the
+// same change.
 func (d *Draft) Finish(c *change.Change) error {
 	if !d.woken || !d.policy.Idle || len(d.of.turns) > 0 || len(d.turns) == 0 {
 		return nil
@@ -55,15 +65,15 @@ func (d *Draft) Finish(c *change.Change) error {
 	return nil
 }
 
-// Land implements change.Draft.
+// Land implements change.Draft: it makes the draft the queue.
 func (d *Draft) Land() {
 	d.of.turns, d.of.inputs = d.turns, d.inputs
 	d.of.wakePending = d.of.wakePending || d.woken
 	d.of.begun = cmp.Or(d.begun, d.of.begun)
 }
 
-// Start adds a turn for an input, and returns both. The turn has this id, unless it is empty. It is running if the session is idle; otherwise
-// it waits.
+// Start adds a turn for an input and returns both. The turn gets the id unless it is empty.
+// With idle set the turn runs at once; otherwise it is queued.
 func (d *Draft) Start(c *change.Change, id protocol.TurnID, in protocol.QueuedInput, idle bool) (protocol.QueuedInput, persistence.StoredTurn) {
 	t := d.newTurn()
 	t.ID = cmp.Or(id, t.ID)
@@ -77,7 +87,7 @@ func (d *Draft) Start(c *change.Change, id protocol.TurnID, in protocol.QueuedIn
 	return in, t
 }
 
-// accept adds a turn with its input, which is in no queue yet.
+// accept adds a turn together with its new input, and notifies clients.
 func (d *Draft) accept(c *change.Change, t persistence.StoredTurn, in protocol.QueuedInput) protocol.QueuedInput {
 	in.ID, in.TurnID, in.State, in.AtMs = protocol.NewInputID(), t.ID, protocol.InputQueued, t.AcceptedMs
 	d.addTurn(c, t)
@@ -86,7 +96,8 @@ func (d *Draft) accept(c *change.Change, t persistence.StoredTurn, in protocol.Q
 	return in
 }
 
-// Begin marks a turn as run by this daemon, or as waiting for a decision if asks is set. It changes nothing if the turn is so already.
+// Begin marks a turn as run by this daemon, or as waiting for a decision if asks is set. It
+// changes nothing if the turn is already in that state.
 func (d *Draft) Begin(c *change.Change, t persistence.StoredTurn, asks bool) persistence.StoredTurn {
 	next := t
 	next.State, next.Incarnation = protocol.TurnRunning, d.policy.Incarnation
@@ -105,8 +116,9 @@ func (d *Draft) Begin(c *change.Change, t persistence.StoredTurn, asks bool) per
 	return next
 }
 
-// QueueOnce adds a turn for each of the inputs, except for those whose source has brought the same input before. It returns all inputs as
-// they are in the queue. A source that has brought another input is ErrOtherInput.
+// QueueOnce adds a turn for each input, except for inputs that their source has brought
+// before. It returns all inputs as they are in the queue. If a source has brought a
+// different input, it returns ErrOtherInput.
 func (d *Draft) QueueOnce(ctx context.Context, c *change.Change, past Past, wanted []protocol.QueuedInput) (all []protocol.QueuedInput, err error) {
 	added := false
 	for _, in := range wanted {
@@ -128,10 +140,10 @@ func (d *Draft) QueueOnce(ctx context.Context, c *change.Change, past Past, want
 	return all, nil
 }
 
-// ErrOtherInput means that a source has brought another input before.
-var ErrOtherInput = errors.New("its source brought another input before; what is new needs a source of its own")
+// ErrOtherInput means that the source has already brought a different input.
+var ErrOtherInput = errors.New("this source was already used for a different input; use a new source")
 
-// sameContent reports whether two inputs have the same content once they are stored.
+// sameContent reports whether two inputs have the same content in their stored form.
 func sameContent(a, b protocol.QueuedInput) bool {
 	type content struct {
 		Input   []protocol.InputPart
@@ -143,7 +155,8 @@ func sameContent(a, b protocol.QueuedInput) bool {
 	return errA == nil && errB == nil && bytes.Equal(textA, textB)
 }
 
-// Steer adds an input that enters the running turn at its next checkpoint, and returns it as it is in the queue.
+// Steer adds an input for the running turn, which reads it at its next checkpoint. It
+// returns the queued input.
 func (d *Draft) Steer(c *change.Change, in protocol.QueuedInput) protocol.QueuedInput {
 	in.ID, in.TurnID, in.State, in.AtMs = protocol.NewInputID(), d.policy.Running, protocol.InputPendingActive, time.Now().UnixMilli()
 	in.Boundary = cmp.Or(in.Boundary, protocol.BoundaryAfterWork)
@@ -156,32 +169,36 @@ func (d *Draft) newTurn() persistence.StoredTurn {
 	return NewTurn(d.policy.Session, d.policy.Incarnation, time.Now().UnixMilli())
 }
 
+// addTurn adds a turn at the end of the queue.
 func (d *Draft) addTurn(c *change.Change, t persistence.StoredTurn) {
 	c.Turns, d.turns = append(c.Turns, t.Turn), append(d.turns, t)
 }
 
+// addInput adds an input at the end of the queue.
 func (d *Draft) addInput(c *change.Change, in protocol.QueuedInput) {
 	c.Inputs, d.inputs = append(c.Inputs, in), append(d.inputs, in)
 }
 
-// SetInput changes an input.
+// SetInput replaces a queued input, which must exist.
 func (d *Draft) SetInput(c *change.Change, in protocol.QueuedInput) {
 	c.Inputs = append(c.Inputs, in)
 	d.inputs[slices.IndexFunc(d.inputs, func(old protocol.QueuedInput) bool { return old.ID == in.ID })] = in
 }
 
-// SetTurn changes a turn.
+// SetTurn replaces a queued turn, which must exist.
 func (d *Draft) SetTurn(c *change.Change, t persistence.StoredTurn) {
 	c.Turns = append(c.Turns, t.Turn)
 	d.turns[slices.IndexFunc(d.turns, func(old persistence.StoredTurn) bool { return old.ID == t.ID })] = t
 }
 
-// EndUnstarted ends a turn that does not run, and cancels its inputs. t has its report.
+// EndUnstarted ends a turn that does not run, and cancels its inputs. t must have its
+// report.
 func (d *Draft) EndUnstarted(c *change.Change, t persistence.StoredTurn) {
 	d.end(c, t)
 	d.cancel(c, "", func(in protocol.QueuedInput) bool { return in.TurnID == t.ID })
 }
 
+// end removes a turn from the queue and stores its final row.
 func (d *Draft) end(c *change.Change, t persistence.StoredTurn) {
 	c.Turns = append(c.Turns, t.Turn)
 	d.turns = without(d.turns, t.ID)
@@ -191,7 +208,8 @@ func without(turns []persistence.StoredTurn, id protocol.TurnID) []persistence.S
 	return slices.DeleteFunc(turns, func(t persistence.StoredTurn) bool { return t.ID == id })
 }
 
-// Withdraw cancels inputs that no turn has taken in, and the turns that are left without any. It returns these turns with their reports.
+// Withdraw cancels inputs that no turn has read, and ends queued turns that have no input
+// left. It returns these turns with their reports.
 func (d *Draft) Withdraw(c *change.Change, gone map[protocol.InputID]bool) (ended []persistence.StoredTurn) {
 	d.cancel(c, "", func(in protocol.QueuedInput) bool { return gone[in.ID] })
 	ended = d.endEmptied(c, "its input was withdrawn")
@@ -199,8 +217,9 @@ func (d *Draft) Withdraw(c *change.Change, gone map[protocol.InputID]bool) (ende
 	return ended
 }
 
-// DropExpired cancels the wakes of a turn that is about to start which came too late, and the turn if nothing is left of it. some is
-// false if there are none: then the change is as it was.
+// DropExpired cancels the expired wakes of a turn that is about to start, and ends the turn
+// if it has no other input. some is false if there are none; then the change stays as it
+// was.
 func (d *Draft) DropExpired(c *change.Change, id protocol.TurnID) (ended []persistence.StoredTurn, some bool) {
 	if d.cancel(c, protocol.WakeExpired, func(in protocol.QueuedInput) bool { return in.TurnID == id && expired(in) }) == 0 {
 		return nil, false
@@ -210,7 +229,7 @@ func (d *Draft) DropExpired(c *change.Change, id protocol.TurnID) (ended []persi
 	return ended, true
 }
 
-// cancel removes inputs that no turn answers any more, and returns how many these are.
+// cancel removes the selected inputs and stores them as cancelled. It returns their number.
 func (d *Draft) cancel(c *change.Change, why protocol.WakeRefusal, which func(protocol.QueuedInput) bool) (n int) {
 	left := d.inputs[:0:0]
 	for _, in := range d.inputs {
@@ -226,7 +245,7 @@ func (d *Draft) cancel(c *change.Change, why protocol.WakeRefusal, which func(pr
 	return n
 }
 
-// endEmptied ends the queued turns that have no input any more, and says why they have none.
+// endEmptied ends the queued turns without inputs. why is the reason in their reports.
 func (d *Draft) endEmptied(c *change.Change, why string) (ended []persistence.StoredTurn) {
 	for _, t := range slices.Clone(d.turns) {
 		if t.State != protocol.TurnQueued || len(of(t.ID, d.inputs)) > 0 {
@@ -242,7 +261,7 @@ func (d *Draft) endEmptied(c *change.Change, why string) (ended []persistence.St
 	return ended
 }
 
-// TellWaiting adds the event that says which inputs wait now.
+// TellWaiting adds the event that lists the waiting inputs.
 func (d *Draft) TellWaiting(c *change.Change) {
 	c.TellOf(protocol.Event{Type: protocol.EventQueueChanged, Queue: waiting(d.inputs, d.turns)})
 }

@@ -1,6 +1,7 @@
-// Package queue decides which inputs of a session wait, which turn answers them, and which wakes share a turn. It holds the turns that
-// have not ended and the inputs that no committed turn has consumed. The session's actor owns a queue and changes it by drafts of
-// changes; the package does no I/O of its own.
+// Package queue decides which inputs of a session wait, which turn reads them, and which
+// wakes share a turn. A queue holds the turns that have not ended and the inputs that no
+// ended turn has consumed. The session's actor owns it and changes it through drafts of
+// changes. The package does no I/O of its own.
 package queue
 
 import (
@@ -13,30 +14,36 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Limits of the inputs that wait in a session. The last input may exceed the second.
+// Limits of the waiting inputs of a session. Input is accepted while both are below; the
+// last may exceed maxBytes.
 const (
 	maxInputs = 256
 	maxBytes  = 8 << 20
 )
 
-// ErrFull means that a session has as many inputs as it may.
-var ErrFull = errors.New("as much waits in the session as may: 256 inputs, or 8 MiB; wait for a turn to end, or withdraw some with queue/cancel")
+// ErrFull means that the session has too many waiting inputs.
+var ErrFull = errors.New("input queue is full (256 inputs or 8 MiB); wait for a turn to finish or remove inputs with queue/cancel")
 
-// Queue is what is stored. Only its drafts change it.
+// Queue is the stored state of the queue. Only its drafts change it.
 type Queue struct {
-	turns       []persistence.StoredTurn // in order of acceptance; a turn that has begun comes first
-	inputs      []protocol.QueuedInput   // in order of arrival
+	// turns are in the order in which they run. A turn that has started comes first.
+	turns []persistence.StoredTurn
+	// inputs are in order of arrival.
+	inputs []protocol.QueuedInput
+	// wakePending means that a wake was queued since TakeWake.
 	wakePending bool
-	begun       protocol.TurnID // by the change that brought it, and driven by nobody yet; empty: none
+	// begun is a turn that its change started and that no driver runs yet. Empty: none.
+	begun protocol.TurnID
 }
 
-// New makes the queue of a session that is loaded. A turn that has begun comes first: one that follows another in a new frame is the
-// newest.
+// New returns the queue of a loaded session. It moves a turn that has started to the front:
+// a turn that continues another one in a new frame is the newest, but runs next.
 func New(turns []persistence.StoredTurn, inputs []protocol.QueuedInput) *Queue {
 	slices.SortStableFunc(turns, func(a, b persistence.StoredTurn) int { return cmp.Compare(rank(a), rank(b)) })
 	return &Queue{turns: turns, inputs: inputs}
 }
 
+// rank is 0 for a turn that has started, and 1 for a queued one.
 func rank(t persistence.StoredTurn) int {
 	if t.State == protocol.TurnQueued {
 		return 1
@@ -44,13 +51,15 @@ func rank(t persistence.StoredTurn) int {
 	return 0
 }
 
-// Turns are the turns that have not ended, in the order in which they run. The slice is the queue's own.
+// Turns returns the turns that have not ended, in the order in which they run. The caller
+// must not modify the slice.
 func (q *Queue) Turns() []persistence.StoredTurn { return q.turns }
 
-// Inputs are the inputs that no committed turn has consumed, in order of arrival. The slice is the queue's own.
+// Inputs returns the inputs that no ended turn has consumed, in order of arrival. The
+// caller must not modify the slice.
 func (q *Queue) Inputs() []protocol.QueuedInput { return q.inputs }
 
-// Turn finds a turn that has not ended.
+// Turn returns a turn that has not ended.
 func (q *Queue) Turn(id protocol.TurnID) (persistence.StoredTurn, bool) {
 	i := slices.IndexFunc(q.turns, func(t persistence.StoredTurn) bool { return t.ID == id })
 	if i < 0 {
@@ -59,7 +68,8 @@ func (q *Queue) Turn(id protocol.TurnID) (persistence.StoredTurn, bool) {
 	return q.turns[i], true
 }
 
-// Withdrawable decides which of the inputs can be withdrawn: those that no turn has taken in. answers says of each what becomes of it.
+// Withdrawable returns which of the inputs can be withdrawn: those that no turn has read.
+// answers has the result for each input, gone the set of those to withdraw.
 func (q *Queue) Withdrawable(inputs []protocol.QueuedInput) (answers []protocol.CancelledInput, gone map[protocol.InputID]bool) {
 	gone = map[protocol.InputID]bool{}
 	for _, in := range inputs {
@@ -74,7 +84,8 @@ func (q *Queue) Withdrawable(inputs []protocol.QueuedInput) (answers []protocol.
 	return answers, gone
 }
 
-// BeginsWith are the inputs that a turn begins with. Those that were steered at it come in at a checkpoint.
+// BeginsWith returns the inputs with which a turn starts. Steered inputs are not among
+// them; they enter at a checkpoint.
 func (q *Queue) BeginsWith(id protocol.TurnID) (ids []protocol.InputID) {
 	for _, in := range of(id, q.inputs) {
 		if in.State == protocol.InputQueued || in.State == protocol.InputDeferred {
@@ -84,7 +95,7 @@ func (q *Queue) BeginsWith(id protocol.TurnID) (ids []protocol.InputID) {
 	return ids
 }
 
-// Switches is how many switches of frames in a row led to a turn.
+// Switches returns how many switches of frames in a row led to a turn.
 func (q *Queue) Switches(id protocol.TurnID) (n int) {
 	for _, in := range of(id, q.inputs) {
 		n = max(n, in.Switches)
@@ -92,10 +103,10 @@ func (q *Queue) Switches(id protocol.TurnID) (n int) {
 	return n
 }
 
-// Begun reports whether the first turn was begun, by this daemon or an earlier one.
+// Begun reports whether the first turn has started, in this daemon or an earlier one.
 func (q *Queue) Begun() bool { return len(q.turns) > 0 && rank(q.turns[0]) == 0 }
 
-// CheckRoom fails with ErrFull if no further input may be queued. Wakes have a limit of their own.
+// CheckRoom returns ErrFull if no further input may be queued. Wakes have a separate limit.
 func (q *Queue) CheckRoom() error {
 	size := 0
 	for _, in := range q.inputs {
@@ -107,7 +118,8 @@ func (q *Queue) CheckRoom() error {
 	return nil
 }
 
-// Waiting are the inputs that have not entered a turn: what queue/changed tells of.
+// Waiting returns the inputs that have not entered a turn, as queue/changed reports them.
+// It never returns nil.
 func (q *Queue) Waiting() []protocol.QueuedInput { return waiting(q.inputs, q.turns) }
 
 func waiting(inputs []protocol.QueuedInput, turns []persistence.StoredTurn) []protocol.QueuedInput {
@@ -123,7 +135,8 @@ func waiting(inputs []protocol.QueuedInput, turns []persistence.StoredTurn) []pr
 	return queue
 }
 
-// TakeBegun reports whether a turn was begun by the change that brought it, and was not asked about since.
+// TakeBegun reports whether a turn was started by the change that added it. It returns true
+// once.
 func (q *Queue) TakeBegun(id protocol.TurnID) bool {
 	begun := q.begun != "" && q.begun == id
 	q.begun = ""
@@ -135,21 +148,22 @@ func (q *Queue) Steered() bool {
 	return slices.ContainsFunc(q.inputs, func(in protocol.QueuedInput) bool { return in.State == protocol.InputPendingActive })
 }
 
-// TakeWake reports whether a wake was queued since it was asked last: then a turn may start.
+// TakeWake reports whether a wake was queued since the last call. If so, a turn may have to
+// start.
 func (q *Queue) TakeWake() bool {
 	pending := q.wakePending
 	q.wakePending = false
 	return pending
 }
 
-// NewTurn makes a turn that waits. It is in no queue yet.
+// NewTurn returns a queued turn with a new id. It is in no queue yet.
 func NewTurn(session protocol.SessionID, incarnation string, atMs int64) persistence.StoredTurn {
 	return persistence.StoredTurn{Session: session, Turn: persistence.Turn{
 		ID: protocol.NewTurnID(), State: protocol.TurnQueued, Incarnation: incarnation, AcceptedMs: atMs,
 	}}
 }
 
-// of are those of the inputs that a turn answers.
+// of returns the inputs of a turn.
 func of(id protocol.TurnID, inputs []protocol.QueuedInput) (its []protocol.QueuedInput) {
 	for _, in := range inputs {
 		if in.TurnID == id {
@@ -159,6 +173,7 @@ func of(id protocol.TurnID, inputs []protocol.QueuedInput) (its []protocol.Queue
 	return its
 }
 
+// accepted returns the event that a turn with these inputs was accepted.
 func accepted(id protocol.TurnID, inputs ...protocol.QueuedInput) change.Event {
 	e := protocol.Event{Type: protocol.EventTurnAccepted, TurnID: id}
 	for _, in := range inputs {

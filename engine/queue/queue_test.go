@@ -16,16 +16,16 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// session is a session as far as its queue knows it.
+// session is a queue with the state of its session.
 type session struct {
 	testing.TB
 	queue.Policy
 	q    *queue.Queue
 	past past
-	made []protocol.TurnID // by the queue: they are called new1, new2 …
+	made []protocol.TurnID // by the queue, called new1, new2 … in results
 }
 
-// past is what the store would know.
+// past is a Past with fixed answers.
 type past struct {
 	sources  map[string]protocol.QueuedInput
 	ordinals map[string]int64
@@ -52,10 +52,10 @@ func (p past) NewestOrdinal(_ context.Context, key int64, stream string) (int64,
 
 var errLost = errors.New("the store is lost")
 
-// startMs is when each test begins, as the clock of synctest has it.
+// startMs is the time at which each test starts in synctest.
 var startMs = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli()
 
-// load makes a session of lines such as "A running" for a turn and "one@A queued" for an input. A word more makes the input a wake with
+// load returns a session from lines such as "A running" for a turn and "one@A queued" for an input. One more word makes the input a wake with
 // this merge key.
 func load(t testing.TB, lines ...string) *session {
 	var turns []persistence.StoredTurn
@@ -88,7 +88,7 @@ func input(text string) protocol.QueuedInput {
 	return protocol.QueuedInput{Input: []protocol.InputPart{{Type: protocol.InputText, Text: text}}, AtMs: startMs}
 }
 
-// change lets f change the queue, and returns what the change says and what the queue is once it is stored, one thing a line.
+// change runs f on a draft and stores it. It returns the rows and events of the change and the resulting queue, in lines.
 func (s *session) change(f func(*queue.Draft, *change.Change)) string {
 	s.Helper()
 	before := s.now()
@@ -99,7 +99,7 @@ func (s *session) change(f func(*queue.Draft, *change.Change)) string {
 		s.Error("the change has two drafts of the queue")
 	}
 	if now := s.now(); now != before {
-		s.Errorf("before the change is stored, the queue is %s, was %s", now, before)
+		s.Errorf("the draft changed the stored queue to %s, was %s", now, before)
 	}
 	if err := c.Finish(); err != nil {
 		s.Fatal(err)
@@ -118,7 +118,7 @@ func (s *session) change(f func(*queue.Draft, *change.Change)) string {
 	return strings.Join(append(out, "now "+s.now()), "\n")
 }
 
-// now is the queue in one line.
+// now returns the queue in one line.
 func (s *session) now() string {
 	var all []string
 	for _, t := range s.q.Turns() {
@@ -187,7 +187,7 @@ func (s *session) event(e protocol.Event) string {
 	return string(e.Type)
 }
 
-// is compares what a change says with lines that a test expects.
+// is compares the result of a change with expected lines.
 func (s *session) is(what, got string, want ...string) {
 	s.Helper()
 	if want := strings.Join(want, "\n"); got != want {
@@ -196,7 +196,7 @@ func (s *session) is(what, got string, want ...string) {
 }
 
 func TestQueue(t *testing.T) {
-	t.Run("runtime/P08 a turn that has begun comes first, and all others in the order of their acceptance", func(t *testing.T) {
+	t.Run("runtime/P08 a turn that has started comes first, the others in order of acceptance", func(t *testing.T) {
 		s := load(t, "A queued", "B running", "C queued", "one@A queued", "two@B accepted", "three@B pendingActive", "four@gone queued")
 		s.is("loaded", s.now(), "B running, A queued, C queued, one@A queued, two@B accepted, three@B pendingActive, four@gone queued")
 		if !s.q.Begun() || load(t, "A queued").q.Begun() || load(t).q.Begun() {
@@ -221,7 +221,7 @@ func TestQueue(t *testing.T) {
 			t.Error("an empty queue is told as null")
 		}
 	})
-	t.Run("runtime/P08 it has room for 256 inputs, and until these have 8 MiB", func(t *testing.T) {
+	t.Run("runtime/P08 it accepts up to 256 inputs or 8 MiB", func(t *testing.T) {
 		for _, c := range []struct {
 			inputs, size int
 			want         bool
@@ -232,7 +232,7 @@ func TestQueue(t *testing.T) {
 			}
 		}
 	})
-	t.Run("runtime/P08 an input can be withdrawn until its turn takes it in", func(t *testing.T) {
+	t.Run("runtime/P08 an input can be withdrawn until its turn reads it", func(t *testing.T) {
 		s := load(t, "A running", "B queued", "one@A queued", "two@A pendingActive", "three@B queued", "four@gone queued")
 		answers, gone := s.q.Withdrawable(s.q.Inputs())
 		var statuses []protocol.CancelStatus
@@ -244,7 +244,7 @@ func TestQueue(t *testing.T) {
 			t.Errorf("%v, want %v; gone: %v", statuses, want, gone)
 		}
 	})
-	t.Run("runtime/P08 a turn begins with what was not steered at it", func(t *testing.T) {
+	t.Run("runtime/P08 a turn starts with the inputs that were not steered", func(t *testing.T) {
 		s := load(t, "A running", "one@A queued", "two@A pendingActive", "three@A deferredNextTurn", "four@B queued")
 		if ids := s.q.BeginsWith("A"); !slices.Equal(ids, []protocol.InputID{"one", "three"}) {
 			t.Errorf("it begins with %v", ids)
@@ -260,12 +260,12 @@ func TestQueue(t *testing.T) {
 			d.SetTurn(c, turn("B", protocol.TurnRunning))
 		}), "turn B running", "input two@B accepted", "now A queued, B running, one@A queued, two@B accepted")
 	})
-	t.Run("runtime/P08 an end before the start cancels the inputs of the turn, and no other", func(t *testing.T) {
+	t.Run("runtime/P08 ending a queued turn cancels its inputs and no others", func(t *testing.T) {
 		s := load(t, "A queued", "B queued", "one@A queued", "two@B queued")
 		s.is("ended", s.change(func(d *queue.Draft, c *change.Change) { d.EndUnstarted(c, turn("A", protocol.TurnCancelled)) }),
 			"turn A cancelled", "input one@A cancelled", "now B queued, two@B queued")
 	})
-	t.Run("runtime/P08 inputs are withdrawn, and with its last one the turn, if it has not begun", func(t *testing.T) {
+	t.Run("runtime/P08 withdrawing the last input of a queued turn ends the turn", func(t *testing.T) {
 		s := load(t, "A running", "B queued", "C queued", "zero@A pendingActive", "one@B queued", "two@C queued", "three@C queued")
 		var ended []persistence.StoredTurn
 		report := "cancelled by internal:queue: its input was withdrawn"
@@ -285,7 +285,7 @@ func testAccepting(t *testing.T) {
 	s := load(t, "A running")
 	s.Running = "A"
 	var queued protocol.QueuedInput
-	s.is("runtime/P08 an input gets a turn of its own, which is the last", s.change(func(d *queue.Draft, c *change.Change) { queued, _ = d.Start(c, "", input("one"), false) }),
+	s.is("runtime/P08 an input gets its own turn at the end of the queue", s.change(func(d *queue.Draft, c *change.Change) { queued, _ = d.Start(c, "", input("one"), false) }),
 		"turn new1 queued", "input one@new1 queued", "accepted new1: 1 inputs, one", "waiting one", "now A running, new1 queued, one@new1 queued")
 	if last := s.q.Turns()[1]; queued.AtMs != startMs || last.AcceptedMs != startMs || last.Incarnation != "now" || last.Session != "ses_a" {
 		t.Errorf("input %+v, turn %+v", queued, last)
@@ -297,7 +297,7 @@ func testAccepting(t *testing.T) {
 		}
 	}), "input two@A pendingActive afterWork", "waiting one two", "now A running, new1 queued, one@new1 queued, two@A pendingActive afterWork")
 	s = load(t)
-	s.is("runtime/P08 the turn of an idle session runs at once, with the id that it was given", s.change(func(d *queue.Draft, c *change.Change) {
+	s.is("runtime/P08 the turn of an idle session runs at once with the requested id", s.change(func(d *queue.Draft, c *change.Change) {
 		d.Start(c, "B", input("x"), true)
 	}), "turn B running", "input x@B queued", "accepted B: 1 inputs, x", "now B running, x@B queued")
 	if s.q.TakeWake() {
@@ -311,10 +311,10 @@ func TestBegin(t *testing.T) {
 		asks                     bool
 		want                     []string
 	}{
-		{"a queued turn runs, and its inputs wait no more", "queued", "now", false, []string{"turn A running", "waiting "}},
+		{"a queued turn runs, and its inputs no longer wait", "queued", "now", false, []string{"turn A running", "waiting "}},
 		{"a turn of an earlier daemon is taken over", "running", "before", false, []string{"turn A running"}},
-		{"a turn that has asked waits for the answer", "running", "now", true, []string{"turn A waiting"}},
-		{"a turn that runs already stays as it is", "running", "now", false, nil},
+		{"a turn with an open decision waits", "running", "now", true, []string{"turn A waiting"}},
+		{"a running turn does not change", "running", "now", false, nil},
 	} {
 		t.Run("runtime/P08 "+c.name, func(t *testing.T) {
 			stored := turn("A", protocol.TurnState(c.state))

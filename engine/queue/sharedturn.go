@@ -9,15 +9,21 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Wakes that may share a turn do so within these limits.
+// Limits of wakes that share a turn.
 const (
-	maxMerged    = 64
-	maxMergeAge  = 30_000 // ms, of the oldest
-	mergeReserve = 2      // together they take at most one part in so many of what the model can be told
+	// maxMerged is the number of wakes in one turn.
+	maxMerged = 64
+	// maxMergeAge is the age in milliseconds of the oldest wake up to which others may join
+	// it.
+	maxMergeAge = 30_000
+	// mergeReserve divides the room of the model: together the wakes take at most half of
+	// it.
+	mergeReserve = 2
 )
 
-// place gives a wake a turn: the newest one if the wake may share it, or else a new one, which is returned. A turn that has begun gets
-// no more wakes, so that a turn which is driven again consists of what it did.
+// place assigns a turn to a wake: the newest one if the wake may share it, else a new one,
+// which it returns. A turn that has started gets no more wakes, so that a repetition of the
+// turn sees the same input.
 func (d *Draft) place(in *protocol.QueuedInput) *persistence.StoredTurn {
 	if n := len(d.turns); n > 0 && d.turns[n-1].State == protocol.TurnQueued && d.policy.Drain != protocol.DrainOne {
 		if with := of(d.turns[n-1].ID, d.inputs); shares(*in, with) && textSize(*in)+textSize(with...) <= d.policy.Room/mergeReserve {
@@ -30,7 +36,8 @@ func (d *Draft) place(in *protocol.QueuedInput) *persistence.StoredTurn {
 	return &t
 }
 
-// shares reports whether a wake may come to the model together with others: only if those who cause them may do the same.
+// shares reports whether a wake may join others. All must have the same key, delivery and
+// ceiling, so that none gets more authority through another.
 func shares(in protocol.QueuedInput, with []protocol.QueuedInput) bool {
 	if in.Wake.Merge == "" || len(with) == 0 || len(with) >= maxMerged || in.AtMs-with[0].AtMs > maxMergeAge {
 		return false
@@ -40,6 +47,7 @@ func shares(in protocol.QueuedInput, with []protocol.QueuedInput) bool {
 	})
 }
 
+// textSize returns the bytes of text in inputs.
 func textSize(inputs ...protocol.QueuedInput) (n int) {
 	for _, in := range inputs {
 		for _, p := range in.Input {
@@ -49,20 +57,21 @@ func textSize(inputs ...protocol.QueuedInput) (n int) {
 	return n
 }
 
-// Entering are the inputs that enter a running turn at a checkpoint which admits some boundaries: all that people sent, and of the wakes as
-// many from the oldest on as the policy lets in together.
+// Entering returns the inputs that enter a running turn at a checkpoint. These are all
+// inputs of people whose boundary the checkpoint admits, and the oldest wakes that may
+// share a turn under the policy.
 func (q *Queue) Entering(id protocol.TurnID, policy protocol.DrainPolicy, admits func(protocol.Boundary) bool) (enter []protocol.QueuedInput) {
 	var wakes []protocol.QueuedInput
-	shut := false
+	wakesDone := false
 	for _, in := range of(id, q.inputs) {
 		switch {
 		case in.State != protocol.InputPendingActive || !admits(in.Boundary):
 			continue
 		case in.Wake == nil:
-		case expired(in), shut:
+		case expired(in), wakesDone:
 			continue
 		case len(wakes) > 0 && (policy == protocol.DrainOne || !shares(in, wakes)):
-			shut = true
+			wakesDone = true
 			continue
 		default:
 			wakes = append(wakes, in)
@@ -72,7 +81,7 @@ func (q *Queue) Entering(id protocol.TurnID, policy protocol.DrainPolicy, admits
 	return enter
 }
 
-// expired reports whether a wake came too late to be of use.
+// expired reports whether a wake has expired.
 func expired(in protocol.QueuedInput) bool {
 	return in.Wake != nil && in.Wake.ExpiresAtMs > 0 && in.Wake.ExpiresAtMs <= time.Now().UnixMilli()
 }

@@ -8,8 +8,9 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// TurnOver decides what becomes of a turn's inputs when it ends. Inputs that it took in are completed. An input that a person steered at
-// it too late goes to the next turn, which is made if there is none; a wake gets a turn as if it came now.
+// TurnOver handles the inputs of a turn that ends. Inputs that it has read are completed. A
+// steered input that arrived too late moves to the next turn, which is created if there is
+// none. A late wake gets a turn as if it arrived now.
 func (d *Draft) TurnOver(c *change.Change, id protocol.TurnID) {
 	d.turns = without(d.turns, id)
 	all, known, late := d.inputs, len(d.turns), false
@@ -37,7 +38,7 @@ func (d *Draft) TurnOver(c *change.Change, id protocol.TurnID) {
 	}
 }
 
-// postpone gives an input that came too late for a turn another one, which it answers if it had to be made.
+// postpone moves a late input to another turn.
 func (d *Draft) postpone(c *change.Change, in *protocol.QueuedInput) {
 	in.State = protocol.InputDeferred
 	switch {
@@ -45,7 +46,7 @@ func (d *Draft) postpone(c *change.Change, in *protocol.QueuedInput) {
 		if t := d.place(in); t != nil {
 			d.addTurn(c, *t)
 		}
-	case len(d.turns) > 0 && in.Ceiling == nil: // a turn is not held to what the input of another one is held to
+	case len(d.turns) > 0 && in.Ceiling == nil: // an input with a ceiling must not limit a turn of other inputs
 		in.TurnID = d.turns[0].ID
 	default:
 		t := d.newTurn()
@@ -54,8 +55,8 @@ func (d *Draft) postpone(c *change.Change, in *protocol.QueuedInput) {
 	}
 }
 
-// GoOn is TurnOver for a turn that another one goes on from: what was steered at the one is steered at the other. The rows of the next
-// turn are in the change already.
+// GoOn is TurnOver for a turn that next continues in another frame. Waiting steered inputs
+// move to next. The rows of next and its input must already be in the change.
 func (d *Draft) GoOn(c *change.Change, id protocol.TurnID, next persistence.StoredTurn, input protocol.QueuedInput) {
 	all := d.inputs
 	d.inputs = d.inputs[:0:0]

@@ -10,7 +10,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// expiring are the inputs of a session whose wakes expire, some of them before now.
+// expiring sets the expiry of wakes relative to now.
 func (s *session) expiring(at map[protocol.InputID]time.Duration) {
 	for _, in := range s.q.Inputs() {
 		if after, ok := at[in.ID]; ok {
@@ -31,7 +31,7 @@ func TestExpiry(t *testing.T) {
 		s := load(t, "A queued", "B queued", "one@A queued m", "two@A queued m", "three@A queued m", "me@A queued", "other@B queued m")
 		s.expiring(map[protocol.InputID]time.Duration{"one": -time.Millisecond, "two": 0, "three": time.Millisecond, "other": -time.Second})
 		out, ended, some := drop(s)
-		s.is("runtime/B06 what expires by now is dropped from the turn that starts, and nothing else", out,
+		s.is("runtime/B06 only expired wakes are dropped from the turn that starts", out,
 			"input one@A cancelled expired", "input two@A cancelled expired", "waiting three me other",
 			"now A queued, B queued, three@A queued, me@A queued, other@B queued")
 		if ended != 0 || !some {
@@ -46,7 +46,7 @@ func TestExpiry(t *testing.T) {
 		s.expiring(map[protocol.InputID]time.Duration{"one": 0})
 		report := "cancelled by internal:queue: its wake has expired"
 		out, ended, some = drop(s)
-		s.is("runtime/B06 a turn of which nothing is left is over", out, "turn A cancelled (report of A ses_a cancelled 5, "+report+")",
+		s.is("runtime/B06 a turn without remaining inputs ends", out, "turn A cancelled (report of A ses_a cancelled 5, "+report+")",
 			"input one@A cancelled expired", "completed A: "+report+", usage true", "waiting ", "now ")
 		if ended != 1 || !some {
 			t.Errorf("%d turns ended, some %t, want one and true", ended, some)
@@ -112,7 +112,7 @@ func TestTurnOver(t *testing.T) {
 	}
 }
 
-// TestGoOn shows what becomes of the inputs of a turn that goes on in another frame.
+// TestGoOn checks the inputs of a turn that continues in another frame.
 func TestGoOn(t *testing.T) {
 	goOn := func(s *session) string {
 		return s.change(func(d *queue.Draft, c *change.Change) {
@@ -122,7 +122,7 @@ func TestGoOn(t *testing.T) {
 		})
 	}
 	s := load(t, "A running", "B queued", "one@A accepted", "late@A pendingActive", "two@B queued")
-	s.is("what was steered at the one is steered at the other, which comes first", goOn(s),
+	s.is("steered inputs move to the continuing turn, which comes first", goOn(s),
 		"input one@A completed", "input late@N pendingActive", "accepted N: 1 inputs, task", "waiting late two",
 		"now N running, B queued, late@N pendingActive, two@B queued, task@N accepted")
 	s = load(t, "A running", "one@A accepted")

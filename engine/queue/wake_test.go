@@ -14,12 +14,12 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// wake is a wake whose text is "[t] " and its name.
+// wake returns a wake with the text "[t] " and its name.
 func wake(name, merge string) queue.Wake {
 	return queue.Wake{Source: name, Merge: merge, Cause: protocol.TurnCause{ID: "c-" + name, Type: "t", Text: name}}
 }
 
-// wakes has a session take wakes in one change.
+// wakes queues wakes in one change.
 func (s *session) wakes(all ...queue.Wake) string {
 	s.Helper()
 	return s.change(func(d *queue.Draft, c *change.Change) {
@@ -32,7 +32,7 @@ func (s *session) wakes(all ...queue.Wake) string {
 }
 
 func TestWake(t *testing.T) {
-	t.Run("runtime/B06 a wake gets a turn, and one for the earliest boundary enters the turn that runs", func(t *testing.T) {
+	t.Run("runtime/B06 a wake gets a turn; one for the earliest boundary enters the running turn", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := load(t, "A running")
 			s.Running = "A"
@@ -68,7 +68,7 @@ func TestWake(t *testing.T) {
 			}
 		})
 	})
-	t.Run("runtime/B06 the input of a wake holds all that the wake says, its text as UTF-8 and once", func(t *testing.T) {
+	t.Run("runtime/B06 the input of a wake has all fields of the wake, with its text once and as valid UTF-8", func(t *testing.T) {
 		s := load(t)
 		cause := protocol.TurnCause{ID: "c", Type: "task/completed", Origin: "tsk_1", Text: "bad \xff"}
 		w := queue.Wake{
@@ -96,10 +96,10 @@ func TestRefusals(t *testing.T) {
 		want   protocol.WakeRefusal
 		input  protocol.InputID
 	}{
-		{"as it is", func(*queue.Wake) {}, "", ""},
-		{"its source has brought one", func(w *queue.Wake) { w.Source = "known" }, protocol.WakeDuplicate, "known"},
-		{"its source has brought one in the change", func(w *queue.Wake) { w.Source = "same" }, protocol.WakeDuplicate, "same, newer"},
-		{"its source has brought the first of the change", func(w *queue.Wake) { w.Source = "oldest" }, protocol.WakeDuplicate, "oldest"},
+		{"a valid wake is accepted", func(*queue.Wake) {}, "", ""},
+		{"its source is known", func(w *queue.Wake) { w.Source = "known" }, protocol.WakeDuplicate, "known"},
+		{"its source is known from the change", func(w *queue.Wake) { w.Source = "same" }, protocol.WakeDuplicate, "same, newer"},
+		{"its source is known from the first input of the change", func(w *queue.Wake) { w.Source = "oldest" }, protocol.WakeDuplicate, "oldest"},
 		{"it has no source, like others", func(w *queue.Wake) { w.Source = "" }, "", ""},
 		{"it expires now", func(w *queue.Wake) { w.Expires = startMs }, protocol.WakeExpired, ""},
 		{"it expires later", func(w *queue.Wake) { w.Expires = startMs + 1 }, "", ""},
@@ -109,9 +109,9 @@ func TestRefusals(t *testing.T) {
 		{"it is not the next of its stream", func(w *queue.Wake) { w.Stream, w.Ordinal = "stored", 4 }, protocol.WakeRewound, ""},
 		{"it is the next of a stream in the change", func(w *queue.Wake) { w.Stream, w.Ordinal = "changed", 7 }, "", ""},
 		{"it is not the next of a stream in the change", func(w *queue.Wake) { w.Stream, w.Ordinal = "changed", 6 }, protocol.WakeRewound, ""},
-		{"no other stream counts", func(w *queue.Wake) { w.Stream, w.Ordinal = "new", 1 }, "", ""},
+		{"other streams do not matter", func(w *queue.Wake) { w.Stream, w.Ordinal = "new", 1 }, "", ""},
 		{"it is older than the newest of its stream in the change", func(w *queue.Wake) { w.Stream, w.Ordinal = "both", 9 }, protocol.WakeRewound, ""},
-		{"without a stream its ordinal does not count", func(w *queue.Wake) { w.Ordinal = -1 }, "", ""},
+		{"without a stream its ordinal does not matter", func(w *queue.Wake) { w.Ordinal = -1 }, "", ""},
 	} {
 		t.Run("runtime/B06 "+c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -140,7 +140,7 @@ func TestRefusals(t *testing.T) {
 			})
 		})
 	}
-	t.Run("runtime/B06 a store that fails is an error", func(t *testing.T) {
+	t.Run("runtime/B06 an error of the store is returned", func(t *testing.T) {
 		s := load(t)
 		s.past.err = errLost
 		s.change(func(d *queue.Draft, c *change.Change) {
@@ -162,7 +162,7 @@ func TestRefusals(t *testing.T) {
 	})
 }
 
-// TestMerging has a wake of key m and 300 bytes come to a session in which "old" of key m waits alone in turn B.
+// TestMerging queues a wake with key m and 300 bytes. The wake "old" with key m already waits in turn B.
 func TestMerging(t *testing.T) {
 	ceiling := &protocol.Ceiling{ReadOnly: true}
 	full := func(n int) (lines []string) {
@@ -178,12 +178,12 @@ func TestMerging(t *testing.T) {
 		change func(*session, *queue.Wake)
 		want   bool
 	}{
-		{"wakes of one key that wait together", nil, nil, true},
-		{"as many as 64", full(63), nil, true},
+		{"waiting wakes with the same key share a turn", nil, nil, true},
+		{"up to 64 share a turn", full(63), nil, true},
 		{"not more than 64", full(64), nil, false},
-		{"that come within half a minute", nil, func(s *session, _ *queue.Wake) { first(s).AtMs = startMs - 30_000 }, true},
+		{"within half a minute", nil, func(s *session, _ *queue.Wake) { first(s).AtMs = startMs - 30_000 }, true},
 		{"not later", nil, func(s *session, _ *queue.Wake) { first(s).AtMs = startMs - 30_001 }, false},
-		{"within half of what the model can be told", nil, func(s *session, _ *queue.Wake) { first(s).Input[0].Text = strings.Repeat("x", 200) }, true},
+		{"within half of the model's room", nil, func(s *session, _ *queue.Wake) { first(s).Input[0].Text = strings.Repeat("x", 200) }, true},
 		{"not beyond it", nil, func(s *session, _ *queue.Wake) { first(s).Input[0].Text = strings.Repeat("x", 201) }, false},
 		{"not without a key", []string{"A running", "B queued", "old@B queued"}, func(s *session, w *queue.Wake) {
 			first(s).Wake, w.Merge = &protocol.QueuedWake{}, ""
@@ -194,12 +194,12 @@ func TestMerging(t *testing.T) {
 		{"with an equal ceiling", nil, func(s *session, w *queue.Wake) {
 			first(s).Ceiling, w.Ceiling = &protocol.Ceiling{ReadOnly: true}, ceiling
 		}, true},
-		{"not with what a person sent", []string{"A running", "B queued", "old@B queued m", "me@B queued"}, nil, false},
+		{"not with input of a person", []string{"A running", "B queued", "old@B queued m", "me@B queued"}, nil, false},
 		{"not in a turn without inputs", []string{"A running", "B queued"}, nil, false},
 		{"not in a turn that has begun", []string{"B running", "old@B queued m"}, nil, false},
 		{"not past another turn", []string{"B queued", "C queued", "old@B queued m", "me@C queued"}, nil, false},
-		{"not where each has its own", nil, func(s *session, _ *queue.Wake) { s.Drain = protocol.DrainOne }, false},
-		{"where the session says so", nil, func(s *session, _ *queue.Wake) { s.Drain = protocol.DrainMerge }, true},
+		{"not if the session drains one wake per turn", nil, func(s *session, _ *queue.Wake) { s.Drain = protocol.DrainOne }, false},
+		{"if the session merges wakes", nil, func(s *session, _ *queue.Wake) { s.Drain = protocol.DrainMerge }, true},
 		{"not in an empty queue", []string{"one@gone queued m"}, nil, false},
 	} {
 		t.Run("runtime/P08 "+c.name, func(t *testing.T) {
@@ -231,11 +231,11 @@ func TestEntering(t *testing.T) {
 		expire []protocol.InputID
 		want   string
 	}{
-		{"all that people sent, and wakes that share a turn", "", []string{"me@A pendingActive", "one@A pendingActive m", "two@A pendingActive m", "too@A pendingActive"}, nil, "me one two too"},
+		{"all inputs of people, and wakes that share a turn", "", []string{"me@A pendingActive", "one@A pendingActive m", "two@A pendingActive m", "too@A pendingActive"}, nil, "me one two too"},
 		{"no wake after one that does not share", "", []string{"one@A pendingActive m", "two@A pendingActive n", "three@A pendingActive m", "me@A pendingActive"}, nil, "one me"},
-		{"one wake where each has its own", protocol.DrainOne, []string{"one@A pendingActive m", "two@A pendingActive m", "me@A pendingActive"}, nil, "one me"},
+		{"one wake if the session drains one per turn", protocol.DrainOne, []string{"one@A pendingActive m", "two@A pendingActive m", "me@A pendingActive"}, nil, "one me"},
 		{"none that has expired", "", []string{"one@A pendingActive n", "two@A pendingActive m", "three@A pendingActive m"}, []protocol.InputID{"one"}, "two three"},
-		{"none that entered before, and none of another turn", "", []string{"me@A accepted", "too@A pendingActive", "other@B pendingActive"}, nil, "too"},
+		{"none that has already entered, and none of another turn", "", []string{"me@A accepted", "too@A pendingActive", "other@B pendingActive"}, nil, "too"},
 		{"people's inputs beside each other", protocol.DrainOne, []string{"me@A pendingActive", "too@A pendingActive"}, nil, "me too"},
 	} {
 		t.Run("runtime/P08 "+c.name, func(t *testing.T) {
