@@ -1,5 +1,8 @@
-// Package feed has the observers of a session see its events as they come, each at its own pace. The engine fills a feed, and reads the
-// log for those that are too far behind.
+// Package feed delivers the events of a session to its subscribers as they happen, each at
+// its own pace.
+//
+// The engine fills a feed. A subscriber that falls too far behind reads the durable events
+// from the log and gets the text of open items in larger pieces.
 package feed
 
 import (
@@ -14,70 +17,94 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Bounds of what a feed keeps for subscribers that are behind. Beyond them a subscriber reads the log instead, and gets
-// the text of open items in bigger pieces.
+// Limits of the events that a feed keeps for slow subscribers. Beyond them a subscriber
+// reads the log.
 const (
+	// maxEntries is the number of events.
 	maxEntries = 1 << 14
-	maxBytes   = 2 << 20
+	// maxBytes is the size of these events in bytes.
+	maxBytes = 2 << 20
 )
 
-// Feed is what observers of one session see: the durable events in the order of their seq, and between them what is
-// only shown. It keeps nothing that every subscriber has read. Safe for concurrent use; it never waits for a reader.
+// Feed holds the recent events of one session: durable events in the order of their seq,
+// and transient events between them. It drops events that every subscriber has read. It is
+// safe for concurrent use, and publishing never waits for a subscriber.
 type Feed struct {
-	id  protocol.SessionID
+	id protocol.SessionID
+	// tip notifies waiting subscribers of new events.
 	tip tip.Tip
 
 	mu      sync.Mutex
 	entries []entry
-	base    uint64 // position of entries[0]
-	bytes   int
-	seq     protocol.Seq // of the newest durable event
-	open    []*Item      // in order of their start
-	subs    map[*Subscription]struct{}
-	below   map[protocol.DecisionID]notice
-	ended   error // why nothing comes any more
+	// base is the position of entries[0]. Positions count all events since the feed was
+	// created.
+	base uint64
+	// bytes is the size of the data of entries.
+	bytes int
+	// seq is the number of the newest durable event.
+	seq protocol.Seq
+	// open has the growing items, oldest first.
+	open []*Item
+	subs map[*Subscription]struct{}
+	// below has the newest event of each question of a subagent, until every subscriber has
+	// read it.
+	below map[protocol.DecisionID]notice
+	// ended is the reason why no more events come. Nil: the feed is open.
+	ended error
 }
 
-// entry is one event, encoded as the params of session/event. A delta is only text until a subscriber takes it: most of
-// what is kept for one that is behind would be the same words again and again.
+// entry is one event, encoded as the params of session/event. A delta holds only its text
+// and is encoded when a subscriber reads it, because most of the memory for a slow
+// subscriber would be repeated envelopes.
 type entry struct {
-	data []byte       // of a delta: its text, which is a part of the item's
-	seq  protocol.Seq // 0: not durable
-	item *Item        // that begins, grows or is withdrawn with it
-	end  int          // of the item's text then
-	grew int64        // when, if it is a delta
+	// data of a delta is a slice of the item's text.
+	data []byte
+	// seq is 0 for a transient event.
+	seq protocol.Seq
+	// item is the item that starts, grows or is retracted with the event, or nil.
+	item *Item
+	// end is the length of the item's text after the event.
+	end int
+	// grew is the time of a delta in milliseconds since 1970. It is 0 for other events.
+	grew int64
 }
 
-// notice is the newest news of a question of a session below, kept until every subscriber has read it: no log has it for one
-// that is behind.
+// notice is the newest event about a question of a subagent. It is kept until every
+// subscriber has read it, because a slow subscriber cannot read it from this session's log.
 type notice struct {
 	pos  uint64
 	data []byte
 }
 
-// Item is an item whose text is still growing. The text is whole; it is never written anywhere. Its feed guards it.
+// Item is an item whose text is still growing. It holds the complete text, which is never
+// stored in this form. The mutex of its feed guards it.
 type Item struct {
-	item      protocol.Item
-	text      []byte
-	prefix    []byte // of its delta events, up to the offset
-	closed    bool
+	item protocol.Item
+	text []byte
+	// prefix is the constant beginning of its encoded deltas, up to the time.
+	prefix []byte
+	// closed means that the item has ended.
+	closed bool
+	// retracted means that it ended without a durable event, so subscribers must remove it.
 	retracted bool
 }
 
-// New is the feed of a session that is not loaded yet: nobody watches it before Restart.
+// New returns the feed of a session that is not loaded. Call Restart before the first
+// Subscribe.
 func New(id protocol.SessionID) *Feed {
 	return &Feed{id: id, subs: map[*Subscription]struct{}{}}
 }
 
-// Publish adds durable events, the last of which has the given seq. Open items that they tell of end with them; those
-// of which nothing becomes are withdrawn before.
-func (f *Feed) Publish(events [][]byte, last protocol.Seq, told, untold []*Item) {
-	if len(events)+len(told)+len(untold) == 0 {
+// Publish adds durable events with consecutive seqs that end with last. The open items in
+// completed end because these events contain them. The items in retracted are withdrawn
+// first. The engine calls it after each commit, in the order of commits.
+func (f *Feed) Publish(events [][]byte, last protocol.Seq, completed, retracted []*Item) {
+	if len(events)+len(completed)+len(retracted) == 0 {
 		return
 	}
 	f.mu.Lock()
-	f.endLocked(untold, true)
-	f.endLocked(told, false)
+	f.endLocked(retracted, true)
+	f.endLocked(completed, false)
 	for i, data := range events {
 		f.addLocked(entry{data: data, seq: last - protocol.Seq(len(events)-1-i)})
 	}
@@ -86,7 +113,8 @@ func (f *Feed) Publish(events [][]byte, last protocol.Seq, told, untold []*Item)
 	f.tip.Notify()
 }
 
-// Restart goes on at a seq that the store says is the newest. Whoever follows reads the log again.
+// Restart continues the feed after the newest seq in the store. Subscribers read the log up
+// to there.
 func (f *Feed) Restart(newest protocol.Seq) {
 	f.mu.Lock()
 	f.seq = newest
@@ -96,7 +124,7 @@ func (f *Feed) Restart(newest protocol.Seq) {
 	f.tip.Notify()
 }
 
-// Close ends the feed: nothing comes any more, for a reason.
+// Close ends the feed. Subscribers get why after the remaining events.
 func (f *Feed) Close(why error) {
 	f.mu.Lock()
 	f.ended = why
@@ -104,7 +132,7 @@ func (f *Feed) Close(why error) {
 	f.tip.Notify()
 }
 
-// Show adds an event that is not durable.
+// Show adds a transient event: subscribers see it, but it is not stored.
 func (f *Feed) Show(e protocol.Event) {
 	e.SessionID, e.AtMs = f.id, now()
 	data := encode(e)
@@ -114,7 +142,8 @@ func (f *Feed) Show(e protocol.Event) {
 	f.tip.Notify()
 }
 
-// Surface adds news of a question of a session that works for this one.
+// Surface adds an event about a question of a subagent. Unlike Show, slow subscribers also
+// get it.
 func (f *Feed) Surface(e protocol.Event) {
 	e.SessionID, e.TurnID, e.AtMs = f.id, "", now()
 	data := encode(e)
@@ -131,7 +160,8 @@ func (f *Feed) Surface(e protocol.Event) {
 	f.tip.Notify()
 }
 
-// Begin opens an item whose text will grow. Observers hear of it with its first text, which follows at once.
+// Begin opens an item whose text will grow. It does not wake subscribers, because the first
+// text follows at once.
 func (f *Feed) Begin(item protocol.Item) *Item {
 	item.Status, item.AtMs = protocol.ItemInProgress, now()
 	o := &Item{item: item}
@@ -145,7 +175,7 @@ func (f *Feed) Begin(item protocol.Item) *Item {
 	return o
 }
 
-// Grow adds text to an open item.
+// Grow appends text to an open item.
 func (f *Feed) Grow(o *Item, text string) {
 	f.mu.Lock()
 	offset := len(o.text)
@@ -157,13 +187,14 @@ func (f *Feed) Grow(o *Item, text string) {
 	f.tip.Notify()
 }
 
-// ID is the item's.
+// ID returns the id of the item.
 func (o *Item) ID() protocol.ItemID { return o.item.ID }
 
-// Kind is the item's.
+// Kind returns the kind of the item.
 func (o *Item) Kind() protocol.ItemKind { return o.item.Kind }
 
-// appendDelta appends the event that tells of text which came at a time and now ends the item's.
+// appendDelta appends the encoded delta event for text, which ends at offset end of the
+// item's text.
 func (o *Item) appendDelta(b []byte, text []byte, end int, atMs int64) []byte {
 	b = append(b, o.prefix...)
 	b = strconv.AppendInt(b, atMs, 10)
@@ -173,7 +204,8 @@ func (o *Item) appendDelta(b []byte, text []byte, end int, atMs int64) []byte {
 	return append(appendQuoted(b, text), '}')
 }
 
-// End closes open items. Retracted ones are withdrawn from whoever was shown them.
+// End closes open items. With retract set, subscribers remove them. Items that have already
+// ended are skipped.
 func (f *Feed) End(items []*Item, retract bool) {
 	if len(items) == 0 {
 		return
@@ -184,6 +216,7 @@ func (f *Feed) End(items []*Item, retract bool) {
 	f.tip.Notify()
 }
 
+// endLocked is End with mu held.
 func (f *Feed) endLocked(items []*Item, retract bool) {
 	for _, o := range items {
 		if o.closed {
@@ -197,18 +230,22 @@ func (f *Feed) endLocked(items []*Item, retract bool) {
 	}
 }
 
+// withdrawal returns the event that retracts the item.
 func (o *Item) withdrawal(session protocol.SessionID) []byte {
 	return encode(protocol.Event{
 		SessionID: session, AtMs: now(), TurnID: o.item.TurnID, Type: protocol.EventItemRetracted, ItemID: o.item.ID,
 	})
 }
 
+// start returns the event that starts the item, without text.
 func (o *Item) start(session protocol.SessionID) []byte {
 	return encode(protocol.Event{
 		SessionID: session, AtMs: o.item.AtMs, TurnID: o.item.TurnID, Type: protocol.EventItemStarted, Item: &o.item,
 	})
 }
 
+// addLocked appends an event and drops the oldest ones beyond the limits. Without
+// subscribers it only counts. The caller holds mu.
 func (f *Feed) addLocked(e entry) {
 	if len(f.subs) == 0 {
 		f.base++
@@ -221,6 +258,7 @@ func (f *Feed) addLocked(e entry) {
 	}
 }
 
+// dropLocked drops the n oldest events. The caller holds mu.
 func (f *Feed) dropLocked(n int) {
 	for i := range n {
 		f.bytes -= len(f.entries[i].data)
@@ -230,7 +268,7 @@ func (f *Feed) dropLocked(n int) {
 	f.base += uint64(n)
 }
 
-// trimLocked drops what every subscriber has read.
+// trimLocked drops the events that every subscriber has read. The caller holds mu.
 func (f *Feed) trimLocked() {
 	least := f.base + uint64(len(f.entries))
 	for s := range f.subs {
@@ -245,7 +283,7 @@ func (f *Feed) trimLocked() {
 	maps.DeleteFunc(f.below, func(_ protocol.DecisionID, n notice) bool { return n.pos < least })
 }
 
-// Watched tells whether anybody follows the feed.
+// Watched reports whether the feed has subscribers.
 func (f *Feed) Watched() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -264,7 +302,8 @@ func encode(e protocol.Event) []byte {
 
 func quote(s string) string { return string(appendQuoted(nil, s)) }
 
-// appendQuoted appends s as a JSON string. Most text needs no escapes and is copied as it is.
+// appendQuoted appends s as a JSON string. It copies text that needs no escapes, which most
+// text does not.
 func appendQuoted[T string | []byte](b []byte, s T) []byte {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c == '"' || c == '\\' || c >= 0x7f {

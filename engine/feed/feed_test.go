@@ -14,15 +14,15 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// noLog is a log that nobody may read.
+// noLog is a Replay that must not be called.
 func noLog(context.Context, protocol.Seq, int) ([][]byte, protocol.Seq, error) {
 	return nil, 0, errors.New("the log is read")
 }
 
-// durable is an event as it is stored.
+// durable returns a stored event.
 func durable(seq int) []byte { return fmt.Appendf(nil, `{"type":"turn/completed","seq":%d}`, seq) }
 
-// next are the next events of a subscription, each in a few words.
+// next returns the next events of a subscription in short form.
 func next(t *testing.T, s *Subscription) []string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -78,7 +78,7 @@ func newFeed(newest protocol.Seq) *Feed {
 	return f
 }
 
-func TestSubscribersSeeEventsInOrder(t *testing.T) {
+func TestSubscribersGetEventsInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFeed(4)
 		a, open := f.Subscribe(4, noLog)
@@ -114,10 +114,10 @@ func TestSubscriberReadsTheLogFirst(t *testing.T) {
 	is(t, next(t, s), "turn/completed 3")
 	short, _ := f.Subscribe(0, func(context.Context, protocol.Seq, int) ([][]byte, protocol.Seq, error) { return nil, 0, nil })
 	defer short.Close()
-	is(t, next(t, short), "the log ends before the events that were to be read from it")
+	is(t, next(t, short), "the event log ends before the expected events")
 }
 
-func TestOpenItemsAreKnownFromTheStart(t *testing.T) {
+func TestSubscribeReturnsOpenItems(t *testing.T) {
 	f := newFeed(0)
 	item := f.Begin(protocol.Item{ID: "itm_a"})
 	f.Grow(item, "one ")
@@ -129,7 +129,7 @@ func TestOpenItemsAreKnownFromTheStart(t *testing.T) {
 	f.Grow(item, "two")
 	is(t, next(t, s), "item/delta itm_a 4 two")
 	f.End([]*Item{item}, true)
-	f.End([]*Item{item}, true) // it is over already
+	f.End([]*Item{item}, true) // the item has already ended
 	is(t, next(t, s), "item/retracted itm_a")
 	late, open := f.Subscribe(0, noLog)
 	defer late.Close()
@@ -138,7 +138,7 @@ func TestOpenItemsAreKnownFromTheStart(t *testing.T) {
 	}
 }
 
-func TestToldItemsComeAsEvents(t *testing.T) {
+func TestTellSendsOpenItemsAsEvents(t *testing.T) {
 	f := newFeed(0)
 	item := f.Begin(protocol.Item{ID: "itm_a"})
 	f.Grow(item, "one ")
@@ -150,7 +150,7 @@ func TestToldItemsComeAsEvents(t *testing.T) {
 	is(t, next(t, s), "item/delta itm_a 4 two")
 }
 
-func TestSubscriberThatIsFarBehindReadsTheLog(t *testing.T) {
+func TestSlowSubscriberReadsTheLog(t *testing.T) {
 	f := newFeed(0)
 	read := 0
 	s, _ := f.Subscribe(0, func(_ context.Context, after protocol.Seq, n int) ([][]byte, protocol.Seq, error) {
@@ -164,7 +164,7 @@ func TestSubscriberThatIsFarBehindReadsTheLog(t *testing.T) {
 	f.Publish([][]byte{durable(1)}, 1, nil, []*Item{lost})
 	f.Surface(protocol.Event{Type: protocol.EventDecisionOpened, Text: "new", Decision: &protocol.Decision{ID: "dec_a"}})
 	f.Grow(kept, strings.Repeat("x", maxBytes))
-	f.Grow(kept, "y") // what came before is dropped
+	f.Grow(kept, "y") // earlier events are dropped
 	is(t, next(t, s), "decision/opened dec_a new", "item/retracted itm_lost")
 	is(t, next(t, s), "turn/completed 1")
 	got := next(t, s)

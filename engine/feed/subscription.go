@@ -10,29 +10,40 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Subscription reads a session's events from a position on. One goroutine uses it; Close ends it.
+// Subscription reads the events of a session from a position on. It moves through three
+// sources: the log up to upTo, then the texts in behind, then the feed at pos. One
+// goroutine calls Next and Close. The feed's mutex guards the fields that Feed reads.
 type Subscription struct {
 	feed   *Feed
 	replay Replay
-	pos    uint64
-	seq    protocol.Seq  // of the last durable event handed out
-	upTo   protocol.Seq  // read the log up to here before going on at pos
-	sent   map[*Item]int // how much of an item was handed out
-	behind []catchUp     // open items to bring up to date after the log
-	taken  []entry       // of the feed, to hand out
-	bytes  []byte        // of deltas that were handed out
+	// pos is the position of the next event in the feed.
+	pos uint64
+	// seq is the number of the last durable event that Next returned.
+	seq protocol.Seq
+	// upTo is the seq up to which the log is read before the feed.
+	upTo protocol.Seq
+	// sent has the number of bytes of each item that Next has returned.
+	sent map[*Item]int
+	// behind has the open items whose missing text follows the log.
+	behind []catchUp
+	// taken has the entries of the feed that Next is about to return.
+	taken []entry
+	// bytes is the buffer of encoded deltas that Next returned.
+	bytes []byte
 }
 
-// Replay reads the log after a seq: some events, and the seq of the last of them.
+// Replay reads up to a number of durable events after a seq from the log. It returns them
+// with the seq of the last one.
 type Replay func(context.Context, protocol.Seq, int) ([][]byte, protocol.Seq, error)
 
-// catchUp is how an open item stood when a subscriber's next event was gone.
+// catchUp is the text of an open item at the time when a subscriber lost events.
 type catchUp struct {
 	item *Item
 	text []byte
 }
 
-// Subscribe follows the feed from after a seq on. The items that are open now are answered with their text so far.
+// Subscribe returns a subscription to the events after a seq, and the items that are open
+// now with their text so far. The caller closes the subscription.
 func (f *Feed) Subscribe(after protocol.Seq, replay Replay) (*Subscription, []protocol.Item) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -49,7 +60,8 @@ func (f *Feed) Subscribe(after protocol.Seq, replay Replay) (*Subscription, []pr
 	return s, open
 }
 
-// Tell has items that were open at the beginning come as events, after the log.
+// Tell makes items that Subscribe returned come as events after the log, for clients that
+// did not get them in the answer. Call it before Next.
 func (s *Subscription) Tell(open []protocol.Item) {
 	s.feed.mu.Lock()
 	defer s.feed.mu.Unlock()
@@ -63,7 +75,7 @@ func (s *Subscription) Tell(open []protocol.Item) {
 	}
 }
 
-// Close ends the subscription.
+// Close ends the subscription and frees the events that were kept for it.
 func (s *Subscription) Close() {
 	s.feed.mu.Lock()
 	defer s.feed.mu.Unlock()
@@ -71,12 +83,12 @@ func (s *Subscription) Close() {
 	s.feed.trimLocked()
 }
 
-// batch bounds how many events Next hands out at once.
+// batch is the number of events that Next returns at most.
 const batch = 256
 
-// Next waits for events and hands out the next ones, each the params of a session/event. It ends when ctx does, or
-// when the session is deleted or the engine stops, once everything before was handed out. What it hands out is valid until
-// it is called again.
+// Next waits for events and returns them, each as the params of session/event. The result
+// is valid until the next call. It fails when ctx ends. After Feed.Close it first returns
+// the remaining events and then the reason.
 func (s *Subscription) Next(ctx context.Context) ([][]byte, error) {
 	for {
 		again := s.feed.tip.Next()
@@ -87,7 +99,7 @@ func (s *Subscription) Next(ctx context.Context) ([][]byte, error) {
 		if more {
 			continue
 		}
-		s.taken, s.bytes = nil, nil // whoever waits holds no memory
+		s.taken, s.bytes = nil, nil // hold no memory while waiting
 		select {
 		case <-again:
 		case <-ctx.Done():
@@ -96,12 +108,14 @@ func (s *Subscription) Next(ctx context.Context) ([][]byte, error) {
 	}
 }
 
-var errLogShort = errors.New("the log ends before the events that were to be read from it")
+// errLogShort means that the log lacks events that the feed has published.
+var errLogShort = errors.New("the event log ends before the expected events")
 
-// next hands out what there is. More tells that there may be something though it has nothing.
+// next returns the events that are available without waiting. more asks to be called again
+// even if it returns none.
 func (s *Subscription) next(ctx context.Context) (events [][]byte, more bool, err error) {
 	if s.seq < s.upTo {
-		// Not beyond upTo: what was shown before those events comes from the feed, which has them, too.
+		// Stop at upTo. Later durable events come from the feed, in order with the transient ones.
 		events, last, err := s.replay(ctx, s.seq, min(batch, int(s.upTo-s.seq)))
 		if err == nil && len(events) == 0 {
 			err = errLogShort
@@ -119,7 +133,7 @@ func (s *Subscription) next(ctx context.Context) (events [][]byte, more bool, er
 	return s.encoded(), more, err
 }
 
-// reason is why the feed ended, if that explains an error.
+// reason returns the reason why the feed ended, or err if it has not.
 func (s *Subscription) reason(err error) error {
 	s.feed.mu.Lock()
 	defer s.feed.mu.Unlock()
@@ -129,7 +143,8 @@ func (s *Subscription) reason(err error) error {
 	return err
 }
 
-// takeFromFeed takes what the feed has next. What a subscriber that is behind must withdraw is among it.
+// takeFromFeed moves the next events of the feed to taken. If the next event was dropped,
+// it resynchronizes.
 func (s *Subscription) takeFromFeed() (more bool, err error) {
 	f := s.feed
 	f.mu.Lock()
@@ -147,7 +162,7 @@ func (s *Subscription) takeFromFeed() (more bool, err error) {
 	for _, e := range rest {
 		if e.seq != 0 {
 			if e.seq <= s.seq {
-				continue // the log had it already
+				continue // already returned from the log
 			}
 			s.seq = e.seq
 		}
@@ -162,7 +177,8 @@ func (s *Subscription) takeFromFeed() (more bool, err error) {
 	return true, nil
 }
 
-// encoded are the events that were taken. Nobody waits for the feed meanwhile.
+// encoded returns the taken events and encodes deltas. It runs without the lock of the
+// feed.
 func (s *Subscription) encoded() [][]byte {
 	events := make([][]byte, 0, len(s.taken))
 	b := s.bytes[:0]
@@ -179,13 +195,13 @@ func (s *Subscription) encoded() [][]byte {
 	return events
 }
 
-// forgetLocked drops items that are over: their last event lies before pos.
+// forgetLocked removes closed items from sent once their last event was read.
 func (s *Subscription) forgetLocked() {
 	if len(s.sent) <= len(s.feed.open) {
 		return
 	}
 	if s.pos < s.feed.base+uint64(len(s.feed.entries)) {
-		return // what is over may still have events to come
+		return // closed items may still have unread events
 	}
 	for o := range s.sent {
 		if o.closed {
@@ -194,9 +210,10 @@ func (s *Subscription) forgetLocked() {
 	}
 }
 
-// resyncLocked is for a subscriber whose next event was dropped: it reads the durable ones from the log, is told how
-// open items stand, then goes on at the end of the feed. What it missed of questions below comes first. What it was shown and was withdrawn since is withdrawn first,
-// as the log may tell of items that came in its place under the same id.
+// resyncLocked restores a subscription whose next event was dropped. It first returns
+// retractions and the missed questions of subagents. Then come durable events from the log,
+// the text of open items, and the feed. Retractions come first, because the log may have
+// new items with the same ids.
 func (s *Subscription) resyncLocked() {
 	f := s.feed
 	s.taken = f.missedLocked(s.pos)
@@ -216,7 +233,7 @@ func (s *Subscription) resyncLocked() {
 	}
 }
 
-// missedLocked are the newest news of questions below, from a position on.
+// missedLocked returns the newest event of each question of a subagent from a position on.
 func (f *Feed) missedLocked(from uint64) (news []entry) {
 	missed := slices.DeleteFunc(slices.Collect(maps.Values(f.below)), func(n notice) bool { return n.pos < from })
 	slices.SortFunc(missed, func(a, b notice) int { return cmp.Compare(a.pos, b.pos) })
@@ -226,6 +243,7 @@ func (f *Feed) missedLocked(from uint64) (news []entry) {
 	return news
 }
 
+// catchUp returns events with the missing text of the items in behind.
 func (s *Subscription) catchUp() [][]byte {
 	var events [][]byte
 	for _, c := range s.behind {
