@@ -7,14 +7,16 @@ import (
 	"sync"
 )
 
-// secretWords mark a variable whose value a command has no business to print.
+// secretWords are parts of names of variables that hold secrets. Commands do not get these
+// variables.
 var secretWords = []string{"KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL"}
 
-// login is a URL with a password in it, as in many database settings.
+// login matches a URL with a password, as in many database settings.
 var login = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`://[^/@\s]*:[^/@\s]+@`) })
 
-// Environment is what of the daemon's environment a command gets: no secrets, nothing of lashd's own, and nothing about a terminal
-// or a directory, which whoever starts it adds.
+// Environment returns the part of the daemon's environment that commands get. It leaves out
+// secrets and lashd's own variables. It also leaves out TERM, PWD and OLDPWD, which the
+// caller adds.
 func Environment(environ []string) []string {
 	env := []string{}
 	for _, entry := range environ {
@@ -27,6 +29,7 @@ func Environment(environ []string) []string {
 	return env
 }
 
+// withheld reports whether a variable is left out. name is in upper case.
 func withheld(name, value string) bool {
 	switch {
 	case name == "TERM", name == "PWD", name == "OLDPWD", strings.HasPrefix(name, "LASHD_"):

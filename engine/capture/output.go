@@ -12,31 +12,43 @@ import (
 	"lashd/rpc/protocol"
 )
 
+// Limits of captured output.
 const (
-	keepBytes     = 512_000  // of the output, in memory: half from its beginning, half from its end
-	spillBytes    = 50 << 10 // longer output becomes an artifact, and the text shows this much of it
-	artifactBytes = 64 << 20 // limit of tool.Host
+	// keepBytes is the size of output in memory: half from the beginning, half from the
+	// end.
+	keepBytes = 512_000
+	// spillBytes is the size up to which output is shown in full. Longer output becomes an
+	// artifact.
+	spillBytes = 50 << 10
+	// artifactBytes is the largest artifact that tool.Host accepts.
+	artifactBytes = 64 << 20
 )
 
-// Output takes what a command writes. What it holds in memory is bounded; the whole, as far as an artifact can hold it, goes
-// to a temporary file as soon as it is worth an artifact.
+// Output captures the output of a command. Memory use is bounded: beyond spillBytes the
+// output also goes to a temporary file, from which it becomes an artifact. Write may be
+// called from several goroutines.
 type Output struct {
 	host     tool.Host
 	progress progress
 
-	mu      sync.Mutex
-	head    []byte
-	tail    ring
-	total   int64
-	file    *os.File // nil until there is more than spillBytes
+	mu    sync.Mutex
+	head  []byte
+	tail  ring
+	total int64
+	// file is the temporary file. Nil: there was no need for one.
+	file *os.File
+	// written is the number of bytes in file.
 	written int64
-	err     error // why the file is not the whole
+	// err is the reason why file is incomplete.
+	err error
 }
 
-// New begins an output whose progress and artifact go to the host of a call. Who begins it closes it.
+// New returns an output that sends progress and the artifact to the host of a tool call.
+// The caller closes it.
 func New(host tool.Host) *Output { return &Output{host: host, progress: progress{host: host}} }
 
-// Write implements io.Writer, and never fails: the command must not notice that its output is too long.
+// Write implements io.Writer. It never fails, because the command must not notice that
+// output is dropped.
 func (o *Output) Write(p []byte) (int, error) {
 	o.progress.add(p)
 	o.mu.Lock()
@@ -49,7 +61,8 @@ func (o *Output) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// spill writes p, and before it all that came earlier, to the file if it is time for that.
+// spill writes p to the file once the output exceeds spillBytes. The first call also writes
+// the earlier output. The caller holds mu.
 func (o *Output) spill(p []byte) {
 	if o.err != nil || o.total <= spillBytes {
 		return
@@ -58,13 +71,14 @@ func (o *Output) spill(p []byte) {
 		if o.file, o.err = os.CreateTemp("", "lashd-output-*"); o.err != nil {
 			return
 		}
-		// Nameless, it goes away with this process whatever happens. Where that is impossible, Close removes it.
+		// Without a name the file disappears with this process. Where open files cannot be removed, Close does it.
 		os.Remove(o.file.Name())
 		o.put(o.head)
 	}
 	o.put(p)
 }
 
+// put appends to the file, up to artifactBytes.
 func (o *Output) put(p []byte) {
 	if o.err != nil {
 		return
@@ -75,17 +89,18 @@ func (o *Output) put(p []byte) {
 	o.err = err
 }
 
-// Close lets go of the temporary file.
+// Close removes the temporary file.
 func (o *Output) Close() {
 	if o.file == nil {
 		return
 	}
-	o.file.Close() // its content was read, or is not wanted
+	o.file.Close() // the content has been read or is not needed
 	os.Remove(o.file.Name())
 }
 
-// Result is the text for the model and, of a long output, the artifact with the whole. Reading is a slot for one artifact
-// in memory at a time.
+// Result returns the text for the model and, for long output, the artifact with all of it.
+// reading is a semaphore: it limits how many artifacts are in memory at once. Call it after
+// the command has ended.
 func (o *Output) Result(ctx context.Context, reading chan struct{}) (text string, ref *protocol.ArtifactRef) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -94,7 +109,7 @@ func (o *Output) Result(ctx context.Context, reading chan struct{}) (text string
 	}
 	ref, err := o.keep(ctx, reading)
 	if err != nil {
-		return o.show(keepBytes) + fmt.Sprintf("[The whole output could not be kept: %v.]\n", err), ref
+		return o.show(keepBytes) + fmt.Sprintf("[The complete output could not be stored: %v.]\n", err), ref
 	}
 	text = o.show(spillBytes)
 	if o.written < o.total {
@@ -103,6 +118,7 @@ func (o *Output) Result(ctx context.Context, reading chan struct{}) (text string
 	return text, ref
 }
 
+// keep writes the artifact. It returns an error if the file is incomplete.
 func (o *Output) keep(ctx context.Context, reading chan struct{}) (*protocol.ArtifactRef, error) {
 	if o.err != nil {
 		return nil, o.err
@@ -120,14 +136,14 @@ func (o *Output) keep(ctx context.Context, reading chan struct{}) (*protocol.Art
 	return &ref, nil
 }
 
-// Truncated says whether the text shows less than there was.
+// Truncated reports whether the text of Result is only a part of the output.
 func (o *Output) Truncated() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.total > spillBytes
 }
 
-// show is at most about limit bytes of the output as text.
+// show returns the output as text of about limit bytes at most: its beginning and its end.
 func (o *Output) show(limit int) string {
 	kept := append(append([]byte{}, o.head...), o.tail.bytes()...)
 	if o.total <= int64(limit) {
@@ -139,7 +155,7 @@ func (o *Output) show(limit int) string {
 	if gone == 0 {
 		return line(valid(kept))
 	}
-	return fmt.Sprintf("%s[... %d bytes left out ...]\n%s", line(valid(wholeEnd(head))), gone, line(valid(wholeStart(tail))))
+	return fmt.Sprintf("%s[... %d bytes omitted ...]\n%s", line(valid(wholeEnd(head))), gone, line(valid(wholeStart(tail))))
 }
 
 // line ends text with a newline, unless it is empty.
@@ -150,12 +166,13 @@ func line(text string) string {
 	return text + "\n"
 }
 
-// valid makes text of any bytes. NUL is as good as no text to most readers of JSON.
+// valid converts bytes to valid UTF-8. It also replaces NUL, which many JSON readers
+// reject.
 func valid(b []byte) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(string(b), "\uFFFD"), "\x00", "\uFFFD")
 }
 
-// wholeEnd is b without a last character that is cut off.
+// wholeEnd returns b without an incomplete character at its end.
 func wholeEnd(b []byte) []byte {
 	for n := 1; n <= min(utf8.UTFMax, len(b)); n++ {
 		if c := b[len(b)-n]; utf8.RuneStart(c) {
@@ -168,7 +185,7 @@ func wholeEnd(b []byte) []byte {
 	return b
 }
 
-// wholeStart is b without a first character that is cut off.
+// wholeStart returns b without an incomplete character at its beginning.
 func wholeStart(b []byte) []byte {
 	for n := range min(utf8.UTFMax-1, len(b)) {
 		if utf8.RuneStart(b[n]) {
@@ -180,8 +197,9 @@ func wholeStart(b []byte) []byte {
 
 // ring holds the last keepBytes/2 bytes written to it.
 type ring struct {
-	buf  []byte
-	next int // where the oldest byte is, once buf is full
+	buf []byte
+	// next is the position of the oldest byte once buf is full.
+	next int
 }
 
 func (r *ring) write(p []byte) {

@@ -11,7 +11,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// failing is a host that keeps nothing.
+// failing is a Host that cannot write artifacts.
 type failing struct{ tool.Host }
 
 func (failing) Progress(string) {}
@@ -21,7 +21,7 @@ func (failing) WriteArtifact(context.Context, string, []byte) (protocol.Artifact
 }
 
 func TestOutput(t *testing.T) {
-	t.Run("runtime/K01 without an artifact the text has more", func(t *testing.T) {
+	t.Run("runtime/K01 without an artifact the text shows more", func(t *testing.T) {
 		c := New(failing{})
 		defer c.Close()
 		c.Write(bytes.Repeat([]byte("0123456\n"), 100_000))

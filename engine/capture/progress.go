@@ -9,12 +9,16 @@ import (
 	"lashd/engine/tool"
 )
 
+// Limits of progress.
 const (
+	// progressEvery is the time between two pieces.
 	progressEvery = 100 * time.Millisecond
-	progressBytes = 4 << 10 // at a time; of more, the last
+	// progressBytes is the size of a piece. Of more output only the end is shown.
+	progressBytes = 4 << 10
 )
 
-// progress shows output while it comes, a bounded piece at a bounded rate.
+// progress sends output to the host while the command runs, in bounded pieces at a bounded
+// rate.
 type progress struct {
 	host tool.Host
 
@@ -23,6 +27,7 @@ type progress struct {
 	dropped bool
 }
 
+// add buffers output for the next piece. It drops the oldest bytes beyond progressBytes.
 func (p *progress) add(data []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -34,7 +39,7 @@ func (p *progress) add(data []byte) {
 	p.pending = append(p.pending, data...)
 }
 
-// run shows what there is until ctx ends, and then the rest.
+// run sends pieces until ctx ends, and then the rest.
 func (p *progress) run(ctx context.Context) {
 	tick := time.NewTicker(progressEvery)
 	defer tick.Stop()
@@ -49,13 +54,15 @@ func (p *progress) run(ctx context.Context) {
 	}
 }
 
+// show sends the next piece, if there is one.
 func (p *progress) show(all bool) {
 	if text := p.take(all); text != "" {
 		p.host.Progress(text)
 	}
 }
 
-// take is the complete lines that wait, or all if there is no complete one.
+// take removes and returns the complete lines, or everything if all is set or no line is
+// complete. A text after a gap starts with a marker.
 func (p *progress) take(all bool) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

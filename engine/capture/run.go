@@ -1,5 +1,6 @@
-// Package capture runs a command for a tool: its output becomes what the model reads, what a person sees while it runs, and
-// an artifact where it is long. The command gets no input, and all that it started ends with it.
+// Package capture runs a command for a tool. It turns the output into the text that the
+// model reads, the progress that a person sees, and an artifact if it is long. The command
+// gets no input, and its processes end with it.
 package capture
 
 import (
@@ -12,16 +13,18 @@ import (
 )
 
 const (
-	// grace is short, since the engine waits only a moment for a cancelled call; a build or a git command that is asked
-	// to stop needs no more to clean up.
+	// grace is the time to end after SIGTERM. It is short, because the engine waits only a
+	// moment for a cancelled call, and a build or a git command needs no more to clean up.
 	grace = 500 * time.Millisecond
-	// drain is for what a dead group left in the pipe, which is 64 KiB at most.
+	// drain is the time to read the rest of the output, at most 64 KiB in the pipe, after
+	// the group has ended.
 	drain = 300 * time.Millisecond
 )
 
-// Run runs a command to its end, whatever ends it, shows its output while it comes, and then ends what left the command's
-// group and still holds the output: Escaped of the exit says that this could not be done. The command's nonce becomes one of
-// this run alone, which begins with it.
+// Run runs a command until it ends or ctx is cancelled, and shows its output as it arrives.
+// Then it ends processes that left the command's group and still hold the output. If that
+// fails, Escaped is set in the exit. Run extends the nonce of the command, so that only
+// processes of this run match.
 func Run(ctx context.Context, c proc.Command, out *Output) (proc.Exit, error) {
 	c.Nonce += "/" + rand.Text()
 	c.Stdout, c.Stderr, c.Grace, c.Drain = out, out, grace, drain

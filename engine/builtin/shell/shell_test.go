@@ -274,7 +274,7 @@ func TestLongOutput(t *testing.T) {
 		if !bytes.Equal(o.host.artifact, want.Bytes()) || o.host.media != "text/plain" || o.Artifact == nil || o.Artifact.Size != int64(want.Len()) {
 			t.Errorf("artifact of %d bytes, want %d: %+v", len(o.host.artifact), want.Len(), o.Artifact)
 		}
-		for _, part := range []string{"1\n2\n3\n", " bytes left out ...]\n", "199999\n200000\n[Exit code 0.]\n"} {
+		for _, part := range []string{"1\n2\n3\n", " bytes omitted ...]\n", "199999\n200000\n[Exit code 0.]\n"} {
 			if !strings.Contains(o.Text, part) {
 				t.Errorf("no %q in the text of %d bytes", part, len(o.Text))
 			}
