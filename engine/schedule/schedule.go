@@ -1,5 +1,5 @@
-// Package schedule tells when something that comes again and again is due, and which times were missed. It has no clock and
-// no state; engine/trigger calls it.
+// Package schedule computes when a cron schedule is due and which of its times were missed.
+// It has no clock and no state; engine/trigger passes the times in.
 package schedule
 
 import (
@@ -17,15 +17,17 @@ import (
 )
 
 const (
-	// Grace is how late the newest time may be that was not missed.
+	// Grace is how late a time may be handled and still count as on time.
 	Grace = time.Minute
-	// MaxMissed is how many missed times are made up for at most; of more, the newest.
+	// MaxMissed is the number of missed times that are made up for, the newest ones.
 	MaxMissed = 100
-	// least is the least time between two that are due: none of the fields of a schedule is finer.
+	// least is the shortest time between two due times. Fields of a schedule are not finer
+	// than a minute.
 	least = time.Minute
 )
 
-// Schedule is a schedule in its time zone, with what becomes of times that are missed. It never changes.
+// Schedule is a cron schedule in its time zone, with the rule for missed times. It is
+// immutable.
 type Schedule struct {
 	times  cron.Schedule
 	zone   *time.Location
@@ -35,14 +37,15 @@ type Schedule struct {
 var (
 	parser = cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor)
 
-	errZone  = errors.New("must not name a time zone; timeZone does")
+	errZone  = errors.New("must not contain a time zone; set timeZone instead")
 	errOften = errors.New("must not be due more often than every minute")
 	errNever = errors.New("is never due")
 )
 
-// FieldError tells which field of a source is wrong.
+// FieldError is the error of Parse. It says which field of the source is invalid.
 type FieldError struct {
-	Field string // schedule, timeZone or missed
+	// Field is schedule, timeZone or missed.
+	Field string
 	Err   error
 }
 
@@ -50,7 +53,8 @@ func (e *FieldError) Error() string { return e.Field + ": " + e.Err.Error() }
 
 func (e *FieldError) Unwrap() error { return e.Err }
 
-// Parse makes a Schedule. It fails with a FieldError.
+// Parse validates a source and returns its schedule. The error is a *FieldError. now
+// decides whether the schedule is ever due.
 func Parse(src protocol.CronSource, now time.Time) (Schedule, error) {
 	s := Schedule{missed: src.Missed}
 	switch src.Missed {
@@ -71,13 +75,15 @@ func Parse(src protocol.CronSource, now time.Time) (Schedule, error) {
 	return s, nil
 }
 
+// parse parses the text of a schedule: five cron fields, or a descriptor such as @daily or
+// @every 90m.
 func parse(text string) (cron.Schedule, error) {
 	if strings.Contains(text, "TZ=") {
 		return nil, errZone
 	}
 	times, err := parser.Parse(withSunday(text))
 	if err != nil {
-		return nil, fmt.Errorf("%.100q is no schedule: %.200s", text, err.Error())
+		return nil, fmt.Errorf("%.100q is not a valid schedule: %.200s", text, err.Error())
 	}
 	constant, ok := times.(cron.ConstantDelaySchedule)
 	switch {
@@ -89,7 +95,8 @@ func parse(text string) (cron.Schedule, error) {
 	return times, nil
 }
 
-// withSunday writes the day 7 of the week, which is Sunday in cron, as the parser knows it.
+// withSunday rewrites day 7 of the week, which cron accepts as Sunday, for the parser,
+// which knows only 0.
 func withSunday(text string) string {
 	fields := strings.Fields(text)
 	if len(fields) != 5 {
@@ -105,7 +112,8 @@ func withSunday(text string) string {
 
 var weekdays = []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}
 
-// upToSunday writes out the days of a span that ends with 7, and leaves any other as it is.
+// upToSunday lists the days of a range that ends with 7. It returns any other range
+// unchanged.
 func upToSunday(span string) string {
 	ends, steps, hasSteps := strings.Cut(span, "/")
 	from, to, isRange := strings.Cut(ends, "-")
@@ -118,10 +126,10 @@ func upToSunday(span string) string {
 	}
 	step := 1
 	if hasSteps {
-		step, _ = strconv.Atoi(steps) // 0 if it is no number
+		step, _ = strconv.Atoi(steps) // 0 if it is not a number
 	}
 	if to != "7" || first < 0 || first > 7 || step < 1 {
-		return span // all right, or for the parser to complain of
+		return span // valid, or left for the parser to reject
 	}
 	var days []string
 	for day := first; day <= 7; day += min(step, 7) {
@@ -130,7 +138,8 @@ func upToSunday(span string) string {
 	return strings.Join(days, ",")
 }
 
-// every is due at the multiples of a span since 1970, so that its times are the same whoever asks, and when.
+// every is due at multiples of a duration since 1970. The times do not depend on when the
+// daemon started.
 type every time.Duration
 
 // Next implements cron.Schedule.
@@ -138,24 +147,29 @@ func (d every) Next(after time.Time) time.Time {
 	return time.Unix(0, (after.UnixNano()/int64(d)+1)*int64(d)).In(after.Location())
 }
 
-// Next is the first time after another; zero if there is none within five years.
+// Next returns the first due time after another, or zero if there is none within five
+// years.
 func (s Schedule) Next(after time.Time) time.Time {
 	next := s.times.Next(after.In(s.zone))
 	if !next.IsZero() && !next.After(after) {
-		return time.Time{} // else whoever asks for the next one asks for ever
+		return time.Time{} // callers would loop forever on a time that does not advance
 	}
 	return next
 }
 
-// Tick is a time that is due.
+// Tick is a due time.
 type Tick struct {
-	At      time.Time
-	Late    bool // it was missed
-	LeftOut bool // missed times before it are not made up for, as there are too many
+	At time.Time
+	// Late means that the time was missed, and is handled late.
+	Late bool
+	// LeftOut means that there were more missed times before this one than MaxMissed. They
+	// are skipped.
+	LeftOut bool
 }
 
-// Due gives what is to be done of all that was due after one time and up to another, and the newest of them: zero if there
-// was none.
+// Due returns the ticks to handle for the interval (after, now], as the rule for missed
+// times says. newest is the newest due time in it, or zero if there is none; pass it as
+// after in the next call.
 func (s Schedule) Due(after, now time.Time) (due []Tick, newest time.Time) {
 	all, more := s.between(after, now, MaxMissed+1)
 	if len(all) == 0 {
@@ -176,7 +190,7 @@ func (s Schedule) Due(after, now time.Time) (due []Tick, newest time.Time) {
 	return append(missed(all, more), due...), newest
 }
 
-// missed are the times that are made up for.
+// missed returns the ticks for missed times.
 func missed(all []time.Time, more bool) (ticks []Tick) {
 	if n := len(all); n > MaxMissed {
 		all, more = all[n-MaxMissed:], true
@@ -190,8 +204,9 @@ func missed(all []time.Time, more bool) (ticks []Tick) {
 	return ticks
 }
 
-// between are the newest times after one and up to another, and whether there are more. It looks back from the later one, ever
-// farther: a daemon that was away for years does not count the minutes of them.
+// between returns the newest due times in (after, now], at most limit, and whether there
+// are more. It searches backwards in growing spans, so that years of downtime do not cost a
+// step for each minute.
 func (s Schedule) between(after, now time.Time, limit int) (times []time.Time, more bool) {
 	for span := Grace; ; span *= 2 {
 		from := now.Add(-span)

@@ -30,20 +30,20 @@ func parse(t *testing.T, text, zone string, missed protocol.MissedTicks) schedul
 	return s
 }
 
-func TestParseRefuses(t *testing.T) {
+func TestParseErrors(t *testing.T) {
 	for _, c := range []struct {
 		src         protocol.CronSource
 		field, text string
 	}{
 		{protocol.CronSource{Schedule: "* * * * *"}, "missed", `must be skip, runOnce or runAll, not ""`},
 		{protocol.CronSource{Schedule: "* * * * *", Missed: "runTwice"}, "missed", `not "runTwice"`},
-		{protocol.CronSource{Schedule: "* * * *", Missed: "skip"}, "schedule", "is no schedule"},
-		{protocol.CronSource{Schedule: "61 * * * *", Missed: "skip"}, "schedule", "is no schedule"},
-		{protocol.CronSource{Schedule: "0 0 * * 8", Missed: "skip"}, "schedule", "is no schedule"},
-		{protocol.CronSource{Schedule: "0 0 * * 8-7", Missed: "skip"}, "schedule", "is no schedule"},
-		{protocol.CronSource{Schedule: "0 0 * * 1-7/0", Missed: "skip"}, "schedule", "is no schedule"},
-		{protocol.CronSource{Schedule: "0 0 7 7 x-7", Missed: "skip"}, "schedule", "is no schedule"},
-		{protocol.CronSource{Schedule: "", Missed: "skip"}, "schedule", "is no schedule"},
+		{protocol.CronSource{Schedule: "* * * *", Missed: "skip"}, "schedule", "is not a valid schedule"},
+		{protocol.CronSource{Schedule: "61 * * * *", Missed: "skip"}, "schedule", "is not a valid schedule"},
+		{protocol.CronSource{Schedule: "0 0 * * 8", Missed: "skip"}, "schedule", "is not a valid schedule"},
+		{protocol.CronSource{Schedule: "0 0 * * 8-7", Missed: "skip"}, "schedule", "is not a valid schedule"},
+		{protocol.CronSource{Schedule: "0 0 * * 1-7/0", Missed: "skip"}, "schedule", "is not a valid schedule"},
+		{protocol.CronSource{Schedule: "0 0 7 7 x-7", Missed: "skip"}, "schedule", "is not a valid schedule"},
+		{protocol.CronSource{Schedule: "", Missed: "skip"}, "schedule", "is not a valid schedule"},
 		{protocol.CronSource{Schedule: "TZ=0", Missed: "skip"}, "schedule", "timeZone does"},
 		{protocol.CronSource{Schedule: "CRON_TZ=UTC * * * * *", Missed: "skip"}, "schedule", "timeZone does"},
 		{protocol.CronSource{Schedule: "@every 59s", Missed: "skip"}, "schedule", "more often than every minute"},
@@ -67,7 +67,7 @@ func TestNext(t *testing.T) {
 		{"0 9 * * 1-5", "Europe/Zurich", "2026-11-20T08:00:00Z", "2026-11-23T08:00:00Z"}, // Friday at nine, Monday
 		{"0 9 * * *", "Europe/Zurich", "2026-03-28T08:00:00Z", "2026-03-29T07:00:00Z"},   // summer time begins
 		{"@hourly", "", "2026-11-21T12:00:00Z", "2026-11-21T13:00:00Z"},
-		{"@every 90m", "", "2026-11-21T12:00:01Z", "2026-11-21T13:30:00Z"}, // from midnight 1970, whoever asks when
+		{"@every 90m", "", "2026-11-21T12:00:01Z", "2026-11-21T13:30:00Z"}, // from midnight 1970 on, independent of the start of the daemon
 		{"@every 90m", "", "2026-11-21T13:29:59Z", "2026-11-21T13:30:00Z"},
 	} {
 		t.Run("runtime/B14 the next time of "+c.text+" after "+c.after, func(t *testing.T) {
@@ -80,7 +80,7 @@ func TestNext(t *testing.T) {
 }
 
 func TestSevenIsSunday(t *testing.T) {
-	for text, want := range map[string]string{ // of the week that begins with Monday, 2026-11-16
+	for text, want := range map[string]string{ // for the week that starts on Monday, 2026-11-16
 		"7": "22", "0": "22", "5,7": "20 22", "5-7": "20 21 22", "fri-7": "20 21 22", "1-7/3": "16 19 22", "0-7": "16 17 18 19 20 21 22", "7/2": "22", "7-7": "22",
 		"2-7/9223372036854775807": "17",
 	} {
@@ -97,7 +97,7 @@ func TestSevenIsSunday(t *testing.T) {
 	}
 }
 
-// show is ticks in minutes before noon; ! is one that was missed, + one before which others were left out.
+// show returns ticks as minutes before noon. ! marks a missed one, + one before which others were skipped.
 func show(ticks []schedule.Tick, noon time.Time) (all []string) {
 	for _, k := range ticks {
 		text := fmt.Sprint(int(noon.Sub(k.At).Minutes()))
@@ -136,7 +136,7 @@ func TestDue(t *testing.T) {
 			}
 		})
 	}
-	t.Run("runtime/B14 of too many missed times the newest are made up for, and that is told", func(t *testing.T) {
+	t.Run("runtime/B14 only the newest of too many missed times are made up for, and the tick says so", func(t *testing.T) {
 		noon := at(t, "2026-11-21T12:00:00Z")
 		begin := time.Now()
 		got, _ := parse(t, "* * * * *", "UTC", protocol.MissedRunAll).Due(noon.AddDate(-10, 0, 0), noon.Add(time.Second))
