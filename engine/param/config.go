@@ -9,10 +9,10 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// CheckConfig refuses settings that no session can have.
+// CheckConfig returns an Error for settings that no session can have.
 func CheckConfig(cfg protocol.Config) error {
 	if cfg.Budget.Iterations == 0 || cfg.Budget.Iterations < -1 {
-		return Bad("/budget/iterations", "must be a positive number, or -1 for no bound")
+		return Bad("/budget/iterations", "must be a positive number, or -1 for no limit")
 	}
 	if cfg.Budget.NoProgress < 0 {
 		return Bad("/budget/noProgress", "must not be negative")
@@ -31,6 +31,7 @@ func CheckConfig(cfg protocol.Config) error {
 	return CheckGeneration(cfg.Generation)
 }
 
+// checkApproval validates an approval configuration. The pointers are below /approval.
 func checkApproval(a protocol.ApprovalConfig) error {
 	modes := []protocol.ApprovalMode{protocol.ApproveAllow, protocol.ApproveAsk, protocol.ApproveDeny}
 	if a.Mode != "" && !slices.Contains(modes, a.Mode) {
@@ -44,7 +45,7 @@ func checkApproval(a protocol.ApprovalConfig) error {
 	}
 	for i, r := range a.Rules {
 		if _, err := filepath.Match(r.Tool, ""); err != nil || r.Tool == "" {
-			return Bad("/approval/rules/"+strconv.Itoa(i)+"/tool", "must be a tool's name, or a pattern with *")
+			return Bad("/approval/rules/"+strconv.Itoa(i)+"/tool", "must be the name of a tool or a pattern with *")
 		}
 		if !slices.Contains(modes, r.Action) {
 			return NotOneOf("/approval/rules/"+strconv.Itoa(i)+"/action", modes)
@@ -53,7 +54,7 @@ func checkApproval(a protocol.ApprovalConfig) error {
 	return nil
 }
 
-// CheckGeneration refuses options that no model can be asked with.
+// CheckGeneration returns an Error for model options that no provider accepts.
 func CheckGeneration(g protocol.GenerationOptions) error {
 	if g.MaxOutput < 0 {
 		return Bad("/generation/maxOutput", "must not be negative")
@@ -72,10 +73,10 @@ func CheckGeneration(g protocol.GenerationOptions) error {
 	return nil
 }
 
-// CheckAuthority refuses an authority that makes no sense.
+// CheckAuthority returns an Error for an inconsistent authority.
 func CheckAuthority(a *protocol.Authority) error {
 	if a.NoTools && len(a.Tools) > 0 {
-		return Bad("/authority/noTools", "must not be set beside tools")
+		return Bad("/authority/noTools", "must not be set together with tools")
 	}
 	lists := map[string][]string{"/authority/tools": a.Tools, "/authority/hiddenTools": a.Hidden}
 	if c := a.Ceiling; c != nil {
@@ -89,12 +90,13 @@ func CheckAuthority(a *protocol.Authority) error {
 	return checkCeiling(a.Ceiling)
 }
 
+// checkCeiling validates the ceiling of an authority. Nil is valid.
 func checkCeiling(c *protocol.Ceiling) error {
 	if c == nil {
 		return nil
 	}
 	if len(c.Policies) > authority.MaxPolicies {
-		return Bad("/authority/ceiling/policies", "are %d, at most %d", len(c.Policies), authority.MaxPolicies)
+		return Bad("/authority/ceiling/policies", "has %d entries, at most %d", len(c.Policies), authority.MaxPolicies)
 	}
 	for i, root := range c.Roots {
 		if !filepath.IsAbs(root) {

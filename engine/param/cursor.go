@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// Cursor packs the position where a list continues into an opaque word, which is valid for that list only.
+// Cursor encodes the position at which a list continues as an opaque string. It is valid
+// only for the list of that name.
 func Cursor(list string, at ...int64) string {
 	parts := []string{list}
 	for _, n := range at {
@@ -15,7 +16,8 @@ func Cursor(list string, at ...int64) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(strings.Join(parts, ".")))
 }
 
-// ParseCursor is the inverse of Cursor, for a list whose cursors have n numbers. An empty cursor is all zeros.
+// ParseCursor decodes a cursor with n numbers. It returns an Error for a cursor of another
+// list. An empty cursor decodes to zeros, the start of the list.
 func ParseCursor(s, list string, n int) ([]int64, error) {
 	at := make([]int64, n)
 	if s == "" {
@@ -38,11 +40,13 @@ func badCursor() error {
 	return &Error{Pointer: "/cursor", Reason: "is not a cursor of this list"}
 }
 
-// SessionPages is the list of sessions for Cursor.
+// SessionPages is the cursor name of the list of sessions.
 const SessionPages = "s"
 
-// TurnPages is the list of the turns of one session, by its key.
+// TurnPages returns the cursor name of the list of turns of a session, given the store's
+// number of the session.
 func TurnPages(session int64) string { return "t" + strconv.FormatInt(session, 36) }
 
-// NodePages is the list of the nodes of one session, by its key.
+// NodePages returns the cursor name of the list of nodes of a session, given the store's
+// number of the session.
 func NodePages(session int64) string { return "n" + strconv.FormatInt(session, 36) }

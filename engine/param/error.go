@@ -1,5 +1,6 @@
-// Package param decides what the parameters of a request may say. Each check looks at the request alone, and at nothing that changes but
-// the directories that it names. Methods of the engine call them before they ask a session; all may be called at once.
+// Package param validates the parameters of requests. Each check depends only on the
+// request and on the directories that it names. Methods of the engine call the checks
+// before they reach a session. All functions are safe for concurrent use.
 package param
 
 import (
@@ -8,20 +9,25 @@ import (
 	"strings"
 )
 
-// Error points at a parameter whose value makes no sense.
+// Error is the error of an invalid parameter. Clients get it as invalidParams with the
+// pointer.
 type Error struct {
-	Pointer string // JSON pointer, such as /cwd
-	Reason  string
+	// Pointer is a JSON pointer to the parameter, such as /cwd. Empty: the parameters as a
+	// whole.
+	Pointer string
+	// Reason completes a sentence that begins with the parameter.
+	Reason string
 }
 
 func (e *Error) Error() string { return e.Pointer + ": " + e.Reason }
 
-// Bad is the error of a parameter that has a wrong value: the reason goes on after its pointer, as in "must not be empty".
+// Bad returns an Error. The reason continues a sentence that begins with the parameter,
+// such as "must not be empty".
 func Bad(pointer, format string, args ...any) error {
 	return &Error{Pointer: pointer, Reason: fmt.Sprintf(format, args...)}
 }
 
-// NotOneOf is the error of a parameter that must be one of some words. It lists all but the empty one.
+// NotOneOf returns an Error that lists the allowed values, except the empty one.
 func NotOneOf[W ~string](pointer string, words []W) error {
 	var names []string
 	for _, w := range words {
@@ -32,8 +38,8 @@ func NotOneOf[W ~string](pointer string, words []W) error {
 	return Bad(pointer, "must be one of %s", strings.Join(names, ", "))
 }
 
-// Under has an error of a check point at where what was checked stands in other parameters: it replaces the prefix was by pointer.
-// Other errors stay as they are.
+// Under moves an Error of a check to the place of the value in other parameters: it
+// replaces the prefix was of its pointer. Other errors, and nil, are returned unchanged.
 func Under(pointer, was string, err error) error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return &Error{Pointer: pointer + strings.TrimPrefix(e.Pointer, was), Reason: e.Reason}
@@ -41,7 +47,7 @@ func Under(pointer, was string, err error) error {
 	return err
 }
 
-// Escape writes a name as one part of a JSON pointer.
+// Escape escapes a name for use as one part of a JSON pointer.
 func Escape(name string) string { return pointerEscapes.Replace(name) }
 
 var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")

@@ -7,8 +7,9 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// ResolveNewSession returns a request for a new session with its defaults set, and with the current session named: by, which is empty
-// if a client asks.
+// ResolveNewSession returns a copy of a request for a new session with its defaults filled
+// in. by is the session that asks, which replaces currentSession. It is empty if a client
+// asks.
 func ResolveNewSession(by protocol.SessionID, asked *protocol.SessionNewParams) (*protocol.SessionNewParams, error) {
 	p := *asked
 	switch p.Start.Kind {
@@ -35,7 +36,7 @@ func ResolveNewSession(by protocol.SessionID, asked *protocol.SessionNewParams) 
 	return &p, nil
 }
 
-// CheckNewSession refuses what makes no sense, whatever the sessions are like that it names.
+// CheckNewSession validates a resolved request, independent of the sessions that it names.
 func CheckNewSession(p *protocol.SessionNewParams) error {
 	err := cmp.Or(checkSessionID(p.SessionID), CheckTitle(p.Title), checkStart(p.Start), checkRelation(p), CheckName("/usageLabel", p.UsageLabel))
 	if err != nil {
@@ -55,74 +56,76 @@ func CheckNewSession(p *protocol.SessionNewParams) error {
 	return Under("/firstTurnInput", "/input", CheckInput(p.FirstTurnInput))
 }
 
+// checkStart validates the start of a new session.
 func checkStart(s protocol.SessionStart) error {
 	switch s.Kind {
 	case protocol.StartEmpty:
 		if s.SessionID != "" {
-			return Bad("/start/sessionId", "must not be set where the start is empty")
+			return Bad("/start/sessionId", "must not be set for start kind empty")
 		}
 	case protocol.StartExisting, protocol.StartSnapshot:
 		if s.SessionID == "" {
-			return Bad("/start/sessionId", "must name a session")
+			return Bad("/start/sessionId", "is required: the id of a session")
 		}
 	default:
 		return Bad("/start/kind", "must be empty, currentSession, existingSession or snapshot, not %.40q", s.Kind)
 	}
 	if (s.Kind == protocol.StartSnapshot) != (s.Snapshot != "") {
-		return Bad("/start/snapshot", "must name the snapshot where the start is one, and only there")
+		return Bad("/start/snapshot", "is required for start kind snapshot and not allowed otherwise")
 	}
 	return nil
 }
 
+// checkRelation validates the relation of a new session to others.
 func checkRelation(p *protocol.SessionNewParams) error {
 	r, sub := p.Relation, p.Authority.Subagent
 	switch r.Kind {
 	case protocol.RelationRoot:
 		switch {
 		case r.Parent != "" || r.Cause != "":
-			return Bad("/relation/kind", "must be child where there is a parent")
+			return Bad("/relation/kind", "must be child if parent or cause is set")
 		case r.Temporary:
-			return Bad("/relation/temporary", "is of a child: nobody deletes a root")
+			return Bad("/relation/temporary", "is only allowed for a child")
 		case sub != nil:
-			return Bad("/relation/kind", "must be child, as the authority is a subagent's")
+			return Bad("/relation/kind", "must be child for the authority of a subagent")
 		case p.UsageLabel != "":
-			return Bad("/usageLabel", "is of a child: a root has nobody to show its usage to")
+			return Bad("/usageLabel", "is only allowed for a child")
 		}
 	case protocol.RelationChild:
 		if r.Parent == "" {
-			return Bad("/relation/parent", "must name a session")
+			return Bad("/relation/parent", "is required: the id of a session")
 		}
 		if sub != nil && sub.Parent != r.Parent {
-			return Bad("/relation/parent", "must be that of the subagent, %s", sub.Parent)
+			return Bad("/relation/parent", "must be the parent of the subagent, %s", sub.Parent)
 		}
 	default:
 		return Bad("/relation/kind", "must be root or child, not %.40q", r.Kind)
 	}
 	if r.AskedBy != "" {
-		return Bad("/relation/askedBy", "must not be set; lashd knows who asks")
+		return Bad("/relation/askedBy", "must not be set; lashd sets it")
 	}
 	if r.Source != nil {
-		return Bad("/relation/source", "must not be set; start says where a session begins")
+		return Bad("/relation/source", "must not be set; use start instead")
 	}
 	return nil
 }
 
-// CheckRewind refuses a rewind that does not say exactly once where to.
+// CheckRewind validates the target of a rewind: exactly one of node, turn and point.
 func CheckRewind(p *protocol.SessionRewindParams) error {
 	if known := []protocol.RewindFiles{"", protocol.RewindAlso, protocol.RewindOnly}; !slices.Contains(known, p.Files) {
 		return NotOneOf("/files", known)
 	}
 	ways := 0
-	for _, given := range []bool{p.ToNode != "", p.ToTurn != "", p.ToPoint != ""} {
-		if given {
+	for _, set := range []bool{p.ToNode != "", p.ToTurn != "", p.ToPoint != ""} {
+		if set {
 			ways++
 		}
 	}
 	switch {
 	case ways != 1:
-		return Bad("/toNode", "exactly one of toNode, toTurn and toPoint must be given")
+		return Bad("/toNode", "exactly one of toNode, toTurn and toPoint must be set")
 	case p.ToPoint != "" && p.Files != protocol.RewindOnly:
-		return Bad("/toPoint", "is for files only")
+		return Bad("/toPoint", "is only allowed if files is only")
 	}
 	return nil
 }

@@ -7,7 +7,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// CheckInput refuses an input that is empty or too large, or has a part of an unknown type.
+// CheckInput validates the parts of an input: their number, types and total size.
 func CheckInput(parts []protocol.InputPart) error {
 	if len(parts) == 0 {
 		return Bad("/input", "must have at least one part")
@@ -36,19 +36,19 @@ func CheckInput(parts []protocol.InputPart) error {
 	return nil
 }
 
-// CheckPluginInputs refuses inputs of plugins that are too large together.
+// CheckPluginInputs validates the total size of the inputs for plugins.
 func CheckPluginInputs(in protocol.PluginInputs) error {
 	size := 0
 	for id, value := range in {
 		size += len(id) + len(value)
 	}
 	if size > protocol.MaxInput {
-		return Bad("/pluginInputs", "has %d bytes, at most %d; write large things as artifacts", size, protocol.MaxInput)
+		return Bad("/pluginInputs", "has %d bytes, at most %d; write large data as artifacts", size, protocol.MaxInput)
 	}
 	return nil
 }
 
-// CheckAppend refuses nodes that clients and plugins may not append to the history.
+// CheckAppend validates nodes that a client or a plugin appends to the history.
 func CheckAppend(nodes []protocol.NodeBody) error {
 	if len(nodes) == 0 {
 		return Bad("/nodes", "must have at least one node")
@@ -66,7 +66,7 @@ func CheckAppend(nodes []protocol.NodeBody) error {
 				return err
 			}
 			if o := n.Message.Origin; o != nil && o.Transient {
-				return Bad(pointer+"/message/origin/transient", "must not be set: what is appended is stored")
+				return Bad(pointer+"/message/origin/transient", "must not be set: appended nodes are stored")
 			}
 			if err := CheckOrigin(pointer+"/message/origin", n.Message.Origin); err != nil {
 				return err
@@ -76,31 +76,32 @@ func CheckAppend(nodes []protocol.NodeBody) error {
 			return Bad(pointer+"/plugin/type", "must not be empty")
 		}
 		if n.Plugin != nil && n.Plugin.Plugin != "" {
-			return Bad(pointer+"/plugin/plugin", "must not be set from outside")
+			return Bad(pointer+"/plugin/plugin", "must not be set by clients or plugins")
 		}
 	}
 	return nil
 }
 
-// CheckOrigin refuses an origin that only lashd gives to a message: that of a turn's input, and that of a process. Clients and plugins may
-// say that a message comes from a plugin.
+// CheckOrigin rejects an origin that only lashd may set. Clients and plugins may only claim
+// that a message comes from a plugin. Nil is valid.
 func CheckOrigin(pointer string, o *protocol.Origin) error {
 	switch {
 	case o == nil:
 		return nil
 	case o.Kind != "" && o.Kind != protocol.OriginPlugin:
-		return Bad(pointer+"/kind", "must be plugin, not %.40q: only lashd sets another one", o.Kind)
+		return Bad(pointer+"/kind", "must be plugin, not %.40q: only lashd sets other kinds", o.Kind)
 	case o.TurnID != "":
-		return Bad(pointer+"/turnId", "must not be set from outside")
+		return Bad(pointer+"/turnId", "must not be set by clients or plugins")
 	case o.InputID != "":
-		return Bad(pointer+"/inputId", "must not be set from outside")
+		return Bad(pointer+"/inputId", "must not be set by clients or plugins")
 	case o.Cause != nil:
-		return Bad(pointer+"/cause", "must not be set from outside")
+		return Bad(pointer+"/cause", "must not be set by clients or plugins")
 	}
 	return nil
 }
 
-// CheckMessage refuses messages from outside that could break the pairing of calls and results.
+// CheckMessage validates a message from a client or a plugin. It rejects tool calls and
+// results, which could break the pairing of calls and results in history.
 func CheckMessage(pointer string, m *protocol.Message) error {
 	switch m.Role {
 	case protocol.RoleUser, protocol.RoleAssistant, protocol.RoleSystem, protocol.RoleEvent:
@@ -118,6 +119,7 @@ func CheckMessage(pointer string, m *protocol.Message) error {
 	return nil
 }
 
+// checkPart validates one part of such a message.
 func checkPart(pointer string, p *protocol.Part) error {
 	switch p.Kind {
 	case protocol.PartText, protocol.PartProse, protocol.PartCommentary, protocol.PartReasoning, protocol.PartError:
@@ -130,9 +132,9 @@ func checkPart(pointer string, p *protocol.Part) error {
 	}
 	switch {
 	case p.Call != nil:
-		return Bad(pointer+"/call", "must not be set from outside")
+		return Bad(pointer+"/call", "must not be set by clients or plugins")
 	case p.Result != nil:
-		return Bad(pointer+"/result", "must not be set from outside")
+		return Bad(pointer+"/result", "must not be set by clients or plugins")
 	case p.Attachment != nil && p.Kind != protocol.PartAttachment:
 		return Bad(pointer+"/attachment", "must not be set in a part of kind %s", p.Kind)
 	}

@@ -11,7 +11,7 @@ func TestCheckPayload(t *testing.T) {
 	const schema = `{"type":"object","properties":{"n":{"type":"integer"}}}`
 	for payload, want := range map[string]string{
 		`{"n":1}`:          "",
-		``:                 "/payload: must be there, as JSON",
+		``:                 "/payload: is required, as JSON",
 		`{"n":{"a":[{}]}}`: `/payload: validating root: validating /properties/n: type: {"a":[{}]} has type "object", want "integer"`,
 	} {
 		t.Run("outside/21 "+payload, func(t *testing.T) {

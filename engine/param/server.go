@@ -13,27 +13,30 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// What a client may bring to one session.
+// Limits of the MCP servers that a client adds to a session.
 const (
-	MaxServers     = 32
-	maxServerArgs  = 256
-	maxServerNames = 64 // variables, headers
-	maxServerText  = 8192
+	// MaxServers is the number of servers of one client.
+	MaxServers    = 32
+	maxServerArgs = 256
+	// maxServerNames is the number of variables, and of headers.
+	maxServerNames = 64
+	// maxServerText is the size in bytes of each value.
+	maxServerText = 8192
 )
 
-// CheckServer never quotes what it refuses.
+// CheckServer validates an MCP server. Its errors never quote values, which may be secrets.
 func CheckServer(pointer string, s protocol.MCPServer) error {
 	switch {
 	case (s.Command == "") == (s.URL == ""):
-		return Bad(pointer, "must have a command or a url, one of both")
+		return Bad(pointer, "must have either a command or a url")
 	case s.URL != "" && (len(s.Args) > 0 || len(s.Env) > 0):
-		return Bad(pointer, "must have no args and no env where it has a url")
+		return Bad(pointer, "must not have args or env together with a url")
 	case s.Command != "" && len(s.Headers) > 0:
-		return Bad(pointer, "must have no headers where it has a command")
+		return Bad(pointer, "must not have headers together with a command")
 	case strings.ContainsRune(s.Command, filepath.Separator) && !filepath.IsAbs(s.Command):
-		return Bad(pointer+"/command", "must be a name that is looked up, or an absolute path")
+		return Bad(pointer+"/command", "must be a name in PATH or an absolute path")
 	case s.URL != "" && !isWeb(s.URL):
-		return Bad(pointer+"/url", "must be an address of http or https")
+		return Bad(pointer+"/url", "must be an http or https URL")
 	case len(s.Args) > maxServerArgs:
 		return Bad(pointer+"/args", "has %d elements, at most %d", len(s.Args), maxServerArgs)
 	}
@@ -46,13 +49,13 @@ func CheckServer(pointer string, s protocol.MCPServer) error {
 	}
 	for name, value := range s.Headers {
 		if strings.ContainsFunc(value, unicode.IsControl) {
-			return Bad(pointer+"/headers/"+Escape(name), "must have no control characters")
+			return Bad(pointer+"/headers/"+Escape(name), "must not have control characters")
 		}
 	}
 	return cmp.Or(checkType(pointer+"/type", s), checkNamed(pointer+"/env", s.Env), checkNamed(pointer+"/headers", s.Headers), CheckWait(pointer+"/timeoutMs", s.TimeoutMs))
 }
 
-// checkType refuses a type that does not fit what the server has.
+// checkType rejects a type that contradicts the command or URL of a server.
 func checkType(pointer string, s protocol.MCPServer) error {
 	switch s.Type {
 	case "":
@@ -71,12 +74,13 @@ func checkType(pointer string, s protocol.MCPServer) error {
 	return Bad(pointer, "must be %q or %q", protocol.MCPStdio, protocol.MCPHTTP)
 }
 
+// isWeb reports whether an address is an http or https URL with a host.
 func isWeb(address string) bool {
 	u, err := url.Parse(address)
 	return err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https")
 }
 
-// checkNamed refuses variables or headers that nobody could set.
+// checkNamed validates environment variables or headers.
 func checkNamed(pointer string, values map[string]string) error {
 	if len(values) > maxServerNames {
 		return Bad(pointer, "has %d members, at most %d", len(values), maxServerNames)
@@ -91,10 +95,12 @@ func checkNamed(pointer string, values map[string]string) error {
 	return checkTexts(pointer, texts)
 }
 
+// checkTexts validates the size of values by their pointers, in sorted order so that the
+// error is deterministic.
 func checkTexts(pointer string, texts map[string]string) error {
 	for _, at := range slices.Sorted(maps.Keys(texts)) {
 		if len(texts[at]) > maxServerText || strings.Contains(texts[at], "\x00") {
-			return Bad(pointer+at, "must have at most %d bytes, and none that is 0", maxServerText)
+			return Bad(pointer+at, "must have at most %d bytes and no NUL", maxServerText)
 		}
 	}
 	return nil

@@ -11,7 +11,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// CheckOverlay refuses client tools that cannot be in one catalog, or cannot be called.
+// CheckOverlay validates the tools of a client: their names, ids and schemas.
 func CheckOverlay(p *protocol.SessionOverlayParams) error {
 	if len(p.Tools) > maxClientTools {
 		return Bad("/tools", "has %d tools, at most %d", len(p.Tools), maxClientTools)
@@ -23,7 +23,7 @@ func CheckOverlay(p *protocol.SessionOverlayParams) error {
 			return Bad(pointer+"/name", "must have 1 to 64 letters, digits, - and _")
 		}
 		if seen[t.Name] {
-			return Bad(pointer+"/name", "%q is there twice", t.Name)
+			return Bad(pointer+"/name", "%q occurs twice", t.Name)
 		}
 		id := cmp.Or(string(t.ID), t.Name)
 		if ids[id] {
@@ -43,7 +43,7 @@ func CheckOverlay(p *protocol.SessionOverlayParams) error {
 	return nil
 }
 
-// CheckOutput refuses an output that no tool can have.
+// CheckOutput validates the status of a tool result.
 func CheckOutput(out *protocol.ToolOutput) error {
 	if !slices.Contains([]protocol.OutputStatus{protocol.OutputSuccess, protocol.OutputFailure, protocol.OutputCancelled}, out.Status) {
 		return Bad("/output/status", "must be success, failure or cancelled")
@@ -51,13 +51,14 @@ func CheckOutput(out *protocol.ToolOutput) error {
 	return nil
 }
 
-// CheckPayload checks the payload of a signal or an event against its declared schema. No schema accepts everything.
+// CheckPayload validates the payload of a signal or an event against its declared schema.
+// Without a schema everything is valid.
 func CheckPayload(pointer string, schema, payload json.RawMessage) error {
 	if len(schema) == 0 {
 		return nil
 	}
 	if !json.Valid(payload) {
-		return Bad(pointer, "must be there, as JSON")
+		return Bad(pointer, "is required, as JSON")
 	}
 	if err := tool.CheckValue(schema, payload); err != nil {
 		return Bad(pointer, "%v", err)

@@ -11,19 +11,27 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// What a client may ask for at most. Larger values are mistakes, or would overflow on the way.
+// Limits of parameters. They reject mistakes and values that would overflow later.
 const (
-	maxWait        = 365 * 24 * time.Hour
-	maxName        = 256 // bytes of a key or label that a client chooses; the store takes no longer keys
-	maxSessionID   = 128 // likewise
-	maxTitle       = 1000
+	// maxWait is the longest duration.
+	maxWait = 365 * 24 * time.Hour
+	// maxName is the size in bytes of a key or label that a client chooses. It is the limit
+	// of keys in the store.
+	maxName = 256
+	// maxSessionID is the size in bytes of a session id that a client chooses.
+	maxSessionID = 128
+	// maxTitle is the size of a session title in bytes.
+	maxTitle = 1000
+	// maxClientTools is the number of tools in an overlay.
 	maxClientTools = 512
-	maxParts       = 1000 // of an input or a message
+	// maxParts is the number of parts of an input or a message.
+	maxParts = 1000
 
-	MaxChunk = 1 << 20 // bytes of an artifact in one request or answer
+	// MaxChunk is the number of bytes of an artifact in one request or answer.
+	MaxChunk = 1 << 20
 )
 
-// CheckWait refuses a time that is negative or does not fit.
+// CheckWait validates a duration in milliseconds. 0 is valid.
 func CheckWait(pointer string, ms int64) error {
 	if ms < 0 || ms > maxWait.Milliseconds() {
 		return Bad(pointer, "must be 0 to %d milliseconds", maxWait.Milliseconds())
@@ -31,7 +39,8 @@ func CheckWait(pointer string, ms int64) error {
 	return nil
 }
 
-// CheckName refuses a name that a client chose, if nobody could write it into a log or a file name. None is fine.
+// CheckName validates a name that a client chooses, so that it fits into logs and file
+// names. Empty is valid.
 func CheckName(pointer, name string) error {
 	if len(name) > maxName || strings.ContainsFunc(name, unicode.IsControl) {
 		return Bad(pointer, "must have at most %d bytes and no control characters", maxName)
@@ -39,13 +48,13 @@ func CheckName(pointer, name string) error {
 	return nil
 }
 
-// CheckClientID refuses an id that no client should go by. None is fine.
+// CheckClientID validates the id of a client. Empty is valid.
 func CheckClientID(id protocol.ClientID) error { return CheckName("/clientId", string(id)) }
 
-// CheckPlugin refuses a missing or wrong name of a plugin, and a wrong workspace. No workspace is fine.
+// CheckPlugin validates the name of a plugin, which is required, and an optional workspace.
 func CheckPlugin(name, cwd string) error {
 	if name == "" {
-		return Bad("/name", "is needed")
+		return Bad("/name", "is required")
 	}
 	if err := CheckName("/name", name); err != nil {
 		return err
@@ -53,7 +62,7 @@ func CheckPlugin(name, cwd string) error {
 	return CheckWorkspace(cwd)
 }
 
-// CheckWorkspace refuses a workspace that is no directory. None is fine.
+// CheckWorkspace validates an optional workspace, which must be an existing directory.
 func CheckWorkspace(cwd string) error {
 	if cwd == "" {
 		return nil
@@ -62,7 +71,7 @@ func CheckWorkspace(cwd string) error {
 	return err
 }
 
-// CheckCwd refuses what is no absolute path of a directory that exists, and returns the path without superfluous parts.
+// CheckCwd returns the cleaned path of an existing directory. The path must be absolute.
 func CheckCwd(cwd string) (string, error) {
 	if !filepath.IsAbs(cwd) {
 		return "", Bad("/cwd", "must be an absolute path, not %.200q", cwd)
@@ -74,7 +83,7 @@ func CheckCwd(cwd string) (string, error) {
 	return filepath.Clean(cwd), nil
 }
 
-// CheckTitle refuses a title that is too long.
+// CheckTitle validates the length of a session title.
 func CheckTitle(title string) error {
 	if len(title) > maxTitle {
 		return Bad("/title", "has %d bytes, at most %d", len(title), maxTitle)
@@ -82,7 +91,8 @@ func CheckTitle(title string) error {
 	return nil
 }
 
-// checkSessionID refuses an id for a new session that could not stand in a path or a command. None is fine.
+// checkSessionID validates the id that a client chooses for a new session. It must be safe
+// in paths and commands. Empty is valid.
 func checkSessionID(id protocol.SessionID) error {
 	if len(id) > maxSessionID || strings.ContainsFunc(string(id), func(c rune) bool { return !IsIDRune(c) }) {
 		return Bad("/sessionId", "must have at most %d letters, digits, - and _", maxSessionID)
@@ -90,12 +100,13 @@ func checkSessionID(id protocol.SessionID) error {
 	return nil
 }
 
-// IsIDRune reports whether an id or name that a client chooses may contain a character.
+// IsIDRune reports whether a character is allowed in ids and names that clients choose.
 func IsIDRune(c rune) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '-' || c == '_'
 }
 
-// PageSize returns the size of a page that a client asks for, def if it asks for none. More than limit is refused.
+// PageSize returns the size of a page: n, or def if n is 0. It returns an Error if n is
+// negative or greater than limit.
 func PageSize(n, def, limit int) (int, error) {
 	if n < 0 || n > limit {
 		return 0, Bad("/limit", "must be 1 to %d", limit)
@@ -103,7 +114,7 @@ func PageSize(n, def, limit int) (int, error) {
 	return cmp.Or(n, def), nil
 }
 
-// CheckSnapshotName refuses what cannot name a snapshot.
+// CheckSnapshotName validates the name of a snapshot.
 func CheckSnapshotName(name string) error {
 	if name == "" {
 		return Bad("/name", "must not be empty")
@@ -111,7 +122,7 @@ func CheckSnapshotName(name string) error {
 	return CheckName("/name", name)
 }
 
-// CheckDigest refuses what is no digest.
+// CheckDigest validates a digest: 64 lower-case hexadecimal digits.
 func CheckDigest(d protocol.Digest) error {
 	if len(d) != 64 || strings.Trim(string(d), "0123456789abcdef") != "" {
 		return Bad("/digest", "must be 64 hexadecimal digits")
@@ -119,7 +130,8 @@ func CheckDigest(d protocol.Digest) error {
 	return nil
 }
 
-// CheckUpload refuses a part of an upload that makes no sense by itself.
+// CheckUpload validates one part of an upload. The engine checks its place among the other
+// parts.
 func CheckUpload(p *protocol.ArtifactWriteParams) error {
 	switch {
 	case p.UploadID == "":
@@ -129,7 +141,7 @@ func CheckUpload(p *protocol.ArtifactWriteParams) error {
 	case len(p.Bytes) > MaxChunk:
 		return Bad("/bytes", "has %d bytes, at most %d", len(p.Bytes), MaxChunk)
 	case p.Digest != "" && !p.Done:
-		return Bad("/digest", "comes with the last part")
+		return Bad("/digest", "is only allowed in the last part")
 	case p.Digest != "":
 		return CheckDigest(p.Digest)
 	}
