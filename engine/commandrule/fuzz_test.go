@@ -12,7 +12,7 @@ import (
 
 func newRandom(seed int) *rand.Rand { return rand.New(rand.NewPCG(6, uint64(seed))) }
 
-// FuzzLine checks that no line makes the parser panic, and that a second command never makes a line look better than it is.
+// FuzzLine checks that no line makes the parser panic, and that appending a command never makes a rule cover more.
 func FuzzLine(f *testing.F) {
 	for _, r := range table(f, "/ws") {
 		f.Add(r.command, r.prefix)
@@ -48,7 +48,7 @@ func FuzzLine(f *testing.F) {
 	})
 }
 
-// complete tells whether a line is one by itself: what is not may go on with what comes after it.
+// complete reports whether a line is complete. An incomplete one may continue with the text after it.
 func complete(line string) bool {
 	if strings.HasSuffix(line, `\`) {
 		return false

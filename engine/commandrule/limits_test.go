@@ -9,7 +9,7 @@ import (
 	"lashd/internal/pathresolve"
 )
 
-// TestLimits has lines at a limit, where a rule is compared with all that they run, and beyond it, where nothing is known of them.
+// TestLimits checks lines at each limit, which are compared in full, and lines beyond it, which count as unknown.
 func TestLimits(t *testing.T) {
 	where := func(dir, name string) pathresolve.Places { return pathresolve.Places{filepath.Join("/w", dir, name)} }
 	touch, ls := commandrule.ParsePrefix("touch"), commandrule.ParsePrefix("ls")
@@ -43,7 +43,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-func TestPlacesThatNobodyKnows(t *testing.T) {
+func TestUnknownPlaces(t *testing.T) {
 	nowhere := func(string, string) pathresolve.Places { return nil }
 	if got := commandrule.Parse("./loop x").About(commandrule.ParsePrefix("touch"), "", nowhere); got != commandrule.Yes {
 		t.Errorf("outside/29 of a path that leads nobody knows where a denying rule says %d", got)

@@ -1,7 +1,9 @@
-// Package commandrule decides whether an approval rule is about a command line.
+// Package commandrule decides whether an approval rule applies to a command line.
 //
-// A line is parsed as a shell parses it, and a rule is compared with the simple commands that it consists of. The package runs nothing
-// and reads no files. All its values can be used concurrently.
+// It parses a line as shells do and compares a rule with the simple commands in it. It errs
+// on the safe side: a rule that allows must cover everything that the line can run, and a
+// rule that denies applies if it possibly matches. The package runs nothing and reads no
+// files. All values are safe for concurrent use.
 package commandrule
 
 import (
@@ -13,22 +15,31 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
+// Limits that keep the cost of a hostile line below about 100 ms. A line beyond them counts
+// as unparsable.
 const (
-	// These keep a hostile line from costing more than some 100 ms. One that is over a limit cannot be parsed.
-	maxText     = 32 << 10  // bytes of a line
-	maxTexts    = 128 << 10 // bytes of a line with all lines in it, such as those of sh -c
-	maxNesting  = 100       // parentheses within parentheses
-	maxDepth    = 8         // lines within lines
+	// maxText is the size of one line in bytes.
+	maxText = 32 << 10 // bytes of a line
+	// maxTexts is the size in bytes of a line together with all lines in it, such as those
+	// of sh -c.
+	maxTexts = 128 << 10
+	// maxNesting is the number of nested parentheses.
+	maxNesting = 100
+	// maxDepth is the number of nested lines.
+	maxDepth = 8
+	// maxCommands is the number of simple commands.
 	maxCommands = 2000
 )
 
-// Line is a parsed command line. Nobody knows which shell runs it, so it holds the line as each dialect reads it.
+// Line is a parsed command line. It has one reading for each dialect, because it is unknown
+// which shell will run it.
 type Line struct{ readings []*reading }
 
-// dialects differ in what they take for a separator, a quote or a reserved word.
+// dialects are the shell languages that differ in separators, quotes and reserved words.
 var dialects = []syntax.LangVariant{syntax.LangPOSIX, syntax.LangBash}
 
-// Parse parses a command line. A line that no shell would accept is a Line too: no rule covers it, and every rule may be about it.
+// Parse parses a command line. It never fails: a line that no shell accepts is covered by
+// no rule, and every rule may apply to it.
 func Parse(text string) Line {
 	var l Line
 	for _, d := range dialects {
@@ -39,30 +50,41 @@ func Parse(text string) Line {
 	return l
 }
 
-// reading is a line in one dialect.
+// reading is a line as one dialect parses it.
 type reading struct {
 	dialect  syntax.LangVariant
 	commands []command
-	opaque   bool // the line holds more than simple commands of literal words, so no rule covers it
-	unknown  bool // the line may run commands that are not in commands
-	moves    bool // the line may change its working directory, or that of a command
-	said     []said
-	parsed   int  // bytes
-	prefix   bool // it is the prefix of a rule, which names what it means itself
+	// opaque means that the line has more than simple commands with literal words, so no
+	// rule covers it.
+	opaque bool
+	// unknown means that the line may run commands that are not in commands.
+	unknown bool
+	// moves means that the line may change its working directory, or that of a command in
+	// it.
+	moves bool
+	// said has texts that programs get and may run.
+	said []said
+	// parsed is the number of bytes parsed so far.
+	parsed int
+	// prefix means that this is the prefix of a rule, so wrappers in it are not resolved.
+	prefix bool
 }
 
 // command is a simple command: a program or builtin with its arguments.
 type command struct {
-	words    []word
-	inner    bool // another command runs it, and a rule that covers that one covers it
-	possible bool // it may be only an argument
-	reach    int  // how many words a rule must have to cover what this command runs
+	words []word
+	// inner means that another command runs it. A rule that covers the other one covers it.
+	inner bool
+	// possible means that it may be only an argument.
+	possible bool
+	// reach is the number of words that a rule must have to cover what the command runs.
+	reach int
 }
 
 // never is a reach that no rule has.
 const never = 1 << 30
 
-// parse adds the commands of a text.
+// parse adds the commands of a text. depth counts the lines around it.
 func (r *reading) parse(text string, depth int) {
 	r.parsed += len(text)
 	if len(text) > maxText || r.parsed > maxTexts || depth > maxDepth || nested(text) || strings.ContainsAny(text, "\x00\r") || joined.MatchString(text) {
@@ -78,10 +100,11 @@ func (r *reading) parse(text string, depth int) {
 	}
 }
 
-// joined is what may be a comment with a backslash at its end. Shells end it there, but the library goes on in the next line.
+// joined matches a possible comment with a backslash at its end. Shells end the comment
+// there, but the parser library continues it on the next line.
 var joined = regexp.MustCompile(`(^|[\s;&|()<>` + "`" + `])#[^\n]*\\\n`)
 
-// nested tells whether a text has very many open parentheses.
+// nested reports whether a text has more than maxNesting open parentheses.
 func nested(text string) bool {
 	open := 0
 	for _, c := range []byte(text) {
@@ -98,15 +121,16 @@ func nested(text string) bool {
 	return false
 }
 
-// statements are those before the first error: a shell runs them before it comes to that. The text may be hostile, and a panic of the
-// library must not end the daemon.
+// statements returns the statements before the first error, because a shell runs them
+// before it finds the error. It recovers from a panic of the library, since the text may be
+// hostile.
 func statements(text string, dialect syntax.LangVariant) (all []*syntax.Stmt, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("parse: %v", p)
 		}
 	}()
-	// The library may yield again after a loop that ends early, so this one does not.
+	// Do not leave this loop early: the library may yield again after that.
 	for stmt, failed := range syntax.NewParser(syntax.Variant(dialect)).StmtsSeq(strings.NewReader(text)) {
 		if err = cmp.Or(err, failed); err == nil {
 			all = append(all, stmt)
@@ -115,7 +139,8 @@ func statements(text string, dialect syntax.LangVariant) (all []*syntax.Stmt, er
 	return all, err
 }
 
-// visit looks at a node of the syntax tree. Nodes that are not listed here can run anything, or change what later commands mean.
+// visit records what a node of the syntax tree can do. Nodes that are not listed can run
+// anything or change the meaning of later commands, so they make the reading opaque.
 func (r *reading) visit(n syntax.Node, depth int) bool {
 	switch n := n.(type) {
 	case nil, *syntax.CallExpr, *syntax.Word, *syntax.Lit, *syntax.SglQuoted, *syntax.DblQuoted, *syntax.Comment, *syntax.BinaryCmd,
@@ -134,15 +159,16 @@ func (r *reading) visit(n syntax.Node, depth int) bool {
 		r.add(command{words: []word{{text: n.Variant.Value}}})
 	case *syntax.ParamExp:
 		r.opaque = true
-		r.unknown = r.unknown || n.Exp != nil && n.Exp.Op == syntax.OtherParamOps // ${x@P} runs what is in x
+		r.unknown = r.unknown || n.Exp != nil && n.Exp.Op == syntax.OtherParamOps // ${x@P} runs the value of x
 	case *syntax.ExtGlob:
-		r.opaque, r.unknown = true, true // many shells have none, and read something else
+		r.opaque, r.unknown = true, true // shells without extended globs parse this differently
 	default:
 		r.opaque = true
 	}
 	return true
 }
 
+// add appends a command, up to maxCommands.
 func (r *reading) add(c command) {
 	if len(r.commands) == maxCommands {
 		r.opaque, r.unknown = true, true
@@ -151,7 +177,7 @@ func (r *reading) add(c command) {
 	r.commands = append(r.commands, c)
 }
 
-// top adds a command as it is written in the line.
+// top adds a command that is written in the line itself.
 func (r *reading) top(call *syntax.CallExpr, redirects []*syntax.Redirect, depth int) {
 	words := make([]word, len(call.Args))
 	for i, w := range call.Args {
@@ -164,7 +190,7 @@ func (r *reading) top(call *syntax.CallExpr, redirects []*syntax.Redirect, depth
 	r.call(command{words: words, inner: depth > 0}, in, depth)
 }
 
-// call adds a command, and those that it runs. It returns the command's reach.
+// call adds a command together with those that it runs, and returns its reach.
 func (r *reading) call(c command, in stdin, depth int) int {
 	if runs := runnerOf(base(c.words[0].text)); runs != nil && c.words[0].kind == literal && !r.prefix {
 		l := &look{reading: r, words: c.words, possible: c.possible, stdin: in, depth: depth}
@@ -178,12 +204,13 @@ func (r *reading) call(c command, in stdin, depth int) int {
 	return c.reach
 }
 
-// stdin is what a line gives a command as its input, if the line says it.
+// stdin is the input of a command, if the line contains it.
 type stdin struct {
 	text  string
-	given bool
+	known bool
 }
 
+// take reads the body of a here-document or here-string.
 func (in *stdin) take(n *syntax.Redirect) {
 	body := n.Hdoc
 	if n.Op == syntax.WordHdoc {
@@ -193,13 +220,14 @@ func (in *stdin) take(n *syntax.Redirect) {
 		return
 	}
 	if w := wordOf(body); w.kind != unknown {
-		in.text, in.given = w.text, true
+		in.text, in.known = w.text, true
 	}
 }
 
-// harmless tells whether a redirection touches no file: one of a descriptor, a here-document, or one to /dev/null.
+// harmless reports whether a redirection touches no file: one of a descriptor, a
+// here-document, or one to /dev/null.
 func harmless(n *syntax.Redirect) bool {
-	target := wordOf(n.Word).text // what a shell expands in it makes the line opaque anyway
+	target := wordOf(n.Word).text // expansions in it make the line opaque anyway
 	switch n.Op {
 	case syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc:
 		return true

@@ -11,26 +11,29 @@ import (
 	"lashd/internal/pathresolve"
 )
 
-// Match says whether a rule is about a line.
+// Match is the answer whether a rule applies to a line.
 type Match int
 
 const (
-	No    Match = iota
-	Maybe       // what the line runs cannot be known
+	No Match = iota
+	// Maybe means that it cannot be known what the line runs.
+	Maybe
 	Yes
 )
 
-// Where finds the places of a path that begins in dir; an empty dir is the workspace.
+// Where resolves a path that is relative to dir. An empty dir is the workspace.
 type Where func(dir, name string) pathresolve.Places
 
-// Prefix is the beginning of a command that a rule is about: words, the first of which names a program or, with a slash in it, a
-// file or a directory of programs.
+// Prefix is the beginning of a command to which a rule applies. Its first word names a
+// program or, with a slash in it, a file or a directory of programs.
 type Prefix struct {
 	words []word
-	ok    bool // it is the beginning of one simple command
+	// ok means that the text is the beginning of exactly one simple command.
+	ok bool
 }
 
-// ParsePrefix parses the prefix of a rule. A text that is not one simple command covers nothing, and may be about every line.
+// ParsePrefix parses the prefix of a rule. A text that is not one simple command covers
+// nothing and may apply to every line.
 func ParsePrefix(text string) Prefix {
 	r := &reading{dialect: syntax.LangPOSIX, prefix: true}
 	r.parse(text, 0)
@@ -40,11 +43,13 @@ func ParsePrefix(text string) Prefix {
 	return Prefix{r.commands[0].words, true}
 }
 
+// hasUnknown reports whether a shell computes any of the words.
 func hasUnknown(words []word) bool {
 	return slices.ContainsFunc(words, func(w word) bool { return w.kind == unknown })
 }
 
-// Covers tells whether a line that runs in dir runs nothing but commands that begin with the prefix.
+// Covers reports whether every command that the line runs in dir begins with the prefix.
+// Rules that allow use it.
 func (l Line) Covers(p Prefix, dir string, where Where) bool {
 	for _, r := range l.readings {
 		if r.opaque || r.unknown || len(r.commands) == 0 || !p.ok {
@@ -59,6 +64,8 @@ func (l Line) Covers(p Prefix, dir string, where Where) bool {
 	return true
 }
 
+// covered reports whether a command begins with the prefix and the prefix reaches far
+// enough to name what it runs.
 func (c command) covered(p Prefix, dir string, where Where) bool {
 	if len(c.words) < len(p.words) || len(p.words) < c.reach {
 		return false
@@ -73,9 +80,11 @@ func (c command) covered(p Prefix, dir string, where Where) bool {
 	return name.kind == literal && name == rule
 }
 
+// isPath reports whether a word has a slash, so that no search path is used.
 func isPath(w word) bool { return strings.Contains(w.text, "/") }
 
-// About tells whether a line that runs in dir runs a command that begins with the prefix.
+// About returns whether the line runs, in dir, a command that begins with the prefix. Rules
+// that ask or deny use it.
 func (l Line) About(p Prefix, dir string, where Where) Match {
 	if !p.ok {
 		return Maybe
@@ -95,6 +104,7 @@ func (l Line) About(p Prefix, dir string, where Where) Match {
 	return found
 }
 
+// about is About for one command.
 func (r *reading) about(c command, p Prefix, dir string, where Where) Match {
 	m := min(r.program(c.words[0], p.words[0], dir, where), arguments(c.words[1:], p.words[1:]))
 	if c.possible {
@@ -103,7 +113,8 @@ func (r *reading) about(c command, p Prefix, dir string, where Where) Match {
 	return m
 }
 
-// program compares a program with that of a rule: by its name, whatever directory it is in, and by its place.
+// program compares a program with that of a rule: by its name in any directory, and by its
+// place in the file system.
 func (r *reading) program(w, rule word, dir string, where Where) Match {
 	name := strings.TrimRight(rule.text, "/")
 	switch {
@@ -125,12 +136,12 @@ func (r *reading) program(w, rule word, dir string, where Where) Match {
 	return No
 }
 
-// leadsTo tells whether a path may lead to a program of this name.
+// leadsTo reports whether a path may lead to a program of this name, ignoring case.
 func leadsTo(at pathresolve.Places, name string) bool {
 	return len(at) == 0 || slices.ContainsFunc(at, func(p string) bool { return strings.EqualFold(filepath.Base(p), name) })
 }
 
-// mayMatch tells whether a pattern may stand for a name.
+// mayMatch returns Maybe if a pattern of the shell may expand to name, else No.
 func mayMatch(w word, name string) Match {
 	pattern := base(w.text)
 	if ok, err := path.Match(strings.ToLower(pattern), strings.ToLower(name)); ok || err != nil || strings.ContainsAny(w.text, "{~") {
@@ -139,7 +150,8 @@ func mayMatch(w word, name string) Match {
 	return No
 }
 
-// arguments tells whether words begin with those of a rule. Options that come between do not count, nor what may be their values.
+// arguments compares words with those of a rule. It skips options between them, and words
+// that may be values of options.
 func arguments(words, rule []word) Match {
 	found, i := Yes, 0
 	for _, want := range rule {

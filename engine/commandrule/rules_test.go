@@ -12,7 +12,7 @@ import (
 	"lashd/internal/pathresolve"
 )
 
-// row is a line of the table.
+// row is one case of the table.
 type row struct{ action, prefix, verdict, command string }
 
 // table reads testdata/rules.txt.
@@ -43,7 +43,7 @@ func table(t testing.TB, workspace string) (all []row) {
 	return all
 }
 
-// newWorkspace makes the files that the table names.
+// newWorkspace creates the files that the table names.
 func newWorkspace(t testing.TB) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -72,12 +72,12 @@ func put(t testing.TB, name, text string) {
 	}
 }
 
-// in finds places in a workspace.
+// in resolves paths in a workspace.
 func in(workspace string) commandrule.Where {
 	return func(dir, name string) pathresolve.Places { return pathresolve.Of(filepath.Join(workspace, dir), name) }
 }
 
-// verdict is what a rule says of a command, as the table has it.
+// verdict returns the result of a rule for a command in the table's notation.
 func verdict(r row, workspace string) string {
 	line, prefix := commandrule.Parse(r.command), commandrule.ParsePrefix(r.prefix)
 	if r.action == "allow" {

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// runnerOf is how to find what a program or builtin runs that runs what its arguments say; nil: it runs nothing, as far as is known.
+// runnerOf returns the function that finds the commands in the arguments of a program or
+// builtin. Nil means that the program is not known to run its arguments.
 func runnerOf(name string) func(*look) {
 	switch name {
 	case "eval":
@@ -38,25 +39,29 @@ func runnerOf(name string) func(*look) {
 	return nil
 }
 
+// shells are the programs that run the script or the line in their arguments.
 var shells = []string{"sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "rbash", "fish", "csh", "tcsh", "posh", "yash", "lksh"}
 
-// rebinders change what names mean, or run text in ways that no table can follow.
+// rebinders are commands that change the meaning of names, or run text in ways that no
+// table can describe.
 var rebinders = []string{"alias", "hash", "enable", "mapfile", "readarray", "compgen", "complete", "bind", "fc", "at", "batch", "crontab"}
 
-// look finds what a command runs.
+// look is the search for the commands that one command runs.
 type look struct {
 	*reading
 	words    []word
 	possible bool
 	stdin    stdin
 	depth    int
-	reach    int // out: how many of the words a rule must have
+	// reach is the result: the number of words that a rule must have.
+	reach int
 }
 
-// lost means that it cannot be known what the command runs.
+// lost records that it cannot be known what the command runs.
 func (l *look) lost() { l.unknown, l.reach = true, never }
 
-// runWords adds a command that begins at a word. A rule must reach it.
+// runWords adds the command that begins at word number at. A rule must include that
+// command's words.
 func (l *look) runWords(at int, words []word) {
 	if l.depth >= maxDepth || len(l.commands) == maxCommands {
 		l.lost()
@@ -66,7 +71,8 @@ func (l *look) runWords(at int, words []word) {
 	l.reach = max(l.reach, at+max(inner, 1))
 }
 
-// text adds the commands of words that a shell reads as a line.
+// text adds the commands in words that a shell parses as a line. reach is the number of
+// words that a rule must have.
 func (l *look) text(words []word, reach int) {
 	l.reach = max(l.reach, reach)
 	text, ok := textOf(words)
@@ -76,7 +82,7 @@ func (l *look) text(words []word, reach int) {
 	}
 	opaque := l.opaque
 	l.parse(text, l.depth+1)
-	l.opaque = opaque // a rule that reaches here has all of the text
+	l.opaque = opaque // a rule with this reach includes the whole text
 }
 
 func (l *look) eval() { l.text(l.words[1:], len(l.words)) }
@@ -91,16 +97,18 @@ func (l *look) trap() {
 	}
 }
 
+// source runs the file in its first argument.
 func (l *look) source() {
 	if len(l.words) > 1 {
 		l.file(1)
 	}
 }
 
-// inputs are names of a program's own input.
+// inputs matches file names that stand for a program's own standard input.
 var inputs = regexp.MustCompile(`^/+(dev|proc/(self|thread-self))/+(stdin|fd/+[0-9]+)/*$`)
 
-// file runs a file, which is in the working directory unless it says where.
+// file adds the command that runs a file. A name without a slash is taken as one in the
+// working directory.
 func (l *look) file(at int) {
 	words := slices.Clone(l.words[at:])
 	if inputs.MatchString(words[0].text) {
@@ -113,9 +121,11 @@ func (l *look) file(at int) {
 	l.runWords(at, words)
 }
 
+// moving handles builtins that change the working directory.
 func (l *look) moving() { l.moves = true }
 
-// shell is a shell with a line, with a file, or with neither: then it reads what to run.
+// shell handles a shell with a line (-c), with a file, or with neither, when it reads its
+// input.
 func (l *look) shell() {
 	i, line := 1, false
 	for ; i < len(l.words); i++ {
@@ -128,7 +138,7 @@ func (l *look) shell() {
 			break
 		}
 		if strings.HasPrefix(w.text, "--") || strings.Contains(w.text, "C") {
-			l.say("", l.words...) // fish has lines in options
+			l.say("", l.words...) // fish accepts lines in options
 			if slices.Contains([]string{"--rcfile", "--init-file", "--command"}, w.text) {
 				l.lost()
 			}
@@ -156,18 +166,19 @@ func (l *look) shell() {
 	}
 }
 
-// input is a shell that reads what to run from its input.
+// input handles a shell that runs its standard input.
 func (l *look) input() {
-	if !l.stdin.given {
+	if !l.stdin.known {
 		l.lost()
 		return
 	}
 	l.text([]word{{text: l.stdin.text}}, never)
 }
 
-// find runs commands on what it finds, each up to a word that ends it.
+// find handles find, which runs commands on the files that it finds.
 func (l *look) find() { l.actions([]string{"-exec", "-execdir", "-ok", "-okdir"}) }
 
+// fd handles fd, whose options may contain the beginning of a command.
 func (l *look) fd() {
 	actions := []string{"-x", "-X", "--exec", "--exec-batch"}
 	for _, w := range l.words[1:] {
@@ -178,9 +189,10 @@ func (l *look) fd() {
 	l.actions(actions)
 }
 
-// clustered are options of fd that hold the beginning of a command, or come before it.
+// clustered matches options of fd that contain the beginning of a command, or precede it.
 var clustered = regexp.MustCompile(`^(-[A-Za-z0-9]*[xX].*|--exe.*)$`)
 
+// actions adds the commands that follow any of the names, each up to the word that ends it.
 func (l *look) actions(names []string) {
 	if slices.ContainsFunc(l.words, func(w word) bool { return w.mayBe(names) }) {
 		l.lost()
@@ -200,24 +212,26 @@ func (l *look) actions(names []string) {
 	}
 }
 
-// ends tells whether a word ends the command before it. A plus does only where what is found has its place.
+// ends reports whether a word ends the command before it. A plus does so only after {}.
 func ends(command []word, w word) bool {
 	return w.text == ";" || w.text == "+" && len(command) > 0 && strings.Contains(command[len(command)-1].text, "{}")
 }
 
-// action adds the command from one word up to another.
+// action adds the command in the words from begin up to end.
 func (l *look) action(begin, end int) {
 	if begin < end {
 		l.runWords(begin, replaced(l.words[begin:end], "{}"))
 	}
 }
 
-// mayBe tells whether a shell may make one of these names of a word. It leaves empty braces as they are.
+// mayBe reports whether a shell may expand a word to one of the names. Shells leave empty
+// braces unchanged.
 func (w word) mayBe(names []string) bool {
 	return w.kind == unknown || w.kind == pattern && w.text != "{}" && slices.ContainsFunc(names, func(name string) bool { return mayMatch(w, name) == Maybe })
 }
 
-// replaced are words in which a program puts something else in the place of a mark.
+// replaced returns words with those that contain mark as unknown, because the program
+// replaces it, and one more unknown word.
 func replaced(words []word, mark string) []word {
 	all := slices.Clone(words)
 	for i := range all {
@@ -228,7 +242,8 @@ func replaced(words []word, mark string) []word {
 	return append(all, word{kind: unknown})
 }
 
-// textAfterOptions is a program whose operands a shell reads as a line, here or elsewhere.
+// textAfterOptions handles programs that pass their operands to a shell as a line, locally
+// or on another host.
 func (l *look) textAfterOptions() {
 	at, sure := wrappers[base(l.words[0].text)].skip(l.words)
 	if at == len(l.words) {
@@ -242,7 +257,7 @@ func (l *look) textAfterOptions() {
 	l.text(l.words[at:], never)
 }
 
-// parallel takes words or a line, and puts others into it.
+// parallel handles parallel, which inserts arguments into a command or a line.
 func (l *look) parallel() {
 	at, _ := wrappers["parallel"].skip(l.words)
 	words := l.words[at:]

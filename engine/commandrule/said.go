@@ -8,10 +8,11 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// said is text that a command gets, or a variable, and that may be run: nobody knows what every program does with its arguments.
+// said is text that a program gets as arguments, input or variables. The program may run
+// it, because it is unknown what every program does with its arguments.
 type said string
 
-// say notes what a command gets that is not known to be harmless.
+// say records what a command gets, unless the command is known to be inert.
 func (r *reading) say(input string, words ...word) {
 	var all []string
 	for _, w := range words {
@@ -20,14 +21,15 @@ func (r *reading) say(input string, words ...word) {
 	r.said = append(r.said, said(strings.Join(append(all, input), "\n")))
 }
 
-// assigned notes the value of a variable: programs run what is in PAGER, and shells what is in PS4.
+// assigned records the value of a variable. Programs run the value of PAGER, for example,
+// and shells that of PS4.
 func (r *reading) assigned(n *syntax.Assign) {
 	if n.Value != nil {
 		r.say("", wordOf(n.Value))
 	}
 }
 
-// inert tells whether a command does nothing with its arguments that could run them.
+// inert reports whether a command never runs its arguments.
 func inert(words []word) bool {
 	name := base(words[0].text)
 	switch {
@@ -41,6 +43,7 @@ func inert(words []word) bool {
 	return slices.Contains(inertPrograms, name)
 }
 
+// inertPrograms are programs that never run their arguments, whatever the options.
 var inertPrograms = []string{
 	":", "basename", "break", "cat", "cd", "chgrp", "chmod", "chown", "cmp", "comm", "continue", "cut", "date", "df", "diff", "dirname", "du", "echo",
 	"egrep", "exit", "expr", "false", "fgrep", "file", "grep", "head", "id", "jq", "kill", "locate", "ls", "lsof", "mkdir", "nl", "paste", "pgrep",
@@ -48,6 +51,7 @@ var inertPrograms = []string{
 	"tail", "tee", "tr", "tree", "true", "type", "uniq", "wc", "whereis", "which",
 }
 
+// inertGit are the subcommands of git that never run their arguments.
 var inertGit = []string{
 	"add", "blame", "branch", "checkout", "cherry-pick", "clean", "commit", "describe", "diff", "init", "log", "ls-files", "merge", "mv", "reset", "restore",
 	"rev-parse", "revert", "rm", "show", "stash", "status", "switch", "tag",
@@ -56,17 +60,20 @@ var inertGit = []string{
 // evaluators are builtins that run substitutions in the names that they get, as in a[$(x)].
 var evaluators = []string{"[", "getopts", "let", "printf", "read", "test", "unset", "wait"}
 
+// evaluates reports whether a command is such a builtin with a substitution in its
+// arguments.
 func evaluates(words []word) bool {
 	return slices.Contains(evaluators, base(words[0].text)) && slices.ContainsFunc(words[1:], func(w word) bool {
 		return strings.Contains(w.text, "[") && strings.ContainsAny(w.text, "$`")
 	})
 }
 
-// mentions tells whether the line gives a program all names of a prefix.
+// mentions reports whether the line gives some program all names of a prefix.
 func (r *reading) mentions(p Prefix) bool {
 	return slices.ContainsFunc(r.said, func(s said) bool { return s.names(p) })
 }
 
+// names reports whether a text contains all names of a prefix.
 func (s said) names(p Prefix) bool {
 	all := append(namesIn(string(s)), namesIn(escape.ReplaceAllString(string(s), " "))...)
 	return !slices.ContainsFunc(p.words, func(w word) bool {
@@ -75,10 +82,11 @@ func (s said) names(p Prefix) bool {
 	})
 }
 
-// escape is a character as many languages write it.
+// escape matches an escaped character as many languages write it, such as \n.
 var escape = regexp.MustCompile(`\\[a-z]`)
 
-// name is what may be the name of a program. One before a slash is that of a directory.
+// name matches the possible name of a program. A name before a slash is that of a
+// directory.
 var name = regexp.MustCompile(`[\w.+-]+/?`)
 
 func namesIn(text string) []string {

@@ -14,12 +14,12 @@ import (
 	"lashd/engine/commandrule"
 )
 
-// stub is a program that notes its name, and does nothing else.
+// stub is a program that records its name and does nothing else.
 const stub = `#!/bin/sh
 echo "$0" >>"$RAN"
 `
 
-// shellsHere are the shells of this machine, without those that are another one under a second name.
+// shellsHere returns the shells of this machine, without second names of the same shell.
 func shellsHere() (all []string) {
 	var seen []string
 	for _, name := range []string{"sh", "dash", "bash", "zsh", "ksh", "mksh", "busybox"} {
@@ -34,7 +34,7 @@ func shellsHere() (all []string) {
 	return all
 }
 
-// ran are the programs that a shell really runs for a line, by their names. Only those of a directory of stubs are there.
+// ran returns the names of the programs that a shell runs for a line. Its PATH has only stubs.
 func ran(t *testing.T, shell, line string, stubs ...string) []string {
 	t.Helper()
 	ws := newWorkspace(t)
@@ -50,7 +50,7 @@ func ran(t *testing.T, shell, line string, stubs ...string) []string {
 	}
 	cmd.Dir, cmd.Env = ws, []string{"PATH=" + bin, "RAN=" + notes}
 	cmd.WaitDelay = time.Second
-	_ = cmd.Run() // most lines fail: they name programs that are not there
+	_ = cmd.Run() // most lines fail, because their programs do not exist
 	text, err := os.ReadFile(notes)
 	if err != nil {
 		return nil
@@ -62,12 +62,12 @@ func ran(t *testing.T, shell, line string, stubs ...string) []string {
 	return names
 }
 
-// TestShellsAgree compares the table with what shells do: a covered line runs nothing but git, and a line that a denying rule is not
-// about does not run touch.
+// TestShellsAgree compares the table with real shells: a covered line runs only git, and a line to which a denying rule does not apply
+// does not run touch.
 func TestShellsAgree(t *testing.T) {
 	for _, r := range table(t, "/nonexistent") {
 		if strings.ContainsRune(r.command, 0) {
-			continue // no program gets such an argument
+			continue // programs cannot get such an argument
 		}
 		switch {
 		case r.action == "allow" && r.verdict == "covers" && strings.HasPrefix(r.prefix, "git"):
@@ -87,7 +87,7 @@ func TestShellsAgree(t *testing.T) {
 	}
 }
 
-// tricks are pieces of lines with which shells disagree.
+// tricks are parts of lines that shells interpret differently.
 var tricks = []string{
 	"git", "touch x", "git status", ";", "&", "&&", "||", "|", "|&", "&>", ">&", "(", ")", "((", "))", "{", "}", "[[", "]]", "$'", "'", "\"", "`",
 	"\\", "\n", "\t", "#", "$", "$(", "<(", "<<E", "\nE\n", "E", "!", "=", "{touch,x}", "if", "then", "fi", "do", "done", "while", "case x in x)",
@@ -103,7 +103,7 @@ func trickyLine(random *rand.Rand) string {
 	return line.String()
 }
 
-// TestShellsAgreeOnTricks puts pieces of lines together at random. What a shell runs then must not differ from what a rule was told.
+// TestShellsAgreeOnTricks combines parts of lines at random. A shell must run only commands that the rules have seen.
 func TestShellsAgreeOnTricks(t *testing.T) {
 	lines := 60
 	if os.Getenv("LASHD_SHELL_LINES") != "" {

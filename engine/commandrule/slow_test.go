@@ -8,8 +8,8 @@ import (
 	"lashd/engine/commandrule"
 )
 
-// TestHostileLines parses lines that are made to cost much. The limit is far above what they take on a busy machine, and far below what
-// they took without limits.
+// TestHostileLines parses lines that are designed to be expensive. The limit is far above their time on a busy machine, and far below
+// their time without limits.
 func TestHostileLines(t *testing.T) {
 	git := commandrule.ParsePrefix("git")
 	for _, deep := range []string{"(", "$(", "{ ", "`", "${a:-", "if ", "sh -c ", "sudo -Z ", "xargs ", "eval ", "$((", "((", "parallel ", "((a(", "$((a(", "$(((", "a$((", "watch ", "find -exec ", "timeout ", "[[ (", "a=$((", "\"$((", "<(", "((`", "env -S ", "sudo -Z xargs ", "strace -f eval "} {

@@ -7,13 +7,18 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// kind says how much is known of a word before a shell expands it.
+// kind is how much is known about a word before a shell expands it. Larger values mean
+// less.
 type kind int
 
 const (
-	literal kind = iota // text is what the command gets
-	pattern             // text is a pattern of file names, a list of alternatives in braces, or begins in a home directory
-	unknown             // the shell computes it; text is what of it is literal
+	// literal means that the command gets exactly text.
+	literal kind = iota
+	// pattern means that text is a file name pattern, has alternatives in braces, or begins
+	// with a home directory.
+	pattern
+	// unknown means that the shell computes the word. text is its literal part.
+	unknown
 )
 
 // word is a word of a simple command without its quotes.
@@ -22,10 +27,12 @@ type word struct {
 	kind kind
 }
 
+// option reports whether a word looks like an option.
 func (w word) option() bool {
 	return len(w.text) > 1 && (w.text[0] == '-' || w.text[0] == '+')
 }
 
+// wordOf converts a word of the syntax tree.
 func wordOf(w *syntax.Word) word {
 	var all word
 	for i, part := range w.Parts {
@@ -36,6 +43,8 @@ func wordOf(w *syntax.Word) word {
 	return all
 }
 
+// partOf converts a part of a word. first means that it begins the word, where ~ is a home
+// directory.
 func partOf(part syntax.WordPart, first bool) word {
 	switch p := part.(type) {
 	case *syntax.Lit:
@@ -44,7 +53,7 @@ func partOf(part syntax.WordPart, first bool) word {
 		if !p.Dollar {
 			return word{text: p.Value}
 		}
-		text, _, _ := expand.Format(nil, p.Value, nil) // without arguments it has only escapes, and does not fail
+		text, _, _ := expand.Format(nil, p.Value, nil) // a format without verbs has only escapes and does not fail
 		return word{text: text}
 	case *syntax.DblQuoted:
 		var all word
@@ -60,7 +69,7 @@ func partOf(part syntax.WordPart, first bool) word {
 	return word{kind: unknown}
 }
 
-// bare is text outside of quotes.
+// bare converts text outside of quotes.
 func bare(raw string, first bool) word {
 	var text strings.Builder
 	w := word{}
@@ -73,7 +82,7 @@ func bare(raw string, first bool) word {
 			continue
 		case strings.IndexByte("*?[{", c) >= 0, c == '~' && first && i == 0:
 			w.kind = pattern
-		case c == '$': // where nothing follows that a shell expands; dialects differ on that
+		case c == '$': // a $ that this dialect does not expand; others may
 			w.kind = unknown
 		}
 		text.WriteByte(raw[i])
@@ -82,15 +91,17 @@ func bare(raw string, first bool) word {
 	return w
 }
 
-// quoted is text between double quotes, where a backslash is one unless something follows that it makes literal.
+// quoted converts text between double quotes, where a backslash escapes only some
+// characters.
 func quoted(raw string) string { return unescaped.Replace(raw) }
 
 var unescaped = strings.NewReplacer(`\\`, `\`, `\$`, `$`, "\\`", "`", `\"`, `"`, "\\\n", "")
 
-// base is the name of a program without its directory.
+// base returns the name of a program without its directory.
 func base(name string) string { return name[strings.LastIndexByte(name, '/')+1:] }
 
-// textOf joins words with blanks, as eval and ssh do. ok is false if a word is not known.
+// textOf joins words with blanks, as eval and ssh do. ok is false if a shell computes any
+// of them.
 func textOf(words []word) (text string, ok bool) {
 	all := make([]string, len(words))
 	for i, w := range words {

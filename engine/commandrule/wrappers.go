@@ -5,19 +5,31 @@ import (
 	"strings"
 )
 
-// wrapper is a program that runs the command in its arguments.
+// wrapper describes the arguments of a program that runs the command in them.
 type wrapper struct {
-	flags    string   // short options without a value
-	valued   string   // short options with one, in the same word or in the next
-	long     []string // long options with a value in the next word; others have it after =, or none
-	operands int      // words before the command
-	assigns  bool     // NAME=value may come before the command
-	text     string   // short option with a line for a shell
-	alone    string   // flags with which it runs nothing
-	shell    bool     // without a command it starts a shell
-	appends  bool     // it adds words to the command
+	// flags are the short options without a value.
+	flags string
+	// valued are the short options with a value, in the same word or in the next.
+	valued string
+	// long are the long options with a value in the next word. Others have it after =, or
+	// have none.
+	long []string
+	// operands is the number of words before the command.
+	operands int
+	// assigns means that NAME=value may precede the command.
+	assigns bool
+	// text is the short option whose value is a line for a shell.
+	text string
+	// alone has the flags with which it runs nothing.
+	alone string
+	// shell means that it starts a shell if there is no command.
+	shell bool
+	// appends means that it adds words to the command.
+	appends bool
 }
 
+// wrappers are the known wrappers by name. An option that is missing here makes the search
+// for the command uncertain, and then more rules apply.
 var wrappers = map[string]wrapper{
 	"env": {flags: "i0v", valued: "uCa", long: []string{"unset", "chdir", "argv0"}, text: "S", assigns: true},
 	"sudo": {
@@ -61,7 +73,7 @@ var wrappers = map[string]wrapper{
 	"setuidgid": {operands: 1}, "softlimit": {}, "cgexec": {}, "ip": {}, "winpty": {},
 }
 
-// wrapper adds the command that a wrapper runs.
+// wrapper adds the commands that a wrapper runs.
 func (l *look) wrapper(w wrapper) {
 	at, sure := w.skip(l.words)
 	line, last := w.line(l.words[:at])
@@ -72,10 +84,10 @@ func (l *look) wrapper(w wrapper) {
 	switch {
 	case last > 0:
 		l.text([]word{line}, last+1)
-		if strings.Contains(line.text, `\`) { // env has escapes of its own
+		if strings.Contains(line.text, `\`) { // env interprets escapes in the line
 			l.lost()
 		}
-		if rest := l.words[last+1:]; len(rest) > 0 { // env runs them with the line as one command
+		if rest := l.words[last+1:]; len(rest) > 0 { // env appends them to the command in the line
 			l.text(append([]word{line}, rest...), never)
 		}
 	case len(l.words) > 1 && l.words[1].option() && strings.ContainsAny(l.words[1].text, w.alone):
@@ -85,7 +97,7 @@ func (l *look) wrapper(w wrapper) {
 		if w.shell {
 			l.input()
 		}
-	case !sure && w.appends: // it may add words, or put them in the place of others
+	case !sure && w.appends: // it may add words or replace some
 		l.runWords(at, slices.Clip(l.words[at:]))
 		l.lost()
 	case !sure:
@@ -97,14 +109,14 @@ func (l *look) wrapper(w wrapper) {
 	}
 }
 
-// moves tells whether an option has the command run in another directory.
+// moves reports whether an option makes the command run in another directory.
 func moves(words []word) bool {
 	return slices.ContainsFunc(words[1:], func(x word) bool {
 		return x.option() && (strings.HasPrefix(x.text, "--ch") || strings.ContainsAny(x.text, "CDi"))
 	})
 }
 
-// mark is what xargs puts something else in the place of.
+// mark returns the text that xargs replaces in the command.
 func mark(words []word) string {
 	for i, w := range words {
 		switch {
@@ -118,10 +130,11 @@ func mark(words []word) string {
 	return "{}"
 }
 
-// maxGuesses is how many words may be the beginning of a command.
+// maxGuesses is the number of words that are tried as the beginning of a command.
 const maxGuesses = 100
 
-// guess takes every word from at on for the beginning of a command, most likely the first.
+// guess treats every word from at on as the possible beginning of a command. Only the first
+// counts as certain.
 func (l *look) guess(at int) {
 	few := len(l.words)-at <= maxGuesses
 	for i := at; i < len(l.words) && (few || i == at); i++ {
@@ -133,23 +146,25 @@ func (l *look) guess(at int) {
 	}
 }
 
-// skip finds the word that a command begins at. It is not sure if an option is not known, which may have a value, or a word.
+// skip returns the index of the word at which the command begins. sure is false if an
+// option is unknown, which may have a value, or if a shell computes a word before the
+// command.
 func (w wrapper) skip(words []word) (at int, sure bool) {
 	i, ended, operands := 1, false, w.operands
 	for sure = true; i < len(words); i++ {
 		x := words[i]
 		switch {
-		case x.kind == unknown, x.kind == pattern && operands > 0: // it may be an option, a command, several words, or nothing
+		case x.kind == unknown, x.kind == pattern && operands > 0: // it may expand to an option, a command, several words, or nothing
 			return i, false
 		case x.text == "--":
 			ended = true
 		case !ended && strings.HasPrefix(x.text, "-"):
 			next, known := w.option(x.text)
 			if next > 0 && i+1 < len(words) && words[i+1].kind != literal {
-				return i, false // it may be several words
+				return i, false // it may expand to several words
 			}
 			i, sure = i+next, sure && known
-		case w.assigns && strings.Contains(x.text, "="): // env takes any name
+		case w.assigns && strings.Contains(x.text, "="): // env accepts any name
 		case operands > 0:
 			operands--
 		default:
@@ -159,7 +174,8 @@ func (w wrapper) skip(words []word) (at int, sure bool) {
 	return len(words), sure
 }
 
-// option tells how many words after an option are its value.
+// option returns how many words after an option are its value. known is false for an
+// unknown option.
 func (w wrapper) option(text string) (next int, known bool) {
 	if name, ok := strings.CutPrefix(text, "--"); ok {
 		if slices.Contains(w.long, name) {
@@ -181,12 +197,14 @@ func (w wrapper) option(text string) (next int, known bool) {
 	return 0, true
 }
 
-// lineOption tells whether this is a long option that gives a line, or may be short for one.
+// lineOption reports whether a long option has a shell line as its value, or may be an
+// abbreviation of such an option.
 func lineOption(name string) bool {
 	return len(name) > 2 && slices.ContainsFunc([]string{"--command", "--session-command", "--split-string"}, func(long string) bool { return strings.HasPrefix(long, name) })
 }
 
-// line is the line for a shell that an option of a wrapper gives, and the last word that has a part in it.
+// line returns the shell line in an option of a wrapper, and the index of the last word
+// that has a part of it. Index 0 means that there is none.
 func (w wrapper) line(words []word) (line word, at int) {
 	if w.text == "" {
 		return word{}, 0
