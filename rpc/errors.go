@@ -53,7 +53,7 @@ var codes = []struct {
 	{engine.ErrTaskLeaving, codeConflict, protocol.KindConflict, protocol.RetryNow, protocol.EffectNone},
 	{engine.ErrTaskElsewhere, codeState, protocol.KindTaskElsewhere, protocol.RetryReload, protocol.EffectNone},
 	{background.ErrClosed, codeState, protocol.KindTaskElsewhere, protocol.RetryReload, protocol.EffectUnknown},
-	{background.ErrDeaf, codeState, protocol.KindTaskElsewhere, protocol.RetryReload, protocol.EffectUnknown},
+	{background.ErrInputTimeout, codeState, protocol.KindTaskElsewhere, protocol.RetryReload, protocol.EffectUnknown},
 	{engine.ErrReloaded, codeConflict, protocol.KindConflict, protocol.RetryNow, protocol.EffectNone},
 	{engine.ErrHistoryMoved, codeConflict, protocol.KindConflict, protocol.RetryNow, protocol.EffectNone},
 	{undo.ErrInUse, codeState, protocol.KindSessionInUse, protocol.RetryReload, protocol.EffectNone},
