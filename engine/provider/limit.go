@@ -34,7 +34,7 @@ func (m *Meter) Take(c *Chunk) error {
 	size += m.delta(protocol.PartProse, c.Text)
 	if c.Part != nil {
 		m.kind = c.Part.Kind
-		size += partCost + Cost(c.Part.Text)
+		size += partCost + Cost(c.Part.Text) + len(c.Part.Replay)
 		if call := c.Part.Call; call != nil {
 			calls = 1
 			size += Cost(string(call.CallID)) + Cost(call.Name) + Cost(string(call.Args))

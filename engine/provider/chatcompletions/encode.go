@@ -20,7 +20,7 @@ func (p *Provider) encode(req *provider.Request) (*endpoint.Call, error) {
 	messages := messageEncoder{p.Route(req.Model.ID), &req.Model}
 	stable := req.Messages[:encoding.StableMessages(req.Messages)]
 	past := p.history.Encode(encoding.Key{Session: req.Scope.SessionID, Model: req.Model.ID}, stable, messages.append)
-	tools := p.tools.Encode(req.Tools, req.Choice, appendTools)
+	tools := p.tools.Encode(req.Tools, req.Choice, "", appendTools)
 	b := make([]byte, 0, len(past)+len(req.System)*9/8+len(tools)+1<<10)
 	b = encoding.Quote(append(b, `{"model":`...), req.Model.ID)
 	b = append(b, `,"messages":[`...)
@@ -41,7 +41,7 @@ func (p *Provider) encode(req *provider.Request) (*endpoint.Call, error) {
 	return &endpoint.Call{Path: "/chat/completions", Body: b, Receipts: receipts, Model: &req.Model}, nil
 }
 
-func appendTools(b []byte, tools []protocol.ToolManifest, choice provider.ToolChoice) []byte {
+func appendTools(b []byte, tools []protocol.ToolManifest, choice provider.ToolChoice, _ string) []byte {
 	if len(tools) == 0 {
 		return b
 	}

@@ -62,19 +62,23 @@ type encodedTools struct {
 	first  *protocol.ToolManifest
 	n      int
 	choice provider.ToolChoice
+	mark   string
 	data   []byte
 }
 
-// Encode returns what write appends for the tools, nil if there are none. The caller does not change the result.
-func (t *Tools) Encode(tools []protocol.ToolManifest, choice provider.ToolChoice, write func(b []byte, tools []protocol.ToolManifest, choice provider.ToolChoice) []byte) []byte {
+// ToolWriter appends tools and the choice among them. mark ends the last tool, for APIs that mark cached prefixes.
+type ToolWriter func(b []byte, tools []protocol.ToolManifest, choice provider.ToolChoice, mark string) []byte
+
+// Encode returns what write, which must always be the same function, appends for the tools, nil if there are none. The caller does not change the result.
+func (t *Tools) Encode(tools []protocol.ToolManifest, choice provider.ToolChoice, mark string, write ToolWriter) []byte {
 	if len(tools) == 0 {
 		return nil
 	}
-	if last := t.last.Load(); last != nil && last.first == &tools[0] && last.n == len(tools) && last.choice == choice {
+	if last := t.last.Load(); last != nil && last.first == &tools[0] && last.n == len(tools) && last.choice == choice && last.mark == mark {
 		return last.data
 	}
-	data := slices.Clip(write(nil, tools, choice))
-	t.last.Store(&encodedTools{&tools[0], len(tools), choice, data})
+	data := slices.Clip(write(nil, tools, choice, mark))
+	t.last.Store(&encodedTools{&tools[0], len(tools), choice, mark, data})
 	return data
 }
 

@@ -2,9 +2,13 @@ package encoding
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
+	"regexp"
 	"strings"
+	"sync"
 
 	"lashd/engine/provider"
 	"lashd/rpc/protocol"
@@ -158,3 +162,16 @@ func Dropped(req *provider.Request, route string) Receipts {
 func readable(a *protocol.Attachment, model *protocol.ModelSpec) bool {
 	return model.Takes(a.Type) || strings.HasPrefix(a.Type, "text/")
 }
+
+// CallID returns a call's id as every server accepts it: the ids of one server may have characters that another one rejects, or be
+// too long. The same id always gives the same result.
+func CallID(id protocol.CallID) string {
+	if text := string(id); callID().MatchString(text) {
+		return text
+	}
+	sum := sha256.Sum256([]byte(id))
+	return "call_" + hex.EncodeToString(sum[:16])
+}
+
+// callID matches the ids that Anthropic, OpenAI and Google accept.
+var callID = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`) })

@@ -1,0 +1,233 @@
+package anthropic
+
+import (
+	"cmp"
+	"encoding/json"
+	"io"
+
+	"lashd/engine/provider"
+	"lashd/engine/provider/encoding"
+	"lashd/engine/provider/endpoint"
+	"lashd/rpc/protocol"
+)
+
+// event is one event of the stream, as far as lashd reads it.
+type event struct {
+	Type    string            `json:"type"`
+	Index   int               `json:"index"`
+	Message message           `json:"message"`       // of message_start
+	Block   json.RawMessage   `json:"content_block"` // of content_block_start
+	Delta   delta             `json:"delta"`         // of content_block_delta and message_delta
+	Usage   *wireUsage        `json:"usage"`         // of message_delta
+	Error   *endpoint.Failure `json:"error"`
+}
+
+type message struct {
+	Usage *wireUsage `json:"usage"`
+}
+
+// delta is what an event adds to a block, or the end of the message.
+type delta struct {
+	Type      string `json:"type"`
+	Text      string `json:"text"`
+	Thinking  string `json:"thinking"`
+	Signature string `json:"signature"`
+	Input     string `json:"partial_json"`
+	Stop      string `json:"stop_reason"`
+}
+
+// block is a content block that is still being written.
+type block struct {
+	Type      string          `json:"type"`
+	ID        string          `json:"id"`
+	Name      string          `json:"name"`
+	Text      string          `json:"text"`
+	Thinking  string          `json:"thinking"`
+	Signature string          `json:"signature"`
+	Input     json.RawMessage `json:"input"`
+
+	raw     json.RawMessage // as the server began it
+	args    []byte          // of a call, as far as they came
+	thought []byte          // Thinking and what came after it
+}
+
+// decoder turns the events of one answer into a reply.
+type decoder struct {
+	route  string
+	blocks map[int]*block // open ones, by their index
+	usage  wireUsage
+	stop   protocol.StopReason
+	size   int // of the arguments and thinking that is being gathered
+}
+
+// Event implements endpoint.Decoder.
+func (d *decoder) Event(data []byte, r *endpoint.Reply) error {
+	var e event
+	if err := json.Unmarshal(data, &e); err != nil {
+		return r.Malformed(data, err)
+	}
+	switch e.Type {
+	case "message_start":
+		d.count(e.Message.Usage, r)
+	case "content_block_start":
+		return d.start(&e, data, r)
+	case "content_block_delta":
+		return d.delta(&e, r)
+	case "content_block_stop":
+		return d.end(e.Index, r)
+	case "message_delta":
+		d.count(e.Usage, r)
+		d.stop = cmp.Or(stopReason(e.Delta.Stop), d.stop)
+	case "message_stop":
+		r.Complete(cmp.Or(d.stop, protocol.StopUnknown))
+		return io.EOF
+	case "error":
+		return r.Failed(*cmp.Or(e.Error, &endpoint.Failure{}), data)
+	default:
+		if e.Type == "" && e.Error != nil {
+			return r.Failed(*e.Error, data)
+		}
+	}
+	return nil
+}
+
+// start opens a block. Blocks of kinds that lashd does not know are read and left out.
+func (d *decoder) start(e *event, data []byte, r *endpoint.Reply) error {
+	b := &block{raw: e.Block}
+	if err := json.Unmarshal(e.Block, b); err != nil {
+		return r.Malformed(data, err)
+	}
+	if d.blocks == nil {
+		d.blocks = map[int]*block{}
+	}
+	d.blocks[e.Index] = b
+	d.size += provider.Cost(string(e.Block))
+	if err := r.Fits(d.size, len(d.blocks)); err != nil {
+		return err
+	}
+	switch b.Type {
+	case "text":
+		return r.Text(b.Text)
+	case "thinking":
+		b.thought = append(b.thought, b.Thinking...)
+		return r.Reasoning(b.Thinking)
+	}
+	return nil
+}
+
+// delta adds to an open block.
+func (d *decoder) delta(e *event, r *endpoint.Reply) error {
+	b := d.blocks[e.Index]
+	if b == nil {
+		return nil
+	}
+	switch e.Delta.Type {
+	case "text_delta":
+		return r.Text(e.Delta.Text)
+	case "thinking_delta":
+		b.thought = append(b.thought, e.Delta.Thinking...)
+		d.size += provider.Cost(e.Delta.Thinking)
+		if err := r.Reasoning(e.Delta.Thinking); err != nil {
+			return err
+		}
+	case "signature_delta":
+		b.Signature += e.Delta.Signature
+		d.size += len(e.Delta.Signature)
+	case "input_json_delta":
+		b.args = append(b.args, e.Delta.Input...)
+		d.size += provider.Cost(e.Delta.Input)
+	}
+	return r.Fits(d.size, len(d.blocks))
+}
+
+// end closes a block and passes on what is whole only now.
+func (d *decoder) end(index int, r *endpoint.Reply) error {
+	b := d.blocks[index]
+	if b == nil {
+		return nil
+	}
+	delete(d.blocks, index)
+	d.size = 0
+	for _, open := range d.blocks {
+		d.size += len(open.raw) + len(open.args) + len(open.thought) + len(open.Signature)
+	}
+	switch b.Type {
+	case "tool_use":
+		if len(b.args) == 0 {
+			b.args = b.Input
+		}
+		return r.Call(b.ID, b.Name, b.args)
+	case "thinking":
+		return d.thought(b, r)
+	case "redacted_thinking":
+		return r.Hidden(protocol.PartReasoning, b.raw, d.route)
+	}
+	return nil
+}
+
+// thought keeps a thinking block for the next calls, which the server accepts only as it was, with its signature.
+func (d *decoder) thought(b *block, r *endpoint.Reply) error {
+	if b.Signature == "" {
+		return nil
+	}
+	native := encoding.Quote([]byte(`{"type":"thinking","thinking":`), string(b.thought))
+	native = append(encoding.Quote(append(native, `,"signature":`...), b.Signature), '}')
+	if len(b.thought) == 0 {
+		return r.Hidden(protocol.PartReasoning, native, d.route)
+	}
+	return r.Replay(native, d.route)
+}
+
+// Finish implements endpoint.Decoder. A block that was not closed is not used: its arguments may not be whole.
+func (d *decoder) Finish(*endpoint.Reply) error { return nil }
+
+// stopReason translates a stop_reason, "" for none.
+func stopReason(reason string) protocol.StopReason {
+	switch reason {
+	case "":
+		return ""
+	case "end_turn", "stop_sequence":
+		return protocol.StopEnd
+	case "tool_use":
+		return protocol.StopToolUse
+	case "max_tokens":
+		return protocol.StopOutputLimit
+	case "model_context_window_exceeded":
+		return protocol.StopContextLimit
+	case "refusal":
+		return protocol.StopContentFilter
+	}
+	return protocol.StopUnknown
+}
+
+// wireUsage has the token counts of message_start and message_delta. A later count replaces an earlier one.
+type wireUsage struct {
+	Input      *endpoint.Count `json:"input_tokens"`
+	Output     *endpoint.Count `json:"output_tokens"`
+	CacheRead  *endpoint.Count `json:"cache_read_input_tokens"`
+	CacheWrite *endpoint.Count `json:"cache_creation_input_tokens"`
+	Details    struct {
+		Thinking *endpoint.Count `json:"thinking_tokens"`
+	} `json:"output_tokens_details"`
+}
+
+// count takes the counts of an event.
+func (d *decoder) count(u *wireUsage, r *endpoint.Reply) {
+	if u == nil {
+		return
+	}
+	t := &d.usage
+	t.Input, t.Output = cmp.Or(u.Input, t.Input), cmp.Or(u.Output, t.Output)
+	t.CacheRead, t.CacheWrite = cmp.Or(u.CacheRead, t.CacheRead), cmp.Or(u.CacheWrite, t.CacheWrite)
+	t.Details.Thinking = cmp.Or(u.Details.Thinking, t.Details.Thinking)
+	tokens := func(c *endpoint.Count) int64 {
+		if c == nil {
+			return 0
+		}
+		return int64(*c)
+	}
+	r.Usage(&protocol.Usage{
+		Input: tokens(t.Input), Output: tokens(t.Output), CacheRead: tokens(t.CacheRead), CacheWrite: tokens(t.CacheWrite),
+		Reasoning: min(tokens(t.Details.Thinking), tokens(t.Output)),
+	})
+}

@@ -1,0 +1,124 @@
+package anthropic
+
+import (
+	"bytes"
+	"strings"
+
+	"lashd/engine/provider/encoding"
+	"lashd/rpc/protocol"
+)
+
+// messageWriter writes messages for one model.
+type messageWriter struct {
+	model *protocol.ModelSpec
+	route string
+	mark  string // member that ends a cached prefix; "" for none
+}
+
+// plain writes a message as one of the API, followed by a comma, or as nothing if the API has nothing to show of it.
+func (w *messageWriter) plain(b []byte, m *protocol.Message) []byte { return w.write(b, m, "") }
+
+// marked is plain for the last message of a cached prefix.
+func (w *messageWriter) marked(b []byte, m *protocol.Message) []byte { return w.write(b, m, w.mark) }
+
+// write writes a message whose last block carries mark.
+func (w *messageWriter) write(b []byte, m *protocol.Message, mark string) []byte {
+	start := len(b)
+	role := "user"
+	if m.Role == protocol.RoleAssistant {
+		role = "assistant"
+	}
+	b = encoding.Quote(append(b, `{"role":`...), role)
+	b = append(b, `,"content":[`...)
+	empty := len(b)
+	if m.Role == protocol.RoleAssistant {
+		b = w.assistant(b, m)
+	} else {
+		b = w.user(b, m)
+	}
+	if len(b) == empty {
+		return b[:start]
+	}
+	b = bytes.TrimSuffix(b, []byte(`},`))
+	b = append(b, mark...)
+	return append(b, `}]},`...)
+}
+
+// user writes the blocks of results, which must come first, and then the other content.
+func (w *messageWriter) user(b []byte, m *protocol.Message) []byte {
+	for i := range m.Parts {
+		if m.Parts[i].Kind == protocol.PartToolResult {
+			b = appendResult(b, &m.Parts[i])
+		}
+	}
+	content := encoding.Contents(m, w.model)
+	for i := range content {
+		b = appendBlock(b, &content[i])
+	}
+	return b
+}
+
+// appendBlock writes one block of content. The API rejects blank texts.
+func appendBlock(b []byte, c *encoding.Content) []byte {
+	kind := "document"
+	switch {
+	case c.Image():
+		kind = "image"
+	case !c.Document():
+		if strings.TrimSpace(c.Text) == "" {
+			return b
+		}
+		return append(encoding.Quote(append(b, `{"type":"text","text":`...), c.Text), `},`...)
+	}
+	b = encoding.Quote(append(b, `{"type":`...), kind)
+	if len(c.Data) == 0 {
+		b = encoding.Quote(append(b, `,"source":{"type":"url","url":`...), c.URL)
+		return append(b, `}},`...)
+	}
+	b = encoding.Quote(append(b, `,"source":{"type":"base64","media_type":`...), c.Type)
+	b = encoding.Quote(append(b, `,"data":`...), c.Base64())
+	return append(b, `}},`...)
+}
+
+// appendResult writes the result of a call.
+func appendResult(b []byte, part *protocol.Part) []byte {
+	b = encoding.Quote(append(b, `{"type":"tool_result","tool_use_id":`...), encoding.CallID(part.Result.CallID))
+	if text := encoding.ResultText(part); text != "" {
+		b = encoding.Quote(append(b, `,"content":`...), text)
+	}
+	if part.Result.Output.Status == protocol.OutputFailure {
+		b = append(b, `,"is_error":true`...)
+	}
+	return append(b, `},`...)
+}
+
+// assistant writes the model's own blocks in the order in which they came. Thinking goes back only on the route that made it, and only
+// with something after it, as the API requires.
+func (w *messageWriter) assistant(b []byte, m *protocol.Message) []byte {
+	complete := len(b)
+	for i := range m.Parts {
+		part := &m.Parts[i]
+		switch part.Kind {
+		case protocol.PartReasoning:
+			if part.Replay != nil && part.Route == w.route {
+				b = append(append(b, part.Replay...), ',')
+			}
+			continue
+		case protocol.PartText, protocol.PartProse, protocol.PartCommentary, protocol.PartCode, protocol.PartOutput:
+			b = appendBlock(b, &encoding.Content{Text: encoding.Shown(part, part.Text)})
+		case protocol.PartToolCall:
+			b = appendCall(b, part.Call)
+		default:
+			continue
+		}
+		complete = len(b)
+	}
+	return b[:complete]
+}
+
+func appendCall(b []byte, call *protocol.ToolCall) []byte {
+	b = encoding.Quote(append(b, `{"type":"tool_use","id":`...), encoding.CallID(call.CallID))
+	b = encoding.Quote(append(b, `,"name":`...), call.Name)
+	b = append(append(b, `,"input":`...), encoding.Object(call.Args)...)
+	return append(b, `},`...)
+}
