@@ -136,3 +136,8 @@ func firstLine(text string) string {
 	}
 	return line
 }
+
+// NewFailure returns a failure that an API reports outside of an error object.
+func NewFailure(code, message string) *Failure {
+	return &Failure{Code: scalar(code), Message: message}
+}

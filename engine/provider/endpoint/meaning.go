@@ -56,6 +56,7 @@ var transient = map[scalar]bool{
 	"": true, "api_error": true, "server_error": true, "internal_error": true, "internal_server_error": true,
 	"InternalServerError": true, "overloaded": true, "overloaded_error": true, "timeout": true,
 	"service_unavailable": true, "rate_limit_error": true, "rate_limit_exceeded": true, "timeout_error": true,
+	"MALFORMED_FUNCTION_CALL": true, "UNEXPECTED_TOOL_CALL": true, "TOO_MANY_TOOL_CALLS": true,
 	"UNAVAILABLE": true, "INTERNAL": true, "DEADLINE_EXCEEDED": true, "RESOURCE_EXHAUSTED": true, "ABORTED": true,
 }
 

@@ -2,6 +2,7 @@ package endpoint
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -90,8 +91,9 @@ func (r *Reply) Hidden(kind protocol.PartKind, state json.RawMessage, route stri
 	return r.send(provider.Chunk{Part: &protocol.Part{Kind: kind, Replay: state, Route: route}})
 }
 
-// Usage notes the tokens of the call. The last report counts; it is sent with the end of the reply, also if the reply fails.
-func (r *Reply) Usage(u *protocol.Usage) { r.usage = u }
+// Usage notes the tokens of the call; nil changes nothing. The last report counts. It is sent with the end of the reply, also if the
+// reply fails.
+func (r *Reply) Usage(u *protocol.Usage) { r.usage = cmp.Or(u, r.usage) }
 
 // Complete notes the API's evidence that the reply is complete. StopError means that the server says it failed.
 // Events that follow are still read, for a few seconds at most.

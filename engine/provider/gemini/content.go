@@ -1,0 +1,142 @@
+package gemini
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"lashd/engine/provider/encoding"
+	"lashd/rpc/protocol"
+)
+
+// contentWriter writes messages as contents for one model.
+type contentWriter struct {
+	model *protocol.ModelSpec
+	route string
+}
+
+// append writes a message as one content of the API, followed by a comma, or as nothing if the API has nothing to show of it.
+func (w *contentWriter) append(b []byte, m *protocol.Message) []byte {
+	start := len(b)
+	role := "user"
+	if m.Role == protocol.RoleAssistant {
+		role = "model"
+	}
+	b = encoding.Quote(append(b, `{"role":`...), role)
+	b = append(b, `,"parts":[`...)
+	empty := len(b)
+	if m.Role == protocol.RoleAssistant {
+		b = w.assistant(b, m)
+	} else {
+		b = w.user(b, m)
+	}
+	if len(b) == empty {
+		return b[:start]
+	}
+	return append(bytes.TrimSuffix(b, []byte{','}), `]},`...)
+}
+
+// user writes the parts of results and then the other content.
+func (w *contentWriter) user(b []byte, m *protocol.Message) []byte {
+	for i := range m.Parts {
+		if m.Parts[i].Kind == protocol.PartToolResult {
+			b = appendResult(b, &m.Parts[i])
+		}
+	}
+	content := encoding.Contents(m, w.model)
+	for i := range content {
+		b = appendPart(b, &content[i])
+	}
+	return b
+}
+
+// appendPart writes one part of a user's message.
+func appendPart(b []byte, c *encoding.Content) []byte {
+	switch {
+	case c.Type == "":
+		return append(encoding.Quote(append(b, `{"text":`...), c.Text), `},`...)
+	case len(c.Data) == 0:
+		b = encoding.Quote(append(b, `{"fileData":{"mimeType":`...), c.Type)
+		return append(encoding.Quote(append(b, `,"fileUri":`...), c.URL), `}},`...)
+	}
+	b = encoding.Quote(append(b, `{"inlineData":{"mimeType":`...), c.Type)
+	return append(encoding.Quote(append(b, `,"data":`...), c.Base64()), `}},`...)
+}
+
+// appendResult writes the result of a call. The API takes an object, in which the member output or error is the result.
+func appendResult(b []byte, part *protocol.Part) []byte {
+	key := "output"
+	if part.Result.Output.Status == protocol.OutputFailure {
+		key = "error"
+	}
+	b = encoding.Quote(append(b, `{"functionResponse":{"id":`...), encoding.CallID(part.Result.CallID))
+	b = encoding.Quote(append(b, `,"name":`...), part.Result.Name)
+	b = encoding.Quote(append(b, `,"response":{`...), key)
+	return append(encoding.Quote(append(b, ':'), encoding.ResultText(part)), `}}},`...)
+}
+
+// signature is the form of protocol.Part.Replay: what the server wants back with the part that it came with.
+type signature struct {
+	Signature string `json:"thoughtSignature"`
+}
+
+// noSignature stands for the signature of a call that another model made: Google's documentation names it for conversations that come
+// from elsewhere. Models that check signatures reject a call without one.
+const noSignature = "skip_thought_signature_validator"
+
+// assistant writes the model's own parts in the order in which they came. Signatures go back only on the route that made them.
+func (w *contentWriter) assistant(b []byte, m *protocol.Message) []byte {
+	calls := 0
+	for i := range m.Parts {
+		part := &m.Parts[i]
+		signed := w.signature(part)
+		switch part.Kind {
+		case protocol.PartReasoning:
+			if signed != "" {
+				b = appendText(b, "", signed)
+			}
+		case protocol.PartText, protocol.PartProse, protocol.PartCommentary, protocol.PartCode, protocol.PartOutput:
+			if text := encoding.Shown(part, part.Text); text != "" || signed != "" {
+				b = appendText(b, text, signed)
+			}
+		case protocol.PartToolCall:
+			if calls++; calls == 1 && signed == "" && w.checksSignatures() {
+				signed = noSignature
+			}
+			b = appendCall(b, part.Call, signed)
+		}
+	}
+	return b
+}
+
+// checksSignatures reports whether the model may reject calls without a signature: models whose effort is a level do.
+func (w *contentWriter) checksSignatures() bool {
+	return w.model.Reasoning != nil && w.model.Reasoning.Encoding != protocol.EncodeBudget
+}
+
+// signature returns the signature of a part, "" if it has none of this route.
+func (w *contentWriter) signature(part *protocol.Part) string {
+	var s signature
+	if part.Replay == nil || part.Route != w.route || json.Unmarshal(part.Replay, &s) != nil {
+		return ""
+	}
+	return s.Signature
+}
+
+func appendText(b []byte, text, signed string) []byte {
+	return appendSigned(encoding.Quote(append(b, `{"text":`...), text), signed)
+}
+
+func appendCall(b []byte, call *protocol.ToolCall, signed string) []byte {
+	b = encoding.Quote(append(b, `{"functionCall":{"id":`...), encoding.CallID(call.CallID))
+	b = encoding.Quote(append(b, `,"name":`...), call.Name)
+	b = append(append(b, `,"args":`...), encoding.Object(call.Args)...)
+	return appendSigned(append(b, '}'), signed)
+}
+
+// appendSigned ends a part, with its signature if it has one.
+func appendSigned(b []byte, signed string) []byte {
+	if signed != "" {
+		b = encoding.Quote(append(b, `,"thoughtSignature":`...), signed)
+	}
+	return append(b, `},`...)
+}

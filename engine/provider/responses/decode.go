@@ -1,0 +1,230 @@
+package responses
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"io"
+
+	"lashd/engine/provider/endpoint"
+	"lashd/rpc/protocol"
+)
+
+// event is one event of the stream, as far as lashd reads it.
+type event struct {
+	Type     string            `json:"type"`
+	Output   int               `json:"output_index"`
+	Delta    string            `json:"delta"`
+	Summary  int               `json:"summary_index"`
+	Item     json.RawMessage   `json:"item"`
+	Response response          `json:"response"`
+	Error    *endpoint.Failure `json:"error"`
+	Code     string            `json:"code"`    // of an error event
+	Message  string            `json:"message"` // of an error event
+}
+
+// response is the object that the last event carries.
+type response struct {
+	Usage      *wireUsage        `json:"usage"`
+	Error      *endpoint.Failure `json:"error"`
+	Incomplete struct {
+		Reason string `json:"reason"`
+	} `json:"incomplete_details"`
+}
+
+// item is one output item.
+type item struct {
+	Type      string `json:"type"`
+	Phase     string `json:"phase"`
+	CallID    string `json:"call_id"`
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"`
+	Encrypted string `json:"encrypted_content"`
+	Content   []struct {
+		Text    string `json:"text"`
+		Refusal string `json:"refusal"`
+	} `json:"content"`
+	Summary []struct {
+		Text string `json:"text"`
+	} `json:"summary"`
+}
+
+// decoder turns the events of one answer into a reply.
+type decoder struct {
+	route string
+	items map[int]*progress // open items, by their index
+}
+
+// progress is what was passed on of an open item.
+type progress struct {
+	commentary bool
+	streamed   bool
+	summary    int // index of the reasoning summary's part that is being written
+}
+
+// Event implements endpoint.Decoder.
+func (d *decoder) Event(data []byte, r *endpoint.Reply) error {
+	if bytes.Equal(bytes.TrimSpace(data), []byte("[DONE]")) {
+		return io.EOF
+	}
+	var e event
+	if err := json.Unmarshal(data, &e); err != nil {
+		return r.Malformed(data, err)
+	}
+	switch e.Type {
+	case "response.output_text.delta", "response.refusal.delta":
+		return d.text(&e, r)
+	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
+		return d.reasoning(&e, r)
+	case "response.output_item.added", "response.output_item.done":
+		return d.item(&e, data, r)
+	case "response.completed", "response.incomplete":
+		r.Usage(e.Response.Usage.buckets())
+		r.Complete(stopReason(&e.Response))
+		return io.EOF
+	case "response.failed", "response.cancelled":
+		r.Usage(e.Response.Usage.buckets())
+		return r.Failed(*cmp.Or(e.Response.Error, &endpoint.Failure{Message: "the response has failed"}), data)
+	case "error":
+		return r.Failed(*cmp.Or(e.Error, endpoint.NewFailure(e.Code, e.Message)), data)
+	}
+	if e.Type == "" && e.Error != nil {
+		return r.Failed(*e.Error, data)
+	}
+	return nil
+}
+
+// open returns the progress of an item.
+func (d *decoder) open(index int) *progress {
+	if d.items == nil {
+		d.items = map[int]*progress{}
+	}
+	if d.items[index] == nil {
+		d.items[index] = &progress{}
+	}
+	return d.items[index]
+}
+
+func (d *decoder) text(e *event, r *endpoint.Reply) error {
+	p := d.open(e.Output)
+	p.streamed = true
+	if p.commentary {
+		return r.Commentary(e.Delta)
+	}
+	return r.Text(e.Delta)
+}
+
+// reasoning passes on a delta of reasoning. A blank line separates the parts of a summary.
+func (d *decoder) reasoning(e *event, r *endpoint.Reply) error {
+	p := d.open(e.Output)
+	text := e.Delta
+	if p.streamed && e.Summary != p.summary {
+		text = "\n\n" + text
+	}
+	p.streamed, p.summary = p.streamed || text != "", e.Summary
+	return r.Reasoning(text)
+}
+
+// item takes the beginning and the end of an item. Only the end has all of it.
+func (d *decoder) item(e *event, data []byte, r *endpoint.Reply) error {
+	var i item
+	if err := json.Unmarshal(e.Item, &i); err != nil {
+		return r.Malformed(data, err)
+	}
+	p := d.open(e.Output)
+	p.commentary = i.Phase == "commentary"
+	if e.Type == "response.output_item.added" {
+		return r.Fits(0, len(d.items))
+	}
+	delete(d.items, e.Output)
+	switch i.Type {
+	case "function_call":
+		return r.Call(i.CallID, i.Name, []byte(i.Arguments))
+	case "reasoning":
+		return d.thought(e.Item, &i, p, r)
+	case "message":
+		return d.message(&i, p, r)
+	}
+	return nil
+}
+
+// thought keeps a reasoning item for the next calls. Without its encrypted content the server would not know it.
+func (d *decoder) thought(native json.RawMessage, i *item, p *progress, r *endpoint.Reply) error {
+	if !p.streamed {
+		for n, part := range i.Summary {
+			if n > 0 {
+				part.Text = "\n\n" + part.Text
+			}
+			if err := r.Reasoning(part.Text); err != nil {
+				return err
+			}
+			p.streamed = p.streamed || part.Text != ""
+		}
+	}
+	switch {
+	case i.Encrypted == "":
+		return nil
+	case p.streamed:
+		return r.Replay(native, d.route)
+	}
+	return r.Hidden(protocol.PartReasoning, native, d.route)
+}
+
+// message passes on the text of a server that sends no deltas.
+func (d *decoder) message(i *item, p *progress, r *endpoint.Reply) error {
+	if p.streamed {
+		return nil
+	}
+	for _, part := range i.Content {
+		say := r.Text
+		if p.commentary {
+			say = r.Commentary
+		}
+		if err := say(part.Text + part.Refusal); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Finish implements endpoint.Decoder. An item that did not end is not used: its arguments may not be whole.
+func (d *decoder) Finish(*endpoint.Reply) error { return nil }
+
+// stopReason says why a response ended.
+func stopReason(r *response) protocol.StopReason {
+	switch r.Incomplete.Reason {
+	case "":
+		return protocol.StopEnd
+	case "max_output_tokens":
+		return protocol.StopOutputLimit
+	case "content_filter":
+		return protocol.StopContentFilter
+	}
+	return protocol.StopUnknown
+}
+
+// wireUsage has the token counts of a response.
+type wireUsage struct {
+	Input  endpoint.Count `json:"input_tokens"`
+	Output endpoint.Count `json:"output_tokens"`
+	In     struct {
+		Cached  endpoint.Count `json:"cached_tokens"`
+		Written endpoint.Count `json:"cache_write_tokens"`
+	} `json:"input_tokens_details"`
+	Out struct {
+		Reasoning endpoint.Count `json:"reasoning_tokens"`
+	} `json:"output_tokens_details"`
+}
+
+// buckets maps the counts to the five buckets of protocol.Usage; nil stays nil.
+func (u *wireUsage) buckets() *protocol.Usage {
+	if u == nil {
+		return nil
+	}
+	read := min(u.In.Cached, u.Input)
+	written := min(u.In.Written, u.Input-read)
+	return &protocol.Usage{
+		Input: int64(u.Input - read - written), Output: int64(u.Output), CacheRead: int64(read), CacheWrite: int64(written),
+		Reasoning: int64(min(u.Out.Reasoning, u.Output)),
+	}
+}

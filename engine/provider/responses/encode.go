@@ -1,0 +1,122 @@
+package responses
+
+import (
+	"bytes"
+	"strconv"
+
+	"lashd/engine/provider"
+	"lashd/engine/provider/encoding"
+	"lashd/engine/provider/endpoint"
+	"lashd/rpc/protocol"
+)
+
+// encode writes a request. Instructions, tools and the stable messages are the same bytes in the next call, and the cache key is that
+// of the session: the server caches by prefix.
+func (p *Provider) encode(req *provider.Request) (*endpoint.Call, error) {
+	effort, err := encoding.Effort(&req.Model)
+	if err != nil {
+		return nil, err
+	}
+	w := itemWriter{model: &req.Model, route: p.Route(req.Model.ID)}
+	stable := req.Messages[:encoding.StableMessages(req.Messages)]
+	past := p.history.Encode(encoding.Key{Session: req.Scope.SessionID, Model: req.Model.ID}, stable, w.append)
+	tools := p.tools.Encode(req.Tools, req.Choice, "", appendTools)
+	b := make([]byte, 0, len(past)+len(req.System)*9/8+len(tools)+1<<10)
+	b = encoding.Quote(append(b, `{"model":`...), req.Model.ID)
+	if req.System != "" {
+		b = encoding.Quote(append(b, `,"instructions":`...), req.System)
+	}
+	b = append(b, tools...)
+	b = append(append(b, `,"input":[`...), past...)
+	for _, m := range req.Messages[len(stable):] {
+		b = w.append(b, m)
+	}
+	b = append(bytes.TrimSuffix(b, []byte{','}), ']')
+	receipts := encoding.Dropped(req, w.route)
+	b = appendOptions(b, req, effort, &receipts)
+	if req.Scope.SessionID != "" {
+		b = encoding.Quote(append(b, `,"prompt_cache_key":`...), string(req.Scope.SessionID))
+	}
+	b = append(b, `,"store":false,"stream":true}`...)
+	return &endpoint.Call{Path: "/responses", Body: b, Receipts: receipts, Model: &req.Model}, nil
+}
+
+// appendTools writes the tools and the choice. The schemas are sent as they are, so the server may not enforce them strictly.
+func appendTools(b []byte, tools []protocol.ToolManifest, choice provider.ToolChoice, _ string) []byte {
+	b = append(b, `,"tools":[`...)
+	for i := range tools {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = encoding.Quote(append(b, `{"type":"function","name":`...), tools[i].Name)
+		b = encoding.Quote(append(b, `,"description":`...), tools[i].Description)
+		b = append(append(b, `,"parameters":`...), encoding.Schema(&tools[i])...)
+		b = append(b, `,"strict":false}`...)
+	}
+	b = append(b, ']')
+	if choice == provider.ToolsNone || choice == provider.ToolsRequired {
+		b = encoding.Quote(append(b, `,"tool_choice":`...), string(choice))
+	}
+	return b
+}
+
+// appendOptions writes the options that the API takes, and a receipt for each that was asked for.
+func appendOptions(b []byte, req *provider.Request, effort string, receipts *encoding.Receipts) []byte {
+	m, o := &req.Model, &req.Options
+	if limit := encoding.OutputLimit(m, o, receipts); limit > 0 {
+		b = strconv.AppendInt(append(b, `,"max_output_tokens":`...), limit, 10)
+	}
+	if o.Temperature != nil {
+		if m.PinnedOptions {
+			receipts.Add("temperature", encoding.Pinned)
+		} else {
+			b = strconv.AppendFloat(append(b, `,"temperature":`...), *o.Temperature, 'g', -1, 64)
+			receipts.Add("temperature", encoding.Applied)
+		}
+	}
+	if o.Seed != nil {
+		receipts.Add("seed", encoding.Unsupported)
+	}
+	if len(o.Stop) > 0 {
+		receipts.Add("stop", encoding.Unsupported)
+	}
+	b = appendText(b, req.Output, o.Verbosity, receipts)
+	return appendReasoning(b, m, effort, receipts)
+}
+
+// appendText writes the verbosity and the form of the output.
+func appendText(b []byte, out provider.OutputSpec, verbosity string, receipts *encoding.Receipts) []byte {
+	if verbosity == "" && !out.JSON && len(out.Schema) == 0 {
+		return b
+	}
+	b = append(b, `,"text":{`...)
+	if verbosity != "" {
+		b = append(encoding.Quote(append(b, `"verbosity":`...), verbosity), ',')
+		receipts.Add("verbosity", encoding.Applied)
+	}
+	switch {
+	case len(out.Schema) > 0:
+		b = append(append(b, `"format":{"type":"json_schema","name":"answer","schema":`...), out.Schema...)
+		b = append(b, `}`...)
+	case out.JSON:
+		b = append(b, `"format":{"type":"json_object"}`...)
+	}
+	return append(bytes.TrimSuffix(b, []byte{','}), '}')
+}
+
+// appendReasoning writes the effort, and asks for summaries and for the encrypted reasoning that the next call sends back.
+func appendReasoning(b []byte, m *protocol.ModelSpec, effort string, receipts *encoding.Receipts) []byte {
+	if m.Reasoning == nil {
+		return b
+	}
+	b = append(b, `,"include":["reasoning.encrypted_content"],"reasoning":{`...)
+	if effort != "" {
+		name := effort
+		if name == "off" {
+			name = "none"
+		}
+		b = append(encoding.Quote(append(b, `"effort":`...), name), ',')
+		receipts.Add("effort", encoding.Applied)
+	}
+	return append(b, `"summary":"auto"}`...)
+}

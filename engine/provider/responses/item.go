@@ -1,0 +1,108 @@
+package responses
+
+import (
+	"cmp"
+
+	"lashd/engine/provider/encoding"
+	"lashd/rpc/protocol"
+)
+
+// itemWriter writes messages as input items for one model.
+type itemWriter struct {
+	model *protocol.ModelSpec
+	route string
+}
+
+// append writes a message as none, one or several items, each followed by a comma.
+func (w *itemWriter) append(b []byte, m *protocol.Message) []byte {
+	if m.Role == protocol.RoleAssistant {
+		return w.assistant(b, m)
+	}
+	for i := range m.Parts {
+		if m.Parts[i].Kind == protocol.PartToolResult {
+			b = appendResult(b, &m.Parts[i])
+		}
+	}
+	content := encoding.Contents(m, w.model)
+	if len(content) == 0 {
+		return b
+	}
+	role := "user"
+	if m.Role == protocol.RoleSystem {
+		role = "developer"
+	}
+	b = encoding.Quote(append(b, `{"type":"message","role":`...), role)
+	b = append(b, `,"content":[`...)
+	for i := range content {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendContent(b, &content[i])
+	}
+	return append(b, `]},`...)
+}
+
+// appendContent writes one block of a user's message.
+func appendContent(b []byte, c *encoding.Content) []byte {
+	switch {
+	case c.Image():
+		b = append(b, `{"type":"input_image","detail":"auto","image_url":`...)
+		return append(encoding.Quote(b, c.DataURL()), '}')
+	case c.Document() && len(c.Data) == 0:
+		return append(encoding.Quote(append(b, `{"type":"input_file","file_url":`...), c.URL), '}')
+	case c.Document():
+		b = encoding.Quote(append(b, `{"type":"input_file","filename":`...), cmp.Or(c.Name, "document.pdf"))
+		return append(encoding.Quote(append(b, `,"file_data":`...), c.DataURL()), '}')
+	}
+	return append(encoding.Quote(append(b, `{"type":"input_text","text":`...), c.Text), '}')
+}
+
+// appendResult writes the result of a call.
+func appendResult(b []byte, part *protocol.Part) []byte {
+	b = encoding.Quote(append(b, `{"type":"function_call_output","call_id":`...), encoding.CallID(part.Result.CallID))
+	return append(encoding.Quote(append(b, `,"output":`...), encoding.ResultText(part)), `},`...)
+}
+
+// assistant writes the model's own items in the order in which they came. Reasoning goes back only on the route that made it, and only
+// with an item after it, as the API requires.
+func (w *itemWriter) assistant(b []byte, m *protocol.Message) []byte {
+	complete := len(b)
+	for i := range m.Parts {
+		part := &m.Parts[i]
+		switch part.Kind {
+		case protocol.PartReasoning:
+			if part.Replay != nil && part.Route == w.route {
+				b = append(append(b, part.Replay...), ',')
+			}
+			continue
+		case protocol.PartText, protocol.PartProse, protocol.PartCommentary, protocol.PartCode, protocol.PartOutput:
+			text := encoding.Shown(part, part.Text)
+			if text == "" {
+				continue
+			}
+			b = appendMessage(b, text, part.Kind == protocol.PartCommentary)
+		case protocol.PartToolCall:
+			b = appendCall(b, part.Call)
+		default:
+			continue
+		}
+		complete = len(b)
+	}
+	return b[:complete]
+}
+
+// appendMessage writes a message of the model.
+func appendMessage(b []byte, text string, commentary bool) []byte {
+	b = append(b, `{"type":"message","role":"assistant","content":`...)
+	b = encoding.Quote(b, text)
+	if commentary {
+		b = append(b, `,"phase":"commentary"`...)
+	}
+	return append(b, `},`...)
+}
+
+func appendCall(b []byte, call *protocol.ToolCall) []byte {
+	b = encoding.Quote(append(b, `{"type":"function_call","call_id":`...), encoding.CallID(call.CallID))
+	b = encoding.Quote(append(b, `,"name":`...), call.Name)
+	return append(encoding.Quote(append(b, `,"arguments":`...), encoding.Object(call.Args)), `},`...)
+}

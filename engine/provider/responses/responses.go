@@ -1,0 +1,50 @@
+// Package responses speaks the Responses API of OpenAI and of servers that offer the same API. Conversations are not stored on
+// the server: each request carries all of it, with the model's encrypted reasoning. A Provider is safe for concurrent use.
+package responses
+
+import (
+	"cmp"
+	"context"
+	"iter"
+
+	"lashd/engine/provider"
+	"lashd/engine/provider/encoding"
+	"lashd/engine/provider/endpoint"
+)
+
+// BaseURL is OpenAI's own server.
+const BaseURL = "https://api.openai.com/v1"
+
+// Config says where a server is. BaseURL is the URL up to and without /responses; it defaults to OpenAI's server.
+type Config = endpoint.Config
+
+// Provider is one server.
+type Provider struct {
+	*endpoint.Endpoint
+	tools   encoding.Tools
+	history encoding.History
+}
+
+// New returns a provider. It opens no connection.
+func New(cfg Config) *Provider {
+	cfg.Name = cmp.Or(cfg.Name, "openai")
+	cfg.BaseURL = cmp.Or(cfg.BaseURL, BaseURL)
+	return &Provider{Endpoint: endpoint.New(cfg, endpoint.Dialect{
+		Name:      "OpenAI Responses",
+		ModelPath: "/models",
+		Evidence:  "response.completed event",
+	})}
+}
+
+// Stream implements provider.Provider.
+func (p *Provider) Stream(ctx context.Context, req *provider.Request) iter.Seq2[provider.Chunk, error] {
+	return p.Endpoint.Stream(ctx, func() (*endpoint.Call, endpoint.Decoder, error) {
+		call, err := p.encode(req)
+		return call, &decoder{route: p.Route(req.Model.ID)}, err
+	})
+}
+
+var (
+	_ provider.Provider = (*Provider)(nil)
+	_ provider.Checker  = (*Provider)(nil)
+)
