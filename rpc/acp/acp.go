@@ -1,5 +1,13 @@
 // Package acp connects an editor that speaks the Agent Client Protocol, version 1, to a daemon. It is a client of the daemon and
 // stores nothing itself. `lashd acp` calls it. Only this package uses the protocol's SDK.
+//
+// Two connections meet here. On the editor's side, wire reads lines from the editor, agent.handle answers its requests, and requests
+// to the editor go through the SDK. On the daemon's side, daemon keeps one connection, reconnects after a restart and repeats calls by
+// their idempotency keys. A session sits between them: its goroutine turns events of the daemon into updates for the editor.
+//
+// Two connections meet here. On the editor's side, wire reads lines from the editor, agent.handle answers its requests, and requests
+// to the editor go through the SDK. On the daemon's side, daemon keeps one connection, reconnects after a restart and repeats calls by
+// their idempotency keys. A session sits between them: its goroutine turns events of the daemon into updates for the editor.
 package acp
 
 import (
@@ -15,36 +23,54 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Config is what an agent needs. All fields are required.
+// Config is what an agent needs. All fields are required. Dial and Getenv may be
+// called from any goroutine, but by only one at a time.
 type Config struct {
-	// Dial connects to the daemon. If start is false, and there is none, it fails and starts none.
-	Dial    func(ctx context.Context, start bool) (net.Conn, error)
-	Getenv  func(string) string // where API keys are found that the daemon lacks
-	Log     *slog.Logger
+	// Dial connects to the daemon. With start, it starts a daemon if none runs.
+	// Without start, it fails if none runs.
+	Dial func(ctx context.Context, start bool) (net.Conn, error)
+	// Getenv looks up API keys that the daemon asks for because its own
+	// environment lacks them.
+	Getenv func(string) string
+	// Log gets warnings that the editor cannot be told, such as failed
+	// notifications.
+	Log *slog.Logger
+	// Version is reported to the editor and to the daemon.
 	Version string
 }
 
-// agent is one editor's connection.
+// agent is one editor's connection. Handlers of the editor's requests run on
+// goroutines of their own and share it. All work that they start is counted in wg,
+// so that Run returns after all of it has ended.
 type agent struct {
 	Config
+	// conn sends requests and notifications to the editor. wire is the stream
+	// below it.
 	conn   *sdk.Connection
 	wire   *wire
 	daemon *daemon
-	ctx    context.Context // of Run: what an editor begins ends with its connection, unless it is the daemon's
-	wg     sync.WaitGroup
+	// ctx is that of Run. Work for the editor ends with it. Turns belong to the
+	// daemon and go on.
+	ctx context.Context
+	wg  sync.WaitGroup
 
 	mu       sync.Mutex
-	ready    bool
-	offers   sdk.ClientCapabilities // of the editor
-	sessions map[protocol.SessionID]*session
-	taken    map[protocol.SessionID]chan struct{} // by who loads, resumes or closes them; closed when the last of these has
+	ready    bool                            // initialize has been answered
+	offers   sdk.ClientCapabilities          // capabilities of the editor, from initialize
+	sessions map[protocol.SessionID]*session // sessions that the editor has open on this connection
+	// claims holds, for each session that is being loaded, resumed or closed, the
+	// channel that the newest of these requests closes when it has finished.
+	claims map[protocol.SessionID]chan struct{}
 }
 
-// Run speaks with an editor until in ends or ctx is done. Turns go on without it. Nothing but messages is written to out.
+// Run serves an editor until in ends or ctx is done. Turns that the editor started
+// continue in the daemon. Run removes the editor's tools and MCP servers from its
+// sessions before it returns, for which it waits at most leaveLimit. It writes
+// only protocol messages to out, and returns the first error of writing them.
 func Run(ctx context.Context, cfg Config, in io.Reader, out io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	a := &agent{Config: cfg, ctx: ctx, daemon: newDaemon(cfg), sessions: map[protocol.SessionID]*session{}, taken: map[protocol.SessionID]chan struct{}{}}
+	a := &agent{Config: cfg, ctx: ctx, daemon: newDaemon(cfg), sessions: map[protocol.SessionID]*session{}, claims: map[protocol.SessionID]chan struct{}{}}
 	defer a.daemon.close()
 	a.wire = newWire(in, out)
 	a.conn = sdk.NewConnection(a.handle, a.wire, a.wire)
@@ -53,7 +79,7 @@ func Run(ctx context.Context, cfg Config, in io.Reader, out io.Writer) error {
 	case <-a.conn.Done():
 	case <-ctx.Done():
 	}
-	unread := time.AfterFunc(leavePatience, a.wire.out.close) // what is being written then is not read any more
+	unread := time.AfterFunc(leaveLimit, a.wire.out.close) // an editor that stopped reading must not block the shutdown
 	defer unread.Stop()
 	a.leave()
 	cancel()
@@ -62,7 +88,9 @@ func Run(ctx context.Context, cfg Config, in io.Reader, out io.Writer) error {
 	return a.wire.out.failed()
 }
 
-// session is one that the editor has made, loaded or resumed on this connection.
+// session returns a session that the editor created, loaded or resumed on this
+// connection. All other ids are an error that the editor can act on, even if the
+// daemon knows them.
 func (a *agent) session(id sdk.SessionId) (*session, error) {
 	if id == "" {
 		return nil, noSession()
@@ -75,13 +103,14 @@ func (a *agent) session(id sdk.SessionId) (*session, error) {
 	return nil, notFound("session " + string(id) + " is not open on this connection; create, load or resume it first")
 }
 
-// alone waits until nobody else loads, resumes or closes a session: each of them is over before the next begins, in the order in which
-// they came. What comes after waits for done.
-func (a *agent) alone(r *request, id protocol.SessionID) (done func()) {
+// claim orders requests that load, resume or close the same session. It admits the
+// next message, then waits until earlier requests for this session have called
+// done. The caller must call done, also after a failure.
+func (a *agent) claim(r *request, id protocol.SessionID) (done func()) {
 	mine := make(chan struct{})
 	a.mu.Lock()
-	before := a.taken[id]
-	a.taken[id] = mine
+	before := a.claims[id]
+	a.claims[id] = mine
 	a.mu.Unlock()
 	r.admit()
 	if before != nil {
@@ -90,14 +119,15 @@ func (a *agent) alone(r *request, id protocol.SessionID) (done func()) {
 	return func() {
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		if a.taken[id] == mine {
-			delete(a.taken, id)
+		if a.claims[id] == mine {
+			delete(a.claims, id)
 		}
 		close(mine)
 	}
 }
 
-// leave takes the editor's tools out of its sessions, which go on without it.
+// leave removes the editor's tools and MCP servers from all its sessions. The
+// sessions continue without them. The calls run under a.wg.
 func (a *agent) leave() {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -10,7 +10,9 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// cancel stops what the editor has asked of a session.
+// cancel handles session/cancel: it stops every prompt of the session that has not
+// been answered. The prompts themselves are answered with the stop reason
+// "cancelled".
 func (a *agent) cancel(_ context.Context, r *request, p *sdk.CancelNotification) (*none, error) {
 	s, err := a.session(p.SessionId)
 	if err != nil {
@@ -21,7 +23,9 @@ func (a *agent) cancel(_ context.Context, r *request, p *sdk.CancelNotification)
 	return nil, nil
 }
 
-// cancel stops what prompts have begun. It does not wait for the daemon.
+// cancel marks prompts as cancelled and stops them: commands at once, inputs and
+// turns through the daemon. It returns without waiting for the daemon, so that a
+// session/cancel never blocks later messages.
 func (p *prompts) cancel(some ...*prompt) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -33,15 +37,17 @@ func (p *prompts) cancel(some ...*prompt) {
 	}
 	p.wg.Go(func() {
 		awaitSent(some)
-		p.takeBack(some...)
+		p.withdrawOrInterrupt(some...)
 	})
 }
 
-// sendLimit bounds how long a cancellation waits for prompts that are being sent.
+// sendLimit bounds how long a cancellation waits until the daemon has answered the
+// prompts' turn/start requests.
 const sendLimit = time.Second
 
-// awaitSent waits until the daemon has answered which inputs the prompts are. The turn that they wait for may be interrupted only after they
-// are withdrawn: otherwise they would get a turn of their own.
+// awaitSent waits until the daemon has returned the input ids of the prompts, or
+// sendLimit has passed. Queued inputs must be withdrawn before the turn is
+// interrupted: otherwise the daemon would give them a turn of their own.
 func awaitSent(some []*prompt) {
 	late := time.After(sendLimit)
 	for _, pr := range some {
@@ -53,12 +59,13 @@ func awaitSent(some []*prompt) {
 	}
 }
 
-// takeBack withdraws what no turn has taken in, and interrupts the turns of the others. In this order: an input that waits for a turn
-// which is interrupted would get one of its own.
-func (p *prompts) takeBack(some ...*prompt) {
+// withdrawOrInterrupt withdraws the inputs that no turn has used yet and
+// interrupts the turns that have used the others. It withdraws first: an input
+// queued behind an interrupted turn would get a turn of its own.
+func (p *prompts) withdrawOrInterrupt(some ...*prompt) {
 	turns := map[protocol.TurnID]bool{}
 	for _, pr := range some {
-		if p.withdrawn(pr) {
+		if p.withdrawQueued(pr) {
 			pr.end(ending{stop: sdk.StopReasonCancelled})
 			continue
 		}
@@ -72,9 +79,13 @@ func (p *prompts) takeBack(some ...*prompt) {
 	}
 }
 
-func (p *prompts) withdrawn(pr *prompt) bool {
+// withdrawQueued removes the prompt's input from the daemon's queue and reports
+// whether it is out of the queue. It returns false if a turn has used the input,
+// if the daemon has not stored it yet, or if the call failed. The caller then
+// interrupts the turn.
+func (p *prompts) withdrawQueued(pr *prompt) bool {
 	p.mu.Lock()
-	params := protocol.QueueCancelParams{Mutation: once(), SessionID: p.id, InputID: pr.input}
+	params := protocol.QueueCancelParams{Mutation: newMutation(), SessionID: p.id, InputID: pr.input}
 	waits, done := pr.input != "" && pr.turn == "", pr.withdrawn
 	p.mu.Unlock()
 	if done {
@@ -93,8 +104,11 @@ func (p *prompts) withdrawn(pr *prompt) bool {
 	return done
 }
 
+// interrupt stops a turn. It uses a context that outlives the editor's request: a
+// cancellation takes effect even if the editor disconnects. Failures are logged
+// only, since the editor sent a notification.
 func (s *ref) interrupt(turn protocol.TurnID) {
-	p := protocol.TurnInterruptParams{Mutation: once(), TurnID: turn, Reason: "cancelled in the editor"}
+	p := protocol.TurnInterruptParams{Mutation: newMutation(), TurnID: turn, Reason: "cancelled in the editor"}
 	if err := s.daemon.call(context.WithoutCancel(s.ctx), "turn/interrupt", p, nil); err != nil {
 		s.Log.Warn("could not interrupt a turn", "session", s.id, "turn", turn, "error", err)
 	}

@@ -14,15 +14,19 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// compact is the command that has history summarised.
+// compact is the slash command that summarizes the conversation. It is lashd's
+// own; all other commands are operations of plugins.
 const compact = "compact"
 
-// greet tells the editor, once it knows the session, what else there is.
-func (s *ref) greet(ctx context.Context, call caller) {
+// sendCommands sends the list of slash commands. It must come after the answer
+// that names the session, because editors drop updates of sessions they do not
+// know.
+func (s *ref) sendCommands(ctx context.Context, call caller) {
 	s.send(ctx, &sdk.SessionAvailableCommandsUpdate{AvailableCommands: s.commands(ctx, call), SessionUpdate: "available_commands_update"})
 }
 
-// commands are what a prompt may begin with: what plugins offer to clients, and what lashd has itself.
+// commands returns the slash commands of a session: compact and the operations
+// that plugins offer to clients.
 func (s *ref) commands(ctx context.Context, call caller) []sdk.AvailableCommand {
 	all := []sdk.AvailableCommand{{
 		Name: compact, Description: "Summarize the conversation so far to free context.",
@@ -38,11 +42,15 @@ func (s *ref) commands(ctx context.Context, call caller) []sdk.AvailableCommand 
 	return all
 }
 
+// hint is the text that an editor shows after a command's name until the user
+// types arguments.
 func hint(text string) *sdk.AvailableCommandInput {
 	return &sdk.AvailableCommandInput{Unstructured: &sdk.UnstructuredCommandInput{Hint: text}}
 }
 
-// operations are those that can be called in a session.
+// operations returns the operations that can be called in this session. After an
+// error it logs and returns none: a missing command list must not fail the
+// session.
 func (s *ref) operations(ctx context.Context, call caller) []protocol.OperationInfo {
 	var list protocol.OperationListResult
 	err := call(ctx, "operation/list", protocol.OperationListParams{SessionID: s.id}, &list)
@@ -52,13 +60,16 @@ func (s *ref) operations(ctx context.Context, call caller) []protocol.OperationI
 	return slices.DeleteFunc(list.Data, func(o protocol.OperationInfo) bool { return o.Session == protocol.SessionForbidden })
 }
 
-// objectSchema is what of a schema tells how a line of text may be an argument.
+// objectSchema is the part of an operation's input schema that decides how the
+// text after a command becomes arguments.
 type objectSchema struct {
 	Properties map[string]struct {
 		Type string `json:"type"`
 	} `json:"properties"`
 }
 
+// argumentNames returns the names of an operation's arguments, sorted; none if the
+// schema is not one of an object.
 func argumentNames(o protocol.OperationInfo) []string {
 	var schema objectSchema
 	if json.Unmarshal(o.Input, &schema) != nil {
@@ -67,10 +78,13 @@ func argumentNames(o protocol.OperationInfo) []string {
 	return slices.Sorted(maps.Keys(schema.Properties))
 }
 
-// slash is a prompt that begins with the name of a command.
+// slash is a prompt that begins with a command: the name without the slash, and
+// the trimmed rest of the line.
 type slash struct{ name, rest string }
 
-// commandIn tells whether a prompt is a command.
+// commandIn reports whether a prompt is a command. It must be one block of text
+// that begins with a slash and a known name. Any other text with a slash goes to
+// the model as it is.
 func (s *ref) commandIn(blocks []sdk.ContentBlock) (slash, bool) {
 	if len(blocks) != 1 || blocks[0].Text == nil || !strings.HasPrefix(blocks[0].Text.Text, "/") {
 		return slash{}, false
@@ -84,7 +98,10 @@ func (s *ref) commandIn(blocks []sdk.ContentBlock) (slash, bool) {
 	return c, known
 }
 
-// runCommand does what a command says, and shows what it answers.
+// runCommand runs a command and sends its result as a message of the agent. No
+// turn runs and history does not change, except by what the operation does. A
+// session/cancel ends the wait for it, and the prompt is then answered as
+// cancelled.
 func (p *prompts) runCommand(ctx context.Context, pr *prompt, c slash) (*sdk.PromptResponse, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -109,9 +126,11 @@ func (p *prompts) runCommand(ctx context.Context, pr *prompt, c slash) (*sdk.Pro
 	return &sdk.PromptResponse{StopReason: sdk.StopReasonEndTurn}, nil
 }
 
+// invoke runs a command and returns the text to show. A result that is a JSON
+// string is shown as text, all others as a block of JSON.
 func (s *ref) invoke(ctx context.Context, c slash) (string, error) {
 	if c.name == compact {
-		p := protocol.SessionCompactParams{Mutation: once(), SessionID: s.id, Instructions: c.rest}
+		p := protocol.SessionCompactParams{Mutation: newMutation(), SessionID: s.id, Instructions: c.rest}
 		var r protocol.SessionCompactResult
 		if err := s.daemon.call(ctx, "session/compact", p, &r); err != nil || !r.Compacted {
 			return "There is nothing to summarize.", err
@@ -122,7 +141,7 @@ func (s *ref) invoke(ctx context.Context, c slash) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	p := protocol.OperationParams{Mutation: once(), SessionID: s.id, Name: c.name, Args: args}
+	p := protocol.OperationParams{Mutation: newMutation(), SessionID: s.id, Name: c.name, Args: args}
 	var r protocol.OperationReceipt
 	if err := s.daemon.call(ctx, "action/invoke", p, &r); err != nil {
 		return "", err
@@ -134,7 +153,9 @@ func (s *ref) invoke(ctx context.Context, c slash) (string, error) {
 	return "```json\n" + string(r.Output) + "\n```", nil
 }
 
-// argumentsFor takes what follows a command: JSON, or the text of the one argument that there is.
+// argumentsFor turns the text after a command into arguments. Text that begins
+// with a brace is passed on as JSON. Other text becomes the value of the
+// operation's only argument; with several arguments it is an error.
 func (s *ref) argumentsFor(ctx context.Context, c slash) (json.RawMessage, error) {
 	if c.rest == "" || strings.HasPrefix(c.rest, "{") {
 		return json.RawMessage(c.rest), nil
@@ -144,10 +165,11 @@ func (s *ref) argumentsFor(ctx context.Context, c slash) (json.RawMessage, error
 			return json.Marshal(map[string]string{names[0]: c.rest})
 		}
 	}
-	return nil, bad("/prompt/0/text", fmt.Sprintf("the arguments of /%s must be a JSON object", c.name))
+	return nil, invalidParams("/prompt/0/text", fmt.Sprintf("the arguments of /%s must be a JSON object", c.name))
 }
 
-// showPlan shows the plan that the session has.
+// showPlan sends the session's current plan, if it has one. A failure is ignored:
+// the plugin may be off in this session.
 func (s *ref) showPlan(ctx context.Context) {
 	var r protocol.OperationQueryResult
 	var p plan.Plan

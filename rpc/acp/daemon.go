@@ -12,39 +12,44 @@ import (
 )
 
 const (
-	maxLosses  = 5 // how often the daemon may go away during a call before that is no accident
-	lossPause  = 50 * time.Millisecond
-	stopPatrol = time.Second // between two looks whether there is a daemon again
-	maxHeld    = 4 << 20     // of a session's events, in bytes, for an editor that is slow; what comes after them is asked for again
+	maxLosses         = 5
+	lossPause         = 50 * time.Millisecond
+	reconnectInterval = time.Second // between two looks whether there is a daemon again
+	maxHeld           = 4 << 20     // bytes of events buffered for a session while the editor is slow; later events are requested again
 )
 
-// daemon is the one that an agent is a client of, whichever process it is.
+// daemon is the agent's access to the daemon. It keeps at most one connection and
+// opens the next one on demand, so that callers do not notice a restart of the
+// daemon. It is safe for concurrent use.
 type daemon struct {
 	dial    func(ctx context.Context, start bool) (net.Conn, error)
-	client  protocol.ClientID // the same on each connection, so that the editor's tools stay its own
+	client  protocol.ClientID // the same on every connection, so that the editor keeps its overlay
 	version string
 	getenv  func(string) string
-	dialing chan struct{} // holds one while somebody connects
+	dialing chan struct{} // a semaphore of size 1, held while connecting
 
 	mu      sync.Mutex
-	current *link // the newest
+	current *link // the newest connection; it may be gone connection; it may be gone
 }
 
 func newDaemon(cfg Config) *daemon {
 	return &daemon{dial: cfg.Dial, client: protocol.NewClientID(), version: cfg.Version, getenv: cfg.Getenv, dialing: make(chan struct{}, 1)}
 }
 
-// link is one connection to the daemon.
+// link is one connection to the daemon, after initialize. Events of a session go
+// into its inbox. An inbox that is full stops the subscription: the daemon is
+// asked to detach, and the session later attaches again at the last event it
+// handled.
 type link struct {
 	*client.Client
-	epoch int64
+	epoch int64 // of the daemon's database; sequence numbers are comparable only within an epoch
 
 	mu      sync.Mutex
-	inboxes map[protocol.SessionID]*client.Inbox
-	leaving map[protocol.SessionID]chan struct{} // closed once the daemon says no more of them
+	inboxes map[protocol.SessionID]*client.Inbox // sessions whose events are kept; other events are dropped
+	leaving map[protocol.SessionID]chan struct{} // closed once the detach of an overflowed inbox has been answered
 }
 
-// gone tells whether the connection has ended.
+// gone reports whether the connection has ended. It does not block.
 func (l *link) gone() bool {
 	select {
 	case <-l.Gone():
@@ -54,7 +59,8 @@ func (l *link) gone() bool {
 	}
 }
 
-// inbox gets the events of a session from now on.
+// inbox returns the inbox of a session and creates it if needed. Call it before
+// session/attach: an event that arrives before the inbox exists is dropped.
 func (l *link) inbox(id protocol.SessionID) *client.Inbox {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -64,13 +70,16 @@ func (l *link) inbox(id protocol.SessionID) *client.Inbox {
 	return l.inboxes[id]
 }
 
-// forget drops the events of a session.
+// forget drops the inbox of a session and all events in it.
 func (l *link) forget(id protocol.SessionID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.inboxes, id)
 }
 
+// put stores an event in its session's inbox. The client calls it on the goroutine
+// that reads the connection, so it must not wait: if the inbox overflows, another
+// goroutine detaches from the session.
 func (l *link) put(raw json.RawMessage) {
 	var of struct {
 		SessionID protocol.SessionID `json:"sessionId"`
@@ -83,19 +92,22 @@ func (l *link) put(raw json.RawMessage) {
 	if box := l.inboxes[of.SessionID]; box != nil && box.Put(raw) {
 		gone := make(chan struct{})
 		l.leaving[of.SessionID] = gone
-		go func() { // ends with the connection at the latest; who reads from that must not wait
+		go func() { // ends with the connection at the latest
 			defer close(gone)
-			l.detach(of.SessionID) // whoever attaches again sees what is wrong
+			l.detach(of.SessionID) // an error shows up again when the session reattaches
 		}()
 	}
 }
 
-// detach has the daemon say no more of a session. Nothing of it comes after that.
+// detach ends the subscription to a session. The daemon sends no event of the
+// session after its answer.
 func (l *link) detach(id protocol.SessionID) error {
 	return l.Call(context.Background(), "session/detach", protocol.SessionParams{SessionID: id}, nil)
 }
 
-// drop forgets the events of a session, and has the daemon say no more of it.
+// drop forgets the events of a session and makes sure that its subscription has
+// ended. If an overflow already detached it, drop waits for that instead of
+// detaching twice.
 func (l *link) drop(id protocol.SessionID) error {
 	l.forget(id)
 	l.mu.Lock()
@@ -109,7 +121,9 @@ func (l *link) drop(id protocol.SessionID) error {
 	return l.detach(id)
 }
 
-// link is a connection that has said hello. start says whether a daemon is started if there is none.
+// link returns an initialized connection: the current one, or a new one if that
+// has ended. With start, a daemon is started if none runs. Only one goroutine
+// connects at a time; the others wait for it or for ctx.
 func (d *daemon) link(ctx context.Context, start bool) (*link, error) {
 	select {
 	case d.dialing <- struct{}{}:
@@ -138,6 +152,8 @@ func (d *daemon) link(ctx context.Context, start bool) (*link, error) {
 	}
 }
 
+// hello opens a connection, initializes it, and passes on the API keys that the
+// daemon asks for. After an error the connection is closed.
 func (d *daemon) hello(ctx context.Context, start bool) (*link, error) {
 	conn, err := d.dial(ctx, start)
 	if err != nil {
@@ -148,19 +164,21 @@ func (d *daemon) hello(ctx context.Context, start bool) (*link, error) {
 	var r protocol.InitializeResult
 	p := protocol.InitializeParams{ClientInfo: protocol.ClientInfo{Name: "lashd-acp", Version: d.version}, ClientID: d.client}
 	if err := l.Call(ctx, "initialize", p, &r); err != nil {
-		l.Close() // the failure to say hello is the news
+		l.Close() // the error of initialize matters more
 		return nil, err
 	}
 	l.epoch = r.Epoch
 	if err := l.HandKeys(ctx, r.KeysWanted, d.getenv); err != nil {
-		l.Close() // the keys that were not taken are the news
+		l.Close() // the error of passing the keys matters more
 		return nil, err
 	}
 	return l, nil
 }
 
-// do has something done on a connection, and once more on the next one if that is lost. So it can be repeated: it reads, or has
-// an idempotency key.
+// do runs on with a connection, and runs it again with the next one if the
+// connection is lost or the daemon is shutting down. So on must be safe to repeat:
+// it only reads, or its request carries an idempotency key. Other errors are
+// returned at once.
 func (d *daemon) do(ctx context.Context, on func(*link) error) error {
 	for losses := 0; ; losses++ {
 		l, err := d.link(ctx, true)
@@ -172,7 +190,7 @@ func (d *daemon) do(ctx context.Context, on func(*link) error) error {
 		}
 		switch {
 		case client.Lost(err):
-			l.Close() // it may not have been noticed yet that nobody is there to read
+			l.Close() // only the write may have failed so far; end the reader as well
 		case kindOf(err) == protocol.KindShuttingDown:
 			waitGone(ctx, l)
 		default:
@@ -181,16 +199,18 @@ func (d *daemon) do(ctx context.Context, on func(*link) error) error {
 	}
 }
 
-// waitGone waits for the end of a daemon that has said that it stops.
+// waitGone waits until a daemon that announced its shutdown has closed the
+// connection, at most reconnectInterval.
 func waitGone(ctx context.Context, l *link) {
 	select {
 	case <-l.Gone():
 	case <-ctx.Done():
-	case <-time.After(stopPatrol):
+	case <-time.After(reconnectInterval):
 	}
 }
 
-// call calls a method, whatever becomes of the daemon meanwhile.
+// call calls a method of the daemon and repeats it after a lost connection; see do
+// for what that requires.
 func (d *daemon) call(ctx context.Context, method string, params, result any) error {
 	return d.do(ctx, func(l *link) error { return l.Call(ctx, method, params, result) })
 }
@@ -204,7 +224,8 @@ func (d *daemon) close() {
 	}
 }
 
-// once makes a change one, however often it is asked for.
-func once() protocol.Mutation {
+// newMutation returns a fresh idempotency key. The daemon applies a request with
+// this key at most once, however often it is repeated.
+func newMutation() protocol.Mutation {
 	return protocol.Mutation{IdempotencyKey: string(protocol.NewInputID())}
 }

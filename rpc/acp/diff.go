@@ -9,14 +9,16 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// hunk is a part of a file as it was and as it is.
+// hunk is one changed part of a file, as text before and after. The protocol's
+// diff content has no line numbers.
 type hunk struct {
 	path     string
 	made     bool // the file is new
 	old, new string
 }
 
-// changes are the parts of a change, as editors show them. There are none where the change was too long to be kept whole.
+// changes returns a file change as diff content, one entry per hunk. It returns
+// nil if lashd shortened the stored diff; the caller then shows the diff as text.
 func (v *view) changes(c *protocol.FileChange) []sdk.ToolCallContent {
 	hunks, whole := hunksOf(c.Diff)
 	if !whole {
@@ -41,21 +43,23 @@ const (
 	noEnding = `\ No newline at end of file`
 )
 
-// diffReader reads a unified diff, as lashd writes it.
+// diffReader parses a unified diff in the format that lashd writes: no timestamps,
+// no rename headers, and a note instead of the rest if it was cut off.
 type diffReader struct {
 	hunks    []hunk
-	file     hunk // what the next hunks have in common
-	old, new int  // lines of the hunk that are still to come
-	last     byte // mark of the line before
+	file     hunk // path and made flag of the current file; copied into each of its hunks
+	old, new int  // lines of the current hunk that have not been read yet
+	last     byte // first byte of the previous body line: ' ', '-' or '+'
 }
 
-// hunksOf are the parts of a unified diff; whole is false if something was left out of it.
+// hunksOf returns the hunks of a unified diff. whole is false if the diff was cut
+// off or is not in lashd's format; the hunks are then useless.
 func hunksOf(diff string) (hunks []hunk, whole bool) {
 	var r diffReader
 	for line := range strings.Lines(diff) {
 		switch {
 		case strings.HasPrefix(line, noEnding):
-			r.unended()
+			r.dropNewline()
 		case r.old > 0 || r.new > 0:
 			if !r.body(line) {
 				return nil, false
@@ -67,6 +71,8 @@ func hunksOf(diff string) (hunks []hunk, whole bool) {
 	return r.hunks, len(r.hunks) > 0 && r.old == 0 && r.new == 0
 }
 
+// header reads a line outside hunks and returns false if it is not a valid header.
+// A hunk header appends a hunk that body then fills.
 func (r *diffReader) header(line string) bool {
 	name := func(prefix string) bool {
 		path, ok := strings.CutPrefix(line, prefix)
@@ -93,7 +99,8 @@ func (r *diffReader) header(line string) bool {
 	return true
 }
 
-// extent is how many lines a part has.
+// extent returns the number of lines in a range of a hunk header, such as 3 for
+// "-1,3" and 1 for "-1"; -1 if it is malformed.
 func extent(s string) int {
 	_, count, ok := strings.Cut(s, ",")
 	if !ok {
@@ -106,6 +113,8 @@ func extent(s string) int {
 	return n
 }
 
+// body adds a line of a hunk to its old text, its new text or both, and returns
+// false for an unknown mark.
 func (r *diffReader) body(line string) bool {
 	h := &r.hunks[len(r.hunks)-1]
 	r.last = line[0]
@@ -123,8 +132,9 @@ func (r *diffReader) body(line string) bool {
 	return true
 }
 
-// unended takes back the end of the last line.
-func (r *diffReader) unended() {
+// dropNewline applies a "No newline at end of file" line: it removes the newline
+// from the text that the previous line went to.
+func (r *diffReader) dropNewline() {
 	if len(r.hunks) == 0 {
 		return
 	}

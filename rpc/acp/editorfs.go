@@ -13,14 +13,17 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// maxLines is how many lines of a file come at once.
+// maxLines is the maximum number of lines that one read returns, also if the model
+// asks for more.
 const maxLines = 2000
 
 func succeeded(format string, args ...any) protocol.ToolOutput {
 	return protocol.Succeed(fmt.Sprintf(format, args...))
 }
 
-// failed is what the editor could not do.
+// failed is the output of a call that the editor rejected or could not finish.
+// doing names the action and begins the message. If ctx is done, the output says
+// cancelled instead, whatever err is.
 func failed(ctx context.Context, doing string, err error) protocol.ToolOutput {
 	if ctx.Err() != nil {
 		return protocol.ToolOutput{Status: protocol.OutputCancelled, Text: doing + ": cancelled"}
@@ -28,12 +31,16 @@ func failed(ctx context.Context, doing string, err error) protocol.ToolOutput {
 	return protocol.Fail(protocol.FailIO, "editor_refused", doing+": "+requestError(err).Message, protocol.FromTool)
 }
 
+// refused is the output of a call that lashd rejects before the editor sees it, or
+// because the file does not match.
 func refused(code, format string, args ...any) *protocol.ToolOutput {
 	out := protocol.Fail(protocol.FailInvalidRequest, code, fmt.Sprintf(format, args...), protocol.FromTool)
 	return &out
 }
 
-// inside is a path as the editor takes it. What is outside of the workspace, or leads there, is refused, as lashd's own tools do.
+// inside returns path in absolute form, as the editor wants it. Paths outside the
+// workspace are rejected, and so are links that lead outside, as in lashd's own
+// tools. On rejection the second result is the output of the call.
 func (c *editorCalls) inside(path string) (string, *protocol.ToolOutput) {
 	absolute := c.view.absolute(path)
 	if !below(c.cwd, absolute) {
@@ -49,11 +56,15 @@ func (c *editorCalls) inside(path string) (string, *protocol.ToolOutput) {
 	return absolute, nil
 }
 
+// below reports whether path is top or inside it, by name alone; it does not
+// follow links.
 func below(top, path string) bool {
 	rel, err := filepath.Rel(top, path)
 	return err == nil && filepath.IsLocal(rel)
 }
 
+// readFile returns lines of a file as the editor has it, with unsaved changes,
+// numbered like the output of lashd's own read tool.
 func (c *editorCalls) readFile(ctx context.Context, _ sdk.ToolCallId, a editorArgs) protocol.ToolOutput {
 	path, no := c.inside(a.Path)
 	if no != nil {
@@ -66,7 +77,7 @@ func (c *editorCalls) readFile(ctx context.Context, _ sdk.ToolCallId, a editorAr
 	if a.Limit != nil {
 		limit = min(max(*a.Limit, 1), maxLines)
 	}
-	wanted := limit + 1 // one more tells whether there are more
+	wanted := limit + 1 // one more line shows whether the file continues
 	text, err := c.editorText(ctx, sdk.ReadTextFileRequest{Path: path, Line: &first, Limit: &wanted})
 	if err != nil {
 		return failed(ctx, "read "+a.Path, err)
@@ -74,13 +85,16 @@ func (c *editorCalls) readFile(ctx context.Context, _ sdk.ToolCallId, a editorAr
 	return protocol.Succeed(numbered(text, first, limit))
 }
 
+// editorText asks the editor for the text of a file. It sets the session id of p.
 func (c *editorCalls) editorText(ctx context.Context, p sdk.ReadTextFileRequest) (string, error) {
 	p.SessionId = sdk.SessionId(c.id)
 	r, err := sdk.SendRequest[sdk.ReadTextFileResponse](c.conn, ctx, sdk.ClientMethodFsReadTextFile, p)
 	return r.Content, err
 }
 
-// numbered is text as lashd's own read shows it.
+// numbered formats lines like lashd's own read tool: the line number, a tab and
+// the line. first is the number of the first line. If text has more than limit
+// lines, a note with the next offset replaces the rest.
 func numbered(text string, first, limit int) string {
 	var out strings.Builder
 	n := 0
@@ -95,6 +109,8 @@ func numbered(text string, first, limit int) string {
 	return cmp.Or(out.String(), "[The file is empty or has no lines in this range.]\n")
 }
 
+// writeFile replaces or creates a file through the editor, which shows it in an
+// open buffer or saves it, as it likes.
 func (c *editorCalls) writeFile(ctx context.Context, _ sdk.ToolCallId, a editorArgs) protocol.ToolOutput {
 	path, no := c.inside(a.Path)
 	if no != nil {
@@ -111,6 +127,9 @@ func (c *editorCalls) putText(ctx context.Context, path, content string) error {
 	return c.conn.SendRequestNoResult(ctx, sdk.ClientMethodFsWriteTextFile, p)
 }
 
+// editFile replaces text in a file through the editor. It reads and writes the
+// whole file in two requests, so a change that the user makes between them is
+// lost.
 func (c *editorCalls) editFile(ctx context.Context, _ sdk.ToolCallId, a editorArgs) protocol.ToolOutput {
 	path, no := c.inside(a.Path)
 	if no != nil {

@@ -7,21 +7,25 @@ import (
 	"sync"
 )
 
+// errEditorGone is returned by writes after the outlet was closed.
 var errEditorGone = errors.New("the editor closed the connection")
 
-// outlet writes to the editor, a line after the other. Who writes waits until it is written, or nobody reads any more: so nothing piles
-// up for an editor that is slow, and one that never reads again holds nobody who has closed the outlet.
+// outlet writes lines to the editor, one at a time. A write waits until the line
+// is written, so nothing piles up for a slow editor. close releases all waiting
+// writers, even if the editor never reads again: the goroutine that is stuck in
+// the write then stays behind until the process exits.
 type outlet struct {
-	turn   sync.Mutex // of who writes
-	lines  chan []byte
-	wrote  chan error
+	turn   sync.Mutex  // held for a whole Write
+	lines  chan []byte // unbuffered: from Write to run
+	wrote  chan error  // the result of each line; buffered, so that run never waits for a writer that has left
 	closed chan struct{}
-	close  func()
+	close  func() // may be called more than once
 
 	mu  sync.Mutex
-	err error
+	err error // of the first failed write // of the first failed write
 }
 
+// newOutlet starts the writing goroutine. The caller must call close.
 func newOutlet(out io.Writer) *outlet {
 	o := &outlet{lines: make(chan []byte), wrote: make(chan error, 1), closed: make(chan struct{})}
 	o.close = sync.OnceFunc(func() { close(o.closed) })
@@ -29,7 +33,7 @@ func newOutlet(out io.Writer) *outlet {
 	return o
 }
 
-// run ends when the outlet is closed. A line that nobody reads it leaves behind with its process.
+// run writes lines until the outlet is closed.
 func (o *outlet) run(out io.Writer) {
 	for {
 		select {
@@ -42,7 +46,8 @@ func (o *outlet) run(out io.Writer) {
 	}
 }
 
-// Write implements io.Writer.
+// Write implements io.Writer. It returns errEditorGone once the outlet is closed;
+// the line may have been written partly.
 func (o *outlet) Write(line []byte) (int, error) {
 	o.turn.Lock()
 	defer o.turn.Unlock()
@@ -71,7 +76,7 @@ func (o *outlet) fail(err error) {
 	}
 }
 
-// failed is why the editor could not be written to, if it could not.
+// failed returns the first error of writing to the editor, or nil.
 func (o *outlet) failed() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()

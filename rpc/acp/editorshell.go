@@ -14,13 +14,17 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// errTooLong is the cause with which a command is stopped that took too long.
+// errTooLong is the cancellation cause of a command that exceeds its time limit.
+// Its text is part of the tool result.
 var errTooLong = errors.New("the command timed out")
 
-// killPatience is how long the end of a command that was stopped is waited for.
-const killPatience = 5 * time.Second
+// killLimit bounds the requests that clean up a terminal after the call: kill,
+// read its output, release.
+const killLimit = 5 * time.Second
 
-// runTerminal runs a command where the person sees it.
+// runTerminal runs a command in a terminal of the editor, where the user sees its
+// output live. It returns when the command has ended, and releases the terminal,
+// of which the editor keeps the output on screen.
 func (c *editorCalls) runTerminal(ctx context.Context, id sdk.ToolCallId, a editorArgs) protocol.ToolOutput {
 	dir, no := c.inside(cmp.Or(a.Workdir, "."))
 	if no != nil {
@@ -35,7 +39,7 @@ func (c *editorCalls) runTerminal(ctx context.Context, id sdk.ToolCallId, a edit
 	}
 	t := terminal{&c.ref, made.TerminalId}
 	defer t.release(ctx)
-	c.inTerminal(ctx, id, made.TerminalId)
+	c.setTerminal(ctx, id, made.TerminalId)
 	wait := shellDefault
 	if a.TimeoutMs > 0 {
 		wait = time.Duration(a.TimeoutMs) * time.Millisecond
@@ -43,13 +47,15 @@ func (c *editorCalls) runTerminal(ctx context.Context, id sdk.ToolCallId, a edit
 	return t.wait(ctx, wait)
 }
 
-// terminal is one of the editor's.
+// terminal is a terminal that the editor created for one command.
 type terminal struct {
 	s  *ref
 	id string
 }
 
-// wait waits until the command has ended, or stops it.
+// wait waits until the command has ended and returns its output. If limit passes
+// or ctx is cancelled, it kills the command and returns the output so far, as a
+// timeout or a cancellation.
 func (t terminal) wait(ctx context.Context, limit time.Duration) protocol.ToolOutput {
 	waiting, cancel := context.WithTimeoutCause(ctx, limit, errTooLong)
 	defer cancel()
@@ -59,8 +65,8 @@ func (t terminal) wait(ctx context.Context, limit time.Duration) protocol.ToolOu
 	if err != nil && why == nil {
 		return failed(ctx, "shell", err)
 	}
-	// What is left to do with the terminal is done also where nobody waits for the call any more.
-	after, stop := context.WithTimeout(context.WithoutCancel(ctx), killPatience)
+	// Clean up even if the call was cancelled: the terminal belongs to the editor.
+	after, stop := context.WithTimeout(context.WithoutCancel(ctx), killLimit)
 	defer stop()
 	if err != nil {
 		t.kill(after)
@@ -78,6 +84,8 @@ func (t terminal) wait(ctx context.Context, limit time.Duration) protocol.ToolOu
 	return outcomeOf(exit, shown)
 }
 
+// kill stops the command. The terminal stays valid, so that its output can be
+// read.
 func (t terminal) kill(ctx context.Context) {
 	p := sdk.KillTerminalRequest{SessionId: sdk.SessionId(t.s.id), TerminalId: t.id}
 	if err := t.s.conn.SendRequestNoResult(ctx, sdk.ClientMethodTerminalKill, p); err != nil {
@@ -85,8 +93,10 @@ func (t terminal) kill(ctx context.Context) {
 	}
 }
 
+// release tells the editor that the terminal is no longer needed. It works after
+// ctx is done, because it must not leave terminals behind.
 func (t terminal) release(ctx context.Context) {
-	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), killPatience)
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), killLimit)
 	defer stop()
 	p := sdk.ReleaseTerminalRequest{SessionId: sdk.SessionId(t.s.id), TerminalId: t.id}
 	if err := t.s.conn.SendRequestNoResult(ctx, sdk.ClientMethodTerminalRelease, p); err != nil {
@@ -94,20 +104,24 @@ func (t terminal) release(ctx context.Context) {
 	}
 }
 
-// exited is how a command has ended, for clients.
+// exited is the structured value of the tool result, for clients and plugins; the
+// model reads the text.
 type exited struct {
 	ExitCode  int    `json:"exitCode"` // -1 if a signal ended it
 	Signal    string `json:"signal,omitempty"`
 	Truncated bool   `json:"truncated"`
 }
 
+// outcomeOf turns the end of a command into a tool result. A command that exits
+// with a nonzero code is a successful call: the model reads the code in the last
+// line.
 func outcomeOf(exit sdk.WaitForTerminalExitResponse, shown sdk.TerminalOutputResponse) protocol.ToolOutput {
 	v := exited{ExitCode: -1, Signal: deref(exit.Signal), Truncated: shown.Truncated}
 	if exit.ExitCode != nil {
 		v.ExitCode = *exit.ExitCode
 	}
 	text := shown.Output
-	if over := len(text) - maxOutput; over > 0 { // of an editor that does not keep to what it was asked for
+	if over := len(text) - maxOutput; over > 0 { // the editor ignored OutputByteLimit
 		text, v.Truncated = strings.ToValidUTF8(text[over:], ""), true
 	}
 	if v.Truncated {
@@ -121,6 +135,6 @@ func outcomeOf(exit sdk.WaitForTerminalExitResponse, shown sdk.TerminalOutputRes
 		end = fmt.Sprintf("[Ended by %s.]\n", v.Signal)
 	}
 	out := protocol.Succeed(text + end)
-	out.Value, _ = json.Marshal(v) // numbers and texts
+	out.Value, _ = json.Marshal(v) // cannot fail
 	return out
 }

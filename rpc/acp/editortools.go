@@ -12,15 +12,18 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// offered is a tool that the editor's capabilities make, in place of lashd's own of that name: it sees what is not saved yet, and
-// people see it at work.
+// offered is a tool that runs in the editor. It replaces lashd's own tool of the
+// same name while the editor is connected: it reads unsaved changes, and the user
+// sees commands and edits in the editor.
 type offered struct {
 	protocol.ClientTool
-	possible func(sdk.ClientCapabilities) bool
-	run      func(*editorCalls, context.Context, sdk.ToolCallId, editorArgs) protocol.ToolOutput
+	possible func(sdk.ClientCapabilities) bool // reports whether the editor has the methods that the tool needs
+	// run performs a call. It must return soon after ctx is done, and returns
+	// failures as output.
+	run func(*editorCalls, context.Context, sdk.ToolCallId, editorArgs) protocol.ToolOutput
 }
 
-// editorArgs are the arguments of all of them.
+// editorArgs are the arguments of all these tools; each uses some of them.
 type editorArgs struct {
 	Path       string `json:"path"`
 	Offset     *int   `json:"offset"`
@@ -35,13 +38,18 @@ type editorArgs struct {
 }
 
 const (
+	// The deadlines are those after which the daemon stops waiting for the editor.
+	// The shell tool's own default limit is shorter, so that a command normally
+	// ends by its limit, with its output.
 	quickDeadline = time.Minute
 	shellDeadline = time.Hour
 	shellDefault  = 10 * time.Minute
-	maxOutput     = 256 << 10 // of a terminal, of which the end is kept
-	maxAnswer     = 1 << 20   // of all that an editor can say; as JSON it is up to six times as long
+	maxOutput     = 256 << 10 // bytes of terminal output; the end is kept
+	maxAnswer     = 1 << 20   // bytes of any result; escaped as JSON it can take six times as many
 )
 
+// offers lists the tools that an editor can provide. The names and arguments are
+// those of lashd's own tools.
 var offers = []offered{
 	{
 		clientTool("read", protocol.ToolKindRead, protocol.ReplaySafe, quickDeadline,
@@ -78,8 +86,10 @@ var offers = []offered{
 	},
 }
 
+// clientTool describes a tool for session/setOverlay. properties is the JSON of
+// the input schema's properties.
 func clientTool(name string, kind protocol.ToolKind, replay protocol.Replay, deadline time.Duration, about, properties string, required ...string) protocol.ClientTool {
-	names, _ := json.Marshal(required) // texts
+	names, _ := json.Marshal(required) // cannot fail
 	input := fmt.Sprintf(`{"type":"object","properties":%s,"required":%s,"additionalProperties":false}`, properties, names)
 	return protocol.ClientTool{
 		ToolManifest: protocol.ToolManifest{Name: name, Description: about, Input: json.RawMessage(input), Kind: kind},
@@ -87,7 +97,7 @@ func clientTool(name string, kind protocol.ToolKind, replay protocol.Replay, dea
 	}
 }
 
-// toolsFor are the tools that an editor makes possible.
+// toolsFor returns the tools that an editor with these capabilities can run.
 func toolsFor(c sdk.ClientCapabilities) []protocol.ClientTool {
 	var tools []protocol.ClientTool
 	for _, o := range offers {
@@ -98,18 +108,21 @@ func toolsFor(c sdk.ClientCapabilities) []protocol.ClientTool {
 	return tools
 }
 
-// editorCalls are the calls of the editor's tools that a session has under way.
+// editorCalls runs the calls of a session's editor tools. requested and
+// itemCompleted are called by the session's goroutine; each call runs on a
+// goroutine of its own, counted in ref.work.
 type editorCalls struct {
 	ref
 	view *view
 	cwd  string
 
 	mu        sync.Mutex
-	running   map[sdk.ToolCallId]context.CancelFunc
-	terminals map[sdk.ToolCallId]string // in which calls run
+	running   map[sdk.ToolCallId]context.CancelFunc // cancels each call that has not ended
+	terminals map[sdk.ToolCallId]string             // terminal id of each shell call, until its item is completed
 }
 
-// requested runs a tool of the editor, beside what else goes on.
+// requested starts the call that a toolRequested event asks for, if it is meant
+// for this client. It does not wait for the call.
 func (c *editorCalls) requested(ctx context.Context, ev *protocol.Event) {
 	if ev.ClientID != c.daemon.client || ev.ToolCall == nil {
 		return
@@ -122,15 +135,17 @@ func (c *editorCalls) requested(ctx context.Context, ev *protocol.Event) {
 	}
 }
 
-// perform runs a call until it is done or over, and answers it. That it has begun is said first, so that a call of which the answer is
-// lost is not taken for one that never began.
+// perform runs a call on its own goroutine and sends its result to the daemon. A
+// tool that must not run twice is acknowledged first: if the result is lost, the
+// daemon then knows that the call began. If the daemon rejects the
+// acknowledgement, the call has already ended and does not run.
 func (c *editorCalls) perform(ctx context.Context, o *offered, id sdk.ToolCallId, call *protocol.ToolCall) {
 	ctx, cancel := context.WithCancel(ctx)
 	c.mu.Lock()
 	c.running[id] = cancel
 	c.mu.Unlock()
 	c.work.Go(func() {
-		defer c.over(id)
+		defer c.finish(id)
 		if o.Replay == protocol.ReplayNever && !c.respond(ctx, protocol.ToolRespondParams{CallID: call.CallID, Ack: true}) {
 			return
 		}
@@ -146,9 +161,10 @@ func (c *editorCalls) perform(ctx context.Context, o *offered, id sdk.ToolCallId
 	})
 }
 
-// respond tells the daemon of a call, and whether that still counts.
+// respond sends an acknowledgement or a result to the daemon and reports whether
+// the daemon accepted it.
 func (c *editorCalls) respond(ctx context.Context, p protocol.ToolRespondParams) bool {
-	p.Mutation, p.SessionID = once(), c.id
+	p.Mutation, p.SessionID = newMutation(), c.id
 	err := c.daemon.call(ctx, "tool/respond", p, nil)
 	if err != nil {
 		c.Log.Info("a call of an editor's tool has already ended", "session", c.id, "call", p.CallID, "error", err)
@@ -156,8 +172,9 @@ func (c *editorCalls) respond(ctx context.Context, p protocol.ToolRespondParams)
 	return err == nil
 }
 
-// over ends what a call does in the editor.
-func (c *editorCalls) over(id sdk.ToolCallId) {
+// finish cancels a call that still runs in the editor and forgets it. Calling it
+// twice is harmless.
+func (c *editorCalls) finish(id sdk.ToolCallId) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if cancel, ok := c.running[id]; ok {
@@ -166,8 +183,9 @@ func (c *editorCalls) over(id sdk.ToolCallId) {
 	}
 }
 
-// inTerminal notes the terminal in which a call runs, and shows it.
-func (c *editorCalls) inTerminal(ctx context.Context, id sdk.ToolCallId, terminal string) {
+// setTerminal records the terminal of a call and shows it inside the tool call in
+// the editor.
+func (c *editorCalls) setTerminal(ctx context.Context, id sdk.ToolCallId, terminal string) {
 	c.mu.Lock()
 	c.terminals[id] = terminal
 	c.mu.Unlock()
@@ -175,10 +193,12 @@ func (c *editorCalls) inTerminal(ctx context.Context, id sdk.ToolCallId, termina
 	c.send(ctx, &sdk.SessionToolCallUpdate{ToolCallId: id, Content: content, SessionUpdate: "tool_call_update"})
 }
 
-// returned ends what a call still does in the editor that is over, and tells the view in which terminal it was.
-func (c *editorCalls) returned(item *protocol.Item) {
+// itemCompleted ends a call once the daemon has stored its item, for instance
+// after a timeout, and gives the view the call's terminal, so that the result
+// keeps showing it.
+func (c *editorCalls) itemCompleted(item *protocol.Item) {
 	id := callID(item.TurnID, item.CallID)
-	c.over(id)
+	c.finish(id)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if known := c.view.calls[id]; known != nil {

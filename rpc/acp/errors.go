@@ -18,6 +18,8 @@ import (
 
 // Codes that the SDK has no constructor for, or another message.
 const (
+	// Error codes. -32002 is the protocol's; the others are those of lashd's own
+	// protocol.
 	codeNotFound   = -32002
 	codeTurnFailed = -32021
 	codeProvider   = -32020
@@ -26,16 +28,21 @@ const (
 	codeOverloaded = -32001
 )
 
+// failure builds an error with the data that all errors of lashd carry: kind,
+// whether to retry, and what took effect.
 func failure(code int, message string, data protocol.ErrorData) *sdk.RequestError {
 	return &sdk.RequestError{Code: code, Message: message, Data: data}
 }
 
+// parseError answers a line that is not JSON.
 func parseError(err error) *sdk.RequestError {
 	return failure(-32700, "the message is not valid JSON: "+err.Error(), protocol.ErrorData{
 		Kind: protocol.KindParse, Retry: protocol.RetryNever, Outcome: protocol.EffectNone,
 	})
 }
 
+// invalidRequest answers a message that is not valid at this point, such as a
+// second initialize. Nothing has taken effect.
 func invalidRequest(message string) *sdk.RequestError {
 	return failure(-32600, message, protocol.ErrorData{
 		Kind: protocol.KindInvalidRequest, Retry: protocol.RetryNever, Outcome: protocol.EffectNone,
@@ -48,6 +55,8 @@ func notInitialized() *sdk.RequestError {
 	})
 }
 
+// unknownMethod names the method that is closest in spelling, to help authors of
+// clients.
 func unknownMethod(name string) *sdk.RequestError {
 	nearest := strictjson.Nearest(name, slices.Collect(maps.Keys(methods)))
 	return failure(-32601, "unknown method "+strictjson.Quote(name), protocol.ErrorData{
@@ -55,29 +64,35 @@ func unknownMethod(name string) *sdk.RequestError {
 	})
 }
 
+// overloaded answers a request beyond maxOpen. The editor may send it again soon.
 func overloaded() *sdk.RequestError {
 	return failure(codeOverloaded, "too many requests are in flight; retry after some have been answered", protocol.ErrorData{
 		Kind: protocol.KindOverloaded, Retry: protocol.RetryNow, RetryAfterMs: 50, Outcome: protocol.EffectNone,
 	})
 }
 
-// bad says what is wrong with params; pointer leads to it.
-func bad(pointer, message string) *sdk.RequestError {
+// invalidParams answers invalid params. pointer is the JSON pointer of the invalid
+// value and begins the message; it is empty if the whole is invalid.
+func invalidParams(pointer, message string) *sdk.RequestError {
 	return failure(-32602, strings.TrimPrefix(pointer+": "+message, ": "), protocol.ErrorData{
 		Kind: protocol.KindInvalidParams, Retry: protocol.RetryNever, Outcome: protocol.EffectNone, Pointer: pointer,
 	})
 }
 
-// noSession is answered to params that do not say which one they are about.
-func noSession() error { return bad("/sessionId", "is required") }
+// noSession answers params without a session id.
+func noSession() error { return invalidParams("/sessionId", "is required") }
 
+// notFound answers params with the id of a session that is unknown or not open
+// here.
 func notFound(message string) *sdk.RequestError {
 	return failure(codeNotFound, message, protocol.ErrorData{
 		Kind: protocol.KindSessionNotFound, Retry: protocol.RetryNever, Outcome: protocol.EffectNone,
 	})
 }
 
-// requestError is what an editor is told of an error. The daemon's go through as they are.
+// requestError converts an error into the one that the editor gets. Errors of the
+// daemon keep their code, message and data. Errors without a code come from the
+// connection: the editor gets codeNoDaemon and an unknown outcome, and may retry.
 func requestError(err error) *sdk.RequestError {
 	if own, ok := errors.AsType[*sdk.RequestError](err); ok {
 		return withData(own)
@@ -102,7 +117,8 @@ func requestError(err error) *sdk.RequestError {
 	})
 }
 
-// withData gives an error that is not ours, such as one of the SDK or of the editor itself, the data that every error has.
+// withData adds error data to an error that lacks it, such as one of the SDK or of
+// the editor itself.
 func withData(e *sdk.RequestError) *sdk.RequestError {
 	switch e.Data.(type) {
 	case protocol.ErrorData, json.RawMessage:
@@ -117,7 +133,8 @@ func internalError() *sdk.RequestError {
 	return withData(sdk.NewInternalError(nil))
 }
 
-// kindOf is what sort of error the daemon answered, if it did.
+// kindOf returns the kind of an error that the daemon answered; empty for all
+// other errors.
 func kindOf(err error) protocol.ErrorKind {
 	theirs, ok := errors.AsType[*jsonrpc2.Error](err)
 	if !ok || theirs.Data == nil {

@@ -8,7 +8,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// forkRequest is the SDK's, with the servers of the stable part of the protocol.
+// forkRequest replaces the SDK's type, whose MCP servers are those of the
+// protocol's unstable part.
 type forkRequest struct {
 	SessionID             protocol.SessionID `json:"sessionId"`
 	Cwd                   string             `json:"cwd"`
@@ -16,7 +17,7 @@ type forkRequest struct {
 	AdditionalDirectories []string           `json:"additionalDirectories"`
 }
 
-// forkResult is the SDK's, likewise.
+// forkResult replaces the SDK's type, for the same reason.
 type forkResult struct {
 	SessionID     protocol.SessionID        `json:"sessionId"`
 	Modes         *sdk.SessionModeState     `json:"modes,omitempty"`
@@ -24,17 +25,19 @@ type forkResult struct {
 	ConfigOptions []sdk.SessionConfigOption `json:"configOptions,omitempty"`
 }
 
-// forkSession makes a session that shares the whole history of another one, in the same workspace. Its history is not replayed.
+// forkSession creates a session that shares the whole history of another one, in
+// the same workspace, and opens it. It does not replay the history: the editor
+// copies what it shows. If opening fails, the new session is deleted again.
 func (a *agent) forkSession(ctx context.Context, r *request, p *forkRequest) (*forkResult, error) {
 	r.admit()
-	b, err := a.broughtBy(p.McpServers, p.AdditionalDirectories)
+	b, err := a.additionsFrom(p.McpServers, p.AdditionalDirectories)
 	switch {
 	case err != nil:
 		return nil, err
 	case p.SessionID == "":
 		return nil, noSession()
 	case p.Cwd == "":
-		return nil, bad("/cwd", "is required")
+		return nil, invalidParams("/cwd", "is required")
 	}
 	id, err := a.fork(ctx, p)
 	if err != nil {
@@ -49,6 +52,8 @@ func (a *agent) forkSession(ctx context.Context, r *request, p *forkRequest) (*f
 	return &forkResult{id, st.modes, st.models, st.options}, nil
 }
 
+// fork checks that the workspace is the source's and creates the fork. It returns
+// the id of the new session.
 func (a *agent) fork(ctx context.Context, p *forkRequest) (protocol.SessionID, error) {
 	var source protocol.SessionReadResult
 	if err := a.daemon.call(ctx, "session/read", protocol.SessionReadParams{SessionID: p.SessionID, Limit: 1}, &source); err != nil {
@@ -58,13 +63,13 @@ func (a *agent) fork(ctx context.Context, p *forkRequest) (protocol.SessionID, e
 		return "", err
 	}
 	var made protocol.SessionNewResult
-	err := a.daemon.call(ctx, "session/fork", protocol.SessionForkParams{Mutation: once(), SessionID: p.SessionID}, &made)
+	err := a.daemon.call(ctx, "session/fork", protocol.SessionForkParams{Mutation: newMutation(), SessionID: p.SessionID}, &made)
 	return made.SessionID, err
 }
 
-// drop removes a session that the editor was not given.
+// drop deletes a session that was created for a request that then failed.
 func (a *agent) drop(ctx context.Context, id protocol.SessionID) {
-	p := protocol.SessionMutationParams{Mutation: once(), SessionID: id}
+	p := protocol.SessionMutationParams{Mutation: newMutation(), SessionID: id}
 	if err := a.daemon.call(context.WithoutCancel(ctx), "session/delete", p, nil); err != nil {
 		a.Log.Warn("could not delete an incomplete session", "session", id, "error", err)
 	}

@@ -9,14 +9,16 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// hasForms tells whether the editor can ask for more than a choice.
+// hasForms reports whether the editor can show forms. Without forms, questions are
+// asked as a choice of buttons.
 func (a *agent) hasForms() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.offers.Elicitation != nil && a.offers.Elicitation.Form != nil
 }
 
-// form is the protocol's request to fill one in. The SDK's cannot say of which session it is.
+// form is the request elicitation/create. It replaces the SDK's type, which has no
+// session id.
 type form struct {
 	Mode      string             `json:"mode"`
 	SessionID protocol.SessionID `json:"sessionId"`
@@ -25,19 +27,23 @@ type form struct {
 	Schema    json.RawMessage    `json:"requestedSchema"`
 }
 
-// filled is the answer to it.
-type filled struct {
+// formResponse is the answer: Action is accept, decline or cancel, and Content the
+// values of an accepted form.
+type formResponse struct {
 	Action  string          `json:"action"`
 	Content json.RawMessage `json:"content"`
 }
 
-// elicit has the person fill in the form of a question, and passes that on.
+// elicit shows a question's form in the editor and answers the decision with the
+// result. Declining rejects the question. If the request fails or ctx ends, the
+// question stays open for another client. Dismissing the form rejects it too,
+// unless the user has just cancelled the turn, which ends the question anyway.
 func (q *questions) elicit(ctx context.Context, d *protocol.Decision, call sdk.ToolCallId) {
 	schema := d.Form
 	if len(schema) == 0 {
 		schema = json.RawMessage(`{"type":"object","properties":{}}`)
 	}
-	r, err := sdk.SendRequest[filled](q.conn, ctx, sdk.ClientMethodElicitationCreate, form{"form", q.id, call, d.Prompt, schema})
+	r, err := sdk.SendRequest[formResponse](q.conn, ctx, sdk.ClientMethodElicitationCreate, form{"form", q.id, call, d.Prompt, schema})
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:

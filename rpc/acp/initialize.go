@@ -6,15 +6,16 @@ import (
 	sdk "github.com/coder/acp-go-sdk"
 )
 
-// hello is the result of initialize. The SDK's has no session/delete among the capabilities of sessions.
-type hello struct {
+// initializeResult replaces the SDK's type, which lacks session/delete among the
+// session capabilities.
+type initializeResult struct {
 	ProtocolVersion   sdk.ProtocolVersion `json:"protocolVersion"`
 	AgentInfo         sdk.Implementation  `json:"agentInfo"`
 	AuthMethods       []sdk.AuthMethod    `json:"authMethods"`
 	AgentCapabilities capabilities        `json:"agentCapabilities"`
 }
 
-// capabilities are what this agent has beyond what all have.
+// capabilities are the optional abilities of an agent that lashd has.
 type capabilities struct {
 	LoadSession         bool                   `json:"loadSession"`
 	McpCapabilities     sdk.McpCapabilities    `json:"mcpCapabilities"`
@@ -22,7 +23,8 @@ type capabilities struct {
 	SessionCapabilities sessionCapabilities    `json:"sessionCapabilities"`
 }
 
-// sessionCapabilities are the methods of sessions that an agent need not have; fork is of the protocol's unstable part.
+// sessionCapabilities lists the optional session methods. An empty object means
+// that lashd has the method. fork belongs to the unstable part of the protocol.
 type sessionCapabilities struct {
 	Close  *none `json:"close"`
 	Delete *none `json:"delete"`
@@ -31,7 +33,9 @@ type sessionCapabilities struct {
 	Resume *none `json:"resume"`
 }
 
-func (a *agent) initialize(_ context.Context, r *request, p *sdk.InitializeRequest) (*hello, error) {
+// initialize records the editor's capabilities. All other methods are rejected
+// before it, and a second initialize is rejected too.
+func (a *agent) initialize(_ context.Context, r *request, p *sdk.InitializeRequest) (*initializeResult, error) {
 	r.admit()
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -40,8 +44,8 @@ func (a *agent) initialize(_ context.Context, r *request, p *sdk.InitializeReque
 	}
 	a.ready, a.offers = true, p.ClientCapabilities
 	title := "lashd"
-	return &hello{
-		ProtocolVersion: sdk.ProtocolVersionNumber, // whatever the editor has: it leaves if it cannot speak that
+	return &initializeResult{
+		ProtocolVersion: sdk.ProtocolVersionNumber, // an editor with another version disconnects
 		AgentInfo:       sdk.Implementation{Name: "lashd", Title: &title, Version: a.Version},
 		AuthMethods:     []sdk.AuthMethod{},
 		AgentCapabilities: capabilities{

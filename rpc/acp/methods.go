@@ -13,10 +13,12 @@ import (
 	"lashd/internal/strictjson"
 )
 
-// handler answers a method. It admits the next message as soon as that may take effect.
+// handler answers one method. It must call r.admit as soon as a later message may
+// take effect before it finishes; until then the next message is not read. handle
+// admits after the handler returns, in any case.
 type handler func(ctx context.Context, a *agent, r *request, params json.RawMessage) (any, error)
 
-// methods are what editors may call.
+// methods maps the name of each method that editors may call to its handler.
 var methods = map[string]handler{
 	sdk.AgentMethodInitialize:             bind((*agent).initialize),
 	sdk.AgentMethodAuthenticate:           bind((*agent).authenticate),
@@ -34,33 +36,37 @@ var methods = map[string]handler{
 	sdk.AgentMethodSessionSetConfigOption: bind((*agent).setConfigOption),
 }
 
-// methodSessionDelete is not in the SDK yet.
+// methodSessionDelete is in the protocol but not in this version of the SDK.
 const methodSessionDelete = "session/delete"
 
-// none is the result of a method that has none.
+// none is an empty JSON object: the result of methods that return nothing.
 type none struct{}
 
-// checked is what the SDK knows of params beyond their shape.
+// checked is implemented by the SDK's params that have rules beyond their JSON
+// types.
 type checked interface{ Validate() error }
 
+// bind makes a handler from a method of agent: it decodes and validates the
+// params. Missing params and an empty array count as an empty object.
 func bind[P, R any](do func(*agent, context.Context, *request, *P) (R, error)) handler {
 	return func(ctx context.Context, a *agent, r *request, params json.RawMessage) (any, error) {
 		p := new(P)
 		if len(params) > 0 && !strictjson.IsEmptyArray(params) {
 			if err := json.Unmarshal(params, p); err != nil {
-				return nil, bad(pointerIn(err), reason(err))
+				return nil, invalidParams(pointerIn(err), reason(err))
 			}
 		}
 		if c, ok := any(p).(checked); ok {
 			if err := c.Validate(); err != nil {
-				return nil, bad(pointerIn(err), reason(err))
+				return nil, invalidParams(pointerIn(err), reason(err))
 			}
 		}
 		return do(a, ctx, r, p)
 	}
 }
 
-// reason is what an error of the SDK says of params. The SDK speaks of variants where a value may be one of several objects.
+// reason returns the text of a decoding error. The SDK's text about union types
+// speaks of variants, which means nothing to a caller, so it is replaced.
 func reason(err error) string {
 	text := strictjson.Reason(err)
 	if strings.Contains(text, "variant") {
@@ -69,7 +75,8 @@ func reason(err error) string {
 	return text
 }
 
-// pointerIn leads to what is wrong, as far as the error tells.
+// pointerIn returns the JSON pointer of the invalid value, if the error names it;
+// otherwise an empty string.
 func pointerIn(err error) string {
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field != "" {
 		return "/" + strings.ReplaceAll(wrong.Field, ".", "/")
@@ -80,7 +87,10 @@ func pointerIn(err error) string {
 	return ""
 }
 
-// handle is called by the SDK, for each request on a goroutine of its own.
+// handle is the SDK's entry point. The SDK calls it on a goroutine per message. It
+// answers a panic with an internal error and logs the stack. Failed notifications
+// have no answer, so they are logged; unknown ones that begin with an underscore
+// are ignored, as the protocol asks.
 func (a *agent) handle(ctx context.Context, method string, params json.RawMessage) (result any, problem *sdk.RequestError) {
 	r := a.wire.take()
 	defer r.admit()
@@ -101,6 +111,8 @@ func (a *agent) handle(ctx context.Context, method string, params json.RawMessag
 	return nil, problem
 }
 
+// do checks that the method is known and allowed at this point, then calls its
+// handler.
 func (a *agent) do(ctx context.Context, r *request, method string, params json.RawMessage) (any, error) {
 	do, known := methods[method]
 	switch {
@@ -120,7 +132,8 @@ func (a *agent) initialized() bool {
 	return a.ready
 }
 
-// authenticate has nothing to do: who may start lashd is who it works for, and keys of models are the daemon's.
+// authenticate always fails: lashd announces no authentication methods. Access is
+// decided by the daemon's socket, and API keys belong to the daemon.
 func (a *agent) authenticate(_ context.Context, _ *request, p *sdk.AuthenticateRequest) (*none, error) {
-	return nil, bad("/methodId", fmt.Sprintf("unknown authentication method %q; lashd needs no authentication", p.MethodId))
+	return nil, invalidParams("/methodId", fmt.Sprintf("unknown authentication method %q; lashd needs no authentication", p.MethodId))
 }

@@ -14,41 +14,45 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// brought is what the editor adds to a session: as long as it is there.
-type brought struct {
+// additions are the MCP servers and tools that an editor adds to a session while
+// it is connected.
+type additions struct {
 	servers protocol.MCPServers
 	tools   []protocol.ClientTool
 }
 
-func (b brought) nothing() bool { return len(b.servers)+len(b.tools) == 0 }
+func (b additions) empty() bool { return len(b.servers)+len(b.tools) == 0 }
 
-// broughtBy is what the editor's params and capabilities come to.
-func (a *agent) broughtBy(list []sdk.McpServer, directories []string) (brought, error) {
+// additionsFrom returns the additions for a session from the params of a request
+// and from the editor's capabilities. Errors point into the params.
+func (a *agent) additionsFrom(list []sdk.McpServer, directories []string) (additions, error) {
 	if len(directories) > 0 {
-		return brought{}, bad("/additionalDirectories", "is not supported; see sessionCapabilities")
+		return additions{}, invalidParams("/additionalDirectories", "is not supported; see sessionCapabilities")
 	}
 	servers := protocol.MCPServers{}
 	for i := range list {
 		name, server, err := serverOf(&list[i], fmt.Sprintf("/mcpServers/%d", i))
 		if err != nil {
-			return brought{}, err
+			return additions{}, err
 		}
 		if _, taken := servers[name]; taken {
-			return brought{}, bad(fmt.Sprintf("/mcpServers/%d/name", i), fmt.Sprintf("%q is used twice", name))
+			return additions{}, invalidParams(fmt.Sprintf("/mcpServers/%d/name", i), fmt.Sprintf("%q is used twice", name))
 		}
 		servers[name] = server
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return brought{servers, toolsFor(a.offers)}, nil
+	return additions{servers, toolsFor(a.offers)}, nil
 }
 
+// serverOf converts an MCP server from the protocol's form to lashd's, and returns
+// its name as well. pointer is the JSON pointer of m, for errors.
 func serverOf(m *sdk.McpServer, pointer string) (string, protocol.MCPServer, error) {
 	switch {
 	case m.Stdio != nil && m.Stdio.Name == "", m.Http != nil && m.Http.Name == "":
-		return "", protocol.MCPServer{}, bad(pointer+"/name", "is required")
+		return "", protocol.MCPServer{}, invalidParams(pointer+"/name", "is required")
 	case m.Stdio != nil && m.Stdio.Command == "", m.Http != nil && m.Http.Url == "":
-		return "", protocol.MCPServer{}, bad(pointer, "must have a command or a url")
+		return "", protocol.MCPServer{}, invalidParams(pointer, "must have a command or a url")
 	case m.Stdio != nil:
 		s := protocol.MCPServer{Command: m.Stdio.Command, Args: m.Stdio.Args, Env: map[string]string{}}
 		for _, e := range m.Stdio.Env {
@@ -62,10 +66,11 @@ func serverOf(m *sdk.McpServer, pointer string) (string, protocol.MCPServer, err
 		}
 		return serverName(m.Http.Name), s, nil
 	}
-	return "", protocol.MCPServer{}, bad(pointer, "has an unsupported transport; see mcpCapabilities")
+	return "", protocol.MCPServer{}, invalidParams(pointer, "has an unsupported transport; see mcpCapabilities")
 }
 
-// serverName is a name as it may stand in those of tools.
+// serverName replaces all characters that tool names cannot contain, because the
+// server's name becomes part of its tools' names.
 func serverName(name string) string {
 	clean := func(c rune) rune {
 		if c == '-' || c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' {
@@ -76,53 +81,60 @@ func serverName(name string) string {
 	return strings.Map(clean, name)
 }
 
-// caller calls a method of the daemon: on one connection, or whatever becomes of it.
+// caller calls a method of the daemon. It is link.Call, which is bound to one
+// connection, or daemon.call, which survives a lost one.
 type caller func(ctx context.Context, method string, params, result any) error
 
-// overlay is what the editor adds to a session while it is there.
+// overlay manages the editor's additions to one session. The daemon removes them
+// when the connection ends, so they are applied again on each new connection.
 type overlay struct {
 	ref
-	brought
+	additions
 	kinds *toolKinds
 
 	mu      sync.Mutex
-	leaving bool // it is being taken out, and does not come back
+	leaving bool // leave was called; restore nothing
 }
 
-// bring gives a session what the editor adds to it, in place of what an editor has added before.
-func (o *overlay) bring(ctx context.Context, call caller) error {
-	if o.nothing() {
+// apply sets the session's overlay to the editor's additions. A session has one
+// overlay, so this replaces one of another client.
+func (o *overlay) apply(ctx context.Context, call caller) error {
+	if o.empty() {
 		return nil
 	}
-	p := protocol.SessionOverlayParams{Mutation: once(), SessionID: o.id, Tools: o.tools, MCPServers: o.servers, WhileConnected: true}
+	p := protocol.SessionOverlayParams{Mutation: newMutation(), SessionID: o.id, Tools: o.tools, MCPServers: o.servers, WhileConnected: true}
 	return call(ctx, "session/setOverlay", p, nil)
 }
 
-// leavePatience is how long an editor that goes waits for its tools to be taken out.
-const leavePatience = 3 * time.Second
+// leaveLimit bounds how long an editor's disconnect waits until the daemon has
+// removed its overlay.
+const leaveLimit = 3 * time.Second
 
-// leave takes what the editor has added out of the session, which goes on with what it has itself.
+// leave removes the editor's additions from the session, which continues without
+// them. It may be called from any goroutine and waits at most leaveLimit.
 func (o *overlay) leave() {
-	if o.nothing() {
+	if o.empty() {
 		return
 	}
 	o.mu.Lock()
 	o.leaving = true
 	o.mu.Unlock()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(o.ctx), leavePatience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(o.ctx), leaveLimit)
 	defer cancel()
-	p := protocol.SessionOverlayParams{Mutation: once(), SessionID: o.id}
+	p := protocol.SessionOverlayParams{Mutation: newMutation(), SessionID: o.id}
 	if err := o.daemon.call(ctx, "session/setOverlay", p, nil); err != nil {
 		o.Log.Warn("could not remove the editor's overlay from a session", "session", o.id, "error", err)
 	}
 }
 
-// toolKinds are the kinds of a session's tools, as they were when it was last looked.
+// toolKinds caches the kind of each tool in a session, such as read or execute,
+// which decides the icon of a call. refreshNow updates it.
 type toolKinds struct {
 	mu     sync.Mutex
 	byName map[string]protocol.ToolKind
 }
 
+// of returns the kind of a tool; ToolKindOther if the tool is unknown.
 func (k *toolKinds) of(tool string) protocol.ToolKind {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -138,11 +150,15 @@ func (k *toolKinds) set(tools []protocol.ToolRecord) {
 	}
 }
 
-// refresh looks at the session's tools, beside what else goes on.
+// refresh lists the session's tools on another goroutine, so that the session's
+// goroutine does not wait for the daemon.
 func (o *overlay) refresh(call caller) {
 	o.work.Go(func() { o.refreshNow(o.ctx, call) })
 }
 
+// refreshNow lists the session's tools, updates their kinds, and applies the
+// editor's overlay again if it is missing. Failures are logged at debug level:
+// kinds are a matter of display.
 func (o *overlay) refreshNow(ctx context.Context, call caller) {
 	var list protocol.ToolListResult
 	if err := call(ctx, "tool/list", protocol.SessionParams{SessionID: o.id}, &list); err != nil {
@@ -153,7 +169,9 @@ func (o *overlay) refreshNow(ctx context.Context, call caller) {
 	o.comeBack(ctx, call, list.Data)
 }
 
-// comeBack brings the editor's tools again once another client is gone that had put its own in their place.
+// comeBack applies the editor's overlay again after another client, which had
+// replaced it, is gone. tools are the session's current ones: a tool whose source
+// is a client means that an overlay is in place.
 func (o *overlay) comeBack(ctx context.Context, call caller, tools []protocol.ToolRecord) {
 	o.mu.Lock()
 	leaving := o.leaving
@@ -162,7 +180,7 @@ func (o *overlay) comeBack(ctx context.Context, call caller, tools []protocol.To
 	if leaving || others || len(o.tools) == 0 {
 		return
 	}
-	if err := o.bring(ctx, call); err != nil {
+	if err := o.apply(ctx, call); err != nil {
 		o.Log.Warn("could not restore the editor's tools", "session", o.id, "error", err)
 	}
 }

@@ -11,30 +11,33 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// prompt is one of the editor's that is under way.
+// prompt is a session/prompt request that has not been answered. It is in
+// prompts.all from the request's arrival until its handler returns.
 type prompt struct {
-	key      protocol.Mutation
-	sent     chan struct{} // closed once the daemon has it, or will not
-	ended    chan ending   // gets how it has ended
-	answered chan struct{} // closed when nobody waits for that any more
+	key      protocol.Mutation // idempotency key of turn/start, the same for each retry // idempotency key of turn/start, the same for each retry
+	sent     chan struct{}     // closed once the daemon has stored the input, or will not; lets the next prompt go
+	ended    chan ending       // buffered; gets the first ending
+	answered chan struct{}     // closed when the handler has returned
 
 	// Guarded by the mutex of prompts.
-	input     protocol.InputID
-	turn      protocol.TurnID // that has taken it in, as its events tell
-	within    protocol.TurnID // in which it was sent, until then
-	cancelled bool
-	withdrawn bool   // the daemon has taken it out of the queue
-	stop      func() // ends a command
+	input     protocol.InputID // from the answer to turn/start; empty before // from the answer to turn/start; empty before
+	turn      protocol.TurnID  // the turn that uses the input, from its events
+	within    protocol.TurnID  // the turn that turn/start returned: the new one, or the one it steers
+	cancelled bool             // the editor cancelled it; its answer is "cancelled" whatever the turn does             // the editor cancelled it; its answer is "cancelled" whatever the turn does
+	withdrawn bool             // the input was removed from the queue
+	stop      func()           // ends a slash command; nil for other prompts
 }
 
-// ending is what an editor is answered.
+// ending is the answer to a prompt: a stop reason or an error.
 type ending struct {
 	stop sdk.StopReason
 	err  error
 }
 
-// prompt gives the session an input, and answers when the turn that takes it in has ended. Beside a running turn it enters that at its
-// next checkpoint.
+// prompt sends an input to the session and answers when the turn that used it has
+// ended. If a turn is running, the input steers it. Prompts of a session reach the
+// daemon in the order in which the editor sent them. If the editor withdraws the
+// request, the prompt is cancelled; if it disconnects, the turn goes on.
 func (a *agent) prompt(ctx context.Context, r *request, p *sdk.PromptRequest) (*sdk.PromptResponse, error) {
 	s, err := a.session(p.SessionId)
 	if err != nil {
@@ -44,12 +47,12 @@ func (a *agent) prompt(ctx context.Context, r *request, p *sdk.PromptRequest) (*
 	if err != nil {
 		return nil, err
 	}
-	pr, before, err := s.prompts.enter()
+	pr, before, err := s.prompts.add()
 	if err != nil {
 		return nil, err
 	}
 	r.admit()
-	defer s.prompts.leave(pr)
+	defer s.prompts.remove(pr)
 	if before != nil {
 		<-before
 	}
@@ -69,34 +72,38 @@ func (a *agent) prompt(ctx context.Context, r *request, p *sdk.PromptRequest) (*
 		}
 		return &sdk.PromptResponse{StopReason: e.stop}, nil
 	case <-ctx.Done():
-		return nil, s.prompts.unasked(ctx, pr)
+		return nil, s.prompts.requestEnded(ctx, pr)
 	}
 }
 
-// prompts are those of a session that are under way.
+// prompts are the unanswered prompts of one session. The fields below mu are
+// guarded by it, and so are the changing fields of each prompt. Handlers of the
+// editor's requests and the session's goroutine share it.
 type prompts struct {
 	ref
-	done   <-chan struct{} // closed when the session is followed no more
-	wanted chan struct{}   // has a value when the daemon is wanted
+	done   <-chan struct{} // closed when the session's goroutine has ended
+	wanted chan struct{}   // buffered; has a value when a prompt waits, so that the session reconnects at once
 
 	mu       sync.Mutex
 	all      []*prompt
-	left     bool          // nobody follows the session any more: it takes no prompts
-	last     chan struct{} // closed once the newest of them has been sent
-	link     *link         // on which the session is attached; nil: on none
-	relinked chan struct{} // closed when that is another one
+	left     bool          // the session is being closed or reopened: new prompts are rejected
+	last     chan struct{} // closed once the newest prompt or setting has reached the daemon
+	link     *link         // connection on which the session is attached; nil while it is not
+	relinked chan struct{} // closed when link changes
 }
 
-// underWay are those that have not been answered.
+// underWay returns a copy of the unanswered prompts.
 func (p *prompts) underWay() []*prompt {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.all)
 }
 
+// waiting reports whether any prompt is unanswered.
 func (p *prompts) waiting() bool { return len(p.underWay()) > 0 }
 
-// close takes no prompts any more, unless some are under way.
+// close rejects all further prompts, and reports whether it did: while prompts are
+// unanswered, it changes nothing and returns false.
 func (p *prompts) close() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -104,21 +111,25 @@ func (p *prompts) close() bool {
 	return p.left
 }
 
-// cancelling tells whether the editor has cancelled what it asked for.
+// cancelling reports whether the editor has cancelled an unanswered prompt. A
+// question that the editor dismisses at that time is left to the daemon, which
+// closes it with the turn.
 func (p *prompts) cancelling() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.ContainsFunc(p.all, func(pr *prompt) bool { return pr.cancelled })
 }
 
-// enter puts a prompt behind those that are under way. It is sent once the one before has been.
-func (p *prompts) enter() (pr *prompt, before chan struct{}, err error) {
+// add registers a new prompt. The caller must wait for before, unless it is nil,
+// then send the prompt and close pr.sent. add also wakes the session if it waits
+// to reconnect.
+func (p *prompts) add() (pr *prompt, before chan struct{}, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.left {
 		return nil, nil, invalidRequest("this session is being loaded, resumed or closed; retry when that has finished")
 	}
-	pr = &prompt{key: once(), sent: make(chan struct{}), ended: make(chan ending, 1), answered: make(chan struct{})}
+	pr = &prompt{key: newMutation(), sent: make(chan struct{}), ended: make(chan ending, 1), answered: make(chan struct{})}
 	before, p.last = p.last, pr.sent
 	p.all = append(p.all, pr)
 	select {
@@ -128,7 +139,9 @@ func (p *prompts) enter() (pr *prompt, before chan struct{}, err error) {
 	return pr, before, nil
 }
 
-// queue waits until the daemon has what the editor has sent before; what comes after waits for leave.
+// queue orders a request behind the prompts and settings that the editor sent
+// before it. It admits the next message and returns once the earlier ones have
+// reached the daemon. Later ones wait until leave is called.
 func (p *prompts) queue(r *request) (leave func()) {
 	mine := make(chan struct{})
 	p.mu.Lock()
@@ -142,14 +155,17 @@ func (p *prompts) queue(r *request) (leave func()) {
 	return func() { close(mine) }
 }
 
-func (p *prompts) leave(pr *prompt) {
+// remove forgets a prompt whose handler returns.
+func (p *prompts) remove(pr *prompt) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.all = slices.DeleteFunc(slices.Clone(p.all), func(other *prompt) bool { return other == pr })
 	close(pr.answered)
 }
 
-// start makes a prompt durable. What the editor wanted cancelled meanwhile is.
+// start sends a prompt to the daemon. It returns once the input is stored, or with
+// the daemon's error. A prompt that the editor cancels before or during the call
+// is answered as cancelled, and withdrawn if it was stored.
 func (p *prompts) start(pr *prompt, input []protocol.InputPart) error {
 	p.mu.Lock()
 	cancelled := pr.cancelled
@@ -167,12 +183,15 @@ func (p *prompts) start(pr *prompt, input []protocol.InputPart) error {
 	cancelled = pr.cancelled
 	p.mu.Unlock()
 	if cancelled {
-		p.takeBack(pr)
+		p.withdrawOrInterrupt(pr)
 	}
 	return nil
 }
 
-// startOn starts a turn where the session is attached. What is answered there and not known elsewhere has to be asked for again.
+// startOn sends turn/start on a connection on which the session is attached, so
+// that no event of the turn is missed. If the session moved to another connection
+// during the call, the result is an error that makes daemon.do repeat the request
+// there: with the same key the daemon returns the same turn.
 func (p *prompts) startOn(l *link, pr *prompt, params *protocol.TurnStartParams) error {
 	p.awaitAttached(l)
 	var r protocol.TurnStartResult
@@ -188,7 +207,7 @@ func (p *prompts) startOn(l *link, pr *prompt, params *protocol.TurnStartParams)
 	return nil
 }
 
-// end tells how a prompt has ended; the first time counts.
+// end sets the answer of a prompt. Only the first call counts.
 func (pr *prompt) end(e ending) {
 	select {
 	case pr.ended <- e:
@@ -196,8 +215,9 @@ func (pr *prompt) end(e ending) {
 	}
 }
 
-// settle ends a prompt as its turn has ended. One that the editor has cancelled is cancelled to it, whatever its turn came to before the
-// daemon heard of that.
+// settle answers a prompt with the outcome of its turn. A cancelled prompt is
+// answered as cancelled, even if the turn ended otherwise before the daemon
+// received the cancellation. The mutex of prompts must be held.
 func (pr *prompt) settle(o *protocol.TurnOutcome, issues []protocol.Issue) {
 	if pr.cancelled {
 		pr.end(ending{stop: sdk.StopReasonCancelled})
@@ -206,9 +226,10 @@ func (pr *prompt) settle(o *protocol.TurnOutcome, issues []protocol.Issue) {
 	pr.end(endingOf(o, issues))
 }
 
-// unasked is called when nobody waits for a prompt any more: because the editor has said so, or because it has gone. In that case the
-// turn goes on.
-func (p *prompts) unasked(ctx context.Context, pr *prompt) error {
+// requestEnded handles a prompt whose request context is done. If the editor
+// withdrew the request, it cancels the prompt. If the connection has ended, it
+// does nothing, and the turn goes on.
+func (p *prompts) requestEnded(ctx context.Context, pr *prompt) error {
 	select {
 	case <-p.conn.Done():
 	case <-p.ctx.Done():
@@ -218,7 +239,8 @@ func (p *prompts) unasked(ctx context.Context, pr *prompt) error {
 	return context.Cause(ctx)
 }
 
-// stops are the outcomes that the protocol has a word for. All others are errors.
+// stops maps each outcome of a turn to the protocol's stop reason. Outcomes that
+// are missing here are errors.
 var stops = map[protocol.OutcomeKind]sdk.StopReason{
 	protocol.OutcomeAssistantMessage: sdk.StopReasonEndTurn,
 	protocol.OutcomeFinalValue:       sdk.StopReasonEndTurn,
@@ -229,6 +251,9 @@ var stops = map[protocol.OutcomeKind]sdk.StopReason{
 	protocol.OutcomeMaxTurns:         sdk.StopReasonMaxTurnRequests,
 }
 
+// endingOf converts the outcome of a turn. A reply that the provider's content
+// filter stopped is a refusal. The message of an error is that of the turn's last
+// issue.
 func endingOf(o *protocol.TurnOutcome, issues []protocol.Issue) ending {
 	if o == nil {
 		return ending{err: failure(codeTurnFailed, "the turn ended without an outcome", protocol.ErrorData{

@@ -8,8 +8,10 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// stored waits until the daemon has what the editor has sent before now: only then it is known whose input an event tells of. It
-// never is if the connection ends first: then it is asked for again.
+// stored waits until the daemon has answered all prompts that the editor sent so
+// far, because only then their input ids are known and an event can be matched to
+// its prompt. It returns false if the connection ends or ctx is done first. The
+// event must then be handled after the session is attached again.
 func (p *prompts) stored(ctx context.Context, l *link) bool {
 	p.mu.Lock()
 	last := p.last
@@ -31,7 +33,8 @@ func (p *prompts) stored(ctx context.Context, l *link) bool {
 	return false
 }
 
-// attached says on which connection the session is attached.
+// attached records the connection on which the session is attached now; nil if on
+// none.
 func (p *prompts) attached(l *link) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -40,9 +43,12 @@ func (p *prompts) attached(l *link) {
 	p.relinked = make(chan struct{})
 }
 
-// awaitAttached waits until the session is attached on a connection: what is begun before that could be over before anybody is told of it.
+// awaitAttached waits until the session is attached on l. A turn started earlier
+// could end before its events are received. It gives up when the connection or the
+// session ends, or after a time limit: starting the turn is then still better than
+// not answering.
 func (p *prompts) awaitAttached(l *link) {
-	limit := time.NewTimer(maxLosses * stopPatrol)
+	limit := time.NewTimer(maxLosses * reconnectInterval)
 	defer limit.Stop()
 	for {
 		p.mu.Lock()
@@ -63,8 +69,10 @@ func (p *prompts) awaitAttached(l *link) {
 	}
 }
 
-// entered notes which turn has taken a prompt in, and tells whether one has. If it was cancelled before, so is the turn.
-func (p *prompts) entered(ev *protocol.Event) (ours bool) {
+// recordTurn records the turn that used the inputs of an event, and reports
+// whether any of them is a prompt of this editor. If that prompt was cancelled
+// before, recordTurn interrupts the turn.
+func (p *prompts) recordTurn(ev *protocol.Event) (ours bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, pr := range p.all {
@@ -79,7 +87,8 @@ func (p *prompts) entered(ev *protocol.Event) (ours bool) {
 	return ours
 }
 
-// own tells whether an item is what the editor itself has sent: it shows that already.
+// own reports whether an item is a message that this editor sent. The editor shows
+// it already.
 func (p *prompts) own(item *protocol.Item) bool {
 	if item.Kind != protocol.ItemUserMessage || item.Origin == nil || item.Origin.InputID == "" {
 		return false
@@ -89,7 +98,8 @@ func (p *prompts) own(item *protocol.Item) bool {
 	return slices.ContainsFunc(p.all, func(pr *prompt) bool { return pr.input == item.Origin.InputID })
 }
 
-// settle answers the prompts that a turn took in. One that is followed by another is not their end.
+// settle answers the prompts of a turn that has ended. If another turn continues
+// it, such as after a frame switch, the prompts wait for that one.
 func (p *prompts) settle(ev *protocol.Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -104,7 +114,8 @@ func (p *prompts) settle(ev *protocol.Event) {
 	}
 }
 
-// recover settles prompts whose events cannot be had any more.
+// recover answers prompts whose events are missing because the log has a gap. It
+// waits for their turns with turn/wait, on goroutines counted in p.work.
 func (p *prompts) recover(ctx context.Context) {
 	for _, pr := range p.underWay() {
 		p.mu.Lock()
@@ -127,7 +138,8 @@ func (p *prompts) recover(ctx context.Context) {
 	}
 }
 
-// abandon ends what waits for a daemon that does not come back.
+// abandon answers all prompts with an error, after the daemon could not be reached
+// or the session is gone.
 func (p *prompts) abandon(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

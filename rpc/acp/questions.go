@@ -10,7 +10,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// options are the choices of a decision that a person makes, as the protocol has them. A lasting no is not among them: lashd has none.
+// options maps the choices of a decision to the protocol's permission options.
+// lashd has no permanent denial, so reject_always is missing.
 var options = map[protocol.DecisionChoice]sdk.PermissionOption{
 	protocol.ChooseAllowOnce:    {Kind: sdk.PermissionOptionKindAllowOnce, Name: "Allow once"},
 	protocol.ChooseAllowSession: {Kind: sdk.PermissionOptionKindAllowAlways, Name: "Allow for this session"},
@@ -22,7 +23,9 @@ var options = map[protocol.DecisionChoice]sdk.PermissionOption{
 	protocol.ChooseTellModel:    {Kind: sdk.PermissionOptionKindRejectOnce, Name: "Outcome unknown"},
 }
 
-// optionsOf are those of a decision that a person can choose. An answer in words is not among them: that wants a form.
+// optionsOf returns the buttons for a decision. If an "always" choice covers calls
+// with other values of some arguments, its label names these arguments. Choices
+// that need text are left out; those need a form.
 func optionsOf(d *protocol.Decision) []sdk.PermissionOption {
 	var all []sdk.PermissionOption
 	for _, c := range d.Choices {
@@ -37,23 +40,30 @@ func optionsOf(d *protocol.Decision) []sdk.PermissionOption {
 	return all
 }
 
-// questions are the decisions of a session that the editor was asked for, and that are still open.
+// questions are the open decisions of a session that the editor has been asked.
+// The session's goroutine asks; answers arrive on goroutines counted in ref.work.
+// An unanswered question stays open in the daemon, where other clients can answer
+// it until its deadline.
 type questions struct {
 	ref
+	// view is used only on the session's goroutine, by ask.
 	view    *view
 	prompts *prompts
 
 	mu    sync.Mutex
-	asked map[protocol.DecisionID]context.CancelFunc
+	asked map[protocol.DecisionID]context.CancelFunc // withdraws each open question
 }
 
+// waiting reports whether the editor has a question open.
 func (q *questions) waiting() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return len(q.asked) > 0
 }
 
-// ask puts an open decision to the person at the editor, unless it has been already. It does not wait for the answer.
+// ask shows an open decision to the user, unless it is already shown. It does not
+// wait for the answer. Decisions that wait for an external completion have no
+// question and are skipped.
 func (q *questions) ask(ctx context.Context, d *protocol.Decision) {
 	if d == nil || d.Answer != nil || d.Kind == protocol.DecisionCompletion {
 		return
@@ -76,21 +86,23 @@ func (q *questions) ask(ctx context.Context, d *protocol.Decision) {
 	q.work.Go(func() { q.put(asking, d, &params) })
 }
 
-// put waits for the person's answer and passes it on. The first answer counts, whoever gives it.
+// put sends a permission request, waits for the user's choice and sends it to the
+// daemon. Dismissing the request denies the call; for a call of unknown outcome it
+// lets the model decide. The daemon accepts the first answer of any client.
 func (q *questions) put(ctx context.Context, d *protocol.Decision, params *sdk.RequestPermissionRequest) {
 	r, err := sdk.SendRequest[sdk.RequestPermissionResponse](q.conn, ctx, sdk.ClientMethodSessionRequestPermission, params)
 	switch {
 	case ctx.Err() != nil:
-		return // it was answered elsewhere, or nobody is there any more: it stays open
+		return // another client answered it, or the session was closed and it stays open
 	case err != nil:
 		q.Log.Warn("the editor did not show a question; it stays open", "session", q.id, "decision", d.ID, "error", err)
 		return
 	}
-	choice := protocol.ChooseReject // of a person who closes it
+	choice := protocol.ChooseReject // the user dismissed the request
 	if r.Outcome.Selected != nil {
 		choice = protocol.DecisionChoice(r.Outcome.Selected.OptionId)
 	} else if q.prompts.cancelling() {
-		return // the turn ends, and the question with it
+		return // the cancelled turn closes the question
 	}
 	if d.Kind == protocol.DecisionOutcome && r.Outcome.Selected == nil {
 		choice = protocol.ChooseTellModel
@@ -98,15 +110,17 @@ func (q *questions) put(ctx context.Context, d *protocol.Decision, params *sdk.R
 	q.decide(ctx, d, protocol.DecisionRespondParams{Choice: choice})
 }
 
-// decide passes an answer on.
+// decide sends an answer to the daemon. The hash of the arguments proves that the
+// user saw the same call. A rejected answer is logged: usually another client was
+// faster.
 func (s *ref) decide(ctx context.Context, d *protocol.Decision, p protocol.DecisionRespondParams) {
-	p.Mutation, p.DecisionID, p.ArgsHash = once(), d.ID, d.ArgsHash
+	p.Mutation, p.DecisionID, p.ArgsHash = newMutation(), d.ID, d.ArgsHash
 	if err := s.daemon.call(context.WithoutCancel(ctx), "decision/respond", p, nil); err != nil {
 		s.Log.Warn("the daemon did not accept an answer", "session", s.id, "decision", d.ID, "error", err)
 	}
 }
 
-// withdraw takes a question back that is settled.
+// withdraw cancels the editor's request for a decision that has been resolved.
 func (q *questions) withdraw(id protocol.DecisionID) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -116,7 +130,8 @@ func (q *questions) withdraw(id protocol.DecisionID) {
 	}
 }
 
-// reconcile asks what is open by now, and takes back what is not.
+// reconcile is called after a reconnect with the decisions that are open now. It
+// asks the new ones and withdraws those that were resolved in between.
 func (q *questions) reconcile(ctx context.Context, open []protocol.Decision) {
 	still := map[protocol.DecisionID]bool{}
 	for i := range open {
@@ -133,14 +148,18 @@ func (q *questions) reconcile(ctx context.Context, open []protocol.Decision) {
 	}
 }
 
-// asked is the call that a decision is about, as it is shown before it runs. The editor knows it from then on.
+// asked returns the tool call of a decision for a permission request, and the
+// updates to send before it. A call that the editor does not know yet is shown
+// first, as pending. here is the session of the view: calls of subagents belong to
+// another session and are marked below. A question of a running tool shows the
+// running call.
 func (v *view) asked(d *protocol.Decision, here protocol.SessionID) ([]update, sdk.ToolCallUpdate) {
 	if d.Call == nil {
 		id := sdk.ToolCallId(d.ID)
 		return nil, sdk.ToolCallUpdate{ToolCallId: id, Title: &d.Prompt}
 	}
 	id := callID(d.TurnID, d.Call.CallID)
-	u := v.begun(id, d.Call.Name, d.Call.Args, true)
+	u := v.newCall(id, d.Call.Name, d.Call.Args, true)
 	if d.Kind != protocol.DecisionApproval {
 		u.Title = d.Prompt
 	}
@@ -150,7 +169,7 @@ func (v *view) asked(d *protocol.Decision, here protocol.SessionID) ([]update, s
 	known := v.calls[id]
 	switch {
 	case d.Kind != protocol.DecisionApproval && known != nil && !known.asked:
-		call.Status = nil // it runs
+		call.Status = nil // the call is running; keep its status
 		return nil, call
 	case known == nil:
 		v.calls[id] = &shownCall{below: d.SessionID != here, asked: true}
@@ -162,8 +181,9 @@ func (v *view) asked(d *protocol.Decision, here protocol.SessionID) ([]update, s
 	return []update{statusUpdate(id, u.Status)}, call
 }
 
-// resolved shows that a call runs which a person has allowed. Of a call of a session that works for this one nothing more is heard here:
-// what was shown of it ends.
+// resolved shows the result of an answer: an allowed call is in progress. For a
+// call of a subagent it is also the last update, since its events go to another
+// session, so the call is shown as completed or failed.
 func (v *view) resolved(d *protocol.Decision, here protocol.SessionID) []update {
 	if d.Call == nil || d.Answer == nil {
 		return nil
@@ -186,26 +206,30 @@ func (v *view) resolved(d *protocol.Decision, here protocol.SessionID) []update 
 	return nil
 }
 
+// statusUpdate changes only the status of a tool call.
 func statusUpdate(id sdk.ToolCallId, status sdk.ToolCallStatus) update {
 	return &sdk.SessionToolCallUpdate{ToolCallId: id, Status: &status, SessionUpdate: "tool_call_update"}
 }
 
-// awaits notes which calls wait for a person's permission: those are shown as pending.
-func (v *view) awaits(open []protocol.Decision) {
-	v.unasked = map[sdk.ToolCallId]bool{}
+// setPendingApprovals replaces the set of calls that wait for approval. Those are
+// shown as pending instead of in progress.
+func (v *view) setPendingApprovals(open []protocol.Decision) {
+	v.pendingApprovals = map[sdk.ToolCallId]bool{}
 	for i := range open {
 		if d := &open[i]; d.Kind == protocol.DecisionApproval && d.Call != nil {
-			v.unasked[callID(d.TurnID, d.Call.CallID)] = true
+			v.pendingApprovals[callID(d.TurnID, d.Call.CallID)] = true
 		}
 	}
 }
 
-// askedFirst finds out whether a call that is told of waits for a person's permission: the question is durable with the call, but told
-// of after it. If the daemon is gone, the editor is shown that the call runs until the question comes.
-func (s *session) askedFirst(ctx context.Context) {
+// loadPendingApprovals asks the daemon which calls wait for approval, before a
+// tool call is shown. The decision is committed with the call, but its event comes
+// after the call's. If the request fails, the call is shown as running until that
+// event arrives.
+func (s *session) loadPendingApprovals(ctx context.Context) {
 	var open protocol.DecisionListResult
 	if err := s.link.Call(ctx, "decision/list", protocol.DecisionListParams{SessionID: s.id}, &open); err != nil {
 		s.Log.Debug("could not list the open questions of a session", "session", s.id, "error", err)
 	}
-	s.view.awaits(open.Data)
+	s.view.setPendingApprovals(open.Data)
 }

@@ -13,26 +13,33 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// ref is a session of the daemon by its id, on both connections.
+// ref names one of the daemon's sessions and gives its parts access to both
+// connections.
 type ref struct {
 	*agent
 	id   protocol.SessionID
-	work *sync.WaitGroup // what is under way beside the session's goroutine, and ends before it
+	work *sync.WaitGroup // helper goroutines of the session; they end before done is closed
 }
 
-// session is one of the daemon's as an editor follows it. Its goroutine, follow, reads its events, sends what the editor is shown of
-// them in their order, and owns the fields. Its parts have locks of their own.
+// session is a session that an editor has open. Its goroutine, follow, reads the
+// session's events, sends updates to the editor in the same order, and owns the
+// fields above end. The parts below done have their own locks and are also used by
+// handlers of the editor's requests.
+//
+// The session survives a restart of the daemon: follow attaches again after the
+// last event that was handled. So every durable event is handled once. If the
+// daemon no longer has the events, the editor is told to load the session again.
 type session struct {
 	ref
-	link  *link
-	news  *client.Inbox
-	seen  protocol.Seq // of the newest durable event that was handled
-	known protocol.Seq // of the newest event when the session was attached: those before tell the past
-	epoch int64        // in which it was seen
+	link  *link         // connection on which it is attached         // connection on which it is attached
+	news  *client.Inbox // of that connection // of that connection
+	seen  protocol.Seq  // newest durable event that was handled
+	known protocol.Seq  // newest durable event at the time of attaching; decisions opened before it may be resolved
+	epoch int64         // epoch of seen
 	view  *view
-	open  *protocol.SessionAttachResult // how the session was when it was attached again, to be shown after the events up to then; or nil
+	open  *protocol.SessionAttachResult // state at the last reattachment, shown once seen has reached it; nil afterwards
 
-	end  context.CancelFunc // ends follow, and what the session asks of the editor
+	end  context.CancelFunc // ends follow and withdraws open questions in the editor
 	done chan struct{}      // closed when follow has ended
 
 	prompts   prompts
@@ -42,12 +49,14 @@ type session struct {
 	calls     editorCalls
 }
 
-func (a *agent) prepare(id protocol.SessionID, cwd string, b brought) *session {
+// prepare creates a session that is not attached and not yet known to the agent.
+// cwd is the workspace in the form that the daemon uses.
+func (a *agent) prepare(id protocol.SessionID, cwd string, b additions) *session {
 	r, v, done := ref{a, id, &sync.WaitGroup{}}, newView(cwd), make(chan struct{})
 	s := &session{
 		ref: r, view: v, done: done,
 		prompts: prompts{ref: r, done: done, wanted: make(chan struct{}, 1), relinked: make(chan struct{})},
-		overlay: overlay{ref: r, brought: b, kinds: v.kinds},
+		overlay: overlay{ref: r, additions: b, kinds: v.kinds},
 		config:  configuration{ref: r},
 		calls: editorCalls{ref: r, view: v, cwd: cwd,
 			running: map[sdk.ToolCallId]context.CancelFunc{}, terminals: map[sdk.ToolCallId]string{}},
@@ -56,13 +65,17 @@ func (a *agent) prepare(id protocol.SessionID, cwd string, b brought) *session {
 	return s
 }
 
-// on has the session's events come over a connection.
+// on switches the session to a connection. It must run before session/attach, so
+// that the inbox exists when events arrive.
 func (s *session) on(l *link) {
 	s.link, s.news = l, l.inbox(s.id)
 }
 
-// begin makes the session one of the connection's, as it was first seen. Its goroutine starts once the editor has the answer to r, so that it knows
-// the session which it hears of.
+// begin registers a session that has been attached and starts its goroutine. The
+// goroutine sends nothing until the answer to r has been written, because the
+// editor knows the session only from then on. first is the state to show; requests
+// that are not answered in the end leave the goroutine waiting until the session
+// is stopped.
 func (s *session) begin(r *request, first *protocol.SessionAttachResult) {
 	ctx, end := context.WithCancel(s.ctx)
 	s.end = end
@@ -84,33 +97,37 @@ func (s *session) begin(r *request, first *protocol.SessionAttachResult) {
 	})
 }
 
-// present shows what is under way in a session that was attached, and what else it has.
+// present shows running items and open questions of a session that was just
+// attached, and sends the slash commands.
 func (s *session) present(ctx context.Context, first *protocol.SessionAttachResult) {
-	s.view.awaits(first.Decisions)
+	s.view.setPendingApprovals(first.Decisions)
 	for i := range first.OpenItems {
 		s.send(ctx, s.view.started(&first.OpenItems[i])...)
 	}
 	for i := range first.Decisions {
 		s.questions.ask(ctx, &first.Decisions[i])
 	}
-	s.greet(ctx, s.link.Call)
+	s.sendCommands(ctx, s.link.Call)
 }
 
-// follow handles events until ctx is done or the session is gone.
+// follow handles events until ctx is done or the session no longer exists, and
+// reconnects as often as needed.
 func (s *session) follow(ctx context.Context) {
 	for {
 		s.read(ctx)
 		if ctx.Err() != nil {
 			return
 		}
-		if err := s.again(ctx); err != nil {
+		if err := s.reconnect(ctx); err != nil {
 			s.abandon(err)
 			return
 		}
 	}
 }
 
-// read handles what comes until the connection has ended, or more has come than was held for the editor.
+// read handles events until the connection ends, the inbox has overflowed, or an
+// event cannot be matched yet. In each of these cases the session must be attached
+// again.
 func (s *session) read(ctx context.Context) {
 	for {
 		select {
@@ -128,13 +145,17 @@ func (s *session) read(ctx context.Context) {
 	}
 }
 
-// again goes on where the last event was, on a new connection. While nobody waits for anything, no daemon is started for it.
-func (s *session) again(ctx context.Context) error {
+// reconnect attaches the session again, after the last event that was handled. It
+// retries every reconnectInterval, or at once when a prompt arrives. A daemon is
+// started only if the editor waits for something. After maxLosses failures,
+// waiting prompts fail, but it goes on trying. It returns an error only if the
+// session is gone or ctx is done.
+func (s *session) reconnect(ctx context.Context) error {
 	s.prompts.attached(nil)
 	for tries := 0; ctx.Err() == nil; tries++ {
 		r, err := s.reattach(ctx)
 		if err == nil {
-			s.caughtUp(ctx, r)
+			s.reattached(ctx, r)
 			s.prompts.attached(s.link)
 			return nil
 		}
@@ -146,7 +167,7 @@ func (s *session) again(ctx context.Context) error {
 		}
 		s.Log.Warn("waiting for the daemon to reconnect", "session", s.id, "error", err)
 		select {
-		case <-time.After(stopPatrol):
+		case <-time.After(reconnectInterval):
 		case <-s.prompts.wanted:
 		case <-ctx.Done():
 		}
@@ -154,14 +175,16 @@ func (s *session) again(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
+// reattach makes one attempt to attach. On a new connection it first applies the
+// editor's overlay again.
 func (s *session) reattach(ctx context.Context) (*protocol.SessionAttachResult, error) {
 	l, err := s.daemon.link(ctx, s.busy())
 	if err != nil {
 		return nil, err
 	}
 	if l == s.link {
-		s.unfollow() // what is still to come of that must not be taken for what comes next
-	} else if err := s.overlay.bring(ctx, l.Call); err != nil {
+		s.unfollow() // late events of the old subscription must not mix with the new ones
+	} else if err := s.overlay.apply(ctx, l.Call); err != nil {
 		return nil, err
 	}
 	s.on(l)
@@ -170,8 +193,10 @@ func (s *session) reattach(ctx context.Context) (*protocol.SessionAttachResult, 
 	return &r, l.Call(ctx, "session/attach", p, &r)
 }
 
-// caughtUp takes in how the session is by now; the events that lead there follow, unless there is a gap.
-func (s *session) caughtUp(ctx context.Context, r *protocol.SessionAttachResult) {
+// reattached takes over the state after a reconnect. Missed events follow it and
+// are handled as usual. If there is a gap instead, reattached resets the view,
+// tells the user, and answers waiting prompts by asking for their turns.
+func (s *session) reattached(ctx context.Context, r *protocol.SessionAttachResult) {
 	s.known, s.epoch = r.Seq, s.link.epoch
 	if r.Gap != nil {
 		s.seen = r.Seq
@@ -185,22 +210,25 @@ func (s *session) caughtUp(ctx context.Context, r *protocol.SessionAttachResult)
 	s.overlay.refresh(s.link.Call)
 }
 
-// reopen shows what was under way when the session was attached again, once everything before that was shown.
+// reopen shows the items and questions that were open at the reattachment, once
+// all events before it have been handled. Until then it does nothing.
 func (s *session) reopen(ctx context.Context) {
 	r := s.open
 	if r == nil || s.seen < r.Seq {
 		return
 	}
 	s.open = nil
-	s.view.awaits(r.Decisions)
+	s.view.setPendingApprovals(r.Decisions)
 	for i := range r.OpenItems {
 		s.send(ctx, s.view.started(&r.OpenItems[i])...)
 	}
 	s.questions.reconcile(ctx, r.Decisions)
 }
 
-// handle shows what happened. A durable event that was seen is not handled twice. At one of which it is not known whose it is it
-// stops and returns false: that one and all that follow come again, once the session is attached again.
+// handle handles events in order and skips durable ones that were handled before.
+// It returns false at an event that cannot be matched to a prompt, because a
+// prompt's answer was lost with the connection. This event and the later ones
+// arrive again after the session is attached again.
 func (s *session) handle(ctx context.Context, events []json.RawMessage) bool {
 	for _, raw := range events {
 		var ev protocol.Event
@@ -223,21 +251,23 @@ func (s *session) handle(ctx context.Context, events []json.RawMessage) bool {
 	return true
 }
 
+// event handles one event: it informs the part that it concerns and sends updates
+// to the editor. Prompts are answered after the updates of their turn.
 func (s *session) event(ctx context.Context, ev *protocol.Event) {
 	switch ev.Type {
 	case protocol.EventTurnAccepted, protocol.EventInputAccepted:
-		if !s.prompts.entered(ev) && ev.Type == protocol.EventTurnAccepted {
+		if !s.prompts.recordTurn(ev) && ev.Type == protocol.EventTurnAccepted {
 			s.view.accepted(ev)
 		}
 	case protocol.EventItemStarted:
 		if ev.Item.Kind == protocol.ItemToolCall {
-			s.askedFirst(ctx)
+			s.loadPendingApprovals(ctx)
 		}
 	case protocol.EventItemCompleted:
 		if s.prompts.own(ev.Item) {
 			return
 		}
-		s.calls.returned(ev.Item)
+		s.calls.itemCompleted(ev.Item)
 	case protocol.EventDecisionOpened:
 		if ev.Seq == 0 || ev.Seq > s.known {
 			s.questions.ask(ctx, ev.Decision)
@@ -262,12 +292,13 @@ func (s *session) event(ctx context.Context, ev *protocol.Event) {
 	}
 }
 
-// busy tells whether somebody waits for the daemon.
+// busy reports whether a prompt or a question waits for the daemon.
 func (s *session) busy() bool {
 	return s.prompts.waiting() || s.questions.waiting()
 }
 
-// abandon ends what waits for a session that is no more.
+// abandon answers waiting prompts with err and removes the session from the agent.
+// It runs on the session's goroutine as its last step.
 func (s *session) abandon(err error) {
 	if !errors.Is(err, context.Canceled) {
 		s.Log.Warn("stopped following the session", "session", s.id, "error", err)
@@ -280,7 +311,9 @@ func (s *session) abandon(err error) {
 	}
 }
 
-// stop ends following, and waits for that. The daemon says no more of the session then.
+// stop ends the session's goroutine, waits for it, and detaches. The daemon sends
+// no events of the session after that. The caller must have removed the session
+// from the agent.
 func (s *session) stop() {
 	s.end()
 	<-s.done

@@ -11,12 +11,13 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// TestEventsThatComeAgain has a connection end while it is not known whose an event is, and more events come just then.
+// TestEventsThatComeAgain ends a connection while an event cannot be matched to
+// its prompt yet, with more events arriving at the same time.
 func TestEventsThatComeAgain(t *testing.T) {
 	accepted := func(seq int) json.RawMessage {
 		return fmt.Appendf(nil, `{"type":%q,"seq":%d,"turnId":"trn_%d"}`, protocol.EventTurnAccepted, seq, seq)
 	}
-	t.Run("runtime/K02 no event is taken for seen before one that is to come again", func(t *testing.T) {
+	t.Run("runtime/K02 no event is marked as seen while an earlier one still has to be handled", func(t *testing.T) {
 		near, far := net.Pipe()
 		far.Close()
 		gone := &link{Client: client.New(t.Context(), near, nil, nil)}
@@ -34,7 +35,7 @@ func TestEventsThatComeAgain(t *testing.T) {
 				defer close(read)
 				s.read(context.WithoutCancel(t.Context()))
 			}()
-			for range i * 5 { // the sending takes more or less long
+			for range i * 5 { // vary the time until the prompt is sent
 				s.news.Lost()
 			}
 			for n, ev := range later {
@@ -44,7 +45,7 @@ func TestEventsThatComeAgain(t *testing.T) {
 			}
 			<-read
 			if s.seen > 5 && s.view.inputs["trn_5"] == nil {
-				t.Fatalf("try %d: event %d is taken for seen, and 5 was not handled", i, s.seen)
+				t.Fatalf("try %d: event %d is marked as seen, but event 5 was not handled", i, s.seen)
 			}
 		}
 	})

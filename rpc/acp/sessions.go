@@ -11,18 +11,20 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// newSession makes a session with what the editor brings to it: that is what makes it the editor's.
+// newSession creates a session and opens it. The session id is chosen here, so
+// that the inbox exists before the first event. If a later step fails, the session
+// is deleted again.
 func (a *agent) newSession(ctx context.Context, r *request, p *sdk.NewSessionRequest) (*sdk.NewSessionResponse, error) {
 	r.admit()
-	b, err := a.broughtBy(p.McpServers, p.AdditionalDirectories)
+	b, err := a.additionsFrom(p.McpServers, p.AdditionalDirectories)
 	if err != nil {
 		return nil, err
 	}
 	if p.Cwd == "" {
-		return nil, bad("/cwd", "is required")
+		return nil, invalidParams("/cwd", "is required")
 	}
 	s := a.prepare(protocol.NewSessionID(), p.Cwd, b)
-	params := protocol.SessionNewParams{Mutation: once(), SessionID: s.id, Cwd: p.Cwd}
+	params := protocol.SessionNewParams{Mutation: newMutation(), SessionID: s.id, Cwd: p.Cwd}
 	var made protocol.SessionNewResult
 	err = a.daemon.do(ctx, func(l *link) error {
 		s.on(l)
@@ -41,9 +43,10 @@ func (a *agent) newSession(ctx context.Context, r *request, p *sdk.NewSessionReq
 	return &sdk.NewSessionResponse{SessionId: sdk.SessionId(s.id), Modes: st.modes, Models: st.models, ConfigOptions: st.options}, nil
 }
 
-// settings brings what the editor has for a session, and tells how it is set.
+// settings applies the editor's overlay and returns the settings of the session
+// that the editor can change. is is the session as the daemon reports it.
 func (s *session) settings(ctx context.Context, is *protocol.Session) (*settings, error) {
-	if err := s.overlay.bring(ctx, s.daemon.call); err != nil {
+	if err := s.overlay.apply(ctx, s.daemon.call); err != nil {
 		return nil, err
 	}
 	s.overlay.refreshNow(ctx, s.daemon.call)
@@ -52,16 +55,17 @@ func (s *session) settings(ctx context.Context, is *protocol.Session) (*settings
 	return settingsOf(ctx, s.daemon.call, is.Config)
 }
 
-// discard removes a session that the editor was not given.
+// discard deletes a session that newSession created and then could not open.
 func (s *session) discard() {
 	s.drop(s.ctx, s.id)
 	s.link.forget(s.id)
 }
 
-// loadSession shows the whole history of a session, and then what happens in it.
+// loadSession opens a session and sends its whole history before it answers. New
+// events follow.
 func (a *agent) loadSession(ctx context.Context, r *request, p *sdk.LoadSessionRequest) (*sdk.LoadSessionResponse, error) {
-	defer a.alone(r, protocol.SessionID(p.SessionId))()
-	b, err := a.broughtBy(p.McpServers, p.AdditionalDirectories)
+	defer a.claim(r, protocol.SessionID(p.SessionId))()
+	b, err := a.additionsFrom(p.McpServers, p.AdditionalDirectories)
 	if err != nil {
 		return nil, err
 	}
@@ -73,10 +77,10 @@ func (a *agent) loadSession(ctx context.Context, r *request, p *sdk.LoadSessionR
 	return &sdk.LoadSessionResponse{Modes: st.modes, Models: st.models, ConfigOptions: st.options}, nil
 }
 
-// resumeSession shows what happens in a session from now on.
+// resumeSession opens a session without sending its history.
 func (a *agent) resumeSession(ctx context.Context, r *request, p *sdk.ResumeSessionRequest) (*sdk.ResumeSessionResponse, error) {
-	defer a.alone(r, protocol.SessionID(p.SessionId))()
-	b, err := a.broughtBy(p.McpServers, p.AdditionalDirectories)
+	defer a.claim(r, protocol.SessionID(p.SessionId))()
+	b, err := a.additionsFrom(p.McpServers, p.AdditionalDirectories)
 	if err != nil {
 		return nil, err
 	}
@@ -88,9 +92,12 @@ func (a *agent) resumeSession(ctx context.Context, r *request, p *sdk.ResumeSess
 	return &sdk.ResumeSessionResponse{Modes: st.modes, Models: st.models, ConfigOptions: st.options}, nil
 }
 
-// take attaches to a session that there is, in place of how this connection has followed it before, if it did. What can be refused is
-// before anything is changed.
-func (a *agent) take(ctx context.Context, id protocol.SessionID, cwd string, b brought, history bool) (*session, *protocol.SessionAttachResult, *settings, error) {
+// take attaches to an existing session for load, resume and fork. If the session
+// is already open on this connection, take stops the earlier one first. Most
+// checks come before any change: an unknown session, another workspace or a
+// running prompt leaves everything as it was. With history, take sends the
+// history.
+func (a *agent) take(ctx context.Context, id protocol.SessionID, cwd string, b additions, history bool) (*session, *protocol.SessionAttachResult, *settings, error) {
 	if id == "" {
 		return nil, nil, nil, noSession()
 	}
@@ -106,7 +113,7 @@ func (a *agent) take(ctx context.Context, id protocol.SessionID, cwd string, b b
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	if err := a.letGo(id); err != nil {
+	if err := a.stopFollowing(id); err != nil {
 		return nil, nil, nil, err
 	}
 	var is protocol.SessionAttachResult
@@ -129,8 +136,9 @@ func (a *agent) take(ctx context.Context, id protocol.SessionID, cwd string, b b
 	return s, &is, st, nil
 }
 
-// letGo ends how a session is followed, unless the editor waits for it.
-func (a *agent) letGo(id protocol.SessionID) error {
+// stopFollowing closes the session on this connection, if it is open. It fails
+// while prompts are unanswered.
+func (a *agent) stopFollowing(id protocol.SessionID) error {
 	a.mu.Lock()
 	s := a.sessions[id]
 	a.mu.Unlock()
@@ -147,24 +155,28 @@ func (a *agent) letGo(id protocol.SessionID) error {
 	return nil
 }
 
-// unfollow ends a subscription that nobody reads.
+// unfollow ends the subscription on the current connection. A failure means that
+// the connection is gone, and the subscription with it.
 func (s *session) unfollow() {
 	if err := s.link.drop(s.id); err != nil {
 		s.Log.Debug("could not detach from a session", "session", s.id, "error", err)
 	}
 }
 
-// sameDirectory refuses a workspace that is not the session's: what the agent does happens there.
+// sameDirectory returns an error unless both paths name the same directory. Tools
+// run in the session's workspace, so an editor with another project open would
+// show the wrong files.
 func sameDirectory(is, wanted string) error {
 	a, err := os.Stat(is)
 	b, err2 := os.Stat(wanted)
 	if is == wanted || err == nil && err2 == nil && os.SameFile(a, b) {
 		return nil
 	}
-	return bad("/cwd", fmt.Sprintf("must be the workspace of the session, %s", is))
+	return invalidParams("/cwd", fmt.Sprintf("must be the workspace of the session, %s", is))
 }
 
-// replay shows the history of a session, from its beginning.
+// replay sends the history of a session, oldest first, and its plan. is holds the
+// newest page; older pages are read with the cursor, 500 items each.
 func (s *session) replay(ctx context.Context, is *protocol.SessionAttachResult) error {
 	pages := [][]protocol.Item{is.Items}
 	for cursor := is.NextCursor; cursor != ""; {
@@ -176,7 +188,7 @@ func (s *session) replay(ctx context.Context, is *protocol.SessionAttachResult) 
 		pages = append(pages, page.Data)
 		cursor = page.NextCursor
 	}
-	s.view.awaits(is.Decisions)
+	s.view.setPendingApprovals(is.Decisions)
 	for i := len(pages) - 1; i >= 0; i-- {
 		for k := range pages[i] {
 			s.send(ctx, s.view.completed(&pages[i][k])...)
@@ -186,6 +198,8 @@ func (s *session) replay(ctx context.Context, is *protocol.SessionAttachResult) 
 	return nil
 }
 
+// listSessions returns one page of sessions, newest first, optionally of one
+// workspace.
 func (a *agent) listSessions(ctx context.Context, r *request, p *sdk.ListSessionsRequest) (*sdk.ListSessionsResponse, error) {
 	r.admit()
 	params := protocol.SessionListParams{Cwd: deref(p.Cwd), Cursor: deref(p.Cursor)}
@@ -208,7 +222,9 @@ func (a *agent) listSessions(ctx context.Context, r *request, p *sdk.ListSession
 	return result, nil
 }
 
-// closeSession stops what the editor has asked for, and follows the session no more. It stays stored.
+// closeSession cancels the unanswered prompts of a session, waits until they are
+// answered, and closes it here. The session stays stored, and other clients keep
+// using it.
 func (a *agent) closeSession(ctx context.Context, r *request, p *sdk.CloseSessionRequest) (*none, error) {
 	s, err := a.session(p.SessionId)
 	if err != nil {
@@ -216,7 +232,7 @@ func (a *agent) closeSession(ctx context.Context, r *request, p *sdk.CloseSessio
 	}
 	waiting := s.prompts.underWay()
 	s.prompts.cancel(waiting...)
-	defer a.alone(r, s.id)()
+	defer a.claim(r, s.id)()
 	for _, pr := range waiting {
 		select {
 		case <-pr.answered:
@@ -224,24 +240,26 @@ func (a *agent) closeSession(ctx context.Context, r *request, p *sdk.CloseSessio
 			return nil, context.Cause(ctx)
 		}
 	}
-	if err := a.letGo(s.id); err != nil {
+	if err := a.stopFollowing(s.id); err != nil {
 		return nil, err
 	}
 	s.overlay.leave()
 	return &none{}, nil
 }
 
-// deleteRequest is not in the SDK yet.
+// deleteRequest is the params of session/delete, which this version of the SDK
+// lacks.
 type deleteRequest struct {
 	SessionID sdk.SessionId `json:"sessionId"`
 }
 
-// deleteSession removes a session for ever; a running turn is stopped.
+// deleteSession deletes a session permanently. The daemon stops a running turn
+// first.
 func (a *agent) deleteSession(ctx context.Context, r *request, p *deleteRequest) (*none, error) {
 	r.admit()
 	if p.SessionID == "" {
 		return nil, noSession()
 	}
-	params := protocol.SessionMutationParams{Mutation: once(), SessionID: protocol.SessionID(p.SessionID)}
+	params := protocol.SessionMutationParams{Mutation: newMutation(), SessionID: protocol.SessionID(p.SessionID)}
 	return &none{}, a.daemon.call(ctx, "session/delete", params, nil)
 }

@@ -14,13 +14,16 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// mode is a way in which a session may be set.
+// mode is an entry of the editor's mode menu. It stands for an approval mode, for
+// rules that allow edits, and for the plan plugin's option.
 type mode struct {
 	id, name, about string
-	approval        protocol.ApprovalMode
-	edits, plan     bool
+	approval        protocol.ApprovalMode // empty: the daemon's default // empty: the daemon's default
+	edits, plan     bool                  // allow edits by rules; turn on plan mode                  // allow edits by rules; turn on plan mode
 }
 
+// modes are all modes, in the order of the menu. modeOf refers to the default mode
+// and the plan mode by index.
 var modes = []mode{
 	{id: "default", name: "Ask", about: "Asks before a tool changes something."},
 	{id: "acceptEdits", name: "Accept edits", about: "Edits workspace files without asking. Asks before other changes.", edits: true},
@@ -30,12 +33,14 @@ var modes = []mode{
 	{id: "deny", name: "Deny", about: "Denies every tool call that no approval rule allows.", approval: protocol.ApproveDeny},
 }
 
-// edits are the rules that let files be edited.
+// edits are the approval rules that the mode "Accept edits" adds.
 var edits = []protocol.ApprovalRule{
 	{Tool: "edit", Action: protocol.ApproveAllow}, {Tool: "patch", Action: protocol.ApproveAllow}, {Tool: "write", Action: protocol.ApproveAllow},
 }
 
-// modeOf is the mode that a session is in.
+// modeOf returns the mode that matches a session's configuration. A configuration
+// that matches none, such as one made with custom rules, counts as the default
+// mode.
 func modeOf(c protocol.Config) mode {
 	var o plan.Options
 	if raw, ok := c.Options[plan.ID]; ok && json.Unmarshal(raw, &o) == nil && o.Mode == plan.PlanOnly {
@@ -50,7 +55,8 @@ func modeOf(c protocol.Config) mode {
 	return modes[0]
 }
 
-// set changes settings to those of a mode, and leaves all that it does not speak of.
+// set returns the approval settings and plugin options of c, changed to mode m.
+// Other rules and options stay. The results share no memory with c.
 func (m mode) set(c protocol.Config) (protocol.ApprovalConfig, protocol.PluginOptions) {
 	approval := c.Approval
 	approval.Mode = m.approval
@@ -72,7 +78,8 @@ func (m mode) set(c protocol.Config) (protocol.ApprovalConfig, protocol.PluginOp
 	return approval, options
 }
 
-// settings are what an editor may set of a session, in both of the protocol's forms.
+// settings are the modes and models of a session in both forms of the protocol:
+// the older one with separate lists, and config options.
 type settings struct {
 	modes   *sdk.SessionModeState
 	models  *sdk.SessionModelState
@@ -80,11 +87,13 @@ type settings struct {
 }
 
 const (
+	// Ids of the config options.
 	optionMode  = "mode"
 	optionModel = "model"
 )
 
-// settingsOf tells how a session is set, and what else there is.
+// settingsOf returns the current settings of a session and the alternatives. The
+// models come from the daemon's configuration.
 func settingsOf(ctx context.Context, call caller, c protocol.Config) (*settings, error) {
 	var list protocol.ModelListResult
 	if err := call(ctx, "model/list", protocol.Empty{}, &list); err != nil {
@@ -114,6 +123,7 @@ func settingsOf(ctx context.Context, call caller, c protocol.Config) (*settings,
 	return st, nil
 }
 
+// choice builds a config option with a fixed list of values.
 func choice(id, name string, category sdk.SessionConfigOptionCategory, now string, all sdk.SessionConfigSelectOptionsUngrouped) sdk.SessionConfigOption {
 	return sdk.SessionConfigOption{Select: &sdk.SessionConfigOptionSelect{
 		Id: sdk.SessionConfigId(id), Name: name, Category: &category, CurrentValue: sdk.SessionConfigValueId(now),
@@ -121,7 +131,7 @@ func choice(id, name string, category sdk.SessionConfigOptionCategory, now strin
 	}}
 }
 
-// setMode takes effect with the next turn, as all settings of lashd.
+// setMode changes the mode. Like all settings, it takes effect with the next turn.
 func (a *agent) setMode(ctx context.Context, r *request, p *sdk.SetSessionModeRequest) (*none, error) {
 	s, err := a.session(p.SessionId)
 	if err != nil {
@@ -132,7 +142,7 @@ func (a *agent) setMode(ctx context.Context, r *request, p *sdk.SetSessionModeRe
 	return &none{}, s.config.toMode(ctx, "/modeId", string(p.ModeId))
 }
 
-// setModel likewise.
+// setModel changes the model, also from the next turn on.
 func (a *agent) setModel(ctx context.Context, r *request, p *sdk.UnstableSetSessionModelRequest) (*none, error) {
 	s, err := a.session(p.SessionId)
 	if err != nil {
@@ -143,10 +153,11 @@ func (a *agent) setModel(ctx context.Context, r *request, p *sdk.UnstableSetSess
 	return &none{}, s.config.toModel(ctx, "/modelId", string(p.ModelId))
 }
 
-// setConfigOption sets either, and answers how all is set then.
+// setConfigOption changes the mode or the model and returns all options as they
+// are afterwards.
 func (a *agent) setConfigOption(ctx context.Context, r *request, p *sdk.SetSessionConfigOptionRequest) (*sdk.SetSessionConfigOptionResponse, error) {
 	if p.ValueId == nil {
-		return nil, bad("/value", "must be a string")
+		return nil, invalidParams("/value", "must be a string")
 	}
 	s, err := a.session(p.ValueId.SessionId)
 	if err != nil {
@@ -160,7 +171,7 @@ func (a *agent) setConfigOption(ctx context.Context, r *request, p *sdk.SetSessi
 	case optionModel:
 		err = s.config.toModel(ctx, "/value", string(p.ValueId.Value))
 	default:
-		err = bad("/configId", fmt.Sprintf("unknown option %q", p.ValueId.ConfigId))
+		err = invalidParams("/configId", fmt.Sprintf("unknown option %q", p.ValueId.ConfigId))
 	}
 	if err != nil {
 		return nil, err
@@ -172,7 +183,8 @@ func (a *agent) setConfigOption(ctx context.Context, r *request, p *sdk.SetSessi
 	return &sdk.SetSessionConfigOptionResponse{ConfigOptions: st.options}, nil
 }
 
-// configuration is how a session is set, as far as it is known.
+// configuration is the session's configuration as last seen here. It may be
+// outdated by a moment if another client changes it.
 type configuration struct {
 	ref
 
@@ -180,25 +192,29 @@ type configuration struct {
 	known protocol.Config
 }
 
+// toMode applies a mode. pointer is the JSON pointer of id, for errors.
 func (c *configuration) toMode(ctx context.Context, pointer, id string) error {
 	at := slices.IndexFunc(modes, func(m mode) bool { return m.id == id })
 	if at < 0 {
-		return bad(pointer, fmt.Sprintf("unknown mode %q", id))
+		return invalidParams(pointer, fmt.Sprintf("unknown mode %q", id))
 	}
 	approval, options := modes[at].set(c.get())
 	return c.configure(ctx, protocol.SessionConfigureParams{Approval: &approval, Options: options})
 }
 
+// toModel switches to a configured model by its name. The daemon rejects unknown
+// names.
 func (c *configuration) toModel(ctx context.Context, pointer, name string) error {
 	if name == "" {
-		return bad(pointer, "must be the name of a model")
+		return invalidParams(pointer, "must be the name of a model")
 	}
 	return c.configure(ctx, protocol.SessionConfigureParams{Model: name})
 }
 
-// configure changes settings, and notes how they are then.
+// configure sends a change to the daemon, then reads the configuration back.
+// Prompts that follow use the new settings.
 func (c *configuration) configure(ctx context.Context, p protocol.SessionConfigureParams) error {
-	p.Mutation, p.SessionID = once(), c.id
+	p.Mutation, p.SessionID = newMutation(), c.id
 	if err := c.daemon.call(ctx, "session/configure", p, nil); err != nil {
 		return err
 	}
@@ -222,7 +238,8 @@ func (c *configuration) set(known protocol.Config) {
 	c.known = known
 }
 
-// changed tells of settings, a title or a place that have changed, whoever changed them.
+// changed sends the editor a new title or new settings of the session, including
+// changes that other clients made.
 func (s *session) changed(ctx context.Context, ev *protocol.Event) {
 	if ev.Title != "" {
 		s.send(ctx, &sdk.SessionSessionInfoUpdate{Title: &ev.Title, SessionUpdate: "session_info_update"})
@@ -232,6 +249,8 @@ func (s *session) changed(ctx context.Context, ev *protocol.Event) {
 	}
 }
 
+// configured stores a new configuration and sends the current mode and all
+// options.
 func (s *session) configured(ctx context.Context, c protocol.Config) {
 	s.config.set(c)
 	s.view.window = c.Model.ContextWindow

@@ -17,35 +17,38 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// shownCall is a tool call that an editor was shown, and that has not ended.
+// shownCall is a tool call that the editor shows as unfinished.
 type shownCall struct {
-	output   string // the newest of what it has put out
-	terminal string // of the editor, in which it runs
-	below    bool   // it is of a session that works for this one
-	asked    bool   // it waits for a person's permission
+	output   string // the end of its output, at most maxProgress bytes
+	terminal string // the editor's terminal in which it runs; empty for others
+	below    bool   // the call belongs to a subagent
+	asked    bool   // the call waits for approval
 }
 
-// maxProgress is how much of what a call puts out is shown while it runs.
+// maxProgress is the number of bytes of a running call's output that the editor
+// shows. Each update sends all of it again.
 const maxProgress = 8 << 10
 
-// callID names a call in a session: what models call them is unique in a turn only.
+// callID makes an id that is unique in a session. A model's call ids are unique
+// only within a turn.
 func callID(turn protocol.TurnID, id protocol.CallID) sdk.ToolCallId {
 	return sdk.ToolCallId(string(turn) + "/" + string(id))
 }
 
-// call shows how far a tool call is.
+// call returns the updates for a tool call or a code cell as it is now: a new
+// call, or a change of one that the editor knows.
 func (v *view) call(item *protocol.Item) []update {
 	id := callID(item.TurnID, item.CallID)
 	if item.Kind == protocol.ItemCodeCell {
 		id = sdk.ToolCallId(item.ID)
 	}
-	u := v.begun(id, item.Tool, item.Args, item.Output == nil)
+	u := v.newCall(id, item.Tool, item.Args, item.Output == nil)
 	u.Status = statusOf(item.Status)
 	if item.Kind == protocol.ItemCodeCell {
 		u.Title, u.Kind, u.Content = "code", sdk.ToolKindExecute, textContent(item.Text)
 	}
 	known := v.calls[id]
-	asked := item.Status == protocol.ItemInProgress && v.unasked[id]
+	asked := item.Status == protocol.ItemInProgress && v.pendingApprovals[id]
 	if asked {
 		u.Status = sdk.ToolCallStatusPending
 	}
@@ -64,12 +67,14 @@ func (v *view) call(item *protocol.Item) []update {
 	return []update{changed(u)}
 }
 
-// begun is a call as it is before anything has come of it. fresh says that files are still as it found them.
-func (v *view) begun(id sdk.ToolCallId, name string, args json.RawMessage, fresh bool) *sdk.SessionUpdateToolCall {
+// newCall describes a call without its result: title, kind, arguments and the
+// change it proposes. fresh means that the call has not run, so that the file on
+// disk still has its old contents.
+func (v *view) newCall(id sdk.ToolCallId, name string, args json.RawMessage, fresh bool) *sdk.SessionUpdateToolCall {
 	a := argumentsOf(args)
 	u := &sdk.SessionUpdateToolCall{
 		ToolCallId: id, Title: a.title(name), Kind: sdk.ToolKind(v.kinds.of(name)),
-		Status: sdk.ToolCallStatusPending, Content: v.intended(a, fresh), SessionUpdate: "tool_call",
+		Status: sdk.ToolCallStatusPending, Content: v.proposedChange(a, fresh), SessionUpdate: "tool_call",
 	}
 	if len(args) > 0 {
 		u.RawInput = args
@@ -80,7 +85,7 @@ func (v *view) begun(id sdk.ToolCallId, name string, args json.RawMessage, fresh
 	return u
 }
 
-// changed is a call that the editor knows, as an update of it.
+// changed converts a call into an update of a call that the editor already shows.
 func changed(u *sdk.SessionUpdateToolCall) *sdk.SessionToolCallUpdate {
 	return &sdk.SessionToolCallUpdate{
 		ToolCallId: u.ToolCallId, Title: &u.Title, Kind: &u.Kind, Status: &u.Status, Content: u.Content,
@@ -88,6 +93,8 @@ func changed(u *sdk.SessionUpdateToolCall) *sdk.SessionToolCallUpdate {
 	}
 }
 
+// statusOf maps the status of an item. All that is neither in progress nor done
+// counts as failed.
 func statusOf(s protocol.ItemStatus) sdk.ToolCallStatus {
 	switch s {
 	case protocol.ItemInProgress:
@@ -98,7 +105,9 @@ func statusOf(s protocol.ItemStatus) sdk.ToolCallStatus {
 	return sdk.ToolCallStatusFailed
 }
 
-// result is what is shown of an output: the terminal that it came from, what it changed, or what the model reads.
+// result chooses the content that shows a call's output: its terminal, the diff of
+// its change, the proposed diff if the call succeeded, or else the text that the
+// model reads. before and at are the content and locations from the arguments.
 func (v *view) result(known *shownCall, out *protocol.ToolOutput, before []sdk.ToolCallContent, at []sdk.ToolCallLocation) ([]sdk.ToolCallContent, []sdk.ToolCallLocation) {
 	switch {
 	case known != nil && known.terminal != "":
@@ -114,13 +123,15 @@ func (v *view) result(known *shownCall, out *protocol.ToolOutput, before []sdk.T
 		return parts, at
 	case len(before) > 0 && out.Status == protocol.OutputSuccess && before[0].Diff != nil:
 		if known != nil {
-			before = nil // it stays as it was shown
+			before = nil // leave the diff that is shown
 		}
 		return before, at
 	}
 	return textContent(out.Text), at
 }
 
+// locationsOf returns the files of a diff, each once, so that the editor can
+// follow along.
 func locationsOf(parts []sdk.ToolCallContent) []sdk.ToolCallLocation {
 	var at []sdk.ToolCallLocation
 	seen := map[string]bool{}
@@ -133,6 +144,7 @@ func locationsOf(parts []sdk.ToolCallContent) []sdk.ToolCallLocation {
 	return at
 }
 
+// textContent is text as the content of a tool call; nil for no text.
 func textContent(text string) []sdk.ToolCallContent {
 	if text == "" {
 		return nil
@@ -140,7 +152,8 @@ func textContent(text string) []sdk.ToolCallContent {
 	return []sdk.ToolCallContent{sdk.ToolContent(sdk.TextBlock(text))}
 }
 
-// progress adds what a call puts out while it runs.
+// progress appends output of a running call. Output of calls that the editor does
+// not show is dropped.
 func (v *view) progress(ev *protocol.Event) []update {
 	if ev.ToolCall == nil {
 		return nil
@@ -157,14 +170,16 @@ func (v *view) progress(ev *protocol.Event) []update {
 	return []update{&sdk.SessionToolCallUpdate{ToolCallId: id, Content: textContent(c.output), SessionUpdate: "tool_call_update"}}
 }
 
-// arguments are those that tools have in common, as far as people see them.
+// arguments are the argument names that tools commonly use. Titles, locations and
+// diffs are made from them, for any tool.
 type arguments struct {
 	Path, Command, Pattern, URL string
 	Offset                      int
 	Old, New, Content           *string
 }
 
-// argumentsOf takes each argument that has the type which is common for it: another tool may mean something else by the name.
+// argumentsOf reads the arguments that have the expected type. A tool may use the
+// same name for something else, so a wrong type is ignored.
 func argumentsOf(args json.RawMessage) (a arguments) {
 	var each map[string]json.RawMessage
 	if json.Unmarshal(args, &each) != nil {
@@ -182,7 +197,7 @@ func argumentsOf(args json.RawMessage) (a arguments) {
 	return a
 }
 
-// textOf is a text, or nil if it is something else.
+// textOf returns a JSON string, or nil if raw is anything else.
 func textOf(raw json.RawMessage) *string {
 	var s string
 	if json.Unmarshal(raw, &s) != nil {
@@ -191,9 +206,10 @@ func textOf(raw json.RawMessage) *string {
 	return &s
 }
 
-// maxTitle is how long a title is, in bytes.
+// maxTitle is the maximum length of a call's title in bytes, before the ellipsis.
 const maxTitle = 120
 
+// title is the tool's name and its main argument, on one line.
 func (a arguments) title(tool string) string {
 	subject := cmp.Or(a.Command, a.Pattern, a.Path, a.URL)
 	title := strings.Join(strings.Fields(tool+" "+subject), " ")
@@ -203,6 +219,7 @@ func (a arguments) title(tool string) string {
 	return cmp.Or(title, "tool")
 }
 
+// line is the first line that a read starts from; nil if it is not given.
 func (a arguments) line() *int {
 	if a.Offset < 1 {
 		return nil
@@ -210,15 +227,17 @@ func (a arguments) line() *int {
 	return &a.Offset
 }
 
-// intended is the change that a call is for, as far as its arguments tell.
-func (v *view) intended(a arguments, fresh bool) []sdk.ToolCallContent {
+// proposedChange returns the diff that the arguments of an edit or a write
+// describe. For a write that has not run, the old text is read from disk. Other
+// calls have none.
+func (v *view) proposedChange(a arguments, fresh bool) []sdk.ToolCallContent {
 	switch {
 	case a.Path == "":
 	case a.Old != nil && a.New != nil:
 		return []sdk.ToolCallContent{sdk.ToolDiffContent(v.absolute(a.Path), *a.New, *a.Old)}
 	case a.Content != nil:
 		path := v.absolute(a.Path)
-		if old, ok := present(path); ok && fresh {
+		if old, ok := fileText(path); ok && fresh {
 			return []sdk.ToolCallContent{sdk.ToolDiffContent(path, *a.Content, old)}
 		}
 		return []sdk.ToolCallContent{sdk.ToolDiffContent(path, *a.Content)}
@@ -226,12 +245,15 @@ func (v *view) intended(a arguments, fresh bool) []sdk.ToolCallContent {
 	return nil
 }
 
-// maxShown is how big a file may be to be shown whole.
+// maxShown is the size in bytes up to which a file's old contents are read for a
+// diff.
 const maxShown = 1 << 20
 
-// present is what is in a file now, if that can be shown.
-func present(path string) (string, bool) {
-	text, err := deadline.Do(context.Background(), showLimit, errHangs, func(context.Context) (string, error) {
+// fileText returns the contents of a regular file, for display. It returns false
+// if the file is missing, too large or not regular, or cannot be read within
+// readLimit.
+func fileText(path string) (string, bool) {
+	text, err := deadline.Do(context.Background(), readLimit, errReadTimeout, func(context.Context) (string, error) {
 		f, err := pathresolve.OpenPath(path)
 		if err != nil {
 			return "", err
@@ -243,11 +265,13 @@ func present(path string) (string, bool) {
 	return strings.ToValidUTF8(text, "\uFFFD"), err == nil && len(text) <= maxShown
 }
 
-// showLimit is how long the editor waits for what a file holds: a file system that hangs holds it no longer.
-const showLimit = 5 * time.Second
+// readLimit bounds reading a file for a diff, so that a hanging file system does
+// not block the session's updates.
+const readLimit = 5 * time.Second
 
-var errHangs = errors.New("reading the file took longer than " + showLimit.String())
+var errReadTimeout = errors.New("reading the file took longer than " + readLimit.String())
 
+// absolute resolves a path against the workspace. It does not follow links.
 func (v *view) absolute(path string) string {
 	if filepath.IsAbs(path) {
 		return filepath.Clean(path)

@@ -12,71 +12,83 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// update is one of the SDK's variants of a session update, with its discriminator set. Not the SDK's union of them, which would
-// round numbers in what tools are called with.
+// update is one of the SDK's variants of a session update, with its discriminator
+// set. The SDK's union type is not used, because it would decode tool arguments
+// and round large numbers.
 type update any
 
-// view makes updates of what happens in a session. It belongs to one goroutine.
+// view turns a session's events and items into updates for the editor, and
+// remembers what the editor already shows. It belongs to the session's goroutine;
+// before that goroutine starts, to the request that opens the session.
 type view struct {
-	cwd    string
-	window int64
-	texts  map[protocol.ItemID]*text
-	last   protocol.ItemID // that had text
-	calls  map[sdk.ToolCallId]*shownCall
+	cwd    string                        // workspace; paths in updates are absolute                        // workspace; paths in updates are absolute
+	window int64                         // context window of the model in tokens; 0 if unknown                         // context window of the model in tokens; 0 if unknown
+	texts  map[protocol.ItemID]*text     // messages that are streaming     // messages that are streaming
+	last   protocol.ItemID               // item of the newest message text
+	calls  map[sdk.ToolCallId]*shownCall // unfinished calls that the editor shows // unfinished calls that the editor shows
 	kinds  *toolKinds
 
-	unasked map[sdk.ToolCallId]bool // calls that wait for a person's permission, of which the editor may not know yet
+	// pendingApprovals are the calls that wait for approval, including those that
+	// the editor has not been shown.
+	pendingApprovals map[sdk.ToolCallId]bool
 
-	inputs map[protocol.TurnID]*protocol.Event // that others have sent, of turns that have not begun
-	told   map[protocol.InputID]bool           // that were shown when their turn began
+	// inputs are accepted inputs of other clients, by turn. They are shown when
+	// their turn begins, and shownInputs remembers them until it ends, so that the
+	// stored message is not shown again.
+	inputs      map[protocol.TurnID]*protocol.Event
+	shownInputs map[protocol.InputID]bool
 }
 
+// newView returns an empty view for a session in cwd.
 func newView(cwd string) *view {
 	v := &view{cwd: cwd, kinds: &toolKinds{}}
 	v.reset()
 	return v
 }
 
-// reset forgets what is under way.
+// reset forgets all messages, calls and inputs in progress.
 func (v *view) reset() {
 	v.texts, v.calls = map[protocol.ItemID]*text{}, map[sdk.ToolCallId]*shownCall{}
-	v.inputs, v.told = map[protocol.TurnID]*protocol.Event{}, map[protocol.InputID]bool{}
+	v.inputs, v.shownInputs = map[protocol.TurnID]*protocol.Event{}, map[protocol.InputID]bool{}
 }
 
-// event is what an editor is shown of it. What others have said is shown when their turn begins.
+// event returns the updates for an event. The first event of a turn also brings
+// the inputs that other clients sent for it.
 func (v *view) event(ev *protocol.Event) []update {
 	if ev.Type == protocol.EventTurnAccepted {
 		return nil
 	}
-	return append(v.opening(ev.TurnID), v.news(ev)...)
+	return append(v.turnInputs(ev.TurnID), v.updatesFor(ev)...)
 }
 
-// accepted notes what others have said. Of a wake, history tells by itself.
+// accepted remembers an input of another client. Wakes are left out: history has
+// an item for each.
 func (v *view) accepted(ev *protocol.Event) {
 	if len(ev.Causes) == 0 {
 		v.inputs[ev.TurnID] = ev
 	}
 }
 
-// opening is what a turn begins with.
-func (v *view) opening(id protocol.TurnID) []update {
+// turnInputs returns the remembered inputs of a turn as user messages, once.
+func (v *view) turnInputs(id protocol.TurnID) []update {
 	ev := v.inputs[id]
 	if ev == nil {
 		return nil
 	}
 	delete(v.inputs, id)
 	for _, input := range ev.InputIDs {
-		v.told[input] = true
+		v.shownInputs[input] = true
 	}
-	var said []update
+	var updates []update
 	for _, part := range ev.Input {
 		item := &protocol.Item{Kind: protocol.ItemUserMessage, Text: part.Text, Attachment: part.Attachment}
-		said = append(said, chunkOf(item.Kind, string(id), blockOf(item)))
+		updates = append(updates, chunkOf(item.Kind, string(id), blockOf(item)))
 	}
-	return said
+	return updates
 }
 
-func (v *view) news(ev *protocol.Event) []update {
+// updatesFor returns the updates for an event alone. Most event types have none.
+func (v *view) updatesFor(ev *protocol.Event) []update {
 	switch ev.Type {
 	case protocol.EventItemStarted:
 		return v.started(ev.Item)
@@ -100,7 +112,8 @@ func (v *view) news(ev *protocol.Event) []update {
 	return nil
 }
 
-// ended forgets what was under way in a turn. What others ask who work for the session goes on.
+// ended forgets a finished turn. Inputs for later turns stay, and so do calls of
+// subagents, which outlive the turn.
 func (v *view) ended() {
 	waiting, calls := v.inputs, v.calls
 	v.reset()
@@ -108,7 +121,8 @@ func (v *view) ended() {
 	maps.DeleteFunc(calls, func(_ sdk.ToolCallId, c *shownCall) bool { return !c.below })
 }
 
-// started also takes an item that was open when the session was attached, with its text so far.
+// started shows a new item. It also takes an item that was already open when the
+// session was attached, with its text so far.
 func (v *view) started(item *protocol.Item) []update {
 	switch item.Kind {
 	case protocol.ItemToolCall, protocol.ItemCodeCell:
@@ -125,6 +139,8 @@ func (v *view) started(item *protocol.Item) []update {
 	return nil
 }
 
+// delta shows a piece of a streaming message. Pieces of messages whose start was
+// not seen are dropped; the completed item brings their text.
 func (v *view) delta(ev *protocol.Event) []update {
 	if v.texts[ev.ItemID] == nil || ev.Offset == nil {
 		return nil
@@ -132,31 +148,34 @@ func (v *view) delta(ev *protocol.Event) []update {
 	return v.chunk(ev.ItemID, *ev.Offset, ev.Text)
 }
 
+// chunk shows the new part of a piece at a byte offset.
 func (v *view) chunk(id protocol.ItemID, offset int, piece string) []update {
 	t := v.texts[id]
-	more, anew := t.piece(offset, piece)
-	return v.said(id, t, more, anew)
+	more, restarted := t.piece(offset, piece)
+	return v.textUpdates(id, t, more, restarted)
 }
 
-// said shows more of a message. Where a message begins anew, or follows one that was left open, editors that do not look at ids are
-// shown that, too.
-func (v *view) said(id protocol.ItemID, t *text, more string, anew bool) []update {
+// textUpdates shows more text of a message. A restarted message gets a new message
+// id. For editors that ignore ids, a blank line separates it, and also a message
+// that follows an unfinished one.
+func (v *view) textUpdates(id protocol.ItemID, t *text, more string, restarted bool) []update {
 	if more == "" {
 		return nil
 	}
 	broken := v.texts[v.last] != nil && v.last != id && v.texts[v.last].kind == t.kind
 	v.last = id
-	if anew || broken {
+	if restarted || broken {
 		more = "\n\n" + more
 	}
 	message := string(id)
-	if t.again > 0 {
-		message += "~" + strconv.Itoa(t.again)
+	if t.restarts > 0 {
+		message += "~" + strconv.Itoa(t.restarts)
 	}
 	return []update{chunkOf(t.kind, message, sdk.TextBlock(more))}
 }
 
-// completed shows what is not shown yet of an item.
+// completed shows an item that is stored, and as much of its text as the editor
+// has not been shown. It serves both new items and history.
 func (v *view) completed(item *protocol.Item) []update {
 	switch item.Kind {
 	case protocol.ItemToolCall, protocol.ItemCodeCell:
@@ -166,19 +185,19 @@ func (v *view) completed(item *protocol.Item) []update {
 		if t == nil {
 			t = &text{kind: item.Kind}
 		}
-		more, anew := t.whole(item.Text)
-		said := v.said(item.ID, t, more, anew)
+		more, restarted := t.whole(item.Text)
+		updates := v.textUpdates(item.ID, t, more, restarted)
 		delete(v.texts, item.ID)
-		return said
+		return updates
 	}
 	return v.other(item)
 }
 
-// other is an item that does not come in pieces.
+// other shows an item that arrives whole: a user message, a compaction, a notice.
 func (v *view) other(item *protocol.Item) []update {
 	switch item.Kind {
 	case protocol.ItemUserMessage:
-		if item.Origin != nil && v.told[item.Origin.InputID] {
+		if item.Origin != nil && v.shownInputs[item.Origin.InputID] {
 			return nil
 		}
 		return []update{chunkOf(item.Kind, string(item.ID), blockOf(item))}
@@ -191,7 +210,8 @@ func (v *view) other(item *protocol.Item) []update {
 	return thought(item.Text + "\n")
 }
 
-// blockOf is an item of text, or of an attachment, as content.
+// blockOf converts an item to content: its text, or the name of its attachment in
+// brackets.
 func blockOf(item *protocol.Item) sdk.ContentBlock {
 	if item.Attachment == nil {
 		return sdk.TextBlock(item.Text)
@@ -203,6 +223,8 @@ func blockOf(item *protocol.Item) sdk.ContentBlock {
 	return sdk.TextBlock("[" + name + "]")
 }
 
+// chunkOf makes a message chunk. The kind of item decides whose message it is;
+// kinds other than user and agent messages are shown as thoughts. id may be empty.
 func chunkOf(kind protocol.ItemKind, id string, block sdk.ContentBlock) update {
 	var message *string
 	if id != "" {
@@ -217,12 +239,14 @@ func chunkOf(kind protocol.ItemKind, id string, block sdk.ContentBlock) update {
 	return &sdk.SessionUpdateAgentThoughtChunk{Content: block, MessageId: message, SessionUpdate: "agent_thought_chunk"}
 }
 
-// thought is what lashd itself has to say.
+// thought is a notice of lashd itself. The protocol has no notices, so it is shown
+// as a thought.
 func thought(text string) []update {
 	return []update{chunkOf(protocol.ItemReasoning, "", sdk.TextBlock(text))}
 }
 
-// usage is how full the model's context is, where its size is known.
+// usage shows how many tokens of the context window are used. It is empty if the
+// model's window size is unknown.
 func (v *view) usage(c *protocol.CallRecord) []update {
 	if c == nil || c.Usage == nil || v.window == 0 {
 		return nil
@@ -230,18 +254,19 @@ func (v *view) usage(c *protocol.CallRecord) []update {
 	return []update{&sdk.SessionUsageUpdate{Size: int(v.window), Used: int(c.Usage.Total()), SessionUpdate: "usage_update"}}
 }
 
-// planOf is a plan that the model has written.
+// planOf shows a new plan of the plan plugin.
 func planOf(ev *protocol.Event) []update {
 	if ev.Plugin != plan.ID || ev.Name != plan.ID {
 		return nil
 	}
 	var p plan.Plan
 	if json.Unmarshal(ev.Body, &p) != nil {
-		return nil // a plugin that took the place of the built-in one has plans of another kind
+		return nil // a plugin that replaces the built-in one may have another format
 	}
 	return []update{planUpdate(p)}
 }
 
+// planUpdate converts a plan. lashd's steps have no priority, so all get medium.
 func planUpdate(p plan.Plan) update {
 	status := map[plan.Status]sdk.PlanEntryStatus{plan.InProgress: sdk.PlanEntryStatusInProgress, plan.Completed: sdk.PlanEntryStatusCompleted}
 	entries := []sdk.PlanEntry{}
@@ -255,7 +280,8 @@ func planUpdate(p plan.Plan) update {
 	return &sdk.SessionUpdatePlan{Entries: entries, SessionUpdate: "plan"}
 }
 
-// send shows updates, in their order. An editor that has gone is noticed elsewhere.
+// send sends updates in order. Errors are only logged: the connection's end is
+// noticed by Run.
 func (s *ref) send(ctx context.Context, updates ...update) {
 	for _, u := range updates {
 		params := struct {

@@ -9,26 +9,27 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// TestTextIsShownOnce has a message break off and begin again, also as another one.
+// TestTextIsShownOnce streams messages that break off and start again, with the
+// same or with other words.
 func TestTextIsShownOnce(t *testing.T) {
 	for name, c := range map[string]struct {
-		pieces []string // of the first attempt, then after a | of the next one
+		pieces []string // "|" starts the next attempt
 		whole  string
-		want   string // what is shown; * begins anew
+		want   string // shown text; * starts another message
 	}{
-		"as it comes":                       {[]string{"Hel", "lo"}, "Hello", "Hello"},
-		"again, the same":                   {[]string{"Hel", "|", "He", "llo"}, "Hello", "Hello"},
-		"again, cut elsewhere":              {[]string{"Hello", "|", "H", "el"}, "Hello there", "Hello there"},
-		"again, and other words":            {[]string{"Hello", "|", "Hel", "ps"}, "Helps", "Hello*Helps"},
-		"again, and shorter":                {[]string{"Hello", "|", "Hell"}, "Hell", "Hello*Hell"},
-		"a piece is missing":                {[]string{"Hel"}, "Hello", "Hello"},
-		"nothing came before the end":       {nil, "Hello", "Hello"},
-		"again twice, and other words once": {[]string{"ab", "|", "a", "|", "ac"}, "ac", "ab*ac"},
+		"one attempt":                      {[]string{"Hel", "lo"}, "Hello", "Hello"},
+		"retried with the same text":       {[]string{"Hel", "|", "He", "llo"}, "Hello", "Hello"},
+		"retried with other piece lengths": {[]string{"Hello", "|", "H", "el"}, "Hello there", "Hello there"},
+		"retried with other words":         {[]string{"Hello", "|", "Hel", "ps"}, "Helps", "Hello*Helps"},
+		"retried with a shorter text":      {[]string{"Hello", "|", "Hell"}, "Hell", "Hello*Hell"},
+		"a missing piece":                  {[]string{"Hel"}, "Hello", "Hello"},
+		"no pieces before the end":         {nil, "Hello", "Hello"},
+		"retried twice, other words once":  {[]string{"ab", "|", "a", "|", "ac"}, "ac", "ab*ac"},
 	} {
 		t.Run("issue/6-3 "+name, func(t *testing.T) {
 			m, at, shown := &text{}, 0, ""
-			show := func(more string, anew bool) {
-				if anew {
+			show := func(more string, restarted bool) {
+				if restarted {
 					shown += "*"
 				}
 				shown += more
@@ -48,10 +49,10 @@ func TestTextIsShownOnce(t *testing.T) {
 			}
 		})
 	}
-	t.Run("issue/6-3 what is shown last is the message", rapid.MakeCheck(func(t *rapid.T) {
+	t.Run("issue/6-3 the last shown message equals the final one", rapid.MakeCheck(func(t *rapid.T) {
 		m, shown := &text{}, ""
-		show := func(more string, anew bool) {
-			if anew {
+		show := func(more string, restarted bool) {
+			if restarted {
 				shown = ""
 			}
 			shown += more
@@ -77,22 +78,22 @@ func TestTextIsShownOnce(t *testing.T) {
 func TestDiffsAreReadBack(t *testing.T) {
 	for name, c := range map[string]struct {
 		diff string
-		want string // path, old and new of each part
+		want string // path, old text and new text of each hunk
 	}{
-		"a change":                 {"--- a/x\n+++ b/x\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n", "x[one\ntwo\nthree\n][one\n2\nthree\n]"},
-		"a new file":               {"--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+new\n", "x new[][new\n]"},
-		"a file that goes":         {"--- a/x\n+++ /dev/null\n@@ -1 +0,0 @@\n-old\n", "x[old\n][]"},
-		"what looks like a header": {"--- a/x\n+++ b/x\n@@ -1 +1 @@\n--- a/y\n+++ b/y\n", "x[-- a/y\n][++ b/y\n]"},
-		"lines without end":        {"--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n\\ No newline at end of file\n+b\n\\ No newline at end of file\n", "x[a][b]"},
-		"one line without end":     {"--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n\\ No newline at end of file\n", "x[a\n][b]"},
+		"a change":                             {"--- a/x\n+++ b/x\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n", "x[one\ntwo\nthree\n][one\n2\nthree\n]"},
+		"a new file":                           {"--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+new\n", "x new[][new\n]"},
+		"a deleted file":                       {"--- a/x\n+++ /dev/null\n@@ -1 +0,0 @@\n-old\n", "x[old\n][]"},
+		"changed lines that look like headers": {"--- a/x\n+++ b/x\n@@ -1 +1 @@\n--- a/y\n+++ b/y\n", "x[-- a/y\n][++ b/y\n]"},
+		"both sides without a final newline":   {"--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n\\ No newline at end of file\n+b\n\\ No newline at end of file\n", "x[a][b]"},
+		"new side without a final newline":     {"--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n\\ No newline at end of file\n", "x[a\n][b]"},
 		"two files": {
 			"--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n@@ -9 +9 @@\n-c\n+d\n--- a/y\n+++ b/y\n@@ -1 +1 @@\n-e\n+f\n",
 			"x[a\n][b\n]x[c\n][d\n]y[e\n][f\n]",
 		},
-		"cut":        {"--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n\\ The rest of the diff is left out\n", ""},
-		"broken off": {"--- a/x\n+++ b/x\n@@ -1,9 +1,9 @@\n-a\n", ""},
-		"no diff":    {"hello\n", ""},
-		"nothing":    {"", ""},
+		"a shortened diff":   {"--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n\\ The rest of the diff is left out\n", ""},
+		"an incomplete hunk": {"--- a/x\n+++ b/x\n@@ -1,9 +1,9 @@\n-a\n", ""},
+		"no diff":            {"hello\n", ""},
+		"an empty text":      {"", ""},
 	} {
 		t.Run("issue/6-3 "+name, func(t *testing.T) {
 			var got strings.Builder
@@ -128,7 +129,7 @@ func TestModesAreSettings(t *testing.T) {
 					t.Errorf("it is in mode %s", got.id)
 				}
 				if c.Approval.Rules[0] != keeps.Approval.Rules[0] || c.Approval.DeadlineMs != 7 || string(c.Options["other"]) != `{"a":1}` {
-					t.Errorf("what the mode does not speak of has become %+v", c)
+					t.Errorf("other settings changed to %+v", c)
 				}
 			})
 		}

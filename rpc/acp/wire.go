@@ -14,38 +14,47 @@ import (
 	"lashd/internal/strictjson"
 )
 
-// maxOpen is how many requests of the editor may wait for their answers.
+// maxOpen is the maximum number of requests of the editor that may be unanswered
+// at once. Further ones are rejected as overloaded.
 const maxOpen = 64
 
-// maxLine is how long a message may be: what the SDK takes at most.
+// maxLine is the maximum length of a message in bytes. It is the limit of the
+// SDK's scanner.
 const maxLine = 10<<20 - 1
 
-// wire is the editor's stream of lines, between it and the SDK. It answers what is no message, which the SDK would pass over in
-// silence. It hands the SDK, which handles each request on a goroutine of its own, one message only when the one before has been
-// admitted, so that messages take effect in the order in which they came. It tells when an answer has been written.
+// wire sits between the editor's stream of lines and the SDK, which reads from it
+// and writes to it. It adds three things that the SDK lacks.
+//
+// Invalid messages get an error; the SDK would drop them silently. Messages take
+// effect in the order in which they came: the SDK runs each request on its own
+// goroutine, so wire hands over a message only after the previous one has been
+// admitted. And a handler can wait until its answer has been written.
 type wire struct {
 	in       *bufio.Reader
-	rest     []byte        // of the line that is being handed over
-	admitted chan struct{} // has a value once the message that was handed over is; nil: nobody waits for that
+	rest     []byte        // unread rest of the line that the SDK is reading
+	admitted chan struct{} // closed once the last message handed over is admitted; nil if it needs no admission
 	out      *outlet
 
 	mu   sync.Mutex
-	next string                   // id of the request that is being handed over
-	open map[string]chan struct{} // requests that have not been answered, by id; closed once they have been
+	next string                   // key of the request being handed over; empty for a notification
+	open map[string]chan struct{} // unanswered requests by key; each closed once its answer is written
 }
 
+// newWire starts writing to out at once. Reading starts when the SDK reads.
 func newWire(in io.Reader, out io.Writer) *wire {
 	return &wire{in: bufio.NewReaderSize(in, 64<<10), out: newOutlet(out), open: map[string]chan struct{}{}}
 }
 
-// request is what a handler knows of the message that it handles.
+// request identifies the message that a handler handles.
 type request struct {
 	wire  *wire
-	id    string // a key; empty: it is a notification
-	admit func() // lets the next message in
+	id    string // key of the request; empty for a notification
+	admit func() // lets wire hand over the next message; may be called more than once
 }
 
-// take is called first by whoever handles the message that was handed over.
+// take returns the request that belongs to the message handed over last. The
+// handler's goroutine must call it first. Only one message is waiting for
+// admission at any time, so there is no doubt which one it is.
 func (w *wire) take() *request {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -53,14 +62,16 @@ func (w *wire) take() *request {
 	return &request{wire: w, id: w.next, admit: sync.OnceFunc(func() { close(admitted) })}
 }
 
-// answered returns a channel that is closed once the answer has been written.
+// answered returns a channel that is closed once the answer to r has been written.
+// It must be called before the handler returns.
 func (r *request) answered() <-chan struct{} {
 	r.wire.mu.Lock()
 	defer r.wire.mu.Unlock()
 	return r.wire.open[r.id]
 }
 
-// Read implements io.Reader for the SDK.
+// Read implements io.Reader for the SDK. It blocks until the previous message is
+// admitted.
 func (w *wire) Read(p []byte) (int, error) {
 	if len(w.rest) == 0 {
 		if err := w.line(); err != nil {
@@ -72,7 +83,7 @@ func (w *wire) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// line waits for the next message that the SDK can handle.
+// line reads the next valid message into rest. It answers invalid ones itself.
 func (w *wire) line() error {
 	if w.admitted != nil {
 		<-w.admitted
@@ -84,7 +95,7 @@ func (w *wire) line() error {
 		}
 		m, problem := parse(line, long)
 		if problem == nil {
-			problem = w.hand(m)
+			problem = w.register(m)
 		}
 		if problem == nil {
 			w.rest = append(line, '\n')
@@ -94,13 +105,15 @@ func (w *wire) line() error {
 			return err
 		}
 		if id := answered(line); id != nil {
-			w.admitted, w.rest = nil, refusal(id, problem) // whoever waits for the answer has that
+			w.admitted, w.rest = nil, refusal(id, problem) // our own request gets the error as its answer
 			return nil
 		}
 	}
 }
 
-// answered is the id of the request that a line answers which is no message, as far as that can be read; or nil.
+// answered returns the id of the request that an invalid line was meant to answer,
+// or nil if none can be read. Without it, the request to the editor would wait
+// forever.
 func answered(line []byte) json.RawMessage {
 	var id json.RawMessage
 	d := json.NewDecoder(bytes.NewReader(line))
@@ -127,8 +140,11 @@ func answered(line []byte) json.RawMessage {
 	}
 }
 
-// hand makes ready that a message is handled, or says why it cannot be. The SDK takes answers and cancellations in by itself, at once.
-func (w *wire) hand(m envelope) error {
+// register prepares the handover of a message: it records a request as unanswered
+// and makes the channel for its admission. It returns an error for an id in use
+// and for too many requests. Responses and $/cancel_request need no admission,
+// since the SDK handles them while reading.
+func (w *wire) register(m envelope) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.admitted, w.next = nil, ""
@@ -149,7 +165,9 @@ func (w *wire) hand(m envelope) error {
 	return nil
 }
 
-// raw reads a line that is not empty. Of one that is too long it is the beginning.
+// raw reads the next line that is not empty, without surrounding space. For a line
+// over maxLine it returns the beginning and long is true; the rest is skipped. A
+// last line without a newline is dropped.
 func (w *wire) raw() (line []byte, long bool, err error) {
 	for {
 		part, err := w.in.ReadSlice('\n')
@@ -159,7 +177,7 @@ func (w *wire) raw() (line []byte, long bool, err error) {
 		switch {
 		case errors.Is(err, bufio.ErrBufferFull):
 		case err != nil:
-			return nil, false, err // a last line without an end is cut off: it is no message
+			return nil, false, err // a last line without a newline is incomplete
 		case long:
 			return line, true, nil
 		case len(bytes.TrimSpace(line)) > 0:
@@ -170,7 +188,7 @@ func (w *wire) raw() (line []byte, long bool, err error) {
 	}
 }
 
-// envelope is what of a message decides who gets it.
+// envelope holds the members of a message that decide what kind of message it is.
 type envelope struct {
 	Version string          `json:"jsonrpc"`
 	ID      json.RawMessage `json:"id"`
@@ -179,7 +197,8 @@ type envelope struct {
 	Error   json.RawMessage `json:"error"`
 }
 
-// parse says what is wrong with a line, if it is no message.
+// parse checks that a line is a valid JSON-RPC message. The problem is the error
+// to answer. The id is kept where it can be read, so that the answer carries it.
 func parse(line []byte, long bool) (m envelope, problem error) {
 	if long {
 		return m, invalidRequest(fmt.Sprintf("the message is longer than %d bytes", maxLine))
@@ -190,7 +209,7 @@ func parse(line []byte, long bool) (m envelope, problem error) {
 	if line[0] != '{' {
 		return m, invalidRequest("the message is not an object; batches are not supported")
 	}
-	if name := misspelt(line); name != "" {
+	if name := misspelled(line); name != "" {
 		return m, invalidRequest(fmt.Sprintf("the message has a member %q; write it in lower case", name))
 	}
 	if json.Unmarshal(line, &m) != nil || m.Version != "2.0" {
@@ -212,8 +231,9 @@ func parse(line []byte, long bool) (m envelope, problem error) {
 	return m, nil
 }
 
-// misspelt is a member that the SDK would take for another one.
-func misspelt(line []byte) string {
+// misspelled returns a member whose name differs from a known one only in case.
+// Go's decoder, and so the SDK, would accept it.
+func misspelled(line []byte) string {
 	for name := range strictjson.Members(line) {
 		small := strings.ToLower(name)
 		if small != name && slices.Contains([]string{"jsonrpc", "id", "method", "params", "result", "error"}, small) {
@@ -223,7 +243,8 @@ func misspelt(line []byte) string {
 	return ""
 }
 
-// key is an id, however it is written.
+// key normalizes an id, so that differently escaped strings compare equal, and a
+// string differs from a number.
 func key(id json.RawMessage) string {
 	if text, ok := strictjson.Text(id); ok {
 		return "text " + text
@@ -231,17 +252,19 @@ func key(id json.RawMessage) string {
 	return string(id)
 }
 
-// refuse answers a line that is no message.
+// refuse writes an error as the answer to an invalid line. The id is null if it
+// could not be read.
 func (w *wire) refuse(id json.RawMessage, problem error) error {
 	if id == nil {
 		id = json.RawMessage("null")
 	}
-	_, err := w.out.Write(refusal(id, problem)) // that it failed is kept
+	_, err := w.out.Write(refusal(id, problem)) // the outlet keeps the error for Run
 	return err
 }
 
+// refusal is an error response as a line.
 func refusal(id json.RawMessage, problem error) []byte {
-	line, _ := json.Marshal(struct { // an id that was read, and texts
+	line, _ := json.Marshal(struct { // cannot fail: id is valid JSON
 		Version string          `json:"jsonrpc"`
 		ID      json.RawMessage `json:"id"`
 		Error   error           `json:"error"`
@@ -249,10 +272,11 @@ func refusal(id json.RawMessage, problem error) []byte {
 	return append(line, '\n')
 }
 
-// notification begins the messages of which there are most; they answer nothing.
+// notification is how the SDK's notifications begin. They are by far the most
+// common lines and answer nothing, so they need not be parsed.
 var notification = []byte(`{"jsonrpc":"2.0","method":`)
 
-// Write implements io.Writer for the SDK, which writes whole lines.
+// Write implements io.Writer for the SDK, which writes one whole line at a time.
 func (w *wire) Write(line []byte) (int, error) {
 	if !bytes.HasPrefix(line, notification) {
 		defer w.answer(line)()
@@ -260,8 +284,9 @@ func (w *wire) Write(line []byte) (int, error) {
 	return w.out.Write(line)
 }
 
-// answer takes a request from those in flight: its id is free as soon as the editor may have the answer. It returns what is to be done
-// once that is written.
+// answer removes the request that a line answers from the unanswered ones, before
+// the line is written: the editor may reuse the id as soon as it reads the answer.
+// The caller must call written after the write.
 func (w *wire) answer(line []byte) (written func()) {
 	var m envelope
 	if json.Unmarshal(line, &m) != nil || m.Method != "" {
