@@ -12,11 +12,15 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// ErrGone means that the connection to the daemon was lost. The chat reconnects.
+// ErrGone means that the connection to the daemon was lost. Session returns it,
+// wrapped or not. The chat reconnects and repeats requests that have no answer.
 var ErrGone = errors.New("the connection to the daemon was lost")
 
-// Run shows a session on a terminal until the user quits or ctx is done. The session itself keeps running. Run returns the id of the last
-// session on the screen, and whether that session has any input.
+// Run shows a session on a terminal until the user quits or ctx is done. The
+// session itself keeps running. Run returns the id of the last session on the
+// screen, and whether that session has any input: the caller may delete one that
+// was never used. An error means that the session could not be opened, or opened
+// again.
 func Run(ctx context.Context, s Session, in io.Reader, out io.Writer) (last protocol.SessionID, used bool, err error) {
 	u := &ui{ctx: ctx, session: s, talk: newTranscript(), width: 80, height: 24}
 	_, err = tea.NewProgram(u, tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out), tea.WithoutSignalHandler()).Run()
@@ -26,12 +30,16 @@ func Run(ctx context.Context, s Session, in io.Reader, out io.Writer) (last prot
 	return u.talk.session.ID, u.used || u.talk.session.TurnIndex > 0, errors.Join(err, u.failed)
 }
 
-// ui is the Bubble Tea model of the chat. Only the event loop, which calls Update and View, may use its fields.
+// ui is the Bubble Tea model of the chat. Only the event loop, which calls Update
+// and View, may use its fields. Commands run on other goroutines: they get copies
+// of the values they need, and return a message. Requests that change something
+// stay in unsent until the daemon has answered them, so that a lost connection
+// loses no input.
 type ui struct {
 	ctx     context.Context
 	session Session
 	stop    context.CancelFunc // ends the running listen command
-	talk    *transcript
+	talk    *transcript        // of the session on the screen
 	in      editor
 
 	width, height int
@@ -47,7 +55,8 @@ type ui struct {
 	failed        error              // the error that ended the chat
 }
 
-// The messages of the event loop besides key presses.
+// The messages of the event loop besides key presses. Each is the result of a
+// command.
 type (
 	// openedMsg is the result of Session.Open.
 	openedMsg struct {
@@ -59,23 +68,28 @@ type (
 		events []protocol.Event
 		err    error
 	}
-	saidMsg string    // a note to show
-	tickMsg time.Time // a second has passed; refreshes the status line
+	// saidMsg is a note to show. tickMsg arrives every second and refreshes the
+	// status line.
+	saidMsg string
+	tickMsg time.Time
 )
 
-// Init implements tea.Model.
+// Init implements tea.Model. It opens the session and starts the clock.
 func (u *ui) Init() tea.Cmd { return tea.Batch(u.open, tick()) }
 
 // tick returns a command that sends a tickMsg after a second.
 func tick() tea.Cmd { return tea.Tick(time.Second, func(t time.Time) tea.Msg { return tickMsg(t) }) }
 
-// open is the command that opens the session.
+// open is the command that opens the session. At most one open or listen command
+// runs at a time, because Session allows only one.
 func (u *ui) open() tea.Msg {
 	r, err := u.session.Open(u.ctx)
 	return openedMsg{r, err}
 }
 
-// listen returns a command that waits for the next events. Only one listen command runs at a time; u.stop ends it.
+// listen returns a command that waits for the next events. Only one listen command
+// runs at a time. u.stop ends it early; it then returns an error, and happened
+// decides what to open.
 func (u *ui) listen() tea.Cmd {
 	ctx, stop := context.WithCancel(u.ctx)
 	u.stop = stop
@@ -86,7 +100,8 @@ func (u *ui) listen() tea.Cmd {
 	}
 }
 
-// Update implements tea.Model.
+// Update implements tea.Model. It never blocks: all work that waits is in the
+// commands that it returns.
 func (u *ui) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch m := msg.(type) {
 	case tea.WindowSizeMsg:
@@ -160,7 +175,9 @@ func (u *ui) happened(m eventsMsg) tea.Cmd {
 	return u.open
 }
 
-// print writes finished entries to the scrollback and then listens for more events. The sequence keeps the entries in order.
+// print writes finished entries to the scrollback and then listens for more
+// events. Listening starts after the print, which keeps the entries in order.
+// Scrollback cannot be changed later, so only finished entries are printed.
 func (u *ui) print(out []entry) tea.Cmd {
 	var text strings.Builder
 	for _, e := range out {

@@ -19,7 +19,7 @@ func said(text string) []protocol.InputPart {
 	return []protocol.InputPart{{Type: protocol.InputText, Text: text}}
 }
 
-// texts are entries as people read them.
+// texts returns entries as they appear on the screen, without styles.
 func texts(out []entry) (all []string) {
 	for _, e := range out {
 		all = append(all, ansi.Strip(e.shown(60)))
@@ -27,7 +27,8 @@ func texts(out []entry) (all []string) {
 	return all
 }
 
-// events are a turn whose second half is told again.
+// events is a sequence of two turns. Some events occur twice, as after a
+// reconnect.
 var events = []protocol.Event{
 	{Type: protocol.EventTurnAccepted, TurnID: "trn_1", Input: said("what is it?")},
 	{Type: protocol.EventTurnStarted, TurnID: "trn_1"},
@@ -54,16 +55,16 @@ func TestTranscript(t *testing.T) {
 		for _, e := range events[:cut] {
 			out = append(out, tr.apply(e)...)
 		}
-		// The connection is lost here: what is durable comes again, or the session as it is.
+		// The connection is lost here, and the session is attached again.
 		tr.attached(&protocol.SessionAttachResult{TurnID: tr.turn})
 		for _, e := range events[cut:] {
 			out = append(out, tr.apply(e)...)
 		}
 		if got := texts(out); !slices.Equal(got, want) {
-			t.Errorf("runtime/X03 cut off before event %d it shows %q", cut, got)
+			t.Errorf("runtime/X03 after a reconnect before event %d it shows %q", cut, got)
 		}
 		if tr.turn != "" || len(tr.open) != 0 {
-			t.Errorf("runtime/X03 at the end the turn %q runs, and %d items are open", tr.turn, len(tr.open))
+			t.Errorf("runtime/X03 at the end turn %q is running and %d items are open", tr.turn, len(tr.open))
 		}
 	}
 	t.Run("runtime/X03 text that differs from the shown text replaces it from there", func(t *testing.T) {
@@ -71,7 +72,7 @@ func TestTranscript(t *testing.T) {
 		for _, e := range []protocol.Event{
 			{Type: protocol.EventItemStarted, Item: item("itm_a", "one two", protocol.ItemAgentMessage)},
 			{Type: protocol.EventItemDelta, ItemID: "itm_a", Offset: new(4), Text: "three"},
-			{Type: protocol.EventItemDelta, ItemID: "itm_a", Offset: new(40), Text: "after a hole"},
+			{Type: protocol.EventItemDelta, ItemID: "itm_a", Offset: new(40), Text: "after a gap"},
 		} {
 			tr.apply(e)
 		}
@@ -85,13 +86,13 @@ func TestTranscript(t *testing.T) {
 		tr.apply(protocol.Event{Type: protocol.EventDecisionOpened, Decision: d})
 		tr.apply(protocol.Event{Type: protocol.EventDecisionOpened, Decision: d})
 		if got := tr.asked(); got == nil || len(tr.decisions) != 1 || Chosen(got, "y") != protocol.ChooseAllowOnce || Chosen(got, "a") != "" {
-			t.Errorf("there are %+v", tr.decisions)
+			t.Errorf("open decisions: %+v", tr.decisions)
 		}
 		answered := *d
 		answered.Answer = &protocol.DecisionAnswer{Choice: protocol.ChooseReject}
 		out := tr.apply(protocol.Event{Type: protocol.EventDecisionResolved, Decision: &answered})
 		if got := texts(out); tr.asked() != nil || !slices.Equal(got, []string{"· Denied."}) {
-			t.Errorf("it shows %q, and there are %+v", got, tr.decisions)
+			t.Errorf("it shows %q; open decisions: %+v", got, tr.decisions)
 		}
 	})
 }
@@ -116,7 +117,7 @@ func TestEditor(t *testing.T) {
 		e.insert(c.text)
 		for _, k := range c.keys {
 			if !e.key(k) {
-				t.Errorf("%s: %s means nothing", c.name, k)
+				t.Errorf("%s: %s is not an editing key", c.name, k)
 			}
 		}
 		lines, x, y := e.lines(10)

@@ -12,7 +12,10 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// command is a slash command of the chat. takes names its arguments, says describes it in /help, and do runs it with the rest of the line.
+// command is a slash command of the chat. takes names its arguments, says
+// describes it in /help, and do runs it with the trimmed rest of the line. do runs
+// in the event loop; what it does with the daemon happens in the command that it
+// returns.
 type command struct {
 	name, takes, says string
 	do                func(u *ui, rest string) tea.Cmd
@@ -57,7 +60,9 @@ func say(format string, args ...any) tea.Cmd {
 	return func() tea.Msg { return saidMsg(fmt.Sprintf(format, args...)) }
 }
 
-// command runs a slash command. A unique prefix of its name is enough. An unknown command goes back into the editor.
+// command runs a slash command. A unique prefix of its name is enough, and an
+// exact name wins over longer ones. An unknown command goes back into the editor,
+// with a note.
 func (u *ui) command(text string) tea.Cmd {
 	name, rest, _ := strings.Cut(strings.TrimPrefix(text, "/"), " ")
 	var meant []command
@@ -93,7 +98,8 @@ func (u *ui) queueUp(text string) tea.Cmd {
 	return u.input(text, protocol.BusyQueue)
 }
 
-// cancel removes the newest queued input.
+// cancel removes the newest queued input. If the turn reads the input at the same
+// moment, the daemon rejects the request.
 func (u *ui) cancel(string) tea.Cmd {
 	if len(u.talk.queue) == 0 {
 		return say("The queue is empty.")
@@ -102,7 +108,8 @@ func (u *ui) cancel(string) tea.Cmd {
 	return u.ask(&outgoing{method: "queue/cancel", params: protocol.QueueCancelParams{Mutation: key(), SessionID: u.talk.session.ID, InputID: newest.ID}})
 }
 
-// configure changes settings of the session and shows done after success.
+// configure changes settings of the session and shows done after success. Settings
+// apply from the next turn on.
 func (u *ui) configure(p protocol.SessionConfigureParams, done string) tea.Cmd {
 	p.Mutation, p.SessionID = key(), u.talk.session.ID
 	return u.ask(&outgoing{method: "session/configure", params: p, done: say("%s", done)})
@@ -122,7 +129,8 @@ func (u *ui) model(name string) tea.Cmd {
 	})
 }
 
-// approve sets the approval mode of the session.
+// approve sets the approval mode of the session. The other approval settings, such
+// as rules, stay. Without a valid mode it shows the current one.
 func (u *ui) approve(mode string) tea.Cmd {
 	if !slices.Contains([]string{"ask", "allow", "deny"}, mode) {
 		now := cmp.Or(string(u.talk.session.Config.Approval.Mode), "ask, except for tools that only read")
@@ -133,7 +141,8 @@ func (u *ui) approve(mode string) tea.Cmd {
 	return u.configure(protocol.SessionConfigureParams{Approval: &a}, "Tool calls that no rule covers: "+mode)
 }
 
-// tools lists the tools that the model may call.
+// tools lists the tools that the model may call. It leaves out tools that are
+// registered but not enabled, and tools whose plugin is missing.
 func (u *ui) tools(string) tea.Cmd {
 	return read(u, "tool/list", protocol.SessionParams{SessionID: u.talk.session.ID}, func(r *protocol.ToolListResult) string {
 		var names []string
@@ -162,7 +171,8 @@ func (u *ui) taskList(string) tea.Cmd {
 	})
 }
 
-// compact replaces old history by a summary. what is passed to the model as instructions.
+// compact replaces old history by a summary. what tells the model what the summary
+// must keep; it may be empty.
 func (u *ui) compact(what string) tea.Cmd {
 	r := new(protocol.SessionCompactResult)
 	p := protocol.SessionCompactParams{Mutation: key(), SessionID: u.talk.session.ID, Instructions: what}
@@ -182,7 +192,9 @@ func (u *ui) title(text string) tea.Cmd {
 	return u.ask(&outgoing{method: "session/setTitle", params: protocol.SessionSetTitleParams{Mutation: key(), SessionID: u.talk.session.ID, Title: text}})
 }
 
-// read calls a method that changes nothing, and shows the text that tell makes of the result.
+// read calls a method that changes nothing, and shows the text that tell makes of
+// the result. Unlike ask, it does not repeat the call after a lost connection: the
+// user sees the error and can try again.
 func read[R any](u *ui, method string, params any, tell func(*R) string) tea.Cmd {
 	return func() tea.Msg {
 		r := new(R)
@@ -193,7 +205,7 @@ func read[R any](u *ui, method string, params any, tell func(*R) string) tea.Cmd
 	}
 }
 
-// switchMsg switches to another session and shows a note.
+// switchMsg asks the event loop to switch to another session and to show a note.
 type switchMsg struct {
 	id   protocol.SessionID
 	note string

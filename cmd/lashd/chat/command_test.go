@@ -18,7 +18,7 @@ func TestHelpFitsATerminal(t *testing.T) {
 	lines := strings.Split(ansi.Strip(help()), "\n")
 	for _, l := range lines {
 		if w := lipgloss.Width(l); w > 99 || strings.HasSuffix(l, " ") {
-			t.Errorf("issue/6-4 %d wide: %q", w, l)
+			t.Errorf("issue/6-4 a line is %d columns wide: %q", w, l)
 		}
 	}
 	if len(lines) > 26 {
@@ -33,7 +33,7 @@ func TestLinesAreNotPadded(t *testing.T) {
 	}
 }
 
-// calls is a session that does nothing, and tells what it was called for.
+// calls is a session that records the methods called and returns empty results.
 type calls struct {
 	Session
 	made []string
@@ -45,7 +45,8 @@ func (c *calls) Call(_ context.Context, method string, params, _ any) error {
 	return err
 }
 
-// entering enters a line in a chat, and tells what is said to the person then, and what is asked of the session.
+// entering enters a line in a chat. It returns the note that the chat shows and
+// the calls that it makes.
 func entering(t *testing.T, line string) (said, made string) {
 	t.Helper()
 	c := &calls{}
@@ -78,11 +79,11 @@ func TestCommandMessages(t *testing.T) {
 		{"/undo", "no file changes left to undo", "session/points"},
 		{"/etc/hosts what is it", "Unknown command /etc/hosts. /help lists the commands; start with // to send a message that begins with /.", ""},
 		{"//etc/hosts what is it", "", `"text":"/etc/hosts what is it"`},
-		{"mend the test", "", `"title":"mend the test"`}, // outside/25
+		{"fix the test", "", `"title":"fix the test"`}, // outside/25
 	} {
 		said, made := entering(t, c.line)
 		if !strings.Contains(said, c.said) || (c.made == "") != (made == "") || !strings.Contains(made, c.made) {
-			t.Errorf("issue/6-4 %s says %q and asks for %q", c.line, said, made)
+			t.Errorf("issue/6-4 %s shows %q and calls %q", c.line, said, made)
 		}
 	}
 }

@@ -9,7 +9,9 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// keys are the answers to decisions. The user types a letter or one of the words alone on a line.
+// keys are the answers to decisions. The user types a letter or one of the words
+// alone on a line. The first word of each entry is its letter; answered is the
+// note after the decision. The order is that of the offers.
 var keys = []struct {
 	words, label, answered string
 	choice                 protocol.DecisionChoice
@@ -24,7 +26,8 @@ var keys = []struct {
 	{"t tellmodel", "Let the model check", "The model will check.", protocol.ChooseTellModel},
 }
 
-// asked returns the decision to show: the first open one that a person can answer, or nil.
+// asked returns the decision to show: the first open one that a person can answer,
+// or nil. The result points into t.decisions and is valid until the next event.
 func (t *transcript) asked() *protocol.Decision {
 	i := slices.IndexFunc(t.decisions, func(d protocol.Decision) bool { return d.Kind != protocol.DecisionCompletion })
 	if i < 0 {
@@ -33,8 +36,10 @@ func (t *transcript) asked() *protocol.Decision {
 	return &t.decisions[i]
 }
 
-// Chosen returns the choice that a line stands for, or "" if it stands for none. Case does not matter. If the decision accepts a text as its
-// answer, only the letters count: a word may be the answer itself.
+// Chosen returns the choice that a line stands for, or "" if it stands for none.
+// Case does not matter. If the decision accepts a text as its answer, only the
+// letters count, because a word may be the answer itself. lashd run uses it as
+// well.
 func Chosen(d *protocol.Decision, line string) protocol.DecisionChoice {
 	for _, k := range keys {
 		words := strings.Fields(k.words)
@@ -49,6 +54,7 @@ func Chosen(d *protocol.Decision, line string) protocol.DecisionChoice {
 }
 
 // Answer describes the answer to a decision in a sentence, such as "Allowed once."
+// d.Answer must be set.
 func Answer(d *protocol.Decision) string {
 	choice := d.Answer.Choice
 	switch {
@@ -69,8 +75,9 @@ func Answer(d *protocol.Decision) string {
 	return string(choice)
 }
 
-// Question returns the text of a decision for a terminal. It contains the tool call with all of its arguments, so that nothing is
-// approved unseen. Lines after the first are indented.
+// Question returns the text of a decision for a terminal. It contains the tool
+// call with all of its arguments, so that nothing is approved unseen. Control
+// characters are escaped. Lines after the first are indented.
 func Question(d *protocol.Decision) string {
 	if d.Call == nil {
 		return hang(termtext.Printable(d.Prompt))
@@ -82,8 +89,11 @@ func Question(d *protocol.Decision) string {
 	return hang(termtext.Printable(prompt) + "\n" + callText(d.Call))
 }
 
-// afterArguments returns the part of an approval's prompt that follows the arguments. The arguments in the prompt are those of the call,
-// perhaps with their members in another order, or cut off as termtext.Brief does.
+// afterArguments returns the part of an approval's prompt that follows the
+// arguments, such as a plugin's reason. It depends on the engine's wording: "...
+// run with ARGUMENTS?". The arguments in the prompt are those of the call, perhaps
+// with their members in another order, or cut off as termtext.Brief does. It
+// returns false for any other prompt, which is then shown as it is.
 func afterArguments(prompt string) (string, bool) {
 	_, rest, _ := strings.Cut(prompt, " run with ")
 	var args json.RawMessage
@@ -118,7 +128,9 @@ func callText(c *protocol.ToolCall) string {
 	return termtext.OneLine(c.Name, 60) + " " + termtext.Printable(termtext.Readable(c.Args))
 }
 
-// Offers returns the lines that say how to answer a decision: the letters of its choices, and which later calls an answer covers.
+// Offers returns the lines that say how to answer a decision: the letters of its
+// choices, and, if later calls can be allowed too, which calls that covers. There
+// is always at least one line.
 func Offers(d *protocol.Decision) (lines []string) {
 	var choices []string
 	for _, k := range keys {
@@ -144,7 +156,9 @@ func covered(d *protocol.Decision) string {
 	return "the same arguments, except that " + strings.Join(d.Varying, " and ") + " may differ"
 }
 
-// card renders a decision for a screen of the given width. more is the number of further open decisions.
+// card renders a decision for a screen of the given width. more is the number of
+// further open decisions. The arguments are never shortened, so a card may be
+// taller than the screen.
 func card(d *protocol.Decision, more, width int) string {
 	question, rest, _ := strings.Cut(Question(d), "\n")
 	lines := []string{asking.Render("? ") + strong.Render(question)}
@@ -165,8 +179,10 @@ func card(d *protocol.Decision, more, width int) string {
 	return fit(strings.Join(lines, "\n"), width)
 }
 
-// answer converts the text that the user entered to a value that fits form, a JSON Schema. Valid JSON is used unchanged unless form wants a
-// string; other text becomes a string. If form is an object with one property, the value becomes that property.
+// answer converts the text that the user entered to a value that fits form, a JSON
+// Schema. Valid JSON is used unchanged unless form wants a string; other text
+// becomes a string. If form is an object with one property, the value becomes that
+// property. The daemon validates the result.
 func answer(form json.RawMessage, text string) json.RawMessage {
 	var shape struct {
 		Type       string                     `json:"type"`

@@ -36,7 +36,7 @@ func TestAnswersByLetterAndWord(t *testing.T) {
 func TestArgumentsAreShownOnce(t *testing.T) {
 	for _, args := range []string{`{"path":"a.txt","content":"x && <y>"}`, `{"path": "b.txt", "content": "` + strings.Repeat("long ", 100) + `"}`} {
 		prompt := fmt.Sprintf("May the tool write run with %s? The plugin guard asks: is it so?", termtext.Brief(json.RawMessage(args)))
-		sent, err := json.Marshal(json.RawMessage(args)) // with the escapes that it has on its way
+		sent, err := json.Marshal(json.RawMessage(args)) // with the escapes of the wire format
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -46,7 +46,7 @@ func TestArgumentsAreShownOnce(t *testing.T) {
 		u.talk.decisions = []protocol.Decision{d}
 		got := strings.Join(strings.Fields(ansi.Strip(u.View().Content)), " ")
 		if n := strings.Count(got, ".txt"); n != 1 || !strings.Contains(got, "Allow this tool call? The plugin guard asks: is it so?") {
-			t.Errorf("issue/6-4 the arguments are there %d times: %s", n, got)
+			t.Errorf("issue/6-4 the arguments are shown %d times: %s", n, got)
 		}
 	}
 }
@@ -54,7 +54,7 @@ func TestArgumentsAreShownOnce(t *testing.T) {
 func TestApprovalQuestion(t *testing.T) {
 	for _, c := range []struct{ name, tool, args, more, want string }{
 		{"a shell command", "shell", `{"command":"npm test"}`, "", "Run `npm test`?"},
-		{"what a plugin adds", "shell", `{"command":"npm test"}`, " The plugin guard asks: sure?", "Run `npm test`? The plugin guard asks: sure?"},
+		{"a reason that a plugin adds", "shell", `{"command":"npm test"}`, " The plugin guard asks: sure?", "Run `npm test`? The plugin guard asks: sure?"},
 		{"a command with backquotes", "shell", `{"command":"echo ` + "`id`" + `"}`, "", "Allow this tool call?\n  shell {\"command\":\"echo `id`\"}"},
 		{"a command of several lines", "shell", `{"command":"a\nb"}`, "", "Allow this tool call?\n  shell {\"command\":\"a\\nb\"}"},
 		{"other arguments", "shell", `{"command":"a","timeoutMs":5}`, "", "Allow this tool call?\n  shell {\"command\":\"a\",\"timeoutMs\":5}"},

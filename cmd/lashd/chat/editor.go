@@ -10,7 +10,9 @@ import (
 	"lashd/internal/termtext"
 )
 
-// editor is the input field: a text of one or more lines, and the history of earlier inputs.
+// editor is the input field: a text of one or more lines, and the history of
+// earlier inputs. The zero value is an empty editor. The history lasts as long as
+// the chat and includes slash commands.
 type editor struct {
 	text []rune
 	at   int // position of the cursor in text
@@ -22,12 +24,14 @@ type editor struct {
 
 func (e *editor) value() string { return string(e.text) }
 
+// set replaces the text and moves the cursor to its end.
 func (e *editor) set(text string) {
 	e.text = []rune(text)
 	e.at = len(e.text)
 }
 
-// take returns the trimmed text, adds it to the history and clears the editor.
+// take returns the trimmed text, adds it to the history and clears the editor. A
+// repeated input is added once.
 func (e *editor) take() string {
 	text := strings.TrimSpace(e.value())
 	e.set("")
@@ -38,7 +42,8 @@ func (e *editor) take() string {
 	return text
 }
 
-// insert adds text at the cursor. Control characters become visible escapes.
+// insert adds text at the cursor. Control characters become visible escapes, so
+// pasted text cannot send commands to the terminal.
 func (e *editor) insert(text string) {
 	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
 	in := []rune(termtext.Printable(text))
@@ -55,7 +60,8 @@ func (e *editor) key(name string) bool {
 	return ok
 }
 
-// edits maps key names to editing actions, with the usual Emacs keys.
+// edits maps key names, as Bubble Tea spells them, to editing actions. They are
+// the usual Emacs keys.
 var edits = map[string]func(*editor){
 	"left": func(e *editor) { e.at = max(0, e.at-1) }, "ctrl+b": func(e *editor) { e.at = max(0, e.at-1) },
 	"right": func(e *editor) { e.at = min(len(e.text), e.at+1) }, "ctrl+f": func(e *editor) { e.at = min(len(e.text), e.at+1) },
@@ -70,7 +76,8 @@ var edits = map[string]func(*editor){
 	"up": (*editor).up, "down": (*editor).down,
 }
 
-// cut deletes the characters from from up to to.
+// cut deletes the characters from from up to, but not including, to, and moves the
+// cursor there.
 func (e *editor) cut(from, to int) {
 	e.text = slices.Delete(e.text, from, to)
 	e.at = from
@@ -140,7 +147,8 @@ func (e *editor) down() {
 	e.recall(e.place + 1)
 }
 
-// recall shows a history entry. It keeps the new input as the draft.
+// recall shows a history entry. It keeps the new input as the draft. Changes to an
+// entry are lost when another one is shown.
 func (e *editor) recall(place int) {
 	if place < 0 || place > len(e.history) {
 		return
@@ -155,7 +163,9 @@ func (e *editor) recall(place int) {
 	}
 }
 
-// lines wraps the text to a width and returns its lines and the column and row of the cursor.
+// lines wraps the text to a width in columns and returns its lines and the column
+// and row of the cursor. Wide characters take two columns. There is always at
+// least one line.
 func (e *editor) lines(width int) (all []string, x, y int) {
 	line, used := "", 0
 	for i, r := range append(slices.Clone(e.text), '\n') {

@@ -7,7 +7,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// call is an item of a call that runs, or has ended.
+// call returns the item of a tool call that is running or has ended.
 func call(id string, status protocol.ItemStatus) *protocol.Item {
 	i := item(id, "", protocol.ItemToolCall)
 	i.Tool, i.CallID, i.Status = "shell", protocol.CallID(id), status
@@ -17,7 +17,8 @@ func call(id string, status protocol.ItemStatus) *protocol.Item {
 	return i
 }
 
-// lost is a transcript whose connection is lost after these events, with what an attachment answers then.
+// lost returns a transcript that applied events, lost its connection, and was
+// attached again with the answer r.
 func lost(t *testing.T, events []protocol.Event, r protocol.SessionAttachResult) (tr *transcript, out []entry) {
 	t.Helper()
 	tr = newTranscript()
@@ -39,7 +40,7 @@ func TestTranscriptAfterAReconnect(t *testing.T) {
 		tr, _ := lost(t, begun, protocol.SessionAttachResult{Seq: 2, TurnID: "trn_1", Tasks: []protocol.Task{*task}})
 		tr.apply(protocol.Event{Seq: 2, Type: protocol.EventTaskStarted, Task: task})
 		if len(tr.tasks) != 1 {
-			t.Errorf("there are the tasks %v", tr.tasks)
+			t.Errorf("running tasks: %v", tr.tasks)
 		}
 	})
 	t.Run("runtime/X03 a running call stays, streamed text does not", func(t *testing.T) {
@@ -47,7 +48,7 @@ func TestTranscriptAfterAReconnect(t *testing.T) {
 			protocol.Event{Type: protocol.EventItemStarted, Item: item("itm_a", "half", protocol.ItemAgentMessage)})
 		tr, _ := lost(t, events, protocol.SessionAttachResult{Seq: 2, TurnID: "trn_1"})
 		if len(tr.open) != 1 || tr.open[0].ID != "itm_c" {
-			t.Errorf("open are %+v", tr.open)
+			t.Errorf("open items: %+v", tr.open)
 		}
 	})
 	t.Run("runtime/X03 items that started during the reconnect follow those that ended", func(t *testing.T) {
@@ -60,7 +61,7 @@ func TestTranscriptAfterAReconnect(t *testing.T) {
 			out = append(out, tr.apply(e)...)
 		}
 		if got, want := texts(out), []string{"It is.", "› and then?"}; !slices.Equal(got, want) || tr.turn != "trn_2" {
-			t.Errorf("it shows %q, want %q, and the turn %s runs", got, want, tr.turn)
+			t.Errorf("it shows %q, want %q; running turn: %s", got, want, tr.turn)
 		}
 	})
 }
@@ -72,13 +73,13 @@ func TestTranscriptOfTheFirstAttach(t *testing.T) {
 	}
 	tr := newTranscript()
 	if got := texts(tr.attached(r)); !slices.Equal(got, []string{"› go on"}) {
-		t.Errorf("runtime/X03 an input that is no item yet: it shows %q", got)
+		t.Errorf("runtime/X03 for an input without an item it shows %q", got)
 	}
 	if len(tr.open) != 1 {
-		t.Errorf("runtime/X03 a call that runs is not open: %+v", tr.open)
+		t.Errorf("runtime/X03 a running call is not open: %+v", tr.open)
 	}
 	if out := tr.apply(protocol.Event{Seq: 8, Type: protocol.EventItemCompleted, Item: call("itm_c", protocol.ItemDone)}); len(out) != 1 || out[0].item.Output == nil {
-		t.Errorf("runtime/X03 of a call that ran before it shows %+v", out)
+		t.Errorf("runtime/X03 for a call that started before the attach it shows %+v", out)
 	}
 	if out := tr.apply(protocol.Event{Seq: 9, Type: protocol.EventItemCompleted, Item: item("itm_u", "go on", protocol.ItemUserMessage)}); len(out) != 0 {
 		t.Errorf("runtime/X03 the input is shown again: %q", texts(out))

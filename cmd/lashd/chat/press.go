@@ -9,7 +9,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// pressed handles a key press.
+// pressed handles a key press. Keys that the chat does not use go to the editor,
+// and other printable ones insert their text.
 func (u *ui) pressed(m tea.KeyPressMsg) tea.Cmd {
 	name := m.String()
 	if name != "ctrl+c" {
@@ -51,7 +52,9 @@ func (u *ui) ctrlC() tea.Cmd {
 	return nil
 }
 
-// entered handles the Enter key. The input is a command, the answer to the open decision, or an input for the session.
+// entered handles the Enter key. The input is a command, the answer to the open
+// decision, or an input for the session, in this order. A message to the agent is
+// possible while a decision is open, unless the decision accepts text.
 func (u *ui) entered() tea.Cmd {
 	text, literal := strings.CutPrefix(u.in.take(), "//")
 	if literal { // "//" escapes an input that begins with a slash

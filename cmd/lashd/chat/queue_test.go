@@ -18,7 +18,7 @@ func changed(queue ...protocol.QueuedInput) protocol.Event {
 	return protocol.Event{Type: protocol.EventQueueChanged, Queue: queue}
 }
 
-// running is a turn that somebody steers at.
+// running is a turn with a steered input that it has not read yet.
 var running = []protocol.Event{
 	{Type: protocol.EventTurnAccepted, TurnID: "trn_1", Input: said("go")},
 	{Type: protocol.EventTurnStarted, TurnID: "trn_1"},
@@ -49,7 +49,7 @@ func TestQueuedInputs(t *testing.T) {
 			changed(queued("inp_2", "trn_2", "a", protocol.InputDeferred), queued("inp_3", "trn_2", "b", protocol.InputDeferred)),
 			changed(), {Type: protocol.EventTurnStarted, TurnID: "trn_2"},
 		}, []string{"› go", "· Stopped.", "› a", "› b"}},
-		{"a turn that never began does not end", []protocol.Event{
+		{"a turn that never started does not end", []protocol.Event{
 			accepted, changed(later),
 			{Type: protocol.EventTurnCompleted, TurnID: "trn_2", Outcome: &protocol.TurnOutcome{
 				Kind: protocol.OutcomeCancelled, Cancel: &protocol.CancelEvidence{Reason: "its input was withdrawn"},
@@ -63,7 +63,7 @@ func TestQueuedInputs(t *testing.T) {
 			out = append(out, tr.apply(e)...)
 		}
 		if got := texts(out); !slices.Equal(got, c.want) || len(tr.queue) > 0 {
-			t.Errorf("runtime/X03 %s: it shows %q, want %q; %+v wait", c.name, got, c.want, tr.queue)
+			t.Errorf("runtime/X03 %s: it shows %q, want %q; queue: %+v", c.name, got, c.want, tr.queue)
 		}
 	}
 }

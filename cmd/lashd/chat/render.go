@@ -21,7 +21,9 @@ var (
 	asking = lipgloss.NewStyle().Foreground(lipgloss.Yellow)
 )
 
-// shown renders an entry for a terminal of the given width, without a newline at the end. It returns "" for an entry without visible text.
+// shown renders an entry for a terminal of the given width, without a newline at
+// the end. It returns "" for an entry without visible text. All text passes
+// through termtext, because models and tools may write control characters.
 func (e entry) shown(width int) string {
 	if e.item == nil {
 		return fit(faint.Render("· "+termtext.OneLine(e.note, 400)), width)
@@ -51,13 +53,16 @@ func each(style lipgloss.Style, text string) string {
 // hang indents all lines of a text but the first.
 func hang(text string) string { return strings.ReplaceAll(text, "\n", "\n  ") }
 
-// fit wraps a text to a width of at least 20 columns.
+// fit wraps a text to a width of at least 20 columns. Styles continue across the
+// breaks.
 func fit(text string, width int) string { return lipgloss.Wrap(text, max(width, 20), " ") }
 
 // outputLines is the number of lines to show of the output of a call; diffs may have three times as many.
 const outputLines = 8
 
-// toolCall renders a call that has ended, with its result.
+// toolCall renders a call that has ended: its arguments on one line, its duration,
+// and the beginning of its result. A failure shows the error instead of the
+// output.
 func toolCall(item *protocol.Item, width int) string {
 	head := callLine(item, width) + faint.Render(" "+lasted(item.DurationMs))
 	out := item.Output
@@ -87,7 +92,9 @@ func lasted(ms int64) string {
 	return (time.Duration(ms) * time.Millisecond).Round(100 * time.Millisecond).String()
 }
 
-// clipped renders the first outputLines lines of a text, and the number of lines left out.
+// clipped renders the first outputLines lines of a text, and the number of lines
+// left out. One line more than the limit is shown, since the note would take as
+// much room.
 func clipped(text string, width int) string {
 	lines := strings.Split(strings.TrimSpace(termtext.Printable(text)), "\n")
 	more := len(lines) - outputLines
@@ -112,7 +119,8 @@ func cut(line string, width int) string {
 	return line
 }
 
-// diff renders the change of a file, without the file header of the diff.
+// diff renders the change of a file: a line with the path and the counts, then at
+// most 3*outputLines lines of the diff without its file header.
 func diff(c *protocol.FileChange, width int) string {
 	out := []string{fmt.Sprintf("  %s %s %s", termtext.OneLine(c.Path, width-20), good.Render(fmt.Sprint("+", c.Added)), bad.Render(fmt.Sprint("-", c.Removed)))}
 	lines := strings.Split(strings.TrimRight(termtext.Printable(c.Diff), "\n"), "\n")

@@ -9,8 +9,9 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// outgoing is a request that the chat repeats until the daemon answers. Its params have an idempotency key, so that the daemon executes it
-// once.
+// outgoing is a request that the chat repeats until the daemon answers. Its params
+// have an idempotency key, so that the daemon executes it once, even if the first
+// answer was lost.
 type outgoing struct {
 	method string
 	params any
@@ -25,7 +26,9 @@ type sentMsg struct {
 	err error
 }
 
-// ask sends a request and keeps it in u.unsent until it is answered. Without a connection it is sent after the next Open.
+// ask sends a request and keeps it in u.unsent until it is answered. Without a
+// connection it is sent after the next Open, in the order in which the user
+// entered it.
 func (u *ui) ask(o *outgoing) tea.Cmd {
 	u.unsent = append(u.unsent, o)
 	if !u.connected {
@@ -39,7 +42,9 @@ func (u *ui) send(o *outgoing) tea.Cmd {
 	return func() tea.Msg { return sentMsg{o, u.session.Call(u.ctx, o.method, o.params, o.result)} }
 }
 
-// sent handles the answer to a request. The text of a rejected input goes back into the editor if that is empty.
+// sent handles the answer to a request. A rejected request shows the error, and
+// its text goes back into the editor if that is empty. After ErrGone the request
+// stays in u.unsent.
 func (u *ui) sent(m sentMsg) tea.Cmd {
 	if errors.Is(m.err, ErrGone) {
 		return nil // opened sends it again
@@ -62,7 +67,9 @@ func (u *ui) sent(m sentMsg) tea.Cmd {
 	return nil
 }
 
-// input sends text to the session. The first input of a session without a title also becomes its title.
+// input sends text to the session. busy decides whether it steers a running turn
+// or waits for its own. The first input of a session without a title also becomes
+// its title.
 func (u *ui) input(text string, busy protocol.WhenBusy) tea.Cmd {
 	first := !u.used && u.talk.session.TurnIndex == 0 && u.talk.session.Title == ""
 	u.used = true
@@ -89,7 +96,9 @@ func key() protocol.Mutation {
 	return protocol.Mutation{IdempotencyKey: string(protocol.NewInputID())}
 }
 
-// respond answers a decision. text is the answer if choice is ChooseAnswer.
+// respond answers a decision. text is the answer if choice is ChooseAnswer. The
+// hash of the arguments makes sure that the answer counts only for the call that
+// was shown.
 func (u *ui) respond(d *protocol.Decision, choice protocol.DecisionChoice, text string) tea.Cmd {
 	p := protocol.DecisionRespondParams{Mutation: key(), DecisionID: d.ID, Choice: choice, ArgsHash: d.ArgsHash}
 	if choice == protocol.ChooseAnswer {

@@ -6,19 +6,24 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// transcript is the state of a session as its events describe it. Methods that apply an event return the entries that the event finished;
-// each entry is returned once and never changes. Unfinished items stay in open. A transcript is not safe for concurrent use.
+// transcript is the state of a session as its events describe it. Methods that
+// apply an event return the entries that the event finished; each entry is
+// returned once and never changes. Unfinished items stay in open.
+//
+// It tolerates the repetitions of a reconnect: an item, an input or a piece of
+// text that arrives again changes nothing. A transcript is not safe for concurrent
+// use.
 type transcript struct {
 	session   protocol.Session
 	turn      protocol.TurnID            // the running turn, or ""
 	open      []*protocol.Item           // unfinished items, in order
 	progress  map[protocol.CallID]string // newest progress line of each call
 	doing     string                     // what the turn waits for, such as "the model"; "" while text streams
-	decisions []protocol.Decision
-	queue     []protocol.QueuedInput
-	starting  []protocol.QueuedInput   // inputs that have left the queue for a turn that is about to start
-	tasks     map[protocol.TaskID]bool // running tasks
-	total     protocol.Usage
+	decisions []protocol.Decision        // open ones, oldest first
+	queue     []protocol.QueuedInput     // inputs that no turn has used
+	starting  []protocol.QueuedInput     // inputs that have left the queue for a turn that is about to start
+	tasks     map[protocol.TaskID]bool   // running tasks
+	total     protocol.Usage             // of the session and its subagents
 
 	seq protocol.Seq                  // number of the newest durable event applied
 	due *protocol.SessionAttachResult // state of the session at due.Seq; arrive applies it once the replay reaches that event
@@ -28,7 +33,8 @@ type transcript struct {
 	said  map[protocol.TurnID][]string         // inputs whose entries were returned before their items arrived
 }
 
-// entry is a finished line of the transcript: an item or, if item is nil, a note.
+// entry is a finished line of the transcript: an item or, if item is nil, a note
+// of the chat itself.
 type entry struct {
 	item *protocol.Item
 	note string
@@ -39,8 +45,11 @@ func newTranscript() *transcript {
 		later: map[protocol.TurnID][]protocol.Event{}, tasks: map[protocol.TaskID]bool{}}
 }
 
-// attached applies the answer to session/attach. For a new transcript or after a gap, r has the whole session. Otherwise the missing events
-// follow as a replay, and r is applied at its end. Entries that were returned before are not returned again.
+// attached applies the answer to session/attach. For a new transcript or after a
+// gap, r has the whole session. Otherwise the missing events follow as a replay,
+// and r is applied at its end. Entries that were returned before are not returned
+// again. Text that was streaming is dropped: it is not in the log, and the daemon
+// streams it again.
 func (t *transcript) attached(r *protocol.SessionAttachResult) (out []entry) {
 	whole := t.session.ID == "" || r.Gap != nil
 	t.session, t.due, t.doing = r.Session, r, ""
@@ -67,7 +76,10 @@ func streamed(i *protocol.Item) bool {
 	return i.Kind == protocol.ItemAgentMessage || i.Kind == protocol.ItemReasoning
 }
 
-// arrive applies the state of the last attach once all events up to it have been applied.
+// arrive applies the state of the last attach once all events up to it have been
+// applied. Before that it does nothing, so that the replay is shown in order. It
+// replaces the turn, the queue, the decisions and the tasks by those in the
+// answer.
 func (t *transcript) arrive() (out []entry) {
 	r := t.due
 	if r == nil || t.seq < r.Seq {
@@ -100,6 +112,8 @@ func (t *transcript) apply(e protocol.Event) []entry {
 	return append(out, t.arrive()...)
 }
 
+// applyEvent dispatches the events of a conversation and leaves the rest to
+// noticed.
 func (t *transcript) applyEvent(e protocol.Event) []entry {
 	switch e.Type {
 	case protocol.EventTurnAccepted:
@@ -130,7 +144,8 @@ func (t *transcript) applyEvent(e protocol.Event) []entry {
 	return nil
 }
 
-// noticed applies events that are not part of the conversation.
+// noticed applies events that are not part of the conversation. Unknown events are
+// ignored, so that an older chat works with a newer daemon.
 func (t *transcript) noticed(e protocol.Event) []entry {
 	switch e.Type {
 	case protocol.EventDecisionOpened:
@@ -182,7 +197,8 @@ func (t *transcript) decided(id protocol.DecisionID) []protocol.Decision {
 	return slices.DeleteFunc(t.decisions, func(d protocol.Decision) bool { return d.ID == id })
 }
 
-// started adds an unfinished item, unless the transcript has it already.
+// started adds an unfinished item, unless the transcript has it already. It keeps
+// a copy, because delta changes its text.
 func (t *transcript) started(item *protocol.Item) {
 	if item == nil || t.ended[item.ID] || t.find(item.ID) != nil {
 		return
@@ -219,7 +235,8 @@ func (t *transcript) close(id protocol.ItemID) {
 	t.open = slices.DeleteFunc(t.open, func(i *protocol.Item) bool { return i.ID == id })
 }
 
-// completed returns the entry of a finished item, unless it was returned before.
+// completed returns the entry of a finished item, unless it was returned before. A
+// user message whose input was shown already has no entry.
 func (t *transcript) completed(item *protocol.Item) []entry {
 	if item == nil || t.ended[item.ID] {
 		return nil

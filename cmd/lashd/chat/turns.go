@@ -38,7 +38,9 @@ func (t *transcript) began(turn protocol.TurnID) (out []entry) {
 // steers reports whether a queued input waits for a checkpoint of the running turn, rather than for a turn of its own.
 func steers(q protocol.QueuedInput) bool { return q.State == protocol.InputPendingActive }
 
-// requeued replaces the queue. The inputs of a turn leave the queue together just before the turn starts; requeued moves them to t.starting.
+// requeued replaces the queue. The inputs of a turn leave the queue together just
+// before the turn starts; requeued moves them to t.starting, where began finds
+// them.
 func (t *transcript) requeued(queue []protocol.QueuedInput) {
 	t.starting = append(t.starting, slices.DeleteFunc(t.queue, func(old protocol.QueuedInput) bool {
 		return steers(old) || slices.ContainsFunc(queue, func(q protocol.QueuedInput) bool { return q.TurnID == old.TurnID })
@@ -62,7 +64,9 @@ func (t *transcript) give(turn protocol.TurnID, inputs []protocol.QueuedInput, w
 	return out
 }
 
-// input returns the entry of an input, unless the entry of an equal input of the turn was returned before.
+// input returns the entry of an input, unless the entry of an equal input of the
+// turn was returned before. Inputs are shown before their items arrive, so that
+// the user sees them at once.
 func (t *transcript) input(turn protocol.TurnID, parts []protocol.InputPart) []entry {
 	text := inputText(parts)
 	if text == "" || slices.Contains(t.said[turn], text) {
@@ -84,6 +88,8 @@ func inputText(parts []protocol.InputPart) string {
 }
 
 // turnEnded handles the end of a turn. It returns a note unless the turn finished.
+// A queued turn that was withdrawn has a note with its input. If another turn
+// follows at once, the session stays busy.
 func (t *transcript) turnEnded(e protocol.Event) (out []entry) {
 	delete(t.said, e.TurnID)
 	if waited := t.waited(e.TurnID); waited != "" && e.Outcome != nil {

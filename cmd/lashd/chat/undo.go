@@ -12,7 +12,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// pointNote describes a new file point, or returns "" if the point has no changes.
+// pointNote describes a new file point, or returns "" if the point has no changes
+// or is not closed yet.
 func pointNote(p *protocol.FilePoint) string {
 	switch {
 	case p == nil || p.State != protocol.PointClosed:
@@ -37,9 +38,13 @@ func counted(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
+// errNothingToUndo means that no turn has file changes that can be undone or
+// shown.
 var errNothingToUndo = errors.New("no file changes left to undo")
 
-// newest returns the file point of the newest turn that changed files and is not undone. It calls the daemon.
+// newest returns the file point of the newest turn that changed files and is not
+// undone; errNothingToUndo if there is none. It calls the daemon, so it must run
+// in a command.
 func (u *ui) newest(id protocol.SessionID) (protocol.PointID, error) {
 	var r protocol.SessionPointsResult
 	if err := u.session.Call(u.ctx, "session/points", protocol.SessionParams{SessionID: id}, &r); err != nil {
@@ -76,8 +81,9 @@ func (u *ui) diff(string) tea.Cmd {
 // textMsg is styled text to print unchanged.
 type textMsg string
 
-// undo restores files to their contents before the newest turn that changed files, or before the file point that rest names. With the
-// word force, it also overwrites files that have changed since.
+// undo restores files to their contents before the newest turn that changed files,
+// or before the file point that rest names. With the word force, it also
+// overwrites files that have changed since. It leaves the conversation as it is.
 func (u *ui) undo(rest string) tea.Cmd {
 	words := strings.Fields(rest)
 	force := slices.Contains(words, "force")

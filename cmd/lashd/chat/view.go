@@ -11,8 +11,10 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// View implements tea.Model. From top to bottom it shows the unfinished items, the open decision, the queue, the status line and the input.
-// Finished items are in the scrollback of the terminal.
+// View implements tea.Model. From top to bottom it shows the unfinished items, the
+// open decision, the queue, the status line and the input. Finished items are in
+// the scrollback of the terminal. The input takes at most a third of the height,
+// and unfinished items get the lines that are left.
 func (u *ui) View() tea.View {
 	lines, x, y := u.in.lines(max(u.width-2, 10))
 	if room := max(u.height/3, 1); len(lines) > room {
@@ -54,7 +56,8 @@ func (u *ui) hint(d *protocol.Decision) string {
 	return "Ask lashd to do something… (/help lists commands)"
 }
 
-// moving renders the unfinished items, cut to the last room lines. The call of the open decision is left out: the decision shows it.
+// moving renders the unfinished items, cut to the last room lines. The call of the
+// open decision is left out, because the decision shows it.
 func (u *ui) moving(room int) string {
 	var lines []string
 	d := u.talk.asked()
@@ -73,7 +76,8 @@ func (u *ui) moving(room int) string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
-// unfinished renders an item that has not ended.
+// unfinished renders an item that has not ended: text as far as it has streamed,
+// the end of the reasoning, or a call with its newest progress line.
 func (u *ui) unfinished(item *protocol.Item) string {
 	switch item.Kind {
 	case protocol.ItemAgentMessage:
@@ -122,7 +126,8 @@ func (u *ui) queued() (lines []string) {
 	return lines
 }
 
-// status renders the status line.
+// status renders the status line: state, model, tokens and cost, background tasks,
+// and title.
 func (u *ui) status() string {
 	var parts []string
 	switch {
@@ -154,7 +159,8 @@ func (u *ui) status() string {
 	return faint.Render("─ ") + strings.Join(parts, faint.Render(" · "))
 }
 
-// waiting says what the turn has been waiting for, once that takes a second.
+// waiting says how long the turn has been waiting, and for what, once that takes a
+// second. It remembers in u.since when the wait began.
 func (u *ui) waiting() string {
 	if u.doing != u.talk.doing {
 		u.doing, u.since = u.talk.doing, time.Now()
@@ -166,7 +172,8 @@ func (u *ui) waiting() string {
 	return faint.Render(fmt.Sprintf(" (waiting for %s, %s)", u.doing, took))
 }
 
-// Dollars formats a cost, given in billionths of a dollar: four decimals below one dollar, else two.
+// Dollars formats a cost, given in billionths of a dollar: four decimals below one
+// dollar, else two. lashd run prints costs with it as well.
 func Dollars(cost int64) string {
 	d := float64(cost) / 1e9
 	if d < 1 {
