@@ -128,14 +128,16 @@ func (u *ui) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return u, nil
 }
 
-// The chat tries to open a session openTries times, openPause apart, while the connection is refused or lost.
+// The chat tries to open a session openTries times, openPause apart, while the
+// connection is refused or lost.
 const (
 	openTries = 20
 	openPause = 500 * time.Millisecond
 )
 
-// opened handles the result of Session.Open. It applies the state of the session and sends unacknowledged requests again. Their
-// idempotency keys keep them from being executed twice.
+// opened handles the result of Session.Open. It applies the state of the session
+// and sends unacknowledged requests again. Their idempotency keys keep them from
+// being executed twice.
 func (u *ui) opened(m openedMsg) tea.Cmd {
 	switch {
 	case u.ctx.Err() != nil:
@@ -191,7 +193,8 @@ func (u *ui) print(out []entry) tea.Cmd {
 	return tea.Sequence(tea.Println(text.String()[:len(text.String())-1]), u.listen())
 }
 
-// use switches to another session. It ends the running listen command, whose result then opens the new session.
+// use switches to another session. It ends the running listen command, whose
+// result then opens the new session.
 func (u *ui) use(m switchMsg) tea.Cmd {
 	if !u.connected {
 		return say("Not connected to the daemon; try again in a moment.")

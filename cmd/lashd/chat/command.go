@@ -21,7 +21,8 @@ type command struct {
 	do                func(u *ui, rest string) tea.Cmd
 }
 
-// commands lists the slash commands in the order of /help. init fills it because /help refers to the list.
+// commands lists the slash commands in the order of /help. init fills it because
+// /help refers to the list.
 var commands []command
 
 func init() {

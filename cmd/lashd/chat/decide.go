@@ -104,8 +104,8 @@ func afterArguments(prompt string) (string, bool) {
 	return more, ok
 }
 
-// approvalQuestion asks whether a call may run: "Run `npm test`?" for a shell command on one line. more is what the engine and plugins
-// add to the question.
+// approvalQuestion asks whether a call may run: "Run `npm test`?" for a shell
+// command on one line. more is what the engine and plugins add to the question.
 func approvalQuestion(c *protocol.ToolCall, more string) string {
 	if command, ok := soleCommand(c); ok {
 		return "Run `" + termtext.Printable(command) + "`?" + hang(more)
@@ -113,7 +113,8 @@ func approvalQuestion(c *protocol.ToolCall, more string) string {
 	return hang("Allow this tool call?" + more + "\n" + callText(c))
 }
 
-// soleCommand returns the command of a shell call that has no other arguments and that fits between backquotes on one line.
+// soleCommand returns the command of a shell call that has no other arguments and
+// that fits between backquotes on one line.
 func soleCommand(c *protocol.ToolCall) (string, bool) {
 	var args map[string]json.RawMessage
 	var command string

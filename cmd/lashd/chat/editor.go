@@ -125,7 +125,8 @@ func (e *editor) wordEnd() int {
 	return at
 }
 
-// up moves the cursor to the previous line or, on the first line, shows the previous history entry.
+// up moves the cursor to the previous line or, on the first line, shows the
+// previous history entry.
 func (e *editor) up() {
 	if start := e.lineStart(); start > 0 {
 		column := e.at - start
@@ -136,7 +137,8 @@ func (e *editor) up() {
 	e.recall(e.place - 1)
 }
 
-// down moves the cursor to the next line or, on the last line, shows the next history entry.
+// down moves the cursor to the next line or, on the last line, shows the next
+// history entry.
 func (e *editor) down() {
 	if end := e.lineEnd(); end < len(e.text) {
 		column := e.at - e.lineStart()

@@ -4,8 +4,10 @@ import (
 	"strings"
 )
 
-// markdown styles headings, code and bold text line by line. It keeps the text and its marks unchanged, so that the text can be copied and
-// streamed text does not move. It is not a full parser: linking a Markdown library would make every start of lashd slower.
+// markdown styles headings, code and bold text line by line. It keeps the text and
+// its marks unchanged, so that the text can be copied and streamed text does not
+// move. It is not a full parser: linking a Markdown library would make every start
+// of lashd slower.
 func markdown(text string) string {
 	lines := strings.Split(text, "\n")
 	fenced := false
@@ -44,7 +46,8 @@ func spans(line string) string {
 	return out.String()
 }
 
-// span writes line up to the end of the text between two marks, the first of which is at offset at. It returns the rest of the line.
+// span writes line up to the end of the text between two marks, the first of which
+// is at offset at. It returns the rest of the line.
 func span(out *strings.Builder, line string, at int, mark string, style func(...string) string) string {
 	out.WriteString(line[:at])
 	inside, rest, closed := strings.Cut(line[at+len(mark):], mark)

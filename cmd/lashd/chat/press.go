@@ -37,7 +37,8 @@ func (u *ui) pressed(m tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-// ctrlC clears the input or, if the input is empty, stops the running turn. A second Ctrl-C in a row quits; the hint says so.
+// ctrlC clears the input or, if the input is empty, stops the running turn. A
+// second Ctrl-C in a row quits; the hint says so.
 func (u *ui) ctrlC() tea.Cmd {
 	if u.leaving {
 		return tea.Quit

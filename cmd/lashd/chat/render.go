@@ -41,7 +41,8 @@ func (e entry) shown(width int) string {
 	return fit(faint.Render(fmt.Sprintf("· %s: %s", e.item.Kind, termtext.OneLine(e.item.Text, 400))), width)
 }
 
-// each styles every line of a text by itself. Styling all lines at once would pad them to the longest line.
+// each styles every line of a text by itself. Styling all lines at once would pad
+// them to the longest line.
 func each(style lipgloss.Style, text string) string {
 	lines := strings.Split(text, "\n")
 	for i, l := range lines {
@@ -57,7 +58,8 @@ func hang(text string) string { return strings.ReplaceAll(text, "\n", "\n  ") }
 // breaks.
 func fit(text string, width int) string { return lipgloss.Wrap(text, max(width, 20), " ") }
 
-// outputLines is the number of lines to show of the output of a call; diffs may have three times as many.
+// outputLines is the number of lines to show of the output of a call; diffs may
+// have three times as many.
 const outputLines = 8
 
 // toolCall renders a call that has ended: its arguments on one line, its duration,

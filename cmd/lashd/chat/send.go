@@ -80,7 +80,8 @@ func (u *ui) input(text string, busy protocol.WhenBusy) tea.Cmd {
 	return tea.Batch(sent, u.title(termtext.OneLine(text, titleWidth)))
 }
 
-// titleWidth is the maximum length of a title in characters. lashd run uses the same length.
+// titleWidth is the maximum length of a title in characters. lashd run uses the
+// same length.
 const titleWidth = 60
 
 // start sends text as an input. busy says what happens if a turn is running.

@@ -23,7 +23,7 @@ type transcript struct {
 	queue     []protocol.QueuedInput     // inputs that no turn has used
 	starting  []protocol.QueuedInput     // inputs that have left the queue for a turn that is about to start
 	tasks     map[protocol.TaskID]bool   // running tasks
-	total     protocol.Usage             // of the session and its subagents
+	total     protocol.Usage             // of the session's own ended turns
 
 	seq protocol.Seq                  // number of the newest durable event applied
 	due *protocol.SessionAttachResult // state of the session at due.Seq; arrive applies it once the replay reaches that event
@@ -71,7 +71,8 @@ func (t *transcript) attached(r *protocol.SessionAttachResult) (out []entry) {
 	return append(out, t.arrive()...)
 }
 
-// streamed reports whether an item is text of the model. Such an item is durable only when it is complete, so a reconnect starts it again.
+// streamed reports whether an item is text of the model. Such an item is durable
+// only when it is complete, so a reconnect starts it again.
 func streamed(i *protocol.Item) bool {
 	return i.Kind == protocol.ItemAgentMessage || i.Kind == protocol.ItemReasoning
 }
@@ -218,8 +219,9 @@ func (t *transcript) find(id protocol.ItemID) *protocol.Item {
 	return nil
 }
 
-// delta adds streamed text to an item. If the text differs from the text already at its offset, it replaces that text and the rest. Text
-// beyond the end of the item is dropped: the completed item has it.
+// delta adds streamed text to an item. If the text differs from the text already
+// at its offset, it replaces that text and the rest. Text beyond the end of the
+// item is dropped: the completed item has it.
 func (t *transcript) delta(e protocol.Event) {
 	item := t.find(e.ItemID)
 	if item == nil || e.Offset == nil || *e.Offset > len(item.Text) {

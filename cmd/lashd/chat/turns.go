@@ -9,8 +9,10 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// accepted handles the event that a turn was accepted. It returns the input of a turn that starts at once. The event of a queued turn is
-// kept until the turn starts. Several inputs of one turn are returned by began instead, each as its own entry.
+// accepted handles the event that a turn was accepted. It returns the input of a
+// turn that starts at once. The event of a queued turn is kept until the turn
+// starts. Several inputs of one turn are returned by began instead, each as its
+// own entry.
 func (t *transcript) accepted(e protocol.Event) []entry {
 	switch {
 	case t.turn != "" && t.turn != e.TurnID:
@@ -23,7 +25,8 @@ func (t *transcript) accepted(e protocol.Event) []entry {
 	return nil
 }
 
-// began handles the start of a turn. It returns the inputs of the turn in the order in which the model reads them.
+// began handles the start of a turn. It returns the inputs of the turn in the
+// order in which the model reads them.
 func (t *transcript) began(turn protocol.TurnID) (out []entry) {
 	t.turn, t.doing = turn, "the model"
 	out = t.give(turn, t.starting, func(q protocol.QueuedInput) bool { return q.TurnID == turn })
@@ -35,7 +38,8 @@ func (t *transcript) began(turn protocol.TurnID) (out []entry) {
 	return out
 }
 
-// steers reports whether a queued input waits for a checkpoint of the running turn, rather than for a turn of its own.
+// steers reports whether a queued input waits for a checkpoint of the running
+// turn, rather than for a turn of its own.
 func steers(q protocol.QueuedInput) bool { return q.State == protocol.InputPendingActive }
 
 // requeued replaces the queue. The inputs of a turn leave the queue together just
@@ -54,7 +58,8 @@ func (t *transcript) entered(e protocol.Event) []entry {
 	return append(out, t.input(e.TurnID, e.Input)...)
 }
 
-// give returns the entries of those inputs that match. Wakes are skipped: the item of a wake shows it.
+// give returns the entries of those inputs that match. Wakes are skipped: the item
+// of a wake shows it.
 func (t *transcript) give(turn protocol.TurnID, inputs []protocol.QueuedInput, which func(protocol.QueuedInput) bool) (out []entry) {
 	for _, q := range inputs {
 		if which(q) && q.Wake == nil {
@@ -111,7 +116,8 @@ func (t *transcript) turnEnded(e protocol.Event) (out []entry) {
 	return out
 }
 
-// waited returns the input of a queued turn that ended before it started, or "" if the turn had started.
+// waited returns the input of a queued turn that ended before it started, or "" if
+// the turn had started.
 func (t *transcript) waited(turn protocol.TurnID) string {
 	delete(t.later, turn)
 	i := slices.IndexFunc(t.queue, func(q protocol.QueuedInput) bool { return q.TurnID == turn && !steers(q) })
@@ -121,7 +127,8 @@ func (t *transcript) waited(turn protocol.TurnID) string {
 	return inputText(t.queue[i].Input)
 }
 
-// stopped describes the end of a turn that did not finish, such as "Stopped." for one that the user stopped.
+// stopped describes the end of a turn that did not finish, such as "Stopped." for
+// one that the user stopped.
 func stopped(o *protocol.TurnOutcome) string {
 	if o.Kind != protocol.OutcomeCancelled {
 		return Failed("Turn failed", o, "")
@@ -132,8 +139,8 @@ func stopped(o *protocol.TurnOutcome) string {
 	return "Stopped."
 }
 
-// Failed describes the outcome of a turn that did not finish: what failed, why, and the kind of the outcome. fallback is the reason if the
-// outcome has none.
+// Failed describes the outcome of a turn that did not finish: what failed, why,
+// and the kind of the outcome. fallback is the reason if the outcome has none.
 func Failed(what string, o *protocol.TurnOutcome, fallback string) string {
 	if why := cmp.Or(reason(o), fallback); why != "" {
 		what += ": " + why

@@ -30,7 +30,8 @@ func pointNote(p *protocol.FilePoint) string {
 	return ""
 }
 
-// counted returns n and a noun, such as "1 file" or "2 files". File points count directories as files.
+// counted returns n and a noun, such as "1 file" or "2 files". File points count
+// directories as files.
 func counted(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun

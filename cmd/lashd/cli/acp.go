@@ -13,7 +13,8 @@ import (
 	"lashd/rpc/socket"
 )
 
-// acpCommand implements lashd acp.
+// acpCommand implements lashd acp. It connects package acp to the daemon, or to a
+// server in this process with --isolated.
 type acpCommand struct {
 	Isolated bool `help:"Serve from this process instead of a daemon, until stdin closes."`
 }
@@ -31,6 +32,10 @@ With --isolated, no daemon may use the same data directory.
 Example: npx acpx --agent 'lashd acp' 'what does this project do?'`
 }
 
+// Run serves the editor on stdin and stdout until stdin ends. With --isolated, it
+// runs a daemon in this process and gives the editor in-memory connections to it.
+// Each of them has a goroutine that serves it; Run waits for all of them before
+// the engine stops.
 func (c acpCommand) Run(ctx context.Context, e *environment) error {
 	if !c.Isolated {
 		return e.acp(ctx, e.connect)
@@ -56,6 +61,8 @@ func (c acpCommand) Run(ctx context.Context, e *environment) error {
 	return err
 }
 
+// acp serves the editor, with dial as the way to the daemon. API keys that the
+// daemon lacks come from the environment of this process.
 func (e *environment) acp(ctx context.Context, dial func(context.Context, bool) (net.Conn, error)) error {
 	return acp.Run(ctx, acp.Config{Dial: dial, Getenv: os.Getenv, Log: e.log.With("component", "acp"), Version: Version}, newBreakable(), os.Stdout)
 }

@@ -10,7 +10,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// backupCommand implements lashd backup.
+// backupCommand implements lashd backup. The daemon makes the copy, because only
+// it can copy the database while turns run.
 type backupCommand struct {
 	Dir string `arg:"" help:"Directory to create."`
 }
@@ -31,6 +32,8 @@ Exit codes: 0 complete, 1 failure, 6 copied, except for the listed damage.
 Example: lashd backup ~/lashd-monday`
 }
 
+// Run asks the daemon for a copy in a new directory. Damage that the daemon found
+// is listed and gives exitPartial; the rest has been copied and verified.
 func (c backupCommand) Run(ctx context.Context, e *environment) error {
 	dir, err := filepath.Abs(c.Dir)
 	if err != nil {

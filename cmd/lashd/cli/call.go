@@ -12,7 +12,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// callCommand implements lashd call.
+// callCommand implements lashd call, which reaches every method of the protocol
+// from a shell.
 type callCommand struct {
 	Method string `arg:"" help:"Method, such as session/list."`
 	Params string `arg:"" optional:"" default:"{}" help:"Parameters as a JSON object; - reads them from stdin."`
@@ -26,6 +27,8 @@ method.
 Example: lashd call session/read '{"sessionId":"ses_...","limit":10}'`
 }
 
+// Run calls the method with the parameters as given. The daemon validates them, so
+// a newer daemon can have methods that this build does not know.
 func (c callCommand) Run(ctx context.Context, e *environment) error {
 	params, err := c.params()
 	if err != nil {
@@ -38,7 +41,8 @@ func (c callCommand) Run(ctx context.Context, e *environment) error {
 	return printJSON(result)
 }
 
-// explained adds a reference to the schema of the method if its parameters were rejected.
+// explained adds a reference to the schema of the method if its parameters were
+// rejected. It leaves out the reference if the message already suggests a name.
 func (c callCommand) explained(err error) error {
 	if _, data := wireError(err); data == nil || data.Kind != protocol.KindInvalidParams || data.Nearest != "" {
 		return err
@@ -46,7 +50,8 @@ func (c callCommand) explained(err error) error {
 	return fmt.Errorf("%s; lashd schema %s describes the parameters", explain(err), c.Method)
 }
 
-// params returns the parameters as a JSON object.
+// params returns the parameters as a JSON object, from the command line or from
+// stdin. It checks only that they are an object.
 func (c callCommand) params() (json.RawMessage, error) {
 	text := []byte(c.Params)
 	if c.Params == "-" {

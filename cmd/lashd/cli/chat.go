@@ -16,7 +16,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// chatCommand implements lashd chat.
+// chatCommand implements lashd chat. The screen is in package chat; this file
+// connects it to the daemon.
 type chatCommand struct {
 	Session string `arg:"" optional:"" help:"Session to continue; lashd session lists the ids (default a new session)." placeholder:"ID"`
 	Last    bool   `short:"c" help:"Continue the newest session of the directory."`
@@ -40,6 +41,9 @@ Examples:
   lashd chat ses_01a1fcf3708472b29ab5e2b2aa8e328f`
 }
 
+// Run shows the chat until the user quits. A session that was created for this
+// chat and never got an input is deleted; for all others Run prints how to
+// continue.
 func (c chatCommand) Run(ctx context.Context, e *environment) error {
 	if !terminal(os.Stdin) || !terminal(os.Stdout) {
 		return &exitError{exitUsage, errors.New("lashd chat needs a terminal; use lashd run without one")}
@@ -63,7 +67,8 @@ func (c chatCommand) Run(ctx context.Context, e *environment) error {
 	return nil
 }
 
-// show runs the chat until the user quits or the terminal is closed.
+// show runs the chat until the user quits or the terminal is closed. SIGHUP ends
+// the chat like quitting, unless the user has it ignored, as nohup does.
 func (s *chatSession) show(ctx context.Context) (last protocol.SessionID, used bool, err error) {
 	if !signal.Ignored(syscall.SIGHUP) {
 		open, stop := signal.NotifyContext(ctx, syscall.SIGHUP)
@@ -73,7 +78,8 @@ func (s *chatSession) show(ctx context.Context) (last protocol.SessionID, used b
 	return chat.Run(ctx, s, os.Stdin, os.Stdout)
 }
 
-// dropEmpty deletes a session that the chat created and that has no input, unless another client has started to use it.
+// dropEmpty deletes a session that the chat created and that has no input. It
+// reads the session first: another client may have started to use it.
 func (e *environment) dropEmpty(ctx context.Context, id protocol.SessionID) error {
 	l, err := e.dial(ctx, true, nil)
 	if err != nil {
@@ -88,9 +94,13 @@ func (e *environment) dropEmpty(ctx context.Context, id protocol.SessionID) erro
 	return l.Call(ctx, "session/delete", protocol.SessionMutationParams{SessionID: id}, nil)
 }
 
-// chatSession implements chat.Session on a follower.
+// chatSession implements chat.Session on a follower. Open, Next and Use are called
+// by one goroutine at a time; Call may run beside them on any goroutine, so it
+// reads only link, under mu.
 type chatSession struct {
 	chatCommand
+	// cwd is the workspace of a new session. key is the idempotency key of
+	// session/new, so that a retry does not create a second session.
 	cwd, key string
 	made     bool       // the chat created the session
 	whole    bool       // Open has returned the whole session; the next Open returns changes
@@ -98,7 +108,8 @@ type chatSession struct {
 	follower
 }
 
-// Open implements chat.Session.
+// Open implements chat.Session. The first call also chooses or creates the
+// session. Later calls attach after the last event that was returned.
 func (s *chatSession) Open(ctx context.Context) (*protocol.SessionAttachResult, error) {
 	if err := s.dial(ctx); err != nil {
 		return nil, gone(err)
@@ -120,7 +131,8 @@ func (s *chatSession) Open(ctx context.Context) (*protocol.SessionAttachResult, 
 	return r, gone(err)
 }
 
-// dial opens a new connection and passes API keys to the daemon.
+// dial opens a new connection and passes API keys to the daemon. It closes the
+// previous connection first.
 func (s *chatSession) dial(ctx context.Context) error {
 	s.close()
 	news := client.NewInbox(0)
@@ -134,7 +146,8 @@ func (s *chatSession) dial(ctx context.Context) error {
 	return s.env.handKeys(ctx, l)
 }
 
-// choose sets s.session to the named session, to the newest one of the directory for --last, or to a new one.
+// choose sets s.session to the named session, to the newest one of the directory
+// for --last, or to a new one.
 func (s *chatSession) choose(ctx context.Context) (err error) {
 	if s.named != "" {
 		s.session, err = s.link.sessionID(ctx, s.named)
@@ -157,7 +170,8 @@ func (s *chatSession) choose(ctx context.Context) (err error) {
 	return err
 }
 
-// Next implements chat.Session.
+// Next implements chat.Session. It returns the events that are left before it
+// reports a lost connection, so that none of them is skipped.
 func (s *chatSession) Next(ctx context.Context) ([]protocol.Event, error) {
 	for {
 		select {
@@ -177,7 +191,8 @@ func (s *chatSession) Next(ctx context.Context) ([]protocol.Event, error) {
 	}
 }
 
-// taken returns the new events and the notes about plugins.
+// taken returns the new events and the notes about plugins. It may return nothing,
+// if all events were repetitions.
 func (s *chatSession) taken() (events []protocol.Event) {
 	for _, raw := range s.news.Take() {
 		var e protocol.Event
@@ -191,7 +206,8 @@ func (s *chatSession) taken() (events []protocol.Event) {
 	return events
 }
 
-// Call implements chat.Session.
+// Call implements chat.Session. Errors of the daemon come back as the text that
+// lashd prints for them.
 func (s *chatSession) Call(ctx context.Context, method string, params, result any) error {
 	s.mu.Lock()
 	l := s.link
@@ -208,12 +224,13 @@ func (s *chatSession) Call(ctx context.Context, method string, params, result an
 	return nil
 }
 
-// Use implements chat.Session.
+// Use implements chat.Session. The next Open returns the whole other session.
 func (s *chatSession) Use(id protocol.SessionID) {
 	s.session, s.seen, s.epoch, s.whole, s.made = id, 0, 0, false, false
 }
 
-// close closes the connection, if there is one.
+// close closes the connection, if there is one. A Next that waits on it returns
+// chat.ErrGone.
 func (s *chatSession) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,9 +1,12 @@
-// Package cli implements the lashd command: its subcommands and flags, config.toml, and the assembly of a daemon from the engine, the
-// database, the plugin loader and the RPC server.
+// Package cli implements the lashd command: its subcommands and flags,
+// config.toml, and the assembly of a daemon from the engine, the database, the
+// plugin loader and the RPC server.
 //
-// Each subcommand is a struct whose fields are its flags (see github.com/alecthomas/kong), with a Run method and, for long help, a Help
-// method. Commands talk to the daemon through a link and start the daemon if it is not running. Results go to stdout; everything else goes
-// to stderr. Text of models, plugins and files is escaped before it reaches a terminal.
+// Each subcommand is a struct whose fields are its flags (see
+// github.com/alecthomas/kong), with a Run method and, for long help, a Help
+// method. Commands talk to the daemon through a link and start the daemon if it is
+// not running. Results go to stdout; everything else goes to stderr. Text of
+// models, plugins and files is escaped before it reaches a terminal.
 package cli
 
 import (
@@ -20,9 +23,11 @@ import (
 	"lashd/engine/plugin"
 )
 
-// Version is the version of this build. The linker may set it.
+// Version is the version of this build, as lashd version prints it and the daemon
+// reports it to clients. The linker may set it.
 var Version = "0.1.0"
 
+// description is the text above the list of commands in lashd --help.
 const description = `Run LLM agents in a local daemon that survives crashes and restarts.
 
 To start:
@@ -50,14 +55,16 @@ Environment:
   LASHD_LOG                         log level
   OPENAI_API_KEY, OPENAI_BASE_URL   model server, unless set in config.toml`
 
-// globals are the flags that all commands have.
+// globals are the flags that all commands have. Each can also be set by an
+// environment variable; the flag wins.
 type globals struct {
 	Home   string `help:"Data directory; default $$XDG_DATA_HOME/lashd or ~/.local/share/lashd." env:"LASHD_HOME" placeholder:"DIR"`
 	Socket string `help:"Unix socket of the daemon; default run/lashd.sock in the --home directory, or $$XDG_RUNTIME_DIR/lashd/lashd.sock without --home." env:"LASHD_SOCKET" placeholder:"PATH"`
 	Log    string `help:"Lowest level to log: debug, info, warn or error." env:"LASHD_LOG" default:"info" enum:"debug,info,warn,error"`
 }
 
-// commands are all commands, in the order of the help.
+// commands are all commands, in the order of the help. Fields with cmd tags are
+// commands; kong calls the Run method of the chosen one.
 type commands struct {
 	globals
 	Serve   serveCommand   `cmd:"" help:"Run the daemon in the foreground."`
@@ -84,16 +91,21 @@ type commands struct {
 	Complete   completeCommand   `cmd:"" hidden:""`
 }
 
-// Main runs a command and returns its exit code. The first SIGINT or SIGTERM cancels the command; the second one ends the process.
+// Main runs a command and returns its exit code. The first SIGINT or SIGTERM
+// cancels the command, so that it can clean up; the second one ends the process at
+// once.
 func Main(args []string) int { return MainWith(args, Extra{}) }
 
-// Extra has the plugins of a custom build. A plugin with the id of a built-in one replaces it.
+// Extra has the plugins of a custom build. A plugin with the id of a built-in one
+// replaces it. They exist in the daemons that the custom build starts; a daemon
+// that another build has started does not have them.
 type Extra struct {
 	Drivers []plugin.Factory // drivers; a session uses the one that its configuration names
 	Plugins []plugin.Factory // plugins of every session
 }
 
-// MainWith does the same as Main, with additional plugins. Custom builds call it.
+// MainWith does the same as Main, with additional plugins. Custom builds call it
+// from their main. args are the arguments without the program name.
 func MainWith(args []string, extra Extra) int {
 	ctx, end := context.WithCancelCause(context.Background())
 	defer end(nil)
@@ -113,7 +125,8 @@ func MainWith(args []string, extra Extra) int {
 	return report(err)
 }
 
-// spelled translates --version, -v and "help COMMAND" to the spelling that kong understands.
+// spelled translates --version, -v and "help COMMAND" to the spelling that kong
+// understands.
 func spelled(args []string) []string {
 	switch {
 	case len(args) == 1 && (args[0] == "--version" || args[0] == "-v"):
@@ -124,8 +137,10 @@ func spelled(args []string) []string {
 	return args
 }
 
-// hear calls end at the first SIGINT or SIGTERM; after that, a second signal ends the process. The returned channel is closed once the
-// signal handler is installed. That takes half a millisecond, so it runs beside the start of the command.
+// hear calls end at the first SIGINT or SIGTERM; after that, a second signal ends
+// the process. The returned channel is closed once the signal handler is
+// installed. Installing it takes half a millisecond, so that runs beside the start
+// of the command; a daemon waits for the channel before it serves.
 func hear(ctx context.Context, end context.CancelCauseFunc) <-chan struct{} {
 	hears := make(chan struct{})
 	go func() {
@@ -138,8 +153,10 @@ func hear(ctx context.Context, end context.CancelCauseFunc) <-chan struct{} {
 	return hears
 }
 
-// parse parses a command line. Command lines that start a daemon are parsed without the declarations of the other commands, which would
-// take a fifth of the start time.
+// parse parses a command line. Command lines that start a daemon are parsed
+// without the declarations of the other commands, which would take a fifth of the
+// start time. If that fails, the full parser runs, whose errors and help mention
+// all commands.
 func parse(ctx context.Context, args []string) (*kong.Context, *globals, error) {
 	if slices.ContainsFunc(args, func(arg string) bool { return arg == "serve" || arg == "stdio" }) && !asksHelp(args) {
 		var c struct {
@@ -161,7 +178,8 @@ func asksHelp(args []string) bool {
 	return slices.Contains(args, "-h") || slices.Contains(args, "--help")
 }
 
-// parserOf returns a parser for the declarations in commands.
+// parserOf returns a parser for the declarations in commands. Invalid declarations
+// are a bug of this package and panic.
 func parserOf(ctx context.Context, commands any) *kong.Kong {
 	parser, err := kong.New(commands, kong.Name("lashd"), kong.Description(description), kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 120}))
@@ -172,7 +190,8 @@ func parserOf(ctx context.Context, commands any) *kong.Kong {
 	return parser
 }
 
-// versionCommand implements lashd version.
+// versionCommand implements lashd version. It needs no daemon; the version of a
+// running daemon is in lashd doctor.
 type versionCommand struct{}
 
 func (versionCommand) Run() error {

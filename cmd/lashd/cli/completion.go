@@ -14,7 +14,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// completionCommand implements lashd completion.
+// completionCommand implements lashd completion, which prints a script for a
+// shell.
 type completionCommand struct {
 	Shell string `arg:"" enum:"bash,zsh,fish" help:"Shell: bash, zsh or fish."`
 }
@@ -28,12 +29,15 @@ func (completionCommand) Help() string {
   fish   lashd completion fish > ~/.config/fish/completions/lashd.fish`
 }
 
+// Run prints the script of the shell; kong has checked the name.
 func (c completionCommand) Run() error {
 	fmt.Fprint(stdout, completions[c.Shell])
 	return nil
 }
 
-// completions are the scripts by shell. They call "lashd complete", which prints one candidate per line, followed by a tab and its meaning.
+// completions are the scripts by shell. They call "lashd complete", which prints
+// one candidate per line, followed by a tab and its meaning. If there are no
+// candidates, bash and zsh complete file names.
 var completions = map[string]string{
 	"bash": `_lashd() {
   local IFS=$'\n'
@@ -55,11 +59,14 @@ if [ "$funcstack[1]" = _lashd ]; then _lashd "$@"; else compdef _lashd lashd; fi
 `,
 }
 
-// completeCommand is the command that the scripts call. The last word is the one to complete.
+// completeCommand is the hidden command that the scripts call. The last word is
+// the one to complete, and may be empty.
 type completeCommand struct {
 	Words []string `arg:"" optional:"" passthrough:""`
 }
 
+// Run prints the completions. It never starts a daemon and prints no errors of its
+// own, since it runs on each press of the tab key.
 func (c completeCommand) Run(ctx context.Context, k *kong.Kong, e *environment) error {
 	words := c.Words
 	if len(words) > 0 && words[0] == "--" {
@@ -73,7 +80,9 @@ func (c completeCommand) Run(ctx context.Context, k *kong.Kong, e *environment) 
 	return candidates(ctx, stdout, e, at, wants, entered)
 }
 
-// walk finds the command that words name. wants is the flag whose value comes next, or "".
+// walk finds the command that words name. wants is the flag whose value comes
+// next, or "". Words that are neither commands nor flags are arguments and are
+// skipped.
 func walk(at *kong.Node, words []string) (node *kong.Node, wants string) {
 	for _, w := range words {
 		if wants != "" {
@@ -96,7 +105,7 @@ func walk(at *kong.Node, words []string) (node *kong.Node, wants string) {
 	return at, wants
 }
 
-// flagsOf returns the flags of a command and of its parents.
+// flagsOf returns the flags of a command and of its parents, without hidden ones.
 func flagsOf(at *kong.Node) (all []*kong.Flag) {
 	for _, group := range at.AllFlags(true) {
 		all = append(all, group...)
@@ -104,7 +113,9 @@ func flagsOf(at *kong.Node) (all []*kong.Flag) {
 	return all
 }
 
-// candidates prints the completions of entered at a command. If wants is not empty, they are values of that flag.
+// candidates prints the completions of entered at a command: its flags, the ids or
+// names that its first argument takes, or its subcommands. If wants is not empty,
+// they are values of that flag.
 func candidates(ctx context.Context, out io.Writer, e *environment, at *kong.Node, wants, entered string) error {
 	offer := func(name, help string) {
 		if strings.HasPrefix(name, entered) {
@@ -142,7 +153,8 @@ func candidates(ctx context.Context, out io.Writer, e *environment, at *kong.Nod
 	return nil
 }
 
-// valuesOf returns the allowed values of a flag or, if flag is "", of the first argument. It returns nil if any value is allowed.
+// valuesOf returns the allowed values of a flag or, if flag is "", of the first
+// argument. It returns nil if any value is allowed.
 func valuesOf(at *kong.Node, flag string) []string {
 	if flag == "" && len(at.Positional) > 0 {
 		return choices(at.Positional[0])
@@ -163,7 +175,8 @@ func choices(v *kong.Value) []string {
 	return v.EnumSlice()
 }
 
-// offerSessions offers session ids if the daemon is running. It does not start a daemon.
+// offerSessions offers session ids if the daemon is running. It does not start a
+// daemon, and without one offers nothing.
 func offerSessions(ctx context.Context, e *environment, offer func(name, help string)) error {
 	l, err := e.dial(ctx, false, nil)
 	if err != nil {

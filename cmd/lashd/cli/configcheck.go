@@ -16,7 +16,9 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// configProblem is an error in config.toml and its position, which editors use to underline it.
+// configProblem is an error in config.toml and its position, which editors use to
+// underline it. Line and Column count from 1; Column is 0 if only the line is
+// known.
 type configProblem struct {
 	Line    int    `json:"line"`
 	Column  int    `json:"column,omitempty"`
@@ -31,13 +33,16 @@ func (p *configProblem) Error() string {
 	return fmt.Sprintf("line %d, column %d: %s", p.Line, p.Column, p.Message)
 }
 
-// words are the values of enumerated settings, by type.
+// words are the values of enumerated settings, by type. The check, its messages
+// and the JSON Schema use this table.
 var words = map[reflect.Type][]string{
 	reflect.TypeFor[protocol.ApprovalMode]():    {string(protocol.ApproveAllow), string(protocol.ApproveAsk), string(protocol.ApproveDeny)},
 	reflect.TypeFor[pluginloader.SandboxMode](): {string(pluginloader.SandboxOff), string(pluginloader.SandboxOn), string(pluginloader.SandboxRequired)},
 }
 
-// parseConfig parses config.toml and returns its first problem. Unknown keys are errors, so that a misspelled setting is not silently ignored.
+// parseConfig parses config.toml and returns its first problem. Unknown keys are
+// errors, so that a misspelled setting is not silently ignored. The daemon calls
+// it at its start.
 func parseConfig(data []byte) (config, error) {
 	c, problems := readConfig(data)
 	if len(problems) > 0 {
@@ -46,7 +51,10 @@ func parseConfig(data []byte) (config, error) {
 	return c, nil
 }
 
-// readConfig parses config.toml and returns all problems. A syntax error is the only problem, because it hides the others.
+// readConfig parses config.toml and returns all problems, ordered by line. A
+// syntax error is the only problem, because it hides the others. It looks for
+// wrong types in the untyped document first: the decoder would stop at the first
+// of them.
 func readConfig(data []byte) (config, []configProblem) {
 	var c config
 	var said map[string]any
@@ -75,7 +83,8 @@ func readConfig(data []byte) (config, []configProblem) {
 	return c, problems
 }
 
-// unknownKey returns the message for an unknown key, with the closest and with all known keys.
+// unknownKey returns the message for an unknown key. It suggests the closest key
+// of the same table and lists all of them.
 func unknownKey(key toml.Key) string {
 	table := reflect.TypeFor[config]()
 	for _, in := range key[:len(key)-1] {
@@ -89,7 +98,8 @@ func unknownKey(key toml.Key) string {
 	return fmt.Sprintf("unknown key %q%s (known keys: %s)", strings.Join(key, "."), didYouMean(key[len(key)-1], known), strings.Join(known, ", "))
 }
 
-// tableOf returns the type of the table key in another table. If there is no such table, it returns in.
+// tableOf returns the type of the table key in another table. If there is no such
+// table, it returns in.
 func tableOf(in reflect.Type, key string) reflect.Type {
 	for field := range in.Fields() {
 		t := field.Type
@@ -103,8 +113,10 @@ func tableOf(in reflect.Type, key string) reflect.Type {
 	return in
 }
 
-// lineOf returns the line of a key or, if the key itself is absent, of the innermost table of its path. nth is the index of the table if there
-// are several of the same name.
+// lineOf returns the line of a key or, if the key itself is absent, of the
+// innermost table of its path. nth is the index of the table if there are several
+// of the same name, as in [[models]]. The result is 1 if not even a table is
+// present.
 func lineOf(data []byte, path []string, nth int) int {
 	var p unstable.Parser
 	p.Reset(data)

@@ -10,7 +10,8 @@ import (
 	"path/filepath"
 )
 
-// configCommand implements lashd config.
+// configCommand implements lashd config, which editors and people use to check
+// config.toml.
 type configCommand struct {
 	File string `arg:"" optional:"" help:"File to check; - reads stdin (default config.toml of the data directory)."`
 	inJSON
@@ -27,12 +28,15 @@ Exit codes: 0 valid, or no config.toml; 1 errors, or the named file does not exi
 Example: lashd config --no-json`
 }
 
-// configReport is the JSON output of lashd config.
+// configReport is the JSON output of lashd config. Problems is an empty list for a
+// valid file.
 type configReport struct {
 	File     string          `json:"file"`
 	Problems []configProblem `json:"problems"`
 }
 
+// Run checks the file without a daemon. For config.toml of the data directory it
+// also notes whether the running daemon still uses an older version.
 func (c configCommand) Run(ctx context.Context, e *environment) error {
 	r := configReport{File: cmp.Or(c.File, e.configFile())}
 	data, err := r.read()
@@ -80,6 +84,7 @@ func (c configCommand) print(r configReport) error {
 }
 
 // noteStale prints a note if the running daemon has read an older config.toml.
+// Without a daemon it does nothing.
 func (e *environment) noteStale(ctx context.Context) {
 	l, err := e.dial(ctx, false, nil)
 	if err != nil {
@@ -94,8 +99,10 @@ func (e *environment) noteStale(ctx context.Context) {
 // freshConfig is the advice for a daemon that uses an old config.toml.
 const freshConfig = `restart the daemon to apply it: lashd call shutdown '{"daemon":true}'`
 
-// stale reports whether config.toml has changed since the daemon read it. It compares the time of the file with that of the lock file, which
-// the daemon writes just after it has read config.toml. Both times come from the clock of the file system.
+// stale reports whether config.toml has changed since the daemon read it. It
+// compares the time of the file with that of the lock file, which the daemon
+// writes just after it has read config.toml. Both times come from the clock of the
+// file system. If a file cannot be read, it returns false.
 func (l *link) stale() bool {
 	read, err := os.Stat(filepath.Join(l.daemon.DataDir, "lashd.lock.json"))
 	if err != nil {
@@ -105,7 +112,8 @@ func (l *link) stale() bool {
 	return err == nil && now.ModTime().After(read.ModTime())
 }
 
-// configProblems returns the problems of a config.toml and of the files that it names.
+// configProblems returns the problems of a config.toml and of the script that it
+// may name.
 func (e *environment) configProblems(data []byte) []configProblem {
 	c, problems := readConfig(data)
 	if len(problems) > 0 {
@@ -117,7 +125,8 @@ func (e *environment) configProblems(data []byte) []configProblem {
 	return nil
 }
 
-// within resolves relative paths of a config.toml against the data directory.
+// within resolves relative paths of a config.toml against the data directory, so
+// that they do not depend on where the daemon was started.
 func (e *environment) within(c config) config {
 	if c.Script != "" && !filepath.IsAbs(c.Script) {
 		c.Script = filepath.Join(e.home, c.Script)

@@ -10,10 +10,17 @@ import (
 	"lashd/rpc/protocol"
 )
 
+// configSchema is the generated JSON Schema of config.toml. A test in
+// rpc/internal/gen fails if it is out of date.
+//
 //go:embed config.schema.json
+// configSchema is the generated JSON Schema of config.toml, which lashd schema
+// config prints. The generator in rpc/internal/gen writes it.
 var configSchema []byte
 
-// ConfigSchemaOf generates the JSON Schema of config.toml from its Go types. docs has the comments of the types and fields.
+// ConfigSchemaOf generates the JSON Schema of config.toml from its Go types. docs
+// has the comments of the types and fields, which become the descriptions. The
+// generator in rpc/internal/gen calls it.
 func ConfigSchemaOf(docs map[string]protocol.TypeDoc) []byte {
 	s := tableSchema(reflect.TypeFor[config](), docs)
 	s.Schema, s.Title, s.Description = "https://json-schema.org/draft/2020-12/schema", "config.toml", "Settings of the lashd daemon. All keys are optional. The daemon reads the file when it starts."
@@ -24,7 +31,8 @@ func ConfigSchemaOf(docs map[string]protocol.TypeDoc) []byte {
 	return append(text, '\n')
 }
 
-// tableSchema returns the schema of a table, which allows no other keys.
+// tableSchema returns the schema of a table, which allows no other keys. Integers
+// with a range also allow 0, which means the default or no limit.
 func tableSchema(t reflect.Type, docs map[string]protocol.TypeDoc) *jsonschema.Schema {
 	s := &jsonschema.Schema{Type: "object", Properties: map[string]*jsonschema.Schema{}, AdditionalProperties: &jsonschema.Schema{Not: &jsonschema.Schema{}}}
 	for f := range t.Fields() {

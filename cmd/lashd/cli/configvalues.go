@@ -11,14 +11,17 @@ import (
 	"strings"
 )
 
-// badValue is a setting with an invalid value.
+// badValue is a setting with an invalid value. The message begins with the path of
+// the key.
 type badValue struct {
 	key     []string // path of the key
 	nth     int      // index of the table, if the key is in one of several tables of the same name
 	message string
 }
 
-// badTypes finds values of the wrong type and empty strings. said is the decoded table, and above is its path.
+// badTypes finds values of the wrong type and empty strings. said is the decoded
+// table, and above is its path. Keys that the table does not have are left to the
+// strict decoder.
 func badTypes(table reflect.Type, said map[string]any, above []string) (bad []badValue) {
 	for field := range table.Fields() {
 		name := field.Tag.Get("toml")
@@ -56,7 +59,9 @@ func isNoTable(v any) bool {
 	return !ok
 }
 
-// fits reports whether a decoded value has the type of a setting. It does not handle the tables of config itself.
+// fits reports whether a decoded value has the type of a setting. It does not
+// handle the tables of config itself. An integer also fits where a float is
+// expected.
 func fits(t reflect.Type, value any) bool {
 	switch v := value.(type) {
 	case string:
@@ -94,7 +99,8 @@ func typeName(value any) string {
 	return "a date or a time"
 }
 
-// wanted describes the valid values of a setting.
+// wanted describes the valid values of a setting, to end a sentence such as "it
+// must be ...". name is the key, for lists of tables.
 func wanted(t reflect.Type, name string) string {
 	switch {
 	case words[t] != nil:
@@ -120,7 +126,8 @@ func wanted(t reflect.Type, name string) string {
 	return "a table"
 }
 
-// forms are the formats of strings, by the struct tag "is". Their messages do not quote the string, because it may be an API key.
+// forms are the formats of strings, by the struct tag "is". Their messages do not
+// quote the string, because it may be an API key.
 var forms = map[string]struct {
 	fits func(string) bool
 	must string
@@ -132,7 +139,8 @@ var forms = map[string]struct {
 	"variable": {regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`).MatchString, "must be the name of an environment variable, such as OPENAI_API_KEY, not the key itself"},
 }
 
-// badModels finds models with equal names, and output limits above the context window.
+// badModels finds models with equal names, and output limits above the context
+// window. These rules involve several keys, so struct tags cannot express them.
 func (c config) badModels() (bad []badValue) {
 	names := map[string]bool{}
 	for nth, m := range c.Models {
@@ -148,7 +156,9 @@ func (c config) badModels() (bad []badValue) {
 	return bad
 }
 
-// badValues finds values that break the struct tags of their fields: required keys, formats, enumerations and ranges.
+// badValues finds values that break the struct tags of their fields: required
+// keys, formats, enumerations and ranges. It recurses into tables and lists of
+// tables. All types must be right already.
 func badValues(table reflect.Value, above []string) (bad []badValue) {
 	for field, v := range table.Fields() {
 		key := append(slices.Clone(above), field.Tag.Get("toml"))
@@ -188,7 +198,8 @@ func badValues(table reflect.Value, above []string) (bad []badValue) {
 	return bad
 }
 
-// boundsOf returns the range of a numeric setting. There is no range if to is 0. Integers may also be 0, which means the default or no limit.
+// boundsOf returns the range of a numeric setting. There is no range if to is 0.
+// Integers may also be 0, which means the default or no limit.
 func boundsOf(f reflect.StructField) (from, to int64) {
 	from, _ = strconv.ParseInt(f.Tag.Get("from"), 10, 64)
 	to, _ = strconv.ParseInt(f.Tag.Get("to"), 10, 64)

@@ -32,8 +32,11 @@ import (
 	"lashd/rpc/socket"
 )
 
-// daemon runs the daemon in the data directory until ctx is done. It locks the directory, opens the database and calls serve with a ready
-// server; it stops when serve returns.
+// daemon runs the daemon in the data directory until ctx is done. It locks the
+// directory, opens the database and calls serve with a ready server; it stops when
+// serve returns. The order matters: config.toml is read before the lock is
+// written, which stale relies on, and nothing touches the database without the
+// lock. Errors carry the exit codes of lashd serve.
 func (e *environment) daemon(ctx context.Context, serve func(context.Context, *rpc.Server, *socket.Lock) error) error {
 	if err := proc.Private(); err != nil {
 		e.log.Warn("cannot protect the memory of the daemon from other processes of this user", "error", err)
@@ -66,12 +69,14 @@ func (e *environment) daemon(ctx context.Context, serve func(context.Context, *r
 	return e.runStore(ctx, store, cfg, lock, serve)
 }
 
-// openStore opens the database.
+// openStore opens the database and migrates it if needed. The lock of the
+// directory must be held.
 func (e *environment) openStore(ctx context.Context) (*persistence.Store, error) {
 	return persistence.Open(ctx, persistence.Config{Dir: e.home, Log: e.log, Progress: func(s string) { e.log.Info(s) }})
 }
 
-// notOpened adds advice and an exit code to an error of openStore. It returns nil if the daemon was stopped in the meantime.
+// notOpened adds advice and an exit code to an error of openStore. It returns nil
+// if the daemon was stopped while the database was being opened.
 func (e *environment) notOpened(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
@@ -94,8 +99,10 @@ func isNotFile(err error) bool {
 	return ok
 }
 
-// runStore runs the writer of the database and the engine until ctx is done. If the writer fails, runStore stops the engine and leaves the
-// database unclosed, because its state is unknown.
+// runStore runs the writer of the database and the engine until ctx is done. The
+// writer runs on until the engine has stopped, because the engine's last steps
+// commit. If the writer fails, runStore stops the engine and leaves the database
+// unclosed, because its state is unknown.
 func (e *environment) runStore(ctx context.Context, store *persistence.Store, cfg config, lock *socket.Lock,
 	serve func(context.Context, *rpc.Server, *socket.Lock) error,
 ) error {
@@ -122,7 +129,11 @@ func (e *environment) runStore(ctx context.Context, store *persistence.Store, cf
 	return errors.Join(err, store.Close())
 }
 
-// runEngine builds the engine with its plugins and models, and serves until ctx is done.
+// runEngine builds the engine with its plugins and models, and serves until ctx is
+// done. The deferred calls undo the setup in reverse order: first the loader
+// stops, then the built-in plugins shut down, and at last leftover processes are
+// killed. Plugin loading and recovery of sessions wait until the first request was
+// answered or openingMoment has passed.
 func (e *environment) runEngine(ctx context.Context, stop func(), store *persistence.Store, cfg config, lock *socket.Lock,
 	serve func(context.Context, *rpc.Server, *socket.Lock) error,
 ) error {
@@ -167,7 +178,10 @@ func (e *environment) runEngine(ctx context.Context, stop func(), store *persist
 	return beside(ctx, stop, run, func(ctx context.Context) error { return serve(ctx, srv, lock) })
 }
 
-// mark ends leftover processes of an earlier run of the daemon. The returned function does the same for this run.
+// mark kills leftover processes of an earlier run of the daemon. The returned
+// function does the same for this run. nonce identifies processes of this data
+// directory, so that those of other daemons are left alone. Failures are only
+// logged.
 func (e *environment) mark(nonce string) (end func()) {
 	letGo, err := proc.AdoptOrphans()
 	if err != nil {
@@ -185,7 +199,8 @@ func (e *environment) mark(nonce string) (end func()) {
 	}
 }
 
-// trace opens the trace file, or returns nil if tracing is off.
+// trace opens the trace file, or returns nil if tracing is off. A nil file is
+// valid and records nothing.
 func (e *environment) trace(cfg config) (*trace.File, error) {
 	if !cfg.Trace {
 		return nil, nil
@@ -193,7 +208,8 @@ func (e *environment) trace(cfg config) (*trace.File, error) {
 	return trace.Open(filepath.Join(e.home, "trace.jsonl"))
 }
 
-// shipped returns the built-in plugins; custom builds register their plugins here.
+// shipped returns the built-in plugins in the order in which they register; custom
+// builds register their plugins here.
 func (e *environment) shipped(cfg config, nonce string) (*plugin.Host, error) {
 	builtin := plugin.Stack{
 		&workspace.Factory{}, shell.New(shell.Config{Environ: cfg.environ(os.Environ()), Nonce: nonce}), outputbudget.Factory{},
@@ -204,7 +220,8 @@ func (e *environment) shipped(cfg config, nonce string) (*plugin.Host, error) {
 	return plugin.NewHost(plugin.Override(drivers, e.extra.Drivers), plugin.Override(builtin, e.extra.Plugins))
 }
 
-// beside runs run and serve concurrently. When one ends, it stops the other.
+// beside runs run and serve concurrently. When one ends, it stops the other and
+// waits for it. It returns the errors of both.
 func beside(ctx context.Context, stop func(), run, serve func(context.Context) error) error {
 	failed := make(chan error, 1)
 	go func() {
@@ -219,7 +236,9 @@ func beside(ctx context.Context, stop func(), run, serve func(context.Context) e
 	return errors.Join(<-failed, err)
 }
 
-// load starts the plugin loader. The returned function stops it and waits for its end.
+// load starts the plugin loader, after the startup period. The returned function
+// stops it and waits for its end. The loader outlives ctx, because sessions that
+// are closing still use their plugins.
 func (e *environment) load(ctx context.Context, loader *pluginloader.Loader) (end func()) {
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var running sync.WaitGroup
@@ -263,6 +282,8 @@ missing, 74 the database cannot be written or was moved, 75 another lashd uses t
 Example: lashd --log debug serve`
 }
 
+// Run serves clients on the socket until a signal arrives, a client calls
+// shutdown, or the database fails.
 func (serveCommand) Run(ctx context.Context, e *environment) error {
 	return e.daemon(ctx, func(ctx context.Context, srv *rpc.Server, lock *socket.Lock) error {
 		l, err := socket.Listen(lock, e.socket, e.log)

@@ -11,7 +11,9 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// asker asks the user at the terminal about open decisions, one at a time. It belongs to the goroutine of its turnRun.
+// asker asks the user at the terminal about open decisions, one at a time. It
+// belongs to the goroutine of its turnRun. Other clients may answer as well: the
+// first answer counts, and the question disappears here.
 type asker struct {
 	person bool                 // stdin and stderr are terminals
 	open   []*protocol.Decision // in the order in which they opened; the first is on the screen
@@ -22,7 +24,9 @@ type asker struct {
 // newAsker returns an asker for the terminal, if there is one.
 func newAsker() *asker { return &asker{person: terminal(os.Stdin) && terminal(os.Stderr)} }
 
-// opened asks about a decision of the turn or of a subagent. Without a terminal it answers with the default of the decision at once.
+// opened asks about a decision of the turn or of a subagent. Without a terminal it
+// answers with the default of the decision at once. Decisions that it has already,
+// as after a reconnect, are ignored.
 func (a *asker) opened(ctx context.Context, t *turnRun, d *protocol.Decision) {
 	known := slices.ContainsFunc(a.open, func(o *protocol.Decision) bool { return o.ID == d.ID })
 	if d.TurnID != t.turn && !t.below(d) || d.Answer != nil || known {
@@ -38,7 +42,8 @@ func (a *asker) opened(ctx context.Context, t *turnRun, d *protocol.Decision) {
 	}
 }
 
-// resolved removes a decision that any client has answered, and shows the next one.
+// resolved removes a decision that any client has answered, and shows the next
+// one. It remembers a denied call of a subagent for the exit code.
 func (a *asker) resolved(ctx context.Context, t *turnRun, d *protocol.Decision) {
 	i := slices.IndexFunc(a.open, func(o *protocol.Decision) bool { return o.ID == d.ID })
 	if i < 0 {
@@ -54,7 +59,9 @@ func (a *asker) resolved(ctx context.Context, t *turnRun, d *protocol.Decision) 
 	}
 }
 
-// prompt shows the first open decision with all the arguments of its call, or answers it for --allow or without a terminal.
+// prompt shows the first open decision with all the arguments of its call, or
+// answers it for --allow or without a terminal. The first question starts the
+// goroutine that reads stdin.
 func (a *asker) prompt(ctx context.Context, t *turnRun) {
 	d := a.open[0]
 	switch {
@@ -72,7 +79,8 @@ func (a *asker) prompt(ctx context.Context, t *turnRun) {
 	t.view.question(chat.Question(d) + "\n" + strings.Join(chat.Offers(d), "\n") + "\n> ")
 }
 
-// readLines sends the lines of stdin to a.lines.
+// readLines sends the lines of stdin to a.lines until stdin ends. The goroutine
+// may stay blocked in a read until the process exits.
 func (a *asker) readLines() {
 	defer close(a.lines)
 	in := bufio.NewScanner(os.Stdin)
@@ -81,7 +89,9 @@ func (a *asker) readLines() {
 	}
 }
 
-// entered answers the decision on the screen with a line of stdin. more is false at the end of stdin.
+// entered answers the decision on the screen with a line of stdin. more is false
+// at the end of stdin; from then on there is no person to ask. A line without a
+// question is dropped.
 func (a *asker) entered(ctx context.Context, t *turnRun, line string, more bool) {
 	if !more {
 		a.lines, a.person = nil, false
@@ -91,7 +101,8 @@ func (a *asker) entered(ctx context.Context, t *turnRun, line string, more bool)
 	}
 }
 
-// choose returns the choice that a line stands for. An unknown answer rejects. The end of stdin chooses the default.
+// choose returns the choice that a line stands for. An unknown answer rejects. The
+// end of stdin chooses the default.
 func choose(d *protocol.Decision, line string, more bool) protocol.DecisionChoice {
 	choice := chat.Chosen(d, line)
 	switch {
@@ -105,7 +116,9 @@ func choose(d *protocol.Decision, line string, more bool) protocol.DecisionChoic
 	return d.Default
 }
 
-// answer sends a choice. If another client answers first, its answer counts; the event decision/resolved reports it.
+// answer sends a choice. If another client answers first, its answer counts; the
+// event decision/resolved reports it. The call has the hash of the arguments that
+// were shown.
 func (a *asker) answer(ctx context.Context, t *turnRun, d *protocol.Decision, choice protocol.DecisionChoice) {
 	p := protocol.DecisionRespondParams{DecisionID: d.ID, Choice: choice, ArgsHash: d.ArgsHash}
 	if err := t.call(ctx, "decision/respond", p, nil); err != nil {

@@ -16,6 +16,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
+// demoScript is the script of the model: the replies and tool calls of the demo.
+//
 //go:embed demo.json
 var demoScript []byte
 
@@ -35,7 +37,9 @@ All tool calls are allowed. With --model, a real model decides what to run.
 Example: lashd demo --model qwen3 --base-url http://localhost:11434/v1`
 }
 
-// demo runs a real daemon in a temporary directory and prints its events.
+// demo runs a real daemon in a temporary directory and prints its events. The acts
+// run on one goroutine. event runs on the goroutine of the connection and owns
+// kind and midLine while a turn runs.
 type demo struct {
 	env       *environment
 	dir       string
@@ -51,6 +55,8 @@ type demo struct {
 	news chan protocol.Event // events for until
 }
 
+// Run plays the acts until one fails, and says where the session is. The directory
+// stays, so that the user can look at it.
 func (c demoCommand) Run(ctx context.Context, e *environment) error {
 	dir, err := os.MkdirTemp("", "lashd-demo-")
 	if err != nil {
@@ -87,7 +93,9 @@ func (d *demo) prepare(c demoCommand) error {
 		os.WriteFile(filepath.Join(d.workspace, "greeting.txt"), []byte("Hello, wrold!\n"), 0o600))
 }
 
-// start starts the daemon and attaches to the session after the newest known event.
+// start starts the daemon, waits up to 30 seconds for it, and attaches to the
+// session after the newest known event. Before the session exists it does not
+// attach.
 func (d *demo) start(ctx context.Context) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -129,7 +137,7 @@ func (d *demo) seen() protocol.Seq {
 	return d.seq
 }
 
-// event handles an event of the daemon.
+// event handles an event of the daemon: it prints it and passes it on to until.
 func (d *demo) event(raw json.RawMessage) {
 	var e protocol.Event
 	if json.Unmarshal(raw, &e) != nil {

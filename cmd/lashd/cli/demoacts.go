@@ -33,7 +33,8 @@ func (d *demo) aside(format string, args ...any) {
 	fmt.Fprintln(stdout, "   ["+printable(fmt.Sprintf(format, args...))+"]")
 }
 
-// show prints an event as a chat would.
+// show prints an event as a chat would, but shorter. Most event types print
+// nothing.
 func (d *demo) show(e protocol.Event) {
 	switch e.Type {
 	case protocol.EventItemStarted:
@@ -64,7 +65,9 @@ func commandStarted(e protocol.Event) bool {
 	return e.Type == protocol.EventItemStarted && e.Item.Kind == protocol.ItemToolCall && e.Item.Tool == "shell"
 }
 
-// until waits for an event that fits, or for the end of the turn. It returns an error if the turn did not finish.
+// until waits for an event that fits, or for the end of the turn, at most five
+// minutes. ended reports which of the two it was. It returns an error if the turn
+// did not finish.
 func (d *demo) until(ctx context.Context, fits func(protocol.Event) bool) (ended bool, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, 5*time.Minute, errors.New("the demo waited 5 minutes for an event"))
 	defer cancel()
@@ -114,7 +117,8 @@ func (d *demo) work(ctx context.Context) error {
 	return err
 }
 
-// killWhileStreaming is the second act: it kills the daemon in the middle of an answer. A fast model may finish the turn before.
+// killWhileStreaming is the second act: it kills the daemon in the middle of an
+// answer. A fast model may finish the turn before.
 func (d *demo) killWhileStreaming(ctx context.Context) error {
 	d.say("Killing the daemon with SIGKILL during the next reply")
 	if err := d.input(ctx, "Tell me a story about durability."); err != nil {
@@ -173,7 +177,8 @@ func (d *demo) killWhileCommandRuns(ctx context.Context) error {
 	return nil
 }
 
-// runs returns how often the slow command has started.
+// runs returns how often the slow command has started: each run adds one byte to
+// count.txt.
 func (d *demo) runs() int {
 	count, _ := os.ReadFile(filepath.Join(d.workspace, "count.txt")) // no file: never started
 	return len(count)

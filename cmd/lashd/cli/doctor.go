@@ -15,7 +15,8 @@ import (
 	"lashd/rpc/socket"
 )
 
-// doctorCommand implements lashd doctor.
+// doctorCommand implements lashd doctor. Scripts may rely on the ids of the
+// checks; the texts may change.
 type doctorCommand struct {
 	inJSON
 	Fix bool `help:"Accept a data loss: acknowledge a rollback, or set aside the rest of a missing database."`
@@ -43,6 +44,8 @@ Examples:
 }
 
 // diagnosis is the JSON output of lashd doctor. The ids of checks are stable.
+// Daemon and Diagnostics are set if the daemon is running, and Found if the
+// database was verified.
 type diagnosis struct {
 	Version     string                      `json:"version"`
 	DataDir     string                      `json:"dataDir"`
@@ -55,7 +58,8 @@ type diagnosis struct {
 	fix bool // --fix was given
 }
 
-// check is the result of one check. Remedy says how to fix a problem.
+// check is the result of one check. Detail says what was found, and Remedy how to
+// fix a problem. One id may occur several times, such as model and plugin.
 type check struct {
 	ID     string `json:"id"` // daemon, directory, filesystem, config, model, disk, files, lock, database, rollback, fix, sandbox, containment, watch, plugin
 	OK     bool   `json:"ok"`
@@ -63,6 +67,8 @@ type check struct {
 	Remedy string `json:"remedy,omitempty"`
 }
 
+// Run examines the installation and prints all results, also after a failure of
+// one check.
 func (c doctorCommand) Run(ctx context.Context, e *environment) error {
 	d := &diagnosis{Version: Version, DataDir: e.home, Healthy: true, fix: c.Fix}
 	d.examine(ctx, e)
@@ -90,7 +96,9 @@ func (c doctorCommand) print(d *diagnosis) error {
 	return w.Flush()
 }
 
-// note adds a check, which has failed if err is not nil, and reports whether it has passed. detail is the text of a passed check.
+// note adds a check, which has failed if err is not nil, and reports whether it
+// has passed. detail is the text of a passed check, remedy the advice for a failed
+// one.
 func (d *diagnosis) note(id, detail string, err error, remedy string) bool {
 	c := check{ID: id, OK: err == nil, Detail: detail}
 	if err != nil {
@@ -100,7 +108,9 @@ func (d *diagnosis) note(id, detail string, err error, remedy string) bool {
 	return err == nil
 }
 
-// examine runs all checks. It asks a running daemon instead of opening the database.
+// examine runs all checks. It asks a running daemon instead of opening the
+// database. Otherwise it holds the lock, so that no daemon can start during the
+// check. A missing data directory is not a problem.
 func (d *diagnosis) examine(ctx context.Context, e *environment) {
 	if _, err := os.Stat(e.home); errors.Is(err, os.ErrNotExist) {
 		d.note("directory", e.home+" does not exist yet; the first lashd run creates it", nil, "")
@@ -138,7 +148,8 @@ func (d *diagnosis) examine(ctx context.Context, e *environment) {
 	}
 }
 
-// checkConfig checks config.toml and returns its settings.
+// checkConfig checks config.toml and returns its settings. ok is false if they
+// cannot be used; checks that depend on them are then skipped.
 func (d *diagnosis) checkConfig(e *environment) (cfg config, ok bool) {
 	cfg, err := e.config()
 	if err == nil {
@@ -163,7 +174,8 @@ func notLocked(err error) string {
 	return "follow the message; other users could read or replace the stored data"
 }
 
-// askDaemon checks a running daemon. It does not open the database, which belongs to the daemon.
+// askDaemon checks a running daemon through its status methods. It does not open
+// the database, which belongs to the daemon.
 func (d *diagnosis) askDaemon(ctx context.Context, l *link) {
 	d.Daemon, d.Diagnostics = new(protocol.StatusResult), new(protocol.DiagnosticsResult)
 	err := errors.Join(l.Call(ctx, "server/status", nil, d.Daemon), l.Call(ctx, "server/diagnostics", nil, d.Diagnostics))
@@ -183,7 +195,8 @@ func (d *diagnosis) askDaemon(ctx context.Context, l *link) {
 	d.notePlugins()
 }
 
-// notePlugins adds the checks of the sandbox, of the plugin directories and of plugins with problems.
+// notePlugins adds the checks of the sandbox, of the plugin directories and of
+// plugins with problems, from the daemon's diagnostics.
 func (d *diagnosis) notePlugins() {
 	d.note("sandbox", d.Diagnostics.Sandbox, nil, "")
 	d.note("containment", d.Diagnostics.Containment, nil, "")
@@ -195,7 +208,8 @@ func (d *diagnosis) notePlugins() {
 	}
 }
 
-// ailment describes the problem of a plugin.
+// ailment describes the problem of a plugin: its first load error, an unreachable
+// MCP server, or else a program that was stopped after crashes.
 func ailment(p *protocol.PluginInfo) string {
 	if len(p.Problems) > 0 {
 		return p.Problems[0].Message
@@ -208,7 +222,8 @@ func ailment(p *protocol.PluginInfo) string {
 	return "a program of the plugin crashed too often; lashd stopped restarting it"
 }
 
-// progress returns a function that prints the progress of the database check on a terminal, after the first second.
+// progress returns a function that prints the progress of the database check on a
+// terminal, after the first second. The check calls it from one goroutine.
 func progress() func(done, all int) {
 	began := time.Now()
 	return func(done, all int) {

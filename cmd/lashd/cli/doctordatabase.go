@@ -14,7 +14,9 @@ import (
 // stopDaemon is the advice to stop a daemon that has the database open.
 const stopDaemon = "stop the daemon: lashd call shutdown '{\"daemon\":true}'"
 
-// openDatabase checks the database without changing it, and then accepts a loss if --fix was given.
+// openDatabase checks the database without changing it, and then accepts a loss if
+// --fix was given. The caller holds the lock. A rollback is accepted only if the
+// database is otherwise intact.
 func (d *diagnosis) openDatabase(ctx context.Context, e *environment) {
 	in, err := persistence.Inspect(ctx, persistence.Config{Dir: e.home, Log: e.log})
 	switch {
@@ -46,6 +48,8 @@ const lossRemedy = "to recover the newer data, stop lashd and restore the newer 
 	"to continue with this database, run lashd doctor --fix"
 
 // verify checks the contents of the database and reports whether they are intact.
+// A database with an older schema is not checked: it has to be migrated first,
+// which changes it.
 func (d *diagnosis) verify(ctx context.Context, e *environment, in *persistence.Inspection) bool {
 	if v := in.Older(); v != 0 {
 		return d.note("database", fmt.Sprintf("has schema %d; the next start migrates it; run doctor again after that", v), nil, "")
@@ -59,7 +63,9 @@ func (d *diagnosis) verify(ctx context.Context, e *environment, in *persistence.
 		found.Sessions, found.Events, found.Blobs), err, remedy(err, e))
 }
 
-// verify checks all records of the database. Problems are in the report; err means that the check failed.
+// verify checks all records of the database, and that each task's events lead to
+// its stored state. Problems are in the report; err means that the check could not
+// finish.
 func verify(ctx context.Context, in *persistence.Inspection) (persistence.Report, error) {
 	found, err := in.Verify(ctx, progress())
 	if err != nil {
@@ -70,7 +76,8 @@ func verify(ctx context.Context, in *persistence.Inspection) (persistence.Report
 	return found, err
 }
 
-// setAside moves the remaining files of a missing database, or a log without its database, out of the way.
+// setAside moves the remaining files of a missing database, or a log without its
+// database, out of the way. Nothing is deleted; the check names the new directory.
 func (d *diagnosis) setAside(home string, missing error) {
 	move, next := persistence.SetAside, "the next start creates a new database"
 	if _, ok := errors.AsType[*persistence.StaleLogError](missing); ok {
@@ -82,7 +89,8 @@ func (d *diagnosis) setAside(home string, missing error) {
 	}
 }
 
-// acknowledge accepts that the database is older than the last one seen.
+// acknowledge accepts that the database is older than the last one seen. This
+// opens the database for writing.
 func (d *diagnosis) acknowledge(ctx context.Context, e *environment, lost *persistence.Rollback) {
 	store, err := e.openStore(ctx)
 	if err == nil {
@@ -91,7 +99,8 @@ func (d *diagnosis) acknowledge(ctx context.Context, e *environment, lost *persi
 	d.note("fix", "acknowledged: "+lost.Problem, err, remedy(err, e))
 }
 
-// remedy says what to do about an error of the database.
+// remedy says what to do about an error of the database. The daemon adds it to the
+// error; doctor prints it below the check.
 func remedy(err error, e *environment) string {
 	switch notFile, other := errors.AsType[*persistence.NotFileError](err); {
 	case other:

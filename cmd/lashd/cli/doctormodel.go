@@ -10,7 +10,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// checkModels checks whether the servers of all models accept requests with the keys in the environment.
+// checkModels checks whether the servers of all models accept requests with the
+// keys in the environment. Each check is one small request over the network.
 func (d *diagnosis) checkModels(ctx context.Context, cfg config) {
 	models, err := cfg.models(cfg.keys(os.Getenv), notSet)
 	if err != nil {
@@ -21,8 +22,8 @@ func (d *diagnosis) checkModels(ctx context.Context, cfg config) {
 	}
 }
 
-// askModels does the same check in the daemon, with the keys of the daemon. A key that only this shell has is not a problem: lashd run passes it
-// to the daemon.
+// askModels does the same check in the daemon, with the keys of the daemon. A key
+// that only this shell has is not a problem: lashd run passes it to the daemon.
 func (d *diagnosis) askModels(ctx context.Context, l *link) {
 	var r protocol.ModelListResult
 	if err := l.Call(ctx, "model/list", protocol.ModelListParams{Check: true}, &r); err != nil {
@@ -51,7 +52,8 @@ func (d *diagnosis) noteModel(name, server string, problem *protocol.Issue) {
 	d.note("model", "", fmt.Errorf("%s: %s", name, problem.Message), modelRemedy(problem.Code))
 }
 
-// modelRemedy says what to do about a failing model server, by issue code.
+// modelRemedy says what to do about a failing model server, by issue code. The
+// codes come from the provider; unknown ones get general advice.
 func modelRemedy(code string) string {
 	switch code {
 	case missingKey:
@@ -83,7 +85,8 @@ func (d *diagnosis) checkDisk(dir string) {
 	d.note("disk", fmt.Sprintf("%d MiB free, %s is writable", free>>20, dir), err, "free disk space, or make the directory writable")
 }
 
-// checkFiles checks the limit of open files; 0 means that it is unknown.
+// checkFiles checks the limit of open files; 0 means that it is unknown. It also
+// fails if 90 percent of the limit is in use.
 func (d *diagnosis) checkFiles(open int, limit int64) {
 	if limit == 0 {
 		return

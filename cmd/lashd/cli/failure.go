@@ -17,6 +17,7 @@ import (
 
 // Exit codes. The help of each command lists its own.
 const (
+	// The general codes come first; those from 65 on follow sysexits.h.
 	exitFailed    = 1
 	exitUsage     = 2
 	exitDenied    = 3
@@ -29,7 +30,9 @@ const (
 	exitHeld      = 75 // another lashd uses the data directory
 )
 
-// exitError is an error with an exit code. If err is nil, nothing is printed: the command has printed the reason.
+// exitError is an error with an exit code. If err is nil, nothing is printed: the
+// command has printed the reason. Other errors exit with exitFailed, or
+// exitCancelled after a signal.
 type exitError struct {
 	code int
 	err  error
@@ -38,7 +41,8 @@ type exitError struct {
 func (e *exitError) Error() string { return e.err.Error() }
 func (e *exitError) Unwrap() error { return e.err }
 
-// report prints an error on stderr and returns its exit code.
+// report prints an error on stderr and returns its exit code. It is the only place
+// that prints errors.
 func report(err error) int {
 	if err == nil {
 		return 0
@@ -56,7 +60,8 @@ func report(err error) int {
 	return code
 }
 
-// advice says what to do about errors of the daemon, by kind. It is added to errors whose text does not suggest a name.
+// advice says what to do about errors of the daemon, by kind. It is added to
+// errors whose text does not suggest a name.
 var advice = map[protocol.ErrorKind]string{
 	protocol.KindSessionNotFound: "lashd session lists the sessions",
 	protocol.KindPluginNotFound:  "lashd plugin list lists the plugins",
@@ -69,8 +74,8 @@ var advice = map[protocol.ErrorKind]string{
 	protocol.KindStorageBusy:     "try again when the other process has finished",
 }
 
-// wireError returns the JSON-RPC error in err and its data. Both are nil if err is not an error of the daemon; data is nil if the error has
-// none.
+// wireError returns the JSON-RPC error in err and its data. Both are nil if err is
+// not an error of the daemon; data is nil if the error has none that can be read.
 func wireError(err error) (wire *jsonrpc2.Error, data *protocol.ErrorData) {
 	wire, ok := errors.AsType[*jsonrpc2.Error](err)
 	if !ok || wire.Data == nil || json.Unmarshal(*wire.Data, &data) != nil {
@@ -79,7 +84,8 @@ func wireError(err error) (wire *jsonrpc2.Error, data *protocol.ErrorData) {
 	return wire, data
 }
 
-// explain returns the text of an error on one line, with advice.
+// explain returns the text of an error on one line. For an error of the daemon
+// that is its message, its kind in parentheses, and advice if there is any.
 func explain(err error) string {
 	wire, data := wireError(err)
 	switch {
@@ -95,7 +101,8 @@ func explain(err error) string {
 	return text
 }
 
-// plain returns a message with the name of a parameter instead of the JSON pointer to it.
+// plain returns a message with the name of a parameter instead of the JSON pointer
+// to it: "/input/0/text is empty" becomes "parameter input.0.text is empty".
 func plain(message, pointer string) string {
 	about, ok := strings.CutPrefix(message, pointer+" ")
 	switch {
@@ -107,7 +114,8 @@ func plain(message, pointer string) string {
 	return "parameter " + strings.ReplaceAll(strings.TrimPrefix(pointer, "/"), "/", ".") + " " + about
 }
 
-// usageError wraps an error of the command line parser and refers to the help of the command.
+// usageError wraps an error of the command line parser and refers to the help of
+// the command.
 func usageError(err error) error {
 	command := "lashd"
 	if e, ok := errors.AsType[*kong.ParseError](err); ok && e.Context.Selected() != nil {
@@ -117,11 +125,14 @@ func usageError(err error) error {
 }
 
 var (
+	// flagHint matches kong's suggestion after an unknown short flag, which is
+	// usually wrong. goNumber replaces Go types in its messages.
 	flagHint = regexp.MustCompile(` \(short flag\); perhaps try .*\?$`)
 	goNumber = strings.NewReplacer("expected uint value", "expected a number, 0 or more,", "expected a valid 64 bit uint", "expected a number, 0 or more,")
 )
 
-// plainUsage returns the text of a parser error without the wrong guesses of the library and without Go types.
+// plainUsage returns the text of a parser error, without kong's wrong suggestions
+// and without Go types.
 func plainUsage(err error) string {
 	return goNumber.Replace(flagHint.ReplaceAllString(err.Error(), ""))
 }

@@ -9,24 +9,32 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// errGone means that the connection to the daemon was lost. The caller may connect again.
+// errGone means that the connection to the daemon was lost. The caller may connect
+// again. If it gives up, the process exits with exitNoDaemon.
 var errGone error = &exitError{exitNoDaemon, errors.New("the connection to the daemon was lost")}
 
-// follower reads the events of a session: each durable event once, in order, even if the daemon restarts in between. After errGone the caller
-// calls connect and attach again. A follower belongs to one goroutine.
+// follower reads the events of a session: each durable event once, in order, even
+// if the daemon restarts in between. After errGone the caller calls connect and
+// attach again. A follower belongs to one goroutine.
+//
+// It remembers the sequence number of the last durable event and the epoch of the
+// database. The daemon replays what came after it, or reports a gap if it cannot,
+// for instance after the database was restored from a copy.
 type follower struct {
 	env     *environment
 	start   bool   // start a daemon if none is running
 	named   string // prefix of the id of the session until connect has looked it up; "" if session is known or created later
 	session protocol.SessionID
-	seen    protocol.Seq // number of the newest durable event that fresh has accepted
-	epoch   int64        // epoch of the daemon that sent it; 0 before the first attach
-	link    *link
-	news    *client.Inbox
-	plugins *pluginWatch // nil to ignore changes of plugins
+	seen    protocol.Seq  // number of the newest durable event that fresh has accepted
+	epoch   int64         // epoch of the daemon that sent it; 0 before the first attach
+	link    *link         // the current connection; closed by the caller
+	news    *client.Inbox // unread events of that connection
+	plugins *pluginWatch  // nil to ignore changes of plugins
 }
 
-// connect opens a new connection. The caller closes f.link.
+// connect opens a new connection and looks the session up. With f.start it also
+// passes API keys to the daemon. The caller closes f.link. After an error there is
+// nothing to close.
 func (f *follower) connect(ctx context.Context) error {
 	f.news = client.NewInbox(0)
 	l, err := f.env.dialWatching(context.WithoutCancel(ctx), f.start, func(e json.RawMessage) { f.news.Put(e) }, f.plugins)
@@ -46,7 +54,9 @@ func (f *follower) connect(ctx context.Context) error {
 	return nil
 }
 
-// attach subscribes to all events after f.seen. If they cannot be replayed, the result has a gap, and the events after the gap follow.
+// attach subscribes to all events after f.seen, and replays those that exist. If
+// they cannot be replayed, the result has a gap, and the events after the gap
+// follow.
 func (f *follower) attach(ctx context.Context) (*protocol.SessionAttachResult, error) {
 	p := protocol.SessionAttachParams{SessionID: f.session, AfterSeq: &f.seen, Epoch: f.epoch}
 	if f.epoch == 0 {
@@ -64,6 +74,7 @@ func (f *follower) attach(ctx context.Context) (*protocol.SessionAttachResult, e
 }
 
 // snapshot reads the state of the session and subscribes to all later events.
+// Earlier events count as seen.
 func (f *follower) snapshot(ctx context.Context) (*protocol.SessionAttachResult, error) {
 	var r protocol.SessionAttachResult
 	if err := f.call(ctx, "session/attach", protocol.SessionAttachParams{SessionID: f.session}, &r); err != nil {
@@ -73,13 +84,15 @@ func (f *follower) snapshot(ctx context.Context) (*protocol.SessionAttachResult,
 	return &r, nil
 }
 
-// call calls a method and returns errGone if the connection is lost. It ignores the end of ctx: a call is short, and it may have an effect
-// whose result the caller needs.
+// call calls a method and returns errGone if the connection is lost. It ignores
+// the end of ctx: a call is short, and it may have an effect whose result the
+// caller needs.
 func (f *follower) call(ctx context.Context, method string, params, result any) error {
 	return f.link.reason(f.link.Call(context.WithoutCancel(ctx), method, params, result))
 }
 
-// fresh reports whether an event is new. It returns true once for each durable event, and always for streamed events.
+// fresh reports whether an event is new. It returns true once for each durable
+// event, and always for streamed events.
 func (f *follower) fresh(ev protocol.Event) bool {
 	if ev.Seq == 0 {
 		return true

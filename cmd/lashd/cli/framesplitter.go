@@ -8,9 +8,11 @@ import (
 	"strings"
 )
 
-// splitter is a Writer that splits a stream of JSON-RPC into messages. It calls each with the body of every message and then writes whole
-// messages to out, several at once if they arrive together. After a framing error it drops the rest of the stream. A splitter is not safe
-// for concurrent use.
+// splitter is a Writer that splits a stream of JSON-RPC into messages, with
+// Content-Length headers or one per line. It calls each with the body of every
+// message and then writes whole messages to out, several at once if they arrive
+// together. After a framing error it drops the rest of the stream: message
+// boundaries are unknown then. A splitter is not safe for concurrent use.
 type splitter struct {
 	each func(body []byte, headers bool)
 	out  io.Writer // may be io.Discard
@@ -18,11 +20,16 @@ type splitter struct {
 	lost bool      // a framing error has occurred
 }
 
-// maxHeld is the limit for an incomplete message, in bytes. It exceeds the longest message that a daemon accepts or sends.
+// maxHeld is the limit for an incomplete message, in bytes. It exceeds the longest
+// message that a daemon accepts or sends.
 const maxHeld = 64 << 20
 
+// errNotFramed means that a message begins with headers but has no valid
+// Content-Length.
 var errNotFramed = errors.New("message without a valid Content-Length")
 
+// Write implements io.Writer. It never returns a short count: an incomplete
+// message stays in rest until its end arrives.
 func (s *splitter) Write(p []byte) (int, error) {
 	if s.lost {
 		return len(p), nil
@@ -45,8 +52,9 @@ func (s *splitter) Write(p []byte) (int, error) {
 	return len(p), err
 }
 
-// frame finds the first message in data and returns the offsets of the start and the end of its body. An end of 0 means that the message is
-// incomplete.
+// frame finds the first message in data and returns the offsets of the start and
+// the end of its body. An end of 0 means that the message is incomplete. A body at
+// offset 0 has no headers.
 func frame(data []byte) (body, end int, err error) {
 	if len(data) == 0 {
 		return 0, 0, nil
@@ -68,7 +76,8 @@ func frame(data []byte) (body, end int, err error) {
 	return body, body + length, nil
 }
 
-// isHeader reports whether a message that begins with c has headers: a JSON-RPC message without headers does not begin with a letter.
+// isHeader reports whether a message that begins with c has headers: a JSON-RPC
+// message without headers does not begin with a letter.
 func isHeader(c byte) bool { return 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z' }
 
 // contentLength returns the value of the Content-Length header, at most 2^30-1.

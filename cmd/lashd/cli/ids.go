@@ -8,12 +8,15 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// idLength is the length of an id that lashd creates: a type prefix of four characters and 32 hexadecimal digits.
-// Clients may choose shorter ids.
+// idLength is the length of an id that lashd creates: a type prefix of four
+// characters and 32 hexadecimal digits. Clients may choose shorter ids. Text of
+// this length is used as an id without a lookup.
 const idLength = len("ses_") + 32
 
-// byPrefix returns the id in ids that equals text, or else the only one that begins with it. text may omit the type prefix typed, such as
-// "ses_". Error messages use what, a noun such as "session", and list, the command that lists the ids.
+// byPrefix returns the id in ids that equals text, or else the only one that
+// begins with it. text may omit the type prefix typed, such as "ses_". Error
+// messages use what, a noun such as "session", and list, the command that lists
+// the ids. An ambiguous prefix is a usage error.
 func byPrefix[ID ~string](text, typed, what, list string, ids []ID) (ID, error) {
 	var found []ID
 	for _, id := range ids {
@@ -33,7 +36,9 @@ func byPrefix[ID ~string](text, typed, what, list string, ids []ID) (ID, error) 
 	return "", &exitError{exitUsage, fmt.Errorf("%d %ss have an id that begins with %q, such as %s and %s; use a longer prefix", len(found), what, text, found[0], found[1])}
 }
 
-// sessionID returns the id of the session that text names: an id or a unique prefix. It does not check that a whole id exists.
+// sessionID returns the id of the session that text names: an id or a unique
+// prefix. It looks among all sessions, archived ones and subagents included. It
+// does not check that a whole id exists.
 func (l *link) sessionID(ctx context.Context, text string) (protocol.SessionID, error) {
 	if len(text) >= idLength {
 		return protocol.SessionID(text), nil
@@ -61,7 +66,8 @@ func (e *environment) sessionID(ctx context.Context, text string) (protocol.Sess
 	return l.sessionID(ctx, text)
 }
 
-// eachSession calls do for every session that matches p.
+// eachSession calls do for every session that matches p, page by page. The pointer
+// is valid only during the call.
 func (l *link) eachSession(ctx context.Context, p protocol.SessionListParams, do func(*protocol.Session)) error {
 	for {
 		var r protocol.SessionListResult
@@ -77,7 +83,8 @@ func (l *link) eachSession(ctx context.Context, p protocol.SessionListParams, do
 	}
 }
 
-// turnID returns the id of the turn or file point of a session that text names: an id, a unique prefix, or "".
+// turnID returns the id of the turn or file point of a session that text names: an
+// id, a unique prefix, or "".
 func (l *link) turnID(ctx context.Context, id protocol.SessionID, text string) (string, error) {
 	if len(text) >= idLength || text == "" {
 		return text, nil

@@ -12,15 +12,19 @@ import (
 )
 
 const (
-	logLimit  = 8 << 20 // size in bytes at which lashd.log is rotated
+	// The daemon checks the size of its log at its start and every logCheck.
+	logLimit  = 8 << 20
 	logCheck  = time.Hour
 	lineLimit = 4 << 10 // longest line that lastLine returns, in bytes
 )
 
-// logFile returns the path of the log of a daemon that another command started. It is the stderr of that daemon.
+// logFile returns the path of the log of a daemon that another command started. It
+// is the stderr of that daemon.
 func (e *environment) logFile() string { return filepath.Join(e.home, "lashd.log") }
 
-// keepLog rotates the log when it is too long, until ctx is done.
+// keepLog rotates the log when it is too long, until ctx is done. It runs in every
+// daemon, also in one that logs elsewhere; lashd.log then does not exist or does
+// not grow.
 func (e *environment) keepLog(ctx context.Context) {
 	again := time.NewTicker(logCheck)
 	defer again.Stop()
@@ -36,8 +40,10 @@ func (e *environment) keepLog(ctx context.Context) {
 	}
 }
 
-// shorten copies a file that is longer than limit bytes to FILE.old and empties it. Processes that have the file open for appending continue
-// at its start. Text that they write between the copy and the truncation is lost.
+// shorten copies a file that is longer than limit bytes to FILE.old and empties
+// it. Processes that have the file open for appending continue at its start. Text
+// that they write between the copy and the truncation is lost. The file is not
+// renamed, because the daemon's stderr would stay on the renamed file.
 func shorten(file string, limit int64) error {
 	f, err := os.OpenFile(file, os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -60,7 +66,8 @@ func shorten(file string, limit int64) error {
 	return errors.Join(old.Close(), f.Truncate(0))
 }
 
-// lastLine returns the last line of a file. Of a line longer than lineLimit it returns the end.
+// lastLine returns the last line of a file. Of a line longer than lineLimit it
+// returns the end.
 func lastLine(file string) (string, error) {
 	f, err := os.Open(file)
 	if err != nil {

@@ -6,7 +6,8 @@ import (
 	"lashd/rpc/socket"
 )
 
-// checkLocal returns an error if the data directory is on a network file system, where database locks are unreliable.
+// checkLocal returns an error if the data directory is on a network file system,
+// where database locks are unreliable.
 func (e *environment) checkLocal() error {
 	kind, err := socket.NetworkFilesystem(e.home)
 	if err == nil && kind != "" {

@@ -6,7 +6,9 @@ import (
 	"sync"
 )
 
-// stdout receives the results of commands. It remembers write errors and MainWith reports them, so that callers need not check each write.
+// stdout receives the results of commands. It remembers write errors and MainWith
+// reports them, so that callers need not check each write. Nothing else may write
+// to os.Stdout, except for the protocols of stdio and acp.
 var stdout = new(output)
 
 // output writes to os.Stdout. It is safe for concurrent use.

@@ -10,10 +10,12 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// requests tracks the requests of a stdio client that have no answer yet, so that they can be failed when the daemon dies. It is safe for
+// requests tracks the requests of a stdio client that have no answer yet, so that
+// they can be failed when the daemon dies. sent sees the client's messages and
+// answered those of the daemon, each on its own goroutine. It is safe for
 // concurrent use.
 type requests struct {
-	out io.Writer
+	out io.Writer // the client; used by fail, after all forwarding has ended
 
 	mu      sync.Mutex
 	open    []json.RawMessage // ids of open requests, as the client wrote them
@@ -29,7 +31,8 @@ type envelope struct {
 	Method string          `json:"method"`
 }
 
-// envelopes returns the envelopes of a message or a batch. Other text has none: the daemon answers it with an error.
+// envelopes returns the envelopes of a message or a batch. Other text has none:
+// the daemon answers it with an error.
 func envelopes(body []byte) []envelope {
 	var one envelope
 	if json.Unmarshal(body, &one) == nil {
@@ -42,7 +45,8 @@ func envelopes(body []byte) []envelope {
 	return many
 }
 
-// sent records the requests in a message of the client.
+// sent records the requests in a message of the client. headers is its framing,
+// which fail uses as well. A shutdown or exit means that the connection may end.
 func (r *requests) sent(body []byte, headers bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -57,10 +61,12 @@ func (r *requests) sent(body []byte, headers bool) {
 	}
 }
 
-// eventPrefix is the beginning of an event. Events are the most frequent messages and contain no answers.
+// eventPrefix is the beginning of an event. Events are the most frequent messages
+// and contain no answers.
 var eventPrefix = []byte(`{"jsonrpc":"2.0","method":`)
 
-// answered records the answers in a message of the daemon.
+// answered records the answers in a message of the daemon. Requests that the
+// daemon sends are not answers: their ids are its own.
 func (r *requests) answered(body []byte, _ bool) {
 	if !bytes.HasPrefix(body, eventPrefix) {
 		r.settle(envelopes(body))
@@ -95,7 +101,8 @@ func (r *requests) leaving() bool {
 	return r.left
 }
 
-// failure is the error that a client gets for a request whose answer is lost.
+// failure is the error that a client gets for a request whose answer is lost. Its
+// data has the form that the daemon's errors have.
 type failure struct {
 	Version string          `json:"jsonrpc"`
 	ID      json.RawMessage `json:"id"`
@@ -111,7 +118,8 @@ type failureError struct {
 // codeState is the JSON-RPC error code for requests that the current state does not allow.
 const codeState = -32010
 
-// fail answers all open requests with an error in place of the daemon.
+// fail answers all open requests with an error in place of the daemon. The error
+// says that the outcome is unknown and that the client may retry.
 func (r *requests) fail(message string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

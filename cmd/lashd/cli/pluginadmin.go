@@ -11,7 +11,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// ofWorkspace is the flag --cwd of commands about the plugins of a workspace and of the user.
+// ofWorkspace is the flag --cwd of commands about the plugins of a workspace and
+// of the user.
 type ofWorkspace struct {
 	Cwd string `help:"Workspace (default the current directory)." placeholder:"DIR"`
 }
@@ -44,6 +45,8 @@ func (pluginListCommand) Help() string {
 Example: lashd plugin list --cwd ~/src/project`
 }
 
+// Run prints the plugins, then the problems and what to do about each plugin that
+// does not run.
 func (c pluginListCommand) Run(ctx context.Context, e *environment) error {
 	cwd, err := c.dir()
 	if err != nil {
@@ -90,6 +93,7 @@ func printProblems(p protocol.PluginInfo) {
 }
 
 // advise prints what to do about a plugin that does not run or that has problems.
+// The advice goes to stderr, so that tables stay clean.
 func (e *environment) advise(p protocol.PluginInfo) {
 	switch p.Status {
 	case protocol.PluginUntrusted:
@@ -120,6 +124,8 @@ func (pluginLogsCommand) Help() string {
 Example: lashd plugin logs reviewer -n 20`
 }
 
+// Run prints the newest lines of the plugin's log that the daemon has, oldest
+// first.
 func (c pluginLogsCommand) Run(ctx context.Context, e *environment) error {
 	cwd, err := c.dir()
 	if err != nil {
@@ -161,6 +167,8 @@ Exit codes: 0 every plugin matches its directory, 1 a plugin has problems.
 Example: lashd plugin reload --dry-run`
 }
 
+// Run reloads the plugins of the user and of the workspace, and prints what
+// changed.
 func (c pluginReloadCommand) Run(ctx context.Context, e *environment) error {
 	cwd, err := c.dir()
 	if err != nil {

@@ -27,7 +27,8 @@ type pluginCommand struct {
 	Dev     pluginDevCommand     `cmd:"" help:"Reload a plugin on each change while you write it."`
 }
 
-// pluginCheckCommand implements lashd plugin check.
+// pluginCheckCommand implements lashd plugin check, for authors of plugins and
+// their CI. It needs neither a daemon nor a data directory.
 type pluginCheckCommand struct {
 	Dir  string `arg:"" help:"Directory of the plugin."`
 	Exec bool   `name:"run" help:"Also run the plugin and call each of its hooks. Use only with plugins you trust."`
@@ -47,7 +48,8 @@ Exit codes: 0 the plugin can be loaded, 1 it has errors.
 Example: lashd plugin check ~/.agents/plugins/reviewer --no-json`
 }
 
-// verdict is the JSON output of plugin check.
+// verdict is the JSON output of plugin check. Plugin is missing if plugin.json
+// cannot be read; warnings are inside it.
 type verdict struct {
 	OK       bool              `json:"ok"`
 	Plugin   *manifest.Plugin  `json:"plugin,omitempty"`
@@ -55,6 +57,8 @@ type verdict struct {
 	Checks   []tried           `json:"checks,omitempty"` // results of --run
 }
 
+// Run checks the files and, if they are valid, with --run also the process. It
+// prints everything it found before it fails.
 func (c pluginCheckCommand) Run(ctx context.Context) error {
 	root, err := os.OpenRoot(c.Dir)
 	if err != nil {

@@ -20,7 +20,9 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// pluginDevCommand implements lashd plugin dev.
+// pluginDevCommand implements lashd plugin dev. It runs a plugin loader of its own
+// on a directory that links to the plugin, so the daemon and the user's sessions
+// are not involved.
 type pluginDevCommand struct {
 	Dir string `arg:"" help:"Directory of the plugin."`
 }
@@ -35,7 +37,8 @@ To use the plugin in your sessions, link its directory: ln -s DIR ~/.agents/plug
 Example: lashd plugin dev ~/src/reviewer`
 }
 
-// noMemory is the store of a loader that keeps nothing between runs.
+// noMemory is the store of a loader that keeps nothing between runs: no approvals,
+// no switches.
 type noMemory struct{}
 
 func (noMemory) PluginFacts(context.Context) ([]persistence.PluginFact, error) { return nil, nil }
@@ -44,13 +47,15 @@ func (noMemory) Commit(context.Context, *persistence.Commit) (persistence.Result
 	return persistence.Result{}, nil
 }
 
-// developer prints the changes of a plugin during plugin dev.
+// developer prints the changes of a plugin during plugin dev. news and logged may
+// run on different goroutines; mu keeps their lines whole.
 type developer struct {
 	mu      sync.Mutex // serializes output
 	loader  *pluginloader.Loader
 	printed []string // contributions of the last printed version
 }
 
+// Run prepares the temporary directory and runs until Ctrl-C.
 func (c pluginDevCommand) Run(ctx context.Context, e *environment) error {
 	dir, err := filepath.Abs(c.Dir)
 	if err == nil {
@@ -87,7 +92,8 @@ func (c pluginDevCommand) run(ctx context.Context, home, root string) error {
 	return d.loader.Run(ctx)
 }
 
-// news prints a change of the plugin.
+// news prints a change of the plugin: its status, its problems, and the
+// contributions that were added or removed since the last loaded version.
 func (d *developer) news(event protocol.ServerEvent) {
 	p := event.Plugin
 	now := d.printed
@@ -103,8 +109,8 @@ func (d *developer) news(event protocol.ServerEvent) {
 	d.printed = now
 }
 
-// contributed returns the contributions of a plugin. If the files cannot be read, they have changed again and another event follows; it then
-// returns was.
+// contributed returns the contributions of a plugin. If the files cannot be read,
+// they have changed again and another event follows; it then returns was.
 func contributed(dir string, was []string) (all []string) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {

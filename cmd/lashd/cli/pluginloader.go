@@ -15,8 +15,9 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// loader returns the plugin loader of a daemon. The caller must pass the engine to the returned function before the loader runs: the loader
-// reports changes of plugins to it.
+// loader returns the plugin loader of a daemon. The caller must pass the engine to
+// the returned function before the loader runs: the loader reports changes of
+// plugins to it. The two need each other, and the engine is built second.
 func (e *environment) loader(store *persistence.Store, base *plugin.Host, cfg config, nonce string) (*pluginloader.Loader, func(*engine.Engine), error) {
 	options, err := cfg.pluginOptions()
 	if err != nil {
@@ -33,14 +34,16 @@ func (e *environment) loader(store *persistence.Store, base *plugin.Host, cfg co
 	}), func(its *engine.Engine) { eng = its }, nil
 }
 
-// servers connects the MCP servers that clients add to sessions.
+// servers connects the MCP servers that clients add to sessions. It adapts the
+// loader to the interface of the engine.
 type servers struct{ *pluginloader.Loader }
 
 func (s servers) Connect(ctx context.Context, name string, server protocol.MCPServer, tell func(context.Context, error)) (engine.Server, error) {
 	return s.Loader.Connect(ctx, name, server, tell)
 }
 
-// userPlugins returns the plugin directories of the user.
+// userPlugins returns the plugin directories of the user, which are trusted
+// without approval. They need not exist.
 func userPlugins() (dirs []string) {
 	if dir, err := os.UserConfigDir(); err == nil {
 		dirs = append(dirs, filepath.Join(dir, "lashd", "plugins"))

@@ -14,7 +14,8 @@ import (
 	"lashd/plugins"
 )
 
-// pluginNewCommand implements lashd plugin new.
+// pluginNewCommand implements lashd plugin new. The templates are in package
+// plugins.
 type pluginNewCommand struct {
 	Lang string `enum:"python,ts,go,command" required:"" placeholder:"LANGUAGE" help:"Language: ${enum}."`
 	Name string `arg:"" help:"Name of the plugin."`
@@ -37,6 +38,9 @@ var next = map[string][2]string{
 	"command": {"sh test.sh", "lashd plugin check ."},
 }
 
+// Run creates the plugin and prints the commands to try next. For TypeScript it
+// first checks that Node is new enough, because the plugin could not run
+// otherwise.
 func (c pluginNewCommand) Run() error {
 	if strings.ContainsAny(c.Name, `/\`) {
 		return &exitError{exitUsage, fmt.Errorf("plugin name %q is a path; give the name first, then the directory: lashd plugin new --lang LANGUAGE NAME DIR", c.Name)}
@@ -55,7 +59,9 @@ func (c pluginNewCommand) Run() error {
 	return nil
 }
 
-// create creates the directory with all files, or nothing: it writes to a temporary directory and renames that.
+// create creates the directory with all files, or nothing: it writes to a
+// temporary directory next to it and renames that. An existing file or directory
+// is an error.
 func (c pluginNewCommand) create(dir string) error {
 	if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
 		return cmp.Or(err, fmt.Errorf("%s already exists", dir))

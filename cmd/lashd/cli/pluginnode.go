@@ -12,8 +12,9 @@ const (
 	nodeMinor = 18
 )
 
-// checkNode returns an error if Node is missing or too old for a TypeScript plugin. look finds a program as exec.LookPath does; version returns
-// the version of Node at a path.
+// checkNode returns an error if Node is missing or too old for a TypeScript
+// plugin. look finds a program as exec.LookPath does; version returns the version
+// of Node at a path.
 func checkNode(look func(string) (string, error), version func(path string) (string, error)) error {
 	const need = "a TypeScript plugin needs Node 22.18 or newer"
 	const instead = "install Node, or use --lang python, go or command"

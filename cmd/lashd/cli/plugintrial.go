@@ -27,7 +27,9 @@ type tried struct {
 	TookMs int64  `json:"tookMs"`
 }
 
-// trial runs the checks of one plugin.
+// trial runs the checks of one plugin. It uses the same process and session code
+// as the daemon, but no sandbox. logged runs on other goroutines, so left is
+// atomic.
 type trial struct {
 	plugin  *manifest.Plugin
 	factory *process.Factory
@@ -36,7 +38,9 @@ type trial struct {
 	checks  []tried
 }
 
-// try starts the process of a plugin, calls every hook that the plugin declares, and stops the process.
+// try starts the process of a plugin, calls every hook that the plugin declares,
+// and stops the process. data of the plugin goes to a temporary directory. Failed
+// checks are in the result; err means that they could not run.
 func try(ctx context.Context, p *manifest.Plugin, dir string) ([]tried, error) {
 	if p.Process == nil {
 		return []tried{{Name: "start", OK: true, Detail: untried(p)}}, nil
@@ -71,7 +75,9 @@ func untried(p *manifest.Plugin) string {
 	return "nothing to start: the plugin has no process"
 }
 
-// run runs the checks in order. Each check depends on the previous ones.
+// run runs the checks in order. Each check depends on the previous ones, so a
+// failed start ends the run. The process is stopped in any case, which is a check
+// as well.
 func (t *trial) run(ctx context.Context, data string) {
 	defer t.stop(context.WithoutCancel(ctx))
 	if !t.check("handshake", func() (string, error) { return "adds what it declares", t.factory.Start(ctx) }) {
@@ -115,7 +121,8 @@ var (
 	errNoChange = errors.New("the plugin wrote no state")
 )
 
-// exitLimit is the time that a process has to exit by itself. The shutdown sends it a signal after that.
+// exitLimit is the time that a process has to exit by itself. The shutdown sends
+// it a signal after that.
 const exitLimit = 1900 * time.Millisecond
 
 // stop shuts the process down and checks that it exits by itself and leaves no processes.
@@ -143,7 +150,8 @@ func (t *trial) limit() time.Duration {
 	return 0
 }
 
-// state captures the state of the plugin, restores it and captures it again.
+// state captures the state of the plugin, restores it and captures it again. Both
+// captures must be equal and not empty.
 func (t *trial) state(ctx context.Context) (string, error) {
 	if len(t.plugin.Hooks) == 0 {
 		return "not checked: the plugin has no hooks", nil
@@ -172,7 +180,8 @@ func (t *trial) state(ctx context.Context) (string, error) {
 // unstopped hides the Shutdown method of a factory: the trial calls it itself.
 type unstopped struct{ plugin.Factory }
 
-// logged prints the log lines of the plugin and records whether processes had to be killed.
+// logged prints the log lines of the plugin and records whether processes had to
+// be killed, which the loader logs as a list of pids.
 func (t *trial) logged(a slog.Attr) {
 	if pids, ok := a.Value.Any().([]int); ok && len(pids) > 0 {
 		t.left.Store(true)
@@ -182,7 +191,8 @@ func (t *trial) logged(a slog.Attr) {
 	}
 }
 
-// attrLog is a slog.Handler that passes each attribute of a record to a function and drops the rest.
+// attrLog is a slog.Handler that passes each attribute of a record to a function
+// and drops the rest. It may be called by several goroutines at once.
 type attrLog func(slog.Attr)
 
 // Enabled implements slog.Handler.

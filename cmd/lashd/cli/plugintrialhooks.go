@@ -26,10 +26,11 @@ func ran(out protocol.ToolOutput) *plugin.ToolResultContext {
 	return &plugin.ToolResultContext{ToolCallContext: calls(), Attempt: 1, Output: out}
 }
 
-// looks returns a view of a session with that conversation.
+// looks returns a view of a session that has only that conversation.
 func looks() *plugin.View { return (&plugin.View{}).WithMessages(nil, said...) }
 
-// asks calls each hook with a minimal context. Any valid answer passes the check.
+// asks calls each hook with a minimal context. Any valid answer passes the check,
+// whatever it decides. Hooks that are missing here are not called.
 var asks = map[manifest.Slot]func(context.Context, *plugin.Session) error{
 	manifest.SlotPrompt: func(ctx context.Context, s *plugin.Session) error {
 		_, err := s.Prompts(ctx, &plugin.PromptContext{TurnID: "trn_check", View: looks()})

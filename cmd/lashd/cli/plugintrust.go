@@ -14,7 +14,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// pluginTrustCommand implements lashd plugin trust.
+// pluginTrustCommand implements lashd plugin trust. Only a person may approve a
+// plugin, so without --digest it needs a terminal.
 type pluginTrustCommand struct {
 	Name string `arg:"" help:"Workspace plugin; lashd plugin list lists the names."`
 	ofWorkspace
@@ -32,6 +33,8 @@ Exit codes: 0 approved, 3 not approved.
 Example: lashd plugin trust linter --cwd ~/src/project`
 }
 
+// Run approves the plugin with the digest that the user has seen or named. If the
+// files change in between, the daemon rejects the request.
 func (c pluginTrustCommand) Run(ctx context.Context, e *environment) error {
 	cwd, err := c.dir()
 	if err != nil {
@@ -46,7 +49,8 @@ func (c pluginTrustCommand) Run(ctx context.Context, e *environment) error {
 	return e.decide(ctx, "plugin/trust", protocol.PluginTrustParams{Name: c.Name, Cwd: cwd, Digest: digest})
 }
 
-// approve shows a plugin on the terminal, asks for approval, and returns the approved digest.
+// approve shows a plugin on the terminal, asks for approval, and returns the
+// approved digest. Any answer but y is a no.
 func (c pluginTrustCommand) approve(ctx context.Context, e *environment, cwd string) (protocol.Digest, error) {
 	var r protocol.PluginReadResult
 	if err := e.ask(ctx, "plugin/read", protocol.PluginParams{Name: c.Name, Cwd: cwd}, &r); err != nil {
@@ -83,7 +87,9 @@ func printRead(r protocol.PluginReadResult) error {
 	return nil
 }
 
-// printReach prints what a plugin can reach outside its directory. It shortens nothing, so that the user sees everything that the approval covers.
+// printReach prints what a plugin can reach outside its directory. It shortens
+// nothing, so that the user sees everything that the approval covers. Control
+// characters are escaped.
 func printReach(r protocol.PluginReach) {
 	for _, argv := range r.Commands {
 		printLine("runs", quoted(argv))
@@ -111,7 +117,8 @@ func printReach(r protocol.PluginReach) {
 // printLine prints a row of printRead.
 func printLine(what, text string) { fmt.Fprintf(stdout, "%-11s  %s\n", what, printable(text)) }
 
-// quoted joins a command and quotes arguments with spaces, so that the arguments can be told apart.
+// quoted joins a command and quotes arguments with spaces, so that the reader can
+// see where each argument ends.
 func quoted(argv []string) string {
 	all := make([]string, len(argv))
 	for i, arg := range argv {
@@ -168,7 +175,8 @@ func (c pluginReadCommand) Run(ctx context.Context, e *environment) error {
 	return printRead(r)
 }
 
-// decide calls a method that changes a plugin, and prints the new status of the plugin.
+// decide calls a method that changes a plugin, and prints the new status of the
+// plugin and its problems.
 func (e *environment) decide(ctx context.Context, method string, params any) error {
 	var r protocol.PluginResult
 	if err := e.ask(ctx, method, params, &r); err != nil {

@@ -12,8 +12,12 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// pluginWatch reports plugins of a session that stop working or work again. It reports each change once, even across reconnects. A nil
-// pluginWatch reports nothing. put may be called by any goroutine; the other methods belong to the goroutine that follows the session.
+// pluginWatch reports plugins of a session that stop working or work again. It
+// reports each change once, even across reconnects. A nil pluginWatch reports
+// nothing. put may be called by any goroutine; the other methods belong to the
+// goroutine that follows the session.
+//
+// lashd run and lashd chat show its lines between the output of the turn.
 type pluginWatch struct {
 	news   *client.Inbox
 	cwd    string
@@ -28,14 +32,16 @@ type server struct {
 
 func newPluginWatch() *pluginWatch { return &pluginWatch{news: client.NewInbox(0)} }
 
-// put stores an event of the daemon if it is about plugins.
+// put stores an event of the daemon if it is about plugins. It only searches the
+// text, because it runs on the goroutine that reads the connection.
 func (w *pluginWatch) put(event json.RawMessage) {
 	if bytes.Contains(event, []byte(protocol.ServerPluginChanged)) {
 		w.news.Put(event)
 	}
 }
 
-// more returns a channel that is ready while events are stored.
+// more returns a channel that is ready while events are stored. It is nil, and so
+// never ready, for a nil watch.
 func (w *pluginWatch) more() <-chan struct{} {
 	if w == nil {
 		return nil
@@ -43,8 +49,10 @@ func (w *pluginWatch) more() <-chan struct{} {
 	return w.news.More()
 }
 
-// begin subscribes to events of the daemon after a connection to a session in cwd. The first call records the broken plugins without reporting
-// them. Later calls report changes since the connection was lost. If a call fails, the watch reports nothing.
+// begin subscribes to events of the daemon after a connection to a session in cwd.
+// The first call records the broken plugins without reporting them. Later calls
+// report changes since the connection was lost. If a call fails, the watch reports
+// nothing: it is a convenience, and an older daemon may lack the method.
 func (w *pluginWatch) begin(ctx context.Context, cwd string, call func(context.Context, string, any, any) error) {
 	if w == nil || call(ctx, "server/attach", nil, nil) != nil {
 		return
@@ -81,7 +89,8 @@ func (w *pluginWatch) lines() (all []string) {
 	return all
 }
 
-// changes returns the changes of a plugin that were not reported before. Built-in plugins and those of other workspaces are ignored.
+// changes returns the changes of a plugin that were not reported before. Built-in
+// plugins and those of other workspaces are ignored.
 func (w *pluginWatch) changes(p *protocol.PluginInfo) (all []string) {
 	if p.Scope == protocol.ScopeBuiltin || p.Scope == protocol.ScopeWorkspace && !inWorkspace(p.Dir, w.cwd) {
 		return nil
@@ -97,7 +106,9 @@ func (w *pluginWatch) changes(p *protocol.PluginInfo) (all []string) {
 	return all
 }
 
-// server describes the change of an MCP server, or returns "". It ignores the error text, which differs with each attempt.
+// server describes the change of an MCP server, or returns "". It compares states
+// only: the error text differs with each attempt. why is that of the newest
+// attempt.
 func (w *pluginWatch) server(p *protocol.PluginInfo, s *protocol.PluginServer) string {
 	key, name, why := server{p.Dir, s.Name}, "MCP server "+s.Name+" of plugin "+p.Name, oneLine(s.Error, 200)
 	was := w.down[key]
@@ -118,7 +129,8 @@ func (w *pluginWatch) server(p *protocol.PluginInfo, s *protocol.PluginServer) s
 	return name + " is starting again"
 }
 
-// plugin describes the change of a plugin apart from its MCP servers, or returns "".
+// plugin describes the change of a plugin apart from its MCP servers, or returns
+// "". A new error of a plugin that was broken before counts as a change.
 func (w *pluginWatch) plugin(p *protocol.PluginInfo) string {
 	line, before := failing(p), w.broken[p.Dir]
 	switch {
@@ -135,7 +147,8 @@ func (w *pluginWatch) plugin(p *protocol.PluginInfo) string {
 	return "plugin " + p.Name + " works again"
 }
 
-// inWorkspace reports whether dir is a plugin directory of the workspace cwd.
+// inWorkspace reports whether dir is a plugin directory of the workspace cwd. It
+// follows links in cwd, since the daemon reports resolved paths.
 func inWorkspace(dir, cwd string) bool {
 	if real, err := pathresolve.Existing(cwd); err == nil {
 		cwd = real

@@ -14,7 +14,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// runCommand implements lashd run.
+// runCommand implements lashd run. It is a client like any other: the turn runs in
+// the daemon and survives this process.
 type runCommand struct {
 	Prompt  []string `arg:"" help:"Task for the agent; - reads it from stdin."`
 	Session string   `help:"Session to continue, instead of a new one." placeholder:"ID"`
@@ -42,6 +43,9 @@ Examples:
   git diff | lashd run --json -`
 }
 
+// Run runs one turn and returns an error whose exit code tells scripts how it
+// ended. A denied call makes the command fail even if the turn finished, because
+// the agent may have given up part of the task.
 func (c runCommand) Run(ctx context.Context, e *environment) error {
 	if c.Session != "" && c.Cwd != "" {
 		return &exitError{exitUsage, errors.New("--cwd cannot be combined with --session: a session keeps its directory")}
@@ -72,7 +76,8 @@ func (c runCommand) Run(ctx context.Context, e *environment) error {
 	return &exitError{exitDenied, fmt.Errorf("a %s call of a subagent was denied", t.asker.denied)}
 }
 
-// checkPrompt rejects an empty or oversized prompt.
+// checkPrompt rejects an empty or oversized prompt, before a session is created
+// for it.
 func checkPrompt(prompt string) error {
 	switch {
 	case strings.TrimSpace(prompt) == "":
@@ -83,7 +88,10 @@ func checkPrompt(prompt string) error {
 	return nil
 }
 
-// turnRun runs one turn from its input to its end, across restarts of the daemon. It belongs to one goroutine.
+// turnRun runs one turn from its input to its end, across restarts of the daemon.
+// It belongs to one goroutine. After each lost connection, once starts over with
+// what the fields remember: the session, the turn, and the last event that was
+// shown. Requests that were sent but not answered are repeated with the same key.
 type turnRun struct {
 	*follower
 	command runCommand
@@ -96,10 +104,12 @@ type turnRun struct {
 	over    bool // the end of the turn has been shown
 }
 
-// maxLosses is the number of lost connections after which a turn gives up.
+// maxLosses is the number of lost connections after which lashd run gives up. The
+// turn goes on in the daemon.
 const maxLosses = 5
 
-// run runs the turn and returns its report. It reconnects after lost connections.
+// run runs the turn and returns its report. It reconnects after lost connections,
+// which also restarts the daemon.
 func (t *turnRun) run(ctx context.Context) (*protocol.TurnReport, error) {
 	for losses := 0; ; losses++ {
 		report, err := t.once(ctx)
@@ -110,7 +120,9 @@ func (t *turnRun) run(ctx context.Context) (*protocol.TurnReport, error) {
 	}
 }
 
-// once connects and does the remaining work, until the turn or the connection ends.
+// once connects and does the remaining work, until the turn or the connection
+// ends. After a reconnect it first asks the open decisions again and shows the
+// unfinished items.
 func (t *turnRun) once(ctx context.Context) (*protocol.TurnReport, error) {
 	attached, err := t.open(ctx)
 	if err != nil {
@@ -137,7 +149,9 @@ func (t *turnRun) once(ctx context.Context) (*protocol.TurnReport, error) {
 	return t.follow(ctx, attached.Gap != nil)
 }
 
-// follow shows events until the turn ends. If the end was shown before, or may be in a gap, no event will report it, so follow asks the daemon.
+// follow shows events until the turn ends. If the end was shown before, or may be
+// in a gap, no event will report it, so follow asks the daemon. The first
+// cancellation of ctx interrupts the turn; follow then waits for its end.
 func (t *turnRun) follow(ctx context.Context, gap bool) (*protocol.TurnReport, error) {
 	if gap || t.over {
 		if report, err := t.read(ctx); err != nil || report.State.Terminal() {
@@ -171,7 +185,9 @@ func (t *turnRun) follow(ctx context.Context, gap bool) (*protocol.TurnReport, e
 	}
 }
 
-// show shows the new events and reports whether the turn has ended.
+// show shows the new events of the turn, and decisions of subagents. It reports
+// whether the turn has ended. If another turn continues it, that one becomes the
+// turn to follow.
 func (t *turnRun) show(ctx context.Context) bool {
 	for _, raw := range t.news.Take() {
 		var ev protocol.Event
@@ -203,7 +219,8 @@ func (t *turnRun) showPlugins() {
 // below reports whether a decision belongs to a subagent of this session.
 func (t *turnRun) below(d *protocol.Decision) bool { return d != nil && d.SessionID != t.session }
 
-// open connects and attaches to the session. It creates the session first if there is none.
+// open connects and attaches to the session. It creates the session first if there
+// is none. After an error the connection is closed.
 func (t *turnRun) open(ctx context.Context) (*protocol.SessionAttachResult, error) {
 	if err := t.connect(ctx); err != nil {
 		return nil, err
@@ -220,7 +237,9 @@ func (t *turnRun) open(ctx context.Context) (*protocol.SessionAttachResult, erro
 	return attached, nil
 }
 
-// newSession creates the session. The title is the beginning of the prompt.
+// newSession creates the session. The title is the beginning of the prompt. Calls
+// of unknown outcome are left to the model at once, because there may be no person
+// to ask.
 func (t *turnRun) newSession(ctx context.Context) error {
 	cwd, err := os.Getwd()
 	if t.command.Cwd != "" {
@@ -245,7 +264,8 @@ func (t *turnRun) newSession(ctx context.Context) error {
 	return nil
 }
 
-// begin sends the input. before is the state of the session, which says what a queued turn waits for.
+// begin sends the input. before is the state of the session, which says what a
+// queued turn waits for. With --session and --model it changes the model first.
 func (t *turnRun) begin(ctx context.Context, before protocol.SessionState) error {
 	if t.command.Session != "" && t.command.Model != "" {
 		p := protocol.SessionConfigureParams{SessionID: t.session, Model: t.command.Model}
@@ -278,7 +298,8 @@ func (t *turnRun) interrupt(ctx context.Context) error {
 	return t.call(ctx, "turn/interrupt", protocol.TurnInterruptParams{TurnID: t.turn, Reason: "Ctrl-C"}, nil)
 }
 
-// read returns the report of the turn or, if other frames continue it, of the last turn in that chain.
+// read returns the report of the turn or, if other frames continue it, of the last
+// turn in that chain. The turn may still be running.
 func (t *turnRun) read(ctx context.Context) (*protocol.TurnReport, error) {
 	for {
 		var report protocol.TurnReport

@@ -25,6 +25,8 @@ Examples:
   lashd schema config`
 }
 
+// Run prints a schema that is compiled into the program. It needs no daemon, and
+// describes this build rather than a running daemon.
 func (c schemaCommand) Run() error {
 	if c.Method == "" {
 		_, err := stdout.Write(rpc.OpenRPC())
@@ -41,7 +43,8 @@ func (c schemaCommand) Run() error {
 	return err
 }
 
-// didYouMean suggests the name closest to word, or returns "" if none is close.
+// didYouMean returns "; did you mean NAME?" with the name closest to word, or ""
+// if none is close.
 func didYouMean(word string, names []string) string {
 	if near := strictjson.Nearest(word, names); near != "" {
 		return "; did you mean " + near + "?"

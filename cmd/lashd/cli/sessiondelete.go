@@ -26,6 +26,8 @@ but their changes can no longer be undone. On a terminal, lashd asks first.
 Example: lashd session delete ses_01a1fcf3708472b29ab5e2b2aa8e328f`
 }
 
+// Run looks up all sessions before it deletes the first one, so that a misspelled
+// id deletes nothing. Without a terminal it does not ask.
 func (c sessionDeleteCommand) Run(ctx context.Context, e *environment) error {
 	l, err := e.dial(ctx, true, nil)
 	if err != nil {
@@ -67,6 +69,7 @@ func (l *link) session(ctx context.Context, text string) (protocol.Session, erro
 }
 
 // confirmed lists the sessions on the terminal and asks whether to delete them.
+// Only y or yes is a yes. The end of stdin is a no.
 func confirmed(doomed []protocol.Session) bool {
 	for _, s := range doomed {
 		fmt.Fprintf(os.Stderr, "%s  %d turns, %s  %s\n", s.ID, s.TurnIndex, s.State, oneLine(s.Title, 60))

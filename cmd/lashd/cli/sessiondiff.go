@@ -22,6 +22,8 @@ func (sessionDiffCommand) Help() string {
 Example: lashd session diff --stat`
 }
 
+// Run reads the stored changes of a session, a turn or a file point, page by page,
+// and prints them.
 func (c sessionDiffCommand) Run(ctx context.Context, e *environment) error {
 	c.ofFiles = c.alone()
 	l, err := e.dial(ctx, true, nil)
@@ -81,7 +83,8 @@ func (c sessionDiffCommand) print(e *environment, all []protocol.FileDiff) error
 	return nil
 }
 
-// diffNote describes the parts of a change that its diff does not show.
+// diffNote describes the parts of a change that its diff does not show: contents
+// without a diff, and a changed mode.
 func diffNote(d protocol.FileDiff) string {
 	about, mode := contentNote(d), ""
 	if d.Before != nil && d.After != nil && d.Before.Mode != d.After.Mode {

@@ -10,7 +10,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// table prints rows in aligned columns. Each cell must be a single line.
+// table prints rows in aligned columns, without trailing spaces. Each cell must be
+// a single line. The first row is usually the header.
 func table(rows [][]string) error {
 	var text strings.Builder
 	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
@@ -74,7 +75,8 @@ func (c sessionListCommand) Run(ctx context.Context, e *environment) error {
 	return table(rows)
 }
 
-// sessions reads one page of sessions, or all of them with --all. more reports whether there are further sessions.
+// sessions reads one page of sessions, or all of them with --all. more reports
+// whether there are further sessions.
 func (c sessionListCommand) sessions(ctx context.Context, e *environment) (all []protocol.Session, more bool, err error) {
 	l, err := e.dial(ctx, true, nil)
 	if err != nil {
@@ -94,7 +96,8 @@ func (c sessionListCommand) sessions(ctx context.Context, e *environment) (all [
 	}
 }
 
-// age formats a duration in its largest unit, such as "5m".
+// age formats a duration in its largest unit, such as "5m". Negative durations,
+// from a changed clock, are "0s".
 func age(d time.Duration) string {
 	switch {
 	case d < time.Minute:
@@ -121,6 +124,7 @@ size of the tool's description in each prompt.
 Example: lashd tool ses_01a1fcf3708472b29ab5e2b2aa8e328f`
 }
 
+// Run prints the tools of a session, including those that the model may not call.
 func (c toolCommand) Run(ctx context.Context, e *environment) error {
 	var r protocol.ToolListResult
 	l, err := e.dial(ctx, true, nil)

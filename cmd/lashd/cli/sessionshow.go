@@ -33,6 +33,8 @@ type shownSession struct {
 	Items     []protocol.Item          `json:"items"`     // the newest, in order
 }
 
+// Run prints a summary of a session and its newest items. It changes nothing in
+// the session.
 func (c sessionShowCommand) Run(ctx context.Context, e *environment) error {
 	if c.Items < 0 {
 		return &exitError{exitUsage, errors.New("--items must not be negative")}
@@ -64,7 +66,8 @@ func (c sessionShowCommand) Run(ctx context.Context, e *environment) error {
 	return nil
 }
 
-// read reads a session, its usage, its open decisions and its newest items.
+// read reads a session, its usage, its open decisions and its newest items. Pages
+// arrive newest first, so each one goes in front of the others.
 func (c sessionShowCommand) read(ctx context.Context, l *link, id protocol.SessionID) (s shownSession, err error) {
 	s.Items = []protocol.Item{}
 	for cursor := ""; ; {

@@ -12,7 +12,9 @@ import (
 	"lashd/rpc/socket"
 )
 
-// stdioCommand implements lashd stdio.
+// stdioCommand implements lashd stdio, for editors that speak lashd's own
+// protocol. It forwards bytes and does not interpret messages, except to know
+// which requests are open.
 type stdioCommand struct {
 	Isolated bool `help:"Serve from this process instead of a daemon, until stdin closes."`
 }
@@ -42,13 +44,17 @@ type stdio struct {
 
 func (stdio) Close() error { return errors.Join(os.Stdin.Close(), os.Stdout.Close()) }
 
-// breakable joins stdin and stdout to one stream whose Close interrupts a pending read. Closing os.Stdin usually does not do that.
+// breakable joins stdin and stdout to one stream whose Close interrupts a pending
+// read. Closing os.Stdin usually does not do that, and a server that runs in this
+// process must end when the daemon stops.
 type breakable struct {
 	io.ReadCloser
 	io.Writer
 }
 
-// newBreakable returns stdin and stdout. It reads stdin directly if that is a pipe, and else through a goroutine.
+// newBreakable returns stdin and stdout. It reads stdin directly if that is a
+// pipe, and else through a goroutine, which may stay blocked until the process
+// exits.
 func newBreakable() breakable {
 	if in := pollable(os.Stdin); in != nil {
 		return breakable{in, os.Stdout}
@@ -63,6 +69,8 @@ func newBreakable() breakable {
 
 func (b breakable) Close() error { return errors.Join(b.ReadCloser.Close(), os.Stdout.Close()) }
 
+// Run serves until stdin ends and the daemon has answered what is left, or until
+// the daemon dies.
 func (c stdioCommand) Run(ctx context.Context, e *environment) error {
 	if c.Isolated {
 		err := e.daemon(ctx, func(ctx context.Context, srv *rpc.Server, _ *socket.Lock) error {
@@ -80,8 +88,10 @@ func (c stdioCommand) Run(ctx context.Context, e *environment) error {
 	return e.forward(ctx, conn, stdio{os.Stdin, os.Stdout})
 }
 
-// forward copies messages between the client and the daemon until the daemon closes conn. Messages of the daemon are written whole. At the
-// end of stdin it closes the write side of conn; remaining answers are still forwarded.
+// forward copies messages between the client and the daemon until the daemon
+// closes conn. Messages of the daemon are written whole, so the client never reads
+// half of one before an error. At the end of stdin it closes the write side of
+// conn; remaining answers are still forwarded.
 func (e *environment) forward(ctx context.Context, conn net.Conn, both stdio) error {
 	defer conn.Close()
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
@@ -101,7 +111,9 @@ func (e *environment) forward(ctx context.Context, conn net.Conn, both stdio) er
 	return e.lost(ctx, open, err)
 }
 
-// lost handles a connection that ended too early: it answers the open requests with an error and returns the reason.
+// lost handles a connection that ended too early: it answers the open requests
+// with an error and returns the reason. It dials once more to tell a daemon that
+// closed this connection from one that has died.
 func (e *environment) lost(ctx context.Context, open *requests, err error) error {
 	if again, dialled := e.dial(ctx, false, nil); dialled == nil {
 		again.Close()

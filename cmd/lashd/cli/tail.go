@@ -26,6 +26,8 @@ Exit codes: 0 stopped by Ctrl-C, 1 session not found, 5 no daemon at the start.
 Example: lashd tail ses_01a1fcf3708472b29ab5e2b2aa8e328f --after 12`
 }
 
+// Run prints events until Ctrl-C. The first connection must succeed; after that it
+// waits for the daemon as long as needed, and never starts one.
 func (c tailCommand) Run(ctx context.Context, e *environment) error {
 	f := &follower{env: e, named: c.Session, seen: protocol.Seq(c.After)}
 	if err := f.connect(ctx); err != nil {
@@ -43,7 +45,8 @@ func (c tailCommand) Run(ctx context.Context, e *environment) error {
 	}
 }
 
-// tail prints events until the connection is lost (errGone), ctx is done, or stdout cannot be written.
+// tail prints events until the connection is lost (errGone), ctx is done, or
+// stdout cannot be written.
 func (f *follower) tail(ctx context.Context) error {
 	defer f.link.Close()
 	r, err := f.attach(ctx)
@@ -79,7 +82,8 @@ func (f *follower) print() {
 	}
 }
 
-// reconnect dials until a daemon answers or ctx is done. It polls, because nothing signals the start of a daemon.
+// reconnect dials until a daemon answers or ctx is done. It polls, because nothing
+// signals the start of a daemon.
 func (f *follower) reconnect(ctx context.Context) error {
 	for wait := 10 * time.Millisecond; ; wait = min(2*wait, time.Second) {
 		err := f.connect(ctx)

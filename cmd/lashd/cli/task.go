@@ -73,7 +73,8 @@ func taskRows(all []protocol.Task) [][]string {
 	return rows
 }
 
-// taskState returns the state of a task with its exit code, its signal or the client that stopped it.
+// taskState returns the state of a task with its exit code, its signal or the
+// client that stopped it, such as "failed (exit code 2)".
 func taskState(t protocol.Task) string {
 	o := t.Outcome
 	switch {
@@ -115,7 +116,7 @@ type ofTask struct {
 	Session string `help:"Session that can see the task; needed only if several sessions have a task with this id." placeholder:"SESSION"`
 }
 
-// params looks the task up.
+// params looks the task up and returns the parameters that name it to the daemon.
 func (o ofTask) params(ctx context.Context, e *environment) (protocol.TaskParams, error) {
 	found, err := findTasks(ctx, e, o.Session, o.Task)
 	if err != nil {
@@ -124,7 +125,10 @@ func (o ofTask) params(ctx context.Context, e *environment) (protocol.TaskParams
 	return found[0], nil
 }
 
-// findTasks looks up tasks by unique prefixes of their ids: among the tasks that session can see or, if session is empty, among all tasks.
+// findTasks looks up tasks by unique prefixes of their ids: among the tasks that
+// session can see or, if session is empty, among all tasks. Ended tasks count as
+// well. The results are in the order of texts. An id that several sessions have is
+// a usage error without --session.
 func findTasks(ctx context.Context, e *environment, session string, texts ...string) (found []protocol.TaskParams, err error) {
 	viewer, err := e.sessionID(ctx, session)
 	if err != nil {

@@ -26,6 +26,8 @@ func (taskWaitCommand) Help() string {
 Example: lashd task wait --timeout 10m tsk_53a9d1c2b7e04f16`
 }
 
+// Run waits in the daemon until the tasks end. All of them must be visible to one
+// session.
 func (c taskWaitCommand) Run(ctx context.Context, e *environment) error {
 	found, err := findTasks(ctx, e, c.Session, c.Tasks...)
 	if err != nil {
@@ -53,7 +55,8 @@ func (c taskWaitCommand) Run(ctx context.Context, e *environment) error {
 	return cmp.Or(err, waited(&r))
 }
 
-// waited returns an error if a wait timed out or a task did not complete.
+// waited returns an error if a wait timed out or a task did not complete. A nil
+// result means that every ended task completed.
 func waited(r *protocol.TaskWaitResult) error {
 	if r.TimedOut {
 		return fmt.Errorf("timed out; %d tasks are still running", len(r.Live))

@@ -21,6 +21,8 @@ func (taskOutputCommand) Help() string {
 	return `Example: lashd task output -f tsk_53a9d1c2b7e04f16`
 }
 
+// Run prints the stored output in steps of 1 MiB. With --follow it waits for the
+// end of the task, in steps of followPause, and prints new output in between.
 func (c taskOutputCommand) Run(ctx context.Context, e *environment) error {
 	p, err := c.params(ctx, e)
 	if err != nil {
@@ -59,7 +61,8 @@ func (c taskOutputCommand) Run(ctx context.Context, e *environment) error {
 // followPause is the time between two requests for new output.
 const followPause = 200 * time.Millisecond
 
-// shownText returns s unchanged, or with its control characters escaped if stdout is a terminal.
+// shownText returns s unchanged, or with its control characters escaped if stdout
+// is a terminal.
 func shownText(s string) string {
 	if terminal(os.Stdout) {
 		return printable(s)

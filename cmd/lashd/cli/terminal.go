@@ -8,16 +8,19 @@ import (
 	"lashd/internal/termtext"
 )
 
-// printable escapes the control characters of a text, so that it cannot control the terminal.
+// printable escapes the control characters of a text, so that it cannot control
+// the terminal. Newlines and tabs stay.
 func printable(s string) string { return termtext.Printable(s) }
 
 // readable formats JSON without escapes for HTML.
 func readable(raw json.RawMessage) string { return termtext.Readable(raw) }
 
-// oneLine returns the beginning of a text as a single printable line of at most width characters.
+// oneLine returns the beginning of a text as a single printable line of at most
+// width characters.
 func oneLine(s string, width int) string { return termtext.OneLine(s, width) }
 
-// terminal reports whether f is a terminal. The null device is not one.
+// terminal reports whether f is a terminal. The null device is not one, though it
+// is a character device as well.
 func terminal(f *os.File) bool {
 	info, err := f.Stat()
 	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
@@ -27,7 +30,8 @@ func terminal(f *os.File) bool {
 	return err != nil || !os.SameFile(info, null)
 }
 
-// printJSON prints v as JSON: indented on a terminal, else on one line.
+// printJSON prints v as JSON: indented on a terminal, else on one line. Control
+// characters are escaped in both cases, which keeps the JSON valid.
 func printJSON(v any) error {
 	encode := json.Marshal
 	if terminal(os.Stdout) {
@@ -46,7 +50,8 @@ type inJSON struct {
 	JSON *bool `help:"Print JSON (default unless stdout is a terminal)." negatable:""`
 }
 
-// wantsJSON reports whether to print JSON: as the flag says, else unless stdout is a terminal.
+// wantsJSON reports whether to print JSON: as the flag says, else unless stdout is
+// a terminal.
 func (j inJSON) wantsJSON() bool {
 	if j.JSON != nil {
 		return *j.JSON

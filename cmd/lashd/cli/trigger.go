@@ -66,7 +66,8 @@ func (c triggerListCommand) Run(ctx context.Context, e *environment) error {
 	return nil
 }
 
-// triggers returns all triggers, or only those of a session.
+// triggers returns all triggers, or only those of a session. An empty owner means
+// all.
 func triggers(ctx context.Context, e *environment, owner protocol.SessionID) ([]protocol.Trigger, error) {
 	l, err := e.dial(ctx, true, nil)
 	if err != nil {
@@ -116,7 +117,8 @@ func moment(ms int64) string {
 	return time.UnixMilli(ms).Format("2006-01-02 15:04")
 }
 
-// target returns the TARGET column of a trigger: the session to wake, or the directory of the new session.
+// target returns the TARGET column of a trigger: the session to wake, or the
+// directory of the new session.
 func target(a protocol.TriggerAction) string {
 	if a.Session != nil {
 		return oneLine(a.Session.Cwd, 60)
@@ -124,7 +126,8 @@ func target(a protocol.TriggerAction) string {
 	return string(a.SessionID)
 }
 
-// triggerKey are the arguments that name a trigger.
+// triggerKey are the arguments that name a trigger. Keys are unique for each
+// owner.
 type triggerKey struct {
 	Key   string `arg:"" help:"Trigger key; lashd trigger list lists the keys."`
 	Owner string `help:"Session that owns the trigger (default the user)." placeholder:"SESSION"`

@@ -9,7 +9,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// triggerAddCommand implements lashd trigger add.
+// triggerAddCommand implements lashd trigger add. kong enforces that exactly one
+// event and one target is given.
 type triggerAddCommand struct {
 	Key   string `arg:"" help:"Key of the new trigger."`
 	Text  string `help:"Instruction for the agent; the event is appended." required:"" placeholder:"TEXT"`
@@ -42,6 +43,8 @@ Examples:
   lashd trigger add tests --files '**/*.go' --dir . --wake ses_01a1 --text 'Run the tests.'`
 }
 
+// Run registers the trigger and prints when a schedule fires next. A trigger with
+// the same key is replaced.
 func (c triggerAddCommand) Run(ctx context.Context, e *environment) error {
 	p, err := c.params()
 	if err != nil {
@@ -66,7 +69,8 @@ func (c triggerAddCommand) Run(ctx context.Context, e *environment) error {
 	return nil
 }
 
-// params converts the flags to a request. Session ids are still to be filled in.
+// params converts the flags to a request. Session ids are still to be filled in,
+// because looking them up needs the daemon.
 func (c triggerAddCommand) params() (p protocol.TriggerRegisterParams, err error) {
 	p.Key, p.Action.Text = c.Key, c.Text
 	if c.Filter != "" {

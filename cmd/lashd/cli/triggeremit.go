@@ -26,6 +26,7 @@ func (triggerEmitCommand) Help() string {
 Example: lashd trigger emit manual.emitted '{"branch":"main"}' --once build-1742`
 }
 
+// Run emits an event and prints the deliveries that it causes, which may be none.
 func (c triggerEmitCommand) Run(ctx context.Context, e *environment) error {
 	cwd, err := c.dir()
 	if err != nil {
@@ -88,7 +89,8 @@ func (c triggerHistoryCommand) Run(ctx context.Context, e *environment) error {
 	return table(deliveries(r.Data))
 }
 
-// deliveries returns a table with a row for each delivery. An event without deliveries has one row.
+// deliveries returns a table with a row for each delivery. An event without
+// deliveries has one row.
 func deliveries(all []protocol.Occurrence) [][]string {
 	rows := [][]string{{"AT", "EVENT", "TRIGGER", "STATE", "SESSION", "REASON"}}
 	for _, o := range all {

@@ -9,7 +9,9 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// outcomeError returns nil if a turn finished and no call was denied, and else the error and the exit code that lashd run reports.
+// outcomeError returns nil if a turn finished and no call was denied, and else the
+// error and the exit code that lashd run reports. Denied calls are looked for only
+// in a turn that finished.
 func outcomeError(r *protocol.TurnReport) error {
 	if r.Outcome == nil {
 		return &exitError{exitFailed, errors.New("the turn is still running")}
@@ -33,12 +35,14 @@ func outcomeError(r *protocol.TurnReport) error {
 	return nil
 }
 
-// endedAs describes a turn that failed. found has further reasons if the outcome has no text.
+// endedAs describes a turn that failed. found has further reasons if the outcome
+// has no text.
 func endedAs(o *protocol.TurnOutcome, found []protocol.Issue) error {
 	return errors.New(chat.Failed("the turn failed", o, issues(found)))
 }
 
-// denies reports whether a rule, a person or a plugin denied a call. A tool that lacks a permission itself, such as for a file, is not a denial.
+// denies reports whether a rule, a person or a plugin denied a call. A tool that
+// lacks a permission itself, such as for a file, is not a denial.
 func denies(f *protocol.ToolFailure) bool {
 	return f != nil && (f.Code == "denied" || f.Class == protocol.FailPermission && f.Source != protocol.FromTool)
 }

@@ -11,16 +11,17 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// view shows a turn: the answer on stdout, everything else on stderr. Text that arrives again after a restart of the daemon is not shown twice.
-// A view belongs to one goroutine.
+// view shows a turn: the answer on stdout, everything else on stderr. Text that
+// arrives again after a restart of the daemon is not shown twice. With --json it
+// prints the events instead, and notes are few. A view belongs to one goroutine.
 type view struct {
 	json   bool // print events as JSON lines instead
 	person bool // stderr is a terminal
 
-	kinds map[protocol.ItemID]protocol.ItemKind
-	ended map[protocol.ItemID]bool
-	item  protocol.ItemID // the message on the screen
-	shown string          // the part of its text that has been printed
+	kinds map[protocol.ItemID]protocol.ItemKind // of the items that have started
+	ended map[protocol.ItemID]bool              // messages that were printed to their end
+	item  protocol.ItemID                       // the message on the screen
+	shown string                                // the part of its text that has been printed
 
 	midLine bool      // the last output on stdout did not end its line
 	status  bool      // stderr shows a status line that the next output replaces
@@ -70,7 +71,8 @@ func (v *view) session(id protocol.SessionID) {
 	}
 }
 
-// queued notes what a queued turn waits for: another turn of its session, or an answer in that turn.
+// queued notes what a queued turn waits for: another turn of its session, or an
+// answer in that turn.
 func (v *view) queued(state protocol.SessionState) {
 	if state == protocol.SessionRequiresAction {
 		v.note("[queued: the session is waiting for an answer]")
@@ -119,8 +121,10 @@ func (v *view) completed(item *protocol.Item) {
 	}
 }
 
-// text prints the part of a message that is not on the screen. piece is the text of the message from offset on. If piece differs from the
-// printed text, as after a retried model call, the message is printed again from its start.
+// text prints the part of a message that is not on the screen. piece is the text
+// of the message from offset on. If piece differs from the printed text, as after
+// a retried model call, the message is printed again from its start, after a note:
+// printed text cannot be taken back.
 func (v *view) text(id protocol.ItemID, offset int, piece string) {
 	if v.ended[id] || piece == "" {
 		return
@@ -163,7 +167,8 @@ func (v *view) endLine() {
 	}
 }
 
-// note writes a line to stderr. On a terminal it first ends an unfinished line of the answer.
+// note writes a line to stderr. On a terminal it first ends an unfinished line of
+// the answer. Otherwise stdout stays exactly the answer.
 func (v *view) note(s string) {
 	v.clear()
 	if v.midLine && v.person && terminal(os.Stdout) {
@@ -193,7 +198,8 @@ func (v *view) clear() {
 	}
 }
 
-// question prints a question and leaves the cursor behind it. The status line is off until the answer.
+// question prints a question and leaves the cursor behind it. The status line is
+// off until the answer, so that it does not overwrite the input.
 func (v *view) question(s string) {
 	v.note("")
 	fmt.Fprint(os.Stderr, printable(s))

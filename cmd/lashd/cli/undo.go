@@ -11,13 +11,15 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// ofFiles are the arguments of commands about file changes: a session, and a turn or a file point of it.
+// ofFiles are the arguments of commands about file changes: a session, and a turn
+// or a file point of it. Both are optional, so a single argument may be either.
 type ofFiles struct {
 	Session string `arg:"" optional:"" help:"Session; lashd session lists the ids (default the session of the turn, or the newest of this directory)."`
 	Turn    string `arg:"" optional:"" help:"Turn or file point; lashd session points lists the ids. You can omit the session."`
 }
 
-// alone returns o with a single argument in the right field: the id of a turn or a file point may be given without a session.
+// alone returns o with a single argument in the right field: the id of a turn or a
+// file point may be given without a session.
 func (o ofFiles) alone() ofFiles {
 	if o.Turn == "" && (strings.HasPrefix(o.Session, "trn_") || strings.HasPrefix(o.Session, "fpt_")) {
 		o.Session, o.Turn = "", o.Session
@@ -28,7 +30,8 @@ func (o ofFiles) alone() ofFiles {
 // point reports whether Turn is the id of a file point.
 func (o ofFiles) point() bool { return strings.HasPrefix(o.Turn, "fpt_") }
 
-// session returns the named session, the session of the turn, or the newest session of the current directory.
+// session returns the named session, the session of the turn, or the newest
+// session of the current directory. No session in the directory is a usage error.
 func (o ofFiles) session(ctx context.Context, l *link) (protocol.SessionID, error) {
 	if o.Session != "" {
 		return l.sessionID(ctx, o.Session)
@@ -65,6 +68,7 @@ func (sessionPointsCommand) Help() string {
 Example: lashd session points`
 }
 
+// Run prints the file points, newest first.
 func (c sessionPointsCommand) Run(ctx context.Context, e *environment) error {
 	l, err := e.dial(ctx, true, nil)
 	if err != nil {
@@ -149,6 +153,9 @@ Exit codes: 0 success, 1 failure or conflict.
 Example: lashd session undo --dry-run`
 }
 
+// Run undoes a turn or a file point. On a conflict it prints the conflicting files
+// and fails; nothing has changed then. The undo itself becomes a file point, which
+// Run names so that it can be reverted.
 func (c sessionUndoCommand) Run(ctx context.Context, e *environment) error {
 	c.ofFiles = c.alone()
 	l, err := e.dial(ctx, true, nil)
@@ -184,7 +191,8 @@ func (c sessionUndoCommand) Run(ctx context.Context, e *environment) error {
 	return nil
 }
 
-// params converts the arguments to a request. Without a turn, it asks the daemon for the newest one that can be undone.
+// params converts the arguments to a request. Without a turn, it asks the daemon
+// for the newest one that can be undone.
 func (c sessionUndoCommand) params(ctx context.Context, l *link) (p protocol.SessionRewindParams, err error) {
 	p = protocol.SessionRewindParams{Files: protocol.RewindOnly, DryRun: c.DryRun, Force: c.Force}
 	if c.History {
@@ -207,7 +215,8 @@ func (c sessionUndoCommand) params(ctx context.Context, l *link) (p protocol.Ses
 	return p, err
 }
 
-// newestTurn returns the newest turn that changed files and is not undone.
+// newestTurn returns the newest turn that changed files and is not undone. An
+// error says that none is left.
 func newestTurn(ctx context.Context, l *link, id protocol.SessionID) (protocol.TurnID, error) {
 	points, err := pointsOf(ctx, l, id)
 	if err != nil {
