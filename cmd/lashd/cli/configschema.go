@@ -13,9 +13,10 @@ import (
 // configSchema is the generated JSON Schema of config.toml. A test in
 // rpc/internal/gen fails if it is out of date.
 //
-//go:embed config.schema.json
 // configSchema is the generated JSON Schema of config.toml, which lashd schema
 // config prints. The generator in rpc/internal/gen writes it.
+//
+//go:embed config.schema.json
 var configSchema []byte
 
 // ConfigSchemaOf generates the JSON Schema of config.toml from its Go types. docs
