@@ -13,7 +13,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// TestACPTurn has an editor run a turn of everything that it can show.
+// TestACPTurn runs a turn with every kind of content that an editor can show.
 func TestACPTurn(t *testing.T) {
 	w := newWorld(t, "ask",
 		step(says("I look"), says(" first."), uses("read", map[string]any{"path": "a.txt", "offset": 2})),
@@ -47,17 +47,18 @@ func TestACPTurn(t *testing.T) {
 		"agent: Done.",
 	}
 	if got := e.story(); got != strings.Join(want, "\n") {
-		t.Errorf("issue/6-3 outside/21 the editor was shown:\n%s\nwant:\n%s", got, strings.Join(want, "\n"))
+		t.Errorf("issue/6-3 outside/21 editor updates:\n%s\nwant:\n%s", got, strings.Join(want, "\n"))
 	}
 	if asked := e.questions(); len(asked) != 1 || len(asked[0].Options) != 4 || *asked[0].ToolCall.Title != "edit a.txt" || *asked[0].ToolCall.Status != sdk.ToolCallStatusPending {
-		t.Errorf("issue/6-3 the person was asked %+v", asked)
+		t.Errorf("issue/6-3 questions: %+v", asked)
 	}
 	if err := w.model.Check(); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestACPPermissions has a person answer, cancel, and be asked again by the next editor; or somebody else answers first.
+// TestACPPermissions answers, dismisses and cancels questions. It also has another client answer, and
+// the next editor.
 func TestACPPermissions(t *testing.T) {
 	w := newWorld(t, "ask")
 	w.serve()
@@ -70,7 +71,7 @@ func TestACPPermissions(t *testing.T) {
 			t.Errorf("the turn ends with %s, and %d bytes were written", stop, w.size("rejected"))
 		}
 	})
-	t.Run("issue/6-3 allowed in this session, it is not asked again", func(t *testing.T) {
+	t.Run("issue/6-3 a call allowed for the session is not asked again", func(t *testing.T) {
 		before := e.answers(func(context.Context, sdk.RequestPermissionRequest) string { return "allowSession" })
 		e.says(commands("printf x >> twice"))
 		e.says(commands("printf x >> twice"))
@@ -78,13 +79,13 @@ func TestACPPermissions(t *testing.T) {
 			t.Errorf("asked %d times, %d bytes were written", asked, w.size("twice"))
 		}
 	})
-	t.Run("issue/6-3 closed by the person, it is a no", func(t *testing.T) {
+	t.Run("issue/6-3 dismissing a question denies the call", func(t *testing.T) {
 		e.answers(func(context.Context, sdk.RequestPermissionRequest) string { return "" })
 		if stop := e.says(commands("printf x >> closed")); stop != sdk.StopReasonEndTurn || w.size("closed") != 0 {
 			t.Errorf("the turn ends with %s, and %d bytes were written", stop, w.size("closed"))
 		}
 	})
-	t.Run("issue/6-3 peers/R5 answered elsewhere, it is withdrawn", func(t *testing.T) {
+	t.Run("issue/6-3 peers/R5 a question that another client answers is withdrawn", func(t *testing.T) {
 		withdrawn := make(chan struct{})
 		before := e.answers(func(ctx context.Context, _ sdk.RequestPermissionRequest) string {
 			<-ctx.Done()
@@ -106,7 +107,7 @@ func TestACPPermissions(t *testing.T) {
 			t.Errorf("the turn ends with %s %v, and %d bytes were written", r.stop, r.err, w.size("elsewhere"))
 		}
 	})
-	t.Run("issue/6-3 cancelled, everything ends", func(t *testing.T) {
+	t.Run("issue/6-3 cancelling ends the question and the turn", func(t *testing.T) {
 		before := e.answers(hold)
 		done := e.begins(commands("printf x >> cancelled"))
 		e.until("the person is asked", func() bool { return len(e.asked) > before })
@@ -117,25 +118,25 @@ func TestACPPermissions(t *testing.T) {
 			t.Errorf("peers/30 the turn ends with %s %v, and %d bytes were written", r.stop, r.err, w.size("cancelled"))
 		}
 		if open := ask[protocol.DecisionListResult](w.dial(""), "decision/list", protocol.DecisionListParams{}).Data; len(open) != 0 {
-			t.Errorf("still open: %+v", open)
+			t.Errorf("open decisions: %+v", open)
 		}
 	})
-	t.Run("issue/6-3 peers/28 an open question holds nothing up", func(t *testing.T) {
+	t.Run("issue/6-3 peers/28 an open question blocks no other request", func(t *testing.T) {
 		before := e.answers(hold)
 		done := e.begins(commands("printf x >> later"))
 		e.until("the person is asked", func() bool { return len(e.asked) > before })
 		if _, err := e.ListSessions(e.context(), sdk.ListSessionsRequest{}); err != nil {
 			t.Error("session/list:", err)
 		}
-		e.in.Close() // the editor goes; its turn waits
+		e.in.Close() // the editor disconnects; its turn waits
 		if err := e.cmd.Wait(); err != nil {
 			t.Error("lashd acp ends with", err)
 		}
 		if r := <-done; r.err == nil {
-			t.Errorf("a prompt was answered although nobody was there: %s", r.stop)
+			t.Errorf("a prompt was answered after the editor disconnected: %s", r.stop)
 		}
 	})
-	t.Run("issue/6-3 asked again by the next editor", func(t *testing.T) {
+	t.Run("issue/6-3 the next editor is asked again", func(t *testing.T) {
 		next := w.editor(sdk.ClientCapabilities{})
 		next.id = e.id
 		if _, err := next.LoadSession(next.context(), sdk.LoadSessionRequest{SessionId: e.id, Cwd: w.work, McpServers: []sdk.McpServer{}}); err != nil {
@@ -145,7 +146,7 @@ func TestACPPermissions(t *testing.T) {
 	})
 }
 
-// TestACPCancel stops a turn that streams, and goes on.
+// TestACPCancel cancels a streaming turn and continues with another prompt.
 func TestACPCancel(t *testing.T) {
 	w := newWorld(t, "allow", step(says("One"), stalls), step(says("Two.")), step(stalls))
 	defer w.shutdown()
@@ -160,19 +161,19 @@ func TestACPCancel(t *testing.T) {
 	if stop := e.says("second"); stop != sdk.StopReasonEndTurn || !e.shown("agent: Two.") {
 		t.Errorf("issue/6-3 the next prompt ends with %s: %s", stop, e.story())
 	}
-	// The cancellation overtakes nothing, and nothing overtakes it.
+	// The cancellation takes effect in order with the prompts around it.
 	ctx, withdraw := context.WithCancel(e.context())
 	go withdraw()
 	_, err := e.Prompt(ctx, sdk.PromptRequest{SessionId: e.id, Prompt: []sdk.ContentBlock{sdk.TextBlock("third")}})
 	if err == nil {
-		t.Error("issue/6-3 a prompt that was withdrawn was answered")
+		t.Error("issue/6-3 the model answered a withdrawn prompt")
 	}
 	if r := ask[protocol.SessionWaitResult](w.dial(""), "session/wait", protocol.SessionWaitParams{SessionID: protocol.SessionID(e.id)}); r.State != protocol.SessionIdle {
 		t.Errorf("issue/6-3 after a prompt was withdrawn, the session is %s", r.State)
 	}
 }
 
-// TestACPHistory loads and resumes what was said.
+// TestACPHistory loads and resumes a session with history.
 func TestACPHistory(t *testing.T) {
 	w := newWorld(t, "allow", step(says("Hello."), uses("read", map[string]any{"path": "a.txt"})), step(says("Bye.")), step(says("Again.")), step(says("From elsewhere.")))
 	w.write(w.work+"/a.txt", "one\n")
@@ -187,7 +188,7 @@ func TestACPHistory(t *testing.T) {
 		t.Fatal("session/load:", err)
 	}
 	if got := e.story(); got != told {
-		t.Errorf("issue/6-3 history was told as:\n%s\nwant:\n%s", got, told)
+		t.Errorf("issue/6-3 history:\n%s\nwant:\n%s", got, told)
 	}
 	list, err := e.ListSessions(e.context(), sdk.ListSessionsRequest{Cwd: &w.work})
 	if err != nil || len(list.Sessions) != 1 || list.Sessions[0].SessionId != e.id || list.Sessions[0].Cwd != w.work {
@@ -201,13 +202,13 @@ func TestACPHistory(t *testing.T) {
 	e.says("once more")
 	third.until("both follow", func() bool { return strings.HasSuffix(third.storyLocked(), "agent: Again.") })
 	if got := third.story(); got != "user: once more\nagent: Again." {
-		t.Errorf("issue/6-3 who resumed is told %q", got)
+		t.Errorf("issue/6-3 after session/resume the editor is shown %q", got)
 	}
 	p := w.dial("")
 	p.wait(p.start(protocol.SessionID(e.id), "not from here").TurnID)
 	e.until("what others say is shown", func() bool { return strings.HasSuffix(e.storyLocked(), "user: not from here\nagent: From elsewhere.") })
 	if got := e.story(); strings.Contains(got, "user: once more") {
-		t.Errorf("issue/6-3 the editor is told what it has said itself: %s", got)
+		t.Errorf("issue/6-3 the editor is shown its own prompt: %s", got)
 	}
 	_, err = e.LoadSession(e.context(), sdk.LoadSessionRequest{SessionId: e.id, Cwd: w.home.dir, McpServers: []sdk.McpServer{}})
 	if got := acpRefusal(err); got != "-32602 invalidParams" {
@@ -218,11 +219,12 @@ func TestACPHistory(t *testing.T) {
 		t.Errorf("issue/6-3 no session: %s", got)
 	}
 	if stop := e.says("[[fake]]"); stop != sdk.StopReasonEndTurn {
-		t.Errorf("issue/6-3 after what was refused, a turn ends with %s", stop)
+		t.Errorf("issue/6-3 after rejected requests a turn ends with %s", stop)
 	}
 }
 
-// TestACPDaemonDies kills the daemon in mid-stream, again and again: the editor is shown everything once.
+// TestACPDaemonDies kills the daemon repeatedly while text streams. The editor is shown everything
+// once.
 func TestACPDaemonDies(t *testing.T) {
 	w := newWorld(t, "allow")
 	defer w.shutdown()
@@ -243,11 +245,11 @@ func TestACPDaemonDies(t *testing.T) {
 	}
 	want := "agent: " + finalText(t, w, e)
 	if got := e.story(); got != want {
-		t.Errorf("issue/6-3 the editor was shown %d bytes:\n%.600s\nwant %d:\n%.600s", len(got), got, len(want), want)
+		t.Errorf("issue/6-3 shown %d bytes:\n%.600s\nwant %d:\n%.600s", len(got), got, len(want), want)
 	}
 	w.killWhoServes()
 	if stop := e.says("[[fake]]"); stop != sdk.StopReasonEndTurn {
-		t.Errorf("issue/6-3 with a daemon that it has to start, a turn ends with %s", stop)
+		t.Errorf("issue/6-3 after lashd acp restarted the daemon, a turn ends with %s", stop)
 	}
 }
 
@@ -265,14 +267,14 @@ func (h *home) killWhoServes() {
 	p.conn.Close()
 }
 
-// finalText is the answer of the newest turn as the daemon has it.
+// finalText is the answer of the newest turn, as the daemon stores it.
 func finalText(t *testing.T, w *world, e *acpEditor) string {
 	t.Helper()
 	r := ask[protocol.SessionReadResult](w.dial(""), "session/read", protocol.SessionReadParams{SessionID: protocol.SessionID(e.id)})
 	return r.Data[len(r.Data)-1].Text
 }
 
-// TestACPDaemonDiesInAQuestion has a person answer after the daemon was killed, and a tool of unknown outcome.
+// TestACPDaemonDiesInAQuestion kills the daemon while a question is open and while a command runs.
 func TestACPDaemonDiesInAQuestion(t *testing.T) {
 	w := newWorld(t, "ask")
 	defer w.shutdown()
@@ -293,7 +295,7 @@ func TestACPDaemonDiesInAQuestion(t *testing.T) {
 	w.killWhoServes()
 	e.until("the person is asked what became of it", func() bool { return len(e.asked) == 2 })
 	if got := e.questions()[1]; !strings.Contains(*got.ToolCall.Title, "What became of the call?") || len(got.Options) != 4 {
-		t.Errorf("issue/6-3 the person was asked %+v", got)
+		t.Errorf("issue/6-3 questions: %+v", got)
 	}
 	answer <- "didNotRun"
 	if r := <-done; r.stop != sdk.StopReasonEndTurn || r.err != nil || w.size("ran") != 1 {
@@ -301,7 +303,7 @@ func TestACPDaemonDiesInAQuestion(t *testing.T) {
 	}
 }
 
-// TestACPEditorTools has the model work in the editor.
+// TestACPEditorTools has the model use the tools of the editor.
 func TestACPEditorTools(t *testing.T) {
 	w := newWorld(t, "allow",
 		step(uses("read", map[string]any{"path": "a.txt", "offset": 2, "limit": 1})),
@@ -326,11 +328,11 @@ func TestACPEditorTools(t *testing.T) {
 		"agent: Done.",
 	}
 	if got := e.story(); got != strings.Join(want, "\n") {
-		t.Errorf("issue/6-3 the editor was shown:\n%s\nwant:\n%s", got, strings.Join(want, "\n"))
+		t.Errorf("issue/6-3 editor updates:\n%s\nwant:\n%s", got, strings.Join(want, "\n"))
 	}
 	e.mu.Lock()
 	if e.files[w.work+"/a.txt"] != "one\n2\nthree\n" || e.files[w.work+"/sub/b.txt"] != "new\n" || w.size("a.txt")+w.size("sub/b.txt") != 0 {
-		t.Errorf("issue/6-3 the editor's files are %q, and on disk are %d bytes", e.files, w.size("a.txt")+w.size("sub/b.txt"))
+		t.Errorf("issue/6-3 files in the editor: %q; bytes on disk: %d", e.files, w.size("a.txt")+w.size("sub/b.txt"))
 	}
 	if got := strings.Join(e.terminals, ", "); got != "create sh -c make it in "+w.work+", release" {
 		t.Errorf("issue/6-3 terminals: %s", got)
@@ -338,7 +340,7 @@ func TestACPEditorTools(t *testing.T) {
 	e.mu.Unlock()
 	read := ask[protocol.SessionReadResult](w.dial(""), "session/read", protocol.SessionReadParams{SessionID: protocol.SessionID(e.id)})
 	if out := read.Data[len(read.Data)-2].Output; out == nil || out.Text != "what the terminal shows\n[Exit code 3.]\n" {
-		t.Errorf("issue/6-3 the model was told %+v", out)
+		t.Errorf("issue/6-3 results that the model reads: %+v", out)
 	}
 	done := e.begins("and stop")
 	e.until("the command runs", func() bool { return len(e.terminals) == 3 })

@@ -11,7 +11,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// TestACPAnswers has an editor answer what cannot be taken: the call ends at once, and says why.
+// TestACPAnswers has an editor send invalid responses. The call ends at once and says why.
 func TestACPAnswers(t *testing.T) {
 	answers := []struct{ what, result, want string }{
 		{"of more than a line may have", `{"content":"` + strings.Repeat("x", 10<<20) + `"}`, "read a.txt: the message is longer than 10485759 bytes"},
@@ -34,11 +34,11 @@ func TestACPAnswers(t *testing.T) {
 			t.Fatal(err)
 		}
 		for m := r.next(); string(m.ID) != fmt.Sprint(10+i); {
-			m = r.next() // the answer was refused
+			m = r.next() // the answer was rejected
 		}
 		read := ask[protocol.SessionReadResult](w.dial(""), "session/read", protocol.SessionReadParams{SessionID: protocol.SessionID(session)})
 		if out := read.Data[len(read.Data)-2].Output; out == nil || !strings.HasPrefix(out.Text, a.want) {
-			t.Errorf("issue/6-3 after an answer %s, the model was told %.200v", a.what, out)
+			t.Errorf("issue/6-3 after an answer %s, the model reads %.200v", a.what, out)
 		}
 	}
 	m := r.answer(prompts(20, session, strings.Repeat("x", 9<<20)))
@@ -47,7 +47,7 @@ func TestACPAnswers(t *testing.T) {
 	}
 }
 
-// TestACPLinks has the model follow links in the editor that lead out of the workspace.
+// TestACPLinks has the model use editor tools on links that lead out of the workspace.
 func TestACPLinks(t *testing.T) {
 	w := newWorld(t, "allow",
 		step(uses("write", map[string]any{"path": "out/a.txt", "content": "x"})),
@@ -66,6 +66,6 @@ func TestACPLinks(t *testing.T) {
 	e.open(w.work)
 	e.says("go")
 	if len(e.files) != 1 || e.files[w.work+"/in/new/a.txt"] != "x" {
-		t.Errorf("issue/6-3 the editor's files are %q\n%s", e.files, e.story())
+		t.Errorf("issue/6-3 files in the editor: %q\n%s", e.files, e.story())
 	}
 }

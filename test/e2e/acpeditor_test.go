@@ -16,7 +16,8 @@ import (
 	sdk "github.com/coder/acp-go-sdk"
 )
 
-// acpEditor is an editor that is made of the client's side of the SDK. All that lashd acp writes to it is held against the schema.
+// acpEditor is an editor built on the client side of the SDK. Everything that lashd acp writes to it
+// is checked against the schema.
 type acpEditor struct {
 	*sdk.ClientSideConnection
 	t      *testing.T
@@ -26,15 +27,15 @@ type acpEditor struct {
 	id     sdk.SessionId
 
 	mu        sync.Mutex
-	permit    func(context.Context, sdk.RequestPermissionRequest) string // answers what a person is asked; nil: everything is allowed once
+	permit    func(context.Context, sdk.RequestPermissionRequest) string // answers permission requests; nil allows each once
 	changed   chan struct{}
 	updates   []sdk.SessionUpdate
 	asked     []sdk.RequestPermissionRequest
 	files     map[string]string
-	terminals []string // what was done to them
+	terminals []string // calls of terminal methods
 }
 
-// editor starts lashd acp and says hello with these capabilities.
+// editor starts lashd acp and initializes it with these capabilities.
 func (h *home) editor(offers sdk.ClientCapabilities, args ...string) *acpEditor {
 	h.t.Helper()
 	e := &acpEditor{t: h.t, frames: newFrames(h.t), cmd: h.command(append([]string{"acp"}, args...)...), changed: make(chan struct{}), files: map[string]string{}}
@@ -48,7 +49,7 @@ func (h *home) editor(offers sdk.ClientCapabilities, args ...string) *acpEditor 
 	h.t.Cleanup(func() {
 		in.Close()
 		reading.Wait()
-		e.cmd.Wait() // tests that care have waited
+		e.cmd.Wait() // tests that care have waited already
 	})
 	ctx, cancel := context.WithTimeout(h.t.Context(), patience)
 	defer cancel()
@@ -58,7 +59,7 @@ func (h *home) editor(offers sdk.ClientCapabilities, args ...string) *acpEditor 
 	return e
 }
 
-// open makes a session in the workspace.
+// open creates a session in the workspace.
 func (e *acpEditor) open(cwd string, servers ...sdk.McpServer) sdk.NewSessionResponse {
 	e.t.Helper()
 	r, err := e.NewSession(e.context(), sdk.NewSessionRequest{Cwd: cwd, McpServers: append([]sdk.McpServer{}, servers...)})
@@ -75,7 +76,7 @@ func (e *acpEditor) context() context.Context {
 	return ctx
 }
 
-// says sends a prompt and waits for its end.
+// says sends a prompt, waits for its end and returns the stop reason.
 func (e *acpEditor) says(text string) sdk.StopReason {
 	e.t.Helper()
 	r, err := e.Prompt(e.context(), sdk.PromptRequest{SessionId: e.id, Prompt: []sdk.ContentBlock{sdk.TextBlock(text)}})
@@ -85,13 +86,13 @@ func (e *acpEditor) says(text string) sdk.StopReason {
 	return r.StopReason
 }
 
-// prompted is what a prompt has come to.
+// prompted is the result of a prompt.
 type prompted struct {
 	stop sdk.StopReason
 	err  error
 }
 
-// begins sends a prompt and does not wait.
+// begins sends a prompt without waiting for its end.
 func (e *acpEditor) begins(text string) <-chan prompted {
 	done, ctx := make(chan prompted, 1), e.context()
 	go func() {
@@ -101,7 +102,7 @@ func (e *acpEditor) begins(text string) <-chan prompted {
 	return done
 }
 
-// until waits for what the editor was told or asked.
+// until waits until a condition on the editor's state holds.
 func (e *acpEditor) until(what string, ok func() bool) {
 	e.t.Helper()
 	limit := time.After(patience)
@@ -115,7 +116,7 @@ func (e *acpEditor) until(what string, ok func() bool) {
 		select {
 		case <-changed:
 		case <-limit:
-			e.t.Fatalf("it did not come about that %s; the editor was shown:\n%s", what, e.story())
+			e.t.Fatalf("timed out waiting until %s; the editor was shown:\n%s", what, e.story())
 		}
 	}
 }
@@ -128,7 +129,7 @@ func (e *acpEditor) notice(change func()) {
 	e.changed = make(chan struct{})
 }
 
-// answers says what is answered from now on, and tells how often somebody was asked before.
+// answers sets the answer to later permission requests and returns the number of earlier ones.
 func (e *acpEditor) answers(permit func(context.Context, sdk.RequestPermissionRequest) string) (before int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -136,7 +137,7 @@ func (e *acpEditor) answers(permit func(context.Context, sdk.RequestPermissionRe
 	return len(e.asked)
 }
 
-// questions are what somebody was asked.
+// questions are the permission requests so far.
 func (e *acpEditor) questions() []sdk.RequestPermissionRequest {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -188,7 +189,7 @@ func (e *acpEditor) WriteTextFile(_ context.Context, p sdk.WriteTextFileRequest)
 	return sdk.WriteTextFileResponse{}, nil
 }
 
-// CreateTerminal implements sdk.Client: it has one that echoes what it is to run.
+// CreateTerminal implements sdk.Client. The terminal echoes its command.
 func (e *acpEditor) CreateTerminal(_ context.Context, p sdk.CreateTerminalRequest) (sdk.CreateTerminalResponse, error) {
 	e.notice(func() {
 		e.terminals = append(e.terminals, "create "+p.Command+" "+strings.Join(p.Args, " ")+" in "+*p.Cwd)
@@ -226,7 +227,7 @@ func (e *acpEditor) ReleaseTerminal(context.Context, sdk.ReleaseTerminalRequest)
 	return sdk.ReleaseTerminalResponse{}, nil
 }
 
-// story is what the editor was shown, a line each; pieces of the same message are one.
+// story is what the editor was shown, one line per update. Pieces of a message are joined.
 func (e *acpEditor) story() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -251,7 +252,7 @@ func (e *acpEditor) storyLocked() string {
 	return strings.Join(lines, "\n")
 }
 
-// lineOf is an update in a line, and the message that it is a piece of.
+// lineOf renders an update as a line, and returns the id of the message that it continues.
 func lineOf(u sdk.SessionUpdate) (line, message string) {
 	switch {
 	case u.UserMessageChunk != nil:
@@ -312,18 +313,18 @@ func contentIn(parts []sdk.ToolCallContent) string {
 	return all.String()
 }
 
-// shown tells whether the story has a line.
+// shown reports whether the story has a line.
 func (e *acpEditor) shown(line string) bool {
 	return slices.Contains(strings.Split(e.story(), "\n"), line)
 }
 
-// acpRefusal is the code of an error, and the kind in its data.
+// acpRefusal is the code of an error and the kind in its data.
 func acpRefusal(err error) string {
 	re, ok := err.(*sdk.RequestError)
 	if !ok {
 		return fmt.Sprint(err)
 	}
-	raw, _ := json.Marshal(re.Data) // it was JSON
+	raw, _ := json.Marshal(re.Data) // cannot fail: it was JSON
 	var data struct {
 		Kind string `json:"kind"`
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestACPExampleClient runs the example client of the SDK, as it is in the module.
+// TestACPExampleClient runs the unmodified example client of the SDK.
 func TestACPExampleClient(t *testing.T) {
 	client := filepath.Join(t.TempDir(), "client")
 	command(t, ".", 8*patience, "go", "build", "-o", client, "github.com/coder/acp-go-sdk/example/client")
@@ -26,6 +26,6 @@ func TestACPExampleClient(t *testing.T) {
 		}
 	}
 	if w.text("hello.txt") != "hello\n" {
-		t.Errorf("issue/6-3 the client has written %q", w.text("hello.txt"))
+		t.Errorf("issue/6-3 the client wrote %q", w.text("hello.txt"))
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// TestACPFork forks a session, and works in both.
+// TestACPFork forks a session and runs a turn in both.
 func TestACPFork(t *testing.T) {
 	w := newWorld(t, "allow", step(says("Remembered.")), step(says("In the fork.")), step(says("In the source.")))
 	defer w.shutdown()
@@ -25,11 +25,11 @@ func TestACPFork(t *testing.T) {
 	}
 	e.id = made.SessionId
 	if stop := e.says("go on"); stop != sdk.StopReasonEndTurn || !strings.Contains(w.body(), "walrus") {
-		t.Errorf("outside/21 a prompt in the fork ends with %s; the model was told %s", stop, w.body())
+		t.Errorf("outside/21 a prompt in the fork ends with %s; the model reads %s", stop, w.body())
 	}
 	e.id = source
 	if stop := e.says("go on here"); stop != sdk.StopReasonEndTurn || strings.Contains(w.body(), "In the fork.") {
-		t.Errorf("outside/21 a prompt in the source ends with %s; the model was told %s", stop, w.body())
+		t.Errorf("outside/21 a prompt in the source ends with %s; the model reads %s", stop, w.body())
 	}
 	if want := "agent: Remembered.\nagent: In the fork.\nagent: In the source."; e.story() != want {
 		t.Errorf("outside/21 the editor was shown %q, want %q", e.story(), want)
@@ -43,7 +43,7 @@ func TestACPFork(t *testing.T) {
 	}
 }
 
-// TestACPAdvertises has an editor read what the agent can do.
+// TestACPAdvertises checks that the agent has the capabilities that it announces.
 func TestACPAdvertises(t *testing.T) {
 	w := newWorld(t, "allow")
 	defer w.shutdown()

@@ -13,7 +13,8 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// acpSchemas are the published schemas of what an agent writes: of the results of methods, and of the params of what it asks and tells.
+// acpSchemas are the published schemas of what an agent writes: results of methods, and params of its
+// requests and notifications.
 type acpSchemas struct {
 	results, params map[string]*jsonschema.Resolved
 }
@@ -57,7 +58,7 @@ var loadACP = sync.OnceValues(func() (*acpSchemas, error) {
 	return s, resolveErr
 })
 
-// resolveACP is the schema of one definition.
+// resolveACP returns the schema of one definition.
 func resolveACP(whole []byte, name string) (*jsonschema.Resolved, error) {
 	var s jsonschema.Schema
 	if err := json.Unmarshal(whole, &s); err != nil {
@@ -67,13 +68,13 @@ func resolveACP(whole []byte, name string) (*jsonschema.Resolved, error) {
 	return s.Resolve(nil)
 }
 
-// frames holds what lashd acp writes against the protocol, and passes it on.
+// frames checks what lashd acp writes against the protocol and passes it on.
 type frames struct {
 	t       *testing.T
 	schemas *acpSchemas
 	mu      sync.Mutex
 	asked   map[string]string // methods of the client's requests, by id
-	seen    map[string]int    // frames by what they are
+	seen    map[string]int    // number of frames by kind
 }
 
 func newFrames(t *testing.T) *frames {
@@ -94,7 +95,7 @@ type acpFrame struct {
 	Error   json.RawMessage `json:"error"`
 }
 
-// sent notes what the client asks for.
+// sent records a request of the client.
 func (f *frames) sent(line []byte) {
 	var m acpFrame
 	if json.Unmarshal(line, &m) == nil && m.Method != "" && m.ID != nil {
@@ -104,11 +105,11 @@ func (f *frames) sent(line []byte) {
 	}
 }
 
-// received fails the test unless a line is a frame of the protocol, and the only thing on it.
+// received fails the test unless a line is exactly one valid frame.
 func (f *frames) received(line []byte) {
 	var m acpFrame
 	if err := json.Unmarshal(line, &m); err != nil || m.Version != "2.0" {
-		f.t.Errorf("issue/6-3 stdout has what is no frame: %s", line)
+		f.t.Errorf("issue/6-3 stdout has a line that is no frame: %s", line)
 		return
 	}
 	f.mu.Lock()
@@ -129,7 +130,7 @@ func (f *frames) checkLocked(what string, schema *jsonschema.Resolved, body json
 	if what == "result of session/set_model" {
 		return // the published schema does not have it
 	}
-	if what == "result of session/fork" { // nor this, which is of the unstable one, where it is as that of session/new
+	if what == "result of session/fork" { // only the unstable schema has it, in the form of session/new
 		schema = f.schemas.results["session/new"]
 	}
 	if schema == nil {
@@ -146,14 +147,14 @@ func (f *frames) checkLocked(what string, schema *jsonschema.Resolved, body json
 	}
 }
 
-// check passes lines on.
+// check passes lines on after checking them.
 func (f *frames) check(in io.Reader, out *io.PipeWriter) {
 	lines := bufio.NewReader(in)
 	for {
 		line, err := lines.ReadBytes('\n')
 		if len(line) > 0 {
 			f.received(bytes.TrimSpace(line))
-			out.Write(line) // whoever does not read any more has closed it
+			out.Write(line) // a reader that has stopped closed it
 		}
 		if err != nil {
 			out.CloseWithError(err)
@@ -162,7 +163,7 @@ func (f *frames) check(in io.Reader, out *io.PipeWriter) {
 	}
 }
 
-// noting notes what is written on its way.
+// noting records written lines and passes them on.
 type noting struct {
 	io.WriteCloser
 	note func([]byte)

@@ -12,7 +12,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// TestACPGap puts an older copy of the data in the place of what an editor has seen, while nothing is asked, and while a prompt is.
+// TestACPGap replaces the data by an older copy than the editor has seen, both while idle and during a
+// prompt.
 func TestACPGap(t *testing.T) {
 	w := newWorld(t, "allow")
 	defer w.shutdown()
@@ -23,7 +24,7 @@ func TestACPGap(t *testing.T) {
 	sh(t, "cp -a $0 $0.copy", w.dir)
 	for _, c := range []struct {
 		name string
-		over func() string // what was asked is over
+		over func() string // the result of the request, which must end
 	}{
 		{"between prompts", func() string { return string(e.says("[[fake]]")) }},
 		{"in a prompt", func() string {
@@ -46,12 +47,12 @@ func TestACPGap(t *testing.T) {
 			t.Errorf("issue/6-3 %s: the next prompt ends with %s:\n%s", c.name, stop, e.story())
 		}
 		if told := strings.Count(e.story(), "thought: The history of this session has changed") - before; told != 1 {
-			t.Errorf("issue/6-3 %s: the person was told %d times:\n%s", c.name, told, e.story())
+			t.Errorf("issue/6-3 %s: the note was shown %d times:\n%s", c.name, told, e.story())
 		}
 	}
 }
 
-// older kills the daemon and puts the copy of its data there, while the editor's lashd sleeps.
+// older kills the daemon and restores the copy of its data while lashd acp is stopped.
 func (w *world) older(e *acpEditor) {
 	w.t.Helper()
 	signal := func(s syscall.Signal) error { return e.cmd.Process.Signal(s) }
@@ -72,8 +73,8 @@ func sh(t *testing.T, script string, args ...string) {
 	}
 }
 
-// TestACPAskedMeanwhile kills the daemon with a question open; before the editor's lashd is there again, another one is open, and the first
-// was answered elsewhere.
+// TestACPAskedMeanwhile kills the daemon while a question is open. Before lashd acp reconnects,
+// another client answers it and a second question opens.
 func TestACPAskedMeanwhile(t *testing.T) {
 	w := newWorld(t, "ask")
 	defer w.shutdown()
@@ -105,10 +106,10 @@ func TestACPAskedMeanwhile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r := <-done; r.stop != sdk.StopReasonEndTurn || r.err != nil || w.size("first") != 1 {
-		t.Errorf("issue/6-3 what was answered elsewhere ends with %s %v, and the command ran %d times", r.stop, r.err, w.size("first"))
+		t.Errorf("issue/6-3 the prompt that was answered elsewhere ends with %s %v, and the command ran %d times", r.stop, r.err, w.size("first"))
 	}
 	<-withdrawn
-	e.until("the person is asked what was asked meanwhile", func() bool { return len(e.asked) == 2 })
+	e.until("the second question is shown", func() bool { return len(e.asked) == 2 })
 	ask[protocol.SessionWaitResult](p, "session/wait", protocol.SessionWaitParams{SessionID: id})
 	if w.size("second") != 1 {
 		t.Errorf("issue/6-3 the second command ran %d times", w.size("second"))

@@ -11,7 +11,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// TestACPTwoEditors has two editors open one session: the newer one's tools are used as long as it is there, and then those of the other.
+// TestACPTwoEditors opens one session in two editors. The newer editor's tools are used until it
+// disconnects, and then the older one's.
 func TestACPTwoEditors(t *testing.T) {
 	w := newWorld(t, "allow",
 		step(uses("read", map[string]any{"path": "a.txt"})), step(says("The second one's.")),
@@ -45,18 +46,18 @@ func TestACPTwoEditors(t *testing.T) {
 	gone(first)
 	second.says("two")
 	if got := second.reads(); got != `"     1\tsecond\n" "     1\tsecond\n"` {
-		t.Errorf("issue/6-3 beside another editor, and once that is gone, the model reads %s", got)
+		t.Errorf("issue/6-3 with a second editor, and after it left, the model reads %s", got)
 	}
 	newest := open("newest", first.id)
 	gone(newest)
 	w.untilClientTool(protocol.SessionID(first.id))
 	second.says("three")
 	if got := second.reads(); got != `"     1\tsecond\n" "     1\tsecond\n" "     1\tsecond\n"` {
-		t.Errorf("issue/6-3 once an editor is gone that was there for a moment, the model reads %s", got)
+		t.Errorf("issue/6-3 after a short visit of an editor, the model reads %s", got)
 	}
 }
 
-// untilClientTool waits until a client has a tool in a session.
+// untilClientTool waits until a session has a tool of a client.
 func (w *world) untilClientTool(id protocol.SessionID) {
 	w.t.Helper()
 	p := w.dial("")
@@ -69,7 +70,7 @@ func (w *world) untilClientTool(id protocol.SessionID) {
 	w.t.Fatal("no client has a tool in the session")
 }
 
-// reads are what the calls have come to that have ended.
+// reads returns the results of the finished calls.
 func (e *acpEditor) reads() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -13,14 +13,15 @@ import (
 	"lashd/test/fakemodel"
 )
 
-// UnstableCreateElicitation fills in every form, for the SDK.
+// UnstableCreateElicitation implements the SDK's interface. It fills in every form.
 func (e *acpEditor) UnstableCreateElicitation(context.Context, sdk.UnstableCreateElicitationRequest) (sdk.UnstableCreateElicitationResponse, error) {
 	r := sdk.NewUnstableCreateElicitationResponseAccept()
 	r.Accept.Content = map[string]any{"colour": "green"}
 	return r, nil
 }
 
-// TestACPServers has an editor bring MCP servers, whose tools the model calls, and which ask the person for more than a choice.
+// TestACPServers adds MCP servers from the editor. The model calls their tools, and they ask the user
+// questions with forms.
 func TestACPServers(t *testing.T) {
 	w := newWorld(t, "allow")
 	defer w.shutdown()
@@ -51,7 +52,7 @@ func TestACPServers(t *testing.T) {
 	}
 }
 
-// TestACPSteers has a person say more while the model works, and while there is nothing that it could enter.
+// TestACPSteers sends prompts during a turn: one that steers it, and one that it cannot use any more.
 func TestACPSteers(t *testing.T) {
 	w := newWorld(t, "allow",
 		step(says("I wait."), shell("until test -e go; do sleep 0.02; done")), step(says("Both.")),
@@ -63,9 +64,9 @@ func TestACPSteers(t *testing.T) {
 	e.until("the command runs", func() bool { return strings.Contains(e.storyLocked(), "execute") })
 	second := e.begins("two")
 	p := w.dial("")
-	eventually(t, "the prompt waits to be taken in", func() error {
-		if queue := ask[protocol.QueueListResult](p, "queue/list", protocol.QueueListParams{SessionID: protocol.SessionID(e.id)}).Data; len(queue) != 2 { // that of the running turn, and this one
-			return fmt.Errorf("%d wait", len(queue))
+	eventually(t, "the prompt is queued", func() error {
+		if queue := ask[protocol.QueueListResult](p, "queue/list", protocol.QueueListParams{SessionID: protocol.SessionID(e.id)}).Data; len(queue) != 2 { // the running turn's and this one
+			return fmt.Errorf("%d queued", len(queue))
 		}
 		return nil
 	})
@@ -82,8 +83,8 @@ func TestACPSteers(t *testing.T) {
 	e.until("the answer begins", func() bool { return strings.Contains(e.storyLocked(), "agent: Hm") })
 	second = e.begins("four")
 	eventually(t, "the prompt waits for the next turn", func() error {
-		if queue := ask[protocol.QueueListResult](p, "queue/list", protocol.QueueListParams{SessionID: protocol.SessionID(e.id)}).Data; len(queue) != 2 { // that of the running turn, and this one
-			return fmt.Errorf("%d wait", len(queue))
+		if queue := ask[protocol.QueueListResult](p, "queue/list", protocol.QueueListParams{SessionID: protocol.SessionID(e.id)}).Data; len(queue) != 2 { // the running turn's and this one
+			return fmt.Errorf("%d queued", len(queue))
 		}
 		return nil
 	})
@@ -95,11 +96,11 @@ func TestACPSteers(t *testing.T) {
 	}
 	ask[protocol.SessionWaitResult](p, "session/wait", protocol.SessionWaitParams{SessionID: protocol.SessionID(e.id)})
 	if n := len(w.model.Requests()); n != 3 {
-		t.Errorf("issue/6-3 the model was called %d times, also for what was cancelled before it was taken in", n)
+		t.Errorf("issue/6-3 the model was called %d times, though the prompt was cancelled before a turn used it", n)
 	}
 }
 
-// TestACPStops has turns end in all the ways that the protocol has words for, and in one that it has not.
+// TestACPStops has turns end for every stop reason of the protocol, and once with an error.
 func TestACPStops(t *testing.T) {
 	for name, c := range map[string]struct {
 		step fakemodel.Step
@@ -123,7 +124,7 @@ func TestACPStops(t *testing.T) {
 	}
 }
 
-// TestACPContent has the model see all that a prompt may hold.
+// TestACPContent checks that the model sees every kind of content that a prompt can have.
 func TestACPContent(t *testing.T) {
 	w := newWorld(t, "allow", step(says("Seen.")))
 	defer w.shutdown()
@@ -145,7 +146,7 @@ func TestACPContent(t *testing.T) {
 	}
 }
 
-// TestACPIsolated serves from the process itself.
+// TestACPIsolated runs lashd acp --isolated.
 func TestACPIsolated(t *testing.T) {
 	w := newWorld(t, "allow", step(says("Alone.")))
 	e := w.editor(sdk.ClientCapabilities{}, "--isolated")
@@ -158,6 +159,6 @@ func TestACPIsolated(t *testing.T) {
 		t.Errorf("issue/6-3 lashd acp --isolated ends with %v", err)
 	}
 	if _, err := os.Stat(w.socket); err == nil {
-		t.Error("issue/6-3 it has left a socket")
+		t.Error("issue/6-3 it left a socket behind")
 	}
 }

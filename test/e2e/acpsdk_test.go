@@ -11,8 +11,8 @@ import (
 	"lashd/test/skip"
 )
 
-// TestACPFromNPM has an editor that is made of the protocol's own SDK die while a person is asked, and the daemon with it. The next one loads the
-// session while the new daemon takes it over.
+// TestACPFromNPM kills an editor built on the protocol's npm SDK while a question is open, and the
+// daemon as well. The next editor loads the session while the new daemon recovers it.
 func TestACPFromNPM(t *testing.T) {
 	_, err := exec.LookPath("node")
 	skip.Unless(t, "NODE", err == nil, "node is not installed")
@@ -38,7 +38,7 @@ func TestACPFromNPM(t *testing.T) {
 	const hello = `{"sessions":["close","delete","fork","list","resume"]}` + "\n"
 	asked := `{"asked":"shell printf x >> ran","status":"pending"}` + "\n"
 	if got, want := edit("-"), hello+`{"call":"pending"}`+"\n"+asked; got != want {
-		t.Errorf("outside/22 before, the editor was told\n%s\nwant\n%s", got, want)
+		t.Errorf("outside/22 the first editor was shown\n%s\nwant\n%s", got, want)
 	}
 	id := ask[protocol.SessionListResult](p, "session/list", protocol.SessionListParams{}).Data[0].ID
 	d.kill()
@@ -50,7 +50,7 @@ func TestACPFromNPM(t *testing.T) {
 {"left":1}
 `
 	if got := edit(string(id)); got != want {
-		t.Errorf("outside/22 after, the editor was told\n%s\nwant\n%s", got, want)
+		t.Errorf("outside/22 the second editor was shown\n%s\nwant\n%s", got, want)
 	}
 	if w.size("ran") != 1 {
 		t.Errorf("outside/22 the command ran %d times", w.size("ran"))

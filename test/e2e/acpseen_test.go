@@ -14,7 +14,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// TestACPCommands has a person call what plugins offer.
+// TestACPCommands calls operations of plugins as slash commands.
 func TestACPCommands(t *testing.T) {
 	w := newWorld(t, "allow",
 		step(uses("update_plan", map[string]any{"steps": []map[string]string{{"text": "look", "status": "completed"}}})), step(says("Planned.")),
@@ -48,14 +48,14 @@ func TestACPCommands(t *testing.T) {
 		}
 	}
 	if r := <-e.begins("/plan now"); acpRefusal(r.err) != "-32602 invalidParams" {
-		t.Errorf("issue/6-3 arguments that are none: %s %v", r.stop, r.err)
+		t.Errorf("issue/6-3 invalid arguments: %s %v", r.stop, r.err)
 	}
 	if n := len(w.model.Requests()); n != 3 {
 		t.Errorf("issue/6-3 the model was called %d times", n)
 	}
 }
 
-// TestACPUsage has an editor show how full the context is.
+// TestACPUsage checks that the editor shows how full the context is.
 func TestACPUsage(t *testing.T) {
 	w := newWorld(t, "allow", step(says("Hello.")))
 	w.write(w.dir+"/config.toml", fmt.Sprintf("approval = \"allow\"\n[[models]]\nid = \"fake\"\nbase_url = \"http://%s/v1\"\nkey_env = \"LASHD_E2E_NO_KEY\"\ncontext_window = 1000\n", w.door.Addr()))
@@ -68,7 +68,7 @@ func TestACPUsage(t *testing.T) {
 	}
 }
 
-// TestACPChildren has the person at the editor asked what an agent wants that works for the session.
+// TestACPChildren has a subagent ask, and the user at the editor answer.
 func TestACPChildren(t *testing.T) {
 	w := team(t)
 	defer w.shutdown()
@@ -90,11 +90,11 @@ func TestACPChildren(t *testing.T) {
 	}
 	e.until("the call is shown to its end", func() bool {
 		story := e.storyLocked()
-		return strings.Contains(story, "call execute shell printf x >> ran (pending)") && strings.Count(story, "call completed") == 4 // with those that began them
+		return strings.Contains(story, "call execute shell printf x >> ran (pending)") && strings.Count(story, "call completed") == 4 // with the calls that started them
 	})
 }
 
-// TestACPLoadsAtOnce has an editor load one session several times without waiting, while much is said in it: it is followed once.
+// TestACPLoadsAtOnce loads one session several times at once while text streams. It is followed once.
 func TestACPLoadsAtOnce(t *testing.T) {
 	w := newWorld(t, "allow")
 	defer w.shutdown()

@@ -12,7 +12,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// TestACPSlowEditor has an editor read nothing while a lot happens, and then everything.
+// TestACPSlowEditor has an editor read nothing during a lot of output, and then everything.
 func TestACPSlowEditor(t *testing.T) {
 	w := newWorld(t, "allow")
 	defer w.shutdown()
@@ -22,7 +22,7 @@ func TestACPSlowEditor(t *testing.T) {
 	session := protocol.SessionID(id)
 	want, before := "", 0
 	for turn := range 10 {
-		if turn == 4 { // it has room for reading
+		if turn == 4 { // measure once the buffers are full
 			before = peak(t, r.cmd.Process.Pid)
 		}
 		p.turn(session, "[[fake deltas=300 size=4000]]")
@@ -32,7 +32,7 @@ func TestACPSlowEditor(t *testing.T) {
 	r.write(prompts(2, id, "[[fake]]"))
 	w.asked(11)
 	if grown := peak(t, r.cmd.Process.Pid) - before; grown > 24<<20 {
-		t.Errorf("issue/6-3 while the editor reads nothing, lashd acp has grown by %d bytes", grown)
+		t.Errorf("issue/6-3 lashd acp grew by %d bytes while the editor read nothing", grown)
 	}
 	var shown strings.Builder
 	m := r.read()
@@ -43,11 +43,12 @@ func TestACPSlowEditor(t *testing.T) {
 		t.Errorf("issue/6-3 the editor's own prompt ends with %s %s", m.Result, m.Error)
 	}
 	if !strings.HasPrefix(shown.String(), want) {
-		t.Errorf("issue/6-3 the editor was shown %d bytes, not the %d that were said", shown.Len(), len(want))
+		t.Errorf("issue/6-3 the editor was shown %d bytes, want %d", shown.Len(), len(want))
 	}
 }
 
-// TestACPSlowEditorLeaves has an editor load a session anew, and close it, of which it has not been shown everything.
+// TestACPSlowEditorLeaves loads a session again, and closes it, before the editor has read its
+// updates.
 func TestACPSlowEditorLeaves(t *testing.T) {
 	w := newWorld(t, "allow")
 	w.parks()
@@ -64,10 +65,10 @@ func TestACPSlowEditorLeaves(t *testing.T) {
 	if m := r.answer(fmt.Sprintf(`{"jsonrpc":"2.0","id":3,"method":"session/close","params":{"sessionId":%q}}`, id)); m.Error != nil {
 		t.Fatalf("issue/6-3 the session is not closed: %s", m.Error)
 	}
-	p.noneLoaded() // issue/6-3 the daemon tells nobody of it any more
+	p.noneLoaded() // issue/6-3 the daemon has no subscriber left
 }
 
-// TestACPEditorStopsReading has an editor end without reading what was said to it.
+// TestACPEditorStopsReading ends an editor that has stopped reading.
 func TestACPEditorStopsReading(t *testing.T) {
 	w := newWorld(t, "allow")
 	defer w.shutdown()
@@ -85,7 +86,7 @@ func TestACPEditorStopsReading(t *testing.T) {
 	r.write(prompts(3, id, "[[fake deltas=100000 us=1000]]"))
 	w.asked(2)
 	r.write(fmt.Sprintf(`{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":%q}}`, id))
-	eventually(t, "a cancellation is followed although nothing is read", func() error {
+	eventually(t, "a cancellation takes effect although the editor does not read", func() error {
 		if all := ask[protocol.TurnListResult](p, "turn/list", protocol.TurnListParams{SessionID: protocol.SessionID(id)}).Data; all[0].State != protocol.TurnCancelled {
 			return fmt.Errorf("it is %s", all[0].State)
 		}
@@ -94,11 +95,11 @@ func TestACPEditorStopsReading(t *testing.T) {
 	begun := time.Now()
 	r.stdin.Close()
 	if err := r.cmd.Wait(); err != nil || time.Since(begun) > patience {
-		t.Errorf("issue/6-3 lashd acp has ended after %s with %v", time.Since(begun), err)
+		t.Errorf("issue/6-3 lashd acp ended after %s with %v", time.Since(begun), err)
 	}
 }
 
-// chunk is the text of an answer that a frame shows.
+// chunk is the text of an answer in a frame; empty for other frames.
 func (m *acpFrame) chunk() string {
 	var p struct {
 		Update struct {
@@ -106,14 +107,14 @@ func (m *acpFrame) chunk() string {
 			Content       struct{ Text string }
 		}
 	}
-	json.Unmarshal(m.Params, &p) // of other frames there is none
+	json.Unmarshal(m.Params, &p) // other frames have none
 	if p.Update.SessionUpdate != "agent_message_chunk" {
 		return ""
 	}
 	return p.Update.Content.Text
 }
 
-// peak is the most memory that a process has had, in bytes.
+// peak is the peak memory of a process in bytes.
 func peak(t *testing.T, pid int) int {
 	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))

@@ -13,7 +13,7 @@ import (
 	"lashd/test/skip"
 )
 
-// acpx is the client of that name from npm, as it was published.
+// acpx is the npm client of that name, as published.
 type acpx struct {
 	*world
 	program, agent, logs, user string
@@ -34,7 +34,7 @@ func newACPX(t *testing.T, w *world) *acpx {
 	return x
 }
 
-// start runs acpx in the workspace, with the agent behind something that notes what is said.
+// start runs acpx in the workspace. The agent's messages are recorded on the way.
 func (x *acpx) start(ctx context.Context, args ...string) (wait func() (string, error)) {
 	x.t.Helper()
 	all := append([]string{x.program, "--cwd", x.work, "--agent", x.agent, "--ttl", "60"}, args...)
@@ -51,7 +51,7 @@ func (x *acpx) start(ctx context.Context, args ...string) (wait func() (string, 
 	}
 }
 
-// run fails the test unless acpx is content.
+// run fails the test unless acpx succeeds.
 func (x *acpx) run(args ...string) string {
 	x.t.Helper()
 	ctx, cancel := context.WithTimeout(x.t.Context(), patience)
@@ -63,7 +63,7 @@ func (x *acpx) run(args ...string) string {
 	return out
 }
 
-// check holds all that was said to acpx against the schema.
+// check validates all messages to acpx against the schema.
 func (x *acpx) check() *frames {
 	x.t.Helper()
 	all := newFrames(x.t)
@@ -88,7 +88,7 @@ func each(t *testing.T, file string, line func([]byte)) {
 	}
 }
 
-// TestACPX has a client that knows nothing of lashd run turns, answer what it is asked, cancel, and come back.
+// TestACPX has an independent client run turns, answer questions, cancel, and come back.
 func TestACPX(t *testing.T) {
 	w := newWorld(t, "ask",
 		step(says("One moment."), uses("edit", map[string]any{"path": "a.txt", "old": "one", "new": "1"})), step(says("Mended.")),
@@ -110,15 +110,15 @@ func TestACPX(t *testing.T) {
 	stalled := x.start(ctx, "--format", "json", "prompt", "stall")
 	w.asked(5)
 	if out := x.run("cancel"); !strings.Contains(out, "cancel") {
-		t.Errorf("issue/6-3 acpx cancel says %s", out)
+		t.Errorf("issue/6-3 acpx cancel prints %s", out)
 	}
 	if out, err := stalled(); !strings.Contains(out, `"stopReason":"cancelled"`) {
-		t.Errorf("issue/6-3 what was cancelled ends with %v:\n%s", err, out)
+		t.Errorf("issue/6-3 the cancelled prompt ends with %v:\n%s", err, out)
 	}
 	x.run("set-mode", "plan")
 	w.killWhoServes()
-	if out, _ := x.start(ctx, "prompt", "are you there?")(); !strings.Contains(out, "Here again.") { // it remembers that it has denied something
-		t.Errorf("issue/6-3 a session of a daemon that was killed:\n%s", out)
+	if out, _ := x.start(ctx, "prompt", "are you there?")(); !strings.Contains(out, "Here again.") { // the model's history mentions the denial
+		t.Errorf("issue/6-3 a session after the daemon was killed:\n%s", out)
 	}
 	if out := x.run("sessions", "list"); strings.Count(out, w.work) != 2 {
 		t.Errorf("issue/6-3 the sessions are:\n%s", out)
@@ -135,7 +135,7 @@ func TestACPX(t *testing.T) {
 	}
 }
 
-// text is what is in a file of the workspace.
+// text is the contents of a file in the workspace.
 func (h *home) text(name string) string {
 	h.t.Helper()
 	data, err := os.ReadFile(filepath.Join(h.work, name))

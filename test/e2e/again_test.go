@@ -10,7 +10,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// TestAskedAgain repeats requests that change something: the answer is the first one, to its last member, but for saying so.
+// TestAskedAgain repeats requests that change something. The second answer equals the first, except
+// that it is marked as a duplicate.
 func TestAskedAgain(t *testing.T) {
 	w := newWorld(t, "allow", step(says("one")), step(says("two")), step(says("three")))
 	w.serve()
@@ -55,12 +56,12 @@ func TestAskedAgain(t *testing.T) {
 			seq := p.seq(id)
 			again := ask[json.RawMessage](p, c.method, params)
 			want, got := members(t, answer), members(t, again)
-			if c.method != "task/start" && string(got["duplicate"]) != "true" { // its id is what makes it one
-				t.Errorf("the second answer does not say that it is the first: %s", again)
+			if c.method != "task/start" && string(got["duplicate"]) != "true" { // task/start is recognized by the task id
+				t.Errorf("the second answer is not marked as a duplicate: %s", again)
 			}
 			delete(got, "duplicate")
 			if diff := cmp.Diff(want, got); diff != "" || p.seq(id) != seq {
-				t.Errorf("the second answer is another one (-first +second), or something was done:\n%s", diff)
+				t.Errorf("the second answer differs (-first +second), or the request was executed again:\n%s", diff)
 			}
 		})
 	}

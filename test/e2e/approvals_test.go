@@ -12,18 +12,18 @@ import (
 	"lashd/test/fakemodel"
 )
 
-// approving makes a session whose calls are judged by a configuration.
+// approving creates a session with an approval configuration.
 func (p *peer) approving(w *world, a protocol.ApprovalConfig) protocol.SessionID {
 	p.t.Helper()
 	return ask[protocol.SessionNewResult](p, "session/new", protocol.SessionNewParams{Cwd: w.work, Approval: &a}).SessionID
 }
 
-// rejects waits until a person is asked about a call of a turn, and answers no.
+// rejects waits for an approval request of a turn and denies it.
 func (p *peer) rejects(turn protocol.TurnID, tool string) {
 	p.t.Helper()
 	d := p.event("a person is asked about "+tool, func(e protocol.Event) bool { return opened(e) && e.TurnID == turn }).Decision
 	if d.Kind != protocol.DecisionApproval || d.Call.Name != tool {
-		p.t.Errorf("a person is asked %+v, want an approval of %s", d, tool)
+		p.t.Errorf("decision %+v, want an approval of %s", d, tool)
 	}
 	ask[protocol.DecisionRespondResult](p, "decision/respond", protocol.DecisionRespondParams{DecisionID: d.ID, Choice: protocol.ChooseReject})
 }
@@ -32,11 +32,11 @@ func (p *peer) rejects(turn protocol.TurnID, tool string) {
 func (p *peer) refuses(turn protocol.TurnID, tool string) {
 	p.t.Helper()
 	if out := called(p.t, p.wait(turn), tool); out.Failure == nil || out.Failure.Code != "denied" {
-		p.t.Errorf("%s came to %+v %+v", tool, out, out.Failure)
+		p.t.Errorf("%s returned %+v %+v", tool, out, out.Failure)
 	}
 }
 
-// allowingHooks answer yes in all words that hooks of other agents have for it.
+// allowingHooks allow a call in every form that hooks of other agents use.
 const allowingHooks = `{"hooks":{"PreToolUse":[{"hooks":[
 	{"type":"command","command":"echo asked >> \"$CLAUDE_PROJECT_DIR/asked\"; echo '{\"hookSpecificOutput\":{\"hookEventName\":\"PreToolUse\",\"permissionDecision\":\"allow\",\"permissionDecisionReason\":\"fine\"}}'"},
 	{"type":"command","command":"echo '{\"decision\":\"approve\",\"reason\":\"fine\"}'"}]}],
@@ -52,23 +52,23 @@ func TestHooksAllowNothing(t *testing.T) {
 	run := func(a protocol.ApprovalConfig) protocol.TurnID {
 		return p.start(p.approving(w, a), commands("touch "+mark)).TurnID
 	}
-	t.Run("outside/1 a hook that answers allow lifts no denial", func(t *testing.T) {
+	t.Run("outside/1 a hook that allows does not override a denial", func(t *testing.T) {
 		p.refuses(run(protocol.ApprovalConfig{Mode: protocol.ApproveDeny}), "shell")
 		unmade(t, mark)
 	})
-	t.Run("outside/1 nor that of a rule", func(t *testing.T) {
+	t.Run("outside/1 a hook that allows does not override a rule", func(t *testing.T) {
 		rule := protocol.ApprovalRule{Tool: "shell", Prefix: "touch", Action: protocol.ApproveDeny}
 		p.refuses(run(protocol.ApprovalConfig{Mode: protocol.ApproveAllow, Rules: []protocol.ApprovalRule{rule}}), "shell")
 		unmade(t, mark)
 	})
-	t.Run("outside/1 and answers no question that is for a person", func(t *testing.T) {
+	t.Run("outside/1 a hook that allows does not answer for a person", func(t *testing.T) {
 		turn := run(protocol.ApprovalConfig{Mode: protocol.ApproveAsk})
 		p.rejects(turn, "shell")
 		p.refuses(turn, "shell")
 		unmade(t, mark)
 	})
 	if w.size("asked") == 0 {
-		t.Error("the hook was not asked")
+		t.Error("the hook did not run")
 	}
 }
 
@@ -79,16 +79,16 @@ func TestElicitationsAllowNothing(t *testing.T) {
 	w.serve()
 	p := w.dial("")
 	p.loads("asking", nil)
-	t.Run("outside/1 a server asks nothing for a call that is denied", func(t *testing.T) {
+	t.Run("outside/1 the server of a denied call asks no questions", func(t *testing.T) {
 		id := p.approving(w, protocol.ApprovalConfig{Mode: protocol.ApproveDeny})
 		p.refuses(p.start(id, fakemodel.ToolMarker(colour, `{}`)).TurnID, colour)
 		for _, e := range p.log(id) {
 			if opened(e.Event) {
-				t.Errorf("a person was asked %+v", e.Decision)
+				t.Errorf("unexpected decision %+v", e.Decision)
 			}
 		}
 	})
-	t.Run("outside/1 an answer to a server is for the server alone", func(t *testing.T) {
+	t.Run("outside/1 an answer to a server's question allows nothing else", func(t *testing.T) {
 		mark := filepath.Join(w.work, "mark")
 		id := p.approving(w, protocol.ApprovalConfig{Mode: protocol.ApproveAsk})
 		turn := p.start(id, fakemodel.ToolMarker(colour, `{}`)).TurnID
@@ -102,14 +102,14 @@ func TestElicitationsAllowNothing(t *testing.T) {
 		for _, choice := range []protocol.DecisionChoice{protocol.ChooseAllowOnce, protocol.ChooseAllowSession, protocol.ChooseAllowAlways} {
 			_, err := try[protocol.DecisionRespondResult](p, "decision/respond", protocol.DecisionRespondParams{DecisionID: q.ID, Choice: choice, ArgsHash: q.ArgsHash})
 			if code, _ := refusal(err); code != -32602 {
-				t.Errorf("%s for the question of a server: %v", choice, err)
+				t.Errorf("%s as the answer to a server's question: %v", choice, err)
 			}
 		}
 		ask[protocol.DecisionRespondResult](p, "decision/respond", protocol.DecisionRespondParams{
 			DecisionID: q.ID, Choice: protocol.ChooseAnswer, Value: json.RawMessage(`{"colour":"allowAlways"}`),
 		})
 		if out := called(t, p.wait(turn), colour); out.Text != "accept allowAlways" {
-			t.Errorf("the call came to %+v", out)
+			t.Errorf("the call returned %+v", out)
 		}
 		for tool, input := range map[string]string{colour: fakemodel.ToolMarker(colour, `{}`), "shell": commands("touch " + mark)} {
 			turn := p.start(id, input).TurnID
@@ -120,10 +120,10 @@ func TestElicitationsAllowNothing(t *testing.T) {
 	})
 }
 
-// unmade fails if there is the file that the plugin wants.
+// unmade fails the test if the file that the plugin tries to create exists.
 func unmade(t *testing.T, mark string) {
 	t.Helper()
 	if _, err := os.Stat(mark); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the plugin's command has run: %v", err)
+		t.Errorf("the plugin's command ran: %v", err)
 	}
 }

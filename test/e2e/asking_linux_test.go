@@ -17,7 +17,8 @@ import (
 	"lashd/test/skip"
 )
 
-// askingProgram is a plugin that asks lashd for a session that allows everything, and has the model run a command there.
+// askingProgram is a plugin that asks lashd for a session that allows everything and has the model run
+// a command there.
 const askingProgram = `
 import json, sys
 
@@ -46,13 +47,13 @@ for line in sys.stdin:
     print(json.dumps({"jsonrpc": "2.0", "id": m["id"], "result": r}), flush=True)
 `
 
-// TestAskingLeavesNoSandbox has a plugin in a sandbox ask lashd to run a command for it.
+// TestAskingLeavesNoSandbox has a sandboxed plugin ask lashd to run a command for it.
 func TestAskingLeavesNoSandbox(t *testing.T) {
 	out, err := exec.Command("python3", "-c", "import os, sys; print(sys.executable, os.path.realpath(sys.base_prefix))").Output()
 	skip.Unless(t, "PYTHON", err == nil, "there is no python3")
 	python := strings.Fields(string(out))
 	for _, mode := range []string{"on", "required"} {
-		t.Run(`outside/1 a plugin in a sandbox has no command run outside of it, with sandbox = "`+mode+`"`, func(t *testing.T) {
+		t.Run(`outside/1 a sandboxed plugin cannot run a command outside its sandbox, with sandbox = "`+mode+`"`, func(t *testing.T) {
 			t.Parallel()
 			skip.Unless(t, "LANDLOCK", mode == "on" || proc.Confines().Sandbox > 0, proc.Confines().String())
 			w := newWorld(t, "allow")
@@ -79,10 +80,10 @@ func TestAskingLeavesNoSandbox(t *testing.T) {
 				}
 				tool := ask[protocol.ToolCallResult](p, "tool/call", protocol.ToolCallParams{SessionID: id, Name: "escape", Args: args})
 				if tool.Output.Text != "begun" {
-					t.Fatalf("%s: the plugin was told %+v", name, tool.Output)
+					t.Fatalf("%s: the plugin got %+v", name, tool.Output)
 				}
 				var report protocol.TurnReport
-				eventually(t, "the turn waits for a person, or is over", func() error {
+				eventually(t, "the turn waits for a person or has ended", func() error {
 					report = ask[protocol.TurnReport](p, "turn/read", protocol.TurnParams{TurnID: protocol.TurnID("trn_" + name)})
 					if !report.State.Terminal() && report.State != protocol.TurnWaiting {
 						return fmt.Errorf("it is %s", report.State)
@@ -90,24 +91,24 @@ func TestAskingLeavesNoSandbox(t *testing.T) {
 					return nil
 				})
 				if name == "waiting" && report.State != protocol.TurnWaiting {
-					t.Errorf("nobody was asked: %+v", report)
+					t.Errorf("no decision was opened: %+v", report)
 				}
 				if name == "denied" && (len(report.ToolCalls) != 1 || report.ToolCalls[0].Output.Failure == nil || report.ToolCalls[0].Output.Failure.Code != "denied") {
-					t.Errorf("the call came to %+v", report.ToolCalls)
+					t.Errorf("the calls returned %+v", report.ToolCalls)
 				}
 				if _, err := os.Stat(mark); !errors.Is(err, fs.ErrNotExist) {
-					t.Errorf("%s: the command has run: %v", name, err)
+					t.Errorf("%s: the command ran: %v", name, err)
 				}
 			}
 		})
 	}
 }
 
-// TestAskingEndsNoPlanMode has a plugin ask lashd from a session in plan mode to have a command run in another session.
+// TestAskingEndsNoPlanMode has a plugin in plan mode ask lashd to run a command in another session.
 func TestAskingEndsNoPlanMode(t *testing.T) {
 	python, err := exec.LookPath("python3")
 	skip.Unless(t, "PYTHON", err == nil, "there is no python3")
-	t.Run("outside/1 a plugin leaves plan mode neither with a new session nor with a turn there, also after a restart", func(t *testing.T) {
+	t.Run("outside/1 a plugin cannot leave plan mode through a new session, also after a restart", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t, "allow")
 		w.plugin("asking", map[string]string{"main.py": askingProgram, "plugin.json": fmt.Sprintf(
@@ -127,11 +128,11 @@ func TestAskingEndsNoPlanMode(t *testing.T) {
 		}
 		tool := ask[protocol.ToolCallResult](p, "tool/call", protocol.ToolCallParams{SessionID: id, Name: "escape", Args: args})
 		if tool.Output.Text != "begun" {
-			t.Fatalf("the plugin was told %+v", tool.Output)
+			t.Fatalf("the plugin got %+v", tool.Output)
 		}
 		report := ask[protocol.TurnReport](p, "turn/wait", protocol.TurnWaitParams{TurnID: "trn_out"})
 		if len(report.ToolCalls) != 1 || report.ToolCalls[0].Output.Failure == nil || report.ToolCalls[0].Output.Failure.Code != "plan_mode" {
-			t.Errorf("the call came to %+v", report.ToolCalls)
+			t.Errorf("the calls returned %+v", report.ToolCalls)
 		}
 		d.kill()
 		w.serve()
@@ -139,10 +140,10 @@ func TestAskingEndsNoPlanMode(t *testing.T) {
 		made := ask[protocol.TurnReport](p, "turn/read", protocol.TurnParams{TurnID: "trn_out"}).SessionID
 		again := ask[protocol.ToolCallResult](p, "tool/call", protocol.ToolCallParams{SessionID: made, Name: "shell", Args: json.RawMessage(fmt.Sprintf(`{"command":"touch %s"}`, mark))})
 		if again.Output.Failure == nil || again.Output.Failure.Code != "plan_mode" {
-			t.Errorf("after a restart a call in the session that it made came to %+v", again.Output)
+			t.Errorf("after a restart a call in the plugin's session returned %+v", again.Output)
 		}
 		if _, err := os.Stat(mark); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("the command has run: %v", err)
+			t.Errorf("the command ran: %v", err)
 		}
 	})
 }

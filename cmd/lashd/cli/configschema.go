@@ -10,9 +10,6 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// configSchema is the generated JSON Schema of config.toml. A test in
-// rpc/internal/gen fails if it is out of date.
-//
 // configSchema is the generated JSON Schema of config.toml, which lashd schema
 // config prints. The generator in rpc/internal/gen writes it.
 //
