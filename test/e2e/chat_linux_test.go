@@ -19,7 +19,7 @@ import (
 	"lashd/test/fakemodel"
 )
 
-// chatScreen is lashd chat on a terminal, and all that it has put out.
+// chatScreen is lashd chat on a terminal, with all of its output.
 type chatScreen struct {
 	t    *testing.T
 	tty  *os.File
@@ -29,7 +29,7 @@ type chatScreen struct {
 
 	mu    sync.Mutex
 	shown strings.Builder
-	seen  int // of it, by the test
+	seen  int // offset up to which the test has looked
 }
 
 func (w *world) chat(args ...string) *chatScreen {
@@ -63,14 +63,14 @@ func (s *chatScreen) read() {
 	}
 }
 
-// letters are what was put out without what moves the cursor, which may stand for spaces.
+// letters returns the output without cursor movements, which may replace spaces.
 func (s *chatScreen) letters() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return strings.Join(strings.Fields(ansi.Strip(s.shown.String())), "")
 }
 
-// shows waits until something is shown after what was waited for before.
+// shows waits until what appears on the screen, after the text that was waited for before.
 func (s *chatScreen) shows(what string) {
 	s.t.Helper()
 	bare := strings.Join(strings.Fields(what), "")
@@ -81,7 +81,7 @@ func (s *chatScreen) shows(what string) {
 			return
 		}
 		if time.Now().After(deadline) {
-			s.t.Fatalf("%q is not shown after what was: %s", what, all[min(s.seen, len(all)):])
+			s.t.Fatalf("%q does not appear in the output that followed: %s", what, all[min(s.seen, len(all)):])
 		}
 	}
 }
@@ -93,7 +93,7 @@ func (s *chatScreen) types(text string) {
 	}
 }
 
-// enters types a line. The return comes by itself, as from a person.
+// enters types a line, and then Enter as a separate key press.
 func (s *chatScreen) enters(text string) {
 	s.t.Helper()
 	s.types(text)
@@ -109,11 +109,11 @@ func (s *chatScreen) leaves() {
 			s.t.Errorf("%v: %s", err, s.letters()[s.seen:])
 		}
 	case <-time.After(patience):
-		s.t.Fatal("the chat does not end")
+		s.t.Fatal("the chat does not exit")
 	}
 }
 
-// idle waits until nothing runs in the world's one session.
+// idle waits until the only session is idle.
 func (w *world) idle() {
 	w.t.Helper()
 	p := w.dial("")
@@ -122,7 +122,7 @@ func (w *world) idle() {
 }
 
 func TestChat(t *testing.T) {
-	t.Run("runtime/X03 issue/6-4 a person talks, allows, steers, and loses nothing when the daemon is killed", func(t *testing.T) {
+	t.Run("runtime/X03 issue/6-4 a user chats, allows and steers, and loses nothing when the daemon is killed", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t, "ask",
 			fakemodel.Step{Parts: []fakemodel.Part{{Text: "I am **bold** here."}}},
@@ -132,15 +132,15 @@ func TestChat(t *testing.T) {
 			fakemodel.Step{Parts: []fakemodel.Part{{Text: "Alpha beta gamma delta."}}},
 		)
 		d := w.serve()
-		w.dial("") // it is there
+		w.dial("") // start the daemon
 		s := w.chat()
 		s.shows("idle")
 		s.enters("who are you?")
 		s.shows("I am **bold** here.")
-		w.idle() // or what is written now goes to the turn that runs
+		w.idle() // otherwise the next input would steer the running turn
 		s.enters("make it")
 		s.shows("Allow once")
-		s.types("a") // the beginning of something else allows nothing
+		s.types("a") // a letter that is not alone on its line allows nothing
 		s.types("\x7f")
 		s.types("y\r")
 		s.shows("Allowed once.")
@@ -155,7 +155,7 @@ func TestChat(t *testing.T) {
 		s.enters("/undo")
 		s.shows("deleted made.txt")
 		if w.size("made.txt") != 0 {
-			t.Error("the file is there")
+			t.Error("the file exists")
 		}
 		w.idle()
 		s.enters("go on at length")
@@ -167,11 +167,11 @@ func TestChat(t *testing.T) {
 		p := w.dial("")
 		sessions := ask[protocol.SessionListResult](p, "session/list", protocol.SessionListParams{}).Data
 		if len(sessions) != 1 {
-			t.Fatalf("there are %+v", sessions)
+			t.Fatalf("sessions: %+v", sessions)
 		}
 		ask[protocol.SessionWaitResult](p, "session/wait", protocol.SessionWaitParams{SessionID: sessions[0].ID})
 		if r := ask[protocol.SessionReadResult](p, "session/read", protocol.SessionReadParams{SessionID: sessions[0].ID}); r.Session.TurnIndex != 3 {
-			t.Errorf("it is %+v", r.Session)
+			t.Errorf("got %+v", r.Session)
 		}
 		s.enters("/quit")
 		s.shows(fmt.Sprintf("lashd chat %s", sessions[0].ID))
@@ -184,7 +184,7 @@ func TestChat(t *testing.T) {
 		again.leaves()
 		w.shutdown()
 	})
-	t.Run("runtime/X03 issue/6-4 commands, a question that another client answers, and a session that nobody used", func(t *testing.T) {
+	t.Run("runtime/X03 issue/6-4 commands, a question that another client answers, and an unused session", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t, "ask",
 			fakemodel.Step{Parts: []fakemodel.Part{shell("touch never.txt")}},
@@ -225,18 +225,18 @@ func TestChat(t *testing.T) {
 		s.types("\x03\x03")
 		s.leaves()
 		if _, err := os.Stat(filepath.Join(w.work, "never.txt")); err == nil {
-			t.Error("what was denied has run")
+			t.Error("the denied command ran")
 		}
 		empty := w.chat()
 		empty.shows("idle")
 		empty.types("\x03\x03")
 		empty.leaves()
 		if n := len(ask[protocol.SessionListResult](p, "session/list", protocol.SessionListParams{}).Data); n != 2 {
-			t.Errorf("there are %d sessions", n)
+			t.Errorf("%d sessions", n)
 		}
 		d.stop()
 	})
-	t.Run("runtime/X03 issue/6-4 what is steered is seen at once, and stands where the model has it", func(t *testing.T) {
+	t.Run("runtime/X03 issue/6-4 a steered input is shown at once, and later where the model reads it", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t, "ask",
 			fakemodel.Step{Parts: []fakemodel.Part{shell("touch made.txt")}},
@@ -270,13 +270,13 @@ func TestChat(t *testing.T) {
 	})
 }
 
-// ends waits for a chat that its signal ends.
+// ends waits for a chat that was sent a signal.
 func (s *chatScreen) ends() {
 	s.t.Helper()
 	select {
 	case <-s.done:
 	case <-time.After(patience):
-		s.t.Fatal("the chat does not end")
+		s.t.Fatal("the chat does not exit")
 	}
 }
 
@@ -290,7 +290,7 @@ func TestChatSessionsAndKeys(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t, "ask", fakemodel.Say("It is mended."), fakemodel.Say("So is this."))
 		w.serve()
-		w.dial("") // it is there, so that the chat starts none
+		w.dial("") // start the daemon, so that the chat does not
 		s := w.chat()
 		s.shows("idle")
 		s.enters("mend the failing test")
@@ -304,14 +304,14 @@ func TestChatSessionsAndKeys(t *testing.T) {
 			t.Errorf("sessions %+v, want one with the first message as its title", all)
 		}
 	})
-	t.Run("outside/25 a chat that is left without a message leaves no session", func(t *testing.T) {
+	t.Run("outside/25 a chat without a message leaves no session", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t, "ask")
 		w.serve()
-		w.dial("") // it is there, so that the chat starts none
+		w.dial("") // start the daemon, so that the chat does not
 		s := w.chat()
 		s.shows("idle")
-		s.enters("/approve deny") // a setting is no message
+		s.enters("/approve deny") // a setting is not a message
 		s.shows("Tool calls that no rule covers: deny")
 		s.types("\x04")
 		s.leaves()
@@ -319,12 +319,12 @@ func TestChatSessionsAndKeys(t *testing.T) {
 			t.Errorf("sessions %+v, want none", all)
 		}
 	})
-	t.Run("outside/25 nor does one whose terminal is closed", func(t *testing.T) {
+	t.Run("outside/25 a chat whose terminal is closed leaves no session", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t, "ask")
 		w.serve()
-		w.dial("")                                             // it is there, so that the chat starts none
-		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP) // or the chat would ignore it where these tests do, as under nohup
+		w.dial("")                                             // start the daemon, so that the chat does not
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP) // otherwise the chat would ignore SIGHUP where these tests do, as under nohup
 		s := w.chat()
 		s.shows("idle")
 		s.process.Signal(syscall.SIGHUP)
@@ -333,20 +333,20 @@ func TestChatSessionsAndKeys(t *testing.T) {
 			t.Errorf("sessions %+v, want none", all)
 		}
 	})
-	t.Run("outside/25 the first Ctrl-C clears or stops, the second one leaves", func(t *testing.T) {
+	t.Run("outside/25 the first Ctrl-C clears or stops, the second one quits", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t, "ask", fakemodel.Step{Parts: []fakemodel.Part{{Text: "On and on "}, {Stall: true}}})
 		w.serve()
-		w.dial("") // it is there, so that the chat starts none
+		w.dial("") // start the daemon, so that the chat does not
 		s := w.chat()
 		s.shows("idle")
 		s.types("\x03")
 		s.shows("Press Ctrl-C again to quit")
-		s.enters("hello there") // it has not left, and another key takes the first one back
+		s.enters("hello there") // the chat is still open, and another key forgets the first Ctrl-C
 		s.shows("On and on")
 		s.types("\x03")
 		s.shows("Stopped.")
-		s.types("x\x03") // clears
+		s.types("x\x03") // clears the input
 		s.shows("Press Ctrl-C again to quit")
 		s.types("\x03")
 		s.leaves()

@@ -6,7 +6,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// claim is a turn that was asked for. acked is nil if the answer was lost.
+// claim is a turn/start request. acked is nil if the answer was lost.
 type claim struct {
 	params protocol.TurnStartParams
 	acked  *protocol.TurnStartResult
@@ -18,16 +18,16 @@ type answered struct {
 	protocol.DecisionRespondResult
 }
 
-// kept has another client give another answer, which must come too late.
+// kept has another client give another answer, which must be rejected.
 func (a answered) kept(p *peer) error {
 	r, err := respond(p, protocol.Decision{ID: a.id}, protocol.ChooseReject)
 	if err != nil || r.Won || r.Answer.By != a.Answer.By || r.Answer.Choice != a.Answer.Choice || r.Answer.AtMs != a.Answer.AtMs {
-		return fmt.Errorf("I1: decision %s was answered %+v, and now %+v, %v", a.id, a.Answer, r.Answer, err)
+		return fmt.Errorf("I1: decision %s was answered %+v; now it has %+v, %v", a.id, a.Answer, r.Answer, err)
 	}
 	return nil
 }
 
-// kept asks for the turn again, with its key. It remembers the answer if there was none before.
+// kept repeats the request with its key. It remembers the answer if there was none before.
 func (c *claim) kept(p *peer) error {
 	for range 2 {
 		r, err := try[protocol.TurnStartResult](p, "turn/start", c.params)
@@ -41,7 +41,7 @@ func (c *claim) kept(p *peer) error {
 		want := *c.acked
 		want.Duplicate = true
 		if r != want {
-			return fmt.Errorf("I8: turn/start %s was answered %+v, and now %+v", c.params.IdempotencyKey, want, r)
+			return fmt.Errorf("I8: turn/start %s was answered %+v; now %+v", c.params.IdempotencyKey, want, r)
 		}
 	}
 	return nil

@@ -20,7 +20,7 @@ import (
 	"lashd/test/skip"
 )
 
-// TestClientsOfOthers has clients that know nothing of lashd play one script. All are told the same.
+// TestClientsOfOthers has independent clients play one script. All get the same answers and events.
 func TestClientsOfOthers(t *testing.T) {
 	script, err := filepath.Abs("../clients/script.jsonl")
 	if err != nil {
@@ -54,7 +54,7 @@ func TestClientsOfOthers(t *testing.T) {
 				w.write("testdata/clients.golden", got)
 			}
 			if diff := gocmp.Diff(string(golden), got); diff != "" {
-				t.Errorf("told otherwise than the others (-want +got):\n%s", diff)
+				t.Errorf("differs from the other clients (-want +got):\n%s", diff)
 			}
 			if err := w.model.Check(); err != nil {
 				t.Error(err)
@@ -63,7 +63,7 @@ func TestClientsOfOthers(t *testing.T) {
 	}
 }
 
-// said is a line of what a client was told: an answer or an event.
+// said is a line that a client received: an answer or an event.
 type said struct {
 	Call   string `json:"call,omitempty"`
 	Result any    `json:"result,omitempty"`
@@ -71,8 +71,9 @@ type said struct {
 	Event  any    `json:"event,omitempty"`
 }
 
-// transcript is what of all that a client was told does not depend on when and where: the answers in their order, the durable events in
-// theirs, and the text that was streamed. Not every library hands notifications on in the order in which they came.
+// transcript returns the part of a client's input that is the same in each run: the answers in order,
+// the durable events in order, and the streamed text. Not every library delivers notifications in
+// order.
 func (w *world) transcript(out []byte) string {
 	w.t.Helper()
 	var answers, events, pieces []told
@@ -80,7 +81,7 @@ func (w *world) transcript(out []byte) string {
 		var s struct{ Event json.RawMessage }
 		e := told{raw: w.canonical(line)}
 		if json.Unmarshal(line, &s) != nil || s.Event != nil && json.Unmarshal(s.Event, &e.Event) != nil {
-			w.t.Fatalf("a client said %s", line)
+			w.t.Fatalf("a client printed %s", line)
 		}
 		switch {
 		case s.Event == nil:
@@ -107,13 +108,13 @@ func (w *world) transcript(out []byte) string {
 	return anonymous(strings.NewReplacer(w.work, "WORK", w.dir, "HOME").Replace(all.String()))
 }
 
-// canonical is a line with its names in order.
+// canonical returns a line of JSON with sorted names.
 func (w *world) canonical(line []byte) string {
 	d := json.NewDecoder(bytes.NewReader(line))
 	d.UseNumber()
 	var s said
 	if err := d.Decode(&s); err != nil {
-		w.t.Fatalf("a client said %s: %v", line, err)
+		w.t.Fatalf("a client printed %s: %v", line, err)
 	}
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)
@@ -129,7 +130,7 @@ var (
 	chance = regexp.MustCompile(`\b([a-z]{3})_[0-9a-f]{32}\b|\b[0-9a-f]{64}\b|\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|127\.0\.0\.1:[0-9]+`)
 )
 
-// anonymous has the first session be ses-1, and so on.
+// anonymous replaces the id of the first session by ses-1, and so on.
 func anonymous(text string) string {
 	names, count := map[string]string{}, map[string]int{}
 	text = whens.ReplaceAllString(text, "$1:0")

@@ -12,39 +12,39 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// reader reads what a task puts out, part by part.
+// reader reads the output of a task piece by piece.
 type reader struct {
 	peer *peer
 	task protocol.TaskParams
 	text strings.Builder
-	at   int64 // where the next part begins
+	at   int64 // offset of the next piece
 	last protocol.TaskOutputResult
 }
 
-// more reads the next part, in which no character may be cut.
+// more reads the next piece, which must not cut a character.
 func (r *reader) more(limit int) {
 	t := r.peer.t
 	t.Helper()
 	r.last = ask[protocol.TaskOutputResult](r.peer, "task/output", protocol.TaskOutputParams{TaskParams: r.task, Offset: r.at, Limit: limit})
 	if cut := strings.ContainsRune(r.last.Text, utf8.RuneError); cut || r.last.Offset != r.at || r.last.NextOffset-r.at != int64(len(r.last.Text)) {
-		t.Fatalf("issue/5-1 asked for what is at %d, got %d bytes from %d to %d, with cut characters: %t", r.at, len(r.last.Text), r.last.Offset, r.last.NextOffset, cut)
+		t.Fatalf("issue/5-1 asked for offset %d, got %d bytes from %d to %d; cut characters: %t", r.at, len(r.last.Text), r.last.Offset, r.last.NextOffset, cut)
 	}
 	r.text.WriteString(r.last.Text)
 	r.at = r.last.NextOffset
 }
 
-// until reads on until the text contains something.
+// until reads on until the text contains want.
 func (r *reader) until(want string) {
 	r.peer.t.Helper()
-	eventually(r.peer.t, fmt.Sprintf("%s puts out %q", r.task.TaskID, want), func() error {
+	eventually(r.peer.t, fmt.Sprintf("%s prints %q", r.task.TaskID, want), func() error {
 		if r.more(0); !strings.Contains(r.text.String(), want) {
-			return fmt.Errorf("it has put out %q", r.text.String())
+			return fmt.Errorf("output so far: %q", r.text.String())
 		}
 		return nil
 	})
 }
 
-// same checks that all that was read is still there, where it was.
+// same checks that everything read so far is still at the same place.
 func (r *reader) same(p *peer) {
 	p.t.Helper()
 	again := &reader{peer: p, task: r.task}
@@ -52,7 +52,7 @@ func (r *reader) same(p *peer) {
 		again.more(int(min(r.at-again.at, 100_003)))
 	}
 	if again.text.String() != r.text.String() {
-		p.t.Errorf("issue/5-1 the first %d bytes of %s are others by now", r.at, r.task.TaskID)
+		p.t.Errorf("issue/5-1 the first %d bytes of %s have changed", r.at, r.task.TaskID)
 	}
 	r.peer = p
 }
@@ -64,13 +64,13 @@ type startsCommand struct {
 	Wake    bool   `json:"wake,omitempty"`
 }
 
-// background has a turn of the model start a command in the background.
+// background has the model start a background command.
 func (p *peer) background(id protocol.SessionID, c startsCommand) *reader {
 	p.t.Helper()
 	var r struct{ Task protocol.TaskID }
 	out := p.calls(id, "start_command", mustArgs(c))
 	if err := json.Unmarshal(out.Value, &r); err != nil || r.Task == "" {
-		p.t.Fatalf("start_command says %+v, %v", out, err)
+		p.t.Fatalf("start_command returned %+v, %v", out, err)
 	}
 	return &reader{peer: p, task: protocol.TaskParams{SessionID: id, TaskID: r.Task}}
 }
@@ -86,7 +86,8 @@ func (r *reader) wait() protocol.Task {
 	return r.read()
 }
 
-// TestCommandsOutliveADaemon has a model start a command with a terminal and a detached one, and kills the daemon.
+// TestCommandsOutliveADaemon starts a command with a terminal and a detached one, and kills the
+// daemon.
 func TestCommandsOutliveADaemon(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "allow")
@@ -103,27 +104,27 @@ func TestCommandsOutliveADaemon(t *testing.T) {
 	terminal.until("got hello\r\n")
 	detached.until("line 3\n")
 	if n, m := len(marked(bound)), len(marked(apart)); n < 3 || m == 0 {
-		t.Errorf("%d processes of the terminal run, and %d of what is detached", n, m)
+		t.Errorf("running: %d processes of the terminal, %d detached", n, m)
 	}
 	d.kill()
 	d = w.serve()
 	p = w.dial("")
-	t.Run("runtime/K01 runtime/K02 the whole tree of a terminal is gone, and its task is abandoned, with evidence and output", func(t *testing.T) {
+	t.Run("runtime/K01 runtime/K02 the process tree of a terminal is killed, and its task is abandoned with evidence and output", func(t *testing.T) {
 		unmarked(t, bound)
 		terminal.same(p)
 		got := terminal.wait()
 		if e := got.Outcome.Evidence; got.State != protocol.TaskAbandoned || e == nil || e.Writer != protocol.WriterSweep || e.Attempts != 1 || e.Incarnation == "" {
-			t.Errorf("runtime/B02 it is %s, with %+v", got.State, got.Outcome)
+			t.Errorf("runtime/B02 the task is %s with %+v", got.State, got.Outcome)
 		}
 		if out := w.lashd("task", "output", "--offset=-11", string(terminal.task.TaskID)); out != "got hello\r\n" {
 			t.Errorf("its output ends with %q", out)
 		}
 		_, err := try[protocol.TaskResult](p, "task/signal", protocol.TaskSignalParams{TaskParams: terminal.task, Name: "closeStdin"})
 		if _, kind := refusal(err); kind != protocol.KindTaskEnded {
-			t.Errorf("sent something it says %v", err)
+			t.Errorf("a signal to it returns %v", err)
 		}
 	})
-	t.Run("runtime/K02 runtime/K06 what is detached can be stopped by another daemon, and by the next one if that dies over it", func(t *testing.T) {
+	t.Run("runtime/K02 runtime/K06 the next daemon can stop a detached command, and so can the one after it", func(t *testing.T) {
 		stubborn := "LASHD_E2E_STUBBORN=" + w.dir
 		r := p.background(id, startsCommand{Detach: true, Command: stubborn + ` exec sh -c 'trap "" TERM; echo begun; sleep 1000 & while :; do sleep 0.02; done'`})
 		r.until("begun\n")
@@ -137,15 +138,15 @@ func TestCommandsOutliveADaemon(t *testing.T) {
 		}
 		unmarked(t, stubborn)
 	})
-	t.Run("runtime/K02 runtime/B02 what is detached goes on, is found again, and ends as it does", func(t *testing.T) {
+	t.Run("runtime/K02 runtime/B02 a detached command continues, is found again, and keeps its outcome", func(t *testing.T) {
 		detached.same(p)
 		before := detached.at
 		if got := detached.read(); got.State != protocol.TaskRunning || !strings.HasPrefix(got.Ref, "process ") || got.Attempt != 0 {
-			t.Errorf("it is %+v", got)
+			t.Errorf("the task is %+v", got)
 		}
 		detached.until(fmt.Sprintf("line %d\n", strings.Count(detached.text.String(), "\n")+3))
 		if out := p.calls(id, "list_processes", `{}`); !strings.Contains(out.Text, string(detached.task.TaskID)) || strings.Contains(out.Text, string(terminal.task.TaskID)) {
-			t.Errorf("runtime/K06 the model is told that these run: %s", out.Text)
+			t.Errorf("runtime/K06 the model reads these running commands: %s", out.Text)
 		}
 		w.write(filepath.Join(w.work, "stop"), "")
 		if got := detached.wait(); got.State != protocol.TaskFailed || got.Outcome.Kind != protocol.TaskExited || *got.Outcome.ExitCode != 7 {
@@ -166,7 +167,7 @@ func TestCommandsOutliveADaemon(t *testing.T) {
 		}
 	}
 	if len(woken) != 2 || woken[string(terminal.task.TaskID)] != 1 || woken[string(detached.task.TaskID)] != 1 {
-		t.Errorf("runtime/B06 the session was woken by %v, want once by each", woken)
+		t.Errorf("runtime/B06 the session was woken by %v, want each once", woken)
 	}
 	d.stop()
 	db := w.database("ro")
@@ -175,10 +176,11 @@ func TestCommandsOutliveADaemon(t *testing.T) {
 	}
 }
 
-// TestOutputOverSIGKILL kills daemons while commands put out megabytes of characters of several bytes, which somebody reads.
+// TestOutputOverSIGKILL kills daemons while commands print megabytes of multi-byte characters and a
+// client reads them.
 func TestOutputOverSIGKILL(t *testing.T) {
 	for _, recovery := range []protocol.TaskRecovery{protocol.RecoverOwner, protocol.RecoverRerun} {
-		t.Run("runtime/B02 issue/5-1 what was read of an output is a part of what is read after a kill: "+string(recovery), func(t *testing.T) {
+		t.Run("runtime/B02 issue/5-1 output that was read before a kill is unchanged after it: "+string(recovery), func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, "allow")
 			d := w.serve()
@@ -200,11 +202,11 @@ func TestOutputOverSIGKILL(t *testing.T) {
 			r.same(p)
 			got := r.wait()
 			if again := recovery == protocol.RecoverRerun; again != (got.State == protocol.TaskCompleted) || !again && got.State != protocol.TaskAbandoned {
-				t.Errorf("it is %s, with %+v", got.State, got.Outcome)
+				t.Errorf("the task is %s with %+v", got.State, got.Outcome)
 			}
 			end := ask[protocol.TaskOutputResult](p, "task/output", protocol.TaskOutputParams{TaskParams: r.task, Offset: -1})
 			if !end.Ended || end.Size < size || end.NextOffset != end.Size {
-				t.Errorf("in the end there are %+v, and there were %d bytes", end, size)
+				t.Errorf("at the end the output is %+v; %d bytes were printed", end, size)
 			}
 			unmarked(t, "LASHD_E2E_FLOODS="+w.dir)
 			d.stop()
@@ -212,7 +214,7 @@ func TestOutputOverSIGKILL(t *testing.T) {
 	}
 }
 
-// TestOutputOfHalfACharacter shows that who reads an output on the command line does not wait for the rest of a character.
+// TestOutputOfHalfACharacter checks that lashd task output does not wait for the rest of a character.
 func TestOutputOfHalfACharacter(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "allow")
@@ -222,9 +224,9 @@ func TestOutputOfHalfACharacter(t *testing.T) {
 	ask[protocol.TaskResult](p, "task/start", protocol.TaskStartParams{SessionID: id, TaskID: "tsk_half", Spec: protocol.TaskSpec{
 		Kind: protocol.TaskCommand, Recovery: protocol.RecoverOwner, Command: &protocol.TaskShell{Script: `printf 'x\303'; exec sleep 1000`},
 	}})
-	eventually(t, "what is whole is printed", func() error {
+	eventually(t, "complete characters are printed", func() error {
 		if out := w.lashd("task", "output", "tsk_half"); out != "x" {
-			return fmt.Errorf("it is %q", out)
+			return fmt.Errorf("printed %q", out)
 		}
 		return nil
 	})

@@ -10,15 +10,15 @@ import (
 	"lashd/test/fakemodel"
 )
 
-// shortMemory gives the model a small context.
+// shortMemory gives the model a small context window.
 func (w *world) shortMemory() {
 	w.t.Helper()
 	config := fmt.Sprintf("[[models]]\nid = \"fake\"\nbase_url = \"http://%s/v1\"\nkey_env = \"LASHD_E2E_NO_KEY\"\ncontext_window = 1000\n", w.door.Addr())
 	w.write(w.dir+"/config.toml", config)
 }
 
-// TestCompactsWhenTheContextIsFull has a model whose context is nearly full after the second turn: the third one, and those
-// of the next daemon, begin with a summary.
+// TestCompactsWhenTheContextIsFull nearly fills the context in two turns. The later turns, also those
+// after a restart, begin with a summary.
 func TestCompactsWhenTheContextIsFull(t *testing.T) {
 	full := step(says("two"))
 	full.Usage = &fakemodel.Usage{Prompt: 900, Completion: outputTokens}
@@ -35,7 +35,7 @@ func TestCompactsWhenTheContextIsFull(t *testing.T) {
 	sees := func(want ...string) {
 		t.Helper()
 		got := w.sent()
-		_, got[0], _ = strings.Cut(got[0], "\n\n") // after the heading
+		_, got[0], _ = strings.Cut(got[0], "\n\n") // without the heading
 		if !slices.Equal(got, want) {
 			t.Errorf("runtime/S11 the model was sent %q, want %q", got, want)
 		}
@@ -48,6 +48,6 @@ func TestCompactsWhenTheContextIsFull(t *testing.T) {
 	p.turn(id, "fourth")
 	sees("much was said", "second", "two", "third", "three", "fourth")
 	if items := texts(readSession(p, id).Data); !slices.Contains(items, long) {
-		t.Error("runtime/S11 people see no more what was summarised")
+		t.Error("runtime/S11 clients do not see the summarized items any more")
 	}
 }

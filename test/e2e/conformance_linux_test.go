@@ -21,14 +21,14 @@ import (
 	"lashd/test/fakemodel"
 )
 
-// scenario is a scenario of the conformance tests of MCP.
+// scenario is a scenario of MCP's conformance tests.
 type scenario struct {
 	name  string
-	tools map[string]string // that are called, with their arguments
-	fails string            // what must fail: authorize, or a tool
+	tools map[string]string // arguments of the tools to call
+	fails string            // the part that must fail: authorize, or a tool
 }
 
-// login is called once a person has logged in.
+// login receives the redirect after a login.
 var login = map[string]string{"test-tool": `{}`}
 
 var scenarios = []scenario{
@@ -54,7 +54,7 @@ var scenarios = []scenario{
 	{name: "auth/offline-access-not-supported", tools: login},
 }
 
-// inapplicable are the other scenarios for clients, and why lashd is not tested with them.
+// inapplicable are the other client scenarios, with the reason why lashd is not tested with them.
 var inapplicable = map[string]string{
 	"auth/basic-cimd":                           "lashd has no page of its own that describes it as a client; it registers, which the scenario warns of",
 	"auth/pre-registration":                     "lashd registers at each login; an id that was got beforehand cannot be configured",
@@ -66,7 +66,7 @@ var inapplicable = map[string]string{
 
 const machines = "an extension, with which programs log in that no person uses"
 
-// TestMCPConformance runs the scenarios for clients of the official conformance tests against the daemon.
+// TestMCPConformance runs the client scenarios of the official conformance tests against the daemon.
 func TestMCPConformance(t *testing.T) {
 	runner := npmFile(t, "@modelcontextprotocol/conformance/dist/index.js")
 	w := newWorld(t, "allow")
@@ -91,23 +91,23 @@ func TestMCPConformance(t *testing.T) {
 		slices.Sort(want)
 		slices.Sort(got)
 		if diff := gocmp.Diff(want, got); diff != "" {
-			t.Errorf("the scenarios are other ones (-known +listed):\n%s", diff)
+			t.Errorf("the list of scenarios has changed (-known +listed):\n%s", diff)
 		}
 	})
 	for _, s := range scenarios {
 		t.Run("outside/20 conformance: "+s.name, func(t *testing.T) {
 			out, err := w.conforms(t, runner, s, p)
-			for n := 0; n < 5 && strings.Contains(out, "very late"); n++ { // a machine that has much to do is no slow client
+			for n := 0; n < 5 && strings.Contains(out, "very late"); n++ { // on a busy machine the runner may find the client late
 				out, err = w.conforms(t, runner, s, p)
 			}
 			if err != nil || !strings.Contains(out, "OVERALL: PASSED") {
-				t.Errorf("the runner says %v:\n%s", err, out)
+				t.Errorf("the runner failed: %v:\n%s", err, out)
 			}
 		})
 	}
 }
 
-// node runs a program with the node that the tests have.
+// node runs a program with the node that the tests use.
 func (w *world) node(ctx context.Context, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -117,8 +117,8 @@ func (w *world) node(ctx context.Context, args ...string) (string, error) {
 	return string(out), err
 }
 
-// conformance is what the runner and the client of a scenario tell each other: pipes, one with the address of the server, and one with a line once
-// the daemon has used it.
+// conformance connects the runner and the client of a scenario by pipes: one carries the server's
+// address, and one a line once the daemon has used the server.
 type conformance struct{ dir, server, over, client string }
 
 func newConformance(t *testing.T) conformance {
@@ -133,10 +133,11 @@ func newConformance(t *testing.T) conformance {
 	return r
 }
 
-// conforms has the runner start its server, and the daemon use that while the runner waits for the client to end.
+// conforms has the runner start its server and the daemon use it, while the runner waits for the
+// client to end.
 func (w *world) conforms(t *testing.T, runner string, s scenario, p *peer) (out string, err error) {
 	r := newConformance(t)
-	over, err := os.OpenFile(r.over, os.O_RDWR, 0) // so that nobody waits for the other end
+	over, err := os.OpenFile(r.over, os.O_RDWR, 0) // keeps the other end from blocking
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +146,7 @@ func (w *world) conforms(t *testing.T, runner string, s scenario, p *peer) (out 
 	running.Go(func() {
 		out, err = w.node(t.Context(), runner, "client", "--command", r.client, "--scenario", s.name, "--timeout", "60000")
 		if f, err := os.OpenFile(r.server, os.O_WRONLY|syscall.O_NONBLOCK, 0); err == nil {
-			f.Close() // it has not told where the server is, and never will
+			f.Close() // the runner ended without printing the server's address
 		}
 	})
 	told, readErr := os.ReadFile(r.server)
@@ -157,10 +158,10 @@ func (w *world) conforms(t *testing.T, runner string, s scenario, p *peer) (out 
 	return out, cmp.Or(err, readErr, writeErr)
 }
 
-// uses has a session use the server of a scenario. If that wants it, a person logs in first.
+// uses has a session use the server of a scenario, after a login if the server asks for one.
 func (w *world) uses(t *testing.T, p *peer, url string, s scenario) {
 	id := p.brings(w.home, protocol.MCPServers{"c": {URL: url}})
-	defer ask[protocol.HeadResult](p, "session/delete", protocol.SessionMutationParams{SessionID: id}) // the runner waits until its server is left
+	defer ask[protocol.HeadResult](p, "session/delete", protocol.SessionMutationParams{SessionID: id}) // the runner waits until its server is disconnected
 	if strings.HasPrefix(s.name, "auth/") {
 		p.provides(id, "mcp__c__authorize")
 		if out := p.answering(t, id, "mcp__c__authorize", `{}`); (out.Status == protocol.OutputSuccess) == (s.fails == "authorize") {
@@ -178,7 +179,8 @@ func (w *world) uses(t *testing.T, p *peer, url string, s scenario) {
 	}
 }
 
-// answering has the model call a tool, and answers what a person is asked meanwhile: forms with nothing, and logins as a browser does.
+// answering has the model call a tool and answers the questions that it causes: forms with no values,
+// and logins like a browser.
 func (p *peer) answering(t *testing.T, id protocol.SessionID, tool, args string) protocol.ToolOutput {
 	turn := p.start(id, fakemodel.ToolMarker(tool, args)).TurnID
 	for answered := map[protocol.DecisionID]bool{}; ; {
@@ -206,7 +208,7 @@ func (p *peer) answering(t *testing.T, id protocol.SessionID, tool, args string)
 	}
 }
 
-// browse is where an address leads to.
+// browse returns the address to which an address redirects.
 func browse(t *testing.T, address string) string {
 	t.Helper()
 	r, err := http.DefaultTransport.RoundTrip(must(http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)))

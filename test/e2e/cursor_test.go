@@ -23,13 +23,13 @@ func TestReconnectByCursor(t *testing.T) {
 			q := w.dial("")
 			r := attachAt(q, id, seen[len(seen)-1].Seq, p.init.Epoch)
 			if r.Gap != nil || r.Items != nil {
-				t.Errorf("attached with the gap %+v and %d items; this is no snapshot", r.Gap, len(r.Items))
+				t.Errorf("attached with gap %+v and %d items, want a snapshot", r.Gap, len(r.Items))
 			}
 			q.completed(first)
 			q.turn(id, "again")
 			later := q.log(id)
 			if err := gapless(append(seen, later...), 1); err != nil {
-				t.Error("of both daemons together:", err)
+				t.Error("events of both daemons:", err)
 			}
 			if err := repeats(w.replay(id), append(seen, later...)); err != nil {
 				t.Error(err)
@@ -71,15 +71,15 @@ func TestCursorThatCannotBeReplayed(t *testing.T) {
 			t.Errorf("reliability/P11 a cursor %s: gap %+v at seq %d, want %+v at %d", c.name, r.Gap, r.Seq, want, newest)
 		}
 		if said := texts(r.Items); !slices.Equal(said, []string{"go", "hello"}) {
-			t.Errorf("reliability/P11 a cursor %s: the snapshot has the items %q", c.name, said)
+			t.Errorf("reliability/P11 a cursor %s: items of the snapshot: %q", c.name, said)
 		}
 	}
 
-	q := w.dial("") // after a gap, what comes is told
+	q := w.dial("") // events after a gap are delivered
 	r := attachAt(q, id, newest+7, 0)
 	end := q.completed(q.start(id, "again").TurnID)
 	if err := gapless(q.log(id), r.Seq+1); err != nil || end.Outcome.Text != "again" {
-		t.Errorf("reliability/P11 after a gap: %v; the turn said %q", err, end.Outcome.Text)
+		t.Errorf("reliability/P11 after a gap: %v; the turn's answer is %q", err, end.Outcome.Text)
 	}
 
 	_, err := try[protocol.SessionAttachResult](q, "session/attach", protocol.SessionAttachParams{SessionID: "ses_lost", AfterSeq: &newest})
@@ -88,7 +88,7 @@ func TestCursorThatCannotBeReplayed(t *testing.T) {
 	}
 }
 
-// TestNothingFollowsADetachment detaches in the middle of what is streamed, again and again.
+// TestNothingFollowsADetachment detaches repeatedly while text streams.
 func TestNothingFollowsADetachment(t *testing.T) {
 	w := newWorld(t, "allow")
 	w.serve()
@@ -101,7 +101,7 @@ func TestNothingFollowsADetachment(t *testing.T) {
 		before, _ := p.events()
 		ask[protocol.Empty](p, "ping", protocol.Empty{})
 		if after, _ := p.events(); len(after) != len(before) {
-			t.Fatalf("issue/6-3 after a detachment come %d events, such as %s", len(after)-len(before), after[len(before)].raw)
+			t.Fatalf("issue/6-3 %d events follow a detachment, such as %s", len(after)-len(before), after[len(before)].raw)
 		}
 	}
 	ask[protocol.TurnInterruptResult](p, "turn/interrupt", protocol.TurnInterruptParams{TurnID: turn})

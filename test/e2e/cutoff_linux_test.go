@@ -10,7 +10,8 @@ import (
 	"lashd/test/fakemodel"
 )
 
-// TestStartCommandCutOff kills the daemon while start_command looks at what its command puts out at first.
+// TestStartCommandCutOff kills the daemon while start_command waits for the first output of its
+// command.
 func TestStartCommandCutOff(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "allow")
@@ -29,10 +30,10 @@ func TestStartCommandCutOff(t *testing.T) {
 		d = w.serve()
 		out := called(t, w.dial("").wait(turn.TurnID), "start_command")
 		if out.Status == protocol.OutputSuccess && strings.Contains(out.Text, ": running.]") {
-			continue // the call had its result before the kill
+			continue // the call returned before the kill
 		}
 		if out.Failure == nil || out.Failure.Code != "interrupted" || !strings.Contains(out.Text, "begun") || w.size(ran) != 2 {
-			t.Errorf("outside/17 a command that was cut off, and ran %d bytes, is told as %s: %+v %q", w.size(ran), out.Status, out.Failure, out.Text)
+			t.Errorf("outside/17 a call cut off after %d bytes of output is reported as %s: %+v %q", w.size(ran), out.Status, out.Failure, out.Text)
 		}
 		d.stop()
 		return

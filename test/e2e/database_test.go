@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
-	_ "modernc.org/sqlite" // the database is also read beside the daemon, as any program could
+	_ "modernc.org/sqlite" // reads the database beside the daemon, as any program could
 )
 
-// database opens the file of a data directory. Only what mode says is done with it.
+// database opens the database file of a data directory in the given mode.
 func (h *home) database(mode string) *sql.DB {
 	h.t.Helper()
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(h.dir, "lashd.db")+"?mode="+mode+"&_pragma=busy_timeout(5000)")
@@ -21,7 +21,7 @@ func (h *home) database(mode string) *sql.DB {
 	return db
 }
 
-// locked keeps the daemon from committing anything until the returned function is called.
+// locked keeps the daemon from committing until the returned function is called.
 func (h *home) locked() (unlock func()) {
 	h.t.Helper()
 	conn, err := h.database("rw").Conn(h.t.Context())
@@ -39,23 +39,23 @@ func (h *home) locked() (unlock func()) {
 	}
 }
 
-// unanswered begins something while nothing can be stored, so that no answer comes until the daemon is dead. Then the returned
-// function gives the database back.
+// unanswered starts a request while nothing can be stored, so that no answer comes before the daemon
+// dies. The returned function releases the database.
 func (h *home) unanswered(f func() error) (unlock func()) {
 	h.t.Helper()
 	unlock = h.locked()
 	answer := make(chan error, 1)
 	go func() { answer <- f() }()
-	time.Sleep(30 * time.Millisecond) // how far it has come is not seen
+	time.Sleep(30 * time.Millisecond) // gives the request time to reach the daemon
 	h.t.Cleanup(func() {
 		if <-answer == nil {
-			h.t.Error("what cannot be stored was acknowledged")
+			h.t.Error("a request was acknowledged that could not be stored")
 		}
 	})
 	return unlock
 }
 
-// number asks the database for one.
+// number runs a query that returns one number.
 func number(t *testing.T, db database, query string, args ...any) int {
 	t.Helper()
 	list, err := column[int](db, query, args...)

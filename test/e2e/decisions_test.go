@@ -10,7 +10,7 @@ import (
 func opened(e protocol.Event) bool   { return e.Type == protocol.EventDecisionOpened }
 func resolved(e protocol.Event) bool { return e.Type == protocol.EventDecisionResolved }
 
-// pair is two clients of one session, in which a call waits for a person.
+// pair is two clients of one session in which a call waits for approval.
 type pair struct {
 	*world
 	starter, other *peer
@@ -39,7 +39,7 @@ func (p *pair) respond(by *peer, choice protocol.DecisionChoice) (protocol.Decis
 	})
 }
 
-// told checks that both clients learn of this answer, and of no other.
+// told checks that both clients receive this answer and no other.
 func (p *pair) told(want protocol.DecisionAnswer) {
 	p.t.Helper()
 	for _, c := range []*peer{p.starter, p.other} {
@@ -51,11 +51,11 @@ func (p *pair) told(want protocol.DecisionAnswer) {
 			}
 			n++
 			if a := e.Decision.Answer; a.Choice != want.Choice || a.By != want.By {
-				p.t.Errorf("%s was told that %s answered %s; it was %s with %s", c.init.ClientID, a.By, a.Choice, want.By, want.Choice)
+				p.t.Errorf("%s received an answer by %s: %s; want %s with %s", c.init.ClientID, a.By, a.Choice, want.By, want.Choice)
 			}
 		}
 		if n != 1 {
-			p.t.Errorf("%s was told %d answers", c.init.ClientID, n)
+			p.t.Errorf("%s received %d answers", c.init.ClientID, n)
 		}
 	}
 }
@@ -64,7 +64,7 @@ func TestAnotherClientAnswers(t *testing.T) {
 	p := newPair(t)
 	r, err := p.respond(p.other, protocol.ChooseAllowOnce)
 	if err != nil || !r.Won {
-		t.Fatalf("the answer came to %+v, %v", r, err)
+		t.Fatalf("the answer returned %+v, %v", r, err)
 	}
 	p.told(protocol.DecisionAnswer{Choice: protocol.ChooseAllowOnce, By: "cli_other"})
 	if p.size("ran") != 1 {
@@ -95,11 +95,11 @@ func TestTwoAnswersAtOnce(t *testing.T) {
 		winner, loser = loser, winner
 	}
 	if !winner.result.Won || loser.result.Won {
-		t.Fatalf("reliability/P9 won: %t and %t", answers[0].result.Won, answers[1].result.Won)
+		t.Fatalf("reliability/P9 answers that won: %t and %t", answers[0].result.Won, answers[1].result.Won)
 	}
 	want := protocol.DecisionAnswer{Choice: winner.choice, By: string(winner.by.init.ClientID)}
 	if got := loser.result.Answer; got.Choice != want.Choice || got.By != want.By {
-		t.Errorf("reliability/P9 the loser was told %+v, the winner was %+v", got, want)
+		t.Errorf("reliability/P9 the losing client got %+v; the winning answer is %+v", got, want)
 	}
 	p.told(want)
 	ran := map[protocol.DecisionChoice]int{protocol.ChooseReject: 0, protocol.ChooseAllowOnce: 1}[winner.choice]

@@ -14,10 +14,11 @@ import (
 	"lashd/test/skip"
 )
 
-// kinds are the kinds of things that run commands for a session.
+// kinds are the things that run commands for a session.
 var kinds = []string{"tool", "task", "monitor", "plugin", "server"}
 
-// intruder asks the daemon, then leaves its group, its session, its environment and its parent, and asks again. The last of it stays.
+// intruder connects to the daemon, then leaves its process group, session, environment and parent, and
+// connects again. Its last process stays.
 const intruder = `#!/bin/sh
 cd "%[1]s"
 %[2]s call model/list >$1.plain 2>&1; echo "exit $?" >>$1.plain
@@ -31,7 +32,7 @@ echo $$ >$1.pid
 exec sleep 1000
 `
 
-// intruders runs one in each way there is, and gives the pids of what they leave.
+// intruders starts an intruder of each kind and collects the pids of the processes that they leave.
 type intruders struct {
 	*world
 	peer    *peer
@@ -71,7 +72,7 @@ func (i *intruders) run() {
 	ask[protocol.ToolCallResult](i.peer, "tool/call", protocol.ToolCallParams{SessionID: i.session, Name: "shell", Args: []byte(mustArgs(map[string]string{"command": i.script + " tool"}))})
 }
 
-// escaped is the pid of what a kind has left.
+// escaped is the pid of the process that an intruder has left.
 func (i *intruders) escaped(kind string) (pid int) {
 	i.t.Helper()
 	eventually(i.t, kind+" leaves a process", func() error {
@@ -95,7 +96,7 @@ func (i *intruders) refused(kind string) {
 	for _, way := range []string{"plain", "escaped"} {
 		said, err := os.ReadFile(filepath.Join(i.work, kind+"."+way))
 		if err != nil || !strings.Contains(string(said), "cannot connect to the daemon that runs them") || !strings.HasSuffix(string(said), "exit 1\n") {
-			i.t.Errorf("outside/3 a client that a %s starts (%s) gets %q, %v; want a refusal", kind, way, said, err)
+			i.t.Errorf("outside/3 a client started by a %s (%s) gets %q, %v; want a refusal", kind, way, said, err)
 		}
 	}
 }
@@ -110,12 +111,12 @@ func TestDescendants(t *testing.T) {
 			skip.Unless(i.t, "CGROUP", strings.Contains(how, " and cgroup "), how)
 			d.killWithSupervisors()
 			if pid := i.escaped("tool"); syscall.Kill(pid, 0) != nil {
-				i.t.Error("nothing is left after the SIGKILL, so a restart shows nothing")
+				i.t.Error("no process is left after the SIGKILL, so the restart tests nothing")
 			}
 			i.serve()
 		},
 	} {
-		t.Run("outside/3 outside/10 outside/17 what sessions run gets no connection, and nothing of it survives "+name, func(t *testing.T) {
+		t.Run("outside/3 outside/10 outside/17 processes of sessions cannot connect, and none of them survives "+name, func(t *testing.T) {
 			t.Parallel()
 			i := newIntruders(t)
 			d := i.serve()
@@ -127,9 +128,9 @@ func TestDescendants(t *testing.T) {
 			}
 			end(i, d)
 			for kind, pid := range left {
-				eventually(t, "nothing is left of a "+kind, func() error {
+				eventually(t, "no process is left of a "+kind, func() error {
 					if err := syscall.Kill(pid, 0); !errors.Is(err, syscall.ESRCH) {
-						return fmt.Errorf("process %d is there", pid)
+						return fmt.Errorf("process %d exists", pid)
 					}
 					return nil
 				})
@@ -138,7 +139,8 @@ func TestDescendants(t *testing.T) {
 	}
 }
 
-// killWithSupervisors kills the daemon and all its supervisors. Stopped before, none of them does anything about the death of the others.
+// killWithSupervisors kills the daemon and all its supervisors. They are stopped first, so that none
+// of them reacts to the death of the others.
 func (d *daemon) killWithSupervisors() {
 	d.t.Helper()
 	d.cmd.Process.Signal(syscall.SIGSTOP)
@@ -160,7 +162,7 @@ func (d *daemon) killWithSupervisors() {
 	d.kill()
 }
 
-// TestDaemonOfACopy runs a daemon of a backup while a command of the original runs.
+// TestDaemonOfACopy runs a daemon on a backup while a command of the original runs.
 func TestDaemonOfACopy(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "allow")
@@ -183,7 +185,7 @@ func TestDaemonOfACopy(t *testing.T) {
 	other := newHome(t, nil)
 	other.dir = filepath.Join(t.TempDir(), "copy")
 	ask[protocol.ServerBackupResult](p, "server/backup", protocol.ServerBackupParams{Dir: other.dir})
-	for range 2 { // the second one finds what the first one left
+	for range 2 { // the second daemon finds the leftovers of the first
 		d := other.serve()
 		other.dial("")
 		d.kill()
@@ -193,15 +195,16 @@ func TestDaemonOfACopy(t *testing.T) {
 	d.stop()
 	for _, task := range ask[protocol.TaskListResult](p, "task/list", protocol.TaskListParams{SessionID: id}).Data {
 		if task.State != protocol.TaskRunning {
-			t.Errorf("outside/10 a daemon of a copy ran, and task %s of the original is %s", task.ID, task.State)
+			t.Errorf("outside/10 after a daemon ran on the copy, task %s of the original is %s", task.ID, task.State)
 		}
 	}
 	if syscall.Kill(pid, 0) != nil {
-		t.Error("outside/10 a daemon of a copy ended a process of the original")
+		t.Error("outside/10 a daemon on the copy killed a process of the original")
 	}
 }
 
-// TestDaemonInsideASession runs commands of lashd in a tool: with another data directory they work, with this one they do not.
+// TestDaemonInsideASession runs lashd in a tool call. It works with another data directory and is
+// refused with this one.
 func TestDaemonInsideASession(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "allow")
@@ -217,12 +220,12 @@ func TestDaemonInsideASession(t *testing.T) {
 		return r.Output.Text
 	}
 	if out := shell("%s/lashd --home %s --socket %s/o call model/list; echo exit $?", bin, other, filepath.Dir(w.socket)); !strings.Contains(out, "exit 0") {
-		t.Errorf("outside/3 a daemon of another data directory, started in a session, says %q", out)
+		t.Errorf("outside/3 a daemon of another data directory, started in a session, prints %q", out)
 	}
 	for _, command := range []string{"call model/list", "stdio", "run hello", "stdio --isolated", "serve"} {
 		out := shell("%s/lashd --home %s --socket %s/another %s </dev/null 2>&1; echo exit $?", bin, w.dir, filepath.Dir(w.socket), command)
 		if strings.Contains(out, "exit 0") {
-			t.Errorf("outside/3 %s on a second socket of the same data directory says %q", command, out)
+			t.Errorf("outside/3 %s on a second socket of the same data directory prints %q", command, out)
 		}
 	}
 	apart := p.background(id, startsCommand{Detach: true, Command: fmt.Sprintf("%s/lashd --home %s --socket %s call model/list; echo exit $?", bin, w.dir, w.socket)})
@@ -238,7 +241,7 @@ func TestDaemonInsideASession(t *testing.T) {
 		out, _ := os.ReadFile(filepath.Join(other, "lashd.lock.json"))
 		pid, _ := strconv.Atoi(strings.TrimLeft(strings.SplitN(string(out), ",", 2)[0], `{"pid:`))
 		if pid > 0 && !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
-			return fmt.Errorf("process %d is there", pid)
+			return fmt.Errorf("process %d exists", pid)
 		}
 		return nil
 	})

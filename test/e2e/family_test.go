@@ -11,7 +11,7 @@ import (
 	"lashd/test/fakemodel"
 )
 
-// child makes a session that works for another, whose calls are asked about or not, as its parent's are unless mode says so.
+// child creates a subagent session. Its approval mode is that of its parent unless mode is set.
 func (p *peer) child(parent protocol.SessionID, mode protocol.ApprovalMode) protocol.SessionID {
 	p.t.Helper()
 	params := protocol.SessionNewParams{Relation: protocol.Relation{Kind: protocol.RelationChild, Parent: parent}}
@@ -21,10 +21,10 @@ func (p *peer) child(parent protocol.SessionID, mode protocol.ApprovalMode) prot
 	return ask[protocol.SessionNewResult](p, "session/new", params).SessionID
 }
 
-// commands is a prompt upon which the model runs a command.
+// commands is a prompt on which the model runs a command.
 func commands(text string) string { return fakemodel.ToolMarker("shell", mustArgs(shellArgs{text})) }
 
-// allow lets the call run that a person was asked about.
+// allow approves the call of a decision.
 func (p *peer) allow(d protocol.Decision) protocol.DecisionRespondResult {
 	p.t.Helper()
 	return ask[protocol.DecisionRespondResult](p, "decision/respond", protocol.DecisionRespondParams{
@@ -32,8 +32,8 @@ func (p *peer) allow(d protocol.Decision) protocol.DecisionRespondResult {
 	})
 }
 
-// TestAQuestionOfAChildOutlivesEverybody has three sessions work for one, one of them two levels below, which asks; then all
-// clients go, and the daemon dies.
+// TestAQuestionOfAChildOutlivesEverybody has three subagents, one of them two levels below. That one
+// asks; then all clients disconnect and the daemon dies.
 func TestAQuestionOfAChildOutlivesEverybody(t *testing.T) {
 	w := newWorld(t, "allow")
 	d := w.serve()
@@ -47,7 +47,7 @@ func TestAQuestionOfAChildOutlivesEverybody(t *testing.T) {
 	}
 	above := p.event("the parent's client learns of it", func(e protocol.Event) bool { return opened(e) && e.SessionID == root }).Decision
 	if above.SessionID != third || above.TurnID != turns[2] {
-		t.Errorf("issue/5-6 peers/R5 the parent's client was asked %+v", above)
+		t.Errorf("issue/5-6 peers/R5 the parent's client got %+v", above)
 	}
 	p.wait(turns[0])
 	p.wait(turns[1])
@@ -59,22 +59,22 @@ func TestAQuestionOfAChildOutlivesEverybody(t *testing.T) {
 	listed := ask[protocol.DecisionListResult](p, "decision/list", protocol.DecisionListParams{SessionID: root}).Data
 	for _, open := range [][]protocol.Decision{attached.Decisions, listed} {
 		if len(open) != 1 || open[0].ID != above.ID || open[0].DeadlineMs != above.DeadlineMs {
-			t.Fatalf("issue/5-6 peers/R5 after the restart are open %+v, want %s", open, above.ID)
+			t.Fatalf("issue/5-6 peers/R5 after the restart these decisions are open: %+v, want %s", open, above.ID)
 		}
 	}
 	if n := w.size("ran"); n != 2 {
 		t.Errorf("issue/5-6 %d commands ran before the answer, want 2", n)
 	}
 	if !p.allow(listed[0]).Won {
-		t.Error("issue/5-6 peers/R5 the answer does not count")
+		t.Error("issue/5-6 peers/R5 the answer was rejected")
 	}
 	told := p.event("the parent's client learns of the answer", func(e protocol.Event) bool { return resolved(e) && e.SessionID == root }).Decision
 	if told.ID != above.ID || told.Answer.By != "cli_later" {
-		t.Errorf("issue/5-6 peers/R5 the parent's client was told %+v", told)
+		t.Errorf("issue/5-6 peers/R5 the parent's client got %+v", told)
 	}
 	for _, id := range turns {
 		if r := p.wait(id); r.State != protocol.TurnCompleted || r.ToolCalls[0].Output.Status != protocol.OutputSuccess {
-			t.Errorf("issue/5-6 a turn ended as %s with %+v", r.State, r.ToolCalls)
+			t.Errorf("issue/5-6 a turn is %s with calls %+v", r.State, r.ToolCalls)
 		}
 	}
 	if n := w.size("ran"); n != 3 {
@@ -82,7 +82,8 @@ func TestAQuestionOfAChildOutlivesEverybody(t *testing.T) {
 	}
 }
 
-// TestRunDeniesWhatAChildAsks shows that lashd run does not leave a child waiting that nobody will answer.
+// TestRunDeniesWhatAChildAsks checks that lashd run denies a subagent's request when no person can
+// answer it.
 func TestRunDeniesWhatAChildAsks(t *testing.T) {
 	w := newWorld(t, "allow")
 	w.serve()
@@ -102,7 +103,7 @@ func TestRunDeniesWhatAChildAsks(t *testing.T) {
 	})
 	r := p.wait(p.start(p.child(root, protocol.ApproveAsk), commands("touch forbidden")).TurnID)
 	if f := r.ToolCalls[0].Output.Failure; f == nil || f.Code != "denied" {
-		t.Errorf("peers/R5 the call came to %+v", r.ToolCalls[0].Output)
+		t.Errorf("peers/R5 the call returned %+v", r.ToolCalls[0].Output)
 	}
 	w.write(w.work+"/on", "")
 	err := cmd.Wait()
@@ -113,7 +114,7 @@ func TestRunDeniesWhatAChildAsks(t *testing.T) {
 		t.Error("peers/R5 the command ran")
 	}
 	if open := ask[protocol.DecisionListResult](p, "decision/list", protocol.DecisionListParams{SessionID: root}).Data; len(open) != 1 || open[0].TurnID != waits {
-		t.Errorf("peers/R5 what was asked before the run is open no more: %+v", open)
+		t.Errorf("peers/R5 a decision from before the run is not open any more: %+v", open)
 	}
 }
 
@@ -129,14 +130,14 @@ func TestCancelLeavesTheOthers(t *testing.T) {
 	}
 	eventually(t, "all commands run", func() error {
 		if n := w.size("began"); n != 3 {
-			return fmt.Errorf("%d run", n)
+			return fmt.Errorf("%d running", n)
 		}
 		return nil
 	})
 	ask[protocol.TurnInterruptResult](p, "turn/interrupt", protocol.TurnInterruptParams{TurnID: turns[1]})
 	r := p.wait(turns[1])
 	if r.State != protocol.TurnCancelled || r.Outcome.Kind != protocol.OutcomeCancelled || p.completed(turns[1]).Outcome.Kind != protocol.OutcomeCancelled {
-		t.Errorf("peers/R6 issue/5-8 the cancelled turn ended as %s, %+v", r.State, r.Outcome)
+		t.Errorf("peers/R6 issue/5-8 the cancelled turn is %s, %+v", r.State, r.Outcome)
 	}
 	all, _ := p.events()
 	if i := slices.IndexFunc(all, func(e told) bool { return e.Type == protocol.EventTurnCompleted && e.TurnID != turns[1] }); i >= 0 {
@@ -145,12 +146,12 @@ func TestCancelLeavesTheOthers(t *testing.T) {
 	w.write(w.work+"/on", "")
 	for _, id := range []protocol.TurnID{turns[0], turns[2]} {
 		if r := p.wait(id); r.State != protocol.TurnCompleted || r.Outcome.Kind == protocol.OutcomeCancelled {
-			t.Errorf("peers/R6 another turn ended as %s, %+v", r.State, r.Outcome)
+			t.Errorf("peers/R6 another turn is %s, %+v", r.State, r.Outcome)
 		}
 	}
 }
 
-// TestSessionsAreParked shows what config.toml says of sessions that nobody uses.
+// TestSessionsAreParked checks that unused sessions are unloaded as config.toml says.
 func TestSessionsAreParked(t *testing.T) {
 	w := newWorld(t, "allow")
 	w.parks()
@@ -162,18 +163,18 @@ func TestSessionsAreParked(t *testing.T) {
 	if _, err := try[protocol.SeqResult](p, "session/close", protocol.SessionMutationParams{SessionID: id}); err == nil {
 		t.Error("runtime/S16 a session with a running turn was closed")
 	} else if _, kind := refusal(err); kind != protocol.KindSessionInUse {
-		t.Errorf("runtime/S16 closing beside a turn is refused as %s", kind)
+		t.Errorf("runtime/S16 closing during a turn is rejected as %s", kind)
 	}
 	w.write(w.work+"/on", "")
 	p.wait(turn)
 	ask[protocol.Empty](p, "session/detach", protocol.SessionParams{SessionID: id})
 	p.noneLoaded()
 	if r := p.turn(id, "and now?"); r.State != protocol.TurnCompleted {
-		t.Errorf("runtime/S16 the next turn ended as %s", r.State)
+		t.Errorf("runtime/S16 the next turn is %s", r.State)
 	}
 }
 
-// parks has sessions leave memory soon that nobody uses or watches.
+// parks sets a short time after which unused sessions are unloaded.
 func (w *world) parks() {
 	w.t.Helper()
 	config, err := os.ReadFile(w.dir + "/config.toml")
@@ -186,7 +187,7 @@ func (w *world) parks() {
 // noneLoaded waits until no session is in memory.
 func (p *peer) noneLoaded() {
 	p.t.Helper()
-	eventually(p.t, "it leaves memory", func() error {
+	eventually(p.t, "no session is in memory", func() error {
 		if n := ask[protocol.StatusResult](p, "server/status", protocol.Empty{}).Loaded; n != 0 {
 			return fmt.Errorf("%d sessions are in memory", n)
 		}

@@ -10,26 +10,27 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// fold is a session as a client has it that follows docs/protocol.md to the letter. What contradicts these rules is in broken.
+// fold is the state of a session for a client that follows docs/protocol.md to the letter. Violations
+// of its rules are in broken.
 type fold struct {
 	id        protocol.SessionID
 	seq       protocol.Seq
 	items     []protocol.Item // durable ones, in order
-	open      []protocol.Item // others, with their text so far
+	open      []protocol.Item // unfinished ones, with their text so far
 	decisions []protocol.Decision
 	queue     []protocol.QueuedInput
-	tasks     []protocol.Task // that are not over
+	tasks     []protocol.Task // tasks that have not ended
 	turns     map[protocol.TurnID]int
-	bare      map[protocol.ItemID]protocol.Seq // durable events told of them, and had no item
-	inputs    []protocol.QueuedInput           // of turns that are not over, in order of their coming
-	due       *protocol.SessionAttachResult    // what a replay has to come to
+	bare      map[protocol.ItemID]protocol.Seq // numbers of durable events that named an item which did not exist
+	inputs    []protocol.QueuedInput           // inputs of turns that have not ended, in order of arrival
+	due       *protocol.SessionAttachResult    // expected state at the end of a replay
 	partial   bool                             // there are older items
 	rewound   func(protocol.Seq) protocol.TurnID
-	stale     bool // it has to be read again
+	stale     bool // the session must be read again
 	broken    []error
 }
 
-// What has become of a turn.
+// The states of a turn.
 const (
 	turnAccepted = iota + 1
 	turnOver
@@ -43,7 +44,7 @@ func (f *fold) breaks(format string, args ...any) {
 	f.broken = append(f.broken, fmt.Errorf("%s at seq %d: %w", f.id, f.seq, fmt.Errorf(format, args...)))
 }
 
-// attached takes the answer of session/attach. Of what was shown only what is durable is kept.
+// attached applies the answer of session/attach. Only durable items survive it.
 func (f *fold) attached(r *protocol.SessionAttachResult, snapshot bool) {
 	f.open = slices.Clone(r.OpenItems)
 	if !snapshot && r.Gap == nil {
@@ -60,7 +61,7 @@ func (f *fold) attached(r *protocol.SessionAttachResult, snapshot bool) {
 	}
 }
 
-// arrive compares what a replay came to with what the answer to the attachment said that it would, once it is there.
+// arrive compares the state at the end of a replay with the answer of session/attach.
 func (f *fold) arrive() {
 	if f.due == nil || f.seq < f.due.Seq || f.stale {
 		return
@@ -75,14 +76,14 @@ func (f *fold) arrive() {
 	f.decisions, f.due = slices.Clone(f.due.Decisions), nil
 }
 
-// same compares two things as they are on the wire.
+// same compares two values in their wire form.
 func (f *fold) same(what string, got, want any) {
 	if a, b := wire(got), wire(want); a != b {
 		f.breaks("%s: folded are\n%s\nread\n%s", what, around(a, b), around(b, a))
 	}
 }
 
-// around is the part of a text where it begins to differ from another.
+// around returns the part of a text at which it starts to differ from another.
 func around(a, b string) string {
 	at := 0
 	for at < len(a) && at < len(b) && a[at] == b[at] {
@@ -91,7 +92,7 @@ func around(a, b string) string {
 	return a[max(0, at-120):min(len(a), at+200)]
 }
 
-// wire is a value as JSON with its members in order: the library that events are read with changes that.
+// wire returns a value as JSON with sorted members, because the event library reorders them.
 func wire(v any) string {
 	var plain any
 	raw, err := json.Marshal(v)
@@ -102,7 +103,7 @@ func wire(v any) string {
 		raw, err = json.Marshal(plain)
 	}
 	if err != nil {
-		panic(err) // of a type of the protocol
+		panic(err) // cannot fail for types of the protocol
 	}
 	if plain == nil {
 		return "[]"
@@ -114,7 +115,8 @@ func (f *fold) own(all []protocol.Decision) []protocol.Decision {
 	return slices.DeleteFunc(slices.Clone(all), func(d protocol.Decision) bool { return d.SessionID != f.id })
 }
 
-// sortedTasks are without their place among the changes of all tasks, of which events cannot tell.
+// sortedTasks returns the tasks without their position among all task changes, which events do not
+// have.
 func sortedTasks(all []protocol.Task) []protocol.Task {
 	all = slices.Clone(all)
 	for i := range all {
@@ -123,7 +125,7 @@ func sortedTasks(all []protocol.Task) []protocol.Task {
 	return slices.SortedFunc(slices.Values(all), func(a, b protocol.Task) int { return strings.Compare(string(a.ID), string(b.ID)) })
 }
 
-// apply takes an event.
+// apply applies an event.
 func (f *fold) apply(e protocol.Event) {
 	if e.Seq != 0 {
 		if e.Seq != f.seq+1 {
@@ -157,7 +159,7 @@ func (f *fold) without(id protocol.DecisionID) []protocol.Decision {
 	return slices.DeleteFunc(f.decisions, func(d protocol.Decision) bool { return d.ID == id })
 }
 
-// turn sees to it that a turn is accepted once, then over once, and that nothing of it follows.
+// turn checks that a turn is accepted once, ends once, and has no events afterwards.
 func (f *fold) turn(e protocol.Event) {
 	switch {
 	case e.TurnID == "":
@@ -180,7 +182,7 @@ func (f *fold) turn(e protocol.Event) {
 	}
 }
 
-// take keeps inputs, with the turns that they are for now.
+// take records inputs and the turns that they wait for.
 func (f *fold) take(inputs []protocol.QueuedInput) {
 	for _, in := range inputs {
 		if i := slices.IndexFunc(f.inputs, func(old protocol.QueuedInput) bool { return old.ID == in.ID }); i >= 0 {
@@ -191,7 +193,7 @@ func (f *fold) take(inputs []protocol.QueuedInput) {
 	}
 }
 
-// entered are the inputs that wait no more and are no items yet.
+// entered returns the inputs that have left the queue and have no item yet.
 func (f *fold) entered() []protocol.InputID {
 	return slices.DeleteFunc(idsOf(f.inputs), func(id protocol.InputID) bool {
 		return slices.Contains(idsOf(f.queue), id) || slices.ContainsFunc(f.items, func(i protocol.Item) bool { return i.Origin != nil && i.Origin.InputID == id })
@@ -205,7 +207,7 @@ func idsOf(inputs []protocol.QueuedInput) (ids []protocol.InputID) {
 	return ids
 }
 
-// rewind takes away what a rewind has, or has the session read again.
+// rewind removes the items that a rewind removed, or marks the session to be read again.
 func (f *fold) rewind(at protocol.Seq) {
 	if f.rewound == nil {
 		f.stale = true
@@ -262,7 +264,8 @@ func (f *fold) retract(e protocol.Event) {
 	f.open = slices.Delete(f.open, i, i+1)
 }
 
-// store takes a durable item: in its place, or after all others. What comes without a turn while one runs stands before the turn.
+// store adds or replaces a durable item. An item without a turn that arrives during a turn stands
+// before the turn's items.
 func (f *fold) store(e protocol.Event) {
 	if i := indexOf(f.open, e.Item.ID); i >= 0 {
 		if shown := f.open[i].Text; !strings.HasPrefix(e.Item.Text, shown) {
@@ -283,7 +286,7 @@ func (f *fold) store(e protocol.Event) {
 	f.items = slices.Insert(f.items, at, *e.Item)
 }
 
-// settled compares the fold with what is read once all is over.
+// settled compares the fold with the session as read at the end.
 func (f *fold) settled(end *reading) error {
 	items := end.items
 	if f.partial {
@@ -300,7 +303,7 @@ func (f *fold) settled(end *reading) error {
 	return errors.Join(f.broken...)
 }
 
-// reading is a session as its methods read it.
+// reading is a session as its methods return it.
 type reading struct {
 	session   protocol.Session
 	items     []protocol.Item
