@@ -10,25 +10,32 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// head is a session's row while a commit is applied to it.
+// head is a session's row while a commit is applied to it. The apply functions read and update it
+// in memory; saveHead writes it once at the end. Its position is branch and generation, where leaf
+// is; its log ends at seq with the hash chain.
 type head struct {
-	session    int64
+	session    int64 // row number
 	id         protocol.SessionID
 	revision   int64
 	branch     int64
 	generation int64
 	leaf       protocol.NodeID
-	frame      protocol.FrameID
+	frame      protocol.FrameID // of the leaf
 	seq        protocol.Seq
 	chain      []byte
 	moved      bool // the leaf or the configuration changed
 
-	turn        protocol.TurnID // that was written last and is open, if it is known
-	incarnation string          // of it
+	// turn is the open turn that was written last, or empty if unknown. Most commits are fenced by
+	// it, so checkFence need not read its row.
+	turn        protocol.TurnID
+	incarnation string // of the daemon that drives turn
 }
 
-// apply makes one commit in the open transaction. The order of the checks: the session, the receipt, the ancestor, the
-// fences; a replayed receipt stops before anything else can fail.
+// apply makes one commit in the open transaction. It checks the receipt first, then the session,
+// the required ancestor and the fence. A replayed receipt therefore succeeds even if the session
+// has changed since or is deleted.
+//
+// On error the caller must roll back: some rows may already be written.
 func apply(ctx context.Context, t *tx, c *change) (Result, error) {
 	if stored, hit, err := findReceipt(ctx, t, c.Receipt); hit || err != nil {
 		return Result{Replayed: hit, Stored: stored}, err
@@ -59,7 +66,7 @@ func apply(ctx context.Context, t *tx, c *change) (Result, error) {
 		if err := deleteSession(ctx, t, h, c.AtMs); err != nil {
 			return Result{}, err
 		}
-		return Result{}, saveReceipt(ctx, t, c, nil) // a retry must find it although the session is gone
+		return Result{}, saveReceipt(ctx, t, c, nil) // a retry must find the receipt although the session is gone
 	}
 	if err := saveHead(ctx, t, c, h); err != nil {
 		return Result{}, err
@@ -71,10 +78,12 @@ func apply(ctx context.Context, t *tx, c *change) (Result, error) {
 	return Result{Head: h.public(), Seq: h.seq, Nodes: nodes, First: first}, nil
 }
 
+// public returns the head as clients see it.
 func (h *head) public() protocol.Head {
 	return protocol.Head{Revision: h.revision, Leaf: h.leaf, Generation: h.generation, Frame: h.frame}
 }
 
+// applyGlobal applies a commit without a session: facts, triggers, file indexes and receipts.
 func applyGlobal(ctx context.Context, t *tx, c *change) error {
 	if err := applyLasting(ctx, t, c); err != nil {
 		return err
@@ -93,7 +102,8 @@ SELECT hash, result, result IS NULL, intact(receipts r)
 FROM receipts r
 WHERE key = ?`
 
-// checkReceipt tells whether a key that was used stands for a request, and still has its answer.
+// checkReceipt reports why a stored receipt cannot serve a request: its hash differs
+// (ErrReceiptConflict), or its result was removed with its session (ErrDeleted). Nil: it can.
 func checkReceipt(known, hash []byte, gone bool) error {
 	switch {
 	case !bytes.Equal(known, hash):
@@ -104,6 +114,8 @@ func checkReceipt(known, hash []byte, gone bool) error {
 	return nil
 }
 
+// findReceipt looks for the result that is stored under the receipt's key. hit is false if there is
+// none, or if the stored receipt only records a begun request and r has a result.
 func findReceipt(ctx context.Context, t *tx, r *Receipt) (stored []byte, hit bool, err error) {
 	if r == nil {
 		return nil, false, nil
@@ -124,6 +136,7 @@ func findReceipt(ctx context.Context, t *tx, r *Receipt) (stored []byte, hit boo
 	return stored, err == nil && !begun, err
 }
 
+// insertReceipt replaces only a receipt that records a begun request (its result is empty).
 const insertReceipt = `
 INSERT INTO receipts (key, session, hash, result, at)
 VALUES (?, ?, ?, ?, ?)
@@ -131,6 +144,8 @@ ON CONFLICT (key) DO UPDATE
 SET session = excluded.session, result = excluded.result, at = excluded.at
 WHERE result = x''`
 
+// saveReceipt stores the receipt of a commit. h is nil if the commit has no session or deletes it;
+// the receipt then belongs to no session.
 func saveReceipt(ctx context.Context, t *tx, c *change, h *head) error {
 	if c.Receipt == nil {
 		return nil
@@ -151,6 +166,8 @@ SELECT session, revision, branch, generation, leaf, frame, seq, chain, intact(se
 FROM sessions s
 WHERE session_id = ?`
 
+// openHead returns the head of the commit's session, which it creates if the commit says so. It
+// returns nil for a commit without a session.
 func openHead(ctx context.Context, t *tx, c *change) (*head, error) {
 	if c.Session == "" {
 		return nil, nil
@@ -164,7 +181,7 @@ func openHead(ctx context.Context, t *tx, c *change) (*head, error) {
 	return readHead(ctx, t, c.Session)
 }
 
-// readHead reads the head of a session from its row, which must be what was stored.
+// readHead reads the head of a session from its row and verifies the row's checksum.
 func readHead(ctx context.Context, t *tx, id protocol.SessionID) (*head, error) {
 	h := &head{id: id}
 	var intact bool
@@ -179,6 +196,7 @@ func readHead(ctx context.Context, t *tx, id protocol.SessionID) (*head, error) 
 	return h, err
 }
 
+// missingSession returns ErrDeleted for the id of a deleted session, else a NotFoundError.
 func missingSession(ctx context.Context, t *tx, id protocol.SessionID) error {
 	var n int
 	err := t.row(ctx, "SELECT 1 FROM deleted_sessions WHERE session_id = ?", []any{id}, &n)
@@ -196,6 +214,7 @@ SELECT incarnation
 FROM turns
 WHERE turn_id = ? AND session = ? AND (state = 'queued' OR state = 'running' OR state = 'waiting')`
 
+// checkFence compares the stored session with Requires and Fence of the commit.
 func checkFence(ctx context.Context, t *tx, c *change, h *head) error {
 	if c.Requires != "" {
 		if _, err := onPath(ctx, t, h.branch, h.generation, c.Requires); err != nil {
@@ -227,12 +246,16 @@ func checkFence(ctx context.Context, t *tx, c *change, h *head) error {
 	return err
 }
 
+// updateHead leaves config and usage unchanged where the argument is NULL. updated_at never goes
+// back.
 const updateHead = `
 UPDATE sessions
 SET revision = ?, branch = ?, generation = ?, leaf = ?, frame = ?, seq = ?, chain = ?,
     turn_index = turn_index + ?, updated_at = max(updated_at, ?), config = coalesce(?, config), usage = coalesce(?, usage)
 WHERE session = ?`
 
+// saveHead writes the row of the session. The revision grows by one if the leaf or the
+// configuration changed.
 func saveHead(ctx context.Context, t *tx, c *change, h *head) error {
 	if h.moved {
 		h.revision++

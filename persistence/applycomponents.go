@@ -20,6 +20,7 @@ VALUES (?, ?)
 ON CONFLICT (session, digest) DO NOTHING`
 )
 
+// applyBlobs stores the commit's blobs and records that the session refers to them.
 func applyBlobs(ctx context.Context, t *tx, c *change, h *head) error {
 	for _, b := range c.Blobs {
 		err := putBlob(ctx, t, b)
@@ -33,6 +34,8 @@ func applyBlobs(ctx context.Context, t *tx, c *change, h *head) error {
 	return nil
 }
 
+// putBlob inserts the row of a blob unless it exists. If the content is in a file, the file must
+// already be there with the right size; otherwise putBlob fails with ErrNotFound.
 func putBlob(ctx context.Context, t *tx, b Blob) error {
 	res, err := t.run(ctx, insertBlob, b.Digest, b.Size, b.Body)
 	if err != nil {
@@ -45,7 +48,8 @@ func putBlob(ctx context.Context, t *tx, b Blob) error {
 	return err
 }
 
-// inlineComponent is the size up to which a component stands in its row. Upstream measured the break-even at 272 bytes.
+// inlineComponent is the largest component, in bytes, that is stored in its own row. A larger one
+// is stored as a blob. Upstream measured the break-even at 272 bytes.
 const inlineComponent = 512
 
 const (
@@ -72,6 +76,8 @@ func applyComponents(ctx context.Context, t *tx, c *change, h *head) error {
 	return nil
 }
 
+// applyComponent stores, replaces or removes one component. It writes nothing if the digest is
+// unchanged. A blob that only the old value used is removed.
 func applyComponent(ctx context.Context, t *tx, h *head, k Component) error {
 	var old protocol.Digest
 	var oldInBlob bool
@@ -100,6 +106,8 @@ func applyComponent(ctx context.Context, t *tx, h *head, k Component) error {
 	return err
 }
 
+// deleteUnusedBlob deletes a blob that no session and no component refers to, and returns whether
+// its content is in a file.
 const deleteUnusedBlob = `
 DELETE FROM blobs
 WHERE digest = ?
@@ -107,7 +115,8 @@ WHERE digest = ?
   AND NOT EXISTS (SELECT 1 FROM components c WHERE c.digest = blobs.digest AND c.body IS NULL)
 RETURNING body IS NULL`
 
-// dropBlob removes a blob if nothing refers to it any more. Its file goes once that is durable.
+// dropBlob removes the row of a blob if nothing refers to it, and schedules its file for removal
+// after COMMIT.
 func dropBlob(ctx context.Context, t *tx, d protocol.Digest) error {
 	var inFile bool
 	err := t.row(ctx, deleteUnusedBlob, []any{d}, &inFile)

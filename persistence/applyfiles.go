@@ -7,27 +7,29 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// FileCommit is what a commit changes about the files of a workspace. Points need a session, the rest does not.
+// FileCommit is the part of a commit about the files of one workspace. Points need a session; the
+// other fields do not.
 type FileCommit struct {
-	Workspace string // its root; empty: the commit is about no files
+	Workspace string // real path of the root; empty: the commit is about no files
 	Copies    []FileCopy
-	Index     []WorkspaceFile // as they are from now on
-	Gone      []string        // paths at which nothing is any more
+	Index     []WorkspaceFile // new state of these files
+	Gone      []string        // paths that no longer exist
 	Points    []StoredPoint
 	Changes   []FileChange
 	Forget    []protocol.PointID // points that are removed
-	Pruned    []StoredPoint      // points whose changes are let go
+	Pruned    []StoredPoint      // points that lose their changes, so that their copies can be removed
 }
 
-// FileTidy is what a commit lets go of all workspaces.
+// FileTidy is the part of a commit that removes stored file data of any workspace.
 type FileTidy struct {
-	Indexes []int64    // of workspaces that are to be looked at anew
-	Moved   []FileCopy // copies that lie elsewhere now
-	Sweep   bool       // copies and workspaces that nothing needs any more
-	InUse   []string   // roots of workspaces that stay in any case
+	Indexes []int64    // workspaces whose index is dropped; the next scan reads all their files again
+	Moved   []FileCopy // copies with their new location
+	Sweep   bool       // remove copies and workspaces that nothing refers to
+	InUse   []string   // roots of workspaces that Sweep keeps in any case
 }
 
-// FileCopy says where the copy of a file's content lies.
+// FileCopy is the location of a copy of file content: Length bytes at offset At of the file Pack.
+// Contents are identified by their digest, so equal files share one copy.
 type FileCopy struct {
 	Digest protocol.Digest
 	Pack   string
@@ -35,7 +37,8 @@ type FileCopy struct {
 	Length int64
 }
 
-// WorkspaceFile is what stood at a path when it was looked at last.
+// WorkspaceFile is the state of a path at the last scan. If the size, times and inode are
+// unchanged, the next scan does not read the file.
 type WorkspaceFile struct {
 	Path string
 	protocol.FileState
@@ -44,16 +47,16 @@ type WorkspaceFile struct {
 	Inode      uint64
 }
 
-// StoredPoint is a file point with what a rewind that is not over has still to do.
+// StoredPoint is a file point as stored, with the journal of an undo that has not finished.
 type StoredPoint struct {
-	Row       int64 // in the order in which they were made; given by the store
-	Workspace int64 // likewise
+	Row       int64 // order of creation; assigned by the store
+	Workspace int64 // row number of the workspace; assigned by the store
 	Root      string
 	protocol.FilePoint
-	Journal []byte // nil: there is nothing to do
+	Journal []byte // remaining work of an undo; nil: none
 }
 
-// FileChange is a change of a file in a step.
+// FileChange is the change of one path in one step of a workspace's history.
 type FileChange struct {
 	Point protocol.PointID
 	Step  int64
@@ -61,14 +64,16 @@ type FileChange struct {
 	FileChangeBody
 }
 
-// FileChangeBody is what a path was, and what it became. Nil is nothing.
+// FileChangeBody is the state of a path before and after a change. Nil means that nothing was
+// there.
 type FileChangeBody struct {
 	Before *protocol.FileState `json:"before,omitempty"`
 	After  *protocol.FileState `json:"after,omitempty"`
-	Unsure bool                `json:"unsure,omitempty"` // it was seen after an interruption, so that somebody else may have made it
+	// Unsure marks a change that was found after an interruption: another program may have made it.
+	Unsure bool `json:"unsure,omitempty"`
 }
 
-// fileBodies are the parts of a FileCommit as JSON.
+// fileBodies holds the JSON of a FileCommit's parts, parallel to its slices.
 type fileBodies struct {
 	points, changes, pruned [][]byte
 	inUse                   []byte
@@ -119,7 +124,7 @@ FROM file_points
 WHERE point_id = ?`
 )
 
-// applyFiles stores what was found out about the files of a workspace; h is nil if that is no session's.
+// applyFiles stores the result of a scan. h is nil in a commit without a session.
 func applyFiles(ctx context.Context, t *tx, c *change, h *head) error {
 	if err := applyTidy(ctx, t, c); err != nil || c.Files.Workspace == "" {
 		return err
@@ -150,6 +155,7 @@ func applyFiles(ctx context.Context, t *tx, c *change, h *head) error {
 	return applyPoints(ctx, t, c, h, workspace)
 }
 
+// applyPoints stores the points of a commit and their changes. Forgotten points are removed last.
 func applyPoints(ctx context.Context, t *tx, c *change, h *head, workspace int64) error {
 	for i, p := range c.Files.Points {
 		if h == nil {
@@ -187,6 +193,8 @@ WHERE NOT EXISTS (SELECT 1 FROM workspace_files f WHERE f.digest = file_copies.d
   AND NOT EXISTS (SELECT 1 FROM file_changes c WHERE c.after = file_copies.digest)`
 )
 
+// applyTidy removes changes of pruned points and what Tidy names. Copies are swept last, when no
+// row refers to them any more.
 func applyTidy(ctx context.Context, t *tx, c *change) error {
 	for i, p := range c.Files.Pruned {
 		err := t.exec(ctx, "UPDATE file_points SET body = ? WHERE point_id = ?", c.files.pruned[i], p.ID)
@@ -216,7 +224,7 @@ func applyTidy(ctx context.Context, t *tx, c *change) error {
 	return t.exec(ctx, sweepCopies)
 }
 
-// copyOf is the digest by which a row holds a copy; nil: there is none.
+// copyOf returns the digest of a file's stored copy as a column value, or nil if there is no copy.
 func copyOf(s *protocol.FileState) any {
 	if s == nil || s.Digest == "" {
 		return nil

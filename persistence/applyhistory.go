@@ -11,9 +11,12 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// place is where a node of a branch, or an event of a session, stands in its table.
+// place returns the primary key of a node (branch, generation) or of an event (session, seq). Keys
+// of one owner are consecutive, so a path and a log are range scans. The owner must be below 2^31.
 func place(owner, index int64) int64 { return owner<<32 | index }
 
+// applyHistory moves the leaf, then appends the nodes and events of a commit. It returns the nodes
+// as stored.
 func applyHistory(ctx context.Context, t *tx, c *change, h *head) ([]protocol.Node, error) {
 	if c.Rewind != "" {
 		if err := rewind(ctx, t, c, h); err != nil {
@@ -37,6 +40,8 @@ const insertNode = `
 INSERT INTO nodes (place, node_id, frame, turn_id, at, body)
 VALUES (?, ?, ?, ?, ?, ?)`
 
+// appendNodes appends nodes after the leaf. A node that opens a frame starts it; the others join
+// the frame of the leaf.
 func appendNodes(ctx context.Context, t *tx, c *change, h *head) ([]protocol.Node, error) {
 	placed := make([]protocol.Node, len(c.Nodes))
 	for i, n := range c.Nodes {
@@ -61,6 +66,7 @@ const insertEvent = `
 INSERT INTO events (place, type, body, chain)
 VALUES (?, ?, ?, ?)`
 
+// appendEvents numbers the events and links each to the hash chain of the session.
 func appendEvents(ctx context.Context, t *tx, events []Event, h *head) error {
 	for _, e := range events {
 		h.seq++
@@ -72,7 +78,9 @@ func appendEvents(ctx context.Context, t *tx, events []Event, h *head) error {
 	return nil
 }
 
-// chainLink binds an event to all before it: a changed, missing or moved row breaks every link after it.
+// chainLink hashes an event together with the hash of the one before it. A changed, missing or
+// moved row therefore breaks every later link. Each field is preceded by its length, so that two
+// different events never hash the same bytes.
 func chainLink(previous []byte, id protocol.SessionID, seq protocol.Seq, e Event) []byte {
 	sum := sha256.New()
 	sum.Write(previous)
@@ -88,7 +96,8 @@ SELECT parent_branch, parent_generation
 FROM branches
 WHERE branch = ?`
 
-// onPath tells where a node stands on the path that ends at (branch, generation), or fails with ErrNotFound.
+// onPath returns the place of a node on the path that ends at (branch, generation), or fails with
+// ErrNotFound. It walks up the branches, one row each.
 func onPath(ctx context.Context, t *tx, branch, generation int64, id protocol.NodeID) (int64, error) {
 	var at int64
 	err := t.row(ctx, "SELECT place FROM nodes WHERE node_id = ?", []any{id}, &at)
@@ -116,8 +125,8 @@ func onPath(ctx context.Context, t *tx, branch, generation int64, id protocol.No
 	}
 }
 
-// rewind moves the leaf to an ancestor, and opens a new branch there: what was after it stays as it is, for whoever pins
-// it.
+// rewind moves the leaf to an ancestor and opens a new branch there. The nodes after the ancestor
+// stay on the old branch and remain readable while something pins them.
 func rewind(ctx context.Context, t *tx, c *change, h *head) error {
 	at, err := onPath(ctx, t, h.branch, h.generation, c.Rewind)
 	if err != nil {
@@ -134,7 +143,8 @@ const insertBranch = `
 INSERT INTO branches (branch, session, parent_branch, parent_generation)
 VALUES (` + nextBranch + `, ?, ?, ?)`
 
-// newBranch opens a branch that goes on after the node at a place; 0 means after nothing.
+// newBranch opens a branch for the session that continues after the node at a place. 0: it starts a
+// new history.
 func newBranch(ctx context.Context, t *tx, h *head, after int64) error {
 	var parent, generation any
 	if after != 0 {

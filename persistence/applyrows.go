@@ -9,6 +9,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
+// applyRows writes the rows of a commit other than history. Snapshots come after components because
+// a saved snapshot contains the components that the commit leaves.
 func applyRows(ctx context.Context, t *tx, c *change, h *head) error {
 	for _, step := range []func(context.Context, *tx, *change, *head) error{
 		applyMeta, applyTurns, applyInputs, applyEffects, applyUsage, applyBlobs, applyComponents, applySnapshots, applyDecisions, applyPins, applyTasks, applyFiles,
@@ -34,6 +36,7 @@ func applyMeta(ctx context.Context, t *tx, c *change, h *head) error {
 	return errors.Join(errs...)
 }
 
+// upsertTurn changes a row only while the turn is open and belongs to the same session.
 const upsertTurn = `
 INSERT INTO turns (turn, turn_id, session, state, incarnation, cancel, report, accepted_at, started_at)
 VALUES (` + nextTurn + `, ?, ?, ?, ?, ?, ?, ?, ?)
@@ -42,6 +45,7 @@ SET state = excluded.state, incarnation = excluded.incarnation, cancel = exclude
     started_at = excluded.started_at
 WHERE turns.session = excluded.session AND (turns.state = 'queued' OR turns.state = 'running' OR turns.state = 'waiting')`
 
+// applyTurns stores the commit's turns and remembers the open one in h.
 func applyTurns(ctx context.Context, t *tx, c *change, h *head) error {
 	for i, turn := range c.Turns {
 		err := t.changed(ctx, fmt.Errorf("it has ended, or is another session's: %w", ErrFenced), upsertTurn,
@@ -54,7 +58,7 @@ func applyTurns(ctx context.Context, t *tx, c *change, h *head) error {
 	return nil
 }
 
-// wrote remembers the turn that commits are most likely to be fenced by.
+// wrote remembers the open turn, by which later commits are most likely fenced.
 func (h *head) wrote(t Turn) {
 	switch t.State {
 	case protocol.TurnQueued, protocol.TurnRunning, protocol.TurnWaiting:
@@ -66,7 +70,7 @@ func (h *head) wrote(t Turn) {
 	}
 }
 
-// inputBody is what of an input never changes.
+// inputBody is the part of an input that never changes, as JSON.
 type inputBody struct {
 	Input       []protocol.InputPart  `json:"input"`
 	TurnOptions *protocol.TurnOptions `json:"turnOptions,omitempty"`
@@ -82,6 +86,8 @@ ON CONFLICT (input_id) DO UPDATE
 SET turn_id = excluded.turn_id, state = excluded.state, boundary = excluded.boundary, refused = excluded.refused
 WHERE inputs.session = excluded.session`
 
+// applyInputs stores inputs. A known input changes only its turn, state and boundary, and the
+// reason why it was dropped.
 func applyInputs(ctx context.Context, t *tx, c *change, h *head) error {
 	for i, in := range c.Inputs {
 		w := cmp.Or(in.Wake, &protocol.QueuedWake{})
@@ -94,6 +100,7 @@ func applyInputs(ctx context.Context, t *tx, c *change, h *head) error {
 	return nil
 }
 
+// upsertEffect never turns a finished effect back into a started one.
 const upsertEffect = `
 INSERT INTO effects (session, turn_id, effect, ordinal, kind, state, hash, body)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?)
@@ -101,6 +108,7 @@ ON CONFLICT (turn_id, effect, ordinal) DO UPDATE
 SET state = excluded.state, hash = excluded.hash, body = excluded.body
 WHERE effects.session = excluded.session AND (effects.state = 'started' OR excluded.state = 'finished')`
 
+// applyEffects stores the commit's effects, and deletes those of retired turns.
 func applyEffects(ctx context.Context, t *tx, c *change, h *head) error {
 	for _, e := range c.Effects {
 		state := "started"
@@ -121,6 +129,7 @@ func applyEffects(ctx context.Context, t *tx, c *change, h *head) error {
 	return nil
 }
 
+// insertUsage ignores a row that exists, so a repeated commit counts once.
 const insertUsage = `
 INSERT INTO usage (operation, ordinal, session, source, model, input, output, cache_read, cache_write, reasoning, cost, calls, unknown)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
@@ -138,6 +147,7 @@ func applyUsage(ctx context.Context, t *tx, c *change, h *head) error {
 	return nil
 }
 
+// upsertDecision changes a decision only while it is open: the first answer counts.
 const upsertDecision = `
 INSERT INTO decisions (decision_id, session, turn_id, open, body)
 VALUES (?, ?, ?, ?, ?)
@@ -156,7 +166,8 @@ func applyDecisions(ctx context.Context, t *tx, c *change, h *head) error {
 	return nil
 }
 
-// insertPin takes only nodes that some branch of the session holds up to, its abandoned ones included.
+// insertPin accepts a node only if some branch of the session contains it. Abandoned branches
+// count.
 const insertPin = `
 WITH RECURSIVE held (branch, upto) AS (
   SELECT branch, 0xffffffff
@@ -173,6 +184,7 @@ WHERE node_id = ?4
   AND EXISTS (SELECT 1 FROM held WHERE branch = place >> 32 AND place & 0xffffffff <= upto)
 ON CONFLICT (session, node_id) DO UPDATE SET reason = excluded.reason`
 
+// applyPins stores the commit's pins, then removes those in Unpin.
 func applyPins(ctx context.Context, t *tx, c *change, h *head) error {
 	for _, p := range c.Pins {
 		if err := t.changed(ctx, ErrNotRetained, insertPin, h.session, p.Reason, p.AtMs, p.Node); err != nil {
@@ -201,7 +213,7 @@ func applyApprovals(ctx context.Context, t *tx, c *change) error {
 	return nil
 }
 
-// applyLasting stores what belongs to no session.
+// applyLasting stores the parts of a commit that belong to no session.
 func applyLasting(ctx context.Context, t *tx, c *change) error {
 	if err := applyApprovals(ctx, t, c); err != nil {
 		return err

@@ -14,16 +14,19 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// BackupReport says what a backup lacks. The zero value says that it is whole.
+// BackupReport lists damage that a backup contains. The zero value means that it is complete.
 type BackupReport struct {
-	Missing  []string // files of the data directory that are missing or damaged, by their paths in it
-	Problems []string // rows that are damaged; the copy has them as they are
+	Missing  []string // files of the data directory that are missing or damaged, as paths relative to it
+	Problems []string // damaged rows; the backup has them as they are
 }
 
-// Backup writes a verified copy of the database, with the blobs that it refers to, into a directory of that name, which can be
-// used as a data directory. It appears when all that can be copied is in it; damage of files or rows is reported. Turns go on meanwhile.
-// A directory that an earlier backup left beside it when it was killed is removed. An error is fs.ErrExist if there is something of that
-// name, and ErrCorrupt if the structure of the database is damaged.
+// Backup writes a verified copy of the database and its blobs into a new directory dir, which can
+// serve as a data directory. The writer continues during the copy. dir appears only when the copy
+// is complete; damaged files and rows are reported, not fatal. Backup also removes partial backups
+// that a killed backup left beside dir.
+//
+// It fails with fs.ErrExist if dir exists, with ErrCorrupt if the structure of the database is
+// damaged, and with ErrFull if the disk is full.
 func (s *Store) Backup(ctx context.Context, dir string) (BackupReport, error) {
 	report, err := s.writeBackup(ctx, dir)
 	if errors.Is(err, syscall.ENOSPC) {
@@ -35,6 +38,8 @@ func (s *Store) Backup(ctx context.Context, dir string) (BackupReport, error) {
 	return report, nil
 }
 
+// writeBackup builds the backup in a partial directory beside dir and renames it at the end. No
+// blob file is removed while it runs.
 func (s *Store) writeBackup(ctx context.Context, dir string) (report BackupReport, err error) {
 	if _, err := os.Lstat(dir); err == nil {
 		return report, fs.ErrExist
@@ -62,7 +67,7 @@ func (s *Store) writeBackup(ctx context.Context, dir string) (report BackupRepor
 	return report, err
 }
 
-// checkAndFill verifies a copy of the database, and brings the blobs that it refers to beside it.
+// checkAndFill verifies a copy of the database and copies its blobs into dir.
 func checkAndFill(ctx context.Context, db *sql.DB, blobs *blobFiles, dir string, report *BackupReport) error {
 	if err := checkStructureOf(ctx, db); err != nil {
 		return err
@@ -76,7 +81,8 @@ func checkAndFill(ctx context.Context, db *sql.DB, blobs *blobFiles, dir string,
 	return copyBlobs(ctx, r, blobs, filepath.Join(dir, blobsName), report)
 }
 
-// copyTo writes a compact copy of the database at path, checks it and puts it in place.
+// copyTo writes a compact copy of the database at path, checks it with check, and renames it to
+// target. A crash leaves at most target.part, which the next copyTo removes.
 func copyTo(ctx context.Context, path, durability, target string, check func(context.Context, *sql.DB) error) error {
 	part := target + ".part"
 	if err := os.Remove(part); err != nil && !errors.Is(err, os.ErrNotExist) { // left by a crash
@@ -86,7 +92,7 @@ func copyTo(ctx context.Context, path, durability, target string, check func(con
 	if err != nil {
 		return err
 	}
-	defer os.Remove(part) // after the rename there is nothing under that name
+	defer os.Remove(part) // no effect after the rename
 	err = vacuumInto(ctx, path, durability, part)
 	if err == nil {
 		err = markBackup(ctx, part)
@@ -103,7 +109,8 @@ func copyTo(ctx context.Context, path, durability, target string, check func(con
 	return syncDir(filepath.Dir(target))
 }
 
-// vacuumInto has a connection of its own: those for reading may not write, not even elsewhere, and the writer's is busy.
+// vacuumInto runs VACUUM INTO on a connection of its own. Read connections are query-only, and the
+// writer's is in use.
 func vacuumInto(ctx context.Context, path, durability, target string) error {
 	db, err := openPool(path, commonOptions(durability), 1)
 	if err != nil {
@@ -113,6 +120,7 @@ func vacuumInto(ctx context.Context, path, durability, target string) error {
 	return errors.Join(classify(err), db.Close())
 }
 
+// inspect opens a database read-only, calls check, and closes it.
 func inspect(ctx context.Context, path string, check func(context.Context, *sql.DB) error) error {
 	db, err := openCopy(path, "ro")
 	if err != nil {
@@ -121,7 +129,8 @@ func inspect(ctx context.Context, path string, check func(context.Context, *sql.
 	return errors.Join(check(ctx, db), db.Close())
 }
 
-// checkStructureOf reads everything. Unlike quickCheck it compares each index with its table.
+// checkStructureOf reads the whole database. Unlike quickCheck it compares each index with its
+// table. It also checks foreign keys. A problem is ErrCorrupt.
 func checkStructureOf(ctx context.Context, db *sql.DB) error {
 	if err := pragmaCheck(ctx, db, "integrity_check(1)"); err != nil {
 		return err
@@ -129,7 +138,8 @@ func checkStructureOf(ctx context.Context, db *sql.DB) error {
 	return checkForeignKeys(ctx, db)
 }
 
-// copyBlobs brings the files that a copy of the database refers to into dir. Those that are missing or damaged are reported.
+// copyBlobs copies the blob files that a database refers to into dir. It reports missing and
+// damaged files and skips them.
 func copyBlobs(ctx context.Context, r *readPool, from *blobFiles, dir string, report *BackupReport) error {
 	digests, err := list(ctx, r, scanDigest, "SELECT digest FROM blobs WHERE body IS NULL ORDER BY digest")
 	if err != nil {
@@ -159,7 +169,8 @@ func copyBlobs(ctx context.Context, r *readPool, from *blobFiles, dir string, re
 
 func scanDigest(rows *sql.Rows, d *protocol.Digest) error { return rows.Scan(d) }
 
-// syncDir makes names in a directory durable. Windows has no such call; there a rename is journaled by the system.
+// syncDir makes renames and new names in a directory durable. Windows has no such call; its file
+// system journals renames.
 func syncDir(dir string) error {
 	if runtime.GOOS == "windows" {
 		return nil

@@ -8,15 +8,17 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// MaxBlob is the size limit of an artifact.
+// MaxBlob is the maximum size of an artifact, in bytes.
 const MaxBlob = 64 << 20
 
-// inlineBlob is the size up to which a blob stands in the database. Files are faster above about 1 MiB (measured: 2x at
-// 1 MiB, 6x at 64 MiB); below it, a row saves the two fsyncs of a file and its directory.
+// inlineBlob is the largest blob, in bytes, that is stored in the database. Files are faster above
+// about 1 MiB (measured: 2 times at 1 MiB, 6 times at 64 MiB). Below it, a row saves the two fsyncs
+// of a file and its directory.
 const inlineBlob = 1 << 20
 
-// PrepareBlob makes bytes ready for a commit: large ones are written to a file and synced first, so that a row never
-// names a file that is not there. Such a file waits an hour for the commit that refers to it; then it is garbage.
+// PrepareBlob makes a Blob for a commit. It writes large content to a synced file first, so that no
+// row ever names a missing file. If no commit refers to the file within an hour, a sweep removes
+// it. Data over MaxBlob is ErrBudget.
 func (w *writer) PrepareBlob(data []byte) (Blob, error) {
 	if len(data) > MaxBlob {
 		return Blob{}, fmt.Errorf("artifact of %d bytes, at most %d: %w", len(data), MaxBlob, ErrBudget)
@@ -29,7 +31,8 @@ func (w *writer) PrepareBlob(data []byte) (Blob, error) {
 	return b, w.blobs.put(b.Digest, data)
 }
 
-// Blob reads bytes by their digest and verifies them. Unknown digests are ErrNotFound, wrong bytes ErrCorrupt.
+// Blob reads a blob and verifies its bytes. An unknown digest is ErrNotFound, wrong bytes are
+// ErrCorrupt. The result is never nil.
 func (r *Reader) Blob(ctx context.Context, d protocol.Digest) ([]byte, error) {
 	var body []byte
 	var inFile bool
@@ -46,8 +49,9 @@ func (r *Reader) Blob(ctx context.Context, d protocol.Digest) ([]byte, error) {
 	return nonNil(body), nil
 }
 
-// BlobRange reads a part of a blob, and tells the size of the whole. A blob in a row is verified each time, one in a file when it is read
-// first, and again when its file has changed. Unknown digests are ErrNotFound, wrong bytes ErrCorrupt.
+// BlobRange reads up to limit bytes from offset, and returns the size of the whole blob. A blob in
+// a row is verified on each read. One in a file is verified on the first read and again after the
+// file has changed. An unknown digest is ErrNotFound, wrong bytes are ErrCorrupt.
 func (r *Reader) BlobRange(ctx context.Context, d protocol.Digest, offset, limit int64) (part []byte, size int64, err error) {
 	var inFile bool
 	var body []byte
@@ -72,7 +76,8 @@ func otherBytes(d protocol.Digest) error {
 	return fmt.Errorf("blob %s has other bytes: %w", d, ErrCorrupt)
 }
 
-// nonNil tells an empty body from none: SQLite reads an empty one back as nil.
+// nonNil returns an empty slice for nil. SQLite returns an empty body as nil, and stores nil as
+// NULL.
 func nonNil(b []byte) []byte {
 	if b == nil {
 		return []byte{}

@@ -16,21 +16,25 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// blobWait is how long a file that no row names is kept for the commit that will.
+// blobWait is how long a file without a row is kept for the commit that will refer to it.
 const blobWait = time.Hour
 
-// blobFiles are the large blobs, each in a file named by its digest. A file is removed only after the commit that
-// removed its row, and never while a commit that will name it is under way.
+// blobFiles stores large blobs, each in a file named by its digest. A file is removed only after
+// the commit that deleted its row, and never while a commit that will name it, or a backup, is in
+// progress. It is safe for concurrent use.
 type blobFiles struct {
 	dir string
 
-	mu      sync.Mutex
+	mu sync.Mutex
+	// pending counts, for each file, the prepared commits that will name it.
 	pending map[protocol.Digest]pendingBlob
-	held    int // backups under way, during which no file goes
-	// verified has the files that had the right bytes when they were read, as they were then.
+	held    int // running backups, during which no file is removed
+	// verified holds the state of each file when its bytes were last verified.
 	verified map[protocol.Digest]fs.FileInfo
 }
 
+// pendingBlob counts the commits that wait to name a file. since is the start of the newest; after
+// blobWait it no longer protects the file.
 type pendingBlob struct {
 	users int
 	since time.Time
@@ -40,11 +44,14 @@ func newBlobFiles(dir string) *blobFiles {
 	return &blobFiles{dir: dir, pending: map[protocol.Digest]pendingBlob{}, verified: map[protocol.Digest]fs.FileInfo{}}
 }
 
+// path returns the file of a digest. The first two digits are a directory, so that no directory
+// gets too large.
 func (b *blobFiles) path(d protocol.Digest) string {
 	return filepath.Join(b.dir, string(d[:2]), string(d))
 }
 
-// put writes a file for a commit to come. It is announced first: a removal that comes between would take the new file.
+// put writes a file for a later commit. It registers the digest before it writes; otherwise a
+// concurrent remove could delete the new file.
 func (b *blobFiles) put(d protocol.Digest, data []byte) error {
 	b.mu.Lock()
 	b.pending[d] = pendingBlob{users: b.pending[d].users + 1, since: time.Now()}
@@ -52,7 +59,7 @@ func (b *blobFiles) put(d protocol.Digest, data []byte) error {
 	return b.write(d, data)
 }
 
-// settled says that a commit which names the file is durable.
+// settled records that a commit which names the file is durable.
 func (b *blobFiles) settled(d protocol.Digest) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -64,6 +71,8 @@ func (b *blobFiles) settled(d protocol.Digest) {
 	}
 }
 
+// write stores a file atomically and makes it durable: temporary file, fsync, rename, fsync of the
+// directories.
 func (b *blobFiles) write(d protocol.Digest, data []byte) error {
 	path := b.path(d)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -73,7 +82,7 @@ func (b *blobFiles) write(d protocol.Digest, data []byte) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name()) // after the rename there is nothing under that name
+	defer os.Remove(f.Name()) // no effect after the rename
 	_, err = f.Write(data)
 	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
@@ -89,7 +98,7 @@ func (b *blobFiles) read(d protocol.Digest) ([]byte, error) {
 	return data, missing(err)
 }
 
-// missing says of a file that is not there that the store is damaged. What else hinders reading it passes.
+// missing turns the error of a missing file into ErrCorrupt. Other errors stay as they are.
 func missing(err error) error {
 	if errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("its file is missing: %w", ErrCorrupt)
@@ -97,6 +106,7 @@ func missing(err error) error {
 	return err
 }
 
+// readRange reads a part of a file after verifying the whole file.
 func (b *blobFiles) readRange(d protocol.Digest, offset, limit int64) ([]byte, error) {
 	f, err := os.Open(b.path(d))
 	if err != nil {
@@ -109,10 +119,12 @@ func (b *blobFiles) readRange(d protocol.Digest, offset, limit int64) ([]byte, e
 	return io.ReadAll(io.NewSectionReader(f, offset, limit))
 }
 
-// maxVerified is how many files are known to be verified. Beyond it all are verified anew.
+// maxVerified is the maximum number of files in verified. When it is reached, the map is cleared
+// and every file is verified again on its next read.
 const maxVerified = 1000
 
-// verify reads a whole file, unless it was verified and has not changed. 64 MiB take about 50 ms, so not every range can pay for it.
+// verify reads the whole file f and compares its digest, unless it has been verified and has not
+// changed since. Verifying 64 MiB takes about 50 ms, too long for every range.
 func (b *blobFiles) verify(d protocol.Digest, f *os.File) error {
 	now, err := f.Stat()
 	if err != nil || b.isVerified(d, now) {
@@ -134,6 +146,7 @@ func (b *blobFiles) verify(d protocol.Digest, f *os.File) error {
 	return nil
 }
 
+// isVerified reports whether the file is the one that was verified, by its identity, size and time.
 func (b *blobFiles) isVerified(d protocol.Digest, now fs.FileInfo) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -141,19 +154,20 @@ func (b *blobFiles) isVerified(d protocol.Digest, now fs.FileInfo) bool {
 	return then != nil && os.SameFile(then, now) && then.Size() == now.Size() && then.ModTime().Equal(now.ModTime())
 }
 
-// has tells whether the file is there with the size that a row is about to claim.
+// has reports whether the file exists with the given size.
 func (b *blobFiles) has(d protocol.Digest, size int64) bool {
 	info, err := os.Stat(b.path(d))
 	return err == nil && info.Size() == size
 }
 
-// remove deletes a file that no row names, unless somebody is about to name it or to copy it.
+// remove deletes a file that no row names. It leaves a file that a commit is about to name, and
+// every file during a backup; a later sweep removes those.
 func (b *blobFiles) remove(d protocol.Digest) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	p, waiting := b.pending[d]
 	if b.held > 0 || (waiting && time.Since(p.since) < blobWait) {
-		return nil // sweep comes back to it
+		return nil // the sweep tries again
 	}
 	delete(b.pending, d)
 	if err := os.Remove(b.path(d)); !errors.Is(err, os.ErrNotExist) {
@@ -162,6 +176,7 @@ func (b *blobFiles) remove(d protocol.Digest) error {
 	return nil
 }
 
+// hold stops the removal of files until release. Calls nest.
 func (b *blobFiles) hold() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -174,7 +189,8 @@ func (b *blobFiles) release() {
 	b.held--
 }
 
-// sweep removes what crashes and abandoned commits left: files that are older than an hour and that no row names.
+// sweep removes files that crashes and abandoned commits have left: temporary files, and files
+// without a row, if they are older than blobWait. named reports whether a row names the digest.
 func (b *blobFiles) sweep(named func(protocol.Digest) (bool, error)) error {
 	return filepath.WalkDir(b.dir, func(path string, e fs.DirEntry, err error) error {
 		if errors.Is(err, os.ErrNotExist) {
@@ -185,13 +201,13 @@ func (b *blobFiles) sweep(named func(protocol.Digest) (bool, error)) error {
 		}
 		info, err := e.Info()
 		if err != nil || time.Since(info.ModTime()) < blobWait {
-			return nil // too young, or gone by itself
+			return nil // too recent, or already removed
 		}
 		if strings.HasPrefix(e.Name(), ".part-") {
 			return os.Remove(path)
 		}
 		if len(e.Name()) != 64 {
-			return nil // not ours
+			return nil // not a file of lashd
 		}
 		if used, err := named(protocol.Digest(e.Name())); used || err != nil {
 			return err

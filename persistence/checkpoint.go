@@ -9,37 +9,39 @@ import (
 	"lashd/rpc/protocol"
 )
 
+// Times and sizes of the writer's maintenance.
 const (
-	witnessDelay  = time.Second     // after a commit, at most
-	idleAfter     = 2 * time.Second // quiet time after which the log is folded into the database
+	witnessDelay  = time.Second     // maximum delay between a commit and the witness
+	idleAfter     = 2 * time.Second // time without commits after which the log is folded into the database
 	sweepEvery    = 24 * time.Hour
-	keepReceipts  = 30 * 24 * time.Hour // of deleted sessions and of the store itself; the others go with their session
-	walSoftLimit  = 4 << 20             // bytes of log that are folded in even while busy; writing begins anew after that
-	commitPages   = 32 << 10            // bytes of log that a small commit takes, about: 10 to 14 pages
-	walHardLimit  = 64 << 20            // ... and cut off, though a reader may make that wait
-	walAlarm      = 256 << 20
-	freePageShare = 4 // a quarter of the pages may be free before some are given back
+	keepReceipts  = 30 * 24 * time.Hour // for receipts without a session; the others are deleted with their session
+	walSoftLimit  = 4 << 20             // log size in bytes at which it is folded even while commits arrive; SQLite then reuses the file
+	commitPages   = 32 << 10            // estimated log bytes of a small commit: 10 to 14 pages
+	walHardLimit  = 64 << 20            // log size at which it is also truncated, which a reader may delay
+	walAlarm      = 256 << 20           // log size at which a warning is logged
+	freePageShare = 4                   // free pages go back to the file system when they exceed one fourth of all
 )
 
-// upkeep is what the writer does besides writing. Its timer runs only while something is due, so that an idle daemon
-// does not wake.
+// upkeep is the writer's maintenance: it folds the log into the database, updates the witness,
+// returns free pages, and sweeps once a day. Its timer runs only while something is due, so an idle
+// daemon does not wake up. It belongs to the goroutine of Run.
 type upkeep struct {
 	w       *writer
 	timer   *time.Timer
-	unseen  bool  // by the witness
-	unfold  bool  // the log holds commits that are not folded in
-	erase   bool  // ... and what was deleted
-	log     int64 // bytes that it has about, since it was folded in
-	last    time.Time
-	swept   time.Time
-	alarmed bool
+	unseen  bool      // commits that the witness does not know
+	unfold  bool      // the log holds commits that are not folded
+	erase   bool      // the log holds deleted data, so folding must truncate it
+	log     int64     // estimated bytes in the log since the last fold
+	last    time.Time // time of the newest commit
+	swept   time.Time // time of the last sweep
+	alarmed bool      // the warning about a large log was logged
 }
 
 func newUpkeep(w *writer) *upkeep {
 	return &upkeep{w: w, timer: time.NewTimer(idleAfter), last: time.Now()}
 }
 
-// wrote is called after each group.
+// wrote notes a group that was written. Run calls it after each group.
 func (k *upkeep) wrote(ctx context.Context, group []*request) {
 	k.last = time.Now()
 	for _, r := range group {
@@ -58,8 +60,8 @@ func (k *upkeep) wrote(ctx context.Context, group []*request) {
 	}
 }
 
-// foldBusy folds the log in although there is work, so that it is written over from then on, or cut off if a reader kept
-// it from that for long.
+// foldBusy folds the log while commits arrive, so that SQLite overwrites it from the start. It
+// truncates a log over walHardLimit, which means that a reader has blocked that for long.
 func (k *upkeep) foldBusy(ctx context.Context) {
 	wal := fileSize(k.w.path + "-wal")
 	if wal <= walHardLimit {
@@ -74,6 +76,7 @@ func (k *upkeep) foldBusy(ctx context.Context) {
 	}
 }
 
+// tick does the maintenance that is due, and rearms the timer if more is pending.
 func (k *upkeep) tick(ctx context.Context) {
 	if k.w.stopped() != nil {
 		return
@@ -98,8 +101,9 @@ func (k *upkeep) tick(ctx context.Context) {
 	}
 }
 
-// idleMode keeps the file of the log, since to write over it costs half of what it costs to make it grow (BenchmarkSync);
-// but what was deleted is to leave the disk.
+// idleMode returns the checkpoint mode for an idle store. It normally keeps the log file, because
+// overwriting it costs half of growing it (BenchmarkSync). After a deletion it truncates, so that
+// the deleted data leaves the disk.
 func (k *upkeep) idleMode() string {
 	if k.erase {
 		return "TRUNCATE"
@@ -107,7 +111,8 @@ func (k *upkeep) idleMode() string {
 	return "PASSIVE"
 }
 
-// sweep makes room and keeps some back. What fails is tried again another day.
+// sweep deletes old receipts and unused blob files, and restores the ballast. Failures are logged
+// and tried again at the next sweep.
 func (k *upkeep) sweep(ctx context.Context) {
 	w := k.w
 	tx := &tx{stmts: w.stmts}
@@ -118,8 +123,9 @@ func (k *upkeep) sweep(ctx context.Context) {
 	}
 }
 
-// fold copies the log into the database; TRUNCATE also empties it. Doing it while idle keeps its fsyncs out of turns. A
-// reader that is in the way is not waited for: commits would wait too.
+// fold copies the log into the database with a checkpoint of the given mode, PASSIVE or TRUNCATE.
+// It does not wait for readers, because commits would wait too. Folding while idle keeps its fsyncs
+// out of turns. Errors are logged only.
 func (w *writer) fold(ctx context.Context, mode string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
@@ -141,7 +147,8 @@ func (w *writer) fold(ctx context.Context, mode string) {
 	w.witness.afterFold(err == nil && busy == 0 && folded == pages)
 }
 
-// foldNow folds all of the log in, also if readers have to be waited for.
+// foldNow folds the whole log and waits for readers if necessary. It fails with ErrBusy if pages
+// remain.
 func (w *writer) foldNow(ctx context.Context) error {
 	tx := &tx{stmts: w.stmts}
 	var busy, pages, folded int
@@ -152,7 +159,8 @@ func (w *writer) foldNow(ctx context.Context) error {
 	return classify(err)
 }
 
-// unwaiting runs f while nothing is waited for that holds a lock. Afterwards it is again, also if ctx is done by then.
+// unwaiting runs f with a busy timeout of zero, so that nothing in f waits for a lock. It restores
+// the timeout afterwards, even if ctx is done.
 func unwaiting(ctx context.Context, tx *tx, f func() error) error {
 	if err := setBusyTimeout(ctx, tx, 0); err != nil {
 		return err
@@ -161,7 +169,8 @@ func unwaiting(ctx context.Context, tx *tx, f func() error) error {
 	return errors.Join(err, setBusyTimeout(context.WithoutCancel(ctx), tx, busyTimeout))
 }
 
-// shrink gives pages back to the file system, a few at a time.
+// shrink returns up to 1000 free pages to the file system if more than a fourth of all pages is
+// free.
 func (w *writer) shrink(ctx context.Context) {
 	tx := &tx{stmts: w.stmts}
 	var free, all int
@@ -176,12 +185,14 @@ func (w *writer) shrink(ctx context.Context) {
 	}
 }
 
+// setBusyTimeout sets how long the writer's connection waits for a lock, in milliseconds.
 func setBusyTimeout(ctx context.Context, tx *tx, ms int) error {
 	var now int
 	return tx.row(ctx, fmt.Sprintf("PRAGMA busy_timeout = %d", ms), nil, &now)
 }
 
-// count has the database count what was committed since it last did, and then tells the witness.
+// count adds the new commits to the count in the database and then to the witness. The witness
+// comes second: it may be behind the database but never ahead of it.
 func (w *writer) count(ctx context.Context) {
 	tx := &tx{stmts: w.stmts}
 	if w.uncounted > 0 {

@@ -9,16 +9,18 @@ import (
 	"lashd/engine/tip"
 )
 
-// condition says whether the store takes writes, and whether there is space to begin something new.
+// condition says whether the store accepts writes, and whether there is space to start new work.
+// Both can change at any time. Its methods are safe for concurrent use.
 type condition struct {
 	log     *slog.Logger
 	ballast *ballast
-	state   atomic.Pointer[error] // why nothing is written any more; nil while all is well
-	turned  tip.Tip               // at each change
+	// state holds the reason why the store no longer writes; nil while it does. It is set once.
+	state  atomic.Pointer[error]
+	turned tip.Tip // notified at each change
 }
 
-// failed classifies an error and, if the database can't be trusted any more, stops all further writing: after a failed
-// fsync nobody knows what is on disk.
+// failed classifies err. If the database can no longer be trusted, failed also stops all writing:
+// after a failed fsync, the contents of the disk are unknown.
 func (c *condition) failed(err error) error {
 	err = classify(err)
 	if errors.Is(err, ErrPoisoned) || errors.Is(err, errDamaged) {
@@ -27,7 +29,8 @@ func (c *condition) failed(err error) error {
 	return err
 }
 
-// damage has a database that is corrupt written to no more. It returns other errors.
+// damage stops all writing if err is ErrCorrupt, and returns nil then. It returns other errors
+// unchanged.
 func (c *condition) damage(err error) error {
 	if errors.Is(err, ErrCorrupt) {
 		c.stop(err)
@@ -36,7 +39,8 @@ func (c *condition) damage(err error) error {
 	return err
 }
 
-// stop lets no more writes through. The first reason stays.
+// stop rejects all later writes with err. Only the first reason counts. A proper end (ErrClosed) is
+// not logged.
 func (c *condition) stop(err error) {
 	if c.state.CompareAndSwap(nil, &err) && !errors.Is(err, ErrClosed) {
 		c.log.Error("store stopped", "error", err)
@@ -44,6 +48,7 @@ func (c *condition) stop(err error) {
 	}
 }
 
+// stopped returns the reason why the store does not write, or nil.
 func (c *condition) stopped() error {
 	if p := c.state.Load(); p != nil {
 		return *p
@@ -51,8 +56,8 @@ func (c *condition) stopped() error {
 	return nil
 }
 
-// poison is the error that Run ends with, nil if there is none. A store found corrupt goes on refusing writes one by
-// one, as its reads may still serve.
+// poison returns the error that makes Run return, or nil. A damaged store is not poisoned: it
+// rejects writes and still serves reads.
 func (c *condition) poison() error {
 	if err := c.stopped(); errors.Is(err, ErrPoisoned) {
 		return err
@@ -60,11 +65,12 @@ func (c *condition) poison() error {
 	return nil
 }
 
-// takeBallast comes before the first write, as what is acknowledged relies on the space. Without it nothing new is begun. A store
-// that is not written to is left as it is.
+// takeBallast reserves the space before the first write, because finishing acknowledged work may
+// need it. If that fails, the store starts no new work. takeBallast leaves a store alone that does
+// not write.
 func (c *condition) takeBallast() {
 	if c.ballast.away.Load() || c.stopped() != nil {
-		return // given up when the store was opened: upkeep takes it again
+		return // released when the store was opened; upkeep takes it again
 	}
 	if err := c.ballast.restore(); err != nil {
 		c.ballast.away.Store(true)
@@ -72,7 +78,8 @@ func (c *condition) takeBallast() {
 	}
 }
 
-// giveUpBallast frees the space that is kept back, and tells whether that changed anything; err is why it is needed.
+// giveUpBallast releases the reserved space, and reports whether that freed any. err says why the
+// space is needed and is logged.
 func (c *condition) giveUpBallast(err error) bool {
 	if !c.ballast.giveUp() {
 		return false
@@ -81,12 +88,13 @@ func (c *condition) giveUpBallast(err error) bool {
 	return true
 }
 
+// full logs that the disk is full and notifies subscribers of the condition.
 func (c *condition) full(err error) {
 	c.log.Error(fullDisk, "error", err)
 	c.turned.Notify()
 }
 
-// retakeBallast tries to take the space again.
+// retakeBallast tries to reserve the space again if it was released.
 func (c *condition) retakeBallast() {
 	if c.ballast.away.Load() && c.ballast.restore() == nil {
 		c.log.Info("the disk has space again")
@@ -94,11 +102,12 @@ func (c *condition) retakeBallast() {
 	}
 }
 
-// Healthy is nil, or why nothing is written any more.
+// Healthy returns nil while the store writes, else the reason why it stopped. A stopped store does
+// not recover; the daemon must restart.
 func (c *condition) Healthy() error { return c.stopped() }
 
-// Space is nil, or ErrFull as long as the disk is so full that nothing new may be begun: no session, no turn, no call of
-// a tool. What ends a turn is still written.
+// Space returns ErrFull while the disk is too full to start new work: a session, a turn or a tool
+// call. Commits that finish work are still accepted.
 func (c *condition) Space() error {
 	if c.ballast.away.Load() {
 		return ErrFull
@@ -106,8 +115,9 @@ func (c *condition) Space() error {
 	return nil
 }
 
-// Condition is nil, or what the store does not do at present: see Healthy and Space.
+// Condition returns the more serious error of Healthy and Space, or nil.
 func (c *condition) Condition() error { return cmp.Or(c.stopped(), c.Space()) }
 
-// Turned returns a channel that is closed when the condition may have changed.
+// Turned returns a channel that is closed at the next change of the condition. Get the channel
+// before reading the condition, so that no change is missed.
 func (c *condition) Turned() <-chan struct{} { return c.turned.Next() }

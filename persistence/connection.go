@@ -21,7 +21,8 @@ const applicationID = 0x6c617368
 // busyTimeout is how long a connection waits for a lock, in milliseconds.
 const busyTimeout = 5000
 
-// options are the settings of a connection. Those with a shorthand key are validated by the driver; all are read back.
+// commonOptions returns the settings of every connection. The driver validates those with a
+// shorthand key; connector reads all of them back.
 func commonOptions(durability string) url.Values {
 	v := url.Values{}
 	v.Set("_busy_timeout", strconv.Itoa(busyTimeout))
@@ -36,14 +37,14 @@ func commonOptions(durability string) url.Values {
 	} {
 		v.Add("_pragma", pragma)
 	}
-	if runtime.GOOS == "darwin" { // there fsync alone does not reach the medium
+	if runtime.GOOS == "darwin" { // on macOS, fsync alone does not reach the medium
 		v.Add("_pragma", "fullfsync(1)")
 		v.Add("_pragma", "checkpoint_fullfsync(1)")
 	}
 	return v
 }
 
-// writerOptions are those of the one connection that writes.
+// writerOptions returns the settings of the writer's connection.
 func writerOptions(durability string) url.Values {
 	v := commonOptions(durability)
 	v.Set("_journal_mode", "WAL")
@@ -52,14 +53,15 @@ func writerOptions(durability string) url.Values {
 	return v
 }
 
+// readerOptions returns the settings of read connections, which cannot write (query_only).
 func readerOptions(durability string) url.Values {
 	v := commonOptions(durability)
 	v.Set("_query_only", "1")
 	return v
 }
 
-// expected is what each PRAGMA must read on every connection. A value that SQLite does not know is silently another
-// one, so that asking is the only way to be sure.
+// expected returns the value that each PRAGMA must have on a connection with these options. SQLite
+// silently ignores values that it does not know, so reading them back is the only way to be sure.
 func expected(options url.Values) map[string]string {
 	synchronous := map[string]string{"OFF": "0", "NORMAL": "1", "FULL": "2"}[options.Get("_synchronous")]
 	want := map[string]string{
@@ -79,9 +81,11 @@ func expected(options url.Values) map[string]string {
 	return want
 }
 
+// strict makes the driver reject PRAGMAs that fail. It is global to the process, so it is set once.
 var strict = sync.OnceFunc(func() { sqlite.StrictPragmas(true) })
 
-// openPool opens n connections at most and checks each one when it is made.
+// openPool returns a pool of up to n connections to the database at path. Each connection is
+// checked when it is opened.
 func openPool(path string, options url.Values, n int) (*sql.DB, error) {
 	strict()
 	path, err := filepath.Abs(path) // a relative path in a URL would lose its first element
@@ -94,12 +98,14 @@ func openPool(path string, options url.Values, n int) (*sql.DB, error) {
 	return db, nil
 }
 
-// fileURL keeps characters like ? and # in a path from being read as the end of it.
+// fileURL returns a file: URL. It escapes characters such as ? and #, which would otherwise end the
+// path.
 func fileURL(path string, options url.Values) string {
 	return (&url.URL{Scheme: "file", Path: path, OmitHost: true, RawQuery: options.Encode()}).String()
 }
 
-// openCopy opens a database file that nobody else uses, such as a finished backup.
+// openCopy opens a database that no other connection uses, such as a finished backup. mode is ro or
+// rw. The caller closes the result.
 func openCopy(path, mode string) (*sql.DB, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -108,8 +114,9 @@ func openCopy(path, mode string) (*sql.DB, error) {
 	return sql.OpenDB(&connector{dsn: fileURL(path, url.Values{"mode": {mode}})}), nil
 }
 
-// layOut makes an empty file a database with the two settings that no later connection could change: pages, and what becomes
-// of free ones. Pages of half the usual size halve what a turn writes, as most of its pages have one changed row.
+// layOut initializes an empty file with the two settings that no later connection can change: the
+// page size, and incremental vacuum. Pages of half the usual size halve the bytes that a turn
+// writes, because most of its pages have one changed row.
 func layOut(ctx context.Context, path string) error {
 	db, err := openCopy(path, "rw")
 	if err != nil {
@@ -129,7 +136,7 @@ func layOut(ctx context.Context, path string) error {
 	return nil
 }
 
-// connector opens connections and refuses those whose settings are not what was asked for.
+// connector opens connections and rejects one whose settings differ from want.
 type connector struct {
 	dsn  string
 	want map[string]string
@@ -137,6 +144,7 @@ type connector struct {
 
 func (c *connector) Driver() driver.Driver { return sqliteDriver() }
 
+// Connect implements driver.Connector.
 func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	conn, err := sqliteDriver().Open(c.dsn)
 	if err != nil {
@@ -155,6 +163,7 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	return conn, nil
 }
 
+// readPragma returns the value of a PRAGMA in lower case.
 func readPragma(ctx context.Context, conn driver.Conn, name string) (string, error) {
 	rows, err := conn.(driver.QueryerContext).QueryContext(ctx, "PRAGMA "+name, nil)
 	if err != nil {

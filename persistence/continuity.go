@@ -5,14 +5,15 @@ import (
 	"math/rand/v2"
 )
 
-// identity tells a file from every other one. A copy of a file has another identity, wherever it is put; a file that is
-// overwritten in place keeps its own.
+// identity distinguishes a file from all others, also from copies of it. A file that is overwritten
+// in place keeps its identity.
 type identity struct {
 	Inode  uint64 `json:"inode,omitempty"`
-	BornNs int64  `json:"bornNs,omitempty"` // 0: the file system does not say
+	BornNs int64  `json:"bornNs,omitempty"` // creation time; 0: the file system does not record it
 }
 
-// fileStamp is what the file system says of a file. No program can set changedNs, so it also tells a file that was overwritten.
+// fileStamp is what the file system records about a file. Programs cannot set changedNs, so it also
+// shows that a file was overwritten. Times are nanoseconds since 1970.
 type fileStamp struct {
 	identity
 	changedNs  int64
@@ -20,27 +21,28 @@ type fileStamp struct {
 	size       int64
 }
 
-// present is a database as it is found.
+// present is the state of a database when it is opened, before anything is written.
 type present struct {
 	storeID string
 	epoch   int64
-	before  int64 // the epoch before this one; 0: none
-	commits int64
-	backup  bool // it is a backup that was not opened yet
+	before  int64 // previous epoch; 0: none
+	commits int64 // as counted in the database
+	backup  bool  // a backup that was never opened
 	file    fileStamp
-	log     fileStamp // zero: there is none
+	log     fileStamp // zero: no log exists
 }
 
 // continuity is how a database relates to the one that the witness saw last.
 type continuity int
 
 const (
-	continues continuity = iota // it is that one, with all its commits
-	copied                      // it is a copy of some time: other histories may have grown from it
-	rolled                      // commits that were seen are gone
+	continues continuity = iota // the same database, with all its commits
+	copied                      // a copy from some time; other histories may have grown from it
+	rolled                      // commits that the witness saw are gone
 )
 
-// judge compares a database with what was seen of it; boot is this run of the kernel.
+// judge compares a database with what the witness recorded. boot identifies this run of the kernel.
+// why says what differs, for the log and the user; it is empty if the database continues.
 func (w witnessed) judge(db present, boot string) (how continuity, why string) {
 	if w.StoreID == db.storeID {
 		if why := w.missing(db); why != "" {
@@ -60,8 +62,8 @@ func (w witnessed) judge(db present, boot string) (how continuity, why string) {
 	return continues, ""
 }
 
-// missing says what of the seen commits the database lacks; "" if nothing. The epoch before the present one is that of a witness
-// which was not written any more when the new epoch began.
+// missing describes the recorded commits that the database lacks, or returns "". If the witness has
+// the epoch before the current one, it could not be written when the new epoch began.
 func (w witnessed) missing(db present) string {
 	switch {
 	case w.Epoch == db.before:
@@ -76,7 +78,8 @@ func (w witnessed) missing(db present) string {
 	return ""
 }
 
-// overwritten tells whether the database file is another one than lashd last wrote, or was written by somebody else since.
+// overwritten reports whether the database file is not the one that lashd last wrote, or another
+// program has written it since. The change time counts only within one run of the kernel.
 func (w witnessed) overwritten(file fileStamp, boot string) bool {
 	if w.File != file.identity {
 		return true
@@ -84,7 +87,8 @@ func (w witnessed) overwritten(file fileStamp, boot string) bool {
 	return w.ChangedNs != 0 && (w.Boot == "" || w.Boot == boot) && w.ChangedNs != file.changedNs
 }
 
-// staleLog tells whether the log belongs to a database file that is not there any more: SQLite would mix the two.
+// staleLog reports whether the log belongs to a database file that was replaced. SQLite would apply
+// it to the new file and corrupt it.
 func (w witnessed) staleLog(file, log fileStamp, boot string) bool {
 	switch {
 	case log.size == 0 || w.Log != log.identity || w.Log == identity{} || !w.overwritten(file, boot):
@@ -92,10 +96,10 @@ func (w witnessed) staleLog(file, log fileStamp, boot string) bool {
 	case w.File != file.identity:
 		return true
 	}
-	// Of files that were both written over, each belongs to the other. A write sets both times; cp -a sets back only the first.
+	// If both files were overwritten they belong together. A write sets both times; cp -a resets only the modification time.
 	return log.modifiedNs == log.changedNs && log.changedNs <= file.changedNs
 }
 
-// newEpoch draws an epoch. Two copies of a store that go on apart never draw the same one. It has at most 14 digits, which
-// every JSON library keeps.
+// newEpoch returns a random epoch, so that two copies of a store never choose the same one. It has
+// at most 14 digits, which every JSON library keeps exactly.
 func newEpoch() int64 { return 1 + rand.Int64N(1e14-1) }

@@ -14,8 +14,11 @@ INSERT INTO sessions (session, session_id, title, cwd, relation, parent, usage_l
   leaf, frame, seq, chain, turn_index, usage, created_at, updated_at, archived)
 VALUES (` + nextSession + `, ?, ?, ?, ?, (SELECT session FROM sessions WHERE session_id = ?), ?, ?, ?, 0, 0, 0, '', '', 0, zeroblob(32), 0, ?, ?, ?, 0)`
 
+// emptyUsage is the usage of a new session.
 var emptyUsage = []byte(`{}`)
 
+// createSession inserts the session of a commit and returns its head. It fails with ErrExists, or
+// with ErrDeleted if the id belonged to a deleted session. A fork shares the history of its source.
 func createSession(ctx context.Context, t *tx, c *change) (*head, error) {
 	switch err := missingSession(ctx, t, c.Session); {
 	case errors.Is(err, ErrDeleted):
@@ -52,6 +55,7 @@ func createSession(ctx context.Context, t *tx, c *change) (*head, error) {
 	return h, newBranch(ctx, t, h, 0)
 }
 
+// pinnedPlace finds a node that a pin or a snapshot of the source session keeps reachable.
 const pinnedPlace = `
 SELECT place
 FROM (SELECT session, node_id, place FROM pins UNION SELECT session, node_id, place FROM snapshots) JOIN sessions USING (session)
@@ -66,7 +70,8 @@ INSERT INTO blob_refs (session, digest)
 SELECT ?, digest FROM blob_refs WHERE session = ?`
 )
 
-// takeFirst removes the input that a session was created with, and gives it.
+// takeFirst deletes the first input of a session and returns it. Only one commit can get it; later
+// ones fail with ErrNotFound. Without TakeFirst it returns nil.
 func takeFirst(ctx context.Context, t *tx, c *change, h *head) ([]protocol.InputPart, error) {
 	if !c.TakeFirst {
 		return nil, nil

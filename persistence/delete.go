@@ -16,7 +16,8 @@ SELECT digest FROM components WHERE session = ?1 AND body IS NULL`
 	branchesOfSession = `SELECT branch FROM branches WHERE session = ?`
 )
 
-// What was used for another session stays in that one's ledger, and so does what is still to come.
+// Statements that pass the usage of a deleted session to its parent, now and in the future. The
+// deleted session's children become children of that parent.
 const (
 	bequeathUsage = `
 UPDATE usage
@@ -30,7 +31,9 @@ FROM sessions s
 WHERE sessions.parent = ?1 AND s.session = ?1`
 )
 
-// deleteSession removes a session and everything that only it owns; its id stays used for ever, and its keys for a while.
+// deleteSession removes a session and everything that only it owns. Its id is never used again. Its
+// receipts stay for keepReceipts without their results, so that a repeated request fails with
+// ErrDeleted.
 func deleteSession(ctx context.Context, t *tx, h *head, atMs int64) error {
 	blobs, err := column[protocol.Digest](ctx, t, blobsOfSession, h.session)
 	if err != nil {
@@ -50,7 +53,7 @@ func deleteSession(ctx context.Context, t *tx, h *head, atMs int64) error {
 		{bequeathUsage, []any{h.session}},
 		{bequeathChildren, []any{h.session}},
 		{"UPDATE receipts SET session = NULL, result = NULL, at = ? WHERE session = ?", []any{atMs, h.session}},
-		{"DELETE FROM sessions WHERE session = ?", []any{h.session}}, // what refers to it goes by ON DELETE CASCADE
+		{"DELETE FROM sessions WHERE session = ?", []any{h.session}}, // rows that refer to it are deleted by ON DELETE CASCADE
 	}
 	for _, s := range steps {
 		if err := t.exec(ctx, s.query, s.args...); err != nil {
@@ -68,7 +71,7 @@ func deleteSession(ctx context.Context, t *tx, h *head, atMs int64) error {
 	return nil
 }
 
-// column reads the first column of all rows inside the transaction.
+// column returns the first column of all rows of a query, inside the transaction.
 func column[T any](ctx context.Context, t *tx, query string, args ...any) ([]T, error) {
 	p, err := t.stmts.get(ctx, query)
 	if err != nil {
@@ -81,6 +84,7 @@ func column[T any](ctx context.Context, t *tx, query string, args ...any) ([]T, 
 	return collect(rows, func(rows *sql.Rows, v *T) error { return rows.Scan(v) })
 }
 
+// Statements of reclaim. orphan finds nothing if a session owns the branch.
 const (
 	orphan = `
 SELECT parent_branch, (SELECT max(c.parent_generation) FROM branches c WHERE c.parent_branch = b.branch)
@@ -89,14 +93,15 @@ WHERE branch = ? AND session IS NULL`
 	trimBranch = `DELETE FROM nodes WHERE place > ? AND place < ?`
 )
 
-// reclaim removes what no session can reach any more of a branch without a session: all after the last place at which
-// another branch hangs on it. Without any, the branch goes, and its parent may be next.
+// reclaim removes the nodes of a branch without a session that no session can reach: all nodes
+// after the last one that another branch continues from. If no branch continues from it, reclaim
+// removes the whole branch and goes on with its parent.
 func reclaim(ctx context.Context, t *tx, branch int64) error {
 	for {
 		var parent, last sql.NullInt64
 		err := t.row(ctx, orphan, []any{branch}, &parent, &last)
 		if errors.Is(err, sql.ErrNoRows) {
-			return nil // a session owns it, or it is gone already
+			return nil // a session owns it, or it is already removed
 		}
 		if err != nil {
 			return err

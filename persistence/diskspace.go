@@ -8,25 +8,26 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// ballastSize is the space that is kept back for the day the disk is full.
+// ballastSize is the size in bytes of the reserved space.
 const ballastSize = 16 << 20
 
-// fullDisk is what is logged when it is given up.
+// fullDisk is the log message when the reserved space is released.
 const fullDisk = "the disk is full; lashd starts no new work until space is free"
 
-// ballast is a file that is given up when the disk is full, so that turns which already run can be brought to an end and
-// their results kept. While it is away nothing new is begun.
+// ballast is a file that reserves disk space. When the disk is full lashd deletes it, so that
+// running turns can finish and their results can be stored. While it is deleted, no new work
+// starts. away is read from any goroutine.
 type ballast struct {
 	path string
 	away atomic.Bool
 }
 
-// giveUp frees the space, and tells whether that changed anything.
+// giveUp deletes the file, and reports whether that freed space.
 func (b *ballast) giveUp() bool {
 	return !b.away.Swap(true) && os.Remove(b.path) == nil
 }
 
-// restore takes the space again. It fails while there is none.
+// restore creates the file again. It fails while the disk has no space for it.
 func (b *ballast) restore() error {
 	if fileSize(b.path) == ballastSize {
 		b.away.Store(false)
@@ -43,7 +44,8 @@ func (b *ballast) restore() error {
 	return nil
 }
 
-// begins tells whether a commit starts something that will need more space later.
+// begins reports whether a commit starts work that will need more space later: a session, a turn,
+// an effect, an event of a trigger, or copies of files.
 func (c *Commit) begins() bool {
 	if c.Create != nil || len(c.Triggers.Occurred)+len(c.Files.Copies) > 0 {
 		return true
@@ -61,6 +63,7 @@ func (c *Commit) begins() bool {
 	return false
 }
 
+// writeZeros fills a file with size zero bytes and syncs it.
 func writeZeros(f *os.File, size int64) error {
 	chunk := make([]byte, 1<<20)
 	for at := int64(0); at < size; at += int64(len(chunk)) {

@@ -10,37 +10,39 @@ import (
 	"time"
 )
 
-// Rollback says that commits which lashd had stored are gone. It is kept in the database until a person acknowledges it.
+// Rollback means that commits which lashd had stored are gone. The database keeps it until the user
+// acknowledges it.
 type Rollback struct {
-	AtMs    int64  `json:"atMs"`    // when it was found
-	Problem string `json:"problem"` // what is gone, in a sentence without an end
+	AtMs    int64  `json:"atMs"`    // when lashd found it, in milliseconds since 1970
+	Problem string `json:"problem"` // what is missing, as a clause without a period
 }
 
 func (r *Rollback) Error() string {
 	return r.Problem + "; it may have been restored from a copy. Run `lashd doctor` for options."
 }
 
-// Names of the facts in meta.
+// Names of the facts in the table meta.
 const (
 	metaEpoch    = "epoch"
-	metaBefore   = "epoch_before" // the epoch before this one
-	metaOpened   = "opened"       // absent from a backup that was not opened yet
-	metaRollback = "rollback"     // a Rollback that was not acknowledged
+	metaBefore   = "epoch_before" // previous epoch
+	metaOpened   = "opened"       // absent from a backup that was never opened
+	metaRollback = "rollback"     // a Rollback that is not acknowledged
 	metaCommits  = "commits"
 	metaStore    = "store_id"
 	metaSecret   = "secret"
 )
 
-// meta is what the database says of itself, in the table of that name.
+// meta holds the facts in the table meta. It belongs to the writer after Open.
 type meta struct {
 	facts    Facts
-	commits  int64     // that the database has counted
-	before   int64     // the epoch before this one; 0: none
-	backup   bool      // it is a backup that was not opened before
-	rollback *Rollback // a loss of commits that nobody has acknowledged; nil: none
+	commits  int64     // as counted in the database; the witness compares it
+	before   int64     // previous epoch; 0: none
+	backup   bool      // a backup that was never opened
+	rollback *Rollback // a loss of commits that is not acknowledged; nil: none
 }
 
-// readMeta reads what the database says of itself.
+// readMeta reads the facts of a database. A fact that cannot be parsed is ErrCorrupt; unknown ones
+// are ignored.
 func readMeta(ctx context.Context, db queryer) (meta, error) {
 	m := meta{backup: true}
 	rows, err := db.QueryContext(ctx, "SELECT name, value FROM meta")
@@ -81,7 +83,7 @@ func (m *meta) setFact(name, value string) (err error) {
 	return err
 }
 
-// present is the database as it was found when nothing had been written yet.
+// present returns the state of the database for judge. Call it before anything is written.
 func (m *meta) present(there remains) present {
 	return present{
 		storeID: m.facts.StoreID, epoch: m.facts.Epoch, before: m.before, commits: m.commits, backup: m.backup,
@@ -89,10 +91,13 @@ func (m *meta) present(there remains) present {
 	}
 }
 
+// anySession is true if the database has, or had, a session.
 const anySession = `SELECT EXISTS (SELECT 1 FROM sessions) OR EXISTS (SELECT 1 FROM deleted_sessions)`
 
-// settleEpoch compares the database with what was seen of it. A copy, and a database that lost commits, gets a new epoch, so that
-// a client's cursor is answered with a gap instead of other events. One that has lost all is refused.
+// settleEpoch compares the database with the witness. A copy, and a database that lost commits,
+// gets a new epoch; clients with an old cursor then get a gap instead of other events. A database
+// that lost everything is rejected with ErrMissing. created skips the comparison for a new
+// database.
 func (w *writer) settleEpoch(ctx context.Context, there remains, created bool) error {
 	how, why := continues, ""
 	if !created {
@@ -113,7 +118,8 @@ func (w *writer) settleEpoch(ctx context.Context, there remains, created bool) e
 	return w.beginEpoch(ctx, how, why)
 }
 
-// checkEmptied refuses a database that lost commits and has no session: whoever used it would take it for a new one.
+// checkEmptied rejects a database that lost commits and has no session. The user would mistake it
+// for a new one.
 func checkEmptied(ctx context.Context, db queryer, there remains, why string) error {
 	var any bool
 	if err := db.QueryRowContext(ctx, anySession).Scan(&any); err != nil {
@@ -125,7 +131,8 @@ func checkEmptied(ctx context.Context, db queryer, there remains, why string) er
 	return nil
 }
 
-// beginEpoch gives the store a new epoch. In one that is found damaged, nothing is written, and the next start finds the same again.
+// beginEpoch gives the store a new epoch, and records a rollback if commits are gone. It writes
+// nothing to a database that turns out to be damaged; the next start then finds the same situation.
 func (w *writer) beginEpoch(ctx context.Context, how continuity, why string) error {
 	before := w.meta.facts.Epoch
 	w.meta.facts.Epoch = newEpoch()
@@ -146,6 +153,7 @@ func (w *writer) beginEpoch(ctx context.Context, how continuity, why string) err
 	return w.witness.noteFiles(&w.meta, true)
 }
 
+// storeEpoch writes the epoch and the rollback, and marks the database as opened.
 func (m *meta) storeEpoch(ctx context.Context, tx *sql.Tx) error {
 	put, err := summed(putFact)
 	if err != nil {
@@ -172,12 +180,12 @@ INSERT INTO meta (name, value)
 VALUES (?, ?)
 ON CONFLICT (name) DO UPDATE SET value = excluded.value`
 
-// markBackup has the first Open of a copy begin a new epoch.
+// markBackup removes the fact "opened" from a copy, so that its first Open begins a new epoch.
 func markBackup(ctx context.Context, path string) error {
 	db, err := openCopy(path, "rw")
 	if err != nil {
 		return err
 	}
-	_, err = db.ExecContext(ctx, "DELETE FROM meta WHERE name = ?", metaOpened) // which needs no sum, and so suits every schema
+	_, err = db.ExecContext(ctx, "DELETE FROM meta WHERE name = ?", metaOpened) // a deletion needs no checksum, so this works with every schema
 	return errors.Join(classify(err), db.Close())
 }

@@ -10,6 +10,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
+// Errors of the package. Test for them with errors.Is: returned errors wrap them with the session,
+// the row or SQLite's own message. Except after ErrPoisoned, a failed commit has changed nothing.
 var (
 	ErrNotFound        = errors.New("not found")
 	ErrExists          = errors.New("exists already")
@@ -29,10 +31,12 @@ var (
 	ErrClosed          = errors.New("the store is closed")
 )
 
-// errDamaged is ErrCorrupt as SQLite itself found it: the file, not just a row of it.
+// errDamaged is ErrCorrupt found by SQLite itself. Unlike a damaged row it concerns the whole file,
+// so it stops all writing.
 var errDamaged = fmt.Errorf("%w", ErrCorrupt)
 
-// NotFoundError names what is not there: a session, turn, node (on the active path), input or decision. It is ErrNotFound.
+// NotFoundError names the missing object: a session, turn, node (on the active path), input,
+// decision and so on. It is ErrNotFound.
 type NotFoundError struct {
 	What string
 	ID   string
@@ -43,11 +47,12 @@ func (e *NotFoundError) Error() string { return fmt.Sprintf("there is no %s %s",
 // Is implements errors.Is.
 func (e *NotFoundError) Is(target error) bool { return target == ErrNotFound }
 
-// DamagedRowError means that a row is not what was stored. It is ErrCorrupt. Other rows are read and written as before.
+// DamagedRowError means that a row differs from what was stored, by its checksum or hash chain. It
+// is ErrCorrupt. Other rows remain readable and writable.
 type DamagedRowError struct {
 	Table   string
-	Row     string             // what identifies it in the table
-	Session protocol.SessionID // that it belongs to; empty: none, or unknown
+	Row     string             // its primary key
+	Session protocol.SessionID // owner of the row; empty: none, or unknown
 }
 
 func (e *DamagedRowError) Error() string {
@@ -61,14 +66,15 @@ func (e *DamagedRowError) Error() string {
 // Is implements errors.Is.
 func (e *DamagedRowError) Is(target error) bool { return target == ErrCorrupt }
 
-// StaleBranchError means that a required ancestor is not on the active path.
+// StaleBranchError means that Commit.Requires is not on the active path. Leaf is the current leaf.
 type StaleBranchError struct{ Leaf protocol.NodeID }
 
 func (e *StaleBranchError) Error() string {
 	return fmt.Sprintf("the required ancestor is not on the active branch; its leaf is %s", e.Leaf)
 }
 
-// classify gives SQLite's errors our names. Codes: https://www.sqlite.org/rescode.html.
+// classify maps errors of SQLite to the errors of this package, and keeps the original in the
+// chain. Codes: https://www.sqlite.org/rescode.html.
 func classify(err error) error {
 	e, ok := errors.AsType[*sqlite.Error](err)
 	if !ok {
@@ -93,13 +99,14 @@ func classify(err error) error {
 	return err
 }
 
-// existsError is ErrExists without the words of SQLite, as clients are told of it.
+// existsError is ErrExists without SQLite's message, because clients see it.
 type existsError struct{ cause error }
 
 func (e *existsError) Error() string { return ErrExists.Error() }
 
 func (e *existsError) Unwrap() []error { return []error{ErrExists, e.cause} }
 
+// named wraps err with the sentinel name unless it already has it.
 func named(name, err error) error {
 	if errors.Is(err, name) {
 		return err

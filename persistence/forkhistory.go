@@ -7,8 +7,10 @@ import (
 	"fmt"
 )
 
-// forkHistory lets a new session share history up to a node of another, and its state components: as they are now, as a
-// snapshot kept them, or none.
+// forkHistory gives a new session the history of its source up to a node. The node must be on the
+// source's path, pinned, or the node of a snapshot; otherwise it fails with ErrNotRetained. The
+// session gets the source's current components, those of a snapshot, or none, and refers to the
+// same blobs.
 func forkHistory(ctx context.Context, t *tx, h *head, n *NewSession) error {
 	from := n.Source
 	src, err := readHead(ctx, t, from.SessionID)

@@ -6,7 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// stampOf reads what the file system says of a file, without opening it.
+// stampOf returns what the file system records about a file, without opening it or following a
+// link.
 func stampOf(path string) (fileStamp, error) {
 	var st unix.Stat_t
 	if err := unix.Lstat(path, &st); err != nil {
@@ -15,5 +16,5 @@ func stampOf(path string) (fileStamp, error) {
 	return fileStamp{identity{st.Ino, st.Btim.Nano()}, st.Ctim.Nano(), st.Mtim.Nano(), st.Size}, nil
 }
 
-// bootID names this run of the kernel; "" if it is not known.
+// bootID returns "": this run of the kernel cannot be identified here.
 func bootID() string { return "" }

@@ -7,7 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// stampOf reads what the file system says of a file, without opening it.
+// stampOf returns what the file system records about a file, without opening it or following a
+// link.
 func stampOf(path string) (fileStamp, error) {
 	var st unix.Statx_t
 	mask := unix.STATX_INO | unix.STATX_BTIME | unix.STATX_CTIME | unix.STATX_MTIME | unix.STATX_SIZE
@@ -22,9 +23,9 @@ func stampOf(path string) (fileStamp, error) {
 	return s, nil
 }
 
-// bootID names this run of the kernel; "" if it is not known.
+// bootID identifies this run of the kernel, or returns "" if it is unknown.
 func bootID() string {
-	id, _ := os.ReadFile("/proc/sys/kernel/random/boot_id") // without it, less is detected
+	id, _ := os.ReadFile("/proc/sys/kernel/random/boot_id") // without an id, judge detects less
 	head, _, _ := strings.Cut(string(id), "-")
 	return head
 }

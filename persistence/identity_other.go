@@ -4,7 +4,8 @@ package persistence
 
 import "os"
 
-// stampOf knows no identity of a file here: a copy is then told by its mark or by its number of commits only.
+// stampOf returns only the size here. A copy of a database is then recognized only by its mark or
+// its number of commits.
 func stampOf(path string) (fileStamp, error) {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -13,5 +14,5 @@ func stampOf(path string) (fileStamp, error) {
 	return fileStamp{size: info.Size()}, nil
 }
 
-// bootID names this run of the kernel; "" if it is not known.
+// bootID returns "": this run of the kernel cannot be identified here.
 func bootID() string { return "" }

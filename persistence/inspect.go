@@ -12,21 +12,22 @@ import (
 	"path/filepath"
 )
 
-// Inspection is a store that is checked and not changed: not a byte in its directory. If the log holds commits, it reads a copy of the
-// database, as SQLite writes beside what it recovers. Its methods are safe for concurrent use.
+// Inspection checks a store without changing any byte in its directory. If the log holds commits,
+// it works on a temporary copy, because SQLite writes files beside a database that it recovers. Its
+// methods are safe for concurrent use.
 type Inspection struct {
 	dir   string
 	path  string // of the database, or of its copy
-	temp  string // directory of the copy; empty: there is none
+	temp  string // directory of the copy; empty: no copy
 	read  *Reader
 	meta  meta
-	why   string // commits are gone; empty: none are
-	older int    // the schema, if it is older than ours; else 0
+	why   string // describes lost commits; empty: none are lost
+	older int    // schema version if it is older than the current one; else 0
 }
 
-// Inspect opens the store in cfg.Dir for checking. The caller holds the lock of the directory and closes the Inspection. It fails
-// with fs.ErrNotExist if there is no store yet, with ErrMissing if there was one whose data is gone, and like Open for a database that
-// is not ours or newer.
+// Inspect opens the store in cfg.Dir for checking. The caller holds the lock of the directory and
+// closes the Inspection. It fails with fs.ErrNotExist if no store exists yet and with ErrMissing if
+// the store's data is gone. It rejects foreign and newer databases as Open does.
 func Inspect(ctx context.Context, cfg Config) (*Inspection, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -37,6 +38,8 @@ func Inspect(ctx context.Context, cfg Config) (*Inspection, error) {
 	return in, nil
 }
 
+// open performs the checks of Open that need no writing. A database with an older schema is not
+// read any further.
 func (in *Inspection) open(ctx context.Context) error {
 	there, err := survey(in.dir)
 	if err == nil {
@@ -74,7 +77,7 @@ func (in *Inspection) open(ctx context.Context) error {
 	return in.judge(ctx, there)
 }
 
-// judge reads what the database says of itself, and compares it with what was seen of it.
+// judge compares the database with the witness, and keeps the description of lost commits.
 func (in *Inspection) judge(ctx context.Context, there remains) error {
 	db := in.read.pool.db
 	if err := current.check(ctx, db); err != nil {
@@ -92,7 +95,7 @@ func (in *Inspection) judge(ctx context.Context, there remains) error {
 	return checkEmptied(ctx, db, there, why)
 }
 
-// copy brings the database and its log into a directory for temporary files.
+// copy copies the database and its log into a temporary directory.
 func (in *Inspection) copy() (err error) {
 	if in.temp, err = os.MkdirTemp("", "lashd-check-*"); err != nil { // mode 0700
 		return err
@@ -102,6 +105,7 @@ func (in *Inspection) copy() (err error) {
 	return errors.Join(copyFile(from, in.path), copyFile(from+"-wal", in.path+"-wal"))
 }
 
+// copyFile copies a file to a new one with mode 0600.
 func copyFile(from, to string) error {
 	src, err := os.Open(from)
 	if err != nil {
@@ -116,7 +120,8 @@ func copyFile(from, to string) error {
 	return errors.Join(err, dst.Close())
 }
 
-// openPool opens the copy, or else the file itself, which SQLite then takes for one that nobody writes.
+// openPool opens the copy or, without one, the file itself as immutable, so that SQLite takes no
+// locks and writes no files beside it.
 func (in *Inspection) openPool() (*readPool, error) {
 	options := url.Values{"mode": {"rw"}, "_pragma": {"trusted_schema(0)", "cell_size_check(1)"}, "_query_only": {"1"}, "_busy_timeout": {"5000"}}
 	if in.temp == "" {
@@ -130,10 +135,12 @@ func (in *Inspection) openPool() (*readPool, error) {
 	return &readPool{db: sql.OpenDB(&connector{dsn: fileURL(path, options)})}, nil
 }
 
-// Older is the schema of a database that the next start migrates, which cannot be verified before; else 0.
+// Older returns the schema version of a database that the next start will migrate, else 0. Such a
+// database cannot be verified before its migration.
 func (in *Inspection) Older() int { return in.older }
 
-// Rollback is nil, or a loss of commits: one that the next start will find, or one that was found and not acknowledged.
+// Rollback returns a loss of commits that the next start will find, or an earlier one that is not
+// acknowledged. Nil: none.
 func (in *Inspection) Rollback() *Rollback {
 	if in.why != "" {
 		return &Rollback{Problem: in.why}
@@ -141,17 +148,17 @@ func (in *Inspection) Rollback() *Rollback {
 	return in.meta.rollback
 }
 
-// Verify is that of Store.
+// Verify is Reader.Verify.
 func (in *Inspection) Verify(ctx context.Context, progress func(done, all int)) (Report, error) {
 	return in.read.Verify(ctx, progress)
 }
 
-// VerifyTasks is that of Store.
+// VerifyTasks is Reader.VerifyTasks.
 func (in *Inspection) VerifyTasks(ctx context.Context, fold Fold) ([]string, error) {
 	return in.read.VerifyTasks(ctx, fold)
 }
 
-// Close removes the copy.
+// Close closes the database and removes the copy.
 func (in *Inspection) Close() error {
 	var err error
 	if in.read != nil {

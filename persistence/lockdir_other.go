@@ -7,10 +7,11 @@ import (
 	"time"
 )
 
-// abandonedAfter is how long nothing may have been written to a directory that nobody is taken to be at work on.
+// abandonedAfter is how long a directory must be unchanged before lashd assumes that no process
+// uses it.
 const abandonedAfter = 24 * time.Hour
 
-// lockDir has no lock of a directory here: one that was made just now, or is young, is taken to be in use by whoever made it.
+// lockDir cannot lock a directory on this system. It reports a recently changed directory as held.
 func lockDir(path string) (unlock func() error, held bool, err error) {
 	info, err := os.Stat(path)
 	if err != nil {

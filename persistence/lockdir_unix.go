@@ -9,7 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockDir locks a directory, or tells that somebody else holds it: another backup, or another user, who owns it.
+// lockDir locks a directory without waiting. held means that another process has the lock or that
+// the directory belongs to another user; unlock is then nil. The lock ends with the process.
 func lockDir(path string) (unlock func() error, held bool, err error) {
 	d, err := os.Open(path)
 	if err != nil {

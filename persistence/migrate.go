@@ -9,14 +9,15 @@ import (
 	"path/filepath"
 )
 
-// migrate makes a verified backup, then runs the missing steps in one transaction: a crash in it leaves the old version.
+// migrate makes a verified backup beside the database and then runs the missing migrations in one
+// transaction. A crash leaves the old version.
 func (s *Store) migrate(ctx context.Context, from int) error {
 	s.cfg.Progress(fmt.Sprintf("backing up the database before migrating it from schema %d to %d", from, s.def.version))
 	if err := copyTo(ctx, s.path, s.cfg.Durability, filepath.Join(s.cfg.Dir, fmt.Sprintf("lashd-schema%d.backup.db", from)), checkStructureOf); err != nil {
 		return fmt.Errorf("backup before migration: %w", err)
 	}
 	s.cfg.Progress("migrating the database")
-	// A table is changed by making a new one and dropping the old; with foreign keys on, that would delete what refers to it.
+	// Migrations replace a table by a new one and drop the old. With foreign keys on, that would delete rows that refer to it.
 	if _, err := s.stmts.conn.ExecContext(ctx, "PRAGMA foreign_keys = 0"); err != nil {
 		return classify(err)
 	}
@@ -25,6 +26,7 @@ func (s *Store) migrate(ctx context.Context, from int) error {
 	return errors.Join(err, classify(on))
 }
 
+// migrate runs the migrations after version from, in order, and verifies foreign keys.
 func (d *definition) migrate(ctx context.Context, tx *sql.Tx, from int) error {
 	for v := from + 1; v <= d.version; v++ {
 		script, err := fs.ReadFile(d.migrations, fmt.Sprintf("migrations/%04d.sql", v))
@@ -41,11 +43,13 @@ func (d *definition) migrate(ctx context.Context, tx *sql.Tx, from int) error {
 	return stamp(ctx, tx, d.version)
 }
 
+// queryer is what *sql.DB, *sql.Conn and *sql.Tx have in common for reading.
 type queryer interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
+// checkForeignKeys returns ErrCorrupt if some row refers to a missing row.
 func checkForeignKeys(ctx context.Context, db queryer) error {
 	var table string
 	err := db.QueryRowContext(ctx, `SELECT "table" FROM pragma_foreign_key_check LIMIT 1`).Scan(&table)
@@ -58,8 +62,10 @@ func checkForeignKeys(ctx context.Context, db queryer) error {
 	return fmt.Errorf("a row of %s refers to one that is not there: %w", table, ErrCorrupt)
 }
 
+// quickCheck checks the structure of the database without comparing indexes with their tables.
 func quickCheck(ctx context.Context, db queryer) error { return pragmaCheck(ctx, db, "quick_check(1)") }
 
+// pragmaCheck runs a checking PRAGMA and returns ErrCorrupt with its finding unless it is "ok".
 func pragmaCheck(ctx context.Context, db queryer, pragma string) error {
 	var verdict string
 	if err := db.QueryRowContext(ctx, "PRAGMA "+pragma).Scan(&verdict); err != nil {

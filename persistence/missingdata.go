@@ -10,11 +10,12 @@ import (
 	"strings"
 )
 
-// MissingError says that a directory held a store whose data is gone. Nothing in the directory was changed. It is ErrMissing.
+// MissingError means that a directory held a store whose data is gone. Open has changed nothing in
+// the directory. It is ErrMissing.
 type MissingError struct {
 	Dir    string
-	What   string   // is missing
-	Traces []string // of the store, with what they are
+	What   string   // what is missing, as a clause
+	Traces []string // files that show that a store was here, each with its meaning
 }
 
 func (e *MissingError) Error() string {
@@ -24,8 +25,9 @@ func (e *MissingError) Error() string {
 // Is implements errors.Is.
 func (e *MissingError) Is(target error) bool { return target == ErrMissing }
 
-// StaleLogError says that the database was replaced while the log of the one before is still beside it; to open the two together
-// would mix them. Nothing in the directory was changed. It is ErrMissing, as the database of the log is.
+// StaleLogError means that the database was replaced while the log of the previous one is still
+// beside it. Opening them together would corrupt the database. Open has changed nothing. It is
+// ErrMissing, because the log's own database is missing.
 type StaleLogError struct{ Dir string }
 
 func (e *StaleLogError) Error() string {
@@ -35,7 +37,7 @@ func (e *StaleLogError) Error() string {
 // Is implements errors.Is.
 func (e *StaleLogError) Is(target error) bool { return target == ErrMissing }
 
-// NotFileError says that something else is where a store keeps a file. Nothing in the directory was changed.
+// NotFileError means that a path of the store is not a regular file. Open has changed nothing.
 type NotFileError struct {
 	Path string
 	Mode fs.FileMode
@@ -49,7 +51,7 @@ func (e *NotFileError) Error() string {
 	return fmt.Sprintf("%s is %s; nothing was changed", e.Path, what)
 }
 
-// checkFiles refuses a directory in which something else is where a store keeps a file.
+// checkFiles rejects a directory in which a path of the store is not a regular file.
 func checkFiles(dir string) error {
 	for _, name := range []string{fileName, fileName + "-wal", fileName + "-shm", witnessName, "lashd.ballast"} {
 		path := filepath.Join(dir, name)
@@ -60,17 +62,17 @@ func checkFiles(dir string) error {
 	return nil
 }
 
-// remains are what a data directory shows before SQLite looks at it.
+// remains describes a data directory as found before SQLite opens anything in it.
 type remains struct {
 	dir      string
-	seen     witnessed
-	file     fileStamp // zero: there is none
-	log      fileStamp // likewise
-	traces   []string  // of a store, other than the database file
-	database bool      // the file is there and has something in it
+	seen     witnessed // content of the witness; zero: none
+	file     fileStamp // database file; zero: it does not exist
+	log      fileStamp // write-ahead log; zero: it does not exist
+	traces   []string  // signs of a store other than the database file
+	database bool      // the database file exists and is not empty
 }
 
-// survey looks at a data directory. It opens neither the database nor its log.
+// survey inspects a data directory. It opens neither the database nor its log.
 func survey(dir string) (r remains, err error) {
 	r.dir = dir
 	if err := checkFiles(dir); err != nil {
@@ -91,6 +93,7 @@ func survey(dir string) (r remains, err error) {
 	return r, err
 }
 
+// stampIfThere is stampOf, with a zero stamp for a missing file.
 func stampIfThere(path string) (fileStamp, error) {
 	s, err := stampOf(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -99,7 +102,8 @@ func stampIfThere(path string) (fileStamp, error) {
 	return s, err
 }
 
-// list names what shows that there was a store. The lock, lashd.log and config.toml do not: they come before the first database.
+// list returns the signs that a store was here. The lock, lashd.log and config.toml are none,
+// because they exist before the first database.
 func (r *remains) list() (traces []string, err error) {
 	if r.seen.StoreID != "" {
 		traces = append(traces, fmt.Sprintf("%s (of a store with %d commits)", witnessName, r.seen.Commits))
@@ -122,12 +126,13 @@ func (r *remains) list() (traces []string, err error) {
 	return traces, err
 }
 
+// hasEntries reports whether a directory has entries or cannot be read.
 func hasEntries(dir string) bool {
 	entries, err := os.ReadDir(dir)
-	return len(entries) > 0 || err != nil // what cannot be read is not taken for empty
+	return len(entries) > 0 || err != nil // an unreadable directory does not count as empty
 }
 
-// check refuses a directory that held a store which is not there any more, and a log of another database.
+// check rejects a directory whose database is gone, and one whose log belongs to another database.
 func (r *remains) check() error {
 	switch {
 	case !r.database && len(r.traces) > 0:
@@ -138,15 +143,15 @@ func (r *remains) check() error {
 	return nil
 }
 
-// lost refuses a database that lost all it had. It is asked before the database is opened for writing: to close it again would fold
-// its log in.
+// lost rejects a database that lost all its data. Call it before the database is opened for
+// writing: closing that connection would fold the log into the database.
 func (r *remains) lost(ctx context.Context, path string, found preview) error {
 	switch {
 	case r.seen.StoreID == "":
 		return nil
 	case found.version == 0:
 		return r.missing(fmt.Sprintf("%s has no tables: its log, %[1]s-wal, is missing", fileName))
-	case r.log.size == 0 || found.version != SchemaVersion: // to close it changes nothing; or it is migrated first
+	case r.log.size == 0 || found.version != SchemaVersion: // closing it changes nothing, or it is migrated first
 		return nil
 	}
 	db, err := openCopy(path, "ro")
@@ -164,6 +169,7 @@ func (r *remains) lost(ctx context.Context, path string, found preview) error {
 	return nil
 }
 
+// missing returns a MissingError for this directory.
 func (r *remains) missing(what string) error {
 	return &MissingError{Dir: r.dir, What: what, Traces: r.traces}
 }

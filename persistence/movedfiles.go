@@ -9,15 +9,16 @@ import (
 	"time"
 )
 
-// watchEvery is how often the files of an idle store are looked at: often enough that a person learns soon of a file that was
-// removed, rarely enough for an idle daemon.
+// watchEvery is how often Watch checks the files of an idle store. It is short enough that the user
+// soon learns of a removed file, and long enough for an idle daemon.
 const watchEvery = 2 * time.Second
 
-// MovedError says that a file of the database was moved, removed or replaced while it was open. Nothing is written any more, as nobody
-// would find it again. It is ErrPoisoned: the process should exit without closing the store.
+// MovedError means that a file of the database was moved, removed or replaced while it was open.
+// The store stops writing, because the next process would not find new commits. It is ErrPoisoned:
+// the process should exit without closing the store.
 type MovedError struct {
 	Path  string
-	Saved bool // all acknowledged commits are in the database file, at its place
+	Saved bool // all acknowledged commits are in the database file, which is still in place
 }
 
 func (e *MovedError) Error() string {
@@ -31,24 +32,26 @@ func (e *MovedError) Error() string {
 // Is implements errors.Is.
 func (e *MovedError) Is(target error) bool { return target == ErrPoisoned }
 
-// openFile is a file that SQLite has open. It is looked at by its name only: to open and close it would drop SQLite's locks.
+// openFile is a file that SQLite has open. It is examined only by its name, because opening and
+// closing the file would release SQLite's locks.
 type openFile struct {
 	path string
 	info fs.FileInfo
 }
 
+// lookAt records the file at a path.
 func lookAt(path string) (openFile, error) {
 	info, err := os.Lstat(path)
 	return openFile{path, info}, err
 }
 
-// stands tells whether the name still leads to the file.
+// stands reports whether the path still leads to the same file.
 func (f openFile) stands() bool {
 	now, err := os.Lstat(f.path)
 	return err == nil && os.SameFile(now, f.info)
 }
 
-// watchFiles remembers the files that SQLite has open now.
+// watchFiles records the files that SQLite has open now. Open calls it last.
 func (w *writer) watchFiles() (err error) {
 	if w.dbFile, err = lookAt(w.path); err != nil {
 		return err
@@ -57,8 +60,9 @@ func (w *writer) watchFiles() (err error) {
 	return err
 }
 
-// checkFiles stops the store if a file of it is not at its place any more. It is the writer's, as the log's commits are saved first if
-// only the log is gone. Windows does not let open files go.
+// checkFiles stops the store with a MovedError if one of its files is no longer in place. If only
+// the log is gone, it first saves the log's commits in the database. Only the writer may call it.
+// Windows does not allow moving open files.
 func (w *writer) checkFiles(ctx context.Context) error {
 	if runtime.GOOS == "windows" || w.dbFile.stands() && w.wal.stands() {
 		return nil
@@ -71,8 +75,9 @@ func (w *writer) checkFiles(ctx context.Context) error {
 	return moved
 }
 
-// rescueLog folds a log that has no name any more into the database, as the next process would not find it. Another program that
-// has a log there by now may have written to the database: then nothing is folded in.
+// rescueLog folds a log without a name into the database, because the next process would not find
+// the log. It does nothing if another program has created a log in its place and may have written
+// to the database.
 func (w *writer) rescueLog(ctx context.Context) error {
 	if fileSize(w.wal.path) > 0 {
 		return fmt.Errorf("%s is another one", w.wal.path)
@@ -86,7 +91,8 @@ func (w *writer) rescueLog(ctx context.Context) error {
 	return nil
 }
 
-// Watch looks at the files of the store until ctx is done, and has Run return a MovedError once one is not at its place any more.
+// Watch has the writer check its files every watchEvery until ctx is done. If one is no longer in
+// place, Run returns a MovedError.
 func (w *writer) Watch(ctx context.Context) {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
@@ -98,7 +104,7 @@ func (w *writer) Watch(ctx context.Context) {
 		}
 		select {
 		case w.look <- struct{}{}:
-		default: // it has not looked yet
+		default: // an earlier check is still pending
 		}
 	}
 }

@@ -10,20 +10,22 @@ import (
 	"strings"
 )
 
+// Names of a backup in progress. Both end in the same random suffix.
 const (
-	partialPrefix = ".lashd-backup-"        // of a directory that is to become a backup, beside its target
-	recordPrefix  = "lashd-backup-running-" // of a file in the data directory that names such a directory, by the same suffix
+	partialPrefix = ".lashd-backup-"        // directory beside the target, renamed to it at the end
+	recordPrefix  = "lashd-backup-running-" // file in the data directory that holds the path of the directory
 )
 
-// partial is the directory of a backup that is not whole yet. It is locked as long as somebody works at it: the lock ends with the
-// process, so that what a killed one left can be told from what another one is at work on.
+// partial is the directory of an unfinished backup. It is locked while the backup runs. The lock
+// ends with the process, so a directory without a lock was left by a killed backup.
 type partial struct {
 	path   string
 	record string
 	unlock func() error
 }
 
-// newPartial makes the directory. What names it, in the data directory dir, is durable first, so that the next start finds it.
+// newPartial creates the directory beside the target. It first stores a durable record of its path
+// in the data directory dir, so that the next start can remove it after a crash.
 func newPartial(dir, beside string) (*partial, error) {
 	suffix := rand.Text()
 	p := &partial{path: filepath.Join(beside, partialPrefix+suffix), record: filepath.Join(dir, recordPrefix+suffix), unlock: func() error { return nil }}
@@ -43,7 +45,8 @@ func newPartial(dir, beside string) (*partial, error) {
 	return p, nil
 }
 
-// lock fails if a backup that began at the same moment took the new directory for one that was left.
+// lock locks the new directory. It fails if a concurrent backup has taken the directory for an
+// abandoned one.
 func (p *partial) lock() error {
 	unlock, _, err := lockDir(p.path)
 	if err == nil && unlock == nil || errors.Is(err, fs.ErrNotExist) {
@@ -53,11 +56,13 @@ func (p *partial) lock() error {
 	return err
 }
 
-// close removes what is left of the directory. After the rename there is nothing under its name.
+// close removes the directory and its record. After the rename the directory no longer has this
+// name.
 func (p *partial) close() error {
 	return errors.Join(os.RemoveAll(p.path), os.Remove(p.record), p.unlock())
 }
 
+// writeSynced creates a file and makes its content and its name durable.
 func writeSynced(path string, data []byte) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -70,7 +75,7 @@ func writeSynced(path string, data []byte) error {
 	return err
 }
 
-// removePartials removes the partial backups in a directory that nobody is at work on.
+// removePartials removes the abandoned partial backups in a directory.
 func removePartials(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -85,7 +90,8 @@ func removePartials(dir string) error {
 	return errors.Join(errs...)
 }
 
-// removePartial removes a directory if it is one of ours and nobody is at work on it. A symbolic link is left alone.
+// removePartial removes a directory that no process has locked. It leaves symbolic links and
+// directories of other users alone.
 func removePartial(path string) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
@@ -101,7 +107,8 @@ func removePartial(path string) error {
 	return errors.Join(os.RemoveAll(path), unlock())
 }
 
-// recordedPartials lists the records in a data directory. When it is opened they are of users that were killed.
+// recordedPartials lists the records in a data directory. At Open, all of them belong to killed
+// daemons.
 func recordedPartials(dir string) (records []string, err error) {
 	entries, err := os.ReadDir(dir)
 	for _, e := range entries {
@@ -112,7 +119,8 @@ func recordedPartials(dir string) (records []string, err error) {
 	return records, err
 }
 
-// removeRecorded removes the partial backups that records name. A record stays if its directory does.
+// removeRecorded removes the partial backups that the records name. A record stays if its directory
+// cannot be removed.
 func removeRecorded(records []string) error {
 	var errs []error
 	for _, record := range records {
@@ -121,6 +129,7 @@ func removeRecorded(records []string) error {
 	return errors.Join(errs...)
 }
 
+// removeOne removes the partial backup of one record, and then the record.
 func removeOne(record string) error {
 	data, err := os.ReadFile(record)
 	if err != nil {
@@ -128,7 +137,7 @@ func removeOne(record string) error {
 	}
 	path := string(data)
 	suffix := strings.TrimPrefix(filepath.Base(record), recordPrefix)
-	if filepath.IsAbs(path) && filepath.Base(path) == partialPrefix+suffix { // else it was torn by a crash, before the directory was made
+	if filepath.IsAbs(path) && filepath.Base(path) == partialPrefix+suffix { // otherwise a crash tore the record before the directory existed
 		if err := removePartial(path); err != nil {
 			return fmt.Errorf("partial backup: %w", err)
 		}

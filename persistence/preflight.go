@@ -12,9 +12,9 @@ import (
 
 // preview is what is known of a database file before SQLite opens it for writing.
 type preview struct {
-	version int   // 0: the database is still to be made
-	unclean bool  // the last user did not close it
-	size    int64 // of the file
+	version int   // schema version; 0: the database does not exist yet
+	unclean bool  // the last process did not close it
+	size    int64 // of the file, in bytes
 }
 
 // The header of a database file: https://www.sqlite.org/fileformat.html#the_database_header.
@@ -26,9 +26,9 @@ const (
 	emptyApplication = 0
 )
 
-// preflight looks at a database without changing a byte of it or of its log, and refuses what is not ours to open. It
-// reads the header itself, as opening a database for writing and closing it again folds its log. No other connection of this
-// process may be open: closing the file here would drop its locks.
+// preflight examines a database without changing it or its log, and rejects one that lashd must not
+// open. It reads the header itself, because a writing connection folds the log when it closes. No
+// other connection of this process may be open: closing the file here would release its locks.
 func preflight(ctx context.Context, path string, newest int) (preview, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -43,7 +43,7 @@ func preflight(ctx context.Context, path string, newest int) (preview, error) {
 	}
 	app := binary.BigEndian.Uint32(header[applicationIDAt:])
 	found.version = int(binary.BigEndian.Uint32(header[userVersionAt:]))
-	if fileSize(path+"-wal") > 0 { // its newest pages count
+	if fileSize(path+"-wal") > 0 { // pages in the log are newer than the header
 		if app, found.version, err = peek(ctx, path); err != nil {
 			return preview{}, err
 		}
@@ -61,7 +61,8 @@ func preflight(ctx context.Context, path string, newest int) (preview, error) {
 	return found, nil
 }
 
-// peek asks SQLite, by a connection that may not write, and so does not fold the log when it is closed.
+// peek reads the application id and the schema version through SQLite. Its read-only connection
+// does not fold the log when it closes.
 func peek(ctx context.Context, path string) (app uint32, version int, err error) {
 	db, err := openCopy(path, "ro")
 	if err != nil {

@@ -7,21 +7,23 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// request is a commit on its way through the writer.
+// request is a commit in the writer's queue. The caller owns it until it is sent and again after
+// done is closed; in between it belongs to the writer.
 type request struct {
 	change *change
-	size   int
+	size   int // bytes of all bodies
 	result Result
 	err    error
 	done   chan struct{}
 }
 
-// change is a commit with its parts as JSON. The caller's goroutine encodes them: the writer is shared by all, and what
-// cannot be encoded, such as a plugin's broken raw JSON, must fail its own commit only.
+// change is a commit together with the JSON of its parts. The caller's goroutine encodes them,
+// because all sessions share the writer. A part that cannot be encoded, such as a plugin's invalid
+// raw JSON, then fails only its own commit. Slices are parallel to those of Commit.
 type change struct {
 	*Commit
 	relation, created, authority, config, total []byte
-	first                                       []byte // of a new session; nil: none
+	first                                       []byte // input of a new session; nil: none
 	nodes, inputs, forPlugins, decisions        [][]byte
 	cancels, reports                            [][]byte
 	triggers                                    triggerBodies
@@ -29,12 +31,14 @@ type change struct {
 	files                                       fileBodies
 }
 
-// taskBodies are a task and its newest events.
+// taskBodies holds the JSON of a task and of its newest events.
 type taskBodies struct {
 	task   []byte
 	events [][]byte
 }
 
+// newRequest validates and encodes a commit. It fails with ErrBudget if the commit is too large,
+// and with ErrInvalid if it cannot be encoded or names no session.
 func newRequest(c *Commit) (*request, error) {
 	maxNodes, maxBytes := MaxCommitNodes, MaxCommitBytes
 	if c.Turned {
@@ -72,7 +76,7 @@ func newRequest(c *Commit) (*request, error) {
 	return &request{change: k, size: e.size, done: make(chan struct{})}, nil
 }
 
-// encoder keeps the first error and counts bytes.
+// encoder turns the parts of a commit into JSON. It counts the bytes and keeps the first error.
 type encoder struct {
 	size int
 	err  error
@@ -120,7 +124,7 @@ func (e *encoder) change(c *Commit) *change {
 
 func (e *encoder) tasks(changes []TaskChange) (all []taskBodies) {
 	for _, change := range changes {
-		change.Task.Change = 0 // the store's own
+		change.Task.Change = 0 // the store assigns it
 		b := taskBodies{task: e.json(change.Task)}
 		for _, event := range change.Events {
 			b.events = append(b.events, e.json(event))

@@ -14,28 +14,40 @@ import (
 	"time"
 )
 
-// Config says where a store lies. The caller holds the lock of the directory for as long as the store is open.
+// Config says where a store is and how it reports. The caller holds the lock of the directory from
+// before Open until after Close.
 type Config struct {
-	Dir        string       // private to the user; created with mode 0700
+	Dir        string       // data directory, private to the user; created with mode 0700
 	Log        *slog.Logger // required
-	Progress   func(string) // told of work that may take over a second, such as a migration; may be nil
-	Durability string       // FULL (the default), NORMAL or OFF; reported by Durability, meant for tests
+	Progress   func(string) // called before work that may take over a second, such as a migration; may be nil
+	Durability string       // synchronous mode: FULL (the default), NORMAL or OFF; all but FULL are for tests
 }
 
-// Store is an open database: what reads it, and the one goroutine that changes it. Its methods are safe for concurrent use.
+// Store is an open database. It combines the Reader, whose methods any goroutine may call, with the
+// writer, which runs on the goroutine of Run. All methods are safe for concurrent use unless their
+// comment says otherwise.
+//
+// Lifecycle: Open, then Run on a goroutine, then Close after Run has returned. Commit works from
+// Open on, but its callers wait until Run serves them.
 type Store struct {
 	*Reader
 	*writer
-	cfg    Config
-	def    definition
-	cutOff []string // records of backups that were at work when the last user was killed
+	cfg Config
+	def definition
+	// cutOff lists the records of backups that were running when an earlier daemon was killed. Run
+	// removes their directories.
+	cutOff []string
 }
 
-// Facts are what a store says of itself.
+// Facts identify a store to its clients.
 type Facts struct {
-	StoreID string // of this database, and of every backup of it
-	Epoch   int64  // another random number whenever history may differ from what clients have seen, so that old cursors are told apart
-	Secret  string // signs what is given out to be brought back, and is told to nobody
+	// StoreID identifies this database and all its backups.
+	StoreID string
+	// Epoch is a random number that changes whenever history may differ from what clients have
+	// seen. A cursor of another epoch is stale.
+	Epoch int64
+	// Secret is the key that signs tokens which clients hand back. It never leaves the daemon.
+	Secret string
 }
 
 // Names in the data directory.
@@ -44,15 +56,19 @@ const (
 	blobsName = "blobs"
 )
 
-// Open prepares the database in cfg.Dir: it creates or migrates it, checks it if it was not closed properly, and reads it back. It
-// starts no goroutine: Run serves the writes, and checks a small database first. A database of a newer schema is refused with
-// ErrNewerSchema, one whose tables are others with ErrOtherSchema, a directory whose database or log is gone with ErrMissing; nothing
-// is changed then. A copy, and a database that lost commits, gets a new epoch. On a full disk the space that is kept for that is given
-// up.
+// Open opens the database in cfg.Dir. It creates or migrates the database, and checks it if the
+// last daemon did not close it. Open starts no goroutine: Run serves commits, and first checks a
+// small database.
+//
+// Open fails without changing anything if the schema is newer (ErrNewerSchema), if the tables are
+// not lashd's (ErrOtherSchema), or if the database or its log is gone (ErrMissing). A copied
+// database, or one that lost commits, gets a new epoch. On a full disk Open releases the reserved
+// space and tries once more.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
 	return openAs(ctx, cfg, current)
 }
 
+// openAs is Open for any schema definition; tests pass older and newer ones.
 func openAs(ctx context.Context, cfg Config, def definition) (*Store, error) {
 	if cfg.Durability == "" {
 		cfg.Durability = "FULL"
@@ -69,6 +85,7 @@ func openAs(ctx context.Context, cfg Config, def definition) (*Store, error) {
 	return s, err
 }
 
+// openWith makes one attempt to open the store, and closes what it has opened if the attempt fails.
 func openWith(ctx context.Context, cfg Config, def definition, ballast *ballast) (*Store, error) {
 	s := &Store{cfg: cfg, def: def, writer: &writer{
 		condition: &condition{log: cfg.Log, ballast: ballast},
@@ -85,8 +102,11 @@ func openWith(ctx context.Context, cfg Config, def definition, ballast *ballast)
 	return nil, errors.Join(fmt.Errorf("open store %s: %w", s.path, err), s.witness.close(), s.closePools())
 }
 
+// open runs the steps of Open in an order that matters: it inspects the directory and the file
+// header before SQLite opens anything for writing, because closing a SQLite connection can already
+// fold the log into the database.
 func (s *Store) open(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx) // what can't be cancelled can't be interrupted while it waits for a lock
+	ctx, cancel := context.WithCancel(ctx) // SQLite waits for a lock uninterruptibly unless the context can be cancelled
 	defer cancel()
 	there, err := survey(s.cfg.Dir)
 	if err == nil {
@@ -139,7 +159,8 @@ func (s *Store) open(ctx context.Context) error {
 	return s.watchFiles()
 }
 
-// createFile makes the database file before SQLite does, so that it and the files beside it are private.
+// createFile creates the database file before SQLite does, with mode 0600. SQLite gives the files
+// beside it the same mode.
 func (s *Store) createFile() error {
 	if err := os.MkdirAll(s.cfg.Dir, 0o700); err != nil {
 		return err
@@ -154,23 +175,24 @@ func (s *Store) createFile() error {
 	return errors.Join(f.Close(), syncDir(s.cfg.Dir))
 }
 
-// Facts tells the store's id and epoch.
+// Facts returns the store's id, epoch and secret. They do not change after Open.
 func (s *Store) Facts() Facts { return s.meta.facts }
 
-// Rollback is nil, or a loss of commits that nobody has acknowledged yet.
+// Rollback returns the loss of commits that the user has not acknowledged, or nil.
 func (s *Store) Rollback() *Rollback { return s.meta.rollback }
 
-// Durability is the synchronous mode in use; each connection was asked for it when it was made.
+// Durability returns the synchronous mode. Each connection verified it when it was opened.
 func (s *Store) Durability() string { return s.cfg.Durability }
 
-// Dir is where the store lies.
+// Dir returns the data directory.
 func (s *Store) Dir() string { return s.cfg.Dir }
 
-// Sizes are the bytes of the database and of its log of recent commits.
+// Sizes returns the sizes in bytes of the database file and of its write-ahead log.
 func (s *Store) Sizes() (db, wal int64) {
 	return fileSize(s.path), fileSize(s.path + "-wal")
 }
 
+// fileSize returns the size of a file in bytes, or 0 if it does not exist or cannot be read.
 func fileSize(path string) int64 {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -179,8 +201,9 @@ func fileSize(path string) int64 {
 	return info.Size()
 }
 
-// Close folds the log into the database and closes it. Run must have returned. A store that stopped writing after an
-// I/O error is left as it is: closing it properly could lose what its log still holds.
+// Close folds the log into the database and closes all connections. Run must have returned. After
+// an I/O error Close does nothing, because closing SQLite properly could lose commits that only the
+// log holds. A damaged database is closed without folding.
 func (s *Store) Close() error {
 	err := s.stopped()
 	if errors.Is(err, ErrPoisoned) {
@@ -201,6 +224,7 @@ func (s *Store) Close() error {
 	return errors.Join(err, s.witness.close())
 }
 
+// closePools closes all connections that open has made so far.
 func (s *Store) closePools() error {
 	var errs []error
 	if s.Reader != nil {

@@ -9,16 +9,16 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// transact writes a group in one transaction. Its error is the whole group's; a request that fails by its own fault has
-// it in err, and is undone alone.
+// transact writes a group in one transaction. A returned error failed the whole group. A request
+// that fails for its own reason has it in err, and only its savepoint is rolled back.
 func (w *writer) transact(ctx context.Context, group []*request) error {
 	if err := w.stopped(); err != nil {
 		return err
 	}
 	w.heads.begin()
 	tx := &tx{stmts: w.stmts, blobs: w.blobs, heads: &w.heads}
-	// A client that goes away must not interrupt what others wait for, and a deadline could only turn a slow commit into one
-	// of unknown outcome. Another process that holds the lock is waited for until busyTimeout, here and nowhere later.
+	// The group must not depend on one client's context, and a deadline would only turn a slow commit into one with an
+	// unknown outcome. If another process holds the lock, BEGIN waits up to busyTimeout. Later statements never wait.
 	ctx = context.WithoutCancel(ctx)
 	if err := tx.exec(ctx, "BEGIN IMMEDIATE"); err != nil {
 		return w.failed(err)
@@ -53,7 +53,9 @@ func (w *writer) transact(ctx context.Context, group []*request) error {
 	return nil
 }
 
-// applyOne applies one request. Its own failure is its answer; a failure of the database is the group's.
+// applyOne applies one request within the transaction. If the request itself is wrong, its err says
+// so. A returned error means that the database failed, which fails the whole group. shared says
+// that the group has other requests, so this one needs a savepoint.
 func (w *writer) applyOne(ctx context.Context, tx *tx, r *request, shared bool) error {
 	r.result, r.err = Result{}, nil
 	if w.ballast.away.Load() && r.change.begins() {
@@ -87,14 +89,15 @@ func (w *writer) applyOne(ctx context.Context, tx *tx, r *request, shared bool) 
 	return tx.exec(ctx, "RELEASE one")
 }
 
-// isStorage tells whether the database failed rather than the commit. A row that does not decode is the commit's matter.
+// isStorage reports whether err is a failure of the database rather than of one commit. A row that
+// does not decode concerns only the commit that needs it.
 func isStorage(err error) bool {
 	err = classify(err)
 	return errors.Is(err, ErrFull) || errors.Is(err, ErrBusy) || errors.Is(err, ErrPoisoned) || errors.Is(err, errDamaged)
 }
 
-// dropFiles removes the files of blobs whose rows are gone for good. A later commit of the same group may have brought a
-// row back.
+// dropFiles removes the files of blobs whose rows were deleted. It checks again that no row exists,
+// because a later commit of the same group may have inserted one.
 func (w *writer) dropFiles(ctx context.Context, dropped []protocol.Digest) {
 	for _, d := range dropped {
 		used, err := w.hasBlob(ctx, d)
@@ -107,7 +110,8 @@ func (w *writer) dropFiles(ctx context.Context, dropped []protocol.Digest) {
 	}
 }
 
-// hasBlob asks the writer's connection, so that the answer holds until the next commit.
+// hasBlob reports whether a blob has a row. It reads with the writer's connection, so the answer
+// holds until the next commit.
 func (w *writer) hasBlob(ctx context.Context, d protocol.Digest) (bool, error) {
 	tx := &tx{stmts: w.stmts}
 	var n int
@@ -118,15 +122,17 @@ func (w *writer) hasBlob(ctx context.Context, d protocol.Digest) (bool, error) {
 	return err == nil, w.failed(err)
 }
 
-// tx is the open transaction of the writer.
+// tx is the writer's open transaction. All statements go through it, so that they are prepared once
+// and maintain the checksums of rows. Not safe for concurrent use.
 type tx struct {
 	stmts   *statements
 	blobs   *blobFiles
 	heads   *heads
-	dropped []protocol.Digest // files to remove after COMMIT
+	dropped []protocol.Digest // blobs whose files can be removed after COMMIT
 }
 
-// rollback ends the transaction. After some errors SQLite has done so by itself, which is why its error says nothing.
+// rollback ends the transaction. SQLite rolls back by itself after some errors, so the error of
+// ROLLBACK is ignored.
 func (t *tx) rollback(ctx context.Context) {
 	_ = t.exec(ctx, "ROLLBACK")
 }
@@ -144,7 +150,7 @@ func (t *tx) run(ctx context.Context, query string, args ...any) (sql.Result, er
 	return p.ExecContext(ctx, args...)
 }
 
-// changed runs a conditional write, and fails with a reason if it matched nothing.
+// changed runs a conditional write, and returns the error otherwise if it affected no row.
 func (t *tx) changed(ctx context.Context, otherwise error, query string, args ...any) error {
 	res, err := t.run(ctx, query, args...)
 	if err != nil {
@@ -156,7 +162,7 @@ func (t *tx) changed(ctx context.Context, otherwise error, query string, args ..
 	return otherwise
 }
 
-// row reads one row, or fails with sql.ErrNoRows.
+// row scans the first row of a query into the given pointers, or fails with sql.ErrNoRows.
 func (t *tx) row(ctx context.Context, query string, args []any, into ...any) error {
 	p, err := t.stmts.get(ctx, query)
 	if err != nil {

@@ -8,34 +8,40 @@ import (
 	"time"
 )
 
+// Limits of the writer.
 const (
-	groupLimit   = 128              // commits of one transaction
-	groupBytes   = 4 << 20          // a group that has reached this takes no more
-	writeTimeout = 10 * time.Second // of what may wait for another process
+	groupLimit   = 128              // commits in one transaction
+	groupBytes   = 4 << 20          // a group of this size accepts no more commits
+	writeTimeout = 10 * time.Second // for maintenance that may wait for another process's lock
 )
 
-// writer is the only one that changes the database. After Open it belongs to the goroutine of Run, except for the channels, through
-// which commits come to it, and the condition.
+// writer is the only part that changes the database. After Open its fields belong to the goroutine
+// of Run, except requests, ended and look, through which other goroutines reach it, and the
+// condition.
+//
+// It combines all waiting commits into one transaction (gather), so that many sessions share one
+// fsync. Each commit of a group has a savepoint; one that fails is rolled back alone.
 type writer struct {
 	*condition
-	path           string  // of the database
-	db             *sql.DB // of one connection
+	path           string  // database file
+	db             *sql.DB // a pool of one connection
 	stmts          *statements
 	blobs          *blobFiles
 	witness        *witness
 	meta           meta
-	uncounted      int64 // commits since the database has counted them
-	heads          heads
-	requests       chan *request
-	ended          chan struct{} // closed when Run has answered its last request
-	look           chan struct{} // has a value when the writer should look at the files
-	dbFile, wal    openFile      // the database and its log, as they were opened
-	unchecked      bool          // the structure, as the database is small and was closed properly
-	uncheckedLarge bool          // the structure, as the database is large and was not closed properly
+	uncounted      int64         // commits since the count in meta was last updated
+	heads          heads         // sessions as last written
+	requests       chan *request // commits that wait for the writer
+	ended          chan struct{} // closed by Run after its last result
+	look           chan struct{} // receives a value when the writer should check that its files still exist
+	dbFile, wal    openFile      // the database and its log, as they were when opened
+	unchecked      bool          // a small database that was closed properly; Run checks its structure first
+	uncheckedLarge bool          // a large database that was not closed properly; its structure is checked in the background
 }
 
-// Run writes until ctx is done, then writes what was already asked for and returns. It returns early, with ErrPoisoned,
-// when nothing more can be promised; the process should then exit without closing the store.
+// Run serves commits until ctx is done. It then writes the commits that are already queued and
+// returns nil. It returns early with ErrPoisoned after an I/O error; the process should then exit
+// without closing the store. Call it once.
 func (s *Store) Run(ctx context.Context) error {
 	defer close(s.ended)
 	s.checkSmall(context.WithoutCancel(ctx))
@@ -56,7 +62,7 @@ func (s *Store) Run(ctx context.Context) error {
 		case <-k.timer.C:
 			k.tick(ctx)
 		case <-s.look:
-			s.checkFiles(context.WithoutCancel(ctx)) // what it finds is seen below
+			s.checkFiles(context.WithoutCancel(ctx)) // a missing file poisons the store, which is checked below
 		case <-ctx.Done():
 			s.drain(ctx)
 			return s.poison()
@@ -68,8 +74,9 @@ func (s *Store) Run(ctx context.Context) error {
 	}
 }
 
-// beside starts what the first answers do not wait for: to check a large database that was not closed properly, and to remove
-// backups that were cut off. wait ends the check, and returns when both are over.
+// beside starts the work that the first results do not wait for: it checks a large database that
+// was not closed properly, and removes interrupted backups. The returned wait cancels the check and
+// returns when both have ended.
 func (s *Store) beside(ctx context.Context) (wait func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var working sync.WaitGroup
@@ -87,6 +94,7 @@ func (s *Store) beside(ctx context.Context) (wait func()) {
 	}
 }
 
+// drain writes the queued commits and then rejects all later ones with ErrClosed.
 func (w *writer) drain(ctx context.Context) {
 	for {
 		select {
@@ -99,7 +107,8 @@ func (w *writer) drain(ctx context.Context) {
 	}
 }
 
-// gather takes whatever else is waiting into the same transaction.
+// gather adds other queued commits to the transaction of first, up to groupLimit and groupBytes. It
+// does not wait for more.
 func (w *writer) gather(first *request) []*request {
 	group, size := []*request{first}, first.size
 	for len(group) < groupLimit && size < groupBytes {
@@ -113,7 +122,7 @@ func (w *writer) gather(first *request) []*request {
 	return group
 }
 
-// writeGroup writes a group and answers everybody after COMMIT.
+// writeGroup writes a group of commits and wakes their callers after COMMIT.
 func (w *writer) writeGroup(ctx context.Context, group []*request) {
 	w.tryGroup(ctx, group)
 	for _, r := range group {
@@ -126,8 +135,8 @@ func (w *writer) writeGroup(ctx context.Context, group []*request) {
 	}
 }
 
-// tryGroup gives each request of a group its result. For want of space each is tried alone, and one that ends
-// something is given the ballast.
+// tryGroup sets the result of each request in a group. If the disk is full it tries each commit
+// alone, and releases the ballast for a commit that finishes work.
 func (w *writer) tryGroup(ctx context.Context, group []*request) {
 	err := w.transact(ctx, group)
 	switch {
