@@ -8,7 +8,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Decision reads one decision, or fails with ErrNotFound.
+// Decision reads one decision, open or answered, or fails with ErrNotFound.
 func (r *Reader) Decision(ctx context.Context, id protocol.DecisionID) (protocol.Decision, error) {
 	var body []byte
 	var d protocol.Decision
@@ -30,7 +30,7 @@ func (r *Reader) OpenDecisions(ctx context.Context, session int64) ([]protocol.D
 	return list(ctx, r.pool, scanDecision, "SELECT body FROM decisions WHERE open = 1 AND session = ? ORDER BY decision_id", session)
 }
 
-// FamilyDecisions reads the open decisions of a session and of all that work for it, however far below it.
+// FamilyDecisions reads the open decisions of a session and of all its descendants.
 func (r *Reader) FamilyDecisions(ctx context.Context, session int64) ([]protocol.Decision, error) {
 	return list(ctx, r.pool, scanDecision, `
 WITH RECURSIVE family (session) AS (
@@ -43,7 +43,7 @@ WHERE open = 1
 ORDER BY decision_id`, session)
 }
 
-// TurnDecisions reads all decisions of a turn, open or not.
+// TurnDecisions reads all decisions of a turn, open and answered.
 func (r *Reader) TurnDecisions(ctx context.Context, turn protocol.TurnID) ([]protocol.Decision, error) {
 	return list(ctx, r.pool, scanDecision, "SELECT body FROM decisions WHERE turn_id = ? ORDER BY decision_id", turn)
 }

@@ -10,33 +10,42 @@ import (
 	"sync"
 )
 
-// Reader reads what is stored, by connections that cannot write. Its methods are safe for concurrent use.
+// Reader reads stored data through connections that cannot write. Its methods are safe for
+// concurrent use and see all commits that succeeded before the call. Sessions are named by their
+// row number (Session.Key) unless the parameter is a protocol.SessionID.
+//
+// Most methods read one page: a long read keeps SQLite from reusing the log. A damaged row is a
+// *DamagedRowError.
 type Reader struct {
 	Files FileReader
 	pool  *readPool
 	blobs *blobFiles
 }
 
+// newReader returns a Reader that owns pool.
 func newReader(pool *readPool, blobs *blobFiles) *Reader {
 	return &Reader{Files: FileReader{pool: pool}, pool: pool, blobs: blobs}
 }
 
-// readPool runs queries on a pool of connections that cannot write. It keeps their statements prepared, as each text is a
-// constant of this package: a short query then costs half (BenchmarkSession).
+// readPool runs queries on a pool of read-only connections. It keeps statements prepared, which
+// halves the cost of a short query (BenchmarkSession). Their texts are constants of this package,
+// so their number is bounded.
 type readPool struct {
 	db      *sql.DB
-	damaged func(error) // told when SQLite finds the file corrupt; may be nil
+	damaged func(error) // called when SQLite reports a corrupt file; may be nil
 
 	mu    sync.Mutex
-	stmts map[string]*sql.Stmt
+	stmts map[string]*sql.Stmt // by query text; guarded by mu
 }
 
-// openReadPool makes a pool whose connections are opened when they are first needed.
+// openReadPool returns a pool of up to four connections, which are opened when first needed.
+// damaged may run on any goroutine.
 func openReadPool(path, durability string, damaged func(error)) (*readPool, error) {
 	db, err := openPool(path, readerOptions(durability), min(4, runtime.NumCPU()))
 	return &readPool{db: db, damaged: damaged, stmts: map[string]*sql.Stmt{}}, err
 }
 
+// prepare returns the prepared statement of a query.
 func (p *readPool) prepare(ctx context.Context, query string) (*sql.Stmt, error) {
 	p.mu.Lock()
 	stmt := p.stmts[query]
@@ -44,7 +53,7 @@ func (p *readPool) prepare(ctx context.Context, query string) (*sql.Stmt, error)
 	if stmt != nil {
 		return stmt, nil
 	}
-	stmt, err := p.db.PrepareContext(ctx, expanded(query)) // not under the lock: it may wait for a connection
+	stmt, err := p.db.PrepareContext(ctx, expanded(query)) // without the mutex, because it may wait for a connection
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +69,7 @@ func (p *readPool) prepare(ctx context.Context, query string) (*sql.Stmt, error)
 	return stmt, nil
 }
 
-// row reads one row, or fails with ErrNotFound.
+// row scans the first row of a query into the given pointers, or fails with ErrNotFound.
 func (p *readPool) row(ctx context.Context, query string, args []any, into ...any) error {
 	ctx, cancel := interruptible(ctx)
 	defer cancel()
@@ -74,7 +83,7 @@ func (p *readPool) row(ctx context.Context, query string, args []any, into ...an
 	return p.failed(err)
 }
 
-// list reads all rows of a query that bounds their number.
+// list returns all rows of a query, each read by scan. The query must limit their number.
 func list[T any](ctx context.Context, p *readPool, scan func(*sql.Rows, *T) error, query string, args ...any) ([]T, error) {
 	ctx, cancel := interruptible(ctx)
 	defer cancel()
@@ -90,8 +99,8 @@ func list[T any](ctx context.Context, p *readPool, scan func(*sql.Rows, *T) erro
 	return all, p.failed(err)
 }
 
-// failed names an error, and has the store stop writing to a file that is corrupt. An I/O error of a read stops
-// nothing: a reader that could not open its files for want of descriptors says nothing of what was committed.
+// failed classifies an error, and reports a corrupt file to damaged. An I/O error of a read does
+// not stop the store: a reader that runs out of file descriptors says nothing about committed data.
 func (p *readPool) failed(err error) error {
 	err = classify(err)
 	if errors.Is(err, errDamaged) && p.damaged != nil {
@@ -100,6 +109,7 @@ func (p *readPool) failed(err error) error {
 	return err
 }
 
+// close closes the statements and connections. No read may be running.
 func (p *readPool) close() error {
 	var errs []error
 	for _, stmt := range p.stmts {
@@ -108,7 +118,8 @@ func (p *readPool) close() error {
 	return errors.Join(append(errs, p.db.Close())...)
 }
 
-// interruptible sees to it that a context can be cancelled: with one that can't, a wait for a lock sleeps inside SQLite.
+// interruptible returns a context that can be cancelled. With one that cannot, SQLite waits for a
+// lock without being interruptible.
 func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
 	if ctx.Done() != nil {
 		return ctx, func() {}
@@ -116,10 +127,11 @@ func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithCancel(ctx)
 }
 
-// errEnough is what a scan says that wants neither this row nor those after it.
+// errEnough ends collect early: the scan function wants neither this row nor later ones.
 var errEnough = errors.New("enough was read")
 
-// collect reads all rows and closes them: an open read would keep the log from being folded into the database.
+// collect reads all rows and closes them. An open read would keep the log from being folded into
+// the database.
 func collect[T any](rows *sql.Rows, scan func(*sql.Rows, *T) error) ([]T, error) {
 	defer rows.Close()
 	var all []T
@@ -136,6 +148,7 @@ func collect[T any](rows *sql.Rows, scan func(*sql.Rows, *T) error) ([]T, error)
 	return all, classify(rows.Err())
 }
 
+// decode parses stored JSON. what names it in the error, which is ErrCorrupt.
 func decode(data []byte, into any, what string) error {
 	if err := json.Unmarshal(data, into); err != nil {
 		return fmt.Errorf("%s: %w: %w", what, ErrCorrupt, err)

@@ -8,8 +8,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// FileReader reads what is known of workspaces: their files, file points, and copies of contents. Its methods are safe for concurrent
-// use.
+// FileReader reads what is stored about workspaces: the index of their files, file points, and the
+// copies of contents. Its methods are safe for concurrent use.
 type FileReader struct{ pool *readPool }
 
 const selectFiles = `
@@ -17,14 +17,14 @@ SELECT path, kind, mode, size, modified, changed, inode, link, problem, coalesce
 FROM workspace_files
 WHERE workspace = (SELECT workspace FROM workspaces WHERE root = ?)`
 
-// StoredWorkspace is what stood in a workspace when it was looked at last, and the number of the newest step.
+// StoredWorkspace is the index of a workspace, and the number of the newest step of any workspace.
 type StoredWorkspace struct {
-	Known bool // it was looked at
+	Known bool // the workspace has been scanned
 	Files []WorkspaceFile
 	Step  int64
 }
 
-// Workspace reads what is known of a workspace.
+// Workspace reads the index of the workspace with this root. An unknown one has Known false.
 func (f *FileReader) Workspace(ctx context.Context, root string) (w StoredWorkspace, err error) {
 	if err := f.pool.row(ctx, "SELECT EXISTS (SELECT 1 FROM workspaces WHERE root = ?)", []any{root}, &w.Known); err != nil {
 		return w, err
@@ -41,6 +41,7 @@ func (f *FileReader) Workspace(ctx context.Context, root string) (w StoredWorksp
 	return w, err
 }
 
+// selectPoints is the start of every query for file points; scanPoint reads its columns.
 const selectPoints = `
 SELECT point, p.workspace, root, body, journal
 FROM file_points p JOIN workspaces USING (workspace) `
@@ -53,7 +54,7 @@ func scanPoint(rows *sql.Rows, p *StoredPoint) error {
 	return decode(body, &p.FilePoint, "file point")
 }
 
-// Points reads the file points of a session in the order in which they were made.
+// Points reads the file points of a session, oldest first.
 func (f *FileReader) Points(ctx context.Context, session int64) ([]StoredPoint, error) {
 	return list(ctx, f.pool, scanPoint, selectPoints+"WHERE session = ? ORDER BY point", session)
 }
@@ -68,7 +69,8 @@ WHERE point >= ?2 AND p.session IN (
   SELECT session FROM below)
 ORDER BY point`
 
-// PointsBelow reads those of a session, and of all that work for it, from one on.
+// PointsBelow reads the file points of a session and all its descendants from row number from on,
+// oldest first.
 func (f *FileReader) PointsBelow(ctx context.Context, session, from int64) ([]StoredPoint, error) {
 	return list(ctx, f.pool, scanPoint, pointsBelow, session, from)
 }
@@ -85,7 +87,7 @@ func (f *FileReader) PointOfTurn(ctx context.Context, session int64, turn protoc
 	return found[0], nil
 }
 
-// OpenRewinds reads the rewinds of a session that are not over.
+// OpenRewinds reads the unfinished undos of a session.
 func (f *FileReader) OpenRewinds(ctx context.Context, session int64) ([]StoredPoint, error) {
 	return list(ctx, f.pool, scanPoint, selectPoints+"WHERE session = ? AND journal IS NOT NULL ORDER BY point", session)
 }
@@ -95,14 +97,15 @@ SELECT min(point)
 FROM file_points p JOIN turns t USING (turn_id)
 WHERE p.session = ?1 AND t.turn >= (SELECT turn FROM turns WHERE turn_id = ?2 AND session = ?1)`
 
-// FirstPointSince is the row of the first point of a turn, or of one after it; 0: there is none.
+// FirstPointSince returns the row number of the first file point of a turn or of a later turn of
+// the session. 0: there is none.
 func (f *FileReader) FirstPointSince(ctx context.Context, session int64, turn protocol.TurnID) (int64, error) {
 	var row sql.NullInt64
 	err := f.pool.row(ctx, firstPointSince, []any{session, turn}, &row)
 	return row.Int64, err
 }
 
-// RewindingSessions are the sessions with a rewind that is not over.
+// RewindingSessions lists the sessions with an unfinished undo, which a restart must finish.
 func (f *FileReader) RewindingSessions(ctx context.Context) ([]protocol.SessionID, error) {
 	return list(ctx, f.pool, func(rows *sql.Rows, id *protocol.SessionID) error { return rows.Scan(id) },
 		"SELECT DISTINCT session_id FROM file_points JOIN sessions USING (session) WHERE journal IS NOT NULL")
@@ -114,8 +117,8 @@ FROM file_changes c JOIN file_points p USING (point)
 WHERE p.workspace = ?1 AND step >= (SELECT min(step) FROM file_changes WHERE point >= ?2)
 ORDER BY step, path`
 
-// Changes reads what was done to the files of a workspace in the steps of a point and after these, whoever did it, in the order in
-// which it was seen.
+// Changes reads the file changes in a workspace from the first step of the point with row number
+// from on, by any session, in the order in which they were seen.
 func (f *FileReader) Changes(ctx context.Context, workspace, from int64) ([]FileChange, error) {
 	return list(ctx, f.pool, scanFileChange, selectFileChanges, workspace, from)
 }
@@ -128,7 +131,7 @@ func scanFileChange(rows *sql.Rows, d *FileChange) error {
 	return decode(body, &d.FileChangeBody, "change of a file")
 }
 
-// KnownCopies tells of which contents there are copies.
+// KnownCopies returns which of the digests have a stored copy.
 func (f *FileReader) KnownCopies(ctx context.Context, digests []protocol.Digest) (map[protocol.Digest]bool, error) {
 	asked, err := json.Marshal(digests)
 	if err != nil {
@@ -146,7 +149,7 @@ func scanCopy(rows *sql.Rows, c *FileCopy) error {
 	return rows.Scan(&c.Digest, &c.Pack, &c.At, &c.Length)
 }
 
-// Copy tells where the copy of a content lies, or fails with ErrNotFound.
+// Copy returns the location of a content's copy, or fails with ErrNotFound.
 func (f *FileReader) Copy(ctx context.Context, d protocol.Digest) (FileCopy, error) {
 	found, err := list(ctx, f.pool, scanCopy, "SELECT digest, pack, at, length FROM file_copies WHERE digest = ?", d)
 	if err == nil && len(found) == 0 {
@@ -158,12 +161,13 @@ func (f *FileReader) Copy(ctx context.Context, d protocol.Digest) (FileCopy, err
 	return found[0], nil
 }
 
-// CopiesIn are the copies in a pack, in the order in which they lie there.
+// CopiesIn lists the copies in a pack, by their offset.
 func (f *FileReader) CopiesIn(ctx context.Context, pack string) ([]FileCopy, error) {
 	return list(ctx, f.pool, scanCopy, "SELECT digest, pack, at, length FROM file_copies WHERE pack = ? ORDER BY at", pack)
 }
 
-// CopyBytes is how much of the packs is copies that rows name, by pack.
+// CopyBytes returns for each pack how many of its bytes are copies in use. The rest of the file can
+// be reclaimed.
 func (f *FileReader) CopyBytes(ctx context.Context) (map[string]int64, error) {
 	type sum struct {
 		pack  string
@@ -178,7 +182,7 @@ func (f *FileReader) CopyBytes(ctx context.Context) (map[string]int64, error) {
 	return all, err
 }
 
-// OldestPoints reads the oldest points that are over and still have changes.
+// OldestPoints reads the oldest closed points that still have changes: the first ones to prune.
 func (f *FileReader) OldestPoints(ctx context.Context, limit int) ([]StoredPoint, error) {
 	return list(ctx, f.pool, scanPoint, selectPoints+"WHERE open = 0 AND EXISTS (SELECT 1 FROM file_changes c WHERE c.point = p.point) ORDER BY point LIMIT ?", limit)
 }
@@ -189,12 +193,14 @@ func (f *FileReader) CountPoint(ctx context.Context, id protocol.PointID) (n Cha
 	return n, err
 }
 
+// countPoint counts a path once, however many steps changed it.
 const countPoint = `
 SELECT count(DISTINCT path), count(DISTINCT iif(body ->> '$.before.problem' IS NULL, NULL, path))
 FROM file_changes
 WHERE point = (SELECT point FROM file_points WHERE point_id = ?)`
 
-// IdleWorkspaces reads the roots of workspaces, by number, of which no point is left that files can be brought back to.
+// IdleWorkspaces returns the roots, by row number, of workspaces without a point that can still be
+// undone. Their index can be dropped.
 func (f *FileReader) IdleWorkspaces(ctx context.Context) (map[int64]string, error) {
 	type row struct {
 		workspace int64
@@ -208,6 +214,7 @@ func (f *FileReader) IdleWorkspaces(ctx context.Context) (map[int64]string, erro
 	return idle, err
 }
 
+// selectIdle finds workspaces whose points are all closed and pruned.
 const selectIdle = `
 SELECT workspace, root
 FROM workspaces w
@@ -216,7 +223,7 @@ WHERE NOT EXISTS (
   FROM file_points p
   WHERE p.workspace = w.workspace AND (p.open OR EXISTS (SELECT 1 FROM file_changes c WHERE c.point = p.point)))`
 
-// CountPoints counts the files that each point of a session changed, and those of which there is no copy of what they were.
+// CountPoints counts the files that each point of a session changed.
 func (f *FileReader) CountPoints(ctx context.Context, session int64) (map[protocol.PointID]ChangeCount, error) {
 	type count struct {
 		point protocol.PointID
@@ -230,7 +237,8 @@ func (f *FileReader) CountPoints(ctx context.Context, session int64) (map[protoc
 	return all, err
 }
 
-// ChangeCount counts files of a point.
+// ChangeCount counts the changed files of a point. Unkept is the number of those without a copy of
+// their old content.
 type ChangeCount struct{ Files, Unkept int }
 
 const countChanges = `

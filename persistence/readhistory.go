@@ -11,11 +11,11 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Cursor stands at a node of a path: reading goes from it towards the root.
+// Cursor is a position in the tree of nodes. Reading continues from it towards the root.
 type Cursor struct {
 	Branch     int64
 	Generation int64
-	Done       bool // the root was passed
+	Done       bool // the root was already read
 }
 
 const selectNodesDown = `
@@ -25,11 +25,12 @@ WHERE place BETWEEN ? AND ?
 ORDER BY place DESC
 LIMIT ?`
 
-// pathBytes is how large nodes are in the database, together, with which a page ends. The last of them may make it more.
+// pathBytes is the size in bytes of the nodes after which a page ends. The last node may exceed it.
 const pathBytes = 4 << 20
 
-// Path reads up to limit nodes of a path, the newest of them first, from a cursor on, and where to go on. Of large nodes there are
-// fewer on a page, but one at least. Parent edges are filled in except for the last node of a page.
+// Path reads up to limit nodes from a cursor towards the root, newest first, and returns the cursor
+// for the next page. A page with large nodes is shorter, but has at least one node. Parent is
+// filled in except for the last node of the page.
 func (r *Reader) Path(ctx context.Context, from Cursor, limit int) ([]protocol.Node, Cursor, error) {
 	var nodes []protocol.Node
 	for rest := (nodeScan{bytes: pathBytes}); len(nodes) < limit && !from.Done; {
@@ -53,15 +54,17 @@ func (r *Reader) Path(ctx context.Context, from Cursor, limit int) ([]protocol.N
 	return nodes, from, nil
 }
 
-// ofBranch adds to the error of a damaged node the session that the branch belongs to.
+// ofBranch adds the session of a branch to the error of a damaged node.
 func (r *Reader) ofBranch(ctx context.Context, branch int64, err error) error {
 	if e, ok := errors.AsType[*DamagedRowError](err); ok {
-		// Without a session the error says less, and is no less right.
+		// If the session cannot be read, the error is still correct.
 		_ = r.pool.row(ctx, "SELECT session_id FROM branches JOIN sessions USING (session) WHERE branches.branch = ?", []any{branch}, &e.Session)
 	}
 	return err
 }
 
+// parentCursor returns the position from which a branch continues its parent branch. Done: it has
+// no parent.
 func (r *Reader) parentCursor(ctx context.Context, branch int64) (Cursor, error) {
 	var parent, generation sql.NullInt64
 	if err := r.pool.row(ctx, parentOf, []any{branch}, &parent, &generation); err != nil {
@@ -73,9 +76,10 @@ func (r *Reader) parentCursor(ctx context.Context, branch int64) (Cursor, error)
 	return Cursor{Branch: parent.Int64, Generation: generation.Int64, Done: !parent.Valid}, nil
 }
 
-// nodeScan reads nodes as long as bytes are left for their bodies.
+// nodeScan scans nodes until their bodies exceed the remaining bytes.
 type nodeScan struct{ bytes int }
 
+// next is the scan function for list. It returns errEnough when no bytes remain.
 func (s *nodeScan) next(rows *sql.Rows, n *protocol.Node) error {
 	if s.bytes <= 0 {
 		return errEnough
@@ -104,7 +108,7 @@ SELECT place, node_id, frame, turn_id, at, body, intact(nodes n)
 FROM nodes n
 WHERE node_id = ?`
 
-// Nodes reads nodes by id, in any order. Ids that are not stored are left out.
+// Nodes reads nodes by id, in the order of ids. Unknown ids are left out. Parent is not filled in.
 func (r *Reader) Nodes(ctx context.Context, ids []protocol.NodeID) ([]protocol.Node, error) {
 	var all []protocol.Node
 	whole := nodeScan{bytes: math.MaxInt}
@@ -118,7 +122,8 @@ func (r *Reader) Nodes(ctx context.Context, ids []protocol.NodeID) ([]protocol.N
 	return all, nil
 }
 
-// Locate finds a node on the path that ends at a leaf, or fails with ErrNotFound.
+// Locate returns the position of a node on the path that ends at leaf. A node on another path is
+// ErrNotFound.
 func (r *Reader) Locate(ctx context.Context, leaf Cursor, id protocol.NodeID) (Cursor, error) {
 	at, err := r.Place(ctx, id)
 	if err != nil {
@@ -135,9 +140,10 @@ func (r *Reader) Locate(ctx context.Context, leaf Cursor, id protocol.NodeID) (C
 	return Cursor{}, &NotFoundError{What: "node", ID: string(id)}
 }
 
-// Common finds the newest place that the paths from two places have in common. There is one if both are of one session.
+// Common returns the newest node that two paths have in common. Paths of one session always have
+// one; otherwise Done is set and Generation is -1.
 func (r *Reader) Common(ctx context.Context, a, b Cursor) (Cursor, error) {
-	passed := map[int64]int64{} // by branch, where the path from a leaves it
+	passed := map[int64]int64{} // the generation at which the path from a leaves each branch
 	var err error
 	for ; !a.Done && err == nil; a, err = r.parentCursor(ctx, a.Branch) {
 		passed[a.Branch] = a.Generation
@@ -150,7 +156,7 @@ func (r *Reader) Common(ctx context.Context, a, b Cursor) (Cursor, error) {
 	return Cursor{Generation: -1, Done: true}, err
 }
 
-// Place finds a node, on whatever path it is.
+// Place returns the position of a node on any path, or fails with ErrNotFound.
 func (r *Reader) Place(ctx context.Context, id protocol.NodeID) (Cursor, error) {
 	var at int64
 	if err := r.pool.row(ctx, "SELECT place FROM nodes WHERE node_id = ?", []any{id}, &at); err != nil {
@@ -159,19 +165,19 @@ func (r *Reader) Place(ctx context.Context, id protocol.NodeID) (Cursor, error) 
 	return Cursor{Branch: at >> 32, Generation: at & 0xffffffff}, nil
 }
 
-// Pins lists what a session keeps reachable.
+// Pins lists the nodes that a session keeps reachable, oldest pin first.
 func (r *Reader) Pins(ctx context.Context, session int64) ([]Pin, error) {
 	return list(ctx, r.pool, func(rows *sql.Rows, p *Pin) error { return rows.Scan(&p.Node, &p.Reason, &p.AtMs) },
 		"SELECT node_id, reason, at FROM pins WHERE session = ? ORDER BY at, node_id", session)
 }
 
-// Reversed turns a page of Path into the order in which it happened.
+// Reversed reverses a page of Path in place, so that it is in the order of events, and returns it.
 func Reversed(nodes []protocol.Node) []protocol.Node {
 	slices.Reverse(nodes)
 	return nodes
 }
 
-// missingNode names the node that a read did not find.
+// missingNode adds the id of the node to the error of a read.
 func missingNode(id protocol.NodeID, err error) error {
 	if errors.Is(err, ErrNotFound) {
 		return &NotFoundError{What: "node", ID: string(id)}

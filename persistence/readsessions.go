@@ -12,10 +12,11 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Session is a session's row.
+// Session is a session's row. Key is its row number, which other methods of Reader take. Branch and
+// Head say where the session's path ends.
 type Session struct {
 	protocol.Session
-	Key    int64 // of the session inside this store
+	Key    int64 // row number, never reused
 	Branch int64
 }
 
@@ -39,10 +40,11 @@ func scanSession(rows *sql.Rows, s *Session) error {
 		decode(authority, &s.Authority, "authority"), decode(usage, &s.Usage, "usage"))
 }
 
-// damagedTitle is what a list shows of a session whose row is damaged.
+// damagedTitle is the title that a list shows for a session with a damaged row.
 const damagedTitle = "(damaged: run lashd doctor)"
 
-// scanListed reads a session of a list. One that is damaged is listed with its id alone: the others must still be read.
+// scanListed scans a session of a list. A damaged one keeps only its id, so that the list can still
+// show the others.
 func scanListed(rows *sql.Rows, s *Session) error {
 	err := scanSession(rows, s)
 	if errors.Is(err, ErrCorrupt) {
@@ -54,7 +56,7 @@ func scanListed(rows *sql.Rows, s *Session) error {
 
 const selectSession = `SELECT ` + sessionColumns + ` FROM sessions WHERE session_id = ?`
 
-// Session reads one session, or fails with ErrNotFound or ErrDeleted.
+// Session reads one session. It fails with ErrNotFound or ErrDeleted, or with *DamagedRowError.
 func (r *Reader) Session(ctx context.Context, id protocol.SessionID) (Session, error) {
 	found, err := list(ctx, r.pool, scanSession, selectSession, id)
 	if e, ok := errors.AsType[*DamagedRowError](err); ok {
@@ -69,6 +71,7 @@ func (r *Reader) Session(ctx context.Context, id protocol.SessionID) (Session, e
 	return found[0], nil
 }
 
+// missing returns ErrDeleted or ErrNotFound for a session without a row.
 func (r *Reader) missing(ctx context.Context, id protocol.SessionID) error {
 	var n int
 	err := r.pool.row(ctx, "SELECT 1 FROM deleted_sessions WHERE session_id = ?", []any{id}, &n)
@@ -78,10 +81,11 @@ func (r *Reader) missing(ctx context.Context, id protocol.SessionID) error {
 	return fmt.Errorf("session %s: %w", id, err)
 }
 
-// SessionQuery chooses sessions, newest first. Before continues after the last one of a page.
+// SessionQuery selects sessions, most recently updated first. To read the next page, set BeforeMs
+// and BeforeKey to the last session's UpdatedAtMs and Key.
 type SessionQuery struct {
-	Archived  bool
-	Children  bool   // also those that work for others
+	Archived  bool   // select archived sessions instead of the others
+	Children  bool   // include sessions of subagents
 	Cwd       string // empty: any
 	BeforeMs  int64  // 0: from the newest
 	BeforeKey int64
@@ -95,7 +99,7 @@ WHERE archived = ? AND (? OR parent IS NULL) AND (? = '' OR cwd = ?) AND (update
 ORDER BY updated_at DESC, session DESC
 LIMIT ?`
 
-// Sessions reads a page of sessions.
+// Sessions reads a page of sessions. A damaged one is listed with its id and damagedTitle.
 func (r *Reader) Sessions(ctx context.Context, q SessionQuery) ([]Session, error) {
 	if q.BeforeMs == 0 {
 		q.BeforeMs = math.MaxInt64
@@ -103,22 +107,23 @@ func (r *Reader) Sessions(ctx context.Context, q SessionQuery) ([]Session, error
 	return list(ctx, r.pool, scanListed, listSessions, q.Archived, q.Children, q.Cwd, q.Cwd, q.BeforeMs, q.BeforeKey, q.Limit)
 }
 
-// CountSessions tells how many sessions are stored.
+// CountSessions returns the number of stored sessions.
 func (r *Reader) CountSessions(ctx context.Context) (int, error) {
 	var n int
 	err := r.pool.row(ctx, "SELECT count(*) FROM sessions", nil, &n)
 	return n, err
 }
 
-// StoredEvent is an event as it lies in the log.
+// StoredEvent is an event as stored in the log.
 type StoredEvent struct {
 	Seq   protocol.Seq
 	Type  protocol.EventType
 	Body  []byte
-	chain []byte
+	chain []byte // hash of this event and all before it
 }
 
-// eventPage bounds how long one read holds on to the log.
+// eventPage is the maximum number of events that one read returns. A long read would keep SQLite
+// from reusing the log.
 const eventPage = 512
 
 const selectEvents = `
@@ -128,7 +133,8 @@ WHERE place > ? AND place < ?
 ORDER BY place
 LIMIT ?`
 
-// Events reads up to limit events of a session after a seq, in order.
+// Events reads up to limit (at most 512) events of a session after a seq, in order. It verifies
+// their hash chain: a changed event is a *DamagedRowError.
 func (r *Reader) Events(ctx context.Context, session int64, after protocol.Seq, limit int) ([]StoredEvent, error) {
 	limit = min(limit, eventPage)
 	if after == 0 {
@@ -139,13 +145,13 @@ func (r *Reader) Events(ctx context.Context, session int64, after protocol.Seq, 
 	if err != nil || len(page) == 0 {
 		return nil, err
 	}
-	if page[0].Seq != after { // the one before is not there: there is nothing to compare with, and verification finds that
+	if page[0].Seq != after { // the previous event is missing, so there is no hash to compare with; Verify reports it
 		return page[:min(len(page), limit)], nil
 	}
 	return page[1:], r.checkLinks(ctx, session, page[0], page[1:])
 }
 
-// checkLinks follows the chain of a session over a page of its log, which comes after an event.
+// checkLinks verifies the hash chain of a page of events that follows the event before.
 func (r *Reader) checkLinks(ctx context.Context, session int64, before StoredEvent, page []StoredEvent) error {
 	if len(page) == 0 {
 		return nil
@@ -153,7 +159,7 @@ func (r *Reader) checkLinks(ctx context.Context, session int64, before StoredEve
 	var id protocol.SessionID
 	if err := r.pool.row(ctx, "SELECT session_id FROM sessions WHERE session = ?", []any{session}, &id); err != nil {
 		if errors.Is(err, ErrNotFound) {
-			return nil // deleted meanwhile
+			return nil // deleted in between
 		}
 		return err
 	}
@@ -175,7 +181,8 @@ func scanEvent(rows *sql.Rows, e *StoredEvent) error {
 	return rows.Scan(&e.Seq, &e.Type, &e.Body, &e.chain)
 }
 
-// traceWindow is how much of the log is searched at once: a long read would block checkpoints.
+// traceWindow is how many events TurnEvents searches in one read. A longer read would block
+// checkpoints.
 const traceWindow = 8192
 
 const selectTurnEvents = `
@@ -185,7 +192,8 @@ WHERE place > ? AND place <= ? AND instr(body, ?) > 0
 ORDER BY place
 LIMIT ?`
 
-// TurnEvents reads up to limit events of a session after a seq that speak of a turn, in order, up to the end of the turn.
+// TurnEvents reads up to limit events that name a turn, in order, after a seq and up to the turn's
+// end. It finds them by text search in windows of the log, since events have no index by turn.
 func (r *Reader) TurnEvents(ctx context.Context, session Session, turn protocol.TurnID, after protocol.Seq, limit int) ([]StoredEvent, error) {
 	var all []StoredEvent
 	named := []byte(`"turnId":"` + string(turn) + `"`)
@@ -203,8 +211,9 @@ func (r *Reader) TurnEvents(ctx context.Context, session Session, turn protocol.
 	return all, nil
 }
 
-// Receipt reads the answer that was given to a key, which is empty if its request has only begun, or fails with ErrNotFound,
-// ErrReceiptConflict, or ErrDeleted if it went with its session.
+// Receipt returns the result that is stored under an idempotency key; it is empty if the request
+// has only begun. It fails with ErrNotFound, with ErrReceiptConflict if the hash differs, or with
+// ErrDeleted if the result was deleted with its session.
 func (r *Reader) Receipt(ctx context.Context, key string, hash []byte) ([]byte, error) {
 	var known, result []byte
 	var gone, intact bool

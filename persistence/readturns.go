@@ -10,13 +10,14 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// StoredTurn is a turn's row with its session.
+// StoredTurn is a turn's row with its session. Order grows in the order of acceptance.
 type StoredTurn struct {
 	Turn
 	Session protocol.SessionID
 	Order   int64 // of acceptance
 }
 
+// turnColumns is the start of every query for turns; scanTurn reads its columns.
 const turnColumns = `
 SELECT t.turn, t.turn_id, s.session_id, t.state, t.incarnation, t.cancel, t.report, t.accepted_at, t.started_at, intact(turns t)
 FROM turns t JOIN sessions s USING (session) `
@@ -49,7 +50,8 @@ func (r *Reader) Turn(ctx context.Context, id protocol.TurnID) (StoredTurn, erro
 	return found[0], nil
 }
 
-// Turns reads a page of a session's turns, newest first; before 0 means from the newest.
+// Turns reads a page of a session's turns, newest first. before is the Order of the last turn of
+// the previous page, or 0.
 func (r *Reader) Turns(ctx context.Context, session int64, before int64, limit int) ([]StoredTurn, error) {
 	if before == 0 {
 		before = math.MaxInt64
@@ -57,15 +59,16 @@ func (r *Reader) Turns(ctx context.Context, session int64, before int64, limit i
 	return list(ctx, r.pool, scanTurn, turnColumns+"WHERE t.session = ? AND t.turn < ? ORDER BY t.turn DESC LIMIT ?", session, before, limit)
 }
 
-// OpenTurns reads the turns of a session that have not ended, in the order of acceptance.
+// OpenTurns reads the turns of a session that have not ended, in order of acceptance.
 func (r *Reader) OpenTurns(ctx context.Context, session int64) ([]StoredTurn, error) {
 	return list(ctx, r.pool, scanTurn, turnColumns+whereOpen, session)
 }
 
-// whereOpen has the words of the index turns_open, which SQLite would not use otherwise.
+// whereOpen repeats the condition of the index turns_open, word for word. SQLite would not use the
+// index otherwise.
 const whereOpen = "WHERE t.session = ? AND (t.state = 'queued' OR t.state = 'running' OR t.state = 'waiting') ORDER BY t.turn"
 
-// unfinished has them, too.
+// unfinished repeats the condition of turns_open as well.
 const unfinished = `
 SELECT s.session_id
 FROM turns t JOIN sessions s USING (session)
@@ -73,12 +76,12 @@ WHERE t.state = 'queued' OR t.state = 'running' OR t.state = 'waiting'
 GROUP BY s.session
 ORDER BY min(t.turn)`
 
-// Unfinished lists the sessions that have a turn which has not ended, the longest waiting first: what a restart must go
-// on with.
+// Unfinished lists the sessions with an open turn, oldest turn first. A restart continues them.
 func (r *Reader) Unfinished(ctx context.Context) ([]protocol.SessionID, error) {
 	return list(ctx, r.pool, func(rows *sql.Rows, id *protocol.SessionID) error { return rows.Scan(id) }, unfinished)
 }
 
+// inputColumns is the start of every query for inputs; scanInput reads its columns.
 const inputColumns = `
 SELECT input_id, turn_id, state, boundary, source, refused, body, plugin_inputs, at, intact(inputs inputs)
 FROM inputs `
@@ -103,24 +106,24 @@ func scanInput(rows *sql.Rows, in *protocol.QueuedInput) error {
 	return err
 }
 
-// PendingInputs reads the inputs of a session that no committed turn has consumed, in the order of arrival.
+// PendingInputs reads the inputs of a session that no committed turn has used, oldest first.
 func (r *Reader) PendingInputs(ctx context.Context, session int64) ([]protocol.QueuedInput, error) {
 	return list(ctx, r.pool, scanInput, inputColumns+wherePending, session)
 }
 
-// wherePending has the words of the index inputs_pending.
+// wherePending repeats the condition of the index inputs_pending.
 const wherePending = `
 WHERE session = ? AND (state = 'pendingActive' OR state = 'deferredNextTurn' OR state = 'queued' OR state = 'accepted')
 ORDER BY input`
 
-// Inputs reads a session's newest inputs, ended ones included, in the order of arrival.
+// Inputs reads the newest inputs of a session, used and cancelled ones included, oldest first.
 func (r *Reader) Inputs(ctx context.Context, session int64, limit int) ([]protocol.QueuedInput, error) {
 	newest, err := list(ctx, r.pool, scanInput, inputColumns+"WHERE session = ? ORDER BY input DESC LIMIT ?", session, limit)
 	slices.Reverse(newest)
 	return newest, err
 }
 
-// Effects reads the journal of a turn in order.
+// Effects reads the journal of a turn in the order in which it is replayed.
 func (r *Reader) Effects(ctx context.Context, turn protocol.TurnID) ([]Effect, error) {
 	scan := func(rows *sql.Rows, e *Effect) error {
 		var intact bool
@@ -136,7 +139,8 @@ WHERE turn_id = ?
 ORDER BY effect, ordinal`, turn)
 }
 
-// Above reads who a session works for, nearest first: its parent, that one's, and so on.
+// Above lists the ancestors of a session, nearest first: its parent, its parent's parent, and so
+// on.
 func (r *Reader) Above(ctx context.Context, session int64) ([]protocol.SessionID, error) {
 	scan := func(rows *sql.Rows, id *protocol.SessionID) error { return rows.Scan(id) }
 	return list(ctx, r.pool, scan, `
@@ -151,8 +155,7 @@ ORDER BY distance`, session)
 }
 
 const (
-	// No call takes more than a trillion tokens: what a model says beyond that is a lie, which must not keep the sums of others
-	// from being read.
+	// A model server can report any number. Each is limited to 10^12 tokens, so that a wrong one cannot overflow the sum.
 	least, most = `sum(min(max(`, `, 0), 1000000000000))`
 	sumsOfUsage = `model, ` + least + `input` + most + `, ` + least + `output` + most + `, ` + least + `cache_read` + most + `, ` +
 		least + `cache_write` + most + `, ` + least + `reasoning` + most + `, sum(cost), sum(calls), sum(unknown)`
@@ -161,7 +164,7 @@ SELECT source, ` + sumsOfUsage + `
 FROM usage
 GROUP BY source, model
 ORDER BY source, model`
-	// What works for the session, however far below it, counts under the label of that child of it which it is, or belongs to.
+	// Usage of a descendant counts under the label of the direct child through which it descends.
 	sumUsageOfOne = `
 WITH RECURSIVE family (session, label) AS (
   SELECT ?, NULL
@@ -173,8 +176,8 @@ GROUP BY shown, model
 ORDER BY shown, model`
 )
 
-// Usage sums a session's ledger by source and model, with what was used for it by others; session 0 sums all ledgers, each
-// call once.
+// Usage sums the ledger of a session by source and model, including its descendants. With session 0
+// it sums all ledgers and counts each call once.
 func (r *Reader) Usage(ctx context.Context, session int64) ([]protocol.UsageRow, error) {
 	scan := func(rows *sql.Rows, r *protocol.UsageRow) error {
 		u := &r.Usage
@@ -195,16 +198,18 @@ WHERE c.session = ? AND c.snapshot = ?`
 	selectParts = selectComponents + " AND c.name BETWEEN ? || '/' AND ? || '/~'"
 )
 
-// Components reads a session's saved state, or what a snapshot of it kept, without the parts of components.
+// Components reads the components of a session, or those that the named snapshot holds. It leaves
+// out parts (names with a slash).
 func (r *Reader) Components(ctx context.Context, session int64, snapshot string) (map[string][]byte, error) {
 	return r.components(ctx, selectWhole, session, snapshot)
 }
 
-// Parts reads the parts of a component, by their names with the component's own.
+// Parts reads the parts of a component. The keys are their full names (name/part).
 func (r *Reader) Parts(ctx context.Context, session int64, snapshot, name string) (map[string][]byte, error) {
 	return r.components(ctx, selectParts, session, snapshot, name, name)
 }
 
+// components reads the bodies of components from their rows or blobs, and verifies their digests.
 func (r *Reader) components(ctx context.Context, query string, args ...any) (map[string][]byte, error) {
 	type row struct {
 		Component
@@ -224,7 +229,7 @@ func (r *Reader) components(ctx context.Context, query string, args ...any) (map
 	}
 	m := make(map[string][]byte, len(all))
 	for _, c := range all {
-		if c.away { // the same bytes are an artifact in a file, or they are lost
+		if c.away { // the content is in a file, shared with an artifact, or it is lost
 			if c.Body, err = r.Blob(ctx, c.digest); err != nil {
 				return nil, fmt.Errorf("component %s has no body: %w: %w", c.Name, ErrCorrupt, err)
 			}
@@ -234,13 +239,13 @@ func (r *Reader) components(ctx context.Context, query string, args ...any) (map
 	return m, nil
 }
 
-// Approvals lists the standing answers for a workspace.
+// Approvals lists the approval rules of a workspace.
 func (r *Reader) Approvals(ctx context.Context, cwd string) ([]Approval, error) {
 	return list(ctx, r.pool, func(rows *sql.Rows, a *Approval) error { return rows.Scan(&a.Cwd, &a.Tool, &a.Subject, &a.By) },
 		"SELECT cwd, tool, subject, by FROM approvals WHERE cwd = ? ORDER BY tool, subject", cwd)
 }
 
-// PluginFacts lists what holds for plugins, by kind and key.
+// PluginFacts lists all plugin facts, by kind and key.
 func (r *Reader) PluginFacts(ctx context.Context) ([]PluginFact, error) {
 	return list(ctx, r.pool, func(rows *sql.Rows, f *PluginFact) error { return rows.Scan(&f.Kind, &f.Key, &f.Body) },
 		"SELECT kind, key, body FROM plugin_facts ORDER BY kind, key")
@@ -251,12 +256,13 @@ func (r *Reader) Input(ctx context.Context, session int64, id protocol.InputID) 
 	return r.input(ctx, "WHERE session = ? AND input_id = ?", session, string(id))
 }
 
-// SourceInput reads the input of a session that has a source, or fails with ErrNotFound.
+// SourceInput reads the input of a session with this source, or fails with ErrNotFound. A source is
+// unique within its session, so a repeated wake finds the first one.
 func (r *Reader) SourceInput(ctx context.Context, session int64, source string) (protocol.QueuedInput, error) {
 	return r.input(ctx, "WHERE session = ? AND source = ? AND source <> ''", session, source)
 }
 
-// NewestOrdinal is the highest ordinal of the wakes of a stream that a session was given; 0: there is none.
+// NewestOrdinal returns the highest ordinal of a session's wakes from a stream. 0: there is none.
 func (r *Reader) NewestOrdinal(ctx context.Context, session int64, stream string) (int64, error) {
 	found, err := list(ctx, r.pool, func(rows *sql.Rows, n *int64) error { return rows.Scan(n) },
 		"SELECT ordinal FROM inputs WHERE session = ? AND stream = ? AND stream <> '' ORDER BY ordinal DESC LIMIT 1", session, stream)
@@ -266,6 +272,7 @@ func (r *Reader) NewestOrdinal(ctx context.Context, session int64, stream string
 	return found[0], nil
 }
 
+// input reads the one input that the condition which selects.
 func (r *Reader) input(ctx context.Context, which string, session int64, id string) (protocol.QueuedInput, error) {
 	found, err := list(ctx, r.pool, scanInput, inputColumns+which, session, id)
 	if err != nil {

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// Acknowledge forgets the loss of commits that Rollback tells of. It must not be called while Run runs.
+// Acknowledge deletes the record of lost commits that Rollback returns. Do not call it while Run
+// runs: both use the writer's connection.
 func (w *writer) Acknowledge(ctx context.Context) error {
 	_, err := w.stmts.conn.ExecContext(ctx, "DELETE FROM meta WHERE name = ?", metaRollback)
 	if err == nil {
@@ -18,8 +19,8 @@ func (w *writer) Acknowledge(ctx context.Context) error {
 	return classify(err)
 }
 
-// SetAside moves what is left of a store into a new directory inside of dir, which it returns, so that the next Open begins a new
-// store. It deletes nothing. The caller holds the lock of dir.
+// SetAside moves the files of a store into a new directory inside dir, and returns that directory.
+// The next Open then creates a new store. Nothing is deleted. The caller holds the lock of dir.
 func SetAside(dir string) (string, error) {
 	return setAside(dir, func(name string) bool {
 		return strings.HasPrefix(name, fileName) || name == witnessName || name == blobsName ||
@@ -27,13 +28,15 @@ func SetAside(dir string) (string, error) {
 	})
 }
 
-// SetLogAside moves the log of a database that was replaced into a new directory inside of dir, which it returns, so that the next Open
-// takes the new database without it. The caller holds the lock of dir.
+// SetLogAside moves the log of a replaced database into a new directory inside dir, and returns
+// that directory. The next Open then uses the new database without the log. The caller holds the
+// lock of dir.
 func SetLogAside(dir string) (string, error) {
 	return setAside(dir, func(name string) bool { return name == fileName+"-wal" || name == fileName+"-shm" })
 }
 
-// setAside moves the database first: half of it done, Open still finds that the database is missing. Names are in order.
+// setAside moves the files that is selects, the database first. If it stops halfway, Open still
+// reports that the database is missing.
 func setAside(dir string, is func(name string) bool) (string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

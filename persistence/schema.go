@@ -16,19 +16,22 @@ import (
 	"lashd"
 )
 
-// SchemaVersion is the version of schema.sql.
+// SchemaVersion is the version of schema.sql, stored as user_version. Each change of the schema
+// adds one.
 const SchemaVersion = 2
 
-// definition is a schema and the way to it from older ones.
+// definition is a schema with the migrations from older versions.
 type definition struct {
 	version    int
 	schema     string
 	migrations fs.FS // migrations/000N.sql
 }
 
+// current is the schema of this version of lashd.
 var current = definition{version: SchemaVersion, schema: lashd.Schema, migrations: lashd.Migrations}
 
-// prepareSchema creates the schema in an empty database, or migrates an older one after a backup.
+// prepareSchema creates the tables of a new database, migrates an older one after a backup, and
+// then compares the tables with schema.sql.
 func (s *Store) prepareSchema(ctx context.Context, found preview) error {
 	switch {
 	case found.version == 0:
@@ -41,6 +44,8 @@ func (s *Store) prepareSchema(ctx context.Context, found preview) error {
 	return s.def.check(ctx, s.stmts.conn)
 }
 
+// create makes the tables in an empty database, with a random store id, epoch and secret. A
+// database with tables belongs to another program and is rejected.
 func (d *definition) create(ctx context.Context, st *statements) error {
 	return st.inTransaction(ctx, func(tx *sql.Tx) error {
 		var tables int
@@ -64,17 +69,20 @@ func (d *definition) create(ctx context.Context, st *statements) error {
 	})
 }
 
+// stamp marks the database as lashd's, with the version of its schema.
 func stamp(ctx context.Context, tx *sql.Tx, version int) error {
 	_, err := tx.ExecContext(ctx, fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d", applicationID, version))
 	return err
 }
 
+// schemaObjects reads the SQL of every table, index, view and trigger.
 const schemaObjects = `
 SELECT sql
 FROM sqlite_schema
 WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%'`
 
-// check compares every object with the statements of schema.sql: a trigger or a view in the file would run as us.
+// check compares every object of the database with schema.sql, and fails with ErrOtherSchema. An
+// unexpected trigger or view would run inside lashd's own statements.
 func (d *definition) check(ctx context.Context, db queryer) error {
 	rows, err := db.QueryContext(ctx, schemaObjects)
 	if err != nil {
@@ -98,8 +106,8 @@ func (d *definition) check(ctx context.Context, db queryer) error {
 	return nil
 }
 
-// schemaStatements cuts the schema into statements as SQLite keeps them. Making a second database to compare with would
-// cost half of the start-up.
+// schemaStatements splits schema.sql into statements as SQLite stores them. Comparing with a
+// second, fresh database instead would take half of the start-up time.
 func schemaStatements(schema string) []string {
 	var all []string
 	var bare strings.Builder

@@ -9,16 +9,18 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Snapshot is a state of a session that has a name.
+// Snapshot is a named state of a session.
 type Snapshot struct {
 	Name string
 	Node protocol.NodeID // the leaf
 	AtMs int64
-	// Generation is that of the leaf, and Bytes what its components have. Neither is there without a read.
+	// Generation is that of the leaf. Bytes is the size of the snapshot's components. Only reads
+	// set them.
 	Generation, Bytes int64
 }
 
-// applySnapshots comes after the session's other rows: what is saved is what the commit leaves.
+// applySnapshots saves and drops snapshots. It runs after the session's other rows are written,
+// because a snapshot contains the state that the commit leaves.
 func applySnapshots(ctx context.Context, t *tx, c *change, h *head) error {
 	if c.Save != "" {
 		if err := saveSnapshot(ctx, t, c, h); err != nil {
@@ -38,7 +40,7 @@ SELECT ?, ?, node_id, place, ?
 FROM nodes
 WHERE node_id = ?
 ON CONFLICT (session, name) DO NOTHING`
-	// The same components of another state: those of a name, and its parts.
+	// Copies a component and its parts from one state of the session to another; '' is the current state.
 	copyState = `
 INSERT INTO components (session, snapshot, name, digest, body)
 SELECT session, ?, name, digest, body
@@ -46,6 +48,7 @@ FROM components
 WHERE session = ? AND snapshot = ? AND (name = ? OR name BETWEEN ? || '/' AND ? || '/~')`
 )
 
+// saveSnapshot stores the leaf and the components of Keep. A name that exists is ErrExists.
 func saveSnapshot(ctx context.Context, t *tx, c *change, h *head) error {
 	err := t.changed(ctx, ErrExists, insertSnapshot, h.session, c.Save, c.AtMs, h.leaf)
 	for _, name := range c.Keep {
@@ -61,7 +64,8 @@ SELECT node_id, place
 FROM snapshots
 WHERE session = ? AND name = ?`
 
-// restoreSnapshot opens a new branch at the snapshot's node, as a rewind does, and takes its components over.
+// restoreSnapshot opens a new branch at the snapshot's node, as a rewind does, and replaces the
+// components of Keep.
 func restoreSnapshot(ctx context.Context, t *tx, c *change, h *head) error {
 	var at int64
 	err := t.row(ctx, snapshotPlace, []any{h.session, c.Restore}, &h.leaf, &at)
@@ -81,6 +85,8 @@ func restoreSnapshot(ctx context.Context, t *tx, c *change, h *head) error {
 	return restoreState(ctx, t, c, h)
 }
 
+// restoreState replaces each component of Keep, with its parts, by the one in the snapshot. A
+// component that the snapshot lacks is removed.
 func restoreState(ctx context.Context, t *tx, c *change, h *head) error {
 	var old []protocol.Digest
 	for _, name := range c.Keep {
@@ -101,7 +107,8 @@ DELETE FROM components
 WHERE session = ? AND snapshot = ? AND (name = ? OR name BETWEEN ? || '/' AND ? || '/~')
 RETURNING digest`
 
-// removeState removes a component with its parts, and tells which blobs it may have been the last to need.
+// removeState deletes a component with its parts, and returns the digests of blobs that may be
+// unused now.
 func removeState(ctx context.Context, t *tx, h *head, snapshot, name string) ([]protocol.Digest, error) {
 	return column[protocol.Digest](ctx, t, deleteState, h.session, snapshot, name, name, name)
 }
@@ -111,6 +118,7 @@ DELETE FROM components
 WHERE session = ? AND snapshot = ?
 RETURNING digest`
 
+// dropSnapshot deletes a snapshot with its components.
 func dropSnapshot(ctx context.Context, t *tx, c *change, h *head) error {
 	err := t.changed(ctx, &NotFoundError{What: "snapshot", ID: c.Drop},
 		"DELETE FROM snapshots WHERE session = ? AND name = ?", h.session, c.Drop)
@@ -124,6 +132,7 @@ func dropSnapshot(ctx context.Context, t *tx, c *change, h *head) error {
 	return dropBlobs(ctx, t, old)
 }
 
+// dropBlobs calls dropBlob for each digest.
 func dropBlobs(ctx context.Context, t *tx, all []protocol.Digest) error {
 	for _, d := range all {
 		if err := dropBlob(ctx, t, d); err != nil {
@@ -142,6 +151,7 @@ WHERE s.session = ? AND (? = '' OR s.name = ?)
 GROUP BY s.name
 ORDER BY s.name`
 
+// snapshots reads the snapshot of this name, or all if name is empty.
 func (r *Reader) snapshots(ctx context.Context, session int64, name string) ([]Snapshot, error) {
 	scan := func(rows *sql.Rows, s *Snapshot) error {
 		return rows.Scan(&s.Name, &s.Node, &s.AtMs, &s.Generation, &s.Bytes)
@@ -149,7 +159,7 @@ func (r *Reader) snapshots(ctx context.Context, session int64, name string) ([]S
 	return list(ctx, r.pool, scan, selectSnapshots, session, name, name)
 }
 
-// Snapshots lists a session's snapshots, in order of name.
+// Snapshots lists a session's snapshots by name.
 func (r *Reader) Snapshots(ctx context.Context, session int64) ([]Snapshot, error) {
 	return r.snapshots(ctx, session, "")
 }

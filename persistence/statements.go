@@ -6,7 +6,8 @@ import (
 	"errors"
 )
 
-// The numbers of new rows. SQLite would give the same, but only after the sum of the row is known, which covers it.
+// Expressions for the row number of a new row. SQLite would assign the same number, but only after
+// the row's checksum has been computed, and the checksum covers the number.
 const (
 	nextSession    = `(SELECT coalesce(max(seq), 0) + 1 FROM sqlite_sequence WHERE name = 'sessions')`
 	nextBranch     = `(SELECT coalesce(max(seq), 0) + 1 FROM sqlite_sequence WHERE name = 'branches')`
@@ -18,12 +19,14 @@ const (
 	nextInput      = `(SELECT coalesce(max(input), 0) + 1 FROM inputs)`
 )
 
-// statements are the prepared statements of the writer's one connection. Their texts are constants of this package.
+// statements holds the prepared statements of the writer's connection, by query text. The texts are
+// constants of this package. Only the writer uses it.
 type statements struct {
 	conn  *sql.Conn
 	cache map[string]*sql.Stmt
 }
 
+// prepare takes the pool's only connection. close returns it.
 func prepare(ctx context.Context, db *sql.DB) (*statements, error) {
 	conn, err := db.Conn(ctx)
 	if err != nil {
@@ -32,6 +35,8 @@ func prepare(ctx context.Context, db *sql.DB) (*statements, error) {
 	return &statements{conn: conn, cache: map[string]*sql.Stmt{}}, nil
 }
 
+// get returns the prepared statement of a query, extended by the checksum of each row that it
+// writes.
 func (st *statements) get(ctx context.Context, query string) (*sql.Stmt, error) {
 	if p, ok := st.cache[query]; ok {
 		return p, nil
@@ -55,7 +60,7 @@ func (st *statements) close() error {
 	return errors.Join(append(errs, st.conn.Close())...)
 }
 
-// inTransaction runs steps that belong together on the connection.
+// inTransaction runs do in a transaction and commits it, or rolls back if do fails.
 func (st *statements) inTransaction(ctx context.Context, do func(*sql.Tx) error) error {
 	tx, err := st.conn.BeginTx(ctx, nil)
 	if err != nil {

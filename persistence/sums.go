@@ -12,16 +12,18 @@ import (
 	"modernc.org/sqlite"
 )
 
-// The sum of a row is the sum of one hash for each other column of it, modulo 2^64. A hash covers the table, the name of the
-// column, and its value with its type. An update subtracts the hash of the old value of each column that it sets and adds that of
-// the new one: damage stays visible when a later update sets that column or another. Sums find accidents. They are not keyed, so
-// they do not find what somebody changed on purpose.
+// SQL functions for the checksums of rows. The checksum of a row is the sum of one hash per column,
+// modulo 2^64. Each hash covers the table, the column's name, and the value with its type.
+//
+// An update subtracts the hash of each column's old value and adds that of the new one. It does not
+// recompute the sum from the row, so earlier damage stays visible after the update. Checksums find
+// accidents only: they have no key, so a program that changes rows on purpose can change them too.
 const (
-	sumFunction   = "row_sum"   // (spec, values): the sum of a row
-	resumFunction = "row_resum" // (spec, sum, old and new values by turns): the sum after an update
+	sumFunction   = "row_sum"   // (spec, values): the checksum of a row
+	resumFunction = "row_resum" // (spec, sum, then old and new value of each column): the checksum after an update
 )
 
-// sqliteDriver is the driver of all connections. It knows the functions of sums.
+// sqliteDriver is the driver of all connections. It registers the checksum functions once.
 var sqliteDriver = sync.OnceValue(func() *sqlite.Driver {
 	d := &sqlite.Driver{}
 	d.MustRegisterFunction(sumFunction, &sqlite.FunctionImpl{NArgs: -1, Deterministic: true, VolatileArgs: true, Scalar: sumRow})
@@ -29,6 +31,7 @@ var sqliteDriver = sync.OnceValue(func() *sqlite.Driver {
 	return d
 })
 
+// sumRow implements row_sum.
 func sumRow(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
 	seeds, values, err := seedsOf(args, 1)
 	if err != nil {
@@ -37,6 +40,7 @@ func sumRow(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error
 	return sumValues(seeds, values), nil
 }
 
+// sumValues adds the hashes of a row's values; seeds are parallel to values.
 func sumValues(seeds []uint64, values []driver.Value) int64 {
 	var sum uint64
 	for i, v := range values {
@@ -45,6 +49,7 @@ func sumValues(seeds []uint64, values []driver.Value) int64 {
 	return int64(sum)
 }
 
+// resumRow implements row_resum.
 func resumRow(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
 	if len(args) < 2 {
 		return nil, fmt.Errorf("%s of %d arguments", resumFunction, len(args))
@@ -65,7 +70,8 @@ func resumRow(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, err
 	return int64(sum), nil
 }
 
-// seedsOf takes the spec off the arguments. There are some values for each column of it.
+// seedsOf splits the arguments of a function into the seeds of the spec's columns and the values.
+// each is the number of values per column.
 func seedsOf(args []driver.Value, each int) ([]uint64, []driver.Value, error) {
 	if len(args) == 0 {
 		return nil, nil, fmt.Errorf("%s without a spec", sumFunction)
@@ -81,9 +87,11 @@ func seedsOf(args []driver.Value, each int) ([]uint64, []driver.Value, error) {
 	return seeds, args[1:], nil
 }
 
-var knownSeeds sync.Map // spec to []uint64; specs are parts of constant statements
+// knownSeeds caches columnSeeds, from spec to []uint64. Specs are parts of constant statements, so
+// it does not grow without limit.
+var knownSeeds sync.Map
 
-// columnSeeds are what the hashes of the columns of a spec, such as turns(turn,turn_id), begin with.
+// columnSeeds returns the initial hash of each column in a spec, such as turns(turn,turn_id).
 func columnSeeds(spec string) []uint64 {
 	if known, ok := knownSeeds.Load(spec); ok {
 		return known.([]uint64)
@@ -98,7 +106,8 @@ func columnSeeds(spec string) []uint64 {
 	return seeds
 }
 
-// hashValue hashes a value of a column as SQLite has it.
+// hashValue hashes a column's value with its SQLite type. Strings and blobs are hashed on their own
+// first, so that the hashed data has a fixed size.
 func hashValue(seed uint64, v driver.Value) uint64 {
 	var data [17]byte
 	binary.LittleEndian.PutUint64(data[:], seed)

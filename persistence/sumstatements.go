@@ -9,10 +9,12 @@ import (
 	"lashd"
 )
 
-// summed has a statement of the writer keep the sums of the rows that it inserts or updates. The writer prepares every statement
-// through it, so that none can forget the sum. It understands the SQL of this package, which has its keywords in capitals and sets
-// columns one by one, and refuses what it does not understand. The values must have the type of their column: SQLite would convert
-// the column, but not the argument of the sum.
+// summed extends a statement of the writer so that it maintains the checksums of the rows it
+// inserts or updates. The writer prepares every statement through summed, so none can forget them.
+//
+// It understands the SQL of this package only (keywords in capitals, one assignment per column) and
+// rejects other forms. A value must have the type of its column: SQLite would convert the column,
+// but not the argument of the checksum.
 func summed(query string) (string, error) {
 	query = expanded(query)
 	verb, table := written(query)
@@ -40,13 +42,15 @@ func summed(query string) (string, error) {
 	return query[:at[1]] + assignments + ", " + sum + "\n" + query[end:], nil
 }
 
+// Patterns of the statements that summed understands.
 var (
 	writeHead  = regexp.MustCompile(`(?:^|[\n )])(INSERT INTO|UPDATE) (\w+)\s`)
 	insertHead = regexp.MustCompile(`INSERT INTO \w+ \(([^)]*)\)\s+(VALUES|SELECT)\s`)
 	setClause  = regexp.MustCompile(`\bSET\s+`)
 )
 
-// written is what a statement does to which table; empty if it inserts and updates nothing.
+// written returns the verb (INSERT or UPDATE) and the table of a statement, or "" if it writes no
+// rows.
 func written(query string) (verb, table string) {
 	m := writeHead.FindStringSubmatch(query)
 	if m == nil {
@@ -55,7 +59,8 @@ func written(query string) (verb, table string) {
 	return strings.TrimSuffix(m[1], " INTO"), m[2]
 }
 
-// sumInsert adds the column of the sum to an INSERT that sets all others, and the sum to each of its rows.
+// sumInsert adds the checksum column to an INSERT, and its value to each row. The statement must
+// set all other columns.
 func sumInsert(query, table string, columns []string) (string, error) {
 	m := insertHead.FindStringSubmatchIndex(query)
 	if m == nil {
@@ -84,11 +89,12 @@ func sumInsert(query, table string, columns []string) (string, error) {
 	return head + rest, nil
 }
 
+// callSum returns the call of row_sum for columns with these values.
 func callSum(table string, columns []string, values string) string {
 	return fmt.Sprintf("%s('%s(%s)', %s)", sumFunction, table, strings.Join(columns, ","), values)
 }
 
-// sumUpdate is the assignment of the sum that goes with others.
+// sumUpdate returns the assignment that updates the checksum together with other columns.
 func sumUpdate(table, assignments string) (string, error) {
 	var columns []string
 	var values strings.Builder
@@ -105,7 +111,7 @@ func sumUpdate(table, assignments string) (string, error) {
 
 var intactCall = regexp.MustCompile(`\bintact\((\w+) (\w+)\)`)
 
-// expanded replaces each intact(table alias) of a query by the test whether a row has its sum.
+// expanded replaces each intact(table alias) in a query by a comparison of the row's checksum.
 func expanded(query string) string {
 	return intactCall.ReplaceAllStringFunc(query, func(call string) string {
 		m := intactCall.FindStringSubmatch(call)
@@ -113,13 +119,14 @@ func expanded(query string) string {
 	})
 }
 
-// sumOf is the expression for what the sum of a row of a table must be. The rows are those of alias.
+// sumOf returns the expression of the checksum that a row of alias must have.
 func sumOf(table, alias string) string {
 	columns := sumColumns()[table]
 	return callSum(table, columns, alias+"."+strings.Join(columns, ", "+alias+"."))
 }
 
-// sumColumns are the columns that the sums of each table cover: all of them. Tables without sums are not in it.
+// sumColumns returns, by table, the columns that its checksum covers: all of them. Tables without a
+// checksum are absent.
 var sumColumns = sync.OnceValue(func() map[string][]string {
 	all := map[string][]string{}
 	for _, statement := range schemaStatements(lashd.Schema) {
@@ -131,7 +138,7 @@ var sumColumns = sync.OnceValue(func() map[string][]string {
 	return all
 })
 
-// primaryKeys are the columns of the primary key of each table.
+// primaryKeys returns the columns of each table's primary key.
 var primaryKeys = sync.OnceValue(func() map[string][]string {
 	all := map[string][]string{}
 	for _, statement := range schemaStatements(lashd.Schema) {
@@ -145,6 +152,7 @@ var primaryKeys = sync.OnceValue(func() map[string][]string {
 	return all
 })
 
+// Patterns for the primary key of a CREATE TABLE: a line of its own, or part of a column.
 var (
 	keyLine   = regexp.MustCompile(`\n  PRIMARY KEY \(([^)]*)\)`)
 	keyColumn = regexp.MustCompile(`\n  ([a-z_]+) +(?:INTEGER|TEXT) PRIMARY KEY`)
@@ -152,7 +160,7 @@ var (
 
 var columnLine = regexp.MustCompile(`^  ([a-z_]+) +(?:INTEGER|TEXT|BLOB)`)
 
-// tableColumns reads the names of a CREATE TABLE, which has each column on a line of its own.
+// tableColumns returns the columns of a CREATE TABLE statement with one column per line.
 func tableColumns(statement string) (table string, columns []string) {
 	rest, ok := strings.CutPrefix(statement, "CREATE TABLE ")
 	if !ok {
@@ -169,7 +177,7 @@ func tableColumns(statement string) (table string, columns []string) {
 
 var parameter = regexp.MustCompile(`\?\d*`)
 
-// numbered gives each ? its number, as parts of the statement are repeated in the sum.
+// numbered gives each parameter ? its number, because the checksum repeats parts of the statement.
 func numbered(query string) string {
 	n := 0
 	return parameter.ReplaceAllStringFunc(query, func(p string) string {
@@ -183,7 +191,8 @@ func numbered(query string) string {
 
 var endOfClause = regexp.MustCompile(`^(FROM|WHERE|RETURNING|ON CONFLICT)\b`)
 
-// clauseEnd is where the keyword stands that ends a list, or the end of the text.
+// clauseEnd returns the index of the keyword that ends a list of values or assignments, or the
+// length of the text.
 func clauseEnd(text string) int {
 	depth := 0
 	for i := range len(text) {
@@ -200,7 +209,7 @@ func clauseEnd(text string) int {
 	return len(text)
 }
 
-// closing is where the first parenthesis of a text is closed.
+// closing returns the index of the parenthesis that closes the first one.
 func closing(text string) int {
 	depth := 0
 	for i := range len(text) {
@@ -216,7 +225,7 @@ func closing(text string) int {
 	return len(text) - 1
 }
 
-// splitList splits at the commas that are in no parentheses.
+// splitList splits at commas outside parentheses.
 func splitList(text string) (parts []string) {
 	depth, from := 0, 0
 	for i := range len(text) {

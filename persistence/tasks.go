@@ -9,6 +9,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
+// Statements for tasks. nextTaskChange numbers the changes of all tasks together; it returns the
+// new number.
 const (
 	nextTaskChange = `
 INSERT INTO meta (name, value)
@@ -26,6 +28,7 @@ VALUES (` + nextTask + `, ?, ?, ?, ?, ?, ?, ?, ?)`
 	insertViewer    = "INSERT INTO task_viewers (viewer, task) VALUES (?, ?) ON CONFLICT DO NOTHING"
 )
 
+// applyTasks stores the tasks of a commit with their new events.
 func applyTasks(ctx context.Context, t *tx, c *change, h *head) error {
 	for i := range c.Tasks {
 		if err := applyTask(ctx, t, &c.Tasks[i], c.tasks[i], h); err != nil {
@@ -35,7 +38,8 @@ func applyTasks(ctx context.Context, t *tx, c *change, h *head) error {
 	return nil
 }
 
-// applyTask stores a task. One that is final is never changed, but it may be pruned.
+// applyTask stores a task and its new events. A final task cannot change any more, except that it
+// can be pruned.
 func applyTask(ctx context.Context, t *tx, c *TaskChange, b taskBodies, h *head) error {
 	var number int64
 	if err := t.row(ctx, nextTaskChange, nil, &number); err != nil {
@@ -56,6 +60,9 @@ func applyTask(ctx context.Context, t *tx, c *TaskChange, b taskBodies, h *head)
 	return applyViewers(ctx, t, c, row)
 }
 
+// placeTask inserts or updates the row of a task and returns its number. The first event of a new
+// task must be its creation. A task moves here from the session From if that is set; an id that
+// this session already uses is ErrExists. number is the number of this change.
 func placeTask(ctx context.Context, t *tx, c *TaskChange, b taskBodies, h *head, number int64) (row int64, err error) {
 	owner := h.id
 	if c.From != "" {
@@ -88,12 +95,14 @@ func placeTask(ctx context.Context, t *tx, c *TaskChange, b taskBodies, h *head,
 	return row, t.exec(ctx, updateTask, h.session, c.Task.State.Final(), number, b.task, row)
 }
 
-// elsewhere tells whether a restart has nothing to do with a task. What lashd has begun and detached, it looks at.
+// elsewhere reports whether a restart has nothing to do for a task, because it runs outside lashd.
+// A detached command is different: lashd started it and looks for it.
 func elsewhere(s *protocol.TaskSpec) bool {
 	return s.Recovery == protocol.RecoverExternal && (s.Command == nil || !s.Command.Detach)
 }
 
-// applyViewers stores who may see the task, where that may have changed.
+// applyViewers stores which sessions may see the task: the one that started it, and its observers.
+// It does nothing unless an event may have changed that.
 func applyViewers(ctx context.Context, t *tx, c *TaskChange, row int64) error {
 	for _, e := range c.Events {
 		switch e.Kind {
@@ -114,14 +123,14 @@ func applyViewers(ctx context.Context, t *tx, c *TaskChange, row int64) error {
 	return nil
 }
 
-// TaskQuery says which tasks are meant. Zero fields restrict nothing.
+// TaskQuery selects tasks. Zero fields do not restrict the result, but Limit must be set.
 type TaskQuery struct {
-	Viewer protocol.SessionID // that may see them
+	Viewer protocol.SessionID // owner, origin or observer
 	Owner  protocol.SessionID
 	Kind   protocol.TaskKind
-	Live   bool  // only those that are not over
-	Hidden bool  // also those that are not listed
-	After  int64 // changed after this change
+	Live   bool  // only tasks that have not ended
+	Hidden bool  // also tasks that lists do not show
+	After  int64 // only tasks changed after this change number; the page before ends with it
 	Limit  int
 }
 
@@ -137,7 +146,8 @@ WHERE t.change > ?1
 ORDER BY t.change
 LIMIT ?7`
 
-// Tasks reads tasks, those that were changed last at the end.
+// Tasks reads tasks in the order of their last change. A reader that continues from the last Change
+// number misses no task.
 func (r *Reader) Tasks(ctx context.Context, q TaskQuery) ([]protocol.Task, error) {
 	return list(ctx, r.pool, scanTask, selectTasks, q.After, q.Viewer, q.Owner, q.Kind, q.Live, q.Hidden, q.Limit)
 }
@@ -153,7 +163,7 @@ func scanTask(rows *sql.Rows, t *protocol.Task) error {
 	return err
 }
 
-// LiveTasks reads the tasks of a session that are not over, hidden ones included, in the order of their creation.
+// LiveTasks reads the tasks of a session that have not ended, hidden ones included, oldest first.
 func (r *Reader) LiveTasks(ctx context.Context, session int64) ([]protocol.Task, error) {
 	return list(ctx, r.pool, scanTask, "SELECT body, change FROM tasks WHERE session = ? AND ended = 0 ORDER BY task", session)
 }
@@ -171,7 +181,7 @@ func (r *Reader) Task(ctx context.Context, session protocol.SessionID, id protoc
 	return found[0], nil
 }
 
-// TaskEvents reads what happened to a task after an event, in order.
+// TaskEvents reads up to limit events of a task after the event with ordinal after, in order.
 func (r *Reader) TaskEvents(ctx context.Context, session protocol.SessionID, id protocol.TaskID, after, limit int) ([]protocol.TaskEvent, error) {
 	return list(ctx, r.pool, scanTaskEvent, `
 SELECT e.body
@@ -181,7 +191,8 @@ ORDER BY e.ordinal
 LIMIT ?`, session, id, after, limit)
 }
 
-// TaskEventOf reads the event of a task that has a key; nil: none has.
+// TaskEventOf returns the event of a task with this key, or nil. Keys make an event of a program
+// unique.
 func (r *Reader) TaskEventOf(ctx context.Context, session protocol.SessionID, id protocol.TaskID, key string) (*protocol.TaskEvent, error) {
 	if key == "" {
 		return nil, nil
@@ -204,7 +215,7 @@ func scanTaskEvent(rows *sql.Rows, e *protocol.TaskEvent) error {
 	return decode(body, e, "task event")
 }
 
-// Tasked lists the sessions that have a live task which lashd runs: what a restart must go on with.
+// Tasked lists the sessions with a live task that lashd runs. A restart continues them.
 func (r *Reader) Tasked(ctx context.Context) ([]protocol.SessionID, error) {
 	return list(ctx, r.pool, func(rows *sql.Rows, id *protocol.SessionID) error { return rows.Scan(id) }, `
 SELECT DISTINCT s.session_id
@@ -212,7 +223,8 @@ FROM tasks t JOIN sessions s USING (session)
 WHERE t.ended = 0 AND t.external = 0`)
 }
 
-// SeenTask reads a task of another session that a session may see, or fails with ErrNotFound.
+// SeenTask reads a task of another session that viewer may see, or fails with ErrNotFound. Task ids
+// are unique only within a session; of several, the newest counts.
 func (r *Reader) SeenTask(ctx context.Context, viewer protocol.SessionID, id protocol.TaskID) (protocol.Task, error) {
 	found, err := list(ctx, r.pool, scanTask, `
 SELECT t.body, t.change

@@ -9,44 +9,46 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// KeptOccurrences is how many occurrences of each type are kept at least. What is older may not be known if it comes again.
+// KeptOccurrences is the number of newest occurrences that are kept of each type. A repetition of
+// an older occurrence may not be recognized.
 const KeptOccurrences = 10_000
 
-// TriggerChange is what a commit changes about triggers.
+// TriggerChange is the part of a commit about triggers.
 type TriggerChange struct {
-	Put      []Trigger // as they are from now on
+	Put      []Trigger // created or replaced
 	Delete   []protocol.TriggerID
-	Occurred []Occurred // none of which is stored yet, else ErrExists
-	Settled  []Settled  // each of which is reserved, else ErrExists
+	Occurred []Occurred // new occurrences; one that is stored already fails with ErrExists
+	Settled  []Settled  // outcomes of reserved deliveries; one that is not reserved fails with ErrExists
 }
 
-// Trigger is the row of a trigger.
+// Trigger is a trigger's row.
 type Trigger struct {
 	protocol.Trigger
-	Row      int64 // in the order in which they were made
-	TickedMs int64 // the newest time of its schedule that was seen to
+	Row      int64 // order of creation
+	TickedMs int64 // newest time of its schedule that was handled, in milliseconds since 1970
 }
 
-// Occurred is an occurrence with what each of its deliveries is to do.
+// Occurred is an occurrence with its deliveries. Actions is parallel to Deliveries and says what
+// each will do, even if its trigger changes or is deleted first.
 type Occurred struct {
 	protocol.Occurrence
 	Actions []protocol.TriggerAction
 }
 
-// Settled is what has come of a delivery.
+// Settled is the outcome of a delivery.
 type Settled struct {
 	Occurrence protocol.OccurrenceID
 	protocol.TriggerDelivery
 }
 
-// Reserved is a delivery that is still to be done.
+// Reserved is a delivery that has no outcome yet.
 type Reserved struct {
-	Occurrence protocol.Occurrence // without deliveries
+	Occurrence protocol.Occurrence // without its deliveries
 	Delivery   protocol.TriggerDelivery
 	Action     protocol.TriggerAction
 }
 
-// triggerBodies are the parts of a TriggerChange as JSON.
+// triggerBodies holds the JSON of a TriggerChange's parts, parallel to its slices.
 type triggerBodies struct {
 	put, occurred, settled [][]byte
 	reserved, actions      [][][]byte // by occurrence
@@ -71,6 +73,7 @@ func (e *encoder) triggers(c TriggerChange) (b triggerBodies) {
 	return b
 }
 
+// applyTriggers stores the trigger changes of a commit.
 func applyTriggers(ctx context.Context, t *tx, c *change) error {
 	for i, p := range c.Triggers.Put {
 		if err := putTrigger(ctx, t, p, c.triggers.put[i]); err != nil {
@@ -111,7 +114,7 @@ VALUES (?, ?, ?, ?, ?)`
 UPDATE deliveries
 SET state = ?, body = ?, action = NULL
 WHERE occurrence = (SELECT occurrence FROM occurrences WHERE occurrence_id = ?) AND trigger_id = ? AND state = 'reserved'`
-	// Offsets are counted row by row, so it is done now and then only.
+	// SQLite counts an OFFSET row by row, so this runs only once in trimEvery occurrences. Reserved deliveries keep theirs.
 	trimOccurrences = `
 DELETE FROM occurrences
 WHERE type = ?1
@@ -120,7 +123,8 @@ WHERE type = ?1
 	trimEvery = 100
 )
 
-// putTrigger fails if the trigger's session is deleted, or its key is another one's.
+// putTrigger creates or updates a trigger. It fails if the trigger's session is deleted, or if
+// another trigger of the session has the same key.
 func putTrigger(ctx context.Context, t *tx, p Trigger, body []byte) error {
 	var session any
 	if p.SessionID != "" {
@@ -137,6 +141,8 @@ func putTrigger(ctx context.Context, t *tx, p Trigger, body []byte) error {
 	return t.exec(ctx, upsertTrigger, p.Row, p.ID, session, p.Key, p.TickedMs, body)
 }
 
+// insertOccurred stores an occurrence with its deliveries, and now and then removes old ones of its
+// type.
 func insertOccurred(ctx context.Context, t *tx, o Occurred, at int, b triggerBodies) error {
 	res, err := t.run(ctx, insertOccurrence, o.ID, o.Type, b.occurred[at])
 	if err != nil {
@@ -157,7 +163,7 @@ func insertOccurred(ctx context.Context, t *tx, o Occurred, at int, b triggerBod
 	return t.exec(ctx, trimOccurrences, o.Type, KeptOccurrences-1)
 }
 
-// Triggers reads all triggers in the order in which they were made.
+// Triggers reads all triggers, oldest first.
 func (r *Reader) Triggers(ctx context.Context) ([]Trigger, error) {
 	return list(ctx, r.pool, func(rows *sql.Rows, t *Trigger) error {
 		var body []byte
@@ -174,7 +180,7 @@ FROM deliveries d JOIN occurrences o USING (occurrence)
 WHERE d.state = 'reserved'
 ORDER BY occurrence, trigger_id`
 
-// ReservedDeliveries reads all that is still to be done, in the order of occurrence.
+// ReservedDeliveries reads all deliveries without an outcome, oldest occurrence first.
 func (r *Reader) ReservedDeliveries(ctx context.Context) ([]Reserved, error) {
 	return list(ctx, r.pool, func(rows *sql.Rows, r *Reserved) error {
 		var occurrence, body, action []byte
@@ -185,12 +191,13 @@ func (r *Reader) ReservedDeliveries(ctx context.Context) ([]Reserved, error) {
 	}, selectReserved)
 }
 
-// StoredOccurrence is an occurrence with the place that it has in the order of all.
+// StoredOccurrence is an occurrence with its row number, which gives the order of all occurrences.
 type StoredOccurrence struct {
 	protocol.Occurrence
 	Row int64
 }
 
+// occurrenceColumns is the start of every query for occurrences; scanOccurrence reads its columns.
 const occurrenceColumns = `
 SELECT o.occurrence, o.body, (SELECT json_group_array(json(d.body) ORDER BY trigger_id) FROM deliveries d WHERE d.occurrence = o.occurrence)
 FROM occurrences o `
@@ -206,7 +213,8 @@ func scanOccurrence(rows *sql.Rows, o *StoredOccurrence) error {
 	return decode(deliveries, &o.Deliveries, "deliveries")
 }
 
-// Occurrence reads one occurrence as it stands now, or fails with ErrNotFound.
+// Occurrence reads one occurrence with the current state of its deliveries, or fails with
+// ErrNotFound.
 func (r *Reader) Occurrence(ctx context.Context, id protocol.OccurrenceID) (protocol.Occurrence, error) {
 	found, err := list(ctx, r.pool, scanOccurrence, occurrenceColumns+"WHERE occurrence_id = ?", id)
 	if err != nil {
@@ -218,11 +226,11 @@ func (r *Reader) Occurrence(ctx context.Context, id protocol.OccurrenceID) (prot
 	return found[0].Occurrence, nil
 }
 
-// OccurrenceQuery chooses occurrences, newest first.
+// OccurrenceQuery selects occurrences, newest first.
 type OccurrenceQuery struct {
-	Trigger protocol.TriggerID // empty: whatever they are to whom
+	Trigger protocol.TriggerID // only those with a delivery of this trigger; empty: all
 	Type    string             // empty: any
-	Before  int64              // 0: from the newest
+	Before  int64              // row number of the last occurrence of the previous page; 0: from the newest
 	Limit   int
 }
 

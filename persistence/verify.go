@@ -10,7 +10,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Report is what Verify found.
+// Report is the result of Verify. Problems has one sentence per finding; it is empty for a sound
+// store.
 type Report struct {
 	Sessions int      `json:"sessions"`
 	Events   int      `json:"events"`
@@ -18,7 +19,7 @@ type Report struct {
 	Problems []string `json:"problems"`
 }
 
-// note adds a finding to the report; other errors end the check.
+// note adds damage (ErrCorrupt) to the report. It returns any other error, which ends the check.
 func (r *Report) note(err error) error {
 	if errors.Is(err, ErrCorrupt) {
 		r.Problems = append(r.Problems, err.Error())
@@ -27,9 +28,11 @@ func (r *Report) note(err error) error {
 	return err
 }
 
-// Verify checks the structure of the database, every session's log against its chain and head, its history up to the
-// root, every other row against its sum, and that every blob is there with the bytes its name says. It reads everything, page by page, while others
-// write; progress is told about every session.
+// Verify checks the whole store: the structure of the database, each session's log against its hash
+// chain, its history up to the root, every row against its checksum, and the bytes of every blob.
+// It reads page by page while the writer continues. progress is called after each session.
+//
+// Damage is in the report; an error means that the check could not be completed.
 func (r *Reader) Verify(ctx context.Context, progress func(done, all int)) (Report, error) {
 	structure := checkStructureOf(ctx, r.pool.db)
 	report, err := verifyRows(ctx, r.pool, structure == nil, progress)
@@ -39,7 +42,8 @@ func (r *Reader) Verify(ctx context.Context, progress func(done, all int)) (Repo
 	return report, verifyBlobs(ctx, r, &report)
 }
 
-// verifyRows checks what is stored in rows: each against its chain or its sum. sound tells that the structure is.
+// verifyRows checks all rows against their hash chains and checksums. sound says that the structure
+// of the database is intact.
 func verifyRows(ctx context.Context, db *readPool, sound bool, progress func(done, all int)) (Report, error) {
 	r, err := verifyLogs(ctx, db, progress)
 	if err != nil {
@@ -48,12 +52,14 @@ func verifyRows(ctx context.Context, db *readPool, sound bool, progress func(don
 	return r, verifySums(ctx, db, sound, &r)
 }
 
+// selectHeads reads the part of a session's row that verification needs.
 const selectHeads = `SELECT session, session_id, branch, generation, seq, chain FROM sessions `
 
 func scanHead(rows *sql.Rows, h *head) error {
 	return rows.Scan(&h.session, &h.id, &h.branch, &h.generation, &h.seq, &h.chain)
 }
 
+// verifyLogs checks the log and the history of each session.
 func verifyLogs(ctx context.Context, db *readPool, progress func(done, all int)) (Report, error) {
 	var r Report
 	heads, err := list(ctx, db, scanHead, selectHeads)
@@ -75,8 +81,9 @@ func verifyLogs(ctx context.Context, db *readPool, progress func(done, all int))
 	return r, nil
 }
 
-// verifyLog follows the chain to the head. A session that goes on meanwhile has a new head by the end of it. An event with a number that
-// is too high is read again by the next page, where it breaks the chain.
+// verifyLog follows the hash chain of a session to its head, and returns the number of events. If
+// the session continues in between, the new head counts. An event whose number is too high is read
+// again with the next page, where it breaks the chain.
 func verifyLog(ctx context.Context, db *readPool, h head) (int, error) {
 	chain, seq := make([]byte, 32), protocol.Seq(0)
 	broken := func() error {
@@ -98,7 +105,7 @@ func verifyLog(ctx context.Context, db *readPool, h head) (int, error) {
 			continue
 		}
 		now, err := list(ctx, db, scanHead, selectHeads+"WHERE session = ?", h.session)
-		if err != nil || len(now) == 0 { // deleted meanwhile
+		if err != nil || len(now) == 0 { // the session was deleted in between
 			return int(seq), err
 		}
 		h = now[0]
@@ -113,7 +120,7 @@ func verifyLog(ctx context.Context, db *readPool, h head) (int, error) {
 
 const countNodes = `SELECT count(*) FROM nodes WHERE place > ? AND place <= ?`
 
-// verifyHistory checks that there is a node for every generation from the root to the leaf.
+// verifyHistory checks that every generation from the root to the leaf has a node.
 func verifyHistory(ctx context.Context, db *readPool, h head) error {
 	branch, generation := h.branch, h.generation
 	for {
@@ -146,7 +153,7 @@ func verifyHistory(ctx context.Context, db *readPool, h head) error {
 	}
 }
 
-// stillThere is the problem, unless its session was deleted meanwhile.
+// stillThere returns the problem, or nil if its session was deleted in between.
 func stillThere(ctx context.Context, db *readPool, h head, problem error) error {
 	now, err := list(ctx, db, scanHead, selectHeads+"WHERE session = ?", h.session)
 	if err != nil || len(now) == 0 {
@@ -155,6 +162,7 @@ func stillThere(ctx context.Context, db *readPool, h head, problem error) error 
 	return problem
 }
 
+// verifyBlobs checks the bytes of every blob.
 func verifyBlobs(ctx context.Context, db *Reader, r *Report) error {
 	digests, err := list(ctx, db.pool, scanDigest, "SELECT digest FROM blobs ORDER BY digest")
 	if err != nil {
@@ -164,10 +172,10 @@ func verifyBlobs(ctx context.Context, db *Reader, r *Report) error {
 	for _, d := range digests {
 		err := verifyBlob(ctx, db, d)
 		if errors.Is(err, ErrCorrupt) && errors.Is(db.pool.row(ctx, "SELECT 1 FROM blobs WHERE digest = ?", []any{d}, new(int)), ErrNotFound) {
-			continue // deleted between its row and its file
+			continue // deleted between reading its row and its file
 		}
 		if errors.Is(err, ErrNotFound) {
-			continue // deleted meanwhile
+			continue // deleted since the list was read
 		}
 		if err := r.note(err); err != nil {
 			return err
@@ -176,7 +184,7 @@ func verifyBlobs(ctx context.Context, db *Reader, r *Report) error {
 	return nil
 }
 
-// verifyBlob checks the bytes of a blob by its digest, and its row by their number.
+// verifyBlob checks a blob's bytes against its digest and their number against its row.
 func verifyBlob(ctx context.Context, db *Reader, d protocol.Digest) error {
 	data, err := db.Blob(ctx, d)
 	if err != nil {
@@ -192,7 +200,8 @@ func verifyBlob(ctx context.Context, db *Reader, d protocol.Digest) error {
 	return nil
 }
 
-// wrongParent is the error of a branch that goes on from a newer one, or from itself. To follow it could take for ever.
+// wrongParent returns the error of a branch that continues from itself or from a newer branch.
+// Following it could loop forever.
 func wrongParent(branch, parent int64) error {
 	return fmt.Errorf("branch %d goes on from branch %d, which is not older: %w", branch, parent, ErrCorrupt)
 }

@@ -11,11 +11,12 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// verifySums compares each row with its sum, and the numbers that the tables have given with those that they hold.
+// verifySums compares each row with its checksum, and the row numbers that SQLite has assigned with
+// those in the tables.
 func verifySums(ctx context.Context, db *readPool, sound bool, r *Report) error {
 	page := sumPage
 	if !sound {
-		page = -1 // rows may be out of order, and pages by key would never end; nobody writes to a damaged database
+		page = -1 // in one read: rows may be out of order, so that paging by key never ends
 	}
 	tables := sumColumns()
 	for _, table := range slices.Sorted(maps.Keys(tables)) {
@@ -26,16 +27,19 @@ func verifySums(ctx context.Context, db *readPool, sound bool, r *Report) error 
 	return r.note(verifyNumbers(ctx, db))
 }
 
-// sumPage is how many rows one read compares: a long read would keep the log from being folded in.
+// sumPage is the number of rows that one read compares. A longer read would keep the log from being
+// folded.
 const sumPage = 2048
 
-// checkedRow is a row by the columns of its primary key.
+// checkedRow is the result for one row. key holds the values of its primary key.
 type checkedRow struct {
 	key    []any
 	intact bool
 }
 
-// verifyTable reads a table page by page, in the order of its primary key. A table that cannot be read to its end is a finding.
+// verifyTable compares the rows of a table with their checksums, page by page in the order of the
+// primary key. A table that cannot be read to its end is a finding. A negative limit reads it in
+// one page.
 func verifyTable(ctx context.Context, db *readPool, r *Report, table string, limit int) error {
 	key := primaryKeys()[table]
 	scan := func(rows *sql.Rows, c *checkedRow) error {
@@ -63,7 +67,7 @@ func verifyTable(ctx context.Context, db *readPool, r *Report, table string, lim
 	return r.note(err)
 }
 
-// damagedRow describes a damaged row, with the session that it belongs to if that can still be told.
+// damagedRow describes a damaged row, with its session if that can still be determined.
 func damagedRow(ctx context.Context, db *readPool, table string, columns []string, key []any) *DamagedRowError {
 	var named []string
 	for i, column := range columns {
@@ -81,19 +85,21 @@ func damagedRow(ctx context.Context, db *readPool, table string, columns []strin
 	return e
 }
 
-// ownerOf tells the session of a row in tables whose rows do not name it.
+// ownerOf has the query for a row's session, for tables without a column session. The parameters
+// are the primary key.
 var ownerOf = map[string]string{
 	"nodes":        "SELECT session_id FROM branches JOIN sessions USING (session) WHERE branches.branch = ? >> 32",
 	"task_events":  "SELECT session_id FROM tasks JOIN sessions USING (session) WHERE task = ?1 AND ?2 <> -1",
 	"file_changes": "SELECT session_id FROM file_points JOIN sessions USING (session) WHERE point = ?1 AND ?2 <> -1 AND ?3 <> ''",
 }
 
-// numberedTables are those whose numbers are never given twice, with the column of the number.
+// numberedTables lists the tables that never reuse a row number, with the column of the number.
 var numberedTables = map[string]string{
 	"sessions": "session", "branches": "branch", "tasks": "task", "occurrences": "occurrence", "workspaces": "workspace", "file_points": "point",
 }
 
-// verifyNumbers checks that SQLite gives no number again that a table holds, and that those to come fit into a place.
+// verifyNumbers checks that SQLite will not assign a number that a table already holds, and that
+// the next numbers fit into a place (below 2^31).
 func verifyNumbers(ctx context.Context, db *readPool) error {
 	for table, key := range numberedTables {
 		var held, given int64
@@ -108,7 +114,8 @@ func verifyNumbers(ctx context.Context, db *readPool) error {
 	return nil
 }
 
-// rowIntact is nil, or the error of a row that a read found damaged.
+// rowIntact returns nil if intact is set, else a DamagedRowError. Reads call it with the result of
+// the SQL expression intact(...).
 func rowIntact(intact bool, table string, id any, session protocol.SessionID) error {
 	if intact {
 		return nil

@@ -9,10 +9,12 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Fold is the task that events come to.
+// Fold computes a task from its events. The engine provides it, since this package does not know
+// what events mean.
 type Fold func(protocol.TaskID, []protocol.TaskEvent) (protocol.Task, error)
 
-// VerifyTasks tells which tasks are not what their events come to. It reads while others write.
+// VerifyTasks compares each stored task with the fold of its events, and describes those that
+// differ. It reads while the writer continues.
 func (r *Reader) VerifyTasks(ctx context.Context, fold Fold) (problems []string, err error) {
 	for after := int64(0); ; {
 		page, err := r.Tasks(ctx, TaskQuery{Hidden: true, After: after, Limit: eventPage})
@@ -32,7 +34,8 @@ func (r *Reader) VerifyTasks(ctx context.Context, fold Fold) (problems []string,
 	}
 }
 
-// verifyTask compares a task with the events up to it. Later ones may come meanwhile, but then it is another one, too.
+// verifyTask compares a task with the fold of its events. problem is empty if they match, or if the
+// task has changed in between.
 func verifyTask(ctx context.Context, db *Reader, fold Fold, t protocol.Task) (problem string, err error) {
 	if t.Pruned {
 		return "", nil
@@ -49,11 +52,12 @@ func verifyTask(ctx context.Context, db *Reader, fold Fold, t protocol.Task) (pr
 	}
 	now, gone := db.Task(ctx, t.SessionID, t.ID)
 	if gone != nil || now.Change != number {
-		return "", nil // changed meanwhile, given away or deleted: who is changed is looked at again
+		return "", nil // moved or deleted, or changed: then a later page has it again
 	}
 	return fmt.Sprintf("it is not what its %d events come to", len(events)), nil
 }
 
+// encoded returns the JSON of a task for comparison.
 func encoded(t protocol.Task) []byte {
 	body, err := json.Marshal(t)
 	if err != nil {

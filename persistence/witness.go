@@ -9,38 +9,43 @@ import (
 	"path/filepath"
 )
 
-// witness is a small file beside the database that says how many commits there were, and which file had them: if the database's
-// log lost its tail, or if an older copy came back, the database alone could not tell. The database counts its commits within a
-// second, in a commit of its own, and the witness is written after that: it may be behind, but it is never ahead of a store that
-// lost nothing.
+// witness writes a small file beside the database. It records how many commits the database had,
+// and in which file. If the log loses its tail, or an older copy of the database comes back, the
+// database itself cannot show that; the witness can.
+//
+// The database counts its commits within a second, in a commit of its own. The witness is written
+// after that, so it may be behind the database but is never ahead of an intact one. Only the writer
+// uses it.
 type witness struct {
 	file *os.File
-	last witnessed // that was read or saved
+	last witnessed // content as last read or written
 	path string    // of the database
 	log  *slog.Logger
 }
 
-// witnessed is what was last seen of a database.
+// witnessed is the content of the witness file: what lashd last saw of the database.
 type witnessed struct {
 	StoreID string   `json:"storeId"`
 	Epoch   int64    `json:"epoch"`
-	Commits int64    `json:"commits"`
-	Logged  bool     `json:"logged,omitempty"` // its log holds commits that the database file lacks
+	Commits int64    `json:"commits"`          // as counted in the database
+	Logged  bool     `json:"logged,omitempty"` // the log holds commits that are not in the database file
 	File    identity `json:"file"`
 	Log     identity `json:"log"`
 
-	// ChangedNs is when the file was changed last, if nothing was written to it since; else 0. It holds in this run of the kernel,
-	// or in all if Boot is empty: a change time may be lost with the power.
+	// ChangedNs is the change time of the database file if nothing has been written to it since,
+	// else 0. It is valid only in the run of the kernel that Boot names, because a power loss may
+	// undo a change time. If Boot is empty it is always valid.
 	ChangedNs int64  `json:"changedNs,omitempty"`
 	Boot      string `json:"boot,omitempty"`
 }
 
+// witnessName is the witness file in the data directory.
 const witnessName = "lashd.witness"
 
-// witnessSize is a disk sector, so that a write in place lands whole or not at all.
+// witnessSize is the size of a disk sector in bytes, so that a write in place is atomic.
 const witnessSize = 512
 
-// openWitness opens the file of a database, or makes an empty one.
+// openWitness opens the witness file of a database, and creates an empty one if necessary.
 func openWitness(database string, log *slog.Logger) (*witness, error) {
 	path := filepath.Join(filepath.Dir(database), witnessName)
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
@@ -54,19 +59,21 @@ func openWitness(database string, log *slog.Logger) (*witness, error) {
 	return &witness{file: f, last: seen, path: database, log: log}, nil
 }
 
-// readWitness reads the file without making one.
+// readWitness reads the witness file without creating it. A missing or unreadable content is a zero
+// value.
 func readWitness(path string) (seen witnessed, err error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return witnessed{}, nil
 	}
 	if json.Unmarshal(data, &seen) != nil {
-		return witnessed{}, err // new, or torn by a crash: it says nothing
+		return witnessed{}, err // empty, or torn by a crash: nothing is known
 	}
 	return seen, nil
 }
 
-// save writes in place, as on a full disk there may be no room for another file. Only with sync it survives a loss of power.
+// save overwrites the file in place, because a full disk may have no room for another file. The
+// write survives a power loss only with sync.
 func (w *witness) save(now witnessed, sync bool) error {
 	data, err := json.Marshal(now)
 	if err != nil {
@@ -82,6 +89,7 @@ func (w *witness) save(now witnessed, sync bool) error {
 	return w.file.Sync()
 }
 
+// close closes the file. A nil witness has none.
 func (w *witness) close() error {
 	if w == nil {
 		return nil
@@ -89,7 +97,8 @@ func (w *witness) close() error {
 	return w.file.Close()
 }
 
-// update changes what the witness says; the writer's.
+// update changes the content and writes it. A failure is only logged: a witness that is behind
+// detects less.
 func (w *witness) update(sync bool, change func(*witnessed)) {
 	now := w.last
 	change(&now)
@@ -98,7 +107,7 @@ func (w *witness) update(sync bool, change func(*witnessed)) {
 	}
 }
 
-// logged has the witness know that the log holds commits which nothing else does.
+// logged records that the log holds commits which the database file lacks.
 func (w *witness) logged() {
 	if w.last.Logged {
 		return
@@ -106,8 +115,9 @@ func (w *witness) logged() {
 	w.update(false, func(now *witnessed) { now.Logged = true })
 }
 
-// beforeFold has the witness know that the database file is about to be written, and that the log may be cut off. It is on disk before
-// that is done, as else the two would not agree after a loss of power.
+// beforeFold records that the database file is about to be written and, for TRUNCATE, that the log
+// may be cut off. It is durable before that happens; otherwise a power loss could leave the witness
+// and the database in disagreement.
 func (w *witness) beforeFold(mode string) {
 	w.update(true, func(now *witnessed) {
 		now.ChangedNs, now.Boot = 0, ""
@@ -115,7 +125,8 @@ func (w *witness) beforeFold(mode string) {
 	})
 }
 
-// afterFold has the witness know the database file as it is now, and whether the log is still needed.
+// afterFold records the change time of the database file. whole says that the log is fully folded
+// and no longer needed.
 func (w *witness) afterFold(whole bool) {
 	boot := bootID()
 	file, err := stampOf(w.path)
@@ -130,7 +141,8 @@ func (w *witness) afterFold(whole bool) {
 	})
 }
 
-// noteFiles has the witness know which files are in use. That need not survive a loss of power unless the store is new to it.
+// noteFiles records which files are in use. fresh is set for a new store or epoch: the record then
+// starts over and must survive a power loss.
 func (w *witness) noteFiles(db *meta, fresh bool) error {
 	file, err := stampOf(w.path)
 	if err != nil {
@@ -153,13 +165,14 @@ func (w *witness) noteFiles(db *meta, fresh bool) error {
 	return nil
 }
 
-// sealClosed has the witness know a database that is closed properly. No connection of this process may be open.
+// sealClosed records a database that was closed properly. No connection of this process may be
+// open, because closing the file here would release its locks.
 func (w *witness) sealClosed() error {
 	f, err := os.Open(w.path)
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(f.Sync(), f.Close()); err != nil { // the time of its last change, too
+	if err := errors.Join(f.Sync(), f.Close()); err != nil { // syncing also makes the change time durable
 		return err
 	}
 	file, err := stampOf(w.path)
