@@ -10,7 +10,7 @@ import (
 func (e *Engine) watchStore(ctx context.Context) {
 	told := "ok" // as whoever came before was told, unless the condition has changed since
 	for {
-		again := e.store.Turned()
+		again := e.store.Changed()
 		if c := e.Condition(); c != told {
 			told = c
 			e.Events.Publish("store", protocol.ServerEvent{Type: protocol.ServerStoreChanged, Store: c})

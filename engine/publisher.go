@@ -66,7 +66,7 @@ func (p *publisher) withdrawFromParents(ctx context.Context, relation protocol.R
 
 // above returns the sessions that the session works for.
 func (p *publisher) above(ctx context.Context) []protocol.SessionID {
-	above, err := p.session.eng.store.Above(ctx, p.session.key)
+	above, err := p.session.eng.store.Ancestors(ctx, p.session.key)
 	if err != nil {
 		p.session.eng.Log.Error("nobody above is told of a question", "session", p.session.id, "error", err)
 	}

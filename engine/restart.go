@@ -18,7 +18,7 @@ func (e *Engine) recover(ctx context.Context) error {
 	if err != nil {
 		return unlessDone(ctx, err)
 	}
-	tasked, err := e.store.Tasked(ctx)
+	tasked, err := e.store.SessionsWithTasks(ctx)
 	if err != nil {
 		return unlessDone(ctx, err)
 	}

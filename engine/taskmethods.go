@@ -89,7 +89,7 @@ func (ts *Tasks) visible(ctx context.Context, session protocol.SessionID, id pro
 	if !isMissing(err) {
 		return t, err
 	}
-	return ts.eng.store.SeenTask(ctx, session, id)
+	return ts.eng.store.VisibleTask(ctx, session, id)
 }
 
 // Output reads a part of what a task has put out.

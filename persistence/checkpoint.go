@@ -26,15 +26,15 @@ const (
 // returns free pages, and sweeps once a day. Its timer runs only while something is due, so an idle
 // daemon does not wake up. It belongs to the goroutine of Run.
 type upkeep struct {
-	w       *writer
-	timer   *time.Timer
-	unseen  bool      // commits that the witness does not know
-	unfold  bool      // the log holds commits that are not folded
-	erase   bool      // the log holds deleted data, so folding must truncate it
-	log     int64     // estimated bytes in the log since the last fold
-	last    time.Time // time of the newest commit
-	swept   time.Time // time of the last sweep
-	alarmed bool      // the warning about a large log was logged
+	w         *writer
+	timer     *time.Timer
+	uncounted bool      // commits that the witness does not know
+	unfolded  bool      // the log holds commits that are not folded
+	erase     bool      // the log holds deleted data, so folding must truncate it
+	log       int64     // estimated bytes in the log since the last fold
+	last      time.Time // time of the newest commit
+	swept     time.Time // time of the last sweep
+	alarmed   bool      // the warning about a large log was logged
 }
 
 func newUpkeep(w *writer) *upkeep {
@@ -47,8 +47,8 @@ func (k *upkeep) wrote(ctx context.Context, group []*request) {
 	for _, r := range group {
 		k.erase = k.erase || r.change.Delete
 	}
-	if !k.unseen {
-		k.unseen, k.unfold = true, true
+	if !k.uncounted {
+		k.uncounted, k.unfolded = true, true
 		k.timer.Reset(witnessDelay)
 	}
 	for _, r := range group {
@@ -81,22 +81,22 @@ func (k *upkeep) tick(ctx context.Context) {
 	if k.w.stopped() != nil {
 		return
 	}
-	if k.unseen {
+	if k.uncounted {
 		k.w.count(context.WithoutCancel(ctx))
-		k.unseen = false
+		k.uncounted = false
 	}
-	k.w.retakeBallast()
+	k.w.restoreBallast()
 	idle := time.Since(k.last) >= idleAfter
-	if idle && k.unfold {
+	if idle && k.unfolded {
 		k.w.fold(ctx, k.idleMode())
 		k.w.shrink(ctx)
-		k.unfold, k.erase, k.log = false, false, 0
+		k.unfolded, k.erase, k.log = false, false, 0
 	}
 	if idle && time.Since(k.swept) > sweepEvery {
 		k.sweep(ctx)
 		k.swept = time.Now()
 	}
-	if k.unfold || k.w.ballast.away.Load() || k.swept.IsZero() {
+	if k.unfolded || k.w.ballast.released.Load() || k.swept.IsZero() {
 		k.timer.Reset(witnessDelay)
 	}
 }
@@ -137,7 +137,7 @@ func (w *writer) fold(ctx context.Context, mode string) {
 	w.witness.beforeFold(mode)
 	var err error
 	if mode == "TRUNCATE" {
-		err = unwaiting(ctx, tx, checkpoint)
+		err = withoutLockWait(ctx, tx, checkpoint)
 	} else {
 		err = checkpoint()
 	}
@@ -159,9 +159,9 @@ func (w *writer) foldNow(ctx context.Context) error {
 	return classify(err)
 }
 
-// unwaiting runs f with a busy timeout of zero, so that nothing in f waits for a lock. It restores
+// withoutLockWait runs f with a busy timeout of zero, so that nothing in f waits for a lock. It restores
 // the timeout afterwards, even if ctx is done.
-func unwaiting(ctx context.Context, tx *tx, f func() error) error {
+func withoutLockWait(ctx context.Context, tx *tx, f func() error) error {
 	if err := setBusyTimeout(ctx, tx, 0); err != nil {
 		return err
 	}

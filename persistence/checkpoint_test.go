@@ -60,7 +60,7 @@ func TestUpkeep(t *testing.T) {
 			cancel()
 			return ctx.Err()
 		}
-		if err := unwaiting(ctx, &tx{stmts: s.stmts}, long); !errors.Is(err, context.Canceled) {
+		if err := withoutLockWait(ctx, &tx{stmts: s.stmts}, long); !errors.Is(err, context.Canceled) {
 			t.Errorf("it comes to %v", err)
 		}
 		var ms int

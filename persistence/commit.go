@@ -255,19 +255,19 @@ func (w *writer) Commit(ctx context.Context, c *Commit) (Result, error) {
 	case <-ctx.Done():
 		return Result{}, context.Cause(ctx)
 	}
-	var over func() error
+	var reason func() error
 	select {
 	case <-r.done:
 		return r.result, r.err
 	case <-w.ended:
-		over = w.stopped
+		reason = w.stopped
 	case <-ctx.Done():
-		over = func() error { return context.Cause(ctx) }
+		reason = func() error { return context.Cause(ctx) }
 	}
 	select {
 	case <-r.done: // it was among the last, or ctx ended just then
 		return r.result, r.err
 	default:
-		return Result{}, over()
+		return Result{}, reason()
 	}
 }

@@ -65,23 +65,23 @@ func (c *condition) poison() error {
 	return nil
 }
 
-// takeBallast reserves the space before the first write, because finishing acknowledged work may
-// need it. If that fails, the store starts no new work. takeBallast leaves a store alone that does
+// reserveBallast reserves the space before the first write, because finishing acknowledged work may
+// need it. If that fails, the store starts no new work. reserveBallast leaves a store alone that does
 // not write.
-func (c *condition) takeBallast() {
-	if c.ballast.away.Load() || c.stopped() != nil {
+func (c *condition) reserveBallast() {
+	if c.ballast.released.Load() || c.stopped() != nil {
 		return // released when the store was opened; upkeep takes it again
 	}
 	if err := c.ballast.restore(); err != nil {
-		c.ballast.away.Store(true)
+		c.ballast.released.Store(true)
 		c.full(err)
 	}
 }
 
-// giveUpBallast releases the reserved space, and reports whether that freed any. err says why the
+// releaseBallast releases the reserved space, and reports whether that freed any. err says why the
 // space is needed and is logged.
-func (c *condition) giveUpBallast(err error) bool {
-	if !c.ballast.giveUp() {
+func (c *condition) releaseBallast(err error) bool {
+	if !c.ballast.release() {
 		return false
 	}
 	c.full(err)
@@ -94,9 +94,9 @@ func (c *condition) full(err error) {
 	c.turned.Notify()
 }
 
-// retakeBallast tries to reserve the space again if it was released.
-func (c *condition) retakeBallast() {
-	if c.ballast.away.Load() && c.ballast.restore() == nil {
+// restoreBallast tries to reserve the space again if it was released.
+func (c *condition) restoreBallast() {
+	if c.ballast.released.Load() && c.ballast.restore() == nil {
 		c.log.Info("the disk has space again")
 		c.turned.Notify()
 	}
@@ -109,7 +109,7 @@ func (c *condition) Healthy() error { return c.stopped() }
 // Space returns ErrFull while the disk is too full to start new work: a session, a turn or a tool
 // call. Commits that finish work are still accepted.
 func (c *condition) Space() error {
-	if c.ballast.away.Load() {
+	if c.ballast.released.Load() {
 		return ErrFull
 	}
 	return nil
@@ -118,6 +118,6 @@ func (c *condition) Space() error {
 // Condition returns the more serious error of Healthy and Space, or nil.
 func (c *condition) Condition() error { return cmp.Or(c.stopped(), c.Space()) }
 
-// Turned returns a channel that is closed at the next change of the condition. Get the channel
+// Changed returns a channel that is closed at the next change of the condition. Get the channel
 // before reading the condition, so that no change is missed.
-func (c *condition) Turned() <-chan struct{} { return c.turned.Next() }
+func (c *condition) Changed() <-chan struct{} { return c.turned.Next() }

@@ -36,9 +36,9 @@ type present struct {
 type continuity int
 
 const (
-	continues continuity = iota // the same database, with all its commits
-	copied                      // a copy from some time; other histories may have grown from it
-	rolled                      // commits that the witness saw are gone
+	continues  continuity = iota // the same database, with all its commits
+	copied                       // a copy from some time; other histories may have grown from it
+	rolledBack                   // commits that the witness saw are gone
 )
 
 // judge compares a database with what the witness recorded. boot identifies this run of the kernel.
@@ -46,7 +46,7 @@ const (
 func (w witnessed) judge(db present, boot string) (how continuity, why string) {
 	if w.StoreID == db.storeID {
 		if why := w.missing(db); why != "" {
-			return rolled, why
+			return rolledBack, why
 		}
 	}
 	switch {

@@ -19,12 +19,12 @@ SELECT digest FROM components WHERE session = ?1 AND body IS NULL`
 // Statements that pass the usage of a deleted session to its parent, now and in the future. The
 // deleted session's children become children of that parent.
 const (
-	bequeathUsage = `
+	moveUsageToParent = `
 UPDATE usage
 SET session = s.parent, source = s.usage_label
 FROM sessions s
 WHERE usage.session = ?1 AND s.session = ?1 AND s.parent IS NOT NULL`
-	bequeathChildren = `
+	moveChildrenToParent = `
 UPDATE sessions
 SET parent = s.parent, usage_label = iif(s.parent IS NULL, sessions.usage_label, s.usage_label)
 FROM sessions s
@@ -50,8 +50,8 @@ func deleteSession(ctx context.Context, t *tx, h *head, atMs int64) error {
 		{"INSERT INTO deleted_sessions (session_id, deleted_at) VALUES (?, ?)", []any{h.id, atMs}},
 		{"DELETE FROM events WHERE place BETWEEN ? AND ?", []any{place(h.session, 0), place(h.session+1, 0) - 1}},
 		{"UPDATE branches SET session = NULL WHERE session = ?", []any{h.session}},
-		{bequeathUsage, []any{h.session}},
-		{bequeathChildren, []any{h.session}},
+		{moveUsageToParent, []any{h.session}},
+		{moveChildrenToParent, []any{h.session}},
 		{"UPDATE receipts SET session = NULL, result = NULL, at = ? WHERE session = ?", []any{atMs, h.session}},
 		{"DELETE FROM sessions WHERE session = ?", []any{h.session}}, // rows that refer to it are deleted by ON DELETE CASCADE
 	}

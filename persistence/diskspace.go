@@ -18,19 +18,19 @@ const fullDisk = "the disk is full; lashd starts no new work until space is free
 // running turns can finish and their results can be stored. While it is deleted, no new work
 // starts. away is read from any goroutine.
 type ballast struct {
-	path string
-	away atomic.Bool
+	path     string
+	released atomic.Bool
 }
 
-// giveUp deletes the file, and reports whether that freed space.
-func (b *ballast) giveUp() bool {
-	return !b.away.Swap(true) && os.Remove(b.path) == nil
+// release deletes the file, and reports whether that freed space.
+func (b *ballast) release() bool {
+	return !b.released.Swap(true) && os.Remove(b.path) == nil
 }
 
 // restore creates the file again. It fails while the disk has no space for it.
 func (b *ballast) restore() error {
 	if fileSize(b.path) == ballastSize {
-		b.away.Store(false)
+		b.released.Store(false)
 		return nil
 	}
 	f, err := os.OpenFile(b.path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
@@ -40,7 +40,7 @@ func (b *ballast) restore() error {
 	if err := errors.Join(allocate(f, ballastSize), f.Close()); err != nil {
 		return errors.Join(err, os.Remove(b.path))
 	}
-	b.away.Store(false)
+	b.released.Store(false)
 	return nil
 }
 

@@ -103,7 +103,7 @@ func (w *writer) settleEpoch(ctx context.Context, there remains, created bool) e
 	if !created {
 		how, why = there.seen.judge(w.meta.present(there), bootID())
 	}
-	if how == rolled {
+	if how == rolledBack {
 		if err := checkEmptied(ctx, w.stmts.conn, there, why); err != nil {
 			return err
 		}
@@ -136,7 +136,7 @@ func checkEmptied(ctx context.Context, db queryer, there remains, why string) er
 func (w *writer) beginEpoch(ctx context.Context, how continuity, why string) error {
 	before := w.meta.facts.Epoch
 	w.meta.facts.Epoch = newEpoch()
-	if how == rolled {
+	if how == rolledBack {
 		w.meta.rollback = &Rollback{AtMs: time.Now().UnixMilli(), Problem: why}
 		w.log.Error(w.meta.rollback.Error(), "epoch", w.meta.facts.Epoch)
 	} else {

@@ -95,7 +95,7 @@ func TestFiles(t *testing.T) {
 	})
 	t.Run("issue/6-2 on a full disk nothing is copied", func(t *testing.T) {
 		s := open(t, t.TempDir())
-		s.ballast.away.Store(true)
+		s.ballast.released.Store(true)
 		refuse(t, s, looked("one"), ErrFull)
 	})
 	t.Run("issue/6-2 rewinds that are not over are found, until their journal is gone", func(t *testing.T) {

@@ -61,7 +61,7 @@ func (in *Inspection) open(ctx context.Context) error {
 	case err != nil:
 		return err
 	case found.version == 0:
-		if err := there.lost(ctx, in.path, found); err != nil {
+		if err := there.checkLost(ctx, in.path, found); err != nil {
 			return err
 		}
 		return fs.ErrNotExist
@@ -88,7 +88,7 @@ func (in *Inspection) judge(ctx context.Context, there remains) error {
 		return err
 	}
 	how, why := there.seen.judge(in.meta.present(there), bootID())
-	if how != rolled {
+	if how != rolledBack {
 		return nil
 	}
 	in.why = why

@@ -52,7 +52,7 @@ func TestLargeStart(t *testing.T) {
 		reseal(t, dir) // else it would be a copy, which is checked before it is written to
 		s = must(Open(t.Context(), quiet(dir)))
 		s.unchecked, s.uncheckedLarge = false, true
-		turned := s.Turned()
+		turned := s.Changed()
 		stop = run(t, s)
 		defer stop()
 		if s.Healthy() == nil {

@@ -143,9 +143,9 @@ func (r *remains) check() error {
 	return nil
 }
 
-// lost rejects a database that lost all its data. Call it before the database is opened for
+// checkLost rejects a database that checkLost all its data. Call it before the database is opened for
 // writing: closing that connection would fold the log into the database.
-func (r *remains) lost(ctx context.Context, path string, found preview) error {
+func (r *remains) checkLost(ctx context.Context, path string, found preview) error {
 	switch {
 	case r.seen.StoreID == "":
 		return nil
@@ -163,7 +163,7 @@ func (r *remains) lost(ctx context.Context, path string, found preview) error {
 	if err != nil {
 		return err
 	}
-	if how, why := r.seen.judge(facts.present(*r), bootID()); how == rolled {
+	if how, why := r.seen.judge(facts.present(*r), bootID()); how == rolledBack {
 		return checkEmptied(ctx, db, *r, why)
 	}
 	return nil

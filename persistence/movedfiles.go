@@ -39,24 +39,24 @@ type openFile struct {
 	info fs.FileInfo
 }
 
-// lookAt records the file at a path.
-func lookAt(path string) (openFile, error) {
+// statFile records the file at a path.
+func statFile(path string) (openFile, error) {
 	info, err := os.Lstat(path)
 	return openFile{path, info}, err
 }
 
-// stands reports whether the path still leads to the same file.
-func (f openFile) stands() bool {
+// inPlace reports whether the path still leads to the same file.
+func (f openFile) inPlace() bool {
 	now, err := os.Lstat(f.path)
 	return err == nil && os.SameFile(now, f.info)
 }
 
 // watchFiles records the files that SQLite has open now. Open calls it last.
 func (w *writer) watchFiles() (err error) {
-	if w.dbFile, err = lookAt(w.path); err != nil {
+	if w.dbFile, err = statFile(w.path); err != nil {
 		return err
 	}
-	w.wal, err = lookAt(w.path + "-wal")
+	w.wal, err = statFile(w.path + "-wal")
 	return err
 }
 
@@ -64,11 +64,11 @@ func (w *writer) watchFiles() (err error) {
 // the log is gone, it first saves the log's commits in the database. Only the writer may call it.
 // Windows does not allow moving open files.
 func (w *writer) checkFiles(ctx context.Context) error {
-	if runtime.GOOS == "windows" || w.dbFile.stands() && w.wal.stands() {
+	if runtime.GOOS == "windows" || w.dbFile.inPlace() && w.wal.inPlace() {
 		return nil
 	}
 	moved := &MovedError{Path: w.dbFile.path}
-	if w.dbFile.stands() {
+	if w.dbFile.inPlace() {
 		moved.Path, moved.Saved = w.wal.path, w.rescueLog(ctx) == nil
 	}
 	w.stop(moved)

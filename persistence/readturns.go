@@ -139,9 +139,9 @@ WHERE turn_id = ?
 ORDER BY effect, ordinal`, turn)
 }
 
-// Above lists the ancestors of a session, nearest first: its parent, its parent's parent, and so
+// Ancestors lists the ancestors of a session, nearest first: its parent, its parent's parent, and so
 // on.
-func (r *Reader) Above(ctx context.Context, session int64) ([]protocol.SessionID, error) {
+func (r *Reader) Ancestors(ctx context.Context, session int64) ([]protocol.SessionID, error) {
 	scan := func(rows *sql.Rows, id *protocol.SessionID) error { return rows.Scan(id) }
 	return list(ctx, r.pool, scan, `
 WITH RECURSIVE above (session, parent, session_id, distance) AS (
@@ -214,14 +214,14 @@ func (r *Reader) components(ctx context.Context, query string, args ...any) (map
 	type row struct {
 		Component
 		digest protocol.Digest
-		away   bool
+		inFile bool
 	}
 	scan := func(rows *sql.Rows, c *row) error {
 		var intact bool
-		if err := rows.Scan(&c.Name, &c.digest, &c.Body, &c.away, &intact); err != nil {
+		if err := rows.Scan(&c.Name, &c.digest, &c.Body, &c.inFile, &intact); err != nil {
 			return err
 		}
-		return rowIntact(intact && (c.away || protocol.DigestOf(c.Body) == c.digest), "components", c.Name, "")
+		return rowIntact(intact && (c.inFile || protocol.DigestOf(c.Body) == c.digest), "components", c.Name, "")
 	}
 	all, err := list(ctx, r.pool, scan, query, args...)
 	if err != nil {
@@ -229,7 +229,7 @@ func (r *Reader) components(ctx context.Context, query string, args ...any) (map
 	}
 	m := make(map[string][]byte, len(all))
 	for _, c := range all {
-		if c.away { // the content is in a file, shared with an artifact, or it is lost
+		if c.inFile { // the content is in a file, shared with an artifact, or it is lost
 			if c.Body, err = r.Blob(ctx, c.digest); err != nil {
 				return nil, fmt.Errorf("component %s has no body: %w: %w", c.Name, ErrCorrupt, err)
 			}

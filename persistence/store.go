@@ -34,9 +34,9 @@ type Store struct {
 	*writer
 	cfg Config
 	def definition
-	// cutOff lists the records of backups that were running when an earlier daemon was killed. Run
+	// abandoned lists the records of backups that were running when an earlier daemon was killed. Run
 	// removes their directories.
-	cutOff []string
+	abandoned []string
 }
 
 // Facts identify a store to its clients.
@@ -78,7 +78,7 @@ func openAs(ctx context.Context, cfg Config, def definition) (*Store, error) {
 	}
 	ballast := &ballast{path: filepath.Join(cfg.Dir, "lashd.ballast")}
 	s, err := openWith(ctx, cfg, def, ballast)
-	if errors.Is(err, ErrFull) && ballast.giveUp() {
+	if errors.Is(err, ErrFull) && ballast.release() {
 		cfg.Log.Error(fullDisk, "error", err)
 		s, err = openWith(ctx, cfg, def, ballast)
 	}
@@ -122,7 +122,7 @@ func (s *Store) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := there.lost(ctx, s.path, found); err != nil {
+	if err := there.checkLost(ctx, s.path, found); err != nil {
 		return err
 	}
 	if fileSize(s.path) == 0 {
@@ -147,7 +147,7 @@ func (s *Store) open(ctx context.Context) error {
 	if err := s.checkUnclean(ctx, found); err != nil {
 		return err
 	}
-	if s.cutOff, err = recordedPartials(s.cfg.Dir); err != nil {
+	if s.abandoned, err = recordedPartials(s.cfg.Dir); err != nil {
 		return err
 	}
 	if s.meta, err = readMeta(ctx, s.stmts.conn); err != nil {

@@ -215,17 +215,17 @@ func scanTaskEvent(rows *sql.Rows, e *protocol.TaskEvent) error {
 	return decode(body, e, "task event")
 }
 
-// Tasked lists the sessions with a live task that lashd runs. A restart continues them.
-func (r *Reader) Tasked(ctx context.Context) ([]protocol.SessionID, error) {
+// SessionsWithTasks lists the sessions with a live task that lashd runs. A restart continues them.
+func (r *Reader) SessionsWithTasks(ctx context.Context) ([]protocol.SessionID, error) {
 	return list(ctx, r.pool, func(rows *sql.Rows, id *protocol.SessionID) error { return rows.Scan(id) }, `
 SELECT DISTINCT s.session_id
 FROM tasks t JOIN sessions s USING (session)
 WHERE t.ended = 0 AND t.external = 0`)
 }
 
-// SeenTask reads a task of another session that viewer may see, or fails with ErrNotFound. Task ids
+// VisibleTask reads a task of another session that viewer may see, or fails with ErrNotFound. Task ids
 // are unique only within a session; of several, the newest counts.
-func (r *Reader) SeenTask(ctx context.Context, viewer protocol.SessionID, id protocol.TaskID) (protocol.Task, error) {
+func (r *Reader) VisibleTask(ctx context.Context, viewer protocol.SessionID, id protocol.TaskID) (protocol.Task, error) {
 	found, err := list(ctx, r.pool, scanTask, `
 SELECT t.body, t.change
 FROM task_viewers v JOIN tasks t USING (task)

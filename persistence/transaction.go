@@ -58,7 +58,7 @@ func (w *writer) transact(ctx context.Context, group []*request) error {
 // that the group has other requests, so this one needs a savepoint.
 func (w *writer) applyOne(ctx context.Context, tx *tx, r *request, shared bool) error {
 	r.result, r.err = Result{}, nil
-	if w.ballast.away.Load() && r.change.begins() {
+	if w.ballast.released.Load() && r.change.begins() {
 		r.err = fmt.Errorf("start new work: %w", ErrFull)
 		return nil
 	}

@@ -47,7 +47,7 @@ func TestTriggers(t *testing.T) {
 	t.Run("runtime/B14 on a full disk nothing occurs, and what has occurred gets its outcome", func(t *testing.T) {
 		s := open(t, t.TempDir())
 		commit(t, s, occur(happened("1", "trg_a")))
-		s.ballast.away.Store(true)
+		s.ballast.released.Store(true)
 		refuse(t, s, occur(happened("2", "trg_a")), ErrFull)
 		commit(t, s, settled("1", "trg_a", protocol.DeliveryTargetGone))
 	})

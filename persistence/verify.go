@@ -127,7 +127,7 @@ func verifyHistory(ctx context.Context, db *readPool, h head) error {
 		var parent, upTo sql.NullInt64
 		err := db.row(ctx, parentOf, []any{branch}, &parent, &upTo)
 		if errors.Is(err, ErrNotFound) {
-			return stillThere(ctx, db, h, fmt.Errorf("session %s: branch %d is missing: %w", h.id, branch, ErrCorrupt))
+			return unlessDeleted(ctx, db, h, fmt.Errorf("session %s: branch %d is missing: %w", h.id, branch, ErrCorrupt))
 		}
 		if err != nil {
 			return err
@@ -141,20 +141,20 @@ func verifyHistory(ctx context.Context, db *readPool, h head) error {
 			return err
 		}
 		if n != generation-first && (generation > 0 || parent.Valid) { // a session may have no node yet
-			return stillThere(ctx, db, h, fmt.Errorf("session %s: nodes are missing from branch %d: %w", h.id, branch, ErrCorrupt))
+			return unlessDeleted(ctx, db, h, fmt.Errorf("session %s: nodes are missing from branch %d: %w", h.id, branch, ErrCorrupt))
 		}
 		if !parent.Valid {
 			return nil
 		}
 		if parent.Int64 >= branch {
-			return stillThere(ctx, db, h, wrongParent(branch, parent.Int64))
+			return unlessDeleted(ctx, db, h, wrongParent(branch, parent.Int64))
 		}
 		branch, generation = parent.Int64, upTo.Int64
 	}
 }
 
-// stillThere returns the problem, or nil if its session was deleted in between.
-func stillThere(ctx context.Context, db *readPool, h head, problem error) error {
+// unlessDeleted returns the problem, or nil if its session was deleted in between.
+func unlessDeleted(ctx context.Context, db *readPool, h head, problem error) error {
 	now, err := list(ctx, db, scanHead, selectHeads+"WHERE session = ?", h.session)
 	if err != nil || len(now) == 0 {
 		return err

@@ -102,13 +102,13 @@ var numberedTables = map[string]string{
 // the next numbers fit into a place (below 2^31).
 func verifyNumbers(ctx context.Context, db *readPool) error {
 	for table, key := range numberedTables {
-		var held, given int64
-		err := db.row(ctx, fmt.Sprintf("SELECT coalesce(max(%s), 0), (SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = '%s') FROM %[2]s", key, table), nil, &held, &given)
+		var stored, assigned int64
+		err := db.row(ctx, fmt.Sprintf("SELECT coalesce(max(%s), 0), (SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = '%s') FROM %[2]s", key, table), nil, &stored, &assigned)
 		if err != nil {
 			return err
 		}
-		if given < held || given >= 1<<31 {
-			return fmt.Errorf("the newest number of %s is %d, and SQLite says that it is %d: %w", table, held, given, ErrCorrupt)
+		if assigned < stored || assigned >= 1<<31 {
+			return fmt.Errorf("the newest number of %s is %d, and SQLite says that it is %d: %w", table, stored, assigned, ErrCorrupt)
 		}
 	}
 	return nil

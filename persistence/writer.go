@@ -49,8 +49,8 @@ func (s *Store) Run(ctx context.Context) error {
 		s.drain(ctx)
 		return err
 	}
-	s.takeBallast()
-	defer s.beside(ctx)()
+	s.reserveBallast()
+	defer s.startBackground(ctx)()
 	k := newUpkeep(s.writer)
 	defer k.timer.Stop()
 	for {
@@ -74,14 +74,14 @@ func (s *Store) Run(ctx context.Context) error {
 	}
 }
 
-// beside starts the work that the first results do not wait for: it checks a large database that
+// startBackground starts the work that the first results do not wait for: it checks a large database that
 // was not closed properly, and removes interrupted backups. The returned wait cancels the check and
 // returns when both have ended.
-func (s *Store) beside(ctx context.Context) (wait func()) {
+func (s *Store) startBackground(ctx context.Context) (wait func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var working sync.WaitGroup
 	working.Go(func() {
-		if err := removeRecorded(s.cutOff); err != nil {
+		if err := removeRecorded(s.abandoned); err != nil {
 			s.log.Warn("backups that were cut off not removed", "error", err)
 		}
 	})
@@ -147,7 +147,7 @@ func (w *writer) tryGroup(ctx context.Context, group []*request) {
 			w.tryGroup(ctx, []*request{r})
 		}
 		return
-	case errors.Is(err, ErrFull) && !group[0].change.begins() && w.giveUpBallast(err):
+	case errors.Is(err, ErrFull) && !group[0].change.begins() && w.releaseBallast(err):
 		w.tryGroup(ctx, group)
 		return
 	}
