@@ -13,36 +13,42 @@ import (
 	"lashd/rpc/protocol"
 )
 
+// Limits of the number of connections. A spare connection is one over the limit: it only receives
+// an error, and then ends.
 const (
 	maxConnections   = 128 // clients at once
-	maxPerProcess    = 64  // of them, of one process
-	spareConnections = 16  // clients beyond those, which are told so
-	sparePerProcess  = 4   // of them, of one process
-	maxLeaving       = 64  // dropped connections that may still be told why
+	maxPerProcess    = 64  // of these, of one process
+	spareConnections = 16
+	sparePerProcess  = 4  // of these, of one process
+	maxLeaving       = 64 // dropped connections that may still be sending the reason
 )
 
-// admission limits the number of connections. At the limit, it drops an idle connection: one without requests in flight and without
-// subscriptions. It is safe for concurrent use.
+// admission limits the number of connections. At the limit it drops an idle connection: one without
+// requests in flight and without subscriptions. The process with the most connections loses one
+// first, so one client cannot lock out the others. It is safe for concurrent use.
 type admission struct {
-	mu      sync.Mutex
-	seats   []*seat
+	mu sync.Mutex
+	// seats holds all admitted connections, including spare and fixed ones.
+	seats []*seat
+	// leaving counts dropped connections that are still sending the reason.
 	leaving int
 }
 
-// seat is the slot of one connection. The admission's mutex guards its fields, except those that never change.
+// seat is the slot of one connection. The mutex of admission guards used, busy, follows, dropped
+// and told; the other fields do not change once the connection is served.
 type seat struct {
 	of     *admission
 	stream *frame.Stream
 	peer   int    // pid of the process that connected; processes whose pid is unknown count as one
-	spare  bool   // one too many: its first request is told so, and it is let go
-	fixed  bool   // it counts for nothing: the only connection of a daemon on stdio, or one that is refused
-	left   func() // called when it leaves; nil: nothing
+	spare  bool   // over the limit: its first request gets an error, and then it ends
+	fixed  bool   // does not count for the limit: the client on stdio, or a rejected child process
+	left   func() // called when the connection ends; nil: nothing to do
 
-	used    time.Time // when it was last used
+	used    time.Time // end of its last request
 	busy    int       // requests in flight
 	follows int       // subscriptions
-	dropped bool
-	told    bool // why
+	dropped bool      // closed to make room; it must not start requests
+	told    bool      // counted in leaving, because the reason is being sent
 }
 
 // enter admits a connection of the process peer. At the limit, it replaces an idle connection, or admits the new one as a spare that
@@ -97,6 +103,7 @@ func (s *seat) idle() bool {
 	return !s.spare && !s.fixed && s.busy == 0 && s.follows == 0 && s.stream.Queued() == 0
 }
 
+// spareRoom reports whether one more spare connection of the process peer is allowed.
 func spareRoom(seats []*seat, peer int) bool {
 	all, own := 0, 0
 	for _, s := range seats {
@@ -132,6 +139,7 @@ var dropped = encoded(struct {
 	Kind: protocol.KindOverloaded, Retry: protocol.RetryNow, Outcome: protocol.EffectNone,
 })})
 
+// tooMany returns the response to the first request of a spare connection.
 func tooMany() error {
 	text := fmt.Sprintf("too many connections (at most %d, and %d per process); close some and try again", maxConnections, maxPerProcess)
 	return newError(codeOverloaded, text, protocol.ErrorData{
@@ -139,11 +147,12 @@ func tooMany() error {
 	})
 }
 
+// removeLocked removes a seat from the list. The caller holds mu.
 func (a *admission) removeLocked(s *seat) {
 	a.seats = slices.DeleteFunc(a.seats, func(other *seat) bool { return other == s })
 }
 
-// alone returns a seat for a connection that does not come from the socket and does not count.
+// alone returns a seat that does not count: for the client on stdio, or for a rejected connection.
 func (a *admission) alone(stream *frame.Stream) *seat {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -152,7 +161,7 @@ func (a *admission) alone(stream *frame.Stream) *seat {
 	return s
 }
 
-// leave frees the seat when the connection has ended.
+// leave frees the seat. Call it once, when the connection has ended.
 func (s *seat) leave() {
 	s.of.mu.Lock()
 	defer s.of.mu.Unlock()
@@ -198,6 +207,7 @@ func (a *admission) clients() (clients int, queued int64) {
 	return len(a.seats), queued
 }
 
+// encoded returns the JSON of a value that always encodes.
 func encoded(v any) []byte {
 	line, err := json.Marshal(v)
 	if err != nil {

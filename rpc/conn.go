@@ -17,26 +17,29 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// conn is the connection of one client. One goroutine runs its requests in order of arrival. The waiting part of a method runs
-// on a goroutine of its own.
+// conn is the connection of one client. Besides the stream's writer two goroutines serve it. The
+// reader (read) parses messages and handles notifications at once. The worker (work) runs requests
+// in order of arrival. The waiting part of a method, such as the end of a turn, runs on a goroutine
+// of its own, so later requests are not blocked.
 type conn struct {
 	*Server
 	stream *frame.Stream
-	strict bool // initialize is required
+	strict bool // the client must send initialize first
 	seat   *seat
-	refuse error // what the first request is answered with, if the client is to go
-	ctx    context.Context
-	wg     sync.WaitGroup
+	refuse error           // response to the first request, after which the connection ends; nil: the client is admitted
+	ctx    context.Context // done when the connection ends
+	wg     sync.WaitGroup  // goroutines of waiting parts and subscriptions
 
-	client   protocol.ClientID // the fields below belong to the goroutine that does requests
-	ready    bool
-	noDeltas bool
-	watching bool // the daemon, with server/attach
-	left     func()
-	subs     map[protocol.SessionID]func() // each ends one, and waits for that
-	after    []func()                      // done once the answer is written
+	client   protocol.ClientID             // the fields below belong to the worker
+	ready    bool                          // initialize succeeded
+	noDeltas bool                          // the client asked for no deltas
+	watching bool                          // subscribed to daemon events
+	left     func()                        // tells the engine that the client has disconnected
+	subs     map[protocol.SessionID]func() // functions that end a subscription and wait for its pump
+	after    []func()                      // run once, after the next response is written
 
-	mu       sync.Mutex
+	mu sync.Mutex
+	// inflight has the cancel function of each request without a response; guarded by mu.
 	inflight map[jsonrpc2.ID]context.CancelCauseFunc
 }
 
@@ -46,13 +49,15 @@ var errExit = errors.New("exit")
 // errDropped ends an idle connection that was closed to make room for another.
 var errDropped = errors.New("dropped")
 
+// job is a request on its way to the worker, with its own context.
 type job struct {
 	ctx context.Context
 	req *jsonrpc2.Request
 }
 
-// read passes requests to the worker until the connection ends. It handles notifications immediately, so that a cancellation
-// takes effect before queued requests.
+// read passes requests to the worker until the connection ends. It handles notifications at once,
+// so that a cancellation takes effect before queued requests. A client that sends nothing within
+// Silence is disconnected.
 func (c *conn) read(jobs chan<- job) error {
 	defer close(jobs)
 	silent := time.AfterFunc(c.Silence, func() { c.stream.Close() })
@@ -70,7 +75,7 @@ func (c *conn) read(jobs chan<- job) error {
 			continue
 		}
 		if !c.seat.begin() {
-			return errDropped // its client is told that nothing was done
+			return errDropped // the client has received the reason
 		}
 		ctx, cancel := context.WithCancelCause(c.ctx)
 		c.mu.Lock()
@@ -80,6 +85,7 @@ func (c *conn) read(jobs chan<- job) error {
 	}
 }
 
+// notified handles a notification on the reader's goroutine.
 func (c *conn) notified(req *jsonrpc2.Request) error {
 	switch req.Method {
 	case "exit":
@@ -87,9 +93,11 @@ func (c *conn) notified(req *jsonrpc2.Request) error {
 	case "$/cancelRequest", "$/cancel_request", "notifications/cancelled":
 		c.cancelRequest(req)
 	}
-	return nil // initialized, and whatever we do not know
+	return nil // initialized, and unknown notifications
 }
 
+// cancelRequest cancels the context of the request that a notification names. An unknown id is
+// ignored: the response may already be on its way.
 func (c *conn) cancelRequest(req *jsonrpc2.Request) {
 	var p struct {
 		ID        json.RawMessage `json:"id"`
@@ -113,6 +121,8 @@ func (c *conn) cancelRequest(req *jsonrpc2.Request) {
 	}
 }
 
+// work runs requests one by one. It returns after the last waiting part has been started, not
+// finished.
 func (c *conn) work(jobs <-chan job) {
 	for j := range jobs {
 		result, rest, err := c.do(j)
@@ -131,7 +141,8 @@ func (c *conn) work(jobs <-chan job) {
 	}
 }
 
-// do runs a request up to its waiting part, which it returns as rest.
+// do runs a request up to its waiting part, which it returns as rest. It rejects requests before
+// initialize, unknown methods, and requests that were cancelled while they were queued.
 func (c *conn) do(j job) (result any, rest waiting, err error) {
 	if c.refuse != nil {
 		c.after = append(c.after, func() { c.stream.Close() })
@@ -162,6 +173,7 @@ func (c *conn) do(j job) (result any, rest waiting, err error) {
 	return result, rest, err
 }
 
+// unknownMethod returns the error for a method that does not exist, with the most similar name.
 func (c *conn) unknownMethod(name string) error {
 	data := protocol.ErrorData{Kind: protocol.KindMethodNotFound, Retry: protocol.RetryNever, Outcome: protocol.EffectNone}
 	data.Nearest = strictjson.Nearest(name, names(c.table))
@@ -183,6 +195,8 @@ func (c *conn) guard(f func() (any, error)) (result any, err error) {
 	return f()
 }
 
+// answer writes the response of a request. Errors without a kind become internal errors and are
+// logged in full.
 func (c *conn) answer(j job, result any, err error) {
 	if err != nil && errors.Is(context.Cause(j.ctx), errCancelled) {
 		err = cutOff(err)
@@ -218,6 +232,7 @@ func (c *conn) answer(j job, result any, err error) {
 	}
 }
 
+// ended reports whether err is a normal end of a connection.
 func ended(err error) bool {
 	return err == nil || errors.Is(err, io.EOF) || errors.Is(err, errExit) || errors.Is(err, errDropped) || errors.Is(err, context.Canceled) || errors.Is(err, io.ErrUnexpectedEOF)
 }

@@ -34,12 +34,15 @@ func (s *Server) admit(nc net.Conn) (at *seat, refuse error, ok bool) {
 	return at, refuse, ok
 }
 
+// descends returns the response to a child process of the daemon.
 func descends(why string) error {
 	return newError(codeDenied, why+"; commands of a session cannot connect to the daemon that runs them: use the session's tools, or start a daemon "+
 		"with another data directory (LASHD_HOME)", protocol.ErrorData{Kind: protocol.KindDenied, Retry: protocol.RetryNever, Outcome: protocol.EffectNone})
 }
 
-// kin returns why the process at the other end counts as a descendant of the daemon, or "" if it does not.
+// kin returns why the process at the other end counts as a descendant of the daemon, or "" if it
+// does not. If its credentials cannot be read, or it has exited, it counts as one. Commands of a
+// session must not control the daemon that runs them.
 func (s *Server) kin(nc net.Conn) (why string) {
 	conn, ok := nc.(*net.UnixConn)
 	if !ok || s.Nonce == "" {

@@ -59,6 +59,7 @@ var details = []func(error) *jsonrpc2.Error{
 	refused(codeNotFound, "", protocol.RetryReload, func(e *persistence.NotFoundError, d *protocol.ErrorData) { d.Kind = missingKinds[e.What] }),
 }
 
+// made applies f to errors of type E in the chain of an error.
 func made[E error](f func(E) *jsonrpc2.Error) func(error) *jsonrpc2.Error {
 	return func(err error) *jsonrpc2.Error {
 		if e, ok := errors.AsType[E](err); ok {
@@ -68,7 +69,8 @@ func made[E error](f func(E) *jsonrpc2.Error) func(error) *jsonrpc2.Error {
 	}
 }
 
-// refused converts an error of a request that changed nothing. add fills in its data.
+// refused converts an error of a request that changed nothing (outcome none). add fills in more
+// data.
 func refused[E error](code int64, kind protocol.ErrorKind, retry protocol.RetryAdvice, add func(E, *protocol.ErrorData)) func(error) *jsonrpc2.Error {
 	return made(func(e E) *jsonrpc2.Error {
 		data := protocol.ErrorData{Kind: kind, Retry: retry, Outcome: protocol.EffectNone}
@@ -77,6 +79,7 @@ func refused[E error](code int64, kind protocol.ErrorKind, retry protocol.RetryA
 	})
 }
 
+// nothing is an add function for errors without more data.
 func nothing[E error](E, *protocol.ErrorData) {}
 
 // operationKinds maps the error codes of operations to wire errors.
@@ -89,6 +92,8 @@ var operationKinds = map[plugin.OperationCode]kindCode{
 	plugin.OperationAbandoned: {protocol.KindOperationFailed, codePlugin},
 }
 
+// operationError converts the error of a plugin's operation. If the plugin may have acted before it
+// failed, the outcome is unknown.
 func operationError(e *plugin.OperationError) *jsonrpc2.Error {
 	kind := operationKinds[e.Code]
 	data := protocol.ErrorData{Kind: kind.kind, Retry: protocol.RetryNever, Outcome: protocol.EffectNone}
@@ -98,6 +103,7 @@ func operationError(e *plugin.OperationError) *jsonrpc2.Error {
 	return newError(kind.code, e.Error(), data)
 }
 
+// missingKinds maps NotFoundError.What to the error kind on the wire.
 var missingKinds = map[string]protocol.ErrorKind{
 	"session": protocol.KindSessionNotFound, "turn": protocol.KindTurnNotFound, "node": protocol.KindNodeNotFound,
 	"input": protocol.KindInputNotFound, "decision": protocol.KindDecisionNotFound, "snapshot": protocol.KindSnapshotNotFound,

@@ -21,7 +21,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Error codes of JSON-RPC and of lashd.
+// Error codes of JSON-RPC and of lashd. Clients should use the kind in the error data, which is
+// more specific.
 const (
 	codeParse          = -32700
 	codeInvalidRequest = -32600
@@ -30,7 +31,7 @@ const (
 	codeInternal       = -32603
 	codeOverloaded     = -32001
 	codeNotFound       = -32002
-	codeState          = -32010 // the request is refused in the present state
+	codeState          = -32010 // the current state does not allow the request
 	codeConflict       = -32011
 	codeDenied         = -32012
 	codeTooLarge       = -32013
@@ -40,7 +41,8 @@ const (
 	codeCancelled      = -32800
 )
 
-// codes maps errors of lower layers to wire errors. Other errors become internal errors.
+// codes maps errors of lower layers to wire errors; the first match in the error's chain counts.
+// Other errors become internal errors.
 var codes = []struct {
 	err     error
 	code    int64
@@ -86,6 +88,7 @@ var codes = []struct {
 	{context.Canceled, codeCancelled, protocol.KindCancelled, protocol.RetryReload, protocol.EffectUnknown},
 }
 
+// kindCode is an error kind with its code.
 type kindCode struct {
 	kind protocol.ErrorKind
 	code int64
@@ -110,19 +113,22 @@ var (
 	errUnbegun   = errors.New("the request was cancelled before it began")
 )
 
+// cancelledError is the cause of a request's context after the client has cancelled it. It is
+// context.Canceled.
 type cancelledError struct{}
 
 func (cancelledError) Error() string { return "the request was cancelled" }
 
 func (cancelledError) Is(target error) bool { return target == context.Canceled }
 
-// durableError is an error after a request had stored its change.
+// durableError is an error that occurred after the request's change was stored, for example while
+// waiting for the end of a started turn. The client must not repeat the request.
 type durableError struct{ error }
 
 func (e *durableError) Unwrap() error { return e.error }
 
-// wireError converts err for the client. ok is false for an internal error, whose text goes only to the log. reads means that the
-// method changes nothing.
+// wireError converts err for the client. ok is false for an internal error; its text goes only to
+// the log. reads means that the method changes nothing, so the outcome is none.
 func wireError(err error, reads bool) (e *jsonrpc2.Error, ok bool) {
 	if e, ok := errors.AsType[*jsonrpc2.Error](err); ok {
 		return e, true
@@ -161,12 +167,13 @@ func plain(err error) string {
 	return contextWords.Replace(err.Error())
 }
 
+// contextWords replaces newlines and the messages of package context.
 var contextWords = strings.NewReplacer(
 	"\n", "; ", // of joined errors
 	context.Canceled.Error(), errCancelled.Error(), context.DeadlineExceeded.Error(), "the request timed out",
 )
 
-// effect corrects retry and outcome by what the request had already done.
+// effect corrects the advice and the outcome of an error by what the request had already done.
 func effect(err error, reads bool, data protocol.ErrorData) protocol.ErrorData {
 	cancelled := data.Kind == protocol.KindCancelled
 	switch {
@@ -186,6 +193,8 @@ func effect(err error, reads bool, data protocol.ErrorData) protocol.ErrorData {
 	return data
 }
 
+// invalidParams returns the error for a wrong member at pointer (RFC 6901), or for the whole
+// params.
 func invalidParams(pointer, reason string) *jsonrpc2.Error {
 	message := reason
 	if pointer != "" {
@@ -199,6 +208,7 @@ func invalidParams(pointer, reason string) *jsonrpc2.Error {
 // maxMessage is the maximum length of a message, in bytes. Messages may quote long text of a peer.
 const maxMessage = 1000
 
+// short cuts a message at a valid UTF-8 boundary.
 func short(message string) string {
 	if len(message) <= maxMessage {
 		return message
@@ -206,6 +216,7 @@ func short(message string) string {
 	return strings.ToValidUTF8(message[:maxMessage], "") + "..."
 }
 
+// newError returns an error for the wire. Long messages are cut to maxMessage.
 func newError(code int64, message string, data protocol.ErrorData) *jsonrpc2.Error {
 	raw, err := json.Marshal(data)
 	if err != nil {
@@ -214,7 +225,8 @@ func newError(code int64, message string, data protocol.ErrorData) *jsonrpc2.Err
 	return &jsonrpc2.Error{Code: code, Message: short(message), Data: (*json.RawMessage)(&raw)}
 }
 
-// ErrorCode returns the JSON-RPC code of an error kind.
+// ErrorCode returns the JSON-RPC code of an error kind. The generator of docs/protocol.md uses it;
+// every kind must be in codes or otherCodes.
 func ErrorCode(kind protocol.ErrorKind) int64 {
 	for _, c := range codes {
 		if c.kind == kind {

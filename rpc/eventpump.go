@@ -16,7 +16,8 @@ var spareBuffers = sync.Pool{New: func() any { return new([]byte) }}
 // largestSpare is the maximum size of a buffer that is kept for reuse, in bytes.
 const largestSpare = 128 << 10
 
-// writeEvents writes events of a session to the client. Without whole, it skips deltas.
+// writeEvents writes events of a session to the client as notifications, and waits while the client
+// is slow. Without whole, it skips deltas. All frames share one buffer from the pool.
 func (c *conn) writeEvents(ctx context.Context, events [][]byte, whole bool) error {
 	spare := spareBuffers.Get().(*[]byte)
 	buf := (*spare)[:0]
@@ -37,7 +38,9 @@ func (c *conn) writeEvents(ctx context.Context, events [][]byte, whole bool) err
 	return err
 }
 
-// follow starts the pump of a subscription after the response is written. A second subscription to a session replaces the first.
+// follow starts the pump of a subscription after the response is written, so that the client gets
+// the response first. A second subscription to a session replaces the first. It belongs to the
+// worker.
 func (c *conn) follow(id protocol.SessionID, sub *feed.Subscription) {
 	c.unfollow(id)
 	ctx, cancel := context.WithCancel(c.ctx)
@@ -57,7 +60,8 @@ func (c *conn) follow(id protocol.SessionID, sub *feed.Subscription) {
 	})
 }
 
-// unfollow ends a subscription and waits until its pump has stopped. A later subscription may begin at an earlier event.
+// unfollow ends a subscription and waits until its pump has stopped; a later subscription may begin
+// at an earlier event. It reports whether there was a subscription.
 func (c *conn) unfollow(id protocol.SessionID) bool {
 	end, ok := c.subs[id]
 	if ok {
@@ -98,6 +102,8 @@ func (c *conn) tell(w *daemonevents.Watcher) {
 	}
 }
 
+// notify writes a notification. It waits while the client is slow, and logs errors, because the
+// connection is about to end then.
 func (c *conn) notify(ctx context.Context, method string, params any) {
 	raw, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "method": method, "params": params})
 	if err == nil {
@@ -108,6 +114,7 @@ func (c *conn) notify(ctx context.Context, method string, params any) {
 	}
 }
 
+// isDelta reports whether an encoded event is a piece of streamed text.
 func isDelta(event []byte) bool {
 	var e struct {
 		Type protocol.EventType `json:"type"`

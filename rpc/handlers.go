@@ -12,6 +12,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
+// initialize checks the version and the client id, and marks the connection as ready. A client that
+// names its id is the same client as on its earlier connections.
 func (c *conn) initialize(_ context.Context, p *protocol.InitializeParams) (*protocol.InitializeResult, error) {
 	if p.ProtocolVersion < 0 || p.ProtocolVersion > protocol.Version {
 		return nil, invalidParams("/protocolVersion", "is not a version that this daemon supports")
@@ -41,6 +43,8 @@ func (c *conn) ping(context.Context, *protocol.Empty) (*protocol.Empty, error) {
 	return &protocol.Empty{}, nil
 }
 
+// shutdown ends the subscriptions. With daemon set, it stops the daemon after the response is
+// written.
 func (c *conn) shutdown(_ context.Context, p *protocol.ShutdownParams) (*protocol.Empty, error) {
 	for id := range c.subs {
 		c.unfollow(id)
@@ -51,11 +55,13 @@ func (c *conn) shutdown(_ context.Context, p *protocol.ShutdownParams) (*protoco
 	return &protocol.Empty{}, nil
 }
 
+// discover returns the embedded OpenRPC document.
 func (c *conn) discover(context.Context, *protocol.Empty) (*json.RawMessage, error) {
 	doc := json.RawMessage(OpenRPC())
 	return &doc, nil
 }
 
+// status counts sessions and decisions in the store, and loaded and running sessions in the engine.
 func (c *conn) status(ctx context.Context, _ *protocol.Empty) (*protocol.StatusResult, error) {
 	stored, err := c.Store.CountSessions(ctx)
 	if err != nil {
@@ -74,6 +80,8 @@ func (c *conn) status(ctx context.Context, _ *protocol.Empty) (*protocol.StatusR
 	return r, nil
 }
 
+// diagnostics reports resource use. ReadMemStats stops all goroutines for a moment, so it is
+// separate from status.
 func (c *conn) diagnostics(context.Context, *protocol.Empty) (*protocol.DiagnosticsResult, error) {
 	var mem runtime.MemStats
 	runtime.ReadMemStats(&mem)
@@ -108,6 +116,8 @@ func (c *conn) serverAttach(ctx context.Context, _ *protocol.Empty) (*protocol.S
 	return r, nil
 }
 
+// sessionNew creates a session and subscribes the connection from the session's first event on, so
+// no event is lost.
 func (c *conn) sessionNew(ctx context.Context, p *protocol.SessionNewParams) (*protocol.SessionNewResult, error) {
 	r, err := c.eng.Sessions.New(ctx, p)
 	if err == nil {
@@ -124,6 +134,8 @@ func (c *conn) sessionNew(ctx context.Context, p *protocol.SessionNewParams) (*p
 	return r, nil
 }
 
+// sessionAttach subscribes the connection to a session, from the client's cursor if that is still
+// valid.
 func (c *conn) sessionAttach(ctx context.Context, p *protocol.SessionAttachParams) (*protocol.SessionAttachResult, error) {
 	r, sub, err := c.eng.Sessions.Attach(ctx, p)
 	if err != nil {
@@ -138,6 +150,8 @@ func (c *conn) sessionDetach(_ context.Context, p *protocol.SessionParams) (*pro
 	return &protocol.Empty{}, nil
 }
 
+// turnRun starts a turn in order of arrival and then waits for its end. An error while waiting is a
+// durableError: the turn is stored and continues.
 func (c *conn) turnRun(ctx context.Context, p *protocol.TurnStartParams) (func(context.Context) (*protocol.TurnReport, error), error) {
 	r, err := c.eng.Turns.Start(ctx, p)
 	if err != nil {
@@ -152,7 +166,8 @@ func (c *conn) turnRun(ctx context.Context, p *protocol.TurnStartParams) (func(c
 	}, nil
 }
 
-// sessionRewind moves the leaf in order of arrival. Restoring files may take long, so it waits.
+// sessionRewind moves the leaf in order of arrival. With files it runs as the waiting part, because
+// restoring files may take long.
 func (c *conn) sessionRewind(ctx context.Context, p *protocol.SessionRewindParams) (func(context.Context) (*protocol.SessionRewindResult, error), error) {
 	if p.Files != "" {
 		return func(ctx context.Context) (*protocol.SessionRewindResult, error) { return c.eng.History.Rewind(ctx, p) }, nil

@@ -13,6 +13,7 @@ import (
 )
 
 // Method is an entry of the method table: its handler, its types, and its one-line documentation.
+// The protocol's documents and schemas are generated from the exported fields.
 type Method struct {
 	Group  string
 	Doc    string
@@ -31,12 +32,12 @@ type waiting func(context.Context) (any, error)
 // handler runs a request of a connection.
 type handler[P, R any] = func(*conn, context.Context, *P) (*R, error)
 
-// toEngine adapts a method of the engine.
+// toEngine adapts a method of the engine as a handler.
 func toEngine[P, R any](f func(*engine.Engine, context.Context, *P) (*R, error)) handler[P, R] {
 	return func(c *conn, ctx context.Context, p *P) (*R, error) { return f(c.eng, ctx, p) }
 }
 
-// to adapts a method of a part of the engine.
+// to adapts a method of a part of the engine, which noun selects.
 func to[N, P, R any](noun func(*engine.Engine) N, f func(N, context.Context, *P) (*R, error)) handler[P, R] {
 	return func(c *conn, ctx context.Context, p *P) (*R, error) { return f(noun(c.eng), ctx, p) }
 }
@@ -62,7 +63,8 @@ func toAs[N, P, R any](noun func(*engine.Engine) N, f func(N, context.Context, p
 	return func(c *conn, ctx context.Context, p *P) (*R, error) { return f(noun(c.eng), ctx, c.client, p) }
 }
 
-// bind returns a method whose handler responds immediately.
+// bind returns a method whose handler responds immediately. It runs on the worker's goroutine, so
+// later requests see its effects.
 func bind[P, R any](doc string, f handler[P, R]) Method {
 	m := describe[P, R](doc)
 	m.call = func(ctx context.Context, c *conn, raw json.RawMessage) (any, waiting, error) {
@@ -76,7 +78,8 @@ func bind[P, R any](doc string, f handler[P, R]) Method {
 	return m
 }
 
-// wait returns a method whose handler may take long. Its params are still checked in order of arrival.
+// wait returns a method whose handler may take long and runs on a goroutine of its own. Its params
+// are still checked in order of arrival.
 func wait[P, R any](doc string, f handler[P, R]) Method {
 	m := describe[P, R](doc)
 	m.Waits = true
@@ -90,7 +93,8 @@ func wait[P, R any](doc string, f handler[P, R]) Method {
 	return m
 }
 
-// then returns a method that first acts, in order of arrival, and then waits.
+// then returns a method that acts in order of arrival, on the worker's goroutine, and then waits on
+// a goroutine of its own.
 func then[P, R any](doc string, f func(*conn, context.Context, *P) (func(context.Context) (*R, error), error)) Method {
 	m := describe[P, R](doc)
 	m.Waits = true
@@ -108,6 +112,7 @@ func then[P, R any](doc string, f func(*conn, context.Context, *P) (func(context
 	return m
 }
 
+// describe fills in the types of a method.
 func describe[P, R any](doc string) Method {
 	return Method{Doc: doc, Params: reflect.TypeFor[P](), Result: reflect.TypeFor[R]()}
 }

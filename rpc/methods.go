@@ -28,6 +28,7 @@ func Methods() map[string]Method {
 	return table.all
 }
 
+// table caches the method table. It is filled on first use and not changed afterwards.
 var table struct {
 	once sync.Once
 	all  map[string]Method
@@ -51,12 +52,14 @@ var reading = []string{
 	"turn/list", "turn/read", "turn/trace", "turn/wait", "usage/read",
 }
 
+// group is a section of docs/protocol.md.
 type group struct {
 	Name    string
 	Methods map[string]Method
 }
 
-// groups returns the methods by section of docs/protocol.md, in order.
+// groups returns the methods by section of docs/protocol.md, in order. The doc strings become the
+// descriptions in all generated documents.
 func groups() []group {
 	return []group{
 		{"Connection", map[string]Method{

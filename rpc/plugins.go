@@ -10,7 +10,9 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Plugins manages the plugins that have a directory. The plugin methods call it.
+// Plugins manages the plugins that have a directory. The plugin methods call it; package
+// pluginloader implements it. Methods are called from many goroutines. The handlers below check the
+// params first and make changes idempotent with engine.Once.
 type Plugins interface {
 	List(context.Context, *protocol.PluginListParams) (*protocol.PluginListResult, error)
 	Read(context.Context, *protocol.PluginParams) (*protocol.PluginReadResult, error)

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// residentBytes returns the resident memory of the process.
+// residentBytes returns the resident memory of the process, or 0 if it cannot be read.
 func residentBytes() int64 {
 	data, err := os.ReadFile("/proc/self/statm")
 	if err != nil {
@@ -23,6 +23,7 @@ func residentBytes() int64 {
 	return pages * int64(os.Getpagesize())
 }
 
+// openFiles returns the number of open file descriptors of the process.
 func openFiles() int {
 	entries, _ := os.ReadDir("/proc/self/fd") // unreadable counts as none
 	return len(entries)

@@ -12,6 +12,7 @@ import (
 
 //go:generate sh -c "cd .. && go run ./rpc/internal/gen"
 
+// The generated documents. TestGeneratedFilesAreCurrent compares them with the method table.
 var (
 	//go:embed protocol/openrpc.json
 	openRPC []byte
@@ -36,6 +37,7 @@ type schemaRef struct {
 	Ref string `json:"$ref,omitempty"`
 }
 
+// defs is the path of types in the documents.
 const defs = "#/$defs/"
 
 // MethodSchema returns a JSON document with the params and the result of a method and the schemas of all types they use. It returns
@@ -61,6 +63,7 @@ func MethodSchema(name string) []byte {
 	return append(doc, '\n')
 }
 
+// refTo refers to a wire type by its name.
 func refTo(t reflect.Type) schemaRef {
 	if t == reflect.TypeFor[json.RawMessage]() {
 		return schemaRef{}
@@ -68,6 +71,7 @@ func refTo(t reflect.Type) schemaRef {
 	return schemaRef{defs + t.Name()}
 }
 
+// refs finds references to other types in a schema.
 var refs = regexp.MustCompile(`"\$ref": *"` + regexp.QuoteMeta(defs) + `(\w+)"`)
 
 // define adds the schema of a type and of all types it refers to.

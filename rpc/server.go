@@ -21,23 +21,29 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Config configures a Server. The server calls Stop when a client asks the daemon to stop. It calls Answered, if set, after each
-// write to a client, from several goroutines at once.
+// Config configures a Server. Engine, Store and Log are required.
 type Config struct {
-	Engine   *engine.Engine
-	Store    *persistence.Store
-	Plugins  Plugins
-	Log      *slog.Logger
-	Version  string
-	Socket   string
-	Trace    *trace.File
-	Nonce    string // marks processes of the daemon, which get no connection; empty: nobody is looked at
-	Stop     func()
+	Engine  *engine.Engine
+	Store   *persistence.Store
+	Plugins Plugins // nil: no plugin directories
+	Log     *slog.Logger
+	Version string
+	Socket  string // path that server/status reports; empty on stdio
+	Trace   *trace.File
+	// Nonce marks the daemon's child processes. Their connections are rejected. Empty: connections
+	// are not checked.
+	Nonce string
+	// Stop is called when a client asks the daemon to stop; nil: the request has no effect.
+	Stop func()
+	// Answered, if set, is called after each write to a client, from several goroutines at once.
 	Answered func()
-	Silence  time.Duration // after which a client that has said nothing is let go; default ten seconds
+	// Silence is the time after which a client that has sent nothing is disconnected. Default: 10
+	// s.
+	Silence time.Duration
 }
 
-// Server serves clients. It is safe for concurrent use.
+// Server serves clients of one engine. It is safe for concurrent use. It holds connections only;
+// the state of sessions belongs to the engine.
 type Server struct {
 	Config
 	eng     *engine.Engine
@@ -45,7 +51,7 @@ type Server struct {
 	started time.Time
 	table   map[string]Method
 	door    admission
-	family  atomic.Int32 // refused connections of processes that the daemon runs
+	family  atomic.Int32 // connections of the daemon's child processes that are being rejected
 }
 
 // New returns a server. Call Serve or Listen to serve clients.
@@ -54,7 +60,8 @@ func New(cfg Config) *Server {
 	return &Server{Config: cfg, eng: cfg.Engine, log: cfg.Log, started: time.Now(), table: Methods()}
 }
 
-// Listen serves every connection of l until ctx is done. It returns when all connections have ended.
+// Listen serves every connection of l until ctx is done. It returns when all connections have
+// ended: nil after ctx is done, else the error of Accept.
 func (s *Server) Listen(ctx context.Context, l net.Listener) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -86,10 +93,13 @@ func (s *Server) Serve(ctx context.Context, rwc io.ReadWriteCloser, strict bool)
 	return s.serve(ctx, s.door.alone(s.stream(rwc, strict)), strict, nil)
 }
 
+// stream frames the messages of a connection.
 func (s *Server) stream(rwc io.ReadWriteCloser, strict bool) *frame.Stream {
 	return frame.New(rwc, frame.Config{Linger: linger(strict), Written: s.Answered})
 }
 
+// serve runs a connection until the client disconnects or ctx is done, and returns after all of its
+// goroutines have ended. A normal end is nil.
 func (s *Server) serve(ctx context.Context, at *seat, strict bool, refuse error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

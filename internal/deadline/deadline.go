@@ -1,7 +1,9 @@
-// Package deadline gives up on calls of a file system that may hang, such as a network mount whose server is gone.
+// Package deadline limits the time of calls to a file system that may hang, such as a network mount
+// whose server is gone.
 //
-// No call of the system can be taken back: what is given up goes on in the background until the file system answers. Do is for work
-// that changes nothing. Work that changes something asks its Gate at the last moment before it does. Functions can be used concurrently.
+// No system call can be cancelled. Work that exceeds its limit continues in the background until
+// the file system responds. Do is for work that changes nothing. Work that changes something asks
+// its Gate immediately before the change. All functions are safe for concurrent use.
 package deadline
 
 import (
@@ -10,20 +12,23 @@ import (
 	"time"
 )
 
-// Do runs work, which must not change anything that others use, and gives up on it after limit, with cause, or when ctx ends. A panic of work goes
-// on in the caller.
+// Do runs work on another goroutine and returns its result. After limit it returns cause instead,
+// and when ctx ends the cause of ctx. work must not change anything that others use, because it may
+// still be running then. A panic of work is raised in the caller.
 func Do[T any](ctx context.Context, limit time.Duration, cause error, work func(context.Context) (T, error)) (T, error) {
 	return Change(ctx, limit, cause, nil, func(ctx context.Context, _ *Gate) (T, error) { return work(ctx) })
 }
 
-// Gate is what work goes through at the last moment before it changes something.
+// Gate decides whether work may still change something. It closes when the caller stops waiting.
 type Gate struct {
 	mu     sync.Mutex
 	passed bool
 	shut   bool
 }
 
-// Pass tells whether the work may change things now. It may not once it was given up.
+// Pass reports whether the work may make its changes now. Call it immediately before the first
+// change. It returns false if the caller no longer waits; once it has returned true, the caller
+// waits for the result.
 func (g *Gate) Pass() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -31,7 +36,7 @@ func (g *Gate) Pass() bool {
 	return g.passed
 }
 
-// close shuts the gate, and tells whether that was in time.
+// close closes the gate, and reports whether the work had not passed it.
 func (g *Gate) close() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -39,8 +44,12 @@ func (g *Gate) close() bool {
 	return !g.passed
 }
 
-// Change is Do for work that changes something after it has passed its gate. If it is given up before that, it changes nothing any more,
-// and the error is cause or that of ctx. Work of a ctx that has ended is not begun. After that only limit ends the wait for it, with unknown: nobody knows what it has done or still does.
+// Change is Do for work that changes something after its gate has let it pass.
+//
+// If limit or ctx ends before that, the work changes nothing any more, and Change returns cause or
+// the cause of ctx. If the gate was passed, Change ignores ctx and waits until limit. It then
+// returns the error unknown: the work may or may not have made its change. Change does not start if
+// ctx has ended.
 func Change[T any](ctx context.Context, limit time.Duration, cause, unknown error, work func(context.Context, *Gate) (T, error)) (T, error) {
 	if ctx.Err() != nil {
 		var zero T
@@ -76,13 +85,14 @@ func Change[T any](ctx context.Context, limit time.Duration, cause, unknown erro
 	}
 }
 
-// outcome is what work comes to.
+// outcome is the result of work, or its panic.
 type outcome[T any] struct {
 	v     T
 	err   error
 	panic any
 }
 
+// get returns the result, or raises the panic in the caller.
 func (o outcome[T]) get() (T, error) {
 	if o.panic != nil {
 		panic(o.panic)

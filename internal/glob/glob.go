@@ -1,4 +1,4 @@
-// Package glob matches names of files against patterns.
+// Package glob matches paths against shell patterns and .gitignore files.
 package glob
 
 import (
@@ -9,19 +9,22 @@ import (
 	"sync"
 )
 
-// Glob is a compiled pattern of paths with slashes: * and ? stay within a name, ** crosses directories, [a-z] and {a,b} work as
-// in a shell. Without a slash it is matched against the last component, wherever it is.
+// Glob is a compiled pattern for paths with slashes. * and ? match within a name, ** matches across
+// directories, and [a-z] and {a,b} work as in a shell. A pattern without a slash is matched against
+// the last component of a path. A Glob is safe for concurrent use.
 type Glob struct {
-	re   *regexp.Regexp // nil: the pattern is text, which may stand after a *
+	re   *regexp.Regexp // nil: the pattern is plain text, possibly after a *
 	text string
-	star bool
-	base bool
+	star bool // text follows a *
+	base bool // match only the last component
 }
 
-// Compile makes a Glob. Its error says what is wrong with the pattern.
+// Compile compiles a pattern. Its error describes the mistake. A leading ./ or / is ignored, and a/
+// means everything below a.
 func Compile(pattern string) (Glob, error) { return compile(pattern, true) }
 
-// compile makes a Glob in which {a,b} is a choice, or text.
+// compile compiles a pattern. choices says whether {a,b} is a choice or literal text, as in
+// .gitignore.
 func compile(pattern string, choices bool) (Glob, error) {
 	pattern = strings.TrimPrefix(strings.TrimPrefix(pattern, "./"), "/")
 	if pattern == "" {
@@ -32,7 +35,7 @@ func compile(pattern string, choices bool) (Glob, error) {
 	}
 	base := !strings.Contains(pattern, "/")
 	if text, star := strings.CutPrefix(pattern, "*"); !strings.ContainsAny(text, `*?[\`) && !(choices && strings.Contains(text, "{")) {
-		return Glob{text: text, star: star, base: base}, nil // most patterns are like that, and it takes a twentieth of the time
+		return Glob{text: text, star: star, base: base}, nil // the most frequent form; it takes a twentieth of the time
 	}
 	var out strings.Builder
 	out.WriteString(`^(?s:`)
@@ -55,7 +58,8 @@ func compile(pattern string, choices bool) (Glob, error) {
 	return Glob{re: re, base: base}, nil
 }
 
-// token translates the start of a pattern and says how long it was; 0 means that a bracket is not closed.
+// token translates the first token of a pattern to a regular expression, and returns its length in
+// bytes. 0 means that a bracket is not closed. depth counts open braces.
 func token(out *strings.Builder, rest string, choices bool, depth *int) int {
 	switch {
 	case strings.HasPrefix(rest, "**/"):
@@ -87,10 +91,11 @@ func token(out *strings.Builder, rest string, choices bool, depth *int) int {
 	return 1
 }
 
-// named is a class of characters that has a name.
+// named matches a named class of characters, such as [:alpha:].
 var named = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\[:[a-z]+:\]`) })
 
-// class translates what stands in brackets: a ] that comes first is one of the characters, and a slash is none of those that are left out.
+// class translates a bracket expression and returns its length; 0: it is not closed. A ] in the
+// first place is a member, and a negated class never matches a slash.
 func class(out *strings.Builder, rest string) int {
 	i, open := 1, "["
 	if strings.HasPrefix(rest[i:], "!") || strings.HasPrefix(rest[i:], "^") {
@@ -117,7 +122,8 @@ func class(out *strings.Builder, rest string) int {
 	return 0
 }
 
-// literal writes a byte that means nothing to a regular expression, be it a part of a character.
+// literal writes one byte so that it has no meaning in a regular expression. Bytes of multi-byte
+// characters are written as they are.
 func literal(out *strings.Builder, c byte) {
 	if c < 0x80 {
 		fmt.Fprintf(out, `\x%02x`, c)
@@ -126,7 +132,7 @@ func literal(out *strings.Builder, c byte) {
 	out.WriteByte(c)
 }
 
-// Match tells whether a path fits.
+// Match reports whether the pattern matches a path.
 func (g Glob) Match(p string) bool {
 	if g.base {
 		p = p[strings.LastIndexByte(p, '/')+1:]
@@ -141,7 +147,7 @@ func (g Glob) Match(p string) bool {
 	return p == g.text
 }
 
-// Anchored is the same pattern, matched against the whole path even if it has no slash.
+// Anchored returns a Glob that matches the whole path even if the pattern has no slash.
 func (g Glob) Anchored() Glob {
 	g.base = false
 	return g

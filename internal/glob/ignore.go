@@ -5,15 +5,18 @@ import (
 	"strings"
 )
 
-// Ignore is the patterns of one .gitignore, for paths from the directory that it lies in.
+// Ignore holds the patterns of one .gitignore. Paths are relative to the directory that contains
+// the file.
 type Ignore []ignoreRule
 
+// ignoreRule is one line. dirOnly: it ended in a slash. keep: it began with !, so its paths are
+// kept.
 type ignoreRule struct {
 	Glob
 	dirOnly, keep bool
 }
 
-// ParseIgnore reads a .gitignore. A pattern that makes no sense matches nothing, as in git.
+// ParseIgnore parses a .gitignore. An invalid pattern matches nothing, as in git.
 func ParseIgnore(text string) Ignore {
 	var rules Ignore
 	for line := range strings.Lines(strings.TrimPrefix(text, "\ufeff")) {
@@ -41,13 +44,15 @@ func ParseIgnore(text string) Ignore {
 	return rules
 }
 
-// Match tells whether a path is ignored, if nothing above it is.
+// Match reports whether a path is ignored, provided that no directory above it is. dir says that
+// the path is a directory.
 func (ig Ignore) Match(p string, dir bool) bool {
 	ignored, _ := ig.Verdict(p, dir)
 	return ignored
 }
 
-// Verdict is Match, and tells whether a pattern says so: the .gitignore of a directory further up counts where none does.
+// Verdict is Match, and reports whether any pattern matched. If none did, the .gitignore of a
+// parent directory decides.
 func (ig Ignore) Verdict(p string, dir bool) (ignored, said bool) {
 	for _, r := range slices.Backward(ig) { // the last one counts
 		if (dir || !r.dirOnly) && r.Glob.Match(p) {
@@ -57,7 +62,7 @@ func (ig Ignore) Verdict(p string, dir bool) (ignored, said bool) {
 	return false, false
 }
 
-// Covers says whether a directory, or one above it, is ignored.
+// Covers reports whether a directory, or one above it, is ignored.
 func (ig Ignore) Covers(p string) bool {
 	for i, c := range p {
 		if c == '/' && ig.Match(p[:i], true) {

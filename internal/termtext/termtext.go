@@ -44,7 +44,8 @@ func unprintable(r rune) bool {
 	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)
 }
 
-// Readable formats JSON on one line without the escapes for HTML. Text that is not JSON is returned unchanged.
+// Readable formats JSON on one line without the escapes for HTML that encoding/json writes. Numbers
+// keep their spelling. Text that is not JSON is returned unchanged.
 func Readable(raw json.RawMessage) string {
 	var v any
 	dec := json.NewDecoder(bytes.NewReader(raw))
@@ -64,7 +65,8 @@ func Readable(raw json.RawMessage) string {
 // plain removes the escapes for HTML. Escaped backslashes are matched first, so that they stay.
 var plain = strings.NewReplacer(`\\`, `\\`, `\u003c`, "<", `\u003e`, ">", `\u0026`, "&")
 
-// Brief returns the beginning of the arguments of a call for the prompt of a decision. Members keep their order.
+// Brief returns the first 300 bytes of a call's arguments as compact JSON, for the prompt of a
+// decision. Members keep their order.
 func Brief(args json.RawMessage) string {
 	const limit = 300
 	var b bytes.Buffer

@@ -15,12 +15,15 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Client is a connection to a daemon.
+// Client is a connection to a daemon. It is safe for concurrent use.
 type Client struct{ conn *jsonrpc2.Conn }
 
-// New returns a client that owns rwc. It calls onEvent with the params of each session/event in order, and onNews with those of each
-// server/event. Both run on the reading goroutine, so they must not wait for a call to the daemon. Either may be nil. If a session's
-// events end, the connection ends too. The caller closes the client.
+// New returns a client that owns rwc. It calls onEvent with the params of each session/event in
+// order, and onNews with those of each server/event. Both run on the reading goroutine, so they
+// must not wait for a call to the daemon. Either may be nil.
+//
+// After session/gap the connection ends, because the client has to attach again with its cursor.
+// The caller closes the client.
 func New(ctx context.Context, rwc io.ReadWriteCloser, onEvent, onNews func(json.RawMessage)) *Client {
 	handle := func(_ context.Context, c *jsonrpc2.Conn, req *jsonrpc2.Request) {
 		switch {
@@ -29,13 +32,15 @@ func New(ctx context.Context, rwc io.ReadWriteCloser, onEvent, onNews func(json.
 		case req.Method == "server/event" && req.Params != nil && onNews != nil:
 			onNews(*req.Params)
 		case req.Method == "session/gap":
-			c.Close() // whoever follows the session connects again and asks by cursor
+			c.Close() // the subscriber connects again and attaches with its cursor
 		}
 	}
-	quiet := jsonrpc2.SetLogger(log.New(io.Discard, "", 0)) // a lost connection is told by Gone and by the calls that fail
+	quiet := jsonrpc2.SetLogger(log.New(io.Discard, "", 0)) // a lost connection is reported by Gone and by failing calls
 	return &Client{conn: jsonrpc2.NewConn(ctx, jsonrpc2.NewPlainObjectStream(rwc), handler(handle), quiet)}
 }
 
+// handler adapts a function to jsonrpc2.Handler without a goroutine per message, which keeps the
+// order of events.
 type handler func(context.Context, *jsonrpc2.Conn, *jsonrpc2.Request)
 
 // Handle implements jsonrpc2.Handler.
@@ -71,14 +76,14 @@ func (e *TooLargeError) Error() string {
 // envelope is an upper bound for the size of a request without its params, in bytes.
 const envelope = 256
 
-// Initialize opens the connection with a client name.
+// Initialize sends initialize with a client name and returns the daemon's version and features.
 func (c *Client) Initialize(ctx context.Context, name string) (*protocol.InitializeResult, error) {
 	r := new(protocol.InitializeResult)
 	return r, c.Call(ctx, "initialize", protocol.InitializeParams{ClientInfo: protocol.ClientInfo{Name: name}}, r)
 }
 
-// HandKeys sends the daemon the wanted API keys that getenv returns, so that a key exported after the start of the daemon works
-// too. The daemon keeps them in memory only.
+// HandKeys sends the daemon the wanted API keys that getenv returns. A key that was exported after
+// the start of the daemon then works too. The daemon keeps the keys in memory only.
 func (c *Client) HandKeys(ctx context.Context, wanted []string, getenv func(string) string) error {
 	for _, name := range wanted {
 		key := getenv(name)

@@ -5,18 +5,19 @@ import (
 	"sync"
 )
 
-// Inbox is a queue of events between the goroutine that reads the connection, which must not wait, and a consumer.
+// Inbox is a bounded queue of events. It connects the goroutine that reads the connection, which
+// must not wait, to one consumer. It is safe for concurrent use.
 type Inbox struct {
-	limit int
+	limit int // bytes; 0: no limit
 	more  chan struct{}
 
 	mu     sync.Mutex
 	events []json.RawMessage
-	held   int
-	lost   bool
+	held   int  // bytes of events
+	lost   bool // an event was dropped
 }
 
-// NewInbox returns an inbox for about limit bytes. 0 means no limit.
+// NewInbox returns an inbox for about limit bytes; a single event may exceed it. 0 means no limit.
 func NewInbox(limit int) *Inbox { return &Inbox{limit: limit, more: make(chan struct{}, 1)} }
 
 // Put adds an event. If there is no room, Put drops it and all later events. It reports full only for the first dropped event.

@@ -24,6 +24,8 @@ func Dial(ctx context.Context, path string) (net.Conn, error) {
 	}
 }
 
+// dial connects after checking the directory, and checks the listening process before any byte is
+// sent.
 func dial(ctx context.Context, path string) (net.Conn, error) {
 	path, err := resolve(path)
 	if err != nil {
@@ -44,6 +46,7 @@ func dial(ctx context.Context, path string) (net.Conn, error) {
 	return conn, nil
 }
 
+// checkServer fails if the process that listens runs as another user.
 func checkServer(conn *net.UnixConn) error {
 	peer, err := PeerOf(conn)
 	if err != nil {

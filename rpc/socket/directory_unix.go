@@ -12,17 +12,19 @@ import (
 	"syscall"
 )
 
+// maxLinks is the maximum number of symbolic links in a path, as in the kernel.
 const maxLinks = 40
 
-// makePrivate creates dir with those of its parents that are missing, then checks it like checkPrivate.
+// makePrivate creates dir and its missing parents with mode 0700, then checks it like checkPrivate.
 func makePrivate(dir string) error { return private(dir, true) }
 
-// checkPrivate fails unless dir is a directory of ours that nobody else can enter, and that nobody but root could have put
-// in place of another.
+// checkPrivate fails unless dir is a directory of this user that no other user can enter, and that
+// no user but root could have replaced.
 func checkPrivate(dir string) error { return private(dir, false) }
 
-// private walks to dir, an absolute path, as the kernel would, through the symbolic links on the way. Each step is checked
-// before the next is looked at or made.
+// private walks along dir, an absolute path, through symbolic links, as the kernel would. It checks
+// each directory before it looks into it or creates an entry. Another user must not be able to
+// redirect the path in between.
 func private(dir string, create bool) error {
 	w := walk{at: "/", ahead: steps(dir), create: create}
 	for len(w.ahead) > 0 {
@@ -33,18 +35,22 @@ func private(dir string, create bool) error {
 	return checkOwn(w.at)
 }
 
-// walk is a way through the file system: where it is, without links, and what lies ahead.
+// walk is a position on the way to a directory.
 type walk struct {
-	at     string
+	// at is the directory reached so far; its path has no links.
+	at string
+	// ahead holds the names that remain.
 	ahead  []string
 	create bool
 	links  int
 }
 
+// steps splits a path into its names.
 func steps(path string) []string {
 	return strings.FieldsFunc(path, func(r rune) bool { return r == '/' })
 }
 
+// step checks the current directory and goes on to the next name, which it creates if necessary.
 func (w *walk) step() error {
 	if err := checkParent(w.at); err != nil {
 		return err
@@ -67,7 +73,8 @@ func (w *walk) step() error {
 	return nil
 }
 
-// follow puts the target of the link in front of what lies ahead.
+// follow replaces a symbolic link by its target. The last name must not be a link, and a link must
+// belong to this user or root.
 func (w *walk) follow(link string, info fs.FileInfo) error {
 	if len(w.ahead) == 1 {
 		return fmt.Errorf("%s is a symbolic link; use the path of the directory itself", link)
@@ -89,7 +96,8 @@ func (w *walk) follow(link string, info fs.FileInfo) error {
 	return nil
 }
 
-// makeDirectory is content with a directory that another process has made first.
+// makeDirectory creates a directory with mode 0700. It accepts one that another process has created
+// first; the next step checks it.
 func makeDirectory(path string) (fs.FileInfo, error) {
 	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, err
@@ -97,8 +105,8 @@ func makeDirectory(path string) (fs.FileInfo, error) {
 	return os.Lstat(path)
 }
 
-// checkParent fails if a user other than root and us could rename what is in dir. The sticky bit forbids it to all but the
-// owners of the entry and of the directory.
+// checkParent fails if a user other than root and this one could rename entries of dir. With the
+// sticky bit only the owners of the entry and the directory can.
 func checkParent(dir string) error {
 	info, err := os.Lstat(dir)
 	if err != nil {
@@ -113,9 +121,11 @@ func checkParent(dir string) error {
 	return nil
 }
 
-// ownPlace is what to do about a directory that others use, too.
+// ownPlace is the advice in errors about a directory that other users can access.
 const ownPlace = "use a private directory for the socket or the data"
 
+// checkOwn fails unless dir belongs to this user and has no permissions for others. It suggests
+// chmod only where that harms no other user.
 func checkOwn(dir string) error {
 	info, err := os.Lstat(dir)
 	if err != nil {
@@ -127,12 +137,14 @@ func checkOwn(dir string) error {
 	switch {
 	case info.Mode().Perm()&0o077 == 0:
 		return nil
-	case info.Mode()&fs.ModeSticky != 0: // such as /tmp, which nobody else could use any more
+	case info.Mode()&fs.ModeSticky != 0: // a shared directory such as /tmp, which chmod would close for all others
 		return fmt.Errorf("other users can access %s (%s); %s", dir, info.Mode(), ownPlace)
 	}
 	return fmt.Errorf("other users can access %s (%s); run chmod 700 on it if only lashd uses it, or %s", dir, info.Mode(), ownPlace)
 }
 
+// owner returns the user id that a file belongs to.
 func owner(info fs.FileInfo) int { return int(info.Sys().(*syscall.Stat_t).Uid) }
 
+// foreign reports whether a user id is neither root nor this user.
 func foreign(uid int) bool { return uid != 0 && uid != os.Geteuid() }

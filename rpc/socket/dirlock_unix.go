@@ -10,16 +10,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dirLock is a lock on a directory itself. Nothing that is deleted in the directory, or renamed, gives it away.
+// dirLock is a lock on a directory itself. Deleting or renaming files in the directory does not
+// release it.
 type dirLock struct{ dir *os.File }
 
-// openDirLock opens the directory that the lock file is in. Programs that this process starts do not get the descriptor.
+// openDirLock opens the directory that contains the lock file. Child processes do not inherit the
+// descriptor, so the lock ends with this process.
 func openDirLock(lockFile string) (*dirLock, error) {
 	dir, err := os.Open(filepath.Dir(lockFile))
 	return &dirLock{dir}, err
 }
 
-// try reports whether this process has the lock now.
+// try takes the lock without waiting, and reports whether this process has it.
 func (l *dirLock) try() (bool, error) {
 	for {
 		err := unix.Flock(int(l.dir.Fd()), unix.LOCK_EX|unix.LOCK_NB)
@@ -34,7 +36,7 @@ func (l *dirLock) try() (bool, error) {
 	}
 }
 
-// close gives the lock up.
+// close releases the lock. A nil dirLock has none.
 func (l *dirLock) close() error {
 	if l == nil {
 		return nil

@@ -13,27 +13,29 @@ import (
 	"time"
 )
 
-// lookEvery is how often a listener looks whether its socket is still there: often enough that a client which waits for a daemon
-// finds it, rarely enough for an idle one.
+// lookEvery is how often a listener checks that its socket file still exists. It is short enough
+// that a client which waits for the daemon finds it, and long enough for an idle daemon.
 const lookEvery = 2 * time.Second
 
-// Listener accepts connections from processes of the same user. It is a net.Listener whose Accept fails only when it is closed or
-// permanently broken. While Accept waits, it recreates a socket file that was removed.
+// Listener accepts connections from processes of the same user. It is a net.Listener whose Accept
+// fails only when it is closed or permanently broken. While Accept waits, it recreates a socket
+// file that was removed, since clients find the daemon only by the file. mu guards the fields below
+// it.
 type Listener struct {
 	path    string
 	uid     int
 	log     *slog.Logger
-	refused atomic.Int64
+	refused atomic.Int64 // connections of other users
 
 	mu     sync.Mutex
 	inner  *net.UnixListener
-	file   fs.FileInfo // the socket we made, whatever has its name now
-	lock   *Lock       // of the path, so that two data directories cannot share one socket
-	failed string      // why the socket could not be made again, as it was logged
+	file   fs.FileInfo // the socket file that this listener created
+	lock   *Lock       // of the socket path, so that two data directories cannot share one socket
+	failed string      // last logged reason why the socket could not be recreated
 
 	closing sync.Once
 	closed  chan struct{}
-	err     error // of Close, set once
+	err     error // result of Close
 }
 
 // Listen creates the socket at path and publishes the path as the address of the holder of lock. It replaces the socket of a
@@ -50,6 +52,7 @@ func Listen(lock *Lock, path string, log *slog.Logger) (*Listener, error) {
 	return l, nil
 }
 
+// listen locks the path and creates the socket.
 func listen(path string, log *slog.Logger) (*Listener, error) {
 	path, err := resolve(path)
 	if err != nil {
@@ -69,8 +72,9 @@ func listen(path string, log *slog.Logger) (*Listener, error) {
 	return l, nil
 }
 
-// bind makes the socket under another name, and gives it its own only when its mode is right and it accepts connections. Both
-// names are ours alone while we hold the lock of the path.
+// bind creates the socket under a temporary name. It gets its real name only when its mode is right
+// and it accepts connections, so clients never see a socket that rejects them. The lock of the path
+// protects both names.
 func (l *Listener) bind() error {
 	next := l.path + "~"
 	for _, name := range []string{l.path, next} {
@@ -87,13 +91,14 @@ func (l *Listener) bind() error {
 	}
 	file, err := l.install(next)
 	if err != nil {
-		os.Remove(next) // the failure to install it is the news
+		os.Remove(next) // the error of install matters more
 		return errors.Join(err, inner.Close())
 	}
 	l.inner, l.file = inner, file
 	return nil
 }
 
+// install sets the mode of the socket file and renames it to the real name.
 func (l *Listener) install(name string) (fs.FileInfo, error) {
 	if err := os.Chmod(name, 0o600); err != nil {
 		return nil, err
@@ -105,8 +110,9 @@ func (l *Listener) install(name string) (fs.FileInfo, error) {
 	return file, os.Rename(name, l.path)
 }
 
-// look makes the socket again if its path no longer leads to it. Cleaners remove what is in directories for temporary files, and
-// some systems all of a user's runtime directory at the last logout. What fails is logged once, and tried again.
+// look recreates the socket if its path no longer leads to it. Cleanup jobs remove files in
+// temporary directories, and some systems remove a user's runtime directory at the last logout. A
+// failure is logged once and tried again.
 func (l *Listener) look() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -123,11 +129,12 @@ func (l *Listener) look() {
 		return
 	}
 	l.failed = ""
-	old.Close() // nobody can reach it
+	old.Close() // unreachable without a file
 	l.log.Info("the socket file was missing and was created again", "socket", l.path)
 }
 
-// again binds as at first. The lock is taken anew if its file went as well; somebody else may have it by now.
+// again creates the socket once more. If the lock file is gone too, it takes the lock again, which
+// fails if another process has it now.
 func (l *Listener) again() error {
 	if err := makePrivate(filepath.Dir(l.path)); err != nil {
 		return err
@@ -137,7 +144,7 @@ func (l *Listener) again() error {
 		if err != nil {
 			return err
 		}
-		l.lock.Release() // of a file that is gone
+		l.lock.Release() // of the deleted file
 		l.lock = lock
 	}
 	if conn, err := net.Dial("unix", l.path); err == nil {
@@ -147,12 +154,14 @@ func (l *Listener) again() error {
 	return l.bind()
 }
 
+// current returns the socket that accepts connections now.
 func (l *Listener) current() *net.UnixListener {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.inner
 }
 
+// isClosed reports whether Close was called.
 func (l *Listener) isClosed() bool {
 	select {
 	case <-l.closed:
@@ -162,7 +171,7 @@ func (l *Listener) isClosed() bool {
 	}
 }
 
-// checkReplaceable fails if something that is not a socket is in the way.
+// checkReplaceable fails if the path exists and is not a socket.
 func checkReplaceable(path string) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -183,7 +192,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 	var pause time.Duration
 	for {
 		inner := l.current()
-		inner.SetDeadline(time.Now().Add(lookEvery)) // on a closed one accept says so
+		inner.SetDeadline(time.Now().Add(lookEvery)) // if the socket is closed, AcceptUnix reports it
 		conn, err := inner.AcceptUnix()
 		switch {
 		case err == nil && l.admit(conn):
@@ -191,7 +200,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 		case err == nil:
 		case errors.Is(err, os.ErrDeadlineExceeded):
 			l.look()
-		case errors.Is(err, net.ErrClosed) && inner != l.current(): // another Accept has made it again
+		case errors.Is(err, net.ErrClosed) && inner != l.current(): // look has replaced the socket
 		case passing(err):
 			pause = nextPause(pause)
 			l.log.Warn("accept failed; retrying", "error", err, "pause", pause)
@@ -202,7 +211,8 @@ func (l *Listener) Accept() (net.Conn, error) {
 	}
 }
 
-// admit closes a connection whose other end is not ours, or will not say whose it is.
+// admit reports whether the peer runs as the same user. It closes the connection of another user,
+// or of a peer whose user is unknown.
 func (l *Listener) admit(conn *net.UnixConn) bool {
 	peer, err := PeerOf(conn)
 	if err == nil && peer.UID == l.uid {
@@ -214,12 +224,12 @@ func (l *Listener) admit(conn *net.UnixConn) bool {
 	return false
 }
 
-// nextPause grows from 5ms to 1s.
+// nextPause returns the next pause between failed accepts: 5 ms, doubled up to 1 s.
 func nextPause(last time.Duration) time.Duration {
 	return min(max(2*last, 5*time.Millisecond), time.Second)
 }
 
-// sleep ends early when the listener is closed; the accept that follows then says so.
+// sleep waits, or returns early when the listener is closed.
 func (l *Listener) sleep(pause time.Duration) {
 	select {
 	case <-l.closed:
@@ -230,21 +240,23 @@ func (l *Listener) sleep(pause time.Duration) {
 // Refused returns how many connections of other users were closed.
 func (l *Listener) Refused() int64 { return l.refused.Load() }
 
-// Addr is the path that clients dial.
+// Addr returns the path that clients dial.
 func (l *Listener) Addr() net.Addr { return &net.UnixAddr{Name: l.path, Net: "unix"} }
 
-// Close ends Accept and removes the socket file if it is still this listener's. Later calls return the same error.
+// Close ends Accept, removes the socket file if it still belongs to this listener, and releases the
+// lock of the path. Later calls return the same error.
 func (l *Listener) Close() error {
 	l.closing.Do(func() {
 		close(l.closed)
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		// Removed before it is closed: an open socket keeps its inode number from being used again.
+		// Remove it before closing: while the socket is open, its inode number cannot be reused.
 		l.err = errors.Join(l.remove(), l.inner.Close(), l.lock.Release())
 	})
 	return l.err
 }
 
+// remove deletes the socket file if it is still the one that this listener created.
 func (l *Listener) remove() error {
 	file, err := os.Lstat(l.path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(file, l.file) {

@@ -9,18 +9,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// peerPidfd is SO_PEERPIDFD: a descriptor of the process that connected, whatever its pid is used for later.
+// peerPidfd is SO_PEERPIDFD. It returns a descriptor of the process that connected, even if its pid
+// is reused later.
 const peerPidfd = 77
 
-// Living calls look with the pid of the process at the other end, and tells whether the pid was that process's all the time. On kernels
-// before 6.5 it tells only whether there was a process.
+// Living calls look, and reports whether pid belonged to the connected process all that time, so
+// that look has not examined another process with a reused pid. On kernels before 6.5 it only
+// reports whether some process has the pid.
 func Living(conn *net.UnixConn, pid int, look func()) bool {
 	fd, err := pidfdOf(conn)
 	if err != nil {
 		look()
 		return !errors.Is(unix.Kill(pid, 0), unix.ESRCH)
 	}
-	if fd < 0 { // it has been reaped
+	if fd < 0 { // the process has ended and was waited for
 		return false
 	}
 	defer unix.Close(fd)
@@ -28,7 +30,8 @@ func Living(conn *net.UnixConn, pid int, look func()) bool {
 	return !errors.Is(unix.PidfdSendSignal(fd, 0, nil, 0), unix.ESRCH)
 }
 
-// pidfdOf is -1 for a process that is gone. An error means that the kernel does not know of it.
+// pidfdOf returns a pidfd of the connected process, or -1 if the process is gone. An error means
+// that the kernel does not support SO_PEERPIDFD.
 func pidfdOf(conn *net.UnixConn) (fd int, err error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {

@@ -16,25 +16,27 @@ import (
 const (
 	lockName = "lashd.lock"
 
-	// A holder names itself just after it has locked. Whoever comes in between waits this long for the name.
+	// A holder publishes its pid just after it has taken the lock. A process that comes in between waits this long for it.
 	introduction = 250 * time.Millisecond
 	lookAgain    = 10 * time.Millisecond
 )
 
-// Lock allows one daemon per data directory. The kernel releases it when the process ends in any way; child processes do not
-// inherit it. It locks the directory itself, so deleting the lock file does not release it.
+// Lock allows one daemon per data directory. The kernel releases it when the process ends in any
+// way; child processes do not inherit it. It locks the directory itself, so deleting the lock file
+// does not release it. A JSON file beside the lock file names the holder for other processes. It is
+// safe for concurrent use.
 type Lock struct {
 	path string
 	file *flock.Flock
-	dir  *dirLock // of the data directory; nil for another lock
+	dir  *dirLock // of the data directory; nil for the lock of a socket path
 }
 
-// HeldError says that another process has the lock.
+// HeldError means that another process has the lock.
 type HeldError struct {
-	Path   string // the lock file
+	Path   string // lock file
 	Pid    int    // 0 if unknown
-	Locked string // the file or directory that is locked
-	Socket string // where the holder listens; empty if it does not yet
+	Locked string // file or directory that is locked
+	Socket string // where the holder listens; empty if it does not listen yet
 }
 
 func (e *HeldError) Error() string {
@@ -84,7 +86,7 @@ func Hold(dataDir string) (*Lock, error) {
 	return holdDir(dir)
 }
 
-// holdDir locks the directory itself.
+// holdDir locks the directory itself, and creates no file.
 func holdDir(dir string) (l *Lock, err error) {
 	l = newLock(filepath.Join(dir, lockName))
 	if l.dir, err = openDirLock(l.path); err != nil {
@@ -97,6 +99,7 @@ func holdDir(dir string) (l *Lock, err error) {
 	return l, nil
 }
 
+// newLock returns an unlocked Lock for the file at path, which is created when it is locked.
 func newLock(path string) *Lock {
 	return &Lock{path: path, file: flock.New(path, flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o600))}
 }
@@ -126,12 +129,13 @@ func isHeld(lockFile string) bool {
 	return err == nil && !free
 }
 
-// acquire locks a file and names this process as its holder.
+// acquire locks a file and publishes this process as its holder, with the socket it listens on.
 func acquire(path, socket string) (*Lock, error) {
 	l := newLock(path)
 	return l, l.acquire(socket)
 }
 
+// acquire locks the lock file, then publishes this process as the holder.
 func (l *Lock) acquire(socket string) error {
 	if err := l.await(l.path, l.file.TryLock); err != nil {
 		return err
@@ -143,7 +147,8 @@ func (l *Lock) acquire(socket string) error {
 	return nil
 }
 
-// await tries to lock what is at path until it is clear who else has it locked.
+// await calls try until this process has the lock or another holder is known. path is what try
+// locks, for the error.
 func (l *Lock) await(path string, try func() (bool, error)) error {
 	for patience := time.Now().Add(introduction); ; time.Sleep(lookAgain) {
 		locked, err := try()
@@ -157,13 +162,13 @@ func (l *Lock) await(path string, try func() (bool, error)) error {
 		if h.alive() {
 			return &HeldError{Path: l.path, Locked: path, Pid: h.Pid, Socket: h.Socket}
 		}
-		if time.Now().After(patience) { // its name was deleted, or there was no space for it
+		if time.Now().After(patience) { // its name was deleted, or the disk was full
 			return &HeldError{Path: l.path, Locked: path, Pid: lockedBy(path)}
 		}
 	}
 }
 
-// inTheWay is err, or which of the files that are to be written is a directory.
+// inTheWay returns a clearer error if one of the files to be written is a directory, else err.
 func inTheWay(err error, files ...string) error {
 	for _, file := range files {
 		if info, failed := os.Lstat(file); failed == nil && info.IsDir() {
@@ -175,8 +180,8 @@ func inTheWay(err error, files ...string) error {
 
 // Release releases the lock. The lock file stays, because removing it would let two processes lock two files with the same name.
 func (l *Lock) Release() error {
-	if l.stands() { // or else another one's name may be there
-		os.Remove(l.infoPath()) // a stale one is recognised by its dead pid
+	if l.stands() { // otherwise the info file may name another holder
+		os.Remove(l.infoPath()) // an info file that stays is recognized as stale by its dead pid
 	}
 	if err := errors.Join(l.file.Unlock(), l.dir.close()); err != nil {
 		return fmt.Errorf("unlock %s: %w", l.path, err)
@@ -184,7 +189,8 @@ func (l *Lock) Release() error {
 	return nil
 }
 
-// stands reports whether it is the lock that others would find at the path: the file may have been removed.
+// stands reports whether other processes would find this lock at its path; the file may have been
+// removed.
 func (l *Lock) stands() bool {
 	if !l.file.Locked() {
 		return false
@@ -197,15 +203,17 @@ func (l *Lock) stands() bool {
 	return err == nil && os.SameFile(ours, there)
 }
 
-// holder is what the process that has the lock tells the others, in a file beside it.
+// holder is the content of the info file: what the holder of a lock publishes about itself.
 type holder struct {
 	Pid    int    `json:"pid"`
 	Socket string `json:"socket,omitempty"`
 }
 
+// infoPath returns the path of the info file.
 func (l *Lock) infoPath() string { return l.path + ".json" }
 
-// publish replaces the info file whole, so that nobody reads half of it. On a full disk there is none: it is the lock that counts.
+// publish replaces the info file atomically. On a full disk it removes the file instead and
+// succeeds, because only the lock counts.
 func (l *Lock) publish(socket string) error {
 	data, err := json.Marshal(holder{Pid: os.Getpid(), Socket: socket})
 	if err != nil {
@@ -217,7 +225,7 @@ func (l *Lock) publish(socket string) error {
 	}
 	if errors.Is(err, syscall.ENOSPC) {
 		os.Remove(next)
-		os.Remove(l.infoPath()) // it would name another
+		os.Remove(l.infoPath()) // it may name another process
 		return nil
 	}
 	if err != nil {
@@ -226,7 +234,7 @@ func (l *Lock) publish(socket string) error {
 	return nil
 }
 
-// holder reads the info file; what cannot be read is no holder.
+// holder reads the info file. An unreadable file means that the holder is unknown.
 func (l *Lock) holder() holder {
 	var h holder
 	data, err := os.ReadFile(l.infoPath())
@@ -236,5 +244,6 @@ func (l *Lock) holder() holder {
 	return h
 }
 
-// alive is false for the name that a crashed holder left behind.
+// alive reports whether the process exists. It is false for the name that a crashed holder left
+// behind.
 func (h holder) alive() bool { return h.Pid > 0 && processExists(h.Pid) }

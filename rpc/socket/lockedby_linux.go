@@ -9,7 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockedBy returns the pid of the process that has locked the file or directory at path, as the kernel lists it; 0: it lists none.
+// lockedBy returns the pid of the process that has locked the file or directory at path, from the
+// kernel's list of locks. 0: the list has none.
 func lockedBy(path string) int {
 	var info unix.Stat_t
 	if unix.Stat(path, &info) != nil {

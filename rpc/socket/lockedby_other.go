@@ -2,5 +2,5 @@
 
 package socket
 
-// lockedBy is 0: the system does not tell who has locked a file.
+// lockedBy returns 0: this system does not report who has locked a file.
 func lockedBy(string) int { return 0 }

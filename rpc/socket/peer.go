@@ -5,14 +5,15 @@ import (
 	"net"
 )
 
-// Peer is the process at the other end of a connection, as it was when that end connected or began to listen. The process may
-// have ended since, and another may have its pid.
+// Peer is the process at the other end of a connection, at the time when that end connected or
+// began to listen. The process may have ended since, and its pid may be reused.
 type Peer struct {
 	UID int // effective user; -1 if it cannot be read
-	PID int // 0 if the system does not report it, or the process is outside of our pid namespace
+	PID int // 0 if the system does not report it, or if the process is outside this pid namespace
 }
 
-// PeerOf reads the credentials that the kernel has of the other end of conn. It fails for anything but a Unix socket.
+// PeerOf returns the credentials that the kernel has recorded for the other end of conn. It fails
+// if conn is not a Unix socket.
 func PeerOf(conn net.Conn) (Peer, error) {
 	unix, ok := conn.(*net.UnixConn)
 	if !ok {

@@ -6,6 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// peerOf reads the credentials of a socket's peer.
 func peerOf(fd int) (Peer, error) {
 	cred, err := unix.GetsockoptXucred(fd, unix.SOL_LOCAL, unix.LOCAL_PEERCRED)
 	if err != nil {
@@ -18,8 +19,8 @@ func peerOf(fd int) (Peer, error) {
 	return Peer{UID: int(cred.Uid), PID: pid}, nil
 }
 
-// NetworkFilesystem returns the kind of file system that dir is on, if it is one that a database must not be on, and
-// otherwise the empty string.
+// NetworkFilesystem returns the type of the file system that contains dir if it is a network file
+// system, on which a database is not safe. Otherwise it returns "".
 func NetworkFilesystem(dir string) (string, error) {
 	var stat unix.Statfs_t
 	if err := unix.Statfs(dir, &stat); err != nil {

@@ -6,6 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// peerOf reads the credentials of a socket's peer.
 func peerOf(fd int) (Peer, error) {
 	cred, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
 	if err != nil {
@@ -14,8 +15,8 @@ func peerOf(fd int) (Peer, error) {
 	return Peer{UID: int(cred.Uid), PID: int(cred.Pid)}, nil
 }
 
-// networks are the file systems on which SQLite's locks and shared memory cannot be relied on. FUSE is one of them because
-// what is behind it is anyone's guess.
+// networks are the file systems on which SQLite cannot rely on locks and shared memory. FUSE is
+// included, because lashd cannot know what is behind it.
 var networks = map[uint32]string{
 	unix.AFS_FS_MAGIC:     "afs",
 	unix.AFS_SUPER_MAGIC:  "afs",
@@ -30,8 +31,8 @@ var networks = map[uint32]string{
 	unix.V9FS_MAGIC:       "9p",
 }
 
-// NetworkFilesystem returns the kind of file system that dir is on, if it is one that a database must not be on, and
-// otherwise the empty string.
+// NetworkFilesystem returns the type of the file system that contains dir if a database is not safe
+// on it. Otherwise it returns "".
 func NetworkFilesystem(dir string) (string, error) {
 	var stat unix.Statfs_t
 	if err := unix.Statfs(dir, &stat); err != nil {

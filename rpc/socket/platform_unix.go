@@ -10,9 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// connectionRefused is the error of dialing a socket file that no process listens on.
 const connectionRefused = unix.ECONNREFUSED
 
-// processExists is true also for a process that we may not signal.
+// processExists reports whether a process with this pid exists. It counts processes of other users.
 func processExists(pid int) bool { return !errors.Is(unix.Kill(pid, 0), unix.ESRCH) }
 
 // passing reports whether a later accept may succeed: resources ran out, or the client hung up first.
@@ -25,6 +26,7 @@ func passing(err error) bool {
 	return false
 }
 
+// credentials reads the credentials of the peer of conn.
 func credentials(conn *net.UnixConn) (p Peer, err error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {

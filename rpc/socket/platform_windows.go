@@ -10,7 +10,8 @@ import (
 
 const connectionRefused = windows.WSAECONNREFUSED
 
-// makePrivate only creates: modes say nothing here, and a directory in the user's profile is private by its access list.
+// makePrivate only creates the directory. Modes mean nothing here; access lists make a directory in
+// the user's profile private.
 func makePrivate(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -18,6 +19,7 @@ func makePrivate(dir string) error {
 	return checkPrivate(dir)
 }
 
+// checkPrivate fails unless dir is a directory.
 func checkPrivate(dir string) error {
 	info, err := os.Lstat(dir)
 	if err != nil {
@@ -29,13 +31,16 @@ func checkPrivate(dir string) error {
 	return nil
 }
 
-// processExists believes the info file: a stale one costs a wrong pid in an error message.
+// processExists returns true: lashd trusts the info file here. A stale one only puts a wrong pid in
+// an error message.
 func processExists(int) bool { return true }
 
+// passing returns false: no error of accept is known to be temporary here.
 func passing(error) bool { return false }
 
-// credentials takes every peer for ours: Windows does not report who is at the other end of a socket.
+// credentials reports every peer as this user, because Windows does not report the peer of a
+// socket.
 func credentials(*net.UnixConn) (Peer, error) { return Peer{UID: os.Geteuid()}, nil }
 
-// NetworkFilesystem knows of none here.
+// NetworkFilesystem returns "": it recognizes none here.
 func NetworkFilesystem(string) (string, error) { return "", nil }

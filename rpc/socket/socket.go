@@ -1,12 +1,14 @@
-// Package socket provides the daemon's Unix socket and the lock that allows one daemon per data directory.
+// Package socket provides the daemon's Unix socket and the lock that allows one daemon per data
+// directory.
 //
-// The lock decides, never an attempt to connect: a daemon that holds the lock of its data directory may replace the socket
-// that a crashed one left behind, and a live socket is never taken over. The socket is reachable for its owner only, by three
-// independent means: the directory is private, the socket's mode is 0600, and each side checks the user id of the other
-// before a byte is read.
+// The lock decides which daemon is alive, never an attempt to connect. A daemon that holds the lock
+// of its data directory may replace the socket of a crashed one, and no daemon takes over a live
+// socket. Only its owner can use the socket. Three independent checks ensure that: the directory is
+// private, the socket's mode is 0600, and each side checks the user id of the other before it reads
+// a byte.
 //
-// Locks, listeners and connections are safe for concurrent use. On Windows the checks of modes and of users are left out:
-// there the access list of the user's profile is what keeps others away.
+// Locks, listeners and connections are safe for concurrent use. On Windows there are no checks of
+// modes and user ids; the access list of the user's profile protects the socket.
 package socket
 
 import (
@@ -16,7 +18,8 @@ import (
 	"path/filepath"
 )
 
-// maxPath leaves room for the temporary name: the address holds 103 bytes on macOS, 107 on Linux.
+// maxPath is the maximum length of a socket path in bytes. An address holds 103 bytes on macOS and
+// 107 on Linux; the rest is for the suffix of the temporary name.
 const maxPath = 100
 
 // ErrNotListening means that no daemon listens on the path. Starting a daemon may help. Other errors of Dial need other fixes.
@@ -34,6 +37,7 @@ func resolve(path string) (string, error) {
 	return path, nil
 }
 
+// listenUnix creates a socket file at path and listens on it.
 func listenUnix(path string) (*net.UnixListener, error) {
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
 	if err != nil {

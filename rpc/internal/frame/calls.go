@@ -9,15 +9,18 @@ import (
 
 // call is a request in flight.
 type call struct {
-	id    []byte // as it came
-	key   string
-	size  int
-	batch *batch // nil if it came alone
-	place int    // in the batch
+	id    []byte // as the peer wrote it
+	key   string // idKey of id
+	size  int    // of the request, in bytes
+	batch *batch // nil if the request is not part of one
+	place int    // index in the batch
 }
 
-// calls is the table of requests in flight of one connection, by the id which the peer chose and by ours.
+// calls is the table of requests in flight of one connection. Peers choose any string or number as
+// an id, but jsonrpc2 has no negative or fractional ids. The table therefore gives each request an
+// internal number and keeps the peer's id as it was written. It is safe for concurrent use.
 type calls struct {
+	// max limits the number of requests, maxBytes their total size.
 	max, maxBytes int
 
 	mu    sync.Mutex
@@ -25,11 +28,12 @@ type calls struct {
 	byNum map[uint64]call
 	byKey map[string]uint64
 	bytes int
-	open  int           // requests whose answer was not sent: those in the table, and those just taken from it
-	idle  chan struct{} // closed when open is 0; nil if nobody waits for that
+	open  int           // requests whose response is not queued yet: those in the table, and those just taken from it
+	idle  chan struct{} // closed when open is 0; nil if no goroutine waits for that
 }
 
-// add admits a request and returns its id inside, or says why not.
+// add admits a request and returns its internal number, or the problem to respond with: its id is
+// in use, or too many requests are in flight.
 func (c *calls) add(in call) (uint64, *problem) {
 	in.key = idKey(in.id)
 	c.mu.Lock()
@@ -51,8 +55,9 @@ func (c *calls) add(in call) (uint64, *problem) {
 	return c.last, nil
 }
 
-// take removes a request, which is to be answered now; then sent must be called. Its id is free at once, because a
-// peer may use it again as soon as it has the answer.
+// take removes a request whose response is about to be written; the caller must call sent
+// afterwards. The id is free at once, because a peer may use it again as soon as it has the
+// response.
 func (c *calls) take(num uint64) (call, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -66,7 +71,7 @@ func (c *calls) take(num uint64) (call, bool) {
 	return in, true
 }
 
-// sent counts an answer that was queued.
+// sent counts a response that has been queued.
 func (c *calls) sent() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -76,6 +81,7 @@ func (c *calls) sent() {
 	}
 }
 
+// find returns the internal number of the request in flight with a peer's id.
 func (c *calls) find(id []byte) (uint64, bool) {
 	key := idKey(id)
 	c.mu.Lock()
@@ -84,7 +90,7 @@ func (c *calls) find(id []byte) (uint64, bool) {
 	return num, ok
 }
 
-// empty returns a channel that is closed once the answers to all requests have been queued.
+// empty returns a channel that is closed when the responses to all requests have been queued.
 func (c *calls) empty() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -99,7 +105,8 @@ func (c *calls) empty() <-chan struct{} {
 	return idle
 }
 
-// idKey makes equal strings equal, however they are escaped. Numbers are equal if they are written alike.
+// idKey returns a key for comparing ids. Strings are equal however they are escaped; numbers are
+// equal if they are written the same way.
 func idKey(id []byte) string {
 	if s, ok := strictjson.Text(id); ok {
 		return "s" + s

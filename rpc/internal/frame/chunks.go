@@ -2,27 +2,29 @@ package frame
 
 import "sync"
 
-// chunkSize is how much is written at a time, so that room is made while a long queue drains.
+// chunkSize is the number of bytes in one write. Waiting events are let in after each, while a long
+// queue drains.
 const chunkSize = 64 << 10
 
-// chunk is a piece of the bytes to be written. A message may begin in one and end in another.
+// chunk is a piece of the bytes to write. A message may begin in one chunk and end in another.
 type chunk struct {
 	n    int
 	data [chunkSize]byte
 }
 
-// spare chunks are shared by all connections: one that is idle holds none.
+// spare is a pool of chunks for all connections. An idle connection holds none.
 var spare = sync.Pool{New: func() any { return new(chunk) }}
 
-// free gives a chunk back once its bytes are written.
+// free returns a chunk to the pool after its bytes are written.
 func (c *chunk) free() {
 	c.n = 0
 	spare.Put(c)
 }
 
-// chunks is a queue of bytes. It does not move them again when it grows.
+// chunks is a queue of bytes. It grows by chunks, so it never copies queued bytes again.
 type chunks []*chunk
 
+// append copies p to the end of the queue.
 func (q *chunks) append(p []byte) {
 	for len(p) > 0 {
 		if len(*q) == 0 || (*q)[len(*q)-1].n == chunkSize {
@@ -35,6 +37,7 @@ func (q *chunks) append(p []byte) {
 	}
 }
 
+// pop removes the first chunk. The caller frees it. The queue must not be empty.
 func (q *chunks) pop() *chunk {
 	head := (*q)[0]
 	n := copy(*q, (*q)[1:])

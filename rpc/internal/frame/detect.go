@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// framing is how messages are told apart on one connection.
+// framing is how messages are separated on one connection.
 type framing int
 
 const (
-	lines   framing = iota // one JSON value a line
-	headers                // Content-Length, as in LSP
+	lines   framing = iota // one JSON value per line
+	headers                // Content-Length headers, as in LSP
 )
 
-// preambles are the first bytes of peers that speak something else.
+// preambles are the first bytes of other protocols, which get a specific error.
 var preambles = []struct{ prefix, name string }{
 	{"\x16\x03", "TLS"},
 	{"SSH-", "SSH"},
@@ -23,8 +23,9 @@ var preambles = []struct{ prefix, name string }{
 	{"CONNECT ", "HTTP"}, {"OPTIONS ", "HTTP"}, {"TRACE ", "HTTP"}, {"PATCH ", "HTTP"},
 }
 
-// detect looks at the first bytes, and at no more of them than it needs, so that it never waits for a byte which a
-// correct peer would not send. What is neither a header nor foreign is a line.
+// detect determines the framing from the first bytes. It reads no more of them than necessary, so
+// that it never waits for a byte that a correct peer would not send. Anything that is neither a
+// header nor another protocol is a line.
 func detect(r *bufio.Reader) (framing, error) {
 	for n := 1; n <= maxHeaderLine; n++ {
 		seen, err := r.Peek(n)
@@ -43,9 +44,10 @@ func detect(r *bufio.Reader) (framing, error) {
 			return lines, nil
 		}
 	}
-	return headers, nil // and its first line is too long
+	return headers, nil // its first line is too long, which readHeader reports
 }
 
+// foreign returns the name of the other protocol that the bytes begin with, or "".
 func foreign(seen string) string {
 	for _, p := range preambles {
 		if strings.HasPrefix(seen, p.prefix) {
@@ -55,6 +57,7 @@ func foreign(seen string) string {
 	return ""
 }
 
+// couldBeForeign reports whether more bytes may turn these into a preamble.
 func couldBeForeign(seen string) bool {
 	for _, p := range preambles {
 		if strings.HasPrefix(p.prefix, seen) {
@@ -64,7 +67,7 @@ func couldBeForeign(seen string) bool {
 	return false
 }
 
-// isToken reports whether c may stand in the name of a header as our peers write them.
+// isToken reports whether c may occur in the name of a header.
 func isToken(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '-' || c == '_'
 }

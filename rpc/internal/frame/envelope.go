@@ -13,22 +13,26 @@ import (
 	"lashd/internal/strictjson"
 )
 
+// maxMethod is the maximum length of a method name, in bytes.
 const maxMethod = 256
 
-// message is one JSON-RPC object as it came: a request (id set), a notification (id nil), a response, which nobody
-// here waits for, or an invalid one (problem set, with the id if that was readable).
+// message is one JSON-RPC object as received: a request (id set), a notification (id nil), a
+// response (ignored, because lashd sends no requests), or an invalid object (problem set; id too if
+// it is readable).
 type message struct {
 	id       []byte
 	method   string
 	params   []byte
 	response bool
 	problem  *problem
-	num      uint64 // the id inside, of a request that was admitted
+	num      uint64 // internal number of an admitted request
 }
 
+// memberNames are the members of a request.
 var memberNames = []string{"jsonrpc", "id", "method", "params"}
 
-// parse reads one object of checked JSON. The message points into data.
+// parse reads one JSON object that has passed strictjson.Check. The message refers to data, which
+// must not change before store.
 func parse(data []byte) message {
 	if data = bytes.TrimSpace(data); data[0] != '{' {
 		return message{problem: invalidRequest("A request must be an object with jsonrpc, id, method and params.")}
@@ -48,10 +52,11 @@ func parse(data []byte) message {
 	return fromMembers(members, strange)
 }
 
+// fromMembers validates the members of a request. strange is the first unknown member, or "".
 func fromMembers(members map[string][]byte, strange string) message {
 	m := message{params: members["params"]}
 	if string(m.params) == "null" {
-		m.params = nil // Emacs' jsonrpc.el sends it for no params
+		m.params = nil // Emacs' jsonrpc.el sends null for no params
 	}
 	var idProblem *problem
 	m.id, idProblem = readID(members["id"])
@@ -76,7 +81,7 @@ func fromMembers(members map[string][]byte, strange string) message {
 	return m
 }
 
-// readID returns the id as it came, or nil if there is none or it cannot be an id.
+// readID returns the id as the peer wrote it, or nil if there is none or it is invalid.
 func readID(raw []byte) ([]byte, *problem) {
 	switch {
 	case raw == nil:
@@ -89,6 +94,7 @@ func readID(raw []byte) ([]byte, *problem) {
 	return raw, nil
 }
 
+// text returns the string that raw encodes. ok is false if raw is missing or no string.
 func text(raw []byte) (string, bool) {
 	if raw == nil {
 		return "", false
@@ -96,6 +102,7 @@ func text(raw []byte) (string, bool) {
 	return strictjson.Text(raw)
 }
 
+// unknownMember returns the problem of a misspelled or unknown member.
 func unknownMember(name string) *problem {
 	if near := strictjson.Nearest(name, memberNames); near != "" {
 		return invalidRequest("Unknown member %s, did you mean %q?", strictjson.Quote(name), near)
@@ -103,7 +110,8 @@ func unknownMember(name string) *problem {
 	return invalidRequest("Unknown member %s; only names that begin with _ may be added.", strictjson.Quote(name))
 }
 
-// store writes the message with its inside id to v, which is what jsonrpc2 gave to ReadObject, or a *jsonrpc2.Request.
+// store writes the message, with its internal number as id, to v. v is what jsonrpc2 passes to
+// ReadObject, or a *jsonrpc2.Request, which takes a copy of the params as received.
 func (m message) store(v any) error {
 	if req, ok := v.(*jsonrpc2.Request); ok {
 		*req = jsonrpc2.Request{Method: m.method, ID: jsonrpc2.ID{Num: m.num}, Notif: m.id == nil}

@@ -7,12 +7,14 @@ import (
 	"strings"
 )
 
+// Limits of a header. A longer one ends the connection.
 const (
-	maxHeaderLine  = 1 << 10
-	maxHeaderLines = 16
+	maxHeaderLine  = 1 << 10 // bytes
+	maxHeaderLines = 16      // lines, apart from the empty one
 )
 
-// readHeader reads the lines up to the empty one and returns the promised length of the body.
+// readHeader reads the header up to the empty line and returns the length of the body. It fails
+// with io.EOF only before the first byte.
 func (r *reader) readHeader() (int, error) {
 	length := -1
 	for n := 0; ; n++ {
@@ -39,7 +41,8 @@ func (r *reader) readHeader() (int, error) {
 	return length, nil
 }
 
-// headerLine returns the next line without its end. At EOF it returns what there is of the line, too.
+// headerLine returns the next line without its line break. With io.EOF it returns the incomplete
+// line.
 func (r *reader) headerLine() (string, error) {
 	var line []byte
 	for {
@@ -56,7 +59,8 @@ func (r *reader) headerLine() (string, error) {
 	}
 }
 
-// headerField returns the length that is known after line. Other headers are checked for form and ignored.
+// headerField returns the length as known after line; length is the one known before, or -1. Other
+// headers are checked for their form and ignored.
 func (r *reader) headerField(line string, length int) (int, error) {
 	name, value, ok := strings.Cut(line, ":")
 	if !ok || name == "" || strings.ContainsFunc(name, func(c rune) bool { return c > '~' || !isToken(byte(c)) }) {
@@ -74,6 +78,8 @@ func (r *reader) headerField(line string, length int) (int, error) {
 	return r.parseLength(strings.Trim(value, " \t"))
 }
 
+// parseLength parses the value of Content-Length. A length over the limit is a frameTooLarge
+// problem.
 func (r *reader) parseLength(digits string) (int, error) {
 	if digits == "" || strings.ContainsFunc(digits, func(c rune) bool { return c < '0' || c > '9' }) {
 		return 0, badFrame("Content-Length must be a decimal number of bytes.")

@@ -9,22 +9,26 @@ import (
 	"github.com/sourcegraph/jsonrpc2"
 )
 
+// lineEnd follows each message with line framing.
 var lineEnd = []byte("\n")
 
-// outbox is what is to be written, already framed. Its only reader is the writer.
+// outbox is the queue of framed bytes between many writers and the one goroutine in Stream.Run.
+// Events wait while it is full, so a slow client slows its own subscriptions only. Responses may
+// fill twice the space, so that events alone never delay them; when that is full too, the client is
+// considered stalled.
 type outbox struct {
-	max      int           // bytes queued at which events wait; answers wait at twice as many
-	patience time.Duration // how long an answer waits
+	max      int           // queued bytes at which events wait; responses wait at twice as many
+	patience time.Duration // maximum wait of a response
 
 	mu      sync.Mutex
-	wake    sync.Cond // the writer waits here, with mu
+	wake    sync.Cond // signals Run, with mu, that there are bytes to write
 	framing framing
 	queue   chunks
-	scratch [40]byte      // for a header
-	queued  int           // bytes in queue and in the writer's hands
-	space   chan struct{} // closed at the next progress; nil if nobody waits
-	sealed  bool          // takes nothing more
-	closed  bool          // and the writer leaves when all is written
+	scratch [40]byte      // buffer for a header
+	queued  int           // bytes in queue and in the current write
+	space   chan struct{} // closed at the next progress; nil if no goroutine waits
+	sealed  bool          // accepts no more frames
+	closed  bool          // Run ends when everything is written
 }
 
 func newOutbox(max int, patience time.Duration) *outbox {
@@ -33,13 +37,16 @@ func newOutbox(max int, patience time.Duration) *outbox {
 	return o
 }
 
+// setFraming sets the framing of later frames. The reader calls it once it knows the peer's
+// framing.
 func (o *outbox) setFraming(f framing) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.framing = f
 }
 
-// events queues frames in a row once there is room. It gives up when ctx is done.
+// events queues frames one after the other as soon as there is room. It returns the cause of ctx if
+// that ends first; then none of them is queued.
 func (o *outbox) events(ctx context.Context, frames [][]byte) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -57,8 +64,8 @@ func (o *outbox) events(ctx context.Context, frames [][]byte) error {
 	return nil
 }
 
-// answer queues one frame. It waits only if answers alone have filled as much again as events may, and fails with
-// ErrStalled when its patience ends.
+// answer queues one response. It waits only while responses alone fill twice the space of events,
+// and fails with ErrStalled after patience.
 func (o *outbox) answer(frame []byte) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -78,7 +85,7 @@ func (o *outbox) answer(frame []byte) error {
 	return nil
 }
 
-// awaitLocked lets go of mu until the writer has made progress. It fails when done or late comes first.
+// awaitLocked releases mu until Run has made progress. It fails if done or late comes first.
 func (o *outbox) awaitLocked(done <-chan struct{}, late <-chan time.Time) error {
 	if o.space == nil {
 		o.space = make(chan struct{})
@@ -96,6 +103,7 @@ func (o *outbox) awaitLocked(done <-chan struct{}, late <-chan time.Time) error 
 	}
 }
 
+// appendLocked adds a frame with its header or line end, and wakes Run if the queue was empty.
 func (o *outbox) appendLocked(frame []byte) {
 	if len(o.queue) == 0 {
 		o.wake.Signal()
@@ -114,19 +122,21 @@ func (o *outbox) appendLocked(frame []byte) {
 	o.queued += len(frame) + len(lineEnd)
 }
 
+// framed returns the current framing.
 func (o *outbox) framed() framing {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.framing
 }
 
+// size returns the number of bytes that are queued or being written.
 func (o *outbox) size() int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.queued
 }
 
-// seal queues a last frame, room or not. Later ones are refused.
+// seal queues a last frame even if the queue is full. Later frames are rejected.
 func (o *outbox) seal(last []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -137,7 +147,7 @@ func (o *outbox) seal(last []byte) {
 	o.progressLocked()
 }
 
-// close lets the writer leave when it has written what is queued.
+// close rejects later frames, and lets Run end when it has written the queue.
 func (o *outbox) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -152,7 +162,7 @@ func (o *outbox) empty() bool {
 	return o.queued == 0
 }
 
-// take waits for bytes to write. It returns nil when there will be no more.
+// take waits for bytes to write. It returns nil after close, when the queue is empty.
 func (o *outbox) take() *chunk {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -165,7 +175,7 @@ func (o *outbox) take() *chunk {
 	return o.queue.pop()
 }
 
-// wrote makes room for n bytes.
+// wrote notes that n bytes were written, which makes room for waiting frames.
 func (o *outbox) wrote(n int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -173,6 +183,7 @@ func (o *outbox) wrote(n int) {
 	o.progressLocked()
 }
 
+// progressLocked wakes all waiting writers; each checks again whether there is room.
 func (o *outbox) progressLocked() {
 	if o.space != nil {
 		close(o.space)

@@ -8,14 +8,16 @@ import (
 	"github.com/sourcegraph/jsonrpc2"
 )
 
+// codeOverloaded is the code of the error kind overloaded; package rpc has the same one.
 const codeOverloaded = -32001
 
-// problem is an error which the stream itself answers. As an error of the reader it also ends the connection.
+// problem is an error to which the stream itself responds. If the reader returns it, it also ends
+// the connection.
 type problem struct {
 	code    int64
 	kind    string
-	retry   string // now or never
-	afterMs int    // with retry now
+	retry   string // now or never, as in protocol.RetryAdvice
+	afterMs int    // delay of a retry in milliseconds; 0: none
 	message string
 }
 
@@ -24,7 +26,8 @@ func (p *problem) Error() string {
 	return "frame: " + p.kind + ": " + p.message
 }
 
-// reply returns the response to the request with this id, or with id null if it is nil.
+// reply returns the encoded response to the request with this id. A nil id becomes null, as
+// JSON-RPC requires for requests whose id is unreadable.
 func (p *problem) reply(id []byte) []byte {
 	data := struct {
 		Kind         string `json:"kind"`

@@ -9,22 +9,23 @@ import (
 	"lashd/internal/strictjson"
 )
 
+// Sizes of the reader's buffer, in bytes.
 const (
-	bodyStep   = 64 << 10 // a body grows by what has arrived, not by what its header says
-	keepBuffer = 64 << 10 // a larger one is given back once its frame is done
+	bodyStep   = 64 << 10 // a body grows with the data received, not by the length that its header claims
+	keepBuffer = 64 << 10 // a larger buffer is released after its frame
 )
 
-// reader cuts the incoming bytes into frames. Its owner is the goroutine in ReadObject.
+// reader splits the received bytes into frames. It belongs to the goroutine that calls ReadObject.
 type reader struct {
 	src      *bufio.Reader
-	max      int
+	max      int // bytes of a frame
 	framing  framing
-	detected bool
-	buf      []byte
+	detected bool   // framing is known
+	buf      []byte // the current frame
 }
 
-// next returns the next frame, which is good until next is called again. The error is io.EOF between frames,
-// io.ErrUnexpectedEOF inside one, and a *problem if the peer does not keep to the framing.
+// next returns the next frame, which is valid until the next call. The error is io.EOF between
+// frames, io.ErrUnexpectedEOF inside one, and a *problem if the peer violates the framing.
 func (r *reader) next() ([]byte, error) {
 	if cap(r.buf) > keepBuffer {
 		r.buf = nil
@@ -41,7 +42,7 @@ func (r *reader) next() ([]byte, error) {
 	return r.line()
 }
 
-// start moves over one byte of a blank line or detects the framing.
+// start skips one byte of white space, or detects the framing.
 func (r *reader) start() error {
 	first, err := r.src.Peek(1)
 	if err != nil {
@@ -60,6 +61,7 @@ func isBlank(c byte) bool {
 	return c == ' ' || c == '\t' || c == '\r' || c == '\n'
 }
 
+// message reads a frame with headers.
 func (r *reader) message() ([]byte, error) {
 	length, err := r.readHeader()
 	if err != nil {
@@ -80,7 +82,7 @@ func (r *reader) message() ([]byte, error) {
 	return r.buf, nil
 }
 
-// line returns the next line that is not blank.
+// line returns the next line that is not blank, without its line break.
 func (r *reader) line() ([]byte, error) {
 	for {
 		part, err := r.src.ReadSlice('\n')
@@ -103,6 +105,7 @@ func (r *reader) line() ([]byte, error) {
 	}
 }
 
+// trim returns the line in buf without its line break.
 func (r *reader) trim() ([]byte, error) {
 	line := bytes.TrimSuffix(bytes.TrimSuffix(r.buf, []byte("\n")), []byte("\r"))
 	if len(line) > r.max {
@@ -111,8 +114,8 @@ func (r *reader) trim() ([]byte, error) {
 	return line, nil
 }
 
-// lastLine lets the last line lack its end if it is a whole object or array, which nothing cut short can be: people
-// pipe requests in with printf.
+// lastLine returns a last line without a line break, as printf without \n writes it. It must be a
+// complete object or array, since a truncated number would look complete too.
 func (r *reader) lastLine() ([]byte, error) {
 	line := bytes.TrimSpace(r.buf)
 	if len(line) == 0 {

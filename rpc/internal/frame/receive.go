@@ -12,9 +12,11 @@ import (
 	"lashd/internal/strictjson"
 )
 
-// ReadObject waits for the next good request or notification and stores it in v: what jsonrpc2 passes, or a
-// *jsonrpc2.Request, whose Params are then the bytes that came. Everything else is answered here. The error is io.EOF
-// when the peer has finished between messages, io.ErrUnexpectedEOF when inside one, and otherwise also what Err says.
+// ReadObject waits for the next valid request or notification and stores it in v, which is what
+// jsonrpc2 passes or a *jsonrpc2.Request. It responds to everything else itself.
+//
+// The error is io.EOF if the peer has finished between messages and io.ErrUnexpectedEOF inside one;
+// otherwise it is also the error of Err. Only one goroutine may call it.
 func (s *Stream) ReadObject(v any) error {
 	for len(s.ready) == 0 {
 		if err := s.receive(); err != nil {
@@ -26,7 +28,7 @@ func (s *Stream) ReadObject(v any) error {
 	return next.store(v)
 }
 
-// receive reads one frame, answers what is wrong with it and leaves what is good in ready.
+// receive reads one frame, responds to invalid messages in it, and adds the valid ones to ready.
 func (s *Stream) receive() error {
 	before := s.in.detected
 	data, err := s.in.next()
@@ -45,7 +47,8 @@ func (s *Stream) receive() error {
 	return s.admit(parse(data), call{size: len(data)})
 }
 
-// receiveBatch admits all entries before the first is handed out, so that the batch cannot be complete too early.
+// receiveBatch admits all entries before the first one is returned, so that the batch cannot be
+// complete too early.
 func (s *Stream) receiveBatch(data []byte) error {
 	n := 0
 	for range strictjson.Elements(data) {
@@ -66,7 +69,7 @@ func (s *Stream) receiveBatch(data []byte) error {
 	return nil
 }
 
-// admit makes a message ready to be handed out, or settles it.
+// admit adds a valid message to ready. It responds to an invalid one.
 func (s *Stream) admit(m message, c call) error {
 	if m.response {
 		return s.settle(c.batch, c.place, nil)
@@ -85,13 +88,14 @@ func (s *Stream) admit(m message, c call) error {
 	return nil
 }
 
-// finish turns the error that ended reading into the one to return.
+// finish converts the error that ended reading into the error to return. After io.EOF it waits for
+// responses in flight, up to Linger.
 func (s *Stream) finish(err error) error {
 	if p, ok := errors.AsType[*problem](err); ok {
 		return s.refuse(p)
 	}
 	select {
-	case <-s.done: // closed from this end, which is why reading failed
+	case <-s.done: // reading failed because this side closed the connection
 		return closeReason(s.Err())
 	default:
 	}
@@ -108,6 +112,7 @@ func (s *Stream) finish(err error) error {
 	return err
 }
 
+// closeReason returns io.EOF for a stream that was closed without a reason.
 func closeReason(err error) error {
 	if err == nil {
 		return io.EOF
@@ -115,20 +120,21 @@ func closeReason(err error) error {
 	return err
 }
 
-// refuse answers with p, and with nothing after it, and ends the stream. What came before p is answered before it, if
-// that is a matter of a moment.
+// refuse responds with p and ends the stream; nothing is written after it. Requests before p get
+// their response first if they finish within refuseAfter.
 func (s *Stream) refuse(p *problem) error {
 	s.awaitAnswers(refuseAfter)
 	s.out.seal(p.reply(nil))
 	timer := time.AfterFunc(discardFor, func() { s.end(p) })
-	// A peer that is still writing would fail there, and not read the answer. How this ends does not matter.
+	// Keep reading for a moment: a peer whose write fails would not read the response. The result does not matter.
 	_, _ = io.Copy(io.Discard, s.in.src)
 	timer.Stop()
 	s.end(p)
 	return p
 }
 
-// awaitAnswers gives requests in flight some time: a peer that has finished writing may still read.
+// awaitAnswers waits until all requests in flight have a response, for at most this time. A peer
+// that has finished writing may still read.
 func (s *Stream) awaitAnswers(atMost time.Duration) {
 	if atMost <= 0 {
 		return
@@ -142,9 +148,11 @@ func (s *Stream) awaitAnswers(atMost time.Duration) {
 	}
 }
 
+// idPrefix is how jsonrpc2 encodes the start of a response.
 var idPrefix = []byte(`{"id":`)
 
-// cutID splits what jsonrpc2 encodes for a response into its id and what follows the id. The id of a notification is 0.
+// cutID splits an encoded response into its id and the bytes after the id. The id of a notification
+// is 0.
 func cutID(data []byte) (uint64, []byte, error) {
 	rest, ok := bytes.CutPrefix(data, idPrefix)
 	if !ok {

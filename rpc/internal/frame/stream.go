@@ -22,39 +22,41 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// ErrStalled ends a connection whose peer has stopped reading.
+// ErrStalled ends a connection whose peer has stopped reading: it took no byte within WriteTimeout.
 var ErrStalled = errors.New("frame: the peer does not read")
 
+// Sizes in bytes, and times.
 const (
 	readBuffer  = 16 << 10
-	closeGrace  = time.Second            // for what is queued when the stream is closed
-	refuseAfter = 100 * time.Millisecond // for requests in flight to be answered before the connection is refused
-	discardFor  = 200 * time.Millisecond // for a refused peer to finish writing, and so come to read why
+	closeGrace  = time.Second            // to write the queue after the stream is closed
+	refuseAfter = 100 * time.Millisecond // for requests in flight to get their responses before a protocol error ends the connection
+	discardFor  = 200 * time.Millisecond // for a rejected peer to finish writing, so that it reads the error
 )
 
-// Config bounds a Stream. Zero fields mean the default.
+// Config limits a Stream. Zero fields mean the default.
 type Config struct {
-	MaxFrame         int           // bytes of a message that comes in; default 8 MiB
-	MaxQueued        int           // bytes waiting to be written at which events wait; default 4 MiB
-	MaxInFlight      int           // requests handed out and not answered; default 64
-	MaxInFlightBytes int           // of those requests together, but one alone may be larger; default 32 MiB
-	WriteTimeout     time.Duration // for the peer to take a byte; default 10 s
-	Linger           time.Duration // for requests in flight to be answered after the peer's EOF; default none
+	MaxFrame         int           // bytes of a received message; default 8 MiB
+	MaxQueued        int           // bytes to be written at which events wait; default 4 MiB
+	MaxInFlight      int           // requests without a response; default 64
+	MaxInFlightBytes int           // total size of these requests, though a single one may be larger; default 32 MiB
+	WriteTimeout     time.Duration // for the peer to take at least one byte; default 10 s
+	Linger           time.Duration // for requests in flight to finish after the peer's EOF; default none
 	Limits           strictjson.Limits
-	Written          func() // called after each write that took bytes; may be nil
+	Written          func() // called after each write that sent bytes; may be nil
 }
 
-// Stream is one connection. It needs Run to write.
+// Stream is one connection. One goroutine calls ReadObject, one calls Run, which writes, and any
+// number call the other methods. Writing works without Run only up to the limits of the queue.
 type Stream struct {
 	rwc    io.ReadWriteCloser
 	linger time.Duration
 	limits strictjson.Limits
 	in     reader
-	ready  []message // of a batch; owned by the goroutine in ReadObject
+	ready  []message // valid messages of the last frame; belongs to the goroutine in ReadObject
 	calls  calls
 	out    *outbox
 	write  *patientWriter
-	hang   sync.Once
+	hang   sync.Once     // closes rwc
 	done   chan struct{} // closed when the stream has ended
 
 	mu      sync.Mutex
@@ -65,7 +67,7 @@ type Stream struct {
 
 var _ jsonrpc2.ObjectStream = (*Stream)(nil)
 
-// New returns a Stream that owns rwc.
+// New returns a Stream that owns rwc and closes it at its end.
 func New(rwc io.ReadWriteCloser, cfg Config) *Stream {
 	timeout := cmp.Or(cfg.WriteTimeout, 10*time.Second)
 	s := &Stream{
@@ -86,8 +88,8 @@ func New(rwc io.ReadWriteCloser, cfg Config) *Stream {
 	return s
 }
 
-// Run writes until the stream has ended or ctx is done, then closes the connection and returns Err. What is queued at
-// that time is written first if the peer takes it within a second.
+// Run writes until the stream has ended or ctx is done, then closes the connection and returns Err.
+// It first writes the queue if the peer takes it within closeGrace.
 func (s *Stream) Run(ctx context.Context) error {
 	s.begin()
 	var watching sync.WaitGroup
@@ -106,38 +108,40 @@ func (s *Stream) Run(ctx context.Context) error {
 	return s.Err()
 }
 
+// begin notes that Run is responsible for closing the connection.
 func (s *Stream) begin() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.running = true
 }
 
-// Close ends the stream without a reason. It does not wait: Run returns when what is queued has been written.
+// Close ends the stream without an error. It does not wait: Run returns when the queue is written.
 func (s *Stream) Close() error {
 	s.end(nil)
 	return nil
 }
 
-// CloseWith is Close with a last message, encoded and without line breaks. Nothing is written after it.
+// CloseWith is Close with a last message, encoded and without line breaks. Nothing is written after
+// it.
 func (s *Stream) CloseWith(last []byte) {
 	s.out.seal(last)
 	s.end(nil)
 }
 
-// Abort is Close that writes nothing more.
+// Abort is Close without writing the queue.
 func (s *Stream) Abort() {
 	s.end(nil)
 	s.hangUp()
 }
 
-// Err returns why the stream ended: nil while it has not, and after Close.
+// Err returns why the stream ended. It is nil while the stream has not ended, and after Close.
 func (s *Stream) Err() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.reason
 }
 
-// end records the first reason and lets the writer finish, even if Run is yet to be called.
+// end records the first reason, and lets Run finish even if Run has not been called yet.
 func (s *Stream) end(reason error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -154,13 +158,14 @@ func (s *Stream) end(reason error) {
 	time.AfterFunc(closeGrace, s.hangUp)
 }
 
-// hangUp closes the connection, whatever is still to be written. Its error cannot matter: nothing more is read.
+// hangUp closes the connection at once. Its error does not matter, since nothing more is read.
 func (s *Stream) hangUp() {
 	s.hang.Do(func() { s.rwc.Close() })
 }
 
-// WriteObject writes a response that jsonrpc2 sends, under the id that the peer gave, or keeps it until its batch is
-// complete. It also writes notifications, but refuses requests, because their answers would not be read.
+// WriteObject writes a response of jsonrpc2 with the id that the peer chose, or keeps it until its
+// batch is complete. It also writes notifications. It rejects requests, because their responses
+// would not be read.
 func (s *Stream) WriteObject(obj any) error {
 	data, err := json.Marshal(obj)
 	if err != nil {
@@ -181,7 +186,8 @@ func (s *Stream) WriteObject(obj any) error {
 	return s.settle(c.batch, c.place, fmt.Appendf(nil, `{"id":%s%s`, c.id, rest))
 }
 
-// settle writes the answer to a message that came alone, or adds it to its batch; nil is no answer.
+// settle writes the response to a message, or adds it to the message's batch. A nil answer means
+// that the message gets no response.
 func (s *Stream) settle(b *batch, place int, answer []byte) error {
 	if b != nil {
 		answer = b.put(place, answer)
@@ -192,6 +198,7 @@ func (s *Stream) settle(b *batch, place int, answer []byte) error {
 	return s.send(answer)
 }
 
+// send queues a frame, and ends the stream if the peer has stalled.
 func (s *Stream) send(frame []byte) error {
 	err := s.out.answer(frame)
 	if errors.Is(err, ErrStalled) {
@@ -201,19 +208,20 @@ func (s *Stream) send(frame []byte) error {
 	return err
 }
 
-// WriteRaw queues messages that are already encoded, without line breaks, one after the other. While the peer is slow
-// it waits, until ctx is done; then none of them is written. The frames are not kept.
+// WriteRaw queues encoded messages without line breaks, one after the other. It waits while the
+// peer is slow, until ctx is done; then none of them is queued. WriteRaw copies the frames.
 func (s *Stream) WriteRaw(ctx context.Context, frames ...[]byte) error {
 	return s.out.events(ctx, frames)
 }
 
-// Headers tells whether the peer sends headers, as editors do. It is known once the first message was read.
+// Headers reports whether the peer uses Content-Length headers, as editors do. It is correct after
+// the first message was read.
 func (s *Stream) Headers() bool { return s.out.framed() == headers }
 
-// Queued tells how many bytes wait for the peer to read them.
+// Queued returns the number of bytes that wait to be written.
 func (s *Stream) Queued() int { return s.out.size() }
 
-// Lookup returns the id inside of the request in flight that came with the id raw.
+// Lookup returns the internal id of the request in flight that the peer sent with the id raw.
 func (s *Stream) Lookup(raw json.RawMessage) (jsonrpc2.ID, bool) {
 	if strictjson.Check(raw, strictjson.Limits{}) != nil {
 		return jsonrpc2.ID{}, false

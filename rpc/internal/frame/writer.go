@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// drain writes what is put into the outbox to w until it is closed and empty.
+// drain writes the queue to w until the outbox is closed and empty, or a write fails.
 func (o *outbox) drain(w *patientWriter) error {
 	for {
 		c := o.take()
@@ -23,6 +23,7 @@ func (o *outbox) drain(w *patientWriter) error {
 	}
 }
 
+// writeChunk writes all of rest, and makes room in the queue after each write.
 func (o *outbox) writeChunk(w *patientWriter, rest []byte) error {
 	for len(rest) > 0 {
 		n, err := w.Write(rest)
@@ -35,17 +36,18 @@ func (o *outbox) writeChunk(w *patientWriter, rest []byte) error {
 	return nil
 }
 
-// patientWriter fails with ErrStalled when the peer takes nothing for the whole of timeout. It uses write deadlines if
-// w has them, and otherwise calls hangUp, which must make w fail.
+// patientWriter fails with ErrStalled if the peer takes no byte within timeout. It uses write
+// deadlines if w has them. Otherwise a timer calls hangUp, which must make w fail.
 type patientWriter struct {
 	w       io.Writer
 	timeout time.Duration
 	hangUp  func()
 	written func() // may be nil
-	blunt   bool   // w has no deadlines
+	blunt   bool   // w has no write deadlines
 }
 
-// Write writes at least one byte of p, if p has any, or fails.
+// Write writes at least one byte of data, if data has any, or fails. Unlike io.Writer it may write
+// less without an error.
 func (p *patientWriter) Write(data []byte) (int, error) {
 	n, err := p.write(data)
 	if n > 0 && p.written != nil {
@@ -69,6 +71,7 @@ func (p *patientWriter) write(data []byte) (int, error) {
 	return p.result(n, err)
 }
 
+// result treats a deadline as progress if any byte was written.
 func (p *patientWriter) result(n int, err error) (int, error) {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		if n > 0 {

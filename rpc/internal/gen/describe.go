@@ -13,8 +13,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// describe parses the Go files in dir and returns, by type name, the comments of each type and its fields, and the string
-// constants of each type with their comments.
+// describe parses the Go files in dir. For each type name it returns the comments of the type and
+// its fields, and the type's string constants with their comments.
 func describe(dir string) (map[string]protocol.TypeDoc, error) {
 	paths, err := filepath.Glob(filepath.Join(dir, "*.go")) // sorted
 	if err != nil {
@@ -35,6 +35,7 @@ func describe(dir string) (map[string]protocol.TypeDoc, error) {
 	return docs, nil
 }
 
+// addDecl adds the types and string constants of one declaration.
 func addDecl(docs map[string]protocol.TypeDoc, g *ast.GenDecl) {
 	for _, s := range g.Specs {
 		switch s := s.(type) {
@@ -50,6 +51,8 @@ func addDecl(docs map[string]protocol.TypeDoc, g *ast.GenDecl) {
 	}
 }
 
+// addValue adds a constant of a named string type to the values of that type. Other constants are
+// ignored.
 func addValue(docs map[string]protocol.TypeDoc, s *ast.ValueSpec) {
 	typ, ok := s.Type.(*ast.Ident)
 	if !ok || len(s.Values) != 1 {
@@ -68,6 +71,8 @@ func addValue(docs map[string]protocol.TypeDoc, s *ast.ValueSpec) {
 	docs[typ.Name] = doc
 }
 
+// fieldDocs returns the comments of a struct's fields by their name on the wire. Of a comment above
+// and one behind the field, the first counts.
 func fieldDocs(t ast.Expr) map[string]string {
 	st, ok := t.(*ast.StructType)
 	if !ok {
@@ -82,6 +87,7 @@ func fieldDocs(t ast.Expr) map[string]string {
 	return fields
 }
 
+// wireName returns the name in a json or toml tag.
 func wireName(tag string) string {
 	raw, _ := strconv.Unquote(tag) // it compiled
 	tags := reflect.StructTag(raw)

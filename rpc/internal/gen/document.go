@@ -34,6 +34,7 @@ func document(docs map[string]protocol.TypeDoc) string {
 	return b.String()
 }
 
+// writeMethods writes one table of methods per group.
 func writeMethods(b *strings.Builder) {
 	b.WriteString("\n## Methods\n\nA question mark marks an optional member.\n")
 	table := rpc.Methods()
@@ -47,6 +48,8 @@ func writeMethods(b *strings.Builder) {
 	}
 }
 
+// writeNotifications writes the table of notifications. The members of session/event depend on its
+// type.
 func writeNotifications(b *strings.Builder) {
 	b.WriteString("\n## Notifications\n\n| notification | params | description |\n|---|---|---|\n")
 	for _, n := range rpc.Notifications {
@@ -58,6 +61,7 @@ func writeNotifications(b *strings.Builder) {
 	}
 }
 
+// writeEvents writes the table of event types.
 func writeEvents(b *strings.Builder, doc protocol.TypeDoc) {
 	b.WriteString("\n## Session events\n\n| type | durable | description: members |\n|---|---|---|\n")
 	for _, v := range doc.Values {
@@ -65,6 +69,7 @@ func writeEvents(b *strings.Builder, doc protocol.TypeDoc) {
 	}
 }
 
+// durability says in words whether events of a type are stored.
 func durability(t protocol.EventType) string {
 	switch {
 	case t == protocol.EventItemStarted:
@@ -77,6 +82,7 @@ func durability(t protocol.EventType) string {
 	return "no"
 }
 
+// writeWords writes the table of an enumerated string type.
 func writeWords(b *strings.Builder, title string, doc protocol.TypeDoc) {
 	fmt.Fprintf(b, "\n## %s\n\n| value | meaning |\n|---|---|\n", title)
 	for _, v := range doc.Values {
@@ -84,6 +90,7 @@ func writeWords(b *strings.Builder, title string, doc protocol.TypeDoc) {
 	}
 }
 
+// writeErrors writes the table of error kinds with their codes.
 func writeErrors(b *strings.Builder, doc protocol.TypeDoc) {
 	b.WriteString("\n## Errors\n\n| kind | code | meaning |\n|---|---|---|\n")
 	for _, v := range doc.Values {

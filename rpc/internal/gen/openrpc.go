@@ -14,6 +14,7 @@ import (
 // schemaPath is the path of types in an OpenRPC document.
 const schemaPath = "#/components/schemas/"
 
+// openRPC is an OpenRPC document: https://spec.open-rpc.org.
 type openRPC struct {
 	OpenRPC    string            `json:"openrpc"`
 	Info       map[string]string `json:"info"`
@@ -31,12 +32,14 @@ type openRPCMethod struct {
 	Result  openRPCContent   `json:"result"`
 }
 
+// openRPCContent is a content descriptor: a named parameter or a result.
 type openRPCContent struct {
 	Name     string             `json:"name"`
 	Required bool               `json:"required,omitempty"`
 	Schema   *jsonschema.Schema `json:"schema"`
 }
 
+// openRPCDocument returns openrpc.json, with the methods in alphabetical order.
 func openRPCDocument(docs map[string]protocol.TypeDoc) []byte {
 	doc := openRPC{OpenRPC: "1.3.2", Info: map[string]string{"title": "lashd", "version": "1"}}
 	doc.Components.Schemas = schemas(wireTypes(), docs, schemaPath)

@@ -26,6 +26,8 @@ func wireTypes() map[string]reflect.Type {
 	return found
 }
 
+// collect adds t to found if it is a named type of package protocol, and all types that it refers
+// to.
 func collect(found map[string]reflect.Type, t reflect.Type) {
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Map:
@@ -46,7 +48,8 @@ func collect(found map[string]reflect.Type, t reflect.Type) {
 	}
 }
 
-// schemas returns a JSON Schema for each type. References to other types begin with prefix, such as #/$defs/.
+// schemas returns a JSON Schema for each type. Other named types are references that begin with
+// prefix, such as #/$defs/.
 func schemas(types map[string]reflect.Type, docs map[string]protocol.TypeDoc, prefix string) map[string]*jsonschema.Schema {
 	refs := map[reflect.Type]*jsonschema.Schema{
 		reflect.TypeFor[json.RawMessage](): {}, // any JSON
@@ -139,6 +142,7 @@ func jsonSchema(docs map[string]protocol.TypeDoc) []byte {
 	})
 }
 
+// reference refers to a wire type, or to any JSON for a raw message.
 func reference(prefix string, t reflect.Type) *jsonschema.Schema {
 	if t == reflect.TypeFor[json.RawMessage]() {
 		return &jsonschema.Schema{}
@@ -146,6 +150,7 @@ func reference(prefix string, t reflect.Type) *jsonschema.Schema {
 	return &jsonschema.Schema{Ref: prefix + t.Name()}
 }
 
+// indent encodes a generated document.
 func indent(v any) []byte {
 	doc, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {

@@ -32,6 +32,7 @@ func typescript(docs map[string]protocol.TypeDoc) string {
 	return b.String() + "}\n"
 }
 
+// writeType writes a wire type as an interface or, if it is no struct, as an alias.
 func writeType(b *strings.Builder, name string, t reflect.Type, doc protocol.TypeDoc) {
 	if doc.Doc != "" {
 		fmt.Fprintf(b, "/** %s */\n", doc.Doc)
@@ -78,6 +79,7 @@ func tsName(t reflect.Type) string {
 	return tsPlain(t)
 }
 
+// tsPlain returns the TypeScript form of a type that has no name in package protocol.
 func tsPlain(t reflect.Type) string {
 	switch {
 	case t == reflect.TypeFor[json.RawMessage]():
