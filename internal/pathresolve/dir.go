@@ -8,25 +8,26 @@ import (
 	"os"
 )
 
-// Dir is an open directory in which names are looked up one by one, and no link is followed. It asks the system once for each file, which is
-// most of what it costs to go through a large tree. It is closed by Close.
+// Dir is an open directory. Names are looked up in it one at a time, and links are not followed.
+// Replacing a directory above it by a link therefore cannot redirect a lookup. Each lookup is one
+// system call, which is most of the cost of walking a large tree. The caller closes it with Close.
 type Dir struct{ handle }
 
-// Facts are what the system says of a file.
+// Facts is what the system reports about a file. Times are nanoseconds since 1970.
 type Facts struct {
 	Mode     fs.FileMode
 	Size     int64
 	Modified int64
-	Changed  int64 // when something about it was changed last, which no program can choose
+	Changed  int64 // time of the last change of the file or its metadata, which programs cannot set
 	Inode    uint64
 	ID       Identity
 }
 
-// ErrReplaced means that something else stands at a path than a moment before.
+// ErrReplaced means that a path leads to a different file than a moment before.
 var ErrReplaced = errors.New("it was replaced while it was looked at")
 
-// OpenReal opens a directory by an absolute path that has no links in it. If it has one by now, it fails with ErrReplaced where the system can
-// tell, as Linux does.
+// OpenReal opens a directory by an absolute path without links. If a part of the path has become a
+// link, it fails with ErrReplaced on systems that can tell, such as Linux.
 func OpenReal(at string) (Dir, error) {
 	d, err := openDir(at)
 	if err == nil && d.path(at) != at {
@@ -36,10 +37,11 @@ func OpenReal(at string) (Dir, error) {
 	return d, err
 }
 
-// EnterRoot opens a directory in another one, if it is the one that was seen there. A link is none.
+// EnterRoot opens a subdirectory, provided that it is still the directory seen. It fails for a
+// link.
 func EnterRoot(at *os.Root, name string, seen fs.FileInfo) (*os.Root, error) {
-	// The dot makes the system insist on a directory: a pipe that was put there meanwhile would be waited for, and a database would lose its
-	// locks when it is closed.
+	// With the dot the system opens only a directory. Opening a pipe would block, and closing a database file would release
+	// the locks that this process holds on it.
 	next, err := at.OpenRoot(name + "/.")
 	if err != nil {
 		return nil, err
@@ -55,9 +57,11 @@ func EnterRoot(at *os.Root, name string, seen fs.FileInfo) (*os.Root, error) {
 	return next, nil
 }
 
+// namesAtOnce is the number of names that one system call reads from a directory.
 const namesAtOnce = 1024 // of a directory
 
-// inParts goes through a directory that is open, some names at a time: there may be very many, of which few count.
+// inParts iterates over an open directory, some names at a time, because a directory may have very
+// many.
 func inParts(dir *os.File) iter.Seq2[os.DirEntry, error] {
 	return func(yield func(os.DirEntry, error) bool) {
 		for {

@@ -12,7 +12,7 @@ import (
 // handle is an open directory.
 type handle struct{ root *os.Root }
 
-// Begin opens the directory that a root is of.
+// Begin opens the directory of a root as a Dir.
 func Begin(root *os.Root) (Dir, error) {
 	root, err := root.OpenRoot(".")
 	if err != nil {
@@ -30,7 +30,7 @@ func openDir(at string) (Dir, error) {
 	return Dir{handle{root}}, nil
 }
 
-// Enter opens a directory in another one. A link is none.
+// Enter opens a subdirectory. It fails for a link.
 func (d Dir) Enter(name string) (Dir, error) {
 	f, err := d.Stat(name)
 	switch {
@@ -39,7 +39,7 @@ func (d Dir) Enter(name string) (Dir, error) {
 	case !f.Mode.IsDir():
 		return Dir{}, &fs.PathError{Op: "open", Path: name, Err: syscall.ENOTDIR}
 	}
-	root, err := d.root.OpenRoot(name + "/.") // the dot insists on a directory
+	root, err := d.root.OpenRoot(name + "/.") // with the dot, only a directory opens
 	if err != nil {
 		return Dir{}, err
 	}
@@ -51,10 +51,10 @@ func (d Dir) Enter(name string) (Dir, error) {
 	return next, nil
 }
 
-// Close lets the directory go.
-func (d Dir) Close() { d.root.Close() } // nothing is written through it
+// Close closes the directory.
+func (d Dir) Close() { d.root.Close() } // nothing is written through it, so the error does not matter
 
-// Entries are what is in it.
+// Entries iterates over the names in the directory, in no particular order.
 func (d Dir) Entries() iter.Seq2[os.DirEntry, error] {
 	return func(yield func(os.DirEntry, error) bool) {
 		dir, err := d.root.Open(".")
@@ -67,7 +67,7 @@ func (d Dir) Entries() iter.Seq2[os.DirEntry, error] {
 	}
 }
 
-// Stat says what a name stands for.
+// Stat returns the facts of a name in the directory. It does not follow a link.
 func (d Dir) Stat(name string) (Facts, error) {
 	fi, err := d.root.Lstat(name)
 	if err != nil {
@@ -76,32 +76,33 @@ func (d Dir) Stat(name string) (Facts, error) {
 	return factsOf(fi), nil
 }
 
-// Self says what the directory itself is.
+// Self returns the facts of the directory itself.
 func (d Dir) Self() (Facts, error) { return d.Stat(".") }
 
-// Link is where a link leads.
+// Link returns the target of a symbolic link.
 func (d Dir) Link(name string) (string, error) { return d.root.Readlink(name) }
 
+// openFile opens a file for reading without waiting for a pipe.
 func (d Dir) openFile(name string) (*os.File, error) {
 	return d.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 }
 
-// Identity tells a file from all others that there are at the same time.
+// Identity distinguishes a file from all others that exist at the same time.
 type Identity struct{ fi os.FileInfo }
 
-// Same tells whether two are of one file.
+// Same reports whether two identities belong to the same file.
 func (i Identity) Same(o Identity) bool { return os.SameFile(i.fi, o.fi) }
 
-// IdentityOf is that of a file.
+// IdentityOf returns the identity of a file.
 func IdentityOf(fi os.FileInfo) Identity { return Identity{fi} }
 
-// factsOf takes the time that there is for the one that no program can choose.
+// factsOf uses the modification time for Changed too, because this system reports no other.
 func factsOf(fi os.FileInfo) Facts {
 	at := fi.ModTime().UnixNano()
 	return Facts{Mode: fi.Mode(), Size: fi.Size(), Modified: at, Changed: at, ID: Identity{fi}}
 }
 
-// FactsOf are those of an open file.
+// FactsOf returns the facts of an open file.
 func FactsOf(f *os.File) (Facts, error) {
 	fi, err := f.Stat()
 	if err != nil {
@@ -110,4 +111,5 @@ func FactsOf(f *os.File) (Facts, error) {
 	return factsOf(fi), nil
 }
 
+// path returns otherwise: this system does not report where an open directory is.
 func (d Dir) path(otherwise string) string { return otherwise }

@@ -11,13 +11,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// handle is an open directory.
+// handle is an open directory. file owns fd.
 type handle struct {
 	fd   int
 	file *os.File
 }
 
-// Begin opens the directory that a root is of.
+// Begin opens the directory of a root as a Dir.
 func Begin(root *os.Root) (Dir, error) {
 	f, err := root.Open(".")
 	if err != nil {
@@ -35,7 +35,7 @@ func openDir(at string) (Dir, error) {
 	return Dir{handle{int(f.Fd()), f}}, nil
 }
 
-// Enter opens a directory in another one. A link is none.
+// Enter opens a subdirectory. It fails for a link.
 func (d Dir) Enter(name string) (Dir, error) {
 	fd, err := d.open(name, unix.O_DIRECTORY)
 	if err != nil {
@@ -44,6 +44,7 @@ func (d Dir) Enter(name string) (Dir, error) {
 	return Dir{handle{fd, os.NewFile(uintptr(fd), name)}}, nil
 }
 
+// open opens a name for reading. It follows no link and does not wait for a pipe.
 func (d Dir) open(name string, how int) (fd int, err error) {
 	err = again(func() error {
 		fd, err = unix.Openat(d.fd, name, how|unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
@@ -52,13 +53,13 @@ func (d Dir) open(name string, how int) (fd int, err error) {
 	return fd, err
 }
 
-// Close lets the directory go.
-func (d Dir) Close() { d.file.Close() } // nothing is written through it
+// Close closes the directory.
+func (d Dir) Close() { d.file.Close() } // nothing is written through it, so the error does not matter
 
-// Entries are what is in it. They can be gone through once.
+// Entries iterates over the names in the directory, in no particular order. Call it once.
 func (d Dir) Entries() iter.Seq2[os.DirEntry, error] { return inParts(d.file) }
 
-// Stat says what a name stands for.
+// Stat returns the facts of a name in the directory. It does not follow a link.
 func (d Dir) Stat(name string) (Facts, error) {
 	var st unix.Stat_t
 	if err := again(func() error { return unix.Fstatat(d.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) }); err != nil {
@@ -67,16 +68,18 @@ func (d Dir) Stat(name string) (Facts, error) {
 	return factsOf(&st), nil
 }
 
-// Self says what the directory itself is. It asks by a name, which the system refuses where it would refuse all names in it.
+// Self returns the facts of the directory itself. It looks up ".", which fails where every lookup
+// in the directory would fail.
 func (d Dir) Self() (Facts, error) { return d.Stat(".") }
 
-// Link is where a link leads.
+// Link returns the target of a symbolic link.
 func (d Dir) Link(name string) (string, error) {
 	buf := make([]byte, unix.PathMax)
 	n, err := unix.Readlinkat(d.fd, name, buf)
 	return string(buf[:max(n, 0)]), err
 }
 
+// openFile opens a file for reading without following a link or waiting for a pipe.
 func (d Dir) openFile(name string) (*os.File, error) {
 	fd, err := d.open(name, 0)
 	if err != nil {
@@ -85,6 +88,7 @@ func (d Dir) openFile(name string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), name), nil
 }
 
+// again repeats a system call that a signal has interrupted.
 func again(f func() error) error {
 	for {
 		if err := f(); err != unix.EINTR {
@@ -93,12 +97,13 @@ func again(f func() error) error {
 	}
 }
 
-// Identity tells a file from all others that there are at the same time.
+// Identity distinguishes a file from all others that exist at the same time.
 type Identity struct{ dev, ino uint64 }
 
-// Same tells whether two are of one file.
+// Same reports whether two identities belong to the same file.
 func (i Identity) Same(o Identity) bool { return i == o }
 
+// factsOf converts the result of stat. Anything but a file, directory or link is irregular.
 func factsOf(st *unix.Stat_t) Facts {
 	f := Facts{
 		Mode: ModeOf(uint32(st.Mode)), Size: st.Size, Modified: st.Mtim.Nano(), Changed: st.Ctim.Nano(), Inode: st.Ino,
@@ -116,7 +121,7 @@ func factsOf(st *unix.Stat_t) Facts {
 	return f
 }
 
-// FactsOf are those of an open file.
+// FactsOf returns the facts of an open file.
 func FactsOf(f *os.File) (Facts, error) {
 	var st unix.Stat_t
 	if err := again(func() error { return unix.Fstat(int(f.Fd()), &st) }); err != nil {
@@ -125,7 +130,7 @@ func FactsOf(f *os.File) (Facts, error) {
 	return factsOf(&st), nil
 }
 
-// IdentityOf is that of a file.
+// IdentityOf returns the identity of a file.
 func IdentityOf(fi os.FileInfo) Identity {
 	s, ok := fi.Sys().(*syscall.Stat_t)
 	if !ok {
@@ -134,5 +139,5 @@ func IdentityOf(fi os.FileInfo) Identity {
 	return Identity{uint64(s.Dev), s.Ino}
 }
 
-// path is where the directory is by now, where the system can tell.
+// path returns the current path of the directory if the system reports it, else otherwise.
 func (d Dir) path(otherwise string) string { return pathOf(d.file, otherwise) }

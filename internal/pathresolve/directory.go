@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// OpenDir opens a directory of a workspace, by a path that is absolute or begins there. It fails if the path leads out of the
-// workspace at the moment when it is opened. The path that it returns has no links in it.
+// OpenDir opens a directory of a workspace. name is absolute or relative to the workspace. It fails
+// if the path leads out of the workspace when it is opened. The returned path has no links.
 func OpenDir(workspace, name string) (dir *os.File, at string, err error) {
 	top, err := Existing(workspace)
 	if err != nil {
@@ -34,9 +34,10 @@ func OpenDir(workspace, name string) (dir *os.File, at string, err error) {
 	return dir, pathOf(dir, real), nil
 }
 
-// openIn opens a directory that is in another one. What has been made a link since must not lead out of that.
+// openIn opens a directory within root. A part of rel that has become a link must not lead out of
+// root.
 func openIn(root *os.Root, rel string) (*os.File, error) {
-	sub, err := root.OpenRoot(rel + "/.") // the dot insists on a directory: to open a pipe would wait
+	sub, err := root.OpenRoot(rel + "/.") // with the dot only a directory opens; opening a pipe would block
 	if err != nil {
 		return nil, err
 	}
@@ -44,8 +45,8 @@ func openIn(root *os.Root, rel string) (*os.File, error) {
 	return sub.Open(".")
 }
 
-// OpenWorkdir opens the directory that a command is to run in. A path below the workspace must lead to a directory of it; others lead
-// wherever they do.
+// OpenWorkdir opens the working directory of a command. A path below the workspace must lead to a
+// directory in it. Other paths may lead anywhere.
 func OpenWorkdir(workspace, name string) (dir *os.File, at string, err error) {
 	if Below(workspace, name) {
 		return OpenDir(workspace, name)
@@ -56,7 +57,8 @@ func OpenWorkdir(workspace, name string) (dir *os.File, at string, err error) {
 	return dir, name, nil
 }
 
-// Below tells whether a path is written as one of a directory, or of where that leads.
+// Below reports whether a path is written as one below dir, or below the directory that dir leads
+// to. It does not follow links in name.
 func Below(dir, name string) bool {
 	tops := []string{dir}
 	if real, err := Existing(dir); err == nil {
@@ -71,7 +73,7 @@ func Below(dir, name string) bool {
 	return false
 }
 
-// pathOf is the path of an open directory by now.
+// pathOf returns the current path of an open directory on Linux, else otherwise.
 func pathOf(dir *os.File, otherwise string) string {
 	if runtime.GOOS != "linux" {
 		return otherwise

@@ -10,16 +10,18 @@ import (
 	"syscall"
 )
 
-// Way is what is left of a path to go, name by name. Whoever goes it tells it of the symbolic links on the way.
+// Way holds the names that remain of a path. The walker takes them one by one and reports symbolic
+// links with Link, so that every walker in lashd counts and expands links in the same way.
 type Way struct {
 	left  []string
 	links int
 }
 
-// NewWay begins a way through names, in their order.
+// NewWay returns a way through these names.
 func NewWay(names []string) *Way { return &Way{left: names} }
 
-// Next takes the next name, which says where to go: a name of a directory, or ".." for the one above. It skips names that lead nowhere.
+// Next returns the next name: a name in the current directory, or ".." for its parent. It skips
+// empty names and ".". ok is false at the end.
 func (w *Way) Next() (name string, ok bool) {
 	for len(w.left) > 0 {
 		name, w.left = w.left[0], w.left[1:]
@@ -30,10 +32,11 @@ func (w *Way) Next() (name string, ok bool) {
 	return "", false
 }
 
-// Left are the names that are left to go.
+// Left returns the names that remain.
 func (w *Way) Left() []string { return w.left }
 
-// Link puts the names of a link's target before what is left. There may be MaxLinks of them.
+// Link puts the names of a link's target before the remaining ones. After MaxLinks links it fails
+// with ErrLoop.
 func (w *Way) Link(names []string) error {
 	if w.links++; w.links > MaxLinks {
 		return ErrLoop
@@ -42,8 +45,8 @@ func (w *Way) Link(names []string) error {
 	return nil
 }
 
-// Real is where an absolute path leads: through symbolic links, as the system goes. What is not there yet leads to itself. The result has no
-// links in it, until somebody puts one there.
+// Real returns where an absolute path leads, following symbolic links as the system does. Parts
+// that do not exist stay as they are. The result has no links at the time of the call.
 func Real(name string) (string, error) {
 	t, err := newTrack(name)
 	if err != nil {
@@ -57,8 +60,8 @@ func Real(name string) (string, error) {
 	return t.at, nil
 }
 
-// Follow is where an absolute path leads to something that is there, and what that is. It calls see, unless that is nil, before it looks at
-// a name in a directory; an error of see ends it.
+// Follow returns where an absolute path leads, and the file there, which must exist. If see is not
+// nil, Follow calls it before each lookup of a name in a directory. An error of see ends Follow.
 func Follow(name string, see func(dir, name string) error) (at string, info fs.FileInfo, err error) {
 	t, err := newTrack(name)
 	if err != nil {
@@ -84,18 +87,19 @@ func Follow(name string, see func(dir, name string) error) (at string, info fs.F
 	return t.canonical(), info, err
 }
 
-// Existing is Follow without its details.
+// Existing returns where an absolute path leads. The file must exist.
 func Existing(name string) (string, error) {
 	at, _, err := Follow(name, nil)
 	return at, err
 }
 
-// track is a way along paths of the file system.
+// track is a walk along paths of the file system.
 type track struct {
 	Way
-	at string // clean and without links, so that .. leads to what is above
+	at string // current position: clean and without links, so that .. leads to the parent
 }
 
+// newTrack starts at the root of an absolute path.
 func newTrack(name string) (*track, error) {
 	if len(name) > maxPath {
 		return nil, syscall.ENAMETOOLONG
@@ -104,7 +108,7 @@ func newTrack(name string) (*track, error) {
 	return &track{Way{left: names}, at}, nil
 }
 
-// step goes to a name. If that is a link, it stays, and has the way lead to where the link does.
+// step goes to the next name. At a link it stays where it is, and the link's target comes next.
 func (t *track) step(name string) (link bool, err error) {
 	next := filepath.Join(t.at, name)
 	if name == ".." {
@@ -113,7 +117,7 @@ func (t *track) step(name string) (link bool, err error) {
 	}
 	target, err := os.Readlink(next)
 	if err != nil {
-		t.at = next // no link, or nothing there
+		t.at = next // not a link, or it does not exist
 		return false, nil
 	}
 	root, names := steps(target)
@@ -123,7 +127,7 @@ func (t *track) step(name string) (link bool, err error) {
 	return true, t.Link(names)
 }
 
-// there is what stands where the way has come to, which can be gone on from.
+// there returns the file at the current position. It fails for a non-directory if names remain.
 func (t *track) there() (fs.FileInfo, error) {
 	info, err := os.Lstat(t.at)
 	if err == nil && !info.IsDir() && len(t.left) > 0 {
@@ -132,7 +136,7 @@ func (t *track) there() (fs.FileInfo, error) {
 	return info, err
 }
 
-// canonical is the path as the system spells it. Only Windows has several spellings.
+// canonical returns the current path as the system spells it. Only Windows has several spellings.
 func (t *track) canonical() string {
 	if runtime.GOOS == "windows" {
 		if at, err := filepath.EvalSymlinks(t.at); err == nil {
@@ -142,7 +146,7 @@ func (t *track) canonical() string {
 	return t.at
 }
 
-// steps takes a path apart: where it begins if it is absolute, and the names to go through.
+// steps splits a path into its root and its names. The root counts only if the path is absolute.
 func steps(name string) (root string, names []string) {
 	volume := filepath.VolumeName(name)
 	return volume + string(filepath.Separator), strings.Split(filepath.ToSlash(name[len(volume):]), "/")

@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// ErrKernelFile means that a file is not stored anywhere. It is of Linux only.
+// ErrKernelFile means that the kernel generates a file's content. It occurs only on Linux.
 var ErrKernelFile = errors.New("a file of the kernel")
 
 // CheckStored never fails: only Linux has regular files that are not stored.

@@ -2,13 +2,13 @@ package pathresolve
 
 import "io/fs"
 
-// special are the bits of a mode that are no permissions, as Go and as the system has them.
+// special pairs the mode bits that are no permissions in Go's and in the system's form.
 var special = []struct {
 	mode fs.FileMode
 	bit  uint32
 }{{fs.ModeSetuid, 0o4000}, {fs.ModeSetgid, 0o2000}, {fs.ModeSticky, 0o1000}}
 
-// BitsOf are permissions and special bits as the system has them.
+// BitsOf returns permissions and special bits in the system's form.
 func BitsOf(mode fs.FileMode) uint32 {
 	bits := uint32(mode.Perm())
 	for _, s := range special {
@@ -19,7 +19,7 @@ func BitsOf(mode fs.FileMode) uint32 {
 	return bits
 }
 
-// ModeOf is the opposite of BitsOf.
+// ModeOf is the inverse of BitsOf. Higher bits, such as the file type, are ignored.
 func ModeOf(bits uint32) fs.FileMode {
 	mode := fs.FileMode(bits & 0o777)
 	for _, s := range special {

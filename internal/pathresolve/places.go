@@ -1,8 +1,10 @@
-// Package pathresolve finds the file that a path leads to, as the system does when it opens it.
+// Package pathresolve finds the file that a path leads to, as the system does when it opens the
+// path.
 //
-// All of lashd that follows a path of a workspace does it here, by path (Real, Follow) or through open directories (Way, Dir, EnterRoot), so
-// that approval rules, file tools, file points, prompts and the watch of plugins agree on what a path means. Files of a workspace are opened
-// to be read by OpenRegular. Functions and methods can be used concurrently.
+// All of lashd follows workspace paths with this package: by path (Real, Follow) or through open
+// directories (Way, Dir, EnterRoot). Approval rules, file tools, file points, prompts and the
+// plugin watcher therefore agree on the meaning of a path. OpenRegular opens workspace files for
+// reading. Functions and methods are safe for concurrent use, except those of Way.
 package pathresolve
 
 import (
@@ -12,21 +14,22 @@ import (
 	"strings"
 )
 
+// Limits of a path.
 const (
-	maxPath = 4096 // bytes of a path that is followed; the system takes no longer one
+	maxPath = 4096 // bytes; the system accepts no longer path
 
-	// MaxLinks is how many symbolic links a path may lead through, as in Linux.
+	// MaxLinks is the maximum number of symbolic links in a path, as in Linux.
 	MaxLinks = 40
 )
 
 // ErrLoop means that a path has too many symbolic links.
 var ErrLoop = errors.New("too many symbolic links")
 
-// Places are what a path may mean: what it says, and where that leads. They are absolute and clean. There are none if it cannot be
-// followed.
+// Places are the possible meanings of a path: the path as written, and where it leads. Both are
+// absolute and clean. There are none if the path cannot be followed.
 type Places []string
 
-// Of are the places of a path. One that is not absolute begins in dir.
+// Of returns the places of a path. A relative path begins in dir.
 func Of(dir, name string) Places {
 	name = absolute(dir, name)
 	real, err := Real(name)
@@ -36,7 +39,7 @@ func Of(dir, name string) Places {
 	return Places{filepath.Clean(name), real}
 }
 
-// absolute does not join: a .. after a link leads up from where the link leads.
+// absolute joins without cleaning: a .. after a link leads to the parent of the link's target.
 func absolute(dir, name string) string {
 	if filepath.IsAbs(name) {
 		return name
@@ -44,12 +47,14 @@ func absolute(dir, name string) string {
 	return dir + string(filepath.Separator) + name
 }
 
-// In tells whether all that a path may mean is in a place, or below it. What cannot be followed is nowhere.
+// In reports whether all meanings of a path are a place or below it. It is false for a path that
+// cannot be followed. Use it to allow something.
 func (at Places) In(place Places) bool {
 	return len(at) > 0 && !slices.ContainsFunc(at, func(name string) bool { return !inPlace(name, place) })
 }
 
-// MayBeIn tells whether anything that a path may mean is in a place or below it, in whatever case, or cannot be known.
+// MayBeIn reports whether any meaning of a path may be a place or below it, ignoring case. It is
+// true if a path cannot be followed. Use it to deny something.
 func (at Places) MayBeIn(place Places) bool {
 	if len(at) == 0 || len(place) == 0 {
 		return true
@@ -58,7 +63,8 @@ func (at Places) MayBeIn(place Places) bool {
 	return slices.ContainsFunc(at.caseless(), func(name string) bool { return inPlace(name, place) })
 }
 
-// MayHold tells whether a place may be below a path, and not in a directory that is skipped there.
+// MayHold reports whether a place may be below a path, and not in a subdirectory named skips, which
+// is left out there. An empty skips leaves out nothing.
 func (at Places) MayHold(place Places, skips string) bool {
 	tops := at.caseless()
 	return slices.ContainsFunc(place.caseless(), func(name string) bool {
@@ -69,6 +75,7 @@ func (at Places) MayHold(place Places, skips string) bool {
 	})
 }
 
+// inPlace reports whether a path is a place or below it.
 func inPlace(name string, place Places) bool {
 	return slices.ContainsFunc(place, func(top string) bool {
 		_, ok := wayTo(name, top)
@@ -76,7 +83,7 @@ func inPlace(name string, place Places) bool {
 	})
 }
 
-// wayTo is the way from a path to what is below it, or the path itself.
+// wayTo returns the names that lead from top to name. ok is false if name is not top or below it.
 func wayTo(name, top string) (way []string, ok bool) {
 	const separator = string(filepath.Separator)
 	if name == top {
@@ -86,7 +93,7 @@ func wayTo(name, top string) (way []string, ok bool) {
 	return strings.Split(rest, separator), ok
 }
 
-// caseless are places of which case tells nothing: there are file systems that do not see it.
+// caseless returns the places in lower case, because some file systems ignore case.
 func (at Places) caseless() Places {
 	lower := make(Places, len(at))
 	for i, p := range at {

@@ -7,12 +7,16 @@ import (
 	"syscall"
 )
 
-// ErrIrregular means that something is a directory, a pipe, a socket or a device.
+// ErrIrregular means that a path is a directory, a pipe, a socket or a device.
 var ErrIrregular = errors.New("not a regular file")
 
-// OpenRegular opens a file of a directory to be read, if it is the regular file that was seen there. It never waits for a pipe, and refuses
-// what the kernel makes up, reading which might not end. Where something else stands by now it fails with ErrReplaced, and gives that, open, to
-// replaced: who has files of which no descriptor may be closed keeps it.
+// OpenRegular opens a regular file of a directory for reading, provided that it is still the file
+// seen. It never waits for a pipe, and rejects files that the kernel generates, because reading
+// them may not end.
+//
+// If another file has taken its place it fails with ErrReplaced and passes the open file to
+// replaced, which must close or keep it. A process that must not close a descriptor of certain
+// files, such as its database, keeps it.
 func OpenRegular(root *os.Root, name string, seen fs.FileInfo, replaced func(*os.File)) (*os.File, error) {
 	if !seen.Mode().IsRegular() {
 		return nil, ErrIrregular
@@ -24,7 +28,7 @@ func OpenRegular(root *os.Root, name string, seen fs.FileInfo, replaced func(*os
 	return confirm(f, IdentityOf(seen), replaced)
 }
 
-// OpenRegular is OpenRegular in the directory.
+// OpenRegular is the function OpenRegular for a file of d.
 func (d Dir) OpenRegular(name string, seen Facts, replaced func(*os.File)) (*os.File, error) {
 	if !seen.Mode.IsRegular() {
 		return nil, ErrIrregular
@@ -36,7 +40,7 @@ func (d Dir) OpenRegular(name string, seen Facts, replaced func(*os.File)) (*os.
 	return confirm(f, seen.ID, replaced)
 }
 
-// OpenPath is OpenRegular by a path that may lead anywhere.
+// OpenPath is OpenRegular for a path anywhere, following links.
 func OpenPath(name string) (*os.File, error) {
 	seen, err := os.Stat(name)
 	if err != nil {
@@ -52,7 +56,7 @@ func OpenPath(name string) (*os.File, error) {
 	return confirm(f, IdentityOf(seen), func(f *os.File) { f.Close() })
 }
 
-// confirm makes sure that an open file is the one that was seen, and can be read to its end.
+// confirm returns f if it is the file seen and is stored. Otherwise it disposes of f.
 func confirm(f *os.File, seen Identity, replaced func(*os.File)) (*os.File, error) {
 	now, err := FactsOf(f)
 	if err != nil || !seen.Same(now.ID) || !now.Mode.IsRegular() {

@@ -7,11 +7,12 @@ import (
 	"slices"
 )
 
-// Errors are the mistakes in some JSON, in the order of the data. It is never empty. A json.Unmarshaler that returns it of
-// the value it was given has each of them placed in the whole.
+// Errors are the mistakes in a JSON document, in the order of the data. It is never empty. If a
+// json.Unmarshaler returns Errors for its value, DecodeAll places each of them in the whole
+// document.
 type Errors []*Error
 
-// Error returns the first mistake, and how many there are besides.
+// Error returns the first mistake and the number of others.
 func (e Errors) Error() string {
 	if len(e) == 1 {
 		return e[0].Error()
@@ -19,8 +20,9 @@ func (e Errors) Error() string {
 	return fmt.Sprintf("%s (and %d more)", e[0], len(e)-1)
 }
 
-// DecodeAll is Decode that goes on after a mistake. It returns an Errors with the first of them, at most limit; only after
-// data that is no JSON at all nothing more can be said.
+// DecodeAll is Decode that continues after a mistake, for files that people edit. It returns Errors
+// with the first mistakes, at most limit. Data that is not JSON at all ends it at the first syntax
+// error.
 func DecodeAll(data []byte, into any, limit int) error {
 	s := scanner{data: data, tokens: defaultTokens, goesOn: true}
 	whole := s.document(defaultDepth)
@@ -43,6 +45,7 @@ func DecodeAll(data []byte, into any, limit int) error {
 	return json.Unmarshal(data, into)
 }
 
+// first sorts mistakes by their offset and returns at most limit of them.
 func first(all Errors, limit int) Errors {
 	slices.SortStableFunc(all, func(a, b *Error) int { return a.Offset - b.Offset })
 	return all[:min(len(all), limit)]

@@ -6,16 +6,17 @@ import (
 	"reflect"
 )
 
-// Decode stores data, which must pass Check with the default limits, in the value that into points to, as
-// encoding/json would, but only if it fits exactly:
+// Decode stores data in the value that into points to, as encoding/json does, but only if data fits
+// the type exactly. Data must pass Check with the default limits. The rules:
 //
-//   - keys are the declared json names, case and all; other keys are refused, unless they begin with "_";
-//   - keys of maps are free, and nothing is asked of what a json.RawMessage, an any or a json.Unmarshaler takes;
-//   - null stands for a pointer, slice, map or optional (omitempty, omitzero) field, and for nothing else;
-//   - numbers fit their type, and arrays their length;
-//   - every field that is not optional is there, in each object, however deep: its absence would silently be a zero.
+//   - Keys are the declared json names, in the same case. Other keys are rejected unless they begin with "_".
+//   - Map keys are free. A json.RawMessage, an any or a json.Unmarshaler accepts any value.
+//   - null is accepted for pointers, slices, maps and optional (omitempty, omitzero) fields only.
+//   - Numbers fit their type, and arrays have the right length.
+//   - Every field that is not optional is present in each object. Otherwise it would silently be zero.
 //
-// An optional field that is missing stays as it was. A type has at most 64 fields. The error is an *Error whose Pointer names the value; into may be half written then.
+// A missing optional field keeps its value. A type has at most 64 fields. The error is an *Error
+// whose Pointer names the value; into may then be partly written.
 func Decode(data []byte, into any) error {
 	v := reflect.ValueOf(into)
 	if v.Kind() != reflect.Pointer || v.IsNil() {
@@ -27,8 +28,8 @@ func Decode(data []byte, into any) error {
 	return DecodeChecked(data, into)
 }
 
-// DecodeChecked is Decode of data that has passed Check, with whatever limits, or that is a value in such data. Into must
-// point to a value.
+// DecodeChecked is Decode for data that has passed Check with any limits, or for a value within
+// such data. into must be a non-nil pointer.
 func DecodeChecked(data []byte, into any) error {
 	v := reflect.ValueOf(into)
 	if err := fits(data, v.Type().Elem(), false); err != nil {
@@ -38,13 +39,15 @@ func DecodeChecked(data []byte, into any) error {
 	if err == nil {
 		return nil
 	}
-	// encoding/json does not say where, so ask it about each value it alone can judge.
+	// encoding/json does not report the place, so try it on each value that only it can judge.
 	if at := fits(data, v.Type().Elem(), true); at != nil {
 		return at
 	}
 	return &Error{Reason: Reason(err)}
 }
 
+// fits compares data with a type. With probe it also decodes each value that only encoding/json can
+// judge.
 func fits(data []byte, t reflect.Type, probe bool) error {
 	w := walker{cursor: cursor{data: data}, probe: probe}
 	w.path = w.few[:0]

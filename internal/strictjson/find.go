@@ -5,10 +5,12 @@ import (
 	"strings"
 )
 
+// pointerUnescape decodes a reference token of RFC 6901.
 var pointerUnescape = strings.NewReplacer("~1", "/", "~0", "~")
 
-// Find tells where the value that an RFC 6901 pointer names begins, and where its key does; of an element and of the whole
-// that is the same. If the value is not there, it is the innermost one around it. Data must have passed Check.
+// Find returns the offsets of the value that an RFC 6901 pointer names and of its key. For elements
+// and for the whole document, both are the value's. If the value does not exist, Find returns those
+// of the innermost enclosing value that does. Data must have passed Check.
 func Find(data []byte, pointer string) (key, value int) {
 	c := cursor{data: data}
 	c.peek()
@@ -26,7 +28,8 @@ func Find(data []byte, pointer string) (key, value int) {
 	return key, value
 }
 
-// descend moves to the member or the element that a token names, in the value at pos, and tells where it begins.
+// descend moves to the member or element of the value at pos that a token names, and stores its
+// offset in begin. It returns false if there is none.
 func (c *cursor) descend(token string, begin *int) bool {
 	switch c.data[c.pos] {
 	case '{':

@@ -5,22 +5,24 @@ import (
 	"encoding/json"
 )
 
-// linear is how many keys of one object are compared one by one; an object with more gets a map.
+// linear is the number of keys of an object that are compared one by one. A larger object uses a
+// map.
 const linear = 16
 
-// span is a key as it stands in the data, between its quotes.
+// span is the position of a key in the data, without its quotes.
 type span struct {
 	start, end int
 	escaped    bool
 }
 
-// keySet is the keys of one open object: scanner.keys[base:], or a map when they are many.
+// keySet holds the keys of one open object: scanner.keys[base:], or a map if there are many.
 type keySet struct {
 	base int
 	many map[string]struct{}
 }
 
-// key moves over the next key of an object and fails if the object had it already.
+// key skips the next key of an object. A duplicate key fails, or is noted if the scanner continues
+// after mistakes.
 func (s *scanner) key(open *keySet) bool {
 	s.space()
 	if !s.at('"') {
@@ -45,6 +47,7 @@ func (s *scanner) key(open *keySet) bool {
 	return s.fail(quote, faultDuplicate)
 }
 
+// seen adds a key to the set, and reports whether it was there already.
 func (s *scanner) seen(open *keySet, k span) bool {
 	if open.many != nil {
 		name := s.name(k)
@@ -67,6 +70,7 @@ func (s *scanner) seen(open *keySet, k span) bool {
 	return false
 }
 
+// same reports whether two keys are equal, however they are escaped.
 func (s *scanner) same(a, b span) bool {
 	if a.escaped || b.escaped {
 		return s.name(a) == s.name(b)
@@ -74,11 +78,12 @@ func (s *scanner) same(a, b span) bool {
 	return bytes.Equal(s.data[a.start:a.end], s.data[b.start:b.end])
 }
 
+// name returns the text of a key.
 func (s *scanner) name(k span) string {
 	return unquote(s.data[k.start-1:k.end+1], k.escaped)
 }
 
-// unquote returns the text of a string that was checked, given with its quotes.
+// unquote returns the text of a string that has passed the scanner. quoted includes the quotes.
 func unquote(quoted []byte, escaped bool) string {
 	if !escaped {
 		return string(quoted[1 : len(quoted)-1])

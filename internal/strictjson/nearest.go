@@ -2,8 +2,9 @@ package strictjson
 
 import "strings"
 
-// Nearest returns the name that was probably meant by word, or "" if no name is similar. It prefers a name that differs only in case, then the
-// closest one within two typing errors (one if word has at most four bytes), then the only name that begins with word.
+// Nearest returns the name that word probably means, or "" if no name is similar. It prefers a name
+// that differs only in case. Next it takes the closest name within two typing errors, or one if
+// word has at most four bytes. Last it takes the only name that begins with word.
 func Nearest(word string, names []string) string {
 	best, least := "", 3
 	if len(word) <= 4 {

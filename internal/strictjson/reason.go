@@ -9,8 +9,9 @@ import (
 	"strings"
 )
 
-// Reason describes an error of encoding/json in terms of JSON, without the names of Go packages and types. The text has no capital letter and
-// no period. Errors that wrap the error of encoding/json are left out.
+// Reason describes an error of encoding/json in terms of JSON, without names of Go packages and
+// types. The text has no capital letter and no period. It leaves out errors that wrap the error of
+// encoding/json.
 func Reason(err error) string {
 	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return mismatch(e)
@@ -19,7 +20,7 @@ func Reason(err error) string {
 		return fmt.Sprintf("%s is not a number or is out of range", Quote(e.Num))
 	}
 	text := err.Error()
-	if strings.Contains(text, "struct tag") { // of a number in a string
+	if strings.Contains(text, "struct tag") { // for a number in a string
 		return "expected a number in a string"
 	}
 	return strings.ReplaceAll(text, "json: ", "")
@@ -40,7 +41,7 @@ func mismatch(e *json.UnmarshalTypeError) string {
 	return fmt.Sprintf("must not be of type %s", cut(e.Value))
 }
 
-// unfit says why a number, or an object key that must be a number, was rejected.
+// unfit returns why a number, or an object key that must be a number, was rejected.
 func unfit(number string) string {
 	if _, err := strconv.ParseFloat(number, 64); errors.Is(err, strconv.ErrSyntax) {
 		return Quote(number) + " is not a number"

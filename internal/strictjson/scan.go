@@ -5,7 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// fault names what stopped a scanner. It becomes a sentence only when somebody reads it.
+// fault is the mistake that stopped a scanner. Its message is built only when an error is returned,
+// so that checking valid data does not allocate.
 type fault int
 
 const (
@@ -23,24 +24,26 @@ const (
 	faultDuplicate
 )
 
-// scanner walks over a value once. Its methods return false, with fault and pos set, at the first mistake.
+// scanner checks a value in one pass. Its methods return true and move pos on, or return false at
+// the first mistake with fault and pos set. Use one scanner for one document.
 type scanner struct {
 	data   []byte
 	pos    int
-	tokens int   // left
-	twice  []int // keys that are there again, of a scanner that goes on after them
-	goesOn bool
+	tokens int   // values and keys that are still allowed
+	twice  []int // offsets of duplicate keys, if the scanner continues after them
+	goesOn bool  // continue after duplicate keys
 	fault  fault
-	keys   []span // of the objects which are open, outermost first
-	few    [24]span
+	keys   []span   // keys of all open objects, outermost object first
+	few    [24]span // initial memory of keys, so that small documents do not allocate
 }
 
+// fail records a fault and its position. It returns false for the caller to return.
 func (s *scanner) fail(at int, f fault) bool {
 	s.pos, s.fault = at, f
 	return false
 }
 
-// unexpected fails at pos: the data ends too early or has a wrong byte.
+// unexpected fails at pos, because the data ends too early or has a wrong byte.
 func (s *scanner) unexpected() bool {
 	if s.pos >= len(s.data) {
 		return s.fail(len(s.data), faultEnd)
@@ -48,6 +51,8 @@ func (s *scanner) unexpected() bool {
 	return s.fail(s.pos, faultByte)
 }
 
+// document checks the whole data. depth is the number of nested arrays and objects that are
+// allowed.
 func (s *scanner) document(depth int) bool {
 	s.keys = s.few[:0]
 	if len(s.data) >= 3 && string(s.data[:3]) == "\xef\xbb\xbf" {
@@ -62,17 +67,19 @@ func (s *scanner) document(depth int) bool {
 	return true
 }
 
+// space skips white space.
 func (s *scanner) space() {
 	for s.pos < len(s.data) && isSpace(s.data[s.pos]) {
 		s.pos++
 	}
 }
 
+// isSpace reports whether c is white space in JSON.
 func isSpace(c byte) bool {
 	return c == ' ' || c == '\n' || c == '\t' || c == '\r'
 }
 
-// next moves over white space and reports whether c is there; it moves over that too.
+// next skips white space and, if the next byte is c, that byte too. It reports whether it was.
 func (s *scanner) next(c byte) bool {
 	s.space()
 	if s.pos < len(s.data) && s.data[s.pos] == c {
@@ -82,6 +89,7 @@ func (s *scanner) next(c byte) bool {
 	return false
 }
 
+// token counts a value or a key, and fails if there are too many.
 func (s *scanner) token() bool {
 	if s.tokens--; s.tokens < 0 {
 		return s.fail(s.pos, faultTokens)
@@ -89,6 +97,7 @@ func (s *scanner) token() bool {
 	return true
 }
 
+// value checks a value of any type.
 func (s *scanner) value(depth int) bool {
 	s.space()
 	if s.pos >= len(s.data) {
@@ -122,6 +131,7 @@ func (s *scanner) value(depth int) bool {
 	return s.unexpected()
 }
 
+// array checks the elements after an opening bracket.
 func (s *scanner) array(depth int) bool {
 	if s.next(']') {
 		return true
@@ -137,6 +147,7 @@ func (s *scanner) array(depth int) bool {
 	return false
 }
 
+// object checks the members after an opening brace, and rejects duplicate keys.
 func (s *scanner) object(depth int) bool {
 	if s.next('}') {
 		return true
@@ -162,6 +173,7 @@ func (s *scanner) object(depth int) bool {
 	}
 }
 
+// word checks true, false or null.
 func (s *scanner) word(w string) bool {
 	for i := range len(w) {
 		if s.pos >= len(s.data) || s.data[s.pos] != w[i] {
@@ -172,6 +184,7 @@ func (s *scanner) word(w string) bool {
 	return true
 }
 
+// number checks a number: no leading zero, and at least one digit after a point and in an exponent.
 func (s *scanner) number() bool {
 	start := s.pos
 	if s.data[s.pos] == '-' {
@@ -200,10 +213,12 @@ func (s *scanner) number() bool {
 	return true
 }
 
+// at reports whether the next byte is c, without skipping anything.
 func (s *scanner) at(c byte) bool {
 	return s.pos < len(s.data) && s.data[s.pos] == c
 }
 
+// digits skips at least one digit.
 func (s *scanner) digits() bool {
 	start := s.pos
 	for s.pos < len(s.data) && '0' <= s.data[s.pos] && s.data[s.pos] <= '9' {
@@ -215,7 +230,7 @@ func (s *scanner) digits() bool {
 	return true
 }
 
-// error puts the fault into words.
+// error returns the message of the fault. depth and tokens are the limits, for the message.
 func (s *scanner) error(depth, tokens int) *Error {
 	e := &Error{Offset: s.pos}
 	switch s.fault {

@@ -8,11 +8,11 @@ import (
 	"sync"
 )
 
-// class is what a Go type wants to see in JSON.
+// class is the kind of JSON value that a Go type accepts.
 type class int
 
 const (
-	opaque  class = iota // anything; what is inside is not looked at
+	opaque  class = iota // any value; its contents are not checked
 	record               // an object with declared names
 	table                // an object with free names
 	list                 // an array
@@ -22,35 +22,38 @@ const (
 	boolean              // true or false
 )
 
+// wants names each class in error messages.
 var wants = map[class]string{
 	record: "object", table: "object", list: "array", text: "string",
 	integer: "integer", number: "number", boolean: "boolean",
 }
 
-// shape is what the walk needs to know about one Go type. It does not change once made.
+// shape is what the walker needs to know about a Go type. It is computed once per type and never
+// changed.
 type shape struct {
 	class  class
 	typ    reflect.Type // without pointers
 	elem   reflect.Type // of list and table
 	fields map[string]field
-	names  []string // of fields, in their order
-	needed uint64   // the bits of the fields that must be there
-	null   bool     // null is a value of its own
-	probe  bool     // only encoding/json can tell whether a value is right
+	names  []string // names of fields, in their order
+	needed uint64   // bits of the required fields
+	null   bool     // null is a value of the type
+	probe  bool     // only encoding/json can decide whether a value is valid
 }
 
+// field is what the walker needs to know about a field of a struct.
 type field struct {
 	typ      reflect.Type
-	optional bool // may be absent, and null means that
-	quoted   bool // `json:",string"`
-	depth    int  // of embedding
-	bit      uint64
+	optional bool   // may be absent, and null means that
+	quoted   bool   // `json:",string"`
+	depth    int    // of embedding; an outer field hides an inner one
+	bit      uint64 // identifies the field in a set of fields
 }
 
-// maxFields is how many fields of one type can be told apart.
+// maxFields is the maximum number of fields of a type, because a set of fields is a uint64.
 const maxFields = 64
 
-// find is the field that a key names, without making a string of a key that has no escapes.
+// find returns the field that a key names. It makes no string of a key without escapes.
 func (s *shape) find(key word) (field, bool) {
 	if key.escaped {
 		f, ok := s.fields[key.text()]
@@ -60,7 +63,7 @@ func (s *shape) find(key word) (field, bool) {
 	return f, ok
 }
 
-// missing is the first of the needed fields that is not among those seen, or "".
+// missing returns the first required field that is not in seen, or "".
 func (s *shape) missing(seen uint64) string {
 	for _, name := range s.names {
 		if bit := s.fields[name].bit; bit&s.needed&^seen != 0 {
@@ -70,8 +73,11 @@ func (s *shape) missing(seen uint64) string {
 	return ""
 }
 
+// shapes caches shapeOf, from reflect.Type to *shape.
 var shapes sync.Map // reflect.Type to *shape
 
+// shapeOf returns the shape of a type. Goroutines may compute it at the same time; the first result
+// counts.
 func shapeOf(t reflect.Type) *shape {
 	if s, ok := shapes.Load(t); ok {
 		return s.(*shape)
@@ -86,6 +92,8 @@ var (
 	jsonNumber      = reflect.TypeFor[json.Number]()
 )
 
+// newShape computes the shape of a type. Types with their own decoding methods are left to
+// encoding/json.
 func newShape(t reflect.Type) *shape {
 	s := &shape{typ: t}
 	for s.typ.Kind() == reflect.Pointer {
@@ -104,6 +112,7 @@ func newShape(t reflect.Type) *shape {
 	return s
 }
 
+// setKind sets the class of a type without decoding methods, and what belongs to it.
 func (s *shape) setKind() {
 	switch s.typ.Kind() {
 	case reflect.Struct:
@@ -136,11 +145,12 @@ func (s *shape) setKind() {
 	}
 }
 
+// isInteger reports whether k is an integer kind, signed or unsigned.
 func isInteger(k reflect.Kind) bool {
 	return reflect.Int <= k && k <= reflect.Uintptr
 }
 
-// addFields adds what encoding/json would see as fields of t, where an outer field hides an embedded one.
+// addFields adds the fields of t as encoding/json sees them: an outer field hides an embedded one.
 func (s *shape) addFields(t reflect.Type, depth int) {
 	for f := range t.Fields() {
 		tag := f.Tag.Get("json")
@@ -158,6 +168,7 @@ func (s *shape) addFields(t reflect.Type, depth int) {
 	}
 }
 
+// addField adds one field, unless a field with the same name is less deeply embedded.
 func (s *shape) addField(name, options string, f reflect.StructField, depth int) {
 	if name == "" {
 		name = f.Name
@@ -177,7 +188,7 @@ func (s *shape) addField(name, options string, f reflect.StructField, depth int)
 	}
 }
 
-// number gives each field its bit, once it is known which fields there are.
+// number assigns the bits when all fields are known.
 func (s *shape) number() {
 	if len(s.names) > maxFields {
 		panic("strictjson: " + s.typ.String() + " has more than 64 fields")
@@ -192,7 +203,7 @@ func (s *shape) number() {
 	}
 }
 
-// embedded returns the struct type that f embeds.
+// embedded returns the struct type that f embeds, or false.
 func embedded(f reflect.StructField) (reflect.Type, bool) {
 	t := f.Type
 	if t.Kind() == reflect.Pointer {

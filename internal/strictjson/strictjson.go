@@ -1,7 +1,8 @@
-// Package strictjson checks and decodes JSON that comes from a peer. Where encoding/json guesses (the last of two
-// equal keys wins, Method means method, broken text is patched up), it refuses and says where and why.
+// Package strictjson checks and decodes JSON from a peer. encoding/json guesses: the last of two
+// equal keys wins, Method means method, and invalid UTF-8 is replaced. strictjson rejects such
+// data, and reports where and why.
 //
-// All functions may be called from several goroutines at once; none keeps the data it was given.
+// All functions are safe for concurrent use. None keeps the data it is given.
 package strictjson
 
 import (
@@ -10,25 +11,26 @@ import (
 	"strings"
 )
 
+// Default limits; see Limits.
 const (
 	defaultDepth  = 64
 	defaultTokens = 1 << 18
 )
 
-// Limits bound what a value may cost whoever decodes it. Zero fields mean the default.
+// Limits bound the cost of decoding a value. Zero fields mean the default.
 type Limits struct {
-	Depth  int // arrays and objects inside one another; default 64
+	Depth  int // nested arrays and objects; default 64
 	Tokens int // values and keys together; default 262,144
 }
 
-// Error says what is wrong with some JSON, and where.
+// Error says what is wrong with a JSON document, and where.
 type Error struct {
-	Offset  int    // of the first byte which is wrong
-	Pointer string // the value (RFC 6901), if Decode found it to be wrong; "" is the whole
-	Reason  string // half a sentence for people
+	Offset  int    // of the first wrong byte
+	Pointer string // the wrong value (RFC 6901), if Decode rejected it; "" is the whole document
+	Reason  string // clause without a capital letter and a period
 }
 
-// Error returns the reason and the place.
+// Error returns the place and the reason.
 func (e *Error) Error() string {
 	if e.Pointer != "" {
 		return fmt.Sprintf("%s: %s", e.Pointer, e.Reason)
@@ -36,8 +38,9 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("byte %d: %s", e.Offset, e.Reason)
 }
 
-// Check reports with an *Error whether data is anything but one JSON value (RFC 8259) in valid UTF-8 without a byte
-// order mark, within lim, in which no object has a key twice and no escape is half a surrogate pair.
+// Check fails with an *Error unless data is one JSON value (RFC 8259) within lim. The text must be
+// valid UTF-8 without a byte order mark. An object must not have a key twice, and no escape may be
+// half a surrogate pair.
 func Check(data []byte, lim Limits) error {
 	s := scanner{data: data, tokens: cmp.Or(lim.Tokens, defaultTokens)}
 	if !s.document(cmp.Or(lim.Depth, defaultDepth)) {
@@ -46,14 +49,15 @@ func Check(data []byte, lim Limits) error {
 	return nil
 }
 
-// longWord is where a peer's word is cut in an error message.
+// longWord is the length in bytes after which an error message cuts a word of the peer.
 const longWord = 64
 
-// Quote shows a peer's word in an error message: quoted, and cut if it is long.
+// Quote formats a word of the peer for an error message: quoted, and cut if it is long.
 func Quote(word string) string {
 	return fmt.Sprintf("%q", cut(word))
 }
 
+// cut shortens a long word at a valid UTF-8 boundary.
 func cut(word string) string {
 	if len(word) <= longWord {
 		return word

@@ -9,22 +9,25 @@ import (
 	"strings"
 )
 
-// walker compares a checked value with a Go type in one pass.
+// walker compares a value that has passed Check with a Go type, in one pass and without decoding
+// it. On a mistake a method returns the error, and pos and path are undefined. If limit allows more
+// mistakes, over keeps the error and restores them.
 type walker struct {
 	cursor
-	probe bool     // also try encoding/json on each value that only it can judge
-	limit int      // of mistakes; the last one ends the walk
-	kept  []*Error // mistakes that did not
-	path  []step
-	few   [8]step // room for path
+	probe bool     // also decode each value that only encoding/json can judge
+	limit int      // maximum number of mistakes; the last one ends the walk
+	kept  []*Error // earlier mistakes
+	path  []step   // from the root to the current value
+	few   [8]step  // initial memory of path
 }
 
-// step is one reference token of a pointer: a key, or an index if key is empty.
+// step is one reference token of a pointer: a key or, if key is empty, an index.
 type step struct {
 	key   word
 	index int
 }
 
+// value compares the value at pos with a type. optional says that null means an absent field.
 func (w *walker) value(t reflect.Type, optional bool) *Error {
 	s := shapeOf(t)
 	found := kindOf(w.peek())
@@ -51,10 +54,12 @@ func (w *walker) value(t reflect.Type, optional bool) *Error {
 	return nil
 }
 
+// accepts reports whether a class accepts a JSON type. Integers are checked further by integer.
 func accepts(c class, found string) bool {
 	return wants[c] == found || c == integer && found == "number"
 }
 
+// kindOf returns the JSON type of a value by its first byte.
 func kindOf(first byte) string {
 	switch first {
 	case '{':
@@ -71,7 +76,8 @@ func kindOf(first byte) string {
 	return "number"
 }
 
-// over tells whether a mistake ends the walk. If not, it is kept, and the walk goes on behind the value that starts at pos.
+// over reports whether a mistake ends the walk. If not, it keeps the mistake and continues after
+// the value that starts at pos, with depth tokens of the path.
 func (w *walker) over(err *Error, pos, depth int) bool {
 	if err == nil {
 		return false
@@ -85,6 +91,7 @@ func (w *walker) over(err *Error, pos, depth int) bool {
 	return false
 }
 
+// record compares an object with a struct.
 func (w *walker) record(s *shape) *Error {
 	seen, start, depth := uint64(0), w.pos, len(w.path)
 	for w.enter(); w.more(); {
@@ -111,7 +118,8 @@ func (w *walker) record(s *shape) *Error {
 	return w.complete(s, seen, start)
 }
 
-// complete finds what is missing of a record that starts at pos.
+// complete reports the required fields that are missing in the object that starts at start. seen
+// has the bits of its fields.
 func (w *walker) complete(s *shape, seen uint64, start int) *Error {
 	for seen&s.needed != s.needed {
 		name := s.missing(seen)
@@ -125,6 +133,7 @@ func (w *walker) complete(s *shape, seen uint64, start int) *Error {
 	return nil
 }
 
+// field compares the value of a field. Quoted numbers are left to encoding/json.
 func (w *walker) field(f field) *Error {
 	if f.quoted {
 		w.skip()
@@ -133,8 +142,8 @@ func (w *walker) field(f field) *Error {
 	return w.value(f.typ, f.optional)
 }
 
-// unknown lets names with an underscore pass, but not one that encoding/json would take for a declared name. The name
-// starts at pos.
+// unknown returns the error for an undeclared name at pos. Names with a leading underscore are
+// allowed, unless encoding/json would take one for a declared name in another case.
 func (w *walker) unknown(s *shape, as word, pos int) *Error {
 	key := as.text()
 	near := Nearest(key, s.names)
@@ -150,6 +159,7 @@ func (w *walker) unknown(s *shape, as word, pos int) *Error {
 	return err
 }
 
+// table compares an object with a map.
 func (w *walker) table(s *shape) *Error {
 	start, depth, before := w.pos, len(w.path), len(w.kept)
 	for w.enter(); w.more(); {
@@ -164,9 +174,10 @@ func (w *walker) table(s *shape) *Error {
 		return nil
 	}
 	w.pos = start
-	return w.try(s) // keys which are not strings in Go
+	return w.try(s) // a map may have keys that are not strings in Go
 }
 
+// list compares an array with a slice or an array, whose length must match.
 func (w *walker) list(s *shape) *Error {
 	n, depth := 0, len(w.path)
 	for w.enter(); w.more(); n++ {
@@ -183,6 +194,7 @@ func (w *walker) list(s *shape) *Error {
 	return nil
 }
 
+// integer checks that a number is an integer in the range of its type.
 func (w *walker) integer(s *shape) *Error {
 	start := w.pos
 	word := string(w.skip())
@@ -202,7 +214,7 @@ func (w *walker) integer(s *shape) *Error {
 	return w.errorf("%s is out of range", cut(word))
 }
 
-// try decodes one value on its own.
+// try decodes one value with encoding/json and returns its error with the value's place.
 func (w *walker) try(s *shape) *Error {
 	start := w.pos
 	err := json.Unmarshal(w.skip(), reflect.New(s.typ).Interface())
@@ -216,7 +228,8 @@ func (w *walker) try(s *shape) *Error {
 	return w.errorf("%s", Reason(err))
 }
 
-// adopt makes mistakes that a json.Unmarshaler found in the value at pos its own. The last one is returned.
+// adopt moves the mistakes that a json.Unmarshaler found in the value at pos to their place in the
+// document. It returns the last one.
 func (w *walker) adopt(inside Errors) *Error {
 	for i, e := range inside {
 		e = &Error{Offset: w.pos + e.Offset, Pointer: w.pointer() + e.Pointer, Reason: e.Reason}
@@ -228,12 +241,15 @@ func (w *walker) adopt(inside Errors) *Error {
 	return nil
 }
 
+// errorf returns an error at pos.
 func (w *walker) errorf(format string, args ...any) *Error {
 	return &Error{Offset: w.pos, Pointer: w.pointer(), Reason: fmt.Sprintf(format, args...)}
 }
 
+// pointerEscape encodes a reference token of RFC 6901.
 var pointerEscape = strings.NewReplacer("~", "~0", "/", "~1")
 
+// pointer returns the path to the current value as a pointer. Long keys are cut.
 func (w *walker) pointer() string {
 	var b strings.Builder
 	for _, st := range w.path {
