@@ -22,7 +22,7 @@ func TestMonitorEnds(t *testing.T) {
 		"with 0":           {protocol.MonitorSpec{Command: "exit 0"}, protocol.MonitorExited, "exited with code 0"},
 		"with 3":           {protocol.MonitorSpec{Command: "exit 3"}, protocol.MonitorFailed, "exited with code 3"},
 		"by a signal":      {protocol.MonitorSpec{Command: "kill -KILL $$"}, protocol.MonitorFailed, "ended by SIGKILL"},
-		"because it takes": {protocol.MonitorSpec{Command: "trap '' TERM; sleep 600 & wait; sleep 600", TimeoutMs: 50}, protocol.MonitorFailed, "stopped: it took more than 50 ms"},
+		"because it takes": {protocol.MonitorSpec{Command: "trap '' TERM; sleep 600 & wait; sleep 600", TimeoutMs: 50}, protocol.MonitorFailed, "stopped: the task exceeded its timeout of 50 ms"},
 	} {
 		t.Run("plugin/MN-05 one that ends "+name, func(t *testing.T) {
 			w := d.watched(t)

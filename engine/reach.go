@@ -15,7 +15,7 @@ func (e *Engine) reach(ctx context.Context, by *requester, id protocol.SessionID
 	}
 	row, err := e.store.Session(ctx, id)
 	if isGone(err) {
-		return &plugin.ReachError{SessionID: id} // whoever may not name it does not learn whether it is there
+		return &plugin.ReachError{SessionID: id} // the same error as for a forbidden session, so that it does not reveal which ids exist
 	}
 	if err != nil {
 		return err

@@ -93,7 +93,7 @@ type references struct {
 	key     int64 // of the session in the store
 	nodes   map[protocol.NodeID]*protocol.Node
 	inputs  map[protocol.InputID]protocol.QueuedInput
-	err     error // the first one
+	err     error // the first error; lookups after it return nothing
 }
 
 func newReferences(s *session, key int64) *references {

@@ -56,7 +56,7 @@ func (e *Engine) resumeSession(ctx context.Context, id protocol.SessionID) {
 	}
 	switch {
 	case err != nil && ctx.Err() == nil:
-		e.Log.Error("session cannot be looked at", "session", id, "error", err)
+		e.Log.Error("cannot read session at startup", "session", id, "error", err)
 	case !row.Relation.Temporary:
 		e.load(ctx, id)
 	}
@@ -65,7 +65,7 @@ func (e *Engine) resumeSession(ctx context.Context, id protocol.SessionID) {
 func (e *Engine) load(ctx context.Context, id protocol.SessionID) {
 	_, err := do(ctx, e, id, func(context.Context, *state) (struct{}, error) { return struct{}{}, nil })
 	if err != nil && ctx.Err() == nil {
-		e.Log.Error("session cannot be resumed", "session", id, "error", err)
+		e.Log.Error("cannot resume session", "session", id, "error", err)
 	}
 }
 

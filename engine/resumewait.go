@@ -7,8 +7,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// What the log tells of a turn that has not ended is in memory alone until it has: in its run, which takes it from the journal
-// when the session is loaded. In between nobody is to be shown the log, in which items have only their ids.
+// The log holds only ids for the items of a running turn. Their contents are in the memory of its run, which reads them from the
+// journal after the session is loaded. Until then, readers of the log wait here instead of showing items without contents.
 
 // resumePatience is how long who reads the log waits for a turn to go on. Plugins that hang may take longer.
 const resumeTimeout = 10 * time.Second

@@ -95,7 +95,7 @@ func (e *Engine) node(ctx context.Context, id protocol.NodeID) (*protocol.Node, 
 // restable refuses a node after which a tool call would lack its result.
 func checkLeaf(n *protocol.Node, pointer string) error {
 	if n.Message != nil && len(n.Message.Calls()) > 0 {
-		return param.Bad(pointer, "is a message with tool calls, whose results come after it; choose the node before or after")
+		return param.Bad(pointer, "is a message with tool calls and its results come after it; choose the node before it or the one with the results")
 	}
 	return nil
 }

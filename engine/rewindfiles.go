@@ -47,7 +47,7 @@ func (h *sessionHistory) resumeRewinds() {
 		held := st.holds.request(st.ctx, st)
 		st.eng.group.GoActor(func() {
 			if err := resumeRewind(held, &p); err != nil && st.ctx.Err() == nil {
-				st.eng.Log.Error("a rewind is not brought to its end", "session", st.id, "point", p.ID, "error", err)
+				st.eng.Log.Error("cannot finish interrupted rewind", "session", st.id, "point", p.ID, "error", err)
 			}
 		})
 	}
@@ -55,7 +55,7 @@ func (h *sessionHistory) resumeRewinds() {
 
 func resumeRewind(held *sessionHold, p *persistence.StoredPoint) error {
 	defer held.release()
-	if err := held.waitGranted(); err != nil { // plugins that cannot be opened are no hindrance
+	if err := held.waitGranted(); err != nil { // granted does not open plugins, which may fail to open
 		return err
 	}
 	return held.owner.eng.Files.Resume(held.ctx, rewoundSession{held}, p)
@@ -121,7 +121,7 @@ func (s rewoundSession) Finish(ctx context.Context, o undo.Outcome) error {
 	}
 	life, eng := s.owner.ctx, s.owner.eng
 	return retryUntilSpace(life, func() error { return s.on(life, store) }, func(err error) {
-		eng.Log.Error("rewind waits to be stored", "session", s.owner.id, "point", o.Point.ID, "error", err)
+		eng.Log.Error("cannot store the rewind yet; retrying", "session", s.owner.id, "point", o.Point.ID, "error", err)
 	})
 }
 

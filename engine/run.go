@@ -21,19 +21,19 @@ import (
 // time, as the goroutine waits whenever the actor stores something for it; what others may look at meanwhile is guarded.
 type run struct {
 	*session
-	owner       *state // whose turn it is
+	owner       *state // the state that started the turn
 	id          protocol.TurnID
-	life        context.Context         // until the turn is left or over
-	ctx         context.Context         // until it is cancelled, too
-	halt        context.CancelCauseFunc // leaves the turn as it is
-	cancel      context.CancelCauseFunc // has it end as cancelled
+	life        context.Context         // until the turn ends or is suspended
+	ctx         context.Context         // as life, and also ends when the turn is cancelled
+	halt        context.CancelCauseFunc // suspends the turn; a later run resumes it
+	cancel      context.CancelCauseFunc // ends the turn as cancelled
 	ended       chan struct{}           // closed when its goroutine has returned
-	entering    bool                    // it begins a frame, and who has to be told of that is not told yet
-	frameStored chan struct{}           // closed then
-	next        *run                    // goes on where this one has ended, in another frame
+	entering    bool                    // the turn opens a frame, and its plugins do not know yet
+	frameStored chan struct{}           // closed once they do, or if the turn is not prepared
+	next        *run                    // the turn that continues this one in another frame
 
-	lease          *lease            // of the plugins, until everybody is told of the turn
-	model          provider.Provider // nil: not configured any more
+	lease          *lease            // keeps the plugins open until the hooks after the turn returned
+	model          provider.Provider // nil: no longer configured
 	journal        journal
 	judge          judge
 	result         turnResult
@@ -43,10 +43,10 @@ type run struct {
 	hooks          *hooks
 	seams          *seams
 	prompt         *prompt
-	mayRepeatReply bool // the next model call may repeat one whose reply was lost
+	mayRepeatReply bool // the daemon may have stopped during a model call: the next call may repeat it
 	emissions      emissions
-	batch          *batch      // of the tool effect that is being performed
-	files          *undo.Point // what tools do to files; nil: nobody looks
+	batch          *batch      // of the tool effect in progress; nil: none
+	files          *undo.Point // records changes of files; nil: undo is off for the session
 }
 
 // cancelled is the cause of a turn's context when somebody wants it to stop.
@@ -63,9 +63,9 @@ func (c *cancelled) Error() string {
 func (r *run) do(ctx context.Context) (stored bool) {
 	r.feed.Show(protocol.Event{Type: protocol.EventTurnStarted, TurnID: r.id})
 	r.trace.add(trace.TurnStarted, trace.Turn{Resumed: r.result.resumed, Inputs: r.journal.begin.Inputs})
-	defer r.store.retract() // what was shown and is not stored will be made again
+	defer r.store.retract() // a later run makes again what was shown but not stored
 	if r.enterFrame() != nil || r.prompt.transform(ctx) != nil || r.seams.beforeTurn(ctx) != nil {
-		return false // a later run begins it anew
+		return false // a later run prepares the turn again
 	}
 	r.emissions.send()
 	if r.result.resumed {
@@ -78,7 +78,7 @@ func (r *run) do(ctx context.Context) (stored bool) {
 		}
 		err := r.step(ctx, effect)
 		if err != nil && r.store.suspended() {
-			return false // a later run goes on from the journal
+			return false // a later run resumes from the journal
 		}
 		if err != nil {
 			r.eng.Log.Error("turn failed", "session", r.session.id, "turn", r.id, "error", err)
@@ -90,7 +90,7 @@ func (r *run) do(ctx context.Context) (stored bool) {
 		return false
 	}
 	if r.next != nil {
-		<-r.next.frameStored // plugins are told of what was stored when the protocol has its new frame
+		<-r.next.frameStored // hooks after the commit run once the new frame is open
 	}
 	r.seams.afterCommit()
 	return true
@@ -106,7 +106,7 @@ func (r *run) drive() {
 	if err := r.prepare(); err != nil {
 		close(r.frameStored)
 		if !r.store.suspended() {
-			// An error means that the state is given up: the next one tries it.
+			// An error means that the state was unloaded: the next state tries again.
 			_, _ = onTurnState(r.store, func(_ context.Context, st *state) (struct{}, error) {
 				st.turns.abandonRun(r, err)
 				return struct{}{}, nil
@@ -120,7 +120,7 @@ func (r *run) drive() {
 	if stored || r.store.suspended() {
 		return
 	}
-	// An error means that the state is given up already.
+	// An error means that the state was unloaded already.
 	_, _ = onTurnState(r.store, func(_ context.Context, st *state) (struct{}, error) {
 		st.broken = cmp.Or(st.broken, err)
 		return struct{}{}, nil
@@ -137,14 +137,14 @@ func (r *run) doRecovered() (stored bool, err error) {
 	return r.do(r.ctx), errUnfinished
 }
 
-// errUnfinished means that a turn was not brought to its end, though nothing kept it from it.
-var errUnfinished = errors.New("a turn has not ended")
+// errUnfinished means that a turn stopped without an end in the store, although it was neither suspended nor panicked.
+var errUnfinished = errors.New("a turn stopped before its end was stored")
 
 // fail ends the turn with an error. The results that calls of a batch have are kept.
 func (r *run) fail(effect turn.Effect, err error) {
 	issue := protocol.Issue{Kind: "runtime", Code: codeOf(err, "runtime_error"), Message: err.Error()}
 	defer func() {
-		if p := recover(); p != nil { // of the driver, when it is told of the results
+		if p := recover(); p != nil { // the driver panicked over the results
 			r.eng.group.Recovered("turn", r.id, p)
 			r.journal.fail(protocol.OutcomeRuntimeError, issue)
 		}
@@ -191,8 +191,8 @@ func (r *run) step(ctx context.Context, effect turn.Effect) (err error) {
 		}
 	}()
 	if effect.Kind == turn.EffectTools {
-		r.mayRepeatReply = false       // so no model call was under way when the daemon ended
-		return r.runTools(ctx, effect) // it sees to the results of its calls when it is interrupted
+		r.mayRepeatReply = false       // the daemon stopped after the model call, not during it
+		return r.runTools(ctx, effect) // it handles cancellation itself, as each call needs a result
 	}
 	if cause := context.Cause(ctx); cause != nil {
 		return r.stop(cause)

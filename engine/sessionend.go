@@ -28,7 +28,7 @@ func (ss *Sessions) Wait(ctx context.Context, p *protocol.SessionWaitParams) (*p
 		select {
 		case <-again:
 		case <-timeout:
-			late = true // how it is by now is told
+			late = true // look once more and return that state
 		case <-ss.eng.done():
 			return nil, ErrShuttingDown
 		case <-ctx.Done():
@@ -52,7 +52,7 @@ func (ss *Sessions) delete(ctx context.Context, id protocol.SessionID, rc receip
 	if err != nil {
 		return nil, err
 	}
-	ctx = context.WithoutCancel(ctx) // what goes with the session has to go, too, once it is deleted
+	ctx = context.WithoutCancel(ctx) // once the session is deleted, its work and outputs must be removed too
 	loaded := false
 	_, err = do(ctx, ss.eng, id, func(ctx context.Context, st *state) (struct{}, error) {
 		loaded = true
@@ -69,7 +69,7 @@ func (ss *Sessions) delete(ctx context.Context, id protocol.SessionID, rc receip
 		return struct{}{}, nil
 	})
 	if err != nil && !loaded && !errors.Is(err, ErrShuttingDown) && !errors.Is(err, ErrReloaded) {
-		err = gone(ctx) // what cannot be loaded can be deleted
+		err = gone(ctx) // a session that cannot be loaded can still be deleted
 	}
 	switch {
 	case errors.Is(err, persistence.ErrDeleted):
@@ -108,7 +108,7 @@ func (ss *Sessions) Close(ctx context.Context, p *protocol.SessionMutationParams
 	if err := ss.eng.Tasks.moveToParent(ctx, p.SessionID, movesOnClose); err != nil {
 		return nil, err
 	}
-	k, err := lockPlugins(ctx, ss.eng, p.SessionID) // whoever opens or changes them is not disturbed
+	k, err := lockPlugins(ctx, ss.eng, p.SessionID) // wait for a goroutine that opens or changes the plugins
 	if err != nil {
 		return nil, err
 	}

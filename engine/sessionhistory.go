@@ -14,9 +14,9 @@ import (
 // rewinds that an earlier daemon left unfinished. Of the state it asks for the session's row, for changes and their commits, and for holds.
 type sessionHistory struct {
 	st         *state
-	branch     int64
-	model      *modelHistory // nil: it has to be read
-	unfinished []persistence.StoredPoint
+	branch     int64                     // where new nodes go
+	model      *modelHistory             // cached; nil: read it from the store
+	unfinished []persistence.StoredPoint // rewinds to finish when the session starts
 }
 
 // modelHistory is the history that the model sees, as of a leaf.

@@ -12,7 +12,7 @@ type sessionPlugins struct {
 	owner  *state
 	set    *pluginSet    // nil: no plugins are open
 	locked chan struct{} // holds one value while the lock is held
-	tasks  atomic.Int32  // at which plugins work: they would be lost if the session left memory
+	tasks  atomic.Int32  // number of tasks that plugins work on; unloading the session would lose them
 }
 
 func newSessionPlugins(owner *state) *sessionPlugins {
@@ -62,7 +62,7 @@ func (p *sessionPlugins) end() {
 	ended := st.await(free, limit.C)
 	switch {
 	case !ended:
-		st.eng.Log.Error("plugins are still at work although their context is done", "session", st.id)
+		st.eng.Log.Error("plugins still work after their context ended", "session", st.id)
 		if p.set != nil {
 			st.closeLater(p.set, free)
 		}

@@ -15,7 +15,7 @@ func (st *state) unused() bool {
 
 // unload gives the state up. Its turn stops where it can be resumed, and takes nothing of what comes later for its own.
 func (st *state) unload() {
-	st.end(st.leaving()) // first, so that nobody takes the end of the state for a failure of its own
+	st.end(st.leaving()) // first, so that the causes below are seen as the end of the state, not as failures
 	st.refusalErr = st.refusal()
 	st.live.Store(nil)
 	close(st.closed)

@@ -103,7 +103,7 @@ func (ss *Sessions) checkOptions(ctx context.Context, cwd string, next, before p
 		if _, had := before[id]; had || slices.Contains(known, id) {
 			continue
 		}
-		reason := "there is no plugin of that name"
+		reason := "there is no plugin with this name"
 		if near := strictjson.Nearest(id, known); near != "" {
 			reason = fmt.Sprintf("%s; did you mean %q?", reason, near)
 		}

@@ -26,13 +26,13 @@ const (
 type state struct {
 	*session
 	ctx        context.Context
-	end        context.CancelCauseFunc // of ctx, when the state is given up
-	closed     chan struct{}           // closed once this state takes no functions of its turn any more
-	reloaded   bool                    // an earlier state of this handle was given up
+	end        context.CancelCauseFunc // ends ctx, when the state is unloaded
+	closed     chan struct{}           // closed once this state runs no more functions of its turn
+	reloaded   bool                    // an earlier state of this handle was unloaded
 	row        protocol.Session
-	commits    int   // made by this state
-	refusalErr error // why it takes nothing any more; nil: it does
-	broken     error // memory and store may differ: the actor loads the session again
+	commits    int   // number of commits by this state; with the seq it identifies a point in time
+	refusalErr error // set when the state is unloaded: the error for functions that still arrive
+	broken     error // set when memory and store may differ, or to unload the session: the actor then ends this state
 	queue      sessionQueue
 	decisions  sessionDecisions
 	overlay    sessionOverlay

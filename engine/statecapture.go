@@ -14,9 +14,9 @@ import (
 
 // captured is what plugins keep, on its way into the store.
 type captured struct {
-	state      *pluginState // nil: it is as it is stored
-	components []persistence.Component
-	execution  *plugin.Execution // nil: likewise
+	state      *pluginState            // nil: unchanged since it was stored
+	components []persistence.Component // the rows of state that changed
+	execution  *plugin.Execution       // nil: unchanged, or there is no executor
 }
 
 // capture asks plugins what they keep, unless that is what is stored: then there is nothing to keep. What is stored of
@@ -50,7 +50,7 @@ func (k *captured) check() error {
 		size += len(c.Body)
 	}
 	if size > maxPluginState {
-		return fmt.Errorf("what the plugins keep has %d bytes that changed, at most %d", size, maxPluginState)
+		return fmt.Errorf("%d bytes of plugin state changed, at most %d can be stored at once", size, maxPluginState)
 	}
 	return nil
 }
@@ -65,7 +65,7 @@ func (e *Engine) captureExecution(ctx context.Context, plugins *plugin.Session, 
 		return k, err
 	}
 	if len(x.State) > maxPluginState {
-		return k, fmt.Errorf("the code executor keeps %d bytes, at most %d", len(x.State), maxPluginState)
+		return k, fmt.Errorf("the state of the code executor is %d bytes, at most %d can be stored", len(x.State), maxPluginState)
 	}
 	if k == nil {
 		k = &captured{}
@@ -79,7 +79,7 @@ func (e *Engine) captureExecution(ctx context.Context, plugins *plugin.Session, 
 func (e *Engine) captureAll(ctx context.Context, id protocol.SessionID, plugins *plugin.Session, stored *pluginState) (*captured, []protocol.Issue) {
 	var issues []protocol.Issue
 	failed := func(code string, err error) {
-		e.Log.Error("what plugins keep is not captured", "session", id, "code", code, "error", err)
+		e.Log.Error("cannot capture plugin state", "session", id, "code", code, "error", err)
 		issues = append(issues, protocol.Issue{Kind: "plugin", Code: code, Message: err.Error()})
 	}
 	k, err := e.capture(ctx, plugins, stored)
@@ -87,7 +87,7 @@ func (e *Engine) captureAll(ctx context.Context, id protocol.SessionID, plugins 
 		failed("plugin_snapshot", err)
 		k = nil
 	} else if left := plugins.Abandoned(); len(left) > 0 {
-		failed("plugin_snapshot", fmt.Errorf("not asked what they keep, because they were left alone at work: %s", strings.Join(left, ", ")))
+		failed("plugin_snapshot", fmt.Errorf("did not capture the state of %s: an abandoned call still runs in each of them", strings.Join(left, ", ")))
 	}
 	if k, err = e.captureExecution(ctx, plugins, k); err != nil {
 		failed("execution_snapshot", err)
@@ -97,7 +97,7 @@ func (e *Engine) captureAll(ctx context.Context, id protocol.SessionID, plugins 
 
 // idleCapture is what plugins keep that nothing works with, and where the session was when they were asked.
 type idleCapture struct {
-	captured *captured // nil: what is stored is what counts
+	captured *captured // nil: the stored state is current
 	at       change.Base
 }
 
@@ -134,13 +134,13 @@ func (k idleCapture) addTo(c *change.Change, st *state) {
 
 // captureIdle is captureIdle of a lock for a commit that does not fail for want of it: what cannot be captured is stored later.
 func (p *sessionPlugins) captureIdle(ctx context.Context) (c idleCapture) {
-	k, err := p.lock(context.WithoutCancel(ctx)) // also when the turn is left, as the daemon stops
+	k, err := p.lock(context.WithoutCancel(ctx)) // also if the turn is suspended because the daemon stops
 	if err == nil {
 		defer k.unlock()
 		c, err = k.captureIdle()
 	}
 	if err != nil {
-		p.owner.eng.Log.Error("the state of plugins is not captured", "session", p.owner.id, "error", err)
+		p.owner.eng.Log.Error("cannot capture state of idle plugins", "session", p.owner.id, "error", err)
 	}
 	return c
 }

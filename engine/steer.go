@@ -65,7 +65,7 @@ func (ts *sessionTurns) steerInstead(ctx context.Context, ceiling *protocol.Ceil
 // checkpoint lets in what waits for this seam. What enters is durable before the model sees it.
 func (r *run) checkpoint(ctx context.Context, effect turn.Effect) error {
 	answer, err := r.seams.atCheckpoint(ctx, effect)
-	if err == nil && answer.Abort == nil && r.steered.Load() { // what waits for a turn that a plugin stops stays where it is
+	if err == nil && answer.Abort == nil && r.steered.Load() { // if a plugin stops the turn, waiting inputs stay queued
 		err = r.store.storeWhenSpace(ctx, func(ctx context.Context, st *state) error { return r.admit(ctx, st, effect, &answer) })
 	}
 	if err != nil {
@@ -79,9 +79,9 @@ func (r *run) checkpoint(ctx context.Context, effect turn.Effect) error {
 		if !answer.acted {
 			return nil
 		}
-		return r.store.flush(ctx, nil, answer.events...) // hooks that wanted something are not asked again
+		return r.store.flush(ctx, nil, answer.events...) // store it, so that hooks with directives do not run again after a crash
 	}
-	r.journal.deliver(effect.ID, turn.Response{Checkpoint: &answer.Delivery}) // its journal row is written already
+	r.journal.deliver(effect.ID, turn.Response{Checkpoint: &answer.Delivery}) // admit has written its journal row
 	return nil
 }
 

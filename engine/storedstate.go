@@ -10,7 +10,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// The code executor's state is a part of its own: it is read only when the executor is opened.
+// The code executor's state is stored as a part of its own component, so that it is read only when the executor is opened.
 const (
 	componentExecution = "execution"
 	executionPart      = componentExecution + "/state"

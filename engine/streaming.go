@@ -17,16 +17,16 @@ import (
 // they will have in history; a new part begins wherever the collector begins one.
 type streaming struct {
 	*run
-	node      protocol.NodeID
-	collector provider.Collector
-	parts     int
+	node      protocol.NodeID    // the node that the reply will become
+	collector provider.Collector // builds the reply for history
+	parts     int                // parts begun so far
 	kind      protocol.PartKind
-	current   *feed.Item
-	items     []*feed.Item   // open until a commit completes them, or they are withdrawn
+	current   *feed.Item     // the item that grows; nil: the next text begins one
+	items     []*feed.Item   // shown, until a commit completes or withdraws them
 	stopped   bool           // the reply is complete
-	sawText   bool           // text came, whatever plugins have left of it
-	aborted   bool           // a plugin has stopped the reply
-	events    []change.Event // of plugins, to be told with the answer
+	sawText   bool           // the model sent text, even if plugins removed all of it
+	aborted   bool           // a plugin stopped the reply
+	events    []change.Event // of plugins, stored together with the answer
 }
 
 // trailingUsage is how long a reply that a plugin has stopped is still read, for what it cost.
@@ -73,7 +73,7 @@ func (s *streaming) read(chunks iter.Seq2[provider.Chunk, error], take func(*pro
 		}
 	}
 	if !s.stopped && !s.aborted {
-		return &provider.Error{Kind: provider.KindStream, Code: "ended_without_evidence", Message: "the reply broke off"}
+		return &provider.Error{Kind: provider.KindStream, Code: "ended_without_evidence", Message: "the reply ended without a stop reason"}
 	}
 	return nil
 }

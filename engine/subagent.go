@@ -11,8 +11,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// A subagent is a task that is a turn of a child session. Child and turn have ids that the spec says: so another attempt makes
-// neither again, but goes on waiting for the same turn, which its own session runs and recovers like any.
+// A subagent is a task that runs as a turn of a child session. The spec contains the ids of both. So an attempt after a crash
+// creates neither again and waits for the same turn, which the child session runs and recovers like any other.
 
 // subagentLabel is that under which a parent's ledger shows what its subagents use.
 const subagentLabel = "subagent"
@@ -21,13 +21,13 @@ const subagentLabel = "subagent"
 type subagentRun struct {
 	*work
 	*protocol.TaskChild
-	parent protocol.SessionID // has started the task, and is above the child for ever
+	parent protocol.SessionID // the session that started the task; stays the child's parent if the task is transferred
 }
 
 func runSubagent(ctx context.Context, w *work) *protocol.TaskOutcome {
 	t := w.now()
 	d := &subagentRun{work: w, TaskChild: t.Spec.Subagent, parent: t.Origin.SessionID}
-	if asked := t.CancelRequested; asked != nil { // an earlier daemon had no time for it
+	if asked := t.CancelRequested; asked != nil { // an earlier daemon stopped before it could cancel the turn
 		return cmp.Or(d.halt(), (&taskStop{asked.By, asked.Reason}).outcome())
 	}
 	out, err := d.run(ctx)
@@ -36,7 +36,7 @@ func runSubagent(ctx context.Context, w *work) *protocol.TaskOutcome {
 	}
 	switch {
 	case errors.Is(err, ErrShuttingDown), errors.Is(context.Cause(w.ctx), errStopped):
-		return nil // the turn goes on, and the next daemon waits for it
+		return nil // the child's turn resumes, and the next daemon waits for it
 	case ctx.Err() != nil:
 		return d.halt()
 	case err != nil:
@@ -66,7 +66,7 @@ func (d *subagentRun) run(ctx context.Context) (*protocol.TaskOutcome, error) {
 	if out.Code != outputMismatch {
 		return out, nil
 	}
-	again := fmt.Sprintf("Your answer does not fit the schema that it has to fit: %s. Answer once more, with nothing but JSON that fits this schema:\n%s", out.Message, d.Output)
+	again := fmt.Sprintf("Your answer does not match the required schema: %s. Answer again with only JSON that matches this schema:\n%s", out.Message, d.Output)
 	if report, err = d.turn(ctx, d.retryTurnID(), []protocol.InputPart{{Type: protocol.InputText, Text: again}}); err != nil {
 		return nil, err
 	}
@@ -141,7 +141,7 @@ func (d *subagentRun) turn(ctx context.Context, id protocol.TurnID, input []prot
 		if ceiling, err = d.eng.turnCeiling(ctx, d.asker(), d.SessionID); err != nil {
 			return nil, err
 		}
-		// Not cut off: whoever stops the turn has to know that there is one.
+		// Not cancelable: to stop the turn later, it must be known whether it was started.
 		_, err = d.eng.Turns.start(context.WithoutCancel(ctx), id, ceiling, &protocol.TurnStartParams{
 			Mutation: protocol.Mutation{IdempotencyKey: "turn:" + string(id)}, SessionID: d.SessionID, Input: input,
 		})
@@ -160,7 +160,7 @@ func (d *subagentRun) awaitTurn(ctx context.Context, id protocol.TurnID) (*proto
 		again, turn := d.eng.childDecisionsChanged.Next(), d.eng.waits.of(id)
 		report, err := d.eng.Turns.Read(ctx, &protocol.TurnParams{TurnID: id})
 		if err != nil || report.State.Terminal() {
-			d.eng.waits.end(id, nil) // it may have ended before we waited: then nobody else takes the entry away
+			d.eng.waits.end(id, nil) // the turn may have ended before the wait began; remove the entry, as no end will
 		}
 		var place chan<- struct{}
 		switch idle := d.now().State == protocol.TaskIdle; {
@@ -174,7 +174,7 @@ func (d *subagentRun) awaitTurn(ctx context.Context, id protocol.TurnID) (*proto
 		case report.State == protocol.TurnWaiting && !idle:
 			err = d.becomeIdle(ctx, "a decision")
 		case report.State != protocol.TurnWaiting && idle:
-			place = d.slots // the turn does not wait for it
+			place = d.slots // send only if a slot is free
 		}
 		if err != nil {
 			return nil, err

@@ -233,7 +233,7 @@ func TestSubagentOutput(t *testing.T) {
 		t.Run("runtime/B11 an answer that does not fit "+c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d := start(t, setup{model: scripted.New(&scripted.Script{Turns: []scripted.Turn{
-					{Match: &scripted.Match{LastUserContains: "does not fit the schema"}, Replies: []scripted.Reply{{Text: c.second}}},
+					{Match: &scripted.Match{LastUserContains: "does not match the required schema"}, Replies: []scripted.Reply{{Text: c.second}}},
 					{Replies: []scripted.Reply{{Text: "one"}}},
 				}})})
 				s := d.session(t)

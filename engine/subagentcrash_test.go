@@ -58,7 +58,7 @@ func subagentSetup(point string, reached func(string)) setup {
 		}
 	}
 	script := scripted.New(&scripted.Script{Turns: []scripted.Turn{
-		{Match: &scripted.Match{LastUserContains: "does not fit the schema"}, Replies: []scripted.Reply{{Text: "2"}}},
+		{Match: &scripted.Match{LastUserContains: "does not match the required schema"}, Replies: []scripted.Reply{{Text: "2"}}},
 		{Match: &scripted.Match{LastUserContains: "count"}, Replies: []scripted.Reply{{Text: "two"}}},
 	}, Otherwise: &scripted.Turn{Replies: []scripted.Reply{{Text: "ok"}}}})
 	model := modelFunc(func(ctx context.Context, req *provider.Request, yield func(provider.Chunk, error) bool) {

@@ -49,7 +49,7 @@ func (d *subagentRun) interrupt(id protocol.TurnID) (last *protocol.TurnReport, 
 		case err != nil:
 			return last, err
 		}
-		why := &protocol.TurnInterruptParams{TurnID: id, Reason: "the task " + string(d.id) + " is cancelled"}
+		why := &protocol.TurnInterruptParams{TurnID: id, Reason: "task " + string(d.id) + " was cancelled"}
 		if _, err = d.eng.Turns.Interrupt(ctx, "", why); err != nil && !isGone(err) {
 			return last, err
 		}

@@ -20,7 +20,7 @@ func (ts *Tasks) moveToParent(ctx context.Context, id protocol.SessionID, meant 
 	var moving []protocol.TaskID
 	heir, err := do(ctx, ts.eng, id, func(_ context.Context, st *state) (protocol.SessionID, error) {
 		for _, t := range st.tasks.All() {
-			if meant(t.Spec.Close) && t.Spec.Kind != protocol.TaskMonitor { // a monitor is a part of its session
+			if meant(t.Spec.Close) && t.Spec.Kind != protocol.TaskMonitor { // a monitor belongs to its session
 				moving = append(moving, t.ID)
 			}
 		}
@@ -29,10 +29,10 @@ func (ts *Tasks) moveToParent(ctx context.Context, id protocol.SessionID, meant 
 	if err != nil || heir == "" {
 		return err
 	}
-	for _, t := range moving { // one by one: one that clashes does not hold up the others
+	for _, t := range moving { // one by one, so that a conflict affects only its task
 		_, err := ts.transfer(ctx, &protocol.TaskTransferParams{SessionID: id, TaskIDs: []protocol.TaskID{t}, To: heir}, receipt.Request{})
 		if err != nil {
-			ts.eng.Log.Warn("a task does not go to the session that its own works for", "task", t, "session", id, "to", heir, "error", err)
+			ts.eng.Log.Warn("cannot move task to parent session", "task", t, "session", id, "to", heir, "error", err)
 		}
 	}
 	return nil
@@ -42,7 +42,7 @@ func (ts *Tasks) moveToParent(ctx context.Context, id protocol.SessionID, meant 
 // is not there, or cannot be loaded, leaves them where they are.
 func (ts *Tasks) moveBeforeDelete(ctx context.Context, id protocol.SessionID) ([]protocol.Task, error) {
 	if err := ts.moveToParent(ctx, id, survivesDelete); unlessGone(err) != nil {
-		ts.eng.Log.Warn("tasks of a session that is deleted go with it", "session", id, "error", err)
+		ts.eng.Log.Warn("cannot move tasks of deleted session to its parent; they are deleted with it", "session", id, "error", err)
 	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -84,16 +84,16 @@ func (ts *Tasks) endWork(ctx context.Context, id protocol.SessionID, tasks []pro
 		select {
 		case <-w.ended:
 		case <-limit.C:
-			ts.eng.Log.Error("work does not end although its session is deleted", "task", w.id, "session", id)
+			ts.eng.Log.Error("worker still runs after its session was deleted", "task", w.id, "session", id)
 			w.cancel(stop)
 			limit.Reset(0)
 		case <-ctx.Done():
-			return // what they have put out is removed at the next start
+			return // the next start removes the outputs
 		}
 	}
 	for _, t := range tasks {
 		if halts(&t) && !t.State.Final() {
-			ts.haltDetached(ctx, &t) // nobody works at those of a session that cannot be loaded
+			ts.haltDetached(ctx, &t) // tasks of a session that cannot be loaded have no worker
 		}
 		ts.dropOutput(&t)
 	}
@@ -106,7 +106,7 @@ func halts(t *protocol.Task) bool {
 
 func (ts *Tasks) dropOutput(t *protocol.Task) {
 	if err := ts.eng.commands.Outputs.Remove(t); err != nil {
-		ts.eng.Log.Warn("the output of a task is not removed", "task", t.ID, "error", err)
+		ts.eng.Log.Warn("cannot remove output of task", "task", t.ID, "error", err)
 	}
 }
 
@@ -181,6 +181,6 @@ func (ts *Tasks) tidyOutputs(ctx context.Context) {
 		err = errors.Join(ts.eng.commands.HaltAll(ctx, left), ts.eng.commands.Outputs.RemoveAll(left))
 	}
 	if err != nil && !errors.Is(err, context.Canceled) {
-		ts.eng.Log.Warn("outputs of tasks that are gone are not removed", "error", err)
+		ts.eng.Log.Warn("cannot remove outputs of deleted tasks", "error", err)
 	}
 }

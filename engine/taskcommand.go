@@ -20,13 +20,13 @@ func (ts *Tasks) workerFor(spec *protocol.TaskSpec) (worker, error) {
 	case spec.Kind == protocol.TaskCommand:
 		return runCommand, nil
 	case spec.Kind == protocol.TaskMonitor:
-		return nil, param.Bad("/spec/kind", "monitor is what monitor/start starts")
+		return nil, param.Bad("/spec/kind", "cannot be monitor: start monitors with monitor/start")
 	case spec.Subagent != nil:
 		return runSubagent, nil
 	case spec.Handler != "":
 		return pluginWork(nil), nil
 	}
-	return nil, param.Bad("/spec/kind", "%s is nothing that lashd can run by itself; make it external, and complete it", spec.Kind)
+	return nil, param.Bad("/spec/kind", "is %q, which lashd cannot run by itself; use recovery external and report the end with task/complete", spec.Kind)
 }
 
 // place is the session that a task is at work in. One that is stopped at once is told to be stopped by who goes on, not to be without a session.
@@ -60,7 +60,7 @@ func runDetached(ctx context.Context, w *work) *protocol.TaskOutcome {
 		return &protocol.TaskOutcome{Kind: protocol.TaskError, Code: "not_started", Message: err.Error()}
 	}
 	switch err := w.addEvent(protocol.TaskEvent{Kind: protocol.TaskGotRef, Ref: ref}); {
-	case isGone(err): // with its session, while it began
+	case isGone(err): // the session was deleted while the command started
 		w.eng.Tasks.haltDetached(ctx, &t)
 		return nil
 	case err != nil:
@@ -69,7 +69,7 @@ func runDetached(ctx context.Context, w *work) *protocol.TaskOutcome {
 	return watchDetached(ctx, w)
 }
 
-// How often a detached command is looked at: at first more often.
+// Intervals between two checks of a detached command. They double from firstLook up to lastLook.
 const (
 	firstLook = 20 * time.Millisecond
 	lastLook  = time.Second
@@ -88,7 +88,7 @@ func watchDetached(ctx context.Context, w *work) *protocol.TaskOutcome {
 		case out != nil:
 			return out
 		case !known:
-			return task.Abandoned(&t, protocol.WriterSweep, "neither its process nor its exit status is there")
+			return task.Abandoned(&t, protocol.WriterSweep, "its process is gone and it left no exit status")
 		case by != "" && !tried:
 			tried, halted, wait = true, w.eng.Tasks.haltDetached(ctx, &t), firstLook
 			continue
@@ -107,7 +107,7 @@ func watchDetached(ctx context.Context, w *work) *protocol.TaskOutcome {
 func (ts *Tasks) haltDetached(ctx context.Context, t *protocol.Task) bool {
 	err := ts.eng.commands.Halt(ctx, t)
 	if err != nil && ctx.Err() == nil {
-		ts.eng.Log.Error("a detached command is not halted", "task", t.ID, "error", err)
+		ts.eng.Log.Error("cannot halt detached command", "task", t.ID, "error", err)
 	}
 	return err == nil
 }

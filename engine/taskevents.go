@@ -37,7 +37,7 @@ type TaskEventConflictError struct {
 }
 
 func (e *TaskEventConflictError) Error() string {
-	return fmt.Sprintf("something else was told of task %s with the key %s; choose another key", e.ID, e.Key)
+	return fmt.Sprintf("task %s already has a different event with key %q; choose another key", e.ID, e.Key)
 }
 
 // Kind is its word for plugins.

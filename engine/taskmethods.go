@@ -33,7 +33,7 @@ func (ts *Tasks) List(ctx context.Context, p *protocol.TaskListParams) (*protoco
 	if p.Cursor != "" {
 		var err error
 		if q.After, err = strconv.ParseInt(p.Cursor, 10, 64); err != nil || q.After < 0 {
-			return nil, param.Bad("/cursor", "is none that task/list gave")
+			return nil, param.Bad("/cursor", "must be a cursor that task/list returned")
 		}
 	}
 	if p.SessionID != "" {
@@ -180,7 +180,7 @@ func (ts *Tasks) Complete(ctx context.Context, client protocol.ClientID, p *prot
 		case !ok:
 			return nil, ts.ended(ctx, st.id, p.TaskID)
 		case t.Spec.Recovery != protocol.RecoverExternal:
-			return nil, param.Bad("/taskId", "must be an external task: lashd itself runs this one")
+			return nil, param.Bad("/taskId", "must be an external task; lashd runs this task itself")
 		}
 		out := *task.Bounded(&p.Outcome)
 		switch out.Kind {

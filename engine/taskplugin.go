@@ -22,7 +22,7 @@ func pluginWork(f plugin.TaskFunc) worker {
 			}
 			t := w.now()
 			if t.Spec.Recovery == protocol.RecoverOwner {
-				return task.Abandoned(&t, protocol.WriterDrain, "its session was loaded anew, and its plugins with it")
+				return task.Abandoned(&t, protocol.WriterDrain, "its session was loaded again, and its plugins were restarted")
 			}
 			if v := task.Recover(&t); v.End != nil {
 				return v.End
@@ -52,7 +52,7 @@ func (ts sessionTasks) checkHandler(spec *protocol.TaskSpec) error {
 		return ErrReloaded
 	}
 	if t.plugins.Handler(spec.Plugin, spec.Handler) == nil {
-		return param.Bad("/spec/handler", "is none that the plugin %q has in this session", spec.Plugin)
+		return param.Bad("/spec/handler", "is not a handler of plugin %q in this session", spec.Plugin)
 	}
 	return nil
 }
@@ -65,14 +65,14 @@ func (w *work) runPlugin(ctx context.Context, f plugin.TaskFunc) (out *protocol.
 	if err != nil {
 		return noPlugins(ctx, err)
 	}
-	l.allowReplace() // it may take long: other plugins take the place of these meanwhile
+	l.allowReplace() // it may take long: let the session replace these plugins while they stay open for it
 	defer l.release()
 	defer l.owner.plugins.beginTask()()
 	if f == nil {
 		f = l.plugins.Handler(t.Spec.Plugin, t.Spec.Handler)
 	}
 	if f == nil {
-		return &protocol.TaskOutcome{Kind: protocol.TaskError, Code: "no_handler", Message: "its plugin does not have it any more"}, false
+		return &protocol.TaskOutcome{Kind: protocol.TaskError, Code: "no_handler", Message: "the plugin no longer has the handler of this task"}, false
 	}
 	out, err = w.perform(l, &t, f)
 	switch {

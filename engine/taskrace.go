@@ -23,7 +23,7 @@ type taskRace struct {
 	members map[workKey]bool
 }
 
-const lostRace = "another of its group was first"
+const lostRace = "another task of its group finished first"
 
 // begin lets the end of a task decide a race, until that is ended.
 func (rs *taskRaces) begin(r *taskRace) (end func()) {

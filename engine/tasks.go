@@ -52,7 +52,7 @@ func (h taskHost) WakeCeiling(t *protocol.Task) *protocol.Ceiling {
 func (h taskHost) Wake(c *change.Change, w queue.Wake) error {
 	_, refused, err := h.st.queue.In(c).Wake(h.st.ctx, c, h.st.eng.store, w)
 	if err == nil && refused != "" {
-		h.st.eng.Log.Warn("a task does not wake its session", "session", h.st.id, "source", w.Source, "because", refused)
+		h.st.eng.Log.Warn("a task cannot wake its session", "session", h.st.id, "source", w.Source, "because", refused)
 	}
 	return err
 }
@@ -90,7 +90,7 @@ func (ts sessionTasks) move(ctx context.Context, f func(*live.Draft)) error {
 	c := ts.st.change(persistence.Commit{})
 	f(ts.In(c))
 	if len(c.Tasks) == 0 && c.Receipt == nil && !ts.st.monitors.In(c).Changed() {
-		c.Land(persistence.Result{}) // what only begins to wait for a place has nothing to store
+		c.Land(persistence.Result{}) // nothing to store, for example a task that only begins to wait for a slot
 		return nil
 	}
 	return ts.st.commit(ctx, c)
@@ -104,7 +104,7 @@ func (ms sessionMonitors) move(ctx context.Context, f func(*monitor.Draft)) erro
 // wakeUp goes on with what an earlier run, or an earlier state, left.
 func (st *state) wakeUp() {
 	if err := st.tasks.move(st.ctx, (*live.Draft).Resume); err != nil {
-		st.eng.Log.Error("tasks are not resumed", "session", st.id, "error", err)
+		st.eng.Log.Error("cannot resume tasks", "session", st.id, "error", err)
 	}
 	st.monitors.resume()
 	st.history.resumeRewinds()

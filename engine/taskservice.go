@@ -131,7 +131,7 @@ func (s *services) StartTask(ctx context.Context, p *plugin.TaskStart) (*protoco
 	var run worker
 	if p.Work != nil {
 		if p.Spec.Recovery != protocol.RecoverOwner || p.Spec.Command != nil || p.Spec.Handler != "" {
-			return nil, param.Bad("/spec/recovery", "must be ownerBound for work that is no command and no handler: it ends with the daemon")
+			return nil, param.Bad("/spec/recovery", "must be ownerBound for a task with a work function, which ends with the daemon")
 		}
 		run = pluginWork(p.Work)
 	}
@@ -204,7 +204,7 @@ func (s *services) TransitionTask(ctx context.Context, p *plugin.TaskTransition)
 	case err != nil || t.State.Final():
 		return t, err
 	case t.Spec.Command != nil:
-		return t, param.Bad("/taskId", "must be the work of a plugin, or external: this one is a command")
+		return t, param.Bad("/taskId", "must be a plugin's work or an external task; this one is a command")
 	case t.Spec.Recovery == protocol.RecoverExternal:
 		return s.add(ctx, t, event)
 	}
@@ -268,7 +268,7 @@ func (s *services) SignalTask(ctx context.Context, p *protocol.TaskSignalParams)
 	if by.checkCommands() != nil {
 		t, err := s.visibleTask(ctx, mine.TaskParams)
 		if err == nil {
-			err = checkTaskCommand(by, &t.Spec) // what a shell reads it does
+			err = checkTaskCommand(by, &t.Spec) // a shell runs what it reads
 		}
 		if err != nil {
 			return protocol.Task{}, err

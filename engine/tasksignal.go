@@ -26,7 +26,7 @@ func (ts *Tasks) Signal(ctx context.Context, client protocol.ClientID, p *protoc
 	}
 	w := ts.eng.workers.of(t.SessionID, t.ID)
 	if w == nil {
-		return nil, fmt.Errorf("task %s is not at work here: %w", t.ID, ErrTaskElsewhere)
+		return nil, fmt.Errorf("task %s: %w", t.ID, ErrTaskElsewhere)
 	}
 	if err := w.signal(ctx, asker(client), p.Name, p.Payload); errors.Is(err, errTaskMoved) || errors.Is(err, background.ErrClosed) && over(w) {
 		return nil, ts.ended(ctx, t.SessionID, t.ID)
@@ -50,10 +50,10 @@ func over(w *work) bool {
 const signalGrace = 100 * time.Millisecond
 
 // ErrTaskLeaving means that a task is just given to another session.
-var ErrTaskLeaving = errors.New("it is on its way to another session; nothing was changed, so repeat the request")
+var ErrTaskLeaving = errors.New("it is being transferred to another session; nothing was changed, so repeat the request")
 
 // ErrTaskElsewhere means that no worker of this daemon runs the task.
-var ErrTaskElsewhere = errors.New("no work of this daemon can take it")
+var ErrTaskElsewhere = errors.New("no worker of this daemon runs it, so it cannot take signals")
 
 func checkSignal(spec *protocol.TaskSpec, p *protocol.TaskSignalParams) error {
 	declared := spec.Signals
@@ -62,7 +62,7 @@ func checkSignal(spec *protocol.TaskSpec, p *protocol.TaskSignalParams) error {
 	}
 	i := slices.IndexFunc(declared, func(s protocol.TaskSignalType) bool { return s.Name == p.Name })
 	if i < 0 {
-		return param.Bad("/name", "is no signal that the task takes")
+		return param.Bad("/name", "must be a signal that the task declares")
 	}
 	return param.CheckPayload("/payload", declared[i].Schema, p.Payload)
 }

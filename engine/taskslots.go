@@ -17,9 +17,9 @@ const maxChildren = 8
 // workers are those that are at work, or wait for a place.
 type workers struct {
 	mu       sync.Mutex
-	all      map[workKey]*work
+	all      map[workKey]*work // by the session that owns the task now
 	slots    chan struct{}
-	children map[protocol.SessionID]chan struct{} // places of a session's subagents
+	children map[protocol.SessionID]chan struct{} // slots of a session's subagents; created when needed
 }
 
 type workKey struct {

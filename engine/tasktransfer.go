@@ -18,11 +18,11 @@ func (ts *Tasks) Transfer(ctx context.Context, p *protocol.TaskTransferParams) (
 	case p.SessionID == p.To:
 		return nil, param.Bad("/to", "must be another session")
 	case len(p.TaskIDs) > maxWaited:
-		return nil, param.Bad("/taskIds", "are %d, at most %d", len(p.TaskIDs), maxWaited)
+		return nil, param.Bad("/taskIds", "has %d tasks, at most %d can be moved at once", len(p.TaskIDs), maxWaited)
 	}
 	for i, id := range p.TaskIDs {
 		if slices.Contains(p.TaskIDs[:i], id) {
-			return nil, param.Bad("/taskIds/"+strconv.Itoa(i), "names %s a second time", id)
+			return nil, param.Bad("/taskIds/"+strconv.Itoa(i), "contains %s twice", id)
 		}
 	}
 	return receipt.Once(ctx, ts.eng.receipts, "task/transfer", p.Key(), p, func(rc receipt.Request) (*protocol.TasksResult, error) {
@@ -33,7 +33,7 @@ func (ts *Tasks) Transfer(ctx context.Context, p *protocol.TaskTransferParams) (
 // transfer takes the tasks out of the one session, stores them as the other's in one commit, and gives them back if that fails.
 // A crash on the way leaves them with whom the store says.
 func (ts *Tasks) transfer(ctx context.Context, p *protocol.TaskTransferParams, rc receipt.Request) (*protocol.TasksResult, error) {
-	// Not with ctx: who takes them out must be there to give them back.
+	// Without cancellation: the tasks that are taken out must be handed over or put back.
 	moving, err := do(context.WithoutCancel(ctx), ts.eng, p.SessionID, func(_ context.Context, st *state) ([]protocol.Task, error) {
 		return st.tasks.handOver(p.TaskIDs)
 	})
@@ -44,7 +44,7 @@ func (ts *Tasks) transfer(ctx context.Context, p *protocol.TaskTransferParams, r
 		return st.tasks.takeOver(ctx, p.SessionID, moving, rc)
 	})
 	_, failed := do(context.WithoutCancel(ctx), ts.eng, p.SessionID, func(_ context.Context, st *state) (struct{}, error) {
-		st.tasks.HandedOver(moving, err == nil) // what tasks had to tell meanwhile has waited for it
+		st.tasks.HandedOver(moving, err == nil) // events of the tasks have waited for this
 		return struct{}{}, nil
 	})
 	if err != nil {
@@ -68,7 +68,7 @@ func (ts sessionTasks) handOver(ids []protocol.TaskID) ([]protocol.Task, error) 
 		t, live := ts.Find(id)
 		switch {
 		case live && t.Spec.Kind == protocol.TaskMonitor && t.Spec.Recovery != protocol.RecoverExternal:
-			return nil, param.Bad("/taskIds", "holds %s, which is a monitor's: it stays in its session", id)
+			return nil, param.Bad("/taskIds", "contains %s, the task of a monitor, which cannot leave its session", id)
 		case live:
 			moving = append(moving, t)
 		}

@@ -19,7 +19,7 @@ const maxWaited = 256
 func (ts *Tasks) Wait(ctx context.Context, client protocol.ClientID, p *protocol.TaskWaitParams) (*protocol.TaskWaitResult, error) {
 	switch {
 	case len(p.TaskIDs) == 0 || len(p.TaskIDs) > maxWaited:
-		return nil, param.Bad("/taskIds", "must be between 1 and %d", maxWaited)
+		return nil, param.Bad("/taskIds", "must have between 1 and %d ids", maxWaited)
 	case !slices.Contains([]protocol.TaskRule{"", protocol.WaitAll, protocol.WaitFirst, protocol.WaitFirstSuccess}, p.Rule):
 		return nil, param.Bad("/rule", "must be all, first or firstSuccess")
 	case !slices.Contains([]protocol.TaskLosers{"", protocol.LosersKeep, protocol.LosersCancel}, p.Losers):

@@ -26,29 +26,29 @@ func (s *taskStop) outcome() *protocol.TaskOutcome {
 }
 
 // errTaskTime is the cause with which an attempt is stopped that takes too long.
-var errTaskTime = errors.New("the task took too long")
+var errTaskTime = errors.New("the task exceeded its timeout")
 
 // work is an attempt at a task. It belongs to the engine: a session may leave memory and come back beside it.
 type work struct {
 	eng           *Engine
 	id            protocol.TaskID
-	run           worker // nil: the spec says
-	startIsStored bool   // that this attempt begins is stored already
-	slotless      bool   // it hardly works: it takes no place
-	keepOnStop    bool   // if the daemon stops, the next one finds the task as it is
+	run           worker // nil: the spec decides
+	startIsStored bool   // the store knows that this attempt started
+	slotless      bool   // it only watches something, so it needs no slot
+	keepOnStop    bool   // when the daemon stops, leave the task as it is for the next one
 	cancel        context.CancelCauseFunc
 	ctx           context.Context
 	ended         chan struct{}
 	signals       chan background.Signal
-	endRequested  chan struct{} // closed once it is asked to end
-	slots         chan struct{} // of which it needs one to work
-	stateChange   chan struct{} // holds one while it becomes idle, or resumes
+	endRequested  chan struct{} // closed when the task is asked to end
+	slots         chan struct{} // it needs one of these to work
+	stateChange   chan struct{} // holds a value while the task becomes idle or resumes
 
 	mu      sync.Mutex
-	session protocol.SessionID // whose task it is
-	stop    *taskStop          // why it is asked to end; nil: it is not
-	claimed bool               // it has one of the places
-	task    protocol.Task      // as it was last told of
+	session protocol.SessionID // owns the task now
+	stop    *taskStop          // the request to end it; nil: none
+	claimed bool               // it holds a slot
+	task    protocol.Task      // as of its newest stored event
 }
 
 func (ts *Tasks) newWork(t *protocol.Task, run worker) *work {
@@ -133,11 +133,11 @@ func (w *work) stopped(ctx context.Context) *protocol.TaskOutcome {
 	case asked:
 		return stop.outcome()
 	case errors.Is(context.Cause(ctx), errTaskTime):
-		return &protocol.TaskOutcome{Kind: protocol.TaskStopped, By: task.TimeLimit, Code: "timeout", Message: fmt.Sprintf("it took more than %d ms", w.task.Spec.TimeoutMs)}
+		return &protocol.TaskOutcome{Kind: protocol.TaskStopped, By: task.TimeLimit, Code: "timeout", Message: fmt.Sprintf("the task exceeded its timeout of %d ms", w.task.Spec.TimeoutMs)}
 	case w.task.Spec.Recovery == protocol.RecoverRerun || w.task.Attempt == 0 || w.keepOnStop:
 		return nil
 	}
-	return task.Abandoned(&w.task, protocol.WriterDrain, "the daemon in which it ran was stopped")
+	return task.Abandoned(&w.task, protocol.WriterDrain, "the daemon that ran it was stopped")
 }
 
 // close makes the end of the task durable.
@@ -146,12 +146,12 @@ func (w *work) close(out *protocol.TaskOutcome) {
 		return
 	}
 	if err := w.addEvent(protocol.TaskEvent{Kind: protocol.TaskWasEnded, Outcome: out}); err != nil {
-		w.eng.Log.Error("the end of a task is not stored", "task", w.id, "error", err)
+		w.eng.Log.Error("cannot store the end of a task", "task", w.id, "error", err)
 	}
 }
 
 // errTaskMoved means that a task is not the session's any more.
-var errTaskMoved = errors.New("the task is another session's")
+var errTaskMoved = errors.New("the task belongs to another session")
 
 // tell makes an event of the task durable. It goes on trying for as long as the daemon lives: what has happened has happened.
 // What cannot happen to the task any more is dropped.
@@ -229,7 +229,7 @@ func (w *work) signal(ctx context.Context, by, name string, payload []byte) erro
 	case <-ctx.Done():
 		over = context.Cause(ctx)
 	}
-	if err, taken := ready(done); taken { // it may have ended the work
+	if err, taken := ready(done); taken { // the signal may be what ended the work
 		return err
 	}
 	return over
@@ -247,7 +247,7 @@ func (ts *Tasks) stopWork() {
 		select {
 		case <-w.ended:
 		case <-limit.C:
-			ts.eng.Log.Error("work does not end although its context is done", "task", w.id)
+			ts.eng.Log.Error("worker still runs after its context ended", "task", w.id)
 			limit.Reset(0)
 		}
 	}

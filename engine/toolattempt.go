@@ -16,10 +16,10 @@ import (
 )
 
 const (
-	// cancelGrace is how long a cancelled call may still return a result of its own.
+	// cancelGrace is how long a cancelled or timed-out call may still return a result of its own.
 	cancelGrace = 50 * time.Millisecond
-	// stopPatience is how long the true result of a call is waited for when the daemon stops: it takes a command five
-	// seconds to be killed, and what is not known then is never known.
+	// stopTimeout is how long the daemon waits for the result of a call, and for other work, when it stops. A command may
+	// take five seconds to be killed, and a result that is not known then is lost.
 	stopTimeout = 6 * time.Second
 )
 
@@ -29,7 +29,7 @@ type callMaker struct {
 	caller  caller
 	hooks   *hooks
 	catalog *tool.Catalog
-	frame   protocol.FrameID // in which the caller is; empty: in none
+	frame   protocol.FrameID // the caller's frame; empty: none
 }
 
 // row is the row of the journal for a call as it is.
@@ -75,8 +75,8 @@ func (s *toolCall) retry(n int, out *protocol.ToolOutput) (time.Duration, bool) 
 }
 
 const (
-	maxRetryAfter = time.Minute    // that an output may ask for, as provider.Policy has it of servers
-	maxBackoff    = 24 * time.Hour // that a contract may declare
+	maxRetryAfter = time.Minute    // an output can ask for this wait at most, like a server in provider.Policy
+	maxBackoff    = 24 * time.Hour // a contract can declare this backoff at most
 )
 
 // backoff is the wait after the n-th attempt that a contract declares: it doubles up to its cap.
@@ -115,7 +115,7 @@ func (m *callMaker) attempt(ctx context.Context, s *toolCall) (turn.ToolReply, b
 func (m *callMaker) outcomeOf(ctx context.Context, s *toolCall) outcome {
 	if s.clientOutput != nil {
 		out := *s.clientOutput
-		s.clientOutput = nil // another attempt calls the tool
+		s.clientOutput = nil // another attempt runs the tool
 		return outcome{Result: tool.Result{Output: out}}
 	}
 	if s.awaitsCompletion() {
@@ -179,9 +179,9 @@ func interrupted(ctx context.Context, s *toolCall, done <-chan outcome) outcome 
 	case !errors.Is(cause, context.DeadlineExceeded):
 		out = protocol.ToolOutput{Status: protocol.OutputCancelled, Text: "the call was cancelled"}
 	case s.repeatable():
-		out = protocol.Fail(protocol.FailTimeout, "timeout", "the call took longer than its limit", protocol.FromRuntime)
+		out = protocol.Fail(protocol.FailTimeout, "timeout", "the call exceeded its time limit", protocol.FromRuntime)
 	default:
-		out = protocol.ToolOutput{Status: protocol.OutputUnknown, Text: "The call took longer than its limit and did not stop. Nobody knows what it did or still does."}
+		out = protocol.ToolOutput{Status: protocol.OutputUnknown, Text: "The call exceeded its time limit and did not stop. Its effects are unknown, and it may still be running."}
 	}
 	return outcome{Result: tool.Result{Output: out}}
 }
@@ -212,7 +212,7 @@ func (m *callMaker) runTool(ctx context.Context, s *toolCall, host *toolHost) (g
 	defer func() {
 		if p := recover(); p != nil {
 			m.eng.group.Recovered("tool", s.Name, p)
-			got.Result = tool.Result{Output: protocol.Fail(protocol.FailInternal, "tool_panicked", fmt.Sprintf("the tool %s crashed", s.Name), protocol.FromTool)}
+			got.Result = tool.Result{Output: protocol.Fail(protocol.FailInternal, "tool_panicked", fmt.Sprintf("the tool %s crashed; lashd.log has the details", s.Name), protocol.FromTool)}
 		}
 	}()
 	call := tool.Invocation{
@@ -255,7 +255,7 @@ func tidy(out protocol.ToolOutput) protocol.ToolOutput {
 	if out.Status == "" {
 		out.Status = protocol.OutputSuccess
 	}
-	out.Intents = nil // that is not the tool's to say
+	out.Intents = nil // set later, by lashd
 	out.Text = strings.ToValidUTF8(out.Text, "\uFFFD")
 	if len(out.Value) > 0 && !json.Valid(out.Value) {
 		out.Value = nil

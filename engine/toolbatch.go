@@ -21,8 +21,8 @@ type batch struct {
 	emissions *emissions
 	calls     []*toolCall
 
-	storing sync.Mutex // held by who makes results durable: what comes meanwhile is the next one's, together
-	mu      sync.Mutex // guards the results of calls while some are made
+	storing sync.Mutex // held while results are stored; results that arrive then are stored together by the next holder
+	mu      sync.Mutex // guards replies, ranks and stored flags while calls run
 }
 
 // newBatch is calls of the turn.
@@ -115,7 +115,7 @@ func (r *run) collect(ctx context.Context, effect turn.Effect, b *batch) error {
 	r.deliver(effect, turn.Response{Tools: replies(b.calls)})
 	r.batch = nil
 	if r.journal.finished() {
-		return nil // the turn's own commit follows at once
+		return nil // the commit that ends the turn follows at once
 	}
 	return r.store.flush(ctx, rows)
 }
@@ -137,7 +137,7 @@ func (b *batch) perform(ctx context.Context) error {
 func (b *batch) makeNested(ctx context.Context) error {
 	err := b.perform(ctx)
 	switch {
-	case errors.As(err, new(*OverdueError)): // the turn fails once the maker has returned
+	case errors.As(err, new(*OverdueError)): // the turn fails once the outer call has returned
 	case errors.As(err, new(*cancelled)):
 		b.cancelRest(ctx)
 	case err != nil:
@@ -182,7 +182,7 @@ func changesFiles(calls []*toolCall) bool {
 func (b *batch) start(ctx context.Context, calls []*toolCall) error {
 	var first []*toolCall
 	for _, s := range calls {
-		if s.reply == nil && s.entry == nil { // somebody wants it to be run again, but it is gone
+		if s.reply == nil && s.entry == nil { // a person chose to run it again, but the tool no longer exists
 			s.check(b.catalog)
 		}
 		if s.reply == nil && !s.entry.Terms().Serial {

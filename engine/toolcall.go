@@ -14,46 +14,46 @@ import (
 
 // toolCall is a call of a tool on its way: of a batch, of another call, or of a client.
 type toolCall struct {
-	protocol.ToolCall                   // as it runs: a plugin may have replaced the arguments
-	original          protocol.ToolCall // as the model wrote it
-	effect            uint64            // of the turn, that its batch is
-	ordinal           int               // of its row in the journal
-	entry             *tool.Entry       // nil: the catalog has no such tool any more
-	grant             *tool.Grant       // that allows the call; nil: the tool is one of the catalog
+	protocol.ToolCall                   // as it runs; hooks may have replaced the arguments
+	original          protocol.ToolCall // as the model or caller requested it
+	effect            uint64            // id of the turn's effect that the batch belongs to
+	ordinal           int               // position of its row in the journal
+	entry             *tool.Entry       // nil: the catalog no longer has the tool
+	grant             *tool.Grant       // permits a tool outside the catalog; nil: the tool is in the catalog
 	attempt           int
-	replay            protocol.Replay       // that its tool declared when it was begun; empty: it was not
-	judged            *approval.Request     // as it was judged; nil: it was not, as it is made again
-	allowedPaths      []string              // where its paths led when an earlier run of the daemon was allowed to make it
-	approval          *pluginApproval       // a plugin wants a person to be asked
-	messages          []protocol.Message    // of plugins, for the next checkpoint
+	replay            protocol.Replay       // what its tool declared when the call started; empty: not started
+	judged            *approval.Request     // the request that approval judged; nil: not judged, because the call is made again
+	allowedPaths      []string              // targets of its paths when an earlier daemon was allowed to make it
+	approval          *pluginApproval       // set if a plugin demands that a person is asked
+	messages          []protocol.Message    // from plugins, added at the next checkpoint
 	reply             *turn.ToolReply       // set once the call has its result
-	ranked            bool                  // the result has its place in the order of settlement
-	resultLost        bool                  // an earlier run of the daemon started it, and its result was lost
-	sandboxed         bool                  // a plugin in a sandbox makes it, or has replaced its arguments
-	clientOutput      *protocol.ToolOutput  // that its client gave that run of the daemon; nil: none, or it is used
+	ranked            bool                  // reply.Order is set
+	resultLost        bool                  // an earlier daemon started it and its result was lost
+	sandboxed         bool                  // a sandboxed plugin makes it or replaced its arguments
+	clientOutput      *protocol.ToolOutput  // output that its client gave the earlier daemon; nil: none, or used already
 	stored            bool                  // the journal has its result
-	inner             nestedCalls           // the calls that it makes itself
-	attemptIntents    []protocol.ToolIntent // by the present attempt
-	intents           []intent              // by the call, until it is done
-	awaited           *decision.Open        // its completion, if it took a key
-	parked            bool                  // it has returned and waits
-	questionsAsked    int                   // how many questions the present attempt has asked
-	overdue           bool                  // its completion did not come in time, and the turn is to fail
+	inner             nestedCalls           // calls that it makes itself
+	attemptIntents    []protocol.ToolIntent // intents of the present attempt
+	intents           []intent              // intents of all attempts, applied after the batch
+	awaited           *decision.Open        // the decision that completes it, if it took a completion key
+	parked            bool                  // its tool returned "pending"; it waits for its completion
+	questionsAsked    int                   // questions asked by the present attempt
+	overdue           bool                  // its completion missed the deadline, and the turn is to fail
 }
 
 // callRow is the journal's row of one call: started with its attempt, then finished with its reply.
 type callRow struct {
 	Attempt      int                  `json:"attempt"`
-	Replay       protocol.Replay      `json:"replay,omitempty"` // that its tool declared then
-	Args         json.RawMessage      `json:"args,omitempty"`   // as it runs, where they are not the model's
-	ClientOutput *protocol.ToolOutput `json:"given,omitempty"`  // by its client, until there is the reply
+	Replay       protocol.Replay      `json:"replay,omitempty"` // declared by its tool at that time
+	Args         json.RawMessage      `json:"args,omitempty"`   // as it runs, if they differ from the request
+	ClientOutput *protocol.ToolOutput `json:"given,omitempty"`  // output from its client, until the reply exists
 	Reply        *turn.ToolReply      `json:"reply,omitempty"`
 	Messages     []protocol.Message   `json:"messages,omitempty"`
 	Parked       bool                 `json:"parked,omitempty"`
 	Overdue      bool                 `json:"overdue,omitempty"`
-	Confined     bool                 `json:"confined,omitempty"` // a plugin in a sandbox replaced the arguments: so calls that this one makes are asked about after a restart, too
+	Confined     bool                 `json:"confined,omitempty"` // a sandboxed plugin replaced the arguments: nested calls need approval after a restart, too
 	Intents      []intent             `json:"intents,omitempty"`
-	Places       []string             `json:"places,omitempty"` // where its paths led when it was allowed
+	Places       []string             `json:"places,omitempty"` // targets of its paths when it was allowed
 }
 
 // hash stands for the call as it was asked for, with what allows it.

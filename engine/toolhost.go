@@ -17,14 +17,14 @@ import (
 type toolHost struct {
 	maker      *callMaker
 	call       *toolCall
-	life       context.Context      // of the call
-	startedRow callRow              // what the journal has of the call
-	output     *protocol.ToolOutput // from elsewhere, by who stays; it is what the call comes to. nil: that is what the tool returns
+	life       context.Context      // ends with the attempt
+	startedRow callRow              // the call's journal row as of its start
+	output     *protocol.ToolOutput // set by a client that completes the running call; nil: the tool's result counts
 
 	mu   sync.Mutex
-	busy bool
-	over bool
-	uses sync.WaitGroup
+	busy bool           // a nested call runs
+	over bool           // the attempt has ended
+	uses sync.WaitGroup // uses of the turn in progress
 }
 
 // Progress implements tool.Host.

@@ -69,7 +69,7 @@ func (ts *Tools) SetAvailability(ctx context.Context, p *protocol.ToolSetAvailab
 func (ts *Tools) Refresh(ctx context.Context, p *protocol.SessionMutationParams) (*protocol.ToolStateResult, error) {
 	return changeTools(ctx, ts.eng, p.SessionID, "tool/refresh", p, func(r *tool.Registry) error {
 		if err := r.Refresh(); err != nil {
-			ts.eng.Log.Warn("tools were not refreshed", "session", p.SessionID, "error", err)
+			ts.eng.Log.Warn("cannot refresh tools of some sources", "session", p.SessionID, "error", err)
 		}
 		return nil
 	})

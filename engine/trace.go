@@ -20,7 +20,7 @@ type turnTrace struct {
 	out     *trace.File
 	session protocol.SessionID
 	turn    protocol.TurnID
-	journal *journal // of the turn; nil: there is none
+	journal *journal // of the turn; nil: a direct call
 }
 
 // add records something about the turn.
@@ -84,7 +84,7 @@ func (t turnTrace) call(kind trace.Kind, s *toolCall, reply *turn.ToolReply) {
 			body.Control = reply.Control.Kind
 		}
 	}
-	rec := t.record() // several at once: the machine is not asked
+	rec := t.record() // not add: several calls run at once, and the machine is not safe for that
 	rec.CallID = s.CallID
 	t.out.Add(kind, rec, body)
 }

@@ -12,10 +12,10 @@ import (
 
 // turnContext is what plugins made of a session for one turn. Nothing of it is stored; after a restart they are asked again.
 type turnContext struct {
-	messages []*protocol.Message // in place of the history before the turn
-	prompts  []plugin.Prompt
+	messages []*protocol.Message // shown instead of the history before the turn
+	prompts  []plugin.Prompt     // added to the system prompt
 	overlay  tool.Overlay
-	base     *tool.Catalog // that mine was made from
+	base     *tool.Catalog // the catalog that extended was made from
 	extended *tool.Catalog
 }
 
@@ -23,8 +23,8 @@ type turnContext struct {
 type prompt struct {
 	seams   *seams
 	set     *pluginSet
-	catalog *tool.Catalog // of the iteration
-	extra   *turnContext  // what plugins made of the past for this turn; nil: nothing
+	catalog *tool.Catalog // of the current iteration
+	extra   *turnContext  // made by plugins for this turn; nil: nothing
 }
 
 // transform has the plugins decide what the model sees of the past, before each of its calls. If they fail, so does the turn. An error means that the
@@ -37,7 +37,7 @@ func (p *prompt) transform(ctx context.Context) (err error) {
 	switch cause := context.Cause(ctx); {
 	case p.seams.store.suspended():
 		return cause
-	case cause != nil: // the turn is cancelled, which its first effect sees to
+	case cause != nil: // the turn is cancelled; its next effect ends it
 	case failed != nil:
 		p.seams.failUnstarted(&hookFailure{"context_prepare_turn", failed})
 	default:

@@ -76,7 +76,7 @@ const maxPayloadText = 16 << 10
 func deliveryText(r persistence.Reserved) string {
 	payload := string(r.Occurrence.Payload)
 	if len(payload) > maxPayloadText {
-		payload = strings.ToValidUTF8(payload[:maxPayloadText], "") + "... (cut off)"
+		payload = strings.ToValidUTF8(payload[:maxPayloadText], "") + "... (truncated)"
 	}
 	return fmt.Sprintf("%s\n\n%s: %s", r.Action.Text, r.Occurrence.Type, payload)
 }

@@ -16,12 +16,12 @@ import (
 // those of its calls, wait for the session's actor meanwhile.
 type turnStore struct {
 	*session
-	owner   *state // whose turn it is
+	owner   *state // the state that started the turn
 	turn    protocol.TurnID
-	life    context.Context         // until the turn is left or over
-	halt    context.CancelCauseFunc // leaves the turn as it is
+	life    context.Context         // until the turn ends or is suspended
+	halt    context.CancelCauseFunc // suspends the turn
 	journal *journal
-	files   *undo.Point
+	files   *undo.Point // nil: undo is off
 	trace   turnTrace
 }
 
@@ -69,7 +69,7 @@ func (t *turnStore) storeWhenSpace(ctx context.Context, f func(context.Context, 
 		_, err := onTurnState(t, func(ctx context.Context, st *state) (struct{}, error) { return struct{}{}, f(ctx, st) })
 		return err
 	}, func(err error) {
-		t.eng.Log.Error("turn waits to be stored", "turn", t.turn, "error", err)
+		t.eng.Log.Error("cannot store the turn yet; retrying", "turn", t.turn, "error", err)
 		t.trace.add(trace.StoreError, trace.Failure{Error: err.Error(), Waits: true})
 	})
 }

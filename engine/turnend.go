@@ -29,12 +29,12 @@ func (r *run) finish() (stored bool) {
 		case r.store.suspended():
 			return false
 		case r.result.discarded != nil:
-			r.eng.Log.Error("the end of a turn is not stored", "turn", r.id, "error", err)
+			r.eng.Log.Error("cannot store the end of a turn", "turn", r.id, "error", err)
 			if pause(r.life, spaceCheck) != nil {
 				return false
 			}
 		default:
-			r.eng.Log.Error("turn cannot be stored", "turn", r.id, "error", err)
+			r.eng.Log.Error("cannot store turn as history", "turn", r.id, "error", err)
 			r.trace.add(trace.StoreError, trace.Failure{Error: err.Error()})
 			r.result.discarded = &protocol.Issue{Kind: "store", Code: codeOf(err, "turn_not_finalised"), Message: err.Error()}
 		}
@@ -48,8 +48,8 @@ var errUnpaired = errors.New("the turn left a tool call without a result")
 type ending struct {
 	result turn.Result
 	report *protocol.TurnReport
-	total  protocol.Usage
-	next   *continuation // goes on in another frame; nil: nothing does
+	total  protocol.Usage // of the session, with this turn
+	next   *continuation  // the turn that continues in another frame; nil: none
 }
 
 // complete stores a turn that is over, and has the session go on. It returns the run that goes on in another frame; nil: none. The order of
@@ -150,7 +150,7 @@ func (ts *sessionTurns) ended(r *run, e *ending) {
 // over notes that the turn is stored as reported.
 func (r *run) markStored(report *protocol.TurnReport) {
 	r.journal.streamed, r.result.report = nil, report
-	r.lease.allowReplace() // what follows may be with other plugins
+	r.lease.allowReplace() // the next turn may use other plugins
 	r.trace.end(report)
 }
 
@@ -167,7 +167,7 @@ func (ts *sessionTurns) abandonRun(r *run, cause error) {
 	ts.current = nil
 	if turn, ok := ts.st.queue.Turn(r.id); ok {
 		if err := ts.abandon(turn, cause); err != nil {
-			ts.st.eng.Log.Error("turn is not started yet", "session", ts.st.id, "turn", r.id, "error", err)
+			ts.st.eng.Log.Error("cannot start turn yet; retrying", "session", ts.st.id, "turn", r.id, "error", err)
 			ts.st.alarm.retryLater()
 		}
 	}
@@ -176,7 +176,7 @@ func (ts *sessionTurns) abandonRun(r *run, cause error) {
 
 // abandon ends a turn that could not be prepared: its input is kept as evidence, its outcome says what is wrong.
 func (ts *sessionTurns) abandon(turn persistence.StoredTurn, cause error) error {
-	ts.st.eng.Log.Error("turn cannot be run", "session", ts.st.id, "turn", turn.ID, "error", cause)
+	ts.st.eng.Log.Error("cannot prepare turn", "session", ts.st.id, "turn", turn.ID, "error", cause)
 	issue := protocol.Issue{Kind: "runtime", Code: codeOf(cause, "turn_not_prepared"), Message: cause.Error()}
 	end := unstarted{
 		turn: turn, issues: []protocol.Issue{issue}, outcome: protocol.TurnOutcome{Kind: protocol.OutcomeRuntimeError, Text: cause.Error()},

@@ -162,7 +162,7 @@ func (j *journal) resultEvent(n *protocol.Node, part int) (change.Event, bool) {
 // closing are the last news of a turn, and the withdrawal of what it told of that does not become history.
 func (j *journal) closing(result turn.Result) []change.Event {
 	_, events := j.newEvents(result)
-	if gone := len(j.logged.Nodes) - len(j.nodes); gone > 0 { // the journal was told of more than could be replayed
+	if gone := len(j.logged.Nodes) - len(j.nodes); gone > 0 { // the log has more nodes than the replay produced
 		all := j.logged.retractions(j.session, j.turn)
 		kept := progress{Nodes: j.logged.Nodes[:len(j.nodes)]}
 		events = append(events, all[len(kept.retractions(j.session, j.turn)):]...)

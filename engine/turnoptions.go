@@ -14,9 +14,9 @@ import (
 // recorded are the turn options that the session's protocol has recorded. It never changes: another one takes its place.
 // Frames open from each other without end, mostly with the same options: so these stand there once.
 type recordedOptions struct {
-	All    *protocol.TurnOptions    `json:"all,omitempty"`
-	Own    []protocol.TurnOptions   `json:"own,omitempty"`    // of frames where they are others
-	Frames map[protocol.FrameID]int `json:"frames,omitempty"` // which of those
+	All    *protocol.TurnOptions    `json:"all,omitempty"`    // of frames without their own
+	Own    []protocol.TurnOptions   `json:"own,omitempty"`    // distinct options of single frames
+	Frames map[protocol.FrameID]int `json:"frames,omitempty"` // index into Own
 }
 
 // of are the options for a frame; nil: there are none.

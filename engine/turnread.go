@@ -21,7 +21,7 @@ type waits struct {
 
 type waiting struct {
 	over   chan struct{}
-	report *protocol.TurnReport // set before over is closed; nil: look for yourself
+	report *protocol.TurnReport // set before over is closed; nil: read the turn again
 }
 
 func (w *waits) of(id protocol.TurnID) *waiting {
@@ -66,7 +66,7 @@ func (ts *Turns) wait(ctx context.Context, id protocol.TurnID, timeout <-chan ti
 		turn := ts.eng.waits.of(id)
 		report, err := ts.Read(ctx, &protocol.TurnParams{TurnID: id})
 		if err != nil || report.State.Terminal() {
-			ts.eng.waits.end(id, nil) // it may have ended before we waited: then nobody else takes the entry away
+			ts.eng.waits.end(id, nil) // the turn may have ended before the wait began; remove the entry, as no end will
 			return report, err
 		}
 		select {

@@ -12,18 +12,18 @@ import (
 // turnResult is what a turn comes to beyond what its machine knows, and what is to be done because of that.
 type turnResult struct {
 	journal    *journal
-	started    time.Time // by this run of the daemon
+	started    time.Time // when this daemon started or resumed the turn
 	startedMs  int64
 	acceptedMs int64
-	resumed    bool // an earlier run of the daemon began the turn
+	resumed    bool // an earlier daemon started the turn
 
-	discarded         *protocol.Issue      // why nothing of the turn becomes history; nil: it does
-	issues            []protocol.Issue     // that are not the machine's
-	answer            projection           // as a person should see it
-	captured          *captured            // what plugins keep, for the commit
-	compacts          bool                 // history is to be compacted before the next turn
-	eventsAfterCommit []change.Event       // to be told once the turn is committed
-	report            *protocol.TurnReport // that is stored
+	discarded         *protocol.Issue      // why the turn does not become history; nil: it does
+	issues            []protocol.Issue     // in addition to those of the machine
+	answer            projection           // the answer as people see it
+	captured          *captured            // plugin state for the commit
+	compacts          bool                 // compact history before the next turn
+	eventsAfterCommit []change.Event       // stored by a commit after the one that ends the turn
+	report            *protocol.TurnReport // as stored; nil: not stored yet
 }
 
 // result is what the turn came to. If somebody wanted it cancelled before it is stored, then that is how it ended,

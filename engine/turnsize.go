@@ -7,7 +7,7 @@ import (
 	"lashd/persistence"
 )
 
-// A turn asks no model any more once it has come to half of what can be stored at its end: the rest is for what that call would bring.
+// A turn makes no further model call once it has reached half of what one commit can store at its end. The rest is for the reply and its tool results.
 const (
 	fullNodes = persistence.MaxTurnNodes / 2
 	fullBytes = persistence.MaxTurnBytes / 2
@@ -17,7 +17,7 @@ const (
 type FullTurnError struct{ Messages, Bytes int }
 
 func (e *FullTurnError) Error() string {
-	return fmt.Sprintf("the turn has come to %d messages of %d MiB with its tools' results, and no turn is longer: send a message to go on", e.Messages, e.Bytes>>20)
+	return fmt.Sprintf("the turn has reached its size limit (%d messages, %d MiB with tool results); send a message to continue in a new turn", e.Messages, e.Bytes>>20)
 }
 
 // turnSize is how much the commit that ends a turn will have to hold, as far as it was weighed.

@@ -135,7 +135,7 @@ func (ts *sessionTurns) startNext() {
 			return
 		}
 		if err := ts.startOldest(); err != nil {
-			ts.st.eng.Log.Error("turn is not started yet", "session", ts.st.id, "turn", ts.st.queue.Turns()[0].ID, "error", err)
+			ts.st.eng.Log.Error("cannot start turn yet; retrying", "session", ts.st.id, "turn", ts.st.queue.Turns()[0].ID, "error", err)
 			ts.st.alarm.retryLater()
 		}
 	}
