@@ -158,15 +158,15 @@ func (e *Engine) lookup(ctx context.Context, id protocol.SessionID) (*session, e
 // A session that breaks again and again is loaded after reloadDelay, then after twice that, and so on up to reloadMost: otherwise it
 // would use up a processor. One that lived longer than reloadMost begins with reloadDelay.
 const (
-	reloadDelay = 100 * time.Millisecond
-	reloadMost  = 10 * time.Second
+	reloadDelay    = 100 * time.Millisecond
+	maxReloadDelay = 10 * time.Second
 )
 
 func nextReload(delay, lived time.Duration) time.Duration {
-	if lived > reloadMost {
+	if lived > maxReloadDelay {
 		return reloadDelay
 	}
-	return min(2*delay, reloadMost)
+	return min(2*delay, maxReloadDelay)
 }
 
 // act is the actor: it loads the session and serves it until nobody has used it for a while. When memory and store may
@@ -197,7 +197,7 @@ func (s *session) act(ctx context.Context) {
 			s.feed.Close(ErrShuttingDown) // only then anybody still watches
 			return
 		}
-		s.eng.Log.Warn("session is loaded again", "session", s.id, "because", st.broken)
+		s.eng.Log.Warn("reloading the session because its state may differ from the store", "session", s.id, "error", st.broken)
 		if again {
 			delay = nextReload(delay, time.Since(began))
 		}

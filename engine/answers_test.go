@@ -91,8 +91,8 @@ func TestRespond(t *testing.T) {
 // and interrupted again, is asked about again.
 func TestOutcomes(t *testing.T) {
 	for choice, want := range map[protocol.DecisionChoice]string{
-		protocol.ChooseHappened: "success took effect", protocol.ChooseNotHappened: "failure no effect", protocol.ChooseTellModel: "unknown Nobody knows",
-		protocol.ChooseRunAgain: "unknown Nobody knows", "": "unknown Nobody knows",
+		protocol.ChooseHappened: "success took effect", protocol.ChooseNotHappened: "failure no effect", protocol.ChooseTellModel: "unknown It is unknown",
+		protocol.ChooseRunAgain: "unknown It is unknown", "": "unknown It is unknown",
 	} {
 		t.Run("outside/29 the answer is "+string(choice), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -328,7 +328,7 @@ func TestAnswersThatAreNotStored(t *testing.T) {
 				t.Errorf("open are %+v", d.asking(t))
 			}
 			heal()
-			return "The call was not allowed: the deadline passed without an answer."
+			return "The call was not allowed: the approval request expired without an answer."
 		},
 	} {
 		t.Run("outside/29 answers "+name, func(t *testing.T) {

@@ -80,7 +80,7 @@ func (e *Engine) restoreProtocol(ctx context.Context, owner *state, p plugin.Pro
 	if err == nil || owner.ctx.Err() != nil {
 		return
 	}
-	e.Log.Error("the protocol cannot take back what was not stored", "session", owner.id, "error", err)
+	e.Log.Error("the session protocol could not drop nodes that were not stored; reloading the session", "session", owner.id, "error", err)
 	// An error means that the session is gone, and its protocol with it.
 	_, _ = mine(func(st *state) (*plugin.View, error) {
 		st.broken = errors.Join(err, st.broken)

@@ -102,15 +102,15 @@ func (j *judge) mayRunCells() string {
 	other := slices.ContainsFunc(c.Policies, func(p protocol.Policy) bool { return p.Driver != j.config.Driver })
 	switch {
 	case other:
-		return "The session that asked for this runs no code, so this one may not either."
+		return "The code was not run: the session that requested this work does not run code."
 	case c.NoTools:
-		return "The session that asked for this has no tools, so no code runs."
+		return "The code was not run: the session that requested this work has no tools."
 	case c.ReadOnly:
-		return "This was asked for in plan mode, so no code runs. Put the step into the plan; a person ends plan mode."
+		return "The code was not run: this work was requested in plan mode. Put the step into the plan; only a person can end plan mode."
 	case c.Sandboxed && !j.plugins.ExecutorSandboxed():
-		return "A plugin in a sandbox asked for this, and the code would run outside of a sandbox."
+		return "The code was not run: a sandboxed plugin requested this work, and code runs outside the sandbox."
 	case !insideRoots(&c, j.cwd):
-		return "The workspace is outside that of the session that asked for this."
+		return "The code was not run: this workspace is outside the workspace of the session that requested the work."
 	}
 	return ""
 }

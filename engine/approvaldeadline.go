@@ -36,7 +36,7 @@ func (ds *sessionDecisions) expireDue(now time.Time) {
 			break
 		}
 		if err := ds.expire(o); err != nil {
-			ds.st.eng.Log.Error("decision did not expire", "decision", o.ID, "error", err)
+			ds.st.eng.Log.Error("could not store the default answer of an overdue decision; retrying", "decision", o.ID, "error", err)
 			ds.Postpone(o, now.Add(spaceCheck))
 		}
 	}

@@ -45,7 +45,7 @@ func TestApproval(t *testing.T) {
 	}
 	t.Run("reliability/P28 a rejected call does not run, and the model is told", func(t *testing.T) {
 		d := start(t, s)
-		want := "The call was not allowed: it was asked about, and the answer was no." // by whom, the daemon cannot know
+		want := "The call was not allowed: the approval request was denied." // by whom, the daemon cannot know
 		if out := once(t, d, d.session(t), protocol.ChooseReject); out.Failure == nil || out.Failure.Class != protocol.FailPermission || out.Failure.Message != want {
 			t.Errorf("output %+v", out)
 		}

@@ -70,7 +70,7 @@ func (a *Artifacts) Write(ctx context.Context, p *protocol.ArtifactWriteParams) 
 // storeUpload commits an upload that is whole, and forgets it.
 func (a *Artifacts) storeUpload(ctx context.Context, p *protocol.ArtifactWriteParams, data []byte, result *protocol.ArtifactWriteResult, rc receipt.Request) error {
 	if p.Digest != "" && protocol.DigestOf(data) != p.Digest {
-		return param.Bad("/digest", "is not that of the %d bytes that came", len(data))
+		return param.Bad("/digest", "does not match the %d bytes received", len(data))
 	}
 	blob, err := a.store.PrepareBlob(data)
 	if err != nil {
@@ -149,11 +149,11 @@ func (u *uploads) fits(one *upload, p *protocol.ArtifactWriteParams) error {
 	}
 	switch have := len(one.data); {
 	case p.Offset != int64(have):
-		return param.Bad("/offset", "must be %d: so many bytes have come; parts of an upload that is not done are lost when the daemon ends", have)
+		return param.Bad("/offset", "must be %d, the number of bytes received so far; a restart of the daemon discards unfinished uploads", have)
 	case have+len(p.Bytes) > persistence.MaxBlob:
-		return fmt.Errorf("artifact of more than %d bytes: %w", persistence.MaxBlob, persistence.ErrBudget)
+		return fmt.Errorf("the artifact is larger than %d bytes: %w", persistence.MaxBlob, persistence.ErrBudget)
 	case u.size+one.cost(p) > maxUploads:
-		return fmt.Errorf("uploads that are not done take more than %d bytes: %w", maxUploads, persistence.ErrBudget)
+		return fmt.Errorf("unfinished uploads take more than %d bytes; finish some, or wait ten minutes for idle ones to expire: %w", maxUploads, persistence.ErrBudget)
 	}
 	return nil
 }

@@ -142,7 +142,7 @@ func TestNobodyGetsMore(t *testing.T) {
 		_, made := host.Lifecycle.CreateSession(t.Context(), lax())
 		_, begun := host.Lifecycle.StartTurn(t.Context(), &plugin.TurnRequest{TurnID: "trn_1", SessionID: free, Input: text("run")})
 		for name, err := range map[string]error{"a session": made, "a turn": begun} {
-			if err == nil || !strings.Contains(err.Error(), "the workspace of the session that asks: ") {
+			if err == nil || !strings.Contains(err.Error(), "resolve the workspace of the requesting session: ") {
 				t.Errorf("%s: %v", name, err)
 			}
 		}

@@ -95,9 +95,9 @@ func (st *state) attach(p *protocol.SessionAttachParams) attached {
 }
 
 // enteredInputs are the inputs that the running turn has taken in, and of which its items do not tell yet.
-func (st *state) enteredInputs(told []protocol.Node) (inputs []protocol.QueuedInput) {
+func (st *state) enteredInputs(drafts []protocol.Node) (inputs []protocol.QueuedInput) {
 	shown := map[protocol.InputID]bool{}
-	for _, n := range told {
+	for _, n := range drafts {
 		if n.Message.Origin != nil {
 			shown[n.Message.Origin.InputID] = true
 		}

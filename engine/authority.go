@@ -103,7 +103,7 @@ func realRoots(roots []string) (all []string, err error) {
 	for _, root := range roots {
 		at, err := pathresolve.Real(root)
 		if err != nil {
-			return nil, fmt.Errorf("the workspace of the session that asks: %w", err)
+			return nil, fmt.Errorf("resolve the workspace of the requesting session: %w", err)
 		}
 		all = append(all, at)
 	}
@@ -131,7 +131,7 @@ func (e *Engine) turnCeiling(ctx context.Context, a *requester, id protocol.Sess
 		return nil, err
 	}
 	if !insideRoots(&c, row.Cwd) {
-		return nil, param.Bad("/sessionId", "must be a session in the workspace of the session that asks, or below it")
+		return nil, param.Bad("/sessionId", "must be a session in the workspace of the requesting session, or below it")
 	}
 	return authority.Beyond(c, authority.Held(&row.Session)), nil
 }
@@ -155,7 +155,7 @@ func (e *Engine) wakeCeiling(ctx context.Context, t *protocol.Task, there *proto
 	c, err := e.taskCeiling(ctx, t, there.ID)
 	switch {
 	case err != nil:
-		e.Log.Error("nobody can tell what the starter of a task may do, so its wake calls no tools", "session", there.ID, "task", t.ID, "error", err)
+		e.Log.Error("cannot determine the limits of a task; the turn that it wakes may not call tools", "session", there.ID, "task", t.ID, "error", err)
 		return &protocol.Ceiling{NoTools: true, Sandboxed: true}
 	case c == nil:
 		return nil

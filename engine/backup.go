@@ -24,13 +24,13 @@ func (e *Engine) Backup(ctx context.Context, p *protocol.ServerBackupParams) (*p
 	report, err := e.store.Backup(ctx, dir)
 	switch {
 	case errors.Is(err, fs.ErrExist):
-		return nil, param.Bad("/dir", "names %s, which is there already; name a directory that is not", dir)
+		return nil, param.Bad("/dir", "names %s, which already exists; choose a new directory", dir)
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, param.Bad("/dir", "names a directory that cannot be made: %s is not there", filepath.Dir(dir))
+		return nil, param.Bad("/dir", "cannot be created: %s does not exist", filepath.Dir(dir))
 	case errors.Is(err, fs.ErrPermission):
-		return nil, param.Bad("/dir", "names a directory that cannot be made: %s may not be written", filepath.Dir(dir))
+		return nil, param.Bad("/dir", "cannot be created: no permission to write in %s", filepath.Dir(dir))
 	case unusablePath(err) != nil:
-		return nil, param.Bad("/dir", "names a directory that cannot be made: %v", unusablePath(err))
+		return nil, param.Bad("/dir", "cannot be created: %v", unusablePath(err))
 	case err != nil:
 		return nil, err
 	}

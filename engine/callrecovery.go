@@ -100,7 +100,7 @@ func (b *batch) cancelRest(ctx context.Context) {
 		case s.clientOutput != nil, s.resultLost && !s.repeatable():
 			s.endUnfinished()
 		default:
-			s.answer(protocol.ToolOutput{Status: protocol.OutputCancelled, Text: "the turn was cancelled before the call was made"})
+			s.answer(protocol.ToolOutput{Status: protocol.OutputCancelled, Text: "the turn was cancelled before the call started"})
 		}
 	}
 }
@@ -111,7 +111,7 @@ func (b *batch) failRest() {
 		switch s.state() {
 		case callSettled, callStored:
 		case callPlanned:
-			s.answer(protocol.ToolOutput{Status: protocol.OutputCancelled, Text: "the turn failed before the call was made"})
+			s.answer(protocol.ToolOutput{Status: protocol.OutputCancelled, Text: "the turn failed before the call started"})
 		default:
 			s.endUnfinished()
 		}
@@ -136,7 +136,7 @@ func (a *asks) outcomeQuestion(call protocol.ToolCall) protocol.Decision {
 	}
 	return a.decision(protocol.Decision{
 		Kind: protocol.DecisionOutcome, Default: protocol.ChooseTellModel,
-		Prompt: fmt.Sprintf("lashd was stopped while the tool %s ran with %s. What became of the call?", call.Name, termtext.Brief(call.Args)),
+		Prompt: fmt.Sprintf("lashd stopped while the tool %s was running with %s. Did the call take effect?", call.Name, termtext.Brief(call.Args)),
 		Choices: []protocol.DecisionChoice{
 			protocol.ChooseTellModel, protocol.ChooseHappened, protocol.ChooseNotHappened, protocol.ChooseRunAgain,
 		},
@@ -148,15 +148,15 @@ func (s *toolCall) applyAnswer(a *protocol.DecisionAnswer) {
 	switch a.Choice {
 	case protocol.ChooseAllowOnce, protocol.ChooseAllowSession, protocol.ChooseAllowAlways, protocol.ChooseRunAgain:
 	case protocol.ChooseHappened:
-		s.answer(protocol.Succeed("The call was interrupted after it was started. Who was asked says that it took effect; its output is lost."))
+		s.answer(protocol.Succeed("The call was interrupted after it started. The user says that it took effect. Its output is lost."))
 	case protocol.ChooseNotHappened:
-		s.fail(protocol.FailExecution, "not_executed", "The call was interrupted. Who was asked says that it took no effect.", protocol.FromRuntime)
+		s.fail(protocol.FailExecution, "not_executed", "The call was interrupted. The user says that it had no effect.", protocol.FromRuntime)
 	case protocol.ChooseReject:
 		s.fail(protocol.FailPermission, "denied", "The call was not allowed: "+rejectionReason(a)+".", protocol.FromPolicy)
 	case protocol.ChooseCancelled:
 		s.answer(protocol.ToolOutput{Status: protocol.OutputCancelled, Text: "the turn was cancelled before the call was allowed"})
 	default:
-		s.answer(protocol.ToolOutput{Status: protocol.OutputUnknown, Text: "The call was started, then lashd was interrupted. " +
-			"Nobody knows whether it took effect, and it was not run again. Look at the state of things before you repeat it."})
+		s.answer(protocol.ToolOutput{Status: protocol.OutputUnknown, Text: "The call started, then lashd was interrupted. " +
+			"It is unknown whether the call took effect, and it was not run again. Check the current state before you repeat it."})
 	}
 }

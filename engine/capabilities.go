@@ -199,7 +199,7 @@ func (s *services) DeleteSession(ctx context.Context, id protocol.SessionID) err
 	case err != nil:
 		return err
 	case row.Relation.Parent != s.session:
-		return param.Bad("/sessionId", "must be a session that works for %s", s.session)
+		return param.Bad("/sessionId", "must be a subagent of session %s", s.session)
 	}
 	_, err = s.eng.Sessions.Delete(ctx, &protocol.SessionMutationParams{SessionID: id})
 	return err

@@ -40,7 +40,7 @@ type Server interface {
 type ServerTakenError struct{ Server, Plugin string }
 
 func (e *ServerTakenError) Error() string {
-	return fmt.Sprintf("an MCP server %q is there already, of the plugin %s; choose another name", e.Server, e.Plugin)
+	return fmt.Sprintf("plugin %[2]s already provides an MCP server %[1]q; choose another name", e.Server, e.Plugin)
 }
 
 // clientServers are the MCP servers that a client has brought to a session. They are there until it brings others, or is gone. Nothing of
@@ -97,14 +97,14 @@ func (ss *Sessions) serverChanged(ctx context.Context, id protocol.SessionID, g 
 	default:
 	}
 	before := g.setFailed(name, failed != nil)
-	event := change.Event{Event: protocol.Event{Type: protocol.EventPluginStatus, Name: protocol.ServerRecovered, Text: "the MCP server " + name + " is there again"}}
+	event := change.Event{Event: protocol.Event{Type: protocol.EventPluginStatus, Name: protocol.ServerRecovered, Text: "MCP server " + name + " is available again"}}
 	if failed != nil {
-		event = issueEvent("", protocol.Issue{Kind: "mcpServer", Code: protocol.ServerFailed, Message: fmt.Sprintf("the MCP server %s is not there: %v", name, failed)})
+		event = issueEvent("", protocol.Issue{Kind: "mcpServer", Code: protocol.ServerFailed, Message: fmt.Sprintf("MCP server %s is not available: %v", name, failed)})
 	} else if ss.eng.ToolsChanged(ctx, id); !before {
 		return
 	}
 	if err := ss.eng.publish(ctx, id, event); err != nil {
-		ss.eng.Log.Warn("a session was not told what has become of an MCP server", "session", id, "server", name, "error", err)
+		ss.eng.Log.Warn("could not publish the state of an MCP server", "session", id, "server", name, "error", err)
 	}
 }
 
@@ -172,13 +172,13 @@ func (g *clientServers) sources() (ids []string) {
 func (g *clientServers) source(name string) string { return "client:" + string(g.client) + "/" + name }
 
 // register registers the tools of the servers. One that has a tool whose name is taken is left out.
-func (g *clientServers) register(r *tool.Registry, left func(server string, why error)) {
+func (g *clientServers) register(r *tool.Registry, skipped func(server string, why error)) {
 	if g == nil {
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(g.servers)) {
 		if err := r.Upsert(g.source(name), g.servers[name]); err != nil {
-			left(name, err)
+			skipped(name, err)
 		}
 	}
 }
@@ -275,13 +275,13 @@ func (ss *Sessions) dropServersLater(ctx context.Context, id protocol.SessionID,
 }
 
 // dropClientAddition has a session let go of what a client that is gone has left in it. If that cannot be stored it is tried again.
-func (ss *Sessions) dropClientAddition(ctx context.Context, id protocol.SessionID, what string, let func(*pluginLock) error) {
+func (ss *Sessions) dropClientAddition(ctx context.Context, id protocol.SessionID, what string, drop func(*pluginLock) error) {
 	for {
-		_, err := lockedPlugins(ctx, ss.eng, id, func(k *pluginLock) (struct{}, error) { return struct{}{}, let(k) })
+		_, err := lockedPlugins(ctx, ss.eng, id, func(k *pluginLock) (struct{}, error) { return struct{}{}, drop(k) })
 		if err == nil || isGone(err) || errors.Is(err, ErrShuttingDown) {
 			return
 		}
-		ss.eng.Log.Warn("a session keeps "+what+" of a client that is gone", "session", id, "error", err)
+		ss.eng.Log.Warn("could not remove the "+what+" of a disconnected client; retrying", "session", id, "error", err)
 		select {
 		case <-time.After(spaceCheck):
 		case <-ss.eng.done():
@@ -303,7 +303,7 @@ func (k *pluginLock) replaceServerTools(r *tool.Registry, g *clientServers) erro
 
 // logSkippedServer tells of a server whose tools a session does not have.
 func (s *session) logSkippedServer(server string, why error) {
-	s.eng.Log.Warn("tools of an MCP server that a client has brought are left out", "session", s.id, "server", server, "error", why)
+	s.eng.Log.Warn("skipped the tools of a client's MCP server", "session", s.id, "server", server, "error", why)
 }
 
 // publish tells a session's observers of something.
@@ -318,7 +318,7 @@ func (ss *Sessions) checkServers(ctx context.Context, cwd string, wanted protoco
 	case len(wanted) == 0:
 		return nil
 	case ss.eng.Servers == nil:
-		return param.Bad("/mcpServers", "cannot be brought to this lashd")
+		return param.Bad("/mcpServers", "must be empty: this lashd accepts no MCP servers from clients")
 	case len(wanted) > param.MaxServers:
 		return param.Bad("/mcpServers", "has %d servers, at most %d", len(wanted), param.MaxServers)
 	}

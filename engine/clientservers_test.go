@@ -173,7 +173,7 @@ func TestGuests(t *testing.T) {
 			}
 			o := d.observe(t, id)
 			told := o.typed(protocol.EventPluginStatus)
-			if told.Name != "mcp_server_failed" || told.Text != "the MCP server never is not there: it is broken" {
+			if told.Name != "mcp_server_failed" || told.Text != "MCP server never is not available: it is broken" {
 				t.Errorf("told %+v", told)
 			}
 			o.typed(protocol.EventToolsChanged)
@@ -184,7 +184,7 @@ func TestGuests(t *testing.T) {
 				i.of("never").tell(t.Context(), nil)
 			}
 			i.of("later").tell(t.Context(), errors.New("it is gone"))
-			for _, want := range []string{"mcp_server_recovered: the MCP server never is there again", "mcp_server_failed: the MCP server later is not there: it is gone"} {
+			for _, want := range []string{"mcp_server_recovered: MCP server never is available again", "mcp_server_failed: MCP server later is not available: it is gone"} {
 				if e := o.typed(protocol.EventPluginStatus); e.Name+": "+e.Text != want {
 					t.Errorf("outside/26 told %+v, want %q", e, want)
 				}

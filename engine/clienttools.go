@@ -74,7 +74,7 @@ func (c *clientTools) Execute(ctx context.Context, call tool.Invocation) (tool.R
 	case class == "":
 		return tool.Result{}, context.Cause(ctx)
 	case acked:
-		return tool.Result{Output: protocol.ToolOutput{Status: protocol.OutputUnknown, Text: text + " after it had begun; nobody knows what became of the call"}}, nil
+		return tool.Result{Output: protocol.ToolOutput{Status: protocol.OutputUnknown, Text: text + " after it started the call; the outcome is unknown"}}, nil
 	}
 	return tool.Result{Output: protocol.Fail(class, "client_"+string(class), text, protocol.FromTool)}, nil
 }
@@ -99,7 +99,7 @@ func (c *clientTools) request(ctx context.Context, call tool.Invocation, wait ti
 	})
 }
 
-var errToolWithdrawn = errors.New("the client has withdrawn the tool")
+var errToolWithdrawn = errors.New("the client no longer provides the tool")
 
 // await returns when the call is answered or will not be; then it says why. Without a reason the context is done.
 func (c *clientTools) await(ctx context.Context, pending *clientCall, wait time.Duration) (class protocol.FailureClass, text string) {
@@ -113,7 +113,7 @@ func (c *clientTools) await(ctx context.Context, pending *clientCall, wait time.
 	case <-deadline.C:
 		return protocol.FailTimeout, "the client did not answer in time"
 	case <-lost.Gone:
-		return protocol.FailUnavailable, "the client that provides the tool is gone"
+		return protocol.FailUnavailable, "the client that provides the tool disconnected"
 	case <-ctx.Done():
 		return "", ""
 	}

@@ -18,7 +18,7 @@ func (r *run) runCell(ctx context.Context, effect turn.Effect) error {
 	case r.judge.mayRunCells() != "":
 		reply.Error = r.judge.mayRunCells()
 	case len(r.journal.replay[effect.ID]) > 0:
-		reply.Error = "The code was started, then lashd was interrupted. Nobody knows how far it came, and it was not run again."
+		reply.Error = "The code started, then lashd was interrupted. It is unknown how far the code ran, and it was not run again."
 	case r.hooks.plugins.Executes():
 		var err error
 		if reply, err = r.startCell(ctx, effect); err != nil {
@@ -64,7 +64,7 @@ func (r *run) startCell(ctx context.Context, effect turn.Effect) (turn.CellReply
 // storableReply is a reply that JSON can hold.
 func storableReply(reply turn.CellReply) turn.CellReply {
 	if _, err := json.Marshal(reply); err != nil {
-		return turn.CellReply{Printed: reply.Printed, Error: fmt.Sprintf("The code ran, and what it came to cannot be stored: %v", err)}
+		return turn.CellReply{Printed: reply.Printed, Error: fmt.Sprintf("The code ran, but its result cannot be stored: %v", err)}
 	}
 	return reply
 }

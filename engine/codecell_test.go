@@ -147,7 +147,7 @@ func TestCells(t *testing.T) {
 		d := start(t, coded(w))
 		id := d.session(t)
 		for word, want := range map[string]string{
-			"a": "printed a error ", "crash": "panicked: clumsy", "fail": "no such word", "odd": "printed odd error The code ran, and what it came to cannot be stored",
+			"a": "printed a error ", "crash": "panicked: clumsy", "fail": "no such word", "odd": "printed odd error The code ran, but its result cannot be stored",
 		} {
 			if got := d.ran(t, id, word); !strings.Contains(got, want) {
 				t.Errorf("%s: the model is told %q", word, got)

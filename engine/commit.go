@@ -67,11 +67,11 @@ func (st *state) store(ctx context.Context, c *change.Change) error {
 }
 
 func (st *state) commitFailed(err error) {
-	for _, sure := range []error{
+	for _, notStored := range []error{
 		persistence.ErrFull, persistence.ErrBusy, persistence.ErrBudget, persistence.ErrInvalid, persistence.ErrReceiptConflict,
 		persistence.ErrExists, persistence.ErrNotFound, persistence.ErrNotRetained, receipt.ErrReplayed,
 	} {
-		if errors.Is(err, sure) {
+		if errors.Is(err, notStored) {
 			return
 		}
 	}

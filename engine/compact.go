@@ -91,13 +91,13 @@ func (ss *Sessions) compactForPlugin(w *sessionHold) (err error) {
 
 // reportCompactionFailure tells why history that was to be compacted was not.
 func (ss *Sessions) reportCompactionFailure(ctx context.Context, s *session, cause error) {
-	ss.eng.Log.Error("history is not compacted", "session", s.id, "error", cause)
+	ss.eng.Log.Error("automatic compaction failed", "session", s.id, "error", cause)
 	event := issueEvent("", protocol.Issue{Kind: "plugin", Code: "compaction_failed", Message: cause.Error()})
 	_, err := do(ctx, ss.eng, s.id, func(ctx context.Context, st *state) (struct{}, error) {
 		return struct{}{}, st.commitEvents(ctx, event)
 	})
 	if err != nil && ctx.Err() == nil {
-		ss.eng.Log.Error("that history is not compacted is not stored", "session", s.id, "error", err)
+		ss.eng.Log.Error("could not publish that automatic compaction failed", "session", s.id, "error", err)
 	}
 }
 

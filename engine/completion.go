@@ -110,7 +110,7 @@ func (cs *Completions) collect(ctx context.Context, m Model, req *provider.Reque
 	reply = c.Reply()
 	sanitize(reply.Parts)
 	if reply.Stop == "" {
-		err = &provider.Error{Kind: provider.KindStream, Code: "ended_without_evidence", Message: "the reply broke off"}
+		err = &provider.Error{Kind: provider.KindStream, Code: "ended_without_evidence", Message: "the reply ended without a stop reason"}
 	}
 	return reply, err
 }

@@ -32,7 +32,7 @@ func (ss *Sessions) Configure(ctx context.Context, p *protocol.SessionConfigureP
 }
 
 // errConfigChanged means that the settings are not those any more that a change was made of.
-var errConfigChanged = errors.New("the session was configured meanwhile")
+var errConfigChanged = errors.New("the session's settings changed in the meantime")
 
 // configChange is a change of a session's settings on its way.
 type configChange struct {
@@ -61,7 +61,7 @@ func (ss *Sessions) propose(ctx context.Context, p *protocol.SessionConfigurePar
 	if c.lease, err = ss.eng.lend(ctx, row.ID); err == nil {
 		c.plugins = c.lease.plugins
 	} else { // it may be these settings that are wrong
-		ss.eng.Log.Warn("session is configured without its plugins", "session", row.ID, "error", err)
+		ss.eng.Log.Warn("changing settings without asking the session's plugins, because they cannot be opened", "session", row.ID, "error", err)
 	}
 	if err := c.buildOnce(ctx, buildContextOf(ss.eng, &row)); err != nil {
 		c.lease.release()
@@ -119,7 +119,7 @@ func (c *configChange) mutate(ctx context.Context) {
 	c.current = cfg
 }
 
-var errDriverFixed = errors.New("a session keeps its driver")
+var errDriverFixed = errors.New("the driver of a session cannot be changed")
 
 func (c *configChange) check(cfg protocol.Config) error {
 	if _, err := json.Marshal(cfg); err != nil {
@@ -132,7 +132,7 @@ func (c *configChange) check(cfg protocol.Config) error {
 }
 
 func (c *configChange) addIssue(code string, f plugin.Failure) {
-	c.eng.Log.Warn("plugin failed over a change of settings", "session", c.id, "plugin", f.Plugin, "error", f.Err)
+	c.eng.Log.Warn("plugin failed during a change of settings", "session", c.id, "plugin", f.Plugin, "error", f.Err)
 	c.issues = append(c.issues, protocol.Issue{Kind: "plugin", Code: code, Message: f.Plugin + ": " + f.Err.Error()})
 }
 
@@ -179,6 +179,6 @@ func (c *configChange) announce(ctx context.Context) {
 		return struct{}{}, st.commitEvents(ctx, issueEvent("", c.issues...))
 	})
 	if err != nil {
-		c.eng.Log.Error("issues of plugins are not stored", "session", c.id, "error", err)
+		c.eng.Log.Error("could not publish issues of plugins", "session", c.id, "error", err)
 	}
 }

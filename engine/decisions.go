@@ -50,7 +50,7 @@ func (ds *sessionDecisions) standingFor(ctx context.Context, policies []approval
 func (ds *sessionDecisions) fetchAnswered(ctx context.Context, id protocol.DecisionID) (*decision.Open, error) {
 	d, err := ds.st.eng.store.Decision(ctx, id)
 	if err == nil && d.Answer == nil {
-		err = fmt.Errorf("decision %s is open in the store only: %w", id, persistence.ErrFenced)
+		err = fmt.Errorf("decision %s is open in the store but not in memory: %w", id, persistence.ErrFenced)
 		ds.st.broken = err
 	}
 	if err != nil {
@@ -87,13 +87,13 @@ func (ds *Decisions) Respond(ctx context.Context, client protocol.ClientID, p *p
 			return st.decisions.firstAnswer(ctx, p.DecisionID)
 		}
 		if !open.ForPerson() {
-			return nil, param.Bad("/decisionId", "is of a call that tool/complete completes")
+			return nil, param.Bad("/decisionId", "names a deferred tool call; answer it with tool/complete")
 		}
 		if !slices.Contains(open.Choices, p.Choice) {
 			return nil, param.NotOneOf("/choice", open.Choices)
 		}
 		if open.Kind == protocol.DecisionApproval && p.Choice != protocol.ChooseReject && p.ArgsHash != open.ArgsHash {
-			return nil, param.Bad("/argsHash", "must be the decision's argsHash, as an approval is good for exactly those arguments; decision/list shows it")
+			return nil, param.Bad("/argsHash", "must be the decision's argsHash from decision/list: an approval covers exactly those arguments")
 		}
 		if err := tool.CheckValue(open.Form, p.Value); err != nil && p.Choice == protocol.ChooseAnswer {
 			return nil, param.Bad("/value", "does not fit the decision's form: %v", err)

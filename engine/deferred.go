@@ -85,7 +85,7 @@ func (a *asks) deferCall(s *toolCall, how protocol.Deferral) error {
 	}
 	d := a.decision(protocol.Decision{
 		Kind: protocol.DecisionCompletion, ArgsHash: protocol.DigestOf(s.Args), Default: protocol.ChooseUnavailable, Deferral: &how,
-		Prompt: fmt.Sprintf("The tool %s waits for its completion.", s.Name), Choices: []protocol.DecisionChoice{},
+		Prompt: fmt.Sprintf("The tool %s is waiting for its completion.", s.Name), Choices: []protocol.DecisionChoice{},
 	}, s.ToolCall, wait)
 	open, err := onTurnState(a.turnStore, func(ctx context.Context, st *state) (*decision.Open, error) {
 		c := a.change(st)
@@ -126,13 +126,13 @@ func (m *callMaker) awaitPending(ctx context.Context, s *toolCall) outcome {
 	var code, text string
 	switch {
 	case !s.entry.Terms().MayDefer:
-		code, text = "pending_not_declared", "the tool answered that it is pending, but does not declare that it may"
+		code, text = "pending_not_declared", "the tool returned a pending result, but does not declare mayDefer"
 	case s.awaited == nil:
-		code, text = "pending_without_key", "the tool answered that it is pending, but took no completion key"
+		code, text = "pending_without_key", "the tool returned a pending result, but requested no completion key"
 	default:
 		a := m.caller.decisions()
 		if err := a.park(s); err != nil && !a.suspended() { // after a crash the call waits all the same, unless it may be made again
-			m.eng.Log.Error("that a call waits is not stored", "turn", a.turn, "call", s.CallID, "error", err)
+			m.eng.Log.Error("could not store that a call waits for its completion", "turn", a.turn, "call", s.CallID, "error", err)
 		}
 		return a.completion(ctx, s)
 	}
@@ -181,10 +181,10 @@ func (a *asks) completionOutput(ctx context.Context, s *toolCall, d *decision.Op
 		out = protocol.ToolOutput{Status: protocol.OutputCancelled, Text: "the turn was cancelled before the call was completed"}
 	default:
 		s.overdue = d.Deferral.OnTimeout == protocol.TimeoutFailsTurn
-		out = protocol.Fail(protocol.FailTimeout, "completion_timeout", "no completion of the call came in time", protocol.FromRuntime)
+		out = protocol.Fail(protocol.FailTimeout, "completion_timeout", "the call was not completed before its deadline", protocol.FromRuntime)
 	}
 	if !s.parked { // lashd was interrupted between the key and the return of the call
-		out = protocol.ToolOutput{Status: protocol.OutputUnknown, Text: out.Text + "; nobody knows whether it had begun"}
+		out = protocol.ToolOutput{Status: protocol.OutputUnknown, Text: out.Text + "; it is unknown whether its work had started"}
 	}
 	return out
 }
@@ -224,7 +224,7 @@ func (a *asks) cancelWork(ctx context.Context, s *toolCall, key protocol.Complet
 		err = context.Cause(ctx)
 	}
 	if err != nil {
-		a.eng.Log.Error("the work of a call is not cancelled", "turn", a.turn, "call", s.CallID, "error", err)
+		a.eng.Log.Error("the tool could not cancel the work of a deferred call", "turn", a.turn, "call", s.CallID, "error", err)
 	}
 }
 
@@ -232,7 +232,7 @@ func (a *asks) cancelWork(ctx context.Context, s *toolCall, key protocol.Complet
 type OverdueError struct{ Call protocol.ToolCall }
 
 func (e *OverdueError) Error() string {
-	return fmt.Sprintf("no completion of the call %s of %s came in time", e.Call.CallID, e.Call.Name)
+	return fmt.Sprintf("call %s of tool %s was not completed before its deadline", e.Call.CallID, e.Call.Name)
 }
 
 func checkOverdue(calls []*toolCall) error {

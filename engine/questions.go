@@ -178,9 +178,9 @@ func (s *toolCall) deny(v approval.Verdict) {
 func (a *asks) approvalQuestion(s *toolCall, v approval.Verdict) protocol.Decision {
 	call := s.ToolCall
 	varying := s.entry.Terms().Varying
-	prompt := fmt.Sprintf("May the tool %s run with %s?", call.Name, termtext.Brief(call.Args))
+	prompt := fmt.Sprintf("Allow the tool %s to run with %s?", call.Name, termtext.Brief(call.Args))
 	if len(varying) > 0 {
-		prompt += fmt.Sprintf(" Allowed for the session or always, it may run with any %s.", strings.Join(varying, ", "))
+		prompt += fmt.Sprintf(" If you allow it for the session or always, it may run with any %s.", strings.Join(varying, ", "))
 	}
 	if w := s.approval; w != nil {
 		prompt += fmt.Sprintf(" The plugin %s asks: %s", w.by, w.Reason)
@@ -191,7 +191,7 @@ func (a *asks) approvalQuestion(s *toolCall, v approval.Verdict) protocol.Decisi
 		Choices: []protocol.DecisionChoice{protocol.ChooseAllowOnce, protocol.ChooseAllowSession, protocol.ChooseAllowAlways, protocol.ChooseReject},
 	}
 	if s.judged.Protected() {
-		d.Prompt += " It changes a file that can run code later, which is asked about each time."
+		d.Prompt += " It changes a file that can run code later, so lashd asks each time."
 	}
 	if v.Once {
 		d.Choices = []protocol.DecisionChoice{protocol.ChooseAllowOnce, protocol.ChooseReject}
@@ -244,7 +244,7 @@ func (a *asks) openOn(ctx context.Context, st *state, asked []*question) error {
 // rejectionReason is why a call that was asked about is not allowed. Who answered need not be a person: a client may have nobody to ask.
 func rejectionReason(a *protocol.DecisionAnswer) string {
 	if a.By == "deadline" {
-		return "the deadline passed without an answer"
+		return "the approval request expired without an answer"
 	}
-	return "it was asked about, and the answer was no"
+	return "the approval request was denied"
 }

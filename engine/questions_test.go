@@ -192,7 +192,7 @@ func TestQuestionAboutAProtectedFile(t *testing.T) {
 	turn := d.begin(t, id, "go").TurnID
 	q := o.typed(protocol.EventDecisionOpened).Decision
 	want := []protocol.DecisionChoice{protocol.ChooseAllowOnce, protocol.ChooseReject}
-	if !slices.Equal(q.Choices, want) || q.Default != protocol.ChooseReject || !strings.Contains(q.Prompt, "can run code later, which is asked about each time") {
+	if !slices.Equal(q.Choices, want) || q.Default != protocol.ChooseReject || !strings.Contains(q.Prompt, "can run code later, so lashd asks each time") {
 		t.Errorf("outside/29 asked is %+v", q)
 	}
 	d.interrupt(t, turn)

@@ -91,7 +91,7 @@ type lateLog struct {
 func (lateLog) Enabled(context.Context, slog.Level) bool { return true }
 
 func (l lateLog) Handle(_ context.Context, r slog.Record) error {
-	if r.Message == "decision did not expire" {
+	if r.Message == "could not store the default answer of an overdue decision; retrying" {
 		l.late <- time.Now()
 	}
 	return nil

@@ -294,7 +294,7 @@ func TestACPDaemonDiesInAQuestion(t *testing.T) {
 	})
 	w.killWhoServes()
 	e.until("the person is asked what became of it", func() bool { return len(e.asked) == 2 })
-	if got := e.questions()[1]; !strings.Contains(*got.ToolCall.Title, "What became of the call?") || len(got.Options) != 4 {
+	if got := e.questions()[1]; !strings.Contains(*got.ToolCall.Title, "Did the call take effect?") || len(got.Options) != 4 {
 		t.Errorf("issue/6-3 questions: %+v", got)
 	}
 	answer <- "didNotRun"

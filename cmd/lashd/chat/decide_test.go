@@ -35,7 +35,7 @@ func TestAnswersByLetterAndWord(t *testing.T) {
 
 func TestArgumentsAreShownOnce(t *testing.T) {
 	for _, args := range []string{`{"path":"a.txt","content":"x && <y>"}`, `{"path": "b.txt", "content": "` + strings.Repeat("long ", 100) + `"}`} {
-		prompt := fmt.Sprintf("May the tool write run with %s? The plugin guard asks: is it so?", termtext.Brief(json.RawMessage(args)))
+		prompt := fmt.Sprintf("Allow the tool write to run with %s? The plugin guard asks: is it so?", termtext.Brief(json.RawMessage(args)))
 		sent, err := json.Marshal(json.RawMessage(args)) // with the escapes of the wire format
 		if err != nil {
 			t.Fatal(err)
@@ -64,7 +64,7 @@ func TestApprovalQuestion(t *testing.T) {
 	} {
 		t.Run("part/8 "+c.name, func(t *testing.T) {
 			args := json.RawMessage(c.args)
-			prompt := fmt.Sprintf("May the tool %s run with %s?%s", c.tool, termtext.Brief(args), c.more)
+			prompt := fmt.Sprintf("Allow the tool %s to run with %s?%s", c.tool, termtext.Brief(args), c.more)
 			d := &protocol.Decision{Kind: protocol.DecisionApproval, Prompt: prompt, Call: &protocol.ToolCall{Name: c.tool, Args: args}}
 			if got := Question(d); got != c.want {
 				t.Errorf("got %q, want %q", got, c.want)

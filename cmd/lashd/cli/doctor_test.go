@@ -184,7 +184,7 @@ func TestRejectedParamsInPlainWords(t *testing.T) {
 	p.session()
 	p.want(exitFailed, "", "lashd: / already exists; choose a directory that does not exist\n", "backup", "/")
 	none := filepath.Join(t.TempDir(), "none")
-	p.want(exitFailed, "", "lashd: parameter dir names a directory that cannot be made: "+none+" is not there", "backup", filepath.Join(none, "copy"))
+	p.want(exitFailed, "", "lashd: parameter dir cannot be created: "+none+" does not exist", "backup", filepath.Join(none, "copy"))
 	p.want(exitFailed, "", `lashd: unknown field "config" (invalidParams); lashd schema session/new describes the parameters`, "call", "session/new", `{"config":{}}`)
 }
 

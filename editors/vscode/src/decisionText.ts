@@ -26,7 +26,7 @@ export function questionText({ kind, prompt, call }: Decision): string {
   if (kind !== "approval" || !call) {
     return prompt;
   }
-  const quoted = `May the tool ${call.name} run with ${quotedArgs(call)}?`;
+  const quoted = `Allow the tool ${call.name} to run with ${quotedArgs(call)}?`;
   if (!prompt.startsWith(quoted)) {
     return prompt;
   }

@@ -5,7 +5,7 @@ import type { Decision } from "../../src/protocol";
 const approval = (name: string, args: object, prompt: string): Decision => ({
   decisionId: "dec_1", sessionId: "ses_1", kind: "approval", call: { callId: "c", name, args }, prompt, choices: ["allowOnce", "reject"], default: "reject", openedAtMs: 1, deadlineAtMs: 0,
 });
-const asked = (name: string, args: object, more = "") => questionText(approval(name, args, `May the tool ${name} run with ${JSON.stringify(args)}?${more}`));
+const asked = (name: string, args: object, more = "") => questionText(approval(name, args, `Allow the tool ${name} to run with ${JSON.stringify(args)}?${more}`));
 
 describe("part/8 the question of a decision", () => {
   it("shows a shell command", () => {
@@ -33,6 +33,6 @@ describe("part/8 the question of a decision", () => {
   it("shortens long arguments as the daemon does", () => {
     const args = { path: "\u00e9".repeat(400) };
     const quoted = `${JSON.stringify(args).slice(0, 9)}${"\u00e9".repeat(145)}...`;
-    assert.equal(questionText(approval("read", args, `May the tool read run with ${quoted}?`)), `Allow this tool call?\nread ${quoted}`);
+    assert.equal(questionText(approval("read", args, `Allow the tool read to run with ${quoted}?`)), `Allow this tool call?\nread ${quoted}`);
   });
 });
