@@ -17,13 +17,14 @@ import (
 	"lashd/test/skip"
 )
 
-// foreign is a client that speaks through a JSON-RPC library of an editor, or of npm, as it was published.
+// foreign is a client on top of a JSON-RPC library of an editor, or of npm, as published.
 type foreign struct {
-	program, variable string                                     // the program that it needs, and the LASHD_SKIP_ variable that leaves it out
-	args              func(t *testing.T, args []string) []string // of the program
+	program, variable string                                     // the program that it needs, and the LASHD_SKIP_ variable that skips it
+	args              func(t *testing.T, args []string) []string // arguments of the program
 }
 
-// foreigners are those clients, by name. They read the arguments of the script from CLIENT_ARGS where a program would take them for its own.
+// foreigners are these clients by name. Those whose program would interpret the script's arguments
+// read them from CLIENT_ARGS.
 var foreigners = map[string]foreign{
 	"Neovim's vim.lsp.rpc": {"nvim", "NEOVIM", func(*testing.T, []string) []string {
 		return []string{"--headless", "-u", "NONE", "-i", "NONE", "-n", "-c", "let g:client_args = json_decode($CLIENT_ARGS)", "-c", "luafile ../clients/nvim.lua"}
@@ -40,8 +41,8 @@ var foreigners = map[string]foreign{
 	}},
 }
 
-// play has a client play a script against lashd stdio, which starts a daemon if there is none. Killed says that the script ends with its
-// death. $session in the script is the session.
+// play has a client play a script against lashd stdio, which starts a daemon if none runs. With
+// killed, the script ends with the client's death. $session in the script stands for the session.
 func (w *world) play(f foreign, script string, id protocol.SessionID, killed bool) []byte {
 	w.t.Helper()
 	steps, err := os.ReadFile("../clients/" + script)
@@ -67,7 +68,8 @@ func (w *world) play(f foreign, script string, id protocol.SessionID, killed boo
 	return out.Bytes()
 }
 
-// TestForeignClients has the libraries of editors play what other clients play. All are told the same, also after both ends have died.
+// TestForeignClients plays a script with the libraries of editors. All get the same messages, also
+// after client and daemon have died.
 func TestForeignClients(t *testing.T) {
 	golden := map[string]string{}
 	for _, name := range []string{"clients", "resumed"} {
@@ -85,7 +87,7 @@ func TestForeignClients(t *testing.T) {
 			w.write("testdata/"+name+".golden", got)
 		}
 		if diff := gocmp.Diff(golden[name], got); diff != "" {
-			t.Errorf("told otherwise than the others (-want +got):\n%s", diff)
+			t.Errorf("differs from the other clients (-want +got):\n%s", diff)
 		}
 		if err := w.model.Check(); err != nil {
 			t.Error(err)
@@ -96,20 +98,20 @@ func TestForeignClients(t *testing.T) {
 			_, err := exec.LookPath(f.program)
 			skip.Unless(t, f.variable, err == nil, f.program+" is not installed")
 		}
-		t.Run("outside/22 "+name+" is told what others are", func(t *testing.T) {
+		t.Run("outside/22 "+name+" gets what others get", func(t *testing.T) {
 			ready(t)
 			w := newWorld(t, "ask", step(says("I "), says("run it."), shell("printf done")), step(says("Done.")))
 			defer w.shutdown()
 			same(t, w, "clients", w.play(f, "script.jsonl", "", false))
 		})
-		t.Run("outside/22 "+name+" resends with its keys, and goes on with an older cursor while a new daemon takes over", func(t *testing.T) {
+		t.Run("outside/22 "+name+" repeats requests with its keys and continues from an older cursor while a new daemon starts", func(t *testing.T) {
 			ready(t)
 			w := newWorld(t, "ask", step(says("I "), says("run it."), shell("printf x >> ran")), step(says("Done.")))
 			d := w.serve()
-			p := w.dial("") // it listens, so that the client starts no other one
+			p := w.dial("") // a daemon listens, so that the client does not start one
 			before := w.transcript(w.play(f, "before.jsonl", "", true))
 			if n := strings.Count(before, `"type":"decision/opened"`); n != 1 {
-				t.Errorf("the client that died was asked %d times:\n%s", n, before)
+				t.Errorf("the client that died got %d questions:\n%s", n, before)
 			}
 			id := ask[protocol.SessionListResult](p, "session/list", protocol.SessionListParams{}).Data[0].ID
 			d.kill()
@@ -117,27 +119,27 @@ func TestForeignClients(t *testing.T) {
 			out := w.play(f, "after.jsonl", id, false)
 			same(t, w, "resumed", out)
 			if n := strings.Count(string(out), `"duplicate"`); n != 2 || w.size("ran") != 1 {
-				t.Errorf("%d answers are those of before, want 2; the command ran %d times", n, w.size("ran"))
+				t.Errorf("%d answers equal the earlier ones, want 2; the command ran %d times", n, w.size("ran"))
 			}
 			continuous(t, out)
 		})
 	}
 }
 
-// continuous fails the test unless the durable events that a client was told are 1, 2, 3 and so on, in this order.
+// continuous fails the test unless the durable events of a client are numbered 1, 2, 3 and so on.
 func continuous(t *testing.T, out []byte) {
 	t.Helper()
 	next := protocol.Seq(1)
 	for line := range bytes.Lines(out) {
 		var s struct{ Event *protocol.Event }
 		if err := json.Unmarshal(line, &s); err != nil {
-			t.Fatalf("a client said %s: %v", line, err)
+			t.Fatalf("a client printed %s: %v", line, err)
 		}
 		if s.Event == nil || s.Event.Seq == 0 {
 			continue
 		}
 		if s.Event.Seq != next {
-			t.Errorf("event %d came where %d was due", s.Event.Seq, next)
+			t.Errorf("got event %d, want %d", s.Event.Seq, next)
 		}
 		next = s.Event.Seq + 1
 	}

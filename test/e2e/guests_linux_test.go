@@ -21,36 +21,36 @@ import (
 	"lashd/test/fakemodel"
 )
 
-// brings makes a session with MCP servers of the client's.
+// brings creates a session with MCP servers of the client.
 func (p *peer) brings(h *home, servers protocol.MCPServers) protocol.SessionID {
 	p.t.Helper()
 	return ask[protocol.SessionNewResult](p, "session/new", protocol.SessionNewParams{Cwd: h.work, MCPServers: servers}).SessionID
 }
 
-// overlays has a session have these servers of the client's, and no others.
+// overlays replaces the session's MCP servers of the client.
 func (p *peer) overlays(id protocol.SessionID, servers protocol.MCPServers) protocol.SessionOverlayResult {
 	p.t.Helper()
 	return ask[protocol.SessionOverlayResult](p, "session/setOverlay", protocol.SessionOverlayParams{SessionID: id, MCPServers: servers})
 }
 
-// docs is the server of the SDK for Go as a client brings it.
+// docs is the test server of the Go SDK as a client configures it.
 func docs(t *testing.T, greeting string) protocol.MCPServers {
 	return protocol.MCPServers{"docs": {Command: goServer(t), Env: map[string]string{"GREETING": greeting}}}
 }
 
-// provides waits until something provides a tool of a session.
+// provides waits until a session has a tool.
 func (p *peer) provides(id protocol.SessionID, tool string) {
 	p.t.Helper()
-	eventually(p.t, "there is "+tool, func() error {
+	eventually(p.t, "the session has "+tool, func() error {
 		all := ask[protocol.ToolListResult](p, "tool/list", protocol.SessionParams{SessionID: id}).Data
 		if slices.ContainsFunc(all, func(r protocol.ToolRecord) bool { return r.Name == tool && !r.Orphan }) {
 			return nil
 		}
-		return fmt.Errorf("there are %d tools", len(all))
+		return fmt.Errorf("%d tools", len(all))
 	})
 }
 
-// web serves MCP by HTTP to whoever has a key. Its tool whoami tells what was in a header.
+// web serves MCP over HTTP to clients with a key. Its tool whoami returns the value of a header.
 func web(t *testing.T, key string) (url string) {
 	handler := mcp.NewStreamableHTTPHandler(func(r *http.Request) *mcp.Server {
 		s := mcp.NewServer(&mcp.Implementation{Name: "web", Version: "1"}, nil)
@@ -62,7 +62,7 @@ func web(t *testing.T, key string) (url string) {
 	}, nil)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "Bearer "+key {
-			http.Error(w, "nobody is "+r.Header.Get("Authorization"), http.StatusUnauthorized)
+			http.Error(w, "unknown key "+r.Header.Get("Authorization"), http.StatusUnauthorized)
 			return
 		}
 		handler.ServeHTTP(w, r)
@@ -71,20 +71,20 @@ func web(t *testing.T, key string) (url string) {
 	return s.URL
 }
 
-// TestGuests has clients bring MCP servers.
+// TestGuests has clients add MCP servers to sessions.
 func TestGuests(t *testing.T) {
 	w := newWorld(t, "allow")
 	w.plugin("own", map[string]string{".mcp.json": mcpJSON(map[string]server{"taken": {Command: goServer(t)}})})
 	d := w.serve()
 	p := w.dial("editor")
 	p.loads("own", nil)
-	own := len(w.children()) // what was asked for its tools stays until nobody needs it
+	own := len(w.children()) // processes of its own servers, which run until no session needs them
 	gone := func(t *testing.T) {
 		t.Helper()
 		began := time.Now()
-		eventually(t, "the client's servers are gone", func() error {
+		eventually(t, "the client's servers have stopped", func() error {
 			if all := w.children(); len(all) > own {
-				return fmt.Errorf("there are %v", all)
+				return fmt.Errorf("running: %v", all)
 			}
 			return nil
 		})
@@ -103,20 +103,20 @@ func TestGuests(t *testing.T) {
 		p.says(id, "mcp__docs__greeting", `{}`, "hello")
 		p.says(id, "mcp__web__whoami", `{}`, "you are Ada")
 		if state := p.overlays(id, nil).Tools; !state.Tools["mcp__docs__greeting"].Orphaned || !state.Tools["mcp__web__whoami"].Orphaned {
-			t.Errorf("without them: %+v", state)
+			t.Errorf("without the servers: %+v", state)
 		}
 		if p.turn(id, "hello"); w.offers("mcp__docs__pid") {
-			t.Error("the model is told of a tool of nobody")
+			t.Error("the model is offered a tool without a server")
 		}
 		gone(t)
 	})
-	t.Run("issue/4-2 what stands in a server is meant as it stands", func(t *testing.T) {
+	t.Run("issue/4-2 lashd expands no variables in the settings of a server", func(t *testing.T) {
 		id := p.brings(w.home, docs(t, "${HOME} ${PLUGIN_ROOT:-x}"))
 		p.says(id, "mcp__docs__greeting", `{}`, "${HOME} ${PLUGIN_ROOT:-x}")
 		p.overlays(id, nil)
 		gone(t)
 	})
-	t.Run("issue/4-2 sessions with equal servers share a process, and the last one gone ends it", func(t *testing.T) {
+	t.Run("issue/4-2 sessions with equal servers share a process, which ends with the last session", func(t *testing.T) {
 		other := w.dial("other")
 		one, two := p.brings(w.home, docs(t, "shared")), other.brings(w.home, docs(t, "shared"))
 		third := p.brings(w.home, docs(t, "mine alone"))
@@ -125,38 +125,38 @@ func TestGuests(t *testing.T) {
 			t.Errorf("processes %q and %q", pid, its)
 		}
 		if its := p.calls(third, "mcp__docs__pid", `{}`).Text; its == pid {
-			t.Error("one with another environment is the same process")
+			t.Error("a server with another environment shares the process")
 		}
 		p.overlays(one, nil)
 		p.says(two, "mcp__docs__pid", `{}`, pid)
 		p.overlays(third, nil)
-		p.overlays(two, nil) // takes nothing away that is another client's
+		p.overlays(two, nil) // removes only servers of the same client
 		p.says(two, "mcp__docs__pid", `{}`, pid)
 		other.overlays(two, nil)
 		gone(t)
 	})
-	t.Run("issue/4-2 the name of a plugin's server is refused, and nothing comes of the request", func(t *testing.T) {
+	t.Run("issue/4-2 the name of a plugin's server is rejected, and the request changes nothing", func(t *testing.T) {
 		servers := docs(t, "x")
 		servers["taken"] = servers["docs"]
 		before := len(ask[protocol.SessionListResult](p, "session/list", protocol.SessionListParams{Limit: 200}).Data)
 		_, err := try[protocol.SessionNewResult](p, "session/new", protocol.SessionNewParams{Cwd: w.work, MCPServers: servers})
 		if code, kind := refusal(err); code != -32011 || kind != protocol.KindServerTaken || !strings.Contains(err.Error(), "plugin own") {
-			t.Errorf("refused with %v", err)
+			t.Errorf("rejected with %v", err)
 		}
 		after := len(ask[protocol.SessionListResult](p, "session/list", protocol.SessionListParams{Limit: 200}).Data)
 		if after != before || len(w.children()) != own {
-			t.Errorf("%d sessions, then %d; processes %v", before, after, w.children())
+			t.Errorf("%d sessions before, %d after; processes %v", before, after, w.children())
 		}
 		id := p.session(w.home)
 		_, err = try[protocol.SessionOverlayResult](p, "session/setOverlay", protocol.SessionOverlayParams{SessionID: id, MCPServers: servers, Prompt: "not this"})
 		if _, kind := refusal(err); kind != protocol.KindServerTaken {
-			t.Errorf("refused with %v", err)
+			t.Errorf("rejected with %v", err)
 		}
 		if p.turn(id, "hello"); strings.Contains(w.body(), "not this") || w.offers("mcp__docs__pid") {
-			t.Error("half of what was refused is there")
+			t.Error("a part of the rejected request took effect")
 		}
 	})
-	t.Run("issue/4-2 rules of the session hold for tools of a client's server, and its questions are decisions", func(t *testing.T) {
+	t.Run("issue/4-2 approval rules apply to tools of a client's server, and its questions become decisions", func(t *testing.T) {
 		id := ask[protocol.SessionNewResult](p, "session/new", protocol.SessionNewParams{Cwd: w.work, MCPServers: docs(t, "x"), Approval: &protocol.ApprovalConfig{
 			Mode: protocol.ApproveAllow, Rules: []protocol.ApprovalRule{{Tool: "mcp__docs__p*", Action: protocol.ApproveDeny}},
 		}}).SessionID
@@ -174,12 +174,12 @@ func TestGuests(t *testing.T) {
 			DecisionID: asked.ID, Choice: protocol.ChooseAnswer, ArgsHash: asked.ArgsHash, Value: json.RawMessage(`{"colour":"red"}`),
 		})
 		if out := called(t, p.wait(turn), "mcp__docs__colour"); out.Text != "accept red" {
-			t.Errorf("it says %+v", out)
+			t.Errorf("the call returned %+v", out)
 		}
 		p.overlays(id, nil)
 		gone(t)
 	})
-	t.Run("issue/4-2 issue/4-7 servers that hang, die or are not there cost a session a moment and nothing else, which is told", func(t *testing.T) {
+	t.Run("issue/4-2 issue/4-7 servers that hang, die or do not exist delay a session only briefly and are reported", func(t *testing.T) {
 		servers := docs(t, "here")
 		servers["hangs"] = protocol.MCPServer{Command: "sleep", Args: []string{"1000"}}
 		servers["missing"] = protocol.MCPServer{Command: "no-such-program"}
@@ -187,7 +187,7 @@ func TestGuests(t *testing.T) {
 		servers["far"] = protocol.MCPServer{URL: "http://127.0.0.1:1/mcp"}
 		began := time.Now()
 		id := p.brings(w.home, servers)
-		if took := time.Since(began); took > 9*time.Second { // in ten a server is given up
+		if took := time.Since(began); took > 9*time.Second { // lashd gives up on a server after ten seconds
 			t.Errorf("the session took %v", took)
 		}
 		p.says(id, "mcp__docs__greeting", `{}`, "here")
@@ -202,7 +202,7 @@ func TestGuests(t *testing.T) {
 		p.overlays(id, nil)
 		gone(t)
 	})
-	t.Run("issue/4-2 after a crash the servers are gone until the client brings them again, and their settings are kept", func(t *testing.T) {
+	t.Run("issue/4-2 after a crash the servers are gone until the client adds them again, and their settings are kept", func(t *testing.T) {
 		id := p.brings(w.home, docs(t, "x"))
 		p.provides(id, "mcp__docs__grow")
 		ask[protocol.ToolStateResult](p, "tool/setMembership", protocol.ToolSetMembershipParams{SessionID: id, Members: map[string]bool{"mcp__docs__grow": false}})
@@ -215,14 +215,14 @@ func TestGuests(t *testing.T) {
 			t.Errorf("after the crash: %+v, %+v", pid, grow)
 		}
 		if p.turn(id, "hello"); w.offers("mcp__docs__pid") || len(w.children()) > 0 {
-			t.Errorf("the model is told of tools of nobody; processes %v", w.children())
+			t.Errorf("the model is offered tools without a server; processes %v", w.children())
 		}
 		state = p.overlays(id, docs(t, "x")).Tools
 		if pid, grow := state.Tools["mcp__docs__pid"], state.Tools["mcp__docs__grow"]; pid.Orphaned || grow.Orphaned || grow.IsMember() {
-			t.Errorf("brought again: %+v, %+v", pid, grow)
+			t.Errorf("added again: %+v, %+v", pid, grow)
 		}
 		if p.says(id, "mcp__docs__greeting", `{}`, "x"); w.offers("mcp__docs__grow") {
-			t.Error("a tool that was switched off is back")
+			t.Error("a disabled tool is enabled again")
 		}
 		d.stop()
 		w.none(soon)
@@ -232,10 +232,11 @@ func TestGuests(t *testing.T) {
 	}
 }
 
-// leaky is a server that says all it knows, and is none.
+// leaky is a program that prints its arguments and environment and is no MCP server.
 const leaky = `printf 'it is %s\n' "$TOKEN" >&2; printf 'logged in with %s\n{"jsonrpc": %s\n' "$TOKEN" "$TOKEN"; sleep 1`
 
-// TestSecretsOfGuests looks for what stands in servers of a client in all that lashd writes and says.
+// TestSecretsOfGuests searches everything that lashd writes and sends for secrets in servers of a
+// client.
 func TestSecretsOfGuests(t *testing.T) {
 	const token, key = `tok-4f1"9e\77-end`, "key-0b5d2e88c1"
 	w := newWorld(t, "allow")
@@ -292,19 +293,19 @@ func TestSecretsOfGuests(t *testing.T) {
 		for where, text := range shown {
 			for _, secret := range []string{token, quoted[1 : len(quoted)-1], key} {
 				if i := strings.Index(text, secret); i >= 0 {
-					t.Errorf("%q is in %s: %.200q", secret, where, text[max(0, i-80):])
+					t.Errorf("%q occurs in %s: %.200q", secret, where, text[max(0, i-80):])
 				}
 			}
 		}
 		for _, there := range []string{"it is ${TOKEN}", "logged in with ${TOKEN}"} {
 			if !strings.Contains(shown[logFile], there) {
-				t.Errorf("the log does not say %q: %s", there, shown[logFile])
+				t.Errorf("the log does not contain %q: %s", there, shown[logFile])
 			}
 		}
 	})
 }
 
-// serveLogging is serve, with all that the daemon has to say in a file.
+// serveLogging is serve with the daemon's log in a file.
 func (h *home) serveLogging(path string) *daemon {
 	h.t.Helper()
 	log, err := os.Create(path)
@@ -325,7 +326,7 @@ func (h *home) serveLogging(path string) *daemon {
 	return d
 }
 
-// written are all files in some places.
+// written returns all files below some directories.
 func (h *home) written(files map[string]string, places ...string) {
 	h.t.Helper()
 	for _, place := range places {

@@ -16,20 +16,20 @@ import (
 	"lashd/rpc/socket"
 )
 
-// patience is how long anything may take before a test gives up on it.
+// patience is the limit for any single wait of a test.
 const patience = 2 * time.Minute
 
-// home is a data directory, the socket of its daemon, and a workspace and the home of a user beside them.
+// home is a data directory with the socket of its daemon, a workspace, and a user's home directory.
 type home struct {
 	t                       *testing.T
 	dir, socket, work, user string
-	path                    []string // directories of programs, before those of PATH
+	path                    []string // directories that come before those of PATH
 }
 
-// newHome makes a data directory with these files in it.
+// newHome creates a data directory with these files in it.
 func newHome(t *testing.T, files map[string]string) *home {
 	t.Helper()
-	run, err := os.MkdirTemp("", "lashd-") // the name of a socket must be short
+	run, err := os.MkdirTemp("", "lashd-") // socket paths must be short
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func (h *home) write(path, text string) {
 	}
 }
 
-// size is how many bytes a file of the workspace has; none if it does not exist.
+// size is the size of a file of the workspace in bytes; 0 if it does not exist.
 func (h *home) size(name string) int {
 	info, err := os.Stat(filepath.Join(h.work, name))
 	if err != nil {
@@ -73,7 +73,7 @@ func (h *home) command(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// daemon is lashd serve.
+// daemon is a running lashd serve.
 type daemon struct {
 	*home
 	cmd  *exec.Cmd
@@ -95,18 +95,18 @@ func (h *home) serve() *daemon {
 	return d
 }
 
-// kill ends the daemon as a crash does. It must have lived until then.
+// kill ends the daemon as a crash does. It fails the test if the daemon had already ended.
 func (d *daemon) kill() {
 	d.t.Helper()
 	d.over = true
 	d.cmd.Process.Signal(syscall.SIGKILL)
-	d.cmd.Wait() // says that it was killed
+	d.cmd.Wait() // reports that it was killed
 	if how, ok := d.cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || how.Signal() != syscall.SIGKILL {
-		d.t.Errorf("the daemon had ended by itself: %v", d.cmd.ProcessState)
+		d.t.Errorf("the daemon had already ended: %v", d.cmd.ProcessState)
 	}
 }
 
-// stop asks the daemon to end, as a service manager does.
+// stop asks the daemon to stop, as a service manager does.
 func (d *daemon) stop() {
 	d.t.Helper()
 	d.over = true
@@ -114,11 +114,11 @@ func (d *daemon) stop() {
 	slow := time.AfterFunc(patience, func() { d.cmd.Process.Kill() })
 	defer slow.Stop()
 	if err := d.cmd.Wait(); err != nil {
-		d.t.Errorf("the daemon was asked to stop, and: %v", err)
+		d.t.Errorf("stopping the daemon: %v", err)
 	}
 }
 
-// connect reaches the daemon's socket, and waits for one that starts.
+// connect connects to the daemon's socket, and waits for a daemon that is starting.
 func (h *home) connect() (conn *net.UnixConn) {
 	h.t.Helper()
 	eventually(h.t, "a daemon listens", func() (err error) {
@@ -128,8 +128,9 @@ func (h *home) connect() (conn *net.UnixConn) {
 	return conn
 }
 
-// dial is a client of the daemon that speaks lines. If it has a name, that is how it is known. A process that a killed
-// daemon was just starting has its listener for a moment longer: who reached that one tries again.
+// dial connects a client that speaks one message per line. name becomes its client id unless it is
+// empty. A process that a killed daemon was just starting keeps the listener open for a moment, so
+// dial tries again.
 func (h *home) dial(name string) (p *peer) {
 	h.t.Helper()
 	eventually(h.t, "a daemon answers", func() (err error) {
@@ -139,7 +140,7 @@ func (h *home) dial(name string) (p *peer) {
 	return p
 }
 
-// eventually waits for what cannot be waited for otherwise, such as another process that opens a file.
+// eventually polls for a condition that has no event, such as a file of another process.
 func eventually(t *testing.T, what string, try func() error) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); ; time.Sleep(2 * time.Millisecond) {
@@ -153,13 +154,13 @@ func eventually(t *testing.T, what string, try func() error) {
 	}
 }
 
-// shutdown ends a daemon that no test started itself.
+// shutdown stops a daemon that the test did not start itself.
 func (h *home) shutdown() {
 	h.t.Helper()
 	if out, err := h.command("call", "shutdown", `{"daemon":true}`).Output(); err != nil {
 		h.t.Errorf("shutdown: %s, %v", out, err)
 	}
-	eventually(h.t, "the daemon is gone", func() error {
+	eventually(h.t, "the daemon has stopped", func() error {
 		lock, err := socket.Acquire(h.dir)
 		if err == nil {
 			lock.Release()

@@ -14,16 +14,16 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// hostile is a workspace that tries to have its canary run, by somebody who opens it and does nothing else with it.
+// hostile is a workspace that tries to run its canary when a user merely opens it.
 type hostile struct {
 	t      *testing.T
-	dir    string // of the workspace
-	out    string // beside it: what it has links to
-	canary string // a program: that it has run is to be seen by fired
-	marks  string // a directory that nothing else knows
+	dir    string // the workspace
+	out    string // a directory beside it, for targets of links
+	canary string // a program that leaves a mark when it runs
+	marks  string // the directory of the marks, which nothing else knows
 }
 
-// newHostile makes a workspace that is empty but for its canary.
+// newHostile creates a workspace that has only its canary.
 func newHostile(t *testing.T, write func(*hostile)) *hostile {
 	t.Helper()
 	base := t.TempDir()
@@ -43,7 +43,7 @@ func (h *hostile) check(err error) {
 	}
 }
 
-// fired tells what has run the canary.
+// fired returns the marks of the canaries that have run.
 func (h *hostile) fired() []string {
 	var names []string
 	entries, err := os.ReadDir(h.marks)
@@ -54,7 +54,7 @@ func (h *hostile) fired() []string {
 	return names
 }
 
-// file writes a file; in its text CANARY is the canary.
+// file writes a file. CANARY in its text is replaced by the path of the canary.
 func (h *hostile) file(name, text string) {
 	h.t.Helper()
 	path := filepath.Join(h.dir, name)
@@ -62,7 +62,7 @@ func (h *hostile) file(name, text string) {
 	h.check(os.WriteFile(path, []byte(strings.ReplaceAll(text, "CANARY", h.canary)), 0o644))
 }
 
-// program writes one more canary.
+// program writes another canary.
 func (h *hostile) program(name string) {
 	h.t.Helper()
 	h.file(name, fmt.Sprintf("#!/bin/sh\n: > '%s/'\"$(basename \"$0\")-$$\"\n", h.marks))
@@ -76,32 +76,32 @@ func (h *hostile) link(to, name string) {
 	h.check(os.Symlink(to, path))
 }
 
-// plugin writes the plugin.json of a plugin of the workspace, with what it contributes.
+// plugin writes the plugin.json of a workspace plugin with these contributions.
 func (h *hostile) plugin(name, lashd string) {
 	h.t.Helper()
 	h.file(".agents/plugins/"+name+"/plugin.json", fmt.Sprintf(`{"name": %q, "lashd": %s}`, name, lashd))
 }
 
-// A canary that never sings would show nothing.
+// The canary must work, or the test would prove nothing.
 func TestTheCanaryIsSeen(t *testing.T) {
 	h := newHostile(t, func(*hostile) {})
 	if got := h.fired(); len(got) > 0 {
-		t.Fatalf("%q have run", got)
+		t.Fatalf("%q ran", got)
 	}
 	if out, err := exec.Command(h.canary).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	if got := h.fired(); len(got) != 1 || !strings.HasPrefix(got[0], "canary-") {
-		t.Errorf("%q have run", got)
+		t.Errorf("%q ran", got)
 	}
 }
 
-// edit saves all files of the workspace's plugins again, with a line more.
+// edit saves all files of the workspace's plugins again with an additional line.
 func (h *hostile) edit() {
 	h.t.Helper()
 	h.check(filepath.WalkDir(h.dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() || !strings.HasPrefix(path, filepath.Join(h.dir, ".")) {
-			return nil // some cannot be read, on purpose
+			return nil // some files are unreadable on purpose
 		}
 		f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
 		if err != nil {
@@ -113,7 +113,7 @@ func (h *hostile) edit() {
 	}))
 }
 
-// look asks for all that there is to know of the workspace's plugins.
+// look calls every method that reads the workspace's plugins.
 func (h *hostile) look(p *peer) {
 	h.t.Helper()
 	ask[protocol.PluginReloadResult](p, "plugin/reload", protocol.PluginReloadParams{Cwd: h.dir})
@@ -125,8 +125,8 @@ func (h *hostile) look(p *peer) {
 	}
 }
 
-// TestNothingOfAWorkspaceRunsUnasked opens each of them, has a turn in it, with a call of a tool, saves its plugins again, has
-// them looked at, and opens it again after a crash.
+// TestNothingOfAWorkspaceRunsUnasked opens each hostile workspace, runs a turn with a tool call, saves
+// the plugins again, lists them, and opens the workspace again after a crash.
 func TestNothingOfAWorkspaceRunsUnasked(t *testing.T) {
 	w := newWorld(t, "allow")
 	d := w.serve()
@@ -150,7 +150,7 @@ func TestNothingOfAWorkspaceRunsUnasked(t *testing.T) {
 			p.attach(sessions[name], 0)
 			p.turn(sessions[name], "hello")
 			if got := h.fired(); len(got) > 0 {
-				t.Errorf("%q have run", got)
+				t.Errorf("%q ran", got)
 			}
 		})
 	}

@@ -15,25 +15,25 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// database is what an inspection reads: the file, or a transaction of it that is undone.
+// database is what an inspection reads: the file, or a transaction that is rolled back.
 type database interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
-// inspection looks at a store from outside, by what schema.sql says of it and without any code of lashd.
+// inspection checks a store from outside, by the rules of schema.sql and without any code of lashd.
 type inspection struct {
 	db    database
 	dir   string
-	known map[string]bool // files that were looked at; nil: none is left out
+	known map[string]bool // files that were checked before; nil checks all
 }
 
-// all inspects everything.
+// all checks everything.
 func (i *inspection) all() error {
 	ids, err := column[protocol.SessionID](i.db, "SELECT session_id FROM sessions")
 	return errors.Join(err, i.of(ids))
 }
 
-// of inspects the structure, and the logs of these sessions.
+// of checks the structure, and the logs of these sessions.
 func (i *inspection) of(ids []protocol.SessionID) error {
 	found := []error{i.structure(), i.rows(), i.tasks(), i.blobs()}
 	for _, id := range ids {
@@ -54,14 +54,14 @@ func (i *inspection) structure() error {
 	return nil
 }
 
-// rules are what must hold between rows once no turn is open. Each finds the rows for which it does not.
+// rules must hold between rows while no turn is open. Each query finds the rows that break one.
 var rules = []struct{ invariant, query string }{
 	{"I3: turns that are open", "SELECT turn_id FROM turns WHERE state IN ('queued', 'running', 'waiting')"},
 	{"I3: turns that ended without a report", "SELECT turn_id FROM turns WHERE report IS NULL AND state NOT IN ('queued', 'running', 'waiting')"},
 	{"I3: reports of another state", "SELECT turn_id FROM turns WHERE json_extract(CAST(report AS TEXT), '$.state') <> state"},
 	{"I3: effects of turns that ended", "SELECT turn_id FROM effects JOIN turns USING (turn_id)"},
-	{"I3: inputs that nobody will take in", "SELECT input_id FROM inputs WHERE state NOT IN ('completed', 'cancelled')"},
-	{"I3: decisions that nobody waits for", "SELECT decision_id FROM decisions WHERE open = 1"},
+	{"I3: inputs that no turn will use", "SELECT input_id FROM inputs WHERE state NOT IN ('completed', 'cancelled')"},
+	{"I3: decisions that nothing waits for", "SELECT decision_id FROM decisions WHERE open = 1"},
 	{"I3: nodes of turns that did not complete", "SELECT node_id FROM nodes JOIN turns USING (turn_id) WHERE state IN ('queued', 'running', 'waiting')"},
 }
 
@@ -76,15 +76,15 @@ func (i *inspection) rows() error {
 	return errors.Join(found...)
 }
 
-// logged is an event as it is stored.
+// logged is a stored event.
 type logged struct {
 	seq         uint64
 	kind        string
 	body, chain []byte
 }
 
-// chain follows a session's log to its head: every link is the sha256 of the one before, the session, the seq, the type
-// and the body, each of these four with its length before it.
+// chain follows a session's log to its head. Every link is the sha256 of the previous link, the
+// session, the sequence number, the type and the body, each of the last four preceded by its length.
 func (i *inspection) chain(id protocol.SessionID) error {
 	rows, err := i.db.QueryContext(context.Background(), `
 		SELECT e.place & 0xffffffff, e.type, e.body, e.chain FROM events e JOIN sessions s ON e.place >> 32 = s.session
@@ -100,7 +100,7 @@ func (i *inspection) chain(id protocol.SessionID) error {
 			return err
 		}
 		if link = e.link(link, id); e.seq != last+1 || !bytes.Equal(link, e.chain) {
-			return fmt.Errorf("I2: session %s: after seq %d comes %d, and the chain does not fit or has a gap", id, last, e.seq)
+			return fmt.Errorf("I2: session %s: event %d after %d breaks the chain", id, last, e.seq)
 		}
 		last = e.seq
 	}
@@ -111,7 +111,7 @@ func (e logged) link(before []byte, id protocol.SessionID) []byte {
 	h := sha256.New()
 	h.Write(before)
 	for _, field := range [][]byte{[]byte(id), binary.BigEndian.AppendUint64(nil, e.seq), []byte(e.kind), e.body} {
-		binary.Write(h, binary.BigEndian, uint64(len(field))) // a hash takes everything
+		binary.Write(h, binary.BigEndian, uint64(len(field))) // writing to a hash cannot fail
 		h.Write(field)
 	}
 	return h.Sum(nil)
@@ -120,12 +120,12 @@ func (e logged) link(before []byte, id protocol.SessionID) []byte {
 func (i *inspection) head(id protocol.SessionID, seq uint64, chain []byte) error {
 	head, err := column[string](i.db, "SELECT seq || ' ' || lower(hex(chain)) FROM sessions WHERE session_id = ?", id)
 	if want := fmt.Sprint(seq, " ", hex.EncodeToString(chain)); err != nil || len(head) != 1 || head[0] != want {
-		return fmt.Errorf("I2: session %s: the log ends at %s, the head says %v, %v", id, want, head, err)
+		return fmt.Errorf("I2: session %s: the log ends at %s, the head is %v, %v", id, want, head, err)
 	}
 	return nil
 }
 
-// blobs compares each large artifact's file with its name and its size.
+// blobs compares the file of each large artifact with its name and size.
 func (i *inspection) blobs() error {
 	names, err := column[string](i.db, "SELECT digest || ' ' || size FROM blobs WHERE body IS NULL")
 	found := []error{err}
@@ -146,7 +146,7 @@ func (i *inspection) blobs() error {
 	return errors.Join(found...)
 }
 
-// column reads the one column of a query.
+// column returns the values of a query with one column.
 func column[T any](db database, query string, args ...any) (list []T, err error) {
 	rows, err := db.QueryContext(context.Background(), query, args...)
 	if err != nil {

@@ -17,7 +17,7 @@ type postArgs struct {
 	Intents []protocol.ToolIntent `json:"intents"`
 }
 
-// wishes are one of each kind, and one that cannot be.
+// wishes has one intent of each kind, and one that is invalid.
 var wishes = []protocol.ToolIntent{
 	{StartTask: &protocol.StartTaskIntent{TaskID: "tsk_made", Spec: protocol.TaskSpec{Kind: protocol.TaskOther, Recovery: protocol.RecoverExternal}}},
 	{SignalTask: &protocol.SignalTaskIntent{TaskID: "tsk_ear", Name: "stdin", Payload: json.RawMessage(`{"text":"x"}`)}},
@@ -27,7 +27,7 @@ var wishes = []protocol.ToolIntent{
 	{CancelTask: &protocol.CancelTaskIntent{TaskID: "tsk_none"}},
 }
 
-// wishScene is a turn whose tool wants something, and whose daemon is killed.
+// wishScene is a turn whose tool returns intents and whose daemon is killed.
 type wishScene struct {
 	*world
 	daemon  *daemon
@@ -37,25 +37,26 @@ type wishScene struct {
 	unlock  func()
 }
 
-// wishMoments are those at which the daemon is killed, with what is to come of the wishes.
+// wishMoments are the moments of the kill, with the expected effect on the intents.
 var wishMoments = []struct {
 	name, replay string
 	reach        func(*wishScene)
 	after        func(*wishScene)
-	ran          int // how often the tool was
+	ran          int // times that the tool runs
 	done         bool
 }{
-	{"when a tool that may be run again has answered, and that is not stored", "idempotent", (*wishScene).unstored, nil, 2, true},
-	{"when a tool that may not be run again has answered, and that is not stored", "never", (*wishScene).unstored, (*wishScene).tells, 1, false},
-	{"when its result is stored, and another call of its batch runs", "never", (*wishScene).beside, nil, 1, true},
-	{"as soon as the results of its batch are", "never", (*wishScene).stored, nil, 1, true},
+	{"when a repeatable tool has returned, before its result is stored", "idempotent", (*wishScene).unstored, nil, 2, true},
+	{"when a tool that must not be repeated has returned, before its result is stored", "never", (*wishScene).unstored, (*wishScene).tells, 1, false},
+	{"when its result is stored and another call of its batch runs", "never", (*wishScene).beside, nil, 1, true},
+	{"as soon as all results of its batch are stored", "never", (*wishScene).stored, nil, 1, true},
 	{"while the model reads its result", "never", (*wishScene).read, nil, 1, true},
 }
 
-// TestWishesOfAProcess has a tool of a process want things, and kills the daemon at moments around that.
+// TestWishesOfAProcess has a tool of a plugin process return intents, and kills the daemon around that
+// moment.
 func TestWishesOfAProcess(t *testing.T) {
 	for _, m := range wishMoments {
-		t.Run("runtime/T12 what a tool of a process wants is done once, killed "+m.name, func(t *testing.T) {
+		t.Run("runtime/T12 intents of a tool take effect once, killed "+m.name, func(t *testing.T) {
 			t.Parallel()
 			s := newWishScene(t, m.replay)
 			m.reach(s)
@@ -83,7 +84,7 @@ func newWishScene(t *testing.T, replay string) *wishScene {
 	s.post(replay)
 	batch := step(uses("post", postArgs{s.work, wishes}), uses("read_output", map[string]any{"task": "tsk_gate", "waitMs": 30_000}))
 	s.model.Push(to("go", 0, batch), to("go", 2, done), to("go", 2, done))
-	for range 4 { // two are needed; a kill may come in them
+	for range 4 { // two starts are needed, and some may hit a kill
 		s.model.Push(to("tell", 0, step(says("noted"))))
 	}
 	s.daemon = s.serve()
@@ -107,14 +108,14 @@ func newWishScene(t *testing.T, replay string) *wishScene {
 	s.turn = s.peer.start(s.session, "go").TurnID
 	eventually(t, "the tool runs", func() error {
 		if s.size("ran") == 0 {
-			return fmt.Errorf("it does not")
+			return fmt.Errorf("it does not run")
 		}
 		return nil
 	})
 	return s
 }
 
-// lets has calls come to their ends that wait for these signs.
+// lets releases the calls that wait for these signals.
 func (s *wishScene) lets(signs ...string) {
 	for _, name := range signs {
 		s.write(filepath.Join(s.work, name), "")
@@ -124,7 +125,7 @@ func (s *wishScene) lets(signs ...string) {
 func (s *wishScene) unstored() {
 	s.unlock = s.locked()
 	s.lets("go")
-	time.Sleep(50 * time.Millisecond) // that the answer has come is not seen
+	time.Sleep(50 * time.Millisecond) // gives the answer time to reach the daemon
 }
 
 func (s *wishScene) beside() {
@@ -132,7 +133,7 @@ func (s *wishScene) beside() {
 	db := s.database("ro")
 	eventually(s.t, "the result is stored", func() error {
 		if n := number(s.t, db, "SELECT count(*) FROM effects WHERE kind = 'call' AND state = 'finished'"); n != 1 {
-			return fmt.Errorf("%d results are", n)
+			return fmt.Errorf("%d results stored", n)
 		}
 		return nil
 	})
@@ -150,19 +151,19 @@ func (s *wishScene) read() {
 	s.asked(2)
 }
 
-// tells answers that the model is to be told that nobody knows what came of the call.
+// tells answers the decision that the model is to be told about the unknown outcome.
 func (s *wishScene) tells() {
 	d := s.peer.event("the question", opened).Decision
 	ask[protocol.DecisionRespondResult](s.peer, "decision/respond", protocol.DecisionRespondParams{DecisionID: d.ID, Choice: protocol.ChooseTellModel})
 }
 
-// told checks what is said of the wishes with the result of the call.
+// told checks what the result of the call says about the intents.
 func (s *wishScene) told(done bool) {
 	s.t.Helper()
 	var got, want []string
 	calls := s.peer.wait(s.turn).ToolCalls
 	if len(calls) != 2 || calls[0].Name != "post" {
-		s.t.Fatalf("the turn called %+v", calls)
+		s.t.Fatalf("the turn's calls are %+v", calls)
 	}
 	for _, out := range calls[0].Output.Intents {
 		got = append(got, fmt.Sprint(out.Kind, " ", out.TaskID, " ", out.Refused))
@@ -171,11 +172,11 @@ func (s *wishScene) told(done bool) {
 		want = []string{"startTask tsk_made ", "signalTask tsk_ear ", "cancelTask tsk_long ", "emitTaskEvent tsk_news ", "emitTrigger  ", "cancelTask tsk_none taskNotFound"}
 	}
 	if !slices.Equal(got, want) {
-		s.t.Errorf("runtime/T12 of the wishes is told %q, want %q", got, want)
+		s.t.Errorf("runtime/T12 the result reports the intents %q, want %q", got, want)
 	}
 }
 
-// came checks what has come of the wishes: each of them once, or nothing.
+// came checks that each intent took effect once, or none did.
 func (s *wishScene) came(done bool) {
 	s.t.Helper()
 	wanted := 0
@@ -196,15 +197,15 @@ func (s *wishScene) came(done bool) {
 	got["mail"] = len(ask[protocol.TriggerHistoryResult](s.peer, "trigger/history", protocol.TriggerHistoryParams{Type: "mail.new"}).Data)
 	for what, n := range got {
 		if n != wanted {
-			s.t.Errorf("runtime/T12 runtime/B06 %s: %d times, want %d", what, n, wanted)
+			s.t.Errorf("runtime/T12 runtime/B06 %s happened %d times, want %d", what, n, wanted)
 		}
 	}
-	if n := s.size("heard"); n > wanted { // it is for the process that ran
+	if n := s.size("heard"); n > wanted { // the signal is for the process that was running
 		s.t.Errorf("runtime/T12 a task was sent a signal %d times", n)
 	}
 }
 
-// happened is how often something happened to a task; a task that is not there is none.
+// happened returns how often an event occurred for a task; 0 for an unknown task.
 func (s *wishScene) happened(id protocol.TaskID, kind protocol.TaskEventKind) (n int) {
 	s.t.Helper()
 	r, err := try[protocol.TaskReadResult](s.peer, "task/read", protocol.TaskReadParams{TaskParams: protocol.TaskParams{SessionID: s.session, TaskID: id}})

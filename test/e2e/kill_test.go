@@ -14,8 +14,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// TestSIGKILLUnderLoad kills daemons of one data directory while four clients use them, and looks at what every next one
-// makes of it. LASHD_LONG=1 does so 500 times.
+// TestSIGKILLUnderLoad kills daemons of one data directory while four clients use them, and checks
+// what the next one recovers. LASHD_LONG=1 repeats this 500 times.
 func TestSIGKILLUnderLoad(t *testing.T) {
 	cycles := 6
 	if os.Getenv("LASHD_LONG") != "" {
@@ -46,7 +46,7 @@ func (c *campaign) report() {
 	}
 }
 
-// ran are the lines that commands left in workspaces, each of which is the key of its turn.
+// ran are the lines that commands left in workspaces. Each line is the key of its turn.
 func (h *home) ran() []string {
 	h.t.Helper()
 	names, err := filepath.Glob(filepath.Join(h.work, "*", "ran"))
@@ -64,7 +64,7 @@ func (h *home) ran() []string {
 	return keys
 }
 
-// twice reports the first key that is there more than once.
+// twice reports the first key that occurs more than once.
 func twice(keys []string) error {
 	slices.Sort(keys)
 	for i := 1; i < len(keys); i++ {
@@ -75,7 +75,8 @@ func twice(keys []string) error {
 	return nil
 }
 
-// campaign is a data directory whose daemons are killed, and what clients were told by the newest of them.
+// campaign is a data directory whose daemons are killed, and what clients received from the newest
+// one.
 type campaign struct {
 	*world
 	db        *sql.DB
@@ -91,7 +92,7 @@ func newCampaign(t *testing.T) *campaign {
 	return &campaign{world: w, known: map[string]bool{}}
 }
 
-// cycle starts a daemon, checks what it made of the kill before, loads it and kills it.
+// cycle starts a daemon, checks its recovery, loads it and kills it.
 func (c *campaign) cycle(i int) {
 	began := time.Now()
 	d := c.serve()
@@ -99,7 +100,7 @@ func (c *campaign) cycle(i int) {
 	took := time.Since(began)
 	c.slowest = max(c.slowest, took)
 	if i == 0 {
-		c.ready = max(10*time.Second, 5*took) // the first one has nothing to do; on a slow machine it takes long, too
+		c.ready = max(10*time.Second, 5*took) // the first start has nothing to recover; slow machines get more time
 	}
 	if took > c.ready {
 		c.t.Errorf("reliability/I14 the daemon was ready after %v, want at most %v", took, c.ready)
@@ -111,7 +112,7 @@ func (c *campaign) cycle(i int) {
 	c.load(i, d)
 }
 
-// load lets four clients work until the daemon is killed.
+// load runs four clients until the daemon is killed.
 func (c *campaign) load(cycle int, d *daemon) {
 	var wg sync.WaitGroup
 	for i := range 4 {
@@ -124,7 +125,7 @@ func (c *campaign) load(cycle int, d *daemon) {
 		c.witnesses = append(c.witnesses, w)
 		wg.Go(w.work)
 	}
-	time.Sleep(time.Duration(5+cycle*13%170) * time.Millisecond) // when the kill comes is the point of the test
+	time.Sleep(time.Duration(5+cycle*13%170) * time.Millisecond) // vary the time of the kill
 	d.kill()
 	wg.Wait()
 	for _, w := range c.witnesses {
@@ -132,7 +133,7 @@ func (c *campaign) load(cycle int, d *daemon) {
 	}
 }
 
-// check looks at what a daemon made of the kill of the one before.
+// check checks what a daemon recovered after the kill of its predecessor.
 func (c *campaign) check() {
 	p := c.dial("")
 	var ids []protocol.SessionID
@@ -176,7 +177,7 @@ func (c *campaign) count(w *witness) {
 	c.events += len(w.told)
 }
 
-// turnsOf are the turns that the database has of a session.
+// turnsOf returns the turns of a session in the database.
 func (c *campaign) turnsOf(id protocol.SessionID) []protocol.TurnID {
 	c.t.Helper()
 	ids, err := column[protocol.TurnID](c.db, "SELECT turn_id FROM turns JOIN sessions USING (session) WHERE session_id = ?", id)

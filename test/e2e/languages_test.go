@@ -15,8 +15,8 @@ import (
 	"lashd/test/skip"
 )
 
-// language is one that plugins are written in, and the file of a new plugin that says what is denied, and one that does not
-// load if it is cut in half.
+// language is a language of plugins: the file of a new plugin that decides what is denied, and a file
+// whose first half does not load.
 type language struct{ name, rule, half string }
 
 var languages = []language{
@@ -24,7 +24,7 @@ var languages = []language{
 	{"command", "guard.sh", "hooks/hooks.json"},
 }
 
-// has sees to it that there is what programs of a language need.
+// has makes sure that the tools of a language are available.
 func (h *home) has(lang string) {
 	h.t.Helper()
 	switch lang {
@@ -41,7 +41,7 @@ func (h *home) has(lang string) {
 		node := h.command()
 		node.Path, node.Args = "/bin/sh", []string{"sh", "-c", `node --eval 'process.exit(process.features.typescript ? 0 : 1)'`}
 		skip.Unless(h.t, "NODE", err == nil && node.Run() == nil, "there is no node that runs TypeScript; scripts/test installs one")
-	case "go": // what the user has built is not built again
+	case "go": // reuse the user's build cache
 		out, err := exec.Command("go", "env", "GOCACHE").Output()
 		if err != nil {
 			h.t.Fatal(err)
@@ -50,7 +50,7 @@ func (h *home) has(lang string) {
 	}
 }
 
-// lashd runs a command, which must succeed, and is what it has printed.
+// lashd runs a command that must succeed, and returns its output.
 func (h *home) lashd(args ...string) string {
 	h.t.Helper()
 	out, err := h.command(args...).Output()
@@ -60,7 +60,7 @@ func (h *home) lashd(args ...string) string {
 	return string(out)
 }
 
-// denies tells whether a command is denied by the plugin. Otherwise it must have run.
+// denies reports whether the plugin denies a command. If it does not, the command must have run.
 func (p *peer) denies(id protocol.SessionID, text string) bool {
 	p.t.Helper()
 	return denied(p.t, called(p.t, p.turn(id, paced("echo "+text)), "shell"), text)
@@ -72,19 +72,19 @@ func denied(t *testing.T, out protocol.ToolOutput, text string) bool {
 		return false
 	}
 	if out.Failure == nil || !strings.Contains(out.Failure.Message, "not allowed") {
-		t.Errorf("echo %s came to %+v %+v", text, out, out.Failure)
+		t.Errorf("echo %s returned %+v %+v", text, out, out.Failure)
 	}
 	return true
 }
 
-// author is somebody who writes a plugin.
+// author is a user who writes a plugin.
 type author struct {
 	*world
 	language
 	dir string
 }
 
-// saves puts a text in the place of another in a file of the plugin, at once.
+// saves replaces a text in a file of the plugin, atomically.
 func (a *author) saves(file, old, now string) {
 	a.t.Helper()
 	path := filepath.Join(a.dir, file)
@@ -95,7 +95,7 @@ func (a *author) saves(file, old, now string) {
 	a.file(path, strings.ReplaceAll(text, old, now))
 }
 
-// halves leaves the first half of a file, as an editor does for a moment, and is the whole.
+// halves leaves only the first half of a file, as an editor may for a moment, and returns the whole.
 func (a *author) halves() string {
 	a.t.Helper()
 	path := filepath.Join(a.dir, a.half)
@@ -106,15 +106,15 @@ func (a *author) halves() string {
 
 func (p *peer) degraded(name string) {
 	p.t.Helper()
-	eventually(p.t, "it is seen that "+name+" is broken", func() error {
+	eventually(p.t, "the daemon notices that "+name+" is broken", func() error {
 		if info := p.listed(name); info.Status != protocol.PluginDegraded || len(info.Problems) == 0 {
-			return fmt.Errorf("it is %+v", info)
+			return fmt.Errorf("the plugin is %+v", info)
 		}
 		return nil
 	})
 }
 
-// TestNewPlugins has the daemon load what lashd plugin new makes, and its author work at it.
+// TestNewPlugins loads the output of lashd plugin new and has its author edit it.
 func TestNewPlugins(t *testing.T) {
 	for _, lang := range languages {
 		t.Run("issue/4-9 "+lang.name, func(t *testing.T) {
@@ -133,13 +133,13 @@ func TestNewPlugins(t *testing.T) {
 			text := a.halves()
 			p.degraded("guard")
 			if id := p.session(a.home); !p.denies(id, "drop table") || p.denies(id, "rm -rf") {
-				t.Error("issue/4-5 while a file is half written, what ran before does not run")
+				t.Error("issue/4-5 while a file is half written, the last good version does not run")
 			}
 			d.kill()
 			a.serve()
 			p = a.dial("")
 			if id := p.session(a.home); !p.denies(id, "drop table") || p.denies(id, "rm -rf") {
-				t.Error("issue/4-5 after a restart, what ran before does not run")
+				t.Error("issue/4-5 after a restart, the last good version does not run")
 			}
 			p.degraded("guard")
 			a.file(filepath.Join(a.dir, a.half), text)
@@ -148,12 +148,12 @@ func TestNewPlugins(t *testing.T) {
 	}
 }
 
-// works shows that the new plugin changes turns.
+// works checks that the new plugin takes part in turns.
 func (a *author) works(p *peer) {
 	a.t.Helper()
 	id := p.session(a.home)
 	if !p.denies(id, "rm -rf") || p.denies(id, "fine") {
-		a.t.Error("issue/4-9 the hook of a new plugin does not do what it says")
+		a.t.Error("issue/4-9 the hook of a new plugin has no effect")
 	}
 	if a.name == "command" {
 		a.write(filepath.Join(a.work, "three"), "1\n2\n3\n")
@@ -163,21 +163,22 @@ func (a *author) works(p *peer) {
 	p.says(id, "guard_greet", `{"name":"Ada"}`, "Hello, Ada!")
 }
 
-// busy shows that a reload may be refused while a turn runs, and that a dry run never is.
+// busy checks that a reload can be refused while a turn runs, and that a dry run never is.
 func (a *author) busy() {
 	a.t.Helper()
 	refused := a.command("plugin", "reload", "--refuse")
 	refused.Stderr = nil
 	_, err := refused.Output()
 	if e, ok := errors.AsType[*exec.ExitError](err); !ok || e.ExitCode() != 1 || !strings.Contains(string(e.Stderr), "is running") {
-		a.t.Errorf("issue/4-5 a reload that is not wanted while a turn runs: %v", err)
+		a.t.Errorf("issue/4-5 a reload with --refuse during a turn: %v", err)
 	}
 	if said := a.lashd("plugin", "reload", "--dry-run", "--json"); !strings.Contains(said, `"name":"guard","change":"unchanged"`) {
-		a.t.Errorf("issue/4-5 a dry run says %s", said)
+		a.t.Errorf("issue/4-5 a dry run prints %s", said)
 	}
 }
 
-// edits changes what is denied, while a turn runs: that one goes on with what it began with.
+// edits changes what is denied while a turn runs. The running turn keeps the version that it started
+// with.
 func (a *author) edits(p *peer) {
 	a.t.Helper()
 	was := p.listed("guard").Digest
@@ -194,9 +195,9 @@ func (a *author) edits(p *peer) {
 	}
 	a.model.Release()
 	if out := called(a.t, p.wait(turn), "shell"); !denied(a.t, out, "rm -rf") {
-		a.t.Error("issue/4-5 a running turn has other plugins than it began with")
+		a.t.Error("issue/4-5 a running turn switched to the edited plugin")
 	}
 	if p.denies(old, "rm -rf") {
-		a.t.Error("issue/4-5 an edit has no effect in the next turn of a session that was at work")
+		a.t.Error("issue/4-5 an edit has no effect in the next turn of a session that was running")
 	}
 }

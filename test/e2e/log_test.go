@@ -7,7 +7,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// replay is the log of a session from its beginning, as a client gets it that saw nothing.
+// replay returns the log of a session from its beginning, as a new client gets it.
 func (h *home) replay(id protocol.SessionID) []told {
 	h.t.Helper()
 	p := h.dial("")
@@ -17,7 +17,7 @@ func (h *home) replay(id protocol.SessionID) []told {
 	return p.log(id)
 }
 
-// gapless reports seqs that are not first, first+1 and so on.
+// gapless reports sequence numbers that are not first, first+1 and so on.
 func gapless(list []told, first protocol.Seq) error {
 	for i, e := range list {
 		if want := first + protocol.Seq(i); e.Seq != want {
@@ -27,12 +27,12 @@ func gapless(list []told, first protocol.Seq) error {
 	return nil
 }
 
-// repeats reports events of seen that all, a log from its beginning, does not have byte for byte.
+// repeats reports events in seen that differ from all, a log from its beginning, in any byte.
 func repeats(all, seen []told) error {
 	for _, e := range seen {
 		switch {
 		case int(e.Seq) > len(all):
-			return fmt.Errorf("seq %d was told, the log ends at %d", e.Seq, len(all))
+			return fmt.Errorf("seq %d was received, but the log ends at %d", e.Seq, len(all))
 		case all[e.Seq-1].raw != e.raw:
 			return fmt.Errorf("seq %d was %s, and is now %s", e.Seq, e.raw, all[e.Seq-1].raw)
 		}
@@ -40,7 +40,7 @@ func repeats(all, seen []told) error {
 	return nil
 }
 
-// lifeOf reports a turn that the log does not accept once and then complete once.
+// lifeOf reports a turn that is not accepted once and then completed once.
 func lifeOf(all []told, id protocol.TurnID) error {
 	var life []string
 	for _, e := range all {
@@ -49,7 +49,7 @@ func lifeOf(all []told, id protocol.TurnID) error {
 		}
 	}
 	if got := strings.Join(life, " "); got != "turn/accepted turn/completed" {
-		return fmt.Errorf("the life of turn %s is %q", id, got)
+		return fmt.Errorf("turn %s has the events %q", id, got)
 	}
 	return nil
 }

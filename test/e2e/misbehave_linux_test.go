@@ -15,7 +15,7 @@ import (
 	"lashd/test/fakemodel"
 )
 
-// badProgram is a plugin whose tool does what its name says.
+// badProgram is a plugin whose tool misbehaves as its name says.
 const badProgram = `
 import os, signal, subprocess, time
 
@@ -40,14 +40,14 @@ def execute(name, args):
     return {"output": {"status": "success", "text": name}}
 ` + plainProgram
 
-// comesTo is what a call of each of these plugins may come to. One that is late, and is not seen to have stopped in time, is of
-// unknown outcome.
+// comesTo lists the possible results of a call of each plugin. A call that is late, and did not stop
+// in time, has an unknown outcome.
 var comesTo = map[string][]string{
 	"good": {"success"}, "leave": {"success"}, "crash": {"plugin_crashed"}, "babble": {"plugin_protocol"}, "notify": {"plugin_protocol"},
 	"hang": {"timeout", "unknown"}, "grumble": {"timeout", "unknown"},
 }
 
-// misbehaving is a world with all of these plugins, and with an MCP server.
+// misbehaving is a world with all of these plugins and an MCP server.
 func misbehaving(t *testing.T) (*world, *daemon, *peer) {
 	w := newWorld(t, "allow")
 	w.has("python")
@@ -69,7 +69,7 @@ func misbehaving(t *testing.T) (*world, *daemon, *peer) {
 	return w, d, p
 }
 
-// code says what a call came to.
+// code returns the failure code of a call.
 func code(out protocol.ToolOutput) string {
 	if out.Failure == nil {
 		return string(out.Status)
@@ -77,10 +77,11 @@ func code(out protocol.ToolOutput) string {
 	return out.Failure.Code
 }
 
-// TestPluginsMisbehave has plugins do at once what they may not do, while other sessions are at work, and then kills the daemon.
+// TestPluginsMisbehave has plugins misbehave at the same time while other sessions run turns, and then
+// kills the daemon.
 func TestPluginsMisbehave(t *testing.T) {
 	w, d, p := misbehaving(t)
-	t.Run("reliability/P14 a plugin that crashes, hangs or floods fails its own calls, in time, and other turns go on", func(t *testing.T) {
+	t.Run("reliability/P14 a plugin that crashes, hangs or floods fails only its own calls, in time, and other turns continue", func(t *testing.T) {
 		turns := map[string]protocol.TurnID{}
 		sessions := map[string]protocol.SessionID{}
 		for name := range comesTo {
@@ -90,7 +91,7 @@ func TestPluginsMisbehave(t *testing.T) {
 		w.workBeside(func() {
 			for name, turn := range turns {
 				if got := code(called(t, p.wait(turn), name+"_now")); !slices.Contains(comesTo[name], got) {
-					t.Errorf("the call of %s comes to %q, want one of %q", name, got, comesTo[name])
+					t.Errorf("the call of %s returns %q, want one of %q", name, got, comesTo[name])
 				}
 			}
 		})
@@ -99,7 +100,7 @@ func TestPluginsMisbehave(t *testing.T) {
 			p.says(id, "mcp__sdk__pid", `{}`, "")
 		}
 	})
-	t.Run("reliability/P14 after a kill nothing is left in a second, but for what has fled, which the next daemon ends", func(t *testing.T) {
+	t.Run("reliability/P14 a second after a kill only escaped processes are left, and the next daemon kills those", func(t *testing.T) {
 		id := p.session(w.home)
 		p.says(id, "leave_now", `{}`, "leave")
 		p.says(id, "mcp__sdk__pid", `{}`, "")
@@ -116,15 +117,16 @@ func TestPluginsMisbehave(t *testing.T) {
 	})
 }
 
-// onlyFled waits until only those are left of so many children of a dead daemon that do not die with it.
+// onlyFled waits until only escaped processes are left of the children of a dead daemon. before is the
+// number of all children.
 func (w *world) onlyFled(before int) {
 	w.t.Helper()
-	eventually(w.t, "nothing is left but what has fled", func() error {
+	eventually(w.t, "only escaped processes are left", func() error {
 		fled := w.children()
 		for pid := range fled {
 			line, err := os.ReadFile(filepath.Join("/proc", pid, "cmdline"))
 			if err == nil && !strings.HasPrefix(string(line), "sleep\x00") {
-				return fmt.Errorf("there is %q", line)
+				return fmt.Errorf("%q is running", line)
 			}
 		}
 		if before < 3 {
@@ -134,7 +136,7 @@ func (w *world) onlyFled(before int) {
 	})
 }
 
-// workBeside has two clients run turns, one after the other, for as long as something else is done.
+// workBeside has two clients run turns in a row while do runs.
 func (w *world) workBeside(what func()) {
 	w.t.Helper()
 	over := make(chan struct{})
@@ -149,7 +151,7 @@ func (w *world) workBeside(what func()) {
 				r, err := try[protocol.TurnReport](p, "turn/run", protocol.TurnStartParams{SessionID: id, Input: text(fakemodel.ToolMarker("good_now", `{}`))})
 				if err != nil || r.State != protocol.TurnCompleted || len(r.ToolCalls) != 1 || code(r.ToolCalls[0].Output) != "success" {
 					raw, _ := json.Marshal(r)
-					w.t.Errorf("reliability/P14 a turn beside them comes to %v: %s", err, raw)
+					w.t.Errorf("reliability/P14 a turn of another session ends with %v: %s", err, raw)
 					return
 				}
 				took[i] = append(took[i], time.Since(began))
@@ -166,6 +168,6 @@ func (w *world) workBeside(what func()) {
 	working.Wait()
 	all := slices.Sorted(slices.Values(slices.Concat(took...)))
 	if len(all) == 0 || all[len(all)/2] > soon {
-		w.t.Errorf("reliability/P14 beside them ran %d turns, which took %v", len(all), all)
+		w.t.Errorf("reliability/P14 %d turns of other sessions ran, in %v", len(all), all)
 	}
 }

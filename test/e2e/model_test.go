@@ -14,10 +14,10 @@ import (
 	"lashd/test/fakemodel"
 )
 
-// door is a listener that can be shut. Who comes meanwhile has connected, and is not served.
+// door is a listener that can be shut. While it is shut, clients connect and are not served.
 type door struct {
 	net.Listener
-	knocks chan struct{} // one for each who came while it was shut
+	knocks chan struct{} // one value for each connection while it was shut
 
 	mu   sync.Mutex
 	shut bool
@@ -50,7 +50,7 @@ func (d *door) close() {
 	d.shut = true
 }
 
-// open sends away who waits, and serves who comes.
+// open closes the waiting connections and serves new ones.
 func (d *door) open() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -60,7 +60,8 @@ func (d *door) open() {
 	d.shut, d.held = false, nil
 }
 
-// serveModel serves a model behind a door. A client must connect for each call, so that the door is passed each time.
+// serveModel serves a model behind a door. Clients must connect anew for each call, so every call
+// passes the door.
 func serveModel(t *testing.T, steps ...fakemodel.Step) (*fakemodel.Server, *door) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -72,7 +73,7 @@ func serveModel(t *testing.T, steps ...fakemodel.Step) (*fakemodel.Server, *door
 	server := &http.Server{Handler: model}
 	server.SetKeepAlivesEnabled(false)
 	var served sync.WaitGroup
-	served.Go(func() { server.Serve(d) }) // always ErrServerClosed
+	served.Go(func() { server.Serve(d) }) // always returns ErrServerClosed
 	t.Cleanup(func() {
 		d.open()
 		server.Close()
@@ -82,12 +83,12 @@ func serveModel(t *testing.T, steps ...fakemodel.Step) (*fakemodel.Server, *door
 	return model, d
 }
 
-// configFor is a configuration whose model is served there.
+// configFor is a config.toml for a model server at url.
 func configFor(addr net.Addr, approval string) string {
 	return fmt.Sprintf("model = \"fake\"\nbase_url = \"http://%s/v1\"\nkey_env = \"LASHD_E2E_NO_KEY\"\napproval = %q\ntrace = true\n", addr, approval)
 }
 
-// Each reply that comes to its end costs this many tokens.
+// Every completed reply reports this token usage.
 const inputTokens, outputTokens = 10, 5
 
 func step(parts ...fakemodel.Part) fakemodel.Step {
@@ -111,18 +112,18 @@ func uses(tool string, args any) fakemodel.Part {
 func mustArgs(args any) string {
 	raw, err := json.Marshal(args)
 	if err != nil {
-		panic(err) // of a type of this package
+		panic(err) // cannot fail for types of this package
 	}
 	return string(raw)
 }
 
-// paced is a prompt upon which the model runs a command and then streams for some milliseconds.
+// paced is a prompt on which the model runs a command and then streams for some milliseconds.
 func paced(command string) string {
 	marker := fakemodel.ToolMarker("shell", mustArgs(shellArgs{command}))
 	return strings.TrimSuffix(marker, "]]") + " deltas=12 size=4 us=1000]]"
 }
 
-// world is a data directory whose daemon has a model that tests drive.
+// world is a data directory whose daemon uses a model that the test controls.
 type world struct {
 	*home
 	model *fakemodel.Server
@@ -135,7 +136,7 @@ func newWorld(t *testing.T, approval string, steps ...fakemodel.Step) *world {
 	return &world{newHome(t, map[string]string{"config.toml": configFor(d.Addr(), approval)}), model, d}
 }
 
-// knocked waits until the daemon wants to call the model, and is not served.
+// knocked waits until the daemon has connected to the shut model server.
 func (w *world) knocked() {
 	w.t.Helper()
 	select {

@@ -12,7 +12,7 @@ import (
 	"lashd/test/left"
 )
 
-// burst appends lines to the log of the workspace, in one piece.
+// burst appends lines to the log of the workspace in one write.
 func (h *home) burst(lines ...string) {
 	h.t.Helper()
 	f, err := os.OpenFile(filepath.Join(h.work, "app.log"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
@@ -24,10 +24,10 @@ func (h *home) burst(lines ...string) {
 	}
 }
 
-// marked are the processes that were started with a variable.
+// marked returns the processes that were started with a variable.
 func marked(variable string) []left.Process { return left.Marked(variable + "\x00") }
 
-// unmarked waits until no process is left that was started with a variable.
+// unmarked waits until no process that was started with a variable is left.
 func unmarked(t *testing.T, variable string) {
 	t.Helper()
 	eventually(t, "no process is left with "+variable, func() error {
@@ -38,8 +38,8 @@ func unmarked(t *testing.T, variable string) {
 	})
 }
 
-// wokenBy waits until something has woken the session so many times and all those turns are over, and tells what the last of
-// them was told.
+// wokenBy waits until a monitor has woken the session so many times and those turns have ended. It
+// returns the input of the last one.
 func (p *peer) wokenBy(id protocol.SessionID, monitor string, times int) string {
 	p.t.Helper()
 	var last string
@@ -81,33 +81,34 @@ func TestMonitorOfALog(t *testing.T) {
 	for n, lines := range [][]string{{"one", "two", "three"}, {"four", "five"}} {
 		w.burst(lines...)
 		if got, want := p.wokenBy(id, "again", n+1), "[monitor/line again] "+strings.Join(lines, "\n"); got != want {
-			t.Errorf("plugin/S-14 the turn of burst %d was told %q, want %q", n+1, got, want)
+			t.Errorf("plugin/S-14 the turn of burst %d reads %q, want %q", n+1, got, want)
 		}
 	}
 	d.kill()
 	d = w.serve()
 	p = w.dial("")
 	p.attach(id, 0)
-	// What is restarted reads the log from its beginning: that is a burst, too. Nobody has asked for the monitors.
+	// A restarted monitor reads the log from its beginning, which is a burst as well. The daemon
+	// restarts monitors without a request.
 	p.wokenBy(id, "again", 3)
 	w.burst("six")
 	if got := p.wokenBy(id, "again", 4); got != "[monitor/line again] six" {
-		t.Errorf("plugin/MN-07 after a restart the turn was told %q", got)
+		t.Errorf("plugin/MN-07 after a restart the turn reads %q", got)
 	}
 	status := ask[protocol.MonitorStatusResult](p, "monitor/status", protocol.SessionParams{SessionID: id})
 	if m := status.Data; len(m) != 2 || m[0].State != protocol.MonitorRunning || m[1].State != protocol.MonitorIdle || m[1].Armed {
-		t.Errorf("plugin/MN-07 after a restart there are %+v", m)
+		t.Errorf("plugin/MN-07 monitors after a restart: %+v", m)
 	}
 	if n := len(marked(mark)); n != 2 {
-		t.Errorf("plugin/MN-06 %d processes run, want a shell and its tail", n)
+		t.Errorf("plugin/MN-06 %d processes, want a shell and its tail", n)
 	}
 	stopped := ask[protocol.MonitorResult](p, "monitor/stop", protocol.MonitorStopParams{SessionID: id, MonitorID: "again"})
 	if stopped.Monitor.State != protocol.MonitorStopped || stopped.Monitor.Armed {
-		t.Errorf("plugin/MN-06 stopped it is %+v", stopped.Monitor)
+		t.Errorf("plugin/MN-06 the stopped monitor is %+v", stopped.Monitor)
 	}
 	_, err := try[protocol.MonitorResult](p, "monitor/stop", protocol.MonitorStopParams{SessionID: id, MonitorID: "none"})
 	if code, kind := refusal(err); code != -32002 || kind != protocol.KindMonitorNotFound {
-		t.Errorf("plugin/MN-01 one that is not there: %v", err)
+		t.Errorf("plugin/MN-01 stopping an unknown monitor: %v", err)
 	}
 	unmarked(t, mark)
 	d.stop()

@@ -9,7 +9,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// news reads lines until one tells that of a plugin.
+// news reads lines until one reports a status of a plugin.
 func (s *script) news(plugin string, status protocol.PluginStatus) protocol.PluginInfo {
 	s.t.Helper()
 	for s.lines.Scan() {
@@ -24,11 +24,11 @@ func (s *script) news(plugin string, status protocol.PluginStatus) protocol.Plug
 			return *e.Plugin
 		}
 	}
-	s.t.Fatalf("no news that %s is %s: %v", plugin, status, s.lines.Err())
+	s.t.Fatalf("no event reports that %s is %s: %v", plugin, status, s.lines.Err())
 	return protocol.PluginInfo{}
 }
 
-// TestPluginNews tells what becomes of a plugin to a script that only reads lines from the socket.
+// TestPluginNews reports status changes of a plugin to a script that only reads lines from the socket.
 func TestPluginNews(t *testing.T) {
 	w := newWorld(t, "allow")
 	w.serve()
@@ -41,22 +41,22 @@ func TestPluginNews(t *testing.T) {
 	w.plugin("brief", map[string]string{"plugin.json": good})
 	loaded := s.news("brief", protocol.PluginLoaded)
 	if loaded.Digest == "" || loaded.Scope != protocol.ScopeUser || loaded.Dir != filepath.Join(w.plugins(), "brief") {
-		t.Errorf("issue/4-8 one that is loaded is told as %+v", loaded)
+		t.Errorf("issue/4-8 a loaded plugin is reported as %+v", loaded)
 	}
 	w.plugin("brief", map[string]string{"plugin.json": "{\"name\":\"brief\",\n \"lashd\":{\"prompts\":[]}}"})
 	broken := s.news("brief", protocol.PluginDegraded)
 	want := protocol.PluginProblem{File: "plugin.json", Line: 2, Column: 11, Message: `unknown field "prompts", did you mean "prompt"?`}
 	if len(broken.Problems) != 1 || broken.Problems[0] != want || broken.Digest != loaded.Digest {
-		t.Errorf("issue/4-8 one that is broken is told as %+v, want the problem %+v", broken, want)
+		t.Errorf("issue/4-8 a broken plugin is reported as %+v, want the problem %+v", broken, want)
 	}
 	w.plugin("brief", map[string]string{"plugin.json": good})
 	if again := s.news("brief", protocol.PluginLoaded); len(again.Problems) > 0 || again.Digest != loaded.Digest {
-		t.Errorf("issue/4-8 one that is mended is told as %+v", again)
+		t.Errorf("issue/4-8 a repaired plugin is reported as %+v", again)
 	}
 	if err := os.RemoveAll(loaded.Dir); err != nil {
 		t.Fatal(err)
 	}
 	if gone := s.news("brief", ""); gone.Dir != loaded.Dir {
-		t.Errorf("issue/4-8 one that is gone is told as %+v", gone)
+		t.Errorf("issue/4-8 a removed plugin is reported as %+v", gone)
 	}
 }

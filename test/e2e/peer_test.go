@@ -18,7 +18,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// peer is a client that keeps what it is told.
+// peer is a client that keeps the events it receives.
 type peer struct {
 	t    *testing.T
 	conn *jsonrpc2.Conn
@@ -26,20 +26,20 @@ type peer struct {
 
 	mu    sync.Mutex
 	told  []told
-	heard func(told)    // gets them instead, if it is given
-	moved chan struct{} // closed and replaced with each event
+	heard func(told)    // receives the events instead, unless nil
+	moved chan struct{} // closed and replaced at each event
 }
 
-// told is an event, and the bytes in which it came.
+// told is an event and its JSON.
 type told struct {
 	protocol.Event
 	raw string
 }
 
-// newPeer opens a connection under a name, by which it is known as a client; without one lashd gives it one.
+// newPeer connects with a client id; with an empty one lashd assigns it.
 func newPeer(t *testing.T, stream jsonrpc2.ObjectStream, name string) (p *peer, err error) {
 	p = &peer{t: t, moved: make(chan struct{})}
-	quiet := jsonrpc2.SetLogger(log.New(io.Discard, "", 0)) // of connections that break, as they are meant to
+	quiet := jsonrpc2.SetLogger(log.New(io.Discard, "", 0)) // broken connections are part of the tests
 	p.conn = jsonrpc2.NewConn(context.WithoutCancel(t.Context()), stream, p, quiet)
 	t.Cleanup(func() { p.conn.Close() })
 	params := protocol.InitializeParams{ClientInfo: protocol.ClientInfo{Name: "e2e"}}
@@ -50,14 +50,14 @@ func newPeer(t *testing.T, stream jsonrpc2.ObjectStream, name string) (p *peer, 
 	return p, err
 }
 
-// Handle implements jsonrpc2.Handler; it is called in the order in which messages come.
+// Handle implements jsonrpc2.Handler. It is called for messages in order.
 func (p *peer) Handle(_ context.Context, _ *jsonrpc2.Conn, req *jsonrpc2.Request) {
 	if req.Method != "session/event" {
 		return
 	}
 	e := told{raw: string(*req.Params)}
 	if err := json.Unmarshal(*req.Params, &e.Event); err != nil {
-		p.t.Errorf("an event that is none: %v: %s", err, e.raw)
+		p.t.Errorf("not an event: %v: %s", err, e.raw)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -70,7 +70,7 @@ func (p *peer) Handle(_ context.Context, _ *jsonrpc2.Conn, req *jsonrpc2.Request
 	p.moved = make(chan struct{})
 }
 
-// hear gives f what comes from now on, in order, and keeps nothing of it.
+// hear passes later events to f, in order, and does not keep them.
 func (p *peer) hear(f func(told)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -87,7 +87,7 @@ func ask[R any](p *peer, method string, params any) R {
 	return result
 }
 
-// try calls a method.
+// try calls a method and returns its error.
 func try[R any](p *peer, method string, params any) (result R, err error) {
 	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(p.t.Context()), patience, fmt.Errorf("no answer to %s", method))
 	defer cancel()
@@ -95,7 +95,7 @@ func try[R any](p *peer, method string, params any) (result R, err error) {
 	return result, err
 }
 
-// refusal is the code and the kind of an error.
+// refusal returns the code and the kind of an error.
 func refusal(err error) (int64, protocol.ErrorKind) {
 	e, ok := errors.AsType[*jsonrpc2.Error](err)
 	if !ok || e.Data == nil {
@@ -108,20 +108,20 @@ func refusal(err error) (int64, protocol.ErrorKind) {
 	return e.Code, data.Kind
 }
 
-// events are all that came until now.
+// events returns all events so far.
 func (p *peer) events() ([]told, <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.told), p.moved
 }
 
-// log is what came until now of a session's durable events.
+// log returns the durable events of a session so far.
 func (p *peer) log(id protocol.SessionID) []told {
 	all, _ := p.events()
 	return slices.DeleteFunc(all, func(e told) bool { return e.Seq == 0 || e.SessionID != id })
 }
 
-// await waits until fits likes what came.
+// await waits until fits accepts the events so far.
 func (p *peer) await(fits func([]told) bool) error {
 	deadline := time.After(patience)
 	for {
@@ -134,7 +134,7 @@ func (p *peer) await(fits func([]told) bool) error {
 		case <-p.conn.DisconnectNotify():
 			return errors.New("the connection ended")
 		case <-deadline:
-			return fmt.Errorf("waited %v; %d events came", patience, len(all))
+			return fmt.Errorf("waited %v; got %d events", patience, len(all))
 		}
 	}
 }
@@ -164,7 +164,7 @@ func (p *peer) completed(id protocol.TurnID) protocol.Event {
 	return p.event("turn/completed", func(e protocol.Event) bool { return e.Type == protocol.EventTurnCompleted && e.TurnID == id })
 }
 
-// streamed waits until the text of all deltas is text.
+// streamed waits until the joined text of all deltas equals text.
 func (p *peer) streamed(text string) {
 	p.t.Helper()
 	p.until("the text "+text, func(all []told) bool {
@@ -178,7 +178,7 @@ func (p *peer) streamed(text string) {
 	})
 }
 
-// session makes a session in the workspace and attaches to it.
+// session creates a session in the workspace and attaches to it.
 func (p *peer) session(h *home) protocol.SessionID {
 	p.t.Helper()
 	return ask[protocol.SessionNewResult](p, "session/new", protocol.SessionNewParams{Cwd: h.work}).SessionID
@@ -203,12 +203,12 @@ func (p *peer) wait(id protocol.TurnID) protocol.TurnReport {
 	return ask[protocol.TurnReport](p, "turn/wait", protocol.TurnWaitParams{TurnID: id})
 }
 
-// turn runs a turn to its end, which must be a good one.
+// turn runs a turn, which must finish.
 func (p *peer) turn(id protocol.SessionID, input string) protocol.TurnReport {
 	p.t.Helper()
 	r := p.wait(p.start(id, input).TurnID)
 	if r.State != protocol.TurnCompleted {
-		p.t.Errorf("the turn %q ended as %s: %+v", input, r.State, r.Outcome)
+		p.t.Errorf("turn %q is %s: %+v", input, r.State, r.Outcome)
 	}
 	return r
 }

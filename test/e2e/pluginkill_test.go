@@ -14,7 +14,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// speaker shakes hands as a plugin does, and then waits for the end of its stdin.
+// speaker does the handshake of a plugin and then waits for the end of its stdin.
 const speaker = `#!/bin/sh
 read -r first
 id=$(printf %s "$first" | sed -E 's/.*"id":([0-9]+).*/\1/')
@@ -23,13 +23,14 @@ printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$said"
 cat > /dev/null
 `
 
-// decided is what is known of a person's decisions over a plugin: those that were acknowledged, and those that may have been made.
+// decided is what is known about a person's decisions on a plugin: acknowledged ones, and those that
+// may have been stored.
 type decided struct {
-	on, off  bool // it may be switched so
+	on, off  bool // possible values of the switch
 	approved map[protocol.Digest]bool
-	maybe    map[protocol.Digest]bool // approved or taken back
-	now      protocol.Digest          // what its directory holds; empty: nobody knows
-	versions map[string]bool          // that were approved at any time, perhaps
+	maybe    map[protocol.Digest]bool // approved or revoked, unknown which
+	now      protocol.Digest          // digest of its directory; empty if unknown
+	versions map[string]bool          // versions that were approved at any time, perhaps
 }
 
 type pluginCampaign struct {
@@ -40,8 +41,8 @@ type pluginCampaign struct {
 	acked   int
 }
 
-// TestSIGKILLWhilePluginsChange kills daemons while plugins are edited, approved, switched off and called, and looks at what the
-// next one has of them. LASHD_LONG=1 does so 100 times.
+// TestSIGKILLWhilePluginsChange kills daemons while plugins are edited, approved, disabled and called,
+// and checks what the next one knows. LASHD_LONG=1 repeats this 100 times.
 func TestSIGKILLWhilePluginsChange(t *testing.T) {
 	cycles := 8
 	if os.Getenv("LASHD_LONG") != "" {
@@ -65,7 +66,7 @@ func TestSIGKILLWhilePluginsChange(t *testing.T) {
 	last.stop()
 	for v := range strings.FieldsSeq(c.ran()) {
 		if !c.versions[v] {
-			t.Errorf("version %s ran, which was never approved", v)
+			t.Errorf("version %s ran without approval", v)
 		}
 	}
 	if left := c.processes(); len(left) > 0 {
@@ -77,11 +78,11 @@ func TestSIGKILLWhilePluginsChange(t *testing.T) {
 func (c *pluginCampaign) dirOf() string { return filepath.Join(c.work, ".agents", "plugins", "p") }
 
 func (c *pluginCampaign) ran() string {
-	text, _ := os.ReadFile(filepath.Join(c.work, "ran")) // perhaps nothing has run
+	text, _ := os.ReadFile(filepath.Join(c.work, "ran")) // missing if nothing ran
 	return string(text)
 }
 
-// put writes a program or another file in its place at once.
+// put replaces a file atomically.
 func (c *pluginCampaign) put(dir, name, text string) {
 	c.t.Helper()
 	next := filepath.Join(c.work, "next")
@@ -98,7 +99,7 @@ func (c *pluginCampaign) edit() {
 	c.put(c.dirOf(), "say", fmt.Sprintf("#!/bin/sh\necho v%d >> %s/ran\necho v%d\n", c.written, c.work, c.written))
 }
 
-// cycle has a daemon live for a moment.
+// cycle runs a daemon for a moment.
 func (c *pluginCampaign) cycle() {
 	d := c.serve()
 	p := c.dial("")
@@ -118,7 +119,7 @@ func (c *pluginCampaign) cycle() {
 	<-done
 }
 
-// change is one thing that a person does. It fails once the daemon is dead.
+// change makes one change as a user. It fails once the daemon is dead.
 func (c *pluginCampaign) change(p *peer) error {
 	name := protocol.PluginParams{Name: "p", Cwd: c.work}
 	switch rand.IntN(6) {
@@ -154,7 +155,7 @@ func (c *pluginCampaign) change(p *peer) error {
 	return err
 }
 
-// approve approves what the directory holds.
+// approve approves the contents of the directory.
 func (c *pluginCampaign) approve(p *peer, name protocol.PluginParams) error {
 	if _, err := try[protocol.PluginReloadResult](p, "plugin/reload", protocol.PluginReloadParams{Cwd: c.work}); err != nil {
 		return err
@@ -181,7 +182,7 @@ func (c *pluginCampaign) approve(p *peer, name protocol.PluginParams) error {
 	return nil
 }
 
-// look compares what a daemon has of the plugin with what was decided.
+// look compares what a daemon reports about the plugin with the decisions.
 func (c *pluginCampaign) look(p *peer) {
 	c.t.Helper()
 	list := ask[protocol.PluginListResult](p, "plugin/list", protocol.PluginListParams{Cwd: c.work})
@@ -194,25 +195,25 @@ func (c *pluginCampaign) look(p *peer) {
 		case "eager":
 			eager = true
 			if info.Status != protocol.PluginLoaded || info.Process == nil {
-				c.t.Errorf("what starts with the daemon: %+v", info)
+				c.t.Errorf("the plugin that starts with the daemon: %+v", info)
 			}
 		}
 	}
 	switch {
 	case !eager:
-		c.t.Error("what starts with the daemon is not there")
+		c.t.Error("the plugin that starts with the daemon is missing")
 	case is.Digest != "" && !c.on:
-		c.t.Errorf("it is switched off, and runs: %+v", is)
+		c.t.Errorf("it is disabled but runs: %+v", is)
 	case is.Digest != "" && !c.approved[is.Digest] && !c.maybe[is.Digest]:
-		c.t.Errorf("it is not approved, and runs: %+v", is)
+		c.t.Errorf("it is not approved but runs: %+v", is)
 	case !c.off && c.approved[c.now] && (is.Status != protocol.PluginLoaded || is.Digest != c.now):
-		c.t.Errorf("it is approved, and does not run: %+v", is)
+		c.t.Errorf("it is approved but does not run: %+v", is)
 	case c.off && !c.on && is.Status != protocol.PluginDisabled:
-		c.t.Errorf("it is switched off: %+v", is)
+		c.t.Errorf("it is disabled: %+v", is)
 	}
 }
 
-// processes are those that run something of the data directory.
+// processes returns the processes that run a program of the data directory.
 func (c *pluginCampaign) processes() (left []string) {
 	all, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, file := range all {

@@ -15,7 +15,7 @@ import (
 	"lashd/test/fakemodel"
 )
 
-// unusedAddress is one on which nothing listens now.
+// unusedAddress returns an address on which nothing listens.
 func unusedAddress(t *testing.T) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -25,7 +25,7 @@ func unusedAddress(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// TestNewsOfPlugins breaks and mends a plugin of the user while a chat and a run are open.
+// TestNewsOfPlugins breaks and repairs a user plugin while a chat and a run are open.
 func TestNewsOfPlugins(t *testing.T) {
 	const good, bad = `{"name": "guard"}`, "{\"name\": \"guard\",\n \"xyzzy\": 1}"
 	begin := func(t *testing.T, steps ...fakemodel.Step) (w *world, save func(string)) {
@@ -45,7 +45,7 @@ func TestNewsOfPlugins(t *testing.T) {
 		}
 		save(good)
 		w.serve()
-		w.dial("") // it is there
+		w.dial("") // start the daemon
 		return w, save
 	}
 	t.Run("outside/26 an open chat shows that a plugin stops working, and that it works again", func(t *testing.T) {
@@ -53,7 +53,7 @@ func TestNewsOfPlugins(t *testing.T) {
 		w, save := begin(t)
 		s := w.chat()
 		s.shows("idle")
-		time.Sleep(time.Second) // what is broken before the chat has subscribed is not news
+		time.Sleep(time.Second) // changes before the chat has subscribed are not reported
 		save(bad)
 		s.shows(`plugin guard stopped working: plugin.json:2:2: unknown field "xyzzy"`)
 		s.shows("the last good version keeps running")
@@ -67,7 +67,7 @@ func TestNewsOfPlugins(t *testing.T) {
 		w, save := begin(t)
 		s := w.chat()
 		s.shows("idle")
-		time.Sleep(time.Second) // what is broken before the chat has subscribed is not news
+		time.Sleep(time.Second) // changes before the chat has subscribed are not reported
 		save(`{"name": "guard", "mcpServers": {"broken": {"command": "sh", "args": ["-c", "exit 7"]}}}`)
 		s.shows("MCP server broken of plugin guard stopped working: it failed too often")
 		if err := w.command("plugin", "reload").Run(); err != nil {
@@ -89,7 +89,7 @@ func TestNewsOfPlugins(t *testing.T) {
 		s.types("\x03\x03")
 		s.leaves()
 	})
-	t.Run("outside/26 a run shows it on stderr", func(t *testing.T) {
+	t.Run("outside/26 a run reports it on stderr", func(t *testing.T) {
 		t.Parallel()
 		w, save := begin(t, fakemodel.Step{Parts: []fakemodel.Part{{Text: "I think. "}, {Stall: true}}})
 		cmd := w.command("run", "hello")
@@ -106,7 +106,7 @@ func TestNewsOfPlugins(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer time.AfterFunc(patience, func() { cmd.Process.Kill() }).Stop()
-		if _, err := bufio.NewReader(out).ReadString(' '); err != nil { // the turn runs, so the run has subscribed
+		if _, err := bufio.NewReader(out).ReadString(' '); err != nil { // once the turn runs, lashd run has subscribed
 			t.Fatal(err)
 		}
 		lines := bufio.NewScanner(errs)
@@ -117,7 +117,7 @@ func TestNewsOfPlugins(t *testing.T) {
 					return
 				}
 			}
-			t.Fatalf("it ends, and has not said %q", want)
+			t.Fatalf("it exited without printing %q", want)
 		}
 		save(bad)
 		sees(`[plugin guard stopped working: plugin.json:2:2: unknown field "xyzzy"; the last good version keeps running]`)

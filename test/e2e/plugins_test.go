@@ -21,7 +21,7 @@ import (
 	"lashd/test/fakemodel"
 )
 
-// buildPlugged builds the lashd that has a test plugin beside the one that has not.
+// buildPlugged builds a lashd with a test plugin, next to the one without.
 var buildPlugged = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(bin, "lashd-plugged")
 	build := exec.Command("go", "build", "-o", path, "lashd/test/e2e/plugged")
@@ -38,7 +38,7 @@ func plugged(t *testing.T) string {
 	return path
 }
 
-// servePlugged starts a daemon that has the test plugin.
+// servePlugged starts a daemon with the test plugin.
 func (h *home) servePlugged() *daemon {
 	h.t.Helper()
 	d := &daemon{home: h, cmd: h.command("serve")}
@@ -71,7 +71,7 @@ func TestPluginScripts(t *testing.T) {
 	})
 }
 
-// crash kills the daemon of a script, and waits until it is gone. The next command starts another one.
+// crash kills the daemon of a script and waits for its end. The next command starts another one.
 func crash(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 0 {
 		ts.Fatalf("usage: crash")
@@ -89,12 +89,12 @@ func crash(ts *testscript.TestScript, neg bool, args []string) {
 			return
 		}
 		if time.Now().After(deadline) {
-			ts.Fatalf("the daemon is not gone: %v", err)
+			ts.Fatalf("the daemon is still running: %v", err)
 		}
 	}
 }
 
-// remember gives a variable what the group of a pattern matches in the last output.
+// remember sets a variable to what the group of a pattern matches in the last output.
 func remember(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: remember VARIABLE PATTERN")
@@ -106,7 +106,7 @@ func remember(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv(args[0], found[1])
 }
 
-// hooksAsked is how often each hook was asked, by what it wrote down.
+// hooksAsked counts the calls of each hook from the plugin's notes.
 func (h *home) hooksAsked() map[string]int {
 	h.t.Helper()
 	text, err := os.ReadFile(filepath.Join(h.work, "asked"))
@@ -120,9 +120,9 @@ func (h *home) hooksAsked() map[string]int {
 	return times
 }
 
-// TestHooksAfterSIGKILL kills a daemon while the model is asked for the third time. What plugins said until the second
-// batch of calls is settled, as the batch was stored after it: about that nobody is asked again. The checkpoint after the
-// batch is not, so that hook is.
+// TestHooksAfterSIGKILL kills a daemon during the third model call. Hooks of the second batch of calls
+// are settled, because the batch was stored after them, and do not run again. The checkpoint after the
+// batch is not settled, so its hook runs again.
 func TestHooksAfterSIGKILL(t *testing.T) {
 	w := newWorld(t, "allow", step(shell("PLACEHOLDER")), step(shell("printf y >> ran")), step(stalls), done)
 	first := w.servePlugged()
@@ -134,23 +134,24 @@ func TestHooksAfterSIGKILL(t *testing.T) {
 	w.servePlugged()
 	p = w.dial("")
 	if r := p.wait(turn); r.State != protocol.TurnCompleted || len(r.ToolCalls) != 2 {
-		t.Fatalf("the turn ended as %s with %d calls: %+v", r.State, len(r.ToolCalls), r.Issues)
+		t.Fatalf("the turn is %s with %d calls: %+v", r.State, len(r.ToolCalls), r.Issues)
 	}
 	want := map[string]int{
 		"before turn": 1, "replaced": 1, "allowed": 1, "result": 2, "checkpoint afterWork": 3, "checkpoint beforeCompletion": 1, "after turn": 1,
 	}
 	if got := w.hooksAsked(); !maps.Equal(got, want) {
-		t.Errorf("plugin/HK-02 plugin/HK-13 hooks were asked %v, want %v", got, want)
+		t.Errorf("plugin/HK-02 plugin/HK-13 hooks ran %v, want %v", got, want)
 	}
 	if w.size("ran") != 2 {
 		t.Errorf("plugin/HK-04 the commands wrote %d bytes, want 2", w.size("ran"))
 	}
 	if got := w.sent(); strings.Count(strings.Join(got, "|"), "Mind the step.") != 1 {
-		t.Errorf("plugin/HK-13 the model was sent %q", got)
+		t.Errorf("plugin/HK-13 the model reads %q", got)
 	}
 }
 
-// TestPluginShortensThePast shows that the model sees one sentence in place of a long past, which stays as it is.
+// TestPluginShortensThePast checks that a plugin can replace a long history in the model's context by
+// one sentence. The stored history does not change.
 func TestPluginShortensThePast(t *testing.T) {
 	steps := slices.Repeat([]fakemodel.Step{step(says("yes"))}, 5)
 	w := newWorld(t, "allow", steps...)
@@ -165,14 +166,15 @@ func TestPluginShortensThePast(t *testing.T) {
 	p = w.dial("")
 	p.turn(id, "and now?")
 	if got, want := w.sent(), []string{"Earlier there were 8 messages.", "and now?"}; !slices.Equal(got, want) {
-		t.Errorf("plugin/HK-29 the model was sent %q, want %q", got, want)
+		t.Errorf("plugin/HK-29 the model reads %q, want %q", got, want)
 	}
 	if n := len(readSession(p, id).Data); n != 10 {
 		t.Errorf("plugin/HK-29 the history has %d items, want 10", n)
 	}
 }
 
-// TestPluginMasksStreamedText shows that a word that a plugin masks is shown, stored and sent back without it.
+// TestPluginMasksStreamedText checks that a word that a plugin masks is neither shown nor stored nor
+// sent back.
 func TestPluginMasksStreamedText(t *testing.T) {
 	w := newWorld(t, "allow", step(says("the sekret "), says("is out")), done)
 	w.servePlugged()
@@ -184,22 +186,23 @@ func TestPluginMasksStreamedText(t *testing.T) {
 	p.streamed("the ****** is out")
 	p.turn(id, "again")
 	if got, want := w.sent(), []string{"tell", "the ****** is out", "again"}; !slices.Equal(got, want) {
-		t.Errorf("plugin/HK-21 the model was sent %q, want %q", got, want)
+		t.Errorf("plugin/HK-21 the model reads %q, want %q", got, want)
 	}
 	for _, e := range w.replay(id) {
 		if strings.Contains(e.raw, "sekret") {
-			t.Errorf("plugin/HK-21 the log tells %s", e.raw)
+			t.Errorf("plugin/HK-21 the log contains %s", e.raw)
 		}
 	}
 }
 
-// notes are what the test plugin keeps in a session.
+// notes are the state that the test plugin keeps in a session.
 func (p *peer) notes(id protocol.SessionID) string {
 	p.t.Helper()
 	return string(ask[protocol.OperationQueryResult](p, "operation/query", protocol.OperationQueryParams{SessionID: id, Name: "tour.notes"}).Output)
 }
 
-// TestForkTakesWhatPluginsKeepNow forks a session whose plugin has changed since the last turn was stored.
+// TestForkTakesWhatPluginsKeepNow forks a session whose plugin state has changed since the last stored
+// turn.
 func TestForkTakesWhatPluginsKeepNow(t *testing.T) {
 	w := newWorld(t, "allow", step(says("remember")))
 	w.servePlugged()
@@ -218,7 +221,7 @@ func TestForkTakesWhatPluginsKeepNow(t *testing.T) {
 	}
 }
 
-// TestPluginsDocument sees to it that the code in the document is what is compiled and run.
+// TestPluginsDocument checks that the code in the document is the code that is compiled and run.
 func TestPluginsDocument(t *testing.T) {
 	doc := readText(t, "../../docs/plugin-reference.md")
 	for _, example := range []struct{ file, from, to string }{
@@ -227,7 +230,7 @@ func TestPluginsDocument(t *testing.T) {
 		source := readText(t, "../../engine/plugin/"+example.file)
 		from, to := strings.Index(source, example.from), strings.Index(source, example.to)
 		if from < 0 || to < from || !strings.Contains(doc, "```go\n"+strings.TrimSpace(source[from:to])+"\n```\n") {
-			t.Errorf("docs/plugin-reference.md does not have the code of engine/plugin/%s", example.file)
+			t.Errorf("docs/plugin-reference.md does not contain the code of engine/plugin/%s", example.file)
 		}
 	}
 	if n := strings.Count(doc, "```go\n"); n != 2 {

@@ -12,10 +12,11 @@ import (
 	"lashd/test/skip"
 )
 
-// nobody is a user whose processes this test starts, if it may.
+// nobody is the user id of test processes, if the test may change it.
 const nobody = 65534
 
-// TestDaemonIsPrivate has a command of the user who runs the daemon read it. Root could read anything, so that another user does it.
+// TestDaemonIsPrivate has a command of the daemon's user try to read the daemon's memory. Root may
+// read everything, so the test runs as another user.
 func TestDaemonIsPrivate(t *testing.T) {
 	skip.Unless(t, "PEERCRED", os.Geteuid() == 0, "only root can start a daemon as another user")
 	dir, err := os.MkdirTemp("", "lashd-private-")
@@ -64,10 +65,10 @@ func TestDaemonIsPrivate(t *testing.T) {
 		script := fmt.Sprintf(`head -c 1 /proc/%d/%s >/dev/null && echo was read; cat /proc/self/%[2]s >/dev/null 2>&1; echo asked`, daemon.Process.Pid, file)
 		out := call("tool/call", mustArgs(map[string]any{"sessionId": id, "name": "shell", "args": map[string]string{"command": script}}))
 		if !strings.Contains(out, "ermission denied") || strings.Contains(out, "was read") || !strings.Contains(out, "asked") {
-			t.Errorf("outside/9 a command of the same user reads %s of the daemon: %s", file, out)
+			t.Errorf("outside/9 a command of the same user can read %s of the daemon: %s", file, out)
 		}
 	}
 	if out := call("server/status", "{}"); !strings.Contains(out, "version") {
-		t.Errorf("outside/9 the daemon says of itself %s", out)
+		t.Errorf("outside/9 the daemon reports %s", out)
 	}
 }

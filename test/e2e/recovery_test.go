@@ -14,17 +14,17 @@ import (
 	"lashd/test/tree"
 )
 
-// outcome runs lashd to its end, and tells its exit code and what it printed.
+// outcome runs lashd and returns its exit code and output.
 func (h *home) outcome(args ...string) (code int, out string) {
 	h.t.Helper()
 	cmd := h.command(args...)
 	var both bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &both, &both
-	cmd.Run() // the exit code tells
+	cmd.Run() // the exit code is in ProcessState
 	return cmd.ProcessState.ExitCode(), both.String()
 }
 
-// wants runs lashd to its end and checks how it ended.
+// wants runs lashd and checks its exit code and output.
 func (h *home) wants(code int, says string, args ...string) {
 	h.t.Helper()
 	got, out := h.outcome(args...)
@@ -35,11 +35,11 @@ func (h *home) wants(code int, says string, args ...string) {
 
 func (h *home) inside(name string) string { return filepath.Join(h.dir, name) }
 
-// unchanged compares the data directory with what it was.
+// unchanged checks that the data directory has not changed.
 func (h *home) unchanged(before map[string]string) {
 	h.t.Helper()
 	if diff := cmp.Diff(before, tree.Read(h.t, h.dir)); diff != "" {
-		h.t.Errorf("the data directory was changed: %.2000s", diff)
+		h.t.Errorf("the data directory has changed: %.2000s", diff)
 	}
 }
 
@@ -84,21 +84,21 @@ func TestRestoredBackup(t *testing.T) {
 		if q.attach(id, 0).Seq != saved {
 			t.Errorf("the backup is at seq %d, want %d", q.attach(id, 0).Seq, saved)
 		}
-		for q.attach(id, 0).Seq < cursor { // as far as the other history had come, and further
+		for q.attach(id, 0).Seq < cursor { // beyond the length of the lost history
 			q.turn(id, "elsewhere")
 		}
 		r := attachAt(w.dial(""), id, cursor, epoch)
 		if r.Gap == nil || r.Gap.Reason != "otherStore" || !slices.Contains(texts(r.Items), "elsewhere") {
-			t.Errorf("the cursor of the lost time is answered with the gap %+v and the items %q", r.Gap, texts(r.Items))
+			t.Errorf("a cursor of the lost history gets gap %+v and items %q", r.Gap, texts(r.Items))
 		}
 		if again := attachAt(w.dial(""), id, r.Seq, q.init.Epoch); again.Gap != nil {
-			t.Errorf("the new cursor is answered with the gap %+v", again.Gap)
+			t.Errorf("the new cursor gets gap %+v", again.Gap)
 		}
 	})
 }
 
 func TestLostData(t *testing.T) {
-	t.Run("outside/14 a missing database is refused, until a person begins a new store", func(t *testing.T) {
+	t.Run("outside/14 a missing database is an error until the user creates a new one", func(t *testing.T) {
 		w := newWorld(t, "allow", step(says("one")))
 		d := w.serve()
 		p := w.dial("")
@@ -109,7 +109,7 @@ func TestLostData(t *testing.T) {
 		before := tree.Read(t, w.dir)
 		w.wants(1, "lashd.db is missing", "doctor")
 		if _, err := os.Stat(w.inside("lashd.db-wal")); err != nil {
-			t.Error("the log without a database is gone:", err)
+			t.Error("the log without a database was removed:", err)
 		}
 		w.unchanged(before)
 		w.wants(0, "lashd-lost-", "doctor", "--fix")
@@ -118,7 +118,7 @@ func TestLostData(t *testing.T) {
 			t.Errorf("the new store: %+v", got)
 		}
 	})
-	t.Run("outside/15 a log that was removed after a kill stays visible until it is acknowledged", func(t *testing.T) {
+	t.Run("outside/15 a lost write-ahead log is reported until it is acknowledged", func(t *testing.T) {
 		w := newWorld(t, "allow", step(says("one")), step(says("two")))
 		d := w.serve()
 		p := w.dial("")
@@ -130,7 +130,7 @@ func TestLostData(t *testing.T) {
 		p.turn(id, "on")
 		d.kill()
 		w.remove("lashd.db-wal", "lashd.db-shm")
-		for range 2 { // to look changes nothing
+		for range 2 { // looking changes nothing
 			before := tree.Read(t, w.dir)
 			w.wants(1, "lost its newest commits", "doctor")
 			w.unchanged(before)
@@ -140,7 +140,7 @@ func TestLostData(t *testing.T) {
 			q := w.dial("")
 			got := ask[protocol.StatusResult](q, "server/status", protocol.Empty{})
 			if !strings.Contains(got.Store, "may have been restored from a copy. Run `lashd doctor`") || q.init.Epoch == p.init.Epoch {
-				t.Errorf("status %+v, epoch %d as before", got, q.init.Epoch)
+				t.Errorf("status %+v, epoch %d is unchanged", got, q.init.Epoch)
 			}
 			w.wants(1, "may have been restored from a copy", "doctor")
 			d.stop()
@@ -150,10 +150,10 @@ func TestLostData(t *testing.T) {
 		w.wants(0, `"healthy":true`, "doctor")
 		w.serve()
 		if got := ask[protocol.StatusResult](w.dial(""), "server/status", protocol.Empty{}); got.Store != "ok" {
-			t.Errorf("after it was acknowledged: %+v", got)
+			t.Errorf("after the acknowledgement: %+v", got)
 		}
 	})
-	t.Run("outside/15 a log that is removed under a daemon stops it, and loses nothing", func(t *testing.T) {
+	t.Run("outside/15 removing the write-ahead log stops the daemon and loses nothing", func(t *testing.T) {
 		w := newWorld(t, "allow", step(says("one")))
 		d := w.serve()
 		p := w.dial("")
@@ -162,7 +162,7 @@ func TestLostData(t *testing.T) {
 		seq := p.attach(id, 0).Seq
 		w.remove("lashd.db-wal")
 		d.over = true
-		d.cmd.Wait() // the exit code tells
+		d.cmd.Wait() // the exit code is in ProcessState
 		if code := d.cmd.ProcessState.ExitCode(); code != 74 {
 			t.Errorf("the daemon exits %d, want 74", code)
 		}
@@ -173,7 +173,7 @@ func TestLostData(t *testing.T) {
 			t.Errorf("seq %d of %d, gap %+v, %s", r.Seq, seq, r.Gap, got.Store)
 		}
 	})
-	t.Run("outside/15 without its lock file a daemon still has the directory alone", func(t *testing.T) {
+	t.Run("outside/15 a daemon whose lock file was removed still owns the directory", func(t *testing.T) {
 		w := newWorld(t, "allow")
 		w.serve()
 		w.dial("")

@@ -12,22 +12,22 @@ func TestResumeAfterStops(t *testing.T) {
 	w := newWorld(t, "allow")
 	d := w.serve()
 	id := w.dial("").session(w.home)
-	var said []string // by user and model in turn
+	var said []string // inputs and answers in turn
 	for life := range 3 {
 		p := w.dial("")
 		if items := texts(readSession(p, id).Data); !slices.Equal(items, said) {
-			t.Errorf("reliability/P25 daemon %d has %q, said was %q", life, items, said)
+			t.Errorf("reliability/P25 daemon %d has %q, want %q", life, items, said)
 		}
 		q, a := fmt.Sprint("question ", life), fmt.Sprint("answer ", life)
 		w.model.Push(step(says(a)))
 		p.attach(id, 0)
 		report := p.turn(id, q)
 		if report.Output.Safe != a || p.completed(report.TurnID).Outcome.Text != a {
-			t.Errorf("the turn of daemon %d said %q", life, report.Output.Safe)
+			t.Errorf("the turn of daemon %d answers %q", life, report.Output.Safe)
 		}
 		said = append(said, q)
 		if sent := w.sent(); !slices.Equal(sent, said) {
-			t.Errorf("reliability/P25 the model was sent %q by daemon %d, said was %q", sent, life, said)
+			t.Errorf("reliability/P25 the model reads %q from daemon %d, want %q", sent, life, said)
 		}
 		said = append(said, a)
 		d.stop()
@@ -54,7 +54,7 @@ func texts(items []protocol.Item) (list []string) {
 	return list
 }
 
-// sent are the texts of the conversation that the newest request held, without the system prompt.
+// sent returns the messages of the newest request, without the system prompt.
 func (w *world) sent() (list []string) {
 	all := w.model.Requests()
 	for _, m := range all[len(all)-1].Chat.Messages {

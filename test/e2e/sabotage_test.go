@@ -11,7 +11,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// damage are changes of a sound store, each with the invariant that no longer holds.
+// damage is a list of changes to an intact store, each with the invariant that it breaks.
 var damage = []struct{ invariant, sql string }{
 	{"I2: session", "DELETE FROM events WHERE place = (SELECT max(place) - 3 FROM events)"},
 	{"I2: session", "UPDATE events SET body = CAST(body || ' ' AS BLOB) WHERE place = (SELECT max(place) FROM events)"},
@@ -40,7 +40,8 @@ var damage = []struct{ invariant, sql string }{
 	{"I13: foreign_key_check", "UPDATE turns SET session = 1000000"},
 }
 
-// TestInvariantsCanFail shows that each check of the campaign finds what it is there to find.
+// TestInvariantsCanFail checks that each check of the campaign detects the violation that it is meant
+// for.
 func TestInvariantsCanFail(t *testing.T) {
 	c := newCampaign(t)
 	d := c.serve()
@@ -51,12 +52,12 @@ func TestInvariantsCanFail(t *testing.T) {
 	p := c.dial("")
 	all, turns := c.replay(w.id()), c.turnsOf(w.id())
 	if err := errors.Join(w.kept(p), w.repeated(all, turns)); err != nil {
-		t.Fatal("a sound daemon:", err)
+		t.Fatal("an intact daemon:", err)
 	}
-	t.Run("what clients saw", func(t *testing.T) { lies(t, w, p, all, turns) })
+	t.Run("events that clients received", func(t *testing.T) { lies(t, w, p, all, turns) })
 	d.stop()
 	if err := (&inspection{db: c.db, dir: c.dir}).all(); err != nil {
-		t.Fatal("a sound store:", err)
+		t.Fatal("an intact store:", err)
 	}
 	for _, x := range damage {
 		t.Run(x.sql, func(t *testing.T) { expect(t, c.damaged(x.sql), x.invariant) })
@@ -66,7 +67,7 @@ func TestInvariantsCanFail(t *testing.T) {
 		all, err := column[string](db, "SELECT json_extract(CAST(body AS TEXT), '$.incarnation') FROM tasks")
 		return errors.Join(err, ownerless(db, map[string]bool{all[0]: true}))
 	}), "B2: task tsk_witness goes on")
-	t.Run("a file that is not what its name says", func(t *testing.T) {
+	t.Run("a file whose contents do not match its name", func(t *testing.T) {
 		files, err := filepath.Glob(filepath.Join(c.dir, "blobs", "*", "*"))
 		if err != nil || len(files) == 0 {
 			t.Fatalf("files: %v, %v", files, err)
@@ -87,12 +88,12 @@ func expect(t *testing.T, err error, invariant string) {
 	}
 }
 
-// damaged inspects the store with a change that is then undone.
+// damaged checks the store with a change, and reverts the change.
 func (c *campaign) damaged(change string) error {
 	return c.undone(change, func(db database) error { return (&inspection{db: db, dir: c.dir}).all() })
 }
 
-// undone looks at the store with a change that is then undone.
+// undone runs a check with a change, and reverts the change.
 func (c *campaign) undone(change string, look func(database) error) error {
 	tx, err := c.db.BeginTx(c.t.Context(), nil)
 	if err != nil {
@@ -105,7 +106,7 @@ func (c *campaign) undone(change string, look func(database) error) error {
 	return look(tx)
 }
 
-// work1 has the witness run one task, make one turn and answer one question.
+// work1 has the witness run one task, run one turn and answer one question.
 func (w *witness) work1(t *testing.T) {
 	w.person = true
 	r, err := w.create(w.peer)
@@ -127,7 +128,7 @@ func (w *witness) work1(t *testing.T) {
 	w.told = w.peer.log(w.id())
 }
 
-// lies has witnesses remember what was not so.
+// lies gives witnesses false memories.
 func lies(t *testing.T, w *witness, p *peer, all []told, turns []protocol.TurnID) {
 	saw := func(change func(*told)) error {
 		liar := &witness{peer: p, name: w.name, told: slices.Clone(w.told)}

@@ -14,8 +14,8 @@ import (
 	"lashd/test/skip"
 )
 
-// makingProgram is a plugin whose tool says that it was called, waits until it may go on, tries to write outside of the workspace, and then
-// calls shell.
+// makingProgram is a plugin whose tool announces its call, waits for a signal, tries to write outside
+// the workspace, and then calls shell.
 const makingProgram = `
 import json, os, sys, time
 
@@ -47,7 +47,7 @@ for line in sys.stdin:
     print(json.dumps({"jsonrpc": "2.0", "id": m["id"], "result": r}), flush=True)
 `
 
-// makes puts a plugin into a directory of plugins whose tool make runs a command with shell, with something more in its manifest.
+// makes creates a plugin whose tool make runs a command with shell. more is added to its manifest.
 func (w *world) makes(plugins, python, more string) {
 	w.file(filepath.Join(plugins, "making", "main.py"), fmt.Sprintf(makingProgram, w.work, w.outside()))
 	w.file(filepath.Join(plugins, "making", "plugin.json"), fmt.Sprintf(
@@ -55,21 +55,22 @@ func (w *world) makes(plugins, python, more string) {
 		"tools":[{"name":"make","description":"d","kind":"read","replay":"safe","serial":true}]%s}}`, python, more))
 }
 
-// outside is a file that such a plugin writes unless it is in a sandbox.
+// outside is the file that this plugin writes unless it is sandboxed.
 func (w *world) outside() string { return filepath.Join(w.user, "outside") }
 
 // exists waits for a file of the workspace.
 func (w *world) exists(name string) {
 	w.t.Helper()
-	eventually(w.t, name+" is there", func() error { _, err := os.Stat(filepath.Join(w.work, name)); return err })
+	eventually(w.t, name+" exists", func() error { _, err := os.Stat(filepath.Join(w.work, name)); return err })
 }
 
-// sandboxing is a plugin that is put into a sandbox, or taken out of it, while the tool of it runs in a session that allows everything.
+// sandboxing is a plugin that enters or leaves a sandbox while its tool runs in a session that allows
+// everything.
 type sandboxing struct {
 	*world
 	p                     *peer
 	id                    protocol.SessionID
-	plugins, python, held string // the directory of plugins, the interpreter, and what of a manifest holds the plugin to a sandbox
+	plugins, python, held string // the plugin directory, the interpreter, and the part of the manifest that requests a sandbox
 }
 
 func newSandboxing(t *testing.T, plugins func(*world) string) *sandboxing {
@@ -87,7 +88,7 @@ func newSandboxing(t *testing.T, plugins func(*world) string) *sandboxing {
 	return s
 }
 
-// info is what the daemon says of the plugin.
+// info returns the plugin as the daemon reports it.
 func (s *sandboxing) info() (found protocol.PluginInfo) {
 	s.t.Helper()
 	for _, info := range ask[protocol.PluginListResult](s.p, "plugin/list", protocol.PluginListParams{Cwd: s.work}).Data {
@@ -98,18 +99,18 @@ func (s *sandboxing) info() (found protocol.PluginInfo) {
 	return found
 }
 
-// becomes waits until the daemon says of the plugin what fits.
+// becomes waits until the reported plugin fits.
 func (s *sandboxing) becomes(what string, fits func(protocol.PluginInfo) bool) {
 	s.t.Helper()
 	eventually(s.t, what, func() error {
 		if info := s.info(); !fits(info) {
-			return fmt.Errorf("it is %+v", info)
+			return fmt.Errorf("the plugin is %+v", info)
 		}
 		return nil
 	})
 }
 
-// saves writes the manifest, and waits until the daemon has seen it.
+// saves writes the manifest and waits until the daemon has noticed it.
 func (s *sandboxing) saves(more string, status protocol.PluginStatus) {
 	s.t.Helper()
 	before := s.info()
@@ -119,7 +120,7 @@ func (s *sandboxing) saves(more string, status protocol.PluginStatus) {
 	})
 }
 
-// approves approves what is in the directory of the plugin.
+// approves approves the contents of the plugin's directory.
 func (s *sandboxing) approves() {
 	s.t.Helper()
 	digest := ask[protocol.PluginReadResult](s.p, "plugin/read", protocol.PluginParams{Name: "making", Cwd: s.work}).Digest
@@ -127,28 +128,29 @@ func (s *sandboxing) approves() {
 	s.becomes("the plugin is approved", func(i protocol.PluginInfo) bool { return i.Status == protocol.PluginLoaded && i.Digest == digest })
 }
 
-// begins starts a turn that calls the tool, and waits until the program is called. It goes on with goesOn.
+// begins starts a turn that calls the tool, and waits for the call. goesOn continues it.
 func (s *sandboxing) begins() protocol.TurnID {
 	s.t.Helper()
 	for _, name := range []string{"begun", "go"} {
-		os.Remove(filepath.Join(s.work, name)) // it may not be there
+		os.Remove(filepath.Join(s.work, name)) // the file may not exist
 	}
-	os.Remove(s.outside()) // likewise
+	os.Remove(s.outside()) // the file may not exist
 	turn := s.p.start(s.id, fakemodel.ToolMarker("make", mustArgs(map[string]string{"command": "touch " + filepath.Join(s.work, "mark")}))).TurnID
 	s.exists("begun")
 	return turn
 }
 
-// goesOn lets the program go on, and checks whether it is confined: whether it writes outside, and whether a person is asked about its call.
+// goesOn continues the program and checks whether it is confined: whether it writes outside, and
+// whether its call needs approval.
 func (s *sandboxing) goesOn(turn protocol.TurnID, confined bool) {
 	s.t.Helper()
 	s.file(filepath.Join(s.work, "go"), "")
 	report := s.p.waits(turn)
 	if asked := report.State == protocol.TurnWaiting; asked != confined {
-		s.t.Errorf("the turn is %s; the program is to be confined: %t", report.State, confined)
+		s.t.Errorf("the turn is %s; want the program confined: %t", report.State, confined)
 	}
 	if _, err := os.Stat(s.outside()); (err != nil) != confined {
-		s.t.Errorf("outside: %v; the program is to be confined: %t", err, confined)
+		s.t.Errorf("file outside: %v; want the program confined: %t", err, confined)
 	}
 	if report.State == protocol.TurnWaiting {
 		s.p.rejects(turn, "shell")
@@ -159,13 +161,13 @@ func (s *sandboxing) goesOn(turn protocol.TurnID, confined bool) {
 const stillRun = "an older version that sessions still use: "
 
 func TestSandboxThatComes(t *testing.T) {
-	t.Run("outside/1 calls of a plugin whose manifest puts it in a sandbox are asked about in sessions that run", func(t *testing.T) {
+	t.Run("outside/1 calls of a plugin need approval in open sessions once its manifest requests a sandbox", func(t *testing.T) {
 		s := newSandboxing(t, func(w *world) string { return w.plugins() })
 		s.saves("", protocol.PluginLoaded)
 		turn := s.begins()
 		s.saves(s.held, protocol.PluginLoaded)
 		if got := s.info().Sandbox; !strings.HasPrefix(got, "landlock") || !strings.Contains(got, stillRun+"none") {
-			t.Errorf("while the program runs that is not confined, the sandbox is %q", got)
+			t.Errorf("while the unconfined program runs, the sandbox is %q", got)
 		}
 		s.goesOn(turn, false)
 		s.goesOn(s.begins(), true)
@@ -176,7 +178,7 @@ func TestSandboxThatComes(t *testing.T) {
 }
 
 func TestSandboxThatGoes(t *testing.T) {
-	t.Run("outside/1 a program that runs stays in the sandbox that its manifest no longer asks for", func(t *testing.T) {
+	t.Run("outside/1 a running program stays in a sandbox that its manifest does not request any more", func(t *testing.T) {
 		s := newSandboxing(t, func(w *world) string { return w.plugins() })
 		s.saves(s.held, protocol.PluginLoaded)
 		turn := s.begins()
@@ -187,7 +189,7 @@ func TestSandboxThatGoes(t *testing.T) {
 		s.goesOn(turn, true)
 		s.goesOn(s.begins(), false)
 	})
-	t.Run("outside/1 that of a workspace stays in it until a person approves the new manifest", func(t *testing.T) {
+	t.Run("outside/1 a workspace plugin stays in its sandbox until a person approves the new manifest", func(t *testing.T) {
 		s := newSandboxing(t, func(w *world) string { return filepath.Join(w.work, ".agents", "plugins") })
 		s.saves(s.held, protocol.PluginUntrusted)
 		s.approves()

@@ -14,7 +14,8 @@ import (
 	"lashd/test/skip"
 )
 
-// meddlingProgram is a plugin that uses each of its hooks, and its tool, to have lashd run a command that makes the file MARK.
+// meddlingProgram is a plugin that uses each of its hooks, and its tool, to have lashd run a command
+// that creates the file MARK.
 const meddlingProgram = `
 import json, sys
 
@@ -57,7 +58,7 @@ for line in sys.stdin:
     print(json.dumps({"jsonrpc": "2.0", "id": m["id"], "result": answer(m["method"], m.get("params", {}))}), flush=True)
 `
 
-// meddledWorld has a plugin in a sandbox that wants a file made.
+// meddledWorld has a sandboxed plugin that tries to create a file.
 func meddledWorld(t *testing.T, declares string) (w *world, python string) {
 	t.Helper()
 	out, err := exec.Command("python3", "-c", "import os, sys; print(sys.executable, os.path.realpath(sys.base_prefix))").Output()
@@ -69,7 +70,7 @@ func meddledWorld(t *testing.T, declares string) (w *world, python string) {
 	return w, words[0]
 }
 
-// meddled is a daemon with such a plugin, and a session that allows everything.
+// meddled is a daemon with this plugin and a session that allows everything.
 func meddled(t *testing.T, declares string) (p *peer, id protocol.SessionID, mark string) {
 	t.Helper()
 	w, _ := meddledWorld(t, declares)
@@ -80,20 +81,21 @@ func meddled(t *testing.T, declares string) (p *peer, id protocol.SessionID, mar
 	return p, id, filepath.Join(w.work, "mark")
 }
 
-// waits is a turn once it waits for a person, or is over.
+// waits returns the turn once it waits for a person or has ended.
 func (p *peer) waits(id protocol.TurnID) (report protocol.TurnReport) {
 	p.t.Helper()
-	eventually(p.t, "the turn waits for a person, or is over", func() error {
+	eventually(p.t, "the turn waits for a person, or has ended", func() error {
 		report = ask[protocol.TurnReport](p, "turn/read", protocol.TurnParams{TurnID: id})
 		if !report.State.Terminal() && report.State != protocol.TurnWaiting {
-			return fmt.Errorf("it is %s", report.State)
+			return fmt.Errorf("the turn is %s", report.State)
 		}
 		return nil
 	})
 	return report
 }
 
-// allowing allows the calls of a tool, and is the tool of another call that a person is asked about; empty: the file was made before.
+// allowing approves the calls of a tool until another tool's call needs approval, and returns the name
+// of that tool. It returns "" if the file exists before that.
 func (p *peer) allowing(tool, mark string) (other string) {
 	p.t.Helper()
 	allowed := map[protocol.DecisionID]bool{}
@@ -119,31 +121,32 @@ func (p *peer) allowing(tool, mark string) (other string) {
 }
 
 func TestHooksLeaveNoSandbox(t *testing.T) {
-	t.Run("outside/1 arguments that a plugin in a sandbox replaces are asked about", func(t *testing.T) {
+	t.Run("outside/1 a call whose arguments a sandboxed plugin replaces needs approval", func(t *testing.T) {
 		p, id, mark := meddled(t, `"hooks":["beforeToolCall"]`)
 		if got := p.waits(p.start(id, commands("true")).TurnID); got.State != protocol.TurnWaiting {
-			t.Errorf("nobody was asked: %+v", got)
+			t.Errorf("no decision was opened: %+v", got)
 		}
 		unmade(t, mark)
 	})
-	t.Run("outside/1 arguments of a plugin in a sandbox are not those of the person who makes a call", func(t *testing.T) {
+	t.Run("outside/1 arguments from a sandboxed plugin do not count as those of a person", func(t *testing.T) {
 		p, id, mark := meddled(t, `"hooks":["beforeToolCall"]`)
 		got := ask[protocol.ToolCallResult](p, "tool/call", protocol.ToolCallParams{SessionID: id, Name: "shell", Args: json.RawMessage(`{"command":"true"}`)}).Output
 		if got.Failure == nil || got.Failure.Code != "denied" {
-			t.Errorf("the call came to %+v", got)
+			t.Errorf("the call returned %+v", got)
 		}
 		unmade(t, mark)
 	})
-	t.Run("outside/1 a plugin in a sandbox makes no calls in the name of the model", func(t *testing.T) {
+	t.Run("outside/1 a sandboxed plugin cannot make calls in the name of the model", func(t *testing.T) {
 		p, id, mark := meddled(t, `"hooks":["assistantResponse"]`)
 		got := p.waits(p.start(id, "hello").TurnID)
 		if got.State != protocol.TurnFailed || len(got.ToolCalls) != 0 {
-			t.Errorf("the turn came to %+v", got)
+			t.Errorf("the turn is %+v", got)
 		}
 		unmade(t, mark)
 	})
-	// Its hook looks at no command of the agent, so nothing but the agent's ceiling has a person asked. The ceiling comes from toolHost.Capabilities
-	// and, where the plugin's tool calls a tool, also from the context of grants.give: the first case fails only without both.
+	// Its hook does not replace commands of the agent, so only the agent's ceiling requires approval.
+	// The ceiling comes from toolHost.Capabilities and, where the plugin's tool calls a tool, also
+	// from the context of grants.give: the first case fails only if both are missing.
 	for name, c := range map[string]struct{ declares, calls string }{
 		"for which a plugin in a sandbox calls a tool": {`"capabilities":["tools"],"tools":[{"name":"escape","description":"d","serial":true}]`, "escape"},
 		"whose task a plugin in a sandbox replaces":    {`"hooks":["beforeToolCall"]`, "spawn_agent"},
@@ -152,7 +155,7 @@ func TestHooksLeaveNoSandbox(t *testing.T) {
 			p, id, mark := meddled(t, c.declares)
 			p.start(id, fakemodel.ToolMarker(c.calls, mustArgs(map[string]any{"task": commands("touch " + mark), "capability": "peer"})))
 			if got := p.allowing("spawn_agent", mark); got != "shell" {
-				t.Errorf("after the agent was allowed, a person is asked about %q, want its command", got)
+				t.Errorf("after the agent was allowed, the decision is about %q, want its command", got)
 			}
 			unmade(t, mark)
 		})
@@ -160,7 +163,7 @@ func TestHooksLeaveNoSandbox(t *testing.T) {
 }
 
 func TestReplacedArgumentsAfterSIGKILL(t *testing.T) {
-	t.Run("outside/1 a command of a call whose arguments a plugin in a sandbox replaced is asked about, if the daemon is killed between", func(t *testing.T) {
+	t.Run("outside/1 a call with arguments of a sandboxed plugin needs approval after a kill", func(t *testing.T) {
 		w, python := meddledWorld(t, `"hooks":["beforeToolCall"]`)
 		w.makes(w.plugins(), python, "")
 		d := w.serve()
@@ -174,7 +177,7 @@ func TestReplacedArgumentsAfterSIGKILL(t *testing.T) {
 		ask[protocol.DecisionRespondResult](p, "decision/respond", protocol.DecisionRespondParams{DecisionID: q.ID, Choice: protocol.ChooseAllowOnce, ArgsHash: q.ArgsHash})
 		w.exists("begun")
 		d.kill()
-		if err := os.RemoveAll(filepath.Join(w.plugins(), "meddling")); err != nil { // nothing but the store knows who replaced them
+		if err := os.RemoveAll(filepath.Join(w.plugins(), "meddling")); err != nil { // only the store knows who replaced the arguments
 			t.Fatal(err)
 		}
 		w.file(filepath.Join(w.work, "go"), "")
@@ -183,7 +186,7 @@ func TestReplacedArgumentsAfterSIGKILL(t *testing.T) {
 		p.attach(id, 0)
 		report := p.waits(turn)
 		if report.State != protocol.TurnWaiting {
-			t.Errorf("nobody was asked: %+v", report)
+			t.Errorf("no decision was opened: %+v", report)
 		}
 		unmade(t, mark)
 	})

@@ -19,7 +19,7 @@ import (
 	"lashd/test/skip"
 )
 
-// buildServer builds the MCP server that is made of the SDK for Go.
+// buildServer builds the MCP server of the Go SDK.
 var buildServer = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(bin, "mcpserver")
 	build := exec.Command("go", "build", "-o", path, "lashd/test/e2e/mcpserver")
@@ -36,7 +36,7 @@ func goServer(t *testing.T) string {
 	return path
 }
 
-// npmServer is the program of an MCP server from npm, as it was published.
+// npmServer is the program of an MCP server from npm, as published.
 func npmServer(t *testing.T, name string) string {
 	t.Helper()
 	_, err := exec.LookPath("node")
@@ -44,7 +44,8 @@ func npmServer(t *testing.T, name string) string {
 	return npmFile(t, "@modelcontextprotocol/server-"+name+"/dist/index.js")
 }
 
-// npmFile is a file of a package from npm. They are installed as scripts/test does it: "ci" wants packages of other systems, too.
+// npmFile is a file of an npm package. Packages are installed as in scripts/test; "npm ci" would also
+// need packages of other systems.
 func npmFile(t *testing.T, name string) string {
 	t.Helper()
 	path, err := filepath.Abs("servers/node_modules/" + name)
@@ -57,7 +58,7 @@ func npmFile(t *testing.T, name string) string {
 	return path
 }
 
-// server is the configuration of an MCP server, as other agents write it.
+// server is the configuration of an MCP server in the form that other agents use.
 type server struct {
 	Command string            `json:"command,omitempty"`
 	Args    []string          `json:"args,omitempty"`
@@ -65,12 +66,12 @@ type server struct {
 	URL     string            `json:"url,omitempty"`
 }
 
-// mcpJSON is a file .mcp.json.
+// mcpJSON is a .mcp.json file.
 func mcpJSON(servers map[string]server) string {
 	return mustArgs(map[string]any{"mcpServers": servers})
 }
 
-// overHTTP starts an MCP server from npm that speaks streamable HTTP, and is its address.
+// overHTTP starts an npm MCP server with streamable HTTP and returns its address.
 func overHTTP(t *testing.T, program string) string {
 	t.Helper()
 	free, err := net.Listen("tcp", "127.0.0.1:0")
@@ -90,19 +91,19 @@ func overHTTP(t *testing.T, program string) string {
 	}
 	t.Cleanup(func() {
 		cmd.Process.Signal(syscall.SIGKILL)
-		cmd.Wait() // says that it was killed
+		cmd.Wait() // reports that it was killed
 	})
 	lines := bufio.NewScanner(said)
 	for lines.Scan() && !strings.Contains(lines.Text(), "listening") {
 	}
 	go func() {
-		for lines.Scan() { // it must not block
+		for lines.Scan() { // keep reading, so that the server does not block
 		}
 	}()
 	return "http://127.0.0.1:" + port + "/mcp"
 }
 
-// TestServersOfOthers has turns call MCP servers that know nothing of lashd.
+// TestServersOfOthers has turns call independent MCP servers.
 func TestServersOfOthers(t *testing.T) {
 	w := newWorld(t, "allow")
 	everything, filesystem := npmServer(t, "everything"), npmServer(t, "filesystem")
@@ -131,17 +132,17 @@ func TestServersOfOthers(t *testing.T) {
 		p.says(id, "mcp__filesystem__read_text_file", mustArgs(map[string]string{"path": filepath.Join(w.work, "note")}), "buy tea")
 		out := p.calls(id, "mcp__filesystem__read_text_file", `{"path":"/etc/passwd"}`)
 		if out.Failure == nil || out.Failure.Code != "mcp_tool_error" || !strings.Contains(out.Failure.Message, "denied") {
-			t.Errorf("a file elsewhere: %+v", out)
+			t.Errorf("a file outside: %+v", out)
 		}
 	})
-	t.Run("outside/20 a server is told lashd's version", func(t *testing.T) {
+	t.Run("outside/20 a server gets lashd's version", func(t *testing.T) {
 		turn := p.start(id, fakemodel.ToolMarker("mcp__sdk__client", `{}`)).TurnID
 		if got := called(t, p.wait(turn), "mcp__sdk__client").Text; !regexp.MustCompile(`^lashd \d+\.\d+\.\d+`).MatchString(got) {
-			t.Errorf("the server was told %q", got)
+			t.Errorf("the server got %q", got)
 		}
 	})
 	for _, name := range []string{"everything", "web"} {
-		t.Run("issue/4-7 progress of a call is seen, of the server "+name, func(t *testing.T) {
+		t.Run("issue/4-7 clients see the progress of a call of the server "+name, func(t *testing.T) {
 			tool := "mcp__" + name + "__trigger-long-running-operation"
 			turn := p.start(id, fakemodel.ToolMarker(tool, `{"duration":0.6,"steps":3}`)).TurnID
 			for _, far := range []string{"1/3", "2/3"} {
@@ -150,10 +151,10 @@ func TestServersOfOthers(t *testing.T) {
 				})
 			}
 			if out := called(t, p.wait(turn), tool); !strings.Contains(out.Text, "completed") {
-				t.Errorf("it says %+v", out)
+				t.Errorf("the call returned %+v", out)
 			}
 		})
-		t.Run("issue/4-7 what a server asks is answered by another client, of the server "+name, func(t *testing.T) {
+		t.Run("issue/4-7 another client answers a question of the server "+name, func(t *testing.T) {
 			tool := "mcp__" + name + "__trigger-elicitation-request"
 			turn := p.start(id, fakemodel.ToolMarker(tool, `{}`)).TurnID
 			asked := p.event("the question", func(e protocol.Event) bool { return opened(e) && e.TurnID == turn }).Decision
@@ -165,26 +166,26 @@ func TestServersOfOthers(t *testing.T) {
 				DecisionID: asked.ID, Choice: protocol.ChooseAnswer, ArgsHash: asked.ArgsHash, Value: json.RawMessage(`{"name":"Ada","integer":7}`),
 			})
 			if !r.Won {
-				t.Errorf("the answer is not the first: %+v", r)
+				t.Errorf("the first answer does not count: %+v", r)
 			}
 			if out := called(t, p.wait(turn), tool); !strings.Contains(out.Text, "- Name: Ada") || !strings.Contains(out.Text, "- Favorite Integer: 7") {
-				t.Errorf("it says %+v", out)
+				t.Errorf("the call returned %+v", out)
 			}
 		})
 	}
-	t.Run("issue/4-7 what the SDK for Go asks may be declined", func(t *testing.T) {
+	t.Run("issue/4-7 a question of the Go SDK's server can be declined", func(t *testing.T) {
 		turn := p.start(id, fakemodel.ToolMarker("mcp__sdk__colour", `{}`)).TurnID
 		asked := p.event("the question", func(e protocol.Event) bool { return opened(e) && e.TurnID == turn }).Decision
 		ask[protocol.DecisionRespondResult](p, "decision/respond", protocol.DecisionRespondParams{
 			DecisionID: asked.ID, Choice: protocol.ChooseReject, ArgsHash: asked.ArgsHash,
 		})
 		if out := called(t, p.wait(turn), "mcp__sdk__colour"); !strings.HasPrefix(out.Text, "decline") {
-			t.Errorf("it says %+v", out)
+			t.Errorf("the call returned %+v", out)
 		}
 	})
-	t.Run("issue/4-7 a tool that a server has later is there in the next turn", func(t *testing.T) {
+	t.Run("issue/4-7 a tool that a server adds later is available in the next turn", func(t *testing.T) {
 		if w.offers("mcp__sdk__grown") {
-			t.Fatal("it is there before")
+			t.Fatal("the tool exists before")
 		}
 		p.says(id, "mcp__sdk__grow", `{}`, "grown")
 		p.event("other tools", func(e protocol.Event) bool { return e.Type == protocol.EventToolsChanged && e.SessionID == id })
@@ -195,7 +196,7 @@ func TestServersOfOthers(t *testing.T) {
 	}
 }
 
-// offers tells whether the model was told of a tool in its last call.
+// offers reports whether the model's last request contained a tool.
 func (w *world) offers(tool string) bool {
 	return strings.Contains(w.body(), fmt.Sprintf(`"name":%q`, tool))
 }
