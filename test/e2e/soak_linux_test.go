@@ -15,15 +15,16 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// soaking is how long a soak takes, and how much goes on in it.
+// soaking is the length of a soak and its load.
 type soaking struct {
 	sessions, clients, lives int
 	life                     time.Duration // of each daemon; all but the last are killed
-	pause                    time.Duration // of a client, between two things that it does
+	pause                    time.Duration // of a client between two actions
 }
 
-// TestSoak has clients of many sessions run turns, tasks of all recovery contracts, monitors and triggers while a plugin is edited
-// and daemons are killed. At the end nothing may be left of it but what is stored. It takes a minute, or ten with LASHD_LONG=1.
+// TestSoak has clients of many sessions run turns, tasks of all recovery contracts, monitors and
+// triggers while a plugin is edited and daemons are killed. At the end only stored data may be left.
+// It takes a minute, or ten with LASHD_LONG=1.
 func TestSoak(t *testing.T) {
 	how := soaking{sessions: 30, clients: 6, lives: 3, life: 6 * time.Second, pause: 250 * time.Millisecond}
 	if os.Getenv("LASHD_LONG") != "" {
@@ -40,18 +41,18 @@ func TestSoak(t *testing.T) {
 	s.finish()
 }
 
-// soak is a data directory with sessions that clients use for long.
+// soak is a data directory whose sessions clients use for a long time.
 type soak struct {
 	*world
 	soaking
 	db     *sql.DB
 	daemon *daemon
 	users  []*user
-	dead   map[string]bool // incarnations of daemons that were killed
+	dead   map[string]bool // incarnations of killed daemons
 	edits  int
-	base   protocol.DiagnosticsResult // when nothing had been done yet
+	base   protocol.DiagnosticsResult // diagnostics before any work
 
-	slowest, settled, rested time.Duration // the start of a daemon, until no task is left that it has to give up; the end of all work; rest after it
+	slowest, settled, rested time.Duration // start of a daemon until it has abandoned all lost tasks; end of all work; rest after that
 }
 
 func newSoak(t *testing.T, how soaking) *soak {
@@ -64,7 +65,8 @@ func newSoak(t *testing.T, how soaking) *soak {
 	return &soak{world: w, soaking: how, dead: map[string]bool{}}
 }
 
-// begin starts the first daemon, makes the sessions, and looks at what it has once none of them is in memory.
+// begin starts the first daemon, creates the sessions, and records the daemon's resources once no
+// session is in memory.
 func (s *soak) begin() {
 	s.edit()
 	s.daemon = s.serve()
@@ -80,8 +82,8 @@ func (s *soak) begin() {
 	s.db = s.database("ro")
 }
 
-// live has the clients work until the daemon is killed, in a hurry at last, or until there was enough of it; then the next one
-// starts.
+// live has the clients work until the daemon is killed or, for the last one, until the time is over.
+// Then it starts the next daemon.
 func (s *soak) live(last bool) {
 	ctx, stop := context.WithCancel(s.t.Context())
 	defer stop()
@@ -98,19 +100,19 @@ func (s *soak) live(last bool) {
 		wg.Wait()
 		return
 	}
-	time.Sleep(200 * time.Millisecond) // that many requests are lost is the point of the kill
+	time.Sleep(200 * time.Millisecond) // requests that are lost in the kill are part of the test
 	s.daemon.kill()
 	wg.Wait()
 	s.remember()
 	began := time.Now()
 	s.daemon = s.serve()
 	s.dial("").conn.Close()
-	eventually(s.t, "no task is left that was bound to a daemon which was killed", func() error { return ownerless(s.db, s.dead) })
+	eventually(s.t, "no task of a killed daemon is running", func() error { return ownerless(s.db, s.dead) })
 	s.slowest = max(s.slowest, time.Since(began))
 	s.model.Reset()
 }
 
-// remember keeps which daemons there were. None runs now.
+// remember records the incarnations so far. No daemon may run.
 func (s *soak) remember() {
 	all, err := column[string](s.db, "SELECT DISTINCT json_extract(CAST(body AS TEXT), '$.incarnation') FROM task_events WHERE json_extract(CAST(body AS TEXT), '$.kind') = 'started'")
 	if err != nil {
@@ -121,7 +123,7 @@ func (s *soak) remember() {
 	}
 }
 
-// finish ends all that goes on, and looks at what is left.
+// finish ends all work and checks what is left.
 func (s *soak) finish() {
 	began := time.Now()
 	var wg sync.WaitGroup
@@ -153,8 +155,8 @@ func (s *soak) finish() {
 	s.report(end)
 }
 
-// atRest waits until no session is in memory and the daemon has no more than before, if that is given; else until it does not
-// change any more.
+// atRest waits until no session is in memory and the daemon uses no more than before. Without before,
+// it waits until its use does not change any more.
 func (s *soak) atRest(p *peer, before *protocol.DiagnosticsResult) (now protocol.DiagnosticsResult) {
 	s.t.Helper()
 	var newest protocol.DiagnosticsResult
@@ -170,18 +172,19 @@ func (s *soak) atRest(p *peer, before *protocol.DiagnosticsResult) (now protocol
 			return now
 		}
 		if time.Now().After(deadline) {
-			s.t.Errorf("issue/5 at rest %d sessions are in memory, and the daemon has %v, before %v", loaded, figures(now), figures(*cmp.Or(before, &now)))
+			s.t.Errorf("issue/5 at rest %d sessions are in memory; the daemon uses %v, before %v", loaded, figures(now), figures(*cmp.Or(before, &now)))
 			return now
 		}
 	}
 }
 
-// figures are what a daemon has of the machine, in short.
+// figures summarizes the resources of a daemon.
 func figures(d protocol.DiagnosticsResult) [3]int {
 	return [3]int{d.Goroutines, d.OpenFiles, d.Children}
 }
 
-// noMore allows for connections to the database and to the model that are opened when they are needed, and stay.
+// noMore allows for connections to the database and to the model, which are opened on demand and stay
+// open.
 func noMore(now, before protocol.DiagnosticsResult) bool {
 	return now.Goroutines <= before.Goroutines+4 && now.OpenFiles <= before.OpenFiles+4 && now.Children <= before.Children
 }

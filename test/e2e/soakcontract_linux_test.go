@@ -9,7 +9,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// contracts tells of each acknowledged task that did not end as its recovery contract says, or was run too often.
+// contracts returns each acknowledged task whose outcome breaks its recovery contract, or that ran too
+// often.
 func (s *soak) contracts() error {
 	ran := map[string]int{}
 	for _, key := range s.ran() {
@@ -41,7 +42,7 @@ func (s *soak) contracts() error {
 	return errors.Join(found...)
 }
 
-// completed tells which turns ended otherwise: a kill fails none.
+// completed returns turns that did not complete: a kill must not fail any.
 func (s *soak) completed() error {
 	others, err := column[string](s.db, "SELECT turn_id || ' ' || CAST(report AS TEXT) FROM turns WHERE state <> 'completed'")
 	if err != nil || len(others) > 0 {
@@ -50,7 +51,7 @@ func (s *soak) completed() error {
 	return nil
 }
 
-// counted is how often a query finds each name.
+// counted returns how often a query finds each name.
 func (s *soak) counted(query string) (map[string]int, error) {
 	names, err := column[string](s.db, query)
 	n := map[string]int{}
@@ -60,7 +61,7 @@ func (s *soak) counted(query string) (map[string]int, error) {
 	return n, err
 }
 
-// kept looks at a task that is over, and was run so many times.
+// kept checks a task that has ended and ran so many times.
 func (s *soak) kept(t *protocol.Task, runs int) error {
 	wrong := func(why string) error {
 		return fmt.Errorf("issue/5-1 task %s, %s, began %d times and ran %d times; it ended as %+v: %s", t.ID, t.Spec.Recovery, t.Attempt, runs, t.Outcome, why)
@@ -72,11 +73,11 @@ func (s *soak) kept(t *protocol.Task, runs int) error {
 	case runs > t.Attempt || t.Attempt > limit:
 		return wrong("too often")
 	case t.Spec.Recovery == protocol.RecoverExternal && (o.Kind != protocol.TaskDone || t.Attempt > 0):
-		return wrong("nobody has told so")
+		return wrong("no client completed it")
 	case o.Kind == protocol.TaskExited && (*o.ExitCode != 0 || runs == 0 || t.EndedAtMs == 0):
 		return wrong("it cannot have")
 	case o.Kind == protocol.TaskStopped && !strings.HasPrefix(o.By, "user"):
-		return wrong("nobody wanted that")
+		return wrong("no client cancelled it")
 	case o.Kind == protocol.TaskLost && t.Spec.Recovery == protocol.RecoverOwner && (o.Evidence.Writer != protocol.WriterSweep || !s.dead[o.Evidence.Incarnation]):
 		return wrong("its daemon was not killed")
 	case o.Kind == protocol.TaskLost && t.Spec.Recovery == protocol.RecoverRerun && (o.Evidence.Writer != protocol.WriterExhausted || t.Attempt != limit):
@@ -99,22 +100,23 @@ func (s *soak) wakes() (map[string][]string, error) {
 	return found, err
 }
 
-// woke tells of a task whose end was to cause one turn, and has not.
+// woke reports a task whose end should have caused one turn and did not.
 func woke(t *protocol.Task, wakes map[string][]string) error {
 	states := wakes[fmt.Sprintf("%s task:%s", t.SessionID, t.ID)]
 	if t.Spec.Ended == nil || len(states) == 1 && states[0] == "completed" {
 		return nil
 	}
-	return fmt.Errorf("runtime/B06 the end of task %s woke its session %q", t.ID, states)
+	return fmt.Errorf("runtime/B06 the end of task %s caused the wakes %q", t.ID, states)
 }
 
-// contracts tells what of the session's tasks, turns and occurrences is not as it was acknowledged.
+// contracts returns everything in the session's tasks, turns and events that differs from what was
+// acknowledged.
 func (h *held) contracts(stored map[protocol.TaskID]protocol.Task, ran, delivered, woken map[string]int) error {
 	var found []error
 	for _, id := range h.tasks {
 		t, ok := stored[id]
 		if want := h.told[id]; !ok || want != "" && (t.Outcome == nil || string(t.Outcome.Value) != want) {
-			found = append(found, fmt.Errorf("issue/5-1 task %s was acknowledged, and is %s, %s; want %q", id, t.State, t.Spec.Recovery, want))
+			found = append(found, fmt.Errorf("issue/5-1 the acknowledged task %s is %s, %s; want %q", id, t.State, t.Spec.Recovery, want))
 		}
 	}
 	for n := range h.number + 1 {
@@ -123,7 +125,7 @@ func (h *held) contracts(stored map[protocol.TaskID]protocol.Task, ran, delivere
 		}
 	}
 	if id := string(h.id); delivered[id] != h.emitted || woken[id] != h.emitted {
-		found = append(found, fmt.Errorf("runtime/B14 %s: %d things happened, %d are delivered, %d woke it", h.id, h.emitted, delivered[id], woken[id]))
+		found = append(found, fmt.Errorf("runtime/B14 %s: %d events, %d delivered, %d wakes", h.id, h.emitted, delivered[id], woken[id]))
 	}
 	return errors.Join(found...)
 }

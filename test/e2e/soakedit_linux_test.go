@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// answerer is a plugin in the shell that has nothing to say to whatever it is asked.
+// answerer is a plugin in shell that returns nothing from any hook.
 const answerer = `#!/bin/sh
 # edit %d
 read -r first
@@ -23,7 +23,7 @@ while read -r line; do
 done
 `
 
-// edit writes the next version of the plugin; each fifth cannot be loaded.
+// edit writes the next version of the plugin. Every fifth version cannot be loaded.
 func (s *soak) edit() {
 	s.t.Helper()
 	dir := filepath.Join(s.user, ".config", "lashd", "plugins", "pulse")
@@ -42,7 +42,7 @@ func (s *soak) edit() {
 	s.edits++
 }
 
-// editing edits the plugin now and then.
+// editing edits the plugin from time to time.
 func (s *soak) editing(ctx context.Context) {
 	tick := time.NewTicker(2 * time.Second)
 	defer tick.Stop()

@@ -14,22 +14,23 @@ import (
 
 var seed = maphash.MakeSeed()
 
-// held is a session of a user, and what was asked for in it. Only its log has to do with more than its user.
+// held is a session of a user, and the requests made in it. Only its user touches it; its log is
+// shared.
 type held struct {
 	*soak
 	id       protocol.SessionID
 	cwd      string
-	number   int // of the newest thing that was asked for
+	number   int // number of the newest request
 	turns    []protocol.TurnID
-	tasks    []protocol.TaskID          // that were acknowledged
-	external []protocol.TaskID          // of them, those that nobody has completed
-	told     map[protocol.TaskID]string // how those ended that somebody has
-	long     []protocol.TaskID          // that do not end by themselves
+	tasks    []protocol.TaskID          // acknowledged tasks
+	external []protocol.TaskID          // acknowledged external tasks that have not been completed
+	told     map[protocol.TaskID]string // outcomes of those that have been completed
+	long     []protocol.TaskID          // tasks that do not end by themselves
 	watched  bool
 	emitted  int
 
 	mu   sync.Mutex
-	sums []uint64 // of the events, by seq from 1
+	sums []uint64 // checksums of the events, by sequence number from 1
 }
 
 func newHeld(s *soak, i int) *held {
@@ -51,13 +52,13 @@ func (h *held) hear(e told) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if want := protocol.Seq(len(h.sums) + 1); e.Seq != want {
-		h.t.Errorf("reliability/I2 %s: seq %d is told, want %d", h.id, e.Seq, want)
+		h.t.Errorf("reliability/I2 %s: received seq %d, want %d", h.id, e.Seq, want)
 		return
 	}
 	h.sums = append(h.sums, maphash.String(seed, e.raw))
 }
 
-// check compares the log of the session with what was told of it while it happened.
+// check compares the log of the session with the events that were received.
 func (h *held) check(all []told) {
 	h.t.Helper()
 	if err := gapless(all, 1); err != nil {
@@ -66,7 +67,7 @@ func (h *held) check(all []told) {
 	}
 	for i, sum := range h.sums {
 		if i >= len(all) || maphash.String(seed, all[i].raw) != sum {
-			h.t.Errorf("reliability/I9 %s: seq %d is not what was told before", h.id, i+1)
+			h.t.Errorf("reliability/I9 %s: seq %d differs from the event received before", h.id, i+1)
 			return
 		}
 	}
@@ -77,12 +78,12 @@ func (h *held) check(all []told) {
 	}
 	for _, id := range h.tasks {
 		if n := lives(all, id); n != [2]int{1, 1} {
-			h.t.Errorf("issue/5-1 %s: task %s was begun and ended %v times", h.id, id, n)
+			h.t.Errorf("issue/5-1 %s: task %s started and ended %v times", h.id, id, n)
 		}
 	}
 }
 
-// lives is how often a log tells that a task was started and that it is over.
+// lives returns how often a log reports that a task started and that it ended.
 func lives(all []told, id protocol.TaskID) (n [2]int) {
 	for _, e := range all {
 		switch {
@@ -96,7 +97,7 @@ func lives(all []told, id protocol.TaskID) (n [2]int) {
 	return n
 }
 
-// wants is the next thing that the user does in the session.
+// wants returns the next request of the user in the session.
 func (h *held) wants(random *rand.Rand) *request {
 	h.number++
 	switch n := random.IntN(20); {
@@ -141,7 +142,7 @@ func (h *held) decode(answer json.RawMessage, into any) {
 	}
 }
 
-// command starts a task that leaves its name in a file each time it is run.
+// command starts a task that adds its name to a file each time it runs.
 func (h *held) command(recovery protocol.TaskRecovery, seconds float64, random *rand.Rand) *request {
 	id := protocol.TaskID("tsk_" + h.key())
 	spec := protocol.TaskSpec{Kind: protocol.TaskCommand, Recovery: recovery, Command: &protocol.TaskShell{
@@ -174,7 +175,7 @@ func (h *held) starts(id protocol.TaskID, spec protocol.TaskSpec, also ...*[]pro
 	}}
 }
 
-// complete tells the end of the oldest task that runs elsewhere.
+// complete completes the oldest task that runs elsewhere.
 func (h *held) complete() *request {
 	id, value := h.external[0], h.key()
 	params := protocol.TaskCompleteParams{Mutation: h.mutation(), TaskParams: protocol.TaskParams{SessionID: h.id, TaskID: id}}
@@ -191,7 +192,7 @@ func (h *held) cancel() *request {
 	return &request{method: "task/cancel", params: params, may: protocol.KindTaskEnded}
 }
 
-// watch starts the monitor of the session, or gives it something to tell.
+// watch starts the monitor of the session, or gives it a line to report.
 func (h *held) watch() *request {
 	if !h.watched {
 		spec := protocol.MonitorSpec{
@@ -216,7 +217,7 @@ func (h *held) emit() *request {
 	return &request{method: "trigger/emit", params: params, then: func(json.RawMessage) { h.emitted++ }}
 }
 
-// settle ends what goes on in the session: what ends by itself may do so first.
+// settle ends the work in the session. Work that ends by itself gets time for that.
 func (h *held) settle(p *peer) error {
 	of := protocol.TaskListParams{SessionID: h.id, Live: true, Limit: 1000}
 	if _, err := try[protocol.TriggerResult](p, "trigger/delete", protocol.TriggerDeleteParams{Key: string(h.id)}); err != nil {

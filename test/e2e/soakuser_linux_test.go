@@ -10,23 +10,25 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// user is a client with sessions of its own. It goes on where it was when another daemon is there.
+// user is a client with sessions of its own. It reconnects to each new daemon and continues where it
+// was.
 type user struct {
 	*soak
 	name   string
 	random *rand.Rand
 	held   []*held
 	peer   *peer
-	lost   *request // of which no answer came
+	lost   *request // a request without an answer
 	acked  int
 	unsure int
 }
 
-// request is something that a client asks for, until it is answered. It has a key or an id, so that it happens once.
+// request is a request that is repeated until it is answered. A key or an id makes it take effect
+// once.
 type request struct {
 	method string
 	params any
-	may    protocol.ErrorKind // it may be refused so
+	may    protocol.ErrorKind // kind of an error that is acceptable
 	then   func(json.RawMessage)
 }
 
@@ -34,7 +36,7 @@ func newUser(s *soak, i int) *user {
 	return &user{soak: s, name: fmt.Sprintf("user%d", i), random: rand.New(rand.NewPCG(1, uint64(i)))}
 }
 
-// has makes a session that the client uses.
+// has creates a session for the client.
 func (u *user) has(p *peer, h *held) {
 	u.t.Helper()
 	ask[protocol.SessionNewResult](p, "session/new", protocol.SessionNewParams{
@@ -48,7 +50,8 @@ func (u *user) has(p *peer, h *held) {
 	u.held = append(u.held, h)
 }
 
-// work does one thing after the other until ctx is done, or the daemon is; without a pause once calm is.
+// work makes one request after another until ctx is done or the daemon has died. Once calm is done it
+// makes no pauses.
 func (u *user) work(ctx, calm context.Context) {
 	if u.connect() != nil {
 		return
@@ -67,7 +70,7 @@ func (u *user) work(ctx, calm context.Context) {
 	}
 }
 
-// connect reaches the daemon, follows the sessions from where they were, and asks again for what was not answered.
+// connect connects to the daemon, attaches to the sessions, and repeats the unanswered request.
 func (u *user) connect() (err error) {
 	if u.peer != nil {
 		u.peer.conn.Close()
@@ -81,7 +84,7 @@ func (u *user) connect() (err error) {
 		case err != nil:
 			return err
 		case r.Gap != nil:
-			u.t.Errorf("reliability/I9 a cursor of the daemon before is answered with a gap: %+v", r.Gap)
+			u.t.Errorf("reliability/I9 a cursor of the previous daemon gets a gap: %+v", r.Gap)
 		}
 	}
 	if u.lost != nil {
@@ -91,7 +94,7 @@ func (u *user) connect() (err error) {
 	return nil
 }
 
-// send asks for what is wanted. It fails if the daemon is gone.
+// send sends a request. It fails if the daemon has died.
 func (u *user) send() error {
 	r := u.lost
 	answer, err := try[json.RawMessage](u.peer, r.method, r.params)
@@ -104,7 +107,7 @@ func (u *user) send() error {
 		}
 	case code != 0:
 		u.lost = nil
-		u.t.Errorf("%s %+v is refused: %v", r.method, r.params, err)
+		u.t.Errorf("%s %+v is rejected: %v", r.method, r.params, err)
 	default:
 		return err
 	}
@@ -120,14 +123,14 @@ func (u *user) heard(e told) {
 	}
 }
 
-// finish lets work end that can, ends what does not, and waits until nothing goes on.
+// finish lets work end, stops work that does not end, and waits until all sessions are idle.
 func (u *user) finish() {
 	if u.lost != nil && u.send() != nil {
-		u.t.Errorf("%s has no answer to %s", u.name, u.lost.method)
+		u.t.Errorf("%s got no answer to %s", u.name, u.lost.method)
 	}
 	for _, h := range u.held {
 		if err := h.settle(u.peer); err != nil {
-			u.t.Errorf("issue/5 %s does not come to rest: %v", h.id, err)
+			u.t.Errorf("issue/5 %s does not become idle: %v", h.id, err)
 		}
 	}
 	u.peer.conn.Close()

@@ -13,7 +13,7 @@ import (
 	"lashd/test/fakemodel"
 )
 
-// script is what a shell script sends and reads through the socket: lines.
+// script exchanges lines through the socket, as a shell script does.
 type script struct {
 	*world
 	conn interface {
@@ -45,7 +45,7 @@ func newScript(t *testing.T, w *world) *script {
 	return &script{w, conn, lines}
 }
 
-// send writes all of it at once.
+// send writes all lines at once.
 func (s *script) send(lines ...string) {
 	s.t.Helper()
 	if _, err := io.WriteString(s.conn, strings.Join(lines, "\n")+"\n"); err != nil {
@@ -53,7 +53,7 @@ func (s *script) send(lines ...string) {
 	}
 }
 
-// answer reads up to the next answer, past notifications.
+// answer returns the next response and skips notifications.
 func (s *script) answer() (l line, ok bool) {
 	s.t.Helper()
 	for s.lines.Scan() {
@@ -68,7 +68,7 @@ func (s *script) answer() (l line, ok bool) {
 	return l, false
 }
 
-// answered are the ids of all answers until the daemon ends the connection.
+// answered returns the ids of all responses until the daemon closes the connection.
 func (s *script) answered() (ids []int) {
 	s.t.Helper()
 	for l, ok := s.answer(); ok; l, ok = s.answer() {
@@ -78,7 +78,7 @@ func (s *script) answered() (ids []int) {
 		ids = append(ids, l.ID)
 	}
 	if err := s.lines.Err(); err != nil {
-		s.t.Errorf("the connection did not end well: %v", err)
+		s.t.Errorf("the connection ended with %v", err)
 	}
 	return ids
 }
@@ -99,7 +99,7 @@ func TestRawLines(t *testing.T) {
 		w.serve()
 		return newScript(t, w), strings.ReplaceAll(newSession, "WORK", w.work)
 	}
-	t.Run("one line after the other", func(t *testing.T) {
+	t.Run("one line at a time", func(t *testing.T) {
 		s, session := setup(t, "hello")
 		s.send(session)
 		if l, _ := s.answer(); l.ID != 1 || l.Error != nil {
@@ -113,10 +113,10 @@ func TestRawLines(t *testing.T) {
 		}
 		s.send(sayExit)
 		if left := s.answered(); len(left) != 0 {
-			t.Errorf("after exit, %v were answered", left)
+			t.Errorf("after exit, these were answered: %v", left)
 		}
 	})
-	t.Run("all lines in one write, of which the waiting one is overtaken", func(t *testing.T) {
+	t.Run("all lines in one write; later answers overtake a waiting one", func(t *testing.T) {
 		s, session := setup(t)
 		s.model.Push(step(stalls, says("hello")))
 		s.send(session, runTurn, getStatus)
@@ -128,7 +128,7 @@ func TestRawLines(t *testing.T) {
 		s.model.Release()
 		l, _ := s.answer()
 		if order = append(order, l.ID); !slices.Equal(order, []int{1, 3, 2}) {
-			t.Errorf("answered in the order %v", order)
+			t.Errorf("order of the answers: %v", order)
 		}
 	})
 	t.Run("a peer that has finished writing still gets its answers", func(t *testing.T) {
@@ -140,7 +140,7 @@ func TestRawLines(t *testing.T) {
 		got := s.answered()
 		slices.Sort(got)
 		if !slices.Equal(got, []int{1, 2, 3}) {
-			t.Errorf("answered were %v", got)
+			t.Errorf("answers: %v", got)
 		}
 	})
 	t.Run("a peer that has finished writing gets the answer of a turn that takes a second", func(t *testing.T) {
@@ -151,7 +151,7 @@ func TestRawLines(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := s.answered(); !slices.Equal(got, []int{1, 2}) {
-			t.Errorf("answered were %v", got)
+			t.Errorf("answers: %v", got)
 		}
 	})
 }

@@ -9,7 +9,7 @@ import (
 	"lashd/test/fakemodel"
 )
 
-// modelStages are those around calls of the model.
+// modelStages are the stages around model calls.
 var modelStages = []stage{
 	{
 		name:    "accepted, and the model was not reached",
@@ -51,12 +51,13 @@ var modelStages = []stage{
 	},
 }
 
-// beforeDispatch lets the reply end while nothing can be committed, until the daemon is about to start its calls.
+// beforeDispatch lets the reply end while nothing can be committed, up to the moment at which the
+// daemon would start its calls.
 func (s *scene) beforeDispatch() {
 	s.peer.streamed("I run it.")
 	s.unlock = s.locked()
 	s.model.Release()
-	eventually(s.t, "the batch is begun", func() error {
+	eventually(s.t, "the batch has begun", func() error {
 		trace, err := os.ReadFile(filepath.Join(s.dir, "trace.jsonl"))
 		if err == nil && !strings.Contains(string(trace), `"kind":"tools"`) {
 			err = fmt.Errorf("not in the trace of %d bytes", len(trace))
@@ -64,11 +65,12 @@ func (s *scene) beforeDispatch() {
 		return err
 	})
 	if n := s.size("ran"); n != 0 {
-		s.t.Errorf("reliability/P7 the command ran before it was committed that it would")
+		s.t.Errorf("reliability/P7 the command ran before its start was committed")
 	}
 }
 
-// betweenCalls shuts the door after the first call: the second is begun only when the result is stored.
+// betweenCalls shuts the door after the first call. The second call begins only when the result is
+// stored.
 func (s *scene) betweenCalls() {
 	s.asked(1)
 	s.door.close()

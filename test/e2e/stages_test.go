@@ -8,20 +8,21 @@ import (
 	"lashd/test/fakemodel"
 )
 
-// A stage of a turn at which the daemon is killed, what has to happen until then and after, and what must come of it.
+// stage is a moment of a turn at which the daemon is killed, with what happens before and after, and
+// the expected result.
 type stage struct {
 	name     string
-	approval string // allow, unless said otherwise
+	approval string // default allow
 	steps    []fakemodel.Step
-	prepare  func(*scene)          // done before the turn starts
-	reached  func(*scene)          // returns when the turn is there
-	killed   func(*scene)          // done while no daemon runs
-	after    func(*scene)          // done once the next daemon runs
-	calls    int                   // of the model, in the end
-	lost     int                   // of them, those whose reply never came to its end
-	ran      int                   // how often the command ran
-	tools    int                   // calls of tools in the report
-	result   protocol.OutputStatus // of the first of them; success, unless said otherwise
+	prepare  func(*scene)          // runs before the turn starts
+	reached  func(*scene)          // returns when the turn has reached the stage
+	killed   func(*scene)          // runs while there is no daemon
+	after    func(*scene)          // runs once the next daemon serves
+	calls    int                   // expected model calls in total
+	lost     int                   // model calls whose reply was cut off
+	ran      int                   // expected runs of the command
+	tools    int                   // expected tool calls in the report
+	result   protocol.OutputStatus // status of the first one; default success
 }
 
 // scene is a turn that is killed at a stage.
@@ -31,9 +32,9 @@ type scene struct {
 	daemon  *daemon
 	session protocol.SessionID
 	turn    protocol.TurnID
-	more    []protocol.TurnID // other turns that must end well
-	call    protocol.CallID   // that a client was asked to make
-	unlock  func()            // gives the database back
+	more    []protocol.TurnID // other turns, which must complete
+	call    protocol.CallID   // a call that a client was asked to make
+	unlock  func()            // releases the database
 }
 
 const once = "printf x >> ran"
@@ -54,7 +55,7 @@ func TestKilledAtEachStage(t *testing.T) {
 	}
 }
 
-// play runs a turn, kills the daemon at the stage, starts another and looks at what came of it.
+// play runs a turn, kills the daemon at the stage, starts another and checks the result.
 func (st stage) play(t *testing.T) {
 	if st.approval == "" {
 		st.approval = "allow"
@@ -89,10 +90,10 @@ func (s *scene) begin() {
 	s.session = s.peer.session(s.home)
 }
 
-// restart starts the next daemon and attaches where the client was.
+// restart starts the next daemon and attaches after the client's last event.
 func (s *scene) restart() {
 	s.t.Helper()
-	var after protocol.Seq // 0: the kill was quicker than the first event
+	var after protocol.Seq // 0 if the kill came before the first event
 	if seen := s.peer.log(s.session); len(seen) > 0 {
 		after = seen[len(seen)-1].Seq
 	}
@@ -100,23 +101,23 @@ func (s *scene) restart() {
 	s.daemon = s.serve()
 	s.peer = s.dial("the-client")
 	if r := s.peer.attach(s.session, after); r.Gap != nil {
-		s.t.Errorf("reliability/I9 a cursor of the daemon before is answered with a gap: %+v", r.Gap)
+		s.t.Errorf("reliability/I9 a cursor of the previous daemon gets a gap: %+v", r.Gap)
 	}
 }
 
 func (s *scene) finished(report protocol.TurnReport) {
 	s.t.Helper()
 	if report.State != protocol.TurnCompleted || report.Output == nil || report.Output.Safe != "done" {
-		s.t.Errorf("reliability/I3 the turn ended as %s: %+v, output %+v", report.State, report.Outcome, report.Output)
+		s.t.Errorf("reliability/I3 the turn is %s: %+v, output %+v", report.State, report.Outcome, report.Output)
 	}
 	for _, id := range s.more {
 		if r := s.peer.wait(id); r.State != protocol.TurnCompleted {
-			s.t.Errorf("reliability/I3 the turn after it ended as %s: %+v", r.State, r.Outcome)
+			s.t.Errorf("reliability/I3 the turn after it is %s: %+v", r.State, r.Outcome)
 		}
 	}
 }
 
-// ended checks that each side effect happened as often as it may, and what the model was told of it.
+// ended checks how often each side effect happened, and the result that the model reads.
 func (st stage) ended(s *scene, report protocol.TurnReport) {
 	s.t.Helper()
 	if len(report.ToolCalls) != st.tools || s.size("ran") != st.ran {
@@ -127,11 +128,11 @@ func (st stage) ended(s *scene, report protocol.TurnReport) {
 		return
 	}
 	if out, want := report.ToolCalls[0].Output, cmp.Or(st.result, protocol.OutputSuccess); out.Status != want {
-		s.t.Errorf("reliability/P9 the call came to %+v, want %s", out, want)
+		s.t.Errorf("reliability/P9 the call returned %+v, want %s", out, want)
 	}
 }
 
-// paid checks that the model was called no more than is allowed, and that nothing that was paid is missing in the ledger.
+// paid checks the number of model calls, and that the ledger contains all of them.
 func (st stage) paid(s *scene) {
 	s.t.Helper()
 	if n := len(s.model.Requests()); n != st.calls {
@@ -152,8 +153,8 @@ func (st stage) paid(s *scene) {
 	}
 }
 
-// told checks the log: without gaps, with what a client saw before the kill in it, and with one beginning and one end of
-// each turn.
+// told checks that the log has no gaps, contains what a client received before the kill, and has one
+// start and one end for each turn.
 func (s *scene) told(before []told) {
 	s.t.Helper()
 	all := s.replay(s.session)
@@ -173,11 +174,11 @@ func (s *scene) told(before []told) {
 	}
 }
 
-// goesOn checks that the session takes another turn.
+// goesOn checks that the session can run another turn.
 func (s *scene) goesOn() {
 	s.t.Helper()
 	s.model.Push(step(says("and on")))
 	if got := s.peer.turn(s.session, "on").Output.Safe; got != "and on" {
-		s.t.Errorf("reliability/I14 the next turn said %q", got)
+		s.t.Errorf("reliability/I14 the next turn answers %q", got)
 	}
 }

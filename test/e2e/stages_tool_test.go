@@ -16,7 +16,7 @@ type grepArgs struct {
 	Pattern string `json:"pattern"`
 }
 
-// toolStages are those in which a tool runs that may be run again.
+// toolStages are the stages in which a repeatable tool runs.
 var toolStages = []stage{
 	{
 		name:    "while a tool reads files",
@@ -40,7 +40,7 @@ func callStarted(e protocol.Event) bool {
 	return e.Type == protocol.EventItemStarted && e.Item.Kind == protocol.ItemToolCall
 }
 
-// muchToRead gives the search enough to do for some seconds.
+// muchToRead gives the search work for some seconds.
 func (s *scene) muchToRead() {
 	line := strings.Repeat("a", 99) + "\n"
 	for i := range 4 {
@@ -48,7 +48,7 @@ func (s *scene) muchToRead() {
 	}
 }
 
-// littleToRead checks that the search was killed while it ran, then makes its repetition quick.
+// littleToRead checks that the search was killed while it ran, and makes its repetition quick.
 func (s *scene) littleToRead() {
 	if n := number(s.t, s.database("ro"), "SELECT count(*) FROM effects WHERE kind = 'call' AND state = 'started'"); n != 1 {
 		s.t.Errorf("%d calls are started and not finished: the daemon was not killed in one", n)
@@ -58,7 +58,7 @@ func (s *scene) littleToRead() {
 	}
 }
 
-// offerTool has the client provide a tool that only looks.
+// offerTool has the client provide a read-only tool.
 func (s *scene) offerTool() {
 	tool := protocol.ClientTool{Replay: protocol.ReplaySafe}
 	tool.Name, tool.Description, tool.Input = "look", "Look.", []byte(`{"type":"object"}`)
@@ -71,10 +71,10 @@ func (s *scene) requested() protocol.CallID {
 	return e.ToolCall.CallID
 }
 
-// answerTool answers the request of the next daemon, which must be of the same call.
+// answerTool answers the request of the next daemon, which must be for the same call.
 func (s *scene) answerTool() {
 	if again := s.requested(); again != s.call {
-		s.t.Errorf("reliability/P8 the call %s was repeated as %s", s.call, again)
+		s.t.Errorf("reliability/P8 call %s was repeated as %s", s.call, again)
 	}
 	seen := protocol.Succeed("a tree")
 	r := ask[protocol.ToolRespondResult](s.peer, "tool/respond", protocol.ToolRespondParams{SessionID: s.session, CallID: s.call, Output: &seen})
@@ -83,7 +83,8 @@ func (s *scene) answerTool() {
 	}
 }
 
-// outcomeStages are those in which a command runs that must not be run again, one for each answer to what became of it.
+// outcomeStages are the stages in which a command runs that must not be repeated: one for each answer
+// about its outcome.
 func outcomeStages() []stage {
 	answers := []struct {
 		choice protocol.DecisionChoice
@@ -115,12 +116,12 @@ func (s *scene) ran() error {
 	return nil
 }
 
-// judge answers what became of the command, as a person would.
+// judge answers the question about the outcome of the command.
 func (s *scene) judge(choice protocol.DecisionChoice) {
 	d := s.decision(protocol.DecisionOutcome)
 	all := []protocol.DecisionChoice{protocol.ChooseTellModel, protocol.ChooseHappened, protocol.ChooseNotHappened, protocol.ChooseRunAgain}
 	if !slices.Equal(d.Choices, all) || d.Default != protocol.ChooseTellModel {
-		s.t.Errorf("reliability/P9 the choices are %v, without an answer %s", d.Choices, d.Default)
+		s.t.Errorf("reliability/P9 choices %v, default %s", d.Choices, d.Default)
 	}
 	if runtime.GOOS == "linux" {
 		s.orphanGone()
@@ -129,19 +130,19 @@ func (s *scene) judge(choice protocol.DecisionChoice) {
 	s.answer(d, choice)
 }
 
-// orphanGone checks that the command of the killed daemon does not live on.
+// orphanGone checks that the command of the killed daemon has ended.
 func (s *scene) orphanGone() {
 	pid, err := os.ReadFile(filepath.Join(s.work, "pid"))
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	left, err := os.ReadFile(filepath.Join("/proc", strings.TrimSpace(string(pid)), "cmdline"))
-	if err == nil && len(left) > 0 { // that of a zombie is empty
-		s.t.Errorf("reliability/I12 the command of the killed daemon lives: %q", left)
+	if err == nil && len(left) > 0 { // the command line of a zombie is empty
+		s.t.Errorf("reliability/I12 the command of the killed daemon is running: %q", left)
 	}
 }
 
-// decision is the one that is open, of which the client must have been told.
+// decision returns the only open decision, which the client must have received.
 func (s *scene) decision(kind protocol.DecisionKind) protocol.Decision {
 	s.t.Helper()
 	s.peer.until("the question", func([]told) bool {
@@ -158,6 +159,6 @@ func (s *scene) answer(d protocol.Decision, choice protocol.DecisionChoice) {
 	s.t.Helper()
 	r := ask[protocol.DecisionRespondResult](s.peer, "decision/respond", protocol.DecisionRespondParams{DecisionID: d.ID, Choice: choice, ArgsHash: d.ArgsHash})
 	if !r.Won || r.Answer.Choice != choice {
-		s.t.Errorf("reliability/P9 the answer %s came to %+v", choice, r)
+		s.t.Errorf("reliability/P9 the answer %s returned %+v", choice, r)
 	}
 }

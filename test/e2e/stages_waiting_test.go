@@ -5,7 +5,8 @@ import (
 	"lashd/test/fakemodel"
 )
 
-// waitingStages are those in which the turn, or what comes after it, waits for somebody.
+// waitingStages are the stages in which the turn, or the next one, waits for an answer or for its
+// place in the queue.
 func waitingStages() []stage {
 	lost := step(stalls, says("lost"))
 	return []stage{
@@ -41,7 +42,7 @@ func approvalStage(choice protocol.DecisionChoice, ran int, result protocol.Outp
 		after: func(s *scene) {
 			d := s.decision(protocol.DecisionApproval)
 			if d.ID != asked.ID || d.ArgsHash != asked.ArgsHash || d.DeadlineMs != asked.DeadlineMs {
-				s.t.Errorf("reliability/P28 the question was %+v, and is now %+v", asked, d)
+				s.t.Errorf("reliability/P28 the question was %+v and is now %+v", asked, d)
 			}
 			s.answer(d, choice)
 		},
@@ -49,7 +50,7 @@ func approvalStage(choice protocol.DecisionChoice, ran int, result protocol.Outp
 	}
 }
 
-// queueMore has another input wait for its turn.
+// queueMore queues another input.
 func (s *scene) queueMore() {
 	s.asked(1)
 	r := s.peer.start(s.session, "more")
@@ -74,7 +75,7 @@ func (s *scene) steer() {
 	ask[protocol.TurnSteerResult](s.peer, "turn/steer", protocol.TurnSteerParams{TurnID: s.turn, Input: text(steered)})
 }
 
-// steeredOnce checks that the model is shown the input, and shown it once.
+// steeredOnce checks that the model reads the input exactly once.
 func (s *scene) steeredOnce() {
 	s.asked(3)
 	shown := 0
@@ -84,6 +85,6 @@ func (s *scene) steeredOnce() {
 		}
 	}
 	if shown != 1 {
-		s.t.Errorf("reliability/P1 the steered input was shown %d times", shown)
+		s.t.Errorf("reliability/P1 the model reads the steered input %d times", shown)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"lashd/test/fakemodel"
 )
 
-// to is a step for who is told something that contains a text, after so many results.
+// to is a model step for a conversation that contains a text and has so many results.
 func to(user string, results int, s fakemodel.Step) fakemodel.Step {
 	s.When = fakemodel.When{User: user, Results: &results}
 	return s
@@ -21,7 +21,7 @@ type spawns struct {
 	Capability string `json:"capability,omitempty"`
 }
 
-// team is a world whose model, told to lead, has three agents work, one of which runs a command.
+// team is a world whose model, when told to lead, starts three subagents, one of which runs a command.
 func team(t *testing.T) *world {
 	agents := fakemodel.Part{}
 	for _, name := range []string{"alpha", "beta", "gamma"} {
@@ -35,7 +35,7 @@ func team(t *testing.T) *world {
 	)
 }
 
-// led is a session whose agents are at work, asking before commands run.
+// led is a session whose subagents are running; commands need approval.
 func (w *world) led(p *peer) protocol.SessionID {
 	w.t.Helper()
 	ask := ask[protocol.SessionNewResult](p, "session/new", protocol.SessionNewParams{Cwd: w.work, Approval: &protocol.ApprovalConfig{
@@ -52,20 +52,21 @@ func (p *peer) agents(id protocol.SessionID) []protocol.Task {
 	return r.Data
 }
 
-// noted waits until n agents of a session have ended and the session has been told: it is idle. One turn may tell of several.
+// noted waits until n subagents of a session have ended and the session has handled it and is idle.
+// One turn may handle several.
 func (p *peer) noted(id protocol.SessionID, n int) []protocol.TurnReport {
 	p.t.Helper()
 	eventually(p.t, fmt.Sprintf("%d agents have ended", n), func() error {
 		all := p.agents(id)
 		if ended := slices.DeleteFunc(slices.Clone(all), func(a protocol.Task) bool { return !a.State.Final() }); len(ended) != n {
-			return fmt.Errorf("they are %+v", all)
+			return fmt.Errorf("subagents: %+v", all)
 		}
 		return nil
 	})
 	return p.turns(id, 2)
 }
 
-// turns waits until a session has ended n turns, and is idle.
+// turns waits until a session has ended n turns and is idle.
 func (p *peer) turns(id protocol.SessionID, n int) []protocol.TurnReport {
 	p.t.Helper()
 	var r protocol.TurnListResult
@@ -73,14 +74,15 @@ func (p *peer) turns(id protocol.SessionID, n int) []protocol.TurnReport {
 		r = ask[protocol.TurnListResult](p, "turn/list", protocol.TurnListParams{SessionID: id})
 		open := slices.ContainsFunc(r.Data, func(t protocol.TurnReport) bool { return !t.State.Terminal() })
 		if len(r.Data) < n || open {
-			return fmt.Errorf("there are %d", len(r.Data))
+			return fmt.Errorf("%d turns", len(r.Data))
 		}
 		return nil
 	})
 	return r.Data
 }
 
-// TestThreeAgentsOutliveEverybody has three agents work in parallel, one of which asks; then all clients go, and the daemon dies.
+// TestThreeAgentsOutliveEverybody runs three subagents in parallel, one of which asks. Then all
+// clients disconnect and the daemon dies.
 func TestThreeAgentsOutliveEverybody(t *testing.T) {
 	w := team(t)
 	d := w.serve()
@@ -89,7 +91,7 @@ func TestThreeAgentsOutliveEverybody(t *testing.T) {
 	asked := p.event("the question is shown above", func(e protocol.Event) bool { return opened(e) && e.SessionID == root }).Decision
 	p.noted(root, 2)
 	if all := p.agents(root); len(all) != 3 || all[2].State != protocol.TaskIdle || all[2].Spec.Subagent.SessionID != asked.SessionID {
-		t.Errorf("runtime/B11 while one asks the agents are %+v", all)
+		t.Errorf("runtime/B11 while one asks, the subagents are %+v", all)
 	}
 	p.conn.Close()
 	d.kill()
@@ -97,37 +99,38 @@ func TestThreeAgentsOutliveEverybody(t *testing.T) {
 	p = w.dial("cli_later")
 	open := ask[protocol.DecisionListResult](p, "decision/list", protocol.DecisionListParams{SessionID: root}).Data
 	if len(open) != 1 || open[0].ID != asked.ID || w.size("ran") != 0 {
-		t.Fatalf("issue/5-5 after the restart are open %+v, and the command ran %d times", open, w.size("ran"))
+		t.Fatalf("issue/5-5 after the restart the open decisions are %+v; the command ran %d times", open, w.size("ran"))
 	}
 	p.allow(open[0])
 	turns := p.noted(root, 3)
 	for i, a := range p.agents(root) {
 		name := []string{"alpha", "beta", "gamma"}[i]
 		if a.State != protocol.TaskCompleted || string(a.Outcome.Value) != `"`+name+` did it"` || a.Spec.Subagent.Agent != "/root/"+name {
-			t.Errorf("runtime/B11 the agent %s ended as %s with %+v", name, a.State, a.Outcome)
+			t.Errorf("runtime/B11 subagent %s is %s with %+v", name, a.State, a.Outcome)
 		}
 		if mine := p.turns(a.Spec.Subagent.SessionID, 1); len(mine) != 1 || mine[0].TurnID != a.Spec.Subagent.TurnID {
-			t.Errorf("issue/5-5 the agent %s has the turns %+v", name, mine)
+			t.Errorf("issue/5-5 subagent %s has the turns %+v", name, mine)
 		}
 	}
 	if len(turns) < 3 || len(turns) > 4 || w.size("ran") != 1 { // the first two may end together
-		t.Errorf("issue/5-5 the lead had %d turns, want its own, and one when all others wait, and one at the end; the command ran %d times", len(turns), w.size("ran"))
+		t.Errorf("issue/5-5 the lead had %d turns, want its own, one or two while the command waits, and one at the end; the command ran %d times", len(turns), w.size("ran"))
 	}
 	p.booked(root, int64(len(turns)))
 }
 
-// booked checks the ledger of who leads: two calls in its first turn, one in each of the others, and four of those that work for it.
+// booked checks the ledger of the lead: two model calls in its first turn, one in each other turn, and
+// four of its subagents.
 func (p *peer) booked(id protocol.SessionID, turns int64) {
 	p.t.Helper()
 	want := map[string]int64{"turn": turns + 1, "subagent": 4}
 	rows := ask[protocol.UsageReadResult](p, "usage/read", protocol.UsageReadParams{SessionID: id}).Data
 	for _, row := range rows {
 		if row.Calls != want[row.Source] || row.Usage.Input != inputTokens*row.Calls || row.Usage.Output != outputTokens*row.Calls {
-			p.t.Errorf("issue/5-5 of %s are booked %d calls with %+v, want %d", row.Source, row.Calls, row.Usage, want[row.Source])
+			p.t.Errorf("issue/5-5 %s: the ledger has %d calls with %+v, want %d", row.Source, row.Calls, row.Usage, want[row.Source])
 		}
 		delete(want, row.Source)
 	}
 	if len(want) > 0 {
-		p.t.Errorf("issue/5-5 not booked: %v", want)
+		p.t.Errorf("issue/5-5 missing in the ledger: %v", want)
 	}
 }

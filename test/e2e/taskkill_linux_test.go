@@ -18,10 +18,10 @@ type taskScene struct {
 	peer    *peer
 	session protocol.SessionID
 	spec    protocol.TaskSpec
-	unlock  func() // gives the database back
+	unlock  func() // releases the database
 }
 
-// came is what a task has come to, and how often its command was run.
+// came is the outcome of a task and the number of its runs.
 type came struct {
 	state   protocol.TaskState
 	kind    protocol.TaskEnd
@@ -37,17 +37,18 @@ var (
 	saidDone    = came{protocol.TaskCompleted, protocol.TaskDone, "", 0, 0}
 )
 
-// moments are those of the life of a task at which its daemon is killed, with what it must come to under each contract.
+// moments are the moments of the kill in the life of a task, with the expected outcome under each
+// contract.
 var moments = []struct {
 	name                  string
 	reach                 func(*taskScene)
 	owner, again, outside came
 }{
-	{"when it is asked for, and is not stored", (*taskScene).unstored, wellOnce, wellOnce, saidDone},
+	{"when it was requested and is not stored", (*taskScene).unstored, wellOnce, wellOnce, saidDone},
 	{"while it runs", (*taskScene).running, lostByOwner, wellAgain, saidDone},
-	{"once it is asked to end", (*taskScene).ending, lostByOwner, came{protocol.TaskCancelled, protocol.TaskStopped, "", 1, 1}, saidDone},
-	{"when it has ended, and that is not stored", (*taskScene).unheard, lostByOwner, wellAgain, saidDone},
-	{"when it has ended, and its session is to be woken", (*taskScene).ended, wellOnce, wellOnce, saidDone},
+	{"once its cancellation is requested", (*taskScene).ending, lostByOwner, came{protocol.TaskCancelled, protocol.TaskStopped, "", 1, 1}, saidDone},
+	{"when it has ended and the end is not stored", (*taskScene).unheard, lostByOwner, wellAgain, saidDone},
+	{"when it has ended and its session is not woken yet", (*taskScene).ended, wellOnce, wellOnce, saidDone},
 }
 
 func TestTasksKilledAtEachMoment(t *testing.T) {
@@ -87,20 +88,20 @@ func newTaskScene(t *testing.T, recovery protocol.TaskRecovery) *taskScene {
 
 func (s *taskScene) runsHere() bool { return s.spec.Recovery != protocol.RecoverExternal }
 
-// mark is what processes of the command are known by.
+// mark identifies processes of the command.
 func (s *taskScene) mark() string { return "LASHD_E2E_KILLED=" + s.dir }
 
 func (s *taskScene) params() protocol.TaskParams {
 	return protocol.TaskParams{SessionID: s.session, TaskID: killedTask}
 }
 
-// start asks for the task; done again, it is the same.
+// start requests the task. A repetition has no further effect.
 func (s *taskScene) start() error {
 	_, err := try[protocol.TaskResult](s.peer, "task/start", protocol.TaskStartParams{SessionID: s.session, TaskID: killedTask, Spec: s.spec})
 	return err
 }
 
-// complete tells the end of a task that runs elsewhere; done again, it is the same.
+// complete completes a task that runs elsewhere. A repetition has no further effect.
 func (s *taskScene) complete() error {
 	params := protocol.TaskCompleteParams{TaskParams: s.params(), Outcome: protocol.TaskOutcome{Kind: protocol.TaskDone}}
 	params.IdempotencyKey = "complete"
@@ -108,12 +109,12 @@ func (s *taskScene) complete() error {
 	return err
 }
 
-// lets has the command come to its end.
+// lets releases the command, which then ends.
 func (s *taskScene) lets() { s.write(filepath.Join(s.work, "go"), "") }
 
 func (s *taskScene) unstored() { s.unlock = s.unanswered(s.start) }
 
-// running is reached once the command has left its sign.
+// running is reached once the command has created its file.
 func (s *taskScene) running() {
 	s.t.Helper()
 	if err := s.start(); err != nil {
@@ -129,16 +130,17 @@ func (s *taskScene) running() {
 	}
 }
 
-// ending is reached once the wish is stored. The command does not care for it, for a while.
+// ending is reached once the cancellation is stored. The command ignores it for a while.
 func (s *taskScene) ending() {
 	s.running()
 	r := ask[protocol.TaskResult](s.peer, "task/cancel", protocol.TaskCancelParams{TaskParams: s.params(), Reason: "enough"})
 	if r.Task.State != protocol.TaskCancelRequested {
-		s.t.Errorf("asked to end it is %+v", r.Task)
+		s.t.Errorf("after the cancellation it is %+v", r.Task)
 	}
 }
 
-// unheard is reached once the command is gone, or somebody has told its end, and nothing can be stored.
+// unheard is reached once the command has ended, or a client has completed the task, while nothing can
+// be stored.
 func (s *taskScene) unheard() {
 	s.running()
 	if !s.runsHere() {
@@ -161,7 +163,7 @@ func (s *taskScene) ended() {
 	s.peer.event("task/completed", func(e protocol.Event) bool { return e.Type == protocol.EventTaskCompleted })
 }
 
-// next starts a daemon, and does again what was not acknowledged, as a client would.
+// next starts a daemon and repeats the unacknowledged request, as a client would.
 func (s *taskScene) next() {
 	s.t.Helper()
 	s.unlock()
@@ -182,7 +184,7 @@ func (s *taskScene) next() {
 	}
 }
 
-// came waits for the end of the task, and for the turn that it causes.
+// came waits for the end of the task and for the turn that it causes.
 func (s *taskScene) came(want came) {
 	s.t.Helper()
 	ask[protocol.TaskWaitResult](s.peer, "task/wait", protocol.TaskWaitParams{SessionID: s.session, TaskIDs: []protocol.TaskID{killedTask}})
@@ -195,7 +197,7 @@ func (s *taskScene) came(want came) {
 		}
 	}
 	if got != want {
-		s.t.Errorf("it has come to %+v, %+v; want %+v", got, t.Outcome, want)
+		s.t.Errorf("got %+v, %+v; want %+v", got, t.Outcome, want)
 	}
 	ask[protocol.SessionWaitResult](s.peer, "session/wait", protocol.SessionWaitParams{SessionID: s.session})
 	all := s.replay(s.session)
@@ -206,17 +208,17 @@ func (s *taskScene) came(want came) {
 		}
 	}
 	if len(woken) != 1 {
-		s.t.Fatalf("runtime/B06 its end has caused the turns %v, want one", woken)
+		s.t.Fatalf("runtime/B06 its end caused the turns %v, want one", woken)
 	}
 	if err := errors.Join(lifeOf(all, woken[0]), gapless(all, 1)); err != nil {
 		s.t.Error(err)
 	}
 	if n := lives(all, killedTask); n != [2]int{1, 1} {
-		s.t.Errorf("it is told to begin and to end %v times", n)
+		s.t.Errorf("it started and ended %v times", n)
 	}
 }
 
-// nothingLeft stops the daemon, and looks at what it leaves.
+// nothingLeft stops the daemon and checks what it leaves behind.
 func (s *taskScene) nothingLeft() {
 	s.t.Helper()
 	unmarked(s.t, s.mark())

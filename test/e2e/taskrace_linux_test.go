@@ -8,9 +8,10 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// TestKilledOnceARaceIsDecided kills the daemon in the moment in which the end of the winner can be seen in its store.
+// TestKilledOnceARaceIsDecided kills the daemon as soon as the end of the first task is visible in the
+// database.
 func TestKilledOnceARaceIsDecided(t *testing.T) {
-	t.Run("runtime/B04 who waits for the first has the others cancelled as soon as that is over, also if the daemon dies then", func(t *testing.T) {
+	t.Run("runtime/B04 waiting for the first task cancels the others when it ends, also if the daemon dies then", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t, "allow")
 		d := w.serve()
@@ -26,7 +27,7 @@ func TestKilledOnceARaceIsDecided(t *testing.T) {
 			_, err := try[protocol.TaskWaitResult](p, "task/wait", protocol.TaskWaitParams{SessionID: id, TaskIDs: ids, Rule: protocol.WaitFirst, Losers: protocol.LosersCancel})
 			answer <- err
 		}()
-		time.Sleep(500 * time.Millisecond) // that it waits is not seen
+		time.Sleep(500 * time.Millisecond) // gives the wait time to start
 		db := w.database("ro")
 		go func() {
 			params := protocol.TaskCompleteParams{TaskParams: protocol.TaskParams{SessionID: id, TaskID: ids[0]}, Outcome: protocol.TaskOutcome{Kind: protocol.TaskDone}}
@@ -50,7 +51,7 @@ func TestKilledOnceARaceIsDecided(t *testing.T) {
 			}
 		}
 		if asked != len(ids)-1 {
-			t.Errorf("%d of %d are asked to end", asked, len(ids)-1)
+			t.Errorf("%d of %d are cancelled", asked, len(ids)-1)
 		}
 	})
 }

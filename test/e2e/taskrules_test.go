@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// taskRules are what must hold at any time of tasks. Each finds the rows for which it does not.
+// taskRules hold for tasks at any time. Each query finds the rows that break one.
 var taskRules = []struct{ invariant, query string }{
 	{"B1: tasks that are over without an outcome", "SELECT task_id FROM tasks WHERE ended = 1 AND json_extract(CAST(body AS TEXT), '$.outcome.kind') IS NULL"},
 	{"B1: outcomes of tasks that are not over", "SELECT task_id FROM tasks WHERE ended = 0 AND json_extract(CAST(body AS TEXT), '$.outcome') IS NOT NULL"},
@@ -23,16 +23,16 @@ var taskRules = []struct{ invariant, query string }{
 		  AND viewer NOT IN (SELECT value FROM json_each(CAST(t.body AS TEXT), '$.observers'))`},
 }
 
-// over tells which tasks are not, where nothing may go on any more.
+// over reports tasks that have not ended, for a time when none may be running.
 func over(db database) error {
 	live, err := column[string](db, "SELECT task_id FROM tasks WHERE ended = 0")
 	if err != nil || len(live) > 0 {
-		return fmt.Errorf("B1: tasks that are not over: %v, %v", live, err)
+		return fmt.Errorf("B1: tasks that have not ended: %v, %v", live, err)
 	}
 	return nil
 }
 
-// ownerless tells which tasks are bound to a daemon of these, which are gone, and go on.
+// ownerless reports running tasks that are bound to one of these dead daemons.
 func ownerless(db database, dead map[string]bool) error {
 	all, err := column[string](db, `
 		SELECT task_id || ' ' || json_extract(CAST(body AS TEXT), '$.incarnation') FROM tasks
@@ -40,13 +40,13 @@ func ownerless(db database, dead map[string]bool) error {
 	found := []error{err}
 	for _, one := range all {
 		if id, incarnation, _ := strings.Cut(one, " "); dead[incarnation] {
-			found = append(found, fmt.Errorf("B2: task %s goes on, and its daemon is gone", id))
+			found = append(found, fmt.Errorf("B2: task %s is running although its daemon has died", id))
 		}
 	}
 	return errors.Join(found...)
 }
 
-// folded is what is compared of a task with what its events come to.
+// folded is the part of a task that its events determine.
 type folded struct {
 	SessionID   string          `json:"sessionId"`
 	State       string          `json:"state"`
@@ -58,7 +58,7 @@ type folded struct {
 	Pruned      bool            `json:"pruned"`
 }
 
-// happened is an event of a task, as it is stored.
+// happened is a stored event of a task.
 type happened struct {
 	Ordinal     int    `json:"ordinal"`
 	Kind        string `json:"kind"`
@@ -71,7 +71,7 @@ type happened struct {
 	Outcome json.RawMessage `json:"outcome"`
 }
 
-// tasks compares each task with what its events come to, and looks at the rows around it.
+// tasks compares each task with its events and checks the related rows.
 func (i *inspection) tasks() error {
 	var found []error
 	for _, r := range taskRules {
@@ -93,7 +93,7 @@ func (i *inspection) tasks() error {
 	return errors.Join(append(found, rows.Err())...)
 }
 
-// sameTask compares the task of a row.
+// sameTask compares the task of a row with its events.
 func sameTask(rows *sql.Rows) error {
 	var id string
 	var body, list []byte
@@ -113,13 +113,13 @@ func sameTask(rows *sql.Rows) error {
 	cancelled := false
 	for n, e := range events {
 		if e.Ordinal != n+1 {
-			return fmt.Errorf("B1: task %s: event %d has the number %d", id, n+1, e.Ordinal)
+			return fmt.Errorf("B1: task %s: event %d has number %d", id, n+1, e.Ordinal)
 		}
 		recovery, cancelled = recovery+e.Spec.Recovery, cancelled || e.Kind == "cancelRequested"
 		want.after(e, recovery, cancelled)
 	}
 	if got := is.text(); got != want.text() {
-		return fmt.Errorf("B1: task %s is %s, and its events come to %s", id, got, want.text())
+		return fmt.Errorf("B1: task %s is %s, but its events lead to %s", id, got, want.text())
 	}
 	return nil
 }
@@ -128,7 +128,7 @@ func (f folded) text() string {
 	return fmt.Sprintf("%s in %s, attempt %d in %q, event %d, waits %q, %s", f.State, f.SessionID, f.Attempt, f.Incarnation, f.Ordinal, f.Waiting, f.Outcome)
 }
 
-// after is what a task is after an event, in this order, of these columns only.
+// after returns a task after an event, in this order and for these columns only.
 func (f *folded) after(e happened, recovery string, cancelled bool) {
 	f.Ordinal = e.Ordinal
 	switch e.Kind {
@@ -153,7 +153,7 @@ func (f *folded) after(e happened, recovery string, cancelled bool) {
 	}
 }
 
-// ending is the state that an outcome means.
+// ending is the state that an outcome leads to.
 func ending(raw json.RawMessage) string {
 	var o struct {
 		Kind     string `json:"kind"`

@@ -18,7 +18,8 @@ import (
 	"lashd/test/skip"
 )
 
-// TestTranscript types what docs/plugin-transcript.md says an author of a plugin types, at a terminal.
+// TestTranscript types the commands of docs/plugin-transcript.md at a terminal and compares the
+// output.
 func TestTranscript(t *testing.T) {
 	_, err := exec.LookPath("python3")
 	skip.Unless(t, "PYTHON", err == nil, "there is no python3")
@@ -35,19 +36,19 @@ func TestTranscript(t *testing.T) {
 		}
 	}
 	if want := strings.TrimSpace(string(doc)); strings.TrimSpace(got) != want && !*rewrite {
-		t.Errorf("issue/4-9 the commands of %s print now\n%s", file, got)
+		t.Errorf("issue/4-9 the commands of %s now print\n%s", file, got)
 	}
 }
 
-// typist is a person at a terminal with a home of their own.
+// typist is a user at a terminal with an own home directory.
 type typist struct {
 	home, cwd string
-	wait      time.Duration // for what is written to be so
+	wait      time.Duration // time to wait for the documented output
 }
 
 func newTypist(t *testing.T) *typist {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "lashd-") // the name of a socket must be short
+	dir, err := os.MkdirTemp("", "lashd-") // socket paths must be short
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +65,7 @@ func newTypist(t *testing.T) *typist {
 	return a
 }
 
-// replay types all commands of a document, and returns the document with what they print.
+// replay types all commands of a document and returns the document with their output.
 func (a *typist) replay(t *testing.T, doc string) string {
 	t.Helper()
 	var out strings.Builder
@@ -86,7 +87,8 @@ func (a *typist) replay(t *testing.T, doc string) string {
 	return out.String()
 }
 
-// step types one command, until it prints what is written if it is one that only looks, and returns it with what it prints.
+// step types a command and returns it with its output. A command that only reads is repeated until it
+// prints the documented output.
 func (a *typist) step(t *testing.T, step string) string {
 	t.Helper()
 	typed, want, _ := strings.Cut(step+"\n", "\n")
@@ -114,7 +116,7 @@ func (a *typist) step(t *testing.T, step string) string {
 	return typed + "\n" + strings.TrimRight(got, "\n") + strings.Repeat("\n", min(1, len(strings.TrimSpace(got))))
 }
 
-// same compares what is printed, but for the width of columns, which depends on what is shortened here.
+// same compares output except for the width of columns, which depends on shortened values.
 func same(got, want string) bool {
 	fields := func(s string) string {
 		lines := strings.Split(strings.TrimSpace(s), "\n")
@@ -126,7 +128,8 @@ func same(got, want string) bool {
 	return fields(got) == fields(want)
 }
 
-// types has a shell run a command at a terminal, says yes to what is asked, and returns what the terminal shows.
+// types has a shell run a command at a terminal, answers yes to questions, and returns what the
+// terminal shows.
 func (a *typist) types(t *testing.T, command string) string {
 	t.Helper()
 	s := newScreen(t)
@@ -158,7 +161,7 @@ func (a *typist) types(t *testing.T, command string) string {
 	}
 }
 
-// What differs each time, and what is written instead.
+// Text that differs in each run, and its replacement.
 var plain = []struct {
 	what *regexp.Regexp
 	with string
@@ -181,7 +184,7 @@ func (a *typist) plain(text string) string {
 	return text
 }
 
-// screen is a pseudo-terminal, and what it shows.
+// screen is a pseudo-terminal and its contents.
 type screen struct {
 	ptmx, tty *os.File
 	over      chan struct{}
@@ -228,9 +231,9 @@ func (s *screen) text() string {
 	return string(s.shown)
 }
 
-// end closes the terminal, once all that was written to it is read.
+// end closes the terminal after everything written to it has been read.
 func (s *screen) end() string {
-	s.tty.Close() // nobody else has it: reading comes to its end
+	s.tty.Close() // no other process has it open, so reading ends
 	<-s.over
 	s.ptmx.Close()
 	return s.text()

@@ -11,7 +11,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// postProgram is a plugin whose tool leaves a sign, waits for another, and wants what it is told to want.
+// postProgram is a plugin whose tool creates a file, waits for another one, and returns the intents in
+// its arguments.
 const postProgram = `
 import os, time
 
@@ -21,7 +22,7 @@ def execute(name, args):
     return {"output": {"status": "success", "text": "posted"}, "intents": args["intents"]}
 ` + plainProgram
 
-// post is the plugin, which also declares what may happen. replay is whether its tool may be run again.
+// post is the plugin, which also declares an event type. replay says whether its tool may be repeated.
 func (h *home) post(replay string) {
 	h.t.Helper()
 	h.has("python")
@@ -30,13 +31,13 @@ func (h *home) post(replay string) {
   "triggers":[{"resourceType":"mailbox","alias":"mail","event":"new","payload":{"type":"object","required":["from"]}}]}}`, replay)})
 }
 
-// waitsForMail has a session be woken for mail, as a person does it.
+// waitsForMail adds a trigger that wakes a session for mail.
 func (h *home) waitsForMail(id protocol.SessionID) {
 	h.t.Helper()
 	h.lashd("trigger", "add", "mail", "--on", "mail.new", "--wake", string(id), "--text", "tell of mail")
 }
 
-// mailScene is a session that waits for what a plugin declares.
+// mailScene is a session that waits for an event that a plugin declares.
 type mailScene struct {
 	*world
 	daemon  *daemon
@@ -45,12 +46,12 @@ type mailScene struct {
 	unlock  func()
 }
 
-// emits says that there is mail, as a script does: said again, it is the same.
+// emits emits a mail event, as a script does. A repetition has no further effect.
 func (s *mailScene) emits() (r protocol.TriggerEmitResult) {
 	s.t.Helper()
 	out := s.lashd("trigger", "emit", "mail.new", `{"from":"ada"}`, "--once", "letter-1", "--json")
 	if err := json.Unmarshal([]byte(out), &r); err != nil || len(r.Occurrence.Deliveries) != 1 {
-		s.t.Fatalf("runtime/B14 it is answered with %s, %v", out, err)
+		s.t.Fatalf("runtime/B14 emit returned %s, %v", out, err)
 	}
 	return r
 }
@@ -72,7 +73,7 @@ func (s *mailScene) asksTheModel() {
 	s.asked(1)
 }
 
-// mailMoments are those at which the daemon is killed, and whether it knows of the mail then.
+// mailMoments are the moments of the kill, and whether the daemon has stored the event by then.
 var mailMoments = []struct {
 	name  string
 	reach func(*mailScene)
@@ -83,10 +84,10 @@ var mailMoments = []struct {
 	{"in the turn that it causes", (*mailScene).asksTheModel, true},
 }
 
-// TestMailOfAPlugin has what a plugin declares happen, and kills the daemon.
+// TestMailOfAPlugin emits an event that a plugin declares, and kills the daemon.
 func TestMailOfAPlugin(t *testing.T) {
 	for _, m := range mailMoments {
-		t.Run("runtime/B14 what a plugin declares wakes a session once, killed "+m.name, func(t *testing.T) {
+		t.Run("runtime/B14 an event of a plugin wakes a session once, killed "+m.name, func(t *testing.T) {
 			t.Parallel()
 			s := newMailScene(t)
 			m.reach(s)
@@ -96,7 +97,7 @@ func TestMailOfAPlugin(t *testing.T) {
 			s.peer = s.dial("the-client")
 			s.peer.attach(s.session, 0)
 			if r := s.emits(); r.Duplicate != m.knows {
-				t.Errorf("runtime/B14 said again it is %+v", r)
+				t.Errorf("runtime/B14 emitting it again returned %+v", r)
 			}
 			s.came()
 			s.daemon.stop()
@@ -107,7 +108,7 @@ func TestMailOfAPlugin(t *testing.T) {
 func newMailScene(t *testing.T) *mailScene {
 	t.Helper()
 	s := &mailScene{world: newWorld(t, "allow"), unlock: func() {}}
-	for range 3 { // one is needed; a kill may come in the others
+	for range 3 { // one start is needed, and others may hit a kill
 		s.model.Push(to("tell of mail", 0, step(says("noted"))))
 	}
 	s.post("never")
@@ -140,12 +141,12 @@ func (s *mailScene) came() {
 	ask[protocol.SessionWaitResult](s.peer, "session/wait", protocol.SessionWaitParams{SessionID: s.session})
 	r := s.emits()
 	if d := r.Occurrence.Deliveries[0]; !r.Duplicate || d.State != protocol.DeliveryDelivered || d.SessionID != s.session || d.TurnID == "" {
-		s.t.Errorf("runtime/B14 in the end it is %+v", r)
+		s.t.Errorf("runtime/B14 at the end it is %+v", r)
 	}
 	if all := ask[protocol.TriggerHistoryResult](s.peer, "trigger/history", protocol.TriggerHistoryParams{Type: "mail.new"}).Data; len(all) != 1 {
-		s.t.Errorf("runtime/B14 it has happened %d times: %+v", len(all), all)
+		s.t.Errorf("runtime/B14 it is stored %d times: %+v", len(all), all)
 	}
 	if n := len(s.peer.turns(s.session, 1)); n != 1 {
-		s.t.Errorf("runtime/B14 runtime/B06 there are %d turns, want 1", n)
+		s.t.Errorf("runtime/B14 runtime/B06 %d turns, want 1", n)
 	}
 }

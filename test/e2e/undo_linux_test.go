@@ -11,10 +11,10 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// many is how many files a rewind brings back while it is killed.
+// many is the number of files that an undo restores while it is killed.
 const many = 1500
 
-// holding counts the files of the workspace that hold a text.
+// holding counts the files of the workspace that contain a text.
 func (h *home) holding(text string) (n int) {
 	h.t.Helper()
 	for i := range many {
@@ -30,7 +30,7 @@ func (h *home) holding(text string) (n int) {
 }
 
 func TestRewindKilled(t *testing.T) {
-	t.Run("issue/6-2 a rewind that SIGKILL cuts off is brought to its end by the next daemon, and can be undone", func(t *testing.T) {
+	t.Run("issue/6-2 a rewind interrupted by SIGKILL is finished by the next daemon and can be undone", func(t *testing.T) {
 		w := newWorld(t, "allow", step(shell(`for f in f*; do echo changed >$f; done; echo new >g`)), step(says("done")))
 		for i := range many {
 			w.write(filepath.Join(w.work, fmt.Sprintf("f%04d", i)), "old\n")
@@ -45,7 +45,7 @@ func TestRewindKilled(t *testing.T) {
 		params := protocol.SessionRewindParams{SessionID: id, ToTurn: turn.TurnID, Files: protocol.RewindAlso}
 		params.IdempotencyKey = "undo"
 		go try[protocol.SessionRewindResult](p, "session/rewind", params)
-		eventually(t, "some files are brought back", func() error {
+		eventually(t, "some files are restored", func() error {
 			if data, err := os.ReadFile(filepath.Join(w.work, "f0009")); err != nil || string(data) != "old\n" {
 				return errors.New("not yet")
 			}
@@ -53,17 +53,17 @@ func TestRewindKilled(t *testing.T) {
 		})
 		d.kill()
 		if n := w.holding("old\n"); n == 0 || n == many {
-			t.Fatalf("%d files were brought back when the daemon died", n)
+			t.Fatalf("%d files were restored when the daemon died", n)
 		}
 		w.serve()
 		p = w.dial("")
-		// The same request, whose answer nobody got, is answered with what came of it.
+		// The client repeats the request whose answer was lost, and gets its result.
 		res := ask[protocol.SessionRewindResult](p, "session/rewind", params)
 		if !res.Duplicate || res.Point == "" || res.Nodes == 0 || len(res.Files) != many+1 {
 			t.Errorf("answer %+v with %d files", res.Point, len(res.Files))
 		}
 		if n := w.holding("old\n"); n != many {
-			t.Errorf("%d of %d files were brought back", n, many)
+			t.Errorf("%d of %d files were restored", n, many)
 		}
 		entries, err := os.ReadDir(w.work)
 		if err != nil {
@@ -71,7 +71,7 @@ func TestRewindKilled(t *testing.T) {
 		}
 		for _, e := range entries {
 			if strings.HasPrefix(e.Name(), ".lashd") || e.Name() == "g" {
-				t.Errorf("%s is left", e.Name())
+				t.Errorf("%s was left behind", e.Name())
 			}
 		}
 		points := ask[protocol.SessionPointsResult](p, "session/points", protocol.SessionParams{SessionID: id}).Data
@@ -80,10 +80,10 @@ func TestRewindKilled(t *testing.T) {
 		}
 		ask[protocol.SessionRewindResult](p, "session/rewind", protocol.SessionRewindParams{SessionID: id, ToPoint: res.Point, Files: protocol.RewindOnly})
 		if n := w.holding("changed\n"); n != many {
-			t.Errorf("undone, %d of %d files are as they were", n, many)
+			t.Errorf("after the second undo, %d of %d files have their contents", n, many)
 		}
 	})
-	t.Run("issue/6-2 what the tools of a turn did that SIGKILL cut off is undone by force only: it may have been a person", func(t *testing.T) {
+	t.Run("issue/6-2 changes of a turn interrupted by SIGKILL are undone only with force, as a person may have made them", func(t *testing.T) {
 		w := newWorld(t, "allow", step(shell(`echo changed >f; sleep 600`)), step(says("done")))
 		w.write(filepath.Join(w.work, "f"), "old\n")
 		d := w.serve()
@@ -91,7 +91,7 @@ func TestRewindKilled(t *testing.T) {
 		id := p.session(w.home)
 		p.attach(id, 0)
 		turn := p.start(id, "go")
-		eventually(t, "the command is at work", func() error {
+		eventually(t, "the command is running", func() error {
 			if data, err := os.ReadFile(filepath.Join(w.work, "f")); err != nil || string(data) != "changed\n" {
 				return errors.New("not yet")
 			}
@@ -100,7 +100,7 @@ func TestRewindKilled(t *testing.T) {
 		d.kill()
 		w.serve()
 		p = w.dial("")
-		eventually(t, "a person is asked about the command", func() error { return unknowns(p, id) })
+		eventually(t, "the question about the command is open", func() error { return unknowns(p, id) })
 		p.wait(turn.TurnID)
 		undo := protocol.SessionRewindParams{SessionID: id, ToTurn: turn.TurnID, Files: protocol.RewindOnly}
 		_, err := try[protocol.SessionRewindResult](p, "session/rewind", undo)
@@ -118,7 +118,7 @@ func TestRewindKilled(t *testing.T) {
 	})
 }
 
-// unknowns answers the question what became of a call that was cut off, once it is asked.
+// unknowns answers the question about the outcome of an interrupted call, once it is open.
 func unknowns(p *peer, id protocol.SessionID) error {
 	open := ask[protocol.DecisionListResult](p, "decision/list", protocol.DecisionListParams{SessionID: id}).Data
 	if len(open) == 0 {

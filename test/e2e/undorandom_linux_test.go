@@ -17,36 +17,37 @@ import (
 	"lashd/test/tree"
 )
 
-// change is what a point made of a path; empty is nothing there.
+// change is the effect of a file point on a path; empty contents mean that the path does not exist.
 type change struct{ before, after string }
 
-// did is what a file point is to know, as the disk told it.
+// did is the expected content of a file point, taken from the disk.
 type did struct {
-	undo    protocol.SessionRewindParams // to before it
+	undo    protocol.SessionRewindParams // undoes this point and all later ones
 	changes map[string]change
 	unsure  bool
 }
 
-// confusion is a session in which tools, a person, rewinds and SIGKILL come in any order.
+// confusion is a session with tools, a person, undos and SIGKILL in random order.
 type confusion struct {
 	*world
 	*rand.Rand
 	peer    *peer
 	daemon  *daemon
 	id      protocol.SessionID
-	outside string // where scripts and signs of theirs lie
+	outside string // directory of scripts and their signal files
 	turns   int
 	points  []did
 }
 
-// TestUndoAtRandom compares what rewinds do with what follows from the states of the disk between. LASHD_LONG=1 does so for long.
+// TestUndoAtRandom compares the effect of undos with the recorded states of the disk. LASHD_LONG=1
+// runs it for minutes.
 func TestUndoAtRandom(t *testing.T) {
 	rounds, seeds := 30, []uint64{1}
 	if os.Getenv("LASHD_LONG") != "" {
 		rounds, seeds = 250, []uint64{2, 3, 4, 5, uint64(time.Now().UnixNano())}
 	}
 	for _, seed := range seeds {
-		t.Run(fmt.Sprint("issue/6-2 files are what they were, whoever did what when, seed ", seed), func(t *testing.T) {
+		t.Run(fmt.Sprint("issue/6-2 undo restores the recorded files, seed ", seed), func(t *testing.T) {
 			outside := t.TempDir()
 			script := filepath.Join(outside, "script")
 			var steps []fakemodel.Step
@@ -83,7 +84,7 @@ func (c *confusion) begin() {
 
 func isDir(state string) bool { return strings.HasPrefix(state, "d") }
 
-// commands are some changes of files.
+// commands returns random changes of files as shell commands.
 func (c *confusion) commands(n int) string {
 	var out strings.Builder
 	file := func() string { return []string{"a", "b", "c", "sub/d", "sub/e", "odd\xff"}[c.IntN(6)] }
@@ -107,7 +108,7 @@ func (c *confusion) commands(n int) string {
 	return out.String()
 }
 
-// edit is what a person does.
+// edit changes files as a person does.
 func (c *confusion) edit(n int) {
 	cmd := exec.Command("sh", "-c", "mkdir -p sub\n"+c.commands(n)+"exit 0")
 	cmd.Dir = c.work
@@ -116,7 +117,8 @@ func (c *confusion) edit(n int) {
 	}
 }
 
-// turn runs a turn whose tool changes files, waits, and changes more. Meanwhile a person may change some, and the daemon die.
+// turn runs a turn whose tool changes files, waits, and changes more. While it waits, a person may
+// change files and the daemon may die.
 func (c *confusion) turn() {
 	c.turns++
 	sign := filepath.Join(c.outside, fmt.Sprint("sign", c.turns))
@@ -125,7 +127,7 @@ func (c *confusion) turn() {
 		c.commands(c.IntN(4)), sign, sign, c.commands(c.IntN(3))))
 	before := tree.Read(c.t, c.work)
 	turn := c.peer.start(c.id, "go").TurnID
-	eventually(c.t, "the tool is at work", func() error { _, err := os.Stat(sign + ".at"); return err })
+	eventually(c.t, "the tool is running", func() error { _, err := os.Stat(sign + ".at"); return err })
 	if c.IntN(3) == 0 {
 		c.edit(1)
 	}
@@ -134,7 +136,7 @@ func (c *confusion) turn() {
 		c.daemon.kill()
 		c.edit(c.IntN(2))
 		c.begin()
-		eventually(c.t, "a person is asked about the command", func() error { return unknowns(c.peer, c.id) })
+		eventually(c.t, "the question about the command is open", func() error { return unknowns(c.peer, c.id) })
 	} else {
 		c.write(sign+".on", "")
 	}
@@ -157,7 +159,8 @@ func changed(before, after map[string]string) map[string]change {
 	return all
 }
 
-// expect is what undoing points from one on makes of the present, and whether somebody could miss something of it.
+// expect returns the effect of undoing points from one on, and whether that would overwrite changes of
+// a person.
 func (c *confusion) expect(from int, present map[string]string) (todo map[string]change, conflicts []string) {
 	todo = map[string]change{}
 	last, broken, unsure := map[string]string{}, map[string]bool{}, map[string]bool{}
@@ -181,7 +184,7 @@ func (c *confusion) expect(from int, present map[string]string) (todo map[string
 	return todo, conflicts
 }
 
-// rewind undoes some points, and compares what comes of it with what is to be expected.
+// rewind undoes some points and compares the result with the expectation.
 func (c *confusion) rewind() {
 	from := c.IntN(len(c.points))
 	present := tree.Read(c.t, c.work)
@@ -214,11 +217,11 @@ func (c *confusion) rewind() {
 	}
 }
 
-// ask makes a rewind; sometimes the daemon dies of it, and is asked again.
+// ask requests an undo. Sometimes the daemon is killed during it, and the request is repeated.
 func (c *confusion) ask(p protocol.SessionRewindParams) (protocol.SessionRewindResult, error) {
 	if c.IntN(4) == 0 {
 		first := c.peer
-		go try[protocol.SessionRewindResult](first, "session/rewind", p) // whatever comes of it
+		go try[protocol.SessionRewindResult](first, "session/rewind", p) // the result does not matter
 		time.Sleep(time.Duration(c.IntN(20_000)) * time.Microsecond)
 		c.daemon.kill()
 		c.begin()
@@ -226,7 +229,7 @@ func (c *confusion) ask(p protocol.SessionRewindParams) (protocol.SessionRewindR
 	return try[protocol.SessionRewindResult](c.peer, "session/rewind", p)
 }
 
-// same compares files; a directory may be left because there is something in it, or be made for that.
+// same compares files. A directory may stay because it is not empty, or be created for a file in it.
 func (c *confusion) same(want map[string]string) {
 	c.t.Helper()
 	now := tree.Read(c.t, c.work)

@@ -11,7 +11,7 @@ import (
 	"lashd/test/skip"
 )
 
-// TestVSCodeExtension runs the tests of the extension that need no editor, some of them with a lashd that is killed.
+// TestVSCodeExtension runs those tests of the extension that need no editor. Some of them kill lashd.
 func TestVSCodeExtension(t *testing.T) {
 	dir := extension(t)
 	t.Setenv("LASHD", filepath.Join(bin, "lashd"))
@@ -22,7 +22,7 @@ func TestVSCodeExtension(t *testing.T) {
 	}
 }
 
-// TestVSCodeClient runs the JSON-RPC library of VS Code, as it is, against lashd stdio.
+// TestVSCodeClient runs the unmodified JSON-RPC library of VS Code against lashd stdio.
 func TestVSCodeClient(t *testing.T) {
 	dir := extension(t)
 	w := newWorld(t, "allow", step(says("hel"), says("lo")), step(stalls))
@@ -35,7 +35,7 @@ func TestVSCodeClient(t *testing.T) {
 	}
 }
 
-// extension is the directory of the extension, with what it needs installed.
+// extension returns the directory of the extension after installing its packages.
 func extension(t *testing.T) string {
 	t.Helper()
 	_, err := exec.LookPath("node")

@@ -12,7 +12,7 @@ import (
 	"lashd/test/fakemodel"
 )
 
-// wokenScene is a session which the ends of two tasks wake that run elsewhere.
+// wokenScene is a session that is woken by the ends of two external tasks.
 type wokenScene struct {
 	*world
 	daemon  *daemon
@@ -22,11 +22,11 @@ type wokenScene struct {
 
 var wakers = []protocol.TaskID{"tsk_left", "tsk_right"}
 
-// newWokenScene makes the session, of which commands are asked about, and starts the tasks.
+// newWokenScene creates the session, whose commands need approval, and starts the tasks.
 func newWokenScene(t *testing.T, delivery protocol.Delivery, steps ...fakemodel.Step) *wokenScene {
 	t.Helper()
 	s := &wokenScene{world: newWorld(t, "allow", steps...)}
-	s.shortMemory() // so that there is something to compact soon
+	s.shortMemory() // makes compaction possible early
 	s.daemon = s.serve()
 	s.peer = s.dial("the-client")
 	s.session = ask[protocol.SessionNewResult](s.peer, "session/new", protocol.SessionNewParams{Cwd: s.work, Drain: protocol.DrainMerge, Approval: &protocol.ApprovalConfig{
@@ -41,7 +41,7 @@ func newWokenScene(t *testing.T, delivery protocol.Delivery, steps ...fakemodel.
 	return s
 }
 
-// complete ends the tasks; done again, they are as they were.
+// complete ends the tasks. A repetition has no further effect.
 func (s *wokenScene) complete() {
 	s.t.Helper()
 	for _, id := range wakers {
@@ -51,7 +51,7 @@ func (s *wokenScene) complete() {
 	}
 }
 
-// again kills the daemon and starts the next one, which is told everything once more.
+// again kills the daemon, starts the next one and completes the tasks again.
 func (s *wokenScene) again() {
 	s.t.Helper()
 	s.daemon.kill()
@@ -61,17 +61,17 @@ func (s *wokenScene) again() {
 	s.complete()
 }
 
-// queued are the wakes that wait, and why they do.
+// queued returns the queued wakes and why they are held.
 func (s *wokenScene) queued() (wakes []protocol.QueuedInput, hold protocol.QueueHold) {
 	s.t.Helper()
 	r := ask[protocol.QueueListResult](s.peer, "queue/list", protocol.QueueListParams{SessionID: s.session})
 	return slices.DeleteFunc(r.Data, func(in protocol.QueuedInput) bool { return in.Wake == nil }), r.Hold
 }
 
-// toldOf waits until the model is told of both at the end of a prompt.
+// toldOf waits until the model reads both wakes at the end of a prompt.
 func (s *wokenScene) toldOf() {
 	s.t.Helper()
-	eventually(s.t, "the model is told what woke the session", func() error {
+	eventually(s.t, "the model reads the wakes", func() error {
 		for _, r := range s.model.Requests() {
 			if m := r.Chat.Messages; strings.Contains(string(m[len(m)-1].Content), string(wakers[0])+" has ended") && strings.Contains(string(m[len(m)-1].Content), string(wakers[1])+" has ended") {
 				return nil
@@ -81,12 +81,12 @@ func (s *wokenScene) toldOf() {
 	})
 }
 
-// share checks that both wakes wait for one turn, which does not start for a reason, and gives that turn.
+// share checks that both wakes wait for one turn, which is held for a reason, and returns that turn.
 func (s *wokenScene) share(want protocol.QueueHold) protocol.TurnID {
 	s.t.Helper()
 	wakes, hold := s.queued()
 	if hold != want {
-		s.t.Errorf("runtime/P08 the queue is held as %s, want %s", hold, want)
+		s.t.Errorf("runtime/P08 the queue is held for %s, want %s", hold, want)
 	}
 	if len(wakes) != 2 || wakes[0].TurnID != wakes[1].TurnID || wakes[0].Wake.Cause.Origin != string(wakers[0]) || wakes[1].Wake.Cause.Origin != string(wakers[1]) {
 		s.t.Fatalf("runtime/P08 the queue has %+v, want both wakes in one turn", wakes)
@@ -94,15 +94,15 @@ func (s *wokenScene) share(want protocol.QueueHold) protocol.TurnID {
 	return wakes[0].TurnID
 }
 
-// causedOnce checks that what woke the session came into one turn once, which ended well.
+// causedOnce checks that both wakes are in one turn, once, and that the turn completed.
 func (s *wokenScene) causedOnce(turn protocol.TurnID, accepted int) {
 	s.t.Helper()
 	if r := s.peer.wait(turn); r.State != protocol.TurnCompleted {
-		s.t.Errorf("runtime/B06 the turn ended as %s: %+v", r.State, r.Outcome)
+		s.t.Errorf("runtime/B06 the turn is %s: %+v", r.State, r.Outcome)
 	}
 	ask[protocol.SessionWaitResult](s.peer, "session/wait", protocol.SessionWaitParams{SessionID: s.session})
 	if wakes, hold := s.queued(); len(wakes) != 0 || hold != protocol.HoldEmpty {
-		s.t.Errorf("runtime/P08 the queue is held as %s, with %+v", hold, wakes)
+		s.t.Errorf("runtime/P08 the queue is held for %s, with %+v", hold, wakes)
 	}
 	var told []string
 	for _, i := range readSession(s.peer, s.session).Data {
@@ -115,7 +115,7 @@ func (s *wokenScene) causedOnce(turn protocol.TurnID, accepted int) {
 		want = append(want, fmt.Sprintf("%s [task/completed %s] %s has ended", turn, id, id))
 	}
 	if !slices.Equal(told, want) {
-		s.t.Errorf("runtime/B06 the history tells %q, want %q", told, want)
+		s.t.Errorf("runtime/B06 the history has %q, want %q", told, want)
 	}
 	s.toldOf()
 	all := s.replay(s.session)
@@ -126,16 +126,16 @@ func (s *wokenScene) causedOnce(turn protocol.TurnID, accepted int) {
 		}
 	}
 	if err := errors.Join(lifeOf(all, turn), gapless(all, 1), s.model.Check()); n != accepted || err != nil {
-		s.t.Errorf("runtime/B06 wakes began %d turns, want %d: %v", n, accepted, err)
+		s.t.Errorf("runtime/B06 wakes started %d turns, want %d: %v", n, accepted, err)
 	}
 }
 
-// holds are what keeps the turn of a wake from starting.
+// holds are the reasons that keep the turn of a wake from starting.
 var holds = []struct {
 	hold  protocol.QueueHold
 	steps []fakemodel.Step
 	begin func(*wokenScene)
-	end   func(*wokenScene) // nil: the end of the daemon is its end
+	end   func(*wokenScene) // nil if the end of the daemon ends it
 }{
 	{
 		protocol.HoldTurn,
@@ -158,17 +158,18 @@ var holds = []struct {
 			s.peer.turn(s.session, strings.Repeat("word", 400))
 			s.peer.turn(s.session, "second")
 			p := s.dial("")
-			go try[protocol.SessionCompactResult](p, "session/compact", protocol.SessionCompactParams{SessionID: s.session}) // fails as the daemon is killed
+			go try[protocol.SessionCompactResult](p, "session/compact", protocol.SessionCompactParams{SessionID: s.session}) // fails when the daemon is killed
 			s.asked(3)
 		},
 		nil,
 	},
 }
 
-// TestWakesShareATurn has two tasks wake a session that is held, and kills its daemon before that turn, and in it.
+// TestWakesShareATurn has two tasks wake a session whose queue is held, and kills the daemon before
+// that turn and during it.
 func TestWakesShareATurn(t *testing.T) {
 	for _, h := range holds {
-		t.Run("runtime/B06 runtime/P08 wakes come in one turn, once, after what held it: "+string(h.hold), func(t *testing.T) {
+		t.Run("runtime/B06 runtime/P08 wakes share one turn after the hold ends: "+string(h.hold), func(t *testing.T) {
 			t.Parallel()
 			s := newWokenScene(t, protocol.DeliverAfterTurn, append(slices.Clip(h.steps), to("ended", 0, step(stalls, says("lost"))), to("ended", 0, step(says("noted"))))...)
 			h.begin(s)
@@ -177,7 +178,7 @@ func TestWakesShareATurn(t *testing.T) {
 			s.again()
 			if h.end != nil {
 				if again := s.share(h.hold); again != turn {
-					t.Errorf("runtime/P08 after a restart their turn is %s, was %s", again, turn)
+					t.Errorf("runtime/P08 after a restart their turn is %s, before %s", again, turn)
 				}
 				h.end(s)
 			}
@@ -186,14 +187,15 @@ func TestWakesShareATurn(t *testing.T) {
 			s.causedOnce(turn, 1)
 			for _, x := range ask[protocol.SessionListResult](s.peer, "session/list", protocol.SessionListParams{Children: true}).Data {
 				if x.Relation.Temporary {
-					t.Errorf("%s, which nobody waits for, is there after a restart: %q", x.ID, x.Title)
+					t.Errorf("%s still exists after a restart, though no request waits for it: %q", x.ID, x.Title)
 				}
 			}
 		})
 	}
 }
 
-// TestWakesEnterATurn has two tasks wake a session at a checkpoint of its running turn, and kills the daemon after it.
+// TestWakesEnterATurn has two tasks wake a session at a checkpoint of its running turn, and kills the
+// daemon after it.
 func TestWakesEnterATurn(t *testing.T) {
 	t.Parallel()
 	s := newWokenScene(t, protocol.DeliverEarliest, step(uses("read_output", map[string]any{"task": "tsk_gate", "waitMs": 30_000})), step(stalls, says("lost")), done)

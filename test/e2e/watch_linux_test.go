@@ -12,9 +12,9 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// TestObserversAcrossSIGKILL has observers of all kinds come and go while sessions do all that sessions do and daemons are killed. What
-// each of them was told must come to what is read in the end, and what a snapshot showed to what the log tells up to there.
-// LASHD_LONG=1 does so for minutes.
+// TestObserversAcrossSIGKILL has observers of all kinds attach and detach while sessions work and
+// daemons are killed. Events received by an observer must lead to the final state, and each snapshot
+// must match the log up to its number. LASHD_LONG=1 runs it for minutes.
 func TestObserversAcrossSIGKILL(t *testing.T) {
 	lives := 6
 	if os.Getenv("LASHD_LONG") != "" {
@@ -30,11 +30,11 @@ func TestObserversAcrossSIGKILL(t *testing.T) {
 	w.finish()
 }
 
-// watch is a session and one that works for it, what is done in them, and who looks at that.
+// watch is a session with a subagent, the work in them, and their observers.
 type watch struct {
 	*world
 	daemon    *daemon
-	sessions  []protocol.SessionID // the child comes last
+	sessions  []protocol.SessionID // the subagent is last
 	doers     []*doer
 	observers []*observer
 
@@ -63,7 +63,7 @@ func newWatch(t *testing.T) *watch {
 	return w
 }
 
-// live has everybody at work until the daemon is killed, or, at last, until there was enough of it.
+// live lets everything run until the daemon is killed or, for the last one, until the time is over.
 func (w *watch) live(last bool) {
 	ctx, stop := context.WithCancel(w.t.Context())
 	defer stop()
@@ -75,7 +75,7 @@ func (w *watch) live(last bool) {
 	for _, o := range w.observers {
 		wg.Go(func() { o.look(ctx) })
 	}
-	time.Sleep(time.Duration(200+rand.IntN(1000)) * time.Millisecond) // when the kill comes is the point of the test
+	time.Sleep(time.Duration(200+rand.IntN(1000)) * time.Millisecond) // vary the time of the kill
 	if !last {
 		w.daemon.kill()
 		w.daemon = w.serve()
@@ -84,7 +84,7 @@ func (w *watch) live(last bool) {
 	wg.Wait()
 }
 
-// answering is a person, who takes a moment.
+// answering answers decisions after a moment, like a person.
 func (w *watch) answering(ctx context.Context) {
 	p := w.dial("")
 	defer p.conn.Close()
@@ -99,12 +99,12 @@ func (w *watch) answering(ctx context.Context) {
 func (w *watch) answer(p *peer) error {
 	open, err := try[protocol.DecisionListResult](p, "decision/list", protocol.DecisionListParams{SessionID: w.sessions[0]})
 	for _, d := range open.Data {
-		respond(p, d, d.Choices[rand.IntN(len(d.Choices))]) // another one may have been quicker, and the daemon may be gone
+		respond(p, d, d.Choices[rand.IntN(len(d.Choices))]) // another client may have been faster, and the daemon may have died
 	}
 	return err
 }
 
-// seen keeps an event. The same seq always says the same, but for what was withdrawn.
+// seen records an event. Events with the same number must be equal, except for withdrawn ones.
 func (w *watch) seen(e told) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -116,15 +116,15 @@ func (w *watch) seen(e told) error {
 		return nil
 	}
 	if ok && e.ItemID != "" {
-		return nil // the folds see whether it was withdrawn
+		return nil // the folds check whether it was withdrawn
 	}
 	if w.raw[e.SessionID][e.Seq] = e.raw; ok {
-		return fmt.Errorf("seq %d was %s, and is now %s", e.Seq, known, e.raw)
+		return fmt.Errorf("seq %d was %s and is now %s", e.Seq, known, e.raw)
 	}
 	return nil
 }
 
-// finish brings all that goes on to its end, and compares.
+// finish waits for the end of all work and compares the results.
 func (w *watch) finish() {
 	p := w.dial("")
 	for _, d := range w.doers {
@@ -133,7 +133,7 @@ func (w *watch) finish() {
 	for _, id := range w.sessions {
 		end := p.reading(id)
 		if n := len(end.items); n == 0 {
-			w.t.Errorf("%s: nothing was done", id)
+			w.t.Errorf("%s did nothing", id)
 		}
 		for _, o := range w.observers {
 			if o.id == id {
@@ -142,19 +142,19 @@ func (w *watch) finish() {
 		}
 		w.compare(id, end)
 	}
-	w.t.Logf("reliability/I9 %d durable events were told %d times; %d attachments, %d of them snapshots; rewinds: %d and %d",
+	w.t.Logf("reliability/I9 %d durable events were received %d times; %d attachments, %d of them snapshots; rewinds: %d and %d",
 		len(w.raw[w.sessions[0]])+len(w.raw[w.sessions[1]]), w.told, w.attached, len(w.snapshots[w.sessions[0]])+len(w.snapshots[w.sessions[1]]),
 		len(w.doers[0].rewinds), len(w.doers[1].rewinds))
 }
 
-// compare folds the log from its beginning, and holds each snapshot against what it has come to there.
+// compare folds the log from its beginning and compares each snapshot with the fold at its number.
 func (w *watch) compare(id protocol.SessionID, end *reading) {
 	f := newFold(id)
 	for _, d := range w.doers {
 		if d.id == id {
 			f.rewound = func(at protocol.Seq) protocol.TurnID {
 				if d.rewinds[at] == "" {
-					f.breaks("nobody knows of the rewind at seq %d: %v", at, d.rewinds)
+					f.breaks("no client made the rewind at seq %d: %v", at, d.rewinds)
 				}
 				return d.rewinds[at]
 			}
@@ -170,13 +170,13 @@ func (w *watch) compare(id protocol.SessionID, end *reading) {
 			f.holds(r)
 		}
 	}
-	f.decisions = end.decisions // those below are not in the log
+	f.decisions = end.decisions // decisions of subagents are not in the log
 	if err := f.settled(end); err != nil {
-		w.t.Errorf("reliability/I9 the log of %v", err)
+		w.t.Errorf("reliability/I9 log: %v", err)
 	}
 }
 
-// holds compares a snapshot with the fold up to there.
+// holds compares a snapshot with the fold up to its number.
 func (f *fold) holds(r *protocol.SessionAttachResult) {
 	items := f.items[max(0, len(f.items)-len(r.Items)):]
 	if r.NextCursor == "" {

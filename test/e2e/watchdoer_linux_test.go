@@ -12,14 +12,15 @@ import (
 	"lashd/test/fakemodel"
 )
 
-// doer does one thing after the other in a session, each once, whatever becomes of the daemon.
+// doer makes one request after another in a session, each effective once, across restarts of the
+// daemon.
 type doer struct {
 	*watch
 	id       protocol.SessionID
 	random   *rand.Rand
 	number   int
-	lost     *request          // of which no answer came
-	turns    []protocol.TurnID // that were acknowledged
+	lost     *request          // a request without an answer
+	turns    []protocol.TurnID // acknowledged turns
 	external []protocol.TaskID
 	rewinds  map[protocol.Seq]protocol.TurnID
 	calm     bool // the session was idle a moment ago
@@ -40,7 +41,7 @@ func (d *doer) work(ctx context.Context) {
 	}
 }
 
-// send asks for what is wanted. It fails if the daemon is gone.
+// send sends a request. It fails if the daemon has died.
 func (d *doer) send(p *peer) error {
 	answer, err := try[json.RawMessage](p, d.lost.method, d.lost.params)
 	code, kind := refusal(err)
@@ -50,7 +51,7 @@ func (d *doer) send(p *peer) error {
 	if err == nil && d.lost.then != nil {
 		d.lost.then(answer)
 	}
-	d.lost = nil // what is refused is so for good reasons: a turn that has ended meanwhile, a session that is not idle
+	d.lost = nil // a rejection is legitimate here: the turn has ended, or the session is not idle
 	return nil
 }
 
@@ -58,7 +59,7 @@ func (d *doer) mutation() protocol.Mutation {
 	return protocol.Mutation{IdempotencyKey: fmt.Sprintf("%s-%d", d.id, d.number)}
 }
 
-// wants is the next thing to do.
+// wants returns the next request.
 func (d *doer) wants() *request {
 	if d.calm {
 		d.calm = false
@@ -83,7 +84,7 @@ func (d *doer) wants() *request {
 	return d.rest()
 }
 
-// rest waits a while for an idle session, in which something can be taken back.
+// rest waits a while for an idle session, in which a rewind is possible.
 func (d *doer) rest() *request {
 	return &request{method: "session/wait", params: protocol.SessionWaitParams{SessionID: d.id, TimeoutMs: 500}, then: func(answer json.RawMessage) {
 		var r protocol.SessionWaitResult
@@ -94,7 +95,7 @@ func (d *doer) rest() *request {
 
 func (d *doer) newest() protocol.TurnID { return d.turns[len(d.turns)-1] }
 
-// prompt has the model think, call tools or not, and speak.
+// prompt makes the model think, perhaps call tools, and answer.
 func (d *doer) prompt() string {
 	marker := fmt.Sprintf("[[fake think=%d deltas=%d size=7 us=%d]]", d.random.IntN(6), 1+d.random.IntN(30), d.random.IntN(3000))
 	if d.random.IntN(2) == 0 {
@@ -119,7 +120,7 @@ func (d *doer) decode(answer json.RawMessage, into any) {
 	}
 }
 
-// note adds to history what is no turn's.
+// note adds an item to the history outside turns.
 func (d *doer) note() *request {
 	m := &protocol.Message{Role: protocol.RoleUser, Parts: []protocol.Part{{Kind: protocol.PartText, Text: fmt.Sprint("note ", d.number)}}}
 	return &request{method: "graph/append", params: protocol.GraphAppendParams{Mutation: d.mutation(), SessionID: d.id, Nodes: []protocol.NodeBody{{Message: m}}}}
@@ -156,10 +157,10 @@ func (d *doer) rewind() *request {
 	}}
 }
 
-// finish has all that was begun come to its end, but tasks of others.
+// finish waits for the end of all work except external tasks.
 func (d *doer) finish(p *peer) {
 	if d.lost != nil && d.send(p) != nil {
-		d.t.Errorf("there is no answer to %s", d.lost.method)
+		d.t.Errorf("no answer to %s", d.lost.method)
 	}
 	eventually(d.t, "all is done", func() error {
 		if err := d.answer(p); err != nil {

@@ -7,7 +7,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// TestNewSessionAgainIsFollowed asks again for a session whose answer was lost, while its turn streams.
+// TestNewSessionAgainIsFollowed repeats session/new after a lost answer while the turn streams.
 func TestNewSessionAgainIsFollowed(t *testing.T) {
 	w := newWorld(t, "allow", step(says("half"), stalls, says(" of it")))
 	w.serve()
@@ -18,7 +18,7 @@ func TestNewSessionAgainIsFollowed(t *testing.T) {
 	p.streamed("half")
 	again := w.dial("")
 	if r := ask[protocol.SessionNewResult](again, "session/new", params); r.SessionID != id || !r.Duplicate {
-		t.Errorf("the session is %+v, was %s", r, id)
+		t.Errorf("the session is %+v, before %s", r, id)
 	}
 	again.streamed("half")
 	started := false
@@ -27,7 +27,7 @@ func TestNewSessionAgainIsFollowed(t *testing.T) {
 		case e.Type == protocol.EventItemStarted && e.Seq == 0:
 			started = true
 		case e.Type == protocol.EventItemDelta && !started:
-			t.Errorf("reliability/I9 the text of an item comes that was never shown: %s", e.raw)
+			t.Errorf("reliability/I9 text of an unknown item: %s", e.raw)
 		}
 	}
 	ask[protocol.TurnInterruptResult](again, "turn/interrupt", protocol.TurnInterruptParams{TurnID: turn})

@@ -10,15 +10,15 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// The ways to look at a session.
+// The ways to observe a session.
 const (
-	withCursor = iota // goes on where it was
-	fromZero          // has the whole log told
+	withCursor = iota // continues after its last event
+	fromZero          // replays the whole log
 	bySnapshot
-	slowly // like the first, and takes its time to read
+	slowly // continues after its last event, and reads slowly
 )
 
-// observer looks at a session, again and again, and folds what it is told.
+// observer observes a session repeatedly and folds the events.
 type observer struct {
 	*watch
 	id     protocol.SessionID
@@ -28,7 +28,7 @@ type observer struct {
 	inbox  *inbox // of the newest attachment
 }
 
-// inbox is what has come on a connection.
+// inbox holds the events received on a connection.
 type inbox struct {
 	mu  sync.Mutex
 	all []told
@@ -48,17 +48,17 @@ func (i *inbox) take() []told {
 	return all
 }
 
-// look attaches and stays for a while, until ctx is done or the daemon is.
+// look attaches and stays for a while, until ctx is done or the daemon has died.
 func (o *observer) look(ctx context.Context) {
 	for ctx.Err() == nil {
 		if err := o.visit(ctx, time.Duration(o.random.IntN(400))*time.Millisecond); err != nil {
-			o.t.Errorf("reliability/I9 an observer of way %d of %v", o.way, err)
+			o.t.Errorf("reliability/I9 observer, way %d: %v", o.way, err)
 			return
 		}
 	}
 }
 
-// visit is one attachment. An error is of what was told.
+// visit is one attachment. An error means that the events were wrong.
 func (o *observer) visit(ctx context.Context, stay time.Duration) error {
 	p := o.dial("")
 	defer p.conn.Close()
@@ -85,7 +85,7 @@ func (o *observer) visit(ctx context.Context, stay time.Duration) error {
 	}
 }
 
-// note keeps snapshots, which are compared with the log in the end.
+// note keeps snapshots, which are compared with the log at the end.
 func (o *observer) note(r *protocol.SessionAttachResult, snapshot bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -101,7 +101,7 @@ func (o *observer) broken() error {
 	return nil
 }
 
-// attach begins to follow; nil: the daemon is gone.
+// attach attaches to the session; nil means that the daemon has died.
 func (o *observer) attach(p *peer) *protocol.SessionAttachResult {
 	inbox := &inbox{}
 	o.inbox = inbox
@@ -117,7 +117,7 @@ func (o *observer) attach(p *peer) *protocol.SessionAttachResult {
 	params := protocol.SessionAttachParams{SessionID: o.id}
 	snapshot := o.way == bySnapshot || o.has.stale || o.has.seq == 0 && o.way != fromZero
 	if o.way == fromZero {
-		o.has.rewound = func(protocol.Seq) protocol.TurnID { return "" } // what it has is not compared then
+		o.has.rewound = func(protocol.Seq) protocol.TurnID { return "" } // its rewinds are not compared then
 	}
 	if !snapshot {
 		seq := o.has.seq
@@ -135,7 +135,7 @@ func (o *observer) attach(p *peer) *protocol.SessionAttachResult {
 	return &r
 }
 
-// take folds what has come.
+// take folds the received events.
 func (o *observer) take() {
 	for _, e := range o.inbox.take() {
 		if err := o.seen(e); err != nil {
@@ -148,26 +148,26 @@ func (o *observer) take() {
 	}
 }
 
-// last goes on to the end, and compares what there is with what is read.
+// last reads to the end and compares the fold with the final state.
 func (o *observer) last(end *reading) {
 	if o.way == fromZero {
 		return
 	}
 	for deadline := time.Now().Add(patience); ; {
 		if err := o.visitUntil(end.session.Seq); err != nil {
-			o.t.Errorf("reliability/I9 an observer of way %d: %v", o.way, err)
+			o.t.Errorf("reliability/I9 observer, way %d: %v", o.way, err)
 			return
 		}
 		if o.has.seq >= end.session.Seq && !o.has.stale {
 			break
 		}
 		if time.Now().After(deadline) {
-			o.t.Errorf("reliability/I9 an observer of way %d is at seq %d of %d", o.way, o.has.seq, end.session.Seq)
+			o.t.Errorf("reliability/I9 observer, way %d, is at seq %d of %d", o.way, o.has.seq, end.session.Seq)
 			return
 		}
 	}
 	if err := o.has.settled(end); err != nil {
-		o.t.Errorf("reliability/I9 an observer of way %d: %v", o.way, err)
+		o.t.Errorf("reliability/I9 observer, way %d: %v", o.way, err)
 	}
 }
 

@@ -11,8 +11,8 @@ import (
 type witness struct {
 	*peer
 	name, cwd string
-	person    bool // it is asked about every call, and allows it
-	big       bool // its first command says more than fits into the database
+	person    bool // it approves every call
+	big       bool // its first command prints more than fits into the database
 	created   *protocol.SessionNewResult
 	claims    []*claim
 	answers   []answered
@@ -23,7 +23,7 @@ func newWitness(p *peer, name, cwd string) *witness { return &witness{peer: p, n
 
 func (w *witness) id() protocol.SessionID { return protocol.SessionID("ses_" + w.name) }
 
-// work starts turns, one after the other, until the daemon is gone.
+// work starts turns in a row until the daemon has died.
 func (w *witness) work() {
 	r, err := w.create(w.peer)
 	if err != nil {
@@ -56,7 +56,8 @@ func (w *witness) create(p *peer) (protocol.SessionNewResult, error) {
 	return try[protocol.SessionNewResult](p, "session/new", params)
 }
 
-// claim is the next turn to ask for: the model runs a command that leaves the turn's key, and then streams.
+// claim returns the next turn to request: the model runs a command that writes the turn's key, and
+// then streams.
 func (w *witness) claim() *claim {
 	key := fmt.Sprintf("turn-%s-%d", w.name, len(w.claims))
 	command := "echo " + key + " >> ran; sleep 0.01"
@@ -68,7 +69,7 @@ func (w *witness) claim() *claim {
 	return &claim{params: params}
 }
 
-// allow answers the question about the turn's call, and reports false if the daemon is gone.
+// allow approves the turn's call. It returns false if the daemon has died.
 func (w *witness) allow(id protocol.TurnID) bool {
 	var d protocol.Decision
 	asked := w.await(func(all []told) bool {
@@ -93,14 +94,15 @@ func respond(p *peer, d protocol.Decision, choice protocol.DecisionChoice) (prot
 	return try[protocol.DecisionRespondResult](p, "decision/respond", protocol.DecisionRespondParams{DecisionID: d.ID, Choice: choice, ArgsHash: d.ArgsHash})
 }
 
-// kept asks the next daemon for everything that was acknowledged, and again for what was not, and waits for all of it.
+// kept checks with the next daemon everything that was acknowledged, repeats the rest, and waits for
+// all of it.
 func (w *witness) kept(p *peer) error {
 	r, err := w.create(p)
 	if err != nil {
 		return fmt.Errorf("I1: session %s: %w", w.id(), err)
 	}
 	if w.created != nil && (r.SessionID != w.created.SessionID || r.Seq != w.created.Seq || !r.Duplicate) {
-		return fmt.Errorf("I8: session/new was answered %+v, and now %+v", *w.created, r)
+		return fmt.Errorf("I8: session/new was answered %+v; now %+v", *w.created, r)
 	}
 	var found []error
 	for _, a := range w.answers {
@@ -118,7 +120,7 @@ func (w *witness) kept(p *peer) error {
 	return errors.Join(found...)
 }
 
-// ended waits for the end of the turn, and lets its call run if that is asked.
+// ended waits for the end of the turn and approves its call if needed.
 func (w *witness) ended(p *peer, c *claim) error {
 	for {
 		r, err := try[protocol.TurnReport](p, "turn/wait", protocol.TurnWaitParams{TurnID: c.acked.TurnID, TimeoutMs: 20})
@@ -128,7 +130,7 @@ func (w *witness) ended(p *peer, c *claim) error {
 		case r.State == protocol.TurnCompleted:
 			return nil
 		case r.State.Terminal():
-			return fmt.Errorf("I3: turn %s ended as %s: %+v", r.TurnID, r.State, r.Outcome)
+			return fmt.Errorf("I3: turn %s is %s: %+v", r.TurnID, r.State, r.Outcome)
 		case r.State == protocol.TurnWaiting:
 			w.allowRest(p)
 		}
@@ -138,25 +140,26 @@ func (w *witness) ended(p *peer, c *claim) error {
 func (w *witness) allowRest(p *peer) {
 	open, err := try[protocol.DecisionListResult](p, "decision/list", protocol.DecisionListParams{SessionID: w.id()})
 	if err != nil {
-		return // the turn, which is waited for, tells
+		return // ended reports the failure of the turn
 	}
 	for _, d := range open.Data {
 		if d.Kind == protocol.DecisionApproval {
-			respond(p, d, protocol.ChooseAllowOnce) // likewise
+			respond(p, d, protocol.ChooseAllowOnce) // ended reports the failure of the turn
 		}
 	}
 }
 
-// oneMore runs a turn in the session.
+// oneMore runs another turn in the session.
 func (w *witness) oneMore(p *peer) error {
 	r, err := try[protocol.TurnReport](p, "turn/run", protocol.TurnStartParams{SessionID: w.id(), Input: text("[[fake]]")})
 	if err == nil && r.State != protocol.TurnCompleted {
-		err = fmt.Errorf("the next turn ended as %s: %+v", r.State, r.Outcome)
+		err = fmt.Errorf("the next turn is %s: %+v", r.State, r.Outcome)
 	}
 	return err
 }
 
-// repeated checks the log of the session: without gaps, with everything in it that was seen, each turn once.
+// repeated checks that the log of the session has no gaps, contains everything that was received, and
+// has each turn once.
 func (w *witness) repeated(all []told, turns []protocol.TurnID) error {
 	var found []error
 	if err := gapless(all, 1); err != nil {

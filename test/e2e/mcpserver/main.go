@@ -1,4 +1,4 @@
-// Command mcpserver is an MCP server made of nothing but the SDK for Go. Tests of lashd use it as one of others.
+// Command mcpserver is a plain MCP server on the SDK for Go. Tests use it as an independent server.
 package main
 
 import (
@@ -33,7 +33,7 @@ func main() {
 	}
 }
 
-// add adds a tool without arguments, which answers with a text.
+// add adds a tool without arguments that returns a text.
 func add(s *mcp.Server, name, description string, f func(context.Context, *mcp.CallToolRequest) (string, error)) {
 	mcp.AddTool(s, &mcp.Tool{Name: name, Description: description}, func(ctx context.Context, r *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
 		text, err := f(ctx, r)

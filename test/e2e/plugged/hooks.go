@@ -24,7 +24,7 @@ func (v *visit) after(context.Context, *plugin.TurnSummary) ([]plugin.Directive,
 	return nil, v.tell("after turn")
 }
 
-// call denies commands that are forbidden, and puts one in place of PLACEHOLDER.
+// call denies forbidden commands and replaces PLACEHOLDER by a command.
 func (v *visit) call(_ context.Context, tc *plugin.ToolCallContext) ([]plugin.Directive, error) {
 	if tc.Tool != "shell" {
 		return nil, v.tell("%s called", tc.Tool)
@@ -44,7 +44,7 @@ func (v *visit) result(context.Context, *plugin.ToolResultContext) ([]plugin.Dir
 	return nil, v.tell("result")
 }
 
-// checkpoint says something of a result that is fragile.
+// checkpoint adds a message about a fragile result.
 func (v *visit) checkpoint(_ context.Context, cc *plugin.CheckpointContext) ([]plugin.Directive, error) {
 	if err := v.tell("checkpoint %s", cc.Kind); err != nil || !fragile(cc.View) {
 		return nil, err
@@ -52,7 +52,7 @@ func (v *visit) checkpoint(_ context.Context, cc *plugin.CheckpointContext) ([]p
 	return []plugin.Directive{plugin.Enqueue(plugin.Message{Role: protocol.RoleUser, Content: "Mind the step."})}, nil
 }
 
-// fragile tells whether the newest message is a result that says so.
+// fragile reports whether the newest message is a result that contains "fragile".
 func fragile(v *plugin.View) bool {
 	if v == nil || len(v.Messages()) == 0 {
 		return false
@@ -65,16 +65,16 @@ func fragile(v *plugin.View) bool {
 	return false
 }
 
-// stream masks a word, where a chunk has the whole of it.
+// stream masks a word that is complete within one chunk.
 func (v *visit) stream(_ context.Context, c plugin.StreamChunk) (plugin.StreamChunk, error) {
 	c.Text = strings.ReplaceAll(c.Text, "sekret", "******")
 	return c, nil
 }
 
-// long is how many messages the model may see of the past.
+// long is the number of messages from which on the past counts as long.
 const long = 6
 
-// transform has the model see one sentence in place of a long past.
+// transform replaces a long past by one sentence in the model's context.
 func (v *visit) transform(_ context.Context, _ *plugin.ContextView, pc plugin.PreparedContext) (plugin.PreparedContext, error) {
 	if n := len(pc.Messages); n > long {
 		part := protocol.Part{Kind: protocol.PartText, Text: fmt.Sprintf("Earlier there were %d messages.", n)}
@@ -83,7 +83,7 @@ func (v *visit) transform(_ context.Context, _ *plugin.ContextView, pc plugin.Pr
 	return pc, nil
 }
 
-// happened notes that a turn has been remembered, once that is history.
+// happened records that a turn has been stored, which is when its state is durable.
 func (v *visit) happened(_ context.Context, e *plugin.LifecycleEvent) error {
 	if e.Kind == plugin.TurnPersisted && e.Report != nil && e.Report.Outcome != nil && e.Report.Outcome.Text == "remember" {
 		v.add("remembered")

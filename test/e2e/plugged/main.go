@@ -1,5 +1,5 @@
-// Command plugged is lashd with one more plugin and one more protocol, for tests: they do something at each seam when a
-// conversation asks for it.
+// Command plugged is lashd with an additional plugin and an additional driver, for tests. Both act at
+// each extension point when a conversation asks for it.
 package main
 
 import (

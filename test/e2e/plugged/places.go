@@ -9,7 +9,7 @@ import (
 	"lashd/engine/turn"
 )
 
-// places is an executor that knows where it has been.
+// places is a code executor whose state is the list of visited places.
 type places struct {
 	mu           sync.Mutex
 	seen, stored string

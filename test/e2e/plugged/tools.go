@@ -9,7 +9,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Tools implements tool.Provider: a porter, who comes back later, and a gate to another frame.
+// Tools implements tool.Provider: a porter, whose call is completed later from outside, and a gate to
+// another frame.
 func (v *visit) Tools() []tool.Tool {
 	return []tool.Tool{{
 		Manifest: protocol.ToolManifest{Name: "porter", Description: "Sends a porter."},
@@ -32,7 +33,7 @@ func (v *visit) Execute(ctx context.Context, call tool.Invocation) (tool.Result,
 	}
 	key, err := call.Host.CompletionKey(ctx, protocol.Deferral{})
 	if err == nil {
-		err = os.WriteFile(filepath.Join(filepath.Dir(v.asked), "key"), []byte(key), 0o600) // whoever is to bring the trunk finds it there
+		err = os.WriteFile(filepath.Join(filepath.Dir(v.asked), "key"), []byte(key), 0o600) // the test completes the call with this key
 	}
 	return tool.Result{Pending: true}, err
 }

@@ -28,11 +28,11 @@ func (tour) Build(c plugin.BuildContext) (plugin.Plugin, error) {
 	return v, json.Unmarshal(c.Options, v)
 }
 
-// visit is the plugin in one session. Its state are notes, which a command adds.
+// visit is the plugin in one session. Its state is a list of notes, which a command adds to.
 type visit struct {
-	Ticketed bool `json:"ticketed"` // by option: no turn without a ticket
+	Ticketed bool `json:"ticketed"` // option: reject turns without a ticket
 
-	asked string // a file with a line for each time that a hook was asked
+	asked string // file with one line for each call of a hook
 
 	mu       sync.Mutex
 	notes    []string
@@ -73,7 +73,7 @@ type noteArgs struct {
 	Queue string `json:"queue"` // an input for a turn of its own
 }
 
-// tell writes down that a hook was asked.
+// tell records the call of a hook.
 func (v *visit) tell(format string, args ...any) error {
 	f, err := os.OpenFile(v.asked, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -126,7 +126,8 @@ func (v *visit) Snapshot(context.Context, *plugin.ArtifactWriter) (json.RawMessa
 	return json.Marshal(v.notes)
 }
 
-// Restore implements plugin.Stateful. The revision goes on from the one that is restored, so that it stands for this state.
+// Restore implements plugin.Stateful. The revision continues after the restored one, so that each
+// revision stands for one state.
 func (v *visit) Restore(_ context.Context, m plugin.Meta, _ *plugin.ArtifactReader) error {
 	var notes []string
 	if m.State != nil {

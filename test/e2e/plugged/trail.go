@@ -13,7 +13,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// trail is a protocol in which a reply "walk to PLACE" is a code cell. Whoever asks for a detour goes on in another frame.
+// trail is a driver for which a reply "walk to PLACE" is a code cell. The input "detour" continues in
+// another frame.
 type trail struct{}
 
 // ID implements plugin.Factory.
@@ -29,7 +30,7 @@ func (trail) Build(plugin.BuildContext) (plugin.Plugin, error) {
 	}), nil
 }
 
-// walker is the standard driver, with cells.
+// walker is the standard driver with code cells.
 type walker struct{ standard.Driver }
 
 // Reply implements turn.Driver.
@@ -42,7 +43,7 @@ func (w walker) Reply(v turn.View, reply provider.Reply) []turn.Action {
 	return []turn.Action{turn.Append(msg), turn.StartCode(turn.Cell{Language: "walk", Source: place})}
 }
 
-// Cell implements turn.Driver: the model is told what was printed.
+// Cell implements turn.Driver. The model reads the printed output.
 func (walker) Cell(_ turn.View, reply turn.CellReply) []turn.Action {
 	part := protocol.Part{Kind: protocol.PartOutput, Text: reply.Printed + reply.Error}
 	return []turn.Action{
@@ -51,7 +52,7 @@ func (walker) Cell(_ turn.View, reply turn.CellReply) []turn.Action {
 	}
 }
 
-// pace takes the options of a turn.
+// pace reads the options of a turn.
 func pace(_ context.Context, o *protocol.TurnOptions) error {
 	options, err := plugin.DecodeTurnOptions[struct{ Pace string }](o, 1)
 	if err == nil && options.Pace != "slow" {
@@ -60,7 +61,7 @@ func pace(_ context.Context, o *protocol.TurnOptions) error {
 	return err
 }
 
-// weather takes what clients send to the protocol.
+// weather handles messages of clients to the driver.
 func weather(_ context.Context, said json.RawMessage) error {
 	if string(said) != `"sun"` {
 		return errors.New("the trail is closed")
@@ -68,7 +69,7 @@ func weather(_ context.Context, said json.RawMessage) error {
 	return nil
 }
 
-// detour leaves the frame of whoever asks for that.
+// detour switches to another frame if the input asks for it.
 func detour(_ context.Context, b *plugin.BeforeModel) (*protocol.FrameSwitch, error) {
 	last := b.View.Messages()[len(b.View.Messages())-1]
 	if !strings.Contains(last.Parts[0].Text, "detour") {
