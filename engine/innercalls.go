@@ -19,7 +19,7 @@ const maxNestedCalls = 1 << 16
 type nestedCalls struct {
 	rows  map[int]persistence.Effect // rows of an earlier run of the daemon
 	calls []*toolCall
-	next  int // of the present attempt; one that is made again begins anew
+	next  int // position of the next call in the current attempt; each attempt starts at 0
 }
 
 func (in *nestedCalls) addRow(n int, row persistence.Effect) {
@@ -57,7 +57,7 @@ func outputs(calls []*toolCall) []protocol.ToolOutput {
 func (m *callMaker) nestedCall(outer *toolCall, w tool.Request) (*toolCall, error) {
 	n := outer.inner.next
 	if n >= maxNestedCalls {
-		return nil, fmt.Errorf("a call may make %d calls", maxNestedCalls)
+		return nil, fmt.Errorf("too many tool calls: one tool call may make at most %d", maxNestedCalls)
 	}
 	outer.inner.next++
 	if w.Grant != nil {

@@ -52,7 +52,7 @@ func (m *callMaker) checkIntents(s *toolCall, wanted []protocol.ToolIntent, came
 		switch {
 		case i == protocol.MaxIntents:
 			in.Refused, in.Kind = protocol.IntentTooMany, ""
-			in.Message = fmt.Sprintf("the call wants %d things, at most %d", len(wanted), protocol.MaxIntents)
+			in.Message = fmt.Sprintf("the call has %d intents; at most %d are allowed, and the rest are dropped", len(wanted), protocol.MaxIntents)
 		case !m.caller.appliesIntents() || s.Parent != "":
 			in.Refused = protocol.IntentNoTurn
 		case came != protocol.OutputSuccess:
@@ -131,7 +131,7 @@ func (b *batch) applyIntents(ctx context.Context, st *state, wanting []*toolCall
 		settled.reply = &replies[i]
 		c.Effects = append(c.Effects, b.row(&settled))
 	}
-	if err := c.Finish(); err != nil { // wakes come before what is told of files
+	if err := c.Finish(); err != nil { // adds wakes before the commit adds file events
 		return err
 	}
 	if err := b.store.commit(ctx, st, c); err != nil {
@@ -149,8 +149,8 @@ type emissions struct {
 	eng     *Engine
 	turn    protocol.TurnID
 	cwd     string
-	life    context.Context // until the turn is left or over
-	pending []*protocol.TriggerEmitParams
+	life    context.Context               // done when the turn is suspended or has ended
+	pending []*protocol.TriggerEmitParams // results stored, not sent yet
 }
 
 // emitParams is an occurrence that a call wants to be told emitParams. Its key is the id emitParams the intent: told again, it is the same one.
@@ -196,7 +196,7 @@ func (e *emissions) send() {
 		case e.life.Err() != nil:
 			return
 		case err != nil:
-			e.eng.Log.Error("what a tool tells of is not emitted", "turn", e.turn, "type", e.pending[0].Type, "error", err)
+			e.eng.Log.Error("occurrence emitted by a tool was not stored; its triggers do not fire", "turn", e.turn, "type", e.pending[0].Type, "error", err)
 		}
 		e.pending = e.pending[1:]
 	}

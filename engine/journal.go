@@ -21,33 +21,33 @@ type journal struct {
 	session protocol.SessionID
 	turn    protocol.TurnID
 	begin   beginning
-	machine *turn.Machine // nil: plugins are asked first what the turn begins with
+	machine *turn.Machine // nil until beforeTurn hooks have run, if plugins have any
 	prints  fingerprints
 	size    turnSize
 
-	begun   bool                            // the row with the turn's beginning is written
-	replay  map[uint64][]persistence.Effect // answers that an earlier run of the daemon has stored
-	pending []pendingAnswer                 // answers that are not written yet
-	lastEnv *turn.Environment               // of the newest sync that was noted, and its effect
+	begun   bool                            // the row with the turn's beginning is stored
+	replay  map[uint64][]persistence.Effect // rows that an earlier run of the daemon stored, by effect id
+	pending []pendingAnswer                 // answers that the next commit writes
+	lastEnv *turn.Environment               // environment of the newest sync answer; lastID is the effect that has its full row
 	lastID  uint64
 
 	logged   progress              // written by the actor only
-	emits    []protocol.PluginNode // what the driver told observers
-	streamed []*feed.Item          // items of model output that are not in the log yet
+	emits    []protocol.PluginNode // events of the driver for observers, in order
+	streamed []*feed.Item          // items of model output that clients see and the log does not have yet
 
 	mu    sync.Mutex
-	nodes []protocol.Node // of the machine's messages; guarded where the goroutine of the turn does not wait
+	nodes []protocol.Node // one for each message of the machine, and for messages that hooks append
 }
 
 // pendingAnswer is an answer that is encoded once it must be written, which for most turns is never.
 type pendingAnswer struct {
 	effect turn.Effect
 	answer turn.Response
-	sameAs uint64 // of a sync: the effect whose environment it is again
+	sameAs uint64 // for a sync with an unchanged environment: the effect whose row has it; else 0
 	row    persistence.Effect
 }
 
-// Rows of the journal that answer no effect; those of effects have ids from 1.
+// Ordinals of the rows with effect id 0, which answer no effect. Effects have ids from 1.
 const (
 	rowBegin    = 0
 	rowProgress = 1
@@ -61,21 +61,21 @@ type beginning struct {
 	Generation int64              `json:"generation"`
 	Frame      protocol.FrameID   `json:"frame"`
 	Inputs     []protocol.InputID `json:"inputs"`
-	Prepared   *prepared          `json:"prepared,omitempty"` // what plugins made of it
+	Prepared   *prepared          `json:"prepared,omitempty"` // result of the beforeTurn hooks; nil: none ran
 
-	TurnOptions *protocol.TurnOptions `json:"turnOptions,omitempty"` // those of the session, with those of its input
+	TurnOptions *protocol.TurnOptions `json:"turnOptions,omitempty"` // of the frame, merged with those of the inputs
 }
 
 // progress is how much of a turn the log tells of.
 type progress struct {
-	Calls int            `json:"calls"` // model calls
-	Emits int            `json:"emits,omitempty"`
+	Calls int            `json:"calls"`           // model calls that the log records
+	Emits int            `json:"emits,omitempty"` // events of the driver in the log
 	Nodes []nodeProgress `json:"nodes"`
 }
 
 type nodeProgress struct {
 	AtMs  int64 `json:"at"`
-	Items []int `json:"items,omitempty"` // the parts that are items
+	Items []int `json:"items,omitempty"` // indexes of the parts that have item events
 }
 
 func (p progress) retractions(session protocol.SessionID, id protocol.TurnID) []change.Event {
@@ -137,7 +137,7 @@ func (j *journal) known(e turn.Effect) (answer turn.Response, known bool, err er
 	if err := j.sameEffect(e, rows[0]); err != nil {
 		return answer, false, err
 	}
-	if !rows[0].Finished { // a code cell that was started
+	if !rows[0].Finished { // a code cell that started and has no result
 		return answer, false, nil
 	}
 	body := rows[0].Body

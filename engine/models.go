@@ -18,7 +18,7 @@ const checkLimit = 5 * time.Second
 // Models are the configured models, the default first, and the API keys of their servers.
 type Models struct {
 	all  []Model
-	keys *provider.Keys // nil: clients hand over none
+	keys *provider.Keys // nil: clients cannot set keys
 }
 
 // List lists the models, the default first. With Check, each server is asked at the same time whether it takes requests; that

@@ -49,9 +49,9 @@ func (ms sessionMonitors) resume() {
 		l, opened := ms.st.plugins.lend(ms.st.ctx, nil)
 		defer l.release()
 		if opened != nil {
-			ms.st.eng.Log.Error("plugins cannot be opened that declare monitors", "session", ms.st.id, "error", opened)
+			ms.st.eng.Log.Error("plugins that declare monitors did not open; their monitors are not restarted", "session", ms.st.id, "error", opened)
 		}
-		// An error means that the state is given up: the next one begins them.
+		// An error means that this state was dropped: the next one restarts the monitors.
 		_, _ = onState(ms.st, func(context.Context, *state) (struct{}, error) {
 			ms.restartArmed(opened == nil)
 			return struct{}{}, nil
@@ -61,13 +61,13 @@ func (ms sessionMonitors) resume() {
 
 func (ms sessionMonitors) restartArmed(declared bool) {
 	if err := ms.startArmed(ms.st.ctx, declared); err != nil {
-		ms.st.eng.Log.Error("monitors are not begun again yet", "session", ms.st.id, "error", err)
+		ms.st.eng.Log.Error("monitors are not restarted yet; the next turn tries again", "session", ms.st.id, "error", err)
 	}
 }
 
 // declare takes up the monitors that plugins declare.
 func (ms sessionMonitors) declare(plugins *plugin.Session) error {
-	// What an asker in a sandbox has asked for runs nothing by itself that is outside of it.
+	// A session created from a sandbox must not run commands outside it on its own.
 	held := ms.st.row.Authority.Ceiling
 	return ms.move(ms.st.ctx, func(d *monitor.Draft) { d.Declare(plugins.Monitors(), held == nil || !held.Sandboxed) })
 }

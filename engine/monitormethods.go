@@ -38,7 +38,7 @@ func (ms *Monitors) start(ctx context.Context, by protocol.TaskOrigin, p *protoc
 			return nil, param.Bad("/spec/"+wrong.Field, "%s", wrong.Reason)
 		}
 	} else if !bytes.Equal(encode(p.Spec), encode(protocol.MonitorSpec{ID: p.Spec.ID})) {
-		return nil, param.Bad("/spec/command", "is missing; without one only the monitorId is given, of a monitor that there is")
+		return nil, param.Bad("/spec/command", "is missing; omit it only to start an existing monitor, and then set only monitorId")
 	}
 	if p.Spec.Command == "" { // a plugin may declare it
 		l, err := ms.eng.lend(ctx, p.SessionID)
@@ -65,7 +65,7 @@ func (ms sessionMonitors) resolveSpec(spec protocol.MonitorSpec) (e monitor.Entr
 	case spec.Command == "":
 		spec = e.Spec
 	case !known && ms.Count() >= task.MaxMonitors:
-		return e, param.Bad("/spec/monitorId", "is one too many: a session has at most %d monitors", task.MaxMonitors)
+		return e, param.Bad("/spec/monitorId", "is over the limit of %d monitors for a session; reuse the id of a monitor that you no longer need", task.MaxMonitors)
 	}
 	spec = task.Monitor(spec)
 	if e.State == protocol.MonitorRunning && !monitor.Same(spec, e.Spec) {
@@ -80,7 +80,7 @@ func (ms sessionMonitors) checkCwd(name string) error {
 	at := absIn(ms.st.row.Cwd, name)
 	dir, _, err := pathresolve.OpenWorkdir(ms.st.row.Cwd, at)
 	if err != nil {
-		return param.Bad("/spec/cwd", "%.200q is no directory that the session may run a command in: %v", at, err)
+		return param.Bad("/spec/cwd", "%.200q is not a directory in which the session may run a command: %v", at, err)
 	}
 	return dir.Close()
 }

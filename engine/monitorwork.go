@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	minBatchDelay = 50 * time.Millisecond // lines that come within it are told of together
-	maxBatchDelay = 10 * time.Second      // of a command that floods
+	minBatchDelay = 50 * time.Millisecond // lines that arrive within it share a commit
+	maxBatchDelay = 10 * time.Second      // reached by a command that prints faster than lines are stored
 )
 
 // monitorWorker runs a monitor. One that is to be restarted is left to the next daemon, if this one stops.

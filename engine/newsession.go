@@ -65,13 +65,13 @@ type sessionDraft struct {
 	by         *requester // nil: a client
 	params     *protocol.SessionNewParams
 	id         protocol.SessionID
-	at         protocol.NodeID // of the origin's history; empty: its leaf
-	freshTools bool            // whatever else it takes over
+	at         protocol.NodeID // node of the origin's history to start from; empty: its leaf
+	freshTools bool            // start without tool changes of the origin, even if other state is inherited
 	servers    protocol.MCPServers
-	origin     *origin         // where it starts; nil: with nothing
-	base       protocol.Config // what the request does not change
+	origin     *origin         // session whose history it shares; nil: it starts empty
+	base       protocol.Config // settings before those of the request
 	config     protocol.Config
-	issues     []protocol.Issue // of plugins, over its settings
+	issues     []protocol.Issue // problems that plugins report about the settings
 	cwd        string
 	relation   protocol.Relation
 	authority  protocol.Authority
@@ -84,7 +84,7 @@ func (b *sessionDraft) prepare(ctx context.Context) (err error) {
 		return err
 	}
 	if b.origin != nil && p.Driver != "" && p.Driver != b.base.Driver {
-		return param.Bad("/driver", "must be %s, as where it starts", b.base.Driver)
+		return param.Bad("/driver", "must be %s, the driver of the session that this one starts from", b.base.Driver)
 	}
 	if b.config, err = b.eng.Sessions.configFor(b.base, p); err != nil {
 		return err
@@ -111,7 +111,7 @@ func (b *sessionDraft) prepare(ctx context.Context) (err error) {
 // elsewhere later.
 func (b *sessionDraft) checkPlace() error {
 	if !insideRoots(b.authority.Ceiling, b.cwd) {
-		return param.Bad("/cwd", "must be in the workspace of the session that asks, or of the one where this one starts: %s", b.cwd)
+		return param.Bad("/cwd", "must be inside the workspace of the requesting session or of the session that this one starts from: %s", b.cwd)
 	}
 	if at, err := pathresolve.Real(b.cwd); err == nil && b.by != nil && b.params.Cwd != "" {
 		b.cwd = at
@@ -143,7 +143,7 @@ func (b *sessionDraft) inherit(ctx context.Context) (err error) {
 // origin is the session where another one starts.
 type origin struct {
 	row  protocol.Session
-	kept plugin.Stored // of its plugins, where a new session takes over what they may not take back any more
+	kept plugin.Stored // state of its plugins in the snapshot that the new session starts from; zero: no snapshot
 }
 
 func (b *sessionDraft) loadOrigin(ctx context.Context) (*origin, error) {
@@ -187,7 +187,7 @@ func (b *sessionDraft) open(ctx context.Context, bc plugin.BuildContext) (*plugi
 		return b.eng.build(ctx, b.config, bc, (*plugin.Host).Isolated)
 	}
 	stored := b.origin.kept
-	stored.View, stored.Recorded = b.view(stored.View), nil // what the protocol has recorded is in no snapshot
+	stored.View, stored.Recorded = b.view(stored.View), nil // snapshots do not contain what the protocol recorded
 	return b.eng.rehearse(ctx, b.config, bc, stored)
 }
 

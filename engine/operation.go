@@ -18,7 +18,7 @@ import (
 // operationOutcome is what an operation came to, as its receipt keeps it.
 type operationOutcome struct {
 	protocol.OperationReceipt
-	Abandoned string `json:"left,omitempty"` // why it was left alone; then the rest does not count
+	Abandoned string `json:"left,omitempty"` // why lashd stopped waiting for it; if set, the receipt is empty
 }
 
 // operation is a run of a command or a task.
@@ -29,8 +29,8 @@ type operation struct {
 	scope   string
 	receipt receipt.Request
 	info    protocol.OperationInfo
-	ceiling *protocol.Ceiling // of its plugin, if that is in a sandbox
-	begun   bool              // and that is durable, if there is a key
+	ceiling *protocol.Ceiling // limits inputs that it queues; nil: its plugin is not sandboxed
+	begun   bool              // the plugin may have been called; durable if there is a key
 }
 
 func (o *operation) run(ctx context.Context) (*protocol.OperationReceipt, error) {
@@ -67,7 +67,7 @@ func (o *operation) noResult(ctx context.Context, why error) error {
 		return &InterruptedError{fmt.Sprintf("the operation %s", o.params.Name), why}
 	}
 	if _, err := o.eng.store.Commit(context.WithoutCancel(ctx), &persistence.Commit{Forget: o.receipt.Key, AtMs: now()}); err != nil {
-		o.eng.Log.Error("that an operation has failed is not stored, and it is not run again", "operation", o.params.Name, "error", err)
+		o.eng.Log.Error("failure of an operation was not stored; a repetition with the same key is refused", "operation", o.params.Name, "error", err)
 	}
 	return why
 }
@@ -75,7 +75,7 @@ func (o *operation) noResult(ctx context.Context, why error) error {
 // storeAbandoned makes durable that an operation was storeAbandoned alone: nobody knows what it did, so that it is not run again. Its session may be
 // gone by now; the receipt is nobody's.
 func (o *operation) storeAbandoned(ctx context.Context, why *plugin.OperationError) (*operationOutcome, error) {
-	o.eng.Log.Error("an operation does not return, and is left alone", "session", o.params.SessionID, "operation", o.params.Name, "error", why.Message)
+	o.eng.Log.Error("operation did not return in time; lashd no longer waits for it", "session", o.params.SessionID, "operation", o.params.Name, "error", why.Message)
 	end := &operationOutcome{Abandoned: why.Message}
 	if o.receipt.Key == "" {
 		return end, nil
@@ -190,7 +190,7 @@ func (o *operation) runWithoutSession(ctx context.Context) (*protocol.OperationR
 	})
 }
 
-var errNeedsSession = errors.New("events and turns need a session")
+var errNeedsSession = errors.New("the operation returned events or inputs, which need a session; call it with a sessionId")
 
 func (o *operation) answer(result *plugin.OperationResult) *protocol.OperationReceipt {
 	return &protocol.OperationReceipt{Plugin: o.info.Plugin, Output: result.Output, Events: []protocol.PluginNode{}, Inputs: []protocol.QueuedInput{}}

@@ -90,7 +90,7 @@ func (ops *Operations) operate(ctx context.Context, method string, kind protocol
 // withPlugins calls f with the plugins of a session, which do not change until f returns, or with plugins of no session.
 func withPlugins[T any](ctx context.Context, e *Engine, id protocol.SessionID, f func(context.Context, *plugin.Session) (T, error)) (v T, err error) {
 	if id == "" {
-		// Its workspace is where no tool may go.
+		// Plugins need a workspace; tools have no access to the state directory.
 		opening, cancel := workgroup.PluginContext(ctx)
 		defer cancel()
 		s, err := e.build(opening, e.Defaults, plugin.BuildContext{Cwd: e.StateDir, StateDir: e.StateDir}, sharedHost)
@@ -99,8 +99,8 @@ func withPlugins[T any](ctx context.Context, e *Engine, id protocol.SessionID, f
 		}
 		cancel()
 		v, err = f(ctx, s)
-		if failed := s.Close(); failed != nil { // what was done is done
-			e.Log.Warn("plugins did not close", "error", failed)
+		if failed := s.Close(); failed != nil { // the result of f stands
+			e.Log.Warn("temporary plugins of an operation did not close", "error", failed)
 		}
 		return v, err
 	}

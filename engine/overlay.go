@@ -20,7 +20,7 @@ type overlay struct {
 	WithoutBase bool                  `json:"withoutBase,omitempty"`
 	Tools       []protocol.ClientTool `json:"tools,omitempty"`
 	Prompt      string                `json:"prompt,omitempty"`
-	Passing     bool                  `json:"passing,omitempty"` // it goes with its client
+	Passing     bool                  `json:"passing,omitempty"` // remove it when the client disconnects
 }
 
 // nothing tells whether the session is as it would be without any client.
@@ -29,9 +29,9 @@ func (o overlay) nothing() bool { return len(o.Tools) == 0 && o.Prompt == "" && 
 // sessionOverlay is what a client adds to a session, and the calls of its tools that wait for an answer. The session's actor owns it; the
 // overlay changes only for the holder of the plugins' lock, who may therefore read it, too.
 type sessionOverlay struct {
-	overlay  overlay                         // as it is stored
-	replaced chan struct{}                   // closed once another overlay is watched; nil: it stays without its client
-	calls    map[protocol.CallID]*clientCall // of tools of this overlay, or of an earlier one
+	overlay  overlay                         // as of the newest commit
+	replaced chan struct{}                   // closed when the watch of the current overlay ends; nil: the overlay does not depend on a connection
+	calls    map[protocol.CallID]*clientCall // unanswered calls of this and earlier overlays, by call id
 }
 
 // current returns the overlay that is stored.
@@ -85,7 +85,7 @@ func (ss *Sessions) SetOverlay(ctx context.Context, client protocol.ClientID, p 
 		if err != nil {
 			return nil, err
 		}
-		st := k.owner // its overlay and its guests change with the lock alone
+		st := k.owner // its overlay and its servers change only under the lock
 		next := overlay{ClientID: client, Tools: p.Tools, Prompt: p.Prompt, WithoutBase: p.IncludeBaseTools != nil && !*p.IncludeBaseTools, Passing: p.WhileConnected}
 		same := st.clientServers == nil && bytes.Equal(encode(next), encode(st.overlay.current()))
 		if g == nil && (same || next.nothing() && k.othersVisit(client)) {
@@ -166,7 +166,7 @@ func (o *sessionOverlay) watch(st *state) {
 		case <-away.Gone:
 			st.eng.Sessions.dropOverlayLater(ctx, st.id, replaced)
 		case <-replaced:
-		case <-st.closed: // it is watched again once the session is loaded again
+		case <-st.closed: // the next load of the session watches again
 		case <-st.eng.done():
 		}
 	})
@@ -188,6 +188,6 @@ func (k *pluginLock) dropOverlay(replaced <-chan struct{}) error {
 	if err != nil {
 		return err
 	}
-	_, err = k.setOverlay(t, overlay{}, nil, receipt.Request{}) // the servers that it came with go, too
+	_, err = k.setOverlay(t, overlay{}, nil, receipt.Request{}) // also removes the servers that came with it
 	return err
 }

@@ -24,7 +24,7 @@ func (e *Engine) ToolsChanged(ctx context.Context, id protocol.SessionID) {
 			_, err = e.Tools.Refresh(ctx, &protocol.SessionMutationParams{SessionID: id})
 		}
 		if err != nil && ctx.Err() == nil {
-			e.Log.Warn("a session has not the tools that its plugins offer now", "session", id, "error", err)
+			e.Log.Warn("tools of a session were not refreshed after its plugins changed them", "session", id, "error", err)
 		}
 	}
 }
@@ -41,7 +41,7 @@ func (e *Engine) PluginsRevoked(ctx context.Context) {
 			return struct{}{}, err
 		})
 		if err != nil && ctx.Err() == nil {
-			e.Log.Warn("a session has no plugins any more", "session", id, "error", err)
+			e.Log.Warn("plugins of a session did not reopen after trust in some was revoked", "session", id, "error", err)
 		}
 	}
 }

@@ -16,23 +16,23 @@ import (
 // until it trails, no others take their place. Whoever has it gives it back. Nil is no lease.
 type lease struct {
 	*session
-	row         protocol.Session // as it was then
+	row         protocol.Session // the session when the lease began
 	plugins     *plugin.Session
-	catalog     *tool.Catalog   // likewise
-	ctx         context.Context // of whoever borrows; it ends, too, when the session's state is given up, or the engine stops
+	catalog     *tool.Catalog   // the tools when the lease began
+	ctx         context.Context // the borrower's, which also ends when the session is unloaded or the engine stops
 	end         func()
 	owner       *state
 	set         *pluginSet
-	replaceable bool // guarded by box.lent.mu
-	returned    bool // likewise
+	replaceable bool // guarded by set.leases.mu
+	returned    bool // guarded by set.leases.mu
 }
 
 // leaseCounter counts who uses a pluginSet.
 type leaseCounter struct {
 	mu          sync.Mutex
 	out         int
-	replaceable int           // of those
-	free        chan struct{} // closed once the last is back; nil: the set is still lent
+	replaceable int           // leases among them that allow a replacement
+	free        chan struct{} // closed after the last release; nil until retire is called
 }
 
 // lend lends the newest plugins of a session.

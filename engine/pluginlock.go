@@ -14,7 +14,7 @@ import (
 type pluginLock struct {
 	eng   *Engine
 	owner *state
-	ctx   context.Context // of calls of plugins: it ends when the state is given up or the engine takes leases back
+	ctx   context.Context // for calls of plugins; done when the session is unloaded or the engine stops
 }
 
 // lockPlugins waits until nobody else holds the lock of a session's plugins. It loads the session if need be.
@@ -28,7 +28,7 @@ func lockPlugins(ctx context.Context, e *Engine, id protocol.SessionID) (*plugin
 		if err == nil || ctx.Err() != nil {
 			return k, err
 		}
-	} // the session has left memory, or is loaded again
+	} // the session was unloaded or loaded again: use the new state
 }
 
 // loadedState is the state of a session, which is loaded if need be.

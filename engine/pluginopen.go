@@ -52,7 +52,7 @@ func (k *pluginLock) tryInstall(cfg protocol.Config, before *protocol.ToolState)
 		return nil, false, err
 	}
 	if before != nil {
-		with.tools = *before // those that vanish are orphans then
+		with.tools = *before // decisions about tools that are gone stay as orphans
 	}
 	resumed, err := workgroup.CallPlugin(k.ctx, k.eng.group, func(ctx context.Context) (plugin.Resumed, error) { return plugins.Resume(ctx, with.Stored) })
 	if err != nil {
@@ -60,7 +60,7 @@ func (k *pluginLock) tryInstall(cfg protocol.Config, before *protocol.ToolState)
 		return nil, false, err
 	}
 	if len(resumed.Unknown) > 0 {
-		k.eng.Log.Warn("state is kept of plugins that are not there", "session", k.owner.id, "plugins", resumed.Unknown)
+		k.eng.Log.Warn("stored state belongs to plugins that the session does not have; it is kept", "session", k.owner.id, "plugins", resumed.Unknown)
 	}
 	if t, err = k.newSet(cfg, plugins, with); err != nil {
 		return nil, false, err

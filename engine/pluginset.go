@@ -17,16 +17,16 @@ type pluginSet struct {
 	leases      leaseCounter
 	plugins     *plugin.Session
 	composer    *tool.Composer
-	catalog     atomic.Pointer[tool.Catalog] // as it was when somebody looked last
-	prompt      atomic.Pointer[string]       // that the session's client adds
+	catalog     atomic.Pointer[tool.Catalog] // result of the newest refresh
+	prompt      atomic.Pointer[string]       // prompt text of the overlay
 	client      *clientTools
-	settings    []byte        // the driver and the plugins' options that it was built with
-	refusedHost *plugin.Host  // with which it could not be built; nil: there is none
-	rendered    rendered      // the running turn owns it
-	appends     chan struct{} // holds one while nodes of which the protocol was told are being stored
+	settings    []byte        // encoded driver and options that it was built with; see settingsOf
+	refusedHost *plugin.Host  // newer host whose plugins failed to open: not tried again; nil: none
+	rendered    rendered      // owned by the running turn
+	appends     chan struct{} // semaphore of size 1, held from the protocol's approval of nodes until they are stored
 
 	preambleMu sync.Mutex
-	preamble   preamble // of the newest catalog that somebody asked for
+	preamble   preamble // of the catalog that was asked for most recently
 }
 
 // builtWith reports whether the plugins were built with the settings of a configuration.

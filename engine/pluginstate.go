@@ -14,13 +14,13 @@ import (
 const componentPlugins = "plugins"
 
 const (
-	smallArtifact  = 4 << 10 // bytes that stand with the rest
-	maxPluginState = 4 << 20 // bytes that change at once: a turn's commit must hold them too
+	smallArtifact  = 4 << 10 // bytes; artifacts up to this size are stored inside the component
+	maxPluginState = 4 << 20 // bytes that one capture may write: they share the size limit of a turn's commit
 )
 
 // pluginState is the state of a session's plugins as it is stored. It never changes: another one takes its place.
 type pluginState struct {
-	Fingerprint uint64                 `json:"fingerprint,string"` // of what was captured
+	Fingerprint uint64                 `json:"fingerprint,string"` // of the plugins when captured; equal: nothing to capture
 	Entries     map[string]pluginEntry `json:"entries"`
 }
 

@@ -34,7 +34,7 @@ func (k *pluginLock) replace(cfg protocol.Config, host *plugin.Host) (*pluginSet
 	case old.plugins.From().Revoked():
 		return nil, errors.Join(err, k.drop())
 	}
-	k.eng.Log.Error("the session goes on with the plugins that it had", "session", k.owner.id, "error", err)
+	k.eng.Log.Error("new plugins did not open; the session keeps its previous ones", "session", k.owner.id, "error", err)
 	old.refusedHost = host
 	return old, errors.Join(old.plugins.Return(), k.refresh(old))
 }
@@ -52,7 +52,7 @@ func (k *pluginLock) storeOutgoing(plugins *plugin.Session) error {
 		return struct{}{}, st.commitUnlessEmpty(ctx, c)
 	})
 	if err != nil {
-		return fmt.Errorf("what plugins keep: %w", err)
+		return fmt.Errorf("store the state of plugins: %w", err)
 	}
 	return nil
 }
@@ -64,7 +64,7 @@ func (k *pluginLock) open(cfg protocol.Config) (*pluginSet, error) {
 	if t != nil && t.leases.inUse() {
 		return t, k.refresh(t)
 	}
-	// However long plugins take that are loaded for the first time: each has its own limit.
+	// No common limit: plugins that are loaded for the first time have limits of their own.
 	host, err := workgroup.CallPluginUntilDone(k.ctx, k.eng.group, func(ctx context.Context) (*plugin.Host, error) { return k.eng.Plugins.Host(ctx, k.row().Cwd) })
 	switch {
 	case err != nil:
@@ -73,7 +73,7 @@ func (k *pluginLock) open(cfg protocol.Config) (*pluginSet, error) {
 	case !t.builtWith(cfg):
 		err = k.drop()
 	case t.hasAbandoned():
-		k.eng.Log.Warn("the session's plugins are opened anew, because some were left alone at work", "session", k.owner.id, "plugins", t.plugins.Abandoned())
+		k.eng.Log.Warn("reopening the session's plugins: some did not return in time", "session", k.owner.id, "plugins", t.plugins.Abandoned())
 		if err = k.storeOutgoing(t.plugins); err == nil {
 			err = k.drop()
 		}
@@ -144,7 +144,7 @@ func (k *pluginLock) close(t *pluginSet) {
 	t.plugins.Leave()
 	select {
 	case <-t.leases.retire():
-		// It says itself what went wrong.
+		// closeSet logs its failure.
 		_, _ = workgroup.CallPlugin(k.ctx, k.eng.group, func(context.Context) (struct{}, error) { k.owner.closeSet(t); return struct{}{}, nil })
 	default:
 		k.owner.closeLater(t, t.leases.retire())

@@ -17,9 +17,9 @@ import (
 // turnStart is a turn that starts.
 type turnStart struct {
 	turn     persistence.StoredTurn
-	resumed  bool   // an earlier run of the daemon began it
-	newFrame bool   // it begins the frame that the commit before it has opened
-	lease    *lease // of the plugins; nil: the goroutine of the turn takes one
+	resumed  bool   // an earlier run of the daemon started it: read its journal
+	newFrame bool   // it is the first turn of a frame that the previous commit opened
+	lease    *lease // taken over by the turn; nil: the turn's goroutine gets one
 }
 
 // start starts the goroutine of a turn. A turn that cannot even be prepared ends with that as its outcome; an error means that not even
@@ -116,7 +116,7 @@ func (ts *sessionTurns) provide(r *run) error {
 		return err
 	}
 	if err := ts.st.monitors.startArmed(ts.st.ctx, true); err != nil {
-		ts.st.eng.Log.Error("monitors are not begun yet", "session", ts.st.id, "error", err)
+		ts.st.eng.Log.Error("armed monitors did not start; the next turn tries again", "session", ts.st.id, "error", err)
 	}
 	return nil
 }
@@ -159,7 +159,7 @@ func (r *run) prepare() (err error) {
 		}
 	}
 	if r.hooks.plugins.HasBeforeTurn() && !r.journal.begun {
-		return nil // the hooks come first
+		return nil // beforeTurn builds the machine
 	}
 	r.seams.start()
 	return r.replayJournal()
@@ -238,14 +238,14 @@ func (r *run) replayJournal() error {
 		answer, known, err := r.known(effect)
 		if changed, ok := errors.AsType[*JournalError](err); ok {
 			r.trace.diff(changed)
-			r.fail(effect, changed) // what was true until here is kept; nothing is run again
+			r.fail(effect, changed) // keeps the results up to here; nothing runs again
 			return nil
 		}
 		if !known || err != nil {
 			return err
 		}
 		if effect.Kind == turn.EffectCheckpoint {
-			r.seams.queuedMessages = nil // they are in the answer
+			r.seams.queuedMessages = nil // the stored answer contains them
 		}
 		r.journal.deliver(effect.ID, answer)
 	}

@@ -46,14 +46,14 @@ func (ss *Sessions) PreviewPrompt(ctx context.Context, p *protocol.DebugPromptPa
 // preview is what a turn would begin with, as far as it is known.
 type preview struct {
 	eng      *Engine
-	hold     *sessionHold // the session; nil: plugins may not be asked
+	hold     *sessionHold // on the session; nil: plugins are not called
 	plugins  *plugin.Session
 	view     *plugin.View
 	past     []*protocol.Message // history
-	input    []protocol.Message  // after it
+	input    []protocol.Message  // follows past; at most one message
 	catalog  *tool.Catalog
 	tools    *tool.Composer
-	preamble string // of the catalog, unless the turn has one of its own
+	preamble string // the driver's, for catalog
 	layers   []plugin.Prompt
 	said     []plugin.Prompt
 	extra    *turnContext

@@ -12,10 +12,10 @@ import (
 // rendered is the newest environment. Turns use it one after the other: as long as they are given the same catalog and the
 // same prompt, it stays the same value, which the journal and the adapters know again.
 type rendered struct {
-	preamble preamble // of a catalog of the turn's own
+	preamble preamble // for catalogs that transforms extend
 	catalog  *tool.Catalog
 	system   string
-	env      *turn.Environment // of catalog and system; nil: none was made yet
+	env      *turn.Environment // built from catalog and system; nil: not built yet
 }
 
 func (m *rendered) environment(catalog *tool.Catalog, system string) (turn.Response, error) {

@@ -12,7 +12,7 @@ import (
 // publisher tells clients that watch the daemon, or a parent session, what changes in a session. Clients of the session itself read its feed.
 type publisher struct {
 	session *session
-	last    outline // as watchers of the daemon know the session
+	last    outline // as last seen by subscribers of the daemon; zero: nothing yet
 }
 
 // outline is the part of a session whose changes are published to subscribers of the daemon.
@@ -68,7 +68,7 @@ func (p *publisher) withdrawFromParents(ctx context.Context, relation protocol.R
 func (p *publisher) above(ctx context.Context) []protocol.SessionID {
 	above, err := p.session.eng.store.Ancestors(ctx, p.session.key)
 	if err != nil {
-		p.session.eng.Log.Error("nobody above is told of a question", "session", p.session.id, "error", err)
+		p.session.eng.Log.Error("parent sessions were not notified of a decision", "session", p.session.id, "error", err)
 	}
 	return above
 }

@@ -18,7 +18,7 @@ import (
 type questionKey struct {
 	kind  protocol.DecisionKind
 	call  protocol.CallID
-	which protocol.Digest // of those that a call itself asks
+	which protocol.Digest // hash of the question, for questions that the call itself asks; else empty
 }
 
 // questionKeyOf names a decision.
@@ -33,7 +33,7 @@ func questionKeyOf(d protocol.Decision) questionKey {
 type asks struct {
 	*turnStore
 	judge   *judge
-	earlier map[questionKey]protocol.Decision // that an earlier run of the daemon asked
+	earlier map[questionKey]protocol.Decision // decisions of this turn that an earlier run of the daemon stored
 }
 
 // recall reads what an earlier run of the daemon asked.
@@ -55,7 +55,7 @@ func (a *asks) recall(ctx context.Context) error {
 type question struct {
 	call     *toolCall
 	decision protocol.Decision
-	again    bool // an earlier run of the daemon asked it
+	again    bool // stored by an earlier run of the daemon; its id is kept
 	open     *decision.Open
 }
 
@@ -155,7 +155,7 @@ func (a *asks) addUnlessAnswered(asked []*question, s *toolCall, d protocol.Deci
 	case old.Answer == nil:
 		return append(asked, &question{call: s, decision: old, again: true})
 	case old.Answer.Choice == protocol.ChooseRunAgain:
-		return append(asked, &question{call: s, decision: d}) // it was run again, and interrupted again
+		return append(asked, &question{call: s, decision: d}) // the repeated run was interrupted, too
 	}
 	s.applyAnswer(old.Answer)
 	return asked
@@ -164,13 +164,13 @@ func (a *asks) addUnlessAnswered(asked []*question, s *toolCall, d protocol.Deci
 // deny refuses a call.
 func (s *toolCall) deny(v approval.Verdict) {
 	if v.Planning {
-		s.fail(protocol.FailPermission, "plan_mode", s.Name+" was not called: the session is in plan mode, or was asked for from there. Only tools that read, search or think are called then. "+
-			"Put the step into the plan; a person ends plan mode.", protocol.FromPolicy)
+		s.fail(protocol.FailPermission, "plan_mode", s.Name+" was not called: the session is in plan mode, or a session in plan mode requested this. Plan mode allows only tools that read, search or think. "+
+			"Add this step to the plan; only a person can end plan mode.", protocol.FromPolicy)
 		return
 	}
 	whose := "the approval settings of this session deny the call"
 	if v.Beyond {
-		whose = "the session or plugin that asked for this may not make the call"
+		whose = "the session or plugin that requested this is not allowed to make the call"
 	}
 	s.fail(protocol.FailPermission, "denied", whose, protocol.FromPolicy)
 }
@@ -217,7 +217,7 @@ func (a *asks) openOn(ctx context.Context, st *state, asked []*question) error {
 		if q.open = st.decisions.Find(q.decision.ID); q.open != nil {
 			continue
 		}
-		if q.again { // it was answered since the turn was taken over
+		if q.again { // answered since the turn was resumed
 			var err error
 			if q.open, err = st.decisions.fetchAnswered(ctx, q.decision.ID); err != nil {
 				return err
@@ -231,7 +231,7 @@ func (a *asks) openOn(ctx context.Context, st *state, asked []*question) error {
 		st.broken = ErrTurnNotActive
 		return st.broken
 	}
-	if len(c.Decisions) > 0 && t.State != protocol.TurnWaiting { // what is open already has the turn wait since it was opened, or taken over
+	if len(c.Decisions) > 0 && t.State != protocol.TurnWaiting { // with open questions only, the turn is already waiting
 		t.State = protocol.TurnWaiting
 		st.queue.In(c).SetTurn(c, t)
 	}
