@@ -10,10 +10,12 @@ import (
 	"lashd/test/fakemodel"
 )
 
-// floors are what the floor gave, by benchmark and unit. It comes first, so that lashd can be told as a ratio to it.
+// floors are the figures of the floor, by benchmark and unit. The floor runs first, so that lashd's
+// figures can be reported as a ratio.
 var floors = map[string]float64{}
 
-// metric reports a figure, and of any target but the floor also how many times that of the floor it is.
+// metric reports a figure. For targets other than the floor it also reports the ratio to the floor's
+// figure.
 func metric(b *testing.B, v float64, unit string) {
 	b.ReportMetric(v, unit)
 	name := b.Name()[:strings.LastIndexByte(b.Name(), '/')+1] + unit
@@ -27,7 +29,7 @@ func metric(b *testing.B, v float64, unit string) {
 func BenchmarkReady(b *testing.B) {
 	each(b, func(b *testing.B, _ *fakemodel.Server, cfg Config) {
 		var ready []time.Duration
-		start(b, cfg).Close() // makes the database
+		start(b, cfg).Close() // creates the database
 		for b.Loop() {
 			p := start(b, cfg)
 			ready = append(ready, p.Ready)
@@ -47,7 +49,7 @@ func BenchmarkTurn(b *testing.B) {
 		sid := warm(b, p)
 		n := 0
 		for b.Loop() {
-			if n%200 == 0 { // histories of the same length, however many turns there are
+			if n%200 == 0 { // starts a new session, to keep histories of equal length whatever b.N is
 				sid = warm(b, p)
 			}
 			n++
@@ -60,8 +62,8 @@ func BenchmarkTurn(b *testing.B) {
 	})
 }
 
-// BenchmarkTurnPaired runs turns of both in turn, so that noise of the machine falls on both alike. The overhead of a turn is its
-// time without the model's, which reads a longer prompt of lashd.
+// BenchmarkTurnPaired alternates turns of lashd and the floor, so that noise of the machine affects
+// both. The overhead of a turn is its time without the model's time; lashd's prompt is longer.
 func BenchmarkTurnPaired(b *testing.B) {
 	const block = 50
 	type side struct {
@@ -96,8 +98,8 @@ func BenchmarkTurnPaired(b *testing.B) {
 	}
 }
 
-// overhead runs a turn, and tells how long it took with the model's time, and without; nothing while the model has yet to return from
-// its reply.
+// overhead runs a turn and returns its duration with and without the model's time.
+// own is empty if the model server has not recorded the end of its reply yet.
 func overhead(b *testing.B, p *Peer, model *fakemodel.Server, sid string) (total time.Duration, own []time.Duration) {
 	model.Reset()
 	t := run(b, p, sid, fakemodel.Marker(1, 6, 0))
@@ -127,7 +129,7 @@ func BenchmarkStream(b *testing.B) {
 	}
 }
 
-// BenchmarkPaced measures how long the daemon holds a delta that comes alone.
+// BenchmarkPaced measures how long the daemon delays a single delta.
 func BenchmarkPaced(b *testing.B) {
 	each(b, func(b *testing.B, model *fakemodel.Server, cfg Config) {
 		p := start(b, cfg)
@@ -152,7 +154,7 @@ func BenchmarkPaced(b *testing.B) {
 	})
 }
 
-// warm makes a session and runs a turn in it.
+// warm creates a session and runs a turn in it.
 func warm(b *testing.B, p *Peer) string {
 	b.Helper()
 	sid, err := p.Create()
@@ -172,7 +174,7 @@ func run(b *testing.B, p *Peer, sid, prompt string) Turn {
 	return t
 }
 
-// report adds what the process used.
+// report adds the resources that the process used.
 func report(b *testing.B, p *Peer) {
 	metric(b, float64(resident(b, p))/(1<<20), "rss-MB")
 }

@@ -11,10 +11,10 @@ import (
 	"lashd/test/fakemodel"
 )
 
-// beset is a daemon with a plugin that misbehaves in a session of its own.
+// beset is a daemon with a misbehaving plugin in a session of its own.
 type beset struct {
 	*Peer
-	while     string // the file for as long as which it does
+	while     string // the plugin misbehaves while this file exists
 	bad, good string // sessions
 }
 
@@ -37,13 +37,13 @@ func besetBy(tb testing.TB, manner string) *beset {
 	return d
 }
 
-// misbehave has the plugin begin; the function that it gives lets it end.
+// misbehave starts the misbehavior. The returned function ends it.
 func (d *beset) misbehave(tb testing.TB) (end func()) {
 	tb.Helper()
 	if err := os.WriteFile(d.while, nil, 0o600); err != nil {
 		tb.Fatal(err)
 	}
-	if _, err := d.call("plugin/reload", struct { // out of quarantine
+	if _, err := d.call("plugin/reload", struct { // leaves quarantine
 		Cwd string `json:"cwd"`
 	}{d.dir}); err != nil {
 		tb.Fatal(err)
@@ -67,7 +67,7 @@ func (d *beset) turns(tb testing.TB, n int) (took []time.Duration) {
 	return took
 }
 
-// beside runs turns of both, in turn, and gives how long they took.
+// beside alternates turns of both daemons and returns their durations.
 func beside(tb testing.TB, calm, beset *beset, block int) (least, most []time.Duration) {
 	tb.Helper()
 	least = calm.turns(tb, block)
@@ -75,14 +75,14 @@ func beside(tb testing.TB, calm, beset *beset, block int) (least, most []time.Du
 	return least, beset.turns(tb, block)
 }
 
-// more is how much more memory a daemon has had than another one.
+// more is the difference of the peak memory of two daemons, in bytes.
 func more(tb testing.TB, beset, calm *beset) int64 { return peak(tb, beset.Peer) - peak(tb, calm.Peer) }
 
-// maxMore is how much more memory a daemon may take because of a plugin that misbehaves.
+// maxMore is the additional memory that a daemon may use because of a misbehaving plugin, in bytes.
 const maxMore = 64 << 20
 
-// TestBeside holds what BenchmarkBeside measures to bounds. Those of time are wide: on a machine at which others work, a hundredth of
-// the turns may take any time.
+// TestBeside checks the figures of BenchmarkBeside against limits. Limits of time are wide, and one
+// turn in a hundred may take any time, because other work may run on the machine.
 func TestBeside(t *testing.T) {
 	for _, manner := range slices.Sorted(maps.Keys(manners)) {
 		t.Run("reliability/P14 turns beside a plugin that "+manner, func(t *testing.T) {
@@ -93,20 +93,20 @@ func TestBeside(t *testing.T) {
 				least, most = append(least, l...), append(most, m...)
 			}
 			if got, limit := median(most), 3*median(least)+100*time.Millisecond; got > limit {
-				t.Errorf("half of the turns take more than %v, without it %v", got, median(least))
+				t.Errorf("the median turn takes %v, without the plugin %v", got, median(least))
 			}
 			if got := slices.Max(most); got > 5*time.Second {
-				t.Errorf("one of %d turns takes %v", len(most), got)
+				t.Errorf("the slowest of %d turns takes %v", len(most), got)
 			}
 			if got := more(t, beset, calm); got > maxMore {
-				t.Errorf("the daemon takes %d MiB more", got>>20)
+				t.Errorf("the daemon uses %d MiB more", got>>20)
 			}
 		})
 	}
 }
 
-// BenchmarkBeside runs turns beside a plugin that misbehaves in another session, and as many where it does not, in turn: two
-// daemons of the same kind. It tells how many times as long the turns take, and how much more memory the daemon has had.
+// BenchmarkBeside alternates turns of two daemons, one of which has a misbehaving plugin in another
+// session. It reports the ratio of the turn times and the difference in memory.
 func BenchmarkBeside(b *testing.B) {
 	const block = 100
 	for _, manner := range slices.Sorted(maps.Keys(manners)) {

@@ -19,16 +19,16 @@ import (
 	"time"
 )
 
-// Protocol is how a peer spells what the driver does. Parameters are the same for all peers.
+// Protocol has the method names and line patterns of a peer. Parameters are the same for all peers.
 type Protocol struct {
-	Create string // makes a session
-	Attach string // loads a session that an earlier process made
-	Turn   string // starts a turn
-	Delta  string // part of each line that carries a delta, and of no other
-	End    string // part of the line that ends a turn
+	Create string // method that creates a session
+	Attach string // method that loads a session of an earlier process
+	Turn   string // method that starts a turn
+	Delta  string // text that occurs in each line with a delta, and in no other line
+	End    string // text that occurs in the line that ends a turn
 }
 
-// The peers there are.
+// The protocols of the known peers.
 var (
 	Lashd = Protocol{
 		Create: "session/new",
@@ -137,7 +137,7 @@ func (p *Peer) Attach(sid string) (json.RawMessage, error) {
 	return p.call(p.proto.Attach, sessionParams{sid})
 }
 
-// Turn is how one turn went. Times count from just before the request was written.
+// Turn has the figures of one turn. Times count from just before the request was written.
 type Turn struct {
 	Total  time.Duration // to the line that ends the turn
 	First  time.Duration // to the first delta
@@ -157,7 +157,7 @@ type turnParams struct {
 	Input     []textInput `json:"input"`
 }
 
-// Turn runs one turn to its end.
+// Turn runs one turn to its end and returns its figures.
 func (p *Peer) Turn(sid, prompt string) (Turn, error) {
 	id, begin, err := p.send(p.proto.Turn, turnParams{sid, []textInput{{"text", prompt}}})
 	if err != nil {
@@ -200,7 +200,7 @@ func (p *Peer) Turn(sid, prompt string) (Turn, error) {
 				return t, err
 			}
 		}
-		// An attached client is shown the past first, earlier turns with it.
+		// an attached client gets the events of earlier turns first
 		if accepted != nil && end != nil && end.Params.Seq > 0 && end.Params.Seq < accepted.resultSeq() {
 			end = nil
 		}
@@ -212,20 +212,21 @@ func (p *Peer) Turn(sid, prompt string) (Turn, error) {
 	return t, nil
 }
 
-// Close ends the daemon's input and waits until it has exited, or kills it after five seconds.
+// Close closes the daemon's stdin and waits until it has exited. It kills the daemon after five
+// seconds.
 func (p *Peer) Close() error {
 	p.in.Close()
 	kill := time.AfterFunc(5*time.Second, func() { p.cmd.Process.Kill() })
 	defer kill.Stop()
 	p.out.SetReadDeadline(time.Now().Add(6 * time.Second)) // a process it started may hold the pipe open
-	io.Copy(io.Discard, p.lines)                           // until it exits: it may have more to say than the pipe holds
+	io.Copy(io.Discard, p.lines)                           // keeps reading until the exit, so that the daemon does not block on a full pipe
 	return p.wait()
 }
 
-// Terminate ends the daemon with SIGTERM, as it goes when its parent does: its input ends just after. It waits until the
-// daemon has exited, or kills it after five seconds.
+// Terminate ends the daemon with SIGTERM and then closes its stdin, as the exit of a parent would. It
+// waits until the daemon has exited and kills it after five seconds.
 func (p *Peer) Terminate() error {
-	p.cmd.Process.Signal(syscall.SIGTERM) // fails only when it has exited by itself
+	p.cmd.Process.Signal(syscall.SIGTERM) // fails only if it has exited already
 	p.in.Close()
 	kill := time.AfterFunc(5*time.Second, func() { p.cmd.Process.Kill() })
 	defer kill.Stop()
@@ -234,8 +235,8 @@ func (p *Peer) Terminate() error {
 
 // Kill ends the daemon as a crash would.
 func (p *Peer) Kill() error {
-	p.cmd.Process.Kill() // fails only when it has exited by itself
-	p.wait()             // "signal: killed" is what was asked for
+	p.cmd.Process.Kill() // fails only if it has exited already
+	p.wait()             // returns "signal: killed"
 	return p.in.Close()
 }
 

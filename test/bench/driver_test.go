@@ -18,7 +18,8 @@ import (
 	"lashd/test/fakemodel"
 )
 
-// built holds the commands under test, built once for all tests and benchmarks, as the README has them installed: without C.
+// built holds the commands under test, built once for all tests and benchmarks. Like the released
+// builds, they do not use cgo.
 var built = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "lashd-bench-")
 	if err != nil {
@@ -49,7 +50,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// target is a daemon to measure and how to run it against a model.
+// target is a daemon to measure, with the way to run it against a model.
 type target struct {
 	name   string
 	config func(bin, model, home string) Config
@@ -68,7 +69,7 @@ var targets = []target{
 		data := filepath.Join(home, "data")
 		config := fmt.Sprintf("model = \"fake\"\nbase_url = %q\napproval = \"allow\"\n", model)
 		if err := errors.Join(os.MkdirAll(data, 0o700), os.WriteFile(filepath.Join(data, "config.toml"), []byte(config), 0o600)); err != nil {
-			panic(err) // a temporary directory that can't be written
+			panic(err) // the temporary directory cannot be written
 		}
 		return Config{
 			Protocol: Lashd,

@@ -11,20 +11,21 @@ import (
 	"time"
 )
 
-// What makes a plugin of the test binary: what it does when its tool is called, and the file for as long as which it does so.
+// Environment variables that turn the test binary into a plugin: how it misbehaves when its tool is
+// called, and the file that must exist for that.
 const (
 	mannerVariable = "BENCH_PLUGIN"
 	whileVariable  = "BENCH_WHILE"
 )
 
-// bully is a plugin that speaks the protocol in its own words. All that it is asked it answers, until its tool is called while
-// the file is there.
+// bully is a plugin without the SDK. It answers every request correctly until its tool is called while
+// the file exists.
 type bully struct {
 	manner, while string
 	out           *os.File
 }
 
-// manners are what a plugin does that misbehaves. What does not end it goes on while the file is there.
+// manners are the ways to misbehave. Those that do not end the process go on while the file exists.
 var manners = map[string]func(*bully){
 	"behaves": func(*bully) {},
 	"crashes": func(*bully) { os.Exit(4) },
@@ -34,28 +35,28 @@ var manners = map[string]func(*bully){
 	},
 	"babbles":  func(b *bully) { b.floods(b.out, "la la la") },
 	"grumbles": func(b *bully) { b.floods(os.Stderr, "no no no") },
-	"talks": func(b *bully) { // as much as it may
+	"talks": func(b *bully) { // as many notifications as are allowed
 		line := []byte(strings.Repeat(`{"jsonrpc":"2.0","method":"log","params":{"level":"INFO","message":"x"}}`+"\n", 10))
 		b.on(func() {
 			_, _ = b.out.Write(line)
 			time.Sleep(time.Second * 10 / mayTell)
 		})
 	},
-	"boasts": func(b *bully) { // few words, but long ones
+	"boasts": func(b *bully) { // few, but long notifications
 		line := []byte(`{"jsonrpc":"2.0","method":"log","params":{"level":"INFO","message":"` + strings.Repeat("x", 1<<20) + `"}}` + "\n")
 		b.on(func() { _, _ = b.out.Write(line) })
 	},
 	"asks": func(b *bully) {
 		b.floods(b.out, `{"jsonrpc":"2.0","id":"x","method":"host/toolState","params":{"grant":"guessed"}}`)
 	},
-	"rambles": func(b *bully) { // a message without an end
+	"rambles": func(b *bully) { // an endless message
 		_, _ = b.out.WriteString(`{"jsonrpc":"2.0","id":"`)
 		more := []byte(strings.Repeat("9", 1<<20))
 		b.on(func() { _, _ = b.out.Write(more) })
 	},
 }
 
-// mayTell is how many notifications a second a plugin may send, and a little less.
+// mayTell is slightly less than the allowed number of notifications per second.
 const mayTell = 4_800
 
 func (b *bully) on(do func()) {
@@ -72,7 +73,7 @@ func (b *bully) floods(to *os.File, line string) {
 	b.on(func() { _, _ = to.Write(all) })
 }
 
-// serve is the plugin.
+// serve runs the plugin.
 func (b *bully) serve() {
 	for in := bufio.NewReader(os.Stdin); ; {
 		line, err := in.ReadBytes('\n')
@@ -107,7 +108,8 @@ func (b *bully) serve() {
 	}
 }
 
-// plugins gives a daemon a plugin that behaves, with a hook before each turn, and one that does not, with a tool.
+// plugins installs a well-behaved plugin with a hook before each turn, and a misbehaving one with a
+// tool.
 func plugins(tb testing.TB, cfg *Config, manner, while string) {
 	tb.Helper()
 	dir := filepath.Join(cfg.Dir, ".config", "lashd", "plugins")

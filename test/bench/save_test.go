@@ -15,7 +15,7 @@ import (
 	"lashd/test/skip"
 )
 
-// edited is a plugin in Python that is edited: its operation answers with its edition.
+// edited is a Python plugin that the benchmark edits. Its operation returns its edition.
 type edited struct {
 	*Peer
 	dir string
@@ -40,7 +40,7 @@ func newEdited(b *testing.B) *edited {
 	return e
 }
 
-// python is the interpreter itself: what stands in the PATH may be a script that looks for it.
+// python returns the real interpreter: the one in PATH may be a wrapper script.
 func python(b *testing.B) string {
 	b.Helper()
 	name, err := exec.Command("python3", "-c", "import sys; print(sys.executable)").Output()
@@ -48,7 +48,7 @@ func python(b *testing.B) string {
 	return strings.TrimSpace(string(name))
 }
 
-// save writes an edition as an editor does: to a file beside it, which then takes its place.
+// save writes an edition like an editor: to a temporary file, which is then renamed.
 func (e *edited) save(edition int) error {
 	text := fmt.Sprintf(`from lashd_plugin import Plugin
 plugin = Plugin()
@@ -81,9 +81,9 @@ func (e *edited) until(b *testing.B, edition int) {
 	}
 }
 
-// BenchmarkSave is the time from a save until a call is answered by what was saved, of a plugin in Python: the change settles, is
-// copied and checked, a process of it shows that it can run, and another one answers. It also reports how long Python alone takes
-// to start with the same modules, and stops.
+// BenchmarkSave measures the time from a save of a Python plugin until the new version answers a call.
+// The change settles, is copied and checked, one process of it proves that it starts, and another one
+// answers. It also reports how long Python alone takes to start with the same modules and to exit.
 func BenchmarkSave(b *testing.B) {
 	e := newEdited(b)
 	e.until(b, 0)
@@ -105,7 +105,7 @@ func BenchmarkSave(b *testing.B) {
 	}
 }
 
-// interpreter is how long Python takes to start, read the module of plugins, and end.
+// interpreter returns how long Python takes to start, import the plugin module and exit.
 func interpreter(b *testing.B, dir string) time.Duration {
 	b.Helper()
 	command := exec.Command(python(b), "-c", "import lashd_plugin")

@@ -9,10 +9,10 @@ import (
 	"lashd/test/fakemodel"
 )
 
-// quiet is how long after its start a daemon is idle.
+// quiet is the time after its start at which a daemon is idle.
 const quiet = 1500 * time.Millisecond
 
-// BenchmarkIdle is the resident memory of a daemon that does nothing, with sessions of an earlier run in its store.
+// BenchmarkIdle measures the resident memory of an idle daemon with stored sessions.
 func BenchmarkIdle(b *testing.B) {
 	for name, stored := range map[string]int{"new": 0, "stored=1000": 1000} {
 		b.Run(name, func(b *testing.B) {
@@ -29,7 +29,7 @@ func BenchmarkIdle(b *testing.B) {
 	}
 }
 
-// BenchmarkOpen is the memory that each of 50 open sessions adds, after one turn in each.
+// BenchmarkOpen measures the memory of each of 50 open sessions after one turn.
 func BenchmarkOpen(b *testing.B) {
 	const sessions = 50
 	each(b, func(b *testing.B, _ *fakemodel.Server, cfg Config) {
@@ -49,7 +49,8 @@ func BenchmarkOpen(b *testing.B) {
 	})
 }
 
-// BenchmarkResume opens a session of 200 turns in a fresh process, runs a turn in it and ends with SIGTERM, again and again.
+// BenchmarkResume opens a session of 200 turns in a new process, runs a turn and ends the process with
+// SIGTERM.
 func BenchmarkResume(b *testing.B) {
 	each(b, func(b *testing.B, _ *fakemodel.Server, cfg Config) {
 		sid := fill(b, cfg, 1, 200)
@@ -63,12 +64,12 @@ func BenchmarkResume(b *testing.B) {
 				b.Fatal(err)
 			}
 			attach = append(attach, time.Since(asked))
-			if n := strings.Count(string(items), "[[fake"); n < 100 { // lashd gives the newest 200 items; the rest is read by page
+			if n := strings.Count(string(items), "[[fake"); n < 100 { // lashd returns the newest 200 items; older ones are read by page
 				b.Fatalf("%d inputs in what was attached, want 100 at least: %.300s", n, items)
 			}
 			run(b, p, sid, fakemodel.Marker(1, 6, 0))
 			whole = append(whole, time.Since(begin))
-			if err := p.Terminate(); err != nil && cfg.Protocol == Lashd { // the floor dies of the signal
+			if err := p.Terminate(); err != nil && cfg.Protocol == Lashd { // the floor does not handle SIGTERM
 				b.Fatal(err)
 			}
 		}
@@ -77,7 +78,7 @@ func BenchmarkResume(b *testing.B) {
 	})
 }
 
-// fill runs turns in new sessions of a daemon, ends it, and returns the id of the last session.
+// fill runs turns in new sessions of a daemon, stops it, and returns the id of the last session.
 func fill(b *testing.B, cfg Config, sessions, turns int) (sid string) {
 	b.Helper()
 	p := start(b, cfg)
@@ -98,7 +99,7 @@ func end(b *testing.B, p *Peer) {
 	}
 }
 
-// peak is the most that was resident; 0 where the system does not tell.
+// peak is the peak resident memory in bytes; 0 if the system does not report it.
 func peak(b testing.TB, p *Peer) int64 {
 	b.Helper()
 	rss, err := p.PeakRSS()
@@ -108,7 +109,7 @@ func peak(b testing.TB, p *Peer) int64 {
 	return rss
 }
 
-// resident is 0 where the system does not tell.
+// resident is the resident memory in bytes; 0 if the system does not report it.
 func resident(b *testing.B, p *Peer) int64 {
 	b.Helper()
 	rss, err := p.RSS()

@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// tick is the unit of CPU times in /proc: Linux reports them in 1/100 s whatever its own clock.
+// tick is the unit of CPU times in /proc, which is 1/100 s on every Linux system.
 const tick = 10 * time.Millisecond
 
 var errNoStat = errors.New("unexpected shape of /proc stat")
 
-// RSS is the resident memory of the daemon's process in bytes. Linux only.
+// RSS returns the resident memory of the daemon's process in bytes. Linux only.
 func (p *Peer) RSS() (int64, error) {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", p.cmd.Process.Pid))
 	if err != nil {
@@ -26,7 +26,7 @@ func (p *Peer) RSS() (int64, error) {
 	return resident * int64(os.Getpagesize()), nil
 }
 
-// PeakRSS is the most that was resident of the daemon's process, in bytes. Linux only.
+// PeakRSS returns the peak resident memory of the daemon's process in bytes. Linux only.
 func (p *Peer) PeakRSS() (int64, error) {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
 	if err != nil {
@@ -40,7 +40,8 @@ func (p *Peer) PeakRSS() (int64, error) {
 	return kB << 10, nil
 }
 
-// CPU is the time the daemon and the children it has waited for ran, in steps of 10 ms. Linux only.
+// CPU returns the CPU time of the daemon and of the children that it has waited for, in steps of 10
+// ms. Linux only.
 func (p *Peer) CPU() (time.Duration, error) {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
 	if err != nil {

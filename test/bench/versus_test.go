@@ -8,7 +8,7 @@ import (
 	"lashd/test/fakemodel"
 )
 
-// otherVariable names another build of lashd to compare this one with.
+// otherVariable names the environment variable with another build of lashd to compare with.
 const otherVariable = "LASHD_OTHER"
 
 // BenchmarkVersus runs starts, turns and tool turns of this build and of the one that LASHD_OTHER names, alternately, so that noise of the
@@ -52,13 +52,14 @@ func BenchmarkVersus(b *testing.B) {
 	}
 }
 
-// versus is one of two builds: a daemon that runs turns, and the configuration of another one that is started again and again.
+// versus is one of the two builds: a running daemon, and the configuration of one that is restarted
+// repeatedly.
 type versus struct {
 	peer    *Peer
 	restart Config
 }
 
-// newVersus starts a build; binary is empty for that of this tree.
+// newVersus starts a build. An empty binary means the build of this tree.
 func newVersus(b *testing.B, binary string) *versus {
 	b.Helper()
 	prepare := func() Config {
@@ -69,7 +70,7 @@ func newVersus(b *testing.B, binary string) *versus {
 		return cfg
 	}
 	v := &versus{restart: prepare()}
-	start(b, v.restart).Close() // makes the database
+	start(b, v.restart).Close() // creates the database
 	v.peer = start(b, prepare())
 	b.Cleanup(func() { v.peer.Close() })
 	return v

@@ -10,11 +10,11 @@ import (
 	"lashd/test/fakemodel"
 )
 
-// asked are the methods that must not be slower because other sessions wait for a person.
+// asked are methods that must not become slower when other sessions wait for a person.
 var asked = []string{"ping", "session/list", "session/new"}
 
-// BenchmarkAsking is how long a daemon takes to answer while 50 of its sessions have an open approval, against one with 50
-// sessions that wait for nothing. The two are asked in turn. One operation is 100 rounds.
+// BenchmarkAsking measures the time of calls while 50 sessions have an open approval, and while 50
+// sessions are idle. Calls to the two daemons alternate. One operation is 100 rounds.
 func BenchmarkAsking(b *testing.B) {
 	quiet, waits := waiting(b, 0), waiting(b, 50)
 	took := map[string][2][]time.Duration{}
@@ -37,7 +37,8 @@ func BenchmarkAsking(b *testing.B) {
 	}
 }
 
-// waiting is a daemon with 50 sessions that have had a turn or, as many as are to ask, wait for the approval of a call.
+// waiting starts a daemon with 50 sessions. Some of them wait for the approval of a call; the others
+// have finished a turn.
 func waiting(b *testing.B, asking int) *Peer {
 	b.Helper()
 	const sessions = 50
@@ -65,7 +66,7 @@ func waiting(b *testing.B, asking int) *Peer {
 	return p
 }
 
-// timed is how long a call takes.
+// timed returns the duration of a call.
 func (p *Peer) timed(b *testing.B, method string) time.Duration {
 	b.Helper()
 	params := `{}`
@@ -77,7 +78,7 @@ func (p *Peer) timed(b *testing.B, method string) time.Duration {
 	return time.Since(at)
 }
 
-// must makes a call and decodes what it answers.
+// must makes a call and decodes its result.
 func (p *Peer) must(b *testing.B, method, params string, result any) {
 	b.Helper()
 	answer, err := p.call(method, json.RawMessage(params))
@@ -93,8 +94,8 @@ func percentile(v []time.Duration, n int) time.Duration {
 	return slices.Sorted(slices.Values(v))[len(v)*n/100]
 }
 
-// BenchmarkStored is how long a daemon takes from its start to its first answer, and to a list of its sessions, with 10,000
-// stored sessions against none. The two are started in turn.
+// BenchmarkStored measures the time from the start of a daemon to its first answer, and to a list of
+// its sessions, with 10,000 stored sessions and with none. The two alternate.
 func BenchmarkStored(b *testing.B) {
 	var sides [2]struct {
 		cfg           Config

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// message is any line of a peer that is no delta.
+// message is any line of a peer except a delta.
 type message struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
@@ -23,12 +23,12 @@ type message struct {
 
 func (m message) answers(id string) bool { return m.Method == "" && string(m.ID) == id }
 
-// resultSeq is the position in the session that a result speaks of, or 0.
+// resultSeq returns the sequence number in a result, or 0.
 func (m message) resultSeq() int64 {
 	var s struct {
 		Seq int64 `json:"seq"`
 	}
-	json.Unmarshal(m.Result, &s) // a result without a position has none
+	json.Unmarshal(m.Result, &s) // a result without a number leaves 0
 	return s.Seq
 }
 
@@ -66,7 +66,8 @@ func (p *Peer) call(method string, params any) (json.RawMessage, error) {
 	}
 }
 
-// decline answers a request of the peer, which would wait for us otherwise; notifications pass.
+// decline rejects a request of the peer, which would otherwise wait for an answer. Notifications are
+// ignored.
 func (p *Peer) decline(m message) error {
 	if m.Method == "" || len(m.ID) == 0 {
 		return nil
@@ -88,7 +89,7 @@ func (p *Peer) send(method string, params any) (string, time.Time, error) {
 		return "", time.Time{}, err
 	}
 	deadline := time.Now().Add(p.limit)
-	p.in.SetWriteDeadline(deadline) // where pipes have no deadlines, go test's own limit is left
+	p.in.SetWriteDeadline(deadline) // without deadlines on pipes, the limit of go test applies
 	p.out.SetReadDeadline(deadline)
 	begin := time.Now()
 	if _, err := p.in.Write(append(b, '\n')); err != nil {

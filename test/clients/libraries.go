@@ -10,7 +10,7 @@ import (
 	"golang.org/x/exp/jsonrpc2"
 )
 
-// jrpc2Client is that of github.com/creachadair/jrpc2.
+// jrpc2Client is a client on github.com/creachadair/jrpc2.
 type jrpc2Client struct {
 	*jrpc2.Client
 	stopped chan struct{}
@@ -44,16 +44,18 @@ func (c jrpc2Client) call(method string, params json.RawMessage) (result json.Ra
 
 func (c jrpc2Client) notify(method string) error { return c.Notify(context.Background(), method, nil) }
 
-// wait also waits for what has come before the end: the library hands each message on by itself, in any order.
+// wait waits for the end of the connection and for the delivery of earlier messages, which the library
+// hands over in any order.
 func (c jrpc2Client) wait() {
 	<-c.stopped
-	c.Close() // says that the other end has gone
+	c.Close() // reports that the other end has closed
 }
 
-// xClient is that of golang.org/x/exp/jsonrpc2, with its usual framing, which is headers.
+// xClient is a client on golang.org/x/exp/jsonrpc2 with that library's default framing, which uses
+// headers.
 type xClient struct{ *jsonrpc2.Connection }
 
-// dialled is a connection that is there already.
+// dialled is an existing connection as a dialer.
 type dialled struct{ stream }
 
 // Dial implements jsonrpc2.Dialer.
@@ -77,4 +79,4 @@ func (c xClient) call(method string, params json.RawMessage) (result json.RawMes
 
 func (c xClient) notify(method string) error { return c.Notify(context.Background(), method, nil) }
 
-func (c xClient) wait() { c.Wait() } // says that the other end has gone
+func (c xClient) wait() { c.Wait() } // reports that the other end has closed

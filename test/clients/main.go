@@ -14,21 +14,22 @@ import (
 	"sync"
 )
 
-// client is a connection as a library has it. Events are given to whoever made it, in their order.
+// client is a connection of a library. Events are passed in order to the function given at its
+// creation.
 type client interface {
 	call(method string, params json.RawMessage) (result json.RawMessage, err error)
 	notify(method string) error
 	wait()
 }
 
-// libraries are the clients by name; each speaks over the ends of lashd stdio.
+// libraries maps each name to the client of a library. All use the ends of lashd stdio.
 var libraries = map[string]func(stream, func(json.RawMessage)) (client, error){
 	"jrpc2-lines":   jrpc2Lines,
 	"jrpc2-headers": jrpc2Headers,
 	"jsonrpc2":      xJSONRPC2,
 }
 
-// stream is what a parent has of a process.
+// stream is stdin and stdout of a process, as its parent has them.
 type stream struct {
 	io.ReadCloser
 	in io.WriteCloser
@@ -88,9 +89,9 @@ func tell(what map[string]any) {
 // player plays a script.
 type player struct {
 	client client
-	kept   map[string]any // what steps have kept, by name
-	at     int            // of the first event that was not awaited
-	more   chan struct{}  // has a value when there are more
+	kept   map[string]any // values kept by earlier steps, by name
+	at     int            // index of the first event that was not awaited
+	more   chan struct{}  // buffered; has a value when there are new events
 
 	mu     sync.Mutex
 	events []json.RawMessage
@@ -139,14 +140,14 @@ func (p *player) play(line []byte) error {
 	}
 	result, err := p.client.call(s.Call, s.Params)
 	if err != nil {
-		tell(map[string]any{"call": s.Call, "error": err}) // errors of both libraries are JSON as they came
+		tell(map[string]any{"call": s.Call, "error": err}) // both libraries keep errors as JSON
 		return nil
 	}
 	tell(map[string]any{"call": s.Call, "result": result})
 	return p.keep(s, result)
 }
 
-// filled is a line with what was kept in the place of its names.
+// filled returns a line with the kept values in place of their names.
 func (p *player) filled(line []byte) ([]byte, error) {
 	var whole any
 	if err := json.Unmarshal(line, &whole); err != nil {
@@ -173,7 +174,7 @@ func (p *player) fill(value any) any {
 	return value
 }
 
-// keep remembers what a step wants of a value.
+// keep stores the values that a step asks for.
 func (p *player) keep(s step, value json.RawMessage) error {
 	for name, path := range s.Keep {
 		at := value
@@ -186,14 +187,14 @@ func (p *player) keep(s step, value json.RawMessage) error {
 		}
 		var kept any
 		if err := json.Unmarshal(at, &kept); err != nil {
-			return errors.Join(fmt.Errorf("there is no %v", path), err)
+			return errors.Join(fmt.Errorf("no value at %v", path), err)
 		}
 		p.kept[name] = kept
 	}
 	return nil
 }
 
-// next is the first event of a type that comes after the last one that was awaited.
+// next returns the first event of a type after the last awaited one.
 func (p *player) next(wanted string) json.RawMessage {
 	for {
 		p.mu.Lock()

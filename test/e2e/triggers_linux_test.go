@@ -116,10 +116,10 @@ func newMailScene(t *testing.T) *mailScene {
 	s.peer = s.dial("the-client")
 	s.peer.loads("post", nil)
 	s.session = s.peer.session(s.home)
-	s.refuses("is not declared", "trigger", "add", "mail", "--on", "mail.old", "--wake", string(s.session), "--text", "x")
+	s.refuses("is not a declared event type", "trigger", "add", "mail", "--on", "mail.old", "--wake", string(s.session), "--text", "x")
 	s.waitsForMail(s.session)
 	s.refuses("does not match the schema of the event type", "trigger", "emit", "mail.new", `{"to":"ada"}`)
-	s.refuses("is not declared", "trigger", "emit", "mail.old")
+	s.refuses("is not a declared event type", "trigger", "emit", "mail.old")
 	return s
 }
 

@@ -12,10 +12,11 @@ import (
 	"strings"
 )
 
-// recording maps each test to the logs of its sessions: the normalised events of a session, one a line, sessions in sorted order.
+// recording maps each test to the logs of its sessions. A log is the normalized
+// events of a session, one per line; the logs are sorted.
 type recording map[string][]string
 
-// volatile are parts of events that differ between two runs of one test.
+// volatile matches the parts of events that differ between two runs of one test.
 var volatile = []struct {
 	pattern *regexp.Regexp
 	with    string
@@ -29,9 +30,13 @@ var volatile = []struct {
 	{regexp.MustCompile(`(127\.0\.0\.1|localhost|\[::1\]):\d+`), "ADDRESS"},
 }
 
-// testOf is the test that a store belongs to, by the name of its temporary directory.
+// testOf returns the test that a store belongs to, from the name of its temporary
+// directory.
 var testOf = regexp.MustCompile(`/(Test[^/]*?)\d*/`)
 
+// compare reads the recordings and reports tests whose events differ between
+// before and after. Tests that differ among the recordings before are ignored,
+// because their events are not deterministic.
 func compare(before []string, after string) error {
 	steady, err := read(before[0])
 	if err != nil {
@@ -57,6 +62,8 @@ func compare(before []string, after string) error {
 	return report(steady, now, unsteady)
 }
 
+// report prints the tests that differ, with the first difference of each, and
+// returns an error if there are any.
 func report(before, after recording, unsteady map[string]bool) error {
 	same, differ := 0, []string(nil)
 	for test := range before {
@@ -80,12 +87,12 @@ func report(before, after recording, unsteady map[string]bool) error {
 	}
 	fmt.Printf("%d tests have the same events, %d differ, %d differ from run to run before the change\n", same, len(differ), unstable)
 	if len(differ) > 0 {
-		return fmt.Errorf("%d tests have other events", len(differ))
+		return fmt.Errorf("%d tests have different events", len(differ))
 	}
 	return nil
 }
 
-// difference is the first line in which the logs of a test differ.
+// difference describes the first line in which the logs of a test differ.
 func difference(before, after []string) string {
 	if len(before) != len(after) {
 		return fmt.Sprintf("%d sessions before, %d after", len(before), len(after))
@@ -101,6 +108,7 @@ func difference(before, after []string) string {
 	return ""
 }
 
+// at returns line i, or "(none)" after the last one.
 func at(lines []string, i int) string {
 	if i < len(lines) {
 		return lines[i]
@@ -108,6 +116,9 @@ func at(lines []string, i int) string {
 	return "(none)"
 }
 
+// read reads the recording in dir. The files of a recording are those of test
+// processes; the oldest comes first, so that a session that several daemons served
+// is in order.
 func read(dir string) (recording, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*"))
 	if err != nil || len(files) == 0 {
@@ -143,6 +154,9 @@ func modified(file string) int64 {
 	return info.ModTime().UnixNano()
 }
 
+// readFile adds the events of a file to logs, by store and session. order has the
+// keys of logs in order of their first event. A last line without a newline, from
+// a killed process, is ignored.
 func readFile(file string, logs map[[2]string][]string, order [][2]string) ([][2]string, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -170,6 +184,7 @@ func readFile(file string, logs map[[2]string][]string, order [][2]string) ([][2
 	}
 }
 
+// normal replaces the volatile parts of an event.
 func normal(event string) string {
 	for _, v := range volatile {
 		event = v.pattern.ReplaceAllString(event, v.with)

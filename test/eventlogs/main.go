@@ -27,6 +27,7 @@ func main() {
 	}
 }
 
+// command records with dir, and compares the recordings in args without it.
 func command(dir, run string, args []string) error {
 	if dir != "" {
 		return record(dir, run, args)

@@ -9,14 +9,16 @@ import (
 	"strings"
 )
 
-// recorded is the file of package persistence whose Commit is wrapped, and the method's head before and after.
+// recorded is the file of package persistence whose Commit method is wrapped,
+// followed by the method's header before and after.
 const (
 	recorded = "persistence/commit.go"
 	head     = "func (w *writer) Commit(ctx context.Context, c *Commit) (Result, error) {"
 	renamed  = "func (w *writer) commitUnrecorded(ctx context.Context, c *Commit) (Result, error) {"
 )
 
-// wrapper is the file that a recording adds to package persistence. It writes one line for each event of a stored commit.
+// wrapper is the file that a recording adds to package persistence. It writes one
+// line for each event of a stored commit.
 const wrapper = `package persistence
 
 import (
@@ -50,7 +52,8 @@ func (w *writer) Commit(ctx context.Context, c *Commit) (Result, error) {
 }
 `
 
-// record runs tests with the wrapped store. Tests that fail do not stop it: their events count as far as they came.
+// record runs tests with the wrapped store. Failing tests do not stop it: their
+// events are recorded as far as they go.
 func record(dir, run string, packages []string) error {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -73,7 +76,8 @@ func record(dir, run string, packages []string) error {
 	return nil
 }
 
-// writeOverlay writes the wrapped store and the overlay file that names it, and returns the latter's path.
+// writeOverlay writes the wrapped store and the overlay file that names it, and
+// returns the latter's path.
 func writeOverlay() (string, error) {
 	tmp, err := os.MkdirTemp("", "eventlogs")
 	if err != nil {

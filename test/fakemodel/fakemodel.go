@@ -108,7 +108,7 @@ func (s *Server) Push(steps ...Step) {
 	s.steps = append(s.steps, steps...)
 }
 
-// Release lets one stalled reply go on: the one that waits, or the next that would.
+// Release continues one stalled reply: the one that waits, or the next that would.
 func (s *Server) Release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -126,7 +126,7 @@ func (s *Server) Requests() []Request {
 	}
 	s.mu.Unlock()
 	for i := range list {
-		// What does not decode was answered with 400 and keeps a zero Chat beside its Body.
+		// a body that does not decode was answered with 400; its Chat is zero
 		json.Unmarshal(list[i].Body, &list[i].Chat)
 	}
 	return list
@@ -256,7 +256,8 @@ func (s *Server) take(t tail) (Step, error) {
 	return Step{}, fmt.Errorf("no step for a request with %d tool results after %.200q; queued: [%s]", t.Results, t.User, strings.Join(want, "; "))
 }
 
-// record adds the request and returns its number, counted from 1 and not anew by Reset.
+// record adds the request and returns its number. Numbers count from 1, and Reset does not restart
+// them.
 func (s *Server) record(r *Request) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -309,5 +310,5 @@ func writeError(w http.ResponseWriter, status int, message string) {
 	}
 	json.NewEncoder(w).Encode(struct {
 		Error body `json:"error"`
-	}{body{message, "fake_error"}}) // a client that has gone does not matter
+	}{body{message, "fake_error"}}) // the client may have gone
 }

@@ -17,7 +17,7 @@ const writeSize = 32 << 10
 // reply is one answer in the making. It belongs to its handler's goroutine.
 type reply struct {
 	srv    *Server
-	ctx    context.Context // of the request: done when the client goes
+	ctx    context.Context // of the request; done when the client disconnects
 	w      http.ResponseWriter
 	flush  *http.ResponseController
 	tail   tail
@@ -76,7 +76,7 @@ func (r *reply) playStep(st Step) {
 
 func (st Step) refuses() bool { return st.Status != 0 && st.Status != http.StatusOK }
 
-// playPart reports false when there is nobody left to answer.
+// playPart plays one part of a step. It returns false if the client has disconnected.
 func (r *reply) playPart(p Part, waitsOnly bool) bool {
 	switch {
 	case p.PauseMS > 0:

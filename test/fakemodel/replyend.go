@@ -72,7 +72,7 @@ func (r *reply) refuse(st Step) {
 		return
 	}
 	r.w.WriteHeader(st.Status)
-	r.w.Write([]byte(st.Body)) // a client that has gone does not matter
+	r.w.Write([]byte(st.Body)) // the client may have gone
 }
 
 // reset breaks the connection so that the client reads ECONNRESET, not the end of the stream.

@@ -14,7 +14,7 @@ type Step struct {
 	// A Status other than 0 and 200 refuses the request; the rest but Parts is then unused.
 	// Parts that wait still do, before the refusal.
 	Status     int    `json:"status,omitempty"`
-	RetryAfter string `json:"retryAfter,omitempty"` // header, as it is
+	RetryAfter string `json:"retryAfter,omitempty"` // header value, used unchanged
 	Body       string `json:"body,omitempty"`       // default: an OpenAI error object
 
 	Parts  []Part `json:"parts,omitempty"`
@@ -31,7 +31,7 @@ type Part struct {
 	// in separate parts follow each other; indexes go on counting.
 	Calls   []Call `json:"calls,omitempty"`
 	PauseMS int    `json:"pauseMs,omitempty"`
-	Stall   bool   `json:"stall,omitempty"` // wait until Release or the client goes; before any output, no headers are sent
+	Stall   bool   `json:"stall,omitempty"` // wait until Release or until the client disconnects; before any output, no headers are sent
 	// Raw is written as an SSE event as it is: "data: {oops", ": comment". A
 	// reply that is not streamed has it as its whole body.
 	Raw string `json:"raw,omitempty"`
@@ -41,11 +41,11 @@ type Part struct {
 type Call struct {
 	ID     string `json:"id,omitempty"` // default: unique to the server
 	Name   string `json:"name"`
-	Args   string `json:"args"`             // JSON, or what should be
+	Args   string `json:"args"`             // JSON, or deliberately not
 	Pieces int    `json:"pieces,omitempty"` // chunks that carry the arguments; default 2
 }
 
-// Usage is spelled as on the wire.
+// Usage has the names of the wire format.
 type Usage struct {
 	Prompt     int `json:"prompt_tokens"`
 	Completion int `json:"completion_tokens"`

@@ -1,7 +1,7 @@
-// Command floor is the least durable agent daemon, the yardstick for lashd: it
+// Command floor is the simplest durable agent daemon, the yardstick for lashd. It
 // speaks newline JSON-RPC on stdio, streams from one chat model, has two tools
-// and commits twice a turn, the input before the model is asked and the outcome
-// before the turn is reported. It does one thing at a time, cuts every corner
+// and commits twice a turn: the input before the model is called, and the outcome
+// before the turn is reported. It does one thing at a time, leaves out everything
 // but durability, and ends on the first failure. The environment configures it:
 //
 //	FLOOR_BASE  base URL of the model, "/v1" included
@@ -46,7 +46,8 @@ func main() {
 	}
 }
 
-// must ends the process at a failure: a yardstick has nobody to report to, and must not measure errors.
+// must ends the process on a failure. The floor has no error handling: a failed run must not produce
+// figures.
 func must[T any](v T, err error) T {
 	if err != nil {
 		log.Output(2, err.Error())
@@ -55,20 +56,23 @@ func must[T any](v T, err error) T {
 	return v
 }
 
+// quote returns s as a JSON string.
 func quote(s string) []byte { return must(json.Marshal(s)) }
 
+// daemon handles one request at a time, so it needs no locks. out is flushed after
+// each request, and after deltas that no other line follows at once.
 type daemon struct {
 	store    *store
 	out      *bufio.Writer
-	model    string // where chat requests go
+	model    string // URL for chat requests
 	sessions map[string]*session
 }
 
-// session is a conversation in memory. Its history stays encoded, as the
-// next request will have it: the messages, each followed by a comma.
+// session is a conversation in memory. Its history is kept as JSON text, ready for the next request:
+// the messages, each followed by a comma.
 type session struct {
 	id      int64
-	next    int // seq of the next item
+	next    int // number of the next item
 	history []byte
 }
 
@@ -76,6 +80,7 @@ func (s *session) add(item []byte) { s.history = append(append(s.history, item..
 
 func (s *session) messages() []byte { return bytes.TrimSuffix(s.history, []byte(",")) }
 
+// handle answers one request. turn/start is answered before the turn runs.
 func (d *daemon) handle(ctx context.Context, line []byte) {
 	var q struct {
 		ID     json.RawMessage
@@ -114,6 +119,8 @@ func (d *daemon) handle(ctx context.Context, line []byte) {
 	}
 }
 
+// turn runs a turn: it stores the input, calls the model until it calls no more
+// tools, and stores the outcome.
 func (d *daemon) turn(ctx context.Context, sid, text string) {
 	s := d.sessions[sid]
 	if s == nil {
@@ -129,12 +136,14 @@ func (d *daemon) turn(ctx context.Context, sid, text string) {
 			s.add(it)
 		}
 		outcome = append(outcome, items...)
-		more = len(items) > 1 // tools have answered
+		more = len(items) > 1 // tools were called
 	}
 	d.store.save(ctx, s, outcome...)
 	fmt.Fprintf(d.out, `{"jsonrpc":"2.0","method":"turn/completed","params":{"sessionId":%q}}`+"\n", sid)
 }
 
+// call is a tool call in the form of the model API, which is also its form in the
+// history.
 type call struct {
 	ID       string `json:"id"`
 	Type     string `json:"type"`
@@ -144,6 +153,7 @@ type call struct {
 	} `json:"function"`
 }
 
+// chunk is the part of a streamed chunk that floor reads.
 type chunk struct {
 	Choices []struct {
 		Delta struct {
@@ -158,8 +168,8 @@ type chunk struct {
 
 const requestHead = `{"model":"fake","stream":true,"tools":[{"type":"function","function":{"name":"shell"}},{"type":"function","function":{"name":"read"}}],"messages":[`
 
-// ask streams one answer to the client. It returns the answer's message and
-// those of the tools it called, encoded.
+// ask streams one answer to the client. It returns the answer's message and those of the tools it
+// called, as JSON.
 func (d *daemon) ask(ctx context.Context, sid string, s *session) [][]byte {
 	body := bytes.Join([][]byte{[]byte(requestHead), s.messages(), []byte("]}")}, nil)
 	req := must(http.NewRequestWithContext(ctx, http.MethodPost, d.model, bytes.NewReader(body)))
@@ -172,7 +182,7 @@ func (d *daemon) ask(ctx context.Context, sid string, s *session) [][]byte {
 	var text []byte
 	var calls []call
 	for {
-		line := must(in.ReadSlice('\n')) // the end of the stream without [DONE] is a failure
+		line := must(in.ReadSlice('\n')) // a stream that ends without [DONE] is a failure
 		data, ok := bytes.CutPrefix(line, []byte("data: "))
 		if !ok {
 			continue
@@ -200,7 +210,7 @@ func (d *daemon) ask(ctx context.Context, sid string, s *session) [][]byte {
 			}
 		}
 	}
-	io.Copy(io.Discard, in) // to the end, so that the connection is used again
+	io.Copy(io.Discard, in) // reads to the end, so that the connection is reused
 	if len(calls) == 0 {
 		return [][]byte{fmt.Appendf(nil, `{"role":"assistant","content":%s}`, quote(string(text)))}
 	}
@@ -211,9 +221,9 @@ func (d *daemon) ask(ctx context.Context, sid string, s *session) [][]byte {
 	return items
 }
 
-// lineWaits reports whether another line of content is here already, so that a
-// delta can share its write with the next one. The blank line that ends the
-// event just read is consumed first: counting it would hold back a lone delta.
+// lineWaits reports whether another line of content has already arrived, so that a delta can share its
+// write with the next one. It first consumes the blank line that ends the event just read: counting it
+// would delay a single delta.
 func lineWaits(in *bufio.Reader) bool {
 	waiting, _ := in.Peek(in.Buffered())
 	if len(waiting) > 0 && waiting[0] == '\n' {
@@ -223,7 +233,7 @@ func lineWaits(in *bufio.Reader) bool {
 	return bytes.IndexByte(waiting, '\n') >= 0
 }
 
-// run executes the call. What goes wrong is the tool's answer too.
+// run executes the call. Failures become the tool's answer.
 func (c call) run(ctx context.Context) string {
 	var args struct{ Command, Path string }
 	var out []byte

@@ -12,14 +12,15 @@ const schema = `
 CREATE TABLE IF NOT EXISTS sessions (id INTEGER PRIMARY KEY, turns INTEGER NOT NULL) STRICT;
 CREATE TABLE IF NOT EXISTS items (session INTEGER, seq INTEGER, body BLOB NOT NULL, PRIMARY KEY (session, seq)) STRICT, WITHOUT ROWID`
 
-// store is the database on one connection, with its statements prepared:
-// database/sql's own transactions cost a goroutine and a lock each.
+// store is the database on a single connection with prepared statements. database/sql's transactions
+// would cost a goroutine and a lock each.
 type store struct {
 	db                                         *sql.DB
 	conn                                       *sql.Conn
 	begin, commit, insert, touch, create, list *sql.Stmt
 }
 
+// open opens or creates the database. sync is SQLite's synchronous mode.
 func open(ctx context.Context, path, sync string) *store {
 	db := must(sql.Open("sqlite", path))
 	conn := must(db.Conn(ctx))
@@ -39,7 +40,7 @@ func open(ctx context.Context, path, sync string) *store {
 	}
 }
 
-// close folds the log into the database. What fails here was committed before.
+// close checkpoints the write-ahead log. A failure loses nothing: everything has been committed.
 func (st *store) close() {
 	for _, s := range []*sql.Stmt{st.begin, st.commit, st.insert, st.touch, st.create, st.list} {
 		s.Close()
@@ -53,6 +54,7 @@ func (st *store) add(ctx context.Context) *session {
 	return &session{id: must(res.LastInsertId())}
 }
 
+// load reads a session with its history.
 func (st *store) load(ctx context.Context, sid string) *session {
 	s := &session{id: must(strconv.ParseInt(sid, 10, 64))}
 	rows := must(st.list.QueryContext(ctx, s.id))

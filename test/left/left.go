@@ -1,4 +1,4 @@
-// Package left finds the processes that tests have left behind.
+// Package left finds processes that tests leave behind.
 package left
 
 import (
@@ -13,18 +13,19 @@ import (
 	"lashd/engine/proc"
 )
 
-// Process is one that is there.
+// Process is a running process.
 type Process struct {
 	PID     int
-	Line    string   // what it was started with
-	Environ []string // that it was started with
+	Line    string   // command line
+	Environ []string // environment at its start
 }
 
-// String is what the process was started with.
+// String returns the command line.
 func (p Process) String() string { return p.Line }
 
-// Marked are the processes that have all these texts in their environment, where every variable ends with a zero byte. There
-// are none where the system has no /proc. What has lost its environment, as a process that has ended has, is none.
+// Marked returns the processes whose environment at their start contains all these texts. Every
+// variable in it ends with a zero byte. It returns none on systems without /proc, and skips processes
+// that have ended, which have no environment any more.
 func Marked(texts ...string) (found []Process) {
 	files, _ := filepath.Glob("/proc/[0-9]*/environ")
 	for _, file := range files {
@@ -49,24 +50,25 @@ func hasAll(env []byte, texts []string) bool {
 	return true
 }
 
-// Childless runs the tests of a package, and fails if children are left after all of them, or processes that are marked.
+// Childless runs the tests of a package and fails if child processes or marked processes are left
+// after them.
 type Childless struct {
 	*testing.M
-	Mark string // as for Marked; empty: only children count
+	Mark string // a text as for Marked; if empty, only children count
 }
 
-// Run implements the interface that goleak runs tests by.
+// Run implements goleak.TestingM.
 func (c Childless) Run() int {
 	code := c.M.Run()
 	if n := proc.Alive(); n > 0 {
-		fmt.Printf("%d children are left\n", n)
+		fmt.Printf("%d child processes are left\n", n)
 		return 1
 	}
 	if c.Mark == "" {
 		return code
 	}
 	if left := Marked(c.Mark); len(left) > 0 {
-		fmt.Printf("processes are left: %q\n", left)
+		fmt.Printf("marked processes are left: %q\n", left)
 		return 1
 	}
 	return code

@@ -19,12 +19,13 @@ type target struct {
 	Dir, Name, ImportPath string
 	GoFiles               []string
 
-	texts   map[string][]byte // by base name
+	texts   map[string][]byte // source text by base name
 	mutants []mutant
-	work    string // a directory for what is built
+	work    string // directory for build output
 }
 
-// campaign runs the mutants of a package and reports them. It returns how many survived.
+// campaign mutates one package, runs the mutants and reports them. It returns the
+// number of survivors.
 func campaign(ctx context.Context, o options, pkg string) (int, error) {
 	t, err := load(ctx, o, pkg)
 	if err != nil {
@@ -48,6 +49,8 @@ func campaign(ctx context.Context, o options, pkg string) (int, error) {
 	return run(ctx, o, t, suites, chosen), ctx.Err()
 }
 
+// load reads the files of a package that match the options and lists their
+// mutants.
 func load(ctx context.Context, o options, pkg string) (*target, error) {
 	out, err := command(ctx, "go", "list", "-json=Dir,Name,ImportPath,GoFiles", pkg).Output()
 	if err != nil {
@@ -75,6 +78,8 @@ func load(ctx context.Context, o options, pkg string) (*target, error) {
 	return t, nil
 }
 
+// choose returns a random sample of the mutants. The same seed gives the same
+// sample.
 func choose(o options, all []mutant) (chosen []mutant) {
 	for _, m := range all {
 		if o.only == nil || o.only[m.place()] {
@@ -89,9 +94,11 @@ func choose(o options, all []mutant) (chosen []mutant) {
 	return chosen
 }
 
+// overlay is the path of the overlay file for go build.
 func (t *target) overlay() string { return filepath.Join(t.work, "overlay.json") }
 
-// write makes the overlay that has go build the mutated files in the place of the files of the tree.
+// write writes the mutated files and the overlay that makes go build use them in
+// place of the originals.
 func (t *target) write() error {
 	added := filepath.Join(t.work, "support.go")
 	replace := map[string]string{filepath.Join(t.Dir, "zz_mutated.go"): added}
@@ -113,9 +120,10 @@ func (t *target) write() error {
 	return os.WriteFile(t.overlay(), overlay, 0o600)
 }
 
+// compileError matches the file and line of a compiler error.
 var compileError = regexp.MustCompile(`(?m)([^/\s]+\.go):(\d+):\d+: .*$`)
 
-// compile leaves out the mutants of lines that the compiler refuses, until it accepts the rest.
+// compile removes the mutants on lines that the compiler rejects, until the rest compiles.
 func (t *target) compile(ctx context.Context) error {
 	for range 10 {
 		if err := t.write(); err != nil {
@@ -132,6 +140,8 @@ func (t *target) compile(ctx context.Context) error {
 	return fmt.Errorf("the mutated code of %s does not compile", t.ImportPath)
 }
 
+// drop removes the mutants on lines with compiler errors, and reports whether
+// there were any.
 func (t *target) drop(output []byte) bool {
 	wrong := map[string]bool{}
 	for _, found := range compileError.FindAllSubmatch(output, -1) {
@@ -143,7 +153,7 @@ func (t *target) drop(output []byte) bool {
 	return len(t.mutants) < before
 }
 
-// run runs mutants, a few at the same time, and returns how many survived.
+// run runs mutants, several at a time, and returns the number of survivors.
 func run(ctx context.Context, o options, t *target, suites []suite, chosen []mutant) int {
 	var mu sync.Mutex
 	count := map[verdict]int{}
@@ -173,7 +183,7 @@ func run(ctx context.Context, o options, t *target, suites []suite, chosen []mut
 	return count[survived] + count[notReached]
 }
 
-// command is one whose output a person does not see.
+// command is a command whose output is captured.
 func command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Env = os.Environ()

@@ -20,15 +20,15 @@ import (
 	"strings"
 )
 
-// options are what the command line says.
+// options are the values of the command line.
 type options struct {
 	count   int    // mutants to run in each package; 0 means all
-	seed    uint64 // of the sample
+	seed    uint64 // seed of the sample
 	workers int    // mutants that run at the same time
 	file    *regexp.Regexp
-	only    map[string]bool // file:line
-	suites  []suite         // in addition to a package's own tests
-	tests   string          // of a package's own tests, a pattern as for go test -run
+	only    map[string]bool // if set, only mutants of these lines, as file:line
+	suites  []suite         // suites in addition to the package's own tests
+	tests   string          // pattern for the package's own tests, as for go test -run
 }
 
 func main() {

@@ -7,37 +7,39 @@ import (
 	"go/token"
 )
 
-// mutant is one change for the worse, which its number switches on.
+// mutant is one change that makes the code worse. It is active when its number is selected.
 type mutant struct {
 	number int
 	file   string // base name
 	line   int
-	what   string // the change, for a reader
-	code   string // the line that is changed
+	what   string // description of the change
+	code   string // the original line
 	edits  []edit
 }
 
+// place is the position of a mutant, as options.only and compiler errors name it.
 func (m mutant) place() string { return fmt.Sprintf("%s:%d", m.file, m.line) }
 
-// edit replaces the bytes from start to end. Those of one mutant enclose each other or are apart from those of every other.
+// edit replaces the bytes from start to end. The edits of two mutants never
+// overlap partly: one encloses the other, or they are apart.
 type edit struct {
 	start, end int
 	text       string
-	opens      int // the end of what the edit opens, 0 if it closes or replaces
-	closes     int // the start of what the edit closes
+	opens      int // end of the region that the edit opens; 0 if it closes or replaces
+	closes     int // start of the region that the edit closes
 }
 
-// source is a file that is mutated. Not safe for concurrent use.
+// source is a file that is being mutated. It is not safe for concurrent use.
 type source struct {
 	name    string
 	text    []byte
 	fset    *token.FileSet
 	next    func() int
 	mutants []mutant
-	results *ast.FieldList // of the function that is being walked
+	results *ast.FieldList // results of the function that is being walked
 }
 
-// mutantsOf lists the mutants of a file, with numbers from next.
+// mutantsOf returns the mutants of a file, numbered from next.
 func mutantsOf(name string, text []byte, next func() int) ([]mutant, error) {
 	s := &source{name: name, text: text, fset: token.NewFileSet(), next: next}
 	file, err := parser.ParseFile(s.fset, name, text, parser.SkipObjectResolution)
@@ -52,6 +54,8 @@ func mutantsOf(name string, text []byte, next func() int) ([]mutant, error) {
 	return s.mutants, nil
 }
 
+// function walks the body of a function. Function literals inside it are walked
+// with their own results.
 func (s *source) function(t *ast.FuncType, body *ast.BlockStmt) {
 	outer := s.results
 	s.results = t.Results
@@ -59,6 +63,8 @@ func (s *source) function(t *ast.FuncType, body *ast.BlockStmt) {
 	s.results = outer
 }
 
+// node adds the mutants of one syntax node. It returns false for nodes whose
+// children are not walked: constants cannot contain calls.
 func (s *source) node(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.FuncLit:
@@ -89,7 +95,7 @@ func (s *source) node(n ast.Node) bool {
 	return true
 }
 
-// cases makes mutants of the conditions of a switch without a tag.
+// cases adds mutants of the conditions of a switch without a tag.
 func (s *source) cases(n *ast.SwitchStmt) {
 	if n.Tag != nil {
 		return
@@ -102,12 +108,14 @@ func (s *source) cases(n *ast.SwitchStmt) {
 	}
 }
 
+// statements adds a mutant for each statement that can be left out: calls,
+// assignments, increments, sends, defers and jumps.
 func (s *source) statements(list []ast.Stmt) {
 	for _, stmt := range list {
 		switch stmt := stmt.(type) {
 		case *ast.ExprStmt:
 			if call, ok := stmt.X.(*ast.CallExpr); ok && isName(call.Fun, "panic") {
-				continue // the function would need another return
+				continue // the mutated function would lack a return
 			}
 		case *ast.AssignStmt:
 			if stmt.Tok == token.DEFINE || len(stmt.Lhs) == 1 && isName(stmt.Lhs[0], "_") {
@@ -125,9 +133,13 @@ func (s *source) statements(list []ast.Stmt) {
 	}
 }
 
+// always and never add mutants that fix a condition. The condition is not
+// evaluated then.
 func (s *source) always(x ast.Expr) { s.wrap(x, "always true: "+s.at(x), "(mutated_(%d) || (", "))") }
 func (s *source) never(x ast.Expr)  { s.wrap(x, "always false: "+s.at(x), "(!mutated_(%d) && (", "))") }
 
+// binary adds the mutants of an operator: parts of a condition, negated
+// comparisons, other bounds, and sums without their second operand.
 func (s *source) binary(x *ast.BinaryExpr) {
 	switch x.Op {
 	case token.LAND:
@@ -147,12 +159,14 @@ func (s *source) binary(x *ast.BinaryExpr) {
 	}
 }
 
-// helpers are functions of what every mutated package is given.
+// helpers are the functions that are added to every mutated package.
 var helpers = map[token.Token]string{
 	token.LSS: "mutatedLess_", token.LEQ: "mutatedLessEqual_", token.GTR: "mutatedGreater_", token.GEQ: "mutatedGreaterEqual_",
 	token.ADD: "mutatedPlus_", token.SUB: "mutatedMinus_",
 }
 
+// call adds a mutant that replaces an operator by a call of a helper, which
+// applies either form.
 func (s *source) call(x *ast.BinaryExpr, what, helper string) {
 	m := s.mutant(x, what+s.at(x))
 	start, end := s.offset(x.Pos()), s.offset(x.End())
@@ -165,7 +179,7 @@ func (s *source) call(x *ast.BinaryExpr, what, helper string) {
 	s.mutants = append(s.mutants, m)
 }
 
-// returned makes mutants that lose an error, and such that return the other truth.
+// returned adds mutants that drop an error or invert a returned boolean.
 func (s *source) returned(n *ast.ReturnStmt) {
 	for _, x := range n.Results {
 		switch {
@@ -190,16 +204,21 @@ func (s *source) returned(n *ast.ReturnStmt) {
 	s.mutants = append(s.mutants, m)
 }
 
+// returnsError reports whether the last result of the current function is an
+// error.
 func (s *source) returnsError() bool {
 	return s.results.NumFields() > 0 && isName(s.results.List[len(s.results.List)-1].Type, "error")
 }
 
+// swap adds a mutant that replaces an expression.
 func (s *source) swap(x ast.Expr, text string) {
 	m := s.mutant(x, "not "+s.at(x))
 	m.edits = []edit{{start: s.offset(x.Pos()), end: s.offset(x.End()), text: fmt.Sprintf(text, m.number)}}
 	s.mutants = append(s.mutants, m)
 }
 
+// wrap adds a mutant that surrounds a node with text. %d in before is the number
+// of the mutant.
 func (s *source) wrap(n ast.Node, what, before, after string) {
 	m := s.mutant(n, what)
 	start, end := s.offset(n.Pos()), s.offset(n.End())
@@ -210,6 +229,7 @@ func (s *source) wrap(n ast.Node, what, before, after string) {
 	s.mutants = append(s.mutants, m)
 }
 
+// mutant returns a mutant at a node with the next number and no edits.
 func (s *source) mutant(n ast.Node, what string) mutant {
 	pos := s.fset.Position(n.Pos())
 	return mutant{number: s.next(), file: s.name, line: pos.Line, what: what, code: lineAt(s.text, pos.Offset)}

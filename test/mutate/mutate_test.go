@@ -63,11 +63,11 @@ func TestMutants(t *testing.T) {
 		t.Errorf("the mutated code is wrong: %v\n%s", err, text)
 	}
 	if strings.Count(string(text), "\n") != strings.Count(sample, "\n") {
-		t.Errorf("lines have other numbers now:\n%s", text)
+		t.Errorf("line numbers have changed:\n%s", text)
 	}
 }
 
-// TestCampaign runs the mutants of a package that has one test, which notices half of what is changed.
+// TestCampaign mutates a package whose one test detects half of the changes.
 func TestCampaign(t *testing.T) {
 	dir := t.TempDir()
 	put(t, dir, "go.mod", "module sample\n\ngo 1.24\n")

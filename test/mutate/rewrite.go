@@ -6,7 +6,8 @@ import (
 	"slices"
 )
 
-// rewrite is a file with all its mutants in it, none of them switched on. Lines keep their numbers.
+// rewrite returns a file that contains all its mutants, none of them active. Line
+// numbers stay the same.
 func rewrite(text []byte, mutants []mutant) []byte {
 	type numbered struct {
 		edit
@@ -22,7 +23,7 @@ func rewrite(text []byte, mutants []mutant) []byte {
 		if c := cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.rank(), b.rank())); c != 0 {
 			return c
 		}
-		if a.rank() == closing { // the inner one closes first
+		if a.rank() == closing { // inner edits close first
 			return cmp.Or(cmp.Compare(b.closes, a.closes), cmp.Compare(b.number, a.number))
 		}
 		return cmp.Or(cmp.Compare(b.opens, a.opens), cmp.Compare(a.number, b.number))
@@ -38,13 +39,15 @@ func rewrite(text []byte, mutants []mutant) []byte {
 	return out.Bytes()
 }
 
-// The order of edits at one place.
+// The order of edits at the same position.
 const (
 	closing = iota
 	opening
 	replacing
 )
 
+// rank orders edits at the same position: regions close before others open, and
+// replacements come last.
 func (e edit) rank() int {
 	switch {
 	case e.end > e.start:
@@ -56,13 +59,15 @@ func (e edit) rank() int {
 	}
 }
 
+// lineAt returns the line at an offset without surrounding space.
 func lineAt(text []byte, offset int) string {
 	start := bytes.LastIndexByte(text[:offset], '\n') + 1
 	line, _, _ := bytes.Cut(text[start:], []byte("\n"))
 	return string(bytes.TrimSpace(line))
 }
 
-// support is a file of each mutated package: which mutant is on, and a record of those that were reached.
+// support is a file that is added to each mutated package. It selects the active
+// mutant and records which ones were reached.
 const support = `package %s
 
 import (

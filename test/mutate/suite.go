@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// suite is tests of a package, compiled with the mutants.
+// suite is the tests of a package, compiled together with the mutants.
 type suite struct {
 	pkg, pattern string
 
@@ -22,24 +22,25 @@ type suite struct {
 	tests       []testCase
 }
 
-// testCase is a top-level test, and the mutants that it reaches.
+// testCase is a top-level test with the mutants that it reaches.
 type testCase struct {
 	name    string
 	took    time.Duration
 	reaches map[int]bool
 }
 
-// verdict is what tests say of a mutant.
+// verdict is the result of the tests for a mutant.
 type verdict string
 
 const (
+	// The mutant counts as detected if a test failed or timed out.
 	killed     verdict = "killed"
 	timedOut   verdict = "timed out"
 	survived   verdict = "SURVIVED"
 	notReached verdict = "NOT REACHED"
 )
 
-// prepare builds the tests and runs each once without a mutant.
+// prepare builds the tests and runs each once without an active mutant.
 func (s *suite) prepare(ctx context.Context, t *target, i int) error {
 	s.work, s.binary = t.work, filepath.Join(t.work, fmt.Sprintf("%d.test", i))
 	build := command(ctx, "go", "test", "-c", "-vet=off", "-overlay", t.overlay(), "-o", s.binary, s.pkg)
@@ -68,22 +69,27 @@ func (s *suite) prepare(ctx context.Context, t *target, i int) error {
 	return nil
 }
 
-// noFailFile keeps rapid from writing what failed into the tree, where later runs would begin with it. Binaries without rapid refuse it.
+// noFailFile keeps rapid from writing failures into the tree, where later runs
+// would start with them. Test binaries without rapid reject the flag.
 const noFailFile = "-rapid.nofailfile"
 
+// list returns the names of the tests that match a pattern. It fails if the binary
+// rejects the flags.
 func (s *suite) list(ctx context.Context, pattern string, flags ...string) ([]byte, error) {
 	cmd := command(ctx, s.binary, append(flags, "-test.list", pattern)...)
 	cmd.Dir = s.dir
 	return cmd.Output()
 }
 
+// baseline runs one test without an active mutant, to measure its time and to
+// record the mutants that it reaches. A failing test is skipped with a note.
 func (s *suite) baseline(ctx context.Context, name string) error {
 	reached := filepath.Join(s.work, "reached")
 	_ = os.Remove(reached)
 	begin := time.Now()
 	out, err := s.run(ctx, []string{name}, 10*time.Minute, "MUTANTS_REACHED="+reached)
 	if err != nil {
-		fmt.Printf("left out: %s of %s fails without a mutant: %v\n%s", name, s.pkg, err, out)
+		fmt.Printf("skipped: %s of %s fails without a mutant: %v\n%s", name, s.pkg, err, out)
 		return ctx.Err()
 	}
 	c := testCase{name: name, took: time.Since(begin), reaches: map[int]bool{}}
@@ -102,7 +108,8 @@ func (s *suite) baseline(ctx context.Context, name string) error {
 	return nil
 }
 
-// run runs tests in a temporary directory of their own. With a time limit of its own the binary fails before it is killed.
+// run runs tests in a temporary directory. The time limit of the binary is below
+// the limit at which it is killed, so that it reports the test that hangs.
 func (s *suite) run(ctx context.Context, names []string, limit time.Duration, env ...string) ([]byte, error) {
 	tmp, err := os.MkdirTemp(s.work, "run-*")
 	if err != nil {
@@ -117,7 +124,7 @@ func (s *suite) run(ctx context.Context, names []string, limit time.Duration, en
 	return cmd.CombinedOutput()
 }
 
-// judge runs a mutant with the tests that reach it, those that are quick before the others.
+// judge runs the tests that reach a mutant, fast ones first, until one fails.
 func judge(ctx context.Context, suites []suite, m mutant) verdict {
 	v := notReached
 	for _, s := range suites {
@@ -138,9 +145,11 @@ func judge(ctx context.Context, suites []suite, m mutant) verdict {
 	return v
 }
 
-// slow is how long a test takes that is run after the others.
+// slow is the duration from which on a test runs after the others.
 const slow = 500 * time.Millisecond
 
+// reaching returns the tests that reach a mutant: the fast ones, and the slow
+// ones.
 func (s *suite) reaching(m mutant) (groups [2][]string) {
 	for _, c := range s.tests {
 		if !c.reaches[m.number] {
@@ -155,7 +164,7 @@ func (s *suite) reaching(m mutant) (groups [2][]string) {
 	return groups
 }
 
-// limit is ten times what tests take, and some seconds.
+// limit returns ten times the normal duration of tests plus some seconds.
 func (s *suite) limit(names []string) time.Duration {
 	limit := 10 * time.Second
 	for _, c := range s.tests {

@@ -1,5 +1,5 @@
-// Package skip lets tests be left out, and sees to it that nobody does so without saying it: a test that lacks what it
-// needs fails, unless an environment variable says that this is intended.
+// Package skip controls which tests may be skipped. A test whose requirement is missing fails, unless
+// an environment variable says that skipping it is intended.
 package skip
 
 import (
@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Unless leaves a test out if LASHD_SKIP_<name> is set. Otherwise the test needs what have tells of, and fails without it;
-// lack says what is missing.
+// Unless skips a test if LASHD_SKIP_<name> is set. Otherwise the test needs what have reports: without
+// it, Unless fails the test with the reason in lack.
 func Unless(t testing.TB, name string, have bool, lack string) {
 	t.Helper()
 	variable := "LASHD_SKIP_" + name

@@ -11,7 +11,7 @@ import (
 	"lashd/test/skip"
 )
 
-// called is a testing.TB that notes how a test would end.
+// called is a testing.TB that records how a test would end.
 type called struct {
 	testing.TB
 	how string
@@ -31,14 +31,14 @@ func TestUnless(t *testing.T) {
 		got := &called{}
 		skip.Unless(got, "MOON", c.have, "there is no moon")
 		if got.how != c.want {
-			t.Errorf("with the variable %q and have %t, the test is %q, want %q", c.variable, c.have, got.how, c.want)
+			t.Errorf("with variable %q and have %t the test ends as %q, want %q", c.variable, c.have, got.how, c.want)
 		}
 	}
 }
 
 var skips = regexp.MustCompile(`\b[tb]\.Skip(f|Now)?\(`)
 
-// TestNobodySkipsInSilence holds the tests of the whole project to this package.
+// TestNobodySkipsInSilence checks that all tests of the project use this package to skip.
 func TestNobodySkipsInSilence(t *testing.T) {
 	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() && (d.Name() == "node_modules" || d.Name() == ".cache") {

@@ -1,5 +1,6 @@
-// Command systems checks what is written for systems on which no test runs: that all of it, tests too, fits together, and what vet
-// finds in it. Nothing is compiled, which is what takes long: everything is read from its source.
+// Command systems checks the code for operating systems on which no tests run. It type-checks all
+// packages, tests included, and runs checks of go vet. It compiles nothing, which would take most of
+// the time: all packages are read from source.
 package main
 
 import (
@@ -28,13 +29,15 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// vet are the checks of go vet that look at one package at a time.
+// vet are the checks of go vet that work on one package at a time.
 var vet = []*analysis.Analyzer{
 	assign.Analyzer, atomic.Analyzer, bools.Analyzer, copylock.Analyzer, errorsas.Analyzer, httpresponse.Analyzer, ifaceassert.Analyzer,
 	lostcancel.Analyzer, nilfunc.Analyzer, printf.Analyzer, shift.Analyzer, stdmethods.Analyzer, unmarshal.Analyzer, unreachable.Analyzer,
 	unsafeptr.Analyzer, unusedresult.Analyzer,
 }
 
+// main checks the systems that the arguments name, such as windows. The exit code
+// is 1 if a problem was found.
 func main() {
 	wrong := 0
 	for _, system := range os.Args[1:] {
@@ -50,7 +53,8 @@ func main() {
 	}
 }
 
-// check tells what is wrong on a system, and how much it is.
+// check type-checks and vets all packages for one system, and prints the problems and the number of
+// packages.
 func check(system string) (wrong int, err error) {
 	all, err := packages.Load(&packages.Config{
 		Mode: packages.LoadAllSyntax, Tests: true, Env: append(os.Environ(), "GOOS="+system, "CGO_ENABLED=0"),

@@ -1,4 +1,4 @@
-// Package tree reads directories, for tests that say what they are to hold.
+// Package tree reads directories, for tests that compare their contents.
 package tree
 
 import (
@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// Read is what is in a directory: by path in slash form, the mode and a space, and the text of a file or the target of a link.
+// Read returns the contents of a directory by path, with slashes: the mode, a space, and the text of a
+// file or the target of a link.
 func Read(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -28,6 +29,7 @@ func Read(t testing.TB, dir string) map[string]string {
 	return all
 }
 
+// entry describes one file. Directories and special files have only a mode.
 func entry(file string, d fs.DirEntry) (string, error) {
 	fi, err := d.Info()
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package wait waits for what nothing tells of, such as what another process does.
+// Package wait polls for conditions that send no notification, such as the effect of another process.
 package wait
 
 import (
@@ -6,10 +6,11 @@ import (
 	"time"
 )
 
-// patience is how long anything may take before a test gives up on it.
+// patience is the limit for a single wait.
 const patience = 2 * time.Minute
 
-// Until waits until something is so, and ends a test in which it never is.
+// Until polls so every 5 ms and fails the test if it does not become true within
+// patience. what names the condition, such as "the plugin is loaded".
 func Until(t testing.TB, what string, so func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); !so(); time.Sleep(5 * time.Millisecond) {
