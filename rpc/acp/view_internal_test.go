@@ -90,7 +90,7 @@ func TestDiffsAreReadBack(t *testing.T) {
 			"--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n@@ -9 +9 @@\n-c\n+d\n--- a/y\n+++ b/y\n@@ -1 +1 @@\n-e\n+f\n",
 			"x[a\n][b\n]x[c\n][d\n]y[e\n][f\n]",
 		},
-		"a shortened diff":   {"--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n\\ The rest of the diff is left out\n", ""},
+		"a shortened diff":   {"--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n\\ The rest of the diff is omitted\n", ""},
 		"an incomplete hunk": {"--- a/x\n+++ b/x\n@@ -1,9 +1,9 @@\n-a\n", ""},
 		"no diff":            {"hello\n", ""},
 		"an empty text":      {"", ""},

@@ -14,25 +14,32 @@ import (
 )
 
 const (
+	// maxFile is the size in bytes of files that are edited or searched. They are held in
+	// memory.
 	maxFile = 10 << 20 // files that are edited or searched; they are held in memory
 
+	// newFileMode and newDirMode are the modes of new files and directories, before the
+	// umask.
 	newFileMode = 0o644
 	newDirMode  = 0o755
 )
 
-// change is what is to become of one file.
+// change is the planned change of one file.
 type change struct {
 	at     place
 	before []byte
 	after  []byte
 	remove bool
-	mode   fs.FileMode // 0: as usual for a new file
-	temp   string      // holds after until it takes its name
+	// mode is the mode of the new content. 0: the default for new files.
+	mode fs.FileMode
+	// temp is the name of the temporary file that holds after, until it is renamed.
+	temp string
 }
 
+// exists reports whether the file existed before the change.
 func (c *change) exists() bool { return c.at.info != nil }
 
-// fileChange describes c for clients.
+// fileChange describes the change for clients, with a unified diff.
 func (c *change) fileChange() protocol.FileChange {
 	p := c.at.path()
 	from, to := "a/"+p, "b/"+p
@@ -50,12 +57,15 @@ func (c *change) fileChange() protocol.FileChange {
 	return protocol.FileChange{Path: p, Diff: diff, Added: added, Removed: removed}
 }
 
-// commit makes all changes, or none: what could fail is done to temporary files first, and what fails after that is
-// undone. It gives up on ctx only until the first file has its new content.
+// commit makes all changes or none. It announces them to the host, writes the new contents
+// to temporary files, and checks that no file has changed since it was read. Then it passes
+// the gate and renames the files. If a rename fails, it restores the earlier ones. ctx can
+// cancel it only before the first rename. An error with errHalfway means that restoring
+// failed.
 func commit(ctx context.Context, host tool.Host, v *view, all []*change) (err error) {
 	for _, c := range all {
 		if err := host.Touch(ctx, c.at.path()); err != nil {
-			return fmt.Errorf("announce the change of %s: %w", c.at.path(), err)
+			return fmt.Errorf("record the state before the change of %s: %w", c.at.path(), err)
 		}
 	}
 	s := &staging{view: v}
@@ -84,7 +94,7 @@ func commit(ctx context.Context, host tool.Host, v *view, all []*change) (err er
 	return nil
 }
 
-// staging is what a commit leaves on disk until it is done.
+// staging holds the open directories, new directories and temporary files of a commit.
 type staging struct {
 	view    *view
 	opened  []*dir
@@ -92,12 +102,14 @@ type staging struct {
 	temps   []*change
 }
 
+// createdDir is a directory that the commit created.
 type createdDir struct {
 	parent *dir
 	name   string
 }
 
-// stage makes the directories that c needs and writes its content beside where it will be.
+// stage creates the directories that c needs and writes its content to a temporary file
+// beside the target.
 func (s *staging) stage(c *change) error {
 	for len(c.at.rest) > 1 {
 		if err := s.descend(c); err != nil {
@@ -116,7 +128,8 @@ func (s *staging) stage(c *change) error {
 	return nil
 }
 
-// descend replaces c's directory by the next one on the way, which it creates if it must.
+// descend replaces c's directory by the next one on the path, and creates that if
+// necessary.
 func (s *staging) descend(c *change) error {
 	parent, name := c.at.dir, c.at.rest[0]
 	switch err := parent.root.Mkdir(name, newDirMode); {
@@ -141,7 +154,8 @@ func (s *staging) descend(c *change) error {
 	return nil
 }
 
-// clean removes what a commit no longer needs; after a failure also the directories it made.
+// clean removes temporary files and closes directories. After a failure it also removes the
+// directories that the commit created.
 func (s *staging) clean(failed bool) error {
 	var errs []error
 	for _, c := range s.temps {
@@ -150,7 +164,7 @@ func (s *staging) clean(failed bool) error {
 		}
 	}
 	for i := len(s.created) - 1; failed && i >= 0; i-- {
-		s.created[i].parent.root.Remove(s.created[i].name) // fails if somebody put something in it, rightly
+		s.created[i].parent.root.Remove(s.created[i].name) // fails if the directory is no longer empty, which is right
 	}
 	for _, d := range s.opened {
 		d.close()
@@ -158,7 +172,7 @@ func (s *staging) clean(failed bool) error {
 	return errors.Join(errs...)
 }
 
-// unchanged makes sure that nobody wrote the file since it was read.
+// unchanged returns errMoved if the file was written or replaced since it was read.
 func (c *change) unchanged() error {
 	now, err := c.at.dir.root.Lstat(c.at.name())
 	if errors.Is(err, fs.ErrNotExist) && !c.exists() {
@@ -174,6 +188,7 @@ func (c *change) unchanged() error {
 	return nil
 }
 
+// take makes the change visible: it renames the temporary file, or deletes the file.
 func (c *change) take() error {
 	if c.remove {
 		return c.at.dir.root.Remove(c.at.name())
@@ -185,10 +200,10 @@ func (c *change) take() error {
 	return nil
 }
 
-// errHalfway means that a commit failed and could not be undone.
-var errHalfway = errors.New("its new content could not be undone")
+// errHalfway means that a commit failed and its first changes could not be restored.
+var errHalfway = errors.New("its old content could not be restored")
 
-// undo gives files their old content back.
+// undo restores the old contents of files.
 func undo(done []*change) error {
 	var errs []error
 	for _, c := range done {
@@ -199,6 +214,7 @@ func undo(done []*change) error {
 	return errors.Join(errs...)
 }
 
+// revert restores the old content of one file.
 func (c *change) revert() error {
 	if !c.exists() {
 		return c.at.dir.root.Remove(c.at.name())
@@ -210,7 +226,8 @@ func (c *change) revert() error {
 	return c.at.dir.root.Rename(temp, c.at.name())
 }
 
-// writeFile makes a new file in d, and leaves none if it fails. Mode 0 is the usual one of this user.
+// writeFile creates a file in d and syncs it. If it fails, no file is left. Mode 0 means
+// the default mode.
 func writeFile(d *dir, name string, data []byte, mode fs.FileMode) (err error) {
 	f, err := d.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, cmp.Or(mode, newFileMode))
 	if err != nil {
@@ -229,21 +246,21 @@ func writeFile(d *dir, name string, data []byte, mode fs.FileMode) (err error) {
 	if _, err := f.Write(data); err != nil {
 		return err
 	}
-	// A rename is atomic for who looks at the file, but after a power cut only if the content came to disk first.
+	// A rename is atomic for readers, but after a power failure only if the content is already on disk.
 	return f.Sync()
 }
 
-// rewrite is the change of an existing file. The caller has read before from it.
+// rewrite returns the change of an existing file. The caller has read before from it.
 func rewrite(at place, before, after []byte) *change {
 	return &change{at: at, before: before, after: after, mode: at.info.Mode().Perm()}
 }
 
-// create is the change that makes a new file.
+// create returns the change that creates a file.
 func create(at place, after []byte) *change {
 	return &change{at: at, after: after}
 }
 
-// changed is the output for a committed set of changes.
+// changed returns the result of a committed set of changes.
 func changed(text string, all []*change) (protocol.ToolOutput, error) {
 	list := make([]protocol.FileChange, len(all))
 	sum := protocol.FileChange{}
@@ -253,7 +270,7 @@ func changed(text string, all []*change) (protocol.ToolOutput, error) {
 		sum.Added += list[i].Added
 		sum.Removed += list[i].Removed
 	}
-	// One output has one change: of several files it shows the first one's name and everybody's diff.
+	// A result has one change. For several files it has the path of the first file and all diffs.
 	sum.Path = list[0].Path
 	sum.Diff = cutDiff(sum.Diff, false)
 	for i := range list {
@@ -264,6 +281,7 @@ func changed(text string, all []*change) (protocol.ToolOutput, error) {
 	return out, err
 }
 
+// changedValue is the structured result of write, edit and patch.
 type changedValue struct {
 	Files []protocol.FileChange `json:"files"`
 }

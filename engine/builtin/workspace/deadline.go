@@ -9,28 +9,31 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// patience bounds a call. A file system that hangs, such as a network mount whose server is gone, would hold the turn otherwise.
+// patience limits the time of a call. Without a limit, a file system that hangs, such as a
+// network mount without a server, would block the turn.
 const patience = 2 * time.Minute
 
 var (
-	// errHangs is the failure of a call that only reads and took longer than patience.
+	// errHangs is the failure of a reading call that exceeded patience.
 	errHangs = &fault{protocol.FailTimeout, "timeout", "reading did not finish within " + patience.String() +
-		"; the file system may hang, or this is too much at once: try another path or a smaller part"}
+		"; the file system may hang, or this is too much data: try another path or a smaller part"}
 
-	// errUnchanged is the failure of a call that was given up before it changed anything, and does not any more.
-	errUnchanged = &fault{protocol.FailTimeout, "timeout", "nothing was changed, because the files could not be read and the change prepared within " +
+	// errUnchanged is the failure of a changing call that was abandoned before it changed anything. It cannot change anything later.
+	errUnchanged = &fault{protocol.FailTimeout, "timeout", "nothing was changed, because reading the files and preparing the change did not finish within " +
 		patience.String() + "; the file system may hang"}
 
-	// errUnknown means that a call was given up while it changed files.
-	errUnknown = errors.New("the change did not finish within " + patience.String() + "; the file system may hang. Nobody knows whether the files " +
-		"are changed, or still will be. Read them before you go on")
+	// errUnknown means that a call was abandoned while it changed files.
+	errUnknown = errors.New("the change did not finish within " + patience.String() + "; the file system may hang. The files may or may not " +
+		"be changed, now or later. Read them before you continue")
 )
 
-// work is what a call does. It passes the gate at the last moment before it changes a file.
+// work is the body of a call. It passes the gate immediately before it changes the first
+// file.
 type work = func(context.Context, *deadline.Gate) (protocol.ToolOutput, error)
 
-// inTime does the work of a call, and gives up on it after patience or when ctx ends. What is given up goes on in the background until the file
-// system answers. It changes nothing then, unless it had begun to.
+// inTime runs the work of a call. It abandons the work after patience or when ctx ends.
+// Abandoned work continues in the background until the file system answers, but changes
+// nothing unless it has already passed the gate.
 func inTime(ctx context.Context, changes bool, do work) (protocol.ToolOutput, error) {
 	cause := error(errHangs)
 	if changes {

@@ -16,7 +16,7 @@ import (
 )
 
 func TestCallsHaveADeadline(t *testing.T) {
-	// hangs is work on a file system that does not answer until the test is over; it may have begun to change files.
+	// hangs returns work on a file system that does not answer until the test ends. The work may have started to change files.
 	hangs := func(t *testing.T, begun bool) work {
 		answer := make(chan struct{})
 		t.Cleanup(func() { close(answer) })
@@ -37,7 +37,7 @@ func TestCallsHaveADeadline(t *testing.T) {
 			}
 		})
 	})
-	t.Run("outside/10 a call that hangs ends with its turn", func(t *testing.T) {
+	t.Run("outside/10 a hanging call ends with its turn", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			time.AfterFunc(time.Second, cancel)
@@ -62,7 +62,7 @@ func TestCallsHaveADeadline(t *testing.T) {
 			})
 		}
 	})
-	t.Run("outside/10 a call that panics does so where its caller contains it", func(t *testing.T) {
+	t.Run("outside/10 a panic in a call reaches the caller, which recovers from it", func(t *testing.T) {
 		defer func() {
 			if p := recover(); p != "oh" {
 				t.Errorf("the panic is %v", p)
@@ -72,7 +72,7 @@ func TestCallsHaveADeadline(t *testing.T) {
 	})
 }
 
-// slowHost does not answer until it is told to.
+// slowHost blocks until the test releases it.
 type slowHost struct {
 	host
 	answer chan struct{}
@@ -88,7 +88,7 @@ func TestEditsHaveADeadline(t *testing.T) {
 		"write": writeArgs{Path: "f", Content: "new"}, "edit": editArgs{Path: "f", Old: "old", New: "new"},
 		"patch": patchArgs{Patch: "*** Begin Patch\n*** Update File: f\n-old\n+new\n*** End Patch"},
 	} {
-		t.Run("outside/10 what hangs before it changes a file fails after two minutes, and never changes it: "+name, func(t *testing.T) {
+		t.Run("outside/10 a call that hangs before it changes a file fails after two minutes and never changes it: "+name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b, slow := newBench(t), &slowHost{answer: make(chan struct{})}
 				b.put(t, "f", "old\n")
@@ -97,7 +97,7 @@ func TestEditsHaveADeadline(t *testing.T) {
 					t.Fatal(err)
 				}
 				began := time.Now()
-				for range 2 { // the second waits for the first
+				for range 2 { // the second call waits for the first
 					res, err := b.files.Execute(t.Context(), tool.Invocation{Name: name, Args: data, Host: slow})
 					if err != nil || res.Output.Failure == nil || res.Output.Failure.Code != "timeout" {
 						t.Errorf("it came to %+v, %v", res.Output, err)

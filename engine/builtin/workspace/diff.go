@@ -7,17 +7,20 @@ import (
 )
 
 const (
+	// diffContext is the number of unchanged lines around a change.
 	diffContext = 3
-	// maxEdits bounds the work of the search, which grows with the square; beyond it the whole changed region is
+	// maxEdits limits the search for the shortest diff, whose cost is quadratic. Beyond it the whole changed region is
 	// shown as replaced.
 	maxEdits = 1000
-	maxDiff  = 64 << 10
+	// maxDiff is the size in bytes after which a diff is cut.
+	maxDiff = 64 << 10
 )
 
-// span says that before[a0:a1] became after[b0:b1].
+// span means that before[a0:a1] became after[b0:b1]. Indexes count lines.
 type span struct{ a0, a1, b0, b1 int }
 
-// unified renders the change from before to after as the body of a unified diff, and counts lines.
+// unified returns the body of the unified diff from before to after, and the numbers of
+// added and removed lines. The body is cut after maxDiff bytes, the numbers are complete.
 func unified(before, after string) (body string, added, removed int) {
 	a, b := lines(before), lines(after)
 	spans := changes(a, b)
@@ -40,16 +43,19 @@ func unified(before, after string) (body string, added, removed int) {
 	return cutDiff(strings.ToValidUTF8(out.String(), "\uFFFD"), len(spans) > 0), added, removed
 }
 
+// cutDiff cuts a diff at a line end and marks it as incomplete. more means that it already
+// is.
 func cutDiff(diff string, more bool) string {
 	if len(diff) > maxDiff {
 		diff, more = diff[:strings.LastIndexByte(diff[:maxDiff], '\n')+1], true
 	}
 	if more {
-		diff += "\\ The rest of the diff is left out\n"
+		diff += "\\ The rest of the diff is omitted\n"
 	}
 	return diff
 }
 
+// hunk writes one hunk with the given spans.
 func hunk(out *strings.Builder, a, b []string, spans []span) {
 	first, last := spans[0], spans[len(spans)-1]
 	before := min(diffContext, first.a0)
@@ -67,7 +73,7 @@ func hunk(out *strings.Builder, a, b []string, spans []span) {
 	mark(out, ' ', a[at:a1])
 }
 
-// extent writes lines from (zero-based) to to the way diff does.
+// extent formats the zero-based line range [from, to) as diff does.
 func extent(from, to int) string {
 	switch to - from {
 	case 0:
@@ -78,10 +84,11 @@ func extent(from, to int) string {
 	return fmt.Sprintf("%d,%d", from+1, to-from)
 }
 
+// mark writes lines with a mark before each.
 func mark(out *strings.Builder, mark byte, text []string) {
 	for _, line := range text {
 		if out.Len() > 2*maxDiff {
-			return // cutDiff takes it from here
+			return // cutDiff cuts the rest
 		}
 		out.WriteByte(mark)
 		out.WriteString(line)
@@ -100,7 +107,8 @@ func lines(s string) []string {
 	return all
 }
 
-// changes are the differing regions of a and b, in order, found by Myers' greedy search between the common ends.
+// changes returns the differing regions of a and b in order. It skips the common ends and
+// runs Myers' greedy algorithm on the rest.
 func changes(a, b []string) []span {
 	head := 0
 	for head < len(a) && head < len(b) && a[head] == b[head] {
@@ -121,10 +129,11 @@ func changes(a, b []string) []span {
 	return backtrack(trace, whole)
 }
 
-// reach is, after d edits, how far into a each diagonal k in -d..d gets; index k+d. -1 means that it gets nowhere.
+// reach holds, after d edits, the furthest column in a on each diagonal k in -d..d, at
+// index k+d. -1 means unreachable.
 type reach []int
 
-// at is the column on diagonal k, and -1 outside.
+// at returns the column on diagonal k, or -1 outside of the range.
 func (r reach) at(k int) int {
 	if i := k + len(r)/2; i >= 0 && i < len(r) {
 		return r[i]
@@ -132,7 +141,8 @@ func (r reach) at(k int) int {
 	return -1
 }
 
-// before is where the path to diagonal k came from: the diagonal, and the column after the edit.
+// before returns the diagonal from which the path to diagonal k comes, and the column after
+// the edit.
 func (r reach) before(k int) (from, column int) {
 	down, right := r.at(k+1), r.at(k-1)
 	if right >= 0 && right+1 > down {
@@ -141,7 +151,8 @@ func (r reach) before(k int) (from, column int) {
 	return k + 1, down
 }
 
-// explore returns the reach for each number of edits up to the smallest that turns a into b; nil if that is too many.
+// explore returns the reach for each number of edits up to the smallest one that turns a
+// into b, or nil beyond maxEdits.
 func explore(a, b []string) []reach {
 	var trace []reach
 	for d := 0; d <= min(maxEdits, len(a)+len(b)); d++ {
@@ -167,7 +178,7 @@ func explore(a, b []string) []reach {
 	return nil
 }
 
-// backtrack walks from the end of both to the start and joins neighbouring edits.
+// backtrack follows the path from the end to the start and joins neighbouring edits.
 func backtrack(trace []reach, whole span) []span {
 	var spans []span
 	x, y := whole.a1-whole.a0, whole.b1-whole.b0

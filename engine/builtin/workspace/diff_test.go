@@ -43,7 +43,7 @@ func TestUnified(t *testing.T) {
 		}
 	}
 	body, added, removed := unified(strings.Repeat("old line\n", 20_000), strings.Repeat("new line\n", 30_000))
-	if len(body) > maxDiff+100 || added != 30_000 || removed != 20_000 || !strings.HasSuffix(body, "left out\n") {
+	if len(body) > maxDiff+100 || added != 30_000 || removed != 20_000 || !strings.HasSuffix(body, "omitted\n") {
 		t.Errorf("a huge diff has %d bytes, +%d -%d", len(body), added, removed)
 	}
 }

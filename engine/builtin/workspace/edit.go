@@ -8,14 +8,15 @@ import (
 	"lashd/rpc/protocol"
 )
 
-const describeEdit = "Replace a piece of text in a file of the workspace. The old text must stand in the file exactly as given, " +
-	"white space included, and exactly once, unless replaceAll is set. Read the file first, and leave out the line numbers " +
+const describeEdit = "Replace text in a file of the workspace. The old text must match the file exactly, including white space, " +
+	"and occur exactly once unless replaceAll is set. Read the file first, and leave out the line numbers " +
 	"that read shows."
 
+// editArgs are the arguments of edit. The schema of the tool is inferred from the struct.
 type editArgs struct {
 	Path       string `json:"path" jsonschema:"file to change, relative to the workspace or absolute inside it"`
-	Old        string `json:"old" jsonschema:"the text to replace, exactly as it is in the file"`
-	New        string `json:"new" jsonschema:"the text to put there"`
+	Old        string `json:"old" jsonschema:"the text to replace, exactly as in the file"`
+	New        string `json:"new" jsonschema:"the replacement"`
 	ReplaceAll bool   `json:"replaceAll,omitempty" jsonschema:"replace every occurrence"`
 }
 
@@ -51,10 +52,11 @@ func (v *view) edit(ctx context.Context, req request[editArgs]) (protocol.ToolOu
 	return changed(fmt.Sprintf("Replaced %s in %s.", times(n), c.at.path()), []*change{c})
 }
 
-// replace is the decision of edit: the new content and the number of replacements, or why there is none.
+// replace applies an edit to a text. It returns the new text and the number of
+// replacements. It adapts line ends to a file with Windows line ends.
 func replace(text string, a editArgs) (string, int, error) {
 	if a.Old == "" {
-		return "", 0, refuse("invalid_arguments", "old is empty; use write for the content of a whole file")
+		return "", 0, refuse("invalid_arguments", "old is empty; use write to set the content of a whole file")
 	}
 	if a.Old == a.New {
 		return "", 0, refuse("invalid_arguments", "old and new are the same")
@@ -68,7 +70,7 @@ func replace(text string, a editArgs) (string, int, error) {
 	case n == 0:
 		return "", 0, refuse("no_match", "the old text is not in the file; %s", nearMiss(text, a.Old))
 	case n > 1 && !a.ReplaceAll:
-		return "", 0, refuse("ambiguous_match", "the old text stands in the file %s, at lines %s; give more of what is around it, or set replaceAll",
+		return "", 0, refuse("ambiguous_match", "the old text occurs %s, at lines %s; include more of the surrounding text, or set replaceAll",
 			times(n), enumerate(matchLines(text, a.Old)))
 	case len(text)+n*(len(a.New)-len(a.Old)) > maxFile:
 		return "", 0, refuse("too_large", "the file would grow beyond %d bytes", maxFile)
@@ -76,7 +78,7 @@ func replace(text string, a editArgs) (string, int, error) {
 	return strings.ReplaceAll(text, a.Old, a.New), n, nil
 }
 
-// crlf says that every line of text ends in the way of Windows.
+// crlf reports whether all lines of a text have Windows line ends.
 func crlf(text string) bool {
 	n := strings.Count(text, "\n")
 	return n > 0 && strings.Count(text, "\r\n") == n
@@ -89,6 +91,7 @@ func times(n int) string {
 	return fmt.Sprintf("%d times", n)
 }
 
+// matchLines returns the line numbers at which old starts.
 func matchLines(text, old string) []int {
 	var at []int
 	line, from := 1, 0
@@ -104,7 +107,7 @@ func matchLines(text, old string) []int {
 	}
 }
 
-// enumerate names at most ten numbers.
+// enumerate formats at most ten numbers.
 func enumerate(numbers []int) string {
 	var parts []string
 	for _, n := range numbers[:min(10, len(numbers))] {
@@ -116,7 +119,8 @@ func enumerate(numbers []int) string {
 	return strings.Join(parts, ", ")
 }
 
-// resemblances are the ways in which a model's copy of a text usually differs from it, the likeliest first.
+// resemblances are the usual differences between a model's copy of a text and the original,
+// most likely first.
 var resemblances = []struct {
 	what string
 	norm func(string) string
@@ -129,10 +133,11 @@ var resemblances = []struct {
 
 var plain = strings.NewReplacer("\u2018", "'", "\u2019", "'", "\u201c", `"`, "\u201d", `"`, "\u2013", "-", "\u2014", "-", "\u00a0", " ")
 
-// nearMiss tells what in the file looks most like the text that was not found.
+// nearMiss describes the part of the file that is most similar to a text that was not
+// found.
 func nearMiss(text, old string) string {
 	if strings.TrimSpace(old) == "" {
-		return "it is only white space; give lines around it"
+		return "it is only white space; include the lines around it"
 	}
 	have := strings.Split(text, "\n")
 	want := strings.Split(strings.Trim(old, "\n"), "\n")
@@ -150,13 +155,14 @@ func nearMiss(text, old string) string {
 			continue
 		}
 		if at := find(have, []string{line}, strings.TrimSpace); len(at) > 0 {
-			return fmt.Sprintf("its line %d is at line %s of the file, but not with the lines around it", i+1, enumerate(at))
+			return fmt.Sprintf("its line %d is at line %s of the file, but the lines around it differ", i+1, enumerate(at))
 		}
 	}
-	return "no line of it is there; read the file again"
+	return "none of its lines are in the file; read the file again"
 }
 
-// find returns the numbers of the lines at which want stands in have, when each line is brought into a normal form.
+// find returns the line numbers at which want occurs in have, comparing lines after
+// normalization.
 func find(have, want []string, norm func(string) string) []int {
 	pattern := make([]string, len(want))
 	for i, line := range want {

@@ -6,31 +6,38 @@ import (
 	"sync"
 )
 
-// section is what an envelope says of one file.
+// section is the part of a patch for one file.
 type section struct {
-	verb  string // add, update, delete
-	path  string
-	moved string // update: the new name, if any
-	add   string // add: the content
+	// verb is add, update or delete.
+	verb string
+	path string
+	// moved is the new name of an updated file, or empty.
+	moved string
+	// add is the content of an added file.
+	add   string
 	hunks []block
-	line  int // of the header, for messages
+	// line is the line number of the header, for messages.
+	line int
 }
 
-// block is a piece of an update: lines to keep, take out and put in, found by what is around them.
+// block is one hunk of an update: lines to keep, remove and add. It is located by its
+// context, not by line numbers.
 type block struct {
-	anchors []string // lines to pass, in order, before the block
+	// anchors are lines that occur before the block, in this order.
+	anchors []string
 	parts   []part
-	end     bool // it stands at the end of the file
-	line    int
+	// end means that the block is at the end of the file.
+	end  bool
+	line int
 }
 
-// part is one line of a block; the mark is ' ', '-' or '+'.
+// part is one line of a block. The mark is ' ', '-' or '+'.
 type part struct {
 	mark byte
 	text string
 }
 
-// old are the lines that must stand in the file.
+// old returns the lines that must be in the file.
 func (b block) old() []string {
 	var list []string
 	for _, p := range b.parts {
@@ -42,6 +49,7 @@ func (b block) old() []string {
 }
 
 const (
+	// Lines with a meaning in a patch.
 	begin     = "*** Begin Patch"
 	end       = "*** End Patch"
 	endOfFile = "*** End of File"
@@ -54,10 +62,11 @@ var headers = []struct{ prefix, verb string }{
 	{"*** Delete File: ", "delete"},
 }
 
-// lineNumbers is the hunk header of diff, which some models write; the numbers are not needed.
+// lineNumbers matches the line numbers in the hunk header of diff, which some models write.
+// They are ignored.
 var lineNumbers = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^-\d+(,\d+)? \+\d+(,\d+)? @@ ?`) })
 
-// parsePatch reads an envelope. It looks at nothing but the text.
+// parsePatch parses a patch. It does not look at files.
 func parsePatch(text string) ([]section, error) {
 	text = strings.TrimRight(strings.ReplaceAll(text, "\r\n", "\n"), "\n \t")
 	p := &patchParser{lines: strings.Split(text, "\n")}
@@ -79,14 +88,15 @@ func parsePatch(text string) ([]section, error) {
 		return nil, refuse("invalid_patch", "the patch does not end with the line %q", end)
 	}
 	if p.at != len(p.lines)-1 {
-		return nil, refuse("invalid_patch", "line %d: there is text after %q", p.at+2, end)
+		return nil, refuse("invalid_patch", "line %d: unexpected text after %q", p.at+2, end)
 	}
 	if len(p.sections) == 0 {
-		return nil, refuse("invalid_patch", "the patch names no file")
+		return nil, refuse("invalid_patch", "the patch contains no file")
 	}
 	return p.sections, nil
 }
 
+// patchParser is the state of parsePatch: at is the index of the current line.
 type patchParser struct {
 	lines    []string
 	at       int
@@ -96,11 +106,12 @@ type patchParser struct {
 func (p *patchParser) more() bool   { return p.at < len(p.lines) }
 func (p *patchParser) peek() string { return p.lines[p.at] }
 
-// header says that the current line begins a section or ends the patch.
+// header reports whether the current line starts a section or ends the patch.
 func (p *patchParser) header() bool {
 	return strings.HasPrefix(p.peek(), "*** ") && p.peek() != endOfFile
 }
 
+// section parses the part for one file.
 func (p *patchParser) section() (section, error) {
 	for _, h := range headers {
 		name, ok := strings.CutPrefix(p.peek(), h.prefix)
@@ -109,7 +120,7 @@ func (p *patchParser) section() (section, error) {
 		}
 		s := section{verb: h.verb, path: strings.TrimSpace(name), line: p.at + 1}
 		if s.path == "" {
-			return s, refuse("invalid_patch", "line %d: the file has no name", s.line)
+			return s, refuse("invalid_patch", "line %d: the path is missing", s.line)
 		}
 		p.at++
 		switch h.verb {
@@ -123,6 +134,7 @@ func (p *patchParser) section() (section, error) {
 	return section{}, refuse("invalid_patch", "line %d: expected a line such as \"*** Update File: path\", got %q", p.at+1, p.peek())
 }
 
+// added parses the lines of an added file.
 func (p *patchParser) added(s *section) error {
 	var content strings.Builder
 	for ; p.more() && !p.header(); p.at++ {
@@ -136,6 +148,7 @@ func (p *patchParser) added(s *section) error {
 	return nil
 }
 
+// updated parses the new name and the blocks of an updated file.
 func (p *patchParser) updated(s *section) error {
 	if p.more() {
 		if name, ok := strings.CutPrefix(p.peek(), moveTo); ok {
@@ -151,11 +164,12 @@ func (p *patchParser) updated(s *section) error {
 		s.hunks = append(s.hunks, b)
 	}
 	if len(s.hunks) == 0 && s.moved == "" {
-		return refuse("invalid_patch", "line %d: the update of %s says no change", s.line, s.path)
+		return refuse("invalid_patch", "line %d: the update of %s contains no change", s.line, s.path)
 	}
 	return nil
 }
 
+// block parses one block with its anchors.
 func (p *patchParser) block() (block, error) {
 	b := block{line: p.at + 1}
 	for ; p.more() && strings.HasPrefix(p.peek(), "@@"); p.at++ {
@@ -174,7 +188,7 @@ func (p *patchParser) block() (block, error) {
 			break
 		}
 		if line == "" {
-			line = " " // an empty context line that lost its mark
+			line = " " // models often omit the mark of an empty context line
 		}
 		if !strings.ContainsRune(" +-", rune(line[0])) {
 			return b, refuse("invalid_patch", "line %d: a line of an update starts with a space, + or -, got %q", p.at+1, line)

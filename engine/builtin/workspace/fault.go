@@ -9,7 +9,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// fault is a failure that the model is told about, and can usually do something about.
+// fault is a failure that the model can usually do something about. Its message explains
+// how.
 type fault struct {
 	class   protocol.FailureClass
 	code    string
@@ -20,22 +21,22 @@ func (f *fault) Error() string { return f.message }
 
 var (
 	errOutside   = &fault{protocol.FailPermission, "outside_workspace", "the path leads outside the workspace"}
-	errProtected = &fault{protocol.FailPermission, "protected_path", "the path leads to lashd's own files, which no tool may touch"}
+	errProtected = &fault{protocol.FailPermission, "protected_path", "the path leads to lashd's own files, which tools must not use"}
 	errKernel    = &fault{protocol.FailPermission, "not_regular", "file tools do not open kernel files, such as those in /proc and /sys"}
-	errElsewhere = &fault{protocol.FailPermission, "leads_elsewhere", "since the call was allowed, the path has changed to lead elsewhere; check where it leads and call again"}
+	errElsewhere = &fault{protocol.FailPermission, "leads_elsewhere", "the path leads to another place than when the call was approved; check the path and call again"}
 	errBadPath   = &fault{protocol.FailInvalidRequest, "invalid_path", "the path contains a NUL byte"}
 	errLoop      = &fault{protocol.FailIO, "symlink_loop", "the path has too many symbolic links"}
-	errMoved     = &fault{protocol.FailIO, "changed_meanwhile", "the file was changed or replaced by somebody else during the call; read it again"}
-	errDirectory = &fault{protocol.FailInvalidRequest, "is_directory", "this is a directory; use list to see what is in it"}
+	errMoved     = &fault{protocol.FailIO, "changed_meanwhile", "another program changed or replaced the file during the call; read it again"}
+	errDirectory = &fault{protocol.FailInvalidRequest, "is_directory", "this is a directory; use list to see its contents"}
 	errIrregular = &fault{protocol.FailPermission, "not_regular", "this is not a regular file (a pipe, socket or device), which file tools do not open"}
 )
 
-// refuse is the answer to arguments that cannot work.
+// refuse returns the fault for invalid arguments.
 func refuse(code, format string, args ...any) error {
 	return &fault{protocol.FailInvalidRequest, code, fmt.Sprintf(format, args...)}
 }
 
-// failed tells the model what went wrong.
+// failed converts an error to the result of a call.
 func failed(err error) protocol.ToolOutput {
 	text := err.Error()
 	if f, ok := errors.AsType[*fault](err); ok {

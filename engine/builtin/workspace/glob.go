@@ -11,16 +11,20 @@ import (
 	"lashd/rpc/protocol"
 )
 
+// globFiles is the number of files in a result.
 const globFiles = 100
 
-const describeGlob = "Find files of the workspace by name, the newest first, at most 100. In the pattern * stays within a name " +
-	"and ** crosses directories; a pattern without a slash is looked for everywhere. What git ignores is left out."
+const describeGlob = "Find files of the workspace by name, newest first, at most 100. In the pattern, * matches within a name " +
+	"and ** matches across directories. A pattern without a slash matches in every directory. Files that git ignores are skipped."
 
+// globArgs are the arguments of glob.
 type globArgs struct {
 	Pattern string `json:"pattern" jsonschema:"for example **/*_test.go or src/**/*.{ts,tsx}"`
-	Path    string `json:"path,omitempty" jsonschema:"directory to search, which the pattern starts from; the workspace if not given"`
+	Path    string `json:"path,omitempty" jsonschema:"directory to search, to which the pattern is relative (default: the workspace)"`
 }
 
+// globValue is the structured result of glob. Total counts all matches, also those beyond
+// globFiles.
 type globValue struct {
 	Paths []string `json:"paths"`
 	Total int      `json:"total"`
@@ -62,7 +66,7 @@ func (f *files) glob(ctx context.Context, req request[globArgs]) (protocol.ToolO
 	}
 	switch {
 	case len(hits) == 0:
-		text.WriteString("[No file matches.]\n")
+		text.WriteString("[No matching files.]\n")
 	case len(hits) > globFiles:
 		fmt.Fprintf(&text, "[These are the newest %d of %d files.]\n", globFiles, len(hits))
 	}

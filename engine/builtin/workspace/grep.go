@@ -13,29 +13,34 @@ import (
 )
 
 const (
+	// grepResults and grepMost are the default and the maximum number of matches, grepChars
+	// the length of a shown line.
 	grepResults = 20
 	grepMost    = 200
 	grepChars   = 180
 )
 
-const describeGrep = "Search text files of the workspace for a regular expression (RE2 syntax), line by line. Shows 20 matches " +
-	"unless limit says otherwise, and tells how to get the next ones. What git ignores, binary files and files over 10 MiB are left out."
+const describeGrep = "Search text files of the workspace for a regular expression (RE2 syntax), line by line. Returns 20 matches " +
+	"by default, and the offset of the next ones. Files that git ignores, binary files and files over 10 MiB are skipped."
 
+// grepArgs are the arguments of grep.
 type grepArgs struct {
 	Pattern    string `json:"pattern" jsonschema:"regular expression, matched within a line"`
-	Path       string `json:"path,omitempty" jsonschema:"file or directory to search; the workspace if not given"`
-	Include    string `json:"include,omitempty" jsonschema:"only files of this name pattern, such as *.go or src/**/*.ts"`
-	IgnoreCase bool   `json:"ignoreCase,omitempty" jsonschema:"upper and lower case are the same"`
-	Limit      int    `json:"limit,omitempty" jsonschema:"how many matches to show; 20 if not given, at most 200"`
-	Offset     int    `json:"offset,omitempty" jsonschema:"how many matches to skip, to see the next ones"`
+	Path       string `json:"path,omitempty" jsonschema:"file or directory to search (default: the workspace)"`
+	Include    string `json:"include,omitempty" jsonschema:"search only files that match this pattern, such as *.go or src/**/*.ts"`
+	IgnoreCase bool   `json:"ignoreCase,omitempty" jsonschema:"ignore case"`
+	Limit      int    `json:"limit,omitempty" jsonschema:"number of matches, at most 200 (default: 20)"`
+	Offset     int    `json:"offset,omitempty" jsonschema:"number of matches to skip"`
 }
 
+// grepMatch is one matching line. Line counts from 1.
 type grepMatch struct {
 	Path string `json:"path"`
 	Line int    `json:"line"`
 	Text string `json:"text"`
 }
 
+// grepValue is the structured result of grep.
 type grepValue struct {
 	Matches []grepMatch `json:"matches"`
 	Next    int         `json:"nextOffset,omitempty"`
@@ -58,9 +63,9 @@ func (f *files) grep(ctx context.Context, req request[grepArgs]) (protocol.ToolO
 	switch {
 	case s.more:
 		value.Next = req.args.Offset + len(s.hits)
-		fmt.Fprintf(&text, "[There are more matches. Go on with offset %d.]\n", value.Next)
+		fmt.Fprintf(&text, "[There are more matches. Continue with offset %d.]\n", value.Next)
 	case len(s.hits) == 0:
-		text.WriteString("[No match.]\n")
+		text.WriteString("[No matches.]\n")
 	}
 	return withValue(text.String()+note, value)
 }
@@ -77,6 +82,7 @@ type search struct {
 	more    bool
 }
 
+// newSearch validates the arguments of grep.
 func newSearch(req request[grepArgs]) (*search, error) {
 	a := req.args
 	if a.Limit < 0 || a.Offset < 0 {
@@ -102,6 +108,7 @@ func newSearch(req request[grepArgs]) (*search, error) {
 	return s, nil
 }
 
+// run searches a file or a tree. note says if the walk was incomplete.
 func (s *search) run(ctx context.Context) (note string, err error) {
 	top, err := s.view.locate(s.path)
 	if err != nil {
@@ -114,7 +121,7 @@ func (s *search) run(ctx context.Context) (note string, err error) {
 			return "", err
 		}
 		if binary(data[:min(sniff, len(data))]) {
-			return "", refuse("binary_file", "this is a binary file, and grep searches text only")
+			return "", refuse("binary_file", "this is a binary file; grep searches only text")
 		}
 		s.file(ctx, top.path(), data)
 		return "", ctx.Err()
@@ -131,7 +138,7 @@ func (s *search) run(ctx context.Context) (note string, err error) {
 		}
 		data, err := s.view.content(e.place())
 		if err != nil || binary(data[:min(sniff, len(data))]) {
-			return false, nil // unreadable or changing: others may still match
+			return false, nil // skip an unreadable or changing file; others may match
 		}
 		return false, s.file(ctx, e.path, data)
 	})
@@ -139,9 +146,9 @@ func (s *search) run(ctx context.Context) (note string, err error) {
 	return w.note(), err
 }
 
-// file searches one file. It returns errEnough once there is a match beyond those to show.
+// file searches one file. It returns errEnough after a match beyond the limit.
 func (s *search) file(ctx context.Context, name string, data []byte) error {
-	// Most files have no match at all, which one look for what every match starts with tells fastest.
+	// Most files have no match. Searching for the literal prefix of the expression rules them out fastest.
 	if prefix, _ := s.re.LiteralPrefix(); !bytes.Contains(data, []byte(prefix)) {
 		return nil
 	}
@@ -169,7 +176,7 @@ func (s *search) file(ctx context.Context, name string, data []byte) error {
 	return nil
 }
 
-// around is the piece of a line that shows the match at byte offset at.
+// around returns the part of a line that shows the match at byte offset at.
 func around(line string, at int) string {
 	start := 0
 	if at > grepChars*2/3 {

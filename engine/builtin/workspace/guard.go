@@ -18,13 +18,14 @@ import (
 )
 
 const (
-	// maxOwn bounds how many of lashd's own files are known by identity before the subdirectories of the state directory
-	// are left out. Each is compared with every file that a tool looks at.
+	// maxOwn limits the number of lashd's own files whose identity is read. Beyond it, the subdirectories of the state directory
+	// are skipped. Every file that a tool uses is compared with each of them.
 	maxOwn = 2000
 )
 
-// shelf keeps files open that must not be closed: SQLite's locks belong to the process, and closing any descriptor of
-// a database file gives them up. Only a path swapped during a call puts one here.
+// shelf keeps files open that must not be closed. SQLite's locks belong to the process, and
+// closing any descriptor of a database file drops them. Only a path that is replaced during
+// a call puts a file here.
 type shelf struct {
 	mu    sync.Mutex
 	files []*os.File
@@ -36,26 +37,31 @@ func (s *shelf) keep(f *os.File) {
 	s.files = append(s.files, f)
 }
 
-// view is the workspace as one call sees it: the root, and the identities of what is lashd's own.
+// view is the workspace during one call: its root, and the identities of lashd's own files.
 type view struct {
-	root   *os.Root
-	top    os.FileInfo
-	real   string // path of the root, without links
-	state  string
-	own    []os.FileInfo
-	kept   *shelf
-	places []string // where the paths of the call led when it was allowed; nil: nobody looked
+	root *os.Root
+	top  os.FileInfo
+	// real is the path of the root without symbolic links.
+	real  string
+	state string
+	own   []os.FileInfo
+	kept  *shelf
+	// places are the places to which the paths of the call led when it was approved. Nil:
+	// they were not checked.
+	places []string
 	gate   *deadline.Gate
 }
 
+// newView reads the identities of lashd's own files. It fails if the workspace is inside
+// the state directory.
 func newView(root *os.Root, cwd, state string, kept *shelf) (*view, error) {
 	top, err := root.Stat(".")
 	if err != nil {
 		return nil, err
 	}
 	v := &view{root: root, top: top, state: state, kept: kept}
-	if err := v.learn(); err != nil {
-		return nil, fmt.Errorf("look at the protected files: %w", err)
+	if err := v.loadOwn(); err != nil {
+		return nil, fmt.Errorf("read the state directory: %w", err)
 	}
 	real, err := pathresolve.Existing(cwd)
 	if err != nil {
@@ -72,9 +78,9 @@ func newView(root *os.Root, cwd, state string, kept *shelf) (*view, error) {
 	}
 }
 
-// learn reads the identities of the state directory, of what lies in it and, as far as maxOwn allows, of what lies one
-// level further down. It opens directories only.
-func (v *view) learn() error {
+// loadOwn reads the identities of the state directory, of its entries and, up to maxOwn, of
+// the entries one level below. It opens only directories.
+func (v *view) loadOwn() error {
 	v.own = nil
 	if v.state == "" {
 		return nil
@@ -87,17 +93,18 @@ func (v *view) learn() error {
 		return err
 	}
 	v.own = append(v.own, fi)
-	dirs, err := v.learnDir(v.state)
+	dirs, err := v.loadOwnDir(v.state)
 	for _, d := range dirs {
 		if err == nil && len(v.own) < maxOwn {
-			_, err = v.learnDir(d)
+			_, err = v.loadOwnDir(d)
 		}
 	}
 	return err
 }
 
-// learnDir adds what lies in a directory, and returns those that are directories. One that is gone has nothing in it.
-func (v *view) learnDir(name string) (dirs []string, err error) {
+// loadOwnDir adds the entries of a directory and returns its subdirectories. A missing
+// directory is empty.
+func (v *view) loadOwnDir(name string) (dirs []string, err error) {
 	entries, err := os.ReadDir(name)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -118,12 +125,14 @@ func (v *view) learnDir(name string) (dirs []string, err error) {
 	return dirs, nil
 }
 
-// protected tells by identity, so that a link, a mount or another spelling of the name makes no difference.
+// protected reports whether a file is one of lashd's own. It compares identities, so links,
+// mounts and other spellings are recognized.
 func (v *view) protected(fi os.FileInfo) bool {
 	return slices.ContainsFunc(v.own, func(o os.FileInfo) bool { return os.SameFile(o, fi) })
 }
 
-// relative turns what the model wrote into a path below the workspace. It says nothing about safety: the walk does.
+// relative converts a path from the model to one below the workspace. It does not check
+// safety; walkTo does.
 func (v *view) relative(name string) (string, error) {
 	if strings.ContainsRune(name, 0) {
 		return "", errBadPath
@@ -145,8 +154,9 @@ func (v *view) relative(name string) (string, error) {
 	return v.below(real)
 }
 
-// below is a path without links as seen from the workspace. A mount gives the workspace several such paths, so ask which of the path's
-// ancestors is the workspace rather than compare strings.
+// below returns a path without links relative to the workspace. A mount can give the
+// workspace several paths, so it compares the identities of the path's ancestors instead of
+// strings.
 func (v *view) below(real string) (string, error) {
 	rest := ""
 	for at := real; ; {
@@ -162,7 +172,8 @@ func (v *view) below(real string) (string, error) {
 	}
 }
 
-// enter opens the directory name of d, which fi describes.
+// enter opens the subdirectory name of d, which fi describes. It returns errMoved if
+// another directory is there now.
 func (v *view) enter(d *dir, name string, fi os.FileInfo) (*dir, error) {
 	if v.protected(fi) {
 		return nil, errProtected
@@ -174,7 +185,8 @@ func (v *view) enter(d *dir, name string, fi os.FileInfo) (*dir, error) {
 	return &dir{root: root, path: path.Join(d.path, name)}, nil
 }
 
-// locate is where a path of the call leads, if it still leads there where it led when the call was allowed. The caller closes place.dir.
+// locate returns the place to which a path of the call leads. It returns errElsewhere if
+// the path led to another place when the call was approved. The caller closes place.dir.
 func (v *view) locate(name string) (place, error) {
 	p, err := v.walkTo(name)
 	if err != nil || v.places == nil || slices.ContainsFunc(v.places, func(at string) bool { return v.is(p, at) }) {
@@ -184,17 +196,18 @@ func (v *view) locate(name string) (place, error) {
 	return place{}, errElsewhere
 }
 
-// is tells whether a place is at a path without links.
+// is reports whether a place is at a path without links.
 func (v *view) is(p place, at string) bool {
 	if at == filepath.Join(v.real, filepath.FromSlash(p.path())) {
 		return true
 	}
-	rel, err := v.below(at) // by another mount
+	rel, err := v.below(at) // the same place through another mount
 	return err == nil && rel == p.path()
 }
 
-// walkTo follows a path one component at a time through open handles, each compared with what was looked at before it
-// was opened: what is swapped during the walk is noticed, not followed. The caller closes place.dir.
+// walkTo follows a path one component at a time through open handles. It checks each
+// component before and after opening it, so a component that is replaced during the walk is
+// an error. The caller closes place.dir.
 func (v *view) walkTo(name string) (p place, err error) {
 	rel, err := v.relative(name)
 	if err != nil {
@@ -249,7 +262,7 @@ func (v *view) walkTo(name string) (p place, err error) {
 	return place{dir: walk.leave(), info: fi}, nil
 }
 
-// follow goes on to the target of the symbolic link c.
+// follow continues the walk at the target of the symbolic link c.
 func (v *view) follow(walk *trail, c string, way *pathresolve.Way) error {
 	target, err := walk.last().root.Readlink(c)
 	if err != nil {
@@ -268,29 +281,31 @@ func (v *view) follow(walk *trail, c string, way *pathresolve.Way) error {
 	return nil
 }
 
-// open opens the regular file at p for reading, and makes sure that it is the one that was looked at.
+// open opens the regular file at p for reading. It returns errMoved if another file is
+// there now.
 func (v *view) open(p place) (*os.File, error) {
 	if err := regular(p.info); err != nil {
 		return nil, err
 	}
-	f, err := pathresolve.OpenRegular(p.dir.root, p.name(), p.info, v.letGo)
+	f, err := pathresolve.OpenRegular(p.dir.root, p.name(), p.info, v.closeUnlessOwn)
 	if errors.Is(err, pathresolve.ErrKernelFile) {
 		return nil, errKernel
 	}
 	return f, moved(err)
 }
 
-// letGo closes a file that was opened in place of another one, unless it is one of lashd's own, or that is not known.
-func (v *view) letGo(f *os.File) {
+// closeUnlessOwn closes a file that was opened in place of another one. It keeps the file
+// open if it is, or may be, one of lashd's own.
+func (v *view) closeUnlessOwn(f *os.File) {
 	fi, err := f.Stat()
-	if learned := v.learn(); err != nil || learned != nil || v.protected(fi) {
+	if loaded := v.loadOwn(); err != nil || loaded != nil || v.protected(fi) {
 		v.kept.keep(f)
 		return
 	}
 	f.Close()
 }
 
-// moved says of what was replaced that it was.
+// moved converts pathresolve.ErrReplaced to errMoved.
 func moved(err error) error {
 	if errors.Is(err, pathresolve.ErrReplaced) {
 		return errMoved
@@ -298,6 +313,7 @@ func moved(err error) error {
 	return err
 }
 
+// regular returns an error unless fi describes a regular file.
 func regular(fi os.FileInfo) error {
 	switch {
 	case fi == nil:

@@ -28,7 +28,7 @@ const (
 	stateText   = "STATE-CONTENT"
 )
 
-// trap is a workspace full of ways out of it, and into the state directory that lies in it.
+// trap is a workspace full of paths that lead out of it, and into the state directory inside it.
 type trap struct {
 	*bench
 	outside string
@@ -71,7 +71,7 @@ func newTrap(t testing.TB) *trap {
 	return b
 }
 
-// evil are paths that no tool may follow.
+// evil returns paths that tools must reject.
 func (b *trap) evil() []string {
 	paths := []string{
 		"..", "../", "../.", "../..", "../outside", "../outside/secret.txt", "../ws2/secret.txt", "a/../../outside/secret.txt",
@@ -106,7 +106,7 @@ func (b *trap) evil() []string {
 	return paths
 }
 
-// odd are paths that only look evil: they name new or existing files of the workspace.
+// odd returns paths that only look evil: they name new or existing files of the workspace.
 var odd = []string{
 	"...", ".../x", "..x", "x..", "a/..b", "ok.txt.", "ok.txt ", " ok.txt", "OK.TXT", "Ok.txt", "VAR/STATE/lashd.db", "var/state./lashd.db",
 	"var/state /lashd.db", "var/State/lashd.db", "hard.db.", "HARD.DB", "~/x", "~root", "$HOME/x", "%2e%2e/outside/secret.txt", "..%2foutside",
@@ -116,7 +116,7 @@ var odd = []string{
 
 type args map[string]any
 
-// calls are all that a tool can be asked to do with one path.
+// calls returns every possible call with one path.
 func calls(p string) []struct {
 	tool string
 	args args
@@ -142,7 +142,7 @@ func calls(p string) []struct {
 	}
 }
 
-// inventory describes what must not change, without opening a file.
+// inventory describes the files that must not change, without opening them.
 func (b *trap) inventory(t testing.TB) map[string]string {
 	t.Helper()
 	seen := map[string]string{}
@@ -171,7 +171,7 @@ func (b *trap) inventory(t testing.TB) map[string]string {
 	return seen
 }
 
-// attack makes one call and tells whether it got anywhere it should not.
+// attack makes one call and reports whether it reached a forbidden file.
 func (b *trap) attack(t testing.TB, name string, a args, before map[string]string) protocol.ToolOutput {
 	t.Helper()
 	out := b.call(t, name, a)
@@ -216,7 +216,7 @@ func TestPathGuard(t *testing.T) {
 			}
 		}
 	})
-	t.Run("other ways to say it are fine", func(t *testing.T) {
+	t.Run("other spellings of valid paths work", func(t *testing.T) {
 		b := newTrap(t)
 		symlink(t, b.dir, b.dir+"-link")
 		for _, p := range []string{
@@ -290,8 +290,8 @@ func TestPathGuard(t *testing.T) {
 	})
 }
 
-// The name is swapped all the time between what the tools may use and what they may not.
-func TestPathGuardWhileNamesAreSwapped(t *testing.T) {
+// A name alternates between a file that tools may use and one that they may not.
+func TestPathGuardDuringSwaps(t *testing.T) {
 	link := func(from string) func(*trap, string) error {
 		return func(b *trap, name string) error { return os.Link(filepath.Join(b.dir, from), name) }
 	}
@@ -326,7 +326,7 @@ func swapDuringCalls(t *testing.T, forms []func(*trap, string) error) {
 			if fi, err := os.Lstat(swap); err == nil && fi.IsDir() {
 				os.Rename(swap, filepath.Join(b.dir, "good"))
 			}
-			// The new form replaces the old in one step where the system can do that.
+			// The new form replaces the old one atomically where the system supports it.
 			if forms[i%len(forms)](b, next) != nil || os.Rename(next, swap) != nil {
 				os.Remove(swap)
 				os.Rename(next, swap)
@@ -360,7 +360,7 @@ func swapDuringCalls(t *testing.T, forms []func(*trap, string) error) {
 	}
 }
 
-func TestNoToolDropsTheLocksOfTheDatabase(t *testing.T) {
+func TestToolsKeepDatabaseLocks(t *testing.T) {
 	t.Run("reliability/F6", func(t *testing.T) {
 		skip.Unless(t, "LINUX", runtime.GOOS == "linux", "another process is asked about the lock in the way of Linux")
 		b := newTrap(t)

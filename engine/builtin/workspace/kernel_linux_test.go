@@ -11,9 +11,9 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// TestFilesOfTheKernel reads files that call themselves regular. To read /proc/kmsg waits for the next message of the kernel; who is not root
+// TestKernelFiles reads files of the kernel that look like regular files. To read /proc/kmsg waits for the next message of the kernel; who is not root
 // cannot open it, which is refused too.
-func TestFilesOfTheKernel(t *testing.T) {
+func TestKernelFiles(t *testing.T) {
 	d := builtintest.Start(t, t.TempDir(), 0, builtintest.Calling(), new(workspace.Factory))
 	id := builtintest.Must(d.Sessions.New(t.Context(), &protocol.SessionNewParams{Cwd: "/"}))(t).SessionID
 	for _, c := range []struct{ tool, path string }{

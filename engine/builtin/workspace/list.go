@@ -10,17 +10,20 @@ import (
 )
 
 const (
+	// listDepth and listEntries limit the tree that list returns.
 	listDepth   = 3
 	listEntries = 500
 )
 
-const describeList = "Show the tree of a directory of the workspace, three levels deep, at most 500 entries. Directories end " +
-	"in a slash; those that git ignores are named but not opened."
+const describeList = "List a directory of the workspace as a tree, three levels deep, at most 500 entries. Directories end " +
+	"with a slash. Directories that git ignores are listed without their contents."
 
+// listArgs are the arguments of list.
 type listArgs struct {
-	Path string `json:"path,omitempty" jsonschema:"directory to list; the workspace if not given"`
+	Path string `json:"path,omitempty" jsonschema:"directory to list (default: the workspace)"`
 }
 
+// listValue is the structured result of list.
 type listValue struct {
 	Path    string `json:"path"`
 	Entries int    `json:"entries"`
@@ -50,7 +53,7 @@ func (f *files) list(ctx context.Context, req request[listArgs]) (protocol.ToolO
 		return protocol.ToolOutput{}, fmt.Errorf("list %s: %w", req.args.Path, err)
 	}
 	if value.More {
-		fmt.Fprintf(&text, "[There are more than %d entries. List a directory of these.]\n", listEntries)
+		fmt.Fprintf(&text, "[There are more than %d entries. List one of these directories.]\n", listEntries)
 	}
 	if value.Entries == 0 {
 		text.WriteString("[The directory is empty.]\n")
@@ -60,6 +63,7 @@ func (f *files) list(ctx context.Context, req request[listArgs]) (protocol.ToolO
 	return withValue(strings.ToValidUTF8(text.String(), "\uFFFD"), value)
 }
 
+// suffix returns the mark after the name of an entry.
 func suffix(mode fs.FileMode, ignored bool) string {
 	switch {
 	case mode.IsDir() && ignored:

@@ -6,7 +6,7 @@ import (
 	"syscall"
 )
 
-// tellLock is the test binary as another process, which asks whether somebody holds a lock on the file.
+// tellLock runs in the test binary as another process and reports whether the file is locked.
 func tellLock(name string) {
 	f, err := os.OpenFile(name, os.O_RDWR, 0)
 	if err != nil {

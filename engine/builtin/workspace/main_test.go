@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// bench is a workspace with a state directory beside it, and the tools that look at it.
+// bench is a workspace with a state directory beside it, and its file tools.
 type bench struct {
 	dir, state string
 	files      *files
@@ -49,7 +49,7 @@ func (b *bench) open(t testing.TB) {
 	})
 }
 
-// host remembers what was touched.
+// host records touched paths.
 type host struct {
 	tool.Caller
 	tool.Deferrer
@@ -122,7 +122,7 @@ func (b *bench) get(t testing.TB, name string) string {
 	return string(data)
 }
 
-// names are all files below the workspace.
+// names returns all files in the workspace.
 func (b *bench) names(t testing.TB) []string {
 	t.Helper()
 	var list []string

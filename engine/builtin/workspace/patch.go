@@ -10,23 +10,24 @@ import (
 	"lashd/rpc/protocol"
 )
 
-const describePatch = `Change several files of the workspace at once: all of the patch is applied, or nothing. The form is
+const describePatch = `Change several files of the workspace at once. Either the whole patch is applied or nothing. Format:
 
 *** Begin Patch
 *** Add File: path/new.txt
 +each line of the new file
 *** Update File: path/old.txt
 *** Move to: path/renamed.txt
-@@ a line that stands before the change, such as the head of a function
- a line that stays
--a line to take out
-+a line to put in
+@@ a line before the change, such as the first line of a function
+ a line to keep
+-a line to remove
++a line to add
 *** Delete File: path/gone.txt
 *** End Patch
 
-"Move to" and "@@" are optional. Give about three lines around each change, so that there is only one place it can mean;
-"*** End of File" after them ties them to the end.`
+"Move to" and "@@" are optional. Include about three lines of context around each change, so that it matches only one place.
+"*** End of File" after a change anchors it at the end of the file.`
 
+// patchArgs are the arguments of patch.
 type patchArgs struct {
 	Patch string `json:"patch" jsonschema:"the whole patch, from *** Begin Patch to *** End Patch"`
 }
@@ -63,7 +64,7 @@ func (v *view) patch(ctx context.Context, req request[patchArgs], sections []sec
 	return changed(strings.Join(plan.said, "\n"), plan.changes)
 }
 
-// plan is what a patch comes to: changes that have been found possible.
+// plan collects the changes of a patch after checking that they are possible.
 type plan struct {
 	view    *view
 	changes []*change
@@ -76,7 +77,8 @@ func (p *plan) close() {
 	}
 }
 
-// at locates a path that no other section names. The place is in the plan from then on, and is closed with it.
+// at locates a path, which no other section may name. The plan owns the place and closes
+// it.
 func (p *plan) at(name string) (*change, error) {
 	at, err := p.view.locate(name)
 	if err != nil {
@@ -90,12 +92,13 @@ func (p *plan) at(name string) (*change, error) {
 			same = same || os.SameFile(at.info, other.at.info)
 		}
 		if same {
-			return nil, refuse("invalid_patch", "the patch names this file twice")
+			return nil, refuse("invalid_patch", "the patch contains this file twice")
 		}
 	}
 	return c, nil
 }
 
+// add plans one section of the patch.
 func (p *plan) add(s section) error {
 	c, err := p.at(s.path)
 	if err != nil {
@@ -103,7 +106,7 @@ func (p *plan) add(s section) error {
 	}
 	if s.verb == "add" {
 		if c.exists() {
-			return refuse("exists", "the file to add is there already; update it, or delete it first")
+			return refuse("exists", "the file to add already exists; update it, or delete it first")
 		}
 		c.after = []byte(s.add)
 		p.say("Added %s.", c)
@@ -120,6 +123,7 @@ func (p *plan) add(s section) error {
 	return p.update(s, c)
 }
 
+// update plans the update of a file, and its move.
 func (p *plan) update(s section, c *change) error {
 	text, err := amend(string(c.before), s.hunks)
 	if err != nil {
@@ -139,7 +143,7 @@ func (p *plan) update(s section, c *change) error {
 		return fmt.Errorf("move to %s: %w", s.moved, err)
 	}
 	if to.exists() {
-		return refuse("exists", "cannot move to %s: it is there already", s.moved)
+		return refuse("exists", "cannot move to %s: the file already exists", s.moved)
 	}
 	to.after, to.mode = []byte(text), mode
 	c.remove = true
@@ -151,7 +155,8 @@ func (p *plan) say(format string, c *change) {
 	p.said = append(p.said, fmt.Sprintf(format, c.at.path()))
 }
 
-// amend applies the blocks of an update, in order, to a text.
+// amend applies the blocks of an update to a text, in order. It keeps the line ends of the
+// text.
 func amend(text string, blocks []block) (string, error) {
 	eol := ""
 	if crlf(text) {
@@ -194,14 +199,15 @@ func amend(text string, blocks []block) (string, error) {
 	return joined, nil
 }
 
-// looseness are the ways to compare lines, the strictest first.
+// looseness are the ways to compare lines, strictest first.
 var looseness = []func(string) string{
 	func(s string) string { return strings.TrimSuffix(s, "\r") },
 	func(s string) string { return strings.TrimRight(s, " \t\r") },
 	strings.TrimSpace,
 }
 
-// locate returns where in have, at from or later, the block stands.
+// locate returns the index of the line in have, from or later, at which the block starts.
+// Without anchors the place must be unique.
 func (b block) locate(have []string, from int) (int, error) {
 	for _, anchor := range b.anchors {
 		at := seek(have[from:], []string{anchor})
@@ -233,13 +239,14 @@ func (b block) locate(have []string, from int) (int, error) {
 		for i := range found {
 			found[i] += from
 		}
-		return 0, refuse("ambiguous_match", "line %d of the patch: these lines stand in the file %s, at lines %s; give more lines around the change, or an @@ line before it",
+		return 0, refuse("ambiguous_match", "line %d of the patch: these lines occur %s, at lines %s; include more lines around the change, or an @@ line before it",
 			b.line, times(len(found)), enumerate(found))
 	}
 	return from + found[0] - 1, nil
 }
 
-// seek returns the numbers of the lines, from 1, at which want stands, compared as strictly as finds anything.
+// seek returns the line numbers, from 1, at which want occurs, using the strictest
+// comparison that finds a match.
 func seek(have, want []string) []int {
 	for _, norm := range looseness {
 		if at := find(have, want, norm); len(at) > 0 {
@@ -249,6 +256,7 @@ func seek(have, want []string) []int {
 	return nil
 }
 
+// keepLast returns only the last match if it is at line last, else none.
 func keepLast(found []int, last int) []int {
 	if n := len(found); n > 0 && found[n-1] == last {
 		return found[n-1:]

@@ -60,13 +60,13 @@ func TestPatch(t *testing.T) {
 	})
 	for _, c := range []struct{ name, body, code string }{
 		{"a missing file", "*** Update File: nope\n-a\n+b\n", "not_found"},
-		{"a context that is not there", "*** Update File: x.go\n func c() {\n-\treturn\n+\tx\n", "no_match"},
-		{"a context that is there twice", "*** Update File: x.go\n-\treturn\n+\tx\n", "ambiguous_match"},
-		{"an anchor that is not there", "*** Update File: x.go\n@@ func z() {\n-\treturn\n+\tx\n", "no_match"},
+		{"a context that does not occur", "*** Update File: x.go\n func c() {\n-\treturn\n+\tx\n", "no_match"},
+		{"a context that occurs twice", "*** Update File: x.go\n-\treturn\n+\tx\n", "ambiguous_match"},
+		{"an anchor that does not occur", "*** Update File: x.go\n@@ func z() {\n-\treturn\n+\tx\n", "no_match"},
 		{"an existing file to add", "*** Add File: x.go\n+x\n", "exists"},
 		{"an existing file to move to", "*** Update File: x.go\n*** Move to: dir/f\n", "exists"},
-		{"a file named twice", "*** Delete File: x.go\n*** Update File: x.go\n-package x\n+package y\n", "invalid_patch"},
-		{"a file named twice by a link", "*** Delete File: x.go\n*** Update File: link.go\n-package x\n+package y\n", "invalid_patch"},
+		{"a file listed twice", "*** Delete File: x.go\n*** Update File: x.go\n-package x\n+package y\n", "invalid_patch"},
+		{"a file listed twice through a link", "*** Delete File: x.go\n*** Update File: link.go\n-package x\n+package y\n", "invalid_patch"},
 		{"a path outside", "*** Add File: ../z.go\n+x\n", "outside_workspace"},
 		{"a directory", "*** Delete File: dir\n", "is_directory"},
 		{"no change", "*** Update File: x.go\n package x\n", "invalid_patch"},
@@ -88,7 +88,7 @@ func TestPatch(t *testing.T) {
 			}
 		})
 	}
-	t.Run("undoes what was done when a later step fails", func(t *testing.T) {
+	t.Run("restores changed files when a later step fails", func(t *testing.T) {
 		b := newBench(t)
 		b.put(t, "one", "1\n")
 		b.put(t, "two", "2\n")

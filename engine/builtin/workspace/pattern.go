@@ -2,7 +2,7 @@ package workspace
 
 import "lashd/internal/glob"
 
-// compile refuses a pattern that cannot be understood.
+// compile compiles a glob pattern. The error is a fault for the model.
 func compile(pattern string) (glob.Glob, error) {
 	g, err := glob.Compile(pattern)
 	if err != nil {

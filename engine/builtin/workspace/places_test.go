@@ -20,7 +20,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// TestToolsAndRulesFollowPathsAlike makes directories full of links at random, and compares the file that write changes with the one that
+// TestToolsAndRulesFollowPathsAlike creates random directories full of links and compares the file that write changes with the one that
 // rules are told of.
 func TestToolsAndRulesFollowPathsAlike(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 7))
@@ -70,7 +70,7 @@ func TestToolsAndRulesFollowPathsAlike(t *testing.T) {
 	}
 }
 
-// written is the file with a content.
+// written returns the file that has a content.
 func written(t *testing.T, top, content string) (at string) {
 	t.Helper()
 	err := filepath.WalkDir(top, func(p string, e fs.DirEntry, err error) error {
@@ -90,19 +90,19 @@ func written(t *testing.T, top, content string) (at string) {
 }
 
 func TestLinkThatLeadsUp(t *testing.T) {
-	t.Run("outside/7 a rule sees where an absolute link leads that goes up from another link", func(t *testing.T) {
+	t.Run("outside/7 a rule sees the target of an absolute link that goes up from another link", func(t *testing.T) {
 		r := newRuled(t, protocol.ApproveAllow, protocol.ApprovalRule{Tool: "*", Prefix: "config", Action: protocol.ApproveDeny})
 		if err := os.Symlink(filepath.Join(r.dir, "hooks/../config"), filepath.Join(r.dir, "way")); err != nil {
 			t.Fatal(err)
 		}
-		r.denied(t, "write", map[string]any{"path": "way", "content": "x"}) // it may write to .git/config, where the system finds it
+		r.denied(t, "write", map[string]any{"path": "way", "content": "x"}) // the system would write to .git/config
 		if _, err := os.Stat(filepath.Join(r.dir, "config")); !errors.Is(err, fs.ErrNotExist) {
 			t.Error("the denied file was written")
 		}
 	})
 }
 
-// writer is a session that writes through a link, turn by turn.
+// writer is a session that writes through a link in each turn.
 type writer struct {
 	*builtintest.Daemon
 	id  protocol.SessionID
@@ -131,7 +131,7 @@ func newCaller(t *testing.T, tool string, about map[string]string, approval prot
 	return w
 }
 
-// lead has link lead to a directory.
+// lead makes the link point to a directory.
 func (w *writer) lead(t *testing.T, to string) {
 	t.Helper()
 	link := filepath.Join(w.dir, "link")
@@ -143,7 +143,7 @@ func (w *writer) lead(t *testing.T, to string) {
 	}
 }
 
-// turn runs a turn. If its call is asked about, it does something and answers.
+// turn runs a turn. If its call needs an approval, it calls a function and then answers.
 func (w *writer) turn(t *testing.T, choice protocol.DecisionChoice, before func()) (asked *protocol.Decision, out protocol.ToolOutput) {
 	t.Helper()
 	began := builtintest.Must(w.Turns.Start(t.Context(), &protocol.TurnStartParams{
@@ -168,7 +168,7 @@ func (w *writer) turn(t *testing.T, choice protocol.DecisionChoice, before func(
 
 func TestAnswersHoldForPlaces(t *testing.T) {
 	for _, choice := range []protocol.DecisionChoice{protocol.ChooseAllowSession, protocol.ChooseAllowAlways} {
-		t.Run("outside/7 an answer ends when the path leads elsewhere: "+string(choice), func(t *testing.T) {
+		t.Run("outside/7 an approval does not apply after the path leads elsewhere: "+string(choice), func(t *testing.T) {
 			w := newWriter(t, "link/x", protocol.ApprovalConfig{Mode: protocol.ApproveAsk})
 			if asked, out := w.turn(t, choice, nil); asked == nil || out.Failure != nil {
 				t.Fatalf("asked %v: %+v", asked, out)
@@ -194,7 +194,7 @@ func TestAnswersHoldForPlaces(t *testing.T) {
 			}
 		})
 	}
-	t.Run("outside/7 a path that leads elsewhere while a person is asked is not written", func(t *testing.T) {
+	t.Run("outside/7 a path that leads elsewhere during the approval is not written", func(t *testing.T) {
 		w := newWriter(t, "link/x", protocol.ApprovalConfig{Mode: protocol.ApproveAsk})
 		_, out := w.turn(t, protocol.ChooseAllowOnce, func() { w.lead(t, "b") })
 		if out.Failure == nil || out.Failure.Code != "leads_elsewhere" {
@@ -270,7 +270,7 @@ func TestProtectedFiles(t *testing.T) {
 			t.Error("nobody was asked")
 		}
 	})
-	t.Run("outside/8 outside/29 nobody is asked about a file that is only read", func(t *testing.T) {
+	t.Run("outside/8 outside/29 reading a protected file needs no approval", func(t *testing.T) {
 		w := newCaller(t, "read", map[string]string{"path": ".envrc"}, allow)
 		if asked, out := w.turn(t, protocol.ChooseReject, nil); asked != nil {
 			t.Errorf("a person was asked: %+v", out)
@@ -291,7 +291,7 @@ func TestProtectedFiles(t *testing.T) {
 			}
 		})
 	}
-	t.Run("outside/8 what is allowed once is asked about the next time", func(t *testing.T) {
+	t.Run("outside/8 an approval for one call does not cover the next call", func(t *testing.T) {
 		w := newWriter(t, ".mcp.json", allow)
 		for range 2 {
 			if asked, out := w.turn(t, protocol.ChooseAllowOnce, nil); asked == nil || out.Failure != nil {

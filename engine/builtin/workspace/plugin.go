@@ -2,8 +2,8 @@ package workspace
 
 import "lashd/engine/plugin"
 
-// Factory builds the file tools of sessions. The zero value is ready; it must live as long as the process, since it
-// keeps what must not be closed.
+// Factory builds the file tools of sessions. The zero value is ready to use. It must live
+// as long as the process, because it holds files that must stay open.
 type Factory struct{ kept shelf }
 
 // ID implements plugin.Factory.

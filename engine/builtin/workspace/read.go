@@ -15,26 +15,31 @@ import (
 )
 
 const (
+	// Limits of read: lines and bytes of a result, and characters of a line.
 	readLines = 2000
 	readBytes = 50 << 10
 	lineChars = 2000
-	sniff     = 8000 // bytes that are looked at to tell text from binary
+	// sniff is the number of leading bytes that decide whether a file is text.
+	sniff = 8000
 )
 
-const describeRead = "Read a text file of the workspace. Lines come numbered (number, tab, text); the numbers are not part " +
-	"of the file. At most 2000 lines and 50 KB come at once, and the answer says how to go on."
+const describeRead = "Read a text file of the workspace. Each line is returned as number, tab, text; the numbers are not part " +
+	"of the file. A call returns at most 2000 lines and 50 KB, and says how to continue."
 
+// readArgs are the arguments of read.
 type readArgs struct {
 	Path   string `json:"path" jsonschema:"file to read, relative to the workspace or absolute inside it"`
-	Offset int    `json:"offset,omitempty" jsonschema:"line to start with; the first is 1"`
-	Limit  int    `json:"limit,omitempty" jsonschema:"how many lines; 2000 if not given"`
+	Offset int    `json:"offset,omitempty" jsonschema:"first line to read, counted from 1 (default: 1)"`
+	Limit  int    `json:"limit,omitempty" jsonschema:"number of lines (default: 2000)"`
 }
 
+// readValue is the structured result of read. Lines count from 1.
 type readValue struct {
 	Path  string `json:"path"`
 	First int    `json:"firstLine"`
 	Last  int    `json:"lastLine"`
-	Next  int    `json:"nextOffset,omitempty"` // 0: that was the end
+	// Next is the line at which to continue. 0: the end was reached.
+	Next int `json:"nextOffset,omitempty"`
 }
 
 func (f *files) read(ctx context.Context, req request[readArgs]) (protocol.ToolOutput, error) {
@@ -58,7 +63,7 @@ func (f *files) read(ctx context.Context, req request[readArgs]) (protocol.ToolO
 		return protocol.ToolOutput{}, fmt.Errorf("read %s: %w", a.Path, err)
 	}
 	if binary(start) {
-		return protocol.ToolOutput{}, refuse("binary_file", "%s is a binary file of %d bytes, and read shows text only", a.Path, at.info.Size())
+		return protocol.ToolOutput{}, refuse("binary_file", "%s is a binary file of %d bytes; read returns only text", a.Path, at.info.Size())
 	}
 	w := window{first: cmp.Or(a.Offset, 1), limit: min(cmp.Or(a.Limit, readLines), readLines)}
 	if err := w.fill(ctx, in); err != nil {
@@ -71,26 +76,30 @@ func (f *files) read(ctx context.Context, req request[readArgs]) (protocol.ToolO
 	switch {
 	case w.more:
 		value.Next = w.seen + 1
-		fmt.Fprintf(&w.text, "[There are more lines. Go on with offset %d.]\n", value.Next)
+		fmt.Fprintf(&w.text, "[There are more lines. Continue with offset %d.]\n", value.Next)
 	case w.seen == 0:
 		w.text.WriteString("[The file is empty.]\n")
 	}
 	return withValue(w.text.String(), value)
 }
 
+// binary reports whether the beginning of a file has a NUL byte.
 func binary(start []byte) bool { return bytes.IndexByte(start, 0) >= 0 }
 
-// window collects the lines to show.
+// window collects the lines of a result.
 type window struct {
 	first, limit int
-	seen         int // lines read so far
-	more         bool
-	text         strings.Builder
+	// seen is the number of lines read so far.
+	seen int
+	more bool
+	text strings.Builder
 }
 
+// fill skips the lines before first and collects lines up to the limits. more is set if the
+// file continues.
 func (w *window) fill(ctx context.Context, in *bufio.Reader) error {
 	for w.seen < w.first-1 {
-		// A file may be far bigger than what is shown of it.
+		// Skipping can take long in a large file, so check for cancellation.
 		if w.seen%1024 == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -127,15 +136,16 @@ func (w *window) fill(ctx context.Context, in *bufio.Reader) error {
 	}
 }
 
+// numbered formats a line with its number. left is the number of bytes that were cut.
 func numbered(n int, line []byte, left int) string {
 	text, cut := clip(strings.ToValidUTF8(strings.TrimSuffix(string(line), "\r"), "\uFFFD"), lineChars)
 	if left += cut; left > 0 {
-		return fmt.Sprintf("%6d\t%s [%d bytes more in this line]\n", n, text, left)
+		return fmt.Sprintf("%6d\t%s [%d more bytes in this line]\n", n, text, left)
 	}
 	return fmt.Sprintf("%6d\t%s\n", n, text)
 }
 
-// clip keeps the first n characters and tells how many bytes that leaves out.
+// clip returns the first n characters of s and the number of bytes that it cut.
 func clip(s string, n int) (kept string, left int) {
 	for i := range s {
 		if n == 0 {
@@ -146,7 +156,8 @@ func clip(s string, n int) (kept string, left int) {
 	return s, 0
 }
 
-// readLine returns the first keep bytes of the next line without its newline, and how many bytes it left out.
+// readLine returns the first keep bytes of the next line without its newline, and the
+// number of bytes that it cut.
 func readLine(ctx context.Context, in *bufio.Reader, keep int) (line []byte, left int, err error) {
 	for {
 		part, err := in.ReadSlice('\n')
@@ -169,7 +180,7 @@ func readLine(ctx context.Context, in *bufio.Reader, keep int) (line []byte, lef
 	}
 }
 
-// content is the whole file at p, for tools that need all of it.
+// content returns the whole file at p, up to maxFile bytes.
 func (v *view) content(p place) ([]byte, error) {
 	f, err := v.open(p)
 	if err != nil {
@@ -177,7 +188,7 @@ func (v *view) content(p place) ([]byte, error) {
 	}
 	defer f.Close()
 	if p.info.Size() > maxFile {
-		return nil, &fault{protocol.FailResourceLimit, "too_large", fmt.Sprintf("the file has %d bytes, the limit is %d", p.info.Size(), maxFile)}
+		return nil, &fault{protocol.FailResourceLimit, "too_large", fmt.Sprintf("the file has %d bytes; the limit is %d", p.info.Size(), maxFile)}
 	}
 	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// ruled is a workspace with links into its .git, and a session in it that one rule holds for.
+// ruled is a session with one rule, in a workspace with links into its .git.
 type ruled struct {
 	*builtintest.Daemon
 	dir string
@@ -42,7 +42,7 @@ func newRuled(t *testing.T, mode protocol.ApprovalMode, rule protocol.ApprovalRu
 	return ruled{d, dir, id}
 }
 
-// denied tells whether the rule denies a call.
+// denied reports whether the rule denies a call.
 func (r ruled) denied(t *testing.T, name string, args map[string]any) bool {
 	t.Helper()
 	text, err := json.Marshal(args)
@@ -71,7 +71,7 @@ func TestRulesOfPaths(t *testing.T) {
 		{"what is allowed is there however one goes", protocol.ApproveAllow, "src", "src/x DIR/src/x src/deep/x deep/../src/x", "x src/../x src/out/x src/out/hooks/x DIR/x SRC/x deep/x loop/x src/../.git/x"},
 		{"what is allowed by a link is where it leads", protocol.ApproveAllow, "tree", "tree/x tree/deep/x src/x", "x tree/out/x"},
 	} {
-		t.Run("issue/2 a rule holds for a place, "+c.row, func(t *testing.T) {
+		t.Run("issue/2 a rule applies to a place, "+c.row, func(t *testing.T) {
 			mode := protocol.ApproveAllow
 			if c.action == protocol.ApproveAllow {
 				mode = protocol.ApproveDeny
@@ -125,7 +125,7 @@ func TestRulesOfToolsWithSeveralPaths(t *testing.T) {
 		{"a list of names above the denied place", deny, "src/deep", "list", map[string]any{}, false},
 		{"a list of names in the denied place", deny, "src/deep", "list", map[string]any{"path": "deep"}, true},
 	} {
-		t.Run("issue/2 a rule sees all that a call is about: "+c.row, func(t *testing.T) {
+		t.Run("issue/2 a rule sees all paths of a call: "+c.row, func(t *testing.T) {
 			mode := allow
 			if c.action == allow {
 				mode = deny

@@ -6,8 +6,9 @@ import (
 	"lashd/engine/tool"
 )
 
-// Subjects implements tool.Subjecter. A patch is about all files that it names; grep is about what it reads, which is
-// everything below a directory except for .git.
+// Subjects implements tool.Subjecter: it returns the paths that approval rules check. A
+// patch has all files that it names. grep has everything below its directory except .git,
+// because it reads all of it.
 func (f *files) Subjects(name string, args json.RawMessage) []tool.Subject {
 	var a struct {
 		Path  string `json:"path"`
@@ -25,7 +26,7 @@ func (f *files) Subjects(name string, args json.RawMessage) []tool.Subject {
 	return []tool.Subject{{Path: a.Path}}
 }
 
-// patched are the files of a patch, also those that it moves others to.
+// patched returns the files of a patch, including the new names of moved files.
 func patched(text string) (all []tool.Subject) {
 	sections, err := parsePatch(text)
 	if err != nil {

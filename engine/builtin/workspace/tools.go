@@ -1,7 +1,9 @@
-// Package workspace is the plugin with the file tools: read, write, edit, patch, list, glob and grep. All of them stay
-// inside the session's workspace and out of lashd's own files, whatever links, mounts or races a path goes through.
+// Package workspace is the plugin with the file tools: read, write, edit, patch, list, glob
+// and grep. All of them stay inside the session's workspace and never use lashd's own
+// files, even if links, mounts or races try to lead them there.
 //
-// A session's Tools may be used by several goroutines at once; calls that change files take turns.
+// The tools of a session are safe for concurrent use. Calls that change files run one at a
+// time.
 package workspace
 
 import (
@@ -21,16 +23,17 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// files is the provider of one session's file tools.
+// files provides the file tools of one session.
 type files struct {
 	cwd   string
 	state string
 	kept  *shelf
-	// writing is held by the call that changes files, so that two edits of one batch do not lose each other's work.
+	// writing is held by a call that changes files, so that two edits in one batch do not overwrite each other.
 	writing chan struct{}
 
-	mu     sync.Mutex
-	root   *os.Root // nil until the first call
+	mu sync.Mutex
+	// root is the open workspace. Nil until the first call.
+	root   *os.Root
 	closed bool
 }
 
@@ -38,7 +41,7 @@ func newFiles(cwd, state string, kept *shelf) *files {
 	return &files{cwd: cwd, state: state, kept: kept, writing: make(chan struct{}, 1)}
 }
 
-// operation is one tool.
+// operation is one tool and its implementation.
 type operation struct {
 	tool tool.Tool
 	run  func(*files, context.Context, tool.Invocation) (protocol.ToolOutput, error)
@@ -56,13 +59,15 @@ var operations = sync.OnceValue(func() []operation {
 	}
 })
 
-// request is a call with its arguments decoded.
+// request is a call with decoded arguments.
 type request[A any] struct {
 	args A
 	host tool.Host
 	view *view
 }
 
+// bind returns a tool whose schema is inferred from the type of its arguments. Each call
+// runs within a deadline and with its own view.
 func bind[A any](name string, kind protocol.ToolKind, replay protocol.Replay, describe string,
 	run func(*files, context.Context, request[A]) (protocol.ToolOutput, error)) operation {
 	changes := kind == protocol.ToolKindEdit
@@ -88,17 +93,17 @@ func bind[A any](name string, kind protocol.ToolKind, replay protocol.Replay, de
 	}
 }
 
-// varying is an operation that a person allows for a file, whatever these arguments are.
+// varying marks arguments that an approval for a file does not depend on.
 func varying(op operation, args ...string) operation {
 	op.tool.Contract.Varying = args
 	return op
 }
 
-// schema is inferred from the type that the arguments are decoded into, so that the two agree.
+// schema infers the schema from the type of the arguments, so that the two agree.
 func schema[A any]() json.RawMessage {
 	s, err := jsonschema.For[A](nil)
 	if err != nil {
-		panic(fmt.Sprintf("schema of %T: %v", *new(A), err)) // a type of this package, seen by every test
+		panic(fmt.Sprintf("schema of %T: %v", *new(A), err)) // cannot happen: a type of this package
 	}
 	data, err := json.Marshal(s)
 	if err != nil {
@@ -107,6 +112,7 @@ func schema[A any]() json.RawMessage {
 	return data
 }
 
+// decode decodes arguments strictly: no unknown fields and nothing after the object.
 func decode(data json.RawMessage, into any) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
@@ -119,7 +125,7 @@ func decode(data json.RawMessage, into any) error {
 	return nil
 }
 
-// withValue is a successful output with a structured result.
+// withValue returns a successful result with a structured value.
 func withValue(text string, value any) (protocol.ToolOutput, error) {
 	data, err := json.Marshal(value)
 	if err != nil {
@@ -152,7 +158,7 @@ func (f *files) Execute(ctx context.Context, call tool.Invocation) (tool.Result,
 	return tool.Result{}, fmt.Errorf("workspace: no tool %q", call.Name)
 }
 
-// view opens the workspace, once, and looks at what is protected, for each call.
+// view opens the workspace once, and reads the identities of protected files for each call.
 func (f *files) view() (*view, error) {
 	root, err := f.open()
 	if err != nil {
@@ -161,11 +167,12 @@ func (f *files) view() (*view, error) {
 	return newView(root, f.cwd, f.state, f.kept)
 }
 
+// open returns the open workspace, and opens it on the first call.
 func (f *files) open() (*os.Root, error) {
 	if root, err := f.opened(); root != nil || err != nil {
 		return root, err
 	}
-	root, err := os.OpenRoot(f.cwd) // without the lock: it may hang, and the session be closed meanwhile
+	root, err := os.OpenRoot(f.cwd) // not under the lock, because it may hang and close must not wait
 	if err != nil {
 		return nil, err
 	}
@@ -183,7 +190,7 @@ func (f *files) open() (*os.Root, error) {
 	return f.root, nil
 }
 
-// opened is the workspace if it is open; nil: not yet.
+// opened returns the open workspace, or nil if it is not open yet.
 func (f *files) opened() (*os.Root, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -193,7 +200,7 @@ func (f *files) opened() (*os.Root, error) {
 	return f.root, nil
 }
 
-// close gives the workspace back.
+// close closes the workspace. Later calls fail.
 func (f *files) close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -204,7 +211,8 @@ func (f *files) close() error {
 	return f.root.Close()
 }
 
-// exclusive runs fn while no other call of this session changes files.
+// exclusive runs fn while no other call of this session changes files. It waits until ctx
+// ends.
 func (f *files) exclusive(ctx context.Context, fn func() error) error {
 	select {
 	case f.writing <- struct{}{}:

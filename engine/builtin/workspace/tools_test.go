@@ -67,7 +67,7 @@ func TestBuildDoesNoIO(t *testing.T) {
 }
 
 func TestRead(t *testing.T) {
-	t.Run("runtime/K03 numbers lines and goes on", func(t *testing.T) {
+	t.Run("runtime/K03 numbers lines and continues", func(t *testing.T) {
 		b := newBench(t)
 		var text strings.Builder
 		for i := range 4500 {
@@ -75,14 +75,14 @@ func TestRead(t *testing.T) {
 		}
 		b.put(t, "long.txt", text.String())
 		out := b.ok(t, "read", readArgs{Path: "long.txt"})
-		has(t, out.Text, "     1\tline 1\n", "  2000\tline 2000\n", "Go on with offset 2001")
+		has(t, out.Text, "     1\tline 1\n", "  2000\tline 2000\n", "Continue with offset 2001")
 		out = b.ok(t, "read", readArgs{Path: "long.txt", Offset: 4001})
 		has(t, out.Text, "  4001\tline 4001\n", "  4500\tline 4500\n")
 		if strings.Contains(out.Text, "Go on") {
 			t.Error("the end of the file claims to have more")
 		}
 		out = b.ok(t, "read", readArgs{Path: filepath.Join(b.dir, "long.txt"), Offset: 7, Limit: 2})
-		if want := "     7\tline 7\n     8\tline 8\n[There are more lines. Go on with offset 9.]\n"; out.Text != want {
+		if want := "     7\tline 7\n     8\tline 8\n[There are more lines. Continue with offset 9.]\n"; out.Text != want {
 			t.Errorf("got %q, want %q", out.Text, want)
 		}
 		b.fails(t, "past_end", "read", readArgs{Path: "long.txt", Offset: 4501})
@@ -94,11 +94,11 @@ func TestRead(t *testing.T) {
 		if len(out.Text) > readBytes+200 {
 			t.Errorf("%d bytes, want about %d", len(out.Text), readBytes)
 		}
-		has(t, out.Text, "[2000 bytes more in this line]", "Go on with offset 13")
+		has(t, out.Text, "[2000 more bytes in this line]", "Continue with offset 13")
 		b.put(t, "one.txt", strings.Repeat("x", 5<<20))
-		has(t, b.ok(t, "read", readArgs{Path: "one.txt"}).Text, "bytes more in this line")
+		has(t, b.ok(t, "read", readArgs{Path: "one.txt"}).Text, "more bytes in this line")
 	})
-	t.Run("runtime/K03 refuses what is no text", func(t *testing.T) {
+	t.Run("runtime/K03 rejects a binary file", func(t *testing.T) {
 		b := newBench(t)
 		b.put(t, "bin", "ELF\x00\x01")
 		has(t, b.fails(t, "binary_file", "read", readArgs{Path: "bin"}).Text, "binary file of 5 bytes")
@@ -112,7 +112,7 @@ func TestRead(t *testing.T) {
 }
 
 func TestWrite(t *testing.T) {
-	t.Run("runtime/K03 makes directories and keeps the mode", func(t *testing.T) {
+	t.Run("runtime/K03 creates directories and keeps the mode", func(t *testing.T) {
 		b := newBench(t)
 		out := b.ok(t, "write", writeArgs{Path: "new/dir/f.sh", Content: "one\ntwo\n"})
 		if got := b.get(t, "new/dir/f.sh"); got != "one\ntwo\n" {
@@ -179,7 +179,7 @@ func TestWrite(t *testing.T) {
 
 func TestEdit(t *testing.T) {
 	const text = "func a() {\n\treturn 1\n}\n\nfunc b() {\n\treturn 1\n}\n"
-	t.Run("runtime/K03 replaces what is there once", func(t *testing.T) {
+	t.Run("runtime/K03 replaces a text that occurs once", func(t *testing.T) {
 		b := newBench(t)
 		b.put(t, "x.go", text)
 		out := b.ok(t, "edit", editArgs{Path: "x.go", Old: "func b() {\n\treturn 1", New: "func b() {\n\treturn 2"})
@@ -203,7 +203,7 @@ func TestEdit(t *testing.T) {
 		{"same", "return 1", "return 1", "invalid_arguments", "the same"},
 		{"empty", "", "x", "invalid_arguments", "old is empty"},
 	} {
-		t.Run("runtime/K03 tells why not: "+c.name, func(t *testing.T) {
+		t.Run("runtime/K03 explains a failed edit: "+c.name, func(t *testing.T) {
 			b := newBench(t)
 			b.put(t, "x.go", text)
 			has(t, b.fails(t, c.code, "edit", editArgs{Path: "x.go", Old: c.old, New: c.new}).Text, c.say)
@@ -212,7 +212,7 @@ func TestEdit(t *testing.T) {
 			}
 		})
 	}
-	t.Run("keeps the line ends of Windows", func(t *testing.T) {
+	t.Run("keeps Windows line ends", func(t *testing.T) {
 		b := newBench(t)
 		b.put(t, "w.txt", "a\r\nb\r\nc\r\n")
 		b.ok(t, "edit", editArgs{Path: "w.txt", Old: "a\nb\n", New: "x\ny\n"})
@@ -220,7 +220,7 @@ func TestEdit(t *testing.T) {
 			t.Errorf("got %q", got)
 		}
 	})
-	t.Run("edits of one batch do not lose each other", func(t *testing.T) {
+	t.Run("edits in one batch do not overwrite each other", func(t *testing.T) {
 		b := newBench(t)
 		b.put(t, "n.txt", "<0>\n<1>\n<2>\n<3>\n<4>\n<5>\n<6>\n<7>\n")
 		var all sync.WaitGroup
@@ -236,7 +236,7 @@ func TestEdit(t *testing.T) {
 	})
 }
 
-func TestSomebodyElseWrites(t *testing.T) {
+func TestConcurrentWriter(t *testing.T) {
 	b := newBench(t)
 	b.put(t, "f", "one\n")
 	v, err := b.files.view()

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// trail is the open directories from the workspace down to where a walk stands.
+// trail is the open directories from the workspace down to the current position of a walk.
 type trail []*dir
 
 func (t trail) last() *dir { return t[len(t)-1] }
@@ -17,16 +17,17 @@ func (t *trail) pop() {
 	*t = (*t)[:len(*t)-1]
 }
 
+// rewind returns to the workspace.
 func (t *trail) rewind() {
 	for len(*t) > 1 {
 		t.pop()
 	}
 }
 
-// drop closes all.
+// drop closes all directories except the root, which belongs to files.
 func (t *trail) drop() { t.rewind() }
 
-// leave closes all but the last, which it returns.
+// leave closes all directories except the last, which it returns to the caller.
 func (t trail) leave() *dir {
 	for _, d := range t[:len(t)-1] {
 		d.close()
@@ -34,24 +35,28 @@ func (t trail) leave() *dir {
 	return t.last()
 }
 
+// components splits a path and drops empty and "." components.
 func components(rel string) []string {
 	return slices.DeleteFunc(strings.Split(rel, "/"), func(c string) bool { return c == "" || c == "." })
 }
 
-// dir is an open directory that was reached from the root without passing through a protected one.
+// dir is an open directory that was reached from the root without passing through a
+// protected one.
 type dir struct {
 	root *os.Root
-	path string // from the workspace, with slashes; "." is the workspace
+	// path is relative to the workspace, with slashes. "." is the workspace itself.
+	path string
 }
 
 func (d *dir) close() {
 	if d.path != "." {
-		d.root.Close() // a directory handle: nothing is written through it
+		d.root.Close() // read-only handle: the error has no consequence
 	}
 }
 
-// place is where a path leads. With info, that is an existing directory (rest is empty) or another entry of dir (rest
-// is its name). Without, rest is what would have to be created below dir.
+// place is the result of following a path. If info is set, the path exists: either dir
+// itself (rest is empty) or the entry of dir named by rest. Without info, rest has the
+// components that would have to be created below dir.
 type place struct {
 	dir  *dir
 	rest []string

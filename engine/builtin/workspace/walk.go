@@ -17,35 +17,42 @@ import (
 )
 
 const (
+	// Limits of a walk: its time, and the numbers of entries, of nested directories, and of
+	// entries in one directory.
 	walkTime    = 5 * time.Second
 	walkEntries = 200_000
 	walkDepth   = 100
 	dirEntries  = 50_000
 )
 
-// found is an entry that a walk came by.
+// found is an entry of a walk.
 type found struct {
 	dir  *dir
 	info os.FileInfo
-	path string // from the workspace
+	// path is relative to the workspace.
+	path string
 }
 
 func (f found) place() place { return place{dir: f.dir, rest: []string{f.info.Name()}, info: f.info} }
 
+// errEnough ends a walk early without an error.
 var errEnough = errors.New("enough")
 
-// walker goes through the tree below a directory, in order of name. It follows no symbolic link, skips .git and what is
-// protected, and stops when it has used up its time or number of entries, which is no error.
+// walker visits the tree below a directory in order of names. It follows no symbolic links
+// and skips .git and protected files. It stops without an error when its time or number of
+// entries is used up.
 type walker struct {
 	view    *view
 	ignored glob.Ignore
 	entries int
-	cut     string // why it stopped early
-	// visit is called for each entry and says whether to go into it. errEnough ends the walk.
+	// cut is the reason why the walk stopped early, or "".
+	cut string
+	// visit is called for each entry and reports whether to enter it. errEnough ends the walk.
 	visit func(found, bool) (descend bool, err error)
 }
 
-// walk prepares a walk below at. What .gitignore names is not visited, unless at itself is such a place.
+// walk prepares a walk below at. visit learns whether git ignores an entry. If git ignores
+// at itself, nothing below counts as ignored.
 func (v *view) walk(at place, visit func(f found, ignored bool) (bool, error)) *walker {
 	w := &walker{view: v, visit: visit, ignored: v.ignores()}
 	if at.path() != "." && w.ignored.Covers(at.path()) {
@@ -54,7 +61,8 @@ func (v *view) walk(at place, visit func(f found, ignored bool) (bool, error)) *
 	return w
 }
 
-// ignores reads the .gitignore of the workspace. One that cannot be read ignores nothing.
+// ignores returns the rules of the workspace's .gitignore. An unreadable file ignores
+// nothing.
 func (v *view) ignores() glob.Ignore {
 	at, err := v.walkTo(".gitignore")
 	if err != nil {
@@ -73,6 +81,7 @@ func (v *view) ignores() glob.Ignore {
 	return glob.ParseIgnore(string(text))
 }
 
+// run walks the tree below d within walkTime.
 func (w *walker) run(ctx context.Context, d *dir) error {
 	limited, cancel := context.WithTimeout(ctx, walkTime)
 	defer cancel()
@@ -83,12 +92,13 @@ func (w *walker) run(ctx context.Context, d *dir) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case limited.Err() != nil:
-		w.cut = fmt.Sprintf("it took longer than %s", walkTime)
+		w.cut = fmt.Sprintf("the search took longer than %s", walkTime)
 		return nil
 	}
 	return err
 }
 
+// below visits the entries of an open directory.
 func (w *walker) below(ctx context.Context, d *dir, depth int) error {
 	names, err := d.names()
 	if err != nil {
@@ -109,10 +119,11 @@ func (w *walker) below(ctx context.Context, d *dir, depth int) error {
 	return nil
 }
 
+// entry visits one entry and, if visit asks for it, the directory below it.
 func (w *walker) entry(ctx context.Context, d *dir, name string, depth int) error {
 	fi, err := d.root.Lstat(name)
 	if err != nil || w.view.protected(fi) {
-		return nil // gone meanwhile, or not for this tool's eyes
+		return nil // deleted during the walk, or protected
 	}
 	f := found{dir: d, info: fi, path: path.Join(d.path, name)}
 	descend, err := w.visit(f, w.ignored.Match(f.path, fi.IsDir()))
@@ -121,7 +132,7 @@ func (w *walker) entry(ctx context.Context, d *dir, name string, depth int) erro
 	}
 	sub, err := w.view.enter(d, name, fi)
 	if err != nil {
-		return nil // unreadable, or replaced meanwhile: the rest of the tree is still worth seeing
+		return nil // skip an unreadable or replaced directory and continue with the rest
 	}
 	defer sub.close()
 	err = w.below(ctx, sub, depth+1)
@@ -131,7 +142,7 @@ func (w *walker) entry(ctx context.Context, d *dir, name string, depth int) erro
 	return err
 }
 
-// names are the first entries of d, in order.
+// names returns the sorted names in d, at most dirEntries of them.
 func (d *dir) names() ([]string, error) {
 	f, err := d.root.Open(".")
 	if err != nil {
@@ -146,15 +157,15 @@ func (d *dir) names() ([]string, error) {
 	return names, nil
 }
 
-// note tells the model that a walk did not see everything.
+// note returns a line for the model if the walk was incomplete, or "".
 func (w *walker) note() string {
 	if w.cut == "" {
 		return ""
 	}
-	return "[This is not all: " + w.cut + ". Name a smaller directory.]\n"
+	return "[Incomplete: " + w.cut + ". Try a smaller directory.]\n"
 }
 
-// directory locates the directory that a search starts in.
+// directory locates the directory in which a search starts.
 func (v *view) directory(name string) (place, error) {
 	at, err := v.locate(cmp.Or(name, "."))
 	if err != nil {
@@ -172,7 +183,7 @@ func (v *view) directory(name string) (place, error) {
 	return at, nil
 }
 
-// under writes p as seen from the directory top.
+// under returns p relative to the directory top.
 func under(top, p string) string {
 	if top == "." {
 		return p

@@ -8,12 +8,13 @@ import (
 	"lashd/rpc/protocol"
 )
 
-const describeWrite = "Write a whole file of the workspace: make it, with its parent directories, or replace what is in it. " +
-	"To change a part of a file, use edit."
+const describeWrite = "Write a whole file of the workspace. Creates the file and its parent directories, or replaces its content. " +
+	"Use edit to change a part of a file."
 
+// writeArgs are the arguments of write.
 type writeArgs struct {
 	Path    string `json:"path" jsonschema:"file to write, relative to the workspace or absolute inside it"`
-	Content string `json:"content" jsonschema:"the whole new content"`
+	Content string `json:"content" jsonschema:"the complete new content"`
 }
 
 func (f *files) write(ctx context.Context, req request[writeArgs]) (out protocol.ToolOutput, err error) {
@@ -30,28 +31,28 @@ func (f *files) write(ctx context.Context, req request[writeArgs]) (out protocol
 func (v *view) write(ctx context.Context, req request[writeArgs]) (protocol.ToolOutput, error) {
 	after := []byte(req.args.Content)
 	if len(after) > maxFile {
-		return protocol.ToolOutput{}, refuse("too_large", "the content has %d bytes, the limit is %d", len(after), maxFile)
+		return protocol.ToolOutput{}, refuse("too_large", "the content has %d bytes; the limit is %d", len(after), maxFile)
 	}
 	at, err := v.locate(req.args.Path)
 	if err != nil {
 		return protocol.ToolOutput{}, err
 	}
 	c := create(at, after)
-	defer func() { c.at.dir.close() }() // a commit may move on to a directory it made
+	defer func() { c.at.dir.close() }() // commit may replace it by a directory that it created
 	if at.info != nil {
 		before, err := v.content(at)
 		if err != nil {
 			return protocol.ToolOutput{}, err
 		}
 		if bytes.Equal(before, after) {
-			return protocol.Succeed(at.path() + " has this content already."), nil
+			return protocol.Succeed(at.path() + " already has this content."), nil
 		}
 		c = rewrite(at, before, after)
 	}
 	if err := commit(ctx, req.host, v, []*change{c}); err != nil {
 		return protocol.ToolOutput{}, err
 	}
-	verb := "Made"
+	verb := "Created"
 	if c.exists() {
 		verb = "Replaced"
 	}
