@@ -184,7 +184,7 @@ func TestToolRuns(t *testing.T) {
 	}
 	t.Run("issue/4-7 output is bounded: the text shows both ends, and an artifact has the whole", func(t *testing.T) {
 		out, h := p.call(t, t.Context(), cwd, "flood", `{}`)
-		if len(out.Text) > 52_000 || !strings.HasSuffix(out.Text, "xend\n") || !strings.Contains(out.Text, "bytes left out") || out.Artifact == nil || len(h.artifact) != 300_004 {
+		if len(out.Text) > 52_000 || !strings.HasSuffix(out.Text, "xend\n") || !strings.Contains(out.Text, "bytes omitted") || out.Artifact == nil || len(h.artifact) != 300_004 {
 			t.Errorf("%d bytes of text, %d of artifact", len(out.Text), len(h.artifact))
 		}
 		if !strings.HasSuffix(h.progress, "end\n") {

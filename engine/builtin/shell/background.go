@@ -17,53 +17,60 @@ import (
 )
 
 const (
-	describeStart = "Start a command with sh that goes on after this turn, as a task with its own id, and return what it has put out after a " +
-		"moment. Read more with read_output, write to it with write_stdin, end it with stop_command. Unless it is rerunnable or " +
-		"detached it ends with lashd. A detached one outlives lashd, and has no input: it can be looked at, read and stopped."
-	describeWrite = "Write to the input of a command that start_command has started, and return what it has put out after a moment. With " +
-		"interrupt it gets what Ctrl-C is to a command, with closeStdin the end of its input, both after the text."
-	describeRead = "Read what a task has put out: from an offset in bytes, or the newest if that is negative. With waitMs it first waits so " +
-		"long for the end of the task."
-	describeList = "List the tasks that this session may see: commands in the background, monitors, subagents."
-	describeStop = "Ask that a task ends, with everything that it started. The answer tells whether it has."
+	// Descriptions of the tools for background commands.
+	describeStart = "Start a command with sh that continues after this turn, as a task with its own id. Return its output after a short " +
+		"moment. Read more with read_output, write to it with write_stdin, stop it with stop_command. The command ends with lashd " +
+		"unless it is rerunnable or detached. A detached command outlives lashd and has no input; you can read its output and stop it."
+	describeWrite = "Write to the input of a command started with start_command, and return its new output after a short moment. " +
+		"interrupt sends Ctrl-C and closeStdin ends the input, both after the text."
+	describeRead = "Read the output of a task from an offset in bytes. A negative offset counts from the end. With waitMs, first wait " +
+		"up to that long for the task to end."
+	describeList = "List the tasks of this session: background commands, monitors, subagents."
+	describeStop = "Stop a task and everything that it started. The result says whether it has ended."
 )
 
+// startArgs are the arguments of start_command. The schema of the tool is inferred from the
+// struct.
 type startArgs struct {
-	Command    string `json:"command" jsonschema:"what sh shall run"`
-	Label      string `json:"label,omitempty" jsonschema:"what people shall call it; the command if not given"`
-	Workdir    string `json:"workdir,omitempty" jsonschema:"directory to run it in, relative to the workspace or absolute inside it; the workspace if not given"`
-	TimeoutMs  int64  `json:"timeoutMs,omitempty" jsonschema:"milliseconds after which it is stopped; never if not given"`
-	PTY        bool   `json:"pty,omitempty" jsonschema:"give it a terminal of 80 columns and 24 rows"`
+	Command    string `json:"command" jsonschema:"command for sh"`
+	Label      string `json:"label,omitempty" jsonschema:"name shown to people (default: the command)"`
+	Workdir    string `json:"workdir,omitempty" jsonschema:"working directory, relative to the workspace or absolute inside it (default: the workspace)"`
+	TimeoutMs  int64  `json:"timeoutMs,omitempty" jsonschema:"milliseconds after which it is stopped (default: no limit)"`
+	PTY        bool   `json:"pty,omitempty" jsonschema:"run it in a terminal of 80 columns and 24 rows"`
 	Wake       bool   `json:"wake,omitempty" jsonschema:"wake this session when it ends"`
-	Rerunnable bool   `json:"rerunnable,omitempty" jsonschema:"it may be run again from the beginning if lashd is restarted while it runs"`
-	Detach     bool   `json:"detach,omitempty" jsonschema:"run it in a session of its own that outlives lashd"`
+	Rerunnable bool   `json:"rerunnable,omitempty" jsonschema:"run it again from the beginning if lashd restarts while it runs"`
+	Detach     bool   `json:"detach,omitempty" jsonschema:"run it as a detached process that outlives lashd"`
 }
 
+// writeArgs are the arguments of write_stdin.
 type writeArgs struct {
 	Task       protocol.TaskID `json:"task" jsonschema:"id of the task"`
-	Text       string          `json:"text,omitempty" jsonschema:"what to write, with its line ends"`
+	Text       string          `json:"text,omitempty" jsonschema:"text to write, including line ends"`
 	CloseStdin bool            `json:"closeStdin,omitempty"`
 	Interrupt  bool            `json:"interrupt,omitempty"`
 }
 
+// readArgs are the arguments of read_output.
 type readArgs struct {
 	Task   protocol.TaskID `json:"task" jsonschema:"id of the task"`
-	Offset int64           `json:"offset,omitempty" jsonschema:"of the first byte; negative: from the end; 0 if not given"`
-	Limit  int             `json:"limit,omitempty" jsonschema:"how many bytes; 16384 if not given, at most 65536"`
-	WaitMs int64           `json:"waitMs,omitempty" jsonschema:"milliseconds to wait for the end of the task, at most 600000"`
+	Offset int64           `json:"offset,omitempty" jsonschema:"first byte to read; negative counts from the end (default: 0)"`
+	Limit  int             `json:"limit,omitempty" jsonschema:"number of bytes, at most 65536 (default: 16384)"`
+	WaitMs int64           `json:"waitMs,omitempty" jsonschema:"milliseconds to wait for the task to end, at most 600000 (default: 0)"`
 }
 
+// listArgs are the arguments of list_processes.
 type listArgs struct {
-	Kind protocol.TaskKind `json:"kind,omitempty" jsonschema:"only those of a kind: command, monitor, subagent, observer or other"`
-	Over bool              `json:"over,omitempty" jsonschema:"also those that are over"`
+	Kind protocol.TaskKind `json:"kind,omitempty" jsonschema:"list only this kind: command, monitor, subagent, observer or other"`
+	Over bool              `json:"over,omitempty" jsonschema:"include tasks that have ended"`
 }
 
+// stopArgs are the arguments of stop_command.
 type stopArgs struct {
 	Task   protocol.TaskID `json:"task" jsonschema:"id of the task"`
 	Reason string          `json:"reason,omitempty"`
 }
 
-// command is what is told of a task, as the structured result.
+// command describes a task in the structured result of a tool.
 type command struct {
 	Task       protocol.TaskID       `json:"task"`
 	State      protocol.TaskState    `json:"state"`
@@ -75,29 +82,37 @@ type command struct {
 }
 
 const (
+	// defaultPart and maxPart are the default and the maximum number of bytes that
+	// read_output returns.
 	defaultPart = 16 << 10
 	maxPart     = 64 << 10
 	maxWaitMs   = 600_000
 	maxListed   = 200
-	maxLabel    = 80 // of a command that has none, in bytes
+	// maxLabel is the size in bytes of a label that is made from the command.
+	maxLabel = 80
 
-	moment     = 300 * time.Millisecond // for a command to put something out
-	stopMoment = 3 * time.Second        // for a command to end: it has two seconds before it is killed
+	// moment is how long start_command and write_stdin wait for output.
+	moment = 300 * time.Millisecond
+	// stopMoment is how long stop_command waits for the end. A command has two seconds
+	// before it is killed.
+	stopMoment = 3 * time.Second
 )
 
+// startCommand is start_command. The task id derives from the call, so a call that is
+// repeated after a crash finds the task that it started.
 func (s *shell) startCommand(ctx context.Context, call tool.Invocation, a startArgs) protocol.ToolOutput {
 	if err := checkScript(a.Command); err != nil {
-		return refused("invalid_arguments", fmt.Sprintf("arguments of start_command: %v", err))
+		return rejected("invalid_arguments", fmt.Sprintf("arguments of start_command: %v", err))
 	}
 	if a.Rerunnable && a.Detach {
-		return refused("invalid_arguments", "arguments of start_command: what is detached is not rerunnable: lashd does not run it")
+		return rejected("invalid_arguments", "arguments of start_command: a detached command cannot be rerunnable, because lashd does not run it")
 	}
 	opened, dir, err := s.directory(call, a.Workdir)
 	if err != nil {
-		return refused("invalid_workdir", fmt.Sprintf("workdir %s: %v", cmp.Or(a.Workdir, "."), err))
+		return rejected("invalid_workdir", fmt.Sprintf("workdir %s: %v", cmp.Or(a.Workdir, "."), err))
 	}
-	opened.Close() // the task opens it when it runs, which may be after a restart
-	// The id is of the call: made again after a crash, it finds the task that it has started.
+	opened.Close() // the task opens the directory again when it runs, which may be after a restart
+	// A repeated call after a crash has the same id and finds its task.
 	id := protocol.TaskID("tsk_" + protocol.DigestOf(fmt.Appendf(nil, "%s\n%s", call.TurnID, call.CallID))[:16])
 	return withTasks(call, func(tasks plugin.TaskService) (protocol.ToolOutput, error) {
 		if _, err := tasks.StartTask(ctx, &plugin.TaskStart{TaskID: id, Spec: a.spec(dir)}); err != nil {
@@ -107,22 +122,24 @@ func (s *shell) startCommand(ctx context.Context, call tool.Invocation, a startA
 		if err != nil {
 			return out, err
 		}
-		return cutOff(ctx, tasks, id, out)
+		return reportInterrupted(ctx, tasks, id, out)
 	})
 }
 
-// cutOff is a failure if the command is one that was cut off by the end of a daemon before this call had its result.
-func cutOff(ctx context.Context, tasks plugin.TaskService, id protocol.TaskID, out protocol.ToolOutput) (protocol.ToolOutput, error) {
+// reportInterrupted returns a failure if the command was killed at the end of an earlier
+// daemon before this call returned. Otherwise it returns out.
+func reportInterrupted(ctx context.Context, tasks plugin.TaskService, id protocol.TaskID, out protocol.ToolOutput) (protocol.ToolOutput, error) {
 	read, err := tasks.ReadTask(ctx, &protocol.TaskReadParams{TaskParams: protocol.TaskParams{TaskID: id}, Limit: 1})
 	if err != nil || read.Task.Outcome == nil || read.Task.Outcome.Kind != protocol.TaskLost {
 		return out, err
 	}
-	failed := protocol.Fail(protocol.FailExecution, "interrupted", "The command was started, and was killed when lashd ended while it ran. It may have done part of its work, "+
-		"and lashd does not run it again. Its output until then:\n"+out.Text, protocol.FromTool)
+	failed := protocol.Fail(protocol.FailExecution, "interrupted", "The command was killed because lashd ended while it ran. It may have done part of its work, "+
+		"and lashd does not run it again. Its output:\n"+out.Text, protocol.FromTool)
 	failed.Value = out.Value
 	return failed, nil
 }
 
+// spec returns the spec of the task.
 func (a startArgs) spec(dir string) protocol.TaskSpec {
 	spec := protocol.TaskSpec{
 		Kind: protocol.TaskCommand, Label: cmp.Or(a.Label, label(a.Command)), Recovery: protocol.RecoverOwner, Close: protocol.CloseCancel,
@@ -143,7 +160,7 @@ func (a startArgs) spec(dir string) protocol.TaskSpec {
 	return spec
 }
 
-// label is the first line of a command, if it is not too long.
+// label returns the first line of a command, shortened to maxLabel bytes.
 func label(script string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(script), "\n")
 	if len(line) > maxLabel {
@@ -155,6 +172,8 @@ func label(script string) string {
 	return line
 }
 
+// writeStdin is write_stdin. If a command ends after a first signal, later signals are not
+// an error.
 func (s *shell) writeStdin(ctx context.Context, call tool.Invocation, a writeArgs) protocol.ToolOutput {
 	return withTasks(call, func(tasks plugin.TaskService) (protocol.ToolOutput, error) {
 		at := protocol.TaskParams{TaskID: a.Task}
@@ -165,7 +184,7 @@ func (s *shell) writeStdin(ctx context.Context, call tool.Invocation, a writeArg
 		for i, sig := range a.signals() {
 			sig.TaskParams = at
 			if _, err := tasks.SignalTask(ctx, &sig); i > 0 && ended(err) {
-				break // it may have ended for what it has taken
+				break // the command may have ended because of the previous signal
 			} else if err != nil {
 				return protocol.ToolOutput{}, err
 			}
@@ -174,7 +193,7 @@ func (s *shell) writeStdin(ctx context.Context, call tool.Invocation, a writeArg
 	})
 }
 
-// ended tells whether a task did not take something as it is over.
+// ended reports whether a signal failed because the task has ended.
 func ended(err error) bool {
 	k, ok := errors.AsType[interface {
 		error
@@ -183,6 +202,7 @@ func ended(err error) bool {
 	return ok && k.Kind() == protocol.KindTaskEnded
 }
 
+// signals returns the signals to send, in order: text, interrupt, end of input.
 func (a writeArgs) signals() (all []protocol.TaskSignalParams) {
 	if a.Text != "" {
 		text, err := json.Marshal(map[string]string{"text": a.Text})
@@ -200,12 +220,13 @@ func (a writeArgs) signals() (all []protocol.TaskSignalParams) {
 	return all
 }
 
+// readOutput is read_output.
 func (s *shell) readOutput(ctx context.Context, call tool.Invocation, a readArgs) protocol.ToolOutput {
 	switch {
 	case a.Limit < 0 || a.Limit > maxPart:
-		return refused("invalid_arguments", fmt.Sprintf("limit must be between 1 and %d", maxPart))
+		return rejected("invalid_arguments", fmt.Sprintf("limit must be between 1 and %d", maxPart))
 	case a.WaitMs < 0 || a.WaitMs > maxWaitMs:
-		return refused("invalid_arguments", fmt.Sprintf("waitMs must be between 0 and %d", maxWaitMs))
+		return rejected("invalid_arguments", fmt.Sprintf("waitMs must be between 0 and %d", maxWaitMs))
 	}
 	return withTasks(call, func(tasks plugin.TaskService) (protocol.ToolOutput, error) {
 		if a.WaitMs > 0 {
@@ -217,6 +238,7 @@ func (s *shell) readOutput(ctx context.Context, call tool.Invocation, a readArgs
 	})
 }
 
+// listProcesses is list_processes. It lists the oldest task first.
 func (s *shell) listProcesses(ctx context.Context, call tool.Invocation, a listArgs) protocol.ToolOutput {
 	return withTasks(call, func(tasks plugin.TaskService) (protocol.ToolOutput, error) {
 		r, err := tasks.ListTasks(ctx, &protocol.TaskListParams{Kind: a.Kind, Live: !a.Over, Limit: maxListed})
@@ -227,11 +249,11 @@ func (s *shell) listProcesses(ctx context.Context, call tool.Invocation, a listA
 		all := make([]command, 0, len(r.Data))
 		for _, t := range slices.Backward(r.Data) {
 			fmt.Fprintf(&text, "%s %s %s: %s\n", t.ID, t.Spec.Kind, status(t), t.Spec.Label)
-			all = append(all, told(t))
+			all = append(all, describeTask(t))
 		}
 		switch {
 		case len(all) == 0:
-			text.WriteString("[There are none.]\n")
+			text.WriteString("[No tasks.]\n")
 		case r.More:
 			fmt.Fprintf(&text, "[There are more than %d.]\n", maxListed)
 		}
@@ -239,11 +261,12 @@ func (s *shell) listProcesses(ctx context.Context, call tool.Invocation, a listA
 	})
 }
 
+// stopCommand is stop_command. Stopping a task that has ended is not an error.
 func (s *shell) stopCommand(ctx context.Context, call tool.Invocation, a stopArgs) protocol.ToolOutput {
 	return withTasks(call, func(tasks plugin.TaskService) (protocol.ToolOutput, error) {
 		t, err := tasks.CancelTask(ctx, &protocol.TaskCancelParams{TaskParams: protocol.TaskParams{TaskID: a.Task}, Reason: a.Reason})
 		if err != nil {
-			// What is over needs not be stopped; all else is an error of reading as well.
+			// A task that has ended cannot be cancelled, which is fine here. Other errors also fail the read.
 			read, readErr := tasks.ReadTask(ctx, &protocol.TaskReadParams{TaskParams: protocol.TaskParams{TaskID: a.Task}, Limit: 1})
 			if readErr != nil || !read.Task.State.Final() {
 				return protocol.ToolOutput{}, err

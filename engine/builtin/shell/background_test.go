@@ -14,7 +14,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// result is what a tool says of a task.
+// result is the structured result of a tool about a task.
 type result struct {
 	Task    protocol.TaskID
 	State   protocol.TaskState
@@ -41,7 +41,7 @@ func newDesk(t *testing.T, calls ...scripted.Call) *desk {
 	return &desk{d, d.Session(t, nil)}
 }
 
-// call calls a tool without a model. Where the answer is about one task, it says of which.
+// call calls a tool without a model. If the result is about one task, it has the task's id.
 func (d *desk) call(t *testing.T, name, args string) (r result) {
 	t.Helper()
 	got := builtintest.Must(d.Tools.Call(t.Context(), &protocol.ToolCallParams{SessionID: d.session, Name: name, Args: json.RawMessage(args)}))(t)
@@ -61,7 +61,7 @@ func (d *desk) task(t *testing.T, id protocol.TaskID) protocol.Task {
 
 func TestBackground(t *testing.T) {
 	d := newDesk(t)
-	t.Run("runtime/K02 a command goes on after its call, is written to, and is read", func(t *testing.T) {
+	t.Run("runtime/K02 a command continues after its call and can be written to and read", func(t *testing.T) {
 		r := d.call(t, "start_command", `{"command":"echo ready; while read x; do echo got $x; done; exit 3","label":"the reader"}`)
 		if r.State != protocol.TaskRunning || !strings.HasPrefix(r.text, "ready\n[Task tsk_") {
 			t.Fatalf("it answers %+v", r)
@@ -77,7 +77,7 @@ func TestBackground(t *testing.T) {
 		}
 		w = d.call(t, "write_stdin", `{"task":"`+id+`","text":"two\n","closeStdin":true}`)
 		read := d.call(t, "read_output", `{"task":"`+id+`","offset":6,"waitMs":30000}`)
-		if read.State != protocol.TaskFailed || !strings.Contains(read.text, "got one\ngot two\n") || !strings.HasSuffix(read.text, "exited with 3.]\n") {
+		if read.State != protocol.TaskFailed || !strings.Contains(read.text, "got one\ngot two\n") || !strings.HasSuffix(read.text, "exited with code 3.]\n") {
 			t.Errorf("it has ended as %s: %q, after %q", read.State, read.text, w.text)
 		}
 		if tail := d.call(t, "read_output", `{"task":"`+id+`","offset":-4}`); !strings.Contains(tail.text, "]\ntwo\n[") {
@@ -87,17 +87,17 @@ func TestBackground(t *testing.T) {
 			t.Errorf("what is over is written to: %+v", w)
 		}
 	})
-	t.Run("runtime/K02 one that ends at once is told as ended", func(t *testing.T) {
+	t.Run("runtime/K02 a command that ends at once is reported as ended", func(t *testing.T) {
 		if r := d.call(t, "start_command", `{"command":"echo out; exit 4"}`); r.State != protocol.TaskFailed || !strings.HasPrefix(r.text, "out\n") {
 			t.Errorf("it answers %+v", r)
 		}
 	})
-	t.Run("runtime/K02 a terminal is there if it is wanted", func(t *testing.T) {
+	t.Run("runtime/K02 a command gets a terminal on request", func(t *testing.T) {
 		if r := d.call(t, "start_command", `{"command":"stty size","pty":true}`); !strings.HasPrefix(r.text, "24 80\r\n") {
 			t.Errorf("it answers %+v", r)
 		}
 	})
-	t.Run("runtime/K06 what runs is listed, what is over only on request, and what is stopped is over", func(t *testing.T) {
+	t.Run("runtime/K06 running tasks are listed, ended ones on request, and a stopped task has ended", func(t *testing.T) {
 		r := d.call(t, "start_command", `{"command":"echo begun; sleep 1000"}`)
 		other := &desk{d.Daemon, d.Session(t, nil)}
 		theirs := other.call(t, "start_command", `{"command":"echo theirs; sleep 1000"}`)
@@ -124,7 +124,7 @@ func TestBackground(t *testing.T) {
 		{"start_command", `{"command":"x","rerunnable":true,"detach":true}`}, {"read_output", `{"task":"x","limit":-1}`},
 		{"read_output", `{"task":"unknown"}`}, {"write_stdin", `{"task":"unknown","text":"x"}`}, {"stop_command", `{"task":"unknown"}`},
 	} {
-		t.Run("runtime/K06 what makes no sense is refused, "+c.tool+" "+c.args, func(t *testing.T) {
+		t.Run("runtime/K06 invalid arguments are rejected, "+c.tool+" "+c.args, func(t *testing.T) {
 			if r := d.call(t, c.tool, c.args); r.failure == nil || r.failure.Class != protocol.FailInvalidRequest {
 				t.Errorf("it answers %+v", r)
 			}
@@ -133,7 +133,7 @@ func TestBackground(t *testing.T) {
 }
 
 func TestWokenByCommand(t *testing.T) {
-	t.Run("issue/5-2 the end of a command wakes the session that wants it", func(t *testing.T) {
+	t.Run("issue/5-2 the end of a command wakes the session on request", func(t *testing.T) {
 		d := newDesk(t, scripted.Call{Name: "start_command", Args: json.RawMessage(`{"command":"read x; exit 4","label":"the build","wake":true}`)})
 		d.Turn(t, d.session, "go on")
 		id := builtintest.Must(d.Tasks.List(t.Context(), &protocol.TaskListParams{SessionID: d.session}))(t).Data[0].ID

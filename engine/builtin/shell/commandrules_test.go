@@ -15,7 +15,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// TestRulesOfCommands has the model call tools that run commands. Nobody answers questions, so that a call runs only if a rule or the
+// TestRulesOfCommands lets the model call tools that run commands. No approval is ever given, so a call runs only if a rule or the
 // mode allows it.
 func TestRulesOfCommands(t *testing.T) {
 	deny, allow, ask := protocol.ApproveDeny, protocol.ApproveAllow, protocol.ApproveAsk
@@ -41,7 +41,7 @@ func TestRulesOfCommands(t *testing.T) {
 		{"a path out of an allowed directory", ask, allow, "./scripts", "shell", map[string]any{"command": "./scripts/../evil.sh"}, false},
 		{"a program of an allowed directory", ask, allow, "./scripts", "shell", map[string]any{"command": "./scripts/good.sh"}, true},
 		{"the same path in another directory", ask, allow, "./scripts", "shell", map[string]any{"command": "./scripts/good.sh", "workdir": "other"}, false},
-		{"a protected directory, of which a command is not about a file", allow, deny, "touch", "shell", map[string]any{"command": "../scripts/good.sh", "workdir": ".git"}, true},
+		{"a protected directory, which does not matter for commands", allow, deny, "touch", "shell", map[string]any{"command": "../scripts/good.sh", "workdir": ".git"}, true},
 		{"an allowed directory from elsewhere", ask, allow, "./scripts", "shell", map[string]any{"command": "../scripts/good.sh", "workdir": "other"}, true},
 		{"the same path of a monitor in another directory", ask, allow, "./scripts", "start_monitor", map[string]any{"id": "m", "command": "./scripts/good.sh", "cwd": "other"}, false},
 	} {

@@ -2,19 +2,24 @@ package shell
 
 import "lashd/engine/plugin"
 
-// Config is what a Factory needs.
+// Config configures a Factory.
 type Config struct {
-	Environ []string // of the daemon; commands get it without what looks secret
-	Nonce   string   // begins the mark of the processes, for proc.Sweep
+	// Environ is the daemon's environment. Commands get it without variables that look like
+	// secrets.
+	Environ []string
+	// Nonce starts the mark of each process, by which proc.Sweep finds it.
+	Nonce string
 }
 
 // Factory builds the shell tools of sessions.
 type Factory struct {
-	config  Config
-	reading chan struct{} // held while a long output is in memory to become an artifact
+	config Config
+	// reading is a semaphore: one long output at a time is in memory on its way to an
+	// artifact.
+	reading chan struct{}
 }
 
-// New makes a Factory.
+// New returns a Factory.
 func New(c Config) *Factory { return &Factory{config: c, reading: make(chan struct{}, 1)} }
 
 // ID implements plugin.Factory.
@@ -38,24 +43,24 @@ func (i instance) Register(r *plugin.Registrar) error {
 }
 
 const commandGuidance = `# Running commands
-- Each call starts afresh in the workspace: a cd, a variable or a background process does not outlive it. Use workdir
-  rather than cd.
-- Commands get no input. Give the flags that keep a program from asking or from opening a pager or an editor.
-- A non-zero exit code is an answer, not an accident: read it together with the output.
-- Prefer the file tools to cat, sed, find and grep where they do the same. Keep output short with the program's own
-  options; what is too long is cut in the middle.
-- Quote paths. Before a command that deletes or overwrites, make sure what it will hit.`
+- Each call starts in the workspace with a fresh shell: directory changes, variables and background processes are lost
+  when it ends. Use workdir instead of cd.
+- Commands get no input. Use flags that keep programs from asking questions or opening a pager or editor.
+- A non-zero exit code is a result, not an error of the tool: read it together with the output.
+- Prefer the file tools to cat, sed, find and grep where they do the same. Keep output short with the options of the
+  program; long output is cut in the middle.
+- Quote paths. Before you delete or overwrite files, check which files the command will affect.`
 
 const backgroundGuidance = `# Commands in the background
-- start_command is for what takes longer than you want to wait, or never ends: servers, watchers, long builds. Do not poll
-  what you start: with wake you are woken when it ends.
-- Say that a command is rerunnable only if it does no harm to run it again from the beginning: it is, when lashd is restarted.
-- Stop what nobody needs any more.`
+- Use start_command for commands that run long or never end: servers, watchers, long builds. Do not poll: with wake set,
+  you are woken when the command ends.
+- Set rerunnable only if it is safe to run the command again from the beginning. lashd does so after a restart.
+- Stop commands that are no longer needed.`
 
 const gitGuidance = `# Git
-- Commit, push, tag, or change branches only when asked to. Look at git status and git diff before a commit, and put only
-  files that belong to the task in it.
-- Do not throw away work that you did not make: no reset --hard, checkout or restore over changes, clean, stash drop or
-  branch deletion, unless asked in so many words.
-- Do not rewrite what was pushed, force a push, skip hooks, or change git's configuration, unless asked.
-- Keep secrets and generated files out of commits. If a hook or merge fails, say so and mend the cause.`
+- Commit, push, tag, or change branches only when asked to. Check git status and git diff before a commit, and commit only
+  files that belong to the task.
+- Do not discard work that is not yours: no reset --hard, checkout or restore over changes, clean, stash drop or
+  branch deletion, unless explicitly asked.
+- Do not rewrite pushed commits, force-push, skip hooks, or change git's configuration, unless asked.
+- Keep secrets and generated files out of commits. If a hook or merge fails, say so and fix the cause.`

@@ -11,7 +11,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// withTasks gives f the session's tasks; what goes wrong becomes the call's failure.
+// withTasks calls f with the task service. An error of f becomes the failure of the call.
 func withTasks(call tool.Invocation, f func(plugin.TaskService) (protocol.ToolOutput, error)) protocol.ToolOutput {
 	tasks, err := plugin.ForTool(call).NeedTasks()
 	if err != nil {
@@ -19,15 +19,16 @@ func withTasks(call tool.Invocation, f func(plugin.TaskService) (protocol.ToolOu
 	}
 	out, err := f(tasks)
 	if err != nil {
-		return refused("task_refused", err.Error())
+		return rejected("task_refused", err.Error())
 	}
 	return out
 }
 
-// quiet is how long a command that has put something out may go on doing so, at least, before that is read.
+// quiet is how long a command must print nothing before its output is returned.
 const quiet = 75 * time.Millisecond
 
-// recent is what a command has put out since an offset once it is quiet, but no later than the limit, or when it is over.
+// recent returns the output since an offset. It waits until the command is quiet or has
+// ended, but at most limit.
 func recent(ctx context.Context, tasks plugin.TaskService, id protocol.TaskID, since int64, limit time.Duration) (protocol.ToolOutput, error) {
 	for last, end := since, time.Now().Add(limit); time.Now().Before(end); {
 		if err := await(ctx, tasks, id, quiet); err != nil {
@@ -45,13 +46,13 @@ func recent(ctx context.Context, tasks plugin.TaskService, id protocol.TaskID, s
 	return part(ctx, tasks, id, since, defaultPart)
 }
 
-// await waits for the end of a task. That it does not end in time is no error.
+// await waits up to limit for the end of a task. A timeout is not an error.
 func await(ctx context.Context, tasks plugin.TaskService, id protocol.TaskID, limit time.Duration) error {
 	_, err := tasks.AwaitTasks(ctx, &protocol.TaskWaitParams{TaskIDs: []protocol.TaskID{id}, TimeoutMs: limit.Milliseconds()})
 	return err
 }
 
-// part is a part of what a task has put out, and how the task is.
+// part returns a part of a task's output together with its state.
 func part(ctx context.Context, tasks plugin.TaskService, id protocol.TaskID, offset int64, limit int) (protocol.ToolOutput, error) {
 	at := protocol.TaskParams{TaskID: id}
 	read, err := tasks.ReadTask(ctx, &protocol.TaskReadParams{TaskParams: at, Limit: 1})
@@ -70,9 +71,9 @@ func part(ctx context.Context, tasks plugin.TaskService, id protocol.TaskID, off
 		text += "\n"
 	}
 	if r.NextOffset < r.Size {
-		text += fmt.Sprintf("[%d bytes more from offset %d.]\n", r.Size-r.NextOffset, r.NextOffset)
+		text += fmt.Sprintf("[%d more bytes from offset %d.]\n", r.Size-r.NextOffset, r.NextOffset)
 	}
-	value := told(read.Task)
+	value := describeTask(read.Task)
 	value.NextOffset = r.NextOffset
 	return succeed(text+fmt.Sprintf("[Task %s: %s.]\n", id, status(read.Task)), value)
 }
@@ -87,22 +88,22 @@ func succeed(text string, value any) (protocol.ToolOutput, error) {
 	return out, nil
 }
 
-func told(t protocol.Task) command {
+func describeTask(t protocol.Task) command {
 	return command{Task: t.ID, State: t.State, Kind: t.Spec.Kind, Label: t.Spec.Label, Ref: t.Ref, Outcome: t.Outcome}
 }
 
-// status is how a task is, in a few words.
+// status returns the state of a task in a few words.
 func status(t protocol.Task) string {
 	o := t.Outcome
 	switch {
 	case o == nil && t.Spec.Recovery == protocol.RecoverExternal && t.Ref != "":
-		return fmt.Sprintf("%s, elsewhere: %s", t.State, t.Ref)
+		return fmt.Sprintf("%s, as %s", t.State, t.Ref)
 	case o == nil && t.CancelRequested != nil:
-		return "asked to end, and still running"
+		return "stopping"
 	case o == nil:
 		return string(t.State)
 	case o.Kind == protocol.TaskExited && o.ExitCode != nil:
-		return fmt.Sprintf("exited with %d", *o.ExitCode)
+		return fmt.Sprintf("exited with code %d", *o.ExitCode)
 	case o.Kind == protocol.TaskSignal:
 		return "ended by " + o.Signal
 	case o.Kind == protocol.TaskStopped:

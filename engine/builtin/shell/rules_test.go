@@ -12,7 +12,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// waysToRun are calls that run commands, each in its own way.
+// waysToRun are calls of all tools that run commands.
 var waysToRun = map[string]string{
 	"shell":         `{"command":"rm -rf gone"}`,
 	"start_command": `{"command":"rm -rf gone"}`,
@@ -29,10 +29,10 @@ func TestRulesOfTheShell(t *testing.T) {
 		denied []string
 	}{
 		{"a denied command is denied in the background too", allow, protocol.ApprovalRule{Tool: "shell", Prefix: "rm", Action: deny}, []string{"shell", "start_command", "start_monitor"}},
-		{"a denied shell denies all that runs commands", allow, protocol.ApprovalRule{Tool: "sh*", Action: deny}, []string{"shell", "start_command", "start_monitor", "write_stdin"}},
-		{"what the shell may is not what others may", deny, protocol.ApprovalRule{Tool: "shell", Prefix: "rm", Action: allow}, []string{"start_command", "start_monitor", "write_stdin"}},
+		{"a denied shell denies all tools that run commands", allow, protocol.ApprovalRule{Tool: "sh*", Action: deny}, []string{"shell", "start_command", "start_monitor", "write_stdin"}},
+		{"permission for the shell does not cover other tools", deny, protocol.ApprovalRule{Tool: "shell", Prefix: "rm", Action: allow}, []string{"start_command", "start_monitor", "write_stdin"}},
 		{"a rule for another command denies nothing", allow, protocol.ApprovalRule{Tool: "shell", Prefix: "git", Action: deny}, nil},
-		{"a rule for the background leaves the shell", allow, protocol.ApprovalRule{Tool: "start_command", Action: deny}, []string{"start_command"}},
+		{"a rule for background commands does not affect the shell", allow, protocol.ApprovalRule{Tool: "start_command", Action: deny}, []string{"start_command"}},
 	} {
 		t.Run("issue/5-6 "+c.row, func(t *testing.T) {
 			d := builtintest.Start(t, t.TempDir(), 0, builtintest.Calling(), shell.New(shell.Config{Environ: os.Environ(), Nonce: t.Name()}), monitor.Factory{})

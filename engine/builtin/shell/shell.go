@@ -1,8 +1,11 @@
-// Package shell is the plugin with the shell tool: one command at a time, which dies with everything it started when it
-// ends, takes too long or is cancelled; and with tools for commands that outlive their turn, which are tasks of the session. A process that left the command's group dies too if it still holds the output;
-// to look for others after each command would cost more than most commands.
+// Package shell is the plugin with the shell tool and the tools for background commands.
 //
-// The tools may be used by several goroutines at once.
+// The shell tool runs one command. When the command ends, times out or is cancelled, all
+// processes that it started end as well. That includes processes that left its group, if
+// they still hold the output; searching for others after each command would cost more than
+// most commands. Background commands outlive their turn and are tasks of the session.
+//
+// The tools are safe for concurrent use.
 package shell
 
 import (
@@ -24,48 +27,53 @@ import (
 )
 
 const (
+	// defaultTimeout and maxTimeout limit the run time of a command.
 	defaultTimeout = 10 * time.Minute
 	maxTimeout     = time.Hour
 )
 
-// errTimeout is the cause with which a command is stopped that took too long.
+// errTimeout is the cause with which a command that exceeds its time limit is stopped.
 var errTimeout = errors.New("timeout")
 
-const describe = "Run a command with sh in the workspace, and return its output, standard error included, and its exit code. " +
-	"The command gets no input and no terminal. Every process it started ends with it; only one that detaches itself and lets " +
-	"go of the output can stay, until the daemon ends. For what shall go on beside you there is start_command."
+const describe = "Run a command with sh in the workspace, and return its output, including standard error, and its exit code. " +
+	"The command has no input and no terminal. All processes that it started end with it. Only a process that detaches itself " +
+	"and closes the output can stay, until the daemon ends. To run a command in the background, use start_command."
 
+// args are the arguments of the shell tool.
 type args struct {
-	Command   string `json:"command" jsonschema:"what sh shall run"`
-	Workdir   string `json:"workdir,omitempty" jsonschema:"directory to run it in, relative to the workspace or absolute inside it; the workspace if not given"`
-	TimeoutMs int64  `json:"timeoutMs,omitempty" jsonschema:"milliseconds after which it is stopped; 600000 if not given, at most 3600000"`
+	Command   string `json:"command" jsonschema:"command for sh"`
+	Workdir   string `json:"workdir,omitempty" jsonschema:"working directory, relative to the workspace or absolute inside it (default: the workspace)"`
+	TimeoutMs int64  `json:"timeoutMs,omitempty" jsonschema:"time limit in milliseconds, at most 3600000 (default: 600000)"`
 }
 
-// value is the structured result.
+// value is the structured result of the shell tool.
 type value struct {
-	ExitCode   int    `json:"exitCode"` // -1 if a signal ended it
-	Signal     string `json:"signal,omitempty"`
-	Truncated  bool   `json:"truncated"`
-	Escaped    bool   `json:"escaped,omitempty"` // a process left the group, and could not be found to be stopped
-	DurationMs int64  `json:"durationMs"`
+	// ExitCode is -1 if a signal ended the command.
+	ExitCode  int    `json:"exitCode"`
+	Signal    string `json:"signal,omitempty"`
+	Truncated bool   `json:"truncated"`
+	// Escaped means that a process left the group and could not be found and stopped.
+	Escaped    bool  `json:"escaped,omitempty"`
+	DurationMs int64 `json:"durationMs"`
 }
 
-// shell is the provider of one session.
+// shell provides the tools of one session.
 type shell struct {
 	cwd     string
 	environ []string
 	nonce   string
-	reading chan struct{} // shared by all sessions
+	// reading is shared by all sessions, see Factory.
+	reading chan struct{}
 }
 
-// command is the tool shell.
+// command is the shell tool.
 func (s *shell) command(ctx context.Context, call tool.Invocation, a args) protocol.ToolOutput {
 	if err := a.check(); err != nil {
-		return refused("invalid_arguments", fmt.Sprintf("arguments of shell: %v", err))
+		return rejected("invalid_arguments", fmt.Sprintf("arguments of shell: %v", err))
 	}
 	dir, at, err := s.directory(call, a.Workdir)
 	if err != nil {
-		return refused("invalid_workdir", fmt.Sprintf("workdir %s: %v", cmp.Or(a.Workdir, "."), err))
+		return rejected("invalid_workdir", fmt.Sprintf("workdir %s: %v", cmp.Or(a.Workdir, "."), err))
 	}
 	defer dir.Close()
 	return s.run(ctx, call.Host, a, proc.Command{OpenDir: dir, Dir: at})
@@ -78,6 +86,7 @@ func (a args) check() error {
 	return checkScript(a.Command)
 }
 
+// checkScript rejects a command that sh cannot run.
 func checkScript(command string) error {
 	switch {
 	case strings.TrimSpace(command) == "":
@@ -88,8 +97,10 @@ func checkScript(command string) error {
 	return nil
 }
 
-// directory opens the directory to run in. It keeps an honest model in the workspace; a command can go elsewhere by itself, which
-// is for the permission to run it to consider. The command starts in what was opened, wherever the path leads by then.
+// directory opens the working directory of a call and returns its path. It keeps a
+// cooperative model in the workspace. A command can still change directory by itself, which
+// the approval of the command has to consider. The command starts in the opened directory,
+// even if the path changes later. The caller closes dir.
 func (s *shell) directory(call tool.Invocation, workdir string) (dir *os.File, at string, err error) {
 	dir, at, err = pathresolve.OpenDir(s.cwd, cmp.Or(workdir, "."))
 	if err == nil && workdir != "" && call.Places != nil && !slices.Contains(call.Places, at) {
@@ -98,9 +109,11 @@ func (s *shell) directory(call tool.Invocation, workdir string) (dir *os.File, a
 	return dir, at, err
 }
 
-// errElsewhere refuses a directory that is not the one for which the call was allowed.
-var errElsewhere = errors.New("since the call was allowed, the path has changed to lead elsewhere; check where it leads and call again")
+// errElsewhere means that the path leads to another directory than the one for which the
+// call was approved.
+var errElsewhere = errors.New("the path leads to another directory than when the call was approved; check the path and call again")
 
+// run runs a command and returns its output and exit code as the result of the call.
 func (s *shell) run(ctx context.Context, host tool.Host, a args, c proc.Command) protocol.ToolOutput {
 	out := capture.New(host)
 	defer out.Close()
@@ -114,10 +127,10 @@ func (s *shell) run(ctx context.Context, host tool.Host, a args, c proc.Command)
 		return protocol.Fail(protocol.FailUnavailable, "not_started", fmt.Sprintf("the command could not be run: %v", err), protocol.FromTool)
 	}
 	took := time.Since(start)
-	// The output of a cancelled command is worth as much as that of another.
+	// Store the output even if the call was cancelled.
 	text, ref := out.Result(context.WithoutCancel(ctx), s.reading)
 	if exit.Escaped {
-		text += "[A process left the command's group and held its output; it could not be stopped.]\n"
+		text += "[A process left the command's process group and holds its output. It could not be stopped.]\n"
 	}
 	result := verdict(exit, limit)
 	result.Text = text + result.Text
@@ -130,7 +143,8 @@ func (s *shell) run(ctx context.Context, host tool.Host, a args, c proc.Command)
 	return result
 }
 
-// await runs a command in the directory of c to its end, whatever ends it.
+// await runs a command in the directory of c until it ends, exceeds limit, or ctx is
+// cancelled.
 func (s *shell) await(ctx context.Context, command string, c proc.Command, limit time.Duration, out *capture.Output) (proc.Exit, error) {
 	limited, cancel := context.WithTimeoutCause(ctx, limit, errTimeout)
 	defer cancel()
@@ -139,15 +153,15 @@ func (s *shell) await(ctx context.Context, command string, c proc.Command, limit
 	return capture.Run(limited, c, out)
 }
 
-// verdict says how the command ended, without its output.
+// verdict returns the result for the end of a command, without its output.
 func verdict(exit proc.Exit, limit time.Duration) protocol.ToolOutput {
 	switch {
 	case errors.Is(exit.Cause, errTimeout):
 		out := protocol.Fail(protocol.FailTimeout, "timeout", fmt.Sprintf("the command was stopped after %s", limit), protocol.FromTool)
-		out.Text = fmt.Sprintf("[Stopped after %s. This is the output until then.]\n", limit)
+		out.Text = fmt.Sprintf("[Stopped after %s. This is the output so far.]\n", limit)
 		return out
 	case exit.Cause != nil:
-		return protocol.ToolOutput{Status: protocol.OutputCancelled, Text: "[Cancelled. This is the output until then.]\n"}
+		return protocol.ToolOutput{Status: protocol.OutputCancelled, Text: "[Cancelled. This is the output so far.]\n"}
 	case exit.Signal != "":
 		return protocol.Succeed(fmt.Sprintf("[Ended by %s.]\n", exit.Signal))
 	}

@@ -31,7 +31,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// host keeps what a call gave it.
+// host records progress and artifacts.
 type host struct {
 	tool.Caller
 	tool.Deferrer
@@ -89,10 +89,10 @@ func (s *shell) call(t testing.TB, ctx context.Context, a args) outcome {
 	return o
 }
 
-// patience is how long anything may take before a test gives up on it.
+// patience is how long a test waits for anything.
 const patience = time.Minute
 
-// wait waits until a file has something in it, and returns that.
+// wait waits until a file has content, and returns it.
 func wait(t testing.TB, name string) string {
 	t.Helper()
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
@@ -104,7 +104,7 @@ func wait(t testing.TB, name string) string {
 	return ""
 }
 
-// dead waits until a process is gone, or a zombie that waits for init.
+// dead waits until a process has ended. A zombie that init has not reaped counts as ended.
 func dead(t testing.TB, pid string) {
 	t.Helper()
 	n, err := strconv.Atoi(pid)
@@ -147,7 +147,7 @@ func TestShell(t *testing.T) {
 			}
 		}
 	})
-	t.Run("runtime/K01 the working directory lies in the workspace", func(t *testing.T) {
+	t.Run("runtime/K01 the working directory must be in the workspace", func(t *testing.T) {
 		if err := os.MkdirAll(filepath.Join(s.cwd, "sub/dir"), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -222,7 +222,7 @@ func TestEndOfCommand(t *testing.T) {
 		}
 		dead(t, wait(t, filepath.Join(s.cwd, "pid")))
 	})
-	t.Run("runtime/K01 a process that left and holds the output is ended", func(t *testing.T) {
+	t.Run("runtime/K01 a process that left the group and holds the output is stopped", func(t *testing.T) {
 		skip.Unless(t, "LINUX", runtime.GOOS == "linux", "setsid is not everywhere")
 		s := newShell(t)
 		other := make(chan outcome)
@@ -241,7 +241,7 @@ func TestEndOfCommand(t *testing.T) {
 			t.Errorf("another call of the session got %+v, want it to go on", o.ToolOutput)
 		}
 	})
-	t.Run("runtime/K01 a process that left unseen is found by the daemon's nonce", func(t *testing.T) {
+	t.Run("runtime/K01 a process that left the group unnoticed is found by the daemon's nonce", func(t *testing.T) {
 		skip.Unless(t, "LINUX", runtime.GOOS == "linux", "setsid is not everywhere")
 		s := newShell(t)
 		s.call(t, t.Context(), args{Command: "setsid sh -c 'echo $$ > pid; sleep 100' >/dev/null 2>&1 & while ! test -s pid; do sleep 0.01; done"})
@@ -251,7 +251,7 @@ func TestEndOfCommand(t *testing.T) {
 		}
 		dead(t, pid)
 	})
-	t.Run("runtime/K01 a call that is cancelled already runs nothing", func(t *testing.T) {
+	t.Run("runtime/K01 a cancelled call runs nothing", func(t *testing.T) {
 		s := newShell(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
@@ -265,7 +265,7 @@ func TestEndOfCommand(t *testing.T) {
 }
 
 func TestLongOutput(t *testing.T) {
-	t.Run("runtime/K01 the artifact is the whole", func(t *testing.T) {
+	t.Run("runtime/K01 the artifact has the complete output", func(t *testing.T) {
 		o := newShell(t).call(t, t.Context(), args{Command: "seq 200000"})
 		var want bytes.Buffer
 		for i := range 200_000 {
@@ -283,7 +283,7 @@ func TestLongOutput(t *testing.T) {
 			t.Errorf("%d bytes of text, value %+v", len(o.Text), o.value)
 		}
 	})
-	t.Run("runtime/K01 up to 50 KiB there is none", func(t *testing.T) {
+	t.Run("runtime/K01 output up to 50 KiB has no artifact", func(t *testing.T) {
 		o := newShell(t).call(t, t.Context(), args{Command: fmt.Sprintf("head -c %d /dev/zero | tr '\\0' x", 50<<10)})
 		if o.Artifact != nil || o.value.Truncated || len(o.Text) != 50<<10+len("\n[Exit code 0.]\n") {
 			t.Errorf("%d bytes, artifact %v, value %+v", len(o.Text), o.Artifact, o.value)
@@ -307,7 +307,7 @@ func TestLongOutput(t *testing.T) {
 		o := s.call(t, t.Context(), args{Command: "yes 0123456789abcde | head -c 100000000; echo end"})
 		cancel()
 		watch.Wait()
-		// The artifact itself is in memory once, because its store takes it so.
+		// The artifact is in memory once, because the store takes it in one piece.
 		if used := int64(most.Load()) - int64(base.HeapAlloc); used > 80<<20 {
 			t.Errorf("%d MiB of memory", used>>20)
 		}
@@ -335,7 +335,7 @@ func TestLongOutput(t *testing.T) {
 }
 
 func TestProgress(t *testing.T) {
-	t.Run("runtime/K01 comes while the command runs, at a bounded rate", func(t *testing.T) {
+	t.Run("runtime/K01 progress arrives while the command runs, at a bounded rate", func(t *testing.T) {
 		s := newShell(t)
 		start := time.Now()
 		o := s.call(t, t.Context(), args{Command: "echo first; sleep 0.5; seq 100000; printf last"})

@@ -15,7 +15,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// offer is a tool of the plugin, and what does its work.
+// offer is a tool of the plugin and its implementation.
 type offer struct {
 	tool tool.Tool
 	do   func(*shell, context.Context, tool.Invocation) protocol.ToolOutput
@@ -32,13 +32,13 @@ var offers = sync.OnceValue(func() []offer {
 	}
 })
 
-// offered makes a tool of a function of its arguments.
+// offered returns a tool whose schema is inferred from the type of its arguments.
 func offered[A any](name, text string, kind protocol.ToolKind, contract protocol.ToolContract,
 	do func(*shell, context.Context, tool.Invocation, A) protocol.ToolOutput,
 ) offer {
 	schema, err := jsonschema.For[A](nil)
 	if err != nil {
-		panic("schema of " + name + ": " + err.Error()) // of a type of this package, seen by every test
+		panic("schema of " + name + ": " + err.Error()) // cannot happen: the type is one of this package
 	}
 	input, err := json.Marshal(schema)
 	if err != nil {
@@ -48,18 +48,20 @@ func offered[A any](name, text string, kind protocol.ToolKind, contract protocol
 	return offer{tool.Tool{Manifest: manifest, Contract: contract}, func(s *shell, ctx context.Context, call tool.Invocation) protocol.ToolOutput {
 		var a A
 		if err := decode(call.Args, &a); err != nil {
-			return refused("invalid_arguments", fmt.Sprintf("arguments of %s: %v", name, err))
+			return rejected("invalid_arguments", fmt.Sprintf("arguments of %s: %v", name, err))
 		}
 		return do(s, ctx, call, a)
 	}}
 }
 
-// like is an offer that runs what another could: approval rules against that one hold for it.
+// like marks a tool as one that can run the same commands as another tool. Approval rules
+// for the other tool apply to it too.
 func like(name string, o offer) offer {
 	o.tool.Manifest.Like = name
 	return o
 }
 
+// decode decodes arguments strictly: no unknown fields and nothing after the object.
 func decode(data json.RawMessage, a any) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
@@ -91,6 +93,6 @@ func (s *shell) Execute(ctx context.Context, call tool.Invocation) (tool.Result,
 	return tool.Result{}, fmt.Errorf("shell: no tool %q", call.Name)
 }
 
-func refused(code, message string) protocol.ToolOutput {
+func rejected(code, message string) protocol.ToolOutput {
 	return protocol.Fail(protocol.FailInvalidRequest, code, message, protocol.FromTool)
 }

@@ -16,7 +16,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// swapped is a workspace with a directory sub, and a directory outside that sub can be made to lead to.
+// swapped is a workspace with a directory sub, and an outside directory that can replace it.
 type swapped struct{ ws, outside string }
 
 func newSwapped(t *testing.T) swapped {
@@ -34,7 +34,7 @@ func newSwapped(t *testing.T) swapped {
 	return s
 }
 
-// swap makes sub a link to outside.
+// swap replaces sub by a link to the outside directory.
 func (s swapped) swap() error {
 	if err := os.Rename(filepath.Join(s.ws, "sub"), filepath.Join(s.ws, "was")); err != nil {
 		return err
@@ -42,7 +42,7 @@ func (s swapped) swap() error {
 	return os.Symlink(s.outside, filepath.Join(s.ws, "sub"))
 }
 
-func TestWorkdirThatIsSwapped(t *testing.T) {
+func TestSwappedWorkdir(t *testing.T) {
 	environ := []string{"PATH=" + os.Getenv("PATH")}
 	for _, workdir := range []string{"sub", "DIR/sub", "./sub/../sub"} {
 		t.Run("outside/7 a command starts in the directory that was opened: "+workdir, func(t *testing.T) {
@@ -69,7 +69,7 @@ func TestWorkdirThatIsSwapped(t *testing.T) {
 		place string
 		ran   bool
 	}{"leads where it did": {"sub", true}, "has come to lead elsewhere": {"other", false}} {
-		t.Run("outside/7 a call that was allowed for a directory runs there only: the path "+name, func(t *testing.T) {
+		t.Run("outside/7 a call approved for a directory runs only there: the path "+name, func(t *testing.T) {
 			dirs := newSwapped(t)
 			s := &shell{cwd: dirs.ws, environ: environ, nonce: t.Name(), reading: make(chan struct{}, 1)}
 			call := tool.Invocation{Host: &host{}, Places: []string{filepath.Join(dirs.ws, sees.place)}}
@@ -79,7 +79,7 @@ func TestWorkdirThatIsSwapped(t *testing.T) {
 			}
 		})
 	}
-	t.Run("outside/7 a directory that is swapped all the time", func(t *testing.T) {
+	t.Run("outside/7 a directory that is swapped continuously", func(t *testing.T) {
 		dirs := newSwapped(t)
 		s := &shell{cwd: dirs.ws, environ: environ, nonce: t.Name(), reading: make(chan struct{}, 1)}
 		var swapping sync.WaitGroup
@@ -105,7 +105,7 @@ func TestWorkdirThatIsSwapped(t *testing.T) {
 	})
 }
 
-// exchangeUntil has sub be a directory and a link by turns, without a moment in which it is not there.
+// exchangeUntil alternates sub between a directory and a link, atomically.
 func (s swapped) exchangeUntil(t *testing.T, stop chan struct{}) {
 	sub, link := filepath.Join(s.ws, "sub"), filepath.Join(s.ws, "link")
 	if err := os.Symlink(s.outside, link); err != nil {

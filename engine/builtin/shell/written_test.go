@@ -13,14 +13,14 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// over is the error of a task that is over.
+// over is the error of a task that has ended.
 type over struct{}
 
 func (over) Error() string { return "the task is over" }
 
 func (over) Kind() protocol.ErrorKind { return protocol.KindTaskEnded }
 
-// brief is a task that ends once it has taken so many signals.
+// brief is a task that ends after a number of signals.
 type brief struct {
 	plugin.TaskService
 	takes int
@@ -57,14 +57,14 @@ func TestWrittenAndEnded(t *testing.T) {
 		call := tool.Invocation{Host: &taskHost{tasks: &brief{takes: takes}}}
 		return (&shell{}).writeStdin(t.Context(), call, writeArgs{Text: "exit\n", Interrupt: true, CloseStdin: true})
 	}
-	t.Run("runtime/K02 text that was taken is told as taken, though the command ended before the end of its input was told", func(t *testing.T) {
+	t.Run("runtime/K02 text counts as written even if the command ends before its input is closed", func(t *testing.T) {
 		for takes := 1; takes < 4; takes++ {
 			if r := write(takes); r.Failure != nil || !strings.HasPrefix(r.Text, "bye\n") {
 				t.Errorf("ended after %d: %+v", takes, r)
 			}
 		}
 	})
-	t.Run("runtime/K02 a command that was over takes nothing", func(t *testing.T) {
+	t.Run("runtime/K02 a command that has ended accepts no input", func(t *testing.T) {
 		if r := write(0); r.Failure == nil || !strings.Contains(r.Text+r.Failure.Message, "the task is over") {
 			t.Errorf("it answers %+v", r)
 		}
