@@ -12,29 +12,34 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// agent is what the tasks of a session say of one of its agents.
+// agent is an agent of a session, reconstructed from the session's tasks.
 type agent struct {
 	name, path string
 	session    protocol.SessionID
-	works      []protocol.Task // pieces of its work, the oldest first
-	closed     bool
+	// works are its tasks, oldest first.
+	works  []protocol.Task
+	closed bool
 }
 
-// note is what a task says of itself for this plugin.
+// note is the payload of a task of this plugin.
 type note struct {
-	Call   string `json:"call"`             // that wanted it
-	Last   bool   `json:"last,omitempty"`   // once it is over, the agent is closed
-	Closes bool   `json:"closes,omitempty"` // it is no work: the agent is closed from now on
+	// Call identifies the tool call that started the task.
+	Call string `json:"call"`
+	// Last means that the agent is closed after the task.
+	Last bool `json:"last,omitempty"`
+	// Closes means that the task is no work: it only records that the agent is closed.
+	Closes bool `json:"closes,omitempty"`
 }
 
+// noteOf returns the note of a task, or an empty one for tasks of others.
 func noteOf(t *protocol.Task) (n note) {
 	if json.Unmarshal(t.Spec.Payload, &n) != nil {
-		return note{} // of somebody else
+		return note{} // a task of another plugin
 	}
 	return n
 }
 
-// number is the place of a task among those of its agent.
+// number returns the number of a task among those of its agent, or 0.
 func number(id protocol.TaskID) int {
 	_, n, _ := cutLast(string(id), "_")
 	i, err := strconv.Atoi(n)
@@ -55,7 +60,8 @@ func cutLast(s, sep string) (before, after string, found bool) {
 	return s, "", false
 }
 
-// agents are those of a session, by name.
+// agents returns the agents of a session by name. It reads all of the session's tasks,
+// because they are the only state.
 func agents(ctx context.Context, tasks plugin.TaskReadService, session protocol.SessionID) (map[string]*agent, error) {
 	all := map[string]*agent{}
 	q := &protocol.TaskListParams{SessionID: session, Kind: protocol.TaskSubagent, Limit: 1000}
@@ -80,8 +86,8 @@ func agents(ctx context.Context, tasks plugin.TaskReadService, session protocol.
 	return all, nil
 }
 
-// nameOf is that of the agent of a session whose work a task is; empty: of none. Tasks that other sessions have started are visible
-// here, but they are those of other agents.
+// nameOf returns the name of the agent to which a task belongs, or "". Tasks that other
+// sessions started are visible here, but belong to other agents.
 func nameOf(session protocol.SessionID, t *protocol.Task) string {
 	if t.Spec.Subagent == nil || t.Origin.SessionID != session {
 		return ""
@@ -90,7 +96,7 @@ func nameOf(session protocol.SessionID, t *protocol.Task) string {
 	return name
 }
 
-// with is an agent with one more of its tasks; nil: it has none yet.
+// with adds a task to an agent. A nil agent is created first.
 func (a *agent) with(name string, t protocol.Task) *agent {
 	if a == nil {
 		a = &agent{name: name, path: t.Spec.Subagent.Agent, session: t.Spec.Subagent.SessionID}
@@ -103,6 +109,7 @@ func (a *agent) with(name string, t protocol.Task) *agent {
 	return a
 }
 
+// newest returns the newest task, or nil if the agent has only been closed.
 func (a *agent) newest() *protocol.Task {
 	if len(a.works) == 0 {
 		return nil
@@ -110,7 +117,7 @@ func (a *agent) newest() *protocol.Task {
 	return &a.works[len(a.works)-1]
 }
 
-// live are the pieces of work that are not over.
+// live returns the tasks that have not ended, oldest first.
 func (a *agent) live() (ids []protocol.TaskID) {
 	for _, t := range a.works {
 		if !t.State.Final() {
@@ -120,22 +127,27 @@ func (a *agent) live() (ids []protocol.TaskID) {
 	return ids
 }
 
-// Status is what the model is told of an agent.
+// Status describes an agent to the model.
 type Status struct {
 	Name       string             `json:"name"`
 	Path       string             `json:"path"`
 	SessionID  protocol.SessionID `json:"sessionId"`
 	Capability string             `json:"capability,omitempty"`
-	State      string             `json:"state"`                // pending, running, waiting, idle or closed
-	Waiting    string             `json:"waitingFor,omitempty"` // where it is waiting
-	Queued     int                `json:"queued,omitempty"`     // pieces of work that wait for the one before
-	Result     *Result            `json:"result,omitempty"`     // of the newest piece of work, once that is over
-	Note       string             `json:"note,omitempty"`
+	// State is pending, running, waiting, idle or closed.
+	State string `json:"state"`
+	// Waiting says what a waiting agent waits for.
+	Waiting string `json:"waitingFor,omitempty"`
+	// Queued is the number of tasks after the current one.
+	Queued int `json:"queued,omitempty"`
+	// Result is the result of the newest task, once it has ended.
+	Result *Result `json:"result,omitempty"`
+	Note   string  `json:"note,omitempty"`
 }
 
-// Result is what a piece of work came to.
+// Result is the result of a task.
 type Result struct {
-	Status  protocol.TaskState `json:"status"` // completed, failed, cancelled or abandoned
+	// Status is completed, failed, cancelled or abandoned.
+	Status  protocol.TaskState `json:"status"`
 	Value   json.RawMessage    `json:"value,omitempty"`
 	Code    string             `json:"code,omitempty"`
 	Message string             `json:"message,omitempty"`
@@ -173,7 +185,8 @@ func resultOf(t *protocol.Task) *Result {
 	return r
 }
 
-// normal is a name as agents have it, which is what was asked for as far as it can be.
+// normal converts a requested name to a valid one: lower-case letters, digits and
+// underscores, at most 40 bytes. The result may be empty.
 func normal(name string) string {
 	clean := strings.Map(func(c rune) rune {
 		if c >= 'a' && c <= 'z' || c >= '0' && c <= '9' {

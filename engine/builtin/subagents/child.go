@@ -11,7 +11,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// child is how the session of an agent is made.
+// child returns the settings of an agent's session. It inherits the options of this session
+// and its authority, limited by the capability.
 func (q *request) child(ctx context.Context, view *plugin.View, path string, a *spawnArgs) (*protocol.SessionNewParams, error) {
 	p := plugin.NewChild(protocol.SessionStart{})
 	p.Title, p.UsageLabel = label(path), "subagent"
@@ -39,7 +40,7 @@ func (q *request) child(ctx context.Context, view *plugin.View, path string, a *
 	return p, nil
 }
 
-// harmless are the tools that only read and search.
+// harmless returns the tools that only read or search, and those that report a result.
 func (q *request) harmless(ctx context.Context) ([]string, error) {
 	records, err := q.host.State.Catalog(ctx, "")
 	if err != nil {
@@ -54,7 +55,8 @@ func (q *request) harmless(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// said is what people and the model have said in the newest turns, without calls.
+// said returns the messages of people and the model in the newest turns, without tool
+// calls.
 func said(messages []protocol.Message, turns int) []protocol.NodeBody {
 	from := len(messages)
 	for i := len(messages) - 1; i >= 0 && turns > 0; i-- {

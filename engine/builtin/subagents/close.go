@@ -8,6 +8,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
+// closeAgent is close_agent. It first records that the agent is closed, so that a crash
+// cannot undo it, and then stops its work.
 func closeAgent(ctx context.Context, q *request) (any, error) {
 	c, err := args[struct {
 		Name string `json:"name"`
@@ -32,7 +34,7 @@ func closeAgent(ctx context.Context, q *request) (any, error) {
 	return q.statusOf(ctx, name, "")
 }
 
-// mark makes durable that an agent is closed: as a task that is over. It may be done again.
+// mark records that an agent is closed, as a task that has ended. It can be repeated.
 func (q *request) mark(ctx context.Context, a *agent) error {
 	spec := q.spec(a.path, "", note{Closes: true})
 	spec.Recovery, spec.Ended, spec.ParentEnd = protocol.RecoverExternal, nil, ""
@@ -47,8 +49,8 @@ func (q *request) mark(ctx context.Context, a *agent) error {
 	return err
 }
 
-// stop ends the work of an agent, and of those that work for it, and waits until it has ended. What is queued goes first: so it does
-// not begin.
+// stop cancels the tasks of an agent and of the agents below it, and waits until its tasks
+// have ended. It cancels queued tasks first, so that they do not start.
 func (q *request) stop(ctx context.Context, a *agent) error {
 	live := a.live()
 	for _, id := range slices.Backward(live) {
@@ -64,9 +66,9 @@ func (q *request) stop(ctx context.Context, a *agent) error {
 	return q.stopBelow(ctx, a.session)
 }
 
-// cancel is that of a task, which may be over meanwhile.
+// cancel cancels a task. It is no error if the task ends at the same time.
 func (q *request) cancel(ctx context.Context, p protocol.TaskParams) error {
-	_, err := q.host.Tasks.CancelTask(ctx, &protocol.TaskCancelParams{TaskParams: p, Reason: "the agent is closed"})
+	_, err := q.host.Tasks.CancelTask(ctx, &protocol.TaskCancelParams{TaskParams: p, Reason: "the agent was closed"})
 	if err == nil {
 		return nil
 	}
@@ -76,7 +78,8 @@ func (q *request) cancel(ctx context.Context, p protocol.TaskParams) error {
 	return err
 }
 
-// stopBelow ends what the session of an agent has left behind, and what those have that work for it.
+// stopBelow cancels the remaining tasks in an agent's session, and in the sessions of its
+// own agents.
 func (q *request) stopBelow(ctx context.Context, session protocol.SessionID) error {
 	if there, err := q.host.State.WorksForOwn(ctx, session); err != nil || !there {
 		return err
@@ -90,6 +93,6 @@ func (q *request) stopBelow(ctx context.Context, session protocol.SessionID) err
 			return err
 		}
 	}
-	_, err = q.host.Tasks.CancelTasks(ctx, &protocol.TaskCancelAllParams{SessionID: session, Reason: "the agent is closed"})
+	_, err = q.host.Tasks.CancelTasks(ctx, &protocol.TaskCancelAllParams{SessionID: session, Reason: "the agent was closed"})
 	return err
 }

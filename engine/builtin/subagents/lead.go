@@ -11,15 +11,19 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// lead are the tools of a session that has agents.
+// lead provides the tools of a session that may have agents.
 type lead struct {
-	options         Options
-	depth, maxDepth int           // of the session itself
-	desk            chan struct{} // holds one while agents are looked at and then changed
+	options Options
+	// depth is the depth of the session itself, maxDepth the limit for agents.
+	depth, maxDepth int
+	// changing is a mutex that can be waited for with a context. It is held while agents are
+	// read and then changed.
+	changing chan struct{}
 }
 
+// newLead returns the tools of a session of a person.
 func newLead(o Options) *lead {
-	return &lead{options: o, maxDepth: MaxDepth, desk: make(chan struct{}, 1)}
+	return &lead{options: o, maxDepth: MaxDepth, changing: make(chan struct{}, 1)}
 }
 
 // request is a call of one of the tools.
@@ -29,10 +33,10 @@ type request struct {
 	host plugin.Capabilities
 }
 
-// key names the call for ever.
+// key identifies the call, also when it is repeated after a restart.
 func (q *request) key() string { return string(q.TurnID) + "/" + string(q.CallID) }
 
-// refusal is why a call changes nothing, for the model.
+// refusal is the error of a call that changes nothing. The model reads its text.
 type refusal struct{ code, text string }
 
 func (e *refusal) Error() string { return e.text }
@@ -45,7 +49,7 @@ func refuse(code, format string, args ...any) error {
 func (l *lead) Execute(ctx context.Context, call tool.Invocation) (tool.Result, error) {
 	q := &request{lead: l, Invocation: call, host: plugin.ForTool(call)}
 	if q.host.Tasks == nil || q.host.State == nil {
-		return tool.Result{}, errors.New("there are no tasks here")
+		return tool.Result{}, errors.New("the task service is not available")
 	}
 	v, err := definitions()[call.Name].do(ctx, q)
 	if r, ok := errors.AsType[*refusal](err); ok {
@@ -58,11 +62,12 @@ func (l *lead) Execute(ctx context.Context, call tool.Invocation) (tool.Result, 
 	return tool.Result{Output: protocol.ToolOutput{Status: protocol.OutputSuccess, Value: value}}, err
 }
 
-// alone has f look at the agents and change them, without another call between.
+// alone calls f with the current agents. No other call of the session changes agents during
+// f.
 func (q *request) alone(ctx context.Context, f func(all map[string]*agent) error) error {
 	select {
-	case q.desk <- struct{}{}:
-		defer func() { <-q.desk }()
+	case q.changing <- struct{}{}:
+		defer func() { <-q.changing }()
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
@@ -73,7 +78,7 @@ func (q *request) alone(ctx context.Context, f func(all map[string]*agent) error
 	return f(all)
 }
 
-// args are those of a call, which fit the tool's schema.
+// args decodes the arguments of a call, which match the schema of the tool.
 func args[T any](q *request) (*T, error) {
 	var v T
 	return &v, json.Unmarshal(q.Args, &v)

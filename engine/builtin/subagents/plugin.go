@@ -1,5 +1,6 @@
-// Package subagents is the plugin with which the model has agents work for it. An agent is a child session; each piece of its work
-// is a task of the session that wants it, and these tasks are all that is known of agents: so they survive whatever tasks survive.
+// Package subagents is the plugin with which the model delegates work to agents. An agent
+// is a child session. Each piece of its work is a task of the session that delegates it.
+// The plugin stores nothing else, so agents survive whatever tasks survive.
 package subagents
 
 import (
@@ -11,28 +12,32 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// ID is the plugin's.
+// ID is the id of the plugin.
 const ID = "subagents"
 
-// MaxDepth is how deep agents may be below a session of a person.
+// MaxDepth is the number of nested agents below a session of a person.
 const MaxDepth = 5
 
-// Capability is what an agent may do.
+// Capability limits the tools of an agent.
 type Capability string
 
 const (
-	Explore Capability = "explore" // tools that read and search, and no agents of its own
-	Peer    Capability = "peer"    // what the session may that wants it
+	Explore Capability = "explore" // only tools that read or search, and no agents of its own
+	Peer    Capability = "peer"    // the same tools as the session that starts it
 )
 
-// Options are the plugin's settings in the configuration of a session. Path and Output are those of an agent.
+// Options are the settings of the plugin in the configuration of a session. This plugin
+// sets Path and Output for the sessions of agents.
 type Options struct {
-	Path   string          `json:"path,omitempty"`         // of its name; absent: /root
-	Output json.RawMessage `json:"outputSchema,omitempty"` // JSON Schema of what it is to answer; absent: text
-	Hidden []string        `json:"hiddenTools,omitempty"`  // that agents do not get, such as those that talk with people
+	// Path is the path of the agent's name. Default: /root.
+	Path string `json:"path,omitempty"`
+	// Output is the JSON Schema of the agent's result. Absent: text.
+	Output json.RawMessage `json:"outputSchema,omitempty"`
+	// Hidden are tools that agents do not get, such as those that talk to people.
+	Hidden []string `json:"hiddenTools,omitempty"`
 }
 
-// Factory builds the agents of sessions.
+// Factory builds the plugin of sessions.
 type Factory struct{}
 
 // ID implements plugin.Factory.
@@ -56,12 +61,14 @@ func (Factory) Build(ctx plugin.BuildContext) (plugin.Plugin, error) {
 
 // instance is the plugin of one session.
 type instance struct {
-	lead   *lead
-	me     *protocol.Subagent // nil: the session is a person's
-	report *report            // of an agent
+	lead *lead
+	// me is set for the session of an agent.
+	me *protocol.Subagent
+	// report has the tools with which an agent reports its result. Nil for other sessions.
+	report *report
 }
 
-// spawns tells whether the session may have agents.
+// spawns reports whether the session may start agents.
 func (i *instance) spawns() bool {
 	return i.me == nil || i.me.Capability != string(Explore) && i.me.Depth < i.me.MaxDepth
 }
@@ -74,23 +81,23 @@ func (i *instance) Register(r *plugin.Registrar) error {
 	}
 	if i.report != nil {
 		r.Tools().Add(i.report)
-		text := fmt.Sprintf(agentGuidance, cmp.Or(i.lead.options.Path, "nobody's agent"))
+		text := fmt.Sprintf(agentGuidance, cmp.Or(i.lead.options.Path, "an agent"))
 		r.Prompt().Add(plugin.Prompt{Slot: plugin.SlotGuidance, Priority: 91, Content: text + i.report.guidance()})
 	}
 	return nil
 }
 
 const guidance = `# Agents
-- spawn_agent gives a piece of work to another agent, which begins with nothing but what you tell it. Use it for work that is
-  independent of what you do meanwhile, or whose details you need not keep: a search through much text, a review, a change
-  in another part. Do small things, and the next step that you wait for anyway, yourself.
-- Say all that it needs: what to find out or do, where, what not to touch, and what the answer is to hold. Start agents that do
-  not depend on each other in one go.
-- The capability explore reads and searches only; peer may do what you may. Two agents must not change the same files.
-- You are told when an agent ends. If you cannot go on without it, use wait_agents, not a loop of list_agents. What an agent says is
-  a report: check what matters.`
+- spawn_agent gives a task to a new agent, which knows only what you tell it. Use it for work that is independent of your own
+  next steps, or whose details you do not need to keep: a search through a lot of text, a review, a change in another part of
+  the project. Do small tasks yourself, and also the next step if you would only wait for it.
+- Tell the agent everything it needs: what to find out or do, where, what not to touch, and what its answer must contain. Start
+  agents that do not depend on each other together.
+- The capability explore only reads and searches; peer may do everything that you may. Two agents must not change the same files.
+- You are notified when an agent ends. If you cannot continue without it, use wait_agents instead of polling list_agents. Check the
+  important claims of an agent yourself.`
 
 const agentGuidance = `# You are an agent
-You are %s, and work for another agent. No person reads along. Do exactly the task you were given; your last message is the
-answer, and all that is left of your work but for what you have changed: make it complete and short. If the task cannot be
-done, call submit_error and say why.`
+You are %s and work for another agent. No person reads your messages. Do exactly the given task. Your last message is the
+answer: except for your changes to files, nothing else of your work is kept. Make it complete and short. If the task cannot be
+done, call submit_error with the reason.`

@@ -8,22 +8,24 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// What an agent answers with.
+// Tools with which an agent reports its result.
 const (
 	submitError  = "submit_error"
 	submitResult = "submit_result"
 )
 
-// report are the tools with which an agent ends its work.
+// report provides the tools with which an agent ends its work.
 type report struct {
-	schema json.RawMessage // of the result; empty: it is the agent's last message
+	// schema is the JSON Schema of the result. Empty: the agent's last message is the
+	// result.
+	schema json.RawMessage
 }
 
 func (r *report) guidance() string {
 	if len(r.schema) == 0 {
 		return ""
 	}
-	return "\nThe answer is data: call submit_result with it, once it is whole."
+	return "\nThe answer must be structured data: call submit_result with it when it is complete."
 }
 
 var errorSchema = json.RawMessage(`{
@@ -38,7 +40,7 @@ func (r *report) Tools() []tool.Tool {
 	list := []tool.Tool{{
 		Manifest: protocol.ToolManifest{
 			Name: submitError, Input: errorSchema, Kind: protocol.ToolKindThink,
-			Description: "End your work without a result, because the task cannot be done. Say why, and what you have found out.",
+			Description: "End your work without a result because the task cannot be done. Give the reason and what you have found out.",
 		},
 		Contract: protocol.ToolContract{Replay: protocol.ReplaySafe},
 	}}
@@ -48,7 +50,7 @@ func (r *report) Tools() []tool.Tool {
 	input := []byte(`{"type":"object","properties":{"result":` + string(r.schema) + `},"required":["result"],"additionalProperties":false}`)
 	return append(list, tool.Tool{
 		Manifest: protocol.ToolManifest{
-			Name: submitResult, Input: input, Kind: protocol.ToolKindThink, Description: "End your work with its result.",
+			Name: submitResult, Input: input, Kind: protocol.ToolKindThink, Description: "End your work and return its result.",
 		},
 		Contract: protocol.ToolContract{Replay: protocol.ReplaySafe},
 	})
@@ -61,11 +63,11 @@ func (r *report) Execute(_ context.Context, call tool.Invocation) (tool.Result, 
 		Result json.RawMessage `json:"result"`
 	}
 	if err := json.Unmarshal(call.Args, &args); err != nil {
-		return tool.Result{}, err // the arguments fit the schema: this does not happen
+		return tool.Result{}, err // cannot happen: the arguments match the schema
 	}
 	if call.Name == submitResult {
-		return tool.Result{Output: protocol.Succeed("The result is submitted."), Control: &protocol.ToolControl{Kind: protocol.ControlFinish, Value: args.Result}}, nil
+		return tool.Result{Output: protocol.Succeed("Result submitted."), Control: &protocol.ToolControl{Kind: protocol.ControlFinish, Value: args.Result}}, nil
 	}
 	reason, err := json.Marshal(args.Reason)
-	return tool.Result{Output: protocol.Succeed("The error is submitted."), Control: &protocol.ToolControl{Kind: protocol.ControlFail, Value: reason}}, err
+	return tool.Result{Output: protocol.Succeed("Error submitted."), Control: &protocol.ToolControl{Kind: protocol.ControlFail, Value: reason}}, err
 }

@@ -8,12 +8,14 @@ import (
 	"lashd/engine/plugin"
 )
 
+// sendArgs are the arguments of send_agent.
 type sendArgs struct {
 	Name string `json:"name"`
 	Task string `json:"task"`
 	Last bool   `json:"last"`
 }
 
+// send is send_agent. A repeated call finds the task that it has started.
 func send(ctx context.Context, q *request) (any, error) {
 	s, err := args[sendArgs](q)
 	if err != nil {
@@ -29,7 +31,7 @@ func send(ctx context.Context, q *request) (any, error) {
 		case a == nil || len(a.works) == 0:
 			return unknown(s.Name, all)
 		case a.closed || noteOf(a.newest()).Last:
-			return refuse("agent_closed", "The agent %s is closed, or will be after its last task; spawn another one.", name)
+			return refuse("agent_closed", "The agent %s is closed or will be closed after its last task. Start a new agent with spawn_agent.", name)
 		}
 		return q.follow(ctx, a, s)
 	})
@@ -39,9 +41,9 @@ func send(ctx context.Context, q *request) (any, error) {
 	return q.statusOf(ctx, name, "")
 }
 
-// follow queues another task of an agent.
+// follow queues another task of an agent after its newest one.
 func (q *request) follow(ctx context.Context, a *agent, s *sendArgs) error {
-	newest := a.newest() // says what the first did, unless that is pruned: then there is the child
+	newest := a.newest() // has the settings of the child; after pruning the child session itself exists
 	spec := q.spec(a.path, s.Task, note{Call: q.key(), Last: s.Last})
 	spec.Subagent.SessionID, spec.Subagent.New, spec.Subagent.Output = a.session, newest.Spec.Subagent.New, newest.Spec.Subagent.Output
 	if !newest.State.Final() {
@@ -51,6 +53,7 @@ func (q *request) follow(ctx context.Context, a *agent, s *sendArgs) error {
 	return err
 }
 
+// unknown returns the refusal of a name that no agent has. It lists the existing names.
 func unknown(name string, all map[string]*agent) error {
-	return refuse("no_such_agent", "There is no agent %q. There are: %s.", name, cmp.Or(strings.Join(namesOf(all), ", "), "none"))
+	return refuse("no_such_agent", "There is no agent %q. Existing agents: %s.", name, cmp.Or(strings.Join(namesOf(all), ", "), "none"))
 }

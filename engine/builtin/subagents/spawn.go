@@ -11,6 +11,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
+// spawnArgs are the arguments of spawn_agent.
 type spawnArgs struct {
 	Task       string          `json:"task"`
 	Name       string          `json:"name"`
@@ -21,12 +22,13 @@ type spawnArgs struct {
 	Last       bool            `json:"last"`
 }
 
-// seed is what an agent begins with.
+// seed is the initial context of an agent: a number of recent turns, and data.
 type seed struct {
 	Turns  int             `json:"turns"`
 	Values json.RawMessage `json:"values"`
 }
 
+// spawn is spawn_agent. A repeated call finds the agent that it has started.
 func spawn(ctx context.Context, q *request) (any, error) {
 	a, err := args[spawnArgs](q)
 	if err != nil {
@@ -51,7 +53,8 @@ func spawn(ctx context.Context, q *request) (any, error) {
 	return q.statusOf(ctx, name, remark)
 }
 
-// calledBefore is the agent that a call has given work before; empty: it has not.
+// calledBefore returns the name of the agent to which a call has already given a task, or
+// "".
 func calledBefore(all map[string]*agent, key string) string {
 	for _, a := range all {
 		for _, t := range a.works {
@@ -63,7 +66,7 @@ func calledBefore(all map[string]*agent, key string) string {
 	return ""
 }
 
-// free is a name that no agent has had, and a remark if it is not the one that is wanted.
+// free returns an unused name, and a remark if it is not the requested one.
 func free(wanted string, all map[string]*agent) (name, remark string) {
 	base := cmp.Or(normal(wanted), "agent")
 	name = base
@@ -71,12 +74,12 @@ func free(wanted string, all map[string]*agent) (name, remark string) {
 		name = base + "_" + strconv.Itoa(i)
 	}
 	if wanted != "" && name != wanted {
-		remark = fmt.Sprintf("The agent is named %s, as %q is no name or is taken.", name, wanted)
+		remark = fmt.Sprintf("The agent is named %s, because %q is not a valid name or is already used.", name, wanted)
 	}
 	return name, remark
 }
 
-// begin starts the first task of an agent.
+// begin starts the first task of an agent, which also creates its session.
 func (q *request) begin(ctx context.Context, name string, a *spawnArgs) error {
 	view, err := q.host.State.View(ctx, "")
 	if err != nil {
@@ -89,7 +92,7 @@ func (q *request) begin(ctx context.Context, name string, a *spawnArgs) error {
 	}
 	task := a.Task
 	if len(a.Seed.Values) > 0 {
-		task += "\n\nWhat you are given:\n" + string(a.Seed.Values)
+		task += "\n\nGiven data:\n" + string(a.Seed.Values)
 	}
 	spec := q.spec(path, task, note{Call: q.key(), Last: a.Last})
 	spec.Subagent.SessionID, spec.Subagent.New, spec.Subagent.Output = protocol.DeriveSessionID(ID, string(q.SessionID), q.key()), child, a.Output
@@ -102,7 +105,8 @@ func (q *request) begin(ctx context.Context, name string, a *spawnArgs) error {
 
 func (q *request) path(name string) string { return cmp.Or(q.options.Path, "/root") + "/" + name }
 
-// spec is a piece of work. What an agent has begun ends with its turn, as nobody would be told; a session that a person watches is.
+// spec returns the spec of a task. Tasks that an agent starts end with its turn, because no
+// later turn would read their results. Tasks of a session of a person continue and wake it.
 func (q *request) spec(path, task string, n note) *protocol.TaskSpec {
 	payload, err := json.Marshal(n)
 	if err != nil {

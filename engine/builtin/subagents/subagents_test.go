@@ -16,7 +16,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// says are replies to whoever is told something that contains a text.
+// says returns replies to requests that contain a text.
 func says(to string, replies ...scripted.Reply) scripted.Turn {
 	return scripted.Turn{Match: &scripted.Match{LastUserContains: to}, Replies: replies}
 }
@@ -29,14 +29,14 @@ func call(name, args string) scripted.Call {
 
 func text(s string) scripted.Reply { return scripted.Reply{Text: s} }
 
-// start is a daemon whose model plays these turns, and a session.
+// start returns a daemon whose model plays these turns, and a session.
 func start(t *testing.T, turns ...scripted.Turn) (*builtintest.Daemon, protocol.SessionID) {
 	t.Helper()
 	d := builtintest.Start(t, t.TempDir(), 0, scripted.New(&scripted.Script{Turns: turns}), subagents.Factory{})
 	return d, d.Session(t, nil)
 }
 
-// result is what the newest call of a session gave the model, if that was no refusal.
+// result returns the value of the newest tool call of a session, which must have succeeded.
 func result[T any](t *testing.T, d *builtintest.Daemon, id protocol.SessionID) (v T) {
 	t.Helper()
 	out := d.Result(t, id)
@@ -66,7 +66,7 @@ func TestSpawn(t *testing.T) {
 	}
 }
 
-// agents are a daemon whose model, told to go, makes these calls one after the other, and what agents say.
+// agents returns a daemon whose model makes these calls, one per reply, on the input "go". says has the replies of the agents.
 func agents(t *testing.T, said []scripted.Turn, made ...scripted.Call) (*builtintest.Daemon, protocol.SessionID) {
 	t.Helper()
 	var lead []scripted.Reply
@@ -76,7 +76,7 @@ func agents(t *testing.T, said []scripted.Turn, made ...scripted.Call) (*builtin
 	return start(t, append(said, says("go", append(lead, text("done"))...))...)
 }
 
-// outputs are what the calls of a turn came to, in their order.
+// outputs returns the results of the calls of a turn, in order.
 func outputs(r *protocol.TurnReport) (all []protocol.ToolOutput) {
 	for _, c := range r.ToolCalls {
 		all = append(all, c.Output)
@@ -92,7 +92,7 @@ func decode[T any](t *testing.T, out protocol.ToolOutput) (v T) {
 	return v
 }
 
-// turns waits until a session has ended n turns, and has no other but those whose wake was withdrawn before they began.
+// turns waits until a session has ended n turns and has no others, except for turns whose wake was withdrawn before they started.
 func turns(t *testing.T, d *builtintest.Daemon, id protocol.SessionID, n int) []protocol.TurnReport {
 	t.Helper()
 	for range 6000 {
@@ -115,7 +115,7 @@ var (
 )
 
 func TestWait(t *testing.T) {
-	t.Run("runtime/B12 a wait for all ends with all, tells what each came to, and nobody is woken for it", func(t *testing.T) {
+	t.Run("runtime/B12 a wait for all ends with the last agent, returns all results, and causes no wake", func(t *testing.T) {
 		d, id := agents(t, []scripted.Turn{one, two},
 			call("spawn_agent", `{"task":"first job","name":"a"}`), call("spawn_agent", `{"task":"second job","name":"b"}`), call("wait_agents", `{}`))
 		r := d.Turn(t, id, "go")
@@ -127,7 +127,7 @@ func TestWait(t *testing.T) {
 			t.Errorf("the lead has %d turns", len(all))
 		}
 	})
-	t.Run("runtime/B12 a wait for any ends with the first, and one for a time after that", func(t *testing.T) {
+	t.Run("runtime/B12 a wait for any ends with the first agent, and a wait with a timeout after that time", func(t *testing.T) {
 		d, id := agents(t, []scripted.Turn{one, hangs},
 			call("spawn_agent", `{"task":"first job","name":"a"}`), call("spawn_agent", `{"task":"endless job","name":"b"}`),
 			call("wait_agents", `{"rule":"any"}`), call("wait_agents", `{"names":["b"],"timeoutSeconds":1}`))
@@ -138,7 +138,7 @@ func TestWait(t *testing.T) {
 			}
 		}
 	})
-	t.Run("issue/5-5 an agent that nobody waits for wakes the lead once, with what it came to", func(t *testing.T) {
+	t.Run("issue/5-5 an agent without a waiting call wakes its session once with the result", func(t *testing.T) {
 		d, id := agents(t, []scripted.Turn{one, says("has ended", text("noted"))}, call("spawn_agent", `{"task":"first job","name":"a"}`))
 		d.Turn(t, id, "go")
 		all := turns(t, d, id, 2)
@@ -148,7 +148,7 @@ func TestWait(t *testing.T) {
 			t.Errorf("the lead has %d turns and the wakes %+v", len(all), wakes)
 		}
 	})
-	t.Run("issue/5-5 whoever interrupts a turn that waits for an agent stops the agent, which wakes nobody", func(t *testing.T) {
+	t.Run("issue/5-5 interrupting a turn that waits for an agent stops the agent without a wake", func(t *testing.T) {
 		d, id := agents(t, []scripted.Turn{hangs}, call("spawn_agent", `{"task":"endless job","name":"a","wait":true}`))
 		began := builtintest.Must(d.Turns.Start(t.Context(), &protocol.TurnStartParams{SessionID: id, Input: []protocol.InputPart{{Type: protocol.InputText, Text: "go"}}}))(t)
 		task := atWork(t, d, id)
@@ -162,7 +162,7 @@ func TestWait(t *testing.T) {
 			t.Errorf("the lead has %d turns", len(all))
 		}
 	})
-	t.Run("issue/5-5 a turn that waits for an agent goes on waiting after a restart, and the agent is the same", func(t *testing.T) {
+	t.Run("issue/5-5 a turn that waits for an agent continues to wait for the same agent after a restart", func(t *testing.T) {
 		dir := t.TempDir()
 		script := func(job scripted.Reply) *scripted.Script {
 			return &scripted.Script{Turns: []scripted.Turn{
@@ -186,7 +186,7 @@ func TestWait(t *testing.T) {
 	})
 }
 
-// atWork waits until the only agent of a session works.
+// atWork waits until the only agent of a session is running.
 func atWork(t *testing.T, d *builtintest.Daemon, id protocol.SessionID) protocol.Task {
 	t.Helper()
 	for range 6000 {
@@ -204,7 +204,7 @@ func atWork(t *testing.T, d *builtintest.Daemon, id protocol.SessionID) protocol
 }
 
 func TestNamed(t *testing.T) {
-	t.Run("runtime/B12 an agent does what it is told one after the other, and a wait tells of the newest", func(t *testing.T) {
+	t.Run("runtime/B12 an agent does its tasks in order, and a wait returns the newest result", func(t *testing.T) {
 		d, id := agents(t, []scripted.Turn{one, two},
 			call("spawn_agent", `{"task":"first job","name":"a","wait":true}`), call("send_agent", `{"name":"a","task":"second job"}`), call("wait_agents", `{"names":["A"]}`))
 		out := outputs(d.Turn(t, id, "go"))
@@ -216,7 +216,7 @@ func TestNamed(t *testing.T) {
 			t.Errorf("the agent has %d turns", len(child))
 		}
 	})
-	t.Run("runtime/B12 a name is made one that agents have, and a second of the same gets another, with a note", func(t *testing.T) {
+	t.Run("runtime/B12 names are normalized, and a second agent with the same name gets another one and a note", func(t *testing.T) {
 		d, id := agents(t, []scripted.Turn{one}, call("spawn_agent", `{"task":"first job","name":"My Agent!"}`), call("spawn_agent", `{"task":"first job","name":"my_agent"}`), call("spawn_agent", `{"task":"first job"}`))
 		var names []string
 		for _, out := range outputs(d.Turn(t, id, "go")) {
@@ -230,7 +230,7 @@ func TestNamed(t *testing.T) {
 			t.Errorf("the agents are %s", got)
 		}
 	})
-	t.Run("runtime/B12 what was told to be its last closes an agent, which takes no more", func(t *testing.T) {
+	t.Run("runtime/B12 an agent is closed after its last task and accepts no more", func(t *testing.T) {
 		d, id := agents(t, []scripted.Turn{one}, call("spawn_agent", `{"task":"first job","name":"a","last":true}`),
 			call("wait_agents", `{"until":"terminal","names":["a"]}`), call("send_agent", `{"name":"a","task":"second job"}`), call("send_agent", `{"name":"b","task":"second job"}`))
 		out := outputs(d.Turn(t, id, "go"))
@@ -243,7 +243,7 @@ func TestNamed(t *testing.T) {
 			}
 		}
 	})
-	t.Run("runtime/B12 to close an agent stops all that work for it, and what is queued does not begin", func(t *testing.T) {
+	t.Run("runtime/B12 closing an agent stops its own agents, and queued tasks do not start", func(t *testing.T) {
 		below := says("have it done", calls(call("spawn_agent", `{"task":"endless job","name":"b","capability":"peer","wait":true}`)), text("done"))
 		d, id := start(t, below, hangs, says("go", calls(call("spawn_agent", `{"task":"have it done","name":"a","capability":"peer"}`)), text("they work")),
 			says("stop", calls(call("send_agent", `{"name":"a","task":"second job"}`)), calls(call("close_agent", `{"name":"a"}`)), calls(call("list_agents", `{}`)), text("done")))
@@ -268,7 +268,7 @@ func TestNamed(t *testing.T) {
 	})
 }
 
-// again are calls of all the tools in a turn of their own, after a first one has made the agents a and, closed, b.
+// again makes calls of all tools in a second turn, after a first one has created the agents a and b and closed b.
 func again() []scripted.Turn {
 	made := says("go", calls(call("spawn_agent", `{"task":"first job","name":"a","wait":true}`)),
 		calls(call("spawn_agent", `{"task":"second job","name":"b","wait":true}`)), calls(call("close_agent", `{"name":"b"}`)), text("done"))
@@ -278,7 +278,7 @@ func again() []scripted.Turn {
 	return []scripted.Turn{one, two, hangs, made, then}
 }
 
-// checkAgain checks what those calls came to.
+// checkAgain checks the results of these calls.
 func checkAgain(t *testing.T, out []protocol.ToolOutput) {
 	t.Helper()
 	if l := decode[map[string][]subagents.Status](t, out[0])["agents"]; len(l) != 2 || l[0].State != "idle" || l[1].State != "closed" {
@@ -300,8 +300,8 @@ func checkAgain(t *testing.T, out []protocol.ToolOutput) {
 	}
 }
 
-func TestWhatIsNoWorkOfAgents(t *testing.T) {
-	t.Run("issue/5-5 agents whose tasks are pruned keep their names, can be told more, and stay closed", func(t *testing.T) {
+func TestOtherTasks(t *testing.T) {
+	t.Run("issue/5-5 agents with pruned tasks keep their names, accept tasks, and stay closed", func(t *testing.T) {
 		d, id := start(t, again()...)
 		d.Turn(t, id, "go")
 		if r := builtintest.Must(d.Tasks.Prune(t.Context(), &protocol.TaskPruneParams{SessionID: id}))(t); len(r.Data) != 3 {
@@ -309,7 +309,7 @@ func TestWhatIsNoWorkOfAgents(t *testing.T) {
 		}
 		checkAgain(t, outputs(d.Turn(t, id, "again")))
 	})
-	t.Run("issue/5-5 a session that observes the agent of another one has its own agents", func(t *testing.T) {
+	t.Run("issue/5-5 a session that observes another session's agent has only its own agents", func(t *testing.T) {
 		d, id := start(t, append(again(), says("other", calls(call("spawn_agent", `{"task":"endless job","name":"c"}`)), text("done")))...)
 		d.Turn(t, id, "go")
 		other := d.Session(t, nil)
@@ -367,7 +367,7 @@ func TestAuthority(t *testing.T) {
 	}
 }
 
-// kinds are tools without effects, of these kinds.
+// kinds are tools of these kinds without effects.
 type kinds map[string]protocol.ToolKind
 
 func (l kinds) Tools() []tool.Tool {
@@ -383,7 +383,7 @@ func (kinds) Execute(context.Context, tool.Invocation) (tool.Result, error) {
 }
 
 func TestAnswers(t *testing.T) {
-	t.Run("runtime/B11 an agent that submits an error has failed with it", func(t *testing.T) {
+	t.Run("runtime/B11 an agent that submits an error fails with it", func(t *testing.T) {
 		d, id := agents(t, []scripted.Turn{says("hard job", calls(call("submit_error", `{"reason":"there is no such file"}`)), text("never said"))},
 			call("spawn_agent", `{"task":"hard job","wait":true}`))
 		d.Turn(t, id, "go")
@@ -392,7 +392,7 @@ func TestAnswers(t *testing.T) {
 			t.Errorf("it came to %+v", r)
 		}
 	})
-	t.Run("runtime/B11 an agent that is to answer with data submits them", func(t *testing.T) {
+	t.Run("runtime/B11 an agent with an output schema submits structured data", func(t *testing.T) {
 		d, id := agents(t, []scripted.Turn{says("count", calls(call("submit_result", `{"result":"many"}`)), calls(call("submit_result", `{"result":{"n":2}}`)))},
 			call("spawn_agent", `{"task":"count","wait":true,"outputSchema":{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}}`))
 		d.Turn(t, id, "go")
@@ -400,7 +400,7 @@ func TestAnswers(t *testing.T) {
 			t.Errorf("it came to %+v", r)
 		}
 	})
-	t.Run("runtime/B11 an agent begins with what it is given: values, and what was said", func(t *testing.T) {
+	t.Run("runtime/B11 an agent starts with its given values and messages", func(t *testing.T) {
 		d, id := start(t, says("old", text("older")), says("new", text("newer")),
 			says("go", calls(call("spawn_agent", `{"task":"use it","wait":true,"seed":{"turns":1,"values":{"n":7}}}`)), text("done")), says("use it", text("used")))
 		for _, input := range []string{"old", "new", "go"} {
@@ -412,7 +412,7 @@ func TestAnswers(t *testing.T) {
 				told = append(told, n.Message.Text(protocol.PartText)+n.Message.Answer())
 			}
 		}
-		if got := strings.Join(told, "|"); got != "new|newer|use it\n\nWhat you are given:\n{\"n\":7}|used" {
+		if got := strings.Join(told, "|"); got != "new|newer|use it\n\nGiven data:\n{\"n\":7}|used" {
 			t.Errorf("its history is %q", got)
 		}
 	})

@@ -8,6 +8,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
+// Names of the tools.
 const (
 	spawnTool = "spawn_agent"
 	sendTool  = "send_agent"
@@ -16,7 +17,7 @@ const (
 	closeTool = "close_agent"
 )
 
-// definition is a tool, and what it does.
+// definition is a tool and its implementation.
 type definition struct {
 	describe string
 	input    string
@@ -27,65 +28,65 @@ type definition struct {
 func definitions() map[string]definition {
 	return map[string]definition{
 		spawnTool: {
-			describe: "Have a new agent work on a task, beside you. It knows nothing but what you give it. You are told when it ends, or wait for it.",
+			describe: "Start a new agent that works on a task in parallel. It knows only what you tell it. You are notified when it ends, or can wait for it.",
 			replay:   protocol.ReplayIdempotent, do: spawn,
 			input: `{
 				"type": "object",
 				"properties": {
-					"task": {"type": "string", "minLength": 1, "description": "all that the agent needs to know"},
-					"name": {"type": "string", "maxLength": 80, "description": "lower case letters, digits and _"},
-					"capability": {"type": "string", "enum": ["explore", "peer"], "description": "explore, which is the default: it reads and searches; peer: it may do what you may"},
+					"task": {"type": "string", "minLength": 1, "description": "everything that the agent needs to know"},
+					"name": {"type": "string", "maxLength": 80, "description": "lower-case letters, digits and _"},
+					"capability": {"type": "string", "enum": ["explore", "peer"], "description": "explore (default): may only read and search; peer: may do everything that you may"},
 					"seed": {
 						"type": "object",
 						"properties": {
-							"turns": {"type": "integer", "minimum": 1, "maximum": 20, "description": "it is told what was said in your last turns"},
+							"turns": {"type": "integer", "minimum": 1, "maximum": 20, "description": "number of your last turns whose messages it gets"},
 							"values": {"description": "data for it"}
 						},
 						"additionalProperties": false
 					},
-					"outputSchema": {"type": "object", "description": "JSON Schema of its answer; absent: text"},
+					"outputSchema": {"type": "object", "description": "JSON Schema of its answer (default: text)"},
 					"wait": {"type": "boolean", "description": "wait for its answer"},
-					"last": {"type": "boolean", "description": "it is closed after this task"}
+					"last": {"type": "boolean", "description": "close the agent after this task"}
 				},
 				"required": ["task"],
 				"additionalProperties": false
 			}`,
 		},
 		sendTool: {
-			describe: "Give an agent more to do. It remembers what it did before, and begins once it is done with that.",
+			describe: "Give an agent another task. It remembers its earlier work and starts when its current task has ended.",
 			replay:   protocol.ReplayIdempotent, do: send,
 			input: `{
 				"type": "object",
 				"properties": {
 					"name": {"type": "string", "minLength": 1},
 					"task": {"type": "string", "minLength": 1},
-					"last": {"type": "boolean", "description": "it is closed after this task"}
+					"last": {"type": "boolean", "description": "close the agent after this task"}
 				},
 				"required": ["name", "task"],
 				"additionalProperties": false
 			}`,
 		},
 		waitTool: {
-			describe: "Wait for agents, and read what they answer.",
+			describe: "Wait for agents and return their answers.",
 			replay:   protocol.ReplaySafe, do: wait,
 			input: `{
 				"type": "object",
 				"properties": {
-					"names": {"type": "array", "items": {"type": "string"}, "maxItems": 100, "description": "absent: all that are not closed"},
-					"until": {"type": "string", "enum": ["taskCompleted", "terminal"], "description": "taskCompleted, which is the default: the newest task of each is over; terminal: it is closed"},
-					"rule": {"type": "string", "enum": ["all", "any"], "description": "all is the default"},
+					"names": {"type": "array", "items": {"type": "string"}, "maxItems": 100, "description": "agents to wait for (default: all that are not closed)"},
+					"until": {"type": "string", "enum": ["taskCompleted", "terminal"], "description": "taskCompleted (default): until the newest task of each has ended; terminal: until each is closed"},
+					"rule": {"type": "string", "enum": ["all", "any"], "description": "wait for all (default) or any"},
 					"timeoutSeconds": {"type": "integer", "minimum": 1, "maximum": 86400}
 				},
 				"additionalProperties": false
 			}`,
 		},
 		listTool: {
-			describe: "List your agents, with what each is doing, and the newest answer.",
+			describe: "List your agents with their states and newest answers.",
 			replay:   protocol.ReplaySafe, do: listAgents,
 			input: `{"type": "object", "properties": {}, "additionalProperties": false}`,
 		},
 		closeTool: {
-			describe: "Stop an agent and all that work for it, for good. What they have done stays.",
+			describe: "Close an agent and all of its own agents. They stop and get no further tasks; their work is kept.",
 			replay:   protocol.ReplayIdempotent, do: closeAgent,
 			input: `{
 				"type": "object",

@@ -10,7 +10,7 @@ import (
 
 func namesOf(all map[string]*agent) []string { return slices.Sorted(maps.Keys(all)) }
 
-// statusOf is how an agent is now.
+// statusOf returns the present status of an agent, with a remark for the model.
 func (q *request) statusOf(ctx context.Context, name, remark string) (Status, error) {
 	all, err := agents(ctx, q.host.Tasks, q.SessionID)
 	if err != nil {
@@ -36,6 +36,7 @@ func listAgents(ctx context.Context, q *request) (any, error) {
 	return map[string][]Status{"agents": list}, nil
 }
 
+// waitArgs are the arguments of wait_agents.
 type waitArgs struct {
 	Names   []string `json:"names"`
 	Until   string   `json:"until"`
@@ -43,7 +44,7 @@ type waitArgs struct {
 	Timeout int64    `json:"timeoutSeconds"`
 }
 
-// Waited is what wait_agents answers: each agent stands in one of the three.
+// Waited is the result of wait_agents. Each agent is in one of the three maps.
 type Waited struct {
 	Completed map[string]Status `json:"completed"`
 	Pending   map[string]Status `json:"pending"`
@@ -64,7 +65,7 @@ func wait(ctx context.Context, q *request) (any, error) {
 		p.Rule = protocol.WaitFirst
 	}
 	for _, name := range namesOf(chosen) {
-		if a := chosen[name]; a.newest() != nil && w.means(a) {
+		if a := chosen[name]; a.newest() != nil && w.counts(a) {
 			p.TaskIDs = append(p.TaskIDs, a.newest().ID)
 		}
 	}
@@ -76,13 +77,13 @@ func wait(ctx context.Context, q *request) (any, error) {
 	return q.waited(ctx, w, namesOf(chosen))
 }
 
-// means tells whether the end of what an agent does may be the one that is waited for. One that nobody has told to end is not going
-// to be closed.
-func (w *waitArgs) means(a *agent) bool {
+// counts reports whether the end of an agent's current task may satisfy the wait. With
+// until=terminal and rule=any only agents count that will be closed.
+func (w *waitArgs) counts(a *agent) bool {
 	return w.Until != "terminal" || w.Rule != "any" || a.closed || noteOf(a.newest()).Last
 }
 
-// chosen are the agents of these names; none: all that are not closed.
+// chosen returns the agents with these names, or without names all that are not closed.
 func (q *request) chosen(ctx context.Context, names []string) (map[string]*agent, error) {
 	all, err := agents(ctx, q.host.Tasks, q.SessionID)
 	if err != nil {
@@ -102,6 +103,7 @@ func (q *request) chosen(ctx context.Context, names []string) (map[string]*agent
 	return chosen, nil
 }
 
+// waited returns the result of a wait with the present status of each agent.
 func (q *request) waited(ctx context.Context, w *waitArgs, names []string) (*Waited, error) {
 	all, err := agents(ctx, q.host.Tasks, q.SessionID)
 	if err != nil {
@@ -110,7 +112,7 @@ func (q *request) waited(ctx context.Context, w *waitArgs, names []string) (*Wai
 	r := &Waited{map[string]Status{}, map[string]Status{}, map[string]Status{}}
 	for _, name := range names {
 		if all[name] == nil {
-			continue // its tasks were pruned meanwhile
+			continue // its tasks were pruned during the wait
 		}
 		switch s := all[name].status(); {
 		case s.State == "closed":
