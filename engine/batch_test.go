@@ -56,7 +56,7 @@ func TestBatch(t *testing.T) {
 		d := start(t, inBatch(`{"name":"slow","args":{"n":1}},{"name":"quick"},{"name":"batch","args":{"calls":[{"name":"quick"}]}},{"name":"none"},{"name":"slow","args":{"n":"x"}}`, slow, says("quick", "early")))
 		report := d.turn(t, d.session(t), "go")
 		got := short(came(t, report.ToolCalls[0].Output))
-		if want := "0 slow success  late|1 quick success  early|2 batch failure batch_nested a batch makes no batches|3 none failure tool_unavailable "; !strings.HasPrefix(got, want) || !strings.Contains(got, "|4 slow failure invalid_tool_args ") {
+		if want := "0 slow success  late|1 quick success  early|2 batch failure batch_nested a batch cannot contain a batch|3 none failure tool_unavailable "; !strings.HasPrefix(got, want) || !strings.Contains(got, "|4 slow failure invalid_tool_args ") {
 			t.Errorf("results %s", got)
 		}
 	})

@@ -1,4 +1,6 @@
-// Package batch is the plugin with which the model makes several calls in one. Each of them passes all that a call passes.
+// Package batch is the plugin with the batch tool, which makes several calls of other tools
+// at once. Each of these calls goes through the same checks, approvals and hooks as a call
+// by the model.
 package batch
 
 import (
@@ -11,14 +13,14 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// ID is the plugin's, and the name of its tool.
+// ID is the id of the plugin and the name of its tool.
 const ID = "batch"
 
-// maxCalls is how many calls of a batch are made.
+// maxCalls is the number of calls in a batch that are made. Further calls fail.
 const maxCalls = 25
 
-const describe = "Make up to 25 calls of other tools at once, when none needs the result of another. They run side by side as far " +
-	"as their tools allow. The results come in the order of the calls; one that fails does not keep the others from being made."
+const describe = "Make up to 25 calls of other tools at once. Use it for calls that do not depend on each other's results. They run in " +
+	"parallel where their tools allow it. Results are in the order of the calls. A failed call does not stop the others."
 
 var schema = json.RawMessage(`{
 	"type": "object",
@@ -41,7 +43,7 @@ var schema = json.RawMessage(`{
 	"additionalProperties": false
 }`)
 
-// Factory gives every session the tool.
+// Factory builds the plugin. The plugin has no state, so all sessions share it.
 type Factory struct{}
 
 // ID implements plugin.Factory.
@@ -56,7 +58,8 @@ func (f Factory) Register(r *plugin.Registrar) error {
 	return nil
 }
 
-// Tools implements tool.Provider. The tool has no effects but those of the calls, which are kept: so it may be run again.
+// Tools implements tool.Provider. The batch itself has no effects: the results of its calls
+// are stored, so a batch can be repeated after a crash.
 func (Factory) Tools() []tool.Tool {
 	return []tool.Tool{{
 		Manifest: protocol.ToolManifest{Name: ID, Description: describe, Input: schema, Kind: protocol.ToolKindThink},
@@ -64,18 +67,21 @@ func (Factory) Tools() []tool.Tool {
 	}}
 }
 
-// Result is what one call of a batch came to.
+// Result is the result of one call in a batch, as the model reads it.
 type Result struct {
-	Index    int                   `json:"index"`
-	Name     string                `json:"name"`
-	Status   protocol.OutputStatus `json:"status"`
-	Code     string                `json:"code,omitempty"` // of a failure
-	Text     string                `json:"text,omitempty"`
-	Value    json.RawMessage       `json:"value,omitempty"` // where there is no text
+	Index  int                   `json:"index"`
+	Name   string                `json:"name"`
+	Status protocol.OutputStatus `json:"status"`
+	// Code is the failure code. Empty for a success.
+	Code string `json:"code,omitempty"`
+	Text string `json:"text,omitempty"`
+	// Value is set if the call returned no text.
+	Value    json.RawMessage       `json:"value,omitempty"`
 	Artifact *protocol.ArtifactRef `json:"artifact,omitempty"`
 }
 
-// Execute implements tool.Provider.
+// Execute implements tool.Provider. It makes the allowed calls through the host, which
+// checks and runs each of them.
 func (Factory) Execute(ctx context.Context, call tool.Invocation) (tool.Result, error) {
 	var args struct {
 		Calls []struct {
@@ -84,7 +90,7 @@ func (Factory) Execute(ctx context.Context, call tool.Invocation) (tool.Result, 
 		} `json:"calls"`
 	}
 	if err := json.Unmarshal(call.Args, &args); err != nil {
-		return tool.Result{}, err // the arguments fit the schema: this does not happen
+		return tool.Result{}, err // cannot happen: the arguments match the schema
 	}
 	results := make([]Result, len(args.Calls))
 	var wanted []tool.Request
@@ -107,18 +113,20 @@ func (Factory) Execute(ctx context.Context, call tool.Invocation) (tool.Result, 
 	return tool.Result{Output: protocol.ToolOutput{Status: protocol.OutputSuccess, Value: value}}, err
 }
 
-// refusal is why a call of a batch is not made.
+// refusal returns the failure of a call that a batch does not make: one beyond maxCalls, or
+// a nested batch.
 func refusal(i int, name string) (out protocol.ToolOutput, refused bool) {
 	switch {
 	case i >= maxCalls:
-		text := fmt.Sprintf("a batch makes %d calls: make this one with another batch", maxCalls)
+		text := fmt.Sprintf("a batch makes at most %d calls; make this call in another batch", maxCalls)
 		return protocol.Fail(protocol.FailInvalidRequest, "batch_too_long", text, protocol.FromTool), true
 	case name == ID:
-		return protocol.Fail(protocol.FailInvalidRequest, "batch_nested", "a batch makes no batches", protocol.FromTool), true
+		return protocol.Fail(protocol.FailInvalidRequest, "batch_nested", "a batch cannot contain a batch", protocol.FromTool), true
 	}
 	return out, false
 }
 
+// result converts the output of a call. The model gets the text, or else the value.
 func result(i int, name string, out protocol.ToolOutput) Result {
 	r := Result{Index: i, Name: name, Status: out.Status, Text: out.Text, Artifact: out.Artifact}
 	if out.Failure != nil {

@@ -1,4 +1,5 @@
-// Package builtintest runs a daemon with a store and without a wire, for the tests of plugins that ship inside.
+// Package builtintest runs an engine with a real store, but without a connection, for the
+// tests of built-in plugins.
 package builtintest
 
 import (
@@ -18,19 +19,21 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Daemon is a running engine. It stops with its test.
+// Daemon is a running engine. It stops at the end of its test.
 type Daemon struct {
 	*engine.Engine
-	Stop func() // may be called twice
+	// Stop stops the engine and closes the store. It may be called again.
+	Stop func()
 }
 
-// Start runs an engine on the store in dir. The model has a context of window tokens; 0: not known. Tools need no approval.
+// Start runs an engine on the store in dir. window is the size of the model's context in
+// tokens; 0 means unknown. Tools need no approval.
 func Start(t testing.TB, dir string, window int64, model provider.Provider, plugins ...plugin.Factory) *Daemon {
 	t.Helper()
 	return StartWith(t, standard.Factory{}, dir, window, model, plugins...)
 }
 
-// StartWith is Start with a protocol plugin that is not the standard one.
+// StartWith is Start with another driver.
 func StartWith(t testing.TB, driver plugin.Factory, dir string, window int64, model provider.Provider, plugins ...plugin.Factory) *Daemon {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
@@ -52,7 +55,8 @@ func StartWith(t testing.TB, driver plugin.Factory, dir string, window int64, mo
 	return d
 }
 
-// run runs both; stop ends the engine first, and then what it writes to.
+// run starts the store and the engine. stop ends the engine first, because it writes to the
+// store until it ends.
 func run(t testing.TB, store *persistence.Store, e *engine.Engine) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	writing, stopWriting := context.WithCancel(context.Background())
@@ -74,13 +78,13 @@ func check(t testing.TB, err error) {
 	}
 }
 
-// Session is a new session in a directory of the test, with options for plugins.
+// Session creates a session in a temporary directory, with options for plugins.
 func (d *Daemon) Session(t testing.TB, options protocol.PluginOptions) protocol.SessionID {
 	t.Helper()
 	return Must(d.Sessions.New(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir(), Options: options}))(t).SessionID
 }
 
-// Turn runs a turn to its end.
+// Turn runs a turn and returns its report.
 func (d *Daemon) Turn(t testing.TB, id protocol.SessionID, input string) *protocol.TurnReport {
 	t.Helper()
 	began := Must(d.Turns.Start(t.Context(), &protocol.TurnStartParams{
@@ -89,7 +93,7 @@ func (d *Daemon) Turn(t testing.TB, id protocol.SessionID, input string) *protoc
 	return Must(d.Turns.Wait(t.Context(), &protocol.TurnWaitParams{TurnID: began.TurnID}))(t)
 }
 
-// Result is the output of the newest call in the history of a session.
+// Result returns the output of the newest tool call in the history of a session.
 func (d *Daemon) Result(t testing.TB, id protocol.SessionID) protocol.ToolOutput {
 	t.Helper()
 	var newest *protocol.ToolResult
@@ -102,12 +106,12 @@ func (d *Daemon) Result(t testing.TB, id protocol.SessionID) protocol.ToolOutput
 		}
 	}
 	if newest == nil {
-		t.Fatal("nothing was called")
+		t.Fatal("no tool was called")
 	}
 	return newest.Output
 }
 
-// Must gives a function that fails its test if there is an error, and otherwise gives the value.
+// Must returns a function that returns v, or fails the test if there is an error.
 func Must[T any](v T, err error) func(testing.TB) T {
 	return func(t testing.TB) T {
 		t.Helper()
@@ -118,8 +122,8 @@ func Must[T any](v T, err error) func(testing.TB) T {
 	}
 }
 
-// Calling is a model that answers a message with the given calls, one after the other, and then with a text. It begins
-// anew with each message.
+// Calling returns a model that answers each message with the given calls, one per reply,
+// and then with a text.
 func Calling(calls ...scripted.Call) provider.Provider {
 	var replies []scripted.Reply
 	for _, c := range calls {
@@ -129,13 +133,13 @@ func Calling(calls ...scripted.Call) provider.Provider {
 	return scripted.New(&scripted.Script{Otherwise: &scripted.Turn{Replies: replies}})
 }
 
-// Recorder is a model that keeps what it was asked. It serves one session at a time.
+// Recorder is a model that records its requests. It serves one session at a time.
 type Recorder struct {
 	provider.Provider
 	Asked []Request
 }
 
-// Request is what a model was asked.
+// Request is a recorded request.
 type Request struct {
 	System   string
 	Messages []protocol.Message
@@ -152,11 +156,11 @@ func (r *Recorder) Stream(ctx context.Context, req *provider.Request) iter.Seq2[
 	return r.Provider.Stream(ctx, req)
 }
 
-// Last is what the model was asked last.
+// Last returns the newest request.
 func (r *Recorder) Last(t testing.TB) Request {
 	t.Helper()
 	if len(r.Asked) == 0 {
-		t.Fatal("the model was not asked")
+		t.Fatal("the model got no request")
 	}
 	return r.Asked[len(r.Asked)-1]
 }

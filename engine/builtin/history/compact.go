@@ -10,10 +10,12 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// kept is how much of the newest history stays beside a summary, in tokens; it is never more than a quarter of the context.
+// kept is the size in tokens of the newest history that stays beside a summary. It is at
+// most a quarter of the context.
 const kept = 20_000
 
-// compact summarises all but the newest history. It leaves the rest to other compactors if there is nothing older.
+// compact replaces all but the newest history by a summary. It implements plugin.Compactor.
+// If there is nothing old to summarise, it returns nothing, and other compactors may run.
 func compact(ctx context.Context, req *plugin.CompactRequest) ([]protocol.NodeBody, error) {
 	if req.View == nil {
 		return nil, nil
@@ -33,7 +35,8 @@ func compact(ctx context.Context, req *plugin.CompactRequest) ([]protocol.NodeBo
 	return nodes, nil
 }
 
-// split cuts history at an input: the first one after which there is little enough, or else the newest.
+// split divides history at an input. It picks the first input after which the rest fits the
+// limit, or else the newest input.
 func split(messages []protocol.Message, window int64) (old, recent []protocol.Message) {
 	limit := int64(kept)
 	if window > 0 {
@@ -49,6 +52,7 @@ func split(messages []protocol.Message, window int64) (old, recent []protocol.Me
 	return messages[:at], messages[at:]
 }
 
+// summary returns the message that replaces the old history.
 func summary(text string) *protocol.Message {
 	return &protocol.Message{
 		Role:   protocol.RoleUser,
@@ -57,16 +61,18 @@ func summary(text string) *protocol.Message {
 	}
 }
 
+// isSummary reports whether a message is a summary of this plugin.
 func isSummary(m *protocol.Message) bool {
 	return m.Origin != nil && m.Origin.Kind == protocol.OriginPlugin && m.Origin.Plugin == ID
 }
 
-const heading = "This is a summary of what was said and done before. It stands in for the older history.\n\n"
+const heading = "This is a summary of the earlier conversation. It replaces the older history.\n\n"
 
-var errNoSummary = errors.New("the model gave none")
+var errNoSummary = errors.New("the model returned no summary")
 
-// summarise has a child of the session write the summary: with one model call, without tools, and without this plugin. What that
-// uses is in the ledger of the session, and nothing else is left of the child.
+// summarise lets a temporary child session write the summary, in one model call without
+// tools and without this plugin. Its usage counts for the session. The child is deleted
+// afterwards, even if ctx has ended.
 func summarise(ctx context.Context, req *plugin.CompactRequest, old []protocol.Message) (string, error) {
 	life, err := req.Host.NeedLifecycle()
 	if err != nil {
@@ -80,6 +86,7 @@ func summarise(ctx context.Context, req *plugin.CompactRequest, old []protocol.M
 	return text, errors.Join(err, life.DeleteSession(context.WithoutCancel(ctx), made.SessionID))
 }
 
+// summariser returns the settings of that child session.
 func summariser(v *plugin.View) *protocol.SessionNewParams {
 	return &protocol.SessionNewParams{
 		Cwd: v.Session.Cwd, Title: "Summary of " + string(v.Session.ID), Driver: v.Session.Config.Driver,
@@ -89,6 +96,7 @@ func summariser(v *plugin.View) *protocol.SessionNewParams {
 	}
 }
 
+// ask runs one turn of the child and returns its answer. It cancels the turn if ctx ends.
 func ask(ctx context.Context, life plugin.LifecycleService, id protocol.SessionID, input string) (string, error) {
 	turn, err := life.StartTurn(ctx, &plugin.TurnRequest{
 		TurnID: protocol.NewTurnID(), SessionID: id, Input: []protocol.InputPart{{Type: protocol.InputText, Text: input}},

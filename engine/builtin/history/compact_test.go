@@ -11,7 +11,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// texts are what messages say, without what the model thought.
+// texts returns the text of messages without reasoning.
 func texts(messages []protocol.Message) string {
 	var list []string
 	for _, m := range messages {
@@ -26,7 +26,7 @@ func texts(messages []protocol.Message) string {
 
 const summarises = "Summarise the conversation"
 
-// model answers a summariser with summary, and everybody else with the text "ok".
+// model answers the summariser with summary, and every other request with the text "ok".
 func model(summary ...scripted.Reply) *builtintest.Recorder {
 	return &builtintest.Recorder{Provider: scripted.New(&scripted.Script{
 		Turns:     []scripted.Turn{{Match: &scripted.Match{LastUserContains: summarises}, Replies: summary}},
@@ -34,14 +34,14 @@ func model(summary ...scripted.Reply) *builtintest.Recorder {
 	})}
 }
 
-// lastInput is the text that the model was asked last.
+// lastInput returns the last input that the model got.
 func lastInput(t *testing.T, m *builtintest.Recorder) string {
 	t.Helper()
 	messages := m.Last(t).Messages
 	return messages[len(messages)-1].Text(protocol.PartText)
 }
 
-// compact compacts a session, and tells whether anything was compacted.
+// compact compacts a session and reports whether history was compacted.
 func compact(t *testing.T, d *builtintest.Daemon, id protocol.SessionID) (bool, error) {
 	t.Helper()
 	r, err := d.Sessions.Compact(t.Context(), &protocol.SessionCompactParams{SessionID: id, Instructions: "mind the gap"})
@@ -51,7 +51,7 @@ func compact(t *testing.T, d *builtintest.Daemon, id protocol.SessionID) (bool, 
 	return r.Compacted, nil
 }
 
-// seen is what the model is shown in a further turn.
+// seen returns the messages that the model sees in another turn.
 func seen(t *testing.T, d *builtintest.Daemon, m *builtintest.Recorder, id protocol.SessionID) string {
 	t.Helper()
 	d.Turn(t, id, "and now?")
@@ -59,7 +59,7 @@ func seen(t *testing.T, d *builtintest.Daemon, m *builtintest.Recorder, id proto
 }
 
 func TestCompact(t *testing.T) {
-	const window = 2000 // of which 500 tokens are kept: one long turn, and not two
+	const window = 2000 // 500 tokens are kept: room for one long turn, not for two
 	long := strings.Repeat("word", 300)
 	for name, c := range map[string]struct {
 		inputs  []string
@@ -67,9 +67,9 @@ func TestCompact(t *testing.T) {
 		want    string // the nodes
 		err     bool
 	}{
-		"what is old becomes a summary":        {[]string{"1" + long, "2" + long, "3" + long}, []scripted.Reply{{Text: " the sum "}}, "the sum|3" + long + "|ok", false},
+		"old history becomes a summary":        {[]string{"1" + long, "2" + long, "3" + long}, []scripted.Reply{{Text: " the sum "}}, "the sum|3" + long + "|ok", false},
 		"a short history stays":                {[]string{"1", "2"}, []scripted.Reply{{Text: "the sum"}}, "", false},
-		"the newest turn stays, however long":  {[]string{"1" + long, "2" + long + long}, []scripted.Reply{{Text: "the sum"}}, "the sum|2" + long + long + "|ok", false},
+		"the newest turn stays at any length":  {[]string{"1" + long, "2" + long + long}, []scripted.Reply{{Text: "the sum"}}, "the sum|2" + long + long + "|ok", false},
 		"one turn cannot be summarised":        {[]string{"1" + long + long}, []scripted.Reply{{Text: "the sum"}}, "", false},
 		"without a summary nothing is changed": {[]string{"1" + long, "2" + long}, []scripted.Reply{{Text: "  "}}, "", true},
 		"the summariser is asked once":         {[]string{"1" + long, "2" + long}, []scripted.Reply{{ToolCalls: []scripted.Call{{Name: "big"}}}, {Text: "the sum"}}, "", true},
@@ -97,7 +97,7 @@ func TestCompact(t *testing.T) {
 	}
 }
 
-const heading = "This is a summary of what was said and done before. It stands in for the older history.\n\n"
+const heading = "This is a summary of the earlier conversation. It replaces the older history.\n\n"
 
 func TestSummaries(t *testing.T) {
 	m := model(scripted.Reply{Text: "new sum"})
@@ -109,9 +109,9 @@ func TestSummaries(t *testing.T) {
 		Origin: &protocol.Origin{Kind: protocol.OriginPlugin, Plugin: history.ID},
 	}
 	builtintest.Must(d.History.Append(t.Context(), &protocol.GraphAppendParams{SessionID: id, Nodes: []protocol.NodeBody{{Message: &summary}}}))(t)
-	d.Turn(t, id, "1"+long+long) // alone more than is kept
+	d.Turn(t, id, "1"+long+long) // larger than the kept part on its own
 	if done, err := compact(t, d, id); err != nil || done {
-		t.Errorf("runtime/S11 a summary is summarised again: %t, %v", done, err)
+		t.Errorf("runtime/S11 a summary was summarised again: %t, %v", done, err)
 	}
 	d.Turn(t, id, "2"+long)
 	m.Asked = nil
@@ -121,7 +121,7 @@ func TestSummaries(t *testing.T) {
 	said := lastInput(t, m)
 	for _, want := range []string{summarises, "# Goal", "# Instructions", "# Discoveries", "# Accomplished", "# Relevant files", "mind the gap", "old sum", "[user] 1" + long, "[assistant] ok"} {
 		if !strings.Contains(said, want) {
-			t.Errorf("runtime/S11 the summariser is not told %q: %s", want, said)
+			t.Errorf("runtime/S11 the summariser did not get %q: %s", want, said)
 		}
 	}
 	if strings.Contains(said, "2"+long) || strings.Contains(said, "musing") || len(m.Asked) != 1 || len(m.Asked[0].Tools) != 0 {
@@ -129,7 +129,7 @@ func TestSummaries(t *testing.T) {
 	}
 	for _, s := range builtintest.Must(d.Sessions.List(t.Context(), &protocol.SessionListParams{Children: true}))(t).Data {
 		if s.ID != id {
-			t.Errorf("runtime/S11 the summariser is still there: %+v", s)
+			t.Errorf("runtime/S11 the summariser was not deleted: %+v", s)
 		}
 	}
 	booked := false
@@ -139,7 +139,7 @@ func TestSummaries(t *testing.T) {
 		}
 	}
 	if !booked {
-		t.Error("runtime/S11 plugin/HC-08 what the summariser has used is not in the session's ledger")
+		t.Error("runtime/S11 plugin/HC-08 the usage of the summariser is not in the session's ledger")
 	}
 	if got := seen(t, d, m, id); got != heading+"new sum|2"+long+"|ok|and now?" {
 		t.Errorf("runtime/S11 the model sees %q", got)
@@ -155,7 +155,7 @@ func TestRestrictedSummaries(t *testing.T) {
 		d.Turn(t, id, text+strings.Repeat("word", 400))
 	}
 	if done, err := compact(t, d, id); err != nil || !done {
-		t.Errorf("runtime/S11 plugin/S-15 compacted a session with one tool, and below which there may be none: %t, %v", done, err)
+		t.Errorf("runtime/S11 plugin/S-15 compacting a session with one tool that may have no subagents: %t, %v", done, err)
 	}
 }
 
@@ -183,7 +183,7 @@ func TestCallsAreKept(t *testing.T) {
 	items := builtintest.Must(d.Sessions.Read(t.Context(), &protocol.SessionReadParams{SessionID: id}))(t).Data
 	kept := items[len(items)-6]
 	if kept.Kind != protocol.ItemToolCall || kept.Status != protocol.ItemDone || kept.Output == nil {
-		t.Errorf("runtime/S11 people see %+v", kept)
+		t.Errorf("runtime/S11 clients see %+v", kept)
 	}
 }
 
@@ -199,16 +199,16 @@ func TestTranscript(t *testing.T) {
 		t.Fatal(err)
 	}
 	said := lastInput(t, m)
-	// Of a conversation of more than 3 bytes for each token of the context, the ends remain.
+	// Only the ends remain of a conversation with more than 3 bytes for each token of the context.
 	if a, b := strings.Count(said, "a"), strings.Count(said, "b"); a < 2900 || a > 3200 || b < 2900 || b > 3200 || !strings.Contains(said, "[user] first") || !strings.Contains(said, "last\n\n[assistant] ok") {
 		t.Errorf("runtime/S11 of %d bytes, %d are a and %d b: %s", len(said), a, b, said)
 	}
 }
 
-// manual has history compacted only when somebody asks for it.
+// manual disables automatic compaction.
 var manual = protocol.PluginOptions{history.ID: []byte(`{"compactAt":0}`)}
 
-func TestCompactsByItself(t *testing.T) {
+func TestAutomaticCompaction(t *testing.T) {
 	const window = 2000
 	turns := func(t *testing.T, window int64, options protocol.PluginOptions, usage *protocol.Usage, inputs ...string) (int, string) {
 		m := &builtintest.Recorder{Provider: scripted.New(&scripted.Script{
@@ -237,12 +237,12 @@ func TestCompactsByItself(t *testing.T) {
 		marks   int
 	}{
 		"once history takes four fifths of the context": {window, `{}`, nil, 1},
-		"not if it is told to wait":                     {window, `{"compactAt":0}`, nil, 0},
-		"earlier, and so more often, if it is told so":  {4000, `{"compactAt":0.3}`, nil, 2},
-		"not where the context is not known":            {0, `{}`, nil, 0},
-		"by what the model tells of the context":        {window, `{}`, &protocol.Usage{Input: 10, CacheRead: 10}, 0},
+		"not if it is disabled":                         {window, `{"compactAt":0}`, nil, 0},
+		"earlier and more often with a lower threshold": {4000, `{"compactAt":0.3}`, nil, 2},
+		"not if the size of the context is unknown":     {0, `{}`, nil, 0},
+		"by the usage that the model reports":           {window, `{}`, &protocol.Usage{Input: 10, CacheRead: 10}, 0},
 	} {
-		t.Run("runtime/S11 plugin/HK-30 history is compacted by itself: "+name, func(t *testing.T) {
+		t.Run("runtime/S11 plugin/HK-30 automatic compaction: "+name, func(t *testing.T) {
 			marks, got := turns(t, c.window, protocol.PluginOptions{history.ID: []byte(c.options)}, c.usage, "1"+long, "2"+long, "3"+long, "4"+long)
 			if marks != c.marks || strings.HasPrefix(got, heading+"the sum|") != (c.marks > 0) {
 				t.Errorf("compacted %d times, the model sees %.200q", marks, got)

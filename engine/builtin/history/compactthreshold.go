@@ -1,6 +1,7 @@
-// Package history is the plugin that keeps long sessions within the model's context: what the model sees of old tool outputs
-// and attachments is shortened when the context fills, if a session wants that, and history is summarised when it is to be
-// compacted. What is stored stays as it is.
+// Package history is the plugin that keeps long sessions within the model's context. It
+// summarises old history when the session is compacted, and requests compaction when the
+// context fills up. If a session wants it, it also shortens old tool outputs and
+// attachments in what the model sees. Stored history does not change.
 package history
 
 import (
@@ -11,22 +12,26 @@ import (
 	"lashd/engine/plugin"
 )
 
-// ID is the plugin's.
+// ID is the id of the plugin.
 const ID = "history"
 
+// priority is the order of the plugin's hooks among those of other plugins.
 const priority = 100
 
-// Options are the plugin's settings in the configuration of a session.
+// Options are the settings of the plugin in the configuration of a session.
 type Options struct {
-	// Shorten has old outputs and attachments shortened when the context fills. It costs a copy of the history in each turn.
+	// Shorten enables shortening of old outputs and attachments when the context fills up.
+	// It copies the history in each turn.
 	Shorten bool `json:"shorten,omitempty"`
-	// CompactAt is the part of the model's context that history may take before it is compacted; absent: 0.8. With 0, only who
-	// asks for it has it compacted. Where the size of the context is not known, nobody else does.
+	// CompactAt is the share of the model's context at which history is compacted. Default:
+	// 0.8. With 0, or if the size of the context is unknown, history is compacted only on
+	// request.
 	CompactAt *float64 `json:"compactAt,omitempty"`
-	// Off leaves history as it is, and its compaction to others.
+	// Off disables the plugin and leaves compaction to others.
 	Off bool `json:"off,omitempty"`
 }
 
+// compactAt is the default of Options.CompactAt.
 const compactAt = 0.8
 
 func (o Options) compactAt() float64 {
@@ -36,7 +41,7 @@ func (o Options) compactAt() float64 {
 	return *o.CompactAt
 }
 
-// Factory builds the history of sessions.
+// Factory builds the plugin of a session from its Options.
 type Factory struct{}
 
 // ID implements plugin.Factory.
@@ -51,7 +56,7 @@ func (Factory) Build(ctx plugin.BuildContext) (plugin.Plugin, error) {
 		}
 	}
 	if at := o.compactAt(); at < 0 || at > 1 {
-		return nil, fmt.Errorf("options: compactAt is %v, and not between 0 and 1", at)
+		return nil, fmt.Errorf("options: compactAt is %v; it must be between 0 and 1", at)
 	}
 	return plugin.Spec(func(r *plugin.Registrar) error {
 		if !o.Off {

@@ -10,14 +10,15 @@ import (
 )
 
 const (
-	// Of the context, in percent: where shortening begins, and how far it goes then. The distance keeps the beginning of the
-	// prompt as it is for several turns, so that a provider need not read it anew in each.
+	// full and roomy are percentages of the context: shortening starts at full and continues down to roomy. The distance
+	// keeps the beginning of the prompt unchanged for several turns, so that the provider's prompt cache stays useful.
 	full, roomy = 60, 40
-	recent      = 2   // inputs since which nothing is shortened
-	small       = 400 // bytes of an output that are not worth a word
+	recent      = 2   // the newest inputs, after which nothing is shortened
+	small       = 400 // bytes; outputs up to this size are not shortened
 )
 
-// elide shortens what is old once the context is rather full.
+// elide shortens old outputs and attachments when the context fills up. It is a context
+// transform: it changes what the model sees, not the stored history.
 func elide(_ context.Context, view *plugin.ContextView, pc plugin.PreparedContext) (plugin.PreparedContext, error) {
 	if view.View == nil || view.View.Window <= 0 {
 		return pc, nil
@@ -31,8 +32,9 @@ func elide(_ context.Context, view *plugin.ContextView, pc plugin.PreparedContex
 	return pc, nil
 }
 
-// boundary is how many messages are to be short. It is found by going through the history turn by turn, as it came about:
-// so it depends on nothing else, and moves only where the context was full.
+// boundary returns the number of messages to shorten. It replays the history turn by turn,
+// so the result depends only on the history and moves only where the context was full. That
+// keeps the beginning of the prompt stable.
 func boundary(whole, short []protocol.Message, window int64) int {
 	long, brief := sums(whole), sums(short)
 	at := 0
@@ -49,7 +51,7 @@ func boundary(whole, short []protocol.Message, window int64) int {
 	return at
 }
 
-// sums are the tokens of the first n messages, for each n.
+// sums returns the tokens of the first n messages, for each n.
 func sums(messages []protocol.Message) []int64 {
 	all := make([]int64, len(messages)+1)
 	for i := range messages {
@@ -58,14 +60,15 @@ func sums(messages []protocol.Message) []int64 {
 	return all
 }
 
-// shortened is parts without what is big and can be had again. The parts themselves stay.
+// shortened returns parts with large outputs and attachments replaced by a note. The number
+// of parts stays the same, so calls and results still match.
 func shortened(parts []protocol.Part) []protocol.Part {
 	parts = slices.Clone(parts)
 	for i, p := range parts {
 		switch {
 		case p.Prune != nil:
 		case p.Attachment != nil:
-			parts[i].Prune = cleared(fmt.Sprintf("[The attachment %s is not shown any more.]", p.Attachment.Name))
+			parts[i].Prune = cleared(fmt.Sprintf("[The attachment %s is no longer shown.]", p.Attachment.Name))
 		case p.Result != nil && len(p.Result.Output.Text)+len(p.Result.Output.Value) > small:
 			parts[i] = withoutOutput(p)
 		}
@@ -75,7 +78,7 @@ func shortened(parts []protocol.Part) []protocol.Part {
 
 func withoutOutput(p protocol.Part) protocol.Part {
 	r := *p.Result
-	note := fmt.Sprintf("[This call ended with %s. Its output, %d bytes, is not shown any more; call %s again if you need it.]",
+	note := fmt.Sprintf("[This call ended with %s. Its output (%d bytes) is no longer shown; call %s again if you need it.]",
 		r.Output.Status, max(len(r.Output.Text), len(r.Output.Value)), r.Name)
 	r.Output.Text, r.Output.Value = note, nil
 	p.Result, p.Prune = &r, cleared(note)

@@ -63,7 +63,7 @@ func TestOldOutputs(t *testing.T) {
 		}
 		before = asked
 	}
-	// A turn has about 504 tokens. Three outputs go when there are 3000, so that 2000 stay.
+	// A turn has about 504 tokens. At 3000 tokens three outputs are shortened, and 2000 tokens remain.
 	if want := []int{0, 0, 0, 0, 0, 0, 3, 3, 3, 6, 6}; !slices.Equal(got, want) {
 		t.Errorf("runtime/S11 outputs that are not shown: %d, want %d", got, want)
 	}
@@ -83,7 +83,7 @@ func encode(t *testing.T, messages []protocol.Message) []string {
 	return list
 }
 
-// open is a session with the plugin alone.
+// open returns a session that has only this plugin.
 func open(t *testing.T, options string) *plugin.Session {
 	t.Helper()
 	host := builtintest.Must(plugin.NewHost([]plugin.Factory{standard.Factory{}}, []plugin.Factory{history.Factory{}}))(t)
@@ -105,12 +105,12 @@ func TestElide(t *testing.T) {
 	for name, c := range map[string]struct {
 		old    protocol.Message
 		window int64
-		want   string // what stands for the old part; empty: it is shown
+		want   string // the note that replaces the old part; empty: the part is shown
 	}{
-		"an attachment":                    {input(attachment), 1500, "[The attachment a.png is not shown any more.]"},
-		"an output":                        {result(protocol.Succeed(long)), 100, "[This call ended with success. Its output, 401 bytes, is not shown any more; call big again if you need it.]"},
-		"the output of a call that failed": {result(failed), 100, "[This call ended with failure. Its output, 401 bytes, is not shown any more; call big again if you need it.]"},
-		"an output that is a value":        {result(protocol.ToolOutput{Status: protocol.OutputSuccess, Value: []byte(`"` + long + `"`)}), 100, "[This call ended with success. Its output, 403 bytes, is not shown any more; call big again if you need it.]"},
+		"an attachment":                    {input(attachment), 1500, "[The attachment a.png is no longer shown.]"},
+		"an output":                        {result(protocol.Succeed(long)), 100, "[This call ended with success. Its output (401 bytes) is no longer shown; call big again if you need it.]"},
+		"the output of a call that failed": {result(failed), 100, "[This call ended with failure. Its output (401 bytes) is no longer shown; call big again if you need it.]"},
+		"an output that is a value":        {result(protocol.ToolOutput{Status: protocol.OutputSuccess, Value: []byte(`"` + long + `"`)}), 100, "[This call ended with success. Its output (403 bytes) is no longer shown; call big again if you need it.]"},
 		"a small output":                   {result(protocol.Succeed(long[:400])), 100, ""},
 		"with room enough":                 {input(attachment), 4100, ""},
 		"in a context of unknown size":     {input(attachment), 0, ""},
@@ -134,7 +134,7 @@ func TestElide(t *testing.T) {
 	}
 }
 
-// BenchmarkTransform is what each turn costs in a session of 2000 messages.
+// BenchmarkTransform measures one turn in a session of 2000 messages.
 func BenchmarkTransform(b *testing.B) {
 	var messages []protocol.Message
 	for range 1000 {

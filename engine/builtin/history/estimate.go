@@ -7,11 +7,12 @@ import (
 )
 
 const (
+	// bytesPerToken and attachmentTokens estimate tokens without the model's tokenizer.
 	bytesPerToken    = 4
 	attachmentTokens = 1200
 )
 
-// tokens is about how many tokens a message has.
+// tokens estimates the number of tokens of a message.
 func tokens(m *protocol.Message) int64 {
 	var n int64
 	for i := range m.Parts {
@@ -30,12 +31,13 @@ func partTokens(p *protocol.Part) int64 {
 	case p.Call != nil:
 		n += len(p.Call.Name) + len(p.Call.Args)
 	case p.Result != nil:
-		n += max(len(p.Result.Output.Text), len(p.Result.Output.Value)) // a model is shown one of them
+		n += max(len(p.Result.Output.Text), len(p.Result.Output.Value)) // the model sees one of them
 	}
 	return int64(n+bytesPerToken-1) / bytesPerToken
 }
 
-// inputs are the places of what people and plugins said: turns begin there, and history may be cut.
+// inputs returns the indexes of the messages of people and plugins. Turns start there, so
+// history may be cut there without separating a call from its result.
 func inputs(messages []protocol.Message) []int {
 	var at []int
 	for i := range messages {

@@ -11,7 +11,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// calling is a model that makes these calls in the first turn, one after the other, and says "noted" in every later one.
+// calling returns a model that makes these calls in the first turn, one per reply, and says "noted" in every later turn.
 func calling(calls ...scripted.Call) *builtintest.Recorder {
 	var replies []scripted.Reply
 	for _, c := range calls {
@@ -28,12 +28,12 @@ func call(name, args string) scripted.Call {
 }
 
 func TestTools(t *testing.T) {
-	t.Run("runtime/B10 a monitor that the model starts wakes it once its turn is over", func(t *testing.T) {
+	t.Run("runtime/B10 a monitor that the model starts wakes it after its turn", func(t *testing.T) {
 		model := calling(call("start_monitor", `{"id":"build","command":"echo it is built; exec sleep 600"}`))
 		d := builtintest.Start(t, t.TempDir(), 0, model, monitor.Factory{})
 		id := d.Session(t, nil)
 		d.Turn(t, id, "tell me when it is built")
-		if out := d.Result(t, id); out.Status != protocol.OutputSuccess || !strings.Contains(out.Text, "The monitor build runs.") {
+		if out := d.Result(t, id); out.Status != protocol.OutputSuccess || !strings.Contains(out.Text, "The monitor build is running.") {
 			t.Errorf("the model reads %+v", out)
 		}
 		task := builtintest.Must(d.Tasks.Read(t.Context(), &protocol.TaskReadParams{TaskParams: protocol.TaskParams{SessionID: id, TaskID: "monitor:build:1"}}))(t).Task
@@ -55,7 +55,7 @@ func TestTools(t *testing.T) {
 			t.Errorf("the model is told %q", got)
 		}
 	})
-	t.Run("runtime/B10 the model lists monitors with their lines, and stops them", func(t *testing.T) {
+	t.Run("runtime/B10 the model lists monitors with their lines and stops them", func(t *testing.T) {
 		d := builtintest.Start(t, t.TempDir(), 0, calling(
 			call("start_monitor", `{"id":"m","command":"sleep 600","persistent":true,"notifyOnly":true}`),
 			call("stop_monitor", `{"id":"m"}`), call("list_monitors", `{"updates":true}`)), monitor.Factory{})
@@ -77,7 +77,7 @@ func TestTools(t *testing.T) {
 		"stop one that is not there":   call("stop_monitor", `{"id":"none"}`),
 		"start one in a place that is": call("start_monitor", `{"id":"m","command":"true","cwd":"none"}`),
 	} {
-		t.Run("runtime/B10 the model is told why it cannot "+name, func(t *testing.T) {
+		t.Run("runtime/B10 the model reads why it cannot "+name, func(t *testing.T) {
 			d := builtintest.Start(t, t.TempDir(), 0, calling(c), monitor.Factory{})
 			id := d.Session(t, nil)
 			d.Turn(t, id, "go")

@@ -1,4 +1,5 @@
-// Package monitor is the plugin with which the model watches commands: their lines wake the session, so that nobody has to poll.
+// Package monitor is the plugin with the monitor tools. A monitor is a background command
+// whose output lines wake the session, so the model does not have to poll.
 package monitor
 
 import (
@@ -11,10 +12,11 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// ID is the plugin's.
+// ID is the id of the plugin.
 const ID = plugin.MonitorOwner
 
-// Factory gives every session the tools.
+// Factory builds the plugin. The engine holds the monitors, so the plugin itself has no
+// state.
 type Factory struct{}
 
 // ID implements plugin.Factory.
@@ -38,12 +40,12 @@ const (
 var startSchema = json.RawMessage(`{
 	"type": "object",
 	"properties": {
-		"id": {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$", "description": "a name for it"},
-		"command": {"type": "string", "minLength": 1, "maxLength": 8192, "description": "what sh shall run; each line that it writes to its standard output is news"},
-		"cwd": {"type": "string", "description": "directory to run it in; the workspace if not given"},
-		"persistent": {"type": "boolean", "description": "it has no time limit, and is begun again after a restart"},
-		"timeoutMs": {"type": "integer", "minimum": 1, "maximum": 3600000, "description": "milliseconds after which it is stopped; 300000 if not given"},
-		"notifyOnly": {"type": "boolean", "description": "its lines do not wake you; list_monitors tells of them"}
+		"id": {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$", "description": "name of the monitor"},
+		"command": {"type": "string", "minLength": 1, "maxLength": 8192, "description": "command for sh; each line that it writes to standard output is an event"},
+		"cwd": {"type": "string", "description": "working directory (default: the workspace)"},
+		"persistent": {"type": "boolean", "description": "run without a time limit, and start again after a restart of lashd"},
+		"timeoutMs": {"type": "integer", "minimum": 1, "maximum": 3600000, "description": "milliseconds after which it is stopped (default: 300000)"},
+		"notifyOnly": {"type": "boolean", "description": "do not wake you; read the lines with list_monitors"}
 	},
 	"required": ["id", "command"],
 	"additionalProperties": false
@@ -58,15 +60,16 @@ var stopSchema = json.RawMessage(`{
 
 var listSchema = json.RawMessage(`{
 	"type": "object",
-	"properties": {"updates": {"type": "boolean", "description": "also take the newest lines, each of which is told of once"}},
+	"properties": {"updates": {"type": "boolean", "description": "also return new lines; each line is returned once"}},
 	"additionalProperties": false
 }`)
 
-const startDescription = "Watch something in the background: a command whose lines wake you in a turn of their own, so that you need not wait " +
-	"or poll. Lines that come together are told of together; further ones wake you again once that turn is over. Make the command " +
-	"write little: filter with grep --line-buffered and the like. Its standard error never wakes you."
+const startDescription = "Run a command in the background and wake you with the lines that it prints, so that you need not wait " +
+	"or poll. Lines printed together arrive in one turn; later lines wake you again after that turn. Make the command " +
+	"print little: filter with grep --line-buffered, for example. Standard error never wakes you."
 
-// Tools implements tool.Provider. A start is made once for each call, however often that is repeated.
+// Tools implements tool.Provider. The tools are safe to repeat: the call's id is the
+// idempotency key of the request.
 func (Factory) Tools() []tool.Tool {
 	return []tool.Tool{
 		{
@@ -74,11 +77,11 @@ func (Factory) Tools() []tool.Tool {
 			Contract: protocol.ToolContract{Replay: protocol.ReplaySafe},
 		},
 		{
-			Manifest: protocol.ToolManifest{Name: stopTool, Description: "Stop a monitor, with all that its command has started.", Input: stopSchema, Kind: protocol.ToolKindOther},
+			Manifest: protocol.ToolManifest{Name: stopTool, Description: "Stop a monitor and all processes that its command started.", Input: stopSchema, Kind: protocol.ToolKindOther},
 			Contract: protocol.ToolContract{Replay: protocol.ReplaySafe},
 		},
 		{
-			Manifest: protocol.ToolManifest{Name: listTool, Description: "List the monitors of this session: what they run, whether they do, and their newest line.", Input: listSchema, Kind: protocol.ToolKindRead},
+			Manifest: protocol.ToolManifest{Name: listTool, Description: "List the monitors of this session with their commands, states and newest lines.", Input: listSchema, Kind: protocol.ToolKindRead},
 			Contract: protocol.ToolContract{Replay: protocol.ReplaySafe},
 		},
 	}
@@ -112,7 +115,7 @@ func start(ctx context.Context, monitors plugin.MonitorService, key protocol.Mut
 		NotifyOnly bool   `json:"notifyOnly"`
 	}
 	if err := json.Unmarshal(args, &a); err != nil {
-		return tool.Result{}, err // the arguments fit the schema: this does not happen
+		return tool.Result{}, err // cannot happen: the arguments match the schema
 	}
 	spec := protocol.MonitorSpec{ID: a.ID, Command: a.Command, Cwd: a.Cwd, Persistent: a.Persistent, TimeoutMs: a.TimeoutMs, Restart: a.Persistent}
 	if a.NotifyOnly {
@@ -120,11 +123,11 @@ func start(ctx context.Context, monitors plugin.MonitorService, key protocol.Mut
 	}
 	r, err := monitors.Start(ctx, &protocol.MonitorStartParams{Mutation: key, Spec: spec})
 	if err != nil {
-		return refused(err), nil
+		return failure(err), nil
 	}
-	text := fmt.Sprintf("The monitor %s runs. Go on, or end your turn: it wakes you.", a.ID)
+	text := fmt.Sprintf("The monitor %s is running. Continue, or end your turn; the monitor wakes you.", a.ID)
 	if r.Existing {
-		text = fmt.Sprintf("The monitor %s runs already.", a.ID)
+		text = fmt.Sprintf("The monitor %s is already running.", a.ID)
 	}
 	return tool.Result{Output: protocol.Succeed(text)}, nil
 }
@@ -138,12 +141,12 @@ func stop(ctx context.Context, monitors plugin.MonitorService, key protocol.Muta
 	}
 	r, err := monitors.Stop(ctx, &protocol.MonitorStopParams{Mutation: key, MonitorID: a.ID})
 	if err != nil {
-		return refused(err), nil
+		return failure(err), nil
 	}
 	return tool.Result{Output: protocol.Succeed(fmt.Sprintf("The monitor %s is %s.", a.ID, r.Monitor.State))}, nil
 }
 
-// listed is what the model reads.
+// listed is the structured result of list_monitors.
 type listed struct {
 	Monitors []protocol.Monitor       `json:"monitors"`
 	Updates  []protocol.MonitorUpdate `json:"updates,omitempty"`
@@ -158,13 +161,13 @@ func list(ctx context.Context, monitors plugin.MonitorService, args json.RawMess
 	}
 	now, err := monitors.Snapshot(ctx)
 	if err != nil {
-		return refused(err), nil
+		return failure(err), nil
 	}
 	out := listed{Monitors: now.Data}
 	if a.Updates {
 		news, err := monitors.Updates(ctx)
 		if err != nil {
-			return refused(err), nil
+			return failure(err), nil
 		}
 		out.Updates = news.Events
 	}
@@ -172,7 +175,7 @@ func list(ctx context.Context, monitors plugin.MonitorService, args json.RawMess
 	return tool.Result{Output: protocol.ToolOutput{Status: protocol.OutputSuccess, Value: value}}, err
 }
 
-// refused is what the model reads of a request that was not done.
-func refused(err error) tool.Result {
+// failure returns the result of a rejected request. The model reads the reason.
+func failure(err error) tool.Result {
 	return tool.Result{Output: protocol.Fail(protocol.FailInvalidRequest, "refused", err.Error(), protocol.FromTool)}
 }

@@ -1,5 +1,5 @@
-// Package outputbudget decides how much of a tool's output the model sees. It is a pure function of the output; the
-// whole stays where it was written down.
+// Package outputbudget is the plugin that limits how much of a tool's output the model
+// sees. Bound is a pure function; the complete output stays stored.
 package outputbudget
 
 import (
@@ -13,15 +13,16 @@ import (
 	"lashd/rpc/protocol"
 )
 
+// Defaults of Limit.
 const (
 	defaultBytes = 16 << 10
 	defaultLines = 400
-	// marker is room for the sentence that stands for what was left out; the digest takes most of it.
+	// marker is the room in bytes for the line that replaces the omitted text. The digest takes most of it.
 	marker = 200
 )
 
-// Limit is how big a text may be. Zero values mean 16 KiB and 400 lines; fewer than 400 bytes or 3 lines are not kept
-// to.
+// Limit is the maximum size of a text. Zero values mean 16 KiB and 400 lines. The minimum
+// is 400 bytes and 3 lines; smaller values are raised to it.
 type Limit struct {
 	Bytes int
 	Lines int
@@ -31,8 +32,9 @@ func (l Limit) filled() Limit {
 	return Limit{max(cmp.Or(l.Bytes, defaultBytes), 2*marker), max(cmp.Or(l.Lines, defaultLines), 3)}
 }
 
-// Bound cuts the text of out, the message of its failure and each string in its value to limit. Of a longer one the
-// beginning and the end are kept, with a line between them that says how much is missing and where the whole is.
+// Bound cuts the text of out, the message of its failure, and each string in its value to
+// the limit. A longer text keeps its beginning and its end. A line between them says how
+// much is missing and which artifact has the complete output. out is not modified.
 func Bound(out protocol.ToolOutput, limit Limit) protocol.ToolOutput {
 	b := budget{limit: limit.filled()}
 	if out.Artifact != nil {
@@ -48,11 +50,14 @@ func Bound(out protocol.ToolOutput, limit Limit) protocol.ToolOutput {
 	return out
 }
 
+// budget is a limit with defaults filled in, and the digest of the complete output, if it
+// is stored.
 type budget struct {
 	limit Limit
 	whole protocol.Digest
 }
 
+// text cuts one text. Its result is valid UTF-8.
 func (b budget) text(s string) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	if len(s) <= b.limit.Bytes && countLines(s) <= b.limit.Lines {
@@ -67,9 +72,9 @@ func (b budget) text(s string) string {
 	if head != "" && !strings.HasSuffix(head, "\n") {
 		out.WriteByte('\n')
 	}
-	fmt.Fprintf(&out, "[... %d bytes in %d lines left out", len(gone), countLines(gone))
+	fmt.Fprintf(&out, "[... %d bytes in %d lines omitted", len(gone), countLines(gone))
 	if b.whole != "" {
-		fmt.Fprintf(&out, "; the whole is artifact %s", b.whole)
+		fmt.Fprintf(&out, "; the complete output is artifact %s", b.whole)
 	}
 	out.WriteString(" ...]\n" + tail)
 	return out.String()
@@ -83,7 +88,8 @@ func countLines(s string) int {
 	return n
 }
 
-// first is the beginning of s within both limits, up to the end of a line if it has one.
+// first returns the beginning of s within both limits. It ends at the end of a line, unless
+// the first line is too long.
 func first(s string, bytes, lines int) string {
 	end := min(len(s), bytes)
 	for end < len(s) && end > 0 && !utf8.RuneStart(s[end]) {
@@ -103,7 +109,8 @@ func first(s string, bytes, lines int) string {
 	return s[:at]
 }
 
-// last is the end of s within both limits, from the beginning of a line if it has one.
+// last returns the end of s within both limits. It starts at the beginning of a line,
+// unless the last line is too long.
 func last(s string, bytes, lines int) string {
 	start := max(0, len(s)-bytes)
 	for start < len(s) && !utf8.RuneStart(s[start]) {
@@ -123,16 +130,16 @@ func last(s string, bytes, lines int) string {
 	return s[at:]
 }
 
-// value bounds the strings in a JSON value, and returns the very same bytes if all fit.
+// value cuts the strings in a JSON value. If all of them fit, it returns the same bytes.
 func (b budget) value(raw json.RawMessage) json.RawMessage {
-	if len(raw) <= b.limit.Lines { // every line of a string takes at least a byte
+	if len(raw) <= b.limit.Lines { // too short to exceed a limit: each line takes at least one byte
 		return raw
 	}
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
-	var tree any // of any shape: it belongs to the tool
+	var tree any // the tool decides on the shape
 	if err := d.Decode(&tree); err != nil {
-		return raw // not JSON, which is for its reader to say
+		return raw // not JSON: leave the error to the reader
 	}
 	cut := false
 	tree = b.leaves(tree, &cut)
@@ -143,11 +150,12 @@ func (b budget) value(raw json.RawMessage) json.RawMessage {
 	e := json.NewEncoder(&out)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(tree); err != nil {
-		return raw // cannot happen to what was decoded
+		return raw // cannot happen: the value was decoded from JSON
 	}
 	return bytes.TrimSpace(out.Bytes())
 }
 
+// leaves cuts the strings in a decoded value, in place, and sets cut if any was too long.
 func (b budget) leaves(tree any, cut *bool) any {
 	switch t := tree.(type) {
 	case string:

@@ -21,16 +21,16 @@ func numbers(n int) string {
 }
 
 func TestBound(t *testing.T) {
-	t.Run("runtime/K04 what fits is untouched", func(t *testing.T) {
+	t.Run("runtime/K04 output within the limit is unchanged", func(t *testing.T) {
 		in := protocol.ToolOutput{Text: numbers(400), Value: json.RawMessage(`{ "a" : "` + strings.Repeat("x", 1000) + `" }`)}
 		out := Bound(in, Limit{})
 		if out.Text != in.Text || string(out.Value) != string(in.Value) {
 			t.Error("an output within the limits was changed")
 		}
 	})
-	t.Run("runtime/K04 keeps beginning and end", func(t *testing.T) {
+	t.Run("runtime/K04 keeps the beginning and the end", func(t *testing.T) {
 		out := Bound(protocol.ToolOutput{Text: numbers(1000), Artifact: &protocol.ArtifactRef{Digest: protocol.DigestOf(nil)}}, Limit{})
-		for _, want := range []string{"line 1\n", "line 199\n[... ", " in 601 lines left out; the whole is artifact ", string(protocol.DigestOf(nil)) + " ...]\nline 801\n", "line 1000\n"} {
+		for _, want := range []string{"line 1\n", "line 199\n[... ", " in 601 lines omitted; the complete output is artifact ", string(protocol.DigestOf(nil)) + " ...]\nline 801\n", "line 1000\n"} {
 			if !strings.Contains(out.Text, want) {
 				t.Errorf("%q is not in %q", want, out.Text)
 			}
@@ -53,7 +53,7 @@ func TestBound(t *testing.T) {
 			t.Error("not JSON any more")
 		}
 	})
-	t.Run("runtime/K04 leaves its argument alone", func(t *testing.T) {
+	t.Run("runtime/K04 does not modify its argument", func(t *testing.T) {
 		failure := &protocol.ToolFailure{Message: numbers(1000)}
 		Bound(protocol.ToolOutput{Failure: failure}, Limit{})
 		if failure.Message != numbers(1000) {

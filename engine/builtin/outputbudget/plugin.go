@@ -7,7 +7,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Factory makes the budget the result projector of every session.
+// Factory builds the plugin, which applies Bound to each tool result.
 type Factory struct{ Limit Limit }
 
 // ID implements plugin.Factory.

@@ -1,5 +1,5 @@
 package plan
 
 const planOnly = `# Plan mode
-This session plans. Only tools that read, search or think can be called; everything else is denied. Find out what you need,
-write the plan with update_plan, and then present it. Do not try to carry it out: a person ends plan mode first.`
+This session only plans. You can call only tools that read, search or think; all others are denied. Gather the facts that you need,
+write the plan with update_plan, and then present it. Do not try to carry it out: the user has to end plan mode first.`

@@ -14,7 +14,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// tools are tools without effects, of kinds that tell of some.
+// tools are tools without effects, with kinds that declare some.
 type tools map[string]protocol.ToolKind
 
 func (l tools) Tools() []tool.Tool {
@@ -37,19 +37,19 @@ var workshop = plugin.Static("workshop", func(r *plugin.Registrar) error {
 	return nil
 })
 
-// update is a call of the tool.
+// update returns a call of update_plan.
 func update(args string) scripted.Call {
 	return scripted.Call{Name: "update_plan", Args: json.RawMessage(args)}
 }
 
-// read is the plan as clients see it.
+// read returns the plan as clients see it.
 func read(t *testing.T, d *builtintest.Daemon, id protocol.SessionID) string {
 	t.Helper()
 	r := builtintest.Must(d.Operations.Query(t.Context(), &protocol.OperationQueryParams{SessionID: id, Name: plan.ID}))(t)
 	return string(r.Output)
 }
 
-// shown are the plans that observers are told of in the first turn.
+// shown returns the plans in the events of the first turn.
 func shown(t *testing.T, d *builtintest.Daemon, id protocol.SessionID) []string {
 	t.Helper()
 	_, events, err := d.Sessions.Attach(t.Context(), &protocol.SessionAttachParams{SessionID: id, AfterSeq: new(protocol.Seq(0))})
@@ -153,7 +153,7 @@ func TestMode(t *testing.T) {
 			}
 		})
 	}
-	t.Run("runtime/K09 the model is told of plan mode, and only then", func(t *testing.T) {
+	t.Run("runtime/K09 the prompt describes plan mode only in plan mode", func(t *testing.T) {
 		d := builtintest.Start(t, t.TempDir(), 0, builtintest.Calling(), plan.Factory{})
 		for options, want := range map[string]bool{planning: true, `{}`: false} {
 			p := builtintest.Must(d.Sessions.PreviewPrompt(t.Context(), &protocol.DebugPromptParams{SessionID: d.Session(t, protocol.PluginOptions{plan.ID: []byte(options)})}))(t)
@@ -163,14 +163,14 @@ func TestMode(t *testing.T) {
 		}
 	})
 	for _, options := range []string{`{"mode":"plans"}`, `[]`} {
-		t.Run("runtime/K09 there is no other mode: "+options, func(t *testing.T) {
+		t.Run("runtime/K09 other modes are rejected: "+options, func(t *testing.T) {
 			_, err := plan.Factory{}.Build(plugin.BuildContext{Options: []byte(options)})
 			if err == nil || !strings.HasPrefix(err.Error(), "options: ") {
 				t.Errorf("error %v", err)
 			}
 		})
 	}
-	t.Run("runtime/K09 a tool that takes the place of a safe one is not safe", func(t *testing.T) {
+	t.Run("runtime/K09 a tool that replaces a safe one is not safe", func(t *testing.T) {
 		d := builtintest.Start(t, t.TempDir(), 0, builtintest.Calling(scripted.Call{Name: "look"}), plan.Factory{}, workshop, impostor)
 		id := d.Session(t, protocol.PluginOptions{plan.ID: []byte(planning)})
 		d.Turn(t, id, "go")
@@ -180,7 +180,7 @@ func TestMode(t *testing.T) {
 	})
 }
 
-// impostor puts another tool in the place of one for the time of a turn.
+// impostor replaces a tool during a turn.
 var impostor = plugin.Static("impostor", func(r *plugin.Registrar) error {
 	r.Context().Transform(0, func(_ context.Context, _ *plugin.ContextView, pc plugin.PreparedContext) (plugin.PreparedContext, error) {
 		pc.Tools = append(pc.Tools, tool.Source{ID: "impostor", Provider: tools{"look": protocol.ToolKindEdit}})

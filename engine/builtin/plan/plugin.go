@@ -1,5 +1,5 @@
-// Package plan is the plugin with which the model keeps a plan where people see it. It also has the mode in which a session
-// plans and changes nothing.
+// Package plan is the plugin with which the model keeps a plan that people see. It also
+// adds the prompt of plan mode, in which a session only plans and changes nothing.
 package plan
 
 import (
@@ -14,21 +14,22 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// ID is the plugin's. It is also the name of its event, which carries a Plan, and of the query that answers one.
+// ID is the id of the plugin, of its event, which carries a Plan, and of the query that
+// returns the Plan.
 const ID = authority.PlanOption
 
-// Plan is what is to be done, in order.
+// Plan is an ordered list of steps.
 type Plan struct {
 	Steps []Step `json:"steps"`
 }
 
-// Step is one thing to do.
+// Step is one piece of work.
 type Step struct {
 	Text   string `json:"text"`
 	Status Status `json:"status"`
 }
 
-// Status is how far a step is.
+// Status is the progress of a step.
 type Status string
 
 const (
@@ -37,18 +38,19 @@ const (
 	Completed  Status = "completed"
 )
 
-// Options are the plugin's settings in the configuration of a session.
+// Options are the settings of the plugin in the configuration of a session.
 type Options struct {
 	Mode Mode `json:"mode"`
 }
 
-// Mode says what a session may do.
+// Mode limits the tools of a session. Empty: no limit.
 type Mode string
 
-// PlanOnly lets the session call only tools that read, search or think. The engine sees to that: see authority.Planning.
+// PlanOnly allows only tools that read, search or think. The engine enforces it, see
+// authority.Planning; this plugin only adds the prompt.
 const PlanOnly Mode = authority.PlanMode
 
-// Factory builds the plans of sessions.
+// Factory builds the plugin of a session from its Options.
 type Factory struct{}
 
 // ID implements plugin.Factory.
@@ -63,12 +65,13 @@ func (Factory) Build(ctx plugin.BuildContext) (plugin.Plugin, error) {
 		}
 	}
 	if o.Mode != "" && o.Mode != PlanOnly {
-		return nil, fmt.Errorf("options: the mode %q is not known; there is %q, or none", o.Mode, PlanOnly)
+		return nil, fmt.Errorf("options: unknown mode %q; it must be %q or absent", o.Mode, PlanOnly)
 	}
 	return &instance{mode: o.Mode}, nil
 }
 
-// instance is the plan of one session.
+// instance is the plugin of one session. It implements plugin.Stateful, so snapshots
+// include the plan.
 type instance struct {
 	mode Mode
 
@@ -80,8 +83,8 @@ type instance struct {
 // Register implements plugin.Plugin.
 func (i *instance) Register(r *plugin.Registrar) error {
 	r.Tools().Add(i)
-	r.ToolResults().After(tell)
-	r.Operations().Query(protocol.OperationInfo{Name: ID, Description: "The plan of the session as it is."}, i.query)
+	r.ToolResults().After(publish)
+	r.Operations().Query(protocol.OperationInfo{Name: ID, Description: "Returns the current plan of the session."}, i.query)
 	r.Prompt().Add(plugin.Prompt{Slot: plugin.SlotGuidance, Priority: 80, Tools: []string{toolName}, Content: guidance})
 	if i.mode == PlanOnly {
 		r.Prompt().Add(plugin.Prompt{Slot: plugin.SlotGuidance, Priority: 81, Content: planOnly})
@@ -95,10 +98,12 @@ func (i *instance) query(context.Context, *plugin.OperationCall) (json.RawMessag
 	return json.Marshal(i.plan.whole())
 }
 
-// whole is a plan whose steps are a list, if an empty one.
+// whole returns the plan with a list of steps that is not nil, so that its JSON is an
+// array.
 func (p Plan) whole() Plan { return Plan{append([]Step{}, p.Steps...)} }
 
-// set makes p the plan. A revision of at least atLeast, and of one more than now if anything changes, says so.
+// set replaces the plan. The revision grows by one if the plan differs, and is at least
+// atLeast.
 func (i *instance) set(p Plan, atLeast uint64) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -12,13 +12,13 @@ import (
 
 const toolName = "update_plan"
 
-const describe = "Write down the plan for the task, or how far it is. The steps that are given replace the whole plan; none clear " +
-	"it. People see the plan while you work."
+const describe = "Write or update the plan for the task. The given steps replace the whole plan; an empty list clears " +
+	"it. The user sees the plan while you work."
 
 const guidance = `# Plans
-- Use update_plan for tasks of several steps, and not for what is done in one or two.
-- Keep steps short, and say what each achieves. One step at a time is inProgress; mark it completed before you begin the next.
-- When the plan turns out wrong, change it, and say why in a sentence.`
+- Use update_plan for tasks with several steps, not for tasks of one or two steps.
+- Keep steps short and say what each achieves. Have one step inProgress at a time; mark it completed before you start the next.
+- If the plan turns out to be wrong, change it and say why in one sentence.`
 
 var schema = json.RawMessage(`{
 	"type": "object",
@@ -49,11 +49,12 @@ func (i *instance) Tools() []tool.Tool {
 	}}
 }
 
-// Execute implements tool.Provider.
+// Execute implements tool.Provider. The result has the plan as its value, which publish
+// sends to clients.
 func (i *instance) Execute(_ context.Context, call tool.Invocation) (tool.Result, error) {
 	var p Plan
 	if err := json.Unmarshal(call.Args, &p); err != nil {
-		return tool.Result{}, err // the arguments fit the schema: this does not happen
+		return tool.Result{}, err // cannot happen: the arguments match the schema
 	}
 	i.set(p, 0)
 	value, err := json.Marshal(p.whole())
@@ -74,8 +75,8 @@ func (p Plan) summary() string {
 		len(p.Steps), count[Completed], count[InProgress], count[Pending])
 }
 
-// tell shows a new plan to observers. Only a call that succeeded has one.
-func tell(_ context.Context, tc *plugin.ToolResultContext) ([]plugin.Directive, error) {
+// publish notifies clients of a new plan. It skips calls that failed, which have no value.
+func publish(_ context.Context, tc *plugin.ToolResultContext) ([]plugin.Directive, error) {
 	if tc.Tool != toolName || len(tc.Output.Value) == 0 {
 		return nil, nil
 	}

@@ -9,20 +9,23 @@ import (
 	"lashd/internal/pathresolve"
 )
 
-// project is the directories whose files tell about a workspace.
+// project is the set of directories that may have instructions for a workspace.
 type project struct {
-	dirs []string // from the workspace up to the root of its repository; without one, the workspace only
-	repo string   // that root; empty: there is none
+	// dirs are the directories from the workspace up to the root of its repository, or only
+	// the workspace if there is no repository.
+	dirs []string
+	// repo is the root of the repository. Empty: there is none.
+	repo string
 }
 
-// location is where a path leads to, for as long as that is so: to look again takes two system calls, not one for each of
-// its names.
+// location caches a path without symbolic links. Checking it takes two system calls instead
+// of one for each part of the path.
 type location struct {
 	real string
 	at   os.FileInfo
 }
 
-// of is the path without symbolic links, as far as that can be known.
+// of returns name without symbolic links, or name itself if it cannot be resolved.
 func (l *location) of(name string) string {
 	now, err := os.Stat(name)
 	if err == nil && l.at != nil && os.SameFile(now, l.at) {
@@ -34,8 +37,9 @@ func (l *location) of(name string) string {
 	return l.real
 }
 
-// climb looks for the repository around cwd. It does not look above a directory that everybody may write to: what lies
-// there may be anybody's. A workspace among lashd's own files has nothing to tell. Both paths have no symbolic links.
+// climb finds the repository around cwd. It stops below a directory that everyone may write
+// to, because files there may come from anyone. A workspace inside the state directory has
+// no project. Both paths must be free of symbolic links.
 func climb(cwd, state string) project {
 	if within(state, cwd) {
 		return project{}
@@ -56,7 +60,8 @@ func climb(cwd, state string) project {
 	return project{dirs: []string{cwd}}
 }
 
-// resolved is a path without symbolic links, as far as that can be known.
+// resolved returns a path without symbolic links, or the path itself if it cannot be
+// resolved.
 func resolved(name string) string {
 	if real, err := pathresolve.Existing(name); err == nil {
 		return real
@@ -64,18 +69,20 @@ func resolved(name string) string {
 	return name
 }
 
+// within reports whether name is dir or below it.
 func within(dir, name string) bool {
 	rel, err := filepath.Rel(dir, name)
 	return dir != "" && err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
-// shared tells whether everybody may write to a directory. Windows does not say it in the mode.
+// shared reports whether everyone may write to a directory. On Windows the mode does not
+// show that.
 func shared(dir string) bool {
 	fi, err := os.Stat(dir)
 	return err != nil || runtime.GOOS != "windows" && fi.Mode().Perm()&0o002 != 0
 }
 
-// isRepository tells whether git's own directory, or the file that stands for it, is in dir.
+// isRepository reports whether dir has a .git directory, or a .git file as in a worktree.
 func isRepository(dir string) bool {
 	fi, err := os.Lstat(filepath.Join(dir, ".git"))
 	return err == nil && (fi.IsDir() || fi.Mode().IsRegular())

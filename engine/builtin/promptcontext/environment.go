@@ -11,7 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// environment is a few facts, a line each. They change from day to day and with the branch, and no more often.
+// environment returns a few facts, one per line. They change only with the day and the
+// branch, so that the prompt stays cacheable.
 func (l *looker) environment(at project) string {
 	lines := []string{
 		fmt.Sprintf("- Workspace: %q", l.cwd),
@@ -24,7 +25,8 @@ func (l *looker) environment(at project) string {
 	return strings.Join(lines, "\n")
 }
 
-// branch is what git's HEAD says. Anything that is not of git's usual form is not passed on.
+// branch describes the HEAD of git. Unusual contents are not shown, because anyone could
+// write a prompt into that file.
 func (l *looker) branch(repo string) string {
 	head, err := l.files.read(l.gitDir(repo), "HEAD")
 	if err != nil {
@@ -40,8 +42,8 @@ func (l *looker) branch(repo string) string {
 	return "a repository"
 }
 
-// isBranch tells whether a name can be shown as it is: letters, digits and a few marks between slashes. No part begins with a
-// dot.
+// isBranch reports whether a branch name is safe to show: letters, digits and a few marks
+// between slashes, and no part that starts with a dot.
 func isBranch(name string) bool {
 	for part := range strings.SplitSeq(name, "/") {
 		if part == "" || part[0] == '.' || strings.ContainsFunc(part, func(r rune) bool {
@@ -53,7 +55,7 @@ func isBranch(name string) bool {
 	return len(name) <= 200
 }
 
-// gitDir is git's directory. In a worktree or a submodule, a file says where it is.
+// gitDir returns git's directory. In a worktree or a submodule, the .git file names it.
 func (l *looker) gitDir(repo string) string {
 	dir := filepath.Join(repo, ".git")
 	f, err := l.files.read(repo, ".git")
@@ -62,7 +64,7 @@ func (l *looker) gitDir(repo string) string {
 	}
 	there, ok := strings.CutPrefix(strings.TrimRightFunc(f.text, unicode.IsSpace), "gitdir: ")
 	switch {
-	case !ok, there == "", strings.ContainsAny(there, "\r\n"), strings.HasPrefix(there, "//"), strings.HasPrefix(there, `\\`): // no file names another machine
+	case !ok, there == "", strings.ContainsAny(there, "\r\n"), strings.HasPrefix(there, "//"), strings.HasPrefix(there, `\\`): // do not follow a path to another machine
 		return dir
 	case filepath.IsAbs(there):
 		return resolved(there)

@@ -12,25 +12,26 @@ import (
 	"lashd/internal/pathresolve"
 )
 
-// maxFile is how much of a file is read.
+// maxFile is the number of bytes that are read of a file.
 const maxFile = 32 << 10
 
-var errProtected = errors.New("one of lashd's own files")
+var errProtected = errors.New("the file belongs to lashd")
 
-// file is the beginning of a small file, as it was when it was read.
+// file is the beginning of a small file, with its metadata at that time.
 type file struct {
 	is   pathresolve.Facts
 	text string
 }
 
-// reader reads files, and those that did not change only once. It follows no symbolic links.
+// reader reads files and caches them until they change. It follows no symbolic links. It
+// belongs to one goroutine.
 type reader struct {
 	state string
 	kept  *shelf
 	known map[string]file // by path
 }
 
-// read is the file of a name in a directory.
+// read returns the file called name in a directory.
 func (r *reader) read(dir, name string) (file, error) {
 	at, err := pathresolve.OpenReal(dir)
 	if err != nil {
@@ -60,6 +61,7 @@ func (r *reader) readIn(at pathresolve.Dir, dir, name string) (file, error) {
 	return r.known[path], nil
 }
 
+// current reports whether a cached file still matches its metadata.
 func (f file) current(is pathresolve.Facts) bool {
 	return f.is.ID.Same(is.ID) && f.is.Size == is.Size && f.is.Modified == is.Modified
 }
@@ -77,17 +79,19 @@ func (r *reader) load(at pathresolve.Dir, name string, is pathresolve.Facts) (st
 	return string(data), err
 }
 
-// protected tells by identity whether a file is one that lashd has open: a second link makes no difference.
+// protected reports whether a file is one that lashd has open. It compares identities, so
+// hard links are recognized.
 func (r *reader) protected(id pathresolve.Identity) bool {
-	own, _ := os.ReadDir(r.state) // one that is not there has nothing in it
+	own, _ := os.ReadDir(r.state) // a missing directory has no files
 	return slices.ContainsFunc(own, func(e fs.DirEntry) bool {
 		mine, err := e.Info()
 		return err == nil && id.Same(pathresolve.IdentityOf(mine))
 	})
 }
 
-// shelf keeps files open that must not be closed: it is not known what they are, and closing any descriptor of a database
-// gives up its locks. Only a path that was swapped while it was opened puts one here.
+// shelf keeps files open that must not be closed. Closing any descriptor of a database file
+// would drop the database's locks, and it is unknown whether these are such files. Only a
+// path that was replaced while it was opened puts a file here.
 type shelf struct {
 	mu    sync.Mutex
 	files []*os.File

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-func TestWhatIsNotRead(t *testing.T) {
+func TestUnreadFiles(t *testing.T) {
 	cases := map[string]func(b *bench) error{
 		"a symbolic link":                 func(b *bench) error { return os.Symlink(b.path("out"), b.path("repo/AGENTS.md")) },
 		"one of lashd's files, by a link": func(b *bench) error { return os.Link(b.path("state/lashd.db"), b.path("repo/AGENTS.md")) },
@@ -17,7 +17,7 @@ func TestWhatIsNotRead(t *testing.T) {
 		"a directory":                     func(b *bench) error { return os.Mkdir(b.path("repo/AGENTS.md"), 0o755) },
 		"above where everybody may write": func(b *bench) error { return os.Chmod(b.path("repo"), 0o777) },
 	}
-	if os.Geteuid() != 0 { // who may read everything
+	if os.Geteuid() != 0 { // root can read everything
 		cases["a file that nobody may read"] = func(b *bench) error { return os.WriteFile(b.path("repo/AGENTS.md"), []byte("secret"), 0) }
 	}
 	for name, plant := range cases {
@@ -36,7 +36,7 @@ func TestWhatIsNotRead(t *testing.T) {
 	}
 }
 
-func TestRepositoryOfAGroup(t *testing.T) {
+func TestGroupWritableRepository(t *testing.T) {
 	b := work(t, "repo/a", map[string]string{"repo/.git/HEAD": "ref: refs/heads/main", "repo/AGENTS.md": "ours"})
 	if err := os.Chmod(b.path("repo/.git"), 0o775|os.ModeSetgid); err != nil {
 		t.Fatal(err)

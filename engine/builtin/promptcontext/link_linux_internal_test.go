@@ -9,8 +9,8 @@ import (
 	"lashd/internal/pathresolve"
 )
 
-func TestDirectoriesThatBecomeLinks(t *testing.T) {
-	t.Run("outside/7 a directory that was made a link since it was found is not read through it", func(t *testing.T) {
+func TestDirectoryReplacedByLink(t *testing.T) {
+	t.Run("outside/7 a directory that was replaced by a link is not read through the link", func(t *testing.T) {
 		top, err := filepath.EvalSymlinks(t.TempDir())
 		if err != nil {
 			t.Fatal(err)

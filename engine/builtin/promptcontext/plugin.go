@@ -1,5 +1,6 @@
-// Package promptcontext is the plugin that tells the model where it works: what a project has written down for agents, and
-// facts of the environment. It reads a few small files and runs nothing; what it reads is shown as text of the workspace.
+// Package promptcontext is the plugin that adds the environment and the project's
+// instructions for agents to the prompt. It reads a few small files and runs no programs.
+// The prompt marks their text as content of the workspace.
 package promptcontext
 
 import (
@@ -13,8 +14,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Factory builds the prompt context of sessions. The zero value is ready; it must live as long as the process, since it
-// keeps what must not be closed.
+// Factory builds the plugin of sessions. The zero value is ready to use. It must live as
+// long as the process, because it holds files that must stay open.
 type Factory struct{ kept shelf }
 
 // ID implements plugin.Factory.
@@ -25,12 +26,13 @@ func (f *Factory) Build(ctx plugin.BuildContext) (plugin.Plugin, error) {
 	return &instance{looker: &looker{cwd: ctx.Cwd, state: ctx.StateDir, files: reader{state: ctx.StateDir, kept: &f.kept}}}, nil
 }
 
-// instance is the plugin of one session.
+// instance is the plugin of one session. It caches the prompts of the current turn.
 type instance struct {
 	mu     sync.Mutex
 	looker *looker
-	turn   protocol.TurnID // that told was made for; empty: none
-	told   []plugin.Prompt
+	// turn is the turn for which prompts were made. Empty: none.
+	turn   protocol.TurnID
+	cached []plugin.Prompt
 }
 
 // Register implements plugin.Plugin.
@@ -39,50 +41,53 @@ func (i *instance) Register(r *plugin.Registrar) error {
 	return nil
 }
 
-// prompts looks at the files once a turn: what a turn is told does not change while it runs.
+// prompts reads the files once per turn, so that the prompt does not change during a turn.
 func (i *instance) prompts(ctx context.Context, pc *plugin.PromptContext) ([]plugin.Prompt, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.turn != "" && i.turn == pc.TurnID {
-		return i.told, nil
+		return i.cached, nil
 	}
-	told, err := deadline.Do(ctx, patience, errHangs, i.looker.look)
+	made, err := deadline.Do(ctx, readTimeout, errHangs, i.looker.look)
 	if err != nil {
-		i.looker = i.looker.anew() // the other one may still be at it
-		told = i.looker.blind(err)
+		i.looker = i.looker.renewed() // the abandoned call may still use the old one
+		made = i.looker.withoutFiles(err)
 	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	i.turn, i.told = pc.TurnID, told
-	return i.told, nil
+	i.turn, i.cached = pc.TurnID, made
+	return i.cached, nil
 }
 
-// patience is how long a turn waits for the files: a file system that hangs holds it no longer.
-const patience = 30 * time.Second
+// readTimeout is how long a turn waits for the files, in case the file system hangs.
+const readTimeout = 30 * time.Second
 
-var errHangs = errors.New("those of the workspace could not be read within " + patience.String())
+var errHangs = errors.New("the workspace could not be read within " + readTimeout.String())
 
-// looker looks at the files. It is used by one goroutine.
+// looker reads the files of a workspace. It belongs to one goroutine at a time.
 type looker struct {
 	cwd   string
 	state string
 	files reader
-	here  location // of cwd
-	own   location // of state
+	// here caches the resolved path of cwd, own that of state.
+	here location
+	own  location
 }
 
-// anew is one that knows nothing yet.
-func (l *looker) anew() *looker {
+// renewed returns a looker for the same workspace without cached state.
+func (l *looker) renewed() *looker {
 	return &looker{cwd: l.cwd, state: l.state, files: reader{state: l.state, kept: l.files.kept}}
 }
 
-// blind is what can be told without the files.
-func (l *looker) blind(why error) []plugin.Prompt {
+// withoutFiles returns the prompts for a workspace that cannot be read.
+func (l *looker) withoutFiles(why error) []plugin.Prompt {
 	text := l.environment(project{}) + "\n- Files: " + why.Error()
 	return []plugin.Prompt{{Slot: plugin.SlotEnvironment, Title: "Environment", Content: text}}
 }
 
+// look reads the files and returns the prompts. It runs with a deadline and may be
+// abandoned.
 func (l *looker) look(context.Context) ([]plugin.Prompt, error) {
 	at := climb(l.here.of(l.cwd), l.own.of(l.state))
 	return []plugin.Prompt{

@@ -1,6 +1,7 @@
-// Package toolsearch is the plugin with which the model finds tools that it is not told of, so that a session may have many.
-// What it finds can be called from the model's next reply on. Tools that are off stay off: only those that are searchable
-// can be found. A session has it if there are options for it, if only {}.
+// Package toolsearch is the plugin with the tool_search tool. It finds searchable tools
+// that are not in the prompt, so that a session can have many tools. The model can call the
+// found tools from its next reply on. Disabled tools are never found. A session has the
+// plugin if it has options for it, for example {}.
 package toolsearch
 
 import (
@@ -15,13 +16,13 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// ID is the plugin's.
+// ID is the id of the plugin.
 const ID = "toolsearch"
 
 const toolName = "tool_search"
 
-const describe = "Find tools that you are not told of, by words that are in their names or descriptions. What is found can be " +
-	"called from your next reply on."
+const describe = "Find tools that are not listed here, by words in their names or descriptions. You can call the tools " +
+	"that it finds from your next reply on."
 
 var schema = json.RawMessage(`{
 	"type": "object",
@@ -30,7 +31,7 @@ var schema = json.RawMessage(`{
 	"additionalProperties": false
 }`)
 
-// Factory builds the tool search of sessions.
+// Factory builds the plugin of sessions.
 type Factory struct{}
 
 // ID implements plugin.Factory.
@@ -43,10 +44,13 @@ func (Factory) Build(ctx plugin.BuildContext) (plugin.Plugin, error) {
 
 // instance is the tool search of one session.
 type instance struct {
+	// wanted means that the session has options for the plugin.
 	wanted bool
 
-	mu    sync.Mutex
-	tools []protocol.ToolRecord // as they were before the newest model call; nil: not known
+	mu sync.Mutex
+	// tools is the catalog before the newest model call. Nil: unknown, because the daemon
+	// has restarted since.
+	tools []protocol.ToolRecord
 }
 
 // Register implements plugin.Plugin.
@@ -59,7 +63,8 @@ func (i *instance) Register(r *plugin.Registrar) error {
 	return nil
 }
 
-// look sees which tools there are. A hook that asks for them is given to prompts, and not to tools.
+// look reads the catalog before each model call. It is a prompt hook because tools have no
+// access to the catalog.
 func (i *instance) look(ctx context.Context, pc *plugin.PromptContext) ([]plugin.Prompt, error) {
 	state, err := pc.Host.NeedState()
 	if err != nil {
@@ -83,7 +88,7 @@ func (i *instance) Tools() []tool.Tool {
 	}}
 }
 
-// open lets the model call what a search has found and it cannot call yet.
+// open adds the found tools to the session, so that the model can call them.
 func open(ctx context.Context, tc *plugin.ToolResultContext) ([]plugin.Directive, error) {
 	if tc.Tool != toolName || len(tc.Output.Value) == 0 {
 		return nil, nil

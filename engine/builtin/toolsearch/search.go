@@ -13,34 +13,36 @@ import (
 	"lashd/rpc/protocol"
 )
 
+// Limits of a result.
 const (
-	most       = 10  // tools that are found at once
-	shownBytes = 300 // bytes of a description that are shown
+	most       = 10  // tools in one result
+	shownBytes = 300 // bytes of each description
 )
 
-// query is the arguments of a call.
+// query is the arguments of tool_search.
 type query struct {
 	Query string `json:"query"`
 }
 
-// answer is the value of a result, the best first.
+// answer is the structured result, best match first.
 type answer struct {
 	Tools []hit `json:"tools"`
 }
 
-// hit is a tool that was found.
+// hit is a found tool.
 type hit struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
-	Member      bool   `json:"member"` // it could be called already
-	score       int
+	// Member means that the model could already call the tool.
+	Member bool `json:"member"`
+	score  int
 }
 
 // Execute implements tool.Provider.
 func (i *instance) Execute(_ context.Context, call tool.Invocation) (tool.Result, error) {
 	var q query
 	if err := json.Unmarshal(call.Args, &q); err != nil {
-		return tool.Result{}, err // the arguments fit the schema: this does not happen
+		return tool.Result{}, err // cannot happen: the arguments match the schema
 	}
 	i.mu.Lock()
 	tools := i.tools
@@ -58,12 +60,12 @@ func (i *instance) Execute(_ context.Context, call tool.Invocation) (tool.Result
 	return tool.Result{Output: out}, nil
 }
 
-// unknown is the answer if the daemon has begun anew since the model was asked.
+// unknown returns the failure for a search before the catalog is known, as after a restart.
 func unknown() protocol.ToolOutput {
-	return protocol.Fail(protocol.FailUnavailable, "tools_unknown", "the tools are not known yet; search again", protocol.FromTool)
+	return protocol.Fail(protocol.FailUnavailable, "tools_unknown", "the tool catalog is not loaded yet; search again", protocol.FromTool)
 }
 
-// search is what fits best. Of what fits as well the order is that of names.
+// search returns the best matches, equal ones in the order of their names.
 func search(tools []protocol.ToolRecord, text string) []hit {
 	found, wanted := []hit{}, words(text)
 	for _, t := range tools {
@@ -75,13 +77,15 @@ func search(tools []protocol.ToolRecord, text string) []hit {
 	return found[:min(len(found), most)]
 }
 
+// findable reports whether a tool may be found: it is callable or searchable, and not
+// internal.
 func findable(t protocol.ToolRecord) bool {
 	open := t.Member || t.Availability == protocol.ToolSearchable
 	return open && !t.Orphan && t.Activation != protocol.ActivateInternal && t.Name != toolName
 }
 
-// score is how well a tool fits: a word of its name counts for more than one of its description, and a whole word for more
-// than the beginning of one.
+// score returns how well a tool matches. Words of the name count more than those of the
+// description, and complete words more than prefixes.
 func score(t protocol.ToolRecord, wanted []string) int {
 	name, about := words(t.Name), words(t.Description)
 	total := 0
@@ -101,7 +105,7 @@ func overlap(words []string, wanted string) int {
 	return 0
 }
 
-// words are what a text consists of, each once, in lower case.
+// words returns the distinct words of a text in lower case, sorted.
 func words(text string) []string {
 	list := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	slices.Sort(list)
@@ -110,10 +114,10 @@ func words(text string) []string {
 
 func (a answer) text() string {
 	if len(a.Tools) == 0 {
-		return "No tool fits. Try other words."
+		return "No tool matches. Try other words."
 	}
 	var out strings.Builder
-	out.WriteString("These tools can be called from your next reply on:\n")
+	out.WriteString("You can call these tools from your next reply on:\n")
 	for _, h := range a.Tools {
 		about, _, _ := strings.Cut(strings.TrimSpace(h.Description), "\n")
 		fmt.Fprintf(&out, "- %s: %s\n", h.Name, strings.ToValidUTF8(about[:min(len(about), shownBytes)], ""))

@@ -48,7 +48,7 @@ func search(query string) scripted.Call {
 	return scripted.Call{Name: "tool_search", Args: json.RawMessage(fmt.Sprintf(`{"query":%q}`, query))}
 }
 
-// session is one in which every tool of the shop is searchable but note, which is open, and issueDelete, which is off.
+// session returns a session in which every tool of the shop is searchable, except note (open) and issueDelete (off).
 func session(t *testing.T, list tools, calls ...scripted.Call) (*builtintest.Daemon, protocol.SessionID) {
 	t.Helper()
 	d := builtintest.Start(t, t.TempDir(), 0, builtintest.Calling(calls...), toolsearch.Factory{}, factory(list))
@@ -63,7 +63,7 @@ func session(t *testing.T, list tools, calls ...scripted.Call) (*builtintest.Dae
 	return d, id
 }
 
-// open are the tools that the model is told of.
+// open returns the tools in the prompt.
 func open(t *testing.T, d *builtintest.Daemon, id protocol.SessionID) string {
 	t.Helper()
 	p := builtintest.Must(d.Sessions.PreviewPrompt(t.Context(), &protocol.DebugPromptParams{SessionID: id}))(t)
@@ -97,12 +97,12 @@ func TestSearch(t *testing.T) {
 			for _, f := range found.Tools {
 				names = append(names, f.Name)
 			}
-			if !slices.Equal(names, want) || strings.Contains(out.Text, "No tool fits") != (len(want) == 0) {
+			if !slices.Equal(names, want) || strings.Contains(out.Text, "No tool matches") != (len(want) == 0) {
 				t.Errorf("found %q, want %q; the model reads %q", names, want, out.Text)
 			}
 		})
 	}
-	t.Run("runtime/K09 ten at most are found, and opened", func(t *testing.T) {
+	t.Run("runtime/K09 at most ten tools are found and opened", func(t *testing.T) {
 		many := tools{}
 		for i := range 12 {
 			many[fmt.Sprintf("gadget_%02d", i)] = strings.Repeat("é", 200)
