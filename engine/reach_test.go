@@ -9,21 +9,21 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// loaded is a plugin that does not ship with lashd.
+// loaded is a plugin that is not built into lashd.
 type loaded struct{ hooked }
 
 func (loaded) Sandboxed() bool { return false }
 
 func TestReachOfDirectives(t *testing.T) {
 	for name, naming := range map[string]func(protocol.SessionID) *protocol.SessionNewParams{
-		"begins a session where its plugin may name one": func(from protocol.SessionID) *protocol.SessionNewParams {
+		"starts a session only where its plugin may name one": func(from protocol.SessionID) *protocol.SessionNewParams {
 			return &protocol.SessionNewParams{Start: protocol.SessionStart{Kind: protocol.StartExisting, SessionID: from}}
 		},
-		"makes a child of a session that its plugin may name": func(from protocol.SessionID) *protocol.SessionNewParams {
+		"creates a child only for a session that its plugin may name": func(from protocol.SessionID) *protocol.SessionNewParams {
 			return &protocol.SessionNewParams{Relation: protocol.Relation{Kind: protocol.RelationChild, Parent: from}}
 		},
 	} {
-		t.Run("outside/1 a directive "+name+", and nowhere else", func(t *testing.T) {
+		t.Run("outside/1 a directive "+name, func(t *testing.T) {
 			var from protocol.SessionID
 			creating := loaded{hooked{"creating", func(r *plugin.Registrar) {
 				r.Turn().Before(func(context.Context, *plugin.TurnContext) ([]plugin.Directive, error) {

@@ -10,7 +10,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// sleeper takes long to open one session.
+// sleeper is a plugin that needs a minute to open one session.
 type sleeper struct{ session protocol.SessionID }
 
 func (*sleeper) ID() string                       { return "sleeper" }
@@ -24,7 +24,7 @@ func (s *sleeper) Build(b plugin.BuildContext) (plugin.Plugin, error) {
 }
 
 func TestRecovery(t *testing.T) {
-	t.Run("runtime/P11 a session that is slow to load does not hold up those that come after it", func(t *testing.T) {
+	t.Run("runtime/P11 a session that is slow to load does not delay the others", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := &sleeper{}
 			d := start(t, setup{model: replies(scripted.Reply{Stall: true}), plugins: []plugin.Factory{s}})
@@ -38,7 +38,7 @@ func TestRecovery(t *testing.T) {
 			if report := d.wait(t, turn); report.State != protocol.TurnCompleted || time.Since(began) > time.Second {
 				t.Errorf("it ended as %s after %v", report.State, time.Since(began))
 			}
-			time.Sleep(time.Minute) // the other one is open by then
+			time.Sleep(time.Minute) // long enough for the other session to open
 		})
 	})
 }

@@ -13,7 +13,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// rehearsed is a session that has a snapshot "s" after its first turn, and has gone on. It is closed.
+// rehearsed returns a closed session with a snapshot "s" after its first turn and with one more turn after that.
 func (o *opened) rehearsed(t *testing.T) (*daemon, protocol.SessionID) {
 	t.Helper()
 	s := with(o.remember(), hooked{"listener", o.listen})
@@ -54,7 +54,7 @@ func TestRehearsal(t *testing.T) {
 		do func(context.Context, *daemon) error
 		id string
 	}{"snapshot/restore": {restore, "ses_x"}, "session/new of a snapshot": {begin, "ses_y"}} {
-		t.Run("plugin/PR-02 plugin/SN-07 "+name+" opens plugins on trial as those of the session will be opened", func(t *testing.T) {
+		t.Run("plugin/PR-02 plugin/SN-07 "+name+" first opens plugins as the session will open them", func(t *testing.T) {
 			o := &opened{}
 			d, _ := o.rehearsed(t)
 			if err := what.do(t.Context(), d); err != nil {
@@ -83,7 +83,7 @@ func TestRehearsal(t *testing.T) {
 				}
 			})
 		}
-		t.Run("plugin/PR-02 plugin/SN-07 a plugin that does not return is left alone, and "+name+" changes nothing", func(t *testing.T) {
+		t.Run("plugin/PR-02 plugin/SN-07 a plugin call that does not return is abandoned, and "+name+" changes nothing", func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				hang := make(chan struct{})
 				o := &opened{}

@@ -19,7 +19,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// changing is a model whose script is changed between turns.
+// changing is a model whose script changes between turns.
 type changing struct{ provider.Provider }
 
 func (c *changing) Stream(ctx context.Context, req *provider.Request) iter.Seq2[provider.Chunk, error] {
@@ -27,7 +27,7 @@ func (c *changing) Stream(ctx context.Context, req *provider.Request) iter.Seq2[
 }
 
 func TestLiveIsReplay(t *testing.T) {
-	t.Run("reliability/P11 what an observer saw live is, byte for byte, what the log replays", func(t *testing.T) {
+	t.Run("reliability/P11 the log replays byte for byte the events that a live subscriber received", func(t *testing.T) {
 		odd := rapid.SampledFrom([]string{"plain", "<b>&\u2028\u00e9\"\\", "\xff\xfe broken", "tab\tline\n", "\u0000"})
 		args := rapid.SampledFrom([]string{`{}`, `{ "a" : [1, 2] }`, `{"<": "\u003c\u00e9"}`, `not json`, ``})
 		model := &changing{}
@@ -77,7 +77,7 @@ func TestLiveIsReplay(t *testing.T) {
 
 func TestSlowObserver(t *testing.T) {
 	long := strings.Repeat("0123456789", 4000)
-	t.Run("reliability/P16 an observer that falls behind gets every durable event once, and the text whole", func(t *testing.T) {
+	t.Run("reliability/P16 a subscriber that falls behind gets every durable event once and the whole text", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			g := newGate("work")
 			first := calls("work")
@@ -86,10 +86,10 @@ func TestSlowObserver(t *testing.T) {
 			id := d.session(t)
 			o := d.observe(t, id)
 			turn := d.begin(t, id, "go").TurnID
-			o.typed(protocol.EventItemDelta) // it has seen the item begin
+			o.typed(protocol.EventItemDelta) // the subscriber has seen the item start
 			<-g.called
 			close(g.open)
-			time.Sleep(time.Second) // the second reply has said everything; nothing of it was read
+			time.Sleep(time.Second) // the second reply is complete, and the subscriber has read nothing of it
 			synctest.Wait()
 			late := d.observe(t, id)
 			o.until(func(e protocol.Event) bool {
@@ -129,10 +129,10 @@ func TestSlowObserver(t *testing.T) {
 			}
 		})
 	})
-	t.Run("runtime/T21 an observer that was behind learns of a withdrawal that it missed", func(t *testing.T) {
+	t.Run("runtime/T21 a subscriber that was behind learns of a withdrawal it missed", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			model := modelFunc(func(_ context.Context, req *provider.Request, yield func(provider.Chunk, error) bool) {
-				if req.Scope.Attempt == 1 { // two items, of which the second attempt has but one
+				if req.Scope.Attempt == 1 { // two items; the second attempt has only one
 					yield(provider.Chunk{Reasoning: "hm"}, nil)
 					yield(provider.Chunk{Text: "at first"}, nil)
 					yield(provider.Chunk{}, &provider.Error{Kind: provider.KindStream, Code: "cut", Retryable: true})
@@ -156,7 +156,7 @@ func TestSlowObserver(t *testing.T) {
 			}
 		})
 	})
-	t.Run("reliability/P16 an observer that came in the middle and then fell behind gets the rest once", func(t *testing.T) {
+	t.Run("reliability/P16 a subscriber that joins in the middle and then falls behind gets the rest once", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			goOn := make(chan struct{})
 			model := modelFunc(func(_ context.Context, req *provider.Request, yield func(provider.Chunk, error) bool) {

@@ -9,7 +9,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// BenchmarkParkedSession is the memory that a session leaves behind which has had a turn and was parked.
+// BenchmarkParkedSession measures the memory that a session still uses after it had a turn and left memory.
 func BenchmarkParkedSession(b *testing.B) {
 	const n = 500
 	d := start(b, setup{model: instant("It is fine."), tools: tenTools()})
@@ -20,7 +20,7 @@ func BenchmarkParkedSession(b *testing.B) {
 			must[*protocol.SeqResult](b)(d.Sessions.Close(b.Context(), &protocol.SessionMutationParams{SessionID: id}))
 		}
 	}
-	park(n) // the store's pages and pools have their size then
+	park(n) // warm up the store's pages and pools
 	total, ops := 0.0, 0
 	for b.Loop() {
 		before := heap()
@@ -34,8 +34,8 @@ func BenchmarkParkedSession(b *testing.B) {
 	b.ReportMetric(total/float64(ops*n), "B/session")
 }
 
-// BenchmarkResume10k resumes a parked session of 10,000 nodes: until it is loaded, until the model is asked, and, as what is
-// above that is the history itself, how long a turn in the session takes that follows at once.
+// BenchmarkResume10k resumes an unloaded session of 10,000 nodes. It measures the time until the session is loaded, the time until
+// the model is called, and for comparison the time of a turn that follows at once.
 func BenchmarkResume10k(b *testing.B) {
 	var asked time.Time
 	model := instant("ok")

@@ -35,7 +35,7 @@ func responds(id string, hook func(plugin.Response) (plugin.Response, error)) pl
 	}}
 }
 
-// ends is a plugin that notes why streams ended.
+// ends is a plugin that records why streams ended.
 func ends(into *[]plugin.StreamEnd) plugin.Factory {
 	return hooked{"ends", func(r *plugin.Registrar) {
 		r.Output().Finished(func(_ context.Context, end plugin.StreamEnd) error {
@@ -52,7 +52,7 @@ func mask(c plugin.StreamChunk) (plugin.StreamChunk, error) {
 	return c, nil
 }
 
-// chunks is a model that gives these pieces; the last one ends the reply, unless the caller is gone before.
+// chunks is a model that sends these pieces; the last one ends the reply, unless the caller has gone.
 func chunks(all ...provider.Chunk) modelFunc {
 	return func(_ context.Context, _ *provider.Request, yield func(provider.Chunk, error) bool) {
 		for _, c := range all {
@@ -63,7 +63,7 @@ func chunks(all ...provider.Chunk) modelFunc {
 	}
 }
 
-// agrees checks that who watched a turn is left with what history has.
+// agrees checks that a subscriber that watched a turn ends up with the same items as history.
 func agrees(t *testing.T, d *daemon, o *observer, report *protocol.TurnReport) {
 	t.Helper()
 	o.over(report.TurnID)
@@ -80,7 +80,7 @@ func agrees(t *testing.T, d *daemon, o *observer, report *protocol.TurnReport) {
 	}
 }
 
-// holds tells whether a file of the data directory contains a text.
+// holds reports whether any file of the data directory contains a text.
 func holds(t *testing.T, dir, text string) bool {
 	t.Helper()
 	found := false
@@ -91,7 +91,7 @@ func holds(t *testing.T, dir, text string) bool {
 }
 
 func TestStreamHooks(t *testing.T) {
-	t.Run("plugin/HK-21 what plugins mask is not shown, told or stored", func(t *testing.T) {
+	t.Run("plugin/HK-21 text that plugins mask is not shown, reported or stored", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			part := &protocol.Part{Kind: protocol.PartProse, Text: " or " + secret}
 			d := start(t, setup{plugins: []plugin.Factory{streams("mask", mask)}, model: chunks(
@@ -111,7 +111,7 @@ func TestStreamHooks(t *testing.T) {
 			}
 		})
 	})
-	t.Run("plugin/HK-21 reasoning does not pass, and reasoning and events of plugins are shown", func(t *testing.T) {
+	t.Run("plugin/HK-21 the hook does not get reasoning, and its own reasoning and events are shown", func(t *testing.T) {
 		var seen []string
 		d := start(t, setup{model: replies(scripted.Reply{Reasoning: "hm", Text: "yes"}), plugins: []plugin.Factory{
 			streams("think", func(c plugin.StreamChunk) (plugin.StreamChunk, error) {
@@ -136,7 +136,7 @@ func TestStreamHooks(t *testing.T) {
 		}
 		o.gapless(0)
 	})
-	t.Run("plugin/HK-21 a plugin that fails fails the call, which is booked", func(t *testing.T) {
+	t.Run("plugin/HK-21 a failed hook fails the call, whose usage is recorded", func(t *testing.T) {
 		d := start(t, setup{plugins: []plugin.Factory{streams("fails", func(c plugin.StreamChunk) (plugin.StreamChunk, error) {
 			if c.Text == "bad" {
 				return c, errBoom
@@ -157,7 +157,7 @@ func TestStreamHooks(t *testing.T) {
 	})
 }
 
-// stops is a plugin that has read enough when a text comes.
+// stops is a plugin that aborts the reply when a text arrives.
 func stops(at string) plugin.Factory {
 	return streams("stops", func(c plugin.StreamChunk) (plugin.StreamChunk, error) {
 		c.Abort = c.Text == at
@@ -172,21 +172,21 @@ func TestStreamAbort(t *testing.T) {
 		took  time.Duration
 		want  *protocol.Usage
 	}{
-		"what it cost is read, and nothing after it": {func(ctx context.Context, _ *provider.Request, yield func(provider.Chunk, error) bool) {
+		"its usage is read and nothing after it": {func(ctx context.Context, _ *provider.Request, yield func(provider.Chunk, error) bool) {
 			_ = yield(provider.Chunk{Text: "this"}, nil) && yield(provider.Chunk{Text: " stop"}, nil) && yield(provider.Chunk{Text: " more"}, nil) &&
 				yield(provider.Chunk{Usage: usage}, nil) && yield(provider.Chunk{Usage: &protocol.Usage{Input: 99}}, nil)
 		}, 0, usage},
-		"after two seconds the provider is cancelled": {func(ctx context.Context, _ *provider.Request, yield func(provider.Chunk, error) bool) {
+		"the provider is cancelled after two seconds": {func(ctx context.Context, _ *provider.Request, yield func(provider.Chunk, error) bool) {
 			_ = yield(provider.Chunk{Text: "this"}, nil) && yield(provider.Chunk{Text: " stop"}, nil)
 			<-ctx.Done()
 			yield(provider.Chunk{}, ctx.Err())
 		}, 2 * time.Second, nil},
-		"another attempt is not waited for": {func(ctx context.Context, _ *provider.Request, yield func(provider.Chunk, error) bool) {
+		"lashd does not wait for another attempt": {func(ctx context.Context, _ *provider.Request, yield func(provider.Chunk, error) bool) {
 			_ = yield(provider.Chunk{Text: "this"}, nil) && yield(provider.Chunk{Text: " stop"}, nil) &&
 				yield(provider.Chunk{Retry: &protocol.RetryStatus{}}, nil) && yield(provider.Chunk{Usage: &protocol.Usage{Input: 99}}, nil)
 		}, 0, nil},
 	} {
-		t.Run("plugin/HK-21 a plugin stops the reply, and what came is kept: "+name, func(t *testing.T) {
+		t.Run("plugin/HK-21 a plugin stops the reply, and the text so far is kept: "+name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var why []plugin.StreamEnd
 				var given plugin.Response
@@ -266,7 +266,7 @@ func TestResponseHooks(t *testing.T) {
 			return r, nil
 		})
 	}
-	t.Run("plugin/HK-22 the last reply wins, and what was shown of another one is withdrawn", func(t *testing.T) {
+	t.Run("plugin/HK-22 the last hook's reply counts, and items of other replies are withdrawn", func(t *testing.T) {
 		d := start(t, setup{model: replies(scripted.Reply{Reasoning: "hm", Text: "one", ChunkSize: 1}), plugins: []plugin.Factory{says("a", "two"), says("b", "three")}})
 		id := d.session(t)
 		o := d.observe(t, id)
@@ -280,7 +280,7 @@ func TestResponseHooks(t *testing.T) {
 			t.Errorf("withdrawn: %+v", gone)
 		}
 	})
-	t.Run("plugin/HK-22 a plugin that fails fails the call, whose record is kept as it was", func(t *testing.T) {
+	t.Run("plugin/HK-22 a failed hook fails the call, whose record stays unchanged", func(t *testing.T) {
 		fails := responds("fails", func(r plugin.Response) (plugin.Response, error) { return r, errBoom })
 		usage := &protocol.Usage{Input: 5, Output: 1}
 		d := start(t, setup{model: replies(scripted.Reply{Text: "one", Usage: usage}), plugins: []plugin.Factory{fails}})
@@ -293,7 +293,7 @@ func TestResponseHooks(t *testing.T) {
 			t.Errorf("issues %+v, usage %+v, record %+v", report.Issues, report.Usage, report.Calls[0])
 		}
 	})
-	t.Run("plugin/HK-22 what plugins made of a reply is in the journal, and they are not asked again", func(t *testing.T) {
+	t.Run("plugin/HK-22 the filtered reply is in the journal, so the hooks do not run again", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			asked := 0
 			renames := responds("renames", func(r plugin.Response) (plugin.Response, error) {
@@ -335,9 +335,9 @@ func TestProse(t *testing.T) {
 		want  string
 		raw   string
 	}{
-		"text that came whole is shown without markup": {
+		"text that arrives whole is shown without markup": {
 			chunks(provider.Chunk{Part: &protocol.Part{Kind: protocol.PartProse, Text: "a<code>b"}, Stop: protocol.StopEnd}), "ab", ""},
-		"text that was streamed is shown as it is, and reported without markup": {
+		"streamed text is shown as it is and reported without markup": {
 			chunks(provider.Chunk{Text: "a<code>b", Stop: protocol.StopEnd}), "a<code>b", "a<code>b"},
 	} {
 		t.Run("plugin/PR-08 "+name, func(t *testing.T) {

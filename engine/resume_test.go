@@ -21,7 +21,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// remembering is a model that keeps what it was asked.
+// remembering is a model that records its requests.
 type remembering struct {
 	provider.Provider
 	asked []*provider.Request
@@ -33,7 +33,7 @@ func (r *remembering) Stream(ctx context.Context, req *provider.Request) iter.Se
 }
 
 func TestResume(t *testing.T) {
-	t.Run("runtime/P09 a resumed turn goes on with its journal, the configuration and the history it began with", func(t *testing.T) {
+	t.Run("runtime/P09 a resumed turn continues with its journal and the configuration and history it started with", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			script := &scripted.Script{Turns: []scripted.Turn{
 				{Match: &scripted.Match{LastUserContains: "go"}, Replies: []scripted.Reply{calls("one", "two")}},
@@ -67,13 +67,13 @@ func TestResume(t *testing.T) {
 			<-g.called
 			must[*protocol.TurnSteerResult](t)(d.Turns.Steer(t.Context(), &protocol.TurnSteerParams{TurnID: turn, Input: text("steered")}))
 			close(g.open)
-			synctest.Wait() // now the third tool runs
+			synctest.Wait() // the third tool runs now
 			note := protocol.NodeBody{Message: &protocol.Message{Role: protocol.RoleUser, Parts: []protocol.Part{{Kind: protocol.PartText, Text: "beside"}}}}
 			must[*protocol.GraphAppendResult](t)(d.History.Append(t.Context(), &protocol.GraphAppendParams{SessionID: id, Nodes: []protocol.NodeBody{note}}))
 			must[*protocol.HeadResult](t)(d.Sessions.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Prompt: new("new prompt")}))
 			live.until(func(e protocol.Event) bool { return e.Config != nil && e.Config.Prompt == "new prompt" })
 			calls := len(model.asked)
-			time.Sleep(time.Second) // so that what is made anew would bear another time
+			time.Sleep(time.Second) // so that nodes that are created again would have another time
 			d = d.restart(t, nil)
 			report := d.wait(t, turn)
 			if report.State != protocol.TurnCompleted || ran["one"] != 1 || ran["three"] != 2 || len(model.asked) != calls+1 {
@@ -95,7 +95,7 @@ func TestResume(t *testing.T) {
 				t.Errorf("after the restart the log replays\n%q, it was\n%q", got[:len(want)], want)
 			}
 			usage := must[*protocol.UsageReadResult](t)(d.Completions.Usage(t.Context(), &protocol.UsageReadParams{SessionID: id})).Data
-			if len(usage) != 1 || usage[0].Calls != int64(len(report.Calls)) || usage[0].Unknown != 1 { // the last reply, which told none
+			if len(usage) != 1 || usage[0].Calls != int64(len(report.Calls)) || usage[0].Unknown != 1 { // of the last reply, which had no usage
 				t.Errorf("ledger %+v of %d calls: a tool ran when the daemon stopped, so none was lost", usage, len(report.Calls))
 			}
 			if next := d.turn(t, id, "and?"); next.State != protocol.TurnCompleted {
@@ -106,7 +106,7 @@ func TestResume(t *testing.T) {
 			}
 		})
 	})
-	t.Run("runtime/P09 a turn that has stored nothing yet keeps its configuration and history too", func(t *testing.T) {
+	t.Run("runtime/P09 a turn that has stored nothing yet also keeps its configuration and history", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			model := &remembering{Provider: replies(scripted.Reply{Text: "so far", Stall: true})}
 			d := start(t, setup{model: model})
@@ -126,7 +126,7 @@ func TestResume(t *testing.T) {
 			}
 		})
 	})
-	t.Run("runtime/P09 an effect that is not the one in the journal ends the turn, and nothing runs again", func(t *testing.T) {
+	t.Run("runtime/P09 an effect that differs from the journal ends the turn, and nothing runs again", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			ran := 0
 			work := toolFunc{name: "work", contract: protocol.ToolContract{Replay: protocol.ReplaySafe},
@@ -157,7 +157,7 @@ func TestResume(t *testing.T) {
 			}
 		})
 	})
-	t.Run("runtime/T17 a cancel that was stored before the restart ends the turn after it", func(t *testing.T) {
+	t.Run("runtime/T17 a cancellation stored before the restart ends the turn after it", func(t *testing.T) {
 		g := newGate("work")
 		d := start(t, setup{model: replies(calls("work"), scripted.Reply{Text: "done"}), tools: []tool.Provider{g}})
 		id := d.session(t)
@@ -179,7 +179,7 @@ func TestResume(t *testing.T) {
 	})
 }
 
-// once checks that nothing was told twice.
+// once checks that no event was sent twice.
 func once(t *testing.T, o *observer) {
 	t.Helper()
 	seen := map[string]bool{}
@@ -210,7 +210,7 @@ func encoded(t *testing.T, v any) []byte {
 	return b
 }
 
-// amend changes the row of an open turn in a store that nobody runs.
+// amend changes the row of an open turn in a store that no daemon uses.
 func amend(t *testing.T, dir string, id protocol.TurnID, change func(*persistence.Turn)) {
 	t.Helper()
 	d, err := setup{}.open(dir)
@@ -230,7 +230,7 @@ func amend(t *testing.T, dir string, id protocol.TurnID, change func(*persistenc
 	}
 }
 
-// stricter is the standard driver as a later release could have it: it asks the model in another way.
+// stricter is the standard driver as a later release might change it: its model calls differ.
 type stricter struct{ standard.Driver }
 
 func (stricter) ID() string                                         { return "standard" }

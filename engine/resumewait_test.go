@@ -13,7 +13,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// slowly is a protocol that takes its time to open a session.
+// slowly is a driver that needs time to open a session.
 func slowly(d time.Duration) plugin.Factory {
 	wait := func(ctx context.Context) error {
 		select {
@@ -31,7 +31,7 @@ func slowly(d time.Duration) plugin.Factory {
 	}}
 }
 
-// heldUp is a daemon that has just started again, and needs time to go on with a turn whose tool was at work.
+// heldUp starts a daemon again that needs time to resume a turn whose tool was running.
 func heldUp(t *testing.T, takes time.Duration) (*daemon, protocol.SessionID) {
 	t.Helper()
 	d := start(t, setup{model: replies(calls("hold")), driver: slowly(0), tools: []tool.Provider{holding(nil)}})
@@ -41,7 +41,7 @@ func heldUp(t *testing.T, takes time.Duration) (*daemon, protocol.SessionID) {
 	return d.restart(t, func(s *setup) { s.driver = slowly(takes) }), id
 }
 
-// TestResumingIsWatched attaches while a turn is about to go on: what the log tells of it is nowhere else yet.
+// TestResumingIsWatched attaches while a turn is about to resume: the contents of its items are not in memory yet.
 func TestResumingIsWatched(t *testing.T) {
 	want := []string{"userMessage: go", "toolCall hold"}
 	t.Run("reliability/I9 a snapshot waits for the items of the turn", func(t *testing.T) {
@@ -52,7 +52,7 @@ func TestResumingIsWatched(t *testing.T) {
 			}
 		})
 	})
-	t.Run("reliability/I9 a replay has the items of the turn, and what is to be known of it", func(t *testing.T) {
+	t.Run("reliability/I9 a replay has the items of the turn and its state", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			d, id := heldUp(t, 3*time.Second)
 			o := d.observe(t, id, 0)
@@ -68,7 +68,7 @@ func TestResumingIsWatched(t *testing.T) {
 			}
 		})
 	})
-	t.Run("reliability/I9 the session is not idle meanwhile", func(t *testing.T) {
+	t.Run("reliability/I9 the session is not idle while the turn has yet to resume", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			d, id := heldUp(t, 3*time.Second)
 			all := must[*protocol.SessionListResult](t)(d.Sessions.List(t.Context(), &protocol.SessionListParams{})).Data
@@ -78,7 +78,7 @@ func TestResumingIsWatched(t *testing.T) {
 			}
 		})
 	})
-	t.Run("plugin/PR-02 nobody waits longer than plugins may take", func(t *testing.T) {
+	t.Run("plugin/PR-02 a reader waits no longer than the limit for plugins", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			d, id := heldUp(t, time.Hour)
 			began := time.Now()
@@ -88,7 +88,7 @@ func TestResumingIsWatched(t *testing.T) {
 			}
 		})
 	})
-	t.Run("runtime/S16 nobody waits for a daemon that stops", func(t *testing.T) {
+	t.Run("runtime/S16 a reader does not wait for a daemon that stops", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			d, id := heldUp(t, 9*time.Second)
 			attached := later(func() (struct{}, error) {

@@ -9,7 +9,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// TestReadersOfTheLogWait has the log read by a subscriber of a session that is loaded again under it.
+// TestReadersOfTheLogWait reads the log as a subscriber of a session that is being loaded again.
 func TestReadersOfTheLogWait(t *testing.T) {
 	in3s := func(s *session, then func()) {
 		s.resume(true)
@@ -23,15 +23,15 @@ func TestReadersOfTheLogWait(t *testing.T) {
 		want error
 		took time.Duration
 	}{
-		"until the turn goes on": {func(s *session) {
+		"until the turn resumes": {func(s *session) {
 			s.turnMu.Lock()
 			s.turn = &run{journal: journal{nodes: []protocol.Node{{ID: "nod_a"}}}}
 			s.turnMu.Unlock()
 			s.resumed()
 		}, nil, 3 * time.Second},
-		"until it is known that it does not": {func(s *session) { s.resume(false) }, nil, 3 * time.Second},
-		"until the session leaves memory":    {func(s *session) { close(s.closed) }, ErrShuttingDown, 3 * time.Second},
-		"but not for ever":                   {func(*session) {}, nil, resumeTimeout},
+		"until it is known that no turn resumes": {func(s *session) { s.resume(false) }, nil, 3 * time.Second},
+		"until the session leaves memory":        {func(s *session) { close(s.closed) }, ErrShuttingDown, 3 * time.Second},
+		"but not without limit":                  {func(*session) {}, nil, resumeTimeout},
 	} {
 		t.Run("reliability/I9 "+name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -14,12 +14,12 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// boxed is a plugin that does not ship with lashd, and whose programs are all in a sandbox.
+// boxed is a plugin that is not built in and whose programs all run in a sandbox.
 type boxed struct{ hooked }
 
 func (boxed) Sandboxed() bool { return true }
 
-// foreign is a plugin that does not ship with lashd, and is in no sandbox.
+// foreign is a plugin that is not built in and runs without a sandbox.
 type foreign struct{ hooked }
 
 func (foreign) Sandboxed() bool { return false }
@@ -33,7 +33,7 @@ func toolbox(id string, all ...tool.Provider) hooked {
 	}}
 }
 
-// replacing is a plugin that gives the calls of a tool other arguments.
+// replacing is a plugin that replaces the arguments of a tool's calls.
 func replacing(id, name string) hooked {
 	return hooked{id, func(r *plugin.Registrar) {
 		r.ToolCalls().Before(func(_ context.Context, c *plugin.ToolCallContext) ([]plugin.Directive, error) {
@@ -45,7 +45,7 @@ func replacing(id, name string) hooked {
 	}}
 }
 
-// obeying is a model that calls the first of some tools whose name is in the last input, once for each input.
+// obeying is a model that calls, once for each input, the first of some tools whose name is in the input.
 func obeying(names ...string) provider.Provider {
 	s := &scripted.Script{Otherwise: &scripted.Turn{Replies: []scripted.Reply{{Text: "ok"}}}}
 	for _, name := range names {
@@ -55,7 +55,7 @@ func obeying(names ...string) provider.Provider {
 	return scripted.New(s)
 }
 
-// calling is a serial tool that calls another one, and says what that came to.
+// calling is a serial tool that calls another tool and returns its result.
 func calling(name, other string) toolFunc {
 	return toolFunc{name: name, contract: protocol.ToolContract{Serial: true, Replay: protocol.ReplaySafe}, run: func(ctx context.Context, c tool.Invocation) (tool.Result, error) {
 		out, err := c.Host.Call(ctx, []tool.Request{{Name: other, Args: json.RawMessage(`{}`)}})
@@ -74,7 +74,7 @@ func creating(name string) toolFunc {
 	}}
 }
 
-// result is what a tool said, or the code of its failure.
+// result returns the text of a tool result, or the code of its failure.
 func result(out protocol.ToolOutput) string {
 	if out.Failure != nil {
 		return out.Failure.Code
@@ -82,8 +82,8 @@ func result(out protocol.ToolOutput) string {
 	return out.Text
 }
 
-// answered follows a turn to its end. It allows calls of some tools once, and rejects what else is asked. It gives the tools that were asked
-// about, and what each call came to.
+// answered follows a turn to its end. It allows calls of some tools once and rejects all others. It returns the tools that it was asked
+// about and the result of each call.
 func (d *daemon) answered(t *testing.T, id protocol.SessionID, turn protocol.TurnID, allowed ...string) (asked []string, came map[string]string) {
 	t.Helper()
 	o := d.observe(t, id, 0)
@@ -108,7 +108,7 @@ func (d *daemon) answered(t *testing.T, id protocol.SessionID, turn protocol.Tur
 	return asked, came
 }
 
-// asksAbout fails the test unless a turn asks a person about these tools, in order.
+// asksAbout fails the test unless a turn asks for approval of exactly these tools, in order.
 func (d *daemon) asksAbout(t *testing.T, what string, id protocol.SessionID, turn protocol.TurnID, want ...string) {
 	t.Helper()
 	asked, came := d.answered(t, id, turn, want[:max(len(want)-1, 0)]...)
@@ -117,7 +117,7 @@ func (d *daemon) asksAbout(t *testing.T, what string, id protocol.SessionID, tur
 	}
 }
 
-// boxes tells whether a session is held to a sandbox.
+// boxes reports whether a session is limited to a sandbox.
 func (d *daemon) boxes(t *testing.T, id protocol.SessionID) bool {
 	t.Helper()
 	c := d.state(t, id).Authority.Ceiling
@@ -126,7 +126,7 @@ func (d *daemon) boxes(t *testing.T, id protocol.SessionID) bool {
 
 func TestCallsOfSandboxedPlugins(t *testing.T) {
 	run := says("run", "ran")
-	t.Run("outside/1 a person is asked about calls that a plugin in a sandbox makes, and they are refused where nobody can be asked", func(t *testing.T) {
+	t.Run("outside/1 calls of a sandboxed plugin need approval and are rejected if no person can be asked", func(t *testing.T) {
 		for name, c := range map[string]struct {
 			maker  plugin.Factory
 			asked  []string
@@ -144,7 +144,7 @@ func TestCallsOfSandboxedPlugins(t *testing.T) {
 			}
 		}
 	})
-	t.Run("outside/1 also about calls of a call whose arguments it has replaced, and if the call is made again after a restart without it", func(t *testing.T) {
+	t.Run("outside/1 calls made by a call whose arguments a sandboxed plugin replaced need approval too, even after a restart without the plugin", func(t *testing.T) {
 		begun := make(chan struct{}, 1)
 		hold := calling("make", "run")
 		hold.run = func(ctx context.Context, c tool.Invocation) (tool.Result, error) {
@@ -166,7 +166,7 @@ func TestCallsOfSandboxedPlugins(t *testing.T) {
 			t.Errorf("after a restart a person is asked about %q; calls came to %v", asked, came)
 		}
 	})
-	t.Run("outside/1 what a tool asks lashd for is held to the sandbox of the plugin that calls it", func(t *testing.T) {
+	t.Run("outside/1 requests of a tool are limited to the sandbox of the plugin that calls it", func(t *testing.T) {
 		d := start(t, setup{model: obeying("make"), tools: []tool.Provider{creating("create")}, plugins: []plugin.Factory{boxed{toolbox("box", calling("make", "create"))}}})
 		id := d.session(t)
 		d.answered(t, id, d.begin(t, id, "make").TurnID, "create")
@@ -174,7 +174,7 @@ func TestCallsOfSandboxedPlugins(t *testing.T) {
 			t.Error("the session is held to no sandbox")
 		}
 	})
-	t.Run("outside/1 only tools that start no program outside a sandbox are exempt", func(t *testing.T) {
+	t.Run("outside/1 only tools that start no program outside a sandbox are exempt from approval", func(t *testing.T) {
 		look, peek, box := says("look", "seen"), says("peek", "seen"), says("box", "seen")
 		look.kind, peek.kind = protocol.ToolKindRead, protocol.ToolKindRead
 		d := start(t, setup{
@@ -188,7 +188,7 @@ func TestCallsOfSandboxedPlugins(t *testing.T) {
 		d.asksAbout(t, "a tool of a plugin in a sandbox", id, d.begin(t, id, "box").TurnID)
 		d.asksAbout(t, "a tool of a plugin that says that it reads", id, d.begin(t, id, "peek").TurnID, "peek")
 	})
-	t.Run("outside/1 a task that its tool wants runs no command, and passes its sandbox on", func(t *testing.T) {
+	t.Run("outside/1 a task started by a sandboxed tool runs no command and passes its sandbox on", func(t *testing.T) {
 		command := protocol.ToolIntent{StartTask: &protocol.StartTaskIntent{TaskID: "tsk_command", Spec: protocol.TaskSpec{
 			Kind: protocol.TaskCommand, Recovery: protocol.RecoverOwner, Command: &protocol.TaskShell{Script: "true"},
 		}}}
@@ -209,7 +209,7 @@ func TestCallsOfSandboxedPlugins(t *testing.T) {
 	})
 }
 
-// TestTasksOfReplacedArguments has a plugin in a sandbox replace the arguments of a call that starts a task. The task is held to its sandbox.
+// TestTasksOfReplacedArguments lets a sandboxed plugin replace the arguments of a call that starts a task. The task is limited to its sandbox.
 func TestTasksOfReplacedArguments(t *testing.T) {
 	d := start(t, setup{cwd: t.TempDir(), model: obeying("start"), tools: []tool.Provider{wanting("start", watch("tsk_1"))}, plugins: []plugin.Factory{boxed{replacing("box", "start")}}})
 	id := d.session(t)
@@ -219,7 +219,7 @@ func TestTasksOfReplacedArguments(t *testing.T) {
 	}
 }
 
-// asksFor has a plugin in a sandbox ask for a turn in a session.
+// asksFor lets a sandboxed plugin request a turn in a session.
 func (d *daemon) asksFor(t *testing.T, id protocol.SessionID, input string) protocol.TurnID {
 	t.Helper()
 	host := d.host(t, d.session(t))
@@ -241,15 +241,15 @@ func TestSessionsOfSandboxedPlugins(t *testing.T) {
 	for _, c := range []struct {
 		by         string
 		maker      plugin.Factory
-		held, want bool // the turn is asked for by a plugin in a sandbox; the session is held to one
+		held, want bool // a sandboxed plugin requests the turn; the session is limited to a sandbox
 	}{
 		{"a directive", directs, false, false},
-		{"a directive of a plugin in a sandbox", boxed{directs}, false, true},
-		{"a directive in a turn that a plugin in a sandbox asks for", directs, true, true},
+		{"a directive of a sandboxed plugin", boxed{directs}, false, true},
+		{"a directive in a turn that a sandboxed plugin requests", directs, true, true},
 		{"a hook", hook, false, false},
-		{"a hook in a turn that a plugin in a sandbox asks for", hook, true, true},
+		{"a hook in a turn that a sandboxed plugin requests", hook, true, true},
 	} {
-		t.Run("outside/1 a session is made by "+c.by, func(t *testing.T) {
+		t.Run("outside/1 a session is created by "+c.by, func(t *testing.T) {
 			d := start(t, setup{cwd: t.TempDir(), model: replies(), plugins: []plugin.Factory{c.maker, handling("p", nil)}})
 			id := d.session(t)
 			if c.held {

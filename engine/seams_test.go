@@ -13,7 +13,7 @@ import (
 )
 
 func TestScheduling(t *testing.T) {
-	t.Run("plugin/TL-19 calls run side by side first, then those that are alone in their order; results keep the model's", func(t *testing.T) {
+	t.Run("plugin/TL-19 parallel calls run first, then serial calls in order; results keep the model's order", func(t *testing.T) {
 		seen := &notes{}
 		var both sync.WaitGroup
 		both.Add(2)
@@ -22,7 +22,7 @@ func TestScheduling(t *testing.T) {
 				seen.add("begin " + name)
 				if !serial {
 					both.Done()
-					both.Wait() // for the other one to run as well
+					both.Wait() // for the other call to run too
 				}
 				seen.add("end " + name)
 				return tool.Result{Output: protocol.Succeed(name)}, nil
@@ -56,7 +56,7 @@ func TestScheduling(t *testing.T) {
 }
 
 func TestDeliveries(t *testing.T) {
-	t.Run("plugin/S-05 what the model will see keeps the turn going, and a message that is dropped does not", func(t *testing.T) {
+	t.Run("plugin/S-05 a message that the model will see continues the turn, and a dropped one does not", func(t *testing.T) {
 		for _, c := range []struct {
 			role   protocol.Role
 			said   []string
@@ -90,7 +90,7 @@ func TestDeliveries(t *testing.T) {
 }
 
 func TestViewOfHooks(t *testing.T) {
-	t.Run("plugin/HC-01 hooks of a turn see the session whole: its title, what it has used, how many turns it had", func(t *testing.T) {
+	t.Run("plugin/HC-01 hooks of a turn see the whole session: its title, its usage and its number of turns", func(t *testing.T) {
 		var seen []protocol.Session
 		d := start(t, setup{model: replies(scripted.Reply{Text: "ok", Usage: &protocol.Usage{Input: 7}}), plugins: plugins(hooked{"a", func(r *plugin.Registrar) {
 			r.Turn().Before(func(_ context.Context, c *plugin.TurnContext) ([]plugin.Directive, error) {

@@ -26,7 +26,7 @@ func (d *daemon) fork(t *testing.T, id protocol.SessionID, at protocol.NodeID) *
 	return must[*protocol.SessionNewResult](t)(d.History.Fork(t.Context(), &protocol.SessionForkParams{SessionID: id, AtNode: at}))
 }
 
-// said are the texts of the messages on a path.
+// said returns the texts of the messages on a path.
 func said(nodes []protocol.Node) (texts []string) {
 	for _, n := range nodes {
 		if n.Message != nil {
@@ -37,7 +37,7 @@ func said(nodes []protocol.Node) (texts []string) {
 }
 
 func TestForks(t *testing.T) {
-	t.Run("runtime/S03 a fork begins at the leaf or at a pinned node, and nowhere else", func(t *testing.T) {
+	t.Run("runtime/S03 a fork starts at the leaf or at a pinned node and nowhere else", func(t *testing.T) {
 		d := start(t, setup{model: replies(scripted.Reply{Text: "ok"})})
 		id := d.session(t)
 		d.turn(t, id, "one")
@@ -67,7 +67,7 @@ func TestForks(t *testing.T) {
 }
 
 func TestReadView(t *testing.T) {
-	t.Run("runtime/S09 what is read is settled: nothing of a running turn, and what was read stays as it is", func(t *testing.T) {
+	t.Run("runtime/S09 a page has nothing of a running turn, and later reads return the same items", func(t *testing.T) {
 		g := newGate("work")
 		d := start(t, setup{model: scripted.New(&scripted.Script{
 			Turns:     []scripted.Turn{{Replies: []scripted.Reply{{Text: "ok"}}}},
@@ -97,7 +97,7 @@ func TestReadView(t *testing.T) {
 }
 
 func TestSessionList(t *testing.T) {
-	t.Run("runtime/S17 sessions are listed newest first, by page, place and workspace, with what they come from", func(t *testing.T) {
+	t.Run("runtime/S17 sessions are listed newest first, by page, archive and workspace, with their relations", func(t *testing.T) {
 		d := start(t, setup{model: replies()})
 		var made []protocol.SessionID // oldest first
 		for range 3 {
@@ -105,10 +105,10 @@ func TestSessionList(t *testing.T) {
 			d.turn(t, id, "hello")
 			made = append(made, id)
 		}
-		for before := time.Now().UnixMilli(); time.Now().UnixMilli() == before; { // times are told by the millisecond
+		for before := time.Now().UnixMilli(); time.Now().UnixMilli() == before; { // times have a resolution of 1 ms
 			runtime.Gosched()
 		}
-		d.turn(t, made[0], "and again") // is the newest now
+		d.turn(t, made[0], "and again") // makes it the newest
 		first := must[*protocol.SessionListResult](t)(d.Sessions.List(t.Context(), &protocol.SessionListParams{Limit: 2}))
 		rest := must[*protocol.SessionListResult](t)(d.Sessions.List(t.Context(), &protocol.SessionListParams{Limit: 2, Cursor: first.NextCursor}))
 		if got := ids(slices.Concat(first.Data, rest.Data)); !slices.Equal(got, []protocol.SessionID{made[0], made[2], made[1]}) {
@@ -143,10 +143,10 @@ func ids(sessions []protocol.Session) (list []protocol.SessionID) {
 	return list
 }
 
-func TestDeleteGivenUp(t *testing.T) {
-	t.Run("runtime/S16 a client may go while its session is deleted", func(t *testing.T) {
+func TestDeleteAfterClientLeft(t *testing.T) {
+	t.Run("runtime/S16 a client may disconnect while its session is deleted", func(t *testing.T) {
 		d := start(t, setup{model: replies()})
-		for i := range 40 { // it shows where races are detected
+		for i := range 40 { // enough to show up under the race detector
 			id := d.session(t)
 			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i)*20*time.Microsecond)
 			if _, err := d.Sessions.Delete(ctx, &protocol.SessionMutationParams{SessionID: id}); err != nil && ctx.Err() == nil {

@@ -16,7 +16,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// optional is a plugin that puts its options into the prompt, and counts who is open.
+// optional is a plugin that puts its options into the prompt and counts its open sessions.
 type optional struct{ open *atomic.Int32 }
 
 func (optional) ID() string { return "optional" }
@@ -45,7 +45,7 @@ func TestSettings(t *testing.T) {
 	options := func(id protocol.SessionID, text string) *protocol.SessionConfigureParams {
 		return &protocol.SessionConfigureParams{SessionID: id, Options: protocol.PluginOptions{"optional": json.RawMessage(text)}}
 	}
-	t.Run("runtime/S05 settings that change beside a turn are the next turn's", func(t *testing.T) {
+	t.Run("runtime/S05 settings changed during a turn apply to the next turn", func(t *testing.T) {
 		var open atomic.Int32
 		g := newGate("work")
 		model := &remembering{Provider: replies(calls("work"), scripted.Reply{Text: "done"})}
@@ -70,7 +70,7 @@ func TestSettings(t *testing.T) {
 			t.Errorf("%d instances of a plugin were not closed", n)
 		}
 	})
-	t.Run("runtime/S05 wrong settings are refused, with a pointer to what is wrong", func(t *testing.T) {
+	t.Run("runtime/S05 invalid settings are rejected with a pointer to the parameter", func(t *testing.T) {
 		d := start(t, setup{model: replies()})
 		id := d.session(t)
 		for _, p := range []*protocol.SessionConfigureParams{
@@ -86,7 +86,7 @@ func TestSettings(t *testing.T) {
 	})
 }
 
-// choosy takes options "good" only.
+// choosy is a plugin that accepts only the options "good".
 var choosy = plugin.Builder("choosy", func(ctx plugin.BuildContext) (plugin.Spec, error) {
 	if o := string(ctx.Options); o != "" && o != `"good"` {
 		return nil, fmt.Errorf("options: not %s", o)
@@ -94,7 +94,7 @@ var choosy = plugin.Builder("choosy", func(ctx plugin.BuildContext) (plugin.Spec
 	return func(*plugin.Registrar) error { return nil }, nil
 })
 
-func TestOptionsThatAreRefused(t *testing.T) {
+func TestRejectedOptions(t *testing.T) {
 	with := func(id protocol.SessionID, text string) *protocol.SessionConfigureParams {
 		return &protocol.SessionConfigureParams{SessionID: id, Options: protocol.PluginOptions{"choosy": json.RawMessage(text)}}
 	}
@@ -104,7 +104,7 @@ func TestOptionsThatAreRefused(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	t.Run("issue/2 options that a plugin refuses are refused for a session as for a new one, beside a turn, too, and turns go on", func(t *testing.T) {
+	t.Run("issue/2 options that a plugin rejects are rejected for new and existing sessions, also during a turn, and turns continue", func(t *testing.T) {
 		g := newGate("work")
 		d := start(t, setup{model: replies(calls("work"), scripted.Reply{Text: "done"}, scripted.Reply{Text: "and more"}), tools: []tool.Provider{g}, plugins: []plugin.Factory{choosy}})
 		_, err := d.Sessions.New(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir(), Options: with("", `"bad"`).Options})
@@ -124,7 +124,7 @@ func TestOptionsThatAreRefused(t *testing.T) {
 		_, err = d.Sessions.Configure(t.Context(), with(id, `"bad"`))
 		refused(t, "one that is idle", err)
 	})
-	t.Run("issue/2 a session whose options are refused now is mended with others, and a request that was taken is taken again", func(t *testing.T) {
+	t.Run("issue/2 new options repair a session whose options are now rejected, and a repeated request gets its first answer", func(t *testing.T) {
 		d := start(t, setup{model: replies(scripted.Reply{Text: "ok"}), plugins: []plugin.Factory{hooked{"choosy", func(*plugin.Registrar) {}}}})
 		id := d.session(t)
 		p := with(id, `"bad"`)
@@ -141,8 +141,8 @@ func TestOptionsThatAreRefused(t *testing.T) {
 	})
 }
 
-func TestOptionsOfNobody(t *testing.T) {
-	t.Run("plugin/PH-08 options for a plugin that there is not are refused, those of one that has vanished stay", func(t *testing.T) {
+func TestOptionsOfUnknownPlugins(t *testing.T) {
+	t.Run("plugin/PH-08 options for an unknown plugin are rejected, and options of a plugin that disappeared stay", func(t *testing.T) {
 		var open atomic.Int32
 		d := start(t, setup{model: replies(scripted.Reply{Text: "ok"}), plugins: []plugin.Factory{optional{&open}}})
 		with := func(id string) protocol.PluginOptions {

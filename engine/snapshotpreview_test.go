@@ -12,8 +12,8 @@ import (
 )
 
 func TestSnapshotPreview(t *testing.T) {
-	t.Run("issue/6-1 a preview tells what a restore then does, and changes nothing", previewedRestore)
-	t.Run("issue/6-1 a preview shows what comes back of history that was rewound", func(t *testing.T) {
+	t.Run("issue/6-1 a preview shows what a restore does, without changing anything", previewedRestore)
+	t.Run("issue/6-1 a preview shows the rewound history that a restore brings back", func(t *testing.T) {
 		d := start(t, with(&keeper{}))
 		id := d.session(t)
 		root := d.graph(t, id).Head.Leaf
@@ -26,7 +26,7 @@ func TestSnapshotPreview(t *testing.T) {
 			t.Errorf("%d entries %q go, %d entries %q come back", p.Now.Nodes, now, p.Then.Nodes, then)
 		}
 	})
-	t.Run("issue/6-1 a preview has what a plugin has come to know by itself", func(t *testing.T) {
+	t.Run("issue/6-1 a preview includes state that a plugin gathered since the last commit", func(t *testing.T) {
 		var mine []*kept
 		d := start(t, with(&keeper{register: func(k *kept, _ *plugin.Registrar) { mine = append(mine, k) }}))
 		id := d.session(t)
@@ -37,8 +37,8 @@ func TestSnapshotPreview(t *testing.T) {
 			t.Errorf("the plugin has %s", now)
 		}
 	})
-	t.Run("issue/6-1 a preview is refused where a restore would be", refusedPreview)
-	t.Run("issue/6-1 a list of snapshots tells how much each holds, and a deleted one is told of", func(t *testing.T) {
+	t.Run("issue/6-1 a preview fails where a restore would fail", refusedPreview)
+	t.Run("issue/6-1 a list of snapshots has the size of each, and a deletion is reported as an event", func(t *testing.T) {
 		d := start(t, with(&keeper{}))
 		id := d.session(t)
 		d.turn(t, id, "one")

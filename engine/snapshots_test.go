@@ -17,7 +17,7 @@ func carrying(factories ...plugin.Factory) func(*setup) {
 }
 
 func TestPluginState(t *testing.T) {
-	t.Run("plugin/SN-01 plugin/OP-08 what a plugin keeps, its bulk included, is there after a restart", func(t *testing.T) {
+	t.Run("plugin/SN-01 plugin/OP-08 a plugin's state, including large artifacts, survives a restart", func(t *testing.T) {
 		d := start(t, with(&keeper{}))
 		id := d.session(t)
 		big := strings.Repeat("bulk", 10_000)
@@ -27,7 +27,7 @@ func TestPluginState(t *testing.T) {
 			t.Errorf("kept %q and %d bytes", got.Text, len(got.Bulk))
 		}
 	})
-	t.Run("plugin/SN-04 state is captured when it has changed, and not again", func(t *testing.T) {
+	t.Run("plugin/SN-04 state is captured only when it has changed", func(t *testing.T) {
 		k := &keeper{}
 		d := start(t, with(k))
 		id := d.session(t)
@@ -42,8 +42,8 @@ func TestPluginState(t *testing.T) {
 			t.Errorf("captured %d times after a change, want twice", n)
 		}
 	})
-	t.Run("plugin/SN-04 a capture that fails keeps what is stored, is told as an issue, and is tried again", failedCapture)
-	t.Run("plugin/SN-03 plugin/S-12 a plugin that changes while it is captured is captured again", func(t *testing.T) {
+	t.Run("plugin/SN-04 a failed capture keeps the stored state, is reported as an issue and is tried again", failedCapture)
+	t.Run("plugin/SN-03 plugin/S-12 a plugin whose state changes during the capture is captured again", func(t *testing.T) {
 		k := &keeper{restless: true}
 		d := start(t, with(k))
 		id := d.session(t)
@@ -56,9 +56,9 @@ func TestPluginState(t *testing.T) {
 			t.Error("no fingerprint is stored")
 		}
 	})
-	t.Run("plugin/SN-01 bulk that is replaced goes, bulk that stays is not written again", replacedBulk)
-	t.Run("plugin/SN-05 plugin/S-07 a plugin is not restored without a snapshot, and is blank if the snapshot has nothing of it", blankRestore)
-	t.Run("plugin/SN-06 what is kept of a plugin that is not there comes back with it", func(t *testing.T) {
+	t.Run("plugin/SN-01 replaced artifacts are deleted, and unchanged artifacts are not written again", replacedBulk)
+	t.Run("plugin/SN-05 plugin/S-07 a plugin is not restored without a snapshot, and is empty if the snapshot has no state of it", blankRestore)
+	t.Run("plugin/SN-06 the state of a missing plugin is kept until the plugin returns", func(t *testing.T) {
 		d := start(t, with(&keeper{}))
 		id := d.session(t)
 		d.holds(t, id, "hello", strings.Repeat("b", 5000))
@@ -69,7 +69,7 @@ func TestPluginState(t *testing.T) {
 			t.Errorf("came back with %q and %d bytes", got.Text, len(got.Bulk))
 		}
 	})
-	t.Run("plugin/SN-07 plugin/S-08 another version is handed over, and a refusal fails the open but not the session", refusedRestore)
+	t.Run("plugin/SN-07 plugin/S-08 the plugin gets state of another version, and rejecting it fails the open but not the session", refusedRestore)
 }
 
 func failedCapture(t *testing.T) {
@@ -92,7 +92,7 @@ func failedCapture(t *testing.T) {
 	again.change(func() { again.broken = errors.New("no") })
 	d.holds(t, id, "best", "")
 	again.change(func() { again.broken = nil })
-	d.turn(t, id, "go on") // nothing has changed since
+	d.turn(t, id, "go on") // nothing has changed since the capture
 	d = d.restart(t, carrying(&keeper{}))
 	if got := d.held(t, id, "keeper"); got.Text != "best" {
 		t.Errorf("%q is stored: the capture that failed was not tried again", got.Text)
@@ -165,7 +165,7 @@ func refusedRestore(t *testing.T) {
 }
 
 func TestForkedState(t *testing.T) {
-	t.Run("plugin/SN-08 a fork has the state as of the fork, and each its own from then on", func(t *testing.T) {
+	t.Run("plugin/SN-08 a fork starts with the state at the fork, and both change separately afterwards", func(t *testing.T) {
 		d := start(t, with(&keeper{}))
 		id := d.session(t)
 		d.holds(t, id, "shared", strings.Repeat("s", 5000))
@@ -179,7 +179,7 @@ func TestForkedState(t *testing.T) {
 			t.Errorf("source %q, fork %q", a, b)
 		}
 	})
-	t.Run("plugin/SN-08 a fork has what a plugin has come to know by itself since it was last asked", func(t *testing.T) {
+	t.Run("plugin/SN-08 a fork includes state that a plugin gathered since the last capture", func(t *testing.T) {
 		var mine []*kept
 		d := start(t, with(&keeper{register: func(k *kept, _ *plugin.Registrar) { mine = append(mine, k) }}))
 		id := d.session(t)
@@ -192,8 +192,8 @@ func TestForkedState(t *testing.T) {
 }
 
 func TestNamedSnapshots(t *testing.T) {
-	t.Run("a snapshot brings back head, plugins and tools, and leaves history as it is", restoredSnapshot)
-	t.Run("a snapshot that a plugin refuses changes nothing", func(t *testing.T) {
+	t.Run("a snapshot restores head, plugins and tools and leaves history unchanged", restoredSnapshot)
+	t.Run("a snapshot that a plugin rejects changes nothing", func(t *testing.T) {
 		k := &keeper{}
 		d := start(t, with(k))
 		id := d.session(t)
@@ -210,7 +210,7 @@ func TestNamedSnapshots(t *testing.T) {
 			t.Errorf("after the refusal there is %q", got)
 		}
 	})
-	t.Run("beside a turn a snapshot holds the state before it, and none is restored", besideTurn)
+	t.Run("during a turn a snapshot has the state from before it, and no snapshot can be restored", besideTurn)
 }
 
 func restoredSnapshot(t *testing.T) {
@@ -232,7 +232,7 @@ func restoredSnapshot(t *testing.T) {
 	if head := d.graph(t, id).Head; head != back.Head || head.Leaf != made.Snapshot.NodeID || back.Pinned != left {
 		t.Errorf("restored to %+v, head %+v, left %s", back, head, left)
 	}
-	for range 2 { // now, and after a restart
+	for range 2 { // before and after a restart
 		if got := d.held(t, id, "keeper"); got.Text != "then" || len(got.Bulk) != 5000 {
 			t.Errorf("restored %q and %d bytes", got.Text, len(got.Bulk))
 		}

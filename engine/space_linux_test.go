@@ -20,7 +20,7 @@ import (
 )
 
 func TestNoSpace(t *testing.T) {
-	t.Run("reliability/P17 a turn that finds no space waits and goes on by itself; nothing new is begun meanwhile", func(t *testing.T) {
+	t.Run("reliability/P17 a turn without space to store waits and continues by itself; no new work starts until then", func(t *testing.T) {
 		dir := smallDisk(t)
 		ran := 0
 		g := newGate("work")
@@ -52,7 +52,7 @@ func TestNoSpace(t *testing.T) {
 		o.over(turn)
 		o.gapless(0)
 	})
-	t.Run("outside/29 a question whose deadline finds no space expires once there is some, which is tried each second", func(t *testing.T) {
+	t.Run("outside/29 a question whose deadline cannot be stored expires once there is space; lashd tries every second", func(t *testing.T) {
 		log := lateLog{slog.DiscardHandler, make(chan time.Time, 1000)}
 		d := start(t, setup{
 			dir: smallDisk(t), model: replies(calls("run"), scripted.Reply{Text: "done"}), tools: []tool.Provider{says("run", "ran")},
@@ -82,7 +82,7 @@ func TestNoSpace(t *testing.T) {
 	})
 }
 
-// lateLog receives when a deadline could not be stored.
+// lateLog receives a value when a deadline could not be stored.
 type lateLog struct {
 	slog.Handler
 	late chan time.Time
@@ -99,7 +99,7 @@ func (l lateLog) Handle(_ context.Context, r slog.Record) error {
 
 func (l lateLog) WithAttrs([]slog.Attr) slog.Handler { return l }
 
-// smallDisk is a directory on a file system that is soon full.
+// smallDisk returns a directory on a small file system.
 func smallDisk(t *testing.T) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -109,11 +109,11 @@ func smallDisk(t *testing.T) (dir string) {
 	return dir
 }
 
-// fillDisk fills the disk of the store with a file, also the space that the store has kept back.
+// fillDisk fills the store's disk with a file, including the space that the store reserves.
 func (d *daemon) fillDisk(t *testing.T, id protocol.SessionID) (filler string) {
 	t.Helper()
 	fill(t, d.store.Dir())
-	for d.store.Space() == nil { // until the store has noticed, which takes a commit that needs space
+	for d.store.Space() == nil { // until the store notices, which takes a commit that needs space
 		_, err := d.Sessions.SetTitle(t.Context(), &protocol.SessionSetTitleParams{SessionID: id, Title: string(make([]byte, 1000))})
 		if err != nil && !errors.Is(err, persistence.ErrFull) {
 			t.Fatal(err)
@@ -122,7 +122,7 @@ func (d *daemon) fillDisk(t *testing.T, id protocol.SessionID) (filler string) {
 	return fill(t, d.store.Dir())
 }
 
-// fill uses up a file system.
+// fill writes to a file system until it is full.
 func fill(t *testing.T, dir string) (filler string) {
 	t.Helper()
 	f, err := os.OpenFile(filepath.Join(dir, "filler"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)

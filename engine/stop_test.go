@@ -18,7 +18,7 @@ import (
 )
 
 func TestStop(t *testing.T) {
-	// stopped runs a turn whose batch calls the tools, stops the daemon once they all run, and starts it again.
+	// stopped runs a turn whose batch calls the tools, stops the daemon once all of them run, and starts it again.
 	stopped := func(t *testing.T, tools []tool.Provider, check func(*testing.T, *daemon, protocol.TurnID, time.Duration)) {
 		synctest.Test(t, func(t *testing.T) {
 			var names []string
@@ -34,7 +34,7 @@ func TestStop(t *testing.T) {
 			check(t, d, turn, time.Since(began))
 		})
 	}
-	t.Run("reliability/P25 when the daemon stops, a call's true result is waited for and kept", func(t *testing.T) {
+	t.Run("reliability/P25 a stopping daemon waits for the result of a call and keeps it", func(t *testing.T) {
 		stopped(t, []tool.Provider{obedient("work", 5*time.Second)}, func(t *testing.T, d *daemon, turn protocol.TurnID, took time.Duration) {
 			report := d.wait(t, turn)
 			if out := report.ToolCalls[0].Output; out.Text != "stopped" || report.State != protocol.TurnCompleted {
@@ -45,7 +45,7 @@ func TestStop(t *testing.T) {
 			}
 		})
 	})
-	t.Run("reliability/P7 a call that did not return is never recorded as cancelled: its outcome is unknown", func(t *testing.T) {
+	t.Run("reliability/P7 a call that did not return is recorded as unknown, never as cancelled", func(t *testing.T) {
 		runs := 0
 		deaf := toolFunc{name: "deaf", run: func(context.Context, tool.Invocation) (tool.Result, error) {
 			runs++
@@ -58,7 +58,7 @@ func TestStop(t *testing.T) {
 			if asked.Kind != protocol.DecisionOutcome || asked.Call.Name != "deaf" || asked.Default != protocol.ChooseTellModel {
 				t.Errorf("decision %+v", asked)
 			}
-			report := d.wait(t, turn) // virtual time passes to the deadline
+			report := d.wait(t, turn) // virtual time advances to the deadline
 			resolved := o.typed(protocol.EventDecisionResolved).Decision
 			if resolved.ID != asked.ID || resolved.Answer.By != "deadline" || resolved.Answer.Choice != protocol.ChooseTellModel {
 				t.Errorf("resolved %+v", resolved.Answer)
@@ -72,7 +72,7 @@ func TestStop(t *testing.T) {
 			}
 		})
 	})
-	t.Run("plugin/TL-19 reliability/P7 a serial call whose turn did not come was not started: it is made after the restart", func(t *testing.T) {
+	t.Run("plugin/TL-19 reliability/P7 a serial call that had not started is made after the restart", func(t *testing.T) {
 		runs := map[string]int{}
 		alone := func(name string, takes time.Duration) toolFunc {
 			return toolFunc{name: name, contract: protocol.ToolContract{Serial: true}, run: func(context.Context, tool.Invocation) (tool.Result, error) {
@@ -89,7 +89,7 @@ func TestStop(t *testing.T) {
 			}
 		})
 	})
-	t.Run("runtime/P11 a tool that may be repeated is run again with the same call id", func(t *testing.T) {
+	t.Run("runtime/P11 a repeatable tool runs again with the same call id", func(t *testing.T) {
 		var seen []tool.Invocation
 		safe := toolFunc{name: "safe", contract: protocol.ToolContract{Replay: protocol.ReplaySafe},
 			run: func(ctx context.Context, call tool.Invocation) (tool.Result, error) {
@@ -110,7 +110,7 @@ func TestStop(t *testing.T) {
 			}
 		})
 	})
-	t.Run("issue/2 a call is made again only if its tool was safe when it was begun, and is now", func(t *testing.T) {
+	t.Run("issue/2 a call is repeated only if its tool was safe when it started and is safe now", func(t *testing.T) {
 		const never, safe, idempotent = protocol.ReplayNever, protocol.ReplaySafe, protocol.ReplayIdempotent
 		for _, c := range []struct {
 			then, now protocol.Replay
@@ -138,7 +138,7 @@ func TestStop(t *testing.T) {
 			})
 		}
 	})
-	t.Run("issue/2 a call that belongs to no turn is told that the daemon stops, which waits no longer than it takes", func(t *testing.T) {
+	t.Run("issue/2 a direct call is cancelled when the daemon stops, and the daemon waits only for that", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			d := start(t, setup{model: replies(), tools: []tool.Provider{obedient("work", 2*time.Second)}})
 			id := d.session(t)
@@ -158,7 +158,7 @@ func TestStop(t *testing.T) {
 			}
 		})
 	})
-	t.Run("issue/2 what the store is about to write when the daemon stops is told as it came out", func(t *testing.T) {
+	t.Run("issue/2 a commit that is under way when the daemon stops is reported with its real outcome", func(t *testing.T) {
 		d := start(t, setup{model: replies()})
 		id := d.session(t)
 		db := must[*sql.DB](t)(sql.Open("sqlite", filepath.Join(d.store.Dir(), "lashd.db")+"?_pragma=busy_timeout(5000)"))
@@ -169,7 +169,7 @@ func TestStop(t *testing.T) {
 		told := later(func() (*protocol.SeqResult, error) {
 			return d.Sessions.SetTitle(context.WithoutCancel(t.Context()), &protocol.SessionSetTitleParams{SessionID: id, Title: "new"})
 		})
-		time.Sleep(100 * time.Millisecond) // until the store waits for the lock
+		time.Sleep(100 * time.Millisecond) // let the store reach the lock
 		halted := make(chan struct{})
 		go func() { d.halt(); close(halted) }()
 		time.Sleep(100 * time.Millisecond)
@@ -182,7 +182,7 @@ func TestStop(t *testing.T) {
 			t.Errorf("who has asked is told %v, and the title is %q", err, title)
 		}
 	})
-	t.Run("runtime/P11 a queued turn, and one that waits for a person, go on after a restart", func(t *testing.T) {
+	t.Run("runtime/P11 a queued turn and a turn that waits for a person continue after a restart", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			d := start(t, setup{model: replies(calls("look"), scripted.Reply{Text: "done"}), tools: []tool.Provider{says("look", "fine")}, config: asking})
 			id := d.session(t)
@@ -211,7 +211,7 @@ func TestStop(t *testing.T) {
 }
 
 func TestAbandoned(t *testing.T) {
-	t.Run("runtime/P11 a turn that cannot go on ends, what it asked is closed and what it showed is withdrawn", func(t *testing.T) {
+	t.Run("runtime/P11 a turn that cannot resume ends, its questions are closed and its items withdrawn", func(t *testing.T) {
 		d := start(t, setup{model: replies(calls("look")), tools: []tool.Provider{says("look", "fine")}, config: asking})
 		id := d.session(t)
 		live := d.observe(t, id)
@@ -240,7 +240,7 @@ func TestAbandoned(t *testing.T) {
 			t.Errorf("inputs %+v: what was sent stays as evidence", inputs)
 		}
 	})
-	t.Run("reliability/P25 while the daemon stops no further turn begins", func(t *testing.T) {
+	t.Run("reliability/P25 no turn starts while the daemon stops", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			p := newPause()
 			script := &scripted.Script{
@@ -254,7 +254,7 @@ func TestAbandoned(t *testing.T) {
 			<-g.called
 			second := d.begin(t, id, "more").TurnID
 			close(g.open)
-			<-p.reached // the first turn has ended, and the actor does not know of anything else yet
+			<-p.reached // the first turn has ended, and nothing else has reached the actor
 			stopped := make(chan struct{})
 			go func() {
 				d.stop()

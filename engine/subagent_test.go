@@ -20,7 +20,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// delegated is a turn of a child of that number.
+// delegated is the spec of a subagent: a turn of the n-th child.
 func delegated(n int, input string) protocol.TaskSpec {
 	return protocol.TaskSpec{Kind: protocol.TaskSubagent, Recovery: protocol.RecoverRerun, Subagent: &protocol.TaskChild{
 		SessionID: protocol.SessionID(fmt.Sprintf("ses_child%d", n)), TurnID: protocol.TurnID(fmt.Sprintf("trn_child%d", n)),
@@ -28,7 +28,7 @@ func delegated(n int, input string) protocol.TaskSpec {
 	}}
 }
 
-// told is a model that does this when it is told to, and else says ok.
+// told is a model that sends the replies when the input contains a text, and otherwise answers ok.
 func told(to string, replies ...scripted.Reply) provider.Provider {
 	return scripted.New(&scripted.Script{
 		Turns:     []scripted.Turn{{Match: &scripted.Match{LastUserContains: to}, Replies: replies}},
@@ -48,7 +48,7 @@ func holding(open chan struct{}) tool.Provider {
 	}}
 }
 
-// states are those of a session's tasks, with how many have each.
+// states counts a session's tasks by state.
 func (d *daemon) states(t *testing.T, id protocol.SessionID) map[protocol.TaskState]int {
 	t.Helper()
 	synctest.Wait()
@@ -65,7 +65,7 @@ func (d *daemon) state(t *testing.T, id protocol.SessionID) protocol.Session {
 }
 
 func TestSubagents(t *testing.T) {
-	t.Run("runtime/B11 a subagent is a turn of a session that is made for it, and comes to what that says", func(t *testing.T) {
+	t.Run("runtime/B11 a subagent is a turn of a new child session, and its outcome is that of the turn", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			d := start(t, setup{model: told("look", scripted.Reply{Text: " all is well ", Usage: &protocol.Usage{Input: 3, Output: 2}})})
 			s := d.session(t)
@@ -83,13 +83,13 @@ func TestSubagents(t *testing.T) {
 			}
 		})
 	})
-	t.Run("runtime/B11 after a restart the next attempt goes on with the same turn of the same child", func(t *testing.T) {
+	t.Run("runtime/B11 after a restart the next attempt continues with the same turn of the same child", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			open := make(chan struct{})
 			d := start(t, setup{model: told("look", calls("hold"), scripted.Reply{Text: "seen"}), tools: []tool.Provider{holding(open)}})
 			s := d.session(t)
 			d.task(t, s, "tsk_a", delegated(1, "look"))
-			for range 4 { // more often than others may be begun
+			for range 4 { // more often than the limit on attempts of other tasks
 				synctest.Wait()
 				d = d.restart(t, nil)
 			}
@@ -104,7 +104,7 @@ func TestSubagents(t *testing.T) {
 			}
 		})
 	})
-	t.Run("runtime/B12 eight children of a session work at once, and one that asks gives its place back", func(t *testing.T) {
+	t.Run("runtime/B12 eight children of a session work at once, and one that asks a question gives its slot back", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			open := make(chan struct{})
 			d := start(t, setup{model: told("look", calls("hold"), scripted.Reply{Text: "seen"}), tools: []tool.Provider{holding(open)}})
@@ -126,7 +126,7 @@ func TestSubagents(t *testing.T) {
 			}
 		})
 	})
-	t.Run("runtime/B12 a subagent is idle while a person is asked, and others have its place", func(t *testing.T) {
+	t.Run("runtime/B12 a subagent is idle while a person is asked, and others get its slot", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			d := start(t, setup{model: told("look", calls("look"), scripted.Reply{Text: "seen"}), tools: []tool.Provider{says("look", "fine")}, config: asking})
 			s := d.session(t)
@@ -144,7 +144,7 @@ func TestSubagents(t *testing.T) {
 			}
 		})
 	})
-	t.Run("issue/5-5 whoever cancels a subagent stops the turn of its child", func(t *testing.T) {
+	t.Run("issue/5-5 cancelling a subagent stops the turn of its child", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			d := start(t, setup{model: told("look", calls("hold")), tools: []tool.Provider{holding(nil)}})
 			s := d.session(t)
@@ -161,7 +161,7 @@ func TestSubagents(t *testing.T) {
 			}
 		})
 	})
-	t.Run("issue/5-5 a wish to cancel that the daemon died over stops the turn of the child after the restart", func(t *testing.T) {
+	t.Run("issue/5-5 a request to cancel that a crash interrupted stops the turn of the child after the restart", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			d := start(t, setup{model: told("look", calls("hold")), tools: []tool.Provider{holding(nil)}})
 			s := d.session(t)
@@ -181,7 +181,7 @@ func TestSubagents(t *testing.T) {
 			}
 		})
 	})
-	t.Run("issue/5-5 a turn of the child that somebody interrupts is the end of the subagent, and tells who it was", func(t *testing.T) {
+	t.Run("issue/5-5 interrupting the child's turn ends the subagent and records who interrupted it", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			d := start(t, setup{model: told("look", calls("hold")), tools: []tool.Provider{holding(nil)}})
 			s := d.session(t)
@@ -195,7 +195,7 @@ func TestSubagents(t *testing.T) {
 	})
 }
 
-// wished has the store of a daemon that is not there any more hold the wish to cancel a task.
+// wished stores a request to cancel a task after the daemon has stopped.
 func wished(t *testing.T, dir string, s protocol.SessionID, id protocol.TaskID) {
 	t.Helper()
 	store, err := persistence.Open(t.Context(), persistence.Config{Dir: dir, Log: slog.New(slog.DiscardHandler)})
@@ -227,10 +227,10 @@ func TestSubagentOutput(t *testing.T) {
 		state        protocol.TaskState
 		code         string
 	}{
-		{"is asked for once more", "```json\n{\"n\": 1}\n```", protocol.TaskCompleted, ""},
+		{"is requested a second time", "```json\n{\"n\": 1}\n```", protocol.TaskCompleted, ""},
 		{"twice fails the subagent", "still not", protocol.TaskFailed, "outputMismatch"},
 	} {
-		t.Run("runtime/B11 an answer that does not fit "+c.name, func(t *testing.T) {
+		t.Run("runtime/B11 an answer that does not fit the schema "+c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d := start(t, setup{model: scripted.New(&scripted.Script{Turns: []scripted.Turn{
 					{Match: &scripted.Match{LastUserContains: "does not match the required schema"}, Replies: []scripted.Reply{{Text: c.second}}},
@@ -275,7 +275,7 @@ func TestSubagentRefusals(t *testing.T) {
 		foreign, wide := delegated(1, "x"), delegated(2, "x")
 		foreign.Subagent.SessionID = other
 		wide.Subagent.New.Authority = protocol.Authority{Subagent: &protocol.Subagent{Parent: s, Depth: 7, MaxDepth: 5}}
-		for what, spec := range map[string]protocol.TaskSpec{"a session of somebody else": foreign, "a child that is too deep": wide} {
+		for what, spec := range map[string]protocol.TaskSpec{"a session of another parent": foreign, "a child below the depth limit": wide} {
 			begun := d.task(t, s, "", spec)
 			if got := d.ended(t, s, begun.ID); got.State != protocol.TaskFailed || got.Outcome.Code != "notDelegated" {
 				t.Errorf("issue/5-5 %s: it ended as %s %+v", what, got.State, got.Outcome)
@@ -287,7 +287,7 @@ func TestSubagentRefusals(t *testing.T) {
 	})
 }
 
-// TestSubagentQueue shows that the turns of an agent come one after the other, however their tasks come.
+// TestSubagentQueue shows that the turns of an agent run one after the other, in whatever order its tasks start.
 func TestSubagentQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		open := make(chan struct{})
@@ -314,7 +314,7 @@ func TestSubagentQueue(t *testing.T) {
 	})
 }
 
-// TestTurnEnd shows what becomes of tasks when the turn that started them ends.
+// TestTurnEnd ends turns that started tasks, and checks what happens to the tasks.
 func TestTurnEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		starter := toolFunc{name: "start", run: func(ctx context.Context, call tool.Invocation) (tool.Result, error) {

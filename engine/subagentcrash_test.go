@@ -13,7 +13,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Moments in the life of a subagent.
+// Points at which the daemon is killed while a subagent runs.
 const (
 	subagentPoint = "subagent: "
 	childMade     = subagentPoint + "while its child is made"
@@ -23,7 +23,7 @@ const (
 	childCorrects = subagentPoint + "while its child answers again"
 )
 
-// subagentPlugin reaches points where the plugins of a child are built, and where they learn that its turn is stored.
+// subagentPlugin reaches points when the plugins of a child are built and when its turn is stored.
 type subagentPlugin struct {
 	built *atomic.Int32
 	at    func(point string)
@@ -50,7 +50,7 @@ func (p subagentPlugin) Build(bc plugin.BuildContext) (plugin.Plugin, error) {
 	}}, nil
 }
 
-// subagentSetup is a daemon with a child that answers a second time with what is wanted.
+// subagentSetup is a daemon with a child whose second answer fits the schema.
 func subagentSetup(point string, reached func(string)) setup {
 	at := func(p string) {
 		if reached != nil && p == point {
@@ -93,7 +93,7 @@ func subagentVictim(dir, point string, reached func(string)) {
 
 func TestSubagentKilled(t *testing.T) {
 	for _, point := range []string{childMade, childOpened, childWorks, childIsDone, childCorrects} {
-		t.Run("issue/5-5 runtime/B11 nothing of a subagent is done twice, killed "+strings.TrimPrefix(point, subagentPoint), func(t *testing.T) {
+		t.Run("issue/5-5 runtime/B11 no step of a subagent happens twice, killed "+strings.TrimPrefix(point, subagentPoint), func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			kill(t, dir, point)

@@ -12,12 +12,12 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// external is a task that costs nothing but its row.
+// external is a task that costs only its row.
 func external(label string) protocol.TaskSpec {
 	return protocol.TaskSpec{Kind: protocol.TaskOther, Label: label, Recovery: protocol.RecoverExternal}
 }
 
-// BenchmarkTasks is a list of 1,000 tasks, and how many times as long it takes as one of ten of them.
+// BenchmarkTasks lists 1,000 tasks and reports how many times longer that takes than listing ten.
 func BenchmarkTasks(b *testing.B) {
 	d := start(b, setup{model: instant("ok")})
 	id := d.session(b)
@@ -42,8 +42,8 @@ func BenchmarkTasks(b *testing.B) {
 	b.ReportMetric(float64(all)/float64(ten), "x-ten")
 }
 
-// BenchmarkWake is how long it takes from the end of a task to the start of the turn that it wakes its session for, and how many
-// times as long as from a client's turn/start to the start of that turn.
+// BenchmarkWake measures the time from the end of a task to the start of the turn that the wake causes. It also reports how many
+// times longer that is than the time from a client's turn/start to the start of its turn.
 func BenchmarkWake(b *testing.B) {
 	d := start(b, setup{model: instant("ok")})
 	id := d.session(b)
@@ -78,7 +78,7 @@ func BenchmarkWake(b *testing.B) {
 	b.ReportMetric(float64(woken)/float64(asked), "x-turn-start")
 }
 
-// startsOf tells of every turn that starts, until the benchmark is over.
+// startsOf sends a value for every turn that starts, until the benchmark ends.
 func startsOf(b *testing.B, sub *feed.Subscription) <-chan struct{} {
 	ctx, cancel := context.WithCancel(context.Background())
 	var reading sync.WaitGroup

@@ -27,7 +27,7 @@ func (d *daemon) child(t *testing.T, parent protocol.SessionID) protocol.Session
 	})).SessionID
 }
 
-// threeTasks are tasks of a session, each with another policy, at work.
+// threeTasks starts three tasks of a session, each with another close policy.
 func (d *daemon) threeTasks(t *testing.T, s protocol.SessionID, before string) {
 	t.Helper()
 	for _, p := range []protocol.TaskClosePolicy{protocol.CloseKeep, protocol.CloseCancel, protocol.CloseTransfer} {
@@ -48,7 +48,7 @@ func (d *daemon) owner(t *testing.T, s protocol.SessionID, id protocol.TaskID) p
 	return got.SessionID
 }
 
-// outputs counts the files in which outputs are kept.
+// outputs counts the output files of tasks.
 func (d *daemon) outputs(t *testing.T) int {
 	t.Helper()
 	files, err := os.ReadDir(filepath.Join(d.setup.dir, "tasks"))
@@ -63,7 +63,7 @@ func TestTasksOfClosedSessions(t *testing.T) {
 	closes := func(id protocol.SessionID) {
 		must[*protocol.SeqResult](t)(d.Sessions.Close(t.Context(), &protocol.SessionMutationParams{SessionID: id}))
 	}
-	t.Run("runtime/B09 a session that is closed keeps, cancels and gives away its tasks as they say", func(t *testing.T) {
+	t.Run("runtime/B09 closing a session keeps, cancels or transfers each task as its policy says", func(t *testing.T) {
 		parent := d.session(t)
 		s := d.child(t, parent)
 		d.threeTasks(t, s, "a-")
@@ -80,7 +80,7 @@ func TestTasksOfClosedSessions(t *testing.T) {
 		}
 		closes(s) // again
 	})
-	t.Run("runtime/B09 what is to be transferred goes on where there is nobody to take it", func(t *testing.T) {
+	t.Run("runtime/B09 a task to transfer keeps running if there is no parent session", func(t *testing.T) {
 		s := d.session(t)
 		d.threeTasks(t, s, "b-")
 		closes(s)
@@ -89,7 +89,7 @@ func TestTasksOfClosedSessions(t *testing.T) {
 			t.Errorf("it is of %s", got)
 		}
 	})
-	t.Run("runtime/B09 of a session that is deleted the one that it works for gets what does not go with it", func(t *testing.T) {
+	t.Run("runtime/B09 deleting a session transfers its surviving tasks to the parent", func(t *testing.T) {
 		parent := d.session(t)
 		s := d.child(t, parent)
 		d.threeTasks(t, s, "c-")
@@ -102,7 +102,7 @@ func TestTasksOfClosedSessions(t *testing.T) {
 			t.Errorf("there are %d outputs, and were %d", n, before)
 		}
 	})
-	t.Run("runtime/B09 with a session that works for nobody all its tasks go, processes and outputs", func(t *testing.T) {
+	t.Run("runtime/B09 deleting a session without a parent ends all its tasks, with processes and outputs", func(t *testing.T) {
 		s := d.session(t)
 		before := d.outputs(t)
 		d.threeTasks(t, s, "d-")
@@ -117,7 +117,7 @@ func TestTasksOfClosedSessions(t *testing.T) {
 }
 
 func TestPrunedTasks(t *testing.T) {
-	whole := t // outlives its parts, and so do its daemons
+	whole := t // its daemons live until the parent test ends
 	d := start(t, setup{dir: t.TempDir(), model: replies()})
 	s := d.session(t)
 	spec := command("echo out; exit 3", protocol.RecoverOwner)
@@ -128,12 +128,12 @@ func TestPrunedTasks(t *testing.T) {
 		t.Helper()
 		return must[*protocol.TasksResult](t)(d.Tasks.Prune(t.Context(), &protocol.TaskPruneParams{SessionID: s, BeforeMs: before})).Data
 	}
-	t.Run("runtime/B08 what has ended since, and what is live, is not pruned", func(t *testing.T) {
+	t.Run("runtime/B08 live tasks and tasks that ended later are not pruned", func(t *testing.T) {
 		if got := prune(1); len(got) != 0 {
 			t.Errorf("pruned: %+v", got)
 		}
 	})
-	t.Run("runtime/B08 of a pruned task the id, the end and what it was asked for stay known, over a restart", func(t *testing.T) {
+	t.Run("runtime/B08 the id, outcome and spec fingerprint of a pruned task survive a restart", func(t *testing.T) {
 		list := must[*protocol.TaskListResult](t)(d.Tasks.List(t.Context(), &protocol.TaskListParams{SessionID: s}))
 		if got := prune(0); len(got) != 1 || got[0].ID != "tsk_over" {
 			t.Errorf("pruned: %+v", got)
@@ -157,11 +157,11 @@ func TestPrunedTasks(t *testing.T) {
 		if _, err := d.Tasks.Start(t.Context(), "", &protocol.TaskStartParams{SessionID: s, TaskID: "tsk_over", Spec: endless("")}); err == nil {
 			t.Error("another spec is taken")
 		}
-		if got := prune(0); len(got) != 1 || got[0].ID != "tsk_live" { // the restart has abandoned it
+		if got := prune(0); len(got) != 1 || got[0].ID != "tsk_live" { // the restart abandoned it
 			t.Errorf("pruned then: %+v", got)
 		}
 	})
-	t.Run("runtime/B08 an output that a crash has left of what is gone is removed at the next start", func(t *testing.T) {
+	t.Run("runtime/B08 the next start removes an output that a crash left of a deleted task", func(t *testing.T) {
 		d.task(t, s, "tsk_kept", spec)
 		d.ended(t, s, "tsk_kept")
 		if err := os.WriteFile(filepath.Join(d.setup.dir, "tasks", "left.out"), nil, 0o600); err != nil {
@@ -170,7 +170,7 @@ func TestPrunedTasks(t *testing.T) {
 		d = d.restart(whole, nil)
 		eventually(t, func() bool { return d.outputs(t) == 1 })
 		if out := d.output(t, s, "tsk_kept"); out != "out\n" {
-			t.Errorf("that of a task that is there is %q", out)
+			t.Errorf("the output of an existing task is %q", out)
 		}
 	})
 }
@@ -189,7 +189,7 @@ func TestTasksOfTurns(t *testing.T) {
 	d := start(t, setup{model: replies(calls("begin"), scripted.Reply{Text: "done"}), tools: []tool.Provider{begins}})
 	s := d.session(t)
 	report := d.turn(t, s, "go")
-	t.Run("runtime/B02 with the turn that started it a task is asked to end, or it is told that it goes on alone", func(t *testing.T) {
+	t.Run("runtime/B02 when the turn that started a task ends, the task is cancelled or notified", func(t *testing.T) {
 		asked, alone := d.readTask(t, s, "cancel"), d.readTask(t, s, "detach")
 		if asked.Task.CancelRequested == nil || asked.Task.CancelRequested.By != "internal:parentEnd" || asked.Task.Origin.TurnID != report.TurnID {
 			t.Errorf("the one is %+v", asked.Task)
@@ -202,7 +202,7 @@ func TestTasksOfTurns(t *testing.T) {
 		}
 		must[*protocol.SessionWaitResult](t)(d.Sessions.Wait(t.Context(), &protocol.SessionWaitParams{SessionID: s}))
 		if turns := must[*protocol.TurnListResult](t)(d.Turns.List(t.Context(), &protocol.TurnListParams{SessionID: s})).Data; len(turns) != 1 {
-			t.Errorf("there were %d turns; want that which began it: whoever ends a turn wants nobody woken by that", len(turns))
+			t.Errorf("there were %d turns, want only the first: the end of a turn must not wake the session", len(turns))
 		}
 	})
 }

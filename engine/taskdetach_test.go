@@ -31,7 +31,7 @@ func TestDetached(t *testing.T) {
 	path(&first)
 	d := start(t, first)
 	s := d.session(t)
-	t.Run("issue/5-2 a detached command is seen to end", func(t *testing.T) {
+	t.Run("issue/5-2 lashd reports the end of a detached command", func(t *testing.T) {
 		d.task(t, s, "tsk_short", apart("echo out; echo err >&2; exit 3"))
 		got := d.ended(t, s, "tsk_short")
 		if got.State != protocol.TaskFailed || *got.Outcome.ExitCode != 3 || !strings.HasPrefix(got.Ref, "process ") || got.Attempt != 0 {
@@ -41,7 +41,7 @@ func TestDetached(t *testing.T) {
 			t.Errorf("its output is %q", out)
 		}
 	})
-	t.Run("issue/5-2 a detached command outlives the daemon, which does not end it if that is for others, and sees it end all the same", func(t *testing.T) {
+	t.Run("issue/5-2 a detached command outlives the daemon; with cancel external lashd does not end it but still reports its end", func(t *testing.T) {
 		spec := apart("echo begun; until [ -e go ]; do sleep 0.02; done; echo gone on; exit 5")
 		spec.Cancel = protocol.CancelElsewhere
 		d.task(t, s, "tsk_long", spec)
@@ -69,11 +69,11 @@ func TestDetached(t *testing.T) {
 		want         protocol.TaskOutcome
 		output       string
 	}{
-		{"with all that it has started", "sleep 1000 & echo begun; exec sleep 1000", protocol.TaskCancelled, protocol.TaskOutcome{Kind: protocol.TaskStopped, ExitCode: new(143), By: "cli_b"}, "begun\n"},
+		{"with all its child processes", "sleep 1000 & echo begun; exec sleep 1000", protocol.TaskCancelled, protocol.TaskOutcome{Kind: protocol.TaskStopped, ExitCode: new(143), By: "cli_b"}, "begun\n"},
 		{"as it likes", `trap "echo bye; exit 0" TERM; sleep 1000 & echo begun; wait`, protocol.TaskCompleted, protocol.TaskOutcome{Kind: protocol.TaskExited, ExitCode: new(0)}, "begun\nbye\n"},
 		{"or is killed", `trap "" TERM; echo begun; while :; do sleep 0.02; done`, protocol.TaskCancelled, protocol.TaskOutcome{Kind: protocol.TaskStopped, By: "cli_b"}, "begun\n"},
 	} {
-		t.Run("issue/5-2 a detached command that is asked to end does so, "+c.name, func(t *testing.T) {
+		t.Run("issue/5-2 a detached command ends when it is cancelled, "+c.name, func(t *testing.T) {
 			id := protocol.TaskID(protocol.DigestOf([]byte(c.name)))
 			d.task(t, s, id, apart(c.script))
 			d.outputHas(t, s, id, "begun")
@@ -87,7 +87,7 @@ func TestDetached(t *testing.T) {
 			}
 		})
 	}
-	t.Run("issue/5-2 of one that is nowhere nobody can say how it ended", func(t *testing.T) {
+	t.Run("issue/5-2 a command without a process or an exit status is abandoned", func(t *testing.T) {
 		d.task(t, s, "tsk_lost", apart("echo $$ >pid; sleep 1000"))
 		cwd := must[*protocol.SessionReadResult](t)(d.Sessions.Read(t.Context(), &protocol.SessionReadParams{SessionID: s})).Session.Cwd
 		pid := 0
@@ -109,7 +109,7 @@ func TestDetached(t *testing.T) {
 			t.Errorf("it ended as %s %+v", got.State, got.Outcome)
 		}
 	})
-	// pidIn is that of a command of a session which says it.
+	// pidIn returns the process id that a command of a session printed.
 	pidIn := func(t *testing.T, id protocol.SessionID) (pid int) {
 		t.Helper()
 		cwd := must[*protocol.SessionReadResult](t)(d.Sessions.Read(t.Context(), &protocol.SessionReadParams{SessionID: id})).Session.Cwd
@@ -120,17 +120,17 @@ func TestDetached(t *testing.T) {
 			}
 			return err == nil
 		})
-		if group, err := syscall.Getpgid(pid); err == nil { // with the shell that would still write down how it ended
-			t.Cleanup(func() { _ = syscall.Kill(-group, syscall.SIGKILL) }) // it may be gone, as it should
+		if group, err := syscall.Getpgid(pid); err == nil { // with the shell that would still store the exit status
+			t.Cleanup(func() { _ = syscall.Kill(-group, syscall.SIGKILL) }) // it should be gone already
 		}
 		return pid
 	}
-	gone := func(pid int) bool { // one whose end nobody has looked at is
+	gone := func(pid int) bool { // a zombie counts as gone
 		stat, err := exec.Command("ps", "-o", "stat=", "-p", strconv.Itoa(pid)).Output()
 		return err != nil || len(stat) == 0 || stat[0] == 'Z'
 	}
 	says := `echo $$ >.pid; mv .pid pid; exec sleep 1000`
-	t.Run("issue/5-2 a detached command ends with its session, however little it wants to, unless only others end it", func(t *testing.T) {
+	t.Run("issue/5-2 a detached command ends when its session is deleted, even against signals, unless only others may end it", func(t *testing.T) {
 		of := map[string]int{}
 		var all []protocol.SessionID
 		others := apart(says)
@@ -153,7 +153,7 @@ func TestDetached(t *testing.T) {
 			t.Errorf("there are %d files of outputs, and were %d", n, before)
 		}
 	})
-	t.Run("issue/5-2 a detached command that a crash has left of a deleted session is halted at the next start, unless only others end it", func(t *testing.T) {
+	t.Run("issue/5-2 the next start halts a detached command that a crash left of a deleted session, unless only others may end it", func(t *testing.T) {
 		others := apart(says)
 		others.Cancel = protocol.CancelElsewhere
 		id, other := d.session(t), d.session(t)

@@ -17,7 +17,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// meddler does at random to the tasks of two sessions what clients and plugins may; what is refused does not matter.
+// meddler makes random valid requests about the tasks of two sessions; it ignores rejections.
 type meddler struct {
 	*daemon
 	host     plugin.Capabilities
@@ -53,7 +53,7 @@ func (m *meddler) meddle(r *rapid.T, ctx context.Context) {
 	}
 }
 
-// complete ends the tasks that there are.
+// complete ends all live tasks.
 func (m *meddler) complete(ctx context.Context) {
 	for _, session := range m.sessions {
 		for _, id := range m.ids {
@@ -76,7 +76,7 @@ func TestTasksAreWhatHappened(t *testing.T) {
 		return strings.Join(must[[]string](t)(d.store.VerifyTasks(t.Context(), task.Fold)), "; ")
 	}
 	final := map[string]protocol.Task{}
-	t.Run("runtime/B01 whatever is done to tasks, what is stored of them is what their events come to, and what is over stays so", func(t *testing.T) {
+	t.Run("runtime/B01 stored tasks always equal the fold of their events, and ended tasks stay ended", func(t *testing.T) {
 		rapid.Check(t, func(r *rapid.T) {
 			m := &meddler{daemon: d, sessions: []protocol.SessionID{d.session(t), d.session(t)}, ids: []protocol.TaskID{"tsk_a", "tsk_b", "tsk_c"}}
 			must[*protocol.OperationReceipt](t)(d.Operations.Command(t.Context(), &protocol.OperationParams{SessionID: m.sessions[0], Name: "p.lend"}))
@@ -111,7 +111,7 @@ func TestTasksAreWhatHappened(t *testing.T) {
 		t.Errorf("runtime/B01 after a restart, with %d tasks that were over: %s", len(final), wrong)
 	}
 	d.stop()
-	t.Run("runtime/B01 a task that is not what its events come to is found", func(t *testing.T) {
+	t.Run("runtime/B01 verification finds a task that differs from the fold of its events", func(t *testing.T) {
 		db := must[*sql.DB](t)(sql.Open("sqlite", filepath.Join(d.store.Dir(), "lashd.db")))
 		_, err := db.ExecContext(t.Context(), `UPDATE tasks SET body = CAST(json_set(CAST(body AS TEXT), '$.state', 'running') AS BLOB) WHERE task = (SELECT min(task) FROM tasks WHERE ended = 1)`)
 		if err != nil || db.Close() != nil {

@@ -14,7 +14,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// withTasks runs a test with the tasks of a plugin "p", as its commands have them, and with handlers that it registers.
+// withTasks runs a test with the task service that commands of a plugin "p" get, and with handlers that the plugin registers.
 func withTasks(t *testing.T, s setup, handlers map[string]plugin.TaskFunc, f func(*testing.T, *daemon, protocol.SessionID, plugin.Capabilities)) {
 	synctest.Test(t, func(t *testing.T) {
 		if s.model == nil {
@@ -28,7 +28,7 @@ func withTasks(t *testing.T, s setup, handlers map[string]plugin.TaskFunc, f fun
 	})
 }
 
-// handling is a plugin with handlers of tasks, and with a command that lends what it is granted.
+// handling is a plugin with task handlers and with a command that lends its services to the test.
 func handling(id string, handlers map[string]plugin.TaskFunc) hooked {
 	return hooked{id, func(r *plugin.Registrar) {
 		for name, f := range handlers {
@@ -41,7 +41,7 @@ func handling(id string, handlers map[string]plugin.TaskFunc) hooked {
 	}}
 }
 
-// borrowed has room for what one command lends.
+// borrowed holds the services that one command lends.
 var borrowed = make(chan plugin.Capabilities, 1)
 
 func (d *daemon) host(t *testing.T, id protocol.SessionID) plugin.Capabilities {
@@ -60,7 +60,7 @@ func handled(name string) protocol.TaskSpec {
 	return s
 }
 
-// lasting is work that goes on until it is stopped.
+// lasting is work that runs until it is stopped.
 func lasting(ctx context.Context, _ *plugin.TaskRun) *protocol.TaskOutcome {
 	<-ctx.Done()
 	return nil
@@ -76,7 +76,7 @@ func begun(t *testing.T, host plugin.Capabilities, p *plugin.TaskStart) protocol
 }
 
 func TestPluginTasks(t *testing.T) {
-	t.Run("plugin/HC-13 work of a plugin is a task, which says how it ended, and has an output", func(t *testing.T) {
+	t.Run("plugin/HC-13 work of a plugin is a task with an outcome and an output", func(t *testing.T) {
 		withTasks(t, setup{}, nil, func(t *testing.T, d *daemon, s protocol.SessionID, host plugin.Capabilities) {
 			task := begun(t, host, &plugin.TaskStart{TaskID: "tsk_a", Spec: work(protocol.TaskOther, protocol.RecoverOwner), Work: func(_ context.Context, run *plugin.TaskRun) *protocol.TaskOutcome {
 				_, _ = run.Output.Write([]byte("looked at " + string(run.Task.ID)))
@@ -91,7 +91,7 @@ func TestPluginTasks(t *testing.T) {
 			}
 		})
 	})
-	t.Run("plugin/HC-13 a panic is a failure of the task", func(t *testing.T) {
+	t.Run("plugin/HC-13 a panic fails the task", func(t *testing.T) {
 		withTasks(t, setup{}, nil, func(t *testing.T, d *daemon, s protocol.SessionID, host plugin.Capabilities) {
 			task := begun(t, host, &plugin.TaskStart{Spec: work(protocol.TaskOther, protocol.RecoverOwner), Work: func(context.Context, *plugin.TaskRun) *protocol.TaskOutcome { panic("oh") }})
 			if got := d.ended(t, s, task.ID); got.State != protocol.TaskFailed || got.Outcome.Kind != protocol.TaskError {
@@ -99,7 +99,7 @@ func TestPluginTasks(t *testing.T) {
 			}
 		})
 	})
-	t.Run("runtime/B02 a handler is run again after a restart, work without one is abandoned", func(t *testing.T) {
+	t.Run("runtime/B02 after a restart a handler runs again, and work without a handler is abandoned", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			runs := make(chan int, 10)
 			again := func(ctx context.Context, run *plugin.TaskRun) *protocol.TaskOutcome {
@@ -123,7 +123,7 @@ func TestPluginTasks(t *testing.T) {
 			}
 		})
 	})
-	t.Run("plugin/HC-13 what nobody could do is refused, and nothing is stored", func(t *testing.T) {
+	t.Run("plugin/HC-13 a spec that no worker can run is rejected, and nothing is stored", func(t *testing.T) {
 		withTasks(t, setup{}, nil, func(t *testing.T, d *daemon, s protocol.SessionID, host plugin.Capabilities) {
 			for field, p := range map[string]*plugin.TaskStart{
 				"/spec/handler":  {Spec: handled("none")},

@@ -43,7 +43,7 @@ func (d *daemon) output(t testing.TB, session protocol.SessionID, id protocol.Ta
 	return r.Text
 }
 
-// outputHas waits until a task has put something out.
+// outputHas waits until a task's output contains a text.
 func (d *daemon) outputHas(t testing.TB, session protocol.SessionID, id protocol.TaskID, want string) {
 	t.Helper()
 	eventually(t, func() bool { return strings.Contains(d.output(t, session, id), want) })
@@ -60,7 +60,7 @@ func eventKinds(events []protocol.TaskEvent) string {
 func TestTaskCommands(t *testing.T) {
 	d := start(t, setup{model: replies(scripted.Reply{Text: "noted"})})
 	s := d.session(t)
-	t.Run("runtime/B01 a command that ends by itself says how, and its output stays", func(t *testing.T) {
+	t.Run("runtime/B01 a command that ends by itself has an outcome and keeps its output", func(t *testing.T) {
 		begun := d.task(t, s, "", command("echo out; echo err >&2; exit 3", protocol.RecoverOwner))
 		if begun.State != protocol.TaskRunning || begun.Attempt != 1 {
 			t.Errorf("it begins as %+v", begun)
@@ -99,7 +99,7 @@ func TestTaskCommands(t *testing.T) {
 			t.Errorf("cancelled again: %v", err)
 		}
 	})
-	t.Run("runtime/B01 what finished although it was asked to end is told as finished", func(t *testing.T) {
+	t.Run("runtime/B01 a task that finishes although it was cancelled is reported as finished", func(t *testing.T) {
 		task := d.task(t, s, "", command("trap 'echo finished; exit 0' TERM; echo ready; while :; do sleep 0.02; done", protocol.RecoverOwner))
 		d.outputHas(t, s, task.ID, "ready")
 		must[*protocol.TaskResult](t)(d.Tasks.Cancel(t.Context(), "cli_b", &protocol.TaskCancelParams{TaskParams: protocol.TaskParams{SessionID: s, TaskID: task.ID}}))
@@ -107,7 +107,7 @@ func TestTaskCommands(t *testing.T) {
 			t.Errorf("it ended as %s %+v", got.State, got.Outcome)
 		}
 	})
-	t.Run("runtime/K02 what is written to a command reaches it", func(t *testing.T) {
+	t.Run("runtime/K02 input that is written to a command reaches it", func(t *testing.T) {
 		task := d.task(t, s, "", command("cat", protocol.RecoverOwner))
 		for _, sig := range []protocol.TaskSignalParams{{Name: "stdin", Payload: []byte(`{"text":"hello\n"}`)}, {Name: "closeStdin"}} {
 			sig.TaskParams = protocol.TaskParams{SessionID: s, TaskID: task.ID}
@@ -117,7 +117,7 @@ func TestTaskCommands(t *testing.T) {
 			t.Errorf("it ended as %s with %q", got.State, d.output(t, s, task.ID))
 		}
 	})
-	t.Run("runtime/B06 the end of one that wakes its session is one turn there", func(t *testing.T) {
+	t.Run("runtime/B06 the end of a task that wakes its session causes one turn", func(t *testing.T) {
 		spec := command("exit 4", protocol.RecoverOwner)
 		spec.Label, spec.Ended = "the build", &protocol.TaskWake{}
 		d.ended(t, s, d.task(t, s, "", spec).ID)
@@ -127,7 +127,7 @@ func TestTaskCommands(t *testing.T) {
 			t.Errorf("turns: %+v", turns)
 		}
 	})
-	t.Run("runtime/B01 one that takes too long is stopped, and has failed", func(t *testing.T) {
+	t.Run("runtime/B01 a task that exceeds its timeout is stopped and failed", func(t *testing.T) {
 		spec := command("sleep 600", protocol.RecoverOwner)
 		spec.TimeoutMs = 50
 		got := d.ended(t, s, d.task(t, s, "", spec).ID)
@@ -146,7 +146,7 @@ func TestTaskRecovery(t *testing.T) {
 		{protocol.RecoverOwner, protocol.TaskAbandoned, "begun\n"},
 		{protocol.RecoverRerun, protocol.TaskCompleted, "begun\nagain\n"},
 	} {
-		t.Run("runtime/B02 over a stop of the daemon, "+string(c.recovery), func(t *testing.T) {
+		t.Run("runtime/B02 after a restart of the daemon, "+string(c.recovery), func(t *testing.T) {
 			d := start(t, setup{model: replies()})
 			s := d.session(t)
 			task := d.task(t, s, "", command("[ -e flag ] && echo again && exit 0; touch flag; echo begun; sleep 600", c.recovery))
@@ -161,7 +161,7 @@ func TestTaskRecovery(t *testing.T) {
 			}
 		})
 	}
-	t.Run("runtime/B02 an external one is left alone, until somebody completes it", func(t *testing.T) {
+	t.Run("runtime/B02 an external task stays as it is until a client completes it", func(t *testing.T) {
 		d := start(t, setup{model: replies()})
 		s := d.session(t)
 		task := d.task(t, s, "", protocol.TaskSpec{Kind: protocol.TaskOther, Recovery: protocol.RecoverExternal})
@@ -187,7 +187,7 @@ func TestTaskTransfer(t *testing.T) {
 		_, err := d.Tasks.Transfer(context.Background(), &protocol.TaskTransferParams{SessionID: a, TaskIDs: ids, To: b})
 		return err
 	}
-	t.Run("plugin/HC-14 runtime/B01 what ends on its way to another session is told once it has arrived, or is back", func(t *testing.T) {
+	t.Run("plugin/HC-14 runtime/B01 a task that ends during a transfer reports its end once the transfer is complete or undone", func(t *testing.T) {
 		task := d.task(t, a, "tsk_way", command("echo ready; read x; echo over", protocol.RecoverOwner))
 		d.outputHas(t, a, task.ID, "ready")
 		back, err := d.HandOver(t.Context(), a, task.ID)
@@ -202,7 +202,7 @@ func TestTaskTransfer(t *testing.T) {
 			TaskParams: protocol.TaskParams{SessionID: a, TaskID: task.ID}, Name: "stdin", Payload: []byte(`{"text":"go\n"}`),
 		}))
 		d.outputHas(t, a, task.ID, "over")
-		time.Sleep(300 * time.Millisecond) // it has something to tell by now
+		time.Sleep(300 * time.Millisecond) // long enough for the command to end
 		if got := d.readTask(t, a, task.ID).Task; got.State != protocol.TaskRunning {
 			t.Errorf("on its way it is %s", got.State)
 		}
@@ -211,7 +211,7 @@ func TestTaskTransfer(t *testing.T) {
 		}
 		eventually(t, func() bool { return d.readTask(t, a, task.ID).Task.State == protocol.TaskCompleted })
 	})
-	t.Run("plugin/HC-14 a clash moves none", func(t *testing.T) {
+	t.Run("plugin/HC-14 a conflict of ids moves no task", func(t *testing.T) {
 		d.task(t, a, "tsk_y", command("sleep 600", protocol.RecoverOwner))
 		d.task(t, b, "tsk_y", command("sleep 600", protocol.RecoverOwner))
 		if move("tsk_x", "tsk_y") == nil {
@@ -221,7 +221,7 @@ func TestTaskTransfer(t *testing.T) {
 			t.Errorf("a task of the transfer is now of %s", got.SessionID)
 		}
 	})
-	t.Run("plugin/HC-14 a task goes on in the other session, and whoever began it still sees it", func(t *testing.T) {
+	t.Run("plugin/HC-14 a transferred task keeps running, and the session that started it still sees it", func(t *testing.T) {
 		if err := move("tsk_x", "tsk_none"); err != nil {
 			t.Fatal(err)
 		}
@@ -237,7 +237,7 @@ func TestTaskTransfer(t *testing.T) {
 	})
 }
 
-// eventually waits for what another process does.
+// eventually waits for a condition that another process fulfils.
 func eventually(t testing.TB, f func() bool) {
 	t.Helper()
 	for range 6000 {

@@ -30,14 +30,14 @@ func states(all []protocol.Task) string {
 
 func ofTask(id protocol.TaskID) protocol.TaskParams { return protocol.TaskParams{TaskID: id} }
 
-// hidden is work that nobody is shown.
+// hidden is work that clients do not see.
 func hidden(id protocol.TaskID, f plugin.TaskFunc) *plugin.TaskStart {
 	spec := work(protocol.TaskOther, protocol.RecoverOwner)
 	spec.Hidden = true
 	return &plugin.TaskStart{TaskID: id, Spec: spec, Work: f}
 }
 
-// takes is work that takes its time and then fails, unless it has nothing to say.
+// takes is work that waits and then fails with a message, or completes if the message is empty.
 func takes(d time.Duration, failure string) plugin.TaskFunc {
 	return func(ctx context.Context, _ *plugin.TaskRun) *protocol.TaskOutcome {
 		select {
@@ -53,7 +53,7 @@ func takes(d time.Duration, failure string) plugin.TaskFunc {
 }
 
 func TestHiddenTasks(t *testing.T) {
-	t.Run("plugin/HC-12 whoever waits for hidden tasks waits for those that begin meanwhile, and is told the first failure, once", func(t *testing.T) {
+	t.Run("plugin/HC-12 waiting for hidden tasks includes those that start during the wait, and returns the first failure once", func(t *testing.T) {
 		withTasks(t, setup{}, nil, func(t *testing.T, d *daemon, s protocol.SessionID, host plugin.Capabilities) {
 			begun(t, host, hidden("tsk_outer", func(ctx context.Context, run *plugin.TaskRun) *protocol.TaskOutcome {
 				time.Sleep(time.Second)
@@ -75,12 +75,12 @@ func TestHiddenTasks(t *testing.T) {
 			row := must[persistence.Session](t)(d.store.Session(t.Context(), s))
 			for _, e := range must[[]persistence.StoredEvent](t)(d.store.Events(t.Context(), row.Key, 0, 500)) {
 				if strings.HasPrefix(string(e.Type), "task/") {
-					t.Errorf("observers are told of a hidden task: %s", e.Type)
+					t.Errorf("subscribers received an event of a hidden task: %s", e.Type)
 				}
 			}
 		})
 	})
-	t.Run("plugin/HC-12 a hidden task that waits for the others does not wait for itself, and a wait that is given up ends nothing", func(t *testing.T) {
+	t.Run("plugin/HC-12 a hidden task that waits for the others does not wait for itself, and a cancelled wait ends no task", func(t *testing.T) {
 		withTasks(t, setup{}, nil, func(t *testing.T, d *daemon, s protocol.SessionID, host plugin.Capabilities) {
 			begun(t, host, hidden("tsk_other", takes(time.Minute, "")))
 			begun(t, host, hidden("tsk_waits", func(ctx context.Context, run *plugin.TaskRun) *protocol.TaskOutcome {
@@ -138,7 +138,7 @@ func TestTaskStates(t *testing.T) {
 			}
 		})
 	})
-	t.Run("plugin/HC-13 what a task is decides how it is cancelled", func(t *testing.T) {
+	t.Run("plugin/HC-13 the kind of a task decides how it is cancelled", func(t *testing.T) {
 		withTasks(t, setup{}, nil, func(t *testing.T, d *daemon, s protocol.SessionID, host plugin.Capabilities) {
 			begun(t, host, &plugin.TaskStart{TaskID: "tsk_abort", Spec: work(protocol.TaskOther, protocol.RecoverOwner), Work: lasting})
 			polite := work(protocol.TaskOther, protocol.RecoverOwner)
@@ -196,7 +196,7 @@ func TestHandles(t *testing.T) {
 			begun(t, host, &plugin.TaskStart{TaskID: id, Spec: work(protocol.TaskOther, protocol.RecoverOwner), Work: lasting})
 		}
 	}
-	t.Run("plugin/HC-14 plugin/HC-16 handles are live tasks that the session sees; else the first that is not is named", func(t *testing.T) {
+	t.Run("plugin/HC-14 plugin/HC-16 handles must be live tasks that the session sees; the error names the first that is not", func(t *testing.T) {
 		withTasks(t, setup{}, nil, func(t *testing.T, d *daemon, s protocol.SessionID, host plugin.Capabilities) {
 			open(t, host, "tsk_a", "tsk_b")
 			begun(t, host, hidden("tsk_hidden", lasting))
@@ -229,7 +229,7 @@ func TestHandles(t *testing.T) {
 			}
 		})
 	})
-	t.Run("plugin/HC-14 all handles are transferred or none, and those that nobody holds on to are cancelled", func(t *testing.T) {
+	t.Run("plugin/HC-14 either all handles are transferred or none, and handles that are not kept are cancelled", func(t *testing.T) {
 		withTasks(t, setup{}, nil, func(t *testing.T, d *daemon, s protocol.SessionID, host plugin.Capabilities) {
 			open(t, host, "tsk_a", "tsk_b", "tsk_c")
 			begun(t, host, hidden("tsk_hidden", lasting))
@@ -262,7 +262,7 @@ func TestHandles(t *testing.T) {
 }
 
 func TestFollowTasks(t *testing.T) {
-	t.Run("plugin/HC-15 runtime/B08 a listener of a session, a kind or of live tasks is told of no others, and misses none", func(t *testing.T) {
+	t.Run("plugin/HC-15 runtime/B08 following tasks of a session, of a kind or live tasks yields exactly those", func(t *testing.T) {
 		withTasks(t, setup{}, nil, func(t *testing.T, d *daemon, s protocol.SessionID, host plugin.Capabilities) {
 			other := d.session(t)
 			ctx, cancel := context.WithCancel(t.Context())
@@ -300,7 +300,7 @@ func TestFollowTasks(t *testing.T) {
 			}
 		})
 	})
-	t.Run("runtime/B08 a cursor goes on where it was, also after a restart", func(t *testing.T) {
+	t.Run("runtime/B08 a cursor continues where it was, also after a restart", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			d := start(t, setup{model: replies()})
 			s := d.session(t)
@@ -332,7 +332,7 @@ func TestFollowTasks(t *testing.T) {
 }
 
 func TestTellTask(t *testing.T) {
-	t.Run("plugin/HC-16 runtime/B06 a task tells of what its spec declares, and that wakes its session, once", func(t *testing.T) {
+	t.Run("plugin/HC-16 runtime/B06 a task can emit the events that its spec declares, and each wakes its session once", func(t *testing.T) {
 		withTasks(t, setup{}, nil, func(t *testing.T, d *daemon, s protocol.SessionID, host plugin.Capabilities) {
 			spec := work(protocol.TaskObserver, protocol.RecoverExternal)
 			spec.Events = []protocol.TaskEventType{{Name: "seen", Schema: json.RawMessage(`{"type":"object","required":["what"]}`), Wake: &protocol.TaskWake{Text: "look"}}}
@@ -364,7 +364,7 @@ func TestTellTask(t *testing.T) {
 }
 
 func TestTellTaskOnce(t *testing.T) {
-	t.Run("plugin/HC-16 runtime/B06 what an attempt has told with a key, the next one does not tell again", func(t *testing.T) {
+	t.Run("plugin/HC-16 runtime/B06 an event with a key is stored once, even if the next attempt emits it again", func(t *testing.T) {
 		tells := func(ctx context.Context, run *plugin.TaskRun) *protocol.TaskOutcome {
 			told := func(key, payload string) error {
 				return errOf(run.Host.Tasks.TellTask(ctx, &plugin.TaskTold{TaskParams: ofTask(run.Task.ID), Name: "seen", Key: key, Payload: json.RawMessage(payload)}))
@@ -410,7 +410,7 @@ func TestTellTaskOnce(t *testing.T) {
 }
 
 func TestWakesOfATaskThatMoves(t *testing.T) {
-	t.Run("runtime/B06 runtime/B09 what a task tells wakes the session that has it then, and no other", func(t *testing.T) {
+	t.Run("runtime/B06 runtime/B09 an event of a task wakes the session that owns the task at that time, and no other", func(t *testing.T) {
 		withTasks(t, setup{model: replies(scripted.Reply{Text: "ok"})}, nil, func(t *testing.T, d *daemon, s protocol.SessionID, host plugin.Capabilities) {
 			other := d.session(t)
 			spec := work(protocol.TaskObserver, protocol.RecoverExternal)

@@ -23,7 +23,7 @@ func TestTaskPlaces(t *testing.T) {
 		t.Helper()
 		return must[*protocol.TaskListResult](t)(d.Tasks.List(t.Context(), &protocol.TaskListParams{})).Admission
 	}
-	t.Run("runtime/B03 64 tasks work at once, the others wait, and one that is idle gives its place back", func(t *testing.T) {
+	t.Run("runtime/B03 64 tasks work at once, the others wait, and an idle task gives its slot back", func(t *testing.T) {
 		withTasks(t, setup{}, nil, func(t *testing.T, d *daemon, s protocol.SessionID, host plugin.Capabilities) {
 			lasts := work(protocol.TaskOther, protocol.RecoverOwner)
 			for i := range 66 {
@@ -65,7 +65,7 @@ func TestTaskPlaces(t *testing.T) {
 			is("it is cancelled", 63, 0, "cancelledrunningcancelled")
 		})
 	})
-	t.Run("runtime/B03 one that is idle can be cancelled, and does not give back a place that it does not have", func(t *testing.T) {
+	t.Run("runtime/B03 an idle task can be cancelled and does not give back a slot that it does not hold", func(t *testing.T) {
 		withTasks(t, setup{}, nil, func(t *testing.T, d *daemon, s protocol.SessionID, host plugin.Capabilities) {
 			begun(t, host, &plugin.TaskStart{TaskID: "tsk_a", Spec: work(protocol.TaskOther, protocol.RecoverOwner), Work: lasting})
 			begun(t, host, &plugin.TaskStart{TaskID: "tsk_b", Spec: work(protocol.TaskOther, protocol.RecoverOwner), Work: lasting})
@@ -83,7 +83,7 @@ func TestTaskPlaces(t *testing.T) {
 }
 
 func TestTaskWaits(t *testing.T) {
-	t.Run("runtime/B04 a wait ends as its rule says, and one that takes too long changes nothing", func(t *testing.T) {
+	t.Run("runtime/B04 a wait ends as its rule says, and a timeout changes no task", func(t *testing.T) {
 		withTasks(t, setup{}, nil, func(t *testing.T, d *daemon, s protocol.SessionID, host plugin.Capabilities) {
 			ids := []protocol.TaskID{"tsk_slow", "tsk_fails", "tsk_works"}
 			for id, f := range map[protocol.TaskID]plugin.TaskFunc{"tsk_fails": takes(time.Minute, "no"), "tsk_works": takes(time.Hour, "")} {
@@ -142,7 +142,7 @@ func TestTaskWaits(t *testing.T) {
 			}
 		})
 	})
-	t.Run("runtime/B04 a wait that makes no sense is refused", func(t *testing.T) {
+	t.Run("runtime/B04 a wait with invalid parameters is rejected", func(t *testing.T) {
 		withTasks(t, setup{}, nil, func(t *testing.T, d *daemon, s protocol.SessionID, _ plugin.Capabilities) {
 			d.task(t, s, "tsk_a", work(protocol.TaskOther, protocol.RecoverExternal))
 			for pointer, p := range map[string]*protocol.TaskWaitParams{
@@ -206,7 +206,7 @@ func TestTaskSignals(t *testing.T) {
 			}
 		})
 	})
-	t.Run("runtime/B05 a signal that a task does not take before it ends is told so", func(t *testing.T) {
+	t.Run("runtime/B05 a signal that a task does not take before it ends fails", func(t *testing.T) {
 		withTasks(t, setup{}, nil, func(t *testing.T, d *daemon, s protocol.SessionID, host plugin.Capabilities) {
 			spec := work(protocol.TaskOther, protocol.RecoverOwner)
 			spec.Signals = []protocol.TaskSignalType{{Name: "add"}}
@@ -220,7 +220,7 @@ func TestTaskSignals(t *testing.T) {
 }
 
 func TestTaskObservers(t *testing.T) {
-	t.Run("runtime/B07 who began a task and who observes it see it, others do not, and only its own session has it", func(t *testing.T) {
+	t.Run("runtime/B07 the session that started a task and its observers see it, others do not, and only its owner can change it", func(t *testing.T) {
 		withTasks(t, setup{}, nil, func(t *testing.T, d *daemon, owner protocol.SessionID, _ plugin.Capabilities) {
 			origin, watcher, stranger := d.session(t), d.session(t), d.session(t)
 			begun(t, d.host(t, origin), &plugin.TaskStart{SessionID: owner, TaskID: "tsk_a", Spec: work(protocol.TaskOther, protocol.RecoverExternal)})
@@ -271,7 +271,7 @@ func TestTaskObservers(t *testing.T) {
 }
 
 func TestTaskView(t *testing.T) {
-	t.Run("runtime/B09 tasks are listed by kind and state, cancelled together but for some, and each request counts once", func(t *testing.T) {
+	t.Run("runtime/B09 tasks are listed by kind and state and cancelled together except for some, and each request takes effect once", func(t *testing.T) {
 		withTasks(t, setup{}, nil, func(t *testing.T, d *daemon, s protocol.SessionID, host plugin.Capabilities) {
 			for id, kind := range map[protocol.TaskID]protocol.TaskKind{"tsk_a": protocol.TaskOther, "tsk_b": protocol.TaskObserver, "tsk_c": protocol.TaskOther, "tsk_d": protocol.TaskOther} {
 				begun(t, host, &plugin.TaskStart{TaskID: id, Spec: work(kind, protocol.RecoverOwner), Work: lasting})

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// When the result of a call is there and the wait for it is over, too, a select takes either of the two.
-func TestInTimeReturnsResultThatIsThere(t *testing.T) {
+// If both the result of a call and the end of the wait are ready, a select takes either. The result must win.
+func TestWithinGraceReturnsAReadyResult(t *testing.T) {
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
 	t.Run("runtime/K02", func(t *testing.T) {

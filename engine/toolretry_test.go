@@ -20,13 +20,13 @@ func TestToolRetry(t *testing.T) {
 	for _, c := range []struct {
 		name      string
 		replay    protocol.Replay
-		attempts  int // that fail
+		attempts  int // number of attempts that fail
 		ran       int
 		took      time.Duration
 		exhausted bool
 	}{
 		{"a safe call is tried until it succeeds, with waits that double", protocol.ReplaySafe, 2, 3, 300 * time.Millisecond, false},
-		{"and not more often than its contract says", protocol.ReplayIdempotent, 9, 4, 550 * time.Millisecond, true},
+		{"a safe call is tried no more often than its contract says", protocol.ReplayIdempotent, 9, 4, 550 * time.Millisecond, true},
 		{"a call that must not be repeated is not", protocol.ReplayNever, 9, 1, 0, false},
 	} {
 		t.Run("runtime/T09 plugin/TL-20 "+c.name, func(t *testing.T) {

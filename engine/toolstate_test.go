@@ -13,7 +13,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// shelf is a provider whose tools a test changes.
+// shelf is a provider whose tools the test changes.
 type shelf struct{ words string }
 
 func (s *shelf) Tools() []tool.Tool {
@@ -29,7 +29,7 @@ func (*shelf) Execute(_ context.Context, call tool.Invocation) (tool.Result, err
 	return tool.Result{Output: protocol.Succeed("shelf " + call.Name)}, nil
 }
 
-// told are the tools that the model is told of, in order.
+// told returns the tools in the model's request, in order.
 func (d *daemon) told(t *testing.T, id protocol.SessionID) string {
 	t.Helper()
 	var names []string
@@ -54,7 +54,7 @@ func TestToolState(t *testing.T) {
 		return must[*protocol.ToolStateResult](t)(d.Tools.SetMembership(t.Context(), &protocol.ToolSetMembershipParams{SessionID: id, Members: members}))
 	}
 
-	t.Run("plugin/TL-06 settings survive a restart, also those of a tool that is gone for a while", func(t *testing.T) {
+	t.Run("plugin/TL-06 settings survive a restart, also those of a tool that is missing for a while", func(t *testing.T) {
 		d, s, id := begin(t, "a b c")
 		members(t, d, id, map[string]bool{"a": false})
 		levels := &protocol.ToolSetAvailabilityParams{SessionID: id, Names: []string{"b"}, Availability: protocol.ToolSearchable}
@@ -72,7 +72,7 @@ func TestToolState(t *testing.T) {
 			t.Errorf("state %+v, want %+v", back, before)
 		}
 	})
-	t.Run("plugin/S-11 settings are in the next prompt, beside a client's tools, and the generation is good for the next change", func(t *testing.T) {
+	t.Run("plugin/S-11 settings apply to the next prompt, together with a client's tools, and the generation is valid for the next change", func(t *testing.T) {
 		d, _, id := begin(t, "a b")
 		overlay := &protocol.SessionOverlayParams{SessionID: id, Tools: []protocol.ClientTool{{ToolManifest: protocol.ToolManifest{Name: "mine"}}}}
 		must[*protocol.SessionOverlayResult](t)(d.Sessions.SetOverlay(t.Context(), "cli_a", overlay))
@@ -96,7 +96,7 @@ func TestToolState(t *testing.T) {
 			t.Errorf("stale: %v", err)
 		}
 	})
-	t.Run("plugin/TL-13 a client's tool stands in for one of the same name, which is back after it", func(t *testing.T) {
+	t.Run("plugin/TL-13 a client's tool replaces one of the same name until the client leaves", func(t *testing.T) {
 		d, _, id := begin(t, "a b")
 		sources := func() string {
 			var words []string
@@ -120,7 +120,7 @@ func TestToolState(t *testing.T) {
 			}
 		}
 	})
-	t.Run("plugin/TL-03 a refresh asks the plugins again, and says so only if something is different", func(t *testing.T) {
+	t.Run("plugin/TL-03 a refresh asks the plugins again and emits an event only if something changed", func(t *testing.T) {
 		d, s, id := begin(t, "a")
 		o := d.observe(t, id)
 		refresh := func() protocol.ToolState {
@@ -140,14 +140,14 @@ func TestToolState(t *testing.T) {
 			t.Errorf("event %+v", e)
 		}
 	})
-	t.Run("plugin/TL-09 a level that does not exist is refused", func(t *testing.T) {
+	t.Run("plugin/TL-09 an unknown availability is rejected", func(t *testing.T) {
 		d, _, id := begin(t, "a")
 		_, err := d.Tools.SetAvailability(t.Context(), &protocol.ToolSetAvailabilityParams{SessionID: id, Names: []string{"a"}, Availability: "maybe"})
 		if p, ok := errors.AsType[*param.Error](err); !ok || p.Pointer != "/availability" {
 			t.Errorf("error %v", err)
 		}
 	})
-	t.Run("plugin/TL-02 a session cannot be opened whose plugins have two tools of one name", func(t *testing.T) {
+	t.Run("plugin/TL-02 a session whose plugins have two tools of the same name cannot be opened", func(t *testing.T) {
 		d := start(t, setup{model: replies(), tools: []tool.Provider{&shelf{"a"}, &shelf{"b a"}}})
 		p := &protocol.SessionNewParams{SessionID: "ses_a", Cwd: t.TempDir()}
 		if _, err := d.Sessions.New(t.Context(), p); !errors.As(err, new(*plugin.BuildError)) || d.exists(t, p.SessionID) {

@@ -19,7 +19,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// traced opens a trace in a new file, and returns what was written to it so far when it is asked.
+// traced opens a trace in a new file and returns a function that reads the records so far.
 func traced(t *testing.T) (func(*engine.Config), func() ([]trace.Record, []byte)) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "trace.jsonl")
@@ -63,7 +63,7 @@ func kinds(records []trace.Record) map[trace.Kind][]trace.Record {
 	return m
 }
 
-// each of the kinds of a trace, and what must stand in the body of one
+// each kind of trace record and a text that its body must contain
 var wantKinds = []struct {
 	kind  trace.Kind
 	field string
@@ -125,7 +125,7 @@ func TestTrace(t *testing.T) {
 			}
 		})
 	}
-	t.Run("runtime/O01 a trace holds nothing of what was said", func(t *testing.T) {
+	t.Run("runtime/O01 a trace contains no text of the conversation", func(t *testing.T) {
 		if bytes.Contains(data, []byte("the secret word")) {
 			t.Error("it holds what a tool said")
 		}
@@ -137,7 +137,7 @@ func TestTrace(t *testing.T) {
 			}
 		}
 	})
-	t.Run("runtime/O01 a fingerprint tells which section of the prompt moved", func(t *testing.T) {
+	t.Run("runtime/O01 fingerprints show which section of the prompt changed", func(t *testing.T) {
 		var prints []map[string]any
 		for _, r := range found[trace.PromptBuilt] {
 			var body map[string]any

@@ -44,7 +44,7 @@ func toolNames(req *provider.Request) (names []string) {
 	return names
 }
 
-// toGo is a model that answers "go" with these replies, whatever comes before it, and everything else with "ok".
+// toGo is a model that answers the input "go" with these replies and every other input with "ok".
 func toGo(all ...scripted.Reply) provider.Provider {
 	return scripted.New(&scripted.Script{
 		Turns:     []scripted.Turn{{Match: &scripted.Match{LastUserContains: "go"}, Replies: all}},
@@ -59,7 +59,7 @@ func TestTransforms(t *testing.T) {
 			return pc, nil
 		})
 	}
-	t.Run("plugin/HK-29 transforms decide what the model sees of history, the higher priority first, and history is as it was", func(t *testing.T) {
+	t.Run("plugin/HK-29 transforms decide what the model sees of history, higher priority first, and history stays unchanged", func(t *testing.T) {
 		model := &remembering{Provider: toGo(scripted.Reply{Text: "one"})}
 		forget := transforms("forget", 9, func(v *plugin.ContextView, pc plugin.PreparedContext) (plugin.PreparedContext, error) {
 			if len(v.View.Messages()) != len(pc.Messages)+1 { // the input
@@ -80,9 +80,9 @@ func TestTransforms(t *testing.T) {
 			t.Errorf("history %q", got)
 		}
 	})
-	t.Run("plugin/HK-29 tools and prompts of a transform are those of one turn", func(t *testing.T) {
+	t.Run("plugin/HK-29 tools and prompts of a transform apply to one turn", func(t *testing.T) {
 		lend := transforms("lend", 0, func(v *plugin.ContextView, pc plugin.PreparedContext) (plugin.PreparedContext, error) {
-			if len(pc.Messages) == 0 { // this is the first turn
+			if len(pc.Messages) == 0 { // the first turn
 				pc.Tools = []tool.Source{{ID: "lend", Provider: says("lent", "it ran")}}
 				pc.Prompts = []plugin.Prompt{{Slot: plugin.SlotIntro, Content: "use what is lent", Tools: []string{"lent"}}}
 				pc.WithoutBase = true
@@ -125,7 +125,7 @@ func TestTransforms(t *testing.T) {
 			}
 		})
 	}
-	t.Run("plugin/HK-29 a context in which a call has no result is refused", func(t *testing.T) {
+	t.Run("plugin/HK-29 a context with a call that lacks its result is rejected", func(t *testing.T) {
 		call := protocol.Part{Kind: protocol.PartToolCall, Call: &protocol.ToolCall{CallID: "c", Name: "n", Args: json.RawMessage(`{}`)}}
 		d := start(t, setup{model: replies(), plugins: plugins(transforms("tears", 0, func(_ *plugin.ContextView, pc plugin.PreparedContext) (plugin.PreparedContext, error) {
 			pc.Messages = []protocol.Message{{Role: protocol.RoleAssistant, Parts: []protocol.Part{call}}}
@@ -149,7 +149,7 @@ func TestTransforms(t *testing.T) {
 			t.Errorf("asked with %d messages; the model saw %q and %q", saw, texts(model.asked[0]), texts(model.asked[1]))
 		}
 	})
-	t.Run("plugin/HK-29 a turn that goes on after a restart is transformed again", func(t *testing.T) {
+	t.Run("plugin/HK-29 a turn that resumes after a restart is transformed again", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			g := newGate("lent")
 			g.contract.Replay = protocol.ReplaySafe
@@ -184,7 +184,7 @@ func TestPromptHooks(t *testing.T) {
 	guidance := func(content string, tools ...string) plugin.Prompt {
 		return plugin.Prompt{Slot: plugin.SlotGuidance, Content: content, Tools: tools}
 	}
-	t.Run("plugin/HK-28 plugins are asked for each iteration, beside the actor, and gates go by the catalog", func(t *testing.T) {
+	t.Run("plugin/HK-28 prompt hooks run for each iteration, beside the actor, and gates use the catalog", func(t *testing.T) {
 		var d *daemon
 		var id protocol.SessionID
 		asks := prompting("asks", func(ctx context.Context, pc *plugin.PromptContext) ([]plugin.Prompt, error) {
@@ -207,7 +207,7 @@ func TestPromptHooks(t *testing.T) {
 			}
 		}
 	})
-	t.Run("plugin/HK-28 a plugin that fails fails the turn", func(t *testing.T) {
+	t.Run("plugin/HK-28 a failed prompt hook fails the turn", func(t *testing.T) {
 		d := start(t, setup{model: replies(), plugins: plugins(prompting("fails", func(context.Context, *plugin.PromptContext) ([]plugin.Prompt, error) {
 			return nil, errBoom
 		}))})
@@ -217,7 +217,7 @@ func TestPromptHooks(t *testing.T) {
 			t.Errorf("%+v", report)
 		}
 	})
-	t.Run("plugin/HK-28 a turn is cancelled while a plugin is asked", func(t *testing.T) {
+	t.Run("plugin/HK-28 a turn can be cancelled while a prompt hook runs", func(t *testing.T) {
 		asked := make(chan struct{})
 		d := start(t, setup{model: replies(), plugins: plugins(prompting("waits", func(ctx context.Context, _ *plugin.PromptContext) ([]plugin.Prompt, error) {
 			close(asked)

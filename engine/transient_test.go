@@ -16,14 +16,14 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// passing is a message that a model is only shown.
+// passing is a transient message.
 func passing(text string) plugin.Message {
 	m := user(text)
 	m.Origin = &protocol.Origin{Transient: true}
 	return m
 }
 
-// showing is a model that notes which of some texts each of its calls is shown.
+// showing is a model that records which of some texts each of its calls contains.
 func showing(seen *notes, model provider.Provider, texts ...string) provider.Provider {
 	return modelFunc(func(ctx context.Context, req *provider.Request, yield func(provider.Chunk, error) bool) {
 		var shown strings.Builder
@@ -41,7 +41,7 @@ func showing(seen *notes, model provider.Provider, texts ...string) provider.Pro
 	})
 }
 
-// speaking is a plugin that says something that passes at every seam where it may, and something that stays before a turn.
+// speaking is a plugin that adds a transient message at every hook that allows one, and a lasting message before a turn.
 func speaking() hooked {
 	return hooked{"a", func(r *plugin.Registrar) {
 		r.Turn().Before(func(context.Context, *plugin.TurnContext) ([]plugin.Directive, error) {
@@ -69,7 +69,7 @@ func TestTransientMessages(t *testing.T) {
 			plugins: plugins(speaking()),
 		}
 	}
-	t.Run("runtime/T05 a model is shown once what is transient, and nothing stores it", func(t *testing.T) {
+	t.Run("runtime/T05 the model sees a transient message once, and it is never stored", func(t *testing.T) {
 		seen := &notes{}
 		d := start(t, worked(replies(calls("work"), calls("work"), scripted.Reply{Text: "done"}), seen))
 		id := d.session(t)
@@ -87,14 +87,14 @@ func TestTransientMessages(t *testing.T) {
 			t.Errorf("an observer is left with items %v, history has %v", shown, kept)
 		}
 	})
-	t.Run("runtime/T05 what nobody would be shown after a turn is an issue", func(t *testing.T) {
+	t.Run("runtime/T05 a transient message after the turn is reported as an issue", func(t *testing.T) {
 		d := start(t, worked(replies(scripted.Reply{Text: "done"}), &notes{}))
 		r := d.turn(t, d.session(t), "go")
 		if len(r.Issues) != 1 || r.Issues[0].Code != "transient_message_dropped" || r.State != protocol.TurnCompleted {
 			t.Errorf("%s with issues %+v", r.State, r.Issues)
 		}
 	})
-	t.Run("runtime/T05 a call that is made again after a crash shows it again", func(t *testing.T) {
+	t.Run("runtime/T05 a model call that is repeated after a crash includes it again", func(t *testing.T) {
 		for n, want := range map[int]string{1: "stays before ", 2: "stays call checkpoint "} {
 			seen := &notes{}
 			model, reached := stalls(n, toGo(calls("work"), scripted.Reply{Text: "done"}))
@@ -112,7 +112,7 @@ func TestTransientMessages(t *testing.T) {
 			}
 		}
 	})
-	t.Run("runtime/T05 nobody appends what is transient", func(t *testing.T) {
+	t.Run("runtime/T05 appending a transient message is rejected", func(t *testing.T) {
 		d := start(t, setup{model: replies()})
 		nodes := []protocol.NodeBody{{Message: &protocol.Message{
 			Role: protocol.RoleUser, Parts: []protocol.Part{{Kind: protocol.PartText, Text: "x"}},
@@ -170,7 +170,7 @@ func TestClaimedOrigins(t *testing.T) {
 			}
 		}
 	})
-	t.Run("outside/1 a compactor keeps origins of the history, and makes up none", func(t *testing.T) {
+	t.Run("outside/1 a compactor keeps origins of the history and cannot invent any", func(t *testing.T) {
 		for input, keeps := range map[protocol.InputID]bool{"": true, "inp_x": false} {
 			d := start(t, setup{model: replies(scripted.Reply{Text: "done"}), plugins: plugins(
 				compactor("a", 1, func(r *plugin.CompactRequest) ([]protocol.NodeBody, error) {

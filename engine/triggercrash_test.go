@@ -19,7 +19,7 @@ const (
 	triggerDelivered = triggerPoint + "all is delivered, and the model is asked"
 )
 
-// unopenable is a plugin with which no session can be opened while a file is there.
+// unopenable is a plugin that cannot open a session while a file exists.
 type unopenable struct {
 	file string
 	hung chan struct{}
@@ -52,7 +52,7 @@ func triggerSetup(dir, point string, reached func(string)) (setup, unopenable) {
 	return setup{model: model, plugins: []plugin.Factory{s}}, s
 }
 
-// triggerVictim has an occurrence wake one session and begin another.
+// triggerVictim emits an occurrence that wakes one session and starts another.
 func triggerVictim(dir, point string, reached func(string)) {
 	made, s := triggerSetup(dir, point, reached)
 	d, err := made.open(filepath.Join(dir, "store"))
@@ -77,12 +77,12 @@ func triggerVictim(dir, point string, reached func(string)) {
 	_, err = d.Triggers.Types(ctx, &protocol.TriggerTypesParams{})
 	check(err)
 	check(os.WriteFile(s.file, nil, 0o600))
-	go func() { // its actor serves nobody while it opens plugins
+	go func() { // the session's actor does not serve requests while plugins open
 		_, _ = d.Turns.Start(ctx, &protocol.TurnStartParams{SessionID: victimSession, Input: text("go")})
 	}()
 	<-s.hung
 	emit()
-	<-s.hung // the other one
+	<-s.hung // the other session
 	reached(point)
 }
 
@@ -126,7 +126,7 @@ func TestTriggersKilled(t *testing.T) {
 	}
 }
 
-// afterwards is the only occurrence, once everything is delivered.
+// afterwards returns the only occurrence once all its deliveries have ended.
 func (d *daemon) afterwards(t *testing.T) protocol.Occurrence {
 	t.Helper()
 	for end := time.Now().Add(30 * time.Second); ; {

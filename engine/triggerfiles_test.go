@@ -13,7 +13,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// burstTree is a workspace whose files change. It counts the bursts: on a slow machine what is written at once takes its time.
+// burstTree is a workspace whose files change. It counts the bursts, because a slow machine may turn one burst of writes into several.
 type burstTree struct {
 	t      testing.TB
 	dir    string
@@ -22,12 +22,12 @@ type burstTree struct {
 	bursts int
 }
 
-// breath is how far apart two changes may be for sure that are told together.
+// breath is the time between two changes that are certainly reported together.
 const breath = 250 * time.Millisecond
 
 func newTree(t testing.TB) *burstTree { return &burstTree{t: t, dir: t.TempDir()} }
 
-// expect begins to count.
+// expect starts counting.
 func (w *burstTree) expect() { w.begun, w.last, w.bursts = time.Now(), time.Now(), 1 }
 
 func (w *burstTree) write(name, text string) {
@@ -36,7 +36,7 @@ func (w *burstTree) write(name, text string) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		w.t.Fatal(err)
 	}
-	// It is there at once and whole: else a look in between is a burst of its own.
+	// Create the tree in one step; otherwise a scan in between counts as a burst of its own.
 	made := filepath.Join(w.t.TempDir(), "made")
 	if err := errors.Join(os.WriteFile(made, []byte(text), 0o600), os.Rename(made, path)); err != nil {
 		w.t.Fatal(err)
@@ -59,8 +59,8 @@ func (w *burstTree) remove(name string) {
 	w.did()
 }
 
-// told waits until a trigger was told of all these paths since it had some occurrences, in no more of them than there were
-// bursts, and gives how many it has then.
+// told waits until a trigger has reported all these paths since a number of occurrences, in no more occurrences than there were
+// bursts. It returns the new number of occurrences.
 func (w *burstTree) told(d *daemon, id protocol.TriggerID, since int, want ...string) int {
 	w.t.Helper()
 	var got []string
@@ -89,7 +89,7 @@ func (w *burstTree) told(d *daemon, id protocol.TriggerID, since int, want ...st
 }
 
 func TestFilesChanged(t *testing.T) {
-	t.Run("runtime/B14 a burst of changes is one occurrence, which names the files that a glob fits", func(t *testing.T) {
+	t.Run("runtime/B14 a burst of changes is one occurrence that names the files matching the glob", func(t *testing.T) {
 		t.Parallel()
 		d := start(t, setup{model: replies()})
 		w := newTree(t)
@@ -116,7 +116,7 @@ func TestFilesChanged(t *testing.T) {
 		w.write("new/deep/made.go", "22")
 		w.told(d, g.ID, n, "new/deep/made.go")
 	})
-	t.Run("runtime/B14 what lashd keeps is not watched, and what changes right after the answer is told", func(t *testing.T) {
+	t.Run("runtime/B14 lashd's own files are not watched, and a change right after the answer is reported", func(t *testing.T) {
 		t.Parallel()
 		w := newTree(t)
 		d := start(t, setup{model: replies(), dir: filepath.Join(w.dir, "state")})
@@ -125,10 +125,10 @@ func TestFilesChanged(t *testing.T) {
 		w.expect()
 		w.write("a", "1")
 		w.told(d, g.ID, 0, "a")
-		time.Sleep(2 * time.Second) // the wake has changed the state by now
+		time.Sleep(2 * time.Second) // long enough for the wake to change the state
 		w.told(d, g.ID, 0, "a")
 	})
-	t.Run("runtime/B14 a trigger that is off, or was deleted, is told nothing; on again it begins with what is there", func(t *testing.T) {
+	t.Run("runtime/B14 a disabled or deleted trigger reports nothing; when enabled again it starts from the present files", func(t *testing.T) {
 		t.Parallel()
 		d := start(t, setup{model: replies()})
 		w := newTree(t)
@@ -154,7 +154,7 @@ func TestFilesChanged(t *testing.T) {
 			t.Errorf("it has %d occurrences", n)
 		}
 	})
-	t.Run("runtime/B14 of many files some are named, and the others counted", func(t *testing.T) {
+	t.Run("runtime/B14 an occurrence with many files names some and counts the others", func(t *testing.T) {
 		t.Parallel()
 		d := start(t, setup{model: replies()})
 		w := newTree(t)
@@ -169,7 +169,7 @@ func TestFilesChanged(t *testing.T) {
 			t.Fatal(err)
 		}
 		g := d.trigger(t, "k", files("**", watched), wakes(d.session(t), "look"))
-		if err := os.Rename(filepath.Join(w.dir, "made"), filepath.Join(watched, "made")); err != nil { // all at once
+		if err := os.Rename(filepath.Join(w.dir, "made"), filepath.Join(watched, "made")); err != nil { // all files in one step
 			t.Fatal(err)
 		}
 		for len(d.occurrences(t, g.ID)) == 0 {

@@ -43,33 +43,33 @@ func TestRegisterRefused(t *testing.T) {
 		want   string
 	}{
 		{"no key", "", manual(), "", good, "/key: is required"},
-		{"a key nobody can write down", "a\nb", manual(), "", good, "/key: must have at most"},
-		{"a type nobody declares", "k", protocol.TriggerSource{Type: "mail.old"}, "", good, `/source/type: "mail.old" is not a declared event type`},
-		{"a schedule of something else", "k", protocol.TriggerSource{Type: "mail.new", Cron: &protocol.CronSource{}}, "", good, "/source/cron: is required for type cron.tick and not allowed otherwise"},
+		{"a key with a line break", "a\nb", manual(), "", good, "/key: must have at most"},
+		{"an undeclared type", "k", protocol.TriggerSource{Type: "mail.old"}, "", good, `/source/type: "mail.old" is not a declared event type`},
+		{"a schedule for another type", "k", protocol.TriggerSource{Type: "mail.new", Cron: &protocol.CronSource{}}, "", good, "/source/cron: is required for type cron.tick and not allowed otherwise"},
 		{"no schedule", "k", protocol.TriggerSource{Type: "cron.tick"}, "", good, "/source/cron: is required"},
 		{"no files", "k", protocol.TriggerSource{Type: "file.changed"}, "", good, "/source/file: is required"},
-		{"a schedule that is none", "k", cron("every day"), "", good, "/source/cron/schedule: "},
-		{"no word on missed times", "k", protocol.TriggerSource{Type: "cron.tick", Cron: &protocol.CronSource{Schedule: "@daily"}}, "", good, "/source/cron/missed: must be skip, runOnce or runAll"},
-		{"a time zone that is none", "k", protocol.TriggerSource{Type: "cron.tick", Cron: &protocol.CronSource{Schedule: "@daily", Missed: "skip", TimeZone: "Mars"}}, "", good, "/source/cron/timeZone: "},
-		{"a source key of a schedule", "k", protocol.TriggerSource{Type: "cron.tick", Key: "a", Cron: cron("@daily").Cron}, "", good, "/source/key: is not allowed"},
-		{"a glob that is none", "k", files("a[", cwd), "", good, "/source/file/glob: "},
-		{"a directory that is not there", "k", files("*", filepath.Join(cwd, "none")), "", good, "/source/file/dir: "},
+		{"an invalid schedule", "k", cron("every day"), "", good, "/source/cron/schedule: "},
+		{"a schedule without a policy for missed times", "k", protocol.TriggerSource{Type: "cron.tick", Cron: &protocol.CronSource{Schedule: "@daily"}}, "", good, "/source/cron/missed: must be skip, runOnce or runAll"},
+		{"an unknown time zone", "k", protocol.TriggerSource{Type: "cron.tick", Cron: &protocol.CronSource{Schedule: "@daily", Missed: "skip", TimeZone: "Mars"}}, "", good, "/source/cron/timeZone: "},
+		{"a schedule with a source key", "k", protocol.TriggerSource{Type: "cron.tick", Key: "a", Cron: cron("@daily").Cron}, "", good, "/source/key: is not allowed"},
+		{"an invalid glob", "k", files("a[", cwd), "", good, "/source/file/glob: "},
+		{"a missing directory", "k", files("*", filepath.Join(cwd, "none")), "", good, "/source/file/dir: "},
 		{"a relative directory", "k", files("*", "here"), "", good, "/source/file/dir: must be an absolute path"},
-		{"a filter that is no schema", "k", manual(), `{"type":"nothing"}`, good, "/filter: is not a JSON Schema"},
-		{"nothing to say", "k", manual(), "", wakes(id, ""), "/action/text: "},
-		{"nothing to do", "k", manual(), "", protocol.TriggerAction{Text: "x"}, "/action/kind: "},
-		{"nobody to wake", "k", manual(), "", wakes("", "x"), "/action/sessionId: is required"},
-		{"a session that is not there", "k", manual(), "", wakes("ses_none", "x"), "session ses_none: not found"},
-		{"a delivery that is none", "k", manual(), "", changed(func(a *protocol.TriggerAction) { a.Delivery = "soon" }), "/action/delivery: "},
-		{"a session to begin where one is woken", "k", manual(), "", changed(func(a *protocol.TriggerAction) { a.Session = &protocol.TriggerSession{} }), "/action/session: is only allowed with kind newSession"},
-		{"a session to wake where one is begun", "k", manual(), "", changed(func(a *protocol.TriggerAction) { a.Kind, a.Session = "newSession", &protocol.TriggerSession{Cwd: cwd} }), "/action/kind: must be wakeSession"},
-		{"no settings of the new session", "k", manual(), "", protocol.TriggerAction{Kind: "newSession", Text: "x"}, "/action/session: "},
-		{"a new session nowhere", "k", manual(), "", begins("", "x"), "/action/session/cwd: is required"},
-		{"a new session where nothing is", "k", manual(), "", begins(filepath.Join(cwd, "none"), "x"), "/action/session/cwd: "},
-		{"a new session of a model that is not there", "k", manual(), "", protocol.TriggerAction{Kind: "newSession", Text: "x", Session: &protocol.TriggerSession{Cwd: cwd, Model: "none"}}, "no such model"},
+		{"a filter that is not a schema", "k", manual(), `{"type":"nothing"}`, good, "/filter: is not a JSON Schema"},
+		{"an action without text", "k", manual(), "", wakes(id, ""), "/action/text: "},
+		{"an action without a kind", "k", manual(), "", protocol.TriggerAction{Text: "x"}, "/action/kind: "},
+		{"an action without a session to wake", "k", manual(), "", wakes("", "x"), "/action/sessionId: is required"},
+		{"an unknown session", "k", manual(), "", wakes("ses_none", "x"), "session ses_none: not found"},
+		{"an unknown delivery", "k", manual(), "", changed(func(a *protocol.TriggerAction) { a.Delivery = "soon" }), "/action/delivery: "},
+		{"settings of a new session in a wake", "k", manual(), "", changed(func(a *protocol.TriggerAction) { a.Session = &protocol.TriggerSession{} }), "/action/session: is only allowed with kind newSession"},
+		{"a session id in an action that starts one", "k", manual(), "", changed(func(a *protocol.TriggerAction) { a.Kind, a.Session = "newSession", &protocol.TriggerSession{Cwd: cwd} }), "/action/kind: must be wakeSession"},
+		{"a new session without settings", "k", manual(), "", protocol.TriggerAction{Kind: "newSession", Text: "x"}, "/action/session: "},
+		{"a new session without a directory", "k", manual(), "", begins("", "x"), "/action/session/cwd: is required"},
+		{"a new session in a missing directory", "k", manual(), "", begins(filepath.Join(cwd, "none"), "x"), "/action/session/cwd: "},
+		{"a new session with an unknown model", "k", manual(), "", protocol.TriggerAction{Kind: "newSession", Text: "x", Session: &protocol.TriggerSession{Cwd: cwd, Model: "none"}}, "no such model"},
 		{"too much", "k", manual(), "", wakes(id, strings.Repeat("x", 32<<10)), "the trigger has 3"},
 	} {
-		t.Run("runtime/B14 "+c.name+" is refused", func(t *testing.T) {
+		t.Run("runtime/B14 "+c.name+" is rejected", func(t *testing.T) {
 			_, err := d.Triggers.Register(t.Context(), &protocol.TriggerRegisterParams{Key: c.key, TriggerSpec: protocol.TriggerSpec{
 				Source: c.source, Filter: json.RawMessage(c.filter), Action: c.do,
 			}})
@@ -128,7 +128,7 @@ func TestTriggerLife(t *testing.T) {
 			t.Errorf("the incarnation before: %v", err)
 		}
 	})
-	t.Run("runtime/B14 a key is its owner's own", func(t *testing.T) {
+	t.Run("runtime/B14 a key is unique only within its owner", func(t *testing.T) {
 		d := start(t, setup{model: replies()})
 		a, b := d.session(t), d.session(t)
 		ids := map[protocol.TriggerID]bool{}
@@ -145,7 +145,7 @@ func TestTriggerLife(t *testing.T) {
 			t.Errorf("of %s there are %+v", b, mine)
 		}
 	})
-	t.Run("runtime/B14 each change is made once by its idempotency key", func(t *testing.T) {
+	t.Run("runtime/B14 a change with an idempotency key is made once", func(t *testing.T) {
 		d := start(t, setup{model: replies()})
 		id := d.session(t)
 		register := &protocol.TriggerRegisterParams{Mutation: protocol.Mutation{IdempotencyKey: "r"}, Key: "k", TriggerSpec: protocol.TriggerSpec{Source: manual(), Action: wakes(id, "x")}}
@@ -167,7 +167,7 @@ func TestTriggerLife(t *testing.T) {
 			t.Errorf("there is %+v", all)
 		}
 	})
-	t.Run("runtime/B14 triggers are listed by page, in the order in which they were made", func(t *testing.T) {
+	t.Run("runtime/B14 triggers are listed in pages, in order of creation", func(t *testing.T) {
 		d := start(t, setup{model: replies()})
 		id := d.session(t)
 		for i := range 5 {
@@ -197,7 +197,7 @@ func TestTriggerTargetGone(t *testing.T) {
 		t.Helper()
 		must[*protocol.SeqResult](t)(d.Sessions.Delete(t.Context(), &protocol.SessionMutationParams{SessionID: id}))
 	}
-	t.Run("runtime/B14 what comes to a deleted session ends as targetGone, and its trigger is not at work any more", func(t *testing.T) {
+	t.Run("runtime/B14 a delivery to a deleted session ends as targetGone, and its trigger stops", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			top := t
 			d := start(t, setup{model: replies()})
@@ -221,7 +221,7 @@ func TestTriggerTargetGone(t *testing.T) {
 			}
 		})
 	})
-	t.Run("runtime/B14 a session's own triggers go with it", func(t *testing.T) {
+	t.Run("runtime/B14 a session's own triggers are deleted with it", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			top := t
 			d := start(t, setup{model: replies()})
@@ -241,7 +241,7 @@ func TestTriggerTargetGone(t *testing.T) {
 			}
 		})
 	})
-	t.Run("runtime/B14 settings that no session can be made of any more are refused with the reason", func(t *testing.T) {
+	t.Run("runtime/B14 a delivery with settings that have become invalid is refused with the reason", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			d := start(t, setup{model: replies()})
 			dir := filepath.Join(t.TempDir(), "gone")
@@ -257,7 +257,7 @@ func TestTriggerTargetGone(t *testing.T) {
 			same(t, "outcomes", d.outcomes(t, g.ID), []string{fmt.Sprintf("refused /cwd: %q is not a directory", dir)})
 		})
 	})
-	t.Run("runtime/B14 a session that was made before the crash is not made again", func(t *testing.T) {
+	t.Run("runtime/B14 a session that was created before the crash is not created again", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			d := start(t, setup{model: replies()})
 			dir := t.TempDir()
@@ -274,7 +274,7 @@ func TestTriggerTargetGone(t *testing.T) {
 	})
 }
 
-// TestTriggersNotLoaded damages a trigger. Nothing else stops.
+// TestTriggersNotLoaded damages a trigger and checks that everything else works.
 func TestTriggersNotLoaded(t *testing.T) {
 	d := start(t, setup{model: replies()})
 	id := d.session(t)

@@ -17,7 +17,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// mails is a plugin that declares mail.new.
+// mails is a plugin that declares the event mail.new.
 func mails() []plugin.Factory {
 	return plugins(hooked{"mails", func(r *plugin.Registrar) {
 		r.Triggers().Event(plugin.TriggerEvent{ResourceType: "mailbox", Alias: "mail", Event: "new", Payload: json.RawMessage(
@@ -49,7 +49,7 @@ func (d *daemon) emit(t testing.TB, key, payload string) *protocol.TriggerEmitRe
 	}))
 }
 
-// outcomes are what has come of the deliveries of a trigger, the newest first.
+// outcomes returns the outcomes of a trigger's deliveries, newest first.
 func (d *daemon) outcomes(t testing.TB, id protocol.TriggerID) (all []string) {
 	t.Helper()
 	for _, o := range d.occurrences(t, id) {
@@ -75,7 +75,7 @@ func same(t testing.TB, what string, got, want []string) {
 }
 
 func TestEmit(t *testing.T) {
-	t.Run("runtime/B14 what happens wakes the sessions that wait for it, once, and begins others", func(t *testing.T) {
+	t.Run("runtime/B14 an occurrence wakes each subscribed session once and starts new ones", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			top := t
 			d := start(t, setup{model: replies(scripted.Reply{Text: "noted"})})
@@ -120,7 +120,7 @@ func TestEmit(t *testing.T) {
 			}
 		})
 	})
-	t.Run("runtime/B14 an occurrence is the same by source type, source key and its own key", func(t *testing.T) {
+	t.Run("runtime/B14 source type, source key and occurrence key identify an occurrence", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			d := start(t, setup{model: replies(), plugins: mails()})
 			emit := func(typ, source, key, payload string) (*protocol.TriggerEmitResult, error) {
@@ -148,7 +148,7 @@ func TestEmit(t *testing.T) {
 			}
 		})
 	})
-	t.Run("runtime/B14 an emit with an idempotency key gets its first answer again", func(t *testing.T) {
+	t.Run("runtime/B14 repeating an emit with an idempotency key returns the first answer", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			d := start(t, setup{model: replies()})
 			p := protocol.TriggerEmitParams{Mutation: protocol.Mutation{IdempotencyKey: "k"}, Type: protocol.TypeManualEmitted}
@@ -163,7 +163,7 @@ func TestEmit(t *testing.T) {
 			}
 		})
 	})
-	t.Run("runtime/B14 source key and filter say which occurrences matter", func(t *testing.T) {
+	t.Run("runtime/B14 source key and filter select occurrences", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			d := start(t, setup{model: replies(), plugins: mails()})
 			id := d.session(t)
@@ -191,13 +191,13 @@ func TestEmit(t *testing.T) {
 func TestEmitRefused(t *testing.T) {
 	d := start(t, setup{model: replies(), plugins: mails()})
 	for _, c := range []struct{ name, typ, payload, pointer, text string }{
-		{"a type nobody declares", "mail.old", "{}", "/type", `"mail.old" is not a declared event type`},
+		{"an undeclared type", "mail.old", "{}", "/type", `"mail.old" is not a declared event type`},
 		{"a type that lashd watches", "cron.tick", `{"scheduledAtMs":1}`, "/type", "can only be emitted by lashd itself"},
-		{"a payload that is no object", "manual.emitted", "[1]", "/payload", "must be an object"},
-		{"a payload that the type does not allow", "mail.new", `{"from":1}`, "/payload", "does not match the schema of the event type"},
+		{"a payload that is not an object", "manual.emitted", "[1]", "/payload", "must be an object"},
+		{"a payload that does not match the type's schema", "mail.new", `{"from":1}`, "/payload", "does not match the schema of the event type"},
 		{"a payload that is too large", "manual.emitted", `{"a":"` + strings.Repeat("x", 64<<10) + `"}`, "/payload", "the limit is 65536"},
 	} {
-		t.Run("runtime/B14 "+c.name+" is refused", func(t *testing.T) {
+		t.Run("runtime/B14 "+c.name+" is rejected", func(t *testing.T) {
 			_, err := d.Triggers.Emit(t.Context(), &protocol.TriggerEmitParams{Type: c.typ, Payload: json.RawMessage(c.payload)})
 			if wrong, ok := errors.AsType[*param.Error](err); !ok || wrong.Pointer != c.pointer || !strings.Contains(wrong.Reason, c.text) {
 				t.Errorf("error %v, want %s %s", err, c.pointer, c.text)
@@ -213,13 +213,13 @@ func TestCron(t *testing.T) {
 	every := func(missed protocol.MissedTicks) protocol.TriggerSource {
 		return protocol.TriggerSource{Type: protocol.TypeCronTick, Cron: &protocol.CronSource{Schedule: "@hourly", TimeZone: "UTC", Missed: missed}}
 	}
-	t.Run("runtime/B14 a schedule wakes its session at its times, each once, also over restarts", func(t *testing.T) {
+	t.Run("runtime/B14 a schedule wakes its session once at each time, also across restarts", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			top := t
 			d := start(t, setup{model: replies(scripted.Reply{Text: "noted"})})
 			id := d.session(t)
 			g := d.trigger(t, "hourly", every(protocol.MissedSkip), wakes(id, "tick"))
-			midnight := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC) // when bubbles begin
+			midnight := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC) // when a synctest bubble starts
 			if at := time.UnixMilli(g.NextAtMs); !at.Equal(midnight.Add(time.Hour)) {
 				t.Errorf("it is due at %s", at)
 			}
@@ -243,20 +243,20 @@ func TestCron(t *testing.T) {
 	})
 	for _, c := range []struct {
 		missed protocol.MissedTicks
-		want   []string // the newest first
+		want   []string // newest first
 	}{
 		{protocol.MissedSkip, nil},
 		{protocol.MissedRunOnce, []string{"3 late"}},
 		{protocol.MissedRunAll, []string{"3 late", "2 late", "1 late"}},
 	} {
-		t.Run("runtime/B14 of times at which nobody was there, "+string(c.missed), func(t *testing.T) {
+		t.Run("runtime/B14 times missed while no daemon ran, "+string(c.missed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				top := t
 				d := start(t, setup{model: replies()})
 				g := d.trigger(t, "hourly", every(c.missed), wakes(d.session(t), "tick"))
 				d.stop()
 				time.Sleep(3*time.Hour + 30*time.Minute)
-				for range 2 { // what was made up for is not missed any more
+				for range 2 { // the second start must not repeat missed times
 					d = d.restart(top, nil)
 					synctest.Wait()
 					same(t, "ticks", ticks(t, d, g.ID), c.want)
@@ -269,7 +269,7 @@ func TestCron(t *testing.T) {
 	}
 }
 
-// ticks are the hours of a schedule's occurrences, the newest first.
+// ticks returns the hours of a schedule's occurrences, newest first.
 func ticks(t *testing.T, d *daemon, id protocol.TriggerID) (all []string) {
 	t.Helper()
 	for _, o := range d.occurrences(t, id) {
@@ -290,7 +290,7 @@ func ticks(t *testing.T, d *daemon, id protocol.TriggerID) (all []string) {
 }
 
 func TestTriggerTypes(t *testing.T) {
-	t.Run("runtime/B14 what may happen is what lashd and the plugins declare, as they are now", func(t *testing.T) {
+	t.Run("runtime/B14 the event types are those that lashd and the present plugins declare", func(t *testing.T) {
 		d, r := replaceable(t, setup{model: replies()}, mails()...)
 		types := func() (names []string) {
 			for _, e := range must[*protocol.TriggerTypesResult](t)(d.Triggers.Types(t.Context(), &protocol.TriggerTypesParams{})).Data {

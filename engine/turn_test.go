@@ -81,7 +81,7 @@ func TestToolBatch(t *testing.T) {
 			t.Errorf("codes %v, want %v", codes, want)
 		}
 	})
-	t.Run("runtime/T08 nothing runs with arguments that are no JSON, and the model is told what they lack", func(t *testing.T) {
+	t.Run("runtime/T08 a call whose arguments are not JSON does not run, and the model gets the error", func(t *testing.T) {
 		var ran atomic.Int32
 		lax := toolFunc{name: "lax", run: func(context.Context, tool.Invocation) (tool.Result, error) {
 			ran.Add(1)
@@ -107,7 +107,7 @@ func TestToolBatch(t *testing.T) {
 			t.Errorf("%d of %d calls ran, want those four that have no arguments", n, len(report.ToolCalls))
 		}
 	})
-	t.Run("runtime/T07 calls that are named alike or not at all get ids of their own", func(t *testing.T) {
+	t.Run("runtime/T07 calls with equal or empty ids get ids of their own", func(t *testing.T) {
 		same := scripted.Reply{ToolCalls: []scripted.Call{{ID: "x", Name: "look"}, {ID: "x", Name: "look"}, {Name: "look"}}}
 		d := start(t, setup{model: replies(same, scripted.Reply{Text: "done"}), tools: []tool.Provider{says("look", "fine")}})
 		report := d.turn(t, d.session(t), "go")
@@ -165,7 +165,7 @@ func TestToolControl(t *testing.T) {
 }
 
 func TestReport(t *testing.T) {
-	t.Run("runtime/T14 a report holds everything that the turn came to", func(t *testing.T) {
+	t.Run("runtime/T14 a report has the complete outcome of the turn", func(t *testing.T) {
 		first := calls("look")
 		first.Text = "Let me see."
 		d := start(t, setup{
@@ -214,7 +214,7 @@ func TestReport(t *testing.T) {
 			}
 		})
 	}
-	t.Run("runtime/T14 a model that is not configured any more fails the turn, not the session", func(t *testing.T) {
+	t.Run("runtime/T14 a model that is no longer configured fails the turn, not the session", func(t *testing.T) {
 		d := start(t, setup{model: replies()})
 		id := d.session(t)
 		d = d.restart(t, func(s *setup) { s.config = otherModel })
@@ -251,7 +251,7 @@ func TestLongReply(t *testing.T) {
 	})
 }
 
-// sleep sleeps, unless ctx is done before.
+// sleep waits for a duration or until ctx is done.
 func sleep(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):
@@ -261,8 +261,8 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// TestHandOvers counts what a turn costs in goroutines that wait for each other: each function that the actor takes is two hand-overs, and
-// so is each commit; the start of a turn is one. A plain turn has nine. Plugins that ship are asked on the goroutine of who asks.
+// TestHandOvers counts how often a turn hands over to another goroutine. Each function that the actor runs is two hand-overs, and so is
+// each commit; the start of a turn is one. A plain turn has nine. Built-in plugins run on the caller's goroutine.
 func TestHandOvers(t *testing.T) {
 	handed := func(t *testing.T, d *daemon, id protocol.SessionID, what func()) (taken, commits int) {
 		t.Helper()

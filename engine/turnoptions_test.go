@@ -20,7 +20,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// optioned is the standard driver, which notes what options a turn has.
+// optioned is the standard driver and records the options of each turn.
 type optioned struct {
 	standard.Driver
 	*notes
@@ -38,7 +38,7 @@ func payload(o *protocol.TurnOptions) string {
 	return string(o.Payload)
 }
 
-// picky is a protocol that records options and looks at those of turns.
+// picky is a driver that records options and checks those of turns.
 func picky(plugin.BuildContext) plugin.ProtocolSession {
 	return plugin.ProtocolSession{
 		Materialize: func(context.Context, *plugin.Materialization) (*plugin.Materialized, error) {
@@ -80,7 +80,7 @@ func TestTurnOptions(t *testing.T) {
 		p.IdempotencyKey = "k" + string(o.Payload)
 		return d.Turns.Start(t.Context(), p)
 	}
-	t.Run("plugin/PR-04 options of a turn are put over the session's, and the next turn has the session's again", func(t *testing.T) {
+	t.Run("plugin/PR-04 options of a turn override the session's for that turn only", func(t *testing.T) {
 		seen := &notes{}
 		d := start(t, watch(seen))
 		id := d.session(t)
@@ -92,7 +92,7 @@ func TestTurnOptions(t *testing.T) {
 			t.Errorf("seen\n%q, want\n%q", got, want)
 		}
 	})
-	t.Run("plugin/PR-04 they hold after a restart, for a turn that runs and for one that waits", func(t *testing.T) {
+	t.Run("plugin/PR-04 they survive a restart, for a running turn and for a queued one", func(t *testing.T) {
 		seen, g := &notes{}, newGate("work")
 		s := watch(seen)
 		s.model, s.tools, s.config = replies(calls("work")), []tool.Provider{g}, soon
@@ -111,7 +111,7 @@ func TestTurnOptions(t *testing.T) {
 			}
 		}
 	})
-	t.Run("plugin/PR-04 what the protocol rejects changes nothing", func(t *testing.T) {
+	t.Run("plugin/PR-04 options that the driver rejects change nothing", func(t *testing.T) {
 		d := start(t, watch(&notes{}))
 		id := d.session(t)
 		must[*protocol.ToolListResult](t)(d.Tools.List(t.Context(), &protocol.SessionParams{SessionID: id}))
@@ -129,7 +129,7 @@ func TestTurnOptions(t *testing.T) {
 			t.Errorf("before %+v, after %+v", before, after)
 		}
 	})
-	t.Run("plugin/PR-01 plugin/PR-04 an extension reaches the protocol, or is rejected", func(t *testing.T) {
+	t.Run("plugin/PR-01 plugin/PR-04 an extension reaches the driver or is rejected", func(t *testing.T) {
 		apply := func(s setup, x string) error {
 			d := start(t, s)
 			_, err := d.Sessions.ApplyExtension(t.Context(), &protocol.SessionExtensionParams{SessionID: d.session(t), Extension: []byte(x)})
@@ -145,7 +145,7 @@ func TestTurnOptions(t *testing.T) {
 			t.Errorf("error %v", err)
 		}
 	})
-	t.Run("plugin/PR-04 a protocol that does not answer fails the request, and the session goes on", func(t *testing.T) {
+	t.Run("plugin/PR-04 a driver that does not answer fails the request, and the session continues", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			hang := make(chan struct{})
 			s := watch(&notes{})

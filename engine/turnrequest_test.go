@@ -12,7 +12,7 @@ import (
 )
 
 func TestTurnRequest(t *testing.T) {
-	t.Run("plugin/HC-07 a request that contradicts itself, or has an id that is used, begins nothing", func(t *testing.T) {
+	t.Run("plugin/HC-07 a contradictory request, or one with an id in use, starts no turn", func(t *testing.T) {
 		d, _, host := lent(t, setup{model: replies(scripted.Reply{Text: "ok"})})
 		other, third := d.session(t), d.session(t)
 		sound := plugin.TurnRequest{
@@ -51,7 +51,7 @@ func TestTurnRequest(t *testing.T) {
 			}
 		}
 	})
-	t.Run("plugin/HC-07 the same request again is the same turn, also after a restart", func(t *testing.T) {
+	t.Run("plugin/HC-07 repeating a request returns the same turn, also after a restart", func(t *testing.T) {
 		d, _, host := lent(t, setup{model: replies(scripted.Reply{Text: "ok"})})
 		q := &plugin.TurnRequest{TurnID: "trn_1", SessionID: d.session(t), Input: text("hi")}
 		for range 2 {
@@ -66,7 +66,7 @@ func TestTurnRequest(t *testing.T) {
 			t.Errorf("history %q", got)
 		}
 	})
-	t.Run("plugin/HC-07 who starts a turn and does not wait for it keeps nobody from the next", func(t *testing.T) {
+	t.Run("plugin/HC-07 starting a turn without waiting for it does not block the next one", func(t *testing.T) {
 		var other protocol.SessionID
 		careless := hooked{"careless", func(r *plugin.Registrar) {
 			r.Turn().Checkpoint(func(ctx context.Context, c *plugin.CheckpointContext) ([]plugin.Directive, error) {

@@ -12,7 +12,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// busyModel calls a tool so often at once, so many times, and is done then.
+// busyModel makes a number of replies with a number of parallel tool calls each, and then ends.
 func busyModel(times, atOnce int) provider.Provider {
 	made := 0
 	return modelFunc(func(_ context.Context, _ *provider.Request, yield func(provider.Chunk, error) bool) {
@@ -30,7 +30,7 @@ func busyModel(times, atOnce int) provider.Provider {
 	})
 }
 
-// TestLongTurns has turns come to more than other commits may hold: nothing of them is lost.
+// TestLongTurns runs turns that are larger than other commits may be, and checks that nothing of them is lost.
 func TestLongTurns(t *testing.T) {
 	for _, c := range []struct {
 		name                 string
@@ -39,8 +39,8 @@ func TestLongTurns(t *testing.T) {
 		calls                int
 	}{
 		{"many steps", 260, 1, 10, protocol.TurnCompleted, 260},
-		{"a batch of more than one commit holds", 1, 150, 60_000, protocol.TurnCompleted, 150},
-		{"more than a turn holds", 100, 8, 1 << 20, protocol.TurnFailed, 16},
+		{"a batch larger than one commit", 1, 150, 60_000, protocol.TurnCompleted, 150},
+		{"more than one turn can store", 100, 8, 1 << 20, protocol.TurnFailed, 16},
 	} {
 		t.Run("issue/2 "+c.name, func(t *testing.T) {
 			look := toolFunc{name: "look", contract: protocol.ToolContract{Replay: protocol.ReplaySafe}, run: func(context.Context, tool.Invocation) (tool.Result, error) {

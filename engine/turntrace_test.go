@@ -11,8 +11,8 @@ import (
 )
 
 func TestTurnTrace(t *testing.T) {
-	t.Run("issue/6-1 a trace has all durable events of its turn, as observers were told of them, and no other's", tracedWhole)
-	t.Run("issue/6-1 a trace comes in pages", func(t *testing.T) {
+	t.Run("issue/6-1 a trace has exactly the durable events of its turn, as subscribers received them", tracedWhole)
+	t.Run("issue/6-1 a trace is read in pages", func(t *testing.T) {
 		d := start(t, setup{model: replies(calls("work")), tools: []tool.Provider{says("work", "done")}})
 		id := d.session(t)
 		turn := d.turn(t, id, "go").TurnID
@@ -21,7 +21,7 @@ func TestTurnTrace(t *testing.T) {
 			t.Errorf("in pages %v, at once %v", seqs(paged), seqs(whole))
 		}
 	})
-	t.Run("issue/6-1 a trace of a turn that goes on has what there is, with the items that are no history yet", func(t *testing.T) {
+	t.Run("issue/6-1 a trace of a running turn has its events so far, with items that are not history yet", func(t *testing.T) {
 		g := newGate("work")
 		d := start(t, setup{model: replies(calls("work")), tools: []tool.Provider{g}})
 		id := d.session(t)
@@ -38,7 +38,7 @@ func TestTurnTrace(t *testing.T) {
 			t.Errorf("it ends with %s", all[len(all)-1].Type)
 		}
 	})
-	t.Run("issue/6-1 there is no trace of a turn that there is not", func(t *testing.T) {
+	t.Run("issue/6-1 the trace of an unknown turn is an error", func(t *testing.T) {
 		d := start(t, setup{model: replies()})
 		if _, err := d.Turns.Trace(t.Context(), &protocol.TurnTraceParams{TurnID: "trn_none"}); !errors.Is(err, persistence.ErrNotFound) {
 			t.Errorf("traced with %v", err)
@@ -75,7 +75,7 @@ func tracedWhole(t *testing.T) {
 	}
 }
 
-// traced reads the trace of a turn in pages.
+// traced reads the whole trace of a turn in pages.
 func (d *daemon) traced(t *testing.T, turn protocol.TurnID, limit int) (all []protocol.Event) {
 	t.Helper()
 	p := &protocol.TurnTraceParams{TurnID: turn, Limit: limit}

@@ -18,7 +18,7 @@ func nothingDone(context.Context, *plugin.OperationCall) (*plugin.OperationResul
 	return &plugin.OperationResult{}, nil
 }
 
-// numbered is a tool with an id of its own.
+// numbered is a tool with an explicit id.
 type numbered struct {
 	toolFunc
 	id string
@@ -43,17 +43,17 @@ func TestUniqueAmongPlugins(t *testing.T) {
 			t.Error("there is a session")
 		}
 	}
-	t.Run("plugin/PH-08 two plugins with a tool of one name: no session comes to be, and both are named", func(t *testing.T) {
+	t.Run("plugin/PH-08 two plugins with a tool of the same name: no session is created, and the error names both", func(t *testing.T) {
 		add := func(r *plugin.Registrar) { r.Tools().Add(says("look", "x")) }
 		refused(t, add, add, `a tool named "look"`)
 	})
-	t.Run("plugin/PH-08 two tools of one id under different names are refused alike", func(t *testing.T) {
+	t.Run("plugin/PH-08 two tools with the same id and different names are rejected too", func(t *testing.T) {
 		add := func(name string) func(*plugin.Registrar) {
 			return func(r *plugin.Registrar) { r.Tools().Add(numbered{says(name, "x"), "t1"}) }
 		}
 		refused(t, add("look"), add("see"), `a tool with the id "t1"`)
 	})
-	t.Run("plugin/OP-01 an operation's name is one plugin's and one kind's", func(t *testing.T) {
+	t.Run("plugin/OP-01 the name of an operation belongs to one plugin and one kind", func(t *testing.T) {
 		info := protocol.OperationInfo{Name: "op"}
 		kinds := map[string]func(*plugin.Registrar){
 			"query":   func(r *plugin.Registrar) { r.Operations().Query(info, nothingAsked) },

@@ -13,7 +13,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// deafModel answers once it is let, whatever becomes of the request meanwhile.
+// deafModel answers only when the test lets it, even if the request was cancelled.
 type deafModel struct{ asked, answer chan struct{} }
 
 func newDeafModel() *deafModel { return &deafModel{make(chan struct{}, 10), make(chan struct{})} }
@@ -30,12 +30,12 @@ func (m *deafModel) provider() provider.Provider {
 	})
 }
 
-func TestDeletedUnderneath(t *testing.T) {
+func TestDeletedDuringModelCall(t *testing.T) {
 	complete := func(ctx context.Context, host plugin.Capabilities) error {
 		_, err := host.Models.Complete(ctx, &protocol.CompletionParams{Messages: []protocol.Message{userSays("sum up")}})
 		return err
 	}
-	// deletes deletes a session once a hook of it has asked the model, then lets the model answer.
+	// deletes deletes a session while one of its hooks waits for the model, then lets the model answer.
 	deletes := func(t *testing.T, m *deafModel, d *daemon, id protocol.SessionID, failed <-chan error) {
 		<-m.asked
 		must[*protocol.SeqResult](t)(d.Sessions.Delete(t.Context(), &protocol.SessionMutationParams{SessionID: id}))
@@ -45,7 +45,7 @@ func TestDeletedUnderneath(t *testing.T) {
 			t.Errorf("the hook got %v", err)
 		}
 	}
-	t.Run("plugin/HC-08 a session that is deleted during a model call of a hook is let go of", func(t *testing.T) {
+	t.Run("plugin/HC-08 a session that is deleted during a model call of a hook leaves memory", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			failed := make(chan error, 1)
 			m := newDeafModel()

@@ -17,7 +17,7 @@ func TestTooLarge(t *testing.T) {
 		script := &scripted.Script{Turns: []scripted.Turn{{Match: &scripted.Match{LastUserContains: "go"}, Replies: []scripted.Reply{
 			{Text: big, ToolCalls: []scripted.Call{{ID: "c1", Name: "look"}}, Usage: &protocol.Usage{Input: 5}},
 			{Text: big, ToolCalls: []scripted.Call{{ID: "c2", Name: "look"}}},
-			{Text: strings.Repeat(big, 6)}, // which the report has, too
+			{Text: strings.Repeat(big, 6)}, // the report has this text too
 		}}}, Otherwise: &scripted.Turn{Replies: []scripted.Reply{{Text: "ok"}}}}
 		d := start(t, setup{model: scripted.New(script), tools: []tool.Provider{says("look", "fine")}})
 		id := d.session(t)
@@ -60,7 +60,7 @@ func TestUsage(t *testing.T) {
 			t.Errorf("the session says %+v, its ledger %+v", got, usage.Total)
 		}
 	})
-	t.Run("runtime/S14 a sum that does not fit fails the turn", func(t *testing.T) {
+	t.Run("runtime/S14 a sum that overflows fails the turn", func(t *testing.T) {
 		almost := &protocol.Usage{Input: 1<<63 - 5}
 		d := start(t, setup{model: replies(scripted.Reply{Text: "a", Usage: almost})})
 		id := d.session(t)

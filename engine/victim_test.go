@@ -23,8 +23,8 @@ import (
 	"lashd/engine"
 )
 
-// The test binary runs itself again as a victim: an engine that says on its output when it has reached a point, stays
-// there, and is killed.
+// The test binary runs itself again as a victim: an engine that prints a line when it reaches a point, blocks
+// there, and is killed by the test.
 const (
 	victimDir   = "LASHD_TEST_VICTIM_DIR"
 	victimPoint = "LASHD_TEST_VICTIM_POINT"
@@ -47,7 +47,7 @@ const (
 
 const victimSession = protocol.SessionID("ses_victim")
 
-// crashSetup is what the victim runs, and what goes on after it. reached is called at each point; nil: go on.
+// crashSetup is the setup of the victim and of the daemon that follows it. reached is called at each point; nil: do not block.
 func crashSetup(dir, point string, reached func(point string)) setup {
 	point, wanting := wantingAt(point)
 	at := func(p string) {
@@ -97,7 +97,7 @@ func crashSetup(dir, point string, reached func(point string)) setup {
 		count(dir, "never")
 		at(neverStarted)
 		if point == safeStarted && reached != nil {
-			select {} // its result must not be stored before the kill
+			select {} // the call's result must not be stored before the kill
 		}
 		return tool.Result{Output: protocol.Succeed("once"), Intents: wanting}, nil
 	}}
@@ -146,7 +146,7 @@ func crashSetup(dir, point string, reached func(point string)) setup {
 	}
 }
 
-// wantingAt is a point, and what the call that must not be repeated wants there.
+// wantingAt is a point, and the intents of the call that must not be repeated.
 func wantingAt(point string) (string, []protocol.ToolIntent) {
 	same := map[string]string{intentsKept: batchPartly, intentsDrained: batchFinished}
 	if same[point] == "" {
@@ -155,7 +155,7 @@ func wantingAt(point string) (string, []protocol.ToolIntent) {
 	return same[point], []protocol.ToolIntent{watch("tsk_w"), tick("tsk_w", `{"n":1}`), happens(`{"n":1}`)}
 }
 
-// lastDriver is the standard driver, which tells when the last commit of a turn is next.
+// lastDriver is the standard driver and reports when the last commit of a turn is next.
 type lastDriver struct {
 	standard.Driver
 	at func()
@@ -174,7 +174,7 @@ func (d lastDriver) Visible(prose string) string {
 	return prose
 }
 
-// count notes in a file, which outlives a kill, that something was done.
+// count counts an action in a file, which survives a kill.
 func count(dir, what string) {
 	f, err := os.OpenFile(filepath.Join(dir, "count-"+what), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -187,13 +187,13 @@ func count(dir, what string) {
 }
 
 func counted(dir, what string) int {
-	data, _ := os.ReadFile(filepath.Join(dir, "count-"+what)) // it is not there before the first time
+	data, _ := os.ReadFile(filepath.Join(dir, "count-"+what)) // missing before the first count
 	return len(data)
 }
 
-// victim runs a turn up to a point, says so, and waits to be killed.
+// victim runs a turn up to a point, reports it and waits to be killed.
 func victim(dir, point string) {
-	time.AfterFunc(time.Minute, func() { os.Exit(1) }) // whoever should have killed it is gone
+	time.AfterFunc(time.Minute, func() { os.Exit(1) }) // the test that should have killed it is gone
 	reached := func(string) {
 		fmt.Println("reached")
 		select {}
@@ -263,5 +263,5 @@ func victim(dir, point string) {
 			}
 		}
 	}
-	time.Sleep(time.Minute) // it should have been killed by now
+	time.Sleep(time.Minute) // the kill should have come before
 }

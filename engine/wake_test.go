@@ -17,7 +17,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// over is a wake about a task that is over.
+// over is a wake for a task that has ended.
 func over(task string) engine.Wake {
 	return engine.Wake{
 		Source: "task:" + task + ":event:3:wake", Delivery: protocol.DeliverAfterTurn,
@@ -25,7 +25,7 @@ func over(task string) engine.Wake {
 	}
 }
 
-// wake has a session take a wake.
+// wake sends a wake to a session.
 func (d *daemon) wake(t testing.TB, id protocol.SessionID, w engine.Wake) protocol.QueuedInput {
 	t.Helper()
 	in, refused, err := d.WakeSession(t.Context(), id, w)
@@ -45,7 +45,7 @@ func (d *daemon) refusal(t testing.TB, id protocol.SessionID, w engine.Wake) (pr
 }
 
 func TestWake(t *testing.T) {
-	t.Run("runtime/B06 a wake is exactly one turn, however often it comes, also after a restart", func(t *testing.T) {
+	t.Run("runtime/B06 a wake causes exactly one turn, however often it is sent, also after a restart", func(t *testing.T) {
 		top := t
 		d := start(t, setup{model: replies(scripted.Reply{Text: "noted"})})
 		id := d.session(t)
@@ -65,7 +65,7 @@ func TestWake(t *testing.T) {
 			t.Errorf("history %q, want %q", got, want)
 		}
 	})
-	t.Run("runtime/B06 one for a session that runs a turn waits in the queue, and comes after it", func(t *testing.T) {
+	t.Run("runtime/B06 a wake for a session that runs a turn waits in the queue until the turn has ended", func(t *testing.T) {
 		g := newGate("work")
 		d := start(t, setup{model: replies(calls("work"), scripted.Reply{Text: "done"}), tools: []tool.Provider{g}})
 		id := d.session(t)
@@ -85,7 +85,7 @@ func TestWake(t *testing.T) {
 			t.Errorf("accepted %+v", e)
 		}
 	})
-	t.Run("runtime/B06 what is not taken is told why, and changes nothing", func(t *testing.T) {
+	t.Run("runtime/B06 a refused wake returns the reason and changes nothing", func(t *testing.T) {
 		d := start(t, setup{model: replies(), config: func(c *engine.Config) { c.Models[0].Spec.ContextWindow = 100 }})
 		id, gone := d.session(t), d.session(t)
 		must[*protocol.SeqResult](t)(d.Sessions.Delete(t.Context(), &protocol.SessionMutationParams{SessionID: gone}))
@@ -118,7 +118,7 @@ func TestWake(t *testing.T) {
 			t.Errorf("the queue has %+v", inputs)
 		}
 	})
-	t.Run("runtime/B06 one that expires while it waits is dropped, and its turn does not run", func(t *testing.T) {
+	t.Run("runtime/B06 a wake that expires in the queue is dropped, and its turn does not run", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			g := newGate("work")
 			d := start(t, setup{model: replies(calls("work"), scripted.Reply{Text: "done"}), tools: []tool.Provider{g}})
@@ -157,7 +157,7 @@ func TestWake(t *testing.T) {
 	})
 }
 
-// apart has each wake have its own turn.
+// apart gives each wake its own turn.
 func apart(c *engine.Config) { c.Defaults.Drain = protocol.DrainOne }
 
 func (d *daemon) queue(t testing.TB, id protocol.SessionID, all bool) *protocol.QueueListResult {
@@ -165,7 +165,7 @@ func (d *daemon) queue(t testing.TB, id protocol.SessionID, all bool) *protocol.
 	return must[*protocol.QueueListResult](t)(d.Queue.List(t.Context(), &protocol.QueueListParams{SessionID: id, All: all}))
 }
 
-// line is a wake about the n-th line of a monitor.
+// line is a wake for the n-th line of a monitor.
 func line(n int) engine.Wake {
 	id := fmt.Sprintf("task:mon_1:event:%d", n)
 	return engine.Wake{
@@ -184,7 +184,7 @@ func TestDrain(t *testing.T) {
 		<-g.called
 		return d, id, g
 	}
-	t.Run("runtime/P08 runtime/B06 a burst of wakes of one key is one turn, unless the session says otherwise", func(t *testing.T) {
+	t.Run("runtime/P08 runtime/B06 a burst of wakes with one key is one turn, unless the session's settings say otherwise", func(t *testing.T) {
 		d, id, g := busy(t, apart)
 		a, b := d.wake(t, id, line(1)), d.wake(t, id, line(2))
 		if a.TurnID == b.TurnID {
@@ -209,7 +209,7 @@ func TestDrain(t *testing.T) {
 			t.Error("an unknown policy was taken")
 		}
 	})
-	t.Run("runtime/P08 only wakes share a turn that stand together and have one key and delivery", func(t *testing.T) {
+	t.Run("runtime/P08 only adjacent wakes with the same key and delivery share a turn", func(t *testing.T) {
 		d, id, g := busy(t, nil)
 		defer close(g.open)
 		other, keyless, soon := over("tsk_1"), over("tsk_2"), line(3)
@@ -221,7 +221,7 @@ func TestDrain(t *testing.T) {
 			t.Errorf("turns %v", turns)
 		}
 	})
-	t.Run("runtime/P08 at most 64 share a turn, none that comes half a minute after the first, and not more than half a context", func(t *testing.T) {
+	t.Run("runtime/P08 a turn has at most 64 wakes, all within half a minute and half a context", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			d, id, g := busy(t, func(c *engine.Config) { c.Models[0].Spec.ContextWindow = 4000 })
 			defer close(g.open)
@@ -250,7 +250,7 @@ func TestDrain(t *testing.T) {
 			}
 		})
 	})
-	t.Run("runtime/P08 what has begun is joined by nothing, and is driven again as it was", func(t *testing.T) {
+	t.Run("runtime/P08 no wake joins a turn that has started, and the turn resumes unchanged", func(t *testing.T) {
 		top := t
 		g := newGate("work")
 		model := &remembering{Provider: scripted.New(&scripted.Script{Otherwise: &scripted.Turn{Replies: []scripted.Reply{calls("work"), {Text: "done"}}}})}
@@ -273,7 +273,7 @@ func TestDrain(t *testing.T) {
 			t.Errorf("it went on with %s", got)
 		}
 	})
-	t.Run("runtime/P08 wakes of one commit share a turn, and it begins with all of them", func(t *testing.T) {
+	t.Run("runtime/P08 wakes of one commit share a turn that starts with all of them", func(t *testing.T) {
 		d := start(t, setup{model: replies(scripted.Reply{Text: "noted"})})
 		id := d.session(t)
 		inputs := must[[]protocol.QueuedInput](t)(d.WakeTogether(t.Context(), id, line(1), line(2), line(1), over("tsk_1")))
@@ -290,7 +290,7 @@ func TestDrain(t *testing.T) {
 			t.Errorf("left in the queue: %+v", left)
 		}
 	})
-	t.Run("runtime/P08 one for the earliest boundary enters the running turn, one after the other", func(t *testing.T) {
+	t.Run("runtime/P08 wakes for the earliest boundary enter the running turn one after the other", func(t *testing.T) {
 		notice := func(n int) string { return fmt.Sprintf("notice: [monitor/line mon_1] line %d", n) }
 		for _, c := range []struct {
 			config func(*engine.Config)
@@ -323,7 +323,7 @@ func TestDrain(t *testing.T) {
 			}
 		}
 	})
-	t.Run("runtime/P08 one that a turn did not let in any more gets a turn of its own", func(t *testing.T) {
+	t.Run("runtime/P08 a wake that a turn no longer accepts gets a turn of its own", func(t *testing.T) {
 		d, id, g := busy(t, nil)
 		running := must[*protocol.TurnListResult](t)(d.Turns.List(t.Context(), &protocol.TurnListParams{SessionID: id})).Data[0].TurnID
 		queued := d.begin(t, id, "me").TurnID
@@ -351,7 +351,7 @@ func TestCauses(t *testing.T) {
 		w.Delivery = protocol.DeliverEarliest
 		return w
 	}
-	t.Run("runtime/T24 causes of a turn are one block at the end of its prompt, and afterwards once in history", func(t *testing.T) {
+	t.Run("runtime/T24 causes of a turn form one block at the end of its prompt and appear once in history afterwards", func(t *testing.T) {
 		g := newGate("work")
 		script := &scripted.Script{Otherwise: &scripted.Turn{Replies: []scripted.Reply{calls("work"), {Text: "done"}}}}
 		model := &remembering{Provider: scripted.New(script)}
@@ -380,7 +380,7 @@ func TestCauses(t *testing.T) {
 			}
 		}
 	})
-	t.Run("runtime/T24 the prompt of a turn begins with what the one before had in front of the causes", func(t *testing.T) {
+	t.Run("runtime/T24 the prompt of a turn begins with the previous prompt up to its causes", func(t *testing.T) {
 		model := &remembering{Provider: replies(scripted.Reply{Text: "hello"})}
 		d := start(t, setup{model: model, tools: []tool.Provider{says("work", "worked")}})
 		id := d.session(t)
@@ -396,7 +396,7 @@ func TestCauses(t *testing.T) {
 			}
 		}
 	})
-	t.Run("runtime/T24 clients see a cause as a notice that tells where it is from", func(t *testing.T) {
+	t.Run("runtime/T24 clients see a cause as a notice that names its origin", func(t *testing.T) {
 		d := start(t, setup{model: replies(scripted.Reply{Text: "noted"})})
 		id := d.session(t)
 		in := d.wake(t, id, line(1))
@@ -409,7 +409,7 @@ func TestCauses(t *testing.T) {
 	})
 }
 
-// prompt is what a model was asked, a line a message.
+// prompt returns a model's request with one line for each message.
 func prompt(t *testing.T, req *provider.Request) (lines []string) {
 	t.Helper()
 	for _, m := range req.Messages {
@@ -426,7 +426,7 @@ func prompt(t *testing.T, req *provider.Request) (lines []string) {
 }
 
 func TestHold(t *testing.T) {
-	t.Run("runtime/P08 the queue tells why nothing of it starts", func(t *testing.T) {
+	t.Run("runtime/P08 the queue reports why no turn starts", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			held := newPause()
 			g := newGate("work")

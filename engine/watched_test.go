@@ -12,7 +12,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// watched is a session in a directory of its own, with what its monitors have told so far.
+// watched is a session in a directory of its own, with the updates of its monitors so far.
 type watched struct {
 	*daemon
 	t    *testing.T
@@ -51,7 +51,7 @@ func (w *watched) write(lines ...string) {
 	}
 }
 
-// take takes updates.
+// take records new updates.
 func (w *watched) take() []protocol.MonitorUpdate {
 	w.t.Helper()
 	r := must[*protocol.MonitorUpdatesResult](w.t)(w.Monitors.Updates(w.t.Context(), &protocol.SessionParams{SessionID: w.id}))
@@ -59,7 +59,7 @@ func (w *watched) take() []protocol.MonitorUpdate {
 	return r.Events
 }
 
-// hears tells whether a monitor has told of a line.
+// hears reports whether a monitor has reported a line.
 func (w *watched) hears(id, line string) bool {
 	w.take()
 	return slices.ContainsFunc(w.told, func(u protocol.MonitorUpdate) bool { return u.MonitorID == id && u.Message == line })
@@ -85,7 +85,7 @@ func (w *watched) status() *protocol.MonitorStatusResult {
 	return must[*protocol.MonitorStatusResult](w.t)(w.Monitors.Status(w.t.Context(), &protocol.SessionParams{SessionID: w.id}))
 }
 
-// monitor is one as it is; asking begins what is armed.
+// monitor returns a monitor's present state; the request also starts armed monitors.
 func (w *watched) monitor(id string) protocol.Monitor {
 	w.t.Helper()
 	all := w.status().Data
@@ -96,7 +96,7 @@ func (w *watched) monitor(id string) protocol.Monitor {
 	return all[i]
 }
 
-// is waits until a monitor is in a state.
+// is waits until a monitor reaches a state.
 func (w *watched) is(id string, state protocol.MonitorState) protocol.Monitor {
 	w.t.Helper()
 	var m protocol.Monitor
@@ -104,7 +104,7 @@ func (w *watched) is(id string, state protocol.MonitorState) protocol.Monitor {
 	return m
 }
 
-// woken are what turns of the session were begun with that something woke it for.
+// woken returns the wakes that turns of the session started with.
 func (w *watched) woken() []string {
 	w.t.Helper()
 	w.settle()
@@ -117,7 +117,7 @@ func (w *watched) woken() []string {
 	return all
 }
 
-// readTasksEvents are the types of the session's events.
+// readTasksEvents returns the types of the session's events.
 func (w *watched) readTasksEvents() (types []protocol.EventType) {
 	w.t.Helper()
 	row, err := w.store.Session(w.t.Context(), w.id)
