@@ -1,10 +1,12 @@
 package lashd_test
 
 import (
+	"bytes"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,13 +16,13 @@ import (
 const (
 	mostMethods = 60     // of a type
 	mostFields  = 30     // of a struct
-	mostLines   = 11_000 // of a package, without its tests
+	mostLines   = 11_000 // of a package, without its tests, comments and blank lines
 )
 
 // larger are the types and packages beyond these limits, with the size that they have. A smaller size is entered here; a larger one fails.
 // Messages of the wire and rows of the store are values that land whole.
 var larger = map[string]size{
-	"lashd/engine":             {lines: 17_685},
+	"lashd/engine":             {lines: 14_850},
 	"lashd/persistence.Commit": {fields: 36},
 	"lashd/rpc/protocol.Event": {fields: 41},
 }
@@ -43,13 +45,16 @@ func TestSizes(t *testing.T) {
 		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 			return err
 		}
-		files := token.NewFileSet()
-		file, err := parser.ParseFile(files, path, nil, parser.SkipObjectResolution)
+		src, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, src, parser.SkipObjectResolution)
 		if err != nil {
 			return err
 		}
 		pkg := strings.TrimSuffix("lashd/"+filepath.ToSlash(filepath.Dir(path)), "/.")
-		of(pkg).lines += files.File(file.Pos()).LineCount()
+		of(pkg).lines += codeLines(src)
 		for _, decl := range file.Decls {
 			count(decl, func(name string) *size { return of(pkg + "." + name) })
 		}
@@ -69,6 +74,17 @@ func TestSizes(t *testing.T) {
 			t.Errorf("%s is not there any more", name)
 		}
 	}
+}
+
+// codeLines counts the lines of a file without blank lines and lines that hold only a comment.
+func codeLines(src []byte) int {
+	n := 0
+	for line := range bytes.Lines(src) {
+		if text := bytes.TrimSpace(line); len(text) > 0 && !bytes.HasPrefix(text, []byte("//")) {
+			n++
+		}
+	}
+	return n
 }
 
 func count(decl ast.Decl, of func(string) *size) {
