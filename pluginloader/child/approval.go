@@ -7,11 +7,14 @@ import (
 	"lashd/engine/proc"
 )
 
-// Approval has a command run the program that a person has approved, and nothing else. Nil: nobody has to approve it. It is
-// asked before each start; what it gives lets go of the program, once that runs.
+// Approval checks that a command runs the approved program. It is called before each start and may
+// replace the command's path by an open file, so that a program swapped after the check does not
+// run. The caller calls release once the program has started or its start has failed. A nil
+// Approval allows every program.
 type Approval func(context.Context, *proc.Command) (release func(), err error)
 
-// Ask asks for a command of a plugin. A program that is not the one that was approved is an Error with the code Modified.
+// Ask checks a command of the named plugin. If the program is not the approved one, the error is an
+// *Error with code Modified and nothing has started. If ctx ends first, Ask returns its cause.
 func (a Approval) Ask(ctx context.Context, plugin string, c *proc.Command) (release func(), err error) {
 	if a == nil {
 		return func() {}, nil

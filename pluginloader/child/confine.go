@@ -10,29 +10,37 @@ import (
 	"lashd/internal/pathresolve"
 )
 
-// Confinement is what the programs of a plugin are held to.
+// Confinement describes the limits and the sandbox for all programs of one plugin. It does not
+// change after it was built and is safe for concurrent use. A nil Confinement confines nothing.
 type Confinement struct {
+	// Limits bound memory, processes and other resources. They apply with or without a sandbox.
 	Limits  proc.Limits
-	Sandbox *Sandbox // nil: none
-	Root    string   // the plugin's directory, which a sandboxed program reads
-	Data    string   // where it may keep files; empty: nowhere
-	Hidden  []string // directories that no sandboxed program reaches by what it asks for: those of lashd itself
-	// Required makes starts fail where the system has no sandbox; otherwise programs then run without.
+	Sandbox *Sandbox // nil: no sandbox
+	Root    string   // the plugin's directory, which a sandboxed program may read
+	Data    string   // directory that a sandboxed program may write; empty: none
+	// Hidden lists lashd's own directories. A sandbox that asks for a path in or above one of them
+	// is rejected.
+	Hidden []string
+	// Required makes starts fail on systems without a sandbox. Otherwise programs run there without
+	// one.
 	Required bool
 }
 
-// Sandbox is what a plugin asks for beyond what every sandboxed program has.
+// Sandbox lists the access that a plugin requests in its manifest, in addition to the access that
+// every sandboxed program has.
 type Sandbox struct {
-	Workspace   bool     // it reads the files of the workspace
-	Write       bool     // and writes them
-	ReadPaths   []string // absolute, and without links
-	WritePaths  []string // likewise
-	OpenNetwork bool
+	Workspace   bool     // read the workspace's files
+	Write       bool     // read and write the workspace's files
+	ReadPaths   []string // absolute, with symbolic links resolved
+	WritePaths  []string // like ReadPaths
+	OpenNetwork bool     // without it a program has no network
 }
 
 var errNoWorkspace = errors.New("the sandbox requests the workspace, but the program serves all workspaces; list directories instead")
 
-// In is what a program is held to that works for one workspace; empty: for all. It fails if a sandbox could not be kept.
+// In returns the confinement of one program. workspace is the directory that the program works for,
+// or empty for a program that serves all workspaces. In fails if the sandbox requests a workspace
+// where there is none, a path does not exist, or a path gives access to a directory in Hidden.
 func (c *Confinement) In(workspace string) (*proc.Confinement, error) {
 	if c == nil {
 		return nil, nil
@@ -62,6 +70,7 @@ func (c *Confinement) In(workspace string) (*proc.Confinement, error) {
 	return &proc.Confinement{Limits: c.Limits, Sandbox: box}, nil
 }
 
+// in resolves the paths of the sandbox for one workspace.
 func (s *Sandbox) in(workspace string) (*proc.Sandbox, error) {
 	box := &proc.Sandbox{Network: s.OpenNetwork}
 	box.Read = append(box.Read, s.ReadPaths...)
@@ -84,7 +93,7 @@ func (s *Sandbox) in(workspace string) (*proc.Sandbox, error) {
 	return box, nil
 }
 
-// hides fails if a path leads to what is hidden, or is in it.
+// hides returns an error if a path is inside a hidden directory, or contains one.
 func (c *Confinement) hides(path string) error {
 	for _, hidden := range c.Hidden {
 		if within(path, hidden) || within(hidden, path) {
@@ -94,7 +103,8 @@ func (c *Confinement) hides(path string) error {
 	return nil
 }
 
-// within tells whether a path is a directory or in it, by whatever way. What is not there is nowhere.
+// within reports whether path is dir or inside it. It compares directories by identity, so links
+// and other spellings of a path count too. Nothing is within a directory that does not exist.
 func within(path, dir string) bool {
 	target, err := os.Stat(dir)
 	if err != nil {
@@ -113,7 +123,8 @@ func within(path, dir string) bool {
 	}
 }
 
-// Temp is where a sandboxed program keeps files for a while; empty: it has no such place, or is not sandboxed.
+// Temp returns the directory for temporary files of a sandboxed program. It is empty if the program
+// is not sandboxed or has no data directory.
 func (c *Confinement) Temp() string {
 	if c == nil || c.Sandbox == nil || c.Data == "" {
 		return ""

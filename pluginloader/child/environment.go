@@ -5,20 +5,23 @@ import (
 	"strings"
 )
 
-// inherited are the variables that every program gets; all that begin with LC_ come with them.
+// inherited lists the variables of the daemon that every program gets. Variables whose names start
+// with LC_ are passed too. Everything else stays with the daemon, because it may hold secrets.
 var inherited = []string{"PATH", "HOME", "USER", "LOGNAME", "LANG", "TZ", "TMPDIR", "SYSTEMROOT", "TEMP", "TMP"}
 
-// Environment is what a program of a plugin gets of the daemon's environment, and what is its own.
+// Environment describes the environment of a plugin program: which variables of the daemon it
+// inherits, and which it gets of its own.
 type Environment struct {
-	Daemon []string          // the whole environment of lashd, as os.Environ gives it
-	Pass   []string          // names of variables that it gets of these besides the usual few
-	Set    map[string]string // variables that it gets besides, or instead
-	Root   string            // the plugin's directory; empty: it is not told of any
-	Data   string            // where it may keep files; empty: nowhere
-	Temp   string            // where it may keep files for a while; empty: where all do
+	Daemon []string          // lashd's environment in the form of os.Environ
+	Pass   []string          // names of more variables to inherit
+	Set    map[string]string // variables to add or replace
+	Root   string            // the plugin's directory; empty: do not set PLUGIN_ROOT and PLUGIN_DATA
+	Data   string            // directory for the plugin's own files; empty: none
+	Temp   string            // directory for temporary files; empty: the daemon's
 }
 
-// List is the environment as a program is started with it, the same for the same Environment.
+// List returns the variables in the form of os.Environ. Equal Environments give equal lists, so the
+// result can be compared to find out whether a program needs a restart.
 func (e Environment) List() []string {
 	var env []string
 	for _, v := range e.Daemon {
@@ -44,7 +47,7 @@ func (e Environment) List() []string {
 	return append(env, "PYTHONDONTWRITEBYTECODE=1", "PLUGIN_ROOT="+e.Root, "CLAUDE_PLUGIN_ROOT="+e.Root, "PLUGIN_DATA="+e.Data)
 }
 
-// isTemporary tells whether a variable says where files are kept for a while.
+// isTemporary reports whether a variable names a directory for temporary files.
 func isTemporary(variable string) bool {
 	name, _, _ := strings.Cut(variable, "=")
 	return name == "TMPDIR" || name == "TEMP" || name == "TMP"

@@ -5,20 +5,22 @@ import (
 	"fmt"
 )
 
-// Code says why a call of a plugin failed.
+// Code classifies a failed call of a plugin. Clients see it as the code of a failed tool call.
 type Code string
 
 const (
-	Crashed     Code = "plugin_crashed"     // the process ended, or could not be started
-	TimedOut    Code = "plugin_timeout"     // it did not answer in time
-	Protocol    Code = "plugin_protocol"    // it said what it may not say
-	Failed      Code = "plugin_failed"      // it answered with an error
-	Quarantined Code = "plugin_quarantined" // it has crashed too often, and is not started until Resume
-	Stopped     Code = "plugin_stopped"     // it was shut down
-	Modified    Code = "plugin_modified"    // a program of it is not the one that a person has approved, and was not started
+	// The codes. Only after Crashed and TimedOut is it unknown how far the plugin got.
+	Crashed     Code = "plugin_crashed"     // the process ended or did not start
+	TimedOut    Code = "plugin_timeout"     // the plugin did not answer in time
+	Protocol    Code = "plugin_protocol"    // the plugin broke the protocol
+	Failed      Code = "plugin_failed"      // the plugin answered with an error
+	Quarantined Code = "plugin_quarantined" // the plugin crashed too often and is not started until Resume
+	Stopped     Code = "plugin_stopped"     // lashd shut the plugin down
+	Modified    Code = "plugin_modified"    // a program differs from the approved one, and was not started
 )
 
-// Error is a call of a plugin that failed.
+// Error is a failed call of a plugin, with the plugin's name and the class of the failure. Err says
+// what failed, without naming the plugin.
 type Error struct {
 	Plugin string
 	Code   Code
@@ -29,7 +31,8 @@ func (e *Error) Error() string { return fmt.Sprintf("%s: plugin %s: %v", e.Code,
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// CodeOf is the code of an error of a plugin; one of another kind is a failure.
+// CodeOf returns the code of an Error anywhere in the chain of err. For every other error, also
+// nil, it returns Failed.
 func CodeOf(err error) Code {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Code
@@ -37,10 +40,11 @@ func CodeOf(err error) Code {
 	return Failed
 }
 
-// ErrLate is the cause with which the time of a call ends.
+// ErrLate is the cancellation cause of a context whose call has used up its time. It tells a
+// timeout of the call from a cancellation by its caller.
 var ErrLate = errors.New("it did not answer in time")
 
-// Cause is the reason in an Error.
+// Cause returns the error inside an Error, or err itself if there is none.
 func Cause(err error) error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Err

@@ -2,7 +2,9 @@ package child
 
 import "lashd/rpc/protocol"
 
-// Failure is the output of a call of a tool that a program failed at. Trying again may help, where it is safe.
+// Failure returns the output of a tool call that failed because of the plugin's program. The model
+// reads its message. Failure recommends a retry only after a crash, and only if the tool is safe to
+// repeat.
 func Failure(err error, replay protocol.Replay) protocol.ToolOutput {
 	class, code := protocol.FailUnavailable, CodeOf(err)
 	switch code {

@@ -8,33 +8,37 @@ import (
 	"time"
 )
 
-// Lines reads lines of bounded length.
+// Lines reads lines of bounded length from a program that may be hostile. It keeps little memory
+// between lines and slows down a program that sends very long ones. It is for one goroutine.
 type Lines struct {
 	src  *bufio.Reader
-	max  int
-	long []byte // of a line that does not fit the buffer
-	pace Pace   // of one that is longer than most
+	max  int    // bytes in one line, with its line feed
+	long []byte // collects a line that does not fit into src's buffer
+	pace Pace   // limits how fast long lines are read
 }
 
+// Sizes in bytes, and a rate in bytes per second.
 const (
 	readBuffer = 64 << 10
-	keepBuffer = 1 << 20 // of a longer line the memory is given back
-	longPace   = 8 << 20 // bytes a second in which what is beyond that is read: who sends lines without an end takes no processor from others
+	keepBuffer = 1 << 20 // a larger buffer is released after its line
+	longPace   = 8 << 20 // limits the part of a line beyond keepBuffer, so that endless lines cost little processor time
 )
 
-// NewLines reads r. A line of more than limit bytes is an error.
+// NewLines returns a reader of the lines of r. A line of more than limit bytes is an error.
 func NewLines(r io.Reader, limit int) *Lines {
 	return &Lines{src: bufio.NewReaderSize(r, readBuffer), max: limit, pace: Pace{PerSecond: longPace, Burst: readBuffer}}
 }
 
-// grow makes room for n bytes more, so that a long line leaves no more behind than it takes.
+// grow makes room for n more bytes. It never allocates more than the line limit, unless the line
+// itself needs it.
 func (l *Lines) grow(n int) {
 	if need := len(l.long) + n; need > cap(l.long) {
 		l.long = append(make([]byte, 0, min(max(2*cap(l.long), need), max(l.max, need))), l.long...)
 	}
 }
 
-// Next gives the next line, which is good until it is called again. A last line without an end is none.
+// Next returns the next line with its line feed. The slice is valid until the next call. Next drops
+// a last line without a line feed, and returns io.EOF for every error of the underlying reader.
 func (l *Lines) Next() ([]byte, error) {
 	if cap(l.long) > keepBuffer {
 		l.long = nil
@@ -43,7 +47,7 @@ func (l *Lines) Next() ([]byte, error) {
 	for {
 		piece, err := l.src.ReadSlice('\n')
 		if len(l.long)+len(piece) > l.max {
-			return nil, fmt.Errorf("sends a message of more than %d bytes", l.max)
+			return nil, fmt.Errorf("sent a message larger than %d bytes", l.max)
 		}
 		switch {
 		case err == nil && len(l.long) == 0:
@@ -51,7 +55,7 @@ func (l *Lines) Next() ([]byte, error) {
 		case err == nil:
 			return append(l.long, piece...), nil
 		case !errors.Is(err, bufio.ErrBufferFull):
-			return nil, io.EOF // closed by it, or by us: all the same
+			return nil, io.EOF // the caller does not care which side closed the pipe
 		}
 		l.grow(len(piece))
 		l.long = append(l.long, piece...)

@@ -16,49 +16,53 @@ import (
 	"unicode/utf8"
 )
 
-// Line is a line that a plugin has said: on stderr, by a log notification, or on stdout where it was no message. Lines that
-// lashd has added say what became of the plugin.
+// Line is one entry of a plugin's log. Plugins write entries with a log notification, on stderr, or
+// with output on stdout that is no message. lashd adds entries of its own about the plugin's
+// process.
 type Line struct {
 	At    time.Time
 	Level slog.Level
-	Text  string // without control characters
+	Text  string // without control characters, with secrets replaced
 }
 
 const (
-	keptLines   = 1000
-	longestLine = 4 << 10  // bytes
-	heldLine    = 16 << 10 // until it is shown: with a secret that would be cut
-	linesPerSec = 200      // what is more is dropped, and counted
+	// Limits of one plugin's log.
+	keptLines   = 1000     // newest lines that stay in memory
+	longestLine = 4 << 10  // bytes; the rest of a line is cut off
+	heldLine    = 16 << 10 // bytes of a line to collect before secrets are replaced, so that cutting does not split a secret
+	linesPerSec = 200      // more lines are dropped and counted
 
-	// Whoever writes more than this on stderr is kept waiting.
+	// A program that writes faster than this to stderr has to wait.
 	bytesPerSec = 8 << 20
 	bytesAtOnce = 16 << 20
 )
 
-// Log is the log of a plugin: the newest lines in memory, and what the plugin says in the daemon's log, too. It may be used by several
-// goroutines at once.
+// Log is the log of one plugin. It keeps the newest lines in memory for clients and copies the
+// plugin's output to the daemon's log. It replaces known secrets and drops lines of a plugin that
+// writes too fast. It implements io.Writer for stderr and is safe for concurrent use.
 type Log struct {
 	log *slog.Logger
 
 	mu      sync.Mutex
-	secrets map[Secret]bool
-	hide    *strings.Replacer // nil: nothing is secret
-	partial []byte            // of a line on stderr that has no end yet
-	lines   []Line
-	rate    Rate
-	pace    Pace
-	dropped int
+	secrets map[Secret]bool   // every secret passed to Hide
+	hide    *strings.Replacer // nil: no secrets
+	partial []byte            // start of a stderr line that is not complete yet
+	lines   []Line            // the newest lines, oldest first
+	rate    Rate              // counts lines
+	pace    Pace              // limits bytes on stderr
+	dropped int               // lines dropped since the last line that was kept
 }
 
-// NewLog makes a log that writes to the daemon's, too.
+// NewLog returns an empty log that also writes to the daemon's log.
 func NewLog(log *slog.Logger) *Log {
 	return &Log{log: log, pace: Pace{PerSecond: bytesPerSec, Burst: bytesAtOnce}}
 }
 
-// maxSecrets is how many secrets a log hides: many more than plugins have.
+// maxSecrets bounds the secrets of one log. Real plugins have far fewer.
 const maxSecrets = 10_000
 
-// Hide has other words shown in the place of secrets, from now on, besides those that are hidden already.
+// Hide adds secrets to replace in all later lines. Lines that are already in the log stay as they
+// are.
 func (l *Log) Hide(secrets ...Secret) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -76,7 +80,7 @@ func (l *Log) Hide(secrets ...Secret) {
 	}
 }
 
-// Redact gives a text without the secrets that the log hides.
+// Redact returns text with the secrets replaced.
 func (l *Log) Redact(text string) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -86,12 +90,14 @@ func (l *Log) Redact(text string) string {
 	return l.hide.Replace(text)
 }
 
-// Write takes what a program writes on stderr. It never fails, and takes its time when that is too much.
+// Write takes output of a program on stderr. It never fails. It sleeps if the program writes too
+// fast, which makes the program wait on its pipe.
 func (l *Log) Write(data []byte) (int, error) {
 	time.Sleep(l.take(data))
 	return len(data), nil
 }
 
+// take splits data into lines and returns how long the writer has to wait.
 func (l *Log) take(data []byte) (wait time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -111,7 +117,8 @@ func (l *Log) take(data []byte) (wait time.Duration) {
 	return l.pace.Take(len(data))
 }
 
-// dropLocked counts lines that there is no room for, without looking at each. What has no end yet may have room by then.
+// dropLocked counts the complete lines of data as dropped without looking at each. It keeps the
+// incomplete last line, which may fit into the next second.
 func (l *Log) dropLocked(data []byte) {
 	if n := bytes.Count(data, []byte{'\n'}); n > 0 {
 		l.dropped += n
@@ -120,6 +127,7 @@ func (l *Log) dropLocked(data []byte) {
 	l.partial = append(l.partial, data[:min(len(data), heldLine-len(l.partial))]...)
 }
 
+// flushLocked adds the incomplete last line, if any.
 func (l *Log) flushLocked() {
 	if len(l.partial) > 0 {
 		l.addLocked(slog.LevelInfo, string(l.partial))
@@ -127,19 +135,21 @@ func (l *Log) flushLocked() {
 	l.partial = l.partial[:0]
 }
 
-// Add takes a line. What is more than 4 KiB of it is cut off.
+// Add adds a line of the plugin. Text beyond 4 KiB is cut off, and lines beyond the rate are
+// dropped.
 func (l *Log) Add(level slog.Level, text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.addLocked(level, text)
 }
 
-// Note adds what lashd has to say of the plugin. Unlike what the plugin says it is in this log only, and not
-// twice in a row: of one failure several may tell.
+// Note adds a line that lashd writes about the plugin. It has no rate limit and does not go to the
+// daemon's log. A text equal to the last line is skipped, because several callers may report the
+// same failure.
 func (l *Log) Note(level slog.Level, text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.flushLocked() // what it has said last may be why
+	l.flushLocked() // the plugin's last words may explain the note, so they come first
 	text = l.shown(text)
 	if n := len(l.lines); n == 0 || l.lines[n-1].Text != text {
 		l.noteLocked(level, text)
@@ -152,17 +162,19 @@ func (l *Log) addLocked(level slog.Level, text string) {
 		return
 	}
 	if l.dropped > 0 {
-		l.keepLocked(slog.LevelWarn, strconv.Itoa(l.dropped)+" lines were dropped")
+		l.keepLocked(slog.LevelWarn, strconv.Itoa(l.dropped)+" lines were dropped because the plugin logged too fast")
 		l.dropped = 0
 	}
 	l.keepLocked(level, l.shown(text))
 }
 
+// keepLocked adds a line to memory and to the daemon's log.
 func (l *Log) keepLocked(level slog.Level, text string) {
 	l.noteLocked(level, text)
-	l.log.Log(context.Background(), level, "plugin says", "text", text)
+	l.log.Log(context.Background(), level, "plugin output", "text", text)
 }
 
+// noteLocked adds a line to memory and removes the oldest one if there are too many.
 func (l *Log) noteLocked(level slog.Level, text string) {
 	if len(l.lines) == keptLines {
 		l.lines = append(l.lines[:0], l.lines[1:]...)
@@ -170,7 +182,7 @@ func (l *Log) noteLocked(level slog.Level, text string) {
 	l.lines = append(l.lines, Line{time.Now(), level, text})
 }
 
-// shown is a text as others may see it.
+// shown replaces the secrets of a text, cuts it and escapes control characters.
 func (l *Log) shown(text string) string {
 	if l.hide != nil {
 		text = l.hide.Replace(text)
@@ -178,7 +190,7 @@ func (l *Log) shown(text string) string {
 	return escape(text[:min(len(text), longestLine)])
 }
 
-// escape makes control characters and broken text visible.
+// escape makes control characters and invalid UTF-8 visible.
 func escape(text string) string {
 	var b strings.Builder
 	for i, r := range text {
@@ -194,14 +206,14 @@ func escape(text string) string {
 	return b.String()
 }
 
-// Newest are the lines that are kept, at most 1,000, the oldest first.
+// Newest returns a copy of the lines in memory, at most 1,000, oldest first.
 func (l *Log) Newest() []Line {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return append([]Line(nil), l.lines...)
 }
 
-// Flush keeps what has no end.
+// Flush adds the incomplete last line of stderr, for example after the program has ended.
 func (l *Log) Flush() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -51,7 +51,7 @@ func TestLog(t *testing.T) {
 			time.Sleep(2 * time.Second)
 			_, _ = o.Write([]byte("calm\n"))
 			got := o.Newest()
-			if len(got) != 202 || got[200].Text != "99800 lines were dropped" || got[201].Text != "calm" {
+			if len(got) != 202 || got[200].Text != "99800 lines were dropped because the plugin logged too fast" || got[201].Text != "calm" {
 				t.Errorf("then %+v", got[len(got)-2:])
 			}
 			for range 20 {
@@ -77,7 +77,7 @@ func TestLog(t *testing.T) {
 			time.Sleep(2 * time.Second)
 			_, _ = o.Write([]byte(" one\n"))
 			got := o.Newest()
-			if len(got) != 202 || got[200].Text != "9800 lines were dropped" || got[201].Text != "the last one" {
+			if len(got) != 202 || got[200].Text != "9800 lines were dropped because the plugin logged too fast" || got[201].Text != "the last one" {
 				t.Errorf("%d lines, at last %+v", len(got), got[len(got)-2:])
 			}
 		})

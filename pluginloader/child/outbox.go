@@ -7,27 +7,29 @@ import (
 	"time"
 )
 
-// Why a program that does not read is ended.
+// Reasons to end a program that does not read its stdin.
 var (
-	ErrFull    = errors.New("does not read what it is sent")
-	ErrStalled = errors.New("has stopped reading")
+	ErrFull    = errors.New("does not read its input")
+	ErrStalled = errors.New("stopped reading its input")
 )
 
-// Outbox holds what a program has not read yet, so that nobody waits for it to read.
+// Outbox queues lines for a program's stdin, so that senders never wait for the program to read.
+// Put and Close are safe for concurrent use; one goroutine calls Run.
 type Outbox struct {
-	max int
+	max int // bytes
 
 	mu     sync.Mutex
 	queued []byte
-	leaves int           // bytes that are being written
-	wake   chan struct{} // has room for one
+	leaves int           // bytes that Run is writing
+	wake   chan struct{} // buffered, one value
 	closed bool
 }
 
-// NewOutbox makes an Outbox that holds limit bytes, but one line may be larger.
+// NewOutbox returns an Outbox that holds limit bytes. A single line may be larger if it is alone.
 func NewOutbox(limit int) *Outbox { return &Outbox{max: limit, wake: make(chan struct{}, 1)} }
 
-// Put queues a line. What is put after Close goes nowhere.
+// Put queues a line without blocking. It returns ErrFull if there is no room. After Close, Put
+// drops the line and returns nil.
 func (o *Outbox) Put(line []byte) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -42,7 +44,7 @@ func (o *Outbox) Put(line []byte) error {
 	return nil
 }
 
-// Close ends Run once all is written that was put before.
+// Close makes Run return after it has written everything queued before.
 func (o *Outbox) Close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -50,6 +52,7 @@ func (o *Outbox) Close() {
 	o.ring()
 }
 
+// ring wakes Run. Several rings before it runs count as one.
 func (o *Outbox) ring() {
 	select {
 	case o.wake <- struct{}{}:
@@ -57,7 +60,7 @@ func (o *Outbox) ring() {
 	}
 }
 
-// take gives what is queued, in exchange for a buffer to use again.
+// take returns the queued bytes and keeps spare as the next buffer.
 func (o *Outbox) take(spare []byte) (queued []byte, closed bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -69,13 +72,15 @@ func (o *Outbox) take(spare []byte) (queued []byte, closed bool) {
 	return queued, o.closed
 }
 
+// written records that nothing is being written, which makes room for more lines.
 func (o *Outbox) written() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.leaves = 0
 }
 
-// Run writes until Close, or until a write fails. A write that takes longer than patience is told to stalled.
+// Run writes queued lines to w until Close, or until a write fails. If one write takes longer than
+// patience, it calls stalled on another goroutine, which should end the program and so the write.
 func (o *Outbox) Run(w io.Writer, patience time.Duration, stalled func()) error {
 	var spare []byte
 	watch := time.AfterFunc(patience, stalled)

@@ -2,18 +2,19 @@ package child
 
 import "time"
 
-// Pace says how long to wait so that no more than so much is taken in a second. It is for one goroutine at a time.
+// Pace limits a rate. Take returns how long to wait so that at most PerSecond units pass per
+// second, after a first burst. It is for one goroutine at a time.
 type Pace struct {
 	PerSecond int
-	Burst     int // that may be taken at once, after a while without
+	Burst     int // units that may pass without a wait after a pause
 
-	until time.Time // when all that was taken would have been taken without haste
+	until time.Time // time at which all units taken so far have passed at PerSecond
 }
 
-// leastWait is less than it is worth to wait: it is put off.
+// leastWait is the shortest wait worth a sleep. Shorter waits add up until they reach it.
 const leastWait = 5 * time.Millisecond
 
-// Take takes n, and gives the time to wait before more is taken.
+// Take counts n units and returns how long to wait before the next ones.
 func (p *Pace) Take(n int) time.Duration {
 	now := time.Now()
 	if p.until.Before(now) {
@@ -26,6 +27,7 @@ func (p *Pace) Take(n int) time.Duration {
 	return 0
 }
 
+// lasts returns how long n units take at PerSecond.
 func (p *Pace) lasts(n int) time.Duration {
 	return time.Duration(float64(n) / float64(p.PerSecond) * float64(time.Second))
 }

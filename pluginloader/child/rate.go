@@ -2,16 +2,16 @@ package child
 
 import "time"
 
-// Rate counts what happens within a second. It is for one goroutine at a time.
+// Rate counts events in windows of one second. It is for one goroutine at a time.
 type Rate struct {
-	since time.Time
-	n     int
+	since time.Time // start of the window
+	n     int       // events in the window
 }
 
-// Spent tells whether nothing more is within the limit.
+// Spent reports whether the current window already has limit events. It counts nothing.
 func (r *Rate) Spent(limit int) bool { return r.n >= limit && time.Since(r.since) <= time.Second }
 
-// Allow tells whether one more is within the limit.
+// Allow counts an event and reports whether it is within limit events per second.
 func (r *Rate) Allow(limit int) bool {
 	if now := time.Now(); now.Sub(r.since) > time.Second {
 		r.since, r.n = now, 0

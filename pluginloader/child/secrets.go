@@ -11,13 +11,14 @@ import (
 	"unicode"
 )
 
-// Secret is a text that nobody but the program may see, and what is shown instead.
+// Secret is a text that must not appear in logs and messages, and the text to show in its place.
 type Secret struct{ Text, Shown string }
 
-// shortest is how many bytes a text has at least that is hidden: shorter ones are in too many words.
+// shortest is the minimum length of a hidden text in bytes. Shorter texts occur in ordinary words.
 const shortest = 4
 
-// SecretsOf gives the forms in which a program may print a secret value.
+// SecretsOf returns the forms in which a program may print a secret value: its words, and the value
+// as it is, quoted, in JSON and in a URL. All are shown as ${name}.
 func SecretsOf(name, value string) (all []Secret) {
 	quoted := strconv.Quote(value)
 	encoded, _ := json.Marshal(value) // a string always has an encoding
@@ -33,18 +34,21 @@ func SecretsOf(name, value string) (all []Secret) {
 
 // secretName tells names of secrets from others; secretPrefix begins keys of well-known services.
 var (
+	// secretName matches names of variables and options that hold secrets.
 	secretName = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`(?i)key|token|secret|passw|passphrase|credential|auth|bearer|cookie|private|signature|dsn`)
 	})
+	// secretPrefix matches keys of well-known services by how they start.
 	secretPrefix = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`^(sk-|pk-|rk-|ghp_|gho_|ghs_|ghu_|github_pat_|glpat-|xox[abpr]-|AKIA|ASIA|AIza|ya29\.|eyJ|hf_|npm_|Bearer |Basic )`)
 	})
 )
 
-// longEnough is how many bytes a word of letters and digits has at least that may be a key.
+// longEnough is the minimum length in bytes of a word that may be a key by its characters alone.
 const longEnough = 20
 
-// looksSecret tells whether a value looks like a key, whatever its name is.
+// looksSecret reports whether a value looks like a key, whatever its name: it starts like one, or
+// it is a long word that mixes letters and digits.
 func looksSecret(value string) bool {
 	if secretPrefix().MatchString(value) {
 		return true
@@ -55,7 +59,8 @@ func looksSecret(value string) bool {
 	})
 }
 
-// secretsIn gives the secrets in a value: all of it, if its name or the value says so, or the credentials of an address.
+// secretsIn returns the secrets in a value. The whole value is secret if its name or the value
+// suggests it. In a URL, user, password and secret query parameters are.
 func secretsIn(name, value string) (all []Secret) {
 	if secretName().MatchString(name) || looksSecret(value) {
 		return SecretsOf(name, value)
@@ -76,8 +81,9 @@ func secretsIn(name, value string) (all []Secret) {
 	return all
 }
 
-// Secrets are those in the environment that a program gets: variables that it is passed from lashd's environment, and of its own
-// those that are secret by their name or their value.
+// Secrets returns the secrets in a program's environment. Variables that the manifest passes on
+// from lashd's environment all count as secret. Variables that it sets count if their name or value
+// suggests it.
 func (e Environment) Secrets() (all []Secret) {
 	for _, v := range e.Daemon {
 		name, value, _ := strings.Cut(v, "=")
@@ -91,7 +97,8 @@ func (e Environment) Secrets() (all []Secret) {
 	return all
 }
 
-// SecretsInArgs are those in arguments: values of options with the name of a secret, and words that look like one.
+// SecretsInArgs returns the secrets in a command line: values of options and headers with a secret
+// name, and words that look like keys.
 func SecretsInArgs(argv []string) (all []Secret) {
 	option := ""
 	for _, arg := range argv {
@@ -113,7 +120,8 @@ func SecretsInArgs(argv []string) (all []Secret) {
 	return all
 }
 
-// SecretsInJSON are those in options: texts in members with the name of a secret, and texts that look like one.
+// SecretsInJSON returns the secrets in a plugin's options: strings in members with a secret name,
+// and strings that look like keys. Invalid JSON has none.
 func SecretsInJSON(raw json.RawMessage) (all []Secret) {
 	var v any
 	if len(raw) == 0 || json.Unmarshal(raw, &v) != nil {
@@ -122,6 +130,7 @@ func SecretsInJSON(raw json.RawMessage) (all []Secret) {
 	return secretsInValue("option", v)
 }
 
+// secretsInValue walks a JSON value. A secret name makes everything below it secret.
 func secretsInValue(name string, v any) (all []Secret) {
 	switch v := v.(type) {
 	case string:
@@ -141,7 +150,8 @@ func secretsInValue(name string, v any) (all []Secret) {
 	return all
 }
 
-// Replacer shows other words in the place of secrets: of two that begin alike, the longer one is taken.
+// Replacer returns a replacer that shows each secret's replacement. Where two secrets start alike,
+// the longer one wins.
 func Replacer(secrets []Secret) *strings.Replacer {
 	secrets = slices.Clone(secrets)
 	slices.SortStableFunc(secrets, func(a, b Secret) int { return len(b.Text) - len(a.Text) })

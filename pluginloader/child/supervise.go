@@ -10,56 +10,68 @@ import (
 	"time"
 )
 
+// Delays between restarts, and the limit beyond which a plugin is quarantined.
 const (
-	firstDelay = 100 * time.Millisecond // before the start that follows a crash; it doubles with each
-	longDelay  = 30 * time.Second
-	crashLimit = 5 // crashes within crashSpan are too many
+	firstDelay = 100 * time.Millisecond // delay after the first crash; it doubles with each further crash in a row
+	longDelay  = 30 * time.Second       // the longest delay
+	crashLimit = 5                      // crashes within crashSpan that lead to quarantine
 	crashSpan  = time.Minute
 )
 
-// Life is one run of a program, or one connection: from its start until nothing is left of it. The zero value is none.
+// Life is one run of a program or one connection, from its start until nothing of it is left. The
+// zero value stands for no life.
 type Life interface {
 	comparable
-	Alive() bool
-	Over() <-chan struct{} // closed when nothing is left
-	Began() time.Time
-	Reason() error // why it has ended; nil: it has not
+	Alive() bool           // Alive reports whether the life can take calls.
+	Over() <-chan struct{} // closed when nothing of it is left, so that the next one may start
+	Began() time.Time      // Began returns the time of the start.
+	Reason() error         // why it ended; nil while it has not
 }
 
-// Supervisor sees to it that at most one life of a plugin's program is there, and that one that keeps crashing is not begun
-// too often. It may be used by several goroutines at once.
+// Supervisor keeps at most one life of a plugin's program running. It starts the program on demand,
+// delays restarts after crashes and stops starting a program that keeps crashing. It never starts a
+// life before the last one is over.
+//
+// Set the exported fields before first use. All methods are safe for concurrent use. They lock mu
+// for short times only; Launch and Report run without the lock.
 type Supervisor[L Life] struct {
-	Plugin   string                           // for errors
-	Launch   func(context.Context) (L, error) // begins a life: it ends at the latest with the context
-	Tireless bool                             // however often it fails, it is never quarantined
-	Report   func()                           // is called, on a goroutine of its own, when it begins to fail too often, and when it works again; nil: nobody is
+	Plugin string // the plugin's name, for errors
+	// Launch starts a life. The life must end when ctx ends, at the latest.
+	Launch   func(context.Context) (L, error)
+	Tireless bool // never quarantine, for programs whose failures are not their own, such as connections
+	// Report is called on its own goroutine when the program starts to fail too often, and when it
+	// works again. May be nil.
+	Report func()
 
 	mu      sync.Mutex
-	current L
-	counted bool        // the end of current, as a crash
-	attempt *attempt[L] // to begin one
-	crashes []time.Time // of the last crashSpan
-	inARow  int
-	notYet  time.Time // the next start is not before
-	reason  error     // of the last crash
-	failing bool      // has crashed too often: until a life begins, or Resume
-	resumed bool      // by Resume, after it had crashed too often: until a life begins, or it has crashed too often again
-	closed  bool
-	work    sync.WaitGroup
+	current L              // the newest life, also after its end; zero: none yet
+	counted bool           // the end of current is already in crashes
+	attempt *attempt[L]    // the start in progress; nil: none
+	crashes []time.Time    // times of the crashes within crashSpan
+	inARow  int            // crashes since the last life that outlasted crashSpan
+	notYet  time.Time      // earliest time of the next start
+	reason  error          // error of the last crash
+	failing bool           // crashed too often; until a life starts or Resume is called
+	resumed bool           // Resume was called while failing; until a life starts or it fails too often again
+	closed  bool           // Close was called
+	work    sync.WaitGroup // starts in progress and calls of Report
 }
 
-// ErrShutDown is the reason of what was asked to end.
+// ErrShutDown is the reason of a life that lashd itself ended.
 var ErrShutDown = errors.New("was shut down")
 
-// attempt is a start that any number of callers wait for.
+// attempt is a start in progress. Any number of callers wait for done; life and err are set before
+// done is closed.
 type attempt[L Life] struct {
 	done chan struct{}
-	stop context.CancelFunc // ends it, and the life
+	stop context.CancelFunc // ends the attempt and, after a successful start, the life
 	life L
 	err  error
 }
 
-// Use gives the life that there is. If there is none it is begun, once its time has come.
+// Use returns the running life. If there is none, it starts one, after the delay that earlier
+// crashes require, and waits for the start. Errors are *Error values: Quarantined, Stopped, Crashed
+// if ctx ends before the next start is due, or the error of Launch.
 func (s *Supervisor[L]) Use(ctx context.Context) (L, error) {
 	var none L
 	s.mu.Lock()
@@ -80,7 +92,8 @@ func (s *Supervisor[L]) Use(ctx context.Context) (L, error) {
 	}
 }
 
-// Impatient is what a caller is told who does not wait for the start any longer.
+// Impatient returns the error for a caller whose ctx ended while it waited for a start. The start
+// itself continues.
 func (s *Supervisor[L]) Impatient(ctx context.Context) error {
 	cause := context.Cause(ctx)
 	if errors.Is(cause, ErrLate) {
@@ -89,10 +102,11 @@ func (s *Supervisor[L]) Impatient(ctx context.Context) error {
 	return cause
 }
 
-// attemptLocked is the attempt that runs, or a new one. Who could not wait so long is told at once.
+// attemptLocked returns the start in progress, or begins one. It fails at once if the next start is
+// due only after the deadline of ctx.
 func (s *Supervisor[L]) attemptLocked(ctx context.Context) (*attempt[L], error) {
 	var none L
-	if s.current != none { // it has ended, whether we were told or not
+	if s.current != none { // it is dead, though Ended may not have been called yet
 		s.lostLocked(s.current)
 	}
 	switch {
@@ -114,7 +128,8 @@ func (s *Supervisor[L]) attemptLocked(ctx context.Context) (*attempt[L], error) 
 	return s.attempt, nil
 }
 
-// try waits until nothing is left of the process before, and for the delay, and starts the next one.
+// try waits for the end of the previous life and for the delay. Then it launches the next life,
+// counts a failed start as a crash and wakes the callers. It runs on its own goroutine.
 func (s *Supervisor[L]) try(ctx context.Context, a *attempt[L], before L, delay time.Duration) {
 	var none L
 	if before != none {
@@ -145,6 +160,7 @@ func (s *Supervisor[L]) try(ctx context.Context, a *attempt[L], before L, delay 
 	close(a.done)
 }
 
+// pause waits for delay. It reports false if ctx ended.
 func pause(ctx context.Context, delay time.Duration) bool {
 	timer := time.NewTimer(delay)
 	defer timer.Stop()
@@ -156,7 +172,8 @@ func pause(ctx context.Context, delay time.Duration) bool {
 	}
 }
 
-// crashedLocked counts a crash, and says when the next start may be.
+// crashedLocked records a crash and computes the earliest time of the next start. Half of the delay
+// is random, so that plugins which crashed together do not restart together.
 func (s *Supervisor[L]) crashedLocked(why error) {
 	now := time.Now()
 	recent := s.crashes[:0]
@@ -174,7 +191,7 @@ func (s *Supervisor[L]) crashedLocked(why error) {
 	}
 }
 
-// failingLocked notes whether it fails too often, and reports a change.
+// failingLocked sets failing and calls Report if it changed.
 func (s *Supervisor[L]) failingLocked(now bool) {
 	if (s.failing != now || s.resumed) && !s.closed && s.Report != nil {
 		s.work.Go(s.Report)
@@ -182,10 +199,11 @@ func (s *Supervisor[L]) failingLocked(now bool) {
 	s.failing, s.resumed = now, false
 }
 
-// bannedLocked reports whether nothing is begun until Resume.
+// bannedLocked reports whether the plugin is quarantined.
 func (s *Supervisor[L]) bannedLocked() bool { return s.failing && !s.Tireless }
 
-// Ended counts the end of a life that nobody asked for: its reason is another than Stopped. One that was never in use counts as a start that failed.
+// Ended records that a life has ended. The end counts as a crash unless its reason has the code
+// Stopped. Calls for another life than the current one have no effect.
 func (s *Supervisor[L]) Ended(l L) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -194,6 +212,8 @@ func (s *Supervisor[L]) Ended(l L) {
 	}
 }
 
+// lostLocked counts the end of a life as a crash, at most once. A life that lasted longer than
+// crashSpan resets the delay.
 func (s *Supervisor[L]) lostLocked(l L) {
 	if s.counted || CodeOf(l.Reason()) == Stopped {
 		return
@@ -205,7 +225,7 @@ func (s *Supervisor[L]) lostLocked(l L) {
 	s.crashedLocked(Cause(l.Reason()))
 }
 
-// Resume forgets all crashes.
+// Resume forgets all crashes and ends a quarantine. The next Use may start the program at once.
 func (s *Supervisor[L]) Resume() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -213,16 +233,16 @@ func (s *Supervisor[L]) Resume() {
 	s.crashes, s.inARow, s.notYet, s.reason, s.failing = nil, 0, time.Time{}, nil, false
 }
 
-// Standing is how things are with what is supervised.
+// Standing describes the state of a supervised program at one moment.
 type Standing struct {
-	Starting    bool // and the time has come for it
-	Quarantined bool
-	Failing     bool  // it has failed too often; it is tried on, unless it is quarantined
-	Resumed     bool  // after it had failed too often, and it has not begun since
-	Reason      error // of the last failure; nil: there was none
+	Starting    bool  // a start is in progress and its delay has passed
+	Quarantined bool  // not started until Resume
+	Failing     bool  // crashed too often; restarts continue unless Quarantined
+	Resumed     bool  // Resume was called after it failed too often, and it has not started since
+	Reason      error // the last failure; nil: none
 }
 
-// Look gives the life that there is, if it is alive, and how things are.
+// Look returns the running life, or the zero value, and the state. It never starts anything.
 func (s *Supervisor[L]) Look() (L, Standing) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -234,7 +254,8 @@ func (s *Supervisor[L]) Look() (L, Standing) {
 	return s.current, st
 }
 
-// Close lets nothing begin any more, and gives the life that has to be ended, if there is one.
+// Close prevents further starts, waits for a start in progress and calls of Report, and returns the
+// last life for the caller to end. Calls to Use fail with code Stopped from then on.
 func (s *Supervisor[L]) Close() L {
 	s.mu.Lock()
 	s.closed = true
@@ -248,7 +269,7 @@ func (s *Supervisor[L]) Close() L {
 	return s.current
 }
 
-// ExitText is how a program has ended, for people.
+// ExitText describes how a program ended: the signal's name, or its exit status.
 func ExitText(exit proc.Exit) string {
 	if exit.Signal != "" {
 		return exit.Signal
@@ -256,7 +277,7 @@ func ExitText(exit proc.Exit) string {
 	return fmt.Sprintf("exit status %d", exit.Code)
 }
 
-// DoneWithin waits for done, and tells whether it was closed in time.
+// DoneWithin waits for done and reports whether it was closed within limit.
 func DoneWithin(done <-chan struct{}, limit time.Duration) bool {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()

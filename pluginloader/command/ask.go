@@ -12,29 +12,30 @@ import (
 	"time"
 )
 
-// atOnce is how many hooks of a question run side by side.
+// atOnce is the number of hooks that run at the same time for one event of a session.
 const atOnce = 16
 
-// question is what the hooks of an event are asked.
+// question is one event for which hooks run.
 type question struct {
 	input   input
-	subject string                               // what matchers are compared with
-	tongues []tongue                             // of a call, instead of a subject
-	spare   []*hook                              // hooks that are not asked again
-	respond func(input json.RawMessage) response // the result of the call
+	subject string                               // value that matchers are compared with, if the event is no tool call
+	tongues []tongue                             // a tool call in the formats of all agents; replaces subject
+	spare   []*hook                              // hooks to skip
+	respond func(input json.RawMessage) response // returns the call's result in the format of the call
 }
 
-// asked is one run of a hook.
+// asked is one run of a hook for a question. The goroutine that runs the hook fills in the result.
 type asked struct {
 	hook  *hook
-	words words
+	words words // the tool call in the format that the hook understands
 	opinion
 	took time.Duration
 	err  error
 }
 
-// ask asks all hooks of an event that fit, side by side, and each command once. The error is that of ctx, or a HookError. When
-// ctx is done nobody waits for the commands, which end by themselves: that takes a moment, and Shutdown waits for it.
+// ask runs all hooks that match an event at the same time, each distinct command once, and combines
+// their results. The error is the cause of ctx, or a *HookError. When ctx ends, ask returns at
+// once; the commands are being killed, and Shutdown waits for them.
 func (s *session) ask(ctx context.Context, q question) (*verdict, error) {
 	runs := s.part.runs(q)
 	slots := make(chan struct{}, atOnce)
@@ -70,7 +71,8 @@ func (s *session) ask(ctx context.Context, q question) (*verdict, error) {
 	return v, nil
 }
 
-// runs are the runs that a question needs, in the order in which the hooks are declared.
+// runs returns the runs for a question in the order in which the hooks are declared. Hooks with the
+// same command and the same effect of a failure run once.
 func (p *Part) runs(q question) []*asked {
 	var runs []*asked
 	var seen []string
@@ -78,23 +80,23 @@ func (p *Part) runs(q question) []*asked {
 		if h.Event != q.input.Event || slices.Contains(q.spare, h) {
 			continue
 		}
-		heard := h.matcher.heard(q.tongues)
+		matching := h.matcher.matching(q.tongues)
 		if q.tongues == nil && h.matcher.fits(q.subject) {
-			heard = []words{{}}
+			matching = []words{{}}
 		}
 		identity := strings.Join(append([]string{string(h.OnError)}, h.argv...), "\x00")
-		if len(heard) == 0 || slices.Contains(seen, identity) {
+		if len(matching) == 0 || slices.Contains(seen, identity) {
 			continue
 		}
 		seen = append(seen, identity)
-		for _, w := range heard {
+		for _, w := range matching {
 			runs = append(runs, &asked{hook: h, words: w})
 		}
 	}
 	return runs
 }
 
-// run asks the hook.
+// run runs the hook and stores its result in a.
 func (a *asked) run(ctx context.Context, s *session, q question) {
 	in := q.input
 	in.ToolName, in.ToolInput = a.words.tool, a.words.input
@@ -112,28 +114,29 @@ func (a *asked) run(ctx context.Context, s *session, q question) {
 	}
 }
 
-// translate puts new arguments into lashd's words. Those that are what they were are none.
+// translate converts changed arguments to lashd's format. Arguments equal to the original ones are
+// no change.
 func (a *asked) translate() (err error) {
 	updated := a.updated
 	a.updated = nil
 	switch {
 	case same(updated, a.words.input):
 	case a.words.back == nil:
-		return fmt.Errorf("it changes the arguments of %s, which cannot be changed here", cmp.Or(a.words.tool, "nothing"))
+		return fmt.Errorf("it changes the arguments of %s, which hooks cannot change", cmp.Or(a.words.tool, "nothing"))
 	default:
 		a.updated, err = a.words.back(updated)
 	}
 	return err
 }
 
-// record writes what became of a question into the plugin's log.
+// record logs the result of each run and the combined decision.
 func (p *Part) record(event string, runs []*asked, v *verdict) {
 	for _, a := range runs {
 		said := a.strength.String()
 		if a.err != nil {
 			said = a.err.Error()
 		}
-		p.config.Output.Add(slog.LevelDebug, fmt.Sprintf("%s: the hook %s says %s after %d ms", event, a.hook, said, a.took.Milliseconds()))
+		p.config.Output.Add(slog.LevelDebug, fmt.Sprintf("%s: the hook %s returned %s after %d ms", event, a.hook, said, a.took.Milliseconds()))
 	}
 	if len(runs) > 0 && v.by != "" {
 		p.config.Output.Add(slog.LevelDebug, fmt.Sprintf("%s: %s, because of %s", event, v.strength, v.by))

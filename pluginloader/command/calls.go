@@ -11,13 +11,15 @@ import (
 	"lashd/rpc/protocol"
 )
 
+// question returns the question about a tool call.
 func (s *session) question(ctx context.Context, event string, tc *plugin.ToolCallContext) question {
 	in := s.common(event, tc.TurnID, look(ctx, tc.Host))
 	in.ToolUseID = tc.CallID
 	return question{input: in, tongues: call{tc.Tool, tc.Args, s.build.Cwd}.tongues()}
 }
 
-// beforeToolCall asks hooks about a call. New arguments are shown to those that have seen the old ones, who may only refuse.
+// beforeToolCall implements the hook before a tool call. If hooks change the arguments, the other
+// hooks see the new ones in a second round, in which they can only reject or ask.
 func (s *session) beforeToolCall(ctx context.Context, tc *plugin.ToolCallContext) ([]plugin.Directive, error) {
 	v, err := s.ask(ctx, s.question(ctx, "PreToolUse", tc))
 	if err != nil {
@@ -51,7 +53,8 @@ func (s *session) beforeToolCall(ctx context.Context, tc *plugin.ToolCallContext
 	return all, nil
 }
 
-// again shows new arguments to the hooks that have not made them.
+// again runs the hooks that did not change the arguments a second time, with the new arguments. If
+// one of them changes the arguments again, the call is denied.
 func (s *session) again(ctx context.Context, tc *plugin.ToolCallContext, first *verdict) (*verdict, error) {
 	next := *tc
 	next.Args = first.args
@@ -65,11 +68,13 @@ func (s *session) again(ctx context.Context, tc *plugin.ToolCallContext, first *
 	return second, nil
 }
 
+// refused denies a call with an error result for the model.
 func refused(code, reason string) plugin.Directive {
 	return plugin.ShortCircuit(protocol.Fail(protocol.FailPermission, code, reason, protocol.FromPlugin))
 }
 
-// code tells a refusal, which has a code of its own, from the end of the turn, and from a failure that is taken for a refusal.
+// code returns the error code of a denied call or turn. It distinguishes a decision of a hook from
+// the end of the turn and from a hook's failure that counts as a denial.
 func (v *verdict) code(refusal string) string {
 	switch {
 	case v.failing:
@@ -80,7 +85,8 @@ func (v *verdict) code(refusal string) string {
 	return refusal
 }
 
-// afterToolCall tells hooks of a result. What they say of it the model is told at the next checkpoint.
+// afterToolCall reports a result to hooks. Their texts reach the model at the next checkpoint. A
+// hook may replace the result.
 func (s *session) afterToolCall(ctx context.Context, tc *plugin.ToolResultContext) ([]plugin.Directive, error) {
 	event := "PostToolUse"
 	if cmp.Or(tc.Output.Status, protocol.OutputSuccess) != protocol.OutputSuccess {
@@ -113,7 +119,8 @@ func (s *session) afterToolCall(ctx context.Context, tc *plugin.ToolResultContex
 	return append(all, s.tell(event, texts)...), nil
 }
 
-// replacement is another result of a call: a text, or any JSON.
+// replacement returns a successful result from a hook's JSON: a string as text, any other value as
+// text and as value.
 func replacement(output json.RawMessage) protocol.ToolOutput {
 	var text string
 	if json.Unmarshal(output, &text) == nil {

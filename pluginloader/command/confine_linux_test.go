@@ -71,7 +71,7 @@ func TestConfined(t *testing.T) {
 		if out.Failure == nil || out.Failure.Code != "command_unavailable" {
 			t.Errorf("the tool comes to %+v", out)
 		}
-		if got := before(t, p, `{"command":"ls"}`); !strings.HasPrefix(got, "hook_failed: the hook hooks.json:1 has failed: it could not run: ") {
+		if got := before(t, p, `{"command":"ls"}`); !strings.HasPrefix(got, "hook_failed: the hook hooks.json:1 failed: it could not run: ") {
 			t.Errorf("the hook comes to %q", got)
 		}
 	})

@@ -1,27 +1,31 @@
 package command
 
-// Agents whose words are known.
+// Agents whose hook formats lashd supports.
 const (
 	claude = "Claude Code"
 	codex  = "Codex"
 	gemini = "Gemini CLI"
 )
 
-// foreigner is a tool of lashd in the words of another agent.
+// foreigner describes how another agent presents one of lashd's tools, so that hooks written for
+// that agent match calls in lashd and can read their arguments.
 type foreigner struct {
+	// own is lashd's name of the tool, tool the other agent's.
 	own, agent, tool string
 	fields           []field
-	unknown          []string                   // their fields that lashd has not, and that change nothing
-	special          func(call) (tongue, error) // where fields are not enough
-	about            string                     // what is special, for docs/other-agents.md
+	unknown          []string                   // their arguments without effect that lashd does not have
+	special          func(call) (tongue, error) // converts the call where renaming arguments is not enough
+	about            string                     // describes special in docs/other-agents.md
 }
 
-// field is an argument that has another name there, or is a path.
+// field is an argument with another name, or a path, which other agents make absolute.
 type field struct {
 	own, theirs string
 	path        bool
 }
 
+// foreigners lists all mappings. Of several mappings of a tool for one agent, the first whose name
+// a matcher accepts is used.
 var foreigners = []foreigner{
 	{own: "shell", agent: claude, tool: "Bash", fields: []field{{own: "timeoutMs", theirs: "timeout"}}, unknown: []string{"description"}},
 	{own: "shell", agent: gemini, tool: "run_shell_command", fields: []field{{own: "workdir", theirs: "dir_path"}}, unknown: []string{"description"}},
@@ -50,6 +54,7 @@ var foreigners = []foreigner{
 	{own: "update_plan", agent: claude, tool: "TodoWrite", special: planAsTodos, about: "`todos` with `content`, `status` (`in_progress`) and `activeForm`"},
 }
 
+// editFields returns the arguments of the edit tool, whose names two agents share.
 func editFields() []field {
 	return []field{{"path", "file_path", true}, {own: "old", theirs: "old_string"}, {own: "new", theirs: "new_string"}, {own: "replaceAll", theirs: "replace_all"}}
 }

@@ -100,7 +100,7 @@ func TestWords(t *testing.T) {
 				t.Fatal(err)
 			}
 			var got []string
-			heard := m.heard(call{c.tool, json.RawMessage(c.args), "/w"}.tongues())
+			heard := m.matching(call{c.tool, json.RawMessage(c.args), "/w"}.tongues())
 			for _, w := range heard {
 				got = append(got, w.tool+" "+string(w.input))
 			}
@@ -235,7 +235,7 @@ func TestSeveralHooks(t *testing.T) {
 		{"or have a person asked", []string{`grep -q other && ` + ask + `; exit 0`, decides("allow", `,"updatedInput":{"command":"other"}`)}, `asks: ask me; args {"command":"other"}`},
 		{"but not change them again", []string{`grep -q other && ` + decides("allow", `,"updatedInput":{"command":"third"}`) + `; exit 0`, decides("allow", `,"updatedInput":{"command":"other"}`)},
 			"hook_denied: the hook hooks.json:1 changes arguments that the hook hooks.json:2 has just changed"},
-		{"new arguments are no object", []string{decides("allow", `,"updatedInput":"x"`)}, "hook_failed: the hook hooks.json:1 has failed: updatedInput is no object"},
+		{"new arguments are no object", []string{decides("allow", `,"updatedInput":"x"`)}, "hook_failed: the hook hooks.json:1 failed: updatedInput is not an object"},
 	} {
 		t.Run("issue/4-2 "+c.name, func(t *testing.T) {
 			if got := before(t, saying(t, c.lines...), `{"command":"ls"}`); got != c.want {
@@ -292,8 +292,8 @@ func TestSeveralHooks(t *testing.T) {
 		}
 		text := strings.Join(got, "\n")
 		for _, want := range []string{
-			"INFO 20\n", "DEBUG PreToolUse: the hook hooks.json:1 says allow after ", "DEBUG PreToolUse: the hook hooks.json:2 says deny after ",
-			"DEBUG PreToolUse: the hook hooks.json:3 says it was ended by SIGKILL after ", "DEBUG PreToolUse: the hook hooks.json:4 says it could not run: sh: 1: ",
+			"INFO 20\n", "DEBUG PreToolUse: the hook hooks.json:1 returned allow after ", "DEBUG PreToolUse: the hook hooks.json:2 returned deny after ",
+			"DEBUG PreToolUse: the hook hooks.json:3 returned it was ended by SIGKILL after ", "DEBUG PreToolUse: the hook hooks.json:4 returned it could not run: sh: 1: ",
 			"DEBUG PreToolUse: deny, because of hooks.json:2",
 		} {
 			if !strings.Contains(text, want) {

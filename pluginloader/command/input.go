@@ -10,17 +10,18 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// input is what a hook reads on its stdin, in the words of other agents. What has no meaning at an event is absent.
+// input is the JSON on a hook's stdin, in the format of other agents. Fields without meaning for an
+// event are absent.
 type input struct {
 	SessionID      protocol.SessionID `json:"session_id"`
-	TranscriptPath string             `json:"transcript_path"` // always empty: there is no such file
+	TranscriptPath string             `json:"transcript_path"` // always empty: lashd keeps no transcript file
 	Cwd            string             `json:"cwd"`
 	PermissionMode string             `json:"permission_mode"`
 	Event          string             `json:"hook_event_name"`
 	TurnID         protocol.TurnID    `json:"turn_id,omitempty"`
 	Model          string             `json:"model,omitempty"`
-	AgentID        protocol.SessionID `json:"agent_id,omitempty"`   // of a child: its session
-	AgentType      string             `json:"agent_type,omitempty"` // likewise
+	AgentID        protocol.SessionID `json:"agent_id,omitempty"`   // only in a child session: its ID
+	AgentType      string             `json:"agent_type,omitempty"` // only in a child session
 
 	ToolName     string          `json:"tool_name,omitempty"`
 	ToolInput    json.RawMessage `json:"tool_input,omitempty"`
@@ -40,7 +41,7 @@ type input struct {
 	Instructions *string `json:"custom_instructions,omitempty"`
 }
 
-// encode is a value as other agents write JSON: hooks look for & and < in its text.
+// encode returns JSON without HTML escapes, because hooks search its text for & and <.
 func encode(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -49,7 +50,8 @@ func encode(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
-// common is what every hook is told.
+// common returns the fields that every hook gets. view may be nil; then the fields about settings
+// have defaults.
 func (s *session) common(event string, turn protocol.TurnID, view *plugin.View) input {
 	in := input{SessionID: s.build.SessionID, Cwd: s.build.Cwd, PermissionMode: "default", Event: event, TurnID: turn}
 	if !s.build.Root() {
@@ -61,7 +63,7 @@ func (s *session) common(event string, turn protocol.TurnID, view *plugin.View) 
 	return in
 }
 
-// agentType is what a child is, as matchers know it.
+// agentType returns the type of a child session for matchers.
 func (s *session) agentType() string {
 	if sub := s.build.Authority.Subagent; sub != nil && sub.Capability != "" {
 		return sub.Capability
@@ -69,7 +71,7 @@ func (s *session) agentType() string {
 	return "child"
 }
 
-// modeOf is how far a session may go without asking, in the words of other agents.
+// modeOf returns the approval mode of a session in the words of other agents.
 func modeOf(c protocol.Config) string {
 	var plan struct{ Mode string }
 	if err := json.Unmarshal(c.Options["plan"], &plan); err == nil && plan.Mode == "plan" {
@@ -81,7 +83,7 @@ func modeOf(c protocol.Config) string {
 	return "default"
 }
 
-// look is the hook's own session; nil if it cannot be seen, which a hook is then told nothing of.
+// look returns a view of the hook's session, or nil if the host does not offer one.
 func look(ctx context.Context, host plugin.Capabilities) *plugin.View {
 	state, err := host.NeedState()
 	if err != nil {
@@ -94,7 +96,7 @@ func look(ctx context.Context, host plugin.Capabilities) *plugin.View {
 	return view
 }
 
-// textOf is what is written in messages of a role.
+// textOf returns the text of all messages with a role, joined by newlines.
 func textOf(role protocol.Role, messages []protocol.Message) string {
 	var texts []string
 	for _, m := range messages {
@@ -110,7 +112,7 @@ func textOf(role protocol.Role, messages []protocol.Message) string {
 	return strings.Join(texts, "\n")
 }
 
-// lastAnswer is what the model has said last.
+// lastAnswer returns the text of the model's last message.
 func lastAnswer(messages []protocol.Message) string {
 	for i := len(messages) - 1; i >= 0; i-- {
 		if messages[i].Role == protocol.RoleAssistant {
@@ -120,7 +122,7 @@ func lastAnswer(messages []protocol.Message) string {
 	return ""
 }
 
-// response is the result of a call, in the shape that other agents give that of their tools.
+// response is the result of a tool call in the format of other agents' tools.
 type response struct {
 	Success     bool            `json:"success"`
 	FilePath    string          `json:"filePath,omitempty"`
@@ -128,9 +130,10 @@ type response struct {
 	Stderr      *string         `json:"stderr,omitempty"`
 	Interrupted *bool           `json:"interrupted,omitempty"`
 	Text        string          `json:"text,omitempty"`
-	Value       json.RawMessage `json:"value,omitempty"` // as lashd has it
+	Value       json.RawMessage `json:"value,omitempty"` // lashd's structured result
 }
 
+// responseOf returns the result of a call. said are the arguments in the format that the hook got.
 func responseOf(tool string, said json.RawMessage, out protocol.ToolOutput) response {
 	r := response{Success: out.Status == protocol.OutputSuccess, Value: out.Value}
 	var file struct {

@@ -6,13 +6,14 @@ import (
 	"strings"
 )
 
-// matcher says what a hook is asked about: everything, names, or what an expression is found in.
+// matcher restricts a hook to some tools or subjects. The zero value matches everything.
 type matcher struct {
-	names []string
-	re    *regexp.Regexp
+	names []string       // whole names
+	re    *regexp.Regexp // expression that must occur in the name
 }
 
-// newMatcher reads a matcher. Plain words, with | or a comma between them, are whole names; anything else is RE2.
+// newMatcher parses a matcher. Plain words separated by | or commas are whole names. Anything else
+// is an RE2 expression.
 func newMatcher(text string) (m matcher, err error) {
 	plain := !strings.ContainsFunc(text, func(c rune) bool {
 		return !strings.ContainsRune("_-|, ", c) && (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z')
@@ -27,8 +28,10 @@ func newMatcher(text string) (m matcher, err error) {
 	return m, err
 }
 
+// everything reports whether the matcher has no restriction.
 func (m matcher) everything() bool { return m.names == nil && m.re == nil }
 
+// fits reports whether a name matches.
 func (m matcher) fits(name string) bool {
 	return m.everything() || slices.Contains(m.names, name) || m.re != nil && m.re.MatchString(name)
 }

@@ -263,17 +263,17 @@ func TestHookCannotRun(t *testing.T) {
 func TestOnError(t *testing.T) {
 	c := config(t)
 	for _, x := range []struct{ event, onError, want string }{
-		{"PreToolUse", "deny", "hook_failed: the hook hooks/hooks.json:1 has failed: it ended with exit code 1: stderr was empty"},
+		{"PreToolUse", "deny", "hook_failed: the hook hooks/hooks.json:1 failed: it ended with exit code 1: stderr was empty"},
 		{"PreToolUse", "allow", "status hook_failed"},
-		{"PreToolUse", "fail", "before_tool_call_failed: plugin kit: before_tool_call: the hook hooks/hooks.json:1 has failed: it ended with exit code 1: stderr was empty"},
+		{"PreToolUse", "fail", "before_tool_call_failed: plugin kit: before_tool_call: the hook hooks/hooks.json:1 failed: it ended with exit code 1: stderr was empty"},
 		{"PostToolUse", "allow", "status hook_failed"},
-		{"PostToolUse", "fail", "after_tool_call_failed: plugin kit: after_tool_call: the hook hooks/hooks.json:1 has failed: it ended with exit code 1: stderr was empty"},
-		{"UserPromptSubmit", "deny", "hook_failed: the hook hooks/hooks.json:1 has failed: it ended with exit code 1: stderr was empty"},
+		{"PostToolUse", "fail", "after_tool_call_failed: plugin kit: after_tool_call: the hook hooks/hooks.json:1 failed: it ended with exit code 1: stderr was empty"},
+		{"UserPromptSubmit", "deny", "hook_failed: the hook hooks/hooks.json:1 failed: it ended with exit code 1: stderr was empty"},
 		{"UserPromptSubmit", "allow", "status hook_failed"},
-		{"UserPromptSubmit", "fail", "error: plugin kit: before_turn: the hook hooks/hooks.json:1 has failed: it ended with exit code 1: stderr was empty"},
-		{"SessionStart", "deny", "hook_failed: the hook hooks/hooks.json:1 has failed: it ended with exit code 1: stderr was empty"},
-		{"Stop", "fail", "error: plugin kit: checkpoint: the hook hooks/hooks.json:1 has failed: it ended with exit code 1: stderr was empty"},
-		{"PreCompact", "fail", "refused: plugin kit: compactor: the hook hooks/hooks.json:1 has failed: it ended with exit code 1: stderr was empty"},
+		{"UserPromptSubmit", "fail", "error: plugin kit: before_turn: the hook hooks/hooks.json:1 failed: it ended with exit code 1: stderr was empty"},
+		{"SessionStart", "deny", "hook_failed: the hook hooks/hooks.json:1 failed: it ended with exit code 1: stderr was empty"},
+		{"Stop", "fail", "error: plugin kit: checkpoint: the hook hooks/hooks.json:1 failed: it ended with exit code 1: stderr was empty"},
+		{"PreCompact", "fail", "refused: plugin kit: compactor: the hook hooks/hooks.json:1 failed: it ended with exit code 1: stderr was empty"},
 	} {
 		t.Run("issue/4-2 a failure of "+x.event+" comes to what onError says: "+x.onError, func(t *testing.T) {
 			s := hooked(t, c, x.event, `{"type":"command","command":"exit 1","onError":"`+x.onError+`"}`)

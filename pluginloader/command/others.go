@@ -11,13 +11,13 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// ErrHalted means that a hook wants the turn to end; its reason is in the error that wraps it.
-var ErrHalted = errors.New("a hook has ended it")
+// ErrHalted means that a hook ended the turn. The error that wraps it contains the reason.
+var ErrHalted = errors.New("stopped by a hook")
 
-// endPatience is how long all hooks of a session's end get together.
+// endPatience is the time limit for all hooks at the end of a session together.
 const endPatience = 5 * time.Second
 
-// beforeModel lets hooks add to the prompt of a model call.
+// beforeModel runs hooks before a model call. They may add text to the prompt or end the turn.
 func (s *session) beforeModel(ctx context.Context, cv *plugin.ContextView, pc plugin.PreparedContext) (plugin.PreparedContext, error) {
 	v, err := s.ask(ctx, question{input: s.common("PreModelRequest", "", view(ctx, cv.View, cv.Host))})
 	switch {
@@ -31,7 +31,7 @@ func (s *session) beforeModel(ctx context.Context, cv *plugin.ContextView, pc pl
 	return pc, nil
 }
 
-// afterModel tells hooks of a reply. They change nothing of it.
+// afterModel reports a reply of the model to hooks. They cannot change it.
 func (s *session) afterModel(ctx context.Context, r plugin.Response) (plugin.Response, error) {
 	in := s.common("PostModelRequest", "", nil)
 	in.Last = new(textOf(protocol.RoleAssistant, []protocol.Message{{Role: protocol.RoleAssistant, Parts: r.Parts}}))
@@ -45,7 +45,7 @@ func (s *session) afterModel(ctx context.Context, r plugin.Response) (plugin.Res
 	return r, nil
 }
 
-// beforeCompaction asks hooks before a summary is made. They make none.
+// beforeCompaction runs hooks before a compaction. They may prevent it but never write the summary.
 func (s *session) beforeCompaction(ctx context.Context, req *plugin.CompactRequest) ([]protocol.NodeBody, error) {
 	in := s.common("PreCompact", "", view(ctx, req.View, req.Host))
 	in.Trigger, in.Instructions = "manual", new(req.Instructions)
@@ -59,7 +59,7 @@ func (s *session) beforeCompaction(ctx context.Context, req *plugin.CompactReque
 	return nil, err
 }
 
-// configChanged tells hooks of settings.
+// configChanged reports changed settings of the session to hooks.
 func (s *session) configChanged(ctx context.Context, event *plugin.LifecycleEvent) error {
 	if event.Kind != plugin.SessionConfigChanged {
 		return nil
@@ -70,12 +70,12 @@ func (s *session) configChanged(ctx context.Context, event *plugin.LifecycleEven
 	return err
 }
 
-// closed tells hooks that the session leaves memory, if a turn has begun in it.
+// closed reports to hooks that the session leaves memory, unless no turn has started in it.
 func (s *session) closed() error {
 	if !s.hasBegun() {
 		return nil
 	}
-	// Nobody's context lasts here: the session is closed by whoever needs its memory, or by the end of lashd.
+	// No caller's context fits: the session is closed to free memory, or because lashd stops.
 	ctx, cancel := context.WithTimeoutCause(context.Background(), endPatience, errTimeout)
 	defer cancel()
 	in := s.common("SessionEnd", "", nil)

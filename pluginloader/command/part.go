@@ -16,38 +16,39 @@ import (
 	"lashd/pluginloader/manifest"
 )
 
-// Config is what a Part needs.
+// Config configures the commands of one plugin.
 type Config struct {
 	ID       string                 // of the plugin
-	Root     string                 // its directory, which does not change any more
-	Data     string                 // where it may keep files
-	Environ  []string               // the whole environment of lashd
-	Nonce    string                 // begins the mark of its processes, for proc.Sweep
-	Tools    []manifest.Tool        // those that have a command are made; the others are somebody else's
-	Hooks    []manifest.CommandHook // likewise all of these
-	Confine  *child.Confinement     // what its programs are held to; nil: to nothing
-	Approval child.Approval         // nil: nobody has to approve its programs
-	Output   *child.Log             // what hooks say, and how each run of one ended
+	Root     string                 // the plugin's directory, which no longer changes
+	Data     string                 // directory for the plugin's own files
+	Environ  []string               // lashd's environment
+	Nonce    string                 // prefix of the mark of its processes, for proc.Sweep
+	Tools    []manifest.Tool        // all tools; those without a command are ignored
+	Hooks    []manifest.CommandHook // command hooks, in order
+	Confine  *child.Confinement     // limits and sandbox; nil: none
+	Approval child.Approval         // nil: the plugin needs no approval
+	Output   *child.Log             // the plugin's log: stderr of hooks, and the result of each run
 	Log      *slog.Logger
 }
 
-// Part is what commands contribute to a plugin.
+// Part implements the tools and hooks of one plugin that are commands. All sessions share it; each
+// session has its own state for hooks. The methods are safe for concurrent use.
 type Part struct {
 	config     Config
 	tools      []*commandTool
 	hooks      []*hook
-	diagnostic *regexp.Regexp // what interpreters say of hooks
-	reading    chan struct{}  // held while a long output is in memory to become an artifact
+	diagnostic *regexp.Regexp // matches messages of interpreters about hooks, which are no reason
+	reading    chan struct{}  // holds one value while a long output is in memory to become an artifact
 
 	mu      sync.Mutex
-	closed  bool
-	running sync.WaitGroup // runs of commands
+	closed  bool           // no more commands start
+	running sync.WaitGroup // commands in progress
 }
 
-// errShutdown is why a command does not run any more.
+// errShutdown rejects commands after Shutdown.
 var errShutdown = errors.New("the plugin is shut down")
 
-// New makes a Part. It starts nothing.
+// New checks the tools and hooks of a plugin. It starts nothing.
 func New(c Config) (*Part, error) {
 	p := &Part{config: c, diagnostic: newDiagnostic(c.Root), reading: make(chan struct{}, 1)}
 	for _, t := range c.Tools {
@@ -71,7 +72,7 @@ func New(c Config) (*Part, error) {
 	return p, nil
 }
 
-// hideSecrets keeps what the commands are given out of the log.
+// hideSecrets makes the plugin's log replace the secrets that commands get.
 func (p *Part) hideSecrets() {
 	var all []child.Secret
 	for _, t := range p.config.Tools {
@@ -87,7 +88,7 @@ func (p *Part) hideSecrets() {
 	}
 }
 
-// Spec is what commands contribute to a session.
+// Spec returns what the plugin's commands add to a session.
 func (p *Part) Spec(c plugin.BuildContext) (plugin.Spec, error) {
 	return func(r *plugin.Registrar) error {
 		if len(p.tools) > 0 {
@@ -100,7 +101,8 @@ func (p *Part) Spec(c plugin.BuildContext) (plugin.Spec, error) {
 	}, nil
 }
 
-// begin tells that a command is to run; end tells that it has ended.
+// begin registers a command that is about to run. The caller calls end when it has ended. After
+// Shutdown, begin fails.
 func (p *Part) begin() (end func(), err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -111,8 +113,8 @@ func (p *Part) begin() (end func(), err error) {
 	return p.running.Done, nil
 }
 
-// prepare makes a command one that is started for a session: with its environment, its mark, what it is held to, and the program
-// that was approved, which is let go of with release once the command runs.
+// prepare completes a command for a session: environment, mark, limits and sandbox. It also checks
+// that the program is the approved one. The caller calls release after the start.
 func (p *Part) prepare(ctx context.Context, c *proc.Command, cwd string, pass []string, set map[string]string) (release func(), err error) {
 	if c.Confine, err = p.config.Confine.In(cwd); err != nil {
 		return nil, err
@@ -128,8 +130,8 @@ func (p *Part) prepare(ctx context.Context, c *proc.Command, cwd string, pass []
 	return p.config.Approval.Ask(ctx, p.config.ID, c)
 }
 
-// Shutdown waits until no command runs; none begins any more. Commands end with their calls: it is for those whose end nobody
-// has waited for.
+// Shutdown prevents further commands and waits for those in progress. They end with their calls;
+// Shutdown covers those whose callers no longer wait. The error means that ctx ended first.
 func (p *Part) Shutdown(ctx context.Context) error {
 	p.mu.Lock()
 	p.closed = true
@@ -147,7 +149,7 @@ func (p *Part) Shutdown(ctx context.Context) error {
 	}
 }
 
-// tools are the commands as tools of a session.
+// tools offers the commands as tools of one session.
 type tools struct {
 	part *Part
 	cwd  string

@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// section is what a patch does to a file.
+// section is the change of one file in a patch.
 type section struct {
 	path     string
 	added    bool
-	old, new string // the lines that go, and those that come
+	old, new string // removed and added lines
 }
 
-// sections are the files of a patch. What is no patch has none.
+// sections returns the files of a patch. It returns none for text that is no patch.
 func (c call) sections() ([]section, error) {
 	var args struct{ Patch string }
 	if err := json.Unmarshal(c.args, &args); err != nil {
@@ -33,6 +33,7 @@ func (c call) sections() ([]section, error) {
 	return all, nil
 }
 
+// take adds one line of the patch.
 func (s *section) take(line string) {
 	switch line[0] {
 	case '+':
@@ -42,6 +43,7 @@ func (s *section) take(line string) {
 	}
 }
 
+// patchAsEdits presents a patch as one Write or Edit call for each file.
 func patchAsEdits(c call) (all tongue, err error) {
 	sections, err := c.sections()
 	for _, s := range sections {
@@ -59,6 +61,7 @@ func patchAsEdits(c call) (all tongue, err error) {
 	return all, err
 }
 
+// patchAsMultiEdits presents a patch as one MultiEdit call for each existing file.
 func patchAsMultiEdits(c call) (all tongue, err error) {
 	sections, err := c.sections()
 	for _, s := range sections {

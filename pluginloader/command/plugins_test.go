@@ -188,7 +188,7 @@ func TestContext(t *testing.T) {
 		}
 		for _, want := range []string{
 			"hello\n[From a hook of the plugin context, SessionStart]\nThe project in " + r.dir + " has these files:\nmain.go\n" +
-				"[From a hook of the plugin context, UserPromptSubmit]\nAnswer briefly.", "[A hook wants the work to go on, from the plugin context]\nRun the tests first.",
+				"[From a hook of the plugin context, UserPromptSubmit]\nAnswer briefly.", "[A hook asks you to continue, from the plugin context]\nRun the tests first.",
 		} {
 			if !strings.Contains(r.said(t), want) {
 				t.Errorf("the model is not told\n%s\nin\n%s", want, r.said(t))

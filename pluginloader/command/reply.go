@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// strength orders what hooks say: of several the strongest counts.
+// strength is a hook's decision. Of several decisions, the highest wins.
 type strength int
 
 const (
@@ -19,22 +19,22 @@ const (
 	allow
 	ask
 	deny
-	halt // the turn is to end
+	halt // end the turn
 )
 
 func (s strength) String() string { return []string{"nothing", "allow", "ask", "deny", "halt"}[s] }
 
-// opinion is what one hook says, whichever way it says it.
+// opinion is the result of one hook, from its exit code, stderr or JSON.
 type opinion struct {
 	strength strength
 	reason   string
-	context  string          // for the model
-	message  string          // for people
-	updated  json.RawMessage // other arguments of the call, in its own words; nil: none
-	output   json.RawMessage // another result of the call; nil: none
+	context  string          // text for the model
+	message  string          // text for people
+	updated  json.RawMessage // changed arguments in the hook's format; nil: unchanged
+	output   json.RawMessage // replacement of the call's result; nil: none
 }
 
-// reply is the JSON that a hook answers with. Fields that are not known are let be: other agents have more.
+// reply is the JSON on a hook's stdout. Unknown fields are ignored, because other agents have more.
 type reply struct {
 	Continue   *bool     `json:"continue"`
 	StopReason string    `json:"stopReason"`
@@ -44,6 +44,7 @@ type reply struct {
 	Specific   *specific `json:"hookSpecificOutput"`
 }
 
+// specific is the part of a reply that depends on the event.
 type specific struct {
 	Event    string          `json:"hookEventName"`
 	Decision string          `json:"permissionDecision"`
@@ -53,11 +54,13 @@ type specific struct {
 	Output   json.RawMessage `json:"updatedToolOutput"`
 }
 
+// decisions maps the words of all agents to decisions.
 var decisions = map[string]strength{"": silent, "approve": allow, "allow": allow, "ask": ask, "block": deny, "deny": deny}
 
-var errTwoValues = errors.New("there is more after it")
+var errTwoValues = errors.New("more output follows the JSON object")
 
-// parseReply reads what a hook says on its stdout. A text that does not begin as an object does is none: ok is false.
+// parseReply parses a hook's stdout. ok is false if the text does not start like a JSON object, and
+// then is not a reply. A text that starts like one but is not valid is an error.
 func parseReply(event string, stdout []byte) (o opinion, ok bool, err error) {
 	text := bytes.TrimSpace(stdout)
 	if !bytes.HasPrefix(text, []byte("{")) {
@@ -80,20 +83,20 @@ func parseReply(event string, stdout []byte) (o opinion, ok bool, err error) {
 	return o, true, nil
 }
 
-// opinion is what a reply comes to.
+// opinion combines the old and the new form of a reply. The stronger decision wins.
 func (r *reply) opinion(event string) (opinion, error) {
 	s := specific{}
 	if r.Specific != nil {
 		s = *r.Specific
 	}
 	if s.Event != "" && s.Event != event {
-		return opinion{}, fmt.Errorf("it is for the event %q", s.Event)
+		return opinion{}, fmt.Errorf("hookEventName is %q, which is not the event of this hook", s.Event)
 	}
-	o := opinion{context: s.Context, message: r.Message, updated: given(s.Updated), output: given(s.Output)}
+	o := opinion{context: s.Context, message: r.Message, updated: nonNull(s.Updated), output: nonNull(s.Output)}
 	for _, said := range []struct{ decision, reason string }{{r.Decision, r.Reason}, {s.Decision, s.Reason}} {
 		of, known := decisions[said.decision]
 		if !known {
-			return opinion{}, fmt.Errorf("there is no decision %.80q", said.decision)
+			return opinion{}, fmt.Errorf("unknown decision %.80q; use approve, allow, ask, block or deny", said.decision)
 		}
 		if of >= o.strength {
 			o.strength = of
@@ -111,19 +114,20 @@ func (r *reply) opinion(event string) (opinion, error) {
 	return o, nil
 }
 
-// given is a value that is there.
-func given(raw json.RawMessage) json.RawMessage {
+// nonNull returns nil for JSON null, otherwise raw.
+func nonNull(raw json.RawMessage) json.RawMessage {
 	if string(raw) == "null" {
 		return nil
 	}
 	return raw
 }
 
-// textIsContext are the events at which a text on stdout is told to the model.
+// textIsContext lists the events at which plain text on stdout goes to the model.
 var textIsContext = map[string]bool{"UserPromptSubmit": true, "SessionStart": true}
 
-// spoken is what a run that ended by itself says: by its exit code, and by what it wrote.
-func (r *ran) spoken(event string, diagnostic *regexp.Regexp) (opinion, error) {
+// decision returns the result of a run that ended by itself. Exit code 0 means that stdout decides,
+// 2 blocks, and every other code is a failure.
+func (r *ran) decision(event string, diagnostic *regexp.Regexp) (opinion, error) {
 	switch r.exit.Code {
 	case 0:
 		o, isJSON, err := parseReply(event, r.stdout)
@@ -139,7 +143,8 @@ func (r *ran) spoken(event string, diagnostic *regexp.Regexp) (opinion, error) {
 	return opinion{}, fmt.Errorf("it ended with exit code %d: %s", r.exit.Code, r.why())
 }
 
-// newDiagnostic finds the lines that interpreters write about a line of sh, or about scripts in a directory.
+// newDiagnostic returns an expression for the lines that interpreters print about errors in a
+// script. root is the plugin's directory.
 func newDiagnostic(root string) *regexp.Regexp {
 	return regexp.MustCompile(`(?m)^(?:` +
 		`(?:\S*/)?(?:ba|da|a|z|k|mk)?sh: (?:(?:line )?\d+: |can't open|cannot open|Can't open|[^:\n]+: (?:No such file|Permission denied|not found|command not found))|` +
@@ -148,8 +153,9 @@ func newDiagnostic(root string) *regexp.Regexp {
 		`).*\n?`)
 }
 
-// blocked is what exit code 2 says: a refusal, if there is a reason for it. Interpreters end so, too, when they cannot open or
-// read a script; what they say is no reason.
+// blocked returns the result of exit code 2: a denial, if stderr has a reason. Interpreters also
+// exit with 2 if they cannot read a script. Their messages are no reason, so such a run is a
+// failure.
 func (r *ran) blocked(event string, diagnostic *regexp.Regexp) (opinion, error) {
 	o, _, err := parseReply(event, r.stdout)
 	if err != nil {
@@ -165,7 +171,7 @@ func (r *ran) blocked(event string, diagnostic *regexp.Regexp) (opinion, error) 
 	return o, nil
 }
 
-// why is what a run said of its failure.
+// why returns what a failed run wrote to stderr, for an error.
 func (r *ran) why() string {
 	if text := clean(r.stderr); text != "" {
 		return shortened(text, 500)
@@ -173,12 +179,12 @@ func (r *ran) why() string {
 	return "stderr was empty"
 }
 
-// clean is a text of any bytes.
+// clean returns output of a program as valid UTF-8 without NUL characters.
 func clean(b []byte) string {
 	return strings.ReplaceAll(strings.TrimSpace(strings.ToValidUTF8(string(b), "\uFFFD")), "\x00", "\uFFFD")
 }
 
-// shortened is the beginning of a text that is longer than limit bytes.
+// shortened cuts a text after limit bytes and says how much is missing.
 func shortened(text string, limit int) string {
 	if len(text) <= limit {
 		return text

@@ -17,23 +17,25 @@ import (
 	"lashd/pluginloader/manifest"
 )
 
+// Limits of a run of a hook.
 const (
-	hookTimeout = time.Minute // if nothing is said
-	maxStdout   = 1 << 20
-	maxStderr   = 64 << 10 // what is more is dropped
-	maxLines    = 20       // of stderr, in the plugin's log
-	hookGrace   = 500 * time.Millisecond
-	hookDrain   = 300 * time.Millisecond
+	hookTimeout = time.Minute            // default
+	maxStdout   = 1 << 20                // bytes; more is a failure
+	maxStderr   = 64 << 10               // bytes; more is dropped
+	maxLines    = 20                     // of stderr in the plugin's log
+	hookGrace   = 500 * time.Millisecond // from SIGTERM to SIGKILL
+	hookDrain   = 300 * time.Millisecond // to read the output of processes that outlive the command
 )
 
-// hook is a command that is asked.
+// hook is a command hook that is ready to run.
 type hook struct {
 	manifest.CommandHook
 	matcher matcher
-	argv    []string
+	argv    []string // complete, with variables replaced
 	timeout time.Duration
 }
 
+// newHook compiles the matcher and completes the command line.
 func (p *Part) newHook(h manifest.CommandHook) (*hook, error) {
 	m, err := newMatcher(h.Matcher)
 	if err != nil {
@@ -50,7 +52,7 @@ func (p *Part) newHook(h manifest.CommandHook) (*hook, error) {
 	return made, nil
 }
 
-// passed finds variables of lashd's environment that a hook names.
+// passed returns a lookup of variables in lashd's environment, restricted to names.
 func (p *Part) passed(names []string) func(string) (string, bool) {
 	return func(name string) (string, bool) {
 		for _, v := range p.config.Environ {
@@ -62,28 +64,29 @@ func (p *Part) passed(names []string) func(string) (string, bool) {
 	}
 }
 
-// String is where the hook stands, for people.
+// String returns the file and line of the hook's definition, for people.
 func (h *hook) String() string { return fmt.Sprintf("%s:%d", h.File, h.Line) }
 
-// ran is how a run of a hook ended.
+// ran is a finished run of a hook.
 type ran struct {
 	exit           proc.Exit
 	stdout, stderr []byte
 	took           time.Duration
 }
 
-// run runs a hook to its end, and gives what it says. An error means that it has said nothing: nothing of it is a decision.
+// run runs a hook to its end and returns its result and duration. After an error the hook has made
+// no decision; OnError of the hook says what follows.
 func (p *Part) run(ctx context.Context, h *hook, cwd string, input []byte) (opinion, time.Duration, error) {
 	r, err := p.await(ctx, h, cwd, input)
 	p.repeat(r.stderr)
 	if err != nil {
 		return opinion{}, r.took, err
 	}
-	o, err := r.spoken(h.Event, p.diagnostic)
+	o, err := r.decision(h.Event, p.diagnostic)
 	return o, r.took, err
 }
 
-// await runs a hook to its end, and tells whether it was one that can have decided.
+// await runs a hook to its end. The error means that the run cannot have made a decision.
 func (p *Part) await(ctx context.Context, h *hook, cwd string, input []byte) (r ran, err error) {
 	end, err := p.begin()
 	if err != nil {
@@ -110,14 +113,15 @@ func (p *Part) await(ctx context.Context, h *hook, cwd string, input []byte) (r 
 	}
 	r.exit, err = process.Wait()
 	if r.exit.Escaped {
-		_, swept := proc.Sweep(c.Nonce) // it is swept again when lashd ends
+		_, swept := proc.Sweep(c.Nonce) // the next sweep of lashd catches the rest
 		err = errors.Join(err, swept)
 	}
 	r.stdout, r.stderr, r.took = stdout.bytes(), stderr.bytes(), time.Since(start)
 	return r, r.failed(h, err, stdout.over())
 }
 
-// failed is why a run cannot have decided; nil: it can.
+// failed returns why a run cannot have made a decision; nil: it can. flooded means that stdout was
+// cut.
 func (r *ran) failed(h *hook, err error, flooded bool) error {
 	switch {
 	case errors.Is(r.exit.Cause, errTimeout):
@@ -134,7 +138,7 @@ func (r *ran) failed(h *hook, err error, flooded bool) error {
 	return nil
 }
 
-// repeat has the beginning of what a hook said on stderr in the plugin's log; more would keep out what is said of the run.
+// repeat copies the start of stderr to the plugin's log. More would push out other lines.
 func (p *Part) repeat(stderr []byte) {
 	n := 0
 	for line := range strings.Lines(string(stderr)) {
@@ -147,7 +151,8 @@ func (p *Part) repeat(stderr []byte) {
 	}
 }
 
-// bounded keeps the beginning of what is written to it. Write never fails: the hook must not notice.
+// bounded keeps the first limit bytes written to it. Write never fails, so the hook does not
+// notice.
 type bounded struct {
 	limit int
 
@@ -170,6 +175,7 @@ func (b *bounded) bytes() []byte {
 	return b.kept
 }
 
+// over reports whether more than limit bytes were written.
 func (b *bounded) over() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"lashd/pluginloader/manifest"
 )
 
-// schemaOf is the JSON Schema of the arguments that parameters come to.
+// schemaOf returns the JSON Schema of a tool's arguments. It allows no other members.
 func schemaOf(parameters []manifest.Parameter) (json.RawMessage, error) {
 	s := &jsonschema.Schema{
 		Type: "object", Properties: map[string]*jsonschema.Schema{}, AdditionalProperties: &jsonschema.Schema{Not: &jsonschema.Schema{}},
@@ -23,6 +23,7 @@ func schemaOf(parameters []manifest.Parameter) (json.RawMessage, error) {
 	return json.Marshal(s)
 }
 
+// propertyOf returns the schema of one parameter.
 func propertyOf(p manifest.Parameter) *jsonschema.Schema {
 	s := &jsonschema.Schema{Type: string(p.Type), Description: p.Description, Default: p.Default}
 	switch p.Type {
@@ -39,7 +40,7 @@ func propertyOf(p manifest.Parameter) *jsonschema.Schema {
 	return s
 }
 
-// restrict says which strings there are.
+// restrict adds the allowed values and the pattern of strings to a schema.
 func restrict(s *jsonschema.Schema, p manifest.Parameter) {
 	for _, word := range p.Enum {
 		s.Enum = append(s.Enum, word)

@@ -10,22 +10,23 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// session is the plugin's hooks in one session.
+// session is the state of the plugin's hooks in one session. The engine creates it with the session
+// and calls its methods from the session's turns; the methods are safe for concurrent use.
 type session struct {
 	part  *Part
 	build plugin.BuildContext
 
 	mu      sync.Mutex
-	begun   bool // hooks of its beginning were asked
-	turn    protocol.TurnID
-	pending []string // of the turn: what the model is told at its next checkpoint
-	halted  string   // of the turn: why it is to end there
+	begun   bool            // the hooks for the start of the session have run
+	turn    protocol.TurnID // the turn that pending and halted belong to
+	pending []string        // texts for the model at the next checkpoint of turn
+	halted  string          // reason to end turn at its next checkpoint; empty: none
 }
 
-// compactPriority has hooks asked before anybody makes a summary.
+// compactPriority runs the hooks before any plugin that writes a summary.
 const compactPriority = 1_000_000
 
-// register contributes at the slots at which there are hooks.
+// register registers the events that have hooks. Others cost nothing.
 func (s *session) register(r *plugin.Registrar) {
 	if s.has("SessionStart", "SubagentStart", "UserPromptSubmit", "SessionEnd") {
 		r.Turn().Before(s.beforeTurn)
@@ -59,11 +60,12 @@ func (s *session) register(r *plugin.Registrar) {
 	}
 }
 
+// has reports whether the plugin has hooks for any of the events.
 func (s *session) has(events ...string) bool {
 	return slices.ContainsFunc(s.part.hooks, func(h *hook) bool { return slices.Contains(events, h.Event) })
 }
 
-// hasBegun tells whether the hooks of the session's beginning were asked.
+// hasBegun reports whether the hooks for the start of the session have run.
 func (s *session) hasBegun() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -76,7 +78,8 @@ func (s *session) begin() {
 	s.begun = true
 }
 
-// note keeps what the model is told at the next checkpoint of a turn, each text once, and what the turn ends with there.
+// note stores texts for the model until the next checkpoint of a turn, without duplicates, and a
+// reason to end the turn there. The first reason wins. Notes of an earlier turn are dropped.
 func (s *session) note(turn protocol.TurnID, texts []string, halted string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -93,7 +96,7 @@ func (s *session) note(turn protocol.TurnID, texts []string, halted string) {
 	}
 }
 
-// noted takes what was kept for a turn.
+// noted returns and removes the notes of a turn.
 func (s *session) noted(turn protocol.TurnID) (texts []string, halted string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -105,7 +108,7 @@ func (s *session) noted(turn protocol.TurnID) (texts []string, halted string) {
 	return texts, halted
 }
 
-// tell lets the model know what hooks say.
+// tell queues texts of hooks as a message for the model.
 func (s *session) tell(event string, texts []string) []plugin.Directive {
 	if len(texts) == 0 {
 		return nil
@@ -114,7 +117,7 @@ func (s *session) tell(event string, texts []string) []plugin.Directive {
 	return []plugin.Directive{plugin.Enqueue(plugin.Message{Role: protocol.RoleUser, Content: content})}
 }
 
-// announce tells people what hooks have for them, and which have failed.
+// announce returns events that show people the messages of hooks and their failures.
 func (s *session) announce(event string, v *verdict) []plugin.Directive {
 	var events []plugin.RuntimeEvent
 	for _, text := range v.messages {
@@ -129,15 +132,15 @@ func (s *session) announce(event string, v *verdict) []plugin.Directive {
 	return []plugin.Directive{plugin.Tell(events...)}
 }
 
-// remark is announce with one more text, on what a hook wanted and could not have.
+// remark is announce with one more text, for a decision of a hook that has no effect.
 func (s *session) remark(event string, v *verdict, text string) []plugin.Directive {
 	return append(s.announce(event, v), plugin.Tell(plugin.RuntimeEvent{Kind: "status", Key: "hook_without_effect", Label: event, Detail: text}))
 }
 
-// view is the view that is given, or else a look at the session.
-func view(ctx context.Context, given *plugin.View, host plugin.Capabilities) *plugin.View {
-	if given != nil {
-		return given
+// view returns the view of an event, or one from the host if the event has none.
+func view(ctx context.Context, ofEvent *plugin.View, host plugin.Capabilities) *plugin.View {
+	if ofEvent != nil {
+		return ofEvent
 	}
 	return look(ctx, host)
 }

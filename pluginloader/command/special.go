@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// edited is a file that a call changes, as other agents put it.
+// edited is the change of a file in the format of other agents.
 type edited struct {
 	Path    string `json:"file_path"`
 	Content string `json:"content,omitempty"` // of a new file
@@ -14,19 +14,20 @@ type edited struct {
 	Edits []replaced `json:"edits,omitempty"`
 }
 
+// replaced is the replacement of one text by another.
 type replaced struct {
 	Old string `json:"old_string"`
 	New string `json:"new_string"`
 	All bool   `json:"replace_all,omitempty"`
 }
 
-// one is a call that is put in one way.
+// one returns a call that another agent presents as a single call.
 func one(tool string, input any) (tongue, error) {
 	data, err := encode(input)
 	return tongue{{tool: tool, input: data}}, err
 }
 
-// change are the arguments of write and edit.
+// change holds the arguments of lashd's write and edit tools.
 type change struct {
 	Path    string `json:"path"`
 	Content string `json:"content"`
@@ -40,7 +41,7 @@ func (c call) change() (ch change, err error) {
 	return ch, err
 }
 
-// at is a path as other agents have it.
+// at returns an absolute path, as other agents use it.
 func (c call) at(path string) string {
 	if filepath.IsAbs(path) {
 		return path
@@ -48,6 +49,7 @@ func (c call) at(path string) string {
 	return filepath.Join(c.cwd, path)
 }
 
+// editAsEdits presents an edit as a MultiEdit call.
 func editAsEdits(c call) (tongue, error) {
 	ch, err := c.change()
 	if err != nil {
@@ -56,6 +58,7 @@ func editAsEdits(c call) (tongue, error) {
 	return one("MultiEdit", edited{Path: c.at(ch.Path), Edits: []replaced{{ch.Old, ch.New, ch.All}}})
 }
 
+// writeAsPatch presents a write as a patch.
 func writeAsPatch(c call) (tongue, error) {
 	ch, err := c.change()
 	if err != nil {
@@ -64,6 +67,7 @@ func writeAsPatch(c call) (tongue, error) {
 	return asPatch("*** Add File: "+ch.Path+"\n"+prefixed("+", ch.Content), nil)
 }
 
+// editAsPatch presents an edit as a patch.
 func editAsPatch(c call) (tongue, error) {
 	ch, err := c.change()
 	return asPatch("*** Update File: "+ch.Path+"\n@@\n"+prefixed("-", ch.Old)+prefixed("+", ch.New), err)
@@ -76,7 +80,7 @@ func asPatch(section string, err error) (tongue, error) {
 	return one("apply_patch", map[string]string{"command": "*** Begin Patch\n" + section + "*** End Patch"})
 }
 
-// prefixed is a text with a mark before each line.
+// prefixed puts mark before each line of a text.
 func prefixed(mark, text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
@@ -85,7 +89,7 @@ func prefixed(mark, text string) string {
 	return b.String()
 }
 
-// A plan, and what other agents call one.
+// Arguments of lashd's plan tool, and of the same tool of other agents.
 type (
 	planned struct {
 		Steps []step `json:"steps"`
@@ -104,6 +108,7 @@ type (
 	}
 )
 
+// planAsTodos presents a plan as a list of todos.
 func planAsTodos(c call) (tongue, error) {
 	var p planned
 	if err := json.Unmarshal(c.args, &p); err != nil {
@@ -120,6 +125,7 @@ func planAsTodos(c call) (tongue, error) {
 	return t, err
 }
 
+// todosAsPlan converts changed todos back to a plan.
 func todosAsPlan(updated json.RawMessage) (json.RawMessage, error) {
 	var list todos
 	if err := json.Unmarshal(updated, &list); err != nil {

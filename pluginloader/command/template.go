@@ -10,20 +10,20 @@ import (
 	"lashd/pluginloader/manifest"
 )
 
-// values are what a call gives the parameters of a command, as texts; of an array, one for each element. What is absent is
-// not there.
+// values holds the parameters of a call as texts, one for each element of an array. Absent
+// parameters have no entry.
 type values map[string][]string
 
-// valuesOf reads the arguments of a call, which fit the schema. What would be taken for something else by the command is
-// refused.
+// valuesOf reads the arguments of a call, which the schema has checked. It rejects values that the
+// command would misread, such as options.
 func valuesOf(parameters []manifest.Parameter, args json.RawMessage) (values, error) {
-	var given map[string]json.RawMessage
-	if err := json.Unmarshal(args, &given); err != nil {
+	var present map[string]json.RawMessage
+	if err := json.Unmarshal(args, &present); err != nil {
 		return nil, err
 	}
 	v := values{}
 	for _, p := range parameters {
-		raw, ok := given[p.Name]
+		raw, ok := present[p.Name]
 		if !ok {
 			raw = p.Default
 		}
@@ -40,10 +40,11 @@ func valuesOf(parameters []manifest.Parameter, args json.RawMessage) (values, er
 }
 
 var (
-	errNUL  = errors.New("a character of code 0 cannot be given to a command")
-	errDash = errors.New("it begins with -, which the command could take for an option")
+	errNUL  = errors.New("it contains a NUL character, which a command argument cannot contain")
+	errDash = errors.New("it starts with -, which the command could read as an option")
 )
 
+// textsOf returns the texts of one parameter.
 func textsOf(p manifest.Parameter, raw json.RawMessage) (texts []string, err error) {
 	switch p.Type {
 	case manifest.TypeArray:
@@ -68,8 +69,8 @@ func textsOf(p manifest.Parameter, raw json.RawMessage) (texts []string, err err
 	return texts, err
 }
 
-// decimal is a number without an exponent, which few programs read: digits as they are given, or else as short as they can
-// be.
+// decimal returns a number without an exponent, which few programs read. Digits stay as written
+// where possible.
 func decimal(raw json.RawMessage) (string, error) {
 	text := string(raw)
 	if !strings.ContainsAny(text, ".eE") {
@@ -79,10 +80,10 @@ func decimal(raw json.RawMessage) (string, error) {
 	return strconv.FormatFloat(f, 'f', -1, 64), err
 }
 
-// template is the command of a tool, taken apart.
+// template is the command of a tool, split into elements and pieces.
 type template [][]manifest.Piece
 
-// newTemplate takes a command apart; put puts in what does not depend on the call.
+// newTemplate splits a command. put replaces the variables that do not depend on the call.
 func newTemplate(command []string, put func(string) string) template {
 	t := make(template, len(command))
 	for i, element := range command {
@@ -94,12 +95,12 @@ func newTemplate(command []string, put func(string) string) template {
 	return t
 }
 
-// fill is the command with values.
+// fill returns the command line for the values of a call.
 func (t template) fill(v values) []string {
 	var argv []string
 	for _, element := range t {
 		if len(element) == 1 && element[0].Parameter != "" {
-			argv = append(argv, v[element[0].Parameter]...) // one, as many as an array has, or none
+			argv = append(argv, v[element[0].Parameter]...) // no argument if absent, one for a scalar, one for each element of an array
 			continue
 		}
 		if text, ok := filled(element, v); ok {
@@ -109,7 +110,7 @@ func (t template) fill(v values) []string {
 	return argv
 }
 
-// filled is an element of several pieces; ok is false if one of them is absent.
+// filled returns an element of several pieces. ok is false if one of its parameters is absent.
 func filled(element []manifest.Piece, v values) (text string, ok bool) {
 	for _, piece := range element {
 		if piece.Parameter == "" {
@@ -125,7 +126,8 @@ func filled(element []manifest.Piece, v values) (text string, ok bool) {
 	return text, true
 }
 
-// environment are the values as a script finds them: PARAM_name, an array with an element in each line.
+// environment returns the values as variables PARAM_name for a script. An array has one element per
+// line.
 func (v values) environment() map[string]string {
 	env := map[string]string{}
 	for name, texts := range v {

@@ -17,20 +17,21 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// defaultTimeout is how long a call of a tool may take if nothing is said.
+// defaultTimeout is the time limit of a tool call without a limit of its own.
 const defaultTimeout = 10 * time.Minute
 
-// errTimeout is the cause with which a command is stopped that took too long.
+// errTimeout is the cause with which a command is stopped at its time limit.
 var errTimeout = errors.New("timeout")
 
-// commandTool is a tool that is a command.
+// commandTool is a tool that runs a command.
 type commandTool struct {
 	manifest.Tool
 	tool    tool.Tool
-	command template
-	env     map[string]string
+	command template          // nil for a shell script
+	env     map[string]string // with variables replaced
 }
 
+// newTool prepares a tool of the manifest.
 func (p *Part) newTool(t manifest.Tool) (*commandTool, error) {
 	input, err := schemaOf(t.Parameters)
 	if err != nil {
@@ -52,21 +53,22 @@ func (p *Part) newTool(t manifest.Tool) (*commandTool, error) {
 	return c, nil
 }
 
-// substituted is a text with the plugin's directories in it.
+// substituted replaces the variables for the plugin's directories.
 func (p *Part) substituted(text string) string {
 	return manifest.Substitute(text, p.config.Root, p.config.Data, func(string) (string, bool) { return "", false })
 }
 
-// value is the structured result.
+// value is the structured result of a call.
 type value struct {
-	ExitCode   int    `json:"exitCode"` // -1 if a signal ended it
+	ExitCode   int    `json:"exitCode"` // -1 if a signal ended the command
 	Signal     string `json:"signal,omitempty"`
 	Truncated  bool   `json:"truncated"`
-	Escaped    bool   `json:"escaped,omitempty"` // a process left the group, and could not be found to be stopped
+	Escaped    bool   `json:"escaped,omitempty"` // a process left the group and could not be stopped
 	DurationMs int64  `json:"durationMs"`
 }
 
-// execute makes a call.
+// execute runs a tool call to its end. Every failure becomes an output for the model. A result
+// arrives also after ctx has ended, with the output until then.
 func (p *Part) execute(ctx context.Context, c *commandTool, cwd string, call tool.Invocation) protocol.ToolOutput {
 	end, err := p.begin()
 	if err != nil {
@@ -95,7 +97,7 @@ func (p *Part) execute(ctx context.Context, c *commandTool, cwd string, call too
 	case err != nil && exit == proc.Exit{}:
 		return p.unavailable(c, cmd, err)
 	}
-	// The output of a cancelled command is worth as much as that of another.
+	// The output of a cancelled command is stored too.
 	text, ref := out.Result(context.WithoutCancel(ctx), p.reading)
 	result := ending(exit, limit)
 	result.Text, result.Artifact = text+result.Text, ref
@@ -106,6 +108,7 @@ func (p *Part) execute(ctx context.Context, c *commandTool, cwd string, call too
 	return result
 }
 
+// toolCommand builds the command of a call. The caller calls release after the start.
 func (p *Part) toolCommand(ctx context.Context, c *commandTool, cwd string, v values) (cmd proc.Command, release func(), err error) {
 	dir, env := cwd, maps.Clone(c.env)
 	if c.In == manifest.InPlugin {
@@ -121,7 +124,7 @@ func (p *Part) toolCommand(ctx context.Context, c *commandTool, cwd string, v va
 	return cmd, release, err
 }
 
-// unavailable is the result of a call whose command cannot be run.
+// unavailable returns the output of a call whose command did not start.
 func (p *Part) unavailable(c *commandTool, cmd proc.Command, err error) protocol.ToolOutput {
 	if child.CodeOf(err) == child.Modified {
 		return child.Failure(err, c.tool.Contract.Replay)
@@ -131,18 +134,18 @@ func (p *Part) unavailable(c *commandTool, cmd proc.Command, err error) protocol
 	return protocol.Fail(protocol.FailUnavailable, "command_unavailable", message, protocol.FromTool)
 }
 
-// ending says how a command ended, without its output.
+// ending describes how a command ended. The command's output goes before its text.
 func ending(exit proc.Exit, limit time.Duration) protocol.ToolOutput {
 	var out protocol.ToolOutput
 	switch {
 	case errors.Is(exit.Cause, errTimeout):
 		out = protocol.Fail(protocol.FailTimeout, "timeout", fmt.Sprintf("the command was stopped after %s", limit), protocol.FromTool)
-		out.Text = fmt.Sprintf("[Stopped after %s. This is the output until then.]\n", limit)
+		out.Text = fmt.Sprintf("[Stopped after %s; the output above is incomplete.]\n", limit)
 	case exit.Cause != nil:
-		out = protocol.ToolOutput{Status: protocol.OutputCancelled, Text: "[Cancelled. This is the output until then.]\n"}
+		out = protocol.ToolOutput{Status: protocol.OutputCancelled, Text: "[Cancelled; the output above is incomplete.]\n"}
 	case exit.Signal != "":
-		out = protocol.Fail(protocol.FailExecution, "signal", "the command was ended by "+exit.Signal, protocol.FromTool)
-		out.Text = fmt.Sprintf("[Ended by %s.]\n", exit.Signal)
+		out = protocol.Fail(protocol.FailExecution, "signal", "the command was killed by "+exit.Signal, protocol.FromTool)
+		out.Text = fmt.Sprintf("[Killed by %s.]\n", exit.Signal)
 	case exit.Code != 0:
 		out = protocol.Fail(protocol.FailExecution, "exit_status", fmt.Sprintf("the command ended with exit code %d", exit.Code), protocol.FromTool)
 		out.Text = fmt.Sprintf("[Exit code %d.]\n", exit.Code)

@@ -165,10 +165,10 @@ func TestToolRuns(t *testing.T) {
 		{"a command runs in the workspace, with its own environment and what it names", "where", `{}`, "success", "", real + "\n" + p.config.Data + "/x passed " + p.config.Root + "\n"},
 		{"or in the plugin", "inside", `{}`, "success", "", p.config.Root + "\n"},
 		{"another exit code than 0 is a failure, with the output", "fails", `{}`, "failure", "exit_status", "out\nerr\n[Exit code 3.]\n"},
-		{"so is a signal", "dies", `{}`, "failure", "signal", "out\n[Ended by SIGKILL.]\n"},
+		{"so is a signal", "dies", `{}`, "failure", "signal", "out\n[Killed by SIGKILL.]\n"},
 		{"a program that is not there is told with what to do", "missing", `{}`, "failure", "command_unavailable",
 			"the tool missing cannot run: start no-such-program-anywhere: exec: \"no-such-program-anywhere\": executable file not found in $PATH. The user must install no-such-program-anywhere or correct plugin.json of the plugin kit."},
-		{"a command that takes too long is stopped with all it started", "slow", `{}`, "failure", "timeout", "before\n[Stopped after 1.5s. This is the output until then.]\n"},
+		{"a command that takes too long is stopped with all it started", "slow", `{}`, "failure", "timeout", "before\n[Stopped after 1.5s; the output above is incomplete.]\n"},
 		{"a command gets no input", "input", `{}`, "success", "", ""},
 	} {
 		t.Run("issue/4-2 "+c.show, func(t *testing.T) {
@@ -206,7 +206,7 @@ func TestToolRuns(t *testing.T) {
 		defer cancel()
 		began := time.Now()
 		out := p.callWith(t, ctx, cwd, "slow", `{}`, &host{seen: cancel})
-		if out.Status != protocol.OutputCancelled || out.Text != "before\n[Cancelled. This is the output until then.]\n" {
+		if out.Status != protocol.OutputCancelled || out.Text != "before\n[Cancelled; the output above is incomplete.]\n" {
 			t.Errorf("got %+v", out)
 		}
 		if took := time.Since(began); took > 50*time.Second {

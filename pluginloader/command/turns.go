@@ -8,7 +8,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// beforeTurn asks the hooks of the session's beginning, if this is its first turn, and of the prompt.
+// beforeTurn runs the hooks for the start of the session, if this is its first turn, and then those
+// for the prompt.
 func (s *session) beforeTurn(ctx context.Context, tc *plugin.TurnContext) ([]plugin.Directive, error) {
 	var all []plugin.Directive
 	if !s.hasBegun() {
@@ -31,7 +32,8 @@ func (s *session) beforeTurn(ctx context.Context, tc *plugin.TurnContext) ([]plu
 	return append(all, s.tell(in.Event, v.contexts)...), nil
 }
 
-// beginning asks the hooks of the session's beginning. They cannot refuse the turn, but end it.
+// beginning runs the hooks for the start of the session. They cannot reject the prompt but may end
+// the turn; then stop is true, and they run again before the next turn.
 func (s *session) beginning(ctx context.Context, tc *plugin.TurnContext) (all []plugin.Directive, stop bool, err error) {
 	in := s.common("SessionStart", tc.TurnID, view(ctx, tc.View, tc.Host))
 	q := question{subject: "startup"}
@@ -59,13 +61,14 @@ func (s *session) beginning(ctx context.Context, tc *plugin.TurnContext) (all []
 	return append(all, s.tell(in.Event, v.contexts)...), false, nil
 }
 
-// mostStops is how often in a row hooks may keep a turn from ending.
-const mostStops = 8
+// maxStops is how often in a row hooks may keep a turn from ending.
+const maxStops = 8
 
-// stopText begins the message that keeps a turn from ending.
-const stopText = "[A hook wants the work to go on, from the plugin "
+// stopText starts the message that keeps a turn from ending. stops counts these messages.
+const stopText = "[A hook asks you to continue, from the plugin "
 
-// checkpoint tells the model what was kept for it, and asks hooks whether the turn may end.
+// checkpoint delivers the notes of the turn to the model. If the turn is about to end, it runs the
+// Stop hooks, which may keep it going.
 func (s *session) checkpoint(ctx context.Context, cc *plugin.CheckpointContext) ([]plugin.Directive, error) {
 	texts, halted := s.noted(cc.TurnID)
 	if halted != "" {
@@ -79,6 +82,7 @@ func (s *session) checkpoint(ctx context.Context, cc *plugin.CheckpointContext) 
 	return append(all, more...), err
 }
 
+// stopping runs the Stop hooks. A denial makes the turn continue with the reason as a message.
 func (s *session) stopping(ctx context.Context, cc *plugin.CheckpointContext) ([]plugin.Directive, error) {
 	v := view(ctx, cc.View, cc.Host)
 	in := s.common("Stop", cc.TurnID, v)
@@ -99,15 +103,15 @@ func (s *session) stopping(ctx context.Context, cc *plugin.CheckpointContext) ([
 		return nil, err
 	case said.strength != deny:
 		return s.announce(in.Event, said), nil
-	case stops >= mostStops:
-		return s.remark(in.Event, said, "the turn ends although a hook wants it to go on: it has done so too often"), nil
+	case stops >= maxStops:
+		return s.remark(in.Event, said, "the turn ends although a hook asks to continue, because hooks have continued it too often"), nil
 	}
 	content := stopText + s.part.config.ID + "]\n" + strings.Join(append([]string{said.reason}, said.contexts...), "\n\n")
 	return append(s.announce(in.Event, said), plugin.Enqueue(plugin.Message{Role: protocol.RoleUser, Content: content})), nil
 }
 
-// stops is how often hooks of the plugin have kept the turn from ending since somebody has said something: it is counted in the
-// conversation, which outlives the daemon.
+// stops returns how often the plugin's hooks have continued the turn since its last input. It
+// counts messages of the conversation, so the count survives a restart of lashd.
 func (s *session) stops(messages []protocol.Message) (n int) {
 	for i := len(messages) - 1; i >= 0; i-- {
 		o := messages[i].Origin
@@ -122,7 +126,7 @@ func (s *session) stops(messages []protocol.Message) (n int) {
 	return n
 }
 
-// afterTurn tells hooks of a turn that was cancelled, or has failed.
+// afterTurn reports a cancelled or failed turn to hooks.
 func (s *session) afterTurn(ctx context.Context, sum *plugin.TurnSummary) ([]plugin.Directive, error) {
 	if sum.Report == nil || sum.Report.Outcome == nil || sum.Report.Outcome.Finished() {
 		return nil, nil

@@ -8,34 +8,35 @@ import (
 	"lashd/pluginloader/manifest"
 )
 
-// maxContext is how much of what a hook says reaches the model.
+// maxContext is the maximum length in bytes of one text of a hook for the model.
 const maxContext = 16 << 10
 
-// verdict is what all hooks of a question come to.
+// verdict is the combined result of all hooks of a question.
 type verdict struct {
 	strength strength
 	reason   string
-	by       string          // which hook has decided
-	args     json.RawMessage // other arguments of the call, in lashd's words; nil: none
-	changed  []*hook         // whose they are
-	contexts []string
-	messages []string // for people
-	output   json.RawMessage
-	failed   []string // of hooks whose failure counts for nothing
-	failing  bool     // it is a failure that has decided
+	by       string          // the hook that decided
+	args     json.RawMessage // changed arguments in lashd's format; nil: unchanged
+	changed  []*hook         // the hooks that changed args
+	contexts []string        // texts for the model
+	messages []string        // texts for people
+	output   json.RawMessage // replacement of the call's result; nil: none
+	failed   []string        // errors of hooks whose failure is ignored
+	failing  bool            // the decision is the failure of a hook
 }
 
-// HookError is a hook that has failed, and whose failure is not let be.
+// HookError is the failure of a hook with OnErrorFail.
 type HookError struct {
-	Hook string // where it stands
+	Hook string // file and line of its definition
 	Err  error
 }
 
-func (e *HookError) Error() string { return fmt.Sprintf("the hook %s has failed: %v", e.Hook, e.Err) }
+func (e *HookError) Error() string { return fmt.Sprintf("the hook %s failed: %v", e.Hook, e.Err) }
 
 func (e *HookError) Unwrap() error { return e.Err }
 
-// take adds what a hook says. The stronger opinion counts, and of equals the first.
+// take adds the result of one run. A stronger decision replaces a weaker one; of equal ones the
+// first counts. Different changes of the arguments by two hooks deny the call.
 func (v *verdict) take(a *asked) error {
 	if a.err != nil {
 		return v.fail(a)
@@ -63,16 +64,17 @@ func (v *verdict) take(a *asked) error {
 	return nil
 }
 
+// decide sets the decision and, unless an equal one came first, its reason.
 func (v *verdict) decide(to strength, reason string, by *hook) {
 	if to > v.strength || v.reason == "" {
-		v.reason = shortened(cmp.Or(reason, "a hook has said so"), maxContext)
+		v.reason = shortened(cmp.Or(reason, "the hook gave no reason"), maxContext)
 		v.by = by.String()
 	}
 	v.failing = v.failing && to == v.strength
 	v.strength = to
 }
 
-// fail is what the failure of a hook comes to, as the hook declares.
+// fail applies the hook's OnError to its failure.
 func (v *verdict) fail(a *asked) error {
 	failure := &HookError{a.hook.String(), a.err}
 	switch a.hook.OnError {

@@ -8,24 +8,25 @@ import (
 	"slices"
 )
 
-// words are a call as an agent puts it.
+// words is a tool call in the format of one agent.
 type words struct {
 	tool  string
 	input json.RawMessage
-	back  func(updated json.RawMessage) (json.RawMessage, error) // other arguments in lashd's words; nil: there are none
+	back  func(updated json.RawMessage) (json.RawMessage, error) // converts changed arguments to lashd's format; nil: they cannot be changed
 }
 
-// tongue is a call in the words of one agent, of which there may be several: a patch is an edit for each file.
+// tongue is a tool call in the format of one agent, as one or more calls: a patch becomes one edit
+// for each file.
 type tongue []words
 
-// call is a call as lashd has it.
+// call is a tool call in lashd's format.
 type call struct {
 	tool string
 	args json.RawMessage
 	cwd  string
 }
 
-// tongues are the ways to put a call. The first is preferred where a hook is asked about every tool.
+// tongues returns the call in all formats. A hook without restriction gets the first one.
 func (c call) tongues() []tongue {
 	own := tongue{{tool: c.tool, input: c.args, back: func(updated json.RawMessage) (json.RawMessage, error) { return updated, nil }}}
 	var before, after []tongue
@@ -35,7 +36,7 @@ func (c call) tongues() []tongue {
 		}
 		t, err := f.put(c)
 		if err != nil || len(t) == 0 {
-			continue // the arguments are not what the tool takes: it will say so
+			continue // the arguments are invalid; the tool will report that
 		}
 		if f.agent == claude {
 			before = append(before, t)
@@ -46,8 +47,8 @@ func (c call) tongues() []tongue {
 	return slices.Concat(before, []tongue{own}, after)
 }
 
-// heard is what a hook is asked about: a call in the first tongue that has a name which its matcher knows.
-func (m matcher) heard(tongues []tongue) []words {
+// matching returns the calls that a hook gets: those of the first format with a name that matches.
+func (m matcher) matching(tongues []tongue) []words {
 	for _, t := range tongues {
 		known := slices.DeleteFunc(slices.Clone(t), func(w words) bool { return !m.fits(w.tool) })
 		if len(known) > 0 {
@@ -57,7 +58,7 @@ func (m matcher) heard(tongues []tongue) []words {
 	return nil
 }
 
-// put is a call in the words of another agent.
+// put returns the call in the other agent's format.
 func (f foreigner) put(c call) (tongue, error) {
 	if f.special != nil {
 		return f.special(c)
@@ -66,19 +67,20 @@ func (f foreigner) put(c call) (tongue, error) {
 	if err := json.Unmarshal(c.args, &own); err != nil {
 		return nil, err
 	}
-	given := map[string]json.RawMessage{}
+	shown := map[string]json.RawMessage{}
 	for name, value := range own {
 		if i := slices.IndexFunc(f.fields, func(x field) bool { return x.own == name }); i >= 0 {
 			name, value = f.fields[i].theirs, f.fields[i].put(value, c.cwd)
 		}
-		given[name] = value
+		shown[name] = value
 	}
-	input, err := encode(given)
-	back := func(updated json.RawMessage) (json.RawMessage, error) { return f.back(updated, own, given) }
+	input, err := encode(shown)
+	back := func(updated json.RawMessage) (json.RawMessage, error) { return f.back(updated, own, shown) }
 	return tongue{{f.tool, input, back}}, err
 }
 
-// put is the value of a field in the words of another agent, who has all paths absolute.
+// put returns the value of an argument in the other agent's format, in which all paths are
+// absolute.
 func (x field) put(value json.RawMessage, cwd string) json.RawMessage {
 	var path string
 	if !x.path || json.Unmarshal(value, &path) != nil || filepath.IsAbs(path) {
@@ -91,10 +93,11 @@ func (x field) put(value json.RawMessage, cwd string) json.RawMessage {
 	return absolute
 }
 
-var errNoObject = errors.New("updatedInput is no object")
+var errNoObject = errors.New("updatedInput is not an object")
 
-// back is what another agent has made of a call in lashd's words. What it has left as it was stays as it was.
-func (f foreigner) back(updated json.RawMessage, own, given map[string]json.RawMessage) (json.RawMessage, error) {
+// back converts changed arguments to lashd's format. own are lashd's arguments, shown those that
+// the hook got. A value that the hook left alone keeps lashd's form.
+func (f foreigner) back(updated json.RawMessage, own, shown map[string]json.RawMessage) (json.RawMessage, error) {
 	var theirs map[string]json.RawMessage
 	if err := json.Unmarshal(updated, &theirs); err != nil || theirs == nil {
 		return nil, errNoObject
@@ -108,7 +111,7 @@ func (f foreigner) back(updated json.RawMessage, own, given map[string]json.RawM
 		if i := slices.IndexFunc(f.fields, func(x field) bool { return x.theirs == name }); i >= 0 {
 			to = f.fields[i].own
 		}
-		if same(value, given[name]) {
+		if same(value, shown[name]) {
 			value = own[to]
 		}
 		args[to] = value
@@ -116,13 +119,14 @@ func (f foreigner) back(updated json.RawMessage, own, given map[string]json.RawM
 	return json.Marshal(args)
 }
 
-// same tells whether two values are the same JSON.
+// same reports whether two JSON values are equal, apart from spacing and the order of members.
 func same(a, b json.RawMessage) bool {
 	x, errX := canonical(a)
 	y, errY := canonical(b)
 	return errX == nil && errY == nil && bytes.Equal(x, y)
 }
 
+// canonical returns a JSON value in a normal form.
 func canonical(raw json.RawMessage) ([]byte, error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()

@@ -20,46 +20,52 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// ErrChanging says that a directory was changed while it was copied, each time it was tried.
+// ErrChanging means that a directory changed during every attempt to copy it.
 var ErrChanging = errors.New("its files are changing; retry when they are complete")
 
-// ErrDamaged says that a copy is not what its digest stands for. It is removed.
+// ErrDamaged means that a copy no longer matches its digest. The store has removed the copy.
 var ErrDamaged = errors.New("the copy differs from the approved files")
 
-// Store keeps copies in a directory of its own. In it, DIGEST/NAME is the copy of the plugin NAME, DIGEST/.beyond.json is
-// what it reaches beyond its directory, and an entry that begins with a dot was not finished, or is about to go.
+// Store keeps copies in a directory of its own. DIGEST/NAME is the copy of the plugin NAME, and
+// DIGEST/.beyond.json records what that plugin uses outside its directory. An entry that starts
+// with a dot is an unfinished copy, or a copy that is being removed.
+//
+// A copy stays on disk while it is open or Keep lists it, so the processes that run from it are
+// safe.
 type Store struct {
-	dir  string
-	find manifest.Finder
+	dir  string          // absolute or relative as passed to NewStore
+	find manifest.Finder // finds the programs and files that plugins name
 
-	change sync.Mutex // held while copies are checked, come to their place, and go, which takes as long as to read one
+	change sync.Mutex // held while copies are verified, published and removed, which takes as long as reading one
 
 	mu   sync.Mutex
-	used map[protocol.Digest]int // copies that are not closed
+	used map[protocol.Digest]int // number of open Copy values per digest
 }
 
 const (
-	unfinished = ".new-"
-	leaving    = ".old-"
-	beyondFile = ".beyond.json" // no plugin has such a name
+	// Names in the store's directory.
+	unfinished = ".new-"        // prefix of a copy in progress
+	leaving    = ".old-"        // prefix of a copy that is being removed
+	beyondFile = ".beyond.json" // plugin names cannot start with a dot
 )
 
-// Copy is a plugin as it may be run. It stays where it is until it is closed.
+// Copy is an open copy of a plugin. Its files stay in place until Close. Copying the value does not
+// open it again: all values share one Close.
 type Copy struct {
 	Digest protocol.Digest
-	Root   string // its directory: nothing there may be written
+	Root   string // directory of the copy; read-only
 	Plugin *manifest.Plugin
-	Beyond manifest.Beyond
+	Beyond manifest.Beyond // what the plugin uses outside its directory
 
 	store *Store
 	once  *sync.Once
 }
 
-// Close lets Keep remove the copy. It may be called more than once.
+// Close releases the copy, so that Keep may remove it. Further calls have no effect.
 func (c Copy) Close() { c.once.Do(func() { c.store.use(c.Digest, -1) }) }
 
-// NewStore makes the store in a directory, which is made if it is not there. What an earlier one left unfinished is removed:
-// only one may use a directory at a time. Find finds what plugins name
+// NewStore opens the store in dir, creating the directory if needed, and removes unfinished copies.
+// Only one Store may use a directory at a time. find locates programs and files that plugins name
 // outside their directories.
 func NewStore(dir string, find manifest.Finder) (*Store, error) {
 	if err := errors.Join(os.MkdirAll(dir, 0o700), os.Chmod(dir, 0o700)); err != nil {
@@ -76,6 +82,7 @@ func (s *Store) path(names ...string) string {
 	return filepath.Join(append([]string{s.dir}, names...)...)
 }
 
+// each calls do with the name of every entry of the store.
 func (s *Store) each(do func(name string) error) error {
 	entries, err := os.ReadDir(s.dir)
 	for _, e := range entries {
@@ -91,6 +98,7 @@ func removeIf(yes bool, path string) error {
 	return Remove(path)
 }
 
+// use adds by to the number of open copies with a digest.
 func (s *Store) use(d protocol.Digest, by int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -105,8 +113,8 @@ func (s *Store) inUse(d protocol.Digest) bool {
 	return s.used[d] > 0
 }
 
-// Open gives the copy with a digest, if it still is what that stands for. One that is not is ErrDamaged, and gone. One that
-// is not there is fs.ErrNotExist.
+// Open verifies and opens the copy with a digest. The error is ErrDamaged if the copy does not
+// match, which also removes it, and fs.ErrNotExist if there is none. The caller closes the copy.
 func (s *Store) Open(ctx context.Context, d protocol.Digest) (Copy, error) {
 	if !valid(d) {
 		return Copy{}, fmt.Errorf("plugin copy %q: %w", d, fs.ErrNotExist)
@@ -120,6 +128,7 @@ func (s *Store) Open(ctx context.Context, d protocol.Digest) (Copy, error) {
 	return c, nil
 }
 
+// openLocked is Open for callers that hold change.
 func (s *Store) openLocked(ctx context.Context, d protocol.Digest) (Copy, error) {
 	c, err := s.verify(ctx, d)
 	switch {
@@ -131,7 +140,8 @@ func (s *Store) openLocked(ctx context.Context, d protocol.Digest) (Copy, error)
 	return c, err
 }
 
-// verify reads a copy. If it can be read and is not what its digest stands for, it is damaged.
+// verify reads the copy and computes its digest. The error is ErrDamaged unless the copy is
+// missing, ctx has ended, or the system lacked resources to read it.
 func (s *Store) verify(ctx context.Context, d protocol.Digest) (Copy, error) {
 	if _, err := os.Lstat(s.path(string(d))); err != nil {
 		return Copy{}, err
@@ -146,7 +156,7 @@ func (s *Store) verify(ctx context.Context, d protocol.Digest) (Copy, error) {
 	return c, err
 }
 
-// read reads the copy in a directory, and takes its digest.
+// read loads the copy in a directory and computes its digest.
 func (s *Store) read(ctx context.Context, dir string) (c Copy, err error) {
 	data, err := os.ReadFile(filepath.Join(dir, beyondFile))
 	if err != nil {
@@ -168,7 +178,8 @@ func (s *Store) read(ctx context.Context, dir string) (c Copy, err error) {
 	return c, err
 }
 
-// dropLocked removes a copy. It is renamed first, so that no part of it ever has its name.
+// dropLocked removes a copy. It renames the copy first, so that a partly removed copy is never
+// opened.
 func (s *Store) dropLocked(d protocol.Digest) error {
 	old, err := os.MkdirTemp(s.dir, leaving)
 	if err != nil {
@@ -177,8 +188,9 @@ func (s *Store) dropLocked(d protocol.Digest) error {
 	return errors.Join(os.Rename(s.path(string(d)), filepath.Join(old, string(d))), Remove(old))
 }
 
-// Keep removes all copies but those whose digests are kept, and those that are not closed. What is kept it asks once it knows
-// which are closed, so that who closes a copy after it is to be kept does not lose it.
+// Keep removes all copies that are closed and not in the result of kept. It calls kept after it has
+// listed the closed copies. A copy that is added to the kept set before it is closed is therefore
+// safe.
 func (s *Store) Keep(kept func() map[protocol.Digest]bool) error {
 	s.change.Lock()
 	defer s.change.Unlock()
@@ -201,7 +213,7 @@ func (s *Store) Keep(kept func() map[protocol.Digest]bool) error {
 	return nil
 }
 
-// record writes what a plugin reaches beside its copy.
+// record writes what a plugin uses outside its directory next to its copy.
 func record(dir string, b manifest.Beyond) error {
 	data, err := json.Marshal(b)
 	if err != nil {

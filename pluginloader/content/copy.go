@@ -16,17 +16,18 @@ import (
 	"lashd/pluginloader/manifest"
 )
 
-// copier copies a directory, and holds it to what a plugin may be. It looks at nothing outside of it.
+// copier copies a directory tree within the limits for plugins. Both roots confine it, so links in
+// the source cannot lead it elsewhere. Permissions of the copy allow reading and executing only.
 type copier struct {
 	from    *os.Root
 	to      *os.Root
-	entries int
-	bytes   int64
+	entries int   // counted against manifest.MaxEntries
+	bytes   int64 // counted against manifest.MaxContents
 }
 
-// copyTree copies a directory to one that is not there.
+// copyTree copies the directory from to the new directory to. A failed copy leaves a partial tree.
 func copyTree(ctx context.Context, from, to string) error {
-	source, err := os.OpenRoot(from + string(filepath.Separator) + ".") // fails for a pipe, which would be waited for
+	source, err := os.OpenRoot(from + string(filepath.Separator) + ".") // the dot makes this fail for a pipe, which would block
 	if err != nil {
 		return err
 	}
@@ -59,6 +60,8 @@ func (c *copier) directory(ctx context.Context, name string, depth int) error {
 	return c.to.Chmod(name, 0o500)
 }
 
+// list reads the names in a directory. It stops at the limit, before a huge directory fills the
+// memory.
 func (c *copier) list(ctx context.Context, name string) ([]string, error) {
 	dir, err := c.from.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -75,6 +78,7 @@ func (c *copier) list(ctx context.Context, name string) ([]string, error) {
 	return names, cmp.Or(err, context.Cause(ctx))
 }
 
+// entry copies a file, link or directory and rejects everything else.
 func (c *copier) entry(ctx context.Context, name string, depth int) error {
 	info, err := c.from.Lstat(name)
 	if err != nil {
@@ -91,13 +95,14 @@ func (c *copier) entry(ctx context.Context, name string, depth int) error {
 		if err != nil {
 			return err
 		}
-		return c.to.Symlink(to, name) // the digest of the copy sees to where it leads
+		return c.to.Symlink(to, name) // manifest.Digest rejects links that leave the directory
 	case 0:
 		return c.file(ctx, name)
 	}
 	return fmt.Errorf("%s is neither a file nor a directory nor a link", name)
 }
 
+// file copies a regular file. If its size changes during the copy, the error is ErrChanging.
 func (c *copier) file(ctx context.Context, name string) error {
 	info, err := c.from.Lstat(name)
 	if err != nil {
@@ -122,7 +127,7 @@ func (c *copier) file(ctx context.Context, name string) error {
 	return cmp.Or(errors.Join(err, to.Chmod(sealed(info)), to.Close()), context.Cause(ctx))
 }
 
-// permit refuses what no file of a plugin may be.
+// permit rejects files that no plugin may contain.
 func (c *copier) permit(name string, info fs.FileInfo) error {
 	c.bytes += info.Size()
 	switch {
@@ -136,7 +141,8 @@ func (c *copier) permit(name string, info fs.FileInfo) error {
 	return nil
 }
 
-// sealed is the mode of the copy of a file.
+// sealed returns the mode of a file's copy: read-only, and executable if the original is for
+// anyone.
 func sealed(info fs.FileInfo) fs.FileMode {
 	if info.Mode()&0o111 != 0 {
 		return 0o500

@@ -8,12 +8,12 @@ import (
 	"syscall"
 )
 
-// Remove removes a directory with all that is in it, such as copies, although its directories may not be written. It is no
-// error if there is none.
+// Remove removes a directory tree, even if its directories are read-only, as those of copies are.
+// It succeeds if there is nothing to remove.
 func Remove(dir string) error {
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() {
-			err = os.Chmod(path, 0o700) // WalkDir reads it only then
+			err = os.Chmod(path, 0o700) // WalkDir reads the directory after this
 		}
 		return err
 	})
@@ -23,7 +23,7 @@ func Remove(dir string) error {
 	return errors.Join(err, os.RemoveAll(dir))
 }
 
-// persist has what was written to a file, or the names in a directory, outlive the system.
+// persist syncs a file or directory, so that it survives a crash of the system.
 func persist(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -32,10 +32,11 @@ func persist(path string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// fewFiles are those that are synced one by one; with more of them it is faster to sync all of the file system.
+// fewFiles is the largest tree that is synced file by file. For larger trees, one sync of the whole
+// file system is faster.
 const fewFiles = 64
 
-// flush has a directory with all that is in it outlive the system.
+// flush syncs a directory tree, so that it survives a crash of the system.
 func flush(dir string) error {
 	var paths []string
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -60,7 +61,7 @@ func flush(dir string) error {
 	return nil
 }
 
-// starved tells whether something could not be read for no fault of its own.
+// starved reports whether a read failed because of the system's state, not because of the copy.
 func starved(err error) bool {
 	for _, e := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EIO, syscall.EINTR} {
 		if errors.Is(err, e) {

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// syncAll syncs the file system that a directory is on.
+// syncAll syncs the file system that contains dir. done is false if the system cannot do that.
 func syncAll(dir string) (done bool, err error) {
 	f, err := os.Open(dir)
 	if err != nil {

@@ -2,5 +2,5 @@
 
 package content
 
-// syncAll cannot be done here.
+// syncAll is not available on this system.
 func syncAll(string) (done bool, err error) { return false, nil }

@@ -28,13 +28,13 @@ var hostile = map[string]struct {
 	"a pipe in place of the manifest": {func(at func(string) string) error {
 		return errors.Join(os.Remove(at("plugin.json")), syscall.Mkfifo(at("plugin.json"), 0o644))
 	}, "plugin.json is neither a file nor a directory nor a link"},
-	"a link to a file outside":      {func(at func(string) string) error { return os.Symlink("../../../../etc/passwd", at("l")) }, "the link l to ../../../../etc/passwd: "},
-	"a link to an absolute path":    {func(at func(string) string) error { return os.Symlink("/etc/passwd", at("l")) }, "the link l to /etc/passwd: "},
+	"a link to a file outside":      {func(at func(string) string) error { return os.Symlink("../../../../etc/passwd", at("l")) }, "the link l to ../../../../etc/passwd must lead"},
+	"a link to an absolute path":    {func(at func(string) string) error { return os.Symlink("/etc/passwd", at("l")) }, "the link l to /etc/passwd must lead"},
 	"a link to itself by its path":  {func(at func(string) string) error { return os.Symlink(at("a"), at("l")) }, "the link l to /"},
-	"a link to a directory outside": {func(at func(string) string) error { return os.Symlink("..", at("l")) }, "the link l to ..: "},
-	"a link to nothing":             {func(at func(string) string) error { return os.Symlink("none", at("l")) }, "the link l to none: "},
-	"a link to itself":              {func(at func(string) string) error { return os.Symlink("l", at("l")) }, "the link l to l: "},
-	"a link that goes out and back": {func(at func(string) string) error { return os.Symlink("../p/a", at("l")) }, "the link l to ../p/a: "},
+	"a link to a directory outside": {func(at func(string) string) error { return os.Symlink("..", at("l")) }, "the link l to .. must lead"},
+	"a link to nothing":             {func(at func(string) string) error { return os.Symlink("none", at("l")) }, "the link l to none must lead"},
+	"a link to itself":              {func(at func(string) string) error { return os.Symlink("l", at("l")) }, "the link l to l must lead"},
+	"a link that goes out and back": {func(at func(string) string) error { return os.Symlink("../p/a", at("l")) }, "the link l to ../p/a must lead"},
 	"a manifest that is a link out": {func(at func(string) string) error {
 		return errors.Join(os.Remove(at("plugin.json")), os.Symlink("/etc/passwd", at("plugin.json")))
 	}, "plugin.json"},

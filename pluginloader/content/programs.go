@@ -16,32 +16,35 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// ErrProgram says that a program is not the one that was approved.
+// ErrProgram means that a program's bytes differ from the approved ones.
 var ErrProgram = errors.New("the program changed since it was approved")
 
-// ErrFile says that a file is not the one that was approved.
+// ErrFile means that a file which a command names differs from the approved one.
 var ErrFile = errors.New("the file changed since it was approved")
 
-// Programs knows programs by their bytes. The zero value is ready for use.
+// Programs checks programs outside plugins against their approved digests. It remembers digests by
+// file identity and time stamps, so an unchanged program is read once. The zero value is ready for
+// use, and all methods are safe for concurrent use.
 type Programs struct {
 	mu   sync.Mutex
-	seen map[watch.Stamp]protocol.Digest // what was read before
+	seen map[watch.Stamp]protocol.Digest // digests of files that were read, by stamp
 }
 
-// Program is a program that was found to be what was approved, until it is closed.
+// Program is an approved program, open for a start. Close it after the start.
 type Program struct {
-	Path string // its place, after all links
-	// Runs is what to run, while the Program is open: the very file that was read, whatever is at its place by now. It is nil for
-	// a script, which has to be found by its interpreter, so it is run from its place: what is put there between the check
-	// and the start is not noticed.
+	Path string // path with links resolved
+	// Runs is the file to execute while the Program is open. It is the file that was checked, even
+	// if another one has taken its path. For a script it is nil, because the interpreter opens the
+	// script by path. A change between the check and that moment goes unnoticed.
 	Runs *os.File
 	file *os.File
 }
 
-// Close lets go of the program, once it was started.
+// Close closes the file. A program that runs is not affected.
 func (p Program) Close() error { return p.file.Close() }
 
-// Finder finds programs, and reads those again only that have changed. Look tells where a program is, as exec.LookPath does.
+// Finder returns a finder that computes digests through the cache. look locates a program by name,
+// like exec.LookPath; it may be nil if only digests are needed.
 func (p *Programs) Finder(look func(string) (string, error)) manifest.Finder {
 	return manifest.Finder{Look: look, Digest: func(ctx context.Context, path string) (protocol.Digest, error) {
 		f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
@@ -53,7 +56,7 @@ func (p *Programs) Finder(look func(string) (string, error)) manifest.Finder {
 	}}
 }
 
-// CheckFiles tells whether all files that the commands of a plugin name are still what was approved.
+// CheckFiles returns an error unless all files that the plugin's commands name are as approved.
 func (p *Programs) CheckFiles(ctx context.Context, approved manifest.Beyond) error {
 	digest := p.Finder(nil).Digest
 	for _, f := range approved.Files {
@@ -68,7 +71,7 @@ func (p *Programs) CheckFiles(ctx context.Context, approved manifest.Beyond) err
 	return nil
 }
 
-// Check tells whether all programs that a plugin may run are still those that were approved.
+// Check returns an error unless all programs that the plugin may run are as approved.
 func (p *Programs) Check(ctx context.Context, approved manifest.Beyond) error {
 	for _, e := range approved.Executables {
 		program, err := p.Open(ctx, approved, e.Name)
@@ -82,8 +85,8 @@ func (p *Programs) Check(ctx context.Context, approved manifest.Beyond) error {
 	return nil
 }
 
-// Open gives the program that a plugin calls so, as it was approved. Programs that are in the plugin itself are not among
-// them: the digest of the copy is theirs, too.
+// Open checks and opens the approved program that the plugin calls name. Programs inside the plugin
+// are not listed; the digest of the copy covers them. The caller closes the Program.
 func (p *Programs) Open(ctx context.Context, approved manifest.Beyond, name string) (Program, error) {
 	i := slices.IndexFunc(approved.Executables, func(e manifest.Executable) bool { return e.Name == name })
 	if i < 0 {
@@ -96,6 +99,7 @@ func (p *Programs) Open(ctx context.Context, approved manifest.Beyond, name stri
 	return program, nil
 }
 
+// open compares the bytes of the file at the approved path with the approved digest.
 func (p *Programs) open(ctx context.Context, e manifest.Executable) (Program, error) {
 	f, err := os.OpenFile(e.Path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -115,7 +119,8 @@ func (p *Programs) open(ctx context.Context, e manifest.Executable) (Program, er
 	return program, nil
 }
 
-// digest reads a program, unless it was read before and is the same still.
+// digest returns the digest of an open file, from the cache if the file's stamp is unchanged. It
+// caches a digest only if the stamp would show a later change.
 func (p *Programs) digest(ctx context.Context, f *os.File) (protocol.Digest, error) {
 	now := time.Now()
 	info, err := f.Stat()
@@ -146,7 +151,7 @@ func (p *Programs) known(s watch.Stamp) (protocol.Digest, bool) {
 	return d, ok
 }
 
-// maxSeen is how many programs are kept: many more than anybody runs.
+// maxSeen bounds the cache. Plugins run far fewer programs.
 const maxSeen = 1000
 
 func (p *Programs) keep(s watch.Stamp, d protocol.Digest) {
@@ -158,7 +163,7 @@ func (p *Programs) keep(s watch.Stamp, d protocol.Digest) {
 	p.seen[s] = d
 }
 
-// script tells whether a program is run by an interpreter, which opens it by its name.
+// script reports whether an interpreter runs the program. An unreadable file counts as a script.
 func script(f *os.File) bool {
 	head := make([]byte, 2)
 	n, err := f.ReadAt(head, 0)

@@ -14,20 +14,23 @@ import (
 	"lashd/rpc/protocol"
 )
 
+// Attempts to copy a directory that changes.
 const (
 	tries   = 5
-	between = 30 * time.Millisecond // two tries: longer than what was just changed has no signature for
+	between = 30 * time.Millisecond // pause between attempts; longer than a stamp stays hot (watch.Stamp.Hot)
 )
 
-// Put copies the plugin in a directory, and takes the digest of the copy. If there is that copy already, it is used. What is
-// copied was in the directory at one time: if something changes meanwhile it is tried again, and in the end ErrChanging. The
-// copy belongs to nobody else and cannot be written; a file in it can be executed if anybody could execute the original.
+// Put copies the plugin in dir, or opens the copy that the store already has. The copy is
+// consistent: if the directory changes during the copy, Put copies it again, and returns
+// ErrChanging after several attempts. The files of the copy are read-only. A file is executable if
+// anyone could execute the original.
 //
-// Links stay what they are, and may lead nowhere but to something in the directory. What other directories have a hard link to
-// is copied as any other file.
+// Links are copied as links and must lead to something inside the directory. Hard links are copied
+// as separate files. The caller closes the copy.
 func (s *Store) Put(ctx context.Context, dir string) (Copy, error) { return s.PutFrom(ctx, "", dir) }
 
-// PutFrom does what Put does for a plugin of a workspace, which a person has to approve.
+// PutFrom is Put for a plugin of a workspace, which needs approval. Its digest also covers files
+// outside the plugin that its commands name.
 func (s *Store) PutFrom(ctx context.Context, workspace, dir string) (Copy, error) {
 	c, err := s.put(ctx, workspace, dir)
 	if err != nil {
@@ -41,7 +44,7 @@ func (s *Store) put(ctx context.Context, workspace, dir string) (Copy, error) {
 	if err != nil {
 		return Copy{}, err
 	}
-	defer func() { _ = Remove(staged) }() // after the rename there is nothing; what stays is removed at the next start
+	defer func() { _ = Remove(staged) }() // after publish, nothing is left; NewStore removes the rest if this fails
 	c, err := s.stage(ctx, workspace, dir, staged)
 	if err != nil {
 		return Copy{}, err
@@ -49,13 +52,14 @@ func (s *Store) put(ctx context.Context, workspace, dir string) (Copy, error) {
 	return s.settle(ctx, staged, c)
 }
 
-// Examine reads the plugin in a directory as PutFrom does, so that what it tells is all of one time, and keeps no copy.
+// Examine reads the plugin in dir like PutFrom, so the results belong to one consistent state, but
+// keeps no copy.
 func (s *Store) Examine(ctx context.Context, workspace, dir string) (p *manifest.Plugin, b manifest.Beyond, d protocol.Digest, err error) {
 	staged, err := os.MkdirTemp(s.dir, unfinished)
 	if err != nil {
 		return nil, b, "", err
 	}
-	defer func() { _ = Remove(staged) }() // what stays is removed at the next start
+	defer func() { _ = Remove(staged) }() // if this fails, NewStore removes it
 	c, err := s.stage(ctx, workspace, dir, staged)
 	if err != nil {
 		return nil, b, "", fmt.Errorf("read plugin %s: %w", dir, err)
@@ -63,7 +67,8 @@ func (s *Store) Examine(ctx context.Context, workspace, dir string) (p *manifest
 	return c.Plugin, c.Beyond, c.Digest, nil
 }
 
-// settle gives the copy that there is, or else makes one of what was staged.
+// settle opens the existing copy with the digest of the staged one, or publishes the staged one.
+// The files are synced before the lock is taken, because that is slow.
 func (s *Store) settle(ctx context.Context, staged string, c Copy) (Copy, error) {
 	there, err := s.Open(ctx, c.Digest)
 	if err == nil || !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, ErrDamaged) {
@@ -75,7 +80,7 @@ func (s *Store) settle(ctx context.Context, staged string, c Copy) (Copy, error)
 	return s.publish(ctx, staged, c)
 }
 
-// stage makes a copy that has its name not yet.
+// stage makes an unpublished copy in the directory staged.
 func (s *Store) stage(ctx context.Context, workspace, dir, staged string) (Copy, error) {
 	at := filepath.Join(staged, filepath.Base(dir))
 	if err := s.settled(ctx, dir, at); err != nil {
@@ -96,7 +101,7 @@ func (s *Store) stage(ctx context.Context, workspace, dir, staged string) (Copy,
 	return s.read(ctx, staged)
 }
 
-// settled copies a directory that does not change meanwhile.
+// settled copies a directory until it has not changed during the copy.
 func (s *Store) settled(ctx context.Context, dir, to string) error {
 	for range tries {
 		before, err := watch.Signature(dir)
@@ -119,7 +124,7 @@ func (s *Store) settled(ctx context.Context, dir, to string) error {
 	return ErrChanging
 }
 
-// beyond reads what the plugin in a copy reaches.
+// beyond returns what the plugin in a staged copy uses outside its directory.
 func (s *Store) beyond(ctx context.Context, workspace, dir string) (manifest.Beyond, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -133,13 +138,14 @@ func (s *Store) beyond(ctx context.Context, workspace, dir string) (manifest.Bey
 	return p.Beyond(ctx, s.Finder(workspace, s.find))
 }
 
-// publish gives a copy the name by which it is found, unless there is one.
+// publish renames a staged copy to its digest, or opens the copy that another goroutine published
+// first.
 func (s *Store) publish(ctx context.Context, staged string, c Copy) (Copy, error) {
 	s.change.Lock()
 	defer s.change.Unlock()
 	there, err := s.openLocked(ctx, c.Digest)
 	if err == nil || !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, ErrDamaged) {
-		return there, err // somebody else was faster
+		return there, err // another goroutine published it first
 	}
 	if err := os.Rename(staged, s.path(string(c.Digest))); err != nil {
 		return Copy{}, err
@@ -152,7 +158,7 @@ func (s *Store) publish(ctx context.Context, staged string, c Copy) (Copy, error
 	return c, nil
 }
 
-// valid tells whether a name may be that of a copy.
+// valid reports whether d has the form of a digest, and so may name a copy.
 func valid(d protocol.Digest) bool {
 	for _, c := range d {
 		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
@@ -162,9 +168,10 @@ func valid(d protocol.Digest) bool {
 	return len(d) == 64
 }
 
-// Finder has find find files for the plugins of a workspace. The names of copies are not known yet, but all are as deep.
+// Finder completes find for the plugins of a workspace. The path of the copy is not known yet, so
+// Root is a path of the same depth, which is enough to resolve relative paths.
 func (s *Store) Finder(workspace string, find manifest.Finder) manifest.Finder {
-	home, _ := os.UserHomeDir() // nobody runs anything in a home that is not known
+	home, _ := os.UserHomeDir() // without a home, no command can name files in it
 	find.Workspace, find.Home = workspace, home
 	find.Root = s.path("copy", "plugin")
 	return find

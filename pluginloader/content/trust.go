@@ -13,34 +13,39 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Approval says that a person trusts a plugin, as it was then and where it was then.
+// Approval records that a person trusts the plugin with this digest in this directory. Every field
+// must match: the same contents in another directory need a new approval.
 type Approval struct {
-	At     string          `json:"at"`  // where it was found: a link to it elsewhere is not approved
-	Dir    string          `json:"dir"` // after all links
+	At  string `json:"at"`  // absolute path at which the plugin was found; a link elsewhere to the same directory is not approved
+	Dir string `json:"dir"` // At with links resolved
+	// Dev and Ino identify the directory, so that another directory at the same path is not
+	// approved.
 	Dev    uint64          `json:"dev"`
 	Ino    uint64          `json:"ino"`
 	Digest protocol.Digest `json:"digest"`
 }
 
-// Approvals keeps approvals where nothing but lashd writes.
+// Approvals stores approvals durably where only lashd writes. Trust calls it from one goroutine at
+// a time.
 type Approvals interface {
 	All(context.Context) ([]Approval, error)
 	Add(context.Context, Approval) error
 	Remove(context.Context, Approval) error
 }
 
-// Trust knows which plugins a person trusts. What is in a directory cannot change that, but to end it: other content, and
-// other directories in the same place, are not what was approved.
+// Trust records which plugins a person trusts. The contents of a workspace cannot grant trust:
+// changed contents, or another directory at the same path, do not match an approval. It is safe for
+// concurrent use.
 type Trust struct {
-	kept Approvals
+	kept Approvals // durable storage
 
 	change sync.Mutex // held while approvals are stored or removed
 
 	mu  sync.Mutex
-	all []Approval
+	all []Approval // the approvals in memory, which decide
 }
 
-// NewTrust reads what was approved before.
+// NewTrust reads the stored approvals.
 func NewTrust(ctx context.Context, kept Approvals) (*Trust, error) {
 	all, err := kept.All(ctx)
 	if err != nil {
@@ -49,7 +54,7 @@ func NewTrust(ctx context.Context, kept Approvals) (*Trust, error) {
 	return &Trust{kept: kept, all: all}, nil
 }
 
-// place is an approval of a digest in a directory as it is now.
+// place returns the approval of a digest for the directory as it is on disk now.
 func place(dir string, d protocol.Digest) (Approval, error) {
 	at, err := filepath.Abs(dir)
 	if err != nil {
@@ -70,7 +75,8 @@ func place(dir string, d protocol.Digest) (Approval, error) {
 	return Approval{At: at, Dir: real, Dev: stamp.Dev, Ino: stamp.Ino, Digest: d}, nil
 }
 
-// Trusted tells whether the plugin with a digest was approved in a directory.
+// Trusted reports whether the plugin with a digest is approved in dir. It is false if dir cannot be
+// read.
 func (t *Trust) Trusted(dir string, d protocol.Digest) bool {
 	a, err := place(dir, d)
 	if err != nil {
@@ -81,7 +87,7 @@ func (t *Trust) Trusted(dir string, d protocol.Digest) bool {
 	return slices.Contains(t.all, a)
 }
 
-// Knows tells whether anything was ever approved in a directory, wherever that leads to now.
+// Knows reports whether any contents were approved at dir, wherever dir leads now.
 func (t *Trust) Knows(dir string) bool {
 	at, err := filepath.Abs(dir)
 	if err != nil {
@@ -92,7 +98,7 @@ func (t *Trust) Knows(dir string) bool {
 	return slices.ContainsFunc(t.all, func(a Approval) bool { return a.At == at })
 }
 
-// Approve remembers that a person trusts what has a digest in a directory. When it returns, that is durable.
+// Approve stores the approval of a digest in dir. It is durable when Approve returns nil.
 func (t *Trust) Approve(ctx context.Context, dir string, d protocol.Digest) error {
 	t.change.Lock()
 	defer t.change.Unlock()
@@ -111,8 +117,9 @@ func (t *Trust) Approve(ctx context.Context, dir string, d protocol.Digest) erro
 	return nil
 }
 
-// Revoke forgets all that was approved in a directory, wherever that led to, even if it is gone. It is not trusted from
-// then on even if that cannot be stored, which is the error; then it is to be called again.
+// Revoke removes all approvals at dir, even if dir no longer exists. The plugin is untrusted at
+// once, also if Revoke returns an error. Then call it again, or the stored approvals return at the
+// next start.
 func (t *Trust) Revoke(ctx context.Context, dir string) error {
 	t.change.Lock()
 	defer t.change.Unlock()
@@ -139,7 +146,7 @@ func (t *Trust) forget(at string) {
 	t.all = slices.DeleteFunc(t.all, func(a Approval) bool { return a.At == at })
 }
 
-// All are the approvals there are.
+// All returns a copy of the approvals.
 func (t *Trust) All() []Approval {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -10,7 +10,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Monitors are what a plugin in a directory contributes of these.
+// Monitors returns a Spec that registers a plugin's monitors. root is the plugin's directory, which
+// the commands get as PLUGIN_ROOT. A variable in Env overrides it.
 func Monitors(list []manifest.Monitor, root string) plugin.Spec {
 	return func(r *plugin.Registrar) error {
 		for _, m := range list {
@@ -25,7 +26,8 @@ func Monitors(list []manifest.Monitor, root string) plugin.Spec {
 	}
 }
 
-// Spec is what texts and switches contribute to every session.
+// Spec returns a Spec that adds the prompt texts and tool switches to every session. switches may
+// be nil.
 func Spec(prompts []manifest.Prompt, switches *manifest.Switches) plugin.Spec {
 	return func(r *plugin.Registrar) error {
 		for _, p := range prompts {

@@ -18,38 +18,43 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Beyond is what of a plugin reaches beyond its directory: a person who approves the plugin approves that, too.
+// Beyond lists what a plugin uses outside its directory. The plugin's digest covers it, so approval
+// of a plugin covers it too, and any change of it needs a new approval.
 type Beyond struct {
-	Name         string       `json:"name"`         // what it is known by
-	Commands     [][]string   `json:"commands"`     // that it may run, as it says them
-	Executables  []Executable `json:"executables"`  // which these are, where that is known before
-	Addresses    []string     `json:"addresses"`    // of servers
-	Environment  []string     `json:"environment"`  // names of variables that it gets from the environment of lashd
-	Capabilities []Capability `json:"capabilities"` // what it may ask of lashd
+	Name         string       `json:"name"`         // the plugin's name
+	Commands     [][]string   `json:"commands"`     // commands that it may run, as written in its files
+	Executables  []Executable `json:"executables"`  // the programs of these commands outside the plugin, where known in advance
+	Addresses    []string     `json:"addresses"`    // URLs of servers
+	Environment  []string     `json:"environment"`  // names of variables to pass from lashd's environment
+	Capabilities []Capability `json:"capabilities"` // requests that it may send to lashd
 
-	Files     []NamedFile `json:"files,omitempty"`     // outside the plugin that the commands name, of a plugin of a workspace
-	Uncovered []string    `json:"uncovered,omitempty"` // what else they may use, as far as that is known
+	Files     []NamedFile `json:"files,omitempty"`     // files outside the plugin that commands name; only for a plugin of a workspace
+	Uncovered []string    `json:"uncovered,omitempty"` // what else commands may use that approval cannot cover, for people
 }
 
-// Executable is a program.
+// Executable is a program outside a plugin.
 type Executable struct {
-	Name   string          `json:"name"`   // as the plugin says it
-	Path   string          `json:"path"`   // where it is, after all links
-	Digest protocol.Digest `json:"digest"` // of its bytes
+	Name   string          `json:"name"`   // as written in the plugin
+	Path   string          `json:"path"`   // with links resolved
+	Digest protocol.Digest `json:"digest"` // of the file's bytes
 }
 
-// Finder finds files outside a plugin.
+// Finder locates and reads files outside a plugin. Tests and the loader supply different ones.
 type Finder struct {
-	Look   func(name string) (path string, err error)                            // a program without a slash in its name, as exec.LookPath does
-	Digest func(ctx context.Context, path string) (d protocol.Digest, err error) // of a regular file; nil: DigestOf
+	// Look locates a program whose name has no slash, like exec.LookPath.
+	Look func(name string) (path string, err error)
+	// Digest returns the digest of a regular file. nil means DigestOf.
+	Digest func(ctx context.Context, path string) (d protocol.Digest, err error)
 
-	// Where the commands of a plugin run that a person has to approve. Without a workspace nobody has, and Beyond.Files is empty.
+	// Workspace is the directory in which the commands of a plugin that needs approval run. It is
+	// empty for other plugins, and then Beyond.Files stays empty.
 	Workspace string
-	Root      string // where the plugin will be
-	Home      string // of the person who started lashd
+	Root      string // the directory where the plugin will run
+	Home      string // home directory of the user who started lashd
 }
 
-// Beyond finds what the plugin reaches. A program that is not there is an error.
+// Beyond finds what the plugin uses outside its directory. It reads every program that the commands
+// name. A program that does not exist is an error.
 func (p *Plugin) Beyond(ctx context.Context, find Finder) (Beyond, error) {
 	b := Beyond{Name: p.Name, Capabilities: slices.Sorted(slices.Values(p.Capabilities))}
 	for _, c := range p.commands() {
@@ -77,17 +82,17 @@ func (p *Plugin) Beyond(ctx context.Context, find Finder) (Beyond, error) {
 	return b, err
 }
 
-// command is something that a plugin runs, or a server that it speaks to.
+// command is a command that a plugin runs, or a server that it connects to.
 type command struct {
-	argv    []string
+	argv    []string // empty for a server with a URL
 	passEnv []string
 	url     string
 	env     map[string]string
-	dir     string // where it runs, in the workspace
-	tool    bool   // {name} stands for a parameter, which the caller of the tool gives
+	dir     string // directory to run in, relative to the workspace
+	tool    bool   // argv contains {name} placeholders, which the tool call fills in
 }
 
-// commands are all that a plugin runs.
+// commands returns every command of the plugin: process, tools, hooks, monitors and MCP servers.
 func (p *Plugin) commands() []command {
 	var all []command
 	if c := p.Process; c != nil {
@@ -117,7 +122,7 @@ func (s Server) command() command {
 	return command{argv: append([]string{s.Command}, s.Args...), passEnv: s.PassEnv, env: s.Env}
 }
 
-// shell is the command that runs a script, or the command itself.
+// shell returns argv, as a call of sh if script is set.
 func shell(script bool, argv []string) []string {
 	if script {
 		return append([]string{"sh", "-c"}, argv...)
@@ -125,7 +130,7 @@ func shell(script bool, argv []string) []string {
 	return argv
 }
 
-// resolve finds the programs that are outside of the plugin. Those inside are in the digest of its directory.
+// resolve finds the programs outside the plugin. The digest of the directory covers those inside.
 func (b *Beyond) resolve(ctx context.Context, find Finder) error {
 	for _, argv := range b.Commands {
 		name := argv[0]
@@ -143,6 +148,7 @@ func (b *Beyond) resolve(ctx context.Context, find Finder) error {
 	return nil
 }
 
+// executable locates one program and computes its digest.
 func executable(ctx context.Context, name string, find Finder) (Executable, error) {
 	file := name
 	var err error
@@ -162,10 +168,10 @@ func executable(ctx context.Context, name string, find Finder) (Executable, erro
 	return Executable{Name: name, Path: file, Digest: sum}, err
 }
 
-// MaxProgram is how many bytes a program outside a plugin may have.
+// MaxProgram is the maximum size in bytes of a program outside a plugin.
 const MaxProgram = 1 << 30
 
-// DigestOf gives the digest of a regular file.
+// DigestOf returns the digest of a regular file.
 func DigestOf(ctx context.Context, path string) (protocol.Digest, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -178,8 +184,9 @@ func DigestOf(ctx context.Context, path string) (protocol.Digest, error) {
 	return Sum(ctx, f)
 }
 
-// Sum gives the digest of a file that is open. One that is not regular, or has no size of its own, as those of the kernel, is
-// refused, because reading it might not end.
+// Sum returns the digest of an open file. It rejects files that are not regular, and files without
+// a size, such as those of the kernel, because reading them might not end. It returns an error if
+// the file changes while it is read.
 func Sum(ctx context.Context, f *os.File) (protocol.Digest, error) {
 	info, err := f.Stat()
 	switch {
@@ -201,6 +208,7 @@ func Sum(ctx context.Context, f *os.File) (protocol.Digest, error) {
 	return protocol.Digest(fmt.Sprintf("%x", sum.Sum(nil))), nil
 }
 
+// record adds everything that approval covers to a digest.
 func (b Beyond) record(d *digester) {
 	d.record("name", b.Name)
 	for _, argv := range b.Commands {

@@ -11,7 +11,8 @@ import (
 	"lashd/engine/tool"
 )
 
-// contributions checks what no single field shows.
+// contributions checks the rules that involve several fields. The tags of the fields state the
+// others.
 func (s *source) contributions(c *Contributions) {
 	const at = "/lashd"
 	if c.Process == nil {
@@ -31,12 +32,12 @@ func (s *source) contributions(c *Contributions) {
 	for i, t := range c.Triggers {
 		s.schema(fmt.Sprint(at, "/triggers/", i, "/payload"), t.Payload)
 	}
-	given := map[Capability]bool{}
+	listed := map[Capability]bool{}
 	for i, p := range c.Capabilities {
-		if given[p] {
+		if listed[p] {
 			s.at(fmt.Sprint(at, "/capabilities/", i), "%q is listed twice", p)
 		}
-		given[p] = true
+		listed[p] = true
 	}
 	s.monitors(at+"/monitors", c)
 	if c.ToolSwitches != nil {
@@ -44,6 +45,8 @@ func (s *source) contributions(c *Contributions) {
 	}
 }
 
+// monitors rejects duplicate IDs. It also rejects a sandbox and limits, because lashd runs monitors
+// as commands of the session, without them.
 func (s *source) monitors(at string, c *Contributions) {
 	seen := map[string]bool{}
 	for i, m := range c.Monitors {
@@ -57,6 +60,7 @@ func (s *source) monitors(at string, c *Contributions) {
 	}
 }
 
+// switches rejects tools that are both switched on and off.
 func (s *source) switches(at string, w Switches) {
 	on := map[string]bool{}
 	for _, name := range w.On {
@@ -64,12 +68,12 @@ func (s *source) switches(at string, w Switches) {
 	}
 	for i, name := range w.Off {
 		if on[name] {
-			s.at(fmt.Sprint(at, "/off/", i), "%q is in on, too", name)
+			s.at(fmt.Sprint(at, "/off/", i), "%q is also in on", name)
 		}
 	}
 }
 
-// needProcess tells what is there that a process would have to answer.
+// needProcess reports fields that have no effect without a process to serve them.
 func (s *source) needProcess(c *Contributions) {
 	const why = `needs a "process"`
 	for _, part := range []struct {
@@ -89,8 +93,8 @@ func (s *source) needProcess(c *Contributions) {
 	}
 }
 
-// program checks what a command begins with. A path is absolute, or begins with a variable: it would else depend on where
-// the command runs.
+// program checks the program of a command. A path must be absolute or start with a variable,
+// because a relative one would depend on the directory in which the command runs.
 func (s *source) program(pointer, name string) {
 	inside, ok := strings.CutPrefix(name, "${"+varRoot+"}/")
 	switch {
@@ -103,6 +107,7 @@ func (s *source) program(pointer, name string) {
 	}
 }
 
+// hooks checks that each slot has one hook, and that only slots with something to reject use deny.
 func (s *source) hooks(at string, hooks []Hook) {
 	seen := map[Slot]bool{}
 	for i, h := range hooks {
@@ -117,20 +122,21 @@ func (s *source) hooks(at string, hooks []Hook) {
 	}
 }
 
-// refuses tells whether something can be refused at a slot.
+// refuses reports whether a hook at the slot can reject a turn or a call.
 func (slot Slot) refuses() bool { return slot == SlotBeforeTurn || slot == SlotBeforeToolCall }
 
 func (s *source) tasks(at string, names []string) {
 	for i, name := range names {
 		switch {
 		case name == "":
-			s.at(fmt.Sprint(at, "/", i), "the name of the work is empty")
+			s.at(fmt.Sprint(at, "/", i), "the task name is empty")
 		case slices.Contains(names[:i], name):
 			s.at(fmt.Sprint(at, "/", i), "another entry has the name %q", name)
 		}
 	}
 }
 
+// operations checks names and schemas of operations.
 func (s *source) operations(at string, operations []Operation) {
 	seen := map[string]bool{}
 	for i, o := range operations {
@@ -144,7 +150,7 @@ func (s *source) operations(at string, operations []Operation) {
 	}
 }
 
-// schema checks a JSON Schema.
+// schema checks that a field holds a JSON Schema. An absent field passes.
 func (s *source) schema(pointer string, raw []byte) {
 	if len(raw) == 0 {
 		return
@@ -158,6 +164,7 @@ func (s *source) schema(pointer string, raw []byte) {
 	}
 }
 
+// servers checks that each MCP server has either a command or a URL, and the fields for it.
 func (s *source) servers(at string, servers map[string]Server) {
 	for name, server := range servers {
 		here := at + "/" + escape(name)
@@ -174,16 +181,19 @@ func (s *source) servers(at string, servers map[string]Server) {
 	}
 }
 
+// local checks a server that lashd starts.
 func (s *source) local(here string, server Server) {
 	if server.Type == TransportHTTP {
 		s.at(here+"/type", `a server of the type "http" needs a "url"`)
 	}
 	if len(server.Headers) > 0 {
-		s.atKey(here+"/headers", `"headers" are of a server with a "url"`)
+		s.atKey(here+"/headers", `"headers" are only for a server with a "url"`)
 	}
 	s.program(here+"/command", server.Command)
 }
 
+// remote checks a server with a URL. A URL that starts with a variable is checked only when it is
+// used.
 func (s *source) remote(here string, server Server) {
 	if server.Type == TransportStdio {
 		s.at(here+"/type", `a server of the type "stdio" needs a "command"`)
@@ -193,7 +203,7 @@ func (s *source) remote(here string, server Server) {
 		there bool
 	}{{"args", len(server.Args) > 0}, {"env", len(server.Env) > 0}} {
 		if part.there {
-			s.atKey(here+"/"+part.name, `%q is of a server with a "command"`, part.name)
+			s.atKey(here+"/"+part.name, `%q is only for a server with a "command"`, part.name)
 		}
 	}
 	u, err := url.Parse(variable().ReplaceAllString(server.URL, "x"))
@@ -205,6 +215,6 @@ func (s *source) remote(here string, server Server) {
 	case u.Host == "" && !strings.HasPrefix(server.URL, "${"):
 		s.at(here+"/url", "the URL has no host")
 	case u.User != nil:
-		s.at(here+"/url", `the URL has a password in it: use "headers"`)
+		s.at(here+"/url", `the URL contains a password; use "headers"`)
 	}
 }

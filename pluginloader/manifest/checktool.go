@@ -8,6 +8,7 @@ import (
 	"strings"
 )
 
+// tools checks the rules that involve several fields of a tool, and that tool names are unique.
 func (s *source) tools(at string, tools []Tool) {
 	seen := map[string]bool{}
 	for i, t := range tools {
@@ -24,25 +25,27 @@ func (s *source) tools(at string, tools []Tool) {
 	}
 }
 
+// processTool checks a tool that the process runs.
 func (s *source) processTool(here string, t Tool) {
 	for _, part := range []struct {
 		name  string
 		there bool
 	}{{"parameters", len(t.Parameters) > 0}, {"shell", t.Shell}, {"in", t.In != ""}, {"env", len(t.Env) > 0}, {"passEnv", len(t.PassEnv) > 0}} {
 		if part.there {
-			s.atKey(here+"/"+part.name, `%q is of a tool with a "command"`, part.name)
+			s.atKey(here+"/"+part.name, `%q is only for a tool with a "command"`, part.name)
 		}
 	}
 	s.schema(here+"/input", t.Input)
 	s.schema(here+"/output", t.Output)
 }
 
+// commandTool checks a tool that runs a command.
 func (s *source) commandTool(here string, t Tool) {
 	if len(t.Input) > 0 {
 		s.atKey(here+"/input", `a tool with a "command" has "parameters" instead of "input"`)
 	}
 	if len(t.Output) > 0 {
-		s.atKey(here+"/output", `"output" is of a tool of the process`)
+		s.atKey(here+"/output", `"output" is only for a tool of the process`)
 	}
 	s.parameters(here+"/parameters", t.Parameters)
 	if t.Shell {
@@ -55,7 +58,8 @@ func (s *source) commandTool(here string, t Tool) {
 	s.placeholders(here, t)
 }
 
-// placeholders checks that the command and the parameters fit each other.
+// placeholders checks that every {name} in the command is a parameter, and that every parameter is
+// used.
 func (s *source) placeholders(here string, t Tool) {
 	used := map[string]bool{}
 	for i, element := range t.Command {
@@ -73,11 +77,12 @@ func (s *source) placeholders(here string, t Tool) {
 	}
 	for i, p := range t.Parameters {
 		if !used[p.Name] {
-			s.at(fmt.Sprint(here, "/parameters/", i, "/name"), "the command has no {%s} in it", p.Name)
+			s.at(fmt.Sprint(here, "/parameters/", i, "/name"), "the command does not use {%s}", p.Name)
 		}
 	}
 }
 
+// placeholder checks one {name}. alone means that it is a whole element of the command.
 func (s *source) placeholder(at, name string, alone bool, t Tool) {
 	i := slices.IndexFunc(t.Parameters, func(p Parameter) bool { return p.Name == name })
 	switch {
@@ -88,6 +93,8 @@ func (s *source) placeholder(at, name string, alone bool, t Tool) {
 	}
 }
 
+// parameters checks each parameter. Names must differ in more than case, because a shell tool gets
+// them as environment variables.
 func (s *source) parameters(at string, parameters []Parameter) {
 	seen := map[string]bool{}
 	for i, p := range parameters {
@@ -100,6 +107,7 @@ func (s *source) parameters(at string, parameters []Parameter) {
 	}
 }
 
+// parameter checks that the constraints of a parameter suit its type.
 func (s *source) parameter(here string, p Parameter) {
 	texts := p.Type == TypeString || p.Type == TypeArray
 	if _, err := regexp.Compile(p.Pattern); err != nil {
@@ -110,7 +118,7 @@ func (s *source) parameter(here string, p Parameter) {
 		there bool
 	}{{"enum", len(p.Enum) > 0}, {"pattern", p.Pattern != ""}, {"dash", p.Dash}} {
 		if part.there && !texts {
-			s.atKey(here+"/"+part.name, "%q is of a string or an array", part.name)
+			s.atKey(here+"/"+part.name, "%q is only for a string or an array", part.name)
 		}
 	}
 	if p.Min != nil && p.Max != nil && *p.Min > *p.Max {
@@ -128,14 +136,15 @@ func (s *source) standard(here string, p Parameter) {
 		return
 	}
 	if p.Required {
-		s.atKey(here+"/default", "a parameter that is required has no default")
+		s.atKey(here+"/default", "a required parameter cannot have a default")
 	}
 	if !p.Type.holds(p.Default) {
 		s.at(here+"/default", "the default is not of the type %s", p.Type)
 	}
 }
 
-// holds tells whether JSON is of the type.
+// holds reports whether a JSON value has the type. A type that is unknown has been reported
+// already.
 func (t ParameterType) holds(raw json.RawMessage) bool {
 	if string(raw) == "null" {
 		return false

@@ -19,19 +19,21 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// What a directory of a plugin may be, at most.
+// Limits of a plugin's directory. A larger one is an error.
 const (
 	MaxEntries  = 10_000    // files, links and directories
-	MaxDepth    = 32        // directories inside one another
+	MaxDepth    = 32        // nesting of directories
 	MaxContent  = 64 << 20  // bytes of a file
 	MaxContents = 512 << 20 // bytes of all files
 )
 
-// Digest stands for everything that a person approves: the bytes and the name of every file in the directory, whether it can
-// be executed, its links, and what of the plugin reaches beyond it. Any change gives another digest, and the same is always the same. A link
-// that leads out of the directory or nowhere, what is neither a file nor a directory nor a link, and a directory that is too
-// large, are errors; so is what was seen to change meanwhile. What changes right after is not in the digest: who runs
-// something must run a copy whose digest was taken.
+// Digest identifies everything that a person approves: names and bytes of all files, whether they
+// are executable, links, and what the plugin uses outside its directory. The same state always
+// gives the same digest, and any change gives another one.
+//
+// These are errors: a link that leaves the directory or leads nowhere, a special file, a directory
+// beyond the limits, and a change during the read. The digest does not cover later changes. To run
+// approved code, copy the directory first and compute the digest of the copy.
 func Digest(ctx context.Context, root *os.Root, b Beyond) (protocol.Digest, error) {
 	d := digester{root: root, sum: sha256.New()}
 	d.record("lashd plugin", "1")
@@ -42,20 +44,20 @@ func Digest(ctx context.Context, root *os.Root, b Beyond) (protocol.Digest, erro
 	return protocol.Digest(fmt.Sprintf("%x", d.sum.Sum(nil))), nil
 }
 
-// digester adds a directory up.
+// digester computes the digest of a directory.
 type digester struct {
 	root    *os.Root
 	sum     hash.Hash
-	entries int
-	bytes   int64
+	entries int   // counted against MaxEntries
+	bytes   int64 // counted against MaxContents
 }
 
-// record adds fields so that no other fields give the same bytes.
+// record adds fields with their lengths, so that different fields never give the same bytes.
 func (d *digester) record(fields ...string) {
 	d.number(uint64(len(fields)))
 	for _, f := range fields {
 		d.number(uint64(len(f)))
-		io.WriteString(d.sum, f) // a hash takes everything
+		io.WriteString(d.sum, f) // a hash never fails
 	}
 }
 
@@ -63,12 +65,12 @@ func (d *digester) number(n uint64) {
 	d.sum.Write(binary.BigEndian.AppendUint64(nil, n))
 }
 
-// directory adds what is in a directory, in the order of the names.
+// directory adds a directory and everything in it, sorted by name.
 func (d *digester) directory(ctx context.Context, name string, depth int) error {
 	if depth > MaxDepth {
 		return fmt.Errorf("%s: there are more than %d directories inside one another", name, MaxDepth)
 	}
-	dir, err := d.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // it may be a pipe by now, which would be waited for
+	dir, err := d.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // without O_NONBLOCK, opening a pipe would block
 	if err != nil {
 		return err
 	}
@@ -90,7 +92,7 @@ func (d *digester) directory(ctx context.Context, name string, depth int) error 
 	return unchanged(dir, before, name)
 }
 
-// unchanged tells whether something is as it was when it was opened.
+// unchanged returns an error if an open file or directory has changed since before.
 func unchanged(f *os.File, before fs.FileInfo, name string) error {
 	after, err := f.Stat()
 	if err == nil && (!after.ModTime().Equal(before.ModTime()) || after.Size() != before.Size() || after.Mode() != before.Mode()) {
@@ -99,7 +101,7 @@ func unchanged(f *os.File, before fs.FileInfo, name string) error {
 	return err
 }
 
-// list reads names in pieces, so that a huge directory is found out before it is in memory.
+// list reads names in pieces, so that a huge directory fails before it fills the memory.
 func (d *digester) list(ctx context.Context, dir *os.File) ([]string, error) {
 	var names []string
 	for {
@@ -118,6 +120,7 @@ func (d *digester) list(ctx context.Context, dir *os.File) ([]string, error) {
 	}
 }
 
+// entry adds a file, link or directory and rejects everything else.
 func (d *digester) entry(ctx context.Context, name string, depth int) error {
 	info, err := d.root.Lstat(name)
 	if err != nil {
@@ -134,19 +137,21 @@ func (d *digester) entry(ctx context.Context, name string, depth int) error {
 	return fmt.Errorf("%s is neither a file nor a directory nor a link", name)
 }
 
-// link adds where a link leads. What is there is in the directory, and so is added anyway.
+// link adds the target of a link. The target itself is inside the directory, and so is added as a
+// file.
 func (d *digester) link(name string) error {
 	to, err := d.root.Readlink(name)
 	if err != nil {
 		return err
 	}
 	if _, err := d.root.Stat(name); err != nil {
-		return fmt.Errorf("the link %s to %s: it must lead to something inside of the plugin's directory: %w", name, to, err)
+		return fmt.Errorf("the link %s to %s must lead to a file inside the plugin's directory: %w", name, to, err)
 	}
 	d.record("link", name, to)
 	return nil
 }
 
+// file adds the mode and the contents of a file. seen is the file as it was listed.
 func (d *digester) file(ctx context.Context, name string, seen fs.FileInfo) error {
 	f, info, err := openRegular(d.root, name)
 	if err != nil {
@@ -171,8 +176,8 @@ func (d *digester) file(ctx context.Context, name string, seen fs.FileInfo) erro
 	return unchanged(f, info, name)
 }
 
-// mode is what of a mode matters: whether somebody may execute a file, and with whose rights. Who may read and write it is not
-// the same in a copy.
+// mode returns the parts of a mode that matter: whether the file is executable, and with whose
+// rights. Read and write permissions differ in a copy, so they do not count.
 func mode(info fs.FileInfo) string {
 	kept := info.Mode() & (fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky)
 	if info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
@@ -181,7 +186,7 @@ func mode(info fs.FileInfo) string {
 	return kept.String()
 }
 
-// reader ends with its context.
+// reader reads from r until ctx ends.
 type reader struct {
 	ctx context.Context
 	r   io.Reader
@@ -194,7 +199,7 @@ func (r reader) Read(p []byte) (int, error) {
 	return r.r.Read(p)
 }
 
-// joined is a list in one field.
+// joined encodes a list as one field without ambiguity.
 func joined(list []string) string {
 	var b strings.Builder
 	for _, s := range list {

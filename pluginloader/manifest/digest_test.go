@@ -145,17 +145,17 @@ func TestDirectoriesThatHaveNoDigest(t *testing.T) {
 		make func(dir string) error
 		want string
 	}{
-		"reliability/T6 a link to a file outside":          {link("../../../etc/passwd"), "the link l to ../../../etc/passwd: "},
-		"reliability/T6 a link to an absolute path":        {link("/etc/passwd"), "the link l to /etc/passwd: "},
-		"reliability/T6 a link to nothing":                 {link("none"), "the link l to none: "},
-		"reliability/T6 a link to itself":                  {link("l"), "the link l to l: "},
-		"reliability/T6 a link that leaves and comes back": {link("../unnamed/a"), "the link l to ../unnamed/a: "},
+		"reliability/T6 a link to a file outside":          {link("../../../etc/passwd"), "the link l to ../../../etc/passwd must lead"},
+		"reliability/T6 a link to an absolute path":        {link("/etc/passwd"), "the link l to /etc/passwd must lead"},
+		"reliability/T6 a link to nothing":                 {link("none"), "the link l to none must lead"},
+		"reliability/T6 a link to itself":                  {link("l"), "the link l to l must lead"},
+		"reliability/T6 a link that leaves and comes back": {link("../unnamed/a"), "the link l to ../unnamed/a must lead"},
 		"reliability/T6 links in a circle": {func(dir string) error {
 			return errors.Join(os.Symlink("y", filepath.Join(dir, "x")), os.Symlink("x", filepath.Join(dir, "y")))
-		}, "the link x to y: "},
+		}, "the link x to y must lead"},
 		"reliability/T6 a link through a link that leaves": {func(dir string) error {
 			return errors.Join(os.Symlink("..", filepath.Join(dir, "up")), os.Symlink("up/unnamed/a", filepath.Join(dir, "l")))
-		}, "the link l to up/unnamed/a: "},
+		}, "the link l to up/unnamed/a must lead"},
 		"too deep": {func(dir string) error { return os.MkdirAll(filepath.Join(dir, strings.Repeat("d/", 40)), 0o755) }, "there are more than 32 directories inside one another"},
 		"too large": {func(dir string) error {
 			return errors.Join(os.WriteFile(filepath.Join(dir, "big"), nil, 0o644), os.Truncate(filepath.Join(dir, "big"), manifest.MaxContent+1))

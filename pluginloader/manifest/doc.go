@@ -2,9 +2,9 @@
 // loader and `lashd plugin check` call it. It starts no programs and keeps no state. All functions are safe for concurrent use.
 package manifest
 
-// What a plugin may be, at most. A file or a directory beyond it is an error, never cut.
+// Limits. A larger file or directory is an error and is never cut.
 const (
-	MaxFile      = 256 << 10 // bytes of a manifest, of a file of hooks or of servers
-	MaxManifests = 256       // plugins of one directory of plugins
-	MaxProblems  = 64        // that are told of one file
+	MaxFile      = 256 << 10 // bytes of a manifest or of a file of hooks or servers
+	MaxManifests = 256       // plugins in one directory of plugins
+	MaxProblems  = 64        // reported problems of one file
 )

@@ -67,6 +67,7 @@ func eventNamed(name string) (Event, bool) {
 	return events[i], true
 }
 
+// eventNames returns the names of all events, for suggestions.
 func eventNames() []string {
 	var names []string
 	for _, e := range Events() {

@@ -7,7 +7,8 @@ import (
 	"lashd/internal/strictjson"
 )
 
-// handler makes a hook of what is run for an event, if it is one that can be.
+// handler checks one handler of an event. ok is true if it becomes a hook: lashd runs commands
+// only, and only at events with a slot.
 func (s *source) handler(here string, e Event, h hookHandler) (CommandHook, bool) {
 	if h.Type != "command" {
 		if slices.Contains(handlerTypes, h.Type) {
@@ -21,7 +22,7 @@ func (s *source) handler(here string, e Event, h hookHandler) (CommandHook, bool
 		s.at(here, `a hook of the type "command" needs a "command"`)
 	}
 	if h.Timeout < 0 || h.Timeout > maxTimeout {
-		s.at(here+"/timeout", "the timeout is in seconds: more than 0, at most %d", maxTimeout)
+		s.at(here+"/timeout", "the timeout must be between 0 and %d seconds", maxTimeout)
 	}
 	if h.OnError == OnErrorDeny && !e.Slot.refuses() && e.Slot != "" {
 		s.at(here+"/onError", "a hook of %s cannot deny anything; use allow or fail", e.Name)
@@ -29,12 +30,14 @@ func (s *source) handler(here string, e Event, h hookHandler) (CommandHook, bool
 	return s.commandHook(here, e, h), e.Slot != ""
 }
 
+// commandHook converts a handler to a hook. A failing hook is ignored, as in other agents, except
+// before a tool call, where that would allow the call.
 func (s *source) commandHook(here string, e Event, h hookHandler) CommandHook {
 	_, at := strictjson.Find(s.data, here)
 	line, _ := place(s.data, at)
 	hook := CommandHook{Event: e.Name, Slot: e.Slot, Command: h.Command, TimeoutMs: int64(h.Timeout * 1000), OnError: h.OnError, File: s.file, Line: line}
 	if hook.OnError == "" {
-		hook.OnError = OnErrorAllow // as other agents have it, but where it would let a call through
+		hook.OnError = OnErrorAllow
 		if e.Slot == SlotBeforeToolCall {
 			hook.OnError = OnErrorDeny
 		}
@@ -49,7 +52,8 @@ func (s *source) commandHook(here string, e Event, h hookHandler) CommandHook {
 	return hook
 }
 
-// put rewrites a text of another agent, and adds the names that it takes from the environment.
+// put rewrites the variables of another agent to lashd's, and adds the names of those that come
+// from the environment to names.
 func (s *source) put(text string, names []string) (string, []string) {
 	text, more := environment(text)
 	for _, name := range more {

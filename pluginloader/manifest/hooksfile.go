@@ -11,39 +11,42 @@ import (
 	"lashd/internal/strictjson"
 )
 
-// CommandHook is a command that reads what it is asked about as JSON and answers with JSON, in the words of other agents.
+// CommandHook is a command that reads an event as JSON on stdin and answers with JSON on stdout, in
+// the formats of other agents. The command package runs it.
 type CommandHook struct {
-	Event     string   `json:"event"`             // what it waits for, in the words of other agents
-	Slot      Slot     `json:"slot"`              // where it is asked
-	Matcher   string   `json:"matcher,omitempty"` // what it is asked about; "": everything
-	Command   string   `json:"command"`           // a line for sh; with Args, a program
-	Args      []string `json:"args,omitempty"`    // if not nil: the arguments of the program, without a shell
-	PassEnv   []string `json:"passEnv,omitempty"` // names of variables that are put in in command and arguments
-	TimeoutMs int64    `json:"timeoutMs,omitempty"`
-	OnError   OnError  `json:"onError"`
-	File      string   `json:"file"` // where it stands, for whoever has to look for it
+	Event     string   `json:"event"`               // event name in the format of other agents
+	Slot      Slot     `json:"slot"`                // hook of lashd that calls it
+	Matcher   string   `json:"matcher,omitempty"`   // restricts the hook, for example to some tools; "": no restriction
+	Command   string   `json:"command"`             // a command line for sh; with Args, a program
+	Args      []string `json:"args,omitempty"`      // if not nil: arguments of the program, which then runs without a shell
+	PassEnv   []string `json:"passEnv,omitempty"`   // names of variables that command and arguments use
+	TimeoutMs int64    `json:"timeoutMs,omitempty"` // 0: the default of the command package
+	OnError   OnError  `json:"onError"`             // effect of a failure
+	File      string   `json:"file"`                // file and line that define the hook, for messages
 	Line      int      `json:"line"`
 }
 
-// hooksFile is a hooks/hooks.json.
+// hooksFile is a file in the format of hooks/hooks.json.
 type hooksFile struct {
 	Schema      string                 `json:"$schema,omitempty" max:"1024"`
 	Description string                 `json:"description,omitempty" max:"4096"`
 	Hooks       map[string][]hookGroup `json:"hooks" max:"64" each:"256"`
 }
 
+// hookGroup is a list of hooks with a common matcher.
 type hookGroup struct {
 	Matcher string        `json:"matcher,omitempty" max:"1024"`
 	Hooks   []hookHandler `json:"hooks" max:"64"`
 }
 
-// hookHandler is what is run. Command hooks are; other kinds, and what has the slot none, are only known.
+// hookHandler is one entry of a group. lashd runs the type command only. It accepts the fields of
+// other types, and warns about fields with the tag slot:"none".
 type hookHandler struct {
 	Type    string   `json:"type"`
 	Command string   `json:"command,omitempty" max:"8192" subst:"own"`
 	Args    []string `json:"args,omitempty" max:"256" each:"8192" subst:"own"`
 	Timeout float64  `json:"timeout,omitempty"` // seconds
-	OnError OnError  `json:"onError,omitempty"` // lashd's own
+	OnError OnError  `json:"onError,omitempty"` // only in lashd
 	Status  string   `json:"statusMessage,omitempty" max:"1024"`
 	Name    string   `json:"name,omitempty" max:"256"`
 	About   string   `json:"description,omitempty" max:"4096"`
@@ -64,13 +67,14 @@ type hookHandler struct {
 	Input   json.RawMessage `json:"input,omitempty"`
 }
 
-// handlerTypes are the kinds of hooks that agents have, but commands.
+// handlerTypes are the types of other agents that lashd does not run.
 var handlerTypes = []string{"agent", "http", "mcp_tool", "prompt"}
 
-// maxTimeout is the most seconds that a hook may take.
+// maxTimeout is the longest timeout of a hook in seconds.
 const maxTimeout = 3600
 
-// ParseHooks reads a file like hooks/hooks.json. Hooks of events that are asked nowhere are warnings.
+// ParseHooks reads a file in the format of hooks/hooks.json. Hooks of events that lashd does not
+// support give warnings. With mistakes, the hooks are incomplete.
 func ParseHooks(file string, data []byte) ([]CommandHook, Problems) {
 	s := &source{file: file, data: data, foreign: true}
 	if !s.fits() {
@@ -79,6 +83,7 @@ func ParseHooks(file string, data []byte) ([]CommandHook, Problems) {
 	return s.parseHooks(), s.problems()
 }
 
+// parseHooks reads the whole source as a hooks file.
 func (s *source) parseHooks() []CommandHook {
 	var f hooksFile
 	if !s.decode(&f) {
@@ -88,7 +93,7 @@ func (s *source) parseHooks() []CommandHook {
 	return s.events("/hooks", f.Hooks)
 }
 
-// parseEvents reads hooks that stand in a manifest by the names of their events.
+// parseEvents reads hooks that a manifest lists directly by event, without a file around them.
 func (s *source) parseEvents() []CommandHook {
 	var byName map[string][]hookGroup
 	if !s.decode(&byName) {
@@ -98,7 +103,7 @@ func (s *source) parseEvents() []CommandHook {
 	return s.events("", byName)
 }
 
-// events are the hooks of all events, in the order of their names.
+// events returns the hooks of all events, sorted by event name.
 func (s *source) events(at string, byName map[string][]hookGroup) []CommandHook {
 	var hooks []CommandHook
 	for _, name := range slices.Sorted(maps.Keys(byName)) {
@@ -118,6 +123,7 @@ func (s *source) events(at string, byName map[string][]hookGroup) []CommandHook 
 	return hooks
 }
 
+// unknownEvent reports an event that no known agent has, with the nearest known name.
 func (s *source) unknownEvent(here, name string) {
 	if near := strictjson.Nearest(name, eventNames()); near != "" {
 		s.atKey(here, "unknown event %s; did you mean %q?", strictjson.Quote(name), near)
@@ -126,6 +132,7 @@ func (s *source) unknownEvent(here, name string) {
 	s.atKey(here, "unknown event %s; docs/other-agents.md lists the events", strictjson.Quote(name))
 }
 
+// group converts one group of hooks. A matcher without effect is dropped with a warning.
 func (s *source) group(here string, e Event, g hookGroup) []CommandHook {
 	switch {
 	case g.Matcher == "" || g.Matcher == "*":
@@ -146,7 +153,7 @@ func (s *source) group(here string, e Event, g hookGroup) []CommandHook {
 	return hooks
 }
 
-// matcher checks a regular expression, or names with | between them.
+// matcher checks a matcher: a regular expression, or names separated by |.
 func (s *source) matcher(pointer, text string) {
 	if _, err := regexp.Compile(text); err != nil {
 		s.at(pointer, "%v; expressions use RE2 syntax, without lookaround", err)

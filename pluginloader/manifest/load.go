@@ -14,42 +14,48 @@ import (
 	"lashd/internal/strictjson"
 )
 
-// Plugin is what a directory contributes, whichever files say it. What is absent has its default in it, where it has one
-// here.
+// Plugin is everything that a plugin's directory contributes, from all its files, with defaults
+// filled in. It does not change after Load.
 type Plugin struct {
 	Name        string `json:"name"`
 	Version     string `json:"version,omitempty"`
 	Description string `json:"description,omitempty"`
-	File        string `json:"file"` // that names it
+	File        string `json:"file"` // the file that names the plugin
 	Contributions
+	// CommandHooks come from hooks files and run as commands. Hooks of the process are in
+	// Contributions.
 	CommandHooks []CommandHook `json:"commandHooks,omitempty"`
-	Warnings     Problems      `json:"warnings,omitempty"`
+	// Warnings concern parts that have no effect.
+	Warnings Problems `json:"warnings,omitempty"`
 }
 
-// Manifests are where a plugin.json may be, in its directory; the first that is there counts.
+// Manifests returns the paths at which a plugin may have its manifest. The first that exists
+// counts.
 func Manifests() []string {
 	return []string{"plugin.json", ".claude-plugin/plugin.json", ".codex-plugin/plugin.json"}
 }
 
 const (
+	// Files that are read without being named in a manifest.
 	hooksPath   = "hooks/hooks.json"
 	serversPath = ".mcp.json"
 )
 
-// ignored are what other agents find in the directory of a plugin, and nothing here does.
+// ignored are entries of a plugin's directory that only other agents use.
 var ignored = []string{"agents", "commands", "output-styles", "skills", ".lsp.json", "settings.json"}
 
-// loading is a directory that is being read.
+// loading is the state of one Load.
 type loading struct {
 	root   *os.Root
 	plugin *Plugin
-	files  map[string]bool // of hooks and servers, that were read
-	found  Problems
+	files  map[string]bool // files of hooks and servers that were read
+	found  Problems        // problems so far
 }
 
-// Load reads the plugin in a directory. A directory without a manifest is one if it has hooks or servers of other agents;
-// then it has the name of the directory. The error is a Problems, with every mistake in every file; what is wrong with one
-// file is known only if those that it depends on are right.
+// Load reads the plugin in a directory. Without a manifest, a directory with hooks or MCP servers
+// of other agents is a plugin too, and has the directory's name. The error is a Problems with all
+// mistakes of all files. A file that another file refers to is checked only if the reference is
+// valid.
 func Load(root *os.Root) (*Plugin, error) {
 	l := &loading{root: root, plugin: &Plugin{}, files: map[string]bool{}}
 	l.manifest()
@@ -65,7 +71,7 @@ func Load(root *os.Root) (*Plugin, error) {
 	return l.plugin, nil
 }
 
-// read reads a file. If it is optional it may be missing.
+// read reads a file. A missing file is an error unless optional.
 func (l *loading) read(name string, optional bool) ([]byte, bool) {
 	data, err := readFile(l.root, name)
 	if err == nil {
@@ -81,6 +87,7 @@ func (l *loading) fail(file, format string, args ...any) {
 	l.found = append(l.found, Problem{File: file, Message: fmt.Sprintf(format, args...)})
 }
 
+// manifest reads the first manifest that exists.
 func (l *loading) manifest() {
 	for _, name := range Manifests() {
 		if data, ok := l.read(name, true); ok {
@@ -94,7 +101,7 @@ func (l *loading) manifest() {
 	l.unnamed()
 }
 
-// unnamed names a plugin that has no manifest.
+// unnamed takes the name of a plugin without a manifest from its directory.
 func (l *loading) unnamed() {
 	for _, name := range []string{hooksPath, serversPath} {
 		if _, err := l.root.Stat(name); err == nil {
@@ -105,10 +112,11 @@ func (l *loading) unnamed() {
 	case l.plugin.File == "":
 		l.fail("plugin.json", "missing; a plugin has this file or %s", strings.Join(append(Manifests()[1:], hooksPath, serversPath), ", "))
 	case !f.fits().MatchString(l.plugin.Name):
-		l.fail(l.plugin.File, "the plugin has no plugin.json, and %s is no name for it: it must be %s", strictjson.Quote(l.plugin.Name), f.want)
+		l.fail(l.plugin.File, "the plugin has no plugin.json, and its directory's name %s is not valid: it must be %s", strictjson.Quote(l.plugin.Name), f.want)
 	}
 }
 
+// parse reads a manifest and the files that it refers to.
 func (l *loading) parse(name string, data []byte) {
 	f, problems := Parse(name, data)
 	l.found = append(l.found, problems...)
@@ -125,7 +133,7 @@ func (l *loading) parse(name string, data []byte) {
 	l.references(name, data, "mcpServers", f.MCPServers, l.servers, l.inlineServers)
 }
 
-// unseen warns of what is in the directory for other agents only.
+// unseen warns about files that only other agents use.
 func (l *loading) unseen() {
 	for _, name := range ignored {
 		if _, err := l.root.Lstat(name); err == nil {
@@ -134,7 +142,7 @@ func (l *loading) unseen() {
 	}
 }
 
-// defaults fills in what hooks and servers come to if nothing is said.
+// defaults fills in the effects of failing hooks and the types of servers.
 func (p *Plugin) defaults() {
 	p.Hooks = slices.Clone(p.Hooks)
 	for i := range p.Hooks {

@@ -8,13 +8,14 @@ import (
 	"slices"
 )
 
-// serverFile is a .mcp.json. Some have the servers right at the top.
+// serverFile is a file in the format of .mcp.json. Some agents list the servers at the top level.
 type serverFile struct {
 	Schema  string                   `json:"$schema,omitempty" max:"1024"`
 	Servers map[string]foreignServer `json:"mcpServers" max:"64" form:"server"`
 }
 
-// foreignServer is a server in the words of all agents. What has the slot none is only known.
+// foreignServer is a server with the fields of all known agents. lashd warns about fields with the
+// tag slot:"none".
 type foreignServer struct {
 	Type     string            `json:"type,omitempty" max:"64"`
 	Command  string            `json:"command,omitempty" max:"8192"`
@@ -38,13 +39,14 @@ type foreignServer struct {
 	Trust         json.RawMessage `json:"trust,omitempty" slot:"none"`
 }
 
-// transports are the types of servers that agents have, and what they are here; "": nothing.
+// transports maps server types of other agents to lashd's; "": not supported.
 var transports = map[string]Transport{
 	"stdio": TransportStdio, "http": TransportHTTP, "streamable-http": TransportHTTP, "streamableHttp": TransportHTTP, "sse": "", "ws": "", "sdk": "",
 }
 
-// ParseServers reads a file like .mcp.json: servers by name, at the top or under mcpServers. ${NAME} may stand in all texts,
-// and is taken from the environment of lashd: PassEnv has the names.
+// ParseServers reads a file in the format of .mcp.json: servers by name, at the top level or in
+// mcpServers. Any string may contain ${NAME} for a variable of lashd's environment; PassEnv lists
+// the names. With mistakes, the servers are incomplete.
 func ParseServers(file string, data []byte) (map[string]Server, Problems) {
 	s := &source{file: file, data: data, foreign: true}
 	if !s.fits() {
@@ -53,6 +55,7 @@ func ParseServers(file string, data []byte) (map[string]Server, Problems) {
 	return s.parseServers(), s.problems()
 }
 
+// parseServers reads the whole source as a file of servers.
 func (s *source) parseServers() map[string]Server {
 	at, f := "/mcpServers", serverFile{}
 	if !bytes.Contains(s.data, []byte(`"mcpServers"`)) {
@@ -74,7 +77,7 @@ func (s *source) parseServers() map[string]Server {
 	return servers
 }
 
-// server is a server in lashd's words, if it can be spoken to.
+// server converts a server. ok is false for one that is disabled or not supported.
 func (s *source) server(here string, f foreignServer) (Server, bool) {
 	transport, known := transports[f.Type]
 	switch {
@@ -93,6 +96,7 @@ func (s *source) server(here string, f foreignServer) (Server, bool) {
 	return s.translate(f, transport), true
 }
 
+// translate copies the fields of a server and rewrites the variables in them.
 func (s *source) translate(f foreignServer, transport Transport) Server {
 	out := Server{Type: transport, TimeoutMs: f.Timeout}
 	put := func(text string) string {
@@ -107,7 +111,8 @@ func (s *source) translate(f foreignServer, transport Transport) Server {
 	return out
 }
 
-// translated changes the values of a map, in the order of its keys.
+// translated applies put to the values of a map in the order of its keys, so PassEnv is
+// deterministic.
 func translated(in map[string]string, put func(string) string) map[string]string {
 	if len(in) == 0 {
 		return nil

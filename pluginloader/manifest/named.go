@@ -15,25 +15,28 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// NamedFile is a file outside a plugin that one of its commands names. Whoever can change it can change what the command does.
+// NamedFile is a file outside a plugin that one of its commands names. Who can change the file can
+// change what the command does, so approval covers it.
 type NamedFile struct {
-	Path   string          `json:"path"`             // as the command names it, made absolute
-	Digest protocol.Digest `json:"digest,omitempty"` // of the bytes to which the path leads; empty: there is no file
+	Path   string          `json:"path"`             // absolute, but with links not resolved
+	Digest protocol.Digest `json:"digest,omitempty"` // of the file's bytes; empty: there was no file
 }
 
-// maxNamed is how many words of the commands of a plugin may name files.
+// maxNamed bounds the words of a plugin's commands that are examined.
 const maxNamed = 2000
 
-// naming finds the files that commands name.
+// naming searches the commands of one plugin for files that they name. It guesses: a word may name
+// a file in several ways, and every file that exists is covered.
 type naming struct {
 	find      Finder
-	files     map[string]protocol.Digest // by path
-	uncovered map[string]bool
-	seen      map[string]bool // words, and how they were looked at
-	found     bool            // a file of the command that is looked at
+	files     map[string]protocol.Digest // result: digests by path
+	uncovered map[string]bool            // result: what approval cannot cover, as texts for people
+	seen      map[string]bool            // words that were examined, with their context
+	found     bool                       // the current command names a file that exists
 }
 
-// named finds the files outside the plugin that its commands name, and tells which commands may use files that are not among them.
+// named returns the files outside the plugin that its commands name, and texts about what the
+// commands may use beyond these.
 func (p *Plugin) named(ctx context.Context, find Finder) ([]NamedFile, []string, error) {
 	n := &naming{find: find, files: map[string]protocol.Digest{}, uncovered: map[string]bool{}, seen: map[string]bool{}}
 	for _, c := range p.commands() {
@@ -48,7 +51,7 @@ func (p *Plugin) named(ctx context.Context, find Finder) ([]NamedFile, []string,
 	return files, slices.Sorted(maps.Keys(n.uncovered)), nil
 }
 
-// command finds what one command names: in its arguments, in its environment and in code for a shell.
+// command examines one command: its arguments, its environment and code for a shell.
 func (n *naming) command(ctx context.Context, c command) error {
 	if len(c.argv) == 0 {
 		return nil
@@ -73,9 +76,11 @@ func (n *naming) command(ctx context.Context, c command) error {
 	return nil
 }
 
+// note records something that approval cannot cover.
 func (n *naming) note(format string, args ...any) { n.uncovered[fmt.Sprintf(format, args...)] = true }
 
-// word finds the files that one word names: as a whole, and in its parts if it is code, a list, or an option with a value.
+// word examines one word as a whole. If it is code, a list, or an option with a value, word
+// examines its parts as well.
 func (n *naming) word(ctx context.Context, c command, word string) error {
 	if c.tool {
 		word = n.literal(word)
@@ -93,7 +98,7 @@ func (n *naming) word(ctx context.Context, c command, word string) error {
 	return nil
 }
 
-// literal is a word of a tool's command without its parameters, whose values are not known before a call.
+// literal removes the parameters from a word of a tool's command, because their values are unknown.
 func (n *naming) literal(word string) string {
 	var texts []string
 	parameters := false
@@ -108,10 +113,10 @@ func (n *naming) literal(word string) string {
 	return strings.Join(texts, " ")
 }
 
-// knownVariable is a variable of which it is known before to which directory it leads.
+// knownVariable matches a variable whose directory is known before the command runs.
 var knownVariable = lazy(`\$\{?(CLAUDE_PLUGIN_ROOT|PLUGIN_ROOT|CLAUDE_PROJECT_DIR|PWD|HOME)\b\}?`)
 
-// expand puts directories in place of the variables that lead to them.
+// expand replaces known variables by their directories.
 func (n *naming) expand(word string) string {
 	dirs := map[string]string{
 		"CLAUDE_PLUGIN_ROOT": n.find.Root, "PLUGIN_ROOT": n.find.Root, "CLAUDE_PROJECT_DIR": n.find.Workspace, "PWD": n.find.Workspace, "HOME": n.find.Home,
@@ -119,7 +124,8 @@ func (n *naming) expand(word string) string {
 	return knownVariable().ReplaceAllStringFunc(word, func(ref string) string { return dirs[strings.Trim(ref, "${}")] })
 }
 
-// part finds the file that a part of a word names, wherever the command may run.
+// part examines a part of a word in every directory in which the command may look for it. inCode
+// means that the part comes from shell code, where it may also name a program.
 func (n *naming) part(ctx context.Context, c command, part string, inCode bool) error {
 	starts := inCode || wrappers[filepath.Base(c.argv[0])]
 	key := fmt.Sprintf("%q %q %v %v", part, c.dir, inCode, starts)
@@ -138,7 +144,7 @@ func (n *naming) part(ctx context.Context, c command, part string, inCode bool) 
 		return err
 	}
 	if filepath.IsAbs(part) {
-		return n.path(ctx, filepath.Clean(part), !strings.HasPrefix(part, "//")) // which is what is left of an address
+		return n.path(ctx, filepath.Clean(part), !strings.HasPrefix(part, "//")) // a double slash is the rest of a URL
 	}
 	for _, base := range []string{filepath.Join(n.find.Workspace, c.dir), n.find.Root, n.find.Home} {
 		if base == "" {
@@ -155,7 +161,7 @@ func (n *naming) part(ctx context.Context, c command, part string, inCode bool) 
 	return nil
 }
 
-// program covers a program that a command starts by its name.
+// program covers a program that a command starts by name.
 func (n *naming) program(ctx context.Context, name string) error {
 	path, err := n.find.Look(name)
 	if err != nil {
@@ -164,7 +170,8 @@ func (n *naming) program(ctx context.Context, name string) error {
 	return n.path(ctx, path, false)
 }
 
-// path covers a path, if there is a file outside the plugin, or if there may be one later.
+// path covers a file outside the plugin. If there is no file, it covers the absence if a file is
+// likely to be there later.
 func (n *naming) path(ctx context.Context, path string, likely bool) error {
 	if path == n.find.Root || strings.HasPrefix(path, n.find.Root+string(filepath.Separator)) {
 		return nil
@@ -196,9 +203,11 @@ func (n *naming) path(ctx context.Context, path string, likely bool) error {
 	return err
 }
 
-// emptyFile stands for a file without bytes, which is not read: files of the kernel have no size, either.
+// emptyFile is the digest of an empty file. Such files are not read: kernel files have no size
+// either.
 const emptyFile = "empty"
 
+// digest returns the digest of a file, or a constant for a file that is empty or too large to read.
 func (n *naming) digest(ctx context.Context, path string, info fs.FileInfo) (protocol.Digest, error) {
 	switch {
 	case info.Size() == 0:
@@ -210,7 +219,7 @@ func (n *naming) digest(ctx context.Context, path string, info fs.FileInfo) (pro
 	return n.find.Digest(ctx, path)
 }
 
-// Same tells whether a file is still what was approved. The digest reads it, if it has to be read.
+// Same reports whether the file is as approved. It calls digest if the file has to be read.
 func (f NamedFile) Same(ctx context.Context, digest func(context.Context, string) (protocol.Digest, error)) (bool, error) {
 	n := &naming{find: Finder{Digest: digest}, uncovered: map[string]bool{}}
 	info, err := os.Stat(f.Path)
@@ -226,11 +235,11 @@ func (f NamedFile) Same(ctx context.Context, digest func(context.Context, string
 	return err == nil && now == f.Digest, err
 }
 
-// wrappers start the program that their arguments name.
+// wrappers are programs that start the program named by their arguments.
 var wrappers = setOf("busybox", "chroot", "chrt", "doas", "env", "exec", "flock", "ionice", "nice", "nohup", "setsid", "stdbuf", "sudo",
 	"systemd-run", "taskset", "time", "timeout", "unshare", "watch", "xargs")
 
-// builders run what files of the directory say in which they run.
+// builders are programs that run commands found in files of their working directory.
 var builders = setOf("ant", "bazel", "bun", "bundle", "bunx", "cargo", "cmake", "composer", "deno", "docker", "dotnet", "go", "gradle", "gradlew",
 	"hatch", "just", "make", "meson", "mix", "mvn", "ninja", "nox", "npm", "npx", "pipx", "pnpm", "poetry", "pytest", "rake", "sbt", "task", "tox",
 	"uv", "uvx", "yarn", "git", "pre-commit")
@@ -246,11 +255,13 @@ func setOf(names ...string) map[string]bool {
 // codeOption is an option whose value is code, or names a module; computed is what in code for a shell puts a name together.
 var (
 	interpreter = lazy(`^(a|ba|da|k|z)?sh$|^(fish|python|pypy|node|nodejs|ruby|perl|php|lua|tclsh|Rscript|java|pwsh|osascript)[0-9.]*$`)
-	codeOption  = lazy(`^-[A-Za-z]*[cCeEmMrpIS]$|^--?(eval|require|import|loader|experimental-loader|print|cp|classpath|jar)(=|$)`)
-	computed    = lazy("[$`*?~\\\\\\[]|\\b(cd|pushd|eval|source)\\b")
+	// codeOption matches an option whose value is code or a module.
+	codeOption = lazy(`^-[A-Za-z]*[cCeEmMrpIS]$|^--?(eval|require|import|loader|experimental-loader|print|cp|classpath|jar)(=|$)`)
+	// computed matches shell code that builds file names at run time.
+	computed = lazy("[$`*?~\\\\\\[]|\\b(cd|pushd|eval|source)\\b")
 )
 
-// openEnded tells what of a command approval cannot cover.
+// openEnded returns the reasons why approval cannot cover everything that a command uses.
 func openEnded(c command) (reasons []string) {
 	for i, word := range c.argv {
 		base := filepath.Base(word)
@@ -264,6 +275,8 @@ func openEnded(c command) (reasons []string) {
 	return reasons
 }
 
+// codeReasons returns one reason for each option that passes code to an interpreter. Plain shell
+// code is none, because its words have been examined.
 func codeReasons(args []string) (reasons []string) {
 	for i, arg := range args {
 		if !matches(codeOption, arg) {

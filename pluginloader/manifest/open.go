@@ -10,12 +10,11 @@ import (
 	"syscall"
 )
 
-// errChanged says that somebody changed a file while it was read.
+// errChanged means that a file changed while it was read.
 var errChanged = errors.New("it changed while it was read")
 
-// openRegular opens a regular file and nothing else, whatever stands there by the time: a pipe would block for ever, and what the kernel makes
-// up might not end. A link
-// is followed if it stays inside of root.
+// openRegular opens a regular file and nothing else: opening a pipe would block, and reading a
+// kernel file might not end. It follows a link that stays inside root. The caller closes the file.
 func openRegular(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
 	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -35,7 +34,8 @@ func openRegular(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
 	return f, info, nil
 }
 
-// readFile reads a file of at most MaxFile bytes, or one byte more of one that is larger.
+// readFile reads a file up to MaxFile bytes, and one byte more of a larger file, so that the caller
+// notices.
 func readFile(root *os.Root, name string) ([]byte, error) {
 	info, err := root.Stat(name)
 	if err == nil && !info.Mode().IsRegular() {

@@ -9,8 +9,8 @@ import (
 	"lashd/internal/strictjson"
 )
 
-// Parse reads a plugin.json. Problems tell all that is wrong with it, and what has no effect; if it has a mistake, there is
-// no File. Names of fields that begin with "_" are nobody's, and are left alone.
+// Parse reads a plugin.json. Problems contain all mistakes, and warnings about parts without
+// effect. With a mistake, the File is nil. Fields whose names start with "_" are ignored.
 func Parse(file string, data []byte) (*File, Problems) {
 	s := &source{file: file, data: data}
 	f := s.manifest()
@@ -20,6 +20,7 @@ func Parse(file string, data []byte) (*File, Problems) {
 	return f, s.problems()
 }
 
+// manifest decodes the source and checks all rules. It returns nil if the source does not decode.
 func (s *source) manifest() *File {
 	f := new(File)
 	if !s.fits() {
@@ -52,7 +53,7 @@ func (s *source) rulesOfRest(f *File) {
 	s.found = append(reported, more...)
 }
 
-// fits tells whether the file is not too large.
+// fits reports whether the file is within MaxFile.
 func (s *source) fits() bool {
 	if len(s.data) > MaxFile {
 		s.add(0, false, "the file has more than %d bytes", MaxFile)
@@ -61,7 +62,7 @@ func (s *source) fits() bool {
 	return true
 }
 
-// UnmarshalJSON takes the name of a slot, or an object.
+// UnmarshalJSON accepts an object, or the name of a slot.
 func (h *Hook) UnmarshalJSON(data []byte) error {
 	if slot, ok := strictjson.Text(data); ok {
 		*h = Hook{On: Slot(slot)}
@@ -71,5 +72,5 @@ func (h *Hook) UnmarshalJSON(data []byte) error {
 	return strictjson.DecodeAll(data, (*plain)(h), MaxProblems)
 }
 
-// isObject tells whether JSON is an object.
+// isObject reports whether a JSON value is an object.
 func isObject(raw json.RawMessage) bool { return len(raw) > 0 && raw[0] == '{' }

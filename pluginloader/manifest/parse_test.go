@@ -76,7 +76,7 @@ var wrong = []struct{ in, want string }{
 	{`{"name":"Über plug"}`, `1:9: "Über plug" must be lower-case letters, digits, '.', '_' and '-', at most 64, the first a letter or a digit`},
 	{`{"name":"p","version":"` + strings.Repeat("é", 65) + `"}`, `1:23: 65 characters: at most 64`},
 	{`{"name":"p","version":"` + strings.Repeat("é", 64) + `"}`, ``},
-	{`{"name":"p\u0000"}`, "1:9: \"p\\x00\" must be lower-case letters, digits, '.', '_' and '-', at most 64, the first a letter or a digit\n1:9: a character of code 0 can be nowhere in a plugin"},
+	{`{"name":"p\u0000"}`, "1:9: \"p\\x00\" must be lower-case letters, digits, '.', '_' and '-', at most 64, the first a letter or a digit\n1:9: NUL characters are not allowed"},
 	{`{"name":"p","skills":"./s"}`, `1:13: warning: "skills" is for other agents and has no effect in lashd`},
 	// processes
 	{inLashd(`{"process":{}}`), `2:20: "command" is missing`},
@@ -85,9 +85,9 @@ var wrong = []struct{ in, want string }{
 	{inLashd(`{"process":{"command":["./run"]}}`), `2:32: the path of the program must be absolute; for a file of the plugin, write ${PLUGIN_ROOT}/run`},
 	{inLashd(`{"process":{"command":["${PLUGIN_ROOT}/../run"]}}`), `2:32: the program is outside the plugin's directory`},
 	{inLashd(`{"process":{"command":"python3 x"}}`), `2:31: expected array, got string`},
-	{inLashd(`{"process":{"command":["a"],"startup":"eagre"}}`), `2:47: there is no "eagre", did you mean "eager"?`},
-	{inLashd(`{"process":{"command":["a","é${HOME}","${PLUGIN_ROOT"]}}`), `2:38: "${HOME}" is not put in: only ${PLUGIN_ROOT} and ${PLUGIN_DATA} are, in commands, arguments and values of env` + "\n" + `2:48: "${PLUGIN_ROOT" has no closing brace`},
-	{inLashd(`{"process":{"command":["a"],"env":{"A":"x","1B":"","C":"${A}"}}}`), `2:52: "1B" is not a name: it must be letters, digits and '_', at most 128, the first no digit` + "\n" + `2:65: "${A}" is not put in: only ${PLUGIN_ROOT} and ${PLUGIN_DATA} are, in commands, arguments and values of env`},
+	{inLashd(`{"process":{"command":["a"],"startup":"eagre"}}`), `2:47: unknown value "eagre"; did you mean "eager"?`},
+	{inLashd(`{"process":{"command":["a","é${HOME}","${PLUGIN_ROOT"]}}`), `2:38: "${HOME}" is not replaced; only ${PLUGIN_ROOT} and ${PLUGIN_DATA} are, in commands, arguments and values of env` + "\n" + `2:48: "${PLUGIN_ROOT" has no closing brace`},
+	{inLashd(`{"process":{"command":["a"],"env":{"A":"x","1B":"","C":"${A}"}}}`), `2:52: "1B" is not a valid name: it must be letters, digits and '_', at most 128, the first no digit` + "\n" + `2:65: "${A}" is not replaced; only ${PLUGIN_ROOT} and ${PLUGIN_DATA} are, in commands, arguments and values of env`},
 	{inLashd(`{"process":{"command":["a"],"passEnv":["A B"]}}`), `2:48: "A B" must be letters, digits and '_', at most 128, the first no digit`},
 	{inLashd(`{"process":{"command":["a"],"deadlines":{"callMs":1.5}},"limits":{"memoryMiB":1}}`), "2:59: expected integer, got 1.5\n2:87: 1: at least 16"},
 	{inLashd(`{"limits":{"memoryMiB":1}}`), `2:32: 1: at least 16`},
@@ -95,9 +95,9 @@ var wrong = []struct{ in, want string }{
 	// hooks
 	{inLashd(`{"hooks":["afterTurn"]}`), `2:10: "hooks" needs a "process"`},
 	{inLashd(`{"process":{"command":["a"]},"hooks":["afterTrun",{"on":1},{"onn":"event"},{"on":"event","onError":"deny"},"event",5]}`),
-		"2:47: there is no \"afterTrun\", did you mean \"afterTurn\"?\n2:65: expected string, got number\n2:68: \"on\" is missing\n2:69: unknown field \"onn\", did you mean \"on\"?\n2:124: expected object, got number"},
+		"2:47: unknown value \"afterTrun\"; did you mean \"afterTurn\"?\n2:65: expected string, got number\n2:68: \"on\" is missing\n2:69: unknown field \"onn\", did you mean \"on\"?\n2:124: expected object, got number"},
 	{inLashd(`{"process":{"command":["a"]},"hooks":["afterTrun",{"on":"event","onError":"deny"},"event"]}`),
-		"2:47: there is no \"afterTrun\", did you mean \"afterTurn\"?\n2:83: a hook at \"event\" cannot deny anything; use allow or fail\n2:91: another hook has the slot \"event\"; a plugin has one hook per slot"},
+		"2:47: unknown value \"afterTrun\"; did you mean \"afterTurn\"?\n2:83: a hook at \"event\" cannot deny anything; use allow or fail\n2:91: another hook has the slot \"event\"; a plugin has one hook per slot"},
 	{inLashd(`{"process":{"command":["a"]},"hooks":[{"on":"event","timeoutMs":0},{"on":"prompt","timeoutMs":4000000}]}`), `2:103: 4000000: at most 3600000`},
 	// tools
 	{inLashd(`{"tools":[{"name":"a b","description":"d","command":["x"]}]}`), `2:27: "a b" must be letters, digits, '_' and '-', at most 64, the first a letter or '_'`},
@@ -107,22 +107,22 @@ var wrong = []struct{ in, want string }{
 	{inLashd(`{"tools":[{"name":"a","description":"d","command":["x","{\"b\":1} {} {b"]}]}`), ``},
 	{inLashd(`{"tools":[{"name":"a","description":"d","command":["{b}"],"parameters":[{"name":"b","type":"string"}]}]}`), `2:60: the program cannot be a parameter`},
 	{inLashd(`{"tools":[{"name":"a","description":"d","command":["x","-f={b}"],"parameters":[{"name":"b","type":"array"},{"name":"c","type":"text"}]}]}`),
-		"2:64: {b} is a list: it must be an element of its own\n2:124: the command has no {c} in it\n2:135: there is no \"text\": it is one of string, integer, number, boolean, array"},
+		"2:64: {b} is a list: it must be an element of its own\n2:124: the command does not use {c}\n2:135: unknown value \"text\"; use one of string, integer, number, boolean, array"},
 	{inLashd(`{"tools":[{"name":"a","description":"d","command":["x","{b}"],"parameters":[{"name":"b","type":"integer","pattern":"(","min":3,"max":2,"default":"1"}]}]}`),
-		"2:114: \"pattern\" is of a string or an array\n2:124: error parsing regexp: missing closing ): `(`\n2:142: the maximum is less than the minimum\n2:154: the default is not of the type integer"},
+		"2:114: \"pattern\" is only for a string or an array\n2:124: error parsing regexp: missing closing ): `(`\n2:142: the maximum is less than the minimum\n2:154: the default is not of the type integer"},
 	{inLashd(`{"tools":[{"name":"a","description":"d","command":["x","y"],"shell":true}]}`), `2:64: a shell takes one script: the command must have one element`},
 	{inLashd(`{"tools":[{"name":"a","description":"d","command":["x"],"input":{}}]}`), `2:65: a tool with a "command" has "parameters" instead of "input"`},
-	{inLashd(`{"process":{"command":["a"]},"tools":[{"name":"a","description":"d","in":"plugin","input":{"type":5}}]}`), "2:77: \"in\" is of a tool with a \"command\"\n2:99: not a JSON Schema: schema: invalid value for \"type\": \"5\""},
+	{inLashd(`{"process":{"command":["a"]},"tools":[{"name":"a","description":"d","in":"plugin","input":{"type":5}}]}`), "2:77: \"in\" is only for a tool with a \"command\"\n2:99: not a JSON Schema: schema: invalid value for \"type\": \"5\""},
 	// the rest
-	{inLashd(`{"prompt":[{"slot":"intros","content":"${PLUGIN_ROOT}"}]}`), "2:28: there is no \"intros\", did you mean \"intro\"?\n2:48: ${PLUGIN_ROOT} is put in only in commands, arguments and values of env"},
+	{inLashd(`{"prompt":[{"slot":"intros","content":"${PLUGIN_ROOT}"}]}`), "2:28: unknown value \"intros\"; did you mean \"intro\"?\n2:48: ${PLUGIN_ROOT} is replaced only in commands, arguments and values of env"},
 	{inLashd(`{"process":{"command":["a"]},"operations":[{"name":"o","kind":"queery","session":"maybe"}],"capabilities":["state","root","state"]}`),
-		"2:71: there is no \"queery\", did you mean \"query\"?\n2:90: there is no \"maybe\": it is one of required, optional, forbidden\n2:124: there is no \"root\": it is one of state, lifecycle, graph, completions, tools, artifacts, decisions, tasks, monitors\n2:131: \"state\" is listed twice"},
+		"2:71: unknown value \"queery\"; did you mean \"query\"?\n2:90: unknown value \"maybe\"; use one of required, optional, forbidden\n2:124: unknown value \"root\"; use one of state, lifecycle, graph, completions, tools, artifacts, decisions, tasks, monitors\n2:131: \"state\" is listed twice"},
 	{inLashd(`{"mcpServers":{"a b":{"command":"x"},"c":{},"d":{"command":"x","url":"y"},"e":{"url":"ftp://h/"},"f":{"url":"https://u:p@h/"},"g":{"url":"https://h","headers":{"A":"${T}"}}}}`),
-		"2:24: \"a b\" is not a name: it must be letters, digits, '.', '_' and '-', at most 64, the first a letter or a digit\n2:50: a server needs a \"command\", or a \"url\"\n2:72: a server has a \"command\" or a \"url\", not both\n2:94: the URL must begin with http:// or https://\n2:117: the URL has a password in it: use \"headers\"\n2:174: \"${T}\" is not put in: only ${PLUGIN_ROOT} and ${PLUGIN_DATA} are, in commands, arguments and values of env"},
-	{inLashd(`{"toolSwitches":{"on":["a"],"off":["b","a"]}}`), `2:48: "a" is in on, too`},
+		"2:24: \"a b\" is not a valid name: it must be letters, digits, '.', '_' and '-', at most 64, the first a letter or a digit\n2:50: a server needs a \"command\", or a \"url\"\n2:72: a server has a \"command\" or a \"url\", not both\n2:94: the URL must begin with http:// or https://\n2:117: the URL contains a password; use \"headers\"\n2:174: \"${T}\" is not replaced; only ${PLUGIN_ROOT} and ${PLUGIN_DATA} are, in commands, arguments and values of env"},
+	{inLashd(`{"toolSwitches":{"on":["a"],"off":["b","a"]}}`), `2:48: "a" is also in on`},
 	{inLashd(`{"process":{"command":["a"]},"config":[]}`), `2:47: a JSON Schema must be an object`},
 	{inLashd(`{"monitors":[{"monitorId":"a","command":"x","armOn":"later"},{"monitorId":"a","command":""}]}`),
-		"2:61: there is no \"later\": it is one of manual, sessionStart\n2:83: \"a\" is listed twice\n2:97: 0 characters: at least 1"},
+		"2:61: unknown value \"later\"; use one of manual, sessionStart\n2:83: \"a\" is listed twice\n2:97: 0 characters: at least 1"},
 	{inLashd(`{"monitors":[{"monitorId":"a","command":"x"}],"limits":{"openFiles":64}}`), `2:10: "sandbox" and "limits" do not apply to monitors; use monitors or these, not both`},
 }
 
@@ -142,7 +142,7 @@ func TestProblemsOfAFileAreBounded(t *testing.T) {
 	if len(problems) != manifest.MaxProblems {
 		t.Errorf("%d problems are told, want %d", len(problems), manifest.MaxProblems)
 	}
-	if last := problems[len(problems)-1]; last.Warning || last.Message != `there is no "comand", did you mean "command"?` {
+	if last := problems[len(problems)-1]; last.Warning || last.Message != `unknown value "comand"; did you mean "command"?` {
 		t.Errorf("warnings leave no room for the mistake: the last is %v", last)
 	}
 }

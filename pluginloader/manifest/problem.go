@@ -11,16 +11,16 @@ import (
 	"lashd/internal/strictjson"
 )
 
-// Problem is a mistake in a plugin; or, as a warning, something in it that has no effect.
+// Problem is a mistake in a plugin, or a warning about a part that has no effect.
 type Problem struct {
-	File    string `json:"file"`             // from the plugin's directory
-	Line    int    `json:"line,omitempty"`   // from 1; 0: the file as a whole
+	File    string `json:"file"`             // relative to the plugin's directory
+	Line    int    `json:"line,omitempty"`   // from 1; 0: the whole file
 	Column  int    `json:"column,omitempty"` // in characters, from 1
 	Message string `json:"message"`
 	Warning bool   `json:"warning,omitempty"`
 }
 
-// String is the problem as editors understand it.
+// String returns the problem in the form FILE:LINE:COLUMN: MESSAGE, which editors understand.
 func (p Problem) String() string {
 	text := p.File
 	if p.Line > 0 {
@@ -32,10 +32,11 @@ func (p Problem) String() string {
 	return text + ": " + p.Message
 }
 
-// Problems are what is wrong with a plugin, in the order of its files. As an error it has no warnings in it.
+// Problems lists the problems of a plugin in the order of its files. As an error it contains no
+// warnings.
 type Problems []Problem
 
-// Error returns all of them, one a line.
+// Error returns all problems, one per line.
 func (ps Problems) Error() string {
 	lines := make([]string, len(ps))
 	for i, p := range ps {
@@ -44,7 +45,7 @@ func (ps Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// split takes warnings and mistakes apart.
+// split separates warnings from mistakes.
 func (ps Problems) split() (warnings, mistakes Problems) {
 	for _, p := range ps {
 		if p.Warning {
@@ -56,22 +57,24 @@ func (ps Problems) split() (warnings, mistakes Problems) {
 	return warnings, mistakes
 }
 
-// source is a file that is being read, with what is wrong in it.
+// source is a file that is being read, with the problems found so far. Its methods report problems
+// instead of returning errors, so that one run finds all of them.
 type source struct {
 	file    string
 	data    []byte
-	foreign bool // of another agent, where ${...} means more
+	foreign bool // in the format of another agent, where ${...} has more meanings
 	found   []located
-	counts  [2]int // of mistakes and of warnings
+	counts  [2]int // number of mistakes and of warnings
 }
 
-// located is a problem at an offset.
+// located is a problem at a byte offset.
 type located struct {
 	offset int
 	text   string
 	warn   bool
 }
 
+// add records a problem at an offset, unless the file already has too many.
 func (s *source) add(offset int, warn bool, format string, args ...any) {
 	if !s.full(warn) {
 		s.found = append(s.found, located{offset, fmt.Sprintf(format, args...), warn})
@@ -79,10 +82,11 @@ func (s *source) add(offset int, warn bool, format string, args ...any) {
 	}
 }
 
-// full tells whether enough was found. More is not looked for: the place of each costs a walk over the file.
+// full reports whether enough problems of a kind were found. Locating each one costs a walk over
+// the file, so no more are searched.
 func (s *source) full(warn bool) bool { return s.counts[rank(warn)] >= MaxProblems }
 
-// at tells a mistake in the value that a pointer names, atKey one in its key.
+// at reports a mistake in the value that a JSON pointer names.
 func (s *source) at(pointer, format string, args ...any) {
 	if !s.full(false) {
 		_, value := strictjson.Find(s.data, pointer)
@@ -90,6 +94,7 @@ func (s *source) at(pointer, format string, args ...any) {
 	}
 }
 
+// atKey reports a mistake in the key that a JSON pointer names.
 func (s *source) atKey(pointer, format string, args ...any) {
 	if !s.full(false) {
 		key, _ := strictjson.Find(s.data, pointer)
@@ -97,7 +102,7 @@ func (s *source) atKey(pointer, format string, args ...any) {
 	}
 }
 
-// warn tells of a key that has no effect.
+// warn reports a key that has no effect.
 func (s *source) warn(pointer, format string, args ...any) {
 	if !s.full(true) {
 		key, _ := strictjson.Find(s.data, pointer)
@@ -105,11 +110,11 @@ func (s *source) warn(pointer, format string, args ...any) {
 	}
 }
 
-// failed tells whether there is a mistake.
+// failed reports whether there is a mistake.
 func (s *source) failed() bool { return s.counts[0] > 0 }
 
-// problems are what was found, in the order of the file: the first of them if they are very many, and mistakes before
-// warnings then.
+// problems returns the problems in file order, at most MaxProblems. If there are more, mistakes go
+// before warnings.
 func (s *source) problems() Problems {
 	all := slices.Clone(s.found)
 	if len(all) > MaxProblems {
@@ -125,6 +130,7 @@ func (s *source) problems() Problems {
 	return out
 }
 
+// rank orders mistakes before warnings; it also indexes source.counts.
 func rank(warn bool) int {
 	if warn {
 		return 1
@@ -132,14 +138,15 @@ func rank(warn bool) int {
 	return 0
 }
 
-// place is the line and the column of an offset.
+// place returns the line and column of an offset, both from 1.
 func place(data []byte, offset int) (line, column int) {
 	before := data[:min(offset, len(data))]
 	start := bytes.LastIndexByte(before, '\n') + 1
 	return bytes.Count(before, []byte("\n")) + 1, utf8.RuneCount(before[start:]) + 1
 }
 
-// decode reads the whole file as one value of JSON, and tells every mistake of it.
+// decode decodes the whole file as one JSON value and reports every mistake. It returns false if
+// the file has mistakes.
 func (s *source) decode(into any) bool {
 	for _, e := range mistakes(strictjson.DecodeAll(s.data, into, MaxProblems)) {
 		name := e.Pointer[strings.LastIndexByte(e.Pointer, '/')+1:]

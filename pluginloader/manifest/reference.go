@@ -8,10 +8,11 @@ import (
 	"lashd/internal/strictjson"
 )
 
-// maxReferences is how many files of hooks, or of servers, a manifest may name.
+// maxReferences is the number of files of hooks, or of servers, that a manifest may name.
 const maxReferences = 64
 
-// references follows a field of another agent: a path, a list of paths, or what such a file holds.
+// references reads a field of other agents: a path, a list of paths, or the contents of such a
+// file. open reads a file, inline reads contents in the manifest itself.
 func (l *loading) references(file string, data []byte, field string, raw []byte, open func(string, bool), inline func(*source)) {
 	if len(raw) == 0 {
 		return
@@ -32,15 +33,16 @@ func (l *loading) references(file string, data []byte, field string, raw []byte,
 	case '{':
 		inline(&source{file: file, data: alone(data, "/"+field), foreign: true})
 	default:
-		s.at("/"+field, "%q is a path, a list of paths, or an object", field)
+		s.at("/"+field, "%q must be a path, a list of paths, or an object", field)
 	}
 	l.found = append(l.found, s.problems()...)
 }
 
+// reference reads one file that the manifest names by a path relative to the plugin.
 func (l *loading) reference(s *source, pointer string, raw []byte, open func(string, bool)) {
 	name, ok := strictjson.Text(raw)
 	if !ok {
-		s.at(pointer, "expected the path of a file")
+		s.at(pointer, "must be the path of a file")
 		return
 	}
 	name = strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(name, "${CLAUDE_PLUGIN_ROOT}/"), "${PLUGIN_ROOT}/"), "./")
@@ -55,7 +57,8 @@ func (l *loading) reference(s *source, pointer string, raw []byte, open func(str
 	open(name, false)
 }
 
-// alone is a file in which nothing but one value stands, at its line and its column.
+// alone returns the file with everything but one value blanked out. The value keeps its line and
+// column, so problems in it have the right location.
 func alone(data []byte, pointer string) []byte {
 	_, start := strictjson.Find(data, pointer)
 	before := strings.Map(func(r rune) rune {

@@ -16,7 +16,7 @@ import (
 	"lashd/internal/strictjson"
 )
 
-// mistakes are what a decoder has found.
+// mistakes returns the errors of a decoder as a list.
 func mistakes(err error) strictjson.Errors {
 	if err == nil {
 		return nil
@@ -27,20 +27,21 @@ func mistakes(err error) strictjson.Errors {
 	return strictjson.Errors{{Reason: err.Error()}}
 }
 
-// worded is a string of which there are only some.
+// worded is a string type with a fixed set of values. The rules and the schema use it.
 type worded interface{ words() []string }
 
-// form is how a string is written.
+// form is the syntax of a string: the expression that it matches, and its description for people.
 type form struct {
 	fits func() *regexp.Regexp
 	want string
 }
 
-// lazy is an expression that is compiled when it is first needed: a start of lashd does not wait for it.
+// lazy compiles an expression on first use, so that it does not slow down the start of lashd.
 func lazy(expression string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
 }
 
+// forms maps the values of form tags to their syntax.
 var forms = map[string]form{
 	"id":        {lazy(`^[a-z0-9][a-z0-9._-]{0,63}$`), "lower-case letters, digits, '.', '_' and '-', at most 64, the first a letter or a digit"},
 	"tool":      {lazy(`^[A-Za-z_][A-Za-z0-9_-]{0,63}$`), "letters, digits, '_' and '-', at most 64, the first a letter or '_'"},
@@ -52,7 +53,7 @@ var forms = map[string]form{
 	"absolute":  {lazy(`^/`), "an absolute path"},
 }
 
-// limits are the tags of a field.
+// limits are the rules in a field's tags. types.go explains the tags.
 type limits struct {
 	min, max, each int64
 	hasMin, hasMax bool
@@ -73,13 +74,14 @@ func number(tag string) (int64, bool) {
 	return n, err == nil
 }
 
-// jsonName is what a field is called in JSON.
+// jsonName returns a field's name in JSON and whether the field is optional.
 func jsonName(f reflect.StructField) (name string, optional bool) {
 	name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 	return name, strings.Contains(options, "omit")
 }
 
-// rules checks what the tags of a value's fields say, and of what lies in it.
+// rules checks the fields of a struct, and everything inside them, against their tags. Optional
+// fields that are zero pass.
 func (s *source) rules(pointer string, v reflect.Value) {
 	for f, value := range v.Fields() {
 		if f.Anonymous {
@@ -99,6 +101,7 @@ func (s *source) rules(pointer string, v reflect.Value) {
 
 var rawJSON = reflect.TypeFor[json.RawMessage]()
 
+// value checks one value against limits. For lists and objects, it checks the elements as well.
 func (s *source) value(pointer string, v reflect.Value, l limits) {
 	if v.Kind() == reflect.Pointer {
 		v = v.Elem()
@@ -123,11 +126,12 @@ func (s *source) value(pointer string, v reflect.Value, l limits) {
 	}
 }
 
-// ofElement are the limits of what a list or an object holds.
+// ofElement returns the limits of the elements of a list or an object.
 func (l limits) ofElement() limits {
 	return limits{max: l.each, hasMax: l.each > 0, form: l.form, subst: l.subst}
 }
 
+// table checks an object with arbitrary keys. The form of l applies to the keys.
 func (s *source) table(pointer string, v reflect.Value, l limits) {
 	s.size(pointer, int64(v.Len()), l, "members")
 	inner := l.ofElement()
@@ -135,7 +139,7 @@ func (s *source) table(pointer string, v reflect.Value, l limits) {
 	for _, key := range slices.Sorted(maps.Keys(keysOf(v))) {
 		at := pointer + "/" + escape(key)
 		if f, ok := forms[l.form]; ok && !f.fits().MatchString(key) {
-			s.atKey(at, "%s is not a name: it must be %s", strictjson.Quote(key), f.want)
+			s.atKey(at, "%s is not a valid name: it must be %s", strictjson.Quote(key), f.want)
 		}
 		s.value(at, v.MapIndex(reflect.ValueOf(key)), inner)
 	}
@@ -149,9 +153,10 @@ func keysOf(v reflect.Value) map[string]bool {
 	return keys
 }
 
-// escape is a key as a pointer has it.
+// escape escapes a key for use in a JSON pointer.
 func escape(key string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(key) }
 
+// size checks a count or a number. of is the unit, in the plural.
 func (s *source) size(pointer string, n int64, l limits, of string) {
 	switch {
 	case l.hasMax && n > l.max:
@@ -161,6 +166,7 @@ func (s *source) size(pointer string, n int64, l limits, of string) {
 	}
 }
 
+// counted returns a number with its unit.
 func counted(n int64, of string) string {
 	if n == 1 {
 		of = strings.TrimSuffix(of, "s")
@@ -168,6 +174,8 @@ func counted(n int64, of string) string {
 	return strings.TrimSpace(fmt.Sprint(n, " ", of))
 }
 
+// text checks a string: its value if the type is worded, otherwise its length, syntax and
+// variables.
 func (s *source) text(pointer string, v reflect.Value, l limits) {
 	text := v.String()
 	if w, ok := v.Interface().(worded); ok {
@@ -179,18 +187,19 @@ func (s *source) text(pointer string, v reflect.Value, l limits) {
 		s.at(pointer, "%s must be %s", strictjson.Quote(text), f.want)
 	}
 	if strings.ContainsRune(text, 0) {
-		s.at(pointer, "a character of code 0 can be nowhere in a plugin")
+		s.at(pointer, "NUL characters are not allowed")
 	}
 	s.substitutions(pointer, text, l.subst)
 }
 
+// word checks that a string has one of the allowed values.
 func (s *source) word(pointer, word string, words []string) {
 	if slices.Contains(words, word) {
 		return
 	}
 	if near := strictjson.Nearest(word, words); near != "" {
-		s.at(pointer, "there is no %s, did you mean %q?", strictjson.Quote(word), near)
+		s.at(pointer, "unknown value %s; did you mean %q?", strictjson.Quote(word), near)
 		return
 	}
-	s.at(pointer, "there is no %s: it is one of %s", strictjson.Quote(word), strings.Join(words, ", "))
+	s.at(pointer, "unknown value %s; use one of %s", strictjson.Quote(word), strings.Join(words, ", "))
 }

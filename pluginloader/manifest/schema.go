@@ -12,13 +12,16 @@ import (
 	"lashd/rpc/protocol"
 )
 
+// schemaJSON is generated from the types of this package; a test keeps it up to date.
+//
 //go:embed schema.json
 var schemaJSON []byte
 
-// Schema is the JSON Schema of plugin.json.
+// Schema returns the JSON Schema of plugin.json.
 func Schema() []byte { return schemaJSON }
 
-// SchemaOf makes the schema of the types of this package, which docs describe.
+// SchemaOf generates the JSON Schema from the types of this package. docs are their comments, which
+// become descriptions.
 func SchemaOf(docs map[string]protocol.TypeDoc) []byte {
 	m := schemaMaker{docs: docs, defs: map[string]*jsonschema.Schema{}}
 	file := m.record(reflect.TypeFor[File]())
@@ -30,12 +33,14 @@ func SchemaOf(docs map[string]protocol.TypeDoc) []byte {
 	return append(text, '\n')
 }
 
+// schemaMaker collects the definitions of one schema.
 type schemaMaker struct {
 	docs map[string]protocol.TypeDoc
-	defs map[string]*jsonschema.Schema
+	defs map[string]*jsonschema.Schema // by type name
 }
 
-// record is the schema of a struct: an object without other fields, but for those that begin with "_".
+// record returns the schema of a struct: an object without other fields, except those whose names
+// start with "_".
 func (m *schemaMaker) record(t reflect.Type) *jsonschema.Schema {
 	s := &jsonschema.Schema{
 		Type: "object", Description: m.docs[t.Name()].Doc, Properties: map[string]*jsonschema.Schema{},
@@ -45,6 +50,7 @@ func (m *schemaMaker) record(t reflect.Type) *jsonschema.Schema {
 	return s
 }
 
+// fields adds the fields of a struct, and those of embedded structs.
 func (m *schemaMaker) fields(s *jsonschema.Schema, t reflect.Type) {
 	for f := range t.Fields() {
 		if f.Anonymous {
@@ -62,6 +68,7 @@ func (m *schemaMaker) fields(s *jsonschema.Schema, t reflect.Type) {
 	}
 }
 
+// value returns the schema of a field's type with the limits of its tags.
 func (m *schemaMaker) value(t reflect.Type, l limits) *jsonschema.Schema {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -89,6 +96,7 @@ func (m *schemaMaker) value(t reflect.Type, l limits) *jsonschema.Schema {
 	return &jsonschema.Schema{Type: "integer", Minimum: bound(l.min, l.hasMin), Maximum: bound(l.max, l.hasMax)}
 }
 
+// table returns the schema of an object with arbitrary keys.
 func (m *schemaMaker) table(t reflect.Type, l limits) *jsonschema.Schema {
 	inner := l.ofElement()
 	inner.form = ""
@@ -99,7 +107,7 @@ func (m *schemaMaker) table(t reflect.Type, l limits) *jsonschema.Schema {
 	return s
 }
 
-// words are the strings there are, with what the source says of each.
+// words returns the schema of a worded type. The comments of its values become the description.
 func (m *schemaMaker) words(w worded) *jsonschema.Schema {
 	s := &jsonschema.Schema{Type: "string"}
 	for _, word := range w.words() {
@@ -115,7 +123,7 @@ func (m *schemaMaker) words(w worded) *jsonschema.Schema {
 	return s
 }
 
-// reference refers to a struct that is described apart. A hook may be its slot alone.
+// reference returns a reference to the definition of a struct. A hook may also be just its slot.
 func (m *schemaMaker) reference(t reflect.Type) *jsonschema.Schema {
 	if _, done := m.defs[t.Name()]; !done {
 		m.defs[t.Name()] = nil
@@ -128,6 +136,7 @@ func (m *schemaMaker) reference(t reflect.Type) *jsonschema.Schema {
 	return ref
 }
 
+// pattern returns the expression for a string's form; empty: any string.
 func (l limits) pattern() string {
 	if f, ok := forms[l.form]; ok {
 		return f.fits().String()

@@ -8,23 +8,26 @@ import (
 	"lashd/internal/strictjson"
 )
 
-// Variables that stand in argv and in values of environments.
+// Variables that lashd replaces in commands, arguments and values of environment variables.
 const (
-	varRoot = "PLUGIN_ROOT" // the directory of the plugin
-	varData = "PLUGIN_DATA" // the directory that the plugin may keep files in
+	varRoot = "PLUGIN_ROOT" // the plugin's directory
+	varData = "PLUGIN_DATA" // the directory for the plugin's own files
 )
 
-// aliases are the variables as other agents call them.
+// aliases maps other agents' names of these variables to lashd's.
 var aliases = map[string]string{"CLAUDE_PLUGIN_ROOT": varRoot, "CLAUDE_PLUGIN_DATA": varData}
 
 // variable is a variable that can be put in, likeVariable what looks like one.
 var (
-	variable     = lazy(`\$\{([A-Za-z_][A-Za-z0-9_]*)(:-[^}]*)?\}`)
+	// variable matches a reference that can be replaced, with an optional default.
+	variable = lazy(`\$\{([A-Za-z_][A-Za-z0-9_]*)(:-[^}]*)?\}`)
+	// likeVariable matches everything that looks like a reference, for error messages.
 	likeVariable = lazy(`\$\{([^}]*)\}?`)
 )
 
-// Substitute puts directories in place of ${PLUGIN_ROOT} and ${PLUGIN_DATA}, and what get finds in place of other names,
-// which only files of other agents have: ${NAME} or ${NAME:-default}. What is put in is not looked at again.
+// Substitute replaces ${PLUGIN_ROOT} and ${PLUGIN_DATA}. Other names occur only in files of other
+// agents; get looks them up, and ${NAME:-default} has a default. It does not replace references
+// inside inserted values.
 func Substitute(text, root, data string, get func(string) (string, bool)) string {
 	return variable().ReplaceAllStringFunc(text, func(ref string) string {
 		name, otherwise, _ := strings.Cut(ref[2:len(ref)-1], ":-")
@@ -41,14 +44,14 @@ func Substitute(text, root, data string, get func(string) (string, bool)) string
 	})
 }
 
-// What a subst tag says.
+// Values of the subst tag, which types.go explains.
 const (
 	substYes  = "yes"
 	substNone = "none"
 	substOwn  = "own"
 )
 
-// substitutions checks the variables of a string, as the tag of its field wants it.
+// substitutions checks the variables of a string against the subst tag of its field.
 func (s *source) substitutions(pointer, text, tag string) {
 	if tag == substOwn || s.foreign {
 		return
@@ -60,17 +63,18 @@ func (s *source) substitutions(pointer, text, tag string) {
 		case s.full(false):
 			return
 		case known && tag != substYes:
-			s.add(s.reference(pointer, i), false, "${%s} is put in only in commands, arguments and values of env", name)
+			s.add(s.reference(pointer, i), false, "${%s} is replaced only in commands, arguments and values of env", name)
 		case known && !strings.HasSuffix(ref, "}"):
 			s.add(s.reference(pointer, i), false, "%s has no closing brace", strictjson.Quote(ref))
 		case !known && tag != "":
-			s.add(s.reference(pointer, i), false, "%s is not put in: only ${%s} and ${%s} are, in commands, arguments and values of env",
+			s.add(s.reference(pointer, i), false, "%s is not replaced; only ${%s} and ${%s} are, in commands, arguments and values of env",
 				strictjson.Quote(ref), varRoot, varData)
 		}
 	}
 }
 
-// reference is where the nth variable of a string begins, or the string if its text has escapes.
+// reference returns the offset of the nth variable of a string, or of the string itself if its text
+// contains escapes.
 func (s *source) reference(pointer string, n int) int {
 	_, at := strictjson.Find(s.data, pointer)
 	end := at + 1
@@ -90,8 +94,8 @@ func (s *source) reference(pointer string, n int) int {
 	return at - 2
 }
 
-// environment are the names of other agents' variables in a text, which are taken from the environment of lashd; it is
-// rewritten with lashd's own names for those that mean the same.
+// environment rewrites other agents' names of lashd's variables. names are the remaining variables,
+// which come from lashd's environment.
 func environment(text string) (rewritten string, names []string) {
 	rewritten = variable().ReplaceAllStringFunc(text, func(ref string) string {
 		name, _, _ := strings.Cut(ref[2:len(ref)-1], ":-")

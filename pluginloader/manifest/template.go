@@ -1,12 +1,14 @@
 package manifest
 
-// Piece is a part of an element of a tool's command: a text, in which variables are still to be put in, or a parameter.
+// Piece is a part of one element of a tool's command: literal text, which may contain variables, or
+// a parameter.
 type Piece struct{ Text, Parameter string }
 
-// placeholder is a parameter of a command, or the text of one.
+// placeholder matches {{name}}, the literal text {name}, and {name}, a parameter.
 var placeholder = lazy(`\{\{([A-Za-z][A-Za-z0-9_]*)\}\}|\{([A-Za-z][A-Za-z0-9_]*)\}`)
 
-// Pieces takes an element of a command apart. Together the pieces are the element as it runs, {{name}} being {name} by then.
+// Pieces splits an element of a command. In the pieces, {{name}} has become the literal text
+// {name}.
 func Pieces(element string) []Piece {
 	var pieces []Piece
 	var text string

@@ -10,21 +10,22 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// authorizeTool is offered as long as a server wants a person to log in.
+// authorizeTool is the name of the tool that lashd offers while a server requires a login.
 const authorizeTool = "authorize"
 
-// authorization is the tool with which a person logs in to a server.
+// authorization returns the tool with which a user logs in to a server.
 func authorization(server string) tool.Tool {
 	return tool.Tool{
 		Manifest: protocol.ToolManifest{
 			Name: toolName(server, authorizeTool), Kind: protocol.ToolKindOther,
-			Description: "Asks the user to log in to the MCP server " + server + ", which offers its tools only after that.",
+			Description: "Asks the user to log in to the MCP server " + server + ". The server's own tools become available after the login.",
 		},
 		Contract: protocol.ToolContract{Replay: protocol.ReplaySafe, Input: json.RawMessage(`{"type":"object"}`)},
 	}
 }
 
-// authorize has a person log in, and connects the server.
+// authorize asks a user to log in and then connects the server. It runs as a call of the authorize
+// tool, under the time limit for calls, which stops while the user is asked.
 func (s *server) authorize(ctx context.Context, call *tool.Invocation) (tool.Result, error) {
 	c := &inflight{Invocation: call, limit: s.end.Call}
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -42,9 +43,11 @@ func (s *server) authorize(ctx context.Context, call *tool.Invocation) (tool.Res
 	return tool.Result{Output: protocol.Succeed("Logged in. The server's tools are available from the next turn.")}, nil
 }
 
-// maxLogins is how often a person is asked in one call: a server may want more rights for its list of tools than for the handshake.
+// maxLogins is how often one call asks the user. A server may require more rights for its list of
+// tools than for the handshake.
 const maxLogins = 3
 
+// logIn repeats the login until the server connects or fails for another reason.
 func (s *server) logIn(ctx context.Context) (err error) {
 	for range maxLogins {
 		if err = s.login.run(ctx); err != nil {

@@ -16,20 +16,20 @@ import (
 	"lashd/pluginloader/child"
 )
 
-// inflight is a call that a server is at work on.
+// inflight is a tool call that a server is working on.
 type inflight struct {
 	*tool.Invocation
 	limit time.Duration
-	clock *time.Timer // ends the call; stopped while a person is asked
-	asks  sync.Mutex  // held while a person is asked
-	gone  atomic.Bool // the server did not take the call: it does not know the session any more
+	clock *time.Timer // ends the call at its limit; stopped while a user is asked
+	asks  sync.Mutex  // held while a user is asked
+	gone  atomic.Bool // the server rejected the call because it no longer knows the session
 }
 
-// underway are the calls of a life.
+// underway holds the calls of one connection. The methods are safe for concurrent use.
 type underway struct {
 	mu   sync.Mutex
-	last int64
-	all  map[string]*inflight // by the token of their progress
+	last int64                // the newest token
+	all  map[string]*inflight // by progress token
 }
 
 func (u *underway) add(c *inflight) (token string) {
@@ -56,7 +56,7 @@ func (u *underway) find(token any) *inflight {
 	return u.all[fmt.Sprint(token)]
 }
 
-// sole is the call that is under way, if all that are belong to one turn; the newest of these.
+// sole returns the newest call in progress if all calls belong to one turn, otherwise nil.
 func (u *underway) sole() (sole *inflight) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -72,9 +72,10 @@ func (u *underway) sole() (sole *inflight) {
 	return sole
 }
 
-var errGone = errors.New("the server does not know the session any more")
+// errGone means that the server did not take a call, so it is safe to repeat.
+var errGone = errors.New("the server no longer knows the session")
 
-// call makes a call. It is made once: again only if the server has said that it did not take it.
+// call runs a tool call. It repeats the call only if the server reported that it did not take it.
 func (s *server) call(ctx context.Context, name string, call *tool.Invocation) (*sdk.CallToolResult, error) {
 	answer, err := s.once(ctx, name, call)
 	if errors.Is(err, errGone) {
@@ -91,16 +92,19 @@ func (s *server) once(ctx context.Context, name string, call *tool.Invocation) (
 	return l.call(ctx, name, call)
 }
 
-// extra is how much longer the start of a server is waited for than it may take: it says itself why it has failed.
+// extra is how much longer than Times.Connect a call waits for a start, so that the start's own
+// error arrives first.
 const extra = time.Second
 
-// ready gives the connection, which may have to be made.
+// ready returns the connection and connects first if needed.
 func (s *server) ready(ctx context.Context) (*life, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.pool.config.Times.Connect+extra, child.ErrLate)
 	defer cancel()
 	return s.super.Use(ctx)
 }
 
+// call sends one tool call and waits for the result, at most the server's limit. After a timeout,
+// it checks in the background whether the server still answers.
 func (l *life) call(ctx context.Context, name string, call *tool.Invocation) (*sdk.CallToolResult, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -128,16 +132,16 @@ func (l *life) call(ctx context.Context, name string, call *tool.Invocation) (*s
 	return nil, l.failed(err)
 }
 
-// inflightKey is where the context of what is done for a call has it.
+// inflightKey is the context key of the inflight call that a request belongs to.
 type inflightKey struct{}
 
-// expire ends a life whose session the server has forgotten, which is no fault of it.
+// expire ends a connection whose session the server has forgotten. It does not count as a crash.
 func (l *life) expire() {
 	l.end(child.Stopped, errGone)
 	l.link.cut(errGone)
 }
 
-// failed is the error of a call: with a code, and without secrets.
+// failed returns the error of a call as a *child.Error, with a code and without secrets.
 func (l *life) failed(err error) error {
 	if _, ok := errors.AsType[*child.Error](err); ok {
 		return err
@@ -149,34 +153,34 @@ func (l *life) failed(err error) error {
 		code = child.TimedOut
 	case said:
 		code = child.Failed
-	case child.DoneWithin(l.done, whyDelay): // it has ended: there is a better reason
+	case child.DoneWithin(l.done, whyDelay): // the connection ended, which is the better reason
 		return l.Reason()
 	}
 	return &child.Error{Plugin: l.server.end.label, Code: code, Err: &cleaned{l.server.clean(err), err}}
 }
 
-// cleaned is an error without its secrets.
+// cleaned is an error whose text contains no secrets. The original error stays in its chain.
 type cleaned struct{ shown, under error }
 
 func (e *cleaned) Error() string { return e.shown.Error() }
 
 func (e *cleaned) Unwrap() error { return e.under }
 
-// pingTime is how long a server may take to answer that it is there.
+// pingTime is the time limit of a ping.
 const pingTime = 5 * time.Second
 
-// check ends a server that answers nothing at all any more.
+// check pings the server and ends the connection if it does not answer.
 func (l *life) check(ctx context.Context) {
 	ctx, cancel := context.WithTimeoutCause(ctx, pingTime, child.ErrLate)
 	defer cancel()
 	ctx, leave := l.bound(ctx)
 	defer leave()
 	if err := l.joined().Ping(ctx, nil); err != nil && errors.Is(context.Cause(ctx), child.ErrLate) {
-		l.abort(child.TimedOut, errors.New("does not answer any more"))
+		l.abort(child.TimedOut, errors.New("no longer answers"))
 	}
 }
 
-// progress shows how far a call is.
+// progress shows the progress of a call to clients.
 func (l *life) progress(_ context.Context, r *sdk.ProgressNotificationClientRequest) {
 	if r.Params == nil {
 		return
@@ -185,11 +189,11 @@ func (l *life) progress(_ context.Context, r *sdk.ProgressNotificationClientRequ
 	if c == nil || c.Host == nil {
 		return
 	}
-	c.Host.Progress(told(r.Params))
+	c.Host.Progress(progressText(r.Params))
 }
 
-// told is progress in words.
-func told(p *sdk.ProgressNotificationParams) string {
+// progressText describes progress in words.
+func progressText(p *sdk.ProgressNotificationParams) string {
 	far := strconv.FormatFloat(p.Progress, 'g', -1, 64)
 	if p.Total > 0 {
 		far += "/" + strconv.FormatFloat(p.Total, 'g', -1, 64)

@@ -12,19 +12,22 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// What a person may do with a question of a server, in its words.
+// Answers to a server's question in the words of MCP.
 const (
 	accepted  = "accept"
 	declined  = "decline"
 	dismissed = "cancel"
 )
 
+// errWhose rejects a question that cannot be assigned to a turn.
 var errWhose = errors.New("several turns have calls in progress; lashd cannot tell which one the question belongs to")
 
+// errURL rejects questions that ask the user to open a URL.
 var errURL = &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "lashd did not declare elicitation by URL; ask by form"}
 
-// elicit asks a person what the server wants to know. The question belongs to the call that the server is at work on. A URL to open is
-// refused: lashd cannot tell whose it is, and a person would trust it as if it came from lashd.
+// elicit asks the user a question of the server. The question belongs to the call that the server
+// is working on. Requests to open a URL are rejected, because users would trust such a URL as if it
+// came from lashd.
 func (l *life) elicit(ctx context.Context, r *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
 	if r.Params.Mode == "url" {
 		return nil, errURL
@@ -34,7 +37,7 @@ func (l *life) elicit(ctx context.Context, r *sdk.ElicitRequest) (*sdk.ElicitRes
 		c = l.calls.sole()
 	}
 	if c == nil || c.Host == nil {
-		l.server.warn("asks a person something: " + errWhose.Error())
+		l.server.warn("cancelled its question: " + errWhose.Error())
 		return &sdk.ElicitResult{Action: dismissed}, nil
 	}
 	form, err := json.Marshal(r.Params.RequestedSchema)
@@ -43,20 +46,21 @@ func (l *life) elicit(ctx context.Context, r *sdk.ElicitRequest) (*sdk.ElicitRes
 	}
 	answer, err := l.ask(ctx, c, tool.Question{Prompt: "The MCP server " + l.server.end.label + " asks: " + cut(r.Params.Message, maxMessage), Form: form})
 	if err != nil {
-		l.server.warn("asks a person something, in vain: " + err.Error())
+		l.server.warn("its question got no answer: " + err.Error())
 		return &sdk.ElicitResult{Action: dismissed}, nil
 	}
 	return elicited(answer)
 }
 
-// ask asks a person for a call. The context ends with the call, and with the life.
+// ask asks the user in the context of a call. It ends with the call or the connection.
 func (l *life) ask(ctx context.Context, c *inflight, q tool.Question) (protocol.DecisionAnswer, error) {
 	ctx, leave := l.bound(ctx)
 	defer leave()
 	return c.ask(ctx, q)
 }
 
-// ask stops the clock of the call while a person is asked.
+// ask asks the user and stops the call's clock until the answer. After that the call has its whole
+// limit again. Calls of ask for one call wait for each other.
 func (c *inflight) ask(ctx context.Context, q tool.Question) (protocol.DecisionAnswer, error) {
 	c.asks.Lock()
 	defer c.asks.Unlock()
@@ -67,6 +71,7 @@ func (c *inflight) ask(ctx context.Context, q tool.Question) (protocol.DecisionA
 	return c.Host.Ask(ctx, q)
 }
 
+// elicited converts the user's answer.
 func elicited(a protocol.DecisionAnswer) (*sdk.ElicitResult, error) {
 	switch a.Choice {
 	case protocol.ChooseAnswer:

@@ -20,7 +20,7 @@ import (
 	"lashd/pluginloader/manifest"
 )
 
-// NewPool makes a Pool without connections.
+// NewPool returns a Pool without connections. It fills in default times.
 func NewPool(c PoolConfig) *Pool {
 	c.Times = Times{
 		Connect: cmp.Or(c.Times.Connect, 10*time.Second), Call: cmp.Or(c.Times.Call, 10*time.Minute),
@@ -31,30 +31,31 @@ func NewPool(c PoolConfig) *Pool {
 	return p
 }
 
-// hash stands for a configuration, in this run of the daemon.
+// hash identifies a configuration. It is keyed with a secret of this run of the daemon.
 type hash [sha256.Size]byte
 
-// endpoint is where a server is, with everything put in. Two that are equal in all but key and hide have the same key.
+// endpoint is the complete configuration of a server, with variables replaced. The exported fields
+// make up the key: endpoints with the same key share one connection.
 type endpoint struct {
 	Argv     []string
-	Path     string // of the program, if it is not looked up
+	Path     string // of the program, if it is in the plugin; empty: looked up in PATH
 	Dir      string
 	Env      []string
 	URL      string
 	Headers  map[string]string
-	Call     time.Duration
-	Digest   string // of the plugin, if its files matter
-	Held     *proc.Confinement
-	Private  bool           // what stands in it is secret
-	Temp     string         // directory that it finds in TMPDIR; empty: that of lashd
-	label    string         // for people
-	approval child.Approval // of the programs, by which the digest matters, too
+	Call     time.Duration     // time limit of a call
+	Digest   string            // of the plugin, if its files matter to the server; otherwise empty
+	Held     *proc.Confinement // limits and sandbox
+	Private  bool              // values of headers and variables are secret
+	Temp     string            // TMPDIR of the program; empty: that of lashd
+	label    string            // for messages: plugin/server
+	approval child.Approval    // checks programs before a start; with it, Digest is set
 	key      hash
 	secrets  []child.Secret
-	hide     *strings.Replacer // of secrets
+	hide     *strings.Replacer // replaces secrets
 }
 
-// transport is how the server is spoken to.
+// transport returns how lashd talks to the server.
 func (e *endpoint) transport() manifest.Transport {
 	if e.URL != "" {
 		return manifest.TransportHTTP
@@ -62,7 +63,8 @@ func (e *endpoint) transport() manifest.Transport {
 	return manifest.TransportStdio
 }
 
-// endpoint puts everything in that the configuration of a server refers to.
+// endpoint returns the endpoint of one server of a plugin, with all variables replaced. The error
+// says what is wrong with its configuration.
 func (p *Pool) endpoint(c *Config, name string) (*endpoint, error) {
 	s := c.Servers[name]
 	in := &filling{config: c, environ: p.config.Environ, pass: s.PassEnv}
@@ -93,8 +95,9 @@ func (p *Pool) endpoint(c *Config, name string) (*endpoint, error) {
 	return e, nil
 }
 
-// program is a server that is started. One that has to do with the files of the plugin, or is kept in a sandbox, runs in its directory; any other is the
-// same for all plugins, and runs where the person who started lashd is at home.
+// program completes the endpoint of a server that lashd starts. A server that uses files of the
+// plugin, or runs in a sandbox, runs in the plugin's directory. Any other server does not depend on
+// the plugin. It runs in the user's home directory and is shared between plugins.
 func (e *endpoint) program(in *filling, s manifest.Server) (err error) {
 	e.Argv = []string{in.put(s.Command)}
 	for _, a := range s.Args {
@@ -120,22 +123,23 @@ func (e *endpoint) program(in *filling, s manifest.Server) (err error) {
 	return nil
 }
 
-// seal makes the key: secrets can be told from it only by who has the seal, which never leaves the process.
+// seal computes the key. It needs the pool's secret, so the key reveals no secret that it covers.
 func (e *endpoint) seal(with []byte) {
 	mac := hmac.New(sha256.New, with)
 	_ = json.NewEncoder(mac).Encode(e) // strings only, into a hash
 	mac.Sum(e.key[:0])
 }
 
-// filling puts in what texts of a configuration refer to.
+// filling replaces variables in a configuration and collects the secrets in it.
 type filling struct {
 	config  *Config
 	environ []string
 	pass    []string
-	own     bool           // the plugin's directories were put in
-	secrets []child.Secret // what came from the environment, or from a client, or looks like a secret
+	own     bool           // the text referred to the plugin's directories
+	secrets []child.Secret // values from the environment or from a client, and values that look like secrets
 }
 
+// put replaces the variables of a text. A literal configuration has none.
 func (f *filling) put(text string) string {
 	if f.config.Literal {
 		return text
@@ -144,7 +148,7 @@ func (f *filling) put(text string) string {
 	return manifest.Substitute(text, f.config.Root, f.config.Data, f.get)
 }
 
-// get is a variable of the environment, if it is one of those that a person has approved.
+// get returns a variable of the environment if it is in PassEnv, and so approved.
 func (f *filling) get(name string) (string, bool) {
 	if !slices.Contains(f.pass, name) {
 		return "", false
@@ -154,7 +158,7 @@ func (f *filling) get(name string) (string, bool) {
 	return value, ok
 }
 
-// hide keeps values out of what is said: a name stands in their place. Others could quote them.
+// hide records values as secrets. Messages show the name instead.
 func (f *filling) hide(name string, values ...string) {
 	for _, value := range values {
 		f.secrets = append(f.secrets, child.SecretsOf(name, value)...)
@@ -170,6 +174,7 @@ func (f *filling) lookUp(name string) (string, bool) {
 	return "", false
 }
 
+// all replaces the variables in the values of a map.
 func (f *filling) all(in map[string]string) map[string]string {
 	out := maps.Clone(in)
 	for _, key := range slices.Sorted(maps.Keys(in)) {
@@ -181,12 +186,13 @@ func (f *filling) all(in map[string]string) map[string]string {
 	return out
 }
 
+// home returns the home directory of the user who started lashd.
 func (f *filling) home() string {
 	home, _ := f.lookUp("HOME")
 	return cmp.Or(home, string(filepath.Separator))
 }
 
-// names tells whether an argument is the name of a file of the plugin.
+// names reports whether an argument is the relative path of a file of the plugin.
 func (f *filling) names(arg string) bool {
 	if f.config.Literal || !filepath.IsLocal(arg) || arg == "." {
 		return false

@@ -15,14 +15,14 @@ import (
 	"lashd/pluginloader/child"
 )
 
-// remote is a server that is spoken to by streamable HTTP.
+// remote is the link to a server over streamable HTTP.
 type remote struct {
 	sdk.StreamableClientTransport
 	life   *life
 	cancel context.CancelCauseFunc // ends all requests
 }
 
-// connect has the server ready to be spoken to. It sends nothing.
+// connect prepares the link to a server. It sends nothing; the handshake sends the first request.
 func (s *server) connect(ctx context.Context, l *life) {
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	base := http.DefaultTransport.(*http.Transport).Clone()
@@ -38,17 +38,17 @@ func (s *server) connect(ctx context.Context, l *life) {
 	l.link = r
 	s.running.Go(func() {
 		<-l.done
-		l.closeSession() // it may tell the server, until it is cut
+		l.closeSession() // it may send a request, until cut is called
 		cancel(nil)
 		base.CloseIdleConnections()
 		close(l.over)
 	})
 }
 
-// redirect refuses to go anywhere else with the headers.
+// redirect rejects redirects to another server, which would get the headers with their secrets.
 func (e *endpoint) redirect(req *http.Request, via []*http.Request) error {
 	if from := via[0].URL; req.URL.Scheme != from.Scheme || req.URL.Host != from.Host || len(via) > 3 {
-		return fmt.Errorf("the server sends us to %s, where we do not go", req.URL.Host)
+		return fmt.Errorf("the server redirects to %s, which lashd does not follow", req.URL.Host)
 	}
 	return nil
 }
@@ -73,18 +73,19 @@ func (r *remote) hangUp(ctx context.Context, l *life) {
 
 func (r *remote) cut(why error) { r.cancel(why) }
 
-// wire carries the requests of a life: they have its headers, and end with it.
+// wire sends the requests of one life. It adds the configured headers and ends requests with the
+// life.
 type wire struct {
 	end      *endpoint
 	life     context.Context
-	patience time.Duration
+	patience time.Duration // for the response to a GET
 	base     *http.Transport
 }
 
-var errNoStream = errors.New("the server does not answer a request for a stream")
+var errNoStream = errors.New("the server did not answer a request for a stream")
 
-// RoundTrip implements http.RoundTripper. A server that does not answer in time when it is asked for a stream of its own has
-// none.
+// RoundTrip implements http.RoundTripper. If a server does not answer a GET for its own stream in
+// time, RoundTrip answers 405, as servers without such a stream do.
 func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(req.Context())
 	stop := context.AfterFunc(w.life, func() { cancel(context.Cause(w.life)) })
@@ -123,7 +124,8 @@ func noStream(req *http.Request) *http.Response {
 	}
 }
 
-// limitOf is how long a body may be; a stream ends when it will, as its messages have a limit each.
+// limitOf returns the maximum length of a body, or -1 for an event stream, whose messages are
+// limited one by one.
 func limitOf(resp *http.Response) int64 {
 	if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
 		return -1
@@ -131,16 +133,16 @@ func limitOf(resp *http.Response) int64 {
 	return maxLine
 }
 
-// body is the body of a response, of bounded length.
+// body is a response body of bounded length.
 type body struct {
 	io.ReadCloser
-	left    int64 // -1: no limit
+	left    int64 // bytes; -1: no limit
 	release func()
 }
 
 func (b *body) Read(p []byte) (int, error) {
 	if b.left == 0 {
-		return 0, fmt.Errorf("sends a message of more than %d bytes", maxLine)
+		return 0, fmt.Errorf("sent a message larger than %d bytes", maxLine)
 	}
 	if b.left > 0 {
 		p = p[:min(int64(len(p)), b.left)]

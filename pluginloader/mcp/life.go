@@ -13,49 +13,53 @@ import (
 	"lashd/pluginloader/child"
 )
 
-// life is one connection to a server, from its beginning until nothing is left of it.
+// life is one connection to a server, from the start until nothing of it is left. done is closed
+// first, when calls start to fail; over is closed when the process or connection and all goroutines
+// are gone. mu protects the fields below it.
 type life struct {
 	server *server
 	link   link
 	calls  underway
 	began  time.Time
-	done   chan struct{} // closed when it is of no use any more
+	done   chan struct{} // closed when the connection takes no more calls
 	over   chan struct{} // closed when nothing is left
 
 	mu      sync.Mutex
-	why     error              // it is of no use any more; nil: it is
-	session *sdk.ClientSession // nil: the server has not shaken hands yet
-	notices child.Rate
+	why     error              // reason for done; nil: the connection works
+	session *sdk.ClientSession // nil before the handshake
+	notices child.Rate         // counts requests and notifications
 }
 
-// link is what a life speaks through.
+// link is the transport of a life: a program's pipes, or HTTP.
 type link interface {
 	sdk.Transport
-	// hangUp lets the server know that nothing more comes, and gives it a moment.
+	// hangUp ends the connection politely and waits a moment for the server to end.
 	hangUp(ctx context.Context, l *life)
-	// greeted is called once the server has shaken hands.
+	// greeted is called once after the handshake.
 	greeted(*sdk.ClientSession)
-	// cut ends it by force. It returns at once.
+	// cut ends the connection by force. It returns at once.
 	cut(why error)
 }
 
+// Limits of one connection.
 const (
-	maxLine    = 8 << 20 // bytes of a message
-	maxQueue   = 32 << 20
-	maxNoise   = 64 << 10 // bytes on stdout that are no messages
-	maxNotices = 2_000    // requests and notifications a second
-	stall      = 10 * time.Second
-	exitDelay  = time.Second            // from the end of stdout to that of the process, if it ends
-	whyDelay   = 200 * time.Millisecond // from the failure of a call to the reason for it
-	drainDelay = 100 * time.Millisecond // for what is left in a pipe, until somebody else is taken to hold it
-	heardDelay = 2 * time.Second        // for all that it has said to be heard, once nobody holds it
+	maxLine    = 8 << 20                // bytes of a message
+	maxQueue   = 32 << 20               // bytes that wait for the server to read
+	maxNoise   = 64 << 10               // bytes on stdout that are no messages
+	maxNotices = 2_000                  // requests and notifications per second
+	stall      = 10 * time.Second       // how long one write to the server may take
+	exitDelay  = time.Second            // wait after the end of stdout for the process to exit
+	whyDelay   = 200 * time.Millisecond // wait after a failed call for the reason
+	drainDelay = 100 * time.Millisecond // wait after the exit for the rest of a pipe
+	heardDelay = 2 * time.Second        // wait to process the rest of the output after the pipe's holders have ended
 )
 
-// versions are those of the protocol that are tried, in this order: a server that does not know initialize any more may know
-// what came after it. There are servers that end when they hear anything else first.
+// versions lists the protocol versions to try. A server that does not know initialize may know a
+// newer protocol. Some servers exit if they get anything else first.
 var versions = []string{"2025-11-25", ""}
 
-// launch begins a life. If the server does not shake hands, or list its tools, nothing is left of it.
+// launch connects the server: start or dial, handshake, list of tools. If one of these fails, it
+// cleans up everything. The supervisor calls it.
 func (s *server) launch(ctx context.Context) (l *life, err error) {
 	for _, version := range versions {
 		if l, err = s.begin(ctx, version); err == nil || !refused(err) {
@@ -65,12 +69,13 @@ func (s *server) launch(ctx context.Context) (l *life, err error) {
 	return l, err
 }
 
-// refused tells whether a server does not know how it was greeted.
+// refused reports whether a server rejected the protocol version.
 func refused(err error) bool {
 	wire, ok := errors.AsType[*jsonrpc.Error](err)
 	return ok && (wire.Code == jsonrpc.CodeMethodNotFound || wire.Code == sdk.CodeUnsupportedProtocolVersion)
 }
 
+// begin connects with one protocol version.
 func (s *server) begin(ctx context.Context, version string) (*life, error) {
 	l := &life{server: s, began: time.Now(), done: make(chan struct{}), over: make(chan struct{})}
 	if err := s.dial(ctx, l); err != nil {
@@ -102,7 +107,7 @@ func (s *server) dial(ctx context.Context, l *life) error {
 	return s.spawn(ctx, l)
 }
 
-// greet shakes hands and asks for the tools.
+// greet does the handshake and lists the tools, within Times.Connect.
 func (l *life) greet(ctx context.Context, version string) (*List, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, l.server.pool.config.Times.Connect, child.ErrLate)
 	defer cancel()
@@ -120,8 +125,8 @@ func (l *life) greet(ctx context.Context, version string) (*List, error) {
 	return list, because(ctx, err)
 }
 
-// because is the cause of an error, if it is that the context is done. It is not if the server has answered with an error: a connection
-// whose greeting was refused is let go of at once, and may have ended by now.
+// because returns the cause of ctx if err comes from the end of ctx. An error answer of the server
+// is kept: after it the connection ends at once, so ctx may have ended too.
 func because(ctx context.Context, err error) error {
 	if _, said := errors.AsType[*jsonrpc.Error](err); err != nil && !said && ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -129,7 +134,8 @@ func because(ctx context.Context, err error) error {
 	return err
 }
 
-// bound is a context that ends with the life, too, and its cause is why.
+// bound returns a context that also ends when l takes no more calls, with the reason as its cause.
+// The caller calls the function when done.
 func (l *life) bound(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	left := make(chan struct{})
@@ -146,6 +152,7 @@ func (l *life) bound(ctx context.Context) (context.Context, func()) {
 	}
 }
 
+// client returns the MCP client of the connection, with lashd's handlers.
 func (l *life) client() *sdk.Client {
 	c := sdk.NewClient(&sdk.Implementation{Name: "lashd", Version: l.server.pool.config.Version}, &sdk.ClientOptions{
 		Logger:                      quiet,
@@ -153,7 +160,7 @@ func (l *life) client() *sdk.Client {
 		ElicitationHandler:          l.elicit,
 		ProgressNotificationHandler: l.progress,
 		ToolListChangedHandler: func(ctx context.Context, _ *sdk.ToolListChangedRequest) {
-			if l.joined() != nil { // else the list is asked for anyway
+			if l.joined() != nil { // before the handshake ends, greet lists the tools anyway
 				l.server.relist(ctx, l)
 			}
 		},
@@ -162,7 +169,8 @@ func (l *life) client() *sdk.Client {
 	return c
 }
 
-// end lets calls fail, those under way and those that come. The first reason counts.
+// end makes current and later calls fail. The first reason counts. Unless the code is Stopped, it
+// tells the supervisor about a crash.
 func (l *life) end(code child.Code, why error) {
 	l.mu.Lock()
 	first := l.why == nil
@@ -177,42 +185,42 @@ func (l *life) end(code child.Code, why error) {
 	}
 }
 
-// abort ends the life because of what the server did.
+// abort ends the connection by force because of an error of the server.
 func (l *life) abort(code child.Code, why error) {
 	l.end(code, why)
 	l.link.cut(why)
 }
 
-// stop asks the server to end. It returns when nothing is left.
+// stop asks the server to end, then forces it, and returns when nothing is left.
 func (l *life) stop(ctx context.Context) {
 	l.end(child.Stopped, child.ErrShutDown)
 	l.link.hangUp(ctx, l)
-	l.link.cut(errors.New("does not end by itself"))
+	l.link.cut(errors.New("did not exit in time"))
 	<-l.over
 }
 
-// closeSession lets go of what the library holds, which waits until all that was under way is done.
+// closeSession releases what the library holds. It waits for all requests in progress.
 func (l *life) closeSession() {
 	if session := l.joined(); session != nil {
-		_ = session.Close() // it says how the connection has ended, which is known
+		_ = session.Close() // the error says how the connection ended, which is known
 	}
 }
 
-// joined is the session, once the server has shaken hands.
+// joined returns the session, or nil before the handshake.
 func (l *life) joined() *sdk.ClientSession {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.session
 }
 
-// Reason is why the life is of no use any more; nil: it is.
+// Reason returns why the connection takes no more calls; nil: it works.
 func (l *life) Reason() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.why
 }
 
-// Alive, Over and Began are for the supervisor.
+// Alive, Over and Began implement child.Life.
 func (l *life) Alive() bool { return l.Reason() == nil }
 
 func (l *life) Over() <-chan struct{} { return l.over }

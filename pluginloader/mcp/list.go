@@ -14,30 +14,33 @@ import (
 	"lashd/engine/tool"
 )
 
-// List is what a server has said of itself. It may be kept, as JSON, for as long as the digest of the plugin is the same.
+// List describes a server and its tools. It can be stored as JSON and is valid as long as the
+// plugin's digest stays the same.
 type List struct {
-	Server  string   `json:"server,omitempty"`  // its name
-	Version string   `json:"version,omitempty"` // its version
-	Tools   []Listed `json:"tools"`             // in order of name
+	Server  string   `json:"server,omitempty"`  // the server's name for itself
+	Version string   `json:"version,omitempty"` // the server's version
+	Tools   []Listed `json:"tools"`             // sorted by name
 }
 
-// Listed is a tool as a server describes it.
+// Listed is a tool as the server describes it.
 type Listed struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description"`
 	Input       json.RawMessage `json:"input,omitempty"`
-	ReadOnly    bool            `json:"readOnly,omitempty"`   // it changes nothing
-	Idempotent  bool            `json:"idempotent,omitempty"` // once more changes nothing more
+	ReadOnly    bool            `json:"readOnly,omitempty"`   // the tool changes nothing
+	Idempotent  bool            `json:"idempotent,omitempty"` // repeating a call changes nothing more
 }
 
+// Limits of a server's list.
 const (
-	maxTools       = 512      // of a server
+	maxTools       = 512      // per server
 	maxDescription = 16 << 10 // bytes
 	maxSchema      = 64 << 10 // bytes
-	maxPages       = 64       // of a list
+	maxPages       = 64       // per list
 )
 
-// listTools asks a server for its tools. What cannot be used is told to warn, and left out.
+// listTools asks a server for its tools. It skips tools that lashd cannot use and reports them to
+// warn.
 func listTools(ctx context.Context, session *sdk.ClientSession, warn func(string)) (*List, error) {
 	l := &List{Tools: []Listed{}}
 	if about := session.InitializeResult(); about != nil {
@@ -63,20 +66,21 @@ func listTools(ctx context.Context, session *sdk.ClientSession, warn func(string
 		}
 		params = &sdk.ListToolsParams{Cursor: page.NextCursor}
 	}
-	return nil, fmt.Errorf("lists its tools in more than %d pages", maxPages)
+	return nil, fmt.Errorf("listed its tools in more than %d pages", maxPages)
 }
 
+// add appends a tool, unless it is unusable.
 func (l *List) add(t *sdk.Tool, warn func(string)) {
 	schema, err := schemaOf(t.InputSchema)
 	switch {
 	case err != nil:
-		warn(fmt.Sprintf("the tool %.80q is left out: its schema: %v", t.Name, err))
+		warn(fmt.Sprintf("skipped the tool %.80q: invalid schema: %v", t.Name, err))
 	case t.Name == "":
-		warn("a tool without a name is left out")
+		warn("skipped a tool without a name")
 	case slices.ContainsFunc(l.Tools, func(x Listed) bool { return x.Name == t.Name }):
-		warn(fmt.Sprintf("the tool %.80q is listed twice: the second is left out", t.Name))
+		warn(fmt.Sprintf("skipped the second tool named %.80q", t.Name))
 	case len(l.Tools) == maxTools:
-		warn(fmt.Sprintf("the tool %.80q is left out: there are %d already", t.Name, maxTools))
+		warn(fmt.Sprintf("skipped the tool %.80q: a server may have at most %d tools", t.Name, maxTools))
 	default:
 		l.Tools = append(l.Tools, listed(t, schema))
 	}
@@ -90,7 +94,7 @@ func listed(t *sdk.Tool, schema json.RawMessage) Listed {
 	return x
 }
 
-// schemaOf is a schema as it can be checked here.
+// schemaOf returns a tool's schema as JSON if lashd supports it. No schema is nil.
 func schemaOf(wire any) (json.RawMessage, error) {
 	if wire == nil {
 		return nil, nil
@@ -100,12 +104,12 @@ func schemaOf(wire any) (json.RawMessage, error) {
 		return nil, err
 	}
 	if len(raw) > maxSchema {
-		return nil, fmt.Errorf("has more than %d bytes", maxSchema)
+		return nil, fmt.Errorf("more than %d bytes", maxSchema)
 	}
 	return raw, tool.CheckSchema(raw)
 }
 
-// same tells whether two lists say the same.
+// same reports whether two lists have equal tools.
 func (l *List) same(o *List) bool {
 	if l == nil || o == nil || len(l.Tools) != len(o.Tools) {
 		return l == o
@@ -117,7 +121,7 @@ func (l *List) same(o *List) bool {
 	})
 }
 
-// cut is the beginning of a text, and valid.
+// cut returns at most limit bytes of a text, as valid UTF-8.
 func cut(text string, limit int) string {
 	if len(text) > limit {
 		text = text[:limit-3] + "..."

@@ -18,31 +18,35 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// callback is where a person's browser is sent after the login. Nobody listens there, and no ordinary program can: the port is privileged. The
-// person copies the address, which has the code.
+// callback is the redirect address for logins. The browser cannot load it: the port is privileged,
+// so no ordinary program listens there and intercepts the code. The user copies the address, which
+// contains the code.
 const callback = "http://127.0.0.1:999/callback"
 
-// login gets tokens for one server by OAuth: a person is asked, in the call that needs a token. Tokens are in memory only. It implements
-// auth.OAuthHandler, and may be used by several goroutines at once.
+// login gets OAuth tokens for one server. It asks the user during the call that needs a token.
+// Tokens stay in memory and are lost with the daemon. It implements auth.OAuthHandler and is safe
+// for concurrent use.
 type login struct {
 	server *server
-	flow   *auth.AuthorizationCodeHandler
-	asking chan struct{} // has a value while a person is asked
+	flow   *auth.AuthorizationCodeHandler // gets, refreshes and holds the token
+	asking chan struct{}                  // holds one value while a user is asked
 
 	mu     sync.Mutex
-	wanted *challenge // nil: the server has not refused a request that no call has made
+	wanted *challenge // the last rejected request that no call can answer; nil: none
 }
 
-// challenge is how a server has refused a request for want of a token.
+// challenge is a response in which a server asked for a login.
 type challenge struct {
 	url    *url.URL
 	status int
 	header http.Header
 }
 
+// errLogin rejects requests that need a token outside a call. The model reads it.
 var errLogin = errors.New("requires a login; call its tool authorize")
 
-// newLogin makes the login of a server; nil, if it has a program or its configuration has a token already.
+// newLogin returns the login of a server. It returns nil for a program, and for a server with a
+// token in its configuration.
 func newLogin(s *server) *login {
 	if s.end.URL == "" {
 		return nil
@@ -61,7 +65,7 @@ func newLogin(s *server) *login {
 		AuthorizationCodeFetcher: l.fetch, RequestRefreshToken: true, Client: loginClient(s.end.URL),
 	})
 	if err != nil {
-		s.warn("login is not possible: " + err.Error())
+		s.warn("login is not available: " + err.Error())
 		return nil
 	}
 	l.flow = flow
@@ -73,14 +77,15 @@ func (l *login) TokenSource(ctx context.Context) (oauth2.TokenSource, error) {
 	return l.flow.TokenSource(ctx)
 }
 
-// Authorize implements auth.OAuthHandler. A request of a call has a person asked; any other fails, and is noted.
+// Authorize implements auth.OAuthHandler. If the request belongs to a call, it asks the user.
+// Otherwise it records the challenge, which makes the authorize tool appear, and fails.
 func (l *login) Authorize(ctx context.Context, req *http.Request, resp *http.Response) error {
 	if c, ok := req.Context().Value(inflightKey{}).(*inflight); ok {
 		return l.renew(context.WithValue(ctx, inflightKey{}, c), req, resp)
 	}
 	resp.Body.Close()
 	if resp.StatusCode == http.StatusForbidden && !strings.Contains(resp.Header.Get("WWW-Authenticate"), "insufficient_scope") {
-		return nil // a login would not help; it is refused again
+		return nil // a login would not help: the server rejects the user's rights
 	}
 	l.mu.Lock()
 	before := l.wanted
@@ -92,7 +97,7 @@ func (l *login) Authorize(ctx context.Context, req *http.Request, resp *http.Res
 	return errLogin
 }
 
-// renew asks a person once for all calls that wait for a token.
+// renew gets a token for a request. Calls that need a token at the same time ask the user once.
 func (l *login) renew(ctx context.Context, req *http.Request, resp *http.Response) error {
 	leave, err := l.enter(ctx)
 	if err != nil {
@@ -103,13 +108,13 @@ func (l *login) renew(ctx context.Context, req *http.Request, resp *http.Respons
 	if source, err := l.flow.TokenSource(ctx); err == nil && source != nil {
 		if token, err := source.Token(); err == nil && req.Header.Get("Authorization") != "Bearer "+token.AccessToken {
 			resp.Body.Close()
-			return nil // another call has one meanwhile
+			return nil // another call has obtained a token
 		}
 	}
 	return l.flow.Authorize(ctx, req, resp)
 }
 
-// run asks a person for what the server wanted last. The context has the call that asks.
+// run asks the user to answer the last challenge. ctx carries the call that asks.
 func (l *login) run(ctx context.Context) error {
 	leave, err := l.enter(ctx)
 	if err != nil {
@@ -128,7 +133,7 @@ func (l *login) run(ctx context.Context) error {
 	return nil
 }
 
-// enter waits until no other call asks a person.
+// enter waits until no other call asks the user. The caller calls leave when done.
 func (l *login) enter(ctx context.Context) (leave func(), err error) {
 	select {
 	case l.asking <- struct{}{}:
@@ -138,7 +143,7 @@ func (l *login) enter(ctx context.Context) (leave func(), err error) {
 	}
 }
 
-// settled notes that the server wants nobody to log in any more, and tells whether it did. A nil login never does.
+// settled clears the challenge and reports whether there was one. It accepts a nil login.
 func (l *login) settled() bool {
 	if l == nil {
 		return false
@@ -150,7 +155,7 @@ func (l *login) settled() bool {
 	return did
 }
 
-// needed is what the server wants a person for; nil: nothing. A nil login needs nothing.
+// needed returns the challenge that a user has to answer; nil: none. It accepts a nil login.
 func (l *login) needed() *challenge {
 	if l == nil {
 		return nil
@@ -160,10 +165,10 @@ func (l *login) needed() *challenge {
 	return l.wanted
 }
 
-// loginForm is what a person answers.
+// loginForm is the form of the user's answer.
 var loginForm = json.RawMessage(`{"type":"object","properties":{"address":{"type":"string","title":"Address of the page"}},"required":["address"]}`)
 
-// fetch has a person log in, and gets the code from the address that the browser was sent to.
+// fetch asks the user to log in and returns the code from the address that the user copied.
 func (l *login) fetch(ctx context.Context, args *auth.AuthorizationArgs) (*auth.AuthorizationResult, error) {
 	c, _ := ctx.Value(inflightKey{}).(*inflight)
 	if c == nil || c.Host == nil {
@@ -171,35 +176,35 @@ func (l *login) fetch(ctx context.Context, args *auth.AuthorizationArgs) (*auth.
 	}
 	at, err := url.Parse(args.URL)
 	if err != nil || !trusted(at, l.server.end.URL) {
-		return nil, errors.New("the address of its login page is not https")
+		return nil, errors.New("its login page does not use https")
 	}
 	answer, err := c.ask(ctx, tool.Question{Form: loginForm, Prompt: fmt.Sprintf(
-		"The MCP server %s wants you to log in at %s. Open the address below in a browser and log in. The browser then goes to a page at %s that it cannot show: answer with the address of that page.\n\n%s",
+		"The MCP server %s requires a login at %s. Open the address below in a browser and log in. The browser then opens a page at %s that it cannot load. Copy the address of that page and paste it here.\n\n%s",
 		l.server.end.label, at.Host, callback, args.URL)})
 	switch {
 	case err != nil:
 		return nil, err
 	case answer.Choice != protocol.ChooseAnswer:
-		return nil, errors.New("nobody logged in")
+		return nil, errors.New("the login was cancelled")
 	}
 	return loggedIn(answer.Value)
 }
 
-// loggedIn is what the address says that a person was sent to after the login.
+// loggedIn reads the code from the address that the user pasted.
 func loggedIn(value json.RawMessage) (*auth.AuthorizationResult, error) {
 	var filled struct {
 		Address string `json:"address"`
 	}
 	if err := json.Unmarshal(value, &filled); err != nil {
-		return nil, errors.New("the answer to the login has no address")
+		return nil, errors.New("the answer has no address")
 	}
 	u, err := url.Parse(strings.TrimSpace(filled.Address))
 	if err != nil || !strings.HasPrefix(u.String(), callback) {
-		return nil, fmt.Errorf("the answer to the login is not the address of the page after it, which begins with %s", callback)
+		return nil, fmt.Errorf("the pasted address does not start with %s; copy the address that the browser shows after the login", callback)
 	}
 	q := u.Query()
 	if why := q.Get("error"); why != "" {
-		return nil, fmt.Errorf("the login was refused: %s", cut(why+" "+q.Get("error_description"), maxMessage))
+		return nil, fmt.Errorf("the login failed: %s", cut(why+" "+q.Get("error_description"), maxMessage))
 	}
 	return &auth.AuthorizationResult{Code: q.Get("code"), State: q.Get("state"), Iss: q.Get("iss")}, nil
 }

@@ -9,12 +9,12 @@ import (
 func TestLoggedIn(t *testing.T) {
 	for name, c := range map[string]struct{ answer, code, err string }{
 		"the address":           {`{"address":" http://127.0.0.1:999/callback?code=abc&state=s&iss=i\n"}`, "abc", ""},
-		"a refusal":             {`{"address":"http://127.0.0.1:999/callback?error=access_denied&error_description=no"}`, "", "refused: access_denied no"},
-		"another address":       {`{"address":"https://example.com/callback?code=abc&state=s"}`, "", "is not the address"},
-		"a code alone":          {`{"address":"abc"}`, "", "is not the address"},
-		"nothing":               {`{}`, "", "is not the address"},
+		"a refusal":             {`{"address":"http://127.0.0.1:999/callback?error=access_denied&error_description=no"}`, "", "failed: access_denied no"},
+		"another address":       {`{"address":"https://example.com/callback?code=abc&state=s"}`, "", "does not start with"},
+		"a code alone":          {`{"address":"abc"}`, "", "does not start with"},
+		"nothing":               {`{}`, "", "does not start with"},
 		"no object":             {`7`, "", "has no address"},
-		"an address of no kind": {`{"address":"http://127.0.0.1:999/callback%zz"}`, "", "is not the address"},
+		"an address of no kind": {`{"address":"http://127.0.0.1:999/callback%zz"}`, "", "does not start with"},
 	} {
 		t.Run("outside/20 what a person answers to a login: "+name, func(t *testing.T) {
 			got, err := loggedIn([]byte(c.answer))

@@ -8,18 +8,19 @@ import (
 	"time"
 )
 
+// Limits of the requests of a login.
 const (
-	loginTime = 15 * time.Second // for one request of a login
+	loginTime = 15 * time.Second // per request
 	maxLogin  = 1 << 20          // bytes of a response
 )
 
-// loginClient makes the requests of logins to a server: to the servers that say how to log in, and that give tokens. Headers of the
-// server's configuration are not sent.
+// loginClient returns the HTTP client for logins to a server. It talks to the authorization servers
+// and never sends the headers of the server's configuration.
 func loginClient(server string) *http.Client {
 	return &http.Client{Timeout: loginTime, Transport: &loginWire{server, http.DefaultTransport.(*http.Transport).Clone()}}
 }
 
-// loginWire refuses what could be read on its way, and responses that are too long.
+// loginWire rejects requests that others could read, and responses that are too long.
 type loginWire struct {
 	server string
 	base   *http.Transport
@@ -28,7 +29,7 @@ type loginWire struct {
 // RoundTrip implements http.RoundTripper.
 func (w *loginWire) RoundTrip(req *http.Request) (*http.Response, error) {
 	if !trusted(req.URL, w.server) {
-		return nil, errors.New("the login needs a request to an address that is not https")
+		return nil, errors.New("the login requires a request without https")
 	}
 	resp, err := w.base.RoundTrip(req)
 	if err == nil {
@@ -37,7 +38,8 @@ func (w *loginWire) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// trusted tells whether an address may be part of a login to a server: one of https, or of this machine if the server is there, too.
+// trusted reports whether an address may be used for a login to a server: https, or this machine if
+// the server runs there too.
 func trusted(at *url.URL, server string) bool {
 	if at.Scheme == "https" {
 		return true
@@ -46,6 +48,7 @@ func trusted(at *url.URL, server string) bool {
 	return err == nil && at.Scheme == "http" && local(at.Hostname()) && local(s.Hostname())
 }
 
+// local reports whether a host name is this machine.
 func local(host string) bool {
 	address, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && address.IsLoopback()

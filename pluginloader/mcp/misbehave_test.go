@@ -25,11 +25,11 @@ func within(t *testing.T, connect time.Duration) *mcp.Pool {
 func TestMisbehaviour(t *testing.T) {
 	for role, want := range map[string]string{
 		"mute":    "it did not answer in time",
-		"exits":   "has ended: exit status 7",
-		"silent":  "has closed its stdout",
-		"garbage": "which is no message",
-		"babbles": "writes on stdout what is no message",
-		"huge":    "sends a message of more than 8388608 bytes",
+		"exits":   "the program ended: exit status 7",
+		"silent":  "closed its stdout",
+		"garbage": "which is not a JSON-RPC message",
+		"babbles": "wrote lines to stdout that are no messages",
+		"huge":    "sent a message larger than 8388608 bytes",
 		"wrong":   "tools/list",
 	} {
 		t.Run("runtime/K05 issue/4-7 a server that does not shake hands is told of in time, and others go on: "+role, func(t *testing.T) {
@@ -73,7 +73,7 @@ func TestMisbehaviour(t *testing.T) {
 		count := filepath.Join(t.TempDir(), "calls")
 		p := one(t, guest("good", countVariable, count))
 		out, err := call(t.Context(), p, "mcp__x__dies", `{"text":""}`, nil)
-		if err != nil || code(out) != "plugin_crashed" || !strings.Contains(out.Text, "has ended: exit status 3") {
+		if err != nil || code(out) != "plugin_crashed" || !strings.Contains(out.Text, "the program ended: exit status 3") {
 			t.Fatalf("%+v %v", out, err)
 		}
 		if out, err = call(t.Context(), p, "mcp__x__echo", `{"text":"hi"}`, nil); err != nil || out.Text != "you said hi" {
@@ -107,7 +107,7 @@ func TestMisbehaviour(t *testing.T) {
 		if out, err := call(t.Context(), p, "mcp__x__x", `{}`, nil); err != nil || code(out) != "plugin_timeout" {
 			t.Fatalf("%+v %v", out, err)
 		}
-		wait.Until(t, "the end", func() bool { return strings.Contains(p.Status()[0].LastError, "does not answer any more") })
+		wait.Until(t, "the end", func() bool { return strings.Contains(p.Status()[0].LastError, "no longer answers") })
 	})
 	t.Run("runtime/K05 issue/4-7 one that ignores the end of its stdin, and SIGTERM, is killed", func(t *testing.T) {
 		pool := pooled(t)
@@ -126,7 +126,7 @@ func TestMisbehaviour(t *testing.T) {
 	t.Run("runtime/K05 issue/4-7 what a server leaves behind, and what holds its pipes, is killed", func(t *testing.T) {
 		pool := pooled(t)
 		p := begin(t, pool, config(t, map[string]manifest.Server{"x": guest("forks")}))
-		wait.Until(t, "its end", func() bool { return strings.Contains(p.Status()[0].LastError, "has ended") })
+		wait.Until(t, "its end", func() bool { return strings.Contains(p.Status()[0].LastError, "the program ended") })
 		wait.Until(t, "the end of its child", func() bool { return len(processes(pools[pool])) == 0 })
 	})
 	t.Run("runtime/K05 issue/4-7 a server that is killed is started again", func(t *testing.T) {

@@ -12,45 +12,48 @@ import (
 	"lashd/pluginloader/manifest"
 )
 
-// Config is what a Part needs to know of a plugin.
+// Config describes the MCP servers of one plugin, or of a client. Optional fields may be zero.
 type Config struct {
-	Plugin   string // required: its id
-	Root     string // its directory, absolute; required, unless it is literal
-	Data     string // where it may keep files; empty: nowhere
-	Digest   string // of what is in the directory
+	Plugin   string // the plugin's ID; required
+	Root     string // the plugin's directory, absolute; required unless Literal
+	Data     string // directory for the plugin's own files; empty: none
+	Digest   string // of the plugin
 	Servers  map[string]manifest.Server
-	Known    map[string]List    // of servers that were asked before, as Known gave them for the same digest: they are not started for it
-	Confine  *child.Confinement // what the programs are held to; nil: to nothing
-	Approval child.Approval     // nil: nobody has to approve the programs
-	Output   *child.Log         // takes what the servers say; nil: one of its own
-	Literal  bool               // nothing is put in, and values of env and headers are secret: a client has brought the servers
+	Known    map[string]List    // lists of an earlier Part with the same digest; these servers do not start until they are used
+	Confine  *child.Confinement // limits and sandbox of programs; nil: none
+	Approval child.Approval     // nil: programs need no approval
+	Output   *child.Log         // log for the servers' output; nil: a new one
+	Literal  bool               // no variables are replaced, and values of env and headers are secret, because a client sent them
 
-	// Changed is told that the plugin offers other tools than when Start returned. Sessions have to ask for them again. It may
-	// be called from several goroutines. Nil: nobody is told.
+	// Changed is called when the plugin's tools differ from those after Start, so that sessions
+	// fetch them again. It may be called on several goroutines at once. May be nil.
 	Changed func(context.Context)
 
-	// Health is told that a server is quarantined or unreachable, or works again. It must not wait for the servers. Nil: nobody is told.
+	// Health is called when a server becomes quarantined or unreachable, or works again. It must
+	// not wait for the servers. May be nil.
 	Health func()
 }
 
-// Part has the MCP servers of one plugin, and makes tools of theirs.
+// Part is the MCP servers of one plugin. It offers their tools as a tool.Provider. The servers are
+// shared: Parts with the same endpoint use the same connection.
 type Part struct {
 	config  Config
 	pool    *Pool
-	members []*member // in order of name
-	started atomic.Bool
-	offer   atomic.Pointer[offer]
+	members []*member             // sorted by name
+	started atomic.Bool           // Start has returned
+	offer   atomic.Pointer[offer] // the current tools
 
-	composing sync.Mutex
+	composing sync.Mutex // held while the tools are computed
 }
 
-// member is a server of the plugin.
+// member is one server under its name in the plugin.
 type member struct {
 	name   string
 	server *server
-	known  *List // from before; nil: nothing is known
+	known  *List // list from an earlier run; nil: none
 }
 
+// listed returns the newest list of the server; nil: none yet.
 func (m *member) listed() *List {
 	if list := m.server.list.Load(); list != nil {
 		return list
@@ -58,6 +61,7 @@ func (m *member) listed() *List {
 	return m.known
 }
 
+// add takes a server from the pool.
 func (p *Part) add(name string, e *endpoint) error {
 	s, err := p.pool.use(e, p)
 	if err != nil {
@@ -71,9 +75,9 @@ func (p *Part) add(name string, e *endpoint) error {
 	return nil
 }
 
-// Start connects the servers whose tools are not known, and asks for these. It returns when each has answered or failed, at the
-// latest a moment after the time to connect is over. One that has failed is tried again, in the background, and Changed is told when it
-// is there.
+// Start connects the servers whose tools are not known yet. It returns when each has answered or
+// failed, shortly after Times.Connect at the latest. Failed servers are retried in the background;
+// Changed is called when one connects.
 func (p *Part) Start(ctx context.Context) {
 	var all sync.WaitGroup
 	for _, m := range p.members {
@@ -86,13 +90,14 @@ func (p *Part) Start(ctx context.Context) {
 	p.compose()
 }
 
+// reach connects a server, or starts retrying.
 func (p *Part) reach(ctx context.Context, s *server) {
 	if _, err := s.ready(ctx); err != nil {
 		s.retry(ctx)
 	}
 }
 
-// changed hears that a server has another list.
+// changed computes the tools again after the list of a server has changed.
 func (p *Part) changed(ctx context.Context) {
 	p.compose()
 	if p.config.Changed != nil && p.started.Load() {
@@ -100,7 +105,7 @@ func (p *Part) changed(ctx context.Context) {
 	}
 }
 
-// Spec gives what sessions get of the plugin: tools. It does no IO.
+// Spec returns what the plugin's servers add to a session: tools. It does no I/O.
 func (p *Part) Spec(plugin.BuildContext) (plugin.Spec, error) {
 	return func(r *plugin.Registrar) error {
 		r.Tools().Add(p)
@@ -111,7 +116,8 @@ func (p *Part) Spec(plugin.BuildContext) (plugin.Spec, error) {
 // Tools implements tool.Provider.
 func (p *Part) Tools() []tool.Tool { return p.offer.Load().tools }
 
-// Execute implements tool.Provider. What the server fails at is a failure of the call, with the error's code.
+// Execute implements tool.Provider. A failure of the server becomes a failed output with the
+// error's code.
 func (p *Part) Execute(ctx context.Context, call tool.Invocation) (tool.Result, error) {
 	b := p.offer.Load().bindings[call.ToolID]
 	if b == nil {
@@ -130,7 +136,7 @@ func (p *Part) Execute(ctx context.Context, call tool.Invocation) (tool.Result, 
 	return tool.Result{Output: child.Failure(err, b.tool.Contract.Replay)}, nil
 }
 
-// Resume lets servers be started that have crashed too often, and tries those that have failed.
+// Resume ends quarantines and retries servers whose tools are unknown.
 func (p *Part) Resume(ctx context.Context) {
 	for _, m := range p.members {
 		m.server.super.Resume()
@@ -140,7 +146,7 @@ func (p *Part) Resume(ctx context.Context) {
 	}
 }
 
-// Known is what is known of the servers, to be given to the Part of a later run.
+// Known returns the lists of the servers, for Config.Known of a later run.
 func (p *Part) Known() map[string]List {
 	known := map[string]List{}
 	for _, m := range p.members {
@@ -151,13 +157,15 @@ func (p *Part) Known() map[string]List {
 	return known
 }
 
-// Shutdown lets go of the servers. It returns when nothing is left of those that nobody else uses, or soon after ctx is done.
+// Shutdown releases the servers. It ends those without other users and returns when nothing of them
+// is left, or soon after ctx ends.
 func (p *Part) Shutdown(ctx context.Context) error {
 	p.release(ctx)
 	p.config.Output.Flush()
 	return nil
 }
 
+// release gives all servers back to the pool.
 func (p *Part) release(ctx context.Context) {
 	var all sync.WaitGroup
 	for _, m := range p.members {

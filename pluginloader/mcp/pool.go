@@ -19,37 +19,38 @@ import (
 	"lashd/pluginloader/child"
 )
 
-// PoolConfig is what a Pool needs.
+// PoolConfig configures a Pool.
 type PoolConfig struct {
-	Environ []string // of the daemon; servers get what is allowed of it
-	Nonce   string   // of the daemon: begins the mark of the processes, for proc.Sweep
-	Version string   // of lashd, which servers are told
+	Environ []string // lashd's environment; servers get a part of it
+	Nonce   string   // prefix of the mark of processes, for proc.Sweep
+	Version string   // of lashd, sent to servers
 	Log     *slog.Logger
 	Times   Times
 }
 
-// Times are how long things may take. Zero means the default.
+// Times are time limits. Zero means the default.
 type Times struct {
-	Connect   time.Duration // to start a server, to shake hands and to list its tools; default 10 s
-	Call      time.Duration // of a tool whose server has no limit of its own; default 10 min
-	Stop      time.Duration // from the end of its stdin to SIGTERM; default 2 s
+	Connect   time.Duration // start, handshake and list of tools; default 10 s
+	Call      time.Duration // a tool call, if the server has no own limit; default 10 min
+	Stop      time.Duration // from the end of stdin to SIGTERM; default 2 s
 	Terminate time.Duration // from SIGTERM to SIGKILL; default 1 s
 }
 
-// Pool holds the connections of a daemon. What is equal is there once.
+// Pool holds the connections of the daemon, one for each distinct endpoint. A server is ended when
+// its last user leaves. All methods are safe for concurrent use.
 type Pool struct {
 	config PoolConfig
-	seal   []byte       // key of the hashes, as what is hashed has secrets in it
-	starts atomic.Int64 // processes started
+	seal   []byte       // key of the hashes, because they cover secrets
+	starts atomic.Int64 // processes started, for their marks
 
 	mu      sync.Mutex
 	servers map[hash]*server
-	closed  bool
+	closed  bool // Shutdown was called
 }
 
 var errNoPool = errors.New("the pool is closed")
 
-// use gives the server of an endpoint, which counts the part as one of its users.
+// use returns the server of an endpoint and registers by as a user.
 func (p *Pool) use(e *endpoint, by *Part) (*server, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -65,8 +66,8 @@ func (p *Pool) use(e *endpoint, by *Part) (*server, error) {
 	return s, nil
 }
 
-// leave takes a user away. When the last one has left, the server is ended; leave returns when nothing is left of it, or soon
-// after ctx is done.
+// leave removes a user. After the last one it ends the server and returns when nothing of it is
+// left, or soon after ctx ends.
 func (p *Pool) leave(ctx context.Context, s *server, by *Part) {
 	p.mu.Lock()
 	last := s.left(by)
@@ -79,7 +80,7 @@ func (p *Pool) leave(ctx context.Context, s *server, by *Part) {
 	}
 }
 
-// Shutdown ends all servers that are still in use, at once.
+// Shutdown ends all servers at once, also those in use. Later calls of Part fail.
 func (p *Pool) Shutdown(ctx context.Context) error {
 	p.mu.Lock()
 	p.closed = true
@@ -94,10 +95,10 @@ func (p *Pool) Shutdown(ctx context.Context) error {
 	return nil
 }
 
-// Part makes the part of one plugin. It starts nothing.
+// Part returns the servers of one plugin. It starts nothing. The caller calls Part.Shutdown.
 func (p *Pool) Part(c Config) (*Part, error) {
 	if c.Plugin == "" || c.Root == "" && !c.Literal {
-		return nil, errors.New("mcp servers: no plugin, or no directory")
+		return nil, errors.New("mcp servers: plugin ID and directory are required")
 	}
 	if c.Output == nil {
 		c.Output = child.NewLog(p.config.Log)
@@ -109,7 +110,7 @@ func (p *Pool) Part(c Config) (*Part, error) {
 			err = part.add(name, e)
 		}
 		if err != nil {
-			part.release(context.Background()) // nothing has started: it does not wait
+			part.release(context.Background()) // returns at once, because nothing has started
 			return nil, fmt.Errorf("mcp server %q of plugin %s: %w", name, c.Plugin, err)
 		}
 	}

@@ -12,24 +12,25 @@ import (
 	"lashd/pluginloader/child"
 )
 
-// served are the requests of servers that lashd answers: those that the protocol demands, and those that it declares a capability for.
+// served lists the requests of servers that lashd answers: those that MCP requires, and those of
+// capabilities that lashd declares.
 var served = map[string]bool{"ping": true, "elicitation/create": true}
 
-// received guards what comes from a server: requests that were not declared are refused, too many messages end the connection, and a
-// panic about one is an error.
+// received checks every message of a server. It rejects undeclared requests, ends the connection
+// after too many messages, and turns a panic in a handler into an error.
 func (l *life) received(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, r sdk.Request) (_ sdk.Result, err error) {
 		defer func() {
 			if p := recover(); p != nil {
 				err = fmt.Errorf("panic: %v", p)
-				l.abort(child.Protocol, fmt.Errorf("sends %q, which led to a panic: %v", method, p))
+				l.abort(child.Protocol, fmt.Errorf("sent %q, which caused a panic: %v", method, p))
 			}
 		}()
 		l.mu.Lock()
 		allowed := l.notices.Allow(maxNotices)
 		l.mu.Unlock()
 		if !allowed {
-			l.abort(child.Protocol, errors.New("sends too many notifications"))
+			l.abort(child.Protocol, errors.New("sent too many notifications"))
 		}
 		if !served[method] && !strings.HasPrefix(method, "notifications/") {
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("method not found: %q; lashd did not declare it", method)}

@@ -12,14 +12,15 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// rendering makes an output of an answer, one piece after the other.
+// rendering builds a tool output from the pieces of a result.
 type rendering struct {
 	call     *tool.Invocation
 	text     []string
-	artifact *protocol.ArtifactRef // the first
+	artifact *protocol.ArtifactRef // the first one
 }
 
-// output is what a call came to. Pictures, sounds and files are kept as artifacts; the text says where.
+// output returns the output of a successful call. Images, audio and binary resources are stored as
+// artifacts, and the text refers to them. A result that the server marks as an error is a failure.
 func output(ctx context.Context, answer *sdk.CallToolResult, call *tool.Invocation) protocol.ToolOutput {
 	r := &rendering{call: call}
 	for _, c := range answer.Content {
@@ -41,6 +42,7 @@ func output(ctx context.Context, answer *sdk.CallToolResult, call *tool.Invocati
 	return out
 }
 
+// add renders one piece.
 func (r *rendering) add(ctx context.Context, c sdk.Content) {
 	switch c := c.(type) {
 	case *sdk.TextContent:
@@ -54,10 +56,11 @@ func (r *rendering) add(ctx context.Context, c sdk.Content) {
 	case *sdk.EmbeddedResource:
 		r.resource(ctx, c.Resource)
 	default:
-		r.text = append(r.text, fmt.Sprintf("[content of the type %T, which is not understood]", c))
+		r.text = append(r.text, fmt.Sprintf("[content of the unsupported type %T]", c))
 	}
 }
 
+// resource renders an embedded resource.
 func (r *rendering) resource(ctx context.Context, c *sdk.ResourceContents) {
 	switch {
 	case c == nil:
@@ -68,11 +71,11 @@ func (r *rendering) resource(ctx context.Context, c *sdk.ResourceContents) {
 	}
 }
 
-// keep stores bytes beside the conversation. If that fails, the text says so.
+// keep stores bytes as an artifact. If that fails, the text says so.
 func (r *rendering) keep(ctx context.Context, what, mediaType string, data []byte) {
 	ref, err := r.call.Host.WriteArtifact(ctx, mediaType, data)
 	if err != nil {
-		r.text = append(r.text, fmt.Sprintf("[%s, %s, %d bytes, which could not be kept: %v]", what, mediaType, len(data), err))
+		r.text = append(r.text, fmt.Sprintf("[%s, %s, %d bytes, not stored: %v]", what, mediaType, len(data), err))
 		return
 	}
 	r.text = append(r.text, fmt.Sprintf("[%s, %s, %d bytes, artifact %s]", what, mediaType, ref.Size, ref.Digest))

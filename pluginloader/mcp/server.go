@@ -13,24 +13,27 @@ import (
 	"lashd/pluginloader/manifest"
 )
 
-// server is one server, for all who have configured it alike.
+// server is one server of the pool, for all Parts with the same endpoint. Its supervisor connects
+// on demand and reconnects after failures. mu protects the fields below it.
 type server struct {
 	pool    *Pool
 	end     *endpoint
-	output  *child.Log // of the plugin that came first
+	output  *child.Log // log of the plugin that used the server first
 	super   child.Supervisor[*life]
-	login   *login               // nil: nobody logs in to it
-	list    atomic.Pointer[List] // as it was said last; nil: it never was
-	running sync.WaitGroup
+	login   *login               // nil: the server needs no login by lashd
+	list    atomic.Pointer[List] // the newest list; nil: none yet
+	running sync.WaitGroup       // goroutines of the server
 
 	mu       sync.Mutex
-	users    map[*Part]int
-	retrying bool
-	asking   bool // for the list
-	again    bool // once the list is there: it has changed meanwhile
-	closed   bool
+	users    map[*Part]int // number of uses by each Part
+	retrying bool          // a goroutine is connecting
+	asking   bool          // a goroutine is fetching the list
+	again    bool          // the list changed while it was being fetched
+	closed   bool          // close was called
 }
 
+// newServer returns a server without a connection. A server over HTTP is never quarantined, because
+// its failures may be those of the network.
 func newServer(p *Pool, e *endpoint, output *child.Log) *server {
 	output.Hide(e.secrets...)
 	s := &server{pool: p, end: e, output: output, users: map[*Part]int{}}
@@ -46,7 +49,7 @@ func (s *server) join(by *Part) {
 	s.users[by]++
 }
 
-// left takes a user away, and tells whether it was the last.
+// left removes a user and reports whether it was the last.
 func (s *server) left(by *Part) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -56,7 +59,7 @@ func (s *server) left(by *Part) bool {
 	return len(s.users) == 0
 }
 
-// goes runs f in the background, unless the server is closed.
+// goes runs f in the background, unless the server is closed. close waits for f.
 func (s *server) goes(f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -65,7 +68,8 @@ func (s *server) goes(f func()) {
 	}
 }
 
-// retry tries until the server is there, is quarantined, or is closed.
+// retry connects in the background until the server works, is quarantined, needs a login, or is
+// closed.
 func (s *server) retry(ctx context.Context) {
 	ctx = context.WithoutCancel(ctx)
 	s.mu.Lock()
@@ -87,14 +91,14 @@ func (s *server) retry(ctx context.Context) {
 	})
 }
 
-// listed takes a list. If it is another one, all who use the server are told.
+// listed stores a new list and notifies the users if it differs from the last one.
 func (s *server) listed(ctx context.Context, list *List) {
 	if before := s.list.Swap(list); !before.same(list) {
 		s.tell(ctx)
 	}
 }
 
-// tell has all who use the server look at its tools again.
+// tell makes all users compute their tools again.
 func (s *server) tell(ctx context.Context) {
 	s.mu.Lock()
 	users := slices.Collect(maps.Keys(s.users))
@@ -106,7 +110,7 @@ func (s *server) tell(ctx context.Context) {
 	})
 }
 
-// report lets all who use the server know that it fails too often, or works again.
+// report calls Health of all users. The supervisor calls it.
 func (s *server) report() {
 	s.mu.Lock()
 	users := slices.Collect(maps.Keys(s.users))
@@ -118,7 +122,8 @@ func (s *server) report() {
 	}
 }
 
-// relist hears that the list has changed. It is asked for once more if it changes meanwhile.
+// relist fetches the list in the background after the server reported a change. If it changes again
+// during that, it is fetched once more.
 func (s *server) relist(ctx context.Context, l *life) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -137,6 +142,7 @@ func (s *server) relist(ctx context.Context, l *life) {
 	})
 }
 
+// ask fetches the list once. If that fails, the tools stay as they were.
 func (s *server) ask(ctx context.Context, l *life) {
 	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), s.pool.config.Times.Connect, child.ErrLate)
 	defer cancel()
@@ -144,25 +150,26 @@ func (s *server) ask(ctx context.Context, l *life) {
 	defer leave()
 	list, err := listTools(ctx, l.joined(), s.warn)
 	if err != nil {
-		s.warn("its list of tools is not taken: " + s.clean(err).Error())
+		s.warn("its new list of tools was rejected: " + s.clean(err).Error())
 		return
 	}
 	s.listed(context.WithoutCancel(ctx), list)
 }
 
+// warn writes a warning to the log of the first plugin.
 func (s *server) warn(text string) {
 	s.output.Add(slog.LevelWarn, "mcp server "+s.end.label+": "+text)
 }
 
-// clean is an error without secrets.
+// clean returns an error with its text cut and without secrets.
 func (s *server) clean(err error) error {
 	return errors.New(cut(s.end.hide.Replace(err.Error()), maxMessage))
 }
 
-// maxMessage is where a server's words are cut in an error.
+// maxMessage is the maximum length in bytes of a server's text in an error.
 const maxMessage = 4000
 
-// close ends the server, and returns when nothing is left of it.
+// close ends the server and returns when nothing of it is left.
 func (s *server) close(ctx context.Context) {
 	s.mu.Lock()
 	s.closed = true

@@ -2,31 +2,32 @@ package mcp
 
 import "lashd/pluginloader/manifest"
 
-// State is how far a server is.
+// State is the state of a server.
 type State string
 
 const (
-	Idle        State = "idle"        // nobody has needed it yet
-	Starting    State = "starting"    // it is being started, or connected
-	Ready       State = "ready"       // it is there
-	Failed      State = "failed"      // it could not be reached, or is gone; the next call, or the time, tries again
-	Quarantined State = "quarantined" // it has crashed too often, and is not started until Resume
-	Unreachable State = "unreachable" // of HTTP: it has failed as often; it is tried on
-	Resumed     State = "resumed"     // it was quarantined or unreachable until Resume, and has not been there since
+	Idle        State = "idle"        // not used yet
+	Starting    State = "starting"    // starting or connecting
+	Ready       State = "ready"       // connected
+	Failed      State = "failed"      // not reachable or gone; lashd retries on the next call, or by itself
+	Quarantined State = "quarantined" // crashed too often; not started until Resume
+	Unreachable State = "unreachable" // over HTTP: failed too often; lashd keeps retrying
+	Resumed     State = "resumed"     // resumed after Quarantined or Unreachable, not connected since
 )
 
-// ServerStatus is how things are with a server.
+// ServerStatus describes a server for clients.
 type ServerStatus struct {
 	Name      string             `json:"name"`
 	State     State              `json:"state"`
 	Transport manifest.Transport `json:"transport"`
-	Tools     int                `json:"tools"`             // that it lists
-	Server    string             `json:"server,omitempty"`  // its own name
-	Version   string             `json:"version,omitempty"` // its own version
-	LastError string             `json:"lastError,omitempty"`
+	Tools     int                `json:"tools"`             // number of tools in its list
+	Server    string             `json:"server,omitempty"`  // the server's name for itself
+	Version   string             `json:"version,omitempty"` // the server's version
+	// LastError is the last failure, also of a server that works again.
+	LastError string `json:"lastError,omitempty"`
 }
 
-// Status tells how things are with the servers, in order of name.
+// Status returns the status of each server, sorted by name.
 func (p *Part) Status() []ServerStatus {
 	all := make([]ServerStatus, len(p.members))
 	for i, m := range p.members {
@@ -35,6 +36,7 @@ func (p *Part) Status() []ServerStatus {
 	return all
 }
 
+// status derives the state from the supervisor. The first case that applies counts.
 func (m *member) status() ServerStatus {
 	s := ServerStatus{Name: m.name, Transport: m.server.end.transport()}
 	if list := m.listed(); list != nil {

@@ -22,18 +22,19 @@ import (
 	"lashd/pluginloader/child"
 )
 
-// program is a server that is spoken to on its stdin and stdout. It is the library's connection, too.
+// program is the link to a server that lashd started, on its stdin and stdout. It implements
+// sdk.Transport and sdk.Connection. One goroutine of the library calls Read.
 type program struct {
 	life    *life
 	process *proc.Process
-	mark    string // of its processes
+	mark    string // of its processes, for proc.Sweep
 	pipes   child.Pipes
 	out     *child.Outbox
 	in      *child.Lines
-	noisy   int
-	closed  atomic.Bool   // by the library
-	heard   chan struct{} // closed at the end of its stdout
-	hearing sync.Once
+	noisy   int           // bytes on stdout that were no messages
+	closed  atomic.Bool   // Close was called
+	heard   chan struct{} // closed at the end of stdout
+	hearing sync.Once     // closes heard
 }
 
 // spawn starts the program.
@@ -72,26 +73,26 @@ func (s *server) spawn(ctx context.Context, l *life) error {
 	return nil
 }
 
-// run serves the program until nothing is left of it.
+// run serves the program until nothing of it is left, and then closes over.
 func (p *program) run() {
 	l := p.life
 	defer close(l.over)
 	var streams sync.WaitGroup
 	streams.Go(func() {
 		if err := p.out.Run(p.pipes.In, stall, func() { l.abort(child.TimedOut, child.ErrStalled) }); err != nil && !child.DoneWithin(p.process.Done(), exitDelay) {
-			l.abort(child.Protocol, errors.New("has closed its stdin"))
+			l.abort(child.Protocol, errors.New("closed its stdin"))
 		}
-		p.pipes.In.Close() // the end of its stdin asks the program to end
+		p.pipes.In.Close() // the end of stdin asks the program to exit
 	})
 	exit, err := p.process.Wait()
 	if err != nil {
-		l.server.warn("its output was lost: " + err.Error())
+		l.server.warn("its last output was lost: " + err.Error())
 	}
-	if !child.DoneWithin(p.heard, drainDelay) { // somebody holds its stdout, or what it has said last is still being heard
+	if !child.DoneWithin(p.heard, drainDelay) { // another process holds stdout, or the last output is still being read
 		p.sweep()
 		child.DoneWithin(p.heard, heardDelay)
 	}
-	l.end(child.Crashed, fmt.Errorf("has ended: %s", child.ExitText(exit)))
+	l.end(child.Crashed, fmt.Errorf("the program ended: %s", child.ExitText(exit)))
 	p.out.Close()
 	p.pipes.CloseOurs()
 	streams.Wait()
@@ -99,7 +100,8 @@ func (p *program) run() {
 	p.sweep()
 }
 
-// sweep ends what has left the program's group. A process that has lost its environment is not found.
+// sweep ends processes that left the program's process group. It finds them by the mark in their
+// environment.
 func (p *program) sweep() {
 	if p.mark == "" {
 		return
@@ -130,7 +132,7 @@ func (p *program) Connect(context.Context) (sdk.Connection, error) { return p, n
 // SessionID implements sdk.Connection.
 func (p *program) SessionID() string { return "" }
 
-// Write implements sdk.Connection. It does not wait until the program has read.
+// Write implements sdk.Connection. It queues the message and does not wait for the program to read.
 func (p *program) Write(_ context.Context, m jsonrpc.Message) error {
 	line, err := jsonrpc.EncodeMessage(m)
 	if err != nil {
@@ -142,7 +144,7 @@ func (p *program) Write(_ context.Context, m jsonrpc.Message) error {
 	return err
 }
 
-// Close implements sdk.Connection: the program gets no more, and is heard no more.
+// Close implements sdk.Connection. Nothing more is sent or read.
 func (p *program) Close() error {
 	p.closed.Store(true)
 	p.out.Close()
@@ -150,7 +152,7 @@ func (p *program) Close() error {
 	return nil
 }
 
-// Read implements sdk.Connection. What is no message goes to the log, up to a limit.
+// Read implements sdk.Connection. Lines that are no messages go to the log, up to a limit.
 func (p *program) Read(context.Context) (jsonrpc.Message, error) {
 	for {
 		line, err := p.in.Next()
@@ -172,29 +174,30 @@ func (p *program) Read(context.Context) (jsonrpc.Message, error) {
 	}
 }
 
-// message is the message in a line. There is none, and no error, in what is noise.
+// message returns the message in a line, or nil for noise.
 func (p *program) message(line []byte) (jsonrpc.Message, error) {
 	if !spoken(line) {
 		if p.noisy += len(line); p.noisy > maxNoise {
-			return nil, fmt.Errorf("writes on stdout what is no message: %s", p.shown(line))
+			return nil, fmt.Errorf("wrote lines to stdout that are no messages: %s", p.shown(line))
 		}
 		p.life.server.output.Add(slog.LevelInfo, strings.TrimRight(string(line), "\r\n"))
 		return nil, nil
 	}
 	m, err := jsonrpc.DecodeMessage(line)
 	if err != nil {
-		return nil, fmt.Errorf("sends %s, which is no message: %w", p.shown(line), err)
+		return nil, fmt.Errorf("sent %s, which is not a JSON-RPC message: %w", p.shown(line), err)
 	}
 	return m, nil
 }
 
-// shown is the beginning of a line, without secrets.
+// shown returns the start of a line without secrets.
 func (p *program) shown(line []byte) string {
 	text := p.life.server.end.hide.Replace(string(line))
 	return strconv.Quote(text[:min(len(text), 80)])
 }
 
-// spoken tells whether a line is meant as a message. Programs that log in JSON do not say jsonrpc in it.
+// spoken reports whether a line is meant as a message: an object with the member jsonrpc, or broken
+// JSON that starts like an object. Programs that log in JSON do not have that member.
 func spoken(line []byte) bool {
 	line = bytes.TrimSpace(line)
 	if len(line) == 0 || line[0] != '{' {
@@ -206,10 +209,10 @@ func spoken(line []byte) bool {
 	return json.Unmarshal(line, &m) != nil || m.Version != nil
 }
 
-// silent hears the end of stdout.
+// silent handles the end of stdout. A program that keeps running without stdout is an error.
 func (p *program) silent() {
 	p.hearing.Do(func() { close(p.heard) })
 	if !p.closed.Load() && p.life.Alive() && !child.DoneWithin(p.process.Done(), exitDelay) {
-		p.life.abort(child.Protocol, errors.New("has closed its stdout"))
+		p.life.abort(child.Protocol, errors.New("closed its stdout"))
 	}
 }

@@ -166,7 +166,7 @@ func TestTools(t *testing.T) {
 		if len(got) != 2 || got[0] != "mcp__x_y__a_b" || len(got[1]) != 64 || !strings.HasPrefix(got[1], "mcp__x_y__averyveryvery") {
 			t.Errorf("tools %q", got)
 		}
-		for _, want := range []string{`"a_b" is left out: mcp__x_y__a_b is "a.b"`, `"schema" is left out`, "without a name"} {
+		for _, want := range []string{`skipped the tool "a_b": the name mcp__x_y__a_b belongs to "a.b"`, `skipped the tool "schema"`, "without a name"} {
 			if !strings.Contains(said(c), want) {
 				t.Errorf("%q is not in the log: %s", want, said(c))
 			}

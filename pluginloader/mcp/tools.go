@@ -11,21 +11,22 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// maxName is how long the name of a tool may be.
+// maxName is the maximum length of a tool's name.
 const maxName = 64
 
-// binding is what a tool of the plugin stands for.
+// binding connects a tool's name in the session to a server's tool.
 type binding struct {
 	server *member
-	name   string // as the server calls it
+	name   string // the server's name of the tool
 	tool   tool.Tool
-	login  bool // it is not the server's own: a person logs in with it
+	login  bool // the authorize tool of lashd
 }
 
-// Prefix is how the names of a server's tools begin.
+// Prefix returns the prefix of the names of a server's tools.
 func Prefix(server string) string { return "mcp__" + plain(server) + "__" }
 
-// toolName is what the model calls a tool of a server.
+// toolName returns the name of a server's tool for the model. A name that is too long is cut and
+// gets a hash, so that it stays unique.
 func toolName(server, name string) string {
 	full := Prefix(server) + plain(name)
 	if len(full) <= maxName {
@@ -35,7 +36,7 @@ func toolName(server, name string) string {
 	return full[:maxName-9] + "_" + hex.EncodeToString(sum[:4])
 }
 
-// plain has an underscore for whatever cannot be in the name of a tool.
+// plain replaces characters that a tool's name cannot contain by underscores.
 func plain(name string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -46,8 +47,8 @@ func plain(name string) string {
 	}, name)
 }
 
-// compose makes the tools of the plugin of what its servers list, in order of servers and tools. Of two that would have one
-// name, the second is left out.
+// compose computes the plugin's tools from the lists of its servers. Of two tools with the same
+// name it skips the second one.
 func (p *Part) compose() {
 	p.composing.Lock()
 	defer p.composing.Unlock()
@@ -65,7 +66,7 @@ func (p *Part) compose() {
 			b := &binding{server: m, name: x.Name, tool: x.tool(toolName(m.name, x.Name))}
 			name := b.tool.Manifest.Name
 			if other := bindings[name]; other != nil {
-				p.config.Output.Add(slog.LevelWarn, fmt.Sprintf("mcp server %s: the tool %.80q is left out: %s is %.80q of %s already", m.name, x.Name, name, other.name, other.server.name))
+				p.config.Output.Add(slog.LevelWarn, fmt.Sprintf("mcp server %s: skipped the tool %.80q: the name %s belongs to %.80q of %s", m.name, x.Name, name, other.name, other.server.name))
 				continue
 			}
 			bindings[name], order = b, append(order, b.tool)
@@ -74,12 +75,13 @@ func (p *Part) compose() {
 	p.offer.Store(&offer{bindings, order})
 }
 
-// offer is what a plugin has at one time. It does not change.
+// offer is the plugin's tools at one time. It never changes.
 type offer struct {
-	bindings map[string]*binding // by the name that the model knows
+	bindings map[string]*binding // by the name for the model
 	tools    []tool.Tool
 }
 
+// tool returns the tool for a session. Only the server's annotations make a call safe to repeat.
 func (x *Listed) tool(name string) tool.Tool {
 	t := tool.Tool{
 		Manifest: protocol.ToolManifest{Name: name, Description: x.Description, Kind: protocol.ToolKindOther},

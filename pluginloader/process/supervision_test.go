@@ -116,7 +116,7 @@ func TestSupervision(t *testing.T) {
 			if len(lines) == 0 || !strings.HasPrefix(lines[0].Text, "lashd: plugin_") || !strings.Contains(lines[0].Text, want) {
 				t.Errorf("the log has %+v, want %q", lines, want)
 			}
-			if strings.Contains(log.String(), "plugin says") {
+			if strings.Contains(log.String(), "plugin output") {
 				t.Errorf("the plugin is taken to have said it:\n%s", &log)
 			}
 		}

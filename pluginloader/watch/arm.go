@@ -2,8 +2,9 @@ package watch
 
 import "time"
 
-// arm has everything watched that a root is made of, or looks at it if that cannot be. It tells whether there was something
-// in it of which nobody knew. What is polled stays so until it is tried again.
+// arm watches all directories of a root, or reads their signature if the root is polled. It reports
+// whether it found anything that was not watched before, or that has changed. A polled root stays
+// polled until again is true.
 func (l *loop) arm(r *root, again bool) (news bool) {
 	begin := time.Now()
 	defer func() { r.looked(begin, time.Now()) }()
@@ -21,7 +22,8 @@ func (l *loop) arm(r *root, again bool) (news bool) {
 	return news
 }
 
-// place has the directories of a root watched, or none of them.
+// place watches all directories of a root and stops watching those that no longer belong to it. If
+// one watch fails, the root is polled instead.
 func (l *loop) place(r *root) (news bool) {
 	before := r.polling
 	places, beyond, news, err := l.find(r.dir, r.bounds)
@@ -36,6 +38,7 @@ func (l *loop) place(r *root) (news bool) {
 	return news || r.polling != before
 }
 
+// find watches the directories of a root. beyond says which part exceeds the limits; empty: none.
 func (l *loop) find(dir string, b Bounds) (places map[string]names, beyond string, news bool, err error) {
 	if l.notes == nil {
 		return nil, "", false, l.without
@@ -49,7 +52,7 @@ func (l *loop) find(dir string, b Bounds) (places map[string]names, beyond strin
 	return p.places, p.beyond, p.news, err
 }
 
-// release lets go of directories that no root is made of any more.
+// release stops watching directories that no root uses any more.
 func (l *loop) release(places map[string]names) {
 	for dir := range places {
 		if l.notes != nil && !l.used(dir) {
@@ -58,6 +61,7 @@ func (l *loop) release(places map[string]names) {
 	}
 }
 
+// used reports whether any root has the directory.
 func (l *loop) used(dir string) bool {
 	for _, r := range l.roots {
 		if _, used := r.places[dir]; used {

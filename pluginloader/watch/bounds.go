@@ -7,21 +7,22 @@ import (
 	"time"
 )
 
-// Bounds limit what is watched for one root, beside the Limits of the Watcher. The zero value adds nothing to these.
+// Bounds limit the cost of one root, in addition to the Limits of the Watcher. Roots of a workspace
+// have them, because the workspace may be hostile. The zero value adds no limit.
 type Bounds struct {
-	Within  string // only what is inside this directory, after all links; empty: anything
-	Entries int    // of all plugins of the root
-	Dirs    int    // directories that are watched for the root
+	Within  string // ignore directories outside this one, with links resolved; empty: no limit
+	Entries int    // files and directories in all plugins of the root; 0: no limit
+	Dirs    int    // watched directories of the root; 0: no limit
 }
 
-// of gives the limits that hold for a root.
+// of returns the limits of a root with these bounds.
 func (l Limits) of(b Bounds) Limits {
 	l.Total = min(l.Total, cmp.Or(b.Entries, l.Total))
 	l.dirs = b.Dirs
 	return l
 }
 
-// outside tells whether a directory, after all links, is outside the bounds.
+// outside reports whether a directory, with links resolved, is outside Within.
 func (b Bounds) outside(dir string) bool {
 	if b.Within == "" || dir == b.Within {
 		return false
@@ -30,14 +31,16 @@ func (b Bounds) outside(dir string) bool {
 	return !inside || rest == ""
 }
 
-// After a look at a root with bounds, which may be hostile, nobody looks at it again for restFactor times as long as the look took, and
-// at most restMost: a directory that changes all the time takes no more than a tenth of a processor.
+// After a scan of a root with bounds, the loop skips the root for restFactor times the duration of
+// the scan, at most restMost. So a directory that changes all the time takes at most a tenth of a
+// processor.
 const (
 	restFactor = 10
 	restMost   = time.Minute
 )
 
-// looked notes that somebody looked at a root from begin until now. A root without bounds is the user's own, and never rests.
+// looked records a scan from begin to now. A root without bounds is the user's own and needs no
+// rest.
 func (r *root) looked(begin, now time.Time) {
 	if r.bounds != (Bounds{}) {
 		r.rest = now.Add(min(restFactor*now.Sub(begin), restMost))

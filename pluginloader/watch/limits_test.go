@@ -69,7 +69,7 @@ func TestARootThatCannotBeWatchedIsPolled(t *testing.T) {
 				t.Fatalf("still %+v", w.Status())
 			}
 		}
-		if n := log.count("watched again as it should be"); n != 1 {
+		if n := log.count("is fully watched again"); n != 1 {
 			t.Errorf("it was logged %d times", n)
 		}
 	})

@@ -10,45 +10,49 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// loop is a Watcher at work. All of it belongs to the goroutine of Run, but for trouble.
+// loop is the state of Watcher.Run. Only that goroutine uses it, except for the channel trouble.
 type loop struct {
 	w       *Watcher
 	config  Config
-	notes   *notes // nil if the system gives no events
-	without error  // why it does not
+	notes   *notes // nil if the system reports no events
+	without error  // why notes is nil
 	roots   map[string]*root
-	trouble chan error // events may have been lost
-	rescan  time.Time  // when everything is looked at
-	poll    time.Time  // when what is polled is looked at
+	trouble chan error // errors after which events may be lost
+	rescan  time.Time  // time of the next scan of everything
+	poll    time.Time  // time of the next scan of polled roots
 }
 
-// root is a root that is watched.
+// root is the state of one watched root. An event moves it from quiet (first is zero) to changed.
+// After a quiet period it becomes ready, and then it is sent to the receiver.
 type root struct {
 	dir         string
 	bounds      Bounds
-	rest        time.Time        // nobody looks at it before, unless it is new
-	places      map[string]names // the directories that are watched for it
+	rest        time.Time        // do not scan before this time, unless the root is new
+	places      map[string]names // the watched directories
 	polling     bool
-	again       bool      // it is tried anew whether events can be had
-	reason      string    // why it is, or why not all of it is watched
-	signature   string    // when it was polled last
-	first, last time.Time // of the events that were not told yet; zero: none
-	ready       bool      // to be told
+	again       bool      // try to get events at the next scan
+	reason      string    // why the root is polled, or which part is not watched
+	signature   string    // at the last poll
+	first, last time.Time // times of the events not yet reported; zero: none
+	ready       bool      // to be sent to the receiver
 }
 
-// names are the entries of a directory that matter; nil: all do.
+// names are the entries of a directory that matter; nil: all of them.
 type names map[string]bool
 
-// drain takes errors, on a goroutine of its own: fsnotify may send one while it holds the lock that adding a watch needs.
+// drain receives errors on its own goroutine. fsnotify may send one while it holds the lock that
+// adding a watch needs, so the loop itself cannot receive them.
 func (l *loop) drain(errs <-chan error) {
 	for err := range errs {
 		select {
 		case l.trouble <- err:
-		default: // what is in there has the same effect
+		default: // an error that is already waiting has the same effect
 		}
 	}
 }
 
+// run is the event loop. Each round applies the current roots, does what is due, and waits for the
+// next event, deadline or receiver.
 func (l *loop) run(ctx context.Context) {
 	l.rescan = time.Now().Add(l.config.Rescan)
 	timer := time.NewTimer(0)
@@ -82,7 +86,7 @@ func (l *loop) events() <-chan fsnotify.Event {
 	return l.notes.fs.Events
 }
 
-// adopt begins with roots that are wanted now, and ends with those that are not.
+// adopt adds roots that are newly wanted and drops those without users.
 func (l *loop) adopt() {
 	l.w.mu.Lock()
 	users, bounds := maps.Clone(l.w.users), maps.Clone(l.w.bounds)
@@ -103,7 +107,7 @@ func (l *loop) adopt() {
 	}
 }
 
-// act does what is due.
+// act does what is due at now: a rescan, a poll, and the end of quiet periods.
 func (l *loop) act(now time.Time) {
 	if !now.Before(l.rescan) {
 		for _, r := range l.roots {
@@ -127,8 +131,8 @@ func (l *loop) act(now time.Time) {
 	}
 }
 
-// settle tells of a root, unless there is something new in it even now: directories of which nobody knew are watched only
-// from now on, so they may still be written.
+// settle makes a changed root ready. If the scan finds new directories, it waits for another quiet
+// period: they are watched only from now on and may still be written.
 func (l *loop) settle(r *root, now time.Time) {
 	again := r.again
 	r.again = false
@@ -139,7 +143,7 @@ func (l *loop) settle(r *root, now time.Time) {
 	r.first, r.last, r.ready = time.Time{}, time.Time{}, true
 }
 
-// next is when something is due.
+// next returns the time at which something is due.
 func (l *loop) next() time.Time {
 	at := l.rescan
 	if l.polls() && l.poll.Before(at) {
@@ -162,7 +166,8 @@ func (l *loop) polls() bool {
 	return false
 }
 
-// ready are the roots to tell of, and the channel to do so if there are any.
+// ready returns the roots to report and the channel to send them to, which is nil if there are
+// none.
 func (l *loop) ready() (dirs []string, changes chan<- []string) {
 	for dir, r := range l.roots {
 		if r.ready {
@@ -179,7 +184,8 @@ func (l *loop) told(dirs []string) {
 	}
 }
 
-// saw takes an event. It matters to the roots that watch the directory that it is of, or in.
+// saw handles an event: it marks the roots that watch its directory. ok is false if fsnotify has
+// stopped; then everything is polled.
 func (l *loop) saw(e fsnotify.Event, ok bool) {
 	if !ok {
 		l.notes, l.without = nil, fsnotify.ErrClosed
@@ -202,7 +208,7 @@ func (l *loop) noteAll() {
 	}
 }
 
-// note says that there is something to tell of a root.
+// note records an event.
 func (r *root) note() {
 	r.last = time.Now()
 	if r.first.IsZero() {
@@ -210,7 +216,7 @@ func (r *root) note() {
 	}
 }
 
-// due is when somebody looks whether it can be told.
+// due returns when the root's quiet period ends, at the latest after longest settle times.
 func (r *root) due(settle time.Duration) time.Time {
 	at := r.last.Add(settle)
 	if late := r.first.Add(longest * settle); late.Before(at) {

@@ -10,14 +10,16 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// notes has the system tell of directories, by path. A path may come to be another directory: then it is watched anew.
+// notes manages the fsnotify watches by path. If another directory takes over a path, notes
+// replaces the watch. It belongs to the goroutine of Watcher.Run.
 type notes struct {
 	fs    *fsnotify.Watcher
-	limit int // directories; 0: none of our own
-	seen  map[string]os.FileInfo
+	limit int                    // watched directories; 0: as many as the system allows
+	seen  map[string]os.FileInfo // the directory that is watched at each path
 }
 
-// live are the paths that are watched in truth: those of directories that were moved or removed are not any more.
+// live returns the paths that fsnotify still watches. It drops directories that were moved or
+// removed.
 func (n *notes) live() map[string]bool {
 	live := map[string]bool{}
 	for _, path := range n.fs.WatchList() {
@@ -26,9 +28,10 @@ func (n *notes) live() map[string]bool {
 	return live
 }
 
-// add watches a directory, and tells whether it was not watched before.
+// add watches a directory. It reports whether the directory was not watched before, so that changes
+// in it may have been missed.
 func (n *notes) add(dir string, live map[string]bool) (news bool, err error) {
-	// Before it is watched: if another directory takes its place between the two, the next look watches that one.
+	// Lstat comes first: if another directory takes the path between the two calls, the next scan watches that one.
 	info, err := os.Lstat(dir)
 	if err != nil {
 		return false, err
@@ -40,7 +43,7 @@ func (n *notes) add(dir string, live map[string]bool) (news bool, err error) {
 	if before != nil && live[dir] && os.SameFile(before, info) {
 		return false, nil
 	}
-	n.remove(dir) // else fsnotify leaves the watch of the directory that was there
+	n.remove(dir) // otherwise fsnotify keeps the watch of the previous directory
 	if n.limit > 0 && len(n.seen) >= n.limit {
 		return false, fmt.Errorf("no more than %d directories are watched", n.limit)
 	}
@@ -51,7 +54,7 @@ func (n *notes) add(dir string, live map[string]bool) (news bool, err error) {
 	return true, nil
 }
 
-// remove has no failure to tell: what is not watched is as it should be.
+// remove stops watching a directory. An error means that it is not watched any more.
 func (n *notes) remove(dir string) {
 	if n.seen[dir] != nil {
 		_ = n.fs.Remove(dir)
@@ -59,7 +62,8 @@ func (n *notes) remove(dir string) {
 	}
 }
 
-// vanished tells whether a directory cannot be looked at because it is gone by now: whoever removed it made an event.
+// vanished reports whether a directory cannot be read because it is gone. Its removal caused an
+// event.
 func vanished(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ELOOP)
 }

@@ -13,21 +13,21 @@ import (
 	"lashd/internal/pathresolve"
 )
 
-// placing finds the directories that a root is made of. Each is watched before it is read, so that nothing that comes into it
-// is missed.
+// placing finds and watches the directories of a root in one pass. It watches each directory before
+// it reads it, so that no entry added in between is missed.
 type placing struct {
 	limits Limits
 	bounds Bounds
 	skip   func(string) bool
 	notes  *notes
-	live   map[string]bool
-	places map[string]names
-	news   bool   // a directory was not watched before
-	beyond string // the first thing that is beyond the limits
-	left   int    // entries that may still be read
+	live   map[string]bool  // paths that fsnotify watches at the start of the pass
+	places map[string]names // result: watched directories, with the entries that matter
+	news   bool             // result: a directory was not watched before
+	beyond string           // result: the first part that exceeds the limits; empty: none
+	left   int              // entries that may still be read
 }
 
-// root watches a root, and the plugins in it.
+// root watches a root directory and the plugins in it. A missing root is no error.
 func (p *placing) root(dir string) error {
 	real, err := p.follow(dir)
 	if err != nil || real == "" {
@@ -51,7 +51,7 @@ func (p *placing) root(dir string) error {
 	return nil
 }
 
-// plugin watches what may be the directory of a plugin, or a link to one.
+// plugin watches an entry of the root if it is a directory or a link to one.
 func (p *placing) plugin(path string, e fs.DirEntry) error {
 	if e.Type() == fs.ModeSymlink {
 		real, err := p.follow(path)
@@ -68,10 +68,11 @@ func (p *placing) plugin(path string, e fs.DirEntry) error {
 
 func (p *placing) skips(dir string) bool { return p.skip != nil && p.skip(dir) }
 
-// follow finds the directory that a path leads to, or nothing. It watches all names on the way: each of them may be renamed,
-// or be a link that is made to lead elsewhere, and the first that is not there may come.
+// follow resolves a path to a directory, or to "" if there is none or it is outside the bounds. It
+// watches every name on the way: each may be renamed or linked elsewhere, and a missing one may
+// appear.
 func (p *placing) follow(path string) (string, error) {
-	var stop error // why no name is watched any more; nil: they are
+	var stop error // why watching stopped; nil: it did not
 	at, info, err := pathresolve.Follow(path, func(dir, name string) error {
 		if p.left--; p.left < 0 {
 			p.cut("%s leads through too many directories and links", path)
@@ -84,7 +85,7 @@ func (p *placing) follow(path string) (string, error) {
 	case stop != nil:
 		return "", stop
 	case err != nil || !info.IsDir():
-		return "", nil // whatever is wrong with it, it may become better
+		return "", nil // no error: the watched names report when the path changes
 	case p.bounds.outside(at):
 		p.cut("%s leads to %s, which is outside the workspace", path, at)
 		return "", nil
@@ -92,10 +93,11 @@ func (p *placing) follow(path string) (string, error) {
 	return at, nil
 }
 
-// errBeyond ends a way that is beyond the limits.
+// errBeyond stops the resolution of a path that exceeds the limits.
 var errBeyond = errors.New("beyond the limits")
 
-// name watches one entry of a directory. One that we may not read is left out: few are renamed.
+// name watches one entry of a directory. It skips directories without read permission, whose
+// entries are rarely renamed.
 func (p *placing) name(dir, name string) error {
 	some, known := p.places[dir]
 	if known && (some == nil || some[name]) {
@@ -129,8 +131,8 @@ func (p *placing) add(dir string) error {
 	return err
 }
 
-// failed decides about a directory that cannot be watched or read: it may be gone or closed, which is no reason to do
-// without events for all others.
+// failed returns the errors that force polling. A directory that is gone or unreadable is skipped;
+// the others still get events.
 func (p *placing) failed(dir string, err error) error {
 	switch {
 	case vanished(err):
@@ -142,13 +144,15 @@ func (p *placing) failed(dir string, err error) error {
 	return err
 }
 
+// cut records the first part of the root that exceeds the limits.
 func (p *placing) cut(format string, args ...any) {
 	if p.beyond == "" {
 		p.beyond = fmt.Sprintf(format, args...)
 	}
 }
 
-// tree watches a directory and all below it, the upper ones first: if there are too many, those matter most.
+// tree watches a directory and everything below it, level by level. If the limits cut it off, the
+// upper levels are watched, which matter most.
 func (p *placing) tree(top string) error {
 	left := min(p.limits.Entries, p.left)
 	level := []string{top}
@@ -186,7 +190,7 @@ func (p *placing) tree(top string) error {
 	return nil
 }
 
-// list reads a directory, in the order of names. If it has more entries than the limit it is cut.
+// list reads the entries of a directory, sorted by name. more is true if there are more than limit.
 func list(dir string, limit int) (entries []fs.DirEntry, more bool, err error) {
 	f, err := os.Open(itself(dir))
 	if err != nil {
@@ -209,7 +213,7 @@ func list(dir string, limit int) (entries []fs.DirEntry, more bool, err error) {
 	}
 }
 
-// itself is a path that only a directory has: to open a pipe would wait for a writer. There is none of what has no path.
+// itself returns a path that opens only if dir is a directory. Opening a named pipe would block.
 func itself(dir string) string {
 	if dir == "" {
 		return ""

@@ -17,23 +17,24 @@ import (
 	"lashd/internal/pathresolve"
 )
 
-// Signature stands for what a directory is made of: names, files, sizes, times, modes, links, but not what is in the files. As
-// long as it is the same nothing has changed. A directory in which something changed just now has one that never comes again,
-// because the next change might not show. Links are not followed. A directory that is too large to be a plugin is an error.
+// Signature returns a fingerprint of a directory tree: names, sizes, times, modes and link targets,
+// but not file contents. While it stays the same, nothing has changed. If something changed just
+// now, the result is unique, because the next change might not show. Links are not followed. A
+// directory that is too large for a plugin is an error.
 func Signature(dir string) (string, error) {
 	m, err := Measure(dir, maxEntries)
 	return m.Signature, err
 }
 
-// Measured is what there is to see of a directory without reading its files.
+// Measured describes a directory without its file contents.
 type Measured struct {
 	Signature string
-	Entries   int
-	Bytes     int64 // of all files
+	Entries   int   // files, directories and links
+	Bytes     int64 // sum of file sizes
 }
 
-// Measure gives the Signature of a directory, and how large it is. A directory with more entries than limit is an error, which
-// comes with what was counted until then.
+// Measure returns the signature and size of a directory. A directory with more than limit entries
+// is an error; the result then has the counts so far.
 func Measure(dir string, limit int) (Measured, error) {
 	r, err := os.OpenRoot(itself(dir))
 	if err != nil {
@@ -49,16 +50,18 @@ func Measure(dir string, limit int) (Measured, error) {
 	return m, err
 }
 
+// signer computes a signature in one walk.
 type signer struct {
 	root    *os.Root
 	sum     hash.Hash
-	now     time.Time
-	limit   int // of entries
+	now     time.Time // time at the start, to decide which stamps are hot
+	limit   int       // entries
 	entries int
 	bytes   int64
-	hot     bool
+	hot     bool // a file changed too recently for its stamp to show the next change
 }
 
+// String returns the signature. If a stamp was hot, the time makes the signature unique.
 func (s *signer) String() string {
 	if s.hot {
 		fmt.Fprint(s.sum, s.now.UnixNano())
@@ -113,7 +116,7 @@ func (s *signer) entry(name string, depth int) error {
 	if err == nil && info.Mode().Type() == fs.ModeSymlink {
 		to, err = s.root.Readlink(name)
 	}
-	if errors.Is(err, fs.ErrNotExist) { // it was there just now
+	if errors.Is(err, fs.ErrNotExist) { // removed after it was listed
 		s.hot, err = true, nil
 	}
 	if err == nil && info != nil {
@@ -131,7 +134,7 @@ func (s *signer) record(name, to string, info fs.FileInfo) {
 	s.hot = s.hot || stamp.Hot(s.now)
 }
 
-// signRoot stands for what a root is made of, as Signature does for each plugin in it.
+// signRoot returns a fingerprint of a root and of each plugin in it, within the limits.
 func (l Limits) signRoot(dir string, b Bounds) string {
 	sum := sha256.New()
 	real, err := pathresolve.Existing(dir)
@@ -142,6 +145,7 @@ func (l Limits) signRoot(dir string, b Bounds) string {
 	return fmt.Sprintf("%x", sum.Sum(nil))
 }
 
+// signPlugins adds each plugin of a root to sum.
 func (l Limits) signPlugins(sum io.Writer, dir string, b Bounds) {
 	plugins, _, err := list(dir, l.Plugins)
 	fmt.Fprint(sum, err)
@@ -151,7 +155,7 @@ func (l Limits) signPlugins(sum io.Writer, dir string, b Bounds) {
 		real, err := pathresolve.Existing(filepath.Join(dir, e.Name()))
 		if limit := min(left, l.Entries); err == nil && !b.outside(real) && limit > 0 {
 			m, err = Measure(real, limit)
-			if b.Entries > 0 { // what is the user's own has no limit in all, so that a large plugin hides no other
+			if b.Entries > 0 { // without bounds there is no total, so that one large plugin cannot hide the others
 				left -= min(m.Entries, limit)
 			}
 		}

@@ -21,28 +21,30 @@ import (
 	"lashd/engine/tip"
 )
 
-// Config is what a Watcher needs to know. Zero values of optional fields mean the default.
+// Config configures a Watcher. Optional fields may be zero.
 type Config struct {
 	Log    *slog.Logger  // required
-	Settle time.Duration // how long nothing may change before it is told; default 60 ms. After ten times that it is told anyway
-	Poll   time.Duration // between two looks at a directory that cannot be watched; default 1 s
-	Rescan time.Duration // between two looks at everything; default 30 s
+	Settle time.Duration // quiet time before a change is reported; default 60 ms. After ten times that, lashd reports it anyway
+	Poll   time.Duration // interval for directories that cannot be watched; default 1 s
+	Rescan time.Duration // interval at which everything is reported; default 30 s
 	Limits Limits
-	Skip   func(dir string) bool // directories nothing of which matters; nil: all matter
+	Skip   func(dir string) bool // directories to ignore, with everything below them; nil: none
 }
 
-// Limits bound what is watched. What is beyond them is looked at with each rescan only, and Status says so.
+// Limits bound what is watched. The part beyond them is found only at each rescan, and Status says
+// so.
 type Limits struct {
-	Watches int // directories, of all roots; default as many as the system allows
+	Watches int // directories of all roots; default as many as the system allows
 	Plugins int // entries of a root; default 256
-	Entries int // of the directory of a plugin; default 10,000
-	Depth   int // directories inside one another; default 32
-	Total   int // entries of all plugins of a root; default 100,000
+	Entries int // files and directories in one plugin; default 10,000
+	Depth   int // nesting of directories; default 32
+	Total   int // files and directories in all plugins of a root; default 100,000
 
-	dirs int // directories of one root; 0: any number
+	dirs int // directories of one root; 0: no limit
 }
 
-// What is watched if nothing else is said: as much as a plugin may be, of as many as a directory may have.
+// Default limits. They match the limits of the manifest package: a larger plugin does not load
+// anyway.
 const (
 	maxPlugins = 256
 	maxEntries = 10_000
@@ -50,7 +52,7 @@ const (
 	maxTotal   = 100_000
 )
 
-// longest is how many settle times a change is not told that does not settle.
+// longest is the number of settle times after which a change that does not settle is reported.
 const longest = 10
 
 func (c Config) filled() Config {
@@ -64,36 +66,37 @@ func (c Config) filled() Config {
 	return c
 }
 
-// Watcher watches roots: directories whose entries are the directories of plugins.
+// Watcher watches roots: directories whose entries are plugin directories. Run does the work on its
+// own goroutine; the other methods are safe to call before and during Run.
 type Watcher struct {
 	config  Config
-	changes chan []string
-	wanted  tip.Tip // what is in users has changed
+	changes chan []string // unbuffered; Run sends, the receiver of Changes receives
+	wanted  tip.Tip       // signals Run that users has changed
 
 	mu     sync.Mutex
-	users  map[string]int // of each root
-	bounds map[string]Bounds
-	status map[string]RootStatus
+	users  map[string]int        // number of Watch calls per root
+	bounds map[string]Bounds     // of each root in users
+	status map[string]RootStatus // the last status of each root in users
 }
 
-// RootStatus is how a root is watched.
+// RootStatus describes how a root is watched.
 type RootStatus struct {
 	Root   string
 	Mode   Mode
-	Reason string // why it is not watched by events, or not all of it
-	Dirs   int    // directories that are watched
+	Reason string // why events are not used, or which part is not watched; empty: all is well
+	Dirs   int    // watched directories
 }
 
-// Mode is how changes are found.
+// Mode is how changes of a root are found.
 type Mode string
 
 // The modes.
 const (
-	Events  Mode = "events"  // the system tells of them
-	Polling Mode = "polling" // by looking every now and then
+	Events  Mode = "events"  // the system reports them
+	Polling Mode = "polling" // the directory is scanned periodically
 )
 
-// New makes a Watcher. It starts nothing.
+// New returns a Watcher. It starts nothing; call Run.
 func New(c Config) *Watcher {
 	return &Watcher{
 		config: c.filled(), changes: make(chan []string),
@@ -101,20 +104,22 @@ func New(c Config) *Watcher {
 	}
 }
 
-// Watch has a directory watched, until stop is called, which may be done more than once. It need not be there yet, it may be
-// a link, and may become another directory. It is told of as soon as it is watched, and then whenever it may have changed.
+// Watch watches a directory until stop is called, which may be repeated. The directory may be
+// missing, be a link, or be replaced later. It is reported once it is watched, and then whenever it
+// may have changed.
 func (w *Watcher) Watch(dir string) (stop func()) { return w.WatchWithin(dir, Bounds{}) }
 
-// WatchWithin has a directory watched as Watch does, but no more of it than the bounds allow. Status has the reason if that is
-// not all of it. If several watch a directory, the bounds of the first of them hold.
+// WatchWithin is Watch with bounds. Status says if they leave out a part. If several callers watch
+// the same directory, the bounds of the first apply.
 func (w *Watcher) WatchWithin(dir string, b Bounds) (stop func()) {
-	if abs, err := filepath.Abs(dir); err == nil { // else there is no working directory, and dir is as good
+	if abs, err := filepath.Abs(dir); err == nil { // without a working directory, dir stays relative
 		dir = abs
 	}
 	w.use(dir, 1, b)
 	return sync.OnceFunc(func() { w.use(dir, -1, b) })
 }
 
+// use adds by to the number of users of a root and wakes Run.
 func (w *Watcher) use(dir string, by int, b Bounds) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -129,18 +134,19 @@ func (w *Watcher) use(dir string, by int, b Bounds) {
 	w.wanted.Notify()
 }
 
-// Changes gives the roots that are to be looked at again, as Watch was told them made absolute. What nobody takes is
-// gathered. It is for one receiver, and nothing comes once Run has returned.
+// Changes returns the channel of roots to scan again, as absolute paths. Roots that change before
+// the receiver is ready are collected into the next value. There must be one receiver. The channel
+// is never closed; nothing is sent after Run returns.
 func (w *Watcher) Changes() <-chan []string { return w.changes }
 
-// Status tells how each root is watched, in the order of their names.
+// Status returns the status of each root, sorted by path.
 func (w *Watcher) Status() []RootStatus {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.SortedFunc(maps.Values(w.status), func(a, b RootStatus) int { return cmp.Compare(a.Root, b.Root) })
 }
 
-// report keeps the status of a root, and logs when it becomes another one.
+// report stores the status of a root and logs a transition to or from incomplete watching.
 func (w *Watcher) report(s RootStatus) {
 	w.mu.Lock()
 	before := w.status[s.Root]
@@ -150,13 +156,14 @@ func (w *Watcher) report(s RootStatus) {
 	w.mu.Unlock()
 	switch {
 	case s.Reason != "" && (before.Reason == "" || s.Mode != before.Mode):
-		w.config.Log.Warn("a directory is not watched as it should be", "root", s.Root, "mode", s.Mode, "reason", s.Reason)
+		w.config.Log.Warn("changes of a directory may be noticed late", "root", s.Root, "mode", s.Mode, "reason", s.Reason)
 	case s.Reason == "" && before.Reason != "":
-		w.config.Log.Info("a directory is watched again as it should be", "root", s.Root)
+		w.config.Log.Info("a directory is fully watched again", "root", s.Root)
 	}
 }
 
-// Run watches until ctx is done, and leaves nothing behind. It is called once.
+// Run watches until ctx is done and releases all resources. Call it once. The error is that of
+// closing the system's watcher; without such a watcher, Run polls.
 func (w *Watcher) Run(ctx context.Context) error {
 	fs, err := fsnotify.NewWatcher()
 	l := w.loop(fs, err)
@@ -172,7 +179,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 	return err
 }
 
-// loop makes what Run runs. Without fs, everything is polled, and without says why.
+// loop returns the loop for Run. If fs is not available, without says why, and the loop polls.
 func (w *Watcher) loop(fs *fsnotify.Watcher, without error) *loop {
 	l := &loop{w: w, config: w.config, without: without, roots: map[string]*root{}, trouble: make(chan error, 1)}
 	if without == nil {
