@@ -24,19 +24,20 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// part is what contributes to a plugin besides its process.
+// part is something that a plugin contributes without its process: commands, MCP servers, texts,
+// monitors.
 type part interface {
 	Spec(plugin.BuildContext) (plugin.Spec, error)
 }
 
-// said is what a manifest says that holds by itself.
+// said is the part of a manifest that needs no program: prompt texts and tool switches.
 type said struct{ *manifest.Plugin }
 
 func (s said) Spec(plugin.BuildContext) (plugin.Spec, error) {
 	return declared.Spec(s.Prompt, s.ToolSwitches), nil
 }
 
-// watching are the monitors of a manifest, of a plugin that is in this directory.
+// watching is the monitors of a manifest. root is the directory of the plugin's copy.
 type watching struct {
 	monitors []manifest.Monitor
 	root     string
@@ -46,17 +47,18 @@ func (w watching) Spec(plugin.BuildContext) (plugin.Spec, error) {
 	return declared.Monitors(w.monitors, w.root), nil
 }
 
-// assembly is a unit that is being made.
+// assembly builds a unit from a copy. Its methods add one part each; finish creates the factory.
 type assembly struct {
 	*unit
 	loader    *Loader
-	data      string // where the plugin may keep files
-	workspace string // whose plugin it is; empty: the user's
+	data      string // directory for the plugin's own files
+	workspace string // the plugin's workspace; empty: a plugin of the user
 	parts     []part
 }
 
-// assemble makes a unit of a copy, in which nothing runs yet. Known are the tools of its MCP servers, where they were asked
-// before.
+// assemble builds a unit from a copy. It starts nothing. known holds the tool lists of MCP servers
+// from an earlier run with the same contents, so those servers need not start. The caller owns the
+// unit and, after an error, still owns the copy.
 func (l *Loader) assemble(c content.Copy, e *entry, known map[string]mcp.List) (*unit, error) {
 	u := &unit{dir: e.dir, copy: c, manifest: c.Plugin, output: e.log, own: e.set.scope == protocol.ScopeUser, users: 1}
 	a := &assembly{unit: u, loader: l, data: l.dataOf(e.set, e.place(), c.Plugin.Name), workspace: e.set.cwd}
@@ -80,6 +82,7 @@ func (l *Loader) assemble(c content.Copy, e *entry, known map[string]mcp.List) (
 	return u, nil
 }
 
+// addServers adds the MCP servers.
 func (a *assembly) addServers(known map[string]mcp.List) (err error) {
 	if len(a.manifest.MCPServers) == 0 {
 		return nil
@@ -96,6 +99,7 @@ func (a *assembly) addServers(known map[string]mcp.List) (err error) {
 	return err
 }
 
+// addCommands adds the tools and hooks that are commands.
 func (a *assembly) addCommands() error {
 	c, err := command.New(command.Config{
 		ID: a.name(), Root: a.copy.Root, Data: a.data, Environ: a.loader.config.Environ, Nonce: a.loader.config.Nonce,
@@ -108,7 +112,8 @@ func (a *assembly) addCommands() error {
 	return err
 }
 
-// finish makes the factory.
+// finish creates the plugin's factory: that of the process, which also registers the other parts,
+// or one for the other parts alone.
 func (a *assembly) finish() (err error) {
 	if a.manifest.Process == nil {
 		held := a.confinement()
@@ -126,7 +131,7 @@ func (a *assembly) finish() (err error) {
 	return nil
 }
 
-// built is a plugin without a process.
+// built is the factory of a plugin without a process.
 type built struct {
 	plugin.Factory
 	sandboxed bool
@@ -135,7 +140,8 @@ type built struct {
 // Sandboxed implements plugin.Loaded.
 func (b built) Sandboxed() bool { return b.sandboxed }
 
-// spec registers what all parts contribute.
+// spec returns what all parts together register in a session. It rejects options that do not fit
+// the plugin's schema.
 func (a *assembly) spec(ctx plugin.BuildContext) (plugin.Spec, error) {
 	if err := checkOptions(a.manifest, ctx.Options); err != nil {
 		return nil, err
@@ -158,6 +164,7 @@ func (a *assembly) spec(ctx plugin.BuildContext) (plugin.Spec, error) {
 	}, nil
 }
 
+// processConfig returns the configuration of the plugin's process.
 func (a *assembly) processConfig() (process.Config, error) {
 	l := a.loader
 	if err := checkOptions(a.manifest, l.config.Options[a.name()]); err != nil {
@@ -171,7 +178,8 @@ func (a *assembly) processConfig() (process.Config, error) {
 	return c, nil
 }
 
-// report is called when a program of the plugin fails too often, or works again. It returns at once.
+// report returns a function that notifies clients about the plugin's health. Supervisors call it
+// when a program fails too often or works again. It returns at once.
 func (a *assembly) report() func() {
 	l, u := a.loader, a.unit
 	return func() {
@@ -179,7 +187,8 @@ func (a *assembly) report() func() {
 	}
 }
 
-// Process is what a manifest says of a plugin's process, which runs in root and keeps files in data.
+// Process returns the configuration of a plugin's process as far as the manifest determines it. The
+// process runs in root and keeps its files in data. `lashd plugin check` calls it too.
 func Process(m *manifest.Plugin, root, data string) process.Config {
 	put := func(text string) string {
 		return manifest.Substitute(text, root, data, func(string) (string, bool) { return "", false })
@@ -201,8 +210,10 @@ func Process(m *manifest.Plugin, root, data string) process.Config {
 	return c
 }
 
-// approval has programs of a workspace be those that a person has approved. Those in the plugin are, by the digest of its copy, and
-// in its data directory is what these have put there.
+// approval returns the check of programs for a plugin of a workspace; nil: the plugin is the
+// user's. Before each start it compares the program, and all files that commands name, with what
+// was approved. Programs inside the copy are covered by its digest. Programs in the data directory
+// were written by approved programs.
 func (a *assembly) approval() child.Approval {
 	if a.workspace == "" {
 		return nil
@@ -219,15 +230,17 @@ func (a *assembly) approval() child.Approval {
 			return nil, err
 		}
 		c.Path, c.Program = p.Path, p.Runs
-		return func() { p.Close() }, nil // it was only read
+		return func() { p.Close() }, nil // closing a file that was only read cannot lose anything
 	}
 }
 
+// inside reports whether a path is below dir.
 func inside(path, dir string) bool {
 	rest, is := strings.CutPrefix(filepath.Clean(path), dir+string(filepath.Separator))
 	return is && rest != ""
 }
 
+// deadlines converts the timeouts of a manifest. CallMs applies to every kind of call.
 func deadlines(d *manifest.Deadlines) process.Deadlines {
 	if d == nil {
 		return process.Deadlines{}
@@ -240,7 +253,7 @@ func deadlines(d *manifest.Deadlines) process.Deadlines {
 
 func milliseconds(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
 
-// contributions are what the process of a plugin declares.
+// contributions returns what the manifest declares for the process.
 func contributions(m *manifest.Plugin) process.Contributions {
 	c := process.Contributions{
 		Changing: m.MoreTools, Preparing: m.Prepares, Executor: m.CodeExecutor, State: m.State, Tasks: m.Tasks,
@@ -279,7 +292,7 @@ func contributions(m *manifest.Plugin) process.Contributions {
 	return c
 }
 
-// toolOf is a tool that the process runs.
+// toolOf converts a tool that the process runs.
 func toolOf(t manifest.Tool) tool.Tool {
 	return tool.Tool{
 		Manifest: protocol.ToolManifest{Name: t.Name, Description: t.Description, Kind: cmp.Or(protocol.ToolKind(t.Kind), protocol.ToolKindOther), Input: t.Input},
@@ -289,7 +302,8 @@ func toolOf(t manifest.Tool) tool.Tool {
 	}
 }
 
-// dataOf is where a plugin may keep files. Plugins of workspaces do not share it with others of their name.
+// dataOf returns the directory for a plugin's own files. Plugins of different workspaces with the
+// same name have different directories.
 func (l *Loader) dataOf(s *set, dir, name string) string {
 	if s.scope == protocol.ScopeUser {
 		return filepath.Join(l.config.Home, "plugins", "data", name)
@@ -299,7 +313,8 @@ func (l *Loader) dataOf(s *set, dir, name string) string {
 
 var errNoOptions = errors.New("the plugin has no options; its manifest has no \"config\"")
 
-// checkOptions refuses options that a plugin does not take. None are fine.
+// checkOptions returns an error for options that do not fit the plugin's schema. No options always
+// fit.
 func checkOptions(m *manifest.Plugin, options json.RawMessage) error {
 	switch {
 	case len(options) == 0:

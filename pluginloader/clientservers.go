@@ -12,29 +12,30 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Guest is an MCP server that a client has brought.
+// Guest is an MCP server that a client added to a session. It has no plugin. Leave releases it.
 type Guest struct {
 	*mcp.Part
 	loader *Loader
-	tried  chan struct{}
+	tried  chan struct{} // closed after the first attempt to connect
 }
 
-// Connect begins to connect an MCP server that a client brings, and returns at once. Those that are equal share a process, also between
-// sessions. Tell is told of each change of its tools, of an error if the server cannot be reached or fails too often later, and of nil when it
-// works again.
+// Connect starts to connect an MCP server of a client and returns at once. Equal servers share a
+// process, also between sessions. tell is called on any goroutine: with nil after each change of
+// the tools and when the server works again, and with an error if the server cannot be reached or
+// fails too often. The caller calls Leave.
 func (l *Loader) Connect(ctx context.Context, name string, s protocol.MCPServer, tell func(context.Context, error)) (*Guest, error) {
 	g := &Guest{loader: l, tried: make(chan struct{})}
 	life := context.WithoutCancel(ctx)
-	held := (&manifest.Contributions{}).Confinement(l.config.Limits)
+	confinement := (&manifest.Contributions{}).Confinement(l.config.Limits)
 	part, err := l.servers.Part(mcp.Config{
-		Plugin: "client", Literal: true, Confine: &held, Output: child.NewLog(l.config.Log.With("mcpServer", name)),
+		Plugin: "client", Literal: true, Confine: &confinement, Output: child.NewLog(l.config.Log.With("mcpServer", name)),
 		Servers: map[string]manifest.Server{name: {
 			Command: s.Command, Args: s.Args, Env: s.Env, URL: s.URL, Headers: s.Headers, TimeoutMs: s.TimeoutMs,
 		}},
 		Changed: func(ctx context.Context) { tell(ctx, nil) },
 		Health: func() {
 			l.beside("report the health of an MCP server", func() {
-				<-g.tried // what comes of the first attempt is reported first
+				<-g.tried // report the first attempt first
 				tell(life, g.failing())
 			})
 		},
@@ -44,7 +45,7 @@ func (l *Loader) Connect(ctx context.Context, name string, s protocol.MCPServer,
 	}
 	g.Part = part
 	l.building.Go(func() {
-		g.Resume(life) // whoever brings it again wants it tried again
+		g.Resume(life) // adding a server again ends its quarantine
 		g.Start(life)
 		close(g.tried)
 		tell(life, g.failure())
@@ -52,7 +53,7 @@ func (l *Loader) Connect(ctx context.Context, name string, s protocol.MCPServer,
 	return g, nil
 }
 
-// failure is why there are no tools; nil: there are.
+// failure returns why the server lists no tools; nil: it does, or has not failed.
 func (g *Guest) failure() error {
 	if s := g.Status()[0]; len(g.Known()) == 0 && s.LastError != "" {
 		return errors.New(s.LastError)
@@ -60,7 +61,7 @@ func (g *Guest) failure() error {
 	return nil
 }
 
-// failing is why the server that was there does not work any more; nil: it works, or is tried on for now.
+// failing returns why the server stopped working; nil: it works, or lashd has not given up yet.
 func (g *Guest) failing() error {
 	switch s := g.Status()[0]; s.State {
 	case mcp.Quarantined:
@@ -71,10 +72,10 @@ func (g *Guest) failing() error {
 	return nil
 }
 
-// Tried is closed once the server has listed its tools, or could not be reached.
+// Tried is closed once the server has listed its tools or the first attempt has failed.
 func (g *Guest) Tried() <-chan struct{} { return g.tried }
 
-// Leave lets go of the server, and returns at once. If nobody else has it, it is ended.
+// Leave releases the server and returns at once. If nothing else uses the server, it ends.
 func (g *Guest) Leave() {
 	g.loader.building.Go(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), stopPatience)
@@ -85,8 +86,9 @@ func (g *Guest) Leave() {
 	})
 }
 
-// Taken is the plugin that has an MCP server whose tools would be named like those of a server of that name, in sessions that work in
-// a directory; empty: none has.
+// Taken returns the name of a plugin with an MCP server whose tools would have the same names as
+// those of a client's server called name, in sessions that work in cwd. It is empty if there is
+// none.
 func (l *Loader) Taken(ctx context.Context, cwd, name string) (string, error) {
 	s, err := l.setOf(ctx, cwd)
 	if err != nil {

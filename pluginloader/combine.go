@@ -10,9 +10,10 @@ import (
 	"lashd/engine/plugin"
 )
 
-// settle decides which units the entries have, and makes the host of them, after those that are fixed. All that is wanted is
-// tried at once, then all but one change, then as much of it as goes together, one after the other. What does not is tried again
-// each time: what is in its way may be gone by then.
+// settle decides which units the entries use and returns the host with them, after the units in
+// fixed. It tries all wanted units at once, then all except one change, and then one change after
+// the other. An entry whose change does not work keeps its unit and remembers the error. Each call
+// tries again, because the plugin that was in conflict may be gone.
 func (s *set) settle(ctx context.Context, fixed []*unit) *plugin.Host {
 	host, err := s.loader.compose(ctx, s.wanted(fixed, nil))
 	if err == nil {
@@ -32,7 +33,7 @@ func (s *set) settle(ctx context.Context, fixed []*unit) *plugin.Host {
 	return s.settleEach(ctx, fixed)
 }
 
-// wanted is what is to be in use, but for one entry what is.
+// wanted returns the units to use, except that the entry but keeps its current one.
 func (s *set) wanted(fixed []*unit, but *entry) []*unit {
 	units := slices.Clone(fixed)
 	for _, e := range s.entries {
@@ -45,6 +46,7 @@ func (s *set) wanted(fixed []*unit, but *entry) []*unit {
 	return units
 }
 
+// adoptAll makes all entries except one use the unit they want.
 func (s *set) adoptAll(but *entry) {
 	for _, e := range s.entries {
 		if e != but {
@@ -53,7 +55,8 @@ func (s *set) adoptAll(but *entry) {
 	}
 }
 
-// settleEach tries what is wanted one after the other.
+// settleEach applies the changes one after the other, each if it works together with the ones
+// before.
 func (s *set) settleEach(ctx context.Context, fixed []*unit) *plugin.Host {
 	host, err := s.loader.compose(ctx, s.instead(fixed, nil))
 	if err != nil {
@@ -74,12 +77,13 @@ func (s *set) settleEach(ctx context.Context, fixed []*unit) *plugin.Host {
 	return host
 }
 
-// reduce takes out what does not go together with what comes before it.
+// reduce suspends the units that no longer work together with the ones before them. That happens
+// when a plugin of the user conflicts with one of a workspace.
 func (s *set) reduce(ctx context.Context, fixed []*unit) *plugin.Host {
 	units := slices.Clone(fixed)
 	host, err := s.loader.compose(ctx, units)
 	if err != nil {
-		s.loader.config.Log.Error("plugins that went together do not any more", "error", err)
+		s.loader.config.Log.Error("loaded plugins no longer work together", "error", err)
 		host = cmp.Or(s.loader.user.host, s.loader.config.Base)
 	}
 	for _, e := range s.entries {
@@ -93,7 +97,7 @@ func (s *set) reduce(ctx context.Context, fixed []*unit) *plugin.Host {
 	return host
 }
 
-// instead is what is in use, with what an entry is to be.
+// instead returns the units in use, with the change of one entry.
 func (s *set) instead(fixed []*unit, changed *entry) []*unit {
 	units := slices.Clone(fixed)
 	for _, e := range s.entries {
@@ -106,6 +110,7 @@ func (s *set) instead(fixed []*unit, changed *entry) []*unit {
 	return units
 }
 
+// some returns a list of u, or no units if u is nil.
 func some(u *unit) []*unit {
 	if u == nil {
 		return nil
@@ -113,7 +118,7 @@ func some(u *unit) []*unit {
 	return []*unit{u}
 }
 
-// adopt has the entry use a unit that it wants, or none.
+// adopt makes the entry use a unit, or none, and releases the previous one.
 func (e *entry) adopt(u *unit) {
 	if e.unit != nil && e.unit != u {
 		e.set.loader.let(e.unit)
@@ -121,13 +126,14 @@ func (e *entry) adopt(u *unit) {
 	e.unit, e.blamed = u, nil
 }
 
-// drop has the entry use nothing, and want nothing.
+// drop makes the entry use nothing and want nothing.
 func (e *entry) drop() {
 	e.want(nil)
 	e.adopt(nil)
 }
 
-// standBack takes what is in use out of it, until it goes together with the others again or something else is wanted.
+// standBack suspends the entry's unit until it works together with the others again, or another one
+// is wanted.
 func (e *entry) standBack() {
 	if e.unit != e.next {
 		e.set.loader.let(e.unit)
@@ -135,7 +141,7 @@ func (e *entry) standBack() {
 	e.unit = nil
 }
 
-// blame takes down why what is wanted is not in use.
+// blame records why the wanted unit is not in use, and adds a new reason to the plugin's log.
 func (e *entry) blame(err error) {
 	if e.blamed == nil || e.blamed.Error() != err.Error() {
 		e.log.Note(slog.LevelError, "lashd: "+err.Error())
@@ -143,14 +149,16 @@ func (e *entry) blame(err error) {
 	e.blamed = err
 }
 
-// replaces tells whether a plugin may take the place of one that ships with lashd: if it is the user's, and the user says so.
+// replaces reports whether the plugin may replace the built-in plugin of the same name: only a
+// plugin of the user, and only if the configuration lists it.
 func (u *unit) replaces(names []string) bool { return u.own && slices.Contains(names, u.name()) }
 
-// compose makes the host of plugins, if a session can be opened with them.
+// compose returns a host with the units, after opening a trial session with it.
 func (l *Loader) compose(ctx context.Context, units []*unit) (*plugin.Host, error) {
 	return contain(l.config.Log, "open a session with the plugins", func() (*plugin.Host, error) { return l.tryOut(ctx, units) })
 }
 
+// tryOut is compose without the protection against panics. It rejects plugins with the same name.
 func (l *Loader) tryOut(ctx context.Context, units []*unit) (*plugin.Host, error) {
 	var factories []plugin.Factory
 	var replaced []string

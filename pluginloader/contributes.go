@@ -9,14 +9,15 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// additions are a list of what a plugin adds that is being made.
+// additions is a list of contributions under construction.
 type additions []protocol.PluginContribution
 
+// add appends an entry. detail is joined by spaces.
 func (c *additions) add(kind, name string, detail ...string) {
 	*c = append(*c, protocol.PluginContribution{Kind: kind, Name: name, Detail: strings.TrimSpace(strings.Join(detail, " "))})
 }
 
-// Contributions are what a plugin adds, by kind, as people are shown it.
+// Contributions lists what a plugin adds, by kind, for people who decide whether to trust it.
 func Contributions(p *manifest.Plugin) []protocol.PluginContribution {
 	all := additions{}
 	if p.Process != nil {
@@ -54,7 +55,7 @@ func Contributions(p *manifest.Plugin) []protocol.PluginContribution {
 	return all
 }
 
-// once adds what a plugin has at most one of.
+// once adds the contributions of which a plugin has at most one.
 func (c *additions) once(p *manifest.Plugin) {
 	if s := p.ToolSwitches; s != nil {
 		c.add("toolSwitches", "", "on:", strings.Join(s.On, " "), "off:", strings.Join(s.Off, " "))

@@ -17,27 +17,31 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// entry is a directory that holds a plugin. It belongs to the loader's goroutine.
+// entry is a directory with a plugin. It compares two units: unit is in use, next is wanted. They
+// differ while next conflicts with other plugins.
+//
+// Only the loader's goroutine uses an entry, except for seen and shown, which Loader.mu protects.
 type entry struct {
 	set      *set
-	dir      string    // absolute; links in it are not resolved
-	missing  time.Time // since when it is not there; zero: it is
-	sign     string    // of what was looked at last; empty: it has to be looked at
-	asked    int       // how often somebody has asked for another look
-	answered int       // up to which of these it was looked at; -1: never
-	unit     *unit     // that is in use; nil: none
-	next     *unit     // that is to be in use, as soon as it goes together with the others
-	found    protocol.PluginInfo
-	blamed   error // why next is not in use; nil: it is
-	info     protocol.PluginInfo
-	told     protocol.PluginInfo
-	log      *child.Log // of all that ran from it
+	dir      string              // absolute; links are not resolved
+	missing  time.Time           // since when the directory is missing; zero: it exists
+	sign     string              // signature at the last scan; empty: scan it
+	asked    int                 // number of requests to scan it again
+	answered int                 // value of asked at the last finished scan; -1: none
+	unit     *unit               // in use; nil: none
+	next     *unit               // to be used as soon as it works together with the others
+	found    protocol.PluginInfo // result of the last scan
+	blamed   error               // why next is not in use; nil: it is
+	info     protocol.PluginInfo // found, with what became of it
+	told     protocol.PluginInfo // the last info that clients got
+	log      *child.Log          // of everything that ran from the directory
 
-	// What follows others see, too: it is changed under the loader's mu, with the host.
+	// Loader.mu protects these copies for other goroutines. They change together with the host.
 	seen  protocol.PluginInfo
-	shown *unit // that is in use
+	shown *unit // unit
 }
 
+// entry returns a new entry for a directory.
 func (s *set) entry(dir string) *entry {
 	e := &entry{set: s, dir: dir, answered: -1, log: child.NewLog(s.loader.config.Log.With("dir", dir))}
 	e.found = protocol.PluginInfo{Name: filepath.Base(dir), Scope: s.scope, Dir: dir}
@@ -45,7 +49,7 @@ func (s *set) entry(dir string) *entry {
 	return e
 }
 
-// want has the entry use a unit as soon as that goes together with the others.
+// want makes the entry use u as soon as it works together with the others.
 func (e *entry) want(u *unit) {
 	if e.next != nil && e.next != e.unit && e.next != u {
 		e.set.loader.let(e.next)
@@ -53,21 +57,22 @@ func (e *entry) want(u *unit) {
 	e.next = u
 }
 
-// holds tells whether a unit is the entry's.
+// holds reports whether the entry uses or wants a unit.
 func (e *entry) holds(u *unit) bool { return u == e.unit || u == e.next }
 
-// mayRun tells whether a content of the directory may run, as persons have decided by now.
+// mayRun reports whether contents of the directory may run according to the user's decisions up to
+// now.
 func (e *entry) mayRun(d protocol.Digest) bool {
 	return !e.set.loader.facts.disabled(e.dir) && e.allowed(d)
 }
 
-// ask has the directory looked at anew, whatever a look comes to that is going on.
+// ask requests a scan of the directory and makes the result of a scan in progress obsolete.
 func (e *entry) ask() {
 	e.sign = ""
 	e.asked++
 }
 
-// nameOf is what a plugin is called; empty: nobody knows.
+// nameOf returns the plugin's name; empty: unknown.
 func nameOf(p *manifest.Plugin) string {
 	if p == nil {
 		return ""
@@ -75,12 +80,12 @@ func nameOf(p *manifest.Plugin) string {
 	return p.Name
 }
 
-// finder finds what plugins of the set name outside their directories.
+// finder returns a finder for files that the set's plugins name outside their directories.
 func (s *set) finder() manifest.Finder {
 	return s.loader.copies.Finder(s.cwd, s.loader.programs.Finder(exec.LookPath))
 }
 
-// inspect reads what the directory of the entry holds, as a person has asked for it.
+// inspect reads the directory for a request of the user, without the limits for unapproved plugins.
 func (e *entry) inspect(ctx context.Context) (*manifest.Plugin, protocol.Digest, []protocol.PluginProblem) {
 	if err := e.set.contained(e.dir); err != nil {
 		return nil, "", problemsOf(err)
@@ -89,7 +94,7 @@ func (e *entry) inspect(ctx context.Context) (*manifest.Plugin, protocol.Digest,
 	return p, digest, problems
 }
 
-// place is where a directory is, after all links.
+// place returns the directory with links resolved.
 func (e *entry) place() string {
 	if real, err := pathresolve.Existing(e.dir); err == nil {
 		return real
@@ -97,13 +102,15 @@ func (e *entry) place() string {
 	return e.dir
 }
 
-// lastWordsAre begins the problem that shows what a program has said last.
+// lastWordsAre starts the problem that contains a program's last output. note recognizes it by
+// that.
 const lastWordsAre = "its last lines were:"
 
 // lastLines is how many lines of a program that did not start are shown with the reason.
 const lastLines = 8
 
-// lastWords are what a program has said last, as a problem: usually why it did not start.
+// lastWords returns what a program wrote since a time, as a problem. That usually explains why it
+// did not start.
 func (e *entry) lastWords(since time.Time) []protocol.PluginProblem {
 	var said []string
 	for _, line := range e.log.Newest() {
@@ -118,13 +125,13 @@ func (e *entry) lastWords(since time.Time) []protocol.PluginProblem {
 	return []protocol.PluginProblem{{Message: text}}
 }
 
-// loaded is a finding of a unit that can run.
+// loaded returns the finding for a unit that can run.
 func loaded(u *unit) *finding {
 	return &finding{unit: u, status: protocol.PluginLoaded, name: u.name(), problems: shown(u.manifest.Warnings)}
 }
 
-// bring makes a unit of a copy, and has it show that it can run. One that has run before, and is not needed at once, need not
-// show that again.
+// bring builds a unit from a copy and starts what has to prove that it works. Contents that ran
+// before, and are not needed at once, need no proof. bring takes over the copy.
 func (e *entry) bring(ctx context.Context, c content.Copy, last good) (*unit, error) {
 	known, l := map[string]mcp.List{}, e.set.loader
 	if last.Digest == c.Digest {
@@ -142,7 +149,8 @@ func (e *entry) bring(ctx context.Context, c content.Copy, last good) (*unit, er
 	return u, nil
 }
 
-// show has what the plugin consists of start, as far as that has to be seen.
+// show starts the plugin's programs, as far as they have to prove that they work. known means that
+// the same contents ran before.
 func (u *unit) show(ctx context.Context, known bool) error {
 	if u.servers != nil {
 		u.servers.Start(ctx)
@@ -158,7 +166,7 @@ func (u *unit) show(ctx context.Context, known bool) error {
 	return u.process.Try(ctx)
 }
 
-// wrong is a finding of what cannot be loaded.
+// wrong returns the finding for contents that cannot be loaded. Its messages contain no secrets.
 func (e *entry) wrong(name string, err error) *finding {
 	f := &finding{status: protocol.PluginFailed, problems: problemsOf(err), name: name}
 	for i := range f.problems {
@@ -167,6 +175,7 @@ func (e *entry) wrong(name string, err error) *finding {
 	return f
 }
 
+// problemsOf converts an error to problems for clients.
 func problemsOf(err error) []protocol.PluginProblem {
 	if all, ok := errors.AsType[manifest.Problems](err); ok {
 		return shown(all)
@@ -177,6 +186,7 @@ func problemsOf(err error) []protocol.PluginProblem {
 	return []protocol.PluginProblem{{Message: err.Error()}}
 }
 
+// shown converts problems of a manifest.
 func shown(problems manifest.Problems) (all []protocol.PluginProblem) {
 	for _, p := range problems {
 		all = append(all, protocol.PluginProblem{File: p.File, Line: p.Line, Column: p.Column, Message: p.Message, Warning: p.Warning})

@@ -11,35 +11,37 @@ import (
 	"time"
 )
 
-// look is what one who looks at a directory has to know of the entry.
+// look is one scan of a directory. It runs beside the loader's goroutine, so it has copies of the
+// fields of the entry that may change.
 type look struct {
-	*entry // of which only what never changes is used
-	sign   string
-	asked  int
-	there  bool
-	later  bool // it is not looked at now
-	holds  []*unit
-	left   *allowance // nil: the place was approved once, or is the user's
+	*entry            // of which only what never changes is used
+	sign   string     // entry.sign at the start
+	asked  int        // entry.asked at the start
+	there  bool       // the directory exists
+	later  bool       // skip the directory in this scan
+	holds  []*unit    // units that the entry uses or wants
+	left   *allowance // limits for unapproved plugins; nil: the plugin was approved once or is the user's
 }
 
+// look returns a scan of the entry as it is now.
 func (e *entry) look() look {
 	return look{entry: e, sign: e.sign, asked: e.asked, there: e.missing.IsZero(), holds: append(some(e.unit), some(e.next)...)}
 }
 
-// finding is what a look at a directory came to.
+// finding is the result of a scan.
 type finding struct {
 	sign     string
 	asked    int
-	unit     *unit // that should be in use, which may be the one that is; nil: none
-	fresh    bool  // it was made for this
+	unit     *unit // to be used; may be the one in use; nil: none
+	fresh    bool  // unit was built for this finding
 	status   protocol.PluginStatus
-	found    protocol.Digest
+	found    protocol.Digest // digest of the contents in the directory
 	problems []protocol.PluginProblem
 	name     string
-	fatal    bool // nothing else of the directory may run, either
+	fatal    bool // nothing of the directory may run, not even the unit in use
 }
 
-// examine looks what a directory holds by now. It returns nothing if that is what was looked at before.
+// examine scans the directory. It returns nil if nothing has changed since the last scan.
 func (g look) examine(ctx context.Context) *finding {
 	if !g.there || g.later {
 		return nil
@@ -66,7 +68,7 @@ func (g look) examine(ctx context.Context) *finding {
 	return f
 }
 
-// signature stands for what is in the directory.
+// signature returns the directory's signature within the limits.
 func (g look) signature(ctx context.Context) (string, error) {
 	if err := cmp.Or(context.Cause(ctx), g.set.contained(g.dir)); err != nil {
 		return "", err
@@ -74,18 +76,18 @@ func (g look) signature(ctx context.Context) (string, error) {
 	return g.left.measure(g.dir)
 }
 
-// unread is a finding of a plugin that nobody has approved, and of which too much would have to be read to tell its digest.
+// unread returns the finding for an unapproved plugin that exceeds the limits.
 func (g look) unread(name string, err error) *finding {
 	return &finding{status: protocol.PluginUntrusted, name: name, problems: []protocol.PluginProblem{{Message: err.Error(), Warning: true}}}
 }
 
-// off is a finding of a plugin that a person has switched off.
+// off returns the finding for a disabled plugin.
 func (g look) off(ctx context.Context) *finding {
 	p, digest, problems, _ := g.inspect(ctx)
 	return &finding{status: protocol.PluginDisabled, found: digest, name: nameOf(p), problems: problems, fatal: true}
 }
 
-// takeTrusted takes what is in a directory of a workspace, if a person has approved it.
+// takeTrusted loads a plugin of a workspace if its current contents are approved.
 func (g look) takeTrusted(ctx context.Context) *finding {
 	p, digest, problems, err := g.inspect(ctx)
 	switch {
@@ -99,7 +101,8 @@ func (g look) takeTrusted(ctx context.Context) *finding {
 	return g.take(ctx, digest)
 }
 
-// take makes a unit of what a directory holds. If it is wanted of one content only, another one is not taken.
+// take copies the directory and builds a unit. If wanted is not empty and the copy has another
+// digest, the directory changed after the check, and nothing is loaded.
 func (g look) take(ctx context.Context, wanted protocol.Digest) *finding {
 	l := g.set.loader
 	c, err := l.copies.PutFrom(ctx, g.set.cwd, g.dir)
@@ -129,7 +132,7 @@ func (g look) take(ctx context.Context, wanted protocol.Digest) *finding {
 	return f
 }
 
-// inspect reads what a directory holds, without taking anything of it. There is no digest of what cannot be loaded.
+// inspect reads the directory without copying it. digest is empty if the contents cannot be loaded.
 func (g look) inspect(ctx context.Context) (p *manifest.Plugin, digest protocol.Digest, problems []protocol.PluginProblem, err error) {
 	root, err := os.OpenRoot(g.dir)
 	if err != nil {

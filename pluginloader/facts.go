@@ -18,33 +18,37 @@ import (
 
 // Kinds of facts, and what they say.
 const (
-	factGood  = "good"    // by directory: the content that ran last
-	factTrust = "trusted" // by directory and digest: a person has approved that content
-	factOff   = "off"     // by directory: a person has switched the plugin off
+	// Kinds of stored facts.
+	factGood  = "good"    // by directory: the contents that ran last
+	factTrust = "trusted" // by trustKey: contents that a person approved
+	factOff   = "off"     // by directory: the plugin is disabled
 )
 
-// good is content of a directory that has run.
+// good describes contents of a directory that have run. They run again after a restart.
 type good struct {
 	Name      string              `json:"name"`
 	Digest    protocol.Digest     `json:"digest"`
-	Signature string              `json:"signature"` // of the directory when it was copied
-	Known     map[string]mcp.List `json:"known,omitempty"`
+	Signature string              `json:"signature"`       // of the directory when it was copied
+	Known     map[string]mcp.List `json:"known,omitempty"` // tool lists of MCP servers
 }
 
-// facts are what is remembered of plugins, as it is stored.
+// facts are the stored decisions and results, with a copy in memory. They are safe for concurrent
+// use.
 type facts struct {
 	memory Memory
 
 	mu      sync.Mutex
 	good    map[string]good
 	trusted map[string]content.Approval // by trustKey
-	off     map[string]bool
+	off     map[string]bool             // by directory
 }
 
+// trustKey returns the key under which an approval is stored.
 func trustKey(a content.Approval) string {
 	return fmt.Sprintf("%s\n%s\n%d %d %s", a.At, a.Dir, a.Dev, a.Ino, a.Digest)
 }
 
+// load reads all facts from the database. It is called once, before any other method.
 func (f *facts) load(ctx context.Context) error {
 	all, err := f.memory.PluginFacts(ctx)
 	if err != nil {
@@ -59,6 +63,7 @@ func (f *facts) load(ctx context.Context) error {
 	return nil
 }
 
+// learn applies a fact to the copy in memory.
 func (f *facts) learn(fact persistence.PluginFact) error {
 	switch fact.Kind {
 	case factGood:
@@ -84,7 +89,7 @@ func learn[T any](into map[string]T, fact persistence.PluginFact) error {
 	return nil
 }
 
-// store makes facts durable, and then remembers them.
+// store writes facts to the database and then to memory.
 func (f *facts) store(ctx context.Context, facts ...persistence.PluginFact) error {
 	if len(facts) == 0 {
 		return nil
@@ -102,7 +107,7 @@ func (f *facts) store(ctx context.Context, facts ...persistence.PluginFact) erro
 	return nil
 }
 
-// fact is one that holds; without a value it is one that does not hold any more.
+// fact returns a fact to store. Without a value it removes the fact.
 func fact(kind, key string, value any) persistence.PluginFact {
 	if value == nil {
 		return persistence.PluginFact{Kind: kind, Key: key}
@@ -114,6 +119,7 @@ func fact(kind, key string, value any) persistence.PluginFact {
 	return persistence.PluginFact{Kind: kind, Key: key, Body: body}
 }
 
+// ranLast returns the contents of a directory that ran last.
 func (f *facts) ranLast(dir string) (good, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -121,7 +127,7 @@ func (f *facts) ranLast(dir string) (good, bool) {
 	return g, ok
 }
 
-// under are the directories of a root of which something ran last.
+// under returns the directories in a root from which something ran.
 func (f *facts) under(root string) (dirs []string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -150,13 +156,14 @@ func (f *facts) Remove(ctx context.Context, a content.Approval) error {
 	return f.store(ctx, fact(factTrust, trustKey(a), nil))
 }
 
+// disabled reports whether the user disabled the plugin in a directory.
 func (f *facts) disabled(dir string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.off[dir]
 }
 
-// kept are the digests that something may need again.
+// kept returns the digests of copies that may be needed after a restart.
 func (f *facts) kept() map[protocol.Digest]bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

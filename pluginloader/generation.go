@@ -11,8 +11,9 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// swap puts the plugins that were found in the place of those that are in use, as one generation. Of those that do not go
-// together with the others, what was in use before stays.
+// swap replaces the plugins in use by the wanted ones, as one generation. Plugins that conflict
+// with others keep their last version. It stores the result and notifies clients. Runs on the
+// loader's goroutine.
 func (s *set) swap(ctx context.Context) {
 	fixed := s.fixed()
 	host := s.settle(ctx, fixed)
@@ -31,7 +32,7 @@ func (s *set) swap(ctx context.Context) {
 	}
 }
 
-// assess says how the entry is, by what was found and by what came of it.
+// assess computes the entry's info from the last scan and from what settle decided.
 func (e *entry) assess() {
 	e.info = e.found
 	if e.blamed != nil {
@@ -48,7 +49,7 @@ func (e *entry) assess() {
 	}
 }
 
-// show has others see the entries as they are now.
+// show makes the current entries visible to other goroutines.
 func (s *set) show() {
 	s.loader.mu.Lock()
 	defer s.loader.mu.Unlock()
@@ -58,7 +59,7 @@ func (s *set) show() {
 	}
 }
 
-// fixed are the plugins before those of the set.
+// fixed returns the units before those of the set: a workspace's plugins come after the user's.
 func (s *set) fixed() []*unit {
 	if s.scope == protocol.ScopeUser {
 		return nil
@@ -66,7 +67,8 @@ func (s *set) fixed() []*unit {
 	return s.loader.user.units
 }
 
-// publish gives sessions other plugins from now on. Those before are let go once no session has them any more.
+// publish makes new sessions, and other sessions from their next turn, use the units. The previous
+// units are released once no session uses them.
 func (s *set) publish(units []*unit, host *plugin.Host) {
 	l := s.loader
 	for _, u := range units {
@@ -87,10 +89,10 @@ func (s *set) publish(units []*unit, host *plugin.Host) {
 	}
 }
 
-// retire lets units go once no session has them any more.
+// retire releases units once no session uses their host.
 func (l *Loader) retire(host *plugin.Host, units []*unit) {
 	unused := host.Retire()
-	if closed(unused) { // before anybody is told what runs
+	if closed(unused) { // at once, so that clients see the final state
 		l.mu.Lock()
 		delete(l.hosts, host)
 		l.mu.Unlock()
@@ -103,11 +105,11 @@ func (l *Loader) retire(host *plugin.Host, units []*unit) {
 		delete(l.hosts, host)
 		l.mu.Unlock()
 		l.let(units...)
-		l.post(func(context.Context) { l.tellAll() }, func() {}) // what is left may be confined by something else
+		l.post(func(context.Context) { l.tellAll() }, func() {}) // the sandbox of the remaining versions may differ
 	})
 }
 
-// having are the hosts with what is from a directory.
+// having returns the hosts with a unit of a directory.
 func (l *Loader) having(dir string) (all []*plugin.Host) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -119,7 +121,8 @@ func (l *Loader) having(dir string) (all []*plugin.Host) {
 	return all
 }
 
-// revoke has all sessions let go of hosts that are not the newest any more, as soon as nobody works with them.
+// revoke makes all sessions drop hosts that are no longer current: idle sessions at once, others
+// after their turn.
 func (l *Loader) revoke(life context.Context, hosts []*plugin.Host) {
 	for _, h := range hosts {
 		h.Revoke()
@@ -139,10 +142,11 @@ func (l *Loader) revoke(life context.Context, hosts []*plugin.Host) {
 	})
 }
 
-// revokeDelay is after what time sessions are asked again that were at work.
+// revokeDelay is the interval at which sessions with a running turn are tried again.
 const revokeDelay = time.Second
 
-// remember makes durable which contents run, so that they do again after a restart, whatever their directories hold by then.
+// remember stores which contents run. After a restart the same contents run first, whatever the
+// directories contain then.
 func (l *Loader) remember(ctx context.Context, s *set) {
 	var news []persistence.PluginFact
 	for _, e := range s.entries {
@@ -162,22 +166,23 @@ func (l *Loader) remember(ctx context.Context, s *set) {
 		}
 	}
 	if err := l.facts.store(ctx, news...); err != nil {
-		l.config.Log.Error("which plugins run is not stored", "error", err)
+		l.config.Log.Error("storing which plugins run failed", "error", err)
 	}
 }
 
-// forget lets go of a directory that is gone.
+// forget removes a directory that is gone.
 func (l *Loader) forget(ctx context.Context, e *entry) {
 	e.drop()
 	if _, there := l.facts.ranLast(e.dir); there {
 		if err := l.facts.store(ctx, fact(factGood, e.dir, nil)); err != nil {
-			l.config.Log.Error("that a plugin is gone is not stored", "dir", e.dir, "error", err)
+			l.config.Log.Error("storing the removal of a plugin failed", "dir", e.dir, "error", err)
 		}
 	}
 	info := protocol.PluginInfo{Name: e.info.Name, Scope: e.info.Scope, Dir: e.dir}
 	l.config.News(protocol.ServerEvent{Type: protocol.ServerPluginChanged, Plugin: &info})
 }
 
+// closed reports whether a channel is closed.
 func closed(c <-chan struct{}) bool {
 	select {
 	case <-c:

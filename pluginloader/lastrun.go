@@ -6,8 +6,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// recall has the plugins run that ran last, from their copies, whatever their directories hold by now. What else there is, the
-// next look finds.
+// recall loads the plugins that ran last from their copies, whatever their directories contain now.
+// The next scan finds changes. Sessions can open before that scan.
 func (s *set) recall(ctx context.Context) {
 	s.entries, _ = s.arrange(s.list())
 	for _, e := range s.entries {
@@ -15,6 +15,8 @@ func (s *set) recall(ctx context.Context) {
 	}
 }
 
+// recall loads the last contents of one directory, unless the user has disabled them or revoked
+// trust.
 func (e *entry) recall(ctx context.Context) {
 	l := e.set.loader
 	last, there := l.facts.ranLast(e.dir)
@@ -27,13 +29,13 @@ func (e *entry) recall(ctx context.Context) {
 	}
 	c, err := l.copies.Open(ctx, last.Digest)
 	if err != nil {
-		l.config.Log.Warn("what ran last of a plugin is not there any more", "plugin", last.Name, "error", err)
+		l.config.Log.Warn("the last version of a plugin is missing", "plugin", last.Name, "error", err)
 		return
 	}
 	u, err := l.assemble(c, e, last.Known)
 	if err != nil {
 		c.Close()
-		l.config.Log.Warn("what ran last of a plugin cannot run any more", "plugin", last.Name, "error", err)
+		l.config.Log.Warn("the last version of a plugin no longer loads", "plugin", last.Name, "error", err)
 		return
 	}
 	e.next, e.sign = u, last.Signature
@@ -41,11 +43,11 @@ func (e *entry) recall(ctx context.Context) {
 	l.wake(ctx, u)
 }
 
-// wake starts what of a plugin is to run before anybody needs it.
+// wake starts the programs of a plugin that run before their first use.
 func (l *Loader) wake(ctx context.Context, u *unit) {
 	l.beside("start a plugin", func() {
 		if err := u.show(ctx, true); err != nil {
-			l.config.Log.Warn("a plugin does not start", "plugin", u.name(), "error", err)
+			l.config.Log.Warn("starting a plugin failed", "plugin", u.name(), "error", err)
 		}
 	})
 }

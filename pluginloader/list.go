@@ -14,7 +14,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// List are the plugins that sessions in a directory have, and those that they would have but for what is wrong with them.
+// List implements plugin/list: the plugins of sessions in a directory, also those that failed to
+// load.
 func (l *Loader) List(ctx context.Context, p *protocol.PluginListParams) (*protocol.PluginListResult, error) {
 	s, err := l.setOf(ctx, p.Cwd)
 	if err != nil {
@@ -23,7 +24,7 @@ func (l *Loader) List(ctx context.Context, p *protocol.PluginListParams) (*proto
 	result := &protocol.PluginListResult{Data: l.builtin(), Roots: []protocol.PluginRoot{}}
 	for _, e := range l.entries(s) {
 		info := e.public()
-		if info.Digest != "" { // it is in use, and so may be in the place of one that ships with lashd
+		if info.Digest != "" { // it is in use and may replace a built-in plugin
 			result.Data = slices.DeleteFunc(result.Data, func(b protocol.PluginInfo) bool { return b.Scope == protocol.ScopeBuiltin && b.Name == info.Name })
 		}
 		result.Data = append(result.Data, info)
@@ -39,7 +40,7 @@ func (l *Loader) List(ctx context.Context, p *protocol.PluginListParams) (*proto
 	return result, nil
 }
 
-// rootOf is how a root is watched, or why it is not read.
+// rootOf describes how a root is watched, or why it is not read.
 func (s *set) rootOf(r watch.RootStatus) protocol.PluginRoot {
 	root := protocol.PluginRoot{Dir: r.Root, Watch: string(r.Mode), Reason: r.Reason}
 	s.loader.mu.Lock()
@@ -50,7 +51,7 @@ func (s *set) rootOf(r watch.RootStatus) protocol.PluginRoot {
 	return root
 }
 
-// entries are those of the user and of a set, in the order in which they register.
+// entries returns the entries of the user and of a set, in the order in which they register.
 func (l *Loader) entries(s *set) []*entry {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -61,7 +62,7 @@ func (l *Loader) entries(s *set) []*entry {
 	return all
 }
 
-// builtin are the plugins that ship with lashd.
+// builtin returns the plugins that ship with lashd.
 func (l *Loader) builtin() (all []protocol.PluginInfo) {
 	for _, id := range l.config.Base.IDs() {
 		all = append(all, protocol.PluginInfo{Name: id, Scope: protocol.ScopeBuiltin, Status: protocol.PluginLoaded})
@@ -69,7 +70,8 @@ func (l *Loader) builtin() (all []protocol.PluginInfo) {
 	return all
 }
 
-// public is the entry as it is shown now.
+// public returns the entry's info for clients, with the current state of its programs. Any
+// goroutine may call it.
 func (e *entry) public() protocol.PluginInfo {
 	l := e.set.loader
 	l.mu.Lock()
@@ -104,8 +106,8 @@ func servers(all []mcp.ServerStatus) (infos []protocol.PluginServer) {
 	return infos
 }
 
-// same reports whether two infos say the same of what clients are told of. Processes and MCP servers come and go by themselves, which is
-// only told if one is not started any more, or not reached, or is tried again after that.
+// same reports whether two infos are equal for clients that follow changes. Starts and ends of
+// processes and servers are no changes, except that one fails too often or is resumed after that.
 func same(a, b protocol.PluginInfo) bool {
 	if !slices.Equal(failing(a), failing(b)) || !slices.Equal(programs(a, mcp.Resumed), programs(b, mcp.Resumed)) {
 		return false
@@ -114,10 +116,11 @@ func same(a, b protocol.PluginInfo) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// failing are the programs and servers of a plugin that have failed too often.
+// failing returns the programs and servers of a plugin that failed too often.
 func failing(p protocol.PluginInfo) []string { return programs(p, mcp.Quarantined, mcp.Unreachable) }
 
-// programs are those of a plugin that are in one of these states: the servers by name, the process by "".
+// programs returns the programs of a plugin that are in one of the states: servers by name, the
+// process as "".
 func programs(p protocol.PluginInfo, in ...mcp.State) (all []string) {
 	if p.Process != nil && slices.Contains(in, mcp.State(p.Process.State)) {
 		all = append(all, "")
@@ -130,7 +133,7 @@ func programs(p protocol.PluginInfo, in ...mcp.State) (all []string) {
 	return all
 }
 
-// find finds a plugin by its name. Of two, the one that is loaded counts.
+// find returns the plugin with a name in a directory. Of several, a loaded one wins.
 func (l *Loader) find(ctx context.Context, name, cwd string) (*entry, error) {
 	s, err := l.setOf(ctx, cwd)
 	if err != nil {
@@ -148,6 +151,7 @@ func (l *Loader) find(ctx context.Context, name, cwd string) (*entry, error) {
 	return found, nil
 }
 
+// missing returns the error for a name without a plugin.
 func (l *Loader) missing(name string) error {
 	if slices.Contains(l.config.Base.IDs(), name) {
 		return fmt.Errorf("%w with files: %s is built into lashd", ErrNoPlugin, name)
@@ -155,7 +159,7 @@ func (l *Loader) missing(name string) error {
 	return fmt.Errorf("%w: %s", ErrNoPlugin, name)
 }
 
-// Read tells all that a person has to know of a plugin to approve it.
+// Read implements plugin/read: everything that a person needs to decide about trust.
 func (l *Loader) Read(ctx context.Context, p *protocol.PluginParams) (*protocol.PluginReadResult, error) {
 	e, err := l.find(ctx, p.Name, p.Cwd)
 	if err != nil {
@@ -174,7 +178,7 @@ func (l *Loader) Read(ctx context.Context, p *protocol.PluginParams) (*protocol.
 	return result, nil
 }
 
-// read reads what is in the directory of a plugin, all of one time.
+// read reads a consistent state of the plugin's directory.
 func (e *entry) read(ctx context.Context) (*manifest.Plugin, manifest.Beyond, protocol.Digest, error) {
 	if err := e.set.contained(e.dir); err != nil {
 		return nil, manifest.Beyond{}, "", err
@@ -182,7 +186,7 @@ func (e *entry) read(ctx context.Context) (*manifest.Plugin, manifest.Beyond, pr
 	return e.set.loader.copies.Examine(ctx, e.set.cwd, e.dir)
 }
 
-// running is what runs of a plugin; nil, if nothing does.
+// running returns the unit in use; nil: none.
 func (e *entry) running() (*manifest.Plugin, manifest.Beyond) {
 	e.set.loader.mu.Lock()
 	defer e.set.loader.mu.Unlock()
@@ -207,7 +211,7 @@ func reachOf(b manifest.Beyond) protocol.PluginReach {
 	return r
 }
 
-// Logs are the newest lines that a plugin has said.
+// Logs implements plugin/logs: the newest lines of a plugin's log, 100 by default.
 func (l *Loader) Logs(ctx context.Context, p *protocol.PluginLogsParams) (*protocol.PluginLogsResult, error) {
 	e, err := l.find(ctx, p.Name, p.Cwd)
 	if err != nil {

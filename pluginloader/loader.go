@@ -23,64 +23,71 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Config is what a Loader needs to know.
+// Config configures a Loader. The functions are required; they may be called on any goroutine and
+// must not call back into the Loader synchronously.
 type Config struct {
-	Base    *plugin.Host               // the drivers, and what ships with lashd
-	Driver  string                     // with which a set of plugins is tried out
-	User    []string                   // directories of the user's plugins: those of an earlier one come first
-	Home    string                     // where copies of plugins lie, and what they keep
-	Environ []string                   // of the daemon
+	Base    *plugin.Host               // drivers and built-in plugins
+	Driver  string                     // driver of the trial session for a new set of plugins
+	User    []string                   // directories with the user's plugins; those of earlier directories register first
+	Home    string                     // directory for copies of plugins and for their data
+	Environ []string                   // lashd's environment
 	Version string                     // of lashd, for MCP servers
-	Nonce   string                     // begins the mark of the processes, for proc.Sweep
-	Options map[string]json.RawMessage // that a person has set for all sessions, by plugin
-	Replace []string                   // ids of plugins of Base whose place a plugin of the user's of that name takes
-	Limits  proc.Limits                // of programs whose plugins say nothing of it
-	Sandbox SandboxMode                // empty: on
+	Nonce   string                     // prefix of the mark of processes, for proc.Sweep
+	Options map[string]json.RawMessage // options for all sessions, by plugin
+	Replace []string                   // built-in plugins that plugins of the user with the same name replace
+	Limits  proc.Limits                // defaults for programs whose manifest sets no limits
+	Sandbox SandboxMode                // empty: SandboxOn
 	Memory  Memory
 	Log     *slog.Logger
-	Settle  time.Duration // how long a change has to be over; zero: as package watch has it
+	Settle  time.Duration // quiet time before changed files are scanned; 0: the default of package watch
 
-	// News is told what has become of a plugin.
+	// News is called with each change of a plugin's info.
 	News func(protocol.ServerEvent)
-	// ToolsChanged is told that a plugin offers other tools, in one session or, if that is empty, in all.
+	// ToolsChanged is called when a plugin's tools changed, in one session or, without an ID, in
+	// all.
 	ToolsChanged func(ctx context.Context, plugin string, session protocol.SessionID)
-	// Revoked is told that sessions have plugins against which a person has decided: idle ones are to let go of them.
+	// Revoked is called repeatedly while sessions still use a plugin that the user disabled or no
+	// longer trusts. Idle sessions must drop their plugins.
 	Revoked func(context.Context)
-	// Running tells of a turn that runs, if there is one.
+	// Running returns a turn in progress, if there is one.
 	Running func() (protocol.TurnID, bool)
 }
 
-// Memory is where a Loader keeps what is to outlive the daemon.
+// Memory is the part of the database that a Loader uses.
 type Memory interface {
 	PluginFacts(context.Context) ([]persistence.PluginFact, error)
 	Commit(context.Context, *persistence.Commit) (persistence.Result, error)
 }
 
-// Loader has the plugins of the user, and of the workspaces in which somebody works. Its methods may be called by several
-// goroutines at once, and wait until Run has looked at the user's.
+// Loader manages the plugins of the user and of the workspaces with sessions.
+//
+// One goroutine, Run, owns all state and changes it. Other goroutines send it functions over work,
+// with do and post, and read under mu. Slow work, such as copying and starting plugins, runs on
+// goroutines of its own and posts its result. Methods are safe for concurrent use. They wait until
+// Run has scanned the user's plugins.
 type Loader struct {
 	config   Config
 	copies   *content.Store
 	servers  *mcp.Pool
 	watcher  *watch.Watcher
-	facts    *facts
+	facts    *facts // stored decisions and results
 	trust    *content.Trust
-	programs content.Programs // that were approved
-	ready    chan struct{}    // closed once the user's plugins were looked at, or there is no hope of that
-	over     chan struct{}    // closed once nobody takes work any more
-	work     chan func(context.Context)
-	building sync.WaitGroup // and ending, of plugins
+	programs content.Programs           // checks programs outside plugins
+	ready    chan struct{}              // closed after the first scan of the user's plugins, or when starting failed
+	over     chan struct{}              // closed when Run accepts no more work
+	work     chan func(context.Context) // functions for Run's goroutine
+	building sync.WaitGroup             // goroutines that start and end plugins
 
-	// What follows is changed by the goroutine of Run only, and read under mu by others.
+	// Run's goroutine changes the fields below, under mu. Others read them under mu.
 	mu         sync.Mutex
-	failed     error // why there is no set of plugins
-	generation int64
+	failed     error // why there are no plugins; nil: there are
+	generation int64 // counts published sets
 	user       *set
-	workspaces map[string]*set          // by directory of the workspace; one without plugins is not there
-	hosts      map[*plugin.Host][]*unit // that are the newest, or that sessions still have
+	workspaces map[string]*set          // by directory; only workspaces with plugins
+	hosts      map[*plugin.Host][]*unit // current hosts, and older ones that sessions still use
 }
 
-// New makes a Loader. It starts nothing.
+// New returns a Loader. It starts nothing; call Run.
 func New(c Config) *Loader {
 	l := &Loader{
 		config: c, ready: make(chan struct{}), over: make(chan struct{}), work: make(chan func(context.Context)), workspaces: map[string]*set{}, hosts: map[*plugin.Host][]*unit{},
@@ -92,15 +99,15 @@ func New(c Config) *Loader {
 	return l
 }
 
-// Run loads what ran last, then what the directories hold by now, and follows their changes until ctx is done. It ends when
-// nothing is left of the plugins: whoever uses them has ended before.
+// Run loads the plugins that ran last, scans the directories and follows changes until ctx is done.
+// It returns when all plugins have ended. Stop the users of the plugins first. Call it once.
 func (l *Loader) Run(ctx context.Context) error {
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	_, err := contain(l.config.Log, "begin with plugins", func() (struct{}, error) { return struct{}{}, l.begin(life) })
 	if err != nil {
-		l.config.Log.Error("no session can be opened: what plugins there are cannot be found out", "error", err)
-		l.failed = fmt.Errorf("what plugins there are cannot be found out: %w", err)
+		l.config.Log.Error("cannot read the plugins; no session can be opened", "error", err)
+		l.failed = fmt.Errorf("cannot read the plugins: %w", err)
 		close(l.ready)
 		<-ctx.Done()
 		return err
@@ -111,7 +118,7 @@ func (l *Loader) Run(ctx context.Context) error {
 	for _, root := range l.user.roots {
 		defer l.watcher.Watch(root)()
 	}
-	l.look(life, l.user, func() { close(l.ready) }) // a plugin that is new may deny something: no session is opened without it
+	l.look(life, l.user, func() { close(l.ready) }) // no session opens before this scan, because a new plugin may deny something
 	l.follow(ctx, life)
 	close(l.over)
 	watching.Wait()
@@ -119,7 +126,7 @@ func (l *Loader) Run(ctx context.Context) error {
 	return watchErr
 }
 
-// begin has the plugins that ran last run again.
+// begin reads the stored facts and loads the plugins that ran last.
 func (l *Loader) begin(ctx context.Context) error {
 	if err := l.facts.load(ctx); err != nil {
 		return err
@@ -136,7 +143,8 @@ func (l *Loader) begin(ctx context.Context) error {
 	return nil
 }
 
-// follow does what is to be done, one after the other, until ctx is done. Nothing of it waits for a plugin.
+// follow runs posted functions and due scans, one after the other, until ctx is done. None of them
+// waits for a plugin.
 func (l *Loader) follow(ctx, life context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -146,7 +154,7 @@ func (l *Loader) follow(ctx, life context.Context) {
 		case <-ctx.Done():
 			return
 		case f := <-l.work:
-			_ = l.contained("change plugins", func() { f(life) }) // the log has it
+			_ = l.contained("change plugins", func() { f(life) }) // contained logs the error
 		case now := <-timer.C:
 			_ = l.contained("look again", func() {
 				l.lookAll(life, func(s *set) bool { at := s.due(); return !at.IsZero() && !now.Before(at) })
@@ -157,7 +165,7 @@ func (l *Loader) follow(ctx, life context.Context) {
 	}
 }
 
-// due is when a directory is to be looked at without any news of it.
+// due returns when the next scan is due that no change of files triggers.
 func (l *Loader) due() time.Time {
 	at := time.Now().Add(time.Hour)
 	for _, s := range l.sets() {
@@ -168,6 +176,7 @@ func (l *Loader) due() time.Time {
 	return at
 }
 
+// lookAll scans the sets that which selects.
 func (l *Loader) lookAll(life context.Context, which func(*set) bool) {
 	for _, s := range l.sets() {
 		if which(s) {
@@ -176,7 +185,7 @@ func (l *Loader) lookAll(life context.Context, which func(*set) bool) {
 	}
 }
 
-// changed puts what has changed in a set in its place.
+// changed publishes the changes of a set. Changes of the user's plugins affect all workspaces.
 func (l *Loader) changed(ctx context.Context, s *set) {
 	s.swap(ctx)
 	if s == l.user {
@@ -187,14 +196,14 @@ func (l *Loader) changed(ctx context.Context, s *set) {
 	l.tidy()
 }
 
-// tidy removes the copies that nobody needs any more.
+// tidy removes copies that are no longer needed.
 func (l *Loader) tidy() {
 	if err := l.copies.Keep(l.facts.kept); err != nil {
-		l.config.Log.Warn("copies of plugins that nobody needs are not removed", "error", err)
+		l.config.Log.Warn("removing unused copies of plugins failed", "error", err)
 	}
 }
 
-// sets are all sets, that of the user first.
+// sets returns all sets, the user's first.
 func (l *Loader) sets() []*set {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -205,7 +214,8 @@ func (l *Loader) sets() []*set {
 	return all
 }
 
-// do runs f where the state of the loader may be changed. If ctx is done first, nobody knows what comes of it.
+// do runs f on Run's goroutine and returns its result. If ctx ends first, f may still run. After
+// the end of Run the error is persistence.ErrClosed.
 func do[T any](ctx context.Context, l *Loader, f func(context.Context) (T, error)) (v T, err error) {
 	if err := l.started(ctx); err != nil {
 		return v, err
@@ -233,7 +243,7 @@ func do[T any](ctx context.Context, l *Loader, f func(context.Context) (T, error
 	}
 }
 
-// post has f run where the state of the loader may be changed, or, if the loader ends, without.
+// post runs f on Run's goroutine, or without on this one if Run has ended.
 func (l *Loader) post(f func(context.Context), without func()) {
 	select {
 	case l.work <- f:
@@ -242,7 +252,7 @@ func (l *Loader) post(f func(context.Context), without func()) {
 	}
 }
 
-// wait waits until something is done, or the loader ends.
+// wait waits for done, the end of the loader, or ctx.
 func (l *Loader) wait(ctx context.Context, done <-chan struct{}) error {
 	select {
 	case <-done:
@@ -254,6 +264,7 @@ func (l *Loader) wait(ctx context.Context, done <-chan struct{}) error {
 	}
 }
 
+// started waits for the first scan and returns the error that prevented it.
 func (l *Loader) started(ctx context.Context) error {
 	if err := l.wait(ctx, l.ready); err != nil {
 		return err
@@ -261,11 +272,12 @@ func (l *Loader) started(ctx context.Context) error {
 	return l.failed
 }
 
-// Drivers are the names that a session's configuration may choose from.
+// Drivers returns the drivers that sessions can use.
 func (l *Loader) Drivers() []string { return l.config.Base.Drivers() }
 
-// Host is the host for sessions that work in a directory, as it is now. The first time that a workspace has plugins it takes as
-// long as it takes to load those that a person has approved.
+// Host returns the current host for sessions that work in cwd. The first call for a workspace with
+// plugins waits until the approved ones are loaded. The engine calls it when a session opens and
+// between turns.
 func (l *Loader) Host(ctx context.Context, cwd string) (*plugin.Host, error) {
 	s, err := l.setOf(ctx, cwd)
 	if err != nil {
@@ -276,7 +288,7 @@ func (l *Loader) Host(ctx context.Context, cwd string) (*plugin.Host, error) {
 	return s.host, nil
 }
 
-// endAll lets go of all sets, and waits until nothing is left of their plugins.
+// endAll releases all sets and waits until all plugins have ended.
 func (l *Loader) endAll() {
 	for _, s := range l.sets() {
 		s.end()
@@ -289,7 +301,7 @@ func (l *Loader) endAll() {
 	}
 }
 
-// stopPatience is how long plugins have to end. After it they are killed.
+// stopPatience is how long plugins may take to end before they are killed.
 const stopPatience = 5 * time.Second
 
 // ErrNoPlugin means that no plugin has the name that was asked for.

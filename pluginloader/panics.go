@@ -9,10 +9,11 @@ import (
 	"time"
 )
 
-// errPanic says that lashd itself failed at something. Its log has the stack.
+// errPanic means that lashd's own code panicked.
 var errPanic = errors.New("internal error in the plugin loader; lashd.log has the stack")
 
-// contain calls f, and makes an error of a panic, which is logged with its stack.
+// contain calls f and converts a panic to an error. It logs the stack. A defect that one plugin
+// triggers must not end the daemon.
 func contain[T any](log *slog.Logger, what string, f func() (T, error)) (v T, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -23,7 +24,7 @@ func contain[T any](log *slog.Logger, what string, f func() (T, error)) (v T, er
 	return f()
 }
 
-// contained is contain for what has no result.
+// contained is contain for functions without a result.
 func (l *Loader) contained(what string, f func()) error {
 	_, err := contain(l.config.Log, what, func() (struct{}, error) {
 		f()
@@ -32,15 +33,15 @@ func (l *Loader) contained(what string, f func()) error {
 	return err
 }
 
-// beside runs f on a goroutine of its own, which ends before Run does. A panic of it is logged.
+// beside runs f on its own goroutine and logs a panic. Run waits for these goroutines.
 func (l *Loader) beside(what string, f func()) {
-	l.building.Go(func() { _ = l.contained(what, f) }) // the log has it
+	l.building.Go(func() { _ = l.contained(what, f) }) // contained logs the error
 }
 
-// watchRestart is how long nobody watches after a panic of the watcher.
+// watchRestart is the pause after a panic of the watcher.
 const watchRestart = time.Second
 
-// watch watches until ctx is done, and begins again after a panic.
+// watch runs the watcher until ctx is done and restarts it after a panic.
 func (l *Loader) watch(ctx context.Context) error {
 	for {
 		_, err := contain(l.config.Log, "watch plugins", func() (struct{}, error) { return struct{}{}, l.watcher.Run(ctx) })
@@ -55,7 +56,7 @@ func (l *Loader) watch(ctx context.Context) error {
 	}
 }
 
-// contained examines a directory. If that panics the plugin has failed, and what runs of it stays.
+// contained is examine with a panic as a failed finding. The unit in use stays.
 func (g look) contained(ctx context.Context) *finding {
 	f, err := contain(g.log(), "look at "+g.dir, func() (*finding, error) { return g.examine(ctx), nil })
 	if err != nil {
@@ -72,7 +73,7 @@ func (g look) log() *slog.Logger {
 	return g.set.loader.config.Log
 }
 
-// fail takes down that what was found could not be put in its place. The host stays as it is.
+// fail records that the findings could not be applied. The host stays as it is.
 func (s *set) fail(entries []*entry, findings []*finding, err error) {
 	for i, f := range findings {
 		if f != nil {

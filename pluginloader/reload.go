@@ -11,14 +11,15 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// BusyError means that a turn runs, which the request does not want.
+// BusyError rejects a reload that must not happen during a turn.
 type BusyError struct{ TurnID protocol.TurnID }
 
 func (e *BusyError) Error() string {
 	return fmt.Sprintf("turn %s is running; wait for its end, or set whenBusy to queue: sessions then use the change from their next turn on", e.TurnID)
 }
 
-// Reload looks at directories now, or only tells what that would change.
+// Reload implements plugin/reload. It scans the directories now and returns what changed. With
+// DryRun it only returns what would change.
 func (l *Loader) Reload(ctx context.Context, p *protocol.PluginReloadParams) (*protocol.PluginReloadResult, error) {
 	if p.WhenBusy == protocol.BusyRefuse {
 		if id, runs := l.config.Running(); runs {
@@ -29,7 +30,7 @@ func (l *Loader) Reload(ctx context.Context, p *protocol.PluginReloadParams) (*p
 	if err != nil {
 		return nil, err
 	}
-	if _, err := l.setOf(ctx, cwd); err != nil { // from now on it is known
+	if _, err := l.setOf(ctx, cwd); err != nil { // makes the workspace known
 		return nil, err
 	}
 	before, err := do(ctx, l, func(context.Context) (map[string]held, error) { return l.contents(cwd), nil })
@@ -51,7 +52,7 @@ func (l *Loader) Reload(ctx context.Context, p *protocol.PluginReloadParams) (*p
 	})
 }
 
-// concerned are the sets whose plugins a request is about.
+// concerned returns the sets that a request with cwd is about; empty: all.
 func (l *Loader) concerned(cwd string) (all []*set) {
 	for _, s := range l.sets() {
 		if cwd == "" || s.scope == protocol.ScopeUser || s.cwd == cwd {
@@ -61,8 +62,9 @@ func (l *Loader) concerned(cwd string) (all []*set) {
 	return all
 }
 
-// refresh looks at everything anew, also at what was found wrong before, and at the programs beyond a directory that were approved
-// with it.
+// refresh scans everything again and waits for the result. It includes plugins that failed and the
+// files outside workspace plugins, whose changes the watcher does not see. It also ends
+// quarantines.
 func (l *Loader) refresh(ctx context.Context, cwd string) error {
 	looked := make(chan struct{})
 	_, err := do(ctx, l, func(ctx context.Context) (struct{}, error) {
@@ -90,7 +92,7 @@ func (l *Loader) refresh(ctx context.Context, cwd string) error {
 	return l.wait(ctx, looked)
 }
 
-// resume lets programs start again that have crashed too often.
+// resume ends the quarantine of the plugin's programs.
 func (e *entry) resume(ctx context.Context) {
 	if e.unit == nil {
 		return
@@ -103,13 +105,13 @@ func (e *entry) resume(ctx context.Context) {
 	}
 }
 
-// held is what a directory holds, or what of it is in use; the zero value is nothing.
+// held is what a directory contains, or which part of it is in use. The zero value means nothing.
 type held struct {
 	manifest *manifest.Plugin
 	digest   protocol.Digest
 }
 
-// contents are the plugins that are in use, by directory.
+// contents returns the plugins in use, by directory.
 func (l *Loader) contents(cwd string) map[string]held {
 	all := map[string]held{}
 	for _, s := range l.concerned(cwd) {
@@ -122,7 +124,8 @@ func (l *Loader) contents(cwd string) map[string]held {
 	return all
 }
 
-// planned are the plugins that would be in use. What cannot be read stays as it is. Nothing is started.
+// planned returns the plugins that would be in use after a reload. It starts nothing. A plugin that
+// cannot be read stays as it is.
 func (l *Loader) planned(ctx context.Context, cwd string, now map[string]held) (map[string]held, error) {
 	dirs, err := do(ctx, l, func(context.Context) (map[string]*set, error) {
 		dirs := map[string]*set{}
@@ -142,6 +145,7 @@ func (l *Loader) planned(ctx context.Context, cwd string, now map[string]held) (
 	return all, err
 }
 
+// plannedAt is planned for one directory.
 func (s *set) plannedAt(ctx context.Context, dir string, now held) held {
 	if s.loader.facts.disabled(dir) {
 		return held{}
@@ -154,7 +158,7 @@ func (s *set) plannedAt(ctx context.Context, dir string, now held) held {
 	return held{m, digest}
 }
 
-// compare tells what differs between two states of the plugins.
+// compare returns the differences between two states of the plugins.
 func (l *Loader) compare(cwd string, before, after map[string]held) *protocol.PluginReloadResult {
 	result := &protocol.PluginReloadResult{Data: []protocol.PluginChange{}}
 	seen := map[string]bool{}
@@ -182,7 +186,8 @@ func (l *Loader) compare(cwd string, before, after map[string]held) *protocol.Pl
 	return result
 }
 
-// prefix is what of a plugin is in what a model is told first.
+// prefix returns what a plugin contributes to the start of each model request. A change of it costs
+// the model's prompt cache.
 func prefix(m *manifest.Plugin) []any {
 	if m == nil {
 		m = &manifest.Plugin{}
@@ -191,6 +196,7 @@ func prefix(m *manifest.Plugin) []any {
 	return []any{m.Tools, m.Prompt, m.ToolSwitches, m.MCPServers, m.MoreTools, prompts}
 }
 
+// difference returns the change of one directory.
 func difference(dir string, before, after held) protocol.PluginChange {
 	c := protocol.PluginChange{Name: filepath.Base(dir), Change: protocol.PluginUnchanged}
 	switch {
@@ -210,6 +216,7 @@ func difference(dir string, before, after held) protocol.PluginChange {
 	return c
 }
 
+// names lists a plugin's contributions as "KIND NAME".
 func names(m *manifest.Plugin) (all []string) {
 	if m == nil {
 		return nil
@@ -220,6 +227,7 @@ func names(m *manifest.Plugin) (all []string) {
 	return all
 }
 
+// without returns the elements of all that are not in other.
 func without(all, other []string) []string {
 	return slices.DeleteFunc(slices.Clone(all), func(s string) bool { return slices.Contains(other, s) })
 }

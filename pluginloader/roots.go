@@ -14,27 +14,29 @@ import (
 )
 
 const (
-	maxPlugins   = 256 // directories of a set
-	looksAtATime = 4
+	// Limits of scanning.
+	maxPlugins   = 256 // plugins of a set
+	looksAtATime = 4   // concurrent scans
 
-	// leaving is how long a directory has to be missing until its plugin is gone: who puts another one in its place may take
-	// it away first, and what the plugin denies has to be denied meanwhile.
+	// leaving is how long a directory must be missing before its plugin is removed. Editors and
+	// updates may replace a directory in two steps, and what the plugin denies must stay denied
+	// between them.
 	leaving = time.Second
 )
 
-// list is the directories of all roots, in the order in which their plugins register.
+// list returns the directories of all roots in the order in which their plugins register.
 func (s *set) list() (dirs []string) {
 	for _, root := range s.roots {
 		dirs = append(dirs, s.in(root)...)
 	}
 	if len(dirs) > maxPlugins {
-		s.loader.config.Log.Warn("there are more plugins than can be loaded", "roots", s.roots, "plugins", len(dirs), "limit", maxPlugins)
+		s.loader.config.Log.Warn("too many plugins; lashd does not load all of them", "roots", s.roots, "plugins", len(dirs), "limit", maxPlugins)
 		dirs = s.fewer(dirs)
 	}
 	return dirs
 }
 
-// fewer leaves out as many directories as are too many: of those of which nothing has run, the last ones.
+// fewer drops directories beyond the limit: the last ones of which nothing has run.
 func (s *set) fewer(dirs []string) []string {
 	for i, dir := range slices.Backward(dirs) {
 		if _, ran := s.loader.facts.ranLast(dir); !ran && len(dirs) > maxPlugins {
@@ -44,12 +46,12 @@ func (s *set) fewer(dirs []string) []string {
 	return dirs[:min(len(dirs), maxPlugins)]
 }
 
-// in is the directories of a root, with those that have not been missing for long. If it cannot be read, nobody knows what has
-// become of its plugins: they stay.
+// in returns the directories of a root, with those that are missing only briefly. If the root
+// cannot be read, its plugins stay.
 func (s *set) in(root string) []string {
 	dirs, err := s.directories(root)
 	if err != nil {
-		s.loader.config.Log.Warn("plugins cannot be listed", "error", err)
+		s.loader.config.Log.Warn("cannot list plugins; keeping those that are loaded", "error", err)
 		dirs = s.loader.facts.under(root)
 	}
 	for _, e := range s.entries {
@@ -67,7 +69,7 @@ func (s *set) in(root string) []string {
 	return dirs
 }
 
-// lingers tells whether a directory that is missing may come back.
+// lingers reports whether a missing directory may come back.
 func (e *entry) lingers(now time.Time) bool {
 	if e.missing.IsZero() {
 		e.missing = now
@@ -75,7 +77,8 @@ func (e *entry) lingers(now time.Time) bool {
 	return now.Before(e.missing.Add(leaving))
 }
 
-// directories are those of a root. One that is not there, or leads out of the workspace, has none.
+// directories returns the plugin directories of a root. A root that is missing, or leads out of the
+// workspace, has none.
 func (s *set) directories(root string) (dirs []string, err error) {
 	s.refused = s.contained(root)
 	if s.refused != nil {
@@ -94,12 +97,12 @@ func (s *set) directories(root string) (dirs []string, err error) {
 	return dirs, err
 }
 
-// maxNames is how many entries of a root are read.
+// maxNames bounds how many entries of a root are read.
 const maxNames = 10_000
 
-// namesIn are the names in a directory, sorted; of too many, some.
+// namesIn returns the sorted names in a directory, at most maxNames.
 func namesIn(dir string) ([]string, error) {
-	f, err := os.Open(dir + string(filepath.Separator) + ".") // fails for a pipe, which would be waited for
+	f, err := os.Open(dir + string(filepath.Separator) + ".") // the dot makes this fail for a pipe, which would block
 	if err != nil {
 		return nil, err
 	}
@@ -112,13 +115,14 @@ func namesIn(dir string) ([]string, error) {
 	return names, err
 }
 
-// mayBeDir tells whether something is a directory, or cannot be looked at.
+// mayBeDir reports whether a path is a directory or cannot be checked.
 func mayBeDir(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.IsDir() || err != nil && !errors.Is(err, fs.ErrNotExist)
 }
 
-// arrange makes entries of directories, and tells which of before are gone.
+// arrange returns the entries for directories, reusing existing ones, and the entries whose
+// directories are gone.
 func (s *set) arrange(dirs []string) (now, gone []*entry) {
 	old := map[string]*entry{}
 	for _, e := range s.entries {
@@ -140,8 +144,8 @@ func (s *set) arrange(dirs []string) (now, gone []*entry) {
 	return now, gone
 }
 
-// findAll looks at directories, some at a time, and at those of which nothing was approved one after the other, within bounds.
-// It tells how long these took.
+// findAll scans directories. It scans several at the same time, and those without any approval one
+// after the other within the limits. took is the time for the latter.
 func findAll(ctx context.Context, looks []look) (findings []*finding, took time.Duration) {
 	findings = make([]*finding, len(looks))
 	var looking sync.WaitGroup

@@ -10,20 +10,21 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// SandboxMode says what becomes of the sandbox that a plugin asks for.
+// SandboxMode decides whether plugins get the sandbox that they request.
 type SandboxMode string
 
 const (
-	SandboxOff      SandboxMode = "off"      // nobody has one
-	SandboxOn       SandboxMode = "on"       // it is kept where the system can
-	SandboxRequired SandboxMode = "required" // where the system cannot, nothing starts that has asked for one
+	SandboxOff      SandboxMode = "off"      // never
+	SandboxOn       SandboxMode = "on"       // where the system supports it
+	SandboxRequired SandboxMode = "required" // always; without support, programs that request one do not start
 )
 
-// DefaultLimits stop a program that has run wild, and let every interpreter start. There is none of memory: what can be bounded is
-// address space, of which Node, Go and Java take far more than they use.
+// DefaultLimits stop a runaway program and let every interpreter start. Memory has no default: only
+// address space can be limited, and Node, Go and Java reserve far more of it than they use.
 var DefaultLimits = proc.Limits{OpenFiles: 4096, Processes: 4096, FileSize: 16 << 30}
 
-// confinement is what programs of the plugin are held to. What is lashd's own they never reach.
+// confinement returns the limits and sandbox for the plugin's programs. It always hides lashd's own
+// directory.
 func (a *assembly) confinement() *child.Confinement {
 	c := &a.loader.config
 	held := a.manifest.Confinement(c.Limits)
@@ -35,7 +36,8 @@ func (a *assembly) confinement() *child.Confinement {
 	return &held
 }
 
-// confined says what confines all programs of a plugin to files; empty: it has none.
+// confined describes the sandbox of the plugin's programs for people; empty: the plugin has no
+// programs.
 func (u *unit) confined(mode SandboxMode) string {
 	m := u.manifest
 	switch {
@@ -49,8 +51,8 @@ func (u *unit) confined(mode SandboxMode) string {
 	return proc.Confines().String()
 }
 
-// confinedBeforeLocked says what confines the programs of a plugin that sessions still have from before, if it is something else; empty:
-// it is not.
+// confinedBeforeLocked describes the sandbox of older versions that sessions still use, if it
+// differs from that of now; empty: it does not.
 func (l *Loader) confinedBeforeLocked(now *unit) string {
 	if now == nil {
 		return ""
@@ -66,12 +68,14 @@ func (l *Loader) confinedBeforeLocked(now *unit) string {
 	return ""
 }
 
+// runsTools reports whether the plugin has tools that run commands.
 func runsTools(m *manifest.Plugin) bool {
 	return slices.ContainsFunc(m.Tools, func(t manifest.Tool) bool { return len(t.Command) > 0 })
 }
 
-// Condition says what confines programs, how directories are watched, and which plugins are not as they should be: those that are
-// not loaded, or run as they were before, and those of which a program is quarantined, or an MCP server cannot be reached.
+// Condition returns the state of plugins for health checks: the sandbox, how roots are watched, and
+// the plugins that need attention. Those failed to load, run in an older version, or have a program
+// that failed too often.
 func (l *Loader) Condition() (sandbox string, roots []protocol.PluginRoot, ailing []protocol.PluginInfo) {
 	sandbox = string(cmp.Or(l.config.Sandbox, SandboxOn)) + ": " + proc.Confines().String()
 	for _, r := range l.watcher.Status() {
@@ -91,9 +95,10 @@ func (l *Loader) Condition() (sandbox string, roots []protocol.PluginRoot, ailin
 	return sandbox, roots, ailing
 }
 
-// well are the statuses of plugins with which nothing is wrong; the first is that of one that is being loaded.
+// well lists the statuses without a problem; "" is that of a plugin that is still being loaded.
 var well = []protocol.PluginStatus{"", protocol.PluginLoaded, protocol.PluginDisabled, protocol.PluginUntrusted}
 
+// ails reports whether a plugin needs attention.
 func ails(p protocol.PluginInfo) bool {
 	return !slices.Contains(well, p.Status) || len(failing(p)) > 0
 }

@@ -12,37 +12,38 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// set is the plugins of the user, or of a workspace, and the host of the sessions that have them.
+// set is the plugins of the user or of one workspace, and the host for sessions with them. At most
+// one scan of a set runs at a time. Fields without a note belong to the loader's goroutine.
 type set struct {
 	loader *Loader
 	scope  protocol.PluginScope
-	cwd    string        // of a workspace
-	roots  []string      // the directories whose directories are plugins
-	stop   func()        // of watching them; nil: Run does that
-	ready  chan struct{} // closed once its directories were looked at
+	cwd    string        // the workspace; empty: the user's set
+	roots  []string      // directories whose subdirectories are plugins
+	stop   func()        // stops watching; nil: Run does that
+	ready  chan struct{} // closed after the first scan
 
-	refused error     // why its roots are not read
-	resting time.Time // until then nobody looks at unapproved plugins, unless asked to
-	owes    bool      // a look left some of them out
+	refused error     // why the roots are not read; nil: they are
+	resting time.Time // time until which unapproved plugins are not scanned, except on request
+	owes    bool      // the last scan skipped some of them
 
-	looking context.CancelFunc // of the look that is going on; nil: nobody looks
-	again   bool               // another look is needed after it
-	then    []func()           // to be called when a look is over that has not begun yet
+	looking context.CancelFunc // cancels the scan in progress; nil: none
+	again   bool               // scan again after the one in progress
+	then    []func()           // called after the next scan that has not started yet
 
-	entries      []*entry // in the order in which they register; the loader's goroutine's
-	listed       []*entry // likewise, as others see them: under the loader's mu
-	shownRefusal error    // likewise
-	units        []*unit  // that the host is made of
+	entries      []*entry // in the order in which they register
+	listed       []*entry // entries for other goroutines; under Loader.mu
+	shownRefusal error    // refused for other goroutines; under Loader.mu
+	units        []*unit  // the host's units
 	host         *plugin.Host
-	number       int64 // of the generation
+	number       int64 // generation of the host
 }
 
-// has tells whether one of the roots is the set's.
+// has reports whether one of the roots belongs to the set.
 func (s *set) has(roots []string) bool {
 	return slices.ContainsFunc(roots, func(r string) bool { return slices.Contains(s.roots, r) })
 }
 
-// at is the entry of a directory; nil: there is none.
+// at returns the entry of a directory; nil: none.
 func (s *set) at(dir string) *entry {
 	for _, e := range s.entries {
 		if e.dir == dir {
@@ -52,8 +53,9 @@ func (s *set) at(dir string) *entry {
 	return nil
 }
 
-// look has the directories of a set looked at, beside everything else, and puts what has changed in its place. Then is called
-// when a look is over that began no earlier than now.
+// look scans the directories of a set in the background and applies the changes. If a scan is in
+// progress, another one follows. Each then function is called on the loader's goroutine after a
+// scan that started after this call.
 func (l *Loader) look(life context.Context, s *set, then ...func()) {
 	s.then = append(s.then, then...)
 	if s.looking != nil {
@@ -84,7 +86,7 @@ func (l *Loader) look(life context.Context, s *set, then ...func()) {
 	})
 }
 
-// looks are the looks at entries. Unapproved plugins rest between two of them.
+// looks returns the scans for entries. It skips unapproved plugins that rest.
 func (s *set) looks(entries []*entry) []look {
 	s.owes = false
 	looks := make([]look, len(entries))
@@ -97,7 +99,7 @@ func (s *set) looks(entries []*entry) []look {
 	return looks
 }
 
-// discard lets go of what nobody wants any more.
+// discard releases units that are not needed.
 func discard(l *Loader, findings []*finding) {
 	for _, f := range findings {
 		if f != nil && f.fresh {
@@ -106,7 +108,7 @@ func discard(l *Loader, findings []*finding) {
 	}
 }
 
-// found takes down what a look came to.
+// found applies the findings of a scan.
 func (s *set) found(ctx context.Context, entries, gone []*entry, findings []*finding) {
 	changed := len(gone) > 0
 	for i, f := range findings {
@@ -124,7 +126,8 @@ func (s *set) found(ctx context.Context, entries, gone []*entry, findings []*fin
 	}
 }
 
-// note takes down what a look at a directory came to. It counts for nothing if a person has decided otherwise meanwhile.
+// note applies one finding. If the user has made a decision during the scan, the finding is dropped
+// and the directory is scanned again.
 func (e *entry) note(f *finding) {
 	if e.asked != f.asked || f.unit != nil && !e.holds(f.unit) && !(f.fresh && e.mayRun(f.unit.copy.Digest)) {
 		discard(e.set.loader, []*finding{f})
@@ -142,13 +145,13 @@ func (e *entry) note(f *finding) {
 		e.drop()
 	}
 	for _, p := range f.problems {
-		if !p.Warning && !strings.HasPrefix(p.Message, lastWordsAre) { // the log has the last words already
+		if !p.Warning && !strings.HasPrefix(p.Message, lastWordsAre) { // the last output is in the log already
 			e.log.Note(slog.LevelError, "lashd: "+p.String())
 		}
 	}
 }
 
-// due is when somebody has to look again at what is missing; the zero time: nothing is.
+// due returns when the set has to be scanned without a change of files; zero: never.
 func (s *set) due() (at time.Time) {
 	for _, e := range s.entries {
 		if gone := e.missing.Add(leaving); !e.missing.IsZero() && (at.IsZero() || gone.Before(at)) {

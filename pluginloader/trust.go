@@ -10,13 +10,13 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// ErrTrusted means that a plugin is the user's own: it is trusted for being where it is, and needs no approval.
+// ErrTrusted means that a plugin needs no approval, because it is in a directory of the user.
 var ErrTrusted = errors.New("this is not a workspace plugin and needs no trust; to stop it, disable or remove it")
 
-// ContentError means that a directory does not hold what was approved.
+// ContentError means that a directory does not contain what the user wants to approve.
 type ContentError struct {
-	Wanted, Found protocol.Digest          // nothing is found where it cannot be read
-	Problems      []protocol.PluginProblem // why not
+	Wanted, Found protocol.Digest          // Found is empty if the directory cannot be read
+	Problems      []protocol.PluginProblem // why it cannot be read
 }
 
 func (e *ContentError) Error() string {
@@ -26,7 +26,8 @@ func (e *ContentError) Error() string {
 	return fmt.Sprintf("the plugin's files changed since you read them (digest %s, expected %s); read the plugin again, then trust it", e.Found, e.Wanted)
 }
 
-// Trust approves what is in a directory of a workspace, and loads it.
+// Trust implements plugin/trust. It approves the contents with the given digest, if the directory
+// still has them, and loads the plugin.
 func (l *Loader) Trust(ctx context.Context, p *protocol.PluginTrustParams) (*protocol.PluginResult, error) {
 	e, err := l.findTrustable(ctx, p.Name, p.Cwd)
 	if err != nil {
@@ -38,7 +39,8 @@ func (l *Loader) Trust(ctx context.Context, p *protocol.PluginTrustParams) (*pro
 	return l.decide(ctx, e, "", func(ctx context.Context) error { return l.trust.Approve(ctx, e.dir, p.Digest) })
 }
 
-// Untrust takes back every approval of a plugin. What runs of it is not used by any turn that begins later.
+// Untrust implements plugin/untrust. It removes every approval of a plugin. Turns that start later
+// do not use it.
 func (l *Loader) Untrust(ctx context.Context, p *protocol.PluginUntrustParams) (*protocol.PluginResult, error) {
 	e, err := l.findTrustable(ctx, p.Name, p.Cwd)
 	if err != nil {
@@ -47,7 +49,7 @@ func (l *Loader) Untrust(ctx context.Context, p *protocol.PluginUntrustParams) (
 	return l.decide(ctx, e, protocol.PluginUntrusted, func(ctx context.Context) error { return l.trust.Revoke(ctx, e.dir) })
 }
 
-// findTrustable finds a plugin that a person has to approve.
+// findTrustable returns a plugin that needs approval.
 func (l *Loader) findTrustable(ctx context.Context, name, cwd string) (*entry, error) {
 	e, err := l.find(ctx, name, cwd)
 	if err == nil && e.set.scope != protocol.ScopeWorkspace {
@@ -56,7 +58,7 @@ func (l *Loader) findTrustable(ctx context.Context, name, cwd string) (*entry, e
 	return e, err
 }
 
-// SetEnabled switches a plugin on or off.
+// SetEnabled implements plugin/enable and plugin/disable.
 func (l *Loader) SetEnabled(ctx context.Context, p *protocol.PluginEnableParams) (*protocol.PluginResult, error) {
 	e, err := l.find(ctx, p.Name, p.Cwd)
 	switch {
@@ -68,10 +70,11 @@ func (l *Loader) SetEnabled(ctx context.Context, p *protocol.PluginEnableParams)
 	return l.decide(ctx, e, protocol.PluginDisabled, func(ctx context.Context) error { return l.facts.store(ctx, fact(factOff, e.dir, true)) })
 }
 
-// decide makes durable what a person has decided of a plugin, and does it. What is not to run any more, which is what a status
-// says, does not wait for anything that is in its directory, or in others.
+// decide stores a decision of the user and applies it. store is the write. If stop is set, the
+// plugin stops with that status at once, without waiting for a scan. Otherwise decide waits for a
+// scan of the directory.
 func (l *Loader) decide(
-	ctx context.Context, e *entry, stop protocol.PluginStatus, what func(context.Context) error,
+	ctx context.Context, e *entry, stop protocol.PluginStatus, store func(context.Context) error,
 ) (*protocol.PluginResult, error) {
 	looked := make(chan struct{})
 	e, err := do(ctx, l, func(ctx context.Context) (*entry, error) {
@@ -79,7 +82,7 @@ func (l *Loader) decide(
 		if e == nil {
 			return nil, ErrNoPlugin
 		}
-		if err := what(ctx); err != nil {
+		if err := store(ctx); err != nil {
 			return nil, err
 		}
 		if e.ask(); stop != "" {
@@ -100,7 +103,7 @@ func (l *Loader) decide(
 	return &protocol.PluginResult{Plugin: e.public()}, nil
 }
 
-// end has nothing of a plugin run any more, but for what is at work with it.
+// end stops a plugin. Only turns in progress keep using it.
 func (e *entry) end(ctx context.Context, status protocol.PluginStatus) {
 	if e.unit != nil {
 		e.found.Found = e.unit.copy.Digest
@@ -116,12 +119,13 @@ func (e *entry) end(ctx context.Context, status protocol.PluginStatus) {
 	l.revoke(ctx, with)
 }
 
-// allowed tells whether a content of the directory may be loaded.
+// allowed reports whether contents of the directory may be loaded.
 func (e *entry) allowed(d protocol.Digest) bool {
 	return e.set.scope == protocol.ScopeUser || e.set.loader.trust.Trusted(e.dir, d)
 }
 
-// withdrawn tells whether a content that was allowed may not run any more, from its copy.
+// withdrawn reports whether contents that were approved may no longer run from their copy. It does
+// not read the directory itself, which may be gone.
 func (e *entry) withdrawn(d protocol.Digest) bool {
 	if e.set.scope == protocol.ScopeUser {
 		return false

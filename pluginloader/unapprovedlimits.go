@@ -14,35 +14,37 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// What one look at a workspace reads of plugins that nobody has approved, all together. Their authors decide what is there.
+// Limits of one scan of a workspace for all its unapproved plugins together. The authors of the
+// workspace control these files, so scanning must stay cheap.
 const (
 	maxUnapprovedEntries  = 20_000
 	maxUnapprovedBytes    = 128 << 20
-	maxUnapprovedPrograms = 1 << 30 // bytes of the programs and files outside them that they name
+	maxUnapprovedPrograms = 1 << 30 // bytes of the programs and files outside the plugins that they name
 	maxUnapprovedTime     = 5 * time.Second
-	maxUnapprovedDirs     = 4_000 // that are watched, of a workspace
+	maxUnapprovedDirs     = 4_000 // watched directories of a workspace
 
-	// restFactor is how many times as long as it took to look at unapproved plugins nobody looks at them again.
+	// restFactor is the pause before the next scan, in multiples of the time that the scan took.
 	restFactor = 10
 )
 
-// allowance is what is left for unapproved plugins in one look. It belongs to one goroutine.
+// allowance is what remains of the limits in one scan. It belongs to one goroutine.
 type allowance struct {
 	entries  int
 	bytes    int64
 	programs int64           // bytes
-	seen     map[string]bool // programs that were counted
+	seen     map[string]bool // programs that have been counted
 }
 
+// newAllowance returns the whole allowance of one scan.
 func newAllowance() *allowance {
 	return &allowance{maxUnapprovedEntries, maxUnapprovedBytes, maxUnapprovedPrograms, map[string]bool{}}
 }
 
-// errAllowance says that the allowance is used up.
+// errAllowance means that the limits are used up. Users see it as the plugin's problem.
 var errAllowance = fmt.Errorf("not read: the untrusted plugins of this workspace have more than %d files or %d MiB, or take longer than %s to read",
 	maxUnapprovedEntries, maxUnapprovedBytes>>20, maxUnapprovedTime)
 
-// take uses some of the allowance.
+// take subtracts from the allowance and returns errAllowance if it is used up.
 func (a *allowance) take(entries int, bytes int64) error {
 	a.entries, a.bytes = a.entries-entries, a.bytes-bytes
 	if a.entries < 0 || a.bytes < 0 {
@@ -51,7 +53,8 @@ func (a *allowance) take(entries int, bytes int64) error {
 	return nil
 }
 
-// measure is watch.Measure within the allowance; without one, of as much as a plugin may be.
+// measure returns the signature of a directory within the allowance. A nil allowance has the normal
+// limits of a plugin.
 func (a *allowance) measure(dir string) (string, error) {
 	if a == nil {
 		return watch.Signature(dir)
@@ -63,7 +66,7 @@ func (a *allowance) measure(dir string) (string, error) {
 	return m.Signature, err
 }
 
-// within has files outside a plugin be read within the allowance, too.
+// within returns a finder that counts the files it reads. With a nil allowance it is f.
 func (a *allowance) within(f manifest.Finder) manifest.Finder {
 	if a == nil {
 		return f
@@ -84,7 +87,7 @@ func (a *allowance) program(path string) error {
 		return nil
 	}
 	info, err := os.Stat(path)
-	if err != nil || info.Size() > manifest.MaxProgram { // which is refused without reading it
+	if err != nil || info.Size() > manifest.MaxProgram { // the digest rejects it without reading it
 		return err
 	}
 	a.seen[path] = true
@@ -94,12 +97,12 @@ func (a *allowance) program(path string) error {
 	return nil
 }
 
-// bounded tells whether nobody has approved anything in the place of an entry, so that looking at it has bounds.
+// bounded reports whether nothing was ever approved at the entry's directory, so the limits apply.
 func (e *entry) bounded() bool {
 	return e.set.scope == protocol.ScopeWorkspace && !e.set.loader.trust.Knows(e.dir)
 }
 
-// OutsideError means that something in a workspace leads out of it.
+// OutsideError means that a path of a workspace leads out of it.
 type OutsideError struct {
 	Path string
 	Err  error
@@ -111,7 +114,8 @@ func (e *OutsideError) Error() string {
 
 func (e *OutsideError) Unwrap() error { return e.Err }
 
-// inWorkspace refuses a path of a workspace that leads out of it. Few links may be on the way.
+// inWorkspace returns an *OutsideError if a path leads out of the workspace through links. A
+// missing path is fine.
 func inWorkspace(cwd, path string) error {
 	rest, err := filepath.Rel(cwd, path)
 	if err != nil {
@@ -128,7 +132,7 @@ func inWorkspace(cwd, path string) error {
 	return nil
 }
 
-// contained is inWorkspace for a path of the set; what is the user's may lead anywhere.
+// contained is inWorkspace for a path of the set. The user's plugins may be anywhere.
 func (s *set) contained(path string) error {
 	if s.scope != protocol.ScopeWorkspace {
 		return nil
@@ -136,5 +140,5 @@ func (s *set) contained(path string) error {
 	return inWorkspace(s.cwd, path)
 }
 
-// rest has unapproved plugins rest after they were looked at, the longer the longer that took.
+// rest starts the pause of unapproved plugins after a scan that took some time.
 func (s *set) rest(took time.Duration) { s.resting = time.Now().Add(restFactor * took) }

@@ -12,18 +12,19 @@ import (
 	"lashd/pluginloader/process"
 )
 
-// unit is a plugin as it runs: one content of a directory, from a copy that does not change. All sets that have it share it.
+// unit is a loaded version of a plugin: one copy with its programs. All sets with the same version
+// share it. It is counted: hold and release. mu protects users.
 type unit struct {
-	dir      string // whose content it is
+	dir      string // the directory that was copied
 	copy     content.Copy
 	manifest *manifest.Plugin
 	factory  plugin.Factory
 	output   *child.Log
-	process  *process.Factory // nil: it has none
-	servers  *mcp.Part        // likewise
-	ends     []plugin.Shutdowner
-	own      bool  // the user's, not a workspace's
-	number   int64 // of the first generation that it was in
+	process  *process.Factory    // nil: the plugin has no process
+	servers  *mcp.Part           // nil: the plugin has no MCP servers
+	ends     []plugin.Shutdowner // parts to shut down
+	own      bool                // a plugin of the user, not of a workspace
+	number   int64               // the first generation with the unit
 
 	mu    sync.Mutex
 	users int
@@ -31,14 +32,15 @@ type unit struct {
 
 func (u *unit) name() string { return u.manifest.Name }
 
-// hold has the unit stay.
+// hold adds a user.
 func (u *unit) hold() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.users++
 }
 
-// release lets it go. Once nobody holds it any more, its programs are ended, and it was the last one.
+// release removes a user. After the last one it ends the programs and closes the copy, and last is
+// true.
 func (u *unit) release(ctx context.Context) (last bool, err error) {
 	u.mu.Lock()
 	u.users--
@@ -58,7 +60,7 @@ func (u *unit) release(ctx context.Context) (last bool, err error) {
 	return true, err
 }
 
-// let releases units without anybody waiting for it.
+// let releases units in the background.
 func (l *Loader) let(units ...*unit) {
 	for _, u := range units {
 		l.beside("end a plugin", func() {

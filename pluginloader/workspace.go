@@ -11,13 +11,14 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// rootOf is where the plugins of a workspace are.
+// rootOf returns the directory with a workspace's plugins.
 func rootOf(cwd string) string { return filepath.Join(cwd, ".agents", "plugins") }
 
-// ErrCwd means that a workspace was named by a path that does not say where it is.
+// ErrCwd means that a request names a workspace by a relative path.
 var ErrCwd = errors.New("cwd must be an absolute path")
 
-// workspaceOf is a directory after all links, so that there is one set for it however it is spelled. None is none.
+// workspaceOf resolves links in a directory, so that each workspace has one set. An empty path
+// stays empty.
 func workspaceOf(cwd string) (string, error) {
 	if cwd == "" {
 		return "", nil
@@ -31,7 +32,8 @@ func workspaceOf(cwd string) (string, error) {
 	return filepath.Clean(cwd), nil
 }
 
-// upward are a directory and those above it, up to the root of its git repository. A directory outside of any is alone.
+// upward returns a directory and its parents up to the root of its git repository. Outside of a
+// repository it returns only the directory.
 func upward(cwd string) []string {
 	dirs := []string{cwd}
 	for dir := cwd; ; dir = filepath.Dir(dir) {
@@ -45,8 +47,8 @@ func upward(cwd string) []string {
 	}
 }
 
-// workspace is the directory whose plugins the sessions of a directory have: the nearest one that has any, from the directory to the root of
-// its git repository. Without any it is the directory itself.
+// workspace returns the directory whose plugins sessions in cwd use: the nearest one with plugins,
+// from cwd up to the root of its git repository, or cwd itself.
 func (l *Loader) workspace(cwd string) (string, error) {
 	cwd, err := workspaceOf(cwd)
 	if err != nil || cwd == "" {
@@ -60,7 +62,7 @@ func (l *Loader) workspace(cwd string) (string, error) {
 	return cwd, nil
 }
 
-// holdsPlugins tells whether a workspace may have plugins, or has some that are still in use.
+// holdsPlugins reports whether a workspace may have plugins, or has some that are still in use.
 func (l *Loader) holdsPlugins(dir string) bool {
 	l.mu.Lock()
 	w := l.workspaces[dir]
@@ -69,7 +71,8 @@ func (l *Loader) holdsPlugins(dir string) bool {
 	return used || l.hasPlugins(dir)
 }
 
-// hasPlugins tells whether a workspace may have plugins of its own. A directory of the user's plugins is none of a workspace.
+// hasPlugins reports whether a workspace may have plugins of its own. A directory of the user's
+// plugins does not belong to a workspace, even if it lies inside.
 func (l *Loader) hasPlugins(cwd string) bool {
 	info, err := os.Stat(rootOf(cwd))
 	if err != nil || !info.IsDir() {
@@ -83,7 +86,8 @@ func (l *Loader) hasPlugins(cwd string) bool {
 	return true
 }
 
-// setOf is the set of a directory, once it was looked at; that of the user, if the workspace has no plugins, or there is none.
+// setOf returns the set for sessions in cwd after its first scan. A directory without plugins has
+// the user's set.
 func (l *Loader) setOf(ctx context.Context, cwd string) (*set, error) {
 	cwd, err := l.workspace(cwd)
 	if err == nil {
@@ -106,7 +110,8 @@ func (l *Loader) setOf(ctx context.Context, cwd string) (*set, error) {
 	return w, l.wait(ctx, w.ready)
 }
 
-// enter loads the plugins of a workspace, as far as a person has approved them, and follows their changes from then on.
+// enter loads the approved plugins of a workspace and starts to watch it. Runs on the loader's
+// goroutine.
 func (l *Loader) enter(ctx context.Context, cwd string) *set {
 	l.mu.Lock()
 	w := l.workspaces[cwd]
@@ -125,7 +130,7 @@ func (l *Loader) enter(ctx context.Context, cwd string) *set {
 	return w
 }
 
-// end lets go of everything in a set.
+// end releases everything in a set.
 func (s *set) end() {
 	if s.looking != nil {
 		s.looking()
@@ -141,7 +146,7 @@ func (s *set) end() {
 	}
 }
 
-// tellOf reports what has become of the directories from which a unit is in use.
+// tellOf notifies clients about the entries that use a unit.
 func (l *Loader) tellOf(u *unit) {
 	for _, s := range l.sets() {
 		for _, e := range s.entries {
@@ -152,7 +157,7 @@ func (l *Loader) tellOf(u *unit) {
 	}
 }
 
-// tellAll reports what has become of all directories.
+// tellAll notifies clients about all entries.
 func (l *Loader) tellAll() {
 	for _, s := range l.sets() {
 		for _, e := range s.entries {
@@ -161,10 +166,10 @@ func (l *Loader) tellAll() {
 	}
 }
 
-// tell tells what has become of an entry, unless that was told.
+// tell notifies clients and the log about an entry, if its info has changed.
 func (l *Loader) tell(e *entry) {
 	info := e.public()
-	if info.Status == "" || same(info, e.told) { // it has not been looked at, or that was told
+	if info.Status == "" || same(info, e.told) { // not scanned yet, or nothing new
 		return
 	}
 	e.told = info

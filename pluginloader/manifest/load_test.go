@@ -101,7 +101,7 @@ func TestNamesInFilesOfOtherAgents(t *testing.T) {
 		"mistakes of all files are told": {files{"plugin.json": "{\n}", "hooks/hooks.json": `[]`, ".mcp.json": `{"a":{}`},
 			"plugin.json:1:1: \"name\" is missing\nhooks/hooks.json:1:1: expected object, got array\n.mcp.json:1:8: unexpected end of JSON"},
 		"a server is there once": {files{"plugin.json": `{"name":"p","lashd":{"mcpServers":{"a":{"command":"a"}}}}`, ".mcp.json": `{"a":{"command":"b"}}`},
-			`.mcp.json: there is a server "a" in another file of the plugin`},
+			`.mcp.json: another file of the plugin also defines the server "a"`},
 		"a path stays inside": {files{"plugin.json": `{"name":"p","hooks":["../h.json",5,"./none.json"],"mcpServers":7}`},
 			"plugin.json:1:22: \"../h.json\" must be a relative path without ..\nplugin.json:1:34: must be the path of a file\nplugin.json:1:36: cannot open \"none.json\": statat none.json: no such file or directory\nplugin.json:1:64: \"mcpServers\" must be a path, a list of paths, or an object"},
 		"hooks in a manifest have their place": {files{"plugin.json": "{\"name\":\"p\",\"_é\":\"é\", \"hooks\":{\"Stap\":[],\n\"Stop\":5}}"},

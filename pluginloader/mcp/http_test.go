@@ -205,7 +205,7 @@ func TestHTTP(t *testing.T) {
 			if took := time.Since(began); took > bound {
 				t.Errorf("it took %v", took)
 			}
-			if got := p.Status()[0]; got.State == mcp.Ready || got.LastError == "" || strings.Contains(name, "too much") != strings.Contains(got.LastError, "of more than 8388608 bytes") {
+			if got := p.Status()[0]; got.State == mcp.Ready || got.LastError == "" || strings.Contains(name, "too much") != strings.Contains(got.LastError, "larger than 8388608 bytes") {
 				t.Errorf("%+v", got)
 			}
 		})

@@ -10,20 +10,23 @@ import (
 )
 
 const (
-	chunk        = 1 << 20  // bytes of an artifact that go in one message
-	maxArtifacts = 256      // of one state
-	maxState     = 64 << 20 // bytes of one state, with its artifacts
+	// Limits of a session's plugin state.
+	chunk        = 1 << 20  // bytes of artifacts in one message
+	maxArtifacts = 256      // per state
+	maxState     = 64 << 20 // bytes of a state with its artifacts
 )
 
-// artifacts are the bulk of a state that is being written or restored.
+// artifacts holds the artifacts of a state while the plugin writes or reads them. It belongs to one
+// snapshot/write or snapshot/restore call and is safe for concurrent use.
 type artifacts struct {
 	mu      sync.Mutex
 	list    []plugin.Artifact
-	size    int
-	writing bool
+	size    int  // bytes of all artifacts so far
+	writing bool // the plugin writes; otherwise it reads
 }
 
-// write adds data at an offset of an artifact; the first piece, at 0, begins it.
+// write adds a piece to an artifact. The piece at offset 0 creates the artifact. Later pieces must
+// follow without gaps, before the next artifact starts.
 func (a *artifacts) write(name string, offset int, data []byte) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -40,16 +43,17 @@ func (a *artifacts) write(name string, offset int, data []byte) error {
 	case offset == 0:
 		return fmt.Errorf("more than %d artifacts", maxArtifacts)
 	case last < 0 || a.list[last].Name != name || len(a.list[last].Data) != offset:
-		return fmt.Errorf("nothing of %q ends at %d", name, offset)
+		return fmt.Errorf("the pieces of artifact %q do not reach offset %d", name, offset)
 	default:
 		a.list[last].Data = append(a.list[last].Data, data...)
 	}
 	return nil
 }
 
+// errNotRead rejects reading outside a restore.
 var errNotRead = &plugin.UnavailableError{Capability: "reading artifacts"}
 
-// read is a piece of an artifact, and the size of the whole.
+// read returns at most chunk bytes of an artifact at an offset, and the artifact's size.
 func (a *artifacts) read(name string, offset int) ([]byte, int, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -59,16 +63,17 @@ func (a *artifacts) read(name string, offset int) ([]byte, int, error) {
 	for _, x := range a.list {
 		if x.Name == name {
 			if offset < 0 || offset > len(x.Data) {
-				return nil, 0, fmt.Errorf("%q has %d bytes", name, len(x.Data))
+				return nil, 0, fmt.Errorf("the artifact %q has only %d bytes", name, len(x.Data))
 			}
 			return x.Data[offset:min(len(x.Data), offset+chunk)], len(x.Data), nil
 		}
 	}
-	return nil, 0, fmt.Errorf("there is no artifact %q", name)
+	return nil, 0, fmt.Errorf("no artifact %q", name)
 }
 
-// artifactPiece is a piece of an artifact. While state is written or restored it has a name and an offset; what a tool
-// stores has a type, is stored at once, and comes back as a reference.
+// artifactPiece holds the parameters of host/artifactWrite. In a call about state, Name and Offset
+// say where the piece belongs. In a tool call, Type is the media type. That artifact is complete,
+// is stored at once, and the answer refers to it.
 type artifactPiece struct {
 	granted
 	Name   string `json:"name,omitempty"`
@@ -77,6 +82,7 @@ type artifactPiece struct {
 	Data   []byte `json:"data"`
 }
 
+// artifactWrite implements host/artifactWrite.
 func artifactWrite(ctx context.Context, g *grant, p *artifactPiece) (*struct {
 	Artifact *protocol.ArtifactRef `json:"artifact,omitempty"`
 }, error) {
@@ -98,6 +104,7 @@ func artifactWrite(ctx context.Context, g *grant, p *artifactPiece) (*struct {
 	return result, nil
 }
 
+// artifactRead implements host/artifactRead, which a plugin calls while its state is restored.
 func artifactRead(_ context.Context, g *grant, p *struct {
 	granted
 	Name   string `json:"name"`

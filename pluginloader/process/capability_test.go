@@ -188,7 +188,7 @@ func TestCapabilities(t *testing.T) {
 					t.Errorf("%s was asked: %t, and is given %q, want %q", at, ok, got, want)
 				}
 			}
-			if n := strings.Count(log, "a call of the plugin is refused"); n < 100 {
+			if n := strings.Count(log, "rejected a request of the plugin"); n < 100 {
 				t.Errorf("%d refusals are logged", n)
 			}
 		})

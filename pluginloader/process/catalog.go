@@ -10,19 +10,21 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// omitted is the answer of the catalog hook: names of tools.
+// omitted is the plugin's answer to the catalog hook: names of tools to hide.
 type omitted struct {
 	Remove []string `json:"remove,omitempty"`
 }
 
-// omission is what the plugin has left out of the catalog. It holds for the same tools as long as the plugin's state is the same.
+// omission caches the answer to the catalog hook. It is valid for the same tools as long as the
+// plugin's state has the same revision.
 type omission struct {
-	asked    [sha256.Size]byte
+	asked    [sha256.Size]byte // hash of the hook's context
 	revision uint64
 	remove   []string
 }
 
-// catalog asks the plugin what to leave out, unless it has said so. What an error is forgiven with holds for now only.
+// catalog runs the catalog hook, unless the last answer is still valid. After an error that OnError
+// allows, no tools are hidden, and the next catalog runs the hook again.
 func (h *hook) catalog(ctx context.Context, cc *plugin.CatalogContext) ([]string, error) {
 	asked, err := json.Marshal(cc)
 	if err != nil {
@@ -44,7 +46,8 @@ func (h *hook) catalog(ctx context.Context, cc *plugin.CatalogContext) ([]string
 	return nil, err
 }
 
-// existing are the names that tools have. What else the plugin says is not kept, however much that is.
+// existing returns the names that belong to tools. Other names are dropped, so a plugin cannot make
+// lashd store many.
 func existing(names []string, tools []protocol.ToolManifest) (remove []string) {
 	said := map[string]bool{}
 	for _, name := range names {
@@ -58,7 +61,7 @@ func existing(names []string, tools []protocol.ToolManifest) (remove []string) {
 	return remove
 }
 
-// said is what the plugin has said when it was asked the same with the same state, or else what it is asked now.
+// said returns the cached answer if it is valid, and otherwise an omission to fill in.
 func (i *instance) said(asked [sha256.Size]byte) (o omission, known bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -69,6 +72,7 @@ func (i *instance) said(asked [sha256.Size]byte) (o omission, known bool) {
 	return now, false
 }
 
+// keepOmission caches an answer.
 func (i *instance) keepOmission(o omission) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

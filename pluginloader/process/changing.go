@@ -7,7 +7,8 @@ import (
 	"lashd/engine/tool"
 )
 
-// toolsChanged hears that the plugin offers other tools. The list is asked for once more if it changes meanwhile.
+// toolsChanged handles the plugin's notice that its tools changed. It fetches the list in the
+// background. If another notice arrives during that, the list is fetched once more.
 func (i *instance) toolsChanged(ctx context.Context, l *life) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -22,19 +23,20 @@ func (i *instance) toolsChanged(ctx context.Context, l *life) {
 	}
 }
 
-// fetch asks for the list until it stays the same. One that fails leaves the tools as they were.
+// fetch fetches the list until no notice arrived in between. If it fails, the tools stay as they
+// were.
 func (i *instance) fetch(ctx context.Context, s *seat) {
 	for again := true; again; {
 		list, err := i.fetched(ctx, s)
 		if again = i.listed(s, list, err); err != nil {
-			i.factory.config.Log.Warn("the plugin's list of tools is not taken", "session", i.build.SessionID, "error", err)
+			i.factory.config.Log.Warn("the plugin's new list of tools was rejected", "session", i.build.SessionID, "error", err)
 		} else if tell := i.factory.config.ToolsChanged; tell != nil {
 			tell(ctx, i.build.SessionID)
 		}
 	}
 }
 
-// listed puts a list in force, and tells whether there is another one by now.
+// listed puts a list into force. It reports whether the list has to be fetched again.
 func (i *instance) listed(s *seat, list []tool.Tool, err error) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -46,6 +48,7 @@ func (i *instance) listed(s *seat, list []tool.Tool, err error) bool {
 	return again
 }
 
+// fetched asks the process for the list of tools and checks it.
 func (i *instance) fetched(ctx context.Context, s *seat) ([]tool.Tool, error) {
 	answer, err := put[list[wireTool]](ctx, s, "tool/list", i.factory.config.Deadlines.State, 0, nil, func(s *seat, u until) any {
 		return struct {

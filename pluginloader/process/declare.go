@@ -13,7 +13,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// HookName names a hook on the wire: its method is hook/ and the name.
+// HookName is the name of a hook in the plugin protocol: the method is hook/NAME.
 type HookName string
 
 const (
@@ -35,52 +35,54 @@ const (
 	ProjectProse      HookName = "projectProse"
 )
 
-// OnError says what a hook that could not be asked, or that failed, comes to.
+// OnError is the effect of a hook that fails or does not answer.
 type OnError string
 
 const (
-	Fail  OnError = "fail"  // what the seam of the hook does about an error; the default
-	Deny  OnError = "deny"  // the call is denied, or the turn ends; the default before a tool call
-	Allow OnError = "allow" // as if there were no hook
+	Fail  OnError = "fail"  // the effect of an error at that step of the turn; the default
+	Deny  OnError = "deny"  // deny the call or end the turn; the default before a tool call
+	Allow OnError = "allow" // continue as if the plugin had no hook
 )
 
-// deniable are the hooks that can deny something.
+// deniable lists the hooks that can deny something.
 var deniable = []HookName{BeforeTurn, BeforeToolCall, AfterToolCall, Checkpoint}
 
-// Hook is a hook that a plugin declares.
+// Hook is a hook that the manifest declares.
 type Hook struct {
 	Name     HookName
-	Timeout  time.Duration // absent: Deadlines.Hook
+	Timeout  time.Duration // 0: Deadlines.Hook
 	OnError  OnError
-	Priority int                    // of transformContext and compact: the higher one is asked first
-	Messages bool                   // the conversation comes with the context; always of compact
-	Events   []plugin.LifecycleKind // of event: those that it is told of; none: all
+	Priority int                    // for transformContext and compact: higher runs first
+	Messages bool                   // include the conversation; compact always does
+	Events   []plugin.LifecycleKind // for event: the kinds of events; empty: all
 }
 
-// Contributions are what a plugin declares. Its handshake has to say the same.
+// Contributions are what the manifest declares for the process. The process has to confirm the same
+// in its handshake, so that an approved manifest describes what the program does.
 type Contributions struct {
 	Hooks      []Hook
 	Tools      []tool.Tool
-	Changing   bool // the list of tools may become another one
-	Preparing  bool // the plugin prepares the calls of its tools
+	Changing   bool // the plugin may list other tools at run time
+	Preparing  bool // the plugin completes the arguments of its tools' calls
 	Prompts    []plugin.Prompt
 	Operations []protocol.OperationInfo
-	Tasks      []string          // handlers of tasks
-	Input      *plugin.TurnInput // that comes with each turn; nil: none
+	Tasks      []string          // names of task handlers
+	Input      *plugin.TurnInput // JSON that clients send with each turn; nil: none
 	Triggers   []plugin.TriggerEvent
 	Extensions []plugin.Extension
 	Executor   bool   // runs code cells
-	State      string // the version of the state that it keeps; empty: it keeps none
+	State      string // version of the plugin's state; empty: no state
 }
 
+// maxTools is the maximum number of tools of one plugin in a session.
 const maxTools = 512
 
 var (
 	errManyTools = fmt.Errorf("more than %d tools", maxTools)
-	errDefers    = errors.New("may not answer later")
+	errDefers    = errors.New("a tool of a process cannot defer its result")
 )
 
-// filled is c with the defaults of its hooks, or says what is wrong with it.
+// filled returns c with the defaults of its hooks, or an error if c is invalid.
 func (c Contributions) filled(d Deadlines) (Contributions, error) {
 	c.Hooks = slices.Clone(c.Hooks)
 	seen := map[HookName]bool{}
@@ -96,27 +98,28 @@ func (c Contributions) filled(d Deadlines) (Contributions, error) {
 			return c, err
 		}
 		if seen[h.Name] {
-			return c, fmt.Errorf("hook %s: is declared twice", h.Name)
+			return c, fmt.Errorf("hook %s: declared twice", h.Name)
 		}
 		seen[h.Name] = true
 	}
 	return c, checkTools(c.Tools)
 }
 
+// check returns an error if a hook is unknown or its OnError does not suit it.
 func (h *Hook) check() error {
 	_, known := registrations[h.Name]
 	switch {
 	case !known:
-		return fmt.Errorf("there is no hook %q", h.Name)
+		return fmt.Errorf("unknown hook %q", h.Name)
 	case !slices.Contains([]OnError{Fail, Deny, Allow}, h.OnError):
 		return fmt.Errorf("hook %s: unknown onError %q", h.Name, h.OnError)
 	case h.OnError == Deny && !slices.Contains(deniable, h.Name):
-		return fmt.Errorf("hook %s: there is nothing to deny", h.Name)
+		return fmt.Errorf("hook %s: cannot deny anything; use allow or fail", h.Name)
 	}
 	return nil
 }
 
-// checkTools refuses a list of tools that no session could have.
+// checkTools returns an error for a list of tools that no session could use.
 func checkTools(tools []tool.Tool) error {
 	if len(tools) > maxTools {
 		return errManyTools
@@ -142,7 +145,7 @@ func checkTools(tools []tool.Tool) error {
 	return nil
 }
 
-// confirmed is what a plugin says in its handshake that it contributes: the names of what it declares.
+// confirmed is the part of the handshake in which a plugin lists what it contributes, by name.
 type confirmed struct {
 	Hooks      []HookName `json:"hooks,omitempty"`
 	Tools      []string   `json:"tools,omitempty"`
@@ -150,9 +153,10 @@ type confirmed struct {
 	Tasks      []string   `json:"tasks,omitempty"`
 	Executor   bool       `json:"executor,omitempty"`
 	State      string     `json:"state,omitempty"`
-	Handles    []string   `json:"handles,omitempty"` // in place of all but the state: methods, with the name of the tool or operation
+	Handles    []string   `json:"handles,omitempty"` // short form of all but the state: methods, with the name of the tool or operation
 }
 
+// names returns what the handshake has to confirm.
 func (c *Contributions) names() confirmed {
 	n := confirmed{Tasks: c.Tasks, Executor: c.Executor, State: c.State}
 	for _, h := range c.Hooks {
@@ -167,7 +171,8 @@ func (c *Contributions) names() confirmed {
 	return n
 }
 
-// spelled is n with what is handled put in its place. A plugin that handles all tools has those that are declared.
+// spelled returns n with Handles expanded. A plugin that handles all tools has those that are
+// declared.
 func (n confirmed) spelled(declared confirmed) confirmed {
 	for _, handled := range n.Handles {
 		method, name, _ := strings.Cut(handled, " ")
@@ -190,14 +195,14 @@ func (n confirmed) spelled(declared confirmed) confirmed {
 	return n
 }
 
-// differs says where a handshake is not what was declared.
+// differs lists the differences between the manifest, n, and the handshake, said.
 func (n confirmed) differs(said confirmed) []string {
 	said = said.spelled(n)
 	wrong := append(namesDiffer("hook", n.Hooks, said.Hooks), namesDiffer("tool", n.Tools, said.Tools)...)
 	wrong = append(wrong, namesDiffer("operation", n.Operations, said.Operations)...)
 	wrong = append(wrong, namesDiffer("work", n.Tasks, said.Tasks)...)
 	if n.Executor != said.Executor {
-		wrong = append(wrong, "only one of them has a code executor")
+		wrong = append(wrong, "only one of them declares a code executor")
 	}
 	if n.State != said.State {
 		wrong = append(wrong, fmt.Sprintf("the declared state version is %q, the program has %q", n.State, said.State))
@@ -205,6 +210,7 @@ func (n confirmed) differs(said confirmed) []string {
 	return wrong
 }
 
+// namesDiffer lists names that are declared without a handler, and the reverse.
 func namesDiffer[S ~string](kind string, declared, said []S) (wrong []string) {
 	for _, name := range declared {
 		if !slices.Contains(said, name) {

@@ -2,7 +2,7 @@ package process
 
 import "lashd/pluginloader/child"
 
-// What a call of a plugin fails with is the same for all programs of plugins.
+// Errors of calls are the same for all kinds of plugin programs.
 type (
 	Code  = child.Code
 	Error = child.Error
@@ -19,5 +19,5 @@ const (
 	Modified    = child.Modified
 )
 
-// maxMessage is where a plugin's words are cut in an error.
+// maxMessage is the maximum length in bytes of a plugin's text in an error.
 const maxMessage = 4000

@@ -9,10 +9,12 @@ import (
 	"lashd/engine/turn"
 )
 
-// executor is the plugin as what runs code cells.
+// executor runs code cells in the plugin's process. Its state is the interpreter's; it is saved
+// with the session and given to the next process.
 type executor struct{ *instance }
 
-// Execute implements plugin.CodeExecutor.
+// Execute implements plugin.CodeExecutor. It marks the state as changed before the cell runs,
+// because a cell that fails may have changed it too.
 func (x *executor) Execute(ctx context.Context, call *plugin.CodeCall) (turn.CellReply, error) {
 	x.stain(true)
 	answer, err := asked[turn.CellReply](ctx, x.instance, "code/execute", x.factory.config.Deadlines.Code, lastWord, nil, func(s *seat, u until) any {
@@ -31,27 +33,29 @@ func (x *executor) Execute(ctx context.Context, call *plugin.CodeCall) (turn.Cel
 	return *answer, nil
 }
 
-var errCalls = errors.New("code/execute: it tells of calls that it cannot have made")
+// errCalls rejects an answer with tool calls: a process calls tools with host/callTool.
+var errCalls = errors.New("code/execute: the answer must not contain tool calls")
 
+// stain records whether the state has changed since it was last stored.
 func (x *executor) stain(dirty bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.dirty = dirty
 }
 
-// Dirty implements plugin.ExecutionState: every cell may change something.
+// Dirty implements plugin.ExecutionState.
 func (x *executor) Dirty() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.dirty
 }
 
-// codeState is what the executor keeps.
+// codeState is the executor's state on the wire.
 type codeState struct {
 	State []byte `json:"state,omitempty"`
 }
 
-// Snapshot implements plugin.ExecutionState.
+// Snapshot implements plugin.ExecutionState. It keeps a copy for a later process.
 func (x *executor) Snapshot(ctx context.Context) ([]byte, error) {
 	answer, err := ask[codeState](ctx, x.instance, "code/snapshot", x.factory.config.Deadlines.State, nil, func(s *seat, u until) any {
 		return struct {
@@ -68,10 +72,11 @@ func (x *executor) Snapshot(ctx context.Context) ([]byte, error) {
 	return answer.State, nil
 }
 
-// Stored implements plugin.ExecutionState.
+// Stored implements plugin.ExecutionState. The engine calls it after the commit with the state.
 func (x *executor) Stored() { x.stain(false) }
 
-// Restore implements plugin.ExecutionState. A process that is not there is given it with the next use.
+// Restore implements plugin.ExecutionState. If no process runs, the next one gets the state on
+// first use.
 func (x *executor) Restore(ctx context.Context, state []byte) error {
 	x.mu.Lock()
 	s := x.place
@@ -91,7 +96,7 @@ func (x *executor) Restore(ctx context.Context, state []byte) error {
 	return x.giveCode(ctx, s, state)
 }
 
-// giveCode has a process take what the executor keeps; none: it is to be as if new.
+// giveCode sends a state to the process. An empty state resets the executor.
 func (i *instance) giveCode(ctx context.Context, s *seat, state []byte) error {
 	_, err := put[nothing](ctx, s, "code/restore", i.factory.config.Deadlines.State, 0, nil, func(s *seat, u until) any {
 		return struct {

@@ -12,27 +12,29 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Factory makes the plugin of each session, and has the process that serves them all.
+// Factory creates the plugin's instance for each session and owns the process that serves all of
+// them. The supervisor starts the process on first use. Lock order: an instance's mu before
+// Factory.mu.
 type Factory struct {
 	config  Config
 	super   *child.Supervisor[*life]
-	running sync.WaitGroup
-	tell    func() // of the first start
+	running sync.WaitGroup // goroutines of the factory
+	tell    func()         // logs the first start
 
 	mu    sync.Mutex
-	used  bool                 // a session has asked for the process
-	seats map[string]*instance // the instances that the process knows, by the id it knows them by
-	last  int64                // id given
+	used  bool                 // a session has used the process
+	seats map[string]*instance // instances by their ID in the process
+	last  int64                // number of the newest ID
 }
 
-// New makes a Factory of a plugin. It starts nothing.
+// New checks a configuration and returns its Factory. It starts nothing. The caller calls Shutdown.
 func New(c Config) (*Factory, error) {
 	c, err := c.filled()
 	if err != nil {
 		return nil, err
 	}
 	f := &Factory{config: c, seats: map[string]*instance{}}
-	f.tell = sync.OnceFunc(func() { c.Log.Info("the plugin is started", "version", c.Version, "sandbox", f.Sandbox()) })
+	f.tell = sync.OnceFunc(func() { c.Log.Info("plugin started", "version", c.Version, "sandbox", f.Sandbox()) })
 	f.super = &child.Supervisor[*life]{Plugin: c.ID, Launch: f.launch, Report: c.Quarantined}
 	return f, nil
 }
@@ -45,7 +47,8 @@ func (f *Factory) Extensions() []plugin.Extension {
 	return slices.Clone(f.config.Contributes.Extensions)
 }
 
-// Sandbox says what the process is confined to files by: "landlock abi 7", or "none" with the reason.
+// Sandbox describes the sandbox of the process for people: "landlock abi 7", or "none" with the
+// reason.
 func (f *Factory) Sandbox() string {
 	if f.config.held == nil || f.config.held.Sandbox == nil {
 		return "none: the plugin does not request one"
@@ -53,16 +56,17 @@ func (f *Factory) Sandbox() string {
 	return proc.Confines().String()
 }
 
-// Sandboxed implements plugin.Loaded. Where the system has no sandbox, what the plugin asks for is still held to the one that it asked for.
+// Sandboxed implements plugin.Loaded. It is true for a plugin that requests a sandbox, even on a
+// system without one: its rights are limited to those of the sandbox in any case.
 func (f *Factory) Sandboxed() bool { return f.config.sandboxed() }
 
-// Start starts the process, and waits until it has shown that it is the plugin that was declared.
+// Start starts the process and waits for its handshake.
 func (f *Factory) Start(ctx context.Context) error {
 	_, err := f.super.Use(ctx)
 	return err
 }
 
-// Status is how the process is now.
+// Status returns the state of the process. It never starts the process.
 func (f *Factory) Status() *protocol.PluginProcess {
 	l, standing := f.super.Look()
 	is := &protocol.PluginProcess{State: "idle", Sandbox: f.Sandbox()}
@@ -84,7 +88,7 @@ func (f *Factory) Status() *protocol.PluginProcess {
 	return is
 }
 
-// Resume lets a plugin be started that has crashed too often.
+// Resume ends the quarantine of a process that crashed too often.
 func (f *Factory) Resume() { f.super.Resume() }
 
 // Build implements plugin.Factory.
@@ -102,8 +106,8 @@ func (f *Factory) Build(ctx plugin.BuildContext) (plugin.Plugin, error) {
 	return &stateful{i}, nil
 }
 
-// Shutdown implements plugin.Shutdowner: it stops the process, and returns when nothing is left of it. Once ctx is done that
-// takes no longer than from SIGTERM to SIGKILL.
+// Shutdown implements plugin.Shutdowner. It stops the process and returns when nothing of it is
+// left. After ctx ends, that takes at most Deadlines.Terminate.
 func (f *Factory) Shutdown(ctx context.Context) error {
 	if l := f.super.Close(); l != nil {
 		l.stop(ctx, f.config.Deadlines.Stop)
@@ -113,7 +117,7 @@ func (f *Factory) Shutdown(ctx context.Context) error {
 	return nil
 }
 
-// seat gives an instance an id of its own in the process.
+// seat assigns an instance an ID in the process.
 func (f *Factory) seat(i *instance) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -123,19 +127,21 @@ func (f *Factory) seat(i *instance) string {
 	return id
 }
 
+// unseat releases the ID of an instance.
 func (f *Factory) unseat(id string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.seats, id)
 }
 
+// seated returns the instance with an ID; nil: none.
 func (f *Factory) seated(id string) *instance {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.seats[id]
 }
 
-// lost takes the instances out of a process that has ended.
+// lost detaches all instances from a process that has ended.
 func (f *Factory) lost(l *life) {
 	f.mu.Lock()
 	var all []*instance

@@ -12,22 +12,23 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// grant is what the plugin may do while one of its calls runs. Its id, which cannot be guessed, is in the call and has to be
-// in whatever the plugin then asks of lashd.
+// grant is what the plugin may ask of lashd while one of its calls runs. Its ID is random and part
+// of the call. Every request of the plugin must contain it, so a plugin cannot act outside its
+// calls or use the rights of another session's call.
 type grant struct {
 	id     string
 	ctx    context.Context // ends with the call
 	host   plugin.Capabilities
-	tool   tool.Host      // of a tool's call
-	state  *artifacts     // of a call about state
-	stored *artifactNames // that a tool's call has stored
-	clock  *clock         // of the call
-	life   *life          // of the process that was granted it
-	seat   *seat          // of the session
-	task   *registered    // at which the process works by itself; nil: it is a call
+	tool   tool.Host      // host of a tool call; nil: none
+	state  *artifacts     // of a call that writes or restores state; nil: none
+	stored *artifactNames // artifacts that a tool call has stored
+	clock  *clock         // time limit of the call
+	life   *life          // the process that has the grant
+	seat   *seat          // the session in that process
+	task   *registered    // a task that the process runs by itself; nil: the grant belongs to a call
 }
 
-// artifactNames are the artifacts that a call has stored.
+// artifactNames is the set of artifacts that a call has stored. It is safe for concurrent use.
 type artifactNames struct {
 	mu   sync.Mutex
 	refs map[protocol.Digest]bool
@@ -45,16 +46,18 @@ func (a *artifactNames) has(d protocol.Digest) bool {
 	return a.refs[d]
 }
 
-// grants are those of a life.
+// grants are the grants of one process. The methods are safe for concurrent use.
 type grants struct {
 	mu   sync.Mutex
-	live map[string]*grant
-	over bool
+	live map[string]*grant // by ID
+	over bool              // the process has ended; new grants do not work
 }
 
 func newGrants() *grants { return &grants{live: map[string]*grant{}} }
 
-// give makes g good until the function is called that comes with it.
+// give makes g valid until end is called. It sets g.id and g.ctx. The context marks requests as
+// coming from a loaded plugin, and from a sandbox if there is one, which limits what they can pass
+// on.
 func (all *grants) give(ctx context.Context, g *grant) (end func()) {
 	ctx, cancel := context.WithCancelCause(authority.FromLoaded(ctx))
 	if g.life.config.sandboxed() {
@@ -74,16 +77,17 @@ func (all *grants) give(ctx context.Context, g *grant) (end func()) {
 	}
 }
 
-var errOver = errors.New("the call that granted it has ended")
+// errOver rejects requests whose call has ended.
+var errOver = errors.New("the call that the grant belongs to has ended")
 
-// find gives a grant that is good; nil: there is none of that id.
+// find returns a valid grant; nil: none has the ID.
 func (all *grants) find(id string) *grant {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	return all.live[id]
 }
 
-// revoke ends all of them.
+// revoke ends all grants, now and later.
 func (all *grants) revoke() {
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -91,7 +95,7 @@ func (all *grants) revoke() {
 	clear(all.live)
 }
 
-// empty tells whether nothing is granted.
+// empty reports whether the grant allows nothing, so the call needs no ID.
 func (g *grant) empty() bool {
 	return g.host == plugin.Capabilities{} && g.tool == nil && g.state == nil
 }

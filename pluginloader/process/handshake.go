@@ -11,17 +11,18 @@ import (
 	"lashd/pluginloader/child"
 )
 
-// initialize is the first thing that a plugin is told.
+// initialize is the first message to a plugin. It repeats the manifest's names, so that the program
+// can check them.
 type initialize struct {
 	ProtocolVersion int             `json:"protocolVersion"`
 	PluginID        string          `json:"pluginId"`
-	Nonce           string          `json:"nonce"`
+	Nonce           string          `json:"nonce"` // random; the answer must repeat it
 	Config          json.RawMessage `json:"config,omitempty"`
-	DataDir         string          `json:"dataDir,omitempty"`
+	DataDir         string          `json:"dataDir,omitempty"` // directory for the plugin's own files
 	Contributes     confirmed       `json:"contributes"`
 }
 
-// initialized is what it answers: the same, but for what it was configured with.
+// initialized is the answer to initialize. It must agree with the manifest.
 type initialized struct {
 	ProtocolVersion int       `json:"protocolVersion"`
 	PluginID        string    `json:"pluginId"`
@@ -30,7 +31,7 @@ type initialized struct {
 	Contributes     confirmed `json:"contributes"`
 }
 
-// handshake asks the process whether it is the plugin that was declared.
+// handshake checks that the process is the declared plugin. It fails after Deadlines.Start.
 func (l *life) handshake(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, l.config.Deadlines.Start, child.ErrLate)
 	defer cancel()
@@ -51,6 +52,7 @@ func (l *life) handshake(ctx context.Context) error {
 	return nil
 }
 
+// confirm compares the answer with the manifest.
 func (o *initialize) confirm(said *initialized) error {
 	switch {
 	case said.ProtocolVersion != o.ProtocolVersion:

@@ -9,13 +9,14 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// hook is a hook of the plugin in one session.
+// hook is a hook of the plugin in one session. Its methods are the functions that register.go
+// registers.
 type hook struct {
 	*Hook
 	*instance
 }
 
-// hookCall is what a plugin is told that is asked at a hook.
+// hookCall holds the parameters of a hook/NAME call.
 type hookCall struct {
 	of
 	until
@@ -23,10 +24,10 @@ type hookCall struct {
 	TurnID     protocol.TurnID    `json:"turnId,omitempty"`
 	Generation int64              `json:"generation,omitempty"`
 	Context    any                `json:"context"`
-	Messages   []protocol.Message `json:"messages,omitempty"` // of the conversation, if the hook wants them
+	Messages   []protocol.Message `json:"messages,omitempty"` // the conversation, if the hook wants it
 }
 
-// moment is when a hook is asked.
+// moment is the step of a turn at which a hook runs. Unused fields are zero.
 type moment struct {
 	turn    protocol.TurnID
 	view    *plugin.View
@@ -34,7 +35,7 @@ type moment struct {
 	context any
 }
 
-// called is the answer of a hook, or what its errors mean.
+// called runs a hook and returns its answer. Callers apply OnError to the error.
 func called[R any](ctx context.Context, h *hook, m moment) (*R, error) {
 	call := hookCall{Hook: h.Name, TurnID: m.turn, Generation: h.factory.config.Generation, Context: m.context}
 	if h.Messages && m.view != nil {
@@ -46,35 +47,38 @@ func called[R any](ctx context.Context, h *hook, m moment) (*R, error) {
 	})
 }
 
-// forgives tells whether the error of a hook counts for nothing. One of a turn that has ended always counts.
+// forgives reports whether a failure of the hook is ignored. After the end of ctx it never is.
 func (h *hook) forgives(ctx context.Context, err error) bool {
 	if h.OnError != Allow || ctx.Err() != nil {
 		return false
 	}
-	h.factory.config.Log.Warn("a hook has failed and is left out", "hook", h.Name, "session", h.build.SessionID, "error", err)
+	h.factory.config.Log.Warn("a hook failed and was skipped", "hook", h.Name, "session", h.build.SessionID, "error", err)
 	return true
 }
 
-// directed is the answer of the hooks at the seams of a turn and of a call.
+// directed is the answer of hooks that return directives.
 type directed struct {
 	Directives []plugin.Directive `json:"directives,omitempty"`
 }
 
+// maxDirectives is the maximum number of directives in one answer.
 const maxDirectives = 100
 
+// directiveKinds lists the directives that a process may return.
 var directiveKinds = map[plugin.DirectiveKind]bool{
 	plugin.AbortTurn: true, plugin.EnqueueMessages: true, plugin.CreateSession: true, plugin.ReplaceToolArgs: true,
 	plugin.ShortCircuitTool: true, plugin.RequireApproval: true, plugin.EmitEvents: true, plugin.EmitTrace: true,
 	plugin.CompactHistory: true,
 }
 
+// check returns an error if the answer is too long or contains an invalid directive.
 func (d *directed) check() error {
 	if len(d.Directives) > maxDirectives {
 		return fmt.Errorf("more than %d directives", maxDirectives)
 	}
 	for _, x := range d.Directives {
 		if !directiveKinds[x.Kind] {
-			return fmt.Errorf("there is no directive %.80q", x.Kind)
+			return fmt.Errorf("unknown directive %.80q", x.Kind)
 		}
 		if x.Output != nil {
 			if err := checkOutput(x.Output, nil); err != nil {
@@ -85,7 +89,8 @@ func (d *directed) check() error {
 	return nil
 }
 
-// direct asks a hook that answers with directives. denied is what an error comes to that has to deny.
+// direct runs a hook that returns directives. denied returns the directive for a failure with
+// OnError deny.
 func (h *hook) direct(ctx context.Context, m moment, denied func(code, message string) plugin.Directive) ([]plugin.Directive, error) {
 	answer, err := called[directed](ctx, h, m)
 	if err == nil {
@@ -103,7 +108,7 @@ func (h *hook) direct(ctx context.Context, m moment, denied func(code, message s
 	return nil, err
 }
 
-// denial denies a call.
+// denial denies a tool call.
 func denial(code, message string) plugin.Directive {
 	return plugin.ShortCircuit(protocol.Fail(protocol.FailPermission, code, message, protocol.FromPlugin))
 }

@@ -9,32 +9,32 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Capability is a group of what a plugin asks of lashd. It may do so if it has declared the group, and the call that it is at
-// work on is given it.
+// Capability is a group of requests that a plugin may send to lashd. A request needs both: the
+// manifest declares the capability, and the current call offers it.
 type Capability string
 
 const (
-	UsesState       Capability = "state"       // looks at sessions, and changes which tools they have
-	UsesLifecycle   Capability = "lifecycle"   // makes, drives and closes sessions
-	UsesGraph       Capability = "graph"       // adds to histories
-	UsesCompletions Capability = "completions" // makes model calls outside of turns
-	UsesTools       Capability = "tools"       // calls other tools
-	UsesArtifacts   Capability = "artifacts"   // stores artifacts of calls; those of its own state need no word
-	UsesDecisions   Capability = "decisions"   // asks a person
-	UsesTasks       Capability = "tasks"       // does work that outlives a call
-	UsesMonitors    Capability = "monitors"    // watches commands
+	UsesState       Capability = "state"       // read sessions and change their tools
+	UsesLifecycle   Capability = "lifecycle"   // create, drive and close sessions
+	UsesGraph       Capability = "graph"       // append to history
+	UsesCompletions Capability = "completions" // model calls outside of turns
+	UsesTools       Capability = "tools"       // call other tools
+	UsesArtifacts   Capability = "artifacts"   // store artifacts of tool calls; those of its own state need no capability
+	UsesDecisions   Capability = "decisions"   // ask a user
+	UsesTasks       Capability = "tasks"       // work that outlives a call
+	UsesMonitors    Capability = "monitors"    // run monitors
 )
 
-// hostMethod is something that a plugin may ask.
+// hostMethod is a request that plugins may send.
 type hostMethod struct {
-	needs Capability // empty: whoever has a grant may
+	needs Capability // empty: any grant suffices
 	do    performed
 }
 
-// performed is what is asked, done for a plugin that was granted it.
+// performed carries out a request under a grant. raw holds the parameters.
 type performed func(context.Context, *grant, json.RawMessage) (any, error)
 
-// bind decodes what the method takes. Beside it the grant is named.
+// bind returns a performed that decodes the parameters into P. Unknown fields are errors.
 func bind[P, R any](f func(context.Context, *grant, *P) (R, error)) performed {
 	return func(ctx context.Context, g *grant, raw json.RawMessage) (any, error) {
 		p := new(P)
@@ -45,12 +45,13 @@ func bind[P, R any](f func(context.Context, *grant, *P) (R, error)) performed {
 	}
 }
 
-// granted is in all that the plugin asks.
+// granted is embedded in the parameters of all requests.
 type granted struct {
 	Grant string `json:"grant"`
 }
 
-// hostMethods are what plugins may ask of lashd.
+// hostMethods maps the requests of the plugin protocol to their implementations. The functions have
+// the names of the methods. docs/plugin-protocol.md describes them.
 var hostMethods = map[string]hostMethod{
 	"host/snapshotCurrent":     {UsesState, bind(snapshot)},
 	"host/snapshotSession":     {UsesState, bind(snapshot)},
@@ -94,7 +95,7 @@ var hostMethods = map[string]hostMethod{
 	"host/monitorStop":     {UsesMonitors, inSession(bind(monitorStop))},
 }
 
-// ofSession names a session; empty: that of the call.
+// ofSession names a session; empty: the session of the call.
 type ofSession struct {
 	granted
 	SessionID protocol.SessionID `json:"sessionId,omitempty"`
@@ -132,7 +133,7 @@ func toolCatalog(ctx context.Context, g *grant, p *ofSession) (*list[protocol.To
 	return &list[protocol.ToolRecord]{records}, err
 }
 
-// toolStateResult is the state of a session's tools.
+// toolStateResult is the result of host/toolState.
 type toolStateResult struct {
 	State protocol.ToolState `json:"state"`
 }
@@ -146,7 +147,7 @@ func toolState(ctx context.Context, g *grant, p *ofSession) (*toolStateResult, e
 	return &toolStateResult{state}, err
 }
 
-// generation is that of the tools after a change.
+// generation is the generation of a session's tools after a change.
 type generation struct {
 	Generation int64 `json:"generation"`
 }

@@ -13,14 +13,15 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// clock ends a call that takes too long. While a person is asked it stands still.
+// clock ends a call at its time limit. It stops while a user is asked.
 type clock struct {
 	limit time.Duration
 	timer *time.Timer
-	asks  sync.Mutex // held while a person is asked
+	asks  sync.Mutex // held while a user is asked
 }
 
-// limited is a context that ends when the time of a call is over.
+// limited returns a context that ends with child.ErrLate after limit, and the clock that controls
+// this. The caller calls the CancelFunc.
 func limited(ctx context.Context, limit time.Duration) (context.Context, *clock, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	c := &clock{limit: limit, timer: time.AfterFunc(limit, func() { cancel(child.ErrLate) })}
@@ -30,7 +31,8 @@ func limited(ctx context.Context, limit time.Duration) (context.Context, *clock,
 	}
 }
 
-// still runs f while the clock stands still; then there is as much time as at first.
+// still runs f while the clock is stopped, and then restarts the clock with its whole limit. It
+// fails if the time is already up. Calls wait for each other.
 func (c *clock) still(f func() (protocol.DecisionAnswer, error)) (protocol.DecisionAnswer, error) {
 	c.asks.Lock()
 	defer c.asks.Unlock()
@@ -43,6 +45,7 @@ func (c *clock) still(f func() (protocol.DecisionAnswer, error)) (protocol.Decis
 
 var errNoQuestion = &paramsError{errors.New("/prompt: is empty")}
 
+// askPerson implements host/ask. It works only during a tool call.
 func askPerson(ctx context.Context, g *grant, p *struct {
 	granted
 	Prompt     string          `json:"prompt"`
@@ -61,7 +64,7 @@ func askPerson(ctx context.Context, g *grant, p *struct {
 	return &answer, err
 }
 
-// milliseconds is a time that a plugin has said; one that is none, or longer than anybody lives, is none.
+// milliseconds converts a duration of a plugin. Negative and huge values become maxDeadline.
 func milliseconds(n int64) time.Duration {
 	if n < 0 || n > int64(maxDeadline/time.Millisecond) {
 		return maxDeadline
@@ -69,5 +72,5 @@ func milliseconds(n int64) time.Duration {
 	return time.Duration(n) * time.Millisecond
 }
 
-// maxDeadline is longer than anybody waits for an answer.
+// maxDeadline stands for no limit.
 const maxDeadline = 366 * 24 * time.Hour

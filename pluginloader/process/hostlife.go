@@ -18,7 +18,7 @@ func createSession(ctx context.Context, g *grant, p *struct {
 	return s.CreateSession(ctx, &p.Session)
 }
 
-// firstInput is the first input of a session, if it is still there.
+// firstInput is the first input of a session. Found is false if a turn already has it.
 type firstInput struct {
 	Input []protocol.InputPart `json:"input,omitempty"`
 	Found bool                 `json:"found"`

@@ -7,7 +7,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// onMonitors has a service of monitors do something. It is about the session of the call, whichever is named.
+// onMonitors calls the monitor service. It always acts on the session of the call.
 func onMonitors[R any](ctx context.Context, g *grant, do func(plugin.MonitorService, context.Context) (R, error)) (R, error) {
 	s, err := g.host.NeedMonitors()
 	if err != nil {

@@ -10,11 +10,11 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// inSession has the session of the call be the one that is meant where none is named.
+// inSession adds the session of the call to parameters that name none.
 func inSession(do performed) performed {
 	return func(ctx context.Context, g *grant, raw json.RawMessage) (any, error) {
 		var named ofSession
-		_ = json.Unmarshal(raw, &named) // what is wrong with it, the method says
+		_ = json.Unmarshal(raw, &named) // the method reports invalid parameters
 		if rest, ok := bytes.CutPrefix(bytes.TrimSpace(raw), []byte("{")); ok && named.SessionID == "" {
 			raw = slices.Concat([]byte(`{"sessionId":`), encoded(g.seat.of.build.SessionID), []byte(","), rest)
 		}
@@ -22,11 +22,11 @@ func inSession(do performed) performed {
 	}
 }
 
-// encoded is an id as JSON.
+// encoded returns an ID as JSON.
 func encoded(id protocol.SessionID) []byte {
 	text, err := json.Marshal(id)
 	if err != nil {
-		return []byte(`""`) // no text is none
+		return []byte(`""`) // strings always encode
 	}
 	return text
 }
@@ -36,7 +36,7 @@ type taskAnswer struct {
 	Task protocol.Task `json:"task"`
 }
 
-// onTask has a service of tasks do something.
+// onTask calls the task service with p.
 func onTask[P, R any](ctx context.Context, g *grant, p P, do func(plugin.TaskService, context.Context, P) (R, error)) (R, error) {
 	s, err := g.host.NeedTasks()
 	if err != nil {
@@ -46,26 +46,26 @@ func onTask[P, R any](ctx context.Context, g *grant, p P, do func(plugin.TaskSer
 	return do(s, ctx, p)
 }
 
-// changed is onTask for what changes one task.
+// changed is onTask for requests that change one task.
 func changed[P any](ctx context.Context, g *grant, p P, do func(plugin.TaskService, context.Context, P) (protocol.Task, error)) (*taskAnswer, error) {
 	t, err := onTask(ctx, g, p, do)
 	return &taskAnswer{t}, err
 }
 
-// ofOwn is changed for what only the plugin may say whose task it is.
+// ofOwn is changed for requests that only the plugin that owns the task may send.
 func ofOwn[P any](ctx context.Context, g *grant, p P, id protocol.TaskParams, do func(plugin.TaskService, context.Context, P) (protocol.Task, error)) (*taskAnswer, error) {
 	r, err := onTask(ctx, g, &protocol.TaskReadParams{TaskParams: id}, plugin.TaskService.ReadTask)
 	if err == nil && r.Task.Spec.Plugin != g.life.config.ID {
-		return nil, &plugin.UnavailableError{Capability: "speaking for a task that is not the plugin's own"}
+		return nil, &plugin.UnavailableError{Capability: "changing a task of another plugin"}
 	}
-	return changed(ctx, g, p, do) // which also says what is wrong with a task that cannot be read
+	return changed(ctx, g, p, do) // changed reports the error of a task that cannot be read
 }
 
-// tooMuchError is something that the plugin asks too often.
+// tooMuchError rejects requests that the plugin sends too often.
 type tooMuchError struct{ what string }
 
 func (e *tooMuchError) Error() string {
-	return "too many " + e.what + " in a second; later there may be more"
+	return "too many " + e.what + " per second; try again later"
 }
 
 // Kind implements worded.

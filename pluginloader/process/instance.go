@@ -14,45 +14,48 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// instance is the plugin in one session.
+// instance is the plugin in one session. The session may outlive several processes: each new
+// process gets the session and the saved state on first use. mu protects the fields below it; it is
+// never held during a call to the process.
 type instance struct {
 	factory *Factory
 	build   plugin.BuildContext
-	also    plugin.Spec                 // nil: nothing
-	list    atomic.Pointer[[]tool.Tool] // as the plugin has told; nil: as declared
+	also    plugin.Spec                 // what the plugin contributes besides its process; nil: nothing
+	list    atomic.Pointer[[]tool.Tool] // tools that the plugin listed at run time; nil: the declared ones
 
 	mu       sync.Mutex
-	place    *seat     // nil: no process knows the session
-	kept     *saved    // what the next process is given; nil: nothing
-	code     []byte    // likewise of the code executor; nil: nothing
-	dirty    bool      // cells have run since
-	revision uint64    // of the state; one that it has had it never has again with other state
-	newest   uint64    // that it has had
-	omission *omission // from the catalog, as the plugin has said last; nil: it has not
+	place    *seat     // the instance in the current process; nil: the process does not know the session
+	kept     *saved    // state for the next process; nil: none
+	code     []byte    // state of the code executor for the next process; nil: none
+	dirty    bool      // a cell has run since code was stored
+	revision uint64    // of the state; a revision is never reused for other state
+	newest   uint64    // the highest revision so far
+	omission *omission // last answer of the catalog hook; nil: none
 	closed   bool
 }
 
-// seat is an instance in a process.
+// seat is an instance in one process. It is created when the session is opened there. ready is
+// closed when the process has answered; err is valid after that.
 type seat struct {
 	of    *instance
-	id    string // by which the process knows it
+	id    string // the process's ID for the instance
 	life  *life
-	ready chan struct{} // closed when it is open, or has failed to
-	err   error         // good once ready is closed
+	ready chan struct{} // closed when the session is open, or opening failed
+	err   error         // valid once ready is closed
 	open  bool
 
-	said     uint64 // the revision that the plugin has told last
-	fetching bool   // its list of tools
-	again    bool   // the list has changed meanwhile
+	said     uint64 // the last revision that the plugin reported
+	fetching bool   // a goroutine is fetching the list of tools
+	again    bool   // the list changed during that
 }
 
 func newInstance(f *Factory, ctx plugin.BuildContext) *instance {
 	return &instance{factory: f, build: ctx}
 }
 
-// open is what a plugin is told of a session.
+// open holds the parameters of session/open.
 type open struct {
-	Instance string                       `json:"instance"` // in all that is said of it; a session may have two, while a restore is tried
+	Instance string                       `json:"instance"` // used in all messages about the instance; a session has two while a restore is tried
 	Session  protocol.SessionID           `json:"sessionId,omitempty"`
 	Parent   protocol.SessionID           `json:"parentSessionId,omitempty"`
 	Access   protocol.Authority           `json:"toolAccess"`
@@ -62,7 +65,9 @@ type open struct {
 	Shared   map[string][]json.RawMessage `json:"extensions,omitempty"`
 }
 
-// enter gives the process, with the session open in it. What that takes does not count as time of a call.
+// enter returns the instance's seat in a running process, starting the process and opening the
+// session as needed. It has its own time limit, Deadlines.Start, which does not count as time of
+// the call.
 func (i *instance) enter(ctx context.Context) (*seat, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, i.factory.config.Deadlines.Start, child.ErrLate)
 	defer cancel()
@@ -82,7 +87,8 @@ func (i *instance) enter(ctx context.Context) (*seat, error) {
 	}
 }
 
-// seated is the seat of an instance that is open in a living process; nil: it is not.
+// seated returns the seat if the session is open in a running process, otherwise nil. It never
+// waits.
 func (i *instance) seated() *seat {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -92,14 +98,15 @@ func (i *instance) seated() *seat {
 	return nil
 }
 
-// sit is the instance's seat in a process; if it has none, the session is being opened there.
+// sit returns the instance's seat in a process. If it has none, sit starts to open the session
+// there. The seat may not be ready yet.
 func (i *instance) sit(ctx context.Context, l *life) (*seat, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.closed {
 		return nil, l.fail(Stopped, fmt.Errorf("session %s is closed", i.build.SessionID))
 	}
-	if !l.alive() { // another one may be there by now, with the session in it
+	if !l.alive() { // the session may already be open in the next process
 		return nil, l.Reason()
 	}
 	if i.place == nil || i.place.life != l {
@@ -112,7 +119,7 @@ func (i *instance) sit(ctx context.Context, l *life) (*seat, error) {
 	return i.place, nil
 }
 
-// begin opens the session in a process, and gives it back what it keeps.
+// begin opens the session in a process and sends the saved state.
 func (i *instance) begin(ctx context.Context, s *seat, kept *saved, code []byte) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, i.factory.config.Deadlines.State, child.ErrLate)
 	defer cancel()
@@ -130,7 +137,7 @@ func (i *instance) begin(ctx context.Context, s *seat, kept *saved, code []byte)
 	return err
 }
 
-// opened ends an opening. One that failed is tried again by the next use.
+// opened finishes opening a session. After a failure, the next use tries again.
 func (i *instance) opened(s *seat, err error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -141,7 +148,7 @@ func (i *instance) opened(s *seat, err error) {
 	close(s.ready)
 }
 
-// leaveLocked takes the instance out of its process.
+// leaveLocked closes the session in its process.
 func (i *instance) leaveLocked() {
 	if i.place == nil {
 		return
@@ -151,7 +158,7 @@ func (i *instance) leaveLocked() {
 	i.place = nil
 }
 
-// lost takes the instance out of a process that has ended.
+// lost detaches the instance from a process that has ended.
 func (i *instance) lost(l *life) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -160,13 +167,13 @@ func (i *instance) lost(l *life) {
 	}
 }
 
-// lostLocked goes back to what the plugin has written: the rest is gone with the process.
+// lostLocked returns to the last saved state, because later changes ended with the process.
 func (i *instance) lostLocked() {
 	if i.place == nil {
 		return
 	}
 	if was := i.kept.at(); i.revision != was {
-		i.factory.config.Log.Warn("state that was not stored is lost with the plugin", "session", i.build.SessionID)
+		i.factory.config.Log.Warn("the plugin's process ended with unsaved state; the session continues with the last saved state", "session", i.build.SessionID)
 		i.revision = was
 	}
 	i.dirty = false
@@ -182,7 +189,7 @@ func (i *instance) Close() error {
 	return nil
 }
 
-// of is what a message about an instance begins with.
+// of is the start of every message about an instance.
 type of struct {
 	Instance string             `json:"instance"`
 	Session  protocol.SessionID `json:"sessionId,omitempty"`
@@ -190,18 +197,20 @@ type of struct {
 
 func (i *instance) of(s *seat) of { return of{s.id, i.build.SessionID} }
 
-// ask has the plugin do something for the session, with what g grants. The answer has to fit, in time.
+// ask calls the process for the session, within limit. g is what the call may ask of lashd; nil:
+// nothing. params builds the parameters. An answer that does not decode is an Error with code
+// Protocol.
 func ask[R any](ctx context.Context, i *instance, method string, limit time.Duration, g *grant, params func(*seat, until) any) (*R, error) {
 	return asked[R](ctx, i, method, limit, 0, g, params)
 }
 
-// until is the part of a call that is about what it may do, and how long.
+// until is the part of a call about its rights and its time.
 type until struct {
 	Grant      string `json:"grant,omitempty"`
-	DeadlineMs int64  `json:"deadlineMs"` // from now
+	DeadlineMs int64  `json:"deadlineMs"` // milliseconds from now
 }
 
-// asked is ask for what may answer for a while after ctx is done.
+// asked is ask with linger: how long the process may still answer after ctx has ended.
 func asked[R any](ctx context.Context, i *instance, method string, limit, linger time.Duration, g *grant, params func(*seat, until) any) (*R, error) {
 	s := i.seated()
 	if s == nil {
@@ -213,7 +222,7 @@ func asked[R any](ctx context.Context, i *instance, method string, limit, linger
 	return put[R](ctx, s, method, limit, linger, g, params)
 }
 
-// put is one call to a process in which the session is open. It takes no longer than limit.
+// put calls a process in which the session is open.
 func put[R any](ctx context.Context, s *seat, method string, limit, linger time.Duration, g *grant, params func(*seat, until) any) (*R, error) {
 	ctx, clock, cancel := limited(ctx, limit)
 	defer cancel()

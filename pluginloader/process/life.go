@@ -14,44 +14,48 @@ import (
 	"lashd/pluginloader/child"
 )
 
-// life is one run of the process, from its start until nothing is left of it.
+// life is one run of the process, from its start until nothing of it is left. It embeds the
+// JSON-RPC connection. end makes calls fail and happens first. over is closed when the process and
+// all goroutines of the run have ended.
 type life struct {
 	*peer
 	config   *Config
 	log      *slog.Logger
-	heed     listener
-	grants   *grants
+	heed     listener // receives the plugin's notifications
+	grants   *grants  // what the plugin may currently ask of lashd
 	process  *proc.Process
-	mark     string   // of its processes
-	in, out  *os.File // our ends of its stdin and stdout
-	calls    sync.WaitGroup
-	busy     chan struct{} // has room for the calls that the plugin may make at once
-	over     chan struct{} // closed when nothing is left
+	mark     string         // of its processes, for proc.Sweep
+	in, out  *os.File       // lashd's ends of its stdin and stdout
+	calls    sync.WaitGroup // requests of the plugin in progress
+	busy     chan struct{}  // limits concurrent requests of the plugin
+	over     chan struct{}  // closed when nothing is left
 	began    time.Time
-	refusals tally
-	tells    tally
-	tasks    atomic.Int32 // at which the process works by itself
+	refusals tally        // limits log lines about rejected requests
+	tells    tally        // limits task events
+	tasks    atomic.Int32 // number of tasks that the process runs by itself
 
 	ending sync.Once
-	ended  func(*life) // is told when it ends by itself
-	asked  bool        // whether it was to end; good once over is closed
+	ended  func(*life) // called when the process ends unexpectedly
+	asked  bool        // lashd stopped it; valid once over is closed
 }
 
-// listener hears what the plugin says by itself. Both are called in the order of the plugin's messages.
+// listener receives what the plugin sends unasked. The calls come from one goroutine in the order
+// of the plugin's messages.
 type listener interface {
 	noted(ctx context.Context, l *life, m *message) error
 	said(level slog.Level, text string)
 }
 
 const (
-	exitDelay  = time.Second            // from the end of stdout to that of the process, if it ends
-	drainDelay = 100 * time.Millisecond // for what is left in a pipe, until somebody else is taken to hold it
-	heardDelay = 2 * time.Second        // for all that it has said to be heard, once nobody holds it
+	exitDelay  = time.Second            // wait after the end of stdout for the process to exit
+	drainDelay = 100 * time.Millisecond // wait after the exit for the rest of a pipe
+	heardDelay = 2 * time.Second        // wait to process the rest of the output after the pipe's holders have ended
 )
 
-var errClosed = errors.New("has closed its stdout")
+var errClosed = errors.New("closed its stdout")
 
-// run serves the life until nothing is left of it.
+// run serves the process until nothing of it is left, and then closes over. patience limits one
+// write to its stdin.
 func (l *life) run(ctx context.Context, patience time.Duration) {
 	defer close(l.over)
 	var streams sync.WaitGroup
@@ -60,7 +64,7 @@ func (l *life) run(ctx context.Context, patience time.Duration) {
 		if err := l.peer.out.Run(l.in, patience, func() { l.abort(TimedOut, child.ErrStalled) }); err != nil {
 			l.silent()
 		}
-		l.in.Close() // the end of its stdin asks the plugin to end
+		l.in.Close() // the end of stdin asks the plugin to exit
 	})
 	streams.Go(func() {
 		defer close(heard)
@@ -70,11 +74,11 @@ func (l *life) run(ctx context.Context, patience time.Duration) {
 	if err != nil {
 		l.log.Warn("the plugin's output was lost", "error", err)
 	}
-	if !child.DoneWithin(heard, drainDelay) { // somebody holds its stdout, or what it has said last is still being heard
+	if !child.DoneWithin(heard, drainDelay) { // another process holds stdout, or the last output is still being read
 		l.sweep()
 		child.DoneWithin(heard, heardDelay)
 	}
-	l.end(Crashed, fmt.Errorf("has ended: %s", child.ExitText(exit)))
+	l.end(Crashed, fmt.Errorf("the process ended: %s", child.ExitText(exit)))
 	l.in.Close()
 	l.out.Close()
 	streams.Wait()
@@ -82,14 +86,16 @@ func (l *life) run(ctx context.Context, patience time.Duration) {
 	l.sweep()
 }
 
-// silent is what it means that the plugin cannot be written to: it ends, or it has closed its stdin.
+// silent handles a failed write: either the process is exiting, or it closed its stdin, which is an
+// error.
 func (l *life) silent() {
 	if !child.DoneWithin(l.process.Done(), exitDelay) {
-		l.abort(Protocol, errors.New("has closed its stdin"))
+		l.abort(Protocol, errors.New("closed its stdin"))
 	}
 }
 
-// sweep ends what has left the process's group. A process that has lost its environment is not found.
+// sweep ends processes that left the plugin's process group. It finds them by the mark in their
+// environment.
 func (l *life) sweep() {
 	if l.mark == "" {
 		return
@@ -99,27 +105,28 @@ func (l *life) sweep() {
 	}
 }
 
-// end fails all calls that wait, and those that come. The first reason counts.
+// end makes current and later calls fail and revokes all grants. The first reason counts. Unless
+// the code is Stopped, it reports the failure.
 func (l *life) end(code Code, why error) {
 	l.ending.Do(func() {
 		l.asked = code == Stopped
 		l.peer.end(l.fail(code, why))
 		l.grants.revoke()
 		if !l.asked {
-			l.log.Warn("the plugin has failed", "code", code, "reason", why)
+			l.log.Warn("plugin failed", "code", code, "reason", why)
 			l.ended(l)
 		}
 	})
 }
 
-// abort ends the life because of what the plugin did, and the process with it.
+// abort ends the process by force because of what the plugin did.
 func (l *life) abort(code Code, why error) {
 	l.end(code, why)
 	l.process.Stop(why)
 }
 
-// stop asks the process to end: by a word and the end of its stdin, then by signals. It returns when nothing is left, or soon
-// after ctx is done.
+// stop asks the process to exit: with a shutdown message and the end of its stdin, then with
+// signals. It returns when nothing is left, or soon after ctx ends.
 func (l *life) stop(ctx context.Context, patience time.Duration) {
 	l.tell("shutdown", struct{}{})
 	l.end(Stopped, child.ErrShutDown)
@@ -131,18 +138,18 @@ func (l *life) stop(ctx context.Context, patience time.Duration) {
 	case <-timer.C:
 	case <-ctx.Done():
 	}
-	l.process.Stop(errors.New("does not end by itself"))
+	l.process.Stop(errors.New("did not exit in time"))
 	<-l.over
 }
 
-// Reason is why the life has ended; nil: it has not.
+// Reason returns why the process takes no more calls; nil: it works.
 func (l *life) Reason() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.peer.ended
 }
 
-// Alive, Over and Began are for the supervisor, as Reason is.
+// Alive, Over, Began and Reason implement child.Life.
 func (l *life) Alive() bool { return l.alive() }
 
 func (l *life) Over() <-chan struct{} { return l.over }

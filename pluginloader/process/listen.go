@@ -12,7 +12,7 @@ import (
 	"lashd/pluginloader/child"
 )
 
-// listen takes the plugin's messages in until its stdout ends, or it says what it may not say.
+// listen reads the plugin's messages until its stdout ends or it breaks the protocol.
 func (l *life) listen(ctx context.Context) {
 	in, noisy, strays := child.NewLines(l.out, l.limits.Line), 0, 0
 	says := newTalk()
@@ -29,7 +29,7 @@ func (l *life) listen(ctx context.Context) {
 			return
 		case noise(line):
 			if noisy += len(line); noisy > l.limits.Noise {
-				l.abort(Protocol, fmt.Errorf("writes on stdout what is no message: %q", cut(line)))
+				l.abort(Protocol, fmt.Errorf("wrote lines to stdout that are no messages: %q", cut(line)))
 				return
 			}
 			l.heed.said(slog.LevelInfo, strings.TrimRight(string(line), "\r\n"))
@@ -48,7 +48,8 @@ func (l *life) listen(ctx context.Context) {
 	}
 }
 
-// talk is what a plugin says without being asked. If that is too much it is kept waiting.
+// talk limits how fast the plugin's own messages are processed. A plugin that sends more has to
+// wait on its pipe.
 type talk struct {
 	notices        child.Rate
 	telling, calls child.Pace
@@ -56,10 +57,12 @@ type talk struct {
 
 // A message counts for its bytes, and for the work that it is.
 const (
+	// Each message counts with its length plus a constant for the work of processing it, in bytes.
 	noticeWork = 256
 	callWork   = 4 << 10
 )
 
+// newTalk returns the limits for a new process.
 func newTalk() *talk {
 	return &talk{
 		telling: child.Pace{PerSecond: 2 << 20, Burst: 256 << 10},
@@ -67,11 +70,11 @@ func newTalk() *talk {
 	}
 }
 
-// receive is one message of the plugin.
+// receive processes one message. An error ends the process.
 func (l *life) receive(ctx context.Context, line []byte, says *talk) error {
 	m, err := parse(line, l.limits.Depth)
 	if err != nil {
-		return fmt.Errorf("sends %q, which %w", cut(line), err)
+		return fmt.Errorf("sent %q, which %w", cut(line), err)
 	}
 	l.hear()
 	switch {
@@ -81,17 +84,18 @@ func (l *life) receive(ctx context.Context, line []byte, says *talk) error {
 		l.rest(says.calls.Take(callWork + len(line)))
 		return l.serve(m)
 	case !says.notices.Allow(l.limits.Notices):
-		return fmt.Errorf("sends more than %d notifications a second", l.limits.Notices)
+		return fmt.Errorf("sent more than %d notifications per second", l.limits.Notices)
 	}
 	l.rest(says.telling.Take(noticeWork + len(line)))
 	return l.heed.noted(ctx, l, m)
 }
 
-// rest listens to nothing for a while, unless the process ends.
+// rest pauses reading for d, or until the process ends.
 func (l *life) rest(d time.Duration) {
 	if d > 0 {
 		child.DoneWithin(l.process.Done(), d)
 	}
 }
 
+// cut returns the start of a line, for an error.
 func cut(line []byte) []byte { return line[:min(len(line), 80)] }

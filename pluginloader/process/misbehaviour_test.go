@@ -213,7 +213,7 @@ func TestCancelledCalls(t *testing.T) {
 			t.Error(err)
 		}
 		said := fmt.Sprint(c.Output.Newest())
-		for _, want := range []string{"tool/execute goes on although it was cancelled", "goes on with a call that was cancelled, and says nothing"} {
+		for _, want := range []string{"tool/execute continues although it was cancelled", "continued a cancelled call and sent nothing"} {
 			if !strings.Contains(said, want) {
 				t.Errorf("the log says %v, want %q", said, want)
 			}

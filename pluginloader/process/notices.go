@@ -7,17 +7,19 @@ import (
 	"log/slog"
 )
 
-// notices are what a plugin may tell by itself. One that is about what is not there any more is late, and goes nowhere.
+// notices are the notifications that a plugin may send. A notification about an instance or a call
+// that no longer exists is ignored.
 var notices = map[string]func(context.Context, *Factory, *life, json.RawMessage) error{
 	"tools/changed":    note(toolsChanged),
 	"snapshot/changed": note(snapshotChanged),
 	"tool/progress":    note(toolProgress),
 	"log":              note(logged),
 
-	// What it asked for goes on, and the answer is for it to drop.
+	// A request of the plugin cannot be cancelled; the plugin may ignore the answer.
 	"$/cancelRequest": func(context.Context, *Factory, *life, json.RawMessage) error { return nil },
 }
 
+// note decodes the parameters of a notification for its handler.
 func note[P any](hear func(context.Context, *Factory, *life, *P)) func(context.Context, *Factory, *life, json.RawMessage) error {
 	return func(ctx context.Context, f *Factory, l *life, raw json.RawMessage) error {
 		p := new(P)
@@ -29,7 +31,7 @@ func note[P any](hear func(context.Context, *Factory, *life, *P)) func(context.C
 	}
 }
 
-// noted implements listener.
+// noted implements listener. An unknown or invalid notification ends the process.
 func (f *Factory) noted(ctx context.Context, l *life, m *message) error {
 	hear, ok := notices[m.Method]
 	if !ok {
@@ -41,9 +43,10 @@ func (f *Factory) noted(ctx context.Context, l *life, m *message) error {
 	return nil
 }
 
-// said implements listener.
+// said implements listener. It writes a line to the plugin's log.
 func (f *Factory) said(level slog.Level, text string) { f.config.Output.Add(level, text) }
 
+// toolsChanged implements tools/changed.
 func toolsChanged(ctx context.Context, f *Factory, l *life, p *struct {
 	Instance string `json:"instance"`
 }) {
@@ -52,6 +55,7 @@ func toolsChanged(ctx context.Context, f *Factory, l *life, p *struct {
 	}
 }
 
+// snapshotChanged implements snapshot/changed.
 func snapshotChanged(_ context.Context, f *Factory, l *life, p *struct {
 	Instance string `json:"instance"`
 	Revision uint64 `json:"revision"`
@@ -61,6 +65,7 @@ func snapshotChanged(_ context.Context, f *Factory, l *life, p *struct {
 	}
 }
 
+// toolProgress implements tool/progress.
 func toolProgress(_ context.Context, _ *Factory, l *life, p *struct {
 	granted
 	Text string `json:"text"`
@@ -70,6 +75,7 @@ func toolProgress(_ context.Context, _ *Factory, l *life, p *struct {
 	}
 }
 
+// logged implements log.
 func logged(_ context.Context, f *Factory, _ *life, p *struct {
 	Level   slog.Level      `json:"level"`
 	Message string          `json:"message"`

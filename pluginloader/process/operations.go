@@ -9,13 +9,14 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// operation is one that the plugin offers.
+// operation is an operation of the plugin in one session.
 type operation struct {
 	*instance
 	info protocol.OperationInfo
 }
 
-// operationCall is what a plugin is told of an operation. Target is the session that it is for, which may be none.
+// operationCall holds the parameters of an operation. Target is the session that it acts on; empty:
+// none.
 type operationCall struct {
 	of
 	until
@@ -25,15 +26,17 @@ type operationCall struct {
 	Scope  string             `json:"scope,omitempty"`
 }
 
-// patience is how long a task that is cancelled has to say what it came to.
+// patience is how long a cancelled task or operation may still report its result.
 const patience = 2 * time.Second
 
+// call returns the grant and the parameters for a call of the operation.
 func (o *operation) call(c *plugin.OperationCall) (*grant, func(*seat, until) any) {
 	return &grant{host: c.Host}, func(s *seat, u until) any {
 		return operationCall{o.of(s), u, o.info.Name, c.SessionID, c.Args, c.Scope}
 	}
 }
 
+// query implements a query operation.
 func (o *operation) query(ctx context.Context, c *plugin.OperationCall) (json.RawMessage, error) {
 	g, params := o.call(c)
 	answer, err := ask[struct {
@@ -45,6 +48,7 @@ func (o *operation) query(ctx context.Context, c *plugin.OperationCall) (json.Ra
 	return answer.Output, nil
 }
 
+// change implements a command or a task operation.
 func (o *operation) change(limit, linger time.Duration) plugin.CommandFunc {
 	return func(ctx context.Context, c *plugin.OperationCall) (*plugin.OperationResult, error) {
 		g, params := o.call(c)

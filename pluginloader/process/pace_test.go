@@ -28,7 +28,7 @@ func TestPace(t *testing.T) {
 		}
 		// As long as it is asked, and as long as it has to end: a hundred in each second that begins meanwhile.
 		took := time.Since(began)
-		if n := strings.Count(log.String(), "a call of the plugin is refused"); n == 0 || n > 100*(int(took.Seconds())+2) {
+		if n := strings.Count(log.String(), "rejected a request of the plugin"); n == 0 || n > 100*(int(took.Seconds())+2) {
 			t.Errorf("%d refusals are logged in %v", n, took)
 		}
 	})

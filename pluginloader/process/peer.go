@@ -13,33 +13,34 @@ import (
 	"lashd/pluginloader/child"
 )
 
-// peer is the JSON-RPC conversation with one process.
+// peer is the JSON-RPC connection with one process. It matches answers to calls, limits the time of
+// calls, and decides when a silent process hangs. mu protects the fields below it.
 type peer struct {
 	plugin string
 	limits Limits
 	out    *child.Outbox
-	hangs  func(why error)     // is told that the plugin hangs
-	goesOn func(method string) // is told of a call that goes on although it was cancelled
-	grace  time.Duration       // for a call to end that nobody waits for
+	hangs  func(why error)     // called when the plugin hangs; must end the process
+	goesOn func(method string) // called when a cancelled call continues beyond grace
+	grace  time.Duration       // how long a cancelled call may continue
 
 	mu        sync.Mutex
-	last      int64 // id given
-	waiting   map[int64]*waiting
-	abandoned map[int64]*time.Timer // by id, calls that nobody waits for any more; each is looked at when its time is over
-	heard     uint64                // messages of the plugin
-	ended     error                 // why there are no more answers
+	last      int64                 // the newest call ID
+	waiting   map[int64]*waiting    // calls without an answer, by ID
+	abandoned map[int64]*time.Timer // cancelled calls without an answer, by ID; the timer fires after grace
+	heard     uint64                // number of messages of the plugin
+	ended     error                 // why no more answers arrive; nil: they do
 }
 
-// waiting is a call that is not answered yet.
+// waiting is a call without an answer.
 type waiting struct {
-	answer chan *message // has room for one; closed: the peer has ended
-	heard  uint64        // what was heard when it was sent
+	answer chan *message // buffered, one message; closed when the peer ends
+	heard  uint64        // peer.heard when the call was sent
 }
 
-// maxAbandoned is how many calls a plugin may leave without an answer after they were cancelled.
+// maxAbandoned is how many cancelled calls a plugin may leave unanswered.
 const maxAbandoned = 256
 
-var errAbandoned = fmt.Errorf("has left %d calls without an answer", maxAbandoned)
+var errAbandoned = fmt.Errorf("left %d cancelled calls unanswered", maxAbandoned)
 
 func newPeer(plugin string, limits Limits, grace time.Duration) *peer {
 	return &peer{
@@ -48,12 +49,13 @@ func newPeer(plugin string, limits Limits, grace time.Duration) *peer {
 	}
 }
 
+// fail returns an Error of the plugin.
 func (p *peer) fail(code Code, err error) *Error {
 	return &Error{Plugin: p.plugin, Code: code, Err: err}
 }
 
-// call asks the plugin. When ctx is done it is told, and has linger to answer all the same. An error that is not the cause
-// of ctx is an Error.
+// call sends a request and waits for the result. When ctx ends, it sends a cancellation and waits
+// for linger longer. The error is the cause of ctx or an *Error.
 func (p *peer) call(ctx context.Context, method string, params any, linger time.Duration) (json.RawMessage, error) {
 	id, w, err := p.send(method, params)
 	if err != nil {
@@ -70,6 +72,7 @@ func (p *peer) call(ctx context.Context, method string, params any, linger time.
 	return p.result(method, m)
 }
 
+// send queues a request and registers it.
 func (p *peer) send(method string, params any) (int64, *waiting, error) {
 	p.mu.Lock()
 	if p.ended != nil {
@@ -91,20 +94,22 @@ func (p *peer) send(method string, params any) (int64, *waiting, error) {
 	return id, w, nil
 }
 
+// forget removes a call that was not sent.
 func (p *peer) forget(id int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.waiting, id)
 }
 
-// tell sends a notification. One that is lost is lost with the process.
+// tell sends a notification. If it cannot be queued, the process is about to end anyway.
 func (p *peer) tell(method string, params any) {
 	if line, err := request(0, method, params); err == nil {
 		_ = p.out.Put(line)
 	}
 }
 
-// cancel tells the plugin that nobody waits, gives it linger, and then forgets the call; nil: there is no answer.
+// cancel sends a cancellation, waits for linger, and abandons the call. The result is nil if no
+// answer came.
 func (p *peer) cancel(id int64, method string, w *waiting, linger time.Duration) *message {
 	p.tell("$/cancelRequest", struct {
 		ID int64 `json:"id"`
@@ -125,11 +130,12 @@ func (p *peer) cancel(id int64, method string, w *waiting, linger time.Duration)
 		p.watchLocked(id, func() { p.goesOn(method) })
 		return nil
 	}
-	return <-w.answer // it came just now
+	return <-w.answer // the answer arrived in between
 }
 
-// watchLocked looks after a call that nobody waits for any more. If it has not ended when its time is over, that is told, and then
-// the plugin hangs as soon as nothing is heard from it for as long, and nobody waits for it.
+// watchLocked watches an abandoned call. If it has not ended after grace, it calls overdue. If the
+// plugin also sent nothing during that time and no other call waits, the plugin hangs. Otherwise
+// watchLocked checks again after another grace.
 func (p *peer) watchLocked(id int64, overdue func()) {
 	heard := p.heard
 	p.abandoned[id] = time.AfterFunc(p.grace, func() {
@@ -149,7 +155,8 @@ func (p *peer) watchLocked(id int64, overdue func()) {
 	})
 }
 
-// late is what a call came to that nobody waits for any more.
+// late returns the error of a call whose ctx ended. A plugin that sent nothing since the call may
+// hang.
 func (p *peer) late(ctx context.Context, method string, w *waiting) error {
 	cause := context.Cause(ctx)
 	late := errors.Is(cause, child.ErrLate)
@@ -162,6 +169,7 @@ func (p *peer) late(ctx context.Context, method string, w *waiting) error {
 	return p.fail(TimedOut, fmt.Errorf("%s: %w", method, child.ErrLate))
 }
 
+// result returns the result or the error of an answer; m is nil if the peer has ended.
 func (p *peer) result(method string, m *message) (json.RawMessage, error) {
 	switch {
 	case m == nil:
@@ -174,14 +182,15 @@ func (p *peer) result(method string, m *message) (json.RawMessage, error) {
 	return m.Result, nil
 }
 
+// alive reports whether the peer takes calls.
 func (p *peer) alive() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.ended == nil
 }
 
-// hung says that a plugin hangs from which nothing was heard since, if nobody else waits for it, or that has left too many
-// calls without an answer.
+// hung returns why the plugin counts as hanging: it sent nothing since the given message and no
+// other call waits, or it abandoned too many calls. nil: it does not hang.
 func (p *peer) hung(since uint64) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -195,14 +204,14 @@ func (p *peer) hung(since uint64) error {
 }
 
 var (
-	errSilent = errors.New("has said nothing since")
-	errGoesOn = errors.New("goes on with a call that was cancelled, and says nothing")
+	errSilent = errors.New("sent nothing during the call")
+	errGoesOn = errors.New("continued a cancelled call and sent nothing")
 )
 
-// errForeign is an answer that nobody asked for.
-var errForeign = errors.New("answers what it was not asked")
+// errForeign means an answer to a call that does not exist.
+var errForeign = errors.New("answered a call that lashd did not make")
 
-// take gives an answer to whoever waits. Answers that come too late go nowhere.
+// take hands an answer to its call. Answers to abandoned calls are dropped.
 func (p *peer) take(m *message) error {
 	id, err := strconv.ParseInt(string(m.ID), 10, 64)
 	if err != nil {
@@ -231,7 +240,7 @@ func (p *peer) hear() {
 	p.heard++
 }
 
-// end fails all calls, now and later.
+// end makes all calls fail with why, now and later.
 func (p *peer) end(why error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -250,7 +259,7 @@ func (p *peer) end(why error) {
 	p.out.Close()
 }
 
-// noise tells whether a line is not even meant to be a message.
+// noise reports whether a line does not even start like a message.
 func noise(line []byte) bool {
 	line = bytes.TrimLeft(line, " \t\r\n")
 	return len(line) == 0 || line[0] != '{'

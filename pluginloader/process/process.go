@@ -22,77 +22,81 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// ProtocolVersion is that of the messages between lashd and a plugin.
+// ProtocolVersion is the version of the protocol between lashd and plugin processes.
 const ProtocolVersion = 1
 
-// Config is what a Factory needs to know of a plugin. Zero values of optional fields mean the default.
+// Config configures a Factory. Optional fields may be zero.
 type Config struct {
 	ID          string            // required
 	Version     string            // of the plugin, for logs
-	Argv        []string          // required
-	Dir         string            // required: the plugin's directory, absolute, in which it runs
-	DataDir     string            // where the plugin may keep files of its own; empty: nowhere
-	Environ     []string          // of the daemon; the plugin gets what is allowed of it
-	Allow       []string          // names of further variables that it gets
-	Set         map[string]string // variables that it gets besides
-	Options     json.RawMessage   // of the plugin, for all sessions; empty: none
+	Argv        []string          // required; program and arguments
+	Dir         string            // required; the plugin's directory, absolute, and the working directory
+	DataDir     string            // directory for the plugin's own files; empty: none
+	Environ     []string          // lashd's environment; the plugin gets a part of it
+	Allow       []string          // names of more variables to inherit
+	Set         map[string]string // variables to add or replace
+	Options     json.RawMessage   // the plugin's options for all sessions; empty: none
 	Contributes Contributions
-	Uses        []Capability // what it may ask of lashd, where that is granted; none: it may only trace
-	Eager       bool         // started by Start, and again whenever it has ended
+	Uses        []Capability // requests that it may send to lashd; none: only traces
+	Eager       bool         // started by Start and restarted whenever it ends
 	Generation  int64        // of the set of plugins that it belongs to
 	Deadlines   Deadlines
 	Limits      Limits
-	Confine     *child.Confinement // what the process is held to; nil: to nothing
+	Confine     *child.Confinement // limits and sandbox; nil: none
 	Workspace   string             // of a plugin of one workspace; empty: it serves all
-	Approval    child.Approval     // nil: nobody has to approve its program
-	Nonce       string             // of the daemon: begins the mark of the processes, for proc.Sweep
+	Approval    child.Approval     // nil: the program needs no approval
+	Nonce       string             // prefix of the mark of its processes, for proc.Sweep
 	Log         *slog.Logger       // required
-	Output      *child.Log         // takes what the plugin says; nil: one of its own
+	Output      *child.Log         // the plugin's log; nil: a new one
 
-	// Also is what else the plugin contributes to a session, besides its process; nil: nothing.
+	// Also returns what else the plugin contributes to a session, for example command tools. May be
+	// nil.
 	Also func(plugin.BuildContext) (plugin.Spec, error)
-	// ToolsChanged is told that the plugin offers other tools in a session, which has to ask for them again; nil: nobody is.
+	// ToolsChanged is called when the plugin's tools in a session changed, so that the session
+	// fetches them again. May be nil.
 	ToolsChanged func(context.Context, protocol.SessionID)
 
-	// Quarantined is told that the process has crashed too often and is not started any more. It must not wait for the plugin;
-	// nil: nobody is told.
+	// Quarantined is called when the process crashed too often, and when it works again. It must
+	// not wait for the plugin. May be nil.
 	Quarantined func()
 
+	// held is Confine for the process.
 	held *proc.Confinement
 }
 
-// sandboxed tells whether the plugin is in a sandbox.
+// sandboxed reports whether the plugin requests a sandbox.
 func (c *Config) sandboxed() bool { return c.Confine != nil && c.Confine.Sandbox != nil }
 
-// Deadlines are how long things may take. Hooks have their own.
+// Deadlines are time limits. Zero means the default. Hooks and tools may have their own.
 type Deadlines struct {
-	Start     time.Duration // to start the process and shake hands, and for a call to wait for that; default 10 s
-	State     time.Duration // to open a session, to write or restore state; default 5 s
-	Hook      time.Duration // of hooks that have none of their own; default 5 s
+	Start     time.Duration // start and handshake, and how long a call waits for these; default 10 s
+	State     time.Duration // opening a session, writing or restoring state; default 5 s
+	Hook      time.Duration // a hook without its own limit; default 5 s
 	Query     time.Duration // default 10 s
 	Command   time.Duration // default 30 s
 	Task      time.Duration // default 1 h
-	Tool      time.Duration // of tools whose contract has none; default 10 min
-	Code      time.Duration // of a code cell; default 10 min
-	Cancel    time.Duration // for a call to end that was cancelled, or was too late; default 10 s
-	Stall     time.Duration // for the plugin to read what waits for it; default 10 s
-	Stop      time.Duration // from the end of its stdin to SIGTERM; default 2 s
+	Tool      time.Duration // a tool without its own limit; default 10 min
+	Code      time.Duration // a code cell; default 10 min
+	Cancel    time.Duration // for a cancelled or late call to end; default 10 s
+	Stall     time.Duration // for the plugin to read its input; default 10 s
+	Stop      time.Duration // from the end of stdin to SIGTERM; default 2 s
 	Terminate time.Duration // from SIGTERM to SIGKILL; default 1 s
-	Unused    time.Duration // from Try to the end of the process, if no session uses it; default 1 min
+	Unused    time.Duration // from Try to the end of an unused process; default 1 min
 }
 
-// Limits bound what a plugin may have lashd hold.
+// Limits bound what a plugin can make lashd hold in memory. Zero means the default.
 type Limits struct {
-	Line    int // bytes of a message of the plugin; default 8 MiB
-	Queue   int // bytes that wait to be read by the plugin, but one message may be larger; default 16 MiB
-	Depth   int // arrays and objects inside one another; default 64
-	Calls   int // calls of the plugin at once; default 64
+	Line    int // bytes of a message; default 8 MiB
+	Queue   int // bytes that wait for the plugin to read, except for a single larger message; default 16 MiB
+	Depth   int // nesting of arrays and objects; default 64
+	Calls   int // concurrent requests of the plugin; default 64
 	Noise   int // bytes on stdout that are no messages; default 64 KiB
-	Strays  int // answers that nobody asked for; default 64
-	Notices int // notifications a second; default 5,000
+	Strays  int // answers to calls that do not exist; default 64
+	Notices int // notifications per second; default 5,000
 }
 
-// filled is c with the defaults, or says what is wrong with it.
+// filled returns c with the defaults, or an error if c is invalid. It makes the log hide the
+// secrets that the plugin gets.
 func (c Config) filled() (Config, error) {
 	switch {
 	case c.ID == "":
@@ -121,7 +125,8 @@ func (c Config) filled() (Config, error) {
 	return c, nil
 }
 
-// declares tells whether the plugin may ask for what needs a capability; empty: what needs none.
+// declares reports whether the manifest declares a capability. The empty capability needs no
+// declaration.
 func (c *Config) declares(need Capability) bool { return need == "" || slices.Contains(c.Uses, need) }
 
 func (d Deadlines) filled() Deadlines {

@@ -5,7 +5,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// registrations tell where each hook is contributed.
+// registrations registers each hook with the engine.
 var registrations = map[HookName]func(*plugin.Registrar, *hook){
 	Prompt:            func(r *plugin.Registrar, h *hook) { r.Prompt().Hook(h.prompt) },
 	BeforeTurn:        func(r *plugin.Registrar, h *hook) { r.Turn().Before(h.beforeTurn) },
@@ -25,7 +25,8 @@ var registrations = map[HookName]func(*plugin.Registrar, *hook){
 	ProjectProse:      func(r *plugin.Registrar, h *hook) { r.Protocol().Prose(h.projectProse) },
 }
 
-// Register implements plugin.Plugin.
+// Register implements plugin.Plugin. It registers what the manifest declares; the process need not
+// run.
 func (i *instance) Register(r *plugin.Registrar) error {
 	c := &i.factory.config.Contributes
 	for n := range c.Hooks {

@@ -14,7 +14,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Codes of answers to the plugin.
+// JSON-RPC error codes of answers to the plugin.
 const (
 	codeParams     = -32602
 	codeMethod     = -32601
@@ -23,13 +23,14 @@ const (
 	codeRefused    = -32010
 )
 
-// maxID is how long an id of the plugin's own may be.
+// maxID is the maximum length of a request ID of the plugin, in bytes.
 const maxID = 128
 
-// serve answers a call of the plugin, beside what else it says.
+// serve answers a request of the plugin on its own goroutine. An error ends the process. The grant
+// is looked up before the goroutine starts, because all grants end with the process.
 func (l *life) serve(m *message) error {
 	if len(m.ID) > maxID || bytes.ContainsAny(m.ID[:1], "{[ntf") {
-		return errors.New("sends a call whose id is no short number or text")
+		return errors.New("sent a request whose id is not a short number or string")
 	}
 	select {
 	case l.busy <- struct{}{}:
@@ -37,21 +38,22 @@ func (l *life) serve(m *message) error {
 		return l.answer(m, nil, &wireError{Code: codeOverloaded, Message: "too many calls at once", Data: kind("overloaded")})
 	}
 	var named granted
-	_ = json.Unmarshal(m.Params, &named) // what is wrong with it, the method says
-	g := l.grants.find(named.Grant)      // now: all grants end with the process
+	_ = json.Unmarshal(m.Params, &named) // the method reports invalid parameters
+	g := l.grants.find(named.Grant)      // now, because all grants end with the process
 	l.calls.Go(func() {
 		defer func() { <-l.busy }()
 		result, err := l.perform(m, g)
-		_ = l.answer(m, result, err) // a plugin that does not read is found out by its own calls
+		_ = l.answer(m, result, err) // lashd's own calls detect a plugin that does not read
 	})
 	return nil
 }
 
+// answer queues an answer to a request.
 func (l *life) answer(m *message, result any, failed *wireError) error {
 	return l.peer.out.Put(response(m.ID, result, failed))
 }
 
-// perform is what the plugin asks, if it was granted that; nil: it was not.
+// perform carries out a request under a grant; g is nil if the grant is not valid.
 func (l *life) perform(m *message, g *grant) (result any, failed *wireError) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -66,21 +68,22 @@ func (l *life) perform(m *message, g *grant) (result any, failed *wireError) {
 	if g == nil {
 		return nil, l.refuse(m, "denied", "the grant is missing, or its call has ended")
 	}
-	if !l.config.declares(method.needs) && g.state == nil { // what belongs to its own state is its own
+	if !l.config.declares(method.needs) && g.state == nil { // artifacts of its own state need no capability
 		return nil, l.refuse(m, "denied", fmt.Sprintf("the plugin does not declare the capability %q", method.needs))
 	}
 	result, err := method.do(g.ctx, g, m.Params)
 	return result, l.wireErrorOf(m, err)
 }
 
-// refuse logs what was not granted, unless there is too much of it.
+// refuse rejects a request and logs that, up to a rate.
 func (l *life) refuse(m *message, word, reason string) *wireError {
 	if l.refusals.another(refusalsPerSec) {
-		l.log.Warn("a call of the plugin is refused", "method", m.Method, "kind", word, "reason", reason)
+		l.log.Warn("rejected a request of the plugin", "method", m.Method, "kind", word, "reason", reason)
 	}
 	return &wireError{Code: codeRefused, Message: reason, Data: kind(word)}
 }
 
+// wireErrorOf converts an error to an answer. The kind lets the plugin decide what to do.
 func (l *life) wireErrorOf(m *message, err error) *wireError {
 	if err == nil {
 		return nil
@@ -103,31 +106,33 @@ func (l *life) wireErrorOf(m *message, err error) *wireError {
 	return &wireError{Code: codeRefused, Message: err.Error(), Data: kind("failed")}
 }
 
-// worded is an error with a word of its own, as clients are told it.
+// worded is an error with a kind, the same that clients get.
 type worded interface {
 	error
 	Kind() protocol.ErrorKind
 }
 
+// kind returns the data of an answer's error.
 func kind(word string) json.RawMessage { return json.RawMessage(`{"kind":"` + word + `"}`) }
 
-// paramsError is a call of the plugin that nobody can read.
+// paramsError is an error in the parameters of a request.
 type paramsError struct{ err error }
 
 func (e *paramsError) Error() string { return e.err.Error() }
 
-// tally counts what a plugin may not do without end.
+// tally counts events per second. It is safe for concurrent use.
 type tally struct {
 	mu   sync.Mutex
 	rate child.Rate
 }
 
+// Events per second.
 const (
-	refusalsPerSec = 100 // that are logged
-	tellsPerSec    = 100 // events of tasks: each is stored, and may wake a session
+	refusalsPerSec = 100 // log lines about rejected requests
+	tellsPerSec    = 100 // task events; each is stored and may wake a session
 )
 
-// another tells whether one more is within what there may be in a second.
+// another counts an event and reports whether it is within the limit.
 func (t *tally) another(most int) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

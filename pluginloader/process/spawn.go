@@ -14,12 +14,12 @@ import (
 	"lashd/pluginloader/child"
 )
 
-// environment is what the process gets of the daemon's, and what is its own.
+// environment returns the variables of the process.
 func (c *Config) environment() []string {
 	return child.Environment{Daemon: c.Environ, Pass: c.Allow, Set: c.Set, Root: c.Dir, Data: c.DataDir, Temp: c.Confine.Temp()}.List()
 }
 
-// spawn starts the process. What it says is listened to from then on.
+// spawn starts the process. The caller runs life.run, which reads its output.
 func (f *Factory) spawn(ctx context.Context) (*life, error) {
 	c := &f.config
 	if err := c.prepare(); err != nil {
@@ -43,12 +43,12 @@ func (f *Factory) spawn(ctx context.Context) (*life, error) {
 		busy: make(chan struct{}, c.Limits.Calls), over: make(chan struct{}), began: time.Now(), ended: f.ended,
 	}
 	l.goesOn = func(method string) {
-		l.log.Warn("a call goes on although it was cancelled", "method", method)
-		c.Output.Note(slog.LevelWarn, "lashd: "+method+" goes on although it was cancelled")
+		l.log.Warn("a cancelled call continues", "method", method)
+		c.Output.Note(slog.LevelWarn, "lashd: "+method+" continues although it was cancelled")
 	}
 	l.hangs = func(why error) { l.abort(TimedOut, why) }
 	if c.Nonce != "" {
-		// Of a plugin there are two factories for a while when it is changed: what ends with one leaves the other alone.
+		// During a reload, a plugin has two factories. The random part keeps a sweep of one away from the other.
 		l.mark = fmt.Sprintf("%s/plugin/%s/%s", c.Nonce, c.ID, rand.Text())
 	}
 	command.Nonce, command.Stdin, command.Stdout = l.mark, p.ItsIn, p.ItsOut
@@ -62,7 +62,7 @@ func (f *Factory) spawn(ctx context.Context) (*life, error) {
 	return l, nil
 }
 
-// prepare makes the directory that a sandboxed process keeps files in for a while.
+// prepare creates the directory for temporary files of a sandboxed process.
 func (c *Config) prepare() error {
 	if temp := c.Confine.Temp(); temp != "" {
 		return os.MkdirAll(temp, 0o700)
@@ -70,13 +70,14 @@ func (c *Config) prepare() error {
 	return nil
 }
 
-// ended hears that a process has ended that was not to.
+// ended handles an unexpected end of the process.
 func (f *Factory) ended(l *life) {
 	f.config.Output.Note(slog.LevelError, "lashd: "+l.Reason().Error())
 	f.super.Ended(l)
 }
 
-// executable is the file to run, when the command names one relative to the plugin's directory.
+// executable returns the path of a program that the command names relative to the plugin's
+// directory, and "" for other programs.
 func (c *Config) executable() string {
 	name := c.Argv[0]
 	if filepath.IsAbs(name) || !strings.ContainsRune(name, filepath.Separator) {
@@ -85,7 +86,8 @@ func (c *Config) executable() string {
 	return filepath.Join(c.Dir, name)
 }
 
-// launch starts the process and shakes hands with it. If that fails nothing is left of it.
+// launch starts the process and does the handshake. If that fails, it cleans up everything. The
+// supervisor calls it.
 func (f *Factory) launch(ctx context.Context) (*life, error) {
 	l, err := f.spawn(ctx)
 	if err != nil {
@@ -102,7 +104,7 @@ func (f *Factory) launch(ctx context.Context) (*life, error) {
 	return l, nil
 }
 
-// follow waits for the end of a process, and starts one anew that is to run always.
+// follow waits for the end of a process and restarts an eager one.
 func (f *Factory) follow(ctx context.Context, l *life) {
 	<-l.over
 	f.lost(l)
@@ -110,6 +112,6 @@ func (f *Factory) follow(ctx context.Context, l *life) {
 		return
 	}
 	if _, err := f.super.Use(context.WithoutCancel(ctx)); err != nil {
-		f.config.Log.Warn("the plugin is not started again", "error", err)
+		f.config.Log.Warn("restarting the plugin failed", "error", err)
 	}
 }

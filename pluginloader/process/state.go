@@ -10,20 +10,20 @@ import (
 	"lashd/pluginloader/child"
 )
 
-// stateful is an instance of a plugin that keeps state.
+// stateful is the instance of a plugin that has state for each session.
 type stateful struct{ *instance }
 
-// saved is state as the plugin wrote it last, or as it was given back. It never changes.
+// saved is a state that the plugin wrote or that was restored. It never changes.
 type saved struct {
 	state     json.RawMessage
 	artifacts []plugin.Artifact
 	version   string
-	revision  uint64 // of the instance, when it was so
-	told      uint64 // of the plugin, likewise
-	blank     bool   // there is nothing to give back
+	revision  uint64 // of the instance for this state
+	told      uint64 // of the plugin for this state
+	blank     bool   // there is no state to restore
 }
 
-// at is the revision of the instance with this state.
+// at returns the instance's revision of the state; 0: none.
 func (s *saved) at() uint64 {
 	if s == nil {
 		return 0
@@ -31,19 +31,21 @@ func (s *saved) at() uint64 {
 	return s.revision
 }
 
+// empty reports whether there is nothing to restore.
 func (s *saved) empty() bool { return s == nil || s.blank }
 
 // Version implements plugin.Versioned.
 func (i *stateful) Version() string { return i.factory.config.Contributes.State }
 
-// Revision implements plugin.Stateful. It is the instance's own: one that the plugin counts may begin anew with each process.
+// Revision implements plugin.Stateful. It counts for the instance, because the plugin's own numbers
+// may start again with each process.
 func (i *stateful) Revision() uint64 {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.revision
 }
 
-// changed hears that the plugin has other state.
+// changed handles the plugin's notice that its state has another revision.
 func (i *instance) changed(l *life, revision uint64) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -54,14 +56,16 @@ func (i *instance) changed(l *life, revision uint64) {
 	}
 }
 
-// snapshotWritten is what a plugin answers that is asked for its state. An artifact without data was written before.
+// snapshotWritten is the answer to snapshot/write. Artifacts without data were sent before, with
+// host/artifactWrite.
 type snapshotWritten struct {
 	Revision  uint64            `json:"revision"`
 	State     json.RawMessage   `json:"state,omitempty"`
 	Artifacts []plugin.Artifact `json:"artifacts,omitempty"`
 }
 
-// Snapshot implements plugin.Stateful. A process that has not been used since state was kept need not be asked.
+// Snapshot implements plugin.Stateful. It asks the process only if the session is open there.
+// Otherwise the last saved state is the current one.
 func (i *stateful) Snapshot(ctx context.Context, w *plugin.ArtifactWriter) (json.RawMessage, error) {
 	kept, s, err := i.current(ctx)
 	if err == nil && s != nil {
@@ -76,7 +80,7 @@ func (i *stateful) Snapshot(ctx context.Context, w *plugin.ArtifactWriter) (json
 	return kept.state, nil
 }
 
-// current is the process that has the state, or else the state.
+// current returns the saved state, and the seat if the process may have a newer state.
 func (i *stateful) current(ctx context.Context) (*saved, *seat, error) {
 	i.mu.Lock()
 	kept, s := i.kept, i.place
@@ -92,6 +96,7 @@ func (i *stateful) current(ctx context.Context) (*saved, *seat, error) {
 	}
 }
 
+// write asks the process for its state and saves it.
 func (i *stateful) write(ctx context.Context, s *seat) (*saved, error) {
 	limit := i.factory.config.Deadlines.State
 	before, g := i.Revision(), &grant{state: &artifacts{writing: true}}
@@ -117,8 +122,10 @@ func (i *stateful) write(ctx context.Context, s *seat) (*saved, error) {
 	return kept, i.keep(s, kept)
 }
 
-var errGone = errors.New("the session has left it meanwhile")
+// errGone means that the session left the process while it wrote the state.
+var errGone = errors.New("the session left the process while it wrote its state")
 
+// keep saves a state, unless the session has left the process.
 func (i *stateful) keep(s *seat, kept *saved) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -129,8 +136,9 @@ func (i *stateful) keep(s *seat, kept *saved) error {
 	return nil
 }
 
-// Restore implements plugin.Stateful. A process that runs takes the state now, and may refuse it; otherwise it is given with
-// the next use. To be as if new is to be opened again.
+// Restore implements plugin.Stateful. A running process gets the state at once and may reject it.
+// Otherwise the next process gets it on first use. An empty state closes the session in the
+// process, so that it is opened again without state.
 func (i *stateful) Restore(ctx context.Context, m plugin.Meta, r *plugin.ArtifactReader) error {
 	next := &saved{state: m.State, artifacts: r.All(), version: m.Version, revision: m.Revision}
 	next.blank = m.State == nil && len(next.artifacts) == 0
@@ -141,7 +149,7 @@ func (i *stateful) Restore(ctx context.Context, m plugin.Meta, r *plugin.Artifac
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if err != nil || next.blank {
-		i.leaveLocked() // what it has by now, nobody knows
+		i.leaveLocked() // the state in the process is unknown
 	}
 	if code := child.CodeOf(err); err != nil && (code == Failed || code == Protocol) {
 		return err
@@ -153,7 +161,8 @@ func (i *stateful) Restore(ctx context.Context, m plugin.Meta, r *plugin.Artifac
 	return nil
 }
 
-// restoring is state that a plugin is given back. The data of what is too large for one message it reads with host/artifactRead.
+// restoring holds the parameters of snapshot/restore. The plugin reads artifacts that are too large
+// for the message with host/artifactRead.
 type restoring struct {
 	of
 	until
@@ -161,13 +170,14 @@ type restoring struct {
 	Artifacts []piece     `json:"artifacts"`
 }
 
+// piece is an artifact of a restored state. Data is absent if it did not fit.
 type piece struct {
 	Name string `json:"name"`
 	Size int    `json:"size"`
 	Data []byte `json:"data,omitempty"`
 }
 
-// giveBack has a process take state.
+// giveBack sends a saved state to a process.
 func (i *instance) giveBack(ctx context.Context, s *seat, kept *saved) error {
 	if kept.empty() {
 		return nil

@@ -99,7 +99,7 @@ func TestSupervision(t *testing.T) {
 		gone := config(t, "good", only())
 		gone.Argv = []string{filepath.Join(gone.Dir, "gone")}
 		for want, c := range map[string]process.Config{
-			"has ended: exit status 4": config(t, "hook/beforeTurn:exit", only(process.Hook{Name: process.BeforeTurn})),
+			"the process ended: exit status 4": config(t, "hook/beforeTurn:exit", only(process.Hook{Name: process.BeforeTurn})),
 			"nested deeper than 64":    config(t, "hook/beforeTurn:deep", only(process.Hook{Name: process.BeforeTurn})),
 			"no such file":             gone,
 		} {

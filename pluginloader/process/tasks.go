@@ -10,7 +10,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// taskRun is what a plugin is told of a task that it is to work at.
+// taskRun holds the parameters of task/run.
 type taskRun struct {
 	of
 	until
@@ -18,15 +18,15 @@ type taskRun struct {
 	Task protocol.Task `json:"task"`
 }
 
-// taskWord is what a plugin is told of a task that it works at.
+// taskWord is a notification about a task in progress.
 type taskWord struct {
 	of
 	TaskID  protocol.TaskID `json:"taskId"`
 	Signal  any             `json:"signal,omitempty"`
-	Stopped bool            `json:"stopped,omitempty"` // it is not waited for any more
+	Stopped bool            `json:"stopped,omitempty"` // lashd no longer waits for the task
 }
 
-// handler is the work of a task, done by the process: one call that takes as long as the work.
+// handler returns the work of a task: one task/run call for as long as the work takes.
 func (i *instance) handler(name string) plugin.TaskFunc {
 	return func(ctx context.Context, run *plugin.TaskRun) *protocol.TaskOutcome {
 		s, err := i.enter(ctx)
@@ -49,7 +49,8 @@ func (i *instance) handler(name string) plugin.TaskFunc {
 	}
 }
 
-// lostWork is what a task comes to that the process did not bring to an end. What the process answered with, it has failed with.
+// lostWork returns the outcome of a task that the process did not finish. An error answer of the
+// plugin is a failure. After a crash the work is lost, and the task's recovery decides.
 func (i *instance) lostWork(ctx context.Context, run *plugin.TaskRun, err error) *protocol.TaskOutcome {
 	e, ok := errors.AsType[*Error](err)
 	switch {
@@ -61,14 +62,14 @@ func (i *instance) lostWork(ctx context.Context, run *plugin.TaskRun, err error)
 	return &protocol.TaskOutcome{Kind: protocol.TaskError, Code: string(Failed), Message: err.Error()}
 }
 
-// lost is the outcome of work that ended with the process.
+// lost returns the outcome of work that ended with the process.
 func lost(run *plugin.TaskRun, reason string) *protocol.TaskOutcome {
 	return &protocol.TaskOutcome{Kind: protocol.TaskLost, Evidence: &protocol.TaskEvidence{
 		Writer: protocol.WriterDrain, Incarnation: run.Task.Incarnation, Attempts: run.Task.Attempt, Reason: reason,
 	}}
 }
 
-// passWords tells the process what is sent to a task, and that it shall end.
+// passWords forwards signals and the request to cancel to the process, until ctx ends.
 func (i *instance) passWords(ctx context.Context, s *seat, run *plugin.TaskRun) {
 	asked := run.Asked
 	for {
@@ -84,28 +85,30 @@ func (i *instance) passWords(ctx context.Context, s *seat, run *plugin.TaskRun) 
 	}
 }
 
-// maxRegistered is how many tasks a process may work at by itself.
+// maxRegistered is how many tasks a process may run by itself.
 const maxRegistered = 256
 
 var errManyTasks = fmt.Errorf("the process already runs %d tasks", maxRegistered)
 
-// registered is a task at which the process works by itself, until it says that it is done.
+// registered is a task that the process runs by itself until it calls host/taskComplete.
 type registered struct {
 	seat    *seat
 	id      protocol.TaskID
-	outcome chan *protocol.TaskOutcome // has room for one
+	outcome chan *protocol.TaskOutcome // buffered, one value
 }
 
-// registration is a task with what its plugin may do for as long as it lasts.
+// registration is the answer to host/taskRegister: the task, and a grant for as long as it runs.
 type registration struct {
 	Task     protocol.Task `json:"task"`
 	Grant    string        `json:"grant,omitempty"`
-	Existing bool          `json:"existing,omitempty"` // it was registered before; then there is no grant
+	Existing bool          `json:"existing,omitempty"` // the task was registered before; then there is no grant
 }
 
-var errNotBound = &paramsError{errors.New("/spec/recovery: must be ownerBound or external for work that the process does by itself")}
+// errNotBound rejects tasks that lashd would have to run again.
+var errNotBound = &paramsError{errors.New("/spec/recovery: must be ownerBound or external for a task that the process runs by itself")}
 
-// taskRegister makes a task of work that the process does by itself.
+// taskRegister implements host/taskRegister. It creates a task for work that the process does by
+// itself.
 func taskRegister(ctx context.Context, g *grant, p *struct {
 	granted
 	plugin.TaskStart
@@ -140,13 +143,13 @@ func taskRegister(ctx context.Context, g *grant, p *struct {
 	return &registration{Task: done.Task, Grant: own.id}, nil
 }
 
-// forTask is what a task may do of what the call might that has registered it.
+// forTask returns the rights of a task: those of the call that registered it, without model calls.
 func forTask(host plugin.Capabilities) plugin.Capabilities {
 	host.Models = nil
 	return host
 }
 
-// accompany makes a grant good for as long as a task lives, and the process.
+// accompany keeps a grant valid until the task or the process ends.
 func (l *life) accompany(ctx context.Context, g *grant, t protocol.Task) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	end := l.grants.give(ctx, g)
@@ -169,7 +172,7 @@ func (l *life) accompany(ctx context.Context, g *grant, t protocol.Task) {
 	})
 }
 
-// work is what lashd has to do for the task meanwhile: it waits.
+// work is lashd's part of the task: it waits for the process to report the outcome.
 func (r *registered) work(ctx context.Context, run *plugin.TaskRun) *protocol.TaskOutcome {
 	passing, stop := context.WithCancel(ctx)
 	defer stop()
@@ -177,8 +180,8 @@ func (r *registered) work(ctx context.Context, run *plugin.TaskRun) *protocol.Ta
 	select {
 	case out := <-r.outcome:
 		return out
-	case <-r.seat.life.over: // and not before all is heard that it has said
-		return r.last(lost(run, "the process of its plugin has ended"))
+	case <-r.seat.life.over: // after all output of the process has been read
+		return r.last(lost(run, "the plugin's process ended"))
 	case <-ctx.Done():
 	}
 	grace := time.NewTimer(patience)
@@ -193,7 +196,7 @@ func (r *registered) work(ctx context.Context, run *plugin.TaskRun) *protocol.Ta
 	return r.last(nil)
 }
 
-// last is what the process has said of the task before it ended, if it has.
+// last returns the outcome that the process reported before it ended, or otherwise.
 func (r *registered) last(otherwise *protocol.TaskOutcome) *protocol.TaskOutcome {
 	select {
 	case out := <-r.outcome:
@@ -203,7 +206,7 @@ func (r *registered) last(otherwise *protocol.TaskOutcome) *protocol.TaskOutcome
 	}
 }
 
-// complete is how the process ends the task. It answers when that is durable.
+// complete takes the outcome from the process. It answers when the outcome is durable.
 func (r *registered) complete(ctx context.Context, g *grant, out *protocol.TaskOutcome) (*taskAnswer, error) {
 	switch out.Kind {
 	case protocol.TaskDone, protocol.TaskError, protocol.TaskExited, protocol.TaskSignal, protocol.TaskStopped:
@@ -212,9 +215,9 @@ func (r *registered) complete(ctx context.Context, g *grant, out *protocol.TaskO
 	}
 	select {
 	case r.outcome <- out:
-	default: // it has said before how the task ends
+	default: // an earlier outcome counts
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.seat.of.factory.config.Deadlines.State) // the grant ends with the task
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.seat.of.factory.config.Deadlines.State) // not the request's context, because the grant ends with the task
 	defer cancel()
 	w, err := g.host.Tasks.AwaitTasks(ctx, &protocol.TaskWaitParams{TaskIDs: []protocol.TaskID{r.id}})
 	if err != nil {

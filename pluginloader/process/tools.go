@@ -20,12 +20,13 @@ type wireTool struct {
 	Contract protocol.ToolContract `json:"contract"`
 }
 
+// tool returns the tool for the engine. Without a replay rule, calls are never repeated.
 func (t wireTool) tool() tool.Tool {
 	t.Contract.Replay = cmp.Or(t.Contract.Replay, protocol.ReplayNever)
 	return tool.Tool{Manifest: t.ToolManifest, Contract: t.Contract}
 }
 
-// tools are those of a plugin in one session.
+// tools offers the plugin's tools in one session.
 type tools struct{ *instance }
 
 // Tools implements tool.Provider.
@@ -36,7 +37,7 @@ func (t *tools) Tools() []tool.Tool {
 	return t.factory.config.Contributes.Tools
 }
 
-// toolCall is a call that the plugin is to make.
+// toolCall holds the parameters of tool/execute and tool/prepare.
 type toolCall struct {
 	of
 	until
@@ -52,21 +53,24 @@ func callOf(c *tool.Invocation) toolCall {
 	return toolCall{TurnID: c.TurnID, CallID: c.CallID, Attempt: c.Attempt, ToolID: c.ToolID, Name: c.Name, Args: c.Args}
 }
 
-// toolResult is what a call came to.
+// toolResult is the answer to tool/execute.
 type toolResult struct {
 	Output  protocol.ToolOutput   `json:"output"`
 	Control *protocol.ToolControl `json:"control,omitempty"`
 	Intents []protocol.ToolIntent `json:"intents,omitempty"`
 }
 
-// lastWord is how long a tool whose call is cancelled has to say what came of it; the engine waits hardly longer.
+// lastWord is how long a cancelled tool call may still report its result. The engine waits hardly
+// longer.
 const lastWord = 40 * time.Millisecond
 
-// Execute implements tool.Provider. What the plugin fails at is a failure of the call, with the error's code.
+// Execute implements tool.Provider. A failure of the plugin becomes a failed output with the
+// error's code.
 func (t *tools) Execute(ctx context.Context, call tool.Invocation) (tool.Result, error) {
 	return t.execute(ctx, call, t.contract(call.ToolID))
 }
 
+// execute runs a call under a contract.
 func (t *tools) execute(ctx context.Context, call tool.Invocation, contract protocol.ToolContract) (tool.Result, error) {
 	limit := t.factory.config.Deadlines.Tool
 	if contract.TimeoutMs > 0 {
@@ -90,6 +94,7 @@ func (t *tools) execute(ctx context.Context, call tool.Invocation, contract prot
 	return tool.Result{Output: child.Failure(err, contract.Replay)}, nil
 }
 
+// contract returns the contract of a tool by its ID.
 func (t *tools) contract(id string) protocol.ToolContract {
 	for _, x := range t.Tools() {
 		if cmp.Or(x.Manifest.ID, x.Manifest.Name) == id {
@@ -99,27 +104,28 @@ func (t *tools) contract(id string) protocol.ToolContract {
 	return protocol.ToolContract{}
 }
 
-// checkOutput refuses an output that is not whole, or that points at what the call has not stored.
+// checkOutput returns an error for an incomplete output, and for an artifact that the call did not
+// store: plugins must not read artifacts of others that way.
 func checkOutput(out *protocol.ToolOutput, stored func(protocol.Digest) bool) error {
 	switch out.Status {
 	case protocol.OutputSuccess, protocol.OutputCancelled:
 		if out.Failure != nil {
-			return fmt.Errorf("the output is %s, and a failure", out.Status)
+			return fmt.Errorf("the output has status %s but contains a failure", out.Status)
 		}
 	case protocol.OutputFailure:
 		if out.Failure == nil || out.Failure.Class == "" || out.Failure.Code == "" {
 			return errors.New("the failure has no class and code")
 		}
 	default:
-		return fmt.Errorf("there is no output status %.80q", out.Status)
+		return fmt.Errorf("unknown output status %.80q", out.Status)
 	}
 	if a := out.Artifact; a != nil && (stored == nil || !stored(a.Digest)) {
-		return errors.New("the output points at an artifact that is not its own")
+		return errors.New("the output refers to an artifact that the call did not store")
 	}
 	return nil
 }
 
-// preparingTools are tools of a plugin that prepares their calls.
+// preparingTools offers tools whose arguments the plugin completes before a call.
 type preparingTools struct{ *tools }
 
 // Prepare implements tool.Preparer.
@@ -138,7 +144,7 @@ func (t *preparingTools) Prepare(ctx context.Context, call tool.Invocation) (too
 	return call, nil
 }
 
-// addedTools are there for one turn only.
+// addedTools offers tools that a transformContext hook added for one turn.
 type addedTools struct {
 	tools
 	added []tool.Tool

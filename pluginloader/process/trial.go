@@ -6,9 +6,9 @@ import (
 	"lashd/pluginloader/child"
 )
 
-// Try starts the process and waits until it has shown that it is the plugin that was declared. The sessions that come next use
-// that process, so an edit costs one start, not two. If none comes
-// within Deadlines.Unused, the process is stopped until it is needed.
+// Try starts the process and waits for its handshake. The next session uses the same process, so an
+// edit of the plugin costs one start. If no session uses it within Deadlines.Unused, the process is
+// stopped until it is needed.
 func (f *Factory) Try(ctx context.Context) error {
 	l, err := f.super.Use(ctx)
 	if err != nil {
@@ -18,7 +18,8 @@ func (f *Factory) Try(ctx context.Context) error {
 	return nil
 }
 
-// use gives the process to a session. It is started if it does not run.
+// use returns the process for a session and starts it if needed. From then on the process counts as
+// used.
 func (f *Factory) use(ctx context.Context) (*life, error) {
 	f.mu.Lock()
 	f.used = true
@@ -26,7 +27,7 @@ func (f *Factory) use(ctx context.Context) (*life, error) {
 	return f.super.Use(ctx)
 }
 
-// stopUnused stops a process unless a session uses it in time.
+// stopUnused stops the process if no session has used it in time.
 func (f *Factory) stopUnused(l *life) {
 	if child.DoneWithin(l.over, f.config.Deadlines.Unused) || !f.endUnused(l) {
 		return
@@ -34,13 +35,13 @@ func (f *Factory) stopUnused(l *life) {
 	l.stop(context.Background(), f.config.Deadlines.Stop)
 }
 
-// endUnused lets no session use the process any more, unless one has. A session that comes now waits until the process has stopped,
-// and starts another one.
+// endUnused ends the process unless a session has used it. A session that arrives later waits for
+// the end and starts another process.
 func (f *Factory) endUnused(l *life) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.used {
-		l.tell("shutdown", struct{}{}) // after end nothing is sent
+		l.tell("shutdown", struct{}{}) // before end, which stops sending
 		l.end(Stopped, child.ErrShutDown)
 	}
 	return !f.used

@@ -12,14 +12,16 @@ import (
 
 // Hooks that answer with a value: what they were given, as it shall be.
 
+// Limits of one answer.
 const (
-	maxEvents = 100 // that one answer tells observers
-	maxTexts  = 100 // for the prompt, in one answer
+	maxEvents = 100 // events for observers
+	maxTexts  = 100 // texts for the prompt
 	maxNodes  = 1000
 )
 
-// valued is the answer of a hook; as is what an error is forgiven with.
-func valued[R any](ctx context.Context, h *hook, m moment, as R, check func(*R) error) (R, error) {
+// valued runs a hook that returns a value and checks it. It returns fallback after an error that
+// OnError allows.
+func valued[R any](ctx context.Context, h *hook, m moment, fallback R, check func(*R) error) (R, error) {
 	answer, err := called[R](ctx, h, m)
 	if err == nil {
 		if err = check(answer); err == nil {
@@ -28,11 +30,12 @@ func valued[R any](ctx context.Context, h *hook, m moment, as R, check func(*R) 
 		err = &Error{Plugin: h.factory.ID(), Code: Protocol, Err: fmt.Errorf("hook/%s: %w", h.Name, err)}
 	}
 	if h.forgives(ctx, err) {
-		return as, nil
+		return fallback, nil
 	}
-	return as, err
+	return fallback, err
 }
 
+// atMost returns an error if n exceeds a limit.
 func atMost(limit, n int, what string) error {
 	if n > limit {
 		return fmt.Errorf("%d %s, at most %d", n, what, limit)
@@ -52,7 +55,7 @@ func (h *hook) assistantResponse(ctx context.Context, r plugin.Response) (plugin
 	})
 }
 
-// nothing is the answer of hooks that are told something.
+// nothing is the answer of hooks that return no value.
 type nothing struct{}
 
 func anything(*nothing) error { return nil }
@@ -79,7 +82,7 @@ func turnOf(r *protocol.TurnReport) protocol.TurnID {
 	return r.TurnID
 }
 
-// projected is what of an output enters the conversation.
+// projected is the output that enters the conversation.
 type projected struct {
 	Output protocol.ToolOutput `json:"output"`
 }
@@ -91,17 +94,17 @@ func (h *hook) projectToolResult(ctx context.Context, tc *plugin.ToolResultConte
 	return p.Output, err
 }
 
-// legible is text as a person should see it.
-type legible struct {
+// prose is text for people.
+type prose struct {
 	Text string `json:"text"`
 }
 
 func (h *hook) projectProse(ctx context.Context, text string) (string, error) {
-	a, err := valued(ctx, h, moment{context: legible{text}}, legible{text}, func(*legible) error { return nil })
+	a, err := valued(ctx, h, moment{context: prose{text}}, prose{text}, func(*prose) error { return nil })
 	return a.Text, err
 }
 
-// configured are settings as they shall be.
+// configured holds the settings to store.
 type configured struct {
 	Config protocol.Config `json:"config"`
 }
@@ -111,7 +114,7 @@ func (h *hook) configChanged(ctx context.Context, c *plugin.ConfigChange) (proto
 	return a.Config, err
 }
 
-// texts are for the system prompt.
+// texts is the answer of the prompt hook.
 type texts struct {
 	Prompts []plugin.Prompt `json:"prompts,omitempty"`
 }
@@ -123,7 +126,7 @@ func (h *hook) prompt(ctx context.Context, pc *plugin.PromptContext) ([]plugin.P
 	return a.Prompts, err
 }
 
-// prepared is what goes into a turn. The tools are those that the plugin adds for it.
+// prepared is the answer of transformContext. Tools are added for this turn only.
 type prepared struct {
 	plugin.PreparedContext
 	Tools []wireTool `json:"tools,omitempty"`
@@ -149,7 +152,7 @@ func (h *hook) transformContext(ctx context.Context, v *plugin.ContextView, pc p
 	return out, err
 }
 
-// summary is what history is compacted to.
+// summary is the answer of the compact hook: the nodes that replace history.
 type summary struct {
 	Nodes []protocol.NodeBody `json:"nodes,omitempty"`
 }

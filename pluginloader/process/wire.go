@@ -18,7 +18,7 @@ type message struct {
 	Error   *wireError      `json:"error,omitempty"`
 }
 
-// wireError is an error on the wire, in both directions.
+// wireError is an error in either direction.
 type wireError struct {
 	Code    int64           `json:"code"`
 	Message string          `json:"message"`
@@ -32,16 +32,17 @@ func (e *wireError) Error() string {
 	return e.Message
 }
 
-var errShape = errors.New("is no JSON-RPC message")
+var errShape = errors.New("is not a JSON-RPC message")
 
-// parse reads a line of a plugin.
+// parse decodes a line of a plugin. depth limits the nesting. A message is either a request or an
+// answer.
 func parse(line []byte, depth int) (*message, error) {
 	if err := strictjson.Check(line, strictjson.Limits{Depth: depth, Tokens: len(line) + 1}); err != nil {
-		return nil, fmt.Errorf("is no message: %w", err)
+		return nil, fmt.Errorf("is not a JSON-RPC message: %w", err)
 	}
 	m := &message{}
 	if err := strictjson.DecodeChecked(line, m); err != nil {
-		return nil, fmt.Errorf("is no message: %w", err)
+		return nil, fmt.Errorf("is not a JSON-RPC message: %w", err)
 	}
 	request, answer := m.Method != "", m.Result != nil || m.Error != nil
 	if m.JSONRPC != "2.0" || request == answer || m.Result != nil && m.Error != nil || answer && m.ID == nil {
@@ -53,7 +54,7 @@ func parse(line []byte, depth int) (*message, error) {
 	return m, nil
 }
 
-// strict decodes a part of a message, which fits only as it is: each field once, in its own letters, and no others.
+// strict decodes a part of a message. Unknown, repeated or misspelled fields are errors.
 func strict(data []byte, into any) error {
 	if len(data) == 0 {
 		return errNothing
@@ -61,9 +62,9 @@ func strict(data []byte, into any) error {
 	return strictjson.DecodeChecked(data, into)
 }
 
-var errNothing = errors.New("there is nothing")
+var errNothing = errors.New("it is missing")
 
-// request is a line that asks; without an id it only tells.
+// request returns the line of a request, or of a notification if id is 0.
 func request(id int64, method string, params any) ([]byte, error) {
 	body, err := json.Marshal(struct {
 		JSONRPC string `json:"jsonrpc"`
@@ -77,7 +78,7 @@ func request(id int64, method string, params any) ([]byte, error) {
 	return append(body, '\n'), nil
 }
 
-// response is a line that answers a plugin.
+// response returns the line of an answer to the plugin.
 func response(id json.RawMessage, result any, failed *wireError) []byte {
 	type answer struct {
 		JSONRPC string          `json:"jsonrpc"`
@@ -90,7 +91,7 @@ func response(id json.RawMessage, result any, failed *wireError) []byte {
 	}
 	body, err := json.Marshal(answer{"2.0", id, result, failed})
 	if err != nil {
-		body, _ = json.Marshal(answer{"2.0", id, nil, &wireError{Code: codeInternal, Message: err.Error()}}) // of plain types
+		body, _ = json.Marshal(answer{"2.0", id, nil, &wireError{Code: codeInternal, Message: err.Error()}}) // plain types always encode
 	}
 	return append(body, '\n')
 }

@@ -20,16 +20,16 @@ func TestPluginWatch(t *testing.T) {
 	own := other
 	own.Name, own.Dir = "own", "/ws/.agents/plugins/own"
 	crashed := guard(protocol.PluginLoaded)
-	crashed.Process = &protocol.PluginProcess{State: "quarantined", Error: "has ended: exit status 3"}
+	crashed.Process = &protocol.PluginProcess{State: "quarantined", Error: "the process ended: exit status 3"}
 	resumed, running := guard(protocol.PluginLoaded), guard(protocol.PluginLoaded)
 	resumed.Process, running.Process = &protocol.PluginProcess{State: "resumed"}, &protocol.PluginProcess{State: "running"}
 	served := func(state string) protocol.PluginInfo {
 		p := guard(protocol.PluginLoaded)
-		p.Servers = []protocol.PluginServer{{Name: "well", State: "ready"}, {Name: "files", State: state, Error: "has ended: exit status 3"}}
+		p.Servers = []protocol.PluginServer{{Name: "well", State: "ready"}, {Name: "files", State: state, Error: "the process ended: exit status 3"}}
 		return p
 	}
 	const files = "MCP server files of plugin guard "
-	const gone, unreached = files + "stopped working: it failed too often: has ended: exit status 3; edit the plugin, or run lashd plugin reload", files + "cannot be reached: has ended: exit status 3; lashd retries"
+	const gone, unreached = files + "stopped working: it failed too often: the process ended: exit status 3; edit the plugin, or run lashd plugin reload", files + "cannot be reached: has ended: exit status 3; lashd retries"
 	off := guard(protocol.PluginDisabled)
 	const stopped = `plugin guard stopped working: plugin.json:3:5: unknown field "hoks"; the last good version keeps running`
 	for name, c := range map[string]struct {
@@ -44,8 +44,8 @@ func TestPluginWatch(t *testing.T) {
 		"works all the time":               {news: []protocol.PluginInfo{guard(protocol.PluginLoaded), guard(protocol.PluginLoaded)}},
 		"another workspace":                {news: []protocol.PluginInfo{other}},
 		"this workspace":                   {news: []protocol.PluginInfo{own}, want: []string{`plugin own does not work: plugin.json:3:5: unknown field "hoks"`}},
-		"crashes too often":                {news: []protocol.PluginInfo{crashed, guard(protocol.PluginLoaded)}, want: []string{"plugin guard stopped working: its process crashed too often: has ended: exit status 3; edit it, or run lashd plugin reload", "plugin guard works again"}},
-		"is tried again, and works":        {news: []protocol.PluginInfo{crashed, resumed, resumed, running}, want: []string{"plugin guard stopped working: its process crashed too often: has ended: exit status 3; edit it, or run lashd plugin reload", "plugin guard is enabled again; its process starts at its next use", "plugin guard works again"}},
+		"crashes too often":                {news: []protocol.PluginInfo{crashed, guard(protocol.PluginLoaded)}, want: []string{"plugin guard stopped working: its process crashed too often: the process ended: exit status 3; edit it, or run lashd plugin reload", "plugin guard works again"}},
+		"is tried again, and works":        {news: []protocol.PluginInfo{crashed, resumed, resumed, running}, want: []string{"plugin guard stopped working: its process crashed too often: the process ended: exit status 3; edit it, or run lashd plugin reload", "plugin guard is enabled again; its process starts at its next use", "plugin guard works again"}},
 		"a server is tried again":          {news: []protocol.PluginInfo{served("quarantined"), served("resumed"), served("resumed"), served("ready")}, want: []string{gone, files + "is starting again", files + "works again"}},
 		"switched off":                     {known: []protocol.PluginInfo{guard(protocol.PluginDegraded, broken)}, news: []protocol.PluginInfo{off}},
 		"a server fails too often":         {news: []protocol.PluginInfo{served("starting"), served("quarantined"), served("quarantined"), served("starting")}, want: []string{gone, files + "is starting again"}},
