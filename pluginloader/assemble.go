@@ -33,6 +33,7 @@ type part interface {
 // said is the part of a manifest that needs no program: prompt texts and tool switches.
 type said struct{ *manifest.Plugin }
 
+// Spec implements part.
 func (s said) Spec(plugin.BuildContext) (plugin.Spec, error) {
 	return declared.Spec(s.Prompt, s.ToolSwitches), nil
 }
@@ -43,6 +44,7 @@ type watching struct {
 	root     string
 }
 
+// Spec implements part.
 func (w watching) Spec(plugin.BuildContext) (plugin.Spec, error) {
 	return declared.Monitors(w.monitors, w.root), nil
 }
@@ -164,7 +166,8 @@ func (a *assembly) spec(ctx plugin.BuildContext) (plugin.Spec, error) {
 	}, nil
 }
 
-// processConfig returns the configuration of the plugin's process.
+// processConfig returns the configuration of the plugin's process: what the manifest says, and what
+// only the daemon knows, such as its environment, the user's options and the sandbox.
 func (a *assembly) processConfig() (process.Config, error) {
 	l := a.loader
 	if err := checkOptions(a.manifest, l.config.Options[a.name()]); err != nil {
@@ -179,7 +182,8 @@ func (a *assembly) processConfig() (process.Config, error) {
 }
 
 // report returns a function that notifies clients about the plugin's health. Supervisors call it
-// when a program fails too often or works again. It returns at once.
+// when a program fails too often or works again. It returns at once, because it may be called with
+// a supervisor's lock held by others.
 func (a *assembly) report() func() {
 	l, u := a.loader, a.unit
 	return func() {
@@ -211,9 +215,12 @@ func Process(m *manifest.Plugin, root, data string) process.Config {
 }
 
 // approval returns the check of programs for a plugin of a workspace; nil: the plugin is the
-// user's. Before each start it compares the program, and all files that commands name, with what
-// was approved. Programs inside the copy are covered by its digest. Programs in the data directory
-// were written by approved programs.
+// user's.
+//
+// Before each start it compares the program, and all files that commands name, with what was
+// approved. Programs inside the copy need no check, because the copy's digest covers them. Programs
+// in the data directory were written by approved programs. For others, the check leaves the file
+// open and runs that file, so that it cannot be exchanged in between.
 func (a *assembly) approval() child.Approval {
 	if a.workspace == "" {
 		return nil
@@ -253,7 +260,8 @@ func deadlines(d *manifest.Deadlines) process.Deadlines {
 
 func milliseconds(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
 
-// contributions returns what the manifest declares for the process.
+// contributions returns what the manifest declares for the process. The process must confirm
+// exactly this in its handshake.
 func contributions(m *manifest.Plugin) process.Contributions {
 	c := process.Contributions{
 		Changing: m.MoreTools, Preparing: m.Prepares, Executor: m.CodeExecutor, State: m.State, Tasks: m.Tasks,
@@ -311,6 +319,7 @@ func (l *Loader) dataOf(s *set, dir, name string) string {
 	return filepath.Join(l.config.Home, "plugins", "data", fmt.Sprintf("%s@%.16s", name, protocol.DigestOf([]byte(dir))))
 }
 
+// errNoOptions rejects options of a plugin that declares none.
 var errNoOptions = errors.New("the plugin has no options; its manifest has no \"config\"")
 
 // checkOptions returns an error for options that do not fit the plugin's schema. No options always

@@ -12,7 +12,9 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Guest is an MCP server that a client added to a session. It has no plugin. Leave releases it.
+// Guest is an MCP server that a client added to a session. It belongs to no plugin and no
+// workspace, and its configuration is taken literally: no variables are replaced. Leave releases
+// it.
 type Guest struct {
 	*mcp.Part
 	loader *Loader
@@ -62,6 +64,7 @@ func (g *Guest) failure() error {
 }
 
 // failing returns why the server stopped working; nil: it works, or lashd has not given up yet.
+// Clients show the text, so it says what happens next.
 func (g *Guest) failing() error {
 	switch s := g.Status()[0]; s.State {
 	case mcp.Quarantined:

@@ -11,9 +11,12 @@ import (
 )
 
 // settle decides which units the entries use and returns the host with them, after the units in
-// fixed. It tries all wanted units at once, then all except one change, and then one change after
-// the other. An entry whose change does not work keeps its unit and remembers the error. Each call
-// tries again, because the plugin that was in conflict may be gone.
+// fixed.
+//
+// It tries three things, from the best to the most careful. First all wanted units at once. Then
+// all except one change, the last one first, which finds a single faulty edit. Then one change
+// after the other. An entry whose change does not work keeps its unit and remembers the error. Each
+// call tries again, because the plugin that was in conflict may be gone.
 func (s *set) settle(ctx context.Context, fixed []*unit) *plugin.Host {
 	host, err := s.loader.compose(ctx, s.wanted(fixed, nil))
 	if err == nil {
@@ -33,7 +36,8 @@ func (s *set) settle(ctx context.Context, fixed []*unit) *plugin.Host {
 	return s.settleEach(ctx, fixed)
 }
 
-// wanted returns the units to use, except that the entry but keeps its current one.
+// wanted returns the units to use: fixed, then the next unit of each entry, except that the entry
+// but keeps its current one.
 func (s *set) wanted(fixed []*unit, but *entry) []*unit {
 	units := slices.Clone(fixed)
 	for _, e := range s.entries {
@@ -158,7 +162,9 @@ func (l *Loader) compose(ctx context.Context, units []*unit) (*plugin.Host, erro
 	return contain(l.config.Log, "open a session with the plugins", func() (*plugin.Host, error) { return l.tryOut(ctx, units) })
 }
 
-// tryOut is compose without the protection against panics. It rejects plugins with the same name.
+// tryOut is compose without the protection against panics. It rejects plugins with the same name,
+// and the name of a built-in plugin unless the configuration allows it. The trial session is
+// isolated: it shares nothing with real ones and is closed at once.
 func (l *Loader) tryOut(ctx context.Context, units []*unit) (*plugin.Host, error) {
 	var factories []plugin.Factory
 	var replaced []string

@@ -12,12 +12,14 @@ import (
 // additions is a list of contributions under construction.
 type additions []protocol.PluginContribution
 
-// add appends an entry. detail is joined by spaces.
+// add appends an entry. The words of detail are joined by spaces.
 func (c *additions) add(kind, name string, detail ...string) {
 	*c = append(*c, protocol.PluginContribution{Kind: kind, Name: name, Detail: strings.TrimSpace(strings.Join(detail, " "))})
 }
 
-// Contributions lists what a plugin adds, by kind, for people who decide whether to trust it.
+// Contributions lists what a plugin adds, by kind, for people who decide whether to trust it. Its
+// names also tell what a reload adds and removes. Texts are complete, so that nothing is hidden
+// from the decision.
 func Contributions(p *manifest.Plugin) []protocol.PluginContribution {
 	all := additions{}
 	if p.Process != nil {

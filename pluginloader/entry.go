@@ -109,8 +109,8 @@ const lastWordsAre = "its last lines were:"
 // lastLines is how many lines of a program that did not start are shown with the reason.
 const lastLines = 8
 
-// lastWords returns what a program wrote since a time, as a problem. That usually explains why it
-// did not start.
+// lastWords returns what a program wrote since a time, as a problem, without lashd's own notes.
+// That usually explains why it did not start.
 func (e *entry) lastWords(since time.Time) []protocol.PluginProblem {
 	var said []string
 	for _, line := range e.log.Newest() {
@@ -131,7 +131,8 @@ func loaded(u *unit) *finding {
 }
 
 // bring builds a unit from a copy and starts what has to prove that it works. Contents that ran
-// before, and are not needed at once, need no proof. bring takes over the copy.
+// before, and are not needed at once, need no proof, so a restart of lashd does not start every
+// plugin. bring takes over the copy, also after an error.
 func (e *entry) bring(ctx context.Context, c content.Copy, last good) (*unit, error) {
 	known, l := map[string]mcp.List{}, e.set.loader
 	if last.Digest == c.Digest {
@@ -166,7 +167,8 @@ func (u *unit) show(ctx context.Context, known bool) error {
 	return u.process.Try(ctx)
 }
 
-// wrong returns the finding for contents that cannot be loaded. Its messages contain no secrets.
+// wrong returns the finding for contents that cannot be loaded. Messages may quote output of the
+// program, so the secrets in them are replaced.
 func (e *entry) wrong(name string, err error) *finding {
 	f := &finding{status: protocol.PluginFailed, problems: problemsOf(err), name: name}
 	for i := range f.problems {

@@ -11,8 +11,9 @@ import (
 	"time"
 )
 
-// look is one scan of a directory. It runs beside the loader's goroutine, so it has copies of the
-// fields of the entry that may change.
+// look is one scan of a directory. Scans run on goroutines of their own, beside the loader's. A
+// look therefore has copies of the fields of the entry that may change meanwhile, and note compares
+// asked afterwards.
 type look struct {
 	*entry            // of which only what never changes is used
 	sign   string     // entry.sign at the start
@@ -28,7 +29,8 @@ func (e *entry) look() look {
 	return look{entry: e, sign: e.sign, asked: e.asked, there: e.missing.IsZero(), holds: append(some(e.unit), some(e.next)...)}
 }
 
-// finding is the result of a scan.
+// finding is the result of a scan. set.found applies it on the loader's goroutine, unless the user
+// has made a decision about the plugin in between.
 type finding struct {
 	sign     string
 	asked    int
@@ -41,7 +43,9 @@ type finding struct {
 	fatal    bool // nothing of the directory may run, not even the unit in use
 }
 
-// examine scans the directory. It returns nil if nothing has changed since the last scan.
+// examine scans the directory. It returns nil if nothing has changed since the last scan. It
+// decides by the user's decisions first: a disabled plugin is only read, and an unapproved one is
+// not copied.
 func (g look) examine(ctx context.Context) *finding {
 	if !g.there || g.later {
 		return nil
@@ -87,7 +91,8 @@ func (g look) off(ctx context.Context) *finding {
 	return &finding{status: protocol.PluginDisabled, found: digest, name: nameOf(p), problems: problems, fatal: true}
 }
 
-// takeTrusted loads a plugin of a workspace if its current contents are approved.
+// takeTrusted loads a plugin of a workspace if its current contents are approved. take checks the
+// digest of the copy again, because the files may change between the two.
 func (g look) takeTrusted(ctx context.Context) *finding {
 	p, digest, problems, err := g.inspect(ctx)
 	switch {

@@ -32,8 +32,9 @@ type good struct {
 	Known     map[string]mcp.List `json:"known,omitempty"` // tool lists of MCP servers
 }
 
-// facts are the stored decisions and results, with a copy in memory. They are safe for concurrent
-// use.
+// facts are the stored decisions and results, with a copy in memory. They are written to the
+// database first, so a decision that the user sees as done survives a crash. They are safe for
+// concurrent use.
 type facts struct {
 	memory Memory
 
@@ -76,6 +77,7 @@ func (f *facts) learn(fact persistence.PluginFact) error {
 	return nil
 }
 
+// learn decodes a fact into the map of its kind, or removes it if it has no value.
 func learn[T any](into map[string]T, fact persistence.PluginFact) error {
 	if fact.Body == nil {
 		delete(into, fact.Key)
@@ -163,7 +165,8 @@ func (f *facts) disabled(dir string) bool {
 	return f.off[dir]
 }
 
-// kept returns the digests of copies that may be needed after a restart.
+// kept returns the digests of copies that may be needed after a restart. All other closed copies
+// are removed.
 func (f *facts) kept() map[protocol.Digest]bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

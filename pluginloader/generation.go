@@ -12,8 +12,8 @@ import (
 )
 
 // swap replaces the plugins in use by the wanted ones, as one generation. Plugins that conflict
-// with others keep their last version. It stores the result and notifies clients. Runs on the
-// loader's goroutine.
+// with others keep their last version. If nothing changed, the generation stays. swap stores which
+// contents run and notifies clients. It runs on the loader's goroutine.
 func (s *set) swap(ctx context.Context) {
 	fixed := s.fixed()
 	host := s.settle(ctx, fixed)
@@ -32,7 +32,8 @@ func (s *set) swap(ctx context.Context) {
 	}
 }
 
-// assess computes the entry's info from the last scan and from what settle decided.
+// assess computes the entry's info from the last scan and from what settle decided. If an older
+// version runs, failed becomes degraded and untrusted becomes modified.
 func (e *entry) assess() {
 	e.info = e.found
 	if e.blamed != nil {
@@ -67,8 +68,8 @@ func (s *set) fixed() []*unit {
 	return s.loader.user.units
 }
 
-// publish makes new sessions, and other sessions from their next turn, use the units. The previous
-// units are released once no session uses them.
+// publish makes new sessions, and other sessions from their next turn, use the units. A running
+// turn keeps its plugins. The previous units are released once no session uses them.
 func (s *set) publish(units []*unit, host *plugin.Host) {
 	l := s.loader
 	for _, u := range units {
@@ -89,7 +90,8 @@ func (s *set) publish(units []*unit, host *plugin.Host) {
 	}
 }
 
-// retire releases units once no session uses their host.
+// retire releases units once no session uses their host. If none does, it releases them before it
+// returns.
 func (l *Loader) retire(host *plugin.Host, units []*unit) {
 	unused := host.Retire()
 	if closed(unused) { // at once, so that clients see the final state
@@ -121,8 +123,9 @@ func (l *Loader) having(dir string) (all []*plugin.Host) {
 	return all
 }
 
-// revoke makes all sessions drop hosts that are no longer current: idle sessions at once, others
-// after their turn.
+// revoke makes all sessions drop hosts that contain a plugin which the user disabled or no longer
+// trusts: idle sessions at once, others after their turn. It repeats until no session uses the
+// hosts.
 func (l *Loader) revoke(life context.Context, hosts []*plugin.Host) {
 	for _, h := range hosts {
 		h.Revoke()
@@ -146,7 +149,8 @@ func (l *Loader) revoke(life context.Context, hosts []*plugin.Host) {
 const revokeDelay = time.Second
 
 // remember stores which contents run. After a restart the same contents run first, whatever the
-// directories contain then.
+// directories contain then. A failed write is logged: then an older version may run until the next
+// scan.
 func (l *Loader) remember(ctx context.Context, s *set) {
 	var news []persistence.PluginFact
 	for _, e := range s.entries {

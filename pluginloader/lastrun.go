@@ -7,7 +7,7 @@ import (
 )
 
 // recall loads the plugins that ran last from their copies, whatever their directories contain now.
-// The next scan finds changes. Sessions can open before that scan.
+// That is fast and cannot be prevented by a broken edit. The next scan finds changes.
 func (s *set) recall(ctx context.Context) {
 	s.entries, _ = s.arrange(s.list())
 	for _, e := range s.entries {
@@ -43,7 +43,7 @@ func (e *entry) recall(ctx context.Context) {
 	l.wake(ctx, u)
 }
 
-// wake starts the programs of a plugin that run before their first use.
+// wake starts, in the background, the programs of a plugin that run before their first use.
 func (l *Loader) wake(ctx context.Context, u *unit) {
 	l.beside("start a plugin", func() {
 		if err := u.show(ctx, true); err != nil {

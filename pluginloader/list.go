@@ -15,7 +15,7 @@ import (
 )
 
 // List implements plugin/list: the plugins of sessions in a directory, also those that failed to
-// load.
+// load or need approval, and how their roots are watched.
 func (l *Loader) List(ctx context.Context, p *protocol.PluginListParams) (*protocol.PluginListResult, error) {
 	s, err := l.setOf(ctx, p.Cwd)
 	if err != nil {
@@ -70,8 +70,8 @@ func (l *Loader) builtin() (all []protocol.PluginInfo) {
 	return all
 }
 
-// public returns the entry's info for clients, with the current state of its programs. Any
-// goroutine may call it.
+// public returns the entry's info for clients, with the current state of its programs. It reads the
+// published copies under Loader.mu, so any goroutine may call it.
 func (e *entry) public() protocol.PluginInfo {
 	l := e.set.loader
 	l.mu.Lock()
@@ -96,6 +96,7 @@ func (e *entry) public() protocol.PluginInfo {
 	return info
 }
 
+// servers converts the status of MCP servers for clients.
 func servers(all []mcp.ServerStatus) (infos []protocol.PluginServer) {
 	for _, s := range all {
 		infos = append(infos, protocol.PluginServer{
@@ -107,7 +108,8 @@ func servers(all []mcp.ServerStatus) (infos []protocol.PluginServer) {
 }
 
 // same reports whether two infos are equal for clients that follow changes. Starts and ends of
-// processes and servers are no changes, except that one fails too often or is resumed after that.
+// processes and servers are no changes, because they happen all the time. Failing too often, and
+// resuming after that, are.
 func same(a, b protocol.PluginInfo) bool {
 	if !slices.Equal(failing(a), failing(b)) || !slices.Equal(programs(a, mcp.Resumed), programs(b, mcp.Resumed)) {
 		return false
@@ -159,7 +161,9 @@ func (l *Loader) missing(name string) error {
 	return fmt.Errorf("%w: %s", ErrNoPlugin, name)
 }
 
-// Read implements plugin/read: everything that a person needs to decide about trust.
+// Read implements plugin/read: everything that a person needs to decide about trust. The digest
+// belongs to exactly the contents that the result describes. If the directory cannot be read, the
+// result describes what runs.
 func (l *Loader) Read(ctx context.Context, p *protocol.PluginParams) (*protocol.PluginReadResult, error) {
 	e, err := l.find(ctx, p.Name, p.Cwd)
 	if err != nil {
@@ -196,6 +200,7 @@ func (e *entry) running() (*manifest.Plugin, manifest.Beyond) {
 	return e.shown.manifest, e.shown.copy.Beyond
 }
 
+// reachOf converts what a plugin uses outside its directory for clients.
 func reachOf(b manifest.Beyond) protocol.PluginReach {
 	r := protocol.PluginReach{Commands: b.Commands, Addresses: b.Addresses, Environment: b.Environment}
 	for _, e := range b.Executables {
@@ -229,6 +234,7 @@ func (l *Loader) Logs(ctx context.Context, p *protocol.PluginLogsParams) (*proto
 	return result, nil
 }
 
+// lineOf converts a line of a plugin's log for clients.
 func lineOf(l child.Line) protocol.PluginLogLine {
 	return protocol.PluginLogLine{AtMs: l.At.UnixMilli(), Level: l.Level.String(), Text: l.Text}
 }

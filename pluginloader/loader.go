@@ -1,6 +1,21 @@
-// Package pluginloader loads plugins from directories. It finds and checks them, runs them from private copies, and replaces the
-// set of plugins when files change. If a change cannot be loaded, the last good version keeps running. The engine asks this
-// package for the plugins of a session.
+// Package pluginloader loads plugins from directories and gives sessions the plugins of their
+// workspace. The engine calls Loader.Host when a session opens and between turns. The daemon calls
+// the other methods for clients.
+//
+// A plugin goes through these steps:
+//
+//   - roots.go lists the directories. A set holds those of the user or of one workspace, an entry each.
+//   - examine.go scans a directory whose signature has changed. It checks whether the contents may run:
+//     plugins of a workspace need approval of their exact digest (trust.go).
+//   - package content makes a private copy. What runs cannot be changed afterwards.
+//   - assemble.go builds a unit from the copy: its process, MCP servers, commands and texts. entry.bring
+//     starts what has to prove that it works.
+//   - combine.go puts the wanted units together. A plugin that conflicts with others keeps its last version.
+//   - generation.go publishes the result as a plugin.Host and retires the last one once no session uses it.
+//
+// If a change cannot be loaded, the last good version keeps running, also after a restart
+// (lastrun.go). The files of a workspace may be hostile: unapprovedlimits.go bounds the cost of
+// looking at them.
 package pluginloader
 
 import (
@@ -63,8 +78,8 @@ type Memory interface {
 //
 // One goroutine, Run, owns all state and changes it. Other goroutines send it functions over work,
 // with do and post, and read under mu. Slow work, such as copying and starting plugins, runs on
-// goroutines of its own and posts its result. Methods are safe for concurrent use. They wait until
-// Run has scanned the user's plugins.
+// goroutines of its own and posts its result. So a plugin that hangs delays only itself. Methods
+// are safe for concurrent use. They wait until Run has scanned the user's plugins.
 type Loader struct {
 	config   Config
 	copies   *content.Store
@@ -100,7 +115,8 @@ func New(c Config) *Loader {
 }
 
 // Run loads the plugins that ran last, scans the directories and follows changes until ctx is done.
-// It returns when all plugins have ended. Stop the users of the plugins first. Call it once.
+// It returns when all plugins have ended. Stop the users of the plugins first. Call it once. If the
+// stored facts cannot be read, Run makes all methods fail and waits for ctx.
 func (l *Loader) Run(ctx context.Context) error {
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
@@ -126,7 +142,8 @@ func (l *Loader) Run(ctx context.Context) error {
 	return watchErr
 }
 
-// begin reads the stored facts and loads the plugins that ran last.
+// begin reads the stored facts and loads the plugins that ran last. Sessions that need no new
+// plugin can continue with these.
 func (l *Loader) begin(ctx context.Context) error {
 	if err := l.facts.load(ctx); err != nil {
 		return err
@@ -185,7 +202,8 @@ func (l *Loader) lookAll(life context.Context, which func(*set) bool) {
 	}
 }
 
-// changed publishes the changes of a set. Changes of the user's plugins affect all workspaces.
+// changed publishes the changes of a set. A workspace's host contains the user's plugins too, so
+// changes of those affect all workspaces.
 func (l *Loader) changed(ctx context.Context, s *set) {
 	s.swap(ctx)
 	if s == l.user {

@@ -41,7 +41,8 @@ func (l *Loader) beside(what string, f func()) {
 // watchRestart is the pause after a panic of the watcher.
 const watchRestart = time.Second
 
-// watch runs the watcher until ctx is done and restarts it after a panic.
+// watch runs the watcher until ctx is done and restarts it after a panic. Without a watcher, edits
+// would go unnoticed until lashd restarts.
 func (l *Loader) watch(ctx context.Context) error {
 	for {
 		_, err := contain(l.config.Log, "watch plugins", func() (struct{}, error) { return struct{}{}, l.watcher.Run(ctx) })
@@ -66,6 +67,7 @@ func (g look) contained(ctx context.Context) *finding {
 	return f
 }
 
+// log returns the loader's log, also in tests without a loader.
 func (g look) log() *slog.Logger {
 	if g.set.loader == nil {
 		return slog.Default()
@@ -73,7 +75,8 @@ func (g look) log() *slog.Logger {
 	return g.set.loader.config.Log
 }
 
-// fail records that the findings could not be applied. The host stays as it is.
+// fail records that the findings could not be applied, because applying them panicked. The host
+// stays as it is, and the directories are scanned again.
 func (s *set) fail(entries []*entry, findings []*finding, err error) {
 	for i, f := range findings {
 		if f != nil {

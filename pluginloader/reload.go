@@ -14,12 +14,14 @@ import (
 // BusyError rejects a reload that must not happen during a turn.
 type BusyError struct{ TurnID protocol.TurnID }
 
+// Error says which turn is running and what to do.
 func (e *BusyError) Error() string {
 	return fmt.Sprintf("turn %s is running; wait for its end, or set whenBusy to queue: sessions then use the change from their next turn on", e.TurnID)
 }
 
-// Reload implements plugin/reload. It scans the directories now and returns what changed. With
-// DryRun it only returns what would change.
+// Reload implements plugin/reload. It scans the directories now, without waiting for the watcher,
+// and returns what changed. With DryRun it only returns what would change. With WhenBusy set to
+// refuse it fails with a *BusyError while a turn runs.
 func (l *Loader) Reload(ctx context.Context, p *protocol.PluginReloadParams) (*protocol.PluginReloadResult, error) {
 	if p.WhenBusy == protocol.BusyRefuse {
 		if id, runs := l.config.Running(); runs {
@@ -62,9 +64,9 @@ func (l *Loader) concerned(cwd string) (all []*set) {
 	return all
 }
 
-// refresh scans everything again and waits for the result. It includes plugins that failed and the
+// refresh scans everything again and waits for the result. It includes plugins that failed, and the
 // files outside workspace plugins, whose changes the watcher does not see. It also ends
-// quarantines.
+// quarantines, because the user may have fixed the cause.
 func (l *Loader) refresh(ctx context.Context, cwd string) error {
 	looked := make(chan struct{})
 	_, err := do(ctx, l, func(ctx context.Context) (struct{}, error) {
@@ -124,8 +126,8 @@ func (l *Loader) contents(cwd string) map[string]held {
 	return all
 }
 
-// planned returns the plugins that would be in use after a reload. It starts nothing. A plugin that
-// cannot be read stays as it is.
+// planned returns the plugins that would be in use after a reload, by directory. It starts nothing
+// and copies nothing. A plugin that cannot be read, or is not approved, stays as it is.
 func (l *Loader) planned(ctx context.Context, cwd string, now map[string]held) (map[string]held, error) {
 	dirs, err := do(ctx, l, func(context.Context) (map[string]*set, error) {
 		dirs := map[string]*set{}
@@ -158,7 +160,8 @@ func (s *set) plannedAt(ctx context.Context, dir string, now held) held {
 	return held{m, digest}
 }
 
-// compare returns the differences between two states of the plugins.
+// compare returns the differences between two states of the plugins, in the order in which the
+// plugins register, and the plugins with problems.
 func (l *Loader) compare(cwd string, before, after map[string]held) *protocol.PluginReloadResult {
 	result := &protocol.PluginReloadResult{Data: []protocol.PluginChange{}}
 	seen := map[string]bool{}

@@ -24,7 +24,8 @@ const (
 	leaving = time.Second
 )
 
-// list returns the directories of all roots in the order in which their plugins register.
+// list returns the directories of all roots in the order in which their plugins register. The order
+// is that of the roots, then of the names. It is stable, because hooks run in it.
 func (s *set) list() (dirs []string) {
 	for _, root := range s.roots {
 		dirs = append(dirs, s.in(root)...)
@@ -47,7 +48,7 @@ func (s *set) fewer(dirs []string) []string {
 }
 
 // in returns the directories of a root, with those that are missing only briefly. If the root
-// cannot be read, its plugins stay.
+// cannot be read, the fate of its plugins is unknown, so they stay.
 func (s *set) in(root string) []string {
 	dirs, err := s.directories(root)
 	if err != nil {
@@ -144,8 +145,9 @@ func (s *set) arrange(dirs []string) (now, gone []*entry) {
 	return now, gone
 }
 
-// findAll scans directories. It scans several at the same time, and those without any approval one
-// after the other within the limits. took is the time for the latter.
+// findAll scans directories. It scans up to looksAtATime at once. Those without any approval follow
+// one after the other, share one allowance, and have a common time limit. took is the time for
+// them.
 func findAll(ctx context.Context, looks []look) (findings []*finding, took time.Duration) {
 	findings = make([]*finding, len(looks))
 	var looking sync.WaitGroup

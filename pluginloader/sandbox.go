@@ -24,7 +24,7 @@ const (
 var DefaultLimits = proc.Limits{OpenFiles: 4096, Processes: 4096, FileSize: 16 << 30}
 
 // confinement returns the limits and sandbox for the plugin's programs. It always hides lashd's own
-// directory.
+// directory, which holds the database and the approvals.
 func (a *assembly) confinement() *child.Confinement {
 	c := &a.loader.config
 	held := a.manifest.Confinement(c.Limits)
@@ -52,7 +52,8 @@ func (u *unit) confined(mode SandboxMode) string {
 }
 
 // confinedBeforeLocked describes the sandbox of older versions that sessions still use, if it
-// differs from that of now; empty: it does not.
+// differs from that of now; empty: it does not. An edit that adds a sandbox does not confine turns
+// that are already running. The caller holds mu.
 func (l *Loader) confinedBeforeLocked(now *unit) string {
 	if now == nil {
 		return ""

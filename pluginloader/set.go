@@ -13,7 +13,8 @@ import (
 )
 
 // set is the plugins of the user or of one workspace, and the host for sessions with them. At most
-// one scan of a set runs at a time. Fields without a note belong to the loader's goroutine.
+// one scan of a set runs at a time; requests during a scan lead to one more. Fields without a note
+// belong to the loader's goroutine.
 type set struct {
 	loader *Loader
 	scope  protocol.PluginScope
@@ -86,7 +87,8 @@ func (l *Loader) look(life context.Context, s *set, then ...func()) {
 	})
 }
 
-// looks returns the scans for entries. It skips unapproved plugins that rest.
+// looks returns the scans for entries. It skips unapproved plugins that rest, and remembers that in
+// owes.
 func (s *set) looks(entries []*entry) []look {
 	s.owes = false
 	looks := make([]look, len(entries))
@@ -108,7 +110,8 @@ func discard(l *Loader, findings []*finding) {
 	}
 }
 
-// found applies the findings of a scan.
+// found applies the findings of a scan, removes entries whose directories are gone, and publishes a
+// change.
 func (s *set) found(ctx context.Context, entries, gone []*entry, findings []*finding) {
 	changed := len(gone) > 0
 	for i, f := range findings {
@@ -126,8 +129,8 @@ func (s *set) found(ctx context.Context, entries, gone []*entry, findings []*fin
 	}
 }
 
-// note applies one finding. If the user has made a decision during the scan, the finding is dropped
-// and the directory is scanned again.
+// note applies one finding to its entry. If the user has made a decision during the scan, the
+// finding is dropped and the directory is scanned again. New problems go to the plugin's log.
 func (e *entry) note(f *finding) {
 	if e.asked != f.asked || f.unit != nil && !e.holds(f.unit) && !(f.fresh && e.mayRun(f.unit.copy.Digest)) {
 		discard(e.set.loader, []*finding{f})

@@ -19,6 +19,7 @@ type ContentError struct {
 	Problems      []protocol.PluginProblem // why it cannot be read
 }
 
+// Error says what to do: read the plugin again, or repair its files.
 func (e *ContentError) Error() string {
 	if e.Found == "" && len(e.Problems) > 0 {
 		return fmt.Sprintf("the plugin cannot be trusted because its files cannot be loaded: %s", e.Problems[0])
@@ -27,7 +28,8 @@ func (e *ContentError) Error() string {
 }
 
 // Trust implements plugin/trust. It approves the contents with the given digest, if the directory
-// still has them, and loads the plugin.
+// still has them, and loads the plugin. If the contents changed after the client read them, the
+// error is a *ContentError.
 func (l *Loader) Trust(ctx context.Context, p *protocol.PluginTrustParams) (*protocol.PluginResult, error) {
 	e, err := l.findTrustable(ctx, p.Name, p.Cwd)
 	if err != nil {
@@ -58,7 +60,8 @@ func (l *Loader) findTrustable(ctx context.Context, name, cwd string) (*entry, e
 	return e, err
 }
 
-// SetEnabled implements plugin/enable and plugin/disable.
+// SetEnabled implements plugin/enable and plugin/disable. The decision is by directory and outlives
+// restarts and changes of the plugin's files.
 func (l *Loader) SetEnabled(ctx context.Context, p *protocol.PluginEnableParams) (*protocol.PluginResult, error) {
 	e, err := l.find(ctx, p.Name, p.Cwd)
 	switch {
@@ -70,9 +73,11 @@ func (l *Loader) SetEnabled(ctx context.Context, p *protocol.PluginEnableParams)
 	return l.decide(ctx, e, protocol.PluginDisabled, func(ctx context.Context) error { return l.facts.store(ctx, fact(factOff, e.dir, true)) })
 }
 
-// decide stores a decision of the user and applies it. store is the write. If stop is set, the
-// plugin stops with that status at once, without waiting for a scan. Otherwise decide waits for a
-// scan of the directory.
+// decide stores a decision of the user and applies it. store is the write. It runs on the loader's
+// goroutine, so decisions and scans never overlap.
+//
+// If stop is set, the plugin stops with that status at once, without a scan: a broken or huge
+// directory cannot delay that. Otherwise decide waits for a scan of the directory.
 func (l *Loader) decide(
 	ctx context.Context, e *entry, stop protocol.PluginStatus, store func(context.Context) error,
 ) (*protocol.PluginResult, error) {
@@ -103,7 +108,7 @@ func (l *Loader) decide(
 	return &protocol.PluginResult{Plugin: e.public()}, nil
 }
 
-// end stops a plugin. Only turns in progress keep using it.
+// end stops a plugin. Only turns in progress keep using it; when they end, its programs end too.
 func (e *entry) end(ctx context.Context, status protocol.PluginStatus) {
 	if e.unit != nil {
 		e.found.Found = e.unit.copy.Digest

@@ -108,6 +108,7 @@ type OutsideError struct {
 	Err  error
 }
 
+// Error names the path and what to do.
 func (e *OutsideError) Error() string {
 	return fmt.Sprintf("%s is not read because it links outside the workspace (%v); copy the files to the workspace, or use a relative link within it", e.Path, e.Err)
 }
@@ -140,5 +141,6 @@ func (s *set) contained(path string) error {
 	return inWorkspace(s.cwd, path)
 }
 
-// rest starts the pause of unapproved plugins after a scan that took some time.
+// rest starts the pause of unapproved plugins after a scan that took some time. The pause is
+// proportional, so a workspace takes a bounded share of a processor.
 func (s *set) rest(took time.Duration) { s.resting = time.Now().Add(restFactor * took) }

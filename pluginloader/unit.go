@@ -13,7 +13,8 @@ import (
 )
 
 // unit is a loaded version of a plugin: one copy with its programs. All sets with the same version
-// share it. It is counted: hold and release. mu protects users.
+// share it, for example the user's plugins, which are part of every workspace's host. It is
+// counted: hold adds a user and release removes one. mu protects users.
 type unit struct {
 	dir      string // the directory that was copied
 	copy     content.Copy
@@ -30,6 +31,7 @@ type unit struct {
 	users int
 }
 
+// name returns the plugin's name.
 func (u *unit) name() string { return u.manifest.Name }
 
 // hold adds a user.
@@ -60,7 +62,8 @@ func (u *unit) release(ctx context.Context) (last bool, err error) {
 	return true, err
 }
 
-// let releases units in the background.
+// let releases units in the background, because ending programs takes time. After the last user of
+// a version, it removes copies that are no longer needed.
 func (l *Loader) let(units ...*unit) {
 	for _, u := range units {
 		l.beside("end a plugin", func() {

@@ -48,7 +48,8 @@ func upward(cwd string) []string {
 }
 
 // workspace returns the directory whose plugins sessions in cwd use: the nearest one with plugins,
-// from cwd up to the root of its git repository, or cwd itself.
+// from cwd up to the root of its git repository, or cwd itself. So sessions in a subdirectory have
+// the repository's plugins.
 func (l *Loader) workspace(cwd string) (string, error) {
 	cwd, err := workspaceOf(cwd)
 	if err != nil || cwd == "" {
@@ -87,7 +88,7 @@ func (l *Loader) hasPlugins(cwd string) bool {
 }
 
 // setOf returns the set for sessions in cwd after its first scan. A directory without plugins has
-// the user's set.
+// the user's set. Any goroutine may call it.
 func (l *Loader) setOf(ctx context.Context, cwd string) (*set, error) {
 	cwd, err := l.workspace(cwd)
 	if err == nil {
@@ -110,8 +111,8 @@ func (l *Loader) setOf(ctx context.Context, cwd string) (*set, error) {
 	return w, l.wait(ctx, w.ready)
 }
 
-// enter loads the approved plugins of a workspace and starts to watch it. Runs on the loader's
-// goroutine.
+// enter loads the approved plugins of a workspace and starts to watch it. It returns at once; ready
+// of the set is closed after the first scan. It runs on the loader's goroutine.
 func (l *Loader) enter(ctx context.Context, cwd string) *set {
 	l.mu.Lock()
 	w := l.workspaces[cwd]
@@ -166,7 +167,7 @@ func (l *Loader) tellAll() {
 	}
 }
 
-// tell notifies clients and the log about an entry, if its info has changed.
+// tell notifies clients and the log about an entry, if its info has changed since the last time.
 func (l *Loader) tell(e *entry) {
 	info := e.public()
 	if info.Status == "" || same(info, e.told) { // not scanned yet, or nothing new

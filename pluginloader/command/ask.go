@@ -34,8 +34,10 @@ type asked struct {
 }
 
 // ask runs all hooks that match an event at the same time, each distinct command once, and combines
-// their results. The error is the cause of ctx, or a *HookError. When ctx ends, ask returns at
-// once; the commands are being killed, and Shutdown waits for them.
+// their results. It runs on the goroutine of the turn that triggered the event.
+//
+// The error is the cause of ctx, or a *HookError of a hook with OnErrorFail. When ctx ends, ask
+// returns at once. The commands are killed in the background, and Shutdown waits for them.
 func (s *session) ask(ctx context.Context, q question) (*verdict, error) {
 	runs := s.part.runs(q)
 	slots := make(chan struct{}, atOnce)
@@ -72,7 +74,8 @@ func (s *session) ask(ctx context.Context, q question) (*verdict, error) {
 }
 
 // runs returns the runs for a question in the order in which the hooks are declared. Hooks with the
-// same command and the same effect of a failure run once.
+// same command and the same effect of a failure run once. A call that becomes several calls in
+// another format, such as a patch of several files, gives one run for each of them.
 func (p *Part) runs(q question) []*asked {
 	var runs []*asked
 	var seen []string
@@ -96,7 +99,8 @@ func (p *Part) runs(q question) []*asked {
 	return runs
 }
 
-// run runs the hook and stores its result in a.
+// run runs the hook with the call in its format and stores the result in a. It runs on its own
+// goroutine.
 func (a *asked) run(ctx context.Context, s *session, q question) {
 	in := q.input
 	in.ToolName, in.ToolInput = a.words.tool, a.words.input
@@ -129,7 +133,7 @@ func (a *asked) translate() (err error) {
 	return err
 }
 
-// record logs the result of each run and the combined decision.
+// record logs the result of each run and the combined decision to the plugin's log.
 func (p *Part) record(event string, runs []*asked, v *verdict) {
 	for _, a := range runs {
 		said := a.strength.String()

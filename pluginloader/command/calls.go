@@ -19,7 +19,9 @@ func (s *session) question(ctx context.Context, event string, tc *plugin.ToolCal
 }
 
 // beforeToolCall implements the hook before a tool call. If hooks change the arguments, the other
-// hooks see the new ones in a second round, in which they can only reject or ask.
+// hooks see the new ones in a second round, in which they can only reject or ask. The directives
+// deny the call, require approval, replace its arguments, or do nothing. A halt denies the call and
+// ends the turn at its next checkpoint.
 func (s *session) beforeToolCall(ctx context.Context, tc *plugin.ToolCallContext) ([]plugin.Directive, error) {
 	v, err := s.ask(ctx, s.question(ctx, "PreToolUse", tc))
 	if err != nil {
@@ -54,7 +56,8 @@ func (s *session) beforeToolCall(ctx context.Context, tc *plugin.ToolCallContext
 }
 
 // again runs the hooks that did not change the arguments a second time, with the new arguments. If
-// one of them changes the arguments again, the call is denied.
+// one of them changes the arguments again, the call is denied: two hooks that undo each other's
+// changes must not loop.
 func (s *session) again(ctx context.Context, tc *plugin.ToolCallContext, first *verdict) (*verdict, error) {
 	next := *tc
 	next.Args = first.args
@@ -85,8 +88,9 @@ func (v *verdict) code(refusal string) string {
 	return refusal
 }
 
-// afterToolCall reports a result to hooks. Their texts reach the model at the next checkpoint. A
-// hook may replace the result.
+// afterToolCall reports a result to hooks: PostToolUse after a success, PostToolUseFailure after a
+// failure or a cancelled call. A denial cannot undo the call, so its reason becomes a message for
+// the model, delivered at the next checkpoint. A hook may replace the result.
 func (s *session) afterToolCall(ctx context.Context, tc *plugin.ToolResultContext) ([]plugin.Directive, error) {
 	event := "PostToolUse"
 	if cmp.Or(tc.Output.Status, protocol.OutputSuccess) != protocol.OutputSuccess {

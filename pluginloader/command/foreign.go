@@ -7,8 +7,8 @@ const (
 	gemini = "Gemini CLI"
 )
 
-// foreigner describes how another agent presents one of lashd's tools, so that hooks written for
-// that agent match calls in lashd and can read their arguments.
+// foreigner describes how another agent presents one of lashd's tools. Hooks written for that agent
+// match calls in lashd by the other agent's tool name, and can read the arguments under its names.
 type foreigner struct {
 	// own is lashd's name of the tool, tool the other agent's.
 	own, agent, tool string

@@ -11,7 +11,7 @@ import (
 )
 
 // input is the JSON on a hook's stdin, in the format of other agents. Fields without meaning for an
-// event are absent.
+// event are absent. The names are part of that format and must not change.
 type input struct {
 	SessionID      protocol.SessionID `json:"session_id"`
 	TranscriptPath string             `json:"transcript_path"` // always empty: lashd keeps no transcript file
@@ -71,7 +71,8 @@ func (s *session) agentType() string {
 	return "child"
 }
 
-// modeOf returns the approval mode of a session in the words of other agents.
+// modeOf returns the approval mode of a session in the words of other agents: plan,
+// bypassPermissions if everything is allowed, or default.
 func modeOf(c protocol.Config) string {
 	var plan struct{ Mode string }
 	if err := json.Unmarshal(c.Options["plan"], &plan); err == nil && plan.Mode == "plan" {
@@ -134,6 +135,7 @@ type response struct {
 }
 
 // responseOf returns the result of a call. said are the arguments in the format that the hook got.
+// The result of shell has the fields that other agents' shell tools have.
 func responseOf(tool string, said json.RawMessage, out protocol.ToolOutput) response {
 	r := response{Success: out.Status == protocol.OutputSuccess, Value: out.Value}
 	var file struct {

@@ -12,8 +12,8 @@ type matcher struct {
 	re    *regexp.Regexp // expression that must occur in the name
 }
 
-// newMatcher parses a matcher. Plain words separated by | or commas are whole names. Anything else
-// is an RE2 expression.
+// newMatcher parses a matcher in the syntax of other agents. Plain words separated by | or commas
+// are whole names. Anything else is an RE2 expression that may match anywhere in a name.
 func newMatcher(text string) (m matcher, err error) {
 	plain := !strings.ContainsFunc(text, func(c rune) bool {
 		return !strings.ContainsRune("_-|, ", c) && (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z')

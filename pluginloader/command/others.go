@@ -17,7 +17,8 @@ var ErrHalted = errors.New("stopped by a hook")
 // endPatience is the time limit for all hooks at the end of a session together.
 const endPatience = 5 * time.Second
 
-// beforeModel runs hooks before a model call. They may add text to the prompt or end the turn.
+// beforeModel runs hooks before a model call. They may add text to the prompt or end the turn. The
+// text is part of that model call only and is not stored in history.
 func (s *session) beforeModel(ctx context.Context, cv *plugin.ContextView, pc plugin.PreparedContext) (plugin.PreparedContext, error) {
 	v, err := s.ask(ctx, question{input: s.common("PreModelRequest", "", view(ctx, cv.View, cv.Host))})
 	switch {
@@ -45,7 +46,8 @@ func (s *session) afterModel(ctx context.Context, r plugin.Response) (plugin.Res
 	return r, nil
 }
 
-// beforeCompaction runs hooks before a compaction. They may prevent it but never write the summary.
+// beforeCompaction runs hooks before a compaction, with the highest priority. They may prevent it
+// but never write the summary, so it returns no nodes and the next compactor runs.
 func (s *session) beforeCompaction(ctx context.Context, req *plugin.CompactRequest) ([]protocol.NodeBody, error) {
 	in := s.common("PreCompact", "", view(ctx, req.View, req.Host))
 	in.Trigger, in.Instructions = "manual", new(req.Instructions)
@@ -70,7 +72,9 @@ func (s *session) configChanged(ctx context.Context, event *plugin.LifecycleEven
 	return err
 }
 
-// closed reports to hooks that the session leaves memory, unless no turn has started in it.
+// closed reports to hooks that the session leaves memory, unless no turn has started in it. A
+// failure only goes to the log. All hooks together get endPatience, because the engine waits for
+// them.
 func (s *session) closed() error {
 	if !s.hasBegun() {
 		return nil

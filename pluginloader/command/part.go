@@ -16,7 +16,8 @@ import (
 	"lashd/pluginloader/manifest"
 )
 
-// Config configures the commands of one plugin.
+// Config configures the commands of one plugin. The loader fills it in for each loaded version of
+// the plugin.
 type Config struct {
 	ID       string                 // of the plugin
 	Root     string                 // the plugin's directory, which no longer changes
@@ -113,8 +114,9 @@ func (p *Part) begin() (end func(), err error) {
 	return p.running.Done, nil
 }
 
-// prepare completes a command for a session: environment, mark, limits and sandbox. It also checks
-// that the program is the approved one. The caller calls release after the start.
+// prepare completes a command for a session: environment, mark, limits and sandbox. It creates the
+// temporary directory of a sandboxed command. For a plugin that needs approval, it checks that the
+// program is the approved one. The caller calls release after the start.
 func (p *Part) prepare(ctx context.Context, c *proc.Command, cwd string, pass []string, set map[string]string) (release func(), err error) {
 	if c.Confine, err = p.config.Confine.In(cwd); err != nil {
 		return nil, err
@@ -164,7 +166,7 @@ func (t *tools) Tools() []tool.Tool {
 	return list
 }
 
-// Execute implements tool.Provider.
+// Execute implements tool.Provider. A failing command is a failed output, not an error.
 func (t *tools) Execute(ctx context.Context, call tool.Invocation) (tool.Result, error) {
 	for _, c := range t.part.tools {
 		if c.tool.Manifest.Name == call.Name {

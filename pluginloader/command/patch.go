@@ -43,7 +43,8 @@ func (s *section) take(line string) {
 	}
 }
 
-// patchAsEdits presents a patch as one Write or Edit call for each file.
+// patchAsEdits presents a patch as one call for each file: Write for a new file, otherwise Edit
+// with the removed and added lines. A hook cannot change such a call.
 func patchAsEdits(c call) (all tongue, err error) {
 	sections, err := c.sections()
 	for _, s := range sections {
@@ -61,7 +62,8 @@ func patchAsEdits(c call) (all tongue, err error) {
 	return all, err
 }
 
-// patchAsMultiEdits presents a patch as one MultiEdit call for each existing file.
+// patchAsMultiEdits presents a patch as one MultiEdit call for each existing file. It skips new
+// files, which MultiEdit cannot create.
 func patchAsMultiEdits(c call) (all tongue, err error) {
 	sections, err := c.sections()
 	for _, s := range sections {

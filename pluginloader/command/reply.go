@@ -15,13 +15,15 @@ import (
 type strength int
 
 const (
-	silent strength = iota // no opinion
+	// The decisions, from weakest to strongest.
+	silent strength = iota
 	allow
 	ask
 	deny
 	halt // end the turn
 )
 
+// String returns the decision for the log.
 func (s strength) String() string { return []string{"nothing", "allow", "ask", "deny", "halt"}[s] }
 
 // opinion is the result of one hook, from its exit code, stderr or JSON.
@@ -57,10 +59,12 @@ type specific struct {
 // decisions maps the words of all agents to decisions.
 var decisions = map[string]strength{"": silent, "approve": allow, "allow": allow, "ask": ask, "block": deny, "deny": deny}
 
+// errTwoValues rejects output after the JSON object, which would otherwise be lost silently.
 var errTwoValues = errors.New("more output follows the JSON object")
 
-// parseReply parses a hook's stdout. ok is false if the text does not start like a JSON object, and
-// then is not a reply. A text that starts like one but is not valid is an error.
+// parseReply parses a hook's stdout. ok is false if the text does not start like a JSON object;
+// then it is plain text and not a reply. A text that starts like an object but is not valid is an
+// error, so that a decision with a typing error is never ignored.
 func parseReply(event string, stdout []byte) (o opinion, ok bool, err error) {
 	text := bytes.TrimSpace(stdout)
 	if !bytes.HasPrefix(text, []byte("{")) {
@@ -83,7 +87,8 @@ func parseReply(event string, stdout []byte) (o opinion, ok bool, err error) {
 	return o, true, nil
 }
 
-// opinion combines the old and the new form of a reply. The stronger decision wins.
+// opinion combines the two forms of a reply: the older fields at the top level and the newer ones
+// in hookSpecificOutput. The stronger decision wins. continue: false overrides both.
 func (r *reply) opinion(event string) (opinion, error) {
 	s := specific{}
 	if r.Specific != nil {
@@ -155,7 +160,7 @@ func newDiagnostic(root string) *regexp.Regexp {
 
 // blocked returns the result of exit code 2: a denial, if stderr has a reason. Interpreters also
 // exit with 2 if they cannot read a script. Their messages are no reason, so such a run is a
-// failure.
+// failure and does not block the call by accident.
 func (r *ran) blocked(event string, diagnostic *regexp.Regexp) (opinion, error) {
 	o, _, err := parseReply(event, r.stdout)
 	if err != nil {

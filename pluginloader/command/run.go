@@ -52,7 +52,8 @@ func (p *Part) newHook(h manifest.CommandHook) (*hook, error) {
 	return made, nil
 }
 
-// passed returns a lookup of variables in lashd's environment, restricted to names.
+// passed returns a lookup of variables in lashd's environment. It finds only the names that the
+// hook declares in PassEnv.
 func (p *Part) passed(names []string) func(string) (string, bool) {
 	return func(name string) (string, bool) {
 		for _, v := range p.config.Environ {
@@ -86,7 +87,9 @@ func (p *Part) run(ctx context.Context, h *hook, cwd string, input []byte) (opin
 	return o, r.took, err
 }
 
-// await runs a hook to its end. The error means that the run cannot have made a decision.
+// await runs a hook to its end: it starts the command, feeds it the event on stdin, and waits at
+// most the hook's timeout. Processes that the command leaves behind are ended. The error means that
+// the run cannot have made a decision.
 func (p *Part) await(ctx context.Context, h *hook, cwd string, input []byte) (r ran, err error) {
 	end, err := p.begin()
 	if err != nil {
@@ -161,6 +164,7 @@ type bounded struct {
 	total int
 }
 
+// Write keeps what fits and drops the rest.
 func (b *bounded) Write(data []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

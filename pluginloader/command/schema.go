@@ -8,7 +8,8 @@ import (
 	"lashd/pluginloader/manifest"
 )
 
-// schemaOf returns the JSON Schema of a tool's arguments. It allows no other members.
+// schemaOf returns the JSON Schema of a tool's arguments. It allows no other members. The model
+// sees the schema, and the engine checks calls against it.
 func schemaOf(parameters []manifest.Parameter) (json.RawMessage, error) {
 	s := &jsonschema.Schema{
 		Type: "object", Properties: map[string]*jsonschema.Schema{}, AdditionalProperties: &jsonschema.Schema{Not: &jsonschema.Schema{}},
@@ -50,6 +51,7 @@ func restrict(s *jsonschema.Schema, p manifest.Parameter) {
 	}
 }
 
+// count converts a bound of the manifest.
 func count(n *float64) *int {
 	if n == nil {
 		return nil

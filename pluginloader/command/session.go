@@ -10,8 +10,12 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// session is the state of the plugin's hooks in one session. The engine creates it with the session
-// and calls its methods from the session's turns; the methods are safe for concurrent use.
+// session is the state of the plugin's hooks in one session. The engine creates it when the session
+// opens and calls its methods from the session's turns. The methods are safe for concurrent use,
+// because tool calls of one turn may run at the same time.
+//
+// Hooks around a tool call cannot add messages themselves. Their texts wait in pending until the
+// next checkpoint of the turn, and a decision to end the turn waits in halted.
 type session struct {
 	part  *Part
 	build plugin.BuildContext
@@ -72,6 +76,7 @@ func (s *session) hasBegun() bool {
 	return s.begun
 }
 
+// begin records that the hooks for the start of the session have run.
 func (s *session) begin() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -108,7 +113,8 @@ func (s *session) noted(turn protocol.TurnID) (texts []string, halted string) {
 	return texts, halted
 }
 
-// tell queues texts of hooks as a message for the model.
+// tell returns a directive that adds texts of hooks to the conversation as a user message. The
+// first line names the plugin and the event.
 func (s *session) tell(event string, texts []string) []plugin.Directive {
 	if len(texts) == 0 {
 		return nil

@@ -21,7 +21,8 @@ type replaced struct {
 	All bool   `json:"replace_all,omitempty"`
 }
 
-// one returns a call that another agent presents as a single call.
+// one returns a call in the format of an agent that presents it as a single call. Hooks cannot
+// change it, because back is not set.
 func one(tool string, input any) (tongue, error) {
 	data, err := encode(input)
 	return tongue{{tool: tool, input: data}}, err
@@ -36,6 +37,7 @@ type change struct {
 	All     bool   `json:"replaceAll"`
 }
 
+// change decodes the arguments of write and edit.
 func (c call) change() (ch change, err error) {
 	err = json.Unmarshal(c.args, &ch)
 	return ch, err
@@ -58,7 +60,8 @@ func editAsEdits(c call) (tongue, error) {
 	return one("MultiEdit", edited{Path: c.at(ch.Path), Edits: []replaced{{ch.Old, ch.New, ch.All}}})
 }
 
-// writeAsPatch presents a write as a patch.
+// writeAsPatch presents a write as a patch that adds the file, as the patch tool of Codex expects
+// it.
 func writeAsPatch(c call) (tongue, error) {
 	ch, err := c.change()
 	if err != nil {
@@ -67,12 +70,13 @@ func writeAsPatch(c call) (tongue, error) {
 	return asPatch("*** Add File: "+ch.Path+"\n"+prefixed("+", ch.Content), nil)
 }
 
-// editAsPatch presents an edit as a patch.
+// editAsPatch presents an edit as a patch with one hunk. The hunk has no context lines.
 func editAsPatch(c call) (tongue, error) {
 	ch, err := c.change()
 	return asPatch("*** Update File: "+ch.Path+"\n@@\n"+prefixed("-", ch.Old)+prefixed("+", ch.New), err)
 }
 
+// asPatch returns an apply_patch call with one section. It passes an earlier error on.
 func asPatch(section string, err error) (tongue, error) {
 	if err != nil {
 		return nil, err
@@ -108,7 +112,8 @@ type (
 	}
 )
 
-// planAsTodos presents a plan as a list of todos.
+// planAsTodos presents a plan as a list of todos. A hook may change the list, which todosAsPlan
+// converts back.
 func planAsTodos(c call) (tongue, error) {
 	var p planned
 	if err := json.Unmarshal(c.args, &p); err != nil {

@@ -14,8 +14,9 @@ import (
 // parameters have no entry.
 type values map[string][]string
 
-// valuesOf reads the arguments of a call, which the schema has checked. It rejects values that the
-// command would misread, such as options.
+// valuesOf reads the arguments of a call, which the schema has checked, and fills in defaults. It
+// rejects values that the command would misread: strings with a NUL character, and strings that
+// look like options.
 func valuesOf(parameters []manifest.Parameter, args json.RawMessage) (values, error) {
 	var present map[string]json.RawMessage
 	if err := json.Unmarshal(args, &present); err != nil {
@@ -40,6 +41,7 @@ func valuesOf(parameters []manifest.Parameter, args json.RawMessage) (values, er
 }
 
 var (
+	// Values that a command line cannot carry safely.
 	errNUL  = errors.New("it contains a NUL character, which a command argument cannot contain")
 	errDash = errors.New("it starts with -, which the command could read as an option")
 )
@@ -95,7 +97,8 @@ func newTemplate(command []string, put func(string) string) template {
 	return t
 }
 
-// fill returns the command line for the values of a call.
+// fill returns the command line for the values of a call. An element with an absent parameter is
+// omitted.
 func (t template) fill(v values) []string {
 	var argv []string
 	for _, element := range t {

@@ -67,8 +67,10 @@ type value struct {
 	DurationMs int64  `json:"durationMs"`
 }
 
-// execute runs a tool call to its end. Every failure becomes an output for the model. A result
-// arrives also after ctx has ended, with the output until then.
+// execute runs a tool call to its end. Every failure becomes an output for the model: wrong
+// arguments, a program that does not start, a timeout, and a failing exit code. The output of the
+// command is stored even if ctx has ended. Long output becomes an artifact, and the text shows its
+// start and end.
 func (p *Part) execute(ctx context.Context, c *commandTool, cwd string, call tool.Invocation) protocol.ToolOutput {
 	end, err := p.begin()
 	if err != nil {
@@ -108,7 +110,9 @@ func (p *Part) execute(ctx context.Context, c *commandTool, cwd string, call too
 	return result
 }
 
-// toolCommand builds the command of a call. The caller calls release after the start.
+// toolCommand builds the command of a call. It runs in the workspace, or in the plugin's directory
+// if the manifest says so. A shell tool gets its parameters as environment variables, never as part
+// of the script. The caller calls release after the start.
 func (p *Part) toolCommand(ctx context.Context, c *commandTool, cwd string, v values) (cmd proc.Command, release func(), err error) {
 	dir, env := cwd, maps.Clone(c.env)
 	if c.In == manifest.InPlugin {

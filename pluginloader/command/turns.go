@@ -8,8 +8,9 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// beforeTurn runs the hooks for the start of the session, if this is its first turn, and then those
-// for the prompt.
+// beforeTurn implements the hook before a turn. In the first turn since the session was opened, it
+// runs the SessionStart or SubagentStart hooks first. Then it runs the UserPromptSubmit hooks,
+// which may reject the prompt or add text for the model.
 func (s *session) beforeTurn(ctx context.Context, tc *plugin.TurnContext) ([]plugin.Directive, error) {
 	var all []plugin.Directive
 	if !s.hasBegun() {
@@ -67,8 +68,9 @@ const maxStops = 8
 // stopText starts the message that keeps a turn from ending. stops counts these messages.
 const stopText = "[A hook asks you to continue, from the plugin "
 
-// checkpoint delivers the notes of the turn to the model. If the turn is about to end, it runs the
-// Stop hooks, which may keep it going.
+// checkpoint implements the hook at a checkpoint. It delivers the notes of the turn to the model,
+// or ends the turn if a hook halted it. If the turn is about to end, it runs the Stop hooks, which
+// may keep it going.
 func (s *session) checkpoint(ctx context.Context, cc *plugin.CheckpointContext) ([]plugin.Directive, error) {
 	texts, halted := s.noted(cc.TurnID)
 	if halted != "" {
@@ -82,7 +84,9 @@ func (s *session) checkpoint(ctx context.Context, cc *plugin.CheckpointContext) 
 	return append(all, more...), err
 }
 
-// stopping runs the Stop hooks. A denial makes the turn continue with the reason as a message.
+// stopping runs the Stop hooks before a turn ends. A denial keeps the turn going: its reason
+// becomes a message for the model. After maxStops denials in a row the turn ends anyway, so a hook
+// cannot keep it going for ever.
 func (s *session) stopping(ctx context.Context, cc *plugin.CheckpointContext) ([]plugin.Directive, error) {
 	v := view(ctx, cc.View, cc.Host)
 	in := s.common("Stop", cc.TurnID, v)

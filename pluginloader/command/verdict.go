@@ -31,12 +31,14 @@ type HookError struct {
 	Err  error
 }
 
+// Error names the hook and its failure.
 func (e *HookError) Error() string { return fmt.Sprintf("the hook %s failed: %v", e.Hook, e.Err) }
 
 func (e *HookError) Unwrap() error { return e.Err }
 
-// take adds the result of one run. A stronger decision replaces a weaker one; of equal ones the
-// first counts. Different changes of the arguments by two hooks deny the call.
+// take adds the result of one run. The caller adds the runs in the order of the declarations. A
+// stronger decision replaces a weaker one; of equal ones the first counts. Different changes of the
+// arguments by two hooks deny the call.
 func (v *verdict) take(a *asked) error {
 	if a.err != nil {
 		return v.fail(a)
@@ -64,7 +66,8 @@ func (v *verdict) take(a *asked) error {
 	return nil
 }
 
-// decide sets the decision and, unless an equal one came first, its reason.
+// decide sets the decision and, unless an equal one came first, its reason and the hook
+// responsible.
 func (v *verdict) decide(to strength, reason string, by *hook) {
 	if to > v.strength || v.reason == "" {
 		v.reason = shortened(cmp.Or(reason, "the hook gave no reason"), maxContext)
@@ -74,7 +77,8 @@ func (v *verdict) decide(to strength, reason string, by *hook) {
 	v.strength = to
 }
 
-// fail applies the hook's OnError to its failure.
+// fail applies the hook's OnError to its failure: allow ignores it and reports it to people, deny
+// turns it into a denial, and fail returns it as an error.
 func (v *verdict) fail(a *asked) error {
 	failure := &HookError{a.hook.String(), a.err}
 	switch a.hook.OnError {

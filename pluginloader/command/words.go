@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// words is a tool call in the format of one agent.
+// words is a tool call in the format of one agent: the tool's name there, and its arguments.
 type words struct {
 	tool  string
 	input json.RawMessage
@@ -26,7 +26,8 @@ type call struct {
 	cwd  string
 }
 
-// tongues returns the call in all formats. A hook without restriction gets the first one.
+// tongues returns the call in all formats: first that of Claude Code, whose format most hooks use,
+// then lashd's own, then those of other agents. A hook without restriction gets the first one.
 func (c call) tongues() []tongue {
 	own := tongue{{tool: c.tool, input: c.args, back: func(updated json.RawMessage) (json.RawMessage, error) { return updated, nil }}}
 	var before, after []tongue
@@ -93,10 +94,12 @@ func (x field) put(value json.RawMessage, cwd string) json.RawMessage {
 	return absolute
 }
 
+// errNoObject rejects changed arguments that are not an object, as tool arguments must be.
 var errNoObject = errors.New("updatedInput is not an object")
 
 // back converts changed arguments to lashd's format. own are lashd's arguments, shown those that
-// the hook got. A value that the hook left alone keeps lashd's form.
+// the hook got. A value that the hook left alone keeps lashd's form, for example a relative path.
+// Arguments that lashd does not have are dropped.
 func (f foreigner) back(updated json.RawMessage, own, shown map[string]json.RawMessage) (json.RawMessage, error) {
 	var theirs map[string]json.RawMessage
 	if err := json.Unmarshal(updated, &theirs); err != nil || theirs == nil {

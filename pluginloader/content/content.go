@@ -43,8 +43,8 @@ type Store struct {
 }
 
 const (
-	// Names in the store's directory.
-	unfinished = ".new-"        // prefix of a copy in progress
+	// Names in the store's directory. None of them can be the name of a plugin or a digest.
+	unfinished = ".new-"
 	leaving    = ".old-"        // prefix of a copy that is being removed
 	beyondFile = ".beyond.json" // plugin names cannot start with a dot
 )
@@ -78,6 +78,7 @@ func NewStore(dir string, find manifest.Finder) (*Store, error) {
 	return s, nil
 }
 
+// path returns a path in the store's directory.
 func (s *Store) path(names ...string) string {
 	return filepath.Join(append([]string{s.dir}, names...)...)
 }
@@ -91,6 +92,7 @@ func (s *Store) each(do func(name string) error) error {
 	return err
 }
 
+// removeIf removes path if yes is set.
 func removeIf(yes bool, path string) error {
 	if !yes {
 		return nil
@@ -107,6 +109,7 @@ func (s *Store) use(d protocol.Digest, by int) {
 	}
 }
 
+// inUse reports whether a copy with the digest is open.
 func (s *Store) inUse(d protocol.Digest) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -141,7 +144,8 @@ func (s *Store) openLocked(ctx context.Context, d protocol.Digest) (Copy, error)
 }
 
 // verify reads the copy and computes its digest. The error is ErrDamaged unless the copy is
-// missing, ctx has ended, or the system lacked resources to read it.
+// missing, ctx has ended, or the system lacked resources to read it. So a shortage of memory does
+// not delete good copies.
 func (s *Store) verify(ctx context.Context, d protocol.Digest) (Copy, error) {
 	if _, err := os.Lstat(s.path(string(d))); err != nil {
 		return Copy{}, err

@@ -44,6 +44,7 @@ func copyTree(ctx context.Context, from, to string) error {
 	return c.directory(ctx, ".", 0)
 }
 
+// directory copies a directory and everything in it, and makes the copy read-only last.
 func (c *copier) directory(ctx context.Context, name string, depth int) error {
 	if depth > manifest.MaxDepth {
 		return fmt.Errorf("%s: there are more than %d directories inside one another", name, manifest.MaxDepth)
@@ -78,7 +79,7 @@ func (c *copier) list(ctx context.Context, name string) ([]string, error) {
 	return names, cmp.Or(err, context.Cause(ctx))
 }
 
-// entry copies a file, link or directory and rejects everything else.
+// entry copies a file, link or directory and rejects everything else, such as devices and pipes.
 func (c *copier) entry(ctx context.Context, name string, depth int) error {
 	info, err := c.from.Lstat(name)
 	if err != nil {
@@ -102,7 +103,8 @@ func (c *copier) entry(ctx context.Context, name string, depth int) error {
 	return fmt.Errorf("%s is neither a file nor a directory nor a link", name)
 }
 
-// file copies a regular file. If its size changes during the copy, the error is ErrChanging.
+// file copies a regular file. If another file takes its place, or its size changes during the copy,
+// it fails.
 func (c *copier) file(ctx context.Context, name string) error {
 	info, err := c.from.Lstat(name)
 	if err != nil {

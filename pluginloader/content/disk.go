@@ -36,7 +36,8 @@ func persist(path string) error {
 // file system is faster.
 const fewFiles = 64
 
-// flush syncs a directory tree, so that it survives a crash of the system.
+// flush syncs a directory tree, so that it survives a crash of the system. A published copy must be
+// complete, because its digest is computed again only when it is opened.
 func flush(dir string) error {
 	var paths []string
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {

@@ -144,6 +144,7 @@ func (p *Programs) digest(ctx context.Context, f *os.File) (protocol.Digest, err
 	return d, nil
 }
 
+// known returns the digest of a file with a stamp.
 func (p *Programs) known(s watch.Stamp) (protocol.Digest, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -154,6 +155,7 @@ func (p *Programs) known(s watch.Stamp) (protocol.Digest, bool) {
 // maxSeen bounds the cache. Plugins run far fewer programs.
 const maxSeen = 1000
 
+// keep remembers the digest of a file. A full cache starts empty again.
 func (p *Programs) keep(s watch.Stamp, d protocol.Digest) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

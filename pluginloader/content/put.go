@@ -39,6 +39,7 @@ func (s *Store) PutFrom(ctx context.Context, workspace, dir string) (Copy, error
 	return c, nil
 }
 
+// put stages a copy, and publishes it unless the store has one with the same digest.
 func (s *Store) put(ctx context.Context, workspace, dir string) (Copy, error) {
 	staged, err := os.MkdirTemp(s.dir, unfinished)
 	if err != nil {
@@ -80,7 +81,9 @@ func (s *Store) settle(ctx context.Context, staged string, c Copy) (Copy, error)
 	return s.publish(ctx, staged, c)
 }
 
-// stage makes an unpublished copy in the directory staged.
+// stage makes an unpublished copy in the directory staged: copy the files, find out what the plugin
+// uses outside them, record that, and compute the digest of the copy. The digest is that of the
+// copied bytes, not of the original, which may have changed by now.
 func (s *Store) stage(ctx context.Context, workspace, dir, staged string) (Copy, error) {
 	at := filepath.Join(staged, filepath.Base(dir))
 	if err := s.settled(ctx, dir, at); err != nil {

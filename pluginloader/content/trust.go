@@ -34,8 +34,8 @@ type Approvals interface {
 }
 
 // Trust records which plugins a person trusts. The contents of a workspace cannot grant trust:
-// changed contents, or another directory at the same path, do not match an approval. It is safe for
-// concurrent use.
+// changed contents, or another directory at the same path, do not match an approval. Only Approve
+// grants it, for an exact digest at an exact place. It is safe for concurrent use.
 type Trust struct {
 	kept Approvals // durable storage
 
@@ -140,6 +140,7 @@ func (t *Trust) Revoke(ctx context.Context, dir string) error {
 	return nil
 }
 
+// forget removes all approvals at a path from memory.
 func (t *Trust) forget(at string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -27,7 +27,7 @@ func Monitors(list []manifest.Monitor, root string) plugin.Spec {
 }
 
 // Spec returns a Spec that adds the prompt texts and tool switches to every session. switches may
-// be nil.
+// be nil. The texts are sorted by slot and priority later, when the engine renders the prompt.
 func Spec(prompts []manifest.Prompt, switches *manifest.Switches) plugin.Spec {
 	return func(r *plugin.Registrar) error {
 		for _, p := range prompts {

@@ -115,6 +115,7 @@ func (p *Plugin) commands() []command {
 	return all
 }
 
+// command returns the command that starts the server, or its URL.
 func (s Server) command() command {
 	if s.URL != "" {
 		return command{passEnv: s.PassEnv, url: s.URL}

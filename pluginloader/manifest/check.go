@@ -125,6 +125,7 @@ func (s *source) hooks(at string, hooks []Hook) {
 // refuses reports whether a hook at the slot can reject a turn or a call.
 func (slot Slot) refuses() bool { return slot == SlotBeforeTurn || slot == SlotBeforeToolCall }
 
+// tasks rejects empty and duplicate names of task handlers.
 func (s *source) tasks(at string, names []string) {
 	for i, name := range names {
 		switch {

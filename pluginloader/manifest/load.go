@@ -83,6 +83,7 @@ func (l *loading) read(name string, optional bool) ([]byte, bool) {
 	return nil, false
 }
 
+// fail records a mistake that concerns a file as a whole.
 func (l *loading) fail(file, format string, args ...any) {
 	l.found = append(l.found, Problem{File: file, Message: fmt.Sprintf(format, args...)})
 }

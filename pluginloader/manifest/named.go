@@ -244,6 +244,7 @@ var builders = setOf("ant", "bazel", "bun", "bundle", "bunx", "cargo", "cmake", 
 	"hatch", "just", "make", "meson", "mix", "mvn", "ninja", "nox", "npm", "npx", "pipx", "pnpm", "poetry", "pytest", "rake", "sbt", "task", "tox",
 	"uv", "uvx", "yarn", "git", "pre-commit")
 
+// setOf returns a set of names.
 func setOf(names ...string) map[string]bool {
 	all := map[string]bool{}
 	for _, name := range names {

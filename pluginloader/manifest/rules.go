@@ -61,6 +61,7 @@ type limits struct {
 	subst          string
 }
 
+// limitsOf reads the tags of a field.
 func limitsOf(f reflect.StructField) limits {
 	l := limits{form: f.Tag.Get("form"), subst: f.Tag.Get("subst")}
 	l.min, l.hasMin = number(f.Tag.Get("min"))
@@ -69,6 +70,7 @@ func limitsOf(f reflect.StructField) limits {
 	return l
 }
 
+// number parses a numeric tag; false: the tag is absent.
 func number(tag string) (int64, bool) {
 	n, err := strconv.ParseInt(tag, 10, 64)
 	return n, err == nil
@@ -99,6 +101,7 @@ func (s *source) rules(pointer string, v reflect.Value) {
 	}
 }
 
+// rawJSON is the type of fields that hold any JSON.
 var rawJSON = reflect.TypeFor[json.RawMessage]()
 
 // value checks one value against limits. For lists and objects, it checks the elements as well.
@@ -145,6 +148,7 @@ func (s *source) table(pointer string, v reflect.Value, l limits) {
 	}
 }
 
+// keysOf returns the keys of a map as a set.
 func keysOf(v reflect.Value) map[string]bool {
 	keys := map[string]bool{}
 	for _, k := range v.MapKeys() {

@@ -144,6 +144,7 @@ func (l limits) pattern() string {
 	return ""
 }
 
+// count returns a limit as an optional schema keyword.
 func count(n int64, there bool) *int {
 	if !there {
 		return nil
@@ -151,6 +152,7 @@ func count(n int64, there bool) *int {
 	return new(int(n))
 }
 
+// bound returns a numeric limit as an optional schema keyword.
 func bound(n int64, there bool) *float64 {
 	if !there {
 		return nil

@@ -32,6 +32,7 @@ type underway struct {
 	all  map[string]*inflight // by progress token
 }
 
+// add registers a call and returns its progress token.
 func (u *underway) add(c *inflight) (token string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -44,12 +45,14 @@ func (u *underway) add(c *inflight) (token string) {
 	return token
 }
 
+// remove forgets a call that has ended.
 func (u *underway) remove(token string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	delete(u.all, token)
 }
 
+// find returns the call with a token, which may have the wrong type; nil: none.
 func (u *underway) find(token any) *inflight {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -84,6 +87,7 @@ func (s *server) call(ctx context.Context, name string, call *tool.Invocation) (
 	return answer, err
 }
 
+// once connects if needed and sends the call once.
 func (s *server) once(ctx context.Context, name string, call *tool.Invocation) (*sdk.CallToolResult, error) {
 	l, err := s.ready(ctx)
 	if err != nil {
@@ -103,8 +107,9 @@ func (s *server) ready(ctx context.Context) (*life, error) {
 	return s.super.Use(ctx)
 }
 
-// call sends one tool call and waits for the result, at most the server's limit. After a timeout,
-// it checks in the background whether the server still answers.
+// call sends one tool call and waits for the result, at most the server's limit. The time in which
+// a user answers a question of the server does not count. After a timeout, it checks in the
+// background whether the server still answers, and ends the connection if not.
 func (l *life) call(ctx context.Context, name string, call *tool.Invocation) (*sdk.CallToolResult, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -141,7 +146,8 @@ func (l *life) expire() {
 	l.link.cut(errGone)
 }
 
-// failed returns the error of a call as a *child.Error, with a code and without secrets.
+// failed returns the error of a call as a *child.Error, with a code and without secrets. If the
+// connection is about to end, it waits briefly for the reason, which says more than a broken pipe.
 func (l *life) failed(err error) error {
 	if _, ok := errors.AsType[*child.Error](err); ok {
 		return err

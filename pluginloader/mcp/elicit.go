@@ -59,8 +59,8 @@ func (l *life) ask(ctx context.Context, c *inflight, q tool.Question) (protocol.
 	return c.ask(ctx, q)
 }
 
-// ask asks the user and stops the call's clock until the answer. After that the call has its whole
-// limit again. Calls of ask for one call wait for each other.
+// ask asks the user and stops the call's clock until the answer, because users may take long. After
+// that the call has its whole limit again. Calls of ask for one call wait for each other.
 func (c *inflight) ask(ctx context.Context, q tool.Question) (protocol.DecisionAnswer, error) {
 	c.asks.Lock()
 	defer c.asks.Unlock()

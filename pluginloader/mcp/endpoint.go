@@ -35,7 +35,9 @@ func NewPool(c PoolConfig) *Pool {
 type hash [sha256.Size]byte
 
 // endpoint is the complete configuration of a server, with variables replaced. The exported fields
-// make up the key: endpoints with the same key share one connection.
+// make up the key: endpoints with the same key share one connection. Everything that changes what
+// the server does or sees must therefore be an exported field. The other fields serve messages and
+// starts.
 type endpoint struct {
 	Argv     []string
 	Path     string // of the program, if it is in the plugin; empty: looked up in PATH
@@ -63,8 +65,8 @@ func (e *endpoint) transport() manifest.Transport {
 	return manifest.TransportStdio
 }
 
-// endpoint returns the endpoint of one server of a plugin, with all variables replaced. The error
-// says what is wrong with its configuration.
+// endpoint returns the endpoint of one server of a plugin, with all variables replaced. Variables
+// of the environment come only from PassEnv. The error says what is wrong with the configuration.
 func (p *Pool) endpoint(c *Config, name string) (*endpoint, error) {
 	s := c.Servers[name]
 	in := &filling{config: c, environ: p.config.Environ, pass: s.PassEnv}
@@ -165,6 +167,7 @@ func (f *filling) hide(name string, values ...string) {
 	}
 }
 
+// lookUp returns a variable of lashd's environment.
 func (f *filling) lookUp(name string) (string, bool) {
 	for _, v := range f.environ {
 		if value, ok := strings.CutPrefix(v, name+"="); ok {

@@ -53,6 +53,7 @@ func (e *endpoint) redirect(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
+// greeted watches for the end of the session in the background.
 func (r *remote) greeted(session *sdk.ClientSession) {
 	l := r.life
 	l.server.goes(func() {
@@ -61,6 +62,7 @@ func (r *remote) greeted(session *sdk.ClientSession) {
 	})
 }
 
+// hangUp waits for the end of the session, at most Times.Stop.
 func (r *remote) hangUp(ctx context.Context, l *life) {
 	timer := time.NewTimer(l.server.pool.config.Times.Stop)
 	defer timer.Stop()
@@ -71,10 +73,11 @@ func (r *remote) hangUp(ctx context.Context, l *life) {
 	}
 }
 
+// cut cancels all requests.
 func (r *remote) cut(why error) { r.cancel(why) }
 
-// wire sends the requests of one life. It adds the configured headers and ends requests with the
-// life.
+// wire is the HTTP transport of one life. It adds the configured headers, ends requests with the
+// life, limits response bodies, and notices when the server has forgotten the session.
 type wire struct {
 	end      *endpoint
 	life     context.Context
@@ -82,6 +85,7 @@ type wire struct {
 	base     *http.Transport
 }
 
+// errNoStream cancels a GET that the server does not answer.
 var errNoStream = errors.New("the server did not answer a request for a stream")
 
 // RoundTrip implements http.RoundTripper. If a server does not answer a GET for its own stream in
@@ -117,6 +121,7 @@ func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
+// noStream returns the answer of a server without a stream of its own.
 func noStream(req *http.Request) *http.Response {
 	return &http.Response{
 		Status: "405 Method Not Allowed", StatusCode: http.StatusMethodNotAllowed, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
@@ -140,6 +145,7 @@ type body struct {
 	release func()
 }
 
+// Read fails when the limit is reached, also if the body ends exactly there.
 func (b *body) Read(p []byte) (int, error) {
 	if b.left == 0 {
 		return 0, fmt.Errorf("sent a message larger than %d bytes", maxLine)
@@ -154,6 +160,7 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// Close closes the body and releases the request's context.
 func (b *body) Close() error {
 	defer b.release()
 	return b.ReadCloser.Close()

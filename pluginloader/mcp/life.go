@@ -13,9 +13,12 @@ import (
 	"lashd/pluginloader/child"
 )
 
-// life is one connection to a server, from the start until nothing of it is left. done is closed
-// first, when calls start to fail; over is closed when the process or connection and all goroutines
-// are gone. mu protects the fields below it.
+// life is one connection to a server, from the start until nothing of it is left. It implements
+// child.Life.
+//
+// A life ends in two steps. First done is closed and calls fail with why; the first reason counts.
+// Then over is closed, when the process or connection and all goroutines are gone. The supervisor
+// starts the next life only after that. mu protects the fields below it.
 type life struct {
 	server *server
 	link   link
@@ -99,6 +102,7 @@ func (s *server) begin(ctx context.Context, version string) (*life, error) {
 	return l, nil
 }
 
+// dial starts the server's program, or prepares the HTTP link.
 func (s *server) dial(ctx context.Context, l *life) error {
 	if s.end.URL != "" {
 		s.connect(ctx, l)
@@ -107,7 +111,7 @@ func (s *server) dial(ctx context.Context, l *life) error {
 	return s.spawn(ctx, l)
 }
 
-// greet does the handshake and lists the tools, within Times.Connect.
+// greet does the handshake and lists the tools, within Times.Connect. It returns the list.
 func (l *life) greet(ctx context.Context, version string) (*List, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, l.server.pool.config.Times.Connect, child.ErrLate)
 	defer cancel()

@@ -86,6 +86,7 @@ func (l *List) add(t *sdk.Tool, warn func(string)) {
 	}
 }
 
+// listed converts a tool and cuts a description that is too long.
 func listed(t *sdk.Tool, schema json.RawMessage) Listed {
 	x := Listed{Name: t.Name, Description: cut(t.Description, maxDescription), Input: schema}
 	if a := t.Annotations; a != nil {
@@ -94,7 +95,8 @@ func listed(t *sdk.Tool, schema json.RawMessage) Listed {
 	return x
 }
 
-// schemaOf returns a tool's schema as JSON if lashd supports it. No schema is nil.
+// schemaOf returns a tool's schema as JSON if lashd supports it. No schema is nil: any arguments
+// are allowed.
 func schemaOf(wire any) (json.RawMessage, error) {
 	if wire == nil {
 		return nil, nil
@@ -129,4 +131,5 @@ func cut(text string, limit int) string {
 	return strings.ToValidUTF8(text, "\uFFFD")
 }
 
+// quiet drops the library's log; lashd reports failures itself.
 var quiet = slog.New(slog.DiscardHandler)

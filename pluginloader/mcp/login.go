@@ -23,9 +23,10 @@ import (
 // contains the code.
 const callback = "http://127.0.0.1:999/callback"
 
-// login gets OAuth tokens for one server. It asks the user during the call that needs a token.
-// Tokens stay in memory and are lost with the daemon. It implements auth.OAuthHandler and is safe
-// for concurrent use.
+// login gets OAuth tokens for one server. It asks the user during the call that needs a token. If a
+// request outside a call needs one, for example at startup, it records a challenge, and the server
+// offers only the authorize tool until a user has logged in. Tokens stay in memory and are lost
+// with the daemon. It implements auth.OAuthHandler and is safe for concurrent use.
 type login struct {
 	server *server
 	flow   *auth.AuthorizationCodeHandler // gets, refreshes and holds the token

@@ -1,8 +1,20 @@
-// Package mcp provides the tools of MCP servers, over stdio and streamable HTTP. The plugin loader calls it. All sessions, and all
-// plugins with the same configuration of a server, share one connection.
+// Package mcp provides the tools of MCP servers, over stdio and streamable HTTP. The plugin loader
+// calls it.
 //
-// A misbehaving server fails only its own calls, each with a typed error and within its time limit. All types are safe for
-// concurrent use.
+// A Pool belongs to the daemon and holds all connections. A Part belongs to one plugin, or to a
+// server that a client added, and offers the tools of its servers to sessions. All sessions, and
+// all plugins with the same configuration of a server, share one connection:
+//
+//   - endpoint is a server's complete configuration. Equal endpoints share a server.
+//   - server is one server with its users, its supervisor, its login and its list of tools.
+//   - life is one connection or process of a server. program and remote are its two transports.
+//
+// The list of tools is stored with the plugin. After a restart, the tools are available at once,
+// and a server starts only when one of them is called.
+//
+// A misbehaving server fails only its own calls, each with a typed error and within its time limit.
+// lashd never repeats a call unless the server reported that it did not take it. Secrets of the
+// configuration appear in no error and in no log. All types are safe for concurrent use.
 package mcp
 
 import (
@@ -48,6 +60,7 @@ type Pool struct {
 	closed  bool // Shutdown was called
 }
 
+// errNoPool rejects new users after Shutdown.
 var errNoPool = errors.New("the pool is closed")
 
 // use returns the server of an endpoint and registers by as a user.

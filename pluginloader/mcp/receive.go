@@ -16,8 +16,9 @@ import (
 // capabilities that lashd declares.
 var served = map[string]bool{"ping": true, "elicitation/create": true}
 
-// received checks every message of a server. It rejects undeclared requests, ends the connection
-// after too many messages, and turns a panic in a handler into an error.
+// received is middleware for every message of a server. It rejects requests for capabilities that
+// lashd did not declare, ends the connection after too many messages, and turns a panic in a
+// handler into an error.
 func (l *life) received(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, r sdk.Request) (_ sdk.Result, err error) {
 		defer func() {

@@ -20,7 +20,8 @@ type rendering struct {
 }
 
 // output returns the output of a successful call. Images, audio and binary resources are stored as
-// artifacts, and the text refers to them. A result that the server marks as an error is a failure.
+// artifacts, and the text refers to them. Structured content becomes the value, and the text if
+// there is no other. A result that the server marks as an error is a failure.
 func output(ctx context.Context, answer *sdk.CallToolResult, call *tool.Invocation) protocol.ToolOutput {
 	r := &rendering{call: call}
 	for _, c := range answer.Content {

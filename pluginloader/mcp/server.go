@@ -43,6 +43,7 @@ func newServer(p *Pool, e *endpoint, output *child.Log) *server {
 	return s
 }
 
+// join adds a user.
 func (s *server) join(by *Part) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -123,7 +124,7 @@ func (s *server) report() {
 }
 
 // relist fetches the list in the background after the server reported a change. If it changes again
-// during that, it is fetched once more.
+// during that, it is fetched once more. Until then the users keep the old tools.
 func (s *server) relist(ctx context.Context, l *life) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

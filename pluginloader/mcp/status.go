@@ -6,7 +6,8 @@ import "lashd/pluginloader/manifest"
 type State string
 
 const (
-	Idle        State = "idle"        // not used yet
+	// The states, as clients see them in plugin/list.
+	Idle        State = "idle"
 	Starting    State = "starting"    // starting or connecting
 	Ready       State = "ready"       // connected
 	Failed      State = "failed"      // not reachable or gone; lashd retries on the next call, or by itself

@@ -37,7 +37,8 @@ type program struct {
 	hearing sync.Once     // closes heard
 }
 
-// spawn starts the program.
+// spawn starts the program of a server with its limits and sandbox, and the goroutine that serves
+// it. For a plugin that needs approval, it first checks that the program is the approved one.
 func (s *server) spawn(ctx context.Context, l *life) error {
 	if temp := s.end.Temp; temp != "" {
 		if err := os.MkdirAll(temp, 0o700); err != nil {
@@ -73,7 +74,9 @@ func (s *server) spawn(ctx context.Context, l *life) error {
 	return nil
 }
 
-// run serves the program until nothing of it is left, and then closes over.
+// run serves the program until nothing of it is left, and then closes over. It writes queued
+// messages, waits for the exit, and ends processes that the program left behind. The library's
+// goroutine reads the output.
 func (p *program) run() {
 	l := p.life
 	defer close(l.over)
@@ -111,8 +114,10 @@ func (p *program) sweep() {
 	}
 }
 
+// greeted has nothing to do: run notices the end of the program.
 func (p *program) greeted(*sdk.ClientSession) {}
 
+// hangUp closes stdin, which asks the program to exit, and waits at most Times.Stop.
 func (p *program) hangUp(ctx context.Context, l *life) {
 	p.out.Close()
 	timer := time.NewTimer(l.server.pool.config.Times.Stop)
@@ -124,6 +129,7 @@ func (p *program) hangUp(ctx context.Context, l *life) {
 	}
 }
 
+// cut ends the process group with SIGTERM, and with SIGKILL after Times.Terminate.
 func (p *program) cut(why error) { p.process.Stop(why) }
 
 // Connect implements sdk.Transport.

@@ -47,8 +47,9 @@ func plain(name string) string {
 	}, name)
 }
 
-// compose computes the plugin's tools from the lists of its servers. Of two tools with the same
-// name it skips the second one.
+// compose computes the plugin's tools from the lists of its servers, sorted by server and tool. A
+// server that waits for a login contributes the authorize tool. Of two tools with the same name,
+// compose skips the second one and logs that.
 func (p *Part) compose() {
 	p.composing.Lock()
 	defer p.composing.Unlock()
@@ -81,7 +82,8 @@ type offer struct {
 	tools    []tool.Tool
 }
 
-// tool returns the tool for a session. Only the server's annotations make a call safe to repeat.
+// tool returns the tool for a session. Only the server's annotations make a call safe to repeat
+// after a crash; without them it never is.
 func (x *Listed) tool(name string) tool.Tool {
 	t := tool.Tool{
 		Manifest: protocol.ToolManifest{Name: name, Description: x.Description, Kind: protocol.ToolKindOther},

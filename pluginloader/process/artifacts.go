@@ -17,7 +17,8 @@ const (
 )
 
 // artifacts holds the artifacts of a state while the plugin writes or reads them. It belongs to one
-// snapshot/write or snapshot/restore call and is safe for concurrent use.
+// snapshot/write or snapshot/restore call and is safe for concurrent use. Artifacts go in pieces,
+// because a message has a maximum length.
 type artifacts struct {
 	mu      sync.Mutex
 	list    []plugin.Artifact

@@ -7,8 +7,9 @@ import (
 	"lashd/engine/tool"
 )
 
-// toolsChanged handles the plugin's notice that its tools changed. It fetches the list in the
-// background. If another notice arrives during that, the list is fetched once more.
+// toolsChanged handles the plugin's notice that its tools changed. It runs on the reader's
+// goroutine and fetches the list in the background. If another notice arrives during that, the list
+// is fetched once more.
 func (i *instance) toolsChanged(ctx context.Context, l *life) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -17,6 +17,8 @@ import (
 type HookName string
 
 const (
+	// The hooks of the protocol. docs/plugin-reference.md describes when each runs and what it
+	// returns.
 	Prompt            HookName = "prompt"
 	BeforeTurn        HookName = "beforeTurn"
 	BeforeToolCall    HookName = "beforeToolCall"

@@ -9,8 +9,10 @@ import (
 	"lashd/engine/turn"
 )
 
-// executor runs code cells in the plugin's process. Its state is the interpreter's; it is saved
-// with the session and given to the next process.
+// executor implements plugin.CodeExecutor: it runs code cells in the plugin's process. Its state is
+// that of the interpreter, for example variables of earlier cells. The engine stores the state with
+// the session's commits and restores it in a fork or after a rewind. A new process gets the last
+// stored state.
 type executor struct{ *instance }
 
 // Execute implements plugin.CodeExecutor. It marks the state as changed before the cell runs,

@@ -12,9 +12,11 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Factory creates the plugin's instance for each session and owns the process that serves all of
-// them. The supervisor starts the process on first use. Lock order: an instance's mu before
-// Factory.mu.
+// Factory implements plugin.Factory. It creates the plugin's instance for each session and owns the
+// process that serves all of them. The supervisor starts the process on first use.
+//
+// Lock order: an instance's mu before Factory.mu. Neither is held during a call to the process. All
+// methods are safe for concurrent use.
 type Factory struct {
 	config  Config
 	super   *child.Supervisor[*life]

@@ -13,8 +13,12 @@ import (
 )
 
 // grant is what the plugin may ask of lashd while one of its calls runs. Its ID is random and part
-// of the call. Every request of the plugin must contain it, so a plugin cannot act outside its
-// calls or use the rights of another session's call.
+// of the call. Every request of the plugin must contain it. So a plugin cannot act outside its
+// calls, and it cannot use the rights of another session's call, even though one process serves all
+// sessions.
+//
+// A grant is the upper limit: the manifest must also declare the capability that a request needs.
+// The engine then checks each request against the rights of the session.
 type grant struct {
 	id     string
 	ctx    context.Context // ends with the call
@@ -34,12 +38,14 @@ type artifactNames struct {
 	refs map[protocol.Digest]bool
 }
 
+// add records an artifact that the call stored.
 func (a *artifactNames) add(d protocol.Digest) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.refs[d] = true
 }
 
+// has reports whether the call stored an artifact.
 func (a *artifactNames) has(d protocol.Digest) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -53,6 +59,7 @@ type grants struct {
 	over bool              // the process has ended; new grants do not work
 }
 
+// newGrants returns an empty set, for a new process.
 func newGrants() *grants { return &grants{live: map[string]*grant{}} }
 
 // give makes g valid until end is called. It sets g.id and g.ctx. The context marks requests as

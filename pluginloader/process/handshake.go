@@ -31,7 +31,9 @@ type initialized struct {
 	Contributes     confirmed `json:"contributes"`
 }
 
-// handshake checks that the process is the declared plugin. It fails after Deadlines.Start.
+// handshake checks that the process is the declared plugin: same protocol version, same name, and
+// handlers for exactly what the manifest declares. A program that does more than the manifest says
+// would bypass what the user approved. It fails after Deadlines.Start.
 func (l *life) handshake(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, l.config.Deadlines.Start, child.ErrLate)
 	defer cancel()

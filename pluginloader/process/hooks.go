@@ -89,8 +89,8 @@ func (d *directed) check() error {
 	return nil
 }
 
-// direct runs a hook that returns directives. denied returns the directive for a failure with
-// OnError deny.
+// direct runs a hook that returns directives. With OnError deny, a failure becomes the directive
+// that denied returns: the end of the turn, or a denied call.
 func (h *hook) direct(ctx context.Context, m moment, denied func(code, message string) plugin.Directive) ([]plugin.Directive, error) {
 	answer, err := called[directed](ctx, h, m)
 	if err == nil {
@@ -113,22 +113,27 @@ func denial(code, message string) plugin.Directive {
 	return plugin.ShortCircuit(protocol.Fail(protocol.FailPermission, code, message, protocol.FromPlugin))
 }
 
+// beforeTurn runs before a turn starts. A denial ends the turn.
 func (h *hook) beforeTurn(ctx context.Context, tc *plugin.TurnContext) ([]plugin.Directive, error) {
 	return h.direct(ctx, moment{tc.TurnID, tc.View, tc.Host, tc}, plugin.Abort)
 }
 
+// checkpoint runs after each batch of calls and after a final answer.
 func (h *hook) checkpoint(ctx context.Context, cc *plugin.CheckpointContext) ([]plugin.Directive, error) {
 	return h.direct(ctx, moment{cc.TurnID, cc.View, cc.Host, cc}, plugin.Abort)
 }
 
+// afterTurn runs at the end of a turn, before its commit, also if the turn was cancelled.
 func (h *hook) afterTurn(ctx context.Context, sum *plugin.TurnSummary) ([]plugin.Directive, error) {
 	return h.direct(ctx, moment{sum.TurnID, nil, sum.Host, sum}, plugin.Abort)
 }
 
+// beforeToolCall runs before a tool call. A failing hook denies the call by default.
 func (h *hook) beforeToolCall(ctx context.Context, tc *plugin.ToolCallContext) ([]plugin.Directive, error) {
 	return h.direct(ctx, moment{tc.TurnID, nil, tc.Host, tc}, denial)
 }
 
+// afterToolCall runs after each attempt of a call that ran.
 func (h *hook) afterToolCall(ctx context.Context, tc *plugin.ToolResultContext) ([]plugin.Directive, error) {
 	return h.direct(ctx, moment{tc.TurnID, nil, tc.Host, tc}, denial)
 }

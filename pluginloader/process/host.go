@@ -14,7 +14,8 @@ import (
 type Capability string
 
 const (
-	UsesState       Capability = "state"       // read sessions and change their tools
+	// The capabilities. The manifest uses the same names.
+	UsesState       Capability = "state"
 	UsesLifecycle   Capability = "lifecycle"   // create, drive and close sessions
 	UsesGraph       Capability = "graph"       // append to history
 	UsesCompletions Capability = "completions" // model calls outside of turns
@@ -107,6 +108,8 @@ type sessionView struct {
 	Messages []protocol.Message `json:"messages"`
 }
 
+// snapshot implements host/snapshotCurrent and host/snapshotSession: the session and its
+// conversation. Only sessions in reach of the call's session can be read.
 func snapshot(ctx context.Context, g *grant, p *ofSession) (*sessionView, error) {
 	s, err := g.host.NeedState()
 	if err != nil {
@@ -124,6 +127,7 @@ type list[T any] struct {
 	Data []T `json:"data"`
 }
 
+// toolCatalog implements host/toolCatalog: all tools of a session with their state.
 func toolCatalog(ctx context.Context, g *grant, p *ofSession) (*list[protocol.ToolRecord], error) {
 	s, err := g.host.NeedState()
 	if err != nil {
@@ -138,6 +142,7 @@ type toolStateResult struct {
 	State protocol.ToolState `json:"state"`
 }
 
+// toolState implements host/toolState.
 func toolState(ctx context.Context, g *grant, p *ofSession) (*toolStateResult, error) {
 	s, err := g.host.NeedState()
 	if err != nil {
@@ -152,6 +157,8 @@ type generation struct {
 	Generation int64 `json:"generation"`
 }
 
+// applyToolState implements host/applyToolState. It replaces the whole state, and fails if the
+// state has changed since the plugin read it.
 func applyToolState(ctx context.Context, g *grant, p *struct {
 	ofSession
 	State protocol.ToolState `json:"state"`
@@ -164,6 +171,7 @@ func applyToolState(ctx context.Context, g *grant, p *struct {
 	return &generation{n}, err
 }
 
+// setToolMembership implements host/setToolMembership: it adds tools to a session or removes them.
 func setToolMembership(ctx context.Context, g *grant, p *struct {
 	ofSession
 	Names  []string `json:"names"`
@@ -177,6 +185,8 @@ func setToolMembership(ctx context.Context, g *grant, p *struct {
 	return &generation{n}, err
 }
 
+// setToolAvailability implements host/setToolAvailability. An empty availability removes the
+// setting.
 func setToolAvailability(ctx context.Context, g *grant, p *struct {
 	ofSession
 	Names        []string                  `json:"names"`
@@ -190,6 +200,7 @@ func setToolAvailability(ctx context.Context, g *grant, p *struct {
 	return &generation{n}, err
 }
 
+// appendNodes implements host/appendNodes: it adds nodes to a session's history.
 func appendNodes(ctx context.Context, g *grant, p *struct {
 	granted
 	protocol.GraphAppendParams
@@ -201,6 +212,7 @@ func appendNodes(ctx context.Context, g *grant, p *struct {
 	return s.AppendNodes(ctx, &p.GraphAppendParams)
 }
 
+// complete implements host/complete: a model call outside of a turn.
 func complete(ctx context.Context, g *grant, p *struct {
 	granted
 	protocol.CompletionParams
@@ -212,6 +224,7 @@ func complete(ctx context.Context, g *grant, p *struct {
 	return s.Complete(ctx, &p.CompletionParams)
 }
 
+// emitTrace implements host/emitTrace. It needs no capability and cannot fail.
 func emitTrace(_ context.Context, g *grant, p *struct {
 	granted
 	Name    string          `json:"name"`
@@ -221,6 +234,8 @@ func emitTrace(_ context.Context, g *grant, p *struct {
 	return struct{}{}, nil
 }
 
+// callTool implements host/callTool: it calls other tools on behalf of the current tool call. The
+// calls need approval like those of the model.
 func callTool(ctx context.Context, g *grant, p *struct {
 	granted
 	Calls []struct {

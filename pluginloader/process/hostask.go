@@ -43,9 +43,12 @@ func (c *clock) still(f func() (protocol.DecisionAnswer, error)) (protocol.Decis
 	return f()
 }
 
+// errNoQuestion rejects a question without text.
 var errNoQuestion = &paramsError{errors.New("/prompt: is empty")}
 
-// askPerson implements host/ask. It works only during a tool call.
+// askPerson implements host/ask. It asks the user a question and waits for the answer, at most
+// until deadlineMs or the session's own deadline. The call's clock stands still during that time.
+// The request works only during a tool call.
 func askPerson(ctx context.Context, g *grant, p *struct {
 	granted
 	Prompt     string          `json:"prompt"`

@@ -7,6 +7,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
+// createSession implements host/createSession. The new session works for the session of the call
+// and cannot have more rights than it.
 func createSession(ctx context.Context, g *grant, p *struct {
 	granted
 	Session protocol.SessionNewParams `json:"session"`
@@ -24,6 +26,8 @@ type firstInput struct {
 	Found bool                 `json:"found"`
 }
 
+// takeFirstTurnInput implements host/takeFirstTurnInput: it takes the first input out of a new
+// session's queue, so that the plugin can start the first turn with other input.
 func takeFirstTurnInput(ctx context.Context, g *grant, p *ofSession) (*firstInput, error) {
 	s, err := g.host.NeedLifecycle()
 	if err != nil {
@@ -33,6 +37,7 @@ func takeFirstTurnInput(ctx context.Context, g *grant, p *ofSession) (*firstInpu
 	return &firstInput{input, found}, err
 }
 
+// closeSession implements host/closeSession.
 func closeSession(ctx context.Context, g *grant, p *ofSession) (struct{}, error) {
 	s, err := g.host.NeedLifecycle()
 	if err != nil {
@@ -47,6 +52,7 @@ type turnID struct {
 	TurnID protocol.TurnID `json:"turnId"`
 }
 
+// startTurn implements host/startTurn: it starts a turn of another session in reach.
 func startTurn(ctx context.Context, g *grant, p *struct {
 	granted
 	plugin.TurnRequest
@@ -63,6 +69,8 @@ func startTurn(ctx context.Context, g *grant, p *struct {
 	}{id}, err
 }
 
+// injectTurnInput implements host/injectTurnInput: it steers a running turn of another session. The
+// input is durable when the request returns.
 func injectTurnInput(ctx context.Context, g *grant, p *struct {
 	granted
 	protocol.TurnSteerParams
@@ -79,6 +87,8 @@ func injectTurnInput(ctx context.Context, g *grant, p *struct {
 	}{id}, err
 }
 
+// awaitTurn implements host/awaitTurn: it waits for the end of a turn and returns its report. The
+// wait counts as time of the plugin's call.
 func awaitTurn(ctx context.Context, g *grant, p *turnID) (*protocol.TurnReport, error) {
 	s, err := g.host.NeedLifecycle()
 	if err != nil {
@@ -87,6 +97,7 @@ func awaitTurn(ctx context.Context, g *grant, p *turnID) (*protocol.TurnReport, 
 	return s.AwaitTurn(ctx, p.TurnID)
 }
 
+// cancelTurn implements host/cancelTurn.
 func cancelTurn(ctx context.Context, g *grant, p *turnID) (struct{}, error) {
 	s, err := g.host.NeedLifecycle()
 	if err != nil {

@@ -17,14 +17,17 @@ func onMonitors[R any](ctx context.Context, g *grant, do func(plugin.MonitorServ
 	return do(s, ctx)
 }
 
+// monitorSnapshot implements host/monitorSnapshot: the state of all monitors.
 func monitorSnapshot(ctx context.Context, g *grant, _ *ofSession) (*protocol.MonitorStatusResult, error) {
 	return onMonitors(ctx, g, plugin.MonitorService.Snapshot)
 }
 
+// monitorUpdates implements host/monitorUpdates. Each update is returned once.
 func monitorUpdates(ctx context.Context, g *grant, _ *ofSession) (*protocol.MonitorUpdatesResult, error) {
 	return onMonitors(ctx, g, plugin.MonitorService.Updates)
 }
 
+// monitorStart implements host/monitorStart.
 func monitorStart(ctx context.Context, g *grant, p *struct {
 	granted
 	protocol.MonitorStartParams
@@ -34,6 +37,7 @@ func monitorStart(ctx context.Context, g *grant, p *struct {
 	})
 }
 
+// monitorStop implements host/monitorStop. It returns when the monitor has ended.
 func monitorStop(ctx context.Context, g *grant, p *struct {
 	granted
 	protocol.MonitorStopParams

@@ -10,7 +10,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// inSession adds the session of the call to parameters that name none.
+// inSession adds the session of the call to parameters that name none. It inserts the member into
+// the JSON, so that the method's strict decoding still sees every member of the plugin.
 func inSession(do performed) performed {
 	return func(ctx context.Context, g *grant, raw json.RawMessage) (any, error) {
 		var named ofSession
@@ -64,6 +65,7 @@ func ofOwn[P any](ctx context.Context, g *grant, p P, id protocol.TaskParams, do
 // tooMuchError rejects requests that the plugin sends too often.
 type tooMuchError struct{ what string }
 
+// Error names what there was too much of.
 func (e *tooMuchError) Error() string {
 	return "too many " + e.what + " per second; try again later"
 }
@@ -71,6 +73,8 @@ func (e *tooMuchError) Error() string {
 // Kind implements worded.
 func (*tooMuchError) Kind() protocol.ErrorKind { return protocol.KindOverloaded }
 
+// taskStart implements host/taskStart. The task belongs to the plugin: a handler of the plugin runs
+// it. The same task ID with the same spec returns the existing task, so a repeated request is safe.
 func taskStart(ctx context.Context, g *grant, p *struct {
 	granted
 	plugin.TaskStart
@@ -79,6 +83,8 @@ func taskStart(ctx context.Context, g *grant, p *struct {
 	return onTask(ctx, g, &p.TaskStart, plugin.TaskService.StartTask)
 }
 
+// taskComplete implements host/taskComplete: it reports the outcome of a task that the process runs
+// by itself, or of an external task of the plugin.
 func taskComplete(ctx context.Context, g *grant, p *struct {
 	granted
 	protocol.TaskCompleteParams
@@ -89,6 +95,8 @@ func taskComplete(ctx context.Context, g *grant, p *struct {
 	return ofOwn(ctx, g, &p.TaskCompleteParams, p.TaskParams, plugin.TaskService.CompleteTask)
 }
 
+// taskTransition implements host/taskTransition: the task starts to wait for something, or goes on.
+// An idle task does not count against the limit of running tasks.
 func taskTransition(ctx context.Context, g *grant, p *struct {
 	granted
 	plugin.TaskTransition
@@ -96,6 +104,8 @@ func taskTransition(ctx context.Context, g *grant, p *struct {
 	return ofOwn(ctx, g, &p.TaskTransition, p.TaskParams, plugin.TaskService.TransitionTask)
 }
 
+// taskTell implements host/taskTell: an event of the task, which may wake its session. Each event
+// is stored, so the rate is limited.
 func taskTell(ctx context.Context, g *grant, p *struct {
 	granted
 	plugin.TaskTold
@@ -106,6 +116,7 @@ func taskTell(ctx context.Context, g *grant, p *struct {
 	return ofOwn(ctx, g, &p.TaskTold, p.TaskParams, plugin.TaskService.TellTask)
 }
 
+// taskAwait implements host/taskAwait: it waits for tasks to end.
 func taskAwait(ctx context.Context, g *grant, p *struct {
 	granted
 	protocol.TaskWaitParams
@@ -113,6 +124,7 @@ func taskAwait(ctx context.Context, g *grant, p *struct {
 	return onTask(ctx, g, &p.TaskWaitParams, plugin.TaskService.AwaitTasks)
 }
 
+// taskSignal implements host/taskSignal: it sends a signal to a task, which its handler receives.
 func taskSignal(ctx context.Context, g *grant, p *struct {
 	granted
 	protocol.TaskSignalParams
@@ -120,6 +132,7 @@ func taskSignal(ctx context.Context, g *grant, p *struct {
 	return changed(ctx, g, &p.TaskSignalParams, plugin.TaskService.SignalTask)
 }
 
+// taskList implements host/taskList.
 func taskList(ctx context.Context, g *grant, p *struct {
 	granted
 	protocol.TaskListParams
@@ -127,6 +140,7 @@ func taskList(ctx context.Context, g *grant, p *struct {
 	return onTask(ctx, g, &p.TaskListParams, plugin.TaskService.ListTasks)
 }
 
+// taskRead implements host/taskRead.
 func taskRead(ctx context.Context, g *grant, p *struct {
 	granted
 	protocol.TaskReadParams
@@ -134,6 +148,7 @@ func taskRead(ctx context.Context, g *grant, p *struct {
 	return onTask(ctx, g, &p.TaskReadParams, plugin.TaskService.ReadTask)
 }
 
+// taskOutput implements host/taskOutput: the stored output of a task.
 func taskOutput(ctx context.Context, g *grant, p *struct {
 	granted
 	protocol.TaskOutputParams
@@ -141,6 +156,7 @@ func taskOutput(ctx context.Context, g *grant, p *struct {
 	return onTask(ctx, g, &p.TaskOutputParams, plugin.TaskService.TaskOutput)
 }
 
+// taskCancel implements host/taskCancel. It asks a task to end; the task may still complete.
 func taskCancel(ctx context.Context, g *grant, p *struct {
 	granted
 	protocol.TaskCancelParams
@@ -148,6 +164,8 @@ func taskCancel(ctx context.Context, g *grant, p *struct {
 	return changed(ctx, g, &p.TaskCancelParams, plugin.TaskService.CancelTask)
 }
 
+// taskCancelAll implements host/taskCancelAll: it cancels all live tasks of a session, except
+// hidden ones and those that the request keeps.
 func taskCancelAll(ctx context.Context, g *grant, p *struct {
 	granted
 	protocol.TaskCancelAllParams
@@ -156,6 +174,7 @@ func taskCancelAll(ctx context.Context, g *grant, p *struct {
 	return &list[protocol.Task]{all}, err
 }
 
+// validateHandles implements host/validateHandles: it fails unless all tasks are live and visible.
 func validateHandles(ctx context.Context, g *grant, p *struct {
 	ofSession
 	TaskIDs []protocol.TaskID `json:"taskIds"`
@@ -163,6 +182,8 @@ func validateHandles(ctx context.Context, g *grant, p *struct {
 	return struct{}{}, g.host.ValidateHandles(ctx, p.SessionID, p.TaskIDs)
 }
 
+// transferHandles implements host/transferHandles: it moves live tasks to another session, all or
+// none.
 func transferHandles(ctx context.Context, g *grant, p *struct {
 	granted
 	protocol.TaskTransferParams

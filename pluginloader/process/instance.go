@@ -14,9 +14,13 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// instance is the plugin in one session. The session may outlive several processes: each new
-// process gets the session and the saved state on first use. mu protects the fields below it; it is
-// never held during a call to the process.
+// instance is the plugin in one session. It implements plugin.Plugin. The session may outlive
+// several processes: each new process gets the session and the saved state on first use.
+//
+// place, kept and revision belong together. place is where the session is open now. kept is the
+// state that the next process starts with. revision is the version of the current state, which may
+// be newer than kept. If the process ends, the changes after kept are lost and revision returns to
+// that of kept. mu protects the fields below it; it is never held during a call to the process.
 type instance struct {
 	factory *Factory
 	build   plugin.BuildContext
@@ -49,6 +53,7 @@ type seat struct {
 	again    bool   // the list changed during that
 }
 
+// newInstance returns an instance that no process knows yet.
 func newInstance(f *Factory, ctx plugin.BuildContext) *instance {
 	return &instance{factory: f, build: ctx}
 }
@@ -195,6 +200,7 @@ type of struct {
 	Session  protocol.SessionID `json:"sessionId,omitempty"`
 }
 
+// of returns the start of a message to the process of s.
 func (i *instance) of(s *seat) of { return of{s.id, i.build.SessionID} }
 
 // ask calls the process for the session, within limit. g is what the call may ask of lashd; nil:

@@ -14,9 +14,13 @@ import (
 	"lashd/pluginloader/child"
 )
 
-// life is one run of the process, from its start until nothing of it is left. It embeds the
-// JSON-RPC connection. end makes calls fail and happens first. over is closed when the process and
-// all goroutines of the run have ended.
+// life is one run of the process, from its start until nothing of it is left. It embeds peer, the
+// JSON-RPC connection.
+//
+// A life ends in two steps. First end makes calls fail, for one of several reasons: the process
+// exits, it breaks the protocol, it hangs, or lashd stops it. The first reason counts. Then over is
+// closed, when the process, everything it started and all goroutines of the run have ended. The
+// supervisor starts the next life only after that.
 type life struct {
 	*peer
 	config   *Config
@@ -52,6 +56,7 @@ const (
 	heardDelay = 2 * time.Second        // wait to process the rest of the output after the pipe's holders have ended
 )
 
+// errClosed means that the process closed its stdout but did not exit.
 var errClosed = errors.New("closed its stdout")
 
 // run serves the process until nothing of it is left, and then closes over. patience limits one

@@ -12,7 +12,9 @@ import (
 	"lashd/pluginloader/child"
 )
 
-// listen reads the plugin's messages until its stdout ends or it breaks the protocol.
+// listen reads the plugin's messages until its stdout ends or it breaks the protocol. It is the
+// only reader and runs on its own goroutine. Lines that do not look like messages go to the log,
+// because libraries may print to stdout; too many of them end the process.
 func (l *life) listen(ctx context.Context) {
 	in, noisy, strays := child.NewLines(l.out, l.limits.Line), 0, 0
 	says := newTalk()
@@ -49,7 +51,7 @@ func (l *life) listen(ctx context.Context) {
 }
 
 // talk limits how fast the plugin's own messages are processed. A plugin that sends more has to
-// wait on its pipe.
+// wait on its pipe. So a flood of one plugin does not take processor time from others.
 type talk struct {
 	notices        child.Rate
 	telling, calls child.Pace

@@ -19,7 +19,7 @@ var notices = map[string]func(context.Context, *Factory, *life, json.RawMessage)
 	"$/cancelRequest": func(context.Context, *Factory, *life, json.RawMessage) error { return nil },
 }
 
-// note decodes the parameters of a notification for its handler.
+// note returns a handler that decodes the parameters of a notification for hear.
 func note[P any](hear func(context.Context, *Factory, *life, *P)) func(context.Context, *Factory, *life, json.RawMessage) error {
 	return func(ctx context.Context, f *Factory, l *life, raw json.RawMessage) error {
 		p := new(P)

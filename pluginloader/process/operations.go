@@ -48,7 +48,8 @@ func (o *operation) query(ctx context.Context, c *plugin.OperationCall) (json.Ra
 	return answer.Output, nil
 }
 
-// change implements a command or a task operation.
+// change implements a command or a task operation. linger is how long a cancelled call may still
+// report its result.
 func (o *operation) change(limit, linger time.Duration) plugin.CommandFunc {
 	return func(ctx context.Context, c *plugin.OperationCall) (*plugin.OperationResult, error) {
 		g, params := o.call(c)

@@ -15,6 +15,10 @@ import (
 
 // peer is the JSON-RPC connection with one process. It matches answers to calls, limits the time of
 // calls, and decides when a silent process hangs. mu protects the fields below it.
+//
+// A call moves through two maps. It is in waiting until its answer arrives. If its caller stops
+// waiting, it moves to abandoned, because the process may still be working on it. From there it
+// disappears when the late answer arrives, or when the process ends.
 type peer struct {
 	plugin string
 	limits Limits
@@ -42,6 +46,7 @@ const maxAbandoned = 256
 
 var errAbandoned = fmt.Errorf("left %d cancelled calls unanswered", maxAbandoned)
 
+// newPeer returns a connection without calls. The caller sets hangs and goesOn and runs out.
 func newPeer(plugin string, limits Limits, grace time.Duration) *peer {
 	return &peer{
 		plugin: plugin, limits: limits, grace: grace, out: child.NewOutbox(limits.Queue),
@@ -204,6 +209,7 @@ func (p *peer) hung(since uint64) error {
 }
 
 var (
+	// Reasons to consider a plugin as hanging.
 	errSilent = errors.New("sent nothing during the call")
 	errGoesOn = errors.New("continued a cancelled call and sent nothing")
 )

@@ -1,9 +1,26 @@
-// Package process runs a plugin as a process in any language. The process speaks JSON-RPC on stdin and stdout, one JSON value per
-// line. The plugin loader calls this package. One process serves all sessions. It starts on first use. If it ends unexpectedly, it
-// restarts with the last saved state of each session.
+// Package process runs a plugin as a process in any language. The process speaks JSON-RPC on stdin
+// and stdout, one JSON value per line; docs/plugin-protocol.md describes the messages. The plugin
+// loader calls this package.
 //
-// A misbehaving process fails only its own calls, each with a typed Error and within its time limit. A Factory is safe for
-// concurrent use.
+// A Factory owns one process, which serves all sessions. The process starts on first use. If it
+// ends unexpectedly, it restarts on the next use, with the last saved state of each session. These
+// are the main parts, from the outside in:
+//
+//   - Factory implements plugin.Factory. Its supervisor (package child) starts the process, delays
+//     restarts and quarantines a process that crashes too often.
+//   - instance is the plugin in one session. It outlives processes. A seat is an instance in one process.
+//   - life is one run of the process: its pipes, its goroutines and its end.
+//   - peer is the JSON-RPC connection of a life. It matches answers to calls and limits their time.
+//   - grant says what the plugin may ask of lashd during one call. host.go lists these requests.
+//
+// Two goroutines serve a life: one writes its stdin (life.run), and one reads its stdout
+// (life.listen). Each request of the plugin runs on a goroutine of its own. Calls to the plugin run
+// on the goroutines of their callers and wait for the reader to hand over the answer.
+//
+// lashd does not trust the process. It may crash, hang, lie, or write without end. A misbehaving
+// process fails only its own calls, each with a typed Error and within its time limit. A process
+// that breaks the protocol is ended, because its later messages could not be trusted either. A
+// Factory is safe for concurrent use.
 package process
 
 import (
@@ -129,6 +146,7 @@ func (c Config) filled() (Config, error) {
 // declaration.
 func (c *Config) declares(need Capability) bool { return need == "" || slices.Contains(c.Uses, need) }
 
+// filled returns d with the defaults.
 func (d Deadlines) filled() Deadlines {
 	return Deadlines{
 		Start:     cmp.Or(d.Start, 10*time.Second),
@@ -147,6 +165,7 @@ func (d Deadlines) filled() Deadlines {
 	}
 }
 
+// filled returns l with the defaults. The defaults are far above what real plugins need.
 func (l Limits) filled() Limits {
 	return Limits{
 		Line:    cmp.Or(l.Line, 8<<20),

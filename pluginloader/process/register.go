@@ -58,6 +58,7 @@ func (i *instance) Register(r *plugin.Registrar) error {
 	return nil
 }
 
+// registerTools registers the tools, with Prepare only if the plugin completes arguments.
 func (i *instance) registerTools(r *plugin.Registrar, c *Contributions) {
 	switch tools := (&tools{i}); {
 	case len(c.Tools) == 0 && !c.Changing:
@@ -68,6 +69,7 @@ func (i *instance) registerTools(r *plugin.Registrar, c *Contributions) {
 	}
 }
 
+// registerOperation registers an operation with the time limit of its kind.
 func (i *instance) registerOperation(r *plugin.Registrar, info protocol.OperationInfo) {
 	o, d := &operation{i, info}, i.factory.config.Deadlines
 	switch info.Kind {

@@ -26,8 +26,10 @@ const (
 // maxID is the maximum length of a request ID of the plugin, in bytes.
 const maxID = 128
 
-// serve answers a request of the plugin on its own goroutine. An error ends the process. The grant
-// is looked up before the goroutine starts, because all grants end with the process.
+// serve answers a request of the plugin on its own goroutine, so that a slow request does not block
+// the reader. An error ends the process. The grant is looked up before the goroutine starts,
+// because all grants end with the process. Beyond Limits.Calls, requests are rejected as
+// overloaded.
 func (l *life) serve(m *message) error {
 	if len(m.ID) > maxID || bytes.ContainsAny(m.ID[:1], "{[ntf") {
 		return errors.New("sent a request whose id is not a short number or string")
@@ -83,7 +85,9 @@ func (l *life) refuse(m *message, word, reason string) *wireError {
 	return &wireError{Code: codeRefused, Message: reason, Data: kind(word)}
 }
 
-// wireErrorOf converts an error to an answer. The kind lets the plugin decide what to do.
+// wireErrorOf converts an error to an answer. The kind lets the plugin decide what to do:
+// invalidParams and denied are its own mistakes, cancelled means that the call has ended, and
+// failed is everything else.
 func (l *life) wireErrorOf(m *message, err error) *wireError {
 	if err == nil {
 		return nil

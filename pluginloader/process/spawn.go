@@ -19,7 +19,9 @@ func (c *Config) environment() []string {
 	return child.Environment{Daemon: c.Environ, Pass: c.Allow, Set: c.Set, Root: c.Dir, Data: c.DataDir, Temp: c.Confine.Temp()}.List()
 }
 
-// spawn starts the process. The caller runs life.run, which reads its output.
+// spawn starts the process with its environment, limits and sandbox. For a plugin that needs
+// approval, it first checks that the program is the approved one. The caller runs life.run, which
+// reads the output.
 func (f *Factory) spawn(ctx context.Context) (*life, error) {
 	c := &f.config
 	if err := c.prepare(); err != nil {
@@ -70,7 +72,8 @@ func (c *Config) prepare() error {
 	return nil
 }
 
-// ended handles an unexpected end of the process.
+// ended handles an unexpected end of the process: a line in the plugin's log, and a crash for the
+// supervisor.
 func (f *Factory) ended(l *life) {
 	f.config.Output.Note(slog.LevelError, "lashd: "+l.Reason().Error())
 	f.super.Ended(l)
@@ -104,7 +107,8 @@ func (f *Factory) launch(ctx context.Context) (*life, error) {
 	return l, nil
 }
 
-// follow waits for the end of a process and restarts an eager one.
+// follow waits for the end of a process, detaches the instances from it, and restarts an eager
+// plugin.
 func (f *Factory) follow(ctx context.Context, l *life) {
 	<-l.over
 	f.lost(l)

@@ -10,7 +10,10 @@ import (
 	"lashd/pluginloader/child"
 )
 
-// stateful is the instance of a plugin that has state for each session.
+// stateful is the instance of a plugin that has state for each session. It implements
+// plugin.Stateful: the engine asks for a snapshot before a commit and stores it there. A plugin
+// that changes its state sends snapshot/changed with a new revision. Without a new revision the
+// engine does not ask.
 type stateful struct{ *instance }
 
 // saved is a state that the plugin wrote or that was restored. It never changes.

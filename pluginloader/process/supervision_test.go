@@ -100,8 +100,8 @@ func TestSupervision(t *testing.T) {
 		gone.Argv = []string{filepath.Join(gone.Dir, "gone")}
 		for want, c := range map[string]process.Config{
 			"the process ended: exit status 4": config(t, "hook/beforeTurn:exit", only(process.Hook{Name: process.BeforeTurn})),
-			"nested deeper than 64":    config(t, "hook/beforeTurn:deep", only(process.Hook{Name: process.BeforeTurn})),
-			"no such file":             gone,
+			"nested deeper than 64":            config(t, "hook/beforeTurn:deep", only(process.Hook{Name: process.BeforeTurn})),
+			"no such file":                     gone,
 		} {
 			var log bytes.Buffer
 			c.ID = strings.ReplaceAll(want, " ", "-")

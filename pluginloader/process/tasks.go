@@ -26,7 +26,9 @@ type taskWord struct {
 	Stopped bool            `json:"stopped,omitempty"` // lashd no longer waits for the task
 }
 
-// handler returns the work of a task: one task/run call for as long as the work takes.
+// handler returns the work of a task: one task/run call for as long as the work takes. The engine
+// calls it on the task's goroutine. While the call runs, signals and a request to cancel are
+// forwarded to the process.
 func (i *instance) handler(name string) plugin.TaskFunc {
 	return func(ctx context.Context, run *plugin.TaskRun) *protocol.TaskOutcome {
 		s, err := i.enter(ctx)
@@ -88,6 +90,7 @@ func (i *instance) passWords(ctx context.Context, s *seat, run *plugin.TaskRun) 
 // maxRegistered is how many tasks a process may run by itself.
 const maxRegistered = 256
 
+// errManyTasks rejects a registration beyond maxRegistered.
 var errManyTasks = fmt.Errorf("the process already runs %d tasks", maxRegistered)
 
 // registered is a task that the process runs by itself until it calls host/taskComplete.
@@ -108,7 +111,8 @@ type registration struct {
 var errNotBound = &paramsError{errors.New("/spec/recovery: must be ownerBound or external for a task that the process runs by itself")}
 
 // taskRegister implements host/taskRegister. It creates a task for work that the process does by
-// itself.
+// itself, outside of any call. The plugin gets a grant that is valid as long as the task and the
+// process live. It ends the task with host/taskComplete.
 func taskRegister(ctx context.Context, g *grant, p *struct {
 	granted
 	plugin.TaskStart
@@ -172,7 +176,9 @@ func (l *life) accompany(ctx context.Context, g *grant, t protocol.Task) {
 	})
 }
 
-// work is lashd's part of the task: it waits for the process to report the outcome.
+// work is lashd's part of the task: it waits for the process to report the outcome. If the process
+// ends first, the work is lost, unless the outcome was in its last output. After a request to
+// cancel, the process has a grace period to report.
 func (r *registered) work(ctx context.Context, run *plugin.TaskRun) *protocol.TaskOutcome {
 	passing, stop := context.WithCancel(ctx)
 	defer stop()

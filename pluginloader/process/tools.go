@@ -49,6 +49,7 @@ type toolCall struct {
 	Args    json.RawMessage `json:"args"`
 }
 
+// callOf returns the parameters of a tool call, except for the instance and the grant.
 func callOf(c *tool.Invocation) toolCall {
 	return toolCall{TurnID: c.TurnID, CallID: c.CallID, Attempt: c.Attempt, ToolID: c.ToolID, Name: c.Name, Args: c.Args}
 }
@@ -65,7 +66,7 @@ type toolResult struct {
 const lastWord = 40 * time.Millisecond
 
 // Execute implements tool.Provider. A failure of the plugin becomes a failed output with the
-// error's code.
+// error's code, which the model reads. Only the end of ctx is returned as an error.
 func (t *tools) Execute(ctx context.Context, call tool.Invocation) (tool.Result, error) {
 	return t.execute(ctx, call, t.contract(call.ToolID))
 }

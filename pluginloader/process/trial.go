@@ -35,8 +35,8 @@ func (f *Factory) stopUnused(l *life) {
 	l.stop(context.Background(), f.config.Deadlines.Stop)
 }
 
-// endUnused ends the process unless a session has used it. A session that arrives later waits for
-// the end and starts another process.
+// endUnused ends the process unless a session has used it. Holding mu decides the race with use: a
+// session that arrives later waits for the end and starts another process.
 func (f *Factory) endUnused(l *life) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

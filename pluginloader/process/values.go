@@ -43,12 +43,14 @@ func atMost(limit, n int, what string) error {
 	return nil
 }
 
+// assistantStream may change a piece of streamed text before clients see it.
 func (h *hook) assistantStream(ctx context.Context, c plugin.StreamChunk) (plugin.StreamChunk, error) {
 	return valued(ctx, h, moment{context: c}, c, func(c *plugin.StreamChunk) error {
 		return atMost(maxEvents, len(c.Events)+len(c.Reasoning), "events and reasonings")
 	})
 }
 
+// assistantResponse may change a complete reply before it is stored.
 func (h *hook) assistantResponse(ctx context.Context, r plugin.Response) (plugin.Response, error) {
 	return valued(ctx, h, moment{context: r}, r, func(r *plugin.Response) error {
 		return atMost(maxEvents, len(r.Events), "events")
@@ -58,8 +60,10 @@ func (h *hook) assistantResponse(ctx context.Context, r plugin.Response) (plugin
 // nothing is the answer of hooks that return no value.
 type nothing struct{}
 
+// anything accepts every answer.
 func anything(*nothing) error { return nil }
 
+// streamFinished reports the end of a stream, so that the plugin can free what it keeps for it.
 func (h *hook) streamFinished(ctx context.Context, end plugin.StreamEnd) error {
 	_, err := valued(ctx, h, moment{context: struct {
 		Reason plugin.StreamEnd `json:"reason"`
@@ -67,6 +71,7 @@ func (h *hook) streamFinished(ctx context.Context, end plugin.StreamEnd) error {
 	return err
 }
 
+// event reports an event of the session, if the manifest asks for that kind.
 func (h *hook) event(ctx context.Context, e *plugin.LifecycleEvent) error {
 	if len(h.Events) > 0 && !slices.Contains(h.Events, e.Kind) {
 		return nil
@@ -75,6 +80,7 @@ func (h *hook) event(ctx context.Context, e *plugin.LifecycleEvent) error {
 	return err
 }
 
+// turnOf returns the turn of a report; empty: none.
 func turnOf(r *protocol.TurnReport) protocol.TurnID {
 	if r == nil {
 		return ""
@@ -87,6 +93,7 @@ type projected struct {
 	Output protocol.ToolOutput `json:"output"`
 }
 
+// projectToolResult may change what the model reads of a tool result. The record keeps the output.
 func (h *hook) projectToolResult(ctx context.Context, tc *plugin.ToolResultContext) (protocol.ToolOutput, error) {
 	p, err := valued(ctx, h, moment{turn: tc.TurnID, context: tc}, projected{tc.Output}, func(p *projected) error {
 		return checkOutput(&p.Output, func(d protocol.Digest) bool { return tc.Output.Artifact != nil && tc.Output.Artifact.Digest == d })
@@ -99,6 +106,7 @@ type prose struct {
 	Text string `json:"text"`
 }
 
+// projectProse may change text for people.
 func (h *hook) projectProse(ctx context.Context, text string) (string, error) {
 	a, err := valued(ctx, h, moment{context: prose{text}}, prose{text}, func(*prose) error { return nil })
 	return a.Text, err
@@ -109,6 +117,8 @@ type configured struct {
 	Config protocol.Config `json:"config"`
 }
 
+// configChanged may change settings before they are stored. The engine allows only stricter
+// approval and options of the plugin itself.
 func (h *hook) configChanged(ctx context.Context, c *plugin.ConfigChange) (protocol.Config, error) {
 	a, err := valued(ctx, h, moment{host: c.Host, context: c}, configured{c.Config}, func(*configured) error { return nil })
 	return a.Config, err
@@ -119,6 +129,7 @@ type texts struct {
 	Prompts []plugin.Prompt `json:"prompts,omitempty"`
 }
 
+// prompt returns texts for the system prompt of the next model call.
 func (h *hook) prompt(ctx context.Context, pc *plugin.PromptContext) ([]plugin.Prompt, error) {
 	a, err := valued(ctx, h, moment{pc.TurnID, pc.View, pc.Host, pc}, texts{}, func(a *texts) error {
 		return atMost(maxTexts, len(a.Prompts), "texts")
@@ -132,6 +143,8 @@ type prepared struct {
 	Tools []wireTool `json:"tools,omitempty"`
 }
 
+// transformContext may change the history that the model sees, and add tools and prompt texts.
+// Stored history does not change.
 func (h *hook) transformContext(ctx context.Context, v *plugin.ContextView, pc plugin.PreparedContext) (plugin.PreparedContext, error) {
 	given := struct {
 		*plugin.ContextView
@@ -157,6 +170,8 @@ type summary struct {
 	Nodes []protocol.NodeBody `json:"nodes,omitempty"`
 }
 
+// compact returns the nodes that replace old history. No nodes mean that the plugin leaves the
+// compaction to others.
 func (h *hook) compact(ctx context.Context, req *plugin.CompactRequest) ([]protocol.NodeBody, error) {
 	a, err := valued(ctx, h, moment{view: req.View, host: req.Host, context: req}, summary{}, func(a *summary) error {
 		return atMost(maxNodes, len(a.Nodes), "nodes")

@@ -8,7 +8,8 @@ import (
 	"lashd/internal/strictjson"
 )
 
-// message is a JSON-RPC message of a plugin.
+// message is a JSON-RPC message of a plugin. It is a request (ID and Method), a notification (only
+// Method) or an answer (ID, and either Result or Error).
 type message struct {
 	JSONRPC string          `json:"jsonrpc"`
 	ID      json.RawMessage `json:"id,omitempty"`
@@ -25,6 +26,7 @@ type wireError struct {
 	Data    json.RawMessage `json:"data,omitempty"`
 }
 
+// Error returns the message, cut to maxMessage.
 func (e *wireError) Error() string {
 	if len(e.Message) > maxMessage {
 		return e.Message[:maxMessage] + "..."
@@ -32,10 +34,11 @@ func (e *wireError) Error() string {
 	return e.Message
 }
 
+// errShape means that a line is JSON but neither a request nor an answer.
 var errShape = errors.New("is not a JSON-RPC message")
 
-// parse decodes a line of a plugin. depth limits the nesting. A message is either a request or an
-// answer.
+// parse decodes a line of a plugin. It rejects duplicate members, unknown members and nesting
+// beyond depth, so that two readers of the line could not see different messages.
 func parse(line []byte, depth int) (*message, error) {
 	if err := strictjson.Check(line, strictjson.Limits{Depth: depth, Tokens: len(line) + 1}); err != nil {
 		return nil, fmt.Errorf("is not a JSON-RPC message: %w", err)
@@ -62,6 +65,7 @@ func strict(data []byte, into any) error {
 	return strictjson.DecodeChecked(data, into)
 }
 
+// errNothing means that a required part of a message is absent.
 var errNothing = errors.New("it is missing")
 
 // request returns the line of a request, or of a notification if id is 0.

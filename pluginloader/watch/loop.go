@@ -79,6 +79,7 @@ func (l *loop) run(ctx context.Context) {
 	}
 }
 
+// events returns the channel of events; nil, which blocks, without a system watcher.
 func (l *loop) events() <-chan fsnotify.Event {
 	if l.notes == nil {
 		return nil
@@ -157,6 +158,7 @@ func (l *loop) next() time.Time {
 	return at
 }
 
+// polls reports whether any root is polled.
 func (l *loop) polls() bool {
 	for _, r := range l.roots {
 		if r.polling {
@@ -178,6 +180,7 @@ func (l *loop) ready() (dirs []string, changes chan<- []string) {
 	return dirs, changes
 }
 
+// told marks roots as reported.
 func (l *loop) told(dirs []string) {
 	for _, dir := range dirs {
 		l.roots[dir].ready = false
@@ -202,6 +205,7 @@ func (l *loop) saw(e fsnotify.Event, ok bool) {
 	}
 }
 
+// noteAll marks all roots as changed, after events may have been lost.
 func (l *loop) noteAll() {
 	for _, r := range l.roots {
 		r.note()

@@ -66,6 +66,7 @@ func (p *placing) plugin(path string, e fs.DirEntry) error {
 	return nil
 }
 
+// skips reports whether the configuration ignores a directory.
 func (p *placing) skips(dir string) bool { return p.skip != nil && p.skip(dir) }
 
 // follow resolves a path to a directory, or to "" if there is none or it is outside the bounds. It
@@ -125,6 +126,7 @@ func (p *placing) watch(dir string) error {
 	return nil
 }
 
+// add watches a directory and records whether it is new.
 func (p *placing) add(dir string) error {
 	news, err := p.notes.add(dir, p.live)
 	p.news = p.news || news

@@ -69,6 +69,7 @@ func (s *signer) String() string {
 	return fmt.Sprintf("%x", s.sum.Sum(nil))
 }
 
+// directory adds a directory and everything in it.
 func (s *signer) directory(name string, depth int) error {
 	if depth > maxDepth {
 		return fmt.Errorf("%s: there are more than %d directories inside one another", name, maxDepth)
@@ -90,6 +91,7 @@ func (s *signer) directory(name string, depth int) error {
 	return nil
 }
 
+// list returns the sorted names in a directory, and fails beyond the limit.
 func (s *signer) list(name string) ([]string, error) {
 	f, err := s.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -107,6 +109,7 @@ func (s *signer) list(name string) ([]string, error) {
 	return names, err
 }
 
+// entry adds a file, link or directory.
 func (s *signer) entry(name string, depth int) error {
 	info, err := s.root.Lstat(name)
 	if err == nil && info.IsDir() {
@@ -125,6 +128,7 @@ func (s *signer) entry(name string, depth int) error {
 	return err
 }
 
+// record adds the name, link target and stamp of an entry.
 func (s *signer) record(name, to string, info fs.FileInfo) {
 	if info.Mode().IsRegular() {
 		s.bytes += info.Size()

@@ -55,6 +55,7 @@ const (
 // longest is the number of settle times after which a change that does not settle is reported.
 const longest = 10
 
+// filled returns c with the defaults.
 func (c Config) filled() Config {
 	c.Settle = cmp.Or(c.Settle, 60*time.Millisecond)
 	c.Poll = cmp.Or(c.Poll, time.Second)
