@@ -182,8 +182,8 @@ func (a *assembly) processConfig() (process.Config, error) {
 }
 
 // report returns a function that notifies clients about the plugin's health. Supervisors call it
-// when a program fails too often or works again. It returns at once, because it may be called with
-// a supervisor's lock held by others.
+// when a program fails too often or works again. It returns at once, because a supervisor that
+// closes waits for it.
 func (a *assembly) report() func() {
 	l, u := a.loader, a.unit
 	return func() {

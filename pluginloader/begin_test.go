@@ -28,7 +28,7 @@ func (forgetful) Commit(context.Context, *persistence.Commit) (persistence.Resul
 }
 
 func TestBegin(t *testing.T) {
-	t.Run("issue/4-5 why no plugin can be loaded is told at once, and to whoever asks", func(t *testing.T) {
+	t.Run("issue/4-5 an unreadable database fails every request at once with the reason", func(t *testing.T) {
 		home := t.TempDir()
 		if err := os.WriteFile(filepath.Join(home, "plugins"), nil, 0o600); err != nil {
 			t.Fatal(err)

@@ -42,7 +42,7 @@ func withServer(name string, server protocol.MCPServer) string {
 }
 
 func TestBrought(t *testing.T) {
-	t.Run("issue/4-2 issue/4-5 a client's servers stay when plugins change, and a plugin that comes with one of that name has the tools", func(t *testing.T) {
+	t.Run("issue/4-2 issue/4-5 a client's servers stay when plugins change, and a new plugin with a server of that name gets the tools", func(t *testing.T) {
 		w := newWorld(t).start()
 		id := w.session("")
 		w.bring(id, mine("s"))
@@ -66,7 +66,7 @@ func TestBrought(t *testing.T) {
 		}
 		w.until("the client's is back", func() bool { return w.call(id, "mcp__s__pid", "{}") == pid })
 	})
-	t.Run("issue/4-2 issue/4-7 a call under way fails in time when its client's servers are let go, and the turn goes on", func(t *testing.T) {
+	t.Run("issue/4-2 issue/4-7 releasing a client's server fails its running call in time, and the turn continues", func(t *testing.T) {
 		w := newWorld(t).start()
 		id := w.session("")
 		w.bring(id, mine("s"))
@@ -79,7 +79,7 @@ func TestBrought(t *testing.T) {
 			t.Errorf("the call comes to %q after %v", got, time.Since(began))
 		}
 	})
-	t.Run("issue/4-2 issue/4-7 a server that dies fails its call, and the next one starts it again", func(t *testing.T) {
+	t.Run("issue/4-2 issue/4-7 a server that dies fails its call, and the next call restarts it", func(t *testing.T) {
 		w := newWorld(t).start()
 		id := w.session("")
 		w.bring(id, mine("s"))
@@ -91,7 +91,7 @@ func TestBrought(t *testing.T) {
 			t.Errorf("the next one says %q, before %q", got, pid)
 		}
 	})
-	t.Run("issue/4-2 bringing a server again lets it out of quarantine", func(t *testing.T) {
+	t.Run("issue/4-2 adding a server again ends its quarantine", func(t *testing.T) {
 		w := newWorld(t).start()
 		id := w.session("")
 		file := filepath.Join(t.TempDir(), "there")
@@ -105,7 +105,7 @@ func TestBrought(t *testing.T) {
 			t.Errorf("brought again: %+v", got)
 		}
 	})
-	t.Run("outside/26 who has brought a server is told when it fails too often, later too, and when it works again", func(t *testing.T) {
+	t.Run("outside/26 a client learns when its server fails too often and when it works again", func(t *testing.T) {
 		w := newWorld(t).start()
 		told := make(chan error, 100)
 		bring := func(name string, s protocol.MCPServer) {

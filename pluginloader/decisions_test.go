@@ -18,9 +18,9 @@ func toolNamed(name, tool string) string {
 }
 
 func TestDecisionsHold(t *testing.T) {
-	t.Run("issue/4-5 a plugin that is switched off while its directory is broken does not run", offWhileBroken)
-	t.Run("issue/4-6 a plugin whose approval is taken back while its directory is broken does not run", untrustedWhileBroken)
-	t.Run("issue/4-5 a plugin is switched off while the directory of all of them cannot be read", offWhileUnlisted)
+	t.Run("issue/4-5 a plugin that is disabled while its directory is broken does not run", offWhileBroken)
+	t.Run("issue/4-6 a plugin whose trust is revoked while its directory is broken does not run", untrustedWhileBroken)
+	t.Run("issue/4-5 a plugin can be disabled while its root cannot be read", offWhileUnlisted)
 	t.Run("issue/4-6 a workspace is the same however it is spelled", spellings)
 }
 
@@ -107,11 +107,11 @@ func spellings(t *testing.T) {
 }
 
 func TestComeAndGo(t *testing.T) {
-	t.Run("issue/4-5 a plugin that another one was in the way of is loaded once that is gone", wayIsFree)
-	t.Run("issue/4-6 a plugin of a workspace gives way to a new one of the user's, and comes back when that is gone", givesWay)
-	t.Run("issue/4-5 two plugins take each other's names", exchange)
-	t.Run("issue/4-5 what denies does so while its directory is replaced", neverLapses)
-	t.Run("issue/4-5 a root that goes and comes back has its plugins back", rootReturns)
+	t.Run("issue/4-5 a plugin loads once the plugin that it conflicts with is removed", wayIsFree)
+	t.Run("issue/4-6 a new plugin of the user suspends a workspace plugin of the same name until it is removed", givesWay)
+	t.Run("issue/4-5 two plugins can swap their names", exchange)
+	t.Run("issue/4-5 a plugin keeps denying while its directory is replaced", neverLapses)
+	t.Run("issue/4-5 the plugins of a root return with the root", rootReturns)
 }
 
 func wayIsFree(t *testing.T) {

@@ -18,9 +18,9 @@ func alive(pid string) bool {
 }
 
 func TestHangs(t *testing.T) {
-	t.Run("reliability/P14 one that hangs in its handshake holds up nobody else", holdsUpNobody)
-	t.Run("issue/4-5 a session is served while plugins that it needs are loaded", startsLate)
-	t.Run("reliability/P25 the daemon stops at once while one hangs in its handshake", stopsWhileHanging)
+	t.Run("reliability/P14 a plugin that hangs in its handshake does not delay others", holdsUpNobody)
+	t.Run("issue/4-5 sessions work while plugins are loaded", startsLate)
+	t.Run("reliability/P25 the daemon stops at once while a plugin hangs in its handshake", stopsWhileHanging)
 }
 
 // hanging is a plugin with a tool of its name, which may take a minute to start.
@@ -84,8 +84,8 @@ func stopsWhileHanging(t *testing.T) {
 }
 
 func TestIdleSessions(t *testing.T) {
-	t.Run("issue/4-6 what is approved no more ends, although a session is idle with it", idleEnds)
-	t.Run("issue/4-5 a session that cannot be moved does not go on with what is switched off", stuckSession)
+	t.Run("issue/4-6 a plugin without approval ends even if an idle session uses it", idleEnds)
+	t.Run("issue/4-5 a session that cannot switch plugins does not continue with a disabled one", stuckSession)
 }
 
 func idleEnds(t *testing.T) {

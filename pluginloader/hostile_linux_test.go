@@ -58,8 +58,8 @@ func TestHostileWorkspaces(t *testing.T) {
 		t.Run("outside/5 "+name, func(t *testing.T) { linkedRoot(t, hostile(t, make)) })
 	}
 	t.Run("outside/5 a plugin is a link out of the workspace", linkedPlugin)
-	t.Run("outside/5 a look reads a bounded number of entries of plugins that nobody has approved", manyEntries)
-	t.Run("outside/5 a look reads a bounded number of bytes of plugins that nobody has approved", manyBytes)
+	t.Run("outside/5 a scan reads a bounded number of entries of unapproved plugins", manyEntries)
+	t.Run("outside/5 a scan reads a bounded number of bytes of unapproved plugins", manyBytes)
 	t.Run("outside/5 files that never end are refused", endlessFiles)
 }
 

@@ -10,7 +10,7 @@ import (
 )
 
 func TestWhyAPluginDoesNotStart(t *testing.T) {
-	t.Run("outside/26 the last lines of its process are told with the reason", func(t *testing.T) {
+	t.Run("outside/26 the reason for a failed start includes the last lines of output", func(t *testing.T) {
 		w := newWorld(t)
 		w.write("p/main.py", "import sys\nprint('hello', file=sys.stderr)\nimport no_such_module\n")
 		w.write("p/plugin.json", `{"name":"p","lashd":{"process":{"command":["python3","${PLUGIN_ROOT}/main.py"]},"tools":[{"name":"x","description":"d"}]}}`)

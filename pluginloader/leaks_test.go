@@ -27,7 +27,7 @@ func (w *world) counts() (goroutines, files, copies int) {
 }
 
 func TestNothingIsLeftOfGenerations(t *testing.T) {
-	t.Run("reliability/T9 issue/4-5 after many generations there is no more than after one", func(t *testing.T) {
+	t.Run("reliability/T9 issue/4-5 many generations leave no more behind than one", func(t *testing.T) {
 		swaps := 25
 		if os.Getenv("LASHD_LONG") != "" {
 			swaps = 500
@@ -68,7 +68,7 @@ func TestNothingIsLeftOfGenerations(t *testing.T) {
 			t.Logf("%d swaps: %d goroutines, %d files, %d copies; before there were %d, %d and %d", swaps, g, f, c, goroutines, files, copies)
 		}
 	})
-	t.Run("reliability/T9 issue/4-5 a copy goes with the last session that runs from it", func(t *testing.T) {
+	t.Run("reliability/T9 issue/4-5 a copy is removed with the last session that uses it", func(t *testing.T) {
 		w := newWorld(t)
 		w.write("g/version", "1")
 		w.write("g/plugin.json", guestOf("guest", "d"))

@@ -35,7 +35,7 @@ func TestLoader(t *testing.T) {
 			t.Errorf("it says %q", got)
 		}
 	})
-	t.Run("issue/4-5 no session is opened before what is new has been looked at", func(t *testing.T) {
+	t.Run("issue/4-5 no session opens before the first scan", func(t *testing.T) {
 		w := newWorld(t)
 		w.write("g/version", "one")
 		w.write("g/plugin.json", guestOf("guest", "d"))
@@ -44,16 +44,16 @@ func TestLoader(t *testing.T) {
 			t.Errorf("it says %q", got)
 		}
 	})
-	t.Run("issue/4-4 a directory that comes later is found, and one that goes is gone, with its tools and its process", comesAndGoes)
-	t.Run("issue/4-5 an edit takes effect, with what the plugin keeps for a session", editKeeps)
-	t.Run("issue/4-5 the process of a plugin that did not change stays", unchangedStays)
-	t.Run("issue/4-5 what cannot be read, or does not start, leaves what runs, and says why", brokenStays)
-	t.Run("issue/4-5 what ran last runs after a restart, whatever the directory holds by then", restartKeeps)
-	t.Run("issue/4-5 of two plugins that do not go together the later one is left out, until the other has gone", notTogether)
-	t.Run("issue/4-5 a plugin that is switched off does not run, also after a restart", switchedOff)
-	t.Run("issue/4-5 a dry run tells what would change, and changes nothing", dryRun)
-	t.Run("issue/4-5 what ships with lashd makes room for a plugin of the user's only if its configuration says so", takesItsPlace)
-	t.Run("issue/4-9 plugins that nobody needs start nothing once they are known", lazyStartNothing)
+	t.Run("issue/4-4 a new directory is loaded, and a removed one is unloaded with its tools and process", comesAndGoes)
+	t.Run("issue/4-5 an edit takes effect and keeps the plugin's state", editKeeps)
+	t.Run("issue/4-5 an unchanged plugin keeps its process", unchangedStays)
+	t.Run("issue/4-5 after a broken edit, the last version keeps running and the reason is reported", brokenStays)
+	t.Run("issue/4-5 the last version runs after a restart, whatever the directory contains", restartKeeps)
+	t.Run("issue/4-5 of two conflicting plugins, the later one is not loaded until the other is removed", notTogether)
+	t.Run("issue/4-5 a disabled plugin does not run, also after a restart", switchedOff)
+	t.Run("issue/4-5 a dry run reports what would change and changes nothing", dryRun)
+	t.Run("issue/4-5 a user's plugin replaces a built-in one only if the configuration says so", takesItsPlace)
+	t.Run("issue/4-9 known plugins without users start nothing", lazyStartNothing)
 }
 
 func comesAndGoes(t *testing.T) {
@@ -323,7 +323,7 @@ func takesItsPlace(t *testing.T) {
 }
 
 func TestNewsOfQuarantine(t *testing.T) {
-	t.Run("outside/26 a reload says that a quarantined process is tried again, and only its start that it works", func(t *testing.T) {
+	t.Run("outside/26 a reload reports that a quarantined process is retried, and its start that it works", func(t *testing.T) {
 		w := newWorld(t)
 		var mu sync.Mutex
 		var states []string

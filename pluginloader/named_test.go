@@ -61,8 +61,8 @@ func TestApprovalCoversNamedFiles(t *testing.T) {
 			}
 		})
 	}
-	t.Run("outside/4 a file that comes only after the approval", namedLater)
-	t.Run("outside/4 the approval tells what it covers and what not", toldUncovered)
+	t.Run("outside/4 a file that appears after the approval", namedLater)
+	t.Run("outside/4 approval shows what it covers and what it does not", toldUncovered)
 	t.Run("outside/4 a process and an MCP server", namedByServers)
 }
 

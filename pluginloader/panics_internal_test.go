@@ -10,7 +10,7 @@ import (
 )
 
 func TestAPanicOfALookFailsThePlugin(t *testing.T) {
-	t.Run("outside/28 a look that panics leaves the others", func(t *testing.T) {
+	t.Run("outside/28 a scan that panics does not affect others", func(t *testing.T) {
 		s := &set{scope: protocol.ScopeUser} // without a loader, every look at a directory panics
 		broken, gone := &entry{set: s, dir: t.TempDir(), log: child.NewLog(slog.Default())}, &entry{set: s}
 		findings, _ := findAll(t.Context(), []look{{entry: broken, there: true, asked: 3}, {entry: gone}})
@@ -22,7 +22,7 @@ func TestAPanicOfALookFailsThePlugin(t *testing.T) {
 			t.Errorf("it says %q", text)
 		}
 	})
-	t.Run("outside/28 what a goroutine of the loader panics with is logged", func(t *testing.T) {
+	t.Run("outside/28 panics of the loader's goroutines are logged", func(t *testing.T) {
 		var log strings.Builder
 		l := New(Config{Log: slog.New(slog.NewTextHandler(&log, nil))})
 		l.beside("this", func() { panic("that") })

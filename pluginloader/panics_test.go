@@ -10,7 +10,7 @@ import (
 )
 
 func TestAPanicOfTheLoaderLeavesTheDaemon(t *testing.T) {
-	t.Run("outside/28 what ran goes on, and later changes take effect", func(t *testing.T) {
+	t.Run("outside/28 loaded plugins keep running, and later changes take effect", func(t *testing.T) {
 		w := newWorld(t)
 		var panics atomic.Bool
 		w.news = func(protocol.ServerEvent) { // it is called while a generation is put in the place of another one

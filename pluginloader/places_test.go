@@ -14,8 +14,8 @@ import (
 
 func TestPlaces(t *testing.T) {
 	t.Run("issue/4-6 reliability/T5 a link to what was approved in another workspace is not approved", linkToTrusted)
-	t.Run("issue/4-6 reliability/T5 the home directory and what is above plugins are workspaces as any", oddWorkspaces)
-	t.Run("issue/4-4 more plugins than can be loaded leave those that run", tooMany)
+	t.Run("issue/4-6 reliability/T5 the home directory and parents of plugins are ordinary workspaces", oddWorkspaces)
+	t.Run("issue/4-4 beyond the limit, running plugins stay", tooMany)
 }
 
 func linkToTrusted(t *testing.T) {

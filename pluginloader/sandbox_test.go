@@ -60,7 +60,7 @@ func TestSandboxModes(t *testing.T) {
 }
 
 func TestCondition(t *testing.T) {
-	t.Run("issue/4-7 reliability/P5.7 what is wrong with plugins is told, and how they are watched", func(t *testing.T) {
+	t.Run("issue/4-7 reliability/P5.7 unhealthy plugins and the way roots are watched are reported", func(t *testing.T) {
 		w := newWorld(t)
 		w.write("good/plugin.json", `{"name":"good","lashd":{"prompt":[{"slot":"guidance","content":"x"}]}}`)
 		w.write("bad/plugin.json", `{"name":3}`)
@@ -75,7 +75,7 @@ func TestCondition(t *testing.T) {
 			t.Errorf("not as they should be: %+v", ailing)
 		}
 	})
-	t.Run("issue/4-7 a plugin that is being loaded is not one with which something is wrong", func(t *testing.T) {
+	t.Run("issue/4-7 a plugin that is being loaded does not count as unhealthy", func(t *testing.T) {
 		w := newWorld(t)
 		began := filepath.Join(t.TempDir(), "began")
 		w.write("slow/plugin.json", `{"name":"slow","lashd":{"process":{"command":["sh","-c","echo x > '`+began+`'; exec sleep 60"]}}}`)

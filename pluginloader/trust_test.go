@@ -35,17 +35,17 @@ func (w *world) approve(cwd string) protocol.PluginInfo {
 }
 
 func TestTrust(t *testing.T) {
-	t.Run("issue/4-6 reliability/T5 a plugin of a workspace is inert until a person approves what it holds", inertUntilTrusted)
-	t.Run("issue/4-6 reliability/T6 any change makes it untrusted, and what was approved still runs", changeUntrusts)
-	t.Run("issue/4-6 what was approved runs after a restart, and nothing of it once that is taken back", trustOutlives)
-	t.Run("issue/4-6 reliability/T6 what is approved is what was told, whatever the directory held before and after", approvedAsTold)
-	t.Run("issue/4-6 a workspace is one, however its path is written, and has to be a path", workspacesByPath)
-	t.Run("issue/4-6 reliability/T6 what a person has ended does not go on because of what is in its directory", endedWhateverIsThere)
-	t.Run("issue/4-6 another workspace with the same bytes has to be approved by itself", trustIsOfAPlace)
-	t.Run("issue/4-6 a plugin of a workspace takes no other's place", noShadow)
-	t.Run("issue/4-6 a plugin of the user's needs no approval", usersNeedNone)
-	t.Run("outside/1 what was approved in a workspace holds in the directories below it, as far as its git repository goes", belowWorkspace)
-	t.Run("outside/2 that a plugin configures sessions is read before it is approved", configuresIsRead)
+	t.Run("issue/4-6 reliability/T5 a workspace plugin does not run until a person approves its contents", inertUntilTrusted)
+	t.Run("issue/4-6 reliability/T6 after any change a plugin is untrusted, and the approved version keeps running", changeUntrusts)
+	t.Run("issue/4-6 an approved plugin runs after a restart, and stops when its approval is revoked", trustOutlives)
+	t.Run("issue/4-6 reliability/T6 approval covers exactly the contents that were shown", approvedAsTold)
+	t.Run("issue/4-6 a workspace is the same however its path is written, and the path must be absolute", workspacesByPath)
+	t.Run("issue/4-6 reliability/T6 a stopped plugin stays stopped, whatever its directory contains", endedWhateverIsThere)
+	t.Run("issue/4-6 another workspace with the same bytes needs its own approval", trustIsOfAPlace)
+	t.Run("issue/4-6 a workspace plugin does not replace another plugin", noShadow)
+	t.Run("issue/4-6 a user's plugin needs no approval", usersNeedNone)
+	t.Run("outside/1 approval in a workspace applies to its subdirectories within the git repository", belowWorkspace)
+	t.Run("outside/2 plugin/read shows before approval that a plugin changes settings", configuresIsRead)
 }
 
 // A person who reads what a plugin reaches sees that it changes configuration.

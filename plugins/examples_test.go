@@ -103,7 +103,7 @@ func TestPolicy(t *testing.T) {
 		}
 		return "allow"
 	}
-	t.Run("issue/4-9 policy denies, asks or allows as its rules say, and denies if they cannot be read", func(t *testing.T) {
+	t.Run("issue/4-9 policy denies, asks or allows by its rules, and denies if it cannot read them", func(t *testing.T) {
 		c := example(t, "policy", `{"deny":["rm -rf"],"ask":["git push",{"tool":"write|edit","match":"\\.env"}],"allow":["git \\w+"],"otherwise":"ask"}`)
 		s := open(t, begin(t, c))
 		for command, want := range map[string]string{
@@ -135,7 +135,7 @@ func TestPolicy(t *testing.T) {
 			}
 		}
 	})
-	t.Run("issue/4-9 in a turn a person is asked, and what is denied does not run", func(t *testing.T) {
+	t.Run("issue/4-9 in a turn, policy asks a person, and a denied call does not run", func(t *testing.T) {
 		run := func(t *testing.T, answer protocol.DecisionChoice) protocol.ToolOutput {
 			t.Helper()
 			model := builtintest.Calling(scripted.Call{ID: "c1", Name: "write", Args: json.RawMessage(`{"path":"a","content":"b"}`)})
@@ -165,7 +165,7 @@ func TestPolicy(t *testing.T) {
 
 func TestMasker(t *testing.T) {
 	const key, pem = "sk-abcdefghijklmnop1234", "-----BEGIN RSA PRIVATE KEY-----\nMIIB\nAAAA\n-----END RSA PRIVATE KEY-----"
-	t.Run("issue/4-9 masker masks what streams, however it is cut, and nothing of it is stored", func(t *testing.T) {
+	t.Run("issue/4-9 masker masks streamed text however it is split, and stores no secret", func(t *testing.T) {
 		said := "The key is " + key + ", the password swordfish-12 and\n" + pem + "\nAsk sk- or AKIA; ----- done sk"
 		const want = "The key is [masked], the password [masked] and\n[masked]\nAsk sk- or AKIA; ----- done sk"
 		c := example(t, "masker", `{"environment":["TEST_SECRET"]}`)
@@ -202,7 +202,7 @@ func TestMasker(t *testing.T) {
 			}
 		}
 	})
-	t.Run("issue/4-9 masker masks results of tools", func(t *testing.T) {
+	t.Run("issue/4-9 masker masks tool results", func(t *testing.T) {
 		dir := t.TempDir()
 		if err := os.WriteFile(filepath.Join(dir, "secret"), []byte("key="+key+"\n"), 0o600); err != nil {
 			t.Fatal(err)
@@ -290,7 +290,7 @@ func TestMemory(t *testing.T) {
 }
 
 func TestReviewer(t *testing.T) {
-	t.Run("issue/4-9 reviewer asks for a review after so many edits, and tells what turns have changed", func(t *testing.T) {
+	t.Run("issue/4-9 reviewer asks for a review after several edits and lists the changes of turns", func(t *testing.T) {
 		write := func(name string) scripted.Reply {
 			return scripted.Reply{ToolCalls: []scripted.Call{{Name: "write", Args: json.RawMessage(`{"path":"` + name + `","content":"x"}`)}}}
 		}
@@ -325,7 +325,7 @@ func TestReviewer(t *testing.T) {
 }
 
 func TestFormatter(t *testing.T) {
-	t.Run("issue/4-9 formatter formats what was written, if it can, and says nothing", func(t *testing.T) {
+	t.Run("issue/4-9 formatter formats a written file if it can, without a message", func(t *testing.T) {
 		root := builtintest.Must(os.OpenRoot("examples/formatter"))(t)
 		defer root.Close()
 		p := builtintest.Must(manifest.Load(root))(t)

@@ -48,7 +48,7 @@ func background(t *testing.T, f plugin.Factory) {
 }
 
 func TestBackground(t *testing.T) {
-	t.Run("plugin/HC-13 plugin/MN-01 a plugin that is compiled in has tasks and monitors", func(t *testing.T) { background(t, compiled{}) })
+	t.Run("plugin/HC-13 plugin/MN-01 a compiled-in plugin has tasks and monitors", func(t *testing.T) { background(t, compiled{}) })
 	each(t, "plugin/HC-13 plugin/MN-01 a process has tasks and monitors", func(t *testing.T, c process.Config) {
 		c.Uses = []process.Capability{process.UsesTasks, process.UsesMonitors}
 		background(t, begin(t, c))

@@ -6,7 +6,7 @@ import (
 )
 
 func TestEnvironment(t *testing.T) {
-	t.Run("issue/4-2 a program sees the usual few variables, those that it names, and its own", func(t *testing.T) {
+	t.Run("issue/4-2 a program gets the standard variables, those that it names, and its own", func(t *testing.T) {
 		got := Environment{
 			Daemon: []string{"PATH=/usr/bin", "HOME=/home/x", "LC_ALL=C", "TOKEN=secret", "WANTED=yes", "TZ=UTC"},
 			Pass:   []string{"WANTED"}, Set: map[string]string{"PATH": "/a", "TZ": "Z", "OWN": "1"}, Root: "/root", Data: "/data",

@@ -11,7 +11,7 @@ import (
 var quiet = slog.New(slog.DiscardHandler)
 
 func TestLog(t *testing.T) {
-	t.Run("issue/4-7 what a plugin writes on stderr is kept by lines, without control characters", func(t *testing.T) {
+	t.Run("issue/4-7 stderr is kept by lines without control characters", func(t *testing.T) {
 		o := NewLog(quiet)
 		for _, piece := range []string{"one\ntw", "o \x1b[31mred\x00\xff\n\n", strings.Repeat("x", 10_000) + "\n", "no end"} {
 			if n, err := o.Write([]byte(piece)); n != len(piece) || err != nil {
@@ -30,7 +30,7 @@ func TestLog(t *testing.T) {
 			t.Errorf("%d lines, want %d", len(got), len(want))
 		}
 	})
-	t.Run("issue/4-7 what lashd says of a plugin stands there once", func(t *testing.T) {
+	t.Run("issue/4-7 a repeated note of lashd is in the log once", func(t *testing.T) {
 		o := NewLog(quiet)
 		for _, text := range []string{"it died", "it died", "it is back", "it died"} {
 			o.Note(slog.LevelError, text)
@@ -39,7 +39,7 @@ func TestLog(t *testing.T) {
 			t.Errorf("lines %+v", got)
 		}
 	})
-	t.Run("issue/4-7 a flood is cut, and told of", func(t *testing.T) {
+	t.Run("issue/4-7 a flood of lines is dropped and counted", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			o := NewLog(quiet)
 			for range 100_000 {
@@ -65,7 +65,7 @@ func TestLog(t *testing.T) {
 			}
 		})
 	})
-	t.Run("reliability/P14 of a flood each line is kept or counted, however it comes in", func(t *testing.T) {
+	t.Run("reliability/P14 each line of a flood is kept or counted, however it is split", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			o, flood := NewLog(quiet), strings.Repeat("a line\n", 10_000)
 			for rest := flood; rest != ""; {
@@ -82,7 +82,7 @@ func TestLog(t *testing.T) {
 			}
 		})
 	})
-	t.Run("reliability/P14 who floods stderr is kept waiting", func(t *testing.T) {
+	t.Run("reliability/P14 a program that floods stderr has to wait", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			o, began, piece := NewLog(quiet), time.Now(), []byte(strings.Repeat("x", 32<<10))
 			write := func(mib int) {

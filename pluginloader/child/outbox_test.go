@@ -16,7 +16,7 @@ func (s stuck) Write(data []byte) (int, error) {
 }
 
 func TestOutbox(t *testing.T) {
-	t.Run("reliability/P14 what is being written counts as what waits, until it is written", func(t *testing.T) {
+	t.Run("reliability/P14 bytes being written count as queued", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			o, reads := NewOutbox(16), make(stuck)
 			ended := make(chan error)

@@ -7,7 +7,7 @@ import (
 )
 
 func TestPace(t *testing.T) {
-	t.Run("reliability/P14 who takes too much waits, but for what may be taken at once", func(t *testing.T) {
+	t.Run("reliability/P14 taking more than the burst has to wait", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			p := &Pace{PerSecond: 1000, Burst: 500}
 			began := time.Now()

@@ -50,7 +50,7 @@ func living(all *[]*run) *Supervisor[*run] {
 }
 
 func TestSupervisor(t *testing.T) {
-	t.Run("reliability/P14 a plugin that keeps crashing is started less and less often, and then not at all", func(t *testing.T) {
+	t.Run("reliability/P14 a crashing plugin restarts less and less often, and then not at all", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var starts []time.Time
 			s := stillborn(&starts)
@@ -80,7 +80,7 @@ func TestSupervisor(t *testing.T) {
 			}
 		})
 	})
-	t.Run("outside/26 one that is resumed reports that it works only once it has begun", func(t *testing.T) {
+	t.Run("outside/26 a resumed supervisor reports success only after a start", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var starts []time.Time
 			var all []*run
@@ -116,7 +116,7 @@ func TestSupervisor(t *testing.T) {
 			close(all[0].over)
 		})
 	})
-	t.Run("reliability/P14 who cannot wait for the next start is told at once", func(t *testing.T) {
+	t.Run("reliability/P14 a caller with a short deadline fails at once", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var starts []time.Time
 			s := stillborn(&starts)
@@ -131,7 +131,7 @@ func TestSupervisor(t *testing.T) {
 			}
 		})
 	})
-	t.Run("reliability/P14 what is tireless is tried again for ever, at least every 30 s", func(t *testing.T) {
+	t.Run("reliability/P14 a tireless life is retried for ever, at least every 30 s", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var starts []time.Time
 			s := stillborn(&starts)
@@ -145,7 +145,7 @@ func TestSupervisor(t *testing.T) {
 			}
 		})
 	})
-	t.Run("reliability/P14 seldom crashes never come to a quarantine, and the delay never to more than 30 s", func(t *testing.T) {
+	t.Run("reliability/P14 rare crashes never lead to quarantine, and the delay never exceeds 30 s", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var all []*run
 			s := living(&all)
@@ -163,7 +163,7 @@ func TestSupervisor(t *testing.T) {
 			}
 		})
 	})
-	t.Run("reliability/P14 one that ends right after the handshake has crashed, too", func(t *testing.T) {
+	t.Run("reliability/P14 an exit right after the handshake counts as a crash", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var all []*run
 			s := living(&all)
@@ -181,7 +181,7 @@ func TestSupervisor(t *testing.T) {
 			}
 		})
 	})
-	t.Run("reliability/P14 an end that nobody has told of yet is a crash, too", func(t *testing.T) {
+	t.Run("reliability/P14 an unreported end counts as a crash", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var all []*run
 			s := living(&all)
@@ -194,7 +194,7 @@ func TestSupervisor(t *testing.T) {
 			}
 		})
 	})
-	t.Run("many that need it start it once", func(t *testing.T) {
+	t.Run("concurrent callers start a plugin once", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var all []*run
 			s := living(&all)
@@ -207,7 +207,7 @@ func TestSupervisor(t *testing.T) {
 			}
 		})
 	})
-	t.Run("a shutdown does not wait for the next start", func(t *testing.T) {
+	t.Run("shutdown does not wait for the next start", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var starts []time.Time
 			s := stillborn(&starts)

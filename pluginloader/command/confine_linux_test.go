@@ -42,7 +42,7 @@ func TestConfined(t *testing.T) {
 		out, _ := p.call(t, t.Context(), cwd, name, `{}`)
 		return out.Status
 	}
-	t.Run("reliability/T9 a tool that is a command is held to the plugin's sandbox and limits", func(t *testing.T) {
+	t.Run("reliability/T9 a command tool runs within the plugin's sandbox and limits", func(t *testing.T) {
 		for name, want := range map[string][2]protocol.OutputStatus{
 			"workspace": {protocol.OutputFailure, protocol.OutputSuccess}, "secret": {protocol.OutputFailure, protocol.OutputFailure},
 			"keep": {protocol.OutputSuccess, protocol.OutputSuccess}, "large": {protocol.OutputFailure, protocol.OutputFailure},
@@ -55,13 +55,13 @@ func TestConfined(t *testing.T) {
 			}
 		}
 	})
-	t.Run("reliability/T9 so is a hook", func(t *testing.T) {
+	t.Run("reliability/T9 a hook runs within the plugin's sandbox and limits", func(t *testing.T) {
 		line := "cat " + secret + "/file >/dev/null 2>&1 && { echo read it >&2; exit 2; }; exit 0"
 		if got := before(t, confined(&child.Sandbox{Workspace: true}, line), `{"command":"ls"}`); got != "" {
 			t.Errorf("got %q", got)
 		}
 	})
-	t.Run("reliability/T9 what asks for a sandbox that cannot be kept does not run", func(t *testing.T) {
+	t.Run("reliability/T9 a command whose sandbox does not apply does not run", func(t *testing.T) {
 		link := filepath.Join(cwd, "link")
 		if err := os.Symlink(secret, link); err != nil {
 			t.Fatal(err)

@@ -26,7 +26,7 @@ import (
 )
 
 func TestMatcher(t *testing.T) {
-	t.Run("issue/4-2 plain words are whole names, everything else is an expression", func(t *testing.T) {
+	t.Run("issue/4-2 plain words match whole names, everything else is an expression", func(t *testing.T) {
 		for _, c := range []struct {
 			matcher, name string
 			want          bool
@@ -144,7 +144,7 @@ func schemas(t *testing.T) map[string]string {
 }
 
 func TestForeignTools(t *testing.T) {
-	t.Run("issue/4-2 what has another name is a tool of lashd, with these arguments", func(t *testing.T) {
+	t.Run("issue/4-2 another agent's tool name stands for lashd's tool with its arguments", func(t *testing.T) {
 		all := schemas(t)
 		for _, f := range foreigners {
 			schema, ok := all[f.own]
@@ -158,7 +158,7 @@ func TestForeignTools(t *testing.T) {
 			}
 		}
 	})
-	t.Run("issue/4-2 the table is in the docs", func(t *testing.T) {
+	t.Run("issue/4-2 the docs contain the table of tools", func(t *testing.T) {
 		text, err := os.ReadFile("../../docs/other-agents.md")
 		if err != nil {
 			t.Fatal(err)
@@ -243,13 +243,13 @@ func TestSeveralHooks(t *testing.T) {
 			}
 		})
 	}
-	t.Run("issue/4-2 one that makes other arguments of its own is not asked about those", func(t *testing.T) {
+	t.Run("issue/4-2 a hook is not asked again about arguments that it changed", func(t *testing.T) {
 		line := `printf '{"hookSpecificOutput":{"updatedInput":{"command":"%s"}}}' "$(wc -c | tr -d ' ')x"`
 		if got := before(t, saying(t, line), `{"command":"ls"}`); !strings.HasPrefix(got, `args {"command":"`) {
 			t.Errorf("got %q", got)
 		}
 	})
-	t.Run("issue/4-2 what a hook adds for the model is added once, although other arguments are shown to it", func(t *testing.T) {
+	t.Run("issue/4-2 a hook's text reaches the model once, even if the hook runs again with other arguments", func(t *testing.T) {
 		p := saying(t, `echo '{"hookSpecificOutput":{"additionalContext":"mind"}}'`)
 		other := plugin.Static("other", func(r *plugin.Registrar) error {
 			r.ToolCalls().Before(func(context.Context, *plugin.ToolCallContext) ([]plugin.Directive, error) {
@@ -267,7 +267,7 @@ func TestSeveralHooks(t *testing.T) {
 			t.Errorf("%+v, %v", all, err)
 		}
 	})
-	t.Run("issue/4-2 all run side by side, and a command that is there twice runs once", func(t *testing.T) {
+	t.Run("issue/4-2 hooks run at the same time, and a duplicate command runs once", func(t *testing.T) {
 		meets := func(own, other string) string { // the other one, which has to run meanwhile
 			return `cd "$PLUGIN_DATA"; echo ` + own + ` >> ran; : > ` + own + `; until test -e ` + other + `; do sleep 0.01; done`
 		}
@@ -283,7 +283,7 @@ func TestSeveralHooks(t *testing.T) {
 			t.Errorf("ran %q, %v", ran, err)
 		}
 	})
-	t.Run("issue/4-7 each run, what it said, and which hook has decided are in the plugin's log", func(t *testing.T) {
+	t.Run("issue/4-7 the plugin's log has each run, its answer and the hook that decided", func(t *testing.T) {
 		p := saying(t, allow, "seq 1000 >&2; "+deny, "kill -9 $$", "no-such-program-anywhere")
 		before(t, p, `{"command":"ls"}`)
 		var got []string
@@ -304,7 +304,7 @@ func TestSeveralHooks(t *testing.T) {
 }
 
 func TestHookEnvironment(t *testing.T) {
-	t.Run("issue/4-2 a hook runs in the session's directory, with the variables of other agents and no secrets", func(t *testing.T) {
+	t.Run("issue/4-2 a hook runs in the session's directory with the variables of other agents and without secrets", func(t *testing.T) {
 		c := config(t)
 		c.Environ = append(os.Environ(), "TOKEN=secret", "WANTED=yes")
 		hooks, problems := manifest.ParseHooks("hooks.json", []byte(`{"hooks":{"PreToolUse":[{"hooks":[{"type":"command","command":"sh",

@@ -252,7 +252,7 @@ func TestHookCannotRun(t *testing.T) {
 			}
 		})
 	}
-	t.Run("issue/4-2 what an interpreter says beside the reason does not count", func(t *testing.T) {
+	t.Run("issue/4-2 messages of an interpreter are not part of the reason", func(t *testing.T) {
 		got := outcome(t, hooked(t, c, "PreToolUse", `{"type":"command","command":"${CLAUDE_PLUGIN_ROOT}/reason.sh"}`), "PreToolUse")
 		if got != "hook_denied: because" {
 			t.Errorf("got %q", got)

@@ -99,7 +99,7 @@ func TestFormatter(t *testing.T) {
 		{ID: "c1", Name: "write", Args: json.RawMessage(`{"path":"a.txt","content":"one  \ntwo\n"}`)},
 		{ID: "c2", Name: "patch", Args: json.RawMessage(`{"patch":"*** Begin Patch\n*** Add File: b.txt\n+three  \n*** Add File: c.txt\n+four\t\n*** End Patch"}`)},
 	}
-	t.Run("issue/4-2 a formatter of another agent runs after edits, for each file, and tells the model", func(t *testing.T) {
+	t.Run("issue/4-2 another agent's formatter runs once per edited file and reports to the model", func(t *testing.T) {
 		r := run(t, installed(t, "formatter"), edits...)
 		r.turn(t, "edit")
 		for name, want := range map[string]string{"a.txt": "one\ntwo\n", "b.txt": "three\n", "c.txt": "four\n"} {
@@ -121,7 +121,7 @@ func TestGuard(t *testing.T) {
 		args, _ := json.Marshal(map[string]string{"command": line}) // strings can be JSON
 		return scripted.Call{ID: "c1", Name: "shell", Args: args}
 	}
-	t.Run("issue/4-2 a guard of another agent refuses a command, and the model reads why", func(t *testing.T) {
+	t.Run("issue/4-2 another agent's guard denies a command, and the model reads the reason", func(t *testing.T) {
 		r := run(t, installed(t, "guard"), command("rm -rf / --no-preserve-root"))
 		if report := r.turn(t, "go"); report.Outcome.Text != "done" {
 			t.Errorf("the turn ends with %+v", report.Outcome)
@@ -131,7 +131,7 @@ func TestGuard(t *testing.T) {
 			t.Errorf("the call comes to %+v", got)
 		}
 	})
-	t.Run("issue/4-2 it has a person asked, who decides", func(t *testing.T) {
+	t.Run("issue/4-2 a hook can make lashd ask a person", func(t *testing.T) {
 		for _, choice := range []protocol.DecisionChoice{protocol.ChooseAllowOnce, protocol.ChooseReject} {
 			r := run(t, installed(t, "guard"), command("echo git push"))
 			began := builtintest.Must(r.Turns.Start(t.Context(), &protocol.TurnStartParams{SessionID: r.id, Input: []protocol.InputPart{{Type: protocol.InputText, Text: "go"}}}))(t)
@@ -147,14 +147,14 @@ func TestGuard(t *testing.T) {
 			}
 		}
 	})
-	t.Run("issue/4-2 it changes a command, and what it adds in its own words is let be", func(t *testing.T) {
+	t.Run("issue/4-2 a hook changes a command, and fields that lashd does not have are ignored", func(t *testing.T) {
 		r := run(t, installed(t, "guard"), command("pip install x"))
 		r.turn(t, "go")
 		if got := r.Result(t, r.id); !strings.HasPrefix(got.Text, "pip install --no-input x\n") {
 			t.Errorf("the call comes to %+v", got)
 		}
 	})
-	t.Run("issue/4-2 a guard that is not there any more refuses", func(t *testing.T) {
+	t.Run("issue/4-2 a guard whose file is missing denies the call", func(t *testing.T) {
 		r := run(t, installed(t, "guard"), command("echo hello"))
 		if err := os.Remove(filepath.Join(r.part.config.Root, "scripts/guard.sh")); err != nil {
 			t.Fatal(err)
@@ -179,7 +179,7 @@ func (r *rig) decision(t *testing.T) protocol.Decision {
 }
 
 func TestContext(t *testing.T) {
-	t.Run("issue/4-2 hooks of the beginning and of the prompt add to what the model reads, and one of the end keeps it at work once", func(t *testing.T) {
+	t.Run("issue/4-2 start and prompt hooks add text for the model, and a stop hook continues the turn once", func(t *testing.T) {
 		r := run(t, installed(t, "context"))
 		write(t, r.dir, map[string]string{"main.go": "package main\n"})
 		report := r.turn(t, "hello")
@@ -214,7 +214,7 @@ func TestContext(t *testing.T) {
 			t.Errorf("at the end the hook was told %q", end)
 		}
 	})
-	t.Run("issue/4-2 a prompt that a hook refuses ends the turn with the reason, before the model is asked", func(t *testing.T) {
+	t.Run("issue/4-2 a rejected prompt ends the turn with the reason before any model call", func(t *testing.T) {
 		r := run(t, installed(t, "context"))
 		report := r.turn(t, "forget all")
 		if report.Outcome.Kind != protocol.OutcomePluginAbort || len(report.Issues) != 1 || report.Issues[0].Code != "prompt_refused" || report.Issues[0].Message != "Nothing is forgotten here." {
@@ -224,7 +224,7 @@ func TestContext(t *testing.T) {
 			t.Errorf("the model was asked %d times", len(r.model.Asked))
 		}
 	})
-	t.Run("issue/4-2 in a child the hooks of children are asked, and not those of the end of a session's turn", func(t *testing.T) {
+	t.Run("issue/4-2 a child session runs the subagent hooks and no stop hooks", func(t *testing.T) {
 		r := run(t, installed(t, "context"))
 		child := builtintest.Must(r.Sessions.New(t.Context(), &protocol.SessionNewParams{
 			Cwd: r.dir, Relation: protocol.Relation{Kind: protocol.RelationChild, Parent: r.id},
@@ -264,7 +264,7 @@ const active = "\"stop_hook_active\":true\n"
 func TestTurns(t *testing.T) {
 	list := scripted.Call{ID: "c1", Name: "list", Args: json.RawMessage(`{}`)}
 	for name, calls := range map[string][]scripted.Call{"": nil, ", whatever is called meanwhile": {list}} {
-		t.Run("issue/4-2 a turn is kept from ending eight times in a row, and no more"+name, func(t *testing.T) {
+		t.Run("issue/4-2 hooks can continue a turn eight times in a row, and no more"+name, func(t *testing.T) {
 			r := run(t, with(t, `{"Stop":[{"hooks":[{"type":"command","command":"grep -o '\"stop_hook_active\":[a-z]*' >> $PLUGIN_DATA/n; echo again >&2; exit 2"}]}]}`), calls...)
 			const once = "\"stop_hook_active\":false\n" + active + active + active + active + active + active + active + active
 			report := r.turn(t, "hello")
@@ -277,7 +277,7 @@ func TestTurns(t *testing.T) {
 			}
 		})
 	}
-	t.Run("issue/4-2 continue: false ends the turn after the call, and refuses it if it has not run", func(t *testing.T) {
+	t.Run("issue/4-2 continue: false ends the turn after the call, and denies a call that has not run", func(t *testing.T) {
 		for event, code := range map[string]string{"PreToolUse": "hook_halted", "PostToolUse": ""} {
 			r := run(t, with(t, `{"`+event+`":[{"matcher":"LS","hooks":[{"type":"command","command":"echo '{\"continue\":false,\"stopReason\":\"enough\"}'"}]}]}`), list)
 			report := r.turn(t, "hello")
@@ -296,21 +296,21 @@ func TestTurns(t *testing.T) {
 			}
 		}
 	})
-	t.Run("issue/4-2 the model is told what a hook before a call adds, whether or not the call runs", func(t *testing.T) {
+	t.Run("issue/4-2 the model reads the text of a hook before a call, whether or not the call runs", func(t *testing.T) {
 		r := run(t, with(t, `{"PreToolUse":[{"hooks":[{"type":"command","command":"echo '{\"decision\":\"block\",\"reason\":\"no\",\"hookSpecificOutput\":{\"additionalContext\":\"mind the gap\"}}'"}]}]}`), list)
 		r.turn(t, "hello")
 		if want := "[From a hook of the plugin kit, PreToolUse]\nmind the gap"; strings.Count(r.said(t), want) != 1 {
 			t.Errorf("the model reads\n%s", r.said(t))
 		}
 	})
-	t.Run("issue/4-2 a hook after a call changes what comes of it", func(t *testing.T) {
+	t.Run("issue/4-2 a hook after a call can replace its result", func(t *testing.T) {
 		r := run(t, with(t, `{"PostToolUse":[{"matcher":"list","hooks":[{"type":"command","command":"echo '{\"hookSpecificOutput\":{\"updatedToolOutput\":\"masked\"}}'"}]}]}`), list)
 		r.turn(t, "hello")
 		if got := r.Result(t, r.id); got.Text != "masked" {
 			t.Errorf("the call comes to %+v", got)
 		}
 	})
-	t.Run("issue/4-2 hooks learn of failed calls, cancelled turns, failed turns, settings and model calls", func(t *testing.T) {
+	t.Run("issue/4-2 hooks run for failed calls, cancelled turns, failed turns, settings and model calls", func(t *testing.T) {
 		note := func(event string) string {
 			return `"` + event + `":[{"hooks":[{"type":"command","command":"cat >> $PLUGIN_DATA/` + event + `"}]}]`
 		}
@@ -331,7 +331,7 @@ func TestTurns(t *testing.T) {
 			t.Errorf("after a change of settings: %s", got)
 		}
 	})
-	t.Run("issue/4-2 a hook that runs when its turn is cancelled ends at once", func(t *testing.T) {
+	t.Run("issue/4-2 cancelling a turn ends its running hooks at once", func(t *testing.T) {
 		r := run(t, with(t, `{"PreToolUse":[{"hooks":[{"type":"command","command":"echo > $PLUGIN_DATA/began; sleep 600"}]}],"Interrupt":[{"hooks":[{"type":"command","command":"cat > $PLUGIN_DATA/interrupt"}]}]}`), list)
 		began := builtintest.Must(r.Turns.Start(t.Context(), &protocol.TurnStartParams{SessionID: r.id, Input: []protocol.InputPart{{Type: protocol.InputText, Text: "go"}}}))(t)
 		for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
@@ -378,7 +378,7 @@ func TestCompaction(t *testing.T) {
 		}
 		return string(data)
 	}
-	t.Run("issue/4-2 hooks before a compaction know whether a person has asked for it, and may refuse it", func(t *testing.T) {
+	t.Run("issue/4-2 compaction hooks see whether a person asked for it, and can prevent it", func(t *testing.T) {
 		if got := read("auto"); !strings.Contains(got, `"trigger":"auto","custom_instructions":""`) {
 			t.Errorf("told %s", got)
 		}
@@ -393,7 +393,7 @@ func TestCompaction(t *testing.T) {
 }
 
 func TestContract(t *testing.T) {
-	t.Run("issue/4-2 commands as tools and as hooks of every event keep the contract of plugins", func(t *testing.T) {
+	t.Run("issue/4-2 command tools, and command hooks of every event, keep the plugin contract", func(t *testing.T) {
 		var events []string
 		for _, e := range manifest.Events() {
 			if e.Slot != "" {

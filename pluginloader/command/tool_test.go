@@ -85,7 +85,7 @@ func TestArguments(t *testing.T) {
 	    {"name":"list","type":"array","pattern":"[a-z -]*","max":3},
 	    {"name":"maybe","type":"string","dash":true},
 	    {"name":"level","type":"string","enum":["low","high"],"default":"low"}]}]`)
-	t.Run("issue/4-2 an element of a command stays one argument, whatever a value holds", func(t *testing.T) {
+	t.Run("issue/4-2 an element of a command stays one argument, whatever a value contains", func(t *testing.T) {
 		for _, c := range []struct{ args, want string }{
 			{`{"text":"a"}`, "<--name=a><a><-n><{text}><DATA><low>"},
 			{`{"text":"a b; echo $HOME \"x\" {maybe} ${PLUGIN_ROOT}\nc"}`, "<--name=a b; echo $HOME \"x\" {maybe} ${PLUGIN_ROOT}\nc><a b; echo $HOME \"x\" {maybe} ${PLUGIN_ROOT}\nc><-n><{text}><DATA><low>"},
@@ -103,7 +103,7 @@ func TestArguments(t *testing.T) {
 			}
 		}
 	})
-	t.Run("issue/4-2 what a command would take for an option, or cut off, is refused", func(t *testing.T) {
+	t.Run("issue/4-2 values that a command would read as an option or cut off are rejected", func(t *testing.T) {
 		for _, args := range []string{`{"text":"-rf"}`, `{"text":"a\u0000b"}`, `{"text":"a","list":["-x"]}`, `{"text":"a","maybe":"\u0000"}`} {
 			out, _ := p.call(t, t.Context(), cwd, "show", args)
 			if out.Failure == nil || out.Failure.Code != "invalid_arguments" || out.Failure.Class != protocol.FailInvalidRequest {
@@ -111,7 +111,7 @@ func TestArguments(t *testing.T) {
 			}
 		}
 	})
-	t.Run("issue/4-2 the schema that the model sees is that of the parameters", func(t *testing.T) {
+	t.Run("issue/4-2 the model sees the schema of the parameters", func(t *testing.T) {
 		m := (&tools{part: p}).Tools()[0]
 		const want = `{"type":"object","properties":{` +
 			`"text":{"type":"string","description":"What to show.","minLength":1,"maxLength":200},` +
@@ -182,7 +182,7 @@ func TestToolRuns(t *testing.T) {
 			}
 		})
 	}
-	t.Run("issue/4-7 output is bounded: the text shows both ends, and an artifact has the whole", func(t *testing.T) {
+	t.Run("issue/4-7 long output shows both ends, and an artifact has all of it", func(t *testing.T) {
 		out, h := p.call(t, t.Context(), cwd, "flood", `{}`)
 		if len(out.Text) > 52_000 || !strings.HasSuffix(out.Text, "xend\n") || !strings.Contains(out.Text, "bytes omitted") || out.Artifact == nil || len(h.artifact) != 300_004 {
 			t.Errorf("%d bytes of text, %d of artifact", len(out.Text), len(h.artifact))
@@ -191,7 +191,7 @@ func TestToolRuns(t *testing.T) {
 			t.Errorf("progress ends in %q", h.progress[max(0, len(h.progress)-20):])
 		}
 	})
-	t.Run("reliability/T9 what a command leaves behind is ended with it", func(t *testing.T) {
+	t.Run("reliability/T9 processes that a command leaves behind are ended", func(t *testing.T) {
 		out, _ := p.call(t, t.Context(), cwd, "leaves", `{}`)
 		if out.Status != protocol.OutputSuccess || strings.Contains(out.Text, "left the command's group") {
 			t.Errorf("got %+v", out)
@@ -200,7 +200,7 @@ func TestToolRuns(t *testing.T) {
 			t.Errorf("processes are left: %q", left)
 		}
 	})
-	t.Run("issue/4-7 a call that is cancelled ends its command at once", func(t *testing.T) {
+	t.Run("issue/4-7 cancelling a call ends its command at once", func(t *testing.T) {
 		p.tools[slices.IndexFunc(p.tools, func(c *commandTool) bool { return c.Name == "slow" })].TimeoutMs = 60_000
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
@@ -213,7 +213,7 @@ func TestToolRuns(t *testing.T) {
 			t.Errorf("it took %s", took)
 		}
 	})
-	t.Run("issue/4-7 nothing begins after the end of the plugin", func(t *testing.T) {
+	t.Run("issue/4-7 no command starts after the shutdown of the plugin", func(t *testing.T) {
 		if err := p.Shutdown(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -224,7 +224,7 @@ func TestToolRuns(t *testing.T) {
 }
 
 func TestSpecOfTools(t *testing.T) {
-	t.Run("issue/4-2 tools without a command are not made", func(t *testing.T) {
+	t.Run("issue/4-2 tools without a command are ignored", func(t *testing.T) {
 		c := config(t)
 		c.Tools = []manifest.Tool{{Name: "of_the_process", Description: "d"}}
 		spec, err := part(t, c).Spec(plugin.BuildContext{SessionID: "ses_1"})

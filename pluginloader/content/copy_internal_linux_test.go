@@ -22,12 +22,12 @@ func TestFilesThatAreNotCopied(t *testing.T) {
 		defer to.Close()
 		return (&copier{from: from, to: to}).file(t.Context(), name)
 	}
-	t.Run("outside/10 a file that the kernel makes up is not read", func(t *testing.T) {
+	t.Run("outside/10 a kernel file is not read", func(t *testing.T) {
 		if err := copyOf(t, "/proc/self", "status"); !errors.Is(err, pathresolve.ErrKernelFile) {
 			t.Errorf("got %v", err)
 		}
 	})
-	t.Run("outside/10 a pipe that stands where a file was is refused, and not waited for", func(t *testing.T) {
+	t.Run("outside/10 a pipe in place of a file is rejected without waiting", func(t *testing.T) {
 		dir := t.TempDir()
 		if err := syscall.Mkfifo(filepath.Join(dir, "p"), 0o644); err != nil {
 			t.Fatal(err)

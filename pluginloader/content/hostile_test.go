@@ -153,7 +153,7 @@ func TestADeviceIsNotCopied(t *testing.T) {
 
 // All files of a directory become others at one moment, over and over: a copy has those before it or those after it.
 func TestAMixOfTwoVersionsIsNotCopied(t *testing.T) {
-	t.Run("reliability/P13 one version in place of the other", func(t *testing.T) {
+	t.Run("reliability/P13 replacing one version by another", func(t *testing.T) {
 		s, _ := store(t)
 		dir := files{"plugin.json": named}.in(t, filepath.Join(t.TempDir(), "p"))
 		for _, version := range []string{"d", "../e"} {

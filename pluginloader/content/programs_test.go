@@ -64,7 +64,7 @@ func TestOnlyTheApprovedProgramIsRun(t *testing.T) {
 	program(t, "echo", at)
 	b := approve(t, dir, "tool")
 	open := func() (content.Program, error) { return programs.Open(t.Context(), b, "tool") }
-	t.Run("reliability/T6 the one that was approved", func(t *testing.T) {
+	t.Run("reliability/T6 the approved program", func(t *testing.T) {
 		p, err := open()
 		check(t, err)
 		if got := run(t, p, nil, "echo", "hello"); got != "hello" {
@@ -72,7 +72,7 @@ func TestOnlyTheApprovedProgramIsRun(t *testing.T) {
 		}
 		check(t, programs.Check(t.Context(), b))
 	})
-	t.Run("reliability/T6 what is put in its place after it was opened", func(t *testing.T) {
+	t.Run("reliability/T6 a program replaced after it was opened", func(t *testing.T) {
 		if runtime.GOOS != "linux" {
 			return // there a program is run from its place
 		}
@@ -97,7 +97,7 @@ func TestOnlyTheApprovedProgramIsRun(t *testing.T) {
 		program(t, "echo", at)
 		check(t, programs.Check(t.Context(), b))
 	})
-	t.Run("reliability/T6 other bytes of the same size, at the same time, in the same file", func(t *testing.T) {
+	t.Run("reliability/T6 other bytes of the same size and time in the same file", func(t *testing.T) {
 		text, err := os.ReadFile(at)
 		check(t, err)
 		info, err := os.Stat(at)
@@ -120,7 +120,7 @@ func TestOnlyTheApprovedProgramIsRun(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	})
-	t.Run("reliability/T6 one that nobody approved", func(t *testing.T) {
+	t.Run("reliability/T6 an unapproved program", func(t *testing.T) {
 		if _, err := programs.Open(t.Context(), b, "other"); err == nil || err.Error() != `the program "other" is not approved` {
 			t.Errorf("got %v", err)
 		}
@@ -149,14 +149,14 @@ func TestAScriptIsCheckedAndRunFromItsPlace(t *testing.T) {
 	at := filepath.Join(dir, "tool")
 	check(t, os.WriteFile(at, []byte("#!/bin/sh\necho $0\n"), 0o755))
 	b := approve(t, dir, "tool")
-	t.Run("reliability/T6 it finds itself", func(t *testing.T) {
+	t.Run("reliability/T6 a plugin finds its own directory", func(t *testing.T) {
 		p, err := programs.Open(t.Context(), b, "tool")
 		check(t, err)
 		if got := run(t, p, nil, "tool"); got != b.Executables[0].Path {
 			t.Errorf("it is %q", got)
 		}
 	})
-	t.Run("reliability/T6 another one is refused", func(t *testing.T) {
+	t.Run("reliability/T6 another program is rejected", func(t *testing.T) {
 		check(t, os.WriteFile(at, []byte("#!/bin/sh\necho no\n"), 0o755))
 		if _, err := programs.Open(t.Context(), b, "tool"); !errors.Is(err, content.ErrProgram) {
 			t.Errorf("got %v", err)

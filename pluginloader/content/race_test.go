@@ -44,7 +44,7 @@ func write(path string, text []byte) error {
 
 // The copy is made while the file changes, without a look whether it did: what has the approved digest has the approved bytes.
 func TestWhatHasTheApprovedDigestIsWhatWasApproved(t *testing.T) {
-	t.Run("reliability/T6 copies while good becomes evil", func(t *testing.T) {
+	t.Run("reliability/T6 copying while the contents are exchanged", func(t *testing.T) {
 		rounds := 300
 		if os.Getenv("LASHD_LONG") != "" {
 			rounds = 2000

@@ -24,7 +24,7 @@ func TestACopyIsPrivateAndReadOnly(t *testing.T) {
 	}
 	check(t, os.Chmod(filepath.Join(dir, "lib"), 0o777))
 	c := put(t, s, dir)
-	t.Run("issue/4-6 it has the content, and modes of its own", func(t *testing.T) {
+	t.Run("issue/4-6 a copy has the same contents and read-only modes", func(t *testing.T) {
 		want := map[string]string{
 			".": "dr-x------", "plugin.json": "-r-------- " + named, "bin": "dr-x------", "bin/run": "-r-x------ #!/bin/sh\n", "bin/lib": "link ../lib",
 			"lib": "dr-x------", "lib/b": "-r-------- b", "lib/deep": "dr-x------", "lib/deep/a": "-r-------- a",
@@ -36,7 +36,7 @@ func TestACopyIsPrivateAndReadOnly(t *testing.T) {
 			t.Errorf("got %+v", c)
 		}
 	})
-	t.Run("issue/4-6 nobody else can enter the store", func(t *testing.T) {
+	t.Run("issue/4-6 only the user can enter the store", func(t *testing.T) {
 		info, err := os.Stat(home)
 		check(t, err)
 		if info.Mode().Perm() != 0o700 {
@@ -44,14 +44,14 @@ func TestACopyIsPrivateAndReadOnly(t *testing.T) {
 		}
 	})
 	after := reopen(t, home)
-	t.Run("issue/4-6 it is there after a restart", func(t *testing.T) {
+	t.Run("issue/4-6 a copy survives a restart", func(t *testing.T) {
 		again, err := after.Open(t.Context(), c.Digest)
 		check(t, err)
 		if again.Root != c.Root || again.Plugin.Name != "reviewer" {
 			t.Errorf("got %+v", again)
 		}
 	})
-	t.Run("issue/4-6 the same content is not copied twice, wherever it is", func(t *testing.T) {
+	t.Run("issue/4-6 equal contents share one copy", func(t *testing.T) {
 		before, err := os.Stat(c.Root)
 		check(t, err)
 		again := put(t, s, reviewer(t))
@@ -153,7 +153,7 @@ func TestADamagedCopyIsNotRun(t *testing.T) {
 			}
 		})
 	}
-	t.Run("reliability/T6 what is no digest", func(t *testing.T) {
+	t.Run("reliability/T6 an invalid digest", func(t *testing.T) {
 		s, _ := store(t)
 		for _, d := range []protocol.Digest{"", ".", "../plugins", protocol.Digest(strings.Repeat("A", 64)), protocol.Digest(strings.Repeat("/", 64))} {
 			if err := open(s, d); !errors.Is(err, fs.ErrNotExist) || errors.Is(err, content.ErrDamaged) {
@@ -188,7 +188,7 @@ func TestKeep(t *testing.T) {
 			t.Error(diff)
 		}
 	}
-	t.Run("issue/4-6 what is in use stays", func(t *testing.T) {
+	t.Run("issue/4-6 a copy in use stays", func(t *testing.T) {
 		again, err := s.Open(t.Context(), all[1].Digest)
 		check(t, err)
 		again.Close()
@@ -196,7 +196,7 @@ func TestKeep(t *testing.T) {
 		check(t, s.Keep(keep()))
 		left(all...)
 	})
-	t.Run("issue/4-6 what is kept stays, and the rest goes", func(t *testing.T) {
+	t.Run("issue/4-6 kept copies stay and all others are removed", func(t *testing.T) {
 		all[0].Close()
 		all[1].Close()
 		check(t, s.Keep(keep(all[0].Digest)))

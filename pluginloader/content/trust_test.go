@@ -50,25 +50,25 @@ func TestTrust(t *testing.T) {
 			t.Errorf("%s in %s: trusted %t", d, dir, got)
 		}
 	}
-	t.Run("reliability/T5 nothing is trusted that was not approved", func(t *testing.T) { trusted(dir, one, false) })
+	t.Run("reliability/T5 a plugin without approval is not trusted", func(t *testing.T) { trusted(dir, one, false) })
 	check(t, trust.Approve(t.Context(), dir, one))
-	t.Run("reliability/T5 what was approved is, there, and nothing else", func(t *testing.T) {
+	t.Run("reliability/T5 exactly the approved contents are trusted", func(t *testing.T) {
 		trusted(dir, one, true)
 		trusted(dir, two, false)
 		trusted(files{"plugin.json": named}.in(t, filepath.Join(home, "q")), one, false)
 	})
-	t.Run("reliability/T5 a link to it elsewhere, which others may have made, is not", func(t *testing.T) {
+	t.Run("reliability/T5 a link elsewhere to an approved plugin is not trusted", func(t *testing.T) {
 		check(t, os.Symlink("p", filepath.Join(home, "l")))
 		trusted(filepath.Join(home, "l"), one, false)
 	})
-	t.Run("reliability/T5 after a restart", func(t *testing.T) {
+	t.Run("reliability/T5 approvals survive a restart", func(t *testing.T) {
 		again, err := content.NewTrust(t.Context(), k)
 		check(t, err)
 		if !again.Trusted(dir, one) || again.Trusted(dir, two) {
 			t.Errorf("got %+v", again.All())
 		}
 	})
-	t.Run("reliability/T6 another directory in its place is not trusted", func(t *testing.T) {
+	t.Run("reliability/T6 another directory at the same path is not trusted", func(t *testing.T) {
 		check(t, os.Rename(dir, dir+".old"))
 		files{"plugin.json": named}.in(t, dir)
 		trusted(dir, one, false)
@@ -81,7 +81,7 @@ func TestTrust(t *testing.T) {
 		check(t, os.Rename(dir+".old", dir))
 		trusted(dir, one, true)
 	})
-	t.Run("reliability/T5 what cannot be stored is not approved", func(t *testing.T) {
+	t.Run("reliability/T5 an approval that cannot be stored fails", func(t *testing.T) {
 		k.err = errors.New("full")
 		defer func() { k.err = nil }()
 		if err := trust.Approve(t.Context(), dir, two); err == nil || !strings.HasSuffix(err.Error(), "full") {
@@ -89,7 +89,7 @@ func TestTrust(t *testing.T) {
 		}
 		trusted(dir, two, false)
 	})
-	t.Run("reliability/T5 what is revoked is not trusted, even if that cannot be stored", func(t *testing.T) {
+	t.Run("reliability/T5 a revoked plugin is untrusted even if that cannot be stored", func(t *testing.T) {
 		check(t, trust.Approve(t.Context(), dir, two))
 		k.err = errors.New("full")
 		if err := trust.Revoke(t.Context(), dir); err == nil {

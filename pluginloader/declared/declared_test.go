@@ -47,7 +47,7 @@ func read(t *testing.T, lashd string) plugin.Spec {
 }
 
 func TestPrompts(t *testing.T) {
-	t.Run("issue/4-2 texts of a manifest are in the system prompt, by slot and priority, and with their tools only", func(t *testing.T) {
+	t.Run("issue/4-2 texts of a manifest enter the system prompt by slot and priority, and only with their tools", func(t *testing.T) {
 		model := &builtintest.Recorder{Provider: builtintest.Calling()}
 		d := builtintest.Start(t, t.TempDir(), 0, model, having("x", "one"), plugin.Static("a", read(t, `{"prompt":[
 			{"slot":"guidance","priority":20,"content":"second"},
@@ -78,7 +78,7 @@ func set(t *testing.T, d *builtintest.Daemon, id protocol.SessionID, name string
 }
 
 func TestSwitches(t *testing.T) {
-	t.Run("issue/4-2 a tool that is off is not told to the model until a person sets it otherwise, which outlives the daemon", func(t *testing.T) {
+	t.Run("issue/4-2 a tool that is off is hidden from the model until a person switches it on, which survives a restart", func(t *testing.T) {
 		dir, model := t.TempDir(), &builtintest.Recorder{Provider: builtintest.Calling()}
 		plugins := []plugin.Factory{
 			plugin.Static("a", read(t, `{"toolSwitches":{"off":["two","three","unknown"]}}`)), having("x", "one", "two", "three"),
@@ -109,7 +109,7 @@ func TestSwitches(t *testing.T) {
 }
 
 func TestMonitors(t *testing.T) {
-	t.Run("plugin/MN-01 monitors of a manifest are those of every session, and find the plugin's directory", func(t *testing.T) {
+	t.Run("plugin/MN-01 every session has the monitors of a manifest, which know the plugin's directory", func(t *testing.T) {
 		f, problems := manifest.Parse("plugin.json", []byte(`{"name":"a","lashd":{"monitors":[
 			{"monitorId":"m","command":"echo in $PLUGIN_ROOT; exec sleep 600","armOn":"sessionStart","wake":"notify","restartOnRestore":true},
 			{"monitorId":"n","command":"true"}]}}`))

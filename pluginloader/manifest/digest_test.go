@@ -58,12 +58,12 @@ var changes = map[string]func(at func(string) string) error{
 func TestDigestStandsForEverythingInTheDirectory(t *testing.T) {
 	root := tree(t)
 	first := digest(t, root, manifest.Beyond{})
-	t.Run("reliability/T6 the same is the same", func(t *testing.T) {
+	t.Run("reliability/T6 equal directories have equal digests", func(t *testing.T) {
 		if again := digest(t, tree(t), manifest.Beyond{}); again != first || len(first) != 64 {
 			t.Errorf("%s and then %s", first, again)
 		}
 	})
-	t.Run("reliability/T6 who may read it is no part of it: a copy has other modes", func(t *testing.T) {
+	t.Run("reliability/T6 read permissions are not part of the digest, because a copy has others", func(t *testing.T) {
 		root := tree(t)
 		for name, mode := range map[string]os.FileMode{"empty": 0o500, "plugin.json": 0o400} {
 			if err := os.Chmod(filepath.Join(root.Name(), name), mode); err != nil {
@@ -126,7 +126,7 @@ func TestDigestStandsForWhatAPluginReaches(t *testing.T) {
 	see(strings.Replace(base, `https://x`, `https://z`, 1), true)
 	write("two")
 	see(base, true)
-	t.Run("a program that is not there is an error", func(t *testing.T) {
+	t.Run("a missing program is an error", func(t *testing.T) {
 		p, err := manifest.Load(files{"plugin.json": `{"name":"p","lashd":{"process":{"command":["none"]}}}`}.root(t))
 		if err == nil {
 			_, err = p.Beyond(t.Context(), manifest.Finder{Look: look})

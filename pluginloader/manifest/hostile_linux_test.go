@@ -129,7 +129,7 @@ func TestDigestOfWhatChangesMeanwhile(t *testing.T) {
 }
 
 func TestKernelFiles(t *testing.T) {
-	t.Run("outside/10 a program that the kernel makes up is not read", func(t *testing.T) {
+	t.Run("outside/10 a kernel file is not read as a program", func(t *testing.T) {
 		for _, path := range []string{"/proc/self/status", "/sys/kernel/uevent_seqnum"} {
 			if _, err := os.Stat(path); err != nil {
 				continue // a container may not have it

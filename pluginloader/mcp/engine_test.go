@@ -48,7 +48,7 @@ func TestTurn(t *testing.T) {
 			t.Errorf("the model has the tools %q", offered)
 		}
 	})
-	t.Run("runtime/K05 pictures are artifacts of the session", func(t *testing.T) {
+	t.Run("runtime/K05 images become artifacts of the session", func(t *testing.T) {
 		d := plugged(t, one(t, guest("good")), calling("mcp__x__shows", `{"text":""}`))
 		id := d.Session(t, nil)
 		d.Turn(t, id, "go")
@@ -61,7 +61,7 @@ func TestTurn(t *testing.T) {
 			t.Errorf("%+v", got)
 		}
 	})
-	t.Run("runtime/K05 issue/4-7 a crash fails the call, and the turn goes on", func(t *testing.T) {
+	t.Run("runtime/K05 issue/4-7 a crash fails the call, and the turn continues", func(t *testing.T) {
 		d := plugged(t, one(t, guest("good")), calling("mcp__x__dies", `{"text":""}`))
 		id := d.Session(t, nil)
 		report := d.Turn(t, id, "go")
@@ -74,7 +74,7 @@ func TestTurn(t *testing.T) {
 		"http":  func(t *testing.T) manifest.Server { return manifest.Server{URL: serve(t).URL} },
 	} {
 		for choice, want := range map[protocol.DecisionChoice]string{protocol.ChooseAnswer: "accept red", protocol.ChooseReject: "decline <nil>"} {
-			t.Run("runtime/K05 what a server asks in a call is asked of a person: "+name+" "+string(choice), func(t *testing.T) {
+			t.Run("runtime/K05 a question of a server during a call goes to a person: "+name+" "+string(choice), func(t *testing.T) {
 				s := server(t)
 				s.TimeoutMs = 2000
 				p := one(t, s)
@@ -103,7 +103,7 @@ func TestTurn(t *testing.T) {
 			})
 		}
 	}
-	t.Run("runtime/K05 a question of which nobody knows whose it is is dismissed", func(t *testing.T) {
+	t.Run("runtime/K05 a question that belongs to no single turn is dismissed", func(t *testing.T) {
 		count := filepath.Join(t.TempDir(), "calls")
 		c := config(t, map[string]manifest.Server{"x": guest("good", countVariable, count)})
 		p := begin(t, pooled(t), c)
@@ -121,7 +121,7 @@ func TestTurn(t *testing.T) {
 		cancel()
 		<-other
 	})
-	t.Run("runtime/K05 a question that nobody can be asked is dismissed", func(t *testing.T) {
+	t.Run("runtime/K05 a question without a person to ask is dismissed", func(t *testing.T) {
 		c := config(t, map[string]manifest.Server{"x": guest("good")})
 		out, err := call(t.Context(), begin(t, pooled(t), c), "mcp__x__asks", `{"text":""}`, nil)
 		if err != nil || out.Text != "cancel <nil>" {

@@ -91,7 +91,7 @@ func at(t *testing.T, url string, more ...string) *mcp.Part {
 }
 
 func TestHTTP(t *testing.T) {
-	t.Run("runtime/K05 issue/4-2 a server of HTTP is as one of stdio; each request has its headers; its session is ended", func(t *testing.T) {
+	t.Run("runtime/K05 issue/4-2 an HTTP server works like a stdio server, gets its headers in each request, and its session is closed", func(t *testing.T) {
 		s := serve(t)
 		p := at(t, s.URL)
 		if got := names(p); !slices.Equal(got, goodNames) {
@@ -116,7 +116,7 @@ func TestHTTP(t *testing.T) {
 			t.Errorf("requests %q", s.requests)
 		}
 	})
-	t.Run("runtime/K05 a session that the server has forgotten is made anew, and the next call does not fail", func(t *testing.T) {
+	t.Run("runtime/K05 a session that the server has forgotten is opened again, and the call succeeds", func(t *testing.T) {
 		count := filepath.Join(t.TempDir(), "calls")
 		t.Setenv(countVariable, count)
 		s := serve(t)
@@ -131,7 +131,7 @@ func TestHTTP(t *testing.T) {
 			t.Errorf("calls made: %q", got)
 		}
 	})
-	t.Run("runtime/K05 a call in whose midst the connection breaks fails, is not repeated, and the next one connects again", func(t *testing.T) {
+	t.Run("runtime/K05 a broken connection fails the call without repeating it, and the next call reconnects", func(t *testing.T) {
 		count := filepath.Join(t.TempDir(), "calls")
 		t.Setenv(countVariable, count)
 		s := serve(t)
@@ -151,7 +151,7 @@ func TestHTTP(t *testing.T) {
 			t.Errorf("it was made %d times", got)
 		}
 	})
-	t.Run("runtime/K05 issue/4-7 one that cannot be reached is tried again for ever, and its tools appear", func(t *testing.T) {
+	t.Run("runtime/K05 issue/4-7 an unreachable server is retried until its tools appear", func(t *testing.T) {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
@@ -195,7 +195,7 @@ func TestHTTP(t *testing.T) {
 			_, _ = w.Write([]byte("{"))
 		},
 	} {
-		t.Run("runtime/K05 issue/4-7 a server of HTTP that does not shake hands is told of in time: "+name, func(t *testing.T) {
+		t.Run("runtime/K05 issue/4-7 an HTTP server without a handshake is reported in time: "+name, func(t *testing.T) {
 			s := httptest.NewServer(answer)
 			defer s.Close()
 			defer s.CloseClientConnections()
@@ -210,7 +210,7 @@ func TestHTTP(t *testing.T) {
 			}
 		})
 	}
-	t.Run("runtime/K05 a server that does not answer when it is asked for a stream has none", func(t *testing.T) {
+	t.Run("runtime/K05 a server that does not answer a request for a stream has none", func(t *testing.T) {
 		s := serve(t)
 		good := s.handler
 		s.mu.Lock()
@@ -226,7 +226,7 @@ func TestHTTP(t *testing.T) {
 		defer func() { _ = p.Shutdown(context.Background()) }()
 		wait.Until(t, "its tools", func() bool { return len(p.Tools()) == len(goodNames) })
 	})
-	t.Run("reliability/T8 headers go nowhere else, and what comes from the environment is in no error", func(t *testing.T) {
+	t.Run("reliability/T8 headers go only to the server, and errors contain no values of the environment", func(t *testing.T) {
 		var strayed atomic.Bool
 		other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { strayed.Store(true) }))
 		defer other.Close()

@@ -16,7 +16,7 @@ func TestLoggedIn(t *testing.T) {
 		"no object":             {`7`, "", "has no address"},
 		"an address of no kind": {`{"address":"http://127.0.0.1:999/callback%zz"}`, "", "does not start with"},
 	} {
-		t.Run("outside/20 what a person answers to a login: "+name, func(t *testing.T) {
+		t.Run("outside/20 the answer to a login: "+name, func(t *testing.T) {
 			got, err := loggedIn([]byte(c.answer))
 			if c.err != "" {
 				if err == nil || !strings.Contains(err.Error(), c.err) {

@@ -32,7 +32,7 @@ func TestMisbehaviour(t *testing.T) {
 		"huge":    "sent a message larger than 8388608 bytes",
 		"wrong":   "tools/list",
 	} {
-		t.Run("runtime/K05 issue/4-7 a server that does not shake hands is told of in time, and others go on: "+role, func(t *testing.T) {
+		t.Run("runtime/K05 issue/4-7 a server without a handshake is reported in time, and others keep working: "+role, func(t *testing.T) {
 			began, connect := time.Now(), patience
 			if role == "mute" {
 				connect = 5 * time.Second
@@ -50,14 +50,14 @@ func TestMisbehaviour(t *testing.T) {
 			}
 		})
 	}
-	t.Run("runtime/K05 issue/4-7 a server that talks without end fails its calls only", func(t *testing.T) {
+	t.Run("runtime/K05 issue/4-7 a server that floods lashd fails only its own calls", func(t *testing.T) {
 		p := begin(t, within(t, patience), config(t, map[string]manifest.Server{"bad": guest("floods"), "good": guest("good")}))
 		wait.Until(t, "the end of the flood", func() bool { return strings.Contains(p.Status()[0].LastError, "too many notifications") })
 		if out, err := call(t.Context(), p, "mcp__good__echo", `{"text":"hi"}`, nil); err != nil || out.Text != "you said hi" {
 			t.Errorf("good says %+v %v", out, err)
 		}
 	})
-	t.Run("runtime/K05 issue/4-7 what is no message on stdout goes to the log", func(t *testing.T) {
+	t.Run("runtime/K05 issue/4-7 lines on stdout that are no messages go to the log", func(t *testing.T) {
 		c := config(t, map[string]manifest.Server{"x": guest("noisy")})
 		p := begin(t, pooled(t), c)
 		if out, err := call(t.Context(), p, "mcp__x__echo", `{"text":"hi"}`, nil); err != nil || out.Text != "you said hi" {
@@ -69,7 +69,7 @@ func TestMisbehaviour(t *testing.T) {
 			}
 		}
 	})
-	t.Run("runtime/K05 issue/4-7 a call in whose midst the server dies fails, is not repeated, and the next one starts it again", func(t *testing.T) {
+	t.Run("runtime/K05 issue/4-7 a crash of the server fails the call without repeating it, and the next call restarts it", func(t *testing.T) {
 		count := filepath.Join(t.TempDir(), "calls")
 		p := one(t, guest("good", countVariable, count))
 		out, err := call(t.Context(), p, "mcp__x__dies", `{"text":""}`, nil)
@@ -83,7 +83,7 @@ func TestMisbehaviour(t *testing.T) {
 			t.Errorf("calls made: %q", got)
 		}
 	})
-	t.Run("runtime/K05 issue/4-7 a server that crashes five times within a minute is not started until Resume", func(t *testing.T) {
+	t.Run("runtime/K05 issue/4-7 a server that crashes five times within a minute does not start until Resume", func(t *testing.T) {
 		p := one(t, guest("good"))
 		for range 5 {
 			_, _ = call(t.Context(), p, "mcp__x__dies", `{"text":""}`, nil)
@@ -97,7 +97,7 @@ func TestMisbehaviour(t *testing.T) {
 			t.Errorf("afterwards %+v %v", out, err)
 		}
 	})
-	t.Run("runtime/K05 issue/4-7 one that does not answer a call, nor anything else, is ended", func(t *testing.T) {
+	t.Run("runtime/K05 issue/4-7 a server that answers nothing at all is ended", func(t *testing.T) {
 		if testing.Short() {
 			return
 		}
@@ -109,7 +109,7 @@ func TestMisbehaviour(t *testing.T) {
 		}
 		wait.Until(t, "the end", func() bool { return strings.Contains(p.Status()[0].LastError, "no longer answers") })
 	})
-	t.Run("runtime/K05 issue/4-7 one that ignores the end of its stdin, and SIGTERM, is killed", func(t *testing.T) {
+	t.Run("runtime/K05 issue/4-7 a server that ignores the end of stdin and SIGTERM is killed", func(t *testing.T) {
 		pool := pooled(t)
 		p := begin(t, pool, config(t, map[string]manifest.Server{"x": guest("stays")}))
 		if n := len(processes(pools[pool])); n != 1 {
@@ -123,13 +123,13 @@ func TestMisbehaviour(t *testing.T) {
 			t.Errorf("after %v there are %q", took, left)
 		}
 	})
-	t.Run("runtime/K05 issue/4-7 what a server leaves behind, and what holds its pipes, is killed", func(t *testing.T) {
+	t.Run("runtime/K05 issue/4-7 processes that a server leaves behind, or that hold its pipes, are killed", func(t *testing.T) {
 		pool := pooled(t)
 		p := begin(t, pool, config(t, map[string]manifest.Server{"x": guest("forks")}))
 		wait.Until(t, "its end", func() bool { return strings.Contains(p.Status()[0].LastError, "the program ended") })
 		wait.Until(t, "the end of its child", func() bool { return len(processes(pools[pool])) == 0 })
 	})
-	t.Run("runtime/K05 issue/4-7 a server that is killed is started again", func(t *testing.T) {
+	t.Run("runtime/K05 issue/4-7 a killed server is restarted", func(t *testing.T) {
 		p := one(t, guest("good"))
 		first, _ := call(t.Context(), p, "mcp__x__pid", `{"text":""}`, nil)
 		kill(t, first)
@@ -139,7 +139,7 @@ func TestMisbehaviour(t *testing.T) {
 			t.Errorf("%+v, then %+v %v", first, second, err)
 		}
 	})
-	t.Run("runtime/K05 issue/4-7 one that cannot be started is tried again, and its tools appear", func(t *testing.T) {
+	t.Run("runtime/K05 issue/4-7 a server that does not start is retried, and its tools appear", func(t *testing.T) {
 		c := config(t, map[string]manifest.Server{"x": {Command: "./server"}})
 		told := make(chan struct{}, 8)
 		c.Changed = func(context.Context) { told <- struct{}{} }

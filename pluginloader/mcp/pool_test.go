@@ -52,7 +52,7 @@ func TestPool(t *testing.T) {
 			t.Errorf("%d processes: %q", len(got), got)
 		}
 	})
-	t.Run("runtime/K05 plugins whose servers are configured alike share them; the last one that leaves ends them", func(t *testing.T) {
+	t.Run("runtime/K05 plugins with equal servers share them, and the last user ends them", func(t *testing.T) {
 		pool := pooled(t)
 		a := config(t, map[string]manifest.Server{"x": guest("good")})
 		b := config(t, map[string]manifest.Server{"y": guest("good"), "z": guest("good", "MORE", "1")})
@@ -70,7 +70,7 @@ func TestPool(t *testing.T) {
 			t.Errorf("there are %q", left)
 		}
 	})
-	t.Run("reliability/T6 a program of the plugin is shared only by plugins of the same content", func(t *testing.T) {
+	t.Run("reliability/T6 only plugins with equal contents share a program", func(t *testing.T) {
 		pool := pooled(t)
 		root := t.TempDir()
 		script := "#!/bin/sh\n" + roleVariable + "=good exec " + os.Args[0] + "\n"
@@ -93,7 +93,7 @@ func TestPool(t *testing.T) {
 			}
 		}
 	})
-	t.Run("runtime/K05 what is known of a server is not asked again: it is started by the first call", func(t *testing.T) {
+	t.Run("runtime/K05 a server with a known list starts with the first call", func(t *testing.T) {
 		c := config(t, map[string]manifest.Server{"x": guest("good")})
 		before := begin(t, pooled(t), c)
 		kept, err := json.Marshal(before.Known())
@@ -116,7 +116,7 @@ func TestPool(t *testing.T) {
 			t.Errorf("%+v %v", out, err)
 		}
 	})
-	t.Run("runtime/K05 a server gets the variables that it names, and no others", func(t *testing.T) {
+	t.Run("runtime/K05 a server gets only the variables that it names", func(t *testing.T) {
 		s := guest("good", "MINE", "${OURS}/${PLUGIN_DATA}")
 		s.PassEnv = []string{"OURS"}
 		c := config(t, map[string]manifest.Server{"x": s})
@@ -128,7 +128,7 @@ func TestPool(t *testing.T) {
 			}
 		}
 	})
-	t.Run("runtime/K05 issue/4-7 a server is held to what its plugin is held to", func(t *testing.T) {
+	t.Run("runtime/K05 issue/4-7 a server runs within its plugin's sandbox and limits", func(t *testing.T) {
 		skip.Unless(t, "LIMITS", proc.Confines().Limits, proc.Confines().String())
 		c := config(t, map[string]manifest.Server{"x": guest("good")})
 		pool := pooled(t)
@@ -142,12 +142,12 @@ func TestPool(t *testing.T) {
 			t.Error("who is held to nothing shares a server that is")
 		}
 	})
-	t.Run("runtime/K05 a server that knows only the newest protocol is spoken to in it", func(t *testing.T) {
+	t.Run("runtime/K05 lashd uses the newest protocol with a server that knows no other", func(t *testing.T) {
 		if out, err := call(t.Context(), one(t, guest("modern")), "mcp__x__x", `{}`, nil); err != nil || out.Text != "modern times" {
 			t.Errorf("%+v %v", out, err)
 		}
 	})
-	t.Run("runtime/K05 issue/4-7 a server that tells of a change before it has shaken hands is waited for", func(t *testing.T) {
+	t.Run("runtime/K05 issue/4-7 a change notice before the handshake does no harm", func(t *testing.T) {
 		if out, err := call(t.Context(), one(t, guest("hasty")), "mcp__x__x", `{}`, nil); err != nil || out.Text != "here" {
 			t.Errorf("%+v %v", out, err)
 		}
@@ -171,7 +171,7 @@ func TestPool(t *testing.T) {
 			}
 		}
 	})
-	t.Run("issue/4-7 a shutdown while a server is being started does not wait for it", func(t *testing.T) {
+	t.Run("issue/4-7 shutdown does not wait for a server that is starting", func(t *testing.T) {
 		pool := pooled(t)
 		p, err := pool.Part(config(t, map[string]manifest.Server{"x": guest("mute")}))
 		if err != nil {

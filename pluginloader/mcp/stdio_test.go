@@ -48,7 +48,7 @@ func (h *host) WriteArtifact(_ context.Context, mediaType string, data []byte) (
 }
 
 func TestTools(t *testing.T) {
-	t.Run("runtime/K05 issue/4-2 tools of a server are tools of the plugin, and can be called", func(t *testing.T) {
+	t.Run("runtime/K05 issue/4-2 tools of a server become callable tools of the plugin", func(t *testing.T) {
 		p := one(t, guest("good"))
 		if got := names(p); !slices.Equal(got, goodNames) {
 			t.Fatalf("tools %q", got)
@@ -62,7 +62,7 @@ func TestTools(t *testing.T) {
 			t.Errorf("status %+v", got)
 		}
 	})
-	t.Run("runtime/K05 what a server says of a tool decides over its repetition", func(t *testing.T) {
+	t.Run("runtime/K05 the server's annotations decide whether a call may be repeated", func(t *testing.T) {
 		p := one(t, guest("good"))
 		for _, x := range p.Tools() {
 			want, kind := protocol.ReplayNever, protocol.ToolKindOther
@@ -80,7 +80,7 @@ func TestTools(t *testing.T) {
 			}
 		}
 	})
-	t.Run("runtime/K05 pictures, sounds and files are kept beside the text", func(t *testing.T) {
+	t.Run("runtime/K05 images, audio and files are stored as artifacts", func(t *testing.T) {
 		p, h := one(t, guest("good")), &host{}
 		out, err := call(t.Context(), p, "mcp__x__shows", `{"text":""}`, h)
 		if err != nil || string(out.Value) != `{"n":1}` || out.Artifact == nil || out.Artifact.Type != "image/png" {
@@ -95,13 +95,13 @@ func TestTools(t *testing.T) {
 			t.Errorf("kept %q", h.kept)
 		}
 	})
-	t.Run("runtime/K05 a failure of the tool is one that the model sees", func(t *testing.T) {
+	t.Run("runtime/K05 the model sees a failure of the tool", func(t *testing.T) {
 		out, err := call(t.Context(), one(t, guest("good")), "mcp__x__fails", `{"text":""}`, nil)
 		if err != nil || code(out) != "mcp_tool_error" || out.Text != "there is no such page" || out.Failure.Class != protocol.FailExecution {
 			t.Errorf("%+v %v", out, err)
 		}
 	})
-	t.Run("runtime/K05 a refusal of the server is a failure of the call", func(t *testing.T) {
+	t.Run("runtime/K05 an error of the server fails the call", func(t *testing.T) {
 		out, err := call(t.Context(), one(t, guest("good")), "mcp__x__echo", `{"text":1}`, nil)
 		if err != nil || out.Status != protocol.OutputFailure || !strings.Contains(out.Text, "text") {
 			t.Errorf("%+v %v", out, err)
@@ -118,7 +118,7 @@ func TestTools(t *testing.T) {
 			t.Errorf("progress %q", h.steps)
 		}
 	})
-	t.Run("runtime/K05 a call that is cancelled returns at once, and the server is told", func(t *testing.T) {
+	t.Run("runtime/K05 a cancelled call returns at once, and the server is notified", func(t *testing.T) {
 		count := filepath.Join(t.TempDir(), "calls")
 		p := one(t, guest("good", countVariable, count))
 		stop := errors.New("stop")
@@ -135,7 +135,7 @@ func TestTools(t *testing.T) {
 			t.Errorf("afterwards %+v %v", out, err)
 		}
 	})
-	t.Run("runtime/K05 issue/4-7 a call that takes longer than its server may take fails", func(t *testing.T) {
+	t.Run("runtime/K05 issue/4-7 a call beyond the server's time limit fails", func(t *testing.T) {
 		s := guest("good")
 		s.TimeoutMs = 100
 		out, err := call(t.Context(), one(t, s), "mcp__x__slow", `{"text":""}`, nil)
@@ -143,7 +143,7 @@ func TestTools(t *testing.T) {
 			t.Errorf("%+v %v", out, err)
 		}
 	})
-	t.Run("runtime/K05 a server that offers other tools is asked again, and the plugin is told", func(t *testing.T) {
+	t.Run("runtime/K05 after a change of its tools, a server is asked again and the plugin is notified", func(t *testing.T) {
 		told := make(chan struct{}, 8)
 		c := config(t, map[string]manifest.Server{"x": guest("good")})
 		c.Changed = func(context.Context) { told <- struct{}{} }
@@ -159,7 +159,7 @@ func TestTools(t *testing.T) {
 			t.Error("a tool that is gone can be called")
 		}
 	})
-	t.Run("runtime/K05 names are made fit, what cannot be used is left out, and the log says so", func(t *testing.T) {
+	t.Run("runtime/K05 names are adapted, unusable tools are skipped, and the log says so", func(t *testing.T) {
 		c := config(t, map[string]manifest.Server{"x.y": guest("odd")})
 		p := begin(t, pooled(t), c)
 		got := names(p)

@@ -61,7 +61,7 @@ func TestUndeclared(t *testing.T) {
 		}
 		return out.Text
 	}
-	t.Run("outside/20 only questions by form are declared, with lashd's version", func(t *testing.T) {
+	t.Run("outside/20 lashd declares only form questions, with its version", func(t *testing.T) {
 		if got, want := asked(t, ""), `{"elicitation":{"form":{}}} {"name":"lashd","version":"test"}`; got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
@@ -75,7 +75,7 @@ func TestUndeclared(t *testing.T) {
 		"a URL":                       {"elicitation/create", `{"mode":"url","message":"log in","url":"https://example.com","elicitationId":"1"}`, "-32602"},
 		"an unknown mode of question": {"elicitation/create", `{"mode":"telepathy","message":"think"}`, "-32602"},
 	} {
-		t.Run("outside/20 undeclared requests are refused: "+name, func(t *testing.T) {
+		t.Run("outside/20 undeclared requests are rejected: "+name, func(t *testing.T) {
 			params := ""
 			if c.params != "" {
 				params = `,"params":` + c.params

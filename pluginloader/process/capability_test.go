@@ -164,7 +164,7 @@ func TestCapabilities(t *testing.T) {
 		sets = append(sets, []process.Capability{c})
 	}
 	for _, uses := range sets {
-		t.Run(fmt.Sprintf("issue/4-8 every call asks for everything, declared is %q", uses), func(t *testing.T) {
+		t.Run(fmt.Sprintf("issue/4-8 every call requests everything, declared is %q", uses), func(t *testing.T) {
 			may := []string{"emitTrace"}
 			for _, c := range uses {
 				may = append(may, strings.Fields(declared[c])...)

@@ -99,7 +99,7 @@ func listed(t *testing.T, d *builtintest.Daemon, id protocol.SessionID) (names [
 }
 
 func TestCatalog(t *testing.T) {
-	t.Run("issue/4-2 a process leaves tools out of the catalog, and is asked once, whatever other plugins do", func(t *testing.T) {
+	t.Run("issue/4-2 a process hides tools from the catalog and is asked once, whatever other plugins do", func(t *testing.T) {
 		cfg, asked := omitting(t, "good", everything())
 		model := &builtintest.Recorder{Provider: builtintest.Calling()}
 		d := builtintest.Start(t, t.TempDir(), 0, model, begin(t, cfg), tooled("hidden", "shown", "spare"), counting{})
@@ -111,7 +111,7 @@ func TestCatalog(t *testing.T) {
 			}
 		}
 	})
-	t.Run("issue/4-2 a process whose state is another one leaves other tools out from the next turn on", func(t *testing.T) {
+	t.Run("issue/4-2 after its state changes, a process hides other tools from the next turn on", func(t *testing.T) {
 		cfg, asked := omitting(t, "good", everything())
 		model := noting(`{"text":"spare"}`)
 		d := builtintest.Start(t, t.TempDir(), 0, model, begin(t, cfg), tooled("hidden", "shown", "spare"))
@@ -125,7 +125,7 @@ func TestCatalog(t *testing.T) {
 			t.Errorf("then the model has %q, and the plugin was asked %d times", got, asked())
 		}
 	})
-	t.Run("issue/4-2 a session whose catalog hook may fail has all tools meanwhile, and goes by the hook when that answers", func(t *testing.T) {
+	t.Run("issue/4-2 with onError allow, a session has all tools until the catalog hook answers", func(t *testing.T) {
 		cfg := config(t, "hook/catalog:exitsOnce", only(process.Hook{Name: process.Catalog, OnError: process.Allow}))
 		model := &builtintest.Recorder{Provider: builtintest.Calling()}
 		d := builtintest.Start(t, t.TempDir(), 0, model, begin(t, cfg), tooled("hidden", "shown"))
@@ -137,7 +137,7 @@ func TestCatalog(t *testing.T) {
 			t.Errorf("the turn ended as %s %+v, and the model has %q", r.State, r.Issues, offered(t, model))
 		}
 	})
-	t.Run("issue/4-2 a session whose catalog hook fails has no turns, and has them once it answers", func(t *testing.T) {
+	t.Run("issue/4-2 turns fail while the catalog hook fails, and work once it answers", func(t *testing.T) {
 		cfg := config(t, "hook/catalog:exitsOnce", only(process.Hook{Name: process.Catalog}))
 		model := &builtintest.Recorder{Provider: builtintest.Calling()}
 		d := builtintest.Start(t, t.TempDir(), 0, model, begin(t, cfg), tooled("hidden", "shown"))
@@ -158,7 +158,7 @@ func TestProse(t *testing.T) {
 		"hook/projectProse:exit": {"A<CODE>B", "", "plugin_prose"},
 		"hook/projectProse:hang": {"A<CODE>B", "", "plugin_prose"},
 	} {
-		t.Run("issue/4-2 a process makes what a person reads of an answer, or else it is as it was: "+role, func(t *testing.T) {
+		t.Run("issue/4-2 a process changes the text that people read, and after a failure the text stays: "+role, func(t *testing.T) {
 			model := scripted.New(&scripted.Script{Otherwise: &scripted.Turn{Replies: []scripted.Reply{{Text: "a<code>b"}}}})
 			cfg := config(t, role, everything())
 			if strings.HasSuffix(role, "hang") {
@@ -208,7 +208,7 @@ func TestCatalogKnown(t *testing.T) {
 			t.Errorf("left out are %q, want %q; the plugin was asked %d times, want %d", got, names, asked, times)
 		}
 	}
-	t.Run("issue/4-2 the catalog hook is asked about other tools, and with other state, and in each session", func(t *testing.T) {
+	t.Run("issue/4-2 the catalog hook runs again for other tools, for other state, and in each session", func(t *testing.T) {
 		cfg, asked := omitting(t, "good", everything())
 		f := begin(t, cfg)
 		s, other := session(t, "ses_1", f), session(t, "ses_2", f)
@@ -220,7 +220,7 @@ func TestCatalogKnown(t *testing.T) {
 		want(t, known(t, s, "hidden", "spare"), asked(), 3, "hidden", "spare")
 		want(t, known(t, other, "hidden", "spare"), asked(), 4, "hidden")
 	})
-	t.Run("issue/4-2 what was said before a crash holds; what was said of state that is lost does not", func(t *testing.T) {
+	t.Run("issue/4-2 an answer given before a crash stays valid, unless it depended on lost state", func(t *testing.T) {
 		cfg, asked := omitting(t, "good", everything())
 		s := session(t, "ses_1", begin(t, cfg))
 		want(t, known(t, s, "one", "two"), asked(), 1)
@@ -241,7 +241,7 @@ func TestCatalogKnown(t *testing.T) {
 			t.Error("other state has the revision of what was lost")
 		}
 	})
-	t.Run("issue/4-2 a catalog hook that fails leaves no catalog, or what it is allowed to holds for now", func(t *testing.T) {
+	t.Run("issue/4-2 after a failed catalog hook there is no catalog, or with onError allow a temporary one", func(t *testing.T) {
 		for policy, forNow := range map[process.OnError]bool{process.Fail: false, process.Allow: true} {
 			cfg := config(t, "hook/catalog:exit", only(process.Hook{Name: process.Catalog, OnError: policy}))
 			s := session(t, "ses_1", begin(t, cfg))

@@ -66,7 +66,7 @@ func cell(t *testing.T, d *builtintest.Daemon, id protocol.SessionID) string {
 }
 
 func TestCells(t *testing.T) {
-	t.Run("plugin/PR-07 a process runs code cells, and what they have made outlives it and the daemon", func(t *testing.T) {
+	t.Run("plugin/PR-07 a process runs code cells, and their state survives the process and the daemon", func(t *testing.T) {
 		dir := t.TempDir()
 		d := coded(t, dir, "first", config(t, "good", process.Contributions{}))
 		id, other := d.Session(t, nil), d.Session(t, nil)
@@ -85,7 +85,7 @@ func TestCells(t *testing.T) {
 		}
 	})
 	for what, want := range map[string]process.Code{"exit": process.Crashed, "hang": process.TimedOut, "strange": process.Protocol} {
-		t.Run("plugin/PR-07 reliability/P14 a cell whose process misbehaves says so, and the turn goes on: "+what, func(t *testing.T) {
+		t.Run("plugin/PR-07 reliability/P14 a cell of a misbehaving process fails, and the turn continues: "+what, func(t *testing.T) {
 			dir := t.TempDir()
 			d := coded(t, dir, "first", config(t, "good", process.Contributions{}))
 			id := d.Session(t, nil)

@@ -116,12 +116,12 @@ func TestSandbox(t *testing.T) {
 			}
 		})
 	}
-	t.Run("issue/4-7 a sandboxed plugin keeps files for a while among its own", func(t *testing.T) {
+	t.Run("issue/4-7 a sandboxed plugin has its temporary files in its data directory", func(t *testing.T) {
 		if got, want := does(t, in, "temp"), filepath.Join(inside.DataDir, "tmp")+"/"; !strings.HasPrefix(got, want) {
 			t.Errorf("it uses %q, want it in %s", got, want)
 		}
 	})
-	t.Run("issue/4-7 the sandbox is told", func(t *testing.T) {
+	t.Run("issue/4-7 the sandbox is reported", func(t *testing.T) {
 		if got, want := f.Sandbox(), fmt.Sprintf("landlock abi %d", proc.Confines().Sandbox); got != want {
 			t.Errorf("it is %q, want %q", got, want)
 		}
@@ -142,7 +142,7 @@ func TestSandbox(t *testing.T) {
 			t.Errorf("it is logged %d times:\n%s", n, &log)
 		}
 	})
-	t.Run("issue/4-7 a sandbox that cannot be kept is a mistake of the plugin", func(t *testing.T) {
+	t.Run("issue/4-7 a sandbox that does not apply is an error of the plugin", func(t *testing.T) {
 		for want, s := range map[string]child.Sandbox{"serves all workspaces": {Workspace: true}, "lashd's own": {WritePaths: []string{state}}} {
 			c := greedy(t, "", "", child.Confinement{Hidden: []string{state}, Sandbox: &s})
 			if _, err := process.New(c); err == nil || !strings.Contains(err.Error(), want) {
@@ -155,7 +155,7 @@ func TestSandbox(t *testing.T) {
 			t.Errorf("of one workspace it reads %q there", got)
 		}
 	})
-	t.Run("issue/4-7 a plugin in Go works in a sandbox as outside", func(t *testing.T) {
+	t.Run("issue/4-7 a Go plugin works in a sandbox", func(t *testing.T) {
 		c := config(t, "good", everything())
 		c.Confine = &child.Confinement{Sandbox: &child.Sandbox{}, Root: c.Dir, Data: c.DataDir, Limits: proc.Limits{OpenFiles: 100, FileSize: 1 << 20}}
 		contract(t, c)

@@ -41,7 +41,7 @@ func TestContract(t *testing.T) {
 	t.Run("issue/4-2 a process that offers one of everything keeps the contract", func(t *testing.T) {
 		contract(t, config(t, "good", everything()))
 	})
-	t.Run("issue/4-2 one in another language does", func(t *testing.T) {
+	t.Run("issue/4-2 a plugin in another language keeps the contract", func(t *testing.T) {
 		python, err := exec.LookPath("python3")
 		skip.Unless(t, "PYTHON", err == nil, "there is no python3")
 		script, err := filepath.Abs("testdata/notes.py")

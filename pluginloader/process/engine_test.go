@@ -32,7 +32,7 @@ func notes(t *testing.T, d *builtintest.Daemon, id protocol.SessionID) string {
 }
 
 func TestTurn(t *testing.T) {
-	t.Run("issue/4-2 a process takes part in a turn at every hook, and what it keeps outlives it and the daemon", func(t *testing.T) {
+	t.Run("issue/4-2 a process runs every hook of a turn, and its state survives the process and the daemon", func(t *testing.T) {
 		dir, model := t.TempDir(), noting(`{"text":"milk"}`)
 		d := builtintest.Start(t, dir, 0, model, begin(t, config(t, "good", everything())))
 		id := d.Session(t, nil)
@@ -72,7 +72,7 @@ func TestTurn(t *testing.T) {
 			t.Errorf("the call comes to %+v, want it denied", got)
 		}
 	})
-	t.Run("issue/4-7 a lazy plugin is not started until it is used", func(t *testing.T) {
+	t.Run("issue/4-7 a lazy plugin starts on first use", func(t *testing.T) {
 		c := everything()
 		c.Hooks = nil
 		f := begin(t, config(t, "good", c))
@@ -85,7 +85,7 @@ func TestTurn(t *testing.T) {
 }
 
 func TestChangingTools(t *testing.T) {
-	t.Run("issue/4-2 a list of tools that becomes another one is asked for, and in the next turn", func(t *testing.T) {
+	t.Run("issue/4-2 a changed list of tools is fetched and used in the next turn", func(t *testing.T) {
 		model, changed := noting(`{"grow":true}`), make(chan error, 1)
 		var d *builtintest.Daemon
 		c := config(t, "good", everything())
@@ -112,7 +112,7 @@ func TestChangingTools(t *testing.T) {
 }
 
 func TestCrash(t *testing.T) {
-	t.Run("reliability/P14 a crash fails its own calls; the next use starts it again with what every session has stored", func(t *testing.T) {
+	t.Run("reliability/P14 a crash fails only its own calls, and the next use restarts the process with the stored state", func(t *testing.T) {
 		f := begin(t, config(t, "tool/execute:exit", everything()))
 		d := builtintest.Start(t, t.TempDir(), 0, noting(`{"text":"boom"}`), f)
 		one, two := d.Session(t, nil), d.Session(t, nil)
@@ -136,7 +136,7 @@ func TestCrash(t *testing.T) {
 			}
 		}
 	})
-	t.Run("reliability/P14 what a hook fails with depends on its policy", func(t *testing.T) {
+	t.Run("reliability/P14 the effect of a failed hook depends on onError", func(t *testing.T) {
 		for policy, want := range map[process.OnError]string{"": "plugin_crashed", process.Deny: "plugin_crashed", process.Fail: "before_tool_call_failed", process.Allow: ""} {
 			c := config(t, "hook/beforeToolCall:exit", only(process.Hook{Name: process.BeforeToolCall, OnError: policy}))
 			c.ID = "notes-" + string(policy)
@@ -153,7 +153,7 @@ func TestCrash(t *testing.T) {
 			}
 		}
 	})
-	t.Run("reliability/P14 state that was not stored is gone with the process, and only that", func(t *testing.T) {
+	t.Run("reliability/P14 a crash loses only state that was not stored", func(t *testing.T) {
 		f := begin(t, config(t, "hook/checkpoint:exit", everything()))
 		s := session(t, "ses_1", f)
 		add := func() {
@@ -197,7 +197,7 @@ func TestCrash(t *testing.T) {
 			t.Errorf("%d artifacts", len(artifacts))
 		}
 	})
-	t.Run("plugin/SN-07 a plugin that refuses state does not take it", func(t *testing.T) {
+	t.Run("plugin/SN-07 a plugin can reject a restored state", func(t *testing.T) {
 		f := begin(t, config(t, "refuses", everything()))
 		s := session(t, "ses_1", f)
 		if err := turnHook(t.Context(), s); err != nil {
@@ -236,7 +236,7 @@ func TestGrants(t *testing.T) {
 		d.Turn(t, id, "go")
 		return d.Result(t, id).Text
 	}
-	t.Run("plugin/HC-02 a plugin may do what its call is granted", func(t *testing.T) {
+	t.Run("plugin/HC-02 a plugin can do what its call grants", func(t *testing.T) {
 		if got := ask(t, "host/snapshotCurrent", `{}`); !strings.Contains(got, `"messages":`) || !strings.Contains(got, `"sessionId":"ses_`) {
 			t.Errorf("snapshotCurrent: %.300s", got)
 		}
@@ -282,7 +282,7 @@ func TestGrants(t *testing.T) {
 }
 
 func TestGrantOfAnother(t *testing.T) {
-	t.Run("issue/4-8 reliability/T10 the grant of another plugin's call is none, while that call runs", func(t *testing.T) {
+	t.Run("issue/4-8 reliability/T10 the grant of another plugin's running call is not valid", func(t *testing.T) {
 		lent := filepath.Join(t.TempDir(), "grant")
 		plugins := map[string]string{"note": "lends", "borrow": "borrows"}
 		var factories []plugin.Factory
@@ -307,7 +307,7 @@ func TestGrantOfAnother(t *testing.T) {
 			t.Errorf("the one that it belongs to gets %.300q", got)
 		}
 	})
-	t.Run("issue/4-8 a capability reaches the sessions that there are, and says so of others", func(t *testing.T) {
+	t.Run("issue/4-8 a capability reaches existing sessions and names those that do not exist", func(t *testing.T) {
 		f := begin(t, config(t, "good", everything()))
 		d := builtintest.Start(t, t.TempDir(), 0, noting(`{"host":"host/snapshotSession","params":{"sessionId":"ses_none"}}`), f)
 		id := d.Session(t, nil)
@@ -319,7 +319,7 @@ func TestGrantOfAnother(t *testing.T) {
 }
 
 func TestLate(t *testing.T) {
-	t.Run("reliability/P14 3.4-15 an answer that comes after a call was cancelled or late goes nowhere", func(t *testing.T) {
+	t.Run("reliability/P14 3.4-15 an answer to a cancelled or late call is dropped", func(t *testing.T) {
 		c := config(t, "hook/beforeTurn:late", only(process.Hook{Name: process.BeforeTurn, Timeout: 300 * time.Millisecond}, process.Hook{Name: process.Checkpoint}))
 		s := session(t, "ses_1", begin(t, c))
 		checkpoint := func() error {

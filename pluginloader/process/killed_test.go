@@ -46,7 +46,7 @@ func playDaemon(nonce string) {
 }
 
 func TestKilledDaemon(t *testing.T) {
-	t.Run("issue/4-7 reliability/P14 of a daemon that is killed no process is left: plugins die with it, and what they left behind is swept", func(t *testing.T) {
+	t.Run("issue/4-7 reliability/P14 no process survives a killed daemon: plugins die with it, and the next start sweeps the rest", func(t *testing.T) {
 		pids(t, "leaver") // where that can be seen
 		mine := fmt.Sprint(nonce, "-killed")
 		daemon := exec.Command(os.Args[0])
@@ -85,7 +85,7 @@ func TestKilledDaemon(t *testing.T) {
 }
 
 func TestFullPipe(t *testing.T) {
-	t.Run("reliability/P14 3.4-18 a plugin that stops reading fails its own calls in time, however much waits for it", func(t *testing.T) {
+	t.Run("reliability/P14 3.4-18 a plugin that stops reading fails its own calls in time, however much is queued", func(t *testing.T) {
 		c := config(t, "session/open:readsNoMore", only(process.Hook{Name: process.BeforeTurn, Timeout: 5 * time.Second}))
 		c.Deadlines.Stall, c.Limits.Queue = time.Second, 4<<20
 		good := config(t, "good", process.Contributions{Hooks: []process.Hook{{Name: process.Checkpoint}}})

@@ -194,7 +194,7 @@ func TestMisbehaviour(t *testing.T) {
 }
 
 func TestCancelledCalls(t *testing.T) {
-	t.Run("issue/4-7 reliability/P14 a process that goes on with a cancelled call is ended, which is told, and another one serves", func(t *testing.T) {
+	t.Run("issue/4-7 reliability/P14 a process that continues a cancelled call is ended, reported and replaced", func(t *testing.T) {
 		c := config(t, "tool/execute:hang", only(process.Hook{Name: process.BeforeTurn}))
 		c.Deadlines.Cancel = 300 * time.Millisecond
 		c.Output = child.NewLog(slog.New(slog.DiscardHandler))
@@ -219,7 +219,7 @@ func TestCancelledCalls(t *testing.T) {
 			}
 		}
 	})
-	t.Run("issue/4-7 one that serves others meanwhile is not", func(t *testing.T) {
+	t.Run("issue/4-7 a process that serves other calls does not count as hanging", func(t *testing.T) {
 		c := config(t, "tool/execute:hang", only(process.Hook{Name: process.BeforeTurn}))
 		c.Deadlines.Cancel = 500 * time.Millisecond
 		s := session(t, "ses_1", begin(t, c))

@@ -14,7 +14,7 @@ import (
 )
 
 func TestPace(t *testing.T) {
-	t.Run("reliability/P14 a plugin that calls without end is not heard out, and most refusals are not logged", func(t *testing.T) {
+	t.Run("reliability/P14 a plugin that floods lashd with requests is slowed down, and most rejections are not logged", func(t *testing.T) {
 		var log bytes.Buffer
 		c := config(t, "hook/beforeTurn:asksOn", only(process.Hook{Name: process.BeforeTurn}))
 		c.Log, c.Output = slog.New(slog.NewTextHandler(&log, nil)), child.NewLog(slog.New(slog.DiscardHandler))

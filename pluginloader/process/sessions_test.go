@@ -121,7 +121,7 @@ func TestReach(t *testing.T) {
 			}
 		})
 	}
-	t.Run("outside/1 nothing is in reach while nobody can tell where the workspace is", func(t *testing.T) {
+	t.Run("outside/1 no session is in reach while the workspace is unknown", func(t *testing.T) {
 		if err := errors.Join(os.RemoveAll(cwd), os.Symlink(cwd, cwd)); err != nil {
 			t.Fatal(err)
 		}
@@ -132,7 +132,7 @@ func TestReach(t *testing.T) {
 }
 
 func TestAskAndInject(t *testing.T) {
-	t.Run("issue/4-8 runtime/K05 a plugin asks a person, while its time stands still, and lets an input into a turn below its session", func(t *testing.T) {
+	t.Run("issue/4-8 runtime/K05 a plugin asks a person while its clock stands still, and steers a turn of a child session", func(t *testing.T) {
 		c := config(t, "good", everything())
 		c.Deadlines.Tool = 3 * time.Second
 		question := scripted.Call{ID: "c1", Name: "note", Args: json.RawMessage(`{"host":"host/ask","params":{"prompt":"Which?","form":{"type":"string"}}}`)}
@@ -173,7 +173,7 @@ func TestAskAndInject(t *testing.T) {
 			t.Errorf("the turn below has %s", said)
 		}
 	})
-	t.Run("issue/4-8 outside of a call of a tool nobody is asked", func(t *testing.T) {
+	t.Run("issue/4-8 outside of a tool call a plugin cannot ask a person", func(t *testing.T) {
 		d := builtintest.Start(t, t.TempDir(), 0, noting(`{}`), begin(t, config(t, "good", everything())))
 		if got := asks(t, d, d.Session(t, nil), "host/ask", `{"prompt":"Which?"}`); !strings.HasPrefix(got, "refused: ") {
 			t.Errorf("a call that belongs to no turn: %s", got)

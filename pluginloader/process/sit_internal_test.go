@@ -8,7 +8,7 @@ import (
 )
 
 func TestLateForAProcess(t *testing.T) {
-	t.Run("reliability/P14 who was given a process that has ended since takes no session out of the next one", func(t *testing.T) {
+	t.Run("reliability/P14 a caller with a dead process does not detach the session from the next one", func(t *testing.T) {
 		gone, next := &life{peer: newPeer("p", Limits{}, 0)}, &life{peer: newPeer("p", Limits{}, 0)}
 		i := newInstance(&Factory{seats: map[string]*instance{}}, plugin.BuildContext{})
 		there := &seat{of: i, id: "ins_1", life: next, ready: make(chan struct{}), open: true}

@@ -39,7 +39,7 @@ func pids(t *testing.T, id string) (all []int) {
 }
 
 func TestSupervision(t *testing.T) {
-	t.Run("issue/4-7 a plugin gets the variables that it may have, and no others", func(t *testing.T) {
+	t.Run("issue/4-7 a plugin gets only the variables that it may have", func(t *testing.T) {
 		c := config(t, "good", only())
 		c.Environ = []string{"PATH=/bin", "LC_ALL=C", "API_KEY=secret", "WANTED=yes", "LASHD_CHILD=somebody"}
 		c.Allow = []string{"WANTED"}
@@ -59,7 +59,7 @@ func TestSupervision(t *testing.T) {
 			t.Errorf("variables %q, want %q", names, want)
 		}
 	})
-	t.Run("issue/4-7 an eager plugin is started at once, and again when it has died", func(t *testing.T) {
+	t.Run("issue/4-7 an eager plugin starts at once and restarts after a crash", func(t *testing.T) {
 		c := config(t, "good", only(process.Hook{Name: process.BeforeTurn}))
 		c.Eager = true
 		f := begin(t, c)
@@ -78,7 +78,7 @@ func TestSupervision(t *testing.T) {
 			return len(now) == 1 && now[0] != first[0]
 		})
 	})
-	t.Run("reliability/P14 a plugin that crashes whenever it is used is quarantined, and others are not", func(t *testing.T) {
+	t.Run("reliability/P14 a plugin that crashes on every use is quarantined, and others are not", func(t *testing.T) {
 		c := config(t, "hook/beforeTurn:exit", only(process.Hook{Name: process.BeforeTurn}))
 		f := begin(t, c)
 		s := session(t, "ses_1", f)
@@ -95,7 +95,7 @@ func TestSupervision(t *testing.T) {
 			t.Errorf("after Resume: %v", err)
 		}
 	})
-	t.Run("issue/4-7 why a plugin has ended, or was not started, is in its own log", func(t *testing.T) {
+	t.Run("issue/4-7 a plugin's log has the reason why it ended or did not start", func(t *testing.T) {
 		gone := config(t, "good", only())
 		gone.Argv = []string{filepath.Join(gone.Dir, "gone")}
 		for want, c := range map[string]process.Config{
@@ -121,7 +121,7 @@ func TestSupervision(t *testing.T) {
 			}
 		}
 	})
-	t.Run("reliability/P14 3.4-25 a plugin that hangs is started again", func(t *testing.T) {
+	t.Run("reliability/P14 3.4-25 a hanging plugin is restarted", func(t *testing.T) {
 		c := config(t, "hook/beforeTurn:stop", only(process.Hook{Name: process.BeforeTurn, Timeout: time.Second}, process.Hook{Name: process.BeforeToolCall}))
 		s := session(t, "ses_1", begin(t, c))
 		if err := turnHook(t.Context(), s); err == nil || !strings.Contains(err.Error(), "plugin_timeout") {
@@ -146,7 +146,7 @@ func TestSupervision(t *testing.T) {
 		}
 		all.Wait()
 	})
-	t.Run("issue/4-7 issue/4-4 the end of one factory of a plugin leaves the process of the next one alone", func(t *testing.T) {
+	t.Run("issue/4-7 issue/4-4 ending one factory of a plugin leaves the next one's process alone", func(t *testing.T) {
 		c := config(t, "good", only(process.Hook{Name: process.BeforeTurn})) // of one daemon
 		before, err := process.New(c)
 		if err != nil {
@@ -165,7 +165,7 @@ func TestSupervision(t *testing.T) {
 			t.Errorf("of the processes %v are left %v, then %v: %v", both, left, pids(t, "notes"), err)
 		}
 	})
-	t.Run("issue/4-7 a plugin that is shut down says so, and stays so", func(t *testing.T) {
+	t.Run("issue/4-7 a plugin that was shut down stays shut down and says so", func(t *testing.T) {
 		f := begin(t, config(t, "good", only(process.Hook{Name: process.BeforeTurn})))
 		s := session(t, "ses_1", f)
 		if err := errors.Join(turnHook(t.Context(), s), f.Shutdown(t.Context())); err != nil {

@@ -63,7 +63,7 @@ func finished(t *testing.T, d *builtintest.Daemon, id protocol.SessionID, task p
 }
 
 func TestRegisteredTasks(t *testing.T) {
-	t.Run("plugin/HC-13 a task that a process works at by itself ends as the process says, and its grant with it", func(t *testing.T) {
+	t.Run("plugin/HC-13 a task that the process runs by itself ends with the reported outcome, and its grant ends too", func(t *testing.T) {
 		c, d, id := working(t)
 		r := register(t, d, id, "tsk_a", "ownerBound")
 		if r.Grant == "" || r.Task.Spec.Plugin != "notes" || r.Task.State != protocol.TaskRunning {
@@ -97,7 +97,7 @@ func TestRegisteredTasks(t *testing.T) {
 			t.Errorf("the grant outlives the task: %s", late)
 		}
 	})
-	t.Run("plugin/HC-13 a process is told that a task shall end, and one that has gone leaves its own abandoned and others as they are", func(t *testing.T) {
+	t.Run("plugin/HC-13 a process gets the request to end a task, and a crash loses only its own tasks", func(t *testing.T) {
 		c, d, id := working(t)
 		register(t, d, id, "tsk_asked", "ownerBound")
 		register(t, d, id, "tsk_own", "ownerBound")
@@ -117,7 +117,7 @@ func TestRegisteredTasks(t *testing.T) {
 			t.Errorf("the next process completes the one that is elsewhere: %s", got)
 		}
 	})
-	t.Run("plugin/HC-13 what no process could go on with is refused", func(t *testing.T) {
+	t.Run("plugin/HC-13 tasks that no process could resume are rejected", func(t *testing.T) {
 		_, d, id := working(t)
 		for params, want := range map[string]string{
 			`{"spec":{"kind":"other","recovery":"rerunnable"}}`:                               "/spec/recovery",
@@ -160,7 +160,7 @@ func TestHandledTasks(t *testing.T) {
 			}
 		})
 	}
-	t.Run("plugin/HC-14 plugin/HC-16 a process names its handles, and gives tasks only to sessions below its own", func(t *testing.T) {
+	t.Run("plugin/HC-14 plugin/HC-16 a process validates its handles and transfers tasks only to sessions below its own", func(t *testing.T) {
 		t.Parallel()
 		_, d, id := working(t)
 		lasts(t, d, id)
@@ -192,7 +192,7 @@ func TestHandledTasks(t *testing.T) {
 }
 
 func TestTasksOfSandboxed(t *testing.T) {
-	t.Run("plugin/HC-02 runtime/K05 reliability/T10 who is in a sandbox has nothing run outside of it", func(t *testing.T) {
+	t.Run("plugin/HC-02 runtime/K05 reliability/T10 a sandboxed plugin cannot make anything run outside its sandbox", func(t *testing.T) {
 		t.Parallel()
 		here, err := filepath.EvalSymlinks(filepath.Dir(builtintest.Must(os.Executable())(t)))
 		if err != nil {

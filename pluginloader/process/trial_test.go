@@ -19,7 +19,7 @@ func running(c process.Config) (all []int) {
 }
 
 func TestTry(t *testing.T) {
-	t.Run("outside/27 the process that was tried is the one that sessions use", func(t *testing.T) {
+	t.Run("outside/27 sessions use the process of the trial", func(t *testing.T) {
 		c := config(t, "good", only())
 		f := begin(t, c)
 		if err := f.Try(t.Context()); err != nil {
@@ -31,7 +31,7 @@ func TestTry(t *testing.T) {
 			t.Errorf("process %v was tried, and %v serves", tried, now)
 		}
 	})
-	t.Run("outside/27 a process that no session uses is stopped, and started again when one needs it", func(t *testing.T) {
+	t.Run("outside/27 an unused process is stopped and starts again on demand", func(t *testing.T) {
 		c := config(t, "good", only())
 		c.Deadlines.Unused = time.Millisecond
 		f := begin(t, c)

@@ -52,7 +52,7 @@ func TestARootThatCannotBeWatchedIsPolled(t *testing.T) {
 	})
 	w.begin(dir)
 	s := w.mode(dir, watch.Polling)
-	t.Run("reliability/P13 it says so, and why", func(t *testing.T) {
+	t.Run("reliability/P13 the status has the reason", func(t *testing.T) {
 		if want := fmt.Sprintf("no more than %d directories are watched", depth+5); s.Reason != want || s.Dirs != 0 {
 			t.Errorf("%+v, want %s", s, want)
 		}
@@ -61,7 +61,7 @@ func TestARootThatCannotBeWatchedIsPolled(t *testing.T) {
 			t.Errorf("it was logged %d times", n)
 		}
 	})
-	t.Run("reliability/P13 it is watched again once that can be", func(t *testing.T) {
+	t.Run("reliability/P13 a root is watched again once the system allows it", func(t *testing.T) {
 		check(t, os.RemoveAll(filepath.Join(dir, "p")), os.RemoveAll(filepath.Join(dir, "linked")), os.RemoveAll(filepath.Join(dir, "current")), os.RemoveAll(filepath.Join(dir, "..data")))
 		for deadline := time.Now().Add(20 * time.Second); w.Status()[0].Mode == watch.Polling; {
 			w.expect(dir)

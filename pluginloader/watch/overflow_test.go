@@ -39,7 +39,7 @@ func told(t *testing.T, w *Watcher, want ...string) {
 }
 
 func TestLostEventsMakeEverythingLookedAt(t *testing.T) {
-	t.Run("reliability/P13 the queue of the system is full", func(t *testing.T) {
+	t.Run("reliability/P13 a full system queue", func(t *testing.T) {
 		fs, err := fsnotify.NewWatcher()
 		if err != nil {
 			t.Fatal(err)
@@ -58,7 +58,7 @@ func TestLostEventsMakeEverythingLookedAt(t *testing.T) {
 }
 
 func TestWithoutEventsEverythingIsPolled(t *testing.T) {
-	t.Run("reliability/P13 there are too many watchers in the system", func(t *testing.T) {
+	t.Run("reliability/P13 too many watchers in the system", func(t *testing.T) {
 		w := New(Config{Log: slog.New(slog.DiscardHandler), Poll: 20 * time.Millisecond})
 		dir := t.TempDir()
 		w.Watch(dir)
@@ -76,7 +76,7 @@ func TestWithoutEventsEverythingIsPolled(t *testing.T) {
 
 // What leads to nothing must not be taken for the directory that everything is in.
 func TestNoPathIsNoDirectory(t *testing.T) {
-	t.Run("reliability/P13 what leads to nothing", func(t *testing.T) {
+	t.Run("reliability/P13 a path that leads to nothing", func(t *testing.T) {
 		if s, err := Signature(""); err == nil {
 			t.Errorf("it has the signature %s", s)
 		}

@@ -125,21 +125,21 @@ func TestRootsAreWatchedEachForItself(t *testing.T) {
 	stop := w.begin(one)
 	again := w.Watch(one)
 	stopTwo := w.begin(two)
-	t.Run("issue/4-4 only the one that changed is told of", func(t *testing.T) {
+	t.Run("issue/4-4 only the changed root is reported", func(t *testing.T) {
 		swap(t, "new", one, "p/plugin.json")
 		w.expect(one)
 		swap(t, "new", two, "p/plugin.json")
 		w.expect(two)
 		w.quiet()
 	})
-	t.Run("issue/4-4 changes of both come together if nobody takes them", func(t *testing.T) {
+	t.Run("issue/4-4 changes of several roots are reported together", func(t *testing.T) {
 		swap(t, "newer", one, "p/plugin.json")
 		swap(t, "newer", two, "p/plugin.json")
 		time.Sleep(10 * settle)
 		w.expect(one, two)
 		w.quiet()
 	})
-	t.Run("issue/4-4 it is watched until the last one stops that", func(t *testing.T) {
+	t.Run("issue/4-4 a root is watched until its last user stops", func(t *testing.T) {
 		stop()
 		stop()
 		swap(t, "newest", one, "p/plugin.json")
@@ -153,13 +153,13 @@ func TestRootsAreWatchedEachForItself(t *testing.T) {
 			t.Errorf("still %+v", s)
 		}
 	})
-	t.Run("issue/4-4 it can be watched anew", func(t *testing.T) {
+	t.Run("issue/4-4 a root can be watched again", func(t *testing.T) {
 		w.begin(one)
 		swap(t, "x", one, "p/plugin.json")
 		w.expect(one)
 		w.quiet()
 	})
-	t.Run("issue/4-4 neighbours of what leads to it do not matter", func(t *testing.T) {
+	t.Run("issue/4-4 entries beside the path to a root are ignored", func(t *testing.T) {
 		write(t, "x", dir, "neighbour")
 		write(t, "x", dir, "3/p/plugin.json")
 		w.quiet()

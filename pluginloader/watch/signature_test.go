@@ -29,7 +29,7 @@ func TestSignatureShowsEveryChange(t *testing.T) {
 	check(t, os.Symlink("a", at("link")), os.Symlink("/none", at("out")))
 	time.Sleep(50 * time.Millisecond)
 	last := signature(t, dir)
-	t.Run("issue/4-4 the same is the same", func(t *testing.T) {
+	t.Run("issue/4-4 equal directories have equal signatures", func(t *testing.T) {
 		content(t, dir) // to read is no change
 		if again := signature(t, dir); again != last || len(last) != 64 {
 			t.Errorf("%s and then %s", last, again)

@@ -197,7 +197,7 @@ func once(t *testing.T, mode watch.Mode, config watch.Config, save save) bool {
 // The tick is there for what makes no events.
 func TestWhatMakesNoEventsIsSeenWithTheNextRescan(t *testing.T) {
 	t.Parallel()
-	t.Run("reliability/P13 a file that is changed in memory", func(t *testing.T) {
+	t.Run("reliability/P13 a file changed through mmap", func(t *testing.T) {
 		dir := plugins(t)
 		w := start(t, watch.Config{Rescan: 3 * settle})
 		w.begin(dir)
