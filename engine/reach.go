@@ -7,8 +7,11 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// reach refuses a session that an asker names and may not: all but its own, those that work for it and those that it has asked for, in its
-// workspace. Who ships with lashd may name any; an empty id names none.
+// reach reports whether a requester may name session id in a request: nil if it may,
+// *plugin.ReachError if not, or a store error. A requester may always name its own session. It may
+// also name sessions that descend from its own and work below a directory that its limits allow.
+// Clients (by is nil) and plugins that ship with lashd (not bound) may name any session. An empty
+// id names none and passes.
 func (e *Engine) reach(ctx context.Context, by *requester, id protocol.SessionID) error {
 	if by == nil || !by.bound || id == "" || id == by.session {
 		return nil
@@ -31,7 +34,9 @@ func (e *Engine) reach(ctx context.Context, by *requester, id protocol.SessionID
 	return err
 }
 
-// stemsFrom tells whether a session is there because of another one: it works for it, or was asked for from it, over any number of others.
+// descendsFrom reports whether root is among the ancestors of a session with relation r. Both the
+// parent and the session that asked for it count as ancestors, over any number of generations.
+// Deleted ancestors end their line of the search. It reads one row for each ancestor.
 func (e *Engine) descendsFrom(ctx context.Context, r protocol.Relation, root protocol.SessionID) (bool, error) {
 	seen := map[protocol.SessionID]bool{"": true}
 	for todo := []protocol.SessionID{r.Parent, r.AskedBy}; len(todo) > 0; todo = todo[1:] {

@@ -12,10 +12,14 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// replayBytes is how large events are, together, of which no more are read at once.
+// replayBytes limits one read of the log: it ends with the event that brings the page to this many
+// bytes, so that a subscriber that is far behind does not make the daemon hold a whole log of large
+// events.
 const replayBytes = 4 << 20
 
-// replay reads events from the log as observers get them.
+// replay reads up to limit events after a sequence number and returns them encoded as subscribers
+// receive them, with the number of the last one. It may return fewer events than the log has; the
+// caller asks again from that number. It runs on the goroutine of the subscriber, beside the actor.
 func (s *session) replay(ctx context.Context, after protocol.Seq, limit int) ([][]byte, protocol.Seq, error) {
 	page, err := s.eng.store.Events(ctx, s.key, after, limit)
 	if err != nil {
@@ -34,8 +38,9 @@ func (s *session) replay(ctx context.Context, after protocol.Seq, limit int) ([]
 	return events, after, nil
 }
 
-// expand puts the item, or the inputs, back into an event that refers to them. The item of a turn that never became history is gone:
-// its event then carries only its id.
+// expand encodes an event as subscribers receive it. Events that carry items or inputs are stored
+// with references to nodes and inputs only; expand puts the referenced content back. If a turn
+// never became history, its items no longer exist and the event carries only the item's id.
 func (s *session) expand(ctx context.Context, row persistence.StoredEvent, refs *references) ([]byte, error) {
 	switch row.Type {
 	case protocol.EventItemStarted, protocol.EventItemCompleted, protocol.EventQueueChanged, protocol.EventTurnAccepted:
@@ -49,7 +54,8 @@ func (s *session) expand(ctx context.Context, row persistence.StoredEvent, refs 
 	return encode(e), nil
 }
 
-// event is an event of the log as observers get it.
+// event decodes a stored event and resolves its references. Callers that read several events share
+// one references value, so that each node and input is read once.
 func (s *session) event(ctx context.Context, row persistence.StoredEvent, refs *references) (protocol.Event, error) {
 	var e change.Event
 	if err := json.Unmarshal(row.Body, &e); err != nil {
@@ -66,11 +72,14 @@ func (s *session) event(ctx context.Context, row persistence.StoredEvent, refs *
 	return e.Event, refs.err
 }
 
-// ref is how an event names the item that it is about.
+// ref names the item of an event by its node and part, and the result that completes it.
 type ref = graph.Ref
 
+// now returns the wall clock in milliseconds since 1970, the unit of all stored times.
 func now() int64 { return time.Now().UnixMilli() }
 
+// encode marshals a value of lashd's own types. They always can be marshaled, so a failure is a bug
+// and panics.
 func encode(v any) []byte {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -79,7 +88,7 @@ func encode(v any) []byte {
 	return b
 }
 
-// list is never null on the wire.
+// list returns items, or an empty slice for nil: clients rely on [] instead of null on the wire.
 func list[T any](items []T) []T {
 	if items == nil {
 		return []T{}
@@ -87,7 +96,8 @@ func list[T any](items []T) []T {
 	return items
 }
 
-// references finds what events of the log refer to, each thing once: nodes of the running turn, then those of the store; inputs.
+// references resolves what stored events refer to and reads each node and input once. It looks for
+// nodes in the running turn first, then in the store. It belongs to one goroutine.
 type references struct {
 	session *session
 	key     int64 // of the session in the store
@@ -100,7 +110,7 @@ func newReferences(s *session, key int64) *references {
 	return &references{session: s, key: key, nodes: map[protocol.NodeID]*protocol.Node{}, inputs: map[protocol.InputID]protocol.QueuedInput{}}
 }
 
-// node is nil if there is no such node any more.
+// node returns a node by id, or nil if no such node exists or an earlier lookup failed (see err).
 func (r *references) node(ctx context.Context, id protocol.NodeID) *protocol.Node {
 	n, ok := r.nodes[id]
 	if ok || r.err != nil {
@@ -116,7 +126,8 @@ func (r *references) node(ctx context.Context, id protocol.NodeID) *protocol.Nod
 	return n
 }
 
-// input is an input as it is now.
+// input returns the current row of an input. Its state may be newer than the event that names it;
+// fill puts the state of the event back.
 func (r *references) input(ctx context.Context, id protocol.InputID) protocol.QueuedInput {
 	in, ok := r.inputs[id]
 	if !ok && r.err == nil {
@@ -126,7 +137,8 @@ func (r *references) input(ctx context.Context, id protocol.InputID) protocol.Qu
 	return in
 }
 
-// fill puts back what inputs say, where an event only names them.
+// fill adds the contents of inputs to an event that only names them. States, turns and boundaries
+// stay those of the event, because they say what was true when it was written.
 func (r *references) fill(ctx context.Context, e *protocol.Event) {
 	if e.Type == protocol.EventTurnAccepted && len(e.Input) == 0 {
 		for _, id := range e.InputIDs {

@@ -15,7 +15,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// hookFailure is an error of a plugin that ends a model call or a turn, with its stable word.
+// hookFailure is an error of a plugin's hook that ends a model call or a turn. Its code is stable:
+// clients see it in the issue of the turn.
 type hookFailure struct {
 	code string
 	err  error
@@ -25,11 +26,14 @@ func (f *hookFailure) Error() string { return f.err.Error() }
 
 func (f *hookFailure) Unwrap() error { return f.err }
 
+// issue returns the failure as the turn's report shows it.
 func (f *hookFailure) issue() protocol.Issue {
 	return protocol.Issue{Kind: "plugin", Code: f.code, Message: f.err.Error()}
 }
 
-// filter has the plugins change the text of a chunk before anybody sees it. After an error there is none in it.
+// filter lets plugins change the text of a chunk before subscribers or history get it. First the
+// stream hooks run, then the prose filter. After an error of a stream hook the chunk holds no
+// visible text, so that nothing unfiltered is shown. A failed prose filter only adds an issue.
 func (s *streaming) filter(ctx context.Context, c *provider.Chunk) error {
 	texts := visibleTexts(c)
 	if s.hooks.plugins.Streams() {
@@ -49,7 +53,8 @@ func (s *streaming) filter(ctx context.Context, c *provider.Chunk) error {
 	return nil
 }
 
-// visible are the texts of a chunk that a person would read, those of a part as a copy of it.
+// visibleTexts returns pointers to the non-empty texts of a chunk that people read, so that the
+// caller can replace them. It copies a part first, because providers may keep theirs.
 func visibleTexts(c *provider.Chunk) []*string {
 	texts := []*string{&c.Commentary, &c.Text}
 	if prose(c.Part) {
@@ -60,11 +65,13 @@ func visibleTexts(c *provider.Chunk) []*string {
 	return slices.DeleteFunc(texts, func(text *string) bool { return *text == "" })
 }
 
+// prose reports whether people read the part's text as an answer or commentary.
 func prose(p *protocol.Part) bool {
 	return p != nil && (p.Kind == protocol.PartProse || p.Kind == protocol.PartCommentary)
 }
 
-// pass replaces a text of a chunk by what the plugins make of it.
+// filterText runs the stream hooks on one text and stores their result in it. A hook can move text
+// to reasoning, emit events and abort the reply.
 func (s *streaming) filterText(ctx context.Context, c *provider.Chunk, text *string) error {
 	out, err := s.hooks.plugins.Stream(ctx, plugin.StreamChunk{Text: *text})
 	if err != nil {
@@ -77,7 +84,9 @@ func (s *streaming) filterText(ctx context.Context, c *provider.Chunk, text *str
 	return nil
 }
 
-// respond has the plugins change a reply that is complete. Items that it then differs from are withdrawn.
+// respond runs the response hooks on a complete reply and replaces its parts with their result.
+// Items that subscribers saw and that the result changes are withdrawn. It does nothing after a
+// failed or cancelled call.
 func (s *streaming) respond(ctx context.Context, failed error, reply *provider.Reply) error {
 	if failed != nil || ctx.Err() != nil || !s.hooks.plugins.HasResponse() {
 		return nil
@@ -93,7 +102,7 @@ func (s *streaming) respond(ctx context.Context, failed error, reply *provider.R
 	return nil
 }
 
-// withdraw takes back the items of parts that are others now.
+// withdraw retracts the shown items whose part is missing from the new parts or differs from them.
 func (s *streaming) withdraw(was, is []protocol.Part) {
 	var gone []*feed.Item
 	s.items = slices.DeleteFunc(s.items, func(o *feed.Item) bool {
@@ -107,7 +116,9 @@ func (s *streaming) withdraw(was, is []protocol.Part) {
 	s.feed.End(gone, true)
 }
 
-// announce shows a status at once. Events of a plugin's own are kept until they are durable together with the answer.
+// announce handles the events of stream hooks. It shows status events at once. Custom events of
+// plugins wait in s.events and are stored with the answer. A payload that is not valid JSON is
+// dropped.
 func (s *streaming) announce(events []plugin.RuntimeEvent) {
 	for _, e := range events {
 		if !json.Valid(e.Payload) {
@@ -123,7 +134,8 @@ func (s *streaming) announce(events []plugin.RuntimeEvent) {
 	}
 }
 
-// end is why the stream has ended.
+// end returns the reason for the end of the stream that plugins receive. Cancellation comes before
+// a provider error, which it often causes.
 func (s *streaming) end(ctx context.Context, failed error) plugin.StreamEnd {
 	switch {
 	case ctx.Err() != nil:
@@ -136,10 +148,12 @@ func (s *streaming) end(ctx context.Context, failed error) plugin.StreamEnd {
 	return plugin.StreamComplete
 }
 
-// hookTime is how long plugins may take over what nobody waits for.
+// hookTime limits the end-of-stream hooks, which run while the turn waits and may run after its
+// cancellation.
 const hookTime = 5 * time.Second
 
-// finished tells the plugins that the stream has ended, which it has for a turn that is cancelled too.
+// notifyFinished tells the plugins that the stream has ended and why. It also runs for a cancelled
+// turn, with a limit of its own. Errors are only logged.
 func (s *streaming) notifyFinished(ctx context.Context, end plugin.StreamEnd) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), hookTime)
 	defer cancel()

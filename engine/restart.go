@@ -9,10 +9,14 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// recoveries is how many sessions are loaded at once when the daemon starts: one that takes long does not hold up the others.
+// recoveries is the number of sessions that the daemon loads at once when it starts, so that a slow
+// session does not delay all others.
 const recoveries = 8
 
-// recover loads every session that has a turn, a task or a rewind which has not ended; loading it drives them on.
+// recover loads every session with an unfinished turn, task or rewind; loading a session resumes
+// its work. It runs once when the daemon starts, recoveries sessions at a time, and returns when
+// all of them are loaded or failed to load. Failures of single sessions are logged and affect no
+// other session. It returns nil when ctx is done.
 func (e *Engine) recover(ctx context.Context) error {
 	ids, err := e.store.Unfinished(ctx)
 	if err != nil {
@@ -48,7 +52,8 @@ func (e *Engine) recover(ctx context.Context) error {
 	return nil
 }
 
-// goOn goes on with a session. One that was only there for a moment is deleted: nobody waits any more for what comes of it.
+// resumeSession loads a session that an earlier daemon left busy. A temporary session is deleted
+// instead: the request that created it ended with that daemon, so nothing waits for its result.
 func (e *Engine) resumeSession(ctx context.Context, id protocol.SessionID) {
 	row, err := e.store.Session(ctx, id)
 	if err == nil && row.Relation.Temporary {
@@ -62,6 +67,8 @@ func (e *Engine) resumeSession(ctx context.Context, id protocol.SessionID) {
 	}
 }
 
+// load loads a session into memory with a function that does nothing. The new state resumes its own
+// work.
 func (e *Engine) load(ctx context.Context, id protocol.SessionID) {
 	_, err := do(ctx, e, id, func(context.Context, *state) (struct{}, error) { return struct{}{}, nil })
 	if err != nil && ctx.Err() == nil {
@@ -69,6 +76,7 @@ func (e *Engine) load(ctx context.Context, id protocol.SessionID) {
 	}
 }
 
+// unlessDone returns err, or nil if ctx is done: a daemon that stops during recovery is no failure.
 func unlessDone(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil

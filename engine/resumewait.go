@@ -10,17 +10,20 @@ import (
 // The log holds only ids for the items of a running turn. Their contents are in the memory of its run, which reads them from the
 // journal after the session is loaded. Until then, readers of the log wait here instead of showing items without contents.
 
-// resumePatience is how long who reads the log waits for a turn to go on. Plugins that hang may take longer.
+// resumeTimeout limits how long a reader of the log waits for a turn to resume. Plugins that hang
+// may take longer; the reader then gets items with their ids only.
 const resumeTimeout = 10 * time.Second
 
-// interruptedLocked has those who read the log wait.
+// awaitResumeLocked makes readers of the log wait until resumed is called. The caller holds turnMu.
 func (s *session) awaitResumeLocked() {
 	if s.resuming == nil {
 		s.resuming = make(chan struct{})
 	}
 }
 
-// resume is said by who loads a session: a turn is under way, which will go on, or there is none.
+// resume records whether a turn was running when the session was last in memory. The actor calls it
+// once it has loaded the state: if a turn will resume, readers wait for it, otherwise they stop
+// waiting.
 func (s *session) resume(underWay bool) {
 	if !underWay {
 		s.resumed()
@@ -31,7 +34,8 @@ func (s *session) resume(underWay bool) {
 	s.awaitResumeLocked()
 }
 
-// resumed has nobody wait any more: the turn goes on, or it is known why it does not.
+// resumed ends the wait of readers. It is called once the turn has its journal in memory, failed to
+// start, or does not exist. Calling it again does nothing.
 func (s *session) resumed() {
 	s.turnMu.Lock()
 	defer s.turnMu.Unlock()
@@ -41,14 +45,16 @@ func (s *session) resumed() {
 	}
 }
 
-// underWay is the running turn, or what to wait for until there is one again.
+// runningTurn returns the running turn, or nil. If a turn has yet to resume, it also returns the
+// channel that is closed then.
 func (s *session) runningTurn() (r *run, resuming chan struct{}) {
 	s.turnMu.Lock()
 	defer s.turnMu.Unlock()
 	return s.turn, s.resuming
 }
 
-// untilResumed waits until a turn goes on, or has kept everybody waiting for too long.
+// waitResumed waits until the turn resumes or resumeTimeout passes; both return nil. It fails if
+// the session leaves memory or ctx is done.
 func (s *session) waitResumed(ctx context.Context, resuming chan struct{}) error {
 	limit := time.NewTimer(resumeTimeout)
 	defer limit.Stop()
@@ -63,7 +69,8 @@ func (s *session) waitResumed(ctx context.Context, resuming chan struct{}) error
 	return nil
 }
 
-// draft is a node of the running turn that is not history yet, or nil.
+// draft returns a node of the running turn that is not history yet, or nil if there is none of that
+// id. It waits while a turn resumes, so it must not run on the actor, which a resuming turn needs.
 func (s *session) draft(ctx context.Context, id protocol.NodeID) (*protocol.Node, error) {
 	r, resuming := s.runningTurn()
 	if resuming != nil {

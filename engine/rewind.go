@@ -10,8 +10,10 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Rewind moves a session's leaf to an ancestor. What came after it stays, pinned, and can be forked from. It may bring back files,
-// too, or only these.
+// Rewind moves a session's leaf back to an ancestor. The nodes after it stay in the store, pinned,
+// and can be forked from. With p.Files it restores files as well, or only files. It needs an idle
+// session: otherwise it fails with *TurnActiveError or ErrSessionInUse. A dry run reports the
+// result and stores nothing.
 func (h *History) Rewind(ctx context.Context, p *protocol.SessionRewindParams) (*protocol.SessionRewindResult, error) {
 	if err := param.CheckRewind(p); err != nil {
 		return nil, err
@@ -39,13 +41,15 @@ func (h *History) Rewind(ctx context.Context, p *protocol.SessionRewindParams) (
 	})
 }
 
-// rewindTarget is a node that becomes the leaf.
+// rewindTarget is the node that becomes the leaf, with its place in the session's branches.
 type rewindTarget struct {
 	node *protocol.Node
 	at   persistence.Cursor
 }
 
-// target finds the node that a rewind goes to. The result says what the rewind would change.
+// target finds the node that a rewind moves to, and checks that it is on the active path. The
+// result describes the effect of the rewind: how many nodes it removes from the path. The store is
+// not changed.
 func (h *sessionHistory) target(ctx context.Context, p *protocol.SessionRewindParams) (to rewindTarget, result *protocol.SessionRewindResult, err error) {
 	id, st := p.ToNode, h.st
 	if id == "" {
@@ -65,7 +69,8 @@ func (h *sessionHistory) target(ctx context.Context, p *protocol.SessionRewindPa
 	return to, &protocol.SessionRewindResult{Head: st.row.Head, Nodes: st.row.Head.Generation - to.at.Generation, Seq: st.row.Seq}, nil
 }
 
-// beforeTurn returns the node of the active path that a turn began at.
+// beforeTurn returns the node of the active path before the first node of a turn. It fails with
+// *persistence.NotFoundError if the turn has no nodes on the path, or none before it.
 func (h *sessionHistory) beforeTurn(ctx context.Context, turn protocol.TurnID) (protocol.NodeID, error) {
 	found := false
 	for n, err := range h.back(ctx, h.leaf(), 100) {
@@ -81,6 +86,8 @@ func (h *sessionHistory) beforeTurn(ctx context.Context, turn protocol.TurnID) (
 	return "", &persistence.NotFoundError{What: "turn", ID: string(turn)}
 }
 
+// node reads one node from the store. It fails with *persistence.NotFoundError if there is none of
+// that id.
 func (e *Engine) node(ctx context.Context, id protocol.NodeID) (*protocol.Node, error) {
 	nodes, err := e.store.Nodes(ctx, []protocol.NodeID{id})
 	if err != nil {
@@ -92,7 +99,9 @@ func (e *Engine) node(ctx context.Context, id protocol.NodeID) (*protocol.Node, 
 	return &nodes[0], nil
 }
 
-// restable refuses a node after which a tool call would lack its result.
+// checkLeaf rejects a node that cannot be a leaf: one with tool calls, whose results would be
+// missing from the history that the model sees. pointer is the JSON pointer of the parameter that
+// the error names.
 func checkLeaf(n *protocol.Node, pointer string) error {
 	if n.Message != nil && len(n.Message.Calls()) > 0 {
 		return param.Bad(pointer, "is a message with tool calls and its results come after it; choose the node before it or the one with the results")
@@ -100,7 +109,9 @@ func checkLeaf(n *protocol.Node, pointer string) error {
 	return nil
 }
 
-// moveLeaf adds to a change that the leaf moves to an ancestor.
+// moveLeaf adds to a change that the leaf moves to an ancestor, and fills in the result. It pins
+// the old leaf so that pruning keeps it. Once the change is stored, the branch is read again; if
+// that fails, the session is loaded again.
 func (h *sessionHistory) moveLeaf(ctx context.Context, c *change.Change, to rewindTarget, result *protocol.SessionRewindResult) {
 	head := h.st.row.Head
 	result.Pinned = head.Leaf

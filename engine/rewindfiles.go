@@ -9,7 +9,9 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// rewindFiles rewinds the files of a session, with history or without. It holds the session meanwhile.
+// rewindFiles restores the files of a session, and its history if p asks for both. It holds the
+// session until the rewind has ended, so that no turn or command runs beside it. A retried request
+// first lets an interrupted rewind of its key finish and then returns the stored result.
 func (e *Engine) rewindFiles(ctx context.Context, p *protocol.SessionRewindParams) (*protocol.SessionRewindResult, error) {
 	return receipt.Once(ctx, e.receipts, "session/rewind", p.Key(), p, func(rc receipt.Request) (*protocol.SessionRewindResult, error) {
 		held, err := e.holdIdle(ctx, p.SessionID)
@@ -24,7 +26,8 @@ func (e *Engine) rewindFiles(ctx context.Context, p *protocol.SessionRewindParam
 	})
 }
 
-// holdIdle holds a session, unless something runs in it.
+// holdIdle takes the hold of a session. It fails with *TurnActiveError if a turn runs or is queued,
+// and otherwise waits for commands that hold the session. The caller releases the hold.
 func (e *Engine) holdIdle(ctx context.Context, id protocol.SessionID) (*sessionHold, error) {
 	w, err := do(ctx, e, id, func(_ context.Context, st *state) (*sessionHold, error) {
 		if len(st.queue.Turns()) > 0 {
@@ -40,7 +43,8 @@ func (e *Engine) holdIdle(ctx context.Context, id protocol.SessionID) (*sessionH
 	return w, w.acquire()
 }
 
-// resumeRewinds finishes rewinds that an earlier daemon began. No turn starts before.
+// resumeRewinds finishes the rewinds that an earlier daemon began. It requests the holds on the
+// actor before any turn can start, and does the work on goroutines of its own.
 func (h *sessionHistory) resumeRewinds() {
 	st := h.st
 	for _, p := range h.unfinished {
@@ -53,6 +57,7 @@ func (h *sessionHistory) resumeRewinds() {
 	}
 }
 
+// resumeRewind waits for the hold, finishes one rewind and releases the hold.
 func resumeRewind(held *sessionHold, p *persistence.StoredPoint) error {
 	defer held.release()
 	if err := held.waitGranted(); err != nil { // granted does not open plugins, which may fail to open
@@ -61,19 +66,25 @@ func resumeRewind(held *sessionHold, p *persistence.StoredPoint) error {
 	return held.owner.eng.Files.Resume(held.ctx, rewoundSession{held}, p)
 }
 
-// rewoundSession is a session that is held while its files are rewound. Its methods wait for the session's actor, and fail if the
-// session was loaded again.
+// rewoundSession implements undo.Session for a session that is held while its files are rewound.
+// Its methods wait for the session's actor. They fail with ErrReloaded if the session was loaded
+// again, because the hold ended with the old state.
 type rewoundSession struct{ *sessionHold }
 
+// on runs f on the actor, on the state that granted the hold.
 func (s rewoundSession) on(ctx context.Context, f func(context.Context, *state) error) error {
 	_, err := onState(s.owner, func(ctx context.Context, st *state) (struct{}, error) { return struct{}{}, f(ctx, st) })
 	return err
 }
 
+// Row returns the key of the session in the store.
 func (s rewoundSession) Row() int64 { return s.owner.session.key }
 
+// Cwd returns the workspace as of the newest commit.
 func (s rewoundSession) Cwd() string { return s.owner.newestRow.Load().Cwd }
 
+// Target returns the node that history moves to and the result so far. If only files are rewound,
+// the node is empty.
 func (s rewoundSession) Target(ctx context.Context, p *protocol.SessionRewindParams) (node protocol.NodeID, result *protocol.SessionRewindResult, err error) {
 	err = s.on(ctx, func(ctx context.Context, st *state) error {
 		if p.Files == protocol.RewindOnly {
@@ -89,6 +100,8 @@ func (s rewoundSession) Target(ctx context.Context, p *protocol.SessionRewindPar
 	return node, result, err
 }
 
+// TurnsAfter returns the turns whose nodes come after a node on the active path. Their file points
+// are undone.
 func (s rewoundSession) TurnsAfter(ctx context.Context, node protocol.NodeID) (map[protocol.TurnID]bool, error) {
 	turns := map[protocol.TurnID]bool{}
 	return turns, s.on(ctx, func(ctx context.Context, st *state) error {
@@ -102,18 +115,22 @@ func (s rewoundSession) TurnsAfter(ctx context.Context, node protocol.NodeID) (m
 	})
 }
 
+// Begin stores the journal of the rewind before the first file changes, so that the next daemon can
+// finish it.
 func (s rewoundSession) Begin(ctx context.Context, rows persistence.FileCommit) error {
 	return s.on(ctx, func(ctx context.Context, st *state) error {
 		return st.commit(ctx, st.change(persistence.Commit{Files: rows}))
 	})
 }
 
+// Tell stores an issue as an event of the session.
 func (s rewoundSession) Tell(ctx context.Context, issue protocol.Issue) error {
 	return s.on(ctx, func(ctx context.Context, st *state) error { return st.commitEvents(ctx, issueEvent("", issue)) })
 }
 
-// Finish waits for space while the session is held: the journal must not be left behind by what comes after it. If lashd ends before, the
-// next one finishes the rewind.
+// Finish stores the outcome. After files were changed it retries until the store has space, while
+// the session stays held: no later change may be stored before the outcome. If lashd stops first,
+// the next daemon finishes the rewind.
 func (s rewoundSession) Finish(ctx context.Context, o undo.Outcome) error {
 	store := func(ctx context.Context, st *state) error { return s.store(ctx, st, o) }
 	if o.Point == nil {
@@ -125,7 +142,8 @@ func (s rewoundSession) Finish(ctx context.Context, o undo.Outcome) error {
 	})
 }
 
-// store stores what became of a rewind of files: of the files, if any were changed, and of history.
+// store commits the outcome of a rewind: the file point if files were changed, the new leaf if
+// history moves, and the receipt. An abandoned rewind (GivenUp) prunes its file point.
 func (rewoundSession) store(ctx context.Context, st *state, o undo.Outcome) error {
 	c := st.change(persistence.Commit{})
 	if p := o.Point; p != nil {

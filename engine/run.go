@@ -16,9 +16,16 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// run is a running turn: a goroutine that performs the effects of its machine. What it pinned at its start does not
-// change: configuration, plugins, and the history before it. Its goroutine and the actor never work on it at the same
-// time, as the goroutine waits whenever the actor stores something for it; what others may look at meanwhile is guarded.
+// run is a running turn: one goroutine that performs the effects of the turn's machine and feeds
+// the answers back. It pins its configuration, plugins and history at the start; changes of the
+// session apply to the next turn.
+//
+// The goroutine (drive) and the session's actor share the run without locks: they never use it at
+// the same time, because the goroutine waits whenever the actor stores something for it. Parts that
+// others may read at any time, such as the nodes of the journal, have locks of their own. A run
+// ends in one of three ways: its turn is stored, it is suspended because the daemon stops or the
+// state is reloaded (a later run resumes from the journal), or it could not be prepared and is
+// abandoned.
 type run struct {
 	*session
 	owner       *state // the state that started the turn
@@ -49,7 +56,8 @@ type run struct {
 	files          *undo.Point // records changes of files; nil: undo is off for the session
 }
 
-// cancelled is the cause of a turn's context when somebody wants it to stop.
+// cancelled is the cause of a turn's context when a client, plugin or parent interrupts the turn.
+// The evidence says who did and becomes part of the outcome.
 type cancelled struct{ evidence protocol.CancelEvidence }
 
 func (c *cancelled) Error() string {
@@ -59,7 +67,9 @@ func (c *cancelled) Error() string {
 	return "turn cancelled: " + c.evidence.Reason
 }
 
-// do performs effects until the turn is done, then commits it, and tells whether it is stored.
+// do performs effects until the machine is finished, then commits the turn. It reports whether the
+// turn is stored; if not, a later run resumes it. Items that were shown but not stored are
+// withdrawn on return.
 func (r *run) do(ctx context.Context) (stored bool) {
 	r.feed.Show(protocol.Event{Type: protocol.EventTurnStarted, TurnID: r.id})
 	r.trace.add(trace.TurnStarted, trace.Turn{Resumed: r.result.resumed, Inputs: r.journal.begin.Inputs})
@@ -96,8 +106,10 @@ func (r *run) do(ctx context.Context) (stored bool) {
 	return true
 }
 
-// drive prepares the turn and does it. One that cannot be prepared is abandoned. One that neither ended nor was left is what the store
-// knows of it: the session is loaded again.
+// drive prepares the turn and runs it. It is the turn's goroutine. A turn that cannot be prepared
+// is abandoned. If the run fails without a stored end and was not suspended, the state is marked
+// broken: the session is loaded again and the next run starts from what the store knows. It closes
+// r.ended last.
 func (r *run) drive() {
 	defer close(r.ended)
 	defer r.discard()
@@ -127,7 +139,8 @@ func (r *run) drive() {
 	})
 }
 
-// tried is do. A panic of ours breaks the session's state, not the daemon.
+// doRecovered is do with a recover: a panic breaks the session's state, not the daemon. Without a
+// panic the error is errUnfinished, which the caller uses only if the turn is not stored.
 func (r *run) doRecovered() (stored bool, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -140,7 +153,9 @@ func (r *run) doRecovered() (stored bool, err error) {
 // errUnfinished means that a turn stopped without an end in the store, although it was neither suspended nor panicked.
 var errUnfinished = errors.New("a turn stopped before its end was stored")
 
-// fail ends the turn with an error. The results that calls of a batch have are kept.
+// fail ends the turn with a runtime error. If a batch of tool calls was in progress, it delivers
+// the results that the batch has and marks the other calls as failed, so that history has a result
+// for each call.
 func (r *run) fail(effect turn.Effect, err error) {
 	issue := protocol.Issue{Kind: "runtime", Code: codeOf(err, "runtime_error"), Message: err.Error()}
 	defer func() {
@@ -156,7 +171,7 @@ func (r *run) fail(effect turn.Effect, err error) {
 	r.journal.fail(protocol.OutcomeRuntimeError, issue)
 }
 
-// codeOf is the stable word for an error of ours.
+// codeOf returns the stable issue code for an error, or otherwise if the error has none of its own.
 func codeOf(err error, otherwise string) string {
 	switch {
 	case errors.As(err, new(*JournalError)):
@@ -173,7 +188,9 @@ func codeOf(err error, otherwise string) string {
 	return otherwise
 }
 
-// step performs one effect. A panic of ours fails the turn, not the daemon.
+// step performs one effect that the machine asks for. A panic becomes an error, which fails the
+// turn. Emits and logs need no answer. All other effects end in deliver, unless the turn's context
+// is done.
 func (r *run) step(ctx context.Context, effect turn.Effect) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -210,7 +227,8 @@ func (r *run) step(ctx context.Context, effect turn.Effect) (err error) {
 	return fmt.Errorf("no executor for %s effects", effect.Kind)
 }
 
-// noteEmit takes effects that nobody answers.
+// noteEmit handles effects without an answer: it keeps emits for the next commit and writes logs to
+// the trace.
 func (r *run) noteEmit(effect turn.Effect) {
 	switch effect.Kind {
 	case turn.EffectEmit:
@@ -221,14 +239,16 @@ func (r *run) noteEmit(effect turn.Effect) {
 	}
 }
 
-// deliver gives an answer to the machine and notes it for the journal, which the next commit of the turn writes.
+// deliver gives an answer to the machine and notes it in the journal. The next commit of the turn
+// writes it.
 func (r *run) deliver(effect turn.Effect, answer turn.Response) {
 	r.journal.note(effect, answer)
 	r.journal.deliver(effect.ID, answer)
 	r.trace.add(trace.ProtocolStep, trace.Step{Effect: effect.Kind, Messages: len(r.journal.nodes), Finished: r.journal.finished()})
 }
 
-// stop ends the turn because its context did: for good if it was cancelled, to be resumed if not.
+// stop handles a context that is done. If the turn was cancelled, it ends the turn and returns nil.
+// Otherwise it returns the cause, and the turn is suspended.
 func (r *run) stop(cause error) error {
 	c, ok := errors.AsType[*cancelled](cause)
 	if !ok {
@@ -238,8 +258,9 @@ func (r *run) stop(cause error) error {
 	return nil
 }
 
-// sync gives the iteration its prompt and tools. They are fixed for the iteration; between iterations the tools may
-// change, while the configuration stays the one that the turn began with.
+// sync answers a sync effect with the prompt and tools of the next iteration. They stay fixed for
+// the iteration. Tools may change between iterations; the configuration is the one that the turn
+// began with.
 func (r *run) sync(ctx context.Context, effect turn.Effect) error {
 	if effect.Sync.Recompute {
 		if err := r.prompt.transform(ctx); err != nil || r.journal.finished() {

@@ -10,7 +10,12 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// create commits a new session, and answers with what was created.
+// create commits a new session, announces it to clients that watch the daemon, and returns it. The
+// caller has filled in the change.
+//
+// The head is known only inside the commit, so the receipt encodes the result there. It fails with
+// receipt.ErrReplayed if the request was stored before, and with persistence.ErrExists if the id is
+// taken.
 func (ss *Sessions) create(ctx context.Context, c *change.Change, rc receipt.Request) (*protocol.SessionNewResult, error) {
 	result := &protocol.SessionNewResult{SessionID: c.Session, Session: protocol.Session{
 		ID: c.Session, Title: c.Create.Title, Cwd: c.Create.Cwd, State: protocol.SessionIdle, Config: c.Create.Config,
@@ -38,7 +43,8 @@ func (ss *Sessions) create(ctx context.Context, c *change.Change, rc receipt.Req
 	return result, nil
 }
 
-// defaults are the settings of a session that begins with nothing and asks for nothing.
+// defaults returns the settings of a new session that inherits none: those of the daemon's
+// configuration, with the default model. It fails if no model is configured.
 func (ss *Sessions) defaults() (protocol.Config, error) {
 	cfg := ss.eng.Defaults
 	model, err := ss.eng.Models.named("")
@@ -46,7 +52,9 @@ func (ss *Sessions) defaults() (protocol.Config, error) {
 	return cfg, err
 }
 
-// configFor is a session's settings with what a request wants otherwise.
+// configFor returns cfg with the settings that a session/new request overrides. It rejects a driver
+// that no plugin provides, an unknown model and settings that are invalid together. The driver can
+// be chosen only here: it is fixed for the session's life.
 func (ss *Sessions) configFor(cfg protocol.Config, p *protocol.SessionNewParams) (protocol.Config, error) {
 	if p.Driver != "" {
 		cfg.Driver = p.Driver

@@ -10,7 +10,10 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Wait waits until a session runs and queues nothing.
+// Wait waits until a session is idle: nothing runs, is queued or waits for a decision. It returns
+// the state that it finds. A timeout is no error: it returns the state as it is then; 0 waits
+// without limit. It loads the session if it is not in memory. It fails with ErrShuttingDown when
+// the daemon stops.
 func (ss *Sessions) Wait(ctx context.Context, p *protocol.SessionWaitParams) (*protocol.SessionWaitResult, error) {
 	if err := param.CheckWait("/timeoutMs", p.TimeoutMs); err != nil {
 		return nil, err
@@ -37,14 +40,19 @@ func (ss *Sessions) Wait(ctx context.Context, p *protocol.SessionWaitParams) (*p
 	}
 }
 
-// Delete removes a session for ever. A running turn is stopped; its id is never used again. Its tasks go to the session
-// that it works for, or are stopped if there is none, or if they say so. To delete what is deleted is no error.
+// Delete removes a session permanently; its id is never used again. A running turn is stopped.
+// Tasks move to the parent session unless their policy says cancel or there is no parent; then they
+// are stopped. Deleting a deleted session succeeds.
 func (ss *Sessions) Delete(ctx context.Context, p *protocol.SessionMutationParams) (*protocol.SeqResult, error) {
 	return receipt.Once(ctx, ss.eng.receipts, "session/delete", p.Key(), p, func(rc receipt.Request) (*protocol.SeqResult, error) {
 		return ss.delete(ctx, p.SessionID, rc)
 	})
 }
 
+// delete is Delete without the receipt check. First it moves tasks to the parent. Then it commits
+// the deletion on the actor, with the withdrawal of questions that parent sessions show. Then it
+// stops the remaining work and removes its outputs and triggers. After the first step, ctx no
+// longer stops it.
 func (ss *Sessions) delete(ctx context.Context, id protocol.SessionID, rc receipt.Request) (*protocol.SeqResult, error) {
 	result := &protocol.SeqResult{}
 	gone := func(ctx context.Context) error { return ss.commitDeleted(ctx, id, rc.With(result)) }
@@ -83,7 +91,8 @@ func (ss *Sessions) delete(ctx context.Context, id protocol.SessionID, rc receip
 	return result, nil
 }
 
-// commitDeleted deletes a session in the store. If it is deleted, only the receipt is new.
+// commitDeleted deletes a session in the store. If it was deleted before, it stores only the
+// receipt and returns persistence.ErrDeleted.
 func (ss *Sessions) commitDeleted(ctx context.Context, id protocol.SessionID, rc *persistence.Receipt) error {
 	res, err := ss.eng.store.Commit(ctx, &persistence.Commit{Session: id, Delete: true, Receipt: rc, AtMs: now()})
 	if errors.Is(err, persistence.ErrDeleted) && rc != nil {
@@ -98,8 +107,10 @@ func (ss *Sessions) commitDeleted(ctx context.Context, id protocol.SessionID, rc
 	return err
 }
 
-// Close takes an idle session out of memory. It is loaded again when somebody uses it. One that is watched
-// stays, and so does one at whose tasks plugins work. What becomes of its tasks is for them to say.
+// Close unloads an idle session from memory; the next use loads it again. It fails with
+// ErrSessionInUse if a turn is queued or a plugin is in use. A session with subscribers or with
+// plugins that work on tasks stays in memory. Tasks follow their close policy either way: they move
+// to the parent, are cancelled, or keep running.
 func (ss *Sessions) Close(ctx context.Context, p *protocol.SessionMutationParams) (*protocol.SeqResult, error) {
 	idle := func(_ context.Context, st *state) (struct{}, error) { return struct{}{}, st.checkIdle() }
 	if _, err := do(ctx, ss.eng, p.SessionID, idle); err != nil {
@@ -127,7 +138,7 @@ func (ss *Sessions) Close(ctx context.Context, p *protocol.SessionMutationParams
 	})
 }
 
-// checkIdle refuses to close a session in which something goes on.
+// checkIdle rejects closing a session with turns or with plugins in use.
 func (st *state) checkIdle() error {
 	if len(st.queue.Turns()) > 0 || st.plugins.inUse() {
 		return ErrSessionInUse
@@ -135,4 +146,5 @@ func (st *state) checkIdle() error {
 	return nil
 }
 
+// errClosed marks a state that Close unloads. The actor ends without loading the session again.
 var errClosed = errors.New("closed")

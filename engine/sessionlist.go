@@ -11,10 +11,13 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Sessions is the API of sessions: create, list, read, change, attach to, close and delete them.
+// Sessions is the API of sessions: create, list, read, change, attach to, close and delete them. It
+// has no state of its own. Its methods may be called from any goroutine but an actor's, because
+// they wait for actors.
 type Sessions struct{ eng *Engine }
 
-// List lists sessions, newest first.
+// List lists sessions, most recently updated first, in pages of 50 by default and 200 at most. A
+// session that is updated between two pages moves to the front, so a client can miss it.
 func (ss *Sessions) List(ctx context.Context, p *protocol.SessionListParams) (*protocol.SessionListResult, error) {
 	at, err := param.ParseCursor(p.Cursor, param.SessionPages, 2)
 	if err != nil {
@@ -40,8 +43,9 @@ func (ss *Sessions) List(ctx context.Context, p *protocol.SessionListParams) (*p
 	return result, ss.addStates(ctx, result.Data)
 }
 
-// addStates adds what stored sessions are doing now. Of those that are not in memory, or only just come there, the store tells: after a
-// restart their turns go on as soon as they can.
+// addStates sets the current state of stored sessions. For a session that is not in memory, or has
+// only begun to load, it takes the state from the store: a turn that was interrupted by a restart
+// counts as running, because it resumes by itself.
 func (ss *Sessions) addStates(ctx context.Context, sessions []protocol.Session) error {
 	var stored map[protocol.SessionID]protocol.SessionState
 	for i := range sessions {
@@ -60,7 +64,8 @@ func (ss *Sessions) addStates(ctx context.Context, sessions []protocol.Session) 
 	return nil
 }
 
-// doing is what a session in memory does; empty: that is not known here.
+// memoryState returns the state of a session in memory, or an empty state if it is not in memory or
+// not loaded yet. It does not wait for the actor.
 func (ss *Sessions) memoryState(id protocol.SessionID) protocol.SessionState {
 	ss.eng.mu.Lock()
 	s := ss.eng.sessions[id]
@@ -73,7 +78,8 @@ func (ss *Sessions) memoryState(id protocol.SessionID) protocol.SessionState {
 	return s.activity
 }
 
-// storedStates are those of sessions that are not idle.
+// storedStates maps each stored session that is not idle to its state: running if it has an
+// unfinished turn, and requiresAction if a decision waits for a person.
 func (ss *Sessions) storedStates(ctx context.Context) (map[protocol.SessionID]protocol.SessionState, error) {
 	unfinished, err := ss.eng.store.Unfinished(ctx)
 	if err != nil {
@@ -95,7 +101,9 @@ func (ss *Sessions) storedStates(ctx context.Context) (map[protocol.SessionID]pr
 	return states, nil
 }
 
-// Read reads a page of what a person sees of a session, backwards.
+// Read returns a page of a session's items as people see them, newest page first, in pages of 200
+// nodes by default and 500 at most. It reads stored history only: items of a running turn are
+// missing until the turn ends.
 func (ss *Sessions) Read(ctx context.Context, p *protocol.SessionReadParams) (*protocol.SessionReadResult, error) {
 	row, err := ss.eng.store.Session(ctx, p.SessionID)
 	if err != nil {
@@ -116,8 +124,12 @@ func (ss *Sessions) Read(ctx context.Context, p *protocol.SessionReadParams) (*p
 	return &protocol.SessionReadResult{Session: one[0], Data: list(graph.Items(nodes)), NextCursor: next}, nil
 }
 
-// page reads nodes of the active path before a cursor, in order. A page never begins between a tool call and its
-// result, so that the call is shown with it.
+// page reads up to limit nodes of the active path before a cursor and returns them in order. An
+// empty cursor starts at the leaf. A cursor names a place on a branch, so later pages stay the same
+// even if the session is rewound between them.
+//
+// It reads more nodes rather than begin with a tool result, so that each call is shown with its
+// result. The returned cursor is empty after the last page.
 func (e *Engine) page(ctx context.Context, row persistence.Session, at string, limit int) ([]protocol.Node, string, error) {
 	from := persistence.Cursor{Branch: row.Branch, Generation: row.Head.Generation}
 	if at != "" {
@@ -144,6 +156,7 @@ func (e *Engine) page(ctx context.Context, row persistence.Session, at string, l
 	return persistence.Reversed(nodes), param.Cursor(param.NodePages(row.Key), next.Branch, next.Generation), nil
 }
 
+// isResults reports whether a node is a message of tool results.
 func isResults(n protocol.Node) bool {
 	return n.Message != nil && len(n.Message.Parts) > 0 && n.Message.Parts[0].Kind == protocol.PartToolResult
 }

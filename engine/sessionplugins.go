@@ -5,9 +5,11 @@ import (
 	"time"
 )
 
-// sessionPlugins are the plugins that a session has open, and the lock of whoever opens, replaces, changes or captures them. The set changes
-// on the session's actor for the holder of the lock, so both may ask for it. Of the session it needs its context, whether it still takes
-// functions, and the actor to go on while it waits for the plugins to end.
+// sessionPlugins holds the plugins that a session has open and their lock. The lock serializes
+// opening, replacing, reconfiguring and capturing plugins. Its holder works on a goroutine beside
+// the actor, because plugin code may be slow. The set itself changes only on the actor, in a
+// function that the holder sends, so both the actor and the holder may read it. It uses the state
+// for its context and for the actor, which keeps serving while end waits.
 type sessionPlugins struct {
 	owner  *state
 	set    *pluginSet    // nil: no plugins are open
@@ -19,13 +21,13 @@ func newSessionPlugins(owner *state) *sessionPlugins {
 	return &sessionPlugins{owner: owner, locked: make(chan struct{}, 1)}
 }
 
-// opened returns the plugins that the session has open; nil: none.
+// opened returns the plugins that the session has open, or nil.
 func (p *sessionPlugins) opened() *pluginSet { return p.set }
 
-// install gives the session plugins that were just opened.
+// install makes a set that was just opened the session's plugins.
 func (p *sessionPlugins) install(t *pluginSet) { p.set = t }
 
-// remove takes the plugins from the session, and returns them for the holder of the lock to close.
+// remove takes the plugins out of the session and returns them. The holder of the lock closes them.
 func (p *sessionPlugins) remove() *pluginSet {
 	t := p.set
 	p.set = nil
@@ -35,7 +37,8 @@ func (p *sessionPlugins) remove() *pluginSet {
 // inUse reports whether the session's plugins are lent to a turn or a call.
 func (p *sessionPlugins) inUse() bool { return p.set != nil && p.set.leases.inUse() }
 
-// beginTask notes that plugins work at a task, until end is called.
+// beginTask counts a task that plugins work on, which keeps the session in memory until end is
+// called. Any goroutine may call both.
 func (p *sessionPlugins) beginTask() (end func()) {
 	p.tasks.Add(1)
 	return func() { p.tasks.Add(-1) }
@@ -47,7 +50,9 @@ func (p *sessionPlugins) haveTasks() bool { return p.tasks.Load() > 0 }
 // unused reports whether nothing would be lost if the plugins were closed.
 func (p *sessionPlugins) unused() bool { return !p.inUse() && len(p.locked) == 0 && !p.haveTasks() }
 
-// end waits for the last use of the plugins, but no longer than stopPatience, and closes them. It never releases the lock.
+// end waits up to stopTimeout for the last use of the plugins and closes them. It never releases
+// the lock, so that nothing opens plugins of a state that is being unloaded. Plugins in use after
+// the timeout are closed once their last lease returns.
 func (p *sessionPlugins) end() {
 	st, free := p.owner, make(chan struct{})
 	go func() {
@@ -71,7 +76,8 @@ func (p *sessionPlugins) end() {
 	}
 }
 
-// closeSoon closes plugins, and waits a moment for that. The next state of the session does not wait longer, but the engine does.
+// closeSoon closes plugins and waits up to refusalDelay for that. If it takes longer, the session's
+// next state does not wait, but the engine waits for it when it stops.
 func (p *sessionPlugins) closeSoon(t *pluginSet) {
 	done := make(chan struct{})
 	p.owner.eng.group.GoActor(func() {

@@ -8,12 +8,16 @@ import (
 	"lashd/persistence"
 )
 
-// unused tells whether nothing would be lost if the session left memory.
+// unused reports whether the session can leave memory without losing anything: no turns, decisions,
+// client tool calls, client MCP servers, plugin work or subscribers.
 func (st *state) unused() bool {
 	return len(st.queue.Turns()) == 0 && !st.overlay.awaitsClient() && len(st.decisions.All()) == 0 && st.clientServers == nil && st.plugins.unused() && !st.feed.Watched()
 }
 
-// unload gives the state up. Its turn stops where it can be resumed, and takes nothing of what comes later for its own.
+// unload ends the state, before the session leaves memory or is loaded again. A running turn is
+// suspended, to be resumed from its journal, and cannot commit anything more. The order matters:
+// the context ends first, then functions for this state are rejected, then the turn's goroutine and
+// the plugins end. It runs on the actor.
 func (st *state) unload() {
 	st.end(st.leaving()) // first, so that the causes below are seen as the end of the state, not as failures
 	st.refusalErr = st.refusal()
@@ -31,11 +35,13 @@ func (st *state) unload() {
 	st.plugins.end()
 }
 
-// refusalDelay is how long who wants something of a state that is given up waits for the next one.
+// refusalDelay is how long requests to an ended state wait for the next state before they are
+// rejected.
 const refusalDelay = time.Second
 
-// await waits for work that uses the state to end, or for the limit, and tells whether it has ended. That work may itself wait
-// for an answer of the actor: if it takes longer than a moment, what comes in is refused.
+// await waits until work that uses the state has ended, or until limit fires, and reports whether
+// it ended. The work may itself wait for the actor. So after refusalDelay await serves the mailbox,
+// and the functions in it are rejected. A nil limit never fires.
 func (st *state) await(ended <-chan struct{}, limit <-chan time.Time) bool {
 	moment := time.NewTimer(refusalDelay)
 	defer moment.Stop()
@@ -54,10 +60,10 @@ func (st *state) await(ended <-chan struct{}, limit <-chan time.Time) bool {
 	}
 }
 
-// refusal is why a state that was given up takes nothing any more.
+// refusal returns the error for functions of a state that has ended.
 func (st *state) refusal() error { return refusal(context.Cause(st.ctx)) }
 
-// leaving is why the turn of a state that is given up is left.
+// leaving returns the cause with which the turn of a state that ends is suspended.
 func (st *state) leaving() error {
 	if errors.Is(st.broken, persistence.ErrDeleted) {
 		return errDeleted

@@ -14,7 +14,10 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// changed is a configuration as a request wants it.
+// changed returns cfg with the settings that a request sets. Nil and empty fields of the request
+// keep the old value. Sampling settings (generation) are replaced or merged, as the request's mode
+// says; options always replace all old ones. It rejects unknown models and settings that are
+// invalid together. It reads only the daemon's configuration, so it may run anywhere.
 func (ss *Sessions) changed(cfg protocol.Config, p *protocol.SessionConfigureParams) (protocol.Config, error) {
 	if p.Model != "" {
 		m, err := ss.eng.Models.named(p.Model)
@@ -50,7 +53,8 @@ func (ss *Sessions) changed(cfg protocol.Config, p *protocol.SessionConfigurePar
 	return cfg, param.CheckConfig(cfg)
 }
 
-// SetTitle names a session for people.
+// SetTitle sets the title that people see. Titles need not be unique. It may be called while a turn
+// runs.
 func (ss *Sessions) SetTitle(ctx context.Context, p *protocol.SessionSetTitleParams) (*protocol.SeqResult, error) {
 	if err := param.CheckTitle(p.Title); err != nil {
 		return nil, err
@@ -64,7 +68,8 @@ func (ss *Sessions) SetTitle(ctx context.Context, p *protocol.SessionSetTitlePar
 	})
 }
 
-// Archive puts a session away, or takes it out again.
+// Archive hides a session from the default list, or shows it again with p.Undo. It changes nothing
+// else: an archived session can run turns and receive wakes.
 func (ss *Sessions) Archive(ctx context.Context, p *protocol.SessionArchiveParams) (*protocol.SeqResult, error) {
 	return mutate(ctx, ss.eng, p.SessionID, "session/archive", p.Key(), p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.SeqResult, error) {
 		archived := !p.Undo
@@ -80,6 +85,8 @@ func (ss *Sessions) Archive(ctx context.Context, p *protocol.SessionArchiveParam
 	})
 }
 
+// describe commits a change of the session's title or archive flag together with its event and
+// receipt. It runs on the actor. The caller updates the row in memory after it returns nil.
 func (st *state) describe(ctx context.Context, m *persistence.Meta, e protocol.Event, rc receipt.Request) (*protocol.SeqResult, error) {
 	c := st.change(persistence.Commit{Meta: m})
 	c.TellOf(e)
@@ -88,8 +95,9 @@ func (st *state) describe(ctx context.Context, m *persistence.Meta, e protocol.E
 	return result, st.commit(ctx, c)
 }
 
-// checkOptions refuses options for plugins that there are not where a session works, unless it has options for them already:
-// those of a plugin that has vanished stay.
+// checkOptions rejects options for plugins that the workspace does not have, and suggests the
+// nearest name. Options that the session has already (before) stay valid, because a plugin may be
+// missing only for a while. It may load the workspace's plugins, so it must not run on an actor.
 func (ss *Sessions) checkOptions(ctx context.Context, cwd string, next, before protocol.PluginOptions) error {
 	if len(next) == 0 {
 		return nil

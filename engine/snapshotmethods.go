@@ -16,15 +16,21 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// inSnapshots are the components that named snapshots hold: what a client adds to a session, what a person allowed and what
-// the protocol has recorded is not of the past.
+// inSnapshots lists the components that a named snapshot stores. Overlays of clients, standing
+// approvals and recorded turn options are left out: they belong to the present session, not to a
+// past state of it.
 var inSnapshots = []string{componentPlugins, componentTools, componentExecution, monitor.Component}
 
-// Snapshots is the API of snapshots.
+// Snapshots is the API of snapshots, for clients and for plugins. A snapshot refers to a node of
+// history and has copies of the components of the session, so it costs little and changes nothing
+// when it is made.
 type Snapshots struct{ eng *Engine }
 
-// Create gives the session's state a name: its leaf, and what plugins and tools are like. Beside a turn or a command,
-// that is the state before it.
+// Create stores the session's state under a name: its leaf, its monitors, and the state of plugins
+// and tools. It holds the lock of the plugins and captures them first.
+//
+// While a turn or a command runs, the snapshot has the state from before it, because plugins that
+// are in use cannot be captured. The name of an existing snapshot is rejected by the store.
 func (sn *Snapshots) Create(ctx context.Context, p *protocol.SnapshotMutationParams) (*protocol.SnapshotResult, error) {
 	if err := param.CheckSnapshotName(p.Name); err != nil {
 		return nil, err
@@ -40,7 +46,8 @@ func (sn *Snapshots) Create(ctx context.Context, p *protocol.SnapshotMutationPar
 	})
 }
 
-// storeSnapshot commits a snapshot, with what was captured of plugins.
+// storeSnapshot commits a snapshot together with the plugin state that was captured for it. It runs
+// on the actor.
 func storeSnapshot(ctx context.Context, st *state, name string, kept idleCapture, rc receipt.Request) (*protocol.SnapshotResult, error) {
 	c := st.change(persistence.Commit{Save: name, Keep: inSnapshots})
 	kept.addTo(c, st)
@@ -53,7 +60,7 @@ func storeSnapshot(ctx context.Context, st *state, name string, kept idleCapture
 	return result, st.commit(ctx, c)
 }
 
-// List lists the snapshots of a session.
+// List lists all snapshots of a session.
 func (sn *Snapshots) List(ctx context.Context, p *protocol.SessionParams) (*protocol.SnapshotListResult, error) {
 	row, err := sn.eng.store.Session(ctx, p.SessionID)
 	if err != nil {
@@ -67,11 +74,13 @@ func (sn *Snapshots) List(ctx context.Context, p *protocol.SessionParams) (*prot
 	return result, err
 }
 
+// infoOf returns the description of a snapshot as clients see it.
 func infoOf(s persistence.Snapshot) protocol.SnapshotInfo {
 	return protocol.SnapshotInfo{Name: s.Name, NodeID: s.Node, AtMs: s.AtMs, Nodes: s.Generation, Bytes: s.Bytes}
 }
 
-// Read reads what a snapshot holds.
+// Read returns the contents of a snapshot: tool settings and the state of each plugin. It reads
+// only the store and opens no plugins.
 func (sn *Snapshots) Read(ctx context.Context, p *protocol.SnapshotParams) (*protocol.SnapshotReadResult, error) {
 	row, err := sn.eng.store.Session(ctx, p.SessionID)
 	if err != nil {
@@ -88,7 +97,8 @@ func (sn *Snapshots) Read(ctx context.Context, p *protocol.SnapshotParams) (*pro
 	return result, nil
 }
 
-// public is what plugins keep as clients see it, in order of plugin.
+// public returns the state of plugins as clients see it, ordered by plugin id. It never returns
+// nil. s may be nil: nothing is stored.
 func (s *pluginState) public() []protocol.PluginState {
 	all := []protocol.PluginState{}
 	if s == nil {
@@ -103,7 +113,9 @@ func (s *pluginState) public() []protocol.PluginState {
 	return all
 }
 
-// snapshot is a named snapshot with its components.
+// snapshot is a named snapshot with its decoded components. A component is nil if the session had
+// none when it was made. The executor's state is not part of it: it can be large and is read when
+// the executor is opened.
 type snapshot struct {
 	persistence.Snapshot
 	plugins  *pluginState
@@ -111,6 +123,7 @@ type snapshot struct {
 	monitors *monitor.Monitors
 }
 
+// readSnapshot reads and decodes a snapshot of a session, which is given by its key in the store.
 func (e *Engine) readSnapshot(ctx context.Context, session int64, name string) (*snapshot, error) {
 	row, err := e.store.Snapshot(ctx, session, name)
 	if err != nil {
@@ -131,8 +144,14 @@ func (e *Engine) readSnapshot(ctx context.Context, session int64, name string) (
 	return s, nil
 }
 
-// Restore makes the session what it was: a new head begins at the snapshot's leaf, and plugins and tools get their
-// state back. History stays; the leaf that is left is pinned. If a plugin cannot take its state, nothing is changed.
+// Restore sets the session back to a snapshot: a new head starts at the snapshot's leaf, and
+// plugins, tools and monitors get their state back. Nodes after that leaf stay in the store,
+// pinned, so that the restore can be reverted with another one or a fork.
+//
+// The session must be idle; otherwise it fails with *TurnActiveError or ErrSessionInUse. Before
+// anything is stored, the plugins are opened with the old state as a trial: if one rejects it,
+// nothing changes. The session's open plugins are closed after the commit, and the next use opens
+// them with the restored state.
 func (sn *Snapshots) Restore(ctx context.Context, p *protocol.SnapshotMutationParams) (*protocol.SnapshotRestoreResult, error) {
 	return mutatePlugins(ctx, sn.eng, p.SessionID, "snapshot/restore", p.Key(), p, func(k *pluginLock, rc receipt.Request) (*protocol.SnapshotRestoreResult, error) {
 		s, err := k.restorable(p.Name)
@@ -153,7 +172,8 @@ func (sn *Snapshots) Restore(ctx context.Context, p *protocol.SnapshotMutationPa
 	})
 }
 
-// atRest refuses what must not come while anybody works with the session.
+// checkUnused fails unless the session is idle and no turn or call uses its plugins. It runs on the
+// actor.
 func checkUnused(st *state) error {
 	err := st.idle()
 	if err == nil && st.plugins.inUse() {
@@ -162,7 +182,9 @@ func checkUnused(st *state) error {
 	return err
 }
 
-// restorable is a snapshot that the session can be restored to now: plugins that nobody else knows of open with its state.
+// restorable reads a snapshot and checks that the session can be restored to it now. It opens a
+// second, isolated set of plugins with the snapshot's state and closes it again. The caller holds
+// the lock until the restore is committed, so the answer stays valid.
 func (k *pluginLock) restorable(name string) (*snapshot, error) {
 	var stored plugin.Stored
 	s, err := onState(k.owner, func(ctx context.Context, st *state) (s *snapshot, err error) {
@@ -188,7 +210,8 @@ func (k *pluginLock) restorable(name string) (*snapshot, error) {
 	return s, err
 }
 
-// opening returns what plugins get that are opened with the state of a snapshot.
+// pluginStored returns the stored state that plugins are opened with after a restore: of plugins,
+// of the executor, and the history that they see. It runs on the actor.
 func (s *snapshot) pluginStored(ctx context.Context, st *state) (stored plugin.Stored, err error) {
 	stored.Plugins, err = st.stored.pluginSnapshot(ctx, s.plugins, s.Name)
 	if err == nil {
@@ -203,7 +226,8 @@ func (s *snapshot) pluginStored(ctx context.Context, st *state) (stored plugin.S
 	return stored, err
 }
 
-// restore commits that the session is what it was.
+// restore commits the restored state on the actor. Once that is stored, components and history are
+// read again and the open plugins are removed from the session; the holder of the lock closes them.
 func (s *snapshot) restore(ctx context.Context, st *state, rc receipt.Request) (*protocol.SnapshotRestoreResult, error) {
 	node, err := st.eng.node(ctx, s.Node)
 	if err != nil {
@@ -229,7 +253,8 @@ func (s *snapshot) restore(ctx context.Context, st *state, rc receipt.Request) (
 	return result, st.commit(ctx, c)
 }
 
-// newestTools returns the tool state of a snapshot as the newest of the session: no generation comes twice.
+// newestTools returns the tool state of the snapshot with a generation above every generation that
+// the session has had, so that clients and the catalog see it as new.
 func (s *snapshot) newestTools(st *state) protocol.ToolState {
 	tools := protocol.ToolState{Tools: map[string]protocol.ToolSetting{}}
 	if s.tools != nil {
@@ -243,7 +268,7 @@ func (s *snapshot) newestTools(st *state) protocol.ToolState {
 	return tools
 }
 
-// Delete lets a snapshot go.
+// Delete deletes a snapshot. Nodes that only the snapshot kept can be pruned afterwards.
 func (sn *Snapshots) Delete(ctx context.Context, p *protocol.SnapshotMutationParams) (*protocol.SeqResult, error) {
 	return mutate(ctx, sn.eng, p.SessionID, "snapshot/delete", p.Key(), p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.SeqResult, error) {
 		c := st.change(persistence.Commit{Drop: p.Name})

@@ -8,10 +8,14 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// previewNodes is how many nodes a preview tells of on each side.
+// previewNodes limits the nodes that a preview shows on each side, newest first. The counts are
+// always complete.
 const previewNodes = 100
 
-// Preview tells what a restore would change. It refuses what a restore would refuse, and changes nothing.
+// Preview shows both sides of a restore, the session now and after it, without changing anything.
+// It fails whenever the restore would fail, because it opens the plugins with the snapshot's state
+// as Restore does. It also captures the plugins, so that the present side is current and not only
+// as of the last commit.
 func (sn *Snapshots) Preview(ctx context.Context, p *protocol.SnapshotParams) (*protocol.SnapshotPreviewResult, error) {
 	return lockedPlugins(ctx, sn.eng, p.SessionID, func(k *pluginLock) (*protocol.SnapshotPreviewResult, error) {
 		s, err := k.restorable(p.Name)
@@ -35,7 +39,8 @@ func (sn *Snapshots) Preview(ctx context.Context, p *protocol.SnapshotParams) (*
 	})
 }
 
-// sideNow is what plugins, tools and monitors of the session are like, with what was captured of plugins; nil: what is stored counts.
+// currentSide describes the session as it is now. Plugin state that was just captured (k) replaces
+// the stored one; nil means the stored state is current.
 func currentSide(ctx context.Context, st *state, k *captured) (side protocol.SnapshotSide, err error) {
 	plugins, tools := st.stored.pluginState(), st.stored.toolState()
 	if tools.Tools == nil {
@@ -52,13 +57,14 @@ func currentSide(ctx context.Context, st *state, k *captured) (side protocol.Sna
 	return side, err
 }
 
-// side returns what plugins, tools and monitors of the session would be like after a restore.
+// restoredSide describes the session as it would be after a restore.
 func (s *snapshot) restoredSide(ctx context.Context, st *state) (protocol.SnapshotSide, error) {
 	execution, err := st.stored.execution(ctx, s.Name)
 	side := protocol.SnapshotSide{NodeID: s.Node, Plugins: s.plugins.public(), Tools: s.newestTools(st), Monitors: s.monitors.Restored(), Execution: digestOf(execution)}
 	return side, err
 }
 
+// digestOf returns the digest of an executor's state, or an empty digest if there is none.
 func digestOf(state []byte) protocol.Digest {
 	if len(state) == 0 {
 		return ""
@@ -66,7 +72,8 @@ func digestOf(state []byte) protocol.Digest {
 	return protocol.DigestOf(state)
 }
 
-// addHistory adds to each side the history that the other has not.
+// addHistory adds to each side the part of history that the other side lacks. Both sides share the
+// path up to their common ancestor. It runs on the actor, so the leaf does not move under it.
 func addHistory(ctx context.Context, st *state, now, then *protocol.SnapshotSide) error {
 	a := st.history.leaf()
 	b, err := st.eng.store.Place(ctx, then.NodeID)
@@ -83,7 +90,8 @@ func addHistory(ctx context.Context, st *state, now, then *protocol.SnapshotSide
 	return addNodes(ctx, st.eng.store, then, b, common.Generation)
 }
 
-// addNodes adds to a side the nodes of a path that are newer than a generation.
+// addNodes adds the nodes of a path that are newer than generation after to a side: the count of
+// all of them, and the items of the newest previewNodes.
 func addNodes(ctx context.Context, store *persistence.Store, side *protocol.SnapshotSide, leaf persistence.Cursor, after int64) error {
 	side.Nodes, side.Items = leaf.Generation-after, []protocol.Item{}
 	n := min(side.Nodes, previewNodes)

@@ -15,14 +15,21 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Names of the state components that the engine itself keeps.
+// Components are the parts of a session's state that are stored under a name. The engine itself
+// owns these; others belong to plugins, monitors and approvals.
 const (
 	componentTools    = "tools"
 	componentOverlay  = "overlay"
 	componentProtocol = "protocol"
 )
 
-// state is everything about a session that changes. It belongs to the session's actor.
+// state is everything about a loaded session that changes. It belongs to the session's actor: only
+// functions that the actor runs may use it, except for fields that say otherwise. Each part (queue,
+// tasks, plugins, …) owns its own data and stores changes through state.change and state.commit.
+//
+// A session has one state at a time. When memory and store may differ (broken is set), the actor
+// ends the state and loads a new one from the store, under the same handle and the same
+// subscribers. Work that belongs to an ended state gets errors and ends.
 type state struct {
 	*session
 	ctx        context.Context
@@ -47,6 +54,9 @@ type state struct {
 	published  publisher
 }
 
+// load reads the session from the store into a new state. ctx is the context of all actors. again
+// says that the handle had a state before: then subscribers stay and no start is traced. It changes
+// nothing in the store and starts no work; wakeUp does.
 func (s *session) load(ctx context.Context, again bool) (st *state, err error) {
 	row, err := s.eng.store.Session(ctx, s.id)
 	if err != nil {
@@ -80,7 +90,8 @@ func (s *session) load(ctx context.Context, again bool) (st *state, err error) {
 	return st, nil
 }
 
-// loadOpen reads what a session is in the middle of.
+// loadOpen reads the unfinished work of a session: turns, inputs, tasks, decisions and rewinds,
+// then its components.
 func (st *state) loadOpen(row persistence.Session) error {
 	key := row.Key
 	turns, err := st.eng.store.OpenTurns(st.ctx, key)
@@ -105,6 +116,8 @@ func (st *state) loadOpen(row persistence.Session) error {
 	return st.history.load(st, row.Branch)
 }
 
+// loadComponents decodes the stored components into the parts that own them. Missing components
+// keep their zero values.
 func (st *state) loadComponents(key int64) error {
 	parts, err := st.eng.store.Components(st.ctx, key, "")
 	if err != nil {
@@ -122,7 +135,9 @@ func (st *state) loadComponents(key int64) error {
 	return nil
 }
 
-// startOver reads components and history again after a snapshot was restored, and removes the plugins, which the holder of their lock closes.
+// reloadRestored reads components and history again after a snapshot was restored. It removes the
+// open plugins from the session; the holder of their lock closes them. On an error the session is
+// loaded again.
 func (st *state) reloadRestored() {
 	st.plugins.remove()
 	st.stored.forget()
@@ -136,7 +151,8 @@ func (st *state) reloadRestored() {
 	}
 }
 
-// refusal is what those are told who want something of a state that was given up for a cause.
+// refusal returns the error that callers get from a state that ended for a cause: the session was
+// deleted, was loaded again, or the daemon stops.
 func refusal(cause error) error {
 	switch {
 	case errors.Is(cause, errDeleted):
@@ -147,13 +163,14 @@ func refusal(cause error) error {
 	return ErrShuttingDown
 }
 
-// public is the session as clients see it.
+// public returns the session as clients see it.
 func (st *state) public() protocol.Session {
 	s := st.row
 	s.State = st.currentState()
 	return s
 }
 
+// currentState returns what the session does. A question to a person takes precedence over running.
 func (st *state) currentState() protocol.SessionState {
 	switch {
 	case st.decisions.AskPerson():
@@ -164,7 +181,8 @@ func (st *state) currentState() protocol.SessionState {
 	return protocol.SessionIdle
 }
 
-// idle refuses a change that may not come in the middle of a turn or of a command.
+// idle fails if a turn is running or queued, or a command holds the session: some changes must not
+// happen in the middle of either.
 func (st *state) idle() error {
 	switch {
 	case len(st.queue.Turns()) > 0:

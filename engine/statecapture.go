@@ -12,15 +12,17 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// captured is what plugins keep, on its way into the store.
+// captured is the state of plugins and of the code executor as of one moment, ready to be stored
+// with a commit.
 type captured struct {
 	state      *pluginState            // nil: unchanged since it was stored
 	components []persistence.Component // the rows of state that changed
 	execution  *plugin.Execution       // nil: unchanged, or there is no executor
 }
 
-// capture asks plugins what they keep, unless that is what is stored: then there is nothing to keep. What is stored of
-// plugins that are not there now stays.
+// capture asks plugins for their state. It returns nil if the plugins' fingerprint says that the
+// stored state is current. State that is stored for plugins that are not open now is kept. It calls
+// plugin code, so it must not run on the actor.
 func (e *Engine) capture(ctx context.Context, plugins *plugin.Session, stored *pluginState) (*captured, error) {
 	if sum, err := plugins.Fingerprint(ctx); err != nil || stored != nil && stored.Fingerprint == sum {
 		return nil, err
@@ -44,6 +46,7 @@ func (e *Engine) capture(ctx context.Context, plugins *plugin.Session, stored *p
 	return k, k.check()
 }
 
+// check fails if more state changed than fits beside the other rows of a turn's commit.
 func (k *captured) check() error {
 	size := 0
 	for _, c := range k.components {
@@ -55,7 +58,8 @@ func (k *captured) check() error {
 	return nil
 }
 
-// captureExecution asks the code executor what it keeps, and adds that to what was captured of the plugins.
+// captureExecution asks the code executor for its state and adds it to k, which may be nil. Without
+// an executor it returns k.
 func (e *Engine) captureExecution(ctx context.Context, plugins *plugin.Session, k *captured) (*captured, error) {
 	if !plugins.Executes() {
 		return k, nil
@@ -74,8 +78,9 @@ func (e *Engine) captureExecution(ctx context.Context, plugins *plugin.Session, 
 	return k, nil
 }
 
-// captureAll captures what plugins and the code executor keep. Of what fails what was stored stays, and is tried again; it
-// is an issue.
+// captureAll captures the state of plugins and of the code executor for a commit that must not fail
+// because of them. If one cannot be captured, its stored state stays, the next commit tries again,
+// and the failure is returned as an issue.
 func (e *Engine) captureAll(ctx context.Context, id protocol.SessionID, plugins *plugin.Session, stored *pluginState) (*captured, []protocol.Issue) {
 	var issues []protocol.Issue
 	failed := func(code string, err error) {
@@ -95,13 +100,16 @@ func (e *Engine) captureAll(ctx context.Context, id protocol.SessionID, plugins 
 	return k, issues
 }
 
-// idleCapture is what plugins keep that nothing works with, and where the session was when they were asked.
+// idleCapture is plugin state that was captured while nothing used the plugins, and the point in
+// the session's commits at which that was.
 type idleCapture struct {
 	captured *captured // nil: the stored state is current
 	at       change.Base
 }
 
-// captureIdle captures what plugins keep while nothing works with them; otherwise what is stored is what counts.
+// captureIdle captures plugin state under the lock if the session is idle and has plugins open.
+// Otherwise the stored state counts, because a turn stores its state when it ends. Plugins with an
+// abandoned call are replaced first.
 func (k *pluginLock) captureIdle() (c idleCapture, err error) {
 	if t := k.owner.plugins.opened(); t != nil && t.hasAbandoned() && !t.leases.inUse() {
 		if _, err := k.open(k.row().Config); err != nil {
@@ -125,14 +133,16 @@ func (k *pluginLock) captureIdle() (c idleCapture, err error) {
 	return c, err
 }
 
-// addTo adds what was captured to a change of a session, unless something has worked with the plugins since, or may have.
+// addTo adds the captured state to a change, unless the session has committed anything since the
+// capture or is no longer idle: then the captured state may be outdated. It runs on the actor.
 func (k idleCapture) addTo(c *change.Change, st *state) {
 	if k.at == st.base() && st.idle() == nil {
 		st.stored.keep(c, k.captured)
 	}
 }
 
-// captureIdle is captureIdle of a lock for a commit that does not fail for want of it: what cannot be captured is stored later.
+// captureIdle takes the lock and captures idle plugin state for a commit that does not depend on
+// it. After an error, which is logged, the state is stored with a later commit.
 func (p *sessionPlugins) captureIdle(ctx context.Context) (c idleCapture) {
 	k, err := p.lock(context.WithoutCancel(ctx)) // also if the turn is suspended because the daemon stops
 	if err == nil {
@@ -145,7 +155,7 @@ func (p *sessionPlugins) captureIdle(ctx context.Context) (c idleCapture) {
 	return c
 }
 
-// capture captures what plugins keep for the commit of the turn.
+// capture captures plugin state for the commit that ends the turn.
 func (r *run) capture() {
 	k, issues := r.eng.captureAll(r.life, r.session.id, r.hooks.plugins, r.owner.stored.pluginState())
 	r.result.captured = k

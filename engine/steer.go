@@ -12,13 +12,15 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Steer sends an input into a running turn: it enters at the next checkpoint of its boundary, or, if the turn ends
-// before, gets the next turn.
+// Steer adds an input to a running turn. The turn reads it at its next checkpoint of the given
+// boundary. If the turn ends first, the input starts the next turn. It fails with ErrTurnNotActive
+// if the turn does not run.
 func (ts *Turns) Steer(ctx context.Context, p *protocol.TurnSteerParams) (*protocol.TurnSteerResult, error) {
 	return ts.steer(ctx, nil, p)
 }
 
-// steer is Steer for whoever may not do all that the session may; nil: a client. The turn is held to that from the checkpoint on.
+// steer is Steer with a ceiling on the authority of the requester; nil is a client. The ceiling
+// limits the turn from the checkpoint on.
 func (ts *Turns) steer(ctx context.Context, ceiling *protocol.Ceiling, p *protocol.TurnSteerParams) (*protocol.TurnSteerResult, error) {
 	if err := param.CheckInput(p.Input); err != nil {
 		return nil, err
@@ -45,7 +47,8 @@ func (ts *Turns) steer(ctx context.Context, ceiling *protocol.Ceiling, p *protoc
 	})
 }
 
-// steer adds an input to the turn that runs. receipt makes the receipt of the request from the input's id and the seq of the commit.
+// steer stores an input for the running turn. receipt builds the receipt from the input's id and
+// the seq of the commit. It runs on the actor.
 func (ts *sessionTurns) steer(ctx context.Context, in protocol.QueuedInput, receipt func(protocol.InputID, protocol.Seq) *persistence.Receipt) error {
 	c := ts.st.change(persistence.Commit{})
 	in = ts.st.queue.In(c).Steer(c, in)
@@ -53,7 +56,8 @@ func (ts *sessionTurns) steer(ctx context.Context, in protocol.QueuedInput, rece
 	return ts.st.commit(ctx, c)
 }
 
-// steerInstead is turn/start of a busy session whose client wants to steer.
+// steerInstead handles turn/start with whenBusy "steer" while a turn runs: it steers that turn
+// instead of queueing a new one.
 func (ts *sessionTurns) steerInstead(ctx context.Context, ceiling *protocol.Ceiling, p *protocol.TurnStartParams, rc receipt.Request) (*protocol.TurnStartResult, error) {
 	r := &protocol.TurnStartResult{TurnID: ts.current.id, State: protocol.TurnRunning}
 	return r, ts.steer(ctx, protocol.QueuedInput{Input: p.Input, PluginInputs: p.PluginInputs, Ceiling: ceiling}, func(id protocol.InputID, seq protocol.Seq) *persistence.Receipt {
@@ -62,7 +66,9 @@ func (ts *sessionTurns) steerInstead(ctx context.Context, ceiling *protocol.Ceil
 	})
 }
 
-// checkpoint lets in what waits for this seam. What enters is durable before the model sees it.
+// checkpoint handles a checkpoint effect: hooks run, then waiting inputs of this boundary enter the
+// turn. They are stored before the model sees them. If a hook aborts the turn, the inputs stay in
+// the queue for the next turn.
 func (r *run) checkpoint(ctx context.Context, effect turn.Effect) error {
 	answer, err := r.seams.atCheckpoint(ctx, effect)
 	if err == nil && answer.Abort == nil && r.steered.Load() { // if a plugin stops the turn, waiting inputs stay queued
@@ -85,7 +91,9 @@ func (r *run) checkpoint(ctx context.Context, effect turn.Effect) error {
 	return nil
 }
 
-// admit stores that inputs enter the turn, and how.
+// admit moves the waiting inputs of a checkpoint into the turn. One commit stores their new state,
+// the answer to the effect and the events. From then on the turn is limited by their ceilings too.
+// It runs on the actor.
 func (r *run) admit(ctx context.Context, st *state, effect turn.Effect, p *checkpointResult) error {
 	kind := effect.Checkpoint.Kind
 	entering := st.queue.Entering(r.id, r.journal.begin.Config.Drain, effect.Checkpoint.Admits)

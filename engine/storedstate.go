@@ -16,9 +16,10 @@ const (
 	executionPart      = componentExecution + "/state"
 )
 
-// storedState is what the store has of a session's tools, plugins, code executor and protocol. Methods that take a change add to it, and
-// memory follows once it is stored. The session's actor calls them. A turn or a command may also call pluginState while it runs: nothing else
-// captures state of plugins then.
+// storedState caches what the store has of a session's tools, plugins, code executor and turn
+// options. Methods that take a change add rows to it; the cache follows once the change is stored.
+// The session's actor calls them. A running turn or command may also call pluginState, because
+// nothing else captures plugin state then.
 type storedState struct {
 	store    *persistence.Store
 	key      int64 // of the session in the store
@@ -27,12 +28,12 @@ type storedState struct {
 	recorded recordedOptions
 }
 
-// components maps the names of components to where they are decoded.
+// components maps the names of the components to the variables that they are decoded into.
 func (s *storedState) components() map[string]any {
 	return map[string]any{componentTools: &s.tools, componentPlugins: &s.plugins, componentProtocol: &s.recorded}
 }
 
-// forget drops what a restored snapshot replaces, before the components are read again.
+// forget clears the state that a restored snapshot replaces, before the components are read again.
 func (s *storedState) forget() { s.tools, s.plugins = protocol.ToolState{}, nil }
 
 // toolState returns the settings of the session's tools.
@@ -46,7 +47,7 @@ func (s *storedState) optionsOf(frame protocol.FrameID) *protocol.TurnOptions {
 	return s.recorded.of(frame)
 }
 
-// setTools adds settings of the session's tools to a change, and tells subscribers.
+// setTools adds new tool settings and their event to a change.
 func (s *storedState) setTools(c *change.Change, next protocol.ToolState) {
 	s.storeTools(c, next)
 	c.TellOf(protocol.Event{Type: protocol.EventToolsChanged, Tools: &next})
@@ -77,13 +78,16 @@ func (s *storedState) keep(c *change.Change, k *captured) {
 	})
 }
 
-// execution reads the state of the code executor, of now or of a snapshot; nil: nothing is stored.
+// execution reads the state of the code executor: the current one, or that of a snapshot if its
+// name is given. nil means that nothing is stored.
 func (s *storedState) execution(ctx context.Context, snapshot string) ([]byte, error) {
 	parts, err := s.store.Parts(ctx, s.key, snapshot, componentExecution)
 	return parts[executionPart], err
 }
 
-// thaw reads the artifacts of stored plugin state of plugins of now or of a snapshot, in the form that plugins get; nil: nothing is stored.
+// pluginSnapshot returns stored plugin state in the form that plugins are opened with. It reads
+// large artifacts from the current state, or from the named snapshot. A missing artifact is
+// persistence.ErrCorrupt. It returns nil for nil.
 func (s *storedState) pluginSnapshot(ctx context.Context, from *pluginState, snapshot string) (*plugin.Snapshot, error) {
 	if from == nil {
 		return nil, nil

@@ -13,8 +13,10 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// streaming shows a reply while it comes in. Parts become items in the order in which they begin, with the ids that
-// they will have in history; a new part begins wherever the collector begins one.
+// streaming shows a model's reply while it arrives. Each part becomes an item with the id that it
+// will have in history, in the order in which the parts begin. It begins a part exactly where the
+// collector does, so that both agree on the ids. One value serves one model call, including its
+// retries, on the turn's goroutine.
 type streaming struct {
 	*run
 	node      protocol.NodeID    // the node that the reply will become
@@ -29,10 +31,12 @@ type streaming struct {
 	events    []change.Event // of plugins, stored together with the answer
 }
 
-// trailingUsage is how long a reply that a plugin has stopped is still read, for what it cost.
+// trailingUsage is how long lashd keeps reading a reply that a plugin stopped, to learn its token
+// usage.
 const trailingUsage = 2 * time.Second
 
-// call asks the model, and reads its reply.
+// call sends the request and reads the reply to its end. It returns the provider's error or that of
+// a stream hook. The part of the reply that arrived is in reply() either way.
 func (s *streaming) call(ctx context.Context, req *provider.Request) error {
 	calling, hangUp := context.WithCancel(ctx)
 	defer hangUp()
@@ -48,7 +52,8 @@ func (s *streaming) call(ctx context.Context, req *provider.Request) error {
 	})
 }
 
-// read takes a reply in. A panic of the provider is an error of the call.
+// read consumes the chunks of a reply. A panic of the provider is an error of the call. A stream
+// that ends without a stop reason is an error, too, unless a plugin stopped it.
 func (s *streaming) read(chunks iter.Seq2[provider.Chunk, error], take func(*provider.Chunk) error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -78,7 +83,8 @@ func (s *streaming) read(chunks iter.Seq2[provider.Chunk, error], take func(*pro
 	return nil
 }
 
-// take shows and collects a chunk as the plugins leave it. What they fail at is not shown.
+// take filters, shows and collects one chunk. A reset means that the provider starts the reply
+// again: plugins and subscribers drop the first attempt.
 func (s *streaming) take(ctx context.Context, c *provider.Chunk) error {
 	if c.Reset {
 		s.sawText = false
@@ -91,7 +97,8 @@ func (s *streaming) take(ctx context.Context, c *provider.Chunk) error {
 	return err
 }
 
-// trails takes the cost of a reply that was stopped, and tells whether there is nothing more to wait for.
+// takeUsage collects only the token usage of a chunk, after a plugin stopped the reply. It reports
+// whether reading can end.
 func (s *streaming) takeUsage(c *provider.Chunk) bool {
 	if c.Usage != nil {
 		s.collector.Add(&provider.Chunk{Usage: c.Usage})
@@ -99,7 +106,8 @@ func (s *streaming) takeUsage(c *provider.Chunk) bool {
 	return c.Usage != nil || c.Retry != nil || c.Reset
 }
 
-// reply is what has come in.
+// reply returns the reply as collected so far. One that a plugin stopped ends as a normal reply,
+// with an attempt marked aborted.
 func (s *streaming) reply() provider.Reply {
 	if s.aborted {
 		ended := protocol.CallAttempt{Outcome: protocol.AttemptAborted, Position: "streaming"}
@@ -111,6 +119,7 @@ func (s *streaming) reply() provider.Reply {
 	return reply
 }
 
+// show publishes a chunk to subscribers as deltas of items.
 func (s *streaming) show(c *provider.Chunk) {
 	if c.Reset {
 		s.feed.End(s.items, true)
@@ -131,6 +140,7 @@ func (s *streaming) show(c *provider.Chunk) {
 	}
 }
 
+// grow appends text to the current item, or begins a new item if the kind of text changed.
 func (s *streaming) grow(kind protocol.PartKind, text string) {
 	if text == "" {
 		return
@@ -144,6 +154,8 @@ func (s *streaming) grow(kind protocol.PartKind, text string) {
 	s.feed.Grow(s.current, text)
 }
 
+// itemKind returns the kind of item that streamed text becomes. Commentary and answers are both
+// messages of the agent.
 func itemKind(kind protocol.PartKind) protocol.ItemKind {
 	if kind == protocol.PartReasoning {
 		return protocol.ItemReasoning

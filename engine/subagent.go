@@ -14,16 +14,20 @@ import (
 // A subagent is a task that runs as a turn of a child session. The spec contains the ids of both. So an attempt after a crash
 // creates neither again and waits for the same turn, which the child session runs and recovers like any other.
 
-// subagentLabel is that under which a parent's ledger shows what its subagents use.
+// subagentLabel is the usage label of subagents in the parent's ledger, unless the spec has
+// another.
 const subagentLabel = "subagent"
 
-// subagentRun is an attempt at a subagent.
+// subagentRun is one attempt at a subagent task. Its methods run on the worker's goroutine.
 type subagentRun struct {
 	*work
 	*protocol.TaskChild
 	parent protocol.SessionID // the session that started the task; stays the child's parent if the task is transferred
 }
 
+// runSubagent is the worker of subagent tasks. If the daemon stops it returns nil: the child's turn
+// continues there, and the next daemon waits for it. Full disks, busy databases and reloaded
+// sessions are retried until the task is stopped.
 func runSubagent(ctx context.Context, w *work) *protocol.TaskOutcome {
 	t := w.now()
 	d := &subagentRun{work: w, TaskChild: t.Spec.Subagent, parent: t.Origin.SessionID}
@@ -45,12 +49,14 @@ func runSubagent(ctx context.Context, w *work) *protocol.TaskOutcome {
 	return out
 }
 
-// passing tells whether an error is one of a disk, or of a session that is loaded anew: what was begun goes on after it.
+// isTransient reports whether an error comes from the disk, the database or a reload of a session:
+// the attempt can continue.
 func isTransient(err error) bool {
 	return slices.ContainsFunc([]error{persistence.ErrFull, persistence.ErrBusy, persistence.ErrBudget, ErrReloaded}, func(e error) bool { return errors.Is(err, e) })
 }
 
-// run is the turn, and another one if what it comes to is not what is wanted.
+// run waits for the previous task, creates the child if needed and runs its turn. If the answer
+// does not fit the output schema, it asks the child once more in a second turn.
 func (d *subagentRun) run(ctx context.Context) (*protocol.TaskOutcome, error) {
 	if err := d.awaitPrevious(ctx); err != nil {
 		return nil, err
@@ -73,10 +79,12 @@ func (d *subagentRun) run(ctx context.Context) (*protocol.TaskOutcome, error) {
 	return d.outcome(report), nil
 }
 
-// second is the turn in which the child corrects its answer.
+// retryTurnID is the id of the turn in which the child corrects an answer that does not fit the
+// schema.
 func (d *subagentRun) retryTurnID() protocol.TurnID { return d.TurnID + "_again" }
 
-// queue waits for the task that comes before.
+// awaitPrevious waits until the task in d.After has ended or no longer exists. The task is idle and
+// gives its slot back while it waits.
 func (d *subagentRun) awaitPrevious(ctx context.Context) error {
 	for d.After != "" {
 		again := d.eng.tasksChanged.Next()
@@ -99,7 +107,8 @@ func (d *subagentRun) awaitPrevious(ctx context.Context) error {
 	return nil
 }
 
-// find sees to it that there is the child, which has to work for the parent.
+// ensureChild creates the child session if it does not exist and the spec says how. It fails if the
+// child is not below the parent, because then the parent may not give it work.
 func (d *subagentRun) ensureChild(ctx context.Context) error {
 	_, err := d.eng.store.Session(ctx, d.SessionID)
 	if isMissing(err) && d.New != nil {
@@ -115,11 +124,14 @@ func (d *subagentRun) ensureChild(ctx context.Context) error {
 	return nil
 }
 
-// asker is the session that started the task, within what it could do then.
+// asker returns the parent session as a requester, limited to what it could do when it started the
+// task.
 func (d *subagentRun) asker() *requester {
 	return &requester{session: d.parent, ceiling: d.now().Origin.Ceiling}
 }
 
+// createChild creates the child session under its fixed id. A session that exists already is no
+// error: another task of the same agent created it.
 func (d *subagentRun) createChild(ctx context.Context) error {
 	p := *d.New
 	p.SessionID, p.IdempotencyKey = d.SessionID, ""
@@ -132,7 +144,7 @@ func (d *subagentRun) createChild(ctx context.Context) error {
 	return err
 }
 
-// turn is the report of a turn of the child, which is started if it was not.
+// turn starts a turn of the child unless it exists, and waits for its report.
 func (d *subagentRun) turn(ctx context.Context, id protocol.TurnID, input []protocol.InputPart) (*protocol.TurnReport, error) {
 	t, err := d.eng.store.Turn(ctx, id)
 	switch {
@@ -154,7 +166,10 @@ func (d *subagentRun) turn(ctx context.Context, id protocol.TurnID, input []prot
 	return d.awaitTurn(ctx, id)
 }
 
-// watch waits until a turn has ended, and the turns that follow it in new frames. The task is idle while a person is asked.
+// awaitTurn waits until a turn and all turns that follow it in new frames have ended, and returns
+// the last report. While the turn waits for a decision, the task is idle without a slot. When the
+// turn continues, the task takes a slot again as soon as one is free; the turn does not wait for
+// that.
 func (d *subagentRun) awaitTurn(ctx context.Context, id protocol.TurnID) (*protocol.TurnReport, error) {
 	for {
 		again, turn := d.eng.childDecisionsChanged.Next(), d.eng.waits.of(id)

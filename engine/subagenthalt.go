@@ -7,10 +7,14 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// haltPatience is how long a task waits for its turn to end that is interrupted. That it will is durable then.
+// haltTimeout is how long a task waits for an interrupted turn to end. The request to interrupt it
+// is stored before the wait, so the turn ends even if the wait times out.
 const haltTimeout = 5 * time.Second
 
-// halt has the turns of the child end. One that had ended by itself tells what the task came to; nil: none had.
+// halt interrupts the turns of the child, the first one and the one that corrects its answer, and
+// waits up to haltTimeout for each. If a turn had ended by itself before, its outcome is the
+// outcome of the task; nil means that none had. It keeps trying until the daemon stops, because a
+// task must not end as stopped while its turn runs on.
 func (d *subagentRun) halt() (out *protocol.TaskOutcome) {
 	for _, id := range []protocol.TurnID{d.TurnID, d.retryTurnID()} {
 		for {
@@ -26,7 +30,9 @@ func (d *subagentRun) halt() (out *protocol.TaskOutcome) {
 	return out
 }
 
-// unasked is what the task came to if a turn had ended by itself, and had not to be asked again; else nil.
+// finalOutcome returns the outcome of the task if a turn ended by itself with a final answer. It
+// returns nil if the turn still runs, was cancelled, or gave an answer that a second turn had to
+// correct.
 func (d *subagentRun) finalOutcome(r *protocol.TurnReport) *protocol.TaskOutcome {
 	if !r.State.Terminal() || r.State == protocol.TurnCancelled {
 		return nil
@@ -38,7 +44,8 @@ func (d *subagentRun) finalOutcome(r *protocol.TurnReport) *protocol.TaskOutcome
 	return out
 }
 
-// interrupt stops a turn and those that go on from it, and gives the last one as it is then; nil: there is none.
+// interrupt stops a turn and the turns that continue it in new frames. It returns the last report,
+// or nil if there is no such turn.
 func (d *subagentRun) interrupt(id protocol.TurnID) (last *protocol.TurnReport, err error) {
 	ctx := d.eng.actorContext()
 	for id != "" {

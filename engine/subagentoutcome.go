@@ -9,13 +9,17 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Codes of an outcome.
+// Codes of task outcomes that clients and plugins can rely on: the answer does not fit the schema,
+// or the turn reported an error as its result.
 const (
 	outputMismatch = "outputMismatch"
 	submittedError = "submittedError"
 )
 
-// outcome is what a turn of the child means for the task.
+// outcome maps the outcome of the child's turn to the outcome of the task. A cancelled turn stops
+// the task in the name of the client that cancelled it. A turn that failed, or that submitted an
+// error, fails the task. A finished turn completes the task, unless its value does not fit the
+// output schema (outputMismatch).
 func (d *subagentRun) outcome(r *protocol.TurnReport) *protocol.TaskOutcome {
 	o := r.Outcome
 	failed := &protocol.TaskOutcome{Kind: protocol.TaskError, Code: string(o.Kind), Value: o.Value, Message: cmp.Or(o.Text, issuesOf(r))}
@@ -36,7 +40,9 @@ func (d *subagentRun) outcome(r *protocol.TurnReport) *protocol.TaskOutcome {
 	return &protocol.TaskOutcome{Kind: protocol.TaskDone, Value: value}
 }
 
-// value is what the turn came to: what it says, or else its text, as JSON if that has to fit a schema.
+// value returns the turn's result as JSON: its submitted value, or else its text. With an output
+// schema, text that is valid JSON (with or without a code fence) counts as a value. The error is
+// not nil if the value does not fit the schema and says how it differs.
 func (d *subagentRun) value(o *protocol.TurnOutcome) (json.RawMessage, error) {
 	text := strings.TrimSpace(o.Text)
 	value := o.Value
@@ -52,7 +58,7 @@ func (d *subagentRun) value(o *protocol.TurnOutcome) (json.RawMessage, error) {
 	return value, param.CheckPayload("", d.Output, value)
 }
 
-// unfenced is text without the fence that models like to put around JSON.
+// unfenced returns text without a Markdown code fence around it, which models often add to JSON.
 func unfenced(text string) string {
 	if _, body, ok := strings.Cut(text, "\n"); ok && strings.HasPrefix(text, "```") && strings.HasSuffix(body, "```") {
 		return strings.TrimSpace(strings.TrimSuffix(body, "```"))
@@ -60,6 +66,7 @@ func unfenced(text string) string {
 	return text
 }
 
+// issuesOf joins the messages of a report's issues.
 func issuesOf(r *protocol.TurnReport) string {
 	texts := make([]string, len(r.Issues))
 	for i, issue := range r.Issues {

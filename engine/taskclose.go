@@ -12,10 +12,13 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// sessionDeleted is who ends the tasks of a session that is deleted.
+// sessionDeleted is the origin recorded for tasks that are stopped because their session is
+// deleted.
 const sessionDeleted = "internal:session"
 
-// moveToParent gives live tasks of a session that are meant to the one that it works for. What cannot go there stays.
+// moveToParent transfers the live tasks of a session that match to its parent session. Each task is
+// moved in a commit of its own: a task that cannot be moved, such as one whose id the parent has
+// already, stays and is logged. Monitors never move. Without a parent nothing happens.
 func (ts *Tasks) moveToParent(ctx context.Context, id protocol.SessionID, meant func(protocol.TaskClosePolicy) bool) error {
 	var moving []protocol.TaskID
 	heir, err := do(ctx, ts.eng, id, func(_ context.Context, st *state) (protocol.SessionID, error) {
@@ -38,8 +41,8 @@ func (ts *Tasks) moveToParent(ctx context.Context, id protocol.SessionID, meant 
 	return nil
 }
 
-// leave gives the live tasks of a session that is to be deleted to whom they go, and tells which it leaves. A session that
-// is not there, or cannot be loaded, leaves them where they are.
+// moveBeforeDelete moves the tasks that survive a deletion to the parent session and returns all
+// tasks that remain. If the session is missing or cannot be loaded, none are moved.
 func (ts *Tasks) moveBeforeDelete(ctx context.Context, id protocol.SessionID) ([]protocol.Task, error) {
 	if err := ts.moveToParent(ctx, id, survivesDelete); unlessGone(err) != nil {
 		ts.eng.Log.Warn("cannot move tasks of deleted session to its parent; they are deleted with it", "session", id, "error", err)
@@ -50,12 +53,14 @@ func (ts *Tasks) moveBeforeDelete(ctx context.Context, id protocol.SessionID) ([
 	return ts.ofSession(ctx, id, nil)
 }
 
+// movesOnClose reports whether a task moves to the parent when its session is closed.
 func movesOnClose(p protocol.TaskClosePolicy) bool { return p == protocol.CloseTransfer }
 
-// outliving are the tasks that go on without their session; without a policy they are kept.
+// survivesDelete reports whether a task moves to the parent when its session is deleted. Tasks
+// without a policy do.
 func survivesDelete(p protocol.TaskClosePolicy) bool { return p != protocol.CloseCancel }
 
-// cancelClosing asks those tasks to end that go with their session.
+// cancelClosing cancels the tasks whose policy ends them when their session closes.
 func (ts sessionTasks) cancelClosing(ctx context.Context) error {
 	return ts.move(ctx, func(d *live.Draft) {
 		for _, t := range ts.All() {
@@ -66,8 +71,9 @@ func (ts sessionTasks) cancelClosing(ctx context.Context) error {
 	})
 }
 
-// endWork stops what is at work for a session that is deleted, waits for it, and removes what its tasks have put out. Detached commands
-// are halted, as nobody knows of them any more, but for those that only others end.
+// endWork stops the workers of a deleted session, waits up to stopTimeout for them, and removes the
+// tasks' outputs. Detached commands are halted unless only an outside system may end them, because
+// no session tracks them any more. tasks are the rows that were read before the deletion.
 func (ts *Tasks) endWork(ctx context.Context, id protocol.SessionID, tasks []protocol.Task) {
 	all := ts.eng.workers.list(id)
 	stop := &taskStop{by: sessionDeleted, reason: errDeleted.Error()}
@@ -99,23 +105,27 @@ func (ts *Tasks) endWork(ctx context.Context, id protocol.SessionID, tasks []pro
 	}
 }
 
-// halts tells whether a task is a detached command that the daemon ends.
+// halts reports whether a task is a detached command that the daemon may halt.
 func halts(t *protocol.Task) bool {
 	return task.Detached(&t.Spec) && t.Spec.Cancel != protocol.CancelElsewhere
 }
 
+// dropOutput removes the output files of a task. Failures are only logged; the next start tries
+// again.
 func (ts *Tasks) dropOutput(t *protocol.Task) {
 	if err := ts.eng.commands.Outputs.Remove(t); err != nil {
 		ts.eng.Log.Warn("cannot remove output of task", "task", t.ID, "error", err)
 	}
 }
 
-// of are all tasks of a session, hidden ones included; those alone that are meant.
+// ofSession returns the tasks of a session, including hidden ones and those that have ended. A nil
+// filter accepts all.
 func (ts *Tasks) ofSession(ctx context.Context, id protocol.SessionID, meant func(*protocol.Task) bool) (found []protocol.Task, err error) {
 	return ts.each(ctx, persistence.TaskQuery{Owner: id}, func(t *protocol.Task) bool { return meant == nil || meant(t) })
 }
 
-// each reads tasks in pages.
+// each returns the tasks that a query finds and the filter accepts. It reads pages of maxTaskPage,
+// hidden tasks included.
 func (ts *Tasks) each(ctx context.Context, q persistence.TaskQuery, meant func(*protocol.Task) bool) (found []protocol.Task, err error) {
 	for q.Hidden, q.Limit = true, maxTaskPage; ; {
 		page, err := ts.eng.store.Tasks(ctx, q)
@@ -133,8 +143,8 @@ func (ts *Tasks) each(ctx context.Context, q persistence.TaskQuery, meant func(*
 	}
 }
 
-// Prune lets go of what is stored of tasks that are over, a thousand at once. What is left of them still says that they
-// were, and when the same is started again.
+// Prune deletes the details and outputs of ended tasks, up to maxTaskPage at once. A short row
+// stays, so that starting the same task again still finds that it has run.
 func (ts *Tasks) Prune(ctx context.Context, p *protocol.TaskPruneParams) (*protocol.TasksResult, error) {
 	r, err := mutate(ctx, ts.eng, p.SessionID, "task/prune", p.Key(), p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.TasksResult, error) {
 		over, err := ts.ofSession(ctx, st.id, func(t *protocol.Task) bool {
@@ -165,8 +175,8 @@ func (ts *Tasks) Prune(ctx context.Context, p *protocol.TaskPruneParams) (*proto
 	return r, nil
 }
 
-// tidyOutputs removes outputs that a crash has left of tasks which are not there any more, or are pruned, and halts those that are
-// detached commands.
+// tidyOutputs removes outputs that a crash left behind: those of tasks that are pruned or no longer
+// exist. It also halts detached commands among them. It runs when the daemon starts.
 func (ts *Tasks) tidyOutputs(ctx context.Context) {
 	left, err := ts.eng.commands.Outputs.Names()
 	if err == nil && len(left) > 0 {

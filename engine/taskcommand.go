@@ -10,7 +10,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// workerFor is who can do what a spec says.
+// workerFor returns the worker that does what a spec says. It returns nil for external tasks, which
+// run outside lashd, and a *param.Error for specs that lashd cannot run.
 func (ts *Tasks) workerFor(spec *protocol.TaskSpec) (worker, error) {
 	switch {
 	case task.Detached(spec):
@@ -29,15 +30,18 @@ func (ts *Tasks) workerFor(spec *protocol.TaskSpec) (worker, error) {
 	return nil, param.Bad("/spec/kind", "is %q, which lashd cannot run by itself; use recovery external and report the end with task/complete", spec.Kind)
 }
 
-// place is the session that a task is at work in. One that is stopped at once is told to be stopped by who goes on, not to be without a session.
+// sessionRow reads the row of the session that owns the task. It ignores the end of ctx: a task
+// that is stopped at once must end as stopped, not fail because its session cannot be read.
 func (w *work) sessionRow(ctx context.Context) (persistence.Session, error) {
 	return w.eng.store.Session(context.WithoutCancel(ctx), w.owner())
 }
 
+// noSession is the outcome of a task whose session cannot be read.
 func noSession(err error) *protocol.TaskOutcome {
 	return &protocol.TaskOutcome{Kind: protocol.TaskError, Code: "no_session", Message: err.Error()}
 }
 
+// runCommand is the worker of background commands. The command ends with the daemon.
 func runCommand(ctx context.Context, w *work) *protocol.TaskOutcome {
 	row, err := w.sessionRow(ctx)
 	if err != nil {
@@ -47,8 +51,10 @@ func runCommand(ctx context.Context, w *work) *protocol.TaskOutcome {
 	return w.eng.commands.Run(ctx, &t, row.Cwd, w.signals)
 }
 
-// runDetached begins a detached command, and looks at it. A command that is not known to have begun when the daemon ends is not
-// begun again.
+// runDetached is the worker that starts a detached command, which outlives the daemon, and then
+// watches it. The reference to the process is stored as soon as the command runs. If the daemon
+// stops before that, the command is not started again, because it may be running; the outputs that
+// it left are cleaned up at the next start.
 func runDetached(ctx context.Context, w *work) *protocol.TaskOutcome {
 	row, err := w.sessionRow(ctx)
 	if err != nil {
@@ -75,7 +81,10 @@ const (
 	lastLook  = time.Second
 )
 
-// watchDetached looks at a detached command until it has ended, or the daemon ends. It is halted once that is wanted.
+// watchDetached is the worker that polls a detached command until it has ended or the daemon stops;
+// a nil outcome leaves it to the next daemon. If the task is cancelled, it halts the command once
+// and polls fast for its end. A command whose process and exit status are both missing is
+// abandoned.
 func watchDetached(ctx context.Context, w *work) *protocol.TaskOutcome {
 	asked, tried, halted := w.endRequested, false, false
 	for wait := firstLook; ; wait = min(2*wait, lastLook) {
@@ -103,7 +112,7 @@ func watchDetached(ctx context.Context, w *work) *protocol.TaskOutcome {
 	}
 }
 
-// haltDetached tells whether a detached command is halted.
+// haltDetached halts a detached command and reports whether that succeeded. Failures are logged.
 func (ts *Tasks) haltDetached(ctx context.Context, t *protocol.Task) bool {
 	err := ts.eng.commands.Halt(ctx, t)
 	if err != nil && ctx.Err() == nil {
@@ -112,8 +121,8 @@ func (ts *Tasks) haltDetached(ctx context.Context, t *protocol.Task) bool {
 	return err == nil
 }
 
-// haltedBy is the outcome of a detached command that was halted, and did not end well; of one that was killed nobody knows an exit
-// status.
+// haltedBy is the outcome of a command that was halted and did not exit with 0. The exit code is
+// missing if the command was killed before it could store one.
 func haltedBy(by string, out *protocol.TaskOutcome) *protocol.TaskOutcome {
 	stopped := &protocol.TaskOutcome{Kind: protocol.TaskStopped, By: by}
 	if out != nil {
@@ -122,7 +131,8 @@ func haltedBy(by string, out *protocol.TaskOutcome) *protocol.TaskOutcome {
 	return stopped
 }
 
-// unwanted is who has asked that the task ends, also before this daemon; empty: nobody.
+// cancelledBy returns who asked for the end of the task, to this daemon or an earlier one. It is
+// empty if there was no request or if only an outside system may end the task.
 func (w *work) cancelledBy() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -12,7 +12,12 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// TellTask implements plugin.TaskService.
+// TellTask implements plugin.TaskService: it adds an event of the plugin's own to a task. The
+// task's spec must declare the name, and the payload must fit its schema.
+//
+// An event with a key is added once: a repetition with the same content returns the task, and one
+// with other content fails with *TaskEventConflictError. An ended task accepts only events with a
+// key, so that a repetition can still find the first one.
 func (s *services) TellTask(ctx context.Context, p *plugin.TaskTold) (protocol.Task, error) {
 	t, err := s.visibleTask(ctx, p.TaskParams)
 	switch {
@@ -30,7 +35,8 @@ func (s *services) TellTask(ctx context.Context, p *plugin.TaskTold) (protocol.T
 	})
 }
 
-// TaskToldError means that something else was told of a task with the same key.
+// TaskEventConflictError means that the task has an event with the same key but with another name
+// or payload.
 type TaskEventConflictError struct {
 	ID  protocol.TaskID
 	Key string
@@ -40,10 +46,11 @@ func (e *TaskEventConflictError) Error() string {
 	return fmt.Sprintf("task %s already has a different event with key %q; choose another key", e.ID, e.Key)
 }
 
-// Kind is its word for plugins.
+// Kind classifies the error for plugins.
 func (*TaskEventConflictError) Kind() protocol.ErrorKind { return protocol.KindConflict }
 
-// tellOnce has an event of its own happen to a task, unless it has happened: its key tells.
+// addEventOnce adds a plugin's event to a task unless the store has it already, which it finds by
+// the key. It runs on the actor of the task's session.
 func (ts sessionTasks) addEventOnce(ctx context.Context, id protocol.TaskID, e protocol.TaskEvent) (t protocol.Task, err error) {
 	before, err := ts.st.eng.store.TaskEventOf(ctx, ts.st.id, id, e.Key)
 	switch {

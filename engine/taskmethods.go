@@ -15,15 +15,23 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Tasks is the API of tasks, for clients and plugins.
+// Tasks is the API of tasks, for clients and for plugins. It has no state of its own: live tasks
+// belong to their sessions, and workers to the engine. Its methods wait for actors, so they may be
+// called from any goroutine but an actor's.
 type Tasks struct{ eng *Engine }
 
+// Page sizes of tasks and task events: the default and the maximum.
 const (
 	taskPage    = 100
 	maxTaskPage = 1000
 )
 
-// List lists tasks in the order of their newest changes.
+// List lists tasks that a session may see, in the order of their latest change, oldest change
+// first. Without p.SessionID it lists all sessions.
+//
+// The cursor is the number of the last change on the page, also when the page is empty. So a client
+// that keeps calling with the newest cursor gets exactly the tasks that changed since, and misses
+// none.
 func (ts *Tasks) List(ctx context.Context, p *protocol.TaskListParams) (*protocol.TaskListResult, error) {
 	q := persistence.TaskQuery{Viewer: p.SessionID, Kind: p.Kind, Live: p.Live, Hidden: p.Hidden}
 	if p.Limit < 0 || p.Limit > maxTaskPage {
@@ -55,6 +63,8 @@ func (ts *Tasks) List(ctx context.Context, p *protocol.TaskListParams) (*protoco
 	return r, nil
 }
 
+// admission counts the tasks that hold a slot and those that wait for one. Subagents have slots of
+// their own and count only as waiting.
 func (ws *workers) admission() protocol.TaskAdmission {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
@@ -67,7 +77,7 @@ func (ws *workers) admission() protocol.TaskAdmission {
 	return a
 }
 
-// Read reads a task that a session may see, and what happened to it.
+// Read returns a task that a session may see, with a page of its events after number p.After.
 func (ts *Tasks) Read(ctx context.Context, p *protocol.TaskReadParams) (*protocol.TaskReadResult, error) {
 	if p.Limit < 0 || p.Limit > maxTaskPage {
 		return nil, param.Bad("/limit", "must be between 1 and %d", maxTaskPage)
@@ -80,7 +90,8 @@ func (ts *Tasks) Read(ctx context.Context, p *protocol.TaskReadParams) (*protoco
 	return &protocol.TaskReadResult{Task: t, Events: list(events)}, err
 }
 
-// visible is a task by its id, of the session itself or one that it may see.
+// visible returns a task by id: one of the session itself, or another session's task that it is a
+// viewer of. It fails with persistence.ErrNotFound otherwise.
 func (ts *Tasks) visible(ctx context.Context, session protocol.SessionID, id protocol.TaskID) (protocol.Task, error) {
 	if _, err := ts.eng.store.Session(ctx, session); err != nil {
 		return protocol.Task{}, err
@@ -92,7 +103,8 @@ func (ts *Tasks) visible(ctx context.Context, session protocol.SessionID, id pro
 	return ts.eng.store.VisibleTask(ctx, session, id)
 }
 
-// Output reads a part of what a task has put out.
+// Output reads a part of a task's output from a byte offset: up to outputPart bytes by default,
+// maxOutputPart at most. Ended says that the task has ended, so no more output will follow.
 func (ts *Tasks) Output(ctx context.Context, p *protocol.TaskOutputParams) (*protocol.TaskOutputResult, error) {
 	if p.Limit < 0 || p.Limit > maxOutputPart {
 		return nil, param.Bad("/limit", "must be between 1 and %d", maxOutputPart)
@@ -109,12 +121,15 @@ func (ts *Tasks) Output(ctx context.Context, p *protocol.TaskOutputParams) (*pro
 	return r, nil
 }
 
+// Sizes of one part of a task's output, in bytes: the default and the maximum.
 const (
 	outputPart    = 64 << 10
 	maxOutputPart = 1 << 20
 )
 
-// Cancel makes the wish durable that a task ends, and passes it on. That it was asked does not mean that it has ended.
+// Cancel stores the request to end a task and passes it to the worker, if there is one. The result
+// may still show the task as running: a cooperative task ends when it wants to. Use Wait for its
+// end. It fails with *TaskEndedError if the task has ended.
 func (ts *Tasks) Cancel(ctx context.Context, client protocol.ClientID, p *protocol.TaskCancelParams) (*protocol.TaskResult, error) {
 	seen, err := ts.visible(ctx, p.SessionID, p.TaskID)
 	if err != nil {
@@ -135,7 +150,8 @@ func (ts *Tasks) Cancel(ctx context.Context, client protocol.ClientID, p *protoc
 	})
 }
 
-// ended is why a task cannot be changed that is not live.
+// ended returns why a task that is not live in its session cannot be changed: it ended, moves to
+// another session, or does not exist.
 func (ts *Tasks) ended(ctx context.Context, session protocol.SessionID, id protocol.TaskID) error {
 	t, err := ts.eng.store.Task(ctx, session, id)
 	switch {
@@ -147,14 +163,16 @@ func (ts *Tasks) ended(ctx context.Context, session protocol.SessionID, id proto
 	return &TaskEndedError{t}
 }
 
+// asker names a client in task records. Requests without a client come from inside the daemon.
 func asker(client protocol.ClientID) string { return cmp.Or(string(client), "internal:client") }
 
-// CancelAll is CancelTask for all live tasks of a session, or those of a kind.
+// CancelAll cancels all live tasks of a session, or those of one kind, in one commit. Tasks in
+// p.Keep are left out. An empty result is no error.
 func (ts *Tasks) CancelAll(ctx context.Context, client protocol.ClientID, p *protocol.TaskCancelAllParams) (*protocol.TasksResult, error) {
 	return ts.cancelAll(ctx, client, p, func(*protocol.Task) bool { return true })
 }
 
-// cancelAll is CancelTasks for those that are meant.
+// cancelAll is CancelAll for the tasks that also match a filter.
 func (ts *Tasks) cancelAll(ctx context.Context, client protocol.ClientID, p *protocol.TaskCancelAllParams, meant func(*protocol.Task) bool) (*protocol.TasksResult, error) {
 	return mutate(ctx, ts.eng, p.SessionID, "task/cancelAll", p.Key(), p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.TasksResult, error) {
 		r := &protocol.TasksResult{Data: []protocol.Task{}}
@@ -171,8 +189,9 @@ func (ts *Tasks) cancelAll(ctx context.Context, client protocol.ClientID, p *pro
 	})
 }
 
-// Complete tells how a task ended that runs elsewhere. Of one that runs here it only notes the wish that it is given up as
-// abandoned, if that is the outcome.
+// Complete stores the outcome of an external task, as reported by a client or plugin. The outcome
+// "abandoned" gives the task up and records who did. Tasks that lashd runs itself cannot be
+// completed.
 func (ts *Tasks) Complete(ctx context.Context, client protocol.ClientID, p *protocol.TaskCompleteParams) (*protocol.TaskResult, error) {
 	return mutate(ctx, ts.eng, p.SessionID, "task/complete", p.Key(), p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.TaskResult, error) {
 		t, ok := st.tasks.Find(p.TaskID)
@@ -195,7 +214,8 @@ func (ts *Tasks) Complete(ctx context.Context, client protocol.ClientID, p *prot
 	})
 }
 
-// changeOne makes one event of a task durable. One that changes nothing is not stored.
+// changeOne adds one event to a task and commits it with the receipt. An event that the task's
+// state does not allow changes nothing; then at most the receipt is stored. It runs on the actor.
 func (ts sessionTasks) changeOne(ctx context.Context, t protocol.Task, ev protocol.TaskEvent, rc receipt.Request) (*protocol.TaskResult, error) {
 	r := &protocol.TaskResult{}
 	err := ts.move(ctx, func(d *live.Draft) {
@@ -206,7 +226,8 @@ func (ts sessionTasks) changeOne(ctx context.Context, t protocol.Task, ev protoc
 	return r, err
 }
 
-// Observe lets another session see a task, or no longer.
+// Observe lets another session see a task in its list, or ends that with p.Remove. The observer
+// must exist.
 func (ts *Tasks) Observe(ctx context.Context, p *protocol.TaskObserveParams) (*protocol.TaskResult, error) {
 	if _, err := ts.eng.store.Session(ctx, p.Observer); err != nil {
 		return nil, err

@@ -12,7 +12,12 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// pluginWork is the worker of what a plugin does: f, or what the spec names if that is nil.
+// pluginWork returns the worker for work that a plugin does: f, or the handler that the spec names
+// if f is nil.
+//
+// If the plugins are reloaded during the work, the attempt is lost. Then the task's recovery
+// decides: owner-bound work is abandoned, and rerunnable work starts another attempt after
+// reloadDelay, as long as its limit of attempts allows.
 func pluginWork(f plugin.TaskFunc) worker {
 	return func(ctx context.Context, w *work) *protocol.TaskOutcome {
 		for {
@@ -34,7 +39,9 @@ func pluginWork(f plugin.TaskFunc) worker {
 	}
 }
 
-// openForHandler opens the plugins of a session that is to start a task whose work one of them does.
+// openForHandler leases the plugins of a session before a task with a handler starts, so that the
+// actor can check the handler. It returns nil if the spec needs no plugin. The caller gives the
+// lease back.
 func openForHandler(ctx context.Context, e *Engine, id protocol.SessionID, spec *protocol.TaskSpec) (*lease, error) {
 	if spec.Handler == "" || spec.Recovery == protocol.RecoverExternal {
 		return nil, nil
@@ -42,7 +49,8 @@ func openForHandler(ctx context.Context, e *Engine, id protocol.SessionID, spec 
 	return e.lend(ctx, id)
 }
 
-// checkHandler refuses a task whose plugin does not have what is to do its work.
+// checkHandler rejects a spec whose handler the plugin does not have. It runs on the actor, where
+// openForHandler's lease keeps the plugins open.
 func (ts sessionTasks) checkHandler(spec *protocol.TaskSpec) error {
 	if spec.Handler == "" || spec.Recovery == protocol.RecoverExternal {
 		return nil
@@ -57,8 +65,12 @@ func (ts sessionTasks) checkHandler(spec *protocol.TaskSpec) error {
 	return nil
 }
 
-// plugged has a plugin of the task's session do its work. given tells that it was lost with its plugin, or because the session has
-// given up its plugins meanwhile.
+// runPlugin runs the plugin's function for the task, with a lease that keeps the plugins open.
+// retry says that this attempt ended without an outcome because its plugins were closed, or because
+// the plugin asked to be run again; the caller decides about another attempt.
+//
+// The plugins may be replaced in the session while the function runs. While it runs, the session
+// stays in memory.
 func (w *work) runPlugin(ctx context.Context, f plugin.TaskFunc) (out *protocol.TaskOutcome, given bool) {
 	t := w.now()
 	l, err := w.eng.lend(ctx, w.owner())
@@ -91,7 +103,7 @@ func (w *work) runPlugin(ctx context.Context, f plugin.TaskFunc) (out *protocol.
 	return out, false
 }
 
-// unplugged is what becomes of an attempt that gets no plugins.
+// noPlugins returns the result of an attempt for which the session's plugins could not be leased.
 func noPlugins(ctx context.Context, err error) (out *protocol.TaskOutcome, given bool) {
 	switch {
 	case ctx.Err() != nil, errors.Is(err, ErrShuttingDown):
@@ -102,7 +114,8 @@ func noPlugins(ctx context.Context, err error) (out *protocol.TaskOutcome, given
 	return &protocol.TaskOutcome{Kind: protocol.TaskError, Code: "no_plugins", Message: err.Error()}, false
 }
 
-// done is the outcome of work that does not say what it came to.
+// done is the outcome of work that returned without one: stopped if that was requested, else
+// completed.
 func (w *work) done() *protocol.TaskOutcome {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -112,7 +125,10 @@ func (w *work) done() *protocol.TaskOutcome {
 	return &protocol.TaskOutcome{Kind: protocol.TaskDone}
 }
 
-// perform has the work done, which gets what is sent to the task meanwhile.
+// perform calls the plugin's function with the task's output, signals and services, and returns its
+// outcome. Signals are forwarded until it returns. The services have the authority that the task
+// was started with, reduced to what its present session allows. A panic of the function is returned
+// as an error.
 func (w *work) perform(l *lease, t *protocol.Task, f plugin.TaskFunc) (*protocol.TaskOutcome, error) {
 	output, err := w.eng.commands.Outputs.Writer(t)
 	if err != nil {
@@ -135,7 +151,8 @@ func (w *work) perform(l *lease, t *protocol.Task, f plugin.TaskFunc) (*protocol
 	})
 }
 
-// pass gives the work what is sent to the task, one thing after the other.
+// forwardSignals passes signals to the plugin's function one at a time, and confirms each once the
+// function has received it.
 func (w *work) forwardSignals(ctx context.Context, signals chan<- plugin.TaskSignal) {
 	for {
 		select {

@@ -9,23 +9,28 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// taskRaces are the waits that cancel the tasks which lose. Who waits is known in memory only; that it is decided cancels the others in the
-// commit which decides it, as far as that is of their session, so that no crash comes in between.
+// taskRaces keeps the waits that cancel the losing tasks (losers: cancel). They are in memory only:
+// after a restart no client waits for the answer any more. When a task's end decides a race, the
+// losers of the same session are cancelled in the commit of that end, so a crash cannot come
+// between. Losers in other sessions are cancelled afterwards. It is safe for concurrent use.
 type taskRaces struct {
 	mu  sync.Mutex
 	all map[*taskRace]bool
 }
 
-// taskRace is a wait for tasks, with whom the others are cancelled by.
+// taskRace is one such wait: its rule, the name that is recorded as the origin of the cancellation,
+// and its tasks.
 type taskRace struct {
 	rule    protocol.TaskRule
 	by      string
 	members map[workKey]bool
 }
 
+// lostRace is the reason of the cancellation, which the loser's record shows.
 const lostRace = "another task of its group finished first"
 
-// begin lets the end of a task decide a race, until that is ended.
+// begin adds a race. Until end is called, the end of a member may decide it. end may be called more
+// than once.
 func (rs *taskRaces) begin(r *taskRace) (end func()) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
@@ -40,7 +45,7 @@ func (rs *taskRaces) begin(r *taskRace) (end func()) {
 	}
 }
 
-// decided are the races that the end of a task decides.
+// decided returns the races that the end of task t decides.
 func (rs *taskRaces) decided(t *protocol.Task) (won []*taskRace) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
@@ -52,12 +57,13 @@ func (rs *taskRaces) decided(t *protocol.Task) (won []*taskRace) {
 	return won
 }
 
-// wins tells whether a task that is over ends a wait for it and others although these are not.
+// wins reports whether the end of a task satisfies the rule although other tasks are still live.
 func wins(rule protocol.TaskRule, t *protocol.Task) bool {
 	return rule == protocol.WaitFirst || rule == protocol.WaitFirstSuccess && t.State == protocol.TaskCompleted
 }
 
-// cancelRaceLosers cancels the tasks that lose to one that is over.
+// cancelRaceLosers adds to the draft that ends the winner the cancellation of the losers in the
+// same session.
 func (ts sessionTasks) cancelRaceLosers(d *live.Draft, winner protocol.Task) {
 	for _, r := range ts.st.eng.races.decided(&winner) {
 		for _, t := range ts.All() {
@@ -69,7 +75,8 @@ func (ts sessionTasks) cancelRaceLosers(d *live.Draft, winner protocol.Task) {
 	}
 }
 
-// enter begins the race of a wait that cancels the losers.
+// beginRace begins the race of a wait with losers "cancel" and returns the function that ends it.
+// For other waits the function does nothing.
 func (ts *Tasks) beginRace(ctx context.Context, client protocol.ClientID, p *protocol.TaskWaitParams) (end func(), err error) {
 	if p.Losers != protocol.LosersCancel {
 		return func() {}, nil
@@ -85,7 +92,8 @@ func (ts *Tasks) beginRace(ctx context.Context, client protocol.ClientID, p *pro
 	return ts.eng.races.begin(r), nil
 }
 
-// cancelLosers cancels what a race has left, as it was decided before it began, or in another session.
+// cancelLosers cancels the live tasks that lost: those of other sessions, and all of them if the
+// race was decided before it began. Tasks that are asked to end already are left out.
 func (ts *Tasks) cancelLosers(ctx context.Context, client protocol.ClientID, left []protocol.Task) error {
 	losers := map[protocol.SessionID][]protocol.TaskID{}
 	for _, t := range left {

@@ -14,11 +14,15 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// pluginAsks is who asks where a plugin does.
+// pluginAsks is the client id that is recorded for requests of plugins. The methods below implement
+// the task services of plugins (plugin.TaskReadService and plugin.TaskService) for one hook, tool
+// call or task: s says which session, turn and authority it has. They run on goroutines of the
+// plugin and check every session and task that the plugin names.
 const pluginAsks protocol.ClientID = "internal:plugin"
 
-// of is a task where it is meant: that of the hook's own session unless another is named. The work of a task knows whose that
-// is by now.
+// qualifyTask fills in the session of a task that a plugin names: the plugin's own session unless
+// it names another. For the task that the plugin is working on, it is the session that owns the
+// task now, as the task may have been transferred.
 func (s *services) qualifyTask(ctx context.Context, p protocol.TaskParams) (protocol.TaskParams, error) {
 	if s.work != nil && p.TaskID == s.work.id && p.SessionID == "" {
 		p.SessionID = s.work.owner()
@@ -29,7 +33,8 @@ func (s *services) qualifyTask(ctx context.Context, p protocol.TaskParams) (prot
 	return p, err
 }
 
-// see is a task that the session sees.
+// visibleTask returns a task that the plugin names, if its session owns or observes the task.
+// Errors are those of Tasks.visible.
 func (s *services) visibleTask(ctx context.Context, p protocol.TaskParams) (protocol.Task, error) {
 	p, err := s.qualifyTask(ctx, p)
 	if err != nil {
@@ -38,7 +43,8 @@ func (s *services) visibleTask(ctx context.Context, p protocol.TaskParams) (prot
 	return s.eng.Tasks.visible(ctx, p.SessionID, p.TaskID)
 }
 
-// ListTasks implements plugin.TaskReadService.
+// ListTasks implements plugin.TaskReadService. An empty session means the plugin's own; a plugin
+// cannot list all sessions.
 func (s *services) ListTasks(ctx context.Context, p *protocol.TaskListParams) (*protocol.TaskListResult, error) {
 	mine := *p
 	var err error
@@ -48,7 +54,7 @@ func (s *services) ListTasks(ctx context.Context, p *protocol.TaskListParams) (*
 	return s.eng.Tasks.List(ctx, &mine)
 }
 
-// ReadTask implements plugin.TaskReadService.
+// ReadTask implements plugin.TaskReadService: the task and a page of its events.
 func (s *services) ReadTask(ctx context.Context, p *protocol.TaskReadParams) (*protocol.TaskReadResult, error) {
 	mine := *p
 	var err error
@@ -58,7 +64,7 @@ func (s *services) ReadTask(ctx context.Context, p *protocol.TaskReadParams) (*p
 	return s.eng.Tasks.Read(ctx, &mine)
 }
 
-// TaskOutput implements plugin.TaskReadService.
+// TaskOutput implements plugin.TaskReadService: a part of the output from a byte offset.
 func (s *services) TaskOutput(ctx context.Context, p *protocol.TaskOutputParams) (*protocol.TaskOutputResult, error) {
 	mine := *p
 	var err error
@@ -68,7 +74,9 @@ func (s *services) TaskOutput(ctx context.Context, p *protocol.TaskOutputParams)
 	return s.eng.Tasks.Output(ctx, &mine)
 }
 
-// FollowTasks implements plugin.TaskReadService: the cursor is durable, so that nothing is lost between two looks.
+// FollowTasks implements plugin.TaskReadService. It yields each task again after every change,
+// until ctx is done. The cursor is the number of a stored change, so no change is lost between two
+// reads.
 func (s *services) FollowTasks(ctx context.Context, p *protocol.TaskListParams) iter.Seq2[protocol.Task, error] {
 	return func(yield func(protocol.Task, error) bool) {
 		q := *p
@@ -97,7 +105,8 @@ func (s *services) FollowTasks(ctx context.Context, p *protocol.TaskListParams) 
 	}
 }
 
-// ValidateVisible implements plugin.TaskReadService.
+// ValidateVisible implements plugin.TaskReadService. It fails with *plugin.HandleError for the
+// first task that the session cannot see, or that is hidden or has ended.
 func (s *services) ValidateVisible(ctx context.Context, session protocol.SessionID, ids []protocol.TaskID) error {
 	session, err := s.resolveSession(ctx, session)
 	if err == nil {
@@ -118,7 +127,12 @@ func (s *services) ValidateVisible(ctx context.Context, session protocol.Session
 	return nil
 }
 
-// StartTask implements plugin.TaskService.
+// StartTask implements plugin.TaskService. The task gets the authority of the hook that starts it,
+// and never more.
+//
+// Work given as a function (p.Work) must be owner-bound, because a function cannot survive the
+// daemon. A reference (p.Ref) is stored as a second event, so a crash between the two leaves a task
+// without it; the plugin repeats the call with the same id.
 func (s *services) StartTask(ctx context.Context, p *plugin.TaskStart) (*protocol.TaskResult, error) {
 	by, err := s.requester(ctx)
 	if err != nil {
@@ -150,7 +164,8 @@ func (s *services) StartTask(ctx context.Context, p *plugin.TaskStart) (*protoco
 	})
 }
 
-// within is a session that is named, as own gives it, unless it is not in the asker's workspace.
+// inWorkspace returns the session that a plugin names, or its own for an empty id. It fails with
+// *plugin.ReachError if the plugin's session may not reach the other one (see Engine.reach).
 func (s *services) inWorkspace(ctx context.Context, id protocol.SessionID) (protocol.SessionID, error) {
 	if id == "" || id == s.session {
 		return s.session, nil
@@ -159,7 +174,8 @@ func (s *services) inWorkspace(ctx context.Context, id protocol.SessionID) (prot
 	return id, err
 }
 
-// ceilingIn is what the asker's requests to another session are held to beyond what that session is held to anyway.
+// ceilingIn returns the ceiling for requests to another session: what they may do in it at most,
+// beyond that session's own limits.
 func (s *services) ceilingIn(ctx context.Context, id protocol.SessionID) (*protocol.Ceiling, error) {
 	by, err := s.requester(ctx)
 	if err == nil {
@@ -171,7 +187,8 @@ func (s *services) ceilingIn(ctx context.Context, id protocol.SessionID) (*proto
 	return s.eng.turnCeiling(ctx, by, id)
 }
 
-// CompleteTask implements plugin.TaskService.
+// CompleteTask implements plugin.TaskService. Completing an ended task returns it unchanged, so
+// that a plugin can repeat the call.
 func (s *services) CompleteTask(ctx context.Context, p *protocol.TaskCompleteParams) (protocol.Task, error) {
 	t, err := s.visibleTask(ctx, p.TaskParams)
 	if err != nil || t.State.Final() {
@@ -189,7 +206,11 @@ func (s *services) CompleteTask(ctx context.Context, p *protocol.TaskCompletePar
 	return r.Task, nil
 }
 
-// TransitionTask implements plugin.TaskService.
+// TransitionTask implements plugin.TaskService: it marks a task as idle or running.
+//
+// An idle task of a plugin gives its slot to another task; to run again, it waits here for a free
+// one. External tasks hold no slot and only change their state. Commands cannot be idle. Nothing
+// happens if the task has ended or has no worker in this daemon.
 func (s *services) TransitionTask(ctx context.Context, p *plugin.TaskTransition) (protocol.Task, error) {
 	event := protocol.TaskEvent{Kind: protocol.TaskWasWaiting, Reason: p.Waiting}
 	switch p.State {
@@ -223,7 +244,8 @@ func (s *services) TransitionTask(ctx context.Context, p *plugin.TaskTransition)
 	return s.visibleTask(ctx, protocol.TaskParams{SessionID: t.SessionID, TaskID: t.ID})
 }
 
-// add has an event happen to a task, if it still can; else the task is as it is.
+// add adds an event to a task if the task is still live, and returns the task either way. It fails
+// with ErrTaskLeaving while the task is being transferred.
 func (s *services) add(ctx context.Context, t protocol.Task, event protocol.TaskEvent) (protocol.Task, error) {
 	return do(ctx, s.eng, t.SessionID, func(ctx context.Context, st *state) (protocol.Task, error) {
 		now, ok := st.tasks.Find(t.ID)
@@ -238,7 +260,9 @@ func (s *services) add(ctx context.Context, t protocol.Task, event protocol.Task
 	})
 }
 
-// AwaitTasks implements plugin.TaskService.
+// AwaitTasks implements plugin.TaskService. If a turn waits for tasks of its own session, the wakes
+// of the ended tasks are withdrawn: the turn has learned of their end, and the model must not be
+// woken for it again.
 func (s *services) AwaitTasks(ctx context.Context, p *protocol.TaskWaitParams) (*protocol.TaskWaitResult, error) {
 	mine := *p
 	var err error
@@ -252,7 +276,8 @@ func (s *services) AwaitTasks(ctx context.Context, p *protocol.TaskWaitParams) (
 	return r, s.eng.Tasks.withdrawWakes(ctx, s.session, r.Settled)
 }
 
-// SignalTask implements plugin.TaskService.
+// SignalTask implements plugin.TaskService. A signal to a shell can run any command. So a requester
+// that may not run the task's command may not send signals to it either.
 func (s *services) SignalTask(ctx context.Context, p *protocol.TaskSignalParams) (protocol.Task, error) {
 	mine := *p
 	by, err := s.requester(ctx)
@@ -281,7 +306,8 @@ func (s *services) SignalTask(ctx context.Context, p *protocol.TaskSignalParams)
 	return r.Task, nil
 }
 
-// CancelTask implements plugin.TaskService.
+// CancelTask implements plugin.TaskService. It returns once the request is stored; the task may
+// still run.
 func (s *services) CancelTask(ctx context.Context, p *protocol.TaskCancelParams) (protocol.Task, error) {
 	mine := *p
 	var err error
@@ -295,7 +321,8 @@ func (s *services) CancelTask(ctx context.Context, p *protocol.TaskCancelParams)
 	return r.Task, nil
 }
 
-// CancelTasks implements plugin.TaskService.
+// CancelTasks implements plugin.TaskService: it cancels all visible live tasks of a session in one
+// commit. Hidden tasks keep running.
 func (s *services) CancelTasks(ctx context.Context, p *protocol.TaskCancelAllParams) ([]protocol.Task, error) {
 	mine := *p
 	var err error
@@ -309,7 +336,8 @@ func (s *services) CancelTasks(ctx context.Context, p *protocol.TaskCancelAllPar
 	return r.Data, nil
 }
 
-// TransferTasks implements plugin.TaskService.
+// TransferTasks implements plugin.TaskService. The plugin must be allowed to reach the target
+// session.
 func (s *services) TransferTasks(ctx context.Context, p *protocol.TaskTransferParams) ([]protocol.Task, error) {
 	mine := *p
 	var err, to error

@@ -12,7 +12,9 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Signal gives a running task something that it declares to take. It returns when that is taken.
+// Signal sends a running task one of the signals that it declares, and returns once the worker has
+// taken it. It fails with *TaskEndedError if the task has ended and with ErrTaskElsewhere if no
+// worker of this daemon runs it.
 func (ts *Tasks) Signal(ctx context.Context, client protocol.ClientID, p *protocol.TaskSignalParams) (*protocol.TaskResult, error) {
 	t, err := ts.visible(ctx, p.SessionID, p.TaskID)
 	if err != nil {
@@ -36,7 +38,7 @@ func (ts *Tasks) Signal(ctx context.Context, client protocol.ClientID, p *protoc
 	return &protocol.TaskResult{Task: t}, nil
 }
 
-// over reports whether work has ended or is ending.
+// over reports whether a worker has ended or ends within signalGrace.
 func over(w *work) bool {
 	select {
 	case <-w.ended:
@@ -46,15 +48,19 @@ func over(w *work) bool {
 	}
 }
 
-// signalGrace is how long the end of a command takes to be told that does not take what is sent to it.
+// signalGrace is how long Signal waits for the end of a command that closed its input, so that the
+// caller learns that the task ended and not only that the signal failed.
 const signalGrace = 100 * time.Millisecond
 
-// ErrTaskLeaving means that a task is just given to another session.
+// ErrTaskLeaving means that the task is being transferred to another session. Nothing was changed
+// and the request can be repeated.
 var ErrTaskLeaving = errors.New("it is being transferred to another session; nothing was changed, so repeat the request")
 
 // ErrTaskElsewhere means that no worker of this daemon runs the task.
 var ErrTaskElsewhere = errors.New("no worker of this daemon runs it, so it cannot take signals")
 
+// checkSignal checks that a task declares a signal, or that it is built in for commands, and that
+// the payload fits its schema.
 func checkSignal(spec *protocol.TaskSpec, p *protocol.TaskSignalParams) error {
 	declared := spec.Signals
 	if spec.Command != nil {

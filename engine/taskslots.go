@@ -7,14 +7,18 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// maxWorkers is how many tasks work at once; those that are idle do not count. The number is upstream's.
+// maxWorkers is the number of tasks that work at once in the daemon, subagents excluded. Idle tasks
+// do not count. The number is that of upstream.
 const maxWorkers = 64
 
-// maxChildren is how many subagents of one session work at once. They have no other places than these: a subagent that waits for
-// subagents of its own keeps only what those do not need.
+// maxChildren is the number of subagents of one session that work at once. They have slots of their
+// own, apart from maxWorkers: a subagent that waits for its own subagents must not keep a slot that
+// these need.
 const maxChildren = 8
 
-// workers are those that are at work, or wait for a place.
+// workers tracks the attempts at tasks that work or wait for a slot, and the slots. A slot is taken
+// by sending to its channel and given back by receiving from it, so a full channel means that all
+// slots are taken.
 type workers struct {
 	mu       sync.Mutex
 	all      map[workKey]*work // by the session that owns the task now
@@ -22,6 +26,7 @@ type workers struct {
 	children map[protocol.SessionID]chan struct{} // slots of a session's subagents; created when needed
 }
 
+// workKey identifies a task: task ids are unique only within a session.
 type workKey struct {
 	session protocol.SessionID
 	task    protocol.TaskID
@@ -31,7 +36,8 @@ func newWorkers() workers {
 	return workers{all: map[workKey]*work{}, slots: make(chan struct{}, maxWorkers), children: map[protocol.SessionID]chan struct{}{}}
 }
 
-// placesFor are the places of which a task needs one.
+// slotsFor returns the slots of which a task needs one: those of its session's subagents, or those
+// of all other tasks.
 func (ws *workers) slotsFor(session protocol.SessionID, spec *protocol.TaskSpec) chan struct{} {
 	if spec.Subagent == nil {
 		return ws.slots
@@ -44,13 +50,14 @@ func (ws *workers) slotsFor(session protocol.SessionID, spec *protocol.TaskSpec)
 	return ws.children[session]
 }
 
+// of returns the attempt at a task, or nil if none works or waits in this daemon.
 func (ws *workers) of(session protocol.SessionID, id protocol.TaskID) *work {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	return ws.all[workKey{session, id}]
 }
 
-// list are the workers of a session; empty: of all.
+// list returns the attempts at tasks of a session, or of all sessions for an empty id, in no order.
 func (ws *workers) list(session protocol.SessionID) (found []*work) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
@@ -62,19 +69,22 @@ func (ws *workers) list(session protocol.SessionID) (found []*work) {
 	return found
 }
 
+// add registers an attempt. Go calls it before the attempt's goroutine starts.
 func (ws *workers) add(w *work) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	ws.all[workKey{w.session, w.id}] = w
 }
 
+// owner returns the session that owns the task now; a transfer changes it.
 func (w *work) owner() protocol.SessionID {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.session
 }
 
-// move gives the work to another session, with its task.
+// move hands the attempt to another session after the task's transfer is stored. The attempt itself
+// keeps running.
 func (w *work) move(to protocol.SessionID) {
 	ws := &w.eng.workers
 	ws.mu.Lock()
@@ -88,6 +98,8 @@ func (w *work) move(to protocol.SessionID) {
 	w.session = to
 }
 
+// releaseSlot unregisters an attempt that has ended. It also drops the slots of a session's
+// subagents if no other attempt needs them. The caller has released its own slot before.
 func (w *work) releaseSlot() {
 	ws := &w.eng.workers
 	ws.mu.Lock()
@@ -104,6 +116,7 @@ func (w *work) releaseSlot() {
 	}
 }
 
+// slotsInUse reports whether an attempt refers to the slots. The caller holds ws.mu.
 func (ws *workers) slotsInUse(places chan struct{}) bool {
 	for _, w := range ws.all {
 		if w.slots == places {
@@ -113,7 +126,8 @@ func (ws *workers) slotsInUse(places chan struct{}) bool {
 	return false
 }
 
-// Claim implements live.Attempt.
+// Claim implements live.Attempt: it takes a slot if one is free and never blocks. Slotless work
+// always succeeds.
 func (w *work) Claim() bool {
 	if w.slotless {
 		return true
@@ -127,14 +141,15 @@ func (w *work) Claim() bool {
 	}
 }
 
-// took notes that the work has a place.
+// markClaimed records that the work holds a slot, so that Release gives it back once.
 func (w *work) markClaimed() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.claimed = true
 }
 
-// await waits for a place.
+// awaitSlot takes a slot unless the work has one or needs none, and waits for it. It fails if ctx
+// or the work's context is done.
 func (w *work) awaitSlot(ctx context.Context) error {
 	w.mu.Lock()
 	claimed := w.claimed || w.slotless
@@ -153,7 +168,8 @@ func (w *work) awaitSlot(ctx context.Context) error {
 	}
 }
 
-// rest has the task wait for something: others may have its place meanwhile.
+// becomeIdle marks the task as waiting for something and gives its slot to other tasks. The worker
+// calls it before it waits.
 func (w *work) becomeIdle(ctx context.Context, reason string) error {
 	return w.withStateChange(ctx, func() error {
 		if err := w.addEvent(protocol.TaskEvent{Kind: protocol.TaskWasWaiting, Reason: reason}); err != nil {
@@ -166,7 +182,8 @@ func (w *work) becomeIdle(ctx context.Context, reason string) error {
 	})
 }
 
-// resume has a task that waits go on, as soon as there is a place for it.
+// resume waits for a slot and marks an idle task as running again. It does nothing if the task is
+// not idle.
 func (w *work) resume(ctx context.Context) error {
 	return w.withStateChange(ctx, func() error {
 		if w.now().State != protocol.TaskIdle {
@@ -179,7 +196,8 @@ func (w *work) resume(ctx context.Context) error {
 	})
 }
 
-// shifting lets one change of that kind happen at a time.
+// withStateChange runs f, one at a time for each task, so that becoming idle and resuming cannot
+// overlap.
 func (w *work) withStateChange(ctx context.Context, f func() error) error {
 	select {
 	case w.stateChange <- struct{}{}:
@@ -192,7 +210,7 @@ func (w *work) withStateChange(ctx context.Context, f func() error) error {
 	}
 }
 
-// Release implements live.Attempt.
+// Release implements live.Attempt: it gives the slot back. It may be called more than once.
 func (w *work) Release() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -202,7 +220,7 @@ func (w *work) Release() {
 	}
 }
 
-// queued tells whether it waits for a place.
+// queued reports whether the task waits for a slot.
 func (w *work) queued() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

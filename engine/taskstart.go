@@ -13,8 +13,13 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Start makes a task durable, and begins it as soon as there is room. The same id with the same spec is the task that there
-// is already.
+// Start stores a task and starts it as soon as a slot is free. It returns when the task is stored,
+// not when it runs.
+//
+// Starting the same id with the same spec again returns the existing task, even if that has ended
+// or was pruned; another spec fails with *TaskConflictError. So a client that lost the answer can
+// repeat the request. If the spec names a plugin's handler, the session's plugins are opened first,
+// so that an unknown handler is rejected here and not later in the attempt.
 func (ts *Tasks) Start(ctx context.Context, client protocol.ClientID, p *protocol.TaskStartParams) (*protocol.TaskResult, error) {
 	origin := protocol.TaskOrigin{SessionID: p.SessionID, ClientID: client}
 	if err := ts.check(p.TaskID, &p.Spec); err != nil {
@@ -30,7 +35,7 @@ func (ts *Tasks) Start(ctx context.Context, client protocol.ClientID, p *protoco
 	})
 }
 
-// check rejects a task with an invalid spec, or one that no worker could run.
+// check rejects an id or a spec that is invalid on its own. It reads no state.
 func (ts *Tasks) check(id protocol.TaskID, spec *protocol.TaskSpec) error {
 	if err := param.CheckName("/taskId", string(id)); id != "" && err != nil {
 		return err
@@ -44,7 +49,9 @@ func (ts *Tasks) check(id protocol.TaskID, spec *protocol.TaskSpec) error {
 	return nil
 }
 
-// start is Tasks.Start on the session's actor. run does the work if the spec does not say what does.
+// start is Tasks.Start on the actor of the session. run is the worker for specs that do not name
+// their work; nil means that the spec decides. Tasks of hooks and of operations come here directly,
+// with the origin that says who started them.
 func (ts sessionTasks) start(ctx context.Context, id protocol.TaskID, spec *protocol.TaskSpec, origin protocol.TaskOrigin, run worker, rc receipt.Request) (*protocol.TaskResult, error) {
 	known, err := ts.known(ctx, id, spec)
 	if err != nil {
@@ -71,7 +78,8 @@ func (ts sessionTasks) start(ctx context.Context, id protocol.TaskID, spec *prot
 	return r, ts.st.commit(ctx, c)
 }
 
-// known is the task of an id that was started before; nil: none was.
+// known returns the task that was started before with this id, or nil. It fails with
+// *TaskConflictError if that task has another spec.
 func (ts sessionTasks) known(ctx context.Context, id protocol.TaskID, spec *protocol.TaskSpec) (*protocol.Task, error) {
 	if id == "" {
 		return nil, nil
@@ -91,7 +99,9 @@ func (ts sessionTasks) known(ctx context.Context, id protocol.TaskID, spec *prot
 	return &t, nil
 }
 
-// startTask creates a task, and begins it if there is room. run is what does its work, if that is not said in its spec.
+// startTask adds a new task to a draft, and to the workers once the draft is stored. An empty id
+// gets a new one. run is as for start. If no slot is free, the task stays pending and its attempt
+// waits. It fails with *param.Error if lashd has no worker for the spec.
 func startTask(e *Engine, d *live.Draft, id protocol.TaskID, spec *protocol.TaskSpec, origin protocol.TaskOrigin, run worker) (protocol.Task, error) {
 	if id == "" {
 		id = protocol.NewTaskID()
@@ -105,7 +115,7 @@ func startTask(e *Engine, d *live.Draft, id protocol.TaskID, spec *protocol.Task
 	return d.Start(id, spec, origin, e.Tasks.attempts(run)), nil
 }
 
-// attempts makes attempts at tasks that a worker does.
+// attempts returns a function that creates attempts with a given worker, as live.Draft needs it.
 func (ts *Tasks) attempts(run worker) func(*protocol.Task) live.Attempt {
 	return func(t *protocol.Task) live.Attempt { return ts.newWork(t, run) }
 }

@@ -12,7 +12,10 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Transfer moves tasks to another session, all or none. They keep running.
+// Transfer moves live tasks to another session, all or none, while they keep running. Their events
+// and wakes go to the new session from then on. Ended tasks stay where they are and are missing in
+// the result. Monitors cannot move. An id that the target session uses already fails the whole
+// transfer.
 func (ts *Tasks) Transfer(ctx context.Context, p *protocol.TaskTransferParams) (*protocol.TasksResult, error) {
 	switch {
 	case p.SessionID == p.To:
@@ -30,8 +33,10 @@ func (ts *Tasks) Transfer(ctx context.Context, p *protocol.TaskTransferParams) (
 	})
 }
 
-// transfer takes the tasks out of the one session, stores them as the other's in one commit, and gives them back if that fails.
-// A crash on the way leaves them with whom the store says.
+// transfer runs in three steps, each on an actor: it takes the tasks out of one session's memory,
+// stores them as the other's in one commit, and then either forgets them in the first session or
+// puts them back. Until then, events of the tasks fail with ErrTaskLeaving and their workers retry
+// them. After a crash the tasks belong to the session that the store says.
 func (ts *Tasks) transfer(ctx context.Context, p *protocol.TaskTransferParams, rc receipt.Request) (*protocol.TasksResult, error) {
 	// Without cancellation: the tasks that are taken out must be handed over or put back.
 	moving, err := do(context.WithoutCancel(ctx), ts.eng, p.SessionID, func(_ context.Context, st *state) ([]protocol.Task, error) {
@@ -53,6 +58,7 @@ func (ts *Tasks) transfer(ctx context.Context, p *protocol.TaskTransferParams, r
 	return r, nil
 }
 
+// unlessGone returns err, or nil if it says that the session is deleted or missing.
 func unlessGone(err error) error {
 	if isGone(err) {
 		return nil
@@ -60,8 +66,9 @@ func unlessGone(err error) error {
 	return err
 }
 
-// handOver takes live tasks out of a session's memory. What is over, or is not there, stays where it is: it is no part of a
-// transfer.
+// handOver marks live tasks as leaving the session and returns them. It ignores ids of ended and
+// unknown tasks. It fails for a monitor's task, which must stay with the monitor. It runs on the
+// actor of the old owner.
 func (ts sessionTasks) handOver(ids []protocol.TaskID) ([]protocol.Task, error) {
 	var moving []protocol.Task
 	for _, id := range ids {
@@ -77,6 +84,8 @@ func (ts sessionTasks) handOver(ids []protocol.TaskID) ([]protocol.Task, error) 
 	return moving, nil
 }
 
+// takeOver commits the tasks as those of this session, and moves their workers with them. It runs
+// on the actor of the new owner.
 func (ts sessionTasks) takeOver(ctx context.Context, from protocol.SessionID, moving []protocol.Task, rc receipt.Request) (*protocol.TasksResult, error) {
 	r := &protocol.TasksResult{Data: []protocol.Task{}}
 	c := ts.st.change(persistence.Commit{})

@@ -11,11 +11,15 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// maxWaited is how many tasks may be waited for at once.
+// maxWaited is the number of tasks that one request can wait for or transfer.
 const maxWaited = 256
 
-// Wait waits for tasks. A timeout changes nothing; that the others are asked to end is durable before it answers, and for those
-// of the session of the one that decides it as soon as its end is.
+// Wait waits until tasks have ended as p.Rule says: all of them (the default), the first, or the
+// first that succeeds. A timeout changes no task and is no error: TimedOut says so, and Live lists
+// the tasks that still run.
+//
+// With losers "cancel" the other tasks are cancelled before Wait returns. Those of the session of
+// the deciding task are cancelled in the commit of its end, the rest right after it.
 func (ts *Tasks) Wait(ctx context.Context, client protocol.ClientID, p *protocol.TaskWaitParams) (*protocol.TaskWaitResult, error) {
 	switch {
 	case len(p.TaskIDs) == 0 || len(p.TaskIDs) > maxWaited:
@@ -43,7 +47,11 @@ func (ts *Tasks) Wait(ctx context.Context, client protocol.ClientID, p *protocol
 	return ts.poll(ctx, p)
 }
 
-// settled waits until the rule holds or the time is up. Then the race ends, and what it has decided by then counts.
+// awaitRule waits until the rule is met or the timeout passes. It looks again after every change of
+// any task.
+//
+// After a timeout it ends the race, lets pending commits finish and looks once more. Otherwise a
+// commit that is under way could still cancel the losers although Wait reports a timeout.
 func (ts *Tasks) awaitRule(ctx context.Context, p *protocol.TaskWaitParams, end func()) (*protocol.TaskWaitResult, error) {
 	timeout, stop := after(p.TimeoutMs)
 	defer stop()
@@ -71,7 +79,8 @@ func (ts *Tasks) awaitRule(ctx context.Context, p *protocol.TaskWaitParams, end 
 	}
 }
 
-// passBy waits until what the sessions of tasks are storing is stored.
+// passBy waits until the sessions of the tasks have finished what their actors do now, such as a
+// commit of a task's end. It sends each actor an empty function.
 func (ts *Tasks) passBy(ctx context.Context, tasks []protocol.Task) {
 	passed := map[protocol.SessionID]bool{}
 	for _, t := range tasks {
@@ -83,6 +92,7 @@ func (ts *Tasks) passBy(ctx context.Context, tasks []protocol.Task) {
 	}
 }
 
+// poll reads the tasks and sorts them into ended ones, in the order of their end, and live ones.
 func (ts *Tasks) poll(ctx context.Context, p *protocol.TaskWaitParams) (*protocol.TaskWaitResult, error) {
 	r := &protocol.TaskWaitResult{Settled: []protocol.Task{}, Live: []protocol.Task{}}
 	for _, id := range p.TaskIDs {
@@ -101,6 +111,8 @@ func (ts *Tasks) poll(ctx context.Context, p *protocol.TaskWaitParams) (*protoco
 	return r, nil
 }
 
+// ruleMet reports whether the tasks that ended satisfy the rule. If no task can succeed any more,
+// firstSuccess is met too.
 func ruleMet(rule protocol.TaskRule, r *protocol.TaskWaitResult) bool {
 	switch rule {
 	case protocol.WaitFirst:
@@ -112,8 +124,8 @@ func ruleMet(rule protocol.TaskRule, r *protocol.TaskWaitResult) bool {
 	return len(r.Live) == 0
 }
 
-// withdrawWakes withdraws the wakes of tasks whose end a turn of their session has learned by waiting for them. What has entered a turn
-// stays there.
+// withdrawWakes removes from the queue the wakes of tasks whose end a turn has learned by waiting.
+// Wakes that a turn has read stay.
 func (ts *Tasks) withdrawWakes(ctx context.Context, session protocol.SessionID, over []protocol.Task) error {
 	_, err := do(ctx, ts.eng, session, func(ctx context.Context, st *state) (struct{}, error) {
 		told := slices.DeleteFunc(slices.Clone(st.queue.Inputs()), func(in protocol.QueuedInput) bool {
@@ -128,7 +140,9 @@ func (ts *Tasks) withdrawWakes(ctx context.Context, session protocol.SessionID, 
 	return err
 }
 
-// AwaitHidden implements plugin.TaskService.
+// AwaitHidden implements plugin.TaskService. It waits until the session has no hidden tasks left,
+// including those that start while it waits. It returns the first failure once, as
+// *plugin.TaskFailedError.
 func (s *services) AwaitHidden(ctx context.Context, session protocol.SessionID) error {
 	session, err := s.resolveSession(ctx, session)
 	if err != nil {
@@ -148,7 +162,8 @@ func (s *services) AwaitHidden(ctx context.Context, session protocol.SessionID) 
 	}
 }
 
-// drainHidden tells whether hidden tasks are live, besides the one that asks. If none is, it fails with the first one that failed.
+// drainHidden reports whether hidden tasks are live, apart from the task that asks. If none is, it
+// returns the first failure since the last call as an error. It runs on the actor.
 func (ts sessionTasks) drainHidden(asks *work) (live bool, err error) {
 	var self protocol.TaskID
 	if asks != nil {

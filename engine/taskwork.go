@@ -13,10 +13,12 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// worker does what a task is for, and tells how that ended. It returns soon once ctx is done.
+// worker does the work of a task and returns its outcome. It returns soon after ctx is done. A nil
+// outcome means that the attempt says nothing about the end of the task: work.attributed decides,
+// or the next daemon continues the task.
 type worker func(ctx context.Context, w *work) *protocol.TaskOutcome
 
-// taskStop is why a worker is stopped.
+// taskStop is the cause with which a task's context ends on request: who asked for it and why.
 type taskStop struct{ by, reason string }
 
 func (s *taskStop) Error() string { return "stopped by " + s.by }
@@ -25,10 +27,14 @@ func (s *taskStop) outcome() *protocol.TaskOutcome {
 	return &protocol.TaskOutcome{Kind: protocol.TaskStopped, By: s.by, Message: s.reason}
 }
 
-// errTaskTime is the cause with which an attempt is stopped that takes too long.
+// errTaskTime is the cause with which the context of an attempt ends at the task's timeout.
 var errTaskTime = errors.New("the task exceeded its timeout")
 
-// work is an attempt at a task. It belongs to the engine: a session may leave memory and come back beside it.
+// work is one attempt at a task, and implements live.Attempt. It belongs to the engine, not to a
+// session's state: the session may leave memory and be loaded again while the attempt runs. One
+// goroutine (runAttempt) waits for a slot, runs the worker and reports the end to the actor of the
+// owning session. Session and task can change under it when the task is transferred or gets events,
+// so mu guards both.
 type work struct {
 	eng           *Engine
 	id            protocol.TaskID
@@ -51,6 +57,8 @@ type work struct {
 	task    protocol.Task      // as of its newest stored event
 }
 
+// newWork creates an attempt at a task. It starts nothing until Go is called. Its context lives as
+// long as sessions do.
 func (ts *Tasks) newWork(t *protocol.Task, run worker) *work {
 	w := &work{
 		eng: ts.eng, id: t.ID, run: run, session: t.SessionID, slots: ts.eng.workers.slotsFor(t.SessionID, &t.Spec), ended: make(chan struct{}), signals: make(chan background.Signal),
@@ -60,7 +68,8 @@ func (ts *Tasks) newWork(t *protocol.Task, run worker) *work {
 	return w
 }
 
-// Go implements live.Attempt. It begins nothing when the daemon stops: the next one finds the task.
+// Go implements live.Attempt: it starts the attempt's goroutine. If the daemon stops, it starts
+// nothing and the next daemon finds the task.
 func (w *work) Go(t protocol.Task, begun bool) {
 	begins := w.eng.group.IfOpen(func() {
 		w.task, w.startIsStored = t, begun
@@ -73,6 +82,8 @@ func (w *work) Go(t protocol.Task, begun bool) {
 	go w.runAttempt()
 }
 
+// runAttempt is the goroutine of the attempt: it waits for a slot, stores the start, runs the
+// worker and stores the end. It closes w.ended last.
 func (w *work) runAttempt() {
 	defer close(w.ended)
 	defer w.releaseSlot()
@@ -90,7 +101,8 @@ func (w *work) runAttempt() {
 	w.close(w.attempt())
 }
 
-// attempt works, for as long as the task may take.
+// attempt runs the worker within the task's timeout. A panic is the outcome "failed" with code
+// "panic".
 func (w *work) attempt() (out *protocol.TaskOutcome) {
 	ctx := w.ctx
 	if ms := w.task.Spec.TimeoutMs; ms > 0 {
@@ -114,7 +126,8 @@ func (w *work) attempt() (out *protocol.TaskOutcome) {
 	return w.attributed(ctx, task.Bounded(run(ctx, w)))
 }
 
-// attributed is an outcome that says for whom the task was stopped, if it was.
+// attributed completes an outcome that does not say who stopped the task: it takes origin and
+// reason from the cause of ctx.
 func (w *work) attributed(ctx context.Context, out *protocol.TaskOutcome) *protocol.TaskOutcome {
 	if out != nil && (out.Kind != protocol.TaskStopped || out.By != "") {
 		return out
@@ -126,7 +139,9 @@ func (w *work) attributed(ctx context.Context, out *protocol.TaskOutcome) *proto
 	return why
 }
 
-// stopped is the outcome of an attempt that ctx has stopped; nil: it has none, as the next daemon makes another.
+// stopped returns the outcome of an attempt whose context ended: stopped on request, timed out, or
+// abandoned because the daemon stops. It returns nil if the next daemon makes another attempt or
+// finds the task as it is.
 func (w *work) stopped(ctx context.Context) *protocol.TaskOutcome {
 	stop, asked := errors.AsType[*taskStop](context.Cause(ctx))
 	switch {
@@ -140,7 +155,7 @@ func (w *work) stopped(ctx context.Context) *protocol.TaskOutcome {
 	return task.Abandoned(&w.task, protocol.WriterDrain, "the daemon that ran it was stopped")
 }
 
-// close makes the end of the task durable.
+// close stores the end of the task. A nil outcome stores nothing.
 func (w *work) close(out *protocol.TaskOutcome) {
 	if out == nil {
 		return
@@ -150,11 +165,13 @@ func (w *work) close(out *protocol.TaskOutcome) {
 	}
 }
 
-// errTaskMoved means that a task is not the session's any more.
+// errTaskMoved means that the task is not live in the session, because it was transferred or has
+// ended.
 var errTaskMoved = errors.New("the task belongs to another session")
 
-// tell makes an event of the task durable. It goes on trying for as long as the daemon lives: what has happened has happened.
-// What cannot happen to the task any more is dropped.
+// addEvent stores an event of the task. It retries as long as the daemon runs, because the event
+// has happened: for example while the session is reloaded or the task moves to another session. It
+// fails if the session is deleted, the daemon stops, or the task is no longer live.
 func (w *work) addEvent(e protocol.TaskEvent) error {
 	ctx := w.eng.actorContext()
 	for {
@@ -177,6 +194,8 @@ func (w *work) addEvent(e protocol.TaskEvent) error {
 	}
 }
 
+// addEvent stores an event of a live task, on the actor. It fails with ErrTaskLeaving or
+// errTaskMoved if the task is not live here.
 func (ts sessionTasks) addEvent(ctx context.Context, id protocol.TaskID, e protocol.TaskEvent) (t protocol.Task, err error) {
 	t, ok := ts.Find(id)
 	switch {
@@ -192,8 +211,9 @@ func (ts sessionTasks) addEvent(ctx context.Context, id protocol.TaskID, e proto
 // End implements live.Attempt.
 func (w *work) End(by, reason string) { w.end(&taskStop{by: by, reason: reason}) }
 
-// end asks the attempt to end. One that is cooperative goes on until it wants to, and one that only looks at a command until that has
-// ended; what does not work yet, ends at once.
+// end asks the attempt to end. A cooperative plugin keeps working until it returns by itself, and a
+// watched detached command until it has ended. All other work, and work that has no slot yet, is
+// stopped at once. Later requests do not replace the first.
 func (w *work) end(stop *taskStop) {
 	w.mu.Lock()
 	again := w.stop != nil
@@ -211,7 +231,8 @@ func (w *work) end(stop *taskStop) {
 	}
 }
 
-// signal gives the task something, and waits until it is taken.
+// signal sends the worker a signal and waits until it was taken. It fails with errTaskMoved if the
+// work ends first.
 func (w *work) signal(ctx context.Context, by, name string, payload []byte) error {
 	done := make(chan error, 1)
 	select {
@@ -235,7 +256,8 @@ func (w *work) signal(ctx context.Context, by, name string, payload []byte) erro
 	return over
 }
 
-// stopWork stops all workers, and waits for them, but not for ever: work of a plugin may not return.
+// stopWork stops all attempts when the daemon stops, and waits up to stopTimeout for them: a
+// plugin's work may never return.
 func (ts *Tasks) stopWork() {
 	all := ts.eng.workers.list("")
 	for _, w := range all {
@@ -253,14 +275,15 @@ func (ts *Tasks) stopWork() {
 	}
 }
 
-// now is the task as it is.
+// now returns a copy of the task as of its newest stored event.
 func (w *work) now() protocol.Task {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.task
 }
 
-// actorContext lives as long as sessions do.
+// actorContext returns the context of all actors. It ends when sessions stop, after the running
+// turns were suspended.
 func (e *Engine) actorContext() context.Context {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -23,7 +23,8 @@ const (
 	stopTimeout = 6 * time.Second
 )
 
-// callMaker makes tool calls on behalf of a caller, one attempt after the other.
+// callMaker makes tool calls on behalf of a caller: it runs each attempt, asks the hooks and
+// retries. Its methods are safe for several calls at once, each on a goroutine of its own.
 type callMaker struct {
 	*session
 	caller  caller
@@ -32,13 +33,15 @@ type callMaker struct {
 	frame   protocol.FrameID // the caller's frame; empty: none
 }
 
-// row is the row of the journal for a call as it is.
+// row returns the journal row of a call in its present state.
 func (m *callMaker) row(s *toolCall) persistence.Effect {
 	return s.effectRow(m.caller.journalID(), s.row())
 }
 
-// callWithRetries makes a call, again if its tool lets that be done and the failure says that it is safe. Hooks see every attempt,
-// the projector the last. The answer is false if the turn is left and the call's result is not known.
+// callWithRetries makes a call and repeats it if its tool has a retry policy, may be repeated, and
+// the failure asks for it. Hooks see every attempt, the projector only the last one. The reply
+// lacks its rank among the batch. false means that the turn is suspended and the result unknown; a
+// later run decides what to do about the call.
 func (m *callMaker) callWithRetries(ctx context.Context, s *toolCall) (turn.ToolReply, bool) {
 	began := time.Now()
 	for n := 1; ; n++ {
@@ -59,8 +62,8 @@ func (m *callMaker) callWithRetries(ctx context.Context, s *toolCall) (turn.Tool
 	}
 }
 
-// retry tells whether a call is tried again after its n-th attempt, and when. An output that would be, but for the number
-// of attempts, is marked.
+// retry reports whether a call is repeated after its n-th attempt, and the wait before. An output
+// that would be repeated but for the limit on attempts is marked as exhausted.
 func (s *toolCall) retry(n int, out *protocol.ToolOutput) (time.Duration, bool) {
 	policy := s.entry.Terms().Retry
 	if policy == nil || !s.repeatable() || out.Status != protocol.OutputFailure || out.Failure == nil || !out.Failure.Retry {
@@ -79,7 +82,8 @@ const (
 	maxBackoff    = 24 * time.Hour // a contract can declare this backoff at most
 )
 
-// backoff is the wait after the n-th attempt that a contract declares: it doubles up to its cap.
+// backoff returns the wait after the n-th attempt: the policy's base, doubled for each further
+// attempt up to its cap.
 func backoff(policy *protocol.ToolRetry, n int) time.Duration {
 	limit := maxBackoff.Milliseconds()
 	if policy.CapMs > 0 {
@@ -92,8 +96,8 @@ func backoff(policy *protocol.ToolRetry, n int) time.Duration {
 	return time.Duration(min(ms, limit)) * time.Millisecond
 }
 
-// attempt makes one attempt of a call, and asks the hooks about its result. A call that was cancelled gets a moment to return by itself. The answer is
-// false if the turn is left and the call's result is not known.
+// attempt makes one attempt of a call and runs the hooks that follow a call. false means that the
+// turn is suspended and the result unknown.
 func (m *callMaker) attempt(ctx context.Context, s *toolCall) (turn.ToolReply, bool) {
 	began := time.Now()
 	m.hooks.trace.call(trace.ToolStarted, s, nil)
@@ -111,7 +115,10 @@ func (m *callMaker) attempt(ctx context.Context, s *toolCall) (turn.ToolReply, b
 	return reply, true
 }
 
-// outcomeOf is the outcome of an attempt: one that was given before, that of calling the tool, or a completion.
+// outcomeOf returns the outcome of one attempt. There are three sources: the output that a client
+// gave to an earlier daemon, the completion that the call waits for, or else the result of running
+// the tool. A tool that returns "pending" turns the call into a wait. If a tool took a completion
+// key and then returned a result, the key is withdrawn, unless its completion came first.
 func (m *callMaker) outcomeOf(ctx context.Context, s *toolCall) outcome {
 	if s.clientOutput != nil {
 		out := *s.clientOutput
@@ -132,7 +139,10 @@ func (m *callMaker) outcomeOf(ctx context.Context, s *toolCall) outcome {
 	return got
 }
 
-// callTool runs the tool on a goroutine of its own, within the limits of the call. An output that was taken from elsewhere is what the call comes to, whatever ends it.
+// callTool runs the tool on a goroutine of its own, within the timeout of its contract. If a client
+// completed the call while it ran, that output is the outcome, no matter how the tool ended. A tool
+// that ignores its context is left behind: its goroutine goes on, its result is dropped. callTool
+// returns once the call no longer uses the turn.
 func (m *callMaker) callTool(ctx context.Context, s *toolCall) outcome {
 	limited, cancel := callContext(ctx, s.entry.Terms())
 	host := &toolHost{maker: m, call: s, life: limited, startedRow: s.row()}
@@ -153,12 +163,14 @@ func (m *callMaker) callTool(ctx context.Context, s *toolCall) outcome {
 	return got
 }
 
-// outcome is a tool's result, or that there is none because the daemon stops.
+// outcome is the result of an attempt. unknown means that the daemon stops and the tool did not
+// return in time.
 type outcome struct {
 	tool.Result
 	unknown bool
 }
 
+// callContext returns the context of one attempt, with the timeout of the tool's contract.
 func callContext(ctx context.Context, c protocol.ToolContract) (context.Context, context.CancelFunc) {
 	if c.TimeoutMs > 0 {
 		return context.WithTimeout(ctx, time.Duration(c.TimeoutMs)*time.Millisecond)
@@ -166,7 +178,10 @@ func callContext(ctx context.Context, c protocol.ToolContract) (context.Context,
 	return context.WithCancel(ctx)
 }
 
-// interrupted is what a call comes to whose context is done. If it does not return, the cause of that decides.
+// interrupted returns the outcome of a call whose context is done. The tool may still return a
+// result within a grace period. Otherwise the cause decides: unknown if the daemon stops,
+// cancelled, a timeout failure for a repeatable call, or an unknown effect for any other call that
+// exceeded its limit.
 func interrupted(ctx context.Context, s *toolCall, done <-chan outcome) outcome {
 	if got, returned := withinGrace(ctx, done); returned {
 		return got
@@ -186,7 +201,8 @@ func interrupted(ctx context.Context, s *toolCall, done <-chan outcome) outcome 
 	return outcome{Result: tool.Result{Output: out}}
 }
 
-// inTime waits for an answer until ctx is done and a moment has passed, which is longer when the daemon stops.
+// withinGrace waits for a result until ctx is done and cancelGrace has passed; stopTimeout if the
+// daemon stops. It reports whether a result came.
 func withinGrace[T any](ctx context.Context, done <-chan T) (v T, returned bool) {
 	select {
 	case v = <-done:
@@ -207,7 +223,8 @@ func withinGrace[T any](ctx context.Context, done <-chan T) (v T, returned bool)
 	}
 }
 
-// runTool calls the provider. An error or a panic there fails the call, not the turn.
+// runTool calls the tool's provider and cleans its result. An error or panic of the provider fails
+// the call, not the turn.
 func (m *callMaker) runTool(ctx context.Context, s *toolCall, host *toolHost) (got outcome) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -232,7 +249,8 @@ func (m *callMaker) runTool(ctx context.Context, s *toolCall, host *toolHost) (g
 	return got
 }
 
-// failed is the result of a provider's error. One that only says that the daemon stops says nothing of the call.
+// failed maps a provider's error to a tool result. An error that only reports that the daemon stops
+// leaves the result unknown.
 func (m *callMaker) failed(ctx context.Context, err error) (result tool.Result, unknown bool) {
 	var out protocol.ToolOutput
 	cause := context.Cause(ctx)
@@ -250,7 +268,8 @@ func (m *callMaker) failed(ctx context.Context, err error) (result tool.Result, 
 	return tool.Result{Output: out}, false
 }
 
-// tidy makes an output one that JSON can hold.
+// tidy makes an output valid for JSON: it repairs text that is not UTF-8 and drops raw values that
+// are not JSON. It also removes intents, which only lashd may set.
 func tidy(out protocol.ToolOutput) protocol.ToolOutput {
 	if out.Status == "" {
 		out.Status = protocol.OutputSuccess

@@ -13,7 +13,10 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// batch is calls that are made together: those of an answer of the model, or those that one of these makes.
+// batch is a group of calls that are made together: those of one model reply, or those that one
+// call makes (nested calls). Calls of tools marked serial run one after the other, all others at
+// once on goroutines of their own. Results become durable in the order in which they settle, so the
+// journal never has a later result without an earlier one.
 type batch struct {
 	*callMaker
 	asks      *asks
@@ -25,12 +28,13 @@ type batch struct {
 	mu      sync.Mutex // guards replies, ranks and stored flags while calls run
 }
 
-// newBatch is calls of the turn.
+// newBatch returns a batch of calls that belong to the turn.
 func (r *run) newBatch(m *callMaker, calls []*toolCall) *batch {
 	return &batch{callMaker: m, asks: &r.asks, store: r.store, emissions: &r.emissions, calls: calls}
 }
 
-// batchOf is the batch that an effect asks for, with what the journal knows of its calls.
+// batchOf returns the batch of a tools effect. Calls that an earlier run started or finished get
+// their state from the journal.
 func (r *run) batchOf(effect turn.Effect) (*batch, error) {
 	m := &callMaker{session: r.session, caller: r, hooks: r.hooks, catalog: r.prompt.catalog, frame: r.journal.begin.Frame}
 	b := r.newBatch(m, make([]*toolCall, len(effect.Tools.Calls)))
@@ -46,7 +50,9 @@ func (r *run) batchOf(effect turn.Effect) (*batch, error) {
 	return b, nil
 }
 
-// recall takes what the journal knows of a call of the batch, or of one that such a call makes.
+// restoreCall applies a journal row to the call it belongs to, or to the call that made it. It
+// fails with *JournalError if the batch has no such call, which means that the replayed turn
+// differs from the journaled one.
 func (b *batch) restoreCall(row persistence.Effect) error {
 	maker, made := row.Ordinal/maxNestedCalls-1, row.Ordinal%maxNestedCalls
 	switch {
@@ -59,7 +65,9 @@ func (b *batch) restoreCall(row persistence.Effect) error {
 	return b.calls[made].restore(row)
 }
 
-// knownBatch is the answer to a batch of which all calls have their results, and nothing is left to be done.
+// knownBatch returns the answer to a batch from the journal if every call has its result and
+// nothing is left to do. Otherwise it reports false, and the batch runs again for the calls without
+// a result.
 func (r *run) knownBatch(e turn.Effect) (turn.Response, bool, error) {
 	b, err := r.batchOf(e)
 	if err != nil {
@@ -77,8 +85,10 @@ func (r *run) knownBatch(e turn.Effect) (turn.Response, bool, error) {
 	return turn.Response{Tools: replies(b.calls)}, true, nil
 }
 
-// runTools runs a batch. No call runs before the fact that it is started is durable; no result is shown to the model
-// before it is durable. When the turn is cancelled, each call gets its result all the same.
+// runTools runs the batch of an effect and delivers the results. Each call's start is stored before
+// it runs, and each result before the model sees it; so after a crash lashd knows which calls may
+// have had effects. If the turn is cancelled, the remaining calls get the result "cancelled". If
+// the turn is suspended, the results that arrived are stored for the next run.
 func (r *run) runTools(ctx context.Context, effect turn.Effect) error {
 	b, err := r.batchOf(effect)
 	if err != nil {
@@ -100,7 +110,8 @@ func (r *run) runTools(ctx context.Context, effect turn.Effect) error {
 	return r.collect(ctx, effect, b)
 }
 
-// collect makes the results of a batch durable and gives them to the machine.
+// collect stores the results of a batch and gives them to the machine. If the turn ends with them,
+// its last commit stores them.
 func (r *run) collect(ctx context.Context, effect turn.Effect, b *batch) error {
 	if err := b.commitIntents(ctx); err != nil {
 		return err
@@ -120,7 +131,10 @@ func (r *run) collect(ctx context.Context, effect turn.Effect, b *batch) error {
 	return r.store.flush(ctx, rows)
 }
 
-// perform brings the calls to their results. After an error, some may be without.
+// perform makes all calls of the batch, in steps: before-call hooks, approvals, a scan of the
+// files, the stored start, the calls. Each step sees all calls and skips those that have a result
+// already, such as denied ones. perform stops if ctx is done; after an error some calls may lack
+// results.
 func (b *batch) perform(ctx context.Context) error {
 	for _, step := range []func(context.Context, []*toolCall) error{b.hooks.beforeCalls, b.asks.settle, b.scanFiles, b.start, b.dispatch} {
 		if err := context.Cause(ctx); err != nil {
@@ -133,7 +147,8 @@ func (b *batch) perform(ctx context.Context) error {
 	return checkOverdue(b.calls)
 }
 
-// makeNested brings calls that a call makes to their results, and makes these durable.
+// makeNested makes the calls that another call makes, and stores their results before that call
+// gets them.
 func (b *batch) makeNested(ctx context.Context) error {
 	err := b.perform(ctx)
 	switch {
@@ -155,7 +170,7 @@ func (b *batch) makeNested(ctx context.Context) error {
 	return nil
 }
 
-// beforeFiles has the files looked at if calls may change some.
+// scanFiles records the state of the workspace before calls that may change files, for undo.
 func (b *batch) scanFiles(ctx context.Context, calls []*toolCall) error {
 	if changesFiles(calls) {
 		b.caller.filePoint().LookBefore(ctx)
@@ -163,7 +178,8 @@ func (b *batch) scanFiles(ctx context.Context, calls []*toolCall) error {
 	return nil
 }
 
-// changesFiles tells whether calls that are about to run may change files.
+// changesFiles reports whether any call that is about to run may change files. Only tools of kinds
+// that read are known not to.
 func changesFiles(calls []*toolCall) bool {
 	for _, s := range calls {
 		if s.reply != nil || s.entry == nil {
@@ -178,7 +194,8 @@ func changesFiles(calls []*toolCall) bool {
 	return false
 }
 
-// start makes durable that calls are about to run: those that run at once. The others are begun when it is their turn.
+// start stores that calls are about to run, for all that start at once. Serial calls are marked one
+// by one when their turn comes.
 func (b *batch) start(ctx context.Context, calls []*toolCall) error {
 	var first []*toolCall
 	for _, s := range calls {
@@ -192,7 +209,8 @@ func (b *batch) start(ctx context.Context, calls []*toolCall) error {
 	return b.markStarted(ctx, first...)
 }
 
-// begun makes durable that calls run now.
+// markStarted stores that calls run now, so that after a crash lashd knows that they may have had
+// effects. Calls that only wait for a completion or have an output from their client are left out.
 func (b *batch) markStarted(ctx context.Context, calls ...*toolCall) error {
 	var rows []persistence.Effect
 	for _, s := range calls {
@@ -210,9 +228,9 @@ func (b *batch) markStarted(ctx context.Context, calls ...*toolCall) error {
 	return context.Cause(ctx)
 }
 
-// dispatch runs the calls that have no result: all at once, except those whose tool wants to be alone. If the turn is
-// left, some calls may still be without. The order in which they settle is that in which their results become durable:
-// whatever is stored of a batch, nothing that settled before it is missing.
+// dispatch runs the calls that have no result: first all that may run together, then the serial
+// ones in order. If the turn is suspended, some calls may stay without a result. Results rank in
+// the order in which they settle and become durable in that order.
 func (b *batch) dispatch(ctx context.Context, calls []*toolCall) error {
 	rank(calls)
 	b.caller.filePoint().ToolsStart()
@@ -240,8 +258,8 @@ func (b *batch) dispatch(ctx context.Context, calls []*toolCall) error {
 	return context.Cause(ctx)
 }
 
-// make makes a call. A result that must not be made again is durable then, as the others of the batch may take long; if it cannot be stored,
-// it is stored with theirs.
+// make makes one call. If the call must not be repeated, its result is stored at once, because
+// other calls of the batch may take long. If that fails, the result is stored together with theirs.
 func (b *batch) make(ctx context.Context, s *toolCall) {
 	reply, ok := b.callWithRetries(ctx, s)
 	if ok && b.addResult(s, &reply) && !s.repeatable() {
@@ -249,7 +267,7 @@ func (b *batch) make(ctx context.Context, s *toolCall) {
 	}
 }
 
-// addResult notes a result, and tells whether others are still to come.
+// addResult records a result and its rank, and reports whether other calls are still without one.
 func (b *batch) addResult(s *toolCall, reply *turn.ToolReply) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -258,7 +276,7 @@ func (b *batch) addResult(s *toolCall, reply *turn.ToolReply) bool {
 	return countOpen(b.calls) > 0
 }
 
-// open counts the calls without a result.
+// countOpen counts the calls without a result.
 func countOpen(calls []*toolCall) (n int) {
 	for _, s := range calls {
 		if s.reply == nil {
@@ -268,7 +286,9 @@ func countOpen(calls []*toolCall) (n int) {
 	return n
 }
 
-// keep makes the results durable that there are.
+// keep stores the results that have arrived, in commits of limited size. Only one goroutine stores
+// at a time; results that arrive then are stored by the next. Errors are ignored here: the final
+// commit of the batch stores what is left.
 func (b *batch) keep() {
 	b.storing.Lock()
 	defer b.storing.Unlock()
@@ -288,7 +308,8 @@ func (b *batch) keep() {
 	}
 }
 
-// keepMany makes results durable that are too many for one commit, and gives the rows of the last ones.
+// storeAllButLast stores results in commits of limited size and returns the rows that fit into the
+// caller's next commit.
 func (b *batch) storeAllButLast() (last []persistence.Effect, err error) {
 	rank(b.calls)
 	rest := unstored(b.calls)
@@ -304,8 +325,8 @@ func (b *batch) storeAllButLast() (last []persistence.Effect, err error) {
 	}
 }
 
-// keepResults makes the results durable that came while the daemon stopped. Of the other calls nobody knows what
-// became of them.
+// storeSettled stores the results that arrived before the turn was suspended. The outcome of the
+// other calls is unknown.
 func (b *batch) storeSettled() error {
 	rank(b.calls)
 	rows := b.rows(unstored(b.calls))
@@ -315,7 +336,8 @@ func (b *batch) storeSettled() error {
 	return b.store.keep(rows...)
 }
 
-// portion are the rows of the first results of many: half of what a commit may hold, or one.
+// portion returns the journal rows of the first results that fit into half of a commit's limit, and
+// at least one.
 func (b *batch) portion(results []*toolCall) (rows []persistence.Effect) {
 	size := 0
 	for _, s := range results {
@@ -328,6 +350,7 @@ func (b *batch) portion(results []*toolCall) (rows []persistence.Effect) {
 	return rows
 }
 
+// rows returns the journal rows of calls.
 func (b *batch) rows(calls []*toolCall) (rows []persistence.Effect) {
 	for _, s := range calls {
 		rows = append(rows, b.row(s))
@@ -335,7 +358,9 @@ func (b *batch) rows(calls []*toolCall) (rows []persistence.Effect) {
 	return rows
 }
 
-// rank gives the results that have no place in the order of settlement yet the next ones, in the order of their calls.
+// rank gives settled results without a rank the next ranks, in the order of their calls. The rank
+// is part of the reply, so a replay gives the machine the same order. The caller holds mu while
+// calls run.
 func rank(calls []*toolCall) {
 	next := 0
 	for _, s := range calls {
@@ -351,7 +376,8 @@ func rank(calls []*toolCall) {
 	}
 }
 
-// unstored are the calls whose results are not stored, in the order of settlement.
+// unstored returns the calls whose results are not in the journal, in the order in which they
+// settled.
 func unstored(calls []*toolCall) (results []*toolCall) {
 	for _, s := range calls {
 		if s.reply != nil && !s.stored {
@@ -362,7 +388,7 @@ func unstored(calls []*toolCall) (results []*toolCall) {
 	return results
 }
 
-// replies are the results of calls that all have one.
+// replies returns the results of calls, in the order of the calls. Each must have one.
 func replies(calls []*toolCall) []turn.ToolReply {
 	rank(calls)
 	all := make([]turn.ToolReply, len(calls))

@@ -12,7 +12,10 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// toolCall is a call of a tool on its way: of a batch, of another call, or of a client.
+// toolCall is one tool call on its way from request to result: of a model's reply, of another call,
+// or of a client. It holds the request, the state of approval, the attempts and the result. The
+// goroutine that makes the call owns it while it runs; the batch guards the result. callRow is the
+// part that the journal keeps.
 type toolCall struct {
 	protocol.ToolCall                   // as it runs; hooks may have replaced the arguments
 	original          protocol.ToolCall // as the model or caller requested it
@@ -41,7 +44,8 @@ type toolCall struct {
 	overdue           bool                  // its completion missed the deadline, and the turn is to fail
 }
 
-// callRow is the journal's row of one call: started with its attempt, then finished with its reply.
+// callRow is the journal's row of one call. It is written when the call starts and again with its
+// result. JSON names are stored data and must not change.
 type callRow struct {
 	Attempt      int                  `json:"attempt"`
 	Replay       protocol.Replay      `json:"replay,omitempty"` // declared by its tool at that time
@@ -56,7 +60,8 @@ type callRow struct {
 	Places       []string             `json:"places,omitempty"` // targets of its paths when it was allowed
 }
 
-// hash stands for the call as it was asked for, with what allows it.
+// hash returns a digest of the requested call and its grant. A replayed call must have the same
+// one.
 func (s *toolCall) hash() []byte {
 	text := encode(s.original)
 	if s.grant != nil {
@@ -65,7 +70,7 @@ func (s *toolCall) hash() []byte {
 	return []byte(protocol.DigestOf(text))
 }
 
-// check finds the tool and validates the arguments.
+// check finds the tool and validates the arguments. A failure becomes the call's result.
 func (s *toolCall) check(catalog *tool.Catalog) {
 	s.find(catalog)
 	if s.reply == nil {
@@ -73,7 +78,8 @@ func (s *toolCall) check(catalog *tool.Catalog) {
 	}
 }
 
-// find finds the tool, before anybody is asked anything.
+// find looks the tool up before hooks and approvals run. If there is none, the call gets a failed
+// result that names similar tools.
 func (s *toolCall) find(catalog *tool.Catalog) {
 	if s.grant != nil {
 		s.allow(catalog)
@@ -86,7 +92,7 @@ func (s *toolCall) find(catalog *tool.Catalog) {
 	}
 }
 
-// allow finds the tool of a grant.
+// allow looks up the tool of a grant, which may lie outside the catalog.
 func (s *toolCall) allow(catalog *tool.Catalog) {
 	var err error
 	if s.entry, err = catalog.Granted(*s.grant); err != nil {
@@ -94,27 +100,30 @@ func (s *toolCall) allow(catalog *tool.Catalog) {
 	}
 }
 
+// validate checks the arguments against the tool's schema. A failure becomes the call's result.
 func (s *toolCall) validate() {
 	if err := s.entry.Validate(s.Args); err != nil {
 		s.answer(tool.Refusal(err))
 	}
 }
 
-// begin counts an attempt that is about to be made.
+// begin counts an attempt that is about to be made and records whether the tool may be repeated.
 func (s *toolCall) begin() {
 	s.attempt++
 	s.replay = s.declaredReplay()
 }
 
+// fail gives the call a failed result.
 func (s *toolCall) fail(class protocol.FailureClass, code, text string, source protocol.FailureSource) {
 	s.answer(protocol.Fail(class, code, text, source))
 }
 
+// answer gives the call a result without running it.
 func (s *toolCall) answer(out protocol.ToolOutput) {
 	s.reply = &turn.ToolReply{CallID: s.CallID, Name: s.Name, Args: s.replaced(), Output: out}
 }
 
-// replaced are the arguments as the call runs, if they are not those of the model.
+// replaced returns the arguments as the call runs, or nil if they are those of the request.
 func (s *toolCall) replaced() json.RawMessage {
 	if bytes.Equal(s.original.Args, s.Args) {
 		return nil
@@ -122,7 +131,7 @@ func (s *toolCall) replaced() json.RawMessage {
 	return s.Args
 }
 
-// row is what the journal is to have of a call.
+// row returns the journal's row in the call's present state.
 func (s *toolCall) row() callRow {
 	return callRow{
 		Attempt: s.attempt, Replay: s.replay, Args: s.replaced(), ClientOutput: s.clientOutput, Reply: s.reply, Messages: s.messages, Parked: s.parked,
@@ -130,7 +139,8 @@ func (s *toolCall) row() callRow {
 	}
 }
 
-// places are where the paths of the call led when it was allowed: also for one that is made again without being judged again.
+// places returns where the paths of the call led when it was allowed. File tools refuse the call if
+// they lead elsewhere when it runs.
 func (s *toolCall) places() []string {
 	if s.judged != nil {
 		return s.judged.Call.Places()
@@ -138,7 +148,7 @@ func (s *toolCall) places() []string {
 	return s.allowedPaths
 }
 
-// effectRow is a row of the journal for a call.
+// effectRow returns the store's form of a journal row.
 func (s *toolCall) effectRow(turn protocol.TurnID, row callRow) persistence.Effect {
 	return persistence.Effect{
 		Turn: turn, ID: s.effect, Ordinal: s.ordinal, Kind: "call", Finished: row.Reply != nil, Hash: s.hash(), Body: encode(row),

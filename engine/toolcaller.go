@@ -9,23 +9,26 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// caller is on whose behalf tool calls are made: a turn, or a client that calls a tool directly (directcall.go).
+// caller is the party that tool calls are made for: a turn, or a client that calls a tool directly
+// (directcall.go). It decides where calls are journaled, who can be asked about them and what
+// follows them. Methods may be called from the goroutines of calls.
 type caller interface {
-	// turnID is the turn that the calls belong to; empty: none.
+	// turnID is the turn that the calls belong to, or empty.
 	turnID() protocol.TurnID
-	// journalID is the id that their rows in the journal stand under: that of the turn, or of the direct call.
+	// journalID is the id of the calls' journal rows: that of the turn, or of the direct call.
 	journalID() protocol.TurnID
-	// tell makes events durable, and so shows them.
+	// tell stores events and so publishes them.
 	tell(context.Context, []change.Event) error
-	// decisions is where calls ask people and wait for completions; nil: nobody is asked.
+	// decisions asks people about calls and waits for completions. nil means that calls cannot ask.
 	decisions() *asks
-	// watched are the files that calls may change; nil: nobody looks at them.
+	// filePoint records changes of files for undo. nil means that they are not recorded.
 	filePoint() *undo.Point
-	// nested makes the calls that a call of m makes. Each has its result then, which is durable.
+	// nested makes the calls that a call of m makes. When it returns nil, each has a stored result.
 	nested(ctx context.Context, m *callMaker, calls []*toolCall) error
-	// carriesOut tells whether what calls want done is done after them.
+	// appliesIntents reports whether the intents of calls are applied after them.
 	appliesIntents() bool
-	// addRow adds to a change the row of a call that runs, unless nobody would ask for it after a crash.
+	// addRow adds the journal row of a running call to a change, if a later run of the daemon would
+	// read it.
 	addRow(*change.Change, persistence.Effect)
 }
 

@@ -13,7 +13,9 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// toolHost is what a tool call may ask of lashd. What it has of its turn it has as long as the call runs.
+// toolHost gives a running tool access to lashd: progress, artifacts, nested calls and services. It
+// serves one attempt of one call. After the attempt, requests that need the turn fail with
+// tool.ErrCallOver. A tool may use it from any goroutine.
 type toolHost struct {
 	maker      *callMaker
 	call       *toolCall
@@ -27,7 +29,7 @@ type toolHost struct {
 	uses sync.WaitGroup // uses of the turn in progress
 }
 
-// Progress implements tool.Host.
+// Progress implements tool.Host: it shows a line of text to subscribers. It is not stored.
 func (h *toolHost) Progress(text string) {
 	h.maker.feed.Show(protocol.Event{
 		Type: protocol.EventToolProgress, TurnID: h.maker.caller.turnID(), Text: text,
@@ -35,7 +37,8 @@ func (h *toolHost) Progress(text string) {
 	})
 }
 
-// WriteArtifact implements tool.Host.
+// WriteArtifact implements tool.Host. The artifact is stored when it returns, even if ctx is
+// cancelled on the way.
 func (h *toolHost) WriteArtifact(ctx context.Context, mediaType string, data []byte) (protocol.ArtifactRef, error) {
 	eng := h.maker.eng
 	blob, err := eng.store.PrepareBlob(data)
@@ -49,7 +52,9 @@ func (h *toolHost) WriteArtifact(ctx context.Context, mediaType string, data []b
 	return ref, err
 }
 
-// Touch implements tool.Host. What looks at the workspace leave out, such as what git ignores, is copied before it is changed.
+// Touch implements tool.Host: it copies a file that the tool is about to change. Scans skip some
+// files, such as those that git ignores, and undo needs their contents. Paths outside the workspace
+// are ignored.
 func (h *toolHost) Touch(ctx context.Context, path string) error {
 	if filepath.IsLocal(path) {
 		h.maker.caller.filePoint().Announce(ctx, filepath.ToSlash(path))
@@ -57,12 +62,15 @@ func (h *toolHost) Touch(ctx context.Context, path string) error {
 	return nil
 }
 
-// Capabilities are those that plugin.ForTool gives a tool its part of.
+// Capabilities returns the services for a plugin's tool; plugin.ForTool narrows them to the tool's
+// grants.
 func (h *toolHost) Capabilities() plugin.Capabilities {
 	return h.maker.hooks.capabilitiesFor(authority.Sandboxed(h.call.sandboxed))
 }
 
-// Call implements tool.Caller.
+// Call implements tool.Caller: it makes nested calls and returns their outputs. Only serial tools
+// may make them, because nested calls are journaled in order, and nested calls may not make calls
+// of their own.
 func (h *toolHost) Call(ctx context.Context, calls []tool.Request) ([]protocol.ToolOutput, error) {
 	switch {
 	case h.call.Parent != "":
@@ -78,7 +86,8 @@ func (h *toolHost) Call(ctx context.Context, calls []tool.Request) ([]protocol.T
 	return h.maker.runNested(ctx, h.call, calls)
 }
 
-// enter begins a use of the turn, one at a time. Its context also ends with the call.
+// enter begins a use of the turn by the tool, one at a time. The returned context also ends with
+// the attempt. The caller calls the returned function when it is done.
 func (h *toolHost) enter(ctx context.Context) (context.Context, func(), error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -102,7 +111,8 @@ func (h *toolHost) enter(ctx context.Context) (context.Context, func(), error) {
 	}, nil
 }
 
-// stay keeps the call from being over until leave is called, unless it is over already.
+// keepOpen delays the end of the attempt until leave is called. ok is false if the attempt has
+// ended.
 func (h *toolHost) keepOpen() (leave func(), ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -113,14 +123,15 @@ func (h *toolHost) keepOpen() (leave func(), ok bool) {
 	return h.uses.Done, true
 }
 
-// give adds to a change that the call has an output, which plugins have not looked at.
+// give adds to a change that a client gave the call's output, before hooks see it. After a crash
+// the next daemon uses it.
 func (h *toolHost) give(c *change.Change, out protocol.ToolOutput) {
 	row := h.startedRow
 	row.ClientOutput = &out
 	h.maker.caller.addRow(c, h.call.effectRow(h.maker.caller.journalID(), row))
 }
 
-// end waits until the call uses its turn no more, and sees to it that it never will.
+// end closes the host: it rejects new uses of the turn and waits for those in progress.
 func (h *toolHost) end() {
 	h.mu.Lock()
 	h.over = true

@@ -12,10 +12,11 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Tools is the API of a session's tools.
+// Tools is the API of a session's tools. Its methods open the session's plugins if needed and hold
+// their lock, so they may take as long as plugin code does.
 type Tools struct{ eng *Engine }
 
-// List lists every tool of a session, members of the catalog or not.
+// List lists all tools that a session knows, whether the model may call them or not.
 func (ts *Tools) List(ctx context.Context, p *protocol.SessionParams) (*protocol.ToolListResult, error) {
 	return lockedPlugins(ctx, ts.eng, p.SessionID, func(k *pluginLock) (*protocol.ToolListResult, error) {
 		t, err := k.open(k.row().Config)
@@ -27,7 +28,7 @@ func (ts *Tools) List(ctx context.Context, p *protocol.SessionParams) (*protocol
 	})
 }
 
-// State reads what a session decided about its tools.
+// State returns the session's tool settings: members, availability and their generation.
 func (ts *Tools) State(ctx context.Context, p *protocol.SessionParams) (*protocol.ToolStateResult, error) {
 	return lockedPlugins(ctx, ts.eng, p.SessionID, func(k *pluginLock) (*protocol.ToolStateResult, error) {
 		t, err := k.open(k.row().Config)
@@ -38,7 +39,8 @@ func (ts *Tools) State(ctx context.Context, p *protocol.SessionParams) (*protoco
 	})
 }
 
-// ApplyState replaces all settings, unless they changed since the state was read.
+// ApplyState replaces all tool settings. It fails with *GenerationError if they changed since the
+// client read them.
 func (ts *Tools) ApplyState(ctx context.Context, p *protocol.ToolApplyStateParams) (*protocol.ToolStateResult, error) {
 	return changeTools(ctx, ts.eng, p.SessionID, "tool/applyState", p, func(r *tool.Registry) error {
 		_, err := r.Apply(p.State)
@@ -46,7 +48,8 @@ func (ts *Tools) ApplyState(ctx context.Context, p *protocol.ToolApplyStateParam
 	})
 }
 
-// SetMembership says which tools the model may call, from its next call on.
+// SetMembership sets which tools the model may call, beginning with its next call. It fails with
+// *GenerationError if p.Generation is set and the settings changed since.
 func (ts *Tools) SetMembership(ctx context.Context, p *protocol.ToolSetMembershipParams) (*protocol.ToolStateResult, error) {
 	return changeTools(ctx, ts.eng, p.SessionID, "tool/setMembership", p, func(r *tool.Registry) error {
 		_, err := r.SetMembership(expected(p.Generation, r), p.Members)
@@ -54,7 +57,8 @@ func (ts *Tools) SetMembership(ctx context.Context, p *protocol.ToolSetMembershi
 	})
 }
 
-// SetAvailability says how far tools are open to the model, from its next call on.
+// SetAvailability sets how tools are offered to the model, beginning with its next call. Errors are
+// those of SetMembership; an unknown availability is a *param.Error.
 func (ts *Tools) SetAvailability(ctx context.Context, p *protocol.ToolSetAvailabilityParams) (*protocol.ToolStateResult, error) {
 	if err := tool.CheckAvailability(p.Availability); err != nil {
 		return nil, param.Bad("/availability", "%v", err)
@@ -65,7 +69,8 @@ func (ts *Tools) SetAvailability(ctx context.Context, p *protocol.ToolSetAvailab
 	})
 }
 
-// Refresh asks the sources of a session's tools again what they offer. One that fails stays as it was.
+// Refresh asks the sources of tools, such as MCP servers, for their current tools. A source that
+// fails keeps its old tools, and the failure is only logged.
 func (ts *Tools) Refresh(ctx context.Context, p *protocol.SessionMutationParams) (*protocol.ToolStateResult, error) {
 	return changeTools(ctx, ts.eng, p.SessionID, "tool/refresh", p, func(r *tool.Registry) error {
 		if err := r.Refresh(); err != nil {
@@ -75,7 +80,8 @@ func (ts *Tools) Refresh(ctx context.Context, p *protocol.SessionMutationParams)
 	})
 }
 
-// expected is the generation that a request is about.
+// expected returns the generation that a request expects: the current one if the request names
+// none.
 func expected(generation *int64, r *tool.Registry) int64 {
 	if generation == nil {
 		return r.Generation()
@@ -83,10 +89,13 @@ func expected(generation *int64, r *tool.Registry) int64 {
 	return *generation
 }
 
-// keyed are params with an idempotency key.
+// keyed is implemented by params with an idempotency key.
 type keyed interface{ Key() string }
 
-// changeTools changes the tools of a session. Nothing happens if they are the same then.
+// changeTools changes the tool settings of a session and commits them, under the lock of the
+// plugins. change runs beside the actor, because sources of tools are plugin code. If the settings
+// stay the same, nothing is stored. If the commit fails, the registry is rolled back and the
+// catalog is built again from it.
 func changeTools(ctx context.Context, e *Engine, id protocol.SessionID, method string, p keyed, change func(*tool.Registry) error) (*protocol.ToolStateResult, error) {
 	return mutatePlugins(ctx, e, id, method, p.Key(), p, func(k *pluginLock, rc receipt.Request) (*protocol.ToolStateResult, error) {
 		t, err := k.open(k.row().Config)
@@ -112,7 +121,8 @@ func changeTools(ctx context.Context, e *Engine, id protocol.SessionID, method s
 	})
 }
 
-// saveTools commits what the base registry says, with the catalog that it makes.
+// saveTools commits the settings of the base registry with their event and receipt. The new catalog
+// takes effect together with the commit, so a model call sees either the old tools or the new ones.
 func (k *pluginLock) saveTools(t *pluginSet, rc receipt.Request) (*protocol.ToolStateResult, error) {
 	if err := t.composer.Recompose(); err != nil {
 		return nil, err
@@ -132,7 +142,7 @@ func (k *pluginLock) saveTools(t *pluginSet, rc receipt.Request) (*protocol.Tool
 	})
 }
 
-// toolStateError is a refused change as clients get it.
+// toolStateError maps errors of the registry to those that clients get.
 func toolStateError(err error) error {
 	if stale, ok := errors.AsType[*tool.GenerationError](err); ok {
 		return &GenerationError{Current: stale.Actual}

@@ -7,6 +7,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
+// traced describes the session for the trace record of its start.
 func (st *state) traced() trace.Session {
 	cfg := st.row.Config
 	return trace.Session{
@@ -15,7 +16,9 @@ func (st *state) traced() trace.Session {
 	}
 }
 
-// turnTrace records what happens in a turn, or in a direct call.
+// turnTrace writes trace records of a turn or a direct call. With a nil out, tracing is off and
+// every method does nothing. It is safe for use by several calls at once, except for methods that
+// read the machine.
 type turnTrace struct {
 	out     *trace.File
 	session protocol.SessionID
@@ -23,7 +26,8 @@ type turnTrace struct {
 	journal *journal // of the turn; nil: a direct call
 }
 
-// add records something about the turn.
+// add writes a record with the turn's current iteration. It reads the machine, so only the turn's
+// goroutine may call it.
 func (t turnTrace) add(kind trace.Kind, body any) {
 	if t.out == nil {
 		return
@@ -35,7 +39,7 @@ func (t turnTrace) add(kind trace.Kind, body any) {
 	t.out.Add(kind, rec, body)
 }
 
-// record is the context that the turn's records share.
+// record returns the ids that all records of the turn share.
 func (t turnTrace) record() trace.Record {
 	rec := trace.Record{SessionID: t.session, TurnID: t.turn}
 	if t.journal != nil {
@@ -44,7 +48,9 @@ func (t turnTrace) record() trace.Record {
 	return rec
 }
 
-// request records a call of the model, and how its prompt is made of past, the history before the turn.
+// request records a model call: fingerprints of its prompt, split into system text, tools, history
+// before the turn (past) and messages of the turn, so that a reader can see which part changed
+// between calls.
 func (t turnTrace) request(effect turn.Effect, req *provider.Request, past []*protocol.Message) {
 	if t.out == nil {
 		return
@@ -57,6 +63,7 @@ func (t turnTrace) request(effect turn.Effect, req *provider.Request, past []*pr
 	t.add(trace.ModelStarted, trace.Effect{ID: effect.ID, Kind: effect.Kind})
 }
 
+// reply records the end of a model call, with its error if it failed.
 func (t turnTrace) reply(effect turn.Effect, answer *turn.ModelReply, failed error) {
 	if t.out == nil {
 		return
@@ -69,7 +76,9 @@ func (t turnTrace) reply(effect turn.Effect, answer *turn.ModelReply, failed err
 	t.add(kind, body)
 }
 
-// call is the one place that tells of tool calls, so that those of models, code and people look alike.
+// call records a step of a tool call. All callers use it, so that calls of models, code and clients
+// look alike. Arguments appear only as size and digest. A nil reply means that the call has no
+// result yet.
 func (t turnTrace) call(kind trace.Kind, s *toolCall, reply *turn.ToolReply) {
 	if t.out == nil {
 		return
@@ -89,10 +98,12 @@ func (t turnTrace) call(kind trace.Kind, s *toolCall, reply *turn.ToolReply) {
 	t.out.Add(kind, rec, body)
 }
 
+// diff records that a replayed effect differs from the journaled one.
 func (t turnTrace) diff(e *JournalError) {
 	t.add(trace.EffectDiff, trace.Diff{Effect: e.Effect, Kind: e.Kind, Diff: e.Diff})
 }
 
+// end records the outcome and the usage of a turn that was stored.
 func (t turnTrace) end(rep *protocol.TurnReport) {
 	if t.out == nil {
 		return

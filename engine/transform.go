@@ -10,7 +10,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// turnContext is what plugins made of a session for one turn. Nothing of it is stored; after a restart they are asked again.
+// turnContext is what plugins make of a session for one turn: the history to show, extra prompts
+// and tools. It is not stored; after a restart the plugins are asked again.
 type turnContext struct {
 	messages []*protocol.Message // shown instead of the history before the turn
 	prompts  []plugin.Prompt     // added to the system prompt
@@ -19,7 +20,8 @@ type turnContext struct {
 	extended *tool.Catalog
 }
 
-// prompt makes what the model sees of the session and of the turn.
+// prompt composes what the model sees: system prompt, history, messages of the turn and tools. It
+// belongs to the turn's goroutine.
 type prompt struct {
 	seams   *seams
 	set     *pluginSet
@@ -27,8 +29,9 @@ type prompt struct {
 	extra   *turnContext  // made by plugins for this turn; nil: nothing
 }
 
-// transform has the plugins decide what the model sees of the past, before each of its calls. If they fail, so does the turn. An error means that the
-// daemon stops.
+// transform runs the plugins' context hooks, which decide what the model sees of the history. It
+// runs before the first model call and whenever the machine asks again. A failed hook fails the
+// turn. An error is returned only if the turn is suspended.
 func (p *prompt) transform(ctx context.Context) (err error) {
 	if !p.seams.plugins.Transforms() || p.seams.journal.finished() {
 		return nil
@@ -46,6 +49,8 @@ func (p *prompt) transform(ctx context.Context) (err error) {
 	return nil
 }
 
+// transformed runs the hooks on the history and the turn so far, and builds the catalog that they
+// ask for.
 func (p *prompt) transformed(ctx context.Context) (*turnContext, error) {
 	s := p.seams
 	turn := s.input
@@ -66,7 +71,8 @@ func (p *prompt) transformed(ctx context.Context) (*turnContext, error) {
 	return made, err
 }
 
-// turnContextOf is what transforms have made, if a model can be shown it.
+// turnContextOf turns the hooks' result into a turnContext. It fails if a tool call would lack its
+// result, which no model accepts.
 func turnContextOf(pc plugin.PreparedContext) (*turnContext, error) {
 	made := &turnContext{prompts: pc.Prompts, overlay: tool.Overlay{WithoutBase: pc.WithoutBase, Sources: pc.Tools}}
 	for _, m := range pc.Messages {
@@ -77,7 +83,7 @@ func turnContextOf(pc plugin.PreparedContext) (*turnContext, error) {
 	return made, graph.ResumeSafe(made.messages)
 }
 
-// shown is the history before the turn as the model sees it.
+// visibleHistory returns the history before the turn as the model sees it.
 func (p *prompt) visibleHistory() []*protocol.Message {
 	if p.extra == nil {
 		return p.seams.past
@@ -85,11 +91,13 @@ func (p *prompt) visibleHistory() []*protocol.Message {
 	return slices.Clip(p.extra.messages)
 }
 
+// changesTools reports whether the turn adds tools or hides those of the session.
 func (c *turnContext) changesTools() bool {
 	return c != nil && (c.overlay.WithoutBase || len(c.overlay.Sources) > 0)
 }
 
-// catalog is a session's catalog with what the turn adds.
+// catalog returns the session's catalog with the tools of the turn. It caches the result until the
+// session's catalog changes.
 func (c *turnContext) catalog(base *tool.Catalog, tools *tool.Composer) (*tool.Catalog, error) {
 	if !c.changesTools() {
 		return base, nil

@@ -16,11 +16,13 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// triggerHost is the engine as triggers need it.
+// triggerHost implements trigger.Host: it gives triggers access to the engine. Its methods run on
+// goroutines of the triggers.
 type triggerHost struct{ eng *Engine }
 
-// Deliver brings an occurrence to its session, once: the session's row and the outcome are one commit. An outcome other than
-// delivered is still to be stored. An error passes: it can be tried again.
+// Deliver wakes or starts the session of a delivery, exactly once: the wake and the outcome
+// "delivered" are one commit. The caller stores any other outcome that it returns. After an error
+// the delivery can be tried again.
 func (h triggerHost) Deliver(ctx context.Context, r persistence.Reserved) (protocol.TriggerDelivery, error) {
 	d := r.Delivery
 	if r.Action.Kind == protocol.TriggerStarts {
@@ -37,7 +39,8 @@ func (h triggerHost) Deliver(ctx context.Context, r persistence.Reserved) (proto
 	return got, nil
 }
 
-// startSession creates the session of a delivery, unless it was created before.
+// startSession creates the session of a delivery. Its id is derived from trigger and occurrence, so
+// a retry finds it.
 func (h triggerHost) startSession(ctx context.Context, r persistence.Reserved) error {
 	s := r.Action.Session
 	_, err := h.eng.Sessions.New(ctx, sessionFor(s, r.Delivery.SessionID, cmp.Or(s.Title, r.Delivery.Key)))
@@ -47,7 +50,8 @@ func (h triggerHost) startSession(ctx context.Context, r persistence.Reserved) e
 	return err
 }
 
-// takeDelivery is a wake of the session.
+// takeDelivery queues the delivery as a wake of the session and commits it with the outcome. A
+// delivery that was taken before counts as delivered.
 func (st *state) takeDelivery(ctx context.Context, r persistence.Reserved) (protocol.TriggerDelivery, error) {
 	d := r.Delivery
 	d.AtMs = now()
@@ -69,10 +73,11 @@ func (st *state) takeDelivery(ctx context.Context, r persistence.Reserved) (prot
 	return d, st.commit(ctx, c)
 }
 
-// maxPayloadText is how many bytes of a payload the model reads.
+// maxPayloadText is the number of bytes of a payload that the model sees.
 const maxPayloadText = 16 << 10
 
-// deliveryText is what the model reads of a delivery.
+// deliveryText returns the text of a delivery as the model sees it: the trigger's text, then the
+// event with its payload.
 func deliveryText(r persistence.Reserved) string {
 	payload := string(r.Occurrence.Payload)
 	if len(payload) > maxPayloadText {
@@ -81,7 +86,7 @@ func deliveryText(r persistence.Reserved) string {
 	return fmt.Sprintf("%s\n\n%s: %s", r.Action.Text, r.Occurrence.Type, payload)
 }
 
-// undelivered is the outcome of a delivery that has failed, or an error if it can be tried again.
+// undelivered returns the outcome of a failed delivery, or the error if it can be tried again.
 func undelivered(d protocol.TriggerDelivery, err error) (protocol.TriggerDelivery, error) {
 	d.AtMs = now()
 	switch {
@@ -97,13 +102,15 @@ func undelivered(d protocol.TriggerDelivery, err error) (protocol.TriggerDeliver
 	return d, nil
 }
 
-// settingsRefused tells whether a session is not created because of its settings.
+// invalidSettings reports whether a session cannot be created because of its settings, such as an
+// unknown model.
 func invalidSettings(err error) bool {
 	return errors.Is(err, ErrModelNotFound) || errors.Is(err, plugin.ErrNoDriver) || errors.As(err, new(*param.Error)) ||
 		errors.As(err, new(*plugin.BuildError)) || errors.As(err, new(*plugin.HookError))
 }
 
-// mayPass tells whether an error has nothing to do with what was asked for.
+// isRetryable reports whether an error has nothing to do with the delivery itself, so that the same
+// delivery can succeed later.
 func isRetryable(err error) bool {
 	for _, other := range []error{
 		ErrShuttingDown, ErrReloaded, workgroup.ErrSlowPlugin, persistence.ErrFull, persistence.ErrBusy, persistence.ErrExists, persistence.ErrPoisoned,
@@ -116,7 +123,8 @@ func isRetryable(err error) bool {
 	return false
 }
 
-// CheckSession tries to prepare a session, without creating it.
+// CheckSession checks the settings of a trigger's session by preparing one without creating it. It
+// builds plugins, so it may be slow.
 func (h triggerHost) CheckSession(ctx context.Context, s *protocol.TriggerSession) error {
 	id := protocol.NewSessionID()
 	p, err := param.ResolveNewSession("", sessionFor(s, id, s.Title))
@@ -129,7 +137,7 @@ func (h triggerHost) CheckSession(ctx context.Context, s *protocol.TriggerSessio
 	return err
 }
 
-// sessionFor are the params that create the session of a trigger.
+// sessionFor returns the params that create the session of a trigger.
 func sessionFor(s *protocol.TriggerSession, id protocol.SessionID, title string) *protocol.SessionNewParams {
 	return &protocol.SessionNewParams{
 		SessionID: id, Cwd: s.Cwd, Title: title, Driver: s.Driver, Model: s.Model, Prompt: s.Prompt, Budget: s.Budget, Approval: s.Approval, Options: s.Options,
@@ -141,7 +149,8 @@ func (h triggerHost) Plugins(ctx context.Context, cwd string) (*plugin.Host, err
 	return h.eng.Plugins.Host(ctx, cwd)
 }
 
-// Events builds the plugins of a directory to learn which events they declare.
+// Events builds the plugins of a directory to learn which events they declare. The plugins are
+// isolated and closed again.
 func (h triggerHost) Events(ctx context.Context, cwd string) ([]plugin.TriggerEvent, error) {
 	cfg, err := h.eng.Sessions.defaults()
 	if err != nil {
@@ -157,8 +166,9 @@ func (h triggerHost) Events(ctx context.Context, cwd string) ([]plugin.TriggerEv
 	})
 }
 
-// Post publishes a change of a trigger to the daemon's watchers.
+// Post sends a change of a trigger to the clients that watch the daemon. A slow client gets only
+// the newest change of each trigger.
 func (h triggerHost) Post(e protocol.ServerEvent) { h.eng.Events.Publish(string(e.Trigger.ID), e) }
 
-// Panicked logs a panic and returns it as an error.
+// Panicked logs a panic of the trigger goroutines and returns it as an error.
 func (h triggerHost) Panicked(p any) error { return h.eng.group.Recovered("triggers", "", p) }

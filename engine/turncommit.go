@@ -12,8 +12,10 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// turnStore stores what a turn comes to while it goes on: each commit has all that the journal gathered. The goroutine of the turn, and
-// those of its calls, wait for the session's actor meanwhile.
+// turnStore stores the progress of a running turn. Each commit also writes everything that the
+// journal has gathered since the last. The goroutines of the turn and of its calls use it; each
+// waits while the session's actor commits. Every commit is fenced with the turn and this daemon's
+// incarnation, so a turn that another daemon took over cannot write.
 type turnStore struct {
 	*session
 	owner   *state // the state that started the turn
@@ -25,30 +27,34 @@ type turnStore struct {
 	trace   turnTrace
 }
 
-// left tells that the work on the turn ends, but not the turn: the daemon stops, or the session's state was given up. No error
-// tells that, as plugins have errors of their own.
+// suspended reports whether the work on the turn ends although the turn goes on later: the daemon
+// stops, or the session's state was unloaded. It is a query and not an error value, because errors
+// of plugins can wrap any cause.
 func (t *turnStore) suspended() bool { return t.life.Err() != nil }
 
-// change begins a change of the running turn: first comes what the journal gathered and the log does not tell yet.
+// change begins a change of the running turn. It contains first what the journal gathered and the
+// log does not have yet.
 func (t *turnStore) change(st *state) *change.Change {
 	c := st.change(persistence.Commit{Fence: persistence.Fence{Turn: t.turn, Incarnation: st.eng.incarnation}})
 	t.journal.addTo(c)
 	return c
 }
 
-// commit commits a change of the running turn, with what is new of its files. If that fails, the log still has to tell all of it.
+// commit commits a change of the running turn with new changes of files. After an error the journal
+// keeps its part for the next commit.
 func (t *turnStore) commit(ctx context.Context, st *state, c *change.Change) error {
 	t.files.AddTo(c)
 	return st.commit(ctx, c)
 }
 
-// flush commits what the journal gathered, with journal rows and events that concern nobody else.
+// flush commits what the journal gathered, with more journal rows and events. It waits for a
+// running scan of files, and for space in the store until ctx is done.
 func (t *turnStore) flush(ctx context.Context, rows []persistence.Effect, also ...change.Event) error {
 	t.files.Join(false)
 	return t.storeWhenSpace(ctx, func(ctx context.Context, st *state) error { return t.commitRows(ctx, st, rows, also) })
 }
 
-// keep is flush for rows that come again with a later commit if there is no space for them now.
+// keep is flush for rows that a later commit repeats if this one fails: it does not wait for space.
 func (t *turnStore) keep(rows ...persistence.Effect) error {
 	_, err := onTurnState(t, func(ctx context.Context, st *state) (struct{}, error) {
 		return struct{}{}, t.commitRows(ctx, st, rows, nil)
@@ -56,6 +62,7 @@ func (t *turnStore) keep(rows ...persistence.Effect) error {
 	return err
 }
 
+// commitRows commits journal rows and events, on the actor.
 func (t *turnStore) commitRows(ctx context.Context, st *state, rows []persistence.Effect, also []change.Event) error {
 	c := t.change(st)
 	c.Effects = append(c.Effects, rows...)
@@ -63,7 +70,8 @@ func (t *turnStore) commitRows(ctx context.Context, st *state, rows []persistenc
 	return t.commit(ctx, st, c)
 }
 
-// storeWhenSpace runs a function of the actor that stores something. While the store has no space for it, the turn waits here, until ctx is done.
+// storeWhenSpace runs a function on the actor that stores something. While the store has no space,
+// the turn waits here and retries until ctx is done.
 func (t *turnStore) storeWhenSpace(ctx context.Context, f func(context.Context, *state) error) error {
 	return retryUntilSpace(ctx, func() error {
 		_, err := onTurnState(t, func(ctx context.Context, st *state) (struct{}, error) { return struct{}{}, f(ctx, st) })
@@ -74,13 +82,14 @@ func (t *turnStore) storeWhenSpace(ctx context.Context, f func(context.Context, 
 	})
 }
 
-// retract withdraws what was shown of a reply that will be made again.
+// retract withdraws shown items of a reply that a later run will make again.
 func (t *turnStore) retract() {
 	t.feed.End(t.journal.streamed, true)
 	t.journal.streamed = nil
 }
 
-// retryUntilSpace stores something, again while there is no space for it, until ctx is done. It calls waits before each wait.
+// retryUntilSpace calls store until it returns something other than a lack of space, or until ctx
+// is done. Before each wait of spaceCheck it calls waits with the error.
 func retryUntilSpace(ctx context.Context, store func() error, waits func(error)) error {
 	for {
 		err := store()
@@ -94,13 +103,15 @@ func retryUntilSpace(ctx context.Context, store func() error, waits func(error))
 	}
 }
 
-// spaceCheck is how often what found no space, or the database locked, is tried again.
+// spaceCheck is the interval at which a commit is retried that found no space or a locked database.
 const spaceCheck = time.Second
 
+// noSpace reports whether a commit failed only because the disk is full or the database is locked.
 func noSpace(err error) bool {
 	return errors.Is(err, persistence.ErrFull) || errors.Is(err, persistence.ErrBusy)
 }
 
+// pause waits for d. If ctx ends first, it returns the cause.
 func pause(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()

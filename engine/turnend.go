@@ -13,8 +13,10 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// finish commits the turn, and reports whether it is stored. Until it is stored it is not over: want of space delays it, nothing else may. A turn that
-// cannot be stored as it is ends with that as its outcome, and the head stays where it was.
+// finish commits the end of the turn and reports whether it is stored. Lack of space only delays
+// it. If the turn cannot be stored as it is, for example because it is too large, it is tried again
+// with that error as its outcome and without becoming history; the head stays where it was. It
+// returns false only if the turn is suspended.
 func (r *run) finish() (stored bool) {
 	r.capture()
 	r.files.Join(true)
@@ -41,10 +43,11 @@ func (r *run) finish() (stored bool) {
 	}
 }
 
-// errUnpaired means that history would have a tool call without its result.
+// errUnpaired means that a tool call of the turn has no result. No model accepts such a history, so
+// it is never stored.
 var errUnpaired = errors.New("the turn left a tool call without a result")
 
-// ending is how a turn ends: its result, its report and the run that follows it.
+// ending collects how a turn ends while its commit is built.
 type ending struct {
 	result turn.Result
 	report *protocol.TurnReport
@@ -52,8 +55,10 @@ type ending struct {
 	next   *continuation  // the turn that continues in another frame; nil: none
 }
 
-// complete stores a turn that is over, and has the session go on. It returns the run that goes on in another frame; nil: none. The order of
-// the events is the order of its lines.
+// complete commits the end of a turn and lets the session continue. It returns the run that
+// continues in another frame, or nil. It runs on the actor, and everything is one commit: the
+// report, the nodes, the usage, the events, the answered decisions, the plugin state and the turn
+// that follows in a new frame. The order of its lines is the order of the events.
 func (ts *sessionTurns) complete(ctx context.Context, r *run) (next *run, err error) {
 	st := ts.st
 	stored, ok := st.queue.Turn(r.id)
@@ -105,8 +110,8 @@ func (ts *sessionTurns) complete(ctx context.Context, r *run) (next *run, err er
 	return next, nil
 }
 
-// addEnd adds the turn to the change that ends it: its row with the report, its nodes, what its models have used, and the last events about its
-// items. revision is that of the head before.
+// addEnd adds to the change that ends the turn its row with the report, its nodes, its usage and
+// the last events of its items. revision is that of the head before the turn.
 func (r *run) addEnd(c *change.Change, stored persistence.StoredTurn, result turn.Result, revision int64) (*protocol.TurnReport, error) {
 	c.Usage, c.Shown = r.journal.ledger(result, 0), r.journal.streamed
 	switch {
@@ -127,7 +132,8 @@ func (r *run) addEnd(c *change.Change, stored persistence.StoredTurn, result tur
 	return stored.Report, nil
 }
 
-// totalWith is what the session has used with a turn. What cannot be counted fails the turn, and is not counted.
+// totalWith returns the session's usage including the turn. If the sum overflows, the turn fails
+// and is not counted.
 func (ts *sessionTurns) totalWith(result *turn.Result) protocol.Usage {
 	total, err := ts.st.row.Usage.Add(result.Usage)
 	if err != nil {
@@ -137,7 +143,8 @@ func (ts *sessionTurns) totalWith(result *turn.Result) protocol.Usage {
 	return total
 }
 
-// ended has memory follow what is stored, and notifies those who wait for the turn.
+// ended updates memory after the end of a turn is stored, and wakes the goroutines that wait for
+// it.
 func (ts *sessionTurns) ended(r *run, e *ending) {
 	ts.current = nil
 	ts.st.row.Usage = e.total
@@ -147,13 +154,15 @@ func (ts *sessionTurns) ended(r *run, e *ending) {
 	ts.notifyEnd(r.id, e.report)
 }
 
-// over notes that the turn is stored as reported.
+// markStored records that the turn is stored as reported. From here on the session may replace the
+// plugins.
 func (r *run) markStored(report *protocol.TurnReport) {
 	r.journal.streamed, r.result.report = nil, report
 	r.lease.allowReplace() // the next turn may use other plugins
 	r.trace.end(report)
 }
 
+// messagesOf returns the messages of nodes that all have one.
 func messagesOf(nodes []protocol.Node) []*protocol.Message {
 	msgs := make([]*protocol.Message, len(nodes))
 	for i := range nodes {
@@ -162,7 +171,8 @@ func messagesOf(nodes []protocol.Node) []*protocol.Message {
 	return msgs
 }
 
-// abandonRun is abandon for a turn whose goroutine has begun, and has the session go on.
+// abandonRun abandons a turn whose goroutine could not prepare it, and starts the next one. If that
+// cannot be stored, the turn is tried again later.
 func (ts *sessionTurns) abandonRun(r *run, cause error) {
 	ts.current = nil
 	if turn, ok := ts.st.queue.Turn(r.id); ok {
@@ -174,7 +184,8 @@ func (ts *sessionTurns) abandonRun(r *run, cause error) {
 	ts.startNext()
 }
 
-// abandon ends a turn that could not be prepared: its input is kept as evidence, its outcome says what is wrong.
+// abandon ends a turn that could not be prepared, with the cause as its outcome. Its input stays in
+// the store.
 func (ts *sessionTurns) abandon(turn persistence.StoredTurn, cause error) error {
 	ts.st.eng.Log.Error("cannot prepare turn", "session", ts.st.id, "turn", turn.ID, "error", cause)
 	issue := protocol.Issue{Kind: "runtime", Code: codeOf(cause, "turn_not_prepared"), Message: cause.Error()}
@@ -184,13 +195,16 @@ func (ts *sessionTurns) abandon(turn persistence.StoredTurn, cause error) error 
 	return ts.endUnstarted(ts.st.ctx, end, receipt.Request{}, nil)
 }
 
-// unstarted is how a turn that does not run ends.
+// unstarted describes the end of a turn that never ran.
 type unstarted struct {
 	turn    persistence.StoredTurn
 	outcome protocol.TurnOutcome
 	issues  []protocol.Issue
 }
 
+// endUnstarted commits the end of a turn that does not run: it was cancelled in the queue, expired
+// or could not be prepared. Its report has the outcome and no calls. result is stored under the
+// receipt of the request that ends it, if there is one. It runs on the actor.
 func (ts *sessionTurns) endUnstarted(ctx context.Context, u unstarted, rc receipt.Request, result any) error {
 	turn := u.turn
 	turn.State = stateOf(u.outcome)
@@ -217,7 +231,8 @@ func (ts *sessionTurns) endUnstarted(ctx context.Context, u unstarted, rc receip
 	return ts.st.commit(ctx, c)
 }
 
-// retractions are events that withdraw items which an earlier daemon published of a turn that will not become history.
+// retractions returns the events that withdraw items which an earlier daemon published for a turn
+// that will not become history.
 func (ts *sessionTurns) retractions(ctx context.Context, turn persistence.StoredTurn) ([]change.Event, error) {
 	if turn.State == protocol.TurnQueued {
 		return nil, nil
@@ -233,14 +248,14 @@ func (ts *sessionTurns) retractions(ctx context.Context, turn persistence.Stored
 	return logged.retractions(ts.st.id, turn.ID), nil
 }
 
-// notifyEnd notifies those who wait for a turn that has ended.
+// notifyEnd publishes the session's new state and wakes the goroutines that wait for the turn.
 func (ts *sessionTurns) notifyEnd(id protocol.TurnID, report *protocol.TurnReport) {
 	ts.st.show(ts.st)
 	ts.st.eng.waits.end(id, report)
 	ts.st.eng.sessionIdle.Notify()
 }
 
-// notifyEnds notifies those who wait for turns that a change ends, once it is stored.
+// notifyEnds calls notifyEnd for turns that a change ends, once the change is stored.
 func (ts *sessionTurns) notifyEnds(c *change.Change, ended ...persistence.StoredTurn) {
 	for _, t := range ended {
 		c.Then(func() { ts.notifyEnd(t.ID, t.Report) })

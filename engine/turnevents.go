@@ -10,26 +10,28 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// start gives the turn its machine.
+// start sets the turn's machine. Its first messages become nodes.
 func (j *journal) start(m *turn.Machine) {
 	j.machine = m
 	j.noteNodes()
 }
 
+// These forward to the machine, which start has set.
 func (j *journal) next() (turn.Effect, bool)    { return j.machine.Next() }
 func (j *journal) messages() []protocol.Message { return j.machine.Messages() }
 func (j *journal) result() turn.Result          { return j.machine.Result() }
 
-// finished tells whether the turn has an outcome. One whose plugins are still asked what it begins with has none.
+// finished reports whether the turn has an outcome. Before plugins have decided how it begins,
+// there is no machine and no outcome.
 func (j *journal) finished() bool { return j.machine != nil && j.machine.Finished() }
 
-// deliver gives an answer to the machine that is journaled already, or is not to be.
+// deliver gives the machine an answer that is in the journal already or need not be.
 func (j *journal) deliver(id uint64, answer turn.Response) {
 	j.machine.Deliver(id, answer)
 	j.noteNodes()
 }
 
-// fail ends the turn with an issue.
+// fail ends the turn with an issue and the given kind of outcome.
 func (j *journal) fail(kind protocol.OutcomeKind, issue protocol.Issue) {
 	j.machine.Fail(kind, issue)
 	j.noteNodes()
@@ -41,13 +43,14 @@ func (j *journal) cancel(evidence protocol.CancelEvidence) {
 	j.noteNodes()
 }
 
-// switchFrame ends the turn, and has another one go on in another frame.
+// switchFrame ends the turn and lets another turn continue in another frame.
 func (j *journal) switchFrame(to *protocol.FrameSwitch) {
 	j.machine.Switch(to)
 	j.noteNodes()
 }
 
-// noteNodes makes the machine's messages nodes. Those that the log tells of already keep their time.
+// noteNodes turns new messages of the machine into nodes. Nodes that the log has already keep their
+// time, so that a replay produces the same nodes.
 func (j *journal) noteNodes() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -61,7 +64,8 @@ func (j *journal) noteNodes() {
 	}
 }
 
-// append adds messages to the history that the turn becomes which its machine does not know of.
+// append adds messages to the turn's future history that its machine does not know, such as those
+// of hooks after the turn.
 func (j *journal) append(msgs []protocol.Message) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -70,15 +74,18 @@ func (j *journal) append(msgs []protocol.Message) {
 	}
 }
 
+// addNode appends one node. The caller holds mu.
 func (j *journal) addNode(msg protocol.Message, at int64) {
 	j.nodes = append(j.nodes, protocol.Node{ID: j.nodeID(len(j.nodes)), TurnID: j.turn, Frame: j.begin.Frame, AtMs: at, Message: &msg})
 }
 
-// nodeID is the id of the turn's n-th node, whenever that is made.
+// nodeID derives the id of the turn's n-th node from session and turn, so that a replay finds the
+// same ids.
 func (j *journal) nodeID(n int) protocol.NodeID {
 	return protocol.DeriveNodeID(j.session, string(j.turn), n)
 }
 
+// draft returns a copy of a node by id, or nil. Any goroutine may call it.
 func (j *journal) draft(id protocol.NodeID) *protocol.Node {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -91,15 +98,16 @@ func (j *journal) draft(id protocol.NodeID) *protocol.Node {
 	return nil
 }
 
-// drafts are the nodes whose items the log tells of. Only the actor asks.
+// drafts returns the nodes whose items the log has. Only the actor calls it, because only the actor
+// changes logged.
 func (j *journal) drafts() []protocol.Node {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return slices.Clone(j.nodes[:min(len(j.logged.Nodes), len(j.nodes))])
 }
 
-// news are the events of what the log does not tell of yet, and what it tells after them. Calls that have no result
-// yet are started, all other items completed.
+// newEvents returns the events that the log does not have yet, and the progress after them. Calls
+// without a result appear as started items, all others as completed ones.
 func (j *journal) newEvents(result turn.Result) (progress, []change.Event) {
 	var events []change.Event
 	p := progress{Calls: j.logged.Calls, Emits: j.logged.Emits, Nodes: slices.Clip(j.logged.Nodes)}
@@ -119,6 +127,8 @@ func (j *journal) newEvents(result turn.Result) (progress, []change.Event) {
 	return p, events
 }
 
+// itemEvents returns the events of a node's parts, and the indexes of the parts that became items.
+// A tool result completes the item of its call instead of becoming an item.
 func (j *journal) itemEvents(n *protocol.Node) (events []change.Event, items []int) {
 	for p := range n.Message.Parts {
 		part := &n.Message.Parts[p]
@@ -138,11 +148,13 @@ func (j *journal) itemEvents(n *protocol.Node) (events []change.Event, items []i
 	return events, items
 }
 
+// itemEvent returns an event about an item with the reference that the log stores in its place.
 func (j *journal) itemEvent(kind protocol.EventType, item protocol.Item, of ref) change.Event {
 	return change.Event{Ref: &of, Event: protocol.Event{Type: kind, TurnID: j.turn, ItemID: item.ID, Item: &item}}
 }
 
-// resultEvent completes the item of the call that a result belongs to.
+// resultEvent returns the event that completes the item of the call that a result belongs to. It
+// looks for the newest call with that id and reports false if the turn has none.
 func (j *journal) resultEvent(n *protocol.Node, part int) (change.Event, bool) {
 	result := n.Message.Parts[part].Result
 	for i := len(j.nodes) - 1; i >= 0; i-- {
@@ -159,7 +171,8 @@ func (j *journal) resultEvent(n *protocol.Node, part int) (change.Event, bool) {
 	return change.Event{}, false
 }
 
-// closing are the last news of a turn, and the withdrawal of what it told of that does not become history.
+// closing returns the last events of a turn that becomes history, and withdraws items of nodes that
+// the replay did not produce again.
 func (j *journal) closing(result turn.Result) []change.Event {
 	_, events := j.newEvents(result)
 	if gone := len(j.logged.Nodes) - len(j.nodes); gone > 0 { // the log has more nodes than the replay produced
@@ -170,7 +183,7 @@ func (j *journal) closing(result turn.Result) []change.Event {
 	return events
 }
 
-// withdrawal is closing for a turn of which nothing becomes history.
+// withdrawal is closing for a turn that does not become history: all its items are withdrawn.
 func (j *journal) withdrawal(result turn.Result) []change.Event {
 	var events []change.Event
 	for i := j.logged.Calls; i < len(result.Calls); i++ {
@@ -179,8 +192,9 @@ func (j *journal) withdrawal(result turn.Result) []change.Event {
 	return append(events, j.logged.retractions(j.session, j.turn)...)
 }
 
-// ledger has a row for each model call after the first ones. A call that may have been made twice, because the daemon died during it, is
-// counted twice, the first time with tokens that nobody knows.
+// ledger returns one usage row for each model call after the first ones. A call that was
+// interrupted by a crash may have been made twice: it counts as two calls, one of them with unknown
+// tokens.
 func (j *journal) ledger(result turn.Result, first int) []persistence.Usage {
 	var rows []persistence.Usage
 	for i := first; i < len(result.Calls); i++ {

@@ -11,15 +11,16 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// recorded are the turn options that the session's protocol has recorded. It never changes: another one takes its place.
-// Frames open from each other without end, mostly with the same options: so these stand there once.
+// recordedOptions stores the turn options that drivers have recorded, by frame. Values never
+// change; with returns new ones. Frames open from each other without limit and mostly share
+// options, so equal options are stored once.
 type recordedOptions struct {
 	All    *protocol.TurnOptions    `json:"all,omitempty"`    // of frames without their own
 	Own    []protocol.TurnOptions   `json:"own,omitempty"`    // distinct options of single frames
 	Frames map[protocol.FrameID]int `json:"frames,omitempty"` // index into Own
 }
 
-// of are the options for a frame; nil: there are none.
+// of returns the options of a frame, or nil.
 func (r recordedOptions) of(frame protocol.FrameID) *protocol.TurnOptions {
 	if i, ok := r.Frames[frame]; ok {
 		return &r.Own[i]
@@ -27,7 +28,8 @@ func (r recordedOptions) of(frame protocol.FrameID) *protocol.TurnOptions {
 	return r.All
 }
 
-// with is what is recorded then.
+// with returns a copy in which a frame, or all frames, have new options. Options that no frame uses
+// any more are left out.
 func (r recordedOptions) with(frame protocol.FrameID, m *plugin.Materialized) recordedOptions {
 	if m.AllFrames {
 		return recordedOptions{All: &m.Options}
@@ -45,6 +47,7 @@ func (r recordedOptions) with(frame protocol.FrameID, m *plugin.Materialized) re
 	return next
 }
 
+// put assigns options to a frame and reuses an equal entry of Own.
 func (r *recordedOptions) put(frame protocol.FrameID, o protocol.TurnOptions) {
 	i := slices.IndexFunc(r.Own, func(known protocol.TurnOptions) bool {
 		return known.SchemaVersion == o.SchemaVersion && bytes.Equal(known.Payload, o.Payload)
@@ -55,7 +58,8 @@ func (r *recordedOptions) put(frame protocol.FrameID, o protocol.TurnOptions) {
 	r.Frames[frame] = i
 }
 
-// record adds to a change what the protocol recorded when it was opened in a frame, unless the same is stored.
+// record adds to a change the options that the driver recorded for a frame, unless the same options
+// are stored.
 func (s *storedState) record(c *change.Change, frame protocol.FrameID, m *plugin.Materialized) {
 	if m == nil {
 		return
@@ -67,12 +71,14 @@ func (s *storedState) record(c *change.Change, frame protocol.FrameID, m *plugin
 	s.setRecorded(c, next)
 }
 
+// setRecorded adds new recorded options to a change; the cache follows once it is stored.
 func (s *storedState) setRecorded(c *change.Change, next recordedOptions) {
 	c.Component = append(c.Component, persistence.Component{Name: componentProtocol, Body: encode(next)})
 	c.Then(func() { s.recorded = next })
 }
 
-// inherit gives a frame that a change opens the options of the frame that it opens from.
+// inherit gives a frame that a change opens the options of the frame it opens from, if that frame
+// has options of its own.
 func (s *storedState) inherit(c *change.Change, from protocol.FrameID) {
 	_, own := s.recorded.Frames[from]
 	opens := slices.IndexFunc(c.Nodes, func(n protocol.Node) bool { return n.FrameOpen != nil })

@@ -10,20 +10,24 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Turns is the API of turns.
+// Turns is the API of turns, for clients and for the rest of the engine.
 type Turns struct{ eng *Engine }
 
-// waits delivers the reports of turns to their waiters. It has an entry only for turns with a waiter.
+// waits delivers the reports of ended turns to goroutines that wait for them, so that they need not
+// poll the store. Turns without a waiter have no entry. It is safe for concurrent use.
 type waits struct {
 	mu    sync.Mutex
 	turns map[protocol.TurnID]*waiting
 }
 
+// waiting is the entry of one turn, shared by all its waiters.
 type waiting struct {
 	over   chan struct{}
 	report *protocol.TurnReport // set before over is closed; nil: read the turn again
 }
 
+// of returns the entry of a turn and creates it if needed. To miss no end, a caller gets the entry
+// first and reads the turn then: if the turn ended in between, the read shows it.
 func (w *waits) of(id protocol.TurnID) *waiting {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -33,6 +37,8 @@ func (w *waits) of(id protocol.TurnID) *waiting {
 	return w.turns[id]
 }
 
+// end wakes the waiters of a turn and removes its entry. A nil report makes them read the turn
+// again.
 func (w *waits) end(id protocol.TurnID, report *protocol.TurnReport) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -43,9 +49,9 @@ func (w *waits) end(id protocol.TurnID, report *protocol.TurnReport) {
 	}
 }
 
-// Wait waits until a turn has ended, a timeout passed or ctx is done, and reports the turn as it then is; if it is to
-// follow, then the last of the turns that follow each other in new frames. It may be asked by anybody, any number of times,
-// also long after the end.
+// Wait waits until a turn has ended, the timeout has passed or ctx is done, and returns the turn's
+// report at that time. With p.Follow it waits for the last of the turns that follow each other in
+// new frames. Any client may call it, any number of times, also long after the end.
 func (ts *Turns) Wait(ctx context.Context, p *protocol.TurnWaitParams) (*protocol.TurnReport, error) {
 	if err := param.CheckWait("/timeoutMs", p.TimeoutMs); err != nil {
 		return nil, err
@@ -61,6 +67,8 @@ func (ts *Turns) Wait(ctx context.Context, p *protocol.TurnWaitParams) (*protoco
 	}
 }
 
+// wait is Wait for a single turn with a timeout channel; nil never fires. On a timeout it returns
+// the report as it is, without an error.
 func (ts *Turns) wait(ctx context.Context, id protocol.TurnID, timeout <-chan time.Time) (*protocol.TurnReport, error) {
 	for {
 		turn := ts.eng.waits.of(id)
@@ -84,7 +92,8 @@ func (ts *Turns) wait(ctx context.Context, id protocol.TurnID, timeout <-chan ti
 	}
 }
 
-// after is a channel that fires after some milliseconds, or never for 0.
+// after returns a channel that fires after some milliseconds, or never for 0. The caller calls the
+// returned function to release the timer.
 func after(ms int64) (<-chan time.Time, func()) {
 	if ms <= 0 {
 		return nil, func() {}
@@ -93,7 +102,7 @@ func after(ms int64) (<-chan time.Time, func()) {
 	return t.C, func() { t.Stop() }
 }
 
-// Read reports a turn as it is.
+// Read returns the report of a turn as it is now.
 func (ts *Turns) Read(ctx context.Context, p *protocol.TurnParams) (*protocol.TurnReport, error) {
 	t, err := ts.eng.store.Turn(ctx, p.TurnID)
 	if err != nil {
@@ -102,6 +111,7 @@ func (ts *Turns) Read(ctx context.Context, p *protocol.TurnParams) (*protocol.Tu
 	return reportOf(t), nil
 }
 
+// reportOf returns the stored report of a turn, or a short one with its state if it has not ended.
 func reportOf(t persistence.StoredTurn) *protocol.TurnReport {
 	if t.Report != nil {
 		return t.Report
@@ -111,7 +121,7 @@ func reportOf(t persistence.StoredTurn) *protocol.TurnReport {
 	}
 }
 
-// List lists a session's turns, newest first.
+// List lists a session's turns, newest first, in pages of 50 by default and 200 at most.
 func (ts *Turns) List(ctx context.Context, p *protocol.TurnListParams) (*protocol.TurnListResult, error) {
 	row, err := ts.eng.store.Session(ctx, p.SessionID)
 	if err != nil {

@@ -9,7 +9,9 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// turnResult is what a turn comes to beyond what its machine knows, and what is to be done because of that.
+// turnResult collects the outcome of a turn beyond what its machine knows: issues, captured state,
+// the filtered answer and what has to follow the commit. It belongs to the turn's goroutine, and to
+// the actor while that goroutine waits.
 type turnResult struct {
 	journal    *journal
 	started    time.Time // when this daemon started or resumed the turn
@@ -26,8 +28,8 @@ type turnResult struct {
 	report            *protocol.TurnReport // as stored; nil: not stored yet
 }
 
-// result is what the turn came to. If somebody wanted it cancelled before it is stored, then that is how it ended,
-// however far it came: of the two, whoever was stored first wins.
+// result returns the turn's final result. A cancellation that was stored before the turn's end
+// wins, even if the turn had finished its work: of the two, the first stored counts.
 func (t *turnResult) result(cancel *protocol.CancelEvidence) turn.Result {
 	res := t.journal.result()
 	res.Issues = append(slices.Clip(res.Issues), t.issues...)
@@ -41,15 +43,17 @@ func (t *turnResult) result(cancel *protocol.CancelEvidence) turn.Result {
 	return res
 }
 
+// fail turns a result into a runtime error with an issue.
 func fail(res *turn.Result, issue protocol.Issue) {
 	res.Issues = append(slices.Clip(res.Issues), issue)
 	res.Outcome = &protocol.TurnOutcome{Kind: protocol.OutcomeRuntimeError, Text: issue.Message}
 }
 
-// note adds issues to those of the machine.
+// note adds issues to the turn's report.
 func (t *turnResult) note(issues ...protocol.Issue) { t.issues = append(t.issues, issues...) }
 
-// reportOf is the report of a result, with the revision that the head has then.
+// reportOf builds the turn's report. revision is that of the head after the turn. The duration
+// includes the time before a restart.
 func (t *turnResult) reportOf(result turn.Result, revision int64) *protocol.TurnReport {
 	took := time.Since(t.started)
 	if t.resumed {
@@ -66,8 +70,9 @@ func (t *turnResult) reportOf(result turn.Result, revision int64) *protocol.Turn
 // compactsHistory reports whether history is compacted before the next turn.
 func (t *turnResult) compactsHistory() bool { return t.compacts && t.discarded == nil }
 
-// kept is what plugins keep of the turn. What cannot be stored with it may be that; what the code executor keeps is of the
-// frame that the turn was in.
+// stateToStore returns the plugin state for the commit that ends the turn. It returns none for a
+// discarded turn, because the state may be the part that cannot be stored. A turn that leaves its
+// frame drops the executor's state, which belongs to the frame.
 func (t *turnResult) stateToStore(left bool) *captured {
 	switch {
 	case t.discarded != nil:
@@ -80,6 +85,7 @@ func (t *turnResult) stateToStore(left bool) *captured {
 	return t.captured
 }
 
+// stateOf returns the state of a turn that ended with an outcome.
 func stateOf(o protocol.TurnOutcome) protocol.TurnState {
 	switch {
 	case o.Kind == protocol.OutcomeCancelled:
@@ -90,7 +96,8 @@ func stateOf(o protocol.TurnOutcome) protocol.TurnState {
 	return protocol.TurnFailed
 }
 
-// output is the text of the turn's last assistant message.
+// output returns the text of the turn's last assistant message as people see it, and the raw text
+// if plugins changed it.
 func (t *turnResult) output(result turn.Result) *protocol.AssistantOutput {
 	out := &protocol.AssistantOutput{State: protocol.OutputEmpty, Safe: answerOf(result)}
 	if p := t.answer; p.raw == out.Safe && p.safe != p.raw {
@@ -106,7 +113,7 @@ func (t *turnResult) output(result turn.Result) *protocol.AssistantOutput {
 	return out
 }
 
-// answerOf is the text of a turn's last assistant message, as the model has said it.
+// answerOf returns the text of the turn's last assistant message as the model wrote it.
 func answerOf(result turn.Result) string {
 	for i := len(result.Messages) - 1; i >= 0; i-- {
 		if m := &result.Messages[i]; m.Role == protocol.RoleAssistant {
@@ -116,5 +123,5 @@ func answerOf(result turn.Result) string {
 	return ""
 }
 
-// projection is an answer as a person should see it.
+// projection is an answer before and after plugins changed it for people.
 type projection struct{ raw, safe string }

@@ -15,20 +15,25 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// sessionTurns starts the turns of a session, one at a time, and stores how they end. It owns the run of the turn that runs. Of the state it
-// asks for changes and their commits, for what is next (queue, holds, decisions), for another try (alarm), and for what a turn begins with
-// (settings, history, stored state).
+// sessionTurns starts the turns of a session, one at a time, and stores how they end. It owns the
+// current run. It uses the state for commits, for what comes next (queue, holds, decisions), for
+// retries (alarm) and for what a turn begins with (settings, history, stored state). All methods
+// run on the actor.
 type sessionTurns struct {
 	st      *state
 	current *run // nil: no turn runs
 }
 
-// Start makes an input durable and, unless the session is busy, starts its turn.
+// Start stores an input and starts its turn. If the session is busy, p.WhenBusy decides: queue it
+// (the default), reject it, or steer the running turn. It returns once the input is stored; use
+// Wait for the end of the turn. It opens the session's plugins first, which may take as long as
+// plugin code does.
 func (ts *Turns) Start(ctx context.Context, p *protocol.TurnStartParams) (*protocol.TurnStartResult, error) {
 	return ts.start(ctx, "", nil, p)
 }
 
-// start is Start with a chosen turn id and a ceiling; a client gives neither.
+// start is Start with a turn id and a ceiling, which only requests from inside the daemon have. It
+// repeats startOnce when the session's plugins changed on the way.
 func (ts *Turns) start(ctx context.Context, id protocol.TurnID, ceiling *protocol.Ceiling, p *protocol.TurnStartParams) (*protocol.TurnStartResult, error) {
 	if err := cmp.Or(param.CheckInput(p.Input), param.CheckPluginInputs(p.PluginInputs)); err != nil {
 		return nil, err
@@ -47,13 +52,16 @@ func (ts *Turns) start(ctx context.Context, id protocol.TurnID, ceiling *protoco
 	}
 }
 
-// isSlow reports whether an error is that of plugin code which did not return in time.
+// isSlow reports whether an error says that plugin code did not return in time.
 func isSlow(err error) bool {
 	return errors.Is(err, workgroup.ErrSlowPlugin) || errors.As(err, new(*plugin.AbandonedError)) || errors.As(err, new(*tool.SlowError))
 }
 
-// try is start once its params make sense. Plugins that cannot be opened refuse nothing: with them the turn fails. Those that take
-// too long refuse everything: it can be tried again. It fails with errPluginsMoved if the session has other settings than its plugins by now.
+// startOnce is start after its params were checked. Plugins that cannot be opened do not reject the
+// input: the turn then fails with the reason, which the conversation shows. Plugins that take too
+// long do reject it, because a retry may succeed. It fails with errPluginsMoved if the session's
+// settings changed after the plugins were leased. The lease goes to the turn if that starts at
+// once.
 func (ts *Turns) startOnce(ctx context.Context, id protocol.TurnID, ceiling *protocol.Ceiling, p *protocol.TurnStartParams) (*protocol.TurnStartResult, error) {
 	l, err := ts.eng.lend(ctx, p.SessionID)
 	if isSlow(err) {
@@ -84,7 +92,7 @@ func (ts *Turns) startOnce(ctx context.Context, id protocol.TurnID, ceiling *pro
 	})
 }
 
-// unusedID refuses an id for a new turn that another turn has already. No id is fine.
+// unusedID fails if a turn with this id exists. An empty id passes.
 func unusedID(ctx context.Context, store *persistence.Store, id protocol.TurnID) error {
 	if id == "" {
 		return nil
@@ -99,8 +107,8 @@ func unusedID(ctx context.Context, store *persistence.Store, id protocol.TurnID)
 	return &plugin.TurnRequestError{Code: plugin.TurnIDInUse, TurnID: id}
 }
 
-// accept commits a turn with its input, under its own id if it has one. If the session is idle, the turn is running from that
-// commit on, and has the lease.
+// accept commits an input with its turn. If the session is idle, the turn counts as running from
+// that commit on and takes over the lease; the caller must not give the lease back then.
 func (ts *sessionTurns) accept(ctx context.Context, id protocol.TurnID, in protocol.QueuedInput, l *lease, rc receipt.Request) (*protocol.TurnStartResult, error) {
 	if ts.st.eng.group.Closed() {
 		return nil, ErrShuttingDown
@@ -125,7 +133,9 @@ func (ts *sessionTurns) accept(ctx context.Context, id protocol.TurnID, in proto
 	return result, nil
 }
 
-// startNext starts the oldest turn that has not ended, if none runs. After a failure, such as a full disk, it tries again later.
+// startNext grants a waiting hold or starts the oldest queued turn, if nothing runs. Waiting
+// commands come before queued turns. After a failure, such as a full disk, it tries again later. It
+// is called after everything that may make the session free.
 func (ts *sessionTurns) startNext() {
 	if ts.grantHold(); ts.st.holds.held() {
 		return
@@ -141,17 +151,18 @@ func (ts *sessionTurns) startNext() {
 	}
 }
 
-// grantHold gives the session to the next command unless it is held.
+// grantHold gives the session to the next waiting command or task, unless it is held or a turn has
+// begun.
 func (ts *sessionTurns) grantHold() {
 	if ts.st.holds.awaited() && !ts.st.holds.held() && !ts.begun() && ts.st.broken == nil && !ts.st.eng.group.Closed() {
 		ts.st.holds.grant()
 	}
 }
 
-// running is the turn that runs; nil: none does.
+// running returns the running turn, or nil.
 func (ts *sessionTurns) running() *run { return ts.current }
 
-// runningID is the id of the turn that runs; empty: none does.
+// runningID returns the id of the running turn, or an empty id.
 func (ts *sessionTurns) runningID() protocol.TurnID {
 	if ts.current == nil {
 		return ""
@@ -159,25 +170,25 @@ func (ts *sessionTurns) runningID() protocol.TurnID {
 	return ts.current.id
 }
 
-// free reports whether a turn that comes now can begin at once.
+// canStartNow reports whether a turn that is accepted now starts at once.
 func (ts *sessionTurns) canStartNow() bool {
 	st := ts.st
 	return ts.current == nil && !st.holds.held() && !st.holds.awaited() && !st.alarm.retrying() && !st.eng.group.Closed()
 }
 
-// begun reports whether a turn runs, or has to go on.
+// begun reports whether a turn runs or has to be resumed.
 func (ts *sessionTurns) begun() bool {
 	return ts.current != nil || ts.st.queue.Begun()
 }
 
-// startWoken starts a turn if a wake was queued.
+// startWoken starts a turn if a commit has queued a wake. The actor calls it after each function.
 func (ts *sessionTurns) startWoken() {
 	if ts.st.queue.TakeWake() {
 		ts.startNext()
 	}
 }
 
-// holdReason is why no turn of the queue starts now.
+// holdReason returns why no queued turn starts now, for clients that show the queue.
 func (ts *sessionTurns) holdReason() protocol.QueueHold {
 	switch {
 	case len(ts.st.queue.Waiting()) == 0:
@@ -198,12 +209,14 @@ func (ts *sessionTurns) holdReason() protocol.QueueHold {
 	return protocol.HoldRetry
 }
 
-// foreign reports whether a turn was taken over by another daemon while this one served the session: it is left alone.
+// foreign reports whether another daemon took a turn over while this one served the session. Such a
+// turn is left alone.
 func (ts *sessionTurns) foreign(t persistence.StoredTurn) bool {
 	return ts.st.reloaded && t.State != protocol.TurnQueued && t.Incarnation != ts.st.eng.incarnation
 }
 
-// startOldest starts the oldest turn. One that an earlier daemon drove is taken over.
+// startOldest starts the oldest turn of the queue. A turn that an earlier daemon ran is taken over:
+// the commit sets this daemon's incarnation, which fences the other one off.
 func (ts *sessionTurns) startOldest() error {
 	turn := ts.st.queue.Turns()[0]
 	if ts.st.queue.TakeBegun(turn.ID) {
@@ -225,7 +238,8 @@ func (ts *sessionTurns) startOldest() error {
 	return ts.start(turnStart{turn: next, resumed: resumed})
 }
 
-// dropExpired cancels the wakes of a turn that is to start which came too late. If nothing is left of it, it ends, and does not start.
+// dropExpired removes expired wakes from a turn that is about to start. If no input is left, the
+// turn ends without starting.
 func (ts *sessionTurns) dropExpired(turn persistence.StoredTurn) (ended bool, err error) {
 	c := ts.st.change(persistence.Commit{})
 	over, some := ts.st.queue.In(c).DropExpired(c, turn.ID)

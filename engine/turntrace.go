@@ -9,8 +9,13 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Trace reads a page of what the log has of a turn: all durable events that observers were told of it. It may be asked
-// while the turn goes on, and long after it.
+// Trace returns a page of a turn's durable events in order, while the turn runs or any time later.
+// Pages have 200 events by default and 500 at most.
+//
+// The store selects events whose text names the turn. Trace leaves out those that only mention it,
+// so a page may be short or even empty before the last one. The cursor is empty once the page
+// contains the end of the turn. The items of a turn that is about to resume are complete only after
+// it did, so the call waits for that.
 func (ts *Turns) Trace(ctx context.Context, p *protocol.TurnTraceParams) (*protocol.TurnTraceResult, error) {
 	report, err := ts.Read(ctx, &protocol.TurnParams{TurnID: p.TurnID})
 	if err != nil {
@@ -53,4 +58,6 @@ func (ts *Turns) Trace(ctx context.Context, p *protocol.TurnTraceParams) (*proto
 	return result, nil
 }
 
+// tracePages names the cursors of one session's traces, so that a cursor of another list is
+// rejected.
 func tracePages(session int64) string { return "e" + strconv.FormatInt(session, 36) }
