@@ -99,8 +99,8 @@ func TestPreview(t *testing.T) {
 		id := d.session(t)
 		got := d.preview(t, id, "hi")
 		want := []string{
-			"context_prepare_turn plugin greedy: context_transform: the capability \"session lifecycle\" is not available in this hook",
-			"plugin_prompt plugin meddles: prompt: the capability \"changing tool state\" is not available in this hook",
+			"context_prepare_turn plugin greedy: context_transform: capability \"session lifecycle\" is not available in this hook",
+			"plugin_prompt plugin meddles: prompt: capability \"changing tool state\" is not available in this hook",
 		}
 		if codes := codesOf(got.Issues); !slices.Equal(codes, want) {
 			t.Errorf("issues %q", codes)

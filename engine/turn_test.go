@@ -98,7 +98,7 @@ func TestToolBatch(t *testing.T) {
 		d := start(t, setup{model: replies(reply, scripted.Reply{Text: "sorry"}), tools: []tool.Provider{lax, untyped}})
 		report := d.turn(t, d.session(t), "go")
 		for i, c := range report.ToolCalls {
-			refused := c.Output.Failure != nil && c.Output.Failure.Code == "invalid_tool_args" && strings.Contains(c.Output.Text, "no JSON object")
+			refused := c.Output.Failure != nil && c.Output.Failure.Code == "invalid_tool_args" && strings.Contains(c.Output.Text, "not a JSON object")
 			if want := i < 10; refused != want {
 				t.Errorf("%s with %s came to %+v", c.Name, reply.ToolCalls[i].Args, c.Output)
 			}

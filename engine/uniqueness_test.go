@@ -36,7 +36,7 @@ func TestUniqueAmongPlugins(t *testing.T) {
 		d := start(t, setup{model: replies(), plugins: plugins(hooked{"one", first}, hooked{"two", second})})
 		p := &protocol.SessionNewParams{SessionID: "ses_a", Cwd: t.TempDir()}
 		_, err := d.Sessions.New(t.Context(), p)
-		if e, ok := errors.AsType[*plugin.BuildError](err); !ok || e.Plugin != "two" || !strings.Contains(e.Error(), "the plugin one has") || !strings.Contains(e.Error(), what) {
+		if e, ok := errors.AsType[*plugin.BuildError](err); !ok || e.Plugin != "two" || !strings.Contains(e.Error(), "plugin one already") || !strings.Contains(e.Error(), what) {
 			t.Errorf("error %v", err)
 		}
 		if d.exists(t, p.SessionID) {

@@ -6,23 +6,25 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Access is what a session may use, whatever it makes of itself. The zero Access allows everything.
+// Access limits the tools that a session can have, whatever its sources and settings say. The zero Access allows
+// everything.
 type Access struct {
-	Tools  []Tool   // if any: exactly these exist, in this order, with these contracts
-	Names  []string // the same, with the registry's own manifests and contracts; Tools come first
+	Tools  []Tool   // if any: only these exist, in this order, with these contracts
+	Names  []string // the same by name, with the registry's manifests and contracts; after Tools
 	None   bool     // no tool exists
-	Hidden []string // names that are never in a catalog, and cannot be called
+	Hidden []string // names that no catalog contains and that cannot be called
 }
 
-// AccessOf is an authority's part that is about tools.
+// AccessOf returns the part of an authority that concerns tools.
 func AccessOf(a protocol.Authority) Access {
 	return Access{Names: a.Tools, None: a.NoTools, Hidden: a.Hidden}
 }
 
+// limits reports whether only certain tools exist.
 func (a Access) limits() bool { return a.None || len(a.Tools) > 0 || len(a.Names) > 0 }
 
-// Hide withholds tools by name for good. Nothing brings them back: no source, no refresh, no lookup, no saved state.
-// Forks hide them, too.
+// Hide removes tools by name permanently: no source, refresh, lookup or saved state brings them back. Forks of the
+// registry hide them too.
 func (r *Registry) Hide(names ...string) {
 	// The change cannot fail.
 	_ = r.change(func(c *contents) error {

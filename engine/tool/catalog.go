@@ -12,18 +12,20 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Catalog is the tools that may be called now, in order: by id, unless an Access has its own order. It does not change;
-// contracts are asked for when something needs them.
+// Catalog is the immutable list of tools that can be called at one moment. It is ordered by tool id, unless an Access
+// sets an order. Contracts of lazy providers are fetched when first needed. Safe for concurrent use.
 type Catalog struct {
-	all         *contents
+	all         *contents // the registry that the catalog was made from
 	entries     []*Entry
 	index       map[string]*Entry // by name
-	only        map[string]bool   // the names that exist at all; nil: nothing says so
+	only        map[string]bool   // names that an Access allows; nil: no such limit
 	fingerprint uint64
-	forNow      bool                                    // it is not kept
-	specs       atomic.Pointer[[]protocol.ToolManifest] // nil: not complete yet
+	forNow      bool // a contributor returned ErrForNow: do not cache
+	// specs caches Manifests; nil: not complete yet, because a contract is missing.
+	specs atomic.Pointer[[]protocol.ToolManifest]
 }
 
+// newCatalog returns a catalog of the entries in their order. all is what grants and records look at.
 func newCatalog(all *contents, entries []*Entry) *Catalog {
 	c := &Catalog{all: all, entries: entries, index: make(map[string]*Entry, len(entries))}
 	h, size := fnv.New64a(), make([]byte, 8)
@@ -35,13 +37,13 @@ func newCatalog(all *contents, entries []*Entry) *Catalog {
 	return c
 }
 
-// Catalog is the registry's members, as they are.
+// Catalog returns a catalog of all members of the registry, without rules.
 func (r *Registry) Catalog() *Catalog {
 	all := r.now.Load()
 	return newCatalog(all, all.members())
 }
 
-// members are the tools that can be called, in order of id.
+// members returns the tools that can be called, ordered by id.
 func (c *contents) members() []*Entry {
 	var entries []*Entry
 	for _, it := range c.sorted() {
@@ -52,7 +54,7 @@ func (c *contents) members() []*Entry {
 	return entries
 }
 
-// Names are the names of the tools, in order.
+// Names returns the names of the tools, in order.
 func (c *Catalog) Names() []string {
 	names := make([]string, len(c.entries))
 	for i, e := range c.entries {
@@ -61,11 +63,12 @@ func (c *Catalog) Names() []string {
 	return names
 }
 
-// Fingerprint tells catalogs with other names, or another order of them, apart.
+// Fingerprint identifies the names and their order. Catalogs with the same names in the same order have the same
+// fingerprint.
 func (c *Catalog) Fingerprint() uint64 { return c.fingerprint }
 
-// Manifests are what the model is told: name, description, schema and kind. Tools whose contract cannot be had are left
-// out, until it can. The caller does not change them.
+// Manifests returns what the model sees of the tools: name, description, schema and kind. A tool whose contract cannot
+// be fetched is left out until it can. The slice is shared and must not be modified.
 func (c *Catalog) Manifests() []protocol.ToolManifest {
 	if known := c.specs.Load(); known != nil {
 		return slices.Clip(*known)
@@ -77,6 +80,7 @@ func (c *Catalog) Manifests() []protocol.ToolManifest {
 	return slices.Clip(specs)
 }
 
+// describe builds the manifests. It is incomplete if a contract could not be fetched.
 func (c *Catalog) describe() (specs []protocol.ToolManifest, complete bool) {
 	specs, complete = make([]protocol.ToolManifest, 0, len(c.entries)), true
 	for _, e := range c.entries {
@@ -94,14 +98,14 @@ func (c *Catalog) describe() (specs []protocol.ToolManifest, complete bool) {
 	return specs, complete
 }
 
-// Lookup finds a tool by name.
+// Lookup returns the tool with this name.
 func (c *Catalog) Lookup(name string) (*Entry, bool) {
 	e, ok := c.index[name]
 	return e, ok
 }
 
-// Admit lets a call through if its tool is in the catalog, has a contract, and takes the arguments. The error is a
-// CallError; the entry is nil only if there is no such tool.
+// Admit checks a call: the tool must be in the catalog, its contract available, and the arguments valid. Every error is
+// a CallError. The entry is nil only if the tool is unknown.
 func (c *Catalog) Admit(name string, args json.RawMessage) (*Entry, error) {
 	e, err := c.Find(name)
 	if err != nil {
@@ -110,7 +114,7 @@ func (c *Catalog) Admit(name string, args json.RawMessage) (*Entry, error) {
 	return e, e.Validate(args)
 }
 
-// Find is Lookup, with a CallError that knows of a name which is almost the same.
+// Find is Lookup with a CallError, which suggests a similar name if there is one.
 func (c *Catalog) Find(name string) (*Entry, error) {
 	e, ok := c.index[name]
 	if !ok {
@@ -119,6 +123,7 @@ func (c *Catalog) Find(name string) (*Entry, error) {
 	return e, nil
 }
 
+// unknown returns ErrUnknown, with the nearest name if there is one.
 func (c *Catalog) unknown(name string) error {
 	if near := c.Nearest(name); near != "" {
 		return fmt.Errorf("%w; did you mean %q?", ErrUnknown, near)
@@ -126,7 +131,7 @@ func (c *Catalog) unknown(name string) error {
 	return ErrUnknown
 }
 
-// Nearest is the tool whose name differs from name only in case and in what separates its words, or "".
+// Nearest returns the tool whose name differs only in case or in the separators between words, or "".
 func (c *Catalog) Nearest(name string) string {
 	plain := letters(name)
 	i := slices.IndexFunc(c.entries, func(e *Entry) bool { return letters(e.Manifest.Name) == plain })
@@ -136,6 +141,7 @@ func (c *Catalog) Nearest(name string) string {
 	return c.entries[i].Manifest.Name
 }
 
+// letters returns a name in lower case without separators.
 func letters(name string) string {
 	return strings.NewReplacer("_", "", "-", "", ".", "", " ", "").Replace(strings.ToLower(name))
 }

@@ -15,7 +15,7 @@ import (
 )
 
 func TestContracts(t *testing.T) {
-	t.Run("plugin/TL-01 listing asks for no contract, and each is made once", func(t *testing.T) {
+	t.Run("plugin/TL-01 listing fetches no contract, and each contract is fetched once", func(t *testing.T) {
 		l := lazily("a", "b", "c")
 		r := registry(t, "p", l)
 		k := NewComposer(Composition{Base: r})
@@ -46,7 +46,7 @@ func TestContracts(t *testing.T) {
 			t.Error(diff)
 		}
 	})
-	t.Run("plugin/TL-01 a changed manifest gets its contract anew", func(t *testing.T) {
+	t.Run("plugin/TL-01 a changed manifest gets a new contract", func(t *testing.T) {
 		l := lazily("a", "b")
 		r := registry(t, "p", l)
 		r.Catalog().Manifests()
@@ -57,7 +57,7 @@ func TestContracts(t *testing.T) {
 			t.Error(diff)
 		}
 	})
-	t.Run("plugin/TL-01 a tool whose contract cannot be had is not told to the model, until it can", func(t *testing.T) {
+	t.Run("plugin/TL-01 the model sees a tool only while its contract is available", func(t *testing.T) {
 		l := lazily("a")
 		r := registry(t, "p", l, "q", offers("b"))
 		l.fail = errors.New("server is down")
@@ -73,7 +73,7 @@ func TestContracts(t *testing.T) {
 			t.Errorf("later the model is told %+v", got)
 		}
 	})
-	t.Run("an internal tool is not told to the model, but can be called", func(t *testing.T) {
+	t.Run("the model does not see an internal tool, but it can be called", func(t *testing.T) {
 		k := offers("a", "b")
 		k.tools[0].Manifest.Activation = protocol.ActivateInternal
 		c := registry(t, "p", k).Catalog()
@@ -87,7 +87,7 @@ func TestContracts(t *testing.T) {
 }
 
 func TestOrder(t *testing.T) {
-	t.Run("plugin/S-04 the order is that of ids, or that of an explicit list", func(t *testing.T) {
+	t.Run("plugin/S-04 tools are ordered by id or by an explicit list", func(t *testing.T) {
 		r := registry(t, "p", offers("1=c", "3=a"), "o", offers("2=b"))
 		for _, c := range []struct {
 			access Access
@@ -112,7 +112,7 @@ func TestOrder(t *testing.T) {
 			t.Errorf("the model is told %+v", got)
 		}
 	})
-	t.Run("the fingerprint is of names and their order", func(t *testing.T) {
+	t.Run("the fingerprint covers names and their order", func(t *testing.T) {
 		print := func(words ...string) uint64 { return registry(t, "p", offers(words...)).Catalog().Fingerprint() }
 		base := print("1=ab", "2=c")
 		if print("1=ab", "2=c") != base || print("5=ab", "6=c") != base {
@@ -137,7 +137,7 @@ func TestRules(t *testing.T) {
 		}
 	}
 	r := registry(t, "p", offers("a", "b", "c", "d", "e"))
-	t.Run("plugin/TL-14 contributors see everything, then the session and last the authority leave out more", func(t *testing.T) {
+	t.Run("plugin/TL-14 contributors see all tools, then the session and the authority remove more", func(t *testing.T) {
 		var first, second []string
 		c, err := Rules{
 			Contributors: []Contributor{removes(&first, "b"), removes(&second, "none")},
@@ -204,7 +204,7 @@ func TestRules(t *testing.T) {
 }
 
 func TestRecords(t *testing.T) {
-	t.Run("plugin/TL-17 the projected record has its keys", func(t *testing.T) {
+	t.Run("plugin/TL-17 the projected record has the documented keys", func(t *testing.T) {
 		k := &kit{tools: []Tool{
 			{Manifest: protocol.ToolManifest{ID: "1", Name: "a", Description: "A.", Input: empty, Kind: protocol.ToolKindRead,
 				Bindings: map[string]json.RawMessage{"rlm": json.RawMessage(`"fs.a"`)}, Activation: protocol.ActivateInternal}},
@@ -254,7 +254,7 @@ func TestGate(t *testing.T) {
 	strict := offers("read_file", "write")
 	strict.tools[1].Contract.Input = json.RawMessage(`{"type":"object","required":["path"]}`)
 	c := registry(t, "p", strict, "q", l).Catalog()
-	t.Run("plugin/TL-18 a call is let in if there is the tool, its contract, and arguments that fit", func(t *testing.T) {
+	t.Run("plugin/TL-18 a call is admitted if tool and contract exist and the arguments match", func(t *testing.T) {
 		codes := map[string]string{}
 		for _, call := range []string{"read_file {}", "write {}", `write {"path":"x"}`, "c {}", "none {}", "write null"} {
 			name, args, _ := strings.Cut(call, " ")
@@ -278,7 +278,7 @@ func TestGate(t *testing.T) {
 			t.Errorf("ran %+v", strict.ran)
 		}
 	})
-	t.Run("a name that is almost right is found", func(t *testing.T) {
+	t.Run("a misspelled name finds the nearest tool", func(t *testing.T) {
 		for name, want := range map[string]string{"Read_File": "read_file", "readFile": "read_file", "read-file": "read_file", "remove": "", "": ""} {
 			if got := c.Nearest(name); got != want {
 				t.Errorf("%q is almost %q, want %q", name, got, want)

@@ -5,51 +5,54 @@ import (
 	"sync"
 )
 
-// contextSource is the source of what an overlay adds.
+// contextSource is the source id of all tools of an overlay.
 const contextSource = "context"
 
-// Overlay is what a session has for a while only.
+// Overlay is a temporary change of a session's tools.
 type Overlay struct {
-	WithoutBase bool     // the base registry's tools are left out
-	Keep        []string // sources of the base whose tools are there all the same
-	Sources     []Source // their tools replace those of the base that have the same id or name
+	WithoutBase bool     // leave out the tools of the base registry
+	Keep        []string // sources of the base to keep in spite of WithoutBase
+	Sources     []Source // their tools replace base tools with the same id or name
 }
 
-// same tells whether two overlays have the same providers in the same order.
+// same reports whether two overlays have the same providers in the same order.
 func (o Overlay) same(p Overlay) bool {
 	return o.WithoutBase == p.WithoutBase && slices.Equal(o.Keep, p.Keep) && slices.EqualFunc(o.Sources, p.Sources, func(a, b Source) bool {
 		return a.ID == b.ID && sameProvider(a.Provider, b.Provider)
 	})
 }
 
-// Composition is what a Composer is made of.
+// Composition configures a Composer.
 type Composition struct {
-	Base  *Registry // what hides what: the session's own tools
+	Base  *Registry // the session's own tools
 	Rules Rules
-	// Extra makes something of a catalog that is kept beside it, such as a preamble. Nil: nothing.
+	// Extra computes a value from a catalog that is cached with it, such as a preamble. Nil: nothing.
 	Extra func(*Catalog) (any, error)
 }
 
-// Composer keeps the catalog of a session: that of a fork of the base, with an overlay. What changes the base is in the
-// catalog after Recompose. A Composer is safe for concurrent use.
+// Composer keeps the current catalog of a session. The catalog comes from a fork of the base registry with the overlay
+// applied, filtered by the rules. Changes of the base take effect at the next Recompose. A Composer is safe for
+// concurrent use; it calls providers and contributors only outside of mu.
 type Composer struct {
 	base  *Registry
 	rules Rules
 	extra func(*Catalog) (any, error)
 
-	composing sync.Mutex // held by whoever composes; providers of overlays are asked under it, with a limit
-	overlay   Overlay    // guarded by composing
+	// composing is held during SetOverlay and Recompose. Providers of overlays are called under it, with a time limit.
+	composing sync.Mutex
+	overlay   Overlay // guarded by composing
 
 	mu       sync.Mutex
 	composed *Registry
-	without  bool   // the base is left out
-	revision uint64 // of the overlay
-	key      cacheKey
-	cached   *View   // nil: none
-	making   *making // the one that is being made; nil: none, or what it comes to does not count any more
+	without  bool     // the overlay leaves out the base
+	revision uint64   // counts changes of the overlay
+	key      cacheKey // what cached was built from
+	cached   *View    // nil: must be built
+	// making is the build in progress; nil: none, or its result is already outdated.
+	making *making
 }
 
-// making is a catalog that is being made: whoever wants the same one waits for it.
+// making is a catalog being built. Callers that want the same one wait for done instead of building it again.
 type making struct {
 	key  cacheKey
 	done chan struct{}
@@ -57,21 +60,21 @@ type making struct {
 	err  error
 }
 
-// View is a catalog with what its user keeps beside it.
+// View is a catalog with the value of Composition.Extra.
 type View struct {
 	*Catalog
 	Extra any
 }
 
-// cacheKey is what a catalog depends on.
+// cacheKey lists everything that a catalog depends on.
 type cacheKey struct {
 	includeBase bool
 	overlay     uint64
 	composed    int64
-	plugins     uint64
+	plugins     uint64 // fingerprint of the plugins' revisions
 }
 
-// NewComposer composes a base without an overlay. From now on the base hides what the access hides.
+// NewComposer returns a composer without an overlay. It makes the base hide the tools that the rules hide.
 func NewComposer(c Composition) *Composer {
 	c.Base.Hide(c.Rules.Access.Hidden...)
 	k := &Composer{base: c.Base, rules: c.Rules, extra: c.Extra}
@@ -79,17 +82,18 @@ func NewComposer(c Composition) *Composer {
 	return k
 }
 
-// Base is the registry of what the session keeps. State and generation of a session are always those of the base.
+// Base returns the registry of the session's own tools. The stored tool state and its generation are always those of
+// the base.
 func (k *Composer) Base() *Registry { return k.base }
 
-// Composed is the newest composition; it is thrown away at the next one.
+// Composed returns the current composition. The next Recompose or SetOverlay replaces it, so do not keep it.
 func (k *Composer) Composed() *Registry {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.composed
 }
 
-// SetOverlay replaces the overlay, and tells whether it is another one. If it cannot be composed, the old one stays.
+// SetOverlay replaces the overlay and reports whether it differs from the old one. On an error the old overlay stays.
 func (k *Composer) SetOverlay(o Overlay) (changed bool, err error) {
 	k.composing.Lock()
 	defer k.composing.Unlock()
@@ -103,7 +107,7 @@ func (k *Composer) SetOverlay(o Overlay) (changed bool, err error) {
 	return changed, nil
 }
 
-// Recompose brings in what changed in the base.
+// Recompose applies changes of the base. On an error the old composition stays.
 func (k *Composer) Recompose() error {
 	k.composing.Lock()
 	defer k.composing.Unlock()
@@ -115,7 +119,7 @@ func (k *Composer) Recompose() error {
 	return nil
 }
 
-// compose is a fork of the base with an overlay.
+// compose returns a fork of the base with the overlay applied.
 func (k *Composer) compose(o Overlay) (*Registry, error) {
 	composed := k.base.copy()
 	if o.WithoutBase {
@@ -128,7 +132,8 @@ func (k *Composer) compose(o Overlay) (*Registry, error) {
 	return composed, composed.upsert(old, contextSource, true, o.Sources)
 }
 
-// use puts a composition in force. Numbers of its generation may have been those of another composition.
+// use installs a composition. It drops the cached catalog, because the generation of the new registry may repeat a
+// number of the old one.
 func (k *Composer) use(composed *Registry, overlaid bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -138,9 +143,9 @@ func (k *Composer) use(composed *Registry, overlaid bool) {
 	}
 }
 
-// Catalog is the catalog as it is, with its extra. It is made anew if the overlay, the composed registry or the plugins'
-// fingerprint changed since the last time; an error is not kept, nor what holds for now only. What several ask for at once is made once, and nothing is
-// locked meanwhile.
+// Catalog returns the current catalog with its extra value. It rebuilds the catalog if the overlay, the composed
+// registry or plugins (the fingerprint of the plugins) has changed. Errors are not cached, nor are catalogs that
+// contributors marked with ErrForNow. Concurrent callers share one build, and no lock is held during it.
 func (k *Composer) Catalog(plugins uint64) (*View, error) {
 	k.mu.Lock()
 	key := cacheKey{!k.without, k.revision, k.composed.Generation(), plugins}
@@ -162,7 +167,7 @@ func (k *Composer) Catalog(plugins uint64) (*View, error) {
 	return m.view, m.err
 }
 
-// made keeps a catalog, unless something has changed since it was begun.
+// made caches a finished build, unless something has changed since it started.
 func (k *Composer) made(m *making) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -175,6 +180,7 @@ func (k *Composer) made(m *making) {
 	close(m.done)
 }
 
+// build makes a catalog and its extra value. A panic of a contributor becomes an error.
 func (k *Composer) build(composed *contents) (v *View, err error) {
 	defer guard(&err)
 	c, err := k.rules.catalog(composed)

@@ -13,7 +13,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// counting is a composer of a base that counts how often its catalog is made.
+// counting returns a composer that counts how often its catalog is built.
 func counting(base *Registry) (k *Composer, built func() int) {
 	var n atomic.Int64
 	return NewComposer(Composition{Base: base, Extra: func(c *Catalog) (any, error) {
@@ -22,7 +22,7 @@ func counting(base *Registry) (k *Composer, built func() int) {
 	}}), func() int { return int(n.Load()) }
 }
 
-// offer compares what a composer offers.
+// offer compares the tools of a composer's catalog.
 func (k *Composer) offers(t *testing.T, want string) {
 	t.Helper()
 	if v := must[*View](t)(k.Catalog(0)); names(v.Catalog) != want || v.Extra != nil && v.Extra != want {
@@ -31,7 +31,7 @@ func (k *Composer) offers(t *testing.T, want string) {
 }
 
 func TestOverlay(t *testing.T) {
-	t.Run("plugin/TL-13 an overlay replaces what conflicts by id or name, and the base is back after it", func(t *testing.T) {
+	t.Run("plugin/TL-13 an overlay replaces tools with the same id or name until it is removed", func(t *testing.T) {
 		mine := offers("1=x", "9=b", "8=z")
 		for _, c := range []struct {
 			overlay Overlay
@@ -52,14 +52,14 @@ func TestOverlay(t *testing.T) {
 			k.offers(t, "a b c")
 		}
 	})
-	t.Run("plugin/TL-13 an overlay's tool is another one, though it has the id of a tool that is switched off", func(t *testing.T) {
+	t.Run("plugin/TL-13 an overlay's tool is a member although a tool with its id is off", func(t *testing.T) {
 		base := registry(t, "p", offers("1=a"))
 		must[protocol.ToolState](t)(base.SetMembership(1, map[string]bool{"a": false}))
 		k, _ := counting(base)
 		must[bool](t)(k.SetOverlay(Overlay{Sources: []Source{{"me", offers("1=x")}}}))
 		k.offers(t, "x")
 	})
-	t.Run("plugin/TL-13 an overlay's contracts are kept while it is there", func(t *testing.T) {
+	t.Run("plugin/TL-13 contracts of an overlay are cached while it is set", func(t *testing.T) {
 		l := lazily("a")
 		k, _ := counting(registry(t))
 		must[bool](t)(k.SetOverlay(Overlay{Sources: []Source{{"me", l}}}))
@@ -71,7 +71,7 @@ func TestOverlay(t *testing.T) {
 			t.Errorf("made %d times", l.made["a"])
 		}
 	})
-	t.Run("plugin/TL-13 calls go to the overlay while it is there", func(t *testing.T) {
+	t.Run("plugin/TL-13 calls go to the overlay while it is set", func(t *testing.T) {
 		base, mine := offers("a"), offers("a")
 		k, _ := counting(registry(t, "p", base))
 		for _, o := range []Overlay{{Sources: []Source{{"me", mine}}}, {}} {
@@ -84,7 +84,7 @@ func TestOverlay(t *testing.T) {
 			t.Errorf("base ran %d, overlay %d", len(base.ran), len(mine.ran))
 		}
 	})
-	t.Run("plugin/TL-13 an overlay that cannot be composed leaves the old one", func(t *testing.T) {
+	t.Run("plugin/TL-13 an overlay that cannot be composed leaves the old one in place", func(t *testing.T) {
 		k, built := counting(registry(t, "p", offers("a")))
 		must[bool](t)(k.SetOverlay(Overlay{Sources: []Source{{"me", offers("b")}}}))
 		k.offers(t, "a b")
@@ -99,7 +99,7 @@ func TestOverlay(t *testing.T) {
 }
 
 func TestBase(t *testing.T) {
-	t.Run("plugin/S-11 settings go to the base, and are in the catalog once it is composed again", func(t *testing.T) {
+	t.Run("plugin/S-11 settings go to the base and reach the catalog at the next composition", func(t *testing.T) {
 		base := registry(t, "p", offers("a", "b"))
 		k, _ := counting(base)
 		must[bool](t)(k.SetOverlay(Overlay{Sources: []Source{{"me", offers("mine")}}}))
@@ -118,7 +118,7 @@ func TestBase(t *testing.T) {
 			t.Errorf("a tool of the overlay is in the base: %v", err)
 		}
 	})
-	t.Run("plugin/S-11 two changes that come to the same number are told apart", func(t *testing.T) {
+	t.Run("plugin/S-11 two changes with the same generation number are distinguished", func(t *testing.T) {
 		base := registry(t, "p", &deep{kit: *offers("a"), below: named("d")})
 		k, _ := counting(base)
 		must[protocol.ToolManifest](t)(k.Composed().ResolveName("d"))
@@ -142,7 +142,7 @@ func TestBase(t *testing.T) {
 func TestCache(t *testing.T) {
 	d := &deep{kit: *offers("a"), below: named("d")}
 	mine := Overlay{Sources: []Source{{"me", offers("m")}}}
-	t.Run("plugin/TL-16 a catalog is made again when something of its key changed, or somebody says so", func(t *testing.T) {
+	t.Run("plugin/TL-16 a catalog is rebuilt when its key changes or it is invalidated", func(t *testing.T) {
 		base := registry(t, "p", d)
 		k, built := counting(base)
 		plugins := uint64(1)
@@ -173,7 +173,7 @@ func TestCache(t *testing.T) {
 			}
 		}
 	})
-	t.Run("issue/4-2 a catalog that holds for now only is made again when it is asked for again, and no other is", func(t *testing.T) {
+	t.Run("issue/4-2 a catalog that holds for now only is rebuilt at the next request, and no other is", func(t *testing.T) {
 		forNow, asked := true, 0
 		leave := func(Listing) ([]string, error) {
 			if asked++; forNow {
@@ -191,7 +191,7 @@ func TestCache(t *testing.T) {
 			t.Errorf("it was asked %d times", asked)
 		}
 	})
-	t.Run("plugin/S-09 to look a tool up makes the catalog anew, a grant does not", func(t *testing.T) {
+	t.Run("plugin/S-09 resolving a tool rebuilds the catalog, and a grant does not", func(t *testing.T) {
 		g := &granting{kit: *offers("g")}
 		k, built := counting(registry(t, "p", d, "q", g))
 		k.offers(t, "a g")
@@ -207,7 +207,7 @@ func TestCache(t *testing.T) {
 			t.Errorf("after a lookup: built %d times, generation %d", built(), k.Composed().Generation())
 		}
 	})
-	t.Run("plugin/TL-16 whether an overlay is another one goes by its providers and their order", func(t *testing.T) {
+	t.Run("plugin/TL-16 overlays are compared by their providers and the order of these", func(t *testing.T) {
 		k, _ := counting(registry(t))
 		if got := k.Composed().Generation(); got != 1 {
 			t.Errorf("composed generation %d", got)
@@ -226,7 +226,7 @@ func TestCache(t *testing.T) {
 			}
 		}
 	})
-	t.Run("plugin/TL-16 an error is not kept, a panic is one, and a catalog is made once however many want it", func(t *testing.T) {
+	t.Run("plugin/TL-16 errors and panics are not cached, and concurrent callers share one build", func(t *testing.T) {
 		n, running := 0, 0
 		k := NewComposer(Composition{Base: registry(t, "p", d), Extra: func(*Catalog) (any, error) {
 			n++
@@ -257,7 +257,7 @@ func TestCache(t *testing.T) {
 		}
 		wg.Wait()
 	})
-	t.Run("a composer is used by many at once", func(t *testing.T) {
+	t.Run("a composer is safe for concurrent use", func(t *testing.T) {
 		k, _ := counting(registry(t, "p", &kit{tools: many(20)}))
 		var wg sync.WaitGroup
 		for i := range 4 {
@@ -280,7 +280,7 @@ func TestCache(t *testing.T) {
 		}
 		wg.Wait()
 	})
-	t.Run("plugin/TL-16 what is kept costs nothing to look up", func(t *testing.T) {
+	t.Run("plugin/TL-16 a cached catalog is returned without allocations", func(t *testing.T) {
 		k, _ := counting(registry(t, "p", &kit{tools: many(1000)}))
 		must[*View](t)(k.Catalog(1)).Manifests()
 		look := func() { must[*View](t)(k.Catalog(1)).Manifests() }
@@ -290,7 +290,7 @@ func TestCache(t *testing.T) {
 	})
 }
 
-// many is n tools with schemas of the usual size.
+// many returns n tools with schemas of typical size.
 func many(n int) []Tool {
 	schema := json.RawMessage(`{"type":"object","properties":{"path":{"type":"string","description":"` + strings.Repeat("absolute ", 30) +
 		`"},"limit":{"type":"integer","minimum":1}},"required":["path"],"additionalProperties":false}`)
@@ -303,7 +303,7 @@ func many(n int) []Tool {
 	return tools
 }
 
-// BenchmarkCatalog is what a catalog of 1,000 tools costs, made with what the model is told, and kept.
+// BenchmarkCatalog measures building a catalog of 1,000 tools with its manifests, and reading the cached one.
 func BenchmarkCatalog(b *testing.B) {
 	tools := &kit{tools: many(1000)}
 	open := func() *Composer {

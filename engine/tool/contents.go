@@ -8,33 +8,35 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// contents are a registry at one moment. Whoever has published them does not change them any more.
+// contents is the state of a registry at one moment. It is copied for each change and immutable once published.
 type contents struct {
 	sources    map[string]*source
 	entries    map[string]item // by tool id
-	hidden     map[string]bool // names that never get in
-	off        map[string]bool // names of tools that are no members when they come; does not change
+	hidden     map[string]bool // names that are never registered
+	off        map[string]bool // names of tools that are not members when first registered; never changes
 	generation int64
-	ranks      int // how many sources there have been
+	ranks      int // number of sources ever registered, for source.rank
 }
 
-// item is what the session decided about a tool.
+// item is a tool with the session's settings for it.
 type item struct {
 	*Entry
-	source   string // id; empty: an orphan
+	source   string // id; empty: no source provides it
 	member   bool
-	override protocol.ToolAvailability
+	override protocol.ToolAvailability // level set with SetAvailability; empty: membership decides
 }
 
+// orphan reports whether no source provides the tool any more. Its settings are kept in case the source comes back.
 func (it item) orphan() bool { return it.source == "" }
 
+// clone returns a copy that can be changed without affecting c.
 func (c *contents) clone() *contents {
 	next := *c
 	next.sources, next.entries, next.hidden = maps.Clone(c.sources), maps.Clone(c.entries), maps.Clone(c.hidden)
 	return &next
 }
 
-// sorted are the items in order of id.
+// sorted returns the items ordered by id.
 func (c *contents) sorted() []item {
 	items := make([]item, 0, len(c.entries))
 	for _, id := range slices.Sorted(maps.Keys(c.entries)) {
@@ -43,12 +45,12 @@ func (c *contents) sorted() []item {
 	return items
 }
 
-// ranked are the sources in order of arrival.
+// ranked returns the sources in the order in which they were registered.
 func (c *contents) ranked() []*source {
 	return slices.SortedFunc(maps.Values(c.sources), func(a, b *source) int { return cmp.Compare(a.rank, b.rank) })
 }
 
-// bound finds a tool that something provides.
+// bound returns a tool that a source provides.
 func (c *contents) bound(l lookup) (item, bool) {
 	if l.id != "" {
 		it, ok := c.entries[l.id]
@@ -62,8 +64,8 @@ func (c *contents) bound(l lookup) (item, bool) {
 	return item{}, false
 }
 
-// put registers what a source offers. A known tool keeps its settings; an orphan that only has its name is another tool,
-// which is gone for good.
+// put registers the offers of a source. A known tool keeps its settings. An orphan that shares only the name with an
+// offer is a different tool and is removed.
 func (c *contents) put(s *source, offers map[string]*Entry) {
 	names := map[string]bool{}
 	for id, e := range offers {
@@ -78,7 +80,8 @@ func (c *contents) put(s *source, offers map[string]*Entry) {
 	maps.DeleteFunc(c.entries, func(_ string, it item) bool { return it.orphan() && names[it.Manifest.Name] })
 }
 
-// upsert registers a source or what it has become, or nothing at all. Tools that it offers no more become orphans.
+// upsert registers a source or its new version, or changes nothing on an error. Tools that it no longer offers become
+// orphans.
 func (c *contents) upsert(s *source) error {
 	if s.overlay {
 		c.evict(s)
@@ -102,7 +105,7 @@ func (c *contents) upsert(s *source) error {
 	return nil
 }
 
-// conflict is the first tool of a source whose id or name another source has.
+// conflict returns a ConflictError for the first tool whose id or name another source has.
 func (c *contents) conflict(s *source) error {
 	taken := c.names(s.id)
 	for _, id := range slices.Sorted(maps.Keys(s.offers)) {
@@ -119,7 +122,7 @@ func (c *contents) conflict(s *source) error {
 	return nil
 }
 
-// names says which source has which name, but for one source.
+// names maps each registered name to its source, except for the source but.
 func (c *contents) names(but string) map[string]string {
 	taken := make(map[string]string, len(c.entries))
 	for _, it := range c.entries {
@@ -130,7 +133,7 @@ func (c *contents) names(but string) map[string]string {
 	return taken
 }
 
-// evict makes room for an overlay: whatever has an id or a name of its tools goes.
+// evict removes the tools that have an id or a name of the overlay s.
 func (c *contents) evict(s *source) {
 	ids, names := map[string]bool{}, map[string]bool{}
 	for id, e := range s.offers {

@@ -11,27 +11,27 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Entry is a tool with what is behind it. It does not change.
+// Entry is a tool that can be called: its manifest, the provider and the contract. It is immutable.
 type Entry struct {
 	Manifest protocol.ToolManifest // with its id, without its schema
-	from     *part                 // nil: nothing provides it
+	from     *part                 // nil: no source provides it
 	contract *contract
-	granted  *grantedCall // nil: the session has the tool itself
+	granted  *grantedCall // nil: an ordinary tool of the session
 }
 
-// part is a provider of a source.
+// part is one provider of a source.
 type part struct {
-	label    string // whose it is, for people
+	label    string // id of the plugin or client, for messages
 	provider Provider
-	out      atomic.Int32 // calls that were left alone and have not returned
+	out      atomic.Int32 // abandoned requests that have not returned
 }
 
-// orphan is an entry with nothing behind it.
+// orphan returns an entry without a provider.
 func orphan(m protocol.ToolManifest) *Entry {
 	return &Entry{Manifest: m, contract: &contract{}}
 }
 
-// Source is whose tool it is.
+// Source returns the id of the plugin or client that provides the tool, or "".
 func (e *Entry) Source() string {
 	if e.from == nil {
 		return ""
@@ -39,7 +39,7 @@ func (e *Entry) Source() string {
 	return e.from.label
 }
 
-// Contract is the tool's contract, which may have to be made. The error is a CallError.
+// Contract returns the tool's contract, and fetches it if necessary. The error is a CallError.
 func (e *Entry) Contract() (protocol.ToolContract, error) {
 	t, err := e.terms()
 	if err != nil {
@@ -48,6 +48,7 @@ func (e *Entry) Contract() (protocol.ToolContract, error) {
 	return t.ToolContract, nil
 }
 
+// terms is Contract with the compiled schema.
 func (e *Entry) terms() (*terms, error) {
 	t, err := e.contract.of(e.Manifest)
 	if err != nil {
@@ -56,7 +57,8 @@ func (e *Entry) terms() (*terms, error) {
 	return t, nil
 }
 
-// Terms is the contract of an entry that was admitted. If it cannot be had, it is the strictest: never run again, alone.
+// Terms returns the contract of an admitted entry. If the contract cannot be fetched, it returns the strictest one:
+// never run again, not in parallel.
 func (e *Entry) Terms() protocol.ToolContract {
 	c, err := e.Contract()
 	if err != nil {
@@ -65,8 +67,8 @@ func (e *Entry) Terms() protocol.ToolContract {
 	return c
 }
 
-// Validate checks the arguments of a call against the tool's schema. A tool without a schema takes any object, and none takes a string:
-// what a model wrote that is no JSON is one. The error is a CallError.
+// Validate checks the arguments of a call against the tool's schema. A tool without a schema accepts any object. No
+// tool accepts a string: arguments that a model wrote with invalid JSON are stored as one. The error is a CallError.
 func (e *Entry) Validate(args json.RawMessage) error {
 	t, err := e.terms()
 	if err != nil {
@@ -76,12 +78,12 @@ func (e *Entry) Validate(args json.RawMessage) error {
 		return &CallError{CodeArgs, e.Manifest.Name, err}
 	}
 	if err := t.schema.validate(args); err != nil {
-		return &CallError{CodeArgs, e.Manifest.Name, fmt.Errorf("the arguments do not fit the tool's schema: %w", err)}
+		return &CallError{CodeArgs, e.Manifest.Name, fmt.Errorf("the arguments do not match the tool's schema: %w", err)}
 	}
 	return nil
 }
 
-// noString tells what is wrong with arguments that are a string.
+// noString returns an error for arguments that are a string, with the JSON error of its text.
 func noString(args json.RawMessage) error {
 	var text string
 	if !bytes.HasPrefix(bytes.TrimSpace(args), []byte{'"'}) || json.Unmarshal(args, &text) != nil {
@@ -89,14 +91,15 @@ func noString(args json.RawMessage) error {
 	}
 	var value any
 	if err := json.Unmarshal([]byte(text), &value); err != nil {
-		return fmt.Errorf("the arguments are no JSON object: %w", err)
+		return fmt.Errorf("the arguments are not a JSON object: %w", err)
 	}
 	return errNoArguments
 }
 
-var errNoArguments = errors.New("the arguments are no JSON object, but a string; or they are nested too deep, or no UTF-8")
+var errNoArguments = errors.New("the arguments are a string instead of a JSON object, nested too deeply, or not UTF-8")
 
-// Execute makes a call that was admitted. A call that cannot be made has failed; an error is the provider's own.
+// Execute runs an admitted call. A call that cannot be made returns a failed output; an error means that the provider
+// itself failed.
 func (e *Entry) Execute(ctx context.Context, call Invocation) (Result, error) {
 	if e.from == nil {
 		return Result{Output: Refusal(&CallError{CodeUnavailable, e.Manifest.Name, ErrOrphan})}, nil
@@ -111,7 +114,8 @@ func (e *Entry) Execute(ctx context.Context, call Invocation) (Result, error) {
 	return e.run(ctx, call)
 }
 
-// CancelWork tells the provider that what a call has begun outside is to be cancelled.
+// CancelWork asks the provider to cancel external work that a call started. It does nothing for a provider without a
+// Canceller. e may be nil.
 func (e *Entry) CancelWork(ctx context.Context, call Invocation, key protocol.CompletionKey) error {
 	if e == nil || e.from == nil {
 		return nil
@@ -123,7 +127,7 @@ func (e *Entry) CancelWork(ctx context.Context, call Invocation, key protocol.Co
 	return nil
 }
 
-// prepare is a call as the provider wants it.
+// prepare fills in the tool of the call and lets the provider prepare it.
 func (e *Entry) prepare(ctx context.Context, call Invocation) (Invocation, error) {
 	call.ToolID, call.Name = e.Manifest.ID, e.Manifest.Name
 	p, ok := e.from.provider.(Preparer)

@@ -8,33 +8,34 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Why a call is refused, in the order in which it is checked.
+// Reasons why a call is refused. Execute checks them in this order.
 var (
 	ErrUnknown   = errors.New("unknown tool")
 	ErrNotMember = errors.New("the tool is switched off")
 	ErrOrphan    = errors.New("the tool's source is not registered")
-	ErrNoSource  = errors.New("unknown source of tools")
+	ErrNoSource  = errors.New("unknown tool source")
 )
 
+// Errors of grants and of tool state.
 var (
 	ErrHidden  = errors.New("the session may not use the tool")
-	ErrNoGrant = errors.New("the source of the tool takes no grants")
-	ErrState   = errors.New("tool state makes no sense")
+	ErrNoGrant = errors.New("the tool's source does not accept grants")
+	ErrState   = errors.New("invalid tool state")
 )
 
-// GenerationError means that a change names a generation which is not the current one.
+// GenerationError means that a change is based on an outdated generation. Read the state again and retry.
 type GenerationError struct{ Expected, Actual int64 }
 
 func (e *GenerationError) Error() string {
-	return fmt.Sprintf("the tool state is of generation %d, not %d", e.Actual, e.Expected)
+	return fmt.Sprintf("the tool state has generation %d, not %d; read it again", e.Actual, e.Expected)
 }
 
 // ConflictError means that two tools have the same id or the same name.
 type ConflictError struct {
-	Field  string // id or name
+	Field  string // "id" or "name"
 	Value  string
-	Source string
-	Other  string // whose tool was there before; the same as Source if a source conflicts with itself
+	Source string // of the rejected tool
+	Other  string // of the existing tool; equals Source if a source conflicts with itself
 }
 
 func (e *ConflictError) Error() string {
@@ -44,29 +45,31 @@ func (e *ConflictError) Error() string {
 	return fmt.Sprintf("%s offers a tool with the %s %q, which is taken by %s", e.Source, e.Field, e.Value, e.Other)
 }
 
-// PanicError is a panic of a provider or a contributor.
+// PanicError is a panic of a provider or contributor.
 type PanicError struct {
-	Value any // as it was thrown
+	Value any // the value passed to panic
 }
 
 func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
 
-// SlowError is a provider that did not say in time what it offers. It was left alone.
+// SlowError means that a provider did not answer in time and was abandoned.
 type SlowError struct {
 	Source string
-	Slot   string // what it was asked for
+	Slot   string // the request: tools, resolve or contract
 }
 
-func (e *SlowError) Error() string { return fmt.Sprintf("%s: %s does not return", e.Source, e.Slot) }
+func (e *SlowError) Error() string {
+	return fmt.Sprintf("%s: %s did not return in time", e.Source, e.Slot)
+}
 
-// guard makes an error of a panic.
+// guard converts a panic to a PanicError. Call it deferred.
 func guard(err *error) {
 	if p := recover(); p != nil {
 		*err = &PanicError{Value: p}
 	}
 }
 
-// Codes of calls that were not made.
+// Failure codes of calls that were not made.
 const (
 	CodeUnavailable = "tool_unavailable"
 	CodeContract    = "tool_contract_unavailable"
@@ -74,7 +77,7 @@ const (
 	CodePrepared    = "prepared_tool_id_mismatch"
 )
 
-// CallError says why a call was not made.
+// CallError means that a call was not made.
 type CallError struct {
 	Code string
 	Tool string // as the call names it
@@ -85,7 +88,7 @@ func (e *CallError) Error() string { return fmt.Sprintf("%s: %v", e.Tool, e.Err)
 
 func (e *CallError) Unwrap() error { return e.Err }
 
-// Refusal is an error of Admit, Execute or ExecuteGranted as the call's result.
+// Refusal returns an error of Admit, Execute or Granted as the output of the call. The model reads its text.
 func Refusal(err error) protocol.ToolOutput {
 	code := "tool_error"
 	if refused, ok := errors.AsType[*CallError](err); ok {
@@ -94,6 +97,7 @@ func Refusal(err error) protocol.ToolOutput {
 	return protocol.Fail(cmp.Or(classes[code], protocol.FailInternal), code, err.Error(), protocol.FromRuntime)
 }
 
+// classes maps codes to failure classes. Other codes are internal failures.
 var classes = map[string]protocol.FailureClass{
 	CodeUnavailable: protocol.FailInvalidRequest, CodeContract: protocol.FailUnavailable, CodeArgs: protocol.FailInvalidRequest,
 }

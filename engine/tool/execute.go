@@ -2,8 +2,9 @@ package tool
 
 import "context"
 
-// Execute makes a call of a tool by its id: of one that is known, a member and no orphan, and whose source is there. If it
-// is not, the error is a CallError with ErrUnknown, ErrNotMember, ErrOrphan or ErrNoSource, the first that holds.
+// Execute runs a tool by id. The tool must be known, a member, provided by a source, and the source registered.
+// Otherwise the error is a CallError with the first of ErrUnknown, ErrNotMember, ErrOrphan and ErrNoSource that
+// applies.
 func (r *Registry) Execute(ctx context.Context, id string, call Invocation) (Result, error) {
 	e, err := r.now.Load().callable(id)
 	if err != nil {
@@ -15,6 +16,7 @@ func (r *Registry) Execute(ctx context.Context, id string, call Invocation) (Res
 	return e.from.provider.Execute(ctx, call)
 }
 
+// callable returns the tool with this id if it can be called.
 func (c *contents) callable(id string) (*Entry, error) {
 	it, ok := c.entries[id]
 	var reason error

@@ -12,7 +12,7 @@ import (
 
 var empty = json.RawMessage(`{}`)
 
-// granting is a kit that takes grants.
+// granting is a kit that accepts grants.
 type granting struct {
 	kit
 	bindings []string
@@ -39,7 +39,7 @@ func TestExecute(t *testing.T) {
 	must[protocol.ToolState](t)(r.SetMembership(1, map[string]bool{"b": false, "c": false}))
 	r.Restore(stateOf(2, "1=a", "2=b-out", "3=c-out", "4=d-orphan", "5=e-out-orphan"))
 
-	t.Run("plugin/TL-11 calls are refused for distinct reasons, checked in order", func(t *testing.T) {
+	t.Run("plugin/TL-11 calls are rejected for distinct reasons, checked in order", func(t *testing.T) {
 		seen := map[string]bool{}
 		for _, c := range []struct {
 			id  string
@@ -56,7 +56,7 @@ func TestExecute(t *testing.T) {
 			t.Errorf("messages %v; ran %v", seen, p.ran)
 		}
 	})
-	t.Run("plugin/TL-11 a source that is not there is a reason of its own", func(t *testing.T) {
+	t.Run("plugin/TL-11 a missing source is a separate reason", func(t *testing.T) {
 		broken := registry(t, "p", offers("1=a"))
 		delete(broken.now.Load().sources, "p")
 		if _, err := broken.Execute(t.Context(), "1", Invocation{}); !errors.Is(err, ErrNoSource) {
@@ -106,7 +106,7 @@ func TestGrants(t *testing.T) {
 		}
 	}
 	args := json.RawMessage(`{"x":1}`)
-	t.Run("plugin/TL-12 a grant runs a tool that nobody lists, and leaves no trace in the registry", func(t *testing.T) {
+	t.Run("plugin/TL-12 a grant runs an unlisted tool and does not change the registry", func(t *testing.T) {
 		g := &granting{kit: *offers("1=a")}
 		r := registry(t, "p", offers("2=b"), "q", g)
 		before, _ := json.Marshal(r.State())
@@ -118,7 +118,7 @@ func TestGrants(t *testing.T) {
 			t.Errorf("state %s, was %s", after, before)
 		}
 	})
-	t.Run("plugin/TL-12 a grant must name a source that is there and takes grants", func(t *testing.T) {
+	t.Run("plugin/TL-12 a grant must name a registered source that accepts grants", func(t *testing.T) {
 		r := registry(t, "p", offers("2=b"), "q", &granting{})
 		for _, c := range []struct {
 			source, args string
@@ -136,7 +136,7 @@ func TestGrants(t *testing.T) {
 			}
 		}
 	})
-	t.Run("plugin/TL-12 a grant goes to the provider that has the tool, or to the only one there is", func(t *testing.T) {
+	t.Run("plugin/TL-12 a grant goes to the provider of the tool, or to the only provider", func(t *testing.T) {
 		p, q := &granting{kit: *offers("1=a")}, &granting{}
 		r := registry(t, "p", p, "p", q)
 		must[Result](t)(r.ExecuteGranted(t.Context(), grant("1=a", "p"), Invocation{Args: args}))

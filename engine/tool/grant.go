@@ -9,22 +9,25 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Grant allows one call of a tool that need not be in the catalog, nor in the registry.
+// Grant allows one call of a tool that need not be in the catalog or in the registry. A tool that makes calls passes it
+// in a Request.
 type Grant struct {
 	Manifest protocol.ToolManifest
 	Contract protocol.ToolContract
-	Source   string          // id of the source that is to run the call
-	Binding  json.RawMessage // what the source needs to know; its own business
+	Source   string          // id of the source that runs the call
+	Binding  json.RawMessage // opaque data for the source
 }
 
-// grantedCall is a grant that an entry was made of.
+// grantedCall marks an entry that comes from a grant.
 type grantedCall struct{ binding json.RawMessage }
 
-// pluginsSource stands for the one plugin that has the tool. Grants from before each plugin was a source say so.
+// pluginsSource is the source id in grants that were stored before each plugin was its own source. It stands for the
+// one plugin that has the tool.
 const pluginsSource = "plugins"
 
-// Granted is the tool of a grant, to be called as any of the catalog. The catalog and its registry stay as they are. What the
-// session may not use no grant allows: what is hidden, and, where only certain tools exist, all others. The error is a CallError.
+// Granted returns an entry for the tool of a grant, without changing the catalog or its registry. A grant cannot exceed
+// the session's Access: a hidden tool, or one that an Access with explicit tools does not list, is refused. The error
+// is a CallError.
 func (c *Catalog) Granted(g Grant) (*Entry, error) {
 	if c.only != nil && !c.only[g.Manifest.Name] {
 		return nil, &CallError{CodeUnavailable, g.Manifest.Name, ErrHidden}
@@ -32,6 +35,7 @@ func (c *Catalog) Granted(g Grant) (*Entry, error) {
 	return c.all.granted(g)
 }
 
+// granted builds the entry of a grant.
 func (c *contents) granted(g Grant) (*Entry, error) {
 	m, terms := split(Tool{Manifest: g.Manifest, Contract: g.Contract})
 	p, err := c.grantee(m, g.Source)
@@ -41,7 +45,7 @@ func (c *contents) granted(g Grant) (*Entry, error) {
 	return &Entry{Manifest: m, from: p, contract: &contract{known: newTerms(m, terms)}, granted: &grantedCall{g.Binding}}, nil
 }
 
-// run has the provider make a call that is prepared.
+// run makes the provider run a prepared call.
 func (e *Entry) run(ctx context.Context, call Invocation) (Result, error) {
 	if e.granted != nil {
 		return e.from.provider.(Granter).ExecuteGranted(ctx, call, e.granted.binding)
@@ -49,7 +53,7 @@ func (e *Entry) run(ctx context.Context, call Invocation) (Result, error) {
 	return e.from.provider.Execute(ctx, call)
 }
 
-// grantee is who runs a granted call.
+// grantee returns the provider that runs a granted call.
 func (c *contents) grantee(m protocol.ToolManifest, id string) (*part, error) {
 	if c.hidden[m.Name] {
 		return nil, ErrHidden
@@ -64,7 +68,7 @@ func (c *contents) grantee(m protocol.ToolManifest, id string) (*part, error) {
 	return s.granter(m.ID)
 }
 
-// only is the one plugin that offers a tool; nil if it is none, or one of several.
+// only returns the one plugin that offers a tool; nil if there is none or more than one.
 func (c *contents) only(id string) *source {
 	var found *source
 	for _, s := range c.sources {
@@ -79,7 +83,8 @@ func (c *contents) only(id string) *source {
 	return found
 }
 
-// granter is the provider of a source that has the tool and takes grants, or else the only one that takes them.
+// granter returns the provider of the source that has the tool and accepts grants. Otherwise it returns the only
+// provider that accepts grants, if there is exactly one.
 func (s *source) granter(id string) (*part, error) {
 	takes := func(p *part) bool { _, ok := p.provider.(Granter); return ok }
 	if e := s.offers[id]; e != nil && takes(e.from) {

@@ -13,7 +13,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// kit is a provider whose tools a test may change. It keeps what it ran.
+// kit is a provider with tools that a test can change. It records its calls.
 type kit struct {
 	tools []Tool
 	ran   []Invocation
@@ -26,7 +26,7 @@ func (k *kit) Execute(_ context.Context, call Invocation) (Result, error) {
 	return Result{Output: protocol.Succeed("ran " + call.ToolID)}, nil
 }
 
-// named makes tools of words of the form name or id=name.
+// named returns tools for words of the form name or id=name.
 func named(words ...string) []Tool {
 	var tools []Tool
 	for _, word := range words {
@@ -41,7 +41,7 @@ func named(words ...string) []Tool {
 
 func offers(words ...string) *kit { return &kit{tools: named(words...)} }
 
-// lazy is a kit that makes contracts on demand, and counts them.
+// lazy is a kit that makes contracts on demand and counts the requests.
 type lazy struct {
 	kit
 	made map[string]int
@@ -55,7 +55,7 @@ func (l *lazy) Contract(id string) (protocol.ToolContract, error) {
 
 func lazily(words ...string) *lazy { return &lazy{kit: *offers(words...), made: map[string]int{}} }
 
-// deep is a kit that knows more than it lists, and counts how often it is asked for that.
+// deep is a kit with unlisted tools that counts the requests for them.
 type deep struct {
 	kit
 	below []Tool
@@ -79,7 +79,7 @@ func (d *deep) find(is func(protocol.ToolManifest) bool) (Tool, bool) {
 	return d.below[i], true
 }
 
-// registry is a registry of kits by source id, in the order given as pairs.
+// registry returns a registry of kits, given as pairs of source id and kit.
 func registry(t *testing.T, pairs ...any) *Registry {
 	t.Helper()
 	var sources []Source
@@ -93,7 +93,7 @@ func registry(t *testing.T, pairs ...any) *Registry {
 	return r
 }
 
-// show is a state in words: the generation, then each tool with what is special about it.
+// show formats a state: the generation, then each tool with its flags.
 func show(s protocol.ToolState) string {
 	words := []string{fmt.Sprint(s.Generation)}
 	for _, id := range slices.Sorted(maps.Keys(s.Tools)) {
@@ -115,7 +115,7 @@ func show(s protocol.ToolState) string {
 	return strings.Join(words, " ")
 }
 
-// is compares the state of a registry.
+// is compares the state of a registry with the format of show.
 func (r *Registry) is(t *testing.T, want string) {
 	t.Helper()
 	if got := show(r.State()); got != want {
@@ -123,7 +123,7 @@ func (r *Registry) is(t *testing.T, want string) {
 	}
 }
 
-// out is a state of a generation from words as show makes them.
+// out parses the format of show into a state.
 func stateOf(generation int64, words ...string) protocol.ToolState {
 	s := protocol.ToolState{Generation: generation, Tools: map[string]protocol.ToolSetting{}}
 	for _, word := range words {
@@ -158,20 +158,20 @@ func ok(t *testing.T, err error) {
 	}
 }
 
-// names are what a catalog offers, in order.
+// names returns the tools of a catalog, in order.
 func names(c *Catalog) string { return strings.Join(c.Names(), " ") }
 
-// UpsertOverlay is Upsert, but tools of other sources that conflict with the new ones go.
+// UpsertOverlay is Upsert, but removes conflicting tools of other sources.
 func (r *Registry) UpsertOverlay(id string, providers ...Source) error {
 	return r.upsert(r.now.Load().sources[id], id, true, providers)
 }
 
-// Refresh asks every source again what it offers, and recomposes. A source that fails stays as it was, and is in the error.
+// Refresh asks every source for its tools again and recomposes. A source that fails keeps its tools and is in the error.
 func (k *Composer) Refresh() error {
 	return errors.Join(k.base.Refresh(), k.Recompose())
 }
 
-// Invalidate has the next catalog made anew.
+// Invalidate makes the next call build a new catalog.
 func (k *Composer) Invalidate() {
 	k.mu.Lock()
 	defer k.mu.Unlock()

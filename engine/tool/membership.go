@@ -8,15 +8,15 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// ladder are the levels of availability, lowest first.
+// ladder lists the levels of availability, lowest first.
 var ladder = []protocol.ToolAvailability{protocol.ToolOff, protocol.ToolSearchable, protocol.ToolCallable, protocol.ToolShowcased}
 
-// Callable tells whether a level makes a tool a member; no level is as good as the highest.
+// Callable reports whether a level makes a tool a member. The empty level counts as the highest.
 func Callable(a protocol.ToolAvailability) bool {
 	return a == "" || slices.Index(ladder, a) >= slices.Index(ladder, protocol.ToolCallable)
 }
 
-// CheckAvailability tells whether a level exists; none does.
+// CheckAvailability returns an error unless the level exists. The empty level is valid.
 func CheckAvailability(a protocol.ToolAvailability) error {
 	if !known(a) {
 		return fmt.Errorf("availability %q: must be one of %v: %w", a, ladder, ErrState)
@@ -24,9 +24,10 @@ func CheckAvailability(a protocol.ToolAvailability) error {
 	return nil
 }
 
+// known reports whether the level exists.
 func known(a protocol.ToolAvailability) bool { return a == "" || slices.Contains(ladder, a) }
 
-// availability is the level that holds: what was set, or what membership comes to.
+// availability returns the effective level: the override, or else the level that follows from membership.
 func (it item) availability() protocol.ToolAvailability {
 	switch {
 	case it.override != "":
@@ -37,8 +38,9 @@ func (it item) availability() protocol.ToolAvailability {
 	return protocol.ToolOff
 }
 
-// SetMembership says which tools the model may call, by name, in one change of the current generation. It fails with a
-// GenerationError or ErrUnknown, and then changes nothing.
+// SetMembership sets which tools the model may call, by name, in one change. generation must be the current one. It
+// fails with a GenerationError or ErrUnknown and then changes nothing. A level that contradicts the new membership is
+// removed.
 func (r *Registry) SetMembership(generation int64, members map[string]bool) (protocol.ToolState, error) {
 	return r.set(generation, func(c *contents) error {
 		return c.each(slices.Sorted(maps.Keys(members)), func(it *item) {
@@ -50,8 +52,8 @@ func (r *Registry) SetMembership(generation int64, members map[string]bool) (pro
 	})
 }
 
-// SetAvailability sets the level of tools, by name, or with no level takes back what was set. It is otherwise as
-// SetMembership.
+// SetAvailability sets the level of tools by name; the empty level removes the override. Generation and errors are as
+// for SetMembership.
 func (r *Registry) SetAvailability(generation int64, names []string, level protocol.ToolAvailability) (protocol.ToolState, error) {
 	return r.set(generation, func(c *contents) error {
 		if err := CheckAvailability(level); err != nil {
@@ -61,7 +63,7 @@ func (r *Registry) SetAvailability(generation int64, names []string, level proto
 	})
 }
 
-// each changes the tools of some names, members or not, orphans or not.
+// each applies change to the named tools, including orphans and tools that are not members.
 func (c *contents) each(names []string, change func(*item)) error {
 	for _, name := range names {
 		it, ok := c.named(name)
@@ -74,7 +76,7 @@ func (c *contents) each(names []string, change func(*item)) error {
 	return nil
 }
 
-// named finds a tool by name, rather one that something provides.
+// named returns the tool with this name. A tool that a source provides wins over an orphan.
 func (c *contents) named(name string) (item, bool) {
 	if it, ok := c.bound(lookup{name: name}); ok {
 		return it, true

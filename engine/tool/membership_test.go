@@ -9,7 +9,7 @@ import (
 )
 
 func TestMembership(t *testing.T) {
-	t.Run("plugin/TL-08 several tools are switched at once, in one generation, and stay so", func(t *testing.T) {
+	t.Run("plugin/TL-08 one change switches several tools in one generation", func(t *testing.T) {
 		p := offers("1=a", "2=b", "3=c")
 		r := registry(t, "p", p)
 		must[protocol.ToolState](t)(r.SetMembership(1, map[string]bool{"a": false, "b": false, "c": true}))
@@ -23,7 +23,7 @@ func TestMembership(t *testing.T) {
 			t.Errorf("catalog %q", got)
 		}
 	})
-	t.Run("plugin/TL-08 an unknown name fails, the first one, and nothing is applied", func(t *testing.T) {
+	t.Run("plugin/TL-08 an unknown name fails, and nothing is applied", func(t *testing.T) {
 		r := registry(t, "p", offers("a", "b"))
 		for range 20 {
 			_, err := r.SetMembership(1, map[string]bool{"a": false, "b": false, "x": false, "y": true})
@@ -36,7 +36,7 @@ func TestMembership(t *testing.T) {
 		}
 		r.is(t, "1 a b")
 	})
-	t.Run("plugin/TL-08 orphans keep and take settings", func(t *testing.T) {
+	t.Run("plugin/TL-08 orphans keep settings and accept new ones", func(t *testing.T) {
 		p := offers("a")
 		r := registry(t, "p", p)
 		p.tools = nil
@@ -46,7 +46,7 @@ func TestMembership(t *testing.T) {
 		ok(t, r.Refresh())
 		r.is(t, "4 a-out")
 	})
-	t.Run("plugin/TL-08 a name is that of the tool which is there, not of an orphan", func(t *testing.T) {
+	t.Run("plugin/TL-08 a name means the provided tool, not an orphan", func(t *testing.T) {
 		r := registry(t, "p", offers("2=a"))
 		must[protocol.ToolState](t)(r.Apply(stateOf(1, "1=a-orphan", "2=a")))
 		if rec := r.Catalog().Records(); rec[0].Member || !rec[1].Member {
@@ -59,7 +59,7 @@ func TestMembership(t *testing.T) {
 
 func TestAvailability(t *testing.T) {
 	levels := []protocol.ToolAvailability{"off", "searchable", "callable", "showcased"}
-	t.Run("plugin/TL-09 each level has what those before it have", func(t *testing.T) {
+	t.Run("plugin/TL-09 each level includes the lower ones", func(t *testing.T) {
 		if !slices.Equal(ladder, levels) {
 			t.Errorf("ladder %v", ladder)
 		}
@@ -73,7 +73,7 @@ func TestAvailability(t *testing.T) {
 			}
 		}
 	})
-	t.Run("plugin/TL-09 what was set is kept as it was set, and can be taken back", func(t *testing.T) {
+	t.Run("plugin/TL-09 an override is kept and can be removed", func(t *testing.T) {
 		p := offers("a", "b")
 		r := registry(t, "p", p)
 		steps := []struct {
@@ -98,7 +98,7 @@ func TestAvailability(t *testing.T) {
 			}
 		}
 	})
-	t.Run("plugin/TL-09 a level or a name that does not exist changes nothing", func(t *testing.T) {
+	t.Run("plugin/TL-09 an unknown level or name changes nothing", func(t *testing.T) {
 		r := registry(t, "p", offers("a"))
 		if _, err := r.SetAvailability(1, []string{"a"}, "maybe"); !errors.Is(err, ErrState) {
 			t.Errorf("level: %v", err)
@@ -111,7 +111,7 @@ func TestAvailability(t *testing.T) {
 }
 
 func TestWithout(t *testing.T) {
-	t.Run("issue/4-2 tools that a session begins without are members once somebody says so, whenever they come", func(t *testing.T) {
+	t.Run("issue/4-2 tools that are off at the start become members only by a change, also if registered later", func(t *testing.T) {
 		r := NewRegistry(map[string]bool{"a": true, "late": true, "over": true}, nil, protocol.ToolState{})
 		p := offers("a", "b")
 		check := func(want ...string) {

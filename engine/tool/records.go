@@ -7,7 +7,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Records are all tools of the registry that the catalog was made of, in it or not, in order of id.
+// Records returns all tools of the registry behind the catalog, including those that the catalog leaves out, ordered by
+// id.
 func (c *Catalog) Records() []protocol.ToolRecord {
 	records := make([]protocol.ToolRecord, 0, len(c.all.entries))
 	for _, it := range c.all.sorted() {
@@ -17,6 +18,7 @@ func (c *Catalog) Records() []protocol.ToolRecord {
 	return records
 }
 
+// record describes a tool for clients. member is whether the catalog has it.
 func (it item) record(member bool) protocol.ToolRecord {
 	r := protocol.ToolRecord{
 		ToolManifest: it.Manifest, Source: it.Entry.Source(), Orphan: it.orphan(), Availability: it.availability(),
@@ -24,24 +26,24 @@ func (it item) record(member bool) protocol.ToolRecord {
 	}
 	if t, err := it.terms(); err == nil {
 		r.ToolManifest.Input, r.Contract, r.Revision = t.Input, t.ToolContract, t.revision
-		r.Contract.Input = nil // the manifest has it
+		r.Contract.Input = nil // already in the manifest
 	}
-	// Four bytes a token is the usual estimate for English and JSON.
+	// Four bytes per token is the usual estimate for English and JSON.
 	r.Tokens = (len(r.Name) + len(r.Description) + len(r.ToolManifest.Input)) / 4
 	return r
 }
 
-// Record is a tool of the catalog as plugins see it.
+// Record is a tool of the catalog in the form that plugins see.
 type Record struct {
 	ID          string                     `json:"id"`
 	Name        string                     `json:"name"`
 	Description string                     `json:"description"`
 	Bindings    map[string]json.RawMessage `json:"bindings"`
 	Activation  protocol.ToolActivation    `json:"activation"`
-	Contract    *protocol.ToolContract     `json:"contract,omitempty"` // absent: it cannot be had
+	Contract    *protocol.ToolContract     `json:"contract,omitempty"` // absent if it cannot be fetched
 }
 
-// Project is the catalog as plugins see it, in order.
+// Project returns the catalog in the form that plugins see, in its order.
 func (c *Catalog) Project() []Record {
 	records := make([]Record, len(c.entries))
 	for i, e := range c.entries {
@@ -50,6 +52,7 @@ func (c *Catalog) Project() []Record {
 	return records
 }
 
+// project converts one entry; absent fields get the defaults of the plugin protocol.
 func (e *Entry) project() Record {
 	m := e.Manifest
 	r := Record{

@@ -9,19 +9,20 @@ import (
 	"strings"
 )
 
+// Errors of schemas whose references are not supported.
 var (
-	errCycle     = errors.New("schema: a reference leads back to itself without going into the value")
+	errCycle     = errors.New("schema: a reference refers to itself without descending into the value")
 	errReference = errors.New("schema: a reference must be of the form # or #/path")
 	errSteps     = errors.New("schema: too many schemas apply to one value")
 )
 
-// maxSteps is how many schemas may apply to one value. A chain of definitions which each refer twice to the next one
-// doubles with every link, and the validator cannot be stopped.
+// maxSteps limits the schemas that may apply to one value. In a chain of definitions that each refer to the next one
+// twice, the number doubles with each link, and the validator cannot be interrupted.
 const maxSteps = 10_000
 
-// checkReferences refuses schemas with which validating would never end: the validator follows a reference before it
-// goes into the value, so {"$ref":"#"} overflows the stack, which no recover can stop. Only references whose target
-// is plain to see are allowed.
+// checkReferences rejects schemas on which validation would not terminate. The validator follows references before it
+// descends into the value, so {"$ref":"#"} would overflow the stack, and a stack overflow cannot be recovered. Only
+// local references with an existing target are allowed.
 func checkReferences(raw json.RawMessage) error {
 	var root any
 	if err := json.Unmarshal(raw, &root); err != nil {
@@ -31,6 +32,7 @@ func checkReferences(raw json.RawMessage) error {
 	return c.walk("", root)
 }
 
+// progress is the state of the search at one place of the schema.
 type progress int
 
 const (
@@ -38,15 +40,15 @@ const (
 	left
 )
 
-// references walks a schema. A place in it is a JSON pointer.
+// references walks a schema and follows its references. A place in the schema is a JSON pointer.
 type references struct {
 	root  any
-	state map[string]progress // of places whose references are being followed, or were
-	steps map[string]int      // how many schemas apply at a place that was left
-	total int                 // steps so far
+	state map[string]progress // of places whose references are being followed or have been
+	steps map[string]int      // schemas that apply at a finished place
+	total int                 // schemas counted so far
 }
 
-// walk looks at every object at and below a place.
+// walk checks every object at and below a place.
 func (c *references) walk(at string, v any) error {
 	switch v := v.(type) {
 	case map[string]any:
@@ -68,7 +70,8 @@ func (c *references) walk(at string, v any) error {
 	return nil
 }
 
-// follow goes to the schemas that apply to the same value as the one at a place.
+// follow visits the schemas that apply to the same value as the one at the place. Meeting a place that is still being
+// visited is a cycle.
 func (c *references) follow(at string, v any) error {
 	schema, ok := v.(map[string]any)
 	if !ok || c.state[at] == left {
@@ -96,7 +99,7 @@ func (c *references) follow(at string, v any) error {
 	return nil
 }
 
-// followAll follows what a keyword holds: a schema, a list of them, or an object of them.
+// followAll follows the value of a keyword: a schema, a list of schemas or an object of schemas.
 func (c *references) followAll(at string, schema map[string]any, key string) error {
 	at += "/" + key
 	switch v := schema[key].(type) {
@@ -119,6 +122,7 @@ func (c *references) followAll(at string, schema map[string]any, key string) err
 	return nil
 }
 
+// followReference follows $ref, and rejects the keywords that would change what it means.
 func (c *references) followReference(at string, schema map[string]any) error {
 	for _, key := range []string{"$dynamicRef", "$recursiveRef"} {
 		if _, ok := schema[key].(string); ok {
@@ -126,7 +130,7 @@ func (c *references) followReference(at string, schema map[string]any) error {
 		}
 	}
 	if _, ok := schema["$id"].(string); ok && at != "" {
-		return fmt.Errorf("at %q: %w", "#"+at+"/$id", errReference) // it would change what # means
+		return fmt.Errorf("at %q: %w", "#"+at+"/$id", errReference) // it would change the base of #
 	}
 	ref, ok := schema["$ref"].(string)
 	if !ok {
@@ -143,7 +147,7 @@ func (c *references) followReference(at string, schema map[string]any) error {
 	return c.follow(place, target)
 }
 
-// find is what a pointer points at, and the pointer as walk writes it.
+// find returns the value that a pointer refers to, and the pointer in the form that walk uses.
 func (c *references) find(pointer string) (place string, v any, ok bool) {
 	pointer, err := url.PathUnescape(pointer)
 	if err != nil {
@@ -172,6 +176,7 @@ func (c *references) find(pointer string) (place string, v any, ok bool) {
 	return place, v, true
 }
 
+// escape encodes a key for a JSON pointer.
 func escape(key string) string {
 	return strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
 }

@@ -10,18 +10,20 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Registry is the tools of one session: where they come from, and what the session decided about each. A tool is known by
-// its id; among tools that something provides, names are unique, too. A change happens whole or not at all, and each one
-// makes the generation grow by one. A Registry is safe for concurrent use, and holds no lock while it asks a provider.
+// Registry holds the tools of one session: their sources, and the session's settings for each. Tools are identified by
+// id; among tools that a source provides, names are unique too.
+//
+// Every change is atomic and increases the generation by one if it changes anything. Readers use an immutable snapshot
+// and never block. A Registry is safe for concurrent use, and holds no lock while it calls a provider.
 type Registry struct {
-	mu      sync.Mutex // held by whoever changes the contents
+	mu      sync.Mutex // serializes changes
 	now     atomic.Pointer[contents]
-	refused error
+	refused error // why NewRegistry left out sources
 }
 
-// NewRegistry is the tools of sources with every tool a member, but for the names in off, then with what was saved. Tools of
-// these names, whenever they come, are no members unless the saved state or a later change says so. A source that conflicts
-// with one before it is left out: see Refused.
+// NewRegistry returns a registry of the sources with the saved settings applied. All tools start as members, except
+// those whose names are in off; that also applies to tools that are registered later. A source that conflicts with an
+// earlier one is left out, see Refused.
 func NewRegistry(off map[string]bool, sources []Source, saved protocol.ToolState) *Registry {
 	r := &Registry{}
 	r.now.Store(&contents{sources: map[string]*source{}, entries: map[string]item{}, hidden: map[string]bool{}, off: off})
@@ -41,7 +43,8 @@ func NewRegistry(off map[string]bool, sources []Source, saved protocol.ToolState
 	return r
 }
 
-// listAll makes one source of all providers of an id.
+// listAll merges the providers of each source id and asks them for their tools. Sources that fail are left out and
+// joined into the error.
 func listAll(sources []Source) (listed []*source, err error) {
 	var order []string
 	byID := map[string][]Source{}
@@ -60,14 +63,14 @@ func listAll(sources []Source) (listed []*source, err error) {
 	return listed, err
 }
 
-// Refused tells which sources NewRegistry has left out, and why.
+// Refused returns why NewRegistry left out sources; nil if it left out none.
 func (r *Registry) Refused() error { return r.refused }
 
-// Generation is the number of the newest change.
+// Generation returns the number of the latest change.
 func (r *Registry) Generation() int64 { return r.now.Load().generation }
 
-// change makes a change, or none if there is an error. The generation grows if something is different then, unless the
-// change has set it.
+// change applies f to a copy of the contents and publishes it, or discards it if f fails. It increases the generation
+// if the tools differ, unless f has changed the generation itself.
 func (r *Registry) change(f func(*contents) error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -83,12 +86,13 @@ func (r *Registry) change(f func(*contents) error) error {
 	return nil
 }
 
-// Upsert registers a source, or replaces the providers of one that is there. Tools that it has no more become orphans. An
-// id or a name that another source has is a ConflictError, and nothing changes.
+// Upsert registers a source, or replaces the providers of a registered one. Tools that it no longer has become orphans.
+// If another source has one of its ids or names, Upsert returns a ConflictError and changes nothing.
 func (r *Registry) Upsert(id string, providers ...Provider) error {
 	return r.upsert(r.now.Load().sources[id], id, false, sourcesOf(id, providers))
 }
 
+// sourcesOf returns the providers as sources with one id.
 func sourcesOf(id string, providers []Provider) []Source {
 	sources := make([]Source, len(providers))
 	for i, p := range providers {
@@ -97,7 +101,7 @@ func sourcesOf(id string, providers []Provider) []Source {
 	return sources
 }
 
-// upsert registers a source; what it has in common with an old one stays the same.
+// upsert registers a source. Entries that equal those of the old version are reused.
 func (r *Registry) upsert(old *source, id string, overlay bool, providers []Source) error {
 	s, err := list(source{id: id, overlay: overlay, parts: parts(old, providers)}, old.known())
 	if err != nil {
@@ -106,7 +110,7 @@ func (r *Registry) upsert(old *source, id string, overlay bool, providers []Sour
 	return r.change(func(c *contents) error { return c.upsert(s) })
 }
 
-// known are the offers of a source, if there is one.
+// known returns the offers of a source; s may be nil.
 func (s *source) known() map[string]*Entry {
 	if s == nil {
 		return nil
@@ -114,7 +118,8 @@ func (s *source) known() map[string]*Entry {
 	return s.offers
 }
 
-// Refresh asks every source again what it offers. A source that fails stays as it was.
+// Refresh asks every source for its tools again. A source that fails keeps its old tools, and its error is part of the
+// result.
 func (r *Registry) Refresh() error {
 	var errs []error
 	for _, old := range r.now.Load().ranked() {
@@ -123,20 +128,22 @@ func (r *Registry) Refresh() error {
 	return errors.Join(errs...)
 }
 
+// refresh asks one source for its tools again.
 func (r *Registry) refresh(old *source) error {
 	s, err := list(source{id: old.id, overlay: old.overlay, parts: old.parts}, old.offers)
 	if err != nil {
 		return fmt.Errorf("refresh %s: %w", old.id, err)
 	}
 	return r.change(func(c *contents) error {
-		if c.sources[old.id] != old { // it was replaced meanwhile, by something newer
+		if c.sources[old.id] != old { // replaced by a newer version during the request
 			return nil
 		}
 		return c.upsert(s)
 	})
 }
 
-// Stuck tells whether a provider has not returned that was asked what it offers: until it does, it is asked nothing more.
+// Stuck reports whether an abandoned request to a provider has not returned. lashd sends no further requests to that
+// provider until it returns.
 func (r *Registry) Stuck() bool {
 	for _, s := range r.now.Load().sources {
 		for _, p := range s.parts {
@@ -148,13 +155,13 @@ func (r *Registry) Stuck() bool {
 	return false
 }
 
-// Checkpoint is what a registry can be taken back to.
+// Checkpoint is a state that a registry can be rolled back to.
 type Checkpoint struct{ then *contents }
 
-// Checkpoint remembers the registry as it is.
+// Checkpoint returns the current state.
 func (r *Registry) Checkpoint() Checkpoint { return Checkpoint{r.now.Load()} }
 
-// Rollback takes back everything since a checkpoint, such as for a commit that failed.
+// Rollback restores the state of a checkpoint, for example after a commit failed. It discards every change since.
 func (r *Registry) Rollback(c Checkpoint) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 )
 
 func TestUniqueness(t *testing.T) {
-	t.Run("plugin/TL-02 an id or a name that is there twice is refused, and the error names both plugins", func(t *testing.T) {
+	t.Run("plugin/TL-02 a duplicate id or name is rejected, and the error names both plugins", func(t *testing.T) {
 		for _, c := range []struct {
 			name     string
 			kit      *kit
@@ -41,7 +41,7 @@ func TestUniqueness(t *testing.T) {
 			t.Errorf("error %v", err)
 		}
 	})
-	t.Run("plugin/TL-02 an orphan does not hold its name", func(t *testing.T) {
+	t.Run("plugin/TL-02 an orphan does not reserve its name", func(t *testing.T) {
 		p := offers("1=a")
 		r := registry(t, "p", p)
 		p.tools = nil
@@ -56,7 +56,7 @@ func TestUniqueness(t *testing.T) {
 		ok(t, r.Upsert("p"))
 		r.is(t, "2 a-orphan b-orphan c")
 	})
-	t.Run("a provider that panics fails its own source", func(t *testing.T) {
+	t.Run("a provider that panics fails only its own source", func(t *testing.T) {
 		r := registry(t, "p", offers("a"))
 		if _, ok := errors.AsType[*PanicError](r.Upsert("q", &broken{})); !ok {
 			t.Error("no PanicError")
@@ -65,7 +65,7 @@ func TestUniqueness(t *testing.T) {
 	})
 }
 
-// broken is a provider that panics when it is asked.
+// broken is a provider whose Tools panics.
 type broken struct{ kit }
 
 func (*broken) Tools() []Tool { panic("broken") }
@@ -94,7 +94,7 @@ func TestGeneration(t *testing.T) {
 		{"state", func(r *Registry) error { _, err := r.Apply(stateOf(8, "c")); return err }, "9 c"},
 		{"a source without providers", func(r *Registry) error { return r.Upsert("q") }, "10 c-orphan"},
 	}
-	t.Run("plugin/TL-03 the generation is 0 when nothing is there, and grows by one with each change", func(t *testing.T) {
+	t.Run("plugin/TL-03 the generation starts at 0 and grows by one with each change", func(t *testing.T) {
 		r := NewRegistry(nil, nil, protocol.ToolState{})
 		for _, s := range steps {
 			ok(t, s.do(r))
@@ -103,17 +103,17 @@ func TestGeneration(t *testing.T) {
 			}
 		}
 	})
-	t.Run("plugin/TL-03 the sources that a registry begins with are one change", func(t *testing.T) {
+	t.Run("plugin/TL-03 the initial sources of a registry are one change", func(t *testing.T) {
 		registry(t, "p", offers("a"), "q", offers("b")).is(t, "1 a b")
 	})
-	t.Run("a change can be taken back", func(t *testing.T) {
+	t.Run("a change can be rolled back", func(t *testing.T) {
 		r := registry(t, "p", offers("a"))
 		before := r.Checkpoint()
 		must[protocol.ToolState](t)(r.SetMembership(1, map[string]bool{"a": false}))
 		r.Rollback(before)
 		r.is(t, "1 a")
 	})
-	t.Run("what is handed out is not shared", func(t *testing.T) {
+	t.Run("returned values are not shared", func(t *testing.T) {
 		r := registry(t, "p", offers("a"))
 		delete(r.State().Tools, "a")
 		r.is(t, "1 a")

@@ -6,17 +6,18 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// ResolveName finds a tool by its name, and asks every source for it if none is registered. A tool that is found so is
-// registered as a member: to look changes the registry.
+// ResolveName returns the tool with this name. If none is registered, it asks every source, and registers the tool that
+// it finds as a member. So a lookup can change the registry.
 func (r *Registry) ResolveName(name string) (protocol.ToolManifest, error) {
 	return r.resolve(lookup{name: name})
 }
 
-// ResolveID finds a tool by its id in the same way; an orphan of that id is one no more.
+// ResolveID is ResolveName for an id. An orphan with this id becomes a provided tool again.
 func (r *Registry) ResolveID(id string) (protocol.ToolManifest, error) {
 	return r.resolve(lookup{id: id})
 }
 
+// resolve looks a tool up in the registry and then in the sources.
 func (r *Registry) resolve(l lookup) (protocol.ToolManifest, error) {
 	now := r.now.Load()
 	if it, ok := now.bound(l); ok {
@@ -30,7 +31,7 @@ func (r *Registry) resolve(l lookup) (protocol.ToolManifest, error) {
 		return protocol.ToolManifest{}, fmt.Errorf("%q: %w", l, ErrUnknown)
 	}
 	err = r.change(func(c *contents) error {
-		if _, ok := c.bound(l); ok { // somebody else has found it meanwhile
+		if _, ok := c.bound(l); ok { // found by another caller in the meantime
 			return nil
 		}
 		return c.adopt(found)
@@ -38,13 +39,13 @@ func (r *Registry) resolve(l lookup) (protocol.ToolManifest, error) {
 	return found.Manifest, err
 }
 
-// offer is an entry, and the source that has it.
+// offer is an entry with the source that offers it.
 type offer struct {
 	*Entry
 	source *source
 }
 
-// offering asks the sources for a tool. Nil means that none has it; it is a ConflictError if several have.
+// offering asks all sources for a tool. It returns nil if none has it, and a ConflictError if several have it.
 func (c *contents) offering(l lookup) (*offer, error) {
 	var found *offer
 	for _, s := range c.ranked() {
@@ -63,7 +64,8 @@ func (c *contents) offering(l lookup) (*offer, error) {
 	return found, nil
 }
 
-// adopt registers a tool that was asked for, unless its source went meanwhile.
+// adopt registers a tool that offering has found. It fails if the source was removed or the tool conflicts with another
+// one.
 func (c *contents) adopt(o *offer) error {
 	s := c.sources[o.source.id]
 	if s == nil {
@@ -73,7 +75,7 @@ func (c *contents) adopt(o *offer) error {
 	if err := c.conflict(alone); err != nil {
 		return err
 	}
-	for id, it := range c.entries { // a listed tool that has the name by now goes by another name no more
+	for id, it := range c.entries { // the same source may list another tool with that name now
 		if it.source == s.id && id != o.Manifest.ID && it.Manifest.Name == o.Manifest.Name {
 			return &ConflictError{"name", o.Manifest.Name, s.id, s.id}
 		}

@@ -9,7 +9,7 @@ import (
 )
 
 func TestResolve(t *testing.T) {
-	t.Run("plugin/TL-10 a tool that nobody lists is found by name, registered, and counted once", func(t *testing.T) {
+	t.Run("plugin/TL-10 an unlisted tool is found by name and registered in one change", func(t *testing.T) {
 		d := &deep{below: named("1=a")}
 		r := registry(t, "p", offers("b"), "q", d)
 		for range 3 {
@@ -27,7 +27,7 @@ func TestResolve(t *testing.T) {
 		ok(t, r.Refresh())
 		r.is(t, "3 1=a-orphan b")
 	})
-	t.Run("plugin/TL-10 many who look at once count once", func(t *testing.T) {
+	t.Run("plugin/TL-10 concurrent lookups register the tool once", func(t *testing.T) {
 		const many = 8
 		s := &slow{}
 		s.here.Add(many)
@@ -43,7 +43,7 @@ func TestResolve(t *testing.T) {
 		wg.Wait()
 		r.is(t, "1 1=a")
 	})
-	t.Run("plugin/TL-10 a tool that was left out is found again by who lists it", func(t *testing.T) {
+	t.Run("plugin/TL-10 a tool that a state removed is found again in its source", func(t *testing.T) {
 		r := registry(t, "p", offers("1=a", "b"))
 		must[protocol.ToolState](t)(r.Apply(stateOf(1)))
 		must[protocol.ToolManifest](t)(r.ResolveName("a"))
@@ -56,7 +56,7 @@ func TestResolve(t *testing.T) {
 		must[protocol.ToolManifest](t)(r.ResolveID("1"))
 		r.is(t, "2 1=a-out")
 	})
-	t.Run("plugin/TL-10 what nobody or more than one has is an error, and changes nothing", func(t *testing.T) {
+	t.Run("plugin/TL-10 a tool that no source or several sources have is an error", func(t *testing.T) {
 		p, q := &deep{below: named("1=a", "2=b")}, &deep{kit: *offers("3=b"), below: named("4=a", "5=b")}
 		r := registry(t, "p", p, "q", q)
 		if _, err := r.ResolveName("x"); !errors.Is(err, ErrUnknown) {
@@ -76,7 +76,7 @@ func TestResolve(t *testing.T) {
 	})
 }
 
-// slow knows a tool that it does not list, and tells of it once everybody has asked.
+// slow has an unlisted tool and returns it only after all callers have asked.
 type slow struct {
 	kit
 	here sync.WaitGroup
@@ -105,7 +105,7 @@ func TestHidden(t *testing.T) {
 		"restored": func(r *Registry) error { r.Restore(stateOf(2, "1=a", "3=c-orphan", "b")); return nil },
 		"applied":  func(r *Registry) error { _, err := r.Apply(stateOf(2, "1=a", "3=c", "b")); return err },
 	} {
-		t.Run("plugin/S-15 a hidden tool is not brought back: "+name, func(t *testing.T) {
+		t.Run("plugin/S-15 a hidden tool stays hidden: "+name, func(t *testing.T) {
 			r := hidden(t)
 			ok(t, bring(r))
 			ok(t, r.Refresh())
@@ -116,7 +116,7 @@ func TestHidden(t *testing.T) {
 			}
 		})
 	}
-	t.Run("plugin/S-15 a hidden tool is not brought back: looked up", func(t *testing.T) {
+	t.Run("plugin/S-15 a hidden tool stays hidden: looked up", func(t *testing.T) {
 		r := hidden(t)
 		for _, look := range []func() (protocol.ToolManifest, error){
 			func() (protocol.ToolManifest, error) { return r.ResolveName("a") },
@@ -129,7 +129,7 @@ func TestHidden(t *testing.T) {
 		}
 		r.is(t, "2 b")
 	})
-	t.Run("plugin/S-15 a hidden tool is not brought back: granted, or by a reopened grandchild with an overlay and contributors", func(t *testing.T) {
+	t.Run("plugin/S-15 a hidden tool stays hidden: granted, or by a reopened grandchild with an overlay and contributors", func(t *testing.T) {
 		r := hidden(t)
 		_, err := r.ExecuteGranted(t.Context(), Grant{Manifest: named("7=a")[0].Manifest, Source: "p"}, Invocation{Args: empty})
 		if !errors.Is(err, ErrHidden) {

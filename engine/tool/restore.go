@@ -9,15 +9,15 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Report is what came of a state that was restored.
+// Report is the result of restoring a saved state.
 type Report struct {
 	Generation int64
-	Orphaned   []string // ids of tools that nothing provides, sorted
+	Orphaned   []string // sorted ids of tools that no source provides
 }
 
-// Restore takes over the settings of a saved state, whatever became of its sources since: a tool that nothing provides is
-// an orphan, and a tool that the state does not know is a member. The generation is the newer of both, and grows once if
-// the tools are not what they were at that generation. Nobody else may use the registry yet.
+// Restore applies saved settings, whatever has become of the sources: a tool without a provider becomes an orphan, and
+// a tool that is missing in the state becomes a member. The generation becomes the higher of both, plus one if the
+// tools differ from those of that generation. The registry must not be in use yet.
 func (r *Registry) Restore(saved protocol.ToolState) Report {
 	found := r.now.Load().tolerate(saved)
 	// The change cannot fail.
@@ -35,7 +35,7 @@ func (r *Registry) Restore(saved protocol.ToolState) Report {
 	return r.now.Load().report()
 }
 
-// tolerate finds what is behind the tools of a state, without complaints.
+// tolerate looks up the providers of the saved tools. Errors make a tool an orphan, and an unknown level is dropped.
 func (c *contents) tolerate(saved protocol.ToolState) map[string]*binding {
 	found := map[string]*binding{}
 	for id, s := range saved.Tools {
@@ -52,7 +52,7 @@ func (c *contents) tolerate(saved protocol.ToolState) map[string]*binding {
 	return found
 }
 
-// recall takes over one saved tool. One that conflicts with another is left out: it would be an orphan without a name.
+// recall applies one saved tool. A tool that conflicts with another one is left out.
 func (c *contents) recall(id string, b *binding) {
 	it, bound := c.bound(lookup{id: id})
 	if !bound && b.behind != nil && c.adopt(&offer{b.Entry, b.behind}) == nil {
@@ -68,12 +68,14 @@ func (c *contents) recall(id string, b *binding) {
 	}
 }
 
+// alike reports whether two states have the same tools.
 func alike(a, b protocol.ToolState) bool {
 	x, errX := json.Marshal(a.Tools)
 	y, errY := json.Marshal(b.Tools)
 	return errX == nil && errY == nil && bytes.Equal(x, y)
 }
 
+// report lists the orphans.
 func (c *contents) report() Report {
 	report := Report{Generation: c.generation}
 	for _, it := range c.sorted() {
@@ -84,7 +86,7 @@ func (c *contents) report() Report {
 	return report
 }
 
-// copy is an independent registry with the same sources and tools, and what was decided of them. It hides what this one hides.
+// copy returns an independent registry with the same sources, tools, settings and hidden names.
 func (r *Registry) copy() *Registry {
 	c := r.now.Load().clone()
 	c.generation = max(1, c.generation)
@@ -93,7 +95,7 @@ func (r *Registry) copy() *Registry {
 	return fork
 }
 
-// only is a registry of some of the sources, with their tools as they are in this one. It hides what this one hides.
+// only returns an independent registry with some of the sources and their tools. It hides the same names.
 func (r *Registry) only(sources []string) *Registry {
 	some := r.copy()
 	c := some.now.Load()

@@ -12,12 +12,13 @@ import (
 	"lashd/internal/strictjson"
 )
 
-// schema validates arguments. It is resolved at the first call: most tools of a catalog are not called in a turn.
+// schema validates arguments. It is compiled on first use, because most tools of a catalog are not called in a turn.
 type schema struct {
 	raw     json.RawMessage
 	resolve func() (*jsonschema.Resolved, error)
 }
 
+// newSchema returns a schema that is compiled and checked on first use.
 func newSchema(raw json.RawMessage) *schema {
 	return &schema{raw: raw, resolve: sync.OnceValues(func() (*jsonschema.Resolved, error) {
 		var s jsonschema.Schema
@@ -36,7 +37,7 @@ func newSchema(raw json.RawMessage) *schema {
 	})}
 }
 
-// CheckValue tells whether a value fits a schema; every JSON value fits none.
+// CheckValue returns an error unless the value matches the schema. An empty schema accepts every JSON value.
 func CheckValue(raw, value json.RawMessage) error {
 	if len(raw) == 0 {
 		return nil
@@ -44,11 +45,12 @@ func CheckValue(raw, value json.RawMessage) error {
 	return newSchema(raw).validate(value)
 }
 
+// validate checks arguments. An empty schema accepts any object.
 func (s *schema) validate(args json.RawMessage) error {
-	if err := strictjson.Check(args, strictjson.Limits{}); err != nil { // of a key that stands twice each reader takes its own
+	if err := strictjson.Check(args, strictjson.Limits{}); err != nil { // readers disagree about which of two equal keys counts
 		return fmt.Errorf("arguments: %w", err)
 	}
-	var value any // the validator takes decoded JSON of any shape
+	var value any // the validator needs decoded JSON
 	if err := json.Unmarshal(args, &value); err != nil {
 		return fmt.Errorf("arguments: %s", strictjson.Reason(err))
 	}
@@ -61,7 +63,7 @@ func (s *schema) validate(args json.RawMessage) error {
 	return s.fits(value)
 }
 
-// fits compares a decoded value with the schema.
+// fits validates a decoded value.
 func (s *schema) fits(value any) error {
 	resolved, err := s.resolve()
 	if err != nil {
@@ -72,14 +74,14 @@ func (s *schema) fits(value any) error {
 
 var errNoObject = errors.New("arguments: must be an object")
 
-// Checker is CheckValue for values of one schema, which is made ready at the first of them. No schema accepts everything.
+// Checker returns CheckValue for one schema, compiled on first use. An empty schema accepts everything.
 func Checker(raw json.RawMessage) func(json.RawMessage) error {
 	if len(raw) == 0 {
 		raw = json.RawMessage(`{}`)
 	}
 	s := newSchema(raw)
 	return func(value json.RawMessage) error {
-		var v any // the validator takes decoded JSON of any shape
+		var v any // the validator needs decoded JSON
 		if err := json.Unmarshal(value, &v); err != nil {
 			return errors.New(strictjson.Reason(err))
 		}
@@ -87,7 +89,7 @@ func Checker(raw json.RawMessage) func(json.RawMessage) error {
 	}
 }
 
-// CheckSchema tells whether raw can serve as the schema of a tool's arguments; none can.
+// CheckSchema returns an error unless raw is a valid schema for a tool's arguments. An empty schema is valid.
 func CheckSchema(raw json.RawMessage) error {
 	if len(raw) == 0 {
 		return nil
@@ -96,5 +98,5 @@ func CheckSchema(raw json.RawMessage) error {
 	return err
 }
 
-// Fits tells whether a value is as a schema wants it. Without a schema, that is any object.
+// Fits returns an error unless the value matches the schema. An empty schema accepts any object.
 func Fits(raw, value json.RawMessage) error { return newSchema(raw).validate(value) }

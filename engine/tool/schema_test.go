@@ -17,7 +17,7 @@ func TestValidate(t *testing.T) {
 	const open = `{"type":"object","properties":{"path":{"type":"string"}}}`
 	const tree = `{"$defs":{"node":{"type":"object","properties":{"kids":{"type":"array","items":{"$ref":"#/$defs/node"}}},"additionalProperties":false}},"$ref":"#/$defs/node"}`
 
-	t.Run("runtime/T08 arguments that fit are accepted", func(t *testing.T) {
+	t.Run("runtime/T08 matching arguments are accepted", func(t *testing.T) {
 		for _, c := range [][2]string{
 			{strict, `{"path":"x"}`}, {strict, ` {"path":"x","n":3.0} `}, {open, `{"path":"x","more":1}`}, {open, `{}`},
 			{``, `{}`}, {``, `{"x":1}`}, {tree, `{"kids":[{"kids":[]},{}]}`}, {`true`, `{}`},
@@ -32,7 +32,7 @@ func TestValidate(t *testing.T) {
 		}
 	})
 
-	t.Run("runtime/T08 arguments that do not fit are refused", func(t *testing.T) {
+	t.Run("runtime/T08 arguments that do not match are rejected", func(t *testing.T) {
 		for _, c := range [][2]string{
 			{strict, `{}`}, {strict, `{"path":""}`}, {strict, `{"path":1}`}, {strict, `{"path":"x","n":1.5}`}, {strict, `{"path":"x","more":1}`},
 			{strict, `{"path":"x"} {}`}, {strict, `{"path":`}, {strict, ``}, {strict, `null`}, {strict, `[]`},
@@ -44,11 +44,11 @@ func TestValidate(t *testing.T) {
 		}
 	})
 
-	t.Run("runtime/T08 a schema that cannot serve fails its own calls", func(t *testing.T) {
+	t.Run("runtime/T08 an invalid schema fails the calls of its tool", func(t *testing.T) {
 		for _, schema := range []string{
 			`{"broken`, `[]`, `{"type":5}`, `{"type":"objekt"}`, `{"properties":{"x":{"type":["int","null"]}}}`, `{"anyOf":[{"items":{"type":"text"}}]}`,
 			`{"$ref":"#/$defs/none"}`, `{"$ref":"https://example.com/x"}`, `{"pattern":"("}`,
-			// Validating by these would never end.
+			// Validation with these would not terminate.
 			`{"$ref":"#"}`,
 			`{"allOf":[{"$ref":"#"}]}`,
 			`{"not":{"anyOf":[{"type":"string"},{"$ref":"#"}]}}`,
@@ -89,7 +89,7 @@ func TestErrorsShowJSON(t *testing.T) {
 			}
 		})
 	}
-	t.Run("outside/21 constants that are objects and arrays still fit", func(t *testing.T) {
+	t.Run("outside/21 constants that are objects and arrays still match", func(t *testing.T) {
 		schema := `{"items": {"enum": [{"a": [1]}, []]}, "uniqueItems": true}`
 		if err := Fits(json.RawMessage(schema), json.RawMessage(`[{"a": [1.0]}, []]`)); err != nil {
 			t.Error(err)
@@ -98,7 +98,7 @@ func TestErrorsShowJSON(t *testing.T) {
 			t.Error("two equal items are unique")
 		}
 	})
-	t.Run("outside/21 no schema refuses nothing", func(t *testing.T) {
+	t.Run("outside/21 an empty schema accepts everything", func(t *testing.T) {
 		if err := Checker(nil)(json.RawMessage(`[1]`)); err != nil {
 			t.Error(err)
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// The library formats values in its errors with %v. Objects and arrays of these types are shown as JSON, not as Go maps.
+// The validator formats values in its errors with %v. These types print objects and arrays as JSON instead of Go maps.
 type (
 	object map[string]any
 	array  []any
@@ -26,7 +26,7 @@ func asJSON(v any) string {
 	return string(text)
 }
 
-// shown is a decoded JSON value of which errors show objects and arrays as JSON.
+// shown converts a decoded JSON value, in place, to types that print as JSON.
 func shown(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -43,7 +43,7 @@ func shown(v any) any {
 	return v
 }
 
-// showConstants makes the constants of a schema and of all that it contains shown.
+// showConstants applies shown to the constants of a schema and of all schemas inside it.
 func showConstants(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -66,6 +66,7 @@ func showConstants(v reflect.Value) {
 	}
 }
 
+// showOwn applies shown to the constants of one schema.
 func showOwn(s *jsonschema.Schema) {
 	for i, constant := range s.Enum {
 		s.Enum[i] = shown(constant)
@@ -75,10 +76,10 @@ func showOwn(s *jsonschema.Schema) {
 	}
 }
 
-// null is what the library shows of null, alone and in a list.
+// null replaces the validator's texts for null, alone and in a list.
 var null = strings.NewReplacer("<invalid reflect.Value>", "null", "<nil>", "null")
 
-// inJSON is an error of the library without Go's words for null.
+// inJSON returns an error of the validator with null in place of Go's words for it.
 func inJSON(err error) error {
 	if err == nil {
 		return nil

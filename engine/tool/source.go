@@ -8,22 +8,24 @@ import (
 	"slices"
 )
 
-// Source is a provider under the name of what it belongs to: a plugin, or a client. Several of one id are one source.
+// Source is a provider with the id of the plugin or client that it belongs to. Several providers with one id form one
+// source.
 type Source struct {
 	ID       string
 	Provider Provider
 }
 
-// source is a registered source, with what it offers. It does not change.
+// source is a registered source with its tools. It is immutable.
 type source struct {
 	id      string
 	parts   []*part
-	offers  map[string]*Entry // by tool id: what it listed, and what was resolved beyond that
-	overlay bool              // replaces what conflicts with it
-	rank    int               // order of arrival
+	offers  map[string]*Entry // by tool id: listed tools and tools resolved later
+	overlay bool              // its tools replace conflicting ones
+	rank    int               // order of registration
 }
 
-// parts are providers as parts of a source; those that it has already stay the same.
+// parts wraps providers as parts of a source. Providers that the old version has keep their part, and with it their
+// contracts.
 func parts(old *source, providers []Source) []*part {
 	out := make([]*part, len(providers))
 	for i, p := range providers {
@@ -39,12 +41,13 @@ func parts(old *source, providers []Source) []*part {
 	return out
 }
 
+// sameProvider reports whether a and b are the same value. Values that cannot be compared count as different.
 func sameProvider(a, b Provider) bool {
 	return reflect.ValueOf(a).Comparable() && reflect.ValueOf(b).Comparable() && a == b
 }
 
-// list asks a source what it offers. An entry that is what it was stays the same. What was resolved beyond the list is
-// kept as long as it can be resolved.
+// list asks all providers of a source for their tools. Unchanged entries of known are reused. Tools in known that are
+// no longer listed stay if the provider can still resolve them.
 func list(s source, known map[string]*Entry) (_ *source, err error) {
 	defer guard(&err)
 	s.offers = map[string]*Entry{}
@@ -70,13 +73,13 @@ func list(s source, known map[string]*Entry) (_ *source, err error) {
 			return nil, err
 		}
 		if e != nil {
-			_ = s.add(e, names) // a name that is listed by now goes to the tool in the list
+			_ = s.add(e, names) // a tool in the list that took the name wins
 		}
 	}
 	return &s, nil
 }
 
-// add takes an entry in, if its id and name are not taken.
+// add adds an entry unless its id or name is taken.
 func (s *source) add(e *Entry, names map[string]bool) error {
 	m := e.Manifest
 	switch {
@@ -91,6 +94,7 @@ func (s *source) add(e *Entry, names map[string]bool) error {
 	return nil
 }
 
+// newEntry returns an entry for a listed tool. It reuses a known entry, or its contract, if the tool has not changed.
 func newEntry(p *part, t Tool, known map[string]*Entry) *Entry {
 	m, c := split(t)
 	e := &Entry{Manifest: m, from: p}
@@ -105,21 +109,22 @@ func newEntry(p *part, t Tool, known map[string]*Entry) *Entry {
 	return e
 }
 
-// lookup is what a tool is looked for by; one of them is set.
+// lookup is a search by id or by name; exactly one is set.
 type lookup struct{ id, name string }
 
 func (l lookup) String() string { return cmp.Or(l.id, l.name) }
 
+// fits reports whether the entry is the one searched for.
 func (l lookup) fits(e *Entry) bool {
 	return e.Manifest.ID == l.id || l.id == "" && e.Manifest.Name == l.name
 }
 
-// tools asks a provider what it lists.
+// tools asks the provider for its list, with a time limit.
 func (p *part) tools() ([]Tool, error) {
-	return within(p, "tools", func() ([]Tool, error) { return p.provider.Tools(), nil })
+	return withTimeout(p, "tools", func() ([]Tool, error) { return p.provider.Tools(), nil })
 }
 
-// resolve asks a provider for a tool, listed or not. It is nil if there is none.
+// resolve asks the provider for a tool, listed or not. It returns nil if there is none.
 func (p *part) resolve(l lookup, known map[string]*Entry) (*Entry, error) {
 	offered, err := p.tools()
 	if err != nil {
@@ -137,6 +142,7 @@ func (p *part) resolve(l lookup, known map[string]*Entry) (*Entry, error) {
 	return nil, nil
 }
 
+// unlisted asks a Resolver for a tool.
 func (p *part) unlisted(l lookup) ([]Tool, error) {
 	r, ok := p.provider.(Resolver)
 	if !ok {
@@ -146,7 +152,7 @@ func (p *part) unlisted(l lookup) ([]Tool, error) {
 	if l.id != "" {
 		find, key = r.ResolveID, l.id
 	}
-	return within(p, "resolve", func() ([]Tool, error) {
+	return withTimeout(p, "resolve", func() ([]Tool, error) {
 		if t, ok := find(key); ok {
 			return []Tool{t}, nil
 		}
@@ -154,7 +160,7 @@ func (p *part) unlisted(l lookup) ([]Tool, error) {
 	})
 }
 
-// resolve asks the parts in order.
+// resolve asks the providers of the source in order.
 func (s *source) resolve(l lookup) (e *Entry, err error) {
 	defer guard(&err)
 	for _, p := range s.parts {
@@ -165,7 +171,7 @@ func (s *source) resolve(l lookup) (e *Entry, err error) {
 	return nil, nil
 }
 
-// with is the source with one more offer.
+// with returns the source with one more offer.
 func (s *source) with(e *Entry) *source {
 	if s.offers[e.Manifest.ID] == e {
 		return s

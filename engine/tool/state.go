@@ -8,7 +8,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// State is what is saved of the session's tools.
+// State returns the settings to save.
 func (r *Registry) State() protocol.ToolState { return r.now.Load().state() }
 
 func (c *contents) state() protocol.ToolState {
@@ -23,9 +23,9 @@ func (c *contents) state() protocol.ToolState {
 	return protocol.ToolState{Generation: c.generation, Tools: tools}
 }
 
-// Apply makes a state of the current generation the session's: tools that it does not name are no more, until their source
-// is asked again. A tool that nothing provides must be an orphan in it. It fails with a GenerationError, ErrUnknown,
-// ErrState or a ConflictError, and then changes nothing.
+// Apply replaces the settings by a state of the current generation. Tools that are missing in it are removed until
+// their source is refreshed. A tool without a provider must be marked as an orphan in it. Apply fails with a
+// GenerationError, ErrUnknown, ErrState or a ConflictError, and then changes nothing.
 func (r *Registry) Apply(want protocol.ToolState) (protocol.ToolState, error) {
 	now := r.now.Load()
 	if err := now.expect(want.Generation); err != nil {
@@ -38,6 +38,7 @@ func (r *Registry) Apply(want protocol.ToolState) (protocol.ToolState, error) {
 	return r.set(want.Generation, func(c *contents) error { return c.define(entries) })
 }
 
+// expect returns a GenerationError unless the generation is current.
 func (c *contents) expect(generation int64) error {
 	if generation != c.generation {
 		return &GenerationError{Expected: generation, Actual: c.generation}
@@ -45,7 +46,8 @@ func (c *contents) expect(generation int64) error {
 	return nil
 }
 
-// set makes one change of a generation, which counts even if nothing is different then.
+// set applies one change to the given generation. It increases the generation even if nothing differs, so that a
+// repeated request is detected.
 func (r *Registry) set(generation int64, f func(*contents) error) (protocol.ToolState, error) {
 	err := r.change(func(c *contents) error {
 		if err := c.expect(generation); err != nil {
@@ -57,7 +59,7 @@ func (r *Registry) set(generation int64, f func(*contents) error) (protocol.Tool
 	return r.State(), err
 }
 
-// bind finds what is behind each tool of a state that must make sense.
+// bind finds the providers of all tools of a state, and rejects a state that is inconsistent.
 func (c *contents) bind(want protocol.ToolState) (map[string]*binding, error) {
 	names := map[string]bool{}
 	entries := map[string]*binding{}
@@ -67,7 +69,7 @@ func (c *contents) bind(want protocol.ToolState) (map[string]*binding, error) {
 		case err != nil:
 			return nil, err
 		case b.Manifest.ID != id || b.Manifest.Name == "" || !known(b.override):
-			return nil, fmt.Errorf("%q has another id, no name, or an availability that does not exist: %w", id, ErrState)
+			return nil, fmt.Errorf("%q has a different id, no name or an unknown availability: %w", id, ErrState)
 		case b.behind == nil && !b.exported:
 			return nil, fmt.Errorf("%q: %w", id, ErrUnknown)
 		case b.behind != nil && names[b.Manifest.Name]:
@@ -79,14 +81,15 @@ func (c *contents) bind(want protocol.ToolState) (map[string]*binding, error) {
 	return entries, nil
 }
 
-// binding is a tool of a state with what is behind it.
+// binding is a tool of a state with its provider.
 type binding struct {
 	item
-	behind   *source // nil: it is an orphan
-	exported bool    // as an orphan
+	behind   *source // nil: no source provides it
+	exported bool    // the state marks it as an orphan
 }
 
-// settle finds what is behind one tool of a state; several sources that have it are an error. What is bound stays so.
+// settle finds the provider of one tool of a state. A tool that is already provided keeps its provider; more than one
+// candidate is an error.
 func (c *contents) settle(id string, s protocol.ToolSetting) (*binding, error) {
 	m, _ := split(Tool{Manifest: s.Manifest})
 	b := &binding{item: item{Entry: orphan(m), member: s.IsMember(), override: s.Override}, exported: s.Orphaned}
@@ -101,7 +104,7 @@ func (c *contents) settle(id string, s protocol.ToolSetting) (*binding, error) {
 	return b, err
 }
 
-// define makes bindings all there is. That they do not conflict is known.
+// define replaces all entries by the bindings. bind has checked that they do not conflict.
 func (c *contents) define(entries map[string]*binding) error {
 	c.entries = make(map[string]item, len(entries))
 	for id, b := range entries {

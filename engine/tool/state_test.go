@@ -10,7 +10,7 @@ import (
 )
 
 func TestApply(t *testing.T) {
-	t.Run("plugin/TL-04 a state of another generation is refused with both numbers", func(t *testing.T) {
+	t.Run("plugin/TL-04 a state of another generation is rejected with both numbers", func(t *testing.T) {
 		r := registry(t, "p", offers("a"))
 		must[protocol.ToolState](t)(r.SetMembership(1, map[string]bool{"a": false}))
 		for _, generation := range []int64{0, 1, 3} {
@@ -30,7 +30,7 @@ func TestApply(t *testing.T) {
 			t.Errorf("error %v, asked %d times", err, d.asked)
 		}
 	})
-	t.Run("plugin/TL-05 the state defines what there is", func(t *testing.T) {
+	t.Run("plugin/TL-05 the state defines which tools exist", func(t *testing.T) {
 		for _, c := range []struct{ name, want string }{
 			{"left out", "2 a"}, {"refreshed", "3 a b c"},
 		} {
@@ -42,7 +42,7 @@ func TestApply(t *testing.T) {
 			r.is(t, c.want)
 		}
 	})
-	t.Run("plugin/TL-05 a tool that nothing provides is refused, unless it is an orphan in the state", func(t *testing.T) {
+	t.Run("plugin/TL-05 a tool without a provider is rejected unless the state marks it as an orphan", func(t *testing.T) {
 		r := registry(t, "p", offers("a"))
 		for _, c := range []struct {
 			state protocol.ToolState
@@ -60,12 +60,12 @@ func TestApply(t *testing.T) {
 		must[protocol.ToolState](t)(r.Apply(stateOf(1, "a-out", "x-out-orphan")))
 		r.is(t, "2 a-out x-out-orphan")
 	})
-	t.Run("plugin/TL-05 the live manifest counts", func(t *testing.T) {
+	t.Run("plugin/TL-05 the current manifest is used, not the stored one", func(t *testing.T) {
 		r := registry(t, "p", offers("1=a"))
 		must[protocol.ToolState](t)(r.Apply(stateOf(1, "1=old-orphan")))
 		r.is(t, "2 1=a")
 	})
-	t.Run("plugin/TL-05 a tool that two sources have is refused", func(t *testing.T) {
+	t.Run("plugin/TL-05 a tool that two sources have is rejected", func(t *testing.T) {
 		p, q := &deep{below: named("1=a")}, &deep{below: named("1=b")}
 		r := registry(t, "p", p, "q", q)
 		_, err := r.Apply(stateOf(0, "1=a"))
@@ -73,20 +73,20 @@ func TestApply(t *testing.T) {
 			t.Errorf("error %v", err)
 		}
 	})
-	t.Run("plugin/TL-05 two tools of one name are refused", func(t *testing.T) {
+	t.Run("plugin/TL-05 two tools with the same name are rejected", func(t *testing.T) {
 		r := registry(t, "p", &deep{below: named("1=a", "2=a")})
 		if _, err := r.Apply(stateOf(0, "1=a", "2=a")); !errors.Is(err, ErrState) {
 			t.Errorf("error %v", err)
 		}
 	})
-	t.Run("plugin/TL-05 what a source does not list is found by its id", func(t *testing.T) {
+	t.Run("plugin/TL-05 an unlisted tool is found by its id", func(t *testing.T) {
 		r := registry(t, "p", &deep{below: named("1=a")})
 		must[protocol.ToolState](t)(r.Apply(stateOf(0, "1=a-out")))
 		r.is(t, "1 1=a-out")
 		ok(t, r.Refresh())
 		r.is(t, "1 1=a-out")
 	})
-	t.Run("the durable form says nothing of sources and leaves out what is usual", func(t *testing.T) {
+	t.Run("the stored form omits sources and default values", func(t *testing.T) {
 		p := offers("b", "a")
 		r := registry(t, "p", p)
 		must[protocol.ToolState](t)(r.SetAvailability(1, []string{"a"}, protocol.ToolSearchable))
@@ -104,7 +104,7 @@ func TestApply(t *testing.T) {
 }
 
 func TestRestore(t *testing.T) {
-	t.Run("plugin/TL-06 restoring tolerates what is gone, reports it, and counts once what is different", func(t *testing.T) {
+	t.Run("plugin/TL-06 restoring reports missing tools and counts a difference once", func(t *testing.T) {
 		for _, c := range []struct {
 			name     string
 			saved    protocol.ToolState
@@ -129,12 +129,12 @@ func TestRestore(t *testing.T) {
 			}
 		}
 	})
-	t.Run("plugin/TL-06 what a source does not list is found by its id", func(t *testing.T) {
+	t.Run("plugin/TL-06 an unlisted tool is found by its id", func(t *testing.T) {
 		r := registry(t, "p", &deep{below: named("1=a")})
 		r.Restore(stateOf(5, "1=a-out"))
 		r.is(t, "5 1=a-out")
 	})
-	t.Run("plugin/TL-06 a registry that is opened again is what it was", func(t *testing.T) {
+	t.Run("plugin/TL-06 a reopened registry equals the saved one", func(t *testing.T) {
 		p := offers("a", "b", "c")
 		r := registry(t, "p", p)
 		must[protocol.ToolState](t)(r.SetMembership(1, map[string]bool{"a": false}))
@@ -148,7 +148,7 @@ func TestRestore(t *testing.T) {
 }
 
 func TestOrphans(t *testing.T) {
-	t.Run("plugin/TL-07 an orphan comes back by its id with its settings, and its name alone is another tool", func(t *testing.T) {
+	t.Run("plugin/TL-07 an orphan comes back by its id with its settings, and a tool with only its name is different", func(t *testing.T) {
 		for _, c := range []struct{ name, back, want string }{
 			{"same id", "1=a", "4 1=a-out"}, {"same id, other name", "1=z", "4 1=z-out"}, {"same name", "2=a", "4 2=a"},
 		} {
@@ -164,7 +164,7 @@ func TestOrphans(t *testing.T) {
 			}
 		}
 	})
-	t.Run("plugin/TL-07 an orphan comes back when it is looked up", func(t *testing.T) {
+	t.Run("plugin/TL-07 a lookup brings an orphan back", func(t *testing.T) {
 		for _, c := range []struct{ name, back, want string }{
 			{"same id", "1=z", "6 1=z-out"}, {"same name", "2=a", "6 2=a"},
 		} {
@@ -183,7 +183,7 @@ func TestOrphans(t *testing.T) {
 			}
 		}
 	})
-	t.Run("plugin/TL-07 an orphan is in no catalog, and its record says what it was", func(t *testing.T) {
+	t.Run("plugin/TL-07 an orphan is in no catalog, and its record has its last manifest", func(t *testing.T) {
 		r := registry(t, "p", offers("b"))
 		r.Restore(stateOf(5, "b", "a"))
 		c := r.Catalog()

@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// types are those of JSON Schema. The validator takes any, and then no value fits.
+// types lists the types of JSON Schema. The validator accepts any string as a type, and then no value matches.
 var types = []string{"array", "boolean", "integer", "null", "number", "object", "string"}
 
-// Keywords that hold schemas: by name, and one or a list.
+// Keywords that contain schemas: as an object of schemas, and as one schema or a list.
 var (
 	namedSchemas = []string{"$defs", "definitions", "dependentSchemas", "patternProperties", "properties"}
 	someSchemas  = []string{
@@ -21,7 +21,7 @@ var (
 	}
 )
 
-// checkTypes refuses a schema with a type that does not exist.
+// checkTypes rejects a schema with an unknown type.
 func checkTypes(raw json.RawMessage) error {
 	var root any
 	if err := json.Unmarshal(raw, &root); err != nil {
@@ -30,18 +30,19 @@ func checkTypes(raw json.RawMessage) error {
 	return checkTypesAt("", root)
 }
 
+// checkTypesAt checks the schema at a place, a JSON pointer, and those inside it.
 func checkTypesAt(at string, v any) error {
 	schema, ok := v.(map[string]any)
 	if !ok {
 		return nil
 	}
-	said, ok := schema["type"].([]any)
+	declared, ok := schema["type"].([]any)
 	if !ok {
-		said = []any{schema["type"]}
+		declared = []any{schema["type"]}
 	}
-	for _, t := range said {
+	for _, t := range declared {
 		if name, ok := t.(string); ok && !slices.Contains(types, name) {
-			return fmt.Errorf("schema: at %q: there is no type %q: it is one of %s", "#"+at+"/type", name, strings.Join(types, ", "))
+			return fmt.Errorf("schema: at %q: unknown type %q; use one of %s", "#"+at+"/type", name, strings.Join(types, ", "))
 		}
 	}
 	children := subschemas(schema)
@@ -53,7 +54,7 @@ func checkTypesAt(at string, v any) error {
 	return nil
 }
 
-// subschemas are the schemas that a schema holds, by their places there.
+// subschemas returns the schemas that a schema contains, by their place relative to it.
 func subschemas(schema map[string]any) map[string]any {
 	children := map[string]any{}
 	for _, key := range namedSchemas {

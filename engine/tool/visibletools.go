@@ -8,21 +8,22 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Contributor names tools to be left out of a catalog. What it goes by, other than its argument, must change the fingerprint
-// that the catalog is asked for with; or else the names come with ErrForNow.
+// Contributor returns the names of tools to leave out of a catalog. If the result depends on anything besides the
+// argument, a change of that must change the fingerprint passed to Composer.Catalog. Otherwise it must return the names
+// with ErrForNow.
 type Contributor func(Listing) (remove []string, err error)
 
-// ErrForNow comes with names that hold for this catalog only: it is made anew when it is asked for the next time.
-var ErrForNow = errors.New("what is left out holds for now only")
+// ErrForNow marks names as valid for this catalog only: the catalog is not cached.
+var ErrForNow = errors.New("the removed names are valid for this catalog only")
 
-// Listing is what a contributor knows: the registry's members, filtered by nobody.
+// Listing is the argument of a contributor: all members of the registry, before any filter.
 type Listing struct {
-	Manifests []protocol.ToolManifest // by id; the contributor's own
+	Manifests []protocol.ToolManifest // ordered by id; a copy for this contributor
 	Access    Access
 	all       *contents
 }
 
-// Contract is the contract of a tool that the registry knows by that id.
+// Contract returns the contract of a tool in the registry. The error is a CallError.
 func (l Listing) Contract(id string) (protocol.ToolContract, error) {
 	it, ok := l.all.entries[id]
 	if !ok {
@@ -31,14 +32,14 @@ func (l Listing) Contract(id string) (protocol.ToolContract, error) {
 	return it.Contract()
 }
 
-// Rules make a catalog of a registry.
+// Rules filter a registry into a catalog.
 type Rules struct {
-	Contributors []Contributor // in order; each may leave tools out
-	Remove       []string      // what the session itself leaves out
-	Access       Access        // has the last word
+	Contributors []Contributor // called in order; each may leave tools out
+	Remove       []string      // names that the session leaves out
+	Access       Access        // applied last; it can also add tools
 }
 
-// catalog applies the rules.
+// catalog applies the rules to the contents.
 func (rules Rules) catalog(all *contents) (*Catalog, error) {
 	members := all.members()
 	remove, err := rules.contributions(all, members)
@@ -61,6 +62,8 @@ func (rules Rules) catalog(all *contents) (*Catalog, error) {
 	return c, nil
 }
 
+// contributions collects the names that contributors leave out. An ErrForNow is returned with them; other errors fail
+// the catalog.
 func (rules Rules) contributions(all *contents, members []*Entry) (remove map[string]bool, forNow error) {
 	remove = map[string]bool{}
 	for i, contribute := range rules.Contributors {
@@ -82,13 +85,14 @@ func (rules Rules) contributions(all *contents, members []*Entry) (remove map[st
 	return remove, forNow
 }
 
+// call runs the contributor and converts a panic to an error.
 func (f Contributor) call(l Listing) (remove []string, err error) {
 	defer guard(&err)
 	return f(l)
 }
 
-// entries are the tools that an access allows, in its order, each name once. One that nothing provides is there if the
-// access defines it; its calls fail.
+// entries returns the tools that an Access allows, in its order, each name once. A tool that the Access defines is
+// included even without a provider; calls of it fail.
 func (a Access) entries(all *contents) []*Entry {
 	entries := make([]*Entry, 0, len(a.Tools)+len(a.Names))
 	seen := map[string]bool{}
@@ -109,7 +113,7 @@ func (a Access) entries(all *contents) []*Entry {
 	return entries
 }
 
-// defined is a tool as an access defines it, with the provider that the registry knows by its id.
+// defined returns a tool as an Access defines it, with the provider that the registry has for its id.
 func (c *contents) defined(t Tool) *Entry {
 	m, terms := split(t)
 	e := &Entry{Manifest: m, contract: &contract{known: newTerms(m, terms)}}

@@ -6,7 +6,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Same is the tool of the registry that has the id or the name of another one; nil: there is none.
+// Same returns the registered tool with the name, or else the id, of a manifest; nil if there is none.
 func (r *Registry) Same(m protocol.ToolManifest) *Entry {
 	now := r.now.Load()
 	for _, l := range []lookup{{name: m.Name}, {id: m.ID}} {
@@ -17,8 +17,8 @@ func (r *Registry) Same(m protocol.ToolManifest) *Entry {
 	return nil
 }
 
-// With is the catalog as it would be with more over the overlay. The Composer stays as it is, and is not locked while
-// providers and contributors are asked.
+// With returns the catalog that a further overlay on top of the current one would produce. The Composer does not
+// change, and no lock is held while providers and contributors run.
 func (k *Composer) With(more Overlay) (c *Catalog, err error) {
 	defer guard(&err)
 	k.composing.Lock()

@@ -12,7 +12,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// deaf is a provider that does not return where it is told to.
+// deaf is a provider that blocks in a method that the test selects.
 type deaf struct {
 	at   atomic.Pointer[string]
 	hang chan struct{}
@@ -48,7 +48,7 @@ func TestDeafProviders(t *testing.T) {
 			return err
 		},
 	} {
-		t.Run("plugin/TL-01 plugin/HK-28 a provider that does not return from "+slot+" is left alone, and named", func(t *testing.T) {
+		t.Run("plugin/TL-01 plugin/HK-28 a provider that does not return from "+slot+" is abandoned and named", func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d := &deaf{hang: make(chan struct{})}
 				r := NewRegistry(nil, []Source{{ID: "p", Provider: d}}, protocol.ToolState{})
@@ -71,7 +71,7 @@ func TestDeafProviders(t *testing.T) {
 			})
 		})
 	}
-	t.Run("plugin/TL-16 plugin/HK-28 nothing is locked while a catalog is made", func(t *testing.T) {
+	t.Run("plugin/TL-16 plugin/HK-28 no lock is held while a catalog is built", func(t *testing.T) {
 		var k *Composer
 		k = NewComposer(Composition{Base: registry(t, "p", &kit{tools: many(1)}), Extra: func(*Catalog) (any, error) {
 			k.Invalidate()
