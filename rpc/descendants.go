@@ -55,7 +55,7 @@ func (s *Server) kin(nc net.Conn) (why string) {
 	if peer.PID == 0 { // outside our pid namespace, so not a descendant
 		return ""
 	}
-	if !socket.Living(conn, peer.PID, func() { why = proc.Kin(peer.PID, s.Nonce) }) {
+	if !socket.Living(conn, peer.PID, func() { why = proc.Descends(peer.PID, s.Nonce) }) {
 		return fmt.Sprintf("process %d has exited, so lashd cannot tell which command started it", peer.PID)
 	}
 	return why

@@ -1,5 +1,5 @@
-// Package approval decides whether a tool call may run, is denied, or needs the answer of a person. It compares the call with the policies
-// of everyone who caused it, and with the standing answers of a person. It looks where paths lead, and does no other I/O.
+// Package approval decides whether a tool call may run, is denied, or needs the answer of a person. It compares the call with
+// the policies of everyone who caused it, and with a person's standing answers. Its only I/O is resolving paths.
 package approval
 
 import (
@@ -10,44 +10,52 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Verdict is what becomes of a call.
+// Verdict is the decision over a call.
 type Verdict struct {
-	Mode     protocol.ApprovalMode
-	Beyond   bool                  // the session's own configuration does not say so: an asker's policy, or a sandbox, does
-	Planning bool                  // denied as something asks for it in plan mode
-	Once     bool                  // an answer holds for this call only
-	Silence  protocol.ApprovalMode // what no answer in time means
+	Mode protocol.ApprovalMode // allow, ask or deny
+	// Beyond means that the session's own configuration does not require this: the policy of an asker or a sandbox
+	// does.
+	Beyond   bool
+	Planning bool                  // denied because the call was caused in plan mode and may change something
+	Once     bool                  // an answer applies to this call only
+	Silence  protocol.ApprovalMode // the decision if nobody answers before the deadline
 }
 
-// Policy is a policy that a call is judged by, and what may answer its questions.
+// Policy is one of the policies that a call must satisfy.
 type Policy struct {
 	protocol.Policy
-	Own  bool // it is the session's own configuration
-	Late bool // of an asker that came later than the session: answers given in the session are not for that one
+	Own bool // the session's own configuration
+	// Late marks the policy of an asker that came after the session was created. Answers given in the session do not
+	// apply to it.
+	Late bool
 }
 
-// Request is a call that is to be judged.
+// Request is a tool call to judge. Build one per call; it is not modified.
 type Request struct {
-	Call     *Subjects         // what the call is about
-	Instead  *Subjects         // what it is about for the tool whose place its tool has taken; nil: there is none
-	Kind     protocol.ToolKind // that its tool is judged as
-	Policies []Policy          // all that count; the first is the session's own
-	Ceiling  protocol.Ceiling  // of those who asked for the call
-	Outside  bool              // the workspace is outside the roots of the ceiling
-	Escapes  bool              // who makes the call is in a sandbox, and its tool would run outside of one
-	Wanted   *Wanted           // a plugin wants a person to be asked; nil: none does
+	Call *Subjects // what the call acts on
+	// Instead describes the call for the tool that this tool replaces: rules about that one apply as well. Nil: it
+	// replaces none.
+	Instead  *Subjects
+	Kind     protocol.ToolKind // the kind to judge the tool by
+	Policies []Policy          // all that apply; the first is the session's own
+	Ceiling  protocol.Ceiling  // of everyone who caused the call
+	Outside  bool              // the workspace is outside of the ceiling's roots
+	Escapes  bool              // a sandboxed caller would run the tool outside of its sandbox
+	Wanted   *Wanted           // a plugin requires an approval; nil: none does
 }
 
-// Wanted is what a plugin says of the question that it wants. An empty default leaves it to the session's own policy.
+// Wanted is the approval that a plugin requires. With an empty Default the session's own policy decides what silence
+// means.
 type Wanted struct{ Default protocol.ApprovalMode }
 
-// Protected tells whether the call may change a file that can run code later.
+// Protected reports whether the call may change a protected file: one that can run code later. See protectedPaths.
 func (q *Request) Protected() bool {
 	return q.Call.changesProtected(q.Kind) || q.Instead != nil && q.Instead.changesProtected(q.Instead.kind())
 }
 
-// Judge judges the call where a person has given answers: by the strictest of all policies, then by what an asker in a sandbox may cause,
-// then by what a plugin wants to be asked.
+// Judge decides over the call. The ceiling comes first and only denies. Then the strictest policy counts, lessened by
+// standing answers. A sandboxed caller and a plugin's wish can turn allow into ask. A call that may change a protected
+// file is always asked about, and the answer applies once.
 func (q *Request) Judge(answers Answers) Verdict {
 	if q.Outside || !authority.Calls(q.Ceiling, q.Call.entry.Manifest.Name) {
 		return Verdict{Mode: protocol.ApproveDeny, Beyond: true}
@@ -71,7 +79,7 @@ func (q *Request) Judge(answers Answers) Verdict {
 	return v
 }
 
-// wanted is a verdict with what a plugin wants to be asked, unless a person has answered that before.
+// wanted adds a plugin's wish to a verdict. A standing answer about the same call satisfies it.
 func (q *Request) wanted(v Verdict, answers Answers) Verdict {
 	own := q.Policies[0]
 	asked := Policy{Policy: protocol.Policy{Cwd: own.Cwd}}
@@ -83,7 +91,7 @@ func (q *Request) wanted(v Verdict, answers Answers) Verdict {
 	return v
 }
 
-// and is a verdict with what one more policy says.
+// and combines the verdict with the mode that one more policy demands.
 func (v Verdict) and(p Policy, says protocol.ApprovalMode) Verdict {
 	if says == protocol.ApproveAllow {
 		return v
@@ -97,7 +105,8 @@ func (v Verdict) and(p Policy, says protocol.ApprovalMode) Verdict {
 	return v
 }
 
-// says is what one policy says of the call. A tool that has the place of another one is judged as that one, too.
+// says returns the mode that one policy demands. If the tool replaces another one, the stricter result for either
+// counts.
 func (q *Request) says(p Policy, answers []Answer) protocol.ApprovalMode {
 	j := judging{policy: p.Policy, answers: answers}
 	own := j.of(q.Call, q.Kind)
@@ -107,7 +116,7 @@ func (q *Request) says(p Policy, answers []Answer) protocol.ApprovalMode {
 	return authority.Strictest(own, j.of(q.Instead, q.Instead.kind()), j.unclear(q.Call, q.Instead))
 }
 
-// Reads tells whether tools of a kind only read.
+// Reads reports whether tools of a kind only read.
 func Reads(kind protocol.ToolKind) bool {
 	return kind == protocol.ToolKindRead || kind == protocol.ToolKindSearch || kind == protocol.ToolKindThink
 }

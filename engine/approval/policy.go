@@ -8,14 +8,14 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// judging is a call as one policy sees it.
+// judging evaluates one policy, with the standing answers that apply to it.
 type judging struct {
 	policy  protocol.Policy
 	answers []Answer
 }
 
-// of decides about a call of a tool: by the strictest rule that matches, else by the mode. A person's standing answers turn
-// asking into allowing, never a denial.
+// of decides over a call of a tool: by the strictest matching rule, or by the mode if none matches. A standing answer
+// turns ask into allow, but never overrides a denial.
 func (q judging) of(about *Subjects, kind protocol.ToolKind) protocol.ApprovalMode {
 	verdict, sure := protocol.ApprovalMode(""), false
 	about = about.ruledFrom(q.policy.Cwd)
@@ -24,7 +24,7 @@ func (q judging) of(about *Subjects, kind protocol.ToolKind) protocol.ApprovalMo
 		sure = sure || action == r.Action
 		verdict = authority.Strictest(verdict, action)
 	}
-	if !sure { // a rule that may deny makes nothing laxer than it is without one
+	if !sure { // a rule that may match must not make the result laxer
 		verdict = authority.Strictest(verdict, defaultMode(q.policy.Approval.Mode, kind))
 	}
 	if verdict == protocol.ApproveAsk && slices.Contains(q.answers, about.answer()) {
@@ -33,8 +33,8 @@ func (q judging) of(about *Subjects, kind protocol.ToolKind) protocol.ApprovalMo
 	return verdict
 }
 
-// unclear asks about a call of a tool in the place of another one if a rule about that one's commands or paths could be about it, and
-// nobody can tell.
+// unclear returns ask if the replaced tool has a rule with a prefix that might match, but neither tool names any
+// subject to compare.
 func (q judging) unclear(e, there *Subjects) protocol.ApprovalMode {
 	stops := func(r protocol.ApprovalRule) bool {
 		return r.Prefix != "" && r.Action != protocol.ApproveAllow && ruleNames(r, there.entry.Manifest)
@@ -45,7 +45,8 @@ func (q judging) unclear(e, there *Subjects) protocol.ApprovalMode {
 	return protocol.ApproveAllow
 }
 
-// defaultMode asks about tools that change things or of which nobody knows what they do.
+// defaultMode returns the mode of a policy. Without one, tools that only read are allowed, and all others are asked
+// about.
 func defaultMode(mode protocol.ApprovalMode, kind protocol.ToolKind) protocol.ApprovalMode {
 	if mode != "" {
 		return mode
@@ -56,10 +57,10 @@ func defaultMode(mode protocol.ApprovalMode, kind protocol.ToolKind) protocol.Ap
 	return protocol.ApproveAsk
 }
 
-// ruleNames tells whether a rule is about a tool. What is not allowed with one tool is not allowed with another that does the
-// same; what is allowed with one is not allowed with others.
+// ruleNames reports whether a rule applies to a tool. A rule that asks or denies also applies to tools that declare
+// themselves like the named one. A rule that allows applies only by name.
 func ruleNames(r protocol.ApprovalRule, m protocol.ToolManifest) bool {
-	named, _ := path.Match(r.Tool, m.Name) // what is no pattern is refused before
+	named, _ := path.Match(r.Tool, m.Name) // invalid patterns were rejected before
 	like, _ := path.Match(r.Tool, m.Like)
 	return named || like && r.Action != protocol.ApproveAllow
 }

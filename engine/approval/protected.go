@@ -10,10 +10,10 @@ import (
 	"lashd/internal/pathresolve"
 )
 
-// protectedPaths name files, and directories with all that is in them, that run code later or decide what may run: whoever may change one of
-// them may do all that its owner may. Each is a path of one or more names, anywhere.
+// protectedPaths are files and directories that can run code later or that decide what may run: write access to one of
+// them gives all rights of its owner. Each is a path of one or more names that may occur anywhere in a path.
 var protectedPaths = [][]string{
-	{".git"}, {"git~1"}, {".gitconfig"}, {".config", "git"}, // hooks, aliases, filters; the second is what some file systems call the first
+	{".git"}, {"git~1"}, {".gitconfig"}, {".config", "git"}, // hooks, aliases, filters; git~1 is the short name of .git on some file systems
 	{".agents", "plugins"}, {".config", "lashd"}, {".local", "share", "lashd"}, // of lashd
 	{".vscode"}, {".mcp.json"}, {".envrc"}, {".ssh"},
 	{".bashrc"}, {".bash_profile"}, {".bash_login"}, {".bash_logout"}, {".bash_aliases"}, {".profile"}, {".inputrc"},
@@ -22,12 +22,12 @@ var protectedPaths = [][]string{
 	{".config", "fish"}, {".config", "environment.d"}, {".config", "autostart"}, {".config", "systemd"},
 }
 
-// protected tells whether a path may mean a protected file. One that cannot be followed may.
+// protected reports whether a path may lead to a protected file. A path that cannot be resolved may.
 func protected(at pathresolve.Places) bool {
 	return len(at) == 0 || slices.ContainsFunc(at, func(name string) bool { return namesProtected(name) || inRepository(name) })
 }
 
-// namesProtected compares names as the most careless file system does.
+// namesProtected compares the names of a path with protectedPaths as the most tolerant file system would.
 func namesProtected(name string) bool {
 	names := strings.Split(filepath.ToSlash(name), "/")
 	for i := range names {
@@ -43,7 +43,7 @@ func namesProtected(name string) bool {
 	})
 }
 
-// careless is a name as file systems may take it that do not see case, characters without a width, or dots and blanks at the end.
+// careless normalizes a name like a file system that ignores case, invisible characters, and trailing dots and blanks.
 func careless(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if unicode.Is(unicode.Cf, r) {
@@ -51,11 +51,12 @@ func careless(name string) string {
 		}
 		return unicode.ToLower(r)
 	}, name)
-	name, _, _ = strings.Cut(name, ":") // a stream of the file
+	name, _, _ = strings.Cut(name, ":") // an NTFS stream of the file
 	return strings.TrimRight(name, ". ")
 }
 
-// inRepository tells whether a path is in a directory of git, whatever that is called: of a bare repository, or of one whose .git is a file.
+// inRepository reports whether a path is inside of a git directory with any name, such as a bare repository or the
+// target of a .git file.
 func inRepository(name string) bool {
 	for dir := filepath.Dir(name); ; dir = filepath.Dir(dir) {
 		if isRepository(dir) {
@@ -67,6 +68,7 @@ func inRepository(name string) bool {
 	}
 }
 
+// isRepository reports whether dir has the files of a git directory or of a linked worktree's one.
 func isRepository(dir string) bool {
 	has := func(name string) bool {
 		_, err := os.Lstat(filepath.Join(dir, name))

@@ -13,16 +13,18 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Subjects are what a call is about, as rules with a prefix see it.
+// Subjects are the commands and paths that a call acts on, parsed and resolved once, so that every decision about the
+// call sees the same places. Immutable and safe for concurrent use.
 type Subjects struct {
-	cwd   string
+	cwd   string // the workspace
 	entry *tool.Entry
 	args  json.RawMessage
-	rules string // the directory that rules are relative to; empty: that of the call
+	rules string // directory that relative rule prefixes start from; empty: cwd
 	all   []parsedSubject
 }
 
-// SubjectsOf are those of a call. They look at each path once, so that all that is decided about the call is about the same places.
+// SubjectsOf returns the subjects of a call in the workspace cwd. It resolves symbolic links, which reads the file
+// system.
 func SubjectsOf(cwd string, e *tool.Entry, args json.RawMessage) *Subjects {
 	s := &Subjects{cwd: cwd, entry: e, args: args}
 	for _, about := range e.Subjects(args) {
@@ -37,13 +39,15 @@ func SubjectsOf(cwd string, e *tool.Entry, args json.RawMessage) *Subjects {
 	return s
 }
 
+// parsedSubject is a subject with its parsed command or resolved path.
 type parsedSubject struct {
 	tool.Subject
 	line commandrule.Line   // of a command
-	at   pathresolve.Places // of the path, or of the directory of a command
+	at   pathresolve.Places // of the path, or of the command's directory
 }
 
-// Places are where the paths of the call lead, and the directories that it names for commands; empty where nobody can tell.
+// Places returns where the paths of the call lead, and the directories that it names for commands. An entry is empty if
+// the path cannot be resolved.
 func (s *Subjects) Places() []string {
 	var all []string
 	for _, about := range s.all {
@@ -58,19 +62,20 @@ func (s *Subjects) Places() []string {
 	return all
 }
 
-// answer is what an answer about the call would hold for.
+// answer returns the key under which a standing answer about this call would be stored.
 func (s *Subjects) answer() Answer {
 	return answerAbout(s.entry.Manifest.Name, s.args, s.entry.Terms().Varying, s.Places())
 }
 
-// ruledFrom are the subjects as rules see them that are relative to a directory.
+// ruledFrom returns the subjects for rules that are relative to another directory.
 func (s *Subjects) ruledFrom(dir string) *Subjects {
 	view := *s
 	view.rules = dir
 	return &view
 }
 
-// resolve is what a path may mean, from a directory of the workspace on; an empty one is that of rules.
+// resolve returns the places that a name may mean, relative to dir; with an empty dir, relative to the directory of the
+// rules.
 func (s *Subjects) resolve(dir, name string) pathresolve.Places {
 	if dir == "" {
 		dir = s.rules
@@ -81,11 +86,12 @@ func (s *Subjects) resolve(dir, name string) pathresolve.Places {
 	return pathresolve.Of(s.cwd, name)
 }
 
-// dir is where a subject is, as resolve wants it.
+// dir returns the directory of a subject for resolve.
 func (s *Subjects) dir(dir string) string { return cmp.Or(dir, s.cwd) }
 
-// action is what a rule says about the call; empty: it is not about it. One with a prefix that allows must be about all that the call is
-// about; one that asks or denies, about any of it. One that denies asks where nobody can tell what a command runs: a person can.
+// action returns what a rule demands for the call; "" if it does not apply. A rule with a prefix that allows must cover
+// everything the call acts on. One that asks or denies applies if it covers any part. If it is unclear whether a
+// command runs something denied, the result is ask: a person can tell.
 func (s *Subjects) action(r protocol.ApprovalRule) protocol.ApprovalMode {
 	switch {
 	case !ruleNames(r, s.entry.Manifest):
@@ -105,8 +111,8 @@ func (s *Subjects) action(r protocol.ApprovalRule) protocol.ApprovalMode {
 	return map[commandrule.Match]protocol.ApprovalMode{commandrule.Maybe: protocol.ApproveAsk, commandrule.Yes: r.Action}[found]
 }
 
-// allows tells whether all of a subject has the prefix of a rule. A tool may give a path to a shell: one that a shell would take apart
-// has not.
+// allows reports whether all of a subject is under the prefix of a rule. A path with characters that a shell would
+// interpret never is, because a tool may pass it to a shell.
 func (s *Subjects) allows(prefix string, about parsedSubject) bool {
 	if about.Command != "" {
 		return about.line.Covers(commandrule.ParsePrefix(prefix), s.dir(about.Dir), s.resolve)
@@ -114,7 +120,7 @@ func (s *Subjects) allows(prefix string, about parsedSubject) bool {
 	return !strings.ContainsAny(about.Path, ";&|<>`$()\n\\") && about.at.In(s.resolve("", prefix))
 }
 
-// stops tells whether anything of a subject has the prefix of a rule.
+// stops reports whether any part of a subject is under the prefix of a rule.
 func (s *Subjects) stops(prefix string, about parsedSubject) commandrule.Match {
 	if about.Command != "" {
 		return about.line.About(commandrule.ParsePrefix(prefix), s.dir(about.Dir), s.resolve)
@@ -126,10 +132,11 @@ func (s *Subjects) stops(prefix string, about parsedSubject) commandrule.Match {
 	return commandrule.No
 }
 
-// kind is the kind that the tool says it is of.
+// kind returns the kind that the tool declares.
 func (s *Subjects) kind() protocol.ToolKind { return s.entry.Manifest.Kind }
 
-// changesProtected tells whether a tool of a kind may change a protected file: it is about one, and not only reads.
+// changesProtected reports whether a tool of a kind may change a protected file: it does not only read, and a path of
+// the call leads to one.
 func (s *Subjects) changesProtected(kind protocol.ToolKind) bool {
 	return !Reads(kind) && slices.ContainsFunc(s.all, func(about parsedSubject) bool { return about.Command == "" && protected(about.at) })
 }

@@ -10,14 +10,15 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Component is the name under which the store keeps a session's Standing.
+// Component is the name of a session's Standing in the store.
 const Component = "approvals"
 
-// Standing holds the answers that a person gave in a session and that hold there. It belongs to the session's actor.
+// Standing holds a person's answers that stay valid in a session. Only the actor of the session uses it.
 type Standing []Answer
 
-// Remember adds what a person allowed beyond the one call to the change that answers a decision, in a session that works in a directory.
-// asked tells whether somebody has asked for the session: then policies of others count there, too.
+// Remember adds a standing answer to the change that answers the decision d, if the person chose one. cwd is the
+// session's workspace. asked means that the session was created on another one's request; then other policies apply in
+// it too, so an answer for the workspace is also stored for the session.
 func (s *Standing) Remember(c *change.Change, d protocol.Decision, given *protocol.DecisionAnswer, cwd string, asked bool) {
 	if d.Kind != protocol.DecisionApproval {
 		return
@@ -27,7 +28,7 @@ func (s *Standing) Remember(c *change.Change, d protocol.Decision, given *protoc
 	if always {
 		c.Approve = []persistence.Approval{{Cwd: cwd, Tool: answer.Tool, Subject: string(answer.Args), By: given.By}}
 	}
-	// The askers of the session may be of other workspaces, for which a person has said nothing.
+	// Askers may come from other workspaces, for which the person has not answered.
 	if given.Choice == protocol.ChooseAllowSession || always && asked {
 		next := append(slices.Clip(*s), answer)
 		c.Component = append(c.Component, persistence.Component{Name: Component, Body: encode(next)})
@@ -35,18 +36,19 @@ func (s *Standing) Remember(c *change.Change, d protocol.Decision, given *protoc
 	}
 }
 
-// Store is where answers are kept that hold for a workspace.
+// Store reads the answers that apply to a workspace.
 type Store interface {
 	Approvals(ctx context.Context, cwd string) ([]persistence.Approval, error)
 }
 
-// Answers are the answers of a person that count for a call.
+// Answers are the standing answers that apply to a call.
 type Answers struct {
 	session []Answer            // given in the session
 	always  map[string][]Answer // given for a workspace, by its directory
 }
 
-// For returns the answers that count for policies: those given in the session, and those given for the workspaces of the policies.
+// For returns the answers for a set of policies: those given in the session and those given for the workspaces of the
+// policies.
 func (s Standing) For(ctx context.Context, store Store, policies []Policy) (Answers, error) {
 	a := Answers{session: s, always: map[string][]Answer{}}
 	for _, p := range policies {
@@ -65,11 +67,12 @@ func (s Standing) For(ctx context.Context, store Store, policies []Policy) (Answ
 	return a, nil
 }
 
-// to are the answers that hold for a policy.
+// to returns the answers that apply to a policy.
 func (a Answers) to(p Policy) []Answer {
 	return append(slices.Clip(a.session), a.always[p.Cwd]...)
 }
 
+// encode returns the JSON of one of our own types, which cannot fail.
 func encode(v any) []byte {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -78,17 +81,17 @@ func encode(v any) []byte {
 	return b
 }
 
-// Answer is an answer of a person that holds beyond its call: for calls of the same tool with the same arguments, for as long as their
-// paths lead where they led when the person was asked.
+// Answer is an answer of a person that applies beyond its call: to calls of the same tool with the same arguments, as
+// long as their paths lead to the same places as when the person answered.
 type Answer struct {
 	Tool string          `json:"tool"`
-	Args protocol.Digest `json:"args"` // of all arguments but those that may vary, and of where paths led
+	Args protocol.Digest `json:"args"` // of the arguments except varying ones, and of the places
 }
 
-// answerAbout is what an answer about a call holds for: other arguments are another call, unless the tool says that they vary.
+// answerAbout returns the key of an answer about a call. Arguments that the tool declares as varying are left out.
 func answerAbout(name string, args json.RawMessage, varying, places []string) Answer {
 	var known map[string]json.RawMessage
-	if json.Unmarshal(args, &known) == nil { // otherwise it is no object, and nothing in it has a name
+	if json.Unmarshal(args, &known) == nil { // otherwise it is not an object and has no named arguments
 		for _, v := range varying {
 			delete(known, v)
 		}

@@ -9,19 +9,19 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// strictness orders what may become of a call.
+// strictness orders verdicts, laxest first. The empty verdict has strictness 0.
 var strictness = map[protocol.ApprovalMode]int{protocol.ApproveAllow: 1, protocol.ApproveAsk: 2, protocol.ApproveDeny: 3}
 
-// Strictest is the strictest of several verdicts; the empty one is none.
+// Strictest returns the strictest verdict; "" if there is none.
 func Strictest(verdicts ...protocol.ApprovalMode) protocol.ApprovalMode {
 	return slices.MaxFunc(append(verdicts, ""), func(a, b protocol.ApprovalMode) int { return cmp.Compare(strictness[a], strictness[b]) })
 }
 
-// modes orders modes: without one, tools that only read are allowed and all others are asked about.
+// modes orders modes, laxest first. The empty mode allows tools that only read and asks about all others.
 var modes = map[protocol.ApprovalMode]int{protocol.ApproveAllow: 1, "": 2, protocol.ApproveAsk: 3, protocol.ApproveDeny: 4}
 
-// Stricter fails if an approval configuration may allow what another one does not, and says by what. It compares what both say:
-// it may fail although no call would ever show a difference, never the reverse.
+// Stricter returns an error that names the difference if a may allow something that b does not. It compares the
+// configurations, not their effect on calls: it may report a difference that no call would show, but never misses one.
 func Stricter(a, b protocol.ApprovalConfig) error {
 	if modes[a.Mode] < modes[b.Mode] {
 		return fmt.Errorf("the mode %q is laxer than %q", cmp.Or(a.Mode, "default"), cmp.Or(b.Mode, "default"))
@@ -39,7 +39,7 @@ func Stricter(a, b protocol.ApprovalConfig) error {
 	return patience(a, b)
 }
 
-// strictestOf is the strictest that a mode may say.
+// strictestOf returns the strictest verdict that a mode can give.
 func strictestOf(mode protocol.ApprovalMode) int {
 	if mode == "" {
 		return strictness[protocol.ApproveAsk]
@@ -47,17 +47,18 @@ func strictestOf(mode protocol.ApprovalMode) int {
 	return strictness[mode]
 }
 
-// known tells whether a rule is among others, as it is or with a stricter action. One that allows is another one than those that do not:
-// its prefix is compared in another way.
+// known reports whether a rule is among others, unchanged or with a stricter action. A rule that allows never stands
+// for one that does not, because prefixes of the two are compared differently.
 func known(r protocol.ApprovalRule, rules []protocol.ApprovalRule) bool {
 	return slices.ContainsFunc(rules, func(o protocol.ApprovalRule) bool {
 		return o.Tool == r.Tool && o.Prefix == r.Prefix && (o.Action == r.Action || r.Action == protocol.ApproveAsk && o.Action == protocol.ApproveDeny)
 	})
 }
 
+// errDefault means that silence allows a call in one configuration and not in the other.
 var errDefault = errors.New("an unanswered question would allow the call")
 
-// patience compares what becomes of questions that nobody answers.
+// patience compares the deadlines and defaults of unanswered questions.
 func patience(a, b protocol.ApprovalConfig) error {
 	switch {
 	case a.Default != protocol.ApproveAllow:

@@ -1,5 +1,6 @@
-// Package authority is the order of what sessions, plugins and their requests may do. The engine asks it whenever a session, a
-// plugin or a task causes something to be created or called. It is pure: no I/O, no state.
+// Package authority defines which of two sessions, plugins or requests may do more. The engine asks it whenever one of them
+// causes something to be created or called: the result must never have more rights than the asker. A Ceiling is the central
+// value: it limits tools, workspaces and approval, and Meet combines two ceilings. The package is pure: no I/O, no state.
 package authority
 
 import (
@@ -12,18 +13,19 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// MaxPolicies is how many policies a ceiling may hold: one for each asker in a chain that differs from those before it.
+// MaxPolicies is the maximum number of policies in a ceiling. Each asker in a chain adds one unless an equal one is
+// there.
 const MaxPolicies = 32
 
-// ErrTooMany means that a chain of askers is too long.
+// ErrTooMany means that a ceiling would need more than MaxPolicies policies.
 var ErrTooMany = errors.New("the chain of sessions and plugins behind this request has too many different approval settings; make the request from a session closer to the user's")
 
-// Held is what limits a session for good, whatever its configuration comes to say.
+// Held returns the permanent limits of a session, which its configuration cannot lift.
 func Held(s *protocol.Session) protocol.Ceiling {
 	return Meet(protocol.Ceiling{Tools: s.Authority.Tools, NoTools: s.Authority.NoTools, Hidden: s.Authority.Hidden}, deref(s.Authority.Ceiling))
 }
 
-// Of is what a session may cause others to do: no more than it may do itself.
+// Of returns the ceiling for everything that a session causes: no more than the session itself may do.
 func Of(s *protocol.Session) protocol.Ceiling {
 	own := protocol.Ceiling{Policies: []protocol.Policy{{Approval: s.Config.Approval, Cwd: s.Cwd, Driver: s.Config.Driver}}}
 	if s.Cwd != "" {
@@ -33,6 +35,7 @@ func Of(s *protocol.Session) protocol.Ceiling {
 	return Meet(Held(s), own)
 }
 
+// deref returns the ceiling; nil is the zero Ceiling, which allows everything.
 func deref(c *protocol.Ceiling) protocol.Ceiling {
 	if c == nil {
 		return protocol.Ceiling{}
@@ -40,7 +43,7 @@ func deref(c *protocol.Ceiling) protocol.Ceiling {
 	return *c
 }
 
-// Meet is what both of two ceilings allow. The zero Ceiling allows everything.
+// Meet returns the ceiling that allows what both a and b allow.
 func Meet(a, b protocol.Ceiling) protocol.Ceiling {
 	m := protocol.Ceiling{
 		Policies:  union(a.Policies, b.Policies),
@@ -63,7 +66,7 @@ func Meet(a, b protocol.Ceiling) protocol.Ceiling {
 	return m
 }
 
-// MeetAll is what all of the ceilings allow; nil ones allow everything. It is nil if nothing is limited.
+// MeetAll returns what all ceilings allow; nil ones allow everything. The result is nil if nothing is limited.
 func MeetAll(all ...*protocol.Ceiling) *protocol.Ceiling {
 	var m protocol.Ceiling
 	for _, c := range all {
@@ -72,7 +75,7 @@ func MeetAll(all ...*protocol.Ceiling) *protocol.Ceiling {
 	return Trim(m)
 }
 
-// Trim is a ceiling as it is stored: nil if it limits nothing.
+// Trim returns the stored form of a ceiling: nil if it limits nothing.
 func Trim(c protocol.Ceiling) *protocol.Ceiling {
 	if reflect.DeepEqual(c, protocol.Ceiling{}) {
 		return nil
@@ -80,7 +83,7 @@ func Trim(c protocol.Ceiling) *protocol.Ceiling {
 	return &c
 }
 
-// union is a with what is only in b, in order.
+// union returns a with the elements that are only in b, in order.
 func union[T any](a, b []T) []T {
 	all := slices.Clip(a)
 	for _, x := range b {
@@ -91,7 +94,7 @@ func union[T any](a, b []T) []T {
 	return all
 }
 
-// Beyond is what a ceiling limits that another one does not limit already; nil if that is nothing.
+// Beyond returns the limits of c that covered does not impose already; nil if there are none.
 func Beyond(c, covered protocol.Ceiling) *protocol.Ceiling {
 	if Within(covered, c) {
 		return nil
@@ -100,7 +103,8 @@ func Beyond(c, covered protocol.Ceiling) *protocol.Ceiling {
 	return &c
 }
 
-// Within tells whether a ceiling allows no more than another. It may be false although that is so, never the reverse.
+// Within reports whether a allows no more than b. It may report false although that holds, but never true if it does
+// not.
 func Within(a, b protocol.Ceiling) bool {
 	for _, p := range b.Policies {
 		if !implied(p, a.Policies) {
@@ -115,6 +119,7 @@ func Within(a, b protocol.Ceiling) bool {
 	return (a.Sandboxed || !b.Sandboxed) && (a.ReadOnly || !b.ReadOnly) && toolsWithin(a, b)
 }
 
+// toolsWithin compares the tools of two ceilings.
 func toolsWithin(a, b protocol.Ceiling) bool {
 	if a.NoTools {
 		return true
@@ -128,20 +133,20 @@ func toolsWithin(a, b protocol.Ceiling) bool {
 	return !b.NoTools && (len(b.Tools) == 0 || len(a.Tools) > 0 && len(only) == 0)
 }
 
-// implied tells whether one of the policies is at least as strict as p.
+// implied reports whether one of the policies is at least as strict as p.
 func implied(p protocol.Policy, by []protocol.Policy) bool {
 	return slices.ContainsFunc(by, func(q protocol.Policy) bool {
 		return q.Cwd == p.Cwd && q.Driver == p.Driver && Stricter(q.Approval, p.Approval) == nil
 	})
 }
 
-// Inside tells whether a clean absolute path is a directory or below it.
+// Inside reports whether a clean absolute path is dir or below it. It does not resolve links.
 func Inside(path, dir string) bool {
 	rest, ok := strings.CutPrefix(path, strings.TrimSuffix(dir, string(filepath.Separator)))
 	return ok && (rest == "" || rest[0] == filepath.Separator)
 }
 
-// Calls tells whether a ceiling lets a tool of this name be called at all.
+// Calls reports whether the ceiling allows calls of a tool with this name.
 func Calls(c protocol.Ceiling, name string) bool {
 	return !c.NoTools && !slices.Contains(c.Hidden, name) && (len(c.Tools) == 0 || slices.Contains(c.Tools, name))
 }

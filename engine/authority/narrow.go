@@ -8,7 +8,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Refusal is a request for more than the asker may have. Pointer is the parameter at fault.
+// Refusal means that a request asks for more than its asker may have. Pointer is the JSON pointer of the parameter at
+// fault.
 type Refusal struct{ Pointer, Reason string }
 
 func (r *Refusal) Error() string { return r.Pointer + " " + r.Reason }
@@ -17,7 +18,8 @@ func refuse(pointer, reason string, args ...any) error {
 	return &Refusal{pointer, fmt.Sprintf(reason, args...)}
 }
 
-// Narrow is an authority as asked for, and never more than another one. The depth of subagents is not compared.
+// Narrow returns the requested authority, limited by another one. It is an error if no tool would be left. The depth of
+// subagents is not compared.
 func Narrow(other, asked protocol.Authority) (protocol.Authority, error) {
 	got := asked
 	got.Hidden = slices.Compact(slices.Sorted(slices.Values(slices.Concat(other.Hidden, asked.Hidden))))
@@ -40,21 +42,22 @@ func Narrow(other, asked protocol.Authority) (protocol.Authority, error) {
 	return got, nil
 }
 
-// NarrowTo is an authority that stays within a ceiling from then on. Fails if the ceiling has too many policies.
+// NarrowTo returns the requested authority, limited by a ceiling from then on. It fails with ErrTooMany if the result
+// has too many policies.
 func NarrowTo(c protocol.Ceiling, asked protocol.Authority) (protocol.Authority, error) {
 	got, err := Narrow(protocol.Authority{Tools: c.Tools, NoTools: c.NoTools, Hidden: c.Hidden}, asked)
 	if err != nil {
 		return got, err
 	}
-	c.Tools, c.NoTools, c.Hidden = nil, false, nil // the session has these itself
+	c.Tools, c.NoTools, c.Hidden = nil, false, nil // the session's own authority has these
 	if got.Ceiling = MeetAll(got.Ceiling, &c); got.Ceiling != nil && len(got.Ceiling.Policies) > MaxPolicies {
 		return got, ErrTooMany
 	}
 	return got, nil
 }
 
-// Below is the depth of a session that works for parent. One that says nothing of its depth is as deep as it is; without tools, it may
-// also be where nothing may be deeper.
+// Below returns the subagent depth of a child of parent. Without a requested depth the child is one level deeper. A
+// child without tools may exist at the maximum depth, because it cannot create subagents.
 func Below(parent *protocol.Session, got protocol.Authority) (*protocol.Subagent, error) {
 	above, asked := parent.Authority.Subagent, got.Subagent
 	switch {
@@ -71,8 +74,8 @@ func Below(parent *protocol.Session, got protocol.Authority) (*protocol.Subagent
 	return asked, checkDepth(above, asked)
 }
 
-// Deep is how deep a session is that a plugin of another one asks for, and that does not work for that one: sessions below it are no
-// deeper than they could be there.
+// Deep returns the subagent depth of a session that a plugin of the session by asks for, and that is not its child.
+// Subagents below it can be no deeper than they could be below by.
 func Deep(by, got *protocol.Subagent, r protocol.Relation) (*protocol.Subagent, error) {
 	if by == nil {
 		return got, nil
@@ -93,6 +96,7 @@ func Deep(by, got *protocol.Subagent, r protocol.Relation) (*protocol.Subagent, 
 	return got, nil
 }
 
+// checkDepth returns a Refusal unless the child's depth is one more than its parent's and within the maximum.
 func checkDepth(parent, child *protocol.Subagent) error {
 	want := protocol.Subagent{Depth: 1, MaxDepth: child.MaxDepth}
 	if parent != nil {

@@ -2,8 +2,8 @@ package authority
 
 import "lashd/rpc/protocol"
 
-// KeepsCalls tells whether a reply holds no tool call and no code that it did not hold before. Some may be gone; the others stand in the
-// same order.
+// KeepsCalls reports whether the parts is contain no tool call or code that is not in was. Some may be missing; the
+// rest must be in the same order.
 func KeepsCalls(was, is []protocol.Part) bool {
 	for _, p := range is {
 		if !runs(p) {
@@ -20,11 +20,12 @@ func KeepsCalls(was, is []protocol.Part) bool {
 	return true
 }
 
-// runs tells whether a part has something run.
+// runs reports whether a part makes something run.
 func runs(p protocol.Part) bool {
 	return p.Kind == protocol.PartToolCall || p.Kind == protocol.PartCode || p.Call != nil
 }
 
+// sameWork reports whether two parts run the same thing. Arguments are compared as JSON values.
 func sameWork(a, b protocol.Part) bool {
 	if a.Kind != b.Kind || (a.Call == nil) != (b.Call == nil) {
 		return false

@@ -6,14 +6,14 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// The option of a session's configuration that puts the session in plan mode: {"plan": {"mode": "plan"}}.
+// The option of a session's configuration that enables plan mode: {"plan": {"mode": "plan"}}.
 const (
 	PlanOption = "plan"
 	PlanMode   = "plan"
 )
 
-// Planning is the ceiling of whoever asks from a session in plan mode, or from one that was asked for in plan mode; nil: it is neither.
-// It is part of what the asker gives to all that it asks for.
+// Planning returns the read-only ceiling of a session in plan mode, or of one that was requested in plan mode;
+// otherwise nil. The session passes it on to everything that it causes.
 func Planning(c protocol.Config, held *protocol.Ceiling) *protocol.Ceiling {
 	if !plans(c) && !deref(held).ReadOnly {
 		return nil
@@ -21,7 +21,7 @@ func Planning(c protocol.Config, held *protocol.Ceiling) *protocol.Ceiling {
 	return &protocol.Ceiling{ReadOnly: true}
 }
 
-// plans tells whether a configuration is one of plan mode.
+// plans reports whether a configuration enables plan mode.
 func plans(c protocol.Config) bool {
 	var o struct {
 		Mode string `json:"mode"`

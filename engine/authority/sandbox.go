@@ -6,30 +6,31 @@ import (
 	"lashd/rpc/protocol"
 )
 
+// Keys of context values.
 type (
 	sandboxKey struct{}
 	loadedKey  struct{}
 )
 
-// FromLoaded marks a context: what is asked with it is asked by a plugin that does not ship with lashd.
+// FromLoaded marks a context: a plugin that does not ship with lashd makes the requests.
 func FromLoaded(ctx context.Context) context.Context {
 	return context.WithValue(ctx, loadedKey{}, true)
 }
 
-// IsLoaded tells whether a plugin asks that does not ship with lashd.
+// IsLoaded reports whether the context was marked by FromLoaded.
 func IsLoaded(ctx context.Context) bool { return ctx.Value(loadedKey{}) != nil }
 
-// FromSandbox marks a context: what is asked with it is asked by a plugin in a sandbox.
+// FromSandbox marks a context: a sandboxed plugin makes the requests.
 func FromSandbox(ctx context.Context) context.Context {
 	return context.WithValue(ctx, sandboxKey{}, true)
 }
 
-// InSandbox is the ceiling of whoever asks with a context: nil, or that it is in a sandbox.
+// InSandbox returns the ceiling of requests with this context; nil without a mark of FromSandbox.
 func InSandbox(ctx context.Context) *protocol.Ceiling {
 	return Sandboxed(ctx.Value(sandboxKey{}) != nil)
 }
 
-// Sandboxed is the ceiling of an asker that is in a sandbox; nil if it is not.
+// Sandboxed returns the ceiling of a sandboxed asker; nil if it is not sandboxed.
 func Sandboxed(is bool) *protocol.Ceiling {
 	if !is {
 		return nil

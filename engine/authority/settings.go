@@ -11,9 +11,9 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Mutated fails if a plugin changes a session's configuration in a way that gives the session more than a person has given it. What a plugin
-// may do to it: make approval stricter, and change its own options, the model, the prompt and whatever else says how the session
-// works, not what it may do.
+// Mutated returns an error if a plugin's change of a session's configuration would give the session more rights than a
+// person gave it. A plugin may make approval stricter, and may change its own options, the model, the prompt and other
+// settings that do not affect rights.
 func Mutated(plugin string, next, before protocol.Config) error {
 	if err := Stricter(next.Approval, before.Approval); err != nil {
 		return fmt.Errorf("a plugin may make approval stricter, never laxer: %w", err)
@@ -26,6 +26,7 @@ func Mutated(plugin string, next, before protocol.Config) error {
 	return nil
 }
 
+// merged returns the keys of both; the values do not matter.
 func merged(a, b protocol.PluginOptions) protocol.PluginOptions {
 	all := maps.Clone(a)
 	if all == nil {
@@ -35,7 +36,7 @@ func merged(a, b protocol.PluginOptions) protocol.PluginOptions {
 	return all
 }
 
-// sameJSON compares values, not how they are written.
+// sameJSON compares decoded values, so formatting and key order do not matter.
 func sameJSON(a, b json.RawMessage) bool {
 	if bytes.Equal(a, b) {
 		return true
@@ -45,8 +46,9 @@ func sameJSON(a, b json.RawMessage) bool {
 	return err1 == nil && err2 == nil && reflect.DeepEqual(x, y)
 }
 
+// decoded decodes a value and keeps numbers exact.
 func decoded(text json.RawMessage) (v any, err error) {
 	d := json.NewDecoder(bytes.NewReader(text))
-	d.UseNumber() // a large number is not another one that is near
+	d.UseNumber() // large numbers that differ slightly must not become equal
 	return v, d.Decode(&v)
 }

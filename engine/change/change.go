@@ -1,6 +1,6 @@
-// Package change builds a change of a session before it is durable: the rows of its commit, the events that observers get, and what
-// memory does once it is stored or if it is not. The session's actor makes one change at a time, lets the parts of the session add to
-// it, and commits it once. A change belongs to one goroutine.
+// Package change builds a change of a session before it is durable: the rows of its commit, the events for observers, and what
+// happens in memory after the commit or after its failure. The session's actor makes one change at a time. The parts of the
+// session add to it, and then the actor calls Finish, Seal, commits, and calls Land or Drop. A change belongs to one goroutine.
 package change
 
 import (
@@ -12,53 +12,55 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Change is a change of a session that is not stored yet. Its Commit says what is stored, except for the fields that Seal sets:
+// Change is a change of a session that is not stored yet. Its Commit describes what is stored; Seal sets the fields
 // Session, AtMs, Fence.Seq and Events.
 type Change struct {
 	persistence.Commit
-	Shown []*feed.Item // open items that Tell's events complete; those without an event are withdrawn
+	// Shown are open items of the live view that the events complete. Those without an event are withdrawn.
+	Shown []*feed.Item
 
-	base     Base
+	base     Base // state of the session when the change was begun
 	events   []Event
-	drafts   []drafted
-	stored   []func(persistence.Result)
-	failed   []func()
-	finished int // drafts whose Finish was called
+	drafts   []drafted                  // in the order of their first use
+	stored   []func(persistence.Result) // run by Land
+	failed   []func()                   // run by Drop
+	finished int                        // number of drafts whose Finish was called
 	sealed   bool
 }
 
-// Draft is what a part of the session's memory becomes once the change is stored.
+// Draft is the state that a part of the session's memory will have once the change is stored.
 type Draft interface {
-	// Finish adds what must come last in the change. It is called once.
+	// Finish adds what must come last in the change. It is called once, before the commit.
 	Finish(*Change) error
-	// Land makes the part what the draft says. It is called once, after the change is stored.
+	// Land updates the part from the draft. It is called once, after the commit, and must not fail.
 	Land()
 }
 
-// Base is where a session was when a change of it was begun.
+// Base identifies the state of a session in which a change was begun.
 type Base struct {
-	Seq     protocol.Seq // of the newest event
-	Commits int          // how many the session's actor has made
+	Seq     protocol.Seq // of the latest event
+	Commits int          // number of commits that the session's actor has made
 }
 
+// drafted is a draft with the part it belongs to.
 type drafted struct {
 	part  any
 	draft Draft
 }
 
-// ErrMoved means that the session was changed after a change of it was begun: what the change says may be wrong by now.
+// ErrMoved means that the session changed after the change was begun, so the change may be based on outdated values.
 var ErrMoved = errors.New("the session was changed while another change of it was made")
 
-// ErrSealed means that a change was committed before.
+// ErrSealed means that Seal was called twice.
 var ErrSealed = errors.New("a change is committed twice")
 
-// New begins a change of a session with some rows of its commit.
+// New begins a change of a session with the given rows.
 func New(base Base, rows persistence.Commit) *Change {
 	return &Change{Commit: rows, base: base}
 }
 
-// DraftOf returns the draft of a part. The first call in a change begins it; later calls get the same draft, so that everyone sees
-// what was changed before.
+// DraftOf returns the draft of a part. The first call in a change creates it with begin; later calls return the same
+// draft, so that each caller sees the changes of the others.
 func DraftOf[D Draft](c *Change, part any, begin func() D) D {
 	if d, ok := Drafted[D](c, part); ok {
 		return d
@@ -68,7 +70,7 @@ func DraftOf[D Draft](c *Change, part any, begin func() D) D {
 	return d
 }
 
-// Drafted returns the draft of a part if the change has one.
+// Drafted returns the draft of a part, if the change has one.
 func Drafted[D Draft](c *Change, part any) (d D, ok bool) {
 	for _, known := range c.drafts {
 		if known.part == part {
@@ -78,28 +80,28 @@ func Drafted[D Draft](c *Change, part any) (d D, ok bool) {
 	return d, false
 }
 
-// Tell adds events, in the order in which observers get them.
+// Tell adds events in the order in which observers receive them.
 func (c *Change) Tell(events ...Event) { c.events = append(c.events, events...) }
 
 // TellOf adds an event that refers to no item.
 func (c *Change) TellOf(e protocol.Event) { c.Tell(Event{Event: e}) }
 
-// Told are the events so far. The slice is the change's own.
+// Told returns the events so far. The slice must not be modified.
 func (c *Change) Told() []Event { return c.events }
 
-// Seq is the number of the newest event: the last one told, or, if none was, the session's.
+// Seq returns the number of the latest event: the last one added, or the session's if none was added.
 func (c *Change) Seq() protocol.Seq { return c.base.Seq + protocol.Seq(len(c.events)) }
 
-// Then has f called once the change is stored, after all drafts have landed, in the order of the calls.
+// Then calls f after the change is stored and all drafts have landed. Functions run in the order of the calls.
 func (c *Change) Then(f func()) { c.ThenWith(func(persistence.Result) { f() }) }
 
-// ThenWith is Then for what needs the store's answer.
+// ThenWith is Then for functions that need the result of the commit.
 func (c *Change) ThenWith(f func(persistence.Result)) { c.stored = append(c.stored, f) }
 
-// Undo has f called if the change is not stored.
+// Undo calls f if the change is not stored.
 func (c *Change) Undo(f func()) { c.failed = append(c.failed, f) }
 
-// Finish lets the drafts add what must come last, each once. A draft that another one's Finish begins is finished, too.
+// Finish calls Finish of every draft once, including drafts that are created while it runs.
 func (c *Change) Finish() error {
 	for c.finished < len(c.drafts) {
 		c.finished++
@@ -110,8 +112,8 @@ func (c *Change) Finish() error {
 	return nil
 }
 
-// Seal makes the commit complete: it belongs to a session that is at now, and is made at a time in ms since 1970. It fails with
-// ErrMoved if the session was elsewhere when the change was begun.
+// Seal completes the commit. now is the session's current state, and atMs the time in milliseconds since 1970. It fails
+// with ErrMoved if the session has changed since New.
 func (c *Change) Seal(session protocol.SessionID, now Base, atMs int64) error {
 	switch {
 	case c.sealed:
@@ -131,7 +133,7 @@ func (c *Change) Seal(session protocol.SessionID, now Base, atMs int64) error {
 	return nil
 }
 
-// Wire returns the events as observers get them, once the change is stored.
+// Wire returns the events in the form for observers. Call it after Seal.
 func (c *Change) Wire() [][]byte {
 	wires := make([][]byte, len(c.events))
 	for i := range c.events {
@@ -140,7 +142,7 @@ func (c *Change) Wire() [][]byte {
 	return wires
 }
 
-// Land has memory follow a change that is stored.
+// Land applies a stored change to memory: first the drafts, then the functions of Then.
 func (c *Change) Land(res persistence.Result) {
 	for _, d := range c.drafts {
 		d.draft.Land()
@@ -150,7 +152,7 @@ func (c *Change) Land(res persistence.Result) {
 	}
 }
 
-// Drop undoes what was prepared for a change that is not stored.
+// Drop runs the functions of Undo for a change that was not stored. A second call does nothing.
 func (c *Change) Drop() {
 	for _, f := range c.failed {
 		f()

@@ -9,17 +9,19 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Event is a durable event. Observers get Event as it is; the log gets it without the item and without long inputs, to which it only
-// refers.
+// Event is a durable event. Observers receive it in full. The log stores it without the item and without long inputs,
+// which other rows hold.
 type Event struct {
-	Ref *graph.Ref `json:"ref,omitempty"` // the item that the event is about
+	Ref *graph.Ref `json:"ref,omitempty"` // the item of the event; nil: none
 	protocol.Event
 }
 
-// longInput is how many bytes of an input the log repeats in turn/accepted. A longer one stands only in the input's row.
+// longInput is the maximum size in bytes of an input that turn/accepted repeats in the log. A longer one is only in the
+// input's row.
 const longInput = 16 << 10
 
-// Stored returns the event as a row of the log: without session, seq and item, and of inputs only what changes.
+// Stored returns the event as a row of the log: without session, seq and item, and with only the changed fields of
+// inputs.
 func (e Event) Stored() persistence.Event {
 	e.SessionID, e.Seq = "", 0
 	if e.Ref != nil {
@@ -32,8 +34,8 @@ func (e Event) Stored() persistence.Event {
 	return persistence.Event{Type: e.Type, Body: encode(e)}
 }
 
-// wire returns the event as observers get it. body is what Stored returned, which is the wire form of all events but those about
-// items and inputs.
+// wire returns the event for observers. body is the result of Stored, which can be reused unless the event has an item
+// or inputs.
 func (e Event) wire(id protocol.SessionID, seq protocol.Seq, body []byte) []byte {
 	if e.Ref != nil || len(e.Queue) > 0 || e.long() {
 		e.SessionID, e.Seq = id, seq
@@ -42,12 +44,12 @@ func (e Event) wire(id protocol.SessionID, seq protocol.Seq, body []byte) []byte
 	return Splice(id, seq, body)
 }
 
-// long tells whether an event has more input than the log repeats.
+// long reports whether the log leaves out the input of the event.
 func (e *Event) long() bool {
 	return protocol.InputSize(e.Input) > longInput && len(e.InputIDs) > 0
 }
 
-// bare returns inputs with only the fields that change. The rows of the inputs have the rest.
+// bare returns inputs with only the fields that change; the rows of the inputs have the rest.
 func bare(queue []protocol.QueuedInput) []protocol.QueuedInput {
 	var all []protocol.QueuedInput
 	for _, in := range queue {
@@ -56,11 +58,12 @@ func bare(queue []protocol.QueuedInput) []protocol.QueuedInput {
 	return all
 }
 
-// Splice puts session and seq in front of a stored body.
+// Splice returns a stored body with session and seq added at its front.
 func Splice(id protocol.SessionID, seq protocol.Seq, body []byte) []byte {
 	return fmt.Appendf(nil, `{"sessionId":%s,"seq":%d,%s`, encode(id), seq, body[1:])
 }
 
+// encode returns the JSON of one of our own types, which cannot fail.
 func encode(v any) []byte {
 	b, err := json.Marshal(v)
 	if err != nil {

@@ -7,13 +7,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dropPrivileges leaves root nothing that others have not: some of it goes past what confines. Who has no privileges has
-// none to drop.
+// dropPrivileges removes all capabilities from the thread, because some of them bypass the sandbox. It does nothing for
+// a process without privileges.
 func dropPrivileges() error {
 	for capability := uintptr(0); ; capability++ {
 		err := unix.Prctl(unix.PR_CAPBSET_DROP, capability, 0, 0, 0)
 		if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EPERM) {
-			break // that was the last one, or none can be dropped
+			break // past the last capability, or not allowed to drop any
 		}
 		if err != nil {
 			return os.NewSyscallError("prctl", err)

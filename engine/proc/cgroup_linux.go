@@ -16,22 +16,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// cgroupPatience limits how long the end of a cgroup may take. A killed process leaves it within milliseconds.
-const cgroupPatience = 2 * time.Second
+// cgroupTimeout limits the wait for a cgroup to become empty. A killed process leaves its cgroup within milliseconds.
+const cgroupTimeout = 2 * time.Second
 
-// cgroup is the control group of all supervisors, and so of all commands, of one data directory. No process leaves it by changing its
-// parent, session or environment. It enables no controllers. It is made for the first supervisor, so that a daemon without commands
-// makes none.
+// cgroup is the control group of all supervisors, and so of all commands, of one data directory. A process cannot leave
+// it by changing its parent, session or environment. It enables no controllers. It is created with the first
+// supervisor, so a daemon that runs no commands creates none. Safe for concurrent use.
 type cgroup struct {
 	mu   sync.Mutex
-	name string   // empty: there is to be none
-	mark string   // the file that keeps the path for the next daemon
-	path string   // empty: not made
-	dir  *os.File // for clone; nil: not made
-	err  error    // why it cannot be made
+	name string   // empty: create none
+	mark string   // file that stores the path for the next daemon
+	path string   // empty: not created
+	dir  *os.File // for clone; nil: not created
+	err  error    // why it cannot be created
 }
 
-// begin kills and removes the cgroup that the mark names: an earlier daemon of the data directory left it.
+// begin enables the cgroup of a daemon. It first kills and removes the cgroup that the mark file names, which an
+// earlier daemon of the data directory left behind.
 func (c *cgroup) begin(nonce, mark string) error {
 	err := c.close()
 	c.mu.Lock()
@@ -41,10 +42,10 @@ func (c *cgroup) begin(nonce, mark string) error {
 	return errors.Join(err, endCgroup(string(left), c.name))
 }
 
-// cgroupOf is the name of the cgroup of a daemon.
+// cgroupOf returns the name of a daemon's cgroup.
 func cgroupOf(nonce string) string { return "lashd-" + root(nonce) }
 
-// close kills and removes the cgroup. Afterwards none is made.
+// close kills and removes the cgroup, and disables it until the next begin.
 func (c *cgroup) close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -56,15 +57,16 @@ func (c *cgroup) close() error {
 	return endCgroup(path, name)
 }
 
-var errNoCgroup = errors.New("no daemon runs here")
+// errNoCgroup means that begin was not called, or close was.
+var errNoCgroup = errors.New("not enabled in this process")
 
-// open makes the cgroup unless it is there or cannot be made.
+// open creates the cgroup if necessary. A permanent error is remembered, so that it is not tried for every command.
 func (c *cgroup) open() (dir *os.File, path string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.dir == nil && c.name != "" && c.err == nil {
 		err := c.makeLocked()
-		if errors.Is(err, unix.ENOSPC) { // the mark cannot be written now
+		if errors.Is(err, unix.ENOSPC) { // temporary: the mark cannot be written now
 			return nil, "", err
 		}
 		c.err = err
@@ -72,13 +74,14 @@ func (c *cgroup) open() (dir *os.File, path string, err error) {
 	return c.dir, c.path, c.err
 }
 
+// makeLocked creates the cgroup and writes the mark. The caller holds c.mu.
 func (c *cgroup) makeLocked() error {
 	own, err := ownCgroup()
 	if err != nil {
 		return err
 	}
 	path := filepath.Join(own, c.name)
-	if err := endCgroup(path, c.name); err != nil { // of a daemon that is gone: no other one has this name
+	if err := endCgroup(path, c.name); err != nil { // left by a dead daemon: no running one has this name
 		return err
 	}
 	if err := os.Mkdir(path, 0o755); err != nil {
@@ -99,7 +102,7 @@ func (c *cgroup) makeLocked() error {
 	return nil
 }
 
-// usable reports whether processes can be started in a new cgroup, and killed there: Linux 5.14 is the first to kill cgroups.
+// usable returns an error unless processes can be started and killed in the cgroup. Linux 5.14 introduced cgroup.kill.
 func usable(own, path string) error {
 	for _, file := range []string{filepath.Join(own, "cgroup.procs"), filepath.Join(path, "cgroup.procs"), filepath.Join(path, "cgroup.kill")} {
 		if err := unix.Access(file, unix.W_OK); err != nil {
@@ -109,9 +112,10 @@ func usable(own, path string) error {
 	return nil
 }
 
-// start starts a command in the cgroup, or without one where the system refuses that.
+// start starts a command in the cgroup, or outside of it where the system refuses that. command must return a new
+// exec.Cmd each time.
 func (c *cgroup) start(command func() *exec.Cmd) (cmd *exec.Cmd, err error) {
-	for range 2 { // once more if somebody removed the cgroup
+	for range 2 { // a second attempt if another process removed the cgroup
 		dir, _, _ := c.open()
 		cmd = command()
 		if dir == nil {
@@ -128,7 +132,8 @@ func (c *cgroup) start(command func() *exec.Cmd) (cmd *exec.Cmd, err error) {
 	return cmd, cmd.Start()
 }
 
-// refused records that no process can be started in the cgroup. One that somebody removed is made again.
+// refused records that no process can be started in the cgroup. A cgroup that was removed is created again with the
+// next command.
 func (c *cgroup) refused(dir *os.File, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -142,7 +147,8 @@ func (c *cgroup) refused(dir *os.File, err error) {
 	}
 }
 
-// Containment says what ends the processes that leave the group of their command: a cgroup, or supervisors alone and why.
+// Containment describes, for diagnostics, how processes that leave the group of their command are ended: by a cgroup,
+// or by supervisors alone and why.
 func Containment() string {
 	if dir, path, err := family.cgroup.open(); dir == nil {
 		return fmt.Sprintf("supervisors, no cgroup: %v", err)
@@ -151,12 +157,12 @@ func Containment() string {
 	}
 }
 
-// endCgroup kills everything in a cgroup, and removes it. It ignores what is no cgroup of that name.
+// endCgroup kills all processes in a cgroup and removes it. It does nothing unless the path is a cgroup with that name.
 func endCgroup(path, name string) error {
 	if name == "" || filepath.Base(path) != name || !isCgroup(path) {
 		return nil
 	}
-	for deadline := time.Now().Add(cgroupPatience); ; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(cgroupTimeout); ; time.Sleep(time.Millisecond) {
 		err := errors.Join(write(filepath.Join(path, "cgroup.kill"), "1"), removeCgroups(path))
 		if err == nil || errors.Is(err, fs.ErrNotExist) {
 			return nil
@@ -167,12 +173,13 @@ func endCgroup(path, name string) error {
 	}
 }
 
+// isCgroup reports whether the path is in a cgroup2 file system.
 func isCgroup(path string) bool {
 	var s unix.Statfs_t
 	return unix.Statfs(path, &s) == nil && s.Type == unix.CGROUP2_SUPER_MAGIC
 }
 
-// removeCgroups removes a cgroup and those below it, which a command may have made.
+// removeCgroups removes a cgroup and the cgroups below it, which commands may have created.
 func removeCgroups(path string) error {
 	entries, err := os.ReadDir(path)
 	if err != nil {
@@ -189,17 +196,19 @@ func removeCgroups(path string) error {
 	return os.NewSyscallError("rmdir", unix.Rmdir(path))
 }
 
-// leaveCgroup removes the cgroup of a daemon that is gone, if this process is the last one in it.
+// leaveCgroup removes the cgroup of a dead daemon if this process is the last one in it. Supervisors call it when they
+// end.
 func leaveCgroup(name string) {
 	own, err := ownCgroup()
 	if err != nil || filepath.Base(own) != name {
 		return
 	}
 	if write(filepath.Join(filepath.Dir(own), "cgroup.procs"), "0") == nil {
-		_ = removeCgroups(own) // others are in it, and remove it later
+		_ = removeCgroups(own) // it fails while others are in it; they remove it later
 	}
 }
 
+// write writes to an existing file, such as a control file of the kernel.
 func write(file, text string) error {
 	f, err := os.OpenFile(file, os.O_WRONLY, 0)
 	if err != nil {
@@ -209,7 +218,7 @@ func write(file, text string) error {
 	return errors.Join(err, f.Close())
 }
 
-// ownCgroup is the directory of the cgroup of this process.
+// ownCgroup returns the directory of this process's cgroup.
 func ownCgroup() (string, error) {
 	path, err := cgroupPath("/proc/self/cgroup")
 	if err != nil {
@@ -229,10 +238,10 @@ func ownCgroup() (string, error) {
 			return filepath.Join(point, below), nil
 		}
 	}
-	return "", errors.New("no cgroup2 file system is mounted that shows the daemon's cgroup")
+	return "", errors.New("no mounted cgroup2 file system contains the daemon's cgroup")
 }
 
-// cgroupPath reads the path of a process in the hierarchy of version 2, which has the number 0.
+// cgroupPath returns the path of a process in the cgroup hierarchy of version 2, which has the number 0.
 func cgroupPath(file string) (string, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -243,10 +252,10 @@ func cgroupPath(file string) (string, error) {
 			return path, nil
 		}
 	}
-	return "", errors.New("the system has no cgroups of version 2")
+	return "", errors.New("the system does not use cgroups version 2")
 }
 
-// cgroupMount reads a line of proc_pid_mountinfo(5): which cgroup is mounted, and where.
+// cgroupMount parses a line of proc_pid_mountinfo(5). It returns the mounted cgroup and the mount point.
 func cgroupMount(line string) (root, point string, ok bool) {
 	mount, kind, _ := strings.Cut(line, " - ")
 	fields := strings.Fields(mount)
@@ -256,5 +265,5 @@ func cgroupMount(line string) (root, point string, ok bool) {
 	return unescape(fields[3]), unescape(fields[4]), true
 }
 
-// unescape undoes what the system does to blanks and backslashes in paths.
+// unescape decodes blanks and backslashes in the paths of mountinfo.
 var unescape = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace

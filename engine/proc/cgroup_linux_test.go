@@ -14,7 +14,7 @@ import (
 	"lashd/test/skip"
 )
 
-// beginHere makes this process the daemon of a directory for the length of a test.
+// beginHere makes this process the daemon of a directory during a test.
 func beginHere(t testing.TB, nonce string) *Mark {
 	t.Helper()
 	m, err := Begin(t.TempDir(), nonce)
@@ -29,7 +29,7 @@ func beginHere(t testing.TB, nonce string) *Mark {
 	return m
 }
 
-// needsCgroups leaves a test out where the system gives this process no cgroup.
+// needsCgroups skips the test if this process cannot create a cgroup.
 func needsCgroups(t *testing.T) {
 	t.Helper()
 	beginHere(t, nonce(t)+"-probe")
@@ -38,7 +38,7 @@ func needsCgroups(t *testing.T) {
 	family.cgroup.close()
 }
 
-// killAtOnce kills processes that can do nothing meanwhile.
+// killAtOnce stops and then kills processes, so that none can react to the end of another.
 func killAtOnce(t *testing.T, pids ...int) {
 	t.Helper()
 	for _, signal := range []unix.Signal{unix.SIGSTOP, unix.SIGKILL} {
@@ -58,7 +58,7 @@ func running(pid int) bool {
 
 func TestCgroupOfAKilledDaemon(t *testing.T) {
 	needsCgroups(t)
-	t.Run("outside/10 what is left of daemon and supervisor that are killed at once ends at the next start", func(t *testing.T) {
+	t.Run("outside/10 the next start ends what a daemon and its supervisor left when both were killed", func(t *testing.T) {
 		a, other := newAdopter(t), newAdopter(t)
 		for _, one := range []*adopter{a, other} {
 			killAtOnce(t, one.supervisorOf(t), one.pid)
@@ -125,7 +125,7 @@ func TestCgroupOfADaemonThatStops(t *testing.T) {
 
 func TestCgroupThatIsRefused(t *testing.T) {
 	needsCgroups(t)
-	t.Run("outside/10 a cgroup that somebody removes is made again", func(t *testing.T) {
+	t.Run("outside/10 a removed cgroup is created again", func(t *testing.T) {
 		beginHere(t, nonce(t))
 		_, path, _ := family.cgroup.open()
 		if err := unix.Rmdir(path); err != nil {
@@ -143,7 +143,7 @@ func TestCgroupThatIsRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		path := family.cgroup.path
-		family.cgroup.dir, _ = os.Open("/") // no process can be started in that
+		family.cgroup.dir, _ = os.Open("/") // not a cgroup
 		if exit := wait(t, start(t, t.Context(), shell("exit 3"))); exit.Code != 3 {
 			t.Errorf("it exits with %+v", exit)
 		}
@@ -229,7 +229,7 @@ func TestSandboxKeepsItsCgroup(t *testing.T) {
 	}
 }
 
-// BenchmarkStart shows what the start of a command costs with a spare supervisor, as a daemon has it, with and without a cgroup.
+// BenchmarkStart measures the start of a command with a spare supervisor, with and without a cgroup.
 func BenchmarkStart(b *testing.B) {
 	stop, err := AdoptOrphans()
 	if err != nil {

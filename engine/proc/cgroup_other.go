@@ -2,14 +2,14 @@
 
 package proc
 
-// cgroup is nothing here.
+// cgroup does nothing: only Linux has cgroups.
 type cgroup struct{}
 
 func (*cgroup) begin(string, string) error { return nil }
 func (*cgroup) close() error               { return nil }
 
-// family has no cgroup here.
+// family has only the unused cgroup here.
 var family struct{ cgroup cgroup }
 
-// Containment says what ends the processes that a command starts.
+// Containment describes how the processes of a command are ended.
 func Containment() string { return "process groups" }

@@ -5,17 +5,17 @@ import (
 	"os/exec"
 )
 
-// child is a command that this process has started itself, with what it takes to end it.
+// child is a command that this process has started itself: a supervisor on Linux, the daemon elsewhere.
 type child struct {
 	cmd    *exec.Cmd
-	group  group
+	group  group // its process group, to end it
 	output output
 }
 
 func (ch *child) pid() int { return ch.cmd.Process.Pid }
 
-// spawn starts c. On Linux the calling thread becomes the one whose death kills the child. A sandboxed child has mounts of its own where
-// the system gives it some.
+// spawn starts c. On Linux the child is killed when the calling thread dies, so call it on a thread that lives as long
+// as the child. A sandboxed child gets its own mount namespace where the system allows it.
 func (c Command) spawn() (*child, error) {
 	if c.Confine == nil || c.Confine.Sandbox == nil {
 		return c.begin(func(*exec.Cmd) {})
@@ -27,6 +27,8 @@ func (c Command) spawn() (*child, error) {
 	return ch, err
 }
 
+// begin starts c after prepare has changed the exec.Cmd. It returns once the child has passed the gate. On an error
+// nothing is left running.
 func (c Command) begin(prepare func(*exec.Cmd)) (*child, error) {
 	ch := &child{cmd: c.cmd()}
 	gate, err := c.confined(ch.cmd)
@@ -51,13 +53,13 @@ func (c Command) begin(prepare func(*exec.Cmd)) (*child, error) {
 	if err != nil {
 		err = errors.Join(err, ch.cmd.Process.Kill())
 		ch.output.finish(c.Drain)
-		ch.cmd.Wait() // it was killed: only the reason for that is news
+		ch.cmd.Wait() // it was killed on purpose: its exit status says nothing new
 		return nil, err
 	}
 	return ch, nil
 }
 
-// connect sets the three streams of the child. The function it returns, if any, writes to the child's input.
+// connect sets the child's three streams. The function that it returns, if any, copies Stdin to the child.
 func (ch *child) connect(c Command) (feed func(), err error) {
 	files, feed, err := ch.output.connect(c)
 	if err != nil {

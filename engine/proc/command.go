@@ -30,49 +30,53 @@ import (
 )
 
 const (
+	// Defaults of Command.Grace and Command.Drain.
 	defaultGrace = 5 * time.Second
 	defaultDrain = 2 * time.Second
 
-	// nonceVariable is how Sweep recognises a child, and the descendants that inherited its environment.
+	// nonceVariable is the environment variable that marks a child and its descendants for Sweep.
 	nonceVariable = "LASHD_CHILD"
-	// detachedVariable marks what is not to be ended.
+	// detachedVariable marks processes that lashd must not end.
 	detachedVariable = "LASHD_DETACHED"
 )
 
-// Command says what to run. Start takes it by value and keeps no part of it that the caller may want to change.
+// Command describes a child process. Start takes it by value; the caller may reuse it, except for the files and streams
+// in it.
 type Command struct {
 	Argv []string // required; Argv[0] is looked up in this process's PATH unless Path is set
-	Path string   // executable, when it is not to be found by Argv[0]
-	// Program is the executable itself, on Linux: whatever is at its place by now. Nil: what Path or Argv[0] says.
+	Path string   // executable; empty: look up Argv[0]
+	// Program is the open executable. On Linux it runs even if another file has its path by the time of the start. Nil:
+	// use Path or Argv[0].
 	Program *os.File
-	Dir     string // working directory; empty means that of this process
-	// OpenDir is the working directory itself, on Linux: whatever is at its path by now. Nil: what Dir says. The caller closes it once
-	// Start has returned.
+	Dir     string // working directory; empty: that of this process
+	// OpenDir is the open working directory. On Linux it is used even if another directory has its path by the time of
+	// the start. Nil: use Dir. The caller may close it after Start has returned.
 	OpenDir *os.File
 	Env     []string // the whole environment: nothing is inherited
-	// Nonce marks the child and its descendants for Sweep; empty leaves them unmarked. What follows a slash tells them apart
-	// from others of one nonce.
+	// Nonce marks the child and its descendants for Sweep; empty: unmarked. An optional suffix after a slash
+	// distinguishes children with one nonce.
 	Nonce string
-	// Confine is what the child is held to; nil: to nothing. Of that only what Confines tells holds.
+	// Confine limits the child; nil: no limits. Limits that Confines does not report have no effect.
 	Confine *Confinement
 
-	// Terminal gives the child the terminal that all three streams are: the same *os.File. Not on Windows.
+	// Terminal makes the stream, which must be one *os.File for all three, the child's controlling terminal. Not on
+	// Windows.
 	Terminal bool
 
-	// Stdin feeds the child until it ends, or the child exits. A Read that blocks does not delay Wait, but it outlives the
-	// child: close the source. An *os.File is handed to the child itself. Nil is the null device.
+	// Stdin is copied to the child until it ends or the child exits. A blocked Read does not delay Wait but keeps its
+	// goroutine: close the source. An *os.File is passed to the child directly. Nil is the null device.
 	Stdin io.Reader
-	// Stdout and Stderr receive what the child writes. After a failed Write the rest is read and dropped, so that the child
-	// never blocks on a full pipe. An *os.File is handed to the child itself. Nil is the null device. If both are the same
-	// pointer, at most one goroutine writes to it.
+	// Stdout and Stderr receive the child's output. After a failed Write the rest is read and dropped, so that the
+	// child does not block on a full pipe. An *os.File is passed to the child directly. Nil is the null device. If both
+	// are equal, at most one goroutine writes to it at a time.
 	Stdout, Stderr io.Writer
 
 	Grace time.Duration // from SIGTERM to SIGKILL when stopped; default 5s
-	Drain time.Duration // how long Wait goes on reading after the group is dead; default 2s
+	Drain time.Duration // how long Wait reads output after the group is dead; default 2s
 }
 
-// Start runs c until it exits, is stopped, or ctx ends; the end of ctx is a Stop with its cause. The child is reaped whether
-// or not anyone calls Wait.
+// Start runs c until it exits, is stopped, or ctx ends. The end of ctx is a Stop with its cause. The child is reaped
+// whether or not Wait is called. An error means that nothing was started.
 func Start(ctx context.Context, c Command) (*Process, error) {
 	if len(c.Argv) == 0 {
 		return nil, errors.New("start process: empty argv")
@@ -93,14 +97,15 @@ func Start(ctx context.Context, c Command) (*Process, error) {
 	return p, nil
 }
 
-// why tells of a directory that is not there: the system says the same of that as of a program.
+// why names a missing working directory in an error: the system reports it like a missing program.
 func (c Command) why(err error) error {
 	if _, gone := os.Stat(c.Dir); c.Dir != "" && gone != nil && errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("its directory: %w", gone)
+		return fmt.Errorf("working directory: %w", gone)
 	}
 	return err
 }
 
+// cmd returns the exec.Cmd without streams and confinement.
 func (c Command) cmd() *exec.Cmd {
 	cmd := exec.Command(cmp.Or(descriptor(c.Program), c.Path, c.Argv[0]))
 	cmd.Args = c.Argv
@@ -111,10 +116,11 @@ func (c Command) cmd() *exec.Cmd {
 	return cmd
 }
 
-// OpenedDir is the path by which a new process finds its working directory. It holds for as long as OpenDir is open.
+// OpenedDir returns the path that leads a new process to its working directory. It is valid while OpenDir is open.
 func (c Command) OpenedDir() string { return cmp.Or(descriptor(c.OpenDir), c.Dir) }
 
-// descriptor is the path by which a new process finds a file that is open here, in its own copy of our files.
+// descriptor returns the path under which a new process finds a file that is open in this process, in its copy of the
+// descriptors; "" if there is none.
 func descriptor(f *os.File) string {
 	if f == nil || runtime.GOOS != "linux" {
 		return ""
@@ -122,7 +128,7 @@ func descriptor(f *os.File) string {
 	return fmt.Sprintf("/proc/self/fd/%d", f.Fd())
 }
 
-// marking is how a nonce stands in an environment.
+// marking returns the environment entry for a nonce; none for an empty nonce.
 func marking(nonce string) []string {
 	if nonce == "" {
 		return []string{}

@@ -5,47 +5,49 @@ import (
 	"fmt"
 )
 
-// Confinement is what a child, and all that it starts, is held to from its first instruction on. It cannot be taken off.
+// Confinement limits a child and all its descendants from their first instruction on. It cannot be lifted.
 type Confinement struct {
 	Limits  Limits
 	Sandbox *Sandbox // nil: none
 }
 
-// Limits are what a child may use. Zero means as much as this process may. Dumps of core are never written.
+// Limits are resource limits of a child. Zero means the limit of this process. Core dumps are always disabled.
 type Limits struct {
-	Memory    int64 `json:"memory,omitempty"`    // bytes of address space, of each process
-	OpenFiles int64 `json:"openFiles,omitempty"` // of each process
-	FileSize  int64 `json:"fileSize,omitempty"`  // bytes of a file that is written
-	// Processes and threads besides those that the user has when the child is started: the system counts all of a user
-	// together, so what others of the user start meanwhile counts against the child. It counts none of root's.
+	Memory    int64 `json:"memory,omitempty"`    // bytes of address space, per process
+	OpenFiles int64 `json:"openFiles,omitempty"` // per process
+	FileSize  int64 `json:"fileSize,omitempty"`  // maximum size of a written file in bytes
+	// Processes is the number of processes and threads in addition to those that the user has at the start of the
+	// child. The kernel counts all processes of a user together, so processes started elsewhere by the same user count
+	// against the child. Root is not limited.
 	Processes int64 `json:"processes,omitempty"`
 }
 
-// Sandbox confines a child to files. It may read what programs need of the system, the program itself, and /proc; of the
-// latter neither memory nor environment nor files of processes outside. It connects to no local socket, signals only what it
-// has started, and has no privileges, not even of root.
+// Sandbox restricts the files that a child can use. It may read the system files that programs need, its own program,
+// and /proc except the memory, environment and files of processes outside. It cannot connect to local sockets, signal
+// processes that it did not start, or use privileges, even as root.
 //
-// The paths must have no links in them, so that what may write in one of them cannot make more of another. A path
-// that is not there when the child is started is not there for it later either.
+// Paths must not contain symbolic links: otherwise a child that may write to one path could give itself another. A path
+// that does not exist when the child starts stays inaccessible.
 type Sandbox struct {
-	Read     []string `json:"read,omitempty"`  // files and directories that it may read, and run
-	Write    []string `json:"write,omitempty"` // files and directories that it may write, too
-	Network  bool     `json:"network,omitempty"`
-	Required bool     `json:"-"` // Start fails where there is no sandbox; otherwise the child then runs without
+	Read  []string `json:"read,omitempty"`  // files and directories that it may read and execute
+	Write []string `json:"write,omitempty"` // files and directories that it may also write
+	// Network allows connections over the internet protocols.
+	Network  bool `json:"network,omitempty"`
+	Required bool `json:"-"` // Start fails without a sandbox; otherwise the child runs unconfined
 }
 
-// Support says what the system can hold children to.
+// Support describes which confinement the system offers.
 type Support struct {
 	Limits    bool
-	Processes bool   // the limit of that name holds
-	Sandbox   int    // version of the kernel's interface (Landlock); 0: there is none
+	Processes bool   // Limits.Processes has an effect
+	Sandbox   int    // version of the kernel's Landlock interface; 0: no sandbox
 	Lacking   string // why there is no sandbox
 }
 
-// ErrNoSandbox is why a child is not started that must have a sandbox.
-var ErrNoSandbox = errors.New("there is no sandbox")
+// ErrNoSandbox means that a child requires a sandbox and the system has none.
+var ErrNoSandbox = errors.New("no sandbox available")
 
-// String is the sandbox in a word: "landlock abi 7", or "none" with the reason.
+// String names the sandbox: "landlock abi 7", or "none" with the reason.
 func (s Support) String() string {
 	if s.Sandbox == 0 {
 		return "none: " + s.Lacking
@@ -53,7 +55,7 @@ func (s Support) String() string {
 	return fmt.Sprintf("landlock abi %d", s.Sandbox)
 }
 
-// demand fails if a sandbox must be there and is not.
+// demand fails if a sandbox is required but not available.
 func (c *Confinement) demand(s Support) error {
 	if c.Sandbox != nil && c.Sandbox.Required && s.Sandbox == 0 {
 		return fmt.Errorf("%w: %s", ErrNoSandbox, s.Lacking)

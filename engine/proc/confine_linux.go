@@ -14,21 +14,22 @@ import (
 	"time"
 )
 
-// Confines says what the kernel can hold children to.
+// Confines reports which confinement the kernel supports. The first call probes the kernel.
 var Confines = sync.OnceValue(func() Support {
 	s := Support{Limits: true, Processes: os.Getuid() != 0}
 	switch abi, err := landlockABI(); {
 	case err != nil:
 		s.Lacking = "the kernel has no Landlock: " + err.Error()
 	case auditArch == 0 || !filters():
-		s.Lacking = "the kernel filters no system calls"
+		s.Lacking = "the kernel does not support system call filters"
 	default:
 		s.Sandbox = abi
 	}
 	return s
 })
 
-// order is what a confined child is told: what to hold itself to, and which program to become then.
+// order tells a confined child how to confine itself and which program to execute then. It is sent as JSON through the
+// gate.
 type order struct {
 	Limits  Limits   `json:"limits"`
 	Sandbox *Sandbox `json:"sandbox,omitempty"`
@@ -38,7 +39,7 @@ type order struct {
 	Env     []string `json:"env"`
 }
 
-// refusal is why it did not.
+// refusal is the error of a child that could not confine itself or start its program.
 type refusal struct {
 	Op    string        `json:"op"`
 	Path  string        `json:"path,omitempty"`
@@ -46,6 +47,7 @@ type refusal struct {
 	Text  string        `json:"text,omitempty"`
 }
 
+// err converts the refusal back to an error of package os or io/fs.
 func (r *refusal) err() error {
 	switch {
 	case r.Errno == 0:
@@ -56,21 +58,23 @@ func (r *refusal) err() error {
 	return &fs.PathError{Op: r.Op, Path: r.Path, Err: r.Errno}
 }
 
-// gate is what a confined child passes before it is the program that it is to be. Nothing of that program, nor of its
-// environment, is there before.
+// gate controls a child between fork and exec. The child runs this program until it has confined itself, and only then
+// becomes the target program. Until then neither the target program nor its environment is loaded. A nil gate is for an
+// unconfined child.
 type gate struct {
-	order      order
-	tell, hear *os.File
-	theirs     [2]*os.File
+	order           order
+	orders, replies *os.File    // our ends: orders to the child, errors from it
+	childEnds       [2]*os.File // the child's ends
 }
 
-// theirProgram is the path by which a child finds the program that it was given, as the first file after those of the gate.
-const theirProgram = "/proc/self/fd/5"
+// passedProgram is the path at which a child finds an open program: the first file after the two of the gate.
+const passedProgram = "/proc/self/fd/5"
 
-// gateLimit is far more than the gate takes, which is a few milliseconds.
+// gateLimit is far above the few milliseconds that the gate normally takes.
 const gateLimit = 10 * time.Second
 
-// confined makes cmd this program itself, which becomes the other one when it has confined itself.
+// confined changes cmd to run this program, which confines itself and then executes the original program. Without a
+// Confinement it returns nil. The caller must call pass or close.
 func (c Command) confined(cmd *exec.Cmd) (*gate, error) {
 	if c.Confine == nil {
 		return nil, nil
@@ -81,7 +85,7 @@ func (c Command) confined(cmd *exec.Cmd) (*gate, error) {
 	g := &gate{order: order{Limits: c.Confine.Limits, Path: cmd.Path, Argv: cmd.Args, Env: cmd.Environ()}}
 	if s := c.Confine.Sandbox; s != nil && Confines().Sandbox > 0 {
 		own := *s
-		if program, err := programOf(cmd); err == nil { // if there is none, it says so
+		if program, err := programOf(cmd); err == nil { // if it does not exist, the child reports that
 			own.Read = append([]string{program}, s.Read...)
 		}
 		g.order.Sandbox, g.order.ABI = &own, Confines().Sandbox
@@ -89,16 +93,16 @@ func (c Command) confined(cmd *exec.Cmd) (*gate, error) {
 	if err := g.open(); err != nil {
 		return nil, err
 	}
-	// Variables such as LD_PRELOAD would change what happens before the gate. The mark does not, and has to be there.
+	// Variables such as LD_PRELOAD would take effect before the gate. The mark has no such effect, and Sweep needs it.
 	cmd.Path, cmd.Args, cmd.Env = "/proc/self/exe", []string{gateName}, marking(c.Nonce)
-	cmd.ExtraFiles = g.theirs[:]
+	cmd.ExtraFiles = g.childEnds[:]
 	if c.Program != nil {
-		g.order.Path, cmd.ExtraFiles = theirProgram, append(cmd.ExtraFiles[:2:2], c.Program)
+		g.order.Path, cmd.ExtraFiles = passedProgram, append(cmd.ExtraFiles[:2:2], c.Program)
 	}
 	return g, nil
 }
 
-// programOf is the file that cmd runs, without links.
+// programOf returns the file that cmd executes, with symbolic links resolved.
 func programOf(cmd *exec.Cmd) (string, error) {
 	path := cmd.Path
 	if !filepath.IsAbs(path) {
@@ -111,32 +115,33 @@ func programOf(cmd *exec.Cmd) (string, error) {
 	return filepath.Abs(path)
 }
 
+// open creates the pipes of the gate.
 func (g *gate) open() (err error) {
-	if g.theirs[0], g.tell, err = os.Pipe(); err != nil {
+	if g.childEnds[0], g.orders, err = os.Pipe(); err != nil {
 		return err
 	}
-	if g.hear, g.theirs[1], err = os.Pipe(); err != nil {
+	if g.replies, g.childEnds[1], err = os.Pipe(); err != nil {
 		g.close()
 	}
 	return err
 }
 
-// pass sends the child through the gate, and returns when it is the other program.
+// pass lets the child through the gate, and returns when it runs the target program.
 func (g *gate) pass() error {
 	if g == nil {
 		return nil
 	}
 	defer g.close()
-	g.theirs[0].Close()
-	g.theirs[1].Close()
+	g.childEnds[0].Close()
+	g.childEnds[1].Close()
 	limit := time.Now().Add(gateLimit)
-	if err := errors.Join(g.tell.SetDeadline(limit), g.hear.SetDeadline(limit)); err != nil {
+	if err := errors.Join(g.orders.SetDeadline(limit), g.replies.SetDeadline(limit)); err != nil {
 		return err
 	}
-	// A child that does not read says why, or is dead, which its exit tells.
-	sent := json.NewEncoder(g.tell).Encode(&g.order)
-	g.tell.Close()
-	said, err := io.ReadAll(g.hear)
+	// A child that does not read its order reports why, or is dead and its exit status says so.
+	sent := json.NewEncoder(g.orders).Encode(&g.order)
+	g.orders.Close()
+	said, err := io.ReadAll(g.replies)
 	switch {
 	case err != nil:
 		return fmt.Errorf("confine: %w", err)
@@ -152,12 +157,12 @@ func (g *gate) pass() error {
 	return nil
 }
 
-// close has no outcome to report: the files are pipes, and ours.
+// close ignores errors: the files are our own pipes.
 func (g *gate) close() {
 	if g == nil {
 		return
 	}
-	for _, f := range []*os.File{g.tell, g.hear, g.theirs[0], g.theirs[1]} {
+	for _, f := range []*os.File{g.orders, g.replies, g.childEnds[0], g.childEnds[1]} {
 		f.Close()
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"lashd/test/skip"
 )
 
-// says is what a command writes, and how it ends.
+// says returns the output and the exit of a command.
 func says(t *testing.T, c Command) (string, Exit) {
 	t.Helper()
 	var out strings.Builder
@@ -42,12 +42,12 @@ func TestLimits(t *testing.T) {
 			t.Errorf("a limit was raised: %q", out)
 		}
 	})
-	t.Run("issue/4-7 a small memory is enough to get there", func(t *testing.T) {
+	t.Run("issue/4-7 a small memory limit is enough to start", func(t *testing.T) {
 		if out, exit := says(t, confinedShell("echo here", Confinement{Limits: Limits{Memory: 16 << 20}})); out != "here\n" || exit != (Exit{}) {
 			t.Errorf("%q, %+v", out, exit)
 		}
 	})
-	t.Run("issue/4-7 the number of processes counts from those that are there", func(t *testing.T) {
+	t.Run("issue/4-7 the process limit counts in addition to existing processes", func(t *testing.T) {
 		before := taskCount(t)
 		out, _ := says(t, confinedShell("grep processes /proc/self/limits", Confinement{Limits: Limits{Processes: 1000}}))
 		var most int
@@ -71,7 +71,7 @@ func TestLimits(t *testing.T) {
 			t.Errorf("there is more than it was given: %q", out)
 		}
 	})
-	t.Run("a confined child that cannot be started says why", func(t *testing.T) {
+	t.Run("the error names the reason if a confined child cannot start", func(t *testing.T) {
 		for _, c := range []Command{
 			{Argv: []string{"/does/not/exist"}, Confine: &Confinement{}},
 			{Argv: []string{"not-there"}, Path: "./not-there", Dir: t.TempDir(), Confine: &Confinement{}},
@@ -86,7 +86,7 @@ func TestLimits(t *testing.T) {
 	})
 }
 
-// taskCount is how many threads there are of this user.
+// taskCount returns the number of threads of this user.
 func taskCount(t *testing.T) int {
 	t.Helper()
 	out, err := exec.Command("sh", "-c", `for f in /proc/[0-9]*/task/*/status; do cat $f; done 2>/dev/null | grep -c "^Uid:	$(id -u)	"`).Output()
@@ -126,27 +126,27 @@ func TestSandbox(t *testing.T) {
 	open := box
 	open.Network = true
 	for _, c := range []struct {
-		what, script, want string // want is in what it says; empty: that it may not
+		what, script, want string // want is part of the output; empty: it must fail
 		box                Sandbox
 	}{
-		{"reads what is its own", "cat " + in("own", "file"), "own", box},
-		{"writes its data", "echo x > " + in("data", "new") + " && mv " + in("data", "new") + " " + in("data", "newer") + " && cat " + in("data", "newer"), "x", box},
-		{"does not write what is its own", "echo x > " + in("own", "file"), "", box},
+		{"reads its read paths", "cat " + in("own", "file"), "own", box},
+		{"writes its write paths", "echo x > " + in("data", "new") + " && mv " + in("data", "new") + " " + in("data", "newer") + " && cat " + in("data", "newer"), "x", box},
+		{"does not write its read paths", "echo x > " + in("own", "file"), "", box},
 		{"does not read elsewhere", "cat " + in("other", "file"), "", box},
 		{"does not list elsewhere", "ls " + in("other"), "", box},
 		{"does not read elsewhere by a link", "cat " + in("data", "link"), "", box},
 		{"does not write elsewhere", "echo x > " + in("other", "file"), "", box},
-		{"does not cut elsewhere", "truncate -s 0 " + in("other", "file"), "", box},
-		{"does not make files elsewhere", "echo x > " + in("other", "new"), "", box},
+		{"does not truncate elsewhere", "truncate -s 0 " + in("other", "file"), "", box},
+		{"does not create files elsewhere", "echo x > " + in("other", "new"), "", box},
 		{"does not remove elsewhere", "rm " + in("other", "file"), "", box},
 		{"does not move things out", "mv " + in("data", "file") + " " + in("other", "file"), "", box},
 		{"does not link things in", "ln " + in("other", "file") + " " + in("data", "hard"), "", box},
 		{"runs programs of the system", "ls /usr >/dev/null && grep -c . /etc/passwd >/dev/null && echo ran", "ran", box},
-		{"does not read what else there is of the system", "cat /etc/profile", "", box},
+		{"does not read other system files", "cat /etc/profile", "", box},
 		{"does not see the environment of lashd", fmt.Sprintf("cat /proc/%d/environ", os.Getpid()), "", box},
-		{"does not come to files by way of lashd", fmt.Sprintf("cat /proc/%d/root%s", os.Getpid(), in("own", "file")), "", box},
+		{"does not reach files through the root of lashd", fmt.Sprintf("cat /proc/%d/root%s", os.Getpid(), in("own", "file")), "", box},
 		{"has no privileges", "grep CapEff /proc/self/status | grep -v 0000000000000000 || echo none", "none", box},
-		{"is so with what it starts", "sh -c 'cat " + in("other", "file") + "'", "", box},
+		{"confines its children as well", "sh -c 'cat " + in("other", "file") + "'", "", box},
 		{"connects to nothing", connect, "", box},
 		{"connects with network", connect, "over", open},
 		{"makes no UDP socket", python(`import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM); print("made")`), "", box},
@@ -163,14 +163,14 @@ func TestSandbox(t *testing.T) {
 			if c.want != "" || strings.Contains(c.script, "other file") {
 				return
 			}
-			if strings.HasPrefix(c.script, "cat") || strings.HasPrefix(c.script, "python3") { // what changes nothing
+			if strings.HasPrefix(c.script, "cat") || strings.HasPrefix(c.script, "python3") { // changes nothing
 				if out, exit := says(t, shell(c.script)); exit.Code != 0 {
 					t.Errorf("without a sandbox it comes to %q, %+v", out, exit)
 				}
 			}
 		})
 	}
-	t.Run("reliability/T10 a sandboxed child signals nobody else", func(t *testing.T) {
+	t.Run("reliability/T10 a sandboxed child cannot signal other processes", func(t *testing.T) {
 		skip.Unless(t, "LANDLOCK_SIGNAL", Confines().Sandbox >= 6, "Landlock does not know of signals")
 		other := start(t, t.Context(), shell("exec sleep 600"))
 		script := fmt.Sprintf("kill -9 %d; sleep 600 & kill -9 $! && echo its own", other.Pid())
@@ -183,7 +183,7 @@ func TestSandbox(t *testing.T) {
 		case <-time.After(50 * time.Millisecond):
 		}
 	})
-	t.Run("reliability/T8 a path of a sandbox that leads through a link lets nothing start", func(t *testing.T) {
+	t.Run("reliability/T8 a sandbox path with a symbolic link fails the start", func(t *testing.T) {
 		linked := Sandbox{Write: []string{in("data", "way")}}
 		_, err := Start(t.Context(), confinedShell("true", Confinement{Sandbox: &linked}))
 		if err == nil || !strings.Contains(err.Error(), in("data", "way")+": too many levels of symbolic links") {
@@ -195,7 +195,7 @@ func TestSandbox(t *testing.T) {
 func TestSandboxThatMustBe(t *testing.T) {
 	c := Confinement{Sandbox: &Sandbox{Required: true}}
 	err := c.demand(Support{Lacking: "too old"})
-	if !errors.Is(err, ErrNoSandbox) || err.Error() != "there is no sandbox: too old" {
+	if !errors.Is(err, ErrNoSandbox) || err.Error() != "no sandbox available: too old" {
 		t.Errorf("without one: %v", err)
 	}
 	if err := c.demand(Support{Sandbox: 1}); err != nil {
@@ -208,7 +208,7 @@ func TestSandboxThatMustBe(t *testing.T) {
 	}
 }
 
-// BenchmarkConfined shows what the way through the gate costs.
+// BenchmarkConfined measures the cost of the gate.
 func BenchmarkConfined(b *testing.B) {
 	for name, confine := range map[string]*Confinement{"free": nil, "limits": {Limits: Limits{OpenFiles: 100}}, "sandbox": {Sandbox: &Sandbox{}}} {
 		b.Run(name, func(b *testing.B) {

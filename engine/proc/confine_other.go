@@ -4,10 +4,10 @@ package proc
 
 import "os/exec"
 
-// Confines says that nothing can be held to anything here.
-func Confines() Support { return Support{Lacking: "only Linux has one that lashd knows"} }
+// Confines reports that this system offers no confinement.
+func Confines() Support { return Support{Lacking: "lashd supports sandboxes only on Linux"} }
 
-// gate is nothing here.
+// gate does nothing on this system.
 type gate struct{}
 
 func (c Command) confined(*exec.Cmd) (*gate, error) {

@@ -9,12 +9,12 @@ import (
 	"strings"
 )
 
-// status is what the system tells everybody of a process.
+// status is the public state of a process, from proc_pid_stat(5).
 type status struct {
-	state   byte
+	state   byte // 'Z': a zombie
 	parent  int
 	session int
-	start   uint64 // clock ticks since the system started
+	start   uint64 // clock ticks since boot; together with the pid it identifies a process
 }
 
 // Fields of proc_pid_stat(5), counted from the one after the name.
@@ -25,8 +25,10 @@ const (
 	statStart   = 22 - 3
 )
 
-var errStat = errors.New("/proc: a stat file of an unknown form")
+var errStat = errors.New("/proc: unexpected format of a stat file")
 
+// statusOf reads the status of a process. The name in the file may contain anything, so fields are counted from its
+// last parenthesis.
 func statusOf(pid int) (status, error) {
 	data, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
 	if err != nil {
@@ -44,8 +46,8 @@ func statusOf(pid int) (status, error) {
 	return s, errors.Join(errs[:]...)
 }
 
-// everything is the status of each process that can be seen.
-func everything() (map[int]status, error) {
+// allProcesses returns the status of all visible processes by pid. Processes come and go while it reads.
+func allProcesses() (map[int]status, error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return nil, err
@@ -56,14 +58,14 @@ func everything() (map[int]status, error) {
 		if err != nil {
 			continue
 		}
-		if s, err := statusOf(pid); err == nil { // else it is gone
+		if s, err := statusOf(pid); err == nil { // otherwise it has ended
 			all[pid] = s
 		}
 	}
 	return all, nil
 }
 
-// descendants are those of a process, in no order.
+// descendants returns all descendants of a process, in no particular order.
 func descendants(all map[int]status, root int) (found []int) {
 	children := map[int][]int{}
 	for pid, s := range all {
@@ -76,9 +78,10 @@ func descendants(all map[int]status, root int) (found []int) {
 	return found
 }
 
-// killDescendants kills all that descends from a process, as it is now, and returns what it killed.
+// killDescendants kills the current descendants of a process and returns the pids that it killed. Call it again until
+// it returns none: processes may fork while it runs.
 func killDescendants(root int) (killed []int) {
-	all, err := everything()
+	all, err := allProcesses()
 	if err != nil {
 		return nil
 	}
@@ -90,8 +93,8 @@ func killDescendants(root int) (killed []int) {
 	return killed
 }
 
-// killSame kills a process if it is still the one that was seen. It takes hold of it first, so that the signal cannot reach a
-// later one with the same pid.
+// killSame kills a process if it is still the one that was seen. It opens the process first, so that the signal cannot
+// reach a later process with the same pid.
 func killSame(pid int, seen status) bool {
 	process, err := os.FindProcess(pid)
 	if err != nil {

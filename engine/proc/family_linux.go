@@ -12,24 +12,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// family are the children of this process. A subreaper also gets those that it did not start: orphans of a supervisor that was
-// killed, and what detached commands leave.
+// family tracks the children of this process. A subreaper also gets children that it did not start: orphans of a killed
+// supervisor, and what detached commands leave behind.
 var family = relations{own: map[int]bool{}, supervised: map[*supervised]string{}, detached: map[int]bool{}, cgroup: cgroup{err: errNoCgroup}}
 
+// relations is the registry of children. Lock starting before mu. starting keeps reapAdopted from taking a child that is just
+// being started for an orphan.
 type relations struct {
 	spare      spare
 	cgroup     cgroup
-	births     sync.RWMutex // read by who starts a child, until it is known; written by who looks for others
+	starting   sync.RWMutex // read-locked while a child is started, write-locked while orphans are searched
 	mu         sync.Mutex
 	own        map[int]bool           // children that this process started
-	supervised map[*supervised]string // by the nonces of their commands
-	detached   map[int]bool           // sessions of detached commands
-	subreaper  atomic.Bool
-	lost       atomic.Bool // a supervisor was killed: what is nobody's is to be killed
+	supervised map[*supervised]string // supervisors with the nonces of their commands
+	detached   map[int]bool           // session ids of detached commands
+	subreaper  atomic.Bool            // this process adopts orphans
+	lost       atomic.Bool            // a supervisor was killed: unknown children must be killed
 }
 
-// AdoptOrphans has this process adopt what a killed supervisor leaves, kill it, and reap it, until stop is called. Call it in a process that
-// starts its children with this package only.
+// AdoptOrphans makes this process adopt, kill and reap what a killed supervisor leaves behind, until stop is called.
+// Call it only in a process that starts all its children with this package: it reaps any other child, too.
 func AdoptOrphans() (stop func(), err error) {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return func() {}, os.NewSyscallError("prctl", err)
@@ -53,26 +55,27 @@ func AdoptOrphans() (stop func(), err error) {
 	}, nil
 }
 
-// reapOrphans looks for children that nobody started, if there can be any.
+// reapOrphans searches for adopted children, if there can be any.
 func (r *relations) reapOrphans() {
 	r.mu.Lock()
 	possible := len(r.detached) > 0 || r.lost.Load()
 	r.mu.Unlock()
 	if possible {
-		r.adopted()
+		r.reapAdopted()
 	}
 }
 
-// Detached runs cmd, which leads a session of its own, to its end. This process never kills what is left of that session, nor what bears the
-// mark that is added to its environment.
+// Detached runs cmd, which must lead its own session, and waits for it. lashd never kills processes that stay in that
+// session, or that carry the mark added to the environment.
 func Detached(cmd *exec.Cmd, nonce string) error {
 	cmd.Env = append(cmd.Env, detachedVariable+"="+nonce)
 	return family.runDetached(cmd)
 }
 
+// start starts a supervisor and registers it as a child of this process.
 func (r *relations) start(s *supervised, command func() *exec.Cmd) (err error) {
-	r.births.RLock()
-	defer r.births.RUnlock()
+	r.starting.RLock()
+	defer r.starting.RUnlock()
 	if s.cmd, err = r.cgroup.start(command); err != nil {
 		return err
 	}
@@ -82,6 +85,7 @@ func (r *relations) start(s *supervised, command func() *exec.Cmd) (err error) {
 	return nil
 }
 
+// forget removes a supervisor that has been reaped.
 func (r *relations) forget(s *supervised) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -89,10 +93,10 @@ func (r *relations) forget(s *supervised) {
 	delete(r.supervised, s)
 }
 
-// runDetached runs a command that leaves a session of its own behind, which this process is not to end.
+// runDetached runs a command and remembers its session, so that the processes that stay in it are isDetached.
 func (r *relations) runDetached(cmd *exec.Cmd) error {
-	r.births.RLock()
-	defer r.births.RUnlock()
+	r.starting.RLock()
+	defer r.starting.RUnlock()
 	if err := cmd.Start(); err != nil {
 		return err
 	}
@@ -106,8 +110,8 @@ func (r *relations) runDetached(cmd *exec.Cmd) error {
 	return err
 }
 
-// of are the supervisors of commands with a nonce, as Sweep has it.
-func (r *relations) of(nonce string) (found []*supervised) {
+// byNonce returns the supervisors of commands with the nonce, including nonces with a suffix.
+func (r *relations) byNonce(nonce string) (found []*supervised) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for s, its := range r.supervised {
@@ -118,12 +122,13 @@ func (r *relations) of(nonce string) (found []*supervised) {
 	return found
 }
 
-// end ends everything that supervisors of a nonce have under them, and returns the pids of what was left of it.
+// end ends everything below the supervisors with the nonce, waits for them, and returns the pids of processes that they
+// had to kill.
 func (r *relations) end(nonce string) (swept []int) {
 	if nonce == root(nonce) {
 		r.spare.dropAll()
 	}
-	all := r.of(nonce)
+	all := r.byNonce(nonce)
 	for _, s := range all {
 		s.end()
 	}
@@ -134,23 +139,23 @@ func (r *relations) end(nonce string) (swept []int) {
 	return swept
 }
 
-// endOrphans kills what killed supervisors have left to this process. It looks again while it finds something, as what is killed
-// may leave children, too.
+// endOrphans kills what killed supervisors have left to this process. It repeats the search while it finds processes,
+// because a killed process may leave children too.
 func (r *relations) endOrphans() {
 	if !r.subreaper.Load() {
 		return
 	}
 	r.lost.Store(true)
-	for limit := time.Now().Add(supervisorPatience); r.adopted() && time.Now().Before(limit); time.Sleep(time.Millisecond) {
+	for limit := time.Now().Add(supervisorTimeout); r.reapAdopted() && time.Now().Before(limit); time.Sleep(time.Millisecond) {
 	}
 }
 
-// adopted reaps children that this process did not start. It kills those that live, if a supervisor was killed and they belong to no detached
-// command, and tells whether there were any.
-func (r *relations) adopted() (found bool) {
-	r.births.Lock()
-	defer r.births.Unlock()
-	all, err := everything()
+// reapAdopted reaps ended children that this process did not start. If a supervisor was killed, it also kills the living
+// ones, except those of detached commands. It reports whether it found living ones.
+func (r *relations) reapAdopted() (found bool) {
+	r.starting.Lock()
+	defer r.starting.Unlock()
+	all, err := allProcesses()
 	if err != nil {
 		return false
 	}
@@ -160,8 +165,8 @@ func (r *relations) adopted() (found bool) {
 		switch {
 		case s.parent != unix.Getpid() || r.own[pid]:
 		case s.state == 'Z':
-			unix.Wait4(pid, nil, unix.WNOHANG, nil) // nobody else waits for it
-		case r.lost.Load() && !r.spared(all, pid):
+			unix.Wait4(pid, nil, unix.WNOHANG, nil) // no other code waits for it
+		case r.lost.Load() && !r.isDetached(all, pid):
 			found = true
 			for _, p := range append(descendants(all, pid), pid) {
 				killSame(p, all[p])
@@ -171,7 +176,7 @@ func (r *relations) adopted() (found bool) {
 	return found
 }
 
-// spared tells whether a process belongs to a detached command, by its session or by its mark.
-func (r *relations) spared(all map[int]status, pid int) bool {
+// isDetached reports whether a process belongs to a detached command, by its session or its mark.
+func (r *relations) isDetached(all map[int]status, pid int) bool {
 	return r.detached[all[pid].session] || variable(pid, detachedVariable) != ""
 }

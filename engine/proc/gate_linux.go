@@ -14,20 +14,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// gateName is what this program is called when it is started to become another one.
+// gateName is argv[0] of this program when it runs as a confined child.
 const gateName = "lashd: confined child"
 
-// Between fork and exec Go can set no limits, and whatever is set after the start comes too late for what the child has
-// started until then. So the child is this program again, which confines itself and then becomes the other one. That happens
-// here, where no main can forget it, and before what takes longer to start.
+// Go cannot set limits between fork and exec, and limits set after the start come too late. So the child runs this
+// program first, which confines itself and then executes the target program. An init function does that, so that no
+// main can forget it and before slower initialization.
 func init() {
 	if len(os.Args) == 1 && os.Args[0] == gateName {
 		throughGate(os.NewFile(3, "order"), os.NewFile(4, "refusal"))
 	}
 }
 
-// throughGate returns never. The thread is the one that it began with, as in all init functions: what is set for a thread
-// holds for the program that this thread becomes.
+// throughGate never returns. It runs on the initial thread, like all init functions. Settings of this thread apply to
+// the program that it executes.
 func throughGate(orders, refusals *os.File) {
 	unix.CloseOnExec(int(orders.Fd()))
 	unix.CloseOnExec(int(refusals.Fd()))
@@ -36,10 +36,11 @@ func throughGate(orders, refusals *os.File) {
 	if err == nil {
 		err = o.carryOut()
 	}
-	_ = json.NewEncoder(refusals).Encode(refusalOf(err)) // who does not hear it sees the exit
+	_ = json.NewEncoder(refusals).Encode(refusalOf(err)) // if nobody reads it, the parent sees the exit status
 	os.Exit(126)
 }
 
+// refusalOf converts an error so that it can be sent.
 func refusalOf(err error) *refusal {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		if errno, ok := errors.AsType[syscall.Errno](e.Err); ok {
@@ -54,7 +55,7 @@ func refusalOf(err error) *refusal {
 	return &refusal{Op: "gate", Text: err.Error()}
 }
 
-// carryOut becomes the program. It returns if that fails.
+// carryOut confines the process and executes the target program. It returns only on an error.
 func (o *order) carryOut() error {
 	processes, err := o.Limits.processes()
 	if err != nil {
@@ -68,7 +69,7 @@ func (o *order) carryOut() error {
 			return err
 		}
 	}
-	// Memory comes last: what this program has taken itself may be more already.
+	// The memory limit comes last: this program itself may already use more.
 	for _, l := range []struct {
 		resource int
 		most     int64
@@ -87,13 +88,13 @@ func (o *order) carryOut() error {
 			return err
 		}
 	}
-	if o.Path == theirProgram {
+	if o.Path == passedProgram {
 		unix.CloseOnExec(5)
 	}
 	return &fs.PathError{Op: "exec", Path: o.Path, Err: syscall.Exec(o.Path, o.Argv, o.Env)}
 }
 
-// limit never raises what holds already.
+// limit lowers a resource limit. It never raises one.
 func limit(resource int, most uint64) error {
 	var now syscall.Rlimit
 	if err := syscall.Getrlimit(resource, &now); err != nil {
@@ -103,7 +104,7 @@ func limit(resource int, most uint64) error {
 	return os.NewSyscallError("setrlimit", syscall.Setrlimit(resource, &syscall.Rlimit{Cur: most, Max: most}))
 }
 
-// processes is how many the user may have when the child may have so many; 0: as many as before.
+// processes converts Limits.Processes to a limit on all processes of the user; 0: unlimited.
 func (l Limits) processes() (int64, error) {
 	if l.Processes == 0 || hasOwnUsers() {
 		return l.Processes, nil
@@ -121,18 +122,19 @@ func (l Limits) processes() (int64, error) {
 	return most, nil
 }
 
-// hasOwnUsers reports whether this process is in a user namespace that isolate made: there the kernel counts only what began in it.
+// hasOwnUsers reports whether this process is in a user namespace that isolate created. There the kernel counts only
+// processes of the namespace.
 func hasOwnUsers() bool {
 	var there, outside, size int
 	text, err := os.ReadFile("/proc/self/uid_map")
 	if err != nil {
 		return false
 	}
-	n, _ := fmt.Sscan(string(text), &there, &outside, &size) // fewer than three are no map of ours
+	n, _ := fmt.Sscan(string(text), &there, &outside, &size) // fewer than three values: not a map of ours
 	return n == 3 && size == 1
 }
 
-// threads are those of a process of this user. One that is gone has none.
+// threads returns the number of threads of a process of this user; 0 for other users and ended processes.
 func threads(pid int) int64 {
 	status, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "status"))
 	if err != nil {

@@ -7,15 +7,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// detach gives the child its own session. The system has no parent-death signal: if this process is killed, its children
-// learn of it from their closed stdin.
+// detach gives the child its own session. macOS has no parent-death signal: if this process is killed, its children
+// notice only the closed stdin.
 func detach(cmd *exec.Cmd, terminal bool) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: terminal}
 }
 
-// awaitLeader returns when the leader has exited, and leaves it unreaped. It asks kqueue because waitid here also returns
-// for a process that was merely stopped. Failure to ask means that the leader is a zombie already, or that we are out of
-// descriptors; then the leader is killed with its group rather than left without an owner.
+// awaitLeader returns when the leader has exited, and leaves it unreaped. It uses kqueue because waitid on macOS also
+// returns for a stopped process. If kqueue fails, the leader is already a zombie or this process is out of descriptors;
+// then the leader is killed with its group rather than left running.
 func (g group) awaitLeader() {
 	queue, err := unix.Kqueue()
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// detach gives the child its own session, and a death that follows ours.
+// detach gives the child its own session, and kills it when the parent thread dies.
 func detach(cmd *exec.Cmd, terminal bool) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: terminal, Pdeathsig: syscall.SIGKILL}
 }

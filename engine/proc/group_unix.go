@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// group is a process group. Its number is the leader's pid, so it may be signalled only until the leader is reaped.
+// group is a process group. Its number is the leader's pid, so signal it only before the leader is reaped.
 type group struct{ leader int }
 
 func newGroup(p *os.Process) (group, error) { return group{leader: p.Pid}, nil }
@@ -18,9 +18,10 @@ func (g group) terminate() { g.signal(unix.SIGTERM) }
 func (g group) interrupt() { g.signal(unix.SIGINT) }
 func (g group) kill()      { g.signal(unix.SIGKILL) }
 
-// signal has no error to give: a group that is gone, or has become another user's, cannot be ended any further.
+// signal returns no error: a group that is gone, or that belongs to another user now, cannot be ended.
 func (g group) signal(s unix.Signal) { unix.Kill(-g.leader, s) }
 
+// exitOf converts the state of a reaped process.
 func exitOf(state *os.ProcessState) Exit {
 	exit := Exit{Code: state.ExitCode()}
 	if status := state.Sys().(syscall.WaitStatus); status.Signaled() {

@@ -9,12 +9,13 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// group is a job object that dies with its last handle, which is ours.
+// group is a job object. The system kills its processes when its last handle is closed, which is ours.
 type group struct{ job, leader windows.Handle }
 
 func detach(*exec.Cmd, bool) {}
 
-// newGroup puts p into a job. What p starts before this returns is not part of it: os/exec cannot start a process suspended.
+// newGroup puts p into a job. Processes that p starts before newGroup returns are not in the job, because os/exec
+// cannot start a process suspended.
 func newGroup(p *os.Process) (group, error) {
 	job, err := windows.CreateJobObject(nil, nil)
 	if err != nil {
@@ -48,16 +49,16 @@ func (g group) enter() error {
 }
 
 func (g group) awaitLeader() {
-	windows.WaitForSingleObject(g.leader, windows.INFINITE) // fails only for a bad handle, and this one is ours
+	windows.WaitForSingleObject(g.leader, windows.INFINITE) // it fails only for an invalid handle
 }
 
 // terminate kills at once: without a console there is no polite signal.
 func (g group) terminate() { g.kill() }
 
-// interrupt does nothing: without a console there is no signal for it.
+// interrupt does nothing: without a console there is no such signal.
 func (g group) interrupt() {}
 
-// kill has no error to give: a job that is empty cannot be ended any further.
+// kill returns no error: there is nothing to end in an empty job.
 func (g group) kill() { windows.TerminateJobObject(g.job, 1) }
 
 func (g group) close() {

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// system is what programs need to run at all, of which nothing is anybody's own: programs and libraries, how names and
-// certificates are found, the time zone. What is not there is left out.
+// system lists the files that programs need and that contain no private data: programs, libraries, name resolution,
+// certificates and the time zone. Missing ones are skipped.
 var system = []string{
 	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store",
 	"/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/ld.so.preload", "/etc/alternatives",
@@ -20,20 +20,20 @@ var system = []string{
 	"/etc/python3", "/etc/java", "/proc", "/sys/devices/system/cpu", "/sys/fs/cgroup", "/dev/zero", "/dev/random", "/dev/urandom",
 }
 
-// devices are what programs write to besides.
+// devices are the device files that every child may write to.
 var devices = []string{"/dev/null", "/dev/full"}
 
 const (
 	readFile = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_EXECUTE
 	readAll  = readFile | unix.LANDLOCK_ACCESS_FS_READ_DIR
 
-	// ofFiles are the rights that a file can have; all others are of directories.
+	// ofFiles are the rights that apply to files; the others apply only to directories.
 	ofFiles = readFile | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
 
-	firstRights = unix.LANDLOCK_ACCESS_FS_MAKE_SYM<<1 - 1 // those of ABI 1
+	firstRights = unix.LANDLOCK_ACCESS_FS_MAKE_SYM<<1 - 1 // all rights of ABI 1
 )
 
-// rights are those that a version of the interface knows.
+// rights returns all rights that a version of the interface knows.
 func rights(abi int) (all uint64) {
 	all = firstRights
 	for since, right := range map[int]uint64{
@@ -46,7 +46,7 @@ func rights(abi int) (all uint64) {
 	return all
 }
 
-// landlockABI is the version of the kernel's interface, from 1 on.
+// landlockABI returns the version of the kernel's interface, from 1.
 func landlockABI() (int, error) {
 	abi, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if errno != 0 {
@@ -55,7 +55,7 @@ func landlockABI() (int, error) {
 	return int(abi), nil
 }
 
-// enter confines the thread, and what it becomes, for ever.
+// enter confines the thread, and the program that it executes, permanently.
 func (s *Sandbox) enter(abi int) error {
 	rules, err := s.ruleset(abi)
 	if err != nil {
@@ -77,6 +77,7 @@ func (s *Sandbox) enter(abi int) error {
 	return filterSockets(s.Network)
 }
 
+// ruleset creates an empty ruleset: everything that it handles is denied.
 func (s *Sandbox) ruleset(abi int) (int, error) {
 	attr := unix.LandlockRulesetAttr{Handled_access_fs: rights(abi)}
 	if abi >= 4 && !s.Network {
@@ -92,6 +93,7 @@ func (s *Sandbox) ruleset(abi int) (int, error) {
 	return int(fd), nil
 }
 
+// fill allows the paths of the sandbox. Only system paths may contain symbolic links.
 func (s *Sandbox) fill(rules int, all uint64) error {
 	const follow, straight = 0, unix.RESOLVE_NO_SYMLINKS
 	for _, group := range []struct {
@@ -110,7 +112,7 @@ func (s *Sandbox) fill(rules int, all uint64) error {
 	return nil
 }
 
-// allow adds the rights on a path, and on all beneath it.
+// allow allows rights on a path and on everything below it.
 func allow(rules int, path string, rights, resolve uint64) error {
 	fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: resolve})
 	if err != nil {

@@ -8,9 +8,10 @@ import (
 	"sync"
 )
 
-// launch starts c without a supervisor, which only Linux has.
+// launch starts c without a supervisor.
 func launch(c Command) (*child, error) { return c.spawn() }
 
+// await waits for the child, kills its group and collects its output.
 func (ch *child) await(ctx context.Context, c Command, interrupts <-chan struct{}) (Exit, error) {
 	var ladder sync.WaitGroup
 	var cause error

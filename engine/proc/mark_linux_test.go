@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// TestMark runs daemons one after the other in one directory; between them a process stays behind.
+// TestMark runs several daemons in one directory, one after the other. Each leaves a process behind.
 func TestMark(t *testing.T) {
 	dir, mine := t.TempDir(), nonce(t)
 	left := func() witness {
@@ -28,7 +28,7 @@ func TestMark(t *testing.T) {
 		return m
 	}
 
-	begin() // of a run that is killed
+	begin() // this run is killed
 	crashed := left()
 	m := begin()
 	if !crashed.allDead(time.Minute) {

@@ -12,11 +12,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Landlock does not guard modes, owners, times and extended attributes of files. A mount that is read-only does. So a sandboxed child
-// gets mounts of its own, where the system allows that: all are read-only but those of what it may write.
+// Landlock does not protect modes, owners, times and extended attributes of files; a read-only mount does. So a sandboxed
+// child gets its own mounts, where the system allows that. All are read-only except those of writable paths.
 
-// isolate has the child begin with mounts of its own. A user who is not root needs a user namespace for that, in which the child has
-// the one privilege that it needs until the gate has dropped it.
+// isolate starts the child in its own mount namespace. A user other than root needs a user namespace for that, in which
+// the child keeps one privilege until the gate drops it.
 func isolate(cmd *exec.Cmd) {
 	attr := cmd.SysProcAttr
 	attr.Cloneflags |= unix.CLONE_NEWNS
@@ -29,15 +29,15 @@ func isolate(cmd *exec.Cmd) {
 	attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN}
 }
 
-// refusesNamespaces reports whether a child did not start because the system gives it no namespaces.
+// refusesNamespaces reports whether a child failed to start because the system does not grant namespaces.
 func refusesNamespaces(err error) bool {
 	return slices.ContainsFunc([]error{unix.EPERM, unix.EACCES, unix.ENOSPC, unix.EINVAL, unix.EUSERS, unix.ENOSYS}, func(e error) bool { return errors.Is(err, e) })
 }
 
-// readOnly makes every mount read-only but those of the paths that may be written. It reports false, and changes nothing, where the
-// system does not allow it.
+// readOnly makes every mount read-only except those of writable paths. It reports false and changes nothing where the
+// system does not allow that.
 func (s *Sandbox) readOnly() (bool, error) {
-	// Without this, what is mounted here would appear outside, too.
+	// Otherwise our mounts would propagate to the outside.
 	if unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "") != nil {
 		return false, nil
 	}
@@ -62,13 +62,13 @@ func (s *Sandbox) readOnly() (bool, error) {
 	return true, enterAgain()
 }
 
-// writablePath is a path with a copy of its mounts, which can be put back over it.
+// writablePath is a path with a detached copy of its mounts, to be mounted over it again.
 type writablePath struct {
 	path string
-	tree int
+	tree int // descriptor of the copy
 }
 
-// writable copies the mounts of all paths that may be written, those above before those below. A path that is missing is left out.
+// writable copies the mounts of all writable paths, parents before children. Missing paths are left out.
 func (s *Sandbox) writable() (all []writablePath, err error) {
 	paths := slices.Clone(s.Write)
 	slices.SortFunc(paths, func(a, b string) int { return cmp.Compare(len(a), len(b)) })
@@ -85,8 +85,8 @@ func (s *Sandbox) writable() (all []writablePath, err error) {
 	return all, nil
 }
 
-// enterAgain goes to the working directory once more: it is still on the mount that is read-only now. The directory at its path must be
-// the same one.
+// enterAgain changes to the working directory again, because the process still holds it on the old mount. The path must
+// lead to the same directory.
 func enterAgain() error {
 	var before, after unix.Stat_t
 	dir, err := os.Getwd()

@@ -4,7 +4,7 @@ package proc
 
 import "os/exec"
 
-// isolate has nothing to give here.
+// isolate does nothing: only Linux has mount namespaces.
 func isolate(*exec.Cmd) {}
 
 func refusesNamespaces(error) bool { return false }

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// play is what the test binary does in place of tests.
+// play runs the role that the environment names, in place of the tests.
 func play(role string) {
 	switch role {
 	case "parent":
@@ -29,7 +29,7 @@ func play(role string) {
 	}
 }
 
-// playParent starts a child that holds stderr, and waits to be killed.
+// playParent starts a child that holds stderr and waits to be killed.
 func playParent() {
 	c := shell("echo $$ >&2; exec sleep 600")
 	c.Stderr = os.Stderr
@@ -63,8 +63,8 @@ func TestChildDiesWithAKilledParent(t *testing.T) {
 	}
 }
 
-// A parent-death signal belongs to the thread that forked. Goroutines that end while they are locked take threads with them;
-// none of those may be a thread that has a child, even if it ends between the fork and the wait.
+// A parent-death signal belongs to the thread that forked. A goroutine that ends while locked ends its thread.
+// That must never be a thread with a child, even between the fork and the wait.
 func TestChildOutlivesOtherThreads(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var churn sync.WaitGroup
@@ -101,7 +101,7 @@ func endThread() {
 	locked.Wait()
 }
 
-// leaves is a command that exits by itself once a process has left its group, and written its pid.
+// leaves is a command that exits after a process has left its group and written its pid.
 func leaves(t *testing.T) Command {
 	c := shell("setsid sh -c 'echo $$ >&2; : >left; exec sleep 600' & until [ -e left ]; do sleep 0.01; done")
 	c.Dir = t.TempDir()
@@ -146,11 +146,11 @@ func TestSweepSeesThroughExec(t *testing.T) {
 	again := start(t, t.Context(), Command{Argv: []string{script}, Nonce: mine})
 	bare := start(t, t.Context(), Command{Argv: []string{"sleep", "600"}})
 	for range 3000 {
-		if marked(again.Pid(), mine) == bearsNot {
+		if marked(again.Pid(), mine) == markNo {
 			t.Fatal("a process that executes a program is taken for one without the nonce")
 		}
 	}
-	for began := time.Now(); marked(bare.Pid(), "any") != bearsNot; time.Sleep(time.Millisecond) {
+	for began := time.Now(); marked(bare.Pid(), "any") != markNo; time.Sleep(time.Millisecond) {
 		if time.Since(began) > time.Minute {
 			t.Fatal("nothing is known for a minute of a process without an environment")
 		}
@@ -183,7 +183,7 @@ func TestSweepSparesOthers(t *testing.T) {
 	}
 }
 
-// A daemon that was started from the child of another carries that one's mark.
+// A daemon that a child of another daemon started carries the mark of that daemon.
 func TestSweepSparesItself(t *testing.T) {
 	sweeper := exec.Command(os.Args[0])
 	sweeper.Env = append(os.Environ(), roleVariable+"=sweeper", nonceVariable+"="+nonce(t))

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Private keeps other processes of this user from reading the memory, the environment and the open files of this one, and from tracing it. Root
-// still can. No core is dumped. Children that execute a program are not affected.
+// Private prevents other processes of this user from tracing this one, and from reading its memory, environment and
+// open files. Root still can. It also disables core dumps. The setting does not pass to programs that children execute.
 func Private() error {
 	return os.NewSyscallError("prctl", unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0))
 }

@@ -2,5 +2,5 @@
 
 package proc
 
-// Private does nothing here.
+// Private does nothing on this system.
 func Private() error { return nil }

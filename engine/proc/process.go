@@ -7,35 +7,37 @@ import (
 	"time"
 )
 
-// Process is a running or finished child.
+// Process is a running or finished child. A goroutine of its own starts it, waits for it and reaps it.
 type Process struct {
 	pid        int
 	stop       context.CancelCauseFunc
-	interrupts chan struct{}
+	interrupts chan struct{} // has room for one
 	done       chan struct{}
 	exit       Exit  // set before done is closed
 	err        error // set before done is closed
 }
 
-// Exit is how a child ended.
+// Exit describes how a child ended.
 type Exit struct {
-	Code    int    // exit status; -1 if a signal ended it
-	Signal  string // "SIGKILL"; empty if it exited by itself
-	Escaped bool   // a process outside the group still held an output pipe (not a file) when Drain ran out
-	Cause   error  // why it was stopped; nil if it ended before anyone asked
+	Code   int    // exit status; -1 if a signal ended the child
+	Signal string // such as "SIGKILL"; empty if the child exited by itself
+	// Escaped means that a process outside of the group still held an output pipe (not a file) when Drain ran out.
+	Escaped bool
+	Cause   error // why the child was stopped; nil if it ended by itself
 }
 
-// errStopped is the cause of a Stop that gives none.
+// errStopped is the cause of a Stop without one.
 var errStopped = errors.New("stopped")
 
-// Pid is for logs. Never signal it: after the child has exited it may belong to anyone.
+// Pid returns the process id, for logs. Never signal it: after the child has exited, the id may belong to another
+// process.
 func (p *Process) Pid() int { return p.pid }
 
-// Done is closed when the child is reaped, its group is dead and its output is complete.
+// Done returns a channel that is closed when the child is reaped, its group is dead and its output is complete.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Stop asks the group to end, with SIGTERM at once and SIGKILL after the grace time. It returns immediately and does nothing
-// to a child that has exited. The first cause wins and comes back in Exit.Cause.
+// Stop sends SIGTERM to the group, and SIGKILL after Command.Grace. It returns immediately and does nothing to a child
+// that has exited. The first cause wins and is returned in Exit.Cause.
 func (p *Process) Stop(cause error) {
 	if cause == nil {
 		cause = errStopped
@@ -43,28 +45,29 @@ func (p *Process) Stop(cause error) {
 	p.stop(cause)
 }
 
-// Interrupt sends SIGINT to the group, which may do with it what it likes. It does nothing to a child that has exited.
+// Interrupt sends SIGINT to the group, which may handle or ignore it. It does nothing to a child that has exited.
+// Interrupts in quick succession count as one.
 func (p *Process) Interrupt() {
 	select {
 	case p.interrupts <- struct{}{}:
-	default: // one is on its way
+	default: // one is already pending
 	}
 }
 
-// Wait returns how the child ended, once Done is closed; any number of callers may wait. The error is a failure to carry its
-// output or to reap it, not a bad exit status.
+// Wait waits for Done and returns how the child ended. Any number of callers may wait. The error means that output
+// could not be copied or the child not reaped; a bad exit status is no error.
 func (p *Process) Wait() (Exit, error) {
 	<-p.done
 	return p.exit, p.err
 }
 
-// alive counts the children that are not reaped yet.
+// alive is the number of children that are not reaped.
 var alive atomic.Int64
 
-// Alive tells how many children run.
+// Alive returns the number of running children.
 func Alive() int { return int(alive.Load()) }
 
-// run is the life of the child.
+// run starts the child, reports that on started, and waits for its end.
 func (p *Process) run(ctx context.Context, c Command, started chan<- error) {
 	defer p.stop(nil)
 	defer close(p.done)
@@ -81,14 +84,15 @@ func (p *Process) run(ctx context.Context, c Command, started chan<- error) {
 	p.exit, p.err = l.await(ctx, c, p.interrupts)
 }
 
-// signalled is a process group that can be asked to end.
+// signalled is a process group that can be signalled: a group, or a supervisor that passes signals on.
 type signalled interface {
 	interrupt()
 	terminate()
 	kill()
 }
 
-// endOn stops the group when ctx ends, and says why; it returns nil if the leader exits first. Until then it passes interrupts on.
+// endOn stops the group when ctx ends and returns the cause, or returns nil if the leader exits first. Until then it
+// passes interrupts on.
 func endOn(ctx context.Context, group signalled, exited, interrupts <-chan struct{}, grace time.Duration) error {
 	for running := true; running; {
 		select {
@@ -101,7 +105,7 @@ func endOn(ctx context.Context, group signalled, exited, interrupts <-chan struc
 		}
 	}
 	select {
-	case <-exited: // before anybody asked
+	case <-exited: // it ended by itself just before
 		return nil
 	default:
 	}

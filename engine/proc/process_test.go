@@ -18,7 +18,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// roleVariable makes the test binary play a part in another process instead of running tests.
+// roleVariable makes the test binary play a role instead of running tests.
 const roleVariable = "PROC_TEST_ROLE"
 
 func TestMain(m *testing.M) {
@@ -73,7 +73,7 @@ func newWitness(t *testing.T) witness {
 	return witness{r, w}
 }
 
-// release closes our own copy of the end, once the processes have theirs.
+// release closes our copy of the end after the processes have inherited theirs.
 func (w witness) release() { w.end.Close() }
 
 // line waits until one of the processes has written a line.
@@ -174,7 +174,7 @@ func TestStartFails(t *testing.T) {
 func TestStartInADirectoryThatIsGone(t *testing.T) {
 	c := shell("true")
 	c.Dir = filepath.Join(t.TempDir(), "gone")
-	if _, err := Start(t.Context(), c); err == nil || !strings.Contains(err.Error(), "its directory: stat "+c.Dir) || !errors.Is(err, os.ErrNotExist) {
+	if _, err := Start(t.Context(), c); err == nil || !strings.Contains(err.Error(), "working directory: stat "+c.Dir) || !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a command in a directory that is gone: %v", err)
 	}
 }
@@ -263,7 +263,7 @@ func TestFailedWriteDoesNotBlockTheChild(t *testing.T) {
 	}
 }
 
-// slow takes its time for each Write.
+// slow delays each Write.
 type slow struct{ taken int }
 
 func (s *slow) Write(p []byte) (int, error) {

@@ -8,25 +8,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// auditArch is how a filter knows system calls of this machine; 0: it does not, and there is no sandbox.
+// auditArch is the architecture in system call filters; 0: not supported, so there is no sandbox.
 var auditArch = map[string]uint32{"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64}[runtime.GOARCH]
 
-// filters tells whether the kernel filters system calls.
+// filters reports whether the kernel supports system call filters.
 func filters() bool {
 	action := uint32(unix.SECCOMP_RET_ERRNO)
 	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_GET_ACTION_AVAIL, 0, uintptr(unsafe.Pointer(&action)))
 	return errno == 0
 }
 
-// Places in what a filter is given of a call.
+// Offsets in seccomp_data, the input of a filter.
 const (
 	callNumber = 0
 	callArch   = 4
-	firstWord  = 16 // of the first argument, the lower half on the machines above
+	firstWord  = 16 // lower half of the first argument; both architectures are little-endian
 	secondWord = 24
 )
 
 const (
+	// x32 is the first number of the x32 system calls on amd64, which duplicate the ordinary ones.
 	x32       = 0x40000000 // calls from this number on are the same ones once more, on amd64
 	allowed   = unix.SECCOMP_RET_ALLOW
 	refused   = unix.SECCOMP_RET_ERRNO | uint32(unix.EACCES)
@@ -34,15 +35,18 @@ const (
 	notThere  = unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)
 )
 
-// filterSockets lets the thread change limits, priorities and processors of no process but its own: Landlock guards none of that, and a limit
-// of processor time kills. It also lets the thread make no sockets; with network, those of the internet only. Landlock knows nothing of UDP, and
-// before its newest versions nothing of sockets that have a path, which lashd's own has. Pairs of sockets stay: they lead
-// nowhere else. io_uring, which would make sockets by another way, is not there. Nor is clone3, which starts a process in another cgroup
-// without writing to a file: Landlock guards only writing. The C library then uses clone.
+// filterSockets installs a system call filter for the thread that closes gaps of Landlock:
+//   - Limits, priorities and processor affinity of other processes cannot be changed. A limit on processor time would
+//     kill them.
+//   - No sockets can be created; with network, only internet sockets. Landlock does not cover UDP, and its older
+//     versions do not cover sockets with a path, such as lashd's own. Socket pairs are allowed: they lead nowhere else.
+//   - io_uring, which could create sockets in another way, is not available.
+//   - clone3 is not available, because it can start a process in another cgroup without writing a file, and Landlock
+//     only covers the write. The C library falls back to clone.
 func filterSockets(network bool) error {
 	families := []uint32{}
 	if network {
-		families = []uint32{unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK} // the last tells which addresses there are
+		families = []uint32{unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK} // netlink is needed to list addresses
 	}
 	filter := socketFilter(families)
 	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
@@ -54,6 +58,7 @@ func filterSockets(network bool) error {
 	return nil
 }
 
+// socketFilter returns the filter program. families are the allowed address families of sockets.
 func socketFilter(families []uint32) []unix.SockFilter {
 	filter := []unix.SockFilter{
 		load(callArch), unless(unix.BPF_JEQ, auditArch), answer(unix.SECCOMP_RET_KILL_PROCESS),
@@ -78,20 +83,21 @@ func socketFilter(families []uint32) []unix.SockFilter {
 	return append(filter, answer(refused))
 }
 
-// ioprioProcess is IOPRIO_WHO_PROCESS.
+// ioprioProcess is IOPRIO_WHO_PROCESS of the kernel.
 const ioprioProcess = 1
 
-// only goes through the lines if the word is that of a call. They answer it.
+// only runs the lines if the loaded word is the number of the system call. The lines must end the filter.
 func only(call uint32, lines ...unix.SockFilter) []unix.SockFilter {
 	skip := unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_K | unix.BPF_JEQ, Jf: uint8(len(lines)), K: call}
 	return append([]unix.SockFilter{skip}, lines...)
 }
 
+// load loads a 32-bit word of seccomp_data.
 func load(place uint32) unix.SockFilter {
 	return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: place}
 }
 
-// when goes on with the next line if the word compares so, else with the one after it.
+// when continues with the next instruction if the comparison is true, else skips it.
 func when(comparison uint16, word uint32) unix.SockFilter {
 	return unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_K | comparison, Jt: 0, Jf: 1, K: word}
 }
@@ -101,6 +107,7 @@ func unless(comparison uint16, word uint32) unix.SockFilter {
 	return unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_K | comparison, Jt: 1, Jf: 0, K: word}
 }
 
+// answer ends the filter with an action.
 func answer(action uint32) unix.SockFilter {
 	return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: action}
 }

@@ -8,21 +8,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// spareLimit is how long a supervisor waits for a command that may never come.
+// spareLimit is how long a spare supervisor waits for a command.
 const spareLimit = time.Minute
 
-// spare is a supervisor that is started before it is needed, which takes longer than all else at the start of a command. Only a
-// process that adopts orphans has one: others may never get to end it.
+// spare holds a supervisor that was started in advance, because starting it takes longer than the rest of starting a
+// command. Only a process that adopts orphans keeps one: other programs may exit without ending it.
 type spare struct {
-	starting sync.WaitGroup
+	starting sync.WaitGroup // a spare is being started
 
 	mu     sync.Mutex
-	ready  *supervised
-	of     string // the nonce that it bears
-	expiry *time.Timer
+	ready  *supervised // nil: none
+	of     string      // its nonce, without suffix
+	expiry *time.Timer // drops it after spareLimit
 }
 
-// supervisor is one that waits for its request, which is to have the nonce.
+// supervisor returns a supervisor that waits for its request, and registers it under the nonce. It takes the spare if
+// that has the right nonce.
 func (r *relations) supervisor(nonce string) (s *supervised, err error) {
 	if s = r.spare.take(root(nonce)); s == nil {
 		if s, err = newSupervisor(nonce); err != nil {
@@ -35,12 +36,13 @@ func (r *relations) supervisor(nonce string) (s *supervised, err error) {
 	return s, nil
 }
 
-// root is the part of a nonce that all children of a daemon have.
+// root returns a nonce without its suffix.
 func root(nonce string) string {
 	of, _, _ := strings.Cut(nonce, "/")
 	return of
 }
 
+// take returns the spare if it has the nonce and still runs; nil: none.
 func (sp *spare) take(of string) *supervised {
 	sp.mu.Lock()
 	defer sp.mu.Unlock()
@@ -57,7 +59,7 @@ func (sp *spare) take(of string) *supervised {
 	return s
 }
 
-// keepSpare starts the next supervisor, if there is none yet.
+// keepSpare starts the next spare supervisor, unless there is one.
 func (r *relations) keepSpare(nonce string) {
 	sp := &r.spare
 	sp.mu.Lock()
@@ -67,19 +69,19 @@ func (r *relations) keepSpare(nonce string) {
 	}
 	s, err := newSupervisor(root(nonce))
 	if err != nil {
-		return // the next command says why
+		return // the next command reports the reason
 	}
 	sp.ready, sp.of = s, root(nonce)
 	sp.expiry = time.AfterFunc(spareLimit, func() { sp.drop(s) })
 }
 
-// dropAll ends the spare once no other is being started.
+// dropAll ends the spare after a start in progress has finished.
 func (sp *spare) dropAll() {
 	sp.starting.Wait()
 	sp.drop(nil)
 }
 
-// drop ends a spare that nobody took; nil: whichever there is.
+// drop ends the spare which, if it has not been taken; nil: any spare.
 func (sp *spare) drop(which *supervised) {
 	sp.mu.Lock()
 	defer sp.mu.Unlock()
@@ -90,7 +92,7 @@ func (sp *spare) drop(which *supervised) {
 	}
 }
 
-// waits tells whether a supervisor without a request is still there.
+// waits reports whether a supervisor without a request still runs.
 func (s *supervised) waits() (there bool) {
 	conn, err := s.link.SyscallConn()
 	if err != nil {
@@ -104,9 +106,9 @@ func (s *supervised) waits() (there bool) {
 	return err == nil && there
 }
 
-// dismiss ends a supervisor that has no request.
+// dismiss ends a supervisor without a request.
 func (s *supervised) dismiss() {
-	s.cmd.Process.Kill() // has nothing to clean up; first of all, as it would take the end of the link for ours
+	s.cmd.Process.Kill() // it has nothing to clean up; kill it before the link closes, or it would take that for the daemon's end
 	s.link.Close()
 	s.cmd.Wait()
 	family.forget(s)

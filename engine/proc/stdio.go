@@ -8,26 +8,27 @@ import (
 	"time"
 )
 
-// output carries what a child writes to the writers of its Command. os/exec would do it too, but its Wait hangs on a Stdin
-// that does not end, and hides behind the exit status whether a pipe had to be closed by force.
+// output copies a child's output to the writers of its Command. os/exec could do that too, but its Wait hangs on a
+// Stdin that does not end, and it does not say whether a pipe had to be closed by force.
 type output struct {
-	in    *os.File // our end of the child's input, if it is fed
+	in    *os.File // our end of the child's stdin, if we feed it
 	pipes []pipe
-	ends  []*os.File // the child's ends, ours only until it has started
-	done  sync.WaitGroup
+	ends  []*os.File     // the child's ends; closed here after the start
+	done  sync.WaitGroup // waits for the copying goroutines
 
 	mu   sync.Mutex
-	err  error // first failed Write
-	held bool  // somebody had a pipe when the rest of the output was not waited for any more
+	err  error // the first failed Write
+	held bool  // another process held a pipe when Drain ran out
 }
 
+// pipe is one output stream that is copied.
 type pipe struct {
 	from *os.File
 	to   io.Writer
 }
 
-// connect gives the three streams that the child shall have, nil for the null device. The function it returns, if any, writes
-// to the child's input.
+// connect returns the three streams for the child, nil for the null device. The function that it returns, if any,
+// copies Stdin to the child.
 func (o *output) connect(c Command) (files [3]*os.File, feed func(), err error) {
 	if files[1], err = o.open(c.Stdout); err != nil {
 		return files, nil, err
@@ -41,7 +42,7 @@ func (o *output) connect(c Command) (files [3]*os.File, feed func(), err error) 
 	return files, feed, err
 }
 
-// open returns what the child shall have in place of w: nothing, w itself when it is a file, or the end of a new pipe.
+// open returns the child's stream for w: nil, w itself if it is a file, or the write end of a new pipe.
 func (o *output) open(w io.Writer) (*os.File, error) {
 	if w == nil {
 		return nil, nil
@@ -58,7 +59,7 @@ func (o *output) open(w io.Writer) (*os.File, error) {
 	return end, nil
 }
 
-// input gives the child's stdin. Nobody waits for the function it returns, since r may block for ever; finish closes the pipe
+// input returns the child's stdin. Do not wait for the function feed, since r may block forever; finish closes the pipe
 // that it writes to.
 func (o *output) input(r io.Reader) (end *os.File, feed func(), err error) {
 	if r == nil {
@@ -73,18 +74,19 @@ func (o *output) input(r io.Reader) (end *os.File, feed func(), err error) {
 	}
 	o.in, o.ends = w, append(o.ends, end)
 	return end, func() {
-		io.Copy(w, r) // a child need not read its input, so a broken pipe is no failure
+		io.Copy(w, r) // a child may ignore its input, so a broken pipe is no failure
 		w.Close()
 	}, nil
 }
 
-// abandon closes everything, for a child that never started.
+// abandon closes all files of a child that did not start.
 func (o *output) abandon() {
 	o.closeEnds()
 	o.closePipes()
 }
 
-// begin feeds the child, and copies until the last process that holds a pipe has closed it.
+// begin starts to feed the child, and to copy its output until the last process that holds a pipe has closed it. Call
+// it after the child has started.
 func (o *output) begin(feed func()) {
 	o.closeEnds()
 	if feed != nil {
@@ -95,9 +97,10 @@ func (o *output) begin(feed func()) {
 	}
 }
 
+// copy copies one stream to its end. After a failed Write it drops the rest.
 func (o *output) copy(p pipe) {
 	_, err := io.Copy(p.to, p.from)
-	if err != nil && !givenUp(err) {
+	if err != nil && !stoppedReading(err) {
 		o.failed(err)
 		p.to = io.Discard
 		_, err = io.Copy(p.to, p.from) // ends with the pipe, which is all that matters now
@@ -112,6 +115,7 @@ func (o *output) copy(p pipe) {
 	o.failed(err)
 }
 
+// failed keeps the first error.
 func (o *output) failed(err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -120,12 +124,13 @@ func (o *output) failed(err error) {
 	}
 }
 
-// finish waits for the rest of the output, at most for limit, and reports whether someone still held a pipe then. What is in a pipe by
-// then is carried all the same: it may be only the writer, or this process, that takes its time.
+// finish waits for the rest of the output, at most for limit, and closes the pipes. held reports whether another
+// process still held a pipe then. Data that is already in a pipe is copied even after limit: possibly only the writer
+// or this process is slow.
 func (o *output) finish(limit time.Duration) (held bool, err error) {
 	force := time.AfterFunc(limit, func() {
 		for _, p := range o.pipes {
-			giveUp(p.from)
+			stopReading(p.from)
 		}
 	})
 	o.done.Wait()
@@ -134,7 +139,7 @@ func (o *output) finish(limit time.Duration) (held bool, err error) {
 	return o.held, o.err
 }
 
-// The files are ours, and closing a pipe has no outcome to report.
+// closeEnds closes the child's ends. Errors do not matter: they are our own files.
 func (o *output) closeEnds() {
 	for _, end := range o.ends {
 		end.Close()
@@ -150,6 +155,7 @@ func (o *output) closePipes() {
 	}
 }
 
+// sameWriter reports whether a and b are the same writer. Writers that cannot be compared count as different.
 func sameWriter(a, b io.Writer) bool {
 	if a == nil || b == nil {
 		return false

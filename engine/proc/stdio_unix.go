@@ -10,17 +10,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pipeHolds is how much a pipe has room for: a dead group has left no more.
+// pipeHolds is the capacity of a pipe: dead processes left at most that much.
 const pipeHolds = 64 << 10
 
-// giveUp has nobody wait any more for what may come through a pipe.
-func giveUp(f *os.File) { f.SetReadDeadline(time.Now()) } // a pipe takes it
+// stopReading ends the wait for more data from a pipe.
+func stopReading(f *os.File) { f.SetReadDeadline(time.Now()) } // a pipe takes it
 
-// givenUp tells whether an error says so.
-func givenUp(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded) }
+// stoppedReading reports whether err comes from stopReading.
+func stoppedReading(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded) }
 
-// rest carries what is in a pipe that is not waited for any more, and tells whether somebody holds the other end. The error is that of
-// a Write.
+// rest copies what is left in a pipe after stopReading, and reports whether another process holds its other end. The error
+// is that of a Write.
 func rest(p pipe) (held bool, err error) {
 	conn, err := p.from.SyscallConn()
 	if err != nil {

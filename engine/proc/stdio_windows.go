@@ -5,11 +5,11 @@ import (
 	"os"
 )
 
-// giveUp has nobody wait any more for what may come through a pipe, which takes no deadline here.
-func giveUp(f *os.File) { f.Close() }
+// stopReading ends the wait for more data from a pipe. Pipes have no deadlines on Windows.
+func stopReading(f *os.File) { f.Close() }
 
-// givenUp tells whether an error says so.
-func givenUp(err error) bool { return errors.Is(err, os.ErrClosed) }
+// stoppedReading reports whether err comes from stopReading.
+func stoppedReading(err error) bool { return errors.Is(err, os.ErrClosed) }
 
-// rest is nothing of a pipe that is closed.
+// rest copies nothing, because stopReading has closed the pipe.
 func rest(pipe) (held bool, err error) { return true, nil }

@@ -15,44 +15,45 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// supervised is a child seen from this process: its supervisor, and the connection to it. The supervisor ends everything
-// when the connection does, so that a killed daemon needs nobody to clean up after it.
+// supervised is a child as the daemon sees it: its supervisor, a process of its own, and the connection to it. The
+// supervisor ends everything when the connection closes, so nothing needs to clean up after a killed daemon. follow is
+// the only reader of the connection; it reaps the supervisor.
 type supervised struct {
-	cmd    *exec.Cmd // the supervisor
+	cmd    *exec.Cmd // the supervisor process
 	link   *os.File  // our end of the socket
-	leader int
+	leader int       // pid of the command; set by follow before start returns
 	output output
-	exits  chan Exit     // has room for the one that comes; closed without one if the supervisor was killed
+	exits  chan Exit     // receives one Exit; closed without one if the supervisor was killed
 	over   chan struct{} // closed when the supervisor is reaped
-	swept  []int         // processes that it killed after the leader; good once over is closed
+	swept  []int         // processes that it killed after the leader; valid once over is closed
 }
 
-// note is what a supervisor reports.
+// note is a report of a supervisor. One field is set.
 type note struct {
-	Pid     int      `json:"pid,omitempty"` // of the command, once it runs
-	Refusal *refusal `json:"refusal,omitempty"`
-	Exit    *ended   `json:"exit,omitempty"`
-	Swept   []int    `json:"swept,omitempty"`
+	Pid     int       `json:"pid,omitempty"` // of the command, once it runs
+	Refusal *refusal  `json:"refusal,omitempty"`
+	Exit    *exitNote `json:"exit,omitempty"`
+	Swept   []int     `json:"swept,omitempty"`
 }
 
-// ended is the wire form of an Exit.
-type ended struct {
+// exitNote is an Exit in JSON.
+type exitNote struct {
 	Code   int    `json:"code"`
 	Signal string `json:"signal,omitempty"`
 }
 
-// Bytes that are sent to a supervisor.
+// Commands to a supervisor, one byte each.
 const (
 	toInterrupt = 'i'
 	toTerminate = 't'
-	toKill      = 'k' // the group
-	toEnd       = 'e' // everything; the end of the connection says the same
+	toKill      = 'k' // kill the group
+	toEnd       = 'e' // kill everything; closing the connection has the same effect
 )
 
-// supervisorPatience is how long a supervisor may take to kill what it is told to. Afterwards it is killed itself.
-const supervisorPatience = 2 * time.Second
+// supervisorTimeout is how long a supervisor may take to carry out a kill. After that it is killed itself.
+const supervisorTimeout = 2 * time.Second
 
-// launch has a supervisor start c.
+// launch starts c under a supervisor. It returns once the command runs, or with the reason why it does not.
 func launch(c Command) (*supervised, error) {
 	r, files, err := c.request()
 	if err != nil {
@@ -72,6 +73,7 @@ func launch(c Command) (*supervised, error) {
 	return s, nil
 }
 
+// start sends the request and waits for the first report.
 func (s *supervised) start(c Command, r *request, files passed) error {
 	streams, feed, err := s.output.connect(c)
 	if err == nil {
@@ -90,7 +92,7 @@ func (s *supervised) start(c Command, r *request, files passed) error {
 	return nil
 }
 
-// follow reads what the supervisor reports until it has ended, and reaps it.
+// follow reads the reports until the supervisor ends, and reaps it. The first report goes to first.
 func (s *supervised) follow(said *json.Decoder, first chan<- error) {
 	defer close(s.over)
 	clean := false
@@ -120,12 +122,12 @@ func (s *supervised) follow(said *json.Decoder, first chan<- error) {
 	s.reap()
 }
 
-// errSupervisor means that a supervisor was killed, or could not run.
+// errSupervisor means that a supervisor was killed or could not run.
 var errSupervisor = errors.New("its supervisor was killed")
 
-// reap waits for the supervisor. What one that was killed leaves behind comes to this process, if it is a subreaper.
+// reap waits for the supervisor. If it was killed, its orphans come to this process, if that is a subreaper.
 func (s *supervised) reap() {
-	s.cmd.Wait() // only whether it ended by itself is news
+	s.cmd.Wait() // ProcessState has all that matters
 	family.forget(s)
 	s.link.Close()
 	if !s.cmd.ProcessState.Success() {
@@ -138,27 +140,28 @@ func (s *supervised) pid() int { return s.leader }
 func (s *supervised) interrupt() { s.tell(toInterrupt) }
 func (s *supervised) terminate() { s.tell(toTerminate) }
 
-// kill kills the group. A supervisor that does not obey was stopped by somebody, and is killed: then the leader dies with it.
-func (s *supervised) kill() { s.tell(toKill); s.orElse() }
+// kill kills the group. A supervisor that does not react, for example because it was stopped with SIGSTOP, is killed,
+// and the leader dies with it.
+func (s *supervised) kill() { s.tell(toKill); s.killAfterTimeout() }
 
 // end kills everything that descends from the child. The supervisor exits when nothing is left.
-func (s *supervised) end() { s.tell(toEnd); s.orElse() }
+func (s *supervised) end() { s.tell(toEnd); s.killAfterTimeout() }
 
-// orElse kills the supervisor if it is still there after a while.
-func (s *supervised) orElse() {
+// killAfterTimeout kills the supervisor if it still runs after supervisorTimeout.
+func (s *supervised) killAfterTimeout() {
 	go func() {
 		select {
 		case <-s.over:
-		case <-time.After(supervisorPatience):
-			s.cmd.Process.Kill() // fails only if it is over
+		case <-time.After(supervisorTimeout):
+			s.cmd.Process.Kill() // fails only if it has ended
 		}
 	}()
 }
 
-// tell has no error to give: a supervisor that hears nothing is dead, and follow sees that.
+// tell sends a command byte. It returns no error: if the write fails, the supervisor is dead, and follow notices.
 func (s *supervised) tell(what byte) { s.link.Write([]byte{what}) }
 
-// await waits for the end of the leader, and of everything if the child is stopped.
+// await waits for the end of the leader; after a stop, also for the end of all its descendants.
 func (s *supervised) await(ctx context.Context, c Command, interrupts <-chan struct{}) (Exit, error) {
 	var ladder sync.WaitGroup
 	var cause error
@@ -184,7 +187,7 @@ func (s *supervised) await(ctx context.Context, c Command, interrupts <-chan str
 	return exit, err
 }
 
-// request is what a supervisor is asked to run. The files follow it in the order of their names.
+// request describes to a supervisor what to run. The files follow in the order of Files.
 type request struct {
 	Argv     []string     `json:"argv"`
 	Path     string       `json:"path"`
@@ -192,16 +195,17 @@ type request struct {
 	Nonce    string       `json:"nonce,omitempty"`
 	Confine  *Confinement `json:"confine,omitempty"`
 	Terminal bool         `json:"terminal,omitempty"`
-	Files    [5]bool      `json:"files"` // which are there: stdin, stdout, stderr, program, directory
+	Files    [5]bool      `json:"files"` // which are present: stdin, stdout, stderr, program, directory
 }
 
-// passed are files that go with a request, besides the streams.
+// passed holds the files of a request besides the streams.
 type passed struct {
 	files  [2]*os.File // program, directory
-	opened []*os.File  // of these, those to close
+	opened []*os.File  // those that we opened and must close
 }
 
-// request resolves what can be resolved only here: the program by PATH, and the directory, whatever is at its path later.
+// request resolves what depends on this process: the program by its PATH, and the directory, which is opened so that it
+// cannot be replaced.
 func (c Command) request() (*request, passed, error) {
 	r := &request{Argv: c.Argv, Env: c.Env, Nonce: c.Nonce, Confine: c.Confine, Terminal: c.Terminal}
 	files := passed{}
@@ -227,7 +231,7 @@ func (c Command) request() (*request, passed, error) {
 	return r, files, nil
 }
 
-// newSupervisor starts one, which waits for its request.
+// newSupervisor starts a supervisor, which then waits for its request.
 func newSupervisor(nonce string) (*supervised, error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -246,17 +250,18 @@ func newSupervisor(nonce string) (*supervised, error) {
 	return s, nil
 }
 
+// supervisorCommand returns the command that runs this program as a supervisor.
 func supervisorCommand(nonce string, link *os.File) *exec.Cmd {
 	return &exec.Cmd{
 		Path: "/proc/self/exe", Args: []string{supervisorName}, Dir: "/", ExtraFiles: []*os.File{link},
-		// Two threads of it wait, and do little else. Nothing of this reaches the command.
-		// GORACE is for tests: a program that looks for races sleeps for a second before it exits, unless told otherwise.
+		// Two of its threads wait and do little else. The command does not inherit this environment.
+		// GORACE is for tests: a program built with the race detector sleeps for a second at exit by default.
 		Env:         []string{supervisorVariable + "=" + nonce, "GOMAXPROCS=2", "GORACE=" + os.Getenv("GORACE")},
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
 	}
 }
 
-// send passes the request with the files. The length comes first, and the files with it.
+// send sends the request: its length together with the files, then the JSON.
 func (s *supervised) send(r *request, files []*os.File) error {
 	var fds []int
 	for i, f := range files {
@@ -286,6 +291,6 @@ func (s *supervised) send(r *request, files []*os.File) error {
 
 func closeAll(files []*os.File) {
 	for _, f := range files {
-		f.Close() // only opened to be passed on
+		f.Close() // opened only to be passed on
 	}
 }

@@ -18,39 +18,41 @@ import (
 )
 
 const (
-	// supervisorName is what this program is called as a supervisor. It does not name lashd: whoever ends all processes of that
-	// name by force is cleaned up after.
+	// supervisorName is argv[0] of a supervisor. It does not contain "lashd", so that a supervisor survives and cleans
+	// up when all processes of that name are killed.
 	supervisorName = "process supervisor"
-	// supervisorVariable tells a supervisor from others, by the nonce of its command.
+	// supervisorVariable holds the nonce of a supervisor's command, so that Sweep can recognize the supervisor.
 	supervisorVariable = "LASHD_SUPERVISOR"
-	// endLimit is how long a supervisor goes on killing what does not die, such as a process of another user.
+	// endLimit is how long a supervisor keeps killing processes that do not die, such as those of another user.
 	endLimit = 10 * time.Second
 )
 
-// A supervisor begins before anything that takes longer to start.
+// A supervisor takes over in init, before slower initialization.
 func init() {
 	if len(os.Args) == 1 && os.Args[0] == supervisorName {
 		os.Exit(supervise(os.NewFile(3, "daemon")))
 	}
 }
 
-// supervisor starts one command, and outlives all that descends from it, unless that is killed by force.
+// supervisor runs in its own process. It starts one command, adopts everything that descends from it, and exits when
+// nothing is left. Only SIGKILL ends it earlier; then the daemon kills its orphans.
 type supervisor struct {
-	daemon *os.File
-	report *json.Encoder
+	daemon *os.File      // connection to the daemon
+	report *json.Encoder // writes notes to it
 	leader *child
 
 	alone atomic.Bool // the daemon is gone
 
 	mu    sync.Mutex
-	gone  bool // the leader is reaped: its group may be another's
-	swept map[int]bool
+	gone  bool         // the leader is reaped: its group number may be reused
+	swept map[int]bool // processes that end killed, without the leader
 }
 
-// supervise runs on the thread that the process began with, which is the one that the leader dies with.
+// supervise runs a supervisor and returns its exit status. It must run on the initial thread: the leader is killed when
+// that thread dies.
 func supervise(daemon *os.File) (code int) {
 	unix.CloseOnExec(int(daemon.Fd()))
-	// Taken, and not ignored: a command would inherit that.
+	// Notify instead of Ignore: a command would inherit ignored signals.
 	signal.Notify(make(chan os.Signal, 1), unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT)
 	s := &supervisor{daemon: daemon, report: json.NewEncoder(daemon), swept: map[int]bool{}}
 	err := os.NewSyscallError("prctl", unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0))
@@ -62,7 +64,7 @@ func supervise(daemon *os.File) (code int) {
 		return 0
 	}
 	if err != nil {
-		_ = s.report.Encode(note{Refusal: refusalOf(err)}) // whoever does not hear it is gone
+		_ = s.report.Encode(note{Refusal: refusalOf(err)}) // if nobody reads it, the daemon is gone
 		return 0
 	}
 	_ = s.report.Encode(note{Pid: s.leader.pid()})
@@ -74,7 +76,7 @@ func supervise(daemon *os.File) (code int) {
 	return 0
 }
 
-// begin starts the command. Afterwards nothing that was passed with the request is open here.
+// begin starts the command. When it returns, no file of the request is open in this process.
 func (s *supervisor) begin() error {
 	c, dir, err := receive(s.daemon)
 	if err != nil {
@@ -96,7 +98,8 @@ func (s *supervisor) begin() error {
 	return errors.Join(err, os.Chdir("/"))
 }
 
-// receive reads the request. Streams that are not passed are the null device, as which this process has its own.
+// receive reads the request and its files. A stream that was not passed is the null device, which this process has as
+// its own streams. io.EOF means that the daemon is gone.
 func receive(daemon *os.File) (c Command, dir *os.File, err error) {
 	var head [4]byte
 	rights := make([]byte, unix.CmsgSpace(5*4))
@@ -131,6 +134,7 @@ func receive(daemon *os.File) (c Command, dir *os.File, err error) {
 	}, files[4], nil
 }
 
+// descriptors returns the files in a control message.
 func descriptors(rights []byte) ([]int, error) {
 	messages, err := unix.ParseSocketControlMessage(rights)
 	if err != nil || len(messages) == 0 {
@@ -140,9 +144,10 @@ func descriptors(rights []byte) ([]int, error) {
 	return fds, os.NewSyscallError("recvmsg", err)
 }
 
+// lengthOf encodes the length of the request as four bytes.
 func lengthOf(data []byte) []byte { return binary.BigEndian.AppendUint32(nil, uint32(len(data))) }
 
-// obey does what the daemon says. When it says nothing any more, everything ends.
+// obey carries out commands from the daemon. When the connection closes, it ends everything.
 func (s *supervisor) obey() {
 	what := make([]byte, 1)
 	for {
@@ -165,6 +170,7 @@ func (s *supervisor) obey() {
 	s.end()
 }
 
+// signal signals the group, unless its number may already be reused.
 func (s *supervisor) signal(how func(group)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -173,7 +179,8 @@ func (s *supervisor) signal(how func(group)) {
 	}
 }
 
-// end kills all that descends from this process until nothing is left. Then reap ends the process.
+// end kills all descendants of this process until none is left. Then reap ends the process; after endLimit, end exits
+// anyway.
 func (s *supervisor) end() {
 	for limit := time.Now().Add(endLimit); time.Now().Before(limit); time.Sleep(time.Millisecond) {
 		s.mu.Lock()
@@ -187,7 +194,8 @@ func (s *supervisor) end() {
 	os.Exit(1)
 }
 
-// reap takes every process that ends, and returns when none is left. It tells of the leader when its group is dead.
+// reap reaps every child that ends, and returns when none is left. It reports the exit of the leader after its group is
+// dead.
 func (s *supervisor) reap() {
 	for {
 		pid, err := endedChild()
@@ -198,7 +206,7 @@ func (s *supervisor) reap() {
 			_ = s.report.Encode(note{Exit: s.leaderEnded()})
 			continue
 		}
-		unix.Wait4(pid, nil, 0, nil) // it has ended, and nobody else waits for it
+		unix.Wait4(pid, nil, 0, nil) // it has ended and no other code waits for it
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -211,21 +219,22 @@ func (s *supervisor) reap() {
 	}
 }
 
-// leaderEnded kills the group before it reaps the leader, whose zombie keeps the group's number from being used again.
-func (s *supervisor) leaderEnded() *ended {
+// leaderEnded kills the group and then reaps the leader, in this order: until then the zombie keeps the group number
+// from being reused.
+func (s *supervisor) leaderEnded() *exitNote {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.leader.group.kill()
 	err := s.leader.cmd.Wait()
 	s.gone = true
 	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited {
-		return &ended{Code: -1}
+		return &exitNote{Code: -1}
 	}
 	exit := exitOf(s.leader.cmd.ProcessState)
-	return &ended{Code: exit.Code, Signal: exit.Signal}
+	return &exitNote{Code: exit.Code, Signal: exit.Signal}
 }
 
-// endedChild waits for a child that has ended, and leaves it unreaped. It fails when there are no children.
+// endedChild waits for a child to end and leaves it unreaped. It fails when there are no children.
 func endedChild() (pid int, err error) {
 	for {
 		var info unix.Siginfo
@@ -233,7 +242,7 @@ func endedChild() (pid int, err error) {
 		if err == syscall.EINTR {
 			continue
 		}
-		// The pid comes first in what follows the three numbers of the head, aligned as a pointer.
+		// The pid is the first field after the three numbers of the header, with pointer alignment.
 		at := (3*unsafe.Sizeof(info.Signo) + unsafe.Sizeof(uintptr(0)) - 1) &^ (unsafe.Sizeof(uintptr(0)) - 1)
 		return int(*(*int32)(unsafe.Add(unsafe.Pointer(&info), at))), err
 	}

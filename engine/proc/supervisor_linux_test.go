@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// daemonize leaves its group and its session, drops its environment and loses its parent, twice. It writes its pid to stderr.
+// daemonize leaves its group and session, clears its environment and forks twice to lose its parent. It writes its pid to stderr.
 const daemonize = `env -i PATH="$PATH" setsid sh -c '(setsid sh -c "echo \$\$ >&2; exec sleep 600" &) &' & `
 
-// playAdopter starts a command that daemonizes, says so, and waits for a line. Then it ends as a daemon that stops.
+// playAdopter starts a command that daemonizes, reports that and waits for a line. Then it shuts down like a daemon.
 func playAdopter() {
 	stop, err := AdoptOrphans()
 	if err != nil {
@@ -35,7 +35,7 @@ func playAdopter() {
 	fmt.Println(mark.End())
 }
 
-// adopter is a daemon in a process of its own, with the pid of the process that daemonized.
+// adopter is a daemon in a separate process, with the pid of the daemonized process.
 type adopter struct {
 	*exec.Cmd
 	witness
@@ -69,7 +69,7 @@ func newAdopter(t *testing.T) *adopter {
 	return a
 }
 
-// supervisorOf is the pid of the supervisor that adopted a process, once it has.
+// supervisorOf waits until a supervisor has adopted a process and returns its pid.
 func (a *adopter) supervisorOf(t *testing.T) int {
 	t.Helper()
 	for limit := time.Now().Add(time.Minute); time.Now().Before(limit); time.Sleep(time.Millisecond) {
@@ -95,7 +95,7 @@ func TestNothingEscapes(t *testing.T) {
 			p.Kill()
 		},
 	} {
-		t.Run("outside/10 "+name+" ends what daemonized with an empty environment", func(t *testing.T) {
+		t.Run("outside/10 "+name+" ends a daemonized process with an empty environment", func(t *testing.T) {
 			t.Parallel()
 			a := newAdopter(t)
 			a.supervisorOf(t)
@@ -110,7 +110,7 @@ func TestNothingEscapes(t *testing.T) {
 			}
 		})
 	}
-	t.Run("outside/10 a stop ends what daemonized with an empty environment", func(t *testing.T) {
+	t.Run("outside/10 a stop ends a daemonized process with an empty environment", func(t *testing.T) {
 		w := newWitness(t)
 		c := shell(daemonize + "sleep 600")
 		c.Stderr = w.end
@@ -143,7 +143,7 @@ func TestSpareSupervisor(t *testing.T) {
 		if spare == nil {
 			t.Fatal("outside/10 no supervisor waits for the next command")
 		}
-		if i == 1 { // somebody kills the one that waits
+		if i == 1 { // the waiting spare is killed
 			spare.cmd.Process.Kill()
 			for spare.waits() {
 				time.Sleep(time.Millisecond)

@@ -16,16 +16,18 @@ import (
 )
 
 const (
+	// Sweep gives up after sweepLimit and looks again every sweepPause.
 	sweepLimit = 2 * time.Second
 	sweepPause = 5 * time.Millisecond
 )
 
-// Sweep kills everything that descends from the children of this process with the nonce, and the processes of this user that
-// inherited it in their environment, and returns their pids. A nonce
-// finds those of "nonce/anything" too, so that one call's processes can be swept apart from all of a daemon's. Call it
-// when nothing with that nonce should be alive: at the start of a daemon, or after an Exit that is Escaped. It looks again
-// until it finds none, since a process may fork while it is being killed, and fails if some do not go within two seconds.
-// It waits for supervisors of an earlier process with the nonce, which kill what that one left.
+// Sweep kills all descendants of this process's children with the nonce, and all processes of this user with the nonce
+// in their environment. It returns their pids. A nonce also matches "nonce/anything", so the processes of one call can
+// be swept apart from those of the whole daemon.
+//
+// Call it when nothing with the nonce should be alive: at the start of a daemon, or after an Exit with Escaped. It
+// repeats until it finds no more, because processes may fork while they are killed, and fails if some survive for two
+// seconds. It also waits for supervisors with the nonce that an earlier process left, while they clean up.
 func Sweep(nonce string) ([]int, error) {
 	if nonce == "" {
 		return nil, errors.New("sweep processes: empty nonce")
@@ -45,12 +47,12 @@ func Sweep(nonce string) ([]int, error) {
 			return swept, nil
 		}
 		if time.Now().After(deadline) {
-			return swept, fmt.Errorf("sweep processes: %v will not die, %v cannot be told apart", found, unknown)
+			return swept, fmt.Errorf("sweep processes: %v survived SIGKILL, %v may carry the mark", found, unknown)
 		}
 	}
 }
 
-// inode tells a directory from all others of the system; empty if it cannot be looked at.
+// inode identifies a directory on this system; "" if it cannot be inspected.
 func inode(dir string) string {
 	var s unix.Stat_t
 	if unix.Stat(dir, &s) != nil {
@@ -59,7 +61,7 @@ func inode(dir string) string {
 	return fmt.Sprintf("-%x-%x", s.Dev, s.Ino)
 }
 
-// killMarked sends SIGKILL to every process that bears the nonce, and returns those pids, and those that may bear it.
+// killMarked kills every process that has the nonce. It returns their pids, and those of processes that may have it.
 func killMarked(nonce string) (found, unknown []int, err error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -71,59 +73,60 @@ func killMarked(nonce string) (found, unknown []int, err error) {
 			continue
 		}
 		switch killIfMarked(pid, nonce) {
-		case bears:
+		case markYes:
 			found = append(found, pid)
-		case mayBear:
+		case markMaybe:
 			unknown = append(unknown, pid)
 		}
 	}
 	return found, unknown, nil
 }
 
-// bearing is what is known of a process and a nonce.
-type bearing int
+// markMatch says whether a process has a nonce.
+type markMatch int
 
 const (
-	bearsNot bearing = iota
-	mayBear
-	bears
+	markNo markMatch = iota
+	markMaybe
+	markYes
 )
 
-// killIfMarked takes hold of the process before it looks: os.FindProcess opens a pidfd where the kernel has them, so that
-// the signal cannot reach a later process with the same pid.
-func killIfMarked(pid int, nonce string) bearing {
+// killIfMarked kills a process that has the nonce. It opens the process before it reads the environment: os.FindProcess
+// uses a pidfd where available, so the signal cannot reach a later process with the same pid.
+func killIfMarked(pid int, nonce string) markMatch {
 	process, err := os.FindProcess(pid)
 	if err != nil {
-		return bearsNot
+		return markNo
 	}
 	defer process.Release()
 	b := marked(pid, nonce)
-	if b == bears && process.Kill() != nil {
-		return bearsNot
+	if b == markYes && process.Kill() != nil {
+		return markNo
 	}
 	return b
 }
 
-// marked tells whether the process is ours and has the nonce. One that is gone or may not be read has not.
-func marked(pid int, nonce string) bearing {
+// marked checks the environment of a process. Processes of other users, and those that have ended or cannot be read,
+// count as unmarked.
+func marked(pid int, nonce string) markMatch {
 	dir := filepath.Join("/proc", strconv.Itoa(pid))
 	info, err := os.Stat(dir)
 	if err != nil || info.Sys().(*syscall.Stat_t).Uid != uint32(os.Geteuid()) {
-		return bearsNot
+		return markNo
 	}
 	environ, err := os.ReadFile(filepath.Join(dir, "environ"))
 	switch {
 	case err != nil:
-		return bearsNot
+		return markNo
 	case len(environ) == 0 && executing(dir), hasNonce(environ, supervisorVariable, nonce):
-		return mayBear
+		return markMaybe
 	case hasNonce(environ, nonceVariable, nonce):
-		return bears
+		return markYes
 	}
-	return bearsNot
+	return markNo
 }
 
-// hasNonce tells whether a variable of an environment is the nonce, or begins with it and a slash.
+// hasNonce reports whether a variable of an environment equals the nonce, or starts with it and a slash.
 func hasNonce(environ []byte, name, nonce string) bool {
 	want := []byte(name + "=" + nonce)
 	for variable := range bytes.SplitSeq(environ, []byte{0}) {
@@ -134,7 +137,7 @@ func hasNonce(environ []byte, name, nonce string) bool {
 	return false
 }
 
-// variable is what a process was given as a variable; empty: nothing, or it cannot be read.
+// variable returns an environment variable of a process; "" if it is not set or cannot be read.
 func variable(pid int, name string) string {
 	environ, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "environ"))
 	if err != nil {
@@ -150,13 +153,13 @@ func variable(pid int, name string) string {
 
 // Fields of proc_pid_stat(5), counted from the one after the name, which is the state.
 const (
-	statMemory   = 23 - 3 // bytes of virtual memory: none in a zombie, nor in a thread of the kernel
+	statMemory   = 23 - 3 // bytes of virtual memory: 0 for zombies and kernel threads
 	statEnvStart = 50 - 3
 	statEnvEnd   = 51 - 3
 )
 
-// executing reports whether a process whose environment reads as empty has one all the same: while it executes a program, its
-// new memory has none yet. One that cleared its environment tells of a place without extent instead.
+// executing reports whether a process whose environment reads as empty is just executing a program: its new memory has
+// no environment yet. A process that has cleared its environment shows an empty range instead.
 func executing(dir string) bool {
 	stat, err := os.ReadFile(filepath.Join(dir, "stat"))
 	if err != nil {

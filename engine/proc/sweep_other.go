@@ -2,8 +2,8 @@
 
 package proc
 
-// inode is not needed where nothing is swept.
+// inode returns "": nothing is swept on this system.
 func inode(string) string { return "" }
 
-// Sweep finds nothing here: the environment of another process cannot be read.
+// Sweep finds nothing: this system does not let a process read the environment of others.
 func Sweep(string) ([]int, error) { return nil, nil }

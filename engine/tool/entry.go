@@ -96,7 +96,7 @@ func noString(args json.RawMessage) error {
 	return errNoArguments
 }
 
-var errNoArguments = errors.New("the arguments are a string instead of a JSON object, nested too deeply, or not UTF-8")
+var errNoArguments = errors.New("the arguments are not a JSON object: they are a string, nested too deeply, or not UTF-8")
 
 // Execute runs an admitted call. A call that cannot be made returns a failed output; an error means that the provider
 // itself failed.

@@ -10,34 +10,35 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// kinTries is how often a line of ancestors is read that changes meanwhile.
-const kinTries = 5
+// ancestryTries limits how often a list of ancestors is read again because it changed.
+const ancestryTries = 5
 
-// Kin tells whether a process descends from a child of this process, or may: by its ancestors, or because one of them bears the nonce or that
-// of a detached command. Why is for people; it is empty for a process that is not kin. A process that cannot be looked at is kin.
+// Descends returns why a process counts as started by lashd, for messages; "" if it does not. A process counts if one of its
+// ancestors is a child of this process, or carries the nonce or the mark of a detached command. A process that cannot
+// be inspected counts too.
 //
-// It finds whoever forks twice, leaves the session or clears the environment, since orphans stay in the family. It does not find a process that
-// another one, outside of the family, starts on its behalf.
-func Kin(pid int, nonce string) (why string) {
-	for range kinTries {
+// A process cannot hide by forking twice, by leaving its session or by clearing its environment, because orphans stay
+// below this process. Descends does not detect a process that an unrelated process starts on behalf of a command.
+func Descends(pid int, nonce string) (why string) {
+	for range ancestryTries {
 		line, same := ancestors(pid)
 		if !same {
 			continue
 		}
-		return kin(line, nonce)
+		return descendsFrom(line, nonce)
 	}
 	return fmt.Sprintf("the ancestors of process %d cannot be read", pid)
 }
 
-// kin is why a line of processes is of the family.
-func kin(line []int, nonce string) string {
+// descendsFrom decides by the list of a process and its ancestors.
+func descendsFrom(line []int, nonce string) string {
 	for _, pid := range line {
 		if pid == os.Getpid() {
 			return fmt.Sprintf("process %d descends from a command that lashd runs", line[0])
 		}
 		environ, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "environ"))
 		if err != nil {
-			continue // another user's, or one that hides it: its ancestors tell
+			continue // another user's process, or a hidden one: its ancestors decide
 		}
 		for _, name := range []string{nonceVariable, detachedVariable} {
 			if hasNonce(environ, name, nonce) {
@@ -48,8 +49,9 @@ func kin(line []int, nonce string) string {
 	return ""
 }
 
-// ancestors are a process, its parent, and so on, as far as they can be seen. They are read twice: if a parent ended meanwhile, somebody else
-// may have its pid. No parent is younger than its child.
+// ancestors returns a process, its parent, and so on, as far as they are visible. It reads the list twice and reports
+// whether both were the same: if a parent ended in between, another process may have got its pid. A parent is never
+// younger than its child.
 func ancestors(pid int) (line []int, same bool) {
 	line, starts := lineage(pid)
 	if len(line) == 0 {
@@ -64,11 +66,12 @@ func ancestors(pid int) (line []int, same bool) {
 	return line, len(again) == len(line)
 }
 
+// lineage reads the list once, with start times. It is empty if the process ended.
 func lineage(pid int) (line []int, starts []uint64) {
 	for pid > 0 && len(line) < 4096 {
 		s, err := statusOf(pid)
 		if err != nil && len(line) > 0 && errors.Is(unix.Kill(pid, 0), unix.EPERM) {
-			break // another user's, hidden by the options of /proc: nothing of ours is above it
+			break // another user's, hidden by mount options of /proc: no process of ours is above it
 		}
 		if err != nil {
 			return nil, nil

@@ -1,6 +1,0 @@
-//go:build !linux
-
-package proc
-
-// Kin knows nothing here of other processes.
-func Kin(int, string) (why string) { return "" }
