@@ -1,4 +1,5 @@
-// Package daemonevents tells watchers what changes in the daemon as a whole: sessions, triggers, plugins, the store.
+// Package daemonevents notifies watchers of changes in the daemon as a whole: sessions, triggers, plugins and the store. The
+// events are not durable; a client that connects reads the current state first.
 package daemonevents
 
 import (
@@ -11,15 +12,16 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Publisher publishes events of the daemon to its watchers. Of each subject a watcher gets the newest event only, so that a slow one needs
-// no more memory than there are subjects. It is safe for concurrent use, and its zero value is ready.
+// Publisher sends events of the daemon to its watchers. A watcher that has not read an event gets only the newest one
+// per subject, so the memory for a slow watcher is limited by the number of subjects. Safe for concurrent use; the zero
+// value is ready.
 type Publisher struct {
 	tip      tip.Tip
-	mu       sync.Mutex
+	mu       sync.Mutex // guards watchers and the ready list of each
 	watchers map[*Watcher]struct{}
 }
 
-// Watch returns a watcher of what changes from now on.
+// Watch returns a watcher of events from now on. The caller must call Close.
 func (p *Publisher) Watch() *Watcher {
 	w := &Watcher{from: p}
 	p.mu.Lock()
@@ -31,14 +33,14 @@ func (p *Publisher) Watch() *Watcher {
 	return w
 }
 
-// Watched reports whether anybody watches.
+// Watched reports whether there are watchers. Publishers use it to skip building an event.
 func (p *Publisher) Watched() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.watchers) > 0
 }
 
-// Publish publishes an event, in place of one about the same subject that a watcher has not read.
+// Publish sends an event and sets its time. It replaces an unread event about the same subject. It never blocks.
 func (p *Publisher) Publish(about string, event protocol.ServerEvent) {
 	event.AtMs = time.Now().UnixMilli()
 	p.mu.Lock()
@@ -50,30 +52,30 @@ func (p *Publisher) Publish(about string, event protocol.ServerEvent) {
 	p.tip.Notify()
 }
 
-// Session publishes a session that is new or has changed.
+// Session publishes a new or changed session.
 func (p *Publisher) Session(s protocol.Session) {
 	p.Publish(string(s.ID), protocol.ServerEvent{Type: protocol.ServerSessionChanged, SessionID: s.ID, Session: &s})
 }
 
-// SessionDeleted publishes that a session is deleted.
+// SessionDeleted publishes that a session was deleted. It replaces unread changes of the session.
 func (p *Publisher) SessionDeleted(id protocol.SessionID) {
 	p.Publish(string(id), protocol.ServerEvent{Type: protocol.ServerSessionDeleted, SessionID: id})
 }
 
-// Watcher reads events of the daemon. One goroutine uses it; Close ends it.
+// Watcher receives events of the daemon. Use it from one goroutine.
 type Watcher struct {
 	from  *Publisher
-	ready []subject // in order of their change; guarded by the publisher
+	ready []subject // unread events, oldest change first; guarded by from.mu
 }
 
-// Close ends the watch.
+// Close unsubscribes. Events that were not read are dropped.
 func (w *Watcher) Close() {
 	w.from.mu.Lock()
 	defer w.from.mu.Unlock()
 	delete(w.from.watchers, w)
 }
 
-// Next waits for events, or until ctx is done.
+// Next waits until there are events and returns all of them. If ctx is done first, it returns the cause of ctx.
 func (w *Watcher) Next(ctx context.Context) ([]protocol.ServerEvent, error) {
 	for {
 		again := w.from.tip.Next()
@@ -88,6 +90,7 @@ func (w *Watcher) Next(ctx context.Context) ([]protocol.ServerEvent, error) {
 	}
 }
 
+// take removes and returns the unread events.
 func (w *Watcher) take() []protocol.ServerEvent {
 	w.from.mu.Lock()
 	defer w.from.mu.Unlock()
@@ -99,7 +102,7 @@ func (w *Watcher) take() []protocol.ServerEvent {
 	return events
 }
 
-// subject is what an event is about; a newer event takes the place of an older one.
+// subject is an unread event with the subject that a newer event replaces it by.
 type subject struct {
 	name  string
 	event protocol.ServerEvent

@@ -1,5 +1,5 @@
-// Package graph is the behaviour of history: what a model sees of a path of nodes, and whether a turn may start from it. All of
-// it is pure; nodes are never changed.
+// Package graph interprets history: what the model sees of a path of nodes, what people see of it, and whether a turn may start
+// from it. All functions are pure and never modify nodes.
 package graph
 
 import (
@@ -10,8 +10,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Messages is what a model sees of a path: the messages of its last frame. Older frames stay readable, but compaction
-// and frame switches take them out of the model's sight.
+// Messages returns what the model sees of a path: the messages of its last frame. Compaction and frame switches open a
+// new frame; older frames stay readable for clients. The messages are shared with the nodes.
 func Messages(path []protocol.Node) []*protocol.Message {
 	first := 0
 	for i := range path {
@@ -28,11 +28,12 @@ func Messages(path []protocol.Node) []*protocol.Message {
 	return msgs
 }
 
-// ErrUnpaired means that a tool call lacks its one result.
+// ErrUnpaired means that a tool call does not have exactly one result.
 var ErrUnpaired = errors.New("a tool call does not have exactly one result after it")
 
-// ResumeSafe tells whether a turn may start from messages: each tool call has exactly one result, later in order. An
-// id may be used again once its call has its result: some providers number the calls of each reply anew.
+// ResumeSafe returns an error unless a turn may start from the messages: each tool call must be followed by exactly one
+// result. A call id may be reused after its result, because some providers number the calls of each reply from the
+// start.
 func ResumeSafe(msgs []*protocol.Message) error {
 	var made []protocol.CallID
 	open := map[protocol.CallID]bool{}

@@ -7,27 +7,26 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// ItemIDOf names the item that a part of a node shows. It is known before the node is stored.
+// ItemIDOf returns the id of the item that shows a part of a node. The id is known before the node is stored.
 func ItemIDOf(node protocol.NodeID, part int) protocol.ItemID {
 	return protocol.ItemID(string(node) + ":" + strconv.Itoa(part))
 }
 
-// Split is the inverse of ItemIDOf.
+// Split is the inverse of ItemIDOf. It reports false for an id of another form.
 func Split(id protocol.ItemID) (protocol.NodeID, int, bool) {
 	node, part, ok := strings.Cut(string(id), ":")
 	n, err := strconv.Atoi(part)
 	return protocol.NodeID(node), n, ok && err == nil && n >= 0
 }
 
-// Items is the chronological projection: what a person sees of nodes that follow each other, in order of node and then
-// of part. A tool call is one item, at the place of the call, although its result is another node; a result whose call
-// lies before the first node is left out.
+// Items returns what a person sees of consecutive nodes, in order of node and part. A tool call is one item at the
+// place of the call, although its result is in another node. A result is left out if its call is before the first node.
 func Items(nodes []protocol.Node) []protocol.Item {
 	items, _ := Shown(nodes)
 	return items
 }
 
-// Shown is Items, with the parts of nodes that each of them shows.
+// Shown is Items with, for each item, the parts of nodes that it shows.
 func Shown(nodes []protocol.Node) (items []protocol.Item, refs []Ref) {
 	calls := map[protocol.CallID]int{} // index in items of a call without its result
 	for i := range nodes {
@@ -61,7 +60,7 @@ func Shown(nodes []protocol.Node) (items []protocol.Item, refs []Ref) {
 	return items, refs
 }
 
-// PartItem is the item of one part of a message node; a tool call is in progress until Complete adds its result.
+// PartItem returns the item of one part of a message node. A tool call is in progress until Complete adds its result.
 func PartItem(n *protocol.Node, index int) protocol.Item {
 	part := &n.Message.Parts[index]
 	item := protocol.Item{
@@ -75,6 +74,7 @@ func PartItem(n *protocol.Node, index int) protocol.Item {
 	return item
 }
 
+// itemKind returns the kind of item for a part of a message.
 func itemKind(role protocol.Role, part protocol.PartKind) protocol.ItemKind {
 	switch {
 	case part == protocol.PartToolCall:
@@ -104,6 +104,7 @@ func Complete(item *protocol.Item, r *protocol.ToolResult) {
 	}
 }
 
+// appendSpecial adds the item of a node without a message: a compaction or a notice of a plugin. Other nodes have none.
 func appendSpecial(items []protocol.Item, n *protocol.Node) []protocol.Item {
 	item := protocol.Item{ID: ItemIDOf(n.ID, 0), Status: protocol.ItemDone, TurnID: n.TurnID, AtMs: n.AtMs}
 	switch {
@@ -117,15 +118,15 @@ func appendSpecial(items []protocol.Item, n *protocol.Node) []protocol.Item {
 	return append(items, item)
 }
 
-// Ref names the parts of nodes that an item of a log event shows. Result is set for a finished tool call.
+// Ref identifies the parts of nodes that an item of a log event shows. The log stores it in place of the item.
 type Ref struct {
 	Node       protocol.NodeID `json:"node"`
 	Part       int             `json:"part"`
-	Result     protocol.NodeID `json:"result,omitempty"`
+	Result     protocol.NodeID `json:"result,omitempty"` // of a finished tool call; empty: none
 	ResultPart int             `json:"resultPart,omitempty"`
 }
 
-// Resolve is the item a reference means, or false if the nodes do not have such parts.
+// Resolve rebuilds the item. It reports false if lookup does not find the nodes, or if they lack the parts.
 func (r Ref) Resolve(lookup func(protocol.NodeID) *protocol.Node) (protocol.Item, bool) {
 	n := lookup(r.Node)
 	if partOf(n, r.Part) == nil {
@@ -143,6 +144,7 @@ func (r Ref) Resolve(lookup func(protocol.NodeID) *protocol.Node) (protocol.Item
 	return item, true
 }
 
+// partOf returns a part of a message node; nil if there is none.
 func partOf(n *protocol.Node, part int) *protocol.Part {
 	if n == nil || n.Message == nil || part < 0 || part >= len(n.Message.Parts) {
 		return nil

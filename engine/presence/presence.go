@@ -1,4 +1,5 @@
-// Package presence knows which clients have a connection, and tells those who wait for one when it stays away.
+// Package presence tracks which clients are connected, and notifies code that waits for a client when it stays away. The engine
+// uses it for work that only one client can do, such as tool calls that run in an editor.
 package presence
 
 import (
@@ -8,16 +9,17 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// clientReturn is how long a client that went away may take to come back before it counts as absent.
+// clientReturn is how long a client may be disconnected before it counts as absent.
 const clientReturn = 30 * time.Second
 
-// Clients are the clients that have a connection, or are waited for. It is safe for concurrent use.
+// Clients tracks the clients that are connected or watched. Safe for concurrent use.
 type Clients struct {
 	mu      sync.Mutex
 	clients map[protocol.ClientID]*client
 }
 
-// Connected counts one more connection of a client; the returned function counts one less.
+// Connected adds a connection of a client, which stops a running absence timer. Call disconnected when the connection
+// ends; only the first call counts.
 func (p *Clients) Connected(id protocol.ClientID) (disconnected func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -30,6 +32,7 @@ func (p *Clients) Connected(id protocol.ClientID) (disconnected func()) {
 	return sync.OnceFunc(func() { p.left(id) })
 }
 
+// clientLocked returns the entry of a client and creates it if necessary. The caller holds p.mu.
 func (p *Clients) clientLocked(id protocol.ClientID) *client {
 	c, ok := p.clients[id]
 	if !ok {
@@ -39,6 +42,7 @@ func (p *Clients) clientLocked(id protocol.ClientID) *client {
 	return c
 }
 
+// left removes a connection. The last one starts the absence timer.
 func (p *Clients) left(id protocol.ClientID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -49,7 +53,8 @@ func (p *Clients) left(id protocol.ClientID) {
 	}
 }
 
-// awayLocked gives an absent client time to come back before those who wait for it are told.
+// awayLocked starts the absence timer of a client without connections, or forgets the client if it has no watchers. The
+// caller holds p.mu.
 func (p *Clients) awayLocked(id protocol.ClientID, c *client) {
 	if len(c.watchers) == 0 {
 		delete(p.clients, id)
@@ -68,7 +73,8 @@ func (p *Clients) awayLocked(id protocol.ClientID, c *client) {
 	})
 }
 
-// Watch watches for the absence of a client, which may be away already. The caller calls Stop.
+// Watch watches for the absence of a client. If the client is not connected, its time to return starts now. The caller
+// must call Stop.
 func (p *Clients) Watch(id protocol.ClientID) *Absence {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -94,17 +100,18 @@ func (p *Clients) Watch(id protocol.ClientID) *Absence {
 	return w
 }
 
-// New returns no clients.
+// New returns an empty set of clients.
 func New() *Clients { return &Clients{clients: map[protocol.ClientID]*client{}} }
 
+// client is the state of one client. Its timer runs while it has watchers but no connections.
 type client struct {
 	connections int
 	watchers    map[*Absence]struct{}
 	timer       *time.Timer
 }
 
-// Absence tells when a client has been away for too long.
+// Absence is a watch for a client's absence.
 type Absence struct {
-	Gone chan struct{} // closed then
-	Stop func()        // ends the watch
+	Gone chan struct{} // closed when the client has been disconnected for clientReturn
+	Stop func()        // ends the watch; safe to call twice
 }

@@ -1,6 +1,6 @@
-// Package receipt gives a request that is repeated with its idempotency key the answer of the first. The commit of a request stores its
-// receipt, with the answer, and refuses a second one for the same key; so a key counts after a crash, too. The engine's methods call it, from
-// any goroutine.
+// Package receipt implements idempotency keys: a repeated request gets the answer of the first one. The commit of a request
+// stores a receipt with the answer, and the store rejects a second receipt for the same key, so keys also work across a crash.
+// The engine's methods call this package from any goroutine.
 package receipt
 
 import (
@@ -11,13 +11,14 @@ import (
 	"lashd/persistence"
 )
 
-// Request is what a receipt knows of a request. The zero Request has no idempotency key, and is never found to be repeated.
+// Request identifies a request for its receipt. The zero Request has no key and is never a repetition.
 type Request struct {
 	Key  string // idempotency key
-	Hash []byte // of the method and its params
+	Hash []byte // SHA-256 of the method and its params
 }
 
-// With returns the receipt for the commit of the request, with the result that a repetition will get; nil without a key.
+// With returns the receipt for the commit of the request. A repetition gets result as its answer. Without a key it
+// returns nil.
 func (rc Request) With(result any) *persistence.Receipt {
 	if rc.Key == "" {
 		return nil
@@ -25,12 +26,13 @@ func (rc Request) With(result any) *persistence.Receipt {
 	return &persistence.Receipt{Key: rc.Key, Hash: rc.Hash, Result: encoded(result)}
 }
 
-// Begun returns the receipt to commit before the request does what must not be done twice. Until With replaces it, repetitions get ErrBegun.
+// Begun returns the receipt to commit before the request does something that must not happen twice. Until With replaces
+// it, repetitions fail with ErrBegun.
 func (rc Request) Begun() *persistence.Receipt {
 	return &persistence.Receipt{Key: rc.Key, Hash: rc.Hash}
 }
 
-// For returns a request to a method. Its hash covers the params without the key itself.
+// For returns the Request of a method call. Its hash covers the params without the key. An invalid key is an error.
 func For(method, key string, params any) (Request, error) {
 	if key == "" {
 		return Request{}, nil
@@ -44,7 +46,7 @@ func For(method, key string, params any) (Request, error) {
 	return Request{Key: key, Hash: sum.Sum(nil)}, nil
 }
 
-// withoutKey returns params as canonical JSON: fields in the order of the type, maps in the order of their keys.
+// withoutKey returns the params as canonical JSON without the key: map keys are sorted.
 func withoutKey(params any) []byte {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(encoded(params), &fields) != nil {
@@ -54,7 +56,7 @@ func withoutKey(params any) []byte {
 	return encoded(fields)
 }
 
-// encoded returns a value of our own types as JSON.
+// encoded returns the JSON of one of our own types, which cannot fail.
 func encoded(v any) []byte {
 	b, err := json.Marshal(v)
 	if err != nil {

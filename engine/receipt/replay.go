@@ -9,20 +9,21 @@ import (
 	"lashd/persistence"
 )
 
-// Result is a result that can say that it is the first answer, given again.
+// Result is the result of a method that can be marked as the answer to a repetition.
 type Result[T any] interface {
 	*T
 	MarkDuplicate()
 }
 
-// ErrReplayed means that a commit was refused because of its receipt: another request with the same key came first.
+// ErrReplayed means that the store rejected a commit because a request with the same key was committed first. First
+// turns it into that request's answer.
 var ErrReplayed = errors.New("the idempotency key was used meanwhile")
 
-// ErrBegun means that a request with the same key began before, and that its answer is not known.
+// ErrBegun means that a request with the same key began before and its answer is unknown.
 var ErrBegun = errors.New("it was interrupted after it had begun; nobody knows what it did, and it is not run again")
 
-// Find returns the first answer of a repeated request, and whether there is one. Another request with the same key is
-// persistence.ErrReceiptConflict.
+// Find returns the answer of the first request with the key, and whether there is one. It fails with ErrBegun if that
+// request has no answer, and with persistence.ErrReceiptConflict if it was a different request.
 func Find[T any, P Result[T]](ctx context.Context, store *persistence.Store, rc Request) (*T, bool, error) {
 	if rc.Key == "" {
 		return nil, false, nil
@@ -45,7 +46,8 @@ func Find[T any, P Result[T]](ctx context.Context, store *persistence.Store, rc 
 	return result, true, nil
 }
 
-// First returns the answer of a request that may have met its own repetition: after ErrReplayed that of the first one.
+// First returns the outcome of a request. If its commit failed with ErrReplayed, that is the answer of the request that
+// came first.
 func First[T any, P Result[T]](ctx context.Context, store *persistence.Store, rc Request, result *T, err error) (*T, error) {
 	if errors.Is(err, ErrReplayed) {
 		result, _, err = Find[T, P](ctx, store, rc)
@@ -56,7 +58,8 @@ func First[T any, P Result[T]](ctx context.Context, store *persistence.Store, rc
 	return result, nil
 }
 
-// Repeated returns the answer to a request that is refused: the first answer if it was accepted before, and else the refusal.
+// Repeated returns the answer to a request that would be refused now: the first answer if it is a repetition, else
+// refused.
 func Repeated[T any, P Result[T]](ctx context.Context, store *persistence.Store, method, key string, params any, refused error) (*T, error) {
 	rc, err := For(method, key, params)
 	if err != nil {

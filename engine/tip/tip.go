@@ -1,20 +1,20 @@
-// Package tip is a broadcast that says only "look again".
+// Package tip is a broadcast without data: it only says "look again".
 //
-// Whoever changes something calls Notify; whoever follows it loops: take Next, look, and wait only if there was nothing new.
-// Because Next is taken before the look, a change that lands in between closes the channel already held, and no wake-up
-// is lost. A Tip carries no data: what is true is read from its source, so slow readers cost nothing and never fall behind.
+// Code that changes something calls Notify. A reader loops: it takes Next, looks at the source, and waits only if there was
+// nothing new. Because it takes Next before it looks, a change in between closes the channel that it already holds, and no
+// wake-up is lost. Since a Tip carries no data, a slow reader costs nothing and cannot fall behind.
 package tip
 
 import "sync"
 
-// Tip is ready for use as its zero value and must not be copied after first use. Its methods are safe for concurrent use,
-// never block for long and start no goroutines.
+// Tip broadcasts changes. The zero value is ready for use; do not copy a Tip after first use. Its methods are safe for
+// concurrent use, never block for long and start no goroutines.
 type Tip struct {
 	mu   sync.Mutex
 	next chan struct{} // nil while nobody waits
 }
 
-// Next returns a channel that the first Notify after this call closes. All callers between two notifications share it.
+// Next returns a channel that the next Notify closes. All callers between two notifications share it.
 func (t *Tip) Next() <-chan struct{} {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -24,7 +24,7 @@ func (t *Tip) Next() <-chan struct{} {
 	return t.next
 }
 
-// Notify wakes everyone who holds a channel from Next.
+// Notify wakes all readers that hold a channel from Next.
 func (t *Tip) Notify() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

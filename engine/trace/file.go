@@ -1,5 +1,5 @@
-// Package trace writes a file of what happens in sessions, for whoever asks why a turn went as it did. The engine adds records from any
-// goroutine; whoever opened the file closes it after the engine has ended.
+// Package trace writes a file of what happens in sessions, to find out why a turn went as it did. The engine adds records from
+// any goroutine. The code that opened the file closes it after the engine has stopped.
 package trace
 
 import (
@@ -13,13 +13,13 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Version is the version of trace records.
+// Version is the version of the record format.
 const Version = 1
 
 // Record is one line of a trace: what happened, and in which context.
 type Record struct {
 	Version   int                `json:"v"`
-	Number    int64              `json:"n"`
+	Number    int64              `json:"n"` // 1, 2, ... in this run of the daemon
 	AtMs      int64              `json:"atMs"`
 	SessionID protocol.SessionID `json:"sessionId,omitempty"`
 	TurnID    protocol.TurnID    `json:"turnId,omitempty"`
@@ -30,18 +30,19 @@ type Record struct {
 	Body      json.RawMessage    `json:"body,omitempty"`
 }
 
-// File is a trace, one JSON value a line. Records have sizes and fingerprints instead of what was said. A record that cannot be written is
-// counted and dropped: a trace never fails a turn. It is safe for concurrent use; nil is a trace that keeps nothing.
+// File is a trace with one JSON value per line. Records contain sizes and fingerprints instead of conversation text. A
+// record that cannot be written is counted and dropped: a trace never fails a turn. Safe for concurrent use; a nil File
+// discards everything.
 type File struct {
-	lost atomic.Int64
+	lost atomic.Int64 // records that could not be written
 
 	mu   sync.Mutex
 	file *os.File
 	out  *bufio.Writer
-	n    int64
+	n    int64 // number of the last record
 }
 
-// Append adds a record.
+// Append writes a record, and fills in version, number and time.
 func (t *File) Append(r Record) {
 	if t == nil {
 		return
@@ -57,13 +58,13 @@ func (t *File) Append(r Record) {
 	}
 	t.out.Write(line)
 	t.out.WriteByte('\n')
-	if t.out.Flush() != nil { // a bufio.Writer keeps its first error: begin again with the next record
+	if t.out.Flush() != nil { // a bufio.Writer keeps its first error: reset it for the next record
 		t.lost.Add(1)
 		t.out.Reset(t.file)
 	}
 }
 
-// Add adds a record with a body of ours.
+// Add appends a record of the given kind, with body encoded as JSON.
 func (t *File) Add(kind Kind, r Record, body any) {
 	if t == nil {
 		return
@@ -77,7 +78,7 @@ func (t *File) Add(kind Kind, r Record, body any) {
 	t.Append(r)
 }
 
-// Lost counts the records that could not be written.
+// Lost returns the number of records that could not be written.
 func (t *File) Lost() int64 {
 	if t == nil {
 		return 0
@@ -85,7 +86,7 @@ func (t *File) Lost() int64 {
 	return t.lost.Load()
 }
 
-// Close ends the trace.
+// Close closes the file. Later records are lost.
 func (t *File) Close() error {
 	if t == nil {
 		return nil
@@ -95,7 +96,7 @@ func (t *File) Close() error {
 	return t.file.Close()
 }
 
-// Open appends to a file, which is private to the user. The caller closes it.
+// Open opens a trace for appending. A new file is readable only by the user. The caller must call Close.
 func Open(path string) (*File, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {

@@ -5,29 +5,29 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Kind is what a trace record tells of.
+// Kind names the type of a trace record.
 type Kind string
 
 const (
 	SessionStarted Kind = "session_started"          // a session was loaded
-	TurnStarted    Kind = "turn_started"             // a turn is driven, or driven on after a restart
-	PromptBuilt    Kind = "prompt_built"             // with a fingerprint of each section, so that a cache miss can be explained
+	TurnStarted    Kind = "turn_started"             // a turn starts, or continues after a restart
+	PromptBuilt    Kind = "prompt_built"             // with a fingerprint of each section, to explain a cache miss
 	ModelStarted   Kind = "llm_call_started"         // a model call begins
-	ModelCompleted Kind = "llm_call_completed"       // it ended well: its record
-	ModelFailed    Kind = "llm_call_failed"          // it did not: its record and the error
-	ToolStarted    Kind = "tool_call_started"        // an attempt of a call begins
-	ToolCompleted  Kind = "tool_call_completed"      // it has a result
-	EffectStarted  Kind = "journaled_effect_started" // the machine asks for an effect, and it is performed
-	EffectSettled  Kind = "journaled_effect_settled" // the machine has its answer
-	EffectDiff     Kind = "effect_envelope_diff"     // a resumed turn asks for something else than it did: what differs
+	ModelCompleted Kind = "llm_call_completed"       // the model call succeeded
+	ModelFailed    Kind = "llm_call_failed"          // the model call failed
+	ToolStarted    Kind = "tool_call_started"        // an attempt at a tool call begins
+	ToolCompleted  Kind = "tool_call_completed"      // the attempt has a result
+	EffectStarted  Kind = "journaled_effect_started" // the engine performs an effect that the turn machine asked for
+	EffectSettled  Kind = "journaled_effect_settled" // the machine has the answer to an effect
+	EffectDiff     Kind = "effect_envelope_diff"     // a resumed turn asks for a different effect than before
 	WaitParked     Kind = "durable_wait_parked"      // a turn waits for a decision
-	WaitResolved   Kind = "durable_wait_resolved"    // the decision has its answer
-	StoreError     Kind = "store_error_observed"     // something could not be stored
-	ProtocolStep   Kind = "protocol_step"            // the driver took an answer in
+	WaitResolved   Kind = "durable_wait_resolved"    // the decision is answered
+	StoreError     Kind = "store_error_observed"     // a commit failed
+	ProtocolStep   Kind = "protocol_step"            // the driver has processed an answer
 	TokenUsage     Kind = "token_usage"              // tokens of a turn
-	TurnCompleted  Kind = "turn_completed"           // a turn ended, and that is stored
+	TurnCompleted  Kind = "turn_completed"           // a turn has ended and is stored
 	Issue          Kind = "issue"                    // something went wrong in a turn
-	Custom         Kind = "custom"                   // of a driver or plugin
+	Custom         Kind = "custom"                   // from a driver or plugin
 )
 
 // Session is the body of SessionStarted.
@@ -49,10 +49,10 @@ type Turn struct {
 
 // Prompt is the body of PromptBuilt.
 type Prompt struct {
-	System    string `json:"system"` // this and the next three are digests
+	System    string `json:"system"` // digest; so is Tools
 	Tools     string `json:"tools"`
-	History   string `json:"history"` // of the messages before the turn
-	Turn      string `json:"turn"`    // of the turn's own
+	History   string `json:"history"` // digest of the messages before the turn
+	Turn      string `json:"turn"`    // digest of the turn's own messages
 	Bytes     int    `json:"systemBytes"`
 	ToolCount int    `json:"toolCount"`
 	Messages  int    `json:"messageCount"`
@@ -82,7 +82,7 @@ type Wait struct {
 // Failure is the body of StoreError.
 type Failure struct {
 	Error string `json:"error"`
-	Waits bool   `json:"waits,omitempty"` // it is tried again
+	Waits bool   `json:"waits,omitempty"` // lashd retries it
 }
 
 // Diff is the body of EffectDiff.
@@ -99,11 +99,11 @@ type ModelCall struct {
 	Error  string              `json:"error,omitempty"`
 }
 
-// Completion is a model call outside of any turn.
+// Completion is the body of a record about a model call outside of turns.
 type Completion struct {
 	Label  string               `json:"label"`
 	Model  string               `json:"model"`
-	Record *protocol.CallRecord `json:"record,omitempty"` // of a call that ended well
+	Record *protocol.CallRecord `json:"record,omitempty"` // if the call succeeded
 	Error  string               `json:"error,omitempty"`
 }
 

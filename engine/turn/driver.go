@@ -7,52 +7,52 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Driver decides how a turn talks to its model. Its methods are pure functions of their arguments: what a driver
-// wants to remember it hands back with SetState.
+// Driver decides the steps of a turn: how it talks to its model. Its methods are pure functions of their arguments, so
+// that a turn can be replayed. A driver keeps state between calls with SetState.
 type Driver interface {
-	// Prepare begins an iteration; it usually starts a model call.
+	// Prepare begins an iteration. It usually starts a model call.
 	Prepare(View) []Action
-	// Reply takes a model reply that ended well.
+	// Reply handles a model reply that ended normally.
 	Reply(View, provider.Reply) []Action
-	// Results takes the results of a batch, in the order of its calls.
+	// Results handles the results of a batch of tool calls, in the order of the calls.
 	Results(View, []ToolReply) []Action
-	// Cell takes what a code cell came to.
+	// Cell handles the result of a code cell.
 	Cell(View, CellReply) []Action
-	// Limit is asked once the turn budget is used up: end the turn, or ask for one GraceFinal iteration. A turn for
-	// which it does neither ends.
+	// Limit is called when the iteration budget is used up. The driver ends the turn or asks for one GraceFinal
+	// iteration; otherwise the machine ends the turn.
 	Limit(View) []Action
-	// Visible is prose as a person should see it.
+	// Visible returns prose as a person should see it, without markup of the protocol.
 	Visible(prose string) string
-	// HandlesOutputLimit tells whether Reply wants replies that the output limit cut.
+	// HandlesOutputLimit reports whether Reply also handles replies that the output limit cut off.
 	HandlesOutputLimit() bool
 }
 
-// View is what a driver may look at. It does not change it.
+// View is the state of a turn that a driver decides by. It is shared and must not be modified.
 type View struct {
-	Iteration int
-	Grace     bool
+	Iteration int                // from 1
+	Grace     bool               // this is the extra iteration of GraceFinal
 	Messages  []protocol.Message // of this turn
 	Tools     []protocol.ToolManifest
-	State     json.RawMessage       // what the driver remembered; nil at first
+	State     json.RawMessage       // of the driver; nil at first
 	Options   *protocol.TurnOptions // of the turn; nil: none
 }
 
-// Action is one thing that a driver wants done; the functions below make them. Actions are done in order, and those
-// after a Finish are ignored. After them the machine must have something to wait for, and only one: two, or none, fail
-// the turn, and so does a second model call in one iteration, which Advance makes the next iteration's first.
+// Action is one step that a driver asks for; the functions below create them. The machine carries them out in order and
+// ignores those after a Finish. Afterwards it must wait for exactly one effect: none or two fail the turn. A second
+// model call in one iteration fails the turn, too; use Advance first.
 type Action struct{ do func(*Machine) }
 
-// StartModel makes a model call with the turn's messages.
+// StartModel makes a model call with the messages of the turn. The result arrives in Reply.
 func StartModel(choice provider.ToolChoice, output provider.OutputSpec) Action {
 	return Action{func(m *Machine) { m.startModel(choice, output) }}
 }
 
-// StartTools runs a batch of tool calls.
+// StartTools runs a batch of tool calls. The results arrive in Results.
 func StartTools(calls []protocol.ToolCall) Action {
 	return Action{func(m *Machine) { m.startTools(calls) }}
 }
 
-// StartCode runs a code cell.
+// StartCode runs a code cell. The result arrives in Cell.
 func StartCode(cell Cell) Action {
 	return Action{func(m *Machine) { m.startCode(cell) }}
 }
@@ -62,41 +62,42 @@ func Append(msg protocol.Message) Action {
 	return Action{func(m *Machine) { m.appendMessage(msg, "") }}
 }
 
-// CheckpointThen passes a checkpoint. If nothing is delivered there, the turn ends with finish, or, if that is nil,
-// goes on with the next iteration.
+// CheckpointThen passes a checkpoint. If nothing is delivered there, the turn ends with finish; if finish is nil, it
+// continues with the next iteration.
 func CheckpointThen(kind protocol.Boundary, finish *protocol.TurnOutcome) Action {
 	return Action{func(m *Machine) { m.checkpoint(kind, finish) }}
 }
 
-// Advance goes on with the next iteration, if the budget allows.
+// Advance continues with the next iteration, or calls Limit if the budget is used up.
 func Advance() Action { return Action{(*Machine).advance} }
 
-// GraceFinal goes on with one last iteration beyond the budget. A second one ends the turn.
+// GraceFinal continues with one last iteration beyond the budget. A second one ends the turn.
 func GraceFinal() Action { return Action{(*Machine).graceFinal} }
 
-// Finish ends the turn.
+// Finish ends the turn. Calls without a result get one.
 func Finish(outcome protocol.TurnOutcome) Action {
 	return Action{func(m *Machine) { m.finish(outcome) }}
 }
 
-// SetState replaces what the driver remembers.
+// SetState replaces the driver's state.
 func SetState(state json.RawMessage) Action {
 	return Action{func(m *Machine) { m.setState(state) }}
 }
 
-// Emit tells observers something of the driver's own.
+// Emit sends an event of the driver to observers.
 func Emit(news protocol.PluginNode) Action {
 	return Action{func(m *Machine) { m.tell(news) }}
 }
 
-// Report records an issue of the turn.
+// Report records an issue of the turn. The turn continues.
 func Report(issue protocol.Issue) Action {
 	return Action{func(m *Machine) { m.issue(issue) }}
 }
 
-// NoProgress counts an attempt that came to nothing, such as a reply that must be repaired.
+// NoProgress counts an unsuccessful attempt, such as a reply that must be repaired. Too many in a row end the turn.
 func NoProgress() Action { return Action{func(m *Machine) { m.progress(false) }} }
 
+// apply carries out actions until the turn is finished.
 func (m *Machine) apply(actions []Action) {
 	for _, a := range actions {
 		if m.Finished() {
@@ -106,8 +107,8 @@ func (m *Machine) apply(actions []Action) {
 	}
 }
 
-// FirstControl is the control of the first successful call in the order of the calls; the others are ignored, and so
-// is what is no control.
+// FirstControl returns the control of the first successful call, with the index of its result. Later controls and
+// unknown ones are ignored. Without any it returns nil.
 func FirstControl(results []ToolReply) (int, *protocol.ToolControl) {
 	for i, r := range results {
 		if r.Control != nil && r.Output.Status == protocol.OutputSuccess && meant(r.Control) {
@@ -117,6 +118,7 @@ func FirstControl(results []ToolReply) (int, *protocol.ToolControl) {
 	return 0, nil
 }
 
+// meant reports whether a control has a known kind and is complete.
 func meant(c *protocol.ToolControl) bool {
 	switch c.Kind {
 	case protocol.ControlFinish, protocol.ControlFail:

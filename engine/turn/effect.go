@@ -8,7 +8,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// EffectKind names an effect.
+// EffectKind names a kind of effect. Those with a comment wait for an answer.
 type EffectKind string
 
 const (
@@ -16,15 +16,16 @@ const (
 	EffectModel      EffectKind = "model"      // waits for a reply
 	EffectTools      EffectKind = "tools"      // waits for the results of a batch
 	EffectCode       EffectKind = "code"       // waits for a code cell
-	EffectCheckpoint EffectKind = "checkpoint" // waits for what may enter the turn here
+	EffectCheckpoint EffectKind = "checkpoint" // waits for inputs and messages to add
 	EffectEmit       EffectKind = "emit"
 	EffectProgress   EffectKind = "progress"
 	EffectLog        EffectKind = "log"
 	EffectDone       EffectKind = "done"
 )
 
-// Effect is something for the interpreter to do. ID counts the waiting effects of a turn from 1; effects that nobody
-// answers have none. Kind tells which of the fields is set.
+// Effect is a request of the machine to its interpreter. Waiting effects are numbered from 1 in a turn; the others have
+// ID 0 and need no answer. Kind selects which field is set. Effects are stored in the journal, so their JSON must not
+// change meaning.
 type Effect struct {
 	ID         uint64                `json:"id,omitempty"`
 	Kind       EffectKind            `json:"kind"`
@@ -34,100 +35,101 @@ type Effect struct {
 	Tools      *ToolBatch            `json:"tools,omitempty"`
 	Code       *Cell                 `json:"code,omitempty"`
 	Checkpoint *Checkpoint           `json:"checkpoint,omitempty"`
-	Emit       *protocol.PluginNode  `json:"emit,omitempty"` // news of the driver, for observers
+	Emit       *protocol.PluginNode  `json:"emit,omitempty"` // event of the driver, for observers
 	Progress   *Progress             `json:"progress,omitempty"`
 	Log        *protocol.Issue       `json:"log,omitempty"`
 	Done       *protocol.TurnOutcome `json:"done,omitempty"`
 }
 
-// Waits tells whether the machine stands still until the effect is answered.
+// Waits reports whether the machine needs an answer to this effect before it continues.
 func (e *Effect) Waits() bool { return e.ID != 0 }
 
 // Sync asks for the environment of an iteration.
 type Sync struct {
-	Recompute bool `json:"recompute"` // false in the first iteration, where the caller may have it at hand
+	Recompute bool `json:"recompute"` // false in the first iteration, for which the caller may have a current one
 }
 
-// Environment is what a model call is made in: it may change between iterations, never inside one.
+// Environment is the system prompt and the tools of a model call. It can change between iterations, but not within one.
 type Environment struct {
 	System string                  `json:"system"`
 	Tools  []protocol.ToolManifest `json:"tools,omitempty"`
 }
 
-// ModelCall asks for a reply. History before the turn is the interpreter's to put in front.
+// ModelCall asks for a model reply. The interpreter adds the history before the turn.
 type ModelCall struct {
 	System     string                     `json:"system"`
 	Tools      []protocol.ToolManifest    `json:"tools,omitempty"`
 	Choice     provider.ToolChoice        `json:"choice"`
 	Output     provider.OutputSpec        `json:"output"`
 	Generation protocol.GenerationOptions `json:"generation"`
-	Messages   []protocol.Message         `json:"messages"`            // of this turn; those that have a cause are shown at the end of the prompt
-	Transient  []protocol.Message         `json:"transient,omitempty"` // shown once, never stored
+	// Messages are those of this turn. Messages with a cause go to the end of the prompt.
+	Messages  []protocol.Message `json:"messages"`
+	Transient []protocol.Message `json:"transient,omitempty"` // sent once, never stored
 }
 
-// ToolBatch asks for the results of calls, which may run at once.
+// ToolBatch asks for the results of calls, which may run in parallel.
 type ToolBatch struct {
 	Calls []protocol.ToolCall `json:"calls"`
 }
 
-// Cell asks for a piece of code to be run.
+// Cell asks to run a piece of code.
 type Cell struct {
 	Language     string `json:"language"`
 	Source       string `json:"source"`
-	AcceptFinish bool   `json:"acceptFinish,omitempty"` // it may end the turn
+	AcceptFinish bool   `json:"acceptFinish,omitempty"` // the code may end the turn
 }
 
-// Checkpoint asks what may enter the turn at this seam.
+// Checkpoint asks for inputs and messages to add to the turn at this point.
 type Checkpoint struct {
 	Kind protocol.Boundary `json:"kind"`
 }
 
-// Admits tells whether an input may enter here that wants to enter at least's seam or a later one.
+// Admits reports whether an input that asked to be added at the boundary least, or at a later one, can be added here.
 func (c Checkpoint) Admits(least protocol.Boundary) bool {
 	return least != protocol.BoundaryBeforeCompletion || c.Kind == protocol.BoundaryBeforeCompletion
 }
 
-// Progress tells that a message was added to the turn.
+// Progress reports a message that was added to the turn.
 type Progress struct {
-	Ordinal int               `json:"ordinal"` // of the turn's nodes
+	Ordinal int               `json:"ordinal"` // index among the turn's nodes
 	Message protocol.Message  `json:"message"`
-	Entered protocol.Boundary `json:"entered,omitempty"` // the checkpoint at which it came in from outside, if it did
+	Entered protocol.Boundary `json:"entered,omitempty"` // checkpoint at which the message came from outside; empty: it did not
 }
 
 // Response answers a waiting effect. The field of the effect's kind is set.
 type Response struct {
 	Sync       *Environment `json:"sync,omitempty"`
-	Exact      bool         `json:"-"` // Sync is what Environment.Exact gave
+	Exact      bool         `json:"-"` // Sync is a result of Environment.Exact
 	Model      *ModelReply  `json:"model,omitempty"`
 	Tools      []ToolReply  `json:"tools,omitempty"`
 	Code       *CellReply   `json:"code,omitempty"`
 	Checkpoint *Delivery    `json:"checkpoint,omitempty"`
 }
 
-// ModelReply is a reply, or what was received of it and why it failed or was stopped. Its tool calls have ids that the
-// turn has not used.
+// ModelReply is a complete reply, or the part received before the call failed or was stopped. The interpreter gives its
+// tool calls ids that are new in the turn.
 type ModelReply struct {
 	Reply  provider.Reply           `json:"reply"`
 	Record protocol.CallRecord      `json:"record"`
-	Error  *protocol.Issue          `json:"error,omitempty"`
-	Cancel *protocol.CancelEvidence `json:"cancel,omitempty"` // the turn was cancelled during the call
+	Error  *protocol.Issue          `json:"error,omitempty"`  // why the call failed; nil: it did not
+	Cancel *protocol.CancelEvidence `json:"cancel,omitempty"` // the turn was cancelled during the call; nil: it was not
 }
 
 // ToolReply is the result of one call of a batch.
 type ToolReply struct {
 	CallID     protocol.CallID       `json:"callId"`
 	Name       string                `json:"name"`
-	Args       json.RawMessage       `json:"args,omitempty"`  // as they were run, where a hook replaced them
-	Output     protocol.ToolOutput   `json:"output"`          // for the record
-	Shown      *protocol.ToolOutput  `json:"shown,omitempty"` // what enters the conversation, where it is not the output
+	Args       json.RawMessage       `json:"args,omitempty"`  // if a hook replaced them: the ones that the call ran with
+	Output     protocol.ToolOutput   `json:"output"`          // full output, for the record
+	Shown      *protocol.ToolOutput  `json:"shown,omitempty"` // what enters the conversation, if it differs from Output
 	Control    *protocol.ToolControl `json:"control,omitempty"`
 	DurationMs int64                 `json:"durationMs"`
-	Order      int                   `json:"order"` // position in which it completed
+	Order      int                   `json:"order"` // position in the order of completion
 
-	Calls []protocol.ToolCallRecord `json:"calls,omitempty"` // that it made itself
+	Calls []protocol.ToolCallRecord `json:"calls,omitempty"` // that the call made itself
 }
 
-// good tells whether the call got anywhere: one that makes calls does if one of them does.
+// good reports whether the call counts as progress. A call that makes calls counts if one of them succeeded.
 func (r *ToolReply) good() bool {
 	if len(r.Calls) == 0 {
 		return r.Output.Status == protocol.OutputSuccess
@@ -135,7 +137,7 @@ func (r *ToolReply) good() bool {
 	return slices.ContainsFunc(r.Calls, func(c protocol.ToolCallRecord) bool { return c.Output.Status == protocol.OutputSuccess })
 }
 
-// Seen is the output as it enters the conversation.
+// Seen returns the output that enters the conversation.
 func (r *ToolReply) Seen() protocol.ToolOutput {
 	if r.Shown != nil {
 		return *r.Shown
@@ -143,35 +145,36 @@ func (r *ToolReply) Seen() protocol.ToolOutput {
 	return r.Output
 }
 
-// CellReply is what a code cell came to.
+// CellReply is the result of a code cell.
 type CellReply struct {
-	Printed string                    `json:"printed,omitempty"`
+	Printed string                    `json:"printed,omitempty"` // text that the code printed
 	Value   json.RawMessage           `json:"value,omitempty"`
-	Error   string                    `json:"error,omitempty"`
+	Error   string                    `json:"error,omitempty"` // of the code; empty: it ran without one
 	Control *protocol.ToolControl     `json:"control,omitempty"`
 	Calls   []protocol.ToolCallRecord `json:"calls,omitempty"`
 }
 
-// Delivery is what enters a turn at a checkpoint.
+// Delivery is what a checkpoint adds to a turn.
 type Delivery struct {
-	Inputs    []protocol.Message `json:"inputs,omitempty"`   // of people, steered into the turn, and of what woke the session; each cause enters once
-	Messages  []protocol.Message `json:"messages,omitempty"` // of plugins: user and system roles only
+	// Inputs are steered inputs of people, and wakes. A cause that is already in the turn is not added again.
+	Inputs    []protocol.Message `json:"inputs,omitempty"`
+	Messages  []protocol.Message `json:"messages,omitempty"` // from plugins, with role user or system
 	Transient []protocol.Message `json:"transient,omitempty"`
-	Abort     *protocol.Issue    `json:"abort,omitempty"` // a plugin stops the turn
+	Abort     *protocol.Issue    `json:"abort,omitempty"` // a plugin ends the turn; nil: none does
 }
 
-// Remembered is what a checkpoint that delivers nothing leads to: an outcome, or else the next iteration.
+// Remembered is what follows a checkpoint that delivers nothing: an outcome, or the next iteration if Finish is nil.
 type Remembered struct {
 	Finish *protocol.TurnOutcome `json:"finish,omitempty"`
 }
 
-// Result is what a turn came to.
+// Result is the state of a turn for its report.
 type Result struct {
-	Outcome   *protocol.TurnOutcome
+	Outcome   *protocol.TurnOutcome // nil: not finished
 	Messages  []protocol.Message
 	Usage     protocol.Usage
 	Calls     []protocol.CallRecord
 	ToolCalls []protocol.ToolCallRecord
 	Issues    []protocol.Issue
-	HadCode   bool
+	HadCode   bool // the turn ran code cells
 }

@@ -7,7 +7,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// limit lets the driver end a turn that has used up its budget. If it does not, the machine does.
+// limit lets the driver react to the end of the iteration budget. If it neither ends the turn nor continues, the
+// machine ends it.
 func (m *Machine) limit() {
 	m.limiting = true
 	m.apply(m.driver.Limit(m.view()))
@@ -17,6 +18,7 @@ func (m *Machine) limit() {
 	}
 }
 
+// graceFinal starts the one iteration beyond the budget.
 func (m *Machine) graceFinal() {
 	if m.s.Grace {
 		m.outOfTurns()
@@ -31,6 +33,7 @@ func (m *Machine) outOfTurns() {
 	m.finish(protocol.TurnOutcome{Kind: protocol.OutcomeMaxTurns, Text: "the turn budget is used up"})
 }
 
+// finish sets the outcome, gives open calls a result and emits the final effect.
 func (m *Machine) finish(outcome protocol.TurnOutcome) {
 	exactly, err := exact(outcome)
 	if err != nil {
@@ -42,8 +45,7 @@ func (m *Machine) finish(outcome protocol.TurnOutcome) {
 	m.emit(Effect{Kind: EffectDone, Done: &exactly})
 }
 
-// closeCalls gives every call of the turn that lacks one a result, whatever ended the turn, so that the conversation
-// can go on from there.
+// closeCalls adds a result for every call that has none, so that the conversation stays valid however the turn ended.
 func (m *Machine) closeCalls(end protocol.OutcomeKind) {
 	msg := protocol.Message{Role: protocol.RoleUser}
 	for _, call := range openCalls(m.s.Messages) {
@@ -54,8 +56,9 @@ func (m *Machine) closeCalls(end protocol.OutcomeKind) {
 	}
 }
 
-// lastResult is what is known of a call when the turn ends. A batch that was handed out when the turn failed may have
-// run: nobody knows. Who cancels a turn delivers the results of its calls first, so what is left then did not run.
+// lastResult returns the result of a call at the end of the turn. If the turn failed while the batch of the call was
+// out, the call may have run: its status is unknown. On a cancel the results of the batch have been delivered before,
+// so the remaining calls did not run.
 func (m *Machine) lastResult(call protocol.ToolCall, end protocol.OutcomeKind) *protocol.ToolResult {
 	known := slices.IndexFunc(m.s.ToolCalls, func(r protocol.ToolCallRecord) bool { return r.CallID == call.CallID })
 	if known < 0 {
@@ -70,7 +73,7 @@ func (m *Machine) lastResult(call protocol.ToolCall, end protocol.OutcomeKind) *
 	return &protocol.ToolResult{CallID: r.CallID, Name: r.Name, Output: r.Output, DurationMs: r.DurationMs, Order: r.Order}
 }
 
-// openCalls are the calls without a result, in order.
+// openCalls returns the calls without a result, in order.
 func openCalls(msgs []protocol.Message) []protocol.ToolCall {
 	var open []protocol.ToolCall
 	for _, msg := range msgs {
@@ -89,9 +92,9 @@ func openCalls(msgs []protocol.Message) []protocol.ToolCall {
 	return open
 }
 
-// Cancel ends the turn, except where a model call is under way: its answer says so itself, see ModelReply. The results
-// of a batch that was begun must have been delivered, with cancelled ones where calls did not end. What was received
-// of a reply that is not delivered can be given as partial.
+// Cancel ends the turn. Do not use it during a model call: the reply itself says that it was cancelled, see ModelReply.
+// Before calling it, deliver the results of a batch that was started, with cancelled ones for calls that did not end.
+// partial is the part of an undelivered reply to keep; nil: none.
 func (m *Machine) Cancel(evidence protocol.CancelEvidence, partial *provider.Reply) {
 	if m.Finished() {
 		return
@@ -106,6 +109,7 @@ func (m *Machine) Cancel(evidence protocol.CancelEvidence, partial *provider.Rep
 	m.stop(evidence, partial)
 }
 
+// stop keeps a partial reply and ends the turn as cancelled.
 func (m *Machine) stop(evidence protocol.CancelEvidence, partial *provider.Reply) {
 	if partial != nil {
 		m.keepPartial(partial)
@@ -113,14 +117,14 @@ func (m *Machine) stop(evidence protocol.CancelEvidence, partial *provider.Reply
 	m.finish(protocol.TurnOutcome{Kind: protocol.OutcomeCancelled, Cancel: &evidence})
 }
 
-// Switch ends the turn in favour of another frame.
+// Switch ends the turn in favor of another frame.
 func (m *Machine) Switch(frame *protocol.FrameSwitch) {
 	if !m.Finished() {
 		m.finish(protocol.TurnOutcome{Kind: protocol.OutcomeFrameSwitch, Frame: frame})
 	}
 }
 
-// Fail ends the turn for a reason outside of it.
+// Fail ends the turn for an external reason and records the issue.
 func (m *Machine) Fail(kind protocol.OutcomeKind, issue protocol.Issue) {
 	if m.Finished() {
 		return

@@ -13,8 +13,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// exact is v as it would be read back from its JSON: raw values compact, text valid UTF-8, empty lists absent where
-// the field says so. It shares nothing with v.
+// exact returns a deep copy of v as reading back its JSON would give it: raw values compact, text valid UTF-8, and
+// empty omitempty lists nil. Replay from a journal then produces identical effects.
 func exact[T any](v T) (T, error) {
 	out := v
 	if !encodesItself(reflect.TypeFor[T]()) && faithful(reflect.ValueOf(&out).Elem()) {
@@ -23,28 +23,29 @@ func exact[T any](v T) (T, error) {
 	return reread(v)
 }
 
-// reread goes over JSON.
+// reread encodes v as JSON and decodes it again.
 func reread[T any](v T) (T, error) {
 	var out T
 	text, err := json.Marshal(v)
 	if err != nil {
 		return out, err
 	}
-	if !utf8.Valid(text) { // raw values are not looked into by Marshal
+	if !utf8.Valid(text) { // Marshal does not check raw values
 		text = bytes.ToValidUTF8(text, []byte("\uFFFD"))
 	}
 	err = json.Unmarshal(text, &out)
 	return out, err
 }
 
-// Exact is the environment as its JSON would be read back. A response can say that it has one, and the machine then takes it
-// in as it is, so that what serves many turns is read back once: for the tools that ship inside that takes a tenth of a
-// millisecond. Nobody changes what it refers to. It fails if it cannot be encoded.
+// Exact returns the environment as reading back its JSON would give it. A Response with such an environment sets Exact,
+// and the machine then skips the conversion; one environment serves many turns. Nothing may modify what it refers to.
+// It fails if the environment cannot be encoded.
 func (e Environment) Exact() (Environment, error) { return exact(e) }
 
+// errMissing means that a Response lacks the field of its effect's kind.
 var errMissing = errors.New("it has no field of the effect's kind")
 
-// received is an answer as the machine takes it in, or an error if it does not answer the effect.
+// received converts an answer for the machine, or fails if it does not answer the effect.
 func (m *Machine) received(e *Effect, r Response) (Response, error) {
 	fits := false
 	switch e.Kind {
@@ -53,7 +54,7 @@ func (m *Machine) received(e *Effect, r Response) (Response, error) {
 			return Response{Sync: r.Sync}, nil
 		}
 		if fits && reflect.DeepEqual(*r.Sync, m.s.Env) {
-			known := m.s.Env // nothing changed, as mostly: reading 200 tools back takes a millisecond
+			known := m.s.Env // usually unchanged: rereading 200 tools takes a millisecond
 			return Response{Sync: &known}, nil
 		}
 	case EffectModel:
@@ -63,7 +64,7 @@ func (m *Machine) received(e *Effect, r Response) (Response, error) {
 			r.Model = &reply
 		}
 	case EffectTools:
-		fits = true // an empty list is an answer too
+		fits = true // an empty list is a valid answer
 		r.Tools = resultsOf(e.Tools.Calls, r.Tools)
 	case EffectCode:
 		fits = r.Code != nil
@@ -85,8 +86,8 @@ func (m *Machine) received(e *Effect, r Response) (Response, error) {
 	return exact(r)
 }
 
-// wellFormed is a reply whose JSON can be stored. Arguments that are no JSON become a string: they are refused, and the model can try
-// again.
+// wellFormed returns a reply whose JSON can be stored. Arguments that are not JSON become a JSON string: the call is
+// rejected, and the model can retry.
 func wellFormed(reply provider.Reply) provider.Reply {
 	parts := slices.Clone(reply.Parts)
 	for i := range parts {
@@ -103,8 +104,7 @@ func wellFormed(reply provider.Reply) provider.Reply {
 	return reply
 }
 
-// resultsOf puts the results into the order of the calls. A call without a result gets a failure, so that each has
-// exactly one.
+// resultsOf returns exactly one result per call, in the order of the calls. A missing result becomes a failure.
 func resultsOf(calls []protocol.ToolCall, replies []ToolReply) []ToolReply {
 	ordered := make([]ToolReply, len(calls))
 	for i, call := range calls {
@@ -113,6 +113,7 @@ func resultsOf(calls []protocol.ToolCall, replies []ToolReply) []ToolReply {
 	return ordered
 }
 
+// replyTo returns the result of one call, or a failure if there is none.
 func replyTo(call protocol.ToolCall, replies []ToolReply) ToolReply {
 	for _, r := range replies {
 		if r.CallID == call.CallID {
@@ -123,6 +124,7 @@ func replyTo(call protocol.ToolCall, replies []ToolReply) ToolReply {
 	return failed(call, "batch_missing_result", "the batch came back without a result for this call")
 }
 
+// failed returns the failed result of a call.
 func failed(call protocol.ToolCall, code, text string) ToolReply {
 	return ToolReply{
 		CallID: call.CallID, Name: call.Name, Output: protocol.Fail(protocol.FailInternal, code, text, protocol.FromRuntime),

@@ -1,9 +1,10 @@
-// Package turn is the pure machine behind a turn. Next gives the effect to perform, Deliver takes its answer; between
-// the two the machine does no IO, reads no clock and draws no randomness, so it can be replayed from a journal and fuzzed. What a model reply means is decided by a Driver, which is stateless: its state is bytes
-// inside the machine. A Machine is not safe for concurrent use.
+// Package turn is the pure state machine of a turn. Next returns the effect to perform, and Deliver takes its answer. In between
+// the machine does no IO, reads no clock and uses no randomness, so it can be replayed from a journal and fuzzed. A Driver
+// decides what a model reply means. Drivers are stateless: their state is stored as bytes in the machine. A Machine is not safe
+// for concurrent use; the engine's run of the turn owns it.
 //
-// Everything that enters the machine is taken in as its JSON would be read back. So a machine that is answered from a journal
-// asks for effects that are the same to the byte as those of one that never stopped.
+// Everything that enters the machine is converted to what reading back its JSON would give. So a machine that is answered from a
+// journal asks for byte-identical effects.
 package turn
 
 import (
@@ -14,36 +15,37 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// DefaultNoProgress is how many attempts in a row may lack an error-free execution, unless the budget says otherwise.
-// It was set upstream after one turn made 1,223 model calls.
+// DefaultNoProgress is the number of unsuccessful attempts in a row after which a turn ends, unless its budget says
+// otherwise. Without such a limit, one turn once made 1,223 model calls.
 const DefaultNoProgress = 12
 
-// Config is what a turn begins with.
+// Config is the start of a turn.
 type Config struct {
-	Input      []protocol.Message         `json:"input"`               // the first messages of the turn
-	Transient  []protocol.Message         `json:"transient,omitempty"` // shown in the first model call, never stored
+	Input      []protocol.Message         `json:"input"`               // first messages of the turn
+	Transient  []protocol.Message         `json:"transient,omitempty"` // sent with the first model call, never stored
 	Budget     protocol.Budget            `json:"budget"`
 	Generation protocol.GenerationOptions `json:"generation"`
 	Options    *protocol.TurnOptions      `json:"options,omitempty"` // for the driver
 }
 
-// state is everything a machine knows; its JSON is all of it. Until there is an Outcome there is an Active effect.
+// state is everything that a machine knows, and its JSON is complete. As long as there is no Outcome there is an Active
+// effect.
 type state struct {
 	Budget     protocol.Budget            `json:"budget"`
 	Generation protocol.GenerationOptions `json:"generation"`
 	Options    *protocol.TurnOptions      `json:"options,omitempty"`
-	LastEffect uint64                     `json:"lastEffect"`
-	Active     *Effect                    `json:"active,omitempty"`
-	Outbox     []Effect                   `json:"outbox,omitempty"`
+	LastEffect uint64                     `json:"lastEffect"`       // number of the newest waiting effect
+	Active     *Effect                    `json:"active,omitempty"` // the effect that waits for an answer
+	Outbox     []Effect                   `json:"outbox,omitempty"` // effects without an answer that Next has not returned
 	Iteration  int                        `json:"iteration"`
-	Asked      int                        `json:"asked,omitempty"` // the iteration of the newest model call
-	Grace      bool                       `json:"grace,omitempty"`
-	NoProgress int                        `json:"noProgress,omitempty"`
+	Asked      int                        `json:"asked,omitempty"`      // iteration of the newest model call
+	Grace      bool                       `json:"grace,omitempty"`      // the turn is in its extra iteration
+	NoProgress int                        `json:"noProgress,omitempty"` // unsuccessful attempts in a row
 	Messages   []protocol.Message         `json:"messages"`
 	Transient  []protocol.Message         `json:"transient,omitempty"`
 	Env        Environment                `json:"env"`
 	Driver     json.RawMessage            `json:"driver,omitempty"`
-	After      *Remembered                `json:"after,omitempty"`
+	After      *Remembered                `json:"after,omitempty"` // what follows the active checkpoint
 	Usage      protocol.Usage             `json:"usage"`
 	Calls      []protocol.CallRecord      `json:"calls,omitempty"`
 	ToolCalls  []protocol.ToolCallRecord  `json:"toolCalls,omitempty"`
@@ -52,14 +54,14 @@ type state struct {
 	Outcome    *protocol.TurnOutcome      `json:"outcome,omitempty"`
 }
 
-// Machine runs one turn.
+// Machine runs one turn. The caller loops: Next, perform the effect, Deliver, until Finished.
 type Machine struct {
 	driver   Driver
 	s        state
-	limiting bool // the driver is being asked what to do at the limit; never true between two calls
+	limiting bool // the driver's Limit is running; false between calls
 }
 
-// New is a machine at the beginning of a turn.
+// New returns a machine at the beginning of a turn.
 func New(driver Driver, cfg Config) *Machine {
 	m := &Machine{driver: driver, s: state{Iteration: 1}}
 	cfg, err := exact(cfg)
@@ -77,8 +79,8 @@ func New(driver Driver, cfg Config) *Machine {
 	return m
 }
 
-// Next is the effect to perform now. Effects that nobody answers are handed out once; one that waits is handed out
-// until its answer was delivered. After Done there is none. The caller does not change what an effect refers to.
+// Next returns the effect to perform. An effect without an answer is returned once, a waiting one until its answer is
+// delivered. After EffectDone there is none. The effect is shared and must not be modified.
 func (m *Machine) Next() (Effect, bool) {
 	if len(m.s.Outbox) > 0 {
 		e := m.s.Outbox[0]
@@ -93,8 +95,8 @@ func (m *Machine) Next() (Effect, bool) {
 	return Effect{}, false
 }
 
-// Deliver takes the answer to the waiting effect id. An answer to any other effect is ignored: it came too late. One
-// that lacks the field of the effect's kind fails the turn.
+// Deliver passes in the answer to the waiting effect id. An answer to any other effect is late and ignored. An answer
+// without the field of the effect's kind fails the turn.
 func (m *Machine) Deliver(id uint64, r Response) {
 	active := m.s.Active
 	if active == nil || active.ID != id {
@@ -123,16 +125,17 @@ func (m *Machine) Deliver(id uint64, r Response) {
 	}
 }
 
-// Finished tells whether the turn has its outcome.
+// Finished reports whether the turn has its outcome.
 func (m *Machine) Finished() bool { return m.s.Outcome != nil }
 
-// Messages are the turn's messages so far; the n-th becomes the turn's n-th node. The caller does not change them.
+// Messages returns the messages of the turn so far. The n-th becomes the n-th node of the turn. The slice is shared and
+// must not be modified.
 func (m *Machine) Messages() []protocol.Message { return slices.Clip(m.s.Messages) }
 
-// Iteration counts model calls, from 1.
+// Iteration returns the number of the current iteration, from 1. Each makes at most one model call.
 func (m *Machine) Iteration() int { return m.s.Iteration }
 
-// Result is what the turn came to; its outcome is set once the machine has finished.
+// Result returns the state of the turn; the outcome is set once the machine is finished.
 func (m *Machine) Result() Result {
 	return Result{
 		Outcome: m.s.Outcome, Messages: slices.Clip(m.s.Messages), Usage: m.s.Usage, Calls: slices.Clip(m.s.Calls),
@@ -140,6 +143,7 @@ func (m *Machine) Result() Result {
 	}
 }
 
+// view returns the state for the driver. Slices are shared.
 func (m *Machine) view() View {
 	return View{
 		Iteration: m.s.Iteration, Grace: m.s.Grace, Messages: slices.Clip(m.s.Messages), Tools: slices.Clip(m.s.Env.Tools),
@@ -147,8 +151,8 @@ func (m *Machine) view() View {
 	}
 }
 
-// wait makes e the effect that the machine waits for. There is one at a time: a driver that asks for a second one
-// would never see the answer to the first.
+// wait makes e the effect that the machine waits for. There is only one at a time: the driver would never get the
+// answer to the first of two.
 func (m *Machine) wait(e Effect) {
 	if m.s.Active != nil {
 		m.broken("driver_conflict", fmt.Sprintf("the driver asked for %s while it waits for %s", e.Kind, m.s.Active.Kind))
@@ -159,23 +163,25 @@ func (m *Machine) wait(e Effect) {
 	m.s.Active = &e
 }
 
+// emit queues an effect without an answer.
 func (m *Machine) emit(e Effect) {
 	e.Iteration = m.s.Iteration
 	m.s.Outbox = append(m.s.Outbox, e)
 }
 
-// prepare begins an iteration: the environment is synced once in each, so that a tool enabled between two model calls
-// is seen by the second and nothing changes inside one.
+// prepare begins an iteration by asking for the environment. It is fetched once per iteration, so a tool that was
+// enabled between two model calls is in the second one, and nothing changes within an iteration.
 func (m *Machine) prepare() {
 	m.wait(Effect{Kind: EffectSync, Sync: &Sync{Recompute: m.s.Iteration > 1}})
 }
 
+// synced continues an iteration with its environment.
 func (m *Machine) synced(env *Environment) {
 	m.s.Env = *env
 	m.apply(m.driver.Prepare(m.view()))
 }
 
-// appendMessage adds a message to the turn; entered names the checkpoint at which it came in, if it did.
+// appendMessage adds a message to the turn. entered is the checkpoint at which it came from outside; "" if it did not.
 func (m *Machine) appendMessage(msg protocol.Message, entered protocol.Boundary) {
 	msg, err := exact(msg)
 	if err != nil {
@@ -186,7 +192,7 @@ func (m *Machine) appendMessage(msg protocol.Message, entered protocol.Boundary)
 	m.emit(Effect{Kind: EffectProgress, Progress: &Progress{Ordinal: len(m.s.Messages) - 1, Message: msg, Entered: entered}})
 }
 
-// told tells whether a message is about a cause that the turn has been told of.
+// told reports whether the turn already has a message with the same cause.
 func (m *Machine) told(msg protocol.Message) bool {
 	c := msg.Cause()
 	return c != nil && slices.ContainsFunc(m.s.Messages, func(known protocol.Message) bool {
@@ -194,13 +200,14 @@ func (m *Machine) told(msg protocol.Message) bool {
 	})
 }
 
+// issue records an issue and emits it.
 func (m *Machine) issue(i protocol.Issue) {
-	i, _ = exact(i) // an issue is text: it cannot fail
+	i, _ = exact(i) // an issue is text: this cannot fail
 	m.s.Issues = append(m.s.Issues, i)
 	m.emit(Effect{Kind: EffectLog, Log: &i})
 }
 
-// broken ends the turn because its driver or interpreter did not keep to the contract.
+// broken fails the turn because its driver or interpreter violated the contract.
 func (m *Machine) broken(code, message string) {
 	m.Fail(protocol.OutcomeRuntimeError, protocol.Issue{Kind: "runtime", Code: code, Message: message})
 }

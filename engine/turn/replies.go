@@ -10,6 +10,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
+// modelReplied handles the answer to a model call. Only a reply that ended normally reaches the driver.
 func (m *Machine) modelReplied(r *ModelReply) {
 	m.s.Transient = nil
 	m.s.Calls = append(m.s.Calls, r.Record)
@@ -33,7 +34,7 @@ func (m *Machine) modelReplied(r *ModelReply) {
 	}
 }
 
-// cutOff tells whether a reply that came without an error is none to go on from.
+// cutOff reports whether a reply stopped in a way that the turn cannot continue from.
 func cutOff(stop protocol.StopReason) bool {
 	switch stop {
 	case protocol.StopContextLimit, protocol.StopContentFilter, protocol.StopError, protocol.StopCancelled:
@@ -42,19 +43,21 @@ func cutOff(stop protocol.StopReason) bool {
 	return false
 }
 
+// overflow returns the issue of token counts that exceed their range.
 func overflow(err error) protocol.Issue {
 	return protocol.Issue{Kind: "runtime", Code: "token_usage_overflow", Message: err.Error()}
 }
 
+// modelFailed keeps what was received and ends the turn.
 func (m *Machine) modelFailed(reply *provider.Reply, kind protocol.OutcomeKind, issue protocol.Issue) {
 	m.issue(issue)
 	m.keepPartial(reply)
 	m.finish(protocol.TurnOutcome{Kind: kind, Text: issue.Message})
 }
 
-// keepPartial stores what was said in a reply that was cut off. Its tool calls are dropped: none was dispatched, and a
-// call without a result would make the conversation unusable. Reasoning stays in front of the prose it led to, so that
-// the parts keep the ids under which they were shown.
+// keepPartial stores the text of an incomplete reply. Its tool calls are dropped: they did not run, and calls without a
+// result would make the conversation invalid. Reasoning stays in front of the prose it led to, so that parts keep the
+// ids under which clients have seen them.
 func (m *Machine) keepPartial(reply *provider.Reply) {
 	var parts []protocol.Part
 	said := false
@@ -72,11 +75,13 @@ func (m *Machine) keepPartial(reply *provider.Reply) {
 	}
 }
 
+// prose returns the visible text of a reply.
 func (m *Machine) prose(reply *provider.Reply) string {
 	msg := reply.Message()
 	return m.driver.Visible(msg.Answer())
 }
 
+// addUsage adds the tokens of a call. It fails on an overflow.
 func (m *Machine) addUsage(u *protocol.Usage) error {
 	if u == nil {
 		return nil
@@ -88,6 +93,7 @@ func (m *Machine) addUsage(u *protocol.Usage) error {
 	return err
 }
 
+// toolsReturned records the results of a batch, passes them to the driver and counts progress.
 func (m *Machine) toolsReturned(calls []protocol.ToolCall, replies []ToolReply) {
 	good := false
 	for i, r := range replies {
@@ -105,7 +111,7 @@ func (m *Machine) toolsReturned(calls []protocol.ToolCall, replies []ToolReply) 
 	m.progress(good)
 }
 
-// asShown are replies with the outputs that enter the conversation.
+// asShown returns the replies with the outputs that enter the conversation.
 func asShown(replies []ToolReply) []ToolReply {
 	shown := slices.Clone(replies)
 	for i := range shown {
@@ -114,13 +120,14 @@ func asShown(replies []ToolReply) []ToolReply {
 	return shown
 }
 
+// codeReturned records the calls of a code cell and passes its result to the driver.
 func (m *Machine) codeReturned(r *CellReply) {
 	m.s.ToolCalls = append(m.s.ToolCalls, r.Calls...)
 	m.apply(m.driver.Cell(m.view(), *r))
 	m.progress(r.Error == "")
 }
 
-// progress keeps the no-progress count and ends the turn when it has used up its budget.
+// progress updates the count of unsuccessful attempts and ends the turn when it reaches the limit.
 func (m *Machine) progress(good bool) {
 	if m.Finished() {
 		return

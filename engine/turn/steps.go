@@ -9,6 +9,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
+// startModel asks for a model reply, at most once per iteration.
 func (m *Machine) startModel(choice provider.ToolChoice, output provider.OutputSpec) {
 	if m.s.Asked == m.s.Iteration {
 		// The turn budget counts iterations: a second call in one would not be counted.
@@ -27,6 +28,7 @@ func (m *Machine) startModel(choice provider.ToolChoice, output provider.OutputS
 	}})
 }
 
+// startTools asks for a batch of tool calls.
 func (m *Machine) startTools(calls []protocol.ToolCall) {
 	calls, err := exact(calls)
 	if err != nil {
@@ -36,12 +38,14 @@ func (m *Machine) startTools(calls []protocol.ToolCall) {
 	m.wait(Effect{Kind: EffectTools, Tools: &ToolBatch{Calls: calls}})
 }
 
+// startCode asks to run a code cell.
 func (m *Machine) startCode(cell Cell) {
 	m.s.HadCode = true
-	cell, _ = exact(cell) // it is text: it cannot fail
+	cell, _ = exact(cell) // it is text: this cannot fail
 	m.wait(Effect{Kind: EffectCode, Code: &cell})
 }
 
+// checkpoint asks for inputs and remembers how to continue if there are none.
 func (m *Machine) checkpoint(kind protocol.Boundary, finish *protocol.TurnOutcome) {
 	after, err := exact(Remembered{Finish: finish})
 	if err != nil {
@@ -52,6 +56,7 @@ func (m *Machine) checkpoint(kind protocol.Boundary, finish *protocol.TurnOutcom
 	m.wait(Effect{Kind: EffectCheckpoint, Checkpoint: &Checkpoint{Kind: kind}})
 }
 
+// setState replaces the driver's state.
 func (m *Machine) setState(s json.RawMessage) {
 	s, err := exact(s)
 	if err != nil {
@@ -61,6 +66,7 @@ func (m *Machine) setState(s json.RawMessage) {
 	m.s.Driver = s
 }
 
+// tell emits an event of the driver.
 func (m *Machine) tell(news protocol.PluginNode) {
 	news, err := exact(news)
 	if err != nil {
@@ -70,8 +76,8 @@ func (m *Machine) tell(news protocol.PluginNode) {
 	m.emit(Effect{Kind: EffectEmit, Emit: &news})
 }
 
-// checkpointPassed takes in what was delivered. Only what the model will see keeps the turn from ending. Inputs that a
-// plugin's abort comes with are taken in first: their sender was told that this turn has them.
+// checkpointPassed adds what was delivered. Only messages that the model will see keep the turn from ending. If a
+// plugin aborts the turn, its inputs are still added first: their senders were told that this turn has them.
 func (m *Machine) checkpointPassed(at protocol.Boundary, d *Delivery) {
 	after := m.s.After
 	m.s.After = nil
@@ -86,6 +92,7 @@ func (m *Machine) checkpointPassed(at protocol.Boundary, d *Delivery) {
 	}
 }
 
+// takeIn adds the messages of a delivery and reports whether the model will see any.
 func (m *Machine) takeIn(at protocol.Boundary, d *Delivery) (entered bool) {
 	for _, msg := range d.Inputs {
 		if !m.told(msg) {
@@ -108,7 +115,7 @@ func (m *Machine) takeIn(at protocol.Boundary, d *Delivery) (entered bool) {
 	return entered
 }
 
-// mayEnter tells whether a plugin's message is of a role that plugins may speak in.
+// mayEnter reports whether a plugin's message has a role that plugins may use. If not, it records an issue.
 func (m *Machine) mayEnter(msg protocol.Message) bool {
 	if msg.Role == protocol.RoleUser || msg.Role == protocol.RoleSystem {
 		return true
@@ -118,6 +125,7 @@ func (m *Machine) mayEnter(msg protocol.Message) bool {
 	return false
 }
 
+// advance continues with the next iteration within the budget. A negative budget is unlimited.
 func (m *Machine) advance() {
 	limit := m.s.Budget.Iterations
 	switch {

@@ -12,23 +12,25 @@ import (
 	"lashd/engine/tip"
 )
 
-// Group starts goroutines and waits for them. All methods are safe for concurrent use.
+// Group starts goroutines and waits for them. At shutdown the engine calls Close, WaitTurns, WaitActors and WaitCalls,
+// in this order. All methods are safe for concurrent use.
 type Group struct {
 	log       *slog.Logger
-	actors    sync.WaitGroup
-	turns     sync.WaitGroup
-	callEnded tip.Tip
+	actors    sync.WaitGroup // started by GoActor
+	turns     sync.WaitGroup // started by GoTurn
+	callEnded tip.Tip        // notified when a call returns
 
 	mu      sync.Mutex
 	closed  bool
 	running int // turns
-	calls   int // calls that have not returned, including those that nobody waits for
+	// calls counts the calls that have not returned, including abandoned ones.
+	calls int
 }
 
-// New returns an empty group, which reports panics and calls that do not return to log.
+// New returns an empty group that logs panics and calls that do not return.
 func New(log *slog.Logger) *Group { return &Group{log: log} }
 
-// Close makes the group refuse new turns.
+// Close makes the group refuse new turns. Running turns continue.
 func (g *Group) Close() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -42,7 +44,8 @@ func (g *Group) Closed() bool {
 	return g.closed
 }
 
-// IfOpen runs f unless the group is closed, and reports whether it did. Close waits for f, so f must be short.
+// IfOpen runs f unless the group is closed, and reports whether it did. f runs under the lock of the group: keep it
+// short, and do not call other methods in it.
 func (g *Group) IfOpen(f func()) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -52,7 +55,7 @@ func (g *Group) IfOpen(f func()) bool {
 	return !g.closed
 }
 
-// GoTurn runs a turn unless the group is closed, and reports whether it does.
+// GoTurn starts a turn in a goroutine unless the group is closed, and reports whether it did.
 func (g *Group) GoTurn(f func()) bool {
 	return g.IfOpen(func() {
 		g.running++
@@ -70,16 +73,16 @@ func (g *Group) Turns() int {
 	return g.running
 }
 
-// WaitTurns waits for all turns. Call it after Close.
+// WaitTurns waits until all turns have returned. Call it after Close.
 func (g *Group) WaitTurns() { g.turns.Wait() }
 
-// GoActor runs an actor, or work for one that ends when the context of actors is done.
+// GoActor starts an actor, or work of one, that ends when the actors' context is done.
 func (g *Group) GoActor(f func()) { g.actors.Go(f) }
 
 // WaitActors waits for everything that GoActor started.
 func (g *Group) WaitActors() { g.actors.Wait() }
 
-// GoCall runs a call that may outlive its caller.
+// GoCall starts a call of foreign code, which may outlive its caller.
 func (g *Group) GoCall(f func()) {
 	g.add(&g.calls, 1)
 	go func() {
@@ -89,7 +92,7 @@ func (g *Group) GoCall(f func()) {
 	}()
 }
 
-// WaitCalls waits for all calls, but for no longer than limit.
+// WaitCalls waits for all calls, at most for limit. It logs how many have not returned then.
 func (g *Group) WaitCalls(limit time.Duration) {
 	timeout := time.NewTimer(limit)
 	defer timeout.Stop()
@@ -108,12 +111,14 @@ func (g *Group) WaitCalls(limit time.Duration) {
 	}
 }
 
+// openCalls returns the number of calls that have not returned.
 func (g *Group) openCalls() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.calls
 }
 
+// add adds n to a counter of the group under its lock.
 func (g *Group) add(count *int, n int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

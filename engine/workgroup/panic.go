@@ -11,8 +11,9 @@ import (
 // ErrPanic means that code panicked. The log has the stack.
 var ErrPanic = errors.New("panic")
 
-// Recovered logs a recovered panic and returns it as an error. The panic of a driver that does not return is an error already. The key and
-// the id say in the log what the code worked for.
+// Recovered logs a recovered panic and returns it as an error. A driver that does not return panics with a
+// plugin.AbandonedError, which Recovered returns unchanged. key and id name the work in the log, such as "turn" and its
+// id.
 func (g *Group) Recovered(key string, id, p any) error {
 	stack := debug.Stack()
 	switch thrown := p.(type) {
@@ -26,7 +27,7 @@ func (g *Group) Recovered(key string, id, p any) error {
 	return fmt.Errorf("%w: %v", ErrPanic, p)
 }
 
-// LogPanic logs the stack if err is the panic of a plugin: the error itself only names the plugin.
+// LogPanic logs the stack if err is a panic of a plugin; the error itself only names the plugin.
 func (g *Group) LogPanic(err error) {
 	if p, ok := errors.AsType[*plugin.PanicError](err); ok {
 		g.log.Error("panic", "error", err, "stack", string(p.Stack))

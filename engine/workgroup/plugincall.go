@@ -7,35 +7,36 @@ import (
 )
 
 const (
-	// pluginLimit is how long a call of plugins may take.
+	// pluginLimit is the time limit of a PluginContext.
 	pluginLimit = 10 * time.Second
-	// returnGrace is how much longer CallPlugin waits for a call whose context is done. Plugin code has limits of its own, which name the
-	// plugin and expire long before; this one is for code without such a limit.
+	// returnGrace is how long CallPlugin still waits after the context is done. Plugin code has its own shorter limits,
+	// which name the plugin in their error; this one is for code without such a limit.
 	returnGrace = 6 * time.Second
 )
 
-// ErrSlowPlugin means that plugins did not return in time.
+// ErrSlowPlugin is the cause of a PluginContext that has timed out.
 var ErrSlowPlugin = errors.New("the plugins took too long")
 
-// PluginContext is a context for one call of plugins: it is done with ErrSlowPlugin after ten seconds.
+// PluginContext returns a context for one call of plugins. It ends with ErrSlowPlugin after ten seconds.
 func PluginContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, pluginLimit, ErrSlowPlugin)
 }
 
+// result is what a call returned.
 type result[T any] struct {
 	v   T
 	err error
 }
 
-// CallPlugin calls plugins with a PluginContext. It abandons a call that does not return when that is done, and then drops the result. A
-// panic of the call is its error.
+// CallPlugin runs call with a PluginContext in the group. If call does not return within returnGrace after that has
+// ended, CallPlugin abandons it, drops its result and returns the cause of the context. A panic becomes an error.
 func CallPlugin[T any](ctx context.Context, g *Group, call func(context.Context) (T, error)) (T, error) {
 	ctx, cancel := PluginContext(ctx)
 	defer cancel()
 	return CallPluginUntilDone(ctx, g, call)
 }
 
-// CallPluginUntilDone is CallPlugin without a limit besides that of ctx.
+// CallPluginUntilDone is CallPlugin without a time limit of its own: only ctx limits the call.
 func CallPluginUntilDone[T any](ctx context.Context, g *Group, call func(context.Context) (T, error)) (T, error) {
 	done := make(chan result[T], 1)
 	g.GoCall(func() { done <- contained(ctx, g, call) })
@@ -49,7 +50,7 @@ func CallPluginUntilDone[T any](ctx context.Context, g *Group, call func(context
 	return await(grace, done)
 }
 
-// contained makes the panic of a call an error.
+// contained runs call and converts a panic to an error.
 func contained[T any](ctx context.Context, g *Group, call func(context.Context) (T, error)) (r result[T]) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -60,7 +61,7 @@ func contained[T any](ctx context.Context, g *Group, call func(context.Context) 
 	return r
 }
 
-// await waits for a result until ctx is done. A result that arrived by then counts.
+// await waits for a result until ctx is done. A result that is ready at that moment still counts.
 func await[T any](ctx context.Context, done <-chan result[T]) (T, error) {
 	select {
 	case r := <-done:
