@@ -14,7 +14,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// tools are tools that do nothing.
+// tools is a provider of tools that do nothing.
 type tools []tool.Tool
 
 func (ts tools) Tools() []tool.Tool { return ts }
@@ -23,7 +23,7 @@ func (tools) Execute(context.Context, tool.Invocation) (tool.Result, error) {
 	return tool.Result{}, nil
 }
 
-// entry is a tool as the registry of a session has it.
+// entry returns a tool as a session's registry has it.
 func entry(t testing.TB, name string, kind protocol.ToolKind, varying ...string) *tool.Entry {
 	t.Helper()
 	m := protocol.ToolManifest{Name: name, Kind: kind}
@@ -40,7 +40,7 @@ const (
 	deny  = protocol.ApproveDeny
 )
 
-// policy is a policy with a mode, and rules for tools with an action.
+// policy returns a policy with a mode and with rules for tools.
 func policy(mode protocol.ApprovalMode, rules ...protocol.ApprovalRule) protocol.Policy {
 	return protocol.Policy{Cwd: "/w", Approval: protocol.ApprovalConfig{Mode: mode, Rules: rules}}
 }
@@ -64,10 +64,10 @@ func TestVerdict(t *testing.T) {
 			q.Policies = []approval.Policy{own(policy(allow, protocol.ApprovalRule{Tool: "ru*", Action: deny}))}
 		}, approval.Verdict{Mode: deny, Silence: deny}},
 		{"the strictest policy decides", func(q *approval.Request) { q.Policies = append(q.Policies, approval.Policy{Policy: policy(deny)}) }, approval.Verdict{Mode: deny, Beyond: true, Silence: deny}},
-		{"what the session denies itself is not beyond it", func(q *approval.Request) {
+		{"a denial by the session's own policy is not beyond it", func(q *approval.Request) {
 			q.Policies = []approval.Policy{own(policy(deny)), {Policy: policy(deny)}}
 		}, approval.Verdict{Mode: deny, Silence: deny}},
-		{"a later asker's question holds once", func(q *approval.Request) {
+		{"the answer to a later asker's question applies once", func(q *approval.Request) {
 			q.Policies = append(q.Policies, approval.Policy{Policy: policy(asks), Late: true})
 		}, approval.Verdict{Mode: asks, Beyond: true, Once: true, Silence: deny}},
 		{"a tool that leaves the sandbox is asked about", func(q *approval.Request) { q.Escapes = true }, approval.Verdict{Mode: asks, Beyond: true, Once: true, Silence: deny}},
@@ -75,8 +75,8 @@ func TestVerdict(t *testing.T) {
 		{"an asker without tools causes no call", func(q *approval.Request) { q.Ceiling.NoTools = true }, approval.Verdict{Mode: deny, Beyond: true}},
 		{"plan mode allows only reading", func(q *approval.Request) { q.Ceiling.ReadOnly = true }, approval.Verdict{Mode: deny, Planning: true}},
 		{"plan mode allows reading", func(q *approval.Request) { q.Ceiling.ReadOnly, q.Kind = true, protocol.ToolKindSearch }, approval.Verdict{Mode: allow, Silence: allow}},
-		{"a plugin has a person asked, with its default", func(q *approval.Request) { q.Wanted = &approval.Wanted{Default: allow} }, approval.Verdict{Mode: asks, Silence: allow}},
-		{"without its default that of the session counts", func(q *approval.Request) {
+		{"a plugin requires an approval with its own default", func(q *approval.Request) { q.Wanted = &approval.Wanted{Default: allow} }, approval.Verdict{Mode: asks, Silence: allow}},
+		{"without a default the session's default is used", func(q *approval.Request) {
 			q.Policies, q.Wanted = []approval.Policy{own(laxer)}, &approval.Wanted{}
 		}, approval.Verdict{Mode: asks, Silence: allow}},
 		{"a plugin's default makes silence stricter", func(q *approval.Request) {
@@ -90,10 +90,10 @@ func TestVerdict(t *testing.T) {
 		{"a protected file may be read", func(q *approval.Request) {
 			q.Call, q.Kind = approval.SubjectsOf("/w", entry(t, "run", ""), []byte(`{"path":".git/config"}`)), protocol.ToolKindRead
 		}, approval.Verdict{Mode: allow, Silence: allow}},
-		{"a tool in the place of another one is judged as that one, too", func(q *approval.Request) {
+		{"a tool that replaces another one is also judged as that one", func(q *approval.Request) {
 			q.Instead, q.Policies = approval.SubjectsOf("/w", entry(t, "other", ""), []byte(`{}`)), []approval.Policy{own(policy(allow, protocol.ApprovalRule{Tool: "other", Action: asks}))}
 		}, approval.Verdict{Mode: asks, Silence: deny}},
-		{"also where it changes a protected file", func(q *approval.Request) {
+		{"a replaced tool that changes a protected file is asked about", func(q *approval.Request) {
 			args := []byte(`{"path":".git/config"}`)
 			q.Call, q.Kind, q.Instead = approval.SubjectsOf("/w", entry(t, "run", ""), args), protocol.ToolKindRead, approval.SubjectsOf("/w", entry(t, "other", protocol.ToolKindEdit), args)
 		}, approval.Verdict{Mode: asks, Once: true, Silence: deny}},
@@ -108,7 +108,7 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// store keeps answers for directories.
+// store holds answers by directory.
 type store map[string][]persistence.Approval
 
 var errLost = errors.New("the store is lost")
@@ -120,7 +120,7 @@ func (s store) Approvals(_ context.Context, cwd string) ([]persistence.Approval,
 	return nil, errLost
 }
 
-// TestStanding shows for which calls, where and how long an answer of a person holds.
+// TestStanding checks for which calls, where and how long a person's answer applies.
 func TestStanding(t *testing.T) {
 	answered := func(s *approval.Standing, choice protocol.DecisionChoice, cwd, args string, asked bool) *change.Change {
 		c := change.New(change.Base{}, persistence.Commit{})
@@ -132,7 +132,7 @@ func TestStanding(t *testing.T) {
 		c.Land(persistence.Result{})
 		return c
 	}
-	// judge judges a call where the session asks about all.
+	// judge judges a call with a session that asks about every call.
 	judge := func(s approval.Standing, stored store, args string) protocol.ApprovalMode {
 		q := &approval.Request{
 			Call: approval.SubjectsOf("/w", entry(t, "run", "", "text"), json.RawMessage(args)), Policies: []approval.Policy{{Policy: policy(asks), Own: true}},
@@ -172,7 +172,7 @@ func TestStanding(t *testing.T) {
 	}
 	answered(&s, protocol.ChooseAllowAlways, "/w", `{"a":1}`, true)
 	if len(s) != 1 {
-		t.Errorf("a session that somebody asked for has %+v, want one answer", s)
+		t.Errorf("a session created on request has %+v, want one answer", s)
 	}
 	if _, err := s.For(t.Context(), nothing, []approval.Policy{{Policy: protocol.Policy{Cwd: "/elsewhere"}}}); !errors.Is(err, errLost) {
 		t.Errorf("%v, want %v", err, errLost)

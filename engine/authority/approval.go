@@ -24,16 +24,16 @@ var modes = map[protocol.ApprovalMode]int{protocol.ApproveAllow: 1, "": 2, proto
 // configurations, not their effect on calls: it may report a difference that no call would show, but never misses one.
 func Stricter(a, b protocol.ApprovalConfig) error {
 	if modes[a.Mode] < modes[b.Mode] {
-		return fmt.Errorf("the mode %q is laxer than %q", cmp.Or(a.Mode, "default"), cmp.Or(b.Mode, "default"))
+		return fmt.Errorf("mode %q is laxer than %q", cmp.Or(a.Mode, "default"), cmp.Or(b.Mode, "default"))
 	}
 	for _, r := range a.Rules {
 		if !known(r, b.Rules) && strictness[r.Action] < strictestOf(b.Mode) {
-			return fmt.Errorf("the new rule for %q says %s", r.Tool, r.Action)
+			return fmt.Errorf("the new rule for %q has the laxer action %s", r.Tool, r.Action)
 		}
 	}
 	for _, r := range b.Rules {
 		if r.Action != protocol.ApproveAllow && !known(r, a.Rules) {
-			return fmt.Errorf("the rule for %q that says %s is missing", r.Tool, r.Action)
+			return fmt.Errorf("the rule for %q with the action %s is missing", r.Tool, r.Action)
 		}
 	}
 	return patience(a, b)

@@ -11,7 +11,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// oracle is what becomes of a call, written down from the documentation: the strictest rule that matches, else the mode.
+// oracle is a second implementation of the documented rules: the strictest matching rule, else the mode.
 func oracle(a protocol.ApprovalConfig, tool string, reads bool, at string) string {
 	said := ""
 	for _, r := range a.Rules {
@@ -41,7 +41,7 @@ func oracle(a protocol.ApprovalConfig, tool string, reads bool, at string) strin
 
 func rank(verdict string) int { return slices.Index([]string{"allow", "ask", "deny"}, verdict) }
 
-// policies are approval configurations over two tools and two places.
+// policies generates approval configurations over two tools and two places.
 func policies() *rapid.Generator[protocol.ApprovalConfig] {
 	actions := rapid.SampledFrom([]protocol.ApprovalMode{"allow", "ask", "deny"})
 	rule := rapid.Custom(func(t *rapid.T) protocol.ApprovalRule {
@@ -58,7 +58,7 @@ func policies() *rapid.Generator[protocol.ApprovalConfig] {
 	})
 }
 
-// near is a policy that has much of another one.
+// near returns a policy that is similar to another one.
 func near(t *rapid.T, p protocol.ApprovalConfig) protocol.ApprovalConfig {
 	q := policies().Draw(t, "near")
 	q.Rules = append(slices.Clone(p.Rules), q.Rules...)
@@ -70,7 +70,7 @@ func near(t *rapid.T, p protocol.ApprovalConfig) protocol.ApprovalConfig {
 }
 
 func TestStricter(t *testing.T) {
-	t.Run("outside/2 what counts as stricter allows nothing more", func(t *testing.T) {
+	t.Run("outside/2 a stricter configuration never allows more", func(t *testing.T) {
 		compared := 0
 		rapid.Check(t, func(t *rapid.T) {
 			b := policies().Draw(t, "b")
@@ -94,7 +94,7 @@ func TestStricter(t *testing.T) {
 			t.Error("nothing was compared")
 		}
 	})
-	t.Run("outside/2 each way to be laxer is found", func(t *testing.T) {
+	t.Run("outside/2 every laxer difference is found", func(t *testing.T) {
 		ask, allow, deny := protocol.ApproveAsk, protocol.ApproveAllow, protocol.ApproveDeny
 		rules := func(mode protocol.ApprovalMode, all ...protocol.ApprovalRule) protocol.ApprovalConfig {
 			return protocol.ApprovalConfig{Mode: mode, Rules: all}

@@ -10,7 +10,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// link is what somebody in a chain of grants may do at the moment of asking, as plain facts.
+// link records what one asker in a chain of grants may do at the time of the request.
 type link struct {
 	approval protocol.ApprovalConfig
 	tools    []string // nil: all
@@ -19,20 +19,20 @@ type link struct {
 	plans    bool // it is in plan mode, in which only the tool read may be called
 }
 
-// held is a session, and everybody who stands behind it for good.
+// held is a session with the permanent limits of everyone who asked for it.
 type held struct {
 	protocol.Session
 	behind []link
 }
 
-// actor is a session at work: in a turn, for those who have asked for the session and for the turn.
+// actor is a session in a turn, with everyone who asked for the session and for the turn.
 type actor struct {
 	in     int
 	turn   *protocol.Ceiling
 	behind []link // of the turn
 }
 
-// chain is a world in which sessions ask for sessions and turns.
+// chain is a model in which sessions request sessions and turns.
 type chain struct {
 	sessions []*held
 	actors   []actor
@@ -47,7 +47,7 @@ func below(path, dir string) bool {
 	return path == dir || len(path) > len(dir) && path[:len(dir)+1] == dir+"/"
 }
 
-// now is the actor itself as a link.
+// now returns the actor itself as a link.
 func (c *chain) now(a actor, sandbox bool) link {
 	s := c.sessions[a.in]
 	l := link{s.Config.Approval, s.Authority.Tools, s.Cwd, sandbox, s.Config.Options != nil}
@@ -78,7 +78,7 @@ func (c *chain) create(t *rapid.T, a actor) {
 	c.add(s)
 }
 
-// config is what somebody sets a session to.
+// config is a configuration of a session.
 func config(t *rapid.T) protocol.Config {
 	c := protocol.Config{Approval: policies().Draw(t, "approval")}
 	if rapid.IntRange(0, 3).Draw(t, "plans") == 0 {
@@ -92,7 +92,7 @@ func (c *chain) add(s *held) {
 	c.actors = append(c.actors, actor{in: len(c.sessions) - 1})
 }
 
-// fork is what a person does.
+// fork models a fork by a person.
 func (c *chain) fork(t *rapid.T, a actor) {
 	from := c.sessions[a.in]
 	got, err := authority.Narrow(from.Authority, protocol.Authority{})
@@ -114,7 +114,7 @@ func (c *chain) begin(t *rapid.T, a actor) {
 	c.actors = append(c.actors, actor{in, authority.Beyond(l, authority.Held(&c.sessions[in].Session)), slices.Concat(c.sessions[a.in].behind, a.behind, []link{c.now(a, sandbox)})})
 }
 
-// configure is what a person does, or, with a mutator, a plugin.
+// configure models a change by a person or, with a mutator, by a plugin.
 func (c *chain) configure(t *rapid.T, a actor) {
 	s := c.sessions[a.in]
 	next := s.Config
@@ -125,7 +125,7 @@ func (c *chain) configure(t *rapid.T, a actor) {
 	s.Config = next
 }
 
-// verdict is what the package comes to for a call of an actor.
+// verdict returns the package's verdict for a call of an actor.
 func (c *chain) verdict(a actor, tool, at string) string {
 	s := c.sessions[a.in]
 	own := protocol.Ceiling{Tools: s.Authority.Tools, NoTools: s.Authority.NoTools}
@@ -147,7 +147,7 @@ func (c *chain) verdict(a actor, tool, at string) string {
 	return string(authority.Strictest(all...))
 }
 
-// allowed is what a link would have come to.
+// allowed returns the verdict for a link at the time of its request.
 func (l link) allowed(tool, at string) string {
 	said := oracle(l.approval, tool, tool == "read", at)
 	switch {
@@ -170,7 +170,7 @@ func (c *chain) check(t *rapid.T) (links int) {
 			for _, tool := range names {
 				for _, at := range []string{"", "a", "a/b", "c"} {
 					if got, want := c.verdict(a, tool, at), l.allowed(tool, at); rank(got) < rank(want) {
-						t.Fatalf("%s at %q: %s, but who asked comes to %s: %+v", tool, at, got, want, l)
+						t.Fatalf("%s at %q: %s, but an asker has %s: %+v", tool, at, got, want, l)
 					}
 				}
 			}
@@ -179,8 +179,8 @@ func (c *chain) check(t *rapid.T) (links int) {
 	return links
 }
 
-// TestChains has sessions ask for sessions and turns, in sandboxes and out of them, while people and plugins configure them. Whatever the
-// order, nobody comes to a laxer verdict than anybody who stands behind it came to when asking.
+// TestChains lets sessions request sessions and turns, inside and outside of sandboxes, while people and plugins configure them. In any
+// order, no verdict is laxer than that of any asker behind it at the time of the request.
 func TestChains(t *testing.T) {
 	links := 0
 	t.Run("outside/1 authority never grows along a chain of grants", func(t *testing.T) {
@@ -214,7 +214,7 @@ func TestOrder(t *testing.T) {
 		c.Hidden = rapid.SampledFrom([][]string{nil, {"read"}}).Draw(t, "hidden")
 		return c
 	})
-	t.Run("outside/1 what two ceilings allow is within both, and what is beyond one is all that it lacks", func(t *testing.T) {
+	t.Run("outside/1 Meet is within both ceilings, and Beyond returns all missing limits", func(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
 			a, b := ceilings.Draw(t, "a"), ceilings.Draw(t, "b")
 			m := authority.Meet(a, b)

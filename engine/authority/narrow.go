@@ -36,7 +36,7 @@ func Narrow(other, asked protocol.Authority) (protocol.Authority, error) {
 	default:
 		got.Tools = slices.DeleteFunc(slices.Clone(asked.Tools), func(name string) bool { return !slices.Contains(other.Tools, name) })
 		if len(got.Tools) == 0 {
-			return got, refuse("/authority/tools", "has none of the tools that the other session has: %s", strings.Join(other.Tools, ", "))
+			return got, refuse("/authority/tools", "has no tool in common with the other session, which has: %s", strings.Join(other.Tools, ", "))
 		}
 	}
 	return got, nil
@@ -86,7 +86,7 @@ func Deep(by, got *protocol.Subagent, r protocol.Relation) (*protocol.Subagent, 
 	}
 	switch {
 	case limit.Depth > limit.MaxDepth:
-		return got, refuse("/relation/kind", "must be root: the session that asks for it may have no deeper ones")
+		return got, refuse("/relation/kind", "must be root: the requesting session is at its maximum subagent depth")
 	case got == nil:
 		return &limit, nil
 	case got.MaxDepth-got.Depth > limit.MaxDepth-limit.Depth:
@@ -104,9 +104,9 @@ func checkDepth(parent, child *protocol.Subagent) error {
 	}
 	switch {
 	case child.Depth != want.Depth:
-		return refuse("/authority/subagent/depth", "must be %d, one below the parent", want.Depth)
+		return refuse("/authority/subagent/depth", "must be %d, one more than the depth of the parent", want.Depth)
 	case child.MaxDepth > want.MaxDepth:
-		return refuse("/authority/subagent/maxDepth", "must be at most %d, as of the parent", want.MaxDepth)
+		return refuse("/authority/subagent/maxDepth", "must be at most %d, the maximum of the parent", want.MaxDepth)
 	case child.Depth > child.MaxDepth:
 		return refuse("/authority/subagent/depth", "must be at most %d", child.MaxDepth)
 	}

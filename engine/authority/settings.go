@@ -20,7 +20,7 @@ func Mutated(plugin string, next, before protocol.Config) error {
 	}
 	for _, id := range slices.Sorted(maps.Keys(merged(next.Options, before.Options))) {
 		if id != plugin && !sameJSON(next.Options[id], before.Options[id]) {
-			return fmt.Errorf("a plugin may change its own options only, not those of %q", id)
+			return fmt.Errorf("a plugin may change its own options only, not the options of %q", id)
 		}
 	}
 	return nil

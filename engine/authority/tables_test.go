@@ -11,7 +11,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// policy is one in a directory, with a mode.
+// policy returns a policy with a directory, a driver and a mode.
 func policy(cwd, driver string, mode protocol.ApprovalMode) protocol.Policy {
 	return protocol.Policy{Cwd: cwd, Driver: driver, Approval: protocol.ApprovalConfig{Mode: mode}}
 }
@@ -104,7 +104,7 @@ func TestCalls(t *testing.T) {
 	}
 }
 
-// refused checks the pointer of a refusal; an empty one stands for none.
+// refused checks the pointer of a refusal; empty: no refusal.
 func refused(t *testing.T, name string, err error, pointer string) {
 	t.Helper()
 	r, _ := errors.AsType[*authority.Refusal](err)

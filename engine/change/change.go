@@ -49,10 +49,10 @@ type drafted struct {
 }
 
 // ErrMoved means that the session changed after the change was begun, so the change may be based on outdated values.
-var ErrMoved = errors.New("the session was changed while another change of it was made")
+var ErrMoved = errors.New("the session changed while this change was being made")
 
 // ErrSealed means that Seal was called twice.
-var ErrSealed = errors.New("a change is committed twice")
+var ErrSealed = errors.New("a change was committed twice")
 
 // New begins a change of a session with the given rows.
 func New(base Base, rows persistence.Commit) *Change {
@@ -119,7 +119,7 @@ func (c *Change) Seal(session protocol.SessionID, now Base, atMs int64) error {
 	case c.sealed:
 		return ErrSealed
 	case now != c.base:
-		return fmt.Errorf("%w: it was begun at event %d after %d commits, and the session is at event %d after %d commits",
+		return fmt.Errorf("%w: begun at event %d after %d commits, but the session is at event %d after %d commits",
 			ErrMoved, c.base.Seq, c.base.Commits, now.Seq, now.Commits)
 	}
 	c.sealed = true

@@ -36,14 +36,14 @@ func in(c *change.Change, k *counter, calls *[]string) *counterDraft {
 	return change.DraftOf(c, k, func() *counterDraft { return &counterDraft{of: k, n: k.n, calls: calls} })
 }
 
-// TestChange shows what a change promises to the parts of a session.
+// TestChange checks the order in which a change calls the parts of a session.
 func TestChange(t *testing.T) {
 	base := change.Base{Seq: 7, Commits: 3}
-	t.Run("parts follow once it is stored, and what was prepared stays", func(t *testing.T) {
+	t.Run("a stored change lands its drafts and runs no undo function", func(t *testing.T) {
 		k, calls := &counter{}, []string(nil)
 		c := change.New(base, persistence.Commit{})
 		in(c, k, &calls).n++
-		in(c, k, &calls).n++ // sees the first
+		in(c, k, &calls).n++ // gets the same draft
 		c.Then(func() { calls = append(calls, "then") })
 		c.Undo(func() { calls = append(calls, "undo") })
 		c.TellOf(protocol.Event{Type: protocol.EventPluginCustom, Name: "first"})
@@ -61,7 +61,7 @@ func TestChange(t *testing.T) {
 			t.Errorf("the newest event is %d of %d rows behind %d, want 9 of 2 behind 7", got, len(c.Events), *c.Fence.Seq)
 		}
 	})
-	t.Run("what was prepared is undone if it is not stored", func(t *testing.T) {
+	t.Run("a change that is not stored runs its undo functions", func(t *testing.T) {
 		k, calls := &counter{}, []string(nil)
 		c := change.New(base, persistence.Commit{})
 		in(c, k, &calls).n++
@@ -73,7 +73,7 @@ func TestChange(t *testing.T) {
 			t.Errorf("the part is %d after %v, want 0 after %v", k.n, calls, want)
 		}
 	})
-	t.Run("each part has a draft of its own, and the first that cannot be finished ends the change", func(t *testing.T) {
+	t.Run("each part has its own draft, and the first failing Finish fails the change", func(t *testing.T) {
 		k, other, calls := &counter{}, &counter{n: 5}, []string(nil)
 		c := change.New(base, persistence.Commit{})
 		first := in(c, k, &calls)
@@ -88,7 +88,7 @@ func TestChange(t *testing.T) {
 			t.Errorf("%v after %d drafts, want %v after 1", err, len(calls), first.err)
 		}
 	})
-	t.Run("a draft that begins while another one is finished is finished and lands, too", func(t *testing.T) {
+	t.Run("a draft that is created during Finish is finished and lands too", func(t *testing.T) {
 		last, calls := &counter{}, []string(nil)
 		c := change.New(base, persistence.Commit{})
 		in(c, &counter{}, &calls).next = last
@@ -100,7 +100,7 @@ func TestChange(t *testing.T) {
 			t.Errorf("%d drafts are finished, the last is %d, want 2 and 1", len(calls), last.n)
 		}
 	})
-	t.Run("it lands only where it was begun, and once", func(t *testing.T) {
+	t.Run("a change can be sealed once, and only in the state in which it was begun", func(t *testing.T) {
 		for _, now := range []change.Base{{Seq: 8, Commits: 4}, {Seq: 7, Commits: 4}} {
 			c := change.New(base, persistence.Commit{})
 			if err := c.Seal("ses_a", now, 1); !errors.Is(err, change.ErrMoved) {

@@ -10,7 +10,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// TestEvents shows what of an event stands in the log, and what observers get of it.
+// TestEvents checks which parts of an event the log stores and which observers get.
 func TestEvents(t *testing.T) {
 	long := strings.Repeat("x", 16<<10)
 	said := func(text string, ids ...protocol.InputID) change.Event {

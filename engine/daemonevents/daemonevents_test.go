@@ -11,7 +11,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// titles are the events that a watcher has next: the types, with the titles of sessions.
+// titles returns the next events of a watcher: their types, with the titles of sessions.
 func titles(t *testing.T, w *Watcher) []string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)

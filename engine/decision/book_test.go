@@ -12,7 +12,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// question is a decision of a turn that was opened at a second of the test, and has a deadline some seconds after its begin; 0: it has none.
+// question returns a decision of a turn, opened at a second of the test, with a deadline in seconds after the start of the test; 0: none.
 func question(id protocol.DecisionID, turn protocol.TurnID, kind protocol.DecisionKind, opened, deadline int64) protocol.Decision {
 	d := protocol.Decision{ID: id, TurnID: turn, Kind: kind, OpenedAtMs: opened}
 	if deadline > 0 {
@@ -21,7 +21,7 @@ func question(id protocol.DecisionID, turn protocol.TurnID, kind protocol.Decisi
 	return d
 }
 
-// store makes a change of a book, and has it stored.
+// store makes a change of a book and lands it.
 func store(t *testing.T, f func(*change.Change)) *change.Change {
 	t.Helper()
 	c := change.New(change.Base{}, persistence.Commit{})
@@ -49,7 +49,7 @@ func isDone(o *decision.Open) bool {
 	}
 }
 
-// told are the events of a change: type, turn, decision and answer.
+// told formats the events of a change: type, turn, decision and answer.
 func told(c *change.Change) (all []string) {
 	for _, e := range c.Told() {
 		line := string(e.Type) + " " + string(e.TurnID) + " " + string(e.Decision.ID)

@@ -35,7 +35,7 @@ func TestNodeIDs(t *testing.T) {
 }
 
 func TestFrames(t *testing.T) {
-	t.Run("runtime/S04 a model sees the last frame", func(t *testing.T) {
+	t.Run("runtime/S04 the model sees the last frame", func(t *testing.T) {
 		said := func(text string) protocol.Node {
 			return protocol.Node{Message: &protocol.Message{Role: protocol.RoleUser, Parts: []protocol.Part{{Kind: protocol.PartText, Text: text}}}}
 		}
@@ -95,7 +95,7 @@ func TestMessages(t *testing.T) {
 	})
 }
 
-// talk is messages in short: "c:a" calls a, "r:a" is its result, a comma separates parts, a blank messages.
+// talk parses a short form of messages: "c:a" calls a, "r:a" is its result, a comma separates parts, a blank messages.
 func talk(text string) []*protocol.Message {
 	var msgs []*protocol.Message
 	for m := range strings.FieldsSeq(text) {
@@ -123,7 +123,7 @@ func talk(text string) []*protocol.Message {
 }
 
 func TestResumeSafe(t *testing.T) {
-	t.Run("runtime/S08 each call has one result, later", func(t *testing.T) {
+	t.Run("runtime/S08 each call has exactly one later result", func(t *testing.T) {
 		for _, good := range []string{"", "x", "c:a r:a", "c:a,c:b r:b,r:a", "c:a x r:a", "c:a r:a c:a r:a", "c:a,r:a"} {
 			if err := ResumeSafe(talk(good)); err != nil {
 				t.Errorf("%q: %v", good, err)

@@ -30,7 +30,7 @@ func shown(items []protocol.Item) []string {
 }
 
 func TestItems(t *testing.T) {
-	t.Run("runtime/S10 items are in order of node and part, a call once and at its place", func(t *testing.T) {
+	t.Run("runtime/S10 items are ordered by node and part, and a call appears once at its place", func(t *testing.T) {
 		got := shown(Items(history("hi,c:a,c:b,there r:b,r:a,and bye")))
 		want := []string{
 			"n0:0 agentMessage completed hi", "n0:1 toolCall completed a found", "n0:2 toolCall completed b found",
@@ -41,7 +41,7 @@ func TestItems(t *testing.T) {
 		}
 	})
 
-	t.Run("runtime/S10 a page shows calls whose results lie beyond it, and no results of others", func(t *testing.T) {
+	t.Run("runtime/S10 a page shows calls without their later results, and no results of earlier calls", func(t *testing.T) {
 		nodes := history("c:a r:a,c:b,x r:b")
 		for _, c := range []struct {
 			from, to int
@@ -58,7 +58,7 @@ func TestItems(t *testing.T) {
 		}
 	})
 
-	t.Run("runtime/S10 an id that is used again is another call", func(t *testing.T) {
+	t.Run("runtime/S10 a reused id is a different call", func(t *testing.T) {
 		got := shown(Items(history("c:a r:a c:a")))
 		if diff := cmp.Diff([]string{"n0:0 toolCall completed a found", "n2:0 toolCall inProgress a"}, got); diff != "" {
 			t.Error(diff)
@@ -73,7 +73,7 @@ func TestItems(t *testing.T) {
 		}
 	})
 
-	t.Run("runtime/S10 what a part shows follows from its kind and its message's role", func(t *testing.T) {
+	t.Run("runtime/S10 the kind of an item follows from the part's kind and the message's role", func(t *testing.T) {
 		n := protocol.Node{ID: "n", Message: &protocol.Message{Parts: []protocol.Part{
 			{Kind: protocol.PartText}, {Kind: protocol.PartReasoning}, {Kind: protocol.PartCode}, {Kind: protocol.PartOutput},
 			{Kind: protocol.PartError}, {Kind: protocol.PartAttachment}, {Kind: protocol.PartToolCall}, {Kind: protocol.PartToolResult},
@@ -98,7 +98,7 @@ func TestItems(t *testing.T) {
 		}
 	})
 
-	t.Run("runtime/S10 compactions and plugins' nodes are shown, other frames are not", func(t *testing.T) {
+	t.Run("runtime/S10 compactions and plugin nodes are shown, other frames are not", func(t *testing.T) {
 		got := shown(Items([]protocol.Node{
 			{ID: "n0", FrameOpen: &protocol.FrameOpen{Reason: "initial"}},
 			{ID: "n1", FrameOpen: &protocol.FrameOpen{Reason: "compaction"}},
@@ -109,7 +109,7 @@ func TestItems(t *testing.T) {
 		}
 	})
 
-	t.Run("runtime/S10 a call ends as its output says", func(t *testing.T) {
+	t.Run("runtime/S10 the status of a call follows from its output", func(t *testing.T) {
 		for status, want := range map[protocol.OutputStatus]protocol.ItemStatus{
 			protocol.OutputSuccess: protocol.ItemDone, protocol.OutputUnknown: protocol.ItemUnknown,
 			protocol.OutputFailure: protocol.ItemFailed, protocol.OutputCancelled: protocol.ItemFailed,
@@ -134,7 +134,7 @@ func TestReferences(t *testing.T) {
 		return nil
 	}
 
-	t.Run("runtime/S10 a reference shows what the projection shows", func(t *testing.T) {
+	t.Run("runtime/S10 a reference resolves to the same item as the projection", func(t *testing.T) {
 		got, ok := Ref{Node: "n0", Part: 1, Result: "n1"}.Resolve(lookup)
 		if diff := cmp.Diff(Items(nodes)[1], got); !ok || diff != "" {
 			t.Errorf("%v %s", ok, diff)
@@ -144,7 +144,7 @@ func TestReferences(t *testing.T) {
 		}
 	})
 
-	t.Run("runtime/S10 a reference to nothing resolves to nothing", func(t *testing.T) {
+	t.Run("runtime/S10 a reference to missing parts does not resolve", func(t *testing.T) {
 		for _, r := range []Ref{
 			{Node: "n9"}, {Node: "n0", Part: 2}, {Node: "n0", Part: -1}, {Node: "n0", Part: 1, Result: "n9"},
 			{Node: "n0", Part: 1, Result: "n1", ResultPart: 1}, {Node: "n0", Part: 1, Result: "n0", ResultPart: 0},

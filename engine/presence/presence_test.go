@@ -42,7 +42,7 @@ func TestClientThatStaysAwayCountsAsAbsentAfter30Seconds(t *testing.T) {
 func TestClientThatReturnsIsNotAbsent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := New()
-		a := p.Watch("cli_a") // it was never connected
+		a := p.Watch("cli_a") // never connected
 		defer a.Stop()
 		time.Sleep(29 * time.Second)
 		disconnected := p.Connected("cli_a")

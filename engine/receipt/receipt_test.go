@@ -13,7 +13,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// params and answer are those of a method.
+// params and answer belong to a test method.
 type params struct {
 	IdempotencyKey string `json:"idempotencyKey,omitempty"`
 	Text           string `json:"text"`

@@ -17,10 +17,10 @@ type Result[T any] interface {
 
 // ErrReplayed means that the store rejected a commit because a request with the same key was committed first. First
 // turns it into that request's answer.
-var ErrReplayed = errors.New("the idempotency key was used meanwhile")
+var ErrReplayed = errors.New("another request with the same idempotency key was committed first")
 
 // ErrBegun means that a request with the same key began before and its answer is unknown.
-var ErrBegun = errors.New("it was interrupted after it had begun; nobody knows what it did, and it is not run again")
+var ErrBegun = errors.New("the first request with this idempotency key was interrupted; its effect is unknown and it is not run again")
 
 // Find returns the answer of the first request with the key, and whether there is one. It fails with ErrBegun if that
 // request has no answer, and with persistence.ErrReceiptConflict if it was a different request.

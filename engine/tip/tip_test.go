@@ -40,7 +40,7 @@ func TestNotifyWakesEveryWaiter(t *testing.T) {
 
 func TestNextOutlivesOnlyOneNotify(t *testing.T) {
 	var tip Tip
-	tip.Notify() // nobody waits: nothing to remember
+	tip.Notify() // no effect: there is no waiter
 	first := tip.Next()
 	if closed(first) {
 		t.Fatal("Next returned a channel closed by an earlier Notify")
@@ -57,7 +57,7 @@ func TestNextOutlivesOnlyOneNotify(t *testing.T) {
 	}
 }
 
-// Each follower takes Next, then looks. If any notification could be lost, a follower would wait for ever and the bubble
+// Each follower takes Next and then looks. If a notification could be lost, a follower would wait forever and the bubble
 // would report a deadlock.
 func TestFollowersSeeTheLastChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -71,8 +71,8 @@ func TestTraceIsPrivateAndAppended(t *testing.T) {
 func TestRecordThatCannotBeWrittenIsCounted(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "trace")
 	f := open(t, path)
-	f.Add(Custom, Record{}, func() {})                               // no JSON has it
-	f.Append(Record{Type: Custom, Body: json.RawMessage(`{broken`)}) // nor that
+	f.Add(Custom, Record{}, func() {})                               // cannot be encoded
+	f.Append(Record{Type: Custom, Body: json.RawMessage(`{broken`)}) // invalid
 	f.Append(Record{Type: Issue})
 	if got := f.Lost(); got != 2 {
 		t.Errorf("%d records lost, want 2", got)

@@ -9,8 +9,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// BenchmarkTurn is what the machine costs in a turn of ten batches of two calls with 4 KiB of output each. Taking in
-// answers as their JSON is most of it.
+// BenchmarkTurn measures the machine in a turn of ten batches of two calls with 4 KiB of output each. Converting
+// answers to what their JSON gives takes most of the time.
 func BenchmarkTurn(b *testing.B) {
 	for _, tools := range []int{5, 200} {
 		var env Environment

@@ -10,7 +10,7 @@ import (
 )
 
 func TestBudgets(t *testing.T) {
-	// asks is how many model calls a turn makes whose model always wants a tool.
+	// asks returns the number of model calls of a turn whose model always calls a tool.
 	asks := func(t *testing.T, m *Machine, most int, result func(...protocol.CallID) Response) int {
 		for n := range most {
 			for _, e := range drain(t, m) {
@@ -25,7 +25,7 @@ func TestBudgets(t *testing.T) {
 		return most
 	}
 
-	t.Run("runtime/T15 a bounded turn makes as many calls as it may", func(t *testing.T) {
+	t.Run("runtime/T15 a bounded turn uses its whole budget", func(t *testing.T) {
 		for _, n := range []int{1, 2, 7} {
 			m := New(testDriver{}, bounded(n))
 			if got := asks(t, m, 20, succeed); got != n {
@@ -37,7 +37,7 @@ func TestBudgets(t *testing.T) {
 		}
 	})
 
-	t.Run("runtime/T15 an unbounded turn goes on", func(t *testing.T) {
+	t.Run("runtime/T15 an unbounded turn continues", func(t *testing.T) {
 		m := New(testDriver{}, unbounded)
 		if got := asks(t, m, 300, succeed); got != 300 || m.Finished() {
 			t.Errorf("%d calls", got)
@@ -107,7 +107,7 @@ func TestBudgets(t *testing.T) {
 		}
 	})
 
-	t.Run("runtime/T16 a success begins the count anew", func(t *testing.T) {
+	t.Run("runtime/T16 a success resets the count", func(t *testing.T) {
 		m := New(testDriver{}, unbounded)
 		n := 0
 		mostly := func(ids ...protocol.CallID) Response {

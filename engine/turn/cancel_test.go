@@ -27,7 +27,7 @@ func TestCancel(t *testing.T) {
 		}
 	}
 
-	t.Run("runtime/T17 during a model call what was received is kept", func(t *testing.T) {
+	t.Run("runtime/T17 a cancel during a model call keeps the partial reply", func(t *testing.T) {
 		m := New(testDriver{}, unbounded)
 		e := waiting(t, m, EffectModel)
 		m.Cancel(first, &partial)
@@ -51,7 +51,7 @@ func TestCancel(t *testing.T) {
 		}
 	})
 
-	t.Run("runtime/T17 calls that were not made have a cancelled result", func(t *testing.T) {
+	t.Run("runtime/T17 calls that did not run have a cancelled result", func(t *testing.T) {
 		m := New(testDriver{}, unbounded)
 		answer(t, m, EffectModel, calls("a", "b"))
 		e := waiting(t, m, EffectTools)
@@ -63,7 +63,7 @@ func TestCancel(t *testing.T) {
 		}
 	})
 
-	t.Run("runtime/T17 results that were delivered win", func(t *testing.T) {
+	t.Run("runtime/T17 delivered results are kept", func(t *testing.T) {
 		m := New(testDriver{}, unbounded)
 		answer(t, m, EffectModel, calls("a"))
 		answer(t, m, EffectTools, succeed("a"))
@@ -71,7 +71,7 @@ func TestCancel(t *testing.T) {
 		check(t, m, "user:hello", "assistant:call a", "user:result a success")
 	})
 
-	t.Run("runtime/T17 calls under way when a turn fails are of unknown outcome", func(t *testing.T) {
+	t.Run("runtime/T17 calls in progress when a turn fails have an unknown outcome", func(t *testing.T) {
 		m := New(testDriver{}, unbounded)
 		answer(t, m, EffectModel, calls("a"))
 		waiting(t, m, EffectTools)
@@ -82,7 +82,7 @@ func TestCancel(t *testing.T) {
 		}
 	})
 
-	t.Run("runtime/T17 results that a driver did not show are added at the end", func(t *testing.T) {
+	t.Run("runtime/T17 results that the driver did not add are added at the end", func(t *testing.T) {
 		m := New(testDriver{results: func(View, []ToolReply) []Action {
 			return []Action{Finish(protocol.TurnOutcome{Kind: protocol.OutcomeToolValue})}
 		}}, unbounded)
@@ -94,7 +94,7 @@ func TestCancel(t *testing.T) {
 		}
 	})
 
-	t.Run("runtime/T17 the end that came first stands", func(t *testing.T) {
+	t.Run("runtime/T17 the first outcome wins", func(t *testing.T) {
 		m := New(testDriver{}, unbounded)
 		answer(t, m, EffectModel, says("bye"))
 		answer(t, m, EffectCheckpoint, nothing)

@@ -16,7 +16,7 @@ func TestCheckpoints(t *testing.T) {
 		return msg
 	}
 
-	t.Run("runtime/T05 after work the turn goes on, before completion it ends", func(t *testing.T) {
+	t.Run("runtime/T05 an empty checkpoint continues the turn after work and ends it before completion", func(t *testing.T) {
 		m := New(testDriver{}, unbounded)
 		answer(t, m, EffectModel, calls("a"))
 		answer(t, m, EffectTools, succeed("a"))
@@ -32,7 +32,7 @@ func TestCheckpoints(t *testing.T) {
 		}
 	})
 
-	t.Run("runtime/T05 what enters before completion cancels the end", func(t *testing.T) {
+	t.Run("runtime/T05 a message before completion keeps the turn going", func(t *testing.T) {
 		for name, d := range map[string]Delivery{
 			"input":     {Inputs: []protocol.Message{steered("i1")}},
 			"message":   {Messages: []protocol.Message{textOf(protocol.RoleSystem, protocol.PartText, "mind this")}},
@@ -67,7 +67,7 @@ func TestCheckpoints(t *testing.T) {
 		}
 	})
 
-	t.Run("runtime/T05 what does not enter does not cancel the end", func(t *testing.T) {
+	t.Run("runtime/T05 a dropped message does not keep the turn going", func(t *testing.T) {
 		m := New(testDriver{}, unbounded)
 		answer(t, m, EffectModel, calls("a"))
 		answer(t, m, EffectTools, succeed("a"))
@@ -87,7 +87,7 @@ func TestCheckpoints(t *testing.T) {
 		}
 	})
 
-	t.Run("runtime/T05 an end that is cancelled is bounded by the budget", func(t *testing.T) {
+	t.Run("runtime/T05 the budget limits how often a turn is kept going", func(t *testing.T) {
 		m := New(testDriver{}, bounded(1))
 		answer(t, m, EffectModel, says("bye"))
 		answer(t, m, EffectCheckpoint, Response{Checkpoint: &Delivery{Inputs: []protocol.Message{steered("i1")}}})
@@ -96,7 +96,7 @@ func TestCheckpoints(t *testing.T) {
 		}
 	})
 
-	t.Run("runtime/T05 an abort keeps the inputs that came with it", func(t *testing.T) {
+	t.Run("runtime/T05 an abort keeps the inputs delivered with it", func(t *testing.T) {
 		m := New(testDriver{}, unbounded)
 		answer(t, m, EffectModel, says("bye"))
 		answer(t, m, EffectCheckpoint, Response{Checkpoint: &Delivery{
@@ -158,7 +158,7 @@ func TestCheckpoints(t *testing.T) {
 		}
 	})
 
-	t.Run("runtime/T24 each cause enters a turn once, whether it began with it or it came later", func(t *testing.T) {
+	t.Run("runtime/T24 each cause is added to a turn once, at the start or later", func(t *testing.T) {
 		cfg := unbounded
 		cfg.Input = []protocol.Message{woken("c1"), woken("c2"), woken("c1")}
 		m := New(testDriver{}, cfg)
@@ -189,7 +189,7 @@ func TestCheckpoints(t *testing.T) {
 	})
 }
 
-// woken is what woke a session, as a message.
+// woken returns the message of a wake.
 func woken(id string) protocol.Message {
 	m := textOf(protocol.RoleEvent, protocol.PartText, id+" is over")
 	m.Origin = &protocol.Origin{Kind: protocol.OriginProcess, Cause: &protocol.TurnCause{ID: id, Type: "task"}}

@@ -11,7 +11,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// testDriver calls tools natively, as simply as can be; a test replaces what it is about.
+// testDriver is a minimal driver with native tool calls. Tests replace single functions.
 type testDriver struct {
 	prepare func(View) []Action
 	reply   func(View, provider.Reply) []Action
@@ -125,7 +125,7 @@ func fails(ids ...protocol.CallID) Response {
 
 var nothing = Response{Checkpoint: &Delivery{}}
 
-// waiting performs effects until the machine waits for one of the kind, answering syncs and checkpoints with nothing.
+// waiting performs effects until the machine waits for one of the kind. It answers syncs and checkpoints with nothing.
 func waiting(t *testing.T, m *Machine, kind EffectKind) Effect {
 	t.Helper()
 	for {
@@ -153,7 +153,7 @@ func answer(t *testing.T, m *Machine, kind EffectKind, r Response) Effect {
 	return e
 }
 
-// drain is every effect that is left, with syncs and checkpoints answered with nothing.
+// drain returns the remaining effects. It answers syncs and checkpoints with nothing.
 func drain(t *testing.T, m *Machine) []Effect {
 	t.Helper()
 	var effects []Effect
@@ -176,7 +176,7 @@ func drain(t *testing.T, m *Machine) []Effect {
 	}
 }
 
-// ended is the outcome of a turn that has nothing left to wait for, after checking what holds for every end.
+// ended returns the outcome of a finished turn, after checking the invariants of every outcome.
 func ended(t *testing.T, m *Machine) protocol.TurnOutcome {
 	t.Helper()
 	effects := drain(t, m)

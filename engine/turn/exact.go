@@ -43,7 +43,7 @@ func reread[T any](v T) (T, error) {
 func (e Environment) Exact() (Environment, error) { return exact(e) }
 
 // errMissing means that a Response lacks the field of its effect's kind.
-var errMissing = errors.New("it has no field of the effect's kind")
+var errMissing = errors.New("the field for this effect is missing")
 
 // received converts an answer for the machine, or fails if it does not answer the effect.
 func (m *Machine) received(e *Effect, r Response) (Response, error) {
@@ -80,7 +80,7 @@ func (m *Machine) received(e *Effect, r Response) (Response, error) {
 	}
 	for i, call := range e.Tools.Calls {
 		if _, err := exact(r.Tools[i]); err != nil {
-			r.Tools[i] = failed(call, "malformed_output", fmt.Sprintf("what the tool answered is not JSON: %v", err))
+			r.Tools[i] = failed(call, "malformed_output", fmt.Sprintf("the tool's output is not valid JSON: %v", err))
 		}
 	}
 	return exact(r)
@@ -121,7 +121,7 @@ func replyTo(call protocol.ToolCall, replies []ToolReply) ToolReply {
 			return r
 		}
 	}
-	return failed(call, "batch_missing_result", "the batch came back without a result for this call")
+	return failed(call, "batch_missing_result", "the batch returned no result for this call")
 }
 
 // failed returns the failed result of a call.

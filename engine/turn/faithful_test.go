@@ -12,7 +12,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// fill gives v any value: absent, empty and full lists, and text that JSON has to mend.
+// fill sets v to any value: absent, empty and full lists, and text that JSON changes.
 func fill(r *rand.Rand, v reflect.Value, depth int) {
 	switch v.Kind() {
 	case reflect.Bool:
@@ -62,7 +62,7 @@ func fillSlice(r *rand.Rand, v reflect.Value, depth int) {
 	}
 }
 
-// rare is mostly 0 or 1, so that most values have nothing that needs mending.
+// rare is mostly 0 or 1, so that JSON leaves most values unchanged.
 func rare(r *rand.Rand, n int) int {
 	if r.IntN(40) > 0 {
 		return r.IntN(min(n, 2)) * (n / 5)
@@ -100,7 +100,7 @@ func sameAsReread[T any](t *testing.T) {
 }
 
 func TestFaithful(t *testing.T) {
-	t.Run("what is copied is what JSON would read back", func(t *testing.T) {
+	t.Run("a copy equals the value read back from JSON", func(t *testing.T) {
 		sameAsReread[protocol.Message](t)
 		sameAsReread[ModelReply](t)
 		sameAsReread[ToolReply](t)

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// pure is all that the machine may import. Nothing of it does IO, reads a clock or draws randomness, except where
+// pure lists the packages that the machine may import. They do no IO, read no clock and draw no randomness, except where
 // noted; the test looks for those uses.
 var pure = []string{
 	"bytes", "cmp", "encoding", "encoding/json", "errors", "fmt", "math", "reflect", "slices", "strings", "unicode/utf8",
@@ -21,7 +21,7 @@ var pure = []string{
 }
 
 func TestImports(t *testing.T) {
-	t.Run("runtime/T01 the machine has nothing to do IO with", func(t *testing.T) {
+	t.Run("runtime/T01 the machine imports nothing that does IO", func(t *testing.T) {
 		files, err := filepath.Glob("*.go")
 		if err != nil {
 			t.Fatal(err)
@@ -55,7 +55,7 @@ func TestImports(t *testing.T) {
 	})
 }
 
-// impure says what makes a piece of code depend on more than its arguments.
+// impure returns why a piece of code depends on more than its arguments.
 func impure(n ast.Node) string {
 	switch n := n.(type) {
 	case *ast.GoStmt, *ast.SelectStmt, *ast.SendStmt, *ast.ChanType:

@@ -121,7 +121,7 @@ func (m *Machine) Deliver(id uint64, r Response) {
 		m.checkpointPassed(active.Checkpoint.Kind, r.Checkpoint)
 	}
 	if m.s.Active == nil && !m.Finished() {
-		m.broken("driver_stalled", "the driver asked for nothing after "+string(active.Kind))
+		m.broken("driver_stalled", "the driver returned no action after "+string(active.Kind))
 	}
 }
 
@@ -155,7 +155,7 @@ func (m *Machine) view() View {
 // answer to the first of two.
 func (m *Machine) wait(e Effect) {
 	if m.s.Active != nil {
-		m.broken("driver_conflict", fmt.Sprintf("the driver asked for %s while it waits for %s", e.Kind, m.s.Active.Kind))
+		m.broken("driver_conflict", fmt.Sprintf("the driver asked for %s while the turn waits for %s", e.Kind, m.s.Active.Kind))
 		return
 	}
 	m.s.LastEffect++

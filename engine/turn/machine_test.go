@@ -52,7 +52,7 @@ func TestMachine(t *testing.T) {
 			{Sync: &Environment{System: "<s>", Tools: []protocol.ToolManifest{{Name: "look", Input: json.RawMessage(` {"type" : "object"} `)}}}},
 			calls("a"), succeed("a"), nothing, {Sync: &Environment{}}, says("bye"), nothing,
 		} {
-			// Effects that nobody answers are waiting to be handed out here; they must survive too.
+			// Effects without an answer are still in the outbox here; they must survive too.
 			restored := restore(t, m)
 			if diff := cmp.Diff(encoded(t, drainOutbox(restored)), encoded(t, drainOutbox(m))); diff != "" {
 				t.Fatal(diff)
@@ -112,7 +112,7 @@ func TestMachine(t *testing.T) {
 	})
 }
 
-// snapshot is the whole machine as JSON.
+// snapshot returns the whole machine as JSON.
 func snapshot(t fataler, m *Machine) []byte {
 	t.Helper()
 	text, err := json.Marshal(&m.s)
@@ -128,7 +128,7 @@ type fataler interface {
 	Fatalf(format string, args ...any)
 }
 
-// restore is a machine written and read back, which must be the same machine.
+// restore writes the machine and reads it back; both must be equal.
 func restore(t fataler, m *Machine) *Machine {
 	t.Helper()
 	again := &Machine{driver: m.driver}

@@ -14,7 +14,7 @@ import (
 
 // The tests in this file kill mutants that no other test of the package catches: see test/mutate.
 
-// TestWhatADriverSays covers what a driver's actions leave behind.
+// TestWhatADriverSays covers the effects of a driver's actions.
 func TestWhatADriverSays(t *testing.T) {
 	t.Run("outside/29 a driver sees the state that it set, and observers what it emits and reports", func(t *testing.T) {
 		var seen []string
@@ -45,7 +45,7 @@ func TestWhatADriverSays(t *testing.T) {
 			t.Errorf("issues are %+v", issues)
 		}
 	})
-	t.Run("outside/29 a driver is asked again at the limit after a checkpoint that it wanted there", func(t *testing.T) {
+	t.Run("outside/29 the driver's Limit is called again after a checkpoint that it asked for there", func(t *testing.T) {
 		asked := 0
 		m := New(testDriver{limit: func(View) []Action {
 			if asked++; asked == 1 {
@@ -59,7 +59,7 @@ func TestWhatADriverSays(t *testing.T) {
 			t.Errorf("outcome %+v after the driver was asked %d times", got, asked)
 		}
 	})
-	t.Run("outside/29 a budget of no iterations is no unlimited one", func(t *testing.T) {
+	t.Run("outside/29 a budget of zero iterations is not unlimited", func(t *testing.T) {
 		m := New(testDriver{}, bounded(0))
 		answer(t, m, EffectModel, calls("a"))
 		answer(t, m, EffectTools, succeed("a"))
@@ -67,7 +67,7 @@ func TestWhatADriverSays(t *testing.T) {
 			t.Errorf("outcome is %+v", got)
 		}
 	})
-	t.Run("outside/29 a plugin's messages are in the conversation, and name their checkpoint", func(t *testing.T) {
+	t.Run("outside/29 messages of plugins enter the conversation with their checkpoint", func(t *testing.T) {
 		m := New(testDriver{}, unbounded)
 		answer(t, m, EffectModel, calls("a"))
 		answer(t, m, EffectTools, succeed("a"))
@@ -79,7 +79,7 @@ func TestWhatADriverSays(t *testing.T) {
 			t.Errorf("the model is shown %q", texts(e.Model.Messages))
 		}
 	})
-	t.Run("outside/29 an outcome that cannot be stored fails the turn before its checkpoint, as does such an input", func(t *testing.T) {
+	t.Run("outside/29 an outcome or input that cannot be stored fails the turn", func(t *testing.T) {
 		raw := json.RawMessage(`{"broken`)
 		m := New(testDriver{reply: func(View, provider.Reply) []Action {
 			return []Action{CheckpointThen(protocol.BoundaryBeforeCompletion, &protocol.TurnOutcome{Value: raw})}
@@ -103,11 +103,11 @@ func TestWrongAnswers(t *testing.T) {
 		kind   EffectKind
 		answer Response
 	}{
-		"a model call without a reply":            {EffectModel, Response{}},
-		"an exact environment that is missing":    {EffectSync, Response{Exact: true}},
-		"an environment that cannot be stored":    {EffectSync, Response{Sync: &Environment{Tools: []protocol.ToolManifest{{Input: json.RawMessage(`{`)}}}}},
-		"a checkpoint's message that cannot be":   {EffectCheckpoint, Response{Checkpoint: &Delivery{Messages: []protocol.Message{{Parts: []protocol.Part{{Replay: json.RawMessage(`{`)}}}}}}},
-		"a checkpoint without what was delivered": {EffectCheckpoint, Response{}},
+		"a model call without a reply":           {EffectModel, Response{}},
+		"an exact environment that is missing":   {EffectSync, Response{Exact: true}},
+		"an environment that cannot be stored":   {EffectSync, Response{Sync: &Environment{Tools: []protocol.ToolManifest{{Input: json.RawMessage(`{`)}}}}},
+		"a checkpoint's message that is invalid": {EffectCheckpoint, Response{Checkpoint: &Delivery{Messages: []protocol.Message{{Parts: []protocol.Part{{Replay: json.RawMessage(`{`)}}}}}}},
+		"a checkpoint without a delivery":        {EffectCheckpoint, Response{}},
 	} {
 		t.Run("outside/29 "+name+" fails the turn", func(t *testing.T) {
 			m := New(testDriver{}, unbounded)
@@ -120,7 +120,7 @@ func TestWrongAnswers(t *testing.T) {
 	}
 }
 
-// TestProgressOfBatches covers which batches count as an attempt that came to nothing.
+// TestProgressOfBatches covers which batches count as unsuccessful attempts.
 func TestProgressOfBatches(t *testing.T) {
 	ok, no := protocol.Succeed(""), protocol.Fail(protocol.FailIO, "", "", protocol.FromTool)
 	inner := func(outputs ...protocol.ToolOutput) (records []protocol.ToolCallRecord) {
@@ -160,7 +160,7 @@ func TestProgressOfBatches(t *testing.T) {
 }
 
 func TestShownOutputs(t *testing.T) {
-	t.Run("outside/29 a driver is given the shown output and the call's name, the record has the whole output", func(t *testing.T) {
+	t.Run("outside/29 the driver gets the shown output and the call's name, and the record has the full output", func(t *testing.T) {
 		var given []ToolReply
 		m := New(testDriver{results: func(_ View, rs []ToolReply) []Action {
 			given = rs
@@ -179,7 +179,7 @@ func TestShownOutputs(t *testing.T) {
 	})
 }
 
-// TestOtherEnds covers ends that come from outside the driver.
+// TestOtherEnds covers outcomes that do not come from the driver.
 func TestOtherEnds(t *testing.T) {
 	t.Run("outside/29 a switch of frames ends a turn once", func(t *testing.T) {
 		m := New(testDriver{}, unbounded)
@@ -190,7 +190,7 @@ func TestOtherEnds(t *testing.T) {
 			t.Errorf("outcome is %+v", got)
 		}
 	})
-	t.Run("outside/29 only a batch that was handed out may have run", func(t *testing.T) {
+	t.Run("outside/29 only a batch that was started may have run", func(t *testing.T) {
 		m := New(testDriver{reply: func(_ View, r provider.Reply) []Action {
 			return []Action{Append(r.Message()), CheckpointThen(protocol.BoundaryAfterWork, nil)}
 		}}, unbounded)
@@ -201,7 +201,7 @@ func TestOtherEnds(t *testing.T) {
 			t.Errorf("messages are %q", texts(m.Messages()))
 		}
 	})
-	t.Run("outside/29 a part without what its kind says does not keep a turn from ending", func(t *testing.T) {
+	t.Run("outside/29 a part without the content of its kind does not keep a turn from ending", func(t *testing.T) {
 		stray := &protocol.ToolCall{CallID: "stray", Name: "look"}
 		odd := protocol.Message{Role: protocol.RoleAssistant, Parts: []protocol.Part{
 			{Kind: protocol.PartToolCall}, {Kind: protocol.PartToolResult}, {Kind: protocol.PartProse, Call: stray},
@@ -229,7 +229,7 @@ func TestOtherEnds(t *testing.T) {
 			t.Errorf("issues are %+v", issues)
 		}
 	})
-	t.Run("outside/29 a cancelled reply of thoughts alone is no message", func(t *testing.T) {
+	t.Run("outside/29 a cancelled reply with only reasoning adds no message", func(t *testing.T) {
 		m := New(testDriver{}, unbounded)
 		waiting(t, m, EffectModel)
 		m.Cancel(protocol.CancelEvidence{}, &provider.Reply{Parts: []protocol.Part{{Kind: protocol.PartReasoning, Text: "hm"}, {Kind: protocol.PartProse, Text: " "}}})
@@ -237,7 +237,7 @@ func TestOtherEnds(t *testing.T) {
 			t.Errorf("messages are %q", texts(m.Messages()))
 		}
 	})
-	t.Run("outside/29 a sound replay is kept as it came", func(t *testing.T) {
+	t.Run("outside/29 a valid replay value is kept unchanged", func(t *testing.T) {
 		m := New(testDriver{}, unbounded)
 		answer(t, m, EffectModel, Response{Model: &ModelReply{Reply: provider.Reply{Stop: protocol.StopEnd, Parts: []protocol.Part{
 			{Kind: protocol.PartReasoning, Text: "hm", Replay: json.RawMessage(`{"sig":1}`), Route: "r"}, {Kind: protocol.PartProse, Text: "42"},
@@ -248,7 +248,7 @@ func TestOtherEnds(t *testing.T) {
 	})
 }
 
-// These types each do one thing of their own with JSON.
+// Each of these types has one custom JSON or text method.
 type (
 	marshals     struct{ A int }
 	unmarshals   struct{ A int }

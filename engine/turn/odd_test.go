@@ -12,7 +12,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// oddDriver does whatever a reply tells it to, good or bad, in raw JSON that is not as Go would write it.
+// oddDriver does what a reply tells it to, valid or not, with raw JSON that Go would format differently.
 type oddDriver struct {
 	limit int
 	cut   bool
@@ -77,7 +77,7 @@ func (oddDriver) Visible(prose string) string { return strings.ToUpper(prose) }
 
 func (d oddDriver) HandlesOutputLimit() bool { return d.cut }
 
-// draw is an answer to an effect of a kind. Without the effect it is one that comes to the wrong place.
+// draw returns an answer to an effect of a kind, or without the effect one that arrives at the wrong time.
 func draw(t *rapid.T, kind EffectKind, e *Effect) Response {
 	switch kind {
 	case EffectSync:
@@ -117,14 +117,14 @@ func text(t *rapid.T) string {
 	return pick(t, "text", []string{"", "hi", "<&> \u2028", "cut \xff\xfe off", "日本"})
 }
 
-// sound is raw JSON in forms that encoding it changes.
+// sound is valid JSON that encoding reformats.
 func sound(t *rapid.T) json.RawMessage {
 	return pick(t, "raw", []json.RawMessage{
 		nil, {}, json.RawMessage(`null`), json.RawMessage(` { "a" : "<b>" } `), json.RawMessage("\"\xff\""), json.RawMessage(`1.0e2`),
 	})
 }
 
-// raw is sound JSON, or none.
+// raw is valid JSON or nothing.
 func raw(t *rapid.T) json.RawMessage {
 	if chance(t, 4, "broken") {
 		return json.RawMessage(`{"broken`)

@@ -35,7 +35,7 @@ func TestOutcomes(t *testing.T) {
 		}
 	})
 
-	t.Run("runtime/T14 the interpreter reaches the others", func(t *testing.T) {
+	t.Run("runtime/T14 the interpreter reaches the other outcomes", func(t *testing.T) {
 		for _, kind := range []protocol.OutcomeKind{protocol.OutcomeInvalidInput, protocol.OutcomePluginAbort, protocol.OutcomeToolFailure} {
 			m := New(testDriver{}, unbounded)
 			m.Fail(kind, protocol.Issue{Code: "c", Message: "why"})

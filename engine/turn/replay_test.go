@@ -15,9 +15,9 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// TestReplay runs one turn on three machines at once. The first is left alone. The second is written and read back
-// after every step and gets stale and duplicated answers besides. The third is made anew from the answers so far, as
-// after a crash, whenever chance wants it. All three must ask for exactly the same effects.
+// TestReplay runs one turn on three machines at once. The first runs undisturbed. The second is written and read back
+// after every step and also gets stale and duplicated answers. The third is rebuilt from the answers so far, as
+// after a crash, at random times. All three must ask for exactly the same effects.
 func TestReplay(t *testing.T) {
 	t.Run("runtime/T02 runtime/T03 restored, disturbed and replayed turns are the same turn", func(t *testing.T) {
 		rounds := 1
@@ -30,9 +30,9 @@ func TestReplay(t *testing.T) {
 	})
 }
 
-// move is one thing that the interpreter did to a machine. Its answer is kept as a journal would: as JSON.
+// move is one action of the interpreter on a machine. Its answer is kept as JSON, as in a journal.
 type move struct {
-	at     int // effects that were taken before it
+	at     int // number of effects before it
 	id     uint64
 	answer []byte
 	cancel *protocol.CancelEvidence
@@ -104,7 +104,7 @@ func (x *trial) next() (Effect, bool) {
 	return e, ok
 }
 
-// do makes a move on both machines. The plain one gets the answer itself, the other what a journal kept of it.
+// do makes a move on both machines. The plain one gets the answer itself, the other one the journal's copy.
 func (x *trial) do(mv move, live Response) {
 	mv.at = len(x.trace)
 	x.moves = append(x.moves, mv)
@@ -135,7 +135,7 @@ func (mv move) apply(fatalf func(string, ...any), m *Machine) {
 	}
 }
 
-// disturb gives the patched machine answers to effects that do not wait, and appends to what it hands out.
+// disturb gives the patched machine answers to other effects, and appends to the slices that it returns.
 func (x *trial) disturb(id uint64) {
 	for range pick(x.T, "disturbances", []int{0, 1, 2}) {
 		wrong := rapid.Uint64Range(0, id+3).Draw(x.T, "stale id")
@@ -176,7 +176,7 @@ func (x *trial) stop() {
 
 func (x *trial) answer(e Effect) {
 	live := draw(x.T, e.Kind, &e)
-	// A journal holds what the interpreter could encode; raw values that are no JSON reach only a living machine.
+	// A journal holds only answers that can be encoded; invalid raw values reach only a running machine.
 	answer, err := json.Marshal(live)
 	if err != nil {
 		if e.Kind == EffectCheckpoint || e.Kind == EffectSync || e.Kind == EffectCode {
@@ -190,7 +190,7 @@ func (x *trial) answer(e Effect) {
 	x.do(move{id: e.ID, answer: answer}, live)
 }
 
-// repaired is what a journal holds of an answer that is no JSON: the machine's own reading of it.
+// repaired returns the journal's form of an answer with invalid JSON: the machine's conversion of it.
 func repaired(x *trial, e Effect, live Response) []byte {
 	r, err := x.plain.received(&e, live)
 	if err != nil {
@@ -199,7 +199,7 @@ func repaired(x *trial, e Effect, live Response) []byte {
 	return []byte(encoded(x.T, r))
 }
 
-// replay makes the turn anew from its moves and compares all that it asks for.
+// replay runs the turn again from its moves and compares all effects.
 func (x *trial) replay() {
 	m := New(x.driver, x.cfg)
 	moves := x.moves

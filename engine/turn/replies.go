@@ -140,7 +140,7 @@ func (m *Machine) progress(good bool) {
 	if m.s.NoProgress < cmp.Or(m.s.Budget.NoProgress, DefaultNoProgress) {
 		return
 	}
-	text := fmt.Sprintf("stopped after %d attempts in a row without one that succeeded", m.s.NoProgress)
+	text := fmt.Sprintf("stopped after %d unsuccessful attempts in a row", m.s.NoProgress)
 	m.issue(protocol.Issue{Kind: "runtime", Code: "no_progress_budget", Message: text})
 	m.finish(protocol.TurnOutcome{Kind: protocol.OutcomeMaxTurns, Text: text})
 }

@@ -49,7 +49,7 @@ func TestModelReplies(t *testing.T) {
 		waiting(t, m, EffectTools)
 	})
 
-	t.Run("runtime/T14 replies that are none end a turn with the provider's error", func(t *testing.T) {
+	t.Run("runtime/T14 unusable replies end a turn with a provider error", func(t *testing.T) {
 		for _, stop := range []protocol.StopReason{
 			protocol.StopContextLimit, protocol.StopContentFilter, protocol.StopError, protocol.StopCancelled,
 		} {
@@ -79,7 +79,7 @@ func TestModelReplies(t *testing.T) {
 		}
 	})
 
-	t.Run("runtime/S14 token counts that do not fit fail the turn", func(t *testing.T) {
+	t.Run("runtime/S14 token counts that overflow fail the turn", func(t *testing.T) {
 		m := New(testDriver{}, unbounded)
 		r := calls("a")
 		r.Model.Reply.Usage = &protocol.Usage{Input: math.MaxInt64}
@@ -98,7 +98,7 @@ func TestModelReplies(t *testing.T) {
 		}
 	})
 
-	t.Run("runtime/T08 arguments that are no JSON become a string of them, and none an empty object", func(t *testing.T) {
+	t.Run("runtime/T08 invalid arguments become a JSON string, and missing ones an empty object", func(t *testing.T) {
 		for args, want := range map[string]string{``: `{}`, `{"a":`: `"{\"a\":"`, `null`: `{}`} {
 			m := New(testDriver{}, unbounded)
 			r := calls("a")

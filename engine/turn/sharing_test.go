@@ -10,16 +10,16 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// spoil appends to a slice that is not the caller's own.
+// spoil appends to a slice that the caller does not own.
 func spoil[T any](list []T, junk T) {
 	if list = append(list, junk); len(list) > cap(list) {
 		panic("unreachable: it keeps the append")
 	}
 }
 
-// TestSharing appends to what the machine hands out, as a careless caller would.
+// TestSharing appends to the slices that the machine returns, as a careless caller would.
 func TestSharing(t *testing.T) {
-	t.Run("runtime/T01 what the machine hands out can be appended to", func(t *testing.T) {
+	t.Run("runtime/T01 appending to returned slices does not affect the machine", func(t *testing.T) {
 		m := New(testDriver{}, unbounded)
 		junk := protocol.Issue{Code: "junk"}
 		var old Result
@@ -40,7 +40,7 @@ func TestSharing(t *testing.T) {
 				t.Fatalf("an effect changed after it was handed out: %s", cmp.Diff(before, after))
 			}
 		}
-		// Older pieces share memory with newer ones: an append to them must not reach it.
+		// Older slices share memory with newer ones: an append must not reach it.
 		spoil(old.Messages, user("junk"))
 		spoil(old.Issues, junk)
 		spoil(old.ToolCalls, protocol.ToolCallRecord{Name: "junk"})

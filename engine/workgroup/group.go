@@ -12,7 +12,7 @@ import (
 	"lashd/engine/tip"
 )
 
-// Group starts goroutines and waits for them. At shutdown the engine calls Close, WaitTurns, WaitActors and WaitCalls,
+// Group starts goroutines and waits for them. At shutdown the engine calls Close, WaitTurns, WaitCalls and WaitActors,
 // in this order. All methods are safe for concurrent use.
 type Group struct {
 	log       *slog.Logger
@@ -105,7 +105,7 @@ func (g *Group) WaitCalls(limit time.Duration) {
 		select {
 		case <-ended:
 		case <-timeout.C:
-			g.log.Error("tool calls do not return although their context is done", "calls", n)
+			g.log.Error("calls did not return after their context was done", "calls", n)
 			return
 		}
 	}

@@ -18,7 +18,7 @@ func (g *Group) Recovered(key string, id, p any) error {
 	stack := debug.Stack()
 	switch thrown := p.(type) {
 	case *plugin.AbandonedError:
-		g.log.Error("plugin does not return", key, id, "error", thrown)
+		g.log.Error("plugin did not return", key, id, "error", thrown)
 		return thrown
 	case *plugin.PanicError:
 		p, stack = thrown.Value, thrown.Stack

@@ -19,7 +19,7 @@ func newGroup() (*Group, *bytes.Buffer) {
 }
 
 func TestTurns(t *testing.T) {
-	t.Run("a turn counts while it runs, and is waited for after Close", func(t *testing.T) {
+	t.Run("Turns counts running turns, and WaitTurns waits for them after Close", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			g, _ := newGroup()
 			if !g.GoTurn(func() { time.Sleep(time.Hour) }) {
@@ -111,7 +111,7 @@ func TestCallPlugin(t *testing.T) {
 			t.Errorf("got %d, %v; want 7, %v", v, err, want)
 		}
 	})
-	t.Run("tells the call after ten seconds, and abandons it six seconds later", func(t *testing.T) {
+	t.Run("ends the context after ten seconds and abandons the call six seconds later", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			g, _ := newGroup()
 			hang := make(chan struct{})
@@ -144,7 +144,7 @@ func TestCallPlugin(t *testing.T) {
 			}
 		})
 	})
-	t.Run("makes a panic an error, and logs where it was", func(t *testing.T) {
+	t.Run("converts a panic to an error and logs its stack", func(t *testing.T) {
 		g, log := newGroup()
 		_, err := CallPlugin(t.Context(), g, clumsy)
 		if !errors.Is(err, ErrPanic) || err.Error() != "panic: oops" {
@@ -158,7 +158,7 @@ func TestCallPlugin(t *testing.T) {
 
 func clumsy(context.Context) (int, error) { panic("oops") }
 
-// When a result is there and the wait for it is over, too, a select takes either of the two.
+// If the result is ready and ctx is done, select picks either at random.
 func TestAwaitReturnsResultThatIsThere(t *testing.T) {
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -174,13 +174,13 @@ func TestAwaitReturnsResultThatIsThere(t *testing.T) {
 }
 
 func TestRecovered(t *testing.T) {
-	t.Run("a driver that does not return is its own error", func(t *testing.T) {
+	t.Run("a driver that does not return keeps its error", func(t *testing.T) {
 		g, log := newGroup()
 		left := &plugin.AbandonedError{}
 		if err := g.Recovered("turn", "t1", left); err != error(left) {
 			t.Errorf("got %v, want %v", err, left)
 		}
-		if got := log.String(); !strings.Contains(got, "plugin does not return") || !strings.Contains(got, "turn=t1") {
+		if got := log.String(); !strings.Contains(got, "plugin did not return") || !strings.Contains(got, "turn=t1") {
 			t.Errorf("log %q", got)
 		}
 	})
