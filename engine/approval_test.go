@@ -70,7 +70,7 @@ func TestWhoDenies(t *testing.T) {
 	must[*protocol.HeadResult](t)(d.Sessions.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: own, Approval: &protocol.ApprovalConfig{Mode: protocol.ApproveDeny}}))
 	twice := must[*protocol.SessionNewResult](t)(d.host(t, own).Lifecycle.CreateSession(t.Context(), &protocol.SessionNewParams{Approval: allowing})).SessionID
 	strict := must[*protocol.SessionNewResult](t)(d.host(t, d.session(t)).Lifecycle.CreateSession(t.Context(), &protocol.SessionNewParams{Approval: denying})).SessionID
-	asked := "the session or plugin that asked"
+	asked := "the session or plugin that requested"
 	for where, want := range map[protocol.SessionID]string{strict: "the approval settings of this session", id: "the approval settings of this session", own: "the approval settings of this session", lax: asked, twice: asked} {
 		if code, message := d.direct(t, where, ""); code != "denied" || !strings.Contains(message, want) {
 			t.Errorf("outside/29 the call came to %s %q, want %q", code, message, want)

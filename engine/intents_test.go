@@ -16,7 +16,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// watch starts a task that runs elsewhere, and tells of ticks.
+// watch starts a task that runs outside lashd and adds tick events.
 func watch(id protocol.TaskID) protocol.ToolIntent {
 	return protocol.ToolIntent{StartTask: &protocol.StartTaskIntent{TaskID: id, Spec: protocol.TaskSpec{
 		Kind: protocol.TaskOther, Recovery: protocol.RecoverExternal, Events: []protocol.TaskEventType{{
@@ -29,19 +29,19 @@ func tick(id protocol.TaskID, payload string) protocol.ToolIntent {
 	return protocol.ToolIntent{EmitTaskEvent: &protocol.TaskEventIntent{TaskID: id, Name: "tick", Payload: json.RawMessage(payload)}}
 }
 
-// happens tells of something outside.
+// happens emits an occurrence.
 func happens(payload string) protocol.ToolIntent {
 	return protocol.ToolIntent{EmitTrigger: &protocol.EmitTriggerIntent{Type: protocol.TypeManualEmitted, Payload: json.RawMessage(payload)}}
 }
 
-// wanting is a tool whose calls want something.
+// wanting is a tool whose calls have intents.
 func wanting(name string, all ...protocol.ToolIntent) toolFunc {
 	return toolFunc{name: name, run: func(context.Context, tool.Invocation) (tool.Result, error) {
 		return tool.Result{Output: protocol.Succeed(name), Intents: all}, nil
 	}}
 }
 
-// happenings are what happened to a task, in order.
+// happenings returns the events of a task, in order.
 func (d *daemon) happenings(t *testing.T, session protocol.SessionID, id protocol.TaskID) (kinds []string) {
 	t.Helper()
 	r := must[*protocol.TaskReadResult](t)(d.Tasks.Read(t.Context(), &protocol.TaskReadParams{TaskParams: protocol.TaskParams{SessionID: session, TaskID: id}}))
@@ -68,7 +68,7 @@ func TestIntents(t *testing.T) {
 		}
 		return all
 	}
-	t.Run("runtime/T12 what calls of a batch want is done in their order, and the model and clients are told", func(t *testing.T) {
+	t.Run("runtime/T12 the intents of a batch are applied in call order, and the model and clients see the outcomes", func(t *testing.T) {
 		order := make(chan struct{})
 		first := toolFunc{name: "first", run: func(context.Context, tool.Invocation) (tool.Result, error) {
 			<-order // it returns last
@@ -100,7 +100,7 @@ func TestIntents(t *testing.T) {
 			t.Errorf("the model is told %s", told)
 		}
 	})
-	t.Run("runtime/T12 each refusal has its word, and changes nothing", func(t *testing.T) {
+	t.Run("runtime/T12 each refused intent has a code and changes nothing", func(t *testing.T) {
 		shell := func(script string) *protocol.StartTaskIntent {
 			return &protocol.StartTaskIntent{TaskID: "tsk_w", Spec: protocol.TaskSpec{Kind: protocol.TaskCommand, Recovery: protocol.RecoverOwner, Command: &protocol.TaskShell{Script: script}}}
 		}
@@ -131,7 +131,7 @@ func TestIntents(t *testing.T) {
 			t.Errorf("the turn ended as %s", report.State)
 		}
 	})
-	t.Run("runtime/T12 a call may want 32 things, 16 of a kind, and 64 KiB of them", func(t *testing.T) {
+	t.Run("runtime/T12 a call may have 32 intents, 16 of one kind and 64 KiB in total", func(t *testing.T) {
 		var many, large []protocol.ToolIntent
 		for range 20 {
 			many = append(many, tick("tsk_w", `{"n":1}`))
@@ -155,7 +155,7 @@ func TestIntents(t *testing.T) {
 			t.Errorf("the task saw %d things", len(got))
 		}
 	})
-	t.Run("runtime/T12 only a call of the model's that succeeds may want something", func(t *testing.T) {
+	t.Run("runtime/T12 only successful calls of the model may have intents", func(t *testing.T) {
 		fails := toolFunc{name: "fails", run: func(context.Context, tool.Invocation) (tool.Result, error) {
 			return tool.Result{Output: protocol.Fail(protocol.FailExecution, "no", "no", protocol.FromTool), Intents: []protocol.ToolIntent{watch("tsk_w")}}, nil
 		}}
@@ -180,7 +180,7 @@ func TestIntents(t *testing.T) {
 			t.Error("the task was started")
 		}
 	})
-	t.Run("runtime/T12 what a call wants whose result came while the daemon stopped is done by the next one", func(t *testing.T) {
+	t.Run("runtime/T12 intents of a call that ended during shutdown are applied by the next daemon", func(t *testing.T) {
 		called := make(chan struct{})
 		late := toolFunc{name: "late", run: func(ctx context.Context, _ tool.Invocation) (tool.Result, error) {
 			close(called)
@@ -200,7 +200,7 @@ func TestIntents(t *testing.T) {
 			t.Errorf("the task saw %q", got)
 		}
 	})
-	t.Run("runtime/T12 an id of an intent follows from session, turn, call and place", func(t *testing.T) {
+	t.Run("runtime/T12 the id of an intent depends on its session, turn, call and position", func(t *testing.T) {
 		_, _, report, _ := run(t, []string{"work", "work"}, wanting("work", protocol.ToolIntent{}, protocol.ToolIntent{}))
 		seen := map[string]bool{}
 		for _, c := range report.ToolCalls {
@@ -216,7 +216,7 @@ func TestIntents(t *testing.T) {
 
 func TestIntentsKilled(t *testing.T) {
 	for _, point := range []string{intentsKept, intentsDrained} {
-		t.Run("runtime/T12 what a call wants is done once, killed "+point, func(t *testing.T) {
+		t.Run("runtime/T12 intents are applied once if the daemon is killed "+point, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			kill(t, dir, point)

@@ -15,7 +15,7 @@ import (
 
 func TestInterrupted(t *testing.T) {
 	for _, what := range []string{"the tool", "the operation"} {
-		t.Run("issue/2 who is told that lashd stops is not told to repeat what had begun: "+what, func(t *testing.T) {
+		t.Run("issue/2 a request that fails because lashd stops after it began does not ask for a retry: "+what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				began := make(chan struct{}, 1)
 				run := func(ctx context.Context) error {

@@ -16,10 +16,10 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// asking has a person asked about every call.
+// asking makes every call need an approval.
 func asking(c *engine.Config) { c.Defaults.Approval.Mode = protocol.ApproveAsk }
 
-// shownItems are the items that an observer is left with: those that began or were completed, and were not withdrawn.
+// shownItems returns the items that an observer still shows: started or completed, and not retracted.
 func shownItems(events []protocol.Event) []protocol.ItemID {
 	var ids []protocol.ItemID
 	for _, e := range events {
@@ -50,7 +50,7 @@ func (d *daemon) itemIDs(t testing.TB, id protocol.SessionID) []protocol.ItemID 
 	return ids
 }
 
-// pause stops who comes by once, until it is told to go on.
+// pause blocks the first caller until the test releases it.
 type pause struct {
 	reached, goOn chan struct{}
 	once          sync.Once
@@ -120,7 +120,7 @@ func (l pausingLog) WithAttrs([]slog.Attr) slog.Handler { return l }
 
 func (l pausingLog) WithGroup(string) slog.Handler { return l }
 
-// gate is a tool that tells when it was called, and waits until it is let through.
+// gate is a tool that signals its call and waits until the test releases it.
 type gate struct {
 	toolFunc
 	called chan tool.Invocation
@@ -141,5 +141,5 @@ func newGate(name string) *gate {
 	return g
 }
 
-// idempotentModel lets calls be repeated after output began.
+// idempotentModel allows retries of calls after output has started.
 func idempotentModel(c *engine.Config) { c.Models[0].Spec.Idempotent = true }

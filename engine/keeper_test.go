@@ -14,7 +14,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// keeper is a plugin that keeps a text and some bulk for each session. Its operations are those of operations_test.go.
+// keeper is a plugin whose state is a text and some bulk data for each session. operations_test.go has its operations.
 type keeper struct {
 	id       string
 	version  string
@@ -30,7 +30,7 @@ type keeper struct {
 	down     int
 }
 
-// kept is the keeper in one session.
+// kept is the keeper's instance in one session.
 type kept struct {
 	*keeper
 	session  protocol.SessionID
@@ -38,7 +38,7 @@ type kept struct {
 	text     string
 	bulk     string
 
-	restoring func() // nil: nobody wants to know
+	restoring func() // called on a restore; nil: not observed
 }
 
 func (k *keeper) ID() string {
@@ -132,21 +132,21 @@ func (k *kept) Restore(_ context.Context, meta plugin.Meta, r *plugin.ArtifactRe
 	return errors.Join(k.refuses, json.Unmarshal(meta.State, &k.text))
 }
 
-// change changes what the tests set, as plugins are called from several goroutines.
+// change changes settings of the test under the lock, as plugins are called from several goroutines.
 func (k *keeper) change(f func()) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	f()
 }
 
-// seen reads what the plugin has noted.
+// seen returns what the plugin recorded.
 func seen[T any](k *keeper, of func() T) T {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return of()
 }
 
-// holds has the keeper of a session keep something.
+// holds sets the keeper's state in a session.
 func (d *daemon) holds(t testing.TB, id protocol.SessionID, text, bulk string) *protocol.OperationReceipt {
 	t.Helper()
 	args, err := json.Marshal(keeping{text, bulk})
@@ -156,7 +156,7 @@ func (d *daemon) holds(t testing.TB, id protocol.SessionID, text, bulk string) *
 	return must[*protocol.OperationReceipt](t)(d.Operations.Command(t.Context(), &protocol.OperationParams{SessionID: id, Name: "keeper.keep", Args: args}))
 }
 
-// held is what a keeper of a session keeps.
+// held returns the keeper's state in a session.
 func (d *daemon) held(t *testing.T, id protocol.SessionID, who string) keeping {
 	t.Helper()
 	res := must[*protocol.OperationQueryResult](t)(d.Operations.Query(t.Context(), &protocol.OperationQueryParams{SessionID: id, Name: who + ".kept"}))
@@ -167,7 +167,7 @@ func (d *daemon) held(t *testing.T, id protocol.SessionID, who string) keeping {
 	return is
 }
 
-// plugged is what is kept of the plugins of a session now.
+// plugged returns the stored plugin state of a session.
 func (d *daemon) plugged(t *testing.T, id protocol.SessionID) *protocol.SnapshotReadResult {
 	t.Helper()
 	name := &protocol.SnapshotMutationParams{SessionID: id, Name: "look"}

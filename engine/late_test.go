@@ -10,9 +10,9 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// What a wait tells when its time is up is how things are then.
-func TestWaitsThatAreLate(t *testing.T) {
-	t.Run("runtime/T18 a turn that began meanwhile is not told as queued", func(t *testing.T) {
+// TestExpiredWaits checks that a wait that times out reports the state at that time.
+func TestExpiredWaits(t *testing.T) {
+	t.Run("runtime/T18 a wait that times out reports a turn that started during the wait as running", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			g := newGate("work")
 			works := &scripted.Turn{Replies: []scripted.Reply{calls("work"), {Text: "done"}}}
@@ -28,13 +28,13 @@ func TestWaitsThatAreLate(t *testing.T) {
 			}()
 			got := must[*protocol.TurnReport](t)(d.Turns.Wait(t.Context(), &protocol.TurnWaitParams{TurnID: second, TimeoutMs: 5000}))
 			if got.State != protocol.TurnRunning {
-				t.Errorf("it is told as %s", got.State)
+				t.Errorf("it is reported as %s", got.State)
 			}
 			g.open <- struct{}{}
 			d.wait(t, second)
 		})
 	})
-	t.Run("runtime/B04 a wait of which the time is up has cancelled nothing", func(t *testing.T) {
+	t.Run("runtime/B04 a wait that times out cancels nothing", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			d := start(t, setup{model: replies()})
 			s := d.session(t)
@@ -61,7 +61,7 @@ func TestWaitsThatAreLate(t *testing.T) {
 			}
 		})
 	})
-	t.Run("plugin/MN-02 to stop a monitor again tells how it has ended", func(t *testing.T) {
+	t.Run("plugin/MN-02 stopping a stopped monitor returns how it ended", func(t *testing.T) {
 		d := start(t, setup{model: replies()})
 		w := d.watched(t)
 		w.start(protocol.MonitorSpec{ID: "m", Command: "sleep 600"})

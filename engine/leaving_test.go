@@ -15,7 +15,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// writing has the store write something that takes until done is called.
+// writing keeps the store busy with a write until done is called.
 func (d *daemon) writing(t testing.TB) (done func()) {
 	t.Helper()
 	begun, end := make(chan struct{}), make(chan struct{})
@@ -38,7 +38,7 @@ func (d *daemon) writing(t testing.TB) (done func()) {
 	}
 }
 
-// stores waits until a session waits for the store.
+// stores blocks until a session waits for the store.
 func (d *daemon) stores(t testing.TB, id protocol.SessionID) {
 	t.Helper()
 	eventually(t, func() bool {
@@ -71,9 +71,9 @@ func (l *leaving) Err() error {
 	return context.Canceled
 }
 
-// What a request has begun is brought to its end, though it is cancelled just then.
-func TestCancelledWhileItTakesEffect(t *testing.T) {
-	t.Run("runtime/K02 what works for a session that is deleted ends", func(t *testing.T) {
+// TestCancelDuringCommit checks that a change that has begun is completed even if its request is cancelled then.
+func TestCancelDuringCommit(t *testing.T) {
+	t.Run("runtime/K02 the tasks and subagents of a deleted session end", func(t *testing.T) {
 		d := start(t, setup{model: replies()})
 		id := d.session(t)
 		alive := filepath.Join(t.TempDir(), "alive")
@@ -101,7 +101,7 @@ func TestCancelledWhileItTakesEffect(t *testing.T) {
 		}
 		t.Error("a command of it runs still, after 20 seconds")
 	})
-	t.Run("plugin/HC-14 tasks that are taken out of a session come to another one, or back", func(t *testing.T) {
+	t.Run("plugin/HC-14 transferred tasks reach the other session or return", func(t *testing.T) {
 		d := start(t, setup{model: replies()})
 		a, b := d.session(t), d.session(t)
 		d.task(t, a, "tsk_a", command("sleep 600", protocol.RecoverOwner))
@@ -120,7 +120,7 @@ func TestCancelledWhileItTakesEffect(t *testing.T) {
 			}
 		}
 	})
-	t.Run("runtime/T10 a session does not wait for an answer that nobody wants", func(t *testing.T) {
+	t.Run("runtime/T10 a session does not wait for a caller that has given up", func(t *testing.T) {
 		d := start(t, setup{model: replies(scripted.Reply{Text: "done"}), config: func(c *engine.Config) { c.Idle = 50 * time.Millisecond }})
 		defer d.Clients.Connected("cli_editor")()
 		id := d.session(t)

@@ -24,7 +24,7 @@ func TestMonitorEnds(t *testing.T) {
 		"by a signal":      {protocol.MonitorSpec{Command: "kill -KILL $$"}, protocol.MonitorFailed, "ended by SIGKILL"},
 		"because it takes": {protocol.MonitorSpec{Command: "trap '' TERM; sleep 600 & wait; sleep 600", TimeoutMs: 50}, protocol.MonitorFailed, "stopped: the task exceeded its timeout of 50 ms"},
 	} {
-		t.Run("plugin/MN-05 one that ends "+name, func(t *testing.T) {
+		t.Run("plugin/MN-05 a monitor that ends "+name, func(t *testing.T) {
 			w := d.watched(t)
 			c.spec.ID = "m"
 			w.start(c.spec)
@@ -38,13 +38,13 @@ func TestMonitorEnds(t *testing.T) {
 			}
 		})
 	}
-	t.Run("plugin/MN-05 one that cannot be begun has failed", func(t *testing.T) {
+	t.Run("plugin/MN-05 a monitor that cannot start fails", func(t *testing.T) {
 		w := start(t, setup{model: replies(), plugins: []plugin.Factory{declaring("p", protocol.MonitorSpec{ID: "a", Command: "true", Cwd: "nowhere", ArmOn: protocol.ArmSession})}}).watched(t)
 		if got := w.is("p:a", protocol.MonitorFailed); got.Armed || !strings.HasPrefix(got.LastError, "not_started") {
 			t.Errorf("it is %+v", got)
 		}
 	})
-	t.Run("plugin/MN-06 to stop one ends all that it has started, also what does not listen", func(t *testing.T) {
+	t.Run("plugin/MN-06 stopping a monitor ends all its processes, also those that ignore signals", func(t *testing.T) {
 		w := d.watched(t)
 		w.start(protocol.MonitorSpec{ID: "m", Command: `sh -c 'trap "" TERM; echo $$; while :; do sleep 0.05; done' & wait`})
 		eventually(t, func() bool { return len(w.told) > 0 || len(w.take()) > 0 })
@@ -63,7 +63,7 @@ func TestMonitorEnds(t *testing.T) {
 	})
 }
 
-// lives tells whether a process runs; one that only waits to be reaped does not.
+// lives reports whether a process runs; a zombie does not.
 func lives(pid string) bool {
 	out, err := exec.Command("ps", "-o", "stat=", "-p", pid).Output()
 	return err == nil && !strings.HasPrefix(strings.TrimSpace(string(out)), "Z")
@@ -72,7 +72,7 @@ func lives(pid string) bool {
 func TestMonitorRestore(t *testing.T) {
 	again, once := follow("again"), follow("once")
 	again.Restart = true
-	t.Run("plugin/MN-07 over a restart of the daemon: one that wants it is begun again at once, another is idle", func(t *testing.T) {
+	t.Run("plugin/MN-07 after a restart of the daemon monitors with restart run again and others are idle", func(t *testing.T) {
 		d := start(t, setup{model: replies()})
 		w := d.watched(t)
 		w.start(again)
@@ -86,7 +86,7 @@ func TestMonitorRestore(t *testing.T) {
 			t.Errorf("they are %+v and %+v", a, o)
 		}
 	})
-	t.Run("plugin/MN-07 a snapshot that is restored: what runs is stopped, one that wants it is armed, another is idle", func(t *testing.T) {
+	t.Run("plugin/MN-07 restoring a snapshot stops monitors, arms those with restart and leaves others idle", func(t *testing.T) {
 		d := start(t, setup{model: replies()})
 		w := d.watched(t)
 		w.start(again)
@@ -108,7 +108,7 @@ func TestMonitorRestore(t *testing.T) {
 			t.Errorf("they are %+v and %+v", a, o)
 		}
 	})
-	t.Run("plugin/MN-07 a fork begins with none running, and the other's go on", func(t *testing.T) {
+	t.Run("plugin/MN-07 a fork starts with no running monitors, and those of its origin keep running", func(t *testing.T) {
 		d := start(t, setup{model: replies()})
 		w := d.watched(t)
 		w.start(again)
@@ -125,7 +125,7 @@ func TestMonitorRestore(t *testing.T) {
 			t.Errorf("%d of the other run", n)
 		}
 	})
-	t.Run("runtime/B10 what monitors have started ends with a session that is deleted", func(t *testing.T) {
+	t.Run("runtime/B10 deleting a session ends the processes of its monitors", func(t *testing.T) {
 		d := start(t, setup{model: replies()})
 		w := d.watched(t)
 		w.start(protocol.MonitorSpec{ID: "m", Command: "echo $$; exec sleep 600", Wake: protocol.WakeNotify})
@@ -133,7 +133,7 @@ func TestMonitorRestore(t *testing.T) {
 		must[*protocol.SeqResult](t)(d.Sessions.Delete(t.Context(), &protocol.SessionMutationParams{SessionID: w.id}))
 		eventually(t, func() bool { return !lives(w.told[0].Message) })
 	})
-	t.Run("runtime/B10 a monitor stays in its session, and is no task that a client starts", func(t *testing.T) {
+	t.Run("runtime/B10 a monitor cannot be transferred or started as a task", func(t *testing.T) {
 		d := start(t, setup{model: replies()})
 		w, other := d.watched(t), d.watched(t)
 		w.start(once)

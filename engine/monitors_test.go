@@ -20,14 +20,14 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// follow is a monitor of what is written to the file log of the workspace.
+// follow is a monitor of the lines appended to the workspace file log.
 func follow(id string) protocol.MonitorSpec {
 	return protocol.MonitorSpec{ID: id, Command: "touch log; exec tail -n +1 -F log 2>/dev/null", Persistent: true}
 }
 
 func TestMonitorSpecs(t *testing.T) {
 	d := start(t, setup{model: replies()})
-	t.Run("plugin/MN-01 what a monitor does not say itself", func(t *testing.T) {
+	t.Run("plugin/MN-01 a monitor has defaults", func(t *testing.T) {
 		w := d.watched(t)
 		got := w.start(protocol.MonitorSpec{ID: "m", Command: "sleep 600"})
 		want := protocol.MonitorSpec{ID: "m", Command: "sleep 600", TimeoutMs: 300_000, ArmOn: protocol.ArmManual, Wake: protocol.WakeTurn}
@@ -47,7 +47,7 @@ func TestMonitorSpecs(t *testing.T) {
 		"armOn": {ID: "m", Command: "x", ArmOn: "later"}, "wake": {ID: "m", Command: "x", Wake: "maybe"}, "env": {ID: "m", Command: "x", Env: map[string]string{"A=B": ""}},
 		"cwd": {ID: "m", Command: "x", Cwd: "nowhere"},
 	} {
-		t.Run("plugin/MN-01 a wrong "+field+" is refused, and nothing is changed", func(t *testing.T) {
+		t.Run("plugin/MN-01 an invalid "+field+" is rejected and changes nothing", func(t *testing.T) {
 			w := d.watched(t)
 			_, err := d.Monitors.Start(t.Context(), "cli_a", &protocol.MonitorStartParams{SessionID: w.id, Spec: spec})
 			wrong, ok := errors.AsType[*param.Error](err)
@@ -59,7 +59,7 @@ func TestMonitorSpecs(t *testing.T) {
 			}
 		})
 	}
-	t.Run("plugin/MN-01 one that runs is not started again, nor as another", func(t *testing.T) {
+	t.Run("plugin/MN-01 a running monitor is not started again, nor with another spec", func(t *testing.T) {
 		w := d.watched(t)
 		first := w.start(protocol.MonitorSpec{ID: "m", Command: "sleep 600"})
 		r := must[*protocol.MonitorResult](t)(d.Monitors.Start(t.Context(), "", &protocol.MonitorStartParams{SessionID: w.id, Spec: protocol.MonitorSpec{ID: "m"}}))
@@ -75,7 +75,7 @@ func TestMonitorSpecs(t *testing.T) {
 			t.Errorf("to stop one that is not there: %v", err)
 		}
 	})
-	t.Run("plugin/MN-01 a session has at most 32", func(t *testing.T) {
+	t.Run("plugin/MN-01 a session has at most 32 monitors", func(t *testing.T) {
 		w := d.watched(t)
 		for i := range 32 {
 			w.start(protocol.MonitorSpec{ID: fmt.Sprint("m", i), Command: "true"})
@@ -99,7 +99,7 @@ func declaring(id string, specs ...protocol.MonitorSpec) plugin.Factory {
 
 func TestDeclaredMonitors(t *testing.T) {
 	atStart := protocol.MonitorSpec{ID: "a", Command: "sleep 600", ArmOn: protocol.ArmSession}
-	t.Run("plugin/MN-02 one that is armed at session start is begun when somebody asks, and by the first turn", func(t *testing.T) {
+	t.Run("plugin/MN-02 a monitor armed at session start is started by a poll or by the first turn", func(t *testing.T) {
 		d := start(t, setup{model: replies(), plugins: []plugin.Factory{declaring("p", atStart, protocol.MonitorSpec{ID: "b", Command: "sleep 600"})}})
 		w := d.watched(t)
 		if got := must[*protocol.TaskListResult](t)(d.Tasks.List(t.Context(), &protocol.TaskListParams{SessionID: w.id})).Data; len(got) != 0 {
@@ -115,7 +115,7 @@ func TestDeclaredMonitors(t *testing.T) {
 			t.Errorf("after a turn there are %+v", got)
 		}
 	})
-	t.Run("plugin/MN-01 to declare it again changes nothing: one that was stopped stays so", func(t *testing.T) {
+	t.Run("plugin/MN-01 declaring a monitor again changes nothing, and a stopped one stays stopped", func(t *testing.T) {
 		d := start(t, setup{model: replies(), plugins: []plugin.Factory{declaring("p", atStart)}})
 		w := d.watched(t)
 		w.is("p:a", protocol.MonitorRunning)
@@ -125,14 +125,14 @@ func TestDeclaredMonitors(t *testing.T) {
 		before := w.status().Revision
 		must[*protocol.SeqResult](t)(d.Sessions.Close(t.Context(), &protocol.SessionMutationParams{SessionID: w.id}))
 		if got := w.status(); got.Revision != before || got.Data[0].State != protocol.MonitorStopped {
-			t.Errorf("opened anew it is %+v, the revision was %d", got, before)
+			t.Errorf("after reopening it is %+v, the revision was %d", got, before)
 		}
 		r := must[*protocol.MonitorResult](t)(d.Monitors.Start(t.Context(), "", &protocol.MonitorStartParams{SessionID: w.id, Spec: protocol.MonitorSpec{ID: "p:a"}}))
 		if r.Monitor.State != protocol.MonitorRunning || r.Monitor.TaskID != "monitor:p:a:2" {
 			t.Errorf("started by its id it is %+v", r.Monitor)
 		}
 	})
-	t.Run("plugin/MN-01 what is declared otherwise holds from the next run on, and what is declared no more goes", func(t *testing.T) {
+	t.Run("plugin/MN-01 a changed declaration applies to the next run, and a removed one removes the monitor", func(t *testing.T) {
 		d := start(t, setup{model: replies(), plugins: []plugin.Factory{declaring("p", atStart, protocol.MonitorSpec{ID: "b", Command: "true"})}})
 		w := d.watched(t)
 		w.is("p:a", protocol.MonitorRunning)
@@ -144,7 +144,7 @@ func TestDeclaredMonitors(t *testing.T) {
 			t.Errorf("there are %+v", got)
 		}
 	})
-	t.Run("plugin/MN-01 a wrong one fails the plugin, with its name", func(t *testing.T) {
+	t.Run("plugin/MN-01 an invalid declaration fails the plugin by name", func(t *testing.T) {
 		for _, specs := range [][]protocol.MonitorSpec{{{ID: "a"}}, {atStart, atStart}} {
 			d := start(t, setup{model: replies(), plugins: []plugin.Factory{declaring("p", specs...)}})
 			_, err := d.Sessions.New(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir()})
@@ -156,7 +156,7 @@ func TestDeclaredMonitors(t *testing.T) {
 }
 
 func TestMonitorWakes(t *testing.T) {
-	t.Run("plugin/S-14 a burst of lines is one wake, and so one turn", func(t *testing.T) {
+	t.Run("plugin/S-14 a burst of lines is one wake and one turn", func(t *testing.T) {
 		w := start(t, setup{model: replies()}).watched(t)
 		w.start(follow("m"))
 		var burst []string
@@ -169,7 +169,7 @@ func TestMonitorWakes(t *testing.T) {
 			t.Errorf("it woke the session with %q", got)
 		}
 	})
-	t.Run("plugin/MN-03 one wake until it is acknowledged, and standard error never wakes", func(t *testing.T) {
+	t.Run("plugin/MN-03 a monitor wakes once until the wake is acknowledged, and standard error never wakes", func(t *testing.T) {
 		g := newGate("work")
 		w := start(t, setup{model: replies(calls("work"), scripted.Reply{Text: "done"}), tools: []tool.Provider{g}}).watched(t)
 		running := w.begin(t, w.id, "go").TurnID
@@ -204,7 +204,7 @@ func TestMonitorWakes(t *testing.T) {
 			}
 		}
 	})
-	t.Run("plugin/MN-03 the end of the turn that a wake began acknowledges it", func(t *testing.T) {
+	t.Run("plugin/MN-03 the end of the turn that a wake started acknowledges the wake", func(t *testing.T) {
 		w := start(t, setup{model: replies()}).watched(t)
 		w.start(follow("m"))
 		for _, line := range []string{"one", "two"} {
@@ -219,7 +219,7 @@ func TestMonitorWakes(t *testing.T) {
 			t.Errorf("it woke the session with %q", got)
 		}
 	})
-	t.Run("plugin/MN-03 one that only notifies wakes nobody, and lines do not change the revision", func(t *testing.T) {
+	t.Run("plugin/MN-03 a monitor that only notifies wakes no session, and lines do not change the revision", func(t *testing.T) {
 		w := start(t, setup{model: replies()}).watched(t)
 		spec := follow("m")
 		spec.Wake = protocol.WakeNotify
@@ -231,7 +231,7 @@ func TestMonitorWakes(t *testing.T) {
 			t.Errorf("it is %+v and woke %q; the revision was %d", got, w.woken(), before)
 		}
 	})
-	t.Run("plugin/S-14 monitors of one id in two sessions have nothing to do with each other", func(t *testing.T) {
+	t.Run("plugin/S-14 monitors with the same id in two sessions are independent", func(t *testing.T) {
 		d := start(t, setup{model: replies()})
 		a, b := d.watched(t), d.watched(t)
 		a.start(follow("m"))
@@ -245,7 +245,7 @@ func TestMonitorWakes(t *testing.T) {
 	})
 }
 
-func TestDirectoriesOfMonitors(t *testing.T) {
+func TestMonitorDirectories(t *testing.T) {
 	// leadsOut is a session with a directory sub, and one outside of its workspace.
 	leadsOut := func(t *testing.T) (w *watched, outside string) {
 		w = start(t, setup{model: replies()}).watched(t)
@@ -259,7 +259,7 @@ func TestDirectoriesOfMonitors(t *testing.T) {
 		_, err := os.Stat(filepath.Join(dir, "ran"))
 		return err == nil
 	}
-	t.Run("outside/7 a directory that is made a link out of the workspace before it is started again", func(t *testing.T) {
+	t.Run("outside/7 a monitor does not start again in a directory that became a link out of the workspace", func(t *testing.T) {
 		w, outside := leadsOut(t)
 		w.start(spec)
 		w.heard("m", "began")
@@ -273,7 +273,7 @@ func TestDirectoriesOfMonitors(t *testing.T) {
 			t.Error("it ran outside of the workspace")
 		}
 	})
-	t.Run("outside/7 a directory that is made a link out of the workspace before the daemon begins it again", func(t *testing.T) {
+	t.Run("outside/7 the daemon does not restart a monitor in a directory that became a link out of the workspace", func(t *testing.T) {
 		top := t
 		w, outside := leadsOut(t)
 		w.start(spec)
@@ -285,7 +285,7 @@ func TestDirectoriesOfMonitors(t *testing.T) {
 			t.Errorf("it ran outside of the workspace: %+v", m)
 		}
 	})
-	t.Run("outside/7 a directory that is swapped all the time", func(t *testing.T) {
+	t.Run("outside/7 a directory that is swapped constantly never leads out of the workspace", func(t *testing.T) {
 		w, outside := leadsOut(t)
 		stop := make(chan struct{})
 		var swapping sync.WaitGroup
@@ -302,7 +302,7 @@ func TestDirectoriesOfMonitors(t *testing.T) {
 	})
 }
 
-// exchanges has sub in dir be a directory and a link by turns.
+// exchanges makes sub in dir a directory and a link in turns.
 func exchanges(t *testing.T, dir, outside string, stop chan struct{}) {
 	sub, was, next := filepath.Join(dir, "sub"), filepath.Join(dir, "was"), filepath.Join(dir, "next")
 	for {
@@ -327,7 +327,7 @@ func TestMonitorUpdates(t *testing.T) {
 	quiet := func(id, command string) protocol.MonitorSpec {
 		return protocol.MonitorSpec{ID: id, Command: command, Wake: protocol.WakeNotify}
 	}
-	t.Run("plugin/MN-04 the newest 128 are kept until somebody takes them, once", func(t *testing.T) {
+	t.Run("plugin/MN-04 the newest 128 updates are kept until one caller takes them", func(t *testing.T) {
 		w.start(quiet("m", "seq 200"))
 		w.ended(t, w.id, "monitor:m:1")
 		got := w.take()
@@ -338,7 +338,7 @@ func TestMonitorUpdates(t *testing.T) {
 			t.Errorf("taken again there are %+v", again)
 		}
 	})
-	t.Run("plugin/MN-04 the sequence goes on after a restart, and what was not taken is gone", func(t *testing.T) {
+	t.Run("plugin/MN-04 the sequence continues after a restart, and updates that were not taken are lost", func(t *testing.T) {
 		w.start(quiet("n", "echo lost"))
 		w.ended(t, w.id, "monitor:n:2")
 		w.daemon = w.restart(top, nil)
@@ -348,7 +348,7 @@ func TestMonitorUpdates(t *testing.T) {
 			t.Errorf("there are %+v", got)
 		}
 	})
-	t.Run("runtime/B10 a long line is cut, and that is told; blank ones are none", func(t *testing.T) {
+	t.Run("runtime/B10 a long line is cut with a note, and blank lines are skipped", func(t *testing.T) {
 		w.start(quiet("long", "echo; echo '  '; head -c 5000 /dev/zero | tr '\\0' x; echo; printf ' last '"))
 		w.ended(t, w.id, "monitor:long:4")
 		got := w.take()
@@ -356,7 +356,7 @@ func TestMonitorUpdates(t *testing.T) {
 			t.Errorf("there are %d: %.200v", len(got), got)
 		}
 	})
-	t.Run("runtime/B10 a flood is told of in part, in few commits, and the rest is counted", func(t *testing.T) {
+	t.Run("runtime/B10 a flood of lines is stored in part in few commits, and the rest is counted", func(t *testing.T) {
 		before := len(w.readTasksEvents())
 		w.start(quiet("flood", "seq 100000"))
 		w.ended(t, w.id, "monitor:flood:5")

@@ -10,13 +10,13 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// approvalOf is how a session asks, by what the store says.
+// approvalOf returns the approval settings that the store has for a session.
 func (d *daemon) approvalOf(t *testing.T, id protocol.SessionID) protocol.ApprovalConfig {
 	t.Helper()
 	return must[*protocol.SessionReadResult](t)(d.Sessions.Read(t.Context(), &protocol.SessionReadParams{SessionID: id})).Session.Config.Approval
 }
 
-func TestMutatorsGiveNothing(t *testing.T) {
+func TestMutatorAuthority(t *testing.T) {
 	deny := protocol.ApprovalConfig{Mode: protocol.ApproveDeny}
 	lax := mutator("lax", func(_ context.Context, c *plugin.ConfigChange) (protocol.Config, error) {
 		c.Config.Approval = protocol.ApprovalConfig{Mode: protocol.ApproveAllow}
@@ -26,7 +26,7 @@ func TestMutatorsGiveNothing(t *testing.T) {
 	start := func(t *testing.T, all ...plugin.Factory) *daemon {
 		return start(t, setup{model: replies(calls("run")), tools: []tool.Provider{says("run", "ran")}, plugins: all, config: asking})
 	}
-	t.Run("outside/2 a plugin does not switch approval off", func(t *testing.T) {
+	t.Run("outside/2 a config mutator cannot switch approval off", func(t *testing.T) {
 		d := start(t, lax)
 		id := d.session(t)
 		o := d.observe(t, id)
@@ -42,7 +42,7 @@ func TestMutatorsGiveNothing(t *testing.T) {
 			t.Errorf("the call came to %+v", out)
 		}
 	})
-	t.Run("outside/2 nor in a new session, a fork, a child, or a session that a plugin asks for", func(t *testing.T) {
+	t.Run("outside/2 a config mutator cannot switch approval off in a new session, a fork, a child or a session of a plugin", func(t *testing.T) {
 		d := start(t, lax)
 		id := must[*protocol.SessionNewResult](t)(d.Sessions.New(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir(), Approval: &deny})).SessionID
 		child := must[*protocol.SessionNewResult](t)(d.Sessions.New(t.Context(), &protocol.SessionNewParams{
@@ -54,7 +54,7 @@ func TestMutatorsGiveNothing(t *testing.T) {
 			}
 		}
 	})
-	t.Run("outside/2 a plugin makes approval stricter, and none after it takes that back", func(t *testing.T) {
+	t.Run("outside/2 a config mutator makes approval stricter, and no later one reverts that", func(t *testing.T) {
 		rule := protocol.ApprovalRule{Tool: "run", Action: protocol.ApproveDeny}
 		strict := mutator("strict", func(_ context.Context, c *plugin.ConfigChange) (protocol.Config, error) {
 			c.Config.Approval.Rules = append(c.Config.Approval.Rules, rule)
@@ -67,7 +67,7 @@ func TestMutatorsGiveNothing(t *testing.T) {
 			t.Errorf("approval is %+v", got)
 		}
 	})
-	t.Run("outside/2 a plugin does not change the options of another one", func(t *testing.T) {
+	t.Run("outside/2 a config mutator cannot change the options of another plugin", func(t *testing.T) {
 		other := mutator("other", func(_ context.Context, c *plugin.ConfigChange) (protocol.Config, error) {
 			c.Config.Options = protocol.PluginOptions{"test-tools": json.RawMessage(`{"free":true}`)}
 			return c.Config, nil

@@ -15,7 +15,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// family is a session that a plugin creates others from, and one beside it.
+// family is a session from which a plugin creates others, and an unrelated one.
 type family struct {
 	*daemon
 	id, other protocol.SessionID
@@ -23,7 +23,7 @@ type family struct {
 	keeper    *keeper
 }
 
-// born makes a family. The session has the snapshot "early", of after its first turn.
+// born makes a family. The session has the snapshot "early", taken after its first turn.
 func born(t *testing.T) *family {
 	k := &keeper{}
 	d, id, host := lent(t, setup{model: replies(scripted.Reply{Text: "ok"}), plugins: []plugin.Factory{k}, tools: []tool.Provider{says("a", "x"), says("b", "x")}})
@@ -44,7 +44,7 @@ func born(t *testing.T) *family {
 	return f
 }
 
-// create has the plugin create a session.
+// create creates a session through the plugin.
 func (f *family) create(t *testing.T, p *protocol.SessionNewParams) protocol.Session {
 	t.Helper()
 	made := must[*protocol.SessionNewResult](t)(f.host.Lifecycle.CreateSession(t.Context(), p))
@@ -56,7 +56,7 @@ func (f *family) create(t *testing.T, p *protocol.SessionNewParams) protocol.Ses
 }
 
 func TestCreateSession(t *testing.T) {
-	t.Run("plugin/HC-03 plugin/SN-10 where it starts decides over history, settings and state, unless it asks for others", startMatrix)
+	t.Run("plugin/HC-03 plugin/SN-10 the start of a new session decides its history, settings and state unless the request sets them", startMatrix)
 	t.Run("plugin/HC-03 a client has no current session, and starts with the daemon's settings", func(t *testing.T) {
 		f := born(t)
 		made := must[*protocol.SessionNewResult](t)(f.Sessions.New(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir()}))
@@ -69,7 +69,7 @@ func TestCreateSession(t *testing.T) {
 			t.Errorf("started there with prompt %q, keeping %q", made.Session.Config.Prompt, got)
 		}
 	})
-	t.Run("plugin/HC-03 an id that is used is refused, and so is one that was", func(t *testing.T) {
+	t.Run("plugin/HC-03 an id that is or was in use is rejected", func(t *testing.T) {
 		f := born(t)
 		gone := f.session(t)
 		must[*protocol.SeqResult](t)(f.Sessions.Delete(t.Context(), &protocol.SessionMutationParams{SessionID: gone}))
@@ -82,8 +82,8 @@ func TestCreateSession(t *testing.T) {
 			}
 		}
 	})
-	t.Run("plugin/HC-03 a child works for its parent, and never has more", relations)
-	t.Run("plugin/HC-03 its first nodes are history, and are told of", func(t *testing.T) {
+	t.Run("plugin/HC-03 a child has a parent and never more authority than it", relations)
+	t.Run("plugin/HC-03 the first nodes of a session are in its history and its log", func(t *testing.T) {
 		f := born(t)
 		for _, kind := range []protocol.StartKind{protocol.StartEmpty, protocol.StartCurrent} {
 			row := f.create(t, &protocol.SessionNewParams{Start: protocol.SessionStart{Kind: kind}, Nodes: summary("so far")})
@@ -99,8 +99,8 @@ func TestCreateSession(t *testing.T) {
 			}
 		}
 	})
-	t.Run("plugin/HC-03 plugin/PH-06 what fails leaves nothing, and the id free", failedBirths)
-	t.Run("plugin/HC-03 what makes no sense is refused, with a pointer to it", refusedBirths)
+	t.Run("plugin/HC-03 plugin/PH-06 a failed creation leaves nothing and frees the id", failedBirths)
+	t.Run("plugin/HC-03 an invalid request is rejected with a pointer to the field", refusedBirths)
 }
 
 func startMatrix(t *testing.T) {
@@ -137,7 +137,7 @@ func startMatrix(t *testing.T) {
 	}
 }
 
-// decoded is a request as a plugin of another process sends it, with nothing said of plugins.
+// decoded is a request as a plugin process sends it, without a source of plugin state.
 func decoded(t *testing.T, start protocol.SessionStart) *protocol.SessionNewParams {
 	t.Helper()
 	raw, err := json.Marshal(map[string]any{"start": start})
@@ -254,7 +254,7 @@ func TestFirstTurnInput(t *testing.T) {
 		}
 		return input[0].Text, true
 	}
-	t.Run("plugin/HC-05 the first turn input is taken once, also after a restart, by whoever comes first", func(t *testing.T) {
+	t.Run("plugin/HC-05 the first caller takes the first turn input, once, also after a restart", func(t *testing.T) {
 		f := born(t)
 		p := &protocol.SessionNewParams{FirstTurnInput: text("find the bug")}
 		kept, raced := f.create(t, p).ID, f.create(t, p).ID
@@ -282,7 +282,7 @@ func TestFirstTurnInput(t *testing.T) {
 			}
 		}
 	})
-	t.Run("plugin/HC-05 it goes with its session", func(t *testing.T) {
+	t.Run("plugin/HC-05 the first turn input is deleted with its session", func(t *testing.T) {
 		f := born(t)
 		id := f.create(t, &protocol.SessionNewParams{FirstTurnInput: text("find the bug")}).ID
 		must[*protocol.SeqResult](t)(f.Sessions.Delete(t.Context(), &protocol.SessionMutationParams{SessionID: id}))
@@ -292,7 +292,7 @@ func TestFirstTurnInput(t *testing.T) {
 	})
 }
 
-// lentAgain restarts a daemon, with a plugin that lends what it is given.
+// lentAgain restarts a daemon with a plugin that exposes its services.
 func lentAgain(t *testing.T, d *daemon) *family {
 	t.Helper()
 	f := &family{}

@@ -11,7 +11,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// observer follows a session and keeps what it was told.
+// observer subscribes to a session and keeps the events.
 type observer struct {
 	t     testing.TB
 	first *protocol.SessionAttachResult
@@ -36,7 +36,7 @@ func (d *daemon) observe(t testing.TB, id protocol.SessionID, after ...protocol.
 	return &observer{t: t, first: first, sub: sub}
 }
 
-// until reads up to the first event that fits, which it returns.
+// until reads up to the first event that fits and returns it.
 func (o *observer) until(fits func(protocol.Event) bool) protocol.Event {
 	o.t.Helper()
 	ctx, cancel := context.WithTimeout(o.t.Context(), 20*time.Second)
@@ -67,13 +67,13 @@ func (o *observer) typed(want protocol.EventType) protocol.Event {
 	return o.until(func(e protocol.Event) bool { return e.Type == want })
 }
 
-// over reads up to the end of a turn.
+// over reads until the end of a turn.
 func (o *observer) over(id protocol.TurnID) protocol.Event {
 	o.t.Helper()
 	return o.until(func(e protocol.Event) bool { return e.Type == protocol.EventTurnCompleted && e.TurnID == id })
 }
 
-// durable are the events with a seq, as they came.
+// durable returns the events with a seq, in the order of arrival.
 func (o *observer) durable() []string {
 	var kept []string
 	for i, e := range o.all {
@@ -84,7 +84,7 @@ func (o *observer) durable() []string {
 	return kept
 }
 
-// gapless checks that seqs follow each other.
+// gapless checks that seqs have no gaps.
 func (o *observer) gapless(from protocol.Seq) {
 	o.t.Helper()
 	for _, e := range o.all {
@@ -111,7 +111,7 @@ func types(events []protocol.Event) []protocol.EventType {
 	return all
 }
 
-// history is what a person sees of a session, as role and text.
+// history returns what a person sees of a session, as role and text.
 func (d *daemon) history(t testing.TB, id protocol.SessionID) []string {
 	t.Helper()
 	res := must[*protocol.SessionReadResult](t)(d.Sessions.Read(t.Context(), &protocol.SessionReadParams{SessionID: id}))

@@ -12,8 +12,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// TestSnapshotsGoOnInPages reads what is older than the snapshot of an attachment, as a client does that scrolls up.
-func TestSnapshotsGoOnInPages(t *testing.T) {
+// TestSnapshotPaging reads items older than the snapshot of an attachment, like a client that scrolls up.
+func TestSnapshotPaging(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := start(t, setup{model: replies()})
 		id := d.session(t)
@@ -33,8 +33,8 @@ func TestSnapshotsGoOnInPages(t *testing.T) {
 	})
 }
 
-// TestTheLogDoesNotOvertake has a turn run between an attachment and the first look at what it brings.
-func TestTheLogDoesNotOvertake(t *testing.T) {
+// TestAttachOrder runs a turn between an attachment and the first read from it.
+func TestAttachOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := start(t, setup{model: replies(scripted.Reply{Text: "one two"})})
 		id := d.session(t)
@@ -60,9 +60,9 @@ func TestTheLogDoesNotOvertake(t *testing.T) {
 	})
 }
 
-// TestSnapshotsHaveWhatEntered attaches while the model is asked for the first time: the input of the turn is no item yet, and waits
-// no more.
-func TestSnapshotsHaveWhatEntered(t *testing.T) {
+// TestSnapshotIncludesInput attaches during the first model call: the input of the turn is no item yet and is no
+// longer queued.
+func TestSnapshotIncludesInput(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := start(t, setup{model: modelFunc(func(ctx context.Context, _ *provider.Request, yield func(provider.Chunk, error) bool) {
 			if yield(provider.Chunk{Text: "half"}, nil) {

@@ -14,7 +14,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// operator is a plugin that offers operations made of functions.
+// operator is a plugin whose operations are functions of the test.
 func operator(register func(plugin.OperationGroup)) plugin.Factory {
 	return &keeper{id: "op", register: func(_ *kept, r *plugin.Registrar) { register(r.Operations()) }}
 }
@@ -23,12 +23,12 @@ func named(name string, rule protocol.SessionRule) protocol.OperationInfo {
 	return protocol.OperationInfo{Name: name, Session: rule}
 }
 
-// gives is a command that comes to a result.
+// gives is a command with a fixed result.
 func gives(result plugin.OperationResult) plugin.CommandFunc {
 	return func(context.Context, *plugin.OperationCall) (*plugin.OperationResult, error) { return &result, nil }
 }
 
-// pausingTask is a task that tells when it has begun, and waits for its end.
+// pausingTask is a task that signals its start and waits for the test.
 type pausingTask struct{ began, end chan *plugin.OperationCall }
 
 func newPausingTask() pausingTask {
@@ -48,7 +48,7 @@ func (d *daemon) operation(id protocol.SessionID, name string) *protocol.Operati
 	return &protocol.OperationParams{SessionID: id, Name: name}
 }
 
-// later is a call that is under way.
+// later is a call in progress.
 func later[T any](f func() (T, error)) <-chan error {
 	done := make(chan error, 1)
 	go func() {
@@ -76,7 +76,7 @@ func TestOperationsApply(t *testing.T) {
 			Events: []protocol.PluginNode{event}, Queue: []plugin.QueueTurn{{Input: []protocol.InputPart{{Type: "smell"}}}},
 		}))
 	})))
-	t.Run("plugin/OP-05 plugin/OP-06 events and turns are durable in one commit, owned, and a source comes once", func(t *testing.T) {
+	t.Run("plugin/OP-05 plugin/OP-06 events and turns are stored in one commit with their plugin, and each source once", func(t *testing.T) {
 		id := d.session(t)
 		call := d.operation(id, "note")
 		call.IdempotencyKey = string(id)
@@ -101,7 +101,7 @@ func TestOperationsApply(t *testing.T) {
 			t.Errorf("in history there is %q", got)
 		}
 	})
-	t.Run("runtime/P07 a source that brings something else than before is refused, and nothing is changed", func(t *testing.T) {
+	t.Run("runtime/P07 a source that is repeated with another input is rejected and changes nothing", func(t *testing.T) {
 		id := d.session(t)
 		must[*protocol.OperationReceipt](t)(d.Operations.Command(t.Context(), d.operation(id, "note")))
 		_, err := d.Operations.Command(t.Context(), d.operation(id, "other"))
@@ -113,7 +113,7 @@ func TestOperationsApply(t *testing.T) {
 			t.Errorf("in history there is %q", got)
 		}
 	})
-	t.Run("plugin/OP-07 an operation that fails, or wants what cannot be, changes nothing", func(t *testing.T) {
+	t.Run("plugin/OP-07 an operation that fails or has an invalid result changes nothing", func(t *testing.T) {
 		id := d.session(t)
 		for _, name := range []string{"fails", "empty"} {
 			_, err := d.Operations.Command(t.Context(), d.operation(id, name))
@@ -141,7 +141,7 @@ func samePluginNode(a, b protocol.PluginNode) bool {
 }
 
 func TestOperationsTakeTurns(t *testing.T) {
-	t.Run("plugin/OP-04 a query runs beside a turn, and a command waits for its end", func(t *testing.T) {
+	t.Run("plugin/OP-04 a query runs during a turn, and a command waits for the turn to end", func(t *testing.T) {
 		g := newGate("work")
 		s := with(&keeper{})
 		s.model, s.tools = replies(calls("work")), []tool.Provider{g}
@@ -167,10 +167,10 @@ func TestOperationsTakeTurns(t *testing.T) {
 			t.Errorf("after the turn: %v", err)
 		}
 	})
-	t.Run("plugin/OP-04 no turn starts while a task runs, nor is anything restored", turnAfterTask)
-	t.Run("plugin/OP-09 a task that is cancelled comes to what it says, and has a scope of its own", cancelledTask)
-	t.Run("plugin/OP-09 a command that waits can be given up", givenUpCommand)
-	t.Run("plugin/OP-09 the daemon stops a task, whose outcome counts if it is still in time", func(t *testing.T) {
+	t.Run("plugin/OP-04 no turn starts and no snapshot is restored while a task runs", turnAfterTask)
+	t.Run("plugin/OP-09 a cancelled task has the result that it returns and a scope of its own", cancelledTask)
+	t.Run("plugin/OP-09 a waiting command can be cancelled", givenUpCommand)
+	t.Run("plugin/OP-09 a task that the daemon stops keeps its result if it returns in time", func(t *testing.T) {
 		p := newPausingTask()
 		d := start(t, with(operator(func(g plugin.OperationGroup) { g.Task(named("slow", ""), p.run) })))
 		id := d.session(t)
@@ -259,7 +259,7 @@ func givenUpCommand(t *testing.T) {
 	d.turn(t, id, "and on")
 }
 
-// clinger is a plugin that does not close while it is told so.
+// clinger is a plugin whose close blocks until the test releases it.
 type clinger struct{ *atomic.Bool }
 
 func (clinger) ID() string { return "clinger" }
@@ -285,7 +285,7 @@ func TestOperationsWithoutSession(t *testing.T) {
 		g.Command(named("shout", protocol.SessionOptional), gives(plugin.OperationResult{Events: []protocol.PluginNode{{Type: "e", Body: json.RawMessage(`1`)}}}))
 	})))
 	id := d.session(t)
-	t.Run("plugin/OP-11 an operation that takes no session is called without one, and listed", func(t *testing.T) {
+	t.Run("plugin/OP-11 an operation without a session is listed and called without one", func(t *testing.T) {
 		res := must[*protocol.OperationQueryResult](t)(d.Operations.Query(t.Context(), &protocol.OperationQueryParams{Name: "about"}))
 		if string(res.Output) != `"session "` || res.Plugin != "op" {
 			t.Errorf("%+v", res)
@@ -302,7 +302,7 @@ func TestOperationsWithoutSession(t *testing.T) {
 			t.Errorf("%+v", all.Data)
 		}
 	})
-	t.Run("plugin/OP-11 what was done without a session is told as done, though the plugins do not close", func(t *testing.T) {
+	t.Run("plugin/OP-11 an operation without a session succeeds even if its plugins do not close", func(t *testing.T) {
 		clinging.Store(true)
 		defer clinging.Store(false)
 		reset := d.operation("", "reset")
@@ -311,7 +311,7 @@ func TestOperationsWithoutSession(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 	})
-	t.Run("plugin/OP-03 plugin/OP-10 what is called wrongly is refused with a code", func(t *testing.T) {
+	t.Run("plugin/OP-03 plugin/OP-10 an invalid call is rejected with a code", func(t *testing.T) {
 		for _, c := range []struct {
 			params *protocol.OperationParams
 			code   plugin.OperationCode
@@ -331,7 +331,7 @@ func TestOperationsWithoutSession(t *testing.T) {
 			t.Errorf("no such session: %v", err)
 		}
 	})
-	t.Run("plugin/OP-12 an action is the operation of its name, whatever its kind", func(t *testing.T) {
+	t.Run("plugin/OP-12 an action invokes the operation with its name, of any kind", func(t *testing.T) {
 		for name, want := range map[string]string{"op.kept": `{"Text":"","Bulk":""}`, "op.keep": "null"} {
 			r := must[*protocol.OperationReceipt](t)(d.Operations.Invoke(t.Context(), &protocol.OperationParams{SessionID: id, Name: name, Args: json.RawMessage(`{}`)}))
 			if string(r.Output) != want || r.Plugin != "op" {

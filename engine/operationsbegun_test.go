@@ -12,7 +12,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// runner offers a command and a task that count how often they are run, and do not end before they are let.
+// runner offers a command and a task that count their runs and end when the test releases them.
 type runner struct {
 	ran   atomic.Int32
 	began chan struct{}
@@ -34,7 +34,7 @@ func (r *runner) factory() plugin.Factory {
 	})
 }
 
-func TestOperationsBegun(t *testing.T) {
+func TestOperationsAfterCrash(t *testing.T) {
 	type op struct {
 		name string
 		call func(*daemon, context.Context, *protocol.OperationParams) (*protocol.OperationReceipt, error)
@@ -47,7 +47,7 @@ func TestOperationsBegun(t *testing.T) {
 	}}
 	for _, o := range []op{command, task} {
 		for _, alone := range []bool{false, true} {
-			t.Run("issue/2 a keyed operation that had begun before SIGKILL is not run again: "+o.name, func(t *testing.T) {
+			t.Run("issue/2 an operation with a key that began before SIGKILL does not run again: "+o.name, func(t *testing.T) {
 				r := newRunner()
 				d := start(t, with(r.factory()))
 				p := d.operation("", o.name)
@@ -80,7 +80,7 @@ func TestOperationsBegun(t *testing.T) {
 			})
 		}
 	}
-	t.Run("issue/2 a repetition of what is in progress waits for it, and what has failed is run again", func(t *testing.T) {
+	t.Run("issue/2 a repetition waits for an operation in progress and runs a failed one again", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r := newRunner()
 			d := start(t, with(r.factory()))

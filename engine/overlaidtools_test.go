@@ -12,7 +12,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// telling is a tool that changes its target.
+// telling is a tool that declares which target it changes.
 type telling struct{ toolFunc }
 
 func (telling) Subjects(_ string, args json.RawMessage) []tool.Subject {
@@ -21,7 +21,7 @@ func (telling) Subjects(_ string, args json.RawMessage) []tool.Subject {
 	return []tool.Subject{{Path: known.Target}}
 }
 
-func TestOverlaidTools(t *testing.T) {
+func TestOverlayTools(t *testing.T) {
 	shell := says("shell", "ran")
 	shell.kind = protocol.ToolKindExecute
 	look := says("look", "seen")
@@ -62,7 +62,7 @@ func TestOverlaidTools(t *testing.T) {
 		{"the name, and hides the command from a rule that allows", allow("touch"), claims("shell", "", protocol.ToolKindRead), `{"run":"touch x"}`, protocol.ApproveAllow},
 		{"the name, and hides the command", deny("touch"), claims("shell", "", protocol.ToolKindRead), `{"run":"touch x"}`, protocol.ApproveAsk},
 	} {
-		t.Run("outside/8 a tool of a client takes "+c.name, func(t *testing.T) {
+		t.Run("outside/8 a tool of a client is judged by "+c.name, func(t *testing.T) {
 			call := scripted.Reply{ToolCalls: []scripted.Call{{ID: "c1", Name: c.tool.Name, Args: json.RawMessage(c.args)}}}
 			d := start(t, setup{model: replies(call), tools: []tool.Provider{shell, look, edit, patch}})
 			id := d.session(t)
@@ -80,7 +80,7 @@ func TestOverlaidTools(t *testing.T) {
 			}
 		})
 	}
-	t.Run("outside/8 hooks of plugins are told the kind that a call is judged by", func(t *testing.T) {
+	t.Run("outside/8 hooks get the tool kind by which a call is judged", func(t *testing.T) {
 		for _, c := range []struct {
 			name string
 			says protocol.ToolKind
@@ -102,7 +102,7 @@ func TestOverlaidTools(t *testing.T) {
 	})
 }
 
-// TestAnswersToReplacements has a person allow calls of a client's tool in the place of one that a rule asks about.
+// TestAnswersToReplacements allows calls of a client's tool that replaces a tool with an approval rule.
 func TestAnswersToReplacements(t *testing.T) {
 	shell := says("shell", "ran")
 	d := start(t, setup{model: obeying("shell"), tools: []tool.Provider{shell}})

@@ -7,7 +7,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// TestLargePages reads a session of large messages. 4 MiB and the last of a page are the most that may be in memory for one reader.
+// TestLargePages reads a session with large messages. A page holds at most 4 MiB plus its last message.
 func TestLargePages(t *testing.T) {
 	const size, all, most = 1 << 20, 12, 5
 	d := start(t, with())
@@ -16,7 +16,7 @@ func TestLargePages(t *testing.T) {
 	for range all {
 		must[*protocol.GraphAppendResult](t)(d.History.Append(t.Context(), &protocol.GraphAppendParams{SessionID: id, Nodes: summary(text)}))
 	}
-	t.Run("issue/2 pages of a session", func(t *testing.T) {
+	t.Run("issue/2 pages of a session are bounded", func(t *testing.T) {
 		first, sub, err := d.Sessions.Attach(t.Context(), &protocol.SessionAttachParams{SessionID: id})
 		if err != nil {
 			t.Fatal(err)
@@ -34,7 +34,7 @@ func TestLargePages(t *testing.T) {
 			t.Errorf("a snapshot of %d, then %d messages in %d pages", len(first.Items), got, pages)
 		}
 	})
-	t.Run("issue/2 replays of a session", func(t *testing.T) {
+	t.Run("issue/2 replays of a session are bounded", func(t *testing.T) {
 		var none protocol.Seq
 		first, sub, err := d.Sessions.Attach(t.Context(), &protocol.SessionAttachParams{SessionID: id, AfterSeq: &none})
 		if err != nil {

@@ -20,7 +20,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// clumsy is a plugin that panics where it is told to.
+// clumsy is a plugin that panics where the test says.
 type clumsy struct {
 	standard.Driver
 	at string
@@ -81,7 +81,7 @@ func TestPanics(t *testing.T) {
 			t.Errorf("state %s, outputs %+v and %+v", report.State, first, second)
 		}
 	})
-	t.Run("runtime/T22 a provider that panics fails the call, and what it said is kept", func(t *testing.T) {
+	t.Run("runtime/T22 a provider that panics fails the call, and its output so far is kept", func(t *testing.T) {
 		d := start(t, setup{model: modelFunc(func(_ context.Context, _ *provider.Request, yield func(provider.Chunk, error) bool) {
 			yield(provider.Chunk{Text: "so far"}, nil)
 			panic("clumsy")
@@ -91,7 +91,7 @@ func TestPanics(t *testing.T) {
 			t.Errorf("outcome %+v, issues %+v, output %+v", report.Outcome, report.Issues, report.Output)
 		}
 	})
-	t.Run("runtime/T22 plugin/HK-24 a result projector that panics is what the model sees, and the record keeps the output", func(t *testing.T) {
+	t.Run("runtime/T22 plugin/HK-24 the model sees the panic of a result projector, and the record keeps the output", func(t *testing.T) {
 		d := start(t, setup{model: script, tools: tools, plugins: []plugin.Factory{clumsy{at: "projector"}}})
 		id := d.session(t)
 		report := d.turn(t, id, "go")
@@ -103,7 +103,7 @@ func TestPanics(t *testing.T) {
 		}
 	})
 	for _, at := range []string{"preamble", "reply", "results", "visible"} {
-		t.Run("runtime/T22 a driver that panics in "+at+" fails the turn, and the session goes on", func(t *testing.T) {
+		t.Run("runtime/T22 a driver that panics in "+at+" fails the turn, and the session stays usable", func(t *testing.T) {
 			d := start(t, setup{model: script, tools: tools, driver: clumsy{at: at}})
 			id := d.session(t)
 			report := d.turn(t, id, "go")
@@ -135,7 +135,7 @@ func TestPanics(t *testing.T) {
 	})
 }
 
-// TestStacksOfPanics looks for the function that panicked in the log, where the author of a plugin looks for it.
+// TestStacksOfPanics looks for the function that panicked in the log, where plugin authors need it.
 func TestStacksOfPanics(t *testing.T) {
 	boom := func(r *plugin.Registrar, at string) {
 		here := func(hook string) error {
@@ -196,7 +196,7 @@ func TestStacksOfPanics(t *testing.T) {
 	}
 }
 
-// output is what is written to it, from several goroutines.
+// output collects writes from several goroutines.
 type output struct {
 	mu   sync.Mutex
 	text strings.Builder

@@ -13,7 +13,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// lead makes link a link in dir to another one.
+// lead makes link in dir a link to another directory.
 func lead(t testing.TB, dir, link, to string) {
 	t.Helper()
 	if err := os.RemoveAll(filepath.Join(dir, link)); err != nil {
@@ -24,9 +24,9 @@ func lead(t testing.TB, dir, link, to string) {
 	}
 }
 
-func TestPlacesOfCallsMadeAgain(t *testing.T) {
+func TestPathsOfRepeatedCalls(t *testing.T) {
 	for _, replay := range []protocol.Replay{protocol.ReplaySafe, protocol.ReplayNever} {
-		t.Run("outside/7 a call that is made again after a crash is held to where its path led: "+string(replay), func(t *testing.T) {
+		t.Run("outside/7 a call repeated after a crash is limited to the path that was approved: "+string(replay), func(t *testing.T) {
 			dir, err := filepath.EvalSymlinks(t.TempDir())
 			if err != nil {
 				t.Fatal(err)

@@ -17,7 +17,7 @@ var (
 	acting   = protocol.PluginOptions{plan.ID: json.RawMessage(`{}`)}
 )
 
-// plans is a daemon with a session in plan mode whose settings allow every call, and what its plugins are lent there. The model calls the
+// plans is a daemon with a session in plan mode whose settings allow every call, and the services of its plugins. The model calls the
 // tool run, which changes things, in each turn whose input has "run" in it.
 func plans(t *testing.T) (*daemon, protocol.SessionID, plugin.Capabilities) {
 	t.Helper()
@@ -39,13 +39,13 @@ func plans(t *testing.T) (*daemon, protocol.SessionID, plugin.Capabilities) {
 	return d, id, d.host(t, id)
 }
 
-// with is a setup with one more plugin.
+// with returns a setup with one more plugin.
 func (s setup) with(f plugin.Factory) setup {
 	s.plugins = append(s.plugins, f)
 	return s
 }
 
-// free is a session of a person that allows everything.
+// free creates a session of a person that allows everything.
 func (d *daemon) free(t *testing.T) protocol.SessionID {
 	t.Helper()
 	id := d.session(t)
@@ -60,7 +60,7 @@ func (d *daemon) act(t *testing.T, id protocol.SessionID) {
 }
 
 func TestPlanMode(t *testing.T) {
-	t.Run("outside/1 a session that is asked for in plan mode stays in it, whatever it is configured to, in forks and after a restart", func(t *testing.T) {
+	t.Run("outside/1 a session requested in plan mode stays in it despite configuration, in forks and after a restart", func(t *testing.T) {
 		d, _, host := plans(t)
 		made := must[*protocol.SessionNewResult](t)(host.Lifecycle.CreateSession(t.Context(), &protocol.SessionNewParams{Approval: allowing, Options: acting})).SessionID
 		child := must[*protocol.SessionNewResult](t)(d.host(t, made).Lifecycle.CreateSession(t.Context(), &protocol.SessionNewParams{
@@ -84,7 +84,7 @@ func TestPlanMode(t *testing.T) {
 			t.Errorf("a tool that reads came to %q", got)
 		}
 	})
-	t.Run("outside/1 a turn that is started from plan mode changes nothing, and no other turn is held to that", func(t *testing.T) {
+	t.Run("outside/1 a turn started from plan mode changes nothing, and other turns are not limited", func(t *testing.T) {
 		d, _, host := plans(t)
 		free := d.free(t)
 		if got := d.askedFor(t, host, t.Context(), "trn_1", free); got != "plan_mode" {
@@ -94,7 +94,7 @@ func TestPlanMode(t *testing.T) {
 			t.Errorf("a person's own call came to %q", got)
 		}
 	})
-	t.Run("outside/1 a task that is started in plan mode wakes sessions for nothing else, also once a person has ended it", func(t *testing.T) {
+	t.Run("outside/1 wakes of a task started in plan mode stay limited after a person ends plan mode", func(t *testing.T) {
 		d, id, host := plans(t)
 		free := d.free(t)
 		spec := protocol.TaskSpec{Kind: protocol.TaskOther, Recovery: protocol.RecoverExternal, Ended: &protocol.TaskWake{Text: "run"}}
@@ -116,7 +116,7 @@ func TestPlanMode(t *testing.T) {
 			}
 		}
 	})
-	t.Run("outside/1 no commands and monitors are run for who asks in plan mode, nor do running commands read anything", func(t *testing.T) {
+	t.Run("outside/1 plan mode starts no commands or monitors and sends no input to running commands", func(t *testing.T) {
 		d, id, host := plans(t)
 		shell := protocol.TaskSpec{Kind: protocol.TaskCommand, Recovery: protocol.RecoverOwner, Command: &protocol.TaskShell{Script: "cat"}}
 		_, command := host.Tasks.StartTask(t.Context(), &plugin.TaskStart{Spec: shell})
@@ -131,7 +131,7 @@ func TestPlanMode(t *testing.T) {
 			}
 		}
 	})
-	t.Run("outside/1 an operation that is asked for in plan mode queues inputs that change nothing", func(t *testing.T) {
+	t.Run("outside/1 an operation called in plan mode queues inputs that change nothing", func(t *testing.T) {
 		queue := operator(func(o plugin.OperationGroup) {
 			o.Command(named("go", protocol.SessionRequired), gives(plugin.OperationResult{Queue: []plugin.QueueTurn{{Input: text("run")}}}))
 		})
@@ -149,7 +149,7 @@ func TestPlanMode(t *testing.T) {
 			t.Errorf("the call came to %q", got)
 		}
 	})
-	t.Run("outside/1 in plan mode a tool of a client does not read because it says so, unless it takes the place of one that reads", func(t *testing.T) {
+	t.Run("outside/1 in plan mode a client's tool counts as reading only if it replaces a tool that reads", func(t *testing.T) {
 		d, id, _ := plans(t)
 		for name, want := range map[string]bool{"peek": false, "run": false, "look": true} {
 			overlay := &protocol.SessionOverlayParams{SessionID: id, Tools: []protocol.ClientTool{{ToolManifest: protocol.ToolManifest{Name: name, Kind: protocol.ToolKindRead}}}}

@@ -11,7 +11,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// written is how many bytes the process has written so far, to files and everything else; 0 where the system does not tell.
+// written returns the bytes that the process has written so far; 0 where the system does not report it.
 func written(b *testing.B) int64 {
 	b.Helper()
 	io, err := os.ReadFile("/proc/self/io")
@@ -27,7 +27,7 @@ func written(b *testing.B) int64 {
 	return bytes
 }
 
-// BenchmarkPluginState is what a mebibyte of plugin state costs: in a turn that does not change it, against the same turn of a
+// BenchmarkPluginState measures 1 MiB of plugin state: in a turn that does not change it, against the same turn of a
 // session without, and when it is changed.
 func BenchmarkPluginState(b *testing.B) {
 	bulk := func(i int) string { return strings.Repeat(strconv.Itoa(10+i%90), 1<<19) }
@@ -66,7 +66,7 @@ func BenchmarkPluginState(b *testing.B) {
 	})
 }
 
-// BenchmarkForkPlugins forks a session of 10,000 nodes whose plugin keeps something, and tells how many times as long that takes
+// BenchmarkForkPlugins forks a session of 10,000 nodes whose plugin has state, and reports how many times as long that takes
 // as with 10 nodes.
 func BenchmarkForkPlugins(b *testing.B) {
 	d := start(b, setup{model: instant("ok"), plugins: []plugin.Factory{&keeper{}}})

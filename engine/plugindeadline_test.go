@@ -18,7 +18,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// sluggish is a plugin that does not return, whatever its context says, where it is told to wait.
+// sluggish is a plugin that ignores its context and blocks where the test says.
 type sluggish struct {
 	revision               atomic.Uint64
 	captures, gets, closes atomic.Pointer[chan struct{}] // nil: it returns at once
@@ -50,14 +50,14 @@ func waits(at *atomic.Pointer[chan struct{}]) {
 	}
 }
 
-// patiently is a context for what must be over long before.
+// patiently returns a context with a limit that the test must not reach.
 func patiently(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 	t.Cleanup(cancel)
 	return ctx
 }
 
-// slow fails the test unless err says that plugins took too long.
+// slow fails the test unless err reports that plugins took too long.
 func slow(t *testing.T, what string, err error) {
 	t.Helper()
 	if !errors.Is(err, workgroup.ErrSlowPlugin) {
@@ -65,10 +65,10 @@ func slow(t *testing.T, what string, err error) {
 	}
 }
 
-func TestPatience(t *testing.T) {
+func TestPluginTimeouts(t *testing.T) {
 	for name, f := range map[string]func(*testing.T, *sluggish, chan struct{}){
-		"plugin/SN-04 a plugin that never says what it keeps is left alone":                           neverCaptured,
-		"plugin/SN-08 plugin/SN-10 a plugin that never takes its state back is left alone":            neverRestored,
+		"plugin/SN-04 a plugin that never returns its state is abandoned":                             neverCaptured,
+		"plugin/SN-08 plugin/SN-10 a plugin that never returns from a restore is abandoned":           neverRestored,
 		"plugin/HC-04 a plugin that never closes holds neither its session nor the end of the daemon": neverClosed,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -79,7 +79,7 @@ func TestPatience(t *testing.T) {
 			})
 		})
 	}
-	t.Run("plugin/PR-01 plugin/PR-04 a protocol that never answers a client is left alone", neverAnswered)
+	t.Run("plugin/PR-01 plugin/PR-04 a protocol that never answers a client is abandoned", neverAnswered)
 }
 
 func neverCaptured(t *testing.T, s *sluggish, hang chan struct{}) {
@@ -160,7 +160,7 @@ func TestCompactAgain(t *testing.T) {
 	sums := func(f func()) hooked {
 		return compactor("c", 1, func(*plugin.CompactRequest) ([]protocol.NodeBody, error) { f(); return summary("sum"), nil })
 	}
-	t.Run("plugin/HK-30 runtime/S11 history can be compacted again where it was compacted before a rewind", func(t *testing.T) {
+	t.Run("plugin/HK-30 runtime/S11 history can be compacted again after a rewind past a compaction", func(t *testing.T) {
 		d := start(t, setup{model: replies(), plugins: plugins(sums(func() {}))})
 		id := d.session(t)
 		d.turn(t, id, "hi")
@@ -170,7 +170,7 @@ func TestCompactAgain(t *testing.T) {
 			must[*protocol.SessionRewindResult](t)(d.History.Rewind(t.Context(), &protocol.SessionRewindParams{SessionID: id, ToNode: leaf}))
 		}
 	})
-	t.Run("plugin/HK-30 runtime/S11 what is appended while history is summarised stays with the model", func(t *testing.T) {
+	t.Run("plugin/HK-30 runtime/S11 messages appended during a compaction stay visible to the model", func(t *testing.T) {
 		var d *daemon
 		var id protocol.SessionID
 		model := &remembering{Provider: replies(scripted.Reply{Text: "hello"})}
@@ -187,7 +187,7 @@ func TestCompactAgain(t *testing.T) {
 			t.Errorf("the model saw %q", got)
 		}
 	})
-	t.Run("plugin/HK-30 runtime/S11 a compaction that nobody asked for does not hold the session for ever", func(t *testing.T) {
+	t.Run("plugin/HK-30 runtime/S11 an automatic compaction does not block the session for ever", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			hang := make(chan struct{})
 			defer close(hang)
@@ -206,7 +206,7 @@ func TestCompactAgain(t *testing.T) {
 	})
 }
 
-func TestDeafHooks(t *testing.T) {
+func TestHangingHooks(t *testing.T) {
 	hooks := map[string]func(*plugin.Registrar, func()){
 		"Turn().Before": func(r *plugin.Registrar, hang func()) {
 			r.Turn().Before(func(context.Context, *plugin.TurnContext) ([]plugin.Directive, error) { hang(); return nil, nil })
@@ -246,7 +246,7 @@ func TestDeafHooks(t *testing.T) {
 		})
 	}
 	for name, register := range hooks {
-		t.Run("plugin/HK-01 a turn whose hook "+name+" does not return, and that nobody stops, goes on without it", func(t *testing.T) {
+		t.Run("plugin/HK-01 a turn whose hook "+name+" does not return continues without it", func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				wait := make(chan struct{})
 				defer close(wait)
@@ -263,7 +263,7 @@ func TestDeafHooks(t *testing.T) {
 			})
 		})
 	}
-	t.Run("plugin/HK-28 a hook after the turn that does not return does not keep the daemon from stopping", func(t *testing.T) {
+	t.Run("plugin/HK-28 an afterTurn hook that does not return does not block the shutdown", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			wait := make(chan struct{})
 			defer close(wait)

@@ -15,7 +15,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// moody is a plugin that takes its mood with each turn, and notes where it sees it.
+// moody is a plugin with an input "mood" that records where it sees it.
 func moody(seen *notes, required bool) hooked {
 	schema := `{"type":"object","properties":{"mood":{"enum":["calm","bold"]}},"required":["mood"],"additionalProperties":false}`
 	return hooked{"mood/1", func(r *plugin.Registrar) {
@@ -52,14 +52,14 @@ func (d *daemon) inMood(t *testing.T, id protocol.SessionID, value string, busy 
 	return must[*protocol.TurnStartResult](t)(d.Turns.Start(t.Context(), p))
 }
 
-// stuck is a model that answers nothing.
+// stuck is a model that never answers.
 var stuck = modelFunc(func(ctx context.Context, _ *provider.Request, yield func(provider.Chunk, error) bool) {
 	<-ctx.Done()
 	yield(provider.Chunk{}, ctx.Err())
 })
 
 func TestPluginInputs(t *testing.T) {
-	t.Run("plugin/HK-31 hooks before the turn and of the prompt see what the turn brings for plugins", func(t *testing.T) {
+	t.Run("plugin/HK-31 beforeTurn and prompt hooks see the plugin inputs of the turn", func(t *testing.T) {
 		seen := &notes{}
 		d := start(t, setup{model: replies(scripted.Reply{Text: "ok"}), plugins: plugins(moody(seen, true))})
 		id := d.session(t)
@@ -68,7 +68,7 @@ func TestPluginInputs(t *testing.T) {
 			t.Errorf("seen %q", seen.list)
 		}
 	})
-	t.Run("plugin/HK-31 what is missing or does not fit is refused before there is a turn", func(t *testing.T) {
+	t.Run("plugin/HK-31 a missing or invalid plugin input is rejected before the turn exists", func(t *testing.T) {
 		seen := &notes{}
 		d := start(t, setup{model: replies(), plugins: plugins(moody(seen, true))})
 		id := d.session(t)
@@ -91,7 +91,7 @@ func TestPluginInputs(t *testing.T) {
 			t.Errorf("turns %+v, queue %+v, hooks saw %q", turns.Data, queue.Data, seen.list)
 		}
 	})
-	t.Run("plugin/HK-31 it is stored with the input: a restart and the queue change nothing", func(t *testing.T) {
+	t.Run("plugin/HK-31 plugin inputs survive the queue and a restart", func(t *testing.T) {
 		seen := &notes{}
 		d := start(t, setup{model: stuck, plugins: plugins(moody(seen, true))})
 		id := d.session(t)
@@ -104,7 +104,7 @@ func TestPluginInputs(t *testing.T) {
 			t.Errorf("seen after the restart: %q", got)
 		}
 	})
-	t.Run("plugin/HK-31 it goes with an input that gets a turn of its own instead of entering one", func(t *testing.T) {
+	t.Run("plugin/HK-31 a steered input that gets its own turn keeps its plugin inputs", func(t *testing.T) {
 		seen, asked, answers := &notes{}, make(chan struct{}), replies(scripted.Reply{Text: "ok"})
 		var calls atomic.Int64
 		model := modelFunc(func(ctx context.Context, req *provider.Request, yield func(provider.Chunk, error) bool) {
@@ -127,7 +127,7 @@ func TestPluginInputs(t *testing.T) {
 			t.Errorf("seen %q", seen.list)
 		}
 	})
-	t.Run("plugin/HK-31 plugin/OP-07 a turn that an operation queues brings it, or the operation fails", func(t *testing.T) {
+	t.Run("plugin/HK-31 plugin/OP-07 an operation that queues a turn must set its plugin inputs", func(t *testing.T) {
 		seen := &notes{}
 		d := start(t, setup{model: replies(scripted.Reply{Text: "ok"}), plugins: plugins(moody(seen, true))})
 		id := d.session(t)
@@ -142,7 +142,7 @@ func TestPluginInputs(t *testing.T) {
 			t.Errorf("seen %q", seen.list)
 		}
 	})
-	t.Run("plugin/HK-31 clients are told what plugins take, and a plugin says so once", func(t *testing.T) {
+	t.Run("plugin/HK-31 clients can list plugin inputs, and a plugin declares one at most", func(t *testing.T) {
 		d := start(t, setup{model: replies(), plugins: plugins(moody(&notes{}, true))})
 		all := must[*protocol.OperationListResult](t)(d.Operations.List(t.Context(), &protocol.OperationListParams{})).TurnInputs
 		if len(all) != 1 || all[0].Plugin != "mood/1" || !all[0].Required || len(all[0].Schema) == 0 {
@@ -157,7 +157,7 @@ func TestPluginInputs(t *testing.T) {
 			t.Errorf("twice: %v", err)
 		}
 	})
-	t.Run("plugin/HK-31 plugin/PR-06 a turn that goes on in another frame has what the one before it brought", func(t *testing.T) {
+	t.Run("plugin/HK-31 plugin/PR-06 a turn that continues in another frame keeps the plugin inputs", func(t *testing.T) {
 		seen := &notes{}
 		l := &leaver{asks: func(n int) (*protocol.FrameSwitch, error) {
 			if n == 1 {

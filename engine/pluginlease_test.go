@@ -16,7 +16,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// closer notes when the plugins of its sessions are built, at work and closed, in order.
+// closer records when the plugins of its sessions are built, work and are closed.
 type closer struct {
 	mu    sync.Mutex
 	noted []string
@@ -78,8 +78,8 @@ func (c *closing) Close() error {
 
 func TestLeases(t *testing.T) {
 	options := func(s string) protocol.PluginOptions { return protocol.PluginOptions{"closer": json.RawMessage(s)} }
-	// meanwhile has a plugin at work after a turn, does something, and only then lets the plugin return.
-	meanwhile := func(t *testing.T, do func(*testing.T, *daemon, protocol.SessionID)) []string {
+	// during runs do while a plugin works after a turn, then lets the plugin return.
+	during := func(t *testing.T, do func(*testing.T, *daemon, protocol.SessionID)) []string {
 		var noted []string
 		synctest.Test(t, func(t *testing.T) {
 			goOn := make(chan struct{})
@@ -100,8 +100,8 @@ func TestLeases(t *testing.T) {
 		})
 		return noted
 	}
-	t.Run("plugin/HK-25 plugin/SN-05 plugins that are at work after a turn are closed after it, though the session is restored meanwhile", func(t *testing.T) {
-		got := meanwhile(t, func(t *testing.T, d *daemon, id protocol.SessionID) {
+	t.Run("plugin/HK-25 plugin/SN-05 plugins that work after a turn are closed when they return, even if the session is restored in between", func(t *testing.T) {
+		got := during(t, func(t *testing.T, d *daemon, id protocol.SessionID) {
 			must[*protocol.SnapshotRestoreResult](t)(d.Snapshots.Restore(t.Context(), &protocol.SnapshotMutationParams{SessionID: id, Name: "early"}))
 			must[*protocol.ToolListResult](t)(d.Tools.List(t.Context(), &protocol.SessionParams{SessionID: id}))
 		})
@@ -110,8 +110,8 @@ func TestLeases(t *testing.T) {
 			t.Errorf("it went %q, not %q", got, want)
 		}
 	})
-	t.Run("plugin/HK-25 plugin/HK-27 the next turn has plugins of its own if options have changed, and nobody waits for the others", func(t *testing.T) {
-		got := meanwhile(t, func(t *testing.T, d *daemon, id protocol.SessionID) {
+	t.Run("plugin/HK-25 plugin/HK-27 changed options give the next turn new plugins without a wait for the old ones", func(t *testing.T) {
+		got := during(t, func(t *testing.T, d *daemon, id protocol.SessionID) {
 			must[*protocol.HeadResult](t)(d.Sessions.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Options: options("2")}))
 			d.turn(t, id, "more")
 		})
@@ -120,7 +120,7 @@ func TestLeases(t *testing.T) {
 			t.Errorf("it went %q, not %q", got, want)
 		}
 	})
-	t.Run("plugin/OP-04 plugin/HC-04 a session that is deleted waits for its queries, which are told", func(t *testing.T) {
+	t.Run("plugin/OP-04 plugin/HC-04 deleting a session cancels its queries and waits for them", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			c := &closer{work: func(ctx context.Context) {
 				<-ctx.Done()
@@ -148,7 +148,7 @@ func TestLeases(t *testing.T) {
 			}
 		})
 	})
-	t.Run("plugin/OP-04 a query that does not return does not keep a session that is deleted for ever", func(t *testing.T) {
+	t.Run("plugin/OP-04 a query that does not return does not block the deletion of its session for ever", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			goOn := make(chan struct{})
 			c := &closer{work: func(context.Context) { <-goOn }}

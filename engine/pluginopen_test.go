@@ -18,7 +18,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// opened is a protocol that notes in which order a session is opened, and fails or waits where it is told to.
+// opened is a protocol that records the order of the steps of an open, and fails or blocks where the test says.
 type opened struct {
 	notes
 	fails map[string]error
@@ -36,7 +36,7 @@ func (o *opened) at(step string) error {
 	return err
 }
 
-// mend has the protocol do from now on what it did not.
+// mend makes the failing step of the protocol succeed from now on.
 func (o *opened) mend() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -67,7 +67,7 @@ func (o *opened) listen(r *plugin.Registrar) {
 	})
 }
 
-// remember is the keeper that notes when it is given its state back.
+// remember is a keeper that records when its state is restored.
 func (o *opened) remember() *keeper {
 	return &keeper{register: func(k *kept, _ *plugin.Registrar) {
 		k.restoring = func() { o.add("plugin restore") }
@@ -81,7 +81,7 @@ func (d *daemon) tools(t *testing.T, id protocol.SessionID) error {
 }
 
 func TestOpening(t *testing.T) {
-	t.Run("plugin/PR-02 plugin/HK-25 initialize comes before any restore, then the protocol's, then everybody is told", func(t *testing.T) {
+	t.Run("plugin/PR-02 plugin/HK-25 initialize runs before restores, then the protocol restores, then all plugins are notified", func(t *testing.T) {
 		o := &opened{}
 		s := with(o.remember(), hooked{"listener", o.listen})
 		s.driver = scheme{callbacks: o.callbacks}
@@ -119,7 +119,7 @@ func TestOpening(t *testing.T) {
 			}
 		})
 	}
-	t.Run("plugin/PR-02 a callback that does not return is left alone, and the id stays usable", func(t *testing.T) {
+	t.Run("plugin/PR-02 a callback that does not return is abandoned, and the id stays usable", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			hang := make(chan struct{})
 			o := &opened{waits: map[string]chan struct{}{"restore": hang}}
@@ -146,7 +146,7 @@ func TestOpening(t *testing.T) {
 	})
 }
 
-// materializing is a protocol that records what a test wants, and notes what it is told.
+// materializing is a protocol that records the options of the test and keeps the requests that it gets.
 type materializing struct {
 	notes
 	gives *plugin.Materialized
@@ -167,14 +167,14 @@ func turnOptions(payload string) protocol.TurnOptions {
 	return protocol.TurnOptions{SchemaVersion: 1, Payload: json.RawMessage(payload)}
 }
 
-// recorded are the turn options that the next turn of a session would have.
+// recorded returns the turn options that the next turn of a session would have.
 func (d *daemon) recorded(t *testing.T, id protocol.SessionID) string {
 	t.Helper()
 	res := must[*protocol.OperationQueryResult](t)(d.Operations.Query(t.Context(), &protocol.OperationQueryParams{SessionID: id, Name: "recorded"}))
 	return string(res.Output)
 }
 
-// recorder tells what turn options a plugin sees.
+// recorder reports the turn options that a plugin sees.
 var recorder = hooked{"recorder", func(r *plugin.Registrar) {
 	r.Operations().Query(protocol.OperationInfo{Name: "recorded"}, func(ctx context.Context, call *plugin.OperationCall) (json.RawMessage, error) {
 		view, err := call.Host.State.View(ctx, "")
@@ -196,7 +196,7 @@ func TestMaterialize(t *testing.T) {
 		d := start(t, s)
 		return d, d.session(t)
 	}
-	t.Run("plugin/PR-03 it is asked at every open, of roots, forks and children, and the last answer is recorded", func(t *testing.T) {
+	t.Run("plugin/PR-03 the protocol is called at every open of roots, forks and children, and its last answer is recorded", func(t *testing.T) {
 		m := &materializing{}
 		d, id := began(t, m)
 		if got := d.recorded(t, id); got != `"none"` {
@@ -228,7 +228,7 @@ func TestMaterialize(t *testing.T) {
 			t.Errorf("asked %q, want %q", got, want)
 		}
 	})
-	t.Run("plugin/PR-03 options of one frame hold in those that open from it, those of all frames in all", func(t *testing.T) {
+	t.Run("plugin/PR-03 options of a frame apply to frames opened from it, and options of all frames apply to all", func(t *testing.T) {
 		m := &materializing{gives: &plugin.Materialized{Options: turnOptions(`"all"`), AllFrames: true}}
 		d, id := began(t, m)
 		d.turn(t, id, "one")
@@ -255,7 +255,7 @@ func TestMaterialize(t *testing.T) {
 			t.Errorf("the first frame has %s", got)
 		}
 	})
-	t.Run("plugin/PR-03 options of one frame stand there once, however many open from it", func(t *testing.T) {
+	t.Run("plugin/PR-03 options of a frame are stored once, however many frames open from it", func(t *testing.T) {
 		large := `"` + strings.Repeat("x", protocol.MaxTurnOptions-2) + `"`
 		m := &materializing{gives: &plugin.Materialized{Options: turnOptions(large)}}
 		d, id := began(t, m)
@@ -271,14 +271,14 @@ func TestMaterialize(t *testing.T) {
 			t.Errorf("after a restart there are options of %d bytes", len(got))
 		}
 	})
-	t.Run("plugin/PR-03 an open that records what is recorded writes nothing", func(t *testing.T) {
+	t.Run("plugin/PR-03 an open that records unchanged options writes nothing", func(t *testing.T) {
 		for name, callbacks := range map[string]func(plugin.BuildContext) plugin.ProtocolSession{
 			"the same again": (&materializing{gives: &plugin.Materialized{Options: turnOptions(`1`), AllFrames: true}}).callbacks, "no callbacks": nil,
 		} {
 			synctest.Test(t, func(t *testing.T) { opensWithoutWriting(t, name, callbacks) })
 		}
 	})
-	t.Run("plugin/PR-03 plugin/PR-04 options without a version, or that are no JSON, open nothing", func(t *testing.T) {
+	t.Run("plugin/PR-03 plugin/PR-04 options without a version or with invalid JSON fail the open", func(t *testing.T) {
 		for _, o := range []protocol.TurnOptions{{Payload: json.RawMessage(`1`)}, {SchemaVersion: 1, Payload: json.RawMessage(`{`)}, {SchemaVersion: 1}} {
 			m := &materializing{gives: &plugin.Materialized{Options: o}}
 			d, id := began(t, m)

@@ -14,11 +14,11 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// replaced are plugins whose place others can take.
+// replaced is a source of plugins that a test can replace.
 type replaced struct {
 	base  *plugin.Host
 	now   atomic.Pointer[plugin.Host]
-	asked func()       // is called when somebody wants them; may be nil
+	asked func()       // called on each request for the host; may be nil
 	late  *plugin.Host // that whoever asks next is given, if any
 }
 
@@ -35,7 +35,7 @@ func (r *replaced) Host(context.Context, string) (*plugin.Host, error) {
 	return r.now.Load(), nil
 }
 
-// take has plugins take the place of those that were there, and gives what is closed once nobody uses these any more.
+// take replaces the plugins; the returned channel is closed after the last use of the old ones.
 func (r *replaced) take(t *testing.T, plugins ...plugin.Factory) <-chan struct{} {
 	t.Helper()
 	next := must[*plugin.Host](t)(r.base.With(plugins))
@@ -64,11 +64,11 @@ func contributes(id string, tools ...tool.Provider) plugin.Factory {
 	})
 }
 
-func TestGenerations(t *testing.T) {
-	t.Run("issue/4-5 a running turn keeps its plugins, and the next one has the new ones", runningKeeps)
-	t.Run("issue/4-5 state that plugins keep moves with the session", stateMoves)
-	t.Run("issue/4-5 plugins that cannot be opened leave the session with those that it has", refusedKeeps)
-	t.Run("issue/4-5 tools that vanish come back with what was decided about them", toolsReturn)
+func TestPluginReplacement(t *testing.T) {
+	t.Run("issue/4-5 a running turn keeps its plugins, and the next turn gets the new ones", runningKeeps)
+	t.Run("issue/4-5 new plugins inherit the state of the old ones", stateMoves)
+	t.Run("issue/4-5 a session keeps its plugins if the new ones do not open", refusedKeeps)
+	t.Run("issue/4-5 a tool that comes back has its earlier decisions", toolsReturn)
 }
 
 func runningKeeps(t *testing.T) {
@@ -125,7 +125,7 @@ func stateMoves(t *testing.T) {
 	}
 }
 
-// takeFor is take, and has the session take the plugins.
+// takeFor is take followed by a use of the plugins in the session.
 func (r *replaced) takeFor(t *testing.T, d *daemon, id protocol.SessionID, plugins ...plugin.Factory) <-chan struct{} {
 	t.Helper()
 	unused := r.take(t, plugins...)
@@ -182,9 +182,9 @@ func toolsReturn(t *testing.T) {
 	}
 }
 
-// TestOpenedOnce is about the plugins of a turn that a client starts.
-func TestOpenedOnce(t *testing.T) {
-	t.Run("issue/2 they are looked up once", func(t *testing.T) {
+// TestHostLookedUpOnce checks the host lookups of a turn that a client starts.
+func TestHostLookedUpOnce(t *testing.T) {
+	t.Run("issue/2 a turn looks up its host once", func(t *testing.T) {
 		d, r := replaceable(t, setup{model: replies(scripted.Reply{Text: "one"}, scripted.Reply{Text: "two"})})
 		id := d.session(t)
 		d.turn(t, id, "one")
@@ -196,7 +196,7 @@ func TestOpenedOnce(t *testing.T) {
 		}
 		d.wait(t, begun.TurnID)
 	})
-	t.Run("issue/2 but not kept if a person decides against them meanwhile", func(t *testing.T) {
+	t.Run("issue/2 a turn does not use plugins whose trust was revoked after the lookup", func(t *testing.T) {
 		var said []string
 		version := func(v string) plugin.Factory {
 			return contributes("v", toolFunc{name: "version", run: func(context.Context, tool.Invocation) (tool.Result, error) {

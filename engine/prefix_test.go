@@ -14,15 +14,15 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// promptBytes is a request as bytes.
+// promptBytes returns a request as bytes.
 type promptBytes struct {
 	system, tools string
 	messages      []string
 }
 
-// TestStablePrefix looks for no cache breakpoints: no wire that lashd speaks has marks of that kind.
+// TestStablePrefix does not check cache breakpoints: no provider protocol that lashd speaks has them.
 func TestStablePrefix(t *testing.T) {
-	t.Run("runtime/S13 each request of a session begins with the bytes of the one before, in a turn and from turn to turn", func(t *testing.T) {
+	t.Run("runtime/S13 each request of a session begins with the bytes of the previous one, within a turn and across turns", func(t *testing.T) {
 		script := scripted.New(&scripted.Script{
 			Turns:     []scripted.Turn{{Match: &scripted.Match{LastUserContains: "look"}, Replies: []scripted.Reply{calls("look"), calls("look"), {Text: "done"}}}},
 			Otherwise: &scripted.Turn{Replies: []scripted.Reply{{Text: "ok"}}},

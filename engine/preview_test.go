@@ -24,7 +24,7 @@ func (d *daemon) preview(t *testing.T, id protocol.SessionID, input string) *pro
 	return must[*protocol.DebugPromptResult](t)(d.Sessions.PreviewPrompt(t.Context(), &protocol.DebugPromptParams{SessionID: id, Input: text(input)}))
 }
 
-// shown is a request as a line for each part of it.
+// shown returns one line for each part of a request.
 func shown(system string, tools []protocol.ToolManifest, messages []protocol.Message) []string {
 	lines := []string{system}
 	for _, m := range tools {
@@ -57,7 +57,7 @@ func TestPreview(t *testing.T) {
 			return []plugin.Prompt{{Slot: plugin.SlotGuidance, Content: fmt.Sprintf("%s %d", content, len(pc.View.Messages()))}}, nil
 		})
 	}
-	t.Run("plugin/HK-28 plugin/HK-29 debug/prompt shows what hooks and transforms make of the next model call", func(t *testing.T) {
+	t.Run("plugin/HK-28 plugin/HK-29 debug/prompt shows the next model call after hooks and transforms", func(t *testing.T) {
 		shape := transforms("shape", 0, func(_ *plugin.ContextView, pc plugin.PreparedContext) (plugin.PreparedContext, error) {
 			pc.Messages = []protocol.Message{userSays("in short")}
 			pc.Prompts = []plugin.Prompt{{Slot: plugin.SlotIntro, Content: "use what is lent"}}
@@ -78,7 +78,7 @@ func TestPreview(t *testing.T) {
 			t.Errorf("what is shown differs from what the model was asked:\n%s", diff)
 		}
 	})
-	t.Run("plugin/HC-02 plugin/HK-28 plugin/HK-29 plugins can change nothing there, and what fails is said", func(t *testing.T) {
+	t.Run("plugin/HC-02 plugin/HK-28 plugin/HK-29 plugins cannot change anything in a preview, and failures are issues", func(t *testing.T) {
 		greedy := hooked{"greedy", func(r *plugin.Registrar) {
 			r.Context().Transform(0, func(_ context.Context, v *plugin.ContextView, pc plugin.PreparedContext) (plugin.PreparedContext, error) {
 				_, err := v.Host.NeedLifecycle()
@@ -109,7 +109,7 @@ func TestPreview(t *testing.T) {
 			t.Errorf("shown %+v", got)
 		}
 	})
-	t.Run("plugin/HK-28 plugin/HK-29 beside a turn they are not asked, and that is said", func(t *testing.T) {
+	t.Run("plugin/HK-28 plugin/HK-29 during a turn hooks are not called, and an issue says so", func(t *testing.T) {
 		g := newGate("work")
 		asked := &notes{}
 		shape := transforms("shape", 0, func(_ *plugin.ContextView, pc plugin.PreparedContext) (plugin.PreparedContext, error) {
@@ -132,7 +132,7 @@ func TestPreview(t *testing.T) {
 		close(g.open)
 		d.wait(t, turn)
 	})
-	t.Run("plugin/HK-29 one that does not answer is left out, and the session goes on", func(t *testing.T) {
+	t.Run("plugin/HK-29 a hook that does not return is left out, and the session stays usable", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			hang := make(chan struct{})
 			var times atomic.Int32

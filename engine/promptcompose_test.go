@@ -13,8 +13,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-func TestEnvironmentOfATurn(t *testing.T) {
-	t.Run("runtime/T04 each iteration of a turn asks for the prompt once, and the model has the tools of that moment", func(t *testing.T) {
+func TestTurnEnvironment(t *testing.T) {
+	t.Run("runtime/T04 each iteration of a turn builds the prompt once and has the current tools", func(t *testing.T) {
 		script := replies(calls("open"), calls("late"), scripted.Reply{Text: "done"})
 		var offered [][]string
 		var system []string

@@ -14,7 +14,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// scheme is a protocol plugin that tests put together. What is absent is as in the standard one.
+// scheme is a protocol plugin built by tests. Absent functions behave as in the standard protocol.
 type scheme struct {
 	driver    plugin.Driver
 	callbacks func(plugin.BuildContext) plugin.ProtocolSession
@@ -43,14 +43,14 @@ func (s scheme) Build(ctx plugin.BuildContext) (plugin.Plugin, error) {
 	}).Build(ctx)
 }
 
-// all is what was noted so far.
+// all returns the records so far.
 func (n *notes) all() []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return slices.Clone(n.list)
 }
 
-// prefaced is the standard driver, which notes what it makes its part of the prompt of.
+// prefaced is the standard driver that records the catalogs of its preambles.
 type prefaced struct {
 	standard.Driver
 	*notes
@@ -83,7 +83,7 @@ func TestPreamble(t *testing.T) {
 		r.Prompt().Hook(func(context.Context, *plugin.PromptContext) ([]plugin.Prompt, error) { return nil, nil })
 	}}
 	for name, more := range map[string][]plugin.Factory{"prompts that stay the same": nil, "prompt hooks": {hook}} {
-		t.Run("plugin/PR-05 with "+name+" the driver is asked once for each catalog", func(t *testing.T) {
+		t.Run("plugin/PR-05 with "+name+" the driver builds one preamble for each catalog", func(t *testing.T) {
 			asked := &notes{}
 			d := start(t, setup{
 				model: replies(calls("look"), scripted.Reply{Text: "ok"}), tools: []tool.Provider{says("look", "x")},

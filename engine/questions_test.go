@@ -17,7 +17,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// TestTraceOfQuestions reads in the trace that a call has asked a person, and what the answer was.
+// TestTraceOfQuestions checks that the trace records a call's question and the answer.
 func TestTraceOfQuestions(t *testing.T) {
 	keep, read := traced(t)
 	var ran notes
@@ -52,7 +52,7 @@ func TestTraceOfQuestions(t *testing.T) {
 	}
 }
 
-// questionOf is the question of a call of a turn.
+// questionOf returns the question of a call of a turn.
 func (d *daemon) questionOf(t *testing.T, turn protocol.TurnID) protocol.DecisionID {
 	t.Helper()
 	open := d.asking(t)
@@ -60,8 +60,8 @@ func (d *daemon) questionOf(t *testing.T, turn protocol.TurnID) protocol.Decisio
 	return open[i].ID
 }
 
-// TestQuestionOfLaxerSettings restarts the daemon while a call is asked about, with settings that allow it. It waits for its answer all the same.
-func TestQuestionOfLaxerSettings(t *testing.T) {
+// TestQuestionAfterLaxerSettings restarts the daemon during an approval, with settings that allow the call. The call still waits for its answer.
+func TestQuestionAfterLaxerSettings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		wants := hooked{"wants", func(r *plugin.Registrar) {
 			r.ToolCalls().Before(func(context.Context, *plugin.ToolCallContext) ([]plugin.Directive, error) {
@@ -87,8 +87,8 @@ func TestQuestionOfLaxerSettings(t *testing.T) {
 	})
 }
 
-// TestQuestionThatACallGaveUp restarts the daemon after a call has given up a question and asked another one. The next attempt asks both.
-func TestQuestionThatACallGaveUp(t *testing.T) {
+// TestAbandonedQuestion restarts the daemon after a call abandoned one question and asked another. The next attempt asks both.
+func TestAbandonedQuestion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asks := toolFunc{name: "asks", contract: protocol.ToolContract{Replay: protocol.ReplaySafe}, run: func(ctx context.Context, c tool.Invocation) (tool.Result, error) {
 			short, cancel := context.WithTimeout(ctx, time.Minute)
@@ -124,8 +124,8 @@ func TestQuestionThatACallGaveUp(t *testing.T) {
 	})
 }
 
-// TestQuestionsThatAreNone has a call ask with a form that is none, two things at the same time, and when it is over.
-func TestQuestionsThatAreNone(t *testing.T) {
+// TestInvalidQuestions asks with an invalid form, two questions at once, and after the call has ended.
+func TestInvalidQuestions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var malformed, busy error
 		over := make(chan error, 1)
@@ -154,7 +154,7 @@ func TestQuestionsThatAreNone(t *testing.T) {
 	})
 }
 
-// TestOrderOfQuestions has a turn ask about many calls, and end. Its questions are withdrawn in the order in which they were opened, and no call runs.
+// TestOrderOfQuestions ends a turn with many open approvals. They are withdrawn in the order in which they were opened, and no call runs.
 func TestOrderOfQuestions(t *testing.T) {
 	var ran notes
 	run := toolFunc{name: "run", run: func(context.Context, tool.Invocation) (tool.Result, error) {
@@ -181,7 +181,7 @@ func TestOrderOfQuestions(t *testing.T) {
 	}
 }
 
-// TestQuestionAboutAProtectedFile has a person be asked whether a file may be changed that can run code later, although all calls are allowed.
+// TestQuestionAboutAProtectedFile expects an approval for a change of a file that can run code later, although all calls are allowed.
 func TestQuestionAboutAProtectedFile(t *testing.T) {
 	edit := says("edit", "changed")
 	edit.kind, edit.schema = protocol.ToolKindEdit, `{"type":"object"}`

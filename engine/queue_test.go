@@ -18,7 +18,7 @@ func TestSteer(t *testing.T) {
 		t.Helper()
 		return must[*protocol.TurnSteerResult](t)(d.Turns.Steer(t.Context(), &protocol.TurnSteerParams{TurnID: id, Input: text(input), Boundary: at}))
 	}
-	t.Run("runtime/T06 a steered input enters at the first checkpoint of its boundary, and that is recorded", func(t *testing.T) {
+	t.Run("runtime/T06 a steered input enters at the first checkpoint of its boundary, and the log records that", func(t *testing.T) {
 		g := newGate("work")
 		script := &scripted.Script{
 			Turns: []scripted.Turn{
@@ -56,7 +56,7 @@ func TestSteer(t *testing.T) {
 			}
 		}
 	})
-	t.Run("runtime/P07 what is steered too late gets the next turn", func(t *testing.T) {
+	t.Run("runtime/P07 an input that is steered too late gets the next turn", func(t *testing.T) {
 		p := newPause()
 		d := start(t, setup{model: replies(scripted.Reply{Text: "first"}), driver: &pausingDriver{reply: p}})
 		id := d.session(t)
@@ -92,13 +92,13 @@ func TestWhenBusy(t *testing.T) {
 	also := func(how protocol.WhenBusy) (*protocol.TurnStartResult, error) {
 		return d.Turns.Start(t.Context(), &protocol.TurnStartParams{SessionID: id, Input: text(string(how)), WhenBusy: how})
 	}
-	t.Run("runtime/P08 refuse names the turn that runs", func(t *testing.T) {
+	t.Run("runtime/P08 refuse names the running turn", func(t *testing.T) {
 		_, err := also(protocol.BusyRefuse)
 		if active, ok := errors.AsType[*engine.TurnActiveError](err); !ok || active.TurnID != first.TurnID {
 			t.Errorf("error %v", err)
 		}
 	})
-	t.Run("runtime/P08 steer enters the turn, queue waits for one of its own", func(t *testing.T) {
+	t.Run("runtime/P08 a steered input enters the turn, and a queued one gets its own turn", func(t *testing.T) {
 		steered := must[*protocol.TurnStartResult](t)(also(protocol.BusySteer))
 		queued := must[*protocol.TurnStartResult](t)(also(protocol.BusyQueue))
 		if steered.TurnID != first.TurnID || queued.TurnID == first.TurnID || queued.State != protocol.TurnQueued {
@@ -156,7 +156,7 @@ func TestQueue(t *testing.T) {
 	}
 	close(g.open)
 	d.wait(t, queued[0].TurnID)
-	t.Run("runtime/P07 a turn without inputs ends as cancelled, and one that ended stays completed", func(t *testing.T) {
+	t.Run("runtime/P07 a queued turn without inputs is cancelled, and a finished one stays completed", func(t *testing.T) {
 		for i, want := range []protocol.TurnState{protocol.TurnCompleted, protocol.TurnCancelled, protocol.TurnCancelled, protocol.TurnCancelled} {
 			if got := d.wait(t, queued[i].TurnID).State; got != want {
 				t.Errorf("turn %d ended as %s, want %s", i, got, want)
@@ -166,7 +166,7 @@ func TestQueue(t *testing.T) {
 			t.Errorf("status %v", got)
 		}
 	})
-	t.Run("runtime/P07 queue/changed tells what waits, to the last", func(t *testing.T) {
+	t.Run("runtime/P07 queue/changed lists the queued inputs down to the last", func(t *testing.T) {
 		o.over(queued[0].TurnID)
 		var sizes []int
 		for _, e := range o.of(protocol.EventQueueChanged) {
@@ -186,7 +186,7 @@ func TestIdempotency(t *testing.T) {
 		return &protocol.TurnStartParams{SessionID: id, Input: text(input), Mutation: protocol.Mutation{IdempotencyKey: "k1"}}
 	}
 	first := must[*protocol.TurnStartResult](t)(d.Turns.Start(t.Context(), p("go")))
-	t.Run("runtime/P03 reliability/P2 the same key with the same params gets the first answer, also after a restart", func(t *testing.T) {
+	t.Run("runtime/P03 reliability/P2 a repeated key with the same params gets the first answer, also after a restart", func(t *testing.T) {
 		d.wait(t, first.TurnID)
 		for range 2 {
 			again := must[*protocol.TurnStartResult](t)(d.Turns.Start(t.Context(), p("go")))
@@ -199,7 +199,7 @@ func TestIdempotency(t *testing.T) {
 			t.Errorf("%d turns, want 1", len(turns))
 		}
 	})
-	t.Run("runtime/P03 other params, or another method, with the same key are a conflict", func(t *testing.T) {
+	t.Run("runtime/P03 a repeated key with other params or another method is a conflict", func(t *testing.T) {
 		if _, err := d.Turns.Start(t.Context(), p("other")); !errors.Is(err, persistence.ErrReceiptConflict) {
 			t.Errorf("other input: %v", err)
 		}
@@ -213,7 +213,7 @@ func TestIdempotency(t *testing.T) {
 			t.Errorf("other session: %v", err)
 		}
 	})
-	t.Run("runtime/P03 a tool call is refused before it runs if its key is in use for another", func(t *testing.T) {
+	t.Run("runtime/P03 a tool call whose key is in use for another call is rejected before it runs", func(t *testing.T) {
 		g := newGate("work")
 		d := start(t, setup{model: replies(), tools: []tool.Provider{g}})
 		call := func(args string) (*protocol.ToolCallResult, error) {
@@ -243,7 +243,7 @@ func TestIdempotency(t *testing.T) {
 			t.Errorf("results %+v and %+v, and %d more calls", a, b, len(g.called))
 		}
 	})
-	t.Run("runtime/P03 of many that come at once, one is made", func(t *testing.T) {
+	t.Run("runtime/P03 of many concurrent requests with one key, one takes effect", func(t *testing.T) {
 		cwd := t.TempDir()
 		ids := make(chan protocol.SessionID, 8)
 		for range cap(ids) {
@@ -267,7 +267,7 @@ func TestIdempotency(t *testing.T) {
 }
 
 func TestWithdraw(t *testing.T) {
-	t.Run("runtime/P07 what waits for a checkpoint can be withdrawn, alone or with all that came later, and the list keeps it", func(t *testing.T) {
+	t.Run("runtime/P07 an input that waits for a checkpoint can be cancelled, alone or with later ones, and stays in the list", func(t *testing.T) {
 		g := newGate("work")
 		d := start(t, setup{model: replies(calls("work"), scripted.Reply{Text: "done"}), tools: []tool.Provider{g}})
 		id := d.session(t)

@@ -12,7 +12,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// TestQueueSize queues much behind a turn.
+// TestQueueSize queues many inputs behind a turn.
 func TestQueueSize(t *testing.T) {
 	d := start(t, setup{model: replies(calls("hold")), tools: []tool.Provider{holding(nil)}})
 	id := d.session(t)
@@ -26,7 +26,7 @@ func TestQueueSize(t *testing.T) {
 		_, err := d.Turns.Start(t.Context(), &protocol.TurnStartParams{SessionID: id, Input: text(strings.Repeat("x", size))})
 		return err
 	}
-	t.Run("issue/2 an input of as much as is allowed is taken, and one byte more is not", func(t *testing.T) {
+	t.Run("issue/2 an input at the size limit is accepted, and one byte more is rejected", func(t *testing.T) {
 		if err := send(id, 4<<20+1); !errors.As(err, new(*param.Error)) {
 			t.Errorf("one byte more: %v", err)
 		}
@@ -35,7 +35,7 @@ func TestQueueSize(t *testing.T) {
 		}
 	})
 	before := grown()
-	t.Run("issue/2 what waits is bounded", func(t *testing.T) {
+	t.Run("issue/2 the queue is bounded", func(t *testing.T) {
 		var err error
 		taken := 0
 		for ; err == nil; taken++ {
@@ -45,12 +45,12 @@ func TestQueueSize(t *testing.T) {
 			t.Errorf("input %d: %v", taken, err)
 		}
 	})
-	t.Run("issue/2 the log grows with what comes, not with what waits", func(t *testing.T) {
+	t.Run("issue/2 the log grows with new inputs, not with the queue", func(t *testing.T) {
 		if size := grown() - before; size > 12<<20 {
 			t.Errorf("128 KiB of inputs took %d MiB", size>>20)
 		}
 	})
-	t.Run("issue/2 what observers see of the queue is replayed as it was", func(t *testing.T) {
+	t.Run("issue/2 queue events are replayed as they were sent", func(t *testing.T) {
 		again := d.observe(t, id, 0)
 		for _, each := range []*observer{o, again} {
 			each.until(func(e protocol.Event) bool { return len(e.Queue) == 60 })
