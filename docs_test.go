@@ -12,10 +12,10 @@ import (
 var (
 	link    = regexp.MustCompile(`\]\(([^)#\s]*)(?:#([^)\s]*))?\)`)
 	heading = regexp.MustCompile(`(?m)^#+ (.*)$`)
-	dropped = regexp.MustCompile(`[^\w\- ]`) // characters that GitHub leaves out of an anchor
+	dropped = regexp.MustCompile(`[^\w\- ]`) // characters that GitHub omits from anchors
 )
 
-// pages returns the README and all pages of docs.
+// pages returns the paths of the README and of all pages in docs.
 func pages(t *testing.T) []string {
 	t.Helper()
 	all := []string{"README.md"}
@@ -29,7 +29,7 @@ func pages(t *testing.T) []string {
 	return all
 }
 
-func TestLinksOfDocsLeadSomewhere(t *testing.T) {
+func TestLinksOfDocsHaveTargets(t *testing.T) {
 	for _, page := range pages(t) {
 		for _, target := range link.FindAllStringSubmatch(readPage(t, page), -1) {
 			file, anchor := page, target[2]

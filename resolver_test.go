@@ -11,21 +11,23 @@ import (
 	"testing"
 )
 
-// walkers are what follows links, or opens names one by one, in code that is not a test.
+// walkers are the functions that follow links, or that open the elements of a path
+// one by one.
 var walkers = []string{
 	"filepath.EvalSymlinks", "os.Readlink", "syscall.Readlink", "unix.Readlink", "unix.Readlinkat", "unix.Openat", "unix.Openat2",
 }
 
-// ownWalkers are the files that do so beside the resolver, and why.
+// ownWalkers are the files outside the resolver that may call them, with the
+// reason.
 var ownWalkers = map[string]string{
-	"engine/proc/confine_linux.go":  "the program that a sandbox is to run, which is in no workspace",
-	"engine/proc/landlock_linux.go": "what a sandbox is to open, of which no part may be a link",
-	"rpc/socket/directory_unix.go":  "checks the owner of each directory on the way, and makes those that are missing",
-	"test/tree/tree.go":             "says where links lead, and follows none",
+	"engine/proc/confine_linux.go":  "opens the program of a sandbox, which is not in a workspace",
+	"engine/proc/landlock_linux.go": "opens the paths of a sandbox, which must not contain links",
+	"rpc/socket/directory_unix.go":  "checks the owner of each directory of a path, and creates missing ones",
+	"test/tree/tree.go":             "reports the targets of links and follows none",
 }
 
 func TestOneResolver(t *testing.T) {
-	t.Run("outside/7 only one package follows links", func(t *testing.T) {
+	t.Run("outside/7 only lashd/internal/pathresolve follows links", func(t *testing.T) {
 		var found []string
 		err := filepath.WalkDir(".", func(file string, e fs.DirEntry, err error) error {
 			switch {
@@ -43,12 +45,14 @@ func TestOneResolver(t *testing.T) {
 		}
 		for _, f := range found {
 			if file, call, _ := strings.Cut(f, " "); ownWalkers[filepath.ToSlash(file)] == "" {
-				t.Errorf("%s calls %s: lashd/internal/pathresolve has what finds out where a path leads", file, call)
+				t.Errorf("%s calls %s; use lashd/internal/pathresolve to resolve paths", file, call)
 			}
 		}
 	})
 }
 
+// walkersIn returns the calls of walkers in a file, each as the file and the
+// function.
 func walkersIn(t *testing.T, file string) (found []string) {
 	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
 	if err != nil {

@@ -43,7 +43,7 @@ func TestUploadedArtifactsSurviveAKill(t *testing.T) {
 			}
 		}
 		if r := write(0, "open", 0, false); r.Durable {
-			t.Errorf("a part of an upload that is not done: %+v", r)
+			t.Errorf("an unfinished upload returned %+v", r)
 		}
 		p.kill()
 		want := protocol.DigestOf(bytes.Repeat(part, parts))
@@ -60,7 +60,7 @@ func TestUploadedArtifactsSurviveAKill(t *testing.T) {
 			whole = append(whole, r.Bytes...)
 		}
 		if protocol.DigestOf(whole) != want {
-			t.Error("other bytes came back")
+			t.Error("the artifact has other bytes")
 		}
 		write(1, "open", 1, true)
 	})

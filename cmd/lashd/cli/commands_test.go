@@ -33,7 +33,7 @@ func TestExitCodesAndStreams(t *testing.T) {
 	p.want(0, "Usage: lashd run <prompt>", "", "help", "run")
 	p.want(exitFailed, "", "; lashd schema session/new describes the parameters\n", "call", "session/new", `{"cwd":"nodir"}`)
 	if r := p.want(exitFailed, "", "parameter cwd", "run", "--cwd", "/nodir", "hi"); strings.Contains(r.err, "lashd schema") {
-		t.Errorf("of a command that is no method it says %q", r.err)
+		t.Errorf("an unknown method gives %q", r.err)
 	}
 	p.want(exitUsage, "", "not valid JSON", "call", "ping", "{oops")
 	p.want(exitUsage, "", "must be a JSON object", "call", "ping", "3")
@@ -45,7 +45,7 @@ func TestExitCodesAndStreams(t *testing.T) {
 	p.want(0, "scripted", "", "model")
 	p.want(0, `\u001b]52;c;aGk=\u0007 \u009b31m \u202eevil\u2069 `+"\ttab\nend\n", "", "run", "escape")
 	if r := p.run("run", "hi"); r.err != "" {
-		t.Errorf("a turn that only answers writes %q to stderr, want nothing", r.err)
+		t.Errorf("a turn without tool calls writes %q to stderr, want nothing", r.err)
 	}
 }
 
@@ -56,7 +56,7 @@ func TestRunJSONPrintsOneEventPerLine(t *testing.T) {
 	var last protocol.Event
 	for _, line := range lines {
 		if err := json.Unmarshal([]byte(line), &last); err != nil {
-			t.Fatalf("%q is no event: %v", line, err)
+			t.Fatalf("%q is not an event: %v", line, err)
 		}
 	}
 	if last.Type != protocol.EventTurnCompleted || last.Outcome.Text != "\x1b]52;c;aGk=\a \u009b31m \u202eevil\u2069 \ttab\nend" {
@@ -195,7 +195,8 @@ func pipes(t *testing.T, cmd *exec.Cmd) (io.WriteCloser, io.Reader) {
 	return in, out
 }
 
-// checkAnswers wants nothing but whole messages, an answer to the first id and an error to the second.
+// checkAnswers requires a stream of whole messages with a result for the first id and an error for the
+// second.
 func checkAnswers(t *testing.T, stream, answered, failed string) {
 	t.Helper()
 	verdicts := map[string]bool{}
@@ -205,7 +206,7 @@ func checkAnswers(t *testing.T, stream, answered, failed string) {
 			Result json.RawMessage
 		}
 		if err := json.Unmarshal(body, &m); err != nil {
-			t.Errorf("%q is no message: %v", body, err)
+			t.Errorf("%q is not a message: %v", body, err)
 		}
 		if m.ID != nil {
 			verdicts[string(m.ID)] = m.Result != nil
@@ -249,7 +250,7 @@ func TestMovedDatabaseStopsTheDaemon(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r := p.want(0, "hi", "", "session", "--no-json"); strings.Count(r.out, "\n") != 2 {
-		t.Errorf("after the file is back, the sessions are %q, want one", r.out)
+		t.Errorf("after the file was restored, the sessions are %q, want one", r.out)
 	}
 }
 
@@ -262,7 +263,7 @@ func TestSessionColumns(t *testing.T) {
 	} {
 		at := strings.Index(lines[0], column.head)
 		if at < 0 || at >= len(lines[1]) || column.head != "AGE" && !strings.HasPrefix(lines[1][at:], column.value) {
-			t.Errorf("below %s at %d stands %q, want %q", column.head, at, lines[1], column.value)
+			t.Errorf("below %s at %d is %q, want %q", column.head, at, lines[1], column.value)
 		}
 	}
 }
@@ -286,7 +287,8 @@ func TestDemoWithAModel(t *testing.T) {
 	}
 }
 
-// TestStartWhileAnotherDaemonEnds runs a command while a daemon that does not listen any more still has the lock.
+// TestStartWhileAnotherDaemonEnds runs a command while a daemon that has stopped listening still holds
+// the lock.
 func TestStartWhileAnotherDaemonEnds(t *testing.T) {
 	p := newPlace(t)
 	lock, err := socket.Acquire(p.home)

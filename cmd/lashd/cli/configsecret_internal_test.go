@@ -19,7 +19,7 @@ func TestCredentialsOfBaseURL(t *testing.T) {
 		t.Run("outside/9 models of "+base, func(t *testing.T) {
 			c, err := parseConfig([]byte("model = \"m\"\nbase_url = \"" + base + "\""))
 			if err != nil {
-				c.BaseURL = base // the file refuses it, the environment does not
+				c.BaseURL = base // config.toml rejects this URL, but the environment variable accepts it
 			}
 			models, err := c.models(&provider.Keys{}, func(string) string { return "" })
 			if err != nil || len(models) != 1 || models[0].Spec.Provider != want {

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestCopiedDirectory gives a directory the name of the daemon of another one, as a copy made while that daemon ran has it.
+// TestCopiedDirectory copies the published address of a daemon to another data directory, as a copy
+// made while that daemon runs would.
 func TestCopiedDirectory(t *testing.T) {
 	p, copied := newPlace(t), newPlace(t)
 	t.Run("outside/12 a copied data directory does not connect to the daemon of the original", func(t *testing.T) {
@@ -23,7 +24,8 @@ func TestCopiedDirectory(t *testing.T) {
 	})
 }
 
-// TestAnotherRuntimeDirectory has commands find a daemon that was started where XDG_RUNTIME_DIR was another.
+// TestAnotherRuntimeDirectory checks that commands find a daemon that was started with another
+// XDG_RUNTIME_DIR.
 func TestAnotherRuntimeDirectory(t *testing.T) {
 	p := newPlace(t)
 	data := filepath.Dir(p.home)
@@ -47,9 +49,9 @@ func TestAnotherRuntimeDirectory(t *testing.T) {
 	p.want(0, `"pid":`, "", "call", "server/status")
 	r := p.want(0, `"sessions":1`, "", "doctor")
 	if p.holder() != pid || strings.Contains(r.out, "not running") {
-		t.Errorf("the daemon was %d and is %d; doctor says %s", pid, p.holder(), r.out)
+		t.Errorf("daemon pid %d before, %d after; doctor prints %s", pid, p.holder(), r.out)
 	}
-	p.environ = append(p.environ, "XDG_RUNTIME_DIR=") // as for cron
+	p.environ = append(p.environ, "XDG_RUNTIME_DIR=") // as in a cron job
 	p.want(0, "hello\n", "", "run", "--session", id, "hi")
 
 	other := filepath.Join(data, "second", "s")

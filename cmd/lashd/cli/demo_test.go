@@ -16,6 +16,6 @@ func TestDemoStopsAtTheFirstFailedTurn(t *testing.T) {
 	p.environ = append(p.environ, "OPENAI_API_KEY=k", "TMPDIR="+t.TempDir())
 	r := p.want(exitFailed, "To remove the demo", "no such key", "demo", "--model", "m", "--base-url", server.URL)
 	if strings.Count(r.out+r.err, "no such key") != 1 || strings.Count(r.out, "turn ended") != 1 {
-		t.Errorf("it prints %s%s; want one turn, and its error once", r.out, r.err)
+		t.Errorf("output %s%s; want one turn, and its error once", r.out, r.err)
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"lashd/test/wait"
 )
 
-// stop ends the daemon as a person would, so that the database is closed properly.
+// stop stops the daemon as a user would, so that the database is closed properly.
 func (p *place) stop() {
 	p.t.Helper()
 	pid := p.holder()
@@ -39,7 +39,7 @@ func (p *place) patch(at int64, data []byte) {
 	}
 }
 
-// swap replaces what is stored, in all its copies, by something of the same length.
+// swap replaces stored text, in all its copies, by other text of the same length.
 func (p *place) swap(old, new string) {
 	p.t.Helper()
 	path := filepath.Join(p.home, "lashd.db")
@@ -61,7 +61,8 @@ func (p *place) serveModels(status int) {
 	p.write("config.toml", "base_url = '"+server.URL+"/v1'\n")
 }
 
-// userVersionAt is where a database file has its schema version: https://www.sqlite.org/fileformat.html.
+// userVersionAt is the offset of the schema version in a database file:
+// https://www.sqlite.org/fileformat.html.
 const userVersionAt = 60
 
 func TestDoctor(t *testing.T) {
@@ -115,7 +116,7 @@ func TestDoctor(t *testing.T) {
 				p.t.Fatal(err)
 			}
 			io.WriteString(in, `{"jsonrpc":"2.0","id":1,"method":"ping"}`+"\n")
-			out.Read(make([]byte, 1)) // it serves, so it holds the lock
+			out.Read(make([]byte, 1)) // once it serves, it holds the lock
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -127,7 +128,7 @@ func TestDoctor(t *testing.T) {
 	}
 }
 
-// checkDiagnosis compares both forms of the diagnosis with what one of its checks must say.
+// checkDiagnosis checks one check in both forms of the diagnosis.
 func checkDiagnosis(t *testing.T, p *place, id, detail, remedy string) {
 	t.Helper()
 	code, word := 0, "ok"
@@ -144,7 +145,7 @@ func checkDiagnosis(t *testing.T, p *place, id, detail, remedy string) {
 		found = found || c.ID == id && c.OK == (remedy == "") && strings.Contains(c.Detail, detail) && strings.Contains(c.Remedy, remedy)
 	}
 	if !found || d.Healthy != (remedy == "") {
-		t.Errorf("doctor finds %s; want %s: %q, %q", r.out, id, detail, remedy)
+		t.Errorf("doctor prints %s; want %s: %q, %q", r.out, id, detail, remedy)
 	}
 	p.want(code, word, "", "doctor", "--no-json")
 }
@@ -175,7 +176,7 @@ func TestDoctorWithoutRoomForItsCopy(t *testing.T) {
 	p.kill()
 	p.environ = append(p.environ, "TMPDIR="+dir)
 	if r := p.want(exitFailed, "set TMPDIR to a directory with more", "", "doctor"); strings.Contains(r.out, "restore a backup") {
-		t.Errorf("outside/23 doctor advises to restore a backup: %s", r.out)
+		t.Errorf("outside/23 doctor suggests to restore a backup: %s", r.out)
 	}
 }
 
@@ -192,7 +193,7 @@ func TestDoctorNamesTheContainment(t *testing.T) {
 	p := newPlace(t)
 	p.session()
 	if r := p.want(0, `"id":"containment","ok":true`, "", "doctor"); !strings.Contains(r.out, `"detail":"supervisors`) && !strings.Contains(r.out, `"detail":"process groups"`) {
-		t.Errorf("outside/10 doctor says %s", r.out)
+		t.Errorf("outside/10 doctor prints %s", r.out)
 	}
 }
 
@@ -245,7 +246,7 @@ func TestConfigChangedAfterTheDaemonStarted(t *testing.T) {
 		for _, r := range []result{p.want(0, "", "", "doctor", "--no-json"), p.want(0, "", "", "config")} {
 			said := r.out + r.err
 			if got := strings.Contains(said, "changed after the daemon started"); got != want || got != strings.Contains(said, `restart the daemon to apply it`) {
-				t.Errorf("it says %q, want that of a change: %t", said, want)
+				t.Errorf("stderr %q, want a note about a change: %t", said, want)
 			}
 		}
 	}

@@ -27,7 +27,7 @@ func TestLogFile(t *testing.T) {
 			err := e.notStarted(errors.New("exit"))
 			runtime.ReadMemStats(&after)
 			if text := strings.TrimSuffix(err.Error(), " ("+e.logFile()+")"); !strings.HasSuffix(text, want) || after.TotalAlloc-before.TotalAlloc > 1<<20 {
-				t.Errorf("of a log of %d bytes it tells %d, %.80q, and takes %d", len(log), len(text), text, after.TotalAlloc-before.TotalAlloc)
+				t.Errorf("for a log of %d bytes the message has %d, %.80q, and %d bytes were allocated", len(log), len(text), text, after.TotalAlloc-before.TotalAlloc)
 			}
 		}
 	})
@@ -60,7 +60,7 @@ func TestLogFile(t *testing.T) {
 			t.Error(err)
 		}
 		if _, err := os.Stat(e.logFile()); err == nil {
-			t.Error("it was made")
+			t.Error("the log was created")
 		}
 	})
 }

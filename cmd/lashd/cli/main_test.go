@@ -15,7 +15,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// asLashd is the environment variable that makes the test binary and its daemons run as lashd. asVersion sets the version.
+// asLashd is the environment variable that makes the test binary and its daemons run as lashd.
+// asVersion sets the version that they report.
 const asLashd, asVersion = "LASHD_TEST_MAIN", "LASHD_TEST_VERSION"
 
 func TestMain(m *testing.M) {
@@ -57,7 +58,7 @@ func newPlace(t *testing.T) *place {
 	p.write("script.json", script)
 	p.write("config.toml", "script = \"script.json\"\n")
 	p.environ = append(os.Environ(), asLashd+"=1", "GORACE=atexit_sleep_ms=0", "LASHD_HOME="+p.home, "LASHD_LOG=error",
-		"LASHD_SOCKET="+filepath.Join(p.home, "run", "s"), "HOME="+user, "XDG_CONFIG_HOME="+filepath.Join(user, ".config")) // no plugins of whoever tests
+		"LASHD_SOCKET="+filepath.Join(p.home, "run", "s"), "HOME="+user, "XDG_CONFIG_HOME="+filepath.Join(user, ".config")) // without the plugins of the user who runs the tests
 	t.Cleanup(func() {
 		if pid := p.holder(); pid > 0 {
 			sendSignal(pid, os.Kill)

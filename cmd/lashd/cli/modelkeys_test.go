@@ -12,10 +12,10 @@ import (
 	"lashd/test/fakemodel"
 )
 
-// secretKey is long enough to be found where it must not be.
+// secretKey is long enough to be searched for in files.
 const secretKey = "key-9f3c2a7be1d04c55"
 
-// keyedModel configures a model server that answers only who sends the key of MY_KEY.
+// keyedModel configures a model server that accepts only the key in MY_KEY.
 func keyedModel(p *place) {
 	p.t.Helper()
 	model := fakemodel.New()
@@ -44,7 +44,7 @@ func TestKeyExportedAfterTheDaemonStarted(t *testing.T) {
 		}
 	})
 	p.environ = without
-	t.Run("outside/23 the daemon keeps it in memory", func(t *testing.T) { p.want(0, "ok\n", "", "run", "hi") })
+	t.Run("outside/23 the daemon keeps the key in memory", func(t *testing.T) { p.want(0, "ok\n", "", "run", "hi") })
 	t.Run("outside/23 the key is stored nowhere else", func(t *testing.T) {
 		err := filepath.WalkDir(p.home, func(path string, d fs.DirEntry, err error) error {
 			if err != nil || !d.Type().IsRegular() {

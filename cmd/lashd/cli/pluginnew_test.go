@@ -49,7 +49,7 @@ func TestPluginNew(t *testing.T) {
 			out := p.want(0, "", "", "plugin", "new", "--lang", lang, "my.guard-2", dir).out
 			_, commands, ok := strings.Cut(out, "Next:\n")
 			if !ok || strings.Count(strings.TrimSpace(commands), "\n") != 2 {
-				t.Fatalf("it says %q", out)
+				t.Fatalf("output %q", out)
 			}
 			script := exec.Command("sh", "-e", "-c", "lashd() { "+bin+` "$@"; }`+"\n"+commands)
 			script.Dir, script.Env = p.work, p.environ
@@ -58,7 +58,7 @@ func TestPluginNew(t *testing.T) {
 				t.Errorf("%s\n%v\n%s", commands, err, said)
 			}
 			if left, _ := filepath.Glob(filepath.Join(p.work, ".new-plugin-*")); len(left) > 0 {
-				t.Errorf("it leaves %q behind", left)
+				t.Errorf("left behind: %q", left)
 			}
 		})
 	}
@@ -72,15 +72,15 @@ func TestPluginNew(t *testing.T) {
 		p.want(exitFailed, "", "plugin.json:2", "plugin", "new", "--lang", "go", "No Name", filepath.Join(p.work, "other"))
 		p.want(exitUsage, "", "--lang", "plugin", "new", "--lang", "cobol", "x")
 		if files, _ := os.ReadDir(p.work); len(files) != 1 {
-			t.Errorf("there are now %v", files)
+			t.Errorf("files: %v", files)
 		}
 		if text, _ := os.ReadFile(taken); string(text) != "mine" {
-			t.Errorf("it is now %q", text)
+			t.Errorf("the file is now %q", text)
 		}
 	})
 }
 
-// misfits are plugins in Python, each with what is wrong with it, and the check that finds it.
+// misfits are Python plugins with one defect each, and the check that detects it.
 var misfits = map[string]struct{ lashd, program, check, detail string }{
 	"handler": {`"hooks":["afterTurn"]`, "plugin = lashd.Plugin()", "handshake", "the hook afterTurn has no handler"},
 	"throws": {`"hooks":["afterTurn"]`, `plugin = lashd.Plugin()
@@ -130,14 +130,14 @@ func TestPluginCheckRun(t *testing.T) {
 			}
 			for _, c := range v.Checks {
 				if c.OK == (c.Name == m.check) || !c.OK && !strings.Contains(c.Detail, m.detail) {
-					t.Errorf("%+v, while %s should fail", c, m.check)
+					t.Errorf("%+v, want only %s to fail", c, m.check)
 				}
 			}
 		})
 	}
 }
 
-// TestPluginOfTheDocument is the plugin without an SDK that docs/plugin-protocol.md shows.
+// TestPluginOfTheDocument checks the plugin without an SDK from docs/plugin-protocol.md.
 func TestPluginOfTheDocument(t *testing.T) {
 	p := newPlace(t)
 	tools(t, p, "python")
@@ -161,14 +161,15 @@ func TestPluginOfTheDocument(t *testing.T) {
 	}
 }
 
-// TestPluginNewWithNodeOfMachine uses the Node that the machine has in its PATH, which may be too old: then no plugin in TypeScript is made.
+// TestPluginNewWithNodeOfMachine uses the Node in the PATH of the machine. If it is too old, no
+// TypeScript plugin is created.
 func TestPluginNewWithNodeOfMachine(t *testing.T) {
 	node, err := exec.LookPath("node")
 	skip.Unless(t, "NODE", err == nil, "there is no node in the PATH")
 	said, err := exec.Command(node, "--print", `process.version + " " + !!process.features.typescript`).Output()
 	version, runs, ok := strings.Cut(strings.TrimSpace(string(said)), " ")
 	if err != nil || !ok {
-		t.Fatalf("%s says %q: %v", node, said, err)
+		t.Fatalf("%s prints %q: %v", node, said, err)
 	}
 	t.Run("outside/26 plugin new --lang ts with Node "+version+" creates a plugin only if Node runs TypeScript", func(t *testing.T) {
 		p := newPlace(t)

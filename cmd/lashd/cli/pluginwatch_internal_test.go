@@ -33,26 +33,26 @@ func TestPluginWatch(t *testing.T) {
 	off := guard(protocol.PluginDisabled)
 	const stopped = `plugin guard stopped working: plugin.json:3:5: unknown field "hoks"; the last good version keeps running`
 	for name, c := range map[string]struct {
-		known, news, again []protocol.PluginInfo // again: as the daemon lists them after a reconnect
+		known, news, again []protocol.PluginInfo // again: the list of the daemon after a reconnect
 		want               []string
 	}{
-		"breaks and recovers":              {news: []protocol.PluginInfo{guard(protocol.PluginDegraded, warning, broken), guard(protocol.PluginLoaded)}, want: []string{stopped, "plugin guard works again"}},
-		"the same twice":                   {news: []protocol.PluginInfo{guard(protocol.PluginDegraded, broken), guard(protocol.PluginDegraded, broken)}, want: []string{stopped}},
-		"not again after a reconnect":      {news: []protocol.PluginInfo{guard(protocol.PluginDegraded, broken)}, again: []protocol.PluginInfo{guard(protocol.PluginDegraded, broken)}, want: []string{stopped}},
-		"breaks while nobody is connected": {known: []protocol.PluginInfo{guard(protocol.PluginLoaded)}, again: []protocol.PluginInfo{guard(protocol.PluginDegraded, broken)}, want: []string{stopped}},
-		"known before":                     {known: []protocol.PluginInfo{guard(protocol.PluginDegraded, broken)}, news: []protocol.PluginInfo{guard(protocol.PluginDegraded, broken)}},
-		"works all the time":               {news: []protocol.PluginInfo{guard(protocol.PluginLoaded), guard(protocol.PluginLoaded)}},
-		"another workspace":                {news: []protocol.PluginInfo{other}},
-		"this workspace":                   {news: []protocol.PluginInfo{own}, want: []string{`plugin own does not work: plugin.json:3:5: unknown field "hoks"`}},
-		"crashes too often":                {news: []protocol.PluginInfo{crashed, guard(protocol.PluginLoaded)}, want: []string{"plugin guard stopped working: its process crashed too often: the process ended: exit status 3; edit it, or run lashd plugin reload", "plugin guard works again"}},
-		"is tried again, and works":        {news: []protocol.PluginInfo{crashed, resumed, resumed, running}, want: []string{"plugin guard stopped working: its process crashed too often: the process ended: exit status 3; edit it, or run lashd plugin reload", "plugin guard is enabled again; its process starts at its next use", "plugin guard works again"}},
-		"a server is tried again":          {news: []protocol.PluginInfo{served("quarantined"), served("resumed"), served("resumed"), served("ready")}, want: []string{gone, files + "is starting again", files + "works again"}},
-		"switched off":                     {known: []protocol.PluginInfo{guard(protocol.PluginDegraded, broken)}, news: []protocol.PluginInfo{off}},
-		"a server fails too often":         {news: []protocol.PluginInfo{served("starting"), served("quarantined"), served("quarantined"), served("starting")}, want: []string{gone, files + "is starting again"}},
-		"a server is not reached":          {news: []protocol.PluginInfo{served("unreachable"), served("ready")}, want: []string{unreached, files + "works again"}},
-		"a server fails as before":         {known: []protocol.PluginInfo{served("quarantined")}, again: []protocol.PluginInfo{served("quarantined")}},
-		"a server fails meanwhile":         {known: []protocol.PluginInfo{served("ready")}, again: []protocol.PluginInfo{served("unreachable")}, want: []string{unreached}},
-		"several problems":                 {news: []protocol.PluginInfo{guard(protocol.PluginFailed, broken, broken)}, want: []string{`plugin guard does not work: plugin.json:3:5: unknown field "hoks" (lashd plugin shows all problems)`}},
+		"breaks and recovers":             {news: []protocol.PluginInfo{guard(protocol.PluginDegraded, warning, broken), guard(protocol.PluginLoaded)}, want: []string{stopped, "plugin guard works again"}},
+		"the same twice":                  {news: []protocol.PluginInfo{guard(protocol.PluginDegraded, broken), guard(protocol.PluginDegraded, broken)}, want: []string{stopped}},
+		"not again after a reconnect":     {news: []protocol.PluginInfo{guard(protocol.PluginDegraded, broken)}, again: []protocol.PluginInfo{guard(protocol.PluginDegraded, broken)}, want: []string{stopped}},
+		"breaks during a lost connection": {known: []protocol.PluginInfo{guard(protocol.PluginLoaded)}, again: []protocol.PluginInfo{guard(protocol.PluginDegraded, broken)}, want: []string{stopped}},
+		"known before":                    {known: []protocol.PluginInfo{guard(protocol.PluginDegraded, broken)}, news: []protocol.PluginInfo{guard(protocol.PluginDegraded, broken)}},
+		"works all the time":              {news: []protocol.PluginInfo{guard(protocol.PluginLoaded), guard(protocol.PluginLoaded)}},
+		"another workspace":               {news: []protocol.PluginInfo{other}},
+		"this workspace":                  {news: []protocol.PluginInfo{own}, want: []string{`plugin own does not work: plugin.json:3:5: unknown field "hoks"`}},
+		"crashes too often":               {news: []protocol.PluginInfo{crashed, guard(protocol.PluginLoaded)}, want: []string{"plugin guard stopped working: its process crashed too often: the process ended: exit status 3; edit it, or run lashd plugin reload", "plugin guard works again"}},
+		"is retried and works":            {news: []protocol.PluginInfo{crashed, resumed, resumed, running}, want: []string{"plugin guard stopped working: its process crashed too often: the process ended: exit status 3; edit it, or run lashd plugin reload", "plugin guard is enabled again; its process starts at its next use", "plugin guard works again"}},
+		"a server is retried":             {news: []protocol.PluginInfo{served("quarantined"), served("resumed"), served("resumed"), served("ready")}, want: []string{gone, files + "is starting again", files + "works again"}},
+		"disabled":                        {known: []protocol.PluginInfo{guard(protocol.PluginDegraded, broken)}, news: []protocol.PluginInfo{off}},
+		"a server fails too often":        {news: []protocol.PluginInfo{served("starting"), served("quarantined"), served("quarantined"), served("starting")}, want: []string{gone, files + "is starting again"}},
+		"a server is unreachable":         {news: []protocol.PluginInfo{served("unreachable"), served("ready")}, want: []string{unreached, files + "works again"}},
+		"a server fails as before":        {known: []protocol.PluginInfo{served("quarantined")}, again: []protocol.PluginInfo{served("quarantined")}},
+		"a server fails during it":        {known: []protocol.PluginInfo{served("ready")}, again: []protocol.PluginInfo{served("unreachable")}, want: []string{unreached}},
+		"several problems":                {news: []protocol.PluginInfo{guard(protocol.PluginFailed, broken, broken)}, want: []string{`plugin guard does not work: plugin.json:3:5: unknown field "hoks" (lashd plugin shows all problems)`}},
 	} {
 		t.Run("outside/26 changes of a plugin: "+name, func(t *testing.T) {
 			w := newPluginWatch()

@@ -51,15 +51,16 @@ func TestRunWhenTheDaemonDiesAtTheEndOfATurn(t *testing.T) {
 	select {
 	case e := <-done:
 		if e.err != nil || e.report.State != protocol.TurnCompleted {
-			t.Errorf("runtime/K02 it ends with %+v, %v", e.report, e.err)
+			t.Errorf("runtime/K02 run returned %+v, %v", e.report, e.err)
 		}
 	case <-time.After(30 * time.Second):
-		t.Fatal("runtime/K02 it waits for an end of the turn that it has shown")
+		t.Fatal("runtime/K02 run waits for an event that it has already shown")
 	}
 	<-read
 }
 
-// killable answers as a daemon does. If killed is set, it closes the connection after it has sent the end of the turn.
+// killable answers like a daemon. If killed is set, it closes the connection after it has sent the end
+// of the turn.
 func killable(conn net.Conn, killed bool, read chan<- struct{}) {
 	defer conn.Close()
 	say := func(v any) { json.NewEncoder(conn).Encode(v) }

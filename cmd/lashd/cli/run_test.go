@@ -25,7 +25,7 @@ func TestRunQueuedBehindATurn(t *testing.T) {
 	}
 	io.Copy(io.Discard, out)
 	if code := exitCode(t, first.Wait()); code != 0 {
-		t.Errorf("the first turn ends with %d", code)
+		t.Errorf("the first turn has exit code %d", code)
 	}
 }
 
@@ -76,7 +76,7 @@ func TestOversizedInputs(t *testing.T) {
 		}
 	}
 	if r := p.want(0, "", "", "session", "--json"); r.out != "[]\n" {
-		t.Errorf("sessions were made for them: %s", r.out)
+		t.Errorf("rejected prompts created sessions: %s", r.out)
 	}
 }
 

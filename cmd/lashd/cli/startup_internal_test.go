@@ -22,10 +22,10 @@ func TestOpeningOfADaemon(t *testing.T) {
 			if waited := time.Since(begun); waited != openingMoment {
 				t.Errorf("waited %v", waited)
 			}
-			o.end() // the answer, later
+			o.end() // the first answer comes later
 		})
 		if after := debug.SetGCPercent(100); after != 100 {
-			t.Errorf("garbage is collected at %d %% after the start", after)
+			t.Errorf("GOGC is %d after the start", after)
 		}
 	})
 	t.Run("issue/2 stopping a daemon before its database is open is not a failure", func(t *testing.T) {
@@ -34,7 +34,7 @@ func TestOpeningOfADaemon(t *testing.T) {
 		home := filepath.Join(t.TempDir(), "home")
 		e := &environment{home: home, socket: filepath.Join(home, "socket"), log: slog.New(slog.DiscardHandler)}
 		if err := e.daemon(ctx, nil); err != nil {
-			t.Errorf("it ends with %v", err)
+			t.Errorf("the daemon returned %v", err)
 		}
 	})
 }

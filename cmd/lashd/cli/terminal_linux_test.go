@@ -103,7 +103,7 @@ func TestApprovalOnATerminal(t *testing.T) {
 			t.Errorf("answer %q: exit code %d, the command ran: %t; want %d, %t", test.answer, code, err == nil, test.code, test.runs)
 		}
 		if r := p.run("run", "touch it again"); (r.code == exitDenied) != test.asked {
-			t.Errorf("after %q, the next turn ends with %d, asked: want %t", test.answer, r.code, test.asked)
+			t.Errorf("after %q, the next turn has exit code %d; want a question: %t", test.answer, r.code, test.asked)
 		}
 	}
 }
@@ -138,7 +138,7 @@ func TestTrustOnATerminal(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		p.run("plugin", "reload", "--json") // it fails as long as something is not trusted
+		p.run("plugin", "reload", "--json") // fails while a plugin is not trusted
 	}
 	status := func(want protocol.PluginStatus) {
 		t.Helper()
@@ -148,7 +148,7 @@ func TestTrustOnATerminal(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := r.Data[len(r.Data)-1].Status; got != want {
-			t.Errorf("it is %s, want %s", got, want)
+			t.Errorf("the plugin is %s, want %s", got, want)
 		}
 	}
 	local("true")
@@ -161,11 +161,11 @@ func TestTrustOnATerminal(t *testing.T) {
 		}
 		for _, shown := range []string{"local_tool", "/true", "https://x.test/mcp", "LOCAL_KEY", "digest", `x the end"`} {
 			if !c.shows(shown) {
-				t.Errorf("issue/4-6 %q is not shown", shown)
+				t.Errorf("issue/4-6 %q does not appear", shown)
 			}
 		}
 		if c.shows("\x1b[2J") {
-			t.Error("issue/4-6 a plugin can clear the screen on which it is to be approved")
+			t.Error("issue/4-6 a plugin can clear the screen on which it is reviewed")
 		}
 	}
 	status(protocol.PluginUntrusted)
@@ -173,7 +173,7 @@ func TestTrustOnATerminal(t *testing.T) {
 	if code := c.run(p, asks, "y\n", "plugin", "trust", "local"); code != 0 {
 		t.Errorf("issue/4-6 approved: exit code %d", code)
 	}
-	wait.Until(t, "it is told that the plugin is loaded", func() bool { return c.shows("local is loaded") })
+	wait.Until(t, "the status of the plugin appears", func() bool { return c.shows("local is loaded") })
 	status(protocol.PluginLoaded)
 	local("false")
 	status(protocol.PluginModified)
@@ -193,7 +193,7 @@ func TestDeleteAsksOnATerminal(t *testing.T) {
 	for _, answer := range []string{"n\n", "\n", "yessir\n", "\x04"} {
 		c := newConsole(t)
 		if code := c.run(p, asks, answer, "session", "delete", id); code != exitCancelled || !there() {
-			t.Errorf("outside/25 the answer %q: exit code %d, the session exists: %t; want %d and that it does", answer, code, there(), exitCancelled)
+			t.Errorf("outside/25 the answer %q: exit code %d, the session exists: %t; want %d and true", answer, code, there(), exitCancelled)
 		}
 	}
 	c := newConsole(t)

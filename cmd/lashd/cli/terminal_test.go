@@ -24,7 +24,7 @@ func TestSplitterPassesWholeMessages(t *testing.T) {
 				rest = rest[n:]
 			}
 			if out.String() != stream || len(bodies) != 2 || bodies[0] != one || bodies[1] != two {
-				t.Fatalf("%s, %d bytes at once: passed on %q with bodies %q, want %q", name, size, out.String(), bodies, stream)
+				t.Fatalf("%s, %d bytes at once: wrote %q with bodies %q, want %q", name, size, out.String(), bodies, stream)
 			}
 		}
 	}

@@ -39,9 +39,9 @@ func TestUndoOfATurnOrAPoint(t *testing.T) {
 	p.want(0, "", "", "run", "a newer session")
 	p.want(0, `"path":"script.sh"`, "", "session", "undo", "--force", turn)
 	if text, err := os.ReadFile(file); string(text) != "old\n" {
-		t.Errorf("after the undo it is %q, %v", text, err)
+		t.Errorf("after the undo the file is %q, %v", text, err)
 	}
 	if r := p.run("session", "undo", "fpt_zz"); strings.Contains(r.err, "session fpt_zz") || !strings.Contains(r.err, "no turn or file point has an id that begins with") {
-		t.Errorf("of a point that is not there it says %q", r.err)
+		t.Errorf("an unknown point gives %q", r.err)
 	}
 }
