@@ -20,9 +20,8 @@ const (
 )
 
 // larger lists the types and packages that exceed these limits, with their size.
-// They may shrink but not grow: enter a smaller size here when they do. Messages
-// of the protocol and rows of the database are plain values and are excluded from
-// splitting.
+// They may shrink but not grow: enter a smaller size here when they do. Commit and
+// Event are plain values that are stored or sent as a whole.
 var larger = map[string]size{
 	"lashd/engine":             {lines: 14_850},
 	"lashd/persistence.Commit": {fields: 36},

@@ -11,7 +11,7 @@ import (
 )
 
 // backupCommand implements lashd backup. The daemon makes the copy, because only
-// it can copy the database while turns run.
+// it can copy the database consistently while turns run.
 type backupCommand struct {
 	Dir string `arg:"" help:"Directory to create."`
 }

@@ -154,7 +154,7 @@ func candidates(ctx context.Context, out io.Writer, e *environment, at *kong.Nod
 }
 
 // valuesOf returns the allowed values of a flag or, if flag is "", of the first
-// argument. It returns nil if any value is allowed.
+// argument. It returns nil if any value is allowed, or if there is no such flag.
 func valuesOf(at *kong.Node, flag string) []string {
 	if flag == "" && len(at.Positional) > 0 {
 		return choices(at.Positional[0])

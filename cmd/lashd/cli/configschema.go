@@ -52,7 +52,8 @@ func tableSchema(t reflect.Type, docs map[string]protocol.TypeDoc) *jsonschema.S
 	return s
 }
 
-// settingSchema returns the schema of a setting.
+// settingSchema returns the schema of a setting by its Go type. Pointers have the
+// schema of their element.
 func settingSchema(t reflect.Type, docs map[string]protocol.TypeDoc) *jsonschema.Schema {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()

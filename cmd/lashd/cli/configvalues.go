@@ -80,7 +80,7 @@ func fits(t reflect.Type, value any) bool {
 	return false
 }
 
-// typeName returns the TOML name of the type of a decoded value.
+// typeName returns the TOML name of the type of a decoded value, with an article.
 func typeName(value any) string {
 	switch value.(type) {
 	case string:
@@ -127,7 +127,7 @@ func wanted(t reflect.Type, name string) string {
 }
 
 // forms are the formats of strings, by the struct tag "is". Their messages do not
-// quote the string, because it may be an API key.
+// quote the string, because users paste API keys into the wrong setting.
 var forms = map[string]struct {
 	fits func(string) bool
 	must string
@@ -198,8 +198,9 @@ func badValues(table reflect.Value, above []string) (bad []badValue) {
 	return bad
 }
 
-// boundsOf returns the range of a numeric setting. There is no range if to is 0.
-// Integers may also be 0, which means the default or no limit.
+// boundsOf returns the range of a numeric setting from its struct tags. There is
+// no range if to is 0. Integers may also be 0, which means the default or no
+// limit.
 func boundsOf(f reflect.StructField) (from, to int64) {
 	from, _ = strconv.ParseInt(f.Tag.Get("from"), 10, 64)
 	to, _ = strconv.ParseInt(f.Tag.Get("to"), 10, 64)

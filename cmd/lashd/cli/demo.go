@@ -21,7 +21,8 @@ import (
 //go:embed demo.json
 var demoScript []byte
 
-// demoCommand implements lashd demo.
+// demoCommand implements lashd demo. It uses its own data directory and never
+// touches the user's sessions.
 type demoCommand struct {
 	Model   string `help:"Model to use instead of the scripted one." placeholder:"ID"`
 	BaseURL string `help:"OpenAI-compatible server of the model; its key is OPENAI_API_KEY (default $$OPENAI_BASE_URL or OpenAI)." name:"base-url" placeholder:"URL"`
@@ -77,7 +78,9 @@ func (c demoCommand) Run(ctx context.Context, e *environment) error {
 	return err
 }
 
-// prepare writes config.toml, the script of the model and the workspace.
+// prepare writes config.toml, the script of the model and the workspace. With a
+// real model there is no script. All tool calls are allowed, since nobody answers
+// questions.
 func (d *demo) prepare(c demoCommand) error {
 	if err := errors.Join(os.MkdirAll(d.env.home, 0o700), os.MkdirAll(d.workspace, 0o700)); err != nil {
 		return err
@@ -120,7 +123,7 @@ func (d *demo) start(ctx context.Context) error {
 	return d.client.Call(ctx, "session/attach", protocol.SessionAttachParams{SessionID: d.session, AfterSeq: &after}, &r)
 }
 
-// kill kills the daemon with SIGKILL, if it runs.
+// kill kills the daemon with SIGKILL, if it runs, and waits for its end.
 func (d *demo) kill() {
 	if d.daemon == nil {
 		return

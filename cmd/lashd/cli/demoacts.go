@@ -13,7 +13,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// say prints the headline of an act.
+// say prints the headline of an act on a line of its own.
 func (d *demo) say(format string, args ...any) {
 	d.line()
 	fmt.Fprintf(stdout, "\n== "+format+"\n", args...)
@@ -27,7 +27,7 @@ func (d *demo) line() {
 	d.midLine = false
 }
 
-// aside prints a remark in brackets.
+// aside prints a remark in brackets, such as a tool call, on a line of its own.
 func (d *demo) aside(format string, args ...any) {
 	d.line()
 	fmt.Fprintln(stdout, "   ["+printable(fmt.Sprintf(format, args...))+"]")
@@ -60,7 +60,8 @@ func (d *demo) show(e protocol.Event) {
 // completed reports whether e ends a turn.
 func completed(e protocol.Event) bool { return e.Type == protocol.EventTurnCompleted }
 
-// commandStarted reports whether e starts a shell command.
+// commandStarted reports whether e starts a shell command. The command itself
+// starts a little later.
 func commandStarted(e protocol.Event) bool {
 	return e.Type == protocol.EventItemStarted && e.Item.Kind == protocol.ItemToolCall && e.Item.Tool == "shell"
 }
@@ -86,7 +87,8 @@ func (d *demo) until(ctx context.Context, fits func(protocol.Event) bool) (ended
 	}
 }
 
-// input starts a turn.
+// input prints a prompt and starts a turn with it. It returns when the turn is
+// stored.
 func (d *demo) input(ctx context.Context, text string) error {
 	fmt.Fprintf(stdout, "> %s\n", text)
 	var r protocol.TurnStartResult
@@ -117,8 +119,8 @@ func (d *demo) work(ctx context.Context) error {
 	return err
 }
 
-// killWhileStreaming is the second act: it kills the daemon in the middle of an
-// answer. A fast model may finish the turn before.
+// killWhileStreaming is the second act: it kills the daemon after twelve pieces of
+// an answer. A fast model may finish the turn before.
 func (d *demo) killWhileStreaming(ctx context.Context) error {
 	d.say("Killing the daemon with SIGKILL during the next reply")
 	if err := d.input(ctx, "Tell me a story about durability."); err != nil {
@@ -147,7 +149,8 @@ func (d *demo) killWhileStreaming(ctx context.Context) error {
 	return err
 }
 
-// killWhileCommandRuns is the third act: it kills the daemon while a command runs.
+// killWhileCommandRuns is the third act: it kills the daemon while a command runs,
+// and shows that the next one does not run the command again.
 func (d *demo) killWhileCommandRuns(ctx context.Context) error {
 	d.say("Killing the daemon while a command runs")
 	if err := d.input(ctx, "Run the slow command: printf x >> count.txt; sleep 30"); err != nil {
@@ -184,7 +187,8 @@ func (d *demo) runs() int {
 	return len(count)
 }
 
-// commandRuns waits until the slow command has started, which it records in a file.
+// commandRuns waits until the slow command has started, which it records in a
+// file, at most ten seconds.
 func (d *demo) commandRuns(ctx context.Context) error {
 	for limit := time.Now().Add(10 * time.Second); d.runs() == 0; {
 		if time.Now().After(limit) {
@@ -199,7 +203,7 @@ func (d *demo) commandRuns(ctx context.Context) error {
 	return nil
 }
 
-// fork is the last act: it forks the session.
+// fork is the last act: it forks the session and stops the daemon with SIGTERM.
 func (d *demo) fork(ctx context.Context) error {
 	d.say("Forking the session: the fork shares the history and copies nothing")
 	var r protocol.SessionNewResult

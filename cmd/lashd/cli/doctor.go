@@ -81,7 +81,8 @@ func (c doctorCommand) Run(ctx context.Context, e *environment) error {
 	return nil
 }
 
-// print prints the checks as lines or as JSON.
+// print prints the checks as lines or as JSON. A failed check has a second line
+// with its remedy.
 func (c doctorCommand) print(d *diagnosis) error {
 	if c.wantsJSON() {
 		return printJSON(d)
@@ -158,7 +159,8 @@ func (d *diagnosis) checkConfig(e *environment) (cfg config, ok bool) {
 	return cfg, d.note("config", e.configFile()+" is valid or absent", err, "correct the file; lashd schema config describes each key")
 }
 
-// heldRemedy says what to do if another process holds the lock.
+// heldRemedy says what to do if another process holds the lock, which may be a
+// daemon on another socket.
 func heldRemedy(held *socket.HeldError, e *environment) string {
 	if held.Socket != "" && held.Socket != e.socket {
 		return "omit --socket and LASHD_SOCKET, or set them to the socket of that daemon"

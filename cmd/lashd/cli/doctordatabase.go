@@ -121,7 +121,8 @@ func remedy(err error, e *environment) string {
 	return "save a copy of " + e.home + ", then restore a backup; lashd can read the damaged database but does not write to it"
 }
 
-// missingRemedy says what to do about a missing database, or a log without its database.
+// missingRemedy says what to do about a missing database, or a log without its
+// database. Restoring is always possible; --fix gives the data up.
 func missingRemedy(err error) string {
 	if _, ok := errors.AsType[*persistence.StaleLogError](err); ok {
 		return "restore the database that the log belongs to, or run lashd doctor --fix to move the log aside and use this database"

@@ -43,7 +43,8 @@ func (d *diagnosis) askModels(ctx context.Context, l *link) {
 // missingKey is the issue code for a model without its API key.
 const missingKey = "missing_key"
 
-// noteModel adds the check of a model.
+// noteModel adds the check of a model; problem is nil if its server accepts
+// requests.
 func (d *diagnosis) noteModel(name, server string, problem *protocol.Issue) {
 	if problem == nil {
 		d.note("model", name+": "+server+" accepts requests", nil, "")
@@ -73,7 +74,8 @@ const (
 	leastFiles = 1024      // least limit of open files; a session with plugins needs about 20, a client one
 )
 
-// checkDisk checks whether the disk of the data directory is writable and has free space.
+// checkDisk checks whether the disk of the data directory is writable and has free
+// space. It is skipped on systems that do not report it.
 func (d *diagnosis) checkDisk(dir string) {
 	free, err := freeSpace(dir)
 	switch {

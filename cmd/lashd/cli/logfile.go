@@ -67,7 +67,7 @@ func shorten(file string, limit int64) error {
 }
 
 // lastLine returns the last line of a file. Of a line longer than lineLimit it
-// returns the end.
+// returns the end. It reads only the end of the file, which may be large.
 func lastLine(file string) (string, error) {
 	f, err := os.Open(file)
 	if err != nil {

@@ -12,7 +12,8 @@ import (
 )
 
 // ofWorkspace is the flag --cwd of commands about the plugins of a workspace and
-// of the user.
+// of the user. It selects whose workspace plugins are meant; plugins of the user
+// are the same everywhere.
 type ofWorkspace struct {
 	Cwd string `help:"Workspace (default the current directory)." placeholder:"DIR"`
 }
@@ -84,7 +85,8 @@ func (c pluginListCommand) Run(ctx context.Context, e *environment) error {
 	return nil
 }
 
-// printProblems prints the problems of a plugin with their files and lines.
+// printProblems prints the problems of a plugin with their files and lines, one
+// per line, in the form that editors can follow.
 func printProblems(p protocol.PluginInfo) {
 	for _, problem := range p.Problems {
 		problem.File = filepath.Join(p.Dir, problem.File)
@@ -144,12 +146,14 @@ func (c pluginLogsCommand) Run(ctx context.Context, e *environment) error {
 	return nil
 }
 
-// logLine formats a line of the log of a plugin.
+// logLine formats a line of the log of a plugin: the time of day, the level and
+// the text.
 func logLine(l protocol.PluginLogLine) string {
 	return fmt.Sprintf("%s %-5s %s", time.UnixMilli(l.AtMs).Format(time.TimeOnly), l.Level, printable(l.Text))
 }
 
-// pluginReloadCommand implements lashd plugin reload.
+// pluginReloadCommand implements lashd plugin reload. A dry run reads and checks
+// the directories as well, but changes nothing.
 type pluginReloadCommand struct {
 	ofWorkspace
 	DryRun bool `help:"Show what would change without doing it."`
@@ -193,7 +197,9 @@ func (c pluginReloadCommand) Run(ctx context.Context, e *environment) error {
 	return err
 }
 
-// printReload prints the changes of a reload as a table, followed by problems.
+// printReload prints the changes of a reload as a table, followed by problems. It
+// also warns if the change affects the prompts of running sessions, which costs
+// them their cache.
 func printReload(r protocol.PluginReloadResult) error {
 	rows := [][]string{{"PLUGIN", "CHANGE", "ADDED", "REMOVED"}}
 	for _, c := range r.Data {

@@ -91,7 +91,8 @@ func (c pluginCheckCommand) Run(ctx context.Context) error {
 	return nil
 }
 
-// print prints the problems, the contributions and the checks of --run.
+// print prints the problems, the contributions and the checks of --run. Warnings
+// do not make the check fail.
 func (c pluginCheckCommand) print(v verdict) error {
 	if c.wantsJSON() {
 		return printJSON(v)
@@ -114,7 +115,7 @@ func (c pluginCheckCommand) print(v verdict) error {
 	return table(results(v.Checks))
 }
 
-// results returns a table of checks.
+// results returns a table of checks, with the time that each took in milliseconds.
 func results(checks []tried) [][]string {
 	rows := [][]string{{"CHECK", "RESULT", "MS", "DETAIL"}}
 	for _, c := range checks {

@@ -76,7 +76,9 @@ func (c pluginDevCommand) Run(ctx context.Context, e *environment) error {
 	return c.run(ctx, home, root)
 }
 
-// run loads the plugin from the plugin directory root until ctx is done.
+// run loads the plugin from the plugin directory root until ctx is done. home is
+// the temporary directory of the loader, whose name also marks the plugin's
+// processes.
 func (c pluginDevCommand) run(ctx context.Context, home, root string) error {
 	base, err := plugin.NewHost([]plugin.Factory{standard.Factory{}}, nil)
 	if err != nil {
@@ -109,8 +111,9 @@ func (d *developer) news(event protocol.ServerEvent) {
 	d.printed = now
 }
 
-// contributed returns the contributions of a plugin. If the files cannot be read,
-// they have changed again and another event follows; it then returns was.
+// contributed returns the contributions of a plugin as lines of kind and name. If
+// the files cannot be read, they have changed again and another event follows; it
+// then returns was.
 func contributed(dir string, was []string) (all []string) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -143,7 +146,8 @@ func (d *developer) print(format string, args ...any) {
 	fmt.Fprintln(stdout, printable(fmt.Sprintf(format, args...)))
 }
 
-// logged prints the log lines of the plugin and skips those of the loader.
+// logged prints the log lines of the plugin and skips those of the loader. It
+// receives one attribute of a log record at a time.
 func (d *developer) logged(a slog.Attr) {
 	if a.Key == "text" {
 		d.print("  | %s", a.Value.String())

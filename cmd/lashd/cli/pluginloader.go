@@ -54,7 +54,8 @@ func userPlugins() (dirs []string) {
 	return dirs
 }
 
-// pluginOptions returns the options of plugins as JSON, by plugin name.
+// pluginOptions returns the options of plugins as JSON, by plugin name. An error
+// names the plugin whose options have no JSON form.
 func (c config) pluginOptions() (map[string]json.RawMessage, error) {
 	all := map[string]json.RawMessage{}
 	for name, options := range c.Plugins {

@@ -84,7 +84,8 @@ func (c pluginNewCommand) create(dir string) error {
 	return os.Rename(made, dir)
 }
 
-// write writes the files to dir and checks the manifest.
+// write writes the files to dir and checks the manifest, which rejects invalid
+// plugin names. It makes dir readable for others, unlike a temporary directory.
 func (c pluginNewCommand) write(dir string, files []plugins.File) error {
 	for _, f := range files {
 		path := filepath.Join(dir, filepath.FromSlash(f.Path))

@@ -14,7 +14,7 @@ const (
 
 // checkNode returns an error if Node is missing or too old for a TypeScript
 // plugin. look finds a program as exec.LookPath does; version returns the version
-// of Node at a path.
+// of Node at a path. The error says what to install instead.
 func checkNode(look func(string) (string, error), version func(path string) (string, error)) error {
 	const need = "a TypeScript plugin needs Node 22.18 or newer"
 	const instead = "install Node, or use --lang python, go or command"

@@ -19,7 +19,8 @@ import (
 	"lashd/pluginloader/process"
 )
 
-// tried is the result of one check of plugin check --run.
+// tried is the result of one check of plugin check --run. Names of checks are
+// stable, as scripts read the JSON.
 type tried struct {
 	Name   string `json:"name"`
 	OK     bool   `json:"ok"`
@@ -102,7 +103,8 @@ func (t *trial) run(ctx context.Context, data string) {
 	t.check("session closes", func() (string, error) { return "", t.session.Close() })
 }
 
-// check runs do, records its result and reports whether it succeeded.
+// check runs do, records its result with the time it took, and reports whether it
+// succeeded. The string that do returns is the detail of a passed check.
 func (t *trial) check(name string, do func() (string, error)) bool {
 	began := time.Now()
 	detail, err := do()
@@ -125,7 +127,9 @@ var (
 // it a signal after that.
 const exitLimit = 1900 * time.Millisecond
 
-// stop shuts the process down and checks that it exits by itself and leaves no processes.
+// stop shuts the process down and checks that it exits by itself and leaves no
+// processes. ctx must not be cancelled, so that an interrupted check still cleans
+// up.
 func (t *trial) stop(ctx context.Context) {
 	t.check("stop", func() (string, error) {
 		began := time.Now()
@@ -142,7 +146,7 @@ func (t *trial) stop(ctx context.Context) {
 	})
 }
 
-// limit returns the declared time to stop, or 0.
+// limit returns the time to stop that plugin.json declares, or 0.
 func (t *trial) limit() time.Duration {
 	if d := t.plugin.Process.Deadlines; d != nil {
 		return time.Duration(d.StopMs) * time.Millisecond
@@ -177,7 +181,8 @@ func (t *trial) state(ctx context.Context) (string, error) {
 	return fmt.Sprintf("saved and restored %d bytes", len(before.Meta.State)), nil
 }
 
-// unstopped hides the Shutdown method of a factory: the trial calls it itself.
+// unstopped hides the Shutdown method of a factory, so that the host does not call
+// it: the trial calls and measures it itself.
 type unstopped struct{ plugin.Factory }
 
 // logged prints the log lines of the plugin and records whether processes had to

@@ -10,10 +10,11 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// said is a conversation with one message.
+// said is a conversation with one message, the smallest that every hook accepts.
 var said = []protocol.Message{protocol.UserMessage([]protocol.InputPart{{Type: protocol.InputText, Text: "hello"}}, nil)}
 
-// calls returns the context of a shell call.
+// calls returns the context of a shell call, the kind of call that policies look
+// at.
 func calls() plugin.ToolCallContext {
 	return plugin.ToolCallContext{
 		TurnID: "trn_check", CallID: "call_1", Tool: "shell", Kind: protocol.ToolKindExecute, Replay: protocol.ReplayNever,
@@ -21,7 +22,7 @@ func calls() plugin.ToolCallContext {
 	}
 }
 
-// ran returns the context of that call after it has run.
+// ran returns the context of that call after it has run with the given output.
 func ran(out protocol.ToolOutput) *plugin.ToolResultContext {
 	return &plugin.ToolResultContext{ToolCallContext: calls(), Attempt: 1, Output: out}
 }
@@ -99,7 +100,8 @@ var asks = map[manifest.Slot]func(context.Context, *plugin.Session) error{
 	},
 }
 
-// verdictOf returns the error of a verdict, or err.
+// verdictOf returns the error of a verdict, or err. A verdict that denies the call
+// is not an error.
 func verdictOf(v *plugin.ToolVerdict, err error) error {
 	if err != nil {
 		return err

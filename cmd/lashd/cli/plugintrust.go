@@ -75,6 +75,7 @@ func (c pluginTrustCommand) approve(ctx context.Context, e *environment, cwd str
 }
 
 // printRead prints the contributions of a plugin and everything that it can reach.
+// A plugin that cannot be loaded has only problems.
 func printRead(r protocol.PluginReadResult) error {
 	printProblems(r.Plugin)
 	if err := table(append(contributions(r.Contributes), capabilities(r.Reach.Capabilities)...)); err != nil {
@@ -114,7 +115,8 @@ func printReach(r protocol.PluginReach) {
 	}
 }
 
-// printLine prints a row of printRead.
+// printLine prints a row of printRead. The names of the rows are at most eleven
+// characters long.
 func printLine(what, text string) { fmt.Fprintf(stdout, "%-11s  %s\n", what, printable(text)) }
 
 // quoted joins a command and quotes arguments with spaces, so that the reader can
@@ -146,7 +148,8 @@ func capabilities[S ~string](all []S) (rows [][]string) {
 	return rows
 }
 
-// pluginReadCommand implements lashd plugin read.
+// pluginReadCommand implements lashd plugin read, which works for trusted and
+// untrusted plugins and changes nothing.
 type pluginReadCommand struct {
 	Name string `arg:"" help:"Plugin; lashd plugin list lists the names."`
 	ofWorkspace
@@ -208,7 +211,8 @@ func (c pluginUntrustCommand) Run(ctx context.Context, e *environment) error {
 	return e.decide(ctx, "plugin/untrust", protocol.PluginUntrustParams{Name: c.Name, Cwd: cwd})
 }
 
-// pluginSwitch are the arguments of plugin enable and plugin disable.
+// pluginSwitch are the arguments of plugin enable and plugin disable. The switch
+// is separate from trust: enabling a plugin does not approve it.
 type pluginSwitch struct {
 	Name string `arg:"" help:"Plugin; lashd plugin list lists the names."`
 	ofWorkspace

@@ -12,7 +12,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// sessionDeleteCommand implements lashd session delete.
+// sessionDeleteCommand implements lashd session delete. It is the only command
+// that destroys history, so it asks on a terminal.
 type sessionDeleteCommand struct {
 	Sessions []string `arg:"" help:"Session ids, or unique prefixes of ids; lashd session lists the ids."`
 	Yes      bool     `short:"y" help:"Delete without asking."`
@@ -54,7 +55,8 @@ func (c sessionDeleteCommand) Run(ctx context.Context, e *environment) error {
 	return nil
 }
 
-// session reads the session that text names: an id or a unique prefix.
+// session reads the session that text names: an id or a unique prefix. Errors
+// begin with the id.
 func (l *link) session(ctx context.Context, text string) (protocol.Session, error) {
 	id, err := l.sessionID(ctx, text)
 	if err != nil {

@@ -8,7 +8,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// sessionDiffCommand implements lashd session diff.
+// sessionDiffCommand implements lashd session diff. The output without --stat is a
+// unified diff.
 type sessionDiffCommand struct {
 	ofFiles
 	Stat bool `help:"Show line counts only."`
@@ -56,7 +57,8 @@ func (c sessionDiffCommand) Run(ctx context.Context, e *environment) error {
 	}
 }
 
-// print prints the changes as a diff, as line counts or as JSON.
+// print prints the changes as a diff, as line counts or as JSON. A change without
+// a complete diff has a comment line that says why.
 func (c sessionDiffCommand) print(e *environment, all []protocol.FileDiff) error {
 	switch {
 	case c.JSON:
@@ -96,7 +98,7 @@ func diffNote(d protocol.FileDiff) string {
 	return about + mode
 }
 
-// contentNote says why a change has no complete diff.
+// contentNote says why a change has no complete diff, or returns "" if it has one.
 func contentNote(d protocol.FileDiff) string {
 	switch {
 	case d.Unkept != "":

@@ -33,7 +33,8 @@ func table(rows [][]string) error {
 	return nil
 }
 
-// sessionCommand implements lashd session.
+// sessionCommand implements lashd session, without chat and run, which work in
+// sessions.
 type sessionCommand struct {
 	List   sessionListCommand   `cmd:"" default:"withargs" help:"List sessions, newest first (default)."`
 	Show   sessionShowCommand   `cmd:"" help:"Show a session and its newest messages."`
@@ -43,7 +44,8 @@ type sessionCommand struct {
 	Delete sessionDeleteCommand `cmd:"" help:"Delete sessions permanently."`
 }
 
-// sessionListCommand implements lashd session list.
+// sessionListCommand implements lashd session list. Archived sessions and
+// subagents are not listed.
 type sessionListCommand struct {
 	inJSON
 	All bool `help:"List all sessions, not only the newest 50."`
@@ -56,6 +58,8 @@ func (sessionListCommand) Help() string {
 Example: lashd session list --json`
 }
 
+// Run prints the sessions, newest first. A note says when there are more than one
+// page.
 func (c sessionListCommand) Run(ctx context.Context, e *environment) error {
 	sessions, more, err := c.sessions(ctx, e)
 	if err != nil {
@@ -76,7 +80,7 @@ func (c sessionListCommand) Run(ctx context.Context, e *environment) error {
 }
 
 // sessions reads one page of sessions, or all of them with --all. more reports
-// whether there are further sessions.
+// whether there are further sessions. The result is never nil.
 func (c sessionListCommand) sessions(ctx context.Context, e *environment) (all []protocol.Session, more bool, err error) {
 	l, err := e.dial(ctx, true, nil)
 	if err != nil {
@@ -110,7 +114,8 @@ func age(d time.Duration) string {
 	return fmt.Sprintf("%dd", int(d.Hours()/24))
 }
 
-// toolCommand implements lashd tool.
+// toolCommand implements lashd tool, which shows what the model of a session has
+// to work with.
 type toolCommand struct {
 	Session string `arg:"" help:"Session; lashd session lists the ids."`
 	inJSON
@@ -166,6 +171,8 @@ func (modelListCommand) Help() string {
 Example: lashd model`
 }
 
+// Run prints the models that the running daemon has, which may differ from a
+// config.toml that has changed since.
 func (c modelListCommand) Run(ctx context.Context, e *environment) error {
 	var r protocol.ModelListResult
 	if err := e.ask(ctx, "model/list", nil, &r); err != nil {

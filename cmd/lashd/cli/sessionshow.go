@@ -25,7 +25,8 @@ func (sessionShowCommand) Help() string {
 Example: lashd session show --items 5`
 }
 
-// shownSession is the JSON output of session show.
+// shownSession is the JSON output of session show: the results of several methods
+// in one object.
 type shownSession struct {
 	Session   protocol.Session         `json:"session"`
 	Usage     protocol.UsageReadResult `json:"usage"`     // includes subagents
@@ -90,7 +91,8 @@ func (c sessionShowCommand) read(ctx context.Context, l *link, id protocol.Sessi
 	return s, err
 }
 
-// sessionRows returns the properties of a session as a table.
+// sessionRows returns the properties of a session as a table of names and values.
+// Each open decision has a row.
 func sessionRows(s shownSession) [][]string {
 	of := s.Session
 	rows := [][]string{
@@ -117,7 +119,8 @@ func sessionRows(s shownSession) [][]string {
 	return rows
 }
 
-// tokens formats the usage of a session.
+// tokens formats the usage of a session: all input tokens, those of them read from
+// a cache, and output tokens. The cost follows if prices are configured.
 func tokens(u protocol.Usage) string {
 	text := fmt.Sprintf("%d in (%d cached), %d out", u.Input+u.CacheRead+u.CacheWrite, u.CacheRead, u.Output)
 	if u.Cost > 0 {
@@ -126,7 +129,8 @@ func tokens(u protocol.Usage) string {
 	return text
 }
 
-// printItem prints an item of the conversation.
+// printItem prints an item of the conversation: messages in full, tool calls with
+// their arguments and result on two lines, and other items on one.
 func printItem(item *protocol.Item) (err error) {
 	switch item.Kind {
 	case protocol.ItemUserMessage:

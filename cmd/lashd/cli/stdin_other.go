@@ -4,5 +4,6 @@ package cli
 
 import "os"
 
-// pollable is nil where a pipe cannot be opened once more.
+// pollable returns nil, because pipes cannot be opened a second time here. Callers
+// then read through a goroutine.
 func pollable(*os.File) *os.File { return nil }

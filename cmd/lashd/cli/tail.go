@@ -10,7 +10,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// tailCommand implements lashd tail.
+// tailCommand implements lashd tail, for scripts that follow a session.
 type tailCommand struct {
 	Session string `arg:"" help:"Session to follow; lashd session lists the ids."`
 	After   uint64 `help:"Replay only events after this sequence number." default:"0" placeholder:"SEQ"`
@@ -72,7 +72,8 @@ func (f *follower) tail(ctx context.Context) error {
 	}
 }
 
-// print prints the new events, each as a line of JSON.
+// print prints the new events, each as a line of JSON. Control characters are
+// escaped, which does not change the JSON's meaning.
 func (f *follower) print() {
 	for _, raw := range f.news.Take() {
 		var ev protocol.Event
@@ -83,7 +84,8 @@ func (f *follower) print() {
 }
 
 // reconnect dials until a daemon answers or ctx is done. It polls, because nothing
-// signals the start of a daemon.
+// signals the start of a daemon. The pause between attempts grows from 10 ms to a
+// second.
 func (f *follower) reconnect(ctx context.Context) error {
 	for wait := 10 * time.Millisecond; ; wait = min(2*wait, time.Second) {
 		err := f.connect(ctx)

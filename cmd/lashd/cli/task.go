@@ -9,7 +9,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// taskCommand implements lashd task.
+// taskCommand implements lashd task. Ids of tasks may be shortened to a unique
+// prefix in all of its commands.
 type taskCommand struct {
 	List   taskListCommand   `cmd:"" default:"withargs" help:"List tasks (default)."`
 	Read   taskReadCommand   `cmd:"" help:"Show a task and its events."`
@@ -19,7 +20,8 @@ type taskCommand struct {
 	Cancel taskCancelCommand `cmd:"" help:"Cancel a task."`
 }
 
-// taskListCommand implements lashd task list.
+// taskListCommand implements lashd task list. Hidden tasks, which lashd runs for
+// its own purposes or a plugin's, are not listed.
 type taskListCommand struct {
 	inJSON
 	Session string `help:"Show only tasks visible to this session; lashd session lists the ids." placeholder:"SESSION"`
@@ -37,6 +39,8 @@ func (taskListCommand) Help() string {
 Example: lashd task list --all`
 }
 
+// Run prints the tasks, newest first as a table and oldest first as JSON. Without
+// --all only running ones are read.
 func (c taskListCommand) Run(ctx context.Context, e *environment) error {
 	session, err := e.sessionID(ctx, c.Session)
 	if err != nil {
@@ -61,7 +65,8 @@ func (c taskListCommand) Run(ctx context.Context, e *environment) error {
 	return nil
 }
 
-// taskRows returns a table of tasks, newest first.
+// taskRows returns a table of tasks with a header, newest first. all is in the
+// order of the daemon, oldest first.
 func taskRows(all []protocol.Task) [][]string {
 	rows := [][]string{{"TASK", "SESSION", "KIND", "STATE", "RECOVERY", "STARTED", "LABEL"}}
 	for _, t := range slices.Backward(all) {
@@ -90,7 +95,8 @@ func taskState(t protocol.Task) string {
 	return string(t.State)
 }
 
-// tasks returns all tasks that match p, oldest first.
+// tasks returns all tasks that match p, oldest first. It reads them in pages of
+// 1000. The result is never nil, so that JSON output is a list.
 func tasks(ctx context.Context, e *environment, p protocol.TaskListParams) ([]protocol.Task, error) {
 	l, err := e.dial(ctx, true, nil)
 	if err != nil {
@@ -110,7 +116,8 @@ func tasks(ctx context.Context, e *environment, p protocol.TaskListParams) ([]pr
 	}
 }
 
-// ofTask are the arguments of commands about one task.
+// ofTask are the arguments of commands about one task. Ids of tasks are unique
+// only within a session, hence --session.
 type ofTask struct {
 	Task    string `arg:"" help:"Task; lashd task lists the ids."`
 	Session string `help:"Session that can see the task; needed only if several sessions have a task with this id." placeholder:"SESSION"`
@@ -169,6 +176,8 @@ func (taskReadCommand) Help() string {
 	return `Example: lashd task read tsk_53a9d1c2b7e04f16`
 }
 
+// Run prints a task, the reason of its end if one is stored, and its first 1000
+// events.
 func (c taskReadCommand) Run(ctx context.Context, e *environment) error {
 	p, err := c.params(ctx, e)
 	if err != nil {

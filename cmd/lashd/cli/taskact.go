@@ -10,7 +10,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// taskWaitCommand implements lashd task wait.
+// taskWaitCommand implements lashd task wait, which scripts use to wait for
+// background work.
 type taskWaitCommand struct {
 	Tasks   []string      `arg:"" help:"Tasks; lashd task lists the ids."`
 	Session string        `help:"Session that can see the tasks; needed only if several sessions have tasks with these ids." placeholder:"SESSION"`
@@ -69,7 +70,8 @@ func waited(r *protocol.TaskWaitResult) error {
 	return nil
 }
 
-// taskSignalCommand implements lashd task signal.
+// taskSignalCommand implements lashd task signal. Which signals a task accepts is
+// up to its kind.
 type taskSignalCommand struct {
 	ofTask
 	Name    string `arg:"" help:"Signal name. Commands accept stdin, closeStdin, interrupt and, with a terminal, resize."`
@@ -81,6 +83,8 @@ func (taskSignalCommand) Help() string {
 	return `Example: lashd task signal tsk_53a9d1c2b7e04f16 stdin '{"text":"yes\n"}'`
 }
 
+// Run sends the signal. The daemon rejects names that the task does not accept and
+// payloads that do not match.
 func (c taskSignalCommand) Run(ctx context.Context, e *environment) error {
 	if c.Payload != "" && !json.Valid([]byte(c.Payload)) {
 		return &exitError{exitUsage, fmt.Errorf("the payload is not valid JSON: %s", c.Payload)}
@@ -106,6 +110,8 @@ func (taskCancelCommand) Help() string {
 Example: lashd task cancel tsk_53a9d1c2b7e04f16`
 }
 
+// Run requests the cancellation and prints the task, which may still be running
+// then. The reason becomes part of its history.
 func (c taskCancelCommand) Run(ctx context.Context, e *environment) error {
 	p, err := c.params(ctx, e)
 	if err != nil {

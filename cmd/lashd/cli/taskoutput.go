@@ -9,7 +9,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// taskOutputCommand implements lashd task output.
+// taskOutputCommand implements lashd task output, also for tasks that have ended.
 type taskOutputCommand struct {
 	ofTask
 	Follow bool  `help:"Print new output until the task ends." short:"f"`
@@ -62,7 +62,8 @@ func (c taskOutputCommand) Run(ctx context.Context, e *environment) error {
 const followPause = 200 * time.Millisecond
 
 // shownText returns s unchanged, or with its control characters escaped if stdout
-// is a terminal.
+// is a terminal. Redirected output stays exact, so that it can be compared or
+// parsed.
 func shownText(s string) string {
 	if terminal(os.Stdout) {
 		return printable(s)

@@ -35,6 +35,8 @@ to wake, or the directory of the new session.
 Example: lashd trigger list`
 }
 
+// Run prints the triggers. Problems of triggers, such as a directory that cannot
+// be watched, follow on stderr.
 func (c triggerListCommand) Run(ctx context.Context, e *environment) error {
 	owner, err := e.sessionID(ctx, c.Owner)
 	if err != nil {
@@ -87,7 +89,7 @@ func triggers(ctx context.Context, e *environment, owner protocol.SessionID) ([]
 	}
 }
 
-// triggerState returns the STATE column of a trigger.
+// triggerState returns the STATE column of a trigger: off, failing or on.
 func triggerState(g protocol.Trigger) string {
 	switch {
 	case !g.Enabled:
@@ -109,7 +111,8 @@ func when(s protocol.TriggerSource) string {
 	return oneLine(strings.TrimSpace(s.Type+" "+s.Key), 40)
 }
 
-// moment formats a time in milliseconds since 1970 in the local time zone; 0 is "-".
+// moment formats a time in milliseconds since 1970 in the local time zone, to the
+// minute; 0 is "-".
 func moment(ms int64) string {
 	if ms == 0 {
 		return "-"
@@ -143,6 +146,7 @@ func (triggerRemoveCommand) Help() string {
 Example: lashd trigger remove morning`
 }
 
+// Run deletes the trigger. An unknown key is an error.
 func (c triggerRemoveCommand) Run(ctx context.Context, e *environment) error {
 	owner, err := e.sessionID(ctx, c.Owner)
 	if err != nil {
@@ -177,7 +181,7 @@ func (c triggerDisableCommand) Run(ctx context.Context, e *environment) error {
 	return c.set(ctx, e, false)
 }
 
-// set enables or disables the trigger.
+// set enables or disables the trigger. The other settings stay.
 func (k triggerKey) set(ctx context.Context, e *environment, on bool) error {
 	owner, err := e.sessionID(ctx, k.Owner)
 	if err != nil {

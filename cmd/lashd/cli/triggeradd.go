@@ -91,7 +91,9 @@ func (c triggerAddCommand) params() (p protocol.TriggerRegisterParams, err error
 	return p, err
 }
 
-// source converts --cron, --files or --on to the source of the trigger.
+// source converts --cron, --files or --on to the source of the trigger. A schedule
+// needs --missed, because no default suits every task. Paths become absolute,
+// since the daemon has another working directory.
 func (c triggerAddCommand) source() (protocol.TriggerSource, error) {
 	switch {
 	case c.Cron != "" && c.Missed == "":

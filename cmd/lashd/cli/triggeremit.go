@@ -9,7 +9,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// triggerEmitCommand implements lashd trigger emit.
+// triggerEmitCommand implements lashd trigger emit, which lets scripts and hooks
+// of other programs start work.
 type triggerEmitCommand struct {
 	Type    string `arg:"" help:"Event type; lashd call trigger/types lists the types."`
 	Payload string `arg:"" optional:"" default:"{}" help:"Payload as a JSON object."`
@@ -63,6 +64,8 @@ func (triggerHistoryCommand) Help() string {
 Example: lashd trigger history morning`
 }
 
+// Run prints the newest events with their deliveries. A key names a trigger of
+// --owner, or one of the user.
 func (c triggerHistoryCommand) Run(ctx context.Context, e *environment) error {
 	p := protocol.TriggerHistoryParams{Limit: c.Lines}
 	if c.Key != "" {
@@ -89,8 +92,8 @@ func (c triggerHistoryCommand) Run(ctx context.Context, e *environment) error {
 	return table(deliveries(r.Data))
 }
 
-// deliveries returns a table with a row for each delivery. An event without
-// deliveries has one row.
+// deliveries returns a table with a row for each delivery, and a header. An event
+// without deliveries has one row, with dashes.
 func deliveries(all []protocol.Occurrence) [][]string {
 	rows := [][]string{{"AT", "EVENT", "TRIGGER", "STATE", "SESSION", "REASON"}}
 	for _, o := range all {

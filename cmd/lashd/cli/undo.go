@@ -19,7 +19,7 @@ type ofFiles struct {
 }
 
 // alone returns o with a single argument in the right field: the id of a turn or a
-// file point may be given without a session.
+// file point may be given without a session. It recognizes them by their prefix.
 func (o ofFiles) alone() ofFiles {
 	if o.Turn == "" && (strings.HasPrefix(o.Session, "trn_") || strings.HasPrefix(o.Session, "fpt_")) {
 		o.Session, o.Turn = "", o.Session
@@ -113,7 +113,8 @@ func pointState(p protocol.FilePoint) string {
 	return string(p.State)
 }
 
-// pointNote says why a file point cannot be undone completely.
+// pointNote says why a file point cannot be undone completely, or returns "".
+// Files without a stored copy were too large or over the budget.
 func pointNote(p protocol.FilePoint) string {
 	switch {
 	case p.Unrestorable != "":
@@ -131,7 +132,8 @@ func pointsOf(ctx context.Context, l *link, id protocol.SessionID) ([]protocol.F
 	return r.Data, err
 }
 
-// sessionUndoCommand implements lashd session undo.
+// sessionUndoCommand implements lashd session undo. The daemon does the undo; this
+// file finds the point and shows the result.
 type sessionUndoCommand struct {
 	ofFiles
 	History bool `help:"Also remove the undone turns from the model's context."`
@@ -230,7 +232,8 @@ func newestTurn(ctx context.Context, l *link, id protocol.SessionID) (protocol.T
 	return "", fmt.Errorf("nothing left to undo in session %s", id)
 }
 
-// print lists the files that an undo changed, or would change.
+// print lists the files that an undo changed, would change with --dry-run, or
+// could not change because of conflicts.
 func (c sessionUndoCommand) print(files []protocol.FileRewind) error {
 	if c.wantsJSON() {
 		return printJSON(files)
