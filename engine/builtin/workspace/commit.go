@@ -26,9 +26,14 @@ const (
 
 // change is the planned change of one file.
 type change struct {
-	at     place
+	// at is the place of the file. commit closes or replaces at.dir as it creates
+	// directories.
+	at place
+	// before is the content that the tool has read, after the new one. Both are nil where
+	// there is no file.
 	before []byte
 	after  []byte
+	// remove deletes the file. after is ignored then.
 	remove bool
 	// mode is the mode of the new content. 0: the default for new files.
 	mode fs.FileMode
@@ -36,7 +41,8 @@ type change struct {
 	temp string
 }
 
-// exists reports whether the file existed before the change.
+// exists reports whether the file existed when the change was planned. A new file must
+// still be absent when the commit checks it, see unchanged.
 func (c *change) exists() bool { return c.at.info != nil }
 
 // fileChange describes the change for clients, with a unified diff.
@@ -96,10 +102,15 @@ func commit(ctx context.Context, host tool.Host, v *view, all []*change) (err er
 
 // staging holds the open directories, new directories and temporary files of a commit.
 type staging struct {
-	view    *view
-	opened  []*dir
+	// view opens the directories below the workspace.
+	view *view
+	// opened are directories that stage moved on from. They stay open until the end,
+	// because clean removes through them.
+	opened []*dir
+	// created are new directories, outermost first.
 	created []createdDir
-	temps   []*change
+	// temps are the changes with a temporary file.
+	temps []*change
 }
 
 // createdDir is a directory that the commit created.
@@ -214,7 +225,9 @@ func undo(done []*change) error {
 	return errors.Join(errs...)
 }
 
-// revert restores the old content of one file.
+// revert restores the old content of one file after a later file failed. It deletes a file
+// that the commit created. The restored file is a new one with the old mode, so hard links
+// to the old file are lost.
 func (c *change) revert() error {
 	if !c.exists() {
 		return c.at.dir.root.Remove(c.at.name())
@@ -283,5 +296,7 @@ func changed(text string, all []*change) (protocol.ToolOutput, error) {
 
 // changedValue is the structured result of write, edit and patch.
 type changedValue struct {
+	// Files lists the changed files without their diffs; the result has those once, in its
+	// Change.
 	Files []protocol.FileChange `json:"files"`
 }

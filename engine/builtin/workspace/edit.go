@@ -8,6 +8,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
+// describeEdit is the description of edit that the model reads.
 const describeEdit = "Replace text in a file of the workspace. The old text must match the file exactly, including white space, " +
 	"and occur exactly once unless replaceAll is set. Read the file first, and leave out the line numbers " +
 	"that read shows."
@@ -20,6 +21,8 @@ type editArgs struct {
 	ReplaceAll bool   `json:"replaceAll,omitempty" jsonschema:"replace every occurrence"`
 }
 
+// edit is the edit tool. It runs alone among the calls that change files, so the content
+// that it reads is the content that it replaces.
 func (f *files) edit(ctx context.Context, req request[editArgs]) (out protocol.ToolOutput, err error) {
 	err = f.exclusive(ctx, func() error {
 		out, err = req.view.edit(ctx, req)
@@ -31,6 +34,7 @@ func (f *files) edit(ctx context.Context, req request[editArgs]) (out protocol.T
 	return out, nil
 }
 
+// edit reads the file, applies the edit, and commits the change. The file keeps its mode.
 func (v *view) edit(ctx context.Context, req request[editArgs]) (protocol.ToolOutput, error) {
 	at, err := v.locate(req.args.Path)
 	if err != nil {
@@ -53,7 +57,11 @@ func (v *view) edit(ctx context.Context, req request[editArgs]) (protocol.ToolOu
 }
 
 // replace applies an edit to a text. It returns the new text and the number of
-// replacements. It adapts line ends to a file with Windows line ends.
+// replacements.
+//
+// If all line ends of the file are Windows line ends, those of old and new are converted
+// first, because models write plain newlines. The errors say how to find the right text:
+// they point at the most similar place.
 func replace(text string, a editArgs) (string, int, error) {
 	if a.Old == "" {
 		return "", 0, refuse("invalid_arguments", "old is empty; use write to set the content of a whole file")
@@ -84,6 +92,7 @@ func crlf(text string) bool {
 	return n > 0 && strings.Count(text, "\r\n") == n
 }
 
+// times formats a number of occurrences.
 func times(n int) string {
 	if n == 1 {
 		return "once"
@@ -131,10 +140,12 @@ var resemblances = []struct {
 	{"only in quotation marks or dashes", func(s string) string { return plain.Replace(strings.Join(strings.Fields(s), " ")) }},
 }
 
+// plain replaces typographic quotation marks, dashes and spaces by their ASCII forms.
 var plain = strings.NewReplacer("\u2018", "'", "\u2019", "'", "\u201c", `"`, "\u201d", `"`, "\u2013", "-", "\u2014", "-", "\u00a0", " ")
 
 // nearMiss describes the part of the file that is most similar to a text that was not
-// found.
+// found. It tries the usual differences first, then an escaped newline, then each line of
+// the text by itself. The result completes an error message.
 func nearMiss(text, old string) string {
 	if strings.TrimSpace(old) == "" {
 		return "it is only white space; include the lines around it"
@@ -161,8 +172,8 @@ func nearMiss(text, old string) string {
 	return "none of its lines are in the file; read the file again"
 }
 
-// find returns the line numbers at which want occurs in have, comparing lines after
-// normalization.
+// find returns the line numbers, from 1, at which want occurs in have. Lines are compared
+// after normalization by norm.
 func find(have, want []string, norm func(string) string) []int {
 	pattern := make([]string, len(want))
 	for i, line := range want {
@@ -181,6 +192,7 @@ func find(have, want []string, norm func(string) string) []int {
 	return at
 }
 
+// startsWith reports whether lines begins with pattern. lines must not be shorter.
 func startsWith(lines, pattern []string) bool {
 	for i, p := range pattern {
 		if lines[i] != p {

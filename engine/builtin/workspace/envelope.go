@@ -10,11 +10,14 @@ import (
 type section struct {
 	// verb is add, update or delete.
 	verb string
+	// path is the file as the patch names it. moved is relative to the workspace in the
+	// same way.
 	path string
 	// moved is the new name of an updated file, or empty.
 	moved string
 	// add is the content of an added file.
-	add   string
+	add string
+	// hunks are the changes of an updated file, in the order of their places.
 	hunks []block
 	// line is the line number of the header, for messages.
 	line int
@@ -56,6 +59,7 @@ const (
 	moveTo    = "*** Move to: "
 )
 
+// headers are the first lines of the sections of a patch.
 var headers = []struct{ prefix, verb string }{
 	{"*** Add File: ", "add"},
 	{"*** Update File: ", "update"},
@@ -96,7 +100,9 @@ func parsePatch(text string) ([]section, error) {
 	return p.sections, nil
 }
 
-// patchParser is the state of parsePatch: at is the index of the current line.
+// patchParser is the state of parsePatch: the lines of the patch, the index of the current
+// line, and the sections so far. Its methods return a fault with the line number for an
+// invalid patch.
 type patchParser struct {
 	lines    []string
 	at       int

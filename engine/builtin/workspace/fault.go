@@ -9,8 +9,11 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// fault is a failure that the model can usually do something about. Its message explains
-// how.
+// fault is a failure that the model can usually do something about.
+//
+// It becomes the failure of the tool result: class and code are for programs, and the
+// message explains to the model what failed and how to continue. Errors that are not
+// faults, such as those of the file system, get a class and a code in failed.
 type fault struct {
 	class   protocol.FailureClass
 	code    string
@@ -20,6 +23,7 @@ type fault struct {
 func (f *fault) Error() string { return f.message }
 
 var (
+	// Faults that several tools share.
 	errOutside   = &fault{protocol.FailPermission, "outside_workspace", "the path leads outside the workspace"}
 	errProtected = &fault{protocol.FailPermission, "protected_path", "the path leads to lashd's own files, which tools must not use"}
 	errKernel    = &fault{protocol.FailPermission, "not_regular", "file tools do not open kernel files, such as those in /proc and /sys"}
@@ -36,7 +40,9 @@ func refuse(code, format string, args ...any) error {
 	return &fault{protocol.FailInvalidRequest, code, fmt.Sprintf(format, args...)}
 }
 
-// failed converts an error to the result of a call.
+// failed converts an error to the result of a call. An outcome that is unknown after a
+// timeout has its own status, so that it is not mistaken for a failure that changed
+// nothing.
 func failed(err error) protocol.ToolOutput {
 	text := err.Error()
 	if f, ok := errors.AsType[*fault](err); ok {

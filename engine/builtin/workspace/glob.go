@@ -14,6 +14,7 @@ import (
 // globFiles is the number of files in a result.
 const globFiles = 100
 
+// describeGlob is the description of glob that the model reads.
 const describeGlob = "Find files of the workspace by name, newest first, at most 100. In the pattern, * matches within a name " +
 	"and ** matches across directories. A pattern without a slash matches in every directory. Files that git ignores are skipped."
 
@@ -30,6 +31,8 @@ type globValue struct {
 	Total int      `json:"total"`
 }
 
+// glob is the glob tool. It walks the directory, collects matching files that git does not
+// ignore, and returns the newest ones. Directories and links to them are not matched.
 func (f *files) glob(ctx context.Context, req request[globArgs]) (protocol.ToolOutput, error) {
 	pattern, err := compile(req.args.Pattern)
 	if err != nil {

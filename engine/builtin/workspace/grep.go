@@ -20,6 +20,7 @@ const (
 	grepChars   = 180
 )
 
+// describeGrep is the description of grep that the model reads.
 const describeGrep = "Search text files of the workspace for a regular expression (RE2 syntax), line by line. Returns 20 matches " +
 	"by default, and the offset of the next ones. Files that git ignores, binary files and files over 10 MiB are skipped."
 
@@ -46,6 +47,8 @@ type grepValue struct {
 	Next    int         `json:"nextOffset,omitempty"`
 }
 
+// grep is the grep tool. It returns matching lines in the order of the walk, so the offset
+// of the next page stays valid while the files do not change.
 func (f *files) grep(ctx context.Context, req request[grepArgs]) (protocol.ToolOutput, error) {
 	s, err := newSearch(req)
 	if err != nil {
@@ -76,10 +79,12 @@ type search struct {
 	path    string
 	re      *regexp.Regexp
 	include *glob.Glob
-	skip    int
-	limit   int
-	hits    []grepMatch
-	more    bool
+	// skip is the number of matches still to skip, limit the number to return.
+	skip  int
+	limit int
+	hits  []grepMatch
+	// more means that there is a match beyond the limit.
+	more bool
 }
 
 // newSearch validates the arguments of grep.
@@ -108,7 +113,8 @@ func newSearch(req request[grepArgs]) (*search, error) {
 	return s, nil
 }
 
-// run searches a file or a tree. note says if the walk was incomplete.
+// run searches a file or a tree. note tells the model if the walk was incomplete. In a tree
+// it skips binary, large and unreadable files; for a single file these are errors.
 func (s *search) run(ctx context.Context) (note string, err error) {
 	top, err := s.view.locate(s.path)
 	if err != nil {

@@ -31,25 +31,35 @@ type shelf struct {
 	files []*os.File
 }
 
+// keep holds f open until the process ends.
 func (s *shelf) keep(f *os.File) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.files = append(s.files, f)
 }
 
-// view is the workspace during one call: its root, and the identities of lashd's own files.
+// view is the workspace during one call. It is the guard of all file tools: every path goes
+// through locate or walk.
+//
+// It holds the root and the identities of lashd's own files, which are read for each call
+// because the daemon may create files at any time. Paths are resolved through open
+// directory handles, so that a component cannot be replaced between its check and its use.
 type view struct {
+	// root is the open workspace, top its identity.
 	root *os.Root
 	top  os.FileInfo
 	// real is the path of the root without symbolic links.
 	real  string
 	state string
-	own   []os.FileInfo
-	kept  *shelf
+	// own identifies lashd's files. See protected.
+	own []os.FileInfo
+	// kept holds files that must stay open.
+	kept *shelf
 	// places are the places to which the paths of the call led when it was approved. Nil:
 	// they were not checked.
 	places []string
-	gate   *deadline.Gate
+	// gate decides whether a change may still start, see inTime.
+	gate *deadline.Gate
 }
 
 // newView reads the identities of lashd's own files. It fails if the workspace is inside
@@ -205,9 +215,14 @@ func (v *view) is(p place, at string) bool {
 	return err == nil && rel == p.path()
 }
 
-// walkTo follows a path one component at a time through open handles. It checks each
-// component before and after opening it, so a component that is replaced during the walk is
-// an error. The caller closes place.dir.
+// walkTo follows a path one component at a time through open handles, and resolves symbolic
+// links itself.
+//
+// Each component is checked before it is opened and compared with what was opened, so a
+// component that is replaced during the walk is an error instead of a way out. Links may
+// lead anywhere inside the workspace; a target outside is errOutside, and one of lashd's
+// own files is errProtected. Trailing components may be missing, see place. The caller
+// closes place.dir.
 func (v *view) walkTo(name string) (p place, err error) {
 	rel, err := v.relative(name)
 	if err != nil {
@@ -313,7 +328,8 @@ func moved(err error) error {
 	return err
 }
 
-// regular returns an error unless fi describes a regular file.
+// regular returns an error unless fi describes a regular file. Pipes and devices could
+// block a read or have side effects.
 func regular(fi os.FileInfo) error {
 	switch {
 	case fi == nil:

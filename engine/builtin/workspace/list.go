@@ -15,6 +15,7 @@ const (
 	listEntries = 500
 )
 
+// describeList is the description of list that the model reads.
 const describeList = "List a directory of the workspace as a tree, three levels deep, at most 500 entries. Directories end " +
 	"with a slash. Directories that git ignores are listed without their contents."
 
@@ -30,6 +31,8 @@ type listValue struct {
 	More    bool   `json:"more,omitempty"`
 }
 
+// list is the list tool. It writes the tree in order of names, indented by depth. It does
+// not enter directories that git ignores or that are too deep.
 func (f *files) list(ctx context.Context, req request[listArgs]) (protocol.ToolOutput, error) {
 	top, err := req.view.directory(req.args.Path)
 	if err != nil {

@@ -10,6 +10,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
+// describePatch is the description of patch that the model reads. It defines the format,
+// which parsePatch parses.
 const describePatch = `Change several files of the workspace at once. Either the whole patch is applied or nothing. Format:
 
 *** Begin Patch
@@ -32,6 +34,8 @@ type patchArgs struct {
 	Patch string `json:"patch" jsonschema:"the whole patch, from *** Begin Patch to *** End Patch"`
 }
 
+// patch is the patch tool. It parses the patch before it waits for other changes. Its error
+// says that nothing was changed, unless restoring failed.
 func (f *files) patch(ctx context.Context, req request[patchArgs]) (out protocol.ToolOutput, err error) {
 	sections, err := parsePatch(req.args.Patch)
 	if err != nil {
@@ -50,6 +54,8 @@ func (f *files) patch(ctx context.Context, req request[patchArgs]) (out protocol
 	return out, nil
 }
 
+// patch plans all sections, so that an impossible one fails before any file changes, and
+// then commits them together.
 func (v *view) patch(ctx context.Context, req request[patchArgs], sections []section) (protocol.ToolOutput, error) {
 	plan := &plan{view: v}
 	defer plan.close()
@@ -68,7 +74,8 @@ func (v *view) patch(ctx context.Context, req request[patchArgs], sections []sec
 type plan struct {
 	view    *view
 	changes []*change
-	said    []string
+	// said has one line for the model for each change.
+	said []string
 }
 
 func (p *plan) close() {
@@ -155,8 +162,9 @@ func (p *plan) say(format string, c *change) {
 	p.said = append(p.said, fmt.Sprintf(format, c.at.path()))
 }
 
-// amend applies the blocks of an update to a text, in order. It keeps the line ends of the
-// text.
+// amend applies the blocks of an update to a text, in order. Each block is searched after
+// the previous one. Kept lines are copied from the file and not from the patch, so loose
+// comparison does not change their white space. New lines get the line ends of the file.
 func amend(text string, blocks []block) (string, error) {
 	eol := ""
 	if crlf(text) {
@@ -207,7 +215,11 @@ var looseness = []func(string) string{
 }
 
 // locate returns the index of the line in have, from or later, at which the block starts.
-// Without anchors the place must be unique.
+//
+// Anchors are searched in order, each after the previous one. Then the lines to keep and
+// remove must occur after the last anchor. Without anchors the place must be unique; with
+// them the first match is used. A block without such lines is inserted after its anchors,
+// or at the end of the file.
 func (b block) locate(have []string, from int) (int, error) {
 	for _, anchor := range b.anchors {
 		at := seek(have[from:], []string{anchor})

@@ -21,7 +21,7 @@ import (
 )
 
 // TestToolsAndRulesFollowPathsAlike creates random directories full of links and compares the file that write changes with the one that
-// rules are told of.
+// rules see.
 func TestToolsAndRulesFollowPathsAlike(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 7))
 	for round := range 20 {
@@ -63,7 +63,7 @@ func TestToolsAndRulesFollowPathsAlike(t *testing.T) {
 					continue
 				}
 				if at := written(t, top, content); len(told) == 0 || at != told[len(told)-1] {
-					t.Errorf("write %s changed %s, rules are told of %v", name, at, told)
+					t.Errorf("write %s changed %s, the rules see %v", name, at, told)
 				}
 			}
 		})
@@ -179,7 +179,7 @@ func TestAnswersHoldForPlaces(t *testing.T) {
 			w.lead(t, "b")
 			asked, _ := w.turn(t, protocol.ChooseReject, nil)
 			if asked == nil {
-				t.Fatal("nobody was asked about another file")
+				t.Fatal("no approval was requested for another file")
 			}
 			real := builtintest.Must(filepath.EvalSymlinks(w.dir))(t)
 			if strings.Contains(asked.Prompt, "can run code later") {
@@ -260,14 +260,14 @@ func TestProtectedFiles(t *testing.T) {
 		}
 		w.lead(t, ".git")
 		if asked, _ := w.turn(t, protocol.ChooseReject, nil); asked == nil {
-			t.Error("nobody was asked")
+			t.Error("no approval was requested")
 		}
 	})
 	t.Run("outside/8 outside/29 a path that cannot be followed", func(t *testing.T) {
 		w := newWriter(t, "link/x", allow)
 		w.lead(t, "link")
 		if asked, _ := w.turn(t, protocol.ChooseReject, nil); asked == nil {
-			t.Error("nobody was asked")
+			t.Error("no approval was requested")
 		}
 	})
 	t.Run("outside/8 outside/29 reading a protected file needs no approval", func(t *testing.T) {

@@ -14,6 +14,8 @@ func (f *Factory) Build(ctx plugin.BuildContext) (plugin.Plugin, error) {
 	return &instance{newFiles(ctx.Cwd, ctx.StateDir, &f.kept)}, nil
 }
 
+// instance is the plugin of one session. It owns the open workspace and closes it with the
+// session.
 type instance struct{ files *files }
 
 // Register implements plugin.Plugin.

@@ -23,6 +23,7 @@ const (
 	sniff = 8000
 )
 
+// describeRead is the description of read that the model reads.
 const describeRead = "Read a text file of the workspace. Each line is returned as number, tab, text; the numbers are not part " +
 	"of the file. A call returns at most 2000 lines and 50 KB, and says how to continue."
 
@@ -42,6 +43,8 @@ type readValue struct {
 	Next int `json:"nextOffset,omitempty"`
 }
 
+// read is the read tool. It reads the file as a stream, so large files cost only the time
+// to skip lines. It rejects binary files, and an offset beyond the end.
 func (f *files) read(ctx context.Context, req request[readArgs]) (protocol.ToolOutput, error) {
 	a := req.args
 	if a.Offset < 0 || a.Limit < 0 {
@@ -88,9 +91,11 @@ func binary(start []byte) bool { return bytes.IndexByte(start, 0) >= 0 }
 
 // window collects the lines of a result.
 type window struct {
+	// first is the number of the first line to return, limit the maximum number of lines.
 	first, limit int
 	// seen is the number of lines read so far.
 	seen int
+	// more means that the file continues after the window.
 	more bool
 	text strings.Builder
 }
@@ -136,7 +141,8 @@ func (w *window) fill(ctx context.Context, in *bufio.Reader) error {
 	}
 }
 
-// numbered formats a line with its number. left is the number of bytes that were cut.
+// numbered formats a line with its number. left is the number of bytes that readLine cut;
+// more may be cut here, at a character boundary.
 func numbered(n int, line []byte, left int) string {
 	text, cut := clip(strings.ToValidUTF8(strings.TrimSuffix(string(line), "\r"), "\uFFFD"), lineChars)
 	if left += cut; left > 0 {
@@ -180,7 +186,9 @@ func readLine(ctx context.Context, in *bufio.Reader, keep int) (line []byte, lef
 	}
 }
 
-// content returns the whole file at p, up to maxFile bytes.
+// content returns the whole file at p, up to maxFile bytes. It returns errMoved if the file
+// grows beyond that while it is read. Changes to the file during the read are detected
+// later, by change.unchanged.
 func (v *view) content(p place) ([]byte, error) {
 	f, err := v.open(p)
 	if err != nil {

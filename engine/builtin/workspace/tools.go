@@ -33,10 +33,13 @@ type files struct {
 
 	mu sync.Mutex
 	// root is the open workspace. Nil until the first call.
-	root   *os.Root
+	root *os.Root
+	// closed rejects calls after close. mu guards root and closed.
 	closed bool
 }
 
+// newFiles returns the file tools of a session. It opens nothing, so that a session can be
+// loaded without its workspace.
 func newFiles(cwd, state string, kept *shelf) *files {
 	return &files{cwd: cwd, state: state, kept: kept, writing: make(chan struct{}, 1)}
 }
@@ -47,6 +50,7 @@ type operation struct {
 	run  func(*files, context.Context, tool.Invocation) (protocol.ToolOutput, error)
 }
 
+// operations are all tools, in the order in which the model sees them.
 var operations = sync.OnceValue(func() []operation {
 	return []operation{
 		bind("read", protocol.ToolKindRead, protocol.ReplaySafe, describeRead, (*files).read),

@@ -48,6 +48,7 @@ type dir struct {
 	path string
 }
 
+// close closes the directory, except for the root, which stays open for later calls.
 func (d *dir) close() {
 	if d.path != "." {
 		d.root.Close() // read-only handle: the error has no consequence
@@ -63,6 +64,8 @@ type place struct {
 	info os.FileInfo
 }
 
+// path returns the path relative to the workspace.
 func (p place) path() string { return path.Join(append([]string{p.dir.path}, p.rest...)...) }
 
+// name returns the last component. rest must not be empty.
 func (p place) name() string { return p.rest[len(p.rest)-1] }

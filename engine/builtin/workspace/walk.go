@@ -33,6 +33,7 @@ type found struct {
 	path string
 }
 
+// place returns the entry as a place. It is valid during the visit, while dir is open.
 func (f found) place() place { return place{dir: f.dir, rest: []string{f.info.Name()}, info: f.info} }
 
 // errEnough ends a walk early without an error.
@@ -42,8 +43,10 @@ var errEnough = errors.New("enough")
 // and skips .git and protected files. It stops without an error when its time or number of
 // entries is used up.
 type walker struct {
-	view    *view
+	view *view
+	// ignored has the rules of the workspace's .gitignore.
 	ignored glob.Ignore
+	// entries is the number of entries so far.
 	entries int
 	// cut is the reason why the walk stopped early, or "".
 	cut string
@@ -81,7 +84,8 @@ func (v *view) ignores() glob.Ignore {
 	return glob.ParseIgnore(string(text))
 }
 
-// run walks the tree below d within walkTime.
+// run walks the tree below d within walkTime. Reaching a limit is not an error: cut says
+// so, and note tells the model. The cancellation of ctx is an error.
 func (w *walker) run(ctx context.Context, d *dir) error {
 	limited, cancel := context.WithTimeout(ctx, walkTime)
 	defer cancel()

@@ -8,6 +8,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
+// describeWrite is the description of write that the model reads.
 const describeWrite = "Write a whole file of the workspace. Creates the file and its parent directories, or replaces its content. " +
 	"Use edit to change a part of a file."
 
@@ -17,6 +18,7 @@ type writeArgs struct {
 	Content string `json:"content" jsonschema:"the complete new content"`
 }
 
+// write is the write tool. It runs alone among the calls that change files.
 func (f *files) write(ctx context.Context, req request[writeArgs]) (out protocol.ToolOutput, err error) {
 	err = f.exclusive(ctx, func() error {
 		out, err = req.view.write(ctx, req)
@@ -28,6 +30,8 @@ func (f *files) write(ctx context.Context, req request[writeArgs]) (out protocol
 	return out, nil
 }
 
+// write replaces or creates a file. It reads the old content for the diff, and changes
+// nothing if the content is the same. An existing file keeps its mode.
 func (v *view) write(ctx context.Context, req request[writeArgs]) (protocol.ToolOutput, error) {
 	after := []byte(req.args.Content)
 	if len(after) > maxFile {
