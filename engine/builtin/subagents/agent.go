@@ -12,12 +12,19 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// agent is an agent of a session, reconstructed from the session's tasks.
+// agent is an agent of a session, reconstructed from the session's tasks on each call.
+//
+// Its first task creates the child session; later tasks run turns in the same session, one
+// after the other. Closing an agent adds a task that only records the fact. The tasks have
+// ids of the form agent_NAME_NUMBER, so that numbers give their order.
 type agent struct {
+	// name is unique in the session. path has the names of the agents above, such as
+	// /root/a/b.
 	name, path string
 	session    protocol.SessionID
 	// works are its tasks, oldest first.
-	works  []protocol.Task
+	works []protocol.Task
+	// closed means that the agent accepts no more tasks.
 	closed bool
 }
 
@@ -49,10 +56,12 @@ func number(id protocol.TaskID) int {
 	return i
 }
 
+// taskID returns the id of task n of an agent. n counts from 1.
 func taskID(name string, n int) protocol.TaskID {
 	return protocol.TaskID("agent_" + name + "_" + strconv.Itoa(n))
 }
 
+// cutLast is strings.Cut at the last separator.
 func cutLast(s, sep string) (before, after string, found bool) {
 	if i := strings.LastIndex(s, sep); i >= 0 {
 		return s[:i], s[i+len(sep):], true
@@ -141,7 +150,8 @@ type Status struct {
 	Queued int `json:"queued,omitempty"`
 	// Result is the result of the newest task, once it has ended.
 	Result *Result `json:"result,omitempty"`
-	Note   string  `json:"note,omitempty"`
+	// Note is a remark about this call, such as a changed name.
+	Note string `json:"note,omitempty"`
 }
 
 // Result is the result of a task.
@@ -153,6 +163,8 @@ type Result struct {
 	Message string             `json:"message,omitempty"`
 }
 
+// status describes the agent from its tasks. An agent with several live tasks is in the
+// state of the first of them; the others are queued.
 func (a *agent) status() Status {
 	s := Status{Name: a.name, Path: a.path, SessionID: a.session, State: "idle"}
 	last := a.newest()

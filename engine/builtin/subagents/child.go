@@ -11,8 +11,9 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// child returns the settings of an agent's session. It inherits the options of this session
-// and its authority, limited by the capability.
+// child returns the settings of an agent's session. It inherits the options of this
+// session. Its authority is limited to the capability and to the remaining depth. With a
+// seed it starts with messages of recent turns.
 func (q *request) child(ctx context.Context, view *plugin.View, path string, a *spawnArgs) (*protocol.SessionNewParams, error) {
 	p := plugin.NewChild(protocol.SessionStart{})
 	p.Title, p.UsageLabel = label(path), "subagent"
@@ -55,8 +56,8 @@ func (q *request) harmless(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// said returns the messages of people and the model in the newest turns, without tool
-// calls.
+// said returns the messages of people and the model in the newest turns. Tool calls, tool
+// results and other roles are left out.
 func said(messages []protocol.Message, turns int) []protocol.NodeBody {
 	from := len(messages)
 	for i := len(messages) - 1; i >= 0 && turns > 0; i-- {

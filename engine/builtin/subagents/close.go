@@ -34,7 +34,8 @@ func closeAgent(ctx context.Context, q *request) (any, error) {
 	return q.statusOf(ctx, name, "")
 }
 
-// mark records that an agent is closed, as a task that has ended. It can be repeated.
+// mark records that an agent is closed, as an external task that is completed at once. It
+// uses a fixed id, so it can be repeated.
 func (q *request) mark(ctx context.Context, a *agent) error {
 	spec := q.spec(a.path, "", note{Closes: true})
 	spec.Recovery, spec.Ended, spec.ParentEnd = protocol.RecoverExternal, nil, ""
@@ -78,8 +79,8 @@ func (q *request) cancel(ctx context.Context, p protocol.TaskParams) error {
 	return err
 }
 
-// stopBelow cancels the remaining tasks in an agent's session, and in the sessions of its
-// own agents.
+// stopBelow cancels the remaining tasks in an agent's session, innermost agents first. It
+// does nothing if that session no longer exists or does not work for this one.
 func (q *request) stopBelow(ctx context.Context, session protocol.SessionID) error {
 	if there, err := q.host.State.WorksForOwn(ctx, session); err != nil || !there {
 		return err

@@ -11,7 +11,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// lead provides the tools of a session that may have agents.
+// lead provides the tools of a session that may have agents. Agents are read from the store
+// for each call, so lead has no state besides the lock.
 type lead struct {
 	options Options
 	// depth is the depth of the session itself, maxDepth the limit for agents.
@@ -30,6 +31,7 @@ func newLead(o Options) *lead {
 type request struct {
 	*lead
 	tool.Invocation
+	// host gives access to tasks and sessions.
 	host plugin.Capabilities
 }
 
@@ -41,11 +43,13 @@ type refusal struct{ code, text string }
 
 func (e *refusal) Error() string { return e.text }
 
+// refuse returns a refusal.
 func refuse(code, format string, args ...any) error {
 	return &refusal{code, fmt.Sprintf(format, args...)}
 }
 
-// Execute implements tool.Provider.
+// Execute implements tool.Provider. A refusal becomes a failed result for the model; other
+// errors are failures of the engine.
 func (l *lead) Execute(ctx context.Context, call tool.Invocation) (tool.Result, error) {
 	q := &request{lead: l, Invocation: call, host: plugin.ForTool(call)}
 	if q.host.Tasks == nil || q.host.State == nil {

@@ -87,6 +87,8 @@ func (i *instance) Register(r *plugin.Registrar) error {
 	return nil
 }
 
+// guidance is the part of the prompt about agents, present while the session can start
+// agents.
 const guidance = `# Agents
 - spawn_agent gives a task to a new agent, which knows only what you tell it. Use it for work that is independent of your own
   next steps, or whose details you do not need to keep: a search through a lot of text, a review, a change in another part of
@@ -97,6 +99,7 @@ const guidance = `# Agents
 - You are notified when an agent ends. If you cannot continue without it, use wait_agents instead of polling list_agents. Check the
   important claims of an agent yourself.`
 
+// agentGuidance is the part of an agent's prompt about its role. %s is its path.
 const agentGuidance = `# You are an agent
 You are %s and work for another agent. No person reads your messages. Do exactly the given task. Your last message is the
 answer: except for your changes to files, nothing else of your work is kept. Make it complete and short. If the task cannot be

@@ -21,6 +21,7 @@ type report struct {
 	schema json.RawMessage
 }
 
+// guidance returns the part of the prompt about structured results, or "".
 func (r *report) guidance() string {
 	if len(r.schema) == 0 {
 		return ""
@@ -56,7 +57,8 @@ func (r *report) Tools() []tool.Tool {
 	})
 }
 
-// Execute implements tool.Provider.
+// Execute implements tool.Provider. The control in the result ends the agent's turn, as a
+// success with the value or as a failure with the reason.
 func (r *report) Execute(_ context.Context, call tool.Invocation) (tool.Result, error) {
 	var args struct {
 		Reason string          `json:"reason"`

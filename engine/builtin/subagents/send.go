@@ -12,7 +12,8 @@ import (
 type sendArgs struct {
 	Name string `json:"name"`
 	Task string `json:"task"`
-	Last bool   `json:"last"`
+	// Last closes the agent after this task.
+	Last bool `json:"last"`
 }
 
 // send is send_agent. A repeated call finds the task that it has started.
@@ -41,7 +42,8 @@ func send(ctx context.Context, q *request) (any, error) {
 	return q.statusOf(ctx, name, "")
 }
 
-// follow queues another task of an agent after its newest one.
+// follow queues another task of an agent after its newest one. The new task runs a turn in
+// the same child session, so the agent remembers its earlier work.
 func (q *request) follow(ctx context.Context, a *agent, s *sendArgs) error {
 	newest := a.newest() // has the settings of the child; after pruning the child session itself exists
 	spec := q.spec(a.path, s.Task, note{Call: q.key(), Last: s.Last})

@@ -18,8 +18,11 @@ type spawnArgs struct {
 	Capability Capability      `json:"capability"`
 	Seed       seed            `json:"seed"`
 	Output     json.RawMessage `json:"outputSchema"`
-	Wait       bool            `json:"wait"`
-	Last       bool            `json:"last"`
+	// Wait makes the call return after the task has ended. The task is then cancelled if
+	// the turn ends first.
+	Wait bool `json:"wait"`
+	// Last closes the agent after its first task.
+	Last bool `json:"last"`
 }
 
 // seed is the initial context of an agent: a number of recent turns, and data.
@@ -28,7 +31,9 @@ type seed struct {
 	Values json.RawMessage `json:"values"`
 }
 
-// spawn is spawn_agent. A repeated call finds the agent that it has started.
+// spawn is spawn_agent. The name is chosen and the task stored without another call in
+// between. A repeated call, for example after a crash, finds the agent that it has started.
+// With Wait it returns after the first task has ended.
 func spawn(ctx context.Context, q *request) (any, error) {
 	a, err := args[spawnArgs](q)
 	if err != nil {
@@ -103,6 +108,7 @@ func (q *request) begin(ctx context.Context, name string, a *spawnArgs) error {
 	return err
 }
 
+// path returns the path of an agent of this session.
 func (q *request) path(name string) string { return cmp.Or(q.options.Path, "/root") + "/" + name }
 
 // spec returns the spec of a task. Tasks that an agent starts end with its turn, because no
@@ -126,6 +132,7 @@ func (q *request) spec(path, task string, n note) *protocol.TaskSpec {
 	return spec
 }
 
+// label shortens a path to a valid task label.
 func label(path string) string {
 	if len(path) > 200 {
 		return "..." + path[len(path)-190:]

@@ -285,13 +285,13 @@ func checkAgain(t *testing.T, out []protocol.ToolOutput) {
 		t.Errorf("listed are %+v", l)
 	}
 	if out[1].Failure == nil || out[1].Failure.Code != "agent_closed" {
-		t.Errorf("a closed agent is told something: %+v", out[1])
+		t.Errorf("a closed agent accepted a task: %+v", out[1])
 	}
 	if s := decode[subagents.Status](t, out[2]); s.Name != "b_2" {
 		t.Errorf("one more agent b is %+v", s)
 	}
 	if w := decode[subagents.Waited](t, out[4]); w.Completed["a"].Result == nil || string(w.Completed["a"].Result.Value) != `"two"` {
-		t.Errorf("what is told to the agent a came to %+v", w)
+		t.Errorf("the task of agent a returned %+v", w)
 	}
 	for _, o := range out[5:] {
 		if s := decode[subagents.Status](t, o); s.State != "closed" {

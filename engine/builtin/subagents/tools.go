@@ -19,12 +19,17 @@ const (
 
 // definition is a tool and its implementation.
 type definition struct {
+	// describe is the description that the model reads.
 	describe string
-	input    string
-	replay   protocol.Replay
-	do       func(context.Context, *request) (any, error)
+	// input is the JSON Schema of the arguments.
+	input string
+	// replay says whether the engine may repeat a call after a crash.
+	replay protocol.Replay
+	// do runs a call and returns the value for the model.
+	do func(context.Context, *request) (any, error)
 }
 
+// definitions returns the tools by name.
 func definitions() map[string]definition {
 	return map[string]definition{
 		spawnTool: {

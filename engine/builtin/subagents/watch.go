@@ -8,6 +8,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
+// namesOf returns the sorted names of agents.
 func namesOf(all map[string]*agent) []string { return slices.Sorted(maps.Keys(all)) }
 
 // statusOf returns the present status of an agent, with a remark for the model.
@@ -24,6 +25,7 @@ func (q *request) statusOf(ctx context.Context, name, remark string) (Status, er
 	return s, nil
 }
 
+// listAgents is list_agents. It includes closed agents.
 func listAgents(ctx context.Context, q *request) (any, error) {
 	all, err := agents(ctx, q.host.Tasks, q.SessionID)
 	if err != nil {
@@ -38,19 +40,24 @@ func listAgents(ctx context.Context, q *request) (any, error) {
 
 // waitArgs are the arguments of wait_agents.
 type waitArgs struct {
-	Names   []string `json:"names"`
-	Until   string   `json:"until"`
-	Rule    string   `json:"rule"`
-	Timeout int64    `json:"timeoutSeconds"`
+	Names []string `json:"names"`
+	// Until is taskCompleted (default) or terminal, Rule all (default) or any.
+	Until string `json:"until"`
+	Rule  string `json:"rule"`
+	// Timeout is in seconds. 0: no limit.
+	Timeout int64 `json:"timeoutSeconds"`
 }
 
 // Waited is the result of wait_agents. Each agent is in one of the three maps.
 type Waited struct {
+	// Completed has agents whose newest task has ended, unless they are closed.
 	Completed map[string]Status `json:"completed"`
 	Pending   map[string]Status `json:"pending"`
 	Closed    map[string]Status `json:"closed"`
 }
 
+// wait is wait_agents. It waits for the newest task of each agent. A timeout is not an
+// error: the result shows which agents are pending.
 func wait(ctx context.Context, q *request) (any, error) {
 	w, err := args[waitArgs](q)
 	if err != nil {
