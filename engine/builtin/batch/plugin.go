@@ -19,9 +19,12 @@ const ID = "batch"
 // maxCalls is the number of calls in a batch that are made. Further calls fail.
 const maxCalls = 25
 
+// describe is the description of the tool that the model reads.
 const describe = "Make up to 25 calls of other tools at once. Use it for calls that do not depend on each other's results. They run in " +
 	"parallel where their tools allow it. Results are in the order of the calls. A failed call does not stop the others."
 
+// schema does not limit the number of calls: beyond maxCalls each call fails by itself, and
+// the others are made.
 var schema = json.RawMessage(`{
 	"type": "object",
 	"properties": {

@@ -72,6 +72,7 @@ func run(t testing.TB, store *persistence.Store, e *engine.Engine) (stop func())
 	})
 }
 
+// check reports an error of a background goroutine.
 func check(t testing.TB, err error) {
 	if err != nil {
 		t.Error(err)
@@ -136,6 +137,7 @@ func Calling(calls ...scripted.Call) provider.Provider {
 // Recorder is a model that records its requests. It serves one session at a time.
 type Recorder struct {
 	provider.Provider
+	// Asked has the requests, oldest first. Tests may reset it between turns.
 	Asked []Request
 }
 

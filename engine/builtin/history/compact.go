@@ -66,12 +66,16 @@ func isSummary(m *protocol.Message) bool {
 	return m.Origin != nil && m.Origin.Kind == protocol.OriginPlugin && m.Origin.Plugin == ID
 }
 
+// heading is the beginning of each summary, as the model reads it.
 const heading = "This is a summary of the earlier conversation. It replaces the older history.\n\n"
 
+// errNoSummary means that the child's turn ended without a text. History stays unchanged
+// then.
 var errNoSummary = errors.New("the model returned no summary")
 
 // summarise lets a temporary child session write the summary, in one model call without
-// tools and without this plugin. Its usage counts for the session. The child is deleted
+// tools and without this plugin. A child session is used so that the call has its own
+// budget, and its usage appears as compaction in the session's ledger. The child is deleted
 // afterwards, even if ctx has ended.
 func summarise(ctx context.Context, req *plugin.CompactRequest, old []protocol.Message) (string, error) {
 	life, err := req.Host.NeedLifecycle()

@@ -34,6 +34,7 @@ type Options struct {
 // compactAt is the default of Options.CompactAt.
 const compactAt = 0.8
 
+// compactAt returns the threshold with its default.
 func (o Options) compactAt() float64 {
 	if o.CompactAt == nil {
 		return compactAt

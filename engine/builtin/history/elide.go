@@ -76,6 +76,8 @@ func shortened(parts []protocol.Part) []protocol.Part {
 	return parts
 }
 
+// withoutOutput replaces the output of a call by a note that tells the model how to get it
+// again.
 func withoutOutput(p protocol.Part) protocol.Part {
 	r := *p.Result
 	note := fmt.Sprintf("[This call ended with %s. Its output (%d bytes) is no longer shown; call %s again if you need it.]",
@@ -85,6 +87,7 @@ func withoutOutput(p protocol.Part) protocol.Part {
 	return p
 }
 
+// cleared marks a part as shortened, with the note that stands for it.
 func cleared(breadcrumb string) *protocol.Prune {
 	return &protocol.Prune{State: protocol.PruneCleared, Breadcrumb: breadcrumb}
 }

@@ -21,6 +21,8 @@ func tokens(m *protocol.Message) int64 {
 	return n
 }
 
+// partTokens estimates the tokens of one part. An attachment counts with a fixed number,
+// because its size in tokens is unknown.
 func partTokens(p *protocol.Part) int64 {
 	n := len(p.Text)
 	switch {

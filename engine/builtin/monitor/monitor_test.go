@@ -52,7 +52,7 @@ func TestTools(t *testing.T) {
 		builtintest.Must(d.Turns.Wait(t.Context(), &protocol.TurnWaitParams{TurnID: woken}))(t)
 		last := model.Last(t).Messages
 		if got := last[len(last)-1].Text(protocol.PartText); !strings.Contains(got, want) {
-			t.Errorf("the model is told %q", got)
+			t.Errorf("the model reads %q", got)
 		}
 	})
 	t.Run("runtime/B10 the model lists monitors with their lines and stops them", func(t *testing.T) {
@@ -70,7 +70,7 @@ func TestTools(t *testing.T) {
 		}
 		m, u := got.Monitors[0], got.Updates[0]
 		if m.State != protocol.MonitorStopped || !m.Spec.Persistent || !m.Spec.Restart || m.Spec.Wake != protocol.WakeNotify || u.Message != "stopped by internal:plugin" {
-			t.Errorf("there is %+v, and it was told of %+v", m, u)
+			t.Errorf("the monitor is %+v, its update %+v", m, u)
 		}
 	})
 	for name, c := range map[string]scripted.Call{

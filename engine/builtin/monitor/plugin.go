@@ -32,11 +32,13 @@ func (f Factory) Register(r *plugin.Registrar) error {
 }
 
 const (
+	// Names of the tools.
 	startTool = "start_monitor"
 	stopTool  = "stop_monitor"
 	listTool  = "list_monitors"
 )
 
+// startSchema is the schema of start_monitor. Its limits are those of task.CheckMonitor.
 var startSchema = json.RawMessage(`{
 	"type": "object",
 	"properties": {
@@ -64,6 +66,7 @@ var listSchema = json.RawMessage(`{
 	"additionalProperties": false
 }`)
 
+// startDescription is the description of start_monitor that the model reads.
 const startDescription = "Run a command in the background and wake you with the lines that it prints, so that you need not wait " +
 	"or poll. Lines printed together arrive in one turn; later lines wake you again after that turn. Make the command " +
 	"print little: filter with grep --line-buffered, for example. Standard error never wakes you."
@@ -105,6 +108,8 @@ func (Factory) Execute(ctx context.Context, call tool.Invocation) (tool.Result, 
 	return tool.Result{}, fmt.Errorf("monitor: no tool %q", call.Name)
 }
 
+// start is start_monitor. Starting a monitor that already runs with the same spec succeeds;
+// persistent monitors also restart with the daemon.
 func start(ctx context.Context, monitors plugin.MonitorService, key protocol.Mutation, args json.RawMessage) (tool.Result, error) {
 	var a struct {
 		ID         string `json:"id"`
@@ -132,6 +137,7 @@ func start(ctx context.Context, monitors plugin.MonitorService, key protocol.Mut
 	return tool.Result{Output: protocol.Succeed(text)}, nil
 }
 
+// stop is stop_monitor. The result has the state of the monitor after the request.
 func stop(ctx context.Context, monitors plugin.MonitorService, key protocol.Mutation, args json.RawMessage) (tool.Result, error) {
 	var a struct {
 		ID string `json:"id"`
@@ -152,6 +158,8 @@ type listed struct {
 	Updates  []protocol.MonitorUpdate `json:"updates,omitempty"`
 }
 
+// list is list_monitors. With updates it also takes the new lines, which later calls do not
+// return again.
 func list(ctx context.Context, monitors plugin.MonitorService, args json.RawMessage) (tool.Result, error) {
 	var a struct {
 		Updates bool `json:"updates"`

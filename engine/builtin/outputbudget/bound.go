@@ -28,6 +28,7 @@ type Limit struct {
 	Lines int
 }
 
+// filled returns the limit with defaults and minimums applied.
 func (l Limit) filled() Limit {
 	return Limit{max(cmp.Or(l.Bytes, defaultBytes), 2*marker), max(cmp.Or(l.Lines, defaultLines), 3)}
 }
@@ -54,6 +55,7 @@ func Bound(out protocol.ToolOutput, limit Limit) protocol.ToolOutput {
 // is stored.
 type budget struct {
 	limit Limit
+	// whole is the digest of the artifact with the complete output. Empty: there is none.
 	whole protocol.Digest
 }
 

@@ -16,7 +16,8 @@ func (Factory) ID() string { return "outputBudget" }
 // Build implements plugin.Factory.
 func (f Factory) Build(plugin.BuildContext) (plugin.Plugin, error) { return f, nil }
 
-// Register implements plugin.Plugin.
+// Register implements plugin.Plugin. The projector changes only what the model sees; the
+// stored result stays complete.
 func (f Factory) Register(r *plugin.Registrar) error {
 	r.ToolResults().Projector(func(_ context.Context, call *plugin.ToolResultContext) (protocol.ToolOutput, error) {
 		return Bound(call.Output, f.Limit), nil

@@ -75,8 +75,11 @@ func (Factory) Build(ctx plugin.BuildContext) (plugin.Plugin, error) {
 type instance struct {
 	mode Mode
 
-	mu       sync.Mutex
-	plan     Plan
+	// mu guards plan and revision, because tools, queries and snapshots run on different
+	// goroutines.
+	mu   sync.Mutex
+	plan Plan
+	// revision grows with each change. The engine takes a new snapshot when it differs.
 	revision uint64
 }
 
@@ -92,6 +95,7 @@ func (i *instance) Register(r *plugin.Registrar) error {
 	return nil
 }
 
+// query implements the query for clients. It returns a Plan.
 func (i *instance) query(context.Context, *plugin.OperationCall) (json.RawMessage, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

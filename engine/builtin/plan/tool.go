@@ -12,9 +12,11 @@ import (
 
 const toolName = "update_plan"
 
+// describe is the description of update_plan that the model reads.
 const describe = "Write or update the plan for the task. The given steps replace the whole plan; an empty list clears " +
 	"it. The user sees the plan while you work."
 
+// guidance is the part of the prompt about plans.
 const guidance = `# Plans
 - Use update_plan for tasks with several steps, not for tasks of one or two steps.
 - Keep steps short and say what each achieves. Have one step inProgress at a time; mark it completed before you start the next.
@@ -66,6 +68,7 @@ func (i *instance) Execute(_ context.Context, call tool.Invocation) (tool.Result
 	return tool.Result{Output: out}, nil
 }
 
+// summary returns the text of the result for the model.
 func (p Plan) summary() string {
 	count := map[Status]int{}
 	for _, s := range p.Steps {

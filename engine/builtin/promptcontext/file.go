@@ -41,6 +41,7 @@ func (r *reader) read(dir, name string) (file, error) {
 	return r.readIn(at, dir, name)
 }
 
+// readIn is read for an open directory. dir is its path, the key of the cache.
 func (r *reader) readIn(at pathresolve.Dir, dir, name string) (file, error) {
 	is, err := at.Stat(name)
 	if err != nil {
@@ -66,6 +67,7 @@ func (f file) current(is pathresolve.Facts) bool {
 	return f.is.ID.Same(is.ID) && f.is.Size == is.Size && f.is.Modified == is.Modified
 }
 
+// load reads the beginning of a regular file, unless it is one of lashd's own.
 func (r *reader) load(at pathresolve.Dir, name string, is pathresolve.Facts) (string, error) {
 	if r.protected(is.ID) {
 		return "", errProtected
@@ -97,6 +99,7 @@ type shelf struct {
 	files []*os.File
 }
 
+// keep holds f open until the process ends.
 func (s *shelf) keep(f *os.File) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

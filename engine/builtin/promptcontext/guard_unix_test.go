@@ -18,7 +18,7 @@ func TestUnreadFiles(t *testing.T) {
 		"above where everybody may write": func(b *bench) error { return os.Chmod(b.path("repo"), 0o777) },
 	}
 	if os.Geteuid() != 0 { // root can read everything
-		cases["a file that nobody may read"] = func(b *bench) error { return os.WriteFile(b.path("repo/AGENTS.md"), []byte("secret"), 0) }
+		cases["an unreadable file"] = func(b *bench) error { return os.WriteFile(b.path("repo/AGENTS.md"), []byte("secret"), 0) }
 	}
 	for name, plant := range cases {
 		t.Run("reliability/T5 "+name, func(t *testing.T) {

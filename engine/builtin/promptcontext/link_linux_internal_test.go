@@ -26,7 +26,7 @@ func TestDirectoryReplacedByLink(t *testing.T) {
 		}
 		l := &looker{files: reader{kept: new(shelf)}}
 		if text := l.instructions(project{dirs: []string{filepath.Join(top, "repo")}}); text != "" {
-			t.Errorf("the model is told:\n%s", text)
+			t.Errorf("the prompt has:\n%s", text)
 		}
 		if _, err := l.files.read(filepath.Join(top, "repo"), "AGENTS.md"); !errors.Is(err, pathresolve.ErrReplaced) {
 			t.Errorf("error %v", err)

@@ -28,6 +28,7 @@ func (f *Factory) Build(ctx plugin.BuildContext) (plugin.Plugin, error) {
 
 // instance is the plugin of one session. It caches the prompts of the current turn.
 type instance struct {
+	// mu serializes prompts and guards the other fields.
 	mu     sync.Mutex
 	looker *looker
 	// turn is the turn for which prompts were made. Empty: none.
@@ -63,6 +64,7 @@ func (i *instance) prompts(ctx context.Context, pc *plugin.PromptContext) ([]plu
 // readTimeout is how long a turn waits for the files, in case the file system hangs.
 const readTimeout = 30 * time.Second
 
+// errHangs completes the line "Files: " in the prompt.
 var errHangs = errors.New("the workspace could not be read within " + readTimeout.String())
 
 // looker reads the files of a workspace. It belongs to one goroutine at a time.

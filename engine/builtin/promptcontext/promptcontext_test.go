@@ -87,7 +87,7 @@ func lacks(t *testing.T, text string, parts ...string) {
 	t.Helper()
 	for _, p := range parts {
 		if strings.Contains(text, p) {
-			t.Errorf("%q is there:\n%s", p, text)
+			t.Errorf("the prompt contains %q:\n%s", p, text)
 		}
 	}
 }

@@ -72,13 +72,16 @@ type stopArgs struct {
 
 // command describes a task in the structured result of a tool.
 type command struct {
-	Task       protocol.TaskID       `json:"task"`
-	State      protocol.TaskState    `json:"state"`
-	Kind       protocol.TaskKind     `json:"kind"`
-	Label      string                `json:"label,omitempty"`
-	Ref        string                `json:"ref,omitempty"`
-	Outcome    *protocol.TaskOutcome `json:"outcome,omitempty"`
-	NextOffset int64                 `json:"nextOffset,omitempty"`
+	// Task identifies the task in later calls.
+	Task  protocol.TaskID    `json:"task"`
+	State protocol.TaskState `json:"state"`
+	Kind  protocol.TaskKind  `json:"kind"`
+	Label string             `json:"label,omitempty"`
+	// Ref describes a detached command to people, such as its process group.
+	Ref     string                `json:"ref,omitempty"`
+	Outcome *protocol.TaskOutcome `json:"outcome,omitempty"`
+	// NextOffset is the offset at which read_output continues.
+	NextOffset int64 `json:"nextOffset,omitempty"`
 }
 
 const (
@@ -98,8 +101,10 @@ const (
 	stopMoment = 3 * time.Second
 )
 
-// startCommand is start_command. The task id derives from the call, so a call that is
-// repeated after a crash finds the task that it started.
+// startCommand is start_command. The task runs until it ends, is stopped, or its session is
+// closed. Its first output is returned after a moment, so that the model sees a command
+// that fails at once. The task id derives from the call, so a call that is repeated after a
+// crash finds the task that it started.
 func (s *shell) startCommand(ctx context.Context, call tool.Invocation, a startArgs) protocol.ToolOutput {
 	if err := checkScript(a.Command); err != nil {
 		return rejected("invalid_arguments", fmt.Sprintf("arguments of start_command: %v", err))
@@ -139,7 +144,9 @@ func reportInterrupted(ctx context.Context, tasks plugin.TaskService, id protoco
 	return failed, nil
 }
 
-// spec returns the spec of the task.
+// spec returns the spec of the task. An ordinary command is bound to the daemon and is
+// cancelled with its session. A rerunnable one starts again after a restart. A detached one
+// runs outside of the daemon and stays when the session is closed.
 func (a startArgs) spec(dir string) protocol.TaskSpec {
 	spec := protocol.TaskSpec{
 		Kind: protocol.TaskCommand, Label: cmp.Or(a.Label, label(a.Command)), Recovery: protocol.RecoverOwner, Close: protocol.CloseCancel,
@@ -220,7 +227,8 @@ func (a writeArgs) signals() (all []protocol.TaskSignalParams) {
 	return all
 }
 
-// readOutput is read_output.
+// readOutput is read_output. A wait that times out is not an error: the result has the
+// output so far and the state of the task.
 func (s *shell) readOutput(ctx context.Context, call tool.Invocation, a readArgs) protocol.ToolOutput {
 	switch {
 	case a.Limit < 0 || a.Limit > maxPart:
@@ -261,7 +269,9 @@ func (s *shell) listProcesses(ctx context.Context, call tool.Invocation, a listA
 	})
 }
 
-// stopCommand is stop_command. Stopping a task that has ended is not an error.
+// stopCommand is stop_command. It waits for a moment until the task has ended and returns
+// the end of its output. The state in the result says whether it has. Stopping a task that
+// has already ended is not an error.
 func (s *shell) stopCommand(ctx context.Context, call tool.Invocation, a stopArgs) protocol.ToolOutput {
 	return withTasks(call, func(tasks plugin.TaskService) (protocol.ToolOutput, error) {
 		t, err := tasks.CancelTask(ctx, &protocol.TaskCancelParams{TaskParams: protocol.TaskParams{TaskID: a.Task}, Reason: a.Reason})

@@ -30,6 +30,8 @@ func (f *Factory) Build(ctx plugin.BuildContext) (plugin.Plugin, error) {
 	return instance{&shell{cwd: ctx.Cwd, environ: f.config.Environ, nonce: f.config.Nonce, reading: f.reading}}, nil
 }
 
+// instance is the plugin of one session. It keeps no state besides the settings of its
+// shell.
 type instance struct{ shell *shell }
 
 // Register implements plugin.Plugin.
@@ -42,6 +44,8 @@ func (i instance) Register(r *plugin.Registrar) error {
 	return nil
 }
 
+// commandGuidance is the part of the prompt about the shell tool, present while the session
+// has that tool.
 const commandGuidance = `# Running commands
 - Each call starts in the workspace with a fresh shell: directory changes, variables and background processes are lost
   when it ends. Use workdir instead of cd.
@@ -51,12 +55,14 @@ const commandGuidance = `# Running commands
   program; long output is cut in the middle.
 - Quote paths. Before you delete or overwrite files, check which files the command will affect.`
 
+// backgroundGuidance is the part of the prompt about background commands.
 const backgroundGuidance = `# Commands in the background
 - Use start_command for commands that run long or never end: servers, watchers, long builds. Do not poll: with wake set,
   you are woken when the command ends.
 - Set rerunnable only if it is safe to run the command again from the beginning. lashd does so after a restart.
 - Stop commands that are no longer needed.`
 
+// gitGuidance is the part of the prompt about git.
 const gitGuidance = `# Git
 - Commit, push, tag, or change branches only when asked to. Check git status and git diff before a commit, and commit only
   files that belong to the task.

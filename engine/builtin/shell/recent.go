@@ -11,7 +11,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// withTasks calls f with the task service. An error of f becomes the failure of the call.
+// withTasks calls f with the task service of the session. An error of f becomes the failure
+// of the call, with the text of the error for the model.
 func withTasks(call tool.Invocation, f func(plugin.TaskService) (protocol.ToolOutput, error)) protocol.ToolOutput {
 	tasks, err := plugin.ForTool(call).NeedTasks()
 	if err != nil {
@@ -27,8 +28,9 @@ func withTasks(call tool.Invocation, f func(plugin.TaskService) (protocol.ToolOu
 // quiet is how long a command must print nothing before its output is returned.
 const quiet = 75 * time.Millisecond
 
-// recent returns the output since an offset. It waits until the command is quiet or has
-// ended, but at most limit.
+// recent returns the output since an offset. It polls until the command has printed
+// something and is then quiet, or has ended, but at most for limit. So the model gets a
+// complete first reaction without waiting for a fixed time.
 func recent(ctx context.Context, tasks plugin.TaskService, id protocol.TaskID, since int64, limit time.Duration) (protocol.ToolOutput, error) {
 	for last, end := since, time.Now().Add(limit); time.Now().Before(end); {
 		if err := await(ctx, tasks, id, quiet); err != nil {
@@ -52,7 +54,9 @@ func await(ctx context.Context, tasks plugin.TaskService, id protocol.TaskID, li
 	return err
 }
 
-// part returns a part of a task's output together with its state.
+// part returns a part of a task's output together with its state. The text marks an offset
+// before it and the bytes after it, and ends with the task's status. A negative offset
+// counts from the end.
 func part(ctx context.Context, tasks plugin.TaskService, id protocol.TaskID, offset int64, limit int) (protocol.ToolOutput, error) {
 	at := protocol.TaskParams{TaskID: id}
 	read, err := tasks.ReadTask(ctx, &protocol.TaskReadParams{TaskParams: at, Limit: 1})
@@ -78,6 +82,7 @@ func part(ctx context.Context, tasks plugin.TaskService, id protocol.TaskID, off
 	return succeed(text+fmt.Sprintf("[Task %s: %s.]\n", id, status(read.Task)), value)
 }
 
+// succeed returns a successful result with a structured value.
 func succeed(text string, value any) (protocol.ToolOutput, error) {
 	data, err := json.Marshal(value)
 	if err != nil {
@@ -88,6 +93,7 @@ func succeed(text string, value any) (protocol.ToolOutput, error) {
 	return out, nil
 }
 
+// describeTask returns the structured description of a task.
 func describeTask(t protocol.Task) command {
 	return command{Task: t.ID, State: t.State, Kind: t.Spec.Kind, Label: t.Spec.Label, Ref: t.Ref, Outcome: t.Outcome}
 }

@@ -35,6 +35,7 @@ const (
 // errTimeout is the cause with which a command that exceeds its time limit is stopped.
 var errTimeout = errors.New("timeout")
 
+// describe is the description of the shell tool that the model reads.
 const describe = "Run a command with sh in the workspace, and return its output, including standard error, and its exit code. " +
 	"The command has no input and no terminal. All processes that it started end with it. Only a process that detaches itself " +
 	"and closes the output can stay, until the daemon ends. To run a command in the background, use start_command."
@@ -49,9 +50,10 @@ type args struct {
 // value is the structured result of the shell tool.
 type value struct {
 	// ExitCode is -1 if a signal ended the command.
-	ExitCode  int    `json:"exitCode"`
-	Signal    string `json:"signal,omitempty"`
-	Truncated bool   `json:"truncated"`
+	ExitCode int    `json:"exitCode"`
+	Signal   string `json:"signal,omitempty"`
+	// Truncated means that the text of the result is only a part of the output.
+	Truncated bool `json:"truncated"`
 	// Escaped means that a process left the group and could not be found and stopped.
 	Escaped    bool  `json:"escaped,omitempty"`
 	DurationMs int64 `json:"durationMs"`
@@ -79,6 +81,7 @@ func (s *shell) command(ctx context.Context, call tool.Invocation, a args) proto
 	return s.run(ctx, call.Host, a, proc.Command{OpenDir: dir, Dir: at})
 }
 
+// check validates the arguments beyond the schema.
 func (a args) check() error {
 	if a.TimeoutMs < 0 || a.TimeoutMs > maxTimeout.Milliseconds() {
 		return fmt.Errorf("timeoutMs must be between 0 and %d", maxTimeout.Milliseconds())
@@ -113,7 +116,9 @@ func (s *shell) directory(call tool.Invocation, workdir string) (dir *os.File, a
 // call was approved.
 var errElsewhere = errors.New("the path leads to another directory than when the call was approved; check the path and call again")
 
-// run runs a command and returns its output and exit code as the result of the call.
+// run runs a command and returns its output and exit code as the result of the call. A
+// non-zero exit code is a successful call: the command has run, and the model reads the
+// code. A timeout is a failure with the output so far.
 func (s *shell) run(ctx context.Context, host tool.Host, a args, c proc.Command) protocol.ToolOutput {
 	out := capture.New(host)
 	defer out.Close()

@@ -21,6 +21,7 @@ type offer struct {
 	do   func(*shell, context.Context, tool.Invocation) protocol.ToolOutput
 }
 
+// offers are the tools, in the order in which the model sees them.
 var offers = sync.OnceValue(func() []offer {
 	return []offer{
 		offered("shell", describe, protocol.ToolKindExecute, protocol.ToolContract{Replay: protocol.ReplayNever}, (*shell).command),
@@ -93,6 +94,7 @@ func (s *shell) Execute(ctx context.Context, call tool.Invocation) (tool.Result,
 	return tool.Result{}, fmt.Errorf("shell: no tool %q", call.Name)
 }
 
+// rejected returns the failure of a call with invalid arguments or a rejected request.
 func rejected(code, message string) protocol.ToolOutput {
 	return protocol.Fail(protocol.FailInvalidRequest, code, message, protocol.FromTool)
 }

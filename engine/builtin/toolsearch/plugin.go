@@ -21,6 +21,7 @@ const ID = "toolsearch"
 
 const toolName = "tool_search"
 
+// describe is the description of tool_search that the model reads.
 const describe = "Find tools that are not listed here, by words in their names or descriptions. You can call the tools " +
 	"that it finds from your next reply on."
 
@@ -109,6 +110,7 @@ func open(ctx context.Context, tc *plugin.ToolResultContext) ([]plugin.Directive
 	return nil, err
 }
 
+// namesOf returns the names of found tools.
 func namesOf(hits []hit) []string {
 	names := make([]string, len(hits))
 	for i, h := range hits {

@@ -95,6 +95,8 @@ func score(t protocol.ToolRecord, wanted []string) int {
 	return total
 }
 
+// overlap returns 2 if wanted is one of the words, 1 if it is a prefix of one and has at
+// least three letters, else 0.
 func overlap(words []string, wanted string) int {
 	switch {
 	case slices.Contains(words, wanted):
@@ -112,6 +114,8 @@ func words(text string) []string {
 	return slices.Compact(list)
 }
 
+// text returns the result as the model reads it, one tool per line with the beginning of
+// its description.
 func (a answer) text() string {
 	if len(a.Tools) == 0 {
 		return "No tool matches. Try other words."

@@ -121,14 +121,14 @@ func TestSearch(t *testing.T) {
 func TestOpens(t *testing.T) {
 	d, id := session(t, shop, search("create"), scripted.Call{Name: "issue_create"})
 	if got := open(t, d, id); got != "note tool_search" {
-		t.Fatalf("runtime/K09 the model is told of %s", got)
+		t.Fatalf("runtime/K09 the prompt lists %s", got)
 	}
 	d.Turn(t, id, "go")
 	if out := d.Result(t, id); out.Text != "ran issue_create" {
 		t.Errorf("runtime/K09 in the same turn, what was found answers %+v", out)
 	}
 	if got := open(t, d, id); got != "issue_create note tool_search" {
-		t.Errorf("runtime/K09 then the model is told of %s", got)
+		t.Errorf("runtime/K09 after the search the prompt lists %s", got)
 	}
 }
 
