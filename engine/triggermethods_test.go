@@ -209,7 +209,7 @@ func TestTriggerTargetGone(t *testing.T) {
 			for range 2 {
 				same(t, "outcomes", d.outcomes(t, g.ID), []string{"targetGone the session is deleted"})
 				now := must[*protocol.TriggerListResult](t)(d.Triggers.List(t.Context(), &protocol.TriggerListParams{})).Data[0]
-				if now.Enabled || now.Problem != "session "+string(id)+" is deleted" {
+				if now.Enabled || now.Problem != "session "+string(id)+" was deleted" {
 					t.Errorf("the trigger is %+v", now)
 				}
 				d = d.restart(top, nil)

@@ -28,7 +28,8 @@ const (
 )
 
 // checkSpec validates the spec of a trigger and returns it with all defaults filled in. It
-// may wait for plugins, so it never runs on the loop's goroutine.
+// asks plugins for the events that they declare, which may take long, so it never runs on
+// the loop's goroutine. The session that the trigger wakes must exist.
 func (r *Registry) checkSpec(ctx context.Context, owner protocol.SessionID, s protocol.TriggerSpec) (protocol.TriggerSpec, error) {
 	if n := len(encode(s)); n > maxSpec {
 		return s, param.Bad("", "the trigger has %d bytes; the limit is %d", n, maxSpec)
@@ -43,8 +44,8 @@ func (r *Registry) checkSpec(ctx context.Context, owner protocol.SessionID, s pr
 	return s, r.checkSource(ctx, cwd, &s.Source)
 }
 
-// checkAction validates an action, fills in its defaults, and returns the workspace of its
-// session.
+// checkAction validates an action, fills in its defaults, and returns the workspace of the
+// session that it wakes or starts.
 func (r *Registry) checkAction(ctx context.Context, owner protocol.SessionID, a *protocol.TriggerAction) (cwd string, err error) {
 	if a.Text == "" {
 		return "", param.Bad("/action/text", "is required: the prompt for the session")
@@ -58,7 +59,8 @@ func (r *Registry) checkAction(ctx context.Context, owner protocol.SessionID, a 
 	return "", param.Bad("/action/kind", "must be wakeSession or newSession, not %.40q", a.Kind)
 }
 
-// checkWakes validates an action that wakes an existing session.
+// checkWakes validates an action that wakes an existing session. Without a session it wakes
+// the owner of the trigger.
 func (r *Registry) checkWakes(ctx context.Context, owner protocol.SessionID, a *protocol.TriggerAction) (string, error) {
 	a.SessionID, a.Delivery = cmp.Or(a.SessionID, owner), cmp.Or(a.Delivery, protocol.DeliverAfterTurn)
 	switch {
@@ -76,7 +78,8 @@ func (r *Registry) checkWakes(ctx context.Context, owner protocol.SessionID, a *
 	return row.Cwd, err
 }
 
-// checkStarts validates an action that starts a session for each occurrence.
+// checkStarts validates an action that starts a session for each occurrence. The engine
+// checks the settings of that session now, although they may become invalid later.
 func (r *Registry) checkStarts(ctx context.Context, a *protocol.TriggerAction) (string, error) {
 	switch {
 	case a.Session == nil:
@@ -89,7 +92,8 @@ func (r *Registry) checkStarts(ctx context.Context, a *protocol.TriggerAction) (
 	return filepath.Clean(a.Session.Cwd), param.Under("/action/session", "", r.Host.CheckSession(ctx, a.Session))
 }
 
-// checkSource validates the source of a trigger. cwd is the workspace of its session, whose
+// checkSource validates the source of a trigger. Schedules and file patterns are parsed
+// here, so that their errors reach the client. cwd is the workspace of its session, whose
 // plugins declare event types.
 func (r *Registry) checkSource(ctx context.Context, cwd string, s *protocol.TriggerSource) error {
 	if _, err := r.eventType(ctx, cwd, s.Type); err != nil {

@@ -39,7 +39,8 @@ type fileWatch struct {
 type watchedDir struct {
 	stop func()
 	// scanned means that a first scan was started.
-	scanned  bool
+	scanned bool
+	// scanning means that a scan is in progress.
 	scanning bool
 	// again asks for another scan after the one in progress.
 	again bool
@@ -159,6 +160,7 @@ func (l *loop) globs(dir string) (globs map[protocol.TriggerID]glob.Glob, known 
 }
 
 // scanned records the changes of a finished scan and starts the next one if requested.
+// Triggers that were deleted or changed during the scan are skipped.
 func (l *loop) scanned(ctx context.Context, s *scan) {
 	d := l.files.dirs[s.dir]
 	if d == nil {
@@ -185,8 +187,8 @@ type filePayload struct {
 }
 
 // recordChanges records one occurrence for all files that changed since the trigger's last
-// scan. If it cannot be stored, the next scan finds the same changes again. The first scan
-// of a trigger only sets the base.
+// scan. If it cannot be stored, the trigger keeps its old stamps, so the next scan finds
+// the same changes again. The first scan of a trigger only sets the base.
 func (l *loop) recordChanges(ctx context.Context, a *active, found fileStamps, problem string) {
 	a.problem = problem
 	changed := differing(a.files, found)

@@ -30,7 +30,7 @@ var errFull = fmt.Errorf("cannot create more than %d triggers: %w", maxTriggers,
 
 // Register creates a trigger. If the owner already has a trigger with that key and the same
 // spec, Register returns that one, marked as a duplicate. With another spec it returns
-// persistence.ErrExists.
+// persistence.ErrExists; use Update to change a trigger.
 func (r *Registry) Register(ctx context.Context, p *protocol.TriggerRegisterParams) (*protocol.TriggerResult, error) {
 	const method = "trigger/register"
 	if err := checkKey(p.Key); err != nil {
@@ -64,8 +64,9 @@ func (l *loop) register(
 	}}}, rc)
 }
 
-// prepare checks a spec. For a file trigger it also returns the files as they are now, so
-// that changes made after the request are noticed.
+// prepare checks a spec outside the loop's goroutine. For a file trigger it also returns
+// the files as they are now. They become the base of its first scan, so that changes made
+// after the request are noticed.
 func (r *Registry) prepare(ctx context.Context, owner protocol.SessionID, asked protocol.TriggerSpec) (protocol.TriggerSpec, fileStamps, error) {
 	if owner != "" {
 		if _, err := r.Store.Session(ctx, owner); err != nil {
@@ -120,8 +121,9 @@ func (l *loop) current(owner protocol.SessionID, key string, id protocol.Trigger
 	return a, nil
 }
 
-// Update changes the given fields of a trigger. It checks the new spec without blocking the
-// loop, and repeats the check if the trigger changes in between.
+// Update changes the given fields of a trigger and returns the result. It checks the new
+// spec without blocking the loop, and repeats the check if the trigger changes in between.
+// A revision in the request makes Update fail with a MovedError instead.
 func (r *Registry) Update(ctx context.Context, p *protocol.TriggerUpdateParams) (*protocol.TriggerResult, error) {
 	if err := checkKey(p.Key); err != nil {
 		return nil, err
@@ -168,7 +170,7 @@ func (r *Registry) update(ctx context.Context, p *protocol.TriggerUpdateParams, 
 }
 
 // updated returns a trigger with the changes of a request applied and checked. Disabling
-// needs no check.
+// needs no check, so that an invalid trigger can still be disabled.
 func (r *Registry) updated(ctx context.Context, a persistence.Trigger, p *protocol.TriggerUpdateParams) (persistence.Trigger, fileStamps, error) {
 	if p.Source != nil {
 		a.Source = *p.Source
@@ -221,7 +223,8 @@ func (l *loop) delete(ctx context.Context, p *protocol.TriggerDeleteParams, rc r
 // Kinds of cursors, see param.Cursor.
 const triggerPages, occurrencePages = "g", "o"
 
-// List lists triggers, oldest first.
+// List lists triggers, oldest first. The cursor is the row of the last trigger, so pages
+// stay stable while triggers are created and deleted.
 func (r *Registry) List(ctx context.Context, p *protocol.TriggerListParams) (*protocol.TriggerListResult, error) {
 	at, err := param.ParseCursor(p.Cursor, triggerPages, 1)
 	if err != nil {

@@ -38,7 +38,7 @@ type active struct {
 }
 
 // parseSource parses the schedule or the glob. An error means that the stored spec is
-// invalid.
+// invalid, for example because the system no longer knows its time zone.
 func (a *active) parseSource(now time.Time) error {
 	switch {
 	case a.Source.Cron != nil:
@@ -68,7 +68,8 @@ func (a *active) public() protocol.Trigger {
 }
 
 // target returns the session that gets an occurrence. For a new session its id derives from
-// the trigger and the occurrence, so a retry starts no second session.
+// the trigger and the occurrence, so a retried delivery finds the session that an earlier
+// attempt has started.
 func (a *active) target(id protocol.OccurrenceID) protocol.SessionID {
 	if a.Action.Kind == protocol.TriggerStarts {
 		return protocol.DeriveSessionID("trigger", string(a.ID), string(id))
@@ -121,7 +122,7 @@ func (l *loop) occurrence(e event, atMs int64) persistence.Occurred {
 }
 
 // record commits c together with the occurrences of events that are not recorded yet, and
-// then queues their deliveries.
+// then queues their deliveries. After an error nothing is stored or queued.
 func (l *loop) record(ctx context.Context, c *persistence.Commit, events ...event) error {
 	c.AtMs = now()
 	for _, e := range events {
@@ -144,8 +145,9 @@ func (l *loop) record(ctx context.Context, c *persistence.Commit, events ...even
 }
 
 // Emit records an event from a client or a plugin. When it returns, the occurrence and its
-// deliveries are durable. Emitting the same occurrence key again returns the first
-// occurrence, marked as a duplicate.
+// deliveries are durable; the deliveries themselves follow later. Emitting the same
+// occurrence key again returns the first occurrence, marked as a duplicate, or
+// persistence.ErrExists if the payload differs.
 func (r *Registry) Emit(ctx context.Context, p *protocol.TriggerEmitParams) (*protocol.TriggerEmitResult, error) {
 	const method = "trigger/emit"
 	e, err := r.checkEmit(ctx, p)

@@ -17,6 +17,8 @@ const maxDeliveries = 8
 // outbox holds the outstanding deliveries in the order of their occurrences. A session gets
 // one delivery at a time, in that order. The outbox belongs to the loop's goroutine.
 type outbox struct {
+	// waiting has the deliveries that have not started, oldest first. Failed ones return to
+	// the front.
 	waiting []persistence.Reserved
 	// blocked has the sessions that get no delivery now: until the given time after a
 	// failure, or while one is in progress (zero time).

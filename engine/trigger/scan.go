@@ -38,6 +38,7 @@ type scan struct {
 	globs   map[protocol.TriggerID]glob.Glob
 	found   map[protocol.TriggerID]fileStamps
 	problem map[protocol.TriggerID]string
+	// entries counts the entries so far, for maxEntries.
 	entries int
 }
 
@@ -51,8 +52,9 @@ func (c *Config) currentFiles(ctx context.Context, f *protocol.FileSource) (file
 	return s.found[""], context.Cause(ctx)
 }
 
-// scanDir finds the files that match globs, without following links. Unreadable files count
-// as missing. It stops early when ctx ends; the caller discards that result.
+// scanDir finds the files that match globs, without following links. Unreadable files and
+// directories count as missing. Beyond maxEntries it stops and sets a problem for each
+// trigger. It stops early when ctx ends; the caller discards that result.
 func (c *Config) scanDir(ctx context.Context, dir string, globs map[protocol.TriggerID]glob.Glob) *scan {
 	s := &scan{dir: dir, globs: globs, found: map[protocol.TriggerID]fileStamps{}, problem: map[protocol.TriggerID]string{}}
 	for id := range globs {

@@ -22,7 +22,8 @@ func (a *active) plan(now time.Time) {
 }
 
 // setTimer sets the timer to the next due schedule or delivery retry. While there are
-// schedules it fires at least every maxTimer.
+// schedules it fires at least every maxTimer, to notice a changed clock. It stops the timer
+// if nothing is due.
 func (l *loop) setTimer() {
 	now := time.Now()
 	next := l.out.due(now)
@@ -47,6 +48,7 @@ func (l *loop) setTimer() {
 	l.timer.Reset(next.Sub(now))
 }
 
+// later returns the later of two times.
 func later(a, b time.Time) time.Time {
 	if a.Before(b) {
 		return b
@@ -83,8 +85,9 @@ type cronPayload struct {
 	LeftOut bool `json:"leftOut,omitempty"`
 }
 
-// recordTicks records one occurrence for each time that is due. The time is the key of the
-// occurrence, so it is recorded once even if the clock is set back.
+// recordTicks records one occurrence for each time that is due, and stores up to which time
+// the schedule was handled. Both are one commit. The time is the key of the occurrence, so
+// it is recorded once even if the clock is set back.
 func (l *loop) recordTicks(ctx context.Context, a *active, now time.Time) error {
 	ticks, newest := a.schedule.Due(a.since, now)
 	if newest.IsZero() {

@@ -31,7 +31,8 @@ const maxDeclared = 64
 var errNoEventType = errors.New("is not a declared event type; list them with trigger/types")
 
 // eventTypes returns the events known to sessions in a directory, lashd's own first. It may
-// load plugins.
+// load plugins and block. Concurrent calls for the same directory may load them twice,
+// which is harmless.
 func (r *Registry) eventTypes(ctx context.Context, cwd string) ([]plugin.TriggerEvent, error) {
 	host, err := r.Host.Plugins(ctx, cwd)
 	if err != nil {
