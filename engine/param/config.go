@@ -9,7 +9,9 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// CheckConfig returns an Error for settings that no session can have.
+// CheckConfig returns an Error for settings that no session can have. It checks the
+// settings as the client sent them or as they result from defaults; models, plugins and
+// drivers are looked up later by the engine. Pointers are relative to the configuration.
 func CheckConfig(cfg protocol.Config) error {
 	if cfg.Budget.Iterations == 0 || cfg.Budget.Iterations < -1 {
 		return Bad("/budget/iterations", "must be a positive number, or -1 for no limit")
@@ -31,7 +33,9 @@ func CheckConfig(cfg protocol.Config) error {
 	return CheckGeneration(cfg.Generation)
 }
 
-// checkApproval validates an approval configuration. The pointers are below /approval.
+// checkApproval validates an approval configuration: its mode, its default for unanswered
+// questions, the deadline and the rules. Prefixes and paths of rules are not checked here.
+// The pointers are below /approval.
 func checkApproval(a protocol.ApprovalConfig) error {
 	modes := []protocol.ApprovalMode{protocol.ApproveAllow, protocol.ApproveAsk, protocol.ApproveDeny}
 	if a.Mode != "" && !slices.Contains(modes, a.Mode) {
@@ -54,7 +58,8 @@ func checkApproval(a protocol.ApprovalConfig) error {
 	return nil
 }
 
-// CheckGeneration returns an Error for model options that no provider accepts.
+// CheckGeneration returns an Error for model options that no provider accepts. Limits of a
+// specific model are left to its provider.
 func CheckGeneration(g protocol.GenerationOptions) error {
 	if g.MaxOutput < 0 {
 		return Bad("/generation/maxOutput", "must not be negative")
@@ -73,7 +78,8 @@ func CheckGeneration(g protocol.GenerationOptions) error {
 	return nil
 }
 
-// CheckAuthority returns an Error for an inconsistent authority.
+// CheckAuthority returns an Error for an inconsistent authority. The engine decides later
+// whether the requester may grant it.
 func CheckAuthority(a *protocol.Authority) error {
 	if a.NoTools && len(a.Tools) > 0 {
 		return Bad("/authority/noTools", "must not be set together with tools")
@@ -90,7 +96,8 @@ func CheckAuthority(a *protocol.Authority) error {
 	return checkCeiling(a.Ceiling)
 }
 
-// checkCeiling validates the ceiling of an authority. Nil is valid.
+// checkCeiling validates the ceiling of an authority: the paths of its roots and the
+// policies. Nil is valid and means no limit.
 func checkCeiling(c *protocol.Ceiling) error {
 	if c == nil {
 		return nil

@@ -8,8 +8,9 @@ import (
 )
 
 // ResolveNewSession returns a copy of a request for a new session with its defaults filled
-// in. by is the session that asks, which replaces currentSession. It is empty if a client
-// asks.
+// in. by is the session that asks; it is empty if a client asks. currentSession is replaced
+// by that session, and a child gets it as its parent. The result still has to pass
+// CheckNewSession.
 func ResolveNewSession(by protocol.SessionID, asked *protocol.SessionNewParams) (*protocol.SessionNewParams, error) {
 	p := *asked
 	switch p.Start.Kind {
@@ -36,7 +37,9 @@ func ResolveNewSession(by protocol.SessionID, asked *protocol.SessionNewParams) 
 	return &p, nil
 }
 
-// CheckNewSession validates a resolved request, independent of the sessions that it names.
+// CheckNewSession validates a resolved request: ids, title, start, relation, first nodes
+// and first input. It does not look at the sessions that the request names, so they may
+// still be missing.
 func CheckNewSession(p *protocol.SessionNewParams) error {
 	err := cmp.Or(checkSessionID(p.SessionID), CheckTitle(p.Title), checkStart(p.Start), checkRelation(p), CheckName("/usageLabel", p.UsageLabel))
 	if err != nil {
@@ -56,7 +59,8 @@ func CheckNewSession(p *protocol.SessionNewParams) error {
 	return Under("/firstTurnInput", "/input", CheckInput(p.FirstTurnInput))
 }
 
-// checkStart validates the start of a new session.
+// checkStart validates the start of a new session. Each kind requires its own fields and
+// rejects those of the others.
 func checkStart(s protocol.SessionStart) error {
 	switch s.Kind {
 	case protocol.StartEmpty:
@@ -76,7 +80,9 @@ func checkStart(s protocol.SessionStart) error {
 	return nil
 }
 
-// checkRelation validates the relation of a new session to others.
+// checkRelation validates the relation of a new session to others. A root has none of the
+// fields of a child. AskedBy and Source are set by lashd only. For the authority of a
+// subagent, the session must be a child of the subagent's parent.
 func checkRelation(p *protocol.SessionNewParams) error {
 	r, sub := p.Relation, p.Authority.Subagent
 	switch r.Kind {
@@ -110,7 +116,8 @@ func checkRelation(p *protocol.SessionNewParams) error {
 	return nil
 }
 
-// CheckRewind validates the target of a rewind: exactly one of node, turn and point.
+// CheckRewind validates the target of a rewind: exactly one of node, turn and point. A
+// point is only a target for files.
 func CheckRewind(p *protocol.SessionRewindParams) error {
 	if known := []protocol.RewindFiles{"", protocol.RewindAlso, protocol.RewindOnly}; !slices.Contains(known, p.Files) {
 		return NotOneOf("/files", known)

@@ -7,7 +7,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// CheckInput validates the parts of an input: their number, types and total size.
+// CheckInput validates the parts of an input: their number, their types, and their total
+// size. Larger data belongs into artifacts.
 func CheckInput(parts []protocol.InputPart) error {
 	if len(parts) == 0 {
 		return Bad("/input", "must have at least one part")
@@ -36,7 +37,8 @@ func CheckInput(parts []protocol.InputPart) error {
 	return nil
 }
 
-// CheckPluginInputs validates the total size of the inputs for plugins.
+// CheckPluginInputs validates the total size of the inputs for plugins. Their contents are
+// left to the plugins.
 func CheckPluginInputs(in protocol.PluginInputs) error {
 	size := 0
 	for id, value := range in {
@@ -48,7 +50,9 @@ func CheckPluginInputs(in protocol.PluginInputs) error {
 	return nil
 }
 
-// CheckAppend validates nodes that a client or a plugin appends to the history.
+// CheckAppend validates nodes that a client or a plugin appends to the history. Each has
+// either a message or a plugin body. lashd sets the plugin of a body and most of the origin
+// of a message, see CheckOrigin.
 func CheckAppend(nodes []protocol.NodeBody) error {
 	if len(nodes) == 0 {
 		return Bad("/nodes", "must have at least one node")
@@ -101,7 +105,8 @@ func CheckOrigin(pointer string, o *protocol.Origin) error {
 }
 
 // CheckMessage validates a message from a client or a plugin. It rejects tool calls and
-// results, which could break the pairing of calls and results in history.
+// results, because every call in history must have exactly one result, which only lashd can
+// guarantee.
 func CheckMessage(pointer string, m *protocol.Message) error {
 	switch m.Role {
 	case protocol.RoleUser, protocol.RoleAssistant, protocol.RoleSystem, protocol.RoleEvent:
@@ -119,7 +124,8 @@ func CheckMessage(pointer string, m *protocol.Message) error {
 	return nil
 }
 
-// checkPart validates one part of such a message.
+// checkPart validates one part of such a message. An attachment is only allowed in a part
+// of its own kind.
 func checkPart(pointer string, p *protocol.Part) error {
 	switch p.Kind {
 	case protocol.PartText, protocol.PartProse, protocol.PartCommentary, protocol.PartReasoning, protocol.PartError:

@@ -24,7 +24,9 @@ const (
 	maxServerText = 8192
 )
 
-// CheckServer validates an MCP server. Its errors never quote values, which may be secrets.
+// CheckServer validates an MCP server of a client: a command with arguments and
+// environment, or a URL with headers. Its errors never quote values, because environment
+// variables and headers are often secrets.
 func CheckServer(pointer string, s protocol.MCPServer) error {
 	switch {
 	case (s.Command == "") == (s.URL == ""):
@@ -80,7 +82,7 @@ func isWeb(address string) bool {
 	return err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https")
 }
 
-// checkNamed validates environment variables or headers.
+// checkNamed validates environment variables or headers: their number, names and sizes.
 func checkNamed(pointer string, values map[string]string) error {
 	if len(values) > maxServerNames {
 		return Bad(pointer, "has %d members, at most %d", len(values), maxServerNames)

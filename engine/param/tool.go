@@ -11,7 +11,9 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// CheckOverlay validates the tools of a client: their names, ids and schemas.
+// CheckOverlay validates the tools of a client: names, ids, schemas, replay rules and
+// deadlines. Names and ids must be unique within the overlay. A tool without an id has its
+// name as id.
 func CheckOverlay(p *protocol.SessionOverlayParams) error {
 	if len(p.Tools) > maxClientTools {
 		return Bad("/tools", "has %d tools, at most %d", len(p.Tools), maxClientTools)
