@@ -336,7 +336,7 @@ func TestUndone(t *testing.T) {
 		want    Undo
 	}{
 		{"one after the other", []persistence.FileChange{change("a", 1, "", "1"), change("b", 2, "1", "2")}, Undo{After: state("2")}},
-		{"with somebody between them", []persistence.FileChange{change("a", 1, "0", "1"), change("b", 3, "other", "2")}, Undo{Before: state("0"), After: state("2"), Broken: true}},
+		{"with another program's change between them", []persistence.FileChange{change("a", 1, "0", "1"), change("b", 3, "other", "2")}, Undo{Before: state("0"), After: state("2"), Broken: true}},
 		{"both at once", []persistence.FileChange{change("a", 1, "0", "1"), change("b", 1, "0", "1")}, Undo{Before: state("0"), After: state("1")}},
 		{"beside a third", []persistence.FileChange{change("a", 1, "0", "1"), change("c", 1, "0", "1")}, Undo{Before: state("0"), After: state("1"), Shared: true}},
 		{"before a third", []persistence.FileChange{change("a", 1, "0", "1"), change("c", 2, "1", "2")}, Undo{Before: state("0"), After: state("1")}},

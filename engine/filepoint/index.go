@@ -106,7 +106,8 @@ func (ix *Index) missing() (paths []string, held int64) {
 
 // ignoreFile is a parsed .gitignore, with the metadata that it had when it was read.
 type ignoreFile struct {
-	is    pathresolve.Facts
+	is pathresolve.Facts
+	// rules are the parsed patterns.
 	rules glob.Ignore
 }
 

@@ -55,7 +55,8 @@ func (s *Step) UnmarshalJSON(b []byte) error {
 
 // Order returns the steps in an order in which each is possible: first deletions from the
 // innermost path outwards, then directories from the outermost inwards, then files and
-// links.
+// links. A directory that becomes a file is deleted by the step itself, after its contents.
+// The argument is not modified.
 func Order(steps []Step) []Step {
 	rank := func(s Step) int {
 		switch {
@@ -93,8 +94,9 @@ func Split(steps []Step) (ordered, free []Step) {
 var ErrNotEmpty = errors.New("the directory is not empty")
 
 // Make runs one step. content is the content of a regular file. The new file replaces the
-// old one atomically; call Sync to make the change durable. It returns ErrNotEmpty for a
-// directory that it must not delete, and fs.ErrPermission for a file of lashd itself.
+// old one atomically, and has the exact mode of the state; call Sync to make the change
+// durable. Missing parent directories are created. It returns ErrNotEmpty for a directory
+// that it must not delete, and fs.ErrPermission for a file of lashd itself.
 func (w *Workspace) Make(s Step, content []byte) error {
 	dir, err := w.directory(s.Path)
 	if errors.Is(err, fs.ErrNotExist) && s.Want == nil {
@@ -188,7 +190,8 @@ func (w *Workspace) apply(dir *os.Root, name string, s Step, content []byte) err
 	return fmt.Errorf("cannot restore a file of kind %s", s.Want.Kind)
 }
 
-// remove deletes a file or an empty directory. It is no error if the name does not exist.
+// remove deletes a file or an empty directory. It is no error if the name does not exist. A
+// directory with files in it is ErrNotEmpty.
 func remove(dir *os.Root, name string, isDir bool) error {
 	err := dir.Remove(name)
 	if isDir && err != nil {
@@ -254,7 +257,8 @@ func makeDir(dir *os.Root, name string, mode fs.FileMode) error {
 	return dir.Chmod(name, mode)
 }
 
-// replace creates a file under a temporary name and renames it to name.
+// replace creates a file under a temporary name and renames it to name, so that readers see
+// either the old or the new file. The temporary file is removed after an error.
 func replace(dir *os.Root, name string, makes func(temp string) error) error {
 	temp := undoPrefix + rand.Text()
 	err := makes(temp)

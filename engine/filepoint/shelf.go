@@ -32,6 +32,7 @@ type Shelf struct {
 	mu sync.Mutex
 	// name is the pack that Add writes to. It keeps its value when the pack is closed.
 	name string
+	// pack is the open pack, or nil. size is its length, where the next copy begins.
 	pack *os.File
 	size int64
 	// grown is the number of bytes written since the last call of Grown.
@@ -44,8 +45,9 @@ func NewShelf(stateDir string, packSize int64) *Shelf {
 	return &Shelf{dir: filepath.Join(stateDir, "files"), packSize: packSize}
 }
 
-// Add writes copies and returns their places after they are synced. After an error it
-// starts a new pack on the next call, so a partly written copy never gets a place.
+// Add writes copies and returns their places after they are synced, one sync for all of
+// them. After an error it starts a new pack on the next call, so a partly written copy
+// never gets a place. The contents are compressed without the lock.
 func (s *Shelf) Add(contents map[protocol.Digest][]byte) ([]persistence.FileCopy, error) {
 	if len(contents) == 0 {
 		return nil, nil
@@ -109,7 +111,7 @@ func (s *Shelf) Close() error {
 func (s *Shelf) path(pack string) string { return filepath.Join(s.dir, pack+packEnding) }
 
 // Read returns the content of a copy. It fails if the pack is missing or the bytes do not
-// match the digest.
+// match the digest, so a damaged copy is never restored.
 func (s *Shelf) Read(c persistence.FileCopy) ([]byte, error) {
 	f, err := os.Open(s.path(c.Pack))
 	if err != nil {

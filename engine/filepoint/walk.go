@@ -87,7 +87,8 @@ func (w *Workspace) Walk(ctx context.Context, index *Index, limit int, catchUp b
 }
 
 // below scans an open directory and closes it. at is its path with a slash at the end,
-// rules are the ignore rules of the directories above.
+// rules are the ignore rules of the directories above. It collects changed entries locally
+// and adds them under the lock once, because directories are scanned in parallel.
 func (k *walker) below(ctx context.Context, dir pathresolve.Dir, at string, rules []ignoring, depth int) error {
 	defer dir.Close()
 	if own := k.ignores(dir, at); len(own) > 0 {
@@ -186,8 +187,9 @@ func (k *walker) known(f *persistence.WorkspaceFile) bool {
 	return Same(was.WorkspaceFile, *f) && (f.Kind == protocol.FileRegular || was.Problem == f.Problem)
 }
 
-// ignores returns the rules of a directory's .gitignore, reading the file only if it
-// changed. An unreadable file ignores nothing.
+// ignores returns the rules of a directory's .gitignore. It reads the file only if its
+// metadata changed since the last scan, or if it is too young to tell. An unreadable file
+// ignores nothing.
 func (k *walker) ignores(dir pathresolve.Dir, at string) glob.Ignore {
 	is, err := dir.Stat(ignoreName)
 	if err != nil {

@@ -79,8 +79,9 @@ func (w *Workspace) exclude(state string) error {
 // ours reports whether an identity is one of lashd's own files.
 func (w *Workspace) ours(id pathresolve.Identity) bool { return slices.ContainsFunc(w.own, id.Same) }
 
-// directory opens the directory of a path for changes. It follows no links. The caller
-// closes it.
+// directory opens the directory of a path for changes. It opens each part of the path by
+// itself and follows no links, so a link placed there during a rewind leads nowhere. The
+// caller closes it.
 func (w *Workspace) directory(file string) (*os.Root, error) {
 	at, err := w.root.OpenRoot(".")
 	if err != nil {
@@ -216,7 +217,7 @@ func linkOf(at pathresolve.Dir, name string) (string, protocol.FileProblem) {
 const attempts = 3
 
 // read returns the content of a regular file as it was at one moment, and updates f to
-// match it.
+// match it. It retries a file that changes while it is read and then returns errChanging.
 func (w *Workspace) read(f *persistence.WorkspaceFile, dirs *lastDir, limit int64) ([]byte, error) {
 	at, err := dirs.of(w, f.Path)
 	if err != nil {
@@ -270,8 +271,8 @@ func (w *Workspace) closeUnlessOurs(file *os.File) {
 	}
 }
 
-// readOnce makes one attempt of read. It returns errChanging if the file changed during the
-// attempt.
+// readOnce makes one attempt of read. It compares the metadata before and after, and
+// returns errChanging if the file changed during the attempt.
 func (w *Workspace) readOnce(at pathresolve.Dir, f *persistence.WorkspaceFile, limit int64) ([]byte, error) {
 	name := path.Base(f.Path)
 	is, err := at.Stat(name)
