@@ -26,7 +26,8 @@ func Fold(id protocol.TaskID, events []protocol.TaskEvent) (protocol.Task, error
 
 // Apply returns the task after an event. If the event is not allowed now, it returns t
 // unchanged and ok is false. A final task allows no events, and a repeated request changes
-// nothing.
+// nothing. Apply does not modify t, so callers can keep the old value until the new one is
+// stored.
 func Apply(t protocol.Task, e protocol.TaskEvent) (next protocol.Task, ok bool) {
 	if e.Ordinal != t.Ordinal+1 || !allowed(&t, &e) {
 		return t, false
@@ -44,7 +45,9 @@ func Next(t *protocol.Task, e protocol.TaskEvent, atMs int64) protocol.TaskEvent
 	return e
 }
 
-// allowed reports whether an event may happen to a task in its present state.
+// allowed reports whether an event may happen to a task in its present state. Only the
+// first event creates a task. An attempt at an owner-bound task can start once; a
+// rerunnable one can start again.
 func allowed(t *protocol.Task, e *protocol.TaskEvent) bool {
 	if (e.Kind == protocol.TaskWasCreated) != (t.State == "") || t.State.Final() {
 		return false
@@ -78,7 +81,8 @@ func allowed(t *protocol.Task, e *protocol.TaskEvent) bool {
 	return e.Kind == protocol.TaskTold
 }
 
-// change applies an allowed event.
+// change applies an allowed event to the state of a task: its attempts, waits and end.
+// Other events go to relate.
 func change(t *protocol.Task, e *protocol.TaskEvent) {
 	switch e.Kind {
 	case protocol.TaskWasCreated:

@@ -24,9 +24,12 @@ const (
 	maxMonitorEnv = 8 << 10
 )
 
+// monitorName matches the ids of monitors. They are part of task ids and wake sources, so
+// they have no blanks or slashes.
 var monitorName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`) })
 
-// CheckMonitor validates the spec of a monitor. The error is a *SpecError.
+// CheckMonitor validates the spec of a monitor before its defaults are filled in. The error
+// is a *SpecError with the wire name of the field.
 func CheckMonitor(s *protocol.MonitorSpec) error {
 	env := 0
 	for name, value := range s.Env {

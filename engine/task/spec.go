@@ -38,7 +38,9 @@ type SpecError struct {
 
 func (e *SpecError) Error() string { return e.Field + " " + e.Reason }
 
-// Check validates the spec of a task. The error is a *SpecError.
+// Check validates the spec of a task, independent of other tasks and sessions. The error is
+// a *SpecError. Each field is checked by itself first, then the combination of kind,
+// recovery, command and subagent.
 func Check(s *protocol.TaskSpec) error {
 	for _, c := range []struct {
 		wrong         bool
@@ -71,7 +73,8 @@ func Check(s *protocol.TaskSpec) error {
 	return checkCommand(s)
 }
 
-// checkSubagent validates a subagent that lashd runs.
+// checkSubagent validates a subagent that lashd runs. It must be rerunnable, because after
+// a restart the task continues to wait for the same turn of the child.
 func checkSubagent(s *protocol.TaskSpec) error {
 	c := s.Subagent
 	switch {
@@ -114,7 +117,9 @@ func checkCommand(s *protocol.TaskSpec) error {
 	return checkShell(c)
 }
 
-// checkDetached validates a command that runs independently of the daemon.
+// checkDetached validates a command that runs independently of the daemon. It is external:
+// lashd only starts it and observes its end. It has no terminal and no time limit, because
+// no process of lashd is there to serve them.
 func checkDetached(s *protocol.TaskSpec) error {
 	switch {
 	case s.Kind != protocol.TaskCommand || s.Recovery != protocol.RecoverExternal:

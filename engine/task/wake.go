@@ -5,8 +5,9 @@ import (
 	"slices"
 )
 
-// Wakes returns how an event wakes the session of its task, or nil if it does not. A task
-// that ends together with its parent wakes nothing.
+// Wakes returns how an event wakes the session of its task, or nil if it does not. The spec
+// decides for the end and for each declared event. A task that ends together with its
+// parent wakes nothing.
 func Wakes(t *protocol.Task, e *protocol.TaskEvent) *protocol.TaskWake {
 	switch e.Kind {
 	case protocol.TaskWasEnded:
