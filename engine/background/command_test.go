@@ -71,7 +71,7 @@ func (r *running) send(name, payload string) error {
 	select {
 	case r.signals <- s:
 	case <-time.After(patience):
-		r.t.Fatalf("nobody takes %s", name)
+		r.t.Fatalf("the command does not accept %s", name)
 	}
 	return <-done
 }

@@ -46,6 +46,6 @@ func TestLimits(t *testing.T) {
 func TestUnknownPlaces(t *testing.T) {
 	nowhere := func(string, string) pathresolve.Places { return nil }
 	if got := commandrule.Parse("./loop x").About(commandrule.ParsePrefix("touch"), "", nowhere); got != commandrule.Yes {
-		t.Errorf("outside/29 of a path that leads nobody knows where a denying rule says %d", got)
+		t.Errorf("outside/29 for a path that cannot be resolved a denying rule returns %d", got)
 	}
 }

@@ -230,7 +230,7 @@ func TestRestartInterruptedMonitors(t *testing.T) {
 	}
 	s.is("ended by itself", s.end("monitor:n:2", protocol.TaskOutcome{Kind: protocol.TaskError, Code: "x"}), "n failed armed false | 2 failed: x")
 	if s.book.TakeCutOff() {
-		t.Error("a monitor that has ended is to be begun again")
+		t.Error("a monitor that has ended would be restarted")
 	}
 }
 

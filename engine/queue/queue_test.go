@@ -218,7 +218,7 @@ func TestQueue(t *testing.T) {
 			t.Errorf("%v wait, want %v", waiting, want)
 		}
 		if load(t).q.Waiting() == nil {
-			t.Error("an empty queue is told as null")
+			t.Error("an empty queue is reported as null")
 		}
 	})
 	t.Run("runtime/P08 it accepts up to 256 inputs or 8 MiB", func(t *testing.T) {
