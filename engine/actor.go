@@ -12,35 +12,62 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// session is the handle of a session in memory. Its state belongs to one goroutine, the actor; everybody else sends
-// it functions.
+// session is the in-memory handle of one session. It lives from the first use of the session until
+// its actor returns, and it outlives the state: when memory and store may differ, the actor drops
+// the state and loads a new one into the same handle, so subscribers keep their feed.
+//
+// Only the actor goroutine (act) touches the state. Everything else sends functions through mail,
+// usually with do, onState or onTurnState. The fields below are either fixed at creation, atomic,
+// guarded by turnMu, or used by the actor alone.
 type session struct {
-	eng           *Engine
-	id            protocol.SessionID
-	key           int64             // in the store; set before the first function is taken
-	feed          *feed.Feed        // it outlives a state that is loaded again
-	clientServers *clientServers    // likewise; nil: there are none. Changed on the actor by who holds the lock of the plugins
-	mail          chan func(*state) // unbuffered: what was sent was received
-	closed        chan struct{}
-	live          atomic.Pointer[state]            // what the actor serves; nil: nothing now
-	newestRow     atomic.Pointer[protocol.Session] // as of the newest commit, for those beside the actor
-	steered       atomic.Bool                      // inputs wait for a checkpoint of the running turn
-	processed     int                              // functions, by the actor
-	err           error                            // why it could not be loaded; read after gone is closed
+	eng *Engine
+	id  protocol.SessionID
+	// key is the row of the session in the store. The first load sets it before the actor runs a
+	// function.
+	key int64
+	// feed sends events to subscribers. It stays open when the state is loaded again.
+	feed *feed.Feed
+	// clientServers are the MCP servers that a client added; nil if there are none. They also
+	// survive a reload. The holder of the plugin lock replaces them, on the actor.
+	clientServers *clientServers
+	// mail is unbuffered: a completed send means that the actor has the function and will run it.
+	mail chan func(*state)
+	// closed is closed when the actor has returned and the handle is out of Engine.sessions.
+	closed chan struct{}
+	// live is the state that the actor serves; nil while it loads one or after it stopped.
+	live atomic.Pointer[state]
+	// newestRow is the session as of its newest commit, for readers outside the actor.
+	newestRow atomic.Pointer[protocol.Session]
+	// steered reports whether inputs wait for the next checkpoint of the running turn.
+	steered atomic.Bool
+	// processed counts the functions that the actor has run.
+	processed int
+	// err is why the session could not be loaded, or that it was deleted. Read it only after closed
+	// is closed.
+	err error
 
-	turnMu   sync.Mutex
-	turn     *run                  // the running turn, for those who do not want to wait for the actor
-	activity protocol.SessionState // likewise; empty: not known yet
-	resuming chan struct{}         // closed once the turn that was under way goes on; nil: none was
+	turnMu sync.Mutex
+	// turn is the running turn, for callers that must not wait for the actor.
+	turn *run
+	// activity is the session state that clients see; empty if it is not known yet.
+	activity protocol.SessionState
+	// resuming is closed when the interrupted turn runs again, or when it is known that it will
+	// not. It is nil when no turn was interrupted.
+	resuming chan struct{}
 }
 
+// answer is the result of a function that ran on another goroutine.
 type answer[T any] struct {
 	v   T
 	err error
 }
 
-// do runs f on the actor of a session, loading it first if need be. f is short: it commits and starts work, it never
-// waits for work. ctx ends the wait for the actor, not that for f, which runs to its end.
+// do runs f on the actor of a session and returns its result. It loads the session if it is not in
+// memory.
+//
+// f must be short: it commits and starts work, but never waits for work, because it blocks every
+// other request to the session. ctx ends the wait for the actor. Once the actor has taken f, do
+// waits for it, and f gets the context of the state instead of ctx.
 func do[T any](ctx context.Context, e *Engine, id protocol.SessionID, f func(context.Context, *state) (T, error)) (T, error) {
 	var zero T
 	for {
@@ -55,7 +82,7 @@ func do[T any](ctx context.Context, e *Engine, id protocol.SessionID, f func(con
 			if s.err != nil {
 				return zero, s.err
 			}
-			continue // it left memory just now: load it again
+			continue // the session was unloaded just now: load it again
 		case <-ctx.Done():
 			return zero, context.Cause(ctx)
 		}
@@ -64,7 +91,7 @@ func do[T any](ctx context.Context, e *Engine, id protocol.SessionID, f func(con
 	}
 }
 
-// ready is what a channel has by now, if it has something.
+// ready receives from a channel without blocking. ok is false if no value is available.
 func ready[T any](from <-chan T) (v T, ok bool) {
 	select {
 	case v = <-from:
@@ -74,8 +101,9 @@ func ready[T any](from <-chan T) (v T, ok bool) {
 	}
 }
 
-// onTurnState is do for a turn: f runs only on the state that the turn belongs to. Once that is given up, the answer is
-// errStopped: whoever loads the session again goes on from the journal.
+// onTurnState is do for the goroutine of a turn: f runs only on the state that owns the turn. If
+// that state was dropped it returns errStopped, and the next load resumes the turn from its
+// journal. If f breaks the state, the turn is halted before onTurnState returns.
 func onTurnState[T any](t *turnStore, f func(context.Context, *state) (T, error)) (T, error) {
 	done := make(chan answer[T], 1)
 	select {
@@ -97,7 +125,8 @@ func onTurnState[T any](t *turnStore, f func(context.Context, *state) (T, error)
 	return a.v, a.err
 }
 
-// onState is do for work that belongs to one state of a session. It fails if that was given up.
+// onState is do for work that belongs to one particular state of a session. It fails with
+// ErrReloaded or with the state's refusal if that state was dropped.
 func onState[T any](owner *state, f func(context.Context, *state) (T, error)) (v T, err error) {
 	done := make(chan answer[T], 1)
 	select {
@@ -115,7 +144,9 @@ func onState[T any](owner *state, f func(context.Context, *state) (T, error)) (v
 	}
 }
 
-// runRecovered runs f, unless the state is being given up. After a panic nobody knows what the state is: it is loaded again.
+// runRecovered runs f on the actor, unless the state is being dropped. A panic in f leaves the
+// state in an unknown condition, so runRecovered marks it broken and the actor loads the session
+// again.
 func runRecovered[T any](st *state, f func(context.Context, *state) (T, error)) (a answer[T]) {
 	if st.refusalErr != nil {
 		return answer[T]{err: st.refusalErr}
@@ -130,10 +161,14 @@ func runRecovered[T any](st *state, f func(context.Context, *state) (T, error)) 
 	return a
 }
 
+// guard runs a step of the actor itself with the same protection against panics as a request.
 func (st *state) guard(f func()) {
 	runRecovered(st, func(context.Context, *state) (struct{}, error) { f(); return struct{}{}, nil })
 }
 
+// lookup returns the handle of a session, and starts its actor if there is none. It waits until Run
+// serves. The session need not exist: a missing one shows when the actor loads it. After Run has
+// stopped the actors it returns ErrShuttingDown.
 func (e *Engine) lookup(ctx context.Context, id protocol.SessionID) (*session, error) {
 	select {
 	case <-e.running:
@@ -155,13 +190,16 @@ func (e *Engine) lookup(ctx context.Context, id protocol.SessionID) (*session, e
 	return s, nil
 }
 
-// A session that breaks again and again is loaded after reloadDelay, then after twice that, and so on up to reloadMost: otherwise it
-// would use up a processor. One that lived longer than reloadMost begins with reloadDelay.
+// A session that keeps breaking is reloaded after reloadDelay, then after twice that, up to
+// maxReloadDelay, so that it does not use up a processor. A state that lived longer than
+// maxReloadDelay resets the delay.
 const (
 	reloadDelay    = 100 * time.Millisecond
 	maxReloadDelay = 10 * time.Second
 )
 
+// nextReload returns the delay before the next reload, after a state that was loaded with delay and
+// lived for the given time.
 func nextReload(delay, lived time.Duration) time.Duration {
 	if lived > maxReloadDelay {
 		return reloadDelay
@@ -169,8 +207,9 @@ func nextReload(delay, lived time.Duration) time.Duration {
 	return min(2*delay, maxReloadDelay)
 }
 
-// act is the actor: it loads the session and serves it until nobody has used it for a while. When memory and store may
-// differ it loads the session again, under those who watch it.
+// act is the actor goroutine. It loads the session and serves it until it has been unused for
+// Config.Idle, the engine stops, or the session is deleted. If memory and store may differ, it
+// drops the state and loads the session again, while subscribers stay attached to the feed.
 func (s *session) act(ctx context.Context) {
 	defer s.leave()
 	delay := reloadDelay
@@ -194,7 +233,7 @@ func (s *session) act(ctx context.Context) {
 			s.feed.Close(s.err)
 			return
 		case st.broken == nil, errors.Is(st.broken, errClosed), ctx.Err() != nil:
-			s.feed.Close(ErrShuttingDown) // only then anybody still watches
+			s.feed.Close(ErrShuttingDown) // an idle session has no subscribers
 			return
 		}
 		s.eng.Log.Warn("reloading the session because its state may differ from the store", "session", s.id, "error", st.broken)
@@ -204,11 +243,13 @@ func (s *session) act(ctx context.Context) {
 	}
 }
 
+// serve runs the functions sent to the actor until the state is broken, unused or stopped. After
+// each one it publishes the visible state and starts a turn if a wake is due.
 func (s *session) serve(ctx context.Context, st *state) {
 	s.live.Store(st)
 	st.guard(st.wakeUp)
 	if st.turns.running() == nil {
-		s.resumed() // no turn goes on that would say so
+		s.resumed() // there is no turn that would call it
 	}
 	idle := time.NewTimer(s.eng.Idle)
 	defer idle.Stop()
@@ -233,6 +274,8 @@ func (s *session) serve(ctx context.Context, st *state) {
 	}
 }
 
+// leave removes the handle from the engine and disconnects the client's MCP servers. The next use
+// of the session creates a new handle.
 func (s *session) leave() {
 	s.clientServers.disconnect()
 	s.eng.mu.Lock()
@@ -243,7 +286,7 @@ func (s *session) leave() {
 	close(s.closed)
 }
 
-// show says what the session does, for those who do not want to wait for the actor.
+// show publishes what the session does now, for readers that must not wait for the actor.
 func (s *session) show(st *state) {
 	shown := st.public()
 	s.turnMu.Lock()
@@ -252,7 +295,8 @@ func (s *session) show(st *state) {
 	st.published.publish(shown)
 }
 
-// haltTurn leaves the running turn as it is.
+// haltTurn stops the goroutine of the running turn without ending the turn, so that it can be
+// resumed. Any goroutine may call it.
 func (s *session) haltTurn(cause error) {
 	s.turnMu.Lock()
 	defer s.turnMu.Unlock()

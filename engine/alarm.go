@@ -6,11 +6,13 @@ import (
 	"lashd/engine/decision"
 )
 
-// alarm wakes the actor of a session when something is due: the deadline of a decision, or another try of a commit that found no space.
+// alarm wakes the actor of a session when something is due: the deadline of a decision, or the
+// retry of a commit that found no space. It belongs to the actor.
 type alarm struct {
 	decisions *decision.Book
 	timer     *time.Timer
-	retryAt   time.Time // zero: there is nothing to try again
+	// retryAt is when the commit is retried; zero if no retry is scheduled.
+	retryAt time.Time
 }
 
 // newAlarm returns an alarm that is set to the first deadline.
@@ -20,13 +22,14 @@ func newAlarm(decisions *decision.Book) *alarm {
 	return a
 }
 
-// rings receives when something is due.
+// rings returns the channel that receives when something is due. The receiver calls state.onAlarm.
 func (a *alarm) rings() <-chan time.Time { return a.timer.C }
 
-// stop stops the alarm when the state is unloaded.
+// stop releases the timer when the state is unloaded.
 func (a *alarm) stop() { a.timer.Stop() }
 
-// set sets the alarm to the first time that is due. It is called after each change of decisions.
+// set arms the timer for the earliest due time, or stops it if nothing is due. The actor calls it
+// after each change of decisions.
 func (a *alarm) set() {
 	next := a.decisions.Next()
 	if a.retrying() && (next.IsZero() || a.retryAt.Before(next)) {
@@ -39,23 +42,24 @@ func (a *alarm) set() {
 	a.timer.Reset(time.Until(next))
 }
 
-// retryLater schedules another try of a commit that found no space.
+// retryLater schedules a retry in one spaceCheck, for a commit that found no space.
 func (a *alarm) retryLater() {
 	a.retryAt = time.Now().Add(spaceCheck)
 	a.set()
 }
 
-// retrying reports whether another try is scheduled. No turn starts before it.
+// retrying reports whether a retry is scheduled. No turn starts before it.
 func (a *alarm) retrying() bool { return !a.retryAt.IsZero() }
 
-// endRetry ends the wait for another try whose time has come.
+// endRetry clears a retry that is due at now.
 func (a *alarm) endRetry(now time.Time) {
 	if !a.retryAt.After(now) {
 		a.retryAt = time.Time{}
 	}
 }
 
-// onAlarm does what is due.
+// onAlarm runs on the actor when the alarm rings. It gives overdue decisions their default answers,
+// arms the alarm again, and starts the next turn, which may have waited for space.
 func (st *state) onAlarm() {
 	now := time.Now()
 	st.alarm.endRetry(now)

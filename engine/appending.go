@@ -10,10 +10,14 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// What others than a session's turns add to its history its protocol is told of before it is stored, if the session's plugins
-// are open and it wants to know. It is told in the order in which things are stored, on no actor, and may refuse.
+// Nodes can enter a session's history from outside its turns: graph/append, or a compaction. If the
+// session's plugins are open and its protocol plugin wants to know, the engine announces such nodes to
+// it before they are stored. Announcements come in the order of the commits and never on the actor. The
+// protocol may reject them.
 
-// appendAnnounced adds nodes to a session, after its protocol was told of them.
+// appendAnnounced adds nodes to a session. It announces them to the protocol plugin first, if the
+// plugins are open and the protocol implements AppendNodes. Otherwise it only stores them, without
+// opening plugins for it.
 func (e *Engine) appendAnnounced(ctx context.Context, operation string, p *protocol.GraphAppendParams, rc receipt.Request) (*protocol.GraphAppendResult, error) {
 	result, err := do(ctx, e, p.SessionID, func(ctx context.Context, st *state) (_ *protocol.GraphAppendResult, err error) {
 		if t := st.plugins.opened(); t == nil || !t.plugins.Protocol().Appends() {
@@ -40,8 +44,11 @@ func (e *Engine) appendAnnounced(ctx context.Context, operation string, p *proto
 	return result, err
 }
 
-// announce tells the protocol of nodes. If it takes them, nobody else's are told of until stored is called, which says
-// whether they are history now.
+// announce passes nodes to the session's protocol before they are stored. An error means that the
+// protocol rejected them, or that the announcement could not be made; then nothing may be stored.
+//
+// On success the caller must call stored with true after the commit, or with false if the nodes
+// were not stored. Until then no other nodes of the session are announced.
 func (l *lease) announce(ctx context.Context, nodes []protocol.NodeBody) (stored func(bool), err error) {
 	p, t := l.plugins.Protocol(), l.set
 	if len(nodes) == 0 || !p.Appends() {
@@ -67,8 +74,9 @@ func (l *lease) announce(ctx context.Context, nodes []protocol.NodeBody) (stored
 	}, nil
 }
 
-// restoreProtocol has the protocol take up the session as it is, because what it was told of did not become history. If it cannot, the
-// session is loaded again.
+// restoreProtocol gives the protocol the session as it is stored, because announced nodes did not
+// become history. If the protocol fails over it, restoreProtocol marks the state broken, and the
+// actor loads the session again.
 func (e *Engine) restoreProtocol(ctx context.Context, owner *state, p plugin.Protocol) {
 	mine := func(f func(*state) (*plugin.View, error)) (*plugin.View, error) {
 		return onState(owner, func(_ context.Context, st *state) (*plugin.View, error) { return f(st) })

@@ -10,18 +10,29 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// judge decides what calls may do, of a turn or of a client. What it is made of does not change while calls are made, but for ceiling, which
-// changes only where the goroutine of the turn waits.
+// judge decides whether tool calls of a turn, or direct calls of a client, may run. It brings
+// together everything that limits a call: the session's settings and ceiling, the ceilings of the
+// sessions and plugins that caused the work, and the registry that shows which tool a client
+// replaced.
+//
+// All fields stay fixed while calls run. Only ceiling changes: a checkpoint can add the ceilings of
+// new inputs, and then the goroutine of the turn waits.
 type judge struct {
-	config         *protocol.Config // of the turn
-	cwd            string
-	sessionCeiling *protocol.Ceiling // that the session is held to; nil: none
-	ceiling        *protocol.Ceiling // of those whose inputs the turn has taken in; nil: none
-	plugins        *plugin.Session
-	base           *tool.Registry // the tools of the plugins, whatever a client puts in their place
+	// config is the configuration of the turn, or of the session for a direct call.
+	config *protocol.Config
+	// cwd is the session's workspace. Relative paths in arguments start here.
+	cwd string
+	// sessionCeiling is the ceiling that the session itself has; nil if it has none.
+	sessionCeiling *protocol.Ceiling
+	// ceiling combines the ceilings of the inputs that the turn has read; nil if they have none.
+	ceiling *protocol.Ceiling
+	plugins *plugin.Session
+	// base has the tools of the plugins, including those that a client replaced.
+	base *tool.Registry
 }
 
-// policies are all that a call is judged by.
+// policies returns all policies that a call must satisfy, with the session's own policy first.
+// Policies from the turn's inputs are Late: standing answers of this session do not satisfy them.
 func (j *judge) policies() []approval.Policy {
 	all := []approval.Policy{{Policy: protocol.Policy{Approval: j.config.Approval, Cwd: j.cwd}, Own: true}}
 	for _, c := range []struct {
@@ -38,7 +49,7 @@ func (j *judge) policies() []approval.Policy {
 	return all
 }
 
-// ceilings are what calls are held to beside the configuration.
+// ceilings returns the strictest combination of both ceilings; the zero value limits nothing.
 func (j *judge) ceilings() protocol.Ceiling {
 	if c := authority.MeetAll(j.sessionCeiling, j.ceiling); c != nil {
 		return *c
@@ -46,7 +57,8 @@ func (j *judge) ceilings() protocol.Ceiling {
 	return protocol.Ceiling{}
 }
 
-// callToJudge is a call as it is judged: by the policies of all who have asked for it. Paths are looked at now, and not again.
+// callToJudge builds the approval request for a call. It resolves the paths in the arguments once,
+// so that the verdict, the prompt and the stored places agree even if a link changes later.
 func (j *judge) callToJudge(s *toolCall) *approval.Request {
 	c := j.ceilings()
 	q := &approval.Request{
@@ -62,14 +74,17 @@ func (j *judge) callToJudge(s *toolCall) *approval.Request {
 	return q
 }
 
-// judgeUnasked is the verdict where nobody has answered anything before.
+// judgeUnasked returns the verdict on a call without any standing answers, and stores the request
+// in the call.
 func (j *judge) judgeUnasked(s *toolCall) approval.Verdict {
 	s.judged = j.callToJudge(s)
 	return s.judged.Judge(approval.Answers{})
 }
 
-// kindOf is the kind that a tool is judged by. A plugin says of its own tools what they are: a person has approved it, and runs it. What a
-// client, or an MCP server of a client, says of its tools makes nothing laxer.
+// kindOf returns the kind that a tool is judged as. lashd believes what a plugin declares about its
+// own tools, since a person trusted that plugin. It does not believe a client, or an MCP server of
+// a client, when that would make approval less strict: such a tool counts as "other", unless it
+// replaces a plugin's tool, which then gives the kind.
 func (j *judge) kindOf(e *tool.Entry) protocol.ToolKind {
 	kind := e.Manifest.Kind
 	if !approval.Reads(kind) || j.plugins.Has(e.Source()) {
@@ -81,7 +96,8 @@ func (j *judge) kindOf(e *tool.Entry) protocol.ToolKind {
 	return protocol.ToolKindOther
 }
 
-// replaced is the tool of a plugin, or of an MCP server, whose name or id a client has taken; nil: none.
+// replaced returns the tool of a plugin or MCP server whose name or id a client's tool took over;
+// nil if there is none.
 func (j *judge) replaced(e *tool.Entry) *tool.Entry {
 	if there := j.base.Same(e.Manifest); there != nil && there.Source() != e.Source() {
 		return there
@@ -89,14 +105,15 @@ func (j *judge) replaced(e *tool.Entry) *tool.Entry {
 	return nil
 }
 
-// staysSandboxed tells whether a tool starts no program outside a sandbox: one that ships with lashd and only reads, or one of a plugin that is
-// in a sandbox itself.
+// staysSandboxed reports whether a tool starts no program outside a sandbox. That holds for the
+// tools of a sandboxed plugin, and for built-in tools that only read.
 func (j *judge) staysSandboxed(e *tool.Entry) bool {
 	return j.plugins.Sandboxed(e.Source()) || j.plugins.Ships(e.Source()) && approval.Reads(e.Manifest.Kind)
 }
 
-// mayRunCells tells why no code cells may run; empty: they may. Nobody is asked about cells, so an asker with another driver, which
-// runs none of them, causes none.
+// mayRunCells returns why no code cells may run, as a sentence for the model; empty if they may.
+// lashd never asks a person about a single cell. So if a requesting session uses another driver,
+// which has no cells, its work may not run any here.
 func (j *judge) mayRunCells() string {
 	c := j.ceilings()
 	other := slices.ContainsFunc(c.Policies, func(p protocol.Policy) bool { return p.Driver != j.config.Driver })

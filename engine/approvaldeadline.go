@@ -9,10 +9,12 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// defaultDeadline is how long a decision stays open if no setting says otherwise.
+// defaultDeadline is how long a decision stays open if neither a plugin nor the session sets a
+// deadline.
 const defaultDeadline = 10 * time.Minute
 
-// deadline returns how long the approval of a call stays open. The plugin that asks for the approval comes first, then the session's settings.
+// deadline returns how long the approval of a call stays open. The plugin that requested the
+// approval comes first, then the session's approval.deadlineMs, then defaultDeadline.
 func (j *judge) deadline(s *toolCall) time.Duration {
 	var plugin int64
 	if s.approval != nil {
@@ -21,7 +23,8 @@ func (j *judge) deadline(s *toolCall) time.Duration {
 	return cmp.Or(time.Duration(cmp.Or(plugin, j.config.Approval.DeadlineMs))*time.Millisecond, defaultDeadline)
 }
 
-// defaultAnswer returns the answer that an approval gets at its deadline.
+// defaultAnswer returns the answer that an approval gets at its deadline. Everything but an
+// explicit "allow" rejects the call.
 func defaultAnswer(v approval.Verdict) protocol.DecisionChoice {
 	if v.Silence == protocol.ApproveAllow {
 		return protocol.ChooseAllowOnce
@@ -29,7 +32,9 @@ func defaultAnswer(v approval.Verdict) protocol.DecisionChoice {
 	return protocol.ChooseReject
 }
 
-// expireDue gives the decisions whose deadline has passed their default answers. One whose answer cannot be stored is tried again.
+// expireDue runs on the actor and gives each overdue decision its default answer. If an answer
+// cannot be stored, it tries again after spaceCheck. It stops when the state breaks, since the next
+// state reads the decisions from the store.
 func (ds *sessionDecisions) expireDue(now time.Time) {
 	for _, o := range ds.Due(now) {
 		if ds.st.broken != nil {
@@ -42,6 +47,7 @@ func (ds *sessionDecisions) expireDue(now time.Time) {
 	}
 }
 
+// expire answers one decision with its default, in the name of "deadline".
 func (ds *sessionDecisions) expire(o *decision.Open) error {
 	return ds.resolve(ds.st.ctx, o, protocol.DecisionAnswer{Choice: o.Default, By: "deadline", AtMs: now()}, nil)
 }

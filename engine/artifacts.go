@@ -13,21 +13,28 @@ import (
 	"lashd/rpc/protocol"
 )
 
+// Limits of uploads. They bound memory, since unfinished uploads are not stored.
 const (
-	maxUploads = 4 * (persistence.MaxBlob + uploadCost) // bytes of uploads that are not done
-	uploadCost = 256 << 10                              // of these, that each takes beside its own
-	uploadIdle = 10 * time.Minute                       // after which one may be forgotten
+	// maxUploads limits the bytes of all unfinished uploads together.
+	maxUploads = 4 * (persistence.MaxBlob + uploadCost)
+	// uploadCost is what each upload counts beyond its bytes, which limits their number.
+	uploadCost = 256 << 10
+	// uploadIdle is how long an upload may wait for its next part before it can be dropped.
+	uploadIdle = 10 * time.Minute
 )
 
-// Artifacts takes the artifacts that clients send in parts, and reads what is stored.
+// Artifacts is the API of artifacts: clients upload them in parts and read stored ones in ranges.
+// Its methods are safe for concurrent use.
 type Artifacts struct {
 	store    *persistence.Store
 	receipts *receipt.Flights
-	commit   func(context.Context, protocol.SessionID, persistence.Commit) error // in a session
-	uploads  uploads
+	// commit stores a change on the actor of a session.
+	commit  func(context.Context, protocol.SessionID, persistence.Commit) error
+	uploads uploads
 }
 
-// Read reads a part of an artifact, or of what a plugin keeps.
+// Read returns up to limit bytes of a stored blob, starting at offset, and the size of the whole.
+// The blob may be an artifact or one that a plugin stored. Limit defaults to param.MaxChunk.
 func (a *Artifacts) Read(ctx context.Context, p *protocol.ArtifactReadParams) (*protocol.ArtifactReadResult, error) {
 	if err := param.CheckDigest(p.Digest); err != nil {
 		return nil, err
@@ -46,7 +53,9 @@ func (a *Artifacts) Read(ctx context.Context, p *protocol.ArtifactReadParams) (*
 	return &protocol.ArtifactReadResult{Digest: p.Digest, Size: size, Offset: p.Offset, Bytes: data}, err
 }
 
-// Write takes a part of an upload, and stores the whole with the last one. A part that came before is taken again without effect.
+// Write adds a part to an upload. The part with Done set completes it: Write then stores the
+// artifact in the session and returns its digest. Sending a part twice has no effect, so a client
+// may retry after a lost connection. Parts of unfinished uploads are lost when the daemon stops.
 func (a *Artifacts) Write(ctx context.Context, p *protocol.ArtifactWriteParams) (*protocol.ArtifactWriteResult, error) {
 	if err := param.CheckUpload(p); err != nil {
 		return nil, err
@@ -67,7 +76,8 @@ func (a *Artifacts) Write(ctx context.Context, p *protocol.ArtifactWriteParams) 
 	})
 }
 
-// storeUpload commits an upload that is whole, and forgets it.
+// storeUpload checks the digest of a complete upload, commits it as a blob of the session, and then
+// frees its memory. If the commit fails the upload stays, and the client can repeat its last part.
 func (a *Artifacts) storeUpload(ctx context.Context, p *protocol.ArtifactWriteParams, data []byte, result *protocol.ArtifactWriteResult, rc receipt.Request) error {
 	if p.Digest != "" && protocol.DigestOf(data) != p.Digest {
 		return param.Bad("/digest", "does not match the %d bytes received", len(data))
@@ -84,19 +94,24 @@ func (a *Artifacts) storeUpload(ctx context.Context, p *protocol.ArtifactWritePa
 	return err
 }
 
-// uploads are artifacts of which not all parts have come. They are in memory: a client begins again after a restart.
+// uploads holds the unfinished uploads of all sessions in memory. After a restart a client starts
+// over.
 type uploads struct {
-	mu   sync.Mutex
+	mu sync.Mutex
+	// open maps uploadKey to the upload.
 	open map[string]*upload
+	// size is the cost of all uploads in open, including uploadCost for each.
 	size int
 }
 
+// upload is one unfinished upload. uploads.mu guards it.
 type upload struct {
 	data []byte
-	last time.Time // zero: nothing of it is kept yet
+	// last is when the newest part arrived; zero if the upload is not in the map yet.
+	last time.Time
 }
 
-// cost is by how much a part adds to its size.
+// cost returns how many bytes a part adds to uploads.size. The first part also pays uploadCost.
 func (o *upload) cost(p *protocol.ArtifactWriteParams) int {
 	if o.last.IsZero() {
 		return uploadCost + len(p.Bytes)
@@ -104,14 +119,16 @@ func (o *upload) cost(p *protocol.ArtifactWriteParams) int {
 	return len(p.Bytes)
 }
 
-// size is what it takes of maxUploads.
+// size returns how many bytes the upload takes of maxUploads.
 func (o *upload) size() int { return uploadCost + len(o.data) }
 
+// uploadKey returns the key of an upload, whose id is unique only within its session.
 func uploadKey(p *protocol.ArtifactWriteParams) string {
 	return string(p.SessionID) + "\n" + p.UploadID
 }
 
-// add is what has come of an upload, with a part.
+// add appends a part to its upload and returns all bytes so far. A part that is there already
+// changes nothing. The caller must not modify the returned slice.
 func (u *uploads) add(p *protocol.ArtifactWriteParams) ([]byte, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -135,7 +152,8 @@ func (u *uploads) add(p *protocol.ArtifactWriteParams) ([]byte, error) {
 	return one.data, nil
 }
 
-// has tells whether a part is there already.
+// has reports whether the upload already contains the part, at its offset. An empty part never
+// counts.
 func (o *upload) has(p *protocol.ArtifactWriteParams) bool {
 	if len(p.Bytes) == 0 || p.Offset > int64(len(o.data)) {
 		return false
@@ -143,6 +161,8 @@ func (o *upload) has(p *protocol.ArtifactWriteParams) bool {
 	return bytes.HasPrefix(o.data[p.Offset:], p.Bytes)
 }
 
+// fits checks that a part continues its upload without a gap, and that the artifact and all uploads
+// stay within their limits. A repeated part always fits.
 func (u *uploads) fits(one *upload, p *protocol.ArtifactWriteParams) error {
 	if one.has(p) {
 		return nil
@@ -158,7 +178,7 @@ func (u *uploads) fits(one *upload, p *protocol.ArtifactWriteParams) error {
 	return nil
 }
 
-// expire forgets uploads for which nothing has come for a while.
+// expire drops uploads that received no part for uploadIdle. The caller holds u.mu.
 func (u *uploads) expire() {
 	for key, one := range u.open {
 		if time.Since(one.last) > uploadIdle {
@@ -168,6 +188,7 @@ func (u *uploads) expire() {
 	}
 }
 
+// forget drops an upload that was stored.
 func (u *uploads) forget(p *protocol.ArtifactWriteParams) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

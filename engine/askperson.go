@@ -9,7 +9,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Ask implements tool.Asker.
+// Ask implements tool.Asker. It opens a question of the running tool call and waits for the answer.
+// A call outside a turn gets tool.ErrNoTurn, because it has no decisions.
 func (h *toolHost) Ask(ctx context.Context, q tool.Question) (protocol.DecisionAnswer, error) {
 	asks := h.maker.caller.decisions()
 	if asks == nil {
@@ -26,7 +27,12 @@ func (h *toolHost) Ask(ctx context.Context, q tool.Question) (protocol.DecisionA
 	return asks.askPerson(ctx, h.call, q)
 }
 
-// askPerson asks what a call wants to know. What an earlier run of the daemon was answered holds.
+// askPerson asks a question of a call and waits for its answer. If an earlier run of the daemon
+// asked the same question, askPerson continues with it, and an answer that it got still counts.
+// Only a withdrawn question is asked again.
+//
+// If ctx ends because the call was cancelled, the question is withdrawn. If the turn is left
+// instead, the question stays open for the next run.
 func (a *asks) askPerson(ctx context.Context, s *toolCall, q tool.Question) (protocol.DecisionAnswer, error) {
 	asked := &question{call: s, decision: a.personQuestion(s, q)}
 	if before, ok := a.earlier[questionKeyOf(asked.decision)]; ok && !(before.Answer != nil && before.Answer.Choice == protocol.ChooseCancelled) {
@@ -39,13 +45,15 @@ func (a *asks) askPerson(ctx context.Context, s *toolCall, q tool.Question) (pro
 	switch {
 	case err == nil:
 		return *asked.open.Answer, nil
-	case a.suspended(): // whoever makes the call again finds the question, and others withdraw it
+	case a.suspended(): // the next run repeats the call and finds the question, or withdraws it
 		return protocol.DecisionAnswer{}, err
 	}
 	return protocol.DecisionAnswer{}, cmp.Or(a.withdraw(asked.open.ID), err)
 }
 
-// personQuestion is the next question of a call. Its hash tells it from the others of the call.
+// personQuestion returns the next question of a call. Its hash covers the number of the question
+// within the attempt, its text and its form, so that a repeated call finds the right earlier
+// question.
 func (a *asks) personQuestion(s *toolCall, q tool.Question) protocol.Decision {
 	s.questionsAsked++
 	wait := cmp.Or(q.Deadline, time.Duration(a.judge.config.Approval.DeadlineMs)*time.Millisecond, defaultDeadline)
@@ -60,7 +68,8 @@ func (a *asks) personQuestion(s *toolCall, q tool.Question) protocol.Decision {
 	}, s.ToolCall, wait)
 }
 
-// dropQuestions withdraws what a call still asks that will not be made again. What has its answer keeps it.
+// dropQuestions withdraws the open questions of a call that will not run again. Answered questions
+// keep their answers.
 func (a *asks) dropQuestions(s *toolCall) error {
 	for key, d := range a.earlier {
 		if key.kind != protocol.DecisionQuestion || key.call != s.CallID {

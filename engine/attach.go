@@ -9,8 +9,10 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Attach reads a session as it is and subscribes to what comes. With AfterSeq it replays instead, or, where that is
-// not possible, says so with a gap and gives the snapshot. The caller closes the subscription.
+// Attach returns the present state of a session and subscribes to its later events. Without
+// AfterSeq the result includes a snapshot of items. With AfterSeq the subscription replays the
+// events after it. If these events cannot be replayed, the result has a gap and the snapshot
+// instead. The caller closes the subscription.
 func (ss *Sessions) Attach(ctx context.Context, p *protocol.SessionAttachParams) (*protocol.SessionAttachResult, *feed.Subscription, error) {
 	a, err := ss.attach(ctx, p)
 	if err != nil {
@@ -32,8 +34,8 @@ func (ss *Sessions) Attach(ctx context.Context, p *protocol.SessionAttachParams)
 	return a.result, a.sub, nil
 }
 
-// Follow subscribes to what comes after a seq, for who is answered nothing of the session: what is open comes as events, too. The
-// caller closes the subscription.
+// Follow subscribes to the events after a sequence number, for callers that use no snapshot. Items
+// that are still open are sent as events, too. The caller closes the subscription.
 func (ss *Sessions) Follow(ctx context.Context, id protocol.SessionID, after protocol.Seq) (*feed.Subscription, error) {
 	r, sub, err := ss.Attach(ctx, &protocol.SessionAttachParams{SessionID: id, AfterSeq: &after})
 	if err != nil {
@@ -43,7 +45,9 @@ func (ss *Sessions) Follow(ctx context.Context, id protocol.SessionID, after pro
 	return sub, nil
 }
 
-// attach waits until a turn that was under way goes on, since what the log tells of it is else nowhere.
+// attach subscribes on the actor of the session. If a turn was interrupted, it first waits up to
+// resumePatience for it to resume, because the details of an unfinished turn are only in its
+// memory.
 func (ss *Sessions) attach(ctx context.Context, p *protocol.SessionAttachParams) (attached, error) {
 	for waited := false; ; waited = true {
 		var s *session
@@ -65,7 +69,8 @@ func (ss *Sessions) attach(ctx context.Context, p *protocol.SessionAttachParams)
 	}
 }
 
-// attached is a session as it was when a subscription began.
+// attached is the state of a session at the moment when a subscription began. Everything in it is
+// read in one step on the actor, so it matches the first event of the subscription.
 type attached struct {
 	result *protocol.SessionAttachResult
 	sub    *feed.Subscription
@@ -74,6 +79,7 @@ type attached struct {
 	drafts []protocol.Node
 }
 
+// attach reads the state and subscribes, in one step on the actor.
 func (st *state) attach(p *protocol.SessionAttachParams) attached {
 	a := attached{key: st.key, branch: st.history.leaf().Branch, result: &protocol.SessionAttachResult{
 		Session: st.public(), Seq: st.row.Seq, Queue: st.queue.Waiting(), Decisions: st.decisions.list(), Tasks: st.tasks.Listed(),
@@ -81,7 +87,7 @@ func (st *state) attach(p *protocol.SessionAttachParams) attached {
 	if r := st.turns.running(); r != nil {
 		a.drafts = r.journal.drafts()
 	}
-	if len(st.queue.Turns()) > 0 && st.turns.begun() { // also if it waits for its plugins
+	if len(st.queue.Turns()) > 0 && st.turns.begun() { // even while it waits for its plugins
 		a.result.TurnID, a.result.Entered = st.queue.Turns()[0].ID, st.enteredInputs(a.drafts)
 	}
 	after := st.row.Seq
@@ -94,7 +100,8 @@ func (st *state) attach(p *protocol.SessionAttachParams) attached {
 	return a
 }
 
-// enteredInputs are the inputs that the running turn has taken in, and of which its items do not tell yet.
+// enteredInputs returns the inputs that the running turn has read but that none of its drafts shows
+// yet.
 func (st *state) enteredInputs(drafts []protocol.Node) (inputs []protocol.QueuedInput) {
 	shown := map[protocol.InputID]bool{}
 	for _, n := range drafts {
@@ -110,11 +117,11 @@ func (st *state) enteredInputs(drafts []protocol.Node) (inputs []protocol.Queued
 	return inputs
 }
 
-// attachItems is how many nodes a snapshot shows at most; older ones are read by page.
+// attachItems is the most nodes in a snapshot. A client reads older ones in pages.
 const attachItems = 200
 
-// snapshot reads what a person sees of the session as it was when the subscription began: the newest of its history,
-// then what the log tells of the turn that was running.
+// snapshot fills in the items of a session as of the start of the subscription: its newest history,
+// followed by the drafts of the turn that was running.
 func (ss *Sessions) snapshot(ctx context.Context, row persistence.Session, drafts []protocol.Node, r *protocol.SessionAttachResult) error {
 	nodes, next, err := ss.eng.page(ctx, row, "", attachItems)
 	if err != nil {
@@ -125,7 +132,9 @@ func (ss *Sessions) snapshot(ctx context.Context, row persistence.Session, draft
 	return nil
 }
 
-// gap says why a cursor cannot be replayed, or is nil.
+// gap returns why the events after a cursor cannot be replayed; nil if they can. The reason is
+// "otherStore" if the cursor is from another database, or "rolledBack" if the database is older
+// than the cursor.
 func (ss *Sessions) gap(p *protocol.SessionAttachParams, newest protocol.Seq) *protocol.Gap {
 	reason := ""
 	switch {

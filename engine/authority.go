@@ -15,14 +15,20 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// requester is whoever asks lashd for something and is no client: a session, as far as its turn or its task may act for it.
+// requester identifies a session that asks lashd for something through one of its plugins or tasks,
+// with the limits that apply. A nil requester means that a client asks, which has no limits of its
+// own.
 type requester struct {
 	session protocol.SessionID
-	ceiling *protocol.Ceiling // of the turn, the task and the plugin that ask, beside that of the session; nil: none
-	bound   bool              // a plugin asks that does not ship with lashd: it may name only its own sessions
+	// ceiling limits the turn, the task or the plugin that asks, in addition to the ceiling of the
+	// session; nil if it has none.
+	ceiling *protocol.Ceiling
+	// bound is set if the plugin that asks does not ship with lashd. It may then name only the
+	// session itself, its subagents, and the sessions created at its request.
+	bound bool
 }
 
-// id is the session that asks; empty: a client does.
+// id returns the session that asks, or "" for a client.
 func (a *requester) id() protocol.SessionID {
 	if a == nil {
 		return ""
@@ -30,13 +36,14 @@ func (a *requester) id() protocol.SessionID {
 	return a.session
 }
 
-// What is refused to an asker where lashd itself would run a command.
+// Errors for a requester that may not have lashd run commands on its behalf.
 var (
 	errSandbox  = &plugin.UnavailableError{Capability: "commands outside of the plugin's sandbox"}
 	errPlanning = &plugin.UnavailableError{Capability: "commands in plan mode"}
 )
 
-// checkCommands refuses commands, which lashd itself runs, to an asker in a sandbox or in plan mode.
+// checkCommands returns an error if the requester is in a sandbox or in plan mode. Commands of
+// tasks and monitors are started by lashd itself, outside every plugin sandbox.
 func (a *requester) checkCommands() error {
 	switch c := a.ceiling; {
 	case c == nil:
@@ -49,7 +56,7 @@ func (a *requester) checkCommands() error {
 	return nil
 }
 
-// checkTaskCommand refuses the task of a command to an asker that may have no commands run.
+// checkTaskCommand is checkCommands for a task. Tasks without a command always pass.
 func checkTaskCommand(by *requester, spec *protocol.TaskSpec) error {
 	if spec.Command == nil {
 		return nil
@@ -57,7 +64,9 @@ func checkTaskCommand(by *requester, spec *protocol.TaskSpec) error {
 	return by.checkCommands()
 }
 
-// limits are what an asker may cause others to do.
+// limits returns everything that restricts what a requester may cause in other sessions: its
+// session's authority, the tools removed from its model, and the requester's own ceiling. Roots are
+// resolved to where they lead now. a must not be nil.
 func (e *Engine) limits(ctx context.Context, a *requester) (protocol.Ceiling, error) {
 	row, err := e.store.Session(ctx, a.session)
 	if err != nil {
@@ -79,7 +88,8 @@ func (e *Engine) limits(ctx context.Context, a *requester) (protocol.Ceiling, er
 	return c, err
 }
 
-// removedTools names the tools that a session has, and has taken from its model: what works for it does not get them back.
+// removedTools returns the sorted names of tools that a session knows but has removed from its
+// catalog. A subagent of the session must not get them back.
 func (e *Engine) removedTools(ctx context.Context, s *persistence.Session) (names []string, err error) {
 	parts, err := e.store.Components(ctx, s.Key, "")
 	if err != nil || parts[componentTools] == nil {
@@ -98,7 +108,8 @@ func (e *Engine) removedTools(ctx context.Context, s *persistence.Session) (name
 	return names, nil
 }
 
-// realRoots are directories where they lead now.
+// realRoots resolves symbolic links in directories. A directory that cannot be resolved is an
+// error, because a limit that cannot be checked must not be dropped.
 func realRoots(roots []string) (all []string, err error) {
 	for _, root := range roots {
 		at, err := pathresolve.Real(root)
@@ -110,7 +121,8 @@ func realRoots(roots []string) (all []string, err error) {
 	return all, nil
 }
 
-// insideRoots tells whether a directory is in all of the roots of a ceiling now.
+// insideRoots reports whether a directory lies in all roots of a ceiling, with links resolved now.
+// It is false if the directory cannot be resolved.
 func insideRoots(c *protocol.Ceiling, dir string) bool {
 	if c == nil || len(c.Roots) == 0 {
 		return true
@@ -119,8 +131,9 @@ func insideRoots(c *protocol.Ceiling, dir string) bool {
 	return err == nil && !slices.ContainsFunc(c.Roots, func(root string) bool { return !authority.Inside(at, root) })
 }
 
-// turnCeiling is what an asker's request to another session is held to beyond what that session is held to anyway. The session must be in
-// the asker's workspace.
+// turnCeiling returns the ceiling for a turn that a requester starts in another session: what
+// exceeds the ceiling which that session has anyway. It refuses a session outside the requester's
+// workspace.
 func (e *Engine) turnCeiling(ctx context.Context, a *requester, id protocol.SessionID) (*protocol.Ceiling, error) {
 	c, err := e.limits(ctx, a)
 	if err != nil {
@@ -136,21 +149,23 @@ func (e *Engine) turnCeiling(ctx context.Context, a *requester, id protocol.Sess
 	return authority.Beyond(c, authority.Held(&row.Session)), nil
 }
 
-// taskCeiling is what a task may cause others to do, beside the limits of the session that has it now. In another session than where it was
-// started it may do no more than it could there.
+// taskCeiling returns what a task may cause, in addition to the limits of the session that owns it
+// now. A task that moved to another session keeps the limits of the session that started it. If
+// that session is gone, its limits are unknown, and the task may cause no tool calls and no
+// commands.
 func (e *Engine) taskCeiling(ctx context.Context, t *protocol.Task, in protocol.SessionID) (*protocol.Ceiling, error) {
 	if t.Origin.SessionID == in || t.Origin.ClientID != "" {
 		return t.Origin.Ceiling, nil
 	}
 	c, err := e.limits(ctx, &requester{session: t.Origin.SessionID, ceiling: t.Origin.Ceiling})
-	if isGone(err) { // nobody knows what it could do there
+	if isGone(err) { // its limits are unknown
 		return &protocol.Ceiling{NoTools: true, Sandboxed: true}, nil
 	}
 	return &c, err
 }
 
-// wakeCeiling is what the turns are held to for which a task wakes a session, beyond what that session is held to anyway. Where nobody can
-// tell, they call no tools.
+// wakeCeiling returns the ceiling for turns that a task wakes in a session, beyond that session's
+// own ceiling. If the limits of the task cannot be determined, the woken turns may not call tools.
 func (e *Engine) wakeCeiling(ctx context.Context, t *protocol.Task, there *protocol.Session) *protocol.Ceiling {
 	c, err := e.taskCeiling(ctx, t, there.ID)
 	switch {
@@ -163,7 +178,8 @@ func (e *Engine) wakeCeiling(ctx context.Context, t *protocol.Task, there *proto
 	return authority.Beyond(*c, authority.Held(there))
 }
 
-// clientError is an error of the package authority as clients are told it.
+// clientError turns a refusal of package authority into an error about the offending parameter.
+// Other errors pass unchanged.
 func clientError(err error) error {
 	if r, ok := errors.AsType[*authority.Refusal](err); ok {
 		return param.Bad(r.Pointer, "%s", r.Reason)
@@ -171,8 +187,10 @@ func clientError(err error) error {
 	return err
 }
 
-// authorityFor checks what a new session is to be granted. One that works for another, starts where another is, or is asked for
-// by a plugin of another, never gets more than that one has.
+// authorityFor returns the authority and relation of a new session, or refuses what the request
+// asks for. A subagent, a session that starts from another one, and a session that a plugin creates
+// never get more than the parent, the source, or the requester has. by is nil if a client creates
+// the session.
 func (ss *Sessions) authorityFor(ctx context.Context, p *protocol.SessionNewParams, from *origin, by *requester) (protocol.Authority, protocol.Relation, error) {
 	got, r, err := ss.baseAuthority(ctx, p, from)
 	if err != nil || by == nil {
@@ -192,7 +210,8 @@ func (ss *Sessions) authorityFor(ctx context.Context, p *protocol.SessionNewPara
 	return got, r, clientError(err)
 }
 
-// baseAuthority is what a session is granted beside its parent and the session where it starts.
+// baseAuthority narrows the requested authority to that of the parent and of the source session. It
+// does not consider the requester.
 func (ss *Sessions) baseAuthority(ctx context.Context, p *protocol.SessionNewParams, from *origin) (protocol.Authority, protocol.Relation, error) {
 	got := p.Authority
 	if err := param.CheckAuthority(&got); err != nil {

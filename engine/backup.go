@@ -12,7 +12,9 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Backup copies all that is stored into a new directory, which can be used as a data directory. Turns go on meanwhile.
+// Backup copies the database and its blobs into a new directory, which can serve as a data
+// directory. Turns keep running during the copy. Dir must be absolute and must not exist, but its
+// parent must. The result lists files that are missing or damaged; the rest is copied.
 func (e *Engine) Backup(ctx context.Context, p *protocol.ServerBackupParams) (*protocol.ServerBackupResult, error) {
 	if !filepath.IsAbs(p.Dir) {
 		return nil, param.Bad("/dir", "must be an absolute path, not %.200q", p.Dir)
@@ -37,7 +39,8 @@ func (e *Engine) Backup(ctx context.Context, p *protocol.ServerBackupParams) (*p
 	return &protocol.ServerBackupResult{Dir: dir, Missing: report.Missing, Problems: report.Problems}, nil
 }
 
-// unusablePath is why no file can have the path that a client named; nil if err is about something else.
+// unusablePath returns the system error that says why the path cannot be used; nil if err has
+// another cause, such as a full disk.
 func unusablePath(err error) error {
 	for _, why := range []error{syscall.ENAMETOOLONG, syscall.ENOTDIR, syscall.ELOOP, syscall.EINVAL, syscall.EROFS} {
 		if errors.Is(err, why) {

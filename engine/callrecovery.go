@@ -16,19 +16,29 @@ import (
 // What becomes of a call after a crash is decided here. Nothing that was started is made again unless its tool says that this is safe: a
 // call whose result was lost becomes a decision. The others go on where they were.
 
-// callState is how far a call has come.
+// callState is how far a tool call has progressed. toolCall.state derives it from the fields of the
+// call, so that a call read from the journal resumes where it was.
 type callState int
 
 const (
-	callPlanned  callState = iota // nobody has started it: plugins and people are asked first
-	callStarted                   // this run of the daemon has started it
-	callLost                      // an earlier run of the daemon has started it, and nobody knows what it came to
-	callAnswered                  // its client has answered it, which plugins have not seen: the tool is not called
-	callWaiting                   // its completion decides, which comes from elsewhere: the tool is not called
-	callSettled                   // it has its result
-	callStored                    // the journal has its result
+	// callPlanned calls have not started: hooks and approval come next.
+	callPlanned callState = iota
+	// callStarted calls were started by this run of the daemon.
+	callStarted
+	// callLost calls were started by an earlier run of the daemon, and their outcome is unknown.
+	callLost
+	// callAnswered calls have an output from their client that hooks have not seen. The tool is not
+	// called.
+	callAnswered
+	// callWaiting calls wait for a completion from outside. The tool is not called.
+	callWaiting
+	// callSettled calls have their result.
+	callSettled
+	// callStored calls have their result in the journal.
+	callStored
 )
 
+// state returns how far the call has progressed. The most advanced state wins.
 func (s *toolCall) state() callState {
 	switch {
 	case s.stored:
@@ -47,7 +57,8 @@ func (s *toolCall) state() callState {
 	return callPlanned
 }
 
-// restore takes what the journal knows of a call.
+// restore fills the call from its row of the journal. It returns a JournalError if the row belongs
+// to another call: the driver or the model reply must have changed.
 func (s *toolCall) restore(row persistence.Effect) error {
 	if !bytes.Equal(row.Hash, s.hash()) {
 		return &JournalError{Effect: row.ID, Kind: "tools", Diff: fmt.Sprintf("call %d", row.Ordinal)}
@@ -63,14 +74,15 @@ func (s *toolCall) restore(row persistence.Effect) error {
 		s.Args = known.Args
 	}
 	s.sandboxed = s.sandboxed || known.Confined
-	if s.clientOutput != nil && s.entry == nil { // the tool is gone, and with it what hooks would have to be told
+	if s.clientOutput != nil && s.entry == nil { // without the tool, hooks cannot be asked about its output
 		s.endUnfinished()
 	}
 	s.resultLost, s.stored, s.ranked = !row.Finished, row.Finished, row.Finished
 	return nil
 }
 
-// declaredReplay says whether its tool lets calls be made again.
+// declaredReplay returns what the tool declares now about repeating calls. A tool that is gone
+// counts as never repeatable.
 func (s *toolCall) declaredReplay() protocol.Replay {
 	if s.entry == nil {
 		return protocol.ReplayNever
@@ -78,20 +90,23 @@ func (s *toolCall) declaredReplay() protocol.Replay {
 	return cmp.Or(s.entry.Terms().Replay, protocol.ReplayNever)
 }
 
-// repeatable tells whether a call that was started may be started again: as its tool is declared now, and was then. Another
-// version of it cannot say what the one before has done.
+// repeatable reports whether a started call may be started again. Its tool must allow that now and
+// must have allowed it then: another version cannot know what the previous one did.
 func (s *toolCall) repeatable() bool {
 	return repeatSafe(s.declaredReplay()) && (s.replay == "" || repeatSafe(s.replay))
 }
 
+// repeatSafe reports whether a replay declaration allows a call to run twice.
 func repeatSafe(c protocol.Replay) bool {
 	return c == protocol.ReplaySafe || c == protocol.ReplayIdempotent
 }
 
-// awaitsCompletion tells whether a call is not made again, because its completion decides.
+// awaitsCompletion reports whether the call ends with its completion instead of another attempt.
+// The call has either returned, or must not be repeated.
 func (s *toolCall) awaitsCompletion() bool { return s.awaited != nil && (s.parked || !s.repeatable()) }
 
-// cancelRest gives the calls without a result theirs, when the turn is cancelled. Those that wait for a completion stop waiting.
+// cancelRest gives every call without a result its final result when the turn is cancelled. Calls
+// that wait for a completion stop waiting first.
 func (b *batch) cancelRest(ctx context.Context) {
 	b.asks.completeRest(ctx, b.calls)
 	for _, s := range b.calls {
@@ -105,7 +120,7 @@ func (b *batch) cancelRest(ctx context.Context) {
 	}
 }
 
-// failRest gives the calls without a result theirs, when the turn fails.
+// failRest gives every call without a result its final result when the turn fails.
 func (b *batch) failRest() {
 	for _, s := range b.calls {
 		switch s.state() {
@@ -118,7 +133,8 @@ func (b *batch) failRest() {
 	}
 }
 
-// endUnfinished gives a call its result that was started and is not brought to its end.
+// endUnfinished gives a started call that will not finish its result: the output that its client
+// sent, or "unknown".
 func (s *toolCall) endUnfinished() {
 	if s.clientOutput != nil {
 		s.answer(*s.clientOutput)
@@ -128,7 +144,8 @@ func (s *toolCall) endUnfinished() {
 	s.applyAnswer(&protocol.DecisionAnswer{Choice: protocol.ChooseTellModel})
 }
 
-// outcomeQuestion asks what became of a call whose result was lost.
+// outcomeQuestion returns the decision that asks a person whether an interrupted call took effect.
+// Its default, at the deadline, is to tell the model that the outcome is unknown.
 func (a *asks) outcomeQuestion(call protocol.ToolCall) protocol.Decision {
 	deadline := defaultDeadline
 	if ms := a.judge.config.Unknown.DeadlineMs; ms != nil {
@@ -143,7 +160,9 @@ func (a *asks) outcomeQuestion(call protocol.ToolCall) protocol.Decision {
 	}, call, deadline)
 }
 
-// applyAnswer takes a person's answer about a call.
+// applyAnswer applies a person's answer to the call. After an answer that allows it, or that asks
+// to run it again, the call has no result yet and can start. All other answers end it with a
+// result.
 func (s *toolCall) applyAnswer(a *protocol.DecisionAnswer) {
 	switch a.Choice {
 	case protocol.ChooseAllowOnce, protocol.ChooseAllowSession, protocol.ChooseAllowAlways, protocol.ChooseRunAgain:

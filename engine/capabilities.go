@@ -14,21 +14,27 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// services are what hooks of a session may do, as far as they are granted it: the engine's own methods, with the session as
-// the one that is meant where none is named.
+// services implements the capabilities that hooks and tools of plugins get. It calls the engine's
+// own API on behalf of one session, within what that session, its turn or its task may do. A method
+// that names no session means that session. All methods may block and are safe for concurrent use.
 type services struct {
 	eng     *Engine
 	session protocol.SessionID
-	turn    protocol.TurnID   // whose hook it is; empty: of none
-	ceiling *protocol.Ceiling // of that turn, or of the task
-	work    *work             // of the task that it is; nil: it is none
-	tracer  func(kind trace.Kind, body any)
+	// turn is the turn whose hook calls; empty if the call belongs to no turn.
+	turn protocol.TurnID
+	// ceiling limits that turn or task, in addition to the session's own ceiling.
+	ceiling *protocol.Ceiling
+	// work is the running task that calls; nil if none does.
+	work *work
+	// tracer records trace entries of the plugin.
+	tracer func(kind trace.Kind, body any)
 }
 
-// capabilities are those of the session that the hooks work for.
+// capabilities returns the capabilities of the session for hooks that ask for nobody else.
 func (h *hooks) capabilities() plugin.Capabilities { return h.capabilitiesFor(nil) }
 
-// capabilitiesFor are capabilities for an asker with a ceiling of its own; nil: none.
+// capabilitiesFor returns capabilities with an additional ceiling: that of a plugin or tool which
+// asks; nil if it has none.
 func (h *hooks) capabilitiesFor(asker *protocol.Ceiling) plugin.Capabilities {
 	s := &services{
 		eng: h.eng, session: h.session.id, turn: h.caller.turnID(), ceiling: authority.MeetAll(h.judge.ceiling, asker), tracer: h.trace.add,
@@ -36,6 +42,8 @@ func (h *hooks) capabilitiesFor(asker *protocol.Ceiling) plugin.Capabilities {
 	return s.all()
 }
 
+// capabilities returns the capabilities of a session outside a turn, as lifecycle hooks and config
+// mutators get them.
 func (e *Engine) capabilities(id protocol.SessionID, tracer func(trace.Kind, any)) plugin.Capabilities {
 	return (&services{eng: e, session: id, tracer: tracer}).all()
 }
@@ -44,8 +52,8 @@ func (s *services) all() plugin.Capabilities {
 	return plugin.Capabilities{State: s, Lifecycle: s, Graph: s, Models: s, Tasks: s, Monitors: monitorService{s}, Tracer: s}
 }
 
-// requester is who asks by calling a service: the session, within what its turn or task may do, in a sandbox if the plugin is in one, and
-// in plan mode if the session is.
+// requester returns who a call to a service acts for, with its limits: those of the session's turn
+// or task, a sandbox if ctx belongs to a sandboxed plugin, and plan mode if the session is in it.
 func (s *services) requester(ctx context.Context) (*requester, error) {
 	row, err := s.eng.store.Session(ctx, s.session)
 	if err != nil {
@@ -55,7 +63,8 @@ func (s *services) requester(ctx context.Context) (*requester, error) {
 	return &requester{s.session, authority.MeetAll(s.ceiling, authority.InSandbox(ctx), planning), authority.IsLoaded(ctx)}, nil
 }
 
-// resolveSession is a session that is named, if the asker may name it. Where none is named it is the asker's own.
+// resolveSession returns the session that id names, or the services' own session if id is empty. It
+// returns a ReachError if the plugin may not name that session.
 func (s *services) resolveSession(ctx context.Context, id protocol.SessionID) (protocol.SessionID, error) {
 	if id == "" || id == s.session {
 		return s.session, nil
@@ -67,7 +76,7 @@ func (s *services) resolveSession(ctx context.Context, id protocol.SessionID) (p
 	return id, err
 }
 
-// resolveTurn is the session of a turn that is named, if the asker may name it.
+// resolveTurn returns the session of a turn, with the same check as resolveSession.
 func (s *services) resolveTurn(ctx context.Context, id protocol.TurnID) (protocol.SessionID, error) {
 	t, err := s.eng.store.Turn(ctx, id)
 	if err != nil {
@@ -76,7 +85,7 @@ func (s *services) resolveTurn(ctx context.Context, id protocol.TurnID) (protoco
 	return s.resolveSession(ctx, t.Session)
 }
 
-// View implements plugin.StateService: what is settled.
+// View implements plugin.StateService. It shows committed state only.
 func (s *services) View(ctx context.Context, id protocol.SessionID) (*plugin.View, error) {
 	id, err := s.resolveSession(ctx, id)
 	if err != nil {
@@ -154,7 +163,8 @@ func (s *services) SetAvailability(ctx context.Context, id protocol.SessionID, n
 	return r.State.Generation, nil
 }
 
-// WorksForOwn implements plugin.StateService. One that is not there works for nobody.
+// WorksForOwn implements plugin.StateService: it reports whether a session is this one or works for
+// it, directly or through other subagents. A session that does not exist works for none.
 func (s *services) WorksForOwn(ctx context.Context, id protocol.SessionID) (bool, error) {
 	for id = cmp.Or(id, s.session); id != s.session; {
 		row, err := s.eng.store.Session(ctx, id)
@@ -178,7 +188,7 @@ func (s *services) CreateSession(ctx context.Context, p *protocol.SessionNewPara
 	return s.eng.Sessions.new(ctx, by, p)
 }
 
-// CloseSession implements plugin.LifecycleService.
+// CloseSession implements plugin.LifecycleService. A plugin cannot close the session it runs in.
 func (s *services) CloseSession(ctx context.Context, id protocol.SessionID) error {
 	if id == s.session {
 		return ErrSessionInUse
@@ -190,7 +200,9 @@ func (s *services) CloseSession(ctx context.Context, id protocol.SessionID) erro
 	return err
 }
 
-// DeleteSession implements plugin.LifecycleService. What the session has used stays in the ledger of the one it worked for.
+// DeleteSession implements plugin.LifecycleService. It deletes only direct subagents of this
+// session; one that is gone already is no error. The usage of the deleted session stays in the
+// parent's ledger.
 func (s *services) DeleteSession(ctx context.Context, id protocol.SessionID) error {
 	row, err := s.eng.store.Session(ctx, id)
 	switch {
@@ -205,7 +217,10 @@ func (s *services) DeleteSession(ctx context.Context, id protocol.SessionID) err
 	return err
 }
 
-// StartTurn implements plugin.LifecycleService. The turn's id is its idempotency key as well.
+// StartTurn implements plugin.LifecycleService. The plugin chooses the turn id, which is also the
+// idempotency key, so a repeated request starts no second turn. The turn gets the requester's
+// ceiling. A plugin cannot start a turn in its own session here, since that turn would wait for the
+// current one.
 func (s *services) StartTurn(ctx context.Context, q *plugin.TurnRequest) (protocol.TurnID, error) {
 	if err := q.Check(); err != nil {
 		return "", err
@@ -230,7 +245,8 @@ func (s *services) StartTurn(ctx context.Context, q *plugin.TurnRequest) (protoc
 	return r.TurnID, nil
 }
 
-// AwaitTurn implements plugin.LifecycleService.
+// AwaitTurn implements plugin.LifecycleService. It waits until the turn has ended, including the
+// turns that continue it in another frame.
 func (s *services) AwaitTurn(ctx context.Context, id protocol.TurnID) (*protocol.TurnReport, error) {
 	if _, err := s.resolveTurn(ctx, id); err != nil {
 		return nil, err
@@ -247,8 +263,8 @@ func (s *services) CancelTurn(ctx context.Context, id protocol.TurnID) error {
 	return err
 }
 
-// InjectTurnInput implements plugin.LifecycleService. It reaches the sessions that StartTurn does. A hook does not steer its own turn: it has
-// directives for that.
+// InjectTurnInput implements plugin.LifecycleService. It steers turns in the sessions that
+// StartTurn can reach. A hook cannot steer its own turn with it and uses directives instead.
 func (s *services) InjectTurnInput(ctx context.Context, p *protocol.TurnSteerParams) (protocol.InputID, error) {
 	t, err := s.eng.store.Turn(ctx, p.TurnID)
 	if err != nil {
@@ -268,7 +284,8 @@ func (s *services) InjectTurnInput(ctx context.Context, p *protocol.TurnSteerPar
 	return r.InputID, nil
 }
 
-// TakeFirstTurnInput implements plugin.LifecycleService.
+// TakeFirstTurnInput implements plugin.LifecycleService. It removes and returns the input that
+// waits for the first turn of a session. The bool is false if the session is gone.
 func (s *services) TakeFirstTurnInput(ctx context.Context, id protocol.SessionID) ([]protocol.InputPart, bool, error) {
 	id, err := s.resolveSession(ctx, id)
 	if err != nil {

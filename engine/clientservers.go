@@ -18,49 +18,65 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Servers connects the MCP servers that clients bring to sessions.
+// Servers connects the MCP servers that clients add to sessions. The plugin loader implements it.
+// Its methods are safe for concurrent use.
 type Servers interface {
-	// Taken is the plugin that has a server of a name already where sessions work in a directory; empty: none has.
+	// Taken returns the plugin that already has a server of this name in sessions of directory cwd, or
+	// "" if there is none.
 	Taken(ctx context.Context, cwd, name string) (plugin string, err error)
-	// Connect begins to connect a server, and returns at once. It tells of each change of its tools, and of an error if it
-	// cannot be reached, which it goes on to try.
+	// Connect starts to connect a server and returns at once. It calls tell after each change of the
+	// server's tools, and with an error when the server cannot be reached. It keeps trying then.
 	Connect(ctx context.Context, name string, s protocol.MCPServer, tell func(context.Context, error)) (Server, error)
 }
 
-// Server is an MCP server that a client has brought. Its tools are those that it has listed.
+// Server is a connected MCP server of a client. As a tool provider it offers the tools that the
+// server listed last. The caller of Connect must call Leave.
 type Server interface {
 	tool.Provider
 	// Tried is closed once the server has listed its tools, or could not be reached.
 	Tried() <-chan struct{}
-	// Leave lets go of the server, and returns at once. Calls fail from then on.
+	// Leave disconnects the server without waiting. Later calls fail.
 	Leave()
 }
 
-// ServerTakenError means that a client brings an MCP server whose name one of a plugin's has.
+// ServerTakenError means that a client adds an MCP server under a name that a plugin's server has.
 type ServerTakenError struct{ Server, Plugin string }
 
 func (e *ServerTakenError) Error() string {
 	return fmt.Sprintf("plugin %[2]s already provides an MCP server %[1]q; choose another name", e.Server, e.Plugin)
 }
 
-// clientServers are the MCP servers that a client has brought to a session. They are there until it brings others, or is gone. Nothing of
-// them is stored.
+// clientServers are the MCP servers that one client added to one session. They stay until the
+// client adds others or disconnects. Nothing about them is stored, because their settings can
+// contain secrets.
+//
+// A set is created by connect, and then either adopted by the session or closed by closeUnused. mu
+// decides that race. A nil *clientServers means no servers: adopt, closeUnused, disconnect, sources
+// and register accept it.
 type clientServers struct {
-	client    protocol.ClientID
-	servers   map[string]Server
-	closed    chan struct{} // closed once they are let go
+	client  protocol.ClientID
+	servers map[string]Server
+	// closed is closed once the servers are disconnected.
+	closed    chan struct{}
 	closeOnce sync.Once
 
-	mu        sync.Mutex
-	adopted   bool            // the session has them, or has had them
-	abandoned bool            // up, by who has brought them
-	failed    map[string]bool // those of which the session was told that they are not there
+	mu sync.Mutex
+	// adopted is set once the session has the servers, even if it has dropped them since.
+	adopted bool
+	// abandoned is set once the request that connected the servers has ended. The session can no
+	// longer adopt them.
+	abandoned bool
+	// failed has the servers that the session last reported as unreachable.
+	failed map[string]bool
 }
 
-// connectWait is how long a client that brings servers waits for their tools. What comes later comes with tools/changed.
+// connectWait is how long a request that adds servers waits for their tools. Tools that arrive
+// later come with tools/changed.
 const connectWait = 2 * time.Second
 
-// connect has servers begin, and waits a moment for their tools. Whoever asks either has the session take them, or lets them go.
+// connect starts connecting servers and waits up to connectWait for their tools. The caller must
+// have the session adopt the result, and must call closeUnused in any case. It returns nil for no
+// servers.
 func (ss *Sessions) connect(ctx context.Context, client protocol.ClientID, id protocol.SessionID, wanted protocol.MCPServers) (*clientServers, error) {
 	if len(wanted) == 0 {
 		return nil, nil
@@ -89,7 +105,8 @@ func (ss *Sessions) connect(ctx context.Context, client protocol.ClientID, id pr
 	return g, nil
 }
 
-// serverChanged brings other tools of a server into the session, or tells that it is not there, or is there again.
+// serverChanged is called on a change of a server. It refreshes the session's tools, or publishes
+// that the server failed or recovered. A recovery without an earlier failure is not published.
 func (ss *Sessions) serverChanged(ctx context.Context, id protocol.SessionID, g *clientServers, name string, failed error) {
 	select {
 	case <-g.closed:
@@ -108,7 +125,7 @@ func (ss *Sessions) serverChanged(ctx context.Context, id protocol.SessionID, g 
 	}
 }
 
-// setFailed notes whether a server is there, and tells how it was before.
+// setFailed records whether a server is unreachable now, and returns whether it was before.
 func (g *clientServers) setFailed(name string, now bool) (before bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -117,7 +134,8 @@ func (g *clientServers) setFailed(name string, now bool) (before bool) {
 	return before
 }
 
-// adopt has the session keep the servers, unless who has brought them has given up.
+// adopt makes the session the owner of the servers. It fails if the request that connected them has
+// already ended.
 func (g *clientServers) adopt() error {
 	if g == nil {
 		return nil
@@ -131,7 +149,8 @@ func (g *clientServers) adopt() error {
 	return nil
 }
 
-// closeUnused gives servers up that no session has taken.
+// closeUnused disconnects the servers unless a session adopted them. The function that called
+// connect defers it.
 func (g *clientServers) closeUnused() {
 	if g == nil {
 		return
@@ -145,7 +164,7 @@ func (g *clientServers) closeUnused() {
 	}
 }
 
-// disconnect lets go of the servers. Once is enough.
+// disconnect disconnects all servers without waiting for them. Later calls do nothing.
 func (g *clientServers) disconnect() {
 	if g == nil {
 		return
@@ -158,7 +177,7 @@ func (g *clientServers) disconnect() {
 	})
 }
 
-// sources are the ids of the sources of tools that the servers are.
+// sources returns the ids under which the servers are registered as tool sources, sorted by name.
 func (g *clientServers) sources() (ids []string) {
 	if g == nil {
 		return nil
@@ -169,9 +188,12 @@ func (g *clientServers) sources() (ids []string) {
 	return ids
 }
 
+// source returns the tool source id of a server. It includes the client, so that it differs from
+// every plugin's source.
 func (g *clientServers) source(name string) string { return "client:" + string(g.client) + "/" + name }
 
-// register registers the tools of the servers. One that has a tool whose name is taken is left out.
+// register adds the tools of the servers to r. If a server has a tool whose name is already taken,
+// all its tools are skipped and skipped is called with the reason.
 func (g *clientServers) register(r *tool.Registry, skipped func(server string, why error)) {
 	if g == nil {
 		return
@@ -183,15 +205,16 @@ func (g *clientServers) register(r *tool.Registry, skipped func(server string, w
 	}
 }
 
-// unregister makes orphans of the tools.
+// unregister removes the providers of the tools from r. The tools stay known, but without a
+// provider.
 func (g *clientServers) unregister(r *tool.Registry) {
 	for _, id := range g.sources() {
-		_ = r.Upsert(id) // nothing is in nobody's way
+		_ = r.Upsert(id) // without tools there can be no conflict
 	}
 }
 
-// BringServers connects the MCP servers that a client brings to a session which it has just created. Those that somebody has
-// brought meanwhile stay.
+// BringServers connects the MCP servers of a client to a session that the client has just created.
+// If another client has added servers since, those stay and these are closed.
 func (ss *Sessions) BringServers(ctx context.Context, client protocol.ClientID, id protocol.SessionID, servers protocol.MCPServers) error {
 	g, err := ss.connect(ctx, client, id, servers)
 	if err != nil {
@@ -201,7 +224,8 @@ func (ss *Sessions) BringServers(ctx context.Context, client protocol.ClientID, 
 	return ss.adoptServers(ctx, id, g)
 }
 
-// checkOverlayServers refuses servers that cannot be in a session.
+// checkOverlayServers validates the MCP servers of an overlay request against the session's
+// directory.
 func (ss *Sessions) checkOverlayServers(ctx context.Context, p *protocol.SessionOverlayParams) error {
 	if len(p.MCPServers) == 0 {
 		return nil
@@ -213,7 +237,7 @@ func (ss *Sessions) checkOverlayServers(ctx context.Context, p *protocol.Session
 	return ss.checkServers(ctx, row.Cwd, p.MCPServers)
 }
 
-// adoptServers gives servers to a session that has none.
+// adoptServers adds servers to a session that has none. If it has some, it does nothing.
 func (ss *Sessions) adoptServers(ctx context.Context, id protocol.SessionID, g *clientServers) error {
 	if g == nil {
 		return nil
@@ -227,7 +251,9 @@ func (ss *Sessions) adoptServers(ctx context.Context, id protocol.SessionID, g *
 	return err
 }
 
-// replaceServers puts servers in the place of those that are there. If the session's plugins are not open, their tools come with these.
+// replaceServers replaces the client servers of the session with g; nil removes them. If the
+// plugins are open, their tools change and the overlay is stored. Otherwise the tools are
+// registered when the plugins open.
 func (k *pluginLock) replaceServers(g *clientServers) error {
 	if t := k.owner.plugins.opened(); t != nil {
 		_, err := k.setOverlay(t, k.owner.overlay.current(), g, receipt.Request{})
@@ -243,7 +269,8 @@ func (k *pluginLock) replaceServers(g *clientServers) error {
 	return err
 }
 
-// setServers lets the servers before go, and watches the client of these.
+// setServers disconnects the previous servers, stores g in the session and watches g's client. It
+// runs on the actor.
 func (s *session) setServers(ctx context.Context, g *clientServers) {
 	s.clientServers.disconnect()
 	s.clientServers = g
@@ -263,7 +290,8 @@ func (s *session) setServers(ctx context.Context, g *clientServers) {
 	})
 }
 
-// dropServersLater takes servers out of a session, because their client is gone. If that cannot be stored their calls fail until it can.
+// dropServersLater removes the servers of a client that has disconnected. It disconnects them
+// first, so their calls fail even while the removal cannot be stored.
 func (ss *Sessions) dropServersLater(ctx context.Context, id protocol.SessionID, g *clientServers) {
 	g.disconnect()
 	ss.dropClientAddition(ctx, id, "tools", func(k *pluginLock) error {
@@ -274,7 +302,9 @@ func (ss *Sessions) dropServersLater(ctx context.Context, id protocol.SessionID,
 	})
 }
 
-// dropClientAddition has a session let go of what a client that is gone has left in it. If that cannot be stored it is tried again.
+// dropClientAddition removes what a disconnected client added to a session, and retries every
+// spaceCheck until that is stored, the session is gone, or the engine stops. what names the
+// addition in the log.
 func (ss *Sessions) dropClientAddition(ctx context.Context, id protocol.SessionID, what string, drop func(*pluginLock) error) {
 	for {
 		_, err := lockedPlugins(ctx, ss.eng, id, func(k *pluginLock) (struct{}, error) { return struct{}{}, drop(k) })
@@ -290,7 +320,7 @@ func (ss *Sessions) dropClientAddition(ctx context.Context, id protocol.SessionI
 	}
 }
 
-// replaceServerTools registers the tools of servers in the place of those that are there.
+// replaceServerTools replaces the tools of the session's present servers in r with those of g.
 func (k *pluginLock) replaceServerTools(r *tool.Registry, g *clientServers) error {
 	st, old := k.owner, k.owner.clientServers
 	_, err := workgroup.CallPlugin(k.ctx, k.eng.group, func(context.Context) (struct{}, error) {
@@ -301,18 +331,19 @@ func (k *pluginLock) replaceServerTools(r *tool.Registry, g *clientServers) erro
 	return err
 }
 
-// logSkippedServer tells of a server whose tools a session does not have.
+// logSkippedServer logs that the tools of a client's MCP server were not registered.
 func (s *session) logSkippedServer(server string, why error) {
 	s.eng.Log.Warn("skipped the tools of a client's MCP server", "session", s.id, "server", server, "error", why)
 }
 
-// publish tells a session's observers of something.
+// publish commits an event in a session, and so sends it to the session's subscribers.
 func (e *Engine) publish(ctx context.Context, id protocol.SessionID, event change.Event) error {
 	_, err := do(ctx, e, id, func(ctx context.Context, st *state) (struct{}, error) { return struct{}{}, st.commitEvents(ctx, event) })
 	return err
 }
 
-// checkServers refuses servers that cannot be, or whose name a plugin's server has.
+// checkServers validates the MCP servers of a request. It refuses malformed ones, too many of them,
+// and names that a server of a plugin has.
 func (ss *Sessions) checkServers(ctx context.Context, cwd string, wanted protocol.MCPServers) error {
 	switch {
 	case len(wanted) == 0:
@@ -341,7 +372,8 @@ func (ss *Sessions) checkServers(ctx context.Context, cwd string, wanted protoco
 	return nil
 }
 
-// serverNames are servers without what stands in them, for a receipt: that is stored.
+// serverNames returns the servers without their settings. The receipt of the request uses it,
+// because it is stored and the settings can contain secrets.
 func serverNames(servers protocol.MCPServers) protocol.MCPServers {
 	if len(servers) == 0 {
 		return nil

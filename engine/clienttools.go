@@ -14,16 +14,17 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// clientDeadline is how long a client may take for a call, unless the tool says otherwise.
+// clientDeadline is how long a client may take for a call if the tool sets no deadline.
 const clientDeadline = 2 * time.Minute
 
-// clientTools is the source of the tools that a client runs: a call is a durable event and the client's later answer.
+// clientTools is the tool source for tools that a client runs itself. A call commits a
+// tool/requested event; the client answers with tool/respond.
 type clientTools struct {
 	session *session
 	tools   atomic.Pointer[[]protocol.ClientTool]
 }
 
-// Tools implements tool.Provider.
+// Tools implements tool.Provider. Calls are never repeatable unless the client declares otherwise.
 func (c *clientTools) Tools() []tool.Tool {
 	var tools []tool.Tool
 	for _, t := range *c.tools.Load() {
@@ -36,16 +37,20 @@ func (c *clientTools) Tools() []tool.Tool {
 	return tools
 }
 
-// clientCall is a call that waits for its client. It belongs to the session's actor; once it is settled, no answer
-// counts any more.
+// clientCall is a call that waits for its client. It belongs to the session's actor. Once removed
+// from the overlay, it accepts no answer any more.
 type clientCall struct {
 	client protocol.ClientID
-	host   *toolHost // takes the output
-	acked  bool
-	done   chan struct{} // closed once the host has the output
+	// host receives the output.
+	host *toolHost
+	// acked is set once the client has confirmed that it received the call or is working on it.
+	acked bool
+	done  chan struct{} // closed once the host has the output
 }
 
-// Execute implements tool.Provider.
+// Execute implements tool.Provider. It requests the call and waits for the client's output. If the
+// client acknowledged the call but sent no output, the outcome is unknown; otherwise the call
+// failed without effect.
 func (c *clientTools) Execute(ctx context.Context, call tool.Invocation) (tool.Result, error) {
 	wait := clientDeadline
 	for _, t := range *c.tools.Load() {
@@ -62,7 +67,7 @@ func (c *clientTools) Execute(ctx context.Context, call tool.Invocation) (tool.R
 		st.overlay.removeCall(call.CallID)
 		return pending.acked, nil
 	})
-	// The call is settled: what was answered by now counts, though something else may have ended the wait.
+	// The call accepts no more answers. One that arrived before counts, whatever ended the wait.
 	select {
 	case <-pending.done:
 		return tool.Result{Output: *pending.host.output}, nil
@@ -79,6 +84,8 @@ func (c *clientTools) Execute(ctx context.Context, call tool.Invocation) (tool.R
 	return tool.Result{Output: protocol.Fail(class, "client_"+string(class), text, protocol.FromTool)}, nil
 }
 
+// request commits the tool/requested event and registers the pending call, in one step on the
+// actor. It returns errToolWithdrawn if no client provides the tool any more.
 func (c *clientTools) request(ctx context.Context, call tool.Invocation, wait time.Duration) (*clientCall, error) {
 	return do(ctx, c.session.eng, c.session.id, func(ctx context.Context, st *state) (*clientCall, error) {
 		client, ok := st.overlay.provider(call.Name)
@@ -101,7 +108,8 @@ func (c *clientTools) request(ctx context.Context, call tool.Invocation, wait ti
 
 var errToolWithdrawn = errors.New("the client no longer provides the tool")
 
-// await returns when the call is answered or will not be; then it says why. Without a reason the context is done.
+// await waits until the call is answered, the deadline passes, the client disconnects, or ctx is
+// done. It returns a failure class only for the deadline and the disconnect.
 func (c *clientTools) await(ctx context.Context, pending *clientCall, wait time.Duration) (class protocol.FailureClass, text string) {
 	deadline := time.NewTimer(wait)
 	defer deadline.Stop()
@@ -119,7 +127,9 @@ func (c *clientTools) await(ctx context.Context, pending *clientCall, wait time.
 	}
 }
 
-// Respond takes a client's answer to tool/requested. The first answer of the client that provides the tool counts.
+// Respond stores a client's answer to tool/requested: an acknowledgement or the output. Only the
+// client that provides the tool may answer, and its first output counts. Accepted is false for
+// later ones.
 func (ts *Tools) Respond(ctx context.Context, client protocol.ClientID, p *protocol.ToolRespondParams) (*protocol.ToolRespondResult, error) {
 	if p.Output == nil && !p.Ack {
 		return nil, param.Bad("/output", "is required, unless ack is true")
@@ -146,7 +156,7 @@ func (ts *Tools) Respond(ctx context.Context, client protocol.ClientID, p *proto
 	})
 }
 
-// take makes a client's output durable, and lets the call that waits for it go on.
+// take commits a client's output and wakes the call that waits for it. It runs on the actor.
 func (call *clientCall) take(ctx context.Context, st *state, out protocol.ToolOutput, rc receipt.Request) (*protocol.ToolRespondResult, error) {
 	leave, ok := call.host.keepOpen()
 	if !ok {

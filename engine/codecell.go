@@ -10,8 +10,9 @@ import (
 	"lashd/persistence"
 )
 
-// runCell runs a piece of the model's code. That it is started is durable before it runs, and what it came to before the
-// model sees it. One that was started by a daemon that died meanwhile is not run again.
+// runCell runs one code cell of the model. Its start is committed before it runs, and its result
+// before the model sees it. A cell that an earlier run of the daemon started never runs again,
+// because nothing is known about its effects; the model gets an error instead.
 func (r *run) runCell(ctx context.Context, effect turn.Effect) error {
 	reply := turn.CellReply{Error: plugin.ErrNoExecutor.Error()}
 	switch {
@@ -32,7 +33,9 @@ func (r *run) runCell(ctx context.Context, effect turn.Effect) error {
 	return r.store.flush(ctx, nil)
 }
 
-// startCell gives the reply of a cell, or why there is none. What goes wrong in the executor is said in the reply.
+// startCell commits the start of a cell, runs it on a goroutine of its own and returns the reply.
+// An error of the executor becomes part of the reply. startCell itself fails only if the start
+// cannot be committed or ctx ends; then the executor is told to abandon the cell.
 func (r *run) startCell(ctx context.Context, effect turn.Effect) (turn.CellReply, error) {
 	row := persistence.Effect{Turn: r.id, ID: effect.ID, Kind: string(effect.Kind), Hash: r.journal.prints.envelope(&effect), Body: []byte("{}")}
 	r.files.LookBefore(ctx)
@@ -61,7 +64,8 @@ func (r *run) startCell(ctx context.Context, effect turn.Effect) (turn.CellReply
 	return storableReply(a.v), nil
 }
 
-// storableReply is a reply that JSON can hold.
+// storableReply returns the reply, or one with an error in its place if it cannot be encoded as
+// JSON.
 func storableReply(reply turn.CellReply) turn.CellReply {
 	if _, err := json.Marshal(reply); err != nil {
 		return turn.CellReply{Printed: reply.Printed, Error: fmt.Sprintf("The code ran, but its result cannot be stored: %v", err)}
@@ -69,7 +73,7 @@ func storableReply(reply turn.CellReply) turn.CellReply {
 	return reply
 }
 
-// interruptedCell ends or leaves a turn whose cell has no reply.
+// interruptedCell ends the turn, or leaves it to be resumed, when a cell has no reply.
 func (r *run) interruptedCell(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return r.stop(cause)

@@ -13,14 +13,19 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// change begins a change of the session with some rows of its commit. Nothing else may be committed before it.
+// change begins a change of the session, with some rows of its commit. Only one change may be under
+// way: commit fails if another one was committed since it began.
 func (st *state) change(rows persistence.Commit) *change.Change { return change.New(st.base(), rows) }
 
+// base returns the point in the session's log that a change builds on.
 func (st *state) base() change.Base { return change.Base{Seq: st.row.Seq, Commits: st.commits} }
 
-// commit makes a change durable, sends its events to subscribers, and has memory follow. It fences on the seq, so that nothing is
-// written if another daemon wrote meanwhile. After an error nothing in memory has changed. If the error leaves open what the store
-// holds, the session is loaded again.
+// commit stores a change, sends its events to subscribers, and then applies it to memory. It runs
+// on the actor. It fences on the session's sequence number, so nothing is written if another daemon
+// wrote since.
+//
+// After an error nothing in memory has changed. If the error leaves open whether the store has the
+// change, the state is marked broken and the actor loads the session again.
 func (st *state) commit(ctx context.Context, c *change.Change) error {
 	err := c.Finish()
 	if err == nil {
@@ -32,6 +37,8 @@ func (st *state) commit(ctx context.Context, c *change.Change) error {
 	return err
 }
 
+// store writes the change and applies it to memory. The wait for the database is never cut short: a
+// cancelled wait would leave open whether the change is stored.
 func (st *state) store(ctx context.Context, c *change.Change) error {
 	st.stored.inherit(c, st.row.Head.Frame)
 	before := st.row.Head.Leaf
@@ -39,7 +46,7 @@ func (st *state) store(ctx context.Context, c *change.Change) error {
 		st.broken = err
 		return err
 	}
-	// Nothing cuts off the wait for it: nobody could tell then whether it is stored.
+	// Cancelling this wait would leave open whether the change is stored.
 	res, err := st.eng.store.Commit(context.WithoutCancel(ctx), &c.Commit)
 	if err == nil && res.Replayed {
 		err = receipt.ErrReplayed
@@ -66,6 +73,7 @@ func (st *state) store(ctx context.Context, c *change.Change) error {
 	return nil
 }
 
+// commitFailed marks the state broken, unless the error proves that nothing was stored.
 func (st *state) commitFailed(err error) {
 	for _, notStored := range []error{
 		persistence.ErrFull, persistence.ErrBusy, persistence.ErrBudget, persistence.ErrInvalid, persistence.ErrReceiptConflict,
@@ -82,7 +90,8 @@ func (st *state) commitFailed(err error) {
 	st.broken = err
 }
 
-// splitShown sorts the open items of a change into those that its events complete, and the others.
+// splitShown divides the open items of a change: completed ones have an event in the change, and
+// withdrawn ones have none and disappear for subscribers.
 func splitShown(c *change.Change) (completed, withdrawn []*feed.Item) {
 	for _, item := range c.Shown {
 		known := slices.ContainsFunc(c.Told(), func(e change.Event) bool {
@@ -97,14 +106,15 @@ func splitShown(c *change.Change) (completed, withdrawn []*feed.Item) {
 	return completed, withdrawn
 }
 
-// commitEvents makes events durable that belong to no other change.
+// commitEvents commits events that belong to no other change. It runs on the actor.
 func (st *state) commitEvents(ctx context.Context, events ...change.Event) error {
 	c := st.change(persistence.Commit{})
 	c.Tell(events...)
 	return st.commit(ctx, c)
 }
 
-// commitUnlessEmpty commits a change that may have no event, component or receipt: then there is nothing to commit.
+// commitUnlessEmpty commits a change, unless it has no events, no components and no receipt. It
+// ignores other rows, so use it only for changes that consist of these.
 func (st *state) commitUnlessEmpty(ctx context.Context, c *change.Change) error {
 	if len(c.Told())+len(c.Component) == 0 && c.Receipt == nil {
 		return nil
@@ -112,7 +122,8 @@ func (st *state) commitUnlessEmpty(ctx context.Context, c *change.Change) error 
 	return st.commit(ctx, c)
 }
 
-// storeReceipt makes the receipt of a request durable that stores nothing else.
+// storeReceipt commits the receipt of a request that changes nothing else. Without an idempotency
+// key there is no receipt, and it does nothing.
 func (st *state) storeReceipt(ctx context.Context, rc receipt.Request, result any) error {
 	kept := rc.With(result)
 	if kept == nil {
@@ -121,8 +132,12 @@ func (st *state) storeReceipt(ctx context.Context, rc receipt.Request, result an
 	return st.commit(ctx, st.change(persistence.Commit{Receipt: kept}))
 }
 
-// mutate runs a change of a session on its actor, unless its key was seen before: then the first answer is given again.
-// A repetition that comes while the first is still in progress waits for it, because the actor does one at a time.
+// mutate runs a change of a session on its actor. If the request's idempotency key was seen before,
+// it returns the first answer instead. Requests with the same key run one after the other, because
+// the actor runs one function at a time, so a repetition waits for the first one.
+//
+// f gets the receipt to commit together with its change. params are part of the receipt: the same
+// key with other params is an error.
 func mutate[T any, P receipt.Result[T]](ctx context.Context, e *Engine, id protocol.SessionID, method, key string, params any,
 	f func(context.Context, *state, receipt.Request) (*T, error),
 ) (*T, error) {
@@ -139,9 +154,10 @@ func mutate[T any, P receipt.Result[T]](ctx context.Context, e *Engine, id proto
 	return receipt.First[T, P](ctx, e.store, rc, result, err)
 }
 
-// Once answers a request that changes what is not the engine's: with the first answer, if its key was seen before, and else with
-// what f comes to, which is remembered. It runs one f of a key at a time. After a crash f may be run once more with the same key,
-// unless it was answered.
+// Once answers a request that changes something outside the engine. If the request's key was seen
+// before, it returns the first answer. Otherwise it runs f and stores the result as a receipt. At
+// most one f runs for a key at a time. After a crash during f, a repetition runs f again, because
+// no receipt was stored.
 func Once[T any, P receipt.Result[T]](
 	ctx context.Context, e *Engine, method string, params interface{ Key() string }, f func() (*T, error),
 ) (*T, error) {
@@ -155,7 +171,7 @@ func Once[T any, P receipt.Result[T]](
 	})
 }
 
-// commitIn makes a change durable in a session that follows from no state of it.
+// commitIn commits rows in a session that do not depend on its state.
 func (e *Engine) commitIn(ctx context.Context, id protocol.SessionID, c persistence.Commit) error {
 	_, err := do(ctx, e, id, func(ctx context.Context, st *state) (struct{}, error) {
 		return struct{}{}, st.commit(ctx, st.change(c))

@@ -19,9 +19,9 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Compact has a plugin summarise a session's history. A new frame opens with the summary: the model sees nothing of what lies
-// before it, while people still do. It waits for the running turn to end, and no turn starts meanwhile. Without a plugin that
-// summarises, nothing changes.
+// Compact asks the plugins to summarise a session's history. The summary opens a new frame: the
+// model no longer sees what came before it, while people still do. Compact waits for the running
+// turn to end, and no turn starts until it is done. If no plugin summarises, nothing changes.
 func (ss *Sessions) Compact(ctx context.Context, p *protocol.SessionCompactParams) (*protocol.SessionCompactResult, error) {
 	return receipt.Once(ctx, ss.eng.receipts, "session/compact", p.Key(), p, func(rc receipt.Request) (*protocol.SessionCompactResult, error) {
 		w, err := ss.eng.hold(ctx, p.SessionID, noCheck)
@@ -32,7 +32,7 @@ func (ss *Sessions) Compact(ctx context.Context, p *protocol.SessionCompactParam
 	})
 }
 
-// compact compacts the history of a session that is held.
+// compact compacts the history of a session that w holds. It releases w in any case.
 func (ss *Sessions) compact(w *sessionHold, p *protocol.SessionCompactParams, rc receipt.Request) (result *protocol.SessionCompactResult, err error) {
 	stored := func(bool) {}
 	defer func() { stored(err == nil) }()
@@ -55,11 +55,13 @@ func (ss *Sessions) compact(w *sessionHold, p *protocol.SessionCompactParams, rc
 	})
 }
 
-// compactTimeout is how long the next turn waits for a compaction that nobody has asked for: it takes a model call.
+// compactTimeout limits a compaction that a plugin requested. It includes a model call, and the
+// next turn waits for it.
 const compactTimeout = 10 * time.Minute
 
-// compactNext has history compacted before the next turn begins, because a plugin wants it after a turn: who interrupts that
-// turn ends it. If the daemon dies before, it is left to the plugin to want it again.
+// compactNext compacts history before the next turn, because a plugin asked for it at the end of
+// turn after. It runs on the actor and returns at once. Interrupting that turn cancels the
+// compaction. If the daemon stops first, the compaction is lost, and the plugin can ask again.
 func (h *sessionHistory) compactNext(after protocol.TurnID) {
 	st := h.st
 	ctx, stop := context.WithCancelCause(st.ctx)
@@ -73,6 +75,7 @@ func (h *sessionHistory) compactNext(after protocol.TurnID) {
 	})
 }
 
+// compactForPlugin waits until w holds the session and compacts its history. A panic is its error.
 func (ss *Sessions) compactForPlugin(w *sessionHold) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -89,7 +92,7 @@ func (ss *Sessions) compactForPlugin(w *sessionHold) (err error) {
 	return err
 }
 
-// reportCompactionFailure tells why history that was to be compacted was not.
+// reportCompactionFailure logs a failed automatic compaction and publishes it as an issue.
 func (ss *Sessions) reportCompactionFailure(ctx context.Context, s *session, cause error) {
 	ss.eng.Log.Error("automatic compaction failed", "session", s.id, "error", cause)
 	event := issueEvent("", protocol.Issue{Kind: "plugin", Code: "compaction_failed", Message: cause.Error()})
@@ -101,12 +104,15 @@ func (ss *Sessions) reportCompactionFailure(ctx context.Context, s *session, cau
 	}
 }
 
+// Rough sizes for estimating tokens where the model reported none.
 const (
 	bytesPerToken    = 4
 	attachmentTokens = 1200
 )
 
-// contextTokens is how many tokens of the context the conversation takes at the end of the turn: what the model has told, or a guess.
+// contextTokens returns how many tokens the conversation takes at the end of the turn. It uses the
+// last usage that the model reported, and otherwise an estimate. It returns 0 if the model's
+// context window is not configured, because then nothing depends on it.
 func (p *prompt) contextTokens() int64 {
 	if p.seams.journal.begin.Config.Model.ContextWindow <= 0 {
 		return 0
@@ -123,6 +129,7 @@ func (p *prompt) contextTokens() int64 {
 	return n
 }
 
+// estimateTokens returns a rough number of tokens for one part of a message.
 func estimateTokens(p *protocol.Part) int64 {
 	n := len(p.Text)
 	switch {
@@ -136,14 +143,18 @@ func estimateTokens(p *protocol.Part) int64 {
 	return int64(n / bytesPerToken)
 }
 
-// summary is what a compactor made of the first messages of a history.
+// summary is what the compactors made of a history.
 type summary struct {
-	nodes    []protocol.NodeBody
-	by       string
+	// nodes are the first nodes of the new frame; empty if no plugin summarised.
+	nodes []protocol.NodeBody
+	// by is the plugin that summarised.
+	by string
+	// messages is how many messages the history had when it was summarised.
 	messages int
 }
 
-// summarise asks the compactors. What they give must be fit to begin a conversation with.
+// summarise asks the plugins for a summary and checks that a conversation can start with it.
+// unasked is set if a plugin, not a client, requested the compaction. It runs off the actor.
 func (ss *Sessions) summarise(ctx context.Context, plugins *plugin.Session, p *protocol.SessionCompactParams, unasked bool) (*summary, error) {
 	host := ss.eng.hostFor(p.SessionID)
 	view, err := host.State.View(ctx, p.SessionID)
@@ -161,7 +172,8 @@ func (ss *Sessions) summarise(ctx context.Context, plugins *plugin.Session, p *p
 	return s, nil
 }
 
-// checkSummary refuses a summary that lacks messages that were appended meanwhile: the model would never see them.
+// checkSummary returns ErrHistoryMoved if messages were appended while the plugins summarised. The
+// summary lacks them, so the model would never see them.
 func (h *sessionHistory) checkSummary(s *summary) error {
 	if len(s.nodes) == 0 {
 		return nil
@@ -173,7 +185,8 @@ func (h *sessionHistory) checkSummary(s *summary) error {
 	return err
 }
 
-// openFrame opens a frame that begins with a summary. An empty summary changes nothing.
+// openFrame commits a frame that begins with the summary, together with the plugins' state. An
+// empty summary opens none.
 func (h *sessionHistory) openFrame(ctx context.Context, done heldResult[*summary], rc receipt.Request) (*protocol.SessionCompactResult, error) {
 	st, nodes, by := h.st, done.result.nodes, done.result.by
 	c := st.change(persistence.Commit{})
@@ -197,9 +210,10 @@ func (h *sessionHistory) openFrame(ctx context.Context, done heldResult[*summary
 	return result, st.commit(ctx, c)
 }
 
-// frame returns the nodes of a frame that begins with the summary, and their events.
+// frame returns the nodes of a frame that begins with the summary, and their events. Node ids
+// derive from the session's revision, so they are unique even after a rewind.
 func (s *summary) frame(session *protocol.Session) ([]protocol.Node, []change.Event) {
-	operation := fmt.Sprintf("compact:%d", session.Head.Revision) // unlike the generation, it never comes again
+	operation := fmt.Sprintf("compact:%d", session.Head.Revision) // unlike a generation, a revision never repeats
 	open := protocol.FrameOpen{Key: operation, Reason: "compaction", Config: session.Config}
 	nodes := []protocol.Node{{ID: protocol.DeriveNodeID(session.ID, operation, 0), AtMs: now(), FrameOpen: &open}}
 	events := []change.Event{{Event: protocol.Event{
@@ -211,8 +225,9 @@ func (s *summary) frame(session *protocol.Session) ([]protocol.Node, []change.Ev
 	return nodes, append(events, appendedEvents(nodes[1:]...)...)
 }
 
-// checkFrame lets a conversation begin only with what it can go on from: every call with its result. Messages may keep the origins that
-// the history before it has.
+// checkFrame checks that a conversation can continue from these nodes: each tool call has its
+// result, and the messages are valid. Messages may keep an origin that a message of the past
+// history has.
 func checkFrame(nodes []protocol.NodeBody, past []protocol.Message) error {
 	var msgs []*protocol.Message
 	plain := slices.Clone(nodes)
@@ -228,7 +243,9 @@ func checkFrame(nodes []protocol.NodeBody, past []protocol.Message) error {
 	return cmp.Or(param.CheckAppend(plain), graph.ResumeSafe(msgs))
 }
 
-// withoutCalls is a message with a text in place of each call, each result and each code cell.
+// withoutCalls returns a copy of the message with an empty text part in place of each tool call,
+// tool result, code cell and code output. checkFrame uses it because CheckAppend refuses such
+// parts.
 func withoutCalls(m *protocol.Message) *protocol.Message {
 	short := *m
 	short.Parts = slices.Clone(m.Parts)

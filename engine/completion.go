@@ -16,10 +16,13 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Completions is the API of model calls outside turns, and of the tokens that all calls used.
+// Completions is the API of model calls outside turns, and of the token ledger. Its methods are
+// safe for concurrent use.
 type Completions struct{ eng *Engine }
 
-// Create makes one model call outside of any turn. Its tokens are booked to the session under the label.
+// Create makes one model call outside any turn, without tools. Its tokens are added to the
+// session's ledger under the label. A repetition with the same idempotency key returns the first
+// reply. If the call fails nothing is stored, so a repetition calls the model again.
 func (cs *Completions) Create(ctx context.Context, p *protocol.CompletionParams) (*protocol.CompletionResult, error) {
 	if len(p.Messages) == 0 {
 		return nil, param.Bad("/messages", "must have at least one message")
@@ -45,7 +48,7 @@ func (cs *Completions) Create(ctx context.Context, p *protocol.CompletionParams)
 	})
 }
 
-// check refuses before the call what could not be answered or booked after it.
+// check validates a request before the model is called, so that a reply never has to be discarded.
 func (cs *Completions) check(ctx context.Context, p *protocol.CompletionParams) error {
 	if err := cmp.Or(param.CheckGeneration(p.Generation), param.CheckName("/label", p.Label)); err != nil {
 		return err
@@ -60,6 +63,7 @@ func (cs *Completions) check(ctx context.Context, p *protocol.CompletionParams) 
 	return err
 }
 
+// complete calls the model and traces the call. A failure of the provider becomes a ProviderError.
 func (cs *Completions) complete(ctx context.Context, m Model, p *protocol.CompletionParams) (*protocol.CompletionResult, error) {
 	req := &provider.Request{
 		Model: m.Spec, System: p.System, Choice: provider.ToolsNone, Options: p.Generation,
@@ -89,10 +93,12 @@ func (cs *Completions) complete(ctx context.Context, m Model, p *protocol.Comple
 	return &protocol.CompletionResult{Message: msg, Text: msg.Answer(), Stop: reply.Stop, Call: call}, nil
 }
 
-// completionLabel is the source under which the ledger and the trace show the call.
+// completionLabel returns the name under which ledger and trace show the call; "completion" by
+// default.
 func completionLabel(p *protocol.CompletionParams) string { return cmp.Or(p.Label, "completion") }
 
-// collect reads a reply whole. A panic of the provider is an error of the call.
+// collect reads the whole reply of the model. A panic of the provider becomes an error of the call,
+// and a stream without a stop reason counts as broken off.
 func (cs *Completions) collect(ctx context.Context, m Model, req *provider.Request) (reply provider.Reply, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -115,6 +121,8 @@ func (cs *Completions) collect(ctx context.Context, m Model, req *provider.Reque
 	return reply, err
 }
 
+// book commits the receipt of a call, and its usage if the request names a session. The usage is
+// committed even if the client has cancelled, because the tokens are spent.
 func (cs *Completions) book(ctx context.Context, p *protocol.CompletionParams, result *protocol.CompletionResult, rc receipt.Request) error {
 	if p.SessionID == "" {
 		if rc.Key == "" {
@@ -145,7 +153,8 @@ func (cs *Completions) book(ctx context.Context, p *protocol.CompletionParams, r
 	return err
 }
 
-// Usage sums a ledger.
+// Usage returns the rows of a session's ledger and their sum, or those of the whole daemon if the
+// request names no session.
 func (cs *Completions) Usage(ctx context.Context, p *protocol.UsageReadParams) (*protocol.UsageReadResult, error) {
 	key := int64(0)
 	if p.SessionID != "" {

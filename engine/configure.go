@@ -15,9 +15,10 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Configure changes a session's settings. A running turn keeps those it began with. Plugins see the change before it is
-// stored, and may change it themselves; if it came to something, they are told after it. They do so beside the actor, so
-// that the session can be used meanwhile; if it was configured by somebody else then, they are asked again.
+// Configure changes a session's settings. A running turn keeps the settings that it began with.
+// Plugins can adjust the change before it is stored, and are notified after it. They run off the
+// actor, so the session stays usable. If another request changed the settings at the same time,
+// Configure starts over with the new ones.
 func (ss *Sessions) Configure(ctx context.Context, p *protocol.SessionConfigureParams) (*protocol.HeadResult, error) {
 	for {
 		c, err := ss.propose(ctx, p)
@@ -31,21 +32,30 @@ func (ss *Sessions) Configure(ctx context.Context, p *protocol.SessionConfigureP
 	}
 }
 
-// errConfigChanged means that the settings are not those any more that a change was made of.
+// errConfigChanged means that the settings changed since the change was proposed, so Configure
+// proposes it again.
 var errConfigChanged = errors.New("the session's settings changed in the meantime")
 
-// configChange is a change of a session's settings on its way.
+// configChange is a change of a session's settings from its proposal until plugins are notified.
+// One goroutine owns it. If it has a lease, apply returns it.
 type configChange struct {
-	eng               *Engine
-	id                protocol.SessionID
-	plugins           *plugin.Session // nil: they could not be built
-	lease             *lease          // of them
+	eng *Engine
+	id  protocol.SessionID
+	// plugins are the session's plugins; nil if they could not be opened. Then the change is stored
+	// without asking them, because the old settings may be what keeps them from opening.
+	plugins *plugin.Session
+	// lease keeps plugins open; nil if plugins is.
+	lease *lease
+	// previous are the settings that the change is based on, and current those that it leads to.
 	previous, current protocol.Config
-	issues            []protocol.Issue
-	stored            bool
+	// issues are failures of plugins, which are published with the change.
+	issues []protocol.Issue
+	// stored is set by the actor once the change is committed.
+	stored bool
 }
 
-// propose is the change that a request wants, with options that plugins take. Whoever asks settles it.
+// propose checks a request and returns the change that it leads to, before plugins adjust it. The
+// caller must call apply, which returns the lease.
 func (ss *Sessions) propose(ctx context.Context, p *protocol.SessionConfigureParams) (*configChange, error) {
 	row, err := do(ctx, ss.eng, p.SessionID, func(_ context.Context, st *state) (protocol.Session, error) { return st.row, nil })
 	if err != nil {
@@ -60,7 +70,7 @@ func (ss *Sessions) propose(ctx context.Context, p *protocol.SessionConfigurePar
 	}
 	if c.lease, err = ss.eng.lend(ctx, row.ID); err == nil {
 		c.plugins = c.lease.plugins
-	} else { // it may be these settings that are wrong
+	} else { // the present settings may be the cause
 		ss.eng.Log.Warn("changing settings without asking the session's plugins, because they cannot be opened", "session", row.ID, "error", err)
 	}
 	if err := c.buildOnce(ctx, buildContextOf(ss.eng, &row)); err != nil {
@@ -70,8 +80,9 @@ func (ss *Sessions) propose(ctx context.Context, p *protocol.SessionConfigurePar
 	return c, nil
 }
 
-// buildOnce builds the plugins with options that are others now, where nobody else knows of them: a session whose plugins cannot be
-// built fails all its turns.
+// buildOnce builds the plugins with the new options, off to the side, and closes them again. It
+// runs only if plugin options changed. An option that its plugin rejects fails the request here;
+// stored, it would fail every turn of the session.
 func (c *configChange) buildOnce(ctx context.Context, bc plugin.BuildContext) error {
 	if bytes.Equal(settingsOf(c.previous), settingsOf(c.current)) {
 		return nil
@@ -86,7 +97,7 @@ func (c *configChange) buildOnce(ctx context.Context, bc plugin.BuildContext) er
 	return err
 }
 
-// apply has the plugins change the change, stores it, and tells them.
+// apply lets the plugins adjust the change, stores it, notifies the plugins, and returns the lease.
 func (c *configChange) apply(ctx context.Context, p *protocol.SessionConfigureParams) (*protocol.HeadResult, error) {
 	if c.plugins == nil {
 		return c.store(ctx, p)
@@ -103,8 +114,8 @@ func (c *configChange) apply(ctx context.Context, p *protocol.SessionConfigurePa
 	return result, err
 }
 
-// mutate is the change as the plugins leave it. What fails is left out: so is all they did, if it comes to settings that
-// cannot be.
+// mutate sets current to the settings as the plugins adjusted them. A failing plugin is skipped and
+// noted as an issue. If the result is invalid, all adjustments are discarded.
 func (c *configChange) mutate(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, hookTime)
 	defer cancel()
@@ -121,6 +132,7 @@ func (c *configChange) mutate(ctx context.Context) {
 
 var errDriverFixed = errors.New("the driver of a session cannot be changed")
 
+// check reports whether settings adjusted by plugins are valid. Plugins cannot change the driver.
 func (c *configChange) check(cfg protocol.Config) error {
 	if _, err := json.Marshal(cfg); err != nil {
 		return err
@@ -131,16 +143,19 @@ func (c *configChange) check(cfg protocol.Config) error {
 	return param.CheckConfig(cfg)
 }
 
+// addIssue logs the failure of a plugin and adds it to the issues.
 func (c *configChange) addIssue(code string, f plugin.Failure) {
 	c.eng.Log.Warn("plugin failed during a change of settings", "session", c.id, "plugin", f.Plugin, "error", f.Err)
 	c.issues = append(c.issues, protocol.Issue{Kind: "plugin", Code: code, Message: f.Plugin + ": " + f.Err.Error()})
 }
 
+// trace records a trace entry of a plugin that handles the change.
 func (c *configChange) trace(kind trace.Kind, body any) {
 	c.eng.Trace.Add(kind, trace.Record{SessionID: c.id}, body)
 }
 
-// store commits the change, unless the settings are others by now.
+// store commits the change on the actor. It returns errConfigChanged if the settings are no longer
+// previous.
 func (c *configChange) store(ctx context.Context, p *protocol.SessionConfigureParams) (*protocol.HeadResult, error) {
 	return mutate(ctx, c.eng, c.id, "session/configure", p.Key(), p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.HeadResult, error) {
 		if !sameConfig(st.row.Config, c.previous) {
@@ -157,9 +172,11 @@ func (c *configChange) store(ctx context.Context, p *protocol.SessionConfigurePa
 	})
 }
 
+// sameConfig reports whether two configurations encode to the same JSON.
 func sameConfig(a, b protocol.Config) bool { return bytes.Equal(encode(a), encode(b)) }
 
-// announce tells the plugins of settings that are others now. What fails is an issue in the log; the change stays.
+// announce notifies the plugins of changed settings. A failure becomes an issue event; the change
+// stays.
 func (c *configChange) announce(ctx context.Context) {
 	if !c.plugins.Listens() || sameConfig(c.previous, c.current) {
 		return

@@ -14,25 +14,29 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Decisions is the API of open decisions: list and answer them.
+// Decisions is the API of decisions: clients list open ones and answer them. Its methods are safe
+// for concurrent use.
 type Decisions struct{ eng *Engine }
 
-// sessionDecisions holds the open decisions of a session, and the approvals that hold beyond one call. Of the state it asks for changes and their
-// commits, the session's row, and the turn that waits for an answer.
+// sessionDecisions is the part of a session's state that holds its open decisions and its standing
+// approvals, which are answers that also cover later calls. It belongs to the actor. From the state
+// it uses changes and their commits, the session's row, and the queue, to mark a turn as running
+// again.
 type sessionDecisions struct {
 	*decision.Book
 	standing approval.Standing
 	st       *state
 }
 
-// load reads the open decisions of a session. loadComponents reads the standing approvals.
+// load reads the open decisions of a session. loadComponents has already read the standing
+// approvals.
 func (ds *sessionDecisions) load(st *state) error {
 	open, err := st.eng.store.OpenDecisions(st.ctx, st.key)
 	ds.Book, ds.st = decision.New(open), st
 	return err
 }
 
-// list returns the open decisions as clients see them.
+// list returns the open decisions as clients see them; never nil.
 func (ds *sessionDecisions) list() []protocol.Decision {
 	open := []protocol.Decision{}
 	for _, d := range ds.All() {
@@ -41,12 +45,14 @@ func (ds *sessionDecisions) list() []protocol.Decision {
 	return open
 }
 
-// standingFor returns the standing answers that count for policies.
+// standingFor returns the standing answers that apply to calls under these policies: the session's
+// own, and those that the store has for the workspaces of the policies.
 func (ds *sessionDecisions) standingFor(ctx context.Context, policies []approval.Policy) (approval.Answers, error) {
 	return ds.standing.For(ctx, ds.st.eng.store, policies)
 }
 
-// fetchAnswered returns a decision that has its answer in the store.
+// fetchAnswered reads a decision that is not open in memory, and so must have its answer in the
+// store. If it has none there, another daemon wrote to the store, and the state is broken.
 func (ds *sessionDecisions) fetchAnswered(ctx context.Context, id protocol.DecisionID) (*decision.Open, error) {
 	d, err := ds.st.eng.store.Decision(ctx, id)
 	if err == nil && d.Answer == nil {
@@ -59,7 +65,10 @@ func (ds *sessionDecisions) fetchAnswered(ctx context.Context, id protocol.Decis
 	return decision.Answered(d), nil
 }
 
-// resolve stores an answer, with the receipt of the request that gave it; nil: no request did. The first answer wins: a decision is resolved once.
+// resolve commits the answer to an open decision and wakes the call that waits for it. It also
+// remembers a standing answer, and marks the turn as running when its last question is answered. rc
+// adds the receipt of the request that answered; nil if no request did. The caller has checked that
+// the decision is open.
 func (ds *sessionDecisions) resolve(ctx context.Context, o *decision.Open, answer protocol.DecisionAnswer, rc func(protocol.Seq) *persistence.Receipt) error {
 	st := ds.st
 	c := st.change(persistence.Commit{})
@@ -75,7 +84,9 @@ func (ds *sessionDecisions) resolve(ctx context.Context, o *decision.Open, answe
 	return st.commit(ctx, c)
 }
 
-// Respond answers a decision. The first answer counts, whichever client gave it.
+// Respond answers a decision. The first answer wins, whichever client sends it; Won is false for
+// the others, which get that first answer. An answer that allows a call must repeat the hash of the
+// arguments that the person saw.
 func (ds *Decisions) Respond(ctx context.Context, client protocol.ClientID, p *protocol.DecisionRespondParams) (*protocol.DecisionRespondResult, error) {
 	d, err := ds.eng.store.Decision(ctx, p.DecisionID)
 	if err != nil {
@@ -107,7 +118,7 @@ func (ds *Decisions) Respond(ctx context.Context, client protocol.ClientID, p *p
 	})
 }
 
-// firstAnswer answers a response to a decision that has its answer already.
+// firstAnswer returns the stored answer of a decision to a client that answered too late.
 func (ds *sessionDecisions) firstAnswer(ctx context.Context, id protocol.DecisionID) (*protocol.DecisionRespondResult, error) {
 	d, err := ds.fetchAnswered(ctx, id)
 	if err != nil {
@@ -116,12 +127,14 @@ func (ds *sessionDecisions) firstAnswer(ctx context.Context, id protocol.Decisio
 	return &protocol.DecisionRespondResult{Answer: *d.Answer, Seq: ds.st.row.Seq}, nil
 }
 
-// List lists the open decisions of a session and its subagents, or of all sessions.
+// List returns the open decisions of a session and its subagents, or of all sessions if the request
+// names none.
 func (ds *Decisions) List(ctx context.Context, p *protocol.DecisionListParams) (*protocol.DecisionListResult, error) {
 	open, err := ds.openOf(ctx, p.SessionID)
 	return &protocol.DecisionListResult{Data: list(open)}, err
 }
 
+// openOf reads open decisions from the store, without loading sessions.
 func (ds *Decisions) openOf(ctx context.Context, id protocol.SessionID) ([]protocol.Decision, error) {
 	if id == "" {
 		return ds.eng.store.OpenDecisions(ctx, 0)
@@ -133,7 +146,8 @@ func (ds *Decisions) openOf(ctx context.Context, id protocol.SessionID) ([]proto
 	return ds.eng.store.FamilyDecisions(ctx, row.Key)
 }
 
-// below returns the decisions of child sessions that ask a person. A client that attaches to the parent gets these.
+// below returns the decisions in subagents of a session that need a person. A client that attaches
+// to the parent gets them too.
 func (ds *Decisions) below(ctx context.Context, id protocol.SessionID, key int64) ([]protocol.Decision, error) {
 	open, err := ds.eng.store.FamilyDecisions(ctx, key)
 	return slices.DeleteFunc(open, func(d protocol.Decision) bool { return d.SessionID == id || !decision.ForPerson(d) }), err

@@ -21,15 +21,19 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// A call that defers has a decision that its completion answers: so it is durable before anybody has the key, the first
-// answer counts, and its deadline outlives the daemon.
+// A deferred call returns before its work is done and is completed from outside with tool/complete.
+// It has a decision, which the completion answers. So the wait is durable before anyone has the key,
+// the first completion counts, and the deadline survives a restart of the daemon.
 
+// Limits of the time that a deferred call may wait for its completion.
 const (
 	defaultDeferral = 24 * time.Hour
 	maxDeferral     = 366 * defaultDeferral
 )
 
-// CompletionKey implements tool.Deferrer.
+// CompletionKey implements tool.Deferrer. It commits the wait for a completion before it returns
+// the key, so a key that someone holds is always known to lashd. Later calls in the same attempt
+// return the same key.
 func (h *toolHost) CompletionKey(ctx context.Context, how protocol.Deferral) (protocol.CompletionKey, error) {
 	switch {
 	case !h.call.entry.Terms().MayDefer:
@@ -50,8 +54,9 @@ func (h *toolHost) CompletionKey(ctx context.Context, how protocol.Deferral) (pr
 	return h.maker.eng.Decisions.keyOf(&h.call.awaited.Decision), nil
 }
 
-// keyOf returns the key that completes a waiting call. Everyone who watches the session knows the id of the wait, so the key is signed: it is good for
-// this wait of this call in this turn only.
+// keyOf returns the key that completes a waiting call. Every client of the session can see the id
+// of the decision, so the key adds a signature with the store's secret. It is valid for this wait
+// of this call in this turn only.
 func (ds *Decisions) keyOf(d *protocol.Decision) protocol.CompletionKey {
 	sign := hmac.New(sha256.New, []byte(ds.eng.store.Facts().Secret))
 	for _, part := range []string{"completion", string(d.SessionID), string(d.TurnID), string(d.Call.CallID), string(d.ID)} {
@@ -60,7 +65,8 @@ func (ds *Decisions) keyOf(d *protocol.Decision) protocol.CompletionKey {
 	return protocol.CompletionKey(string(d.ID) + "." + hex.EncodeToString(sign.Sum(nil)[:16]))
 }
 
-// waitOf returns the wait that a key completes, or ErrNoCompletion.
+// waitOf returns the decision that a key completes, answered or not. It returns ErrNoCompletion if
+// the key is malformed, has a wrong signature, or belongs to a deleted session.
 func (ds *Decisions) waitOf(ctx context.Context, key protocol.CompletionKey) (protocol.Decision, error) {
 	unknown := fmt.Errorf("key %.40q: %w", key, ErrNoCompletion)
 	id, _, signed := strings.Cut(string(key), ".")
@@ -77,7 +83,8 @@ func (ds *Decisions) waitOf(ctx context.Context, key protocol.CompletionKey) (pr
 	return d, nil
 }
 
-// deferCall makes the wait for a completion durable.
+// deferCall commits the decision that waits for the completion, and stores it in the call. Without
+// a deadline of its own, the wait lasts defaultDeferral.
 func (a *asks) deferCall(s *toolCall, how protocol.Deferral) error {
 	wait := defaultDeferral
 	if how.DeadlineMs > 0 {
@@ -99,7 +106,8 @@ func (a *asks) deferCall(s *toolCall, how protocol.Deferral) error {
 	return err
 }
 
-// restoreDeferral finds the key that an earlier run of the daemon took for a call.
+// restoreDeferral finds the wait that a call began in an earlier run of the daemon, if there is
+// one.
 func (a *asks) restoreDeferral(s *toolCall) error {
 	d, ok := a.earlier[questionKey{kind: protocol.DecisionCompletion, call: s.CallID}]
 	if !ok || s.reply != nil {
@@ -115,13 +123,15 @@ func (a *asks) restoreDeferral(s *toolCall) error {
 	return err
 }
 
-// park makes durable that a call has returned and waits: from then on it is not made again.
+// park commits that a call has returned and now waits. From then on it is not called again, even
+// after a crash.
 func (a *asks) park(s *toolCall) error {
 	s.parked = true
 	return a.keep(s.effectRow(a.turn, s.row()))
 }
 
-// awaitPending is the outcome of a call that says that it is not done.
+// awaitPending handles a tool result that says the call is pending: it waits for the completion. A
+// tool that did not declare this, or that took no key, gets a failure instead.
 func (m *callMaker) awaitPending(ctx context.Context, s *toolCall) outcome {
 	var code, text string
 	switch {
@@ -131,7 +141,7 @@ func (m *callMaker) awaitPending(ctx context.Context, s *toolCall) outcome {
 		code, text = "pending_without_key", "the tool returned a pending result, but requested no completion key"
 	default:
 		a := m.caller.decisions()
-		if err := a.park(s); err != nil && !a.suspended() { // after a crash the call waits all the same, unless it may be made again
+		if err := a.park(s); err != nil && !a.suspended() { // after a crash the call still waits, unless it is repeatable
 			m.eng.Log.Error("could not store that a call waits for its completion", "turn", a.turn, "call", s.CallID, "error", err)
 		}
 		return a.completion(ctx, s)
@@ -139,7 +149,9 @@ func (m *callMaker) awaitPending(ctx context.Context, s *toolCall) outcome {
 	return outcome{Result: tool.Result{Output: protocol.Fail(protocol.FailInternal, code, text, protocol.FromRuntime)}}
 }
 
-// completion waits for the completion of a call.
+// completion waits until a deferred call is completed, its deadline passes, or ctx is done. If the
+// turn is cancelled the wait is withdrawn. If the turn is left, the outcome is unknown and the wait
+// stays open.
 func (a *asks) completion(ctx context.Context, s *toolCall) outcome {
 	d := s.awaited
 	if err := a.wait(ctx, d); err != nil {
@@ -153,7 +165,7 @@ func (a *asks) completion(ctx context.Context, s *toolCall) outcome {
 	return outcome{Result: tool.Result{Output: out}}
 }
 
-// withdraw ends the wait for an answer or a completion, unless it came first.
+// withdraw answers an open decision with "cancelled". If another answer came first, that one stays.
 func (a *asks) withdraw(id protocol.DecisionID) error {
 	_, err := onTurnState(a.turnStore, func(ctx context.Context, st *state) (struct{}, error) {
 		open := st.decisions.Find(id)
@@ -166,7 +178,8 @@ func (a *asks) withdraw(id protocol.DecisionID) error {
 	return err
 }
 
-// completionOutput is what the end of a wait means for the call.
+// completionOutput turns the end of a wait into the output of the call. If the wait was cancelled,
+// it also asks the tool to cancel its work, when the deferral requested that.
 func (a *asks) completionOutput(ctx context.Context, s *toolCall, d *decision.Open) (out protocol.ToolOutput) {
 	switch d.Answer.Choice {
 	case protocol.ChooseAnswer:
@@ -189,7 +202,8 @@ func (a *asks) completionOutput(ctx context.Context, s *toolCall, d *decision.Op
 	return out
 }
 
-// completeRest ends the waits of calls, where an earlier run of the daemon began them, when the turn is cancelled.
+// completeRest ends the waits that an earlier run of the daemon began, when the turn is cancelled
+// before its calls are resumed.
 func (a *asks) completeRest(ctx context.Context, calls []*toolCall) {
 	for _, s := range calls {
 		if !s.resultLost || s.reply != nil || a.restoreDeferral(s) != nil || s.awaited == nil {
@@ -201,7 +215,8 @@ func (a *asks) completeRest(ctx context.Context, calls []*toolCall) {
 	}
 }
 
-// cancelWork has the tool cancel what it has begun outside. It gets the time of a plugin, whatever the turn's context is.
+// cancelWork asks the tool to cancel the outside work of a deferred call. The tool gets the time
+// limit of a plugin call, even if ctx is done. An error is only logged.
 func (a *asks) cancelWork(ctx context.Context, s *toolCall, key protocol.CompletionKey) {
 	ctx, cancel := workgroup.PluginContext(context.WithoutCancel(ctx))
 	defer cancel()
@@ -228,13 +243,16 @@ func (a *asks) cancelWork(ctx context.Context, s *toolCall, key protocol.Complet
 	}
 }
 
-// OverdueError means that a call was not completed in time, and that its turn ends with that.
+// OverdueError means that a deferred call missed its deadline and that its tool wants the turn to
+// fail then.
 type OverdueError struct{ Call protocol.ToolCall }
 
 func (e *OverdueError) Error() string {
 	return fmt.Sprintf("call %s of tool %s was not completed before its deadline", e.Call.CallID, e.Call.Name)
 }
 
+// checkOverdue returns an OverdueError if one of the calls missed its deadline and must fail the
+// turn.
 func checkOverdue(calls []*toolCall) error {
 	for _, s := range calls {
 		if s.overdue {
@@ -244,7 +262,8 @@ func checkOverdue(calls []*toolCall) error {
 	return nil
 }
 
-// Complete gives a call that waits its output. The first completion counts.
+// Complete gives a deferred call its output. The key is the authorization, so any client that has
+// it may complete the call. The first completion counts; Accepted is false for later ones.
 func (ts *Tools) Complete(ctx context.Context, client protocol.ClientID, p *protocol.ToolCompleteParams) (*protocol.ToolCompleteResult, error) {
 	if err := param.CheckOutput(&p.Output); err != nil {
 		return nil, err
