@@ -6,13 +6,14 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// watchStore posts the condition of the store whenever it changes, until ctx is done.
+// watchStore publishes an event of type protocol.ServerStoreChanged whenever the condition of the store changes, until
+// ctx is done. Run starts it. It publishes nothing at the start if the store is in order.
 func (e *Engine) watchStore(ctx context.Context) {
-	told := "ok" // as whoever came before was told, unless the condition has changed since
+	lastPublished := "ok" // subscribers assume this until an event says otherwise
 	for {
 		again := e.store.Changed()
-		if c := e.Condition(); c != told {
-			told = c
+		if c := e.Condition(); c != lastPublished {
+			lastPublished = c
 			e.Events.Publish("store", protocol.ServerEvent{Type: protocol.ServerStoreChanged, Store: c})
 		}
 		select {
@@ -23,7 +24,9 @@ func (e *Engine) watchStore(ctx context.Context) {
 	}
 }
 
-// Condition is "ok", or what the store does not do at present, and why.
+// Condition returns "ok", or a sentence that says what the store cannot do at present and why: it
+// rejects writes, or it lost commits that were seen before. server/status reports it. It is safe for
+// concurrent use and does not wait for Run.
 func (e *Engine) Condition() string {
 	if err := e.store.Condition(); err != nil {
 		return err.Error()

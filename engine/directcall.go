@@ -16,9 +16,10 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Call runs a tool without a model. The session's approval rules hold, but nobody is asked: what a person would
-// have to be asked about is allowed, because a person made the request. With a key the call is journaled, so that a
-// repetition after a crash does not run it twice.
+// Call runs a tool for a client, without a model and outside any turn. The session's rules apply,
+// but no person is asked: a call that would need approval is allowed, because a person made the
+// request. With an idempotency key the call is journaled, so a repetition after a crash does not
+// run it twice.
 func (ts *Tools) Call(ctx context.Context, p *protocol.ToolCallParams) (*protocol.ToolCallResult, error) {
 	return receipt.Once(ctx, ts.eng.receipts, "tool/call", p.Key(), p, func(rc receipt.Request) (*protocol.ToolCallResult, error) {
 		l, err := ts.eng.lend(ctx, p.SessionID)
@@ -38,7 +39,8 @@ func (ts *Tools) Call(ctx context.Context, p *protocol.ToolCallParams) (*protoco
 	})
 }
 
-// interrupted is why a call without a turn has no end, if it has none.
+// interrupted returns err as an InterruptedError if the call had started, since its outcome is
+// unknown then. Before that, err is returned as it is.
 func (s *toolCall) interrupted(err error) error {
 	if err == nil || s.attempt == 0 {
 		return err
@@ -46,11 +48,14 @@ func (s *toolCall) interrupted(err error) error {
 	return &InterruptedError{fmt.Sprintf("the tool %s", s.Name), err}
 }
 
-// directCall is a call of a tool that a client makes, without a turn.
+// directCall is the caller of a tool call that a client makes without a turn. One goroutine owns
+// it, that of the request.
 type directCall struct {
 	*callMaker
-	id        protocol.TurnID // that its rows in the journal stand under
-	journaled bool            // it is journaled
+	// id takes the place of a turn id in the journal. It equals the call id.
+	id protocol.TurnID
+	// journaled is set if the request has an idempotency key. Otherwise nothing is journaled.
+	journaled bool
 }
 
 // turnID implements caller.
@@ -73,7 +78,7 @@ func (d *directCall) decisions() *asks { return nil }
 // watched implements caller.
 func (d *directCall) filePoint() *undo.Point { return nil }
 
-// nested implements caller. The calls are made one after the other.
+// nested implements caller. It runs the calls one after the other, not in parallel.
 func (d *directCall) nested(ctx context.Context, _ *callMaker, calls []*toolCall) error {
 	for _, s := range calls {
 		if s.reply != nil {
@@ -99,7 +104,9 @@ func (d *directCall) addRow(c *change.Change, row persistence.Effect) {
 	}
 }
 
-// call is a call of a tool that was borrowed.
+// call prepares the direct call that a client requests, with the plugins of the lease. It fails if
+// the session has no such tool or if the arguments do not match its schema. With an idempotency key
+// the call id derives from the request, so that a repetition finds its rows in the journal.
 func (l *lease) call(p *protocol.ToolCallParams, rc receipt.Request) (*directCall, *toolCall, error) {
 	call := protocol.ToolCall{CallID: protocol.CallID("call_" + string(protocol.NewInputID())), Name: p.Name, Args: p.Args}
 	if rc.Key != "" {
@@ -128,7 +135,8 @@ func (l *lease) call(p *protocol.ToolCallParams, rc receipt.Request) (*directCal
 	return d, s, nil
 }
 
-// run runs a borrowed tool, unless a plugin or a rule denies it, or a daemon that died has started the same call before.
+// run executes the call and sets its reply. It does not execute it if a hook or a rule denies it,
+// or if an earlier run of the daemon started it and it is not repeatable.
 func (d *directCall) run(ctx context.Context, s *toolCall) error {
 	if err := d.restoreJournaled(ctx, s); err != nil || s.reply != nil {
 		return err
@@ -149,7 +157,8 @@ func (d *directCall) run(ctx context.Context, s *toolCall) error {
 	return nil
 }
 
-// cancelCause is why ctx is done, unless the daemon stops: then results that are known are kept.
+// cancelCause returns why ctx is done. It returns nil if the daemon is stopping: results that are
+// known then are kept.
 func cancelCause(ctx context.Context) error {
 	if err := context.Cause(ctx); !errors.Is(err, errStopped) {
 		return err
@@ -157,13 +166,14 @@ func cancelCause(ctx context.Context) error {
 	return nil
 }
 
-// start makes durable that a call is about to run, unless it is refused.
+// start asks hooks and rules, and then commits that the call is about to run. If they refuse the
+// call, its reply is set and nothing is committed.
 func (d *directCall) start(ctx context.Context, s *toolCall) error {
 	if err := d.hooks.beforeCalls(ctx, []*toolCall{s}); err != nil || s.reply != nil {
 		return err
 	}
 	v := d.hooks.judge.judgeUnasked(s)
-	if v.Mode == protocol.ApproveAsk && s.sandboxed { // a plugin in a sandbox makes the call, not the person, and nobody can be asked
+	if v.Mode == protocol.ApproveAsk && s.sandboxed { // a sandboxed plugin changed the call, and there is no turn in which to ask a person
 		v = approval.Verdict{Mode: protocol.ApproveDeny, Beyond: true}
 	}
 	if v.Mode == protocol.ApproveDeny {
@@ -173,12 +183,13 @@ func (d *directCall) start(ctx context.Context, s *toolCall) error {
 	s.begin()
 	err := d.store(ctx, s)
 	if err != nil {
-		s.attempt-- // it is not made
+		s.attempt-- // the attempt did not happen
 	}
 	return err
 }
 
-// restoreJournaled looks what a daemon that died knew of the call, and of those that it has made.
+// restoreJournaled reads what an earlier run of the daemon stored about the call and about the
+// calls that it made itself.
 func (d *directCall) restoreJournaled(ctx context.Context, s *toolCall) error {
 	if !d.journaled {
 		return nil
@@ -201,7 +212,7 @@ func (d *directCall) restoreJournaled(ctx context.Context, s *toolCall) error {
 	return err
 }
 
-// store makes durable that a call is about to run, or what it came to.
+// store commits the journal row of the call, before it runs and when it has a result.
 func (d *directCall) store(ctx context.Context, s *toolCall) error {
 	if !d.journaled {
 		return nil
@@ -213,7 +224,8 @@ func (d *directCall) store(ctx context.Context, s *toolCall) error {
 	return err
 }
 
-// end stores what the call came to, and what plugins keep then.
+// end commits the receipt of the request together with new plugin state, and removes the journal
+// rows, which the receipt replaces.
 func (d *directCall) end(ctx context.Context, rc *persistence.Receipt) error {
 	ctx = context.WithoutCancel(ctx)
 	var kept idleCapture

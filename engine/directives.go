@@ -12,8 +12,10 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// apply does what directives want that concern neither the conversation nor the call, in order. What was done before one
-// that fails stays. at tells the seam's place in the turn, so that what is done again after a restart is the same.
+// apply carries out the directives of plugins that concern neither the conversation nor the call,
+// in order. If one fails, the earlier ones stay in effect. at is the place of the seam within the
+// turn. It is part of idempotency keys, so a directive that is repeated after a restart has no
+// second effect.
 func (h *hooks) apply(ctx context.Context, seam plugin.Hook, at string, all []plugin.Owned) error {
 	for i, o := range all {
 		if err := plugin.CheckSeam(seam, o); err != nil {
@@ -35,7 +37,9 @@ func (h *hooks) apply(ctx context.Context, seam plugin.Hook, at string, all []pl
 	return nil
 }
 
-// createFor creates the session that a plugin wants, once for each place in a turn.
+// createFor creates the session that a directive requests. key identifies the place in the turn,
+// unless the plugin gave a key. The new session gets the ceiling of the turn and, if it has one, of
+// the plugin.
 func (h *hooks) createFor(ctx context.Context, o plugin.Owned, key string) error {
 	p := *o.Session
 	if p.IdempotencyKey == "" {
@@ -46,6 +50,8 @@ func (h *hooks) createFor(ctx context.Context, o plugin.Owned, key string) error
 	return err
 }
 
+// pluginEvents returns the events that a directive publishes. Only valid JSON payloads are
+// included.
 func pluginEvents(turn protocol.TurnID, o plugin.Owned) []change.Event {
 	var events []change.Event
 	for _, e := range o.Events {
@@ -64,7 +70,7 @@ func pluginEvents(turn protocol.TurnID, o plugin.Owned) []change.Event {
 	return events
 }
 
-// messagesOfPlugin are what a directive says, as messages of the conversation.
+// messagesOfPlugin returns the messages of a directive, with the plugin as their origin.
 func messagesOfPlugin(o plugin.Owned) []protocol.Message {
 	var msgs []protocol.Message
 	for _, m := range o.Messages {
@@ -78,12 +84,14 @@ func messagesOfPlugin(o plugin.Owned) []protocol.Message {
 	return msgs
 }
 
-// pluginOrigin is the origin of a message of a plugin, which chooses only whether it is transient.
+// pluginOrigin returns the origin of a plugin's message. The plugin itself only decides whether the
+// message is transient.
 func pluginOrigin(plugin string, said *protocol.Origin) *protocol.Origin {
 	return &protocol.Origin{Kind: protocol.OriginPlugin, Plugin: plugin, Transient: said != nil && said.Transient}
 }
 
-// splitTransient tells the messages of plugins that become history from those that a model is only shown, once.
+// splitTransient separates messages that become history from transient ones, which the model sees
+// once.
 func splitTransient(msgs []protocol.Message) (lasting, transient []protocol.Message) {
 	for _, m := range msgs {
 		if m.Origin != nil && m.Origin.Transient {
@@ -95,7 +103,8 @@ func splitTransient(msgs []protocol.Message) (lasting, transient []protocol.Mess
 	return lasting, transient
 }
 
-// keepUserAndSystem keeps the messages of roles that plugins may speak in.
+// keepUserAndSystem keeps messages with role user or system. Plugins may add no others before and
+// after a turn.
 func keepUserAndSystem(msgs []protocol.Message) []protocol.Message {
 	var kept []protocol.Message
 	for _, m := range msgs {

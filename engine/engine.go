@@ -28,24 +28,35 @@ import (
 	"github.com/google/uuid"
 )
 
-// Config is what an Engine needs. The caller owns the store and runs it for longer than the engine.
+// Config is what an Engine needs. The caller owns the store and keeps it open until Run has
+// returned.
 type Config struct {
-	Store      *persistence.Store
-	Plugins    Plugins
-	Servers    Servers         // nil: clients bring none
-	Models     []Model         // the first is the default
-	Keys       *provider.Keys  // of the models' servers; nil: clients hand over none
-	Defaults   protocol.Config // of new sessions; Driver and Budget are required
-	Log        *slog.Logger
-	Trace      *trace.File   // nil: no trace
-	StateDir   string        // no tool may touch it
-	Idle       time.Duration // after which a session nobody uses leaves memory; default ten minutes
-	Environ    []string      // of the commands of tasks, without secrets
-	Nonce      string        // begins the mark of their processes, for proc.Sweep
+	Store   *persistence.Store
+	Plugins Plugins
+	// Servers connects MCP servers of clients; nil if clients may not add any.
+	Servers Servers
+	// Models are the models that sessions can use. The first one is the default.
+	Models []Model
+	// Keys are the API keys that clients hand over for model servers; nil if they may not.
+	Keys *provider.Keys
+	// Defaults are the settings of new sessions. Driver and Budget are required.
+	Defaults protocol.Config
+	Log      *slog.Logger
+	// Trace receives trace records; nil turns tracing off.
+	Trace *trace.File
+	// StateDir is the data directory of the daemon. Tools may not touch it.
+	StateDir string
+	// Idle is how long a session stays in memory without being used. Default: ten minutes.
+	Idle time.Duration
+	// Environ is the environment of task commands, without secrets.
+	Environ []string
+	// Nonce starts the mark of the processes that tasks start, by which proc.Sweep finds leftovers.
+	Nonce      string
 	FileLimits undo.Limits
 }
 
-// Plugins are the plugins that sessions have.
+// Plugins provides the plugins of sessions. The plugin loader implements it. Its methods are safe
+// for concurrent use.
 type Plugins interface {
 	// Host is the host for sessions that work in a directory, as it is now. When plugins have changed another one takes its
 	// place, and this one is retired. It is asked before each turn, and may take long only when a directory is new.
@@ -54,15 +65,16 @@ type Plugins interface {
 	Drivers() []string
 }
 
-// Model is a model that sessions can use under a name.
+// Model is a model that sessions can choose by its name.
 type Model struct {
 	Name     string
 	Spec     protocol.ModelSpec
 	Provider provider.Provider
-	Price    *protocol.Price // nil: not known
+	// Price is what its tokens cost; nil if unknown.
+	Price *protocol.Price
 }
 
-// API groups the methods for clients by noun.
+// API groups the methods for clients by noun. Most of them serve one method of the protocol.
 type API struct {
 	Sessions    *Sessions
 	Turns       *Turns
@@ -78,35 +90,50 @@ type API struct {
 	Artifacts   *Artifacts
 	Files       *undo.Files
 	Triggers    *trigger.Registry
-	Clients     *presence.Clients       // those that are connected
-	Events      *daemonevents.Publisher // of the daemon as a whole
+	// Clients tracks which clients are connected.
+	Clients *presence.Clients
+	// Events publishes events about the daemon as a whole.
+	Events *daemonevents.Publisher
 }
 
-// Engine runs sessions.
+// Engine runs sessions. It owns their actors, the goroutines of turns, and the workers of tasks,
+// and it stops all of them when Run ends. The API does the work of clients; the remaining fields
+// are shared by all sessions.
 type Engine struct {
 	Config
 	API
-	Models                *Models // part of the API; here because it hides Config.Models
-	store                 *persistence.Store
-	incarnation           string // of this run: turns of another one are taken over before they are driven
-	receipts              *receipt.Flights
-	waits                 waits
-	sessionIdle           tip.Tip // some session may have become idle
-	tasksChanged          tip.Tip // a task has changed
-	childDecisionsChanged tip.Tip // a session that works for another asks a person, or is answered
+	// Models is part of the API. It is declared here because it hides Config.Models.
+	Models *Models
+	store  *persistence.Store
+	// incarnation identifies this run of the engine. A turn is driven only by the run whose
+	// incarnation its row has; recovery takes over the turns of earlier runs.
+	incarnation string
+	receipts    *receipt.Flights
+	waits       waits
+	// sessionIdle is notified when some session may have become idle.
+	sessionIdle tip.Tip
+	// tasksChanged is notified when a task has changed.
+	tasksChanged tip.Tip
+	// childDecisionsChanged is notified when a subagent asks a person, or gets an answer.
+	childDecisionsChanged tip.Tip
 	workers               workers
 	races                 taskRaces
 	commands              background.Commands
-	group                 *workgroup.Group
+	// group has all goroutines that a shutdown waits for.
+	group *workgroup.Group
 
-	running  chan struct{} // closed once Run serves
-	mu       sync.Mutex
-	ctx      context.Context // of the actors; set before running is closed
-	leaseCtx context.Context // of leases; likewise
+	// running is closed once Run serves.
+	running chan struct{}
+	mu      sync.Mutex
+	// ctx ends the actors. It is set before running is closed.
+	ctx context.Context
+	// leaseCtx ends the leases of plugins, before ctx ends. It is set together with ctx.
+	leaseCtx context.Context
+	// sessions has the handle of each session in memory. mu guards it.
 	sessions map[protocol.SessionID]*session
 }
 
-// New makes an engine that does nothing until Run is called.
+// New returns an engine. Its methods block until Run serves.
 func New(cfg Config) *Engine {
 	if cfg.Idle == 0 {
 		cfg.Idle = 10 * time.Minute
@@ -121,6 +148,7 @@ func New(cfg Config) *Engine {
 	return e
 }
 
+// newAPI returns the API of an engine that has its other fields.
 func newAPI(e *Engine, cfg Config) API {
 	return API{
 		Sessions: &Sessions{e}, Turns: &Turns{e}, Queue: &Queue{e}, Decisions: &Decisions{e}, Tools: &Tools{e}, Operations: &Operations{e},
@@ -134,9 +162,10 @@ func newAPI(e *Engine, cfg Config) API {
 	}
 }
 
-// Run goes on with what an earlier run left unfinished, and serves until ctx is done. Then it stops every turn where
-// it can be resumed, waits for them and returns. Nothing is left running, unless a tool does not return when its
-// context is done: that is logged.
+// Run resumes what an earlier run left unfinished, and then serves until ctx is done. It returns
+// after everything has stopped, in this order: triggers, turns (each where it can be resumed),
+// leases, tasks, tool calls, actors. A tool that ignores its context can outlive Run; that is
+// logged. Call Run once.
 func (e *Engine) Run(ctx context.Context) error {
 	actors, stopActors := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopActors()
@@ -156,7 +185,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	}
 	stopTriggers()
 	e.stopTurns()
-	cancelLeases() // plugins that are borrowed may be at work, which is waited for with the turns
+	cancelLeases() // calls of leased plugins end; WaitTurns and WaitCalls wait for them
 	e.group.WaitTurns()
 	e.Tasks.stopWork()
 	e.group.WaitCalls(stopTimeout)
@@ -167,6 +196,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	return errors.Join(err, e.Files.Close())
 }
 
+// stopTurns refuses new turns and halts the running ones, so that the next run can resume them.
 func (e *Engine) stopTurns() {
 	e.group.Close()
 	e.mu.Lock()
@@ -176,7 +206,7 @@ func (e *Engine) stopTurns() {
 	}
 }
 
-// tidyFiles tidies copies of files beside whoever calls it, if there are many new ones.
+// tidyFiles starts a cleanup of file copies in the background, if there are many new ones.
 func (e *Engine) tidyFiles() {
 	if !e.Files.NeedsTidy() {
 		return
@@ -188,14 +218,14 @@ func (e *Engine) tidyFiles() {
 	}
 }
 
-// Stats are counts for server/status.
+// Stats returns the number of sessions in memory and of running turns, for server/status.
 func (e *Engine) Stats() (loaded, running int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return len(e.sessions), e.group.Turns()
 }
 
-// done ends when Run does; before Run it is nil, since nothing stops then.
+// done returns a channel that is closed when Run stops the actors. Before Run it is nil and blocks.
 func (e *Engine) done() <-chan struct{} {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -205,8 +235,8 @@ func (e *Engine) done() <-chan struct{} {
 	return e.ctx.Done()
 }
 
-// errStopped is why a turn is left as it is, to be resumed: the daemon stops, or the session is loaded again.
-var errStopped = errors.New("the daemon stops")
+// errStopped is the cause when a turn is halted so that it can be resumed: the daemon stops, or the session is reloaded.
+var errStopped = errors.New("the daemon is stopping")
 
-// errDeleted is why the turn of a session that is deleted ends.
-var errDeleted = errors.New("the session is deleted")
+// errDeleted is the cause when a turn ends because its session is deleted.
+var errDeleted = errors.New("the session was deleted")

@@ -9,21 +9,28 @@ import (
 )
 
 var (
-	ErrTurnNotActive = errors.New("the turn is not running")
-	ErrSessionInUse  = errors.New("a turn, a command or a call uses the session; interrupt it or wait for it first")
+	// ErrTurnNotActive means that a request names a turn that has ended or is not known.
+	ErrTurnNotActive = errors.New("the turn is not running; it has ended or is still queued")
+	// ErrSessionInUse means that a change cannot be made while something runs in the session.
+	ErrSessionInUse  = errors.New("the session is in use by a turn, a command or a call; wait for it or interrupt it")
 	ErrModelNotFound = errors.New("no such model")
-	ErrToolNotFound  = errors.New("no such tool in the session's catalog; tool/list names those there are")
-	ErrNoCall        = errors.New("no call of that id waits for this client")
-	ErrNoCompletion  = errors.New("no call waits, or waited, for a completion with that key: it is wrong, or was revoked with its session")
-	ErrReloaded      = errors.New("the session had to be loaded again; nothing was changed, so repeat the request")
-	ErrHistoryMoved  = errors.New("messages were appended while history was summarised; nothing was changed, so repeat the request")
-	ErrShuttingDown  = errors.New("lashd is shutting down; connect again and repeat the request")
+	ErrToolNotFound  = errors.New("the session has no such tool; see tool/list")
+	// ErrNoCall means that tool/respond names a call that is not pending for this client.
+	ErrNoCall = errors.New("no pending call with this id for this client")
+	// ErrNoCompletion means that no call was ever waiting for a completion key.
+	ErrNoCompletion = errors.New("no call has this completion key; the key is wrong, or its session was deleted")
+	// ErrReloaded means that a request met a state that was dropped. It had no effect.
+	ErrReloaded = errors.New("the session was reloaded; nothing was changed, so repeat the request")
+	// ErrHistoryMoved means that a summary is outdated. The history is unchanged.
+	ErrHistoryMoved = errors.New("messages were appended while the history was being summarised; nothing was changed, so repeat the request")
+	ErrShuttingDown = errors.New("lashd is shutting down; connect again and repeat the request")
 )
 
-// TurnActiveError means that a turn runs which the request will not wait for.
+// TurnActiveError means that a request was refused because a turn is running.
 type TurnActiveError struct {
 	TurnID protocol.TurnID
-	Input  bool // the request has an input, which may wait
+	// Input is set if the request has an input, which could be queued instead.
+	Input bool
 }
 
 func (e *TurnActiveError) Error() string {
@@ -33,14 +40,16 @@ func (e *TurnActiveError) Error() string {
 	return fmt.Sprintf("turn %s is running; wait for it, or interrupt it", e.TurnID)
 }
 
-// GenerationError means that tool state was changed by somebody else meanwhile.
+// GenerationError means that a request was based on tool state that has changed since. Current is
+// the present generation.
 type GenerationError struct{ Current int64 }
 
 func (e *GenerationError) Error() string {
-	return fmt.Sprintf("the tool state is of generation %d by now; read it again", e.Current)
+	return fmt.Sprintf("the tool state has changed and is now at generation %d; read it again", e.Current)
 }
 
-// InterruptedError means that something came between a call or an operation and its end, after it had begun: nobody knows what it did.
+// InterruptedError means that a call or an operation was interrupted after it had started, so its
+// effects are unknown. What names it, and Err is the reason.
 type InterruptedError struct {
 	What string
 	Err  error
@@ -48,42 +57,45 @@ type InterruptedError struct {
 
 func (e *InterruptedError) Error() string {
 	why := e.Err.Error()
-	switch { // the others say that nothing was changed
+	switch { // the messages of these errors claim that nothing was changed
 	case errors.Is(e.Err, ErrShuttingDown):
 		why = "lashd is shutting down"
 	case errors.Is(e.Err, ErrReloaded):
-		why = "the session had to be loaded again"
+		why = "the session was reloaded"
 	}
-	return fmt.Sprintf("%s was interrupted after it had begun, and nobody knows what it did: %s", e.What, why)
+	return fmt.Sprintf("%s was interrupted after it had started, and its effects are unknown: %s", e.What, why)
 }
 
 func (e *InterruptedError) Unwrap() error { return e.Err }
 
-// ProviderError is a model call outside of a turn that failed.
+// ProviderError means that a model call outside a turn failed.
 type ProviderError struct{ Issue protocol.Issue }
 
 func (e *ProviderError) Error() string { return e.Issue.Message }
 
+// isMissing reports whether err means that a row does not exist. Deleted sessions are not included.
 func isMissing(err error) bool { return errors.Is(err, persistence.ErrNotFound) }
 
+// isGone reports whether err means that a row does not exist or its session was deleted.
 func isGone(err error) bool { return isMissing(err) || errors.Is(err, persistence.ErrDeleted) }
 
-// TaskConflictError means that a task of that id was started to do something else.
+// TaskConflictError means that a task with the requested id exists and does something else.
 type TaskConflictError struct{ ID protocol.TaskID }
 
 func (e *TaskConflictError) Error() string {
 	return fmt.Sprintf("task %s was started with another spec; choose another id", e.ID)
 }
 
-// Kind is its word for plugins.
+// Kind returns the error kind that plugins see.
 func (*TaskConflictError) Kind() protocol.ErrorKind { return protocol.KindConflict }
 
-// TaskEndedError means that a task is over.
+// TaskEndedError means that a request needs a running task and the task has ended. Task is its
+// final state.
 type TaskEndedError struct{ Task protocol.Task }
 
 func (e *TaskEndedError) Error() string {
-	return fmt.Sprintf("task %s is over: %s", e.Task.ID, e.Task.State)
+	return fmt.Sprintf("task %s has ended: %s", e.Task.ID, e.Task.State)
 }
 
-// Kind is its word for plugins.
+// Kind returns the error kind that plugins see.
 func (*TaskEndedError) Kind() protocol.ErrorKind { return protocol.KindTaskEnded }

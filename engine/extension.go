@@ -14,14 +14,17 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// RejectedError means that the session's protocol does not take what a client sends to it.
+// RejectedError means that the session's protocol plugin rejected what a client sent for it.
 type RejectedError struct{ Err error }
 
-func (e *RejectedError) Error() string { return "the session's protocol rejects it: " + e.Err.Error() }
+func (e *RejectedError) Error() string {
+	return "rejected by the session's protocol plugin: " + e.Err.Error()
+}
 
 func (e *RejectedError) Unwrap() error { return e.Err }
 
-// protocolRejection is an answer of the protocol's as clients get it. A panic is none, nor is it one that nothing comes back.
+// protocolRejection turns an error of the protocol plugin into a RejectedError. Panics and timeouts
+// are not rejections and pass unchanged. If ctx is done, its cause is returned instead.
 func protocolRejection(ctx context.Context, err error) error {
 	switch {
 	case err == nil || errors.As(err, new(*plugin.PanicError)) || errors.As(err, new(*plugin.AbandonedError)):
@@ -32,7 +35,9 @@ func protocolRejection(ctx context.Context, err error) error {
 	return &RejectedError{err}
 }
 
-// validate lets the protocol plugin check the options of a new turn.
+// validate checks the turn options of a new turn: their form, then with the protocol plugin, and
+// finally whether they can be merged with the options that the session keeps. It runs off the
+// actor.
 func (ts *Turns) validate(ctx context.Context, p *protocol.TurnStartParams) error {
 	o := p.TurnOptions
 	switch {
@@ -59,7 +64,8 @@ func (ts *Turns) validate(ctx context.Context, p *protocol.TurnStartParams) erro
 	return protocolRejection(ctx, err)
 }
 
-// optionsOf are the turn options that came with inputs; nil: none.
+// optionsOf returns the turn options of the last of the given inputs that has some; nil if none
+// has.
 func optionsOf(inputs []protocol.QueuedInput, ids []protocol.InputID) (o *protocol.TurnOptions) {
 	for _, in := range inputs {
 		if in.TurnOptions != nil && slices.Contains(ids, in.ID) {
@@ -69,8 +75,9 @@ func optionsOf(inputs []protocol.QueuedInput, ids []protocol.InputID) (o *protoc
 	return o
 }
 
-// ApplyExtension gives the session's protocol something that only it understands. It waits for the running turn to end, and
-// no turn starts meanwhile. What plugins keep then is stored with the receipt.
+// ApplyExtension passes data to the session's protocol plugin, which alone can interpret it. It
+// waits for the running turn to end, and no turn starts until it is done. The plugins' state is
+// then stored together with the receipt.
 func (ss *Sessions) ApplyExtension(ctx context.Context, p *protocol.SessionExtensionParams) (*protocol.SeqResult, error) {
 	return receipt.Once(ctx, ss.eng.receipts, "session/applyExtension", p.Key(), p, func(rc receipt.Request) (*protocol.SeqResult, error) {
 		w, err := ss.eng.hold(ctx, p.SessionID, noCheck)

@@ -13,18 +13,23 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// JournalError means that a turn asks for another effect than the one its journal answered. Nothing of it is run again.
+// JournalError means that a resumed turn requests an effect that differs from the one in its
+// journal. Reusing the journaled answer would be wrong, so the turn fails, and nothing of it runs
+// again.
 type JournalError struct {
+	// Effect is the number of the effect in its turn.
 	Effect uint64
 	Kind   string
-	Diff   string // which fields differ
+	// Diff names the fields that differ.
+	Diff string
 }
 
 func (e *JournalError) Error() string {
-	return fmt.Sprintf("effect %d (%s) is not the one in the journal: %s differs", e.Effect, e.Kind, e.Diff)
+	return fmt.Sprintf("effect %d (%s) does not match the journal: %s differs", e.Effect, e.Kind, e.Diff)
 }
 
-// sameEffect compares an effect with the one that a row of the journal answered.
+// sameEffect returns a JournalError unless the effect equals the one that the journal row belongs
+// to.
 func (j *journal) sameEffect(e turn.Effect, row persistence.Effect) error {
 	asked := j.prints.envelope(&e)
 	if bytes.Equal(row.Hash, asked) && row.Kind == string(e.Kind) {
@@ -37,7 +42,7 @@ func (j *journal) sameEffect(e turn.Effect, row persistence.Effect) error {
 	return &JournalError{Effect: e.ID, Kind: string(e.Kind), Diff: diff}
 }
 
-// changedFields names the fields in which two envelopes differ.
+// changedFields returns the names of the fields in which two envelopes differ.
 func changedFields(was, is string) string {
 	before := strings.Split(was, " ")
 	var names []string
@@ -48,24 +53,31 @@ func changedFields(was, is string) string {
 		}
 	}
 	if len(names) == 0 {
-		return "a field that is gone"
+		return "a removed field"
 	}
 	return strings.Join(names, ", ")
 }
 
-// fingerprints are short digests of the parts of effects, each made once: a long prompt comes again in every effect of
-// its turn.
+// fingerprints computes short digests of the parts of effects and caches them. Each effect of a
+// turn repeats the same long prompt and messages, which are hashed only once. It belongs to the
+// goroutine of the turn.
 type fingerprints struct {
-	text          string // the system prompt that textPrint is of
-	textPrint     string
-	manifests     []protocol.ToolManifest
-	toolPrint     string
-	historyPrint  string
-	messagePrints []string // of each message of the turn
+	// text is the system prompt that textPrint was computed from.
+	text      string
+	textPrint string
+	// manifests are those that toolPrint was computed from. A slice with the same first element is
+	// the same list.
+	manifests []protocol.ToolManifest
+	toolPrint string
+	// historyPrint is the digest of the history before the turn; empty until it is needed.
+	historyPrint string
+	// messagePrints has the digest of each message of the turn.
+	messagePrints []string
 }
 
-// envelope is what must be the same when an effect is asked for again: its fields, each with a digest, so that what
-// differs can be told.
+// envelope returns what must be equal when an effect is requested again: a list of "name:digest"
+// pairs. It is stored in the journal, and the names allow an error to say what differs. Changing
+// the format breaks turns that are resumed after an update.
 func (f *fingerprints) envelope(e *turn.Effect) []byte {
 	var b strings.Builder
 	field := func(name, print string) { fmt.Fprintf(&b, "%s:%s ", name, print) }
@@ -92,13 +104,17 @@ func (f *fingerprints) envelope(e *turn.Effect) []byte {
 	return []byte(strings.TrimSpace(b.String()))
 }
 
+// print16 returns the digest of the JSON form of v.
 func print16(v any) string { return digest16(encode(v)) }
 
+// digest16 returns the first 8 bytes of the SHA-256 sum of b, as 16 hexadecimal digits. Digests are
+// only compared within one turn, so they can be short.
 func digest16(b []byte) string {
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:8])
 }
 
+// system returns the digest of the system prompt.
 func (f *fingerprints) system(text string) string {
 	if f.textPrint == "" || f.text != text {
 		f.text, f.textPrint = text, digest16([]byte(text))
@@ -106,6 +122,7 @@ func (f *fingerprints) system(text string) string {
 	return f.textPrint
 }
 
+// tools returns the digest of the tool manifests.
 func (f *fingerprints) tools(all []protocol.ToolManifest) string {
 	same := len(all) == len(f.manifests) && (len(all) == 0 || &all[0] == &f.manifests[0])
 	if f.toolPrint == "" || !same {
@@ -114,7 +131,7 @@ func (f *fingerprints) tools(all []protocol.ToolManifest) string {
 	return f.toolPrint
 }
 
-// messages are those of the turn, which only grow.
+// messages returns the digest of the turn's messages. msgs may only grow from call to call.
 func (f *fingerprints) messages(msgs []protocol.Message) string {
 	for i := len(f.messagePrints); i < len(msgs); i++ {
 		f.messagePrints = append(f.messagePrints, print16(&msgs[i]))
@@ -122,7 +139,7 @@ func (f *fingerprints) messages(msgs []protocol.Message) string {
 	return digest16([]byte(strings.Join(f.messagePrints[:len(msgs)], "")))
 }
 
-// history is the digest of the messages before the turn, which do not change during it.
+// history returns the digest of the messages before the turn, which stay the same throughout it.
 func (f *fingerprints) history(past []*protocol.Message) string {
 	if f.historyPrint == "" {
 		sum := sha256.New()

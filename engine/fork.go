@@ -12,8 +12,9 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Fork makes a session that shares another's history up to a node: the leaf, a node of the active path, or a pinned one.
-// What the new session shares is decided by forkHistory in persistence/forkhistory.go.
+// Fork creates a session that shares another session's history up to a node: the leaf, a node of
+// the active path, or a pinned node. The history is shared, not copied; see forkHistory in
+// persistence/forkhistory.go.
 func (h *History) Fork(ctx context.Context, p *protocol.SessionForkParams) (*protocol.SessionNewResult, error) {
 	if catalogs := []protocol.ForkCatalog{"", protocol.ForkInherit, protocol.ForkFresh}; !slices.Contains(catalogs, p.ToolCatalog) {
 		return nil, param.NotOneOf("/toolCatalog", catalogs)
@@ -29,7 +30,9 @@ func (h *History) Fork(ctx context.Context, p *protocol.SessionForkParams) (*pro
 	})
 }
 
-// branch commits a session that starts where another one is.
+// branch commits a session that starts at a node of st's session: at its leaf, at a snapshot, or at
+// b.at. It runs on the actor of the source. kept is the plugin state that was captured for the new
+// session.
 func (b *sessionDraft) branch(ctx context.Context, st *state, kept idleCapture, rc receipt.Request) (*protocol.SessionNewResult, error) {
 	source, pointer := &protocol.ForkSource{SessionID: st.id, Node: st.row.Head.Leaf}, "/start"
 	if b.at != "" {
@@ -51,7 +54,7 @@ func (b *sessionDraft) branch(ctx context.Context, st *state, kept idleCapture, 
 	}
 	c := b.change(source)
 	kept.addTo(c, st)
-	if b.by != nil { // what a person has answered there, and what was started there, is of that session alone
+	if b.by != nil { // standing approvals and monitors stay with the source session
 		c.Component = append(c.Component, persistence.Component{Name: approval.Component}, persistence.Component{Name: monitor.Component})
 	}
 	if b.freshTools {

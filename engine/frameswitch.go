@@ -16,18 +16,22 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// maxSwitches is how often work may go on in another frame before somebody has to say something.
+// maxSwitches is how often in a row work may continue in another frame. It stops a loop of frame
+// switches that no person's input interrupts.
 const maxSwitches = 32
 
-// opensFrame reports whether a switch asks for a frame other than the one that its turn began in.
+// opensFrame reports whether a switch leads to another frame than the one that its turn began in.
+// If the current frame cannot be read it reports true, and the end of the turn fails over the same
+// error.
 func opensFrame(ctx context.Context, e *Engine, from protocol.FrameID, to *protocol.FrameSwitch) bool {
 	if !to.Meant() {
 		return false
 	}
 	key, err := e.frameKey(ctx, from)
-	return err != nil || key != to.Key // who cannot know it here fails over it at the end
+	return err != nil || key != to.Key // the end of the turn reports the error
 }
 
+// frameKey returns the key of a frame, or "" for the first frame of a session, which has none.
 func (e *Engine) frameKey(ctx context.Context, id protocol.FrameID) (string, error) {
 	node, err := e.node(ctx, protocol.NodeID(id))
 	if err != nil || node.FrameOpen == nil {
@@ -36,7 +40,7 @@ func (e *Engine) frameKey(ctx context.Context, id protocol.FrameID) (string, err
 	return node.FrameOpen.Key, nil
 }
 
-// dropNoopSwitch takes away a wish for another frame that asks for nothing.
+// dropNoopSwitch removes a frame switch that leads to the present frame.
 func dropNoopSwitch(ctx context.Context, e *Engine, from protocol.FrameID, c *protocol.ToolControl) *protocol.ToolControl {
 	if c != nil && c.Kind == protocol.ControlSwitchFrame && !opensFrame(ctx, e, from, c.Frame) {
 		return nil
@@ -44,7 +48,8 @@ func dropNoopSwitch(ctx context.Context, e *Engine, from protocol.FrameID, c *pr
 	return c
 }
 
-// switchFrame asks the protocol before a model call, and reports whether the turn ended with that.
+// switchFrame asks the protocol plugin before a model call whether work should continue in another
+// frame. It reports whether the turn ended with that.
 func (r *run) switchFrame(ctx context.Context) (ended bool, err error) {
 	p := r.hooks.plugins.Protocol()
 	if !p.Switches() {
@@ -67,6 +72,7 @@ func (r *run) switchFrame(ctx context.Context) (ended bool, err error) {
 	return true, nil
 }
 
+// checkSeeds validates the nodes that the new frame starts with.
 func checkSeeds(to *protocol.FrameSwitch) error {
 	if len(to.Nodes) == 0 {
 		return nil
@@ -74,7 +80,8 @@ func checkSeeds(to *protocol.FrameSwitch) error {
 	return param.CheckAppend(to.Nodes)
 }
 
-// nextFrame is the frame that a turn goes on in; nil: none. One that cannot be opened is the turn's failure.
+// nextFrame returns the frame in which work continues after turn id; nil if it does not. A frame
+// that cannot be opened becomes the failure of the turn. It runs on the actor.
 func (ts *sessionTurns) nextFrame(ctx context.Context, id protocol.TurnID, result *turn.Result) (*protocol.FrameSwitch, error) {
 	to := result.Outcome.Frame
 	if result.Outcome.Kind != protocol.OutcomeFrameSwitch || !to.Meant() {
@@ -90,22 +97,25 @@ func (ts *sessionTurns) nextFrame(ctx context.Context, id protocol.TurnID, resul
 	}
 	if ts.st.queue.Switches(id) >= maxSwitches {
 		fail(result, protocol.Issue{Kind: "runtime", Code: "frame_switch_limit",
-			Message: "the work went on in another frame " + strconv.Itoa(maxSwitches) + " times in a row; say something to have it go on"})
+			Message: "the work switched to another frame " + strconv.Itoa(maxSwitches) + " times in a row; send an input to continue"})
 		result.Outcome.Kind = protocol.OutcomeMaxTurns
 		return nil, nil
 	}
 	return to, nil
 }
 
-// continuation is the turn that goes on where another one ends, with what its commit needs for that.
+// continuation is the turn that continues the work of another one in a new frame, with the rows and
+// events that its commit needs.
 type continuation struct {
-	turn   persistence.StoredTurn
-	input  protocol.QueuedInput
-	nodes  []protocol.Node // the frame, and what it begins with
+	turn  persistence.StoredTurn
+	input protocol.QueuedInput
+	// nodes are the frame and the nodes that it starts with.
+	nodes  []protocol.Node
 	events []change.Event
 }
 
-// continueInFrame makes the turn that follows r. It is begun at once, so that nothing comes between, even if the daemon dies here.
+// continueInFrame returns the turn that continues r in the frame to. It is stored as running in the
+// commit that ends r, so no other turn can come between them, even if the daemon stops.
 func (ts *sessionTurns) continueInFrame(r *run, to *protocol.FrameSwitch) *continuation {
 	f := &continuation{turn: queue.NewTurn(ts.st.id, ts.st.eng.incarnation, now()), input: r.continuationInput(to, ts.st.queue.Inputs())}
 	f.turn.State, f.turn.StartedMs = protocol.TurnRunning, f.turn.AcceptedMs
@@ -114,7 +124,8 @@ func (ts *sessionTurns) continueInFrame(r *run, to *protocol.FrameSwitch) *conti
 	return f
 }
 
-// continuationInput is the input of the turn that goes on in another frame: the task, with what the turn was given by those that it answers.
+// continuationInput returns the input of the turn that continues r: the task that the switch names,
+// with the options, plugin inputs and ceiling that r got from its own inputs.
 func (r *run) continuationInput(to *protocol.FrameSwitch, inputs []protocol.QueuedInput) protocol.QueuedInput {
 	return protocol.QueuedInput{
 		ID: protocol.NewInputID(), State: protocol.InputQueued, Source: "frame:" + string(r.id),
@@ -123,7 +134,7 @@ func (r *run) continuationInput(to *protocol.FrameSwitch, inputs []protocol.Queu
 	}
 }
 
-// frameNodes are the nodes of a frame that is opened after the turn, with what it begins with, and their events.
+// frameNodes returns the nodes of a frame that opens after the turn, and their events.
 func (j *journal) frameNodes(open *protocol.FrameOpen, seeds []protocol.NodeBody) (nodes []protocol.Node, events []change.Event) {
 	for i, b := range slices.Insert(slices.Clone(seeds), 0, protocol.NodeBody{FrameOpen: open}) {
 		n := b.Node(j.nodeID(len(j.nodes)+i), now())
@@ -137,7 +148,8 @@ func (j *journal) frameNodes(open *protocol.FrameOpen, seeds []protocol.NodeBody
 	return nodes, slices.Insert(events, 0, change.Event{Event: first})
 }
 
-// addTo adds what follows to the change that ends the turn before it. What that turn has made the code executor keep ends with it.
+// addTo adds the continuation to the change that ends the turn before it. The state that the code
+// executor kept for that turn ends with it.
 func (f *continuation) addTo(c *change.Change) {
 	c.Nodes = append(slices.Clip(c.Nodes), f.nodes...)
 	c.Turns, c.Inputs = append(c.Turns, f.turn.Turn), append(c.Inputs, f.input)
@@ -145,8 +157,9 @@ func (f *continuation) addTo(c *change.Change) {
 	c.Tell(f.events...)
 }
 
-// enterFrame tells code executor and protocol of the frame that was opened for the turn. If that fails, the session is loaded
-// again, which tells them, too. An error means that the turn is left.
+// enterFrame tells the code executor and the protocol plugin of the frame that was opened for this
+// turn. If that fails, the session is reloaded, which also tells them. An error means that the turn
+// is left.
 func (r *run) enterFrame() error {
 	defer close(r.frameStored)
 	if !r.entering {
@@ -166,9 +179,9 @@ func (r *run) enterFrame() error {
 	return r.reload("protocol_restore_failed", err)
 }
 
-// reload says what is wrong with the session's plugins, and has the session loaded again.
+// reload publishes that plugins do not match the stored session, and has the actor reload it.
 func (r *run) reload(code string, cause error) error {
-	r.eng.Log.Error("the session's plugins are not what is stored", "session", r.session.id, "error", cause)
+	r.eng.Log.Error("plugins do not match the stored session; reloading it", "session", r.session.id, "error", cause)
 	told := issueEvent(r.id, protocol.Issue{Kind: "plugin", Code: code, Message: cause.Error()})
 	_, err := onTurnState(r.store, func(ctx context.Context, st *state) (struct{}, error) {
 		err := st.commitEvents(ctx, told)

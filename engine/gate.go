@@ -14,17 +14,20 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// intentGate is where what calls want is let through or refused. A refusal is an outcome, which the model and clients are told; an
-// error is one of the store.
+// intentGate decides about the intents of tool calls, such as starting a task, when the batch of
+// the calls is committed. It runs on the actor and adds accepted intents to that commit. A refusal
+// is an outcome, which the model and clients see; an error comes from the store and fails the
+// commit.
 type intentGate struct {
-	batch    *batch
-	st       *state
-	tasks    *live.Draft
-	turnOver bool // the turn is: nothing is let through
+	batch *batch
+	st    *state
+	tasks *live.Draft
+	// turnOver is set if the turn is ending. All intents are refused then.
+	turnOver bool
 	signals  []*protocol.SignalTaskIntent
 }
 
-// resolve is the reply of a call with what became of its intents.
+// resolve returns the reply of a call, with the outcome of each of its intents.
 func (g *intentGate) resolve(ctx context.Context, s *toolCall) (turn.ToolReply, error) {
 	reply := *s.reply
 	var outcomes []protocol.IntentOutcome
@@ -44,6 +47,7 @@ func (g *intentGate) resolve(ctx context.Context, s *toolCall) (turn.ToolReply, 
 	return reply, nil
 }
 
+// apply decides about one intent and adds it to the commit, or sets out.Refused.
 func (g *intentGate) apply(ctx context.Context, s *toolCall, want *protocol.ToolIntent, out *protocol.IntentOutcome) error {
 	switch out.Kind {
 	case protocol.IntentStart:
@@ -73,6 +77,8 @@ func (g *intentGate) apply(ctx context.Context, s *toolCall, want *protocol.Tool
 	return nil // an occurrence is checked already, and emitted after the commit
 }
 
+// start adds the start of a task. Without a task id it derives one from the intent, so that a
+// repeated commit starts no second task.
 func (g *intentGate) start(ctx context.Context, s *toolCall, want *protocol.StartTaskIntent, out *protocol.IntentOutcome) error {
 	out.TaskID = want.TaskID
 	if out.TaskID == "" {
@@ -98,14 +104,16 @@ func (g *intentGate) start(ctx context.Context, s *toolCall, want *protocol.Star
 	return nil
 }
 
-// askerOf is who asks for what a call wants: its session, and the plugin whose tool it is.
+// askerOf returns the requester of a call's intents: the session, limited by the ceiling of the
+// turn and, if a sandboxed plugin provides the tool or changed the call, by the sandbox.
 func (g *intentGate) askerOf(s *toolCall) *requester {
 	j := g.batch.hooks.judge
 	boxed := s.sandboxed || s.entry != nil && j.plugins.Sandboxed(s.entry.Source())
 	return &requester{session: g.st.id, ceiling: authority.MeetAll(j.ceiling, authority.Sandboxed(boxed))}
 }
 
-// exists tells whether a task was started before, also by this commit.
+// exists reports whether the task was started before, in the store or in this commit. The same id
+// with another spec is a TaskConflictError.
 func (g *intentGate) exists(ctx context.Context, id protocol.TaskID, spec *protocol.TaskSpec) (bool, error) {
 	if t, ok := g.tasks.Changed(id); ok {
 		if task.Fingerprint(&t.Spec) != task.Fingerprint(spec) {
@@ -117,7 +125,8 @@ func (g *intentGate) exists(ctx context.Context, id protocol.TaskID, spec *proto
 	return t != nil, err
 }
 
-// live is a task of the session as the commit leaves it, unless it is over.
+// live returns a task of the session as this commit leaves it. If the task has ended or does not
+// exist, it sets out.Refused.
 func (g *intentGate) live(ctx context.Context, out *protocol.IntentOutcome) (protocol.Task, error) {
 	t, ok := g.tasks.Find(out.TaskID)
 	if ok && !t.State.Final() {
@@ -138,6 +147,8 @@ func (g *intentGate) live(ctx context.Context, out *protocol.IntentOutcome) (pro
 	return ended, err
 }
 
+// signal checks a signal and keeps it for send. A task that starts in this commit accepts signals,
+// too; any other task needs a running worker.
 func (g *intentGate) signal(s *toolCall, t protocol.Task, want *protocol.SignalTaskIntent, out *protocol.IntentOutcome) {
 	_, begins := g.tasks.Changed(t.ID)
 	switch err := cmp.Or(checkSignal(&t.Spec, &protocol.TaskSignalParams{Name: want.Name, Payload: want.Payload}), checkTaskCommand(g.askerOf(s), &t.Spec)); {
@@ -150,6 +161,7 @@ func (g *intentGate) signal(s *toolCall, t protocol.Task, want *protocol.SignalT
 	}
 }
 
+// addEvent adds an event that a tool emits for a task.
 func (g *intentGate) addEvent(t protocol.Task, want *protocol.TaskEventIntent, out *protocol.IntentOutcome) {
 	if err := checkTaskEvent(&t.Spec, want.Name, want.Payload); err != nil {
 		refuse(out, err)
@@ -160,7 +172,8 @@ func (g *intentGate) addEvent(t protocol.Task, want *protocol.TaskEventIntent, o
 	}
 }
 
-// send gives signals to the tasks, in order. Whether a task still takes one is its own matter.
+// send delivers the signals to the workers in order, after the commit, on a goroutine of its own. A
+// worker may still refuse a signal, which is only logged.
 func (g *intentGate) send() {
 	if len(g.signals) == 0 {
 		return
@@ -173,18 +186,19 @@ func (g *intentGate) send() {
 				continue
 			}
 			if err := w.signal(ctx, "internal:tool", want.Name, want.Payload); err != nil {
-				e.Log.Warn("a signal of a tool is not taken", "session", id, "task", want.TaskID, "signal", want.Name, "error", err)
+				e.Log.Warn("a task refused the signal of a tool", "session", id, "task", want.TaskID, "signal", want.Name, "error", err)
 			}
 		}
 	})
 }
 
-// refuse notes why an intent is refused that makes no sense.
+// refuse marks an intent as invalid.
 func refuse(out *protocol.IntentOutcome, err error) {
 	out.Refused, out.Message = protocol.IntentInvalid, err.Error()
 }
 
-// checkTaskEvent refuses an event that a task does not declare.
+// checkTaskEvent checks that a task's spec declares the event, and the size and schema of its
+// payload.
 func checkTaskEvent(spec *protocol.TaskSpec, name string, payload json.RawMessage) error {
 	if len(payload) > task.MaxPayload {
 		return param.Bad("/payload", "has %d bytes, at most %d", len(payload), task.MaxPayload)
@@ -194,5 +208,5 @@ func checkTaskEvent(spec *protocol.TaskSpec, name string, payload json.RawMessag
 			return param.CheckPayload("/payload", declared.Schema, payload)
 		}
 	}
-	return param.Bad("/name", "is no event that the task declares")
+	return param.Bad("/name", "is not an event that the task declares")
 }

@@ -13,10 +13,12 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// History is the API of a session's nodes.
+// History is the API of a session's nodes: read, append, pin and fork. Its methods are safe for
+// concurrent use.
 type History struct{ eng *Engine }
 
-// Read reads a page of the active path, backwards.
+// Read returns a page of the active path, newest nodes first, with the head and the pinned nodes.
+// It does not load the session.
 func (h *History) Read(ctx context.Context, p *protocol.GraphReadParams) (*protocol.GraphReadResult, error) {
 	row, err := h.eng.store.Session(ctx, p.SessionID)
 	if err != nil {
@@ -41,9 +43,10 @@ func (h *History) Read(ctx context.Context, p *protocol.GraphReadParams) (*proto
 	return result, nil
 }
 
-// Append adds nodes to the leaf, also beside a running turn, which then commits after them. A required ancestor that
-// is no longer on the active path makes the answer staleBranch, and nothing is added. Nor is it if the session's protocol,
-// which is told first, refuses them.
+// Append adds nodes to the leaf. It may run beside a turn, which then commits after them. If a
+// required ancestor is no longer on the active path, the status is staleBranch and nothing is
+// added. The session's protocol plugin sees the nodes first and may reject them. An operation id
+// works as idempotency key.
 func (h *History) Append(ctx context.Context, p *protocol.GraphAppendParams) (*protocol.GraphAppendResult, error) {
 	if err := cmp.Or(param.CheckAppend(p.Nodes), param.CheckName("/operationId", p.OperationID)); err != nil {
 		return nil, err
@@ -57,7 +60,8 @@ func (h *History) Append(ctx context.Context, p *protocol.GraphAppendParams) (*p
 	})
 }
 
-// append adds nodes to the leaf. The ids of the nodes derive from the operation.
+// append commits nodes at the leaf. It runs on the actor. The node ids derive from the operation,
+// so a repeated operation cannot add the nodes twice.
 func (h *sessionHistory) append(ctx context.Context, operation string, p *protocol.GraphAppendParams, rc receipt.Request) (*protocol.GraphAppendResult, error) {
 	st := h.st
 	result := &protocol.GraphAppendResult{Status: protocol.Appended}
@@ -81,7 +85,8 @@ func (h *sessionHistory) append(ctx context.Context, operation string, p *protoc
 	return result, nil
 }
 
-// appendedEvents tell of nodes that were added outside of a turn. A call is told of with its result.
+// appendedEvents returns the events for nodes that were added outside a turn. A tool call and its
+// result make one event.
 func appendedEvents(nodes ...protocol.Node) []change.Event {
 	var events []change.Event
 	items, refs := graph.Shown(nodes)
@@ -96,7 +101,7 @@ func appendedEvents(nodes ...protocol.Node) []change.Event {
 	return events
 }
 
-// Pin keeps a node of the active path reachable.
+// Pin keeps a node of the active path reachable for forks after a rewind.
 func (h *History) Pin(ctx context.Context, p *protocol.GraphPinParams) (*protocol.SeqResult, error) {
 	return mutate(ctx, h.eng, p.SessionID, "graph/pin", p.Key(), p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.SeqResult, error) {
 		if _, err := h.eng.store.Locate(ctx, st.history.leaf(), p.NodeID); err != nil {
@@ -108,7 +113,7 @@ func (h *History) Pin(ctx context.Context, p *protocol.GraphPinParams) (*protoco
 	})
 }
 
-// Unpin lets a node go. One that was not pinned is no error.
+// Unpin removes a pin. A node without a pin is no error.
 func (h *History) Unpin(ctx context.Context, p *protocol.GraphPinParams) (*protocol.SeqResult, error) {
 	return mutate(ctx, h.eng, p.SessionID, "graph/unpin", p.Key(), p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.SeqResult, error) {
 		result := &protocol.SeqResult{Seq: st.row.Seq}

@@ -9,33 +9,37 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// sessionHolds decides which command or task has a session to itself: at most one, in the order of their requests. It only keeps the
-// order; the session decides when the next one may begin.
+// sessionHolds is the queue of commands, compactions and tasks that each need a session to
+// themselves. At most one holds the session, in the order of the requests. The type only keeps the
+// order: sessionTurns.startNext decides when the next one may begin. It belongs to the actor.
 type sessionHolds struct {
-	holder  *sessionHold   // has the session; nil: none has
-	waiting []*sessionHold // in order of arrival
+	// holder has the session; nil if none has.
+	holder *sessionHold
+	// waiting is in order of arrival.
+	waiting []*sessionHold
 }
 
-// request has a command wait for a session.
+// request adds a hold to the queue. The caller runs sessionTurns.startNext afterwards, unless a
+// turn is running, and the requester waits with acquire or waitGranted.
 func (h *sessionHolds) request(ctx context.Context, owner *state) *sessionHold {
 	w := &sessionHold{ctx: ctx, owner: owner, ready: make(chan struct{})}
 	h.waiting = append(h.waiting, w)
 	return w
 }
 
-// held reports whether a command has the session.
+// held reports whether a hold has the session.
 func (h *sessionHolds) held() bool { return h.holder != nil }
 
-// awaited reports whether a command waits for the session.
+// awaited reports whether a hold waits for the session.
 func (h *sessionHolds) awaited() bool { return len(h.waiting) > 0 }
 
-// grant gives a session that is not held to the command that has waited longest.
+// grant gives the session to the hold that has waited longest. There must be one, and no holder.
 func (h *sessionHolds) grant() {
 	h.holder, h.waiting = h.waiting[0], h.waiting[1:]
 	close(h.holder.ready)
 }
 
-// remove forgets a command that has the session, or waits for it.
+// remove removes a hold, whether it has the session or waits for it.
 func (h *sessionHolds) remove(w *sessionHold) {
 	if h.holder == w {
 		h.holder = nil
@@ -43,7 +47,7 @@ func (h *sessionHolds) remove(w *sessionHold) {
 	h.waiting = slices.DeleteFunc(h.waiting, func(other *sessionHold) bool { return other == w })
 }
 
-// after is the command that a plugin wants after a turn; nil: none.
+// after returns the hold that a plugin requested at the end of a turn; nil if there is none.
 func (h *sessionHolds) after(id protocol.TurnID) *sessionHold {
 	for _, w := range append(slices.Clip(h.waiting), h.holder) {
 		if w != nil && w.after == id {
@@ -53,20 +57,32 @@ func (h *sessionHolds) after(id protocol.TurnID) *sessionHold {
 	return nil
 }
 
-// sessionHold is a command or a task that holds a session while it runs: it waits for the running turn to end, and no turn starts
-// meanwhile. What it comes to is committed on the actor before it lets go.
+// sessionHold gives a command, a compaction or a task a session to itself. It waits for the running
+// turn to end, and while it has the session no turn starts. The work runs off the actor; its result
+// is committed on the actor, in the same step that releases the session.
+//
+// The actor creates a hold with sessionHolds.request and closes ready. All other fields belong to
+// the goroutine that does the work, which must call release in any case.
 type sessionHold struct {
-	ctx      context.Context // of whoever wants it
-	owner    *state
-	ready    chan struct{} // closed when it has the session
-	lease    *lease        // set then, for what needs plugins
-	released bool          // it has let go
+	// ctx belongs to the requester. When it ends, the hold stops waiting.
+	ctx   context.Context
+	owner *state
+	// ready is closed once the hold has the session.
+	ready chan struct{}
+	// lease has the session's plugins; acquire sets it.
+	lease *lease
+	// released is set once release has begun.
+	released bool
 
-	after protocol.TurnID         // the turn after which a plugin wants it; empty: a client does
-	stop  context.CancelCauseFunc // set then
+	// after is the turn at whose end a plugin requested the hold; empty if a client or a task did.
+	after protocol.TurnID
+	// stop cancels ctx. It is set if after is.
+	stop context.CancelCauseFunc
 }
 
-// hold waits until a command may have the session, after check has found that there is such a command.
+// hold waits until it has a session for a command, and returns the hold with a lease of the
+// plugins. It calls check with the plugins before it waits, so that a request which makes no sense
+// fails at once. The plugins may be replaced during the wait.
 func (e *Engine) hold(ctx context.Context, id protocol.SessionID, check func(*plugin.Session) error) (*sessionHold, error) {
 	l, err := e.lend(ctx, id)
 	if err != nil {
@@ -81,7 +97,7 @@ func (e *Engine) hold(ctx context.Context, id protocol.SessionID, check func(*pl
 		st.turns.startNext()
 		return w, nil
 	})
-	l.release() // by the time that the command has the session, its plugins may be others
+	l.release() // the plugins may be replaced before the session is granted
 	if err != nil {
 		return nil, err
 	}
@@ -91,14 +107,15 @@ func (e *Engine) hold(ctx context.Context, id protocol.SessionID, check func(*pl
 	return w, nil
 }
 
-// noCheck is for hold where there is nothing to refuse.
+// noCheck is the check of requests that hold need not refuse.
 func noCheck(*plugin.Session) error { return nil }
 
-// acquire waits until a command has the session. If it fails, the command waits no more.
+// acquire waits until the hold has the session, and leases its plugins. If it fails the hold is
+// released.
 func (w *sessionHold) acquire() error {
 	err := w.waitGranted()
 	if err == nil {
-		w.lease, err = w.owner.plugins.lend(w.ctx, nil) // from now on the plugins stay as they are
+		w.lease, err = w.owner.plugins.lend(w.ctx, nil) // no other plugins replace these until the lease is back
 	}
 	if err != nil {
 		w.release()
@@ -106,7 +123,8 @@ func (w *sessionHold) acquire() error {
 	return err
 }
 
-// waitGranted is taken for what needs no plugins.
+// waitGranted waits until the hold has the session, for work that needs no plugins. After an error
+// the caller must release the hold.
 func (w *sessionHold) waitGranted() error {
 	select {
 	case <-w.ready:
@@ -118,15 +136,16 @@ func (w *sessionHold) waitGranted() error {
 	}
 }
 
-// heldResult is what work came to while it held a session, and what plugins keep then.
+// heldResult is the result of work during a hold, with the plugin state that was captured after it.
 type heldResult[W any] struct {
 	result   W
 	captured *captured
-	issues   []protocol.Issue // of capturing
+	// issues are failures of plugins to capture their state.
+	issues []protocol.Issue
 }
 
-// withHeld has plugins of a session that is held do some work, and settles on the actor what it came to. Whatever happens, the
-// session is given back then.
+// withHeld runs work off the actor while w holds the session, captures the state of the plugins,
+// and then runs settle on the actor to commit the result. It releases w in any case.
 func withHeld[W, T any](w *sessionHold, work func(context.Context, *lease) (W, error), settle func(context.Context, *state, heldResult[W]) (T, error)) (v T, err error) {
 	defer w.release()
 	var done heldResult[W]
@@ -137,27 +156,28 @@ func withHeld[W, T any](w *sessionHold, work func(context.Context, *lease) (W, e
 	return release(w, func(ctx context.Context, st *state) (T, error) { return settle(ctx, st, done) })
 }
 
-// release gives the session back, or the place in the queue for it, unless that is done.
+// release releases the session, or the place in the queue. It does nothing if that has happened
+// before.
 func (w *sessionHold) release() {
 	if !w.released {
-		// An error means that the session is gone, and what was held with it.
+		// An error means that the state was dropped, and the hold with it.
 		_, _ = release(w, func(context.Context, *state) (struct{}, error) { return struct{}{}, nil })
 	}
 }
 
-// release does what is left to do on the actor, and gives the session back. It does nothing if the session was loaded again
-// meanwhile.
+// release runs f on the actor and then releases the session. If the state was dropped, f does not
+// run and release returns the state's refusal.
 func release[T any](w *sessionHold, f func(context.Context, *state) (T, error)) (T, error) {
 	w.released = true
 	v, err := onState(w.owner, func(ctx context.Context, st *state) (v T, err error) {
 		defer w.handOver()
 		return f(ctx, st)
 	})
-	w.lease.release() // if the state is given up, that waits for it
+	w.lease.release() // a state that is being dropped waits for it
 	return v, err
 }
 
-// handOver gives the session on to the next command or turn.
+// handOver runs on the actor and lets the next hold or turn begin.
 func (w *sessionHold) handOver() {
 	w.owner.holds.remove(w)
 	w.lease.release()
@@ -165,7 +185,8 @@ func (w *sessionHold) handOver() {
 	w.owner.turns.startNext()
 }
 
-// cancel stops what a plugin wants after a turn, once the request to stop it is stored.
+// cancel stops work that a plugin requested after a turn, once the request to interrupt that turn
+// is committed.
 func (w *sessionHold) cancel(ctx context.Context, evidence protocol.CancelEvidence, rc receipt.Request) (*protocol.TurnInterruptResult, error) {
 	result := &protocol.TurnInterruptResult{Status: protocol.InterruptRequested, Seq: w.owner.row.Seq}
 	if err := w.owner.storeReceipt(ctx, rc, result); err != nil {

@@ -12,13 +12,15 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// pluginApproval is an approval that a plugin asks for.
+// pluginApproval is a plugin's wish that a person approves a call. by is the plugin.
 type pluginApproval struct {
 	plugin.Approval
 	by string
 }
 
-// hooks asks plugins about tool calls, of a turn or of a client, and does what they want.
+// hooks runs the tool call hooks of a session's plugins, for a turn or a direct call, and carries
+// out their directives. Its methods run on the goroutine of the call; plugins may take up to their
+// time limit.
 type hooks struct {
 	*session
 	caller  caller
@@ -27,8 +29,9 @@ type hooks struct {
 	trace   turnTrace
 }
 
-// beforeCalls lets plugins look at the calls of a batch, one after the other, and then validates them. Calls that an earlier
-// run of the daemon has started were looked at then.
+// beforeCalls runs the BeforeToolCall hooks for the calls of a batch, one call after the other, and
+// then validates the arguments, which hooks may have changed. It skips calls that an earlier run of
+// the daemon started, because that run asked the hooks. An error means that ctx is done.
 func (h *hooks) beforeCalls(ctx context.Context, calls []*toolCall) error {
 	for _, s := range calls {
 		if s.reply == nil && !s.resultLost {
@@ -43,6 +46,8 @@ func (h *hooks) beforeCalls(ctx context.Context, calls []*toolCall) error {
 	return nil
 }
 
+// beforeCall runs the hooks for one call. A hook can replace the arguments, answer the call itself,
+// or request an approval. If a directive fails, so does the call.
 func (h *hooks) beforeCall(ctx context.Context, s *toolCall) error {
 	if !h.plugins.HasBeforeToolCall() {
 		return nil
@@ -74,6 +79,7 @@ func (h *hooks) beforeCall(ctx context.Context, s *toolCall) error {
 	return nil
 }
 
+// callHook returns what hooks see of a call.
 func (h *hooks) callHook(s *toolCall) *plugin.ToolCallContext {
 	terms := s.entry.Terms()
 	return &plugin.ToolCallContext{
@@ -82,18 +88,20 @@ func (h *hooks) callHook(s *toolCall) *plugin.ToolCallContext {
 	}
 }
 
+// resultHook returns what hooks see of a call and its result.
 func (h *hooks) resultHook(s *toolCall, reply *turn.ToolReply) *plugin.ToolResultContext {
 	return &plugin.ToolResultContext{ToolCallContext: *h.callHook(s), Attempt: s.attempt, Output: reply.Output, DurationMs: reply.DurationMs}
 }
 
-// afterCall lets plugins look at the result of a call. What they say of a call whose turn is cancelled meanwhile is lost.
+// afterCall runs the AfterToolCall hooks, which can replace the output and add messages. If ctx
+// ends during that, the hooks' results are dropped.
 func (h *hooks) afterCall(ctx context.Context, s *toolCall, reply *turn.ToolReply) {
 	if !h.plugins.HasAfterToolCall() {
 		return
 	}
 	verdict, err := h.plugins.AfterToolCall(ctx, h.resultHook(s, reply))
 	if err != nil {
-		return // the context is done, and whoever waits for the call sees to that
+		return // ctx is done, and the caller handles that
 	}
 	h.eng.group.LogPanic(verdict.Err)
 	h.reportConflicts(ctx, verdict.Conflicts)
@@ -109,7 +117,7 @@ func (h *hooks) afterCall(ctx context.Context, s *toolCall, reply *turn.ToolRepl
 	}
 }
 
-// setShown gives a reply the output that enters the conversation, where that is not the output itself.
+// setShown sets reply.Shown if plugins show the model another output than the one that is stored.
 func (h *hooks) setShown(ctx context.Context, s *toolCall, reply *turn.ToolReply) {
 	out := tidy(h.plugins.ProjectResult(ctx, h.resultHook(s, reply)))
 	if !reflect.DeepEqual(out, reply.Output) {
@@ -117,13 +125,13 @@ func (h *hooks) setShown(ctx context.Context, s *toolCall, reply *turn.ToolReply
 	}
 }
 
-// reportConflicts tells of directives that had to give way to those of another plugin.
+// reportConflicts traces and shows directives that lost against those of another plugin.
 func (h *hooks) reportConflicts(ctx context.Context, all []plugin.Conflict) {
 	for _, c := range all {
 		h.trace.add(trace.Kind(fmt.Sprintf("plugin.%s.%s.directive_conflict", c.Later, c.Hook)), c)
 		h.feed.Show(protocol.Event{
 			Type: protocol.EventPluginStatus, TurnID: h.caller.journalID(), Plugin: c.Later, Name: "directive_conflict",
-			Text: fmt.Sprintf("%s of %s gives way to %s of %s", c.LoserKind, c.Loser, c.WinnerKind, c.Winner),
+			Text: fmt.Sprintf("ignored %s from plugin %s, because it conflicts with %s from plugin %s", c.LoserKind, c.Loser, c.WinnerKind, c.Winner),
 		})
 	}
 }

@@ -12,28 +12,41 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// prepared is what plugins made of a turn before it began. It is stored with the turn's beginning.
+// prepared is what the BeforeTurn hooks contributed. It is stored with the start of the turn, so
+// the hooks do not run again after a restart.
 type prepared struct {
-	Messages []protocol.Message   `json:"messages,omitempty"` // after the input
-	Abort    *protocol.Issue      `json:"abort,omitempty"`    // the turn ends before it begins
-	Outcome  protocol.OutcomeKind `json:"outcome,omitempty"`  // and how
+	// Messages follow the input.
+	Messages []protocol.Message `json:"messages,omitempty"`
+	// Abort is set if a hook stopped the turn before it began.
+	Abort *protocol.Issue `json:"abort,omitempty"`
+	// Outcome is how the turn ends if Abort is set.
+	Outcome protocol.OutcomeKind `json:"outcome,omitempty"`
 }
 
-// seams asks the plugins of a turn at its beginning, at its checkpoints and at its end, and does what they want.
+// seams runs the hooks of a turn's plugins at its seams: before the turn, at each checkpoint, and
+// after it. It carries out their directives and keeps the data that these hooks see. All methods
+// run on the goroutine of the turn.
 type seams struct {
 	*hooks
-	store          *turnStore
-	journal        *journal
-	result         *turnResult
-	sessionAtStart protocol.Session      // as it was when the turn began, or went on after a restart
-	past           []*protocol.Message   // the history before the turn
-	input          []protocol.Message    // what the turn begins with
-	inputs         protocol.PluginInputs // what the turn brings the plugins
-	queuedMessages []protocol.Message    // of plugins, from tool seams, for the next checkpoint
+	store   *turnStore
+	journal *journal
+	result  *turnResult
+	// sessionAtStart is the session as it was when the turn began, or resumed after a restart.
+	sessionAtStart protocol.Session
+	// past is the history before the turn.
+	past []*protocol.Message
+	// input has the messages that the turn starts with.
+	input []protocol.Message
+	// inputs are the plugin inputs that came with the turn's inputs.
+	inputs protocol.PluginInputs
+	// queuedMessages are messages of tool call hooks, which enter the conversation at the next
+	// checkpoint.
+	queuedMessages []protocol.Message
 }
 
-// beforeTurn asks plugins before the turn begins, unless an earlier run of the daemon has stored what they said. An error
-// means that the daemon stops.
+// beforeTurn runs the BeforeTurn hooks, unless an earlier run of the daemon stored their result,
+// and starts the turn's machine. A failing hook becomes the outcome of the turn. An error means
+// that the turn is left for a later run.
 func (s *seams) beforeTurn(ctx context.Context) error {
 	if s.journal.machine != nil {
 		return nil
@@ -50,7 +63,7 @@ func (s *seams) beforeTurn(ctx context.Context) error {
 		if s.store.suspended() {
 			return cause
 		}
-		err = nil // the turn is cancelled, which its first effect sees to
+		err = nil // the first effect handles the cancellation
 	}
 	if err != nil {
 		s.eng.group.LogPanic(err)
@@ -61,7 +74,7 @@ func (s *seams) beforeTurn(ctx context.Context) error {
 	if len(all) == 0 {
 		return nil
 	}
-	err = s.store.flush(s.store.life, nil, told...) // hooks that wanted something are not asked again
+	err = s.store.flush(s.store.life, nil, told...) // hooks with directives must not run again
 	if err != nil && !s.store.suspended() {
 		s.failUnstarted(&hookFailure{"plugin_prepare_turn", err})
 		return nil
@@ -69,7 +82,7 @@ func (s *seams) beforeTurn(ctx context.Context) error {
 	return err
 }
 
-// start makes the machine of what the turn begins with.
+// start creates the turn's machine from its input and the messages of hooks.
 func (s *seams) start() {
 	input, shown := s.input, []protocol.Message(nil)
 	if p := s.journal.begin.Prepared; p != nil {
@@ -85,7 +98,7 @@ func (s *seams) start() {
 	}
 }
 
-// failUnstarted ends a turn whose context could not be made, before it begins.
+// failUnstarted ends a turn whose context could not be prepared, with the failed hook as the issue.
 func (s *seams) failUnstarted(failed *hookFailure) {
 	s.eng.group.LogPanic(failed)
 	s.eng.Log.Error("turn failed", "session", s.session.id, "turn", s.store.turn, "error", failed)
@@ -97,13 +110,14 @@ func (s *seams) failUnstarted(failed *hookFailure) {
 	s.journal.fail(protocol.OutcomeRuntimeError, failed.issue())
 }
 
-// turnAbort is the error of a seam at which a plugin stops the turn.
+// turnAbort is the error of a seam at which a plugin stopped the turn.
 type turnAbort struct{ owned plugin.Owned }
 
 func (a *turnAbort) Error() string { return a.owned.Message }
 
-// seam applies what hooks want at a turn seam. An abort does not keep the others from being applied; the last one counts.
-// What they tell is to be stored with what they said.
+// seam carries out the directives of hooks at one seam of the turn. An abort does not prevent the
+// other directives; the last abort wins. say receives the messages. The caller commits the returned
+// events together with the messages.
 func (s *seams) seam(ctx context.Context, seam plugin.Hook, at string, all []plugin.Owned, say func([]protocol.Message)) (told []change.Event, err error) {
 	var stop error
 	for i, o := range all {
@@ -129,7 +143,7 @@ func (s *seams) seam(ctx context.Context, seam plugin.Hook, at string, all []plu
 	return told, stop
 }
 
-// issueOfSeam is an error of a turn seam as an issue, and how the turn ends with it.
+// issueOfSeam turns an error of a seam into an issue, and returns how the turn ends.
 func issueOfSeam(err error, code string) (*protocol.Issue, protocol.OutcomeKind) {
 	if a, ok := err.(*turnAbort); ok {
 		return &protocol.Issue{Kind: "plugin", Code: a.owned.Code, Message: a.owned.Message}, protocol.OutcomePluginAbort
@@ -137,15 +151,17 @@ func issueOfSeam(err error, code string) (*protocol.Issue, protocol.OutcomeKind)
 	return &protocol.Issue{Kind: "plugin", Code: code, Message: err.Error()}, protocol.OutcomeRuntimeError
 }
 
-// checkpointResult is what plugins want at a checkpoint.
+// checkpointResult is what hooks contribute at a checkpoint.
 type checkpointResult struct {
 	turn.Delivery
-	events []change.Event // to be stored with it
-	acted  bool           // it may have had effects
+	// events are committed with the delivery.
+	events []change.Event
+	// acted is set if hooks gave directives, which may have had effects.
+	acted bool
 }
 
-// atCheckpoint is what plugins let in at a checkpoint: what they said at tool seams since the last one, then what they say
-// now.
+// atCheckpoint runs the Checkpoint hooks and returns their messages after those that tool call
+// hooks queued since the last checkpoint. A failing hook aborts the turn.
 func (s *seams) atCheckpoint(ctx context.Context, effect turn.Effect) (checkpointResult, error) {
 	msgs := s.queuedMessages
 	s.queuedMessages = nil
@@ -174,19 +190,21 @@ func (s *seams) atCheckpoint(ctx context.Context, effect turn.Effect) (checkpoin
 	return p, nil
 }
 
-// delivery is what messages of plugins are at a checkpoint.
+// delivery returns the messages as the machine takes them at a checkpoint.
 func delivery(msgs []protocol.Message) (d turn.Delivery) {
 	d.Messages, d.Transient = splitTransient(msgs)
 	return d
 }
 
-// afterTurn asks plugins when the turn is over and not committed. An error means that the daemon stops.
+// afterTurn runs the AfterTurn hooks when the turn has its outcome but is not committed. It runs
+// them for cancelled turns too. used returns the size of the context in tokens. An error means that
+// the turn is left for a later run.
 func (s *seams) afterTurn(used func() int64) error {
 	if !s.plugins.HasAfterTurn() && !s.plugins.Listens() {
 		return nil
 	}
 	if s.plugins.HasAfterTurn() {
-		if err := s.runAfterTurn(s.store.life, used()); err != nil { // a turn that was cancelled has an end too
+		if err := s.runAfterTurn(s.store.life, used()); err != nil { // also for a cancelled turn
 			if s.store.suspended() {
 				return err
 			}
@@ -200,7 +218,8 @@ func (s *seams) afterTurn(used func() int64) error {
 	return nil
 }
 
-// runAfterTurn applies what plugins want of a turn that is over. Events are told after the commit.
+// runAfterTurn carries out the directives of AfterTurn hooks. Their events are published after the
+// commit.
 func (s *seams) runAfterTurn(ctx context.Context, used int64) error {
 	all, err := s.plugins.AfterTurn(ctx, &plugin.TurnSummary{
 		TurnID: s.store.turn, Report: s.result.reportOf(s.result.result(nil), 0), Window: s.journal.begin.Config.Model.ContextWindow, Context: used, Host: s.capabilities(),
@@ -218,17 +237,18 @@ func (s *seams) runAfterTurn(ctx context.Context, used int64) error {
 	return err
 }
 
-// appendLasting adds messages of plugins to the history that the turn becomes. There is no model call that could be shown the others.
+// appendLasting adds messages of plugins to the history that the turn becomes. It drops transient
+// ones, since no model call follows that could show them.
 func (s *seams) appendLasting(msgs []protocol.Message) {
 	lasting, transient := splitTransient(keepUserAndSystem(msgs))
 	s.journal.append(lasting)
 	for _, m := range transient {
 		s.result.note(protocol.Issue{Kind: "plugin", Code: "transient_message_dropped",
-			Message: "a transient message of " + m.Origin.Plugin + " was dropped: no model is called after a turn"})
+			Message: "dropped a transient message of plugin " + m.Origin.Plugin + ": no model call follows the end of a turn"})
 	}
 }
 
-// emitLifecycle tells plugins of a fact. What fails there is an issue of the turn.
+// emitLifecycle notifies the plugins of a lifecycle event. A failure becomes an issue of the turn.
 func (s *seams) emitLifecycle(event *plugin.LifecycleEvent) {
 	if !s.plugins.Listens() {
 		return
@@ -241,7 +261,8 @@ func (s *seams) emitLifecycle(event *plugin.LifecycleEvent) {
 	}
 }
 
-// afterCommit tells what was to be told once the turn is history.
+// afterCommit notifies plugins that the turn is stored, then commits the events and the plugin
+// state that came after it.
 func (s *seams) afterCommit() {
 	before := len(s.result.issues)
 	if s.plugins.Listens() {
@@ -261,25 +282,27 @@ func (s *seams) afterCommit() {
 		return struct{}{}, st.commitUnlessEmpty(ctx, c)
 	})
 	if err != nil && !s.store.suspended() {
-		s.eng.Log.Error("what came after a turn is not stored", "turn", s.store.turn, "error", err)
+		s.eng.Log.Error("could not store the events and plugin state after a turn", "turn", s.store.turn, "error", err)
 	}
 }
 
-// view is the session as its plugins see it, with messages of the turn.
+// view returns the session as its plugins see it: the history before the turn, then the given
+// messages.
 func (s *seams) view(more []protocol.Message) *plugin.View {
 	v := &plugin.View{Session: s.sessionAtStart, Window: s.journal.begin.Config.Model.ContextWindow, TurnOptions: s.journal.begin.TurnOptions}
 	v.Session.Config, v.Session.State = s.journal.begin.Config, protocol.SessionRunning
 	return v.WithMessages(s.past, more...)
 }
 
-// project makes the turn's answer what a person should see. Reports take it from here: who makes the last one is the actor, which
-// asks no plugins.
+// project computes the answer that people see of the turn. It runs off the actor, before the report
+// is made there, because the driver and plugins filter the text.
 func (s *seams) project() {
 	raw := answerOf(s.journal.result())
 	s.result.answer = projection{raw, s.visibleProse(raw)}
 }
 
-// visibleProse is prose as a person should see it; as it is, if the driver panics over it.
+// visibleProse returns text as people should see it, without the parts that the driver or plugins
+// hide. If they panic it returns the text unchanged.
 func (s *seams) visibleProse(raw string) (safe string) {
 	if raw == "" {
 		return raw
@@ -298,8 +321,8 @@ func (s *seams) visibleProse(raw string) (safe string) {
 	return safe
 }
 
-// logProseFailure tells that text is shown with what a plugin would have hidden.
+// logProseFailure logs that text is shown unfiltered, because a plugin failed to filter it.
 func (s *seams) logProseFailure(err error) {
 	s.eng.group.LogPanic(err)
-	s.eng.Log.Warn("a plugin failed to make text readable", "session", s.session.id, "turn", s.store.turn, "error", err)
+	s.eng.Log.Warn("a plugin failed to filter text; showing it unfiltered", "session", s.session.id, "turn", s.store.turn, "error", err)
 }

@@ -214,7 +214,7 @@ func TestDirectiveConflicts(t *testing.T) {
 		o := d.observe(t, id)
 		turn := d.begin(t, id, "go").TurnID
 		shown := o.until(func(e protocol.Event) bool { return e.Name == "directive_conflict" })
-		if want := "short_circuit_tool of b gives way to short_circuit_tool of a"; shown.Plugin != "b" || shown.TurnID != turn || shown.Text != want {
+		if want := "ignored short_circuit_tool from plugin b, because it conflicts with short_circuit_tool from plugin a"; shown.Plugin != "b" || shown.TurnID != turn || shown.Text != want {
 			t.Errorf("shown %+v, want %q of b", shown, want)
 		}
 		o.over(turn)
