@@ -30,7 +30,7 @@ func TestAfterTurnFails(t *testing.T) {
 		"with the error that says the turn stops":   errAfterTurn(fmt.Errorf("notes: %w", persistence.ErrFenced)),
 		"over a session that was deleted meanwhile": afterTurn("a", plugin.Directive{Kind: plugin.CreateSession, Session: inDeleted}),
 	} {
-		t.Run("plugin/HK-18 plugin/HK-19 a hook after the turn fails the turn "+name, func(t *testing.T) {
+		t.Run("plugin/HK-18 plugin/HK-19 an error in an AfterTurn hook fails the turn: "+name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d := start(t, setup{model: replies(scripted.Reply{Text: "ok"}), plugins: plugins(p)})
 				gone := must[*protocol.SessionNewResult](t)(d.Sessions.New(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir()}))
@@ -49,7 +49,7 @@ func TestAfterTurnFails(t *testing.T) {
 }
 
 func TestPersistedReport(t *testing.T) {
-	t.Run("plugin/HK-25 turnPersisted tells what was stored, also if the turn was interrupted in a hook after it", func(t *testing.T) {
+	t.Run("plugin/HK-25 turnPersisted reports what was stored, even if the turn was interrupted in an AfterTurn hook", func(t *testing.T) {
 		for name, interrupted := range map[string]bool{"completed": false, "interrupted": true} {
 			synctest.Test(t, func(t *testing.T) {
 				p := newPause()

@@ -189,8 +189,8 @@ func TestAnswersInTwoWorkspaces(t *testing.T) {
 	d.asksAbout(t, "outside/29 after both", made, d.begin(t, made, "run").TurnID)
 }
 
-// TestPayloadOfTold has a task told as much as it may be, and more.
-func TestPayloadOfTold(t *testing.T) {
+// TestTaskEventPayload has a task told as much as it may be, and more.
+func TestTaskEventPayload(t *testing.T) {
 	withTasks(t, setup{}, nil, func(t *testing.T, _ *daemon, _ protocol.SessionID, host plugin.Capabilities) {
 		spec := work(protocol.TaskObserver, protocol.RecoverExternal)
 		spec.Events = []protocol.TaskEventType{{Name: "seen"}}
@@ -351,8 +351,8 @@ func TestAnswersThatAreNotStored(t *testing.T) {
 	}
 }
 
-// TestOneAnswerOfTwo restarts the daemon after one of two calls of a batch was allowed. That answer holds, and only the other call is asked about.
-func TestOneAnswerOfTwo(t *testing.T) {
+// TestConcurrentAnswers restarts the daemon after one of two calls of a batch was allowed. That answer holds, and only the other call is asked about.
+func TestConcurrentAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := start(t, setup{model: replies(calls("run", "other"), scripted.Reply{Text: "done"}), tools: []tool.Provider{says("run", "ran"), says("other", "ran")}, config: asking})
 		id := d.session(t)

@@ -63,12 +63,12 @@ func (d *daemon) appendText(t *testing.T, id protocol.SessionID, text string) er
 	return err
 }
 
-func TestAppendingIsTold(t *testing.T) {
+func TestAnnouncedAppends(t *testing.T) {
 	noting := hooked{"notes", func(r *plugin.Registrar) {
 		r.Operations().Command(protocol.OperationInfo{Name: "note"}, gives(plugin.OperationResult{Events: []protocol.PluginNode{{Type: "noted", Body: []byte(`1`)}}}))
 	}}
 	sums := compactor("sum", 1, func(*plugin.CompactRequest) ([]protocol.NodeBody, error) { return summary("so far"), nil })
-	t.Run("plugin/PR-01 the protocol is told of what others add, before it is history, once the session is open", func(t *testing.T) {
+	t.Run("plugin/PR-01 the protocol sees appended nodes before they are stored, once the session's plugins are open", func(t *testing.T) {
 		f := &follower{}
 		d := start(t, f.setup(noting, sums))
 		id := d.session(t)
@@ -95,7 +95,7 @@ func TestAppendingIsTold(t *testing.T) {
 			t.Errorf("it was told\n%q, want\n%q", got, want)
 		}
 	})
-	t.Run("plugin/PR-01 what it refuses is not added, whoever adds it", func(t *testing.T) {
+	t.Run("plugin/PR-01 rejected nodes are not added, whoever sends them", func(t *testing.T) {
 		f := &follower{opened: opened{fails: map[string]error{"told": errors.New("not that")}}}
 		d := start(t, f.setup(noting, sums))
 		id := d.session(t)
@@ -119,7 +119,7 @@ func TestAppendingIsTold(t *testing.T) {
 			t.Errorf("the next turn ended as %s", report.State)
 		}
 	})
-	t.Run("plugin/PR-02 of what was not stored after all it is told by a restore", func(t *testing.T) {
+	t.Run("plugin/PR-02 a restore follows announced nodes that were not stored", func(t *testing.T) {
 		f := &follower{}
 		d := start(t, f.setup())
 		id := d.session(t)
@@ -139,7 +139,7 @@ func TestAppendingIsTold(t *testing.T) {
 			t.Errorf("it was told\n%q, want\n%q", got, want)
 		}
 	})
-	t.Run("plugin/PR-02 a protocol that cannot take it back is opened again", func(t *testing.T) {
+	t.Run("plugin/PR-02 a protocol that fails to restore is opened again", func(t *testing.T) {
 		f := &follower{}
 		d := start(t, f.setup())
 		id := d.session(t)
@@ -160,7 +160,7 @@ func TestAppendingIsTold(t *testing.T) {
 			t.Errorf("it was told\n%q, want\n%q", got, want)
 		}
 	})
-	t.Run("plugin/PR-01 one that does not answer fails the append and holds up nothing else", func(t *testing.T) {
+	t.Run("plugin/PR-01 a protocol that does not answer fails the append and blocks nothing else", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			hang := make(chan struct{})
 			f := &follower{opened: opened{waits: map[string]chan struct{}{"told": hang}}}
@@ -192,7 +192,7 @@ func TestAppendingIsTold(t *testing.T) {
 			}
 		})
 	})
-	t.Run("plugin/PR-01 it is told in the order in which things are stored", func(t *testing.T) {
+	t.Run("plugin/PR-01 announcements come in commit order", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			patience := atomic.Int64{}
 			patience.Store(5)

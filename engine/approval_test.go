@@ -24,8 +24,8 @@ func (d *daemon) direct(t *testing.T, id protocol.SessionID, args string) (code,
 	return out.Text, ""
 }
 
-// TestRulesOfAskers has a session ask for another one below its workspace. Its rules are about its own places, wherever the call is made.
-func TestRulesOfAskers(t *testing.T) {
+// TestRulesOfRequesters has a session ask for another one below its workspace. Its rules are about its own places, wherever the call is made.
+func TestRulesOfRequesters(t *testing.T) {
 	run := says("run", "ran")
 	run.schema = `{"type":"object"}`
 	d, id, host := lent(t, setup{model: replies(scripted.Reply{Text: "ok"}), tools: []tool.Provider{run}, plugins: plugins(handling("p", nil))})
@@ -63,7 +63,7 @@ func TestRulesWithoutADirectory(t *testing.T) {
 	}
 }
 
-func TestWhoDenies(t *testing.T) {
+func TestDenialReasons(t *testing.T) {
 	d, id, host := asks(t, denying)
 	own := must[*protocol.SessionNewResult](t)(host.Lifecycle.CreateSession(t.Context(), &protocol.SessionNewParams{Approval: denying})).SessionID
 	lax := must[*protocol.SessionNewResult](t)(host.Lifecycle.CreateSession(t.Context(), &protocol.SessionNewParams{Approval: allowing})).SessionID
@@ -121,8 +121,8 @@ func TestRootsThatAreLinks(t *testing.T) {
 	}
 }
 
-// TestToolsOfGuests has a client bring a server, and tools, that say of themselves that they only read.
-func TestToolsOfGuests(t *testing.T) {
+// TestApprovalOfClientTools has a client bring a server, and tools, that say of themselves that they only read.
+func TestApprovalOfClientTools(t *testing.T) {
 	for name, tools := range map[string][]protocol.ClientTool{
 		"of a server": nil, "of a client, by the name of that of a server": {{ToolManifest: protocol.ToolManifest{Name: "look", Kind: protocol.ToolKindRead}}},
 	} {

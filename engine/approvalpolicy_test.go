@@ -43,14 +43,14 @@ func TestApproval(t *testing.T) {
 		t.Helper()
 		return unaskedWith(t, d, id, "go")
 	}
-	t.Run("reliability/P28 a rejected call does not run, and the model is told", func(t *testing.T) {
+	t.Run("reliability/P28 a rejected call does not run, and the model gets the reason", func(t *testing.T) {
 		d := start(t, s)
 		want := "The call was not allowed: the approval request was denied." // by whom, the daemon cannot know
 		if out := once(t, d, d.session(t), protocol.ChooseReject); out.Failure == nil || out.Failure.Class != protocol.FailPermission || out.Failure.Message != want {
 			t.Errorf("output %+v", out)
 		}
 	})
-	t.Run("reliability/P28 allowSession holds for the same command in the session, also after a restart, and for no other", func(t *testing.T) {
+	t.Run("reliability/P28 allowSession covers the same command in the session, also after a restart, and no other command", func(t *testing.T) {
 		d := start(t, s)
 		id, other := d.session(t), d.session(t)
 		if out := once(t, d, id, protocol.ChooseAllowSession); out.Text != "ran" {
@@ -62,7 +62,7 @@ func TestApproval(t *testing.T) {
 		}
 		once(t, d, other, protocol.ChooseReject)
 	})
-	t.Run("reliability/P28 allowAlways holds for the workspace", func(t *testing.T) {
+	t.Run("reliability/P28 allowAlways covers the workspace", func(t *testing.T) {
 		d := start(t, s)
 		cwd := t.TempDir()
 		here := func() protocol.SessionID {
@@ -74,7 +74,7 @@ func TestApproval(t *testing.T) {
 		}
 		once(t, d, d.session(t), protocol.ChooseReject)
 	})
-	t.Run("reliability/P28 a standing answer holds for exactly what was shown", func(t *testing.T) {
+	t.Run("reliability/P28 a standing answer covers exactly the arguments shown", func(t *testing.T) {
 		for name, calls := range map[string][2]string{
 			"a longer command":   {`{"command":"ls -d build"}`, `{"command":"ls -d build /etc"}`},
 			"a path below":       {`{"path":"sub"}`, `{"path":"sub/deep"}`},
@@ -110,7 +110,7 @@ func TestApproval(t *testing.T) {
 			d.wait(t, second)
 		}
 	})
-	t.Run("reliability/P28 the strictest rule that matches counts", func(t *testing.T) {
+	t.Run("reliability/P28 the strictest matching rule decides", func(t *testing.T) {
 		strict := s
 		strict.config = func(c *engine.Config) {
 			c.Defaults.Approval = protocol.ApprovalConfig{Mode: protocol.ApproveAllow, Rules: []protocol.ApprovalRule{
@@ -137,7 +137,7 @@ func TestApprovalOfWhatAToolReads(t *testing.T) {
 		`{"command":"git status","in":{"a":1,"a":2}}`:       "invalid_tool_args",
 		`{"command":"rm -r x","\u0063ommand":"git status"}`: "invalid_tool_args",
 	} {
-		t.Run("issue/5-6 peers/R5 a person and a rule judge what the tool reads: "+args, func(t *testing.T) {
+		t.Run("issue/5-6 peers/R5 a person and a rule see the arguments as the tool parses them: "+args, func(t *testing.T) {
 			reply := scripted.Reply{ToolCalls: []scripted.Call{{ID: "c1", Name: "run", Args: json.RawMessage(args)}}}
 			d := start(t, setup{model: replies(reply, scripted.Reply{Text: "done"}), tools: []tool.Provider{run}, config: only})
 			got := ""
@@ -161,12 +161,12 @@ func TestStandingAnswers(t *testing.T) {
 		{"the same command without a directory is another call", `{"command":"rm -f *.o","workdir":"build"}`, `{"command":"rm -f *.o"}`, nil, true},
 		{"the same path with another content is another call", `{"path":"a","content":"x"}`, `{"path":"a","content":"y"}`, nil, true},
 		{"the same with other numbers is another call", `{"path":"a","n":9007199254740993}`, `{"path":"a","n":9007199254740992}`, nil, true},
-		{"what an argument holds counts whole", `{"path":"a","in":{"content":"x"}}`, `{"path":"a","in":{"content":"y"}}`, []string{"content"}, true},
-		{"what the tool says varies may", `{"path":"a","content":"x"}`, `{"path":"a","content":"y"}`, []string{"content"}, false},
-		{"nothing else may then", `{"path":"a","content":"x"}`, `{"path":"b","content":"x"}`, []string{"content"}, true},
+		{"nested values count as a whole", `{"path":"a","in":{"content":"x"}}`, `{"path":"a","in":{"content":"y"}}`, []string{"content"}, true},
+		{"arguments declared as varying may differ", `{"path":"a","content":"x"}`, `{"path":"a","content":"y"}`, []string{"content"}, false},
+		{"other arguments may not differ then", `{"path":"a","content":"x"}`, `{"path":"b","content":"x"}`, []string{"content"}, true},
 		{"the order of arguments and white space change nothing", `{"command":"ls","workdir":"a"}`, `{ "workdir": "a", "command": "ls" }`, nil, false},
 	} {
-		t.Run("issue/2 reliability/P28 a standing answer holds for all arguments: "+c.row, func(t *testing.T) {
+		t.Run("issue/2 reliability/P28 a standing answer covers all arguments: "+c.row, func(t *testing.T) {
 			run := says("run", "ran")
 			run.schema, run.contract.Varying = `{"type":"object"}`, c.varying
 			var turns []scripted.Turn
@@ -215,7 +215,7 @@ func TestRulesOfToolsThatTellNothing(t *testing.T) {
 		{"a path that a shell takes apart", protocol.ApprovalRule{Tool: "*", Prefix: "a", Action: protocol.ApproveAllow}, `{"path":"a/b;c"}`, true},
 		{"nothing, where a place is denied", protocol.ApprovalRule{Tool: "*", Prefix: "a", Action: protocol.ApproveDeny}, `{"file":"a"}`, false},
 	} {
-		t.Run("issue/2 a rule sees command and path of any tool: "+c.row, func(t *testing.T) {
+		t.Run("issue/2 a rule checks command and path of any tool: "+c.row, func(t *testing.T) {
 			d := start(t, setup{model: replies(), tools: []tool.Provider{run}, config: func(config *engine.Config) {
 				config.Defaults.Approval = protocol.ApprovalConfig{Mode: protocol.ApproveAllow, Rules: []protocol.ApprovalRule{c.rule}}
 				if c.rule.Action == protocol.ApproveAllow {

@@ -12,7 +12,7 @@ import (
 )
 
 func TestUploads(t *testing.T) {
-	t.Run("issue/2 uploads of which nothing has come take room, too, until they are forgotten", func(t *testing.T) {
+	t.Run("issue/2 empty uploads count against the limit until they expire", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			d := start(t, setup{model: replies()})
 			id := d.session(t)

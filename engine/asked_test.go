@@ -40,9 +40,9 @@ func restricted(t *testing.T, a protocol.Authority, wanted ...plugin.Directive) 
 	return d, id, host
 }
 
-func TestWhatPluginsAskFor(t *testing.T) {
+func TestRequestsOfPlugins(t *testing.T) {
 	bound := protocol.Authority{Tools: []string{"work", "other"}, Hidden: []string{"other"}}
-	t.Run("plugin/S-15 plugin/HC-03 a session that a plugin creates never has more than the one that it is asked for in", func(t *testing.T) {
+	t.Run("plugin/S-15 plugin/HC-03 a session that a plugin creates has no more authority than the requesting session", func(t *testing.T) {
 		d, id, host := restricted(t, bound)
 		free := d.session(t)
 		for name, c := range map[string]struct {
@@ -69,14 +69,14 @@ func TestWhatPluginsAskFor(t *testing.T) {
 			t.Errorf("with a tool that %s does not have: %v", id, err)
 		}
 	})
-	t.Run("plugin/S-15 plugin/HK-19 nor does one that a directive creates", func(t *testing.T) {
+	t.Run("plugin/S-15 plugin/HK-19 a session that a directive creates has no more authority either", func(t *testing.T) {
 		wanted := plugin.Directive{Kind: plugin.CreateSession, Session: &protocol.SessionNewParams{SessionID: "ses_made"}}
 		d, _, _ := restricted(t, bound, wanted)
 		if got := d.shown(t, "ses_made"); !slices.Equal(got, []string{"work"}) {
 			t.Errorf("it has the tools %q", got)
 		}
 	})
-	t.Run("plugin/S-15 nor is it, or what works for it, deeper", func(t *testing.T) {
+	t.Run("plugin/S-15 such a session and its subagents cannot nest deeper", func(t *testing.T) {
 		d, _, host := restricted(t, protocol.Authority{Subagent: &protocol.Subagent{Depth: 1, MaxDepth: 1}})
 		root := must[*protocol.SessionNewResult](t)(host.CreateSession(t.Context(), &protocol.SessionNewParams{}))
 		child := func(parent protocol.SessionID) error {
@@ -91,7 +91,7 @@ func TestWhatPluginsAskFor(t *testing.T) {
 			}
 		}
 	})
-	t.Run("plugin/S-15 plugin/TL-15 a session without tools has none, and lends none", func(t *testing.T) {
+	t.Run("plugin/S-15 plugin/TL-15 a session without tools has none and passes none on", func(t *testing.T) {
 		d, id, host := restricted(t, protocol.Authority{NoTools: true, Subagent: &protocol.Subagent{Depth: 1, MaxDepth: 1}})
 		fork := d.fork(t, id, "").SessionID
 		child := must[*protocol.SessionNewResult](t)(host.CreateSession(t.Context(), &protocol.SessionNewParams{
@@ -114,7 +114,7 @@ func TestWhatPluginsAskFor(t *testing.T) {
 			}
 		}
 	})
-	t.Run("plugin/HC-04 plugin/HC-08 a plugin deletes what works for its session, and nothing else; children are listed where they are wanted", func(t *testing.T) {
+	t.Run("plugin/HC-04 plugin/HC-08 a plugin can delete only subagents of its session; lists include subagents on request", func(t *testing.T) {
 		d, id, host := restricted(t, protocol.Authority{})
 		other := d.session(t)
 		child := d.worker(t, id, "helper")

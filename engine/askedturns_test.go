@@ -25,9 +25,9 @@ func (s setup) asksForAll(t *testing.T) (*daemon, protocol.SessionID, plugin.Cap
 	return d, id, d.host(t, id)
 }
 
-func TestTurnsOfAskers(t *testing.T) {
+func TestTurnsOfRequesters(t *testing.T) {
 	run := says("run", "ran")
-	t.Run("outside/1 a running turn is held to the sandbox of who gives it more input, from then on", func(t *testing.T) {
+	t.Run("outside/1 input from a sandboxed plugin limits the rest of a running turn", func(t *testing.T) {
 		gate := newGate("hold")
 		d, id, host := setup{model: obeying("hold", "run"), tools: []tool.Provider{run, gate}}.asksForAll(t)
 		child := must[*protocol.SessionNewResult](t)(d.Sessions.New(t.Context(), &protocol.SessionNewParams{Relation: protocol.Relation{Kind: protocol.RelationChild, Parent: id}})).SessionID
@@ -37,7 +37,7 @@ func TestTurnsOfAskers(t *testing.T) {
 		close(gate.open)
 		d.asksAbout(t, "after it", child, turn, "run")
 	})
-	t.Run("outside/1 so is the turn that goes on in another frame", func(t *testing.T) {
+	t.Run("outside/1 the limit stays when the turn continues in another frame", func(t *testing.T) {
 		once := func(n int) (*protocol.FrameSwitch, error) {
 			if n > 1 {
 				return nil, nil
@@ -52,7 +52,7 @@ func TestTurnsOfAskers(t *testing.T) {
 		}
 		d.asksAbout(t, "in the other frame", id, next, "run")
 	})
-	t.Run("outside/1 input that comes too late for its turn gets one of its own, and the queued turn of a person is not held to it", func(t *testing.T) {
+	t.Run("outside/1 late input gets its own turn, and does not limit a person's queued turn", func(t *testing.T) {
 		gate := newGate("hold")
 		d, id, host := setup{model: obeying("hold", "run"), tools: []tool.Provider{run, gate}}.asksForAll(t)
 		child := must[*protocol.SessionNewResult](t)(d.Sessions.New(t.Context(), &protocol.SessionNewParams{Relation: protocol.Relation{Kind: protocol.RelationChild, Parent: id}})).SessionID
@@ -64,7 +64,7 @@ func TestTurnsOfAskers(t *testing.T) {
 		all := d.allTurns(t, child)
 		d.asksAbout(t, "the turn of the plugin", child, all[len(all)-1].TurnID, "run")
 	})
-	t.Run("outside/1 input that an operation of a plugin in a sandbox queues is held to its sandbox", func(t *testing.T) {
+	t.Run("outside/1 input queued by an operation of a sandboxed plugin is limited to the sandbox", func(t *testing.T) {
 		queues := hooked{"queues", func(r *plugin.Registrar) {
 			r.Operations().Command(protocol.OperationInfo{Name: "queue"}, func(context.Context, *plugin.OperationCall) (*plugin.OperationResult, error) {
 				return &plugin.OperationResult{Queue: []plugin.QueueTurn{{Input: text("run")}}}, nil
@@ -79,7 +79,7 @@ func TestTurnsOfAskers(t *testing.T) {
 			d.asksAbout(t, name, id, r.Inputs[0].TurnID, c.want...)
 		}
 	})
-	t.Run("outside/1 what a person answered in the session is no answer to the question of who asks for a turn later", func(t *testing.T) {
+	t.Run("outside/1 earlier answers in the session do not cover later requests of another session", func(t *testing.T) {
 		d, id, host := asks(t, &protocol.ApprovalConfig{Mode: protocol.ApproveAsk})
 		free := d.session(t)
 		must[*protocol.HeadResult](t)(d.Sessions.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: free, Approval: &protocol.ApprovalConfig{Mode: protocol.ApproveAsk}}))
@@ -88,7 +88,7 @@ func TestTurnsOfAskers(t *testing.T) {
 		turn := must[protocol.TurnID](t)(host.Lifecycle.StartTurn(t.Context(), &plugin.TurnRequest{TurnID: "trn_1", SessionID: free, Input: text("run")}))
 		d.asksAbout(t, "the turn that "+string(id)+" asks for", free, turn, "run")
 	})
-	t.Run("outside/1 what is always allowed in one workspace is no answer to who asks in another, unless it was answered in the session", func(t *testing.T) {
+	t.Run("outside/1 an answer for one workspace does not cover requests from another, unless it was given in the session", func(t *testing.T) {
 		d, id, host := asks(t, &protocol.ApprovalConfig{Mode: protocol.ApproveAsk})
 		below := &protocol.SessionNewParams{Cwd: filepath.Join(d.state(t, id).Cwd, "below"), Approval: &protocol.ApprovalConfig{Mode: protocol.ApproveAsk}}
 		if err := os.Mkdir(below.Cwd, 0o700); err != nil {
@@ -114,9 +114,9 @@ func (d *daemon) runAllowed(t *testing.T, id protocol.SessionID, choice protocol
 	d.wait(t, turn)
 }
 
-func TestWakesOfAskers(t *testing.T) {
+func TestWakesOfRequesters(t *testing.T) {
 	run := says("run", "ran")
-	t.Run("outside/1 wakes of who may do different things do not share a turn", func(t *testing.T) {
+	t.Run("outside/1 wakes with different limits do not share a turn", func(t *testing.T) {
 		gate := newGate("hold")
 		d, id, host := setup{model: obeying("hold", "run"), tools: []tool.Provider{run, gate}}.asksForAll(t)
 		busy := d.begin(t, id, "hold").TurnID
@@ -138,7 +138,7 @@ func TestWakesOfAskers(t *testing.T) {
 		d.asksAbout(t, "the turn of the person's task", id, all[1].TurnID)
 		d.asksAbout(t, "the turn of the plugin's task", id, all[2].TurnID, "run")
 	})
-	t.Run("outside/1 the lines of a monitor wake its session for no more than who started it may do", func(t *testing.T) {
+	t.Run("outside/1 a monitor wakes its session with the limits of its starter", func(t *testing.T) {
 		monitor := toolFunc{name: "observe", run: func(ctx context.Context, c tool.Invocation) (tool.Result, error) {
 			_, err := plugin.ForTool(c).Monitors.Start(ctx, &protocol.MonitorStartParams{Spec: protocol.MonitorSpec{ID: "m", Command: "echo run"}})
 			return tool.Result{Output: protocol.Succeed("started")}, err
@@ -153,7 +153,7 @@ func TestWakesOfAskers(t *testing.T) {
 			t.Errorf("the call came to %q", got)
 		}
 	})
-	t.Run("outside/1 a session that a plugin in a sandbox asked for begins no monitor by itself", func(t *testing.T) {
+	t.Run("outside/1 a session requested by a sandboxed plugin starts no declared monitors", func(t *testing.T) {
 		spec := protocol.MonitorSpec{ID: "m", Command: "sleep 600", ArmOn: protocol.ArmSession}
 		d := start(t, setup{model: replies(), plugins: []plugin.Factory{declaring("p", spec)}})
 		for _, held := range []bool{false, true} {
@@ -166,7 +166,7 @@ func TestWakesOfAskers(t *testing.T) {
 			}
 		}
 	})
-	t.Run("outside/1 the wake of a task calls no tools once the session that started it is gone", func(t *testing.T) {
+	t.Run("outside/1 a task's wake calls no tools after the starting session was deleted", func(t *testing.T) {
 		d, id, _ := asks(t, allowing)
 		host, free := d.host(t, id), d.session(t)
 		spec := protocol.TaskSpec{Kind: protocol.TaskOther, Recovery: protocol.RecoverExternal, Ended: &protocol.TaskWake{Text: "run"}}
@@ -180,7 +180,7 @@ func TestWakesOfAskers(t *testing.T) {
 			t.Errorf("the call came to %q", got)
 		}
 	})
-	t.Run("outside/1 a trigger of a person wakes a session for no more than its ceiling, and begins one that has none", func(t *testing.T) {
+	t.Run("outside/1 a person's trigger wakes a session within its ceiling, and creates sessions without one", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			d, id, host := setup{model: obeying("run"), tools: []tool.Provider{run}}.asksForAll(t)
 			made := must[*protocol.SessionNewResult](t)(host.Lifecycle.CreateSession(authority.FromSandbox(t.Context()), &protocol.SessionNewParams{})).SessionID
@@ -198,9 +198,9 @@ func TestWakesOfAskers(t *testing.T) {
 	})
 }
 
-func TestTasksOfAskers(t *testing.T) {
+func TestTasksOfRequesters(t *testing.T) {
 	run := says("run", "ran")
-	t.Run("outside/1 a subagent that a plugin in a sandbox asks for is held to its sandbox, and so is a turn of one that there is", func(t *testing.T) {
+	t.Run("outside/1 a subagent requested by a sandboxed plugin is limited to the sandbox, and so are turns of an existing one", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			d, id, host := setup{model: obeying("run"), tools: []tool.Provider{run}}.asksForAll(t)
 			ctx := authority.FromSandbox(t.Context())
@@ -222,7 +222,7 @@ func TestTasksOfAskers(t *testing.T) {
 			}
 		})
 	})
-	t.Run("outside/1 outside/29 work that a session began in another one goes on when that session is gone, and what it asks for calls no tools", func(t *testing.T) {
+	t.Run("outside/1 outside/29 work in another session continues after its starter was deleted, and its requests call no tools", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			again := func(ctx context.Context, run *plugin.TaskRun) *protocol.TaskOutcome {
 				if run.Task.Attempt == 1 {
@@ -247,7 +247,7 @@ func TestTasksOfAskers(t *testing.T) {
 			}
 		})
 	})
-	t.Run("outside/1 a plugin in a sandbox writes to no shell", func(t *testing.T) {
+	t.Run("outside/1 a sandboxed plugin cannot write to a shell", func(t *testing.T) {
 		d, id, host := setup{model: replies()}.asksForAll(t)
 		d.task(t, id, "tsk_shell", protocol.TaskSpec{Kind: protocol.TaskCommand, Recovery: protocol.RecoverOwner, Command: &protocol.TaskShell{Script: "sleep 600"}})
 		_, err := host.Tasks.SignalTask(authority.FromSandbox(t.Context()), &protocol.TaskSignalParams{TaskParams: protocol.TaskParams{TaskID: "tsk_shell"}, Name: "stdin"})
@@ -257,7 +257,7 @@ func TestTasksOfAskers(t *testing.T) {
 	})
 }
 
-func TestWorkspacesOfAskers(t *testing.T) {
+func TestWorkspacesOfRequesters(t *testing.T) {
 	// away puts a link to another directory in the place of one.
 	away := func(t *testing.T, dir string) {
 		t.Helper()
@@ -265,7 +265,7 @@ func TestWorkspacesOfAskers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	t.Run("outside/1 a session that is asked for stays where its path led, and calls nothing once that leads out of the workspace", func(t *testing.T) {
+	t.Run("outside/1 a requested session keeps its resolved directory, and calls nothing once that leaves the workspace", func(t *testing.T) {
 		d, id, host := asks(t, allowing)
 		home := d.state(t, id).Cwd
 		real, link := filepath.Join(home, "real"), filepath.Join(home, "link")
@@ -284,7 +284,7 @@ func TestWorkspacesOfAskers(t *testing.T) {
 			t.Errorf("outside of it the call came to %q", got)
 		}
 	})
-	t.Run("outside/1 nor does it run code there", func(t *testing.T) {
+	t.Run("outside/1 such a session runs no code either", func(t *testing.T) {
 		w := &words{}
 		d := start(t, coded(w))
 		home := t.TempDir()

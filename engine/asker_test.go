@@ -76,9 +76,9 @@ func (d *daemon) woken(t *testing.T, host plugin.Capabilities, id protocol.Sessi
 	return o.typed(protocol.EventTurnAccepted)
 }
 
-func TestNobodyGetsMore(t *testing.T) {
+func TestRequesterLimits(t *testing.T) {
 	lax := func() *protocol.SessionNewParams { return &protocol.SessionNewParams{Approval: allowing} }
-	t.Run("outside/1 a session that a plugin asks for denies what the one that asks denies, whatever it is configured to", func(t *testing.T) {
+	t.Run("outside/1 a session that a plugin requests denies what the requesting session denies, whatever its configuration", func(t *testing.T) {
 		d, _, host := asks(t, denying)
 		made := must[*protocol.SessionNewResult](t)(host.Lifecycle.CreateSession(t.Context(), lax())).SessionID
 		fork := d.fork(t, made, "").SessionID
@@ -96,7 +96,7 @@ func TestNobodyGetsMore(t *testing.T) {
 			d = d.restart(t, nil)
 		}
 	})
-	t.Run("outside/1 nor does one that it asks for through a session that it made, or that a directive makes", func(t *testing.T) {
+	t.Run("outside/1 the denial also holds through intermediate sessions and directives", func(t *testing.T) {
 		d, _, host := asks(t, denying)
 		made := must[*protocol.SessionNewResult](t)(host.Lifecycle.CreateSession(t.Context(), lax())).SessionID
 		d.turn(t, made, "go") // the plugin is lent the services of that session now
@@ -107,7 +107,7 @@ func TestNobodyGetsMore(t *testing.T) {
 			t.Errorf("the call came to %q", got)
 		}
 	})
-	t.Run("outside/1 a tool that a session has taken from its model stays away from sessions and turns that it asks for", func(t *testing.T) {
+	t.Run("outside/1 a removed tool stays unavailable in sessions and turns that the session requests", func(t *testing.T) {
 		d, id, host := asks(t, allowing)
 		must[*protocol.ToolStateResult](t)(d.Tools.SetMembership(t.Context(), &protocol.ToolSetMembershipParams{SessionID: id, Members: map[string]bool{"run": false}}))
 		for _, p := range []*protocol.SessionNewParams{
@@ -126,7 +126,7 @@ func TestNobodyGetsMore(t *testing.T) {
 			t.Errorf("a person's own call there came to %q", got)
 		}
 	})
-	t.Run("outside/1 outside/29 one whose workspace nobody can follow asks for nothing", func(t *testing.T) {
+	t.Run("outside/1 outside/29 a session whose workspace cannot be resolved can request nothing", func(t *testing.T) {
 		link := filepath.Join(t.TempDir(), "link")
 		ok(t, os.Symlink(t.TempDir(), link))
 		calling := scripted.Turn{Match: &scripted.Match{LastUserContains: "run"}, Replies: []scripted.Reply{calls("run"), {Text: "done"}}}
@@ -151,7 +151,7 @@ func TestNobodyGetsMore(t *testing.T) {
 			t.Errorf("woken, the call came to %q", got)
 		}
 	})
-	t.Run("outside/1 outside/29 what a session began that is deleted calls no tools", func(t *testing.T) {
+	t.Run("outside/1 outside/29 work started by a deleted session calls no tools", func(t *testing.T) {
 		d, id, _ := asks(t, allowing)
 		free := d.session(t)
 		o := d.observe(t, free)
@@ -162,7 +162,7 @@ func TestNobodyGetsMore(t *testing.T) {
 			t.Errorf("the call came to %q", got)
 		}
 	})
-	t.Run("outside/1 a turn that a plugin starts in a laxer session is held to what the one that asks may do, and no other turn is", func(t *testing.T) {
+	t.Run("outside/1 a turn that a plugin starts in a laxer session has the requester's limits, and no other turn has", func(t *testing.T) {
 		d, _, host := asks(t, denying)
 		free := d.session(t)
 		if got := d.askedFor(t, host, t.Context(), "trn_1", free); got != "denied" {
@@ -172,7 +172,7 @@ func TestNobodyGetsMore(t *testing.T) {
 			t.Errorf("a person's own call came to %q", got)
 		}
 	})
-	t.Run("outside/1 also where it waits in the queue while the daemon is started again", func(t *testing.T) {
+	t.Run("outside/1 the limits survive a restart while the turn is queued", func(t *testing.T) {
 		gate := make(chan struct{})
 		slow := toolFunc{name: "slow", run: func(ctx context.Context, _ tool.Invocation) (tool.Result, error) {
 			select {
@@ -201,7 +201,7 @@ func TestNobodyGetsMore(t *testing.T) {
 			t.Errorf("the call came to %q", got)
 		}
 	})
-	t.Run("outside/1 a task that a plugin starts in a laxer session wakes it for no more than the one that asks may do", func(t *testing.T) {
+	t.Run("outside/1 a task that a plugin starts in a laxer session wakes it with the requester's limits", func(t *testing.T) {
 		for want, approval := range map[string]*protocol.ApprovalConfig{"denied": denying, "ran": allowing} {
 			d, id, _ := asks(t, approval)
 			free := d.session(t)
@@ -210,7 +210,7 @@ func TestNobodyGetsMore(t *testing.T) {
 			}
 		}
 	})
-	t.Run("outside/1 outside/29 the wake of a session's own task is held to what the session itself is, and no more", func(t *testing.T) {
+	t.Run("outside/1 outside/29 the wake of a session's own task has only the session's limits", func(t *testing.T) {
 		d, id, _ := asks(t, &protocol.ApprovalConfig{Mode: protocol.ApproveAsk})
 		turn := d.woken(t, d.host(t, id), id).TurnID
 		q := d.observe(t, id, 0).typed(protocol.EventDecisionOpened).Decision
@@ -220,7 +220,7 @@ func TestNobodyGetsMore(t *testing.T) {
 		d.interrupt(t, turn)
 		d.wait(t, turn)
 	})
-	t.Run("outside/1 who asks in one workspace has nothing done in another", func(t *testing.T) {
+	t.Run("outside/1 a session cannot request work in another workspace", func(t *testing.T) {
 		d, id, host := asks(t, allowing)
 		elsewhere := must[*protocol.SessionNewResult](t)(d.Sessions.New(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir()})).SessionID
 		home := must[*protocol.SessionReadResult](t)(d.Sessions.Read(t.Context(), &protocol.SessionReadParams{SessionID: id})).Session.Cwd
@@ -243,7 +243,7 @@ func TestNobodyGetsMore(t *testing.T) {
 			}
 		}
 	})
-	t.Run("outside/1 an unanswered question of the one that asks is not allowed by the one that it asks for", func(t *testing.T) {
+	t.Run("outside/1 the session doing the work cannot approve what the requester would ask about", func(t *testing.T) {
 		d, _, host := asks(t, &protocol.ApprovalConfig{Mode: protocol.ApproveAsk})
 		p := lax()
 		p.Approval = &protocol.ApprovalConfig{Mode: protocol.ApproveAsk, Default: protocol.ApproveAllow, DeadlineMs: 1}
@@ -252,7 +252,7 @@ func TestNobodyGetsMore(t *testing.T) {
 			t.Errorf("the call came to %q", got)
 		}
 	})
-	t.Run("outside/1 a person's answers in the session count there, and never against a denial", func(t *testing.T) {
+	t.Run("outside/1 a person's answers in the session apply there, but never override a denial", func(t *testing.T) {
 		d, id, host := asks(t, &protocol.ApprovalConfig{Mode: protocol.ApproveAsk})
 		made := must[*protocol.SessionNewResult](t)(host.Lifecycle.CreateSession(t.Context(), lax())).SessionID
 		o := d.observe(t, made)
@@ -270,7 +270,7 @@ func TestNobodyGetsMore(t *testing.T) {
 			t.Errorf("asked for by a session that denies it, the call came to %q", got)
 		}
 	})
-	t.Run("outside/1 a chain of askers has an end", func(t *testing.T) {
+	t.Run("outside/1 a chain of requests has a maximum length", func(t *testing.T) {
 		d, id, host := asks(t, allowing)
 		p := &protocol.SessionNewParams{Authority: protocol.Authority{Ceiling: &protocol.Ceiling{}}}
 		for i := range authority.MaxPolicies + 1 {
@@ -296,8 +296,8 @@ func TestNobodyGetsMore(t *testing.T) {
 	})
 }
 
-func TestSandboxedAskers(t *testing.T) {
-	t.Run("outside/1 what a plugin in a sandbox asks for asks a person for each call, and for nothing longer", func(t *testing.T) {
+func TestSandboxedRequesters(t *testing.T) {
+	t.Run("outside/1 work for a sandboxed plugin needs an approval for each single call", func(t *testing.T) {
 		d, _, host := asks(t, allowing)
 		ctx := authority.FromSandbox(t.Context())
 		made := must[*protocol.SessionNewResult](t)(host.Lifecycle.CreateSession(ctx, &protocol.SessionNewParams{Approval: allowing})).SessionID
@@ -323,7 +323,7 @@ func TestSandboxedAskers(t *testing.T) {
 			}
 		}
 	})
-	t.Run("outside/1 it has lashd run no commands, nor in another workspace, and what its tasks ask for is asked for in a sandbox", func(t *testing.T) {
+	t.Run("outside/1 a sandboxed plugin cannot have lashd run commands, and its tasks stay limited to the sandbox", func(t *testing.T) {
 		elsewhere := t.TempDir()
 		withTasks(t, setup{}, nil, func(t *testing.T, d *daemon, s protocol.SessionID, host plugin.Capabilities) {
 			ctx := authority.FromSandbox(t.Context())
@@ -379,7 +379,7 @@ func TestPluginsDefaults(t *testing.T) {
 		{"is nothing, and the session allows what it asks about", protocol.ApprovalConfig{Mode: protocol.ApproveAsk, Default: protocol.ApproveAllow, DeadlineMs: 1}, "", "ran"},
 		{"denies what the session would allow", protocol.ApprovalConfig{Mode: protocol.ApproveAsk, Default: protocol.ApproveAllow}, protocol.ApproveDeny, "denied"},
 	} {
-		t.Run("outside/2 what a plugin says that silence means "+c.name, func(t *testing.T) {
+		t.Run("outside/2 a plugin's default answer "+c.name, func(t *testing.T) {
 			d := start(t, setup{model: replies(calls("run")), tools: []tool.Provider{says("run", "ran")}, plugins: plugins(approving(c.silence))})
 			id := d.session(t)
 			must[*protocol.HeadResult](t)(d.Sessions.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Approval: &c.config}))

@@ -57,7 +57,7 @@ func (d *daemon) asking(t *testing.T) []protocol.Decision {
 }
 
 func TestAskPerson(t *testing.T) {
-	t.Run("runtime/K05 a call asks a person, and gets answers that fit its form", func(t *testing.T) {
+	t.Run("runtime/K05 a call asks a person and gets answers that match its form", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var ran notes
 			d, o, _, turn, first := asked(t, protocol.ReplayNever, &ran)
@@ -79,7 +79,7 @@ func TestAskPerson(t *testing.T) {
 			}
 		})
 	})
-	t.Run("runtime/K05 nobody answers in time", func(t *testing.T) {
+	t.Run("runtime/K05 the deadline passes without an answer", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var ran notes
 			d, _, _, turn, _ := asked(t, protocol.ReplayNever, &ran)
@@ -89,7 +89,7 @@ func TestAskPerson(t *testing.T) {
 			}
 		})
 	})
-	t.Run("runtime/K05 reliability/P28 a call that is made again finds its questions, with their answers", func(t *testing.T) {
+	t.Run("runtime/K05 reliability/P28 a repeated call finds its earlier questions and answers", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var ran notes
 			d, o, id, turn, first := asked(t, protocol.ReplaySafe, &ran)
@@ -111,7 +111,7 @@ func TestAskPerson(t *testing.T) {
 			}
 		})
 	})
-	t.Run("runtime/K05 reliability/P28 a question of a call that is not made again is withdrawn", func(t *testing.T) {
+	t.Run("runtime/K05 reliability/P28 a question of a call that is not repeated is withdrawn", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var ran notes
 			d, o, id, turn, q := askedTimes(t, protocol.ReplayNever, &ran, 12) // of 12, the first that is looked at is hardly the open one
@@ -139,7 +139,7 @@ func TestAskPerson(t *testing.T) {
 			}
 		})
 	})
-	t.Run("runtime/K05 a turn that is interrupted withdraws the question", func(t *testing.T) {
+	t.Run("runtime/K05 interrupting the turn withdraws the question", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var ran notes
 			d, _, _, turn, _ := asked(t, protocol.ReplayNever, &ran)
@@ -149,7 +149,7 @@ func TestAskPerson(t *testing.T) {
 			}
 		})
 	})
-	t.Run("runtime/K05 a call without a turn asks nobody", func(t *testing.T) {
+	t.Run("runtime/K05 a call without a turn cannot ask a person", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			failed := make(chan error, 1)
 			d := start(t, setup{model: replies(), tools: []tool.Provider{toolFunc{name: "work", run: func(ctx context.Context, c tool.Invocation) (tool.Result, error) {

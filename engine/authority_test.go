@@ -60,7 +60,7 @@ func TestAuthority(t *testing.T) {
 	s.tools = []tool.Provider{says("shown", "x"), says("secret", "x"), says("other", "x")}
 	d := start(t, s)
 	whole := t
-	t.Run("plugin/SN-09 plugin/S-15 what is hidden stays hidden: in forks, under overlays, after restarts", func(t *testing.T) {
+	t.Run("plugin/SN-09 plugin/S-15 hidden tools stay hidden in forks, under overlays and after restarts", func(t *testing.T) {
 		root := must[*protocol.SessionNewResult](t)(d.grant(t, protocol.Authority{Hidden: []string{"secret"}})).SessionID
 		fork := d.fork(t, root, "").SessionID
 		child := must[*protocol.SessionNewResult](t)(d.grant(t, protocol.Authority{Subagent: &protocol.Subagent{Parent: root, Depth: 1, MaxDepth: 2}}))
@@ -77,7 +77,7 @@ func TestAuthority(t *testing.T) {
 			d = d.restart(whole, nil)
 		}
 	})
-	t.Run("plugin/SN-09 plugins are told what their session was granted, whenever it is opened", func(t *testing.T) {
+	t.Run("plugin/SN-09 plugins learn their session's authority whenever it is opened", func(t *testing.T) {
 		want := protocol.Authority{Hidden: []string{"secret"}, Subagent: &protocol.Subagent{
 			Parent: d.session(t), Capability: "review", Depth: 1, MaxDepth: 1,
 		}}
@@ -158,8 +158,8 @@ func narrowedChild(t *testing.T, d *daemon) {
 	}
 }
 
-// TestAuthoritiesThatMakeNoSense has a person grant a session what it cannot be granted, and be told where that is.
-func TestAuthoritiesThatMakeNoSense(t *testing.T) {
+// TestInvalidAuthorities has a person grant a session what it cannot be granted, and be told where that is.
+func TestInvalidAuthorities(t *testing.T) {
 	d := start(t, setup{model: replies(), tools: []tool.Provider{says("a", "x")}})
 	many := make([]protocol.Policy, authority.MaxPolicies+1)
 	for _, c := range []struct {
@@ -188,8 +188,8 @@ func TestAuthoritiesThatMakeNoSense(t *testing.T) {
 	}
 }
 
-// TestToolsThatNobodyCanRead has a session ask for others while nobody can tell which tools were taken from it. It gets none.
-func TestToolsThatNobodyCanRead(t *testing.T) {
+// TestUnreadableTools has a session ask for others while nobody can tell which tools were taken from it. It gets none.
+func TestUnreadableTools(t *testing.T) {
 	d, id, host := asks(t, allowing)
 	must[*protocol.ToolStateResult](t)(d.Tools.SetMembership(t.Context(), &protocol.ToolSetMembershipParams{SessionID: id, Members: map[string]bool{"run": false}}))
 	db := must[*sql.DB](t)(sql.Open("sqlite", filepath.Join(d.store.Dir(), "lashd.db")+"?_pragma=busy_timeout(10000)"))

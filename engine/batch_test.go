@@ -48,7 +48,7 @@ func short(all []batch.Result) string {
 }
 
 func TestBatch(t *testing.T) {
-	t.Run("runtime/T13 results come in the order of the calls, and calls in vain have errors of their own", func(t *testing.T) {
+	t.Run("runtime/T13 results are in the order of the calls, and each failed call has its own error", func(t *testing.T) {
 		slow := toolFunc{name: "slow", schema: `{"type":"object","properties":{"n":{"type":"integer"}}}`, run: func(context.Context, tool.Invocation) (tool.Result, error) {
 			time.Sleep(20 * time.Millisecond)
 			return tool.Result{Output: protocol.Succeed("late")}, nil
@@ -60,7 +60,7 @@ func TestBatch(t *testing.T) {
 			t.Errorf("results %s", got)
 		}
 	})
-	t.Run("runtime/T13 no more than 25 calls are made", func(t *testing.T) {
+	t.Run("runtime/T13 a batch makes at most 25 calls", func(t *testing.T) {
 		ran := &notes{}
 		count := toolFunc{name: "count", contract: protocol.ToolContract{Serial: true}, run: func(_ context.Context, c tool.Invocation) (tool.Result, error) {
 			ran.add(string(c.CallID))
@@ -157,7 +157,7 @@ func TestBatch(t *testing.T) {
 			tools[c.CallID] = c.Name
 		}
 	})
-	t.Run("runtime/T13 what a call asks of the turn counts, and a batch of failures is no progress", func(t *testing.T) {
+	t.Run("runtime/T13 control requests of calls count, and a batch of failures is no progress", func(t *testing.T) {
 		quit := toolFunc{name: "quit", run: func(context.Context, tool.Invocation) (tool.Result, error) {
 			return tool.Result{Output: protocol.Succeed("bye"), Control: &protocol.ToolControl{Kind: protocol.ControlFinish, Value: json.RawMessage(`7`)}}, nil
 		}}
@@ -172,7 +172,7 @@ func TestBatch(t *testing.T) {
 			t.Errorf("outcome %+v, issues %+v", report.Outcome, report.Issues)
 		}
 	})
-	t.Run("runtime/T13 a batch that is called directly makes its calls, once for a key", func(t *testing.T) {
+	t.Run("runtime/T13 a direct batch makes its calls, once for each key", func(t *testing.T) {
 		ran := &notes{}
 		work := toolFunc{name: "work", run: func(_ context.Context, c tool.Invocation) (tool.Result, error) {
 			ran.add("x")
@@ -210,7 +210,7 @@ func TestCaller(t *testing.T) {
 		d := start(t, setup{model: replies(calls("caller"), scripted.Reply{Text: "done"}), tools: tools})
 		return d, d.turn(t, d.session(t), "go")
 	}
-	t.Run("runtime/T13 only a tool that runs alone makes calls, and none that was called so", func(t *testing.T) {
+	t.Run("runtime/T13 only a serial tool can make calls, and its calls cannot make more", func(t *testing.T) {
 		_, report := turn(t, caller(false, func(ctx context.Context, h tool.Host) error {
 			_, err := h.Call(ctx, []tool.Request{{Name: "x"}})
 			return err
@@ -229,7 +229,7 @@ func TestCaller(t *testing.T) {
 			t.Errorf("output %+v", got)
 		}
 	})
-	t.Run("runtime/T13 a call that is over makes no calls", func(t *testing.T) {
+	t.Run("runtime/T13 a finished call cannot make calls", func(t *testing.T) {
 		var host tool.Host
 		ran := &notes{}
 		d, _ := turn(t, caller(true, func(_ context.Context, h tool.Host) error { host = h; return nil }), toolFunc{name: "x", run: func(context.Context, tool.Invocation) (tool.Result, error) {
@@ -241,7 +241,7 @@ func TestCaller(t *testing.T) {
 		}
 		_ = d
 	})
-	t.Run("runtime/T13 a call that was made is not made again by the next attempt, nor another in its place", func(t *testing.T) {
+	t.Run("runtime/T13 the next attempt neither repeats a finished call nor replaces it with another", func(t *testing.T) {
 		ran := &notes{}
 		work := toolFunc{name: "work", run: func(_ context.Context, c tool.Invocation) (tool.Result, error) {
 			ran.add(string(c.Args))
@@ -260,7 +260,7 @@ func TestCaller(t *testing.T) {
 			return tool.Result{Output: out}, nil
 		}
 		_, report := turn(t, again, work)
-		if !slices.Equal(ran.list, []string{`{"n":1}`}) || !strings.Contains(report.ToolCalls[0].Output.Text, "not the one in the journal") || len(report.ToolCalls) != 2 {
+		if !slices.Equal(ran.list, []string{`{"n":1}`}) || !strings.Contains(report.ToolCalls[0].Output.Text, "does not match the journal") || len(report.ToolCalls) != 2 {
 			t.Errorf("ran %q, recorded %+v", ran.list, report.ToolCalls)
 		}
 	})
@@ -280,7 +280,7 @@ func TestCaller(t *testing.T) {
 }
 
 func TestBatchStopped(t *testing.T) {
-	t.Run("runtime/T13 what a batch came to before the daemon stopped is kept, and what was started is not run again", func(t *testing.T) {
+	t.Run("runtime/T13 results from before the daemon stopped are kept, and started calls do not run again", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			ran := &notes{}
 			work := toolFunc{name: "work", run: func(_ context.Context, c tool.Invocation) (tool.Result, error) {
@@ -309,7 +309,7 @@ func TestBatchStopped(t *testing.T) {
 }
 
 func TestKilledBatch(t *testing.T) {
-	t.Run("runtime/T13 runtime/P11 killed after one call of a batch has returned, and another was started", func(t *testing.T) {
+	t.Run("runtime/T13 runtime/P11 killed after one call of a batch returned and another started", func(t *testing.T) {
 		dir := t.TempDir()
 		kill(t, dir, innerStarted)
 		s := crashSetup(dir, innerStarted, nil)

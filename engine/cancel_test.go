@@ -38,7 +38,7 @@ func TestInterrupt(t *testing.T) {
 			at(t, d, o, d.begin(t, id, "go").TurnID)
 		})
 	}
-	t.Run("runtime/T17 during a model call: what was said is kept, with who stopped it and why", func(t *testing.T) {
+	t.Run("runtime/T17 during a model call: the partial reply is kept, with who stopped it and why", func(t *testing.T) {
 		bubble(t, setup{model: replies(scripted.Reply{Reasoning: "hm", Text: "I was saying", Stall: true})},
 			func(t *testing.T, d *daemon, o *observer, id protocol.TurnID) {
 				o.until(func(e protocol.Event) bool { return e.Text == "I was saying" })
@@ -124,7 +124,7 @@ func TestInterrupt(t *testing.T) {
 				}
 			})
 	})
-	t.Run("runtime/T17 while queued: it ends without having begun", func(t *testing.T) {
+	t.Run("runtime/T17 while queued: the turn ends without starting", func(t *testing.T) {
 		bubble(t, setup{model: replies(scripted.Reply{Stall: true})},
 			func(t *testing.T, d *daemon, o *observer, running protocol.TurnID) {
 				queued := d.begin(t, o.first.Session.ID, "later")
@@ -143,7 +143,7 @@ func TestInterrupt(t *testing.T) {
 				}
 			})
 	})
-	t.Run("runtime/T17 the first writer wins: a wish beside the last commit comes too late", func(t *testing.T) {
+	t.Run("runtime/T17 the first writer wins: a request during the last commit is too late", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			p := newPause()
 			d := start(t, setup{model: replies(scripted.Reply{Text: "all said"}), config: committing(p)})
@@ -161,7 +161,7 @@ func TestInterrupt(t *testing.T) {
 			}
 		})
 	})
-	t.Run("runtime/T17 the first writer wins: a wish that is stored before the end cancels a turn that has its outcome", func(t *testing.T) {
+	t.Run("runtime/T17 the first writer wins: a request stored before the end cancels a turn that already has an outcome", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			finish := toolFunc{name: "finish", run: func(context.Context, tool.Invocation) (tool.Result, error) {
 				return tool.Result{Output: protocol.Succeed("x"), Control: &protocol.ToolControl{Kind: protocol.ControlFinish}}, nil

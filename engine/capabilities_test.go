@@ -38,7 +38,7 @@ func TestCapabilities(t *testing.T) {
 	answers := func() setup {
 		return setup{model: replies(scripted.Reply{Text: "ok"}), tools: []tool.Provider{says("work", "fine")}}
 	}
-	t.Run("plugin/HC-01 a hook looks at its own session, at others, and at none that is not there", func(t *testing.T) {
+	t.Run("plugin/HC-01 a hook can read its own and other sessions, and gets an error for missing ones", func(t *testing.T) {
 		d, id, host := lent(t, answers())
 		other := d.session(t)
 		for _, named := range []protocol.SessionID{"", id, other} {
@@ -55,7 +55,7 @@ func TestCapabilities(t *testing.T) {
 			t.Errorf("a session that is not there: %v", err)
 		}
 	})
-	t.Run("plugin/HC-01 plugin/S-11 a hook switches tools, and is told the generation to go on from", func(t *testing.T) {
+	t.Run("plugin/HC-01 plugin/S-11 a hook changes tools and gets the new generation", func(t *testing.T) {
 		_, id, host := lent(t, answers())
 		generation := must[int64](t)(host.State.SetMembership(t.Context(), "", []string{"work"}, false))
 		state := must[protocol.ToolState](t)(host.State.ToolState(t.Context(), id))
@@ -70,7 +70,7 @@ func TestCapabilities(t *testing.T) {
 			t.Errorf("what is stale was applied: %+v", stale)
 		}
 	})
-	t.Run("plugin/HC-04 plugin/HC-06 a hook drives sessions of its own, and not the one that it runs in", func(t *testing.T) {
+	t.Run("plugin/HC-04 plugin/HC-06 a hook can drive sessions that it created, but not its own", func(t *testing.T) {
 		_, id, host := lent(t, answers())
 		made := must[*protocol.SessionNewResult](t)(host.Lifecycle.CreateSession(t.Context(), &protocol.SessionNewParams{}))
 		turn := must[protocol.TurnID](t)(host.Lifecycle.StartTurn(t.Context(), &plugin.TurnRequest{TurnID: "trn_mine", SessionID: made.SessionID, Input: text("hi")}))
@@ -89,7 +89,7 @@ func TestCapabilities(t *testing.T) {
 			}
 		}
 	})
-	t.Run("plugin/HC-09 plugin/HC-10 plugin/S-06 nodes go after the leaf if their base is alive, once for an operation", func(t *testing.T) {
+	t.Run("plugin/HC-09 plugin/HC-10 plugin/S-06 nodes are appended if their base is on the active path, once per operation", func(t *testing.T) {
 		d, id, host := lent(t, answers())
 		base := d.graph(t, id).Data[1].ID
 		d.turn(t, id, "more")
@@ -110,7 +110,7 @@ func TestCapabilities(t *testing.T) {
 			t.Errorf("onto a branch that was left: %+v", got)
 		}
 	})
-	t.Run("plugin/HC-11 a call of the model beside any turn is booked under its label", func(t *testing.T) {
+	t.Run("plugin/HC-11 a model call outside turns is recorded under its label", func(t *testing.T) {
 		keep, read := traced(t)
 		s := answers()
 		s.config = keep
@@ -140,7 +140,7 @@ func TestCapabilities(t *testing.T) {
 			t.Error("the trace has the text of the prompt")
 		}
 	})
-	t.Run("plugin/HC-06 of two turns that hooks start at once in a session, one is refused and leaves nothing", func(t *testing.T) {
+	t.Run("plugin/HC-06 of two turns that hooks start at once in a session, one is rejected without a trace", func(t *testing.T) {
 		g := newGate("work")
 		model := scripted.New(&scripted.Script{
 			Turns:     []scripted.Turn{{Match: &scripted.Match{LastUserContains: "trn_"}, Replies: []scripted.Reply{calls("work"), {Text: "done"}}}},
@@ -172,7 +172,7 @@ func TestCapabilities(t *testing.T) {
 func errOf[T any](_ T, err error) error { return err }
 
 func TestToolCapabilities(t *testing.T) {
-	t.Run("plugin/HC-02 a tool looks at its session, has others work, and asks a model, but adds nothing to history", func(t *testing.T) {
+	t.Run("plugin/HC-02 a tool can read its session, start subagents and call a model, but not append to history", func(t *testing.T) {
 		var got plugin.Capabilities
 		work := toolFunc{name: "work", run: func(ctx context.Context, c tool.Invocation) (tool.Result, error) {
 			got = plugin.ForTool(c)

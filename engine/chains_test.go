@@ -54,7 +54,7 @@ func about(mode protocol.ApprovalMode) *protocol.ApprovalConfig {
 // has the tool called at the end of each.
 func TestAuthorityChains(t *testing.T) {
 	modes := rapid.SampledFrom([]protocol.ApprovalMode{protocol.ApproveAllow, protocol.ApproveDeny, protocol.ApproveAsk})
-	t.Run("outside/1 nobody at the end of a chain may do more than anybody before", func(t *testing.T) {
+	t.Run("outside/1 the last session of a chain may do no more than any before it", func(t *testing.T) {
 		calling := scripted.Turn{Match: &scripted.Match{LastUserContains: "run"}, Replies: []scripted.Reply{calls("run"), {Text: "done"}}}
 		d := start(t, setup{
 			cwd: t.TempDir(), tools: []tool.Provider{says("run", "ran")}, plugins: append(plugins(handling("p", nil)), plan.Factory{}),
@@ -154,7 +154,7 @@ func within(t *rapid.T, got string, own protocol.ApprovalMode, plans bool, behin
 	}
 }
 
-func TestCellsOfAskers(t *testing.T) {
+func TestCellsOfRequesters(t *testing.T) {
 	for name, c := range map[string]*protocol.Ceiling{
 		"nobody":                         nil,
 		"a session of another driver":    {Policies: []protocol.Policy{{Driver: "another"}}},
@@ -164,7 +164,7 @@ func TestCellsOfAskers(t *testing.T) {
 		"a session in plan mode":         {ReadOnly: true},
 		"a session of another workspace": {Roots: []string{"/nowhere"}},
 	} {
-		t.Run("outside/1 code of a model is run where it was asked for by "+name, func(t *testing.T) {
+		t.Run("outside/1 code cells requested by "+name, func(t *testing.T) {
 			w := &words{}
 			s, runs := coded(w), c == nil || name == "a plugin in a sandbox, in one"
 			if runs && c != nil {

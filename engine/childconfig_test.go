@@ -51,7 +51,7 @@ func TestSettingsOfChildren(t *testing.T) {
 			},
 		},
 	} {
-		t.Run("runtime/S05 a child has its parent's settings, each unless it asks for another: "+name, func(t *testing.T) {
+		t.Run("runtime/S05 a child inherits each setting that it does not set: "+name, func(t *testing.T) {
 			d, id := parent(t)
 			want := prefer
 			c.want(&want)
@@ -65,7 +65,7 @@ func TestSettingsOfChildren(t *testing.T) {
 			}
 		})
 	}
-	t.Run("runtime/S05 it keeps them when its parent's change, and a way to merge that there is not is refused", func(t *testing.T) {
+	t.Run("runtime/S05 a child keeps its settings when the parent's change, and an unknown merge mode is rejected", func(t *testing.T) {
 		d, id := parent(t)
 		asks := &protocol.SessionNewParams{Relation: protocol.Relation{Kind: protocol.RelationChild, Parent: id}, GenerationMode: "mix"}
 		_, err := d.Sessions.New(t.Context(), asks)

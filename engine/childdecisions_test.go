@@ -45,7 +45,7 @@ func looks() provider.Provider {
 }
 
 func TestQuestionsOfChildren(t *testing.T) {
-	t.Run("issue/5-6 peers/R5 runtime/B12 who watches a session learns of the questions below it, however deep, and may answer them after a restart", func(t *testing.T) {
+	t.Run("issue/5-6 peers/R5 runtime/B12 subscribers of a session see questions of all its descendants, and can answer them after a restart", func(t *testing.T) {
 		d := watchful(t)
 		root, other := d.session(t), d.session(t)
 		child := d.worker(t, root, "work")
@@ -86,7 +86,7 @@ func TestQuestionsOfChildren(t *testing.T) {
 			t.Errorf("who watches another session was told %v", types(beside.all))
 		}
 	})
-	t.Run("issue/5-6 peers/R5 who reads slowly learns of the newest about a question below all the same", func(t *testing.T) {
+	t.Run("issue/5-6 peers/R5 a slow subscriber still gets the latest state of a descendant's question", func(t *testing.T) {
 		flood := make([]string, 1<<15)
 		for i := range flood {
 			flood[i] = strings.Repeat("x", 100)
@@ -122,7 +122,7 @@ func TestQuestionsOfChildren(t *testing.T) {
 			t.Errorf("told %q, want %q", told, want)
 		}
 	})
-	t.Run("issue/5-6 a call that waits for its completion asks nobody above, though it is listed", func(t *testing.T) {
+	t.Run("issue/5-6 a call that waits for its completion is listed, but not shown to the parent", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			work := newDeferring(protocol.Deferral{})
 			d := start(t, setup{
@@ -143,7 +143,7 @@ func TestQuestionsOfChildren(t *testing.T) {
 			}
 		})
 	})
-	t.Run("issue/5-6 a question is withdrawn above when its session is deleted", func(t *testing.T) {
+	t.Run("issue/5-6 deleting a session withdraws its question from the parent", func(t *testing.T) {
 		d := watchful(t)
 		root := d.session(t)
 		child := d.worker(t, root, "work")

@@ -125,7 +125,7 @@ func TestClientAnswers(t *testing.T) {
 			}
 		})
 	}
-	t.Run("issue/2 so it is when the turn is cancelled then", func(t *testing.T) {
+	t.Run("issue/2 an accepted answer stays when the turn is cancelled", func(t *testing.T) {
 		o := newOpener(t)
 		turn := o.begin(t, o.id, "go").TurnID
 		o.answers(t, "")
@@ -136,7 +136,7 @@ func TestClientAnswers(t *testing.T) {
 			t.Errorf("the turn ended as %s with %+v", report.State, report.ToolCalls)
 		}
 	})
-	t.Run("issue/2 so it is for a call without a turn that is repeated", func(t *testing.T) {
+	t.Run("issue/2 an accepted answer stays for a repeated call without a turn", func(t *testing.T) {
 		o := newOpener(t)
 		p := &protocol.ToolCallParams{SessionID: o.id, Name: "open_file", Mutation: protocol.Mutation{IdempotencyKey: "call"}}
 		later(func() (*protocol.ToolCallResult, error) { return o.Tools.Call(context.WithoutCancel(t.Context()), p) })

@@ -125,8 +125,8 @@ func (d *daemon) overlay(t *testing.T, id protocol.SessionID, servers protocol.M
 	return must[*protocol.SessionOverlayResult](t)(d.Sessions.SetOverlay(t.Context(), "cli_a", &protocol.SessionOverlayParams{SessionID: id, MCPServers: servers}))
 }
 
-func TestGuests(t *testing.T) {
-	t.Run("issue/4-2 a client that is back within 30 s has its servers still, and without it they are orphans", func(t *testing.T) {
+func TestClientServers(t *testing.T) {
+	t.Run("issue/4-2 a client that reconnects within 30 s keeps its servers; otherwise their tools lose their provider", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			d, i := hosted(t, setup{})
 			id := d.session(t)
@@ -155,7 +155,7 @@ func TestGuests(t *testing.T) {
 			}
 		})
 	})
-	t.Run("issue/4-2 a session waits two seconds for tools, and gets those that come later in the next call of the model", func(t *testing.T) {
+	t.Run("issue/4-2 a session waits two seconds for tools, and later ones appear in the next model call", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			d, i := hosted(t, setup{})
 			defer d.Clients.Connected("cli_a")()
@@ -194,7 +194,7 @@ func TestGuests(t *testing.T) {
 			}
 		})
 	})
-	t.Run("issue/4-2 servers that nobody waits for any more are let go of", func(t *testing.T) {
+	t.Run("issue/4-2 servers of a cancelled request are disconnected", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			d, i := hosted(t, setup{})
 			id := d.session(t)
@@ -210,7 +210,7 @@ func TestGuests(t *testing.T) {
 			}
 		})
 	})
-	t.Run("issue/4-2 what cannot be stored leaves the servers that were there", func(t *testing.T) {
+	t.Run("issue/4-2 a failed commit keeps the previous servers", func(t *testing.T) {
 		d, i := hosted(t, setup{})
 		id := d.session(t)
 		d.overlay(t, id, server("a"))
@@ -222,7 +222,7 @@ func TestGuests(t *testing.T) {
 			t.Errorf("told %q, servers %q", got, i.here())
 		}
 	})
-	t.Run("issue/4-2 a tool whose name is taken leaves its server out, and the session opens", func(t *testing.T) {
+	t.Run("issue/4-2 a tool name conflict skips the server, and the session opens", func(t *testing.T) {
 		d, i := hosted(t, setup{})
 		id := d.session(t)
 		servers := protocol.MCPServers{"x": {Command: "own a"}, "y": {Command: "b"}}
@@ -238,7 +238,7 @@ func TestGuests(t *testing.T) {
 			t.Errorf("servers %q", i.here())
 		}
 	})
-	t.Run("issue/4-2 a client's servers stay where all other tools are left out", func(t *testing.T) {
+	t.Run("issue/4-2 a client's servers stay even if the session excludes all other tools", func(t *testing.T) {
 		d, _ := hosted(t, setup{})
 		id := d.session(t)
 		mine := []protocol.ClientTool{{ToolManifest: protocol.ToolManifest{Name: "mine"}}}
@@ -248,7 +248,7 @@ func TestGuests(t *testing.T) {
 			t.Errorf("told %q", got)
 		}
 	})
-	t.Run("issue/4-2 the servers of a session end with it, and another client's take their place", func(t *testing.T) {
+	t.Run("issue/4-2 servers end with their session, and another client's servers replace them", func(t *testing.T) {
 		d, i := hosted(t, setup{})
 		id := d.session(t)
 		d.overlay(t, id, server("a"))
@@ -270,7 +270,7 @@ func TestGuests(t *testing.T) {
 			t.Errorf("servers %q", i.here())
 		}
 	})
-	t.Run("issue/4-2 a client that leaves takes nothing out of the session that another one has brought", func(t *testing.T) {
+	t.Run("issue/4-2 a disconnecting client removes only its own servers", func(t *testing.T) {
 		d, i := hosted(t, setup{})
 		id := d.session(t)
 		mine := &protocol.SessionOverlayParams{SessionID: id, WhileConnected: true, Tools: []protocol.ClientTool{{ToolManifest: protocol.ToolManifest{Name: "mine"}}}}
@@ -290,7 +290,7 @@ func TestGuests(t *testing.T) {
 			t.Errorf("once that has left, too: told %q, servers %q", got, i.here())
 		}
 	})
-	t.Run("issue/4-2 a repeated request is answered as before, whatever stands in its servers, which come if there are none", func(t *testing.T) {
+	t.Run("issue/4-2 a repeated request gets the first answer, whatever its servers are, and connects them if there are none", func(t *testing.T) {
 		d, i := hosted(t, setup{})
 		id := d.session(t)
 		p := &protocol.SessionOverlayParams{SessionID: id, Mutation: protocol.Mutation{IdempotencyKey: "once"}, MCPServers: server("a")}
@@ -314,7 +314,7 @@ func TestGuests(t *testing.T) {
 			t.Errorf("after a restart: %+v, told %q", again, got)
 		}
 	})
-	t.Run("issue/4-2 a fork begins without the servers, with what was decided about their tools", func(t *testing.T) {
+	t.Run("issue/4-2 a fork starts without the servers but keeps the settings of their tools", func(t *testing.T) {
 		d, _ := hosted(t, setup{})
 		id := d.session(t)
 		d.overlay(t, id, server("a b"))
@@ -328,7 +328,7 @@ func TestGuests(t *testing.T) {
 			t.Errorf("told %q", got)
 		}
 	})
-	t.Run("issue/4-2 only clients bring servers", func(t *testing.T) {
+	t.Run("issue/4-2 only clients can add servers", func(t *testing.T) {
 		d, _, host := lent(t, setup{model: replies(scripted.Reply{Text: "ok"}), config: func(c *engine.Config) { c.Servers = &inn{} }})
 		_, err := host.Lifecycle.CreateSession(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir(), MCPServers: server("a")})
 		if e, ok := errors.AsType[*param.Error](err); !ok || e.Pointer != "/mcpServers" {
@@ -340,7 +340,7 @@ func TestGuests(t *testing.T) {
 	})
 }
 
-func TestServersThatCannotBe(t *testing.T) {
+func TestInvalidClientServers(t *testing.T) {
 	d, i := hosted(t, setup{})
 	id := d.session(t)
 	many, names := protocol.MCPServers{}, map[string]string{}
@@ -358,7 +358,7 @@ func TestServersThatCannotBe(t *testing.T) {
 		pointer string
 	}{
 		{"too many", many, "/mcpServers"},
-		{"a name that cannot be in one of a tool", protocol.MCPServers{"a/b": {Command: "a"}}, "/mcpServers/a~1b"},
+		{"a name that cannot be part of a tool name", protocol.MCPServers{"a/b": {Command: "a"}}, "/mcpServers/a~1b"},
 		{"no name", protocol.MCPServers{"": {Command: "a"}}, "/mcpServers/"},
 		{"nothing", one(protocol.MCPServer{}), "/mcpServers/x"},
 		{"another type", one(protocol.MCPServer{Type: "sse", URL: "http://a"}), "/mcpServers/x/type"},
@@ -368,18 +368,18 @@ func TestServersThatCannotBe(t *testing.T) {
 		{"both", one(protocol.MCPServer{Command: "a", URL: "http://a"}), "/mcpServers/x"},
 		{"a url with env", one(protocol.MCPServer{URL: "http://a", Env: map[string]string{"A": "b"}}), "/mcpServers/x"},
 		{"a command with headers", one(protocol.MCPServer{Command: "a", Headers: map[string]string{"A": "b"}}), "/mcpServers/x"},
-		{"a program of whatever directory", one(protocol.MCPServer{Command: "./a"}), "/mcpServers/x/command"},
+		{"a program with a relative path", one(protocol.MCPServer{Command: "./a"}), "/mcpServers/x/command"},
 		{"another protocol", one(protocol.MCPServer{URL: "file:///a"}), "/mcpServers/x/url"},
 		{"too many arguments", one(protocol.MCPServer{Command: "a", Args: make([]string, 257)}), "/mcpServers/x/args"},
 		{"a long argument", one(protocol.MCPServer{Command: "a", Args: []string{"", long}}), "/mcpServers/x/args/1"},
 		{"an argument with a 0", one(protocol.MCPServer{Command: "a", Args: []string{"\x00"}}), "/mcpServers/x/args/0"},
 		{"too many variables", one(protocol.MCPServer{Command: "a", Env: names}), "/mcpServers/x/env"},
-		{"a variable that is none", one(protocol.MCPServer{Command: "a", Env: map[string]string{"A=B": "c"}}), "/mcpServers/x/env"},
+		{"an invalid variable name", one(protocol.MCPServer{Command: "a", Env: map[string]string{"A=B": "c"}}), "/mcpServers/x/env"},
 		{"a long value", one(protocol.MCPServer{Command: "a", Env: map[string]string{"A": long}}), "/mcpServers/x/env/A"},
 		{"a header in a header", one(protocol.MCPServer{URL: "http://a", Headers: map[string]string{"A": "b\r\nC: d"}}), "/mcpServers/x/headers/A"},
-		{"no time", one(protocol.MCPServer{Command: "a", TimeoutMs: -1}), "/mcpServers/x/timeoutMs"},
+		{"a negative timeout", one(protocol.MCPServer{Command: "a", TimeoutMs: -1}), "/mcpServers/x/timeoutMs"},
 	} {
-		t.Run("issue/4-2 a client's server that cannot be: "+c.what, func(t *testing.T) {
+		t.Run("issue/4-2 an invalid client server is rejected: "+c.what, func(t *testing.T) {
 			_, overlay := d.Sessions.SetOverlay(t.Context(), "cli_a", &protocol.SessionOverlayParams{SessionID: id, MCPServers: c.servers})
 			_, session := d.Sessions.New(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir(), MCPServers: c.servers})
 			for _, err := range []error{overlay, session} {

@@ -62,7 +62,7 @@ func TestClientTool(t *testing.T) {
 			}
 		})
 	})
-	t.Run("runtime/T10 an answer that is sent again is answered as the first time, also when its call is over", func(t *testing.T) {
+	t.Run("runtime/T10 a repeated answer gets the first response, even after the call has ended", func(t *testing.T) {
 		call(t, 0, func(t *testing.T, d *daemon, e protocol.Event, _ func()) {
 			once := protocol.ToolRespondParams{Output: said("first"), Mutation: protocol.Mutation{IdempotencyKey: "once"}}
 			must[*protocol.ToolRespondResult](t)(respond(t, d, e, once))
@@ -76,7 +76,7 @@ func TestClientTool(t *testing.T) {
 			}
 		})
 	})
-	t.Run("runtime/T10 no answer by the deadline is a failure if it never began, else unknown", func(t *testing.T) {
+	t.Run("runtime/T10 a missed deadline is a failure if the call was not acknowledged, otherwise unknown", func(t *testing.T) {
 		for _, ack := range []bool{false, true} {
 			call(t, 5000, func(t *testing.T, d *daemon, e protocol.Event, _ func()) {
 				began := time.Now()
@@ -92,7 +92,7 @@ func TestClientTool(t *testing.T) {
 			})
 		}
 	})
-	t.Run("runtime/T10 a client that is lost before it acknowledged leaves a failure, after it an unknown outcome", func(t *testing.T) {
+	t.Run("runtime/T10 a client that disconnects before its acknowledgement causes a failure, after it an unknown outcome", func(t *testing.T) {
 		for _, ack := range []bool{false, true} {
 			call(t, 0, func(t *testing.T, d *daemon, e protocol.Event, disconnect func()) {
 				status, class := protocol.OutputFailure, protocol.FailUnavailable
@@ -112,7 +112,7 @@ func TestClientTool(t *testing.T) {
 			})
 		}
 	})
-	t.Run("runtime/T10 a client that is back within 30 s goes on", func(t *testing.T) {
+	t.Run("runtime/T10 a client that reconnects within 30 s can still answer", func(t *testing.T) {
 		call(t, 0, func(t *testing.T, d *daemon, e protocol.Event, disconnect func()) {
 			disconnect()
 			time.Sleep(29 * time.Second)
@@ -124,7 +124,7 @@ func TestClientTool(t *testing.T) {
 			}
 		})
 	})
-	t.Run("issue/6-3 an overlay that is to goes with its client, also over a restart", func(t *testing.T) {
+	t.Run("issue/6-3 an overlay bound to its client is removed with it, also across a restart", func(t *testing.T) {
 		for _, restarted := range []bool{false, true} {
 			synctest.Test(t, func(t *testing.T) {
 				d := start(t, setup{model: replies(scripted.Reply{Text: "done"})})

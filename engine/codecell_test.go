@@ -142,7 +142,7 @@ func (d *daemon) ran(t *testing.T, id protocol.SessionID, word string) string {
 }
 
 func TestCells(t *testing.T) {
-	t.Run("plugin/PR-07 code is run, and whatever goes wrong in it is the cell's result", func(t *testing.T) {
+	t.Run("plugin/PR-07 code runs, and its errors are the cell's result", func(t *testing.T) {
 		w := &words{}
 		d := start(t, coded(w))
 		id := d.session(t)
@@ -154,13 +154,13 @@ func TestCells(t *testing.T) {
 			}
 		}
 	})
-	t.Run("plugin/PR-07 without an executor a cell says so", func(t *testing.T) {
+	t.Run("plugin/PR-07 without an executor a cell returns an error", func(t *testing.T) {
 		d := start(t, setup{model: runs(), driver: scheme{driver: coding{}}})
 		if got := d.ran(t, d.session(t), "a"); got != "printed  error code execution unavailable" {
 			t.Errorf("the model is told %q", got)
 		}
 	})
-	t.Run("plugin/PR-07 what the executor keeps is captured when it has changed, and is there after a restart", func(t *testing.T) {
+	t.Run("plugin/PR-07 changed executor state is captured and survives a restart", func(t *testing.T) {
 		w := &words{}
 		d := start(t, coded(w))
 		id := d.session(t)
@@ -175,7 +175,7 @@ func TestCells(t *testing.T) {
 			t.Errorf("after the restart %d bytes are printed", len(got))
 		}
 	})
-	t.Run("plugin/PR-07 a capture that fails is an issue, and what was stored stays", func(t *testing.T) {
+	t.Run("plugin/PR-07 a failed capture is an issue, and the stored state stays", func(t *testing.T) {
 		w := &words{}
 		d := start(t, coded(w))
 		id := d.session(t)
@@ -190,7 +190,7 @@ func TestCells(t *testing.T) {
 			t.Errorf("after the restart the model is told %q", got)
 		}
 	})
-	t.Run("plugin/PR-07 forks begin with it and go their own way, snapshots hold it", func(t *testing.T) {
+	t.Run("plugin/PR-07 forks and snapshots include the executor state", func(t *testing.T) {
 		d := start(t, coded(&words{}))
 		id := d.session(t)
 		d.ran(t, id, "a")
@@ -209,7 +209,7 @@ func TestCells(t *testing.T) {
 			t.Errorf("the fork has %q", got)
 		}
 	})
-	t.Run("plugin/PR-07 a state that the executor refuses opens nothing", func(t *testing.T) {
+	t.Run("plugin/PR-07 plugins do not open if the executor rejects its state", func(t *testing.T) {
 		w := &words{}
 		d := start(t, coded(w))
 		id := d.session(t)
@@ -219,7 +219,7 @@ func TestCells(t *testing.T) {
 			t.Errorf("opened with %v", err)
 		}
 	})
-	t.Run("plugin/PR-07 a cell that was started when the daemon stopped is not run again", func(t *testing.T) {
+	t.Run("plugin/PR-07 a cell that was running when the daemon stopped does not run again", func(t *testing.T) {
 		w := &words{}
 		d := start(t, coded(w))
 		id := d.session(t)
@@ -234,7 +234,7 @@ func TestCells(t *testing.T) {
 			t.Errorf("the model is told %q, and %q ran", told, w.all())
 		}
 	})
-	t.Run("plugin/PR-07 what a cell came to holds after a restart", func(t *testing.T) {
+	t.Run("plugin/PR-07 the result of a cell survives a restart", func(t *testing.T) {
 		w, held, asked := &words{}, make(chan struct{}), make(chan struct{}, 10)
 		s := coded(w)
 		model := s.model
@@ -263,7 +263,7 @@ func TestCells(t *testing.T) {
 			t.Errorf("the turn ended as %s %+v, and %q ran", report.State, report.Issues, w.all())
 		}
 	})
-	t.Run("plugin/PR-07 a cell of a turn that is cancelled ends with it, even if it does not return", func(t *testing.T) {
+	t.Run("plugin/PR-07 cancelling the turn ends its cell, even if the cell does not return", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			hang := make(chan struct{})
 			s := setup{model: replies(scripted.Reply{Text: "run x"}), driver: scheme{driver: coding{}, executor: func() plugin.CodeExecutor { return deaf(hang) }}}

@@ -40,7 +40,7 @@ func (d *daemon) refuse(t *testing.T, table, when string) (heal func()) {
 }
 
 func TestFailingCommits(t *testing.T) {
-	t.Run("plugin/HC-10 an append whose commit fails leaves the graph as it was, and can be made later", func(t *testing.T) {
+	t.Run("plugin/HC-10 an append whose commit fails changes nothing and can be retried", func(t *testing.T) {
 		d, id, host := lent(t, setup{model: replies(scripted.Reply{Text: "ok"})})
 		before := d.graph(t, id)
 		heal := d.refuse(t, "nodes", "true")

@@ -30,7 +30,7 @@ func TestCompact(t *testing.T) {
 		t.Helper()
 		return must[*protocol.SessionCompactResult](t)(d.Sessions.Compact(t.Context(), &protocol.SessionCompactParams{SessionID: id, Instructions: "short"}))
 	}
-	t.Run("plugin/HK-30 runtime/S11 the first summary opens a frame, and the model sees nothing before it", func(t *testing.T) {
+	t.Run("plugin/HK-30 runtime/S11 the first summary opens a frame, and the model sees only what follows", func(t *testing.T) {
 		var asked []string
 		model := &remembering{Provider: replies(scripted.Reply{Text: "hello"})}
 		d := start(t, setup{model: model, plugins: plugins(
@@ -70,7 +70,7 @@ func TestCompact(t *testing.T) {
 			t.Errorf("people see %q", got)
 		}
 	})
-	t.Run("plugin/HK-30 a frame may begin with calls and their results, and with no call alone", func(t *testing.T) {
+	t.Run("plugin/HK-30 a frame may start with calls and their results, but not with a call alone", func(t *testing.T) {
 		for name, keep := range map[string]int{"all": 4, "a call without its result": 3} {
 			d := start(t, setup{model: replies(calls("look"), scripted.Reply{Text: "done"}), tools: []tool.Provider{says("look", "fine")}, plugins: plugins(
 				compactor("a", 1, func(r *plugin.CompactRequest) (nodes []protocol.NodeBody, err error) {
@@ -124,8 +124,8 @@ func TestCompact(t *testing.T) {
 	})
 }
 
-func TestCompactsNext(t *testing.T) {
-	t.Run("runtime/S11 plugin/HK-30 what a plugin wants compacted is so before the next turn, also one that waits", func(t *testing.T) {
+func TestAutomaticCompaction(t *testing.T) {
+	t.Run("runtime/S11 plugin/HK-30 a compaction that a plugin requests runs before the next turn, even a queued one", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			model := &remembering{Provider: replies(scripted.Reply{Text: "hello", DelayMs: 1000})}
 			wants := true
@@ -152,7 +152,7 @@ func TestCompactsNext(t *testing.T) {
 			}
 		})
 	})
-	t.Run("runtime/S11 plugin/HK-30 if it fails, that is told, and the session goes on", func(t *testing.T) {
+	t.Run("runtime/S11 plugin/HK-30 a failed compaction is reported, and the session continues", func(t *testing.T) {
 		d := start(t, setup{model: replies(scripted.Reply{Text: "hello"}), plugins: plugins(
 			compactor("sum", 1, func(*plugin.CompactRequest) ([]protocol.NodeBody, error) { return nil, errors.New("no") }),
 			afterTurn("full", plugin.Compact()),
@@ -167,7 +167,7 @@ func TestCompactsNext(t *testing.T) {
 			t.Errorf("the next turn ended as %s", next.State)
 		}
 	})
-	t.Run("runtime/S11 a daemon stops while history is compacted, and nothing is changed", func(t *testing.T) {
+	t.Run("runtime/S11 stopping the daemon during a compaction changes nothing", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			d := start(t, setup{model: replies(scripted.Reply{Text: "hello"}), plugins: plugins(
 				hooked{"sum", func(r *plugin.Registrar) {
@@ -187,7 +187,7 @@ func TestCompactsNext(t *testing.T) {
 			}
 		})
 	})
-	t.Run("runtime/S11 plugin/HK-30 who interrupts the turn that wanted it ends it", func(t *testing.T) {
+	t.Run("runtime/S11 plugin/HK-30 interrupting the requesting turn cancels the compaction", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			d := start(t, setup{model: replies(scripted.Reply{Text: "hello"}), plugins: plugins(
 				hooked{"sum", func(r *plugin.Registrar) {

@@ -32,7 +32,7 @@ func TestMutators(t *testing.T) {
 		c.Config.Budget.Iterations = min(c.Config.Budget.Iterations, 5)
 		return c.Config, nil
 	})
-	t.Run("plugin/HK-27 plugin/S-03 plugin/S-13 mutators see one change, each what the one before made of it, and turns go by the result", func(t *testing.T) {
+	t.Run("plugin/HK-27 plugin/S-03 plugin/S-13 each mutator sees the result of the previous one, and turns use the final settings", func(t *testing.T) {
 		var seen [][3]int
 		halve := mutator("halve", func(_ context.Context, c *plugin.ConfigChange) (protocol.Config, error) {
 			seen = append(seen, [3]int{c.Previous.Budget.Iterations, c.Current.Budget.Iterations, c.Config.Budget.Iterations})
@@ -56,7 +56,7 @@ func TestMutators(t *testing.T) {
 			t.Errorf("%+v", report.Outcome)
 		}
 	})
-	t.Run("plugin/HK-27 what fails is left out, logged as an issue, and so is what cannot be", func(t *testing.T) {
+	t.Run("plugin/HK-27 failing mutators and invalid results are skipped and logged as issues", func(t *testing.T) {
 		fails := mutator("fails", func(context.Context, *plugin.ConfigChange) (protocol.Config, error) {
 			return protocol.Config{}, errBoom
 		})
@@ -81,7 +81,7 @@ func TestMutators(t *testing.T) {
 			}
 		}
 	})
-	t.Run("plugin/HK-27 the session can be used while a mutator works, and a change beside it is not lost", func(t *testing.T) {
+	t.Run("plugin/HK-27 the session stays usable while a mutator runs, and a concurrent change is not lost", func(t *testing.T) {
 		var d *daemon
 		var id protocol.SessionID
 		times := 0
@@ -102,7 +102,7 @@ func TestMutators(t *testing.T) {
 			t.Errorf("%+v after %d questions", cfg, times)
 		}
 	})
-	t.Run("plugin/HK-27 a new session begins with settings as mutators leave them, and so does a fork; what fails is told", func(t *testing.T) {
+	t.Run("plugin/HK-27 new sessions and forks start with the mutated settings, and failures are reported", func(t *testing.T) {
 		d := start(t, setup{model: replies()})
 		old := d.session(t)
 		fails := mutator("fails", func(context.Context, *plugin.ConfigChange) (protocol.Config, error) {
@@ -121,7 +121,7 @@ func TestMutators(t *testing.T) {
 			}
 		}
 	})
-	t.Run("plugin/HK-27 a repeated request changes and tells nothing again", func(t *testing.T) {
+	t.Run("plugin/HK-27 a repeated request changes and publishes nothing", func(t *testing.T) {
 		d, told := listening(t, nil)
 		id := d.session(t)
 		p := iterations(id, 9)
@@ -133,7 +133,7 @@ func TestMutators(t *testing.T) {
 			t.Errorf("%+v, %+v, told %q", first, again, told.list)
 		}
 	})
-	t.Run("plugin/HK-27 plugins are told of what came of it, if it is a change, and what fails is an issue in the log", func(t *testing.T) {
+	t.Run("plugin/HK-27 plugins are notified of an actual change, and their failures are issues", func(t *testing.T) {
 		d, told := listening(t, errBoom)
 		id := d.session(t)
 		o := d.observe(t, id)

@@ -19,7 +19,7 @@ func TestCost(t *testing.T) {
 	cheap := &protocol.Price{Input: 2, Output: 10, Cached: 0.5}
 	// 1500 at 2 dollars a million, 500 at half a dollar, 100 at 10: 0.00425 dollars.
 	const once = 4_250_000
-	t.Run("issue/6-1 a turn costs what its model's tokens do, in its report, the ledger, the session and the news", func(t *testing.T) {
+	t.Run("issue/6-1 report, ledger, session and events show the cost of a turn's tokens", func(t *testing.T) {
 		d := start(t, costs(cheap))
 		id := d.session(t)
 		o := d.observe(t, id)
@@ -35,7 +35,7 @@ func TestCost(t *testing.T) {
 			t.Errorf("after a restart the session cost %d", got)
 		}
 	})
-	t.Run("issue/6-1 what was booked stays when the price is another; without one nothing is known", func(t *testing.T) {
+	t.Run("issue/6-1 a recorded cost stays when the price changes; without a price the cost is unknown", func(t *testing.T) {
 		d := start(t, costs(cheap))
 		id := d.session(t)
 		d.turn(t, id, "go")

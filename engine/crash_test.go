@@ -99,8 +99,8 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-func TestKilledWhileABatchSettles(t *testing.T) {
-	t.Run("runtime/P10 the order in which calls of a batch settled holds after SIGKILL, and what settles later comes after it", func(t *testing.T) {
+func TestKilledDuringBatch(t *testing.T) {
+	t.Run("runtime/P10 the order in which calls settled survives SIGKILL, and later results follow", func(t *testing.T) {
 		dir := t.TempDir()
 		kill(t, dir, batchSettled)
 		s := crashSetup(dir, batchSettled, nil)

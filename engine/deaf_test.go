@@ -206,13 +206,13 @@ func (d *daemon) commands(t *testing.T, id protocol.SessionID) string {
 	return string(must[*protocol.OperationQueryResult](t)(d.Operations.Query(t.Context(), &protocol.OperationQueryParams{SessionID: id, Name: "faulty.query"})).Output)
 }
 
-func TestDeafPlugins(t *testing.T) {
+func TestHangingPlugins(t *testing.T) {
 	for _, s := range slots() {
-		t.Run("plugin/HK-01 plugin/HK-28 plugin/OP-09 "+s.name+" that hangs, and answers late, fails by itself", func(t *testing.T) {
+		t.Run("plugin/HK-01 plugin/HK-28 plugin/OP-09 "+s.name+" that hangs and answers late fails alone", func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) { hangs(t, s) })
 		})
-		t.Run("runtime/T22 plugin/HK-28 "+s.name+" that panics fails by itself", func(t *testing.T) {
+		t.Run("runtime/T22 plugin/HK-28 "+s.name+" that panics fails alone", func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				f := &faulty{panics: true}
@@ -296,9 +296,9 @@ func usable(t *testing.T, d *daemon, id protocol.SessionID) {
 	}
 }
 
-// TestDeafLeft sees to it that half of what a command has done is not kept, although its session goes on.
-func TestDeafLeft(t *testing.T) {
-	t.Run("plugin/OP-09 plugin/SN-04 a plugin that was left alone at a command begins anew, with what is stored", func(t *testing.T) {
+// TestAbandonedPlugins sees to it that half of what a command has done is not kept, although its session goes on.
+func TestAbandonedPlugins(t *testing.T) {
+	t.Run("plugin/OP-09 plugin/SN-04 a plugin that was abandoned during a command restarts with the stored state", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			f := &faulty{free: make(chan struct{})}
 			d, id := faultily(t, f)

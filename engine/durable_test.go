@@ -18,7 +18,7 @@ import (
 )
 
 func TestTurnCommit(t *testing.T) {
-	t.Run("runtime/P01 reliability/P3 what a turn publishes appears at once: nothing of it before, all of it after", func(t *testing.T) {
+	t.Run("runtime/P01 reliability/P3 the events of a turn's commit appear all at once", func(t *testing.T) {
 		p := newPause()
 		d := start(t, setup{model: replies(calls("look"), calls("look"), scripted.Reply{Text: "done", Usage: &protocol.Usage{Output: 1}}),
 			tools: []tool.Provider{says("look", "fine")}, driver: &pausingDriver{visible: p}})
@@ -47,7 +47,7 @@ func TestTurnCommit(t *testing.T) {
 			t.Errorf("%d journal rows are left", len(rows))
 		}
 	})
-	t.Run("runtime/P02 the head's revision grows by one with each commit that moves it, beside a turn too", func(t *testing.T) {
+	t.Run("runtime/P02 each commit that moves the head adds one to its revision, even beside a turn", func(t *testing.T) {
 		g := newGate("work")
 		d := start(t, setup{model: replies(calls("work"), scripted.Reply{Text: "done"}), tools: []tool.Provider{g}})
 		id := d.session(t)
@@ -120,7 +120,7 @@ func takeOver(t *testing.T, d *daemon, turn protocol.TurnID) {
 }
 
 func TestResidency(t *testing.T) {
-	t.Run("runtime/S16 a session in use cannot be closed; an idle one leaves memory and comes back", func(t *testing.T) {
+	t.Run("runtime/S16 a session in use cannot be closed; an idle one is unloaded and loads again", func(t *testing.T) {
 		g := newGate("work")
 		d := start(t, setup{model: replies(calls("work"), scripted.Reply{Text: "done"}), tools: []tool.Provider{g}})
 		id := d.session(t)
@@ -142,7 +142,7 @@ func TestResidency(t *testing.T) {
 			t.Errorf("the next turn ended as %s", next.State)
 		}
 	})
-	t.Run("runtime/S16 a session that nobody uses leaves memory by itself", func(t *testing.T) {
+	t.Run("runtime/S16 an unused session is unloaded", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			d := start(t, setup{model: replies(scripted.Reply{Text: "a"}), config: func(c *engine.Config) { c.Idle = time.Minute }})
 			id := d.session(t)
@@ -189,7 +189,7 @@ func TestDelete(t *testing.T) {
 			t.Errorf("a new session with a deleted id: %v", err)
 		}
 	})
-	t.Run("runtime/P03 a deletion has its key as any change has, and keys of a deleted session stay used", func(t *testing.T) {
+	t.Run("runtime/P03 a deletion is idempotent by its key, and keys of a deleted session stay used", func(t *testing.T) {
 		d := start(t, setup{model: replies()})
 		p := &protocol.SessionNewParams{Mutation: protocol.Mutation{IdempotencyKey: "made"}, Cwd: t.TempDir()}
 		id := must[*protocol.SessionNewResult](t)(d.Sessions.New(t.Context(), p)).SessionID
@@ -254,7 +254,7 @@ func TestDelete(t *testing.T) {
 }
 
 func TestWait(t *testing.T) {
-	t.Run("runtime/T18 anybody may wait for a turn, again and again, also after a restart", func(t *testing.T) {
+	t.Run("runtime/T18 any client can wait for a turn repeatedly, also after a restart", func(t *testing.T) {
 		g := newGate("work")
 		d := start(t, setup{model: replies(calls("work"), scripted.Reply{Text: "done"}), tools: []tool.Provider{g}})
 		turn := d.begin(t, d.session(t), "go").TurnID

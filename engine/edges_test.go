@@ -61,7 +61,7 @@ func TestCrashEdges(t *testing.T) {
 			t.Errorf("%s was told %d times", name, n)
 		}
 	}
-	t.Run("plugin/HK-13 a checkpoint hook that wanted something is not asked again after a crash", func(t *testing.T) {
+	t.Run("plugin/HK-13 a checkpoint hook that gave directives does not run again after a crash", func(t *testing.T) {
 		asked := &notes{}
 		d, o, id := interrupted(t, 2, setup{
 			model: toGo(calls("work"), scripted.Reply{Text: "done"}), tools: []tool.Provider{says("work", "fine")},
@@ -78,7 +78,7 @@ func TestCrashEdges(t *testing.T) {
 		}
 		once(t, o, "seen")
 	})
-	t.Run("plugin/HK-02 a hook before the turn that wanted something is not asked again after a crash", func(t *testing.T) {
+	t.Run("plugin/HK-02 a BeforeTurn hook that gave directives does not run again after a crash", func(t *testing.T) {
 		asked := &notes{}
 		_, o, _ := interrupted(t, 1, setup{model: toGo(scripted.Reply{Text: "done"}), plugins: plugins(hooked{"a", before(func() ([]plugin.Directive, error) {
 			asked.add("x")
@@ -89,7 +89,7 @@ func TestCrashEdges(t *testing.T) {
 		}
 		once(t, o, "began")
 	})
-	t.Run("plugin/SN-03 what a tool that is called directly changes is stored with the call", func(t *testing.T) {
+	t.Run("plugin/SN-03 plugin state that a direct call changes is stored with the call", func(t *testing.T) {
 		k := &keeper{register: func(k *kept, r *plugin.Registrar) {
 			r.Tools().Add(toolFunc{name: "note", run: func(context.Context, tool.Invocation) (tool.Result, error) {
 				k.set("noted", "")
@@ -104,7 +104,7 @@ func TestCrashEdges(t *testing.T) {
 			t.Errorf("kept %q", got)
 		}
 	})
-	t.Run("plugin/SN-03 what a hook changes after the commit of a turn is stored when it has returned", func(t *testing.T) {
+	t.Run("plugin/SN-03 plugin state that a hook changes after the commit is stored when the hook returns", func(t *testing.T) {
 		k := &keeper{register: func(k *kept, r *plugin.Registrar) {
 			r.Session().On(func(_ context.Context, e *plugin.LifecycleEvent) error {
 				if e.Kind == plugin.TurnPersisted {

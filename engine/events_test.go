@@ -148,7 +148,7 @@ func scriptedTurns(t *testing.T) []protocol.Event {
 }
 
 func TestRetraction(t *testing.T) {
-	t.Run("runtime/T21 a repeated call of an idempotent model withdraws exactly the items it had shown", func(t *testing.T) {
+	t.Run("runtime/T21 repeating a call of an idempotent model withdraws exactly the items it had shown", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			broken := &scripted.Failure{Kind: provider.KindStream, Code: "cut", Retryable: true, AfterChunks: 2, Times: 1}
 			d := start(t, setup{model: &provider.Retry{Provider: replies(scripted.Reply{Reasoning: "hm", Text: "hello", Error: broken})}, config: idempotentModel})
@@ -173,7 +173,7 @@ func TestRetraction(t *testing.T) {
 			}
 		})
 	})
-	t.Run("runtime/T21 a model that is not idempotent is not asked again once it has spoken", func(t *testing.T) {
+	t.Run("runtime/T21 a non-idempotent model is not called again once output has arrived", func(t *testing.T) {
 		broken := &scripted.Failure{Kind: provider.KindStream, Code: "cut", Retryable: true, AfterChunks: 1, Times: 1}
 		d := start(t, setup{model: &provider.Retry{Provider: replies(scripted.Reply{Reasoning: "hm", Text: "hello", Error: broken})}})
 		id := d.session(t)

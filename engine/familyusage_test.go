@@ -51,7 +51,7 @@ func TestUsageOfChildren(t *testing.T) {
 	answers := func() setup {
 		return setup{model: replies(scripted.Reply{Text: "ok", Usage: &protocol.Usage{Input: 100, Output: 10}})}
 	}
-	t.Run("plugin/HC-08 a model that lies about what a child uses does not spoil the ledgers of others", func(t *testing.T) {
+	t.Run("plugin/HC-08 invalid usage reported for a child does not corrupt other ledgers", func(t *testing.T) {
 		d := start(t, setup{model: replies(scripted.Reply{Text: "ok", Usage: &protocol.Usage{Input: math.MaxInt64, Output: 10}})})
 		root := d.session(t)
 		liar, other := d.worker(t, root, "work"), d.worker(t, root, "work")
@@ -61,7 +61,7 @@ func TestUsageOfChildren(t *testing.T) {
 		d.owes(t, "after two lies", root, spent{"work", 2 * most, 20, 2})
 		d.owes(t, "over all", "", spent{"turn", 2 * most, 20, 2})
 	})
-	t.Run("plugin/HC-08 what a child uses is its own, and its parent's under the label, and counts once among all", func(t *testing.T) {
+	t.Run("plugin/HC-08 a child's usage appears in its own ledger and under its label in the parent's, and counts once in total", func(t *testing.T) {
 		d := start(t, answers())
 		root := d.session(t)
 		child, plain := d.worker(t, root, "research"), d.worker(t, root, "")
@@ -86,7 +86,7 @@ func TestUsageOfChildren(t *testing.T) {
 		d.turn(t, below, "still more")
 		d.owes(t, "after the root is gone", "", spent{"turn", 202, 22, 4})
 	})
-	t.Run("plugin/HC-08 it is booked while the turn runs, the remainder at its end, and nothing twice over a restart", func(t *testing.T) {
+	t.Run("plugin/HC-08 usage is recorded while the turn runs and at its end, and not twice after a restart", func(t *testing.T) {
 		g := newGate("work")
 		g.contract.Replay = protocol.ReplaySafe
 		model := replies(calls("work"), calls("work"), scripted.Reply{Text: "done", Usage: &protocol.Usage{Input: 3, Output: 2}})

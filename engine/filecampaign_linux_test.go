@@ -18,7 +18,7 @@ func TestManyTurnsInALargeTree(t *testing.T) {
 	if os.Getenv("LASHD_LONG") != "" {
 		turns, files, kib = 1000, 10_000, 20
 	}
-	t.Run("issue/6-2 peers/R14 copies stay within the budget, and what is not too old can be undone", func(t *testing.T) {
+	t.Run("issue/6-2 peers/R14 copies stay within the budget, and recent turns can be undone", func(t *testing.T) {
 		budget := int64(files*kib<<10) / 2
 		text := noise((kib << 10) + turns*8 + files)
 		var steps []func(string)

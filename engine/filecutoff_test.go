@@ -123,7 +123,7 @@ func (c *cutOff) givenUp(t *testing.T, why string) {
 	}
 }
 
-func TestRewindsThatWereCutOff(t *testing.T) {
+func TestInterruptedRewinds(t *testing.T) {
 	after := func(name string, check func(*testing.T, *cutOff)) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { check(t, newCutOff(t)) })

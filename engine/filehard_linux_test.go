@@ -27,7 +27,7 @@ func onlyPoint(id protocol.SessionID, point protocol.PointID) protocol.SessionRe
 	return protocol.SessionRewindParams{SessionID: id, ToPoint: point, Files: protocol.RewindOnly}
 }
 
-func TestHardFiles(t *testing.T) {
+func TestUnusualFiles(t *testing.T) {
 	outside := t.TempDir()
 	write(t, outside, "theirs", "theirs\n")
 	for _, c := range []struct {
@@ -97,7 +97,7 @@ func TestHardFiles(t *testing.T) {
 			}
 		})
 	}
-	t.Run("issue/6-2 a link to what is no text is told, and stays", func(t *testing.T) {
+	t.Run("issue/6-2 a link with a non-text target is reported and kept", func(t *testing.T) {
 		d, id, dir := workspaceOf(t, setup{}, func(dir string) {
 			ok(t, os.Remove(filepath.Join(dir, "l")), os.Symlink("elsewhere", filepath.Join(dir, "l")))
 		})
@@ -110,7 +110,7 @@ func TestHardFiles(t *testing.T) {
 		}
 	})
 	for name, special := range map[string]fs.FileMode{"setuid": fs.ModeSetuid, "setgid": fs.ModeSetgid} {
-		t.Run("issue/6-2 a program with "+name+" is told, and stays", func(t *testing.T) {
+		t.Run("issue/6-2 a program with "+name+" is reported and kept", func(t *testing.T) {
 			d, id, dir := workspaceOf(t, setup{}, func(dir string) {
 				write(t, dir, "a.txt", "new\n")
 				write(t, dir, "program", "new\n")
@@ -132,7 +132,7 @@ func TestHardFiles(t *testing.T) {
 			}
 		})
 	}
-	t.Run("issue/6-2 a large file with holes is told, not read", func(t *testing.T) {
+	t.Run("issue/6-2 a large sparse file is reported, not read", func(t *testing.T) {
 		d, id, dir := workspaceOf(t, setup{}, func(dir string) { ok(t, os.Truncate(filepath.Join(dir, "big"), 1<<30-1)) })
 		write(t, dir, "big", "")
 		ok(t, os.Truncate(filepath.Join(dir, "big"), 1<<30))
@@ -145,7 +145,7 @@ func TestHardFiles(t *testing.T) {
 			t.Errorf("it took %s", took)
 		}
 	})
-	t.Run("issue/6-2 a workspace that vanishes makes the point unrestorable, and the turn goes on", func(t *testing.T) {
+	t.Run("issue/6-2 if the workspace disappears, the point is unrestorable and the turn continues", func(t *testing.T) {
 		d, id, dir := workspaceOf(t, setup{}, func(dir string) { ok(t, os.RemoveAll(dir)) }, func(string) {})
 		turn := d.turn(t, id, "go")
 		if p := d.points(t, id); turn.State != protocol.TurnCompleted || len(p) != 1 || p[0].Unrestorable == "" || p[0].State != protocol.PointClosed {
@@ -163,7 +163,7 @@ func TestHardFiles(t *testing.T) {
 			t.Errorf("turn %s, points %+v", again.State, d.points(t, id))
 		}
 	})
-	t.Run("issue/6-2 without space for copies the point is unrestorable, loudly, and the turn goes on", func(t *testing.T) {
+	t.Run("issue/6-2 without space for copies the point is reported as unrestorable and the turn continues", func(t *testing.T) {
 		state := t.TempDir()
 		ok(t, os.Mkdir(filepath.Join(state, "files"), 0o700))
 		err := syscall.Mount("tmpfs", filepath.Join(state, "files"), "tmpfs", 0, "size=256k")
@@ -211,7 +211,7 @@ func unprivileged(t *testing.T, dirs ...string) {
 }
 
 func TestFilesOfOthers(t *testing.T) {
-	t.Run("issue/6-2 a directory that cannot be written stays as it is, which is told, and nothing is lost", func(t *testing.T) {
+	t.Run("issue/6-2 a read-only directory is reported and left unchanged", func(t *testing.T) {
 		state, dir := t.TempDir(), t.TempDir()
 		unprivileged(t, state, dir)
 		write(t, dir, "a.txt", "old\n")
@@ -244,7 +244,7 @@ func TestFilesOfOthers(t *testing.T) {
 			t.Errorf("files %q", now)
 		}
 	})
-	t.Run("issue/6-2 a file that lashd may not read is told, and what cannot be looked into is not taken for new", func(t *testing.T) {
+	t.Run("issue/6-2 an unreadable file is reported, and contents of an unreadable directory do not count as new", func(t *testing.T) {
 		state, dir := t.TempDir(), t.TempDir()
 		unprivileged(t, state, dir)
 		write(t, dir, "closed/f", "precious\n")
@@ -277,8 +277,8 @@ func TestFilesOfOthers(t *testing.T) {
 	})
 }
 
-func TestLooksBesideTurns(t *testing.T) {
-	t.Run("issue/6-2 while tools only read, what a person changes is not taken for theirs", func(t *testing.T) {
+func TestScansBesideTurns(t *testing.T) {
+	t.Run("issue/6-2 a person's changes while tools only read are not attributed to the tools", func(t *testing.T) {
 		var dir string
 		look := toolFunc{name: "look", kind: protocol.ToolKindRead, run: func(context.Context, tool.Invocation) (tool.Result, error) {
 			write(t, dir, "b.txt", "a person's\n") // in that moment
@@ -293,7 +293,7 @@ func TestLooksBesideTurns(t *testing.T) {
 			t.Errorf("points %+v", p)
 		}
 	})
-	t.Run("issue/6-2 what tools of another session do after those of this one is not shared with it", func(t *testing.T) {
+	t.Run("issue/6-2 later changes by another session are not shared with this one", func(t *testing.T) {
 		dir := t.TempDir()
 		for i := range 2000 { // so that looks take a while
 			write(t, dir, fmt.Sprintf("d%d/f%d", i%50, i), "x\n")
@@ -337,7 +337,7 @@ func TestLooksBesideTurns(t *testing.T) {
 
 func TestNoSpaceInRewind(t *testing.T) {
 	state := smallDisk(t)
-	t.Run("issue/6-2 a rewind whose end finds no space waits for it, and is whole then", func(t *testing.T) {
+	t.Run("issue/6-2 a rewind that finds no space at its end waits and then completes", func(t *testing.T) {
 		const many = 300
 		name := func(i int) string { return fmt.Sprintf("f%03d", i) }
 		d, id, dir := workspaceOf(t, setup{dir: state}, func(dir string) {

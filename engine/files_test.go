@@ -93,7 +93,7 @@ func everything(t testing.TB) func(string) {
 }
 
 func TestFilePoints(t *testing.T) {
-	t.Run("issue/6-2 what a tool did to files is undone, and that is undone in its turn", func(t *testing.T) {
+	t.Run("issue/6-2 a tool's file changes can be undone and redone", func(t *testing.T) {
 		d, id, dir := workspaceOf(t, setup{}, everything(t))
 		before := tree.Read(t, dir)
 		turn := d.turn(t, id, "go")
@@ -129,7 +129,7 @@ func TestFilePoints(t *testing.T) {
 		d.undo(t, protocol.SessionRewindParams{SessionID: id, ToTurn: turn.TurnID, Files: protocol.RewindOnly})
 		sameTree(t, dir, before)
 	})
-	t.Run("issue/6-2 what a person changed since is a conflict, and nothing is done without force", func(t *testing.T) {
+	t.Run("issue/6-2 a person's later change is a conflict, and undo needs force", func(t *testing.T) {
 		d, id, dir := workspaceOf(t, setup{}, everything(t))
 		before := tree.Read(t, dir)
 		turn := d.turn(t, id, "go")
@@ -150,7 +150,7 @@ func TestFilePoints(t *testing.T) {
 		d.undo(t, protocol.SessionRewindParams{SessionID: id, ToPoint: done.Point, Files: protocol.RewindOnly})
 		sameTree(t, dir, present)
 	})
-	t.Run("issue/6-2 what a person changed between two turns is not undone with the second, and is lost with the first by force only", func(t *testing.T) {
+	t.Run("issue/6-2 a change between two turns survives undoing the second, and is lost with the first only by force", func(t *testing.T) {
 		d, id, dir := workspaceOf(t, setup{},
 			func(dir string) { write(t, dir, "a.txt", "first\n") },
 			func(dir string) { write(t, dir, "a.txt", "person and second\n") },
@@ -167,7 +167,7 @@ func TestFilePoints(t *testing.T) {
 		}
 		sameTree(t, dir, present)
 	})
-	t.Run("issue/6-2 history and files go back together, or each alone", func(t *testing.T) {
+	t.Run("issue/6-2 history and files can be rewound together or separately", func(t *testing.T) {
 		d, id, dir := workspaceOf(t, setup{},
 			func(dir string) { write(t, dir, "a.txt", "first\n") },
 			func(dir string) { write(t, dir, "a.txt", "second\n") },
@@ -189,7 +189,7 @@ func TestFilePoints(t *testing.T) {
 		}
 		sameTree(t, dir, afterSecond)
 	})
-	t.Run("issue/6-2 to a node, files are what they were before the first turn after it", func(t *testing.T) {
+	t.Run("issue/6-2 a rewind to a node restores files from before the first turn after it", func(t *testing.T) {
 		d, id, dir := workspaceOf(t, setup{},
 			func(dir string) { write(t, dir, "a.txt", "first\n") },
 			func(dir string) { write(t, dir, "a.txt", "second\n") },
@@ -219,7 +219,7 @@ func TestFilePoints(t *testing.T) {
 			t.Errorf("session: %+v", all.Data)
 		}
 	})
-	t.Run("issue/6-2 what is ignored, .git and what lies outside are not looked at, nor touched", func(t *testing.T) {
+	t.Run("issue/6-2 ignored files, .git and files outside the workspace are not scanned or changed", func(t *testing.T) {
 		outside := t.TempDir()
 		write(t, outside, "secret", "out\n")
 		d, id, dir := workspaceOf(t, setup{}, func(dir string) {
@@ -255,7 +255,7 @@ func TestFilePoints(t *testing.T) {
 			t.Errorf("outside: %q", got)
 		}
 	})
-	t.Run("issue/6-2 a file of which there is no copy is told, and left as it is by force", func(t *testing.T) {
+	t.Run("issue/6-2 a file without a copy is reported, and force leaves it unchanged", func(t *testing.T) {
 		big := strings.Repeat("x", 2000)
 		d, id, dir := workspaceOf(t, setup{config: func(c *engine.Config) { c.FileLimits.FileSize = 1000 }}, func(dir string) {
 			write(t, dir, "big", big+"y")
@@ -277,7 +277,7 @@ func TestFilePoints(t *testing.T) {
 			t.Errorf("files %v", slices.Sorted(maps.Values(now)))
 		}
 	})
-	t.Run("issue/6-2 a workspace that is too large makes the point unrestorable, loudly, and fails no turn", func(t *testing.T) {
+	t.Run("issue/6-2 if the workspace is too large, the point is reported as unrestorable and the turn succeeds", func(t *testing.T) {
 		d, id, _ := workspaceOf(t, setup{config: func(c *engine.Config) { c.FileLimits.Files = 3 }}, everything(t))
 		turn := d.turn(t, id, "go")
 		if turn.State != protocol.TurnCompleted {

@@ -44,7 +44,7 @@ func onlyFiles(id protocol.SessionID, turn protocol.TurnID) protocol.SessionRewi
 }
 
 func TestFilePointsBesideOthers(t *testing.T) {
-	t.Run("issue/6-2 while a turn runs, or tools of another session are at work, nothing is brought back", func(t *testing.T) {
+	t.Run("issue/6-2 nothing is restored while a turn or tools of another session run", func(t *testing.T) {
 		dir := t.TempDir()
 		write(t, dir, "a.txt", "old\n")
 		work, at, on := gated("work", func() { write(t, dir, "a.txt", "new\n") })
@@ -71,7 +71,7 @@ func TestFilePointsBesideOthers(t *testing.T) {
 			t.Errorf("a.txt is %q", got)
 		}
 	})
-	t.Run("issue/6-2 what two sessions may both have done is undone by force only", func(t *testing.T) {
+	t.Run("issue/6-2 changes that two sessions may share are undone only by force", func(t *testing.T) {
 		dir := t.TempDir()
 		write(t, dir, "a.txt", "old\n")
 		n := 0
@@ -93,7 +93,7 @@ func TestFilePointsBesideOthers(t *testing.T) {
 			t.Errorf("rewind: %v", err)
 		}
 	})
-	t.Run("issue/6-2 what sessions did that work for this one is undone with it", func(t *testing.T) {
+	t.Run("issue/6-2 changes of subagents are undone with the session's turn", func(t *testing.T) {
 		d, id, dir := workspaceOf(t, setup{},
 			func(dir string) { write(t, dir, "a.txt", "parent\n") },
 			func(dir string) { write(t, dir, "b.txt", "child\n") },
@@ -107,7 +107,7 @@ func TestFilePointsBesideOthers(t *testing.T) {
 		d.undo(t, onlyFiles(id, turn.TurnID))
 		sameTree(t, dir, before)
 	})
-	t.Run("issue/6-2 what was done in another directory is told, and left alone by force", func(t *testing.T) {
+	t.Run("issue/6-2 changes in another directory are reported, and force leaves them alone", func(t *testing.T) {
 		other := t.TempDir()
 		d, id, dir := workspaceOf(t, setup{},
 			func(dir string) { write(t, dir, "a.txt", "parent\n") },
@@ -134,7 +134,7 @@ func TestFilePointsBesideOthers(t *testing.T) {
 }
 
 func TestFilePointsAcrossRestarts(t *testing.T) {
-	t.Run("issue/6-2 a daemon that starts knows the workspace, and what changed meanwhile is nobody's", func(t *testing.T) {
+	t.Run("issue/6-2 after a restart the workspace is known, and changes made in between belong to no turn", func(t *testing.T) {
 		d, id, dir := workspaceOf(t, setup{}, func(dir string) { write(t, dir, "a.txt", "first\n") })
 		first := d.turn(t, id, "go")
 		write(t, dir, "c.txt", "a person's\n")
@@ -151,7 +151,7 @@ func TestFilePointsAcrossRestarts(t *testing.T) {
 			t.Errorf("files %q", now)
 		}
 	})
-	t.Run("issue/6-2 the same request is done once, and its answer is given again", func(t *testing.T) {
+	t.Run("issue/6-2 a repeated request runs once and gets the first answer", func(t *testing.T) {
 		d, id, dir := workspaceOf(t, setup{}, everything(t))
 		turn := d.turn(t, id, "go")
 		params := onlyFiles(id, turn.TurnID)
@@ -169,7 +169,7 @@ func TestFilePointsAcrossRestarts(t *testing.T) {
 			t.Errorf("a.txt is %q", got)
 		}
 	})
-	t.Run("issue/6-2 what was ignored until then is not taken for new, so undo deletes nothing that was there", func(t *testing.T) {
+	t.Run("issue/6-2 files that stop being ignored do not count as new, so undo does not delete them", func(t *testing.T) {
 		for what, change := range map[string]func(string){
 			"changed": func(dir string) { write(t, dir, ".gitignore", "nothing\n") },
 			"removed": func(dir string) { os.Remove(filepath.Join(dir, ".gitignore")) },
@@ -188,7 +188,7 @@ func TestFilePointsAcrossRestarts(t *testing.T) {
 			}
 		}
 	})
-	t.Run("issue/6-2 what git ignores is undone, too, if a tool has announced that it changes it", func(t *testing.T) {
+	t.Run("issue/6-2 a git-ignored file is undone if a tool announced the change", func(t *testing.T) {
 		dir := t.TempDir()
 		write(t, dir, ".gitignore", "*.env\n")
 		write(t, dir, "a.env", "old\n")
@@ -213,7 +213,7 @@ func TestFilePointsAcrossRestarts(t *testing.T) {
 		d.undo(t, protocol.SessionRewindParams{SessionID: id, ToPoint: done.Point, Files: protocol.RewindOnly})
 		sameTree(t, dir, after)
 	})
-	t.Run("issue/6-2 what is ignored from a turn on is neither deleted nor forgotten", func(t *testing.T) {
+	t.Run("issue/6-2 files newly ignored during a turn are kept", func(t *testing.T) {
 		d, id, dir := workspaceOf(t, setup{}, func(dir string) {
 			write(t, dir, ".gitignore", "b.txt\n")
 			write(t, dir, "a.txt", "new\n")
@@ -226,7 +226,7 @@ func TestFilePointsAcrossRestarts(t *testing.T) {
 }
 
 func TestFileBudget(t *testing.T) {
-	t.Run("issue/6-2 copies stay within the budget: the oldest points are pruned, and say so", func(t *testing.T) {
+	t.Run("issue/6-2 copies stay within the budget: the oldest points are pruned and marked", func(t *testing.T) {
 		const budget = 256 << 10
 		noise := make([]byte, 16<<10)
 		var steps []func(string)
@@ -255,7 +255,7 @@ func TestFileBudget(t *testing.T) {
 		}
 		d.undo(t, onlyFiles(id, turns[len(turns)-1]))
 	})
-	t.Run("issue/6-2 with its session the copies go", func(t *testing.T) {
+	t.Run("issue/6-2 deleting a session deletes its copies", func(t *testing.T) {
 		d, id, _ := workspaceOf(t, setup{}, everything(t))
 		d.turn(t, id, "go")
 		must[*protocol.SeqResult](t)(d.Sessions.Delete(t.Context(), &protocol.SessionMutationParams{SessionID: id}))
@@ -286,7 +286,7 @@ func size(t testing.TB, dir string) (sum int64) {
 }
 
 func TestTidyBesideATurn(t *testing.T) {
-	t.Run("issue/6-2 who tidies up leaves alone what a turn knows of its workspace", func(t *testing.T) {
+	t.Run("issue/6-2 a cleanup keeps the workspace index of a running turn", func(t *testing.T) {
 		dir := t.TempDir()
 		write(t, dir, "a.txt", "old\n")
 		n := 0

@@ -90,7 +90,7 @@ func TestFrameSwitch(t *testing.T) {
 		d := start(t, setup{model: model, driver: scheme{callbacks: l.callbacks}, plugins: more})
 		return d, d.session(t), model
 	}
-	t.Run("plugin/PR-06 plugin/PR-02 runtime/T25 a switch before a model call ends the turn without it, and another goes on with the task", func(t *testing.T) {
+	t.Run("plugin/PR-06 plugin/PR-02 runtime/T25 a switch before a model call ends the turn, and another turn continues the task", func(t *testing.T) {
 		l := &leaver{asks: once(leave("next", "go on", summary("so far")...))}
 		persisted := hooked{"persisted", func(r *plugin.Registrar) {
 			r.Session().On(func(_ context.Context, e *plugin.LifecycleEvent) error {
@@ -138,7 +138,7 @@ func TestFrameSwitch(t *testing.T) {
 			}
 		}
 	})
-	t.Run("plugin/PR-06 a blank key or task, or the key of the frame that there is, is no switch", func(t *testing.T) {
+	t.Run("plugin/PR-06 a blank key or task, or the present frame's key, is no switch", func(t *testing.T) {
 		for _, to := range []*protocol.FrameSwitch{leave(" ", "task"), leave("key", "\n"), leave("initial", "task")} {
 			d, id, _ := began(t, &leaver{asks: once(to)})
 			if report := d.turn(t, id, "go"); report.Outcome.Text != "ok" || report.FollowedBy != "" {
@@ -153,7 +153,7 @@ func TestFrameSwitch(t *testing.T) {
 			}
 		}
 	})
-	t.Run("plugin/PR-06 runtime/T25 tools and cells switch likewise, with the options of the turn, and what cells made is gone", func(t *testing.T) {
+	t.Run("plugin/PR-06 runtime/T25 tools and cells can switch frames, keeping turn options and dropping executor state", func(t *testing.T) {
 		w := &words{}
 		s := coded(w)
 		seen := &notes{}
@@ -180,7 +180,7 @@ func TestFrameSwitch(t *testing.T) {
 			d = d.restart(t, nil)
 		}
 	})
-	t.Run("runtime/T25 what follows comes before what waits, and takes what was steered too late", func(t *testing.T) {
+	t.Run("runtime/T25 the continuing turn runs before queued ones and gets inputs that were steered too late", func(t *testing.T) {
 		hold, reached := make(chan struct{}), make(chan struct{})
 		l := &leaver{asks: func(n int) (*protocol.FrameSwitch, error) {
 			if n > 1 {
@@ -202,7 +202,7 @@ func TestFrameSwitch(t *testing.T) {
 			t.Errorf("history has %q, the model saw %q", got, seenBy(model.asked))
 		}
 	})
-	t.Run("runtime/T25 a switch comes so many times in a row, and no more", func(t *testing.T) {
+	t.Run("runtime/T25 the number of switches in a row is limited", func(t *testing.T) {
 		l := &leaver{asks: func(n int) (*protocol.FrameSwitch, error) { return leave("frame "+string(rune('A'+n)), "go on"), nil }}
 		d, id, _ := began(t, l)
 		last := d.follow(t, d.begin(t, id, "go").TurnID)
@@ -210,7 +210,7 @@ func TestFrameSwitch(t *testing.T) {
 			t.Errorf("%d turns, the last one ended as %+v %+v", n, last.Outcome, last.Issues)
 		}
 	})
-	t.Run("plugin/PR-02 a restore that fails after a switch has the session loaded again, and the turn goes on", func(t *testing.T) {
+	t.Run("plugin/PR-02 a failed restore after a switch reloads the session, and the turn continues", func(t *testing.T) {
 		l := &leaver{asks: once(leave("next", "go on")), fails: 1}
 		d, id, _ := began(t, l)
 		o := d.observe(t, id)

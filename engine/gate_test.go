@@ -52,8 +52,8 @@ func TestIntentsOfOneCall(t *testing.T) {
 	}
 }
 
-// TestTaskThatIsCancelledAtOnce has a call start a command and cancel it. It is over then, and does not run.
-func TestTaskThatIsCancelledAtOnce(t *testing.T) {
+// TestTaskCancelledAtOnce has a call start a command and cancel it. It is over then, and does not run.
+func TestTaskCancelledAtOnce(t *testing.T) {
 	dir := t.TempDir()
 	begin := protocol.ToolIntent{StartTask: &protocol.StartTaskIntent{TaskID: "tsk_c", Spec: protocol.TaskSpec{
 		Kind: protocol.TaskCommand, Recovery: protocol.RecoverOwner, Command: &protocol.TaskShell{Script: "echo x > ran"},

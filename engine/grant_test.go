@@ -64,7 +64,7 @@ func TestGrantedCalls(t *testing.T) {
 	setUp := func(v *vault, more ...hooked) setup {
 		return setup{model: replies(calls("maker"), scripted.Reply{Text: "done"}), tools: []tool.Provider{making("secret"), v}, plugins: plugins(more...)}
 	}
-	t.Run("plugin/TL-12 a call by a grant passes the hooks, is recorded, and leaves the tools of the session as they are", func(t *testing.T) {
+	t.Run("plugin/TL-12 a granted call runs the hooks, is recorded, and does not change the session's tools", func(t *testing.T) {
 		v, seen := &vault{}, &notes{}
 		d := start(t, setUp(v, hooked{"see", func(r *plugin.Registrar) {
 			r.ToolCalls().Before(func(_ context.Context, c *plugin.ToolCallContext) ([]plugin.Directive, error) {
@@ -93,7 +93,7 @@ func TestGrantedCalls(t *testing.T) {
 			t.Errorf("tool state %s, was %s", after, before)
 		}
 	})
-	t.Run("plugin/TL-12 no grant allows what is hidden, nor what is none of the tools that there are, nor what nobody takes", func(t *testing.T) {
+	t.Run("plugin/TL-12 a grant cannot allow hidden, excluded or unknown tools", func(t *testing.T) {
 		for name, c := range map[string]struct {
 			authority protocol.Authority
 			tools     []tool.Provider
@@ -110,7 +110,7 @@ func TestGrantedCalls(t *testing.T) {
 			}
 		}
 	})
-	t.Run("plugin/TL-12 a call that is made again by another grant is another call", func(t *testing.T) {
+	t.Run("plugin/TL-12 the same call under another grant is another call", func(t *testing.T) {
 		v, tries := &vault{}, 0
 		again := toolFunc{name: "maker", contract: protocol.ToolContract{Serial: true, Replay: protocol.ReplaySafe, Retry: &protocol.ToolRetry{Attempts: 3}}}
 		again.run = func(ctx context.Context, c tool.Invocation) (tool.Result, error) {
@@ -128,11 +128,11 @@ func TestGrantedCalls(t *testing.T) {
 		}
 		d := start(t, setup{model: replies(calls("maker"), scripted.Reply{Text: "done"}), tools: []tool.Provider{again, v}})
 		report := d.turn(t, d.session(t), "go")
-		if got := v.all(); len(got) != 1 || tries != 3 || !strings.Contains(report.ToolCalls[0].Output.Text, "not the one in the journal") {
+		if got := v.all(); len(got) != 1 || tries != 3 || !strings.Contains(report.ToolCalls[0].Output.Text, "does not match the journal") {
 			t.Errorf("after %d tries the vault was asked %q: %+v", tries, got, report.ToolCalls[0].Output)
 		}
 	})
-	t.Run("plugin/TL-12 runtime/P11 killed after one call by a grant has returned, and another was started", func(t *testing.T) {
+	t.Run("plugin/TL-12 runtime/P11 killed after one granted call returned and another started", func(t *testing.T) {
 		dir := t.TempDir()
 		kill(t, dir, grantStarted)
 		s := crashSetup(dir, grantStarted, nil)

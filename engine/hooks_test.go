@@ -72,7 +72,7 @@ func TestBeforeTurn(t *testing.T) {
 	does := func(all ...plugin.Directive) func() ([]plugin.Directive, error) {
 		return func() ([]plugin.Directive, error) { return all, nil }
 	}
-	t.Run("plugin/HK-01 plugin/S-01 nothing is applied unless all hooks have answered", func(t *testing.T) {
+	t.Run("plugin/HK-01 plugin/S-01 no directive is applied until all hooks have answered", func(t *testing.T) {
 		d := start(t, setup{model: replies(), plugins: plugins(
 			hooked{"a", before(does(newSession("ses_a")))},
 			hooked{"b", before(func() ([]plugin.Directive, error) { return nil, errors.New("no") })},
@@ -82,7 +82,7 @@ func TestBeforeTurn(t *testing.T) {
 			t.Errorf("report %+v, ses_a exists: %t", report, d.exists(t, "ses_a"))
 		}
 	})
-	t.Run("plugin/S-01 what was applied before an illegal directive stays", func(t *testing.T) {
+	t.Run("plugin/S-01 directives before an illegal one stay applied", func(t *testing.T) {
 		d := start(t, setup{model: replies(), plugins: plugins(
 			hooked{"a", before(does(newSession("ses_a")))},
 			hooked{"b", before(does(plugin.ReplaceArgs(json.RawMessage(`{}`))))},
@@ -104,7 +104,7 @@ func TestBeforeTurn(t *testing.T) {
 			t.Errorf("history has %q", got)
 		}
 	})
-	t.Run("plugin/HK-03 messages join the input; those of the assistant do not", func(t *testing.T) {
+	t.Run("plugin/HK-03 messages are added to the input, except assistant messages", func(t *testing.T) {
 		d := start(t, setup{model: replies(scripted.Reply{Text: "ok"}), plugins: plugins(hooked{"a", before(does(plugin.Enqueue(
 			user("mind the gap"), plugin.Message{Role: protocol.RoleAssistant, Content: "I said so"},
 		)))})})
@@ -114,7 +114,7 @@ func TestBeforeTurn(t *testing.T) {
 			t.Errorf("history has %q", got)
 		}
 	})
-	t.Run("plugin/HK-02 what hooks said before a turn holds after a restart, and they are not asked again", func(t *testing.T) {
+	t.Run("plugin/HK-02 the results of BeforeTurn hooks survive a restart, and the hooks do not run again", func(t *testing.T) {
 		asked := &notes{}
 		g := newGate("work")
 		hook := hooked{"a", before(func() ([]plugin.Directive, error) {
@@ -173,7 +173,7 @@ func TestToolHooks(t *testing.T) {
 			t.Errorf("ran with %q, failure %+v", ran.list, f)
 		}
 	})
-	t.Run("runtime/T23 a hook knows what kind of tool is called, and how it runs", func(t *testing.T) {
+	t.Run("runtime/T23 a hook sees the kind of the tool and its terms", func(t *testing.T) {
 		got := &notes{}
 		look := func(_ context.Context, c *plugin.ToolCallContext) ([]plugin.Directive, error) {
 			got.add(fmt.Sprintf("%s %s %s %t", c.Tool, c.Kind, c.Replay, c.Serial))
@@ -220,7 +220,7 @@ func TestToolHooks(t *testing.T) {
 			t.Errorf("ran %q, failure %+v, outcome %+v", ran.list, f, report.Outcome)
 		}
 	})
-	t.Run("plugin/HK-07 plugin/HK-09 misuse and errors are failed results", func(t *testing.T) {
+	t.Run("plugin/HK-07 plugin/HK-09 misuse and errors make the call fail", func(t *testing.T) {
 		fails := hooked{"a", func(r *plugin.Registrar) {
 			r.ToolResults().After(func(context.Context, *plugin.ToolResultContext) ([]plugin.Directive, error) {
 				return nil, errors.New("no")
@@ -240,7 +240,7 @@ func TestToolHooks(t *testing.T) {
 			}
 		}
 	})
-	t.Run("plugin/HK-08 what is said after a call comes before the next model call", func(t *testing.T) {
+	t.Run("plugin/HK-08 messages from AfterToolCall hooks come before the next model call", func(t *testing.T) {
 		d, id, _ := run(t, setup{tools: []tool.Provider{work(&notes{})}, plugins: plugins(afterCall("a", plugin.Enqueue(user("careful"))))})
 		got := said(d.graph(t, id).Data)
 		if !slices.Equal(got, []string{"go", "", "", "careful", "ok"}) {
@@ -269,7 +269,7 @@ func TestToolHooks(t *testing.T) {
 			}
 		}
 	})
-	t.Run("plugin/HK-10 a person is asked though the rules allow, for the arguments as they run", func(t *testing.T) {
+	t.Run("plugin/HK-10 a plugin can require approval although rules allow, for the final arguments", func(t *testing.T) {
 		ran := &notes{}
 		d := start(t, setup{model: replies(calls("work"), scripted.Reply{Text: "done"}), tools: []tool.Provider{work(ran)}, plugins: plugins(
 			beforeCall("a", plugin.AskFirst("it costs money"), plugin.ReplaceArgs(json.RawMessage(`{"n":3}`))),
@@ -290,7 +290,7 @@ func TestToolHooks(t *testing.T) {
 }
 
 func TestDirectCallHooks(t *testing.T) {
-	t.Run("plugin/HK-04 plugin/HK-06 a tool that is called directly is looked at like any other", func(t *testing.T) {
+	t.Run("plugin/HK-04 plugin/HK-06 hooks see direct tool calls like any others", func(t *testing.T) {
 		ran := &notes{}
 		work := toolFunc{name: "work", run: func(_ context.Context, call tool.Invocation) (tool.Result, error) {
 			ran.add(string(call.Args))

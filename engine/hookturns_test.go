@@ -23,7 +23,7 @@ func TestCheckpointHooks(t *testing.T) {
 	worked := func() setup {
 		return setup{model: replies(calls("work"), scripted.Reply{Text: "done"}), tools: []tool.Provider{says("work", "fine")}}
 	}
-	t.Run("plugin/HK-13 after work once a batch, before completion once", func(t *testing.T) {
+	t.Run("plugin/HK-13 the hook runs once after each batch, and once before completion", func(t *testing.T) {
 		kinds := &notes{}
 		s := worked()
 		s.plugins = plugins(atCheckpoint("a", func(k protocol.Boundary) ([]plugin.Directive, error) { kinds.add(string(k)); return nil, nil }))
@@ -33,7 +33,7 @@ func TestCheckpointHooks(t *testing.T) {
 			t.Errorf("checkpoints %q", kinds.list)
 		}
 	})
-	t.Run("plugin/HK-14 what was said at tool seams comes before what is said at the checkpoint", func(t *testing.T) {
+	t.Run("plugin/HK-14 messages from tool call hooks come before those from the checkpoint", func(t *testing.T) {
 		s := worked()
 		s.plugins = plugins(
 			atCheckpoint("a", func(k protocol.Boundary) ([]plugin.Directive, error) {
@@ -55,7 +55,7 @@ func TestCheckpointHooks(t *testing.T) {
 			t.Errorf("history has %q", got)
 		}
 	})
-	t.Run("plugin/HK-15 a message before completion makes the model go on", func(t *testing.T) {
+	t.Run("plugin/HK-15 a message before completion makes the model continue", func(t *testing.T) {
 		s, once := worked(), false
 		s.plugins = plugins(atCheckpoint("a", func(k protocol.Boundary) ([]plugin.Directive, error) {
 			if once || k != protocol.BoundaryBeforeCompletion {
@@ -69,7 +69,7 @@ func TestCheckpointHooks(t *testing.T) {
 			t.Errorf("outcome %+v", report.Outcome)
 		}
 	})
-	t.Run("plugin/HK-16 an abort ends the turn with the plugin's code, and what was steered at it waits for the next", func(t *testing.T) {
+	t.Run("plugin/HK-16 an abort ends the turn with the plugin's code, and steered input waits for the next turn", func(t *testing.T) {
 		g := newGate("work")
 		s, aborted := worked(), false
 		s.tools = []tool.Provider{g}
@@ -112,7 +112,7 @@ func afterTurn(id string, all ...plugin.Directive) hooked {
 }
 
 func TestAfterTurn(t *testing.T) {
-	t.Run("plugin/HK-17 messages are history with the turn, events are told after it", func(t *testing.T) {
+	t.Run("plugin/HK-17 messages are stored with the turn, and events are published after it", func(t *testing.T) {
 		d := start(t, setup{model: replies(scripted.Reply{Text: "ok"}), plugins: plugins(afterTurn("a",
 			plugin.Enqueue(user("by the way"), plugin.Message{Role: protocol.RoleAssistant, Content: "dropped"}),
 			plugin.Tell(plugin.RuntimeEvent{Kind: "custom", Name: "a.done"}),
@@ -164,7 +164,7 @@ func TestAfterTurn(t *testing.T) {
 }
 
 func TestLifecycleHooks(t *testing.T) {
-	t.Run("plugin/HK-25 plugin/HK-26 all are told, and what fails after the commit is told, and undoes nothing", func(t *testing.T) {
+	t.Run("plugin/HK-25 plugin/HK-26 all plugins are notified, and a failure after the commit is reported without undoing it", func(t *testing.T) {
 		heard := &notes{}
 		listen := func(id string, fails bool) hooked {
 			return hooked{id, func(r *plugin.Registrar) {
@@ -197,7 +197,7 @@ func TestLifecycleHooks(t *testing.T) {
 }
 
 func TestDirectiveConflicts(t *testing.T) {
-	t.Run("plugin/HK-12 what gives way is an event and a trace record of the plugin that spoke later", func(t *testing.T) {
+	t.Run("plugin/HK-12 an ignored directive is an event and a trace record of the later plugin", func(t *testing.T) {
 		refuses := func(id string) hooked {
 			return hooked{id, func(r *plugin.Registrar) {
 				r.ToolCalls().Before(func(context.Context, *plugin.ToolCallContext) ([]plugin.Directive, error) {
