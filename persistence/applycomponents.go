@@ -43,7 +43,7 @@ func putBlob(ctx context.Context, t *tx, b Blob) error {
 	}
 	n, err := res.RowsAffected()
 	if err == nil && n == 1 && b.Body == nil && !t.blobs.has(b.Digest, b.Size) {
-		return fmt.Errorf("its file is not there: %w", ErrNotFound)
+		return fmt.Errorf("its file is missing: %w", ErrNotFound)
 	}
 	return err
 }

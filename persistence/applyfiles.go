@@ -159,7 +159,7 @@ func applyFiles(ctx context.Context, t *tx, c *change, h *head) error {
 func applyPoints(ctx context.Context, t *tx, c *change, h *head, workspace int64) error {
 	for i, p := range c.Files.Points {
 		if h == nil {
-			return fmt.Errorf("file point %s is of no session: %w", p.ID, ErrInvalid)
+			return fmt.Errorf("file point %s has no session: %w", p.ID, ErrInvalid)
 		}
 		open := p.State == protocol.PointOpen
 		if err := t.exec(ctx, upsertPoint, p.ID, h.session, workspace, p.TurnID, open, c.files.points[i], p.Journal); err != nil {

@@ -11,7 +11,7 @@ import (
 )
 
 func TestHistory(t *testing.T) {
-	t.Run("runtime/S01 node ids are derived, and pages make the whole path", func(t *testing.T) {
+	t.Run("runtime/S01 node ids are derived from their turn, and pages together return the whole path", func(t *testing.T) {
 		s := open(t, t.TempDir())
 		commit(t, s, rootCommit("ses_a"))
 		want := []protocol.NodeID{protocol.DeriveNodeID("ses_a", "open", 0)}
@@ -46,7 +46,7 @@ func TestHistory(t *testing.T) {
 		}
 		verified(t, s)
 	})
-	t.Run("issue/2 large nodes make small pages", func(t *testing.T) {
+	t.Run("issue/2 a page of large nodes has fewer nodes", func(t *testing.T) {
 		s := open(t, t.TempDir())
 		commit(t, s, rootCommit("ses_a"))
 		want := path(t, s, "ses_a", 1)
@@ -83,7 +83,7 @@ func TestHistory(t *testing.T) {
 			t.Errorf("path %v", got)
 		}
 	})
-	t.Run("runtime/S03 forks and pins", func(t *testing.T) {
+	t.Run("runtime/S03 forks and pins keep shared nodes reachable", func(t *testing.T) {
 		s := open(t, t.TempDir())
 		commit(t, s, rootCommit("ses_a"))
 		commit(t, s, &Commit{Session: "ses_a", Nodes: []protocol.Node{message("nod_1"), message("nod_2")}})
@@ -105,7 +105,7 @@ func TestHistory(t *testing.T) {
 		refuse(t, s, &Commit{Session: "ses_b", Pins: []Pin{{Node: "nod_1"}}}, ErrNotRetained)
 		commit(t, s, &Commit{Session: "ses_f", Rewind: "nod_1", Pins: []Pin{{Node: "nod_2"}}})
 	})
-	t.Run("runtime/S17 pages of sessions", func(t *testing.T) {
+	t.Run("runtime/S17 pages return every session once", func(t *testing.T) {
 		s := open(t, t.TempDir())
 		for i := range 25 {
 			c := rootCommit(protocol.SessionID(fmt.Sprintf("ses_%02d", i)))

@@ -48,7 +48,7 @@ WHERE turns.session = excluded.session AND (turns.state = 'queued' OR turns.stat
 // applyTurns stores the commit's turns and remembers the open one in h.
 func applyTurns(ctx context.Context, t *tx, c *change, h *head) error {
 	for i, turn := range c.Turns {
-		err := t.changed(ctx, fmt.Errorf("it has ended, or is another session's: %w", ErrFenced), upsertTurn,
+		err := t.changed(ctx, fmt.Errorf("it has ended or belongs to another session: %w", ErrFenced), upsertTurn,
 			turn.ID, h.session, turn.State, turn.Incarnation, c.cancels[i], c.reports[i], turn.AcceptedMs, turn.StartedMs)
 		if err != nil {
 			return fmt.Errorf("turn %s: %w", turn.ID, err)
@@ -91,7 +91,7 @@ WHERE inputs.session = excluded.session`
 func applyInputs(ctx context.Context, t *tx, c *change, h *head) error {
 	for i, in := range c.Inputs {
 		w := cmp.Or(in.Wake, &protocol.QueuedWake{})
-		err := t.changed(ctx, fmt.Errorf("it is another session's: %w", ErrExists), upsertInput,
+		err := t.changed(ctx, fmt.Errorf("it belongs to another session: %w", ErrExists), upsertInput,
 			in.ID, h.session, in.TurnID, in.State, in.Boundary, in.Source, w.Stream, w.Ordinal, in.Refused, c.inputs[i], c.forPlugins[i], in.AtMs)
 		if err != nil {
 			return fmt.Errorf("input %s: %w", in.ID, err)
@@ -115,7 +115,7 @@ func applyEffects(ctx context.Context, t *tx, c *change, h *head) error {
 		if e.Finished {
 			state = "finished"
 		}
-		err := t.changed(ctx, fmt.Errorf("it is finished already, or another session's: %w", ErrFenced), upsertEffect,
+		err := t.changed(ctx, fmt.Errorf("it is already finished or belongs to another session: %w", ErrFenced), upsertEffect,
 			h.session, e.Turn, e.ID, e.Ordinal, e.Kind, state, nonNil(e.Hash), nonNil(e.Body))
 		if err != nil {
 			return fmt.Errorf("effect %d of turn %s: %w", e.ID, e.Turn, err)
@@ -157,7 +157,7 @@ WHERE decisions.session = excluded.session AND decisions.open = 1`
 
 func applyDecisions(ctx context.Context, t *tx, c *change, h *head) error {
 	for i, d := range c.Decisions {
-		err := t.changed(ctx, fmt.Errorf("it was answered before: %w", ErrFenced), upsertDecision,
+		err := t.changed(ctx, fmt.Errorf("it is already answered: %w", ErrFenced), upsertDecision,
 			d.ID, h.session, d.TurnID, d.Answer == nil, c.decisions[i])
 		if err != nil {
 			return fmt.Errorf("decision %s: %w", d.ID, err)

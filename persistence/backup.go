@@ -45,7 +45,7 @@ func (s *Store) writeBackup(ctx context.Context, dir string) (report BackupRepor
 		return report, fs.ErrExist
 	}
 	if err := removePartials(filepath.Dir(dir)); err != nil {
-		s.cfg.Log.Warn("backups that were cut off not removed", "dir", filepath.Dir(dir), "error", err)
+		s.cfg.Log.Warn("interrupted backups not removed", "dir", filepath.Dir(dir), "error", err)
 	}
 	part, err := newPartial(s.cfg.Dir, filepath.Dir(dir))
 	if err != nil {

@@ -29,7 +29,7 @@ func backUpAndHang() {
 	}
 	go s.Run(context.Background())
 	_, err = s.Backup(context.Background(), target)
-	panic(err) // not reached: the file of a blob is a pipe that nobody writes to
+	panic(err) // not reached: the file of a blob is a pipe without a writer
 }
 
 // withLargeBlobs is a data directory with two blobs in files.
@@ -45,7 +45,7 @@ func withLargeBlobs(t *testing.T) (dir string, blobs []protocol.Digest) {
 	return s.Dir(), blobs
 }
 
-// killedBackup leaves what a backup leaves that is killed while it copies blobs.
+// killedBackup leaves the files of a backup that is killed while it copies blobs.
 func killedBackup(t *testing.T, dir string, blob protocol.Digest, target string) (left string) {
 	t.Helper()
 	file := newBlobFiles(filepath.Join(dir, blobsName)).path(blob)
@@ -62,7 +62,7 @@ func killedBackup(t *testing.T, dir string, blob protocol.Digest, target string)
 		t.Fatal(err)
 	}
 	for begin := time.Now(); ; time.Sleep(5 * time.Millisecond) {
-		// The pipe blocks the copy of the blob for ever.
+		// The pipe blocks the copy of the blob forever.
 		if copied := partials(t, target, fileName+".part"); len(copied) > 0 {
 			break
 		}
@@ -91,7 +91,7 @@ func partials(t *testing.T, target, file string) []string {
 }
 
 func TestKilledBackup(t *testing.T) {
-	t.Run("outside/16 the next start removes what a killed backup left", func(t *testing.T) {
+	t.Run("outside/16 the next start removes the directory of a killed backup", func(t *testing.T) {
 		dir, blobs := withLargeBlobs(t)
 		target := filepath.Join(t.TempDir(), "copy")
 		left := killedBackup(t, dir, blobs[0], target)
@@ -104,7 +104,7 @@ func TestKilledBackup(t *testing.T) {
 			t.Errorf("records left: %q", records)
 		}
 	})
-	t.Run("outside/16 the next backup removes what a killed one left, not what another is at work on", func(t *testing.T) {
+	t.Run("outside/16 the next backup removes the directory of a killed one, but not of one that is running", func(t *testing.T) {
 		dir, blobs := withLargeBlobs(t)
 		target := filepath.Join(t.TempDir(), "copy")
 		left := killedBackup(t, dir, blobs[0], target)
@@ -140,7 +140,7 @@ func TestKilledBackup(t *testing.T) {
 }
 
 func TestIncompleteBackup(t *testing.T) {
-	t.Run("outside/16 a backup copies what is there, and names missing and damaged files and rows", func(t *testing.T) {
+	t.Run("outside/16 a backup copies intact data and reports missing and damaged files and rows", func(t *testing.T) {
 		dir, blobs := withLargeBlobs(t)
 		files := newBlobFiles(filepath.Join(dir, blobsName))
 		third := func() protocol.Digest {

@@ -12,7 +12,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// turnLike is what the end of a short turn commits.
+// turnLike is a commit like that at the end of a short turn.
 func turnLike(id protocol.SessionID, n int) *Commit {
 	op := fmt.Sprint("trn_", id, n)
 	text := fmt.Appendf(nil, `{"item":%q,"text":%0800d}`, op, n)
@@ -27,7 +27,7 @@ func turnLike(id protocol.SessionID, n int) *Commit {
 	}
 }
 
-// floor is what any durable commit costs here: 8 KiB written and synced.
+// floor measures the minimum cost of a durable commit here: 8 KiB written and synced.
 func floor(b *testing.B) time.Duration {
 	f, err := os.Create(filepath.Join(b.TempDir(), "floor"))
 	if err != nil {

@@ -73,7 +73,7 @@ func (r *Reader) BlobRange(ctx context.Context, d protocol.Digest, offset, limit
 }
 
 func otherBytes(d protocol.Digest) error {
-	return fmt.Errorf("blob %s has other bytes: %w", d, ErrCorrupt)
+	return fmt.Errorf("blob %s does not match its digest: %w", d, ErrCorrupt)
 }
 
 // nonNil returns an empty slice for nil. SQLite returns an empty body as nil, and stores nil as

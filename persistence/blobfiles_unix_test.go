@@ -36,7 +36,7 @@ func TestRangesOfDamagedBlobs(t *testing.T) {
 		tamper(t, filepath.Dir(s.path), "UPDATE blobs SET body = CAST(x'01' || substr(body, 2) AS BLOB) WHERE digest = ?", d)
 		wants(t, s, d, ErrCorrupt)
 	})
-	t.Run("outside/13 a range of a damaged blob in a file is not read, also if the damage comes after the first read", func(t *testing.T) {
+	t.Run("outside/13 a range of a damaged blob in a file is not read, even if the damage happens after the first read", func(t *testing.T) {
 		s, d := begin(t, inlineBlob+20)
 		wants(t, s, d, nil)
 		wants(t, s, d, nil)
@@ -54,7 +54,7 @@ func TestRangesOfDamagedBlobs(t *testing.T) {
 }
 
 func TestBlobFiles(t *testing.T) {
-	t.Run("issue/2 a blob whose file cannot be opened is not called damaged, one without its file is", func(t *testing.T) {
+	t.Run("issue/2 a blob without its file is reported as damaged, one whose file cannot be opened is not", func(t *testing.T) {
 		s := open(t, t.TempDir())
 		commit(t, s, rootCommit("ses_a"))
 		b, err := s.PrepareBlob(make([]byte, inlineBlob+20))

@@ -72,7 +72,7 @@ func (k *upkeep) foldBusy(ctx context.Context) {
 	k.w.fold(ctx, "TRUNCATE")
 	if wal > walAlarm && !k.alarmed {
 		k.alarmed = true
-		k.w.log.Warn("the log of recent commits is very large: is a reader stuck?", "bytes", wal)
+		k.w.log.Warn("the write-ahead log is very large; a reader may be stuck", "bytes", wal)
 	}
 }
 
@@ -119,7 +119,7 @@ func (k *upkeep) sweep(ctx context.Context) {
 	err := w.failed(tx.exec(ctx, "DELETE FROM receipts WHERE session IS NULL AND at < ?", time.Now().Add(-keepReceipts).UnixMilli()))
 	err = errors.Join(err, w.blobs.sweep(func(d protocol.Digest) (bool, error) { return w.hasBlob(ctx, d) }), w.ballast.restore())
 	if err != nil {
-		w.log.Warn("upkeep of the store failed in part", "error", err)
+		w.log.Warn("part of the store's maintenance failed", "error", err)
 	}
 }
 

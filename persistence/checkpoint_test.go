@@ -13,7 +13,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// afterIdling lets a store idle until it has folded its log, and tells how large its files are then.
+// afterIdling lets a store idle until it has folded its log, and returns the sizes of its files.
 func afterIdling(s *Store) (db, wal int64) {
 	time.Sleep(idleAfter + 2*witnessDelay)
 	synctest.Wait()
@@ -30,7 +30,7 @@ func modified(t *testing.T, path string) time.Time {
 }
 
 func TestUpkeep(t *testing.T) {
-	t.Run("an idle store folds its log and writes over it from then on", func(t *testing.T) {
+	t.Run("an idle store folds its log and then overwrites it", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s, stop := start(t, quiet(t.TempDir()))
 			defer stop()
@@ -51,7 +51,7 @@ func TestUpkeep(t *testing.T) {
 			}
 		})
 	})
-	t.Run("issue/2 locks are waited for again after a checkpoint that took too long", func(t *testing.T) {
+	t.Run("issue/2 the writer waits for locks again after a checkpoint timed out", func(t *testing.T) {
 		s := open(t, t.TempDir())
 		commit(t, s, rootCommit("ses_a"))
 		s.fold(t.Context(), "TRUNCATE") // what is prepared for the first time takes effect then
@@ -61,14 +61,14 @@ func TestUpkeep(t *testing.T) {
 			return ctx.Err()
 		}
 		if err := withoutLockWait(ctx, &tx{stmts: s.stmts}, long); !errors.Is(err, context.Canceled) {
-			t.Errorf("it comes to %v", err)
+			t.Errorf("the checkpoint returned %v", err)
 		}
 		var ms int
 		if err := s.stmts.conn.QueryRowContext(t.Context(), "PRAGMA busy_timeout").Scan(&ms); err != nil || ms != busyTimeout {
 			t.Errorf("locks are waited for %d ms, %v; want %d", ms, err, busyTimeout)
 		}
 	})
-	t.Run("what was deleted leaves the log", func(t *testing.T) {
+	t.Run("deleted data leaves the log", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s, stop := start(t, quiet(t.TempDir()))
 			defer stop()
@@ -79,7 +79,7 @@ func TestUpkeep(t *testing.T) {
 			}
 		})
 	})
-	t.Run("a busy store begins its log anew", func(t *testing.T) {
+	t.Run("a busy store restarts its log", func(t *testing.T) {
 		s, stop := start(t, quiet(t.TempDir()))
 		defer stop()
 		commit(t, s, rootCommit("ses_a"))

@@ -13,7 +13,7 @@ import (
 )
 
 func TestCommit(t *testing.T) {
-	t.Run("runtime/P01 a commit lands whole", func(t *testing.T) {
+	t.Run("runtime/P01 a commit stores all of its parts", func(t *testing.T) {
 		s := open(t, t.TempDir())
 		commit(t, s, rootCommit("ses_a"))
 		res := commit(t, s, &Commit{
@@ -45,7 +45,7 @@ func TestCommit(t *testing.T) {
 		}
 		verified(t, s)
 	})
-	t.Run("runtime/P01 nothing of a refused commit lands", func(t *testing.T) {
+	t.Run("runtime/P01 a rejected commit stores nothing", func(t *testing.T) {
 		s := open(t, t.TempDir())
 		commit(t, s, rootCommit("ses_a"))
 		refuse(t, s, &Commit{
@@ -79,7 +79,7 @@ func TestCommit(t *testing.T) {
 			t.Errorf("result %+v", res)
 		}
 	})
-	t.Run("runtime/P01 what cannot be encoded fails alone", func(t *testing.T) {
+	t.Run("runtime/P01 a commit that cannot be encoded fails alone", func(t *testing.T) {
 		s := open(t, t.TempDir())
 		commit(t, s, rootCommit("ses_a"))
 		broken := protocol.Node{ID: "nod_1", Plugin: &protocol.PluginNode{Type: "t", Body: []byte("{")}}
@@ -89,7 +89,7 @@ func TestCommit(t *testing.T) {
 		commit(t, s, &Commit{Session: "ses_a", Nodes: []protocol.Node{message("nod_1")}})
 		refuse(t, s, &Commit{Session: "ses_a", Nodes: []protocol.Node{message("nod_1")}}, ErrExists)
 	})
-	t.Run("runtime/P02 head revision", func(t *testing.T) {
+	t.Run("runtime/P02 of concurrent commits with the same head revision one succeeds", func(t *testing.T) {
 		s := open(t, t.TempDir())
 		rev := commit(t, s, rootCommit("ses_a")).Head.Revision
 		var won, fenced atomic.Int32
@@ -197,7 +197,7 @@ func TestReceipts(t *testing.T) {
 			t.Errorf("seq %d after one commit and its replay", got)
 		}
 	})
-	t.Run("issue/2 a request that has begun is known, and its answer or its failure takes the place of that", func(t *testing.T) {
+	t.Run("issue/2 a begun request is recorded until its result is stored or the record is deleted", func(t *testing.T) {
 		s := open(t, t.TempDir())
 		commit(t, s, rootCommit("ses_a"))
 		begun := &Commit{Receipt: &Receipt{Key: "k", Hash: []byte("h")}}
@@ -222,7 +222,7 @@ func TestReceipts(t *testing.T) {
 			t.Errorf("replay gave %+v", res)
 		}
 	})
-	t.Run("runtime/P03 fifty at once apply once", func(t *testing.T) {
+	t.Run("runtime/P03 fifty concurrent commits with one key apply once", func(t *testing.T) {
 		s := open(t, t.TempDir())
 		commit(t, s, rootCommit("ses_a"))
 		var replayed atomic.Int32
@@ -243,7 +243,7 @@ func TestReceipts(t *testing.T) {
 			t.Errorf("seq %d, %d replayed", n, replayed.Load())
 		}
 	})
-	t.Run("runtime/P03 a deletion is replayed although the session is gone", func(t *testing.T) {
+	t.Run("runtime/P03 a repeated deletion gets the stored result", func(t *testing.T) {
 		s := open(t, t.TempDir())
 		commit(t, s, rootCommit("ses_a"))
 		del := &Commit{Session: "ses_a", Delete: true, Receipt: &Receipt{Key: "d", Hash: []byte("h"), Result: []byte("ok")}}
@@ -252,7 +252,7 @@ func TestReceipts(t *testing.T) {
 			t.Errorf("replay gave %+v", res)
 		}
 	})
-	t.Run("runtime/P03 a key of a deleted session stays used, without its answer", func(t *testing.T) {
+	t.Run("runtime/P03 a key of a deleted session stays used, without its result", func(t *testing.T) {
 		s := open(t, t.TempDir())
 		commit(t, s, rootCommit("ses_a"))
 		commit(t, s, keyed("h"))
@@ -270,9 +270,9 @@ func TestReceipts(t *testing.T) {
 	})
 }
 
-func TestCommitThatIsAnswered(t *testing.T) {
-	t.Run("issue/29 a caller that gives up is told its own reason", func(t *testing.T) {
-		s := must(Open(t.Context(), quiet(t.TempDir()))) // nobody writes yet
+func TestResultOfAStoredCommit(t *testing.T) {
+	t.Run("issue/29 a caller that stops waiting gets the cause of its context", func(t *testing.T) {
+		s := must(Open(t.Context(), quiet(t.TempDir()))) // no writer runs yet
 		ctx, cancel := context.WithCancelCause(t.Context())
 		given := errors.New("given up")
 		go func() {
@@ -286,7 +286,7 @@ func TestCommitThatIsAnswered(t *testing.T) {
 		}
 		run(t, s)()
 	})
-	t.Run("runtime/K02 a commit that was made is told as made, though its caller or the store ends just then", func(t *testing.T) {
+	t.Run("runtime/K02 a stored commit is reported as stored even if its caller or the store ends at that moment", func(t *testing.T) {
 		for i := range 200 {
 			ctx, cancel := context.WithCancel(t.Context())
 			s := &writer{condition: &condition{}, requests: make(chan *request), ended: make(chan struct{})}

@@ -35,7 +35,7 @@ func TestDelete(t *testing.T) {
 			t.Errorf("the key %d of a deleted session was given to another: %d", key, got)
 		}
 	})
-	t.Run("runtime/P13 all that a session owns goes with it", func(t *testing.T) {
+	t.Run("runtime/P13 deleting a session deletes everything it owns", func(t *testing.T) {
 		s := open(t, t.TempDir())
 		commit(t, s, rootCommit("ses_a"))
 		large, err := s.PrepareBlob(bytes.Repeat([]byte("x"), inlineBlob+1))
@@ -62,7 +62,7 @@ func TestDelete(t *testing.T) {
 			}
 		}
 		if n := count(t, s, "SELECT count(*) FROM receipts WHERE session IS NOT NULL OR result IS NOT NULL"); n != 0 {
-			t.Errorf("%d receipts tell of it", n)
+			t.Errorf("%d receipts still refer to the session", n)
 		}
 		if _, err := os.Stat(s.writer.blobs.path(large.Digest)); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("file of the blob: %v", err)
@@ -113,7 +113,7 @@ func TestComponents(t *testing.T) {
 		}
 		verified(t, s)
 	})
-	t.Run("runtime/P06 what did not change is not written", func(t *testing.T) {
+	t.Run("runtime/P06 unchanged components are not written", func(t *testing.T) {
 		s := open(t, t.TempDir())
 		commit(t, s, rootCommit("ses_a"))
 		big := &Commit{Session: "ses_a", Component: []Component{{"big", make([]byte, 512<<10)}, {"other", make([]byte, 300)}}}
@@ -168,7 +168,7 @@ func TestBlobs(t *testing.T) {
 		t.Errorf("too large: %v", err)
 	}
 
-	t.Run("a deletion spares the file of a commit under way", func(t *testing.T) {
+	t.Run("a deletion keeps the file of a commit in progress", func(t *testing.T) {
 		data := bytes.Repeat([]byte{'d'}, inlineBlob+1)
 		b := must(s.PrepareBlob(data))
 		commit(t, s, rootCommit("ses_b"))
@@ -180,7 +180,7 @@ func TestBlobs(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	t.Run("garbage goes after an hour", func(t *testing.T) {
+	t.Run("unused files are removed after an hour", func(t *testing.T) {
 		kept := must(s.PrepareBlob(bytes.Repeat([]byte{'e'}, inlineBlob+1)))
 		commit(t, s, &Commit{Session: "ses_a", Blobs: []Blob{kept}})
 		garbage, young := protocol.DigestOf([]byte("garbage")), protocol.DigestOf([]byte("young"))

@@ -14,7 +14,7 @@ import (
 // the row or SQLite's own message. Except after ErrPoisoned, a failed commit has changed nothing.
 var (
 	ErrNotFound        = errors.New("not found")
-	ErrExists          = errors.New("exists already")
+	ErrExists          = errors.New("already exists")
 	ErrDeleted         = errors.New("the session was deleted; its id is never reused")
 	ErrFenced          = errors.New("the session changed during the request; read it again") // head revision, seq, turn state or incarnation
 	ErrReceiptConflict = errors.New("the idempotency key was used for another request")

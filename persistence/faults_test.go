@@ -15,10 +15,10 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// errFault is what SQLite answers to a statement that a test lets fail.
+// errFault is the error of a statement that a test makes fail.
 var errFault = errors.New("the statement fails")
 
-// faults is a connection pool of SQLite that runs something before one of its statements. An error of that is the statement's.
+// faults is a connection pool of SQLite that calls a function before one of its statements. The statement returns the function's error.
 type faults struct {
 	inner driver.Connector
 
@@ -28,14 +28,14 @@ type faults struct {
 	hit    string // the statement; empty: it was not reached
 }
 
-// at has the statement with a number, from 0, preceded by something.
+// at calls a function before the statement with this number, from 0.
 func (f *faults) at(n int, do func() error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.before, f.do, f.hit = n, do, ""
 }
 
-// statement is the one that was preceded by something; empty if fewer were made.
+// statement returns the statement before which the function was called; empty if there were fewer statements.
 func (f *faults) statement() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -120,11 +120,11 @@ func faultyWrites(t *testing.T, s *Store) *faults {
 	return f
 }
 
-// afterwards tells whether a statement is one after the commit, which is tried again later.
+// afterwards reports whether a statement runs after the commit and is retried later.
 func afterwards(query string) bool { return strings.HasPrefix(query, "SELECT 1 FROM blobs") }
 
 func TestFailingWrites(t *testing.T) {
-	t.Run("issue/29 a commit of which any statement fails is refused whole, and then lands as if nothing had been", func(t *testing.T) {
+	t.Run("issue/29 a commit with any failing statement stores nothing, and succeeds when repeated", func(t *testing.T) {
 		want := must(Open(t.Context(), quiet(t.TempDir())))
 		stop := run(t, want)
 		defer stop()
@@ -163,7 +163,7 @@ func TestFailingWrites(t *testing.T) {
 	})
 }
 
-// everyEnd makes commits that look at what everyChange has stored, and those that remove it.
+// everyEnd makes commits that read what everyChange has stored, and commits that remove it.
 func everyEnd(commit func(*Commit)) {
 	commit(fork("ses_f", "ses_a", "trn_ses_a2b"))
 	turns := []Turn{{ID: "trn_1", State: protocol.TurnQueued, Incarnation: "i"}, {ID: "trn_2", State: protocol.TurnQueued, Incarnation: "i"}}
@@ -186,7 +186,7 @@ func withoutMeta(dump string) string {
 	return b.String()
 }
 
-// everyRead is what reads all of a store.
+// everyRead calls all reads of a store.
 func everyRead(ctx context.Context, s *Store) error {
 	report, err := s.Verify(ctx, func(int, int) {})
 	if err != nil {
@@ -199,7 +199,7 @@ func everyRead(ctx context.Context, s *Store) error {
 	return err
 }
 
-// foldCount is what tasks of these tests come to: they count their events.
+// foldCount is the fold of the tasks in these tests: they count their events.
 func foldCount(id protocol.TaskID, events []protocol.TaskEvent) (t protocol.Task, err error) {
 	if len(events) == 0 {
 		return t, errors.New("no events")
@@ -237,7 +237,7 @@ func TestChangesWhileChecking(t *testing.T) {
 			commit(t, s, &Commit{Session: id, Tasks: []TaskChange{counted(id, "tsk_1", 2)}})
 		},
 	} {
-		t.Run("issue/29 a session that "+name+" between any two reads of a check is no damage", func(t *testing.T) {
+		t.Run("issue/29 a session that "+name+" between any two reads of a check is not reported as damaged", func(t *testing.T) {
 			s := open(t, t.TempDir())
 			f := faultyReads(t, s)
 			commit(t, s, rootCommit("ses_a"))
@@ -265,7 +265,7 @@ func TestChangesWhileChecking(t *testing.T) {
 }
 
 func TestWarnings(t *testing.T) {
-	t.Run("issue/29 a store of which nothing fails warns of nothing", func(t *testing.T) {
+	t.Run("issue/29 a store without failures logs no warnings", func(t *testing.T) {
 		var log bytes.Buffer
 		s, stop := start(t, Config{Dir: t.TempDir(), Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))})
 		everyChange(t, s, func(c *Commit) { commit(t, s, c) })
@@ -279,7 +279,7 @@ func TestWarnings(t *testing.T) {
 }
 
 func TestFailingReads(t *testing.T) {
-	t.Run("issue/29 a check of which any read fails does not end well", func(t *testing.T) {
+	t.Run("issue/29 a check with any failing read fails", func(t *testing.T) {
 		s := open(t, everyTable(t))
 		f := faultyReads(t, s)
 		n := 0
@@ -301,7 +301,7 @@ func TestFailingReads(t *testing.T) {
 	})
 	for damage, want := range map[string]string{
 		"DELETE FROM nodes WHERE place = (SELECT max(place) FROM nodes)": "nodes are missing",
-		"UPDATE blobs SET body = zeroblob(7)":                            "other bytes",
+		"UPDATE blobs SET body = zeroblob(7)":                            "does not match its digest",
 	} {
 		t.Run("issue/29 a failing read hides no damage: "+damage, func(t *testing.T) {
 			s, stop := start(t, quiet(t.TempDir()))

@@ -14,7 +14,7 @@ func regular(text string) protocol.FileState {
 	return protocol.FileState{Kind: protocol.FileRegular, Mode: 0o644, Size: int64(len(text)), Digest: digestOf(text)}
 }
 
-// looked is what a look finds in a workspace: one file, with a copy.
+// looked is the result of a scan: one file, with a copy.
 func looked(text string) *Commit {
 	return &Commit{Files: FileCommit{
 		Workspace: "/w", Copies: []FileCopy{{Digest: digestOf(text), Pack: "p", Length: 7}},
@@ -39,7 +39,7 @@ func (s *Store) copies(t *testing.T) int {
 
 func TestFiles(t *testing.T) {
 	sweep := &Commit{Tidy: FileTidy{Sweep: true}}
-	t.Run("issue/6-2 what is known of a workspace is read back as it was stored", func(t *testing.T) {
+	t.Run("issue/6-2 the index of a workspace is read back as stored", func(t *testing.T) {
 		s := open(t, t.TempDir())
 		if w := must(s.Files.Workspace(t.Context(), "/w")); w.Known || len(w.Files) != 0 {
 			t.Errorf("before it is looked at: %+v", w)
@@ -55,7 +55,7 @@ func TestFiles(t *testing.T) {
 			t.Errorf("once it is gone: %+v", w)
 		}
 	})
-	t.Run("issue/6-2 copies stay as long as the workspace or a point needs them, and go with both", func(t *testing.T) {
+	t.Run("issue/6-2 copies stay until neither the workspace nor a point needs them", func(t *testing.T) {
 		s := open(t, t.TempDir())
 		commit(t, s, rootCommit("ses_a"))
 		commit(t, s, looked("one"))
@@ -75,14 +75,14 @@ func TestFiles(t *testing.T) {
 		commit(t, s, &Commit{Session: "ses_a", Delete: true})
 		commit(t, s, &Commit{Tidy: FileTidy{Sweep: true, InUse: []string{"/w"}}})
 		if n := s.copies(t); n != 1 {
-			t.Errorf("%d copies while somebody uses the workspace, want 1", n)
+			t.Errorf("%d copies while the workspace is in use, want 1", n)
 		}
 		commit(t, s, sweep)
 		if n := s.copies(t); n != 0 {
 			t.Errorf("%d copies are left", n)
 		}
 	})
-	t.Run("issue/6-2 nothing refers to a copy that is not there", func(t *testing.T) {
+	t.Run("issue/6-2 a row cannot refer to a missing copy", func(t *testing.T) {
 		s := open(t, t.TempDir())
 		c := looked("one")
 		c.Files.Copies = nil
@@ -93,12 +93,12 @@ func TestFiles(t *testing.T) {
 			t.Errorf("there is %+v", w)
 		}
 	})
-	t.Run("issue/6-2 on a full disk nothing is copied", func(t *testing.T) {
+	t.Run("issue/6-2 a commit with copies is rejected on a full disk", func(t *testing.T) {
 		s := open(t, t.TempDir())
 		s.ballast.released.Store(true)
 		refuse(t, s, looked("one"), ErrFull)
 	})
-	t.Run("issue/6-2 rewinds that are not over are found, until their journal is gone", func(t *testing.T) {
+	t.Run("issue/6-2 unfinished undos are listed until their journal is removed", func(t *testing.T) {
 		s := open(t, t.TempDir())
 		commit(t, s, rootCommit("ses_a"))
 		c := pointed("fpt_1", 1, "one", "one")
@@ -112,7 +112,7 @@ func TestFiles(t *testing.T) {
 			t.Errorf("rewinding %v", ids)
 		}
 	})
-	t.Run("issue/6-2 a point of no session is refused", func(t *testing.T) {
+	t.Run("issue/6-2 a point without a session is rejected", func(t *testing.T) {
 		s := open(t, t.TempDir())
 		c := pointed("fpt_1", 1, "one", "one")
 		c.Session = ""

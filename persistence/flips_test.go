@@ -78,7 +78,7 @@ func everyChange(t *testing.T, s *Store, commit func(*Commit)) {
 	commit(pointed("fpt_1", 1, "one", "two"))
 }
 
-// probe reads a database that nobody else has open, by one connection.
+// probe reads a database that no other connection has open.
 func probe(t *testing.T, dir, mode string) *Store {
 	t.Helper()
 	db := must(openCopy(filepath.Join(dir, "lashd.db"), mode))
@@ -86,7 +86,7 @@ func probe(t *testing.T, dir, mode string) *Store {
 	return &Store{Reader: newReader(&readPool{db: db}, newBlobFiles(filepath.Join(dir, blobsName)))}
 }
 
-// problems is what verification finds; errors that say that the store is damaged are findings.
+// problems returns the findings of a verification; errors about damage count as findings.
 func (s *Store) problems(t *testing.T) []string {
 	t.Helper()
 	report, err := s.Verify(t.Context(), func(int, int) {})
@@ -203,7 +203,7 @@ WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%'`))
 	return all
 }
 
-// change flips a bit of the column in one row. What is NULL becomes something, and what may be NULL may become it.
+// change flips a bit of the column in one row. A NULL becomes a value, and a value may become NULL.
 func (c storedColumn) change(ctx context.Context, db *sql.DB, random *rand.Rand) (what string, err error) {
 	key := strings.Join(primaryKeys()[c.table], ", ")
 	if key == "" {

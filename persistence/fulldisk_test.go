@@ -70,7 +70,7 @@ func TestFullDisk(t *testing.T) {
 }
 
 func TestOpenOnAFullDisk(t *testing.T) {
-	t.Run("issue/2 what is kept for a full disk is given up, and nothing new is begun", func(t *testing.T) {
+	t.Run("issue/2 on a full disk the reserved space is released and no new work starts", func(t *testing.T) {
 		dir := must(os.MkdirTemp(smallDisk(t), "store"))
 		t.Cleanup(func() { os.RemoveAll(dir) })
 		s, stop := start(t, quiet(dir))
@@ -100,14 +100,14 @@ func TestOpenOnAFullDisk(t *testing.T) {
 }
 
 func TestBallastBeforeWrites(t *testing.T) {
-	t.Run("outside/16 the ballast is there before the first write is acknowledged", func(t *testing.T) {
+	t.Run("outside/16 the ballast exists before the first write is acknowledged", func(t *testing.T) {
 		s := open(t, t.TempDir())
 		commit(t, s, rootCommit("ses_a"))
 		if n := fileSize(s.ballast.path); n != ballastSize {
 			t.Errorf("the ballast has %d bytes, want %d", n, ballastSize)
 		}
 	})
-	t.Run("outside/16 on a disk without room for the ballast nothing is begun", func(t *testing.T) {
+	t.Run("outside/16 on a disk without space for the ballast no new work starts", func(t *testing.T) {
 		dir := must(os.MkdirTemp(smallDisk(t), "store"))
 		t.Cleanup(func() { os.RemoveAll(dir) })
 		filler := filepath.Join(dir, "filler")

@@ -10,7 +10,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// group queues commits while nobody writes, then lets them be written as one group, and returns their errors in order.
+// group queues commits before the writer runs, lets it write them as one group, and returns their errors in order.
 func group(t *testing.T, s *Store, commits ...*Commit) []error {
 	t.Helper()
 	var all []*request
@@ -64,7 +64,7 @@ func TestGroup(t *testing.T) {
 		}
 		verified(t, s)
 	})
-	t.Run("want of space tries each alone", func(t *testing.T) {
+	t.Run("a full disk makes the writer try each commit alone", func(t *testing.T) {
 		s := idleStore(t)
 		limitPages(t, s, 30)
 		big := &Commit{Session: "ses_a", Events: []Event{{Type: "x", Body: make([]byte, 1<<20)}}}
@@ -78,7 +78,7 @@ func TestGroup(t *testing.T) {
 			t.Errorf("health %v", s.Healthy())
 		}
 	})
-	t.Run("a client that goes away hurts nobody", func(t *testing.T) {
+	t.Run("a client that disconnects does not affect other commits", func(t *testing.T) {
 		s := idleStore(t)
 		ctx, cancel := context.WithCancelCause(t.Context())
 		gone := errors.New("gone")
@@ -91,7 +91,7 @@ func TestGroup(t *testing.T) {
 			t.Error(errs)
 		}
 	})
-	t.Run("after the end everybody is answered", func(t *testing.T) {
+	t.Run("after the end every caller gets a result", func(t *testing.T) {
 		s, stop := start(t, quiet(t.TempDir()))
 		commit(t, s, rootCommit("ses_a"))
 		stop()
@@ -118,7 +118,7 @@ func limitPages(t *testing.T, s *Store, n int) {
 }
 
 func TestBallast(t *testing.T) {
-	t.Run("reliability/P17 what ends is written, what begins is refused, until there is space", func(t *testing.T) {
+	t.Run("reliability/P17 on a full disk finishing work is written and new work is rejected", func(t *testing.T) {
 		s := open(t, t.TempDir())
 		commit(t, s, rootCommit("ses_a"))
 		commit(t, s, &Commit{Session: "ses_a", Turns: []Turn{{ID: "trn_1", State: protocol.TurnQueued}}})

@@ -41,7 +41,7 @@ func growForEver() {
 }
 
 func TestLargeStart(t *testing.T) {
-	t.Run("outside/16 damage that is found beside the first answers stops writing, and reads go on", func(t *testing.T) {
+	t.Run("outside/16 damage found in the background stops writes, not reads", func(t *testing.T) {
 		dir := oldDatabase(t)
 		s, stop := start(t, quiet(dir))
 		for i := range 300 {

@@ -59,7 +59,7 @@ func checkForeignKeys(ctx context.Context, db queryer) error {
 	if err != nil {
 		return classify(err)
 	}
-	return fmt.Errorf("a row of %s refers to one that is not there: %w", table, ErrCorrupt)
+	return fmt.Errorf("a row of %s refers to a missing row: %w", table, ErrCorrupt)
 }
 
 // quickCheck checks the structure of the database without comparing indexes with their tables.

@@ -71,7 +71,7 @@ func TestMigrate(t *testing.T) {
 			t.Error("the backup lacks an event")
 		}
 	})
-	t.Run("runtime/P16 a newer schema is refused and not touched", func(t *testing.T) {
+	t.Run("runtime/P16 a newer schema is rejected and left unchanged", func(t *testing.T) {
 		dir := oldDatabase(t)
 		s, err := openAs(t.Context(), quiet(dir), next())
 		if err != nil {
@@ -84,7 +84,7 @@ func TestMigrate(t *testing.T) {
 		}
 		same(t, before, directory(t, dir))
 	})
-	t.Run("runtime/P16 a newer schema that only the log holds is refused and not touched", func(t *testing.T) {
+	t.Run("runtime/P16 a newer schema in the log only is rejected and left unchanged", func(t *testing.T) {
 		from := oldDatabase(t)
 		s, err := openAs(t.Context(), quiet(from), next())
 		if err != nil {
@@ -115,7 +115,7 @@ func TestMigrate(t *testing.T) {
 			t.Error("the old version lacks an event")
 		}
 	})
-	t.Run("runtime/P16 kill -9 in the middle leaves the old version", func(t *testing.T) {
+	t.Run("runtime/P16 kill -9 during a migration leaves the old version", func(t *testing.T) {
 		dir := oldDatabase(t)
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), migrateEnv+"="+dir)
@@ -126,7 +126,7 @@ func TestMigrate(t *testing.T) {
 			t.Error("the old version lacks an event")
 		}
 	})
-	t.Run("runtime/P16 other files are refused", func(t *testing.T) {
+	t.Run("runtime/P16 files that are no lashd database are rejected", func(t *testing.T) {
 		for name, data := range map[string][]byte{"text": []byte(strings.Repeat("not a database ", 100)), "short": []byte("x")} {
 			dir := t.TempDir()
 			if err := os.WriteFile(filepath.Join(dir, "lashd.db"), data, 0o600); err != nil {
@@ -140,7 +140,7 @@ func TestMigrate(t *testing.T) {
 			}
 		}
 	})
-	t.Run("reliability/T16 a trigger in the file is refused", func(t *testing.T) {
+	t.Run("reliability/T16 a database with an SQL trigger is rejected", func(t *testing.T) {
 		dir := oldDatabase(t)
 		s := must(Open(t.Context(), quiet(dir)))
 		if _, err := s.stmts.conn.ExecContext(t.Context(), "CREATE TRIGGER t AFTER INSERT ON events BEGIN DELETE FROM events; END"); err != nil {
@@ -174,7 +174,7 @@ func migrateAndDie() {
 	panic(err)
 }
 
-// directory reads a directory whose database nobody has open in this process, or else is done with.
+// directory reads a directory whose database is not open in this process.
 func directory(t *testing.T, dir string) map[string][]byte {
 	t.Helper()
 	files := map[string][]byte{}
@@ -201,7 +201,7 @@ func same(t *testing.T, before, after map[string][]byte) {
 }
 
 func TestMigrateReal(t *testing.T) {
-	t.Run("outside/13 rows of schema 1 get their sums", func(t *testing.T) {
+	t.Run("outside/13 rows of schema 1 get checksums", func(t *testing.T) {
 		dir := t.TempDir()
 		db := must(sql.Open("sqlite", fileURL(filepath.Join(dir, "lashd.db"), nil)))
 		_, err := db.ExecContext(t.Context(), "PRAGMA auto_vacuum = INCREMENTAL; PRAGMA page_size = 2048; PRAGMA journal_mode = WAL;"+string(must(os.ReadFile("testdata/schema1.sql"))))

@@ -36,7 +36,7 @@ func TestStaleLog(t *testing.T) {
 }
 
 func TestClosedFiles(t *testing.T) {
-	t.Run("issue/29 a closed store has no file open", func(t *testing.T) {
+	t.Run("issue/29 a closed store has no open files", func(t *testing.T) {
 		dir, _ := life(t)
 		for _, e := range must(os.ReadDir("/proc/self/fd")) {
 			if to, err := os.Readlink("/proc/self/fd/" + e.Name()); err == nil && strings.HasPrefix(to, dir) {
@@ -58,7 +58,7 @@ func TestMissingData(t *testing.T) {
 		"all but the witness":             {[]string{fileName, fileName + "-wal", blobsName}, "lashd.witness (of a store with"},
 		"the log, of a store as it began": {[]string{fileName + "-wal"}, "is missing"},
 	} {
-		t.Run("outside/14 a store whose "+name+" is gone is refused and left as it is", func(t *testing.T) {
+		t.Run("outside/14 a store whose "+name+" is missing is rejected and left unchanged", func(t *testing.T) {
 			s, stop := start(t, quiet(t.TempDir()))
 			defer stop()
 			commit(t, s, rootCommit("ses_a"))
@@ -89,7 +89,7 @@ func TestMissingData(t *testing.T) {
 			}
 		})
 	}
-	t.Run("outside/14 a first start that was cut off is not a loss", func(t *testing.T) {
+	t.Run("outside/14 an interrupted first start is not reported as a loss", func(t *testing.T) {
 		s, stop := start(t, quiet(t.TempDir()))
 		dir := crashed(t, s)
 		stop()
@@ -127,7 +127,7 @@ func TestMissingData(t *testing.T) {
 			t.Errorf("Open gives %v", err)
 		}
 	})
-	t.Run("issue/29 large outputs that cannot be read are not taken for none", func(t *testing.T) {
+	t.Run("issue/29 an unreadable directory of large outputs does not count as empty", func(t *testing.T) {
 		dir := t.TempDir()
 		if err := os.WriteFile(filepath.Join(dir, blobsName), nil, 0o600); err != nil { // a file cannot be listed
 			t.Fatal(err)
@@ -136,7 +136,7 @@ func TestMissingData(t *testing.T) {
 			t.Errorf("Open gives %v", err)
 		}
 	})
-	t.Run("issue/29 a store that lost all its sessions is left as it is, although its log has something in it", func(t *testing.T) {
+	t.Run("issue/29 a store that lost all its sessions is left unchanged even if its log has content", func(t *testing.T) {
 		s := must(Open(t.Context(), quiet(t.TempDir())))
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan error, 1)
@@ -164,7 +164,7 @@ func TestMissingData(t *testing.T) {
 			t.Error("the directory was changed")
 		}
 	})
-	t.Run("issue/29 a store whose facts are damaged is left as it is", func(t *testing.T) {
+	t.Run("issue/29 a store with damaged facts is left unchanged", func(t *testing.T) {
 		dir, _ := life(t)
 		s, stop := start(t, quiet(dir))
 		commit(t, s, rootCommit("ses_b"))
@@ -181,7 +181,7 @@ func TestMissingData(t *testing.T) {
 			t.Error("the directory was changed")
 		}
 	})
-	t.Run("issue/29 a log that was removed when all of it was in the database is no loss", func(t *testing.T) {
+	t.Run("issue/29 removing a fully folded log is not a loss", func(t *testing.T) {
 		dir, epoch := life(t)
 		s, stop := start(t, quiet(dir))
 		commit(t, s, &Commit{Session: "ses_a", Events: []Event{event(3)}})
@@ -193,7 +193,7 @@ func TestMissingData(t *testing.T) {
 			t.Errorf("found %v; epoch %d after %d", s.Rollback(), s.Facts().Epoch, epoch)
 		}
 	})
-	t.Run("outside/14 a log that was removed after a kill is reported until it is acknowledged", func(t *testing.T) {
+	t.Run("outside/14 a log removed after a kill is reported until the loss is acknowledged", func(t *testing.T) {
 		dir, epoch := life(t)
 		s, stop := start(t, quiet(dir))
 		commit(t, s, &Commit{Session: "ses_a", Events: []Event{event(3)}})
@@ -220,7 +220,7 @@ func TestMissingData(t *testing.T) {
 	})
 	for _, inPlace := range []bool{false, true} {
 		name := map[bool]string{false: "replaced", true: "written over"}[inPlace]
-		t.Run("outside/12 a database that was "+name+" is not opened with the log of the one before", func(t *testing.T) {
+		t.Run("outside/12 a database that was "+name+" is not opened with the log of the previous one", func(t *testing.T) {
 			dir, _ := life(t)
 			older := save(t, dir)
 			goOn(t, dir, 1)

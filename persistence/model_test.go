@@ -13,7 +13,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// model is what the store must hold, told in the plainest way: each session has a list of nodes, and pins of others.
+// model is the expected content of the store: each session has a list of nodes, and pins of others.
 type model struct {
 	s        *Store
 	t        testing.TB

@@ -80,7 +80,7 @@ func (w *writer) checkFiles(ctx context.Context) error {
 // to the database.
 func (w *writer) rescueLog(ctx context.Context) error {
 	if fileSize(w.wal.path) > 0 {
-		return fmt.Errorf("%s is another one", w.wal.path)
+		return fmt.Errorf("another log has the name %s", w.wal.path)
 	}
 	w.witness.beforeFold("TRUNCATE")
 	if err := w.foldNow(ctx); err != nil {

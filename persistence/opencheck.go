@@ -84,5 +84,5 @@ func (w *writer) checkHeads(ctx context.Context) error {
 	if err != nil {
 		return classify(err)
 	}
-	return fmt.Errorf("session %s: its log does not end where its head says: %w", id, ErrCorrupt)
+	return fmt.Errorf("session %s: the newest event of its log does not match its head: %w", id, ErrCorrupt)
 }

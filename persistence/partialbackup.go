@@ -50,7 +50,7 @@ func newPartial(dir, beside string) (*partial, error) {
 func (p *partial) lock() error {
 	unlock, _, err := lockDir(p.path)
 	if err == nil && unlock == nil || errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("another backup to %s began at the same moment; try again", filepath.Dir(p.path))
+		return fmt.Errorf("another backup to %s started at the same moment; try again", filepath.Dir(p.path))
 	}
 	p.unlock = unlock
 	return err

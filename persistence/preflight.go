@@ -54,7 +54,7 @@ func preflight(ctx context.Context, path string, newest int) (preview, error) {
 	case app == emptyApplication && found.version == 0:
 		return found, nil
 	case app != applicationID:
-		return preview{}, fmt.Errorf("application id %#x: this is not a database of lashd", app)
+		return preview{}, fmt.Errorf("application id %#x: this is not a lashd database", app)
 	case found.version > newest:
 		return preview{}, fmt.Errorf("it has schema %d, but this version of lashd supports up to %d: %w", found.version, newest, ErrNewerSchema)
 	}

@@ -24,7 +24,7 @@ func life(t *testing.T) (dir string, epoch int64) {
 	return dir, epoch
 }
 
-// goOn commits n more events in a run that is closed properly, and tells the epoch of that run.
+// goOn commits n more events in a run that is closed properly, and returns the epoch of that run.
 func goOn(t *testing.T, dir string, n int) int64 {
 	t.Helper()
 	s, stop := start(t, quiet(dir))
@@ -35,7 +35,7 @@ func goOn(t *testing.T, dir string, n int) int64 {
 	return s.Facts().Epoch
 }
 
-// crashed copies a directory as it is while its store is open: that is what a kill leaves.
+// crashed copies a directory while its store is open, as a kill would leave it.
 func crashed(t *testing.T, s *Store) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "crashed")
@@ -45,7 +45,7 @@ func crashed(t *testing.T, s *Store) string {
 	return dir
 }
 
-// adopt has the witness of a copied directory take its files for those that lashd has written.
+// adopt makes the witness of a copied directory accept its files as written by lashd.
 func adopt(t *testing.T, dir string) {
 	t.Helper()
 	w := must(openWitness(filepath.Join(dir, fileName), slog.New(slog.DiscardHandler)))
@@ -61,7 +61,7 @@ func adopt(t *testing.T, dir string) {
 	}
 }
 
-// rebooted has the witness be of another run of the kernel.
+// rebooted makes the witness that of another run of the kernel.
 func rebooted(t *testing.T, dir string) {
 	t.Helper()
 	w := must(openWitness(filepath.Join(dir, fileName), slog.New(slog.DiscardHandler)))
@@ -128,7 +128,7 @@ func TestOlderCopies(t *testing.T) {
 			}
 		})
 	}
-	t.Run("outside/12 a copy of a killed store that is written over it is opened with its log", func(t *testing.T) {
+	t.Run("outside/12 a copy written over a killed store is opened with its own log", func(t *testing.T) {
 		dir, epoch := life(t)
 		s, stop := start(t, quiet(dir))
 		commit(t, s, &Commit{Session: "ses_a", Events: []Event{event(3)}})
@@ -161,7 +161,7 @@ func TestOlderCopies(t *testing.T) {
 			}
 		})
 	}
-	t.Run("issue/29 a copy whose new epoch cannot be stored is not opened", func(t *testing.T) {
+	t.Run("issue/29 opening a copy fails if its new epoch cannot be stored", func(t *testing.T) {
 		dir, _ := life(t)
 		s, stop := start(t, quiet(dir))
 		commit(t, s, &Commit{Session: "ses_a", Events: []Event{{"x", make([]byte, smallFile)}}}) // too large to be checked at once
@@ -180,7 +180,7 @@ func TestOlderCopies(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	t.Run("outside/12 two lives of one store never have the same epoch again", func(t *testing.T) {
+	t.Run("outside/12 two diverged copies of a store never share an epoch", func(t *testing.T) {
 		dir, epoch := life(t)
 		other := filepath.Join(t.TempDir(), "other")
 		shell(t, "cp", "-a", dir, other)
@@ -210,7 +210,7 @@ func TestOlderCopies(t *testing.T) {
 			}
 		}
 	})
-	t.Run("outside/12 a backup begins a new epoch, once", func(t *testing.T) {
+	t.Run("outside/12 a backup begins a new epoch when it is first opened", func(t *testing.T) {
 		dir, epoch := life(t)
 		backup := filepath.Join(t.TempDir(), "backup")
 		s, stop := start(t, quiet(dir))
@@ -226,7 +226,7 @@ func TestOlderCopies(t *testing.T) {
 			t.Errorf("a loss is reported: %v", found)
 		}
 	})
-	t.Run("issue/29 a backup that is written over its store has a new epoch, also in another run of the kernel", func(t *testing.T) {
+	t.Run("issue/29 a backup written over its store has a new epoch, also after a reboot", func(t *testing.T) {
 		dir, epoch := life(t)
 		backup := filepath.Join(t.TempDir(), "backup")
 		s, stop := start(t, quiet(dir))
@@ -240,7 +240,7 @@ func TestOlderCopies(t *testing.T) {
 			t.Errorf("epoch %d as before; %v", epoch, s.Rollback())
 		}
 	})
-	t.Run("issue/29 a new epoch that the witness did not see any more is no loss", func(t *testing.T) {
+	t.Run("issue/29 a new epoch that the witness does not know is not a loss", func(t *testing.T) {
 		dir, epoch := life(t)
 		seen := must(os.ReadFile(filepath.Join(dir, witnessName)))
 		shell(t, "cp", filepath.Join(dir, fileName), filepath.Join(dir, "copy"))
@@ -255,7 +255,7 @@ func TestOlderCopies(t *testing.T) {
 			t.Errorf("epoch %d after %d; %v", s.Facts().Epoch, epoch, s.Rollback())
 		}
 	})
-	t.Run("issue/29 a killed store whose database was written over after it was folded in has a new epoch", func(t *testing.T) {
+	t.Run("issue/29 a killed store whose folded database was overwritten has a new epoch", func(t *testing.T) {
 		dir, epoch := life(t)
 		s, stop := start(t, quiet(dir))
 		commit(t, s, &Commit{Session: "ses_a", Events: []Event{event(3)}})
@@ -279,7 +279,7 @@ func TestOlderCopies(t *testing.T) {
 }
 
 func TestSealedWitness(t *testing.T) {
-	t.Run("issue/29 a file that was changed after a proper stop is another one, also in the next run of the kernel", func(t *testing.T) {
+	t.Run("issue/29 a file changed after a proper stop counts as a copy, also after a reboot", func(t *testing.T) {
 		dir := oldDatabase(t)
 		tamper(t, dir, "DELETE FROM events")
 		there := must(survey(dir))
@@ -292,7 +292,7 @@ func TestSealedWitness(t *testing.T) {
 		boot  string
 		fresh bool
 	}{"this run": {bootID(), true}, "an earlier run": {"earlier", false}} {
-		t.Run("issue/29 after a kill the time of the last change counts in this run of the kernel only: "+name, func(t *testing.T) {
+		t.Run("issue/29 after a kill the change time counts only until the next reboot: "+name, func(t *testing.T) {
 			dir := oldDatabase(t)
 			s, stop := start(t, quiet(dir))
 			epoch := s.Facts().Epoch
@@ -310,7 +310,7 @@ func TestSealedWitness(t *testing.T) {
 	}
 }
 
-// listing is all of a directory: names, bytes, modes and times.
+// listing returns the content of a directory: names, bytes, modes and times.
 func listing(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}

@@ -98,9 +98,9 @@ func (d *definition) check(ctx context.Context, db queryer) error {
 	for i := range max(len(got), len(want)) {
 		switch {
 		case i >= len(got) || (i < len(want) && want[i] < got[i]):
-			return fmt.Errorf("schema %d lacks %.60q: %w", d.version, want[i], ErrOtherSchema)
+			return fmt.Errorf("the database lacks an object of schema %d: %.60q: %w", d.version, want[i], ErrOtherSchema)
 		case i >= len(want) || got[i] != want[i]:
-			return fmt.Errorf("schema %d does not have %.60q: %w", d.version, got[i], ErrOtherSchema)
+			return fmt.Errorf("the database has an object that is not in schema %d: %.60q: %w", d.version, got[i], ErrOtherSchema)
 		}
 	}
 	return nil

@@ -49,14 +49,14 @@ func TestSettings(t *testing.T) {
 		}
 		wg.Wait()
 	})
-	t.Run("runtime/P17 a wrong setting refuses to open", func(t *testing.T) {
+	t.Run("runtime/P17 a connection with a wrong setting is not opened", func(t *testing.T) {
 		cfg := quiet(t.TempDir())
 		cfg.Durability = "FUL"
 		if _, err := Open(t.Context(), cfg); err == nil {
 			t.Error("a typo in synchronous was accepted")
 		}
 		path := filepath.Join(t.TempDir(), "x.db")
-		// A misspelt PRAGMA is nothing to SQLite, so that only reading back shows it.
+		// SQLite ignores a misspelled PRAGMA, so only reading it back shows the mistake.
 		options := writerOptions("FULL")
 		for i, pragma := range options["_pragma"] {
 			wrong := url.Values(maps.Clone(options))
@@ -69,7 +69,7 @@ func TestSettings(t *testing.T) {
 			db.Close()
 		}
 	})
-	t.Run("runtime/P17 odd names", func(t *testing.T) {
+	t.Run("runtime/P17 paths with special characters work", func(t *testing.T) {
 		for _, name := range []string{"a?b#c%20.db", "with space", "ünïcode", "percent%", "q'uote\"d", "?mode=ro"} {
 			dir := filepath.Join(t.TempDir(), name)
 			s, stop := start(t, quiet(dir))
@@ -86,7 +86,7 @@ func TestSettings(t *testing.T) {
 			}
 		}
 	})
-	t.Run("runtime/P17 a relative directory", func(t *testing.T) {
+	t.Run("runtime/P17 a relative directory works", func(t *testing.T) {
 		t.Chdir(t.TempDir())
 		s := open(t, "rel")
 		commit(t, s, rootCommit("ses_a"))
@@ -158,7 +158,7 @@ func TestBackup(t *testing.T) {
 	if os.Getenv("LASHD_LONG") != "" {
 		times = 100
 	}
-	t.Run("reliability/R22 a backup under load is a whole prefix, and a data directory", func(t *testing.T) {
+	t.Run("reliability/R22 a backup under load holds a complete prefix of the commits and works as a data directory", func(t *testing.T) {
 		for range times {
 			copied := filepath.Join(t.TempDir(), "copy")
 			if _, err := s.Backup(t.Context(), copied); err != nil {
@@ -176,7 +176,7 @@ func TestBackup(t *testing.T) {
 		}
 	})
 	<-done
-	t.Run("reliability/R22 what is there is left alone, and what fails leaves nothing", func(t *testing.T) {
+	t.Run("reliability/R22 a backup overwrites nothing, and a failed one leaves nothing", func(t *testing.T) {
 		at := t.TempDir()
 		if _, err := s.Backup(t.Context(), at); !errors.Is(err, fs.ErrExist) {
 			t.Errorf("onto a directory: %v", err)

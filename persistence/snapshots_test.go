@@ -17,7 +17,7 @@ func TestSnapshots(t *testing.T) {
 	commit(t, s, &Commit{Session: "ses_a", Component: []Component{{"a", []byte("1")}, {"a/x", []byte(part)}, {"ab", []byte("2")}}})
 	commit(t, s, &Commit{Session: "ses_a", Save: "first", Keep: []string{"a"}})
 	key := session(t, s, "ses_a").Key
-	t.Run("a snapshot holds the components of its names with their parts, and no others", func(t *testing.T) {
+	t.Run("a snapshot holds the named components with their parts, and no others", func(t *testing.T) {
 		whole, err := s.Components(t.Context(), key, "first")
 		if err != nil || len(whole) != 1 || string(whole["a"]) != "1" {
 			t.Errorf("whole %q %v", whole, err)
@@ -27,7 +27,7 @@ func TestSnapshots(t *testing.T) {
 			t.Errorf("parts %q %v", names, err)
 		}
 	})
-	t.Run("a name is given once, and what is not there is told", func(t *testing.T) {
+	t.Run("a name can be used once, and an unknown name is an error", func(t *testing.T) {
 		for want, c := range map[error]*Commit{
 			ErrExists: {Session: "ses_a", Save: "first"}, ErrNotFound: {Session: "ses_a", Drop: "none"},
 			&NotFoundError{What: "snapshot", ID: "none"}: {Session: "ses_a", Restore: "none"},
@@ -38,7 +38,7 @@ func TestSnapshots(t *testing.T) {
 			}
 		}
 	})
-	t.Run("an input of a source comes once", func(t *testing.T) {
+	t.Run("an input with a source is stored once", func(t *testing.T) {
 		in := protocol.QueuedInput{ID: "inp_1", TurnID: "trn_1", State: protocol.InputQueued, Source: "p:k"}
 		commit(t, s, &Commit{Session: "ses_a", Inputs: []protocol.QueuedInput{in}})
 		again := in
@@ -50,7 +50,7 @@ func TestSnapshots(t *testing.T) {
 			t.Errorf("%+v %v", got, err)
 		}
 	})
-	t.Run("a range of a blob, in a row or in a file", func(t *testing.T) {
+	t.Run("a range can be read from a blob in a row or in a file", func(t *testing.T) {
 		for _, size := range []int{5000, inlineBlob + 10} {
 			data := slices.Repeat([]byte("0123456789"), size/10+1)[:size]
 			b, err := s.PrepareBlob(data)

@@ -14,7 +14,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// children are what a copy of this test binary does instead of testing, by the variable that asks for it.
+// children are the functions that a copy of this test binary runs instead of tests, by the environment variable that selects them.
 var children = map[string]func(){}
 
 func TestMain(m *testing.M) {

@@ -42,7 +42,7 @@ func TestDamagedRows(t *testing.T) {
 		"UPDATE receipts SET result = x'7b' WHERE key = 'trn_ses_a1'":                                             "row trn_ses_a1 of table receipts",
 		"UPDATE components SET body = CAST(body || '1' AS BLOB) WHERE session = 1":                                "row state of table components",
 		"UPDATE nodes SET sum = sum + 1 WHERE node_id = 'trn_ses_a1a'":                                            "session ses_a: row trn_ses_a1a of table nodes",
-		"UPDATE branches SET parent_branch = branch, parent_generation = 0 WHERE branch = 1; PRAGMA user_version": "branch 1 goes on from branch 1",
+		"UPDATE branches SET parent_branch = branch, parent_generation = 0 WHERE branch = 1; PRAGMA user_version": "branch 1 continues from branch 1",
 	} {
 		t.Run("outside/13 a read finds "+damage, func(t *testing.T) {
 			dir := fill(t)
@@ -64,7 +64,7 @@ func TestDamagedRows(t *testing.T) {
 		"UPDATE receipts SET result = x'7b' WHERE key = 'trn_ses_a1'":   turnLike("ses_a", 1),
 		"UPDATE sessions SET turn_index = 7 WHERE session_id = 'ses_a'": turnLike("ses_a", 8),
 	} {
-		t.Run("issue/29 no commit is made on top of "+damage, func(t *testing.T) {
+		t.Run("issue/29 a commit is rejected after "+damage, func(t *testing.T) {
 			dir := fill(t)
 			tamper(t, dir, damage)
 			refuse(t, open(t, dir), c, ErrCorrupt)
@@ -93,7 +93,7 @@ func TestSummed(t *testing.T) {
 		"UPDATE pins SET (at, reason) = (?, ?) WHERE session = ?": "does not set one column",
 		"UPDATE pins SET at=? WHERE session = ?":                  "does not set one column",
 	} {
-		t.Run("outside/13 a statement whose sum would be wrong is refused: "+query, func(t *testing.T) {
+		t.Run("outside/13 a statement with a wrong checksum is rejected: "+query, func(t *testing.T) {
 			if _, err := summed(query); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("got %v", err)
 			}
@@ -104,7 +104,7 @@ func TestSummed(t *testing.T) {
 		"row_sum()", "row_sum(1)", "row_sum(1, 2)", "row_sum('pins(at)')", "row_sum('pins(at)', 1, 2)",
 		"row_resum()", "row_resum('pins(at)')", "row_resum('pins(at)', 'x', 1, 2)", "row_resum('pins(at)', 1, 1)", "row_resum(1, 1, 1, 1)",
 	} {
-		t.Run("issue/29 SQL that asks for no sum is refused: "+call, func(t *testing.T) {
+		t.Run("issue/29 an invalid call of a checksum function fails: "+call, func(t *testing.T) {
 			if err := s.pool.db.QueryRowContext(t.Context(), "SELECT "+call).Scan(new(any)); err == nil {
 				t.Error("it has a result")
 			}

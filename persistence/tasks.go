@@ -85,7 +85,7 @@ func placeTask(ctx context.Context, t *tx, c *TaskChange, b taskBodies, h *head,
 	case len(c.Events) > 0 && c.Events[0].Kind == protocol.TaskWasCreated:
 		return 0, ErrExists
 	case ended && !c.Task.Pruned:
-		return 0, fmt.Errorf("it is over: %w", ErrFenced)
+		return 0, fmt.Errorf("it has ended: %w", ErrFenced)
 	}
 	if c.From != "" {
 		if err := t.row(ctx, taskOf, []any{h.id, c.Task.ID}, new(int64), new(bool)); !errors.Is(err, sql.ErrNoRows) {

@@ -30,7 +30,7 @@ func settled(key string, id protocol.TriggerID, state protocol.DeliveryState) *C
 }
 
 func TestTriggers(t *testing.T) {
-	t.Run("runtime/B14 an occurrence and its deliveries are stored whole, and once", func(t *testing.T) {
+	t.Run("runtime/B14 an occurrence and its deliveries are stored together, and once", func(t *testing.T) {
 		s := open(t, t.TempDir())
 		commit(t, s, occur(happened("1", "trg_a", "trg_b")))
 		if _, err := s.Commit(t.Context(), occur(happened("2", "trg_a"), happened("1"))); !errors.Is(err, ErrExists) {
@@ -44,14 +44,14 @@ func TestTriggers(t *testing.T) {
 			t.Errorf("reserved %+v, %v", reserved, err)
 		}
 	})
-	t.Run("runtime/B14 on a full disk nothing occurs, and what has occurred gets its outcome", func(t *testing.T) {
+	t.Run("runtime/B14 a full disk rejects new occurrences but stores outcomes of old ones", func(t *testing.T) {
 		s := open(t, t.TempDir())
 		commit(t, s, occur(happened("1", "trg_a")))
 		s.ballast.released.Store(true)
 		refuse(t, s, occur(happened("2", "trg_a")), ErrFull)
 		commit(t, s, settled("1", "trg_a", protocol.DeliveryTargetGone))
 	})
-	t.Run("runtime/B14 a delivery has one outcome, which the first gives it, and what comes with another one is not stored", func(t *testing.T) {
+	t.Run("runtime/B14 the first outcome of a delivery counts, and a commit with another one is rejected", func(t *testing.T) {
 		s := open(t, t.TempDir())
 		commit(t, s, rootCommit("ses_a"))
 		commit(t, s, occur(happened("1", "trg_a")))
@@ -68,7 +68,7 @@ func TestTriggers(t *testing.T) {
 			t.Errorf("it is %+v, %v; the session is at %d", o.Deliveries, err, session(t, s, "ses_a").Seq)
 		}
 	})
-	t.Run("runtime/B14 a trigger of a session goes with it, and none is made for one that is gone", func(t *testing.T) {
+	t.Run("runtime/B14 a trigger is deleted with its session, and none is created for a deleted one", func(t *testing.T) {
 		s := open(t, t.TempDir())
 		commit(t, s, rootCommit("ses_a"))
 		put := func(id protocol.TriggerID, row int64, owner protocol.SessionID) *Commit {
@@ -88,7 +88,7 @@ func TestTriggers(t *testing.T) {
 			t.Errorf("there are %+v, %v", all, err)
 		}
 	})
-	t.Run("runtime/B14 of each type the newest occurrences are kept, and those that are not done", func(t *testing.T) {
+	t.Run("runtime/B14 the newest occurrences of each type and all unfinished ones are kept", func(t *testing.T) {
 		s, stop := start(t, Config{Dir: t.TempDir(), Log: quiet("").Log, Durability: "OFF"})
 		defer stop()
 		commit(t, s, occur(happened("old", "trg_a")))

@@ -195,7 +195,7 @@ func verifyBlob(ctx context.Context, db *Reader, d protocol.Digest) error {
 		return err
 	}
 	if size != int64(len(data)) {
-		return fmt.Errorf("blob %s has %d bytes, and its row says %d: %w", d, len(data), size, ErrCorrupt)
+		return fmt.Errorf("blob %s has %d bytes, but its row says %d: %w", d, len(data), size, ErrCorrupt)
 	}
 	return nil
 }
@@ -203,5 +203,5 @@ func verifyBlob(ctx context.Context, db *Reader, d protocol.Digest) error {
 // wrongParent returns the error of a branch that continues from itself or from a newer branch.
 // Following it could loop forever.
 func wrongParent(branch, parent int64) error {
-	return fmt.Errorf("branch %d goes on from branch %d, which is not older: %w", branch, parent, ErrCorrupt)
+	return fmt.Errorf("branch %d continues from branch %d, which is not older: %w", branch, parent, ErrCorrupt)
 }

@@ -17,7 +17,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// tamper changes a database as nobody should, by a connection of its own.
+// tamper changes a database behind lashd's back, with a connection of its own.
 func tamper(t *testing.T, dir, query string, args ...any) {
 	t.Helper()
 	db := must(sql.Open("sqlite", fileURL(filepath.Join(dir, "lashd.db"), nil)))
@@ -51,7 +51,7 @@ func TestVerify(t *testing.T) {
 		stop()
 		return s.Dir()
 	}
-	t.Run("issue/29 damage of no session's row is not told of one", func(t *testing.T) {
+	t.Run("issue/29 damage outside a session's rows names no session", func(t *testing.T) {
 		dir := fill(t)
 		tamper(t, dir, "UPDATE meta SET value = 'x' WHERE name = 'secret'")
 		if got := findings(t, dir); !strings.HasPrefix(got, "row name secret of table meta") {
@@ -89,7 +89,7 @@ func TestVerify(t *testing.T) {
 		}
 		t.Logf("%d flips found", flips)
 	})
-	t.Run("reliability/F7 what is missing or does not fit is found", func(t *testing.T) {
+	t.Run("reliability/F7 missing and inconsistent rows are found", func(t *testing.T) {
 		dir := fill(t)
 		saved := save(t, dir)
 		for query, want := range map[string]string{
@@ -100,16 +100,16 @@ func TestVerify(t *testing.T) {
 			"UPDATE sessions SET chain = zeroblob(32)":                                           "broken",
 			"UPDATE events SET place = place + 9 WHERE place % 16 = 2":                           "broken",
 			"UPDATE events SET place = place + 1 WHERE place = (SELECT max(place) FROM events)":  "broken",
-			"UPDATE sqlite_sequence SET seq = seq - 1 WHERE name = 'branches'":                   "the newest number of branches is 1",
-			"UPDATE sqlite_sequence SET seq = 1 << 31 WHERE name = 'branches'":                   "SQLite says that it is 2147483648",
+			"UPDATE sqlite_sequence SET seq = seq - 1 WHERE name = 'branches'":                   "the highest row number of branches is 1",
+			"UPDATE sqlite_sequence SET seq = 1 << 31 WHERE name = 'branches'":                   "SQLite recorded 2147483648",
 			"UPDATE nodes SET turn_id = 'x' WHERE node_id = 'nod_2'":                             "session ses_a: row place ",
 			"UPDATE components SET name = 'x' WHERE name = 'c'":                                  "session ses_a: row session 1, snapshot , name x of table components",
 			"UPDATE sessions SET title = cwd, cwd = title":                                       "session ses_a: row session 1 of table sessions",
 			"UPDATE task_events SET key = 'x'":                                                   "session ses_a: row task 1, ordinal 1 of table task_events",
 			"DELETE FROM nodes WHERE node_id = 'nod_2'":                                          "nodes are missing",
 			"DELETE FROM branches":                                                               "branch 1 is missing",
-			"UPDATE blobs SET body = zeroblob(7) WHERE digest = (SELECT max(digest) FROM blobs)": "other bytes",
-			"PRAGMA foreign_keys = 0; UPDATE components SET session = 99":                        "refers to one that is not there",
+			"UPDATE blobs SET body = zeroblob(7) WHERE digest = (SELECT max(digest) FROM blobs)": "does not match its digest",
+			"PRAGMA foreign_keys = 0; UPDATE components SET session = 99":                        "refers to a missing row",
 		} {
 			tamper(t, dir, "PRAGMA foreign_keys = 0; "+query)
 			if got := findings(t, dir); !strings.Contains(got, want) {
@@ -121,7 +121,7 @@ func TestVerify(t *testing.T) {
 			t.Errorf("an intact store: found %q", got)
 		}
 	})
-	t.Run("reliability/F7 commits do not disturb it", func(t *testing.T) {
+	t.Run("reliability/F7 concurrent commits do not disturb a check", func(t *testing.T) {
 		s := open(t, fill(t))
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
@@ -152,13 +152,13 @@ func TestVerifyTasks(t *testing.T) {
 	}
 	for damage, want := range map[string]string{
 		"SELECT 1": "",
-		"DELETE FROM task_events WHERE task = 2 AND ordinal = 2":                                                                                                 "task tsk_2: it is not what its 1 events come to",
-		"DELETE FROM task_events WHERE task = 1 AND ordinal = 1":                                                                                                 "task tsk_1: it is not what its 1 events come to",
-		"INSERT INTO task_events SELECT 2, 3, 'more', body, 0 FROM task_events WHERE ordinal = 2 LIMIT 1":                                                        "task tsk_2: it is not what its 3 events come to",
-		`UPDATE tasks SET body = CAST(replace(body, '"attempt":0', '"attempt":1') AS BLOB) WHERE task = 1`:                                                       "task tsk_1: it is not what its 2 events come to",
+		"DELETE FROM task_events WHERE task = 2 AND ordinal = 2":                                                                                                 "task tsk_2: it differs from the result of its 1 events",
+		"DELETE FROM task_events WHERE task = 1 AND ordinal = 1":                                                                                                 "task tsk_1: it differs from the result of its 1 events",
+		"INSERT INTO task_events SELECT 2, 3, 'more', body, 0 FROM task_events WHERE ordinal = 2 LIMIT 1":                                                        "task tsk_2: it differs from the result of its 3 events",
+		`UPDATE tasks SET body = CAST(replace(body, '"attempt":0', '"attempt":1') AS BLOB) WHERE task = 1`:                                                       "task tsk_1: it differs from the result of its 2 events",
 		`UPDATE tasks SET body = CAST(replace(body, '"attempt":0', '"attempt":1,"pruned":true') AS BLOB) WHERE task = 1; DELETE FROM task_events WHERE task = 1`: "",
 	} {
-		t.Run("issue/29 tasks that are not what their events come to are found: "+damage, func(t *testing.T) {
+		t.Run("issue/29 tasks that differ from their events are found: "+damage, func(t *testing.T) {
 			dir := fill(t)
 			tamper(t, dir, damage)
 			s := open(t, dir)
@@ -175,7 +175,7 @@ func save(t *testing.T, dir string) []byte {
 	return must(os.ReadFile(filepath.Join(dir, "lashd.db")))
 }
 
-// restore puts a database back that nobody has open.
+// restore puts back a database that no process has open.
 func restore(t *testing.T, dir string, data []byte) {
 	t.Helper()
 	for _, suffix := range []string{"-wal", "-shm"} {
@@ -202,7 +202,7 @@ func TestWitness(t *testing.T) {
 		}
 		run(t, s)()
 	})
-	t.Run("a witness that is behind says nothing", func(t *testing.T) {
+	t.Run("a witness that is behind is accepted", func(t *testing.T) {
 		dir := oldDatabase(t)
 		path := filepath.Join(dir, witnessName)
 		s, stop := start(t, quiet(dir))
@@ -218,7 +218,7 @@ func TestWitness(t *testing.T) {
 			t.Errorf("epoch %d, want %d", got, epoch)
 		}
 	})
-	t.Run("outside/12 without a witness the store has a new epoch, and no loss is claimed", func(t *testing.T) {
+	t.Run("outside/12 without a witness the store has a new epoch and no loss is reported", func(t *testing.T) {
 		for _, keep := range []int{0, 20} {
 			dir := oldDatabase(t)
 			path := filepath.Join(dir, witnessName)
@@ -235,7 +235,7 @@ func TestWitness(t *testing.T) {
 	})
 }
 
-// reseal has the witness take the database file for the one that lashd closed.
+// reseal makes the witness accept the database file as the one that lashd closed.
 func reseal(t *testing.T, dir string) {
 	t.Helper()
 	w := must(openWitness(filepath.Join(dir, fileName), slog.New(slog.DiscardHandler)))
@@ -259,7 +259,7 @@ func TestDamagedStoreServesReads(t *testing.T) {
 }
 
 func TestSmallDatabases(t *testing.T) {
-	t.Run("issue/2 a damaged one is found before anything is written, although it was closed properly", func(t *testing.T) {
+	t.Run("issue/2 damage is found before the first write even after a proper close", func(t *testing.T) {
 		dir := oldDatabase(t)
 		tamper(t, dir, "UPDATE sessions SET chain = zeroblob(32)")
 		reseal(t, dir)
@@ -273,7 +273,7 @@ func TestSmallDatabases(t *testing.T) {
 			_, err := s.Commit(t.Context(), rootCommit("ses_b"))
 			failed <- err
 		}()
-		for len(s.requests) == 0 { // asked for before anybody has checked
+		for len(s.requests) == 0 { // queued before the check
 			runtime.Gosched()
 		}
 		stop := run(t, s)
@@ -285,7 +285,7 @@ func TestSmallDatabases(t *testing.T) {
 			t.Error("the damaged database was written to")
 		}
 	})
-	t.Run("issue/29 one that was not closed is checked before it is opened", func(t *testing.T) {
+	t.Run("issue/29 a database that was not closed is checked before it is opened", func(t *testing.T) {
 		s := must(Open(t.Context(), quiet(oldDatabase(t))))
 		defer s.closePools()
 		defer s.witness.close()
@@ -297,7 +297,7 @@ func TestSmallDatabases(t *testing.T) {
 			t.Errorf("it is open, and healthy: %v", err)
 		}
 	})
-	t.Run("issue/29 one that was not closed and cannot be checked is not opened", func(t *testing.T) {
+	t.Run("issue/29 a database that was not closed and cannot be checked is not opened", func(t *testing.T) {
 		s := must(Open(t.Context(), quiet(oldDatabase(t))))
 		defer s.closePools()
 		defer s.witness.close()
@@ -309,7 +309,7 @@ func TestSmallDatabases(t *testing.T) {
 			}
 		}
 	})
-	t.Run("issue/2 a damaged one whose witness has seen more is left as it is", func(t *testing.T) {
+	t.Run("issue/2 a damaged database whose witness has more commits is left unchanged", func(t *testing.T) {
 		dir := oldDatabase(t)
 		tamper(t, dir, "UPDATE sessions SET chain = zeroblob(32)")
 		w, err := openWitness(filepath.Join(dir, fileName), slog.New(slog.DiscardHandler))
@@ -328,7 +328,7 @@ func TestSmallDatabases(t *testing.T) {
 			t.Errorf("%v, written to: %v", s.Healthy(), !bytes.Equal(read(), before))
 		}
 	})
-	t.Run("issue/2 one that cannot be checked is not written to", func(t *testing.T) {
+	t.Run("issue/2 a database that cannot be checked is not written", func(t *testing.T) {
 		s := must(Open(t.Context(), quiet(oldDatabase(t))))
 		ended, end := context.WithCancel(t.Context())
 		end()
@@ -356,7 +356,7 @@ func TestPlans(t *testing.T) {
 		inputColumns + wherePending: "inputs_pending",
 		unfinished:                  "turns_open",
 	} {
-		t.Run("runtime/P16 what is open is found by its index "+index, func(t *testing.T) {
+		t.Run("runtime/P16 queries for open rows use an index "+index, func(t *testing.T) {
 			args := slices.Repeat([]any{1}, strings.Count(query, "?"))
 			rows := must(s.pool.db.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+expanded(query), args...))
 			type step struct{ text string }

@@ -108,7 +108,7 @@ func verifyNumbers(ctx context.Context, db *readPool) error {
 			return err
 		}
 		if assigned < stored || assigned >= 1<<31 {
-			return fmt.Errorf("the newest number of %s is %d, and SQLite says that it is %d: %w", table, stored, assigned, ErrCorrupt)
+			return fmt.Errorf("the highest row number of %s is %d, but SQLite recorded %d: %w", table, stored, assigned, ErrCorrupt)
 		}
 	}
 	return nil

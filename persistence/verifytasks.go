@@ -54,7 +54,7 @@ func verifyTask(ctx context.Context, db *Reader, fold Fold, t protocol.Task) (pr
 	if gone != nil || now.Change != number {
 		return "", nil // moved or deleted, or changed: then a later page has it again
 	}
-	return fmt.Sprintf("it is not what its %d events come to", len(events)), nil
+	return fmt.Sprintf("it differs from the result of its %d events", len(events)), nil
 }
 
 // encoded returns the JSON of a task for comparison.

@@ -82,7 +82,7 @@ func (s *Store) startBackground(ctx context.Context) (wait func()) {
 	var working sync.WaitGroup
 	working.Go(func() {
 		if err := removeRecorded(s.abandoned); err != nil {
-			s.log.Warn("backups that were cut off not removed", "error", err)
+			s.log.Warn("interrupted backups not removed", "error", err)
 		}
 	})
 	if s.uncheckedLarge {

@@ -19,7 +19,7 @@ import (
 // crowdVariable makes the test's program a client with many connections: it names the socket, how many, and what each sends.
 const crowdVariable = "LASHD_TEST_CROWD"
 
-// crowd opens connections, has each answered, and holds them until stdin ends. It prints what it is told.
+// crowd opens connections, sends a request on each, and holds them until stdin ends. It prints the responses.
 func crowd(words string) {
 	parts := strings.SplitN(words, " ", 3)
 	n, _ := strconv.Atoi(parts[1])
@@ -41,7 +41,7 @@ func crowd(words string) {
 	io.Copy(io.Discard, os.Stdin)
 }
 
-// crowds starts a process with n connections, and tells how many were refused.
+// crowds starts a process with n connections, and returns how many were rejected.
 func (f *fixture) crowds(t *testing.T, n int, line string) (refused int) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
@@ -67,7 +67,7 @@ func (f *fixture) crowds(t *testing.T, n int, line string) (refused int) {
 	return refused
 }
 
-// lost reads what is left of a connection, which must have ended.
+// lost reads the rest of a connection, which must have ended.
 func (w *wire) lost(t *testing.T) (last string) {
 	t.Helper()
 	w.SetDeadline(time.Now().Add(time.Minute))
@@ -87,7 +87,7 @@ const attachServer = `{"jsonrpc":"2.0","id":1,"method":"server/attach"}`
 
 func TestConnections(t *testing.T) {
 	const told = `{"jsonrpc":"2.0","id":null,"error":{"code":-32001,`
-	t.Run("outside/11 a process with 200 idle connections locks nobody out", func(t *testing.T) {
+	t.Run("outside/11 a process with 200 idle connections does not lock out other clients", func(t *testing.T) {
 		f := newFixture(t)
 		if refused := f.crowds(t, 200, strings.TrimSpace(ping)); refused != 0 {
 			t.Errorf("%d idle connections were refused, want each to take the place of an older one", refused)
@@ -98,14 +98,14 @@ func TestConnections(t *testing.T) {
 			w.usable(t)
 		}
 	})
-	t.Run("outside/11 a process with 200 subscriptions locks nobody out", func(t *testing.T) {
+	t.Run("outside/11 a process with 200 subscriptions does not lock out other clients", func(t *testing.T) {
 		f := newFixture(t)
 		if refused := f.crowds(t, 200, attachServer); refused < 200-64 || refused > 200-60 {
 			t.Errorf("%d connections with a subscription were refused, want all but 64", refused)
 		}
 		f.dialSocket(t).usable(t)
 	})
-	t.Run("outside/11 crowds of several processes drop the idle, and never a client with a turn or a subscription", func(t *testing.T) {
+	t.Run("outside/11 many connections of several processes drop idle clients, never one with a turn or a subscription", func(t *testing.T) {
 		f := newFixture(t)
 		following, waiting, idle := f.dialSocket(t), f.dialSocket(t), f.dialSocket(t)
 		following.do(t, "session/attach", `{"sessionId":%q}`, f.words.Replace("$busy"))
@@ -128,7 +128,7 @@ func TestConnections(t *testing.T) {
 		}
 		full.lost(t)
 	})
-	t.Run("outside/11 idle clients give way to others, those of the largest crowd first", func(t *testing.T) {
+	t.Run("outside/11 idle clients make room for others, those of the process with most connections first", func(t *testing.T) {
 		f := newFixture(t)
 		honest := f.dialSocket(t)
 		honest.usable(t) // used before all others
@@ -137,7 +137,7 @@ func TestConnections(t *testing.T) {
 		}
 		honest.usable(t)
 	})
-	t.Run("outside/11 a request that comes as its connection is dropped is not done", func(t *testing.T) {
+	t.Run("outside/11 a request that arrives while its connection is dropped does not run", func(t *testing.T) {
 		f := newFixture(t)
 		var all []*wire
 		for range 64 {

@@ -16,8 +16,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// What encoding/json takes alone may be too deep inside of an answer. Whoever asked is not left waiting.
-func TestAnswerThatCannotBeEncoded(t *testing.T) {
+// A value that encoding/json accepts alone may be nested too deeply inside a response. The client still gets a response.
+func TestResponseThatCannotBeEncoded(t *testing.T) {
 	ours, theirs := net.Pipe()
 	c := &conn{Server: &Server{log: slog.New(slog.DiscardHandler)}, stream: frame.New(theirs, frame.Config{})}
 	c.seat = new(admission).alone(c.stream)

@@ -12,7 +12,7 @@ import (
 	_ "modernc.org/sqlite"
 )
 
-// database is a second connection to what the daemon stores.
+// database is a second connection to the daemon's database.
 type database struct {
 	mu      sync.Mutex
 	db      *sql.DB
@@ -32,7 +32,7 @@ func openDatabase(t testing.TB, dir string) *database {
 	return &database{db: db}
 }
 
-// dump is every row of every table, but for how many commits there were. It reads them only if somebody has committed since the last time.
+// dump returns every row of every table except the number of commits. It reads them only if there were commits since the last call.
 func (d *database) dump(t testing.TB) string {
 	t.Helper()
 	d.mu.Lock()

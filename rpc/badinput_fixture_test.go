@@ -18,7 +18,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// fixture is a daemon with sessions in all sorts of states, in which nothing happens any more.
+// fixture is an idle daemon with sessions in many states.
 type fixture struct {
 	*server
 	socket string
@@ -74,7 +74,7 @@ func (f *fixture) unchanged(t testing.TB) {
 	}
 }
 
-// made is what the fixture needs of the results of its requests.
+// made has the members that the fixture needs from the results of its requests.
 type made struct {
 	SessionID, TurnID, InputID, NextCursor string
 	NodeIDs                                []string
@@ -121,7 +121,7 @@ func (w *wire) await(t testing.TB, kind protocol.EventType) protocol.Event {
 
 const hello = `"input":[{"type":"text","text":"hello"}]`
 
-// populate makes the sessions, and returns what the words in test cases stand for.
+// populate makes the sessions, and returns the values of the $words in test cases.
 func (f *fixture) populate(t testing.TB) []string {
 	w, dir := f.dialSocket(t), t.TempDir()
 	open := func() string { return w.do(t, "session/new", `{"cwd":%q}`, dir).SessionID }
@@ -159,7 +159,7 @@ func (f *fixture) populate(t testing.TB) []string {
 		"$busy", busy, "$running", running, "$queued", queued, "$ask", ask, "$decision", decision, "$gone", gone, "$archived", archived, "$digest", strings.Repeat("0a", 32))
 }
 
-// paths are things which are no directories.
+// paths are paths that are not directories.
 func paths(t testing.TB, dir string) []string {
 	t.Helper()
 	file, link, loop := filepath.Join(dir, "file"), filepath.Join(dir, "link"), filepath.Join(dir, "loop")

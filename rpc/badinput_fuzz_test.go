@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// request is what a lenient reader takes a message for.
+// request is a message as a lenient reader sees it.
 type request struct{ jsonrpc, id, method json.RawMessage }
 
-// asRequest tells whether a message is one that must be answered, whatever else is wrong with it.
+// asRequest reports whether a message is a request, which needs a response however wrong it is.
 func asRequest(data []byte) (request, bool) {
 	var m map[string]json.RawMessage
 	if json.Unmarshal(data, &m) != nil {

@@ -29,7 +29,7 @@ const (
 	asked    = `{"messages":[{"role":"user","parts":[{"kind":"text","text":"x"}]}],`
 )
 
-// wrong is mistakes in the params of all methods but those of wrongSession; together, one at least for each param.
+// wrong has mistakes in the params of all methods except those of wrongSession; together at least one for each param.
 var wrong = []paramCase{
 	{"graph/read", `{}`, param("/sessionId")},
 	{"graph/read", inIdle + `"limit":100000000}`, param("/limit")},
@@ -198,7 +198,7 @@ func schema(s string) string { return tools(`{"name":"a","description":"","input
 func part(p string) string { return `{"message":{"role":"user","parts":[` + p + `]}}]}` }
 
 // testParams are mistakes in params: those above, and for every method an array with something in it, a name that it does not have, and one
-// that everybody may add.
+// that every client may add.
 func testParams(t *testing.T, f *fixture) {
 	w := f.dialSocket(t)
 	for _, c := range slices.Concat(wrongSession, wrong) {

@@ -102,7 +102,7 @@ var envelopes = []badCase{
 	{in: batch(1000, "1"), want: []string{"null " + invalid}},
 }
 
-// testConduct is bad requests that are bad only for when they come.
+// testConduct sends requests that are wrong only because of their timing.
 func testConduct(t *testing.T, f *fixture) {
 	const wait = `"method":"turn/wait","params":{"turnId":"$running"}`
 	w := f.dialSocket(t)
@@ -125,7 +125,7 @@ func testConduct(t *testing.T, f *fixture) {
 	f.check(t, w, badCase{in: members(`"method":"notifications/cancelled","params":{"requestId":"w5"}`), want: []string{`"w5" -32800 cancelled now none`}})
 }
 
-// testStrict is a connection on which initialize must come first.
+// testStrict uses a connection that requires initialize.
 func testStrict(t *testing.T, f *fixture) {
 	p := f.dial(t, true)
 	w := &wire{Conn: p.Conn, in: p.in}

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// wrongSession is mistakes in the params of the methods of connections and sessions.
+// wrongSession has mistakes in the params of the methods of connections and sessions.
 var wrongSession = []paramCase{
 	{"initialize", `{}`, param("/clientInfo")},
 	{"initialize", `{"clientInfo":"x"}`, param("/clientInfo")},

@@ -10,7 +10,7 @@ const (
 	stale = "1 -32011 generationMismatch reload none"
 )
 
-// states are requests that are good in form and refused, or answered with a refusal, as things stand.
+// states are well-formed requests that the current state does not allow.
 var states = []paramCase{
 	{"session/new", `{"cwd":"$dir","model":"none"}`, notFound("modelNotFound", "never")},
 	{"session/new", `{"cwd":"$dir","sessionId":"$idle"}`, "1 -32011 conflict never none"},
@@ -115,7 +115,7 @@ var states = []paramCase{
 	{"completion/create", asked + `"idempotencyKey":"used"}`, "1 -32011 conflict never none"},
 }
 
-// needSession are the methods that name a session in sessionId, with what else they need.
+// needSession lists the methods with a sessionId, with their other required params.
 var needSession = map[string]string{
 	"session/read": `}`, "session/attach": `}`, "session/configure": `}`, "session/setOverlay": `}`, "session/fork": `}`,
 	"session/close": `}`, "session/archive": `}`, "session/wait": `}`, "session/setTitle": `,"title":"x"}`,
@@ -140,7 +140,7 @@ func testState(t *testing.T, f *fixture) {
 		f.check(t, w, badCase{in: call(method, `{"sessionId":"ses_none"`+rest), want: []string{notFound("sessionNotFound", "reload")}})
 		f.check(t, w, badCase{in: call(method, `{"sessionId":"$gone"`+rest), want: []string{notFound("sessionDeleted", "never")}})
 	}
-	// Refusals that are answers.
+	// Rejections in a result.
 	for _, c := range []struct{ method, params, has string }{
 		{"graph/append", `{"sessionId":"$rewound","requiresAncestorNodeId":"$stale","nodes":[{"plugin":{"type":"n","body":1}}]}`, `"status":"staleBranch"`},
 		{"queue/cancel", inIdle + `"inputId":"inp_none"}`, `"status":"notFound"`},

@@ -16,14 +16,14 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// badCase is something that a peer should not send, and all that comes of it.
+// badCase is invalid input and its expected effects.
 type badCase struct {
 	in   string   // as sent; $words stand for what the fixture made
 	want []string // the answers, in the words of told; none if nothing is answered
 	has  string   // a part of the last answer
 }
 
-// told puts an answer into words: its id and either ok, or code, kind, retry, outcome, pointer and the name that was
+// told describes a response: its id and either ok, or code, kind, retry, outcome, pointer and the name that was
 // probably meant.
 func told(t testing.TB, frame []byte) string {
 	t.Helper()
@@ -121,7 +121,7 @@ func (w *wire) usable(t testing.TB) {
 
 func cl(body string) string { return fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(body), body) }
 
-// check sends a case and compares what is answered, what the connection is good for and what is stored.
+// check sends a case and compares the responses, the state of the connection and the database.
 func (f *fixture) check(t *testing.T, w *wire, c badCase) {
 	t.Helper()
 	f.cases++

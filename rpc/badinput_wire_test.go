@@ -15,7 +15,7 @@ const (
 	ping    = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
 )
 
-// ending is what becomes of a connection.
+// ending is the state of a connection after a test case.
 type ending int
 
 const (
@@ -94,7 +94,7 @@ var framings = []struct {
 	{"\x16\x03\x01\x02\x00\x01\x00", closed, []string{foreign}},
 }
 
-// testFraming gives each case a connection of its own, and sends all before it reads: a refused peer is given time to
+// testFraming gives each case a connection of its own, and sends everything before it reads: a rejected peer has time to
 // read why.
 func testFraming(t *testing.T, f *fixture) {
 	var wires []*wire
@@ -136,7 +136,7 @@ func inJSON(value string) string {
 	return `{"jsonrpc":"2.0","id":1,"method":"usage/read","params":{"_x":` + value + `}}` + "\n"
 }
 
-// documents are lines that are no JSON, or more than one may ask a peer to read; some only look so.
+// documents are lines that are not JSON or exceed a limit; some only look so.
 var documents = []badCase{
 	{in: "{\n", want: []string{parse}},
 	{in: "{}}\n", want: []string{parse}},

@@ -83,7 +83,7 @@ func TestCancelled(t *testing.T) {
 			checkCancelled(t, w.answer(t), c.want)
 		})
 	}
-	t.Run("outside/19 methods that are said to change nothing take no idempotency key", func(t *testing.T) {
+	t.Run("outside/19 methods that change nothing take no idempotency key", func(t *testing.T) {
 		for name, m := range rpc.Methods() {
 			if _, keyed := m.Params.FieldByName("IdempotencyKey"); keyed && m.Reads {
 				t.Errorf("%s takes a key and is said to change nothing", name)

@@ -13,7 +13,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// oven is a tool that answers later.
+// oven is a tool with a deferred result.
 type oven struct{ keys chan protocol.CompletionKey }
 
 func (o oven) Tools() []tool.Tool {
@@ -27,7 +27,7 @@ func (o oven) Execute(ctx context.Context, c tool.Invocation) (tool.Result, erro
 }
 
 func TestCompletionOnTheWire(t *testing.T) {
-	t.Run("plugin/TL-21 runtime/T10 tool/complete answers a call that waits, once", func(t *testing.T) {
+	t.Run("plugin/TL-21 runtime/T10 tool/complete completes a pending call once", func(t *testing.T) {
 		bakes := oven{make(chan protocol.CompletionKey, 1)}
 		model := scripted.New(&scripted.Script{Otherwise: &scripted.Turn{Replies: []scripted.Reply{
 			{ToolCalls: []scripted.Call{{ID: "c1", Name: "bake"}}}, {Text: "served"},
@@ -58,7 +58,7 @@ func TestCompletionOnTheWire(t *testing.T) {
 	})
 }
 
-// answered decodes an answer that is no error.
+// answered decodes a response that is not an error.
 func answered(t *testing.T, a answer, into any) {
 	t.Helper()
 	if a.Error != nil {

@@ -43,11 +43,11 @@ func TestEmptyParams(t *testing.T) {
 			})
 		}
 	}
-	t.Run("outside/18 every method takes null for params left out", func(t *testing.T) {
+	t.Run("outside/18 every method accepts null for missing params", func(t *testing.T) {
 		w := daemon.dialSocket(t)
 		for method, m := range rpc.Methods() {
 			if m.Waits {
-				continue // some of them wait for ever
+				continue // some of them wait forever
 			}
 			var got [2]string
 			for i, params := range []string{`,"params":null`, ""} {

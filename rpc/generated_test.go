@@ -25,13 +25,13 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// goWords are what only a Go programmer would recognise in an error message.
+// goWords are words that only a Go programmer would recognize in an error message.
 var goWords = regexp.MustCompile(`json:|cannot unmarshal|\bprotocol\.|\bengine\.|\bu?int(8|16|32|64)\b|float64|strconv|reflect\.|interface \{|\[\]byte|struct \{|%!|\bnil\b|context (canceled|deadline)|sql:|SQLITE|UNIQUE|runtime error|goroutine|syscall`)
 
-// silent are the methods of which many requests would only make the test slow.
+// silent lists methods that would only slow down the test.
 var silent = map[string]bool{"rpc/discover": true, "server/diagnostics": true}
 
-// errorLog keeps what the daemon says of faults of its own.
+// errorLog keeps the daemon's log of internal errors.
 type errorLog struct {
 	slog.Handler
 	mu   *sync.Mutex
@@ -93,7 +93,7 @@ func (f *flow) cancel(id int) {
 	f.wire.send(fmt.Sprintf(`{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":%d}}`+"\n", id))
 }
 
-// settleUntil reads answers.
+// settleUntil reads responses until at most this many requests are open.
 func (f *flow) settleUntil(done func() bool) {
 	f.t.Helper()
 	for !done() {
@@ -143,7 +143,7 @@ func (f *flow) answer(line []byte) {
 	}
 }
 
-// another tells whether a problem is none that its method has shown before.
+// another reports whether a problem is new for its method.
 func (f *flow) another(asked, problem string) bool {
 	_, method, _ := strings.Cut(asked, `"method":"`)
 	method, _, _ = strings.Cut(method, `"`)
@@ -151,7 +151,7 @@ func (f *flow) another(asked, problem string) bool {
 	return f.outcomes[problem+" "+method] == 1
 }
 
-// faulty is what is wrong with an error.
+// faulty returns the defect of an error response, or "".
 func faulty(a *answer) string {
 	e := a.Error
 	switch {
@@ -167,7 +167,7 @@ func faulty(a *answer) string {
 	return ""
 }
 
-// stove is a tool that answers at once.
+// stove is a tool that returns at once.
 type stove struct{}
 
 func (stove) Tools() []tool.Tool {
@@ -184,7 +184,7 @@ var kitchen = plugin.Static("kitchen", func(r *plugin.Registrar) error {
 	return nil
 })
 
-// generated is a daemon to try, with a session of each sort.
+// generated is a daemon under test, with a session of each kind.
 func generated(t *testing.T, seed uint64, wildness float64) (*flow, errorLog) {
 	log := newErrorLog()
 	script, err := scripted.Parse([]byte(strings.Replace(asking, "deploy", "stir", 1)))
@@ -238,9 +238,9 @@ func TestGeneratedParams(t *testing.T) {
 	}
 }
 
-// TestGeneratedRefusals holds what errors say of their outcome against the database: after none, it is as it was.
+// TestGeneratedRefusals compares the outcome in errors with the database: after outcome none it is unchanged.
 func TestGeneratedRefusals(t *testing.T) {
-	t.Run("outside/11 a request whose outcome is none has stored nothing", func(t *testing.T) {
+	t.Run("outside/11 a request with outcome none has stored nothing", func(t *testing.T) {
 		f := newFixture(t)
 		w, g := f.dialSocket(t), newGenerator(t, 11)
 		g.wildness = 0.15
@@ -261,7 +261,7 @@ func TestGeneratedRefusals(t *testing.T) {
 			if !f.changes(t, w, line, &refused) {
 				continue
 			}
-			// What goes on beside it, such as a turn that a request before has begun, may have been stored. It is not each time.
+			// A concurrent change, such as that of a turn from an earlier request, may have been stored. That does not happen each time.
 			again := f.changes(t, w, line, &refused)
 			if third := f.changes(t, w, line, &refused); again && third {
 				t.Errorf("it is answered that nothing was done, and changes the database: %.1000s", line)
@@ -271,7 +271,7 @@ func TestGeneratedRefusals(t *testing.T) {
 	})
 }
 
-// changes sends a request, and tells whether it is answered that nothing was done although the database changed.
+// changes sends a request, and reports whether the response claims outcome none although the database changed.
 func (f *fixture) changes(t *testing.T, w *wire, line string, refused *int) bool {
 	t.Helper()
 	before := f.stored.dump(t)

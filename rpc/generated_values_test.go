@@ -16,18 +16,18 @@ import (
 	"lashd/engine/driver/standard"
 )
 
-// generator makes params of all methods from their types. Most values are good ones, so that a bad one gets far. What it names lies
+// generator makes params of all methods from their types. Most values are valid, so that an invalid one gets far. Paths are
 // in its own directory, and commands in it are harmless.
 type generator struct {
 	*rand.Rand
 	wildness float64             // how likely a value is bad
 	enums    map[string][]string // by type
-	ids      map[string][]string // that answers had in them, by prefix, the newest last
+	ids      map[string][]string // from responses, by prefix, newest last
 	texts    []string            // bad and odd strings, as JSON
 	words    map[string][]string // good strings, by the name of their member
 }
 
-// kept are how many ids there are of each sort: few, so that two of them belong together now and then.
+// kept is the number of ids of each kind: few, so that two of them sometimes belong together.
 const (
 	keptIDs  = 4
 	maxDepth = 6
@@ -47,13 +47,13 @@ var anyJSON = []string{
 	`{"by":1}`, `{"by":-1}`, `{"by":13}`, `{"by":18446744073709551616}`, `[[[[[[[[1]]]]]]]]`, `{"type":["object","null"],"required":"x"}`, `{"maxLength":-1}`, `{"multipleOf":0}`,
 }
 
-// malformed are values for which the message is no JSON, or not of the strict kind.
+// malformed are values that make the message invalid JSON.
 var malformed = []string{
 	"\"\xff\"", "\"\xc0\x80\"", `"\ud800"`, `"\udc00\ud800"`, `"\x"`, "\"a\tb\"", "\"\x00\"", `01`, `1.`, `.5`, `+1`, `NaN`, `{"a":1,"a":2}`, `{"a":1,"\u0061":2}`, `[1,]`, `{,}`, `'x'`,
 	strings.Repeat("[", 70) + strings.Repeat("]", 70), strings.Repeat(`{"a":`, 70) + "1" + strings.Repeat("}", 70),
 }
 
-// enums are the words of each type of the wire that has only some.
+// enums are the values of each enumerated type of the wire.
 func enums(t testing.TB) map[string][]string {
 	t.Helper()
 	var schema struct {
@@ -111,7 +111,7 @@ func (g *generator) chance(p float64) bool { return g.Float64() < p }
 
 func pick[T any](g *generator, all []T) T { return all[g.IntN(len(all))] }
 
-// params are those of a method. A few have names that there are not, or are no object.
+// params returns params of a method. A few have unknown names or are not an object.
 func (g *generator) params(t reflect.Type) string {
 	switch {
 	case g.chance(0.01):
@@ -147,7 +147,7 @@ func (g *generator) object(t reflect.Type, depth int) string {
 	return "{" + strings.Join(members, ",") + "}"
 }
 
-// likely is how likely an optional member is there. Most keys would be conflicts.
+// likely is the probability of an optional member. It is low for keys, because most would be conflicts.
 func likely(name string) float64 {
 	if name == "idempotencyKey" {
 		return 0.04
@@ -235,7 +235,7 @@ func (g *generator) several(make func() string) (all []string) {
 	return all
 }
 
-// word is a good string: a word that the type has, an id that there is, or what members of the name have.
+// word returns a valid string: a value of the type, an existing id, or a typical value for the member.
 func (g *generator) word(name string, t reflect.Type) string {
 	if values := g.enums[t.Name()]; len(values) > 0 {
 		raw, _ := json.Marshal(pick(g, values))
@@ -262,7 +262,7 @@ var digestPattern = regexp.MustCompile(`"(argsHash|digest)":"([0-9a-f]{64})"`)
 
 var idPattern = regexp.MustCompile(`"((ses|trn|nod|tsk|dec|inp|call|trg|pnt|cli)_[0-9A-Za-z_]+)"`)
 
-// learn takes ids from an answer.
+// learn takes ids from a response.
 func (g *generator) learn(answer []byte) {
 	for _, m := range idPattern.FindAllSubmatch(answer, 20) {
 		g.keep(string(m[2]), string(m[1]))
@@ -286,7 +286,7 @@ func (g *generator) anyID() string {
 	return `"` + pick(g, g.ids[pick(g, slices.Sorted(maps.Keys(g.ids)))]) + `"`
 }
 
-// fresh are requests that make something to name in others.
+// fresh are requests that create objects for others to name.
 func (g *generator) fresh() []string {
 	cwd := g.words["cwd"][0]
 	all := []string{"session/new", fmt.Sprintf(`{"cwd":%s,"approval":{"mode":"ask"}}`, cwd), "session/new", fmt.Sprintf(`{"cwd":%s,"model":"asking","approval":{"mode":"ask"}}`, cwd)}

@@ -11,7 +11,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// deployer is a plugin with a tool and operations that say when they have begun, and fail once they are to stop.
+// deployer is a plugin with a tool and operations that report when they have begun, and fail when they are cancelled.
 type deployer struct{ began chan struct{} }
 
 func (*deployer) ID() string                                         { return "deployer" }
@@ -45,7 +45,7 @@ func TestInterruptedOutcome(t *testing.T) {
 	w, other := s.dial(t, false), s.dial(t, false)
 	other.newSession(t)
 	for _, c := range [][2]string{{"tool/call", "deploy"}, {"operation/command", "command"}, {"operation/task", "task"}} {
-		t.Run("issue/2 the outcome is unknown if its session is deleted after it had begun: "+c[0], func(t *testing.T) {
+		t.Run("issue/2 the outcome is unknown if the session is deleted after the request has begun: "+c[0], func(t *testing.T) {
 			id := w.newSession(t)
 			w.send(t, strings.TrimSpace(call(c[0], fmt.Sprintf(`{"sessionId":%q,"name":%q}`, id, c[1]))))
 			<-d.began

@@ -97,7 +97,7 @@ func TestPluginsOnTheWire(t *testing.T) {
 			t.Errorf("%s", out)
 		}
 	})
-	t.Run("plugin/OP-05 the event of an operation comes to whoever follows the session", func(t *testing.T) {
+	t.Run("plugin/OP-05 subscribers of the session receive the event of an operation", func(t *testing.T) {
 		w.send(t, strings.TrimSpace(call("operation/command", in+`,"name":"add","args":{"by":1}}`)))
 		for seen, answered := false, false; !seen || !answered; {
 			a := w.read(t)
@@ -106,7 +106,7 @@ func TestPluginsOnTheWire(t *testing.T) {
 			seen = seen || e.Type == protocol.EventPluginCustom && e.Plugin == "counter" && e.Name == "counted" && string(e.Body) == "3"
 		}
 	})
-	t.Run("plugin/OP-10 what goes wrong has a kind", func(t *testing.T) {
+	t.Run("plugin/OP-10 failures have an error kind", func(t *testing.T) {
 		for params, kind := range map[string]protocol.ErrorKind{
 			`{"name":"add"}`: protocol.KindMissingSession, in + `,"name":"count"}`: protocol.KindUnknownOperation,
 			in + `,"name":"add","args":{"by":13}}`: protocol.KindOperationFailed, in + `,"name":"add","args":{"by":"x"}}`: protocol.KindOperationFailed,
@@ -119,7 +119,7 @@ func TestPluginsOnTheWire(t *testing.T) {
 			t.Errorf("%+v", a.Error)
 		}
 	})
-	t.Run("plugin/OP-09 a task ends when its request is cancelled, and what it says is the answer", func(t *testing.T) {
+	t.Run("plugin/OP-09 a task ends when its request is cancelled, and its result is the response", func(t *testing.T) {
 		w.send(t, `{"jsonrpc":"2.0","id":7,"method":"operation/task","params":`+in+`,"name":"forever"}}`)
 		w.send(t, `{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":7}}`)
 		a := w.answer(t)
@@ -129,7 +129,7 @@ func TestPluginsOnTheWire(t *testing.T) {
 			t.Errorf("%s: %s %+v", a.ID, a.Result, a.Error)
 		}
 	})
-	t.Run("a snapshot is made, told of, read and restored", func(t *testing.T) {
+	t.Run("a snapshot is created, announced, read and restored", func(t *testing.T) {
 		name := in + `,"name":"three"}`
 		result("snapshot/create", name)
 		if r := result("snapshot/read", name); len(r.Plugins) != 1 || string(r.Plugins[0].State) != "3" || r.Plugins[0].Plugin != "counter" {
@@ -219,7 +219,7 @@ func TestDecisionsOnTheWire(t *testing.T) {
 		}
 		return string(r.Plugin.Status)
 	}
-	t.Run("reliability/P2 issue/4-5 a decision with a key counts once, and is answered as the first time", func(t *testing.T) {
+	t.Run("reliability/P2 issue/4-5 a decision with a key counts once, and a repeat gets the first response", func(t *testing.T) {
 		off, on := `{"name":"p","enabled":false,"idempotencyKey":"k1"}`, `{"name":"p","enabled":true,"idempotencyKey":"k2"}`
 		first := w.ask(t, 1, "plugin/setEnabled", off)
 		if first.Error != nil || bytes.Contains(first.Result, []byte("duplicate")) || status() != "disabled" {
@@ -236,7 +236,7 @@ func TestDecisionsOnTheWire(t *testing.T) {
 			t.Errorf("another request with the key: %s %+v", a.Result, a.Error)
 		}
 	})
-	t.Run("reliability/P2 issue/4-4 a reload with a key is done once", func(t *testing.T) {
+	t.Run("reliability/P2 issue/4-4 a reload with a key runs once", func(t *testing.T) {
 		for _, want := range []bool{false, true} {
 			if a := w.ask(t, 1, "plugin/reload", `{"idempotencyKey":"k3"}`); a.Error != nil || bytes.Contains(a.Result, []byte(`"duplicate":true`)) != want {
 				t.Errorf("%s %+v", a.Result, a.Error)

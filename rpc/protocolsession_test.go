@@ -41,7 +41,7 @@ func (m *mover) Register(r *plugin.Registrar) error {
 func TestProtocolsOnTheWire(t *testing.T) {
 	w := startWith(t, []plugin.Factory{&mover{}}).dial(t, false)
 	in := fmt.Sprintf(`{"sessionId":%q`, w.newSession(t))
-	t.Run("plugin/PR-01 plugin/PR-04 what the protocol rejects has a kind, and what it takes is answered", func(t *testing.T) {
+	t.Run("plugin/PR-01 plugin/PR-04 rejected protocol inputs have an error kind, and accepted ones get a response", func(t *testing.T) {
 		for _, c := range [][2]string{
 			{"session/applyExtension", `,"extension":"bad"}`},
 			{"turn/start", `,"input":[{"type":"text","text":"go"}],"turnOptions":{"schemaVersion":1,"payload":"bad"}}`},
@@ -54,7 +54,7 @@ func TestProtocolsOnTheWire(t *testing.T) {
 			t.Errorf("%+v", a.Error)
 		}
 	})
-	t.Run("runtime/T25 turn/run answers with the last of the turns that follow each other, turn/wait as it is asked", func(t *testing.T) {
+	t.Run("runtime/T25 turn/run returns the report of the last follow-up turn, turn/wait only with follow", func(t *testing.T) {
 		report := func(method, params string) (r protocol.TurnReport) {
 			t.Helper()
 			a := w.ask(t, 2, method, params)

@@ -103,7 +103,7 @@ func startLogged(t testing.TB, log *slog.Logger, plugins []plugin.Factory, more 
 	return &server{rpc.New(rpc.Config{Engine: eng, Store: store, Plugins: loader, Log: log, Version: "test"}), store, ctx, &wg}
 }
 
-// peer is a client that writes what it is told to.
+// peer is a client that writes the bytes it is given.
 type peer struct {
 	net.Conn
 	in *bufio.Reader
@@ -202,7 +202,7 @@ func TestTurnOverTheWire(t *testing.T) {
 			t.Errorf("streamed %q", text)
 		}
 	})
-	t.Run("runtime/X02 a cursor replays what came after it", func(t *testing.T) {
+	t.Run("runtime/X02 a cursor replays the events after it", func(t *testing.T) {
 		s := start(t)
 		p := s.dial(t, false)
 		id := p.newSession(t)
@@ -222,7 +222,7 @@ func TestTurnOverTheWire(t *testing.T) {
 			}
 		}
 	})
-	t.Run("runtime/X02 a cursor that cannot be replayed is answered with a gap", func(t *testing.T) {
+	t.Run("runtime/X02 a cursor that cannot be replayed gets a gap", func(t *testing.T) {
 		s := start(t)
 		p := s.dial(t, false)
 		id := p.newSession(t)
@@ -274,7 +274,7 @@ func (s *server) attach(t *testing.T, session, more string) (r protocol.SessionA
 }
 
 func TestConduct(t *testing.T) {
-	t.Run("send initialize first where it is required", func(t *testing.T) {
+	t.Run("a connection that requires initialize rejects other methods before it", func(t *testing.T) {
 		p := start(t).dial(t, true)
 		if a := p.ask(t, 1, "session/list", `{}`); a.Error == nil || a.Error.Data.Kind != protocol.KindNotInitialized {
 			t.Errorf("%+v", a)
@@ -299,7 +299,7 @@ func TestConduct(t *testing.T) {
 			t.Errorf("the cancelled request was answered %s %+v", a.ID, a.Error)
 		}
 	})
-	t.Run("the same idempotency key gets the first answer, changed params a conflict", func(t *testing.T) {
+	t.Run("the same idempotency key gets the first response, changed params a conflict", func(t *testing.T) {
 		p := start(t).dial(t, false)
 		id := p.newSession(t)
 		params := func(text string) string {
@@ -330,7 +330,7 @@ func TestConduct(t *testing.T) {
 }
 
 func TestAnswered(t *testing.T) {
-	t.Run("issue/2 the daemon is told once the first client was answered, and not before", func(t *testing.T) {
+	t.Run("issue/2 Answered is called after the first response, not before", func(t *testing.T) {
 		s := start(t)
 		told := make(chan struct{})
 		s.Answered = sync.OnceFunc(func() { close(told) })

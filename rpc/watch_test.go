@@ -41,7 +41,7 @@ func (p *peer) news(t *testing.T, until func(protocol.ServerEvent) bool) []proto
 	}
 }
 
-func TestServerAttachTellsOfEverySession(t *testing.T) {
+func TestServerAttachReportsEverySession(t *testing.T) {
 	s := start(t)
 	watcher, worker := s.dial(t, false), s.dial(t, false)
 	if a := watcher.ask(t, 1, "server/attach", `{}`); a.Error != nil {
@@ -61,7 +61,7 @@ func TestServerAttachTellsOfEverySession(t *testing.T) {
 	})
 }
 
-func TestServerAttachTellsAsLongAsASessionRuns(t *testing.T) {
+func TestServerAttachReportsWhileASessionRuns(t *testing.T) {
 	s := start(t)
 	watcher, worker := s.dial(t, false), s.dial(t, false)
 	watcher.ask(t, 1, "server/attach", `{}`)
@@ -78,7 +78,7 @@ func TestServerAttachTellsAsLongAsASessionRuns(t *testing.T) {
 	}
 }
 
-func TestSilentClientIsLetGo(t *testing.T) {
+func TestSilentClientIsDisconnected(t *testing.T) {
 	s := start(t)
 	impatient := &server{rpc.New(rpc.Config{Engine: s.Engine, Store: s.store, Log: s.Log, Silence: 10 * time.Millisecond}), s.store, s.ctx, s.wg}
 	p := impatient.dial(t, false)
@@ -91,7 +91,7 @@ func TestSilentClientIsLetGo(t *testing.T) {
 	}
 }
 
-func TestOneClientTooManyIsTold(t *testing.T) {
+func TestClientOverTheLimitGetsAnError(t *testing.T) {
 	s := start(t)
 	l, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))
 	if err != nil {
@@ -142,7 +142,7 @@ func TestInitializeTwice(t *testing.T) {
 	}
 }
 
-func TestDiagnosticsTellWhatIsQueued(t *testing.T) {
+func TestDiagnosticsReportQueuedBytes(t *testing.T) {
 	s := start(t)
 	slow, other := s.dial(t, false), s.dial(t, false)
 	for id := range 3 {

@@ -8,7 +8,7 @@ import (
 	"lashd/internal/deadline"
 )
 
-func TestWorkOfACallThatIsOverIsNotBegun(t *testing.T) {
+func TestWorkDoesNotStartAfterItsContextEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	begun := make(chan struct{})

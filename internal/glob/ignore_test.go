@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What is expected is what git check-ignore of git 2.39 says of these names.
+// The expected results are those of git check-ignore, version 2.39.
 func TestIgnore(t *testing.T) {
 	names := []string{"a", "b", "foo", "foo ", "fooo", "{a,b}", "{{c}}", "p.js", "p.{js,ts}", "]x", "5x", "bx", "a[", "a*b", "axb", "#x", "!x"}
 	for _, c := range []struct {
@@ -31,7 +31,7 @@ func TestIgnore(t *testing.T) {
 		{"a[x*]b", []string{"a*b", "axb"}},
 		{"\\#x\n\\!x", []string{"#x", "!x"}},
 	} {
-		t.Run("issue/6-2 as git does: "+c.text, func(t *testing.T) {
+		t.Run("issue/6-2 matches like git: "+c.text, func(t *testing.T) {
 			rules := ParseIgnore(c.text + "\n")
 			var got []string
 			for _, name := range names {
@@ -44,7 +44,7 @@ func TestIgnore(t *testing.T) {
 			}
 		})
 	}
-	t.Run("issue/6-2 a slash is of no set that leaves out others", func(t *testing.T) {
+	t.Run("issue/6-2 a negated set does not match a slash", func(t *testing.T) {
 		rules := ParseIgnore("/a[!b]c\n")
 		if rules.Match("a/c", false) || !rules.Match("axc", false) {
 			t.Error("a/c is ignored, or axc is not")
@@ -53,13 +53,13 @@ func TestIgnore(t *testing.T) {
 }
 
 func TestCompile(t *testing.T) {
-	t.Run("issue/6-2 where no git asks, braces are a choice", func(t *testing.T) {
+	t.Run("issue/6-2 braces are a choice outside .gitignore", func(t *testing.T) {
 		g, err := Compile("*.{js,[t]s}")
 		if err != nil || !g.Match("p.js") || !g.Match("d/p.ts") || g.Match("p.{js,[t]s}") {
 			t.Errorf("%+v, %v", g, err)
 		}
 	})
-	t.Run("issue/6-2 what is not closed is an error", func(t *testing.T) {
+	t.Run("issue/6-2 an unclosed bracket or brace is an error", func(t *testing.T) {
 		for _, pattern := range []string{"a[b", "a[]", "{a", "[z-a]"} {
 			if _, err := Compile(pattern); err == nil {
 				t.Errorf("%s is taken", pattern)

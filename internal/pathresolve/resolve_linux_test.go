@@ -13,7 +13,7 @@ import (
 	"lashd/internal/pathresolve"
 )
 
-// kernel is where the kernel goes by a path.
+// kernel returns where the kernel goes by a path.
 func kernel(name string) (string, error) {
 	fd, err := unix.Open(name, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -24,7 +24,7 @@ func kernel(name string) (string, error) {
 }
 
 func TestResolvesAsTheKernelDoes(t *testing.T) {
-	t.Run("outside/7 paths through links made at random", func(t *testing.T) {
+	t.Run("outside/7 random paths through links resolve as in the kernel", func(t *testing.T) {
 		top, err := kernel(t.TempDir())
 		if err != nil {
 			t.Fatal(err)
@@ -59,7 +59,7 @@ func TestResolvesAsTheKernelDoes(t *testing.T) {
 			want, wrong := kernel(name)
 			got, _, err := pathresolve.Follow(name, nil)
 			if (err == nil) != (wrong == nil) || err == nil && got != want {
-				t.Errorf("Follow(%s) is %s, %v, and the kernel comes to %s, %v", name, got, err, want, wrong)
+				t.Errorf("Follow(%s) is %s, %v, but the kernel resolves it to %s, %v", name, got, err, want, wrong)
 			}
 			if wrong != nil {
 				continue
@@ -95,7 +95,7 @@ func TestOpenRegular(t *testing.T) {
 		return kept, err
 	}
 	nothing := func() {}
-	t.Run("outside/10 a file that the kernel makes up is not opened to be read", func(t *testing.T) {
+	t.Run("outside/10 a file that the kernel generates is not opened", func(t *testing.T) {
 		proc := fmt.Sprintf("/proc/%d", os.Getpid())
 		if _, err := open(t, proc, "status", nothing); !errors.Is(err, pathresolve.ErrKernelFile) {
 			t.Errorf("in a directory: %v", err)
@@ -104,7 +104,7 @@ func TestOpenRegular(t *testing.T) {
 			t.Errorf("by its path: %v", err)
 		}
 	})
-	t.Run("outside/10 a pipe is not opened, nor waited for where it takes the place of a file", func(t *testing.T) {
+	t.Run("outside/10 a pipe is not opened, and one that replaces a file does not block", func(t *testing.T) {
 		dir := t.TempDir()
 		pipe, file := filepath.Join(dir, "pipe"), filepath.Join(dir, "file")
 		if err := errors.Join(unix.Mkfifo(pipe, 0o644), os.WriteFile(file, nil, 0o644)); err != nil {
@@ -122,7 +122,7 @@ func TestOpenRegular(t *testing.T) {
 			t.Errorf("error %v, given to whoever keeps it: %v", err, kept)
 		}
 	})
-	t.Run("outside/7 a directory is not opened by a path that has come to have a link in it", func(t *testing.T) {
+	t.Run("outside/7 a directory is not opened by a path that has got a link", func(t *testing.T) {
 		dir := t.TempDir()
 		if err := errors.Join(os.MkdirAll(filepath.Join(dir, "a/b"), 0o755), os.Symlink("a", filepath.Join(dir, "link"))); err != nil {
 			t.Fatal(err)

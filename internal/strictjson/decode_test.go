@@ -125,7 +125,7 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-func TestDecodeNeedsWhatIsNotOptional(t *testing.T) {
+func TestDecodeRequiresFieldsThatAreNotOptional(t *testing.T) {
 	whole := `{"id":"","body":null,"parts":null,"count":0}`
 	for _, c := range []struct{ in, pointer string }{
 		{whole, ""},

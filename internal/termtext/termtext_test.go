@@ -34,7 +34,7 @@ func TestPrintableJSONMeansTheSame(t *testing.T) {
 	}
 }
 
-func TestBriefIsTheSameAfterTheWire(t *testing.T) {
+func TestBriefIsTheSameAfterEncoding(t *testing.T) {
 	for args, want := range map[string]string{
 		`{"b": "1 && <2>", "a": [1, 2]}`: `{"b":"1 && <2>","a":[1,2]}`,
 		`{"a":"\\u003c"}`:                `{"a":"\\u003c"}`,

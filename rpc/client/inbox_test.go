@@ -7,7 +7,7 @@ import (
 
 func TestInboxIsBounded(t *testing.T) {
 	event := json.RawMessage(`"12345678"`) // of ten bytes
-	t.Run("issue/6-3 what there is no room for is dropped, with all that follows", func(t *testing.T) {
+	t.Run("issue/6-3 an event without room is dropped, and all later ones", func(t *testing.T) {
 		b := NewInbox(25)
 		for i, full := range []bool{false, false, true, false} {
 			if b.Put(event) != full {
@@ -21,7 +21,7 @@ func TestInboxIsBounded(t *testing.T) {
 			t.Error("it takes more, although some are missing")
 		}
 	})
-	t.Run("issue/6-3 what is taken makes room", func(t *testing.T) {
+	t.Run("issue/6-3 taking events makes room", func(t *testing.T) {
 		b := NewInbox(25)
 		for range 100 {
 			b.Put(event)
@@ -31,7 +31,7 @@ func TestInboxIsBounded(t *testing.T) {
 			t.Error("some are missing")
 		}
 	})
-	t.Run("issue/6-3 one is held however big it is", func(t *testing.T) {
+	t.Run("issue/6-3 a single event is kept whatever its size", func(t *testing.T) {
 		b := NewInbox(5)
 		b.Put(event)
 		if len(b.Take()) != 1 || b.Lost() {

@@ -71,7 +71,7 @@ func playClient(path string) {
 	fmt.Printf("read %q, %v\n", text, err)
 }
 
-// playImpostor listens, and greets whoever comes.
+// playImpostor listens, and greets every client.
 func playImpostor(path string) {
 	l, err := net.Listen("unix", path)
 	if err != nil {
@@ -116,7 +116,7 @@ func role(name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-func TestSecondDaemonIsToldOfTheFirst(t *testing.T) {
+func TestSecondDaemonLearnsOfTheFirst(t *testing.T) {
 	dir := home(t)
 	path := filepath.Join(dir, "s")
 	stdin, keepsChild, err := os.Pipe()
@@ -140,7 +140,7 @@ func TestSecondDaemonIsToldOfTheFirst(t *testing.T) {
 		t.Errorf("Acquire took %s, want less than ten seconds, on a slow machine", took)
 	}
 
-	t.Run("outside/15 the holder is named without its file", func(t *testing.T) {
+	t.Run("outside/15 the holder is reported even without its info file", func(t *testing.T) {
 		if err := os.Remove(filepath.Join(dir, "lashd.lock.json")); err != nil {
 			t.Fatal(err)
 		}
@@ -161,9 +161,9 @@ func TestSecondDaemonIsToldOfTheFirst(t *testing.T) {
 	}
 }
 
-func TestDirectoryInTheWayOfTheLock(t *testing.T) {
+func TestDirectoryInPlaceOfALockFile(t *testing.T) {
 	for _, name := range []string{"lashd.lock", "lashd.lock.json", "lashd.lock.json~"} {
-		t.Run("outside/15 a directory "+name+" is to be moved away", func(t *testing.T) {
+		t.Run("outside/15 a directory "+name+" must be moved away", func(t *testing.T) {
 			dir := home(t)
 			path := filepath.Join(dir, name)
 			if err := os.Mkdir(path, 0o700); err != nil {
@@ -202,10 +202,10 @@ func TestOneOfManyGetsTheLock(t *testing.T) {
 	}
 }
 
-func TestHolderThatHasNotNamedItself(t *testing.T) {
+func TestHolderWithoutInfoFile(t *testing.T) {
 	dir := home(t)
 	lock := mustAcquire(t, dir)
-	// A crashed predecessor is still named: its pid is that of a process which has exited.
+	// The info file still names a crashed daemon: its pid is that of a process that has exited.
 	gone := exec.Command("true")
 	if err := gone.Run(); err != nil {
 		t.Fatal(err)
@@ -228,7 +228,7 @@ func TestHolderThatHasNotNamedItself(t *testing.T) {
 	}
 }
 
-func TestLockFilesThatGo(t *testing.T) {
+func TestDeletedLockFiles(t *testing.T) {
 	for _, gone := range [][]string{{lockName}, {lockName + ".json"}, {lockName, lockName + ".json"}} {
 		t.Run(fmt.Sprintf("outside/15 the directory is still locked without %s", gone), func(t *testing.T) {
 			dir := home(t)
@@ -257,7 +257,7 @@ func TestLockFilesThatGo(t *testing.T) {
 	}
 }
 
-func TestHolderThatWritesNothing(t *testing.T) {
+func TestHolderThatNeverPublishes(t *testing.T) {
 	dir := home(t)
 	lock, err := Hold(dir)
 	if err != nil {
@@ -300,7 +300,7 @@ func TestLockOnAFullDisk(t *testing.T) {
 	out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=64k,mode=700", "tmpfs", dir).CombinedOutput()
 	skip.Unless(t, "MOUNT", err == nil, "no small file system can be mounted: "+string(out))
 	t.Cleanup(func() { exec.Command("umount", dir).Run() })
-	t.Run("issue/2 is taken, and nobody else is named as its holder", func(t *testing.T) {
+	t.Run("issue/2 the lock is taken, and no other holder is named", func(t *testing.T) {
 		stale := filepath.Join(dir, lockName+".json")
 		if err := os.WriteFile(stale, fmt.Appendf(nil, `{"pid":%d,"socket":"/elsewhere"}`, os.Getppid()), 0o600); err != nil {
 			t.Fatal(err)

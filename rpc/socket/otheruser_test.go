@@ -62,10 +62,10 @@ func open(t *testing.T, path string, mode os.FileMode) {
 	}
 }
 
-func TestStrangerIsNotAnswered(t *testing.T) {
+func TestOtherUserIsNotServed(t *testing.T) {
 	for _, test := range []struct {
 		name        string
-		dir, socket os.FileMode // as somebody has changed them after Listen
+		dir, socket os.FileMode // as changed after Listen
 		want        string
 		refused     int64
 	}{
@@ -121,7 +121,7 @@ func TestImpostorIsNotTrusted(t *testing.T) {
 	}
 }
 
-func TestStrangersLinkIsNotFollowed(t *testing.T) {
+func TestLinkOfAnotherUserIsNotFollowed(t *testing.T) {
 	needRoot(t)
 	base := home(t)
 	layout(t, base, "dir real 0700; dir real/d 0700; dir tmp 1777; link tmp/l ../real")

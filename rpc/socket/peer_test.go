@@ -29,7 +29,7 @@ func TestPeerIsTheProcessThatConnected(t *testing.T) {
 		t.Errorf("PeerOf = %+v, %v, want %+v", got, err, want)
 	}
 	conn.Close()
-	other.Wait() // it fails, as nobody greets it
+	other.Wait() // it fails, because no daemon greets it
 }
 
 func TestPeerOfAPipeIsUnknown(t *testing.T) {

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// home is a short private directory: t.TempDir would use up the room that a socket address has.
+// home is a short private directory: t.TempDir would be too long for a socket address.
 func home(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "lashd")
@@ -147,7 +147,7 @@ func TestListenAndDial(t *testing.T) {
 	}
 }
 
-func TestDialNobodyBehindTheSocket(t *testing.T) {
+func TestDialASocketWithoutListener(t *testing.T) {
 	path := filepath.Join(home(t), "s")
 	leaveStale(t, path)
 	if _, err := Dial(t.Context(), path); !errors.Is(err, ErrNotListening) {
@@ -212,10 +212,10 @@ func TestLiveSocketIsNotStolen(t *testing.T) {
 	}
 }
 
-func TestCloseSparesTheSocketOfAnother(t *testing.T) {
+func TestCloseKeepsTheSocketOfAnotherDaemon(t *testing.T) {
 	path := filepath.Join(home(t), "run", "s")
 	first := mustListen(t, mustAcquire(t, home(t)), path)
-	// What a cleaner of runtime directories does: the path's lock goes too, so a second daemon may bind.
+	// Like a cleanup job of runtime directories: it removes the path's lock too, so a second daemon may bind.
 	if err := os.RemoveAll(filepath.Dir(path)); err != nil {
 		t.Fatal(err)
 	}
@@ -233,17 +233,17 @@ func TestCloseSparesTheSocketOfAnother(t *testing.T) {
 	}
 }
 
-func TestSocketThatIsGoneIsMadeAgain(t *testing.T) {
+func TestMissingSocketIsRecreated(t *testing.T) {
 	for name, remove := range map[string]func(path string) error{
 		"the socket":    os.Remove,
 		"its directory": func(path string) error { return os.RemoveAll(filepath.Dir(path)) },
-		"the socket, and a stale one is in its place": func(path string) error {
+		"a socket with a stale one in its place": func(path string) error {
 			os.Remove(path)
 			leaveStale(t, path)
 			return nil
 		},
 	} {
-		t.Run("issue/2 "+name, func(t *testing.T) {
+		t.Run("issue/2 the listener recreates "+name, func(t *testing.T) {
 			data, path := home(t), filepath.Join(home(t), "run", "s")
 			l := mustListen(t, mustAcquire(t, data), path)
 			greet(t, l)
@@ -276,12 +276,12 @@ func awaitSocket(t *testing.T, l *Listener) {
 			return
 		}
 		if time.Since(began) > 5*lookEvery {
-			t.Fatal("the socket was not made again")
+			t.Fatal("the socket was not created again")
 		}
 	}
 }
 
-func TestSocketIsNotTakenBackFromAnother(t *testing.T) {
+func TestSocketOfAnotherDaemonIsNotTakenBack(t *testing.T) {
 	for name, take := range map[string]func(t *testing.T, path string) func() error{
 		"issue/2 another daemon": func(t *testing.T, path string) func() error {
 			l, err := Listen(mustAcquire(t, home(t)), path, slog.New(slog.DiscardHandler))
@@ -380,7 +380,7 @@ func TestOtherUserIsRefusedByListener(t *testing.T) {
 	}
 }
 
-func TestAcceptOutlastsWantOfDescriptors(t *testing.T) {
+func TestAcceptSurvivesLackOfDescriptors(t *testing.T) {
 	dir := home(t)
 	l := mustListen(t, mustAcquire(t, dir), filepath.Join(dir, "s"))
 	client, err := Dial(t.Context(), l.path)
@@ -415,7 +415,7 @@ func TestAcceptOutlastsWantOfDescriptors(t *testing.T) {
 	accepting.Wait()
 }
 
-// exhaustDescriptors leaves the process none to open, until free is called.
+// exhaustDescriptors uses all file descriptors of the process until free is called.
 func exhaustDescriptors(t *testing.T) (free func()) {
 	t.Helper()
 	var before unix.Rlimit

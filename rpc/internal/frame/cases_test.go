@@ -269,7 +269,7 @@ func TestPeers(t *testing.T) {
 	t.Logf("%d cases", n)
 }
 
-// What is true in one framing is true in the other.
+// Both framings give the same result.
 func TestFramingsAgree(t *testing.T) {
 	for _, c := range append(append(jsonCases, envelopeCases...), batchCases...) {
 		if !strings.HasSuffix(c.in, "\n") {

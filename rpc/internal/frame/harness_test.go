@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// tape is a connection whose peer has already said everything.
+// tape is a connection whose peer has already sent everything.
 type tape struct {
 	io.Reader
 	mu     sync.Mutex
@@ -45,8 +45,8 @@ func (t *tape) Close() error {
 	return nil
 }
 
-// replay serves what in says and tells what happened in a few words: notifications in brackets as they are handed
-// out, then what was written, then how it ended. Requests are answered at once, those named hold* at the end.
+// replay serves the bytes of in and describes the result in a few words: notifications in brackets as they are returned,
+// then the written messages, then the end. Requests get a response at once, those named hold* at the end.
 func replay(t testing.TB, in io.Reader, cfg Config) string {
 	conn := &tape{Reader: in}
 	s := New(conn, cfg)
@@ -99,7 +99,7 @@ func ending(err error) string {
 	return err.Error()
 }
 
-// transcript shortens what was written: ok(id), code/kind(id), and [...] around a batch.
+// transcript shortens the written messages: ok(id), code/kind(id), and [...] around a batch.
 func transcript(t testing.TB, out []byte) []string {
 	var said []string
 	for _, f := range split(t, out) {
@@ -120,7 +120,7 @@ func transcript(t testing.TB, out []byte) []string {
 	return said
 }
 
-// split undoes the framing of what was written.
+// split removes the framing of the written messages.
 func split(t testing.TB, out []byte) [][]byte {
 	var frames [][]byte
 	r := bufio.NewReader(bytes.NewReader(out))

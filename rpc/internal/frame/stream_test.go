@@ -67,7 +67,7 @@ func exchange(t *testing.T, conn net.Conn, in, want string) {
 	}
 }
 
-func TestParamsStayAsTheyCame(t *testing.T) {
+func TestParamsAreUnchanged(t *testing.T) {
 	params := `{ "b": 1.0, "a":"\u003c" }`
 	s := New(&tape{Reader: strings.NewReader(req(`"id":1,"method":"m","params":` + params))}, Config{})
 	defer s.Close()
@@ -143,7 +143,7 @@ func parseErrorOf(in string) []byte {
 	return parseError(fmt.Errorf("byte %d: unexpected end of JSON", len(in))).reply(nil)
 }
 
-func TestRefusedPeerReadsWhy(t *testing.T) {
+func TestRejectedPeerReadsTheError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		near, far := net.Pipe()
 		s := start(t, near, Config{MaxFrame: 1000})
@@ -210,7 +210,7 @@ func TestStalledPeer(t *testing.T) {
 	}
 }
 
-func TestSlowPeerIsKeptAndSlowsOnlyEvents(t *testing.T) {
+func TestSlowPeerDelaysOnlyItsEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		near, far := net.Pipe()
 		s := start(t, near, Config{MaxQueued: 1000})
@@ -281,7 +281,7 @@ func TestBigMessagesToASlowPeer(t *testing.T) {
 
 func note0() *jsonrpc2.Request { return &jsonrpc2.Request{Method: "n", Notif: true} }
 
-func TestAnswersWaitNoLongerThanTheTimeout(t *testing.T) {
+func TestResponsesWaitNoLongerThanTheTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		near, far := net.Pipe()
 		s := start(t, near, Config{MaxQueued: 100, WriteTimeout: 2 * time.Second})
@@ -331,7 +331,7 @@ func TestPeerThatOnlyWritesIsStopped(t *testing.T) {
 	})
 }
 
-func TestCloseWritesWhatIsQueued(t *testing.T) {
+func TestCloseWritesTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		near, far := net.Pipe()
 		s := start(t, near, Config{})
@@ -460,13 +460,13 @@ func TestPacedEventsDoNotWait(t *testing.T) {
 	s.Close()
 }
 
-// half is a connection that is only written to.
+// half is a connection whose peer only reads.
 type half struct{ *os.File }
 
 func (half) Read([]byte) (int, error) { return 0, io.EOF }
 
-// An answer that is on its way when the peer ends the connection, or breaks it, is still written.
-func TestAnswersBeforeTheEnd(t *testing.T) {
+// A response in progress when the peer ends or breaks the connection is still written.
+func TestResponsesBeforeTheEnd(t *testing.T) {
 	for _, c := range []scene{
 		{ping + "\n", "ok(1)"},
 		{cl(ping) + "GET / HTTP/1.1\r\n\r\n", "ok(1) -32700/badFrame(null)"},
