@@ -97,6 +97,8 @@ func applyGlobal(ctx context.Context, t *tx, c *change) error {
 	return saveReceipt(ctx, t, c, nil)
 }
 
+// selectReceipt reads a receipt. result is NULL if it was removed with its session; an empty result
+// marks a request that has only begun.
 const selectReceipt = `
 SELECT hash, result, result IS NULL, intact(receipts r)
 FROM receipts r
@@ -161,6 +163,7 @@ func saveReceipt(ctx context.Context, t *tx, c *change, h *head) error {
 	return t.exec(ctx, insertReceipt, c.Receipt.Key, session, nonNil(c.Receipt.Hash), nonNil(result), c.AtMs)
 }
 
+// selectHead reads the part of a session's row that a commit may change.
 const selectHead = `
 SELECT session, revision, branch, generation, leaf, frame, seq, chain, intact(sessions s)
 FROM sessions s
@@ -209,6 +212,7 @@ func missingSession(ctx context.Context, t *tx, id protocol.SessionID) error {
 	return fmt.Errorf("session %s: %w", id, ErrDeleted)
 }
 
+// openTurnOf repeats the condition of the index turns_open, so that SQLite uses it.
 const openTurnOf = `
 SELECT incarnation
 FROM turns

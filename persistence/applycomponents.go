@@ -9,6 +9,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
+// insertBlob and insertBlobRef do nothing if the row exists: equal content is stored once.
 const (
 	insertBlob = `
 INSERT INTO blobs (digest, size, body)
@@ -52,6 +53,8 @@ func putBlob(ctx context.Context, t *tx, b Blob) error {
 // is stored as a blob. Upstream measured the break-even at 272 bytes.
 const inlineComponent = 512
 
+// Statements for the current components of a session (snapshot ”). body is NULL if the content is
+// a blob.
 const (
 	selectComponent = `
 SELECT digest, body IS NULL
@@ -67,6 +70,7 @@ DELETE FROM components
 WHERE session = ? AND snapshot = '' AND name = ?`
 )
 
+// applyComponents stores the commit's components in order.
 func applyComponents(ctx context.Context, t *tx, c *change, h *head) error {
 	for _, k := range c.Component {
 		if err := applyComponent(ctx, t, h, k); err != nil {

@@ -79,6 +79,7 @@ type fileBodies struct {
 	inUse                   []byte
 }
 
+// files encodes the file part of a commit.
 func (e *encoder) files(c FileCommit, tidy FileTidy) (b fileBodies) {
 	if tidy.Sweep {
 		b.inUse = e.json(append([]string{}, tidy.InUse...))
@@ -96,6 +97,9 @@ func (e *encoder) files(c FileCommit, tidy FileTidy) (b fileBodies) {
 	return b
 }
 
+// Statements for the index, the copies and the points of a workspace. A copy that exists keeps its
+// location, because the content is the same. Row numbers of new rows are computed in the statement,
+// since the checksum of the row covers them.
 const (
 	insertWorkspace = `
 INSERT INTO workspaces (workspace, root)
@@ -179,6 +183,8 @@ func applyPoints(ctx context.Context, t *tx, c *change, h *head, workspace int64
 	return nil
 }
 
+// Statements of applyTidy. sweepWorkspaces keeps workspaces with a point and those in a JSON array.
+// sweepCopies keeps copies that the index or a change refers to.
 const (
 	dropIndex       = "DELETE FROM workspace_files WHERE workspace = ?"
 	moveCopy        = "UPDATE file_copies SET pack = ?, at = ?, length = ? WHERE digest = ?"

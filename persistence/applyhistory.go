@@ -36,6 +36,7 @@ func applyHistory(ctx context.Context, t *tx, c *change, h *head) ([]protocol.No
 	return nodes, appendEvents(ctx, t, c.Events, h)
 }
 
+// insertNode fails with ErrExists if the id or the place is taken.
 const insertNode = `
 INSERT INTO nodes (place, node_id, frame, turn_id, at, body)
 VALUES (?, ?, ?, ?, ?, ?)`
@@ -62,6 +63,7 @@ func appendNodes(ctx context.Context, t *tx, c *change, h *head) ([]protocol.Nod
 	return placed, nil
 }
 
+// insertEvent stores an event with the hash of the chain up to it.
 const insertEvent = `
 INSERT INTO events (place, type, body, chain)
 VALUES (?, ?, ?, ?)`
@@ -91,6 +93,7 @@ func chainLink(previous []byte, id protocol.SessionID, seq protocol.Seq, e Event
 	return sum.Sum(nil)
 }
 
+// parentOf returns where a branch continues another one; NULL for the first branch of a history.
 const parentOf = `
 SELECT parent_branch, parent_generation
 FROM branches

@@ -22,6 +22,8 @@ func applyRows(ctx context.Context, t *tx, c *change, h *head) error {
 	return applyLasting(ctx, t, c)
 }
 
+// applyMeta changes the title and the archived mark. They are not part of the head, so its revision
+// stays.
 func applyMeta(ctx context.Context, t *tx, c *change, h *head) error {
 	if c.Meta == nil {
 		return nil
@@ -79,6 +81,8 @@ type inputBody struct {
 	Ceiling     *protocol.Ceiling     `json:"ceiling,omitempty"`
 }
 
+// upsertInput inserts an input or changes its state. The content of an input never changes. A
+// second input with the same source fails on the unique index inputs_by_source.
 const upsertInput = `
 INSERT INTO inputs (input, input_id, session, turn_id, state, boundary, source, stream, ordinal, refused, body, plugin_inputs, at)
 VALUES (` + nextInput + `, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
@@ -135,6 +139,7 @@ INSERT INTO usage (operation, ordinal, session, source, model, input, output, ca
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (session, operation, ordinal) DO NOTHING`
 
+// applyUsage adds the commit's rows to the ledger.
 func applyUsage(ctx context.Context, t *tx, c *change, h *head) error {
 	for _, u := range c.Usage {
 		r := u.Row
@@ -155,6 +160,7 @@ ON CONFLICT (decision_id) DO UPDATE
 SET open = excluded.open, body = excluded.body
 WHERE decisions.session = excluded.session AND decisions.open = 1`
 
+// applyDecisions stores decisions. A decision that is already answered fails with ErrFenced.
 func applyDecisions(ctx context.Context, t *tx, c *change, h *head) error {
 	for i, d := range c.Decisions {
 		err := t.changed(ctx, fmt.Errorf("it is already answered: %w", ErrFenced), upsertDecision,
@@ -199,11 +205,13 @@ func applyPins(ctx context.Context, t *tx, c *change, h *head) error {
 	return nil
 }
 
+// insertApproval keeps the first rule for a subject, with its author and time.
 const insertApproval = `
 INSERT INTO approvals (cwd, tool, subject, by, at)
 VALUES (?, ?, ?, ?, ?)
 ON CONFLICT (cwd, tool, subject) DO NOTHING`
 
+// applyApprovals stores the commit's approval rules.
 func applyApprovals(ctx context.Context, t *tx, c *change) error {
 	for _, a := range c.Approve {
 		if err := t.exec(ctx, insertApproval, a.Cwd, a.Tool, a.Subject, a.By, c.AtMs); err != nil {
@@ -232,6 +240,7 @@ ON CONFLICT (kind, key) DO UPDATE SET body = excluded.body, at = excluded.at`
 	deleteFact = "DELETE FROM plugin_facts WHERE kind = ? AND key = ?"
 )
 
+// applyFacts stores or removes plugin facts.
 func applyFacts(ctx context.Context, t *tx, c *change) (err error) {
 	for _, f := range c.Facts {
 		if f.Body == nil {

@@ -167,6 +167,7 @@ func copyBlobs(ctx context.Context, r *readPool, from *blobFiles, dir string, re
 	return nil
 }
 
+// scanDigest scans a row with one digest.
 func scanDigest(rows *sql.Rows, d *protocol.Digest) error { return rows.Scan(d) }
 
 // syncDir makes renames and new names in a directory durable. Windows has no such call; its file

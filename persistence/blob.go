@@ -72,6 +72,7 @@ func (r *Reader) BlobRange(ctx context.Context, d protocol.Digest, offset, limit
 	return nonNil(part), size, err
 }
 
+// otherBytes returns the error of a blob whose content has changed.
 func otherBytes(d protocol.Digest) error {
 	return fmt.Errorf("blob %s does not match its digest: %w", d, ErrCorrupt)
 }

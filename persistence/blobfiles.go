@@ -40,6 +40,7 @@ type pendingBlob struct {
 	since time.Time
 }
 
+// newBlobFiles returns the blob files in dir, which is created with the first file.
 func newBlobFiles(dir string) *blobFiles {
 	return &blobFiles{dir: dir, pending: map[protocol.Digest]pendingBlob{}, verified: map[protocol.Digest]fs.FileInfo{}}
 }
@@ -93,6 +94,7 @@ func (b *blobFiles) write(d protocol.Digest, data []byte) error {
 	return errors.Join(syncDir(filepath.Dir(path)), syncDir(b.dir), syncDir(filepath.Dir(b.dir)))
 }
 
+// read returns the content of a file without verifying it. The caller compares the digest.
 func (b *blobFiles) read(d protocol.Digest) ([]byte, error) {
 	data, err := os.ReadFile(b.path(d))
 	return data, missing(err)
@@ -183,6 +185,7 @@ func (b *blobFiles) hold() {
 	b.held++
 }
 
+// release ends one hold.
 func (b *blobFiles) release() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

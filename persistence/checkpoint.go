@@ -37,6 +37,7 @@ type upkeep struct {
 	alarmed   bool      // the warning about a large log was logged
 }
 
+// newUpkeep starts the timer for the first sweep, which is due once the store has been idle.
 func newUpkeep(w *writer) *upkeep {
 	return &upkeep{w: w, timer: time.NewTimer(idleAfter), last: time.Now()}
 }

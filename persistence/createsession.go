@@ -9,6 +9,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
+// insertSession inserts a session without history. The chain of its log starts with 32 zero bytes.
 const insertSession = `
 INSERT INTO sessions (session, session_id, title, cwd, relation, parent, usage_label, config, authority, revision, branch, generation,
   leaf, frame, seq, chain, turn_index, usage, created_at, updated_at, archived)
@@ -61,6 +62,8 @@ SELECT place
 FROM (SELECT session, node_id, place FROM pins UNION SELECT session, node_id, place FROM snapshots) JOIN sessions USING (session)
 WHERE session_id = ? AND node_id = ?`
 
+// cloneComponents copies the components of a session or, if the parameter snapshot is not empty, of
+// one of its snapshots. copyBlobRefs makes the fork refer to all artifacts of its source.
 const (
 	cloneComponents = `
 INSERT INTO components (session, snapshot, name, digest, body)

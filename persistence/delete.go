@@ -8,6 +8,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
+// blobsOfSession finds every blob that the session may be the last one to use.
 const (
 	blobsOfSession = `
 SELECT digest FROM blob_refs WHERE session = ?1

@@ -62,6 +62,7 @@ func readMeta(ctx context.Context, db queryer) (meta, error) {
 	return m, nil
 }
 
+// setFact sets the field for one row of the table.
 func (m *meta) setFact(name, value string) (err error) {
 	switch name {
 	case metaStore:
@@ -175,6 +176,7 @@ func (m *meta) storeEpoch(ctx context.Context, tx *sql.Tx) error {
 	return nil
 }
 
+// putFact inserts or replaces a fact.
 const putFact = `
 INSERT INTO meta (name, value)
 VALUES (?, ?)

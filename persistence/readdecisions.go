@@ -48,6 +48,7 @@ func (r *Reader) TurnDecisions(ctx context.Context, turn protocol.TurnID) ([]pro
 	return list(ctx, r.pool, scanDecision, "SELECT body FROM decisions WHERE turn_id = ? ORDER BY decision_id", turn)
 }
 
+// scanDecision scans a row with the body of a decision.
 func scanDecision(rows *sql.Rows, d *protocol.Decision) error {
 	var body []byte
 	if err := rows.Scan(&body); err != nil {

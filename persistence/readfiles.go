@@ -12,6 +12,8 @@ import (
 // copies of contents. Its methods are safe for concurrent use.
 type FileReader struct{ pool *readPool }
 
+// selectFiles reads the index of a workspace by its root. A file without a copy has an empty
+// digest.
 const selectFiles = `
 SELECT path, kind, mode, size, modified, changed, inode, link, problem, coalesce(digest, '')
 FROM workspace_files
@@ -46,6 +48,7 @@ const selectPoints = `
 SELECT point, p.workspace, root, body, journal
 FROM file_points p JOIN workspaces USING (workspace) `
 
+// scanPoint scans a row of selectPoints.
 func scanPoint(rows *sql.Rows, p *StoredPoint) error {
 	var body []byte
 	if err := rows.Scan(&p.Row, &p.Workspace, &p.Root, &body, &p.Journal); err != nil {
@@ -59,6 +62,7 @@ func (f *FileReader) Points(ctx context.Context, session int64) ([]StoredPoint, 
 	return list(ctx, f.pool, scanPoint, selectPoints+"WHERE session = ? ORDER BY point", session)
 }
 
+// pointsBelow walks from a session down to its descendants.
 const pointsBelow = selectPoints + `
 WHERE point >= ?2 AND p.session IN (
   WITH RECURSIVE below (session) AS (
@@ -92,6 +96,7 @@ func (f *FileReader) OpenRewinds(ctx context.Context, session int64) ([]StoredPo
 	return list(ctx, f.pool, scanPoint, selectPoints+"WHERE session = ? AND journal IS NOT NULL ORDER BY point", session)
 }
 
+// firstPointSince compares turns by their row number, which is the order of acceptance.
 const firstPointSince = `
 SELECT min(point)
 FROM file_points p JOIN turns t USING (turn_id)
@@ -111,6 +116,8 @@ func (f *FileReader) RewindingSessions(ctx context.Context) ([]protocol.SessionI
 		"SELECT DISTINCT session_id FROM file_points JOIN sessions USING (session) WHERE journal IS NOT NULL")
 }
 
+// selectFileChanges starts at the first step of the point, since a step may have changes of several
+// points.
 const selectFileChanges = `
 SELECT point_id, step, path, c.body
 FROM file_changes c JOIN file_points p USING (point)
@@ -123,6 +130,7 @@ func (f *FileReader) Changes(ctx context.Context, workspace, from int64) ([]File
 	return list(ctx, f.pool, scanFileChange, selectFileChanges, workspace, from)
 }
 
+// scanFileChange scans a row of selectFileChanges.
 func scanFileChange(rows *sql.Rows, d *FileChange) error {
 	var body []byte
 	if err := rows.Scan(&d.Point, &d.Step, &d.Path, &body); err != nil {
@@ -241,6 +249,7 @@ func (f *FileReader) CountPoints(ctx context.Context, session int64) (map[protoc
 // their old content.
 type ChangeCount struct{ Files, Unkept int }
 
+// countChanges is countPoint for all points of a session.
 const countChanges = `
 SELECT point_id, count(DISTINCT path), count(DISTINCT iif(c.body ->> '$.before.problem' IS NULL, NULL, path))
 FROM file_changes c JOIN file_points p USING (point)

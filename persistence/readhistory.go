@@ -18,6 +18,7 @@ type Cursor struct {
 	Done       bool // the root was already read
 }
 
+// selectNodesDown reads the nodes of one branch from a place towards its start.
 const selectNodesDown = `
 SELECT place, node_id, frame, turn_id, at, body, intact(nodes n)
 FROM nodes n
@@ -103,6 +104,7 @@ func (s *nodeScan) next(rows *sql.Rows, n *protocol.Node) error {
 	return nil
 }
 
+// selectNode reads one node by its id.
 const selectNode = `
 SELECT place, node_id, frame, turn_id, at, body, intact(nodes n)
 FROM nodes n

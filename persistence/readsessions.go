@@ -20,10 +20,12 @@ type Session struct {
 	Branch int64
 }
 
+// sessionColumns are the columns that scanSession reads.
 const sessionColumns = `
 session, session_id, title, cwd, relation, config, authority, revision, branch, generation, leaf, frame, seq, turn_index, usage,
 created_at, updated_at, archived, intact(sessions sessions)`
 
+// scanSession scans a session and verifies its checksum. On damage s has at least Key and ID.
 func scanSession(rows *sql.Rows, s *Session) error {
 	var relation, config, authority, usage []byte
 	var intact bool
@@ -92,6 +94,8 @@ type SessionQuery struct {
 	Limit     int
 }
 
+// listSessions pages by (updated_at, session), the key of the index sessions_by_update. A page
+// therefore continues correctly even if sessions share a time.
 const listSessions = `
 SELECT ` + sessionColumns + `
 FROM sessions
@@ -126,6 +130,7 @@ type StoredEvent struct {
 // from reusing the log.
 const eventPage = 512
 
+// selectEvents reads events between two places, both exclusive.
 const selectEvents = `
 SELECT place & 0xffffffff, type, body, chain
 FROM events
@@ -173,6 +178,7 @@ func (r *Reader) checkLinks(ctx context.Context, session int64, before StoredEve
 	return nil
 }
 
+// events reads up to limit events of a session after a seq, without verifying them.
 func (r *readPool) events(ctx context.Context, session int64, after protocol.Seq, limit int) ([]StoredEvent, error) {
 	return list(ctx, r, scanEvent, selectEvents, place(session, int64(after)), place(session+1, 0), limit)
 }
@@ -185,6 +191,7 @@ func scanEvent(rows *sql.Rows, e *StoredEvent) error {
 // checkpoints.
 const traceWindow = 8192
 
+// selectTurnEvents searches the JSON text of events for a turn.
 const selectTurnEvents = `
 SELECT place & 0xffffffff, type, body, chain
 FROM events

@@ -22,6 +22,7 @@ const turnColumns = `
 SELECT t.turn, t.turn_id, s.session_id, t.state, t.incarnation, t.cancel, t.report, t.accepted_at, t.started_at, intact(turns t)
 FROM turns t JOIN sessions s USING (session) `
 
+// scanTurn scans a row of turnColumns and verifies its checksum.
 func scanTurn(rows *sql.Rows, t *StoredTurn) error {
 	var cancel, report []byte
 	var intact bool
@@ -86,6 +87,7 @@ const inputColumns = `
 SELECT input_id, turn_id, state, boundary, source, refused, body, plugin_inputs, at, intact(inputs inputs)
 FROM inputs `
 
+// scanInput scans a row of inputColumns and verifies its checksum.
 func scanInput(rows *sql.Rows, in *protocol.QueuedInput) error {
 	var body, forPlugins []byte
 	var intact bool
@@ -189,6 +191,9 @@ func (r *Reader) Usage(ctx context.Context, session int64) ([]protocol.UsageRow,
 	return list(ctx, r.pool, scan, sumUsageOfOne, session)
 }
 
+// selectComponents reads a component with its body, from the row or from a blob in the database.
+// The last two columns say that the body is in a file and that the row is intact. selectWhole
+// leaves out parts; selectParts reads only the parts of one component.
 const (
 	selectComponents = `
 SELECT c.name, c.digest, iif(c.body IS NULL, b.body, c.body), c.body IS NULL AND b.body IS NULL, intact(components c)

@@ -82,6 +82,7 @@ type encoder struct {
 	err  error
 }
 
+// change encodes the parts of a commit.
 func (e *encoder) change(c *Commit) *change {
 	k := &change{Commit: c, nodes: make([][]byte, len(c.Nodes)), inputs: make([][]byte, len(c.Inputs)),
 		forPlugins: make([][]byte, len(c.Inputs)), decisions: make([][]byte, len(c.Decisions)), cancels: make([][]byte, len(c.Turns)), reports: make([][]byte, len(c.Turns))}
@@ -122,6 +123,7 @@ func (e *encoder) change(c *Commit) *change {
 	return k
 }
 
+// tasks encodes tasks and their new events.
 func (e *encoder) tasks(changes []TaskChange) (all []taskBodies) {
 	for _, change := range changes {
 		change.Task.Change = 0 // the store assigns it
@@ -134,6 +136,7 @@ func (e *encoder) tasks(changes []TaskChange) (all []taskBodies) {
 	return all
 }
 
+// json encodes v and adds its size. After an error its result is unusable.
 func (e *encoder) json(v any) []byte {
 	b, err := json.Marshal(v)
 	if e.err == nil {

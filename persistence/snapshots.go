@@ -59,6 +59,7 @@ func saveSnapshot(ctx context.Context, t *tx, c *change, h *head) error {
 	return err
 }
 
+// snapshotPlace finds the node of a snapshot.
 const snapshotPlace = `
 SELECT node_id, place
 FROM snapshots
@@ -102,6 +103,7 @@ func restoreState(ctx context.Context, t *tx, c *change, h *head) error {
 	return dropBlobs(ctx, t, old)
 }
 
+// deleteState deletes a component with its parts. Parts sort between name/ and name/~.
 const deleteState = `
 DELETE FROM components
 WHERE session = ? AND snapshot = ? AND (name = ? OR name BETWEEN ? || '/' AND ? || '/~')
@@ -142,6 +144,8 @@ func dropBlobs(ctx context.Context, t *tx, all []protocol.Digest) error {
 	return nil
 }
 
+// selectSnapshots reads one snapshot, or all if the name is empty, with the size of their
+// components.
 const selectSnapshots = `
 SELECT s.name, s.node_id, s.at, s.place & 0xffffffff, coalesce(sum(coalesce(length(c.body), b.size)), 0)
 FROM snapshots s

@@ -52,6 +52,7 @@ func (st *statements) get(ctx context.Context, query string) (*sql.Stmt, error) 
 	return p, err
 }
 
+// close closes the statements and the connection.
 func (st *statements) close() error {
 	var errs []error
 	for _, p := range st.cache {

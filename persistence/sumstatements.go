@@ -109,6 +109,7 @@ func sumUpdate(table, assignments string) (string, error) {
 	return fmt.Sprintf("sum = %s('%s(%s)', %s.sum%s)", resumFunction, table, strings.Join(columns, ","), table, values.String()), nil
 }
 
+// intactCall matches intact(table alias) in a query.
 var intactCall = regexp.MustCompile(`\bintact\((\w+) (\w+)\)`)
 
 // expanded replaces each intact(table alias) in a query by a comparison of the row's checksum.
@@ -158,6 +159,7 @@ var (
 	keyColumn = regexp.MustCompile(`\n  ([a-z_]+) +(?:INTEGER|TEXT) PRIMARY KEY`)
 )
 
+// columnLine matches the line of a column in a CREATE TABLE.
 var columnLine = regexp.MustCompile(`^  ([a-z_]+) +(?:INTEGER|TEXT|BLOB)`)
 
 // tableColumns returns the columns of a CREATE TABLE statement with one column per line.
@@ -175,6 +177,7 @@ func tableColumns(statement string) (table string, columns []string) {
 	return table, columns
 }
 
+// parameter matches a parameter, numbered or not.
 var parameter = regexp.MustCompile(`\?\d*`)
 
 // numbered gives each parameter ? its number, because the checksum repeats parts of the statement.
@@ -189,6 +192,7 @@ func numbered(query string) string {
 	})
 }
 
+// endOfClause matches the keywords that may follow a list of values or assignments.
 var endOfClause = regexp.MustCompile(`^(FROM|WHERE|RETURNING|ON CONFLICT)\b`)
 
 // clauseEnd returns the index of the keyword that ends a list of values or assignments, or the

@@ -134,6 +134,7 @@ type TaskQuery struct {
 	Limit  int
 }
 
+// selectTasks selects tasks by a TaskQuery; empty parameters do not restrict it.
 const selectTasks = `
 SELECT t.body, t.change
 FROM tasks t JOIN sessions s USING (session)
@@ -152,6 +153,7 @@ func (r *Reader) Tasks(ctx context.Context, q TaskQuery) ([]protocol.Task, error
 	return list(ctx, r.pool, scanTask, selectTasks, q.After, q.Viewer, q.Owner, q.Kind, q.Live, q.Hidden, q.Limit)
 }
 
+// scanTask scans a row with the body and the change number of a task.
 func scanTask(rows *sql.Rows, t *protocol.Task) error {
 	var body []byte
 	var number int64

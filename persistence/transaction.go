@@ -137,11 +137,13 @@ func (t *tx) rollback(ctx context.Context) {
 	_ = t.exec(ctx, "ROLLBACK")
 }
 
+// exec runs a statement that returns no rows.
 func (t *tx) exec(ctx context.Context, query string, args ...any) error {
 	_, err := t.run(ctx, query, args...)
 	return err
 }
 
+// run is exec that also returns the driver's result, for a row number or a count.
 func (t *tx) run(ctx context.Context, query string, args ...any) (sql.Result, error) {
 	p, err := t.stmts.get(ctx, query)
 	if err != nil {

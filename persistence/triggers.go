@@ -54,6 +54,8 @@ type triggerBodies struct {
 	reserved, actions      [][][]byte // by occurrence
 }
 
+// triggers encodes the trigger part of a commit. Deliveries get rows of their own, so they are left
+// out of their occurrence.
 func (e *encoder) triggers(c TriggerChange) (b triggerBodies) {
 	for _, t := range c.Put {
 		b.put = append(b.put, e.json(t.Trigger))
@@ -99,6 +101,8 @@ func applyTriggers(ctx context.Context, t *tx, c *change) error {
 	return nil
 }
 
+// Statements for triggers. settleDelivery changes only a reserved delivery, so the first outcome
+// counts.
 const (
 	upsertTrigger = `
 INSERT INTO triggers (trigger, trigger_id, session, key, ticked_at, body)
@@ -174,6 +178,7 @@ func (r *Reader) Triggers(ctx context.Context) ([]Trigger, error) {
 	}, "SELECT trigger, ticked_at, body FROM triggers ORDER BY trigger")
 }
 
+// selectReserved uses the partial index deliveries_reserved.
 const selectReserved = `
 SELECT o.body, d.body, d.action
 FROM deliveries d JOIN occurrences o USING (occurrence)
@@ -202,6 +207,7 @@ const occurrenceColumns = `
 SELECT o.occurrence, o.body, (SELECT json_group_array(json(d.body) ORDER BY trigger_id) FROM deliveries d WHERE d.occurrence = o.occurrence)
 FROM occurrences o `
 
+// scanOccurrence scans a row of occurrenceColumns. Deliveries are one JSON array.
 func scanOccurrence(rows *sql.Rows, o *StoredOccurrence) error {
 	var body, deliveries []byte
 	if err := rows.Scan(&o.Row, &body, &deliveries); err != nil {

@@ -55,6 +55,7 @@ func verifyRows(ctx context.Context, db *readPool, sound bool, progress func(don
 // selectHeads reads the part of a session's row that verification needs.
 const selectHeads = `SELECT session, session_id, branch, generation, seq, chain FROM sessions `
 
+// scanHead scans a row of selectHeads.
 func scanHead(rows *sql.Rows, h *head) error {
 	return rows.Scan(&h.session, &h.id, &h.branch, &h.generation, &h.seq, &h.chain)
 }
@@ -118,6 +119,7 @@ func verifyLog(ctx context.Context, db *readPool, h head) (int, error) {
 	}
 }
 
+// countNodes counts the nodes between two places of a branch.
 const countNodes = `SELECT count(*) FROM nodes WHERE place > ? AND place <= ?`
 
 // verifyHistory checks that every generation from the root to the leaf has a node.

@@ -43,10 +43,10 @@ type conn struct {
 	inflight map[jsonrpc2.ID]context.CancelCauseFunc
 }
 
-// errExit ends a connection whose client sent exit.
+// errExit ends a connection whose client sent exit. It counts as a normal end.
 var errExit = errors.New("exit")
 
-// errDropped ends an idle connection that was closed to make room for another.
+// errDropped ends an idle connection that was closed to make room for another one.
 var errDropped = errors.New("dropped")
 
 // job is a request on its way to the worker, with its own context.

@@ -71,7 +71,8 @@ func (c *conn) unfollow(id protocol.SessionID) bool {
 	return ok
 }
 
-// pump writes a subscription's events to the client until the subscription ends. Without whole, it skips deltas.
+// pump writes a subscription's events to the client until the subscription ends. If the engine ends
+// it, the client gets session/gap with the reason. Without whole, pump skips deltas.
 func (c *conn) pump(ctx context.Context, id protocol.SessionID, sub *feed.Subscription, whole bool) {
 	defer sub.Close()
 	for {

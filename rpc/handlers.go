@@ -39,6 +39,7 @@ func (c *conn) initialize(_ context.Context, p *protocol.InitializeParams) (*pro
 	}, nil
 }
 
+// ping returns an empty result. Clients use it to check the connection.
 func (c *conn) ping(context.Context, *protocol.Empty) (*protocol.Empty, error) {
 	return &protocol.Empty{}, nil
 }
@@ -145,6 +146,7 @@ func (c *conn) sessionAttach(ctx context.Context, p *protocol.SessionAttachParam
 	return r, nil
 }
 
+// sessionDetach ends the subscription to a session. It succeeds if there was none.
 func (c *conn) sessionDetach(_ context.Context, p *protocol.SessionParams) (*protocol.Empty, error) {
 	c.unfollow(p.SessionID)
 	return &protocol.Empty{}, nil

@@ -29,7 +29,7 @@ type Method struct {
 // waiting is the part of a method that may take long; nil if there is none.
 type waiting func(context.Context) (any, error)
 
-// handler runs a request of a connection.
+// handler runs a request of a connection. P is the type of its params, R that of its result.
 type handler[P, R any] = func(*conn, context.Context, *P) (*R, error)
 
 // toEngine adapts a method of the engine as a handler.
@@ -123,7 +123,8 @@ func early(m Method) Method {
 	return m
 }
 
-// decode decodes params strictly. It accepts an empty array as no params, because Lua encoders write empty tables that way.
+// decode decodes params strictly. It accepts an empty array as no params, because Lua encoders
+// write empty tables that way. Wrong params are a *strictjson.Error, which becomes invalidParams.
 func decode[P any](raw json.RawMessage) (*P, error) {
 	p := new(P)
 	if len(raw) == 0 || strictjson.IsEmptyArray(raw) {

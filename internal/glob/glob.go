@@ -132,7 +132,8 @@ func literal(out *strings.Builder, c byte) {
 	out.WriteByte(c)
 }
 
-// Match reports whether the pattern matches a path.
+// Match reports whether the pattern matches a path. The path uses slashes and is relative, as the
+// pattern is.
 func (g Glob) Match(p string) bool {
 	if g.base {
 		p = p[strings.LastIndexByte(p, '/')+1:]

@@ -39,7 +39,8 @@ func completed(word string, names []string) string {
 	return best
 }
 
-// distance returns the number of bytes to insert, delete, replace or swap with a neighbor to turn a into b, at most limit.
+// distance returns the number of bytes to insert, delete, replace or swap with a neighbor to turn a
+// into b. It is at most limit.
 func distance(a, b string, limit int) int {
 	if max(len(a)-len(b), len(b)-len(a)) >= limit {
 		return limit

@@ -106,7 +106,8 @@ func writeErrorData(b *strings.Builder, doc protocol.TypeDoc) {
 	})
 }
 
-// fields lists the members of a params or result type. Optional ones end with a question mark.
+// fields lists the members of a params or result type for a table. Optional ones end with a
+// question mark.
 func fields(t reflect.Type) string {
 	if t.Kind() != reflect.Struct {
 		return "any"

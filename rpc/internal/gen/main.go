@@ -12,6 +12,7 @@ import (
 	"lashd/pluginloader/manifest"
 )
 
+// main writes the generated files below the current directory.
 func main() {
 	files, err := generated(".")
 	for path, text := range files {

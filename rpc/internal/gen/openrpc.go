@@ -24,6 +24,7 @@ type openRPC struct {
 	} `json:"components"`
 }
 
+// openRPCMethod is a method in an OpenRPC document. Params are passed by name.
 type openRPCMethod struct {
 	Name    string           `json:"name"`
 	Summary string           `json:"summary"`

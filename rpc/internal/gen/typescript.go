@@ -71,7 +71,7 @@ func tsAlias(t reflect.Type, doc protocol.TypeDoc) string {
 	return strings.Join(words, " | ")
 }
 
-// tsName returns the TypeScript name of a Go type.
+// tsName returns the TypeScript name of a Go type: its own name if it is a wire type.
 func tsName(t reflect.Type) string {
 	if t.PkgPath() == reflect.TypeFor[protocol.Event]().PkgPath() {
 		return t.Name()
