@@ -1,22 +1,28 @@
--- The whole memory of lashd: one SQLite file. Every table is STRICT and says what a row means, who owns it and when it
--- goes. Times are milliseconds since 1970. Order never comes from times or ids: it comes from seq and generation.
--- sum is the sum of a row (persistence/sums.go): damage of the row is found by it. events and blobs have hashes of their own.
--- Bodies are JSON of the types in rpc/protocol; what is searched for stands in columns of its own. Of what every turn writes,
--- conditions are written with OR: SQLite makes a table of a list of three or more behind IN each time that it looks.
+-- All data of lashd is in one SQLite file. Every table is STRICT. The comment of a table says what a row means, who
+-- owns it and when it is deleted.
+--
+-- Times are milliseconds since 1970. Order never depends on times or ids, only on seq, generation and row numbers.
+-- sum is the checksum of a row (persistence/sums.go), which reveals damage. events and blobs have hashes of their own.
+-- Bodies are JSON of the types in rpc/protocol. Values that queries search for have columns of their own.
+-- Conditions on tables that every turn writes use OR: for IN with three or more values SQLite builds a temporary
+-- table each time.
 
--- A fact about the store itself: store_id, epoch (another random number when history may differ from what clients saw),
--- epoch_before, commits (how many there were), opened (absent from a backup that was not opened yet), rollback (a loss of commits that nobody
--- has acknowledged), secret (signs the keys of waits).
+-- A fact about the store: store_id, epoch (a random number that changes when history may differ
+-- from what clients saw), epoch_before (the previous epoch), commits (their number), opened (absent
+-- from a backup that was never opened), rollback (lost commits that the user has not acknowledged),
+-- secret (signs the keys of pending calls), task_changes (number of the newest change of any task).
 CREATE TABLE meta (
   name  TEXT PRIMARY KEY,
   value TEXT NOT NULL,
   sum   INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- A session and its head. branch and generation say where its leaf is; seq and chain say where its log ends. authority is
--- what it was granted when it was created, which never changes. parent is the session that it works for, in whose ledger its
--- usage is shown under usage_label; once that one is deleted, it is the one above it, if any. Numbers of
--- deleted sessions are not used again, so that a reader which still holds one finds nothing instead of another's rows.
+-- A session and its head. branch and generation are the position of its leaf; seq and chain are the
+-- end of its log. authority holds the limits from its creation, which never change. parent is the
+-- session that it works for; the parent's ledger includes its usage under usage_label. When the
+-- parent is deleted, the parent's parent takes its place, if there is one. Row numbers of deleted
+-- sessions are never reused, so a reader with an old number finds nothing instead of another
+-- session's rows.
 CREATE TABLE sessions (
   session     INTEGER PRIMARY KEY AUTOINCREMENT,
   session_id  TEXT NOT NULL UNIQUE CHECK (length(session_id) BETWEEN 1 AND 128),
@@ -44,22 +50,23 @@ CREATE TABLE sessions (
 CREATE INDEX sessions_by_update ON sessions (updated_at DESC, session DESC);
 CREATE INDEX sessions_by_parent ON sessions (parent) WHERE parent IS NOT NULL;
 
--- The input that a session was created with, for whoever takes it: who takes it removes the row. Goes with its session.
+-- The input that a session was created with, until a commit takes it. Deleted with its session.
 CREATE TABLE first_inputs (
   session INTEGER PRIMARY KEY REFERENCES sessions (session) ON DELETE CASCADE,
   body    BLOB NOT NULL,
   sum     INTEGER NOT NULL
 ) STRICT;
 
--- An id that was used by a session which is deleted. It is never used again, so the row is never removed.
+-- The id of a deleted session. The id is never reused, so the row is never removed.
 CREATE TABLE deleted_sessions (
   session_id TEXT PRIMARY KEY,
   deleted_at INTEGER NOT NULL,
   sum        INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- A stretch of history that one session appends to. It goes on from a node of its parent branch, which makes a fork or
--- a rewind one row. session is NULL once its session is deleted; the row goes when no branch hangs on it any more.
+-- A part of history that one session appends to. It continues from a node of its parent branch, so
+-- a fork or a rewind writes one row. session is NULL once the session is deleted; the row is
+-- removed when no other branch continues from it.
 CREATE TABLE branches (
   branch            INTEGER PRIMARY KEY AUTOINCREMENT,
   session           INTEGER,
@@ -70,7 +77,8 @@ CREATE TABLE branches (
 CREATE INDEX branches_by_parent ON branches (parent_branch);
 CREATE INDEX branches_by_session ON branches (session);
 
--- A node of history. place is branch * 2^32 + generation, so that a path is a few range scans. Owned by its branch.
+-- A node of history. place is branch * 2^32 + generation, so a path is a few range scans. Belongs
+-- to its branch.
 CREATE TABLE nodes (
   place   INTEGER PRIMARY KEY,
   node_id TEXT NOT NULL UNIQUE,
@@ -81,7 +89,7 @@ CREATE TABLE nodes (
   sum     INTEGER NOT NULL
 ) STRICT;
 
--- A node that a session wants to keep reachable although its leaf is elsewhere. Owned by its session.
+-- A node that a session keeps reachable although its leaf is elsewhere. Belongs to its session.
 CREATE TABLE pins (
   session INTEGER NOT NULL REFERENCES sessions (session) ON DELETE CASCADE,
   node_id TEXT NOT NULL,
@@ -92,8 +100,8 @@ CREATE TABLE pins (
   PRIMARY KEY (session, node_id)
 ) STRICT, WITHOUT ROWID;
 
--- An event that observers saw. place is session * 2^32 + seq. chain is sha256 of the one before it and of this row.
--- The body refers to nodes by id. Goes with its session.
+-- An entry of a session's log. place is session * 2^32 + seq. chain is the SHA-256 of the previous
+-- chain and of this row. The body refers to nodes by id. Deleted with its session.
 CREATE TABLE events (
   place INTEGER PRIMARY KEY,
   type  TEXT NOT NULL,
@@ -101,7 +109,8 @@ CREATE TABLE events (
   chain BLOB NOT NULL CHECK (length(chain) = 32)
 ) STRICT;
 
--- An accepted turn. incarnation is the daemon run that drives it; report is set once it has ended. Goes with its session.
+-- An accepted turn. incarnation identifies the run of the daemon that drives it. report is set when
+-- the turn has ended. Deleted with its session.
 CREATE TABLE turns (
   turn        INTEGER PRIMARY KEY,
   turn_id     TEXT NOT NULL UNIQUE,
@@ -118,9 +127,10 @@ CREATE TABLE turns (
 CREATE INDEX turns_by_session ON turns (session, turn);
 CREATE INDEX turns_open ON turns (session, turn) WHERE state = 'queued' OR state = 'running' OR state = 'waiting';
 
--- What a person or a client sent, a plugin queued or something woke the session with, and which turn consumes it. source is the
--- key of a plugin or of what woke it, which makes the same input come once. stream and ordinal are those of a wake whose stream comes in an order; refused is why a wake was
--- dropped. plugin_inputs is what it brings for plugins, if anything. Rows that ended stay as evidence. Goes with its session.
+-- An input, a plugin's queued input or a wake, and the turn that uses it. source is a key of the
+-- plugin or of the wake's cause; it makes a repeated input count once. stream and ordinal order the
+-- wakes of one stream. refused says why a wake was dropped. plugin_inputs is the part for plugins,
+-- if any. Rows stay as evidence after the input has ended. Deleted with its session.
 CREATE TABLE inputs (
   input    INTEGER PRIMARY KEY,
   input_id TEXT NOT NULL UNIQUE,
@@ -143,9 +153,10 @@ CREATE INDEX inputs_by_stream ON inputs (session, stream, ordinal) WHERE stream 
 CREATE INDEX inputs_pending ON inputs (session, input) WHERE
   state = 'pendingActive' OR state = 'deferredNextTurn' OR state = 'queued' OR state = 'accepted';
 
--- An effect of a turn in progress: what was asked (hash) and, once finished, what was answered. It is what a restart
--- replays. turn_id is a turn, or a call that a client makes outside of one. The commit that ends that removes it; what a
--- crash leaves goes with its session.
+-- An effect of a running turn: its request (hash) and, once it is finished, its result (body). A
+-- restart replays finished effects. turn_id is a turn, or a client's tool call outside any turn.
+-- The commit that ends the turn or call removes the row. Rows that a crash leaves are deleted with
+-- the session.
 CREATE TABLE effects (
   session INTEGER NOT NULL REFERENCES sessions (session) ON DELETE CASCADE,
   turn_id TEXT NOT NULL,
@@ -160,8 +171,9 @@ CREATE TABLE effects (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX effects_by_session ON effects (session);
 
--- A line of the usage ledger. operation and ordinal make a replayed commit count once. Goes with its session, or, if that one
--- worked for another, into the ledger of that other.
+-- A row of the usage ledger. operation and ordinal make a repeated commit count once. When its
+-- session is deleted, the row moves to the ledger of the session's parent; without a parent it is
+-- deleted.
 CREATE TABLE usage (
   operation   TEXT NOT NULL,
   ordinal     INTEGER NOT NULL,
@@ -180,9 +192,10 @@ CREATE TABLE usage (
   PRIMARY KEY (session, operation, ordinal)
 ) STRICT, WITHOUT ROWID;
 
--- The answer that was given to an idempotency key; an empty one says that the request has begun. hash covers the method and its
--- params. session is NULL for what is no session's. Once a session is deleted its keys are no session's, and the answers, which tell
--- of it, are NULL. Rows without a session go after a month.
+-- The result that was returned for an idempotency key. An empty result means that the request has
+-- begun. hash covers the method and its params. session is NULL if the request belonged to no
+-- session. When a session is deleted, its receipts keep the key, but session and result become
+-- NULL. Rows without a session are deleted after 30 days.
 CREATE TABLE receipts (
   key     TEXT PRIMARY KEY CHECK (length(key) BETWEEN 1 AND 256),
   session INTEGER REFERENCES sessions (session),
@@ -193,7 +206,7 @@ CREATE TABLE receipts (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX receipts_by_session ON receipts (session);
 
--- A question to a person. Goes with its session.
+-- A decision: a question that a session waits on, and its answer. Deleted with its session.
 CREATE TABLE decisions (
   decision_id TEXT PRIMARY KEY,
   session     INTEGER NOT NULL REFERENCES sessions (session) ON DELETE CASCADE,
@@ -206,8 +219,8 @@ CREATE INDEX decisions_open ON decisions (session) WHERE open = 1;
 CREATE INDEX decisions_by_session ON decisions (session);
 CREATE INDEX decisions_by_turn ON decisions (turn_id);
 
--- A state of a session that somebody gave a name: the node that its leaf was, and what of its components was kept.
--- Goes with its session.
+-- A named state of a session: its leaf, and the components in the table components. Deleted with
+-- its session.
 CREATE TABLE snapshots (
   session INTEGER NOT NULL REFERENCES sessions (session) ON DELETE CASCADE,
   name    TEXT NOT NULL CHECK (length(name) BETWEEN 1 AND 256),
@@ -218,10 +231,10 @@ CREATE TABLE snapshots (
   PRIMARY KEY (session, name)
 ) STRICT, WITHOUT ROWID;
 
--- A keyed part of a session's saved state: of the present one if snapshot is empty, else of the snapshot of that name.
--- Parts of one thing have names that begin with its name and a slash. Small bodies stand here; larger ones have body NULL
--- and lie in blobs under digest, which this row then keeps there. What did not change is not written again. Goes with its
--- session.
+-- A named part of a session's state: of the current state if snapshot is empty, else of the
+-- snapshot with that name. Parts of a component have its name, a slash and a name of their own. A
+-- small body is stored here. A larger one has body NULL and is a blob with this digest, which this
+-- row keeps alive. Unchanged components are not written again. Deleted with its session.
 CREATE TABLE components (
   session  INTEGER NOT NULL REFERENCES sessions (session) ON DELETE CASCADE,
   snapshot TEXT NOT NULL,
@@ -233,15 +246,16 @@ CREATE TABLE components (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX components_in_blobs ON components (digest) WHERE body IS NULL;
 
--- Bytes by their sha256. body is NULL where they lie in a file, which is written and synced before this row. Goes in the
--- commit that removes the last row of blob_refs or components which needs it; its file goes after that commit.
+-- Content by its SHA-256. body is NULL if the content is in a file, which is written and synced
+-- before this row. The commit that deletes the last referring row of blob_refs or components
+-- deletes this row; the file is removed after that commit.
 CREATE TABLE blobs (
   digest TEXT PRIMARY KEY CHECK (length(digest) = 64),
   size   INTEGER NOT NULL,
   body   BLOB
 ) STRICT, WITHOUT ROWID;
 
--- That a session refers to a blob as an artifact. Goes with its session.
+-- A session refers to a blob as an artifact. Deleted with its session.
 CREATE TABLE blob_refs (
   session INTEGER NOT NULL REFERENCES sessions (session) ON DELETE CASCADE,
   digest  TEXT NOT NULL REFERENCES blobs (digest),
@@ -250,8 +264,8 @@ CREATE TABLE blob_refs (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX blob_refs_by_digest ON blob_refs (digest);
 
--- A person's standing answer: calls of this tool, in this workspace, about exactly this subject are allowed. The subject is the
--- digest of the arguments, apart from those that may vary.
+-- An approval rule that a person stored: in this workspace, calls of this tool with this subject
+-- are allowed. The subject is the digest of the arguments, without those that may vary.
 CREATE TABLE approvals (
   cwd     TEXT NOT NULL,
   tool    TEXT NOT NULL,
@@ -262,8 +276,8 @@ CREATE TABLE approvals (
   PRIMARY KEY (cwd, tool, subject)
 ) STRICT, WITHOUT ROWID;
 
--- Something that holds for plugins whatever sessions there are: which content of a directory ran last and was good, what a person
--- has approved or switched off. The loader knows the kinds, and what the body of each says.
+-- A fact about plugins that belongs to no session, such as a trusted digest or a disabled plugin.
+-- The plugin loader defines the kinds and their bodies.
 CREATE TABLE plugin_facts (
   kind TEXT NOT NULL,
   key  TEXT NOT NULL,
@@ -273,9 +287,11 @@ CREATE TABLE plugin_facts (
   PRIMARY KEY (kind, key)
 ) STRICT, WITHOUT ROWID;
 
--- A task as its events make it: body. Ids are unique in a session, and stay so when a task goes to another one. ended tells that
--- it is final, external that it runs elsewhere, and a restart has nothing to do with it. change is the number of the newest change of any task, in meta as task_changes, when this one was changed: who
--- reads on from a number misses none. A pruned task is a row without events. Goes with its session.
+-- A task as computed from its events (body). Its id is unique within its session and stays unique
+-- when it moves to another session. ended: the task is final. external: it runs outside lashd, and
+-- a restart has nothing to do for it. change is the number of its last change, counted over all
+-- tasks in meta.task_changes, so a reader that continues from a number misses none. A pruned task
+-- has no events. Deleted with its session.
 CREATE TABLE tasks (
   task     INTEGER PRIMARY KEY AUTOINCREMENT,
   session  INTEGER NOT NULL REFERENCES sessions (session) ON DELETE CASCADE,
@@ -291,7 +307,8 @@ CREATE TABLE tasks (
 ) STRICT;
 CREATE INDEX tasks_live ON tasks (session) WHERE ended = 0;
 
--- That a session may see a task which is not its own: it started it, or observes it. Goes with the task.
+-- A session may see a task of another session, because it started or observes the task. Deleted
+-- with the task.
 CREATE TABLE task_viewers (
   viewer TEXT NOT NULL,
   task   INTEGER NOT NULL REFERENCES tasks (task) ON DELETE CASCADE,
@@ -300,8 +317,8 @@ CREATE TABLE task_viewers (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX task_viewers_by_task ON task_viewers (task);
 
--- What happened to a task, in order. The task is a fold of these. key makes an event of the task's own come once; empty: it has
--- none. Goes with its task, or when that is pruned.
+-- An event of a task, in order. The task is the fold of its events. key makes a repeated event
+-- count once; empty: no key. Deleted with its task, or when the task is pruned.
 CREATE TABLE task_events (
   task    INTEGER NOT NULL REFERENCES tasks (task) ON DELETE CASCADE,
   ordinal INTEGER NOT NULL,
@@ -312,8 +329,9 @@ CREATE TABLE task_events (
 ) STRICT, WITHOUT ROWID;
 CREATE UNIQUE INDEX task_events_by_key ON task_events (task, key) WHERE key <> '';
 
--- What is to be done when something happens outside. session is who owns it, and with whom it goes; NULL: the user. What is
--- deleted and made again has another trigger_id. ticked_at is the newest time of its schedule that was seen to.
+-- A rule that wakes or starts a session when something happens. session is the owner, with which it
+-- is deleted; NULL: the user. A trigger that is deleted and created again has a new trigger_id.
+-- ticked_at is the newest time of its schedule that was handled.
 CREATE TABLE triggers (
   trigger    INTEGER PRIMARY KEY,
   trigger_id TEXT NOT NULL UNIQUE,
@@ -326,8 +344,9 @@ CREATE TABLE triggers (
 CREATE UNIQUE INDEX triggers_by_key ON triggers (coalesce(session, 0), key);
 CREATE INDEX triggers_by_session ON triggers (session) WHERE session IS NOT NULL;
 
--- Something that happened outside, once: occurrence_id is made of source type, source key and its own key. Belongs to its source
--- type, of which the newest stay; an older one goes with the commit that adds a newer, once all that was to be done is.
+-- An event that triggers can react to. occurrence_id is derived from the source's type, the
+-- source's key and the event's key, so each event is stored once. The newest of each type are kept.
+-- The commit that adds a newer one deletes older ones whose deliveries are all done.
 CREATE TABLE occurrences (
   occurrence    INTEGER PRIMARY KEY AUTOINCREMENT,
   occurrence_id TEXT NOT NULL UNIQUE,
@@ -337,8 +356,9 @@ CREATE TABLE occurrences (
 ) STRICT;
 CREATE INDEX occurrences_by_type ON occurrences (type, occurrence);
 
--- What an occurrence is to bring about, and what has come of it. action is what the trigger said when it occurred, until it is
--- done. Goes with its occurrence; trigger_id may be of one that is gone.
+-- What an occurrence does for one trigger, and the outcome. action is the trigger's action at the
+-- time of the event, until the delivery is done. Deleted with its occurrence; its trigger may be
+-- deleted earlier.
 CREATE TABLE deliveries (
   occurrence INTEGER NOT NULL REFERENCES occurrences (occurrence) ON DELETE CASCADE,
   trigger_id TEXT NOT NULL,
@@ -351,15 +371,17 @@ CREATE TABLE deliveries (
 CREATE INDEX deliveries_reserved ON deliveries (occurrence) WHERE state = 'reserved';
 CREATE INDEX deliveries_by_trigger ON deliveries (trigger_id, occurrence);
 
--- A directory in which tools of sessions work, by its real path. Goes when no file point is of it any more.
+-- A directory in which tools of sessions work, by its real path. Deleted when no file point refers
+-- to it.
 CREATE TABLE workspaces (
   workspace INTEGER PRIMARY KEY AUTOINCREMENT,
   root      TEXT NOT NULL UNIQUE,
   sum       INTEGER NOT NULL
 ) STRICT;
 
--- Where the copy of a file's content lies, by the sha256 of the content: length bytes of a pack, which is a file, from at on. The
--- pack is written and synced before this row. Goes in a sweep, once no row of workspace_files or file_changes needs it.
+-- The location of a copy of file content, by the SHA-256 of the content: length bytes at offset at
+-- of a pack file. The pack is written and synced before this row. A sweep deletes rows that neither
+-- workspace_files nor file_changes refers to.
 CREATE TABLE file_copies (
   digest TEXT PRIMARY KEY CHECK (length(digest) = 64),
   pack   TEXT NOT NULL,
@@ -369,8 +391,9 @@ CREATE TABLE file_copies (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX file_copies_by_pack ON file_copies (pack);
 
--- What stood at a path of a workspace when it was looked at last, and by what it is known again without reading it: size, times in
--- ns, inode. Without a digest there is no copy of its content. Goes with its workspace.
+-- The state of a path at the last scan. size, the times in ns and inode show whether the file has
+-- changed without reading it. Without a digest there is no copy of its content. Deleted with its
+-- workspace.
 CREATE TABLE workspace_files (
   workspace INTEGER NOT NULL REFERENCES workspaces (workspace) ON DELETE CASCADE,
   path      TEXT NOT NULL,
@@ -388,8 +411,8 @@ CREATE TABLE workspace_files (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX workspace_files_by_copy ON workspace_files (digest) WHERE digest IS NOT NULL;
 
--- What a turn, or a rewind, did to the files of a workspace: body, and rows of file_changes. journal is what an open rewind is about
--- to do, which a restart brings to its end. Goes with its session.
+-- What a turn or an undo changed in the files of a workspace: body, and rows of file_changes.
+-- journal is the remaining work of an undo, which a restart finishes. Deleted with its session.
 CREATE TABLE file_points (
   point     INTEGER PRIMARY KEY AUTOINCREMENT,
   point_id  TEXT NOT NULL UNIQUE,
@@ -405,9 +428,9 @@ CREATE INDEX file_points_by_session ON file_points (session, point);
 CREATE INDEX file_points_by_workspace ON file_points (workspace);
 CREATE INDEX file_points_rewinding ON file_points (session) WHERE journal IS NOT NULL;
 
--- A change of a file, in the step of its workspace in which it was seen. Where several sessions were at work each has a row of it.
--- before and after are the copies of the content, where there are any; the states themselves are in the body. Goes with its point, or
--- when that is pruned.
+-- A change of a file, in the step of its workspace in which it was seen. If several sessions were
+-- running, each has a row for it. before and after are the copies of the content, if there are any;
+-- body has the states. Deleted with its point, or when the point is pruned.
 CREATE TABLE file_changes (
   point  INTEGER NOT NULL REFERENCES file_points (point) ON DELETE CASCADE,
   step   INTEGER NOT NULL,

@@ -1,5 +1,5 @@
--- Each row gets a sum of its columns. events and blobs have their own hashes. SQLite cannot add the column where schema.sql has it, so
--- each table is made anew. row_sum is a function of lashd (persistence/sums.go).
+-- Add a checksum to each row. events and blobs have their own hashes. SQLite cannot add the column at its place in
+-- schema.sql, so each table is created again. row_sum is a function of lashd (persistence/sums.go).
 
 CREATE TABLE old_numbers AS SELECT name, seq FROM sqlite_sequence;
 
@@ -519,7 +519,7 @@ CREATE INDEX file_changes_before ON file_changes (before) WHERE before IS NOT NU
 CREATE INDEX file_changes_after ON file_changes (after) WHERE after IS NOT NULL;
 CREATE INDEX file_changes_by_step ON file_changes (step);
 
--- The numbers of rows that are gone are not given again. SQLite forgot them with the tables.
+-- Restore the row numbers already assigned, which must not be reused. Dropping the tables has deleted them.
 DELETE FROM sqlite_sequence;
 INSERT INTO sqlite_sequence (name, seq) SELECT name, seq FROM old_numbers;
 DROP TABLE old_numbers;
