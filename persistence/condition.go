@@ -15,8 +15,8 @@ type condition struct {
 	log     *slog.Logger
 	ballast *ballast
 	// state holds the reason why the store no longer writes; nil while it does. It is set once.
-	state  atomic.Pointer[error]
-	turned tip.Tip // notified at each change
+	state   atomic.Pointer[error]
+	changes tip.Tip // notified at each change
 }
 
 // failed classifies err. If the database can no longer be trusted, failed also stops all writing:
@@ -44,7 +44,7 @@ func (c *condition) damage(err error) error {
 func (c *condition) stop(err error) {
 	if c.state.CompareAndSwap(nil, &err) && !errors.Is(err, ErrClosed) {
 		c.log.Error("store stopped", "error", err)
-		c.turned.Notify()
+		c.changes.Notify()
 	}
 }
 
@@ -91,14 +91,14 @@ func (c *condition) releaseBallast(err error) bool {
 // full logs that the disk is full and notifies subscribers of the condition.
 func (c *condition) full(err error) {
 	c.log.Error(fullDisk, "error", err)
-	c.turned.Notify()
+	c.changes.Notify()
 }
 
 // restoreBallast tries to reserve the space again if it was released.
 func (c *condition) restoreBallast() {
 	if c.ballast.released.Load() && c.ballast.restore() == nil {
 		c.log.Info("the disk has space again")
-		c.turned.Notify()
+		c.changes.Notify()
 	}
 }
 
@@ -120,4 +120,4 @@ func (c *condition) Condition() error { return cmp.Or(c.stopped(), c.Space()) }
 
 // Changed returns a channel that is closed at the next change of the condition. Get the channel
 // before reading the condition, so that no change is missed.
-func (c *condition) Changed() <-chan struct{} { return c.turned.Next() }
+func (c *condition) Changed() <-chan struct{} { return c.changes.Next() }

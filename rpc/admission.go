@@ -44,20 +44,21 @@ type seat struct {
 	fixed  bool   // does not count for the limit: the client on stdio, or a rejected child process
 	left   func() // called when the connection ends; nil: nothing to do
 
-	used    time.Time // end of its last request
-	busy    int       // requests in flight
-	follows int       // subscriptions
-	dropped bool      // closed to make room; it must not start requests
-	told    bool      // counted in leaving, because the reason is being sent
+	used     time.Time // end of its last request
+	busy     int       // requests in flight
+	follows  int       // subscriptions
+	dropped  bool      // closed to make room; it must not start requests
+	notified bool      // counted in leaving, because the reason is being sent
 }
 
-// enter admits a connection of the process peer. At the limit, it replaces an idle connection, or admits the new one as a spare that
-// only receives an error. It fails if there is no room for a spare either.
+// enter admits a connection of the process peer. At the limit it replaces an idle connection. If
+// there is none, it admits the new one as a spare, which only receives an error. It returns false
+// if there is no room for a spare either; the caller then closes the connection without a word.
 func (a *admission) enter(stream *frame.Stream, peer int) (*seat, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	s := &seat{of: a, stream: stream, peer: peer, used: time.Now()}
-	if victim, full := crowded(a.seats, peer); full {
+	if victim, full := findVictim(a.seats, peer); full {
 		if victim != nil {
 			a.dropLocked(victim)
 		} else if s.spare = true; !spareRoom(a.seats, peer) {
@@ -68,8 +69,10 @@ func (a *admission) enter(stream *frame.Stream, peer int) (*seat, bool) {
 	return s, true
 }
 
-// crowded reports whether the limit is reached for the process peer. victim is the idle connection to replace, or nil.
-func crowded(seats []*seat, peer int) (victim *seat, full bool) {
+// findVictim reports whether the limit is reached for the process peer, and which idle connection
+// to replace. victim is nil if none is idle. A process at its own limit can replace only its own
+// connections.
+func findVictim(seats []*seat, peer int) (victim *seat, full bool) {
 	count := map[int]int{}
 	total := 0
 	for _, s := range seats {
@@ -98,7 +101,8 @@ func before(a, b *seat, count map[int]int) bool {
 	return a.used.Before(b.used)
 }
 
-// idle reports whether the client loses nothing by a disconnect: it waits for no response or event and has read everything.
+// idle reports whether the client loses nothing by a disconnect: it waits for no response or event
+// and has read everything. It can connect again and continue.
 func (s *seat) idle() bool {
 	return !s.spare && !s.fixed && s.busy == 0 && s.follows == 0 && s.stream.Queued() == 0
 }
@@ -126,7 +130,7 @@ func (a *admission) dropLocked(s *seat) {
 		return
 	}
 	a.leaving++
-	s.told = true
+	s.notified = true
 	s.stream.CloseWith(dropped)
 }
 
@@ -152,8 +156,8 @@ func (a *admission) removeLocked(s *seat) {
 	a.seats = slices.DeleteFunc(a.seats, func(other *seat) bool { return other == s })
 }
 
-// alone returns a seat that does not count: for the client on stdio, or for a rejected connection.
-func (a *admission) alone(stream *frame.Stream) *seat {
+// addFixed returns a seat that does not count: for the client on stdio, or for a rejected connection.
+func (a *admission) addFixed(stream *frame.Stream) *seat {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	s := &seat{of: a, stream: stream, fixed: true}
@@ -165,7 +169,7 @@ func (a *admission) alone(stream *frame.Stream) *seat {
 func (s *seat) leave() {
 	s.of.mu.Lock()
 	defer s.of.mu.Unlock()
-	if s.told {
+	if s.notified {
 		s.of.leaving--
 	}
 	s.of.removeLocked(s)
@@ -174,7 +178,8 @@ func (s *seat) leave() {
 	}
 }
 
-// begin counts a request. It returns false if the connection was dropped; the caller must not run the request then.
+// begin counts a request. It returns false if the connection was dropped; the caller must not run
+// the request then, because its client was told that nothing happens.
 func (s *seat) begin() bool {
 	s.of.mu.Lock()
 	defer s.of.mu.Unlock()
@@ -182,7 +187,7 @@ func (s *seat) begin() bool {
 	return !s.dropped
 }
 
-// end counts a response.
+// end counts a response and restarts the idle time.
 func (s *seat) end() {
 	s.of.mu.Lock()
 	defer s.of.mu.Unlock()
@@ -197,7 +202,8 @@ func (s *seat) follow(n int) {
 	s.follows += n
 }
 
-// clients returns the number of connections, and the number of bytes queued for them.
+// clients returns the number of connections, and the number of bytes queued for them, for
+// server/status and server/diagnostics.
 func (a *admission) clients() (clients int, queued int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -20,7 +20,7 @@ import (
 func TestResponseThatCannotBeEncoded(t *testing.T) {
 	ours, theirs := net.Pipe()
 	c := &conn{Server: &Server{log: slog.New(slog.DiscardHandler)}, stream: frame.New(theirs, frame.Config{})}
-	c.seat = new(admission).alone(c.stream)
+	c.seat = new(admission).addFixed(c.stream)
 	var wg sync.WaitGroup
 	wg.Go(func() { c.stream.Run(t.Context()) })
 	wg.Go(func() {

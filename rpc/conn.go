@@ -158,7 +158,7 @@ func (c *conn) do(j job) (result any, rest waiting, err error) {
 		})
 	}
 	if j.ctx.Err() != nil {
-		return nil, nil, errUnbegun
+		return nil, nil, errNotStarted
 	}
 	var raw json.RawMessage
 	if j.req.Params != nil {
@@ -199,7 +199,7 @@ func (c *conn) guard(f func() (any, error)) (result any, err error) {
 // logged in full.
 func (c *conn) answer(j job, result any, err error) {
 	if err != nil && errors.Is(context.Cause(j.ctx), errCancelled) {
-		err = cutOff(err)
+		err = asCancelled(err)
 	}
 	c.mu.Lock()
 	if cancel, ok := c.inflight[j.req.ID]; ok {

@@ -17,7 +17,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// detailed converts errors that have more data than a kind.
+// detailed converts errors whose data has more than a kind, such as the running turn or the
+// conflicting files.
 func detailed(err error) (*jsonrpc2.Error, bool) {
 	for _, detail := range details {
 		if e := detail(err); e != nil {
@@ -29,18 +30,18 @@ func detailed(err error) (*jsonrpc2.Error, bool) {
 
 // details convert errors of specific types; the first match counts. Each function returns nil for other types.
 var details = []func(error) *jsonrpc2.Error{
-	made(func(e *strictjson.Error) *jsonrpc2.Error { return invalidParams(e.Pointer, e.Reason) }),
-	made(func(e *param.Error) *jsonrpc2.Error { return invalidParams(e.Pointer, e.Reason) }),
+	convert(func(e *strictjson.Error) *jsonrpc2.Error { return invalidParams(e.Pointer, e.Reason) }),
+	convert(func(e *param.Error) *jsonrpc2.Error { return invalidParams(e.Pointer, e.Reason) }),
 	refused(codeState, protocol.KindTurnActive, protocol.RetryReload, func(e *engine.TurnActiveError, d *protocol.ErrorData) { d.TurnID = e.TurnID }),
 	refused(codeConflict, protocol.KindFileConflict, protocol.RetryReload, func(e *undo.ConflictError, d *protocol.ErrorData) {
 		d.Files = e.Files[:min(len(e.Files), 100)]
 	}),
-	refused(codeState, protocol.KindUnrestorable, protocol.RetryReload, nothing[*undo.UnrestorableError]),
+	refused(codeState, protocol.KindUnrestorable, protocol.RetryReload, noData[*undo.UnrestorableError]),
 	refused(codeState, protocol.KindTurnActive, protocol.RetryReload, func(e *pluginloader.BusyError, d *protocol.ErrorData) { d.TurnID = e.TurnID }),
-	refused(codeConflict, protocol.KindPluginModified, protocol.RetryReload, nothing[*pluginloader.ContentError]),
-	refused(codeConflict, protocol.KindConflict, protocol.RetryNever, nothing[*engine.TaskConflictError]),
-	refused(codeConflict, protocol.KindConflict, protocol.RetryNever, nothing[*engine.MonitorRunningError]),
-	refused(codeState, protocol.KindTaskEnded, protocol.RetryReload, nothing[*engine.TaskEndedError]),
+	refused(codeConflict, protocol.KindPluginModified, protocol.RetryReload, noData[*pluginloader.ContentError]),
+	refused(codeConflict, protocol.KindConflict, protocol.RetryNever, noData[*engine.TaskConflictError]),
+	refused(codeConflict, protocol.KindConflict, protocol.RetryNever, noData[*engine.MonitorRunningError]),
+	refused(codeState, protocol.KindTaskEnded, protocol.RetryReload, noData[*engine.TaskEndedError]),
 	refused(codeConflict, protocol.KindGeneration, protocol.RetryReload, func(e *engine.GenerationError, d *protocol.ErrorData) { d.Generation = &e.Current }),
 	refused(codeConflict, protocol.KindServerTaken, protocol.RetryNever, func(e *engine.ServerTakenError, d *protocol.ErrorData) {
 		d.Pointer = "/mcpServers/" + e.Server
@@ -51,16 +52,16 @@ var details = []func(error) *jsonrpc2.Error{
 			d.Retry = protocol.RetryNow
 		}
 	}),
-	made(operationError),
-	refused(codeConflict, protocol.KindConflict, protocol.RetryNever, nothing[*tool.ConflictError]),
-	refused(codePlugin, protocol.KindExtensionRejected, protocol.RetryNever, nothing[*engine.RejectedError]),
-	refused(codePlugin, protocol.KindPluginFailed, protocol.RetryNever, nothing[*plugin.HookError]),
-	refused(codePlugin, protocol.KindPluginFailed, protocol.RetryNever, nothing[*plugin.BuildError]),
+	convert(operationError),
+	refused(codeConflict, protocol.KindConflict, protocol.RetryNever, noData[*tool.ConflictError]),
+	refused(codePlugin, protocol.KindExtensionRejected, protocol.RetryNever, noData[*engine.RejectedError]),
+	refused(codePlugin, protocol.KindPluginFailed, protocol.RetryNever, noData[*plugin.HookError]),
+	refused(codePlugin, protocol.KindPluginFailed, protocol.RetryNever, noData[*plugin.BuildError]),
 	refused(codeNotFound, "", protocol.RetryReload, func(e *persistence.NotFoundError, d *protocol.ErrorData) { d.Kind = missingKinds[e.What] }),
 }
 
-// made applies f to errors of type E in the chain of an error.
-func made[E error](f func(E) *jsonrpc2.Error) func(error) *jsonrpc2.Error {
+// convert applies f to errors of type E in the chain of an error.
+func convert[E error](f func(E) *jsonrpc2.Error) func(error) *jsonrpc2.Error {
 	return func(err error) *jsonrpc2.Error {
 		if e, ok := errors.AsType[E](err); ok {
 			return f(e)
@@ -72,17 +73,17 @@ func made[E error](f func(E) *jsonrpc2.Error) func(error) *jsonrpc2.Error {
 // refused converts an error of a request that changed nothing (outcome none). add fills in more
 // data.
 func refused[E error](code int64, kind protocol.ErrorKind, retry protocol.RetryAdvice, add func(E, *protocol.ErrorData)) func(error) *jsonrpc2.Error {
-	return made(func(e E) *jsonrpc2.Error {
+	return convert(func(e E) *jsonrpc2.Error {
 		data := protocol.ErrorData{Kind: kind, Retry: retry, Outcome: protocol.EffectNone}
 		add(e, &data)
 		return newError(code, e.Error(), data)
 	})
 }
 
-// nothing is an add function for errors without more data.
-func nothing[E error](E, *protocol.ErrorData) {}
+// noData is an add function for errors without more data.
+func noData[E error](E, *protocol.ErrorData) {}
 
-// operationKinds maps the error codes of operations to wire errors.
+// operationKinds maps the error codes of plugin operations to wire errors.
 var operationKinds = map[plugin.OperationCode]kindCode{
 	plugin.UnknownOperation:   {protocol.KindUnknownOperation, codeNotFound},
 	plugin.UnknownSession:     {protocol.KindSessionNotFound, codeNotFound},

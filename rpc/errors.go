@@ -83,7 +83,7 @@ var codes = []struct {
 	{persistence.ErrPoisoned, codeStorage, protocol.KindStoragePoisoned, protocol.RetryNow, protocol.EffectUnknown},
 	{persistence.ErrCorrupt, codeStorage, protocol.KindStorageReadOnly, protocol.RetryNever, protocol.EffectNone},
 	{persistence.ErrClosed, codeState, protocol.KindShuttingDown, protocol.RetryNow, protocol.EffectNone},
-	{errUnbegun, codeCancelled, protocol.KindCancelled, protocol.RetryNow, protocol.EffectNone},
+	{errNotStarted, codeCancelled, protocol.KindCancelled, protocol.RetryNow, protocol.EffectNone},
 	{context.DeadlineExceeded, codeCancelled, protocol.KindCancelled, protocol.RetryReload, protocol.EffectUnknown},
 	{context.Canceled, codeCancelled, protocol.KindCancelled, protocol.RetryReload, protocol.EffectUnknown},
 }
@@ -107,10 +107,11 @@ var otherCodes = []kindCode{
 	{protocol.KindUnexpectedSession, codeInvalidParams}, {protocol.KindOperationFailed, codePlugin}, {protocol.KindTaskEnded, codeState},
 }
 
-// errCancelled cancels the context of a request. errUnbegun is the error of a request that was cancelled before it began.
+// errCancelled is the cause of a request's context after the client has cancelled it. errNotStarted
+// is the error of a request that was cancelled while it was queued; nothing has changed.
 var (
-	errCancelled = error(cancelledError{})
-	errUnbegun   = errors.New("the request was cancelled before it began")
+	errCancelled  = error(cancelledError{})
+	errNotStarted = errors.New("the request was cancelled before it began")
 )
 
 // cancelledError is the cause of a request's context after the client has cancelled it. It is
@@ -147,8 +148,8 @@ func wireError(err error, reads bool) (e *jsonrpc2.Error, ok bool) {
 	})), false
 }
 
-// cutOff returns the error of a cancelled request. It treats an unknown error, such as SQLite's "interrupted", as the cancellation.
-func cutOff(err error) error {
+// asCancelled returns the error of a cancelled request. It treats an unknown error, such as SQLite's "interrupted", as the cancellation.
+func asCancelled(err error) error {
 	if _, known := wireError(err, false); known {
 		return err
 	}
@@ -162,7 +163,8 @@ func (e *cutOffError) Error() string { return errCancelled.Error() }
 
 func (e *cutOffError) Unwrap() []error { return []error{errCancelled, e.cause} }
 
-// plain returns the message of err, with Go's context messages replaced.
+// plain returns the message of err on one line, with the messages of package context in terms of
+// requests.
 func plain(err error) string {
 	return contextWords.Replace(err.Error())
 }
@@ -205,7 +207,8 @@ func invalidParams(pointer, reason string) *jsonrpc2.Error {
 	})
 }
 
-// maxMessage is the maximum length of a message, in bytes. Messages may quote long text of a peer.
+// maxMessage is the maximum length of a message, in bytes. Messages may quote long text of a model
+// server or a plugin.
 const maxMessage = 1000
 
 // short cuts a message at a valid UTF-8 boundary.

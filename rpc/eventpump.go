@@ -10,7 +10,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// spareBuffers are shared by all pumps. A waiting pump holds no buffer.
+// spareBuffers are shared by all pumps, since a waiting pump needs no buffer.
 var spareBuffers = sync.Pool{New: func() any { return new([]byte) }}
 
 // largestSpare is the maximum size of a buffer that is kept for reuse, in bytes.
@@ -89,8 +89,8 @@ func (c *conn) pump(ctx context.Context, id protocol.SessionID, sub *feed.Subscr
 	}
 }
 
-// tell writes daemon events to the client until the connection ends.
-func (c *conn) tell(w *daemonevents.Watcher) {
+// pumpDaemonEvents writes daemon events to the client until the connection ends.
+func (c *conn) pumpDaemonEvents(w *daemonevents.Watcher) {
 	defer w.Close()
 	for {
 		news, err := w.Next(c.ctx)

@@ -101,7 +101,8 @@ func (c *conn) diagnostics(context.Context, *protocol.Empty) (*protocol.Diagnost
 	return r, nil
 }
 
-// serverAttach returns the status of the daemon and subscribes the connection to its events.
+// serverAttach returns the status of the daemon and subscribes the connection to its events. A
+// second call returns the status only.
 func (c *conn) serverAttach(ctx context.Context, _ *protocol.Empty) (*protocol.StatusResult, error) {
 	w := c.eng.Events.Watch() // before reading the status, so that no event is lost in between
 	r, err := c.status(ctx, nil)
@@ -112,7 +113,7 @@ func (c *conn) serverAttach(ctx context.Context, _ *protocol.Empty) (*protocol.S
 	c.watching = true
 	c.seat.follow(1)
 	c.after = append(c.after, func() {
-		c.wg.Go(func() { c.tell(w) })
+		c.wg.Go(func() { c.pumpDaemonEvents(w) })
 	})
 	return r, nil
 }

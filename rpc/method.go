@@ -42,6 +42,7 @@ func to[N, P, R any](noun func(*engine.Engine) N, f func(N, context.Context, *P)
 	return func(c *conn, ctx context.Context, p *P) (*R, error) { return f(noun(c.eng), ctx, p) }
 }
 
+// The parts of the engine, for to and toAs.
 func sessions(e *engine.Engine) *engine.Sessions       { return e.Sessions }
 func turns(e *engine.Engine) *engine.Turns             { return e.Turns }
 func inputs(e *engine.Engine) *engine.Queue            { return e.Queue }
@@ -58,7 +59,8 @@ func history(e *engine.Engine) *engine.History         { return e.History }
 func snapshots(e *engine.Engine) *engine.Snapshots     { return e.Snapshots }
 func files(e *engine.Engine) *undo.Files               { return e.Files }
 
-// toAs adapts a method of a part of the engine that takes the id of the client.
+// toAs is to for methods that need the id of the client, because a call, a decision or an overlay
+// belongs to one client.
 func toAs[N, P, R any](noun func(*engine.Engine) N, f func(N, context.Context, protocol.ClientID, *P) (*R, error)) handler[P, R] {
 	return func(c *conn, ctx context.Context, p *P) (*R, error) { return f(noun(c.eng), ctx, c.client, p) }
 }
@@ -117,7 +119,7 @@ func describe[P, R any](doc string) Method {
 	return Method{Doc: doc, Params: reflect.TypeFor[P](), Result: reflect.TypeFor[R]()}
 }
 
-// early allows a method before initialize.
+// early marks a method that a client may call before initialize.
 func early(m Method) Method {
 	m.before = true
 	return m

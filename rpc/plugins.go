@@ -14,17 +14,24 @@ import (
 // pluginloader implements it. Methods are called from many goroutines. The handlers below check the
 // params first and make changes idempotent with engine.Once.
 type Plugins interface {
+	// List returns the plugins of a workspace and the user's own.
 	List(context.Context, *protocol.PluginListParams) (*protocol.PluginListResult, error)
+	// Read returns one plugin with the content digest that Trust needs.
 	Read(context.Context, *protocol.PluginParams) (*protocol.PluginReadResult, error)
+	// Logs returns lines that a plugin has logged.
 	Logs(context.Context, *protocol.PluginLogsParams) (*protocol.PluginLogsResult, error)
+	// Reload reads the plugin directories again and switches sessions to new versions.
 	Reload(context.Context, *protocol.PluginReloadParams) (*protocol.PluginReloadResult, error)
+	// Trust approves the exact files of a workspace plugin; Untrust revokes that.
 	Trust(context.Context, *protocol.PluginTrustParams) (*protocol.PluginResult, error)
 	Untrust(context.Context, *protocol.PluginUntrustParams) (*protocol.PluginResult, error)
+	// SetEnabled switches a plugin on or off.
 	SetEnabled(context.Context, *protocol.PluginEnableParams) (*protocol.PluginResult, error)
 	// Condition returns the sandbox for plugin programs, the state of the watched directories, and the plugins with problems.
 	Condition() (sandbox string, roots []protocol.PluginRoot, ailing []protocol.PluginInfo)
 }
 
+// pluginList checks the workspace and lists its plugins.
 func (c *conn) pluginList(ctx context.Context, p *protocol.PluginListParams) (*protocol.PluginListResult, error) {
 	if err := param.CheckWorkspace(p.Cwd); err != nil {
 		return nil, err
@@ -32,6 +39,7 @@ func (c *conn) pluginList(ctx context.Context, p *protocol.PluginListParams) (*p
 	return c.Plugins.List(ctx, p)
 }
 
+// pluginRead checks the name and reads the plugin.
 func (c *conn) pluginRead(ctx context.Context, p *protocol.PluginParams) (*protocol.PluginReadResult, error) {
 	if err := param.CheckPlugin(p.Name, p.Cwd); err != nil {
 		return nil, err
@@ -42,6 +50,7 @@ func (c *conn) pluginRead(ctx context.Context, p *protocol.PluginParams) (*proto
 // maxLogLines is the maximum number of lines in one result of plugin/logs.
 const maxLogLines = 1000
 
+// pluginLogs checks the range. A limit of 0 leaves the number of lines to the loader.
 func (c *conn) pluginLogs(ctx context.Context, p *protocol.PluginLogsParams) (*protocol.PluginLogsResult, error) {
 	if err := param.CheckPlugin(p.Name, p.Cwd); err != nil {
 		return nil, err
@@ -52,6 +61,7 @@ func (c *conn) pluginLogs(ctx context.Context, p *protocol.PluginLogsParams) (*p
 	return c.Plugins.Logs(ctx, p)
 }
 
+// pluginReload reloads once for each idempotency key.
 func (c *conn) pluginReload(ctx context.Context, p *protocol.PluginReloadParams) (*protocol.PluginReloadResult, error) {
 	if err := param.CheckWorkspace(p.Cwd); err != nil {
 		return nil, err
@@ -62,6 +72,7 @@ func (c *conn) pluginReload(ctx context.Context, p *protocol.PluginReloadParams)
 	return engine.Once(ctx, c.eng, "plugin/reload", p, func() (*protocol.PluginReloadResult, error) { return c.Plugins.Reload(ctx, p) })
 }
 
+// pluginTrust stores the trust once for each idempotency key.
 func (c *conn) pluginTrust(ctx context.Context, p *protocol.PluginTrustParams) (*protocol.PluginResult, error) {
 	if err := checkTrust(p.Name, p.Cwd); err != nil {
 		return nil, err
@@ -69,6 +80,7 @@ func (c *conn) pluginTrust(ctx context.Context, p *protocol.PluginTrustParams) (
 	return engine.Once(ctx, c.eng, "plugin/trust", p, func() (*protocol.PluginResult, error) { return c.Plugins.Trust(ctx, p) })
 }
 
+// pluginUntrust revokes the trust once for each idempotency key.
 func (c *conn) pluginUntrust(ctx context.Context, p *protocol.PluginUntrustParams) (*protocol.PluginResult, error) {
 	if err := checkTrust(p.Name, p.Cwd); err != nil {
 		return nil, err
@@ -84,6 +96,7 @@ func checkTrust(name, cwd string) error {
 	return param.CheckPlugin(name, cwd)
 }
 
+// pluginSetEnabled stores the setting once for each idempotency key.
 func (c *conn) pluginSetEnabled(ctx context.Context, p *protocol.PluginEnableParams) (*protocol.PluginResult, error) {
 	if err := param.CheckPlugin(p.Name, p.Cwd); err != nil {
 		return nil, err

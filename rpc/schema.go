@@ -23,7 +23,7 @@ var (
 // OpenRPC returns the OpenRPC document of the protocol.
 func OpenRPC() []byte { return slices.Clone(openRPC) }
 
-// methodSchema is the JSON form of MethodSchema.
+// methodSchema is the document that MethodSchema returns.
 type methodSchema struct {
 	Name    string                     `json:"name"`
 	Summary string                     `json:"summary"`
@@ -85,7 +85,8 @@ func (s *methodSchema) define(all map[string]json.RawMessage, name string) {
 	}
 }
 
-// Notifications lists the notifications that the daemon sends to clients.
+// Notifications lists the notifications that the daemon sends to clients. The generator documents
+// them.
 var Notifications = []struct {
 	Method, Doc string
 	Params      reflect.Type

@@ -46,12 +46,12 @@ type Config struct {
 // the state of sessions belongs to the engine.
 type Server struct {
 	Config
-	eng     *engine.Engine
-	log     *slog.Logger
-	started time.Time
-	table   map[string]Method
-	door    admission
-	family  atomic.Int32 // connections of the daemon's child processes that are being rejected
+	eng      *engine.Engine
+	log      *slog.Logger
+	started  time.Time
+	table    map[string]Method
+	door     admission
+	rejected atomic.Int32 // connections of the daemon's child processes that are being rejected
 }
 
 // New returns a server. Call Serve or Listen to serve clients.
@@ -88,9 +88,10 @@ func (s *Server) Listen(ctx context.Context, l net.Listener) error {
 	}
 }
 
-// Serve serves one client until it disconnects or ctx is done. With strict, the client must send initialize first.
+// Serve serves one client until it disconnects or ctx is done. With strict, as on stdio, the client
+// must send initialize first. The connection does not count for the limits.
 func (s *Server) Serve(ctx context.Context, rwc io.ReadWriteCloser, strict bool) error {
-	return s.serve(ctx, s.door.alone(s.stream(rwc, strict)), strict, nil)
+	return s.serve(ctx, s.door.addFixed(s.stream(rwc, strict)), strict, nil)
 }
 
 // stream frames the messages of a connection.
@@ -126,8 +127,9 @@ func (s *Server) serve(ctx context.Context, at *seat, strict bool, refuse error)
 	return err
 }
 
-// linger returns how long the connection stays open for pending responses after the client has closed its side. A script on the
-// socket may send one request and wait for a long turn. A client on stdio (strict) has ended when its input ends.
+// linger returns how long the connection stays open for pending responses after the client has
+// closed its side. A script on the socket may send one request and wait for a long turn. A client
+// on stdio (strict) has exited when its input ends.
 func linger(strict bool) time.Duration {
 	if strict {
 		return 2 * time.Second

@@ -75,7 +75,7 @@ func Follow(name string, see func(dir, name string) error) (at string, info fs.F
 		}
 		link, err := t.step(next)
 		if info = nil; err == nil && !link {
-			info, err = t.there()
+			info, err = t.stat()
 		}
 		if err != nil {
 			return "", nil, err
@@ -127,8 +127,8 @@ func (t *track) step(name string) (link bool, err error) {
 	return true, t.Link(names)
 }
 
-// there returns the file at the current position. It fails for a non-directory if names remain.
-func (t *track) there() (fs.FileInfo, error) {
+// stat returns the file at the current position. It fails for a non-directory if names remain.
+func (t *track) stat() (fs.FileInfo, error) {
 	info, err := os.Lstat(t.at)
 	if err == nil && !info.IsDir() && len(t.left) > 0 {
 		err = &fs.PathError{Op: "open", Path: t.at, Err: syscall.ENOTDIR}

@@ -24,10 +24,10 @@ func (e Errors) Error() string {
 // with the first mistakes, at most limit. Data that is not JSON at all ends it at the first syntax
 // error.
 func DecodeAll(data []byte, into any, limit int) error {
-	s := scanner{data: data, tokens: defaultTokens, goesOn: true}
+	s := scanner{data: data, tokens: defaultTokens, keepGoing: true}
 	whole := s.document(defaultDepth)
 	var all Errors
-	for _, at := range s.twice {
+	for _, at := range s.duplicates {
 		twice := scanner{data: data, pos: at, fault: faultDuplicate}
 		all = append(all, twice.error(0, 0))
 	}

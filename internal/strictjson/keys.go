@@ -40,8 +40,8 @@ func (s *scanner) key(open *keySet) bool {
 	if !s.seen(open, k) {
 		return true
 	}
-	if s.goesOn {
-		s.twice = append(s.twice, quote)
+	if s.keepGoing {
+		s.duplicates = append(s.duplicates, quote)
 		return true
 	}
 	return s.fail(quote, faultDuplicate)

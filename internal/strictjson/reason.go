@@ -38,7 +38,7 @@ func mismatch(e *json.UnmarshalTypeError) string {
 	case strings.HasPrefix(e.Value, "number"):
 		return "must not be a number"
 	}
-	return fmt.Sprintf("must not be of type %s", cut(e.Value))
+	return fmt.Sprintf("must not be of type %s", truncate(e.Value))
 }
 
 // unfit returns why a number, or an object key that must be a number, was rejected.
@@ -46,7 +46,7 @@ func unfit(number string) string {
 	if _, err := strconv.ParseFloat(number, 64); errors.Is(err, strconv.ErrSyntax) {
 		return Quote(number) + " is not a number"
 	}
-	return cut(number) + " is out of range"
+	return truncate(number) + " is out of range"
 }
 
 // isNumeric reports whether k is an integer or a floating-point type.

@@ -27,14 +27,14 @@ const (
 // scanner checks a value in one pass. Its methods return true and move pos on, or return false at
 // the first mistake with fault and pos set. Use one scanner for one document.
 type scanner struct {
-	data   []byte
-	pos    int
-	tokens int   // values and keys that are still allowed
-	twice  []int // offsets of duplicate keys, if the scanner continues after them
-	goesOn bool  // continue after duplicate keys
-	fault  fault
-	keys   []span   // keys of all open objects, outermost object first
-	few    [24]span // initial memory of keys, so that small documents do not allocate
+	data       []byte
+	pos        int
+	tokens     int   // values and keys that are still allowed
+	duplicates []int // offsets of duplicate keys, if the scanner continues after them
+	keepGoing  bool  // continue after duplicate keys
+	fault      fault
+	keys       []span   // keys of all open objects, outermost object first
+	few        [24]span // initial memory of keys, so that small documents do not allocate
 }
 
 // fail records a fault and its position. It returns false for the caller to return.

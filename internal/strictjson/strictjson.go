@@ -54,11 +54,11 @@ const longWord = 64
 
 // Quote formats a word of the peer for an error message: quoted, and cut if it is long.
 func Quote(word string) string {
-	return fmt.Sprintf("%q", cut(word))
+	return fmt.Sprintf("%q", truncate(word))
 }
 
-// cut shortens a long word at a valid UTF-8 boundary.
-func cut(word string) string {
+// truncate shortens a long word at a valid UTF-8 boundary.
+func truncate(word string) string {
 	if len(word) <= longWord {
 		return word
 	}

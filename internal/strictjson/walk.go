@@ -76,9 +76,9 @@ func kindOf(first byte) string {
 	return "number"
 }
 
-// over reports whether a mistake ends the walk. If not, it keeps the mistake and continues after
+// endsWalk reports whether a mistake ends the walk. If not, it keeps the mistake and continues after
 // the value that starts at pos, with depth tokens of the path.
-func (w *walker) over(err *Error, pos, depth int) bool {
+func (w *walker) endsWalk(err *Error, pos, depth int) bool {
 	if err == nil {
 		return false
 	}
@@ -101,7 +101,7 @@ func (w *walker) record(s *shape) *Error {
 		value := w.pos
 		f, ok := s.find(key)
 		if !ok {
-			if err := w.unknown(s, key, at); w.over(err, value, depth) {
+			if err := w.unknown(s, key, at); w.endsWalk(err, value, depth) {
 				return err
 			} else if err == nil {
 				w.skip()
@@ -110,7 +110,7 @@ func (w *walker) record(s *shape) *Error {
 		}
 		seen |= f.bit
 		w.path = append(w.path, step{key: key})
-		if err := w.field(f); w.over(err, value, depth) {
+		if err := w.field(f); w.endsWalk(err, value, depth) {
 			return err
 		}
 		w.path = w.path[:depth]
@@ -165,7 +165,7 @@ func (w *walker) table(s *shape) *Error {
 	for w.enter(); w.more(); {
 		w.path = append(w.path, step{key: w.word()})
 		value := w.pos
-		if err := w.value(s.elem, false); w.over(err, value, depth) {
+		if err := w.value(s.elem, false); w.endsWalk(err, value, depth) {
 			return err
 		}
 		w.path = w.path[:depth]
@@ -183,7 +183,7 @@ func (w *walker) list(s *shape) *Error {
 	for w.enter(); w.more(); n++ {
 		w.path = append(w.path, step{index: n})
 		value := w.pos
-		if err := w.value(s.elem, false); w.over(err, value, depth) {
+		if err := w.value(s.elem, false); w.endsWalk(err, value, depth) {
 			return err
 		}
 		w.path = w.path[:depth]
@@ -209,9 +209,9 @@ func (w *walker) integer(s *shape) *Error {
 	}
 	w.pos = start
 	if strings.ContainsAny(word, ".eE") {
-		return w.errorf("expected integer, got %s", cut(word))
+		return w.errorf("expected integer, got %s", truncate(word))
 	}
-	return w.errorf("%s is out of range", cut(word))
+	return w.errorf("%s is out of range", truncate(word))
 }
 
 // try decodes one value with encoding/json and returns its error with the value's place.
@@ -255,7 +255,7 @@ func (w *walker) pointer() string {
 	for _, st := range w.path {
 		b.WriteByte('/')
 		if st.key.quoted != nil {
-			b.WriteString(cut(pointerEscape.Replace(st.key.text())))
+			b.WriteString(truncate(pointerEscape.Replace(st.key.text())))
 		} else {
 			b.WriteString(strconv.Itoa(st.index))
 		}

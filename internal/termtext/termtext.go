@@ -1,4 +1,5 @@
-// Package termtext prepares untrusted text for a terminal.
+// Package termtext prepares untrusted text, such as model output and tool arguments, for a
+// terminal.
 package termtext
 
 import (
@@ -10,9 +11,10 @@ import (
 	"unicode/utf8"
 )
 
-// Printable replaces characters that control a terminal or hide text with their JSON escapes: control characters except newline and tab, marks
-// that change the direction of text, and invisible tags. Bytes that are not UTF-8 become \xNN. In a JSON document these characters occur
-// only in strings, so the document keeps its meaning.
+// Printable makes text safe to print. It replaces characters that control a terminal or hide text
+// with their JSON escapes: control characters except newline and tab, marks that change the
+// direction of text, and invisible tags. Bytes that are not UTF-8 become \xNN. In a JSON document
+// these characters occur only in strings, so the document keeps its meaning.
 func Printable(s string) string {
 	if strings.IndexFunc(s, unprintable) < 0 && utf8.ValidString(s) {
 		return s
@@ -62,7 +64,7 @@ func Readable(raw json.RawMessage) string {
 	return strings.TrimSpace(b.String())
 }
 
-// plain removes the escapes for HTML. Escaped backslashes are matched first, so that they stay.
+// plain removes the escapes for HTML. It matches escaped backslashes first, so that they stay.
 var plain = strings.NewReplacer(`\\`, `\\`, `\u003c`, "<", `\u003e`, ">", `\u0026`, "&")
 
 // Brief returns the first 300 bytes of a call's arguments as compact JSON, for the prompt of a
@@ -80,7 +82,8 @@ func Brief(args json.RawMessage) string {
 	return text
 }
 
-// OneLine returns the beginning of a text as one printable line of at most width characters.
+// OneLine returns the beginning of a text as one printable line of at most width characters, with
+// an ellipsis if it was cut.
 func OneLine(s string, width int) string {
 	s = Printable(strings.Join(strings.Fields(s), " "))
 	if r := []rune(s); len(r) > width {

@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// lookEvery is how often a listener checks that its socket file still exists. It is short enough
+// checkInterval is how often a listener checks that its socket file still exists. It is short enough
 // that a client which waits for the daemon finds it, and long enough for an idle daemon.
-const lookEvery = 2 * time.Second
+const checkInterval = 2 * time.Second
 
 // Listener accepts connections from processes of the same user. It is a net.Listener whose Accept
 // fails only when it is closed or permanently broken. While Accept waits, it recreates a socket
@@ -110,10 +110,10 @@ func (l *Listener) install(name string) (fs.FileInfo, error) {
 	return file, os.Rename(name, l.path)
 }
 
-// look recreates the socket if its path no longer leads to it. Cleanup jobs remove files in
+// restoreFile recreates the socket if its path no longer leads to it. Cleanup jobs remove files in
 // temporary directories, and some systems remove a user's runtime directory at the last logout. A
 // failure is logged once and tried again.
-func (l *Listener) look() {
+func (l *Listener) restoreFile() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now, err := os.Lstat(l.path)
@@ -121,7 +121,7 @@ func (l *Listener) look() {
 		return
 	}
 	old := l.inner
-	if err := l.again(); err != nil {
+	if err := l.rebind(); err != nil {
 		if l.failed != err.Error() {
 			l.failed = err.Error()
 			l.log.Warn("the socket file is missing and cannot be created yet", "socket", l.path, "error", err)
@@ -133,13 +133,13 @@ func (l *Listener) look() {
 	l.log.Info("the socket file was missing and was created again", "socket", l.path)
 }
 
-// again creates the socket once more. If the lock file is gone too, it takes the lock again, which
+// rebind creates the socket once more. If the lock file is gone too, it takes the lock rebind, which
 // fails if another process has it now.
-func (l *Listener) again() error {
+func (l *Listener) rebind() error {
 	if err := makePrivate(filepath.Dir(l.path)); err != nil {
 		return err
 	}
-	if !l.lock.stands() {
+	if !l.lock.inPlace() {
 		lock, err := acquire(l.path+".lock", l.path)
 		if err != nil {
 			return err
@@ -192,16 +192,16 @@ func (l *Listener) Accept() (net.Conn, error) {
 	var pause time.Duration
 	for {
 		inner := l.current()
-		inner.SetDeadline(time.Now().Add(lookEvery)) // if the socket is closed, AcceptUnix reports it
+		inner.SetDeadline(time.Now().Add(checkInterval)) // if the socket is closed, AcceptUnix reports it
 		conn, err := inner.AcceptUnix()
 		switch {
 		case err == nil && l.admit(conn):
 			return conn, nil
 		case err == nil:
 		case errors.Is(err, os.ErrDeadlineExceeded):
-			l.look()
+			l.restoreFile()
 		case errors.Is(err, net.ErrClosed) && inner != l.current(): // look has replaced the socket
-		case passing(err):
+		case temporary(err):
 			pause = nextPause(pause)
 			l.log.Warn("accept failed; retrying", "error", err, "pause", pause)
 			l.sleep(pause)

@@ -13,6 +13,7 @@ import (
 	"github.com/gofrs/flock"
 )
 
+// lockName is the lock file in the data directory.
 const (
 	lockName = "lashd.lock"
 
@@ -153,7 +154,7 @@ func (l *Lock) await(path string, try func() (bool, error)) error {
 	for patience := time.Now().Add(introduction); ; time.Sleep(lookAgain) {
 		locked, err := try()
 		if err != nil {
-			return fmt.Errorf("lock %s: %w", l.path, inTheWay(err, l.path))
+			return fmt.Errorf("lock %s: %w", l.path, directoryError(err, l.path))
 		}
 		if locked {
 			return nil
@@ -168,8 +169,8 @@ func (l *Lock) await(path string, try func() (bool, error)) error {
 	}
 }
 
-// inTheWay returns a clearer error if one of the files to be written is a directory, else err.
-func inTheWay(err error, files ...string) error {
+// directoryError returns a clearer error if one of the files to be written is a directory, else err.
+func directoryError(err error, files ...string) error {
 	for _, file := range files {
 		if info, failed := os.Lstat(file); failed == nil && info.IsDir() {
 			return fmt.Errorf("%s is a directory, but lashd stores a file there; move the directory away", file)
@@ -180,7 +181,7 @@ func inTheWay(err error, files ...string) error {
 
 // Release releases the lock. The lock file stays, because removing it would let two processes lock two files with the same name.
 func (l *Lock) Release() error {
-	if l.stands() { // otherwise the info file may name another holder
+	if l.inPlace() { // otherwise the info file may name another holder
 		os.Remove(l.infoPath()) // an info file that stays is recognized as stale by its dead pid
 	}
 	if err := errors.Join(l.file.Unlock(), l.dir.close()); err != nil {
@@ -189,9 +190,9 @@ func (l *Lock) Release() error {
 	return nil
 }
 
-// stands reports whether other processes would find this lock at its path; the file may have been
+// inPlace reports whether other processes would find this lock at its path; the file may have been
 // removed.
-func (l *Lock) stands() bool {
+func (l *Lock) inPlace() bool {
 	if !l.file.Locked() {
 		return false
 	}
@@ -229,7 +230,7 @@ func (l *Lock) publish(socket string) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("publish holder of %s: %w", l.path, inTheWay(err, l.infoPath(), next))
+		return fmt.Errorf("publish holder of %s: %w", l.path, directoryError(err, l.infoPath(), next))
 	}
 	return nil
 }

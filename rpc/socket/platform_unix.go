@@ -16,8 +16,8 @@ const connectionRefused = unix.ECONNREFUSED
 // processExists reports whether a process with this pid exists. It counts processes of other users.
 func processExists(pid int) bool { return !errors.Is(unix.Kill(pid, 0), unix.ESRCH) }
 
-// passing reports whether a later accept may succeed: resources ran out, or the client hung up first.
-func passing(err error) bool {
+// temporary reports whether a later accept may succeed: resources ran out, or the client hung up first.
+func temporary(err error) bool {
 	for _, passes := range []error{unix.EMFILE, unix.ENFILE, unix.ENOMEM, unix.ENOBUFS, unix.ECONNABORTED} {
 		if errors.Is(err, passes) {
 			return true

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
+// connectionRefused is the error of dialing a socket file that no process listens on.
 const connectionRefused = windows.WSAECONNREFUSED
 
 // makePrivate only creates the directory. Modes mean nothing here; access lists make a directory in
@@ -35,8 +36,8 @@ func checkPrivate(dir string) error {
 // an error message.
 func processExists(int) bool { return true }
 
-// passing returns false: no error of accept is known to be temporary here.
-func passing(error) bool { return false }
+// temporary returns false: no error of accept is known to be temporary here.
+func temporary(error) bool { return false }
 
 // credentials reports every peer as this user, because Windows does not report the peer of a
 // socket.

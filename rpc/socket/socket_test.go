@@ -275,7 +275,7 @@ func awaitSocket(t *testing.T, l *Listener) {
 		if now, err := os.Lstat(l.path); err == nil && os.SameFile(now, file) {
 			return
 		}
-		if time.Since(began) > 5*lookEvery {
+		if time.Since(began) > 5*checkInterval {
 			t.Fatal("the socket was not created again")
 		}
 	}
@@ -318,7 +318,7 @@ func TestSocketOfAnotherDaemonIsNotTakenBack(t *testing.T) {
 				t.Fatal(err)
 			}
 			for range 2 {
-				l.look()
+				l.restoreFile()
 			}
 			if now, err := os.Lstat(path); err != nil || !os.SameFile(now, before) {
 				t.Errorf("the socket of another was replaced (%v)", err)

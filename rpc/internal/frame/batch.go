@@ -14,6 +14,7 @@ type batch struct {
 	left    int      // entries without a result
 }
 
+// newBatch returns a batch of this many entries.
 func newBatch(entries int) *batch {
 	return &batch{answers: make([][]byte, entries), left: entries}
 }

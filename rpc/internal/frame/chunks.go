@@ -12,13 +12,13 @@ type chunk struct {
 	data [chunkSize]byte
 }
 
-// spare is a pool of chunks for all connections. An idle connection holds none.
-var spare = sync.Pool{New: func() any { return new(chunk) }}
+// chunkPool is a pool of chunks for all connections. An idle connection holds none.
+var chunkPool = sync.Pool{New: func() any { return new(chunk) }}
 
 // free returns a chunk to the pool after its bytes are written.
 func (c *chunk) free() {
 	c.n = 0
-	spare.Put(c)
+	chunkPool.Put(c)
 }
 
 // chunks is a queue of bytes. It grows by chunks, so it never copies queued bytes again.
@@ -28,7 +28,7 @@ type chunks []*chunk
 func (q *chunks) append(p []byte) {
 	for len(p) > 0 {
 		if len(*q) == 0 || (*q)[len(*q)-1].n == chunkSize {
-			*q = append(*q, spare.Get().(*chunk))
+			*q = append(*q, chunkPool.Get().(*chunk))
 		}
 		tail := (*q)[len(*q)-1]
 		n := copy(tail.data[tail.n:], p)

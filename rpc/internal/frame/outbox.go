@@ -31,6 +31,7 @@ type outbox struct {
 	closed  bool          // Run ends when everything is written
 }
 
+// newOutbox returns an empty queue. max is in bytes.
 func newOutbox(max int, patience time.Duration) *outbox {
 	o := &outbox{max: max, patience: patience}
 	o.wake.L = &o.mu
@@ -156,6 +157,7 @@ func (o *outbox) close() {
 	o.progressLocked()
 }
 
+// empty reports whether everything is written.
 func (o *outbox) empty() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -57,6 +57,7 @@ func (r *reader) start() error {
 	return err
 }
 
+// isBlank reports whether c may stand between frames.
 func isBlank(c byte) bool {
 	return c == ' ' || c == '\t' || c == '\r' || c == '\n'
 }

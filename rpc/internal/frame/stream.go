@@ -115,7 +115,8 @@ func (s *Stream) begin() {
 	s.running = true
 }
 
-// Close ends the stream without an error. It does not wait: Run returns when the queue is written.
+// Close ends the stream without an error. It does not wait: Run returns when the queue is written,
+// at most closeGrace later.
 func (s *Stream) Close() error {
 	s.end(nil)
 	return nil

@@ -39,11 +39,11 @@ func (o *outbox) writeChunk(w *patientWriter, rest []byte) error {
 // patientWriter fails with ErrStalled if the peer takes no byte within timeout. It uses write
 // deadlines if w has them. Otherwise a timer calls hangUp, which must make w fail.
 type patientWriter struct {
-	w       io.Writer
-	timeout time.Duration
-	hangUp  func()
-	written func() // may be nil
-	blunt   bool   // w has no write deadlines
+	w           io.Writer
+	timeout     time.Duration
+	hangUp      func()
+	written     func() // may be nil
+	noDeadlines bool   // w has no write deadlines
 }
 
 // Write writes at least one byte of data, if data has any, or fails. Unlike io.Writer it may write
@@ -56,12 +56,13 @@ func (p *patientWriter) Write(data []byte) (int, error) {
 	return n, err
 }
 
+// write writes with a deadline, or with a timer that hangs up.
 func (p *patientWriter) write(data []byte) (int, error) {
-	if !p.blunt {
+	if !p.noDeadlines {
 		if d, ok := p.w.(interface{ SetWriteDeadline(time.Time) error }); ok && d.SetWriteDeadline(time.Now().Add(p.timeout)) == nil {
 			return p.result(p.w.Write(data))
 		}
-		p.blunt = true
+		p.noDeadlines = true
 	}
 	watchdog := time.AfterFunc(p.timeout, p.hangUp)
 	n, err := p.w.Write(data)

@@ -95,7 +95,8 @@ func wireName(tag string) string {
 	return name
 }
 
-// sentence returns the text of the first comment that is not empty, on one line.
+// sentence returns the text of the first comment that is not empty, on one line. Tables need one
+// line per entry.
 func sentence(groups ...*ast.CommentGroup) string {
 	for _, g := range groups {
 		if text := strings.Join(strings.Fields(g.Text()), " "); text != "" {

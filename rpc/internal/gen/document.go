@@ -17,7 +17,8 @@ import (
 //go:embed wire.md
 var wireText string
 
-// document returns docs/protocol.md: the text of wire.md, then tables of methods, notifications, events, enumerated strings and errors.
+// document returns docs/protocol.md: the text of wire.md, followed by tables of methods,
+// notifications, events, enumerated strings and errors.
 func document(docs map[string]protocol.TypeDoc) string {
 	var b strings.Builder
 	b.WriteString(wireText)
@@ -123,6 +124,8 @@ func fields(t reflect.Type) string {
 }
 
 // members visits the JSON members of a struct in order, including those of embedded structs.
+// optional says that the member may be absent. All generators use it, so they agree on the wire
+// format.
 func members(t reflect.Type, visit func(name string, optional bool, t reflect.Type)) {
 	for f := range t.Fields() {
 		if f.Anonymous {

@@ -26,7 +26,8 @@ func main() {
 	}
 }
 
-// generated returns the contents of all generated files, by path relative to root.
+// generated returns the contents of all generated files, by path relative to root. The test
+// compares them with the files.
 func generated(root string) (map[string][]byte, error) {
 	docs, err := describe(filepath.Join(root, "rpc", "protocol"))
 	if err != nil {

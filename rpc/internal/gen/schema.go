@@ -114,7 +114,9 @@ func withoutOwn(refs map[reflect.Type]*jsonschema.Schema, t reflect.Type) map[re
 	return others
 }
 
-// explain adds the comments of the source. Params accept no other members except names that begin with _. Other types accept any.
+// explain adds the comments of the source to a schema. Params accept no unknown members except
+// names that begin with _. Other types accept any, so that clients accept results of a newer
+// daemon.
 func explain(s *jsonschema.Schema, doc protocol.TypeDoc, params bool) {
 	s.Description = doc.Doc
 	for _, v := range doc.Values {
@@ -134,7 +136,8 @@ func explain(s *jsonschema.Schema, doc protocol.TypeDoc, params bool) {
 	}
 }
 
-// jsonSchema returns schema.json: the schema of every wire type, under $defs.
+// jsonSchema returns schema.json: the schema of every wire type, under $defs. Clients in other
+// languages generate their types from it.
 func jsonSchema(docs map[string]protocol.TypeDoc) []byte {
 	return indent(&jsonschema.Schema{
 		Schema: "https://json-schema.org/draft/2020-12/schema", Title: "The client protocol of lashd",

@@ -12,7 +12,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// typescript returns protocol.ts: a TypeScript type for each wire type, and the interfaces Methods and Notifications.
+// typescript returns protocol.ts for the VS Code extension: a TypeScript type for each wire type,
+// and the interfaces Methods and Notifications.
 func typescript(docs map[string]protocol.TypeDoc) string {
 	var b strings.Builder
 	b.WriteString("// Generated from the method table of lashd; do not edit.\n\n")
