@@ -23,7 +23,7 @@ type faults struct {
 	inner driver.Connector
 
 	mu     sync.Mutex
-	before int // statements until then; negative: it is over
+	before int // statements until then; negative: already called
 	do     func() error
 	hit    string // the statement; empty: it was not reached
 }

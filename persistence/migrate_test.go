@@ -153,7 +153,7 @@ func TestMigrate(t *testing.T) {
 	})
 }
 
-// dyingFS kills the process when the last step is read: the step before it has run by then.
+// dyingFS kills the process when the last step is read. The step before it has already run.
 type dyingFS struct{ fs.FS }
 
 func (d dyingFS) Open(name string) (fs.File, error) {

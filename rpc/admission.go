@@ -35,7 +35,7 @@ type admission struct {
 }
 
 // seat is the slot of one connection. The mutex of admission guards used, busy, follows, dropped
-// and told; the other fields do not change once the connection is served.
+// and notified; the other fields do not change once the connection is served.
 type seat struct {
 	of     *admission
 	stream *frame.Stream

@@ -5,8 +5,9 @@ import (
 	"iter"
 )
 
-// cursor walks over data that has passed Check, so it needs no error handling. Its methods skip
-// leading white space.
+// cursor walks over data that has passed Check, so its methods need no error handling: brackets
+// match, and every value is complete. They skip leading white space. Data that has not passed Check
+// may make them panic.
 type cursor struct {
 	data []byte
 	pos  int

@@ -46,8 +46,8 @@ func DecodeChecked(data []byte, into any) error {
 	return &Error{Reason: Reason(err)}
 }
 
-// fits compares data with a type. With probe it also decodes each value that only encoding/json can
-// judge.
+// fits compares data with a type and returns the first mistake, or nil. With probe it also decodes
+// each value that only encoding/json can judge, which costs a second decoding of these values.
 func fits(data []byte, t reflect.Type, probe bool) error {
 	w := walker{cursor: cursor{data: data}, probe: probe}
 	w.path = w.few[:0]

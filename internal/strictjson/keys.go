@@ -47,7 +47,8 @@ func (s *scanner) key(open *keySet) bool {
 	return s.fail(quote, faultDuplicate)
 }
 
-// seen adds a key to the set, and reports whether it was there already.
+// seen adds a key to the set, and reports whether it was there already. Comparing up to linear keys
+// one by one is faster than a map; beyond that a map keeps the cost of large objects linear.
 func (s *scanner) seen(open *keySet, k span) bool {
 	if open.many != nil {
 		name := s.name(k)

@@ -10,15 +10,20 @@ import (
 type fault int
 
 const (
+	// The data ends too early, begins with a byte order mark, has a wrong byte, or continues after
+	// the value.
 	faultEnd fault = iota + 1
 	faultBOM
 	faultByte
 	faultTrailing
+	// A number has a leading zero; a string has an unescaped control character, a bad escape, half
+	// a surrogate pair or invalid UTF-8.
 	faultNumber
 	faultControl
 	faultEscape
 	faultSurrogate
 	faultUTF8
+	// A limit is exceeded, or an object has a key twice.
 	faultDepth
 	faultTokens
 	faultDuplicate
@@ -26,6 +31,9 @@ const (
 
 // scanner checks a value in one pass. Its methods return true and move pos on, or return false at
 // the first mistake with fault and pos set. Use one scanner for one document.
+//
+// Nested calls use the Go stack, which the limit of depth bounds. The keys of all open objects
+// share one slice, so a document without large objects needs no allocation.
 type scanner struct {
 	data       []byte
 	pos        int

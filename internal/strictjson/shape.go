@@ -11,6 +11,7 @@ import (
 // class is the kind of JSON value that a Go type accepts.
 type class int
 
+// Classes of Go types. opaque is the zero value, for types that accept anything.
 const (
 	opaque  class = iota // any value; its contents are not checked
 	record               // an object with declared names
@@ -77,7 +78,7 @@ func (s *shape) missing(seen uint64) string {
 var shapes sync.Map // reflect.Type to *shape
 
 // shapeOf returns the shape of a type. Goroutines may compute it at the same time; the first result
-// counts.
+// counts. Types form a finite set, so the cache does not grow without limit.
 func shapeOf(t reflect.Type) *shape {
 	if s, ok := shapes.Load(t); ok {
 		return s.(*shape)
@@ -92,8 +93,8 @@ var (
 	jsonNumber      = reflect.TypeFor[json.Number]()
 )
 
-// newShape computes the shape of a type. Types with their own decoding methods are left to
-// encoding/json.
+// newShape computes the shape of a type. A json.Unmarshaler accepts any value and a TextUnmarshaler
+// any string; only calling them shows whether the value is valid, which probe records.
 func newShape(t reflect.Type) *shape {
 	s := &shape{typ: t}
 	for s.typ.Kind() == reflect.Pointer {

@@ -10,8 +10,10 @@ import (
 )
 
 // walker compares a value that has passed Check with a Go type, in one pass and without decoding
-// it. On a mistake a method returns the error, and pos and path are undefined. If limit allows more
-// mistakes, over keeps the error and restores them.
+// it.
+//
+// A method that finds a mistake returns it, and then pos and path are undefined. If limit allows
+// more mistakes, endsWalk keeps the mistake, restores pos and path, and the walk continues.
 type walker struct {
 	cursor
 	probe bool     // also decode each value that only encoding/json can judge
@@ -214,7 +216,8 @@ func (w *walker) integer(s *shape) *Error {
 	return w.errorf("%s is out of range", truncate(word))
 }
 
-// try decodes one value with encoding/json and returns its error with the value's place.
+// try decodes one value with encoding/json and returns its error with the value's place. It leaves
+// pos after the value if that succeeds.
 func (w *walker) try(s *shape) *Error {
 	start := w.pos
 	err := json.Unmarshal(w.skip(), reflect.New(s.typ).Interface())

@@ -200,7 +200,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 		case err == nil:
 		case errors.Is(err, os.ErrDeadlineExceeded):
 			l.restoreFile()
-		case errors.Is(err, net.ErrClosed) && inner != l.current(): // look has replaced the socket
+		case errors.Is(err, net.ErrClosed) && inner != l.current(): // restoreFile has replaced the socket
 		case temporary(err):
 			pause = nextPause(pause)
 			l.log.Warn("accept failed; retrying", "error", err, "pause", pause)

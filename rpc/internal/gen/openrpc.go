@@ -54,7 +54,8 @@ func openRPCDocument(docs map[string]protocol.TypeDoc) []byte {
 	return indent(doc)
 }
 
-// params describes each member of a params type as a parameter of its own, as OpenRPC requires.
+// params describes each member of a params type as a parameter of its own, as OpenRPC requires. The
+// schemas of the types must be complete.
 func (d *openRPC) params(t reflect.Type) []openRPCContent {
 	list := []openRPCContent{}
 	s := d.Components.Schemas[t.Name()]

@@ -12,7 +12,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// wireTypes returns every named type of package protocol that a method, a notification or an error uses.
+// wireTypes returns every named type of package protocol that a method, a notification or an error
+// uses. A type that none of them uses is not part of the protocol and gets no schema.
 func wireTypes() map[string]reflect.Type {
 	found := map[string]reflect.Type{}
 	for _, m := range rpc.Methods() {
@@ -72,7 +73,8 @@ func schemas(types map[string]reflect.Type, docs map[string]protocol.TypeDoc, pr
 	return defs
 }
 
-// asText declares numbers as strings where the wire encodes them as strings.
+// asText declares a number as a string where its tag has ",string". Such numbers may exceed what
+// JavaScript represents exactly.
 func asText(s *jsonschema.Schema, t reflect.Type) {
 	if t.Kind() != reflect.Struct {
 		return
@@ -100,7 +102,8 @@ func orNull(s *jsonschema.Schema, t reflect.Type) {
 	})
 }
 
-// withoutOwn returns refs without t and its embedded types, so that their members are written out instead of referenced.
+// withoutOwn returns refs without t and its embedded types, so that their members are written out.
+// The schema of t would otherwise be a reference to itself.
 func withoutOwn(refs map[reflect.Type]*jsonschema.Schema, t reflect.Type) map[reflect.Type]*jsonschema.Schema {
 	others := maps.Clone(refs)
 	delete(others, t)

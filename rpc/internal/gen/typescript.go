@@ -60,7 +60,8 @@ func writeType(b *strings.Builder, name string, t reflect.Type, doc protocol.Typ
 	b.WriteString("}\n\n")
 }
 
-// tsAlias returns the right side of a type alias: a union of the enumerated strings, or a plain type.
+// tsAlias returns the right side of a type alias: a union of the enumerated strings, or a plain
+// type for a string type without constants.
 func tsAlias(t reflect.Type, doc protocol.TypeDoc) string {
 	if len(doc.Values) == 0 {
 		return tsPlain(t)
