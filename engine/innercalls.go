@@ -11,17 +11,24 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// maxNestedCalls is how many calls a call may make, and sets their rows in the journal apart: those of the n-th call of a batch
-// begin at (n+1)*maxNestedCalls.
+// maxNestedCalls is the number of calls that one tool call may make. It also separates their journal rows from
+// those of the batch: the rows of the calls that the n-th call of a batch makes have the ordinals from
+// (n+1)*maxNestedCalls.
 const maxNestedCalls = 1 << 16
 
-// nestedCalls are the calls that a call makes, in order.
+// nestedCalls are the calls that one tool call makes, in the order in which it makes them. The goroutine that runs
+// the outer call owns them. An outer call that is retried makes the same calls in the same order: it gets the
+// results that it already has, and only calls after these run.
 type nestedCalls struct {
-	rows  map[int]persistence.Effect // rows of an earlier run of the daemon
+	// rows has the journal rows that an earlier run of the daemon wrote, by the position of the call.
+	rows map[int]persistence.Effect // rows of an earlier run of the daemon
+	// calls are all calls made so far, in any attempt of the outer call.
 	calls []*toolCall
 	next  int // position of the next call in the current attempt; each attempt starts at 0
 }
 
+// addRow adds the journal row of the n-th call, before the outer call runs again. A later row of the same call
+// replaces an earlier one.
 func (in *nestedCalls) addRow(n int, row persistence.Effect) {
 	if in.rows == nil {
 		in.rows = map[int]persistence.Effect{}
@@ -29,8 +36,9 @@ func (in *nestedCalls) addRow(n int, row persistence.Effect) {
 	in.rows[n] = row
 }
 
-// runNested makes calls for a call that runs, and gives what they came to as the model would see it. What they came to is
-// durable then.
+// runNested runs tool calls for the call outer, which is running, and returns their outputs as the model would see
+// them, in the order of wanted. The results are durable when it returns. toolHost lets only one runNested of an
+// outer call run at a time. A tool that fails is an output; an error means that the results are not known.
 func (m *callMaker) runNested(ctx context.Context, outer *toolCall, wanted []tool.Request) ([]protocol.ToolOutput, error) {
 	calls := make([]*toolCall, len(wanted))
 	for i, w := range wanted {
@@ -45,6 +53,7 @@ func (m *callMaker) runNested(ctx context.Context, outer *toolCall, wanted []too
 	return outputs(calls), nil
 }
 
+// outputs returns what the model sees of calls that all have a reply.
 func outputs(calls []*toolCall) []protocol.ToolOutput {
 	all := make([]protocol.ToolOutput, len(calls))
 	for i, s := range calls {
@@ -53,7 +62,9 @@ func outputs(calls []*toolCall) []protocol.ToolOutput {
 	return all
 }
 
-// nestedCall is the next call that a call makes: the same one that was made before, if it was.
+// nestedCall returns the next call that outer makes. If an earlier attempt or an earlier run of the daemon made
+// this call, it returns that call with its result. The request must then be identical: a tool that makes other
+// calls when it is repeated gets a *JournalError, because a result must not answer a different call.
 func (m *callMaker) nestedCall(outer *toolCall, w tool.Request) (*toolCall, error) {
 	n := outer.inner.next
 	if n >= maxNestedCalls {
@@ -91,7 +102,9 @@ func (m *callMaker) nestedCall(outer *toolCall, w tool.Request) (*toolCall, erro
 	return s, nil
 }
 
-// addNested adds to the reply of a call what came of the calls that it made.
+// addNested adds to the reply of a call the records, messages and control of the calls that it made. A call that
+// started and has no reply is recorded as unfinished; one that never started is left out. The first control of a
+// successful call counts. The outer call is overdue if any of them is.
 func (s *toolCall) addNested(reply *turn.ToolReply) {
 	var said []protocol.Message
 	for _, made := range s.inner.calls {

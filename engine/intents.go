@@ -11,13 +11,17 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// intent is what a call wants, as it stands in the journal until it is carried out: itself, or why it is refused already.
+// intent is one effect that a tool asks lashd to apply after its call: start, signal or cancel a task, add a task
+// event, or emit an occurrence for triggers. The journal stores it with the result of the call until the batch
+// ends. An intent that was refused early has no Want, only the reason in its outcome.
 type intent struct {
 	Want *protocol.ToolIntent `json:"want,omitempty"`
 	protocol.IntentOutcome
 }
 
-// recordIntents notes what a call wants, for when its batch is over. Where nothing comes after it, it is told at once that nothing is done.
+// recordIntents takes over the intents of a call that just returned; commitIntents applies them when the batch
+// ends. A call of a caller that applies no intents, and a call that another call makes, gets refusals in its reply
+// at once.
 func (m *callMaker) recordIntents(s *toolCall, reply *turn.ToolReply) {
 	s.intents = m.checkIntents(s, s.attemptIntents, reply.Output.Status)
 	if !m.caller.appliesIntents() || s.Parent != "" {
@@ -30,7 +34,8 @@ func (m *callMaker) recordIntents(s *toolCall, reply *turn.ToolReply) {
 	}
 }
 
-// setOutcomes puts what became of intents into a reply, also into what the model sees of it.
+// setOutcomes puts the outcomes of intents into a reply, and into the version of it that the model sees. It copies
+// that version, which hooks may share.
 func setOutcomes(reply *turn.ToolReply, outcomes []protocol.IntentOutcome) {
 	reply.Output.Intents = outcomes
 	if reply.Shown != nil {
@@ -40,7 +45,9 @@ func setOutcomes(reply *turn.ToolReply, outcomes []protocol.IntentOutcome) {
 	}
 }
 
-// checkIntents are what a call wants, within the limits: what is beyond them is told of and not kept.
+// checkIntents returns the intents of a call, refused where they break a limit: protocol.MaxIntents for the call,
+// MaxIntentsAKind for each kind, and MaxIntentBytes of JSON for all together. The first intent over MaxIntents is
+// kept as a refusal, and the rest are dropped. A call that did not succeed has all its intents refused.
 func (m *callMaker) checkIntents(s *toolCall, wanted []protocol.ToolIntent, came protocol.OutputStatus) (all []intent) {
 	kinds, size := map[protocol.IntentKind]int{}, 0
 	for i := range wanted {
@@ -75,19 +82,22 @@ func (m *callMaker) checkIntents(s *toolCall, wanted []protocol.ToolIntent, came
 	return all
 }
 
-// intentID is the same whenever the call is made.
+// intentID returns the id of the intent at a position. It depends only on the session, the turn, the call and the
+// position, so a call that runs again gets the same ids. Receivers use them to drop repetitions.
 func (m *callMaker) intentID(s *toolCall, place int) string {
 	sum := sha256.Sum256(encode([]any{m.session.id, m.caller.journalID(), s.CallID, place}))
 	return "int_" + hex.EncodeToString(sum[:16])
 }
 
-// wants tells whether something of the call is left to be carried out.
+// wants reports whether the call has intents without outcomes, which a batch must apply before its results are
+// complete.
 func (s *toolCall) wants() bool {
 	return s.reply != nil && len(s.intents) > 0 && len(s.reply.Output.Intents) == 0
 }
 
-// commitIntents carries out what the calls of a batch want, in the order of the calls, in the commit that stores what became of it together
-// with their results. So it happens once, whatever happens to the daemon.
+// commitIntents applies the intents of a batch in the order of its calls. One commit stores the changes, the
+// outcomes and the results of the calls, so a crash neither loses nor repeats an intent. It runs on the goroutine
+// of the turn, waits while the disk is full, and sends emissions after the commit.
 func (b *batch) commitIntents(ctx context.Context) error {
 	var wanting []*toolCall
 	for _, s := range b.calls {
@@ -113,7 +123,9 @@ func (b *batch) commitIntents(ctx context.Context) error {
 	return nil
 }
 
-// applyIntents does what calls want, in one commit with their replies, unless the turn is over.
+// applyIntents applies the intents of calls in one commit with their replies. It runs on the session's actor. With
+// over set, the turn was cancelled and every intent is refused. After an error nothing is stored and the calls
+// keep the replies that they had.
 func (b *batch) applyIntents(ctx context.Context, st *state, wanting []*toolCall, over bool) (err error) {
 	c := b.store.change(st)
 	defer func() {
@@ -144,7 +156,9 @@ func (b *batch) applyIntents(ctx context.Context, st *state, wanting []*toolCall
 	return nil
 }
 
-// emissions are what the calls of a turn tell triggers of. A daemon that dies before it is told leaves it to the next one.
+// emissions are the occurrences that tool calls of a turn emit for triggers. They are sent after the commit that
+// stores the results of the calls, on the goroutine of the turn. If the daemon dies before it sends them, the
+// resumed turn sends them again; the occurrence key makes the registry drop repetitions.
 type emissions struct {
 	eng     *Engine
 	turn    protocol.TurnID
@@ -153,7 +167,8 @@ type emissions struct {
 	pending []*protocol.TriggerEmitParams // results stored, not sent yet
 }
 
-// emitParams is an occurrence that a call wants to be told emitParams. Its key is the id emitParams the intent: told again, it is the same one.
+// emitParams returns the request that emits the occurrence of an intent. The occurrence key is the id of the
+// intent, so that a repetition counts as the same occurrence.
 func (e *emissions) emitParams(in intent) *protocol.TriggerEmitParams {
 	want := in.Want.EmitTrigger
 	return &protocol.TriggerEmitParams{
@@ -161,7 +176,8 @@ func (e *emissions) emitParams(in intent) *protocol.TriggerEmitParams {
 	}
 }
 
-// check refuses what nobody could be told of, before the actor is asked: whose types they are is for plugins to say.
+// check refuses emissions that the trigger registry would reject, such as an unknown event type. It calls plugins
+// to find the types, so it runs before the intents reach the actor.
 func (e *emissions) check(ctx context.Context, s *toolCall) {
 	for i := range s.intents {
 		in := &s.intents[i]
@@ -174,7 +190,7 @@ func (e *emissions) check(ctx context.Context, s *toolCall) {
 	}
 }
 
-// add notes what is to be emitted because of a call whose result is stored.
+// add queues the accepted emissions of a call whose result is stored. Without a result it does nothing.
 func (e *emissions) add(s *toolCall) {
 	if s.reply == nil {
 		return
@@ -186,7 +202,9 @@ func (e *emissions) add(s *toolCall) {
 	}
 }
 
-// send emits what is owed. A daemon that dies before leaves it to the next one, which emits all of the turn's once more.
+// send emits what is queued, in order, and waits while the disk is full. Any other failure is logged, and that
+// occurrence is lost. It returns early when the turn is suspended: the daemon that resumes the turn emits
+// everything again.
 func (e *emissions) send() {
 	for len(e.pending) > 0 {
 		_, err := e.eng.Triggers.Emit(e.life, e.pending[0])

@@ -9,8 +9,10 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Interrupt stops a turn. Exactly one of the interrupt and the turn's own end wins, and the answer says which: once
-// the answer is requested, the turn ends as cancelled.
+// Interrupt stops a turn: a queued one at once, a running one at the next point where it can stop. Exactly one of
+// the interrupt and the turn's own end takes effect, and the status says which. InterruptRequested means that the
+// request is durable and the turn will end as cancelled, even after a crash. InterruptTooLate means that the turn
+// had ended.
 func (ts *Turns) Interrupt(ctx context.Context, client protocol.ClientID, p *protocol.TurnInterruptParams) (*protocol.TurnInterruptResult, error) {
 	t, err := ts.eng.store.Turn(ctx, p.TurnID)
 	if err != nil {
@@ -36,10 +38,13 @@ func (ts *Turns) Interrupt(ctx context.Context, client protocol.ClientID, p *pro
 	})
 }
 
+// evidenceOf records who cancels a turn and why; it is stored with the turn and returned in its outcome.
 func evidenceOf(client protocol.ClientID, p *protocol.TurnInterruptParams) protocol.CancelEvidence {
 	return protocol.CancelEvidence{RequestID: cmp.Or(p.Key(), "internal:interrupt"), Origin: string(client), Reason: p.Reason}
 }
 
+// cancelQueued ends a turn that has not started, in the commit of the request, and starts the next one. It runs on
+// the actor.
 func (ts *sessionTurns) cancelQueued(ctx context.Context, t persistence.StoredTurn, evidence protocol.CancelEvidence, rc receipt.Request, result any) error {
 	end := unstarted{turn: t, outcome: protocol.TurnOutcome{Kind: protocol.OutcomeCancelled, Cancel: &evidence}}
 	err := ts.endUnstarted(ctx, end, rc, result)
@@ -49,7 +54,9 @@ func (ts *sessionTurns) cancelQueued(ctx context.Context, t persistence.StoredTu
 	return err
 }
 
-// requestCancel makes the wish durable, then stops the turn: a crash in between stops it after the restart.
+// requestCancel stores the request to cancel a turn, then cancels the context of its run. A turn that a crash
+// interrupts in between is cancelled when it resumes. It runs on the actor; the goroutine of the turn stores the
+// end.
 func (ts *sessionTurns) requestCancel(ctx context.Context, t persistence.StoredTurn, evidence protocol.CancelEvidence, rc receipt.Request, result any) error {
 	t.Cancel = &evidence
 	c := ts.st.change(persistence.Commit{Receipt: rc.With(result)})

@@ -14,9 +14,11 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// journal is what a turn has come to, and how much of it is durable: the answers that its machine was given, the nodes that its messages
-// become, and what the log tells of them. A turn without tools writes no rows before its end. The goroutine of the turn changes it, and
-// the actor while that goroutine waits; mu guards what others may read meanwhile.
+// journal holds the progress of one turn and knows how much of it is durable: the answers that its machine
+// received, the nodes that its messages will become, and the events that the log already contains. After a crash,
+// load and replay bring a new machine to the same point, so that no finished effect runs twice. A turn without
+// tools writes no journal rows before its end. The goroutine of the turn owns the journal. The actor changes it
+// only inside a function for which that goroutine waits; mu guards the parts that others read at any time.
 type journal struct {
 	session protocol.SessionID
 	turn    protocol.TurnID
@@ -39,7 +41,8 @@ type journal struct {
 	nodes []protocol.Node // one for each message of the machine, and for messages that hooks append
 }
 
-// pendingAnswer is an answer that is encoded once it must be written, which for most turns is never.
+// pendingAnswer is an answer that no commit has written yet. It is encoded only when a commit needs it: most turns
+// end first, and then their history makes the answers redundant.
 type pendingAnswer struct {
 	effect turn.Effect
 	answer turn.Response
@@ -53,7 +56,9 @@ const (
 	rowProgress = 1
 )
 
-// beginning is what a turn goes on with after a restart, although the session may have moved on beside it.
+// beginning is the state of the session that a turn starts from. It is stored with the first journal row, because
+// the session may change while the turn runs: a resumed turn uses these settings, history and inputs, not the
+// current ones.
 type beginning struct {
 	Config     protocol.Config    `json:"config"`
 	Leaf       protocol.NodeID    `json:"leaf"`
@@ -66,18 +71,23 @@ type beginning struct {
 	TurnOptions *protocol.TurnOptions `json:"turnOptions,omitempty"` // of the frame, merged with those of the inputs
 }
 
-// progress is how much of a turn the log tells of.
+// progress is how much of a turn the session's log already contains. Its row is replaced with each commit of the
+// turn, and tells a resumed turn which events not to repeat and which items to retract.
 type progress struct {
 	Calls int            `json:"calls"`           // model calls that the log records
 	Emits int            `json:"emits,omitempty"` // events of the driver in the log
 	Nodes []nodeProgress `json:"nodes"`
 }
 
+// nodeProgress is what the log has of one node. AtMs is the node's time in Unix milliseconds, which a resumed turn
+// keeps.
 type nodeProgress struct {
 	AtMs  int64 `json:"at"`
 	Items []int `json:"items,omitempty"` // indexes of the parts that have item events
 }
 
+// retractions returns the events that withdraw all items of the turn from clients, for a turn whose messages do
+// not become history.
 func (p progress) retractions(session protocol.SessionID, id protocol.TurnID) []change.Event {
 	var events []change.Event
 	for i, n := range p.Nodes {
@@ -89,12 +99,14 @@ func (p progress) retractions(session protocol.SessionID, id protocol.TurnID) []
 	return events
 }
 
-// syncAgain is the body of a sync row whose environment is that of an earlier one.
+// syncAgain is the body of a sync row whose environment equals that of an earlier row. Prompts and tool lists are
+// large and rarely change within a turn.
 type syncAgain struct {
 	SameAs uint64 `json:"sameAs"`
 }
 
-// load reads what an earlier run of the daemon left of the turn.
+// load reads the rows that an earlier run of the daemon stored. It runs before the machine exists, and replaces
+// begin with the stored one.
 func (j *journal) load(ctx context.Context, store *persistence.Store) error {
 	rows, err := store.Effects(ctx, j.turn)
 	if err != nil {
@@ -116,6 +128,7 @@ func (j *journal) load(ctx context.Context, store *persistence.Store) error {
 	return err
 }
 
+// progressOf returns the progress in the rows of a turn; the zero value if there is none.
 func progressOf(rows []persistence.Effect) (progress, error) {
 	var p progress
 	for _, row := range rows {
@@ -128,7 +141,8 @@ func progressOf(rows []persistence.Effect) (progress, error) {
 	return p, nil
 }
 
-// known finds the answer to an effect that is no batch of calls.
+// known returns the stored answer to an effect other than a batch of tool calls. A row that does not fit the
+// effect is a *JournalError: the driver took another path than before, and the turn must not go on from here.
 func (j *journal) known(e turn.Effect) (answer turn.Response, known bool, err error) {
 	rows := j.replay[e.ID]
 	if len(rows) == 0 {
@@ -157,7 +171,8 @@ func (j *journal) known(e turn.Effect) (answer turn.Response, known bool, err er
 	return answer, true, nil
 }
 
-// note keeps an answer until the next commit of the turn writes it.
+// note queues an answer for the next commit of the turn. Batches of calls are not queued: their rows are written
+// call by call.
 func (j *journal) note(e turn.Effect, answer turn.Response) {
 	if e.Kind == turn.EffectTools {
 		return // its rows are written call by call
@@ -173,7 +188,8 @@ func (j *journal) note(e turn.Effect, answer turn.Response) {
 	j.pending = append(j.pending, n)
 }
 
-// sameEnvironment compares by identity where it can: a catalog that did not change gives the same slice.
+// sameEnvironment reports whether two environments have the same prompt and tools. It compares tool lists by
+// identity, because an unchanged catalog returns the same slice; a false negative only costs a longer row.
 func sameEnvironment(a, b *turn.Environment) bool {
 	if a.System != b.System || len(a.Tools) != len(b.Tools) {
 		return false
@@ -181,7 +197,8 @@ func sameEnvironment(a, b *turn.Environment) bool {
 	return len(a.Tools) == 0 || &a.Tools[0] == &b.Tools[0]
 }
 
-// unwritten are the rows that the next commit of the turn writes, which also says how much the log then tells.
+// unwritten returns the rows that the next commit of the turn must write: the beginning, if it is not stored, the
+// pending answers, and the progress after that commit. It caches encoded rows, as a failed commit is tried again.
 func (j *journal) unwritten(after progress) []persistence.Effect {
 	var rows []persistence.Effect
 	if !j.begun {
@@ -199,6 +216,7 @@ func (j *journal) unwritten(after progress) []persistence.Effect {
 	})
 }
 
+// answerRow encodes a pending answer, with a hash of its effect that known checks when the turn is resumed.
 func (j *journal) answerRow(n *pendingAnswer) persistence.Effect {
 	row := persistence.Effect{
 		Turn: j.turn, ID: n.effect.ID, Kind: string(n.effect.Kind), Finished: true, Hash: j.prints.envelope(&n.effect),
@@ -215,8 +233,9 @@ func (j *journal) beginRow() persistence.Effect {
 	return persistence.Effect{Turn: j.turn, Ordinal: rowBegin, Kind: "begin", Finished: true, Body: encode(j.begin)}
 }
 
-// pin writes the beginning of a turn with a commit that moves the session on beside it. It does nothing for a nil run, and for a turn that
-// has no plugins yet.
+// pin adds the beginning of a turn to a commit that changes the session while the turn runs, such as one of its
+// history or settings. Without it, a resumed turn would start from the changed session. It runs on the actor, and
+// does nothing for a nil run and for a turn without plugins, which has read nothing of the session yet.
 func (r *run) pin(c *change.Change) {
 	if r == nil || r.hooks.plugins == nil || r.journal.begun {
 		return
@@ -226,7 +245,8 @@ func (r *run) pin(c *change.Change) {
 	c.Then(func() { j.begun = true })
 }
 
-// addTo adds to a change of the turn what the next commit of it writes anyway, and the events of what the log does not tell yet.
+// addTo adds the unwritten rows, usage and events of the turn to a change. The journal advances only when the
+// commit succeeds, so a failed change can be built again.
 func (j *journal) addTo(c *change.Change) {
 	result := j.result()
 	after, events := j.newEvents(result)

@@ -15,7 +15,9 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// callModel makes a model call and shows its output while it streams.
+// callModel performs a model effect: it sends the request, shows the output while it streams, and delivers the
+// reply to the machine. It runs on the goroutine of the turn. A failed call is an answer with an error, which the
+// driver may retry. The returned error means that the turn is suspended or cannot continue.
 func (r *run) callModel(ctx context.Context, effect turn.Effect) error {
 	if ended, err := r.switchFrame(ctx); ended || err != nil {
 		return err
@@ -53,8 +55,9 @@ func (r *run) callModel(ctx context.Context, effect turn.Effect) error {
 	return r.store.flush(ctx, nil, s.events...)
 }
 
-// conclude notes in an answer how its call ended, and gives what it failed with: it was cancelled, it failed itself, or a plugin
-// spoilt what came of it.
+// conclude records in the answer how its call ended, and returns the error to trace: a cancellation, a failure of
+// the call, or spoilt, the error of a plugin that filters replies. In the last case the call record still says
+// that the call succeeded.
 func (r *run) conclude(answer *turn.ModelReply, cause, failed, spoilt error) error {
 	if c, ok := errors.AsType[*cancelled](cause); ok {
 		answer.Cancel, answer.Record.Stop = &c.evidence, protocol.StopCancelled
@@ -73,7 +76,8 @@ func (r *run) conclude(answer *turn.ModelReply, cause, failed, spoilt error) err
 	return failed
 }
 
-// stream is the reply of the turn's model, if the configuration still has it.
+// stream calls the model of the turn. A model that was removed from the configuration since the turn began yields
+// an error that tells the person how to choose another.
 func (r *run) stream(ctx context.Context, req *provider.Request) iter.Seq2[provider.Chunk, error] {
 	if r.model != nil {
 		return r.model.Stream(ctx, req)
@@ -84,6 +88,8 @@ func (r *run) stream(ctx context.Context, req *provider.Request) iter.Seq2[provi
 	}
 }
 
+// request builds the provider request of a model effect: history as transforms show it, the messages of the turn,
+// transient messages of the driver, and last the wakes that started or joined the turn.
 func (r *run) request(effect turn.Effect) *provider.Request {
 	call := effect.Model
 	past := r.prompt.visibleHistory()
@@ -108,8 +114,9 @@ func (r *run) request(effect turn.Effect) *provider.Request {
 	}
 }
 
-// mergeCauses makes one message of what woke the turn, for the end of the prompt. A single one stays what it is in history, so that
-// the prompt of the next turn begins with the same bytes.
+// mergeCauses merges the wakes of a turn into one message for the end of the prompt. A single wake stays the
+// message that history stores, so that the next turn's prompt has the same prefix and the provider's cache still
+// applies.
 func mergeCauses(causes []*protocol.Message) []*protocol.Message {
 	if len(causes) < 2 {
 		return causes
@@ -121,6 +128,7 @@ func mergeCauses(causes []*protocol.Message) []*protocol.Message {
 	return []*protocol.Message{all}
 }
 
+// issueOf returns the issue that clients see for an error of a model call or of a reply filter.
 func issueOf(err error) protocol.Issue {
 	if e, ok := errors.AsType[*provider.Error](err); ok {
 		return e.Issue()
@@ -131,6 +139,7 @@ func issueOf(err error) protocol.Issue {
 	return protocol.Issue{Kind: "provider", Code: "unknown", Message: err.Error()}
 }
 
+// callRecord returns the usage record of a model call that took a duration, which is stored in whole milliseconds.
 func callRecord(iteration int, model protocol.ModelSpec, reply *provider.Reply, took time.Duration) protocol.CallRecord {
 	return protocol.CallRecord{
 		Iteration: iteration, Provider: model.Provider, Model: model.ID, Stop: reply.Stop, Usage: reply.Usage,
@@ -138,7 +147,8 @@ func callRecord(iteration int, model protocol.ModelSpec, reply *provider.Reply, 
 	}
 }
 
-// withCost is a usage with what it costs.
+// withCost returns a copy of a usage with its cost. The cost is 0 without a price, so a cost that the provider
+// reported is dropped. A nil usage stays nil.
 func withCost(u *protocol.Usage, price *protocol.Price) *protocol.Usage {
 	if u == nil {
 		return nil
@@ -151,8 +161,8 @@ func withCost(u *protocol.Usage, price *protocol.Price) *protocol.Usage {
 	return &with
 }
 
-// sanitize sees to it that a reply reads the same from the store as it was shown: JSON has no place for bytes that are
-// not UTF-8, nor for a raw value that is not JSON.
+// sanitize replaces invalid UTF-8 in a reply and drops replay values that are not JSON, in place. The store keeps
+// replies as JSON; without this, clients would read a different reply after a reload than the one they saw.
 func sanitize(parts []protocol.Part) {
 	for i := range parts {
 		parts[i].Text = strings.ToValidUTF8(parts[i].Text, "\uFFFD")
@@ -162,9 +172,10 @@ func sanitize(parts []protocol.Part) {
 	}
 }
 
-// nameCalls gives every tool call an id of its own: the model's, unless it gave none, or one that the turn has used, or that
-// a call which another call makes could have: what a person has allowed the one must not be taken for the other.
-// Arguments that are not JSON become a string of what the model wrote, which is refused. The slice is the reply's own; the calls in it are the provider's, and are replaced instead of changed.
+// nameCalls gives each tool call of a reply an id that is unique in the turn. It keeps the id of the model unless
+// it is empty, used before, or contains a slash: nested calls have ids with slashes, and an approval for one must
+// not apply to the other. Arguments that are not JSON become a JSON string, which argument validation then
+// refuses. parts is changed in place; the calls in it belong to the provider and are replaced, not changed.
 func nameCalls(id protocol.TurnID, iteration int, parts []protocol.Part, before []protocol.Message) {
 	if !slices.ContainsFunc(parts, func(p protocol.Part) bool { return p.Call != nil }) {
 		return

@@ -12,17 +12,18 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// checkLimit bounds how long a model's server may take to answer a check.
+// checkLimit bounds how long a model's server may take to answer a check. A person waits for the result.
 const checkLimit = 5 * time.Second
 
-// Models are the configured models, the default first, and the API keys of their servers.
+// Models is the API of the configured models and of the API keys of their servers. The list is fixed when the
+// engine starts; keys can be added while it runs. All methods are safe for concurrent use.
 type Models struct {
 	all  []Model
 	keys *provider.Keys // nil: clients cannot set keys
 }
 
-// List lists the models, the default first. With Check, each server is asked at the same time whether it takes requests; that
-// takes up to checkLimit.
+// List returns the models, the default first. With Check set, it asks all servers at the same time whether they
+// accept requests, which takes up to checkLimit.
 func (ms *Models) List(ctx context.Context, p *protocol.ModelListParams) (*protocol.ModelListResult, error) {
 	result := &protocol.ModelListResult{Data: []protocol.ModelInfo{}}
 	for i, m := range ms.all {
@@ -39,8 +40,8 @@ func (ms *Models) List(ctx context.Context, p *protocol.ModelListParams) (*proto
 	return result, context.Cause(ctx)
 }
 
-// Problem asks the model's server whether it takes requests, for up to five seconds. It reports why calls would fail; nil if nothing
-// is known to be wrong.
+// Problem asks the model's server whether it accepts requests, for at most checkLimit. It returns the reason why
+// calls would fail, or nil if the server answers or cannot be checked.
 func (m *Model) Problem(ctx context.Context) *protocol.Issue {
 	c, ok := m.Provider.(provider.Checker)
 	if !ok {
@@ -69,7 +70,8 @@ func (ms *Models) named(name string) (Model, error) {
 	return Model{}, fmt.Errorf("%w: %q", ErrModelNotFound, name)
 }
 
-// configured finds the model of a spec; a zero one if no model of the configuration is of that spec any more.
+// configured returns the model with a provider and model id, or the zero Model if the configuration no longer has
+// it. A session keeps its own spec, so the configuration may have changed under it.
 func (ms *Models) configured(spec protocol.ModelSpec) Model {
 	for _, m := range ms.all {
 		if m.Spec.Provider == spec.Provider && m.Spec.ID == spec.ID {
@@ -79,7 +81,7 @@ func (ms *Models) configured(spec protocol.ModelSpec) Model {
 	return Model{}
 }
 
-// KeysWanted lists the names of API keys that SetKey takes.
+// KeysWanted returns the names of the API keys that SetKey accepts.
 func (ms *Models) KeysWanted() []string {
 	if ms.keys == nil {
 		return nil
@@ -87,7 +89,8 @@ func (ms *Models) KeysWanted() []string {
 	return ms.keys.Wanted()
 }
 
-// SetKey takes an API key that the daemon's own environment lacks, and holds it in memory for as long as the daemon runs.
+// SetKey stores an API key in memory until the daemon stops; it is never written to disk. A key that the daemon's
+// own environment has cannot be replaced.
 func (ms *Models) SetKey(_ context.Context, p *protocol.ModelSetKeyParams) (*protocol.Empty, error) {
 	switch {
 	case p.Key == "":

@@ -8,7 +8,9 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// pollMonitors has plugins declare their monitors, if that was not done yet, begins those that are armed, and looks what they are like then.
+// pollMonitors opens the session's plugins, so that they declare their monitors, starts the armed monitors, and
+// returns what look reads on the actor. It is for requests that read monitors: a client that polls thereby keeps
+// them running.
 func pollMonitors[T any](ctx context.Context, e *Engine, id protocol.SessionID, look func(*state) *T) (*T, error) {
 	l, err := e.lend(ctx, id)
 	if err != nil {
@@ -23,7 +25,9 @@ func pollMonitors[T any](ctx context.Context, e *Engine, id protocol.SessionID, 
 	})
 }
 
-// startArmed begins the monitors that are armed, perhaps without those of plugins.
+// startArmed starts the armed monitors that do not run, in one commit. declared includes monitors that plugins
+// declare; it must be false unless the plugins are open. It runs on the actor, and does nothing while the daemon
+// stops.
 func (ms sessionMonitors) startArmed(ctx context.Context, declared bool) error {
 	ids := ms.Waiting(declared)
 	if len(ids) == 0 || ms.st.eng.group.Closed() {
@@ -36,7 +40,9 @@ func (ms sessionMonitors) startArmed(ctx context.Context, declared bool) error {
 	})
 }
 
-// resume begins those again that an earlier run of the daemon has cut off, and that want it.
+// resume restarts the monitors that an earlier run of the daemon cut off and whose spec asks for a restart. It
+// runs on the actor after a load. If plugins declared some of them, it opens the plugins on another goroutine
+// first; if that fails, only the other monitors restart.
 func (ms sessionMonitors) resume() {
 	if !ms.TakeCutOff() {
 		return
@@ -59,13 +65,16 @@ func (ms sessionMonitors) resume() {
 	})
 }
 
+// restartArmed is startArmed for callers that cannot return an error. The next poll or turn tries again.
 func (ms sessionMonitors) restartArmed(declared bool) {
 	if err := ms.startArmed(ms.st.ctx, declared); err != nil {
 		ms.st.eng.Log.Error("monitors are not restarted yet; the next turn tries again", "session", ms.st.id, "error", err)
 	}
 }
 
-// declare takes up the monitors that plugins declare.
+// declare takes over the monitors that plugins declare, right after the plugins were opened. It runs on the actor.
+// In a sandboxed session they are not armed: a command of a monitor would run outside the sandbox without anyone
+// asking for it.
 func (ms sessionMonitors) declare(plugins *plugin.Session) error {
 	// A session created from a sandbox must not run commands outside it on its own.
 	held := ms.st.row.Authority.Ceiling

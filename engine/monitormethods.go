@@ -15,7 +15,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Monitors is the API of a session's monitors.
+// Monitors is the API of a session's monitors, for clients and, through monitorService, for plugins. A monitor
+// runs as a task; its state and that of its task change in the same commits.
 type Monitors struct{ eng *Engine }
 
 // MonitorRunningError means that the monitor already runs with another spec.
@@ -25,13 +26,18 @@ func (e *MonitorRunningError) Error() string {
 	return "monitor " + e.ID + " runs with another spec; stop it first, or choose another id"
 }
 
+// noMonitor is the error for an unknown monitor id.
 func noMonitor(id string) error { return &persistence.NotFoundError{What: "monitor", ID: id} }
 
-// Start makes a monitor durable and begins it. One that runs already is not begun again.
+// Start stores a monitor and starts it. If it already runs with the same spec, nothing changes and Existing is
+// set; with another spec, Start fails with *MonitorRunningError. A spec with only an id starts a known monitor,
+// which a plugin may declare.
 func (ms *Monitors) Start(ctx context.Context, client protocol.ClientID, p *protocol.MonitorStartParams) (*protocol.MonitorResult, error) {
 	return ms.start(ctx, protocol.TaskOrigin{ClientID: client}, p)
 }
 
+// start is Start with the origin that the monitor's task records; its ceiling limits what wakes of the monitor may
+// do.
 func (ms *Monitors) start(ctx context.Context, by protocol.TaskOrigin, p *protocol.MonitorStartParams) (*protocol.MonitorResult, error) {
 	if p.Spec.Command != "" {
 		if wrong, ok := errors.AsType[*task.SpecError](task.CheckMonitor(&p.Spec)); ok {
@@ -56,7 +62,9 @@ func (ms *Monitors) start(ctx context.Context, by protocol.TaskOrigin, p *protoc
 	})
 }
 
-// resolveSpec is a monitor that a client or a plugin starts.
+// resolveSpec returns the monitor that a start request describes, with defaults filled in. A spec without a
+// command stands for a known monitor. It refuses a monitor over the limit, a running one with another spec, and a
+// directory in which no command may run.
 func (ms sessionMonitors) resolveSpec(spec protocol.MonitorSpec) (e monitor.Entry, err error) {
 	e, known := ms.Find(spec.ID)
 	switch {
@@ -75,7 +83,8 @@ func (ms sessionMonitors) resolveSpec(spec protocol.MonitorSpec) (e monitor.Entr
 	return e, ms.checkCwd(spec.Cwd)
 }
 
-// checkCwd refuses early what a command would not be started in. Whoever starts it opens the directory, and starts it in what was opened.
+// checkCwd reports early that a command could not start in a directory. The check is only a courtesy: the
+// directory is opened again at the start, and the command runs in what was opened then.
 func (ms sessionMonitors) checkCwd(name string) error {
 	at := absIn(ms.st.row.Cwd, name)
 	dir, _, err := pathresolve.OpenWorkdir(ms.st.row.Cwd, at)
@@ -85,6 +94,8 @@ func (ms sessionMonitors) checkCwd(name string) error {
 	return dir.Close()
 }
 
+// start commits the start of a monitor with the receipt of the request. It runs on the actor; the task's process
+// starts after the commit.
 func (ms sessionMonitors) start(ctx context.Context, e monitor.Entry, by protocol.TaskOrigin, rc receipt.Request) (*protocol.MonitorResult, error) {
 	if e.State == protocol.MonitorRunning {
 		r := &protocol.MonitorResult{Monitor: ms.Shown(e), Existing: true, Seq: ms.st.row.Seq}
@@ -101,11 +112,15 @@ func (ms sessionMonitors) start(ctx context.Context, e monitor.Entry, by protoco
 	return r, ms.st.commit(ctx, c)
 }
 
-// Stop has a monitor end, with all that its command has started, and waits for that. It is not armed any more.
+// Stop stops a monitor with all processes of its command, disarms it, and waits until its task has ended or ctx is
+// done. The stop is durable before the wait: it happens even if the caller gives up. A monitor that does not run
+// is only disarmed.
 func (ms *Monitors) Stop(ctx context.Context, client protocol.ClientID, p *protocol.MonitorStopParams) (*protocol.MonitorResult, error) {
 	return ms.stop(ctx, asker(client), p)
 }
 
+// stop is Stop for a named requester, which the task's outcome records. After the wait it reads the monitor again,
+// unless another run has started since.
 func (ms *Monitors) stop(ctx context.Context, by string, p *protocol.MonitorStopParams) (*protocol.MonitorResult, error) {
 	r, err := mutate(ctx, ms.eng, p.SessionID, "monitor/stop", p.Key(), p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.MonitorResult, error) {
 		return st.monitors.stop(ctx, by, p, rc)
@@ -128,6 +143,8 @@ func (ms *Monitors) stop(ctx context.Context, by string, p *protocol.MonitorStop
 	})
 }
 
+// stop commits the stop of a monitor with the receipt of the request. It runs on the actor and does not wait for
+// the process.
 func (ms sessionMonitors) stop(ctx context.Context, by string, p *protocol.MonitorStopParams, rc receipt.Request) (*protocol.MonitorResult, error) {
 	e, known := ms.Find(p.MonitorID)
 	if !known {
@@ -145,14 +162,15 @@ func (ms sessionMonitors) stop(ctx context.Context, by string, p *protocol.Monit
 	return r, ms.st.commit(ctx, c)
 }
 
-// Status lists the monitors of a session. Those that are armed are begun.
+// Status lists the monitors of a session and starts the armed ones.
 func (ms *Monitors) Status(ctx context.Context, p *protocol.SessionParams) (*protocol.MonitorStatusResult, error) {
 	return pollMonitors(ctx, ms.eng, p.SessionID, func(st *state) *protocol.MonitorStatusResult {
 		return &protocol.MonitorStatusResult{ActiveCount: st.monitors.Active(), Revision: st.monitors.Revision(), Data: st.monitors.List()}
 	})
 }
 
-// Updates returns the updates of a session's monitors that were not returned before, and starts armed monitors.
+// Updates returns the updates that no earlier call has returned, and starts the armed monitors. Updates are kept
+// in memory only, and the oldest are dropped when there are too many.
 func (ms *Monitors) Updates(ctx context.Context, p *protocol.SessionParams) (*protocol.MonitorUpdatesResult, error) {
 	return pollMonitors(ctx, ms.eng, p.SessionID, func(st *state) *protocol.MonitorUpdatesResult {
 		return &protocol.MonitorUpdatesResult{
@@ -161,7 +179,8 @@ func (ms *Monitors) Updates(ctx context.Context, p *protocol.SessionParams) (*pr
 	})
 }
 
-// Ack takes notice of wakes: the next line of those monitors wakes the session again.
+// Ack acknowledges wakes: the next line of these monitors wakes the session again. It fails, and changes nothing,
+// if one of the ids is unknown.
 func (ms *Monitors) Ack(ctx context.Context, p *protocol.MonitorAckParams) (*protocol.SeqResult, error) {
 	return mutate(ctx, ms.eng, p.SessionID, "monitor/ackWake", p.Key(), p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.SeqResult, error) {
 		r := &protocol.SeqResult{Seq: st.row.Seq}

@@ -6,7 +6,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// monitorService is plugin.MonitorService for a session.
+// monitorService implements plugin.MonitorService for one session. It replaces the session id of each request with
+// its own, so a plugin cannot reach the monitors of another session.
 type monitorService struct{ *services }
 
 // Snapshot implements plugin.MonitorService.
@@ -19,7 +20,8 @@ func (s monitorService) Updates(ctx context.Context) (*protocol.MonitorUpdatesRe
 	return s.eng.Monitors.Updates(ctx, &protocol.SessionParams{SessionID: s.session})
 }
 
-// Start implements plugin.MonitorService.
+// Start implements plugin.MonitorService. It is refused if the caller may not run commands, such as a sandboxed
+// plugin or a turn in plan mode. The monitor keeps the caller's ceiling for its wakes.
 func (s monitorService) Start(ctx context.Context, p *protocol.MonitorStartParams) (*protocol.MonitorResult, error) {
 	mine := *p
 	mine.SessionID = s.session

@@ -17,7 +17,8 @@ const (
 	maxBatchDelay = 10 * time.Second      // reached by a command that prints faster than lines are stored
 )
 
-// monitorWorker runs a monitor. One that is to be restarted is left to the next daemon, if this one stops.
+// monitorWorker returns the worker that runs a monitor's command and stores its lines. If the daemon stops and the
+// spec asks for a restart, the task stays open and the next daemon runs the command again.
 func monitorWorker(spec protocol.MonitorSpec) worker {
 	return func(ctx context.Context, w *work) *protocol.TaskOutcome {
 		w.keepOnStop = spec.Restart
@@ -36,7 +37,7 @@ func monitorWorker(spec protocol.MonitorSpec) worker {
 	}
 }
 
-// absIn is a directory as it is named in a session.
+// absIn returns the clean absolute path of dir, which a request may give relative to the session's directory cwd.
 func absIn(cwd, dir string) string {
 	if filepath.IsAbs(dir) {
 		return filepath.Clean(dir)
@@ -44,8 +45,9 @@ func absIn(cwd, dir string) string {
 	return filepath.Join(cwd, dir)
 }
 
-// sendLines tells the session of lines until the command has ended and all are told. A session that is slow holds up only its
-// own monitor, and one that floods is listened to more seldom.
+// sendLines stores the lines of a monitor until the command has ended and all lines are stored. It runs on its own
+// goroutine beside the command, so a slow session delays only this monitor. While lines are dropped because the
+// buffer is full, it doubles the delay between commits up to maxBatchDelay.
 func (w *work) sendLines(lines *background.LineBuffer, ended <-chan struct{}) {
 	h, delay := monitor.Output{}, minBatchDelay
 	for over := false; !over; {
@@ -70,7 +72,7 @@ func (w *work) sendLines(lines *background.LineBuffer, ended <-chan struct{}) {
 	}
 }
 
-// waitFor waits, and tells whether that has come to an end.
+// waitFor waits for delay or for ended to close, and reports whether ended closed.
 func waitFor(delay time.Duration, ended <-chan struct{}) bool {
 	timer := time.NewTimer(delay)
 	defer timer.Stop()
@@ -82,7 +84,8 @@ func waitFor(delay time.Duration, ended <-chan struct{}) bool {
 	}
 }
 
-// storeOutput has the session take lines. It goes on trying as long as there is a session: what was heard was heard.
+// storeOutput commits lines to the session, and retries until it succeeds, the session is gone, or the daemon
+// stops. Output has a number, so lines whose commit succeeded without an answer are not stored twice.
 func (w *work) storeOutput(h monitor.Output) error {
 	ctx := w.eng.actorContext()
 	for {

@@ -16,13 +16,15 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// New creates a session: with nothing, or with the history and state of another. It is durable when this returns; if
-// anything fails, there is none. MCP servers are only checked: BringServers is for those of a client.
+// New creates a session: empty, or with the history and state of another session. It is durable when New returns;
+// if anything fails, no part of it exists. MCP servers are only checked here: BringServers connects those of a
+// client.
 func (ss *Sessions) New(ctx context.Context, p *protocol.SessionNewParams) (*protocol.SessionNewResult, error) {
 	return ss.new(ctx, nil, p)
 }
 
-// new creates a session for an asker; nil: a client asks.
+// new is New for a requester; nil stands for a client. Only clients may add MCP servers. The receipt stores the
+// names of the servers without their settings.
 func (ss *Sessions) new(ctx context.Context, by *requester, asked *protocol.SessionNewParams) (*protocol.SessionNewResult, error) {
 	p, err := param.ResolveNewSession(by.id(), asked)
 	if err == nil {
@@ -41,7 +43,8 @@ func (ss *Sessions) new(ctx context.Context, by *requester, asked *protocol.Sess
 	})
 }
 
-// createOnce makes a session, in one commit once all about it is known.
+// createOnce prepares a session and creates it in one commit. A session with an origin is branched on the origin's
+// actor, so that its history cannot move between the preparation and the commit.
 func (ss *Sessions) createOnce(ctx context.Context, b *sessionDraft, rc receipt.Request) (*protocol.SessionNewResult, error) {
 	b.eng = ss.eng
 	if err := b.prepare(ctx); err != nil {
@@ -59,7 +62,8 @@ func (ss *Sessions) createOnce(ctx context.Context, b *sessionDraft, rc receipt.
 	})
 }
 
-// sessionDraft is a session on its way. There is nothing of it in the store until its one commit.
+// sessionDraft is a session that is being created. prepare fills in its fields step by step; the store knows
+// nothing of it until its single commit. One goroutine owns it.
 type sessionDraft struct {
 	eng        *Engine
 	by         *requester // nil: a client
@@ -77,7 +81,8 @@ type sessionDraft struct {
 	authority  protocol.Authority
 }
 
-// prepare finds out what the session will be, and tries whether its plugins can be built like that.
+// prepare checks the request, resolves settings, directory and authority, and tests that the plugins open with
+// them. It stores nothing. The order matters: authority depends on the origin, and plugins see the final settings.
 func (b *sessionDraft) prepare(ctx context.Context) (err error) {
 	p := b.params
 	if err := cmp.Or(b.eng.reach(ctx, b.by, p.Start.SessionID), b.eng.reach(ctx, b.by, p.Relation.Parent), b.inherit(ctx)); err != nil {
@@ -107,8 +112,9 @@ func (b *sessionDraft) prepare(ctx context.Context) (err error) {
 	return b.mutateConfig(ctx)
 }
 
-// checkPlace refuses a workspace outside those of the askers. A path that an asker names is stored as where it leads now: nobody points it
-// elsewhere later.
+// checkPlace refuses a directory outside the roots that the requesting sessions may use. A directory that a
+// session or plugin names is stored with its symbolic links resolved, so that nothing can redirect it after the
+// check.
 func (b *sessionDraft) checkPlace() error {
 	if !insideRoots(b.authority.Ceiling, b.cwd) {
 		return param.Bad("/cwd", "must be inside the workspace of the requesting session or of the session that this one starts from: %s", b.cwd)
@@ -119,7 +125,8 @@ func (b *sessionDraft) checkPlace() error {
 	return nil
 }
 
-// inherit takes over what the session has of the one where it starts, for which it works, or from which it is asked for.
+// inherit sets the base settings and the directory: from the origin, else from the parent or the requesting
+// session, else from the engine's defaults. A directory in the request takes precedence.
 func (b *sessionDraft) inherit(ctx context.Context) (err error) {
 	b.cwd = b.params.Cwd
 	switch {
@@ -140,12 +147,14 @@ func (b *sessionDraft) inherit(ctx context.Context) (err error) {
 	return err
 }
 
-// origin is the session where another one starts.
+// origin is the session that a new session starts from, as it was when the request arrived.
 type origin struct {
 	row  protocol.Session
 	kept plugin.Stored // state of its plugins in the snapshot that the new session starts from; zero: no snapshot
 }
 
+// loadOrigin reads the origin on its actor. Plugin state is read only for a snapshot: a fork shares the stored
+// state, so its cost does not grow with that state.
 func (b *sessionDraft) loadOrigin(ctx context.Context) (*origin, error) {
 	start := b.params.Start
 	return do(ctx, b.eng, start.SessionID, func(ctx context.Context, st *state) (*origin, error) {
@@ -161,7 +170,8 @@ func (b *sessionDraft) loadOrigin(ctx context.Context) (*origin, error) {
 	})
 }
 
-// mutateConfig builds the session's plugins as they will be, where nobody else knows of them, and has them change its settings.
+// mutateConfig opens the plugins privately with the planned settings and lets their config mutators change these.
+// It closes the plugins before the session exists; the session opens its own when it needs them.
 func (b *sessionDraft) mutateConfig(ctx context.Context) error {
 	bc := plugin.BuildContext{
 		SessionID: b.id, Parent: b.relation.Parent, Authority: b.authority, Cwd: b.cwd, StateDir: b.eng.StateDir,
@@ -181,7 +191,8 @@ func (b *sessionDraft) mutateConfig(ctx context.Context) error {
 	return err
 }
 
-// open opens the plugins as those of the session will be, if it begins with state of a snapshot; else they are just built.
+// open opens the plugins for mutateConfig. If the session starts from a snapshot, it restores them from that, so
+// that a plugin that cannot be restored fails the request instead of the first turn.
 func (b *sessionDraft) open(ctx context.Context, bc plugin.BuildContext) (*plugin.Session, error) {
 	if b.origin == nil || b.origin.kept.View == nil {
 		return b.eng.build(ctx, b.config, bc, (*plugin.Host).Isolated)
@@ -191,7 +202,7 @@ func (b *sessionDraft) open(ctx context.Context, bc plugin.BuildContext) (*plugi
 	return b.eng.rehearse(ctx, b.config, bc, stored)
 }
 
-// view is the session as it will be, made of the one where it starts.
+// view returns the new session as its plugins will see it, built from the view of the origin.
 func (b *sessionDraft) view(origin *plugin.View) *plugin.View {
 	v := &plugin.View{Window: b.config.Model.ContextWindow, Session: protocol.Session{
 		ID: b.id, Title: cmp.Or(b.params.Title, origin.Session.Title), Cwd: b.cwd, State: protocol.SessionIdle, Config: b.config,
@@ -206,7 +217,8 @@ func (b *sessionDraft) view(origin *plugin.View) *plugin.View {
 	return v.WithMessages(nil, messages...)
 }
 
-// captureOrigin is what plugins of the origin keep by now, if this session takes that over and it can be had; else it gets what is stored.
+// captureOrigin captures the plugin state of the origin if the new session inherits it and the origin is idle.
+// Otherwise the new session gets the state that is stored. It waits for the lock of the origin's plugins.
 func (b *sessionDraft) captureOrigin(ctx context.Context) (kept idleCapture, err error) {
 	if b.params.PluginSource == protocol.PluginsFresh || b.params.Start.Snapshot != "" {
 		return kept, nil
@@ -218,8 +230,9 @@ func (b *sessionDraft) captureOrigin(ctx context.Context) (kept idleCapture, err
 	return kept, err
 }
 
-// change is the session with its first nodes: those of its own frame, or, where it shares a history, those that go on with
-// it.
+// change builds the commit that creates the session with its first nodes. Without a source these follow the first
+// frame of the session; with one they continue the shared history. Node ids derive from the session id, so a
+// repeated request creates the same nodes.
 func (b *sessionDraft) change(source *protocol.ForkSource) *change.Change {
 	p := b.params
 	c := change.New(change.Base{}, persistence.Commit{Session: b.id, AtMs: now(), Create: &persistence.NewSession{
@@ -251,7 +264,8 @@ func (b *sessionDraft) change(source *protocol.ForkSource) *change.Change {
 	return c
 }
 
-// takeFirstInput takes the input that a session was created with. It is given once, whatever happens to who took it.
+// takeFirstInput removes and returns the input with which the session was created. Exactly one caller gets it. It
+// is gone even if that caller fails afterwards.
 func (st *state) takeFirstInput(ctx context.Context) ([]protocol.InputPart, error) {
 	var first []protocol.InputPart
 	c := st.change(persistence.Commit{TakeFirst: true})

@@ -15,13 +15,15 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// operationOutcome is what an operation came to, as its receipt keeps it.
+// operationOutcome is the stored result of an operation: the answer to a repetition of its request.
 type operationOutcome struct {
 	protocol.OperationReceipt
 	Abandoned string `json:"left,omitempty"` // why lashd stopped waiting for it; if set, the receipt is empty
 }
 
-// operation is a run of a command or a task.
+// operation is one run of a command or task that a client requested. It lives as long as the request, on the
+// goroutine of the request. With an idempotency key it runs at most once, even across a crash, unless the plugin
+// reports a failure: then a repetition runs it again.
 type operation struct {
 	eng     *Engine
 	kind    protocol.OperationKind
@@ -33,6 +35,7 @@ type operation struct {
 	begun   bool              // the plugin may have been called; durable if there is a key
 }
 
+// run runs the operation in its session, or without one.
 func (o *operation) run(ctx context.Context) (*protocol.OperationReceipt, error) {
 	if o.params.SessionID == "" {
 		return o.runWithoutSession(ctx)
@@ -40,7 +43,9 @@ func (o *operation) run(ctx context.Context) (*protocol.OperationReceipt, error)
 	return o.runInSession(ctx)
 }
 
-// begin makes durable that the operation is about to run: after a crash it is not run again.
+// begin stores that the operation is about to run, so that it does not run again after a crash. Without a key
+// there is nothing to store. A repetition that another caller began in the meantime fails with
+// receipt.ErrReplayed.
 func (o *operation) begin(ctx context.Context) error {
 	if o.receipt.Key == "" {
 		o.begun = true
@@ -54,8 +59,9 @@ func (o *operation) begin(ctx context.Context) error {
 	return err
 }
 
-// noResult is why an operation has no end: plugins say that it has failed, so that it may be run again; or it was interrupted, and
-// nobody knows what it did.
+// noResult returns the error for an operation that failed with why. If the plugin reported the failure, it deletes
+// the mark of begin, so that a repetition may run again. Any other error after begin becomes an *InterruptedError:
+// the effects are unknown, and the operation must not run again.
 func (o *operation) noResult(ctx context.Context, why error) error {
 	refused := errors.As(why, new(*plugin.OperationError)) || errors.As(why, new(*RejectedError)) || errors.As(why, new(*plugin.HookError))
 	switch {
@@ -72,8 +78,8 @@ func (o *operation) noResult(ctx context.Context, why error) error {
 	return why
 }
 
-// storeAbandoned makes durable that an operation was storeAbandoned alone: nobody knows what it did, so that it is not run again. Its session may be
-// gone by now; the receipt is nobody's.
+// storeAbandoned stores that the plugin did not return in time. Its effects are unknown, so a repetition gets this
+// error instead of another run. The receipt belongs to no session, because the session may be deleted by now.
 func (o *operation) storeAbandoned(ctx context.Context, why *plugin.OperationError) (*operationOutcome, error) {
 	o.eng.Log.Error("operation did not return in time; lashd no longer waits for it", "session", o.params.SessionID, "operation", o.params.Name, "error", why.Message)
 	end := &operationOutcome{Abandoned: why.Message}
@@ -84,7 +90,8 @@ func (o *operation) storeAbandoned(ctx context.Context, why *plugin.OperationErr
 	return end, err
 }
 
-// scopeOf is unique to one run of an operation; a repetition of a request runs in the same one.
+// scopeOf returns the namespace for the ids of nodes and inputs that an operation creates. With a key it depends
+// on the request alone, so a repetition creates the same ids; without one it is unique.
 func scopeOf(name string, rc receipt.Request) string {
 	if rc.Key == "" {
 		return "operation:" + name + ":" + string(protocol.NewInputID())
@@ -92,7 +99,8 @@ func scopeOf(name string, rc receipt.Request) string {
 	return "operation:" + name + ":" + string(protocol.DigestOf(append([]byte(rc.Key), rc.Hash...))[:32])
 }
 
-// check refuses what need not wait for the session to be refused.
+// check looks up the operation and refuses one that is unknown, of another kind, or not allowed in a session. It
+// runs before the wait for the session, so that such errors are immediate.
 func (o *operation) check(s *plugin.Session) (err error) {
 	if o.info, err = findOperation(s, o.params.Name); err != nil {
 		return err
@@ -107,7 +115,8 @@ func (o *operation) check(s *plugin.Session) (err error) {
 	return nil
 }
 
-// runInSession runs the operation while it holds its session, and tells the protocol of its events before they are stored.
+// runInSession runs the operation while it holds its session, so no turn runs at the same time. The protocol
+// approves the events before they are stored, and learns afterwards whether the commit succeeded.
 func (o *operation) runInSession(ctx context.Context) (r *protocol.OperationReceipt, err error) {
 	w, err := o.eng.hold(ctx, o.params.SessionID, o.check)
 	if err != nil {
@@ -129,7 +138,7 @@ func (o *operation) runInSession(ctx context.Context) (r *protocol.OperationRece
 	return withHeld(w, run, o.apply)
 }
 
-// nodes are the events of an operation, which are its plugin's.
+// nodes returns the events of a result as history nodes, with the plugin that owns the operation as their author.
 func (o *operation) nodes(result *plugin.OperationResult) []protocol.NodeBody {
 	nodes := make([]protocol.NodeBody, len(result.Events))
 	for i := range result.Events {
@@ -139,6 +148,8 @@ func (o *operation) nodes(result *plugin.OperationResult) []protocol.NodeBody {
 	return nodes
 }
 
+// call marks the operation as begun and calls the plugin. The checks after the call reject a result that the
+// session cannot store, before anything of it is visible.
 func (o *operation) call(ctx context.Context, s *plugin.Session) (*plugin.OperationResult, error) {
 	if err := o.begin(ctx); err != nil {
 		return nil, err
@@ -165,11 +176,13 @@ func (o *operation) call(ctx context.Context, s *plugin.Session) (*plugin.Operat
 	return result, nil
 }
 
+// failed returns err as a failure that the plugin reported, after which the operation may run again.
 func (o *operation) failed(err error) error {
 	return &plugin.OperationError{Code: plugin.OperationFailed, Name: o.params.Name, Message: err.Error()}
 }
 
-// runWithoutSession runs the operation with plugins that belong to no session.
+// runWithoutSession runs the operation with temporary plugins that belong to no session. Events and inputs have no
+// place to go and fail the operation.
 func (o *operation) runWithoutSession(ctx context.Context) (*protocol.OperationReceipt, error) {
 	return withPlugins(ctx, o.eng, "", func(ctx context.Context, s *plugin.Session) (*protocol.OperationReceipt, error) {
 		if err := o.check(s); err != nil {
@@ -192,11 +205,13 @@ func (o *operation) runWithoutSession(ctx context.Context) (*protocol.OperationR
 
 var errNeedsSession = errors.New("the operation returned events or inputs, which need a session; call it with a sessionId")
 
+// answer returns the receipt without events and inputs, whose lists are empty instead of null in JSON.
 func (o *operation) answer(result *plugin.OperationResult) *protocol.OperationReceipt {
 	return &protocol.OperationReceipt{Plugin: o.info.Plugin, Output: result.Output, Events: []protocol.PluginNode{}, Inputs: []protocol.QueuedInput{}}
 }
 
-// apply makes everything that an operation came to durable in one commit.
+// apply commits the events, queued inputs, plugin state and receipt of an operation together. It runs on the actor
+// while the operation still holds the session.
 func (o *operation) apply(ctx context.Context, st *state, done heldResult[*plugin.OperationResult]) (*protocol.OperationReceipt, error) {
 	result := done.result
 	c, r := st.change(persistence.Commit{}), o.answer(result)
@@ -221,6 +236,8 @@ func (o *operation) apply(ctx context.Context, st *state, done heldResult[*plugi
 	return r, st.commit(ctx, c)
 }
 
+// inputs returns the inputs that the operation queues. They carry the plugin's sandbox limits and those of plan
+// mode, so that a turn cannot do for a plugin what the plugin itself may not do.
 func (o *operation) inputs(s *protocol.Session, result *plugin.OperationResult) []protocol.QueuedInput {
 	var all []protocol.QueuedInput
 	ceiling := authority.MeetAll(o.ceiling, authority.Planning(s.Config, s.Authority.Ceiling))

@@ -12,17 +12,20 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Operations is the API of the operations that plugins offer to clients.
+// Operations is the API of the operations that plugins offer to clients. Queries run at any time; commands and
+// tasks wait until no turn runs.
 type Operations struct{ eng *Engine }
 
-// List lists what the plugins of a session offer to clients; without a session, those of a new one.
+// List returns the operations of a session's plugins and the plugin inputs that a turn accepts. Without a session
+// it returns those of a new session with default settings.
 func (ops *Operations) List(ctx context.Context, p *protocol.OperationListParams) (*protocol.OperationListResult, error) {
 	return withPlugins(ctx, ops.eng, p.SessionID, func(_ context.Context, s *plugin.Session) (*protocol.OperationListResult, error) {
 		return &protocol.OperationListResult{Data: s.Operations(), TurnInputs: s.TurnInputs()}, nil
 	})
 }
 
-// Query asks a plugin, also beside a turn.
+// Query calls a query of a plugin. It may run at the same time as a turn and stores no receipt, so a repetition
+// calls the plugin again.
 func (ops *Operations) Query(ctx context.Context, p *protocol.OperationQueryParams) (*protocol.OperationQueryResult, error) {
 	return withPlugins(ctx, ops.eng, p.SessionID, func(ctx context.Context, s *plugin.Session) (*protocol.OperationQueryResult, error) {
 		call := &plugin.OperationCall{Args: p.Args, Host: ops.eng.hostFor(p.SessionID)}
@@ -36,17 +39,18 @@ func (ops *Operations) Query(ctx context.Context, p *protocol.OperationQueryPara
 	})
 }
 
-// Command has a plugin change something. It waits for the running turn to end, and no turn starts while it runs.
+// Command runs a command of a plugin. It waits for the running turn to end, and no turn starts until it returns.
 func (ops *Operations) Command(ctx context.Context, p *protocol.OperationParams) (*protocol.OperationReceipt, error) {
 	return ops.operate(ctx, "operation/command", protocol.OperationCommand, p)
 }
 
-// Task is Command for long work. A result after ctx is done still counts.
+// Task runs a task of a plugin: a Command for long work. If ctx ends while the plugin works, a result that it
+// still returns is stored.
 func (ops *Operations) Task(ctx context.Context, p *protocol.OperationParams) (*protocol.OperationReceipt, error) {
 	return ops.operate(ctx, "operation/task", protocol.OperationTask, p)
 }
 
-// Invoke is an operation of whatever kind it is.
+// Invoke runs an operation of any kind by its name. It opens the plugins once to learn the kind.
 func (ops *Operations) Invoke(ctx context.Context, p *protocol.OperationParams) (*protocol.OperationReceipt, error) {
 	op, err := withPlugins(ctx, ops.eng, p.SessionID, func(_ context.Context, s *plugin.Session) (protocol.OperationInfo, error) {
 		return findOperation(s, p.Name)
@@ -64,6 +68,8 @@ func (ops *Operations) Invoke(ctx context.Context, p *protocol.OperationParams) 
 	return &protocol.OperationReceipt{Plugin: r.Plugin, Output: r.Output, Events: []protocol.PluginNode{}, Inputs: []protocol.QueuedInput{}}, nil
 }
 
+// operate runs a command or a task once for each key, and returns the stored result for a repetition. An operation
+// that began before a crash, or was abandoned, yields plugin.OperationLeft: its effects are unknown.
 func (ops *Operations) operate(ctx context.Context, method string, kind protocol.OperationKind, p *protocol.OperationParams) (*protocol.OperationReceipt, error) {
 	end, err := receipt.Once(ctx, ops.eng.receipts, method, p.Key(), p, func(rc receipt.Request) (*operationOutcome, error) {
 		o := &operation{eng: ops.eng, kind: kind, params: p, scope: scopeOf(p.Name, rc), receipt: rc}
@@ -87,7 +93,8 @@ func (ops *Operations) operate(ctx context.Context, method string, kind protocol
 	return &end.OperationReceipt, nil
 }
 
-// withPlugins calls f with the plugins of a session, which do not change until f returns, or with plugins of no session.
+// withPlugins calls f with the plugins of a session, which stay open and unchanged until f returns. Without a
+// session id it opens temporary plugins with default settings. f runs on the caller's goroutine.
 func withPlugins[T any](ctx context.Context, e *Engine, id protocol.SessionID, f func(context.Context, *plugin.Session) (T, error)) (v T, err error) {
 	if id == "" {
 		// Plugins need a workspace; tools have no access to the state directory.
@@ -112,6 +119,7 @@ func withPlugins[T any](ctx context.Context, e *Engine, id protocol.SessionID, f
 	return f(l.ctx, l.plugins)
 }
 
+// findOperation returns the operation with a name, or a *plugin.OperationError with the code UnknownOperation.
 func findOperation(s *plugin.Session, name string) (protocol.OperationInfo, error) {
 	all := s.Operations()
 	i := slices.IndexFunc(all, func(op protocol.OperationInfo) bool { return op.Name == name })
@@ -121,7 +129,7 @@ func findOperation(s *plugin.Session, name string) (protocol.OperationInfo, erro
 	return all[i], nil
 }
 
-// hostFor is what an operation may do besides answering; without a session, nothing.
+// hostFor returns the services that an operation may use in a session. Without a session it may use none.
 func (e *Engine) hostFor(id protocol.SessionID) plugin.Capabilities {
 	if id == "" {
 		return plugin.Capabilities{}
@@ -129,11 +137,13 @@ func (e *Engine) hostFor(id protocol.SessionID) plugin.Capabilities {
 	return e.capabilities(id, e.traceOf(id))
 }
 
+// traceOf returns a function that adds records to the trace of a session.
 func (e *Engine) traceOf(id protocol.SessionID) func(trace.Kind, any) {
 	return func(kind trace.Kind, body any) { e.Trace.Add(kind, trace.Record{SessionID: id}, body) }
 }
 
-// cancelledOr is why an operation failed: because it was cancelled, if it was. One that was left alone has failed with that.
+// cancelledOr returns the cause of the cancellation of ctx if it was cancelled, else err. An abandoned operation
+// keeps its own error, because the outcome is unknown whether or not it was cancelled.
 func cancelledOr(ctx context.Context, err error) error {
 	if e, ok := errors.AsType[*plugin.OperationError](err); ok && e.Code == plugin.OperationAbandoned {
 		return err

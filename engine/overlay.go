@@ -14,7 +14,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// overlay is what a client adds to a session: tools that the client itself runs, and a text for the prompt.
+// overlay is what one client adds to a session: tools that the client runs itself, prompt text, and whether the
+// plugins' tools are hidden. A session has at most one; it is stored as a component and survives restarts.
 type overlay struct {
 	ClientID    protocol.ClientID     `json:"clientId,omitempty"`
 	WithoutBase bool                  `json:"withoutBase,omitempty"`
@@ -23,52 +24,55 @@ type overlay struct {
 	Passing     bool                  `json:"passing,omitempty"` // remove it when the client disconnects
 }
 
-// nothing tells whether the session is as it would be without any client.
+// nothing reports whether the overlay is empty, so that the session is as it would be without a client.
 func (o overlay) nothing() bool { return len(o.Tools) == 0 && o.Prompt == "" && !o.WithoutBase }
 
-// sessionOverlay is what a client adds to a session, and the calls of its tools that wait for an answer. The session's actor owns it; the
-// overlay changes only for the holder of the plugins' lock, who may therefore read it, too.
+// sessionOverlay keeps the overlay of a session and the calls of client tools that wait for an answer. The
+// session's actor owns it. The overlay changes only while the caller holds the plugin lock, so the holder may also
+// read it from another goroutine. Calls survive a change of the overlay.
 type sessionOverlay struct {
 	overlay  overlay                         // as of the newest commit
 	replaced chan struct{}                   // closed when the watch of the current overlay ends; nil: the overlay does not depend on a connection
 	calls    map[protocol.CallID]*clientCall // unanswered calls of this and earlier overlays, by call id
 }
 
-// current returns the overlay that is stored.
+// current returns the stored overlay; the zero value if there is none.
 func (o *sessionOverlay) current() overlay { return o.overlay }
 
-// component is where the stored overlay is decoded.
+// component returns the pointer into which a load decodes the stored overlay.
 func (o *sessionOverlay) component() any { return &o.overlay }
 
-// provider returns the client whose tool has a name.
+// provider returns the client of the overlay, and whether the overlay has a tool with this name.
 func (o *sessionOverlay) provider(name string) (id protocol.ClientID, ok bool) {
 	return o.overlay.ClientID, slices.ContainsFunc(o.overlay.Tools, func(t protocol.ClientTool) bool { return t.Name == name })
 }
 
-// addCall adds a call that waits for its client.
+// addCall adds a call that waits for its client's answer.
 func (o *sessionOverlay) addCall(id protocol.CallID, call *clientCall) { o.calls[id] = call }
 
-// call returns a call that waits for a client.
+// call returns a waiting call if it belongs to the client: one client cannot answer for another.
 func (o *sessionOverlay) call(id protocol.CallID, client protocol.ClientID) (call *clientCall, ok bool) {
 	call, ok = o.calls[id]
 	return call, ok && call.client == client
 }
 
-// removeCall removes a call that does not wait any more.
+// removeCall removes a call that was answered or no longer waits.
 func (o *sessionOverlay) removeCall(id protocol.CallID) { delete(o.calls, id) }
 
 // awaitsClient reports whether calls wait for their clients.
 func (o *sessionOverlay) awaitsClient() bool { return len(o.calls) > 0 }
 
-// othersVisit tells whether another client has added something that goes with it: then that is not for this one to take away.
+// othersVisit reports whether another client has added something that is tied to its connection. A client that
+// sets an empty overlay must not remove that.
 func (k *pluginLock) othersVisit(client protocol.ClientID) bool {
 	o, guests := k.owner.overlay.current(), k.owner.clientServers
 	return o.Passing && o.ClientID != client || guests != nil && guests.client != client
 }
 
-// SetOverlay replaces what a client adds to a session. Setting what is set already changes nothing, unless there are MCP servers: these
-// are brought anew. A client that adds nothing leaves what another one adds while it is there. What stands in servers is not stored, so a
-// repetition that has other ones is the same request.
+// SetOverlay replaces what a client adds to a session. Setting the same overlay again changes nothing, unless it
+// has MCP servers: these are connected again. An empty overlay leaves that of another connected client in place.
+// The receipt does not store the settings of servers, so a repetition with other settings counts as the same
+// request.
 func (ss *Sessions) SetOverlay(ctx context.Context, client protocol.ClientID, p *protocol.SessionOverlayParams) (*protocol.SessionOverlayResult, error) {
 	if err := cmp.Or(param.CheckOverlay(p), ss.checkOverlayServers(ctx, p)); err != nil {
 		return nil, err
@@ -99,7 +103,8 @@ func (ss *Sessions) SetOverlay(ctx context.Context, client protocol.ClientID, p 
 	return result, err
 }
 
-// setOverlay commits an overlay, and other servers, with the catalog that they make; if that fails, everything is as before.
+// setOverlay commits an overlay and new MCP servers with the resulting catalog. The catalog is built first,
+// because building it may fail. After an error the tools, servers and catalog are as before.
 func (k *pluginLock) setOverlay(t *pluginSet, next overlay, g *clientServers, rc receipt.Request) (*protocol.SessionOverlayResult, error) {
 	base, old := t.composer.Base(), k.owner.clientServers
 	before, generation := base.Checkpoint(), base.Generation()
@@ -127,7 +132,9 @@ func (k *pluginLock) setOverlay(t *pluginSet, next overlay, g *clientServers, rc
 	return result, nil
 }
 
-// store commits an overlay, and the tools that the session has with it, if these are others.
+// store commits an overlay with the resulting tools and makes it current. others reports that the tools of the
+// base changed, because servers came or went: then they are stored, too. It runs on the actor. A client that has
+// given up its servers in the meantime fails it.
 func (o *sessionOverlay) store(ctx context.Context, st *state, next overlay, tools protocol.ToolState, others bool, g *clientServers, rc receipt.Request) (*protocol.SessionOverlayResult, error) {
 	c := st.change(persistence.Commit{Component: []persistence.Component{{Name: componentOverlay, Body: encode(next)}}})
 	if others {
@@ -148,7 +155,8 @@ func (o *sessionOverlay) store(ctx context.Context, st *state, next overlay, too
 	return result, nil
 }
 
-// watch sees to it that an overlay goes with its client, if it is to. The one before is not watched any more.
+// watch removes the overlay when its client disconnects, if the overlay asks for that. It ends the watch of the
+// previous overlay. It runs on the actor after each change of the overlay and after a load.
 func (o *sessionOverlay) watch(st *state) {
 	if o.replaced != nil {
 		close(o.replaced)
@@ -172,12 +180,13 @@ func (o *sessionOverlay) watch(st *state) {
 	})
 }
 
-// dropOverlayLater takes an overlay out of a session, because its client is gone; over is closed once another one is there. If that cannot be
-// stored it is tried again: until then, calls of its tools fail.
+// dropOverlayLater removes an overlay whose client disconnected; replaced is closed when another overlay took its
+// place. It retries until the removal is stored. Calls of the overlay's tools fail in the meantime.
 func (ss *Sessions) dropOverlayLater(ctx context.Context, id protocol.SessionID, replaced <-chan struct{}) {
 	ss.dropClientAddition(ctx, id, "an overlay", func(k *pluginLock) error { return k.dropOverlay(replaced) })
 }
 
+// dropOverlay commits an empty overlay, unless the overlay was replaced before the caller got the lock.
 func (k *pluginLock) dropOverlay(replaced <-chan struct{}) error {
 	select {
 	case <-replaced:

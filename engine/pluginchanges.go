@@ -7,12 +7,14 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// PluginChanged tells those who watch the daemon what has become of a plugin.
+// PluginChanged publishes a change of a plugin to subscribers of the daemon. A later event of the same plugin
+// replaces one that a subscriber has not read.
 func (e *Engine) PluginChanged(event protocol.ServerEvent) {
 	e.Events.Publish("plugin "+event.Plugin.Dir, event)
 }
 
-// ToolsChanged has a session ask its plugins again which tools they offer, or, with no id, all sessions that have asked them.
+// ToolsChanged makes a session ask its plugins again for their tools, or all sessions in memory if id is empty.
+// Sessions that have no plugins open are skipped: they ask when they open them. Failures are logged.
 func (e *Engine) ToolsChanged(ctx context.Context, id protocol.SessionID) {
 	ids := []protocol.SessionID{id}
 	if id == "" {
@@ -29,8 +31,8 @@ func (e *Engine) ToolsChanged(ctx context.Context, id protocol.SessionID) {
 	}
 }
 
-// PluginsRevoked has the sessions that are idle let go of plugins against which a person has decided. The others do so at their
-// next turn.
+// PluginsRevoked makes idle sessions close plugins whose trust a person revoked. Busy sessions do so at their next
+// turn. It waits for the sessions one after the other.
 func (e *Engine) PluginsRevoked(ctx context.Context) {
 	for _, id := range e.loadedSessions() {
 		_, err := lockedPlugins(ctx, e, id, func(k *pluginLock) (struct{}, error) {
@@ -46,7 +48,7 @@ func (e *Engine) PluginsRevoked(ctx context.Context) {
 	}
 }
 
-// loadedSessions are the sessions that are in memory.
+// loadedSessions returns the ids of the sessions in memory, in no order.
 func (e *Engine) loadedSessions() []protocol.SessionID {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -57,7 +59,7 @@ func (e *Engine) loadedSessions() []protocol.SessionID {
 	return ids
 }
 
-// Running is a turn that runs in any session, if there is one.
+// Running returns a turn that runs in any session; false if none does.
 func (e *Engine) Running() (protocol.TurnID, bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -72,7 +74,8 @@ func (e *Engine) Running() (protocol.TurnID, bool) {
 	return "", false
 }
 
-// issueEvent tells what went wrong in plugins: of the first issue in words, of all of them in detail.
+// issueEvent returns the event that reports problems of plugins. Its text is that of the first issue; Issues has
+// them all. issues must not be empty.
 func issueEvent(turn protocol.TurnID, issues ...protocol.Issue) change.Event {
 	return change.Event{Event: protocol.Event{
 		Type: protocol.EventPluginStatus, TurnID: turn, Name: issues[0].Code, Text: issues[0].Message, Issues: issues,

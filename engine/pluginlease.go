@@ -12,8 +12,10 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// lease is the use of a session's plugins by somebody beside the actor. Until it is back they are not closed; until then, or
-// until it trails, no others take their place. Whoever has it gives it back. Nil is no lease.
+// lease lets a turn or a request use a session's plugins outside the actor. Until it is released, the plugins are
+// not closed, and no other set replaces them unless allowReplace was called. The holder must release it exactly
+// when its work with the plugins has ended; release may be called more than once. A nil lease is valid and holds
+// nothing. Only a holder of the plugin lock creates leases.
 type lease struct {
 	*session
 	row         protocol.Session // the session when the lease began
@@ -27,7 +29,7 @@ type lease struct {
 	returned    bool // guarded by set.leases.mu
 }
 
-// leaseCounter counts who uses a pluginSet.
+// leaseCounter counts the leases of one pluginSet. Its mutex may be held for a moment on any goroutine.
 type leaseCounter struct {
 	mu          sync.Mutex
 	out         int
@@ -35,7 +37,8 @@ type leaseCounter struct {
 	free        chan struct{} // closed after the last release; nil until retire is called
 }
 
-// lend lends the newest plugins of a session.
+// lend returns a lease of the newest plugins of a session, with the session's settings. It loads the session and
+// opens plugins if needed, which can take as long as workgroup allows a plugin. It must not run on an actor.
 func (e *Engine) lend(ctx context.Context, id protocol.SessionID) (*lease, error) {
 	k, err := lockPlugins(ctx, e, id)
 	if err != nil {
@@ -44,7 +47,8 @@ func (e *Engine) lend(ctx context.Context, id protocol.SessionID) (*lease, error
 	return k.lend(ctx, nil)
 }
 
-// lend is Engine.lend for work that belongs to this state of the session, and for some settings; nil: for those that the session has.
+// lend is Engine.lend for work that belongs to this state of the session: it fails once the state is dropped.
+// Plugins are opened with the given settings, or with those of the session if settings is nil.
 func (p *sessionPlugins) lend(ctx context.Context, settings *protocol.Config) (*lease, error) {
 	k, err := p.lock(ctx)
 	if err != nil {
@@ -53,7 +57,8 @@ func (p *sessionPlugins) lend(ctx context.Context, settings *protocol.Config) (*
 	return k.lend(ctx, settings)
 }
 
-// lend lends the newest plugins for some settings, and releases the lock.
+// lend returns a lease and releases the lock. If suitable plugins are open it does so at once; otherwise it opens
+// them on a goroutine of its own, and a caller whose ctx ends does not wait for that.
 func (k *pluginLock) lend(ctx context.Context, settings *protocol.Config) (*lease, error) {
 	cfg := k.row().Config
 	if settings != nil {
@@ -75,7 +80,7 @@ func (k *pluginLock) lend(ctx context.Context, settings *protocol.Config) (*leas
 	}, (*lease).release)
 }
 
-// newLease lends what the session has open.
+// newLease adds a lease of an open set. ctx is the borrower's.
 func (k *pluginLock) newLease(ctx context.Context, t *pluginSet) *lease {
 	st := k.owner
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -89,19 +94,23 @@ func (k *pluginLock) newLease(ctx context.Context, t *pluginSet) *lease {
 	return l
 }
 
-// matches tells whether a turn of the session may begin with what was lent.
+// matches reports whether the lease still fits the session, so that a turn may start with it. It runs on the
+// actor.
 func (l *lease) matches(st *state) bool {
 	return l.owner == st && l.set == st.plugins.opened() && bytes.Equal(settingsOf(l.row.Config), settingsOf(st.row.Config))
 }
 
-// leaseRevoked is why the context of a lease ends, and what a client is told of that. To what runs it is that the daemon stops.
+// leaseRevoked is the cause with which the context of a lease ends when the session is unloaded or the engine
+// stops. Its message and Unwrap say which of them, for clients. It also matches errStopped, so that a turn treats
+// it as a suspension.
 type leaseRevoked struct{ cause error }
 
 func (t *leaseRevoked) Error() string        { return t.cause.Error() }
 func (t *leaseRevoked) Unwrap() error        { return t.cause }
 func (t *leaseRevoked) Is(target error) bool { return target == errStopped }
 
-// allowReplace lets others take the plugins' place, while these stay open.
+// allowReplace lets other plugins replace those of the lease while these stay open. A turn calls it once its end
+// is stored; a plugin task, which may run long, calls it at the start.
 func (l *lease) allowReplace() {
 	l.set.leases.mu.Lock()
 	defer l.set.leases.mu.Unlock()
@@ -111,7 +120,8 @@ func (l *lease) allowReplace() {
 	}
 }
 
-// release gives the plugins release. Once is enough.
+// release ends the lease and its context. It is safe on a nil lease and when called again. The last release of a
+// retired set lets the set close.
 func (l *lease) release() {
 	if l == nil {
 		return
@@ -132,7 +142,8 @@ func (l *lease) release() {
 	}
 }
 
-// retire ends the lending. What it gives is closed once the last lease is back.
+// retire marks a set that gets no more leases. The returned channel is closed after the last release; every call
+// returns the same channel.
 func (n *leaseCounter) retire() <-chan struct{} {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -145,14 +156,15 @@ func (n *leaseCounter) retire() <-chan struct{} {
 	return n.free
 }
 
-// inUse tells whether no others may take the plugins' place.
+// inUse reports whether a lease prevents other plugins from replacing this set.
 func (n *leaseCounter) inUse() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.out > n.replaceable
 }
 
-// checkInputs refuses inputs for plugins that no turn can begin with. Without plugins it refuses nothing.
+// checkInputs refuses plugin inputs that a turn could not start with, as an error of the request's pluginInputs. A
+// nil lease refuses nothing: the turn then fails because its plugins did not open.
 func (l *lease) checkInputs(in protocol.PluginInputs) error {
 	if l == nil {
 		return nil

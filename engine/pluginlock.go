@@ -8,16 +8,18 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// pluginLock is held by whoever opens, replaces, changes or captures the plugins of a session, on a goroutine of its own: the actor waits
-// for no plugin. What the holder reads of the session, and what it commits, it does on the actor. Only a holder gives leases, so that
-// nobody begins to work with plugins that are being replaced or captured. Nobody waits for a lease while holding it.
+// pluginLock is the exclusive right to open, replace, change or capture the plugins of a session. Its holder works
+// on its own goroutine, so the actor never waits for a plugin. The holder uses the actor to read the session and
+// to commit. Only a holder gives leases: no work starts with plugins that are being replaced. A holder must not
+// wait for a lease, because the lease's holder may wait for the lock. unlock or runLocked releases it.
 type pluginLock struct {
 	eng   *Engine
 	owner *state
 	ctx   context.Context // for calls of plugins; done when the session is unloaded or the engine stops
 }
 
-// lockPlugins waits until nobody else holds the lock of a session's plugins. It loads the session if need be.
+// lockPlugins waits for the lock of a session's plugins, and loads the session if needed. If the session is
+// unloaded during the wait, it starts again with the new state.
 func lockPlugins(ctx context.Context, e *Engine, id protocol.SessionID) (*pluginLock, error) {
 	for {
 		st, err := loadedState(ctx, e, id)
@@ -31,7 +33,8 @@ func lockPlugins(ctx context.Context, e *Engine, id protocol.SessionID) (*plugin
 	} // the session was unloaded or loaded again: use the new state
 }
 
-// loadedState is the state of a session, which is loaded if need be.
+// loadedState returns the state of a session, loading it if needed. The caller is not on the actor and may only
+// use parts of the state that are safe there.
 func loadedState(ctx context.Context, e *Engine, id protocol.SessionID) (*state, error) {
 	s, err := e.lookup(ctx, id)
 	if err != nil {
@@ -43,7 +46,7 @@ func loadedState(ctx context.Context, e *Engine, id protocol.SessionID) (*state,
 	return do(ctx, e, id, func(_ context.Context, st *state) (*state, error) { return st, nil })
 }
 
-// lock is lockPlugins for work that belongs to this state of the session.
+// lock is lockPlugins for work that belongs to this state of the session: it fails once the state is dropped.
 func (p *sessionPlugins) lock(ctx context.Context) (*pluginLock, error) {
 	st := p.owner
 	select {
@@ -63,12 +66,12 @@ func (p *sessionPlugins) lock(ctx context.Context) (*pluginLock, error) {
 
 func (k *pluginLock) unlock() { <-k.owner.plugins.locked }
 
-// row is the session as it was after its newest commit.
+// row returns the session as of its newest commit. The result is shared and must not be changed.
 func (k *pluginLock) row() *protocol.Session { return k.owner.newestRow.Load() }
 
-// lockedPlugins has f work beside the actor while it holds the lock of a session's plugins. Once f runs it runs to its end, even if the caller
-// returns because ctx is done. The caller does not wait then: requests of a connection run one after the other, so a cancelled request
-// would hold up the next ones while plugins load, or do not answer.
+// lockedPlugins runs f on its own goroutine while it holds the lock. Once started, f runs to its end, but the
+// caller returns as soon as ctx is done. A connection handles requests one after the other, so a cancelled request
+// must not block the next ones while plugins load.
 func lockedPlugins[T any](ctx context.Context, e *Engine, id protocol.SessionID, f func(*pluginLock) (T, error)) (v T, err error) {
 	k, err := lockPlugins(ctx, e, id)
 	if err != nil {
@@ -77,7 +80,8 @@ func lockedPlugins[T any](ctx context.Context, e *Engine, id protocol.SessionID,
 	return runLocked(ctx, k, func() (T, error) { return f(k) }, func(T) {})
 }
 
-// mutatePlugins is mutate for a change that needs the session's plugins: f makes it while it holds their lock.
+// mutatePlugins is mutate for a change that needs the session's plugins. f runs while it holds their lock, not on
+// the actor. A repeated key returns the stored answer without calling f.
 func mutatePlugins[T any, P receipt.Result[T]](ctx context.Context, e *Engine, id protocol.SessionID, method, key string, params any,
 	f func(*pluginLock, receipt.Request) (*T, error),
 ) (*T, error) {
@@ -94,8 +98,8 @@ func mutatePlugins[T any, P receipt.Result[T]](ctx context.Context, e *Engine, i
 	return receipt.First[T, P](ctx, e.store, rc, result, err)
 }
 
-// runLocked runs f on a goroutine of its own, which releases the lock, and waits for it until ctx is done. What f comes to after that is
-// discarded.
+// runLocked runs f on its own goroutine, releases the lock when f returns, and waits for f until ctx is done.
+// discard gets a result that nobody waits for any longer. A panic in f becomes an error.
 func runLocked[T any](ctx context.Context, k *pluginLock, f func() (T, error), discard func(T)) (v T, err error) {
 	calls, cancel := context.WithCancelCause(k.owner.ctx)
 	stop := context.AfterFunc(k.eng.leaseCtx, func() { cancel(&leaseRevoked{ErrShuttingDown}) })
@@ -130,5 +134,6 @@ func runLocked[T any](ctx context.Context, k *pluginLock, f func() (T, error), d
 	return v, context.Cause(ctx)
 }
 
-// errHeadMoved means that plugins were opened with what the session is not any more.
+// errHeadMoved means that the session's history or settings changed while its plugins were opened, so that they no
+// longer fit. Callers open the plugins again.
 var errHeadMoved = errors.New("the session was changed while its plugins were opened")

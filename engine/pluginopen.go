@@ -11,7 +11,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// opening is what the plugins of a session are opened with.
+// opening is the stored state with which a session's plugins are opened, read on the actor in one go. head tells
+// whether the session has moved since.
 type opening struct {
 	plugin.Stored
 	head    protocol.Head
@@ -20,11 +21,13 @@ type opening struct {
 	guests  *clientServers
 }
 
-// openTries is how often plugins are opened because the session's history has moved on meanwhile.
+// openTries bounds how often plugins are opened again because the session's history moved during the opening.
 const openTries = 5
 
-// install opens plugins and has the session take them, in the place of those that had decided something about tools; nil: there were none.
-// If it fails before the session has them, nothing is open, and it can be tried again.
+// install opens plugins for some settings and makes them those of the session. before is the tool state of the
+// plugins that they replace, which they inherit; nil if there were none. installed reports whether the session has
+// them. If it is false, nothing stays open and the caller may try again. An error with installed set means that
+// the session has the new plugins but not all changes that follow from them are stored.
 func (k *pluginLock) install(cfg protocol.Config, before *protocol.ToolState) (t *pluginSet, installed bool, err error) {
 	for range openTries {
 		if t, installed, err = k.tryInstall(cfg, before); !errors.Is(err, errHeadMoved) {
@@ -34,6 +37,9 @@ func (k *pluginLock) install(cfg protocol.Config, before *protocol.ToolState) (t
 	return t, installed, err
 }
 
+// tryInstall is one attempt of install. Plugins are built, get their stored state back, and are installed on the
+// actor, provided that the head has not moved. It fails with errHeadMoved otherwise. Plugin code runs on this
+// goroutine within the time limits of workgroup, never on the actor.
 func (k *pluginLock) tryInstall(cfg protocol.Config, before *protocol.ToolState) (t *pluginSet, installed bool, err error) {
 	plugins, err := workgroup.CallPlugin(k.ctx, k.eng.group, func(ctx context.Context) (*plugin.Session, error) {
 		return k.eng.build(ctx, cfg, buildContextOf(k.eng, k.row()), sharedHost)
@@ -88,7 +94,8 @@ func (k *pluginLock) tryInstall(cfg protocol.Config, before *protocol.ToolState)
 	return t, installed, err
 }
 
-// newOpening is what a session gives plugins that were just built.
+// newOpening reads what plugins that were just built need from the session. It reads history and execution state
+// only if a plugin uses them, as both can be large. It runs on the actor.
 func newOpening(st *state, plugins *plugin.Session) (o *opening, err error) {
 	o = &opening{head: st.row.Head, tools: st.stored.toolState(), overlay: st.overlay.current(), guests: st.clientServers}
 	o.Recorded = st.stored.optionsOf(st.row.Head.Frame)
@@ -102,7 +109,8 @@ func newOpening(st *state, plugins *plugin.Session) (o *opening, err error) {
 	return o, err
 }
 
-// build builds plugins with the host of a directory as it is now, in the form that is wanted.
+// build builds plugins with the newest host of a directory. form is sharedHost, or Isolated for plugins that are
+// only tried out. A host that is retired between the two steps is replaced by its successor.
 func (e *Engine) build(ctx context.Context, cfg protocol.Config, bc plugin.BuildContext, form func(*plugin.Host) *plugin.Host) (*plugin.Session, error) {
 	for {
 		host, err := e.Plugins.Host(ctx, bc.Cwd)
@@ -116,15 +124,18 @@ func (e *Engine) build(ctx context.Context, cfg protocol.Config, bc plugin.Build
 	}
 }
 
+// sharedHost is the form of a host for the plugins of sessions: a session id can be open only once.
 func sharedHost(h *plugin.Host) *plugin.Host { return h }
 
+// buildContextOf returns the context for building the plugins of a stored session.
 func buildContextOf(e *Engine, row *protocol.Session) plugin.BuildContext {
 	return plugin.BuildContext{
 		SessionID: row.ID, Parent: row.Relation.Parent, Authority: row.Authority, Cwd: row.Cwd, StateDir: e.StateDir,
 	}
 }
 
-// viewOf is the session as it is settled.
+// viewOf returns the session at its newest commit, as plugins see it. A running turn is not part of it. It runs on
+// the actor.
 func viewOf(st *state) (*plugin.View, error) {
 	past, err := st.history.messages()
 	if err != nil {
@@ -133,7 +144,7 @@ func viewOf(st *state) (*plugin.View, error) {
 	return viewWith(st, st.row.Head, past), nil
 }
 
-// viewAt is the session as it will be when it is at a node again.
+// viewAt returns the session as it will be after a restore to a node. It runs on the actor and reads the store.
 func viewAt(st *state, id protocol.NodeID) (*plugin.View, error) {
 	node, err := st.eng.node(st.ctx, id)
 	if err != nil {
@@ -152,15 +163,15 @@ func viewAt(st *state, id protocol.NodeID) (*plugin.View, error) {
 	return viewWith(st, head, past), nil
 }
 
-// viewWith is the session with a head, and the history that the model sees there.
+// viewWith returns a view with the given head and history. The messages are shared and must not be changed.
 func viewWith(st *state, head protocol.Head, past []*protocol.Message) *plugin.View {
 	v := &plugin.View{Session: st.public(), Window: st.row.Config.Model.ContextWindow, TurnOptions: st.stored.optionsOf(head.Frame)}
 	v.Session.Head = head
 	return v.WithMessages(past)
 }
 
-// rehearse opens plugins where nobody else knows of them, as those of a session will be opened. What the protocol would have
-// recorded then is not.
+// rehearse opens plugins privately with stored state, to find out whether they accept it. Nothing that the
+// protocol records while they open is stored. The caller closes them.
 func (e *Engine) rehearse(ctx context.Context, cfg protocol.Config, bc plugin.BuildContext, stored plugin.Stored) (*plugin.Session, error) {
 	plugins, err := e.build(ctx, cfg, bc, (*plugin.Host).Isolated)
 	if err != nil {

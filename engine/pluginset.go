@@ -12,7 +12,10 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// pluginSet is what plugins contribute to the session, built once it is needed.
+// pluginSet is one opened set of plugins of a session, with the tools and prompts that they contribute.
+// sessionPlugins refers to the current set; older sets live until their last lease is released. The holder of the
+// plugin lock builds and changes it. Fields that others read without the lock are atomic or have a mutex of their
+// own.
 type pluginSet struct {
 	leases      leaseCounter
 	plugins     *plugin.Session
@@ -29,17 +32,20 @@ type pluginSet struct {
 	preamble   preamble // of the catalog that was asked for most recently
 }
 
-// builtWith reports whether the plugins were built with the settings of a configuration.
+// builtWith reports whether the set was built with the driver and options of a configuration. Other settings need
+// no new plugins.
 func (t *pluginSet) builtWith(cfg protocol.Config) bool {
 	return bytes.Equal(t.settings, settingsOf(cfg))
 }
 
-// hasAbandoned reports whether a call of a plugin was abandoned, also one that lists tools.
+// hasAbandoned reports whether a call into these plugins did not return in time, including a call that lists
+// tools. Such plugins are replaced before the next use.
 func (t *pluginSet) hasAbandoned() bool {
 	return len(t.plugins.Abandoned()) > 0 || t.composer.Base().Stuck()
 }
 
-// newSet makes the catalog of plugins that were just opened.
+// newSet builds the tools of plugins that were just opened: their registry with the stored tool decisions, the
+// servers of the session's client, and its overlay.
 func (k *pluginLock) newSet(cfg protocol.Config, plugins *plugin.Session, with *opening) (*pluginSet, error) {
 	st := k.owner
 	base, err := workgroup.CallPlugin(k.ctx, k.eng.group, func(context.Context) (*tool.Registry, error) {
@@ -64,7 +70,7 @@ func (k *pluginLock) newSet(cfg protocol.Config, plugins *plugin.Session, with *
 	return t, k.refresh(t)
 }
 
-// contributor has the plugins leave tools out.
+// contributor lets the plugins remove tools from the catalog each time it is computed.
 func (k *pluginLock) contributor(plugins *plugin.Session) tool.Contributor {
 	st, authority := k.owner, k.row().Authority
 	return func(l tool.Listing) ([]string, error) {
@@ -74,6 +80,7 @@ func (k *pluginLock) contributor(plugins *plugin.Session) tool.Contributor {
 	}
 }
 
+// settingsOf encodes the settings that decide which plugins are built, for comparisons only.
 func settingsOf(cfg protocol.Config) []byte {
 	if len(cfg.Options) == 0 {
 		return []byte(cfg.Driver)
@@ -81,14 +88,16 @@ func settingsOf(cfg protocol.Config) []byte {
 	return append([]byte(cfg.Driver+"\n"), encode(cfg.Options)...)
 }
 
-// closeSet closes plugins. Those that take too long are left alone until they return; the session's id is free from the beginning.
+// closeSet closes plugins and logs a failure. The id of the session is free at once; closing takes at most the
+// time limit for plugins, after which they are abandoned.
 func (s *session) closeSet(t *pluginSet) {
 	if err := s.eng.closePlugins(t.plugins); err != nil {
 		s.eng.Log.Warn("plugins did not close", "session", s.id, "error", err)
 	}
 }
 
-// closeLater closes plugins after their last use. Their id is free at once.
+// closeLater closes plugins after free is closed, in the background. The session's id is free at once, so its next
+// plugins can open.
 func (s *session) closeLater(t *pluginSet, free <-chan struct{}) {
 	t.plugins.Leave()
 	s.eng.group.GoCall(func() {
@@ -97,13 +106,14 @@ func (s *session) closeLater(t *pluginSet, free <-chan struct{}) {
 	})
 }
 
-// closePlugins closes plugins. Those that take too long are left alone until they return; the session's id is free from the beginning.
+// closePlugins frees the session's id and closes plugins. A plugin that takes too long is abandoned.
 func (e *Engine) closePlugins(plugins *plugin.Session) error {
 	plugins.Leave()
 	return plugins.Close()
 }
 
-// overlay puts a client's tools over those of the plugins. Those of its servers stay, whatever else goes.
+// overlay puts a client's tools over those of the plugins and keeps the tools of its servers. WithoutBase hides
+// the plugins' tools.
 func (t *pluginSet) overlay(o overlay, g *clientServers) error {
 	t.client.tools.Store(&o.Tools)
 	next := tool.Overlay{WithoutBase: o.WithoutBase, Keep: g.sources()}
@@ -114,12 +124,14 @@ func (t *pluginSet) overlay(o overlay, g *clientServers) error {
 	return err
 }
 
-// preamble is the driver's part of the prompt for a catalog. The driver is asked once for each.
+// preamble caches the driver's part of the prompt for one catalog, as computing it calls the driver. The zero
+// value is an empty cache. It is not safe for concurrent use.
 type preamble struct {
 	catalog *tool.Catalog
 	text    string
 }
 
+// of returns the preamble for a catalog, from the cache or from the driver. Catalogs are compared by identity.
 func (p *preamble) of(ctx context.Context, catalog *tool.Catalog, plugins *plugin.Session) (string, error) {
 	if p.catalog == catalog {
 		return p.text, nil
@@ -134,7 +146,8 @@ func (p *preamble) of(ctx context.Context, catalog *tool.Catalog, plugins *plugi
 	return text, nil
 }
 
-// preambleOf is the driver's preamble for a catalog of the session.
+// preambleOf returns the driver's preamble for a catalog of the session. Unlike preamble.of it is safe for
+// concurrent use; it calls the driver without holding the mutex.
 func (t *pluginSet) preambleOf(ctx context.Context, catalog *tool.Catalog, plugins *plugin.Session) (string, error) {
 	t.preambleMu.Lock()
 	known := t.preamble
@@ -148,7 +161,7 @@ func (t *pluginSet) preambleOf(ctx context.Context, catalog *tool.Catalog, plugi
 	return text, err
 }
 
-// layers are what the session and its client add to the prompt.
+// layers returns the prompt parts of the session's settings and of its overlay.
 func (t *pluginSet) layers(cfg protocol.Config) []plugin.Prompt {
 	return []plugin.Prompt{
 		{Slot: plugin.SlotGuidance, Priority: 90, Content: cfg.Prompt},

@@ -9,8 +9,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// componentPlugins is what plugins keep. Their bulk stands beside it in parts, so that what did not change is not written
-// again.
+// componentPlugins is the component that stores plugin state. Large artifacts are components of their own, named
+// after their digests, so that unchanged ones are not written again.
 const componentPlugins = "plugins"
 
 const (
@@ -18,18 +18,21 @@ const (
 	maxPluginState = 4 << 20 // bytes that one capture may write: they share the size limit of a turn's commit
 )
 
-// pluginState is the state of a session's plugins as it is stored. It never changes: another one takes its place.
+// pluginState is the stored state of a session's plugins. It is immutable, so it may be read on any goroutine;
+// each capture creates a new one.
 type pluginState struct {
 	Fingerprint uint64                 `json:"fingerprint,string"` // of the plugins when captured; equal: nothing to capture
 	Entries     map[string]pluginEntry `json:"entries"`
 }
 
+// pluginEntry is the stored state of one plugin. Artifacts above smallArtifact have a digest and size but no data.
 type pluginEntry struct {
 	Meta      plugin.Meta               `json:"meta"`
 	Artifacts []protocol.PluginArtifact `json:"artifacts,omitempty"`
 }
 
-// freeze is a snapshot as it is stored, and the artifacts that stand beside it.
+// freeze converts a snapshot to its stored form. It also returns the data of the large artifacts by digest, which
+// are stored as components of their own.
 func freeze(snap plugin.Snapshot) (*pluginState, map[protocol.Digest][]byte) {
 	state := &pluginState{Fingerprint: snap.Fingerprint, Entries: map[string]pluginEntry{}}
 	bulk := map[protocol.Digest][]byte{}
@@ -49,7 +52,7 @@ func freeze(snap plugin.Snapshot) (*pluginState, map[protocol.Digest][]byte) {
 	return state, bulk
 }
 
-// bulk are the digests of the artifacts that stand beside a state.
+// bulk returns the digests of the large artifacts. s may be nil.
 func (s *pluginState) bulk() map[protocol.Digest]bool {
 	all := map[protocol.Digest]bool{}
 	if s == nil {
@@ -65,7 +68,9 @@ func (s *pluginState) bulk() map[protocol.Digest]bool {
 	return all
 }
 
-// changedParts are the components that make a stored state the next one.
+// changedParts returns the component changes that turn the stored state into next: the entries, new large
+// artifacts, and deletions of those that are no longer used. They are sorted, so equal captures give equal
+// commits. stored may be nil.
 func changedParts(stored, next *pluginState, bulk map[protocol.Digest][]byte) []persistence.Component {
 	changes := []persistence.Component{{Name: componentPlugins, Body: encode(next)}}
 	old, now := stored.bulk(), next.bulk()

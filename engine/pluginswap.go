@@ -12,13 +12,15 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// newest tells whether the plugins are those of a host, or can not be and may stay.
+// newest reports whether the set may stay although host is the newest. That is so if it comes from host, or if
+// plugins of host failed to open and trust in the old ones was not revoked.
 func (t *pluginSet) newest(host *plugin.Host) bool {
 	return t.plugins.From() == host || t.refusedHost == host && !t.plugins.From().Revoked()
 }
 
-// replace has the session take the plugins of another host, which are given what those that it has now keep. If they cannot be
-// opened it goes on with those that it has, until there is yet another host; but without any, if a person has decided against some.
+// replace replaces the session's plugins by those of another host, which inherit their state and tool decisions.
+// If the new ones do not open, the session keeps the old ones until the next change of plugins. If trust in old
+// ones was revoked, it has no plugins then.
 func (k *pluginLock) replace(cfg protocol.Config, host *plugin.Host) (*pluginSet, error) {
 	old := k.owner.plugins.opened()
 	if err := k.storeOutgoing(old.plugins); err != nil {
@@ -39,7 +41,8 @@ func (k *pluginLock) replace(cfg protocol.Config, host *plugin.Host) (*pluginSet
 	return old, errors.Join(old.plugins.Return(), k.refresh(old))
 }
 
-// storeOutgoing stores what plugins keep that are about to go. If that cannot be captured, what is stored counts.
+// storeOutgoing stores the state of plugins that are about to be replaced. What cannot be captured is logged, and
+// the state that is already stored stays.
 func (k *pluginLock) storeOutgoing(plugins *plugin.Session) error {
 	stored, err := onState(k.owner, func(_ context.Context, st *state) (*pluginState, error) { return st.stored.pluginState(), nil })
 	if err != nil {
@@ -57,8 +60,9 @@ func (k *pluginLock) storeOutgoing(plugins *plugin.Session) error {
 	return nil
 }
 
-// open gives the newest plugins for some settings, and looks what their catalog is by now. What the session has open stays if somebody
-// works with it, or if nothing newer can be opened.
+// open returns plugins for some settings, with a refreshed catalog. It keeps the open set while a lease uses it,
+// so one turn never sees two sets. Otherwise it replaces a set with other settings, abandoned calls, or an
+// outdated host.
 func (k *pluginLock) open(cfg protocol.Config) (*pluginSet, error) {
 	t := k.owner.plugins.opened()
 	if t != nil && t.leases.inUse() {
@@ -89,7 +93,8 @@ func (k *pluginLock) open(cfg protocol.Config) (*pluginSet, error) {
 	return next, err
 }
 
-// current is the set that open would give without opening anything; nil: it would open something, or has to look.
+// current returns the set that open would return without opening anything. Nil means that open has work to do. It
+// calls no plugin of the session.
 func (k *pluginLock) current(ctx context.Context, cfg protocol.Config) *pluginSet {
 	t := k.owner.plugins.opened()
 	if t == nil || t.leases.inUse() {
@@ -104,7 +109,7 @@ func (k *pluginLock) current(ctx context.Context, cfg protocol.Config) *pluginSe
 	return t
 }
 
-// refresh looks what the catalog is by now.
+// refresh computes the catalog again and publishes it to readers. Leases keep the catalog with which they began.
 func (k *pluginLock) refresh(t *pluginSet) error {
 	c, err := k.catalog(t)
 	if err == nil {
@@ -113,6 +118,8 @@ func (k *pluginLock) refresh(t *pluginSet) error {
 	return err
 }
 
+// catalog computes the catalog of a set from the fingerprint of its plugins; an unchanged fingerprint returns the
+// same catalog. It calls plugins, within their time limit.
 func (k *pluginLock) catalog(t *pluginSet) (*tool.Catalog, error) {
 	ctx, cancel := workgroup.PluginContext(k.ctx)
 	defer cancel()
@@ -127,7 +134,7 @@ func (k *pluginLock) catalog(t *pluginSet) (*tool.Catalog, error) {
 	return view.Catalog, nil
 }
 
-// drop has the session be without plugins, and closes those that it has.
+// drop removes the session's plugins and closes them. The next use opens new ones.
 func (k *pluginLock) drop() error {
 	t, err := onState(k.owner, func(_ context.Context, st *state) (*pluginSet, error) { return st.plugins.remove(), nil })
 	if err == nil {
@@ -136,7 +143,8 @@ func (k *pluginLock) drop() error {
 	return err
 }
 
-// close closes plugins that the session does not have any more, once the last lease is back. Their id is free meanwhile.
+// close closes plugins that the session no longer has, after their last lease is released. If none is out it waits
+// for the close, so that new plugins do not overlap with the old ones. A nil set is ignored.
 func (k *pluginLock) close(t *pluginSet) {
 	if t == nil {
 		return

@@ -14,7 +14,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// turnStart is a turn that starts.
+// turnStart describes a turn that is about to start.
 type turnStart struct {
 	turn     persistence.StoredTurn
 	resumed  bool   // an earlier run of the daemon started it: read its journal
@@ -22,8 +22,8 @@ type turnStart struct {
 	lease    *lease // taken over by the turn; nil: the turn's goroutine gets one
 }
 
-// start starts the goroutine of a turn. A turn that cannot even be prepared ends with that as its outcome; an error means that not even
-// this could be stored.
+// start starts the goroutine of a turn that is already stored as running. A turn that cannot be prepared ends with
+// that error as its outcome. start returns an error only if this could not be stored either. It runs on the actor.
 func (ts *sessionTurns) start(s turnStart) error {
 	r := newRun(ts.st, s, ts.beginning(s.turn.ID))
 	var err error
@@ -44,8 +44,8 @@ func (ts *sessionTurns) start(s turnStart) error {
 	return nil
 }
 
-// startStored is start for a turn whose commit was made for something else: what stands in the way is tried again later. It returns the run
-// that runs then; nil: none does.
+// startStored is start for callers that have committed and cannot fail any more. If it fails, the session tries
+// again later. It returns the turn that runs now; nil: none.
 func (ts *sessionTurns) startStored(s turnStart) *run {
 	if err := ts.start(s); err != nil {
 		ts.st.alarm.retryLater()
@@ -53,7 +53,8 @@ func (ts *sessionTurns) startStored(s turnStart) *run {
 	return ts.current
 }
 
-// newRun makes the run of a turn, which has not begun. It reads the session on its actor, and keeps of it what does not change.
+// newRun builds the run of a turn and connects its parts. It runs on the actor and copies what the turn needs from
+// the session; it starts nothing. discard releases it if it never starts.
 func newRun(st *state, s turnStart, begin beginning) *run {
 	turn := s.turn
 	r := &run{
@@ -75,12 +76,13 @@ func newRun(st *state, s turnStart, begin beginning) *run {
 	return r
 }
 
-// discard ends a run that has ended or never began.
+// discard releases the contexts and the lease of a run that has ended or never started.
 func (r *run) discard() {
 	r.halt(nil)
 	r.lease.release()
 }
 
+// launch makes a run the current one and starts its goroutine, unless the engine is stopping.
 func (ts *sessionTurns) launch(r *run) {
 	ts.current = r
 	ts.st.show(ts.st) // before the turn runs, so that whoever stops all turns finds it
@@ -90,7 +92,7 @@ func (ts *sessionTurns) launch(r *run) {
 	}
 }
 
-// beginning is what a turn begins with that starts now.
+// beginning returns what a turn that starts now is based on. A resumed turn replaces it with the stored one.
 func (ts *sessionTurns) beginning(id protocol.TurnID) beginning {
 	head, at := ts.st.row.Head, ts.st.history.leaf()
 	return beginning{
@@ -99,7 +101,8 @@ func (ts *sessionTurns) beginning(id protocol.TurnID) beginning {
 	}
 }
 
-// provide gives a turn that has its plugins what it needs of the session, and starts the monitors that wait for a turn.
+// provide gives a turn that has plugins the session's row, history, options and inputs, and starts armed monitors.
+// It runs on the actor: in start if the turn came with a lease, else when the turn's goroutine asks for it.
 func (ts *sessionTurns) provide(r *run) error {
 	begin := r.beginning()
 	var past []*protocol.Message
@@ -121,11 +124,12 @@ func (ts *sessionTurns) provide(r *run) error {
 	return nil
 }
 
-// beginning is what the turn has begun with, by this run of the daemon or an earlier one.
+// beginning returns what the turn started from, in this run of the daemon or an earlier one.
 func (r *run) beginning() beginning { return r.journal.begin }
 
-// begin has a turn begin with its plugins and what the session gives it: itself, its history, the options of the frame, and its queue. It runs
-// on the actor, which may look at the turn from then on.
+// begin stores in the run what it needs of the session and of its lease. It runs on the actor while the turn's
+// goroutine waits or has not started. The actor may use the run afterwards. It fails if the options of the inputs
+// cannot be merged with those of the frame.
 func (r *run) begin(about protocol.Session, past []*protocol.Message, options *protocol.TurnOptions, inputs []protocol.QueuedInput) (err error) {
 	begin := &r.journal.begin
 	if !r.journal.begun {
@@ -142,8 +146,9 @@ func (r *run) begin(about protocol.Session, past []*protocol.Message, options *p
 	return nil
 }
 
-// prepare makes the machine of a turn, which then takes in what an earlier run of the daemon left in the journal. It opens the plugins
-// if nobody has. A panic of a plugin is an error of the turn.
+// prepare builds the turn's machine and replays the journal. It gets a lease if the turn has none, which may open
+// plugins. With beforeTurn hooks the machine is built later, from their result. A panic becomes an error of the
+// turn. It runs on the turn's goroutine.
 func (r *run) prepare() (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -165,7 +170,8 @@ func (r *run) prepare() (err error) {
 	return r.replayJournal()
 }
 
-// ceilingOf is what a turn is held to by those whose inputs it has taken in, and by plan mode; nil: nobody holds it to anything.
+// ceilingOf returns the limits of a turn: those of all senders whose inputs the turn has taken in, and those of
+// plan mode. Nil means no limits. An input that is added later can only narrow them.
 func (j *judge) ceilingOf(turn protocol.TurnID, inputs []protocol.QueuedInput) *protocol.Ceiling {
 	all := []*protocol.Ceiling{authority.Planning(*j.config, j.sessionCeiling)}
 	for _, in := range inputs {
@@ -176,6 +182,7 @@ func (j *judge) ceilingOf(turn protocol.TurnID, inputs []protocol.QueuedInput) *
 	return authority.MeetAll(all...)
 }
 
+// inputMessages returns the messages of the inputs that the turn began with, in queue order.
 func (r *run) inputMessages(inputs []protocol.QueuedInput) []protocol.Message {
 	var msgs []protocol.Message
 	for _, in := range inputs {
@@ -186,6 +193,7 @@ func (r *run) inputMessages(inputs []protocol.QueuedInput) []protocol.Message {
 	return msgs
 }
 
+// inputMessage returns the message of an input: an event message for a wake, else a message of the user.
 func inputMessage(id protocol.TurnID, in protocol.QueuedInput) protocol.Message {
 	if in.Wake != nil {
 		m := protocol.UserMessage(in.Input, &protocol.Origin{Kind: protocol.OriginProcess, TurnID: id, InputID: in.ID, Cause: &in.Wake.Cause})
@@ -195,7 +203,8 @@ func inputMessage(id protocol.TurnID, in protocol.QueuedInput) protocol.Message 
 	return protocol.UserMessage(in.Input, &protocol.Origin{Kind: protocol.OriginTurnInput, TurnID: id, InputID: in.ID})
 }
 
-// pluginInputs are what plugins are given with a turn: of all inputs that it begins with, the newest for each.
+// pluginInputs merges the plugin inputs of the inputs that a turn begins with. For each plugin the last one
+// counts.
 func pluginInputs(inputs []protocol.QueuedInput, ids []protocol.InputID) protocol.PluginInputs {
 	all := protocol.PluginInputs{}
 	for _, in := range inputs {
@@ -206,7 +215,8 @@ func pluginInputs(inputs []protocol.QueuedInput, ids []protocol.InputID) protoco
 	return all
 }
 
-// recall reads what an earlier run of the daemon left of the turn.
+// recall reads the journal and the decisions that an earlier run of the daemon stored for the turn. Until a stored
+// effect shows otherwise, a model call may have been lost with that run.
 func (r *run) recall(ctx context.Context) error {
 	r.mayRepeatReply = true
 	if err := r.journal.load(ctx, r.eng.store); err != nil {
@@ -215,7 +225,8 @@ func (r *run) recall(ctx context.Context) error {
 	return r.asks.recall(ctx)
 }
 
-// known finds the answer to an effect in the journal. A batch is known only when all of its calls are.
+// known returns the stored answer to an effect. A batch counts as known only if all its calls have results and
+// nothing of them is left to do.
 func (r *run) known(e turn.Effect) (turn.Response, bool, error) {
 	if e.Kind == turn.EffectTools && len(r.journal.replay[e.ID]) > 0 {
 		return r.knownBatch(e)
@@ -223,8 +234,10 @@ func (r *run) known(e turn.Effect) (turn.Response, bool, error) {
 	return r.journal.known(e)
 }
 
-// replayJournal has the machine take in what is known, up to the first effect that must be performed. It does no IO,
-// so whoever attaches from then on finds the items that the log already tells of.
+// replayJournal feeds stored answers to the machine, up to the first effect that must be performed. It calls
+// neither tools nor the model. It ends before the turn counts as running, so that clients that attach find the
+// items that the log has. If the journal does not fit the driver, the turn fails here and keeps its earlier
+// results.
 func (r *run) replayJournal() error {
 	for len(r.journal.replay) > 0 {
 		effect, ok := r.journal.next()

@@ -12,8 +12,9 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// PreviewPrompt is the request that a turn with this input would begin with. Transforms and prompt hooks are asked for it while
-// the session is held, so that no turn works with them, and can change nothing. Beside a turn or a command they are not asked.
+// PreviewPrompt returns the model request that a turn with this input would start with. If the session is idle, it
+// holds the session and calls transforms and prompt hooks, which can only read. While a turn or a command runs
+// they are not called, and an issue says so for each. Nothing is stored.
 func (ss *Sessions) PreviewPrompt(ctx context.Context, p *protocol.DebugPromptParams) (*protocol.DebugPromptResult, error) {
 	if len(p.Input) > 0 {
 		if err := param.CheckInput(p.Input); err != nil {
@@ -43,7 +44,8 @@ func (ss *Sessions) PreviewPrompt(ctx context.Context, p *protocol.DebugPromptPa
 	return v.result(), cancelledOr(ctx, nil)
 }
 
-// preview is what a turn would begin with, as far as it is known.
+// preview collects a prompt preview. The goroutine of the request owns it, except while readSession runs on the
+// actor.
 type preview struct {
 	eng      *Engine
 	hold     *sessionHold // on the session; nil: plugins are not called
@@ -60,7 +62,8 @@ type preview struct {
 	issues   []protocol.Issue
 }
 
-// readSession finds out on the actor what need not be asked for, and takes hold of the session if it is idle.
+// readSession reads the session on the actor. It requests a hold if hooks must be called and the session is idle
+// with no command waiting.
 func (v *preview) readSession(ctx context.Context, st *state, input []protocol.InputPart) (err error) {
 	if v.view, err = viewOf(st); err != nil {
 		return err
@@ -85,11 +88,13 @@ func (v *preview) readSession(ctx context.Context, st *state, input []protocol.I
 	return nil
 }
 
+// addIssue adds an issue of a plugin to the result.
 func (v *preview) addIssue(code, message string) {
 	v.issues = append(v.issues, protocol.Issue{Kind: "plugin", Code: code, Message: message})
 }
 
-// callPlugins has the plugins shape the prompt. They may look at sessions and change nothing. What fails is left out, and said.
+// callPlugins runs transforms and prompt hooks with read-only services, on the goroutine of the request. A hook
+// that fails leaves its part out and adds an issue.
 func (v *preview) callPlugins() {
 	host := v.eng.hostFor(v.view.Session.ID)
 	host = plugin.Capabilities{State: plugin.ReadOnly(host.State), Tracer: host.Tracer}
@@ -113,6 +118,7 @@ func (v *preview) callPlugins() {
 	}
 }
 
+// transformed runs the transforms on the history and returns their result; nil if there are none.
 func (v *preview) transformed(ctx context.Context, host plugin.Capabilities) (*turnContext, error) {
 	if !v.plugins.Transforms() {
 		return nil, nil
@@ -128,6 +134,7 @@ func (v *preview) transformed(ctx context.Context, host plugin.Capabilities) (*t
 	return made, err
 }
 
+// result returns the request as far as it is known; nil before readSession has run.
 func (v *preview) result() *protocol.DebugPromptResult {
 	if v.view == nil {
 		return nil
@@ -143,8 +150,9 @@ func (v *preview) result() *protocol.DebugPromptResult {
 	return r
 }
 
-// systemOf is a system prompt: the driver's preamble, what transforms and plugins contribute, and the layers of the session and
-// its client.
+// systemOf joins a system prompt from the driver's preamble, the contributions of transforms and plugins, and the
+// layers of the session and its overlay. Parts for tools that the catalog lacks are left out, and invalid UTF-8 is
+// replaced.
 func systemOf(catalog *tool.Catalog, preamble string, extra *turnContext, said, layers []plugin.Prompt) string {
 	all := []plugin.Prompt{{Slot: plugin.SlotExecution, Content: preamble}}
 	if extra != nil {

@@ -9,8 +9,9 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// rendered is the newest environment. Turns use it one after the other: as long as they are given the same catalog and the
-// same prompt, it stays the same value, which the journal and the adapters know again.
+// rendered caches the newest environment of a plugin set. The turns of the session use it one after the other.
+// While catalog and prompt stay the same, the environment is the same value, which lets the journal store it once
+// and adapters reuse what they derived from it.
 type rendered struct {
 	preamble preamble // for catalogs that transforms extend
 	catalog  *tool.Catalog
@@ -18,6 +19,8 @@ type rendered struct {
 	env      *turn.Environment // built from catalog and system; nil: not built yet
 }
 
+// environment returns the answer to a sync effect, cached if nothing changed. It fails if the environment cannot
+// be stored as JSON without loss.
 func (m *rendered) environment(catalog *tool.Catalog, system string) (turn.Response, error) {
 	if m.env == nil || m.catalog != catalog || m.system != system {
 		env, err := turn.Environment{System: system, Tools: catalog.Manifests()}.Exact()
@@ -29,7 +32,8 @@ func (m *rendered) environment(catalog *tool.Catalog, system string) (turn.Respo
 	return turn.Response{Sync: m.env, Exact: true}, nil
 }
 
-// environment is what an iteration of the turn works in.
+// environment returns the prompt and tools for one iteration of the turn. It calls the driver and prompt hooks on
+// the turn's goroutine. A *hookFailure means that the turn cannot go on without what a hook failed to provide.
 func (p *prompt) environment(ctx context.Context) (env turn.Response, err error) {
 	t := p.set
 	if p.catalog, err = p.extra.catalog(t.catalog.Load(), t.composer); err != nil {
@@ -50,7 +54,7 @@ func (p *prompt) environment(ctx context.Context) (env turn.Response, err error)
 	return t.rendered.environment(p.catalog, system)
 }
 
-// system is the system prompt of an iteration.
+// system returns the system prompt of an iteration, with the contributions of prompt hooks.
 func (p *prompt) system(ctx context.Context, preamble string, layers []plugin.Prompt) (string, error) {
 	s := p.seams
 	said, err := s.plugins.Prompts(ctx, &plugin.PromptContext{TurnID: s.store.turn, View: s.view(s.journal.messages()), Inputs: s.inputs, Host: s.capabilities()})
@@ -60,7 +64,8 @@ func (p *prompt) system(ctx context.Context, preamble string, layers []plugin.Pr
 	return systemOf(p.catalog, preamble, p.extra, said, layers), nil
 }
 
-// failPrompt ends the turn because a plugin failed where the turn cannot go on without it.
+// failPrompt ends the turn with a runtime error because a required hook failed. If the context ended first, that
+// decides the outcome instead.
 func (r *run) failPrompt(ctx context.Context, failed *hookFailure) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return r.stop(cause)

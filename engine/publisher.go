@@ -9,7 +9,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// publisher tells clients that watch the daemon, or a parent session, what changes in a session. Clients of the session itself read its feed.
+// publisher notifies clients that do not read the session's own feed: subscribers of the daemon, and subscribers
+// of parent sessions. The session's actor owns it.
 type publisher struct {
 	session *session
 	last    outline // as last seen by subscribers of the daemon; zero: nothing yet
@@ -24,7 +25,8 @@ type outline struct {
 	leaf     protocol.NodeID
 }
 
-// publish sends a session to watchers of the daemon if its outline has changed. The first outline after a load is no change.
+// publish sends the session to subscribers of the daemon if its outline has changed since the last call. The first
+// call after a load only records the outline.
 func (p *publisher) publish(s protocol.Session) {
 	o := outline{s.State, s.Title, s.Archived, s.TurnIndex, s.Head.Leaf}
 	changed := p.last != (outline{}) && p.last != o
@@ -34,8 +36,9 @@ func (p *publisher) publish(s protocol.Session) {
 	}
 }
 
-// notifyParents sends the decisions of a child that ask a person, and their answers, to subscribers of the sessions above it: its own may have no client.
-// These events are not durable there. A client that attaches above later is given what is open then.
+// notifyParents sends decisions that need a person, and their answers, from a child session to the subscribers of
+// its parents, because the child may have no client. The parents do not store these events: a client that attaches
+// later gets the open decisions.
 func (p *publisher) notifyParents(ctx context.Context, relation protocol.Relation, events []change.Event) {
 	events = slices.DeleteFunc(slices.Clone(events), func(e change.Event) bool { return e.Decision == nil || !decision.ForPerson(*e.Decision) })
 	if relation.Kind != protocol.RelationChild || len(events) == 0 {
@@ -48,7 +51,8 @@ func (p *publisher) notifyParents(ctx context.Context, relation protocol.Relatio
 	}
 }
 
-// withdrawFromParents prepares the cancelling of a child's open decisions for the sessions above, before the child is deleted.
+// withdrawFromParents prepares the cancellation of a child's open decisions at its parents. It reads the parents
+// before the child is deleted; the caller calls tell after the deletion is stored.
 func (p *publisher) withdrawFromParents(ctx context.Context, relation protocol.Relation, open []*decision.Open) (tell func()) {
 	if relation.Kind != protocol.RelationChild || len(open) == 0 {
 		return func() {}
@@ -64,7 +68,8 @@ func (p *publisher) withdrawFromParents(ctx context.Context, relation protocol.R
 	}
 }
 
-// above returns the sessions that the session works for.
+// above returns the ids of the parents, their parents, and so on. If the store fails it logs that, and parents are
+// not notified.
 func (p *publisher) above(ctx context.Context) []protocol.SessionID {
 	above, err := p.session.eng.store.Ancestors(ctx, p.session.key)
 	if err != nil {
@@ -73,7 +78,8 @@ func (p *publisher) above(ctx context.Context) []protocol.SessionID {
 	return above
 }
 
-// notifyParents sends an event to the subscribers of those sessions that are in memory.
+// notifyParents sends an event to the subscribers of those sessions that are in memory. A session that is not
+// loaded has no subscribers.
 func (e *Engine) notifyParents(above []protocol.SessionID, event protocol.Event) {
 	for _, id := range above {
 		e.mu.Lock()

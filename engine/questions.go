@@ -14,14 +14,15 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// questionKey names a question about a call: it is asked once in a turn, however often the daemon is started.
+// questionKey identifies a question about a call within a turn, independent of decision ids. A resumed turn uses
+// it to find the question of an earlier run of the daemon, so a person is asked once.
 type questionKey struct {
 	kind  protocol.DecisionKind
 	call  protocol.CallID
 	which protocol.Digest // hash of the question, for questions that the call itself asks; else empty
 }
 
-// questionKeyOf names a decision.
+// questionKeyOf returns the key of a decision about a call. d.Call must not be nil.
 func questionKeyOf(d protocol.Decision) questionKey {
 	if d.Kind == protocol.DecisionQuestion {
 		return questionKey{d.Kind, d.Call.CallID, d.ArgsHash}
@@ -29,14 +30,16 @@ func questionKeyOf(d protocol.Decision) questionKey {
 	return questionKey{kind: d.Kind, call: d.Call.CallID}
 }
 
-// asks are the questions of a turn about its calls, and the waits for what calls have deferred. Whoever asks waits beside the actor.
+// asks opens the decisions of a turn about its calls and waits for their answers: approvals, unknown outcomes
+// after a crash, questions of tools, and completions of deferred calls. Its methods run on the goroutine of the
+// turn or of a call, never on the actor.
 type asks struct {
 	*turnStore
 	judge   *judge
 	earlier map[questionKey]protocol.Decision // decisions of this turn that an earlier run of the daemon stored
 }
 
-// recall reads what an earlier run of the daemon asked.
+// recall reads the decisions that an earlier run of the daemon stored for the turn.
 func (a *asks) recall(ctx context.Context) error {
 	earlier, err := a.eng.store.TurnDecisions(ctx, a.turn)
 	if err != nil {
@@ -51,7 +54,7 @@ func (a *asks) recall(ctx context.Context) error {
 	return nil
 }
 
-// question is what a call of a batch waits for before it runs.
+// question is a decision that a call of a batch needs before it can run.
 type question struct {
 	call     *toolCall
 	decision protocol.Decision
@@ -59,8 +62,9 @@ type question struct {
 	open     *decision.Open
 }
 
-// settle asks about the calls of a batch that need an answer before they run: whether they may, or what became of
-// them. It returns once all have one.
+// settle gets the answers that calls of a batch need before they run: whether they may run, or, for a call that a
+// crash interrupted, what became of it. All questions are opened in one commit; settle returns when each has an
+// answer. After a denial the call has its reply.
 func (a *asks) settle(ctx context.Context, calls []*toolCall) error {
 	asked, err := a.questions(calls)
 	if err != nil || len(asked) == 0 {
@@ -78,7 +82,7 @@ func (a *asks) settle(ctx context.Context, calls []*toolCall) error {
 	return nil
 }
 
-// wait waits for the answer to a decision, until ctx is done.
+// wait waits until a decision has an answer or ctx is done. The deadline of a decision gives it an answer, too.
 func (a *asks) wait(ctx context.Context, open *decision.Open) error {
 	a.traceWait(trace.WaitParked, open)
 	select {
@@ -90,6 +94,7 @@ func (a *asks) wait(ctx context.Context, open *decision.Open) error {
 	}
 }
 
+// traceWait records in the trace that a call starts or stops waiting for a decision.
 func (a *asks) traceWait(kind trace.Kind, d *decision.Open) {
 	w := trace.Wait{Decision: d.ID, Kind: d.Kind, CallID: d.Call.CallID}
 	if kind == trace.WaitResolved {
@@ -98,7 +103,9 @@ func (a *asks) traceWait(kind trace.Kind, d *decision.Open) {
 	a.trace.add(kind, w)
 }
 
-// questions are those that nobody has answered yet. What an earlier run of the daemon was answered holds.
+// questions returns the questions of a batch that have no answer yet, and applies answers that are stored. A call
+// that may have run before a crash is not judged again: unless it is safe to repeat, a person decides what happens
+// to it.
 func (a *asks) questions(calls []*toolCall) ([]*question, error) {
 	var asked []*question
 	for _, s := range calls {
@@ -132,7 +139,8 @@ func (a *asks) questions(calls []*toolCall) ([]*question, error) {
 	return asked, nil
 }
 
-// verdict judges a call. A person's standing answers are read only where they could make a difference.
+// verdict judges a call. It reads a person's standing answers on the actor only if rules and mode leave the call
+// to be asked about, since nothing else could change the verdict.
 func (a *asks) verdict(s *toolCall) (approval.Verdict, error) {
 	v := a.judge.judgeUnasked(s)
 	if v.Mode != protocol.ApproveAsk || v.Once {
@@ -147,6 +155,9 @@ func (a *asks) verdict(s *toolCall) (approval.Verdict, error) {
 	return s.judged.Judge(answers), nil
 }
 
+// addUnlessAnswered adds a question to asked, unless an earlier run of the daemon has the answer, which it then
+// applies. An answer counts only for the same arguments and paths. A repeated question keeps its stored decision.
+// After an answer to run the call again, the call is asked about again if it was interrupted once more.
 func (a *asks) addUnlessAnswered(asked []*question, s *toolCall, d protocol.Decision) []*question {
 	old, ok := a.earlier[questionKeyOf(d)]
 	switch {
@@ -161,7 +172,8 @@ func (a *asks) addUnlessAnswered(asked []*question, s *toolCall, d protocol.Deci
 	return asked
 }
 
-// deny refuses a call.
+// deny sets the reply of a call that policy refuses. The text is for the model: it says which policy it was and
+// what to do instead.
 func (s *toolCall) deny(v approval.Verdict) {
 	if v.Planning {
 		s.fail(protocol.FailPermission, "plan_mode", s.Name+" was not called: the session is in plan mode, or a session in plan mode requested this. Plan mode allows only tools that read, search or think. "+
@@ -175,6 +187,8 @@ func (s *toolCall) deny(v approval.Verdict) {
 	s.fail(protocol.FailPermission, "denied", whose, protocol.FromPolicy)
 }
 
+// approvalQuestion returns the approval for a call. The chat and the VS Code extension parse the prompt, so its
+// form must not change alone. A call that must be asked about each time offers no lasting choices.
 func (a *asks) approvalQuestion(s *toolCall, v approval.Verdict) protocol.Decision {
 	call := s.ToolCall
 	varying := s.entry.Terms().Varying
@@ -199,18 +213,22 @@ func (a *asks) approvalQuestion(s *toolCall, v approval.Verdict) protocol.Decisi
 	return a.decision(d, call, a.judge.deadline(s))
 }
 
+// decision fills in the ids, times and the call of a decision. deadline is the time until the default answer
+// applies.
 func (a *asks) decision(d protocol.Decision, call protocol.ToolCall, deadline time.Duration) protocol.Decision {
 	d.ID, d.SessionID, d.TurnID, d.Call, d.OpenedAtMs = protocol.NewDecisionID(), a.session.id, a.turn, &call, now()
 	d.DeadlineMs = time.Now().Add(deadline).UnixMilli()
 	return d
 }
 
-// open makes questions durable together with what led to them. One that an earlier run of the daemon asked is the same
-// question: its answer counts.
+// open commits questions together with the journal rows that led to them, and waits while the disk is full. A
+// question that an earlier run of the daemon stored is not stored again: its answer counts, even if it arrived
+// while the session was loading.
 func (a *asks) open(ctx context.Context, asked []*question) error {
 	return a.storeWhenSpace(ctx, func(ctx context.Context, st *state) error { return a.openOn(ctx, st, asked) })
 }
 
+// openOn is open on the actor. The turn's state becomes waiting in the same commit.
 func (a *asks) openOn(ctx context.Context, st *state, asked []*question) error {
 	c := a.change(st)
 	for _, q := range asked {
@@ -241,7 +259,8 @@ func (a *asks) openOn(ctx context.Context, st *state, asked []*question) error {
 	return a.commit(ctx, st, c)
 }
 
-// rejectionReason is why a call that was asked about is not allowed. Who answered need not be a person: a client may have nobody to ask.
+// rejectionReason returns, for the model, why a call was not allowed. It does not claim that a person said no: a
+// client without a user may answer, too.
 func rejectionReason(a *protocol.DecisionAnswer) string {
 	if a.By == "deadline" {
 		return "the approval request expired without an answer"

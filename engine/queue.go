@@ -13,17 +13,18 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// sessionQueue is the queue of a session, with what makes changes of it durable. It asks its session for changes and their commits, for
-// its settings, and whether a turn runs or may begin.
+// sessionQueue is the queue of a session, connected to the session's commits. The session's actor owns it. It uses
+// the session to build changes, to read settings, and to find out whether a turn runs or may start.
 type sessionQueue struct {
 	*queue.Queue
 	st *state
 }
 
-// Queue is the API of queued inputs.
+// Queue is the API of a session's queued inputs.
 type Queue struct{ eng *Engine }
 
-// List lists inputs, and tells why none of those that wait starts.
+// List returns the queued inputs, oldest first, and the reason why none of them starts a turn now. With All set it
+// returns the newest 200 inputs of the session in any state.
 func (q *Queue) List(ctx context.Context, p *protocol.QueueListParams) (*protocol.QueueListResult, error) {
 	return do(ctx, q.eng, p.SessionID, func(ctx context.Context, st *state) (*protocol.QueueListResult, error) {
 		result := &protocol.QueueListResult{Data: list(slices.Clone(st.queue.Inputs())), Hold: st.turns.holdReason()}
@@ -36,7 +37,8 @@ func (q *Queue) List(ctx context.Context, p *protocol.QueueListParams) (*protoco
 	})
 }
 
-// Cancel withdraws inputs that no turn has taken in.
+// Cancel removes an input that no turn has taken in; with Suffix also all inputs queued after it. For an input
+// that is no longer queued, the status says whether it was cancelled, used by a turn, or never existed.
 func (q *Queue) Cancel(ctx context.Context, p *protocol.QueueCancelParams) (*protocol.QueueCancelResult, error) {
 	return mutate(ctx, q.eng, p.SessionID, "queue/cancel", p.Key(), p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.QueueCancelResult, error) {
 		inputs := st.queue.Inputs()
@@ -52,7 +54,7 @@ func (q *Queue) Cancel(ctx context.Context, p *protocol.QueueCancelParams) (*pro
 	})
 }
 
-// endedInput answers for an input that is no longer in the queue.
+// endedInput returns the answer of Cancel for an input that is not in the queue.
 func (q sessionQueue) endedInput(ctx context.Context, id protocol.InputID) (*protocol.QueueCancelResult, error) {
 	status := protocol.CancelNotFound
 	in, err := q.st.eng.store.Input(ctx, q.st.key, id)
@@ -68,7 +70,8 @@ func (q sessionQueue) endedInput(ctx context.Context, id protocol.InputID) (*pro
 	return &protocol.QueueCancelResult{Data: []protocol.CancelledInput{{InputID: id, Status: status}}, Seq: q.st.row.Seq}, nil
 }
 
-// withdraw cancels inputs, and the turns that are left without any. One commit does it all.
+// withdraw cancels inputs and ends the queued turns that have no inputs left, in one commit. Inputs that a turn
+// took in during the wait are reported and stay.
 func (q sessionQueue) withdraw(ctx context.Context, targets []protocol.QueuedInput, rc receipt.Request) (*protocol.QueueCancelResult, error) {
 	answers, gone := q.Withdrawable(targets)
 	result := &protocol.QueueCancelResult{Data: answers, Seq: q.st.row.Seq}
@@ -85,7 +88,7 @@ func (q sessionQueue) withdraw(ctx context.Context, targets []protocol.QueuedInp
 	return result, nil
 }
 
-// In returns the draft of the queue in a change.
+// In returns the draft of the queue in a change, with the settings that decide how wakes share turns.
 func (q sessionQueue) In(c *change.Change) *queue.Draft {
 	st := q.st
 	return q.Queue.In(c, queue.Policy{
@@ -94,7 +97,8 @@ func (q sessionQueue) In(c *change.Change) *queue.Draft {
 	})
 }
 
-// roomForWakes returns how many bytes of wakes fit into one turn.
+// roomForWakes returns how many bytes of wakes fit into one turn: the model's context window at bytesPerToken, at
+// most protocol.MaxInput.
 func roomForWakes(cfg *protocol.Config) int {
 	window := cmp.Or(cfg.Model.ContextWindow, protocol.MaxInput)
 	return int(min(protocol.MaxInput, window*bytesPerToken))
