@@ -194,6 +194,8 @@ func parserOf(ctx context.Context, commands any) *kong.Kong {
 // running daemon is in lashd doctor.
 type versionCommand struct{}
 
+// Run prints "lashd" and the version. It does not use the log or the data
+// directory.
 func (versionCommand) Run() error {
 	fmt.Fprintln(stdout, "lashd", Version)
 	return nil

@@ -115,6 +115,7 @@ func (p *priceConfig) price() *protocol.Price {
 	return &protocol.Price{Input: *p.Input, Output: *p.Output, Cached: *cmp.Or(p.Cached, p.Input)}
 }
 
+// configFile returns the path of config.toml, which need not exist.
 func (e *environment) configFile() string { return filepath.Join(e.home, "config.toml") }
 
 // config reads config.toml. A missing file has no settings.

@@ -13,7 +13,7 @@ import (
 
 const (
 	// The daemon checks the size of its log at its start and every logCheck.
-	logLimit  = 8 << 20
+	logLimit  = 8 << 20 // size in bytes at which lashd.log is rotated
 	logCheck  = time.Hour
 	lineLimit = 4 << 10 // longest line that lastLine returns, in bytes
 )

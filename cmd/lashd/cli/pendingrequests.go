@@ -23,6 +23,7 @@ type requests struct {
 	left    bool              // the client has closed stdin or asked for the end of the connection
 }
 
+// newRequests returns a tracker without open requests. out is the client's stream.
 func newRequests(out io.Writer) *requests { return &requests{out: out} }
 
 // envelope has the fields of a message that the tracking needs.
@@ -109,6 +110,7 @@ type failure struct {
 	Error   failureError    `json:"error"`
 }
 
+// failureError is the error object of a failure, in the wire format of the daemon.
 type failureError struct {
 	Code    int                `json:"code"`
 	Message string             `json:"message"`

@@ -41,8 +41,10 @@ Example: lashd plugin dev ~/src/reviewer`
 // no switches.
 type noMemory struct{}
 
+// PluginFacts implements pluginloader.Memory. There are no stored facts.
 func (noMemory) PluginFacts(context.Context) ([]persistence.PluginFact, error) { return nil, nil }
 
+// Commit implements pluginloader.Memory. It drops the commit and reports success.
 func (noMemory) Commit(context.Context, *persistence.Commit) (persistence.Result, error) {
 	return persistence.Result{}, nil
 }

@@ -38,6 +38,8 @@ func (e *environment) loader(store *persistence.Store, base *plugin.Host, cfg co
 // loader to the interface of the engine.
 type servers struct{ *pluginloader.Loader }
 
+// Connect implements engine.Servers. tell is called when the state of the server
+// changes.
 func (s servers) Connect(ctx context.Context, name string, server protocol.MCPServer, tell func(context.Context, error)) (engine.Server, error) {
 	return s.Loader.Connect(ctx, name, server, tell)
 }

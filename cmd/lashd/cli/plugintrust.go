@@ -163,6 +163,7 @@ func (pluginReadCommand) Help() string {
 Example: lashd plugin read linter`
 }
 
+// Run prints the plugin as plugin trust shows it, without asking for approval.
 func (c pluginReadCommand) Run(ctx context.Context, e *environment) error {
 	cwd, err := c.dir()
 	if err != nil {
@@ -203,6 +204,8 @@ func (pluginUntrustCommand) Help() string {
 Example: lashd plugin untrust linter`
 }
 
+// Run revokes the approval. The files of the plugin stay, and plugin trust
+// approves it again.
 func (c pluginUntrustCommand) Run(ctx context.Context, e *environment) error {
 	cwd, err := c.dir()
 	if err != nil {
@@ -235,6 +238,8 @@ func (pluginEnableCommand) Help() string {
 	return "Example: lashd plugin enable linter"
 }
 
+// Run enables the plugin and prints its status, which is untrusted if it was never
+// approved.
 func (c pluginEnableCommand) Run(ctx context.Context, e *environment) error {
 	return c.turn(ctx, e, true)
 }
@@ -249,6 +254,7 @@ func (pluginDisableCommand) Help() string {
 Example: lashd plugin disable linter`
 }
 
+// Run disables the plugin, for all sessions of the workspace or of the user.
 func (c pluginDisableCommand) Run(ctx context.Context, e *environment) error {
 	return c.turn(ctx, e, false)
 }

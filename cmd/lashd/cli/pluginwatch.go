@@ -30,6 +30,7 @@ type server struct {
 	dir, name string
 }
 
+// newPluginWatch returns a watch that reports nothing until begin is called.
 func newPluginWatch() *pluginWatch { return &pluginWatch{news: client.NewInbox(0)} }
 
 // put stores an event of the daemon if it is about plugins. It only searches the

@@ -58,8 +58,8 @@ func (sessionListCommand) Help() string {
 Example: lashd session list --json`
 }
 
-// Run prints the sessions, newest first. A note says when there are more than one
-// page.
+// Run prints the sessions, newest first. A note on stderr says if older ones were
+// left out.
 func (c sessionListCommand) Run(ctx context.Context, e *environment) error {
 	sessions, more, err := c.sessions(ctx, e)
 	if err != nil {
@@ -171,8 +171,8 @@ func (modelListCommand) Help() string {
 Example: lashd model`
 }
 
-// Run prints the models that the running daemon has, which may differ from a
-// config.toml that has changed since.
+// Run prints the models that the daemon has loaded. They may differ from a
+// config.toml that changed after its start.
 func (c modelListCommand) Run(ctx context.Context, e *environment) error {
 	var r protocol.ModelListResult
 	if err := e.ask(ctx, "model/list", nil, &r); err != nil {

@@ -42,6 +42,8 @@ type stdio struct {
 	io.Writer
 }
 
+// Close closes both ends. It does not interrupt a pending read of stdin; see
+// breakable.
 func (stdio) Close() error { return errors.Join(os.Stdin.Close(), os.Stdout.Close()) }
 
 // breakable joins stdin and stdout to one stream whose Close interrupts a pending
@@ -67,6 +69,7 @@ func newBreakable() breakable {
 	return breakable{r, os.Stdout}
 }
 
+// Close closes both ends and ends a pending read.
 func (b breakable) Close() error { return errors.Join(b.ReadCloser.Close(), os.Stdout.Close()) }
 
 // Run serves until stdin ends and the daemon has answered what is left, or until

@@ -39,8 +39,8 @@ func (taskListCommand) Help() string {
 Example: lashd task list --all`
 }
 
-// Run prints the tasks, newest first as a table and oldest first as JSON. Without
-// --all only running ones are read.
+// Run prints the tasks: a table has the newest first, JSON the oldest. Without
+// --all only running tasks are read.
 func (c taskListCommand) Run(ctx context.Context, e *environment) error {
 	session, err := e.sessionID(ctx, c.Session)
 	if err != nil {

@@ -83,8 +83,7 @@ func (taskSignalCommand) Help() string {
 	return `Example: lashd task signal tsk_53a9d1c2b7e04f16 stdin '{"text":"yes\n"}'`
 }
 
-// Run sends the signal. The daemon rejects names that the task does not accept and
-// payloads that do not match.
+// Run sends the signal. The daemon rejects a signal that the task does not accept.
 func (c taskSignalCommand) Run(ctx context.Context, e *environment) error {
 	if c.Payload != "" && !json.Valid([]byte(c.Payload)) {
 		return &exitError{exitUsage, fmt.Errorf("the payload is not valid JSON: %s", c.Payload)}
@@ -110,8 +109,8 @@ func (taskCancelCommand) Help() string {
 Example: lashd task cancel tsk_53a9d1c2b7e04f16`
 }
 
-// Run requests the cancellation and prints the task, which may still be running
-// then. The reason becomes part of its history.
+// Run requests the cancellation and prints the task, which may still be running at
+// that time.
 func (c taskCancelCommand) Run(ctx context.Context, e *environment) error {
 	p, err := c.params(ctx, e)
 	if err != nil {

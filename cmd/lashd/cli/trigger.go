@@ -146,7 +146,7 @@ func (triggerRemoveCommand) Help() string {
 Example: lashd trigger remove morning`
 }
 
-// Run deletes the trigger. An unknown key is an error.
+// Run deletes the trigger; an unknown key is an error.
 func (c triggerRemoveCommand) Run(ctx context.Context, e *environment) error {
 	owner, err := e.sessionID(ctx, c.Owner)
 	if err != nil {
@@ -165,6 +165,7 @@ func (triggerEnableCommand) Help() string {
 Example: lashd trigger enable morning`
 }
 
+// Run enables the trigger. A schedule continues with its next time.
 func (c triggerEnableCommand) Run(ctx context.Context, e *environment) error {
 	return c.set(ctx, e, true)
 }
@@ -177,6 +178,7 @@ func (triggerDisableCommand) Help() string {
 	return `Example: lashd trigger disable morning`
 }
 
+// Run disables the trigger until it is enabled again.
 func (c triggerDisableCommand) Run(ctx context.Context, e *environment) error {
 	return c.set(ctx, e, false)
 }

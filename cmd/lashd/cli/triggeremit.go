@@ -64,8 +64,8 @@ func (triggerHistoryCommand) Help() string {
 Example: lashd trigger history morning`
 }
 
-// Run prints the newest events with their deliveries. A key names a trigger of
-// --owner, or one of the user.
+// Run prints the newest events with their deliveries. With a key, only those of
+// that trigger of --owner, or of the user.
 func (c triggerHistoryCommand) Run(ctx context.Context, e *environment) error {
 	p := protocol.TriggerHistoryParams{Limit: c.Lines}
 	if c.Key != "" {
