@@ -1,5 +1,5 @@
 // Clients plays the script with JSON-RPC libraries that are not lashd's own: clients LIBRARY SCRIPT WORKSPACE LASHD ARGS...
-// What it was told goes to stdout. It is a module of its own, so that nothing of lashd depends on these libraries.
+// It prints every message that it receives. It is a module of its own, so that lashd does not depend on these libraries.
 package main
 
 import (

@@ -16,7 +16,7 @@ import (
 
 // rewrite updates the transcripts in testdata with the current output. Review the changes before you
 // commit them.
-var rewrite = flag.Bool("update", false, "write docs/plugin-transcript.md and testdata/clients.golden anew")
+var rewrite = flag.Bool("update", false, "rewrite docs/plugin-transcript.md and testdata/clients.golden")
 
 // bin is the directory of the binary under test.
 var bin string

@@ -244,7 +244,7 @@ func indexOf(items []protocol.Item, id protocol.ItemID) int {
 func (f *fold) grow(e protocol.Event) {
 	i := indexOf(f.open, e.ItemID)
 	if i < 0 || e.Offset == nil || *e.Offset != len(f.open[i].Text) {
-		f.breaks("text %q at %s of the item %s comes to %s", e.Text, wire(e.Offset), e.ItemID, wire(f.open))
+		f.breaks("text %q at %s of item %s gives %s", e.Text, wire(e.Offset), e.ItemID, wire(f.open))
 		return
 	}
 	f.open[i].Text += e.Text

@@ -192,7 +192,7 @@ func TestGuests(t *testing.T) {
 		}
 		p.says(id, "mcp__docs__greeting", `{}`, "here")
 		for _, name := range []string{"hangs", "missing", "dies", "far"} {
-			e := p.event(name+" is told", func(e protocol.Event) bool {
+			e := p.event(name+" is reported", func(e protocol.Event) bool {
 				return e.Type == protocol.EventPluginStatus && e.SessionID == id && strings.Contains(e.Text, "MCP server "+name+" ")
 			})
 			if e.Name != "mcp_server_failed" {

@@ -60,7 +60,7 @@ func (d *door) open() {
 	d.shut, d.held = false, nil
 }
 
-// serveModel serves a model behind a door. Clients must connect anew for each call, so every call
+// serveModel serves a model behind a door. Clients must open a connection for each call, so every call
 // passes the door.
 func serveModel(t *testing.T, steps ...fakemodel.Step) (*fakemodel.Server, *door) {
 	t.Helper()

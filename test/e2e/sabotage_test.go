@@ -24,11 +24,11 @@ var damage = []struct{ invariant, sql string }{
 	{"I3: inputs", "UPDATE inputs SET state = 'accepted'"},
 	{"I3: decisions", "UPDATE decisions SET open = 1"},
 	{"I3: nodes", "UPDATE turns SET state = 'queued'"},
-	{"B1: tasks that are over without", "UPDATE tasks SET body = CAST(json_remove(CAST(body AS TEXT), '$.outcome') AS BLOB)"},
-	{"B1: outcomes of tasks", "UPDATE tasks SET ended = 0"},
-	{"B1: states", "UPDATE tasks SET ended = 0"},
+	{"B1: ended tasks without", "UPDATE tasks SET body = CAST(json_remove(CAST(body AS TEXT), '$.outcome') AS BLOB)"},
+	{"B1: outcomes of running tasks", "UPDATE tasks SET ended = 0"},
+	{"B1: states that differ", "UPDATE tasks SET ended = 0"},
 	{"B1: tasks in another session", "UPDATE tasks SET body = CAST(json_set(CAST(body AS TEXT), '$.sessionId', 'ses_lost') AS BLOB)"},
-	{"B1: what is abandoned", "UPDATE tasks SET body = CAST(json_set(CAST(body AS TEXT), '$.state', 'abandoned') AS BLOB)"},
+	{"B1: abandoned tasks", "UPDATE tasks SET body = CAST(json_set(CAST(body AS TEXT), '$.state', 'abandoned') AS BLOB)"},
 	{"B1: task tsk_witness is failed", "UPDATE tasks SET body = CAST(json_set(CAST(body AS TEXT), '$.state', 'failed') AS BLOB)"},
 	{"B1: task tsk_witness is completed in ses_0-0, attempt 2", "UPDATE tasks SET body = CAST(json_set(CAST(body AS TEXT), '$.attempt', 2) AS BLOB)"},
 	{"B1: task tsk_witness: event 2", "DELETE FROM task_events WHERE ordinal = 2"},
@@ -62,11 +62,11 @@ func TestInvariantsCanFail(t *testing.T) {
 	for _, x := range damage {
 		t.Run(x.sql, func(t *testing.T) { expect(t, c.damaged(x.sql), x.invariant) })
 	}
-	expect(t, c.undone("UPDATE tasks SET ended = 0", over), "B1: tasks that are not over: [tsk_witness]")
+	expect(t, c.undone("UPDATE tasks SET ended = 0", over), "B1: tasks that have not ended: [tsk_witness]")
 	expect(t, c.undone("UPDATE tasks SET ended = 0", func(db database) error {
 		all, err := column[string](db, "SELECT json_extract(CAST(body AS TEXT), '$.incarnation') FROM tasks")
 		return errors.Join(err, ownerless(db, map[string]bool{all[0]: true}))
-	}), "B2: task tsk_witness goes on")
+	}), "B2: task tsk_witness is running although its daemon has died")
 	t.Run("a file whose contents do not match its name", func(t *testing.T) {
 		files, err := filepath.Glob(filepath.Join(c.dir, "blobs", "*", "*"))
 		if err != nil || len(files) == 0 {

@@ -99,7 +99,7 @@ func (p *peer) waits(id protocol.TurnID) (report protocol.TurnReport) {
 func (p *peer) allowing(tool, mark string) (other string) {
 	p.t.Helper()
 	allowed := map[protocol.DecisionID]bool{}
-	eventually(p.t, "a person is asked about another call than that of "+tool+", or the file is there", func() error {
+	eventually(p.t, "a call other than that of "+tool+" needs approval, or the file exists", func() error {
 		all, _ := p.events()
 		for _, e := range all {
 			switch {

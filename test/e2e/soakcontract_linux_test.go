@@ -69,7 +69,7 @@ func (s *soak) kept(t *protocol.Task, runs int) error {
 	limit := max(t.Spec.MaxAttempts, 1)
 	switch o := t.Outcome; {
 	case o == nil:
-		return wrong("it is not over")
+		return wrong("it has not ended")
 	case runs > t.Attempt || t.Attempt > limit:
 		return wrong("too often")
 	case t.Spec.Recovery == protocol.RecoverExternal && (o.Kind != protocol.TaskDone || t.Attempt > 0):

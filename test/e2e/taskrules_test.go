@@ -11,11 +11,11 @@ import (
 
 // taskRules hold for tasks at any time. Each query finds the rows that break one.
 var taskRules = []struct{ invariant, query string }{
-	{"B1: tasks that are over without an outcome", "SELECT task_id FROM tasks WHERE ended = 1 AND json_extract(CAST(body AS TEXT), '$.outcome.kind') IS NULL"},
-	{"B1: outcomes of tasks that are not over", "SELECT task_id FROM tasks WHERE ended = 0 AND json_extract(CAST(body AS TEXT), '$.outcome') IS NOT NULL"},
-	{"B1: states that are not those of the rows", "SELECT task_id FROM tasks WHERE ended <> (json_extract(CAST(body AS TEXT), '$.state') IN ('completed', 'failed', 'cancelled', 'abandoned'))"},
-	{"B1: tasks in another session than they say", "SELECT task_id FROM tasks JOIN sessions USING (session) WHERE session_id <> json_extract(CAST(body AS TEXT), '$.sessionId')"},
-	{"B1: what is abandoned without evidence", "SELECT task_id FROM tasks WHERE json_extract(CAST(body AS TEXT), '$.state') = 'abandoned' AND json_extract(CAST(body AS TEXT), '$.outcome.evidence.reason') IS NULL"},
+	{"B1: ended tasks without an outcome", "SELECT task_id FROM tasks WHERE ended = 1 AND json_extract(CAST(body AS TEXT), '$.outcome.kind') IS NULL"},
+	{"B1: outcomes of running tasks", "SELECT task_id FROM tasks WHERE ended = 0 AND json_extract(CAST(body AS TEXT), '$.outcome') IS NOT NULL"},
+	{"B1: states that differ from the rows", "SELECT task_id FROM tasks WHERE ended <> (json_extract(CAST(body AS TEXT), '$.state') IN ('completed', 'failed', 'cancelled', 'abandoned'))"},
+	{"B1: tasks in another session than their body says", "SELECT task_id FROM tasks JOIN sessions USING (session) WHERE session_id <> json_extract(CAST(body AS TEXT), '$.sessionId')"},
+	{"B1: abandoned tasks without evidence", "SELECT task_id FROM tasks WHERE json_extract(CAST(body AS TEXT), '$.state') = 'abandoned' AND json_extract(CAST(body AS TEXT), '$.outcome.evidence.reason') IS NULL"},
 	{"B7: who started a task and does not see it", "SELECT task_id FROM tasks WHERE NOT EXISTS (SELECT 1 FROM task_viewers v WHERE v.task = tasks.task AND viewer = json_extract(CAST(body AS TEXT), '$.origin.sessionId'))"},
 	{"B7: who sees a task and is none of its observers", `
 		SELECT viewer FROM task_viewers v JOIN tasks t USING (task)

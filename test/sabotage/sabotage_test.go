@@ -1,6 +1,6 @@
-// Package sabotage shows that tests of plugins fail without what they guard. Each patch takes something away that lashd
-// promises, and its first line names the test that must then fail: "# fails: PACKAGE TEST", where TEST is as for go test
-// -run. A patch that does not apply any more is made anew, by hand.
+// Package sabotage checks that tests detect broken code. Each patch breaks a promise of lashd, and its first line names
+// the test that must then fail: "# fails: PACKAGE TEST", where TEST is a pattern as for go test -run. A patch that does
+// not apply any more must be recreated by hand.
 package sabotage
 
 import (
@@ -17,7 +17,7 @@ import (
 
 const root = "../.."
 
-// patch is a change for the worse.
+// patch is a change that breaks something.
 type patch struct{ file, pkg, test string }
 
 func patches(t *testing.T) (all []patch) {
@@ -41,7 +41,7 @@ func patches(t *testing.T) (all []patch) {
 	return all
 }
 
-// TestEachFamilyIsSabotaged sees to it that no family of the acceptance rows of plugins is left out.
+// TestEachFamilyIsSabotaged checks that there is a patch for each family of acceptance rows of plugins.
 func TestEachFamilyIsSabotaged(t *testing.T) {
 	all := patches(t)
 	for _, family := range []string{"hc", "hk", "sn", "tl", "op", "ph", "pr", "mn"} {
@@ -51,7 +51,7 @@ func TestEachFamilyIsSabotaged(t *testing.T) {
 	}
 }
 
-// TestPatchesApply sees to it that no patch is left behind by what it patches.
+// TestPatchesApply checks that every patch applies to the current code.
 func TestPatchesApply(t *testing.T) {
 	dir := copyOfTree(t)
 	for _, p := range patches(t) {
@@ -59,7 +59,7 @@ func TestPatchesApply(t *testing.T) {
 	}
 }
 
-// TestSabotage applies each patch to a copy of the tree, and takes it back.
+// TestSabotage applies each patch to a copy of the tree, runs its test, and reverts the patch.
 func TestSabotage(t *testing.T) {
 	if os.Getenv("LASHD_LONG") == "" {
 		return // it takes minutes
@@ -79,7 +79,7 @@ func TestSabotage(t *testing.T) {
 	}
 }
 
-// top is the test that the one which is named is a part of.
+// top returns the top-level test of a test name.
 func (p patch) top() string {
 	top, _, _ := strings.Cut(p.test, "/")
 	return top
@@ -107,7 +107,7 @@ func (p patch) run(dir string) (string, error) {
 	return string(out), err
 }
 
-// copyOfTree is the module without what go does not build.
+// copyOfTree copies the files of the module that go needs for a build.
 func copyOfTree(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -15,7 +15,7 @@ func main() {
 	add(s, "pid", "Tells which process this is.", func(context.Context, *mcp.CallToolRequest) (string, error) {
 		return fmt.Sprint(os.Getpid()), nil
 	})
-	add(s, "greeting", "Tells how it was told to greet.", func(context.Context, *mcp.CallToolRequest) (string, error) {
+	add(s, "greeting", "Returns the configured greeting.", func(context.Context, *mcp.CallToolRequest) (string, error) {
 		return os.Getenv("GREETING"), nil
 	})
 	add(s, "client", "Names its client.", func(_ context.Context, r *mcp.CallToolRequest) (string, error) {
