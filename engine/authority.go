@@ -146,7 +146,7 @@ func (e *Engine) turnCeiling(ctx context.Context, a *requester, id protocol.Sess
 	if !insideRoots(&c, row.Cwd) {
 		return nil, param.Bad("/sessionId", "must be a session in the workspace of the requesting session, or below it")
 	}
-	return authority.Beyond(c, authority.Held(&row.Session)), nil
+	return authority.Beyond(c, authority.PermanentLimits(&row.Session)), nil
 }
 
 // taskCeiling returns what a task may cause, in addition to the limits of the session that owns it
@@ -175,7 +175,7 @@ func (e *Engine) wakeCeiling(ctx context.Context, t *protocol.Task, there *proto
 	case c == nil:
 		return nil
 	}
-	return authority.Beyond(*c, authority.Held(there))
+	return authority.Beyond(*c, authority.PermanentLimits(there))
 }
 
 // clientError turns a refusal of package authority into an error about the offending parameter.

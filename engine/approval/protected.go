@@ -31,7 +31,7 @@ func protected(at pathresolve.Places) bool {
 func namesProtected(name string) bool {
 	names := strings.Split(filepath.ToSlash(name), "/")
 	for i := range names {
-		names[i] = careless(names[i])
+		names[i] = normalizeName(names[i])
 	}
 	return slices.ContainsFunc(protectedPaths, func(path []string) bool {
 		for i := range len(names) - len(path) + 1 {
@@ -43,8 +43,8 @@ func namesProtected(name string) bool {
 	})
 }
 
-// careless normalizes a name like a file system that ignores case, invisible characters, and trailing dots and blanks.
-func careless(name string) string {
+// normalizeName normalizes a name like a file system that ignores case, invisible characters, and trailing dots and blanks.
+func normalizeName(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if unicode.Is(unicode.Cf, r) {
 			return -1

@@ -27,16 +27,16 @@ func Stricter(a, b protocol.ApprovalConfig) error {
 		return fmt.Errorf("mode %q is laxer than %q", cmp.Or(a.Mode, "default"), cmp.Or(b.Mode, "default"))
 	}
 	for _, r := range a.Rules {
-		if !known(r, b.Rules) && strictness[r.Action] < strictestOf(b.Mode) {
+		if !covered(r, b.Rules) && strictness[r.Action] < strictestOf(b.Mode) {
 			return fmt.Errorf("the new rule for %q has the laxer action %s", r.Tool, r.Action)
 		}
 	}
 	for _, r := range b.Rules {
-		if r.Action != protocol.ApproveAllow && !known(r, a.Rules) {
+		if r.Action != protocol.ApproveAllow && !covered(r, a.Rules) {
 			return fmt.Errorf("the rule for %q with the action %s is missing", r.Tool, r.Action)
 		}
 	}
-	return patience(a, b)
+	return compareSilence(a, b)
 }
 
 // strictestOf returns the strictest verdict that a mode can give.
@@ -47,9 +47,9 @@ func strictestOf(mode protocol.ApprovalMode) int {
 	return strictness[mode]
 }
 
-// known reports whether a rule is among others, unchanged or with a stricter action. A rule that allows never stands
+// covered reports whether a rule is among others, unchanged or with a stricter action. A rule that allows never stands
 // for one that does not, because prefixes of the two are compared differently.
-func known(r protocol.ApprovalRule, rules []protocol.ApprovalRule) bool {
+func covered(r protocol.ApprovalRule, rules []protocol.ApprovalRule) bool {
 	return slices.ContainsFunc(rules, func(o protocol.ApprovalRule) bool {
 		return o.Tool == r.Tool && o.Prefix == r.Prefix && (o.Action == r.Action || r.Action == protocol.ApproveAsk && o.Action == protocol.ApproveDeny)
 	})
@@ -58,8 +58,8 @@ func known(r protocol.ApprovalRule, rules []protocol.ApprovalRule) bool {
 // errDefault means that silence allows a call in one configuration and not in the other.
 var errDefault = errors.New("an unanswered question would allow the call")
 
-// patience compares the deadlines and defaults of unanswered questions.
-func patience(a, b protocol.ApprovalConfig) error {
+// compareSilence compares the deadlines and defaults of unanswered questions.
+func compareSilence(a, b protocol.ApprovalConfig) error {
 	switch {
 	case a.Default != protocol.ApproveAllow:
 		return nil

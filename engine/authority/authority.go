@@ -20,19 +20,21 @@ const MaxPolicies = 32
 // ErrTooMany means that a ceiling would need more than MaxPolicies policies.
 var ErrTooMany = errors.New("the chain of sessions and plugins behind this request has too many different approval settings; make the request from a session closer to the user's")
 
-// Held returns the permanent limits of a session, which its configuration cannot lift.
-func Held(s *protocol.Session) protocol.Ceiling {
+// PermanentLimits returns the permanent limits of a session: its tools, its hidden names and the ceiling it was created with. Its
+// configuration, which people and plugins can change, cannot lift them.
+func PermanentLimits(s *protocol.Session) protocol.Ceiling {
 	return Meet(protocol.Ceiling{Tools: s.Authority.Tools, NoTools: s.Authority.NoTools, Hidden: s.Authority.Hidden}, deref(s.Authority.Ceiling))
 }
 
-// Of returns the ceiling for everything that a session causes: no more than the session itself may do.
+// Of returns the ceiling for everything that a session causes: no more than the session itself may do. It adds to PermanentLimits
+// the session's own approval configuration, its workspace as the only root, and read-only access in plan mode.
 func Of(s *protocol.Session) protocol.Ceiling {
 	own := protocol.Ceiling{Policies: []protocol.Policy{{Approval: s.Config.Approval, Cwd: s.Cwd, Driver: s.Config.Driver}}}
 	if s.Cwd != "" {
 		own.Roots = []string{s.Cwd}
 	}
-	own.ReadOnly = plans(s.Config)
-	return Meet(Held(s), own)
+	own.ReadOnly = inPlanMode(s.Config)
+	return Meet(PermanentLimits(s), own)
 }
 
 // deref returns the ceiling; nil is the zero Ceiling, which allows everything.
@@ -43,7 +45,8 @@ func deref(c *protocol.Ceiling) protocol.Ceiling {
 	return *c
 }
 
-// Meet returns the ceiling that allows what both a and b allow.
+// Meet returns the ceiling that allows what both a and b allow. Policies, roots and hidden names of both apply. If both
+// list tools, only common ones remain; if there are none, the result allows no tools at all.
 func Meet(a, b protocol.Ceiling) protocol.Ceiling {
 	m := protocol.Ceiling{
 		Policies:  union(a.Policies, b.Policies),
@@ -94,7 +97,8 @@ func union[T any](a, b []T) []T {
 	return all
 }
 
-// Beyond returns the limits of c that covered does not impose already; nil if there are none.
+// Beyond returns the limits of c that covered does not impose already; nil if there are none. Storing only the
+// difference keeps a chain of askers with equal settings short.
 func Beyond(c, covered protocol.Ceiling) *protocol.Ceiling {
 	if Within(covered, c) {
 		return nil
@@ -103,8 +107,8 @@ func Beyond(c, covered protocol.Ceiling) *protocol.Ceiling {
 	return &c
 }
 
-// Within reports whether a allows no more than b. It may report false although that holds, but never true if it does
-// not.
+// Within reports whether a allows no more than b. It compares the written limits and not every possible call, so it may
+// report false although a is stricter in effect. It never reports true if a allows more.
 func Within(a, b protocol.Ceiling) bool {
 	for _, p := range b.Policies {
 		if !implied(p, a.Policies) {

@@ -111,7 +111,7 @@ func (c *chain) begin(t *rapid.T, a actor) {
 	if slices.ContainsFunc(l.Roots, func(r string) bool { return !authority.Inside(c.sessions[in].Cwd, r) }) {
 		return
 	}
-	c.actors = append(c.actors, actor{in, authority.Beyond(l, authority.Held(&c.sessions[in].Session)), slices.Concat(c.sessions[a.in].behind, a.behind, []link{c.now(a, sandbox)})})
+	c.actors = append(c.actors, actor{in, authority.Beyond(l, authority.PermanentLimits(&c.sessions[in].Session)), slices.Concat(c.sessions[a.in].behind, a.behind, []link{c.now(a, sandbox)})})
 }
 
 // configure models a change by a person or, with a mutator, by a plugin.

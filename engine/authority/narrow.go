@@ -14,12 +14,14 @@ type Refusal struct{ Pointer, Reason string }
 
 func (r *Refusal) Error() string { return r.Pointer + " " + r.Reason }
 
+// refuse returns a Refusal with a formatted reason.
 func refuse(pointer, reason string, args ...any) error {
 	return &Refusal{pointer, fmt.Sprintf(reason, args...)}
 }
 
-// Narrow returns the requested authority, limited by another one. It is an error if no tool would be left. The depth of
-// subagents is not compared.
+// Narrow returns the requested authority, limited by another one: the result has no tool that other lacks, hides what
+// either hides, and carries both ceilings. It is a Refusal if the request names tools and none would be left. The depth
+// of subagents is not compared, see Below and Deep.
 func Narrow(other, asked protocol.Authority) (protocol.Authority, error) {
 	got := asked
 	got.Hidden = slices.Compact(slices.Sorted(slices.Values(slices.Concat(other.Hidden, asked.Hidden))))
@@ -42,8 +44,9 @@ func Narrow(other, asked protocol.Authority) (protocol.Authority, error) {
 	return got, nil
 }
 
-// NarrowTo returns the requested authority, limited by a ceiling from then on. It fails with ErrTooMany if the result
-// has too many policies.
+// NarrowTo returns the requested authority, limited by a ceiling from then on. Tools and hidden names of the ceiling
+// move into the authority itself; the rest is stored as its Ceiling. It fails with ErrTooMany if the result has more
+// than MaxPolicies policies.
 func NarrowTo(c protocol.Ceiling, asked protocol.Authority) (protocol.Authority, error) {
 	got, err := Narrow(protocol.Authority{Tools: c.Tools, NoTools: c.NoTools, Hidden: c.Hidden}, asked)
 	if err != nil {
@@ -56,8 +59,9 @@ func NarrowTo(c protocol.Ceiling, asked protocol.Authority) (protocol.Authority,
 	return got, nil
 }
 
-// Below returns the subagent depth of a child of parent. Without a requested depth the child is one level deeper. A
-// child without tools may exist at the maximum depth, because it cannot create subagents.
+// Below returns the subagent depth of a child of parent. A requested depth must be exactly one more than the parent's,
+// and its maximum no larger. Without a request the child is one level deeper than a parent that has a depth. A child
+// without tools may exist at the maximum depth, because it cannot create subagents.
 func Below(parent *protocol.Session, got protocol.Authority) (*protocol.Subagent, error) {
 	above, asked := parent.Authority.Subagent, got.Subagent
 	switch {
@@ -74,8 +78,9 @@ func Below(parent *protocol.Session, got protocol.Authority) (*protocol.Subagent
 	return asked, checkDepth(above, asked)
 }
 
-// Deep returns the subagent depth of a session that a plugin of the session by asks for, and that is not its child.
-// Subagents below it can be no deeper than they could be below by.
+// Deep returns the subagent depth of a session that a plugin of the session by asks for, and that is not its child. The
+// result never allows more levels below the new session than by has below itself. It is a Refusal if a child would
+// exceed the maximum depth.
 func Deep(by, got *protocol.Subagent, r protocol.Relation) (*protocol.Subagent, error) {
 	if by == nil {
 		return got, nil

@@ -15,14 +15,14 @@ const (
 // Planning returns the read-only ceiling of a session in plan mode, or of one that was requested in plan mode;
 // otherwise nil. The session passes it on to everything that it causes.
 func Planning(c protocol.Config, held *protocol.Ceiling) *protocol.Ceiling {
-	if !plans(c) && !deref(held).ReadOnly {
+	if !inPlanMode(c) && !deref(held).ReadOnly {
 		return nil
 	}
 	return &protocol.Ceiling{ReadOnly: true}
 }
 
-// plans reports whether a configuration enables plan mode.
-func plans(c protocol.Config) bool {
+// inPlanMode reports whether a configuration enables plan mode.
+func inPlanMode(c protocol.Config) bool {
 	var o struct {
 		Mode string `json:"mode"`
 	}

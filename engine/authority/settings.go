@@ -36,7 +36,8 @@ func merged(a, b protocol.PluginOptions) protocol.PluginOptions {
 	return all
 }
 
-// sameJSON compares decoded values, so formatting and key order do not matter.
+// sameJSON compares decoded values, so formatting and key order do not matter. Values that are not JSON are equal only
+// byte by byte.
 func sameJSON(a, b json.RawMessage) bool {
 	if bytes.Equal(a, b) {
 		return true

@@ -40,7 +40,8 @@ func (p *Publisher) Watched() bool {
 	return len(p.watchers) > 0
 }
 
-// Publish sends an event and sets its time. It replaces an unread event about the same subject. It never blocks.
+// Publish sends an event and sets its time. about names the subject: an unread event about the same subject is
+// replaced, and the new one moves to the end. It never blocks and may be called without watchers.
 func (p *Publisher) Publish(about string, event protocol.ServerEvent) {
 	event.AtMs = time.Now().UnixMilli()
 	p.mu.Lock()

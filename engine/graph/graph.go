@@ -28,12 +28,13 @@ func Messages(path []protocol.Node) []*protocol.Message {
 	return msgs
 }
 
-// ErrUnpaired means that a tool call does not have exactly one result.
+// ErrUnpaired means that a tool call does not have exactly one result. Providers reject such a conversation, so lashd
+// must not start a turn from it. ResumeSafe wraps it with the id of the call.
 var ErrUnpaired = errors.New("a tool call does not have exactly one result after it")
 
 // ResumeSafe returns an error unless a turn may start from the messages: each tool call must be followed by exactly one
 // result. A call id may be reused after its result, because some providers number the calls of each reply from the
-// start.
+// start. The error names the first call or result at fault and wraps ErrUnpaired.
 func ResumeSafe(msgs []*protocol.Message) error {
 	var made []protocol.CallID
 	open := map[protocol.CallID]bool{}

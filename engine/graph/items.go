@@ -12,7 +12,8 @@ func ItemIDOf(node protocol.NodeID, part int) protocol.ItemID {
 	return protocol.ItemID(string(node) + ":" + strconv.Itoa(part))
 }
 
-// Split is the inverse of ItemIDOf. It reports false for an id of another form.
+// Split is the inverse of ItemIDOf. It reports false for an id of another form, and does not check that the node
+// exists.
 func Split(id protocol.ItemID) (protocol.NodeID, int, bool) {
 	node, part, ok := strings.Cut(string(id), ":")
 	n, err := strconv.Atoi(part)
@@ -26,7 +27,8 @@ func Items(nodes []protocol.Node) []protocol.Item {
 	return items
 }
 
-// Shown is Items with, for each item, the parts of nodes that it shows.
+// Shown is Items with, for each item, the parts of nodes that it shows. Both slices have the same length and order. The
+// log stores the refs of finished items instead of their content.
 func Shown(nodes []protocol.Node) (items []protocol.Item, refs []Ref) {
 	calls := map[protocol.CallID]int{} // index in items of a call without its result
 	for i := range nodes {
@@ -60,7 +62,8 @@ func Shown(nodes []protocol.Node) (items []protocol.Item, refs []Ref) {
 	return items, refs
 }
 
-// PartItem returns the item of one part of a message node. A tool call is in progress until Complete adds its result.
+// PartItem returns the item of one part of a message node. A tool call is in progress until Complete adds its result;
+// every other item is done. n must have a message, and index must be in the range of its parts.
 func PartItem(n *protocol.Node, index int) protocol.Item {
 	part := &n.Message.Parts[index]
 	item := protocol.Item{
@@ -74,7 +77,8 @@ func PartItem(n *protocol.Node, index int) protocol.Item {
 	return item
 }
 
-// itemKind returns the kind of item for a part of a message.
+// itemKind returns the kind of item for a part of a message. Calls, code, reasoning and errors have their own kinds;
+// for other parts the role of the message decides.
 func itemKind(role protocol.Role, part protocol.PartKind) protocol.ItemKind {
 	switch {
 	case part == protocol.PartToolCall:
@@ -91,7 +95,8 @@ func itemKind(role protocol.Role, part protocol.PartKind) protocol.ItemKind {
 	return protocol.ItemAgentMessage
 }
 
-// Complete adds the result of a tool call to its item.
+// Complete adds the result of a tool call to its item. A successful result makes the item done, an unknown one unknown,
+// and any other status failed.
 func Complete(item *protocol.Item, r *protocol.ToolResult) {
 	item.Output, item.DurationMs = &r.Output, r.DurationMs
 	switch r.Output.Status {
@@ -126,7 +131,8 @@ type Ref struct {
 	ResultPart int             `json:"resultPart,omitempty"`
 }
 
-// Resolve rebuilds the item. It reports false if lookup does not find the nodes, or if they lack the parts.
+// Resolve rebuilds the item from the nodes that lookup finds; lookup returns nil for a missing node. It reports false
+// if the nodes are missing or lack the parts, for example after a damaged row.
 func (r Ref) Resolve(lookup func(protocol.NodeID) *protocol.Node) (protocol.Item, bool) {
 	n := lookup(r.Node)
 	if partOf(n, r.Part) == nil {

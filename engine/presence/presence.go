@@ -18,8 +18,8 @@ type Clients struct {
 	clients map[protocol.ClientID]*client
 }
 
-// Connected adds a connection of a client, which stops a running absence timer. Call disconnected when the connection
-// ends; only the first call counts.
+// Connected adds a connection of a client. It stops a running absence timer, so a client that reconnects in time never
+// counts as absent. Call disconnected when the connection ends; only its first call counts.
 func (p *Clients) Connected(id protocol.ClientID) (disconnected func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -103,7 +103,8 @@ func (p *Clients) Watch(id protocol.ClientID) *Absence {
 // New returns an empty set of clients.
 func New() *Clients { return &Clients{clients: map[protocol.ClientID]*client{}} }
 
-// client is the state of one client. Its timer runs while it has watchers but no connections.
+// client is the state of one client. Its timer runs only while it has watchers but no connections. An entry without
+// both is removed, so the map does not grow with clients that never return.
 type client struct {
 	connections int
 	watchers    map[*Absence]struct{}

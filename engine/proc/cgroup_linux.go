@@ -60,7 +60,8 @@ func (c *cgroup) close() error {
 // errNoCgroup means that begin was not called, or close was.
 var errNoCgroup = errors.New("not enabled in this process")
 
-// open creates the cgroup if necessary. A permanent error is remembered, so that it is not tried for every command.
+// open returns the directory of the cgroup and creates it if necessary. A permanent error is remembered, so that
+// creation is not tried for every command. dir is nil if there is no cgroup.
 func (c *cgroup) open() (dir *os.File, path string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -157,7 +158,8 @@ func Containment() string {
 	}
 }
 
-// endCgroup kills all processes in a cgroup and removes it. It does nothing unless the path is a cgroup with that name.
+// endCgroup kills all processes in a cgroup and removes it, and retries until cgroupTimeout. It does nothing unless the
+// path is a cgroup with that name, because the path comes from a file that may be outdated.
 func endCgroup(path, name string) error {
 	if name == "" || filepath.Base(path) != name || !isCgroup(path) {
 		return nil

@@ -5,7 +5,8 @@ import (
 	"os/exec"
 )
 
-// child is a command that this process has started itself: a supervisor on Linux, the daemon elsewhere.
+// child is a command that this process has started itself: a supervisor does so on Linux, the daemon elsewhere. The
+// process that started it must reap it.
 type child struct {
 	cmd    *exec.Cmd
 	group  group // its process group, to end it
@@ -27,8 +28,8 @@ func (c Command) spawn() (*child, error) {
 	return ch, err
 }
 
-// begin starts c after prepare has changed the exec.Cmd. It returns once the child has passed the gate. On an error
-// nothing is left running.
+// begin starts c after prepare has changed the exec.Cmd. It returns once the child has passed the gate and runs its
+// program. On an error nothing is left running, and the streams are closed.
 func (c Command) begin(prepare func(*exec.Cmd)) (*child, error) {
 	ch := &child{cmd: c.cmd()}
 	gate, err := c.confined(ch.cmd)

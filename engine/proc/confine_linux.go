@@ -29,7 +29,7 @@ var Confines = sync.OnceValue(func() Support {
 })
 
 // order tells a confined child how to confine itself and which program to execute then. It is sent as JSON through the
-// gate.
+// gate, so that the environment of the target program does not affect this one.
 type order struct {
 	Limits  Limits   `json:"limits"`
 	Sandbox *Sandbox `json:"sandbox,omitempty"`
@@ -102,7 +102,7 @@ func (c Command) confined(cmd *exec.Cmd) (*gate, error) {
 	return g, nil
 }
 
-// programOf returns the file that cmd executes, with symbolic links resolved.
+// programOf returns the file that cmd executes, with symbolic links resolved, so that the sandbox can allow it.
 func programOf(cmd *exec.Cmd) (string, error) {
 	path := cmd.Path
 	if !filepath.IsAbs(path) {
@@ -126,7 +126,8 @@ func (g *gate) open() (err error) {
 	return err
 }
 
-// pass lets the child through the gate, and returns when it runs the target program.
+// pass lets the child through the gate, and returns when it runs the target program: the pipe for replies closes on
+// exec. If the child reports an error, or needs longer than gateLimit, pass returns it, and the caller kills the child.
 func (g *gate) pass() error {
 	if g == nil {
 		return nil

@@ -46,7 +46,8 @@ func statusOf(pid int) (status, error) {
 	return s, errors.Join(errs[:]...)
 }
 
-// allProcesses returns the status of all visible processes by pid. Processes come and go while it reads.
+// allProcesses returns the status of all visible processes by pid. It is not a consistent snapshot: processes start and
+// end while it reads.
 func allProcesses() (map[int]status, error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -78,8 +79,8 @@ func descendants(all map[int]status, root int) (found []int) {
 	return found
 }
 
-// killDescendants kills the current descendants of a process and returns the pids that it killed. Call it again until
-// it returns none: processes may fork while it runs.
+// killDescendants kills the current descendants of a process and returns the pids that it killed, without zombies. Call
+// it again until it returns none: processes may fork while it runs.
 func killDescendants(root int) (killed []int) {
 	all, err := allProcesses()
 	if err != nil {

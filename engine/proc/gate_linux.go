@@ -55,7 +55,8 @@ func refusalOf(err error) *refusal {
 	return &refusal{Op: "gate", Text: err.Error()}
 }
 
-// carryOut confines the process and executes the target program. It returns only on an error.
+// carryOut confines the process and executes the target program. Mounts come first, because they need a
+// privilege that the sandbox drops. It returns only on an error, which names the failed system call.
 func (o *order) carryOut() error {
 	processes, err := o.Limits.processes()
 	if err != nil {
@@ -104,7 +105,8 @@ func limit(resource int, most uint64) error {
 	return os.NewSyscallError("setrlimit", syscall.Setrlimit(resource, &syscall.Rlimit{Cur: most, Max: most}))
 }
 
-// processes converts Limits.Processes to a limit on all processes of the user; 0: unlimited.
+// processes converts Limits.Processes to a limit on all processes of the user, by adding those that run now; 0:
+// unlimited. In a user namespace of its own the child's limit is used as it is.
 func (l Limits) processes() (int64, error) {
 	if l.Processes == 0 || hasOwnUsers() {
 		return l.Processes, nil

@@ -10,7 +10,8 @@ import (
 )
 
 // system lists the files that programs need and that contain no private data: programs, libraries, name resolution,
-// certificates and the time zone. Missing ones are skipped.
+// certificates and the time zone. Every sandboxed child may read and execute them. Missing ones are skipped. Symbolic
+// links in them are followed.
 var system = []string{
 	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store",
 	"/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/ld.so.preload", "/etc/alternatives",
@@ -33,7 +34,8 @@ const (
 	firstRights = unix.LANDLOCK_ACCESS_FS_MAKE_SYM<<1 - 1 // all rights of ABI 1
 )
 
-// rights returns all rights that a version of the interface knows.
+// rights returns all rights that a version of the interface knows. The ruleset must handle every one of them: a right
+// that it does not handle stays allowed.
 func rights(abi int) (all uint64) {
 	all = firstRights
 	for since, right := range map[int]uint64{
@@ -55,7 +57,9 @@ func landlockABI() (int, error) {
 	return int(abi), nil
 }
 
-// enter confines the thread, and the program that it executes, permanently.
+// enter confines the thread, and the program that it executes, permanently: first Landlock, then the privileges, then
+// the system call filter. It must run on the thread that executes the program. On an error the thread may be confined
+// in part; do not execute anything then.
 func (s *Sandbox) enter(abi int) error {
 	rules, err := s.ruleset(abi)
 	if err != nil {
@@ -77,7 +81,9 @@ func (s *Sandbox) enter(abi int) error {
 	return filterSockets(s.Network)
 }
 
-// ruleset creates an empty ruleset: everything that it handles is denied.
+// ruleset creates an empty ruleset: everything that it handles is denied. Network rules need ABI 4, and scopes of
+// signals and abstract sockets ABI 6; the system call filter covers sockets on older kernels. The caller closes the
+// descriptor.
 func (s *Sandbox) ruleset(abi int) (int, error) {
 	attr := unix.LandlockRulesetAttr{Handled_access_fs: rights(abi)}
 	if abi >= 4 && !s.Network {
@@ -112,7 +118,8 @@ func (s *Sandbox) fill(rules int, all uint64) error {
 	return nil
 }
 
-// allow allows rights on a path and on everything below it.
+// allow allows rights on a path and on everything below it. resolve says whether the path may contain symbolic links.
+// It fails with ENOENT for a missing path.
 func allow(rules int, path string, rights, resolve uint64) error {
 	fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: resolve})
 	if err != nil {

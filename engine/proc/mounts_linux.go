@@ -16,7 +16,7 @@ import (
 // child gets its own mounts, where the system allows that. All are read-only except those of writable paths.
 
 // isolate starts the child in its own mount namespace. A user other than root needs a user namespace for that, in which
-// the child keeps one privilege until the gate drops it.
+// the child keeps one privilege until the gate drops it. Its user and group ids stay the same.
 func isolate(cmd *exec.Cmd) {
 	attr := cmd.SysProcAttr
 	attr.Cloneflags |= unix.CLONE_NEWNS
@@ -86,7 +86,7 @@ func (s *Sandbox) writable() (all []writablePath, err error) {
 }
 
 // enterAgain changes to the working directory again, because the process still holds it on the old mount. The path must
-// lead to the same directory.
+// lead to the same directory; if it was replaced in between, the start fails.
 func enterAgain() error {
 	var before, after unix.Stat_t
 	dir, err := os.Getwd()

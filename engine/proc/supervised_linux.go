@@ -73,7 +73,8 @@ func launch(c Command) (*supervised, error) {
 	return s, nil
 }
 
-// start sends the request and waits for the first report.
+// start sends the request and waits for the first report: the pid of the command, or why it did not start. Then it
+// starts to copy output.
 func (s *supervised) start(c Command, r *request, files passed) error {
 	streams, feed, err := s.output.connect(c)
 	if err == nil {
@@ -161,7 +162,8 @@ func (s *supervised) killAfterTimeout() {
 // tell sends a command byte. It returns no error: if the write fails, the supervisor is dead, and follow notices.
 func (s *supervised) tell(what byte) { s.link.Write([]byte{what}) }
 
-// await waits for the end of the leader; after a stop, also for the end of all its descendants.
+// await waits for the end of the leader; after a stop, also for the end of all its descendants. Without a stop,
+// processes that left the group may keep running. It returns once the output is complete or Drain has run out.
 func (s *supervised) await(ctx context.Context, c Command, interrupts <-chan struct{}) (Exit, error) {
 	var ladder sync.WaitGroup
 	var cause error
@@ -261,7 +263,8 @@ func supervisorCommand(nonce string, link *os.File) *exec.Cmd {
 	}
 }
 
-// send sends the request: its length together with the files, then the JSON.
+// send sends the request: its length together with the files, then the JSON. It sets r.Files. The descriptors are
+// duplicated for the supervisor; the caller still closes its own.
 func (s *supervised) send(r *request, files []*os.File) error {
 	var fds []int
 	for i, f := range files {

@@ -49,7 +49,8 @@ type supervisor struct {
 }
 
 // supervise runs a supervisor and returns its exit status. It must run on the initial thread: the leader is killed when
-// that thread dies.
+// that thread dies. It reports a refused start, the pid of the command, its exit, and finally the processes that it had
+// to kill.
 func supervise(daemon *os.File) (code int) {
 	unix.CloseOnExec(int(daemon.Fd()))
 	// Notify instead of Ignore: a command would inherit ignored signals.
@@ -179,8 +180,8 @@ func (s *supervisor) signal(how func(group)) {
 	}
 }
 
-// end kills all descendants of this process until none is left. Then reap ends the process; after endLimit, end exits
-// anyway.
+// end kills all descendants of this process until none is left, looking again every millisecond because they may fork.
+// Then reap ends the process, and with it this loop; after endLimit, end exits anyway.
 func (s *supervisor) end() {
 	for limit := time.Now().Add(endLimit); time.Now().Before(limit); time.Sleep(time.Millisecond) {
 		s.mu.Lock()
@@ -220,7 +221,7 @@ func (s *supervisor) reap() {
 }
 
 // leaderEnded kills the group and then reaps the leader, in this order: until then the zombie keeps the group number
-// from being reused.
+// from being reused. Processes that have left the group keep running; they are the supervisor's to adopt.
 func (s *supervisor) leaderEnded() *exitNote {
 	s.mu.Lock()
 	defer s.mu.Unlock()

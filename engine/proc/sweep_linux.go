@@ -61,7 +61,8 @@ func inode(dir string) string {
 	return fmt.Sprintf("-%x-%x", s.Dev, s.Ino)
 }
 
-// killMarked kills every process that has the nonce. It returns their pids, and those of processes that may have it.
+// killMarked kills every process that has the nonce. It returns their pids in found. unknown are processes that may
+// have it: they are just executing a program, or are supervisors that are still cleaning up.
 func killMarked(nonce string) (found, unknown []int, err error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -107,7 +108,7 @@ func killIfMarked(pid int, nonce string) markMatch {
 }
 
 // marked checks the environment of a process. Processes of other users, and those that have ended or cannot be read,
-// count as unmarked.
+// count as unmarked. Only the initial environment counts: a process cannot remove its mark by changing variables.
 func marked(pid int, nonce string) markMatch {
 	dir := filepath.Join("/proc", strconv.Itoa(pid))
 	info, err := os.Stat(dir)

@@ -28,7 +28,8 @@ type flight struct {
 	done chan struct{} // closed when the request ends
 }
 
-// begin registers the request as mine, or returns theirs if one with the key is in progress.
+// begin registers the request as mine, or returns theirs if one with the key is in progress. The caller of a registered
+// request must call end.
 func (f *Flights) begin(rc Request) (mine, theirs *flight) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -8,7 +8,9 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// contents is the state of a registry at one moment. It is copied for each change and immutable once published.
+// contents is the state of a registry at one moment. It is copied for each change and immutable once published, so
+// readers need no lock. The maps are copied; sources and entries are shared between versions, because they are
+// immutable themselves.
 type contents struct {
 	sources    map[string]*source
 	entries    map[string]item // by tool id

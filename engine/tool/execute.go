@@ -4,7 +4,7 @@ import "context"
 
 // Execute runs a tool by id. The tool must be known, a member, provided by a source, and the source registered.
 // Otherwise the error is a CallError with the first of ErrUnknown, ErrNotMember, ErrOrphan and ErrNoSource that
-// applies.
+// applies. It does not validate the arguments; calls of the model go through Catalog.Admit.
 func (r *Registry) Execute(ctx context.Context, id string, call Invocation) (Result, error) {
 	e, err := r.now.Load().callable(id)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// ladder lists the levels of availability, lowest first.
+// ladder lists the levels of availability, lowest first. Tools from callable on are members: the model may call them.
 var ladder = []protocol.ToolAvailability{protocol.ToolOff, protocol.ToolSearchable, protocol.ToolCallable, protocol.ToolShowcased}
 
 // Callable reports whether a level makes a tool a member. The empty level counts as the highest.

@@ -8,7 +8,7 @@ import (
 )
 
 // Records returns all tools of the registry behind the catalog, including those that the catalog leaves out, ordered by
-// id.
+// id. Clients list them to show and change settings. Contracts that cannot be fetched are left empty.
 func (c *Catalog) Records() []protocol.ToolRecord {
 	records := make([]protocol.ToolRecord, 0, len(c.all.entries))
 	for _, it := range c.all.sorted() {

@@ -40,7 +40,8 @@ const (
 	left
 )
 
-// references walks a schema and follows its references. A place in the schema is a JSON pointer.
+// references walks a schema and follows its references. A place in the schema is a JSON pointer. Each place is followed
+// once; its number of steps is remembered and added again whenever another reference leads there.
 type references struct {
 	root  any
 	state map[string]progress // of places whose references are being followed or have been
@@ -147,7 +148,8 @@ func (c *references) followReference(at string, schema map[string]any) error {
 	return c.follow(place, target)
 }
 
-// find returns the value that a pointer refers to, and the pointer in the form that walk uses.
+// find returns the value that a pointer refers to, and the pointer in the form that walk uses. Pointers may be
+// percent-encoded and may index into arrays. It reports false if there is no such value.
 func (c *references) find(pointer string) (place string, v any, ok bool) {
 	pointer, err := url.PathUnescape(pointer)
 	if err != nil {

@@ -17,7 +17,8 @@ func (r *Registry) ResolveID(id string) (protocol.ToolManifest, error) {
 	return r.resolve(lookup{id: id})
 }
 
-// resolve looks a tool up in the registry and then in the sources.
+// resolve looks a tool up in the registry and then in the sources. The sources are asked without a lock, so the
+// registry may have changed when their answer is applied.
 func (r *Registry) resolve(l lookup) (protocol.ToolManifest, error) {
 	now := r.now.Load()
 	if it, ok := now.bound(l); ok {

@@ -86,7 +86,8 @@ func (c *contents) report() Report {
 	return report
 }
 
-// copy returns an independent registry with the same sources, tools, settings and hidden names.
+// copy returns an independent registry with the same sources, tools, settings and hidden names. Its generation is at
+// least 1.
 func (r *Registry) copy() *Registry {
 	c := r.now.Load().clone()
 	c.generation = max(1, c.generation)

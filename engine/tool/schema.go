@@ -12,7 +12,8 @@ import (
 	"lashd/internal/strictjson"
 )
 
-// schema validates arguments. It is compiled on first use, because most tools of a catalog are not called in a turn.
+// schema validates arguments. It is compiled on first use, because most tools of a catalog are not called in a turn. An
+// invalid schema fails each validation with the same error. Safe for concurrent use.
 type schema struct {
 	raw     json.RawMessage
 	resolve func() (*jsonschema.Resolved, error)
@@ -74,7 +75,8 @@ func (s *schema) fits(value any) error {
 
 var errNoObject = errors.New("arguments: must be an object")
 
-// Checker returns CheckValue for one schema, compiled on first use. An empty schema accepts everything.
+// Checker returns CheckValue for one schema, compiled on first use. An empty schema accepts everything. Unlike
+// CheckValue it does not check for duplicate keys: use it for values that were parsed strictly before.
 func Checker(raw json.RawMessage) func(json.RawMessage) error {
 	if len(raw) == 0 {
 		raw = json.RawMessage(`{}`)

@@ -43,7 +43,8 @@ func shown(v any) any {
 	return v
 }
 
-// showConstants applies shown to the constants of a schema and of all schemas inside it.
+// showConstants applies shown to the constants of a schema and of all schemas inside it. Constants must have the same
+// types as the values they are compared with: a plain map never equals an object.
 func showConstants(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Pointer:

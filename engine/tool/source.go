@@ -24,8 +24,8 @@ type source struct {
 	rank    int               // order of registration
 }
 
-// parts wraps providers as parts of a source. Providers that the old version has keep their part, and with it their
-// contracts.
+// parts wraps providers as parts of a source. Providers that the old version has keep their part. With it they keep
+// their contracts and the record of abandoned requests.
 func parts(old *source, providers []Source) []*part {
 	out := make([]*part, len(providers))
 	for i, p := range providers {
@@ -46,8 +46,9 @@ func sameProvider(a, b Provider) bool {
 	return reflect.ValueOf(a).Comparable() && reflect.ValueOf(b).Comparable() && a == b
 }
 
-// list asks all providers of a source for their tools. Unchanged entries of known are reused. Tools in known that are
-// no longer listed stay if the provider can still resolve them.
+// list asks all providers of a source for their tools. Unchanged entries of known are reused, so that their contracts
+// are not fetched again. Tools in known that are no longer listed stay if the provider can still resolve them. One
+// failing provider fails the whole source.
 func list(s source, known map[string]*Entry) (_ *source, err error) {
 	defer guard(&err)
 	s.offers = map[string]*Entry{}

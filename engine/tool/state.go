@@ -24,8 +24,8 @@ func (c *contents) state() protocol.ToolState {
 }
 
 // Apply replaces the settings by a state of the current generation. Tools that are missing in it are removed until
-// their source is refreshed. A tool without a provider must be marked as an orphan in it. Apply fails with a
-// GenerationError, ErrUnknown, ErrState or a ConflictError, and then changes nothing.
+// their source is refreshed. A tool without a provider must be marked as an orphan in it. Apply returns the resulting
+// state. It fails with a GenerationError, ErrUnknown, ErrState or a ConflictError, and then changes nothing.
 func (r *Registry) Apply(want protocol.ToolState) (protocol.ToolState, error) {
 	now := r.now.Load()
 	if err := now.expect(want.Generation); err != nil {
@@ -81,7 +81,8 @@ func (c *contents) bind(want protocol.ToolState) (map[string]*binding, error) {
 	return entries, nil
 }
 
-// binding is a tool of a state with its provider.
+// binding is a tool of a state with its provider. It is built before the change, because finding providers calls
+// foreign code, which must not happen under the lock of the registry.
 type binding struct {
 	item
 	behind   *source // nil: no source provides it

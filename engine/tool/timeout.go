@@ -8,8 +8,9 @@ import (
 // requestTimeout limits each request to a provider for its tools or contracts. Providers must not wait for anything there.
 const requestTimeout = 5 * time.Second
 
-// withTimeout sends a request to a provider. A request that takes longer than requestTimeout is abandoned, and its result is
-// dropped. Until it returns, further requests to the provider fail with a SlowError.
+// withTimeout sends a request to a provider. slot names the request in errors. A request that takes longer than
+// requestTimeout is abandoned, and its result is dropped. Until it returns, further requests to the provider fail with
+// a SlowError at once, so a stuck provider delays a session only once. A panic becomes a PanicError.
 func withTimeout[T any](p *part, slot string, ask func() (T, error)) (T, error) {
 	type answer struct {
 		v   T

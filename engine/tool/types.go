@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// types lists the types of JSON Schema. The validator accepts any string as a type, and then no value matches.
+// types lists the types of JSON Schema. The validator accepts any string as a type, and then no value matches, so a
+// typo in a manifest would make every call fail.
 var types = []string{"array", "boolean", "integer", "null", "number", "object", "string"}
 
 // Keywords that contain schemas: as an object of schemas, and as one schema or a list.
@@ -21,7 +22,7 @@ var (
 	}
 )
 
-// checkTypes rejects a schema with an unknown type.
+// checkTypes rejects a schema with an unknown type anywhere in it. The error names the place as a JSON pointer.
 func checkTypes(raw json.RawMessage) error {
 	var root any
 	if err := json.Unmarshal(raw, &root); err != nil {

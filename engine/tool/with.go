@@ -17,8 +17,9 @@ func (r *Registry) Same(m protocol.ToolManifest) *Entry {
 	return nil
 }
 
-// With returns the catalog that a further overlay on top of the current one would produce. The Composer does not
-// change, and no lock is held while providers and contributors run.
+// With returns the catalog that a further overlay on top of the current one would produce. Turns use it for tools that
+// exist in that turn only. The Composer does not change, and no lock is held while providers and contributors run. A
+// panic of one of them becomes an error.
 func (k *Composer) With(more Overlay) (c *Catalog, err error) {
 	defer guard(&err)
 	k.composing.Lock()

@@ -111,15 +111,15 @@ func (m *Machine) apply(actions []Action) {
 // unknown ones are ignored. Without any it returns nil.
 func FirstControl(results []ToolReply) (int, *protocol.ToolControl) {
 	for i, r := range results {
-		if r.Control != nil && r.Output.Status == protocol.OutputSuccess && meant(r.Control) {
+		if r.Control != nil && r.Output.Status == protocol.OutputSuccess && validControl(r.Control) {
 			return i, r.Control
 		}
 	}
 	return 0, nil
 }
 
-// meant reports whether a control has a known kind and is complete.
-func meant(c *protocol.ToolControl) bool {
+// validControl reports whether a control has a known kind and is complete.
+func validControl(c *protocol.ToolControl) bool {
 	switch c.Kind {
 	case protocol.ControlFinish, protocol.ControlFail:
 		return true

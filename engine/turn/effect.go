@@ -129,8 +129,8 @@ type ToolReply struct {
 	Calls []protocol.ToolCallRecord `json:"calls,omitempty"` // that the call made itself
 }
 
-// good reports whether the call counts as progress. A call that makes calls counts if one of them succeeded.
-func (r *ToolReply) good() bool {
+// succeeded reports whether the call counts as progress. A call that makes calls counts if one of them succeeded.
+func (r *ToolReply) succeeded() bool {
 	if len(r.Calls) == 0 {
 		return r.Output.Status == protocol.OutputSuccess
 	}

@@ -37,7 +37,7 @@ func (m *Machine) outOfTurns() {
 func (m *Machine) finish(outcome protocol.TurnOutcome) {
 	exactly, err := exact(outcome)
 	if err != nil {
-		m.broken("malformed_outcome", err.Error())
+		m.violation("malformed_outcome", err.Error())
 		return
 	}
 	m.closeCalls(exactly.Kind)

@@ -66,12 +66,12 @@ func New(driver Driver, cfg Config) *Machine {
 	m := &Machine{driver: driver, s: state{Iteration: 1}}
 	cfg, err := exact(cfg)
 	if err != nil {
-		m.broken("malformed_input", err.Error())
+		m.violation("malformed_input", err.Error())
 		return m
 	}
 	m.s.Budget, m.s.Generation, m.s.Options, m.s.Transient = cfg.Budget, cfg.Generation, cfg.Options, cfg.Transient
 	for _, msg := range cfg.Input {
-		if !m.told(msg) {
+		if !m.hasCause(msg) {
 			m.s.Messages = append(m.s.Messages, msg)
 		}
 	}
@@ -104,7 +104,7 @@ func (m *Machine) Deliver(id uint64, r Response) {
 	}
 	r, err := m.received(active, r)
 	if err != nil {
-		m.broken("wrong_answer", fmt.Sprintf("the answer to effect %d (%s): %v", id, active.Kind, err))
+		m.violation("wrong_answer", fmt.Sprintf("the answer to effect %d (%s): %v", id, active.Kind, err))
 		return
 	}
 	m.s.Active = nil
@@ -121,7 +121,7 @@ func (m *Machine) Deliver(id uint64, r Response) {
 		m.checkpointPassed(active.Checkpoint.Kind, r.Checkpoint)
 	}
 	if m.s.Active == nil && !m.Finished() {
-		m.broken("driver_stalled", "the driver returned no action after "+string(active.Kind))
+		m.violation("driver_stalled", "the driver returned no action after "+string(active.Kind))
 	}
 }
 
@@ -155,7 +155,7 @@ func (m *Machine) view() View {
 // answer to the first of two.
 func (m *Machine) wait(e Effect) {
 	if m.s.Active != nil {
-		m.broken("driver_conflict", fmt.Sprintf("the driver asked for %s while the turn waits for %s", e.Kind, m.s.Active.Kind))
+		m.violation("driver_conflict", fmt.Sprintf("the driver asked for %s while the turn waits for %s", e.Kind, m.s.Active.Kind))
 		return
 	}
 	m.s.LastEffect++
@@ -185,15 +185,15 @@ func (m *Machine) synced(env *Environment) {
 func (m *Machine) appendMessage(msg protocol.Message, entered protocol.Boundary) {
 	msg, err := exact(msg)
 	if err != nil {
-		m.broken("malformed_message", err.Error())
+		m.violation("malformed_message", err.Error())
 		return
 	}
 	m.s.Messages = append(m.s.Messages, msg)
 	m.emit(Effect{Kind: EffectProgress, Progress: &Progress{Ordinal: len(m.s.Messages) - 1, Message: msg, Entered: entered}})
 }
 
-// told reports whether the turn already has a message with the same cause.
-func (m *Machine) told(msg protocol.Message) bool {
+// hasCause reports whether the turn already has a message with the same cause.
+func (m *Machine) hasCause(msg protocol.Message) bool {
 	c := msg.Cause()
 	return c != nil && slices.ContainsFunc(m.s.Messages, func(known protocol.Message) bool {
 		return known.Cause() != nil && known.Cause().ID == c.ID
@@ -207,7 +207,7 @@ func (m *Machine) issue(i protocol.Issue) {
 	m.emit(Effect{Kind: EffectLog, Log: &i})
 }
 
-// broken fails the turn because its driver or interpreter violated the contract.
-func (m *Machine) broken(code, message string) {
+// violation fails the turn because its driver or interpreter violated the contract.
+func (m *Machine) violation(code, message string) {
 	m.Fail(protocol.OutcomeRuntimeError, protocol.Issue{Kind: "runtime", Code: code, Message: message})
 }

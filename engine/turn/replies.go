@@ -25,7 +25,7 @@ func (m *Machine) modelReplied(r *ModelReply) {
 	case reply.Stop == protocol.StopOutputLimit && !m.driver.HandlesOutputLimit():
 		m.keepPartial(reply)
 		m.finish(protocol.TurnOutcome{Kind: protocol.OutcomeIncomplete, Text: m.prose(reply)})
-	case cutOff(reply.Stop):
+	case stoppedEarly(reply.Stop):
 		m.modelFailed(reply, protocol.OutcomeProviderError, protocol.Issue{
 			Kind: "provider", Code: string(reply.Stop), Message: "the model stopped: " + string(reply.Stop), Stop: reply.Stop,
 		})
@@ -34,8 +34,8 @@ func (m *Machine) modelReplied(r *ModelReply) {
 	}
 }
 
-// cutOff reports whether a reply stopped in a way that the turn cannot continue from.
-func cutOff(stop protocol.StopReason) bool {
+// stoppedEarly reports whether a reply stopped in a way that the turn cannot continue from.
+func stoppedEarly(stop protocol.StopReason) bool {
 	switch stop {
 	case protocol.StopContextLimit, protocol.StopContentFilter, protocol.StopError, protocol.StopCancelled:
 		return true
@@ -97,7 +97,7 @@ func (m *Machine) addUsage(u *protocol.Usage) error {
 func (m *Machine) toolsReturned(calls []protocol.ToolCall, replies []ToolReply) {
 	good := false
 	for i, r := range replies {
-		good = good || r.good()
+		good = good || r.succeeded()
 		args := r.Args
 		if args == nil {
 			args = calls[i].Args
@@ -107,12 +107,12 @@ func (m *Machine) toolsReturned(calls []protocol.ToolCall, replies []ToolReply) 
 		})
 		m.s.ToolCalls = append(m.s.ToolCalls, r.Calls...)
 	}
-	m.apply(m.driver.Results(m.view(), asShown(replies)))
+	m.apply(m.driver.Results(m.view(), shownOutputs(replies)))
 	m.progress(good)
 }
 
-// asShown returns the replies with the outputs that enter the conversation.
-func asShown(replies []ToolReply) []ToolReply {
+// shownOutputs returns the replies with the outputs that enter the conversation.
+func shownOutputs(replies []ToolReply) []ToolReply {
 	shown := slices.Clone(replies)
 	for i := range shown {
 		shown[i].Output, shown[i].Shown = replies[i].Seen(), nil

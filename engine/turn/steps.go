@@ -13,12 +13,12 @@ import (
 func (m *Machine) startModel(choice provider.ToolChoice, output provider.OutputSpec) {
 	if m.s.Asked == m.s.Iteration {
 		// The turn budget counts iterations: a second call in one would not be counted.
-		m.broken("driver_conflict", fmt.Sprintf("the driver asked for a second model call in iteration %d", m.s.Iteration))
+		m.violation("driver_conflict", fmt.Sprintf("the driver asked for a second model call in iteration %d", m.s.Iteration))
 		return
 	}
 	output, err := exact(output)
 	if err != nil {
-		m.broken("malformed_request", err.Error())
+		m.violation("malformed_request", err.Error())
 		return
 	}
 	m.s.Asked = m.s.Iteration
@@ -32,7 +32,7 @@ func (m *Machine) startModel(choice provider.ToolChoice, output provider.OutputS
 func (m *Machine) startTools(calls []protocol.ToolCall) {
 	calls, err := exact(calls)
 	if err != nil {
-		m.broken("malformed_call", err.Error())
+		m.violation("malformed_call", err.Error())
 		return
 	}
 	m.wait(Effect{Kind: EffectTools, Tools: &ToolBatch{Calls: calls}})
@@ -49,7 +49,7 @@ func (m *Machine) startCode(cell Cell) {
 func (m *Machine) checkpoint(kind protocol.Boundary, finish *protocol.TurnOutcome) {
 	after, err := exact(Remembered{Finish: finish})
 	if err != nil {
-		m.broken("malformed_outcome", err.Error())
+		m.violation("malformed_outcome", err.Error())
 		return
 	}
 	m.s.After = &after
@@ -60,7 +60,7 @@ func (m *Machine) checkpoint(kind protocol.Boundary, finish *protocol.TurnOutcom
 func (m *Machine) setState(s json.RawMessage) {
 	s, err := exact(s)
 	if err != nil {
-		m.broken("malformed_state", err.Error())
+		m.violation("malformed_state", err.Error())
 		return
 	}
 	m.s.Driver = s
@@ -70,7 +70,7 @@ func (m *Machine) setState(s json.RawMessage) {
 func (m *Machine) tell(news protocol.PluginNode) {
 	news, err := exact(news)
 	if err != nil {
-		m.broken("malformed_news", err.Error())
+		m.violation("malformed_news", err.Error())
 		return
 	}
 	m.emit(Effect{Kind: EffectEmit, Emit: &news})
@@ -95,7 +95,7 @@ func (m *Machine) checkpointPassed(at protocol.Boundary, d *Delivery) {
 // takeIn adds the messages of a delivery and reports whether the model will see any.
 func (m *Machine) takeIn(at protocol.Boundary, d *Delivery) (entered bool) {
 	for _, msg := range d.Inputs {
-		if !m.told(msg) {
+		if !m.hasCause(msg) {
 			m.appendMessage(msg, at)
 			entered = true
 		}

@@ -11,7 +11,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// seam is a hook seam that the checks call. Its call passes arguments that hold nothing, which every hook must survive.
+// seam is a hook seam that the checks call. Its call passes arguments that hold nothing, which every hook must survive:
+// in a real turn optional fields are absent as well.
 type seam struct {
 	name string
 	call func(context.Context, *plugin.Session) error
@@ -71,6 +72,7 @@ func events(ctx context.Context, s *plugin.Session) error {
 	return errors.Join(errs...)
 }
 
+// first returns the first failure, or nil.
 func first(failed []plugin.Failure) error {
 	if len(failed) == 0 {
 		return nil
@@ -98,7 +100,7 @@ func projected(out protocol.ToolOutput) error {
 const turnLength = 20 * time.Millisecond
 
 // cancels ends the turn while each seam runs. It fails the test if a hook does not return then; errors of the hook are
-// fine.
+// fine. The limit is Config.Seams.
 func (k *kit) cancels(t *testing.T) {
 	s := k.open(t)
 	for _, x := range seams {

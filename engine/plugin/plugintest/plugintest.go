@@ -49,8 +49,8 @@ type kit struct {
 	factory plugin.Factory
 }
 
-// host returns a host with the plugin, and the id of the driver for its sessions. If the plugin has no driver, an idle
-// one is added.
+// host returns a host with the plugin, and the id of the driver for its sessions. It first tries the plugin as a
+// driver. If it registers none, an idle driver is added.
 func (k *kit) host(t *testing.T) (h *plugin.Host, driver string) {
 	t.Helper()
 	alone, err := plugin.NewHost([]plugin.Factory{k.factory}, nil)
@@ -92,7 +92,8 @@ func (k *kit) open(t *testing.T) *plugin.Session {
 // fastest limits the quickest of several builds. Only a plugin that does IO or compiles something takes longer.
 const fastest = 5 * time.Millisecond
 
-// registers checks that every session gets the same tools and that building is fast.
+// registers checks that every session gets the same tools and that building is fast. The quickest of several builds
+// counts, because a busy machine can slow down a single one.
 func (k *kit) registers(t *testing.T) {
 	var names []string
 	quickest := time.Hour
@@ -139,6 +140,7 @@ func (k *kit) lists(t *testing.T) {
 	}
 }
 
+// checkSchema fails the test if a schema is invalid. what names the tool or operation in the message.
 func (k *kit) checkSchema(t *testing.T, what string, schema []byte) {
 	t.Helper()
 	if err := tool.CheckSchema(schema); err != nil {
@@ -146,7 +148,8 @@ func (k *kit) checkSchema(t *testing.T, what string, schema []byte) {
 	}
 }
 
-// closes checks that closing one session does not affect another one.
+// closes checks that closing one session does not affect another one. The second session uses an isolated host, since
+// both have the same id.
 func (k *kit) closes(t *testing.T) {
 	h, driver := k.host(t)
 	one, err1 := h.Open(t.Context(), driver, k.Options, k.Build)
@@ -177,6 +180,7 @@ func idle() plugin.Factory {
 	})
 }
 
+// idler is a driver whose methods request nothing, so its turns cannot proceed. The checks never start one.
 type idler struct{}
 
 func (idler) Prepare(turn.View) []turn.Action                   { return nil }

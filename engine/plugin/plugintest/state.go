@@ -48,7 +48,8 @@ func (k *kit) change(t *testing.T, s *plugin.Session) {
 	}
 }
 
-// roundTrip checks that a change shows in the state and in the fingerprint, and that another session can restore it.
+// roundTrip checks that a change shows in the state and in the fingerprint, and that another session can restore it. A
+// plugin that changes state without increasing its revision fails here: lashd would not store such a change.
 func (k *kit) roundTrip(t *testing.T) {
 	s := k.open(t)
 	blank := capture(t, s)
