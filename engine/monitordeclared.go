@@ -44,7 +44,7 @@ func (ms sessionMonitors) startArmed(ctx context.Context, declared bool) error {
 // runs on the actor after a load. If plugins declared some of them, it opens the plugins on another goroutine
 // first; if that fails, only the other monitors restart.
 func (ms sessionMonitors) resume() {
-	if !ms.TakeCutOff() {
+	if !ms.TakeInterrupted() {
 		return
 	}
 	if len(ms.Waiting(true)) == len(ms.Waiting(false)) {

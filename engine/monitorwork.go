@@ -90,10 +90,10 @@ func (w *work) storeOutput(h monitor.Output) error {
 	ctx := w.eng.actorContext()
 	for {
 		_, err := do(ctx, w.eng, w.owner(), func(ctx context.Context, st *state) (struct{}, error) {
-			if !st.monitors.Hears(w.id, h) {
+			if !st.monitors.Accepts(w.id, h) {
 				return struct{}{}, nil
 			}
-			return struct{}{}, st.monitors.move(ctx, func(d *monitor.Draft) { d.Hear(w.id, h) })
+			return struct{}{}, st.monitors.move(ctx, func(d *monitor.Draft) { d.Record(w.id, h) })
 		})
 		if err == nil || isGone(err) || errors.Is(err, ErrShuttingDown) || ctx.Err() != nil {
 			return err

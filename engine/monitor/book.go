@@ -35,11 +35,11 @@ type Entry struct {
 	protocol.Monitor
 	// Waking is the source of its newest wake, until the wake is acknowledged. Empty: none.
 	Waking string `json:"waking,omitempty"`
-	// Heard is the number of output batches of this run that are recorded.
-	Heard int64 `json:"heard,omitempty"`
-	// Unsaid counts the lines since the newest wake that did not wake the session because
+	// LastBatch is the number of output batches of this run that are recorded.
+	LastBatch int64 `json:"heard,omitempty"`
+	// Unreported counts the lines since the newest wake that did not wake the session because
 	// that wake was outstanding.
-	Unsaid int64 `json:"unsaid,omitempty"`
+	Unreported int64 `json:"unsaid,omitempty"`
 
 	// Ceiling limits the turns that its wakes start. It is that of the starter of the
 	// monitor.
@@ -52,7 +52,7 @@ func (e Entry) disarmed() Entry {
 	if e.State == protocol.MonitorRunning {
 		e.State, e.Armed = protocol.MonitorIdle, e.Armed && e.Spec.Restart
 	}
-	e.TaskID, e.Waking, e.Heard, e.Unsaid = "", "", 0, 0
+	e.TaskID, e.Waking, e.LastBatch, e.Unreported = "", "", 0, 0
 	return e
 }
 
@@ -215,9 +215,9 @@ func (b *Book) Waiting(declared bool) (ids []string) {
 	return ids
 }
 
-// TakeCutOff reports whether, since the last call, monitors were interrupted that have to
+// TakeInterrupted reports whether, since the last call, monitors were interrupted that have to
 // be started again.
-func (b *Book) TakeCutOff() bool {
+func (b *Book) TakeInterrupted() bool {
 	cut := b.cutOff
 	b.cutOff = false
 	return cut

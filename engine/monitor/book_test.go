@@ -211,7 +211,7 @@ func TestRunsOfMonitors(t *testing.T) {
 			t.Errorf("begun again, it is %+v", now)
 		}
 	}
-	if s.book.Revision() != 17 || s.book.TakeCutOff() {
+	if s.book.Revision() != 17 || s.book.TakeInterrupted() {
 		t.Errorf("revision %d, want 17", s.book.Revision())
 	}
 	got := s.book.TakeUpdates()
@@ -225,11 +225,11 @@ func TestRestartInterruptedMonitors(t *testing.T) {
 	s.change(start(entry("m", restart)))
 	s.change(start(entry("n", restart)))
 	s.is("interrupted", s.end("monitor:m:1", protocol.TaskOutcome{Kind: protocol.TaskLost, Evidence: &protocol.TaskEvidence{Reason: "gone"}}), "m idle armed true | 1 idle: gone")
-	if got := s.book.Waiting(false); !slices.Equal(got, []string{"m"}) || !s.book.TakeCutOff() || s.book.TakeCutOff() {
+	if got := s.book.Waiting(false); !slices.Equal(got, []string{"m"}) || !s.book.TakeInterrupted() || s.book.TakeInterrupted() {
 		t.Errorf("waiting are %v", got)
 	}
 	s.is("ended by itself", s.end("monitor:n:2", protocol.TaskOutcome{Kind: protocol.TaskError, Code: "x"}), "n failed armed false | 2 failed: x")
-	if s.book.TakeCutOff() {
+	if s.book.TakeInterrupted() {
 		t.Error("a monitor that has ended would be restarted")
 	}
 }
@@ -264,12 +264,12 @@ func output(number int64, dropped int64, lines ...string) monitor.Output {
 func TestMonitorOutput(t *testing.T) {
 	s := load(t, "", protocol.QueuedInput{Source: "task:monitor:m:1:event:3:wake"})
 	s.change(start(entry("m")))
-	hear := func(o monitor.Output) string { return s.change(func(d *monitor.Draft) { d.Hear("monitor:m:1", o) }) }
-	if !s.book.Hears("monitor:m:1", output(1, 0, "a")) || s.book.Hears("monitor:m:2", output(1, 0, "a")) {
+	hear := func(o monitor.Output) string { return s.change(func(d *monitor.Draft) { d.Record("monitor:m:1", o) }) }
+	if !s.book.Accepts("monitor:m:1", output(1, 0, "a")) || s.book.Accepts("monitor:m:2", output(1, 0, "a")) {
 		t.Error("it hears another run")
 	}
 	s.is("a line of standard error wakes nothing", hear(output(1, 0, "err:e")), "m running armed true | 1 stderr: e")
-	if s.book.Hears("monitor:m:1", output(1, 0, "a")) {
+	if s.book.Accepts("monitor:m:1", output(1, 0, "a")) {
 		t.Error("it hears the same twice")
 	}
 	if len(s.wakes) != 0 {
@@ -281,7 +281,7 @@ func TestMonitorOutput(t *testing.T) {
 		t.Errorf("the wake is %+v", w)
 	}
 	s.is("the next line does not wake before the acknowledgement", hear(output(3, 0, "two")), "m running armed true woke | 5 stdout: two")
-	if e, _ := s.book.Find("m"); e.EventCount != 5 || e.DroppedCount != 3 || e.LastEvent != "two" || e.Unsaid != 1 {
+	if e, _ := s.book.Find("m"); e.EventCount != 5 || e.DroppedCount != 3 || e.LastEvent != "two" || e.Unreported != 1 {
 		t.Errorf("it is %+v", e)
 	}
 	if got := s.now(); got != "m running armed true woke" {
@@ -309,7 +309,7 @@ func TestLongLines(t *testing.T) {
 	s.room = 200
 	s.change(start(entry("m")))
 	long := strings.Repeat("x", 8000)
-	s.change(func(d *monitor.Draft) { d.Hear("monitor:m:1", output(1, 0, long, strings.Repeat("y", 200), "z")) })
+	s.change(func(d *monitor.Draft) { d.Record("monitor:m:1", output(1, 0, long, strings.Repeat("y", 200), "z")) })
 	e, _ := s.book.Find("m")
 	w := s.wakes[0]
 	size := w.Size()
@@ -320,7 +320,7 @@ func TestLongLines(t *testing.T) {
 	s.room = 20_000
 	s.change(start(entry("m")))
 	s.change(func(d *monitor.Draft) {
-		d.Hear("monitor:m:1", output(1, 0, long, strings.Repeat("y", 192), strings.Repeat("é", 200)))
+		d.Record("monitor:m:1", output(1, 0, long, strings.Repeat("y", 192), strings.Repeat("é", 200)))
 	})
 	if e, _ := s.book.Find("m"); e.LastEvent != strings.Repeat("é", 128) {
 		t.Errorf("the newest line is %q", e.LastEvent)
@@ -331,7 +331,7 @@ func TestLongLines(t *testing.T) {
 	quiet := func(s *protocol.MonitorSpec) { s.Wake = protocol.WakeNotify }
 	s.wakes = nil
 	s.change(start(entry("n", quiet)))
-	s.is("a monitor that only notifies", s.change(func(d *monitor.Draft) { d.Hear("monitor:n:2", output(1, 0, "a")) }), "n running armed true | 4 stdout: a")
+	s.is("a monitor that only notifies", s.change(func(d *monitor.Draft) { d.Record("monitor:n:2", output(1, 0, "a")) }), "n running armed true | 4 stdout: a")
 	if len(s.wakes) != 0 {
 		t.Errorf("it wakes %+v", s.wakes)
 	}
@@ -377,7 +377,7 @@ func TestForkedMonitors(t *testing.T) {
 	s := load(t, stored)
 	s.book.Own()
 	s.is("loaded", s.now(), "a idle armed true, b idle armed false, c exited armed false")
-	if a, _ := s.book.Find("a"); a.TaskID != "" || a.Waking != "" || a.Heard != 0 || a.Unsaid != 0 {
+	if a, _ := s.book.Find("a"); a.TaskID != "" || a.Waking != "" || a.LastBatch != 0 || a.Unreported != 0 {
 		t.Errorf("it is %+v", a)
 	}
 	s.change(func(d *monitor.Draft) { d.Run("a", protocol.TaskOrigin{}) })
@@ -439,7 +439,7 @@ func TestOldestUpdatesAreDropped(t *testing.T) {
 	s := load(t, "")
 	s.change(start(entry("m")))
 	for i := range int64(130) {
-		s.change(func(d *monitor.Draft) { d.Hear("monitor:m:1", output(i+1, 0, "err:x")) })
+		s.change(func(d *monitor.Draft) { d.Record("monitor:m:1", output(i+1, 0, "err:x")) })
 	}
 	got := s.book.TakeUpdates()
 	if len(got) != 128 || got[0].Sequence != 3 || got[0].MonitorID != "m" {

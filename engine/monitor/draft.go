@@ -108,7 +108,7 @@ func (d *Draft) Run(id string, by protocol.TaskOrigin) {
 	w.Runs++
 	w.Revision++
 	e.TaskID = protocol.TaskID(fmt.Sprintf("monitor:%s:%d", id, w.Runs))
-	e.Armed, e.State, e.LastError, e.LastExitCode, e.Waking, e.Heard, e.Unsaid = true, protocol.MonitorRunning, "", nil, "", 0, 0
+	e.Armed, e.State, e.LastError, e.LastExitCode, e.Waking, e.LastBatch, e.Unreported = true, protocol.MonitorRunning, "", nil, "", 0, 0
 	spec := task.Watched(&e.Spec, d.of.host.Dir(e.Spec.Cwd))
 	by.SessionID, by.Plugin, by.Ceiling = d.of.session, e.Plugin, e.Ceiling
 	d.tasks().Start(e.TaskID, &spec, by, d.of.host.Watch(e.Spec))

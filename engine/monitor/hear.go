@@ -28,20 +28,20 @@ type Output struct {
 	Dropped int64
 }
 
-// Hears reports whether a batch is new: the task is the newest run of a monitor, and the
+// Accepts reports whether a batch is new: the task is the newest run of a monitor, and the
 // batch is not recorded. Otherwise the session was restored, or the batch is a repetition.
-func (b *Book) Hears(id protocol.TaskID, out Output) bool {
+func (b *Book) Accepts(id protocol.TaskID, out Output) bool {
 	e, ok := b.stored.runBy(id)
 	_, runs := b.tasks.Find(id)
-	return ok && runs && out.Number > e.Heard
+	return ok && runs && out.Number > e.LastBatch
 }
 
-// Hear records a batch for which Hears returned true. It wakes the session if the monitor's
+// Record records a batch for which Accepts returned true. It wakes the session if the monitor's
 // spec says so, a line is from standard output, and no wake of the monitor is outstanding.
-func (d *Draft) Hear(id protocol.TaskID, batch Output) {
+func (d *Draft) Record(id protocol.TaskID, batch Output) {
 	e, _ := d.of.stored.runBy(id)
 	t, _ := d.of.tasks.Find(id)
-	e.Heard = batch.Number
+	e.LastBatch = batch.Number
 	e.EventCount += int64(len(batch.Lines))
 	e.DroppedCount += batch.Dropped
 	e.LastEvent = cutTo(batch.Lines[len(batch.Lines)-1].Text, maxLastEvent)
@@ -51,12 +51,12 @@ func (d *Draft) Hear(id protocol.TaskID, batch Output) {
 	switch {
 	case out == 0:
 	case wakes:
-		if e.Unsaid > 0 {
-			text = fmt.Sprintf("%s\n[%d earlier lines did not wake the session]", text, e.Unsaid)
+		if e.Unreported > 0 {
+			text = fmt.Sprintf("%s\n[%d earlier lines did not wake the session]", text, e.Unreported)
 		}
-		e.Waking, e.Unsaid = d.wake(t, e.Spec.ID, text, updates), 0
+		e.Waking, e.Unreported = d.wake(t, e.Spec.ID, text, updates), 0
 	default:
-		e.Unsaid += out
+		e.Unreported += out
 	}
 	d.put(e, updates...)
 }
