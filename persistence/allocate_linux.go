@@ -6,7 +6,8 @@ import (
 	"syscall"
 )
 
-// allocate gives a file real space. File systems that can't promise it get zeros written.
+// allocate reserves size bytes of disk space for a file, so that a later full disk cannot take
+// them. On a file system without that call it writes zeros.
 func allocate(f *os.File, size int64) error {
 	err := syscall.Fallocate(int(f.Fd()), 0, 0, size)
 	if errors.Is(err, syscall.EOPNOTSUPP) || errors.Is(err, syscall.ENOSYS) {

@@ -4,5 +4,5 @@ package persistence
 
 import "os"
 
-// allocate gives a file real space.
+// allocate reserves size bytes of disk space for a file by writing zeros.
 func allocate(f *os.File, size int64) error { return writeZeros(f, size) }

@@ -129,7 +129,8 @@ func onPath(ctx context.Context, t *tx, branch, generation int64, id protocol.No
 }
 
 // rewind moves the leaf to an ancestor and opens a new branch there. The nodes after the ancestor
-// stay on the old branch and remain readable while something pins them.
+// stay on the old branch and remain readable while something pins them. The session's frame becomes
+// that of the ancestor.
 func rewind(ctx context.Context, t *tx, c *change, h *head) error {
 	at, err := onPath(ctx, t, h.branch, h.generation, c.Rewind)
 	if err != nil {

@@ -9,8 +9,11 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// applyRows writes the rows of a commit other than history. Snapshots come after components because
-// a saved snapshot contains the components that the commit leaves.
+// applyRows writes the rows of a commit other than history.
+//
+// The order matters in two places. Blobs come before components, since a component may be a blob of
+// the same commit. Snapshots come after components, since a saved snapshot contains the components
+// that the commit leaves.
 func applyRows(ctx context.Context, t *tx, c *change, h *head) error {
 	for _, step := range []func(context.Context, *tx, *change, *head) error{
 		applyMeta, applyTurns, applyInputs, applyEffects, applyUsage, applyBlobs, applyComponents, applySnapshots, applyDecisions, applyPins, applyTasks, applyFiles,
@@ -47,7 +50,8 @@ SET state = excluded.state, incarnation = excluded.incarnation, cancel = exclude
     started_at = excluded.started_at
 WHERE turns.session = excluded.session AND (turns.state = 'queued' OR turns.state = 'running' OR turns.state = 'waiting')`
 
-// applyTurns stores the commit's turns and remembers the open one in h.
+// applyTurns stores the commit's turns and remembers the open one in h. A turn that has ended or
+// that belongs to another session fails the commit with ErrFenced.
 func applyTurns(ctx context.Context, t *tx, c *change, h *head) error {
 	for i, turn := range c.Turns {
 		err := t.changed(ctx, fmt.Errorf("it has ended or belongs to another session: %w", ErrFenced), upsertTurn,
@@ -112,7 +116,7 @@ ON CONFLICT (turn_id, effect, ordinal) DO UPDATE
 SET state = excluded.state, hash = excluded.hash, body = excluded.body
 WHERE effects.session = excluded.session AND (effects.state = 'started' OR excluded.state = 'finished')`
 
-// applyEffects stores the commit's effects, and deletes those of retired turns.
+// applyEffects stores the commit's effects, and then deletes those of retired turns.
 func applyEffects(ctx context.Context, t *tx, c *change, h *head) error {
 	for _, e := range c.Effects {
 		state := "started"

@@ -18,8 +18,10 @@ VALUES (` + nextSession + `, ?, ?, ?, ?, (SELECT session FROM sessions WHERE ses
 // emptyUsage is the usage of a new session.
 var emptyUsage = []byte(`{}`)
 
-// createSession inserts the session of a commit and returns its head. It fails with ErrExists, or
-// with ErrDeleted if the id belonged to a deleted session. A fork shares the history of its source.
+// createSession inserts the session of a commit and returns its head. It fails with ErrExists if
+// the id is in use, and with ErrDeleted if it belonged to a deleted session. A fork shares the
+// history of its source; another session starts with an empty branch. The caller saves the head at
+// the end of the commit.
 func createSession(ctx context.Context, t *tx, c *change) (*head, error) {
 	switch err := missingSession(ctx, t, c.Session); {
 	case errors.Is(err, ErrDeleted):

@@ -35,6 +35,9 @@ WHERE sessions.parent = ?1 AND s.session = ?1`
 // deleteSession removes a session and everything that only it owns. Its id is never used again. Its
 // receipts stay for keepReceipts without their results, so that a repeated request fails with
 // ErrDeleted.
+//
+// Events have no foreign key, since their key contains the session's number, and are deleted by
+// range. Branches stay as long as a fork continues from them.
 func deleteSession(ctx context.Context, t *tx, h *head, atMs int64) error {
 	blobs, err := column[protocol.Digest](ctx, t, blobsOfSession, h.session)
 	if err != nil {

@@ -63,7 +63,8 @@ func (c *Commit) begins() bool {
 	return false
 }
 
-// writeZeros fills a file with size zero bytes and syncs it.
+// writeZeros fills a file with size zero bytes and syncs it. File systems with compression may
+// still not reserve the space.
 func writeZeros(f *os.File, size int64) error {
 	chunk := make([]byte, 1<<20)
 	for at := int64(0); at < size; at += int64(len(chunk)) {

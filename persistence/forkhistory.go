@@ -7,10 +7,12 @@ import (
 	"fmt"
 )
 
-// forkHistory gives a new session the history of its source up to a node. The node must be on the
-// source's path, pinned, or the node of a snapshot; otherwise it fails with ErrNotRetained. The
-// session gets the source's current components, those of a snapshot, or none, and refers to the
-// same blobs.
+// forkHistory gives a new session the history of its source up to a node. It copies no nodes: the
+// new branch continues the source's branch.
+//
+// The node must be on the source's path, pinned, or the node of a snapshot; otherwise it fails with
+// ErrNotRetained. The session gets the source's current components, those of a snapshot, or none.
+// It refers to the same blobs as the source.
 func forkHistory(ctx context.Context, t *tx, h *head, n *NewSession) error {
 	from := n.Source
 	src, err := readHead(ctx, t, from.SessionID)

@@ -9,8 +9,9 @@ import (
 	"path/filepath"
 )
 
-// migrate makes a verified backup beside the database and then runs the missing migrations in one
-// transaction. A crash leaves the old version.
+// migrate makes a verified backup beside the database (lashd-schemaN.backup.db) and then runs the
+// missing migrations in one transaction. A crash leaves the old version. Foreign keys are off
+// during the migrations and verified at their end.
 func (s *Store) migrate(ctx context.Context, from int) error {
 	s.cfg.Progress(fmt.Sprintf("backing up the database before migrating it from schema %d to %d", from, s.def.version))
 	if err := copyTo(ctx, s.path, s.cfg.Durability, filepath.Join(s.cfg.Dir, fmt.Sprintf("lashd-schema%d.backup.db", from)), checkStructureOf); err != nil {

@@ -30,7 +30,8 @@ func (r *Reader) OpenDecisions(ctx context.Context, session int64) ([]protocol.D
 	return list(ctx, r.pool, scanDecision, "SELECT body FROM decisions WHERE open = 1 AND session = ? ORDER BY decision_id", session)
 }
 
-// FamilyDecisions reads the open decisions of a session and of all its descendants.
+// FamilyDecisions reads the open decisions of a session and of all its descendants. A client that
+// attaches to a session also gets those of its subagents.
 func (r *Reader) FamilyDecisions(ctx context.Context, session int64) ([]protocol.Decision, error) {
 	return list(ctx, r.pool, scanDecision, `
 WITH RECURSIVE family (session) AS (
@@ -43,7 +44,8 @@ WHERE open = 1
 ORDER BY decision_id`, session)
 }
 
-// TurnDecisions reads all decisions of a turn, open and answered.
+// TurnDecisions reads all decisions of a turn, open and answered. After a restart the turn finds the
+// questions that an earlier run of the daemon has asked.
 func (r *Reader) TurnDecisions(ctx context.Context, turn protocol.TurnID) ([]protocol.Decision, error) {
 	return list(ctx, r.pool, scanDecision, "SELECT body FROM decisions WHERE turn_id = ? ORDER BY decision_id", turn)
 }

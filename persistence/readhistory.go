@@ -125,7 +125,7 @@ func (r *Reader) Nodes(ctx context.Context, ids []protocol.NodeID) ([]protocol.N
 }
 
 // Locate returns the position of a node on the path that ends at leaf. A node on another path is
-// ErrNotFound.
+// ErrNotFound. It reads one row per branch, however long the path is.
 func (r *Reader) Locate(ctx context.Context, leaf Cursor, id protocol.NodeID) (Cursor, error) {
 	at, err := r.Place(ctx, id)
 	if err != nil {

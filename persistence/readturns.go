@@ -39,7 +39,7 @@ func scanTurn(rows *sql.Rows, t *StoredTurn) error {
 	return err
 }
 
-// Turn reads one turn, or fails with ErrNotFound.
+// Turn reads one turn of any session, or fails with ErrNotFound.
 func (r *Reader) Turn(ctx context.Context, id protocol.TurnID) (StoredTurn, error) {
 	found, err := list(ctx, r.pool, scanTurn, turnColumns+"WHERE t.turn_id = ?", id)
 	if err != nil {
@@ -256,7 +256,7 @@ func (r *Reader) PluginFacts(ctx context.Context) ([]PluginFact, error) {
 		"SELECT kind, key, body FROM plugin_facts ORDER BY kind, key")
 }
 
-// Input reads one input of a session, or fails with ErrNotFound.
+// Input reads one input of a session in any state, or fails with ErrNotFound.
 func (r *Reader) Input(ctx context.Context, session int64, id protocol.InputID) (protocol.QueuedInput, error) {
 	return r.input(ctx, "WHERE session = ? AND input_id = ?", session, string(id))
 }

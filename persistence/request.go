@@ -37,8 +37,9 @@ type taskBodies struct {
 	events [][]byte
 }
 
-// newRequest validates and encodes a commit. It fails with ErrBudget if the commit is too large,
-// and with ErrInvalid if it cannot be encoded or names no session.
+// newRequest validates and encodes a commit on the caller's goroutine. It fails with ErrBudget if
+// the commit is too large, and with ErrInvalid if it cannot be encoded or names no session. The
+// size counts the bodies only, not the columns.
 func newRequest(c *Commit) (*request, error) {
 	maxNodes, maxBytes := MaxCommitNodes, MaxCommitBytes
 	if c.Turned {

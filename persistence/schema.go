@@ -82,7 +82,8 @@ FROM sqlite_schema
 WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%'`
 
 // check compares every object of the database with schema.sql, and fails with ErrOtherSchema. An
-// unexpected trigger or view would run inside lashd's own statements.
+// unexpected trigger or view would run inside lashd's own statements. The comparison is textual:
+// SQLite stores the text of each CREATE statement.
 func (d *definition) check(ctx context.Context, db queryer) error {
 	rows, err := db.QueryContext(ctx, schemaObjects)
 	if err != nil {

@@ -66,7 +66,8 @@ FROM snapshots
 WHERE session = ? AND name = ?`
 
 // restoreSnapshot opens a new branch at the snapshot's node, as a rewind does, and replaces the
-// components of Keep.
+// components of Keep. It works even if the node is no longer on the session's path. The snapshot
+// stays.
 func restoreSnapshot(ctx context.Context, t *tx, c *change, h *head) error {
 	var at int64
 	err := t.row(ctx, snapshotPlace, []any{h.session, c.Restore}, &h.leaf, &at)

@@ -61,7 +61,8 @@ func (st *statements) close() error {
 	return errors.Join(append(errs, st.conn.Close())...)
 }
 
-// inTransaction runs do in a transaction and commits it, or rolls back if do fails.
+// inTransaction runs do in a transaction and commits it, or rolls back if do fails. Open uses it
+// for changes outside of commits: creating the schema, migrations and epochs.
 func (st *statements) inTransaction(ctx context.Context, do func(*sql.Tx) error) error {
 	tx, err := st.conn.BeginTx(ctx, nil)
 	if err != nil {

@@ -59,8 +59,8 @@ func written(query string) (verb, table string) {
 	return strings.TrimSuffix(m[1], " INTO"), m[2]
 }
 
-// sumInsert adds the checksum column to an INSERT, and its value to each row. The statement must
-// set all other columns.
+// sumInsert adds the checksum column to an INSERT, and its value to each row of VALUES or to the
+// SELECT. The statement must set all other columns, because the checksum covers the whole row.
 func sumInsert(query, table string, columns []string) (string, error) {
 	m := insertHead.FindStringSubmatchIndex(query)
 	if m == nil {
@@ -94,7 +94,8 @@ func callSum(table string, columns []string, values string) string {
 	return fmt.Sprintf("%s('%s(%s)', %s)", sumFunction, table, strings.Join(columns, ","), values)
 }
 
-// sumUpdate returns the assignment that updates the checksum together with other columns.
+// sumUpdate returns the assignment that updates the checksum together with other columns. It refers
+// to the old value of each column by its table, as in turns.state.
 func sumUpdate(table, assignments string) (string, error) {
 	var columns []string
 	var values strings.Builder

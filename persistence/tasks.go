@@ -170,7 +170,8 @@ func (r *Reader) LiveTasks(ctx context.Context, session int64) ([]protocol.Task,
 	return list(ctx, r.pool, scanTask, "SELECT body, change FROM tasks WHERE session = ? AND ended = 0 ORDER BY task", session)
 }
 
-// Task reads one task of a session, or fails with ErrNotFound.
+// Task reads one task that a session owns, or fails with ErrNotFound. For tasks that a session may
+// only see, use VisibleTask.
 func (r *Reader) Task(ctx context.Context, session protocol.SessionID, id protocol.TaskID) (protocol.Task, error) {
 	found, err := list(ctx, r.pool, scanTask,
 		"SELECT body, change FROM tasks WHERE session = (SELECT session FROM sessions WHERE session_id = ?) AND task_id = ?", session, id)

@@ -82,9 +82,9 @@ func verifyLogs(ctx context.Context, db *readPool, progress func(done, all int))
 	return r, nil
 }
 
-// verifyLog follows the hash chain of a session to its head, and returns the number of events. If
-// the session continues in between, the new head counts. An event whose number is too high is read
-// again with the next page, where it breaks the chain.
+// verifyLog follows the hash chain of a session to its head, and returns the number of events. The
+// writer may append in between: at the end of the log verifyLog reads the head again. An event
+// whose number is too high is read again with the next page, where it breaks the chain.
 func verifyLog(ctx context.Context, db *readPool, h head) (int, error) {
 	chain, seq := make([]byte, 32), protocol.Seq(0)
 	broken := func() error {

@@ -35,7 +35,7 @@ func (r *Reader) VerifyTasks(ctx context.Context, fold Fold) (problems []string,
 }
 
 // verifyTask compares a task with the fold of its events. problem is empty if they match, or if the
-// task has changed in between.
+// task has changed in between. A pruned task has no events to compare with.
 func verifyTask(ctx context.Context, db *Reader, fold Fold, t protocol.Task) (problem string, err error) {
 	if t.Pruned {
 		return "", nil

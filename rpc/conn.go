@@ -184,7 +184,8 @@ func (c *conn) unknownMethod(name string) error {
 	return newError(codeMethodNotFound, text, data)
 }
 
-// guard calls f and turns a panic into an internal error.
+// guard calls f and turns a panic into an internal error, so that one request cannot end the
+// daemon.
 func (c *conn) guard(f func() (any, error)) (result any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -196,7 +197,8 @@ func (c *conn) guard(f func() (any, error)) (result any, err error) {
 }
 
 // answer writes the response of a request. Errors without a kind become internal errors and are
-// logged in full.
+// logged in full. If the result cannot be encoded, the client gets an internal error instead of no
+// response.
 func (c *conn) answer(j job, result any, err error) {
 	if err != nil && errors.Is(context.Cause(j.ctx), errCancelled) {
 		err = asCancelled(err)

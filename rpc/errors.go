@@ -148,7 +148,8 @@ func wireError(err error, reads bool) (e *jsonrpc2.Error, ok bool) {
 	})), false
 }
 
-// asCancelled returns the error of a cancelled request. It treats an unknown error, such as SQLite's "interrupted", as the cancellation.
+// asCancelled returns the error of a cancelled request. It treats an unknown error, such as
+// SQLite's "interrupted", as an effect of the cancellation.
 func asCancelled(err error) error {
 	if _, known := wireError(err, false); known {
 		return err
@@ -175,7 +176,9 @@ var contextWords = strings.NewReplacer(
 	context.Canceled.Error(), errCancelled.Error(), context.DeadlineExceeded.Error(), "the request timed out",
 )
 
-// effect corrects the advice and the outcome of an error by what the request had already done.
+// effect corrects the advice and the outcome of an error by what the request had already done:
+// nothing for a reading method, a stored change for a durableError, and something unknown for an
+// interrupted one.
 func effect(err error, reads bool, data protocol.ErrorData) protocol.ErrorData {
 	cancelled := data.Kind == protocol.KindCancelled
 	switch {

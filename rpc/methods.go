@@ -13,8 +13,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Methods returns every method of the protocol by name. Dispatch, schemas, TypeScript types and docs/protocol.md are made from
-// this table. Callers must not change it.
+// Methods returns every method of the protocol by name. Dispatch uses this table, and the schemas,
+// the TypeScript types and docs/protocol.md are generated from it. Callers must not change it.
 func Methods() map[string]Method {
 	table.once.Do(func() {
 		table.all = map[string]Method{}
@@ -43,7 +43,8 @@ func Warm() {
 	_, _ = json.Marshal(protocol.InitializeResult{})
 }
 
-// reading lists the methods that change nothing.
+// reading lists the methods that change nothing. Their errors always have outcome none, and they
+// take no idempotency key.
 var reading = []string{
 	"artifact/read", "debug/prompt", "decision/list", "graph/read", "model/list", "operation/list", "operation/query",
 	"ping", "plugin/list", "plugin/logs", "plugin/read", "queue/list", "rpc/discover", "server/diagnostics", "server/status",

@@ -28,14 +28,14 @@ func (a acked) note(line string) {
 	}
 }
 
-// verdict is what became of a store.
+// verdict is the state of a store after a crash.
 type verdict struct {
 	lost    []string // acknowledged, but gone
-	broken  []string // not as the store promises in any case
+	broken  []string // violations of promises that hold in any case
 	noticed bool     // the store itself saw that commits were lost
 }
 
-// inspect opens what a crash left, reads it all back and closes it again.
+// inspect opens a store after a crash, reads all of it and closes it.
 func inspect(dir string, want acked) verdict {
 	var v verdict
 	ctx, cancel := context.WithCancel(context.Background())
@@ -67,7 +67,7 @@ func inspect(dir string, want acked) verdict {
 
 var errLost = errors.New("lost")
 
-// compare checks that a session has what was acknowledged, and that all it has was sent.
+// compare checks that a session has all acknowledged events, and only events that were sent.
 func compare(ctx context.Context, s *persistence.Store, id protocol.SessionID, seq int) error {
 	row, err := s.Session(ctx, id)
 	if errors.Is(err, persistence.ErrNotFound) || int(row.Seq) < seq {
@@ -97,10 +97,10 @@ func compare(ctx context.Context, s *persistence.Store, id protocol.SessionID, s
 	return err
 }
 
-// long tells whether there is time for the whole test.
+// long reports whether to run the whole test.
 func long() bool { return os.Getenv("LASHD_LONG") != "" }
 
-// seed is that of a failure which is to be repeated, or a new one.
+// seed returns the seed of a failure to repeat, or a new one.
 func seed(t *testing.T) uint64 {
 	t.Helper()
 	n, err := strconv.ParseUint(os.Getenv("LASHD_SEED"), 10, 64)

@@ -7,10 +7,10 @@ import (
 	"path/filepath"
 )
 
-// sector is what a disk writes whole.
+// sector is the size of an atomic disk write, in bytes.
 const sector = 512
 
-// disk is what a file system would hold if power went: what was synced, and some of the rest. Names become durable in the
+// disk is the content of a file system after a power loss: all synced data, and some of the rest. Names become durable in the
 // order in which they were made, at the latest when their directory is synced; directories themselves at once.
 type disk struct {
 	files map[string]*file // as a running process sees them

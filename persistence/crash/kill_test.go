@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// TestKill kills the workload at random instants and goes on with what it left.
+// TestKill kills the workload at random moments and continues with the remaining files.
 func TestKill(t *testing.T) {
 	cycles := 20
 	if long() {
@@ -35,7 +35,7 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// read collects what a workload acknowledges until it is killed: some time after its start, which on a busy machine may be
+// read collects the acknowledgements of a workload until it kills the workload: some time after its start, which on a busy machine may be
 // before it has written anything, or after the first that it acknowledged.
 func read(t *testing.T, cmd *exec.Cmd, want acked, life time.Duration, working bool) {
 	t.Helper()
@@ -62,8 +62,8 @@ func read(t *testing.T, cmd *exec.Cmd, want acked, life time.Duration, working b
 	}
 }
 
-// TestFailedSync has the n-th sync of the disk fail: nothing is acknowledged after it, the daemon ends as poisoned, and all
-// that was acknowledged before is there.
+// TestFailedSync makes the n-th sync of the disk fail: nothing is acknowledged after it, the daemon ends as poisoned, and all
+// acknowledged commits are there.
 func TestFailedSync(t *testing.T) {
 	needStrace(t)
 	for _, n := range []int{8, 14, 20} {

@@ -129,7 +129,7 @@ func (p *parser) unlink(path string) {
 	}
 }
 
-// ours tells whether a file is one that must survive. The index of the log is rebuilt after a crash.
+// ours reports whether a file must survive. The index of the log is rebuilt after a crash.
 func (p *parser) ours(path string) bool {
 	return strings.HasPrefix(path, p.dir+string(filepath.Separator)) && !strings.HasSuffix(path, "-shm")
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// states is how many losses of power are tried.
+// states is the number of simulated power losses.
 func states() int {
 	if long() {
 		return 500
@@ -17,7 +17,7 @@ func states() int {
 	return 40
 }
 
-// lose cuts the power at random steps of a recorded workload and tells what each crash left, until that is enough.
+// lose cuts the power at random steps of a recorded workload and calls each with the state after each crash, until each returns true.
 func lose(t *testing.T, durability string, n int, each func(name string, v verdict) (enough bool)) {
 	dir, log := trace(t, durability, 3, 6)
 	seed := seed(t)

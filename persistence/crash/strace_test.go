@@ -26,7 +26,7 @@ func worker(dir, durability string, rounds, commits int, tracer ...string) *exec
 	return cmd
 }
 
-// trace runs the workload and returns what it asked the system to do to files in its directory.
+// trace runs the workload and returns its system calls on files in its directory.
 func trace(t *testing.T, durability string, rounds, commits int) (dir string, log *recording) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "store")

@@ -80,7 +80,7 @@ func writeRound(dir string, round int) error {
 
 func sessionID(writer int) protocol.SessionID { return protocol.SessionID(fmt.Sprint("ses_", writer)) }
 
-// write commits turn-like changes to a session, and says so after each.
+// write commits turn-like changes to a session, and prints a line after each.
 func write(s *persistence.Store, id protocol.SessionID, round int) error {
 	ctx := context.Background()
 	commits, _ := strconv.Atoi(os.Getenv(commitsEnv))
@@ -113,7 +113,7 @@ func write(s *persistence.Store, id protocol.SessionID, round int) error {
 
 var largeBlob = bytes.Repeat([]byte("blob"), 1<<18+1)
 
-// change is what the commit with an event of this number holds; it can be told again from the number alone.
+// change returns the content of the commit with an event of this number; it depends on the number only.
 func change(id protocol.SessionID, seq int) *persistence.Commit {
 	return &persistence.Commit{
 		Session:   id,
