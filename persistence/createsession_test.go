@@ -200,7 +200,7 @@ func TestBlobs(t *testing.T) {
 		}
 		for d, want := range map[protocol.Digest]bool{garbage: false, young: true, kept.Digest: true} {
 			if _, err := os.Stat(s.writer.blobs.path(d)); (err == nil) != want {
-				t.Errorf("file %s is there: %v, want %v", d, err == nil, want)
+				t.Errorf("file %s exists: %v, want %v", d, err == nil, want)
 			}
 		}
 	})

@@ -90,7 +90,7 @@ func TestMigrate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// What a crash right after the migration leaves.
+		// The state after a crash right after the migration.
 		dir := t.TempDir()
 		for _, name := range []string{"lashd.db", "lashd.db-wal"} {
 			if err := os.WriteFile(filepath.Join(dir, name), directory(t, from)[name], 0o600); err != nil {

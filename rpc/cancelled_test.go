@@ -102,6 +102,6 @@ func checkCancelled(t *testing.T, a answer, want string) {
 		t.Errorf("it was answered %s (%s), want -32800 cancelled %s", got, e.Message, want)
 	}
 	if strings.Contains(e.Message, "context canceled") || strings.Contains(e.Message, "plugin") {
-		t.Errorf("it was told %q", e.Message)
+		t.Errorf("the error is %q", e.Message)
 	}
 }

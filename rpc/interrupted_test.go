@@ -54,7 +54,7 @@ func TestInterruptedOutcome(t *testing.T) {
 			}
 			a := w.answer(t)
 			if a.Error == nil || a.Error.Data.Kind != protocol.KindSessionDeleted || a.Error.Data.Outcome != protocol.EffectUnknown || !strings.Contains(a.Error.Message, "nobody knows") {
-				t.Errorf("it is told %+v", a.Error)
+				t.Errorf("the response is %+v", a.Error)
 			}
 		})
 	}

@@ -337,7 +337,7 @@ func TestAnswered(t *testing.T) {
 		c := s.dial(t, false)
 		select {
 		case <-told:
-			t.Error("nobody has asked anything")
+			t.Error("Answered was called before any request")
 		default:
 		}
 		c.ask(t, 1, "ping", `{}`)

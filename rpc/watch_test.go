@@ -74,7 +74,7 @@ func TestServerAttachReportsWhileASessionRuns(t *testing.T) {
 	worker.ask(t, 3, "session/delete", fmt.Sprintf(`{"sessionId":%q}`, id))
 	states := watcher.news(t, func(e protocol.ServerEvent) bool { return e.Type == protocol.ServerSessionDeleted })
 	if slices.ContainsFunc(states, func(e protocol.ServerEvent) bool { return e.Session != nil && e.Session.State == protocol.SessionIdle }) {
-		t.Errorf("a session that was deleted while it ran was told to be idle: %+v", states)
+		t.Errorf("a session that was deleted while it ran was reported as idle: %+v", states)
 	}
 }
 
