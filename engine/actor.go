@@ -46,6 +46,7 @@ type session struct {
 	// is closed.
 	err error
 
+	// turnMu guards the fields below, which other goroutines read without the actor.
 	turnMu sync.Mutex
 	// turn is the running turn, for callers that must not wait for the actor.
 	turn *run

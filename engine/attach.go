@@ -72,10 +72,14 @@ func (ss *Sessions) attach(ctx context.Context, p *protocol.SessionAttachParams)
 // attached is the state of a session at the moment when a subscription began. Everything in it is
 // read in one step on the actor, so it matches the first event of the subscription.
 type attached struct {
+	// result is what the client receives, except for snapshot items and the decisions of subagents.
 	result *protocol.SessionAttachResult
-	sub    *feed.Subscription
-	key    int64
+	// sub starts with the first event after the state in result.
+	sub *feed.Subscription
+	key int64
+	// branch, with key, locates the history of the session in the store.
 	branch int64
+	// drafts are nodes of the running turn that are not committed yet.
 	drafts []protocol.Node
 }
 

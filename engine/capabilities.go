@@ -94,7 +94,8 @@ func (s *services) View(ctx context.Context, id protocol.SessionID) (*plugin.Vie
 	return do(ctx, s.eng, id, func(_ context.Context, st *state) (*plugin.View, error) { return viewOf(st) })
 }
 
-// Catalog implements plugin.StateService.
+// Catalog implements plugin.StateService. It lists all tools of a session, including unavailable
+// ones.
 func (s *services) Catalog(ctx context.Context, id protocol.SessionID) ([]protocol.ToolRecord, error) {
 	id, err := s.resolveSession(ctx, id)
 	if err != nil {
@@ -107,7 +108,8 @@ func (s *services) Catalog(ctx context.Context, id protocol.SessionID) ([]protoc
 	return r.Data, nil
 }
 
-// ToolState implements plugin.StateService.
+// ToolState implements plugin.StateService. The generation in it changes with every change of the
+// tools.
 func (s *services) ToolState(ctx context.Context, id protocol.SessionID) (protocol.ToolState, error) {
 	id, err := s.resolveSession(ctx, id)
 	if err != nil {
@@ -120,7 +122,8 @@ func (s *services) ToolState(ctx context.Context, id protocol.SessionID) (protoc
 	return r.State, nil
 }
 
-// ApplyToolState implements plugin.StateService.
+// ApplyToolState implements plugin.StateService. It replaces the tool state and returns the new
+// generation. Without a matching generation in state it fails with a GenerationError.
 func (s *services) ApplyToolState(ctx context.Context, id protocol.SessionID, state protocol.ToolState) (int64, error) {
 	id, err := s.inWorkspace(ctx, id)
 	if err != nil {
@@ -133,7 +136,8 @@ func (s *services) ApplyToolState(ctx context.Context, id protocol.SessionID, st
 	return r.State.Generation, nil
 }
 
-// SetMembership implements plugin.StateService.
+// SetMembership implements plugin.StateService. It adds tools to, or removes them from, what the
+// model sees, and returns the new generation.
 func (s *services) SetMembership(ctx context.Context, id protocol.SessionID, names []string, member bool) (int64, error) {
 	id, err := s.inWorkspace(ctx, id)
 	if err != nil {
@@ -179,7 +183,8 @@ func (s *services) WorksForOwn(ctx context.Context, id protocol.SessionID) (bool
 	return true, nil
 }
 
-// CreateSession implements plugin.LifecycleService.
+// CreateSession implements plugin.LifecycleService. The new session gets no more authority than the
+// requester has.
 func (s *services) CreateSession(ctx context.Context, p *protocol.SessionNewParams) (*protocol.SessionNewResult, error) {
 	by, err := s.requester(ctx)
 	if err != nil {
@@ -254,7 +259,8 @@ func (s *services) AwaitTurn(ctx context.Context, id protocol.TurnID) (*protocol
 	return s.eng.Turns.Wait(ctx, &protocol.TurnWaitParams{TurnID: id, Follow: true})
 }
 
-// CancelTurn implements plugin.LifecycleService.
+// CancelTurn implements plugin.LifecycleService. It returns once the request is stored, not once
+// the turn has ended.
 func (s *services) CancelTurn(ctx context.Context, id protocol.TurnID) error {
 	_, err := s.resolveTurn(ctx, id)
 	if err == nil {
@@ -298,7 +304,7 @@ func (s *services) TakeFirstTurnInput(ctx context.Context, id protocol.SessionID
 	return input, err == nil, err
 }
 
-// AppendNodes implements plugin.GraphService.
+// AppendNodes implements plugin.GraphService. The session's protocol plugin can reject the nodes.
 func (s *services) AppendNodes(ctx context.Context, p *protocol.GraphAppendParams) (*protocol.GraphAppendResult, error) {
 	mine := *p
 	var err error
@@ -308,7 +314,7 @@ func (s *services) AppendNodes(ctx context.Context, p *protocol.GraphAppendParam
 	return s.eng.History.Append(ctx, &mine)
 }
 
-// Complete implements plugin.CompletionService.
+// Complete implements plugin.CompletionService. The tokens are recorded in the session's ledger.
 func (s *services) Complete(ctx context.Context, p *protocol.CompletionParams) (*protocol.CompletionResult, error) {
 	mine := *p
 	var err error
@@ -318,7 +324,7 @@ func (s *services) Complete(ctx context.Context, p *protocol.CompletionParams) (
 	return s.eng.Completions.Create(ctx, &mine)
 }
 
-// Trace implements plugin.TraceService.
+// Trace implements plugin.TraceService. It adds the prefix "plugin." to the name.
 func (s *services) Trace(name string, payload json.RawMessage) {
 	s.tracer(trace.Kind("plugin."+name), payload)
 }

@@ -54,10 +54,14 @@ func (e *ServerTakenError) Error() string {
 // decides that race. A nil *clientServers means no servers: adopt, closeUnused, disconnect, sources
 // and register accept it.
 type clientServers struct {
-	client  protocol.ClientID
+	// client is the client that added the servers. Its disconnection removes them.
+	client protocol.ClientID
+	// servers maps names, as the client chose them, to connections. It does not change after
+	// connect.
 	servers map[string]Server
 	// closed is closed once the servers are disconnected.
-	closed    chan struct{}
+	closed chan struct{}
+	// closeOnce makes disconnect idempotent.
 	closeOnce sync.Once
 
 	mu sync.Mutex

@@ -20,8 +20,11 @@ const clientDeadline = 2 * time.Minute
 // clientTools is the tool source for tools that a client runs itself. A call commits a
 // tool/requested event; the client answers with tool/respond.
 type clientTools struct {
+	// session is the session that has the tools.
 	session *session
-	tools   atomic.Pointer[[]protocol.ClientTool]
+	// tools is the list that the client declared last. It is replaced as a whole; calls read it
+	// concurrently.
+	tools atomic.Pointer[[]protocol.ClientTool]
 }
 
 // Tools implements tool.Provider. Calls are never repeatable unless the client declares otherwise.
@@ -40,12 +43,14 @@ func (c *clientTools) Tools() []tool.Tool {
 // clientCall is a call that waits for its client. It belongs to the session's actor. Once removed
 // from the overlay, it accepts no answer any more.
 type clientCall struct {
+	// client is the only client whose answers count.
 	client protocol.ClientID
 	// host receives the output.
 	host *toolHost
 	// acked is set once the client has confirmed that it received the call or is working on it.
 	acked bool
-	done  chan struct{} // closed once the host has the output
+	// done is closed once the host has the output.
+	done chan struct{}
 }
 
 // Execute implements tool.Provider. It requests the call and waits for the client's output. If the
@@ -106,6 +111,7 @@ func (c *clientTools) request(ctx context.Context, call tool.Invocation, wait ti
 	})
 }
 
+// errToolWithdrawn means that the overlay with the tool was replaced before the call was requested.
 var errToolWithdrawn = errors.New("the client no longer provides the tool")
 
 // await waits until the call is answered, the deadline passes, the client disconnects, or ctx is

@@ -106,7 +106,9 @@ func (ss *Sessions) reportCompactionFailure(ctx context.Context, s *session, cau
 
 // Rough sizes for estimating tokens where the model reported none.
 const (
-	bytesPerToken    = 4
+	// bytesPerToken is a common average for English text and code.
+	bytesPerToken = 4
+	// attachmentTokens is what one image or file counts, whatever its size.
 	attachmentTokens = 1200
 )
 

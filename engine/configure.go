@@ -48,7 +48,8 @@ type configChange struct {
 	lease *lease
 	// previous are the settings that the change is based on, and current those that it leads to.
 	previous, current protocol.Config
-	// issues are failures of plugins, which are published with the change.
+	// issues are failures of plugins. Those before the commit are published with the change, later
+	// ones in an event of their own.
 	issues []protocol.Issue
 	// stored is set by the actor once the change is committed.
 	stored bool

@@ -23,7 +23,9 @@ type Decisions struct{ eng *Engine }
 // it uses changes and their commits, the session's row, and the queue, to mark a turn as running
 // again.
 type sessionDecisions struct {
+	// Book has the open decisions, with the calls that wait for them.
 	*decision.Book
+	// standing has the approvals given for the session. Those for a workspace are in the store.
 	standing approval.Standing
 	st       *state
 }

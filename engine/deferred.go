@@ -27,8 +27,10 @@ import (
 
 // Limits of the time that a deferred call may wait for its completion.
 const (
+	// defaultDeferral is the limit if the tool sets none.
 	defaultDeferral = 24 * time.Hour
-	maxDeferral     = 366 * defaultDeferral
+	// maxDeferral is the longest limit that a tool can set.
+	maxDeferral = 366 * defaultDeferral
 )
 
 // CompletionKey implements tool.Deferrer. It commits the wait for a completion before it returns

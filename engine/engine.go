@@ -104,27 +104,33 @@ type Engine struct {
 	API
 	// Models is part of the API. It is declared here because it hides Config.Models.
 	Models *Models
-	store  *persistence.Store
+	// store is Config.Store.
+	store *persistence.Store
 	// incarnation identifies this run of the engine. A turn is driven only by the run whose
 	// incarnation its row has; recovery takes over the turns of earlier runs.
 	incarnation string
-	receipts    *receipt.Flights
-	waits       waits
+	// receipts serializes requests with the same idempotency key that run off the actors.
+	receipts *receipt.Flights
+	// waits has the requests that wait for a turn to end.
+	waits waits
 	// sessionIdle is notified when some session may have become idle.
 	sessionIdle tip.Tip
 	// tasksChanged is notified when a task has changed.
 	tasksChanged tip.Tip
 	// childDecisionsChanged is notified when a subagent asks a person, or gets an answer.
 	childDecisionsChanged tip.Tip
-	workers               workers
-	races                 taskRaces
-	commands              background.Commands
+	// workers has the running workers of tasks.
+	workers workers
+	races   taskRaces
+	// commands starts the processes of tasks and monitors.
+	commands background.Commands
 	// group has all goroutines that a shutdown waits for.
 	group *workgroup.Group
 
 	// running is closed once Run serves.
 	running chan struct{}
-	mu      sync.Mutex
+	// mu guards the fields below.
+	mu sync.Mutex
 	// ctx ends the actors. It is set before running is closed.
 	ctx context.Context
 	// leaseCtx ends the leases of plugins, before ctx ends. It is set together with ctx.

@@ -19,7 +19,8 @@ import (
 type JournalError struct {
 	// Effect is the number of the effect in its turn.
 	Effect uint64
-	Kind   string
+	// Kind is the kind of the effect that the turn requests now.
+	Kind string
 	// Diff names the fields that differ.
 	Diff string
 }
@@ -63,11 +64,13 @@ func changedFields(was, is string) string {
 // goroutine of the turn.
 type fingerprints struct {
 	// text is the system prompt that textPrint was computed from.
-	text      string
+	text string
+	// textPrint is the digest of text; empty until it is needed.
 	textPrint string
 	// manifests are those that toolPrint was computed from. A slice with the same first element is
 	// the same list.
 	manifests []protocol.ToolManifest
+	// toolPrint is the digest of manifests; empty until it is needed.
 	toolPrint string
 	// historyPrint is the digest of the history before the turn; empty until it is needed.
 	historyPrint string

@@ -107,7 +107,9 @@ func (ts *sessionTurns) nextFrame(ctx context.Context, id protocol.TurnID, resul
 // continuation is the turn that continues the work of another one in a new frame, with the rows and
 // events that its commit needs.
 type continuation struct {
-	turn  persistence.StoredTurn
+	// turn starts in state running and has the present incarnation.
+	turn persistence.StoredTurn
+	// input starts the turn. Its Switches count limits how often this repeats.
 	input protocol.QueuedInput
 	// nodes are the frame and the nodes that it starts with.
 	nodes  []protocol.Node

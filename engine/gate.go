@@ -19,12 +19,15 @@ import (
 // is an outcome, which the model and clients see; an error comes from the store and fails the
 // commit.
 type intentGate struct {
+	// batch has the calls whose intents are resolved.
 	batch *batch
 	st    *state
+	// tasks is the session's tasks as this commit changes them.
 	tasks *live.Draft
 	// turnOver is set if the turn is ending. All intents are refused then.
 	turnOver bool
-	signals  []*protocol.SignalTaskIntent
+	// signals are delivered by send, once the commit has succeeded.
+	signals []*protocol.SignalTaskIntent
 }
 
 // resolve returns the reply of a call, with the outcome of each of its intents.

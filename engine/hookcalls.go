@@ -23,10 +23,13 @@ type pluginApproval struct {
 // time limit.
 type hooks struct {
 	*session
+	// caller is the turn or the direct call that the tool calls belong to.
 	caller  caller
 	plugins *plugin.Session
-	judge   *judge
-	trace   turnTrace
+	// judge gives the kind that a tool counts as, and the ceilings of sessions that hooks create.
+	judge *judge
+	// trace records what plugins report about the calls.
+	trace turnTrace
 }
 
 // beforeCalls runs the BeforeToolCall hooks for the calls of a batch, one call after the other, and

@@ -28,9 +28,12 @@ type prepared struct {
 // run on the goroutine of the turn.
 type seams struct {
 	*hooks
-	store   *turnStore
+	// store commits for the turn.
+	store *turnStore
+	// journal has what the turn has done so far; seams adds to it.
 	journal *journal
-	result  *turnResult
+	// result collects issues and events that hooks cause.
+	result *turnResult
 	// sessionAtStart is the session as it was when the turn began, or resumed after a restart.
 	sessionAtStart protocol.Session
 	// past is the history before the turn.
