@@ -38,7 +38,8 @@ func (ts *Turns) Interrupt(ctx context.Context, client protocol.ClientID, p *pro
 	})
 }
 
-// evidenceOf records who cancels a turn and why; it is stored with the turn and returned in its outcome.
+// evidenceOf records who cancels a turn and why; it is stored with the turn and returned in its outcome. A request
+// without an idempotency key is recorded as internal:interrupt.
 func evidenceOf(client protocol.ClientID, p *protocol.TurnInterruptParams) protocol.CancelEvidence {
 	return protocol.CancelEvidence{RequestID: cmp.Or(p.Key(), "internal:interrupt"), Origin: string(client), Reason: p.Reason}
 }

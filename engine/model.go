@@ -77,7 +77,7 @@ func (r *run) conclude(answer *turn.ModelReply, cause, failed, spoilt error) err
 }
 
 // stream calls the model of the turn. A model that was removed from the configuration since the turn began yields
-// an error that tells the person how to choose another.
+// a validation error that tells the person how to choose another one.
 func (r *run) stream(ctx context.Context, req *provider.Request) iter.Seq2[provider.Chunk, error] {
 	if r.model != nil {
 		return r.model.Stream(ctx, req)
@@ -89,7 +89,9 @@ func (r *run) stream(ctx context.Context, req *provider.Request) iter.Seq2[provi
 }
 
 // request builds the provider request of a model effect: history as transforms show it, the messages of the turn,
-// transient messages of the driver, and last the wakes that started or joined the turn.
+// transient messages of the driver, and last the wakes that started or joined the turn. The message slice is new,
+// but the messages are shared: providers must not change them. RequestID is the same when the call is made again
+// after a crash.
 func (r *run) request(effect turn.Effect) *provider.Request {
 	call := effect.Model
 	past := r.prompt.visibleHistory()
@@ -128,7 +130,8 @@ func mergeCauses(causes []*protocol.Message) []*protocol.Message {
 	return []*protocol.Message{all}
 }
 
-// issueOf returns the issue that clients see for an error of a model call or of a reply filter.
+// issueOf returns the issue that clients see for an error of a model call or of a reply filter. An error of an
+// unknown type becomes a provider issue with the code "unknown".
 func issueOf(err error) protocol.Issue {
 	if e, ok := errors.AsType[*provider.Error](err); ok {
 		return e.Issue()

@@ -19,7 +19,8 @@ import (
 // runs as a task; its state and that of its task change in the same commits.
 type Monitors struct{ eng *Engine }
 
-// MonitorRunningError means that the monitor already runs with another spec.
+// MonitorRunningError means that the monitor already runs with another spec. Nothing was changed; the client may
+// stop the monitor and start it again.
 type MonitorRunningError struct{ ID string }
 
 func (e *MonitorRunningError) Error() string {

@@ -72,7 +72,8 @@ func (w *work) sendLines(lines *background.LineBuffer, ended <-chan struct{}) {
 	}
 }
 
-// waitFor waits for delay or for ended to close, and reports whether ended closed.
+// waitFor waits for delay or for ended to close, and reports whether ended closed. Lines that arrive during the
+// wait share one commit.
 func waitFor(delay time.Duration, ended <-chan struct{}) bool {
 	timer := time.NewTimer(delay)
 	defer timer.Stop()

@@ -35,7 +35,8 @@ type operation struct {
 	begun   bool              // the plugin may have been called; durable if there is a key
 }
 
-// run runs the operation in its session, or without one.
+// run runs the operation in its session, or without one. It returns after the receipt is stored. Its errors are
+// those of the plugin or of the store; operate turns them into the answer of the request.
 func (o *operation) run(ctx context.Context) (*protocol.OperationReceipt, error) {
 	if o.params.SessionID == "" {
 		return o.runWithoutSession(ctx)
@@ -237,7 +238,8 @@ func (o *operation) apply(ctx context.Context, st *state, done heldResult[*plugi
 }
 
 // inputs returns the inputs that the operation queues. They carry the plugin's sandbox limits and those of plan
-// mode, so that a turn cannot do for a plugin what the plugin itself may not do.
+// mode, so that a turn cannot do for a plugin what the plugin itself may not do. A source key is qualified with
+// the plugin's name, as two plugins may choose the same key.
 func (o *operation) inputs(s *protocol.Session, result *plugin.OperationResult) []protocol.QueuedInput {
 	var all []protocol.QueuedInput
 	ceiling := authority.MeetAll(o.ceiling, authority.Planning(s.Config, s.Authority.Ceiling))

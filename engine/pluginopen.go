@@ -11,8 +11,9 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// opening is the stored state with which a session's plugins are opened, read on the actor in one go. head tells
-// whether the session has moved since.
+// opening is the stored state with which a session's plugins are opened, read on the actor in one go. tryInstall
+// compares head with the session's head afterwards: if history moved in between, plugins got a view that no longer
+// holds.
 type opening struct {
 	plugin.Stored
 	head    protocol.Head
@@ -127,7 +128,8 @@ func (e *Engine) build(ctx context.Context, cfg protocol.Config, bc plugin.Build
 // sharedHost is the form of a host for the plugins of sessions: a session id can be open only once.
 func sharedHost(h *plugin.Host) *plugin.Host { return h }
 
-// buildContextOf returns the context for building the plugins of a stored session.
+// buildContextOf returns the context for building the plugins of a stored session. StateDir names lashd's own
+// files, which plugins must not touch.
 func buildContextOf(e *Engine, row *protocol.Session) plugin.BuildContext {
 	return plugin.BuildContext{
 		SessionID: row.ID, Parent: row.Relation.Parent, Authority: row.Authority, Cwd: row.Cwd, StateDir: e.StateDir,

@@ -109,7 +109,8 @@ func (k *pluginLock) current(ctx context.Context, cfg protocol.Config) *pluginSe
 	return t
 }
 
-// refresh computes the catalog again and publishes it to readers. Leases keep the catalog with which they began.
+// refresh computes the catalog again and publishes it to readers. A lease keeps the catalog with which it began;
+// the running turn reads the published one at its next iteration.
 func (k *pluginLock) refresh(t *pluginSet) error {
 	c, err := k.catalog(t)
 	if err == nil {
@@ -134,7 +135,8 @@ func (k *pluginLock) catalog(t *pluginSet) (*tool.Catalog, error) {
 	return view.Catalog, nil
 }
 
-// drop removes the session's plugins and closes them. The next use opens new ones.
+// drop removes the session's plugins and closes them. The next use opens new ones with the stored state, so
+// callers that need unsaved state call storeOutgoing first.
 func (k *pluginLock) drop() error {
 	t, err := onState(k.owner, func(_ context.Context, st *state) (*pluginSet, error) { return st.plugins.remove(), nil })
 	if err == nil {

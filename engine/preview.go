@@ -88,7 +88,8 @@ func (v *preview) readSession(ctx context.Context, st *state, input []protocol.I
 	return nil
 }
 
-// addIssue adds an issue of a plugin to the result.
+// addIssue adds an issue of a plugin to the result. Issues do not fail the preview: the person sees the prompt
+// without the part that failed.
 func (v *preview) addIssue(code, message string) {
 	v.issues = append(v.issues, protocol.Issue{Kind: "plugin", Code: code, Message: message})
 }
@@ -118,7 +119,8 @@ func (v *preview) callPlugins() {
 	}
 }
 
-// transformed runs the transforms on the history and returns their result; nil if there are none.
+// transformed runs the transforms on the history and returns their result; nil if there are none. They get the
+// messages before the input, with a capped slice, so that appending does not overwrite the input.
 func (v *preview) transformed(ctx context.Context, host plugin.Capabilities) (*turnContext, error) {
 	if !v.plugins.Transforms() {
 		return nil, nil
@@ -134,7 +136,8 @@ func (v *preview) transformed(ctx context.Context, host plugin.Capabilities) (*t
 	return made, err
 }
 
-// result returns the request as far as it is known; nil before readSession has run.
+// result returns the request as far as it is known; nil before readSession has run. If transforms ran, it has
+// their messages, followed by the input.
 func (v *preview) result() *protocol.DebugPromptResult {
 	if v.view == nil {
 		return nil

@@ -24,7 +24,7 @@ type sessionQueue struct {
 type Queue struct{ eng *Engine }
 
 // List returns the queued inputs, oldest first, and the reason why none of them starts a turn now. With All set it
-// returns the newest 200 inputs of the session in any state.
+// returns the newest 200 inputs of the session in any state instead, also oldest first.
 func (q *Queue) List(ctx context.Context, p *protocol.QueueListParams) (*protocol.QueueListResult, error) {
 	return do(ctx, q.eng, p.SessionID, func(ctx context.Context, st *state) (*protocol.QueueListResult, error) {
 		result := &protocol.QueueListResult{Data: list(slices.Clone(st.queue.Inputs())), Hold: st.turns.holdReason()}
@@ -38,7 +38,8 @@ func (q *Queue) List(ctx context.Context, p *protocol.QueueListParams) (*protoco
 }
 
 // Cancel removes an input that no turn has taken in; with Suffix also all inputs queued after it. For an input
-// that is no longer queued, the status says whether it was cancelled, used by a turn, or never existed.
+// that is no longer queued, the status says whether it was cancelled, used by a turn, or never existed. Cancel and
+// the start of a turn exclude each other on the actor, so an input is either cancelled or used.
 func (q *Queue) Cancel(ctx context.Context, p *protocol.QueueCancelParams) (*protocol.QueueCancelResult, error) {
 	return mutate(ctx, q.eng, p.SessionID, "queue/cancel", p.Key(), p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.QueueCancelResult, error) {
 		inputs := st.queue.Inputs()
@@ -88,7 +89,8 @@ func (q sessionQueue) withdraw(ctx context.Context, targets []protocol.QueuedInp
 	return result, nil
 }
 
-// In returns the draft of the queue in a change, with the settings that decide how wakes share turns.
+// In returns the draft of the queue in a change, with the settings that decide how wakes share turns. Every caller
+// that uses the same change gets the same draft, so their changes add up to one commit.
 func (q sessionQueue) In(c *change.Change) *queue.Draft {
 	st := q.st
 	return q.Queue.In(c, queue.Policy{
@@ -98,7 +100,8 @@ func (q sessionQueue) In(c *change.Change) *queue.Draft {
 }
 
 // roomForWakes returns how many bytes of wakes fit into one turn: the model's context window at bytesPerToken, at
-// most protocol.MaxInput.
+// most protocol.MaxInput. Without a configured window it is protocol.MaxInput. Wakes beyond it wait for the next
+// turn.
 func roomForWakes(cfg *protocol.Config) int {
 	window := cmp.Or(cfg.Model.ContextWindow, protocol.MaxInput)
 	return int(min(protocol.MaxInput, window*bytesPerToken))
