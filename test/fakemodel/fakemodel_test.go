@@ -372,7 +372,7 @@ func TestMarker(t *testing.T) {
 		t.Errorf("after three calls = %+v, want 8 bytes of reasoning and text", g)
 	}
 	if resp := post(t, s, true, msg("user", "[[fake detlas=5]]")); resp.StatusCode != 400 {
-		t.Errorf("misspelt marker got %s, want 400", resp.Status)
+		t.Errorf("misspelled marker got %s, want 400", resp.Status)
 	}
 
 	s.Reset()

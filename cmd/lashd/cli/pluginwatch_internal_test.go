@@ -29,7 +29,7 @@ func TestPluginWatch(t *testing.T) {
 		return p
 	}
 	const files = "MCP server files of plugin guard "
-	const gone, unreached = files + "stopped working: it failed too often: the process ended: exit status 3; edit the plugin, or run lashd plugin reload", files + "cannot be reached: has ended: exit status 3; lashd retries"
+	const gone, unreached = files + "stopped working: it failed too often: the process ended: exit status 3; edit the plugin, or run lashd plugin reload", files + "cannot be reached: the process ended: exit status 3; lashd retries"
 	off := guard(protocol.PluginDisabled)
 	const stopped = `plugin guard stopped working: plugin.json:3:5: unknown field "hoks"; the last good version keeps running`
 	for name, c := range map[string]struct {
