@@ -70,7 +70,7 @@ func TestOperationsAfterCrash(t *testing.T) {
 				d = start(t, s)
 				for range 2 {
 					_, err := o.call(d, t.Context(), p)
-					if e, ok := errors.AsType[*plugin.OperationError](err); !ok || e.Code != plugin.OperationAbandoned || !strings.Contains(e.Message, "nobody knows") {
+					if e, ok := errors.AsType[*plugin.OperationError](err); !ok || e.Code != plugin.OperationAbandoned || !strings.Contains(e.Message, "its effect is unknown") {
 						t.Errorf("after the crash: %v", err)
 					}
 				}
