@@ -8,10 +8,12 @@ import (
 )
 
 // reach reports whether a requester may name session id in a request: nil if it may,
-// *plugin.ReachError if not, or a store error. A requester may always name its own session. It may
-// also name sessions that descend from its own and work below a directory that its limits allow.
-// Clients (by is nil) and plugins that ship with lashd (not bound) may name any session. An empty
-// id names none and passes.
+// *plugin.ReachError if not, or a store error.
+//
+// A requester may always name its own session. It may also name sessions that descend from its own
+// and work below a directory that its limits allow. Clients (by is nil) and plugins that ship with
+// lashd (not bound) may name any session. An empty id names none and passes. Whether the session
+// exists is not revealed: a missing session gives the same error as a forbidden one.
 func (e *Engine) reach(ctx context.Context, by *requester, id protocol.SessionID) error {
 	if by == nil || !by.bound || id == "" || id == by.session {
 		return nil

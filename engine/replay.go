@@ -106,6 +106,8 @@ type references struct {
 	err     error // the first error; lookups after it return nothing
 }
 
+// newReferences returns an empty cache for the events of one session. key is the session's key in
+// the store.
 func newReferences(s *session, key int64) *references {
 	return &references{session: s, key: key, nodes: map[protocol.NodeID]*protocol.Node{}, inputs: map[protocol.InputID]protocol.QueuedInput{}}
 }

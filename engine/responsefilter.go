@@ -71,7 +71,7 @@ func prose(p *protocol.Part) bool {
 }
 
 // filterText runs the stream hooks on one text and stores their result in it. A hook can move text
-// to reasoning, emit events and abort the reply.
+// to reasoning, emit events and abort the reply. The original text is not kept anywhere.
 func (s *streaming) filterText(ctx context.Context, c *provider.Chunk, text *string) error {
 	out, err := s.hooks.plugins.Stream(ctx, plugin.StreamChunk{Text: *text})
 	if err != nil {
@@ -85,8 +85,8 @@ func (s *streaming) filterText(ctx context.Context, c *provider.Chunk, text *str
 }
 
 // respond runs the response hooks on a complete reply and replaces its parts with their result.
-// Items that subscribers saw and that the result changes are withdrawn. It does nothing after a
-// failed or cancelled call.
+// Items that subscribers saw and that the result changes are withdrawn; the commit of the reply
+// adds the new ones. It does nothing after a failed or cancelled call.
 func (s *streaming) respond(ctx context.Context, failed error, reply *provider.Reply) error {
 	if failed != nil || ctx.Err() != nil || !s.hooks.plugins.HasResponse() {
 		return nil

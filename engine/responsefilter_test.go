@@ -76,7 +76,7 @@ func agrees(t *testing.T, d *daemon, o *observer, report *protocol.TurnReport) {
 		told = append(told, string(e.Item.Kind)+": "+e.Item.Text)
 	}
 	if kept := d.history(t, id); !slices.Equal(told, kept) {
-		t.Errorf("an observer was told of\n%q, history has\n%q", told, kept)
+		t.Errorf("a subscriber received\n%q, history has\n%q", told, kept)
 	}
 }
 

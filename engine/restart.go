@@ -68,7 +68,7 @@ func (e *Engine) resumeSession(ctx context.Context, id protocol.SessionID) {
 }
 
 // load loads a session into memory with a function that does nothing. The new state resumes its own
-// work.
+// work. A session that cannot be loaded is logged; the next request to it tries again.
 func (e *Engine) load(ctx context.Context, id protocol.SessionID) {
 	_, err := do(ctx, e, id, func(context.Context, *state) (struct{}, error) { return struct{}{}, nil })
 	if err != nil && ctx.Err() == nil {

@@ -194,7 +194,7 @@ func once(t *testing.T, o *observer) {
 		switch e.Type {
 		case protocol.EventItemStarted, protocol.EventItemCompleted, protocol.EventModelRecorded, protocol.EventTurnAccepted, protocol.EventTurnCompleted:
 			if seen[key] {
-				t.Errorf("%s of %s was told twice", e.Type, e.ItemID)
+				t.Errorf("%s of %s was sent twice", e.Type, e.ItemID)
 			}
 			seen[key] = true
 		}

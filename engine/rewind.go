@@ -11,9 +11,11 @@ import (
 )
 
 // Rewind moves a session's leaf back to an ancestor. The nodes after it stay in the store, pinned,
-// and can be forked from. With p.Files it restores files as well, or only files. It needs an idle
-// session: otherwise it fails with *TurnActiveError or ErrSessionInUse. A dry run reports the
-// result and stores nothing.
+// and can be forked from. With p.Files it restores files as well, or only files.
+//
+// It needs an idle session: otherwise it fails with *TurnActiveError or ErrSessionInUse. A dry run,
+// and a rewind to the present leaf, return the result and store nothing. Plugins keep their state;
+// a snapshot restores that too.
 func (h *History) Rewind(ctx context.Context, p *protocol.SessionRewindParams) (*protocol.SessionRewindResult, error) {
 	if err := param.CheckRewind(p); err != nil {
 		return nil, err

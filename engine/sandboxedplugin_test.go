@@ -197,7 +197,7 @@ func TestCallsOfSandboxedPlugins(t *testing.T) {
 		id := d.session(t)
 		out := d.turn(t, id, "start").ToolCalls[0].Output
 		if len(out.Intents) != 2 || out.Intents[0].Refused != "" || out.Intents[1].Refused == "" {
-			t.Errorf("what it wants comes to %+v", out.Intents)
+			t.Errorf("the intents have the outcomes %+v", out.Intents)
 		}
 		turn := d.asksFor(t, id, "other")
 		d.answered(t, id, turn, "other")

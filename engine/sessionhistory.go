@@ -83,7 +83,8 @@ func (h *sessionHistory) frameNodes(at persistence.Cursor) ([]protocol.Node, err
 }
 
 // grow extends the cached history with nodes that were just committed after the node before. If the
-// nodes open a frame or do not follow the cached leaf, it drops the cache.
+// nodes open a frame or do not follow the cached leaf, it drops the cache. Every commit calls it,
+// except one that moves the leaf elsewhere.
 func (h *sessionHistory) grow(before protocol.NodeID, nodes []protocol.Node) {
 	m := h.model
 	if m == nil || m.leaf != before || slices.ContainsFunc(nodes, func(n protocol.Node) bool { return n.FrameOpen != nil }) {

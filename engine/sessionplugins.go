@@ -17,6 +17,7 @@ type sessionPlugins struct {
 	tasks  atomic.Int32  // number of tasks that plugins work on; unloading the session would lose them
 }
 
+// newSessionPlugins returns the part for a new state, with no plugins open and the lock free.
 func newSessionPlugins(owner *state) *sessionPlugins {
 	return &sessionPlugins{owner: owner, locked: make(chan struct{}, 1)}
 }
@@ -44,10 +45,12 @@ func (p *sessionPlugins) beginTask() (end func()) {
 	return func() { p.tasks.Add(-1) }
 }
 
-// haveTasks reports whether plugins work at tasks.
+// haveTasks reports whether plugins work on tasks. Such work does not count as a use of the
+// plugins: it survives their replacement, but not the end of the state.
 func (p *sessionPlugins) haveTasks() bool { return p.tasks.Load() > 0 }
 
-// unused reports whether nothing would be lost if the plugins were closed.
+// unused reports whether the plugins can be closed without losing anything: no use, no holder of
+// the lock, no tasks.
 func (p *sessionPlugins) unused() bool { return !p.inUse() && len(p.locked) == 0 && !p.haveTasks() }
 
 // end waits up to stopTimeout for the last use of the plugins and closes them. It never releases

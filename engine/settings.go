@@ -86,7 +86,7 @@ func (ss *Sessions) Archive(ctx context.Context, p *protocol.SessionArchiveParam
 }
 
 // describe commits a change of the session's title or archive flag together with its event and
-// receipt. It runs on the actor. The caller updates the row in memory after it returns nil.
+// receipt, on the actor. The caller updates the row in memory after it returns nil.
 func (st *state) describe(ctx context.Context, m *persistence.Meta, e protocol.Event, rc receipt.Request) (*protocol.SeqResult, error) {
 	c := st.change(persistence.Commit{Meta: m})
 	c.TellOf(e)

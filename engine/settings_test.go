@@ -114,7 +114,7 @@ func TestRejectedOptions(t *testing.T) {
 		queued := d.begin(t, id, "and?").TurnID
 		<-g.called
 		_, err = d.Sessions.Configure(t.Context(), with(id, `"bad"`))
-		refused(t, "one that is at work", err)
+		refused(t, "a session with a running turn", err)
 		close(g.open)
 		for _, turn := range []protocol.TurnID{turn, queued} {
 			if report := d.wait(t, turn); report.State != protocol.TurnCompleted {

@@ -40,7 +40,7 @@ func (sn *Snapshots) Preview(ctx context.Context, p *protocol.SnapshotParams) (*
 }
 
 // currentSide describes the session as it is now. Plugin state that was just captured (k) replaces
-// the stored one; nil means the stored state is current.
+// the stored one; nil means the stored state is current. It runs on the actor.
 func currentSide(ctx context.Context, st *state, k *captured) (side protocol.SnapshotSide, err error) {
 	plugins, tools := st.stored.pluginState(), st.stored.toolState()
 	if tools.Tools == nil {
@@ -57,7 +57,8 @@ func currentSide(ctx context.Context, st *state, k *captured) (side protocol.Sna
 	return side, err
 }
 
-// restoredSide describes the session as it would be after a restore.
+// restoredSide describes the session as it would be after a restore, from the snapshot's components
+// alone.
 func (s *snapshot) restoredSide(ctx context.Context, st *state) (protocol.SnapshotSide, error) {
 	execution, err := st.stored.execution(ctx, s.Name)
 	side := protocol.SnapshotSide{NodeID: s.Node, Plugins: s.plugins.public(), Tools: s.newestTools(st), Monitors: s.monitors.Restored(), Execution: digestOf(execution)}

@@ -115,7 +115,7 @@ func replacedBulk(t *testing.T) {
 	}
 	d.holds(t, fork, "d", second)
 	if _, ok := d.blob(t, protocol.DigestOf([]byte(first))); ok {
-		t.Error("bulk that nobody has any more is still there")
+		t.Error("an artifact that no state refers to is still stored")
 	}
 	if got, _ := d.blob(t, protocol.DigestOf([]byte(second))); got != second {
 		t.Error("the new bulk is not there")

@@ -80,7 +80,8 @@ func (e *Engine) captureExecution(ctx context.Context, plugins *plugin.Session, 
 
 // captureAll captures the state of plugins and of the code executor for a commit that must not fail
 // because of them. If one cannot be captured, its stored state stays, the next commit tries again,
-// and the failure is returned as an issue.
+// and the failure is returned as an issue. Plugins with an abandoned call are not asked, because a
+// call may still run in them.
 func (e *Engine) captureAll(ctx context.Context, id protocol.SessionID, plugins *plugin.Session, stored *pluginState) (*captured, []protocol.Issue) {
 	var issues []protocol.Issue
 	failed := func(code string, err error) {

@@ -13,8 +13,9 @@ import (
 )
 
 // Steer adds an input to a running turn. The turn reads it at its next checkpoint of the given
-// boundary. If the turn ends first, the input starts the next turn. It fails with ErrTurnNotActive
-// if the turn does not run.
+// boundary: after the work of a step, or before the turn completes. If the turn ends first, the
+// input starts the next turn, so it is never lost. It fails with ErrTurnNotActive if the turn does
+// not run, and with an error of the queue if that is full.
 func (ts *Turns) Steer(ctx context.Context, p *protocol.TurnSteerParams) (*protocol.TurnSteerResult, error) {
 	return ts.steer(ctx, nil, p)
 }
@@ -69,6 +70,9 @@ func (ts *sessionTurns) steerInstead(ctx context.Context, ceiling *protocol.Ceil
 // checkpoint handles a checkpoint effect: hooks run, then waiting inputs of this boundary enter the
 // turn. They are stored before the model sees them. If a hook aborts the turn, the inputs stay in
 // the queue for the next turn.
+//
+// It asks the actor only if inputs wait (steered), because most turns have many checkpoints and no
+// steered input.
 func (r *run) checkpoint(ctx context.Context, effect turn.Effect) error {
 	answer, err := r.seams.atCheckpoint(ctx, effect)
 	if err == nil && answer.Abort == nil && r.steered.Load() { // if a plugin stops the turn, waiting inputs stay queued

@@ -154,7 +154,7 @@ func TestStop(t *testing.T) {
 				t.Errorf("stopping took %v", took)
 			}
 			if err := <-told; err != nil && !errors.Is(err, engine.ErrShuttingDown) {
-				t.Errorf("who has called is told: %v", err)
+				t.Errorf("the caller got: %v", err)
 			}
 		})
 	})
@@ -179,7 +179,7 @@ func TestStop(t *testing.T) {
 		<-halted
 		d = d.restart(t, nil)
 		if title := must[persistence.Session](t)(d.store.Session(t.Context(), id)).Title; (title == "new") != (err == nil) {
-			t.Errorf("who has asked is told %v, and the title is %q", err, title)
+			t.Errorf("the request returned %v, and the title is %q", err, title)
 		}
 	})
 	t.Run("runtime/P11 a queued turn and a turn that waits for a person continue after a restart", func(t *testing.T) {

@@ -36,7 +36,8 @@ type streaming struct {
 const trailingUsage = 2 * time.Second
 
 // call sends the request and reads the reply to its end. It returns the provider's error or that of
-// a stream hook. The part of the reply that arrived is in reply() either way.
+// a stream hook. The part of the reply that arrived is in reply() either way. After a plugin
+// stopped the reply, it reads on for trailingUsage at most and then hangs up.
 func (s *streaming) call(ctx context.Context, req *provider.Request) error {
 	calling, hangUp := context.WithCancel(ctx)
 	defer hangUp()

@@ -144,7 +144,9 @@ func (d *subagentRun) createChild(ctx context.Context) error {
 	return err
 }
 
-// turn starts a turn of the child unless it exists, and waits for its report.
+// turn starts a turn of the child unless it exists, and waits for its report. The idempotency key
+// is derived from the turn's id, so an attempt after a crash finds the turn that an earlier one
+// started.
 func (d *subagentRun) turn(ctx context.Context, id protocol.TurnID, input []protocol.InputPart) (*protocol.TurnReport, error) {
 	t, err := d.eng.store.Turn(ctx, id)
 	switch {

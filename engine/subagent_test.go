@@ -309,7 +309,7 @@ func TestSubagentQueue(t *testing.T) {
 			t.Errorf("runtime/B12 the second one ended as %+v", got.Outcome)
 		}
 		if said := strings.Join(d.history(t, "ses_child1"), " "); strings.Index(said, "look") > strings.Index(said, "and now") {
-			t.Errorf("runtime/B12 the child was told %s", said)
+			t.Errorf("runtime/B12 the child received %s", said)
 		}
 	})
 }

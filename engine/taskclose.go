@@ -18,7 +18,8 @@ const sessionDeleted = "internal:session"
 
 // moveToParent transfers the live tasks of a session that match to its parent session. Each task is
 // moved in a commit of its own: a task that cannot be moved, such as one whose id the parent has
-// already, stays and is logged. Monitors never move. Without a parent nothing happens.
+// already, stays and is logged. Monitors never move. Without a parent nothing happens. An error
+// means only that the session could not be asked.
 func (ts *Tasks) moveToParent(ctx context.Context, id protocol.SessionID, meant func(protocol.TaskClosePolicy) bool) error {
 	var moving []protocol.TaskID
 	heir, err := do(ctx, ts.eng, id, func(_ context.Context, st *state) (protocol.SessionID, error) {
@@ -143,8 +144,10 @@ func (ts *Tasks) each(ctx context.Context, q persistence.TaskQuery, meant func(*
 	}
 }
 
-// Prune deletes the details and outputs of ended tasks, up to maxTaskPage at once. A short row
-// stays, so that starting the same task again still finds that it has run.
+// Prune deletes the details and outputs of ended tasks, up to maxTaskPage at once; the result lists
+// them, so a client repeats the request until the list is empty. p.BeforeMs limits it to tasks that
+// ended earlier. A short row of each task stays, so that starting the same task again still finds
+// that it has run.
 func (ts *Tasks) Prune(ctx context.Context, p *protocol.TaskPruneParams) (*protocol.TasksResult, error) {
 	r, err := mutate(ctx, ts.eng, p.SessionID, "task/prune", p.Key(), p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.TasksResult, error) {
 		over, err := ts.ofSession(ctx, st.id, func(t *protocol.Task) bool {

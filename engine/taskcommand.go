@@ -11,7 +11,8 @@ import (
 )
 
 // workerFor returns the worker that does what a spec says. It returns nil for external tasks, which
-// run outside lashd, and a *param.Error for specs that lashd cannot run.
+// run outside lashd, and a *param.Error for specs that lashd cannot run. Monitors have workers of
+// their own, which the monitor's start chooses.
 func (ts *Tasks) workerFor(spec *protocol.TaskSpec) (worker, error) {
 	switch {
 	case task.Detached(spec):
@@ -41,7 +42,8 @@ func noSession(err error) *protocol.TaskOutcome {
 	return &protocol.TaskOutcome{Kind: protocol.TaskError, Code: "no_session", Message: err.Error()}
 }
 
-// runCommand is the worker of background commands. The command ends with the daemon.
+// runCommand is the worker of background commands. The command ends with the daemon, and with ctx
+// when the task is stopped.
 func runCommand(ctx context.Context, w *work) *protocol.TaskOutcome {
 	row, err := w.sessionRow(ctx)
 	if err != nil {

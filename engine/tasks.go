@@ -48,7 +48,7 @@ func (h taskHost) Again(t *protocol.Task) live.Attempt {
 	return h.st.eng.Tasks.newWork(t, nil)
 }
 
-// WakeCeiling implements live.Host.
+// WakeCeiling implements live.Host: what the turn that a task wakes may do at most.
 func (h taskHost) WakeCeiling(t *protocol.Task) *protocol.Ceiling {
 	return h.st.eng.wakeCeiling(h.st.ctx, t, &h.st.row)
 }
@@ -69,7 +69,7 @@ func (h taskHost) Over(d *live.Draft, t protocol.Task) {
 	h.st.tasks.cancelRaceLosers(d, t)
 }
 
-// Moved implements live.Host.
+// Moved implements live.Host: it makes waits for tasks look again.
 func (h taskHost) Moved() { h.st.eng.tasksChanged.Notify() }
 
 // Watch implements monitor.Host.
@@ -80,7 +80,7 @@ func (h taskHost) Watch(spec protocol.MonitorSpec) func(*protocol.Task) live.Att
 // Dir implements monitor.Host.
 func (h taskHost) Dir(name string) string { return absIn(h.st.row.Cwd, name) }
 
-// Room implements monitor.Host.
+// Room implements monitor.Host: the number of bytes of wakes that fit into one turn.
 func (h taskHost) Room() int { return roomForWakes(&h.st.row.Config) }
 
 // loadTasks reads the session's live tasks. It starts nothing; wakeUp resumes them.

@@ -22,7 +22,8 @@ const pluginAsks protocol.ClientID = "internal:plugin"
 
 // qualifyTask fills in the session of a task that a plugin names: the plugin's own session unless
 // it names another. For the task that the plugin is working on, it is the session that owns the
-// task now, as the task may have been transferred.
+// task now, as the task may have been transferred. A plugin that names another session must be
+// allowed to do so.
 func (s *services) qualifyTask(ctx context.Context, p protocol.TaskParams) (protocol.TaskParams, error) {
 	if s.work != nil && p.TaskID == s.work.id && p.SessionID == "" {
 		p.SessionID = s.work.owner()
@@ -76,7 +77,7 @@ func (s *services) TaskOutput(ctx context.Context, p *protocol.TaskOutputParams)
 
 // FollowTasks implements plugin.TaskReadService. It yields each task again after every change,
 // until ctx is done. The cursor is the number of a stored change, so no change is lost between two
-// reads.
+// reads. Several changes between two reads are yielded as one, with the newest state.
 func (s *services) FollowTasks(ctx context.Context, p *protocol.TaskListParams) iter.Seq2[protocol.Task, error] {
 	return func(yield func(protocol.Task, error) bool) {
 		q := *p
@@ -175,7 +176,7 @@ func (s *services) inWorkspace(ctx context.Context, id protocol.SessionID) (prot
 }
 
 // ceilingIn returns the ceiling for requests to another session: what they may do in it at most,
-// beyond that session's own limits.
+// beyond that session's own limits. It fails if the requester may not reach the session.
 func (s *services) ceilingIn(ctx context.Context, id protocol.SessionID) (*protocol.Ceiling, error) {
 	by, err := s.requester(ctx)
 	if err == nil {

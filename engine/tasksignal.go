@@ -13,8 +13,9 @@ import (
 )
 
 // Signal sends a running task one of the signals that it declares, and returns once the worker has
-// taken it. It fails with *TaskEndedError if the task has ended and with ErrTaskElsewhere if no
-// worker of this daemon runs it.
+// taken it. Signals are not stored: a task that is restarted does not get them again. It fails with
+// *TaskEndedError if the task has ended and with ErrTaskElsewhere if no worker of this daemon runs
+// it.
 func (ts *Tasks) Signal(ctx context.Context, client protocol.ClientID, p *protocol.TaskSignalParams) (*protocol.TaskResult, error) {
 	t, err := ts.visible(ctx, p.SessionID, p.TaskID)
 	if err != nil {

@@ -32,6 +32,7 @@ type workKey struct {
 	task    protocol.TaskID
 }
 
+// newWorkers returns the workers of a new engine, with no attempts and all slots free.
 func newWorkers() workers {
 	return workers{all: map[workKey]*work{}, slots: make(chan struct{}, maxWorkers), children: map[protocol.SessionID]chan struct{}{}}
 }

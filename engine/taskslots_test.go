@@ -138,7 +138,7 @@ func TestTaskWaits(t *testing.T) {
 			}
 			r = must[*protocol.TaskWaitResult](t)(d.Tasks.Wait(t.Context(), "cli_w", &protocol.TaskWaitParams{SessionID: s, TaskIDs: []protocol.TaskID{"tsk_b", "tsk_none"}, Rule: protocol.WaitFirst, Losers: protocol.LosersCancel}))
 			if states(r.Live) != "tsk_none cancelRequested" {
-				t.Errorf("one that was decided before comes to %s", states(r.Live))
+				t.Errorf("a wait that was decided before it began returned %s", states(r.Live))
 			}
 		})
 	})
@@ -213,7 +213,7 @@ func TestTaskSignals(t *testing.T) {
 			begun(t, host, &plugin.TaskStart{TaskID: "tsk_a", Spec: spec, Work: takes(time.Minute, "")})
 			_, err := host.Tasks.SignalTask(t.Context(), &protocol.TaskSignalParams{TaskParams: ofTask("tsk_a"), Name: "add"})
 			if !errors.As(err, new(*engine.TaskEndedError)) {
-				t.Errorf("it was told %v", err)
+				t.Errorf("the signal returned %v", err)
 			}
 		})
 	})

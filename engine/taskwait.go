@@ -86,13 +86,14 @@ func (ts *Tasks) passBy(ctx context.Context, tasks []protocol.Task) {
 	for _, t := range tasks {
 		if !passed[t.SessionID] {
 			passed[t.SessionID] = true
-			// An error means that the session is gone, and stores nothing.
+			// An error means that the session is deleted or unloaded, so no commit is pending.
 			_, _ = do(ctx, ts.eng, t.SessionID, func(context.Context, *state) (struct{}, error) { return struct{}{}, nil })
 		}
 	}
 }
 
-// poll reads the tasks and sorts them into ended ones, in the order of their end, and live ones.
+// poll reads the tasks and sorts them into ended ones, in the order of their end, and live ones. It
+// fails if the session cannot see one of them.
 func (ts *Tasks) poll(ctx context.Context, p *protocol.TaskWaitParams) (*protocol.TaskWaitResult, error) {
 	r := &protocol.TaskWaitResult{Settled: []protocol.Task{}, Live: []protocol.Task{}}
 	for _, id := range p.TaskIDs {
@@ -106,7 +107,7 @@ func (ts *Tasks) poll(ctx context.Context, p *protocol.TaskWaitParams) (*protoco
 			r.Live = append(r.Live, t)
 		}
 	}
-	// Changes have numbers in one order for all: that of the last one of a task is its rank.
+	// The store numbers the changes of all tasks in one order, so the number of a task's last change is its rank.
 	slices.SortFunc(r.Settled, func(a, b protocol.Task) int { return int(a.Change - b.Change) })
 	return r, nil
 }
@@ -142,7 +143,8 @@ func (ts *Tasks) withdrawWakes(ctx context.Context, session protocol.SessionID, 
 
 // AwaitHidden implements plugin.TaskService. It waits until the session has no hidden tasks left,
 // including those that start while it waits. It returns the first failure once, as
-// *plugin.TaskFailedError.
+// *plugin.TaskFailedError. A hidden task that calls it does not wait for itself. When ctx ends, the
+// tasks keep running.
 func (s *services) AwaitHidden(ctx context.Context, session protocol.SessionID) error {
 	session, err := s.resolveSession(ctx, session)
 	if err != nil {

@@ -101,8 +101,9 @@ func (w *work) runAttempt() {
 	w.close(w.attempt())
 }
 
-// attempt runs the worker within the task's timeout. A panic is the outcome "failed" with code
-// "panic".
+// attempt runs the worker within the task's timeout, which counts from here and not from the start
+// of the task: a task that waits for a slot does not time out. A panic is the outcome "failed" with
+// code "panic".
 func (w *work) attempt() (out *protocol.TaskOutcome) {
 	ctx := w.ctx
 	if ms := w.task.Spec.TimeoutMs; ms > 0 {
@@ -169,9 +170,10 @@ func (w *work) close(out *protocol.TaskOutcome) {
 // ended.
 var errTaskMoved = errors.New("the task belongs to another session")
 
-// addEvent stores an event of the task. It retries as long as the daemon runs, because the event
-// has happened: for example while the session is reloaded or the task moves to another session. It
-// fails if the session is deleted, the daemon stops, or the task is no longer live.
+// addEvent stores an event of the task. It retries every reloadDelay as long as the daemon runs,
+// because the event has happened: for example while the session is reloaded, the disk is full or
+// the task moves to another session. It fails if the session is deleted, the daemon stops, or the
+// task is no longer live.
 func (w *work) addEvent(e protocol.TaskEvent) error {
 	ctx := w.eng.actorContext()
 	for {

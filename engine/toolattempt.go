@@ -201,8 +201,9 @@ func interrupted(ctx context.Context, s *toolCall, done <-chan outcome) outcome 
 	return outcome{Result: tool.Result{Output: out}}
 }
 
-// withinGrace waits for a result until ctx is done and cancelGrace has passed; stopTimeout if the
-// daemon stops. It reports whether a result came.
+// withinGrace waits for a result until ctx is done and a grace period has passed: cancelGrace, or
+// stopTimeout if the daemon stops. It reports whether a result came. A result that is ready at the
+// end of the period counts.
 func withinGrace[T any](ctx context.Context, done <-chan T) (v T, returned bool) {
 	select {
 	case v = <-done:

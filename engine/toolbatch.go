@@ -148,7 +148,8 @@ func (b *batch) perform(ctx context.Context) error {
 }
 
 // makeNested makes the calls that another call makes, and stores their results before that call
-// gets them.
+// gets them. A missed deadline of a nested completion is no error here: it fails the turn once the
+// outer call has returned.
 func (b *batch) makeNested(ctx context.Context) error {
 	err := b.perform(ctx)
 	switch {
@@ -230,7 +231,8 @@ func (b *batch) markStarted(ctx context.Context, calls ...*toolCall) error {
 
 // dispatch runs the calls that have no result: first all that may run together, then the serial
 // ones in order. If the turn is suspended, some calls may stay without a result. Results rank in
-// the order in which they settle and become durable in that order.
+// the order in which they settle and become durable in that order: if one is stored, so are all
+// that settled before it.
 func (b *batch) dispatch(ctx context.Context, calls []*toolCall) error {
 	rank(calls)
 	b.caller.filePoint().ToolsStart()

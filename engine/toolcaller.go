@@ -46,7 +46,7 @@ func (r *run) tell(ctx context.Context, events []change.Event) error {
 // decisions implements caller.
 func (r *run) decisions() *asks { return &r.asks }
 
-// watched implements caller.
+// filePoint implements caller.
 func (r *run) filePoint() *undo.Point { return r.files }
 
 // nested implements caller.
@@ -54,7 +54,7 @@ func (r *run) nested(ctx context.Context, m *callMaker, calls []*toolCall) error
 	return r.newBatch(m, calls).makeNested(ctx)
 }
 
-// carriesOut implements caller.
+// appliesIntents implements caller.
 func (r *run) appliesIntents() bool { return true }
 
 // addRow implements caller.

@@ -12,11 +12,13 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Tools is the API of a session's tools. Its methods open the session's plugins if needed and hold
-// their lock, so they may take as long as plugin code does.
+// Tools is the API of a session's tools, for clients and for plugins. Its methods open the
+// session's plugins if needed and hold their lock, so they may take as long as plugin code does. A
+// running turn is not disturbed: its next model call gets the changed tools.
 type Tools struct{ eng *Engine }
 
-// List lists all tools that a session knows, whether the model may call them or not.
+// List lists all tools that a session knows, whether the model may call them or not, with the
+// generation of the settings.
 func (ts *Tools) List(ctx context.Context, p *protocol.SessionParams) (*protocol.ToolListResult, error) {
 	return lockedPlugins(ctx, ts.eng, p.SessionID, func(k *pluginLock) (*protocol.ToolListResult, error) {
 		t, err := k.open(k.row().Config)

@@ -49,8 +49,8 @@ func (t turnTrace) record() trace.Record {
 }
 
 // request records a model call: fingerprints of its prompt, split into system text, tools, history
-// before the turn (past) and messages of the turn, so that a reader can see which part changed
-// between calls.
+// before the turn (past) and messages of the turn. With them a reader of the trace can see which
+// part changed between calls and so missed the provider's cache. The text itself is never recorded.
 func (t turnTrace) request(effect turn.Effect, req *provider.Request, past []*protocol.Message) {
 	if t.out == nil {
 		return

@@ -79,12 +79,12 @@ func (w *burstTree) told(d *daemon, id protocol.TriggerID, since int, want ...st
 			continue
 		}
 		if n := len(all) - since; n > w.bursts {
-			w.t.Errorf("it was told %d times of %d bursts", n, w.bursts)
+			w.t.Errorf("%d occurrences of %d bursts", n, w.bursts)
 		}
 		same(w.t, "told", got, want)
 		return len(all)
 	}
-	w.t.Fatalf("it was told of %q, want %q", got, want)
+	w.t.Fatalf("the trigger reported %q, want %q", got, want)
 	return 0
 }
 

@@ -22,7 +22,8 @@ type triggerHost struct{ eng *Engine }
 
 // Deliver wakes or starts the session of a delivery, exactly once: the wake and the outcome
 // "delivered" are one commit. The caller stores any other outcome that it returns. After an error
-// the delivery can be tried again.
+// the delivery can be tried again, also by the next daemon, because its source key makes a second
+// wake a duplicate.
 func (h triggerHost) Deliver(ctx context.Context, r persistence.Reserved) (protocol.TriggerDelivery, error) {
 	d := r.Delivery
 	if r.Action.Kind == protocol.TriggerStarts {
@@ -86,7 +87,9 @@ func deliveryText(r persistence.Reserved) string {
 	return fmt.Sprintf("%s\n\n%s: %s", r.Action.Text, r.Occurrence.Type, payload)
 }
 
-// undelivered returns the outcome of a failed delivery, or the error if it can be tried again.
+// undelivered returns the outcome of a failed delivery, or the error if it can be tried again:
+// targetGone if the session was deleted, refused for settings that are invalid now, failed for
+// everything else.
 func undelivered(d protocol.TriggerDelivery, err error) (protocol.TriggerDelivery, error) {
 	d.AtMs = now()
 	switch {

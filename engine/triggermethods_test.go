@@ -79,7 +79,7 @@ func TestRegisterRefused(t *testing.T) {
 		})
 	}
 	if all := must[*protocol.TriggerListResult](t)(d.Triggers.List(t.Context(), &protocol.TriggerListParams{})).Data; len(all) != 0 {
-		t.Errorf("it is there nevertheless: %+v", all)
+		t.Errorf("a rejected trigger was stored: %+v", all)
 	}
 }
 

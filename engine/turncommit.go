@@ -48,7 +48,8 @@ func (t *turnStore) commit(ctx context.Context, st *state, c *change.Change) err
 }
 
 // flush commits what the journal gathered, with more journal rows and events. It waits for a
-// running scan of files, and for space in the store until ctx is done.
+// running scan of files, and for space in the store until ctx is done. When it returns nil,
+// everything that the turn did before is durable.
 func (t *turnStore) flush(ctx context.Context, rows []persistence.Effect, also ...change.Event) error {
 	t.files.Join(false)
 	return t.storeWhenSpace(ctx, func(ctx context.Context, st *state) error { return t.commitRows(ctx, st, rows, also) })

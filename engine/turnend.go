@@ -144,7 +144,7 @@ func (ts *sessionTurns) totalWith(result *turn.Result) protocol.Usage {
 }
 
 // ended updates memory after the end of a turn is stored, and wakes the goroutines that wait for
-// it.
+// it. It runs as part of the commit, before any other function of the actor.
 func (ts *sessionTurns) ended(r *run, e *ending) {
 	ts.current = nil
 	ts.st.row.Usage = e.total
@@ -172,7 +172,7 @@ func messagesOf(nodes []protocol.Node) []*protocol.Message {
 }
 
 // abandonRun abandons a turn whose goroutine could not prepare it, and starts the next one. If that
-// cannot be stored, the turn is tried again later.
+// cannot be stored, the turn is tried again later. It runs on the actor, for the turn's goroutine.
 func (ts *sessionTurns) abandonRun(r *run, cause error) {
 	ts.current = nil
 	if turn, ok := ts.st.queue.Turn(r.id); ok {

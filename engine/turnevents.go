@@ -107,7 +107,8 @@ func (j *journal) drafts() []protocol.Node {
 }
 
 // newEvents returns the events that the log does not have yet, and the progress after them. Calls
-// without a result appear as started items, all others as completed ones.
+// without a result appear as started items, all others as completed ones. It changes nothing: the
+// commit that stores the events also stores the progress, and only then logged follows.
 func (j *journal) newEvents(result turn.Result) (progress, []change.Event) {
 	var events []change.Event
 	p := progress{Calls: j.logged.Calls, Emits: j.logged.Emits, Nodes: slices.Clip(j.logged.Nodes)}

@@ -78,7 +78,7 @@ func (s *storedState) setRecorded(c *change.Change, next recordedOptions) {
 }
 
 // inherit gives a frame that a change opens the options of the frame it opens from, if that frame
-// has options of its own.
+// has options of its own. Every commit calls it, so a new frame can never lose them.
 func (s *storedState) inherit(c *change.Change, from protocol.FrameID) {
 	_, own := s.recorded.Frames[from]
 	opens := slices.IndexFunc(c.Nodes, func(n protocol.Node) bool { return n.FrameOpen != nil })

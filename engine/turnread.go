@@ -92,8 +92,8 @@ func (ts *Turns) wait(ctx context.Context, id protocol.TurnID, timeout <-chan ti
 	}
 }
 
-// after returns a channel that fires after some milliseconds, or never for 0. The caller calls the
-// returned function to release the timer.
+// after returns a channel that fires after some milliseconds, or never for 0 and less. The caller
+// calls the returned function to release the timer.
 func after(ms int64) (<-chan time.Time, func()) {
 	if ms <= 0 {
 		return nil, func() {}

@@ -67,7 +67,8 @@ func (t *turnResult) reportOf(result turn.Result, revision int64) *protocol.Turn
 	}
 }
 
-// compactsHistory reports whether history is compacted before the next turn.
+// compactsHistory reports whether history is compacted before the next turn. A discarded turn adds
+// nothing, so it causes no compaction.
 func (t *turnResult) compactsHistory() bool { return t.compacts && t.discarded == nil }
 
 // stateToStore returns the plugin state for the commit that ends the turn. It returns none for a

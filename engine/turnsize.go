@@ -27,7 +27,7 @@ func (e *FullTurnError) Error() string {
 type turnSize struct{ nodes, calls, bytes int }
 
 // weigh measures what is new in the turn, and fails with *FullTurnError if there is no room for
-// another model call.
+// another model call. It is called before each model call and encodes each message only once.
 func (j *journal) weigh() error {
 	s := &j.size
 	for ; s.nodes < len(j.nodes); s.nodes++ {

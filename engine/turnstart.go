@@ -108,7 +108,9 @@ func unusedID(ctx context.Context, store *persistence.Store, id protocol.TurnID)
 }
 
 // accept commits an input with its turn. If the session is idle, the turn counts as running from
-// that commit on and takes over the lease; the caller must not give the lease back then.
+// that commit on and takes over the lease; the caller must not release the lease then. It fails
+// with errPluginsMoved if the lease does not fit the session's settings any more, and with
+// persistence.ErrFull if the store lacks space for new work.
 func (ts *sessionTurns) accept(ctx context.Context, id protocol.TurnID, in protocol.QueuedInput, l *lease, rc receipt.Request) (*protocol.TurnStartResult, error) {
 	if ts.st.eng.group.Closed() {
 		return nil, ErrShuttingDown
@@ -209,8 +211,8 @@ func (ts *sessionTurns) holdReason() protocol.QueueHold {
 	return protocol.HoldRetry
 }
 
-// foreign reports whether another daemon took a turn over while this one served the session. Such a
-// turn is left alone.
+// foreign reports whether another daemon took a turn over while this one served the session, which
+// can happen only if two daemons use one store. Such a turn is not touched.
 func (ts *sessionTurns) foreign(t persistence.StoredTurn) bool {
 	return ts.st.reloaded && t.State != protocol.TurnQueued && t.Incarnation != ts.st.eng.incarnation
 }

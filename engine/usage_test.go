@@ -33,7 +33,7 @@ func TestTooLarge(t *testing.T) {
 			t.Errorf("an observer is left with items %v", left)
 		}
 		if report.Usage.Input != 5 || len(report.Calls) != 3 {
-			t.Errorf("usage %+v of %d calls: what was paid must be told", report.Usage, len(report.Calls))
+			t.Errorf("usage %+v of %d calls: the report must contain all usage that was paid for", report.Usage, len(report.Calls))
 		}
 		o.gapless(0)
 		if next := d.turn(t, id, "and?"); next.State != protocol.TurnCompleted {
