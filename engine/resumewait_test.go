@@ -74,7 +74,7 @@ func TestResumingIsWatched(t *testing.T) {
 			all := must[*protocol.SessionListResult](t)(d.Sessions.List(t.Context(), &protocol.SessionListParams{})).Data
 			read := must[*protocol.SessionReadResult](t)(d.Sessions.Read(t.Context(), &protocol.SessionReadParams{SessionID: id})).Session
 			if len(all) != 1 || all[0].State != protocol.SessionRunning || read.State != protocol.SessionRunning {
-				t.Errorf("it is %s, and in the list of %d sessions %s", read.State, len(all), all[0].State)
+				t.Errorf("the session is %s, and in the list of %d sessions %s", read.State, len(all), all[0].State)
 			}
 		})
 	})
@@ -101,7 +101,7 @@ func TestResumingIsWatched(t *testing.T) {
 			synctest.Wait()
 			d.stop()
 			if err := <-attached; err != engine.ErrShuttingDown {
-				t.Errorf("to attach gave %v", err)
+				t.Errorf("attach returned %v", err)
 			}
 		})
 	})

@@ -113,7 +113,7 @@ func (d *daemon) asksAbout(t *testing.T, what string, id protocol.SessionID, tur
 	t.Helper()
 	asked, came := d.answered(t, id, turn, want[:max(len(want)-1, 0)]...)
 	if !slices.Equal(asked, want) {
-		t.Errorf("%s: a person is asked about %q, want %q; calls came to %v", what, asked, want, came)
+		t.Errorf("%s: a person is asked about %q, want %q; call results: %v", what, asked, want, came)
 	}
 }
 
@@ -140,7 +140,7 @@ func TestCallsOfSandboxedPlugins(t *testing.T) {
 			d.asksAbout(t, name, id, d.begin(t, id, "make").TurnID, c.asked...)
 			got := must[*protocol.ToolCallResult](t)(d.Tools.Call(t.Context(), &protocol.ToolCallParams{SessionID: id, Name: "make"})).Output
 			if result(got) != c.direct {
-				t.Errorf("%s: called directly, its call came to %q, want %q", name, result(got), c.direct)
+				t.Errorf("%s: called directly, its call returned %q, want %q", name, result(got), c.direct)
 			}
 		}
 	})
@@ -163,7 +163,7 @@ func TestCallsOfSandboxedPlugins(t *testing.T) {
 		<-begun
 		d = d.restart(t, func(s *setup) { s.tools, s.plugins = []tool.Provider{run, calling("make", "run")}, nil })
 		if asked, came := d.answered(t, id, turn); !slices.Contains(asked, "run") || came["run"] != "denied" {
-			t.Errorf("after a restart a person is asked about %q; calls came to %v", asked, came)
+			t.Errorf("after a restart a person is asked about %q; call results: %v", asked, came)
 		}
 	})
 	t.Run("outside/1 requests of a tool are limited to the sandbox of the plugin that calls it", func(t *testing.T) {
@@ -215,7 +215,7 @@ func TestTasksOfReplacedArguments(t *testing.T) {
 	id := d.session(t)
 	d.answered(t, id, d.begin(t, id, "start").TurnID, "start")
 	if c := d.readTask(t, id, "tsk_1").Task.Origin.Ceiling; c == nil || !c.Sandboxed {
-		t.Errorf("outside/29 it is held to %+v", c)
+		t.Errorf("outside/29 the task is limited to %+v", c)
 	}
 }
 
@@ -258,7 +258,7 @@ func TestSessionsOfSandboxedPlugins(t *testing.T) {
 				d.turn(t, id, "go")
 			}
 			if got := d.boxes(t, "ses_made"); got != c.want {
-				t.Errorf("it is held to a sandbox: %t", got)
+				t.Errorf("the session is limited to a sandbox: %t", got)
 			}
 		})
 	}

@@ -61,7 +61,7 @@ func TestForks(t *testing.T) {
 		}
 		_, err := d.History.Fork(t.Context(), &protocol.SessionForkParams{SessionID: id, AtNode: second})
 		if !errors.Is(err, persistence.ErrNotRetained) {
-			t.Errorf("a fork at a node that nothing holds: %v", err)
+			t.Errorf("a fork at an unpinned node: %v", err)
 		}
 	})
 }
@@ -88,7 +88,7 @@ func TestReadView(t *testing.T) {
 		close(g.open)
 		d.wait(t, turn)
 		if again, err := json.Marshal(during); err != nil || string(again) != string(kept) {
-			t.Errorf("what was read changed from %s to %s (%v)", kept, again, err)
+			t.Errorf("the page changed from %s to %s (%v)", kept, again, err)
 		}
 		if after := d.graph(t, id); len(after.Data) <= len(during.Data) || after.Data[1].ID != during.Data[1].ID {
 			t.Errorf("after the turn: %+v", after.Data)

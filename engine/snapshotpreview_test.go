@@ -23,7 +23,7 @@ func TestSnapshotPreview(t *testing.T) {
 		d.turn(t, id, "other")
 		p := d.previewed(t, id, "s")
 		if now, then := itemTexts(p.Now), itemTexts(p.Then); p.Now.Nodes != 2 || p.Then.Nodes != 2 || !slices.Equal(now, []string{"other", "ok"}) || !slices.Equal(then, []string{"one", "ok"}) {
-			t.Errorf("%d entries %q go, %d entries %q come back", p.Now.Nodes, now, p.Then.Nodes, then)
+			t.Errorf("%d nodes %q would be removed, %d nodes %q would return", p.Now.Nodes, now, p.Then.Nodes, then)
 		}
 	})
 	t.Run("issue/6-1 a preview includes state that a plugin gathered since the last commit", func(t *testing.T) {

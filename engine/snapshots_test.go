@@ -111,7 +111,7 @@ func replacedBulk(t *testing.T) {
 	fork := d.fork(t, id, "").SessionID
 	d.holds(t, id, "c", second)
 	if _, ok := d.blob(t, protocol.DigestOf([]byte(first))); !ok {
-		t.Error("the bulk that a fork has is gone")
+		t.Error("an artifact of the fork was deleted")
 	}
 	d.holds(t, fork, "d", second)
 	if _, ok := d.blob(t, protocol.DigestOf([]byte(first))); ok {
@@ -246,7 +246,7 @@ func restoredSnapshot(t *testing.T) {
 		t.Errorf("history is %q", got)
 	}
 	if got := said(d.graph(t, d.fork(t, id, left).SessionID).Data); !slices.Contains(got, "two") {
-		t.Errorf("what was left behind is %q", got)
+		t.Errorf("the pinned branch is %q", got)
 	}
 	must[*protocol.SeqResult](t)(d.Snapshots.Delete(t.Context(), &protocol.SnapshotMutationParams{SessionID: id, Name: "s"}))
 	if all := must[*protocol.SnapshotListResult](t)(d.Snapshots.List(t.Context(), &protocol.SessionParams{SessionID: id})); len(all.Data) != 0 {

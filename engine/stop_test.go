@@ -237,7 +237,7 @@ func TestAbandoned(t *testing.T) {
 		}
 		inputs := must[*protocol.QueueListResult](t)(d.Queue.List(t.Context(), &protocol.QueueListParams{SessionID: id, All: true})).Data
 		if len(inputs) != 1 || inputs[0].State != protocol.InputCancelled {
-			t.Errorf("inputs %+v: what was sent stays as evidence", inputs)
+			t.Errorf("inputs %+v: the input must stay stored", inputs)
 		}
 	})
 	t.Run("reliability/P25 no turn starts while the daemon stops", func(t *testing.T) {

@@ -72,14 +72,14 @@ func TestSubagents(t *testing.T) {
 			d.task(t, s, "tsk_a", delegated(1, "look"))
 			got := d.ended(t, s, "tsk_a")
 			if got.State != protocol.TaskCompleted || string(got.Outcome.Value) != `"all is well"` {
-				t.Errorf("it ended as %s %+v", got.State, got.Outcome)
+				t.Errorf("the task ended as %s %+v", got.State, got.Outcome)
 			}
 			if r := d.state(t, "ses_child1").Relation; r.Kind != protocol.RelationChild || r.Parent != s {
 				t.Errorf("the child is %+v", r)
 			}
 			d.owes(t, "issue/5-5 with a child", s, spent{"subagent", 3, 2, 1})
 			if again := d.task(t, s, "tsk_a", delegated(1, "look")); again.State != protocol.TaskCompleted || len(d.allTurns(t, "ses_child1")) != 1 {
-				t.Errorf("started again it is %s", again.State)
+				t.Errorf("started again, the task is %s", again.State)
 			}
 		})
 	})
@@ -97,7 +97,7 @@ func TestSubagents(t *testing.T) {
 			close(open)
 			got := d.ended(t, s, "tsk_a")
 			if got.State != protocol.TaskCompleted || string(got.Outcome.Value) != `"seen"` || got.Attempt != 5 {
-				t.Errorf("it ended as %s %+v in attempt %d", got.State, got.Outcome, got.Attempt)
+				t.Errorf("the task ended as %s %+v in attempt %d", got.State, got.Outcome, got.Attempt)
 			}
 			if turns := d.allTurns(t, "ses_child1"); len(turns) != 1 || turns[0].TurnID != "trn_child1" {
 				t.Errorf("the child has the turns %+v", turns)
@@ -153,7 +153,7 @@ func TestSubagents(t *testing.T) {
 			must[*protocol.TaskResult](t)(d.Tasks.Cancel(t.Context(), "cli_a", &protocol.TaskCancelParams{TaskParams: protocol.TaskParams{SessionID: s, TaskID: "tsk_a"}}))
 			got := d.ended(t, s, "tsk_a")
 			if got.State != protocol.TaskCancelled || got.Outcome.By != "cli_a" {
-				t.Errorf("it ended as %s %+v", got.State, got.Outcome)
+				t.Errorf("the task ended as %s %+v", got.State, got.Outcome)
 			}
 			synctest.Wait()
 			if turns := d.allTurns(t, "ses_child1"); len(turns) != 1 || turns[0].State != protocol.TurnCancelled {
@@ -173,7 +173,7 @@ func TestSubagents(t *testing.T) {
 			wished(t, again.dir, s, "tsk_a")
 			d = start(t, again)
 			if got := d.ended(t, s, "tsk_a"); got.State != protocol.TaskCancelled || got.Outcome.By != "cli_a" {
-				t.Errorf("it ended as %s %+v", got.State, got.Outcome)
+				t.Errorf("the task ended as %s %+v", got.State, got.Outcome)
 			}
 			synctest.Wait()
 			if turns := d.allTurns(t, "ses_child1"); len(turns) != 1 || turns[0].State != protocol.TurnCancelled {
@@ -189,7 +189,7 @@ func TestSubagents(t *testing.T) {
 			synctest.Wait()
 			d.interrupt(t, "trn_child1")
 			if got := d.ended(t, s, "tsk_a"); got.State != protocol.TaskCancelled || got.Outcome.By != "cli_a" {
-				t.Errorf("it ended as %s %+v", got.State, got.Outcome)
+				t.Errorf("the task ended as %s %+v", got.State, got.Outcome)
 			}
 		})
 	})
@@ -242,7 +242,7 @@ func TestSubagentOutput(t *testing.T) {
 				d.task(t, s, "tsk_a", spec)
 				got := d.ended(t, s, "tsk_a")
 				if got.State != c.state || got.Outcome.Code != c.code || c.code == "" && string(got.Outcome.Value) != `{"n":1}` {
-					t.Errorf("it ended as %s %+v", got.State, got.Outcome)
+					t.Errorf("the task ended as %s %+v", got.State, got.Outcome)
 				}
 				if turns := d.allTurns(t, "ses_child1"); len(turns) != 2 {
 					t.Errorf("the child has %d turns", len(turns))
@@ -278,7 +278,7 @@ func TestSubagentRefusals(t *testing.T) {
 		for what, spec := range map[string]protocol.TaskSpec{"a session of another parent": foreign, "a child below the depth limit": wide} {
 			begun := d.task(t, s, "", spec)
 			if got := d.ended(t, s, begun.ID); got.State != protocol.TaskFailed || got.Outcome.Code != "notDelegated" {
-				t.Errorf("issue/5-5 %s: it ended as %s %+v", what, got.State, got.Outcome)
+				t.Errorf("issue/5-5 %s: the task ended as %s %+v", what, got.State, got.Outcome)
 			}
 		}
 		if turns := d.allTurns(t, other); len(turns) != 0 {
@@ -306,7 +306,7 @@ func TestSubagentQueue(t *testing.T) {
 		}
 		close(open)
 		if got := d.ended(t, s, "tsk_b"); string(got.Outcome.Value) != `"ok"` || d.readTask(t, s, "tsk_a").Task.EndedAtMs > got.EndedAtMs {
-			t.Errorf("runtime/B12 the second one ended as %+v", got.Outcome)
+			t.Errorf("runtime/B12 the second task ended as %+v", got.Outcome)
 		}
 		if said := strings.Join(d.history(t, "ses_child1"), " "); strings.Index(said, "look") > strings.Index(said, "and now") {
 			t.Errorf("runtime/B12 the child received %s", said)
@@ -333,13 +333,13 @@ func TestTurnEnd(t *testing.T) {
 		d.turn(t, s, "another turn")
 		kept, gone := d.readTask(t, s, "tsk_kept"), d.readTask(t, s, "tsk_gone")
 		if kept.Task.State != protocol.TaskRunning || eventKinds(kept.Events) != "created started callerDeparted" {
-			t.Errorf("runtime/B02 what is to go on is %s after %s", kept.Task.State, eventKinds(kept.Events))
+			t.Errorf("runtime/B02 the task to keep is %s after %s", kept.Task.State, eventKinds(kept.Events))
 		}
 		if gone.Task.State != protocol.TaskCancelled || gone.Task.Outcome.By != "internal:parentEnd" {
-			t.Errorf("runtime/B02 what is to end is %s %+v", gone.Task.State, gone.Task.Outcome)
+			t.Errorf("runtime/B02 the task to cancel is %s %+v", gone.Task.State, gone.Task.Outcome)
 		}
 		if turns := d.allTurns(t, s); len(turns) != 2 {
-			t.Errorf("issue/5-5 what ended with its turn woke the session: %d turns", len(turns))
+			t.Errorf("issue/5-5 a task that ended with its turn woke the session: %d turns", len(turns))
 		}
 	})
 }

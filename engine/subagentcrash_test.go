@@ -102,7 +102,7 @@ func TestSubagentKilled(t *testing.T) {
 			d := start(t, s)
 			got := d.ended(t, victimSession, "tsk_a")
 			if got.State != protocol.TaskCompleted || string(got.Outcome.Value) != "2" {
-				t.Errorf("it ended as %s %+v", got.State, got.Outcome)
+				t.Errorf("the task ended as %s %+v", got.State, got.Outcome)
 			}
 			if turns := d.allTurns(t, "ses_child1"); len(turns) != 2 || turns[0].TurnID != "trn_child1" || turns[1].TurnID != "trn_child1_again" {
 				t.Errorf("the child has the turns %+v", turns)

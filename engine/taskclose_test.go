@@ -69,14 +69,14 @@ func TestTasksOfClosedSessions(t *testing.T) {
 		d.threeTasks(t, s, "a-")
 		closes(s)
 		if got := d.ended(t, s, "a-cancel"); got.State != protocol.TaskCancelled || got.Outcome.By != "internal:sessionClosed" {
-			t.Errorf("the one to be cancelled is %s %+v", got.State, got.Outcome)
+			t.Errorf("the cancelled task is %s %+v", got.State, got.Outcome)
 		}
 		if keep, gone := d.owner(t, s, "a-keep"), d.owner(t, parent, "a-transfer"); keep != s || gone != parent {
-			t.Errorf("that to be kept is of %s, that to be transferred of %s", keep, gone)
+			t.Errorf("the kept task belongs to %s, the transferred one to %s", keep, gone)
 		}
 		turns := must[*protocol.TurnListResult](t)(d.Turns.List(t.Context(), &protocol.TurnListParams{SessionID: s})).Data
 		if len(turns) != 0 {
-			t.Errorf("closing it wakes it: %+v", turns)
+			t.Errorf("closing the session wakes it: %+v", turns)
 		}
 		closes(s) // again
 	})
@@ -86,7 +86,7 @@ func TestTasksOfClosedSessions(t *testing.T) {
 		closes(s)
 		d.ended(t, s, "b-cancel")
 		if got := d.owner(t, s, "b-transfer"); got != s {
-			t.Errorf("it is of %s", got)
+			t.Errorf("the task belongs to %s", got)
 		}
 	})
 	t.Run("runtime/B09 deleting a session transfers its surviving tasks to the parent", func(t *testing.T) {
@@ -140,19 +140,19 @@ func TestPrunedTasks(t *testing.T) {
 		}
 		changed := must[*protocol.TaskListResult](t)(d.Tasks.List(t.Context(), &protocol.TaskListParams{SessionID: s, Cursor: list.NextCursor})).Data
 		if len(changed) != 1 || !changed[0].Pruned {
-			t.Errorf("those who follow see %+v", changed)
+			t.Errorf("followers see %+v", changed)
 		}
 		d = d.restart(whole, nil)
 		got := d.readTask(t, s, "tsk_over")
 		if !got.Task.Pruned || got.Task.State != protocol.TaskFailed || *got.Task.Outcome.ExitCode != 3 || got.Task.Spec.Command != nil || len(got.Events) != 0 {
-			t.Errorf("what is left: %+v", got)
+			t.Errorf("the pruned task is %+v", got)
 		}
 		if out := d.output(t, s, "tsk_over"); out != "" {
 			t.Errorf("its output is %q", out)
 		}
 		again := must[*protocol.TaskResult](t)(d.Tasks.Start(t.Context(), "", &protocol.TaskStartParams{SessionID: s, TaskID: "tsk_over", Spec: spec}))
 		if !again.Existing {
-			t.Errorf("started again it is %+v", again)
+			t.Errorf("started again, the task is %+v", again)
 		}
 		if _, err := d.Tasks.Start(t.Context(), "", &protocol.TaskStartParams{SessionID: s, TaskID: "tsk_over", Spec: endless("")}); err == nil {
 			t.Error("another spec is taken")
@@ -192,13 +192,13 @@ func TestTasksOfTurns(t *testing.T) {
 	t.Run("runtime/B02 when the turn that started a task ends, the task is cancelled or notified", func(t *testing.T) {
 		asked, alone := d.readTask(t, s, "cancel"), d.readTask(t, s, "detach")
 		if asked.Task.CancelRequested == nil || asked.Task.CancelRequested.By != "internal:parentEnd" || asked.Task.Origin.TurnID != report.TurnID {
-			t.Errorf("the one is %+v", asked.Task)
+			t.Errorf("the cancelled task is %+v", asked.Task)
 		}
 		if k := eventKinds(alone.Events); k != "created started callerDeparted" || alone.Task.State != protocol.TaskRunning {
-			t.Errorf("the other is %s: %s", alone.Task.State, k)
+			t.Errorf("the notified task is %s: %s", alone.Task.State, k)
 		}
 		if got := d.ended(t, s, "cancel"); got.State != protocol.TaskCancelled || got.Outcome.By != "internal:parentEnd" {
-			t.Errorf("it ended as %s %+v", got.State, got.Outcome)
+			t.Errorf("the task ended as %s %+v", got.State, got.Outcome)
 		}
 		must[*protocol.SessionWaitResult](t)(d.Sessions.Wait(t.Context(), &protocol.SessionWaitParams{SessionID: s}))
 		if turns := must[*protocol.TurnListResult](t)(d.Turns.List(t.Context(), &protocol.TurnListParams{SessionID: s})).Data; len(turns) != 1 {

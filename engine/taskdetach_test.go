@@ -35,7 +35,7 @@ func TestDetached(t *testing.T) {
 		d.task(t, s, "tsk_short", apart("echo out; echo err >&2; exit 3"))
 		got := d.ended(t, s, "tsk_short")
 		if got.State != protocol.TaskFailed || *got.Outcome.ExitCode != 3 || !strings.HasPrefix(got.Ref, "process ") || got.Attempt != 0 {
-			t.Errorf("it ended as %s %+v, with the reference %q", got.State, got.Outcome, got.Ref)
+			t.Errorf("the task ended as %s %+v, with the reference %q", got.State, got.Outcome, got.Ref)
 		}
 		if out := d.output(t, s, "tsk_short"); out != "out\nerr\n" {
 			t.Errorf("its output is %q", out)
@@ -50,14 +50,14 @@ func TestDetached(t *testing.T) {
 		cwd := must[*protocol.SessionReadResult](t)(d.Sessions.Read(t.Context(), &protocol.SessionReadParams{SessionID: s})).Session.Cwd
 		d = d.restart(whole, path)
 		if got := d.readTask(t, s, "tsk_long").Task; got.State != protocol.TaskCancelRequested {
-			t.Errorf("after a restart it is %s %+v", got.State, got.Outcome)
+			t.Errorf("after a restart the task is %s %+v", got.State, got.Outcome)
 		}
 		if err := os.WriteFile(cwd+"/go", nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		got := d.ended(t, s, "tsk_long")
 		if got.State != protocol.TaskFailed || got.Outcome.Kind != protocol.TaskExited || *got.Outcome.ExitCode != 5 {
-			t.Errorf("it ended as %s %+v", got.State, got.Outcome)
+			t.Errorf("the task ended as %s %+v", got.State, got.Outcome)
 		}
 		if out := d.output(t, s, "tsk_long"); out != "begun\ngone on\n" {
 			t.Errorf("its output is %q", out)
@@ -80,7 +80,7 @@ func TestDetached(t *testing.T) {
 			must[*protocol.TaskResult](t)(d.Tasks.Cancel(t.Context(), "cli_b", &protocol.TaskCancelParams{TaskParams: protocol.TaskParams{SessionID: s, TaskID: id}}))
 			got := d.ended(t, s, id)
 			if diff := cmp.Diff(*got.Outcome, c.want); diff != "" || got.State != c.state {
-				t.Errorf("it ended as %s: %s", got.State, diff)
+				t.Errorf("the task ended as %s: %s", got.State, diff)
 			}
 			if out := d.output(t, s, id); out != c.output {
 				t.Errorf("its output is %q, want %q", out, c.output)
@@ -106,7 +106,7 @@ func TestDetached(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := d.ended(t, s, "tsk_lost"); got.State != protocol.TaskAbandoned || got.Outcome.Evidence == nil {
-			t.Errorf("it ended as %s %+v", got.State, got.Outcome)
+			t.Errorf("the task ended as %s %+v", got.State, got.Outcome)
 		}
 	})
 	// pidIn returns the process id that a command of a session printed.
@@ -167,7 +167,7 @@ func TestDetached(t *testing.T) {
 		d = d.restart(whole, path)
 		eventually(t, func() bool { return gone(pid) })
 		if gone(their) {
-			t.Error("that of others is gone")
+			t.Error("the command that only others may end is gone")
 		}
 	})
 }

@@ -84,10 +84,10 @@ func TestPluginTasks(t *testing.T) {
 			}})
 			got := d.ended(t, s, task.ID)
 			if got.State != protocol.TaskCompleted || string(got.Outcome.Value) != `"all"` || d.output(t, s, task.ID) != "looked at tsk_a" {
-				t.Errorf("it ended as %s %+v with %q", got.State, got.Outcome, d.output(t, s, task.ID))
+				t.Errorf("the task ended as %s %+v with %q", got.State, got.Outcome, d.output(t, s, task.ID))
 			}
 			if got.Origin.Plugin != "p" || got.Origin.SessionID != s {
-				t.Errorf("it comes from %+v", got.Origin)
+				t.Errorf("the origin of the task is %+v", got.Origin)
 			}
 		})
 	})
@@ -95,7 +95,7 @@ func TestPluginTasks(t *testing.T) {
 		withTasks(t, setup{}, nil, func(t *testing.T, d *daemon, s protocol.SessionID, host plugin.Capabilities) {
 			task := begun(t, host, &plugin.TaskStart{Spec: work(protocol.TaskOther, protocol.RecoverOwner), Work: func(context.Context, *plugin.TaskRun) *protocol.TaskOutcome { panic("oh") }})
 			if got := d.ended(t, s, task.ID); got.State != protocol.TaskFailed || got.Outcome.Kind != protocol.TaskError {
-				t.Errorf("it ended as %s %+v", got.State, got.Outcome)
+				t.Errorf("the task ended as %s %+v", got.State, got.Outcome)
 			}
 		})
 	})
@@ -119,7 +119,7 @@ func TestPluginTasks(t *testing.T) {
 				t.Errorf("the handler's ended as %s %+v after %d attempts", got.State, got.Outcome, got.Attempt)
 			}
 			if got := d.ended(t, s, "tsk_bound"); got.State != protocol.TaskAbandoned || got.Outcome.Evidence == nil {
-				t.Errorf("the other ended as %s %+v", got.State, got.Outcome)
+				t.Errorf("the other task ended as %s %+v", got.State, got.Outcome)
 			}
 		})
 	})

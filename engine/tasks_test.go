@@ -63,11 +63,11 @@ func TestTaskCommands(t *testing.T) {
 	t.Run("runtime/B01 a command that ends by itself has an outcome and keeps its output", func(t *testing.T) {
 		begun := d.task(t, s, "", command("echo out; echo err >&2; exit 3", protocol.RecoverOwner))
 		if begun.State != protocol.TaskRunning || begun.Attempt != 1 {
-			t.Errorf("it begins as %+v", begun)
+			t.Errorf("the task starts as %+v", begun)
 		}
 		got := d.ended(t, s, begun.ID)
 		if got.State != protocol.TaskFailed || got.Outcome.Kind != protocol.TaskExited || *got.Outcome.ExitCode != 3 {
-			t.Errorf("it ended as %s %+v", got.State, got.Outcome)
+			t.Errorf("the task ended as %s %+v", got.State, got.Outcome)
 		}
 		if out := d.output(t, s, begun.ID); out != "out\nerr\n" {
 			t.Errorf("output %q", out)
@@ -81,7 +81,7 @@ func TestTaskCommands(t *testing.T) {
 		first := d.task(t, s, "tsk_once", spec)
 		again := must[*protocol.TaskResult](t)(d.Tasks.Start(t.Context(), "", &protocol.TaskStartParams{SessionID: s, TaskID: "tsk_once", Spec: spec}))
 		if !again.Existing || again.Task.CreatedAtMs != first.CreatedAtMs || again.Task.Ordinal != 2 {
-			t.Errorf("started again it is %+v", again)
+			t.Errorf("started again, the task is %+v", again)
 		}
 		_, err := d.Tasks.Start(t.Context(), "", &protocol.TaskStartParams{SessionID: s, TaskID: "tsk_once", Spec: command("true", protocol.RecoverOwner)})
 		if !errors.As(err, new(*engine.TaskConflictError)) {
@@ -89,10 +89,10 @@ func TestTaskCommands(t *testing.T) {
 		}
 		r := must[*protocol.TaskResult](t)(d.Tasks.Cancel(t.Context(), "cli_b", &protocol.TaskCancelParams{TaskParams: protocol.TaskParams{SessionID: s, TaskID: "tsk_once"}, Reason: "enough"}))
 		if r.Task.State != protocol.TaskCancelRequested {
-			t.Errorf("asked to end it is %s", r.Task.State)
+			t.Errorf("after the request to cancel the task is %s", r.Task.State)
 		}
 		if got := d.ended(t, s, "tsk_once"); got.State != protocol.TaskCancelled || got.Outcome.Kind != protocol.TaskStopped || got.Outcome.By != "cli_b" || got.Outcome.Message != "enough" {
-			t.Errorf("it ended as %s %+v", got.State, got.Outcome)
+			t.Errorf("the task ended as %s %+v", got.State, got.Outcome)
 		}
 		_, err = d.Tasks.Cancel(t.Context(), "cli_b", &protocol.TaskCancelParams{TaskParams: protocol.TaskParams{SessionID: s, TaskID: "tsk_once"}})
 		if !errors.As(err, new(*engine.TaskEndedError)) {
@@ -104,7 +104,7 @@ func TestTaskCommands(t *testing.T) {
 		d.outputHas(t, s, task.ID, "ready")
 		must[*protocol.TaskResult](t)(d.Tasks.Cancel(t.Context(), "cli_b", &protocol.TaskCancelParams{TaskParams: protocol.TaskParams{SessionID: s, TaskID: task.ID}}))
 		if got := d.ended(t, s, task.ID); got.State != protocol.TaskCompleted || got.Outcome.Kind != protocol.TaskExited || *got.Outcome.ExitCode != 0 {
-			t.Errorf("it ended as %s %+v", got.State, got.Outcome)
+			t.Errorf("the task ended as %s %+v", got.State, got.Outcome)
 		}
 	})
 	t.Run("runtime/K02 input that is written to a command reaches it", func(t *testing.T) {
@@ -114,7 +114,7 @@ func TestTaskCommands(t *testing.T) {
 			must[*protocol.TaskResult](t)(d.Tasks.Signal(t.Context(), "cli_a", &sig))
 		}
 		if got := d.ended(t, s, task.ID); got.State != protocol.TaskCompleted || d.output(t, s, task.ID) != "hello\n" {
-			t.Errorf("it ended as %s with %q", got.State, d.output(t, s, task.ID))
+			t.Errorf("the task ended as %s with %q", got.State, d.output(t, s, task.ID))
 		}
 	})
 	t.Run("runtime/B06 the end of a task that wakes its session causes one turn", func(t *testing.T) {
@@ -132,7 +132,7 @@ func TestTaskCommands(t *testing.T) {
 		spec.TimeoutMs = 50
 		got := d.ended(t, s, d.task(t, s, "", spec).ID)
 		if got.State != protocol.TaskFailed || got.Outcome.Kind != protocol.TaskStopped || got.Outcome.Code != "timeout" {
-			t.Errorf("it ended as %s %+v", got.State, got.Outcome)
+			t.Errorf("the task ended as %s %+v", got.State, got.Outcome)
 		}
 	})
 }
@@ -154,7 +154,7 @@ func TestTaskRecovery(t *testing.T) {
 			d = d.restart(t, nil)
 			got := d.ended(t, s, task.ID)
 			if got.State != c.state || d.output(t, s, task.ID) != c.output {
-				t.Errorf("it is %s %+v, with %q", got.State, got.Outcome, d.output(t, s, task.ID))
+				t.Errorf("the task is %s %+v, with %q", got.State, got.Outcome, d.output(t, s, task.ID))
 			}
 			if c.state == protocol.TaskAbandoned && (got.Outcome.Evidence == nil || got.Outcome.Evidence.Writer != protocol.WriterDrain) {
 				t.Errorf("evidence %+v", got.Outcome.Evidence)
@@ -167,13 +167,13 @@ func TestTaskRecovery(t *testing.T) {
 		task := d.task(t, s, "", protocol.TaskSpec{Kind: protocol.TaskOther, Recovery: protocol.RecoverExternal})
 		d = d.restart(t, nil)
 		if got := d.readTask(t, s, task.ID).Task; got.State != protocol.TaskRunning {
-			t.Errorf("it is %s", got.State)
+			t.Errorf("the task is %s", got.State)
 		}
 		r := must[*protocol.TaskResult](t)(d.Tasks.Complete(t.Context(), "cli_b", &protocol.TaskCompleteParams{
 			TaskParams: protocol.TaskParams{SessionID: s, TaskID: task.ID}, Outcome: protocol.TaskOutcome{Kind: protocol.TaskDone, Value: []byte(`7`)},
 		}))
 		if r.Task.State != protocol.TaskCompleted || string(r.Task.Outcome.Value) != "7" {
-			t.Errorf("it is %+v", r.Task)
+			t.Errorf("the task is %+v", r.Task)
 		}
 	})
 }
@@ -204,7 +204,7 @@ func TestTaskTransfer(t *testing.T) {
 		d.outputHas(t, a, task.ID, "over")
 		time.Sleep(300 * time.Millisecond) // long enough for the command to end
 		if got := d.readTask(t, a, task.ID).Task; got.State != protocol.TaskRunning {
-			t.Errorf("on its way it is %s", got.State)
+			t.Errorf("during the transfer the task is %s", got.State)
 		}
 		if err := back(); err != nil {
 			t.Fatal(err)
@@ -215,7 +215,7 @@ func TestTaskTransfer(t *testing.T) {
 		d.task(t, a, "tsk_y", command("sleep 600", protocol.RecoverOwner))
 		d.task(t, b, "tsk_y", command("sleep 600", protocol.RecoverOwner))
 		if move("tsk_x", "tsk_y") == nil {
-			t.Error("it is not refused")
+			t.Error("the transfer was not rejected")
 		}
 		if got := d.readTask(t, a, "tsk_x").Task; got.SessionID != a {
 			t.Errorf("a task of the transfer is now of %s", got.SessionID)
@@ -226,13 +226,13 @@ func TestTaskTransfer(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := d.readTask(t, a, "tsk_x").Task; got.SessionID != b {
-			t.Errorf("it is of %s", got.SessionID)
+			t.Errorf("the task belongs to %s", got.SessionID)
 		}
 		must[*protocol.TaskResult](t)(d.Tasks.Signal(t.Context(), "cli_a", &protocol.TaskSignalParams{
 			TaskParams: protocol.TaskParams{SessionID: b, TaskID: "tsk_x"}, Name: "stdin", Payload: []byte(`{"text":"two\n"}`),
 		}))
 		if got := d.ended(t, b, "tsk_x"); got.State != protocol.TaskCompleted || d.output(t, b, "tsk_x") != "one\ntwo\n" {
-			t.Errorf("it ended as %s with %q", got.State, d.output(t, b, "tsk_x"))
+			t.Errorf("the task ended as %s with %q", got.State, d.output(t, b, "tsk_x"))
 		}
 	})
 }
@@ -246,5 +246,5 @@ func eventually(t testing.TB, f func() bool) {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	t.Fatal("it does not happen")
+	t.Fatal("timed out waiting for the condition")
 }

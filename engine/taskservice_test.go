@@ -95,10 +95,10 @@ func TestHiddenTasks(t *testing.T) {
 				t.Errorf("a wait that is given up: %v", err)
 			}
 			if got := d.readTask(t, s, "tsk_other").Task; got.State != protocol.TaskRunning {
-				t.Errorf("it is %s then", got.State)
+				t.Errorf("the task is %s then", got.State)
 			}
 			if got := d.ended(t, s, "tsk_waits"); got.State != protocol.TaskCompleted {
-				t.Errorf("it ended as %+v", got.Outcome)
+				t.Errorf("the task ended as %+v", got.Outcome)
 			}
 		})
 	})
@@ -130,7 +130,7 @@ func TestTaskStates(t *testing.T) {
 				t.Errorf("an end that is none: %v", err)
 			}
 			if first, again := end(protocol.TaskDone), end(protocol.TaskError); first.State != protocol.TaskCompleted || again.State != protocol.TaskCompleted || again.Ordinal != first.Ordinal {
-				t.Errorf("it ended as %s, and again as %s", first.State, again.State)
+				t.Errorf("the task ended as %s, and again as %s", first.State, again.State)
 			}
 			move(protocol.TaskIdle, "completed")
 			if k := eventKinds(d.readTask(t, s, "tsk_x").Events); k != "created externalRef waiting resumed ended" {
@@ -166,7 +166,7 @@ func TestTaskStates(t *testing.T) {
 				t.Errorf("a minute later: %s", got)
 			}
 			if got := d.ended(t, s, "tsk_polite"); got.State != protocol.TaskCancelled || got.Outcome.By != "internal:plugin" || got.Outcome.Message != "enough" {
-				t.Errorf("the polite one ended as %s %+v", got.State, got.Outcome)
+				t.Errorf("the cooperative task ended as %s %+v", got.State, got.Outcome)
 			}
 			if all := must[[]protocol.Task](t)(host.Tasks.CancelTasks(t.Context(), &protocol.TaskCancelAllParams{})); states(all) != "tsk_elsewhere cancelRequested" {
 				t.Errorf("all are cancelled once more: %s", states(all))
@@ -183,7 +183,7 @@ func TestTaskStates(t *testing.T) {
 			synctest.Wait()
 			must[protocol.Task](t)(host.Tasks.CancelTask(t.Context(), &protocol.TaskCancelParams{TaskParams: ofTask("tsk_deaf")}))
 			if got := d.ended(t, s, "tsk_deaf"); got.State != protocol.TaskAbandoned || got.Outcome.Evidence == nil {
-				t.Errorf("it ended as %s %+v", got.State, got.Outcome)
+				t.Errorf("the task ended as %s %+v", got.State, got.Outcome)
 			}
 			close(free)
 		})
@@ -221,11 +221,11 @@ func TestHandles(t *testing.T) {
 				"awaited":   errOf(host.Tasks.AwaitTasks(t.Context(), &protocol.TaskWaitParams{SessionID: other, TaskIDs: []protocol.TaskID{"tsk_a"}})),
 			} {
 				if !errors.Is(err, persistence.ErrNotFound) {
-					t.Errorf("%s by a session that does not see it: %v", name, err)
+					t.Errorf("%s by a session that cannot see the task: %v", name, err)
 				}
 			}
 			if got := d.readTask(t, s, "tsk_a").Task; got.CancelRequested != nil || got.State != protocol.TaskRunning {
-				t.Errorf("it is %s", got.State)
+				t.Errorf("the task is %s", got.State)
 			}
 		})
 	})
@@ -239,10 +239,10 @@ func TestHandles(t *testing.T) {
 				return host.Tasks.TransferTasks(t.Context(), &protocol.TaskTransferParams{TaskIDs: ids, To: other})
 			}
 			if _, err := give("tsk_a", "tsk_b"); err == nil {
-				t.Error("one is transferred whose id is taken")
+				t.Error("a task whose id is taken was transferred")
 			}
 			if got := d.readTask(t, s, "tsk_a").Task; got.SessionID != s {
-				t.Errorf("one of them has gone to %s all the same", got.SessionID)
+				t.Errorf("one task was transferred to %s although the transfer failed", got.SessionID)
 			}
 			if moved := must[[]protocol.Task](t)(give("tsk_a", "tsk_none")); states(moved) != "tsk_a running" {
 				t.Errorf("transferred: %s", states(moved))
@@ -319,10 +319,10 @@ func TestFollowTasks(t *testing.T) {
 			must[*protocol.TaskResult](t)(d.Tasks.Complete(t.Context(), "cli_a", &protocol.TaskCompleteParams{TaskParams: protocol.TaskParams{SessionID: s, TaskID: "tsk_a"}, Outcome: *done("all")}))
 			d = d.restart(t, nil)
 			if page = ask(page.NextCursor, 0); states(page.Data) != "tsk_a completed, tsk_c running" || page.More {
-				t.Errorf("what has changed since: %s, more: %t", states(page.Data), page.More)
+				t.Errorf("changed tasks: %s, more: %t", states(page.Data), page.More)
 			}
 			if again := ask(page.NextCursor, 0); len(again.Data) != 0 || again.NextCursor != page.NextCursor {
-				t.Errorf("nothing has changed since: %s, cursor %s and %s", states(again.Data), page.NextCursor, again.NextCursor)
+				t.Errorf("unchanged page: %s, cursor %s and %s", states(again.Data), page.NextCursor, again.NextCursor)
 			}
 			if _, err := d.Tasks.List(t.Context(), &protocol.TaskListParams{Cursor: "-1"}); !errors.As(err, new(*param.Error)) {
 				t.Errorf("a cursor that is none: %v", err)

@@ -50,7 +50,7 @@ func TestTaskPlaces(t *testing.T) {
 			soon, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
 			if err := move(soon, protocol.TaskRunning); !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("it goes on without a place: %v", err)
+				t.Errorf("the task resumes without a slot: %v", err)
 			}
 			is("it cannot go on yet", 64, 1, "idlerunningpending")
 			must[protocol.Task](t)(host.Tasks.CancelTask(t.Context(), &protocol.TaskCancelParams{TaskParams: ofTask("tsk_65")}))
@@ -73,7 +73,7 @@ func TestTaskPlaces(t *testing.T) {
 			must[protocol.Task](t)(host.Tasks.TransitionTask(t.Context(), &plugin.TaskTransition{TaskParams: ofTask("tsk_a"), State: protocol.TaskIdle}))
 			must[protocol.Task](t)(host.Tasks.CancelTask(t.Context(), &protocol.TaskCancelParams{TaskParams: ofTask("tsk_a")}))
 			if got := d.ended(t, s, "tsk_a"); got.State != protocol.TaskCancelled {
-				t.Errorf("it ended as %s", got.State)
+				t.Errorf("the task ended as %s", got.State)
 			}
 			if a := admission(t, d); a.Working != 1 {
 				t.Errorf("%+v", a)
@@ -134,7 +134,7 @@ func TestTaskWaits(t *testing.T) {
 			must[protocol.Task](t)(host.Tasks.CompleteTask(t.Context(), &protocol.TaskCompleteParams{TaskParams: ofTask("tsk_b"), Outcome: *done("all")}))
 			r := <-got
 			if states(r.Settled) != "tsk_b completed" || states(r.Live) != "tsk_a cancelRequested, tsk_c cancelRequested, tsk_far cancelRequested" || r.Live[0].CancelRequested.By != "cli_w" {
-				t.Errorf("it answers %s, and %s", states(r.Settled), states(r.Live))
+				t.Errorf("the wait returned settled %s and live %s", states(r.Settled), states(r.Live))
 			}
 			r = must[*protocol.TaskWaitResult](t)(d.Tasks.Wait(t.Context(), "cli_w", &protocol.TaskWaitParams{SessionID: s, TaskIDs: []protocol.TaskID{"tsk_b", "tsk_none"}, Rule: protocol.WaitFirst, Losers: protocol.LosersCancel}))
 			if states(r.Live) != "tsk_none cancelRequested" {
@@ -157,7 +157,7 @@ func TestTaskWaits(t *testing.T) {
 			}
 			_, err := d.Tasks.Wait(t.Context(), "", &protocol.TaskWaitParams{SessionID: s, TaskIDs: []protocol.TaskID{"tsk_a", "tsk_none"}, Rule: protocol.WaitFirst})
 			if !errors.Is(err, persistence.ErrNotFound) {
-				t.Errorf("for one that is not there: %v", err)
+				t.Errorf("for an unknown task: %v", err)
 			}
 		})
 	})
@@ -199,7 +199,7 @@ func TestTaskSignals(t *testing.T) {
 				t.Error(err)
 			}
 			if task := d.ended(t, s, "tsk_a"); task.State != protocol.TaskCompleted || !slices.Equal(got.list, []string{"add1", "add2", "stop"}) {
-				t.Errorf("it ended as %s, and got %q", task.State, got.list)
+				t.Errorf("the task ended as %s, and got %q", task.State, got.list)
 			}
 			if err := send("add", "3"); !errors.As(err, new(*engine.TaskEndedError)) {
 				t.Errorf("a signal after its end: %v", err)
@@ -244,24 +244,24 @@ func TestTaskObservers(t *testing.T) {
 				return strings.Join(who, " ")
 			}
 			if got := sees(); got != "origin owner" {
-				t.Errorf("it is seen by %s", got)
+				t.Errorf("the task is visible to %s", got)
 			}
 			observe := func(remove bool) *protocol.TaskResult {
 				t.Helper()
 				return must[*protocol.TaskResult](t)(d.Tasks.Observe(t.Context(), &protocol.TaskObserveParams{TaskParams: protocol.TaskParams{SessionID: owner, TaskID: "tsk_a"}, Observer: watcher, Remove: remove}))
 			}
 			if first, again := observe(false), observe(false); first.Task.Ordinal != again.Task.Ordinal || sees() != "origin owner watcher" {
-				t.Errorf("observed, it is seen by %s; ordinals %d and %d", sees(), first.Task.Ordinal, again.Task.Ordinal)
+				t.Errorf("with an observer the task is visible to %s; ordinals %d and %d", sees(), first.Task.Ordinal, again.Task.Ordinal)
 			}
 			if r := d.waitTasks(t, &protocol.TaskWaitParams{SessionID: watcher, TaskIDs: []protocol.TaskID{"tsk_a"}, TimeoutMs: 1}); !r.TimedOut {
 				t.Errorf("a wait of its observer: %+v", r)
 			}
 			if err := errOf(d.Tasks.Complete(t.Context(), "", &protocol.TaskCompleteParams{TaskParams: protocol.TaskParams{SessionID: watcher, TaskID: "tsk_a"}, Outcome: *done("x")})); !errors.Is(err, persistence.ErrNotFound) {
-				t.Errorf("its observer completes it: %v", err)
+				t.Errorf("its observer completed it: %v", err)
 			}
 			observe(true)
 			if got := sees(); got != "origin owner" {
-				t.Errorf("no longer observed, it is seen by %s", got)
+				t.Errorf("without the observer the task is visible to %s", got)
 			}
 			if err := errOf(d.Tasks.Observe(t.Context(), &protocol.TaskObserveParams{TaskParams: protocol.TaskParams{SessionID: owner, TaskID: "tsk_a"}, Observer: "ses_none"})); !errors.Is(err, persistence.ErrNotFound) {
 				t.Errorf("observed by a session that is not there: %v", err)
@@ -309,7 +309,7 @@ func TestTaskView(t *testing.T) {
 				t.Errorf("to a session that is not there: %v", err)
 			}
 			if got := d.readTask(t, s, "tsk_c").Task; got.SessionID != s || got.State != protocol.TaskRunning {
-				t.Errorf("it is %s of %s then", got.State, got.SessionID)
+				t.Errorf("the task is %s of %s then", got.State, got.SessionID)
 			}
 		})
 	})

@@ -127,7 +127,7 @@ func TestTrace(t *testing.T) {
 	}
 	t.Run("runtime/O01 a trace contains no text of the conversation", func(t *testing.T) {
 		if bytes.Contains(data, []byte("the secret word")) {
-			t.Error("it holds what a tool said")
+			t.Error("the trace contains a tool result")
 		}
 	})
 	t.Run("runtime/O01 records are numbered in order", func(t *testing.T) {

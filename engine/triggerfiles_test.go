@@ -98,7 +98,7 @@ func TestFilesChanged(t *testing.T) {
 		id := must[*protocol.SessionNewResult](t)(d.Sessions.New(t.Context(), &protocol.SessionNewParams{Cwd: w.dir})).SessionID
 		g := d.trigger(t, "k", files("**/*.go", ""), wakes(id, "look"))
 		if g.Source.File.Dir != w.dir {
-			t.Errorf("it watches %s, want the workspace %s", g.Source.File.Dir, w.dir)
+			t.Errorf("the trigger watches %s, want the workspace %s", g.Source.File.Dir, w.dir)
 		}
 		w.expect()
 		for i := range 20 {
@@ -151,7 +151,7 @@ func TestFilesChanged(t *testing.T) {
 		w.write("three", "1")
 		w.told(d, b.ID, n, "three")
 		if n := len(d.occurrences(t, a.ID)); n != 1 {
-			t.Errorf("it has %d occurrences", n)
+			t.Errorf("the trigger has %d occurrences", n)
 		}
 	})
 	t.Run("runtime/B14 an occurrence with many files names some and counts the others", func(t *testing.T) {

@@ -103,7 +103,7 @@ func TestTriggerLife(t *testing.T) {
 		}
 		second := must[*protocol.TriggerResult](t)(update(d, protocol.TriggerUpdateParams{Key: "k", Revision: 1, Action: new(wakes(id, "b"))})).Trigger
 		if second.ID != first.ID || second.Revision != 2 || second.Action.Text != "b" || !second.Enabled {
-			t.Errorf("updated it is %+v", second)
+			t.Errorf("the updated trigger is %+v", second)
 		}
 		if _, err := update(d, protocol.TriggerUpdateParams{Key: "k", Revision: 1, Enabled: new(false)}); !moved(err, 2) {
 			t.Errorf("an old revision: %v", err)
@@ -122,7 +122,7 @@ func TestTriggerLife(t *testing.T) {
 		}
 		third := d.trigger(t, "k", manual(), wakes(id, "c"))
 		if third.ID == first.ID || third.Revision != 1 {
-			t.Errorf("made again it is %+v", third)
+			t.Errorf("the trigger created again is %+v", third)
 		}
 		if _, err := update(d, protocol.TriggerUpdateParams{Key: "k", TriggerID: first.ID, Enabled: new(false)}); !moved(err, 1) {
 			t.Errorf("the incarnation before: %v", err)
@@ -160,7 +160,7 @@ func TestTriggerLife(t *testing.T) {
 			"delete":   must[*protocol.TriggerResult](t)(d.Triggers.Delete(t.Context(), remove)),
 		} {
 			if !r.Duplicate || r.Trigger.ID != first.Trigger.ID {
-				t.Errorf("%s again gives %+v", what, r)
+				t.Errorf("%s repeated returned %+v", what, r)
 			}
 		}
 		if all := must[*protocol.TriggerListResult](t)(d.Triggers.List(t.Context(), &protocol.TriggerListParams{})).Data; len(all) != 0 {
@@ -237,7 +237,7 @@ func TestTriggerTargetGone(t *testing.T) {
 				d = d.restart(top, nil)
 			}
 			if all := must[*protocol.TriggerHistoryResult](t)(d.Triggers.History(t.Context(), &protocol.TriggerHistoryParams{})).Data; len(all) != 0 {
-				t.Errorf("it occurred %+v", all)
+				t.Errorf("the occurrences are %+v", all)
 			}
 		})
 	})
@@ -268,7 +268,7 @@ func TestTriggerTargetGone(t *testing.T) {
 			synctest.Wait()
 			same(t, "outcomes", d.outcomes(t, g.ID), []string{"delivered"})
 			if got := d.history(t, id); len(got) == 0 {
-				t.Error("it has nothing")
+				t.Error("the session has no history")
 			}
 		})
 	})

@@ -103,7 +103,7 @@ func TestEmit(t *testing.T) {
 					"notice: [trigger begun] do it\n\nmanual.emitted: {\"n\":1}", "agentMessage: noted"})
 				row := must[*protocol.SessionReadResult](t)(d.Sessions.Read(t.Context(), &protocol.SessionReadParams{SessionID: other})).Session
 				if row.Cwd != cwd || row.Title != "begun" {
-					t.Errorf("it is in %s, with the title %q", row.Cwd, row.Title)
+					t.Errorf("the session is in %s, with the title %q", row.Cwd, row.Title)
 				}
 				to := d.occurrences(t, woken.ID)[0].Deliveries
 				for _, one := range to {
@@ -113,7 +113,7 @@ func TestEmit(t *testing.T) {
 				}
 				again := d.emit(t, "one", `{"n":1}`)
 				if !again.Duplicate || again.Occurrence.ID != r.Occurrence.ID || again.Occurrence.Deliveries[0].State != protocol.DeliveryDelivered {
-					t.Errorf("again it is %+v", again)
+					t.Errorf("emitted again, the occurrence is %+v", again)
 				}
 				d = d.restart(top, nil)
 				synctest.Wait()
@@ -130,7 +130,7 @@ func TestEmit(t *testing.T) {
 			for _, c := range [][3]string{{"mail.new", "a", "1"}, {"mail.new", "a", "2"}, {"mail.new", "b", "1"}, {"manual.emitted", "a", "1"}, {"mail.new", "", "a1"}} {
 				r := must[*protocol.TriggerEmitResult](t)(emit(c[0], c[1], c[2], `{"from":"x"}`))
 				if r.Duplicate {
-					t.Errorf("%v is another one", c)
+					t.Errorf("%v is a different occurrence", c)
 				}
 				ids[r.Occurrence.ID] = true
 			}
