@@ -35,8 +35,8 @@ type Config struct {
 	Plugins Plugins
 	// Servers connects MCP servers of clients; nil if clients may not add any.
 	Servers Servers
-	// Models are the models that sessions can use. The first one is the default.
-	Models []Model
+	// Models has the models that sessions can use.
+	Models ModelSource
 	// Keys are the API keys that clients hand over for model servers; nil if they may not.
 	Keys *provider.Keys
 	// Defaults are the settings of new sessions. Driver and Budget are required.
@@ -68,6 +68,7 @@ type Plugins interface {
 // Model is a model that sessions can choose by its name.
 type Model struct {
 	Name     string
+	Title    string // name for people; optional
 	Spec     protocol.ModelSpec
 	Provider provider.Provider
 	// Price is what its tokens cost; nil if unknown.

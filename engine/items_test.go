@@ -142,4 +142,4 @@ func newGate(name string) *gate {
 }
 
 // idempotentModel allows retries of calls after output has started.
-func idempotentModel(c *engine.Config) { c.Models[0].Spec.Idempotent = true }
+func idempotentModel(c *engine.Config) { c.Models.(engine.FixedModels)[0].Spec.Idempotent = true }

@@ -15,29 +15,79 @@ import (
 // checkLimit bounds how long a model's server may take to answer a check. A person waits for the result.
 const checkLimit = 5 * time.Second
 
-// Models is the API of the configured models and of the API keys of their servers. The list is fixed when the
-// engine starts; keys can be added while it runs. All methods are safe for concurrent use.
-type Models struct {
-	all  []Model
-	keys *provider.Keys // nil: clients cannot set keys
+// ModelSource has the models that sessions can use. It may change while the engine runs, for example when a key arrives. Its methods do
+// not block and may be called from any goroutine.
+type ModelSource interface {
+	// Models lists the models to choose from, the default first.
+	Models() []Model
+	// Model returns the model of a name, "" for the default, and reports whether there is one. Models may not list it.
+	Model(name string) (Model, bool)
+	// Find returns the model that a session was configured with, and reports whether it is still there.
+	Find(spec protocol.ModelSpec) (Model, bool)
 }
 
-// List returns the models, the default first. With Check set, it asks all servers at the same time whether they
-// accept requests, which takes up to checkLimit.
-func (ms *Models) List(ctx context.Context, p *protocol.ModelListParams) (*protocol.ModelListResult, error) {
-	result := &protocol.ModelListResult{Data: []protocol.ModelInfo{}}
-	for i, m := range ms.all {
-		result.Data = append(result.Data, protocol.ModelInfo{Name: m.Name, Model: m.Spec, Price: m.Price, Default: i == 0})
+// FixedModels is a ModelSource that never changes. The first model is the default.
+type FixedModels []Model
+
+// Models implements ModelSource.
+func (f FixedModels) Models() []Model { return f }
+
+// Model implements ModelSource.
+func (f FixedModels) Model(name string) (Model, bool) {
+	for i, m := range f {
+		if m.Name == name || name == "" && i == 0 {
+			return m, true
+		}
 	}
-	if !p.Check {
-		return result, nil
+	return Model{}, false
+}
+
+// Find implements ModelSource.
+func (f FixedModels) Find(spec protocol.ModelSpec) (Model, bool) {
+	for _, m := range f {
+		if m.Spec.Provider == spec.Provider && m.Spec.ID == spec.ID {
+			return m, true
+		}
+	}
+	return Model{}, false
+}
+
+// Models is the API of the models that sessions can use and of the API keys of their servers. All methods are safe for concurrent use.
+type Models struct {
+	source ModelSource
+	keys   *provider.Keys // nil: clients cannot set keys
+}
+
+// List lists the models, the default first. With Check, each server is asked at the same time whether it accepts requests; that
+// takes up to checkLimit.
+func (ms *Models) List(ctx context.Context, p *protocol.ModelListParams) (*protocol.ModelListResult, error) {
+	models := ms.source.Models()
+	result := &protocol.ModelListResult{Data: []protocol.ModelInfo{}}
+	for i, m := range models {
+		result.Data = append(result.Data, protocol.ModelInfo{Name: m.Name, Title: m.Title, Model: m.Spec, Price: m.Price, Default: i == 0})
+	}
+	if p.Check {
+		checkServers(ctx, models, result.Data)
+	}
+	return result, context.Cause(ctx)
+}
+
+// checkServers asks the server of each provider once and notes its problem with all of its models.
+func checkServers(ctx context.Context, models []Model, infos []protocol.ModelInfo) {
+	of := map[string][]int{}
+	for i, m := range models {
+		of[m.Spec.Provider] = append(of[m.Spec.Provider], i)
 	}
 	var wg sync.WaitGroup
-	for i, m := range ms.all {
-		wg.Go(func() { result.Data[i].Problem = m.Problem(ctx) })
+	for _, same := range of {
+		wg.Go(func() {
+			problem := models[same[0]].Problem(ctx)
+			for _, i := range same {
+				infos[i].Problem = problem
+			}
+		})
 	}
 	wg.Wait()
-	return result, context.Cause(ctx)
 }
 
 // Problem asks the model's server whether it accepts requests, for at most checkLimit. It returns the reason why
@@ -60,25 +110,18 @@ func (m *Model) Problem(ctx context.Context) *protocol.Issue {
 	return &issue
 }
 
-// named finds a model by the name sessions know it by; "" is the default.
+// named returns the model that sessions know by a name, "" for the default. It fails with ErrModelNotFound.
 func (ms *Models) named(name string) (Model, error) {
-	for i, m := range ms.all {
-		if m.Name == name || name == "" && i == 0 {
-			return m, nil
-		}
+	if m, ok := ms.source.Model(name); ok {
+		return m, nil
 	}
 	return Model{}, fmt.Errorf("%w: %q", ErrModelNotFound, name)
 }
 
-// configured returns the model with a provider and model id, or the zero Model if the configuration no longer has
-// it. A session keeps its own spec, so the configuration may have changed under it.
+// configured returns the model of a spec; the zero Model if the configuration no longer has it.
 func (ms *Models) configured(spec protocol.ModelSpec) Model {
-	for _, m := range ms.all {
-		if m.Spec.Provider == spec.Provider && m.Spec.ID == spec.ID {
-			return m
-		}
-	}
-	return Model{}
+	m, _ := ms.source.Find(spec)
+	return m
 }
 
 // KeysWanted returns the names of the API keys that SetKey accepts.

@@ -230,7 +230,7 @@ func TestReport(t *testing.T) {
 }
 
 func otherModel(c *engine.Config) {
-	c.Models[0].Name, c.Models[0].Spec.ID = "other", "other"
+	c.Models.(engine.FixedModels)[0].Name, c.Models.(engine.FixedModels)[0].Spec.ID = "other", "other"
 }
 
 func TestLongReply(t *testing.T) {

@@ -103,7 +103,7 @@ func (w *world) start() *world {
 	})
 	w.Engine = engine.New(engine.Config{
 		Store: store, Plugins: w.Loader, Servers: brought{w.Loader}, Log: log, StateDir: w.home,
-		Models:   []engine.Model{{Name: "test", Spec: protocol.ModelSpec{Provider: "test", ID: "m"}, Provider: w.model}},
+		Models:   engine.FixedModels{{Name: "test", Spec: protocol.ModelSpec{Provider: "test", ID: "m"}, Provider: w.model}},
 		Defaults: protocol.Config{Driver: standard.ID, Budget: protocol.Budget{Iterations: 20}, Approval: protocol.ApprovalConfig{Mode: protocol.ApproveAllow}},
 	})
 	w.run(store)

@@ -75,7 +75,7 @@ func startLogged(t testing.TB, log *slog.Logger, plugins []plugin.Factory, more 
 	}
 	eng := engine.New(engine.Config{
 		Store: store, Plugins: host, Log: log, StateDir: dir,
-		Models: append([]engine.Model{
+		Models: append(engine.FixedModels{
 			{Name: "m", Spec: protocol.ModelSpec{Provider: "p", ID: "m"}, Provider: scripted.New(script)},
 			{Name: "stalled", Spec: protocol.ModelSpec{Provider: "p", ID: "stalled"}, Provider: scripted.New(stalled)},
 		}, more...),

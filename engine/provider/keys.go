@@ -72,11 +72,10 @@ type Checker interface {
 	Check(ctx context.Context) error
 }
 
-// Keyed is a Provider whose key may come after it was made. Make is called again when the key has changed.
+// Keyed is a Provider whose key may change after it was made.
 type Keyed struct {
-	Keys *Keys
-	Name string
-	Make func(key Secret) Provider
+	Key  func(ctx context.Context) (Secret, error) // the key of now, the zero Secret if there is none; an error fails the call
+	Make func(key Secret) Provider                 // called again when the key has changed
 
 	mu   sync.Mutex
 	key  Secret
@@ -85,22 +84,35 @@ type Keyed struct {
 
 // Stream implements Provider.
 func (k *Keyed) Stream(ctx context.Context, req *Request) iter.Seq2[Chunk, error] {
-	return k.current().Stream(ctx, req)
+	p, err := k.current(ctx)
+	if err != nil {
+		return func(yield func(Chunk, error) bool) { yield(Chunk{}, err) }
+	}
+	return p.Stream(ctx, req)
 }
 
 // Check implements Checker, as far as the provider that Make returns does.
 func (k *Keyed) Check(ctx context.Context) error {
-	if c, ok := k.current().(Checker); ok {
+	p, err := k.current(ctx)
+	if err != nil {
+		return err
+	}
+	if c, ok := p.(Checker); ok {
 		return c.Check(ctx)
 	}
 	return nil
 }
 
-func (k *Keyed) current() Provider {
+// current returns the provider with the key of now. An error is an *Error.
+func (k *Keyed) current(ctx context.Context) (Provider, error) {
+	key, err := k.Key(ctx)
+	if err != nil {
+		return nil, &Error{Kind: KindAuth, Code: "key_unavailable", Message: "cannot read the API key: " + err.Error(), Err: err}
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if key := k.Keys.Key(k.Name); k.made == nil || key.Reveal() != k.key.Reveal() {
+	if k.made == nil || key.Reveal() != k.key.Reveal() {
 		k.key, k.made = key, k.Make(key)
 	}
-	return k.made
+	return k.made, nil
 }

@@ -141,7 +141,8 @@ type DecisionRespondResult struct {
 
 // ModelInfo describes a configured model.
 type ModelInfo struct {
-	Name    string    `json:"name"` // for session/new
+	Name    string    `json:"name"`            // for session/new
+	Title   string    `json:"title,omitempty"` // name for people
 	Model   ModelSpec `json:"model"`
 	Default bool      `json:"default,omitempty"`
 	Price   *Price    `json:"price,omitempty"`   // absent: no price is configured

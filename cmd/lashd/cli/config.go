@@ -10,10 +10,10 @@ import (
 	"strings"
 	"time"
 
+	"lashd/cmd/lashd/providers"
 	"lashd/engine"
 	"lashd/engine/proc"
 	"lashd/engine/provider"
-	"lashd/engine/provider/chatcompletions"
 	"lashd/engine/provider/endpoint"
 	"lashd/engine/provider/scripted"
 	"lashd/engine/undo"
@@ -165,28 +165,37 @@ func (c config) keys(getenv func(string) string) *provider.Keys {
 	return provider.NewKeys(getenv, names...)
 }
 
-// models returns the models that sessions can use, the default first. noKey returns the advice for a missing key.
-func (c config) models(keys *provider.Keys, noKey func(name string) string) ([]engine.Model, error) {
-	var models []engine.Model
+// source returns the models that sessions can use. noKey returns the advice for a missing key.
+func (c config) source(keys *provider.Keys, noKey func(name string) string) (engine.ModelSource, error) {
+	if c.Script != "" {
+		return c.scripted()
+	}
+	set := providers.Config{
+		Keys: providers.KeyRing{Keys: keys}, Policy: provider.Policy{DownFor: c.ServerDown.Duration}, Providers: map[string]providers.Provider{},
+		NoKey: func(_ string, variables []string) string { return noKey(strings.Join(variables, " or ")) },
+	}
 	for _, m := range c.listed() {
-		if m.ID == "" {
-			m.Price = cmp.Or(m.Price, c.Price)
-		}
-		models = append(models, c.model(m, keys, noKey))
+		set.Models = append(set.Models, c.model(m, set.Providers))
 	}
-	if c.Script == "" {
-		return models, nil
-	}
+	return providers.New(set), nil
+}
+
+// scripted returns the configured models with replies from a script.
+func (c config) scripted() (engine.ModelSource, error) {
 	s, err := scripted.Load(c.Script)
 	if err != nil {
 		return nil, err
 	}
-	for i := range models {
-		m := &models[i]
-		m.Provider, m.Spec.Provider = scripted.New(s), "scripted"
+	var models engine.FixedModels
+	for _, m := range c.listed() {
+		made := c.model(m, map[string]providers.Provider{})
+		spec := made.Spec
+		spec.Provider, spec.ID = "scripted", made.ID
+		name := made.Name
 		if c.Models == nil {
-			m.Name, m.Spec.ID = "scripted", "scripted"
+			name, spec.ID = "scripted", "scripted"
 		}
+		models = append(models, engine.Model{Name: name, Spec: spec, Provider: scripted.New(s), Price: made.Price})
 	}
 	return models, nil
 }
@@ -200,20 +209,22 @@ const ofOpenAI = "https://api.openai.com"
 // keyOf returns the name of the environment variable with the API key of a model.
 func (c config) keyOf(m modelConfig) string { return cmp.Or(m.KeyEnv, c.KeyEnv, "OPENAI_API_KEY") }
 
-// model returns the engine's description of a model, with a provider that retries failed calls.
-func (c config) model(m modelConfig, keys *provider.Keys, noKey func(name string) string) engine.Model {
+// model returns a configured model and adds the server that it names to known.
+func (c config) model(m modelConfig, known map[string]providers.Provider) providers.Model {
+	if m.ID == "" {
+		m.Price = cmp.Or(m.Price, c.Price)
+	}
 	base := cmp.Or(m.BaseURL, c.BaseURL, os.Getenv("OPENAI_BASE_URL"), ofOpenAI+"/v1")
 	keyEnv := c.keyOf(m)
-	adapter := &provider.Keyed{Keys: keys, Name: keyEnv, Make: func(key provider.Secret) provider.Provider {
-		return chatcompletions.New(chatcompletions.Config{Config: endpoint.Config{
-			Name: endpoint.Shown(base), BaseURL: base, Key: key, KeyFrom: "the environment variable " + keyEnv, NoKey: noKey(keyEnv),
-			NeedKey: strings.HasPrefix(base, ofOpenAI+"/"),
-		}})
-	}}
-	return engine.Model{
-		Name:     cmp.Or(m.Name, c.idOf(m)),
-		Spec:     protocol.ModelSpec{Provider: endpoint.Shown(base), ID: c.idOf(m), ContextWindow: m.ContextWindow, OutputLimit: m.OutputLimit},
-		Provider: &provider.Retry{Provider: adapter, Policy: provider.Policy{DownFor: c.ServerDown.Duration}},
-		Price:    m.Price.price(),
+	server := endpoint.Shown(base)
+	if other, ok := known[server]; ok && other.Env[0] != keyEnv {
+		server += " with " + keyEnv
+	}
+	known[server] = providers.Provider{
+		API: providers.Chat, BaseURL: base, Env: []string{keyEnv}, NeedKey: strings.HasPrefix(base, ofOpenAI+"/"),
+	}
+	return providers.Model{
+		Name: cmp.Or(m.Name, c.idOf(m)), Provider: server, ID: c.idOf(m), Price: m.Price.price(),
+		Spec: protocol.ModelSpec{ContextWindow: m.ContextWindow, OutputLimit: m.OutputLimit},
 	}
 }

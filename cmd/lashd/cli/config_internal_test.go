@@ -143,10 +143,11 @@ func TestOpenAINeedsAKey(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		models, err := c.models(c.keys(os.Getenv), notSet)
+		source, err := c.source(c.keys(os.Getenv), notSet)
 		if err != nil {
 			t.Fatal(err)
 		}
+		models := source.Models()
 		for _, failed := range models[0].Provider.Stream(t.Context(), &provider.Request{Model: models[0].Spec}) {
 			err = failed
 		}
@@ -171,8 +172,12 @@ func TestConfigOfPrices(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			models, err := c.models(c.keys(os.Getenv), notSet)
-			if err != nil || (models[0].Price == nil) != (want == nil) || want != nil && *models[0].Price != *want {
+			source, err := c.source(c.keys(os.Getenv), notSet)
+			if err != nil {
+				t.Fatal(err)
+			}
+			models := source.Models()
+			if (models[0].Price == nil) != (want == nil) || want != nil && *models[0].Price != *want {
 				t.Errorf("%+v, %v", models, err)
 			}
 		})

@@ -21,8 +21,12 @@ func TestCredentialsOfBaseURL(t *testing.T) {
 			if err != nil {
 				c.BaseURL = base // config.toml rejects this URL, but the environment variable accepts it
 			}
-			models, err := c.models(&provider.Keys{}, func(string) string { return "" })
-			if err != nil || len(models) != 1 || models[0].Spec.Provider != want {
+			source, err := c.source(&provider.Keys{}, func(string) string { return "" })
+			if err != nil {
+				t.Fatal(err)
+			}
+			models := source.Models()
+			if len(models) != 1 || models[0].Spec.Provider != want {
 				t.Fatalf("models %+v, %v, want %s", models, err, want)
 			}
 			if text, _ := json.Marshal(models[0].Spec); strings.Contains(string(text), "hunter22") {

@@ -145,7 +145,7 @@ func (e *environment) runEngine(ctx context.Context, stop func(), store *persist
 	}
 	defer e.shutdown(ctx, host) // after the engine has closed all sessions
 	keys := cfg.keys(os.Getenv)
-	models, err := cfg.models(keys, notSetAtStart(time.Now()))
+	models, err := cfg.source(keys, notSetAtStart(time.Now()))
 	if err != nil {
 		return err
 	}

@@ -154,7 +154,7 @@ func (d *diagnosis) examine(ctx context.Context, e *environment) {
 func (d *diagnosis) checkConfig(e *environment) (cfg config, ok bool) {
 	cfg, err := e.config()
 	if err == nil {
-		_, err = cfg.models(cfg.keys(os.Getenv), notSet)
+		_, err = cfg.source(cfg.keys(os.Getenv), notSet)
 	}
 	return cfg, d.note("config", e.configFile()+" is valid or absent", err, "correct the file; lashd schema config describes each key")
 }

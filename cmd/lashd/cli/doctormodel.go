@@ -13,11 +13,11 @@ import (
 // checkModels checks whether the servers of all models accept requests with the
 // keys in the environment. Each check is one small request over the network.
 func (d *diagnosis) checkModels(ctx context.Context, cfg config) {
-	models, err := cfg.models(cfg.keys(os.Getenv), notSet)
+	source, err := cfg.source(cfg.keys(os.Getenv), notSet)
 	if err != nil {
 		return // the check of the configuration reports it
 	}
-	for _, m := range models {
+	for _, m := range source.Models() {
 		d.noteModel(m.Name, m.Spec.Provider, m.Problem(ctx))
 	}
 }

@@ -859,6 +859,8 @@ export type Modality = "image" | "pdf" | "text";
 export interface ModelInfo {
   /** for session/new */
   name: string;
+  /** name for people */
+  title?: string;
   model: ModelSpec;
   default?: boolean;
   /** absent: no price is configured */

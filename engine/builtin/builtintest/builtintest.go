@@ -47,7 +47,7 @@ func StartWith(t testing.TB, driver plugin.Factory, dir string, window int64, mo
 	}
 	d := &Daemon{Engine: engine.New(engine.Config{
 		Store: store, Plugins: host, Log: log, StateDir: dir,
-		Models:   []engine.Model{{Name: "test", Spec: protocol.ModelSpec{Provider: "test", ID: "m", ContextWindow: window}, Provider: model}},
+		Models:   engine.FixedModels{{Name: "test", Spec: protocol.ModelSpec{Provider: "test", ID: "m", ContextWindow: window}, Provider: model}},
 		Defaults: protocol.Config{Driver: driver.ID(), Budget: protocol.Budget{Iterations: 20}, Approval: protocol.ApprovalConfig{Mode: protocol.ApproveAllow}},
 	})}
 	d.Stop = run(t, store, d.Engine)

@@ -1,0 +1,231 @@
+// Package providers decides which models sessions can use. It combines the models and providers of the configuration, the presets of
+// well-known providers, the table of known models, and the API keys that are there.
+//
+// A model has a name: the name of the configuration, or PROVIDER/ID. A model of a known provider works without being listed
+// anywhere: what lashd does not know of it has stated defaults.
+package providers
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"lashd/engine"
+	"lashd/engine/provider"
+	"lashd/engine/provider/endpoint"
+	"lashd/engine/provider/knownmodels"
+	"lashd/rpc/protocol"
+)
+
+// Config is what a Source is made of.
+type Config struct {
+	Default   string              // name of the default model; "": the first of Models, or of the first provider with a key
+	Models    []Model             // configured models
+	Providers map[string]Provider // configured providers; those with the name of a preset change it
+	Keys      Keys
+	Policy    provider.Policy                                  // for retries
+	NoKey     func(provider string, variables []string) string // advice for a missing key; optional
+}
+
+// Model is a model of the configuration.
+type Model struct {
+	Name     string // default PROVIDER/ID
+	Provider string // name of a provider
+	ID       string
+	Spec     protocol.ModelSpec // fields that are set override the table of known models; Provider and ID are ignored
+	Price    *protocol.Price
+}
+
+// Provider is a provider of the configuration. Fields that are not set have the preset's value.
+type Provider struct {
+	API       API
+	BaseURL   string
+	KeyHeader string
+	Env       []string // environment variables with the key
+	NeedKey   bool     // the server accepts no request without a key
+	Headers   map[string]provider.Secret
+	Key       KeyReader // reads a key that is neither in the environment nor handed over; nil: none
+}
+
+// KeyReader reads an API key from where the configuration says. It returns the zero Secret if there is none.
+type KeyReader func(ctx context.Context) (provider.Secret, error)
+
+// Keys finds the key of a provider.
+type Keys interface {
+	// Key returns the provider's key, the zero Secret if there is none. It may wait for a keyring or a command, until ctx is done.
+	Key(ctx context.Context, name string, p Provider) (provider.Secret, error)
+	// Has reports, without waiting, whether Key is known to find one.
+	Has(name string, p Provider) bool
+}
+
+// Source is the models that sessions can use. It implements engine.ModelSource. Its methods may be called from any goroutine.
+type Source struct {
+	cfg       Config
+	providers map[string]Provider
+
+	mu       sync.Mutex
+	adapters map[string]provider.Provider // by provider; made on first use
+}
+
+// New returns the source of a configuration that was checked.
+func New(cfg Config) *Source {
+	s := &Source{cfg: cfg, providers: map[string]Provider{}, adapters: map[string]provider.Provider{}}
+	for name, p := range presets {
+		s.providers[name] = Provider{API: p.API, BaseURL: p.BaseURL, KeyHeader: p.KeyHeader, Env: p.Env, NeedKey: !p.Local}
+	}
+	for name, p := range cfg.Providers {
+		s.providers[name] = p.over(s.providers[name])
+	}
+	return s
+}
+
+// over returns p with unset fields taken from base.
+func (p Provider) over(base Provider) Provider {
+	p.API, p.BaseURL = cmp.Or(p.API, base.API, Chat), cmp.Or(p.BaseURL, base.BaseURL)
+	p.KeyHeader, p.NeedKey = cmp.Or(p.KeyHeader, base.KeyHeader), p.NeedKey || base.NeedKey
+	if p.Env == nil {
+		p.Env = base.Env
+	}
+	return p
+}
+
+// Models returns the models to choose from, the default first: those of the configuration, and the known models of every provider
+// that has a key.
+func (s *Source) Models() []engine.Model {
+	var models []engine.Model
+	if m, ok := s.Model(""); ok {
+		models = append(models, m)
+	}
+	add := func(m engine.Model) {
+		if !slices.ContainsFunc(models, func(have engine.Model) bool { return have.Name == m.Name }) {
+			models = append(models, m)
+		}
+	}
+	for _, m := range s.cfg.Models {
+		add(s.configured(m))
+	}
+	for _, name := range s.ready() {
+		for _, known := range knownmodels.Of(name) {
+			add(s.model(name, known.ID))
+		}
+	}
+	return models
+}
+
+// ready returns the providers that have a key, in the order of Presets.
+func (s *Source) ready() []string {
+	rest := slices.Sorted(maps.Keys(s.providers))
+	rest = slices.DeleteFunc(rest, func(name string) bool { return slices.Contains(preferred, name) })
+	return slices.DeleteFunc(append(slices.Clone(preferred), rest...), func(name string) bool {
+		return !s.cfg.Keys.Has(name, s.providers[name])
+	})
+}
+
+// Model returns the model of a name, "" for the default, and reports whether there is one.
+func (s *Source) Model(name string) (engine.Model, bool) {
+	if name == "" {
+		name = s.defaultName()
+	}
+	for _, m := range s.cfg.Models {
+		if m.name() == name {
+			return s.configured(m), true
+		}
+	}
+	owner, id, ok := strings.Cut(name, "/")
+	if _, known := s.providers[owner]; !ok || !known || id == "" {
+		return engine.Model{}, false
+	}
+	return s.model(owner, id), true
+}
+
+// defaultName returns the name of the default model.
+func (s *Source) defaultName() string {
+	if s.cfg.Default != "" {
+		return s.cfg.Default
+	}
+	if len(s.cfg.Models) > 0 {
+		return s.cfg.Models[0].name()
+	}
+	for _, name := range append(s.ready(), preferred[0]) {
+		if id := knownmodels.Default(name); id != "" {
+			return name + "/" + id
+		}
+	}
+	return ""
+}
+
+// Find returns the model that a session was configured with, and reports whether the configuration still has it.
+func (s *Source) Find(spec protocol.ModelSpec) (engine.Model, bool) {
+	for _, m := range s.cfg.Models {
+		if m.Provider == spec.Provider && m.ID == spec.ID {
+			return s.configured(m), true
+		}
+	}
+	return s.Model(spec.Provider + "/" + spec.ID)
+}
+
+func (m *Model) name() string { return cmp.Or(m.Name, m.Provider+"/"+m.ID) }
+
+// configured returns a model of the configuration.
+func (s *Source) configured(m Model) engine.Model {
+	made := s.model(m.Provider, m.ID)
+	made.Name = m.name()
+	made.Price = cmp.Or(m.Price, made.Price)
+	over := m.Spec
+	made.Spec.ContextWindow = cmp.Or(over.ContextWindow, made.Spec.ContextWindow)
+	made.Spec.OutputLimit = cmp.Or(over.OutputLimit, made.Spec.OutputLimit)
+	made.Spec.Reasoning = cmp.Or(over.Reasoning, made.Spec.Reasoning)
+	made.Spec.Effort, made.Spec.Cache = over.Effort, over.Cache
+	made.Spec.Idempotent = over.Idempotent
+	made.Spec.PinnedOptions = made.Spec.PinnedOptions || over.PinnedOptions
+	if over.Inputs != nil {
+		made.Spec.Inputs = over.Inputs
+	}
+	return made
+}
+
+// model returns a model of a provider as the table of known models describes it; one that is not in the table has only an id.
+func (s *Source) model(owner, id string) engine.Model {
+	m := engine.Model{
+		Name: owner + "/" + id, Title: id, Spec: protocol.ModelSpec{Provider: owner, ID: id}, Provider: s.adapter(owner),
+	}
+	if known, ok := knownmodels.Find(owner, id); ok {
+		m.Title, m.Spec, m.Price = known.Title, known.Spec, known.Price
+		m.Spec.Provider, m.Spec.ID = owner, id
+	}
+	return m
+}
+
+// adapter returns the provider's adapter, which all of its models share.
+func (s *Source) adapter(name string) provider.Provider {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if a := s.adapters[name]; a != nil {
+		return a
+	}
+	p := s.providers[name]
+	keyed := &provider.Keyed{
+		Key:  func(ctx context.Context) (provider.Secret, error) { return s.cfg.Keys.Key(ctx, name, p) },
+		Make: func(key provider.Secret) provider.Provider { return p.API.adapter(s.endpoint(name, p, key)) },
+	}
+	s.adapters[name] = &provider.Retry{Provider: keyed, Policy: s.cfg.Policy}
+	return s.adapters[name]
+}
+
+// endpoint returns the settings of a provider's server.
+func (s *Source) endpoint(name string, p Provider, key provider.Secret) endpoint.Config {
+	cfg := endpoint.Config{
+		Name: name, BaseURL: p.BaseURL, Key: key, KeyHeader: p.KeyHeader, Headers: p.Headers,
+		KeyFrom: "the key of " + name, NeedKey: p.NeedKey,
+	}
+	if len(p.Env) > 0 {
+		cfg.KeyFrom = "the environment variable " + p.Env[0]
+	}
+	if s.cfg.NoKey != nil {
+		cfg.NoKey = s.cfg.NoKey(name, p.Env)
+	}
+	return cfg
+}
