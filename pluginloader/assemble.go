@@ -24,8 +24,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// part is something that a plugin contributes without its process: commands, MCP servers, texts,
-// monitors.
+// part is something that a plugin contributes besides its process: commands, MCP servers, texts,
+// monitors. Spec is called for each session.
 type part interface {
 	Spec(plugin.BuildContext) (plugin.Spec, error)
 }
@@ -38,7 +38,8 @@ func (s said) Spec(plugin.BuildContext) (plugin.Spec, error) {
 	return declared.Spec(s.Prompt, s.ToolSwitches), nil
 }
 
-// watching is the monitors of a manifest. root is the directory of the plugin's copy.
+// watching is the monitors of a manifest. root is the directory of the plugin's copy, which their
+// commands get as PLUGIN_ROOT.
 type watching struct {
 	monitors []manifest.Monitor
 	root     string
@@ -49,7 +50,8 @@ func (w watching) Spec(plugin.BuildContext) (plugin.Spec, error) {
 	return declared.Monitors(w.monitors, w.root), nil
 }
 
-// assembly builds a unit from a copy. Its methods add one part each; finish creates the factory.
+// assembly builds a unit from a copy. Its methods add one part each, and finish creates the
+// factory. It lives on while the unit runs, because the factory calls spec for every session.
 type assembly struct {
 	*unit
 	loader    *Loader
@@ -84,7 +86,8 @@ func (l *Loader) assemble(c content.Copy, e *entry, known map[string]mcp.List) (
 	return u, nil
 }
 
-// addServers adds the MCP servers.
+// addServers adds the MCP servers. Equal servers of several plugins share a connection in the
+// loader's pool.
 func (a *assembly) addServers(known map[string]mcp.List) (err error) {
 	if len(a.manifest.MCPServers) == 0 {
 		return nil
@@ -101,7 +104,7 @@ func (a *assembly) addServers(known map[string]mcp.List) (err error) {
 	return err
 }
 
-// addCommands adds the tools and hooks that are commands.
+// addCommands adds the tools and hooks that are commands. A plugin without any gets an empty part.
 func (a *assembly) addCommands() error {
 	c, err := command.New(command.Config{
 		ID: a.name(), Root: a.copy.Root, Data: a.data, Environ: a.loader.config.Environ, Nonce: a.loader.config.Nonce,
@@ -187,7 +190,7 @@ func (a *assembly) processConfig() (process.Config, error) {
 func (a *assembly) report() func() {
 	l, u := a.loader, a.unit
 	return func() {
-		l.beside("report the health of a plugin", func() { l.post(func(context.Context) { l.tellOf(u) }, func() {}) })
+		l.inBackground("report the health of a plugin", func() { l.post(func(context.Context) { l.notifyAbout(u) }, func() {}) })
 	}
 }
 
@@ -247,7 +250,8 @@ func inside(path, dir string) bool {
 	return is && rest != ""
 }
 
-// deadlines converts the timeouts of a manifest. CallMs applies to every kind of call.
+// deadlines converts the timeouts of a manifest. CallMs applies to every kind of call that has no
+// limit of its own. Zero values leave the defaults of package process.
 func deadlines(d *manifest.Deadlines) process.Deadlines {
 	if d == nil {
 		return process.Deadlines{}
@@ -300,7 +304,8 @@ func contributions(m *manifest.Plugin) process.Contributions {
 	return c
 }
 
-// toolOf converts a tool that the process runs.
+// toolOf converts a tool that the process runs. Without a replay rule in the manifest, lashd never
+// repeats a call.
 func toolOf(t manifest.Tool) tool.Tool {
 	return tool.Tool{
 		Manifest: protocol.ToolManifest{Name: t.Name, Description: t.Description, Kind: cmp.Or(protocol.ToolKind(t.Kind), protocol.ToolKindOther), Input: t.Input},
@@ -323,7 +328,7 @@ func (l *Loader) dataOf(s *set, dir, name string) string {
 var errNoOptions = errors.New("the plugin has no options; its manifest has no \"config\"")
 
 // checkOptions returns an error for options that do not fit the plugin's schema. No options always
-// fit.
+// fit. A mistake in options should fail early and not change what the plugin does.
 func checkOptions(m *manifest.Plugin, options json.RawMessage) error {
 	switch {
 	case len(options) == 0:

@@ -36,7 +36,7 @@ func (l *Loader) Connect(ctx context.Context, name string, s protocol.MCPServer,
 		}},
 		Changed: func(ctx context.Context) { tell(ctx, nil) },
 		Health: func() {
-			l.beside("report the health of an MCP server", func() {
+			l.inBackground("report the health of an MCP server", func() {
 				<-g.tried // report the first attempt first
 				tell(life, g.failing())
 			})
@@ -55,7 +55,8 @@ func (l *Loader) Connect(ctx context.Context, name string, s protocol.MCPServer,
 	return g, nil
 }
 
-// failure returns why the server lists no tools; nil: it does, or has not failed.
+// failure returns why the server lists no tools; nil: it does, or has not failed. It describes the
+// first attempt to connect.
 func (g *Guest) failure() error {
 	if s := g.Status()[0]; len(g.Known()) == 0 && s.LastError != "" {
 		return errors.New(s.LastError)

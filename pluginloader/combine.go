@@ -42,9 +42,9 @@ func (s *set) wanted(fixed []*unit, but *entry) []*unit {
 	units := slices.Clone(fixed)
 	for _, e := range s.entries {
 		if e == but {
-			units = append(units, some(e.unit)...)
+			units = append(units, unitList(e.unit)...)
 		} else {
-			units = append(units, some(e.next)...)
+			units = append(units, unitList(e.next)...)
 		}
 	}
 	return units
@@ -60,7 +60,7 @@ func (s *set) adoptAll(but *entry) {
 }
 
 // settleEach applies the changes one after the other, each if it works together with the ones
-// before.
+// before. It costs a trial session for each change and runs only after a conflict.
 func (s *set) settleEach(ctx context.Context, fixed []*unit) *plugin.Host {
 	host, err := s.loader.compose(ctx, s.instead(fixed, nil))
 	if err != nil {
@@ -91,12 +91,12 @@ func (s *set) reduce(ctx context.Context, fixed []*unit) *plugin.Host {
 		host = cmp.Or(s.loader.user.host, s.loader.config.Base)
 	}
 	for _, e := range s.entries {
-		with, err := s.loader.compose(ctx, append(slices.Clone(units), some(e.unit)...))
+		with, err := s.loader.compose(ctx, append(slices.Clone(units), unitList(e.unit)...))
 		if err != nil {
-			e.standBack()
+			e.suspend()
 			continue
 		}
-		host, units = with, append(units, some(e.unit)...)
+		host, units = with, append(units, unitList(e.unit)...)
 	}
 	return host
 }
@@ -106,23 +106,24 @@ func (s *set) instead(fixed []*unit, changed *entry) []*unit {
 	units := slices.Clone(fixed)
 	for _, e := range s.entries {
 		if e == changed {
-			units = append(units, some(e.next)...)
+			units = append(units, unitList(e.next)...)
 		} else {
-			units = append(units, some(e.unit)...)
+			units = append(units, unitList(e.unit)...)
 		}
 	}
 	return units
 }
 
-// some returns a list of u, or no units if u is nil.
-func some(u *unit) []*unit {
+// unitList returns a list of u, or no units if u is nil.
+func unitList(u *unit) []*unit {
 	if u == nil {
 		return nil
 	}
 	return []*unit{u}
 }
 
-// adopt makes the entry use a unit, or none, and releases the previous one.
+// adopt makes the entry use a unit, or none, and releases the previous one. Sessions keep that
+// until they move to the next host.
 func (e *entry) adopt(u *unit) {
 	if e.unit != nil && e.unit != u {
 		e.set.loader.let(e.unit)
@@ -136,9 +137,9 @@ func (e *entry) drop() {
 	e.adopt(nil)
 }
 
-// standBack suspends the entry's unit until it works together with the others again, or another one
+// suspend suspends the entry's unit until it works together with the others again, or another one
 // is wanted.
-func (e *entry) standBack() {
+func (e *entry) suspend() {
 	if e.unit != e.next {
 		e.set.loader.let(e.unit)
 	}
@@ -146,6 +147,7 @@ func (e *entry) standBack() {
 }
 
 // blame records why the wanted unit is not in use, and adds a new reason to the plugin's log.
+// Clients see the reason as the plugin's problem.
 func (e *entry) blame(err error) {
 	if e.blamed == nil || e.blamed.Error() != err.Error() {
 		e.log.Note(slog.LevelError, "lashd: "+err.Error())

@@ -57,7 +57,7 @@ func Contributions(p *manifest.Plugin) []protocol.PluginContribution {
 	return all
 }
 
-// once adds the contributions of which a plugin has at most one.
+// once adds the contributions of which a plugin has at most one, after those that come in lists.
 func (c *additions) once(p *manifest.Plugin) {
 	if s := p.ToolSwitches; s != nil {
 		c.add("toolSwitches", "", "on:", strings.Join(s.On, " "), "off:", strings.Join(s.Off, " "))

@@ -26,7 +26,7 @@ type look struct {
 
 // look returns a scan of the entry as it is now.
 func (e *entry) look() look {
-	return look{entry: e, sign: e.sign, asked: e.asked, there: e.missing.IsZero(), holds: append(some(e.unit), some(e.next)...)}
+	return look{entry: e, sign: e.sign, asked: e.asked, there: e.missing.IsZero(), holds: append(unitList(e.unit), unitList(e.next)...)}
 }
 
 // finding is the result of a scan. set.found applies it on the loader's goroutine, unless the user
@@ -106,8 +106,9 @@ func (g look) takeTrusted(ctx context.Context) *finding {
 	return g.take(ctx, digest)
 }
 
-// take copies the directory and builds a unit. If wanted is not empty and the copy has another
-// digest, the directory changed after the check, and nothing is loaded.
+// take copies the directory, verifies the copy and builds a unit, or reuses one with the same
+// digest. If wanted is not empty and the copy has another digest, the directory changed after the
+// check, and nothing is loaded.
 func (g look) take(ctx context.Context, wanted protocol.Digest) *finding {
 	l := g.set.loader
 	c, err := l.copies.PutFrom(ctx, g.set.cwd, g.dir)
@@ -138,6 +139,7 @@ func (g look) take(ctx context.Context, wanted protocol.Digest) *finding {
 }
 
 // inspect reads the directory without copying it. digest is empty if the contents cannot be loaded.
+// err is the reason in its original form, so that callers can recognize errAllowance.
 func (g look) inspect(ctx context.Context) (p *manifest.Plugin, digest protocol.Digest, problems []protocol.PluginProblem, err error) {
 	root, err := os.OpenRoot(g.dir)
 	if err != nil {

@@ -44,7 +44,8 @@ type facts struct {
 	off     map[string]bool             // by directory
 }
 
-// trustKey returns the key under which an approval is stored.
+// trustKey returns the key under which an approval is stored. It contains every field, so two
+// approvals never overwrite each other.
 func trustKey(a content.Approval) string {
 	return fmt.Sprintf("%s\n%s\n%d %d %s", a.At, a.Dir, a.Dev, a.Ino, a.Digest)
 }
@@ -91,7 +92,7 @@ func learn[T any](into map[string]T, fact persistence.PluginFact) error {
 	return nil
 }
 
-// store writes facts to the database and then to memory.
+// store writes facts to the database and then to memory. After an error, memory is unchanged.
 func (f *facts) store(ctx context.Context, facts ...persistence.PluginFact) error {
 	if len(facts) == 0 {
 		return nil

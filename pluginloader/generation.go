@@ -19,7 +19,7 @@ func (s *set) swap(ctx context.Context) {
 	host := s.settle(ctx, fixed)
 	units := slices.Clone(fixed)
 	for _, e := range s.entries {
-		units = append(units, some(e.unit)...)
+		units = append(units, unitList(e.unit)...)
 		e.assess()
 	}
 	if s.host == nil || !slices.Equal(units, s.units) {
@@ -28,7 +28,7 @@ func (s *set) swap(ctx context.Context) {
 	s.show()
 	s.loader.remember(ctx, s)
 	for _, e := range s.entries {
-		s.loader.tell(e)
+		s.loader.notify(e)
 	}
 }
 
@@ -50,7 +50,8 @@ func (e *entry) assess() {
 	}
 }
 
-// show makes the current entries visible to other goroutines.
+// show makes the current entries visible to other goroutines, together and under the lock, so that
+// a client never sees half of a change.
 func (s *set) show() {
 	s.loader.mu.Lock()
 	defer s.loader.mu.Unlock()
@@ -60,7 +61,8 @@ func (s *set) show() {
 	}
 }
 
-// fixed returns the units before those of the set: a workspace's plugins come after the user's.
+// fixed returns the units before those of the set. A workspace's plugins come after the user's,
+// which therefore win conflicts.
 func (s *set) fixed() []*unit {
 	if s.scope == protocol.ScopeUser {
 		return nil
@@ -101,18 +103,18 @@ func (l *Loader) retire(host *plugin.Host, units []*unit) {
 		l.let(units...)
 		return
 	}
-	l.beside("retire plugins", func() {
+	l.inBackground("retire plugins", func() {
 		<-unused
 		l.mu.Lock()
 		delete(l.hosts, host)
 		l.mu.Unlock()
 		l.let(units...)
-		l.post(func(context.Context) { l.tellAll() }, func() {}) // the sandbox of the remaining versions may differ
+		l.post(func(context.Context) { l.notifyAll() }, func() {}) // the sandbox of the remaining versions may differ
 	})
 }
 
-// having returns the hosts with a unit of a directory.
-func (l *Loader) having(dir string) (all []*plugin.Host) {
+// hostsUsing returns the hosts, current or older, with a unit of a directory.
+func (l *Loader) hostsUsing(dir string) (all []*plugin.Host) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for host, units := range l.hosts {
@@ -130,7 +132,7 @@ func (l *Loader) revoke(life context.Context, hosts []*plugin.Host) {
 	for _, h := range hosts {
 		h.Revoke()
 	}
-	l.beside("revoke plugins", func() {
+	l.inBackground("revoke plugins", func() {
 		for _, h := range hosts {
 			for unused := h.Retire(); !closed(unused); {
 				l.config.Revoked(life)
@@ -174,7 +176,7 @@ func (l *Loader) remember(ctx context.Context, s *set) {
 	}
 }
 
-// forget removes a directory that is gone.
+// forget removes a directory that is gone: its unit, the stored fact and clients' knowledge of it.
 func (l *Loader) forget(ctx context.Context, e *entry) {
 	e.drop()
 	if _, there := l.facts.ranLast(e.dir); there {

@@ -16,7 +16,7 @@ func (s *set) recall(ctx context.Context) {
 }
 
 // recall loads the last contents of one directory, unless the user has disabled them or revoked
-// trust.
+// trust. A missing or broken copy is logged, and the next scan loads the directory from scratch.
 func (e *entry) recall(ctx context.Context) {
 	l := e.set.loader
 	last, there := l.facts.ranLast(e.dir)
@@ -45,7 +45,7 @@ func (e *entry) recall(ctx context.Context) {
 
 // wake starts, in the background, the programs of a plugin that run before their first use.
 func (l *Loader) wake(ctx context.Context, u *unit) {
-	l.beside("start a plugin", func() {
+	l.inBackground("start a plugin", func() {
 		if err := u.show(ctx, true); err != nil {
 			l.config.Log.Warn("starting a plugin failed", "plugin", u.name(), "error", err)
 		}

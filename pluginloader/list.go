@@ -40,7 +40,8 @@ func (l *Loader) List(ctx context.Context, p *protocol.PluginListParams) (*proto
 	return result, nil
 }
 
-// rootOf describes how a root is watched, or why it is not read.
+// rootOf describes how a root is watched, or why it is not read, for example because it leads out
+// of the workspace.
 func (s *set) rootOf(r watch.RootStatus) protocol.PluginRoot {
 	root := protocol.PluginRoot{Dir: r.Root, Watch: string(r.Mode), Reason: r.Reason}
 	s.loader.mu.Lock()
@@ -51,7 +52,9 @@ func (s *set) rootOf(r watch.RootStatus) protocol.PluginRoot {
 	return root
 }
 
-// entries returns the entries of the user and of a set, in the order in which they register.
+// entries returns the entries of the user and of a set, in the order in which they register. Any
+// goroutine may call it; the entries themselves belong to the loader's goroutine, except for their
+// published fields.
 func (l *Loader) entries(s *set) []*entry {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -122,7 +125,7 @@ func same(a, b protocol.PluginInfo) bool {
 func failing(p protocol.PluginInfo) []string { return programs(p, mcp.Quarantined, mcp.Unreachable) }
 
 // programs returns the programs of a plugin that are in one of the states: servers by name, the
-// process as "".
+// process as "". The process and servers use the same names for states.
 func programs(p protocol.PluginInfo, in ...mcp.State) (all []string) {
 	if p.Process != nil && slices.Contains(in, mcp.State(p.Process.State)) {
 		all = append(all, "")
@@ -135,7 +138,8 @@ func programs(p protocol.PluginInfo, in ...mcp.State) (all []string) {
 	return all
 }
 
-// find returns the plugin with a name in a directory. Of several, a loaded one wins.
+// find returns the plugin with a name in a directory. Of several, a loaded one wins. The error
+// wraps ErrNoPlugin if there is none.
 func (l *Loader) find(ctx context.Context, name, cwd string) (*entry, error) {
 	s, err := l.setOf(ctx, cwd)
 	if err != nil {
@@ -153,7 +157,8 @@ func (l *Loader) find(ctx context.Context, name, cwd string) (*entry, error) {
 	return found, nil
 }
 
-// missing returns the error for a name without a plugin.
+// missing returns the error for a name without a plugin. It says so if the name belongs to a
+// built-in plugin, which has no files to read or trust.
 func (l *Loader) missing(name string) error {
 	if slices.Contains(l.config.Base.IDs(), name) {
 		return fmt.Errorf("%w with files: %s is built into lashd", ErrNoPlugin, name)
@@ -182,7 +187,8 @@ func (l *Loader) Read(ctx context.Context, p *protocol.PluginParams) (*protocol.
 	return result, nil
 }
 
-// read reads a consistent state of the plugin's directory.
+// read reads a consistent state of the plugin's directory, including the digest that approval would
+// cover.
 func (e *entry) read(ctx context.Context) (*manifest.Plugin, manifest.Beyond, protocol.Digest, error) {
 	if err := e.set.contained(e.dir); err != nil {
 		return nil, manifest.Beyond{}, "", err
@@ -216,7 +222,8 @@ func reachOf(b manifest.Beyond) protocol.PluginReach {
 	return r
 }
 
-// Logs implements plugin/logs: the newest lines of a plugin's log, 100 by default.
+// Logs implements plugin/logs: the newest lines of a plugin's log, oldest first, 100 by default.
+// The log is in memory and starts empty when lashd starts.
 func (l *Loader) Logs(ctx context.Context, p *protocol.PluginLogsParams) (*protocol.PluginLogsResult, error) {
 	e, err := l.find(ctx, p.Name, p.Cwd)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 var errPanic = errors.New("internal error in the plugin loader; lashd.log has the stack")
 
 // contain calls f and converts a panic to an error. It logs the stack. A defect that one plugin
-// triggers must not end the daemon.
+// triggers must not end the daemon, which serves all sessions.
 func contain[T any](log *slog.Logger, what string, f func() (T, error)) (v T, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -33,8 +33,8 @@ func (l *Loader) contained(what string, f func()) error {
 	return err
 }
 
-// beside runs f on its own goroutine and logs a panic. Run waits for these goroutines.
-func (l *Loader) beside(what string, f func()) {
+// inBackground runs f on its own goroutine and logs a panic. Run waits for these goroutines.
+func (l *Loader) inBackground(what string, f func()) {
 	l.building.Go(func() { _ = l.contained(what, f) }) // contained logs the error
 }
 

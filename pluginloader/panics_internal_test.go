@@ -25,7 +25,7 @@ func TestAPanicOfALookFailsThePlugin(t *testing.T) {
 	t.Run("outside/28 panics of the loader's goroutines are logged", func(t *testing.T) {
 		var log strings.Builder
 		l := New(Config{Log: slog.New(slog.NewTextHandler(&log, nil))})
-		l.beside("this", func() { panic("that") })
+		l.inBackground("this", func() { panic("that") })
 		l.building.Wait()
 		if text := log.String(); !strings.Contains(text, "at=this panic=that") || !strings.Contains(text, "panics_internal_test.go") {
 			t.Errorf("the log has %q", text)

@@ -54,7 +54,8 @@ func (l *Loader) Reload(ctx context.Context, p *protocol.PluginReloadParams) (*p
 	})
 }
 
-// concerned returns the sets that a request with cwd is about; empty: all.
+// concerned returns the sets that a request with cwd is about: the user's and that of the
+// workspace. An empty cwd means all sets.
 func (l *Loader) concerned(cwd string) (all []*set) {
 	for _, s := range l.sets() {
 		if cwd == "" || s.scope == protocol.ScopeUser || s.cwd == cwd {
@@ -78,7 +79,7 @@ func (l *Loader) refresh(ctx context.Context, cwd string) error {
 					e.ask()
 				}
 				e.resume(ctx)
-				l.tell(e)
+				l.notify(e)
 			}
 			l.look(ctx, s, func() {
 				if left--; left == 0 {
@@ -94,7 +95,7 @@ func (l *Loader) refresh(ctx context.Context, cwd string) error {
 	return l.wait(ctx, looked)
 }
 
-// resume ends the quarantine of the plugin's programs.
+// resume ends the quarantine of the plugin's programs. They start again on their next use.
 func (e *entry) resume(ctx context.Context) {
 	if e.unit == nil {
 		return
@@ -108,12 +109,13 @@ func (e *entry) resume(ctx context.Context) {
 }
 
 // held is what a directory contains, or which part of it is in use. The zero value means nothing.
+// Two values are compared to describe the effect of a reload.
 type held struct {
 	manifest *manifest.Plugin
 	digest   protocol.Digest
 }
 
-// contents returns the plugins in use, by directory.
+// contents returns the plugins in use, by directory. It runs on the loader's goroutine.
 func (l *Loader) contents(cwd string) map[string]held {
 	all := map[string]held{}
 	for _, s := range l.concerned(cwd) {
@@ -190,7 +192,7 @@ func (l *Loader) compare(cwd string, before, after map[string]held) *protocol.Pl
 }
 
 // prefix returns what a plugin contributes to the start of each model request. A change of it costs
-// the model's prompt cache.
+// the model's prompt cache in every session, so a reload reports it.
 func prefix(m *manifest.Plugin) []any {
 	if m == nil {
 		m = &manifest.Plugin{}
@@ -199,7 +201,7 @@ func prefix(m *manifest.Plugin) []any {
 	return []any{m.Tools, m.Prompt, m.ToolSwitches, m.MCPServers, m.MoreTools, prompts}
 }
 
-// difference returns the change of one directory.
+// difference returns the change of one directory, with the contributions that it adds and removes.
 func difference(dir string, before, after held) protocol.PluginChange {
 	c := protocol.PluginChange{Name: filepath.Base(dir), Change: protocol.PluginUnchanged}
 	switch {

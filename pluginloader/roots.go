@@ -24,8 +24,9 @@ const (
 	leaving = time.Second
 )
 
-// list returns the directories of all roots in the order in which their plugins register. The order
-// is that of the roots, then of the names. It is stable, because hooks run in it.
+// list returns the directories of all roots in the order in which their plugins register: by root,
+// then by name. Hooks run in that order, so it has to be stable. It logs a warning if there are
+// more than maxPlugins.
 func (s *set) list() (dirs []string) {
 	for _, root := range s.roots {
 		dirs = append(dirs, s.in(root)...)
@@ -37,7 +38,9 @@ func (s *set) list() (dirs []string) {
 	return dirs
 }
 
-// fewer drops directories beyond the limit: the last ones of which nothing has run.
+// fewer drops directories beyond the limit: the last ones of which nothing has run. Plugins that
+// ran before keep running, so adding many directories cannot switch off a plugin that denies
+// something.
 func (s *set) fewer(dirs []string) []string {
 	for i, dir := range slices.Backward(dirs) {
 		if _, ran := s.loader.facts.ranLast(dir); !ran && len(dirs) > maxPlugins {
@@ -70,7 +73,7 @@ func (s *set) in(root string) []string {
 	return dirs
 }
 
-// lingers reports whether a missing directory may come back.
+// lingers reports whether a missing directory may come back. The first call starts the clock.
 func (e *entry) lingers(now time.Time) bool {
 	if e.missing.IsZero() {
 		e.missing = now
@@ -79,7 +82,8 @@ func (e *entry) lingers(now time.Time) bool {
 }
 
 // directories returns the plugin directories of a root. A root that is missing, or leads out of the
-// workspace, has none.
+// workspace, has none. Names that start with a dot are skipped: editors and tools use them for
+// temporary files.
 func (s *set) directories(root string) (dirs []string, err error) {
 	s.refused = s.contained(root)
 	if s.refused != nil {
@@ -123,7 +127,8 @@ func mayBeDir(path string) bool {
 }
 
 // arrange returns the entries for directories, reusing existing ones, and the entries whose
-// directories are gone.
+// directories are gone. It does not change the set, because the scan of the result may be
+// discarded.
 func (s *set) arrange(dirs []string) (now, gone []*entry) {
 	old := map[string]*entry{}
 	for _, e := range s.entries {

@@ -10,7 +10,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// SandboxMode decides whether plugins get the sandbox that they request.
+// SandboxMode decides whether plugins get the sandbox that they request. It comes from the user's
+// configuration and applies to all plugins.
 type SandboxMode string
 
 const (
@@ -36,8 +37,8 @@ func (a *assembly) confinement() *child.Confinement {
 	return &held
 }
 
-// confined describes the sandbox of the plugin's programs for people; empty: the plugin has no
-// programs.
+// confined describes the sandbox of the plugin's programs for people, with the reason if there is
+// none. It is empty if the plugin has no programs.
 func (u *unit) confined(mode SandboxMode) string {
 	m := u.manifest
 	switch {
@@ -77,7 +78,7 @@ func runsTools(m *manifest.Plugin) bool {
 // Condition returns the state of plugins for health checks: the sandbox, how roots are watched, and
 // the plugins that need attention. Those failed to load, run in an older version, or have a program
 // that failed too often.
-func (l *Loader) Condition() (sandbox string, roots []protocol.PluginRoot, ailing []protocol.PluginInfo) {
+func (l *Loader) Condition() (sandbox string, roots []protocol.PluginRoot, unhealthyPlugins []protocol.PluginInfo) {
 	sandbox = string(cmp.Or(l.config.Sandbox, SandboxOn)) + ": " + proc.Confines().String()
 	for _, r := range l.watcher.Status() {
 		roots = append(roots, protocol.PluginRoot{Dir: r.Root, Watch: string(r.Mode), Reason: r.Reason})
@@ -88,18 +89,18 @@ func (l *Loader) Condition() (sandbox string, roots []protocol.PluginRoot, ailin
 			all = slices.DeleteFunc(all, func(e *entry) bool { return e.set != s })
 		}
 		for _, e := range all {
-			if info := e.public(); ails(info) {
-				ailing = append(ailing, info)
+			if info := e.public(); unhealthy(info) {
+				unhealthyPlugins = append(unhealthyPlugins, info)
 			}
 		}
 	}
-	return sandbox, roots, ailing
+	return sandbox, roots, unhealthyPlugins
 }
 
-// well lists the statuses without a problem; "" is that of a plugin that is still being loaded.
-var well = []protocol.PluginStatus{"", protocol.PluginLoaded, protocol.PluginDisabled, protocol.PluginUntrusted}
+// healthyStatuses lists the statuses without a problem; "" is that of a plugin that is still being loaded.
+var healthyStatuses = []protocol.PluginStatus{"", protocol.PluginLoaded, protocol.PluginDisabled, protocol.PluginUntrusted}
 
-// ails reports whether a plugin needs attention.
-func ails(p protocol.PluginInfo) bool {
-	return !slices.Contains(well, p.Status) || len(failing(p)) > 0
+// unhealthy reports whether a plugin needs attention.
+func unhealthy(p protocol.PluginInfo) bool {
+	return !slices.Contains(healthyStatuses, p.Status) || len(failing(p)) > 0
 }

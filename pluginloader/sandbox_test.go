@@ -67,12 +67,12 @@ func TestCondition(t *testing.T) {
 		w.start()
 		w.status("", "good", protocol.PluginLoaded)
 		w.until("its directory is watched", func() bool { _, roots, _ := w.Loader.Condition(); return len(roots) == 1 && roots[0].Watch != "" })
-		sandbox, roots, ailing := w.Loader.Condition()
+		sandbox, roots, unhealthyPlugins := w.Loader.Condition()
 		if !strings.HasPrefix(sandbox, "on: ") || len(roots) != 1 || roots[0].Dir != w.user || roots[0].Watch == "" {
 			t.Errorf("sandbox %q, roots %+v", sandbox, roots)
 		}
-		if len(ailing) != 1 || ailing[0].Name != "bad" || ailing[0].Status != protocol.PluginFailed || len(ailing[0].Problems) == 0 {
-			t.Errorf("not as they should be: %+v", ailing)
+		if len(unhealthyPlugins) != 1 || unhealthyPlugins[0].Name != "bad" || unhealthyPlugins[0].Status != protocol.PluginFailed || len(unhealthyPlugins[0].Problems) == 0 {
+			t.Errorf("not as they should be: %+v", unhealthyPlugins)
 		}
 	})
 	t.Run("issue/4-7 a plugin that is being loaded does not count as unhealthy", func(t *testing.T) {
@@ -81,8 +81,8 @@ func TestCondition(t *testing.T) {
 		w.write("slow/plugin.json", `{"name":"slow","lashd":{"process":{"command":["sh","-c","echo x > '`+began+`'; exec sleep 60"]}}}`)
 		w.start()
 		w.until("its program has started", func() bool { _, err := os.Stat(began); return err == nil })
-		if _, _, ailing := w.Loader.Condition(); len(ailing) != 0 {
-			t.Errorf("not as they should be: %+v", ailing)
+		if _, _, unhealthyPlugins := w.Loader.Condition(); len(unhealthyPlugins) != 0 {
+			t.Errorf("not as they should be: %+v", unhealthyPlugins)
 		}
 	})
 }

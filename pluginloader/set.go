@@ -23,9 +23,9 @@ type set struct {
 	stop   func()        // stops watching; nil: Run does that
 	ready  chan struct{} // closed after the first scan
 
-	refused error     // why the roots are not read; nil: they are
-	resting time.Time // time until which unapproved plugins are not scanned, except on request
-	owes    bool      // the last scan skipped some of them
+	refused    error     // why the roots are not read; nil: they are
+	resting    time.Time // time until which unapproved plugins are not scanned, except on request
+	incomplete bool      // the last scan skipped some of them
 
 	looking context.CancelFunc // cancels the scan in progress; nil: none
 	again   bool               // scan again after the one in progress
@@ -68,7 +68,7 @@ func (l *Loader) look(life context.Context, s *set, then ...func()) {
 	looks := s.looks(entries)
 	then = s.then
 	s.looking, s.again, s.then = end, false, nil
-	l.beside("look at plugins", func() {
+	l.inBackground("look at plugins", func() {
 		defer end()
 		findings, took := findAll(ctx, looks)
 		l.post(func(life context.Context) {
@@ -90,18 +90,18 @@ func (l *Loader) look(life context.Context, s *set, then ...func()) {
 // looks returns the scans for entries. It skips unapproved plugins that rest, and remembers that in
 // owes.
 func (s *set) looks(entries []*entry) []look {
-	s.owes = false
+	s.incomplete = false
 	looks := make([]look, len(entries))
 	for i, e := range entries {
 		looks[i] = e.look()
 		if e.bounded() && e.answered == e.asked && time.Now().Before(s.resting) {
-			looks[i].later, s.owes = true, true
+			looks[i].later, s.incomplete = true, true
 		}
 	}
 	return looks
 }
 
-// discard releases units that are not needed.
+// discard releases units that were built for findings which are not used.
 func discard(l *Loader, findings []*finding) {
 	for _, f := range findings {
 		if f != nil && f.fresh {
@@ -154,14 +154,15 @@ func (e *entry) note(f *finding) {
 	}
 }
 
-// due returns when the set has to be scanned without a change of files; zero: never.
+// due returns when the set has to be scanned without a change of files; zero: never. That is when a
+// missing directory counts as removed, or when the pause of unapproved plugins ends.
 func (s *set) due() (at time.Time) {
 	for _, e := range s.entries {
 		if gone := e.missing.Add(leaving); !e.missing.IsZero() && (at.IsZero() || gone.Before(at)) {
 			at = gone
 		}
 	}
-	if s.owes && (at.IsZero() || s.resting.Before(at)) {
+	if s.incomplete && (at.IsZero() || s.resting.Before(at)) {
 		at = s.resting
 	}
 	return at

@@ -51,7 +51,7 @@ func (l *Loader) Untrust(ctx context.Context, p *protocol.PluginUntrustParams) (
 	return l.decide(ctx, e, protocol.PluginUntrusted, func(ctx context.Context) error { return l.trust.Revoke(ctx, e.dir) })
 }
 
-// findTrustable returns a plugin that needs approval.
+// findTrustable returns a plugin that needs approval, or ErrTrusted for one of the user.
 func (l *Loader) findTrustable(ctx context.Context, name, cwd string) (*entry, error) {
 	e, err := l.find(ctx, name, cwd)
 	if err == nil && e.set.scope != protocol.ScopeWorkspace {
@@ -118,7 +118,7 @@ func (e *entry) end(ctx context.Context, status protocol.PluginStatus) {
 	}
 	e.found.Problems = nil
 	l := e.set.loader
-	with := l.having(e.dir)
+	with := l.hostsUsing(e.dir)
 	e.drop()
 	l.changed(ctx, e.set)
 	l.revoke(ctx, with)
@@ -130,7 +130,8 @@ func (e *entry) allowed(d protocol.Digest) bool {
 }
 
 // withdrawn reports whether contents that were approved may no longer run from their copy. It does
-// not read the directory itself, which may be gone.
+// not read the directory's files, which may be broken or gone. The user's own plugins are never
+// withdrawn.
 func (e *entry) withdrawn(d protocol.Digest) bool {
 	if e.set.scope == protocol.ScopeUser {
 		return false

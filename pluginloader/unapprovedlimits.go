@@ -81,7 +81,8 @@ func (a *allowance) within(f manifest.Finder) manifest.Finder {
 	return f
 }
 
-// program counts a file outside the plugins, once.
+// program counts a file outside the plugins, once per scan. It looks only at the size and reads
+// nothing.
 func (a *allowance) program(path string) error {
 	if a.seen[path] {
 		return nil
@@ -116,7 +117,7 @@ func (e *OutsideError) Error() string {
 func (e *OutsideError) Unwrap() error { return e.Err }
 
 // inWorkspace returns an *OutsideError if a path leads out of the workspace through links. A
-// missing path is fine.
+// missing path is fine, and so is one without permission, which is reported elsewhere.
 func inWorkspace(cwd, path string) error {
 	rest, err := filepath.Rel(cwd, path)
 	if err != nil {

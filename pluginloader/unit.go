@@ -41,8 +41,8 @@ func (u *unit) hold() {
 	u.users++
 }
 
-// release removes a user. After the last one it ends the programs and closes the copy, and last is
-// true.
+// release removes a user. After the last one it ends the programs, within stopPatience, and closes
+// the copy; then last is true. The error is the first of those that ending the parts returned.
 func (u *unit) release(ctx context.Context) (last bool, err error) {
 	u.mu.Lock()
 	u.users--
@@ -66,7 +66,7 @@ func (u *unit) release(ctx context.Context) (last bool, err error) {
 // a version, it removes copies that are no longer needed.
 func (l *Loader) let(units ...*unit) {
 	for _, u := range units {
-		l.beside("end a plugin", func() {
+		l.inBackground("end a plugin", func() {
 			last, err := u.release(context.Background())
 			if err != nil {
 				l.config.Log.Warn("a plugin did not end", "plugin", u.name(), "error", err)

@@ -17,8 +17,8 @@ func rootOf(cwd string) string { return filepath.Join(cwd, ".agents", "plugins")
 // ErrCwd means that a request names a workspace by a relative path.
 var ErrCwd = errors.New("cwd must be an absolute path")
 
-// workspaceOf resolves links in a directory, so that each workspace has one set. An empty path
-// stays empty.
+// workspaceOf resolves links in a directory, so that each workspace has one set however its path is
+// written. An empty path stays empty and means no workspace.
 func workspaceOf(cwd string) (string, error) {
 	if cwd == "" {
 		return "", nil
@@ -63,7 +63,8 @@ func (l *Loader) workspace(cwd string) (string, error) {
 	return cwd, nil
 }
 
-// holdsPlugins reports whether a workspace may have plugins, or has some that are still in use.
+// holdsPlugins reports whether a workspace may have plugins, or has some that are still in use. The
+// second case covers a directory that has just been deleted.
 func (l *Loader) holdsPlugins(dir string) bool {
 	l.mu.Lock()
 	w := l.workspaces[dir]
@@ -131,7 +132,7 @@ func (l *Loader) enter(ctx context.Context, cwd string) *set {
 	return w
 }
 
-// end releases everything in a set.
+// end releases everything in a set. Run calls it at its end.
 func (s *set) end() {
 	if s.looking != nil {
 		s.looking()
@@ -147,33 +148,34 @@ func (s *set) end() {
 	}
 }
 
-// tellOf notifies clients about the entries that use a unit.
-func (l *Loader) tellOf(u *unit) {
+// notifyAbout notifies clients about the entries that use a unit, for example after one of its programs
+// has failed.
+func (l *Loader) notifyAbout(u *unit) {
 	for _, s := range l.sets() {
 		for _, e := range s.entries {
 			if e.unit == u {
-				l.tell(e)
+				l.notify(e)
 			}
 		}
 	}
 }
 
-// tellAll notifies clients about all entries.
-func (l *Loader) tellAll() {
+// notifyAll notifies clients about all entries whose info has changed.
+func (l *Loader) notifyAll() {
 	for _, s := range l.sets() {
 		for _, e := range s.entries {
-			l.tell(e)
+			l.notify(e)
 		}
 	}
 }
 
-// tell notifies clients and the log about an entry, if its info has changed since the last time.
-func (l *Loader) tell(e *entry) {
+// notify notifies clients and the log about an entry, if its info has changed since the last time.
+func (l *Loader) notify(e *entry) {
 	info := e.public()
-	if info.Status == "" || same(info, e.told) { // not scanned yet, or nothing new
+	if info.Status == "" || same(info, e.lastAnnounced) { // not scanned yet, or nothing new
 		return
 	}
-	e.told = info
+	e.lastAnnounced = info
 	l.config.News(protocol.ServerEvent{Type: protocol.ServerPluginChanged, Plugin: &info})
 	log := l.config.Log.With("plugin", info.Name, "dir", info.Dir, "status", info.Status)
 	if len(info.Problems) == 0 {

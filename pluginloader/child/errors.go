@@ -9,8 +9,8 @@ import (
 type Code string
 
 const (
-	// The codes. Only after Crashed and TimedOut is it unknown how far the plugin got.
-	Crashed     Code = "plugin_crashed"     // the process ended or did not start
+	// Codes of an Error.
+	Crashed     Code = "plugin_crashed"
 	TimedOut    Code = "plugin_timeout"     // the plugin did not answer in time
 	Protocol    Code = "plugin_protocol"    // the plugin broke the protocol
 	Failed      Code = "plugin_failed"      // the plugin answered with an error

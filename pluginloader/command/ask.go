@@ -15,16 +15,17 @@ import (
 // atOnce is the number of hooks that run at the same time for one event of a session.
 const atOnce = 16
 
-// question is one event for which hooks run.
+// question is one event for which hooks run. The caller fills it in; ask does not change it.
 type question struct {
 	input   input
 	subject string                               // value that matchers are compared with, if the event is no tool call
-	tongues []tongue                             // a tool call in the formats of all agents; replaces subject
+	formats []format                             // a tool call in the formats of all agents; replaces subject
 	spare   []*hook                              // hooks to skip
 	respond func(input json.RawMessage) response // returns the call's result in the format of the call
 }
 
-// asked is one run of a hook for a question. The goroutine that runs the hook fills in the result.
+// asked is one run of a hook for a question. The goroutine that runs the hook fills in the result,
+// and ask reads it after all runs have ended.
 type asked struct {
 	hook  *hook
 	words words // the tool call in the format that the hook understands
@@ -83,8 +84,8 @@ func (p *Part) runs(q question) []*asked {
 		if h.Event != q.input.Event || slices.Contains(q.spare, h) {
 			continue
 		}
-		matching := h.matcher.matching(q.tongues)
-		if q.tongues == nil && h.matcher.fits(q.subject) {
+		matching := h.matcher.matching(q.formats)
+		if q.formats == nil && h.matcher.fits(q.subject) {
 			matching = []words{{}}
 		}
 		identity := strings.Join(append([]string{string(h.OnError)}, h.argv...), "\x00")
@@ -119,7 +120,7 @@ func (a *asked) run(ctx context.Context, s *session, q question) {
 }
 
 // translate converts changed arguments to lashd's format. Arguments equal to the original ones are
-// no change.
+// no change, because many hooks return their input. Changes that cannot be converted are an error.
 func (a *asked) translate() (err error) {
 	updated := a.updated
 	a.updated = nil

@@ -11,11 +11,11 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// question returns the question about a tool call.
+// question returns the question about a tool call, with the call in all formats.
 func (s *session) question(ctx context.Context, event string, tc *plugin.ToolCallContext) question {
 	in := s.common(event, tc.TurnID, look(ctx, tc.Host))
 	in.ToolUseID = tc.CallID
-	return question{input: in, tongues: call{tc.Tool, tc.Args, s.build.Cwd}.tongues()}
+	return question{input: in, formats: call{tc.Tool, tc.Args, s.build.Cwd}.formats()}
 }
 
 // beforeToolCall implements the hook before a tool call. If hooks change the arguments, the other
@@ -71,13 +71,15 @@ func (s *session) again(ctx context.Context, tc *plugin.ToolCallContext, first *
 	return second, nil
 }
 
-// refused denies a call with an error result for the model.
+// refused denies a call with an error result. The model reads the reason and can try something
+// else.
 func refused(code, reason string) plugin.Directive {
 	return plugin.ShortCircuit(protocol.Fail(protocol.FailPermission, code, reason, protocol.FromPlugin))
 }
 
 // code returns the error code of a denied call or turn. It distinguishes a decision of a hook from
-// the end of the turn and from a hook's failure that counts as a denial.
+// the end of the turn and from a hook's failure that counts as a denial. Clients and scripts rely
+// on these codes.
 func (v *verdict) code(refusal string) string {
 	switch {
 	case v.failing:

@@ -21,7 +21,7 @@
 // All hooks of an event run at the same time (ask.go). The strongest decision wins (verdict.go), in
 // the order halt, deny, ask, allow.
 //
-// Hooks were written for other agents, whose tools have other names and arguments. foreigners lists
+// Hooks were written for other agents, whose tools have other names and arguments. toolMappings lists
 // how each of lashd's tools appears to those agents (foreign.go, special.go). A hook sees a call in
 // the first format that its matcher accepts. If the hook changes the arguments, they are converted
 // back to lashd's format (words.go).

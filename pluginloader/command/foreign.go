@@ -7,26 +7,27 @@ const (
 	gemini = "Gemini CLI"
 )
 
-// foreigner describes how another agent presents one of lashd's tools. Hooks written for that agent
+// toolMapping describes how another agent presents one of lashd's tools. Hooks written for that agent
 // match calls in lashd by the other agent's tool name, and can read the arguments under its names.
-type foreigner struct {
+type toolMapping struct {
 	// own is lashd's name of the tool, tool the other agent's.
 	own, agent, tool string
 	fields           []field
 	unknown          []string                   // their arguments without effect that lashd does not have
-	special          func(call) (tongue, error) // converts the call where renaming arguments is not enough
+	special          func(call) (format, error) // converts the call where renaming arguments is not enough
 	about            string                     // describes special in docs/other-agents.md
 }
 
-// field is an argument with another name, or a path, which other agents make absolute.
+// field is an argument with another name in the other agent's format, or a path, which other agents
+// make absolute. Arguments without a field keep their names.
 type field struct {
 	own, theirs string
 	path        bool
 }
 
-// foreigners lists all mappings. Of several mappings of a tool for one agent, the first whose name
+// toolMappings lists all mappings. Of several mappings of a tool for one agent, the first whose name
 // a matcher accepts is used.
-var foreigners = []foreigner{
+var toolMappings = []toolMapping{
 	{own: "shell", agent: claude, tool: "Bash", fields: []field{{own: "timeoutMs", theirs: "timeout"}}, unknown: []string{"description"}},
 	{own: "shell", agent: gemini, tool: "run_shell_command", fields: []field{{own: "workdir", theirs: "dir_path"}}, unknown: []string{"description"}},
 	{own: "start_command", agent: claude, tool: "Bash", fields: []field{{own: "timeoutMs", theirs: "timeout"}, {own: "label", theirs: "description"}}, unknown: []string{"run_in_background"}},

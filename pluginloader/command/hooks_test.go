@@ -100,7 +100,7 @@ func TestWords(t *testing.T) {
 				t.Fatal(err)
 			}
 			var got []string
-			heard := m.matching(call{c.tool, json.RawMessage(c.args), "/w"}.tongues())
+			heard := m.matching(call{c.tool, json.RawMessage(c.args), "/w"}.formats())
 			for _, w := range heard {
 				got = append(got, w.tool+" "+string(w.input))
 			}
@@ -146,7 +146,7 @@ func schemas(t *testing.T) map[string]string {
 func TestForeignTools(t *testing.T) {
 	t.Run("issue/4-2 another agent's tool name stands for lashd's tool with its arguments", func(t *testing.T) {
 		all := schemas(t)
-		for _, f := range foreigners {
+		for _, f := range toolMappings {
 			schema, ok := all[f.own]
 			if !ok {
 				t.Errorf("there is no tool %q", f.own)
@@ -173,7 +173,7 @@ func TestForeignTools(t *testing.T) {
 func toolTable() string {
 	var b bytes.Buffer
 	b.WriteString("| Tool | Name | Agent | Differences in `tool_input` |\n|---|---|---|---|\n")
-	for _, f := range foreigners {
+	for _, f := range toolMappings {
 		var told []string
 		if f.about != "" {
 			told = []string{f.about}

@@ -41,7 +41,8 @@ type input struct {
 	Instructions *string `json:"custom_instructions,omitempty"`
 }
 
-// encode returns JSON without HTML escapes, because hooks search its text for & and <.
+// encode returns JSON without HTML escapes. Hooks are often shell scripts that search the text for
+// & and <.
 func encode(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -51,7 +52,7 @@ func encode(v any) ([]byte, error) {
 }
 
 // common returns the fields that every hook gets. view may be nil; then the fields about settings
-// have defaults.
+// have defaults. Some events have no view, for example the end of a session.
 func (s *session) common(event string, turn protocol.TurnID, view *plugin.View) input {
 	in := input{SessionID: s.build.SessionID, Cwd: s.build.Cwd, PermissionMode: "default", Event: event, TurnID: turn}
 	if !s.build.Root() {
@@ -84,7 +85,8 @@ func modeOf(c protocol.Config) string {
 	return "default"
 }
 
-// look returns a view of the hook's session, or nil if the host does not offer one.
+// look returns a view of the hook's session, or nil if the host does not offer one. A hook then
+// runs without the fields that need it.
 func look(ctx context.Context, host plugin.Capabilities) *plugin.View {
 	state, err := host.NeedState()
 	if err != nil {
@@ -113,7 +115,7 @@ func textOf(role protocol.Role, messages []protocol.Message) string {
 	return strings.Join(texts, "\n")
 }
 
-// lastAnswer returns the text of the model's last message.
+// lastAnswer returns the text of the model's last message; empty: it has not answered yet.
 func lastAnswer(messages []protocol.Message) string {
 	for i := len(messages) - 1; i >= 0; i-- {
 		if messages[i].Role == protocol.RoleAssistant {

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// matcher restricts a hook to some tools or subjects. The zero value matches everything.
+// matcher restricts a hook to some tools or subjects, such as the reason for which a session ends.
+// The zero value matches everything.
 type matcher struct {
 	names []string       // whole names
 	re    *regexp.Regexp // expression that must occur in the name
@@ -31,7 +32,7 @@ func newMatcher(text string) (m matcher, err error) {
 // everything reports whether the matcher has no restriction.
 func (m matcher) everything() bool { return m.names == nil && m.re == nil }
 
-// fits reports whether a name matches.
+// fits reports whether a name matches: it is one of the names, or the expression occurs in it.
 func (m matcher) fits(name string) bool {
 	return m.everything() || slices.Contains(m.names, name) || m.re != nil && m.re.MatchString(name)
 }

@@ -14,7 +14,8 @@ import (
 // ErrHalted means that a hook ended the turn. The error that wraps it contains the reason.
 var ErrHalted = errors.New("stopped by a hook")
 
-// endPatience is the time limit for all hooks at the end of a session together.
+// endPatience is the time limit for all hooks at the end of a session together. The engine cannot
+// wait longer for a session that has to leave memory.
 const endPatience = 5 * time.Second
 
 // beforeModel runs hooks before a model call. They may add text to the prompt or end the turn. The
@@ -32,7 +33,8 @@ func (s *session) beforeModel(ctx context.Context, cv *plugin.ContextView, pc pl
 	return pc, nil
 }
 
-// afterModel reports a reply of the model to hooks. They cannot change it.
+// afterModel reports a reply of the model to hooks. They cannot change it; they can only show
+// messages to people.
 func (s *session) afterModel(ctx context.Context, r plugin.Response) (plugin.Response, error) {
 	in := s.common("PostModelRequest", "", nil)
 	in.Last = new(textOf(protocol.RoleAssistant, []protocol.Message{{Role: protocol.RoleAssistant, Parts: r.Parts}}))
@@ -61,7 +63,8 @@ func (s *session) beforeCompaction(ctx context.Context, req *plugin.CompactReque
 	return nil, err
 }
 
-// configChanged reports changed settings of the session to hooks.
+// configChanged reports changed settings of the session to hooks. They run after the change was
+// stored and cannot prevent it.
 func (s *session) configChanged(ctx context.Context, event *plugin.LifecycleEvent) error {
 	if event.Kind != plugin.SessionConfigChanged {
 		return nil

@@ -33,7 +33,8 @@ type Config struct {
 }
 
 // Part implements the tools and hooks of one plugin that are commands. All sessions share it; each
-// session has its own state for hooks. The methods are safe for concurrent use.
+// session has its own state for hooks. It starts no process by itself and keeps none between calls.
+// The methods are safe for concurrent use.
 type Part struct {
 	config     Config
 	tools      []*commandTool
@@ -102,8 +103,8 @@ func (p *Part) Spec(c plugin.BuildContext) (plugin.Spec, error) {
 	}, nil
 }
 
-// begin registers a command that is about to run. The caller calls end when it has ended. After
-// Shutdown, begin fails.
+// begin registers a command that is about to run. The caller calls end when it has ended, which
+// Shutdown waits for. After Shutdown, begin fails.
 func (p *Part) begin() (end func(), err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

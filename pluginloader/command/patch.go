@@ -5,14 +5,15 @@ import (
 	"strings"
 )
 
-// section is the change of one file in a patch.
+// section is the change of one file in a patch, in the format of lashd's patch tool.
 type section struct {
 	path     string
 	added    bool
 	old, new string // removed and added lines
 }
 
-// sections returns the files of a patch. It returns none for text that is no patch.
+// sections returns the files of a patch. It returns none for text that is no patch; the patch tool
+// reports that later. It does not check that the patch applies.
 func (c call) sections() ([]section, error) {
 	var args struct{ Patch string }
 	if err := json.Unmarshal(c.args, &args); err != nil {
@@ -45,10 +46,10 @@ func (s *section) take(line string) {
 
 // patchAsEdits presents a patch as one call for each file: Write for a new file, otherwise Edit
 // with the removed and added lines. A hook cannot change such a call.
-func patchAsEdits(c call) (all tongue, err error) {
+func patchAsEdits(c call) (all format, err error) {
 	sections, err := c.sections()
 	for _, s := range sections {
-		var w tongue
+		var w format
 		if s.added {
 			w, err = one("Write", edited{Path: s.path, Content: s.new})
 		} else {
@@ -64,7 +65,7 @@ func patchAsEdits(c call) (all tongue, err error) {
 
 // patchAsMultiEdits presents a patch as one MultiEdit call for each existing file. It skips new
 // files, which MultiEdit cannot create.
-func patchAsMultiEdits(c call) (all tongue, err error) {
+func patchAsMultiEdits(c call) (all format, err error) {
 	sections, err := c.sections()
 	for _, s := range sections {
 		if s.added {

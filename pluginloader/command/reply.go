@@ -26,7 +26,8 @@ const (
 // String returns the decision for the log.
 func (s strength) String() string { return []string{"nothing", "allow", "ask", "deny", "halt"}[s] }
 
-// opinion is the result of one hook, from its exit code, stderr or JSON.
+// opinion is the result of one hook, whichever way the hook expressed it: by exit code, stderr or
+// JSON. The zero value means that the hook has no opinion.
 type opinion struct {
 	strength strength
 	reason   string
@@ -37,6 +38,7 @@ type opinion struct {
 }
 
 // reply is the JSON on a hook's stdout. Unknown fields are ignored, because other agents have more.
+// The names are those of other agents and must not change.
 type reply struct {
 	Continue   *bool     `json:"continue"`
 	StopReason string    `json:"stopReason"`
@@ -46,7 +48,8 @@ type reply struct {
 	Specific   *specific `json:"hookSpecificOutput"`
 }
 
-// specific is the part of a reply that depends on the event.
+// specific is the part of a reply that depends on the event. Its fields override nothing: opinion
+// combines them with those of reply.
 type specific struct {
 	Event    string          `json:"hookEventName"`
 	Decision string          `json:"permissionDecision"`
@@ -149,7 +152,7 @@ func (r *ran) decision(event string, diagnostic *regexp.Regexp) (opinion, error)
 }
 
 // newDiagnostic returns an expression for the lines that interpreters print about errors in a
-// script. root is the plugin's directory.
+// script, such as "sh: 1: ...: not found". root is the plugin's directory, where the scripts are.
 func newDiagnostic(root string) *regexp.Regexp {
 	return regexp.MustCompile(`(?m)^(?:` +
 		`(?:\S*/)?(?:ba|da|a|z|k|mk)?sh: (?:(?:line )?\d+: |can't open|cannot open|Can't open|[^:\n]+: (?:No such file|Permission denied|not found|command not found))|` +
@@ -189,7 +192,8 @@ func clean(b []byte) string {
 	return strings.ReplaceAll(strings.TrimSpace(strings.ToValidUTF8(string(b), "\uFFFD")), "\x00", "\uFFFD")
 }
 
-// shortened cuts a text after limit bytes and says how much is missing.
+// shortened cuts a text after limit bytes, at the start of a character, and says how much is
+// missing.
 func shortened(text string, limit int) string {
 	if len(text) <= limit {
 		return text

@@ -27,7 +27,8 @@ const (
 	hookDrain   = 300 * time.Millisecond // to read the output of processes that outlive the command
 )
 
-// hook is a command hook that is ready to run.
+// hook is a command hook that is ready to run. It is prepared when the plugin is loaded and never
+// changes.
 type hook struct {
 	manifest.CommandHook
 	matcher matcher
@@ -68,7 +69,7 @@ func (p *Part) passed(names []string) func(string) (string, bool) {
 // String returns the file and line of the hook's definition, for people.
 func (h *hook) String() string { return fmt.Sprintf("%s:%d", h.File, h.Line) }
 
-// ran is a finished run of a hook.
+// ran is a finished run of a hook: how the command ended, and its output up to the limits.
 type ran struct {
 	exit           proc.Exit
 	stdout, stderr []byte
@@ -124,7 +125,8 @@ func (p *Part) await(ctx context.Context, h *hook, cwd string, input []byte) (r 
 }
 
 // failed returns why a run cannot have made a decision; nil: it can. flooded means that stdout was
-// cut.
+// cut. The first reason that applies is the one to report: a timeout also kills the command with a
+// signal.
 func (r *ran) failed(h *hook, err error, flooded bool) error {
 	switch {
 	case errors.Is(r.exit.Cause, errTimeout):
@@ -141,7 +143,8 @@ func (r *ran) failed(h *hook, err error, flooded bool) error {
 	return nil
 }
 
-// repeat copies the start of stderr to the plugin's log. More would push out other lines.
+// repeat copies the start of stderr to the plugin's log, so that authors can debug a hook. More
+// would push out other lines.
 func (p *Part) repeat(stderr []byte) {
 	n := 0
 	for line := range strings.Lines(string(stderr)) {
@@ -155,7 +158,7 @@ func (p *Part) repeat(stderr []byte) {
 }
 
 // bounded keeps the first limit bytes written to it. Write never fails, so the hook does not
-// notice.
+// notice. The command's output is copied on another goroutine, so a mutex protects the buffer.
 type bounded struct {
 	limit int
 

@@ -41,7 +41,8 @@ func propertyOf(p manifest.Parameter) *jsonschema.Schema {
 	return s
 }
 
-// restrict adds the allowed values and the pattern of strings to a schema.
+// restrict adds the allowed values and the pattern of strings to a schema. The pattern must match
+// the whole string.
 func restrict(s *jsonschema.Schema, p manifest.Parameter) {
 	for _, word := range p.Enum {
 		s.Enum = append(s.Enum, word)

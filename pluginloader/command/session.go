@@ -27,10 +27,12 @@ type session struct {
 	halted  string          // reason to end turn at its next checkpoint; empty: none
 }
 
-// compactPriority runs the hooks before any plugin that writes a summary.
+// compactPriority runs the hooks before any plugin that writes a summary, so that they can prevent
+// it.
 const compactPriority = 1_000_000
 
-// register registers the events that have hooks. Others cost nothing.
+// register registers with the engine for the events that have hooks. Events without hooks cost
+// nothing.
 func (s *session) register(r *plugin.Registrar) {
 	if s.has("SessionStart", "SubagentStart", "UserPromptSubmit", "SessionEnd") {
 		r.Turn().Before(s.beforeTurn)
@@ -101,7 +103,7 @@ func (s *session) note(turn protocol.TurnID, texts []string, halted string) {
 	}
 }
 
-// noted returns and removes the notes of a turn.
+// noted returns and removes the notes of a turn, so that each text reaches the model once.
 func (s *session) noted(turn protocol.TurnID) (texts []string, halted string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -123,7 +125,7 @@ func (s *session) tell(event string, texts []string) []plugin.Directive {
 	return []plugin.Directive{plugin.Enqueue(plugin.Message{Role: protocol.RoleUser, Content: content})}
 }
 
-// announce returns events that show people the messages of hooks and their failures.
+// announce returns directives that show people the messages of hooks and their ignored failures.
 func (s *session) announce(event string, v *verdict) []plugin.Directive {
 	var events []plugin.RuntimeEvent
 	for _, text := range v.messages {
@@ -138,7 +140,8 @@ func (s *session) announce(event string, v *verdict) []plugin.Directive {
 	return []plugin.Directive{plugin.Tell(events...)}
 }
 
-// remark is announce with one more text, for a decision of a hook that has no effect.
+// remark is announce with one more text, for a decision of a hook that has no effect. People should
+// know why the hook was not obeyed.
 func (s *session) remark(event string, v *verdict, text string) []plugin.Directive {
 	return append(s.announce(event, v), plugin.Tell(plugin.RuntimeEvent{Kind: "status", Key: "hook_without_effect", Label: event, Detail: text}))
 }

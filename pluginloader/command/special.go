@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// edited is the change of a file in the format of other agents.
+// edited is the change of a file in the format of other agents: the whole content, one replacement,
+// or several.
 type edited struct {
 	Path    string `json:"file_path"`
 	Content string `json:"content,omitempty"` // of a new file
@@ -23,9 +24,9 @@ type replaced struct {
 
 // one returns a call in the format of an agent that presents it as a single call. Hooks cannot
 // change it, because back is not set.
-func one(tool string, input any) (tongue, error) {
+func one(tool string, input any) (format, error) {
 	data, err := encode(input)
-	return tongue{{tool: tool, input: data}}, err
+	return format{{tool: tool, input: data}}, err
 }
 
 // change holds the arguments of lashd's write and edit tools.
@@ -51,8 +52,8 @@ func (c call) at(path string) string {
 	return filepath.Join(c.cwd, path)
 }
 
-// editAsEdits presents an edit as a MultiEdit call.
-func editAsEdits(c call) (tongue, error) {
+// editAsEdits presents an edit as a MultiEdit call with one replacement.
+func editAsEdits(c call) (format, error) {
 	ch, err := c.change()
 	if err != nil {
 		return nil, err
@@ -62,7 +63,7 @@ func editAsEdits(c call) (tongue, error) {
 
 // writeAsPatch presents a write as a patch that adds the file, as the patch tool of Codex expects
 // it.
-func writeAsPatch(c call) (tongue, error) {
+func writeAsPatch(c call) (format, error) {
 	ch, err := c.change()
 	if err != nil {
 		return nil, err
@@ -71,13 +72,13 @@ func writeAsPatch(c call) (tongue, error) {
 }
 
 // editAsPatch presents an edit as a patch with one hunk. The hunk has no context lines.
-func editAsPatch(c call) (tongue, error) {
+func editAsPatch(c call) (format, error) {
 	ch, err := c.change()
 	return asPatch("*** Update File: "+ch.Path+"\n@@\n"+prefixed("-", ch.Old)+prefixed("+", ch.New), err)
 }
 
 // asPatch returns an apply_patch call with one section. It passes an earlier error on.
-func asPatch(section string, err error) (tongue, error) {
+func asPatch(section string, err error) (format, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +115,7 @@ type (
 
 // planAsTodos presents a plan as a list of todos. A hook may change the list, which todosAsPlan
 // converts back.
-func planAsTodos(c call) (tongue, error) {
+func planAsTodos(c call) (format, error) {
 	var p planned
 	if err := json.Unmarshal(c.args, &p); err != nil {
 		return nil, err

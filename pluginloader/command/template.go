@@ -71,8 +71,8 @@ func textsOf(p manifest.Parameter, raw json.RawMessage) (texts []string, err err
 	return texts, err
 }
 
-// decimal returns a number without an exponent, which few programs read. Digits stay as written
-// where possible.
+// decimal returns a number without an exponent, which few programs read. An integer keeps its
+// digits, so large ones stay exact.
 func decimal(raw json.RawMessage) (string, error) {
 	text := string(raw)
 	if !strings.ContainsAny(text, ".eE") {
@@ -82,7 +82,8 @@ func decimal(raw json.RawMessage) (string, error) {
 	return strconv.FormatFloat(f, 'f', -1, 64), err
 }
 
-// template is the command of a tool, split into elements and pieces.
+// template is the command of a tool, split into elements and pieces. The variables for the plugin's
+// directories are replaced already; only the parameters of a call are missing.
 type template [][]manifest.Piece
 
 // newTemplate splits a command. put replaces the variables that do not depend on the call.
@@ -130,7 +131,7 @@ func filled(element []manifest.Piece, v values) (text string, ok bool) {
 }
 
 // environment returns the values as variables PARAM_name for a script. An array has one element per
-// line.
+// line. The script reads them as data, so they cannot inject code.
 func (v values) environment() map[string]string {
 	env := map[string]string{}
 	for name, texts := range v {

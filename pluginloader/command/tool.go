@@ -17,13 +17,14 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// defaultTimeout is the time limit of a tool call without a limit of its own.
+// defaultTimeout is the time limit of a tool call without a limit of its own. Builds and test runs
+// fit into it.
 const defaultTimeout = 10 * time.Minute
 
 // errTimeout is the cause with which a command is stopped at its time limit.
 var errTimeout = errors.New("timeout")
 
-// commandTool is a tool that runs a command.
+// commandTool is a tool that runs a command, prepared when the plugin is loaded. It never changes.
 type commandTool struct {
 	manifest.Tool
 	tool    tool.Tool
@@ -31,7 +32,7 @@ type commandTool struct {
 	env     map[string]string // with variables replaced
 }
 
-// newTool prepares a tool of the manifest.
+// newTool prepares a tool of the manifest: its schema, its template and its environment.
 func (p *Part) newTool(t manifest.Tool) (*commandTool, error) {
 	input, err := schemaOf(t.Parameters)
 	if err != nil {
@@ -58,7 +59,7 @@ func (p *Part) substituted(text string) string {
 	return manifest.Substitute(text, p.config.Root, p.config.Data, func(string) (string, bool) { return "", false })
 }
 
-// value is the structured result of a call.
+// value is the structured result of a call, for clients and plugins. The model reads the text.
 type value struct {
 	ExitCode   int    `json:"exitCode"` // -1 if a signal ended the command
 	Signal     string `json:"signal,omitempty"`
@@ -112,7 +113,7 @@ func (p *Part) execute(ctx context.Context, c *commandTool, cwd string, call too
 
 // toolCommand builds the command of a call. It runs in the workspace, or in the plugin's directory
 // if the manifest says so. A shell tool gets its parameters as environment variables, never as part
-// of the script. The caller calls release after the start.
+// of the script, so values cannot inject code. The caller calls release after the start.
 func (p *Part) toolCommand(ctx context.Context, c *commandTool, cwd string, v values) (cmd proc.Command, release func(), err error) {
 	dir, env := cwd, maps.Clone(c.env)
 	if c.In == manifest.InPlugin {
@@ -128,7 +129,8 @@ func (p *Part) toolCommand(ctx context.Context, c *commandTool, cwd string, v va
 	return cmd, release, err
 }
 
-// unavailable returns the output of a call whose command did not start.
+// unavailable returns the output of a call whose command did not start. Its text tells the model
+// that only the user can repair this.
 func (p *Part) unavailable(c *commandTool, cmd proc.Command, err error) protocol.ToolOutput {
 	if child.CodeOf(err) == child.Modified {
 		return child.Failure(err, c.tool.Contract.Replay)
@@ -138,7 +140,8 @@ func (p *Part) unavailable(c *commandTool, cmd proc.Command, err error) protocol
 	return protocol.Fail(protocol.FailUnavailable, "command_unavailable", message, protocol.FromTool)
 }
 
-// ending describes how a command ended. The command's output goes before its text.
+// ending describes how a command ended, as a tool output. The text explains a timeout, a
+// cancellation, a signal or a failing exit code; the command's output goes before it.
 func ending(exit proc.Exit, limit time.Duration) protocol.ToolOutput {
 	var out protocol.ToolOutput
 	switch {

@@ -33,8 +33,9 @@ func (s *session) beforeTurn(ctx context.Context, tc *plugin.TurnContext) ([]plu
 	return append(all, s.tell(in.Event, v.contexts)...), nil
 }
 
-// beginning runs the hooks for the start of the session. They cannot reject the prompt but may end
-// the turn; then stop is true, and they run again before the next turn.
+// beginning runs the hooks for the start of the session. A hook that says "deny" cannot reject the
+// prompt here, so that becomes a remark for people. "halt", or a failure with OnErrorDeny, ends the
+// turn; then stop is true, and the hooks run again before the next turn.
 func (s *session) beginning(ctx context.Context, tc *plugin.TurnContext) (all []plugin.Directive, stop bool, err error) {
 	in := s.common("SessionStart", tc.TurnID, view(ctx, tc.View, tc.Host))
 	q := question{subject: "startup"}
@@ -115,7 +116,8 @@ func (s *session) stopping(ctx context.Context, cc *plugin.CheckpointContext) ([
 }
 
 // stops returns how often the plugin's hooks have continued the turn since its last input. It
-// counts messages of the conversation, so the count survives a restart of lashd.
+// counts messages of the conversation that start with stopText, so the count survives a restart of
+// lashd.
 func (s *session) stops(messages []protocol.Message) (n int) {
 	for i := len(messages) - 1; i >= 0; i-- {
 		o := messages[i].Origin
@@ -130,7 +132,8 @@ func (s *session) stops(messages []protocol.Message) (n int) {
 	return n
 }
 
-// afterTurn reports a cancelled or failed turn to hooks.
+// afterTurn reports a cancelled or failed turn to hooks, with the last issue of the turn as
+// details. Finished turns were reported by the Stop hooks.
 func (s *session) afterTurn(ctx context.Context, sum *plugin.TurnSummary) ([]plugin.Directive, error) {
 	if sum.Report == nil || sum.Report.Outcome == nil || sum.Report.Outcome.Finished() {
 		return nil, nil

@@ -11,7 +11,8 @@ import (
 // maxContext is the maximum length in bytes of one text of a hook for the model.
 const maxContext = 16 << 10
 
-// verdict is the combined result of all hooks of a question.
+// verdict is the combined result of all hooks of a question. ask builds it on one goroutine, after
+// all runs have ended. Its users decide what a deny or a halt means for their event.
 type verdict struct {
 	strength strength
 	reason   string

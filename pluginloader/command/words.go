@@ -15,9 +15,9 @@ type words struct {
 	back  func(updated json.RawMessage) (json.RawMessage, error) // converts changed arguments to lashd's format; nil: they cannot be changed
 }
 
-// tongue is a tool call in the format of one agent, as one or more calls: a patch becomes one edit
+// format is a tool call in the words of one agent, as one or more calls: a patch becomes one edit
 // for each file.
-type tongue []words
+type format []words
 
 // call is a tool call in lashd's format.
 type call struct {
@@ -26,12 +26,12 @@ type call struct {
 	cwd  string
 }
 
-// tongues returns the call in all formats: first that of Claude Code, whose format most hooks use,
+// formats returns the call in all formats: first that of Claude Code, whose format most hooks use,
 // then lashd's own, then those of other agents. A hook without restriction gets the first one.
-func (c call) tongues() []tongue {
-	own := tongue{{tool: c.tool, input: c.args, back: func(updated json.RawMessage) (json.RawMessage, error) { return updated, nil }}}
-	var before, after []tongue
-	for _, f := range foreigners {
+func (c call) formats() []format {
+	own := format{{tool: c.tool, input: c.args, back: func(updated json.RawMessage) (json.RawMessage, error) { return updated, nil }}}
+	var before, after []format
+	for _, f := range toolMappings {
 		if f.own != c.tool {
 			continue
 		}
@@ -45,12 +45,12 @@ func (c call) tongues() []tongue {
 			after = append(after, t)
 		}
 	}
-	return slices.Concat(before, []tongue{own}, after)
+	return slices.Concat(before, []format{own}, after)
 }
 
 // matching returns the calls that a hook gets: those of the first format with a name that matches.
-func (m matcher) matching(tongues []tongue) []words {
-	for _, t := range tongues {
+func (m matcher) matching(formats []format) []words {
+	for _, t := range formats {
 		known := slices.DeleteFunc(slices.Clone(t), func(w words) bool { return !m.fits(w.tool) })
 		if len(known) > 0 {
 			return known
@@ -59,8 +59,9 @@ func (m matcher) matching(tongues []tongue) []words {
 	return nil
 }
 
-// put returns the call in the other agent's format.
-func (f foreigner) put(c call) (tongue, error) {
+// put returns the call in the other agent's format: with its names of arguments, and with absolute
+// paths.
+func (f toolMapping) put(c call) (format, error) {
 	if f.special != nil {
 		return f.special(c)
 	}
@@ -77,7 +78,7 @@ func (f foreigner) put(c call) (tongue, error) {
 	}
 	input, err := encode(shown)
 	back := func(updated json.RawMessage) (json.RawMessage, error) { return f.back(updated, own, shown) }
-	return tongue{{f.tool, input, back}}, err
+	return format{{f.tool, input, back}}, err
 }
 
 // put returns the value of an argument in the other agent's format, in which all paths are
@@ -100,7 +101,7 @@ var errNoObject = errors.New("updatedInput is not an object")
 // back converts changed arguments to lashd's format. own are lashd's arguments, shown those that
 // the hook got. A value that the hook left alone keeps lashd's form, for example a relative path.
 // Arguments that lashd does not have are dropped.
-func (f foreigner) back(updated json.RawMessage, own, shown map[string]json.RawMessage) (json.RawMessage, error) {
+func (f toolMapping) back(updated json.RawMessage, own, shown map[string]json.RawMessage) (json.RawMessage, error) {
 	var theirs map[string]json.RawMessage
 	if err := json.Unmarshal(updated, &theirs); err != nil || theirs == nil {
 		return nil, errNoObject
@@ -123,6 +124,7 @@ func (f foreigner) back(updated json.RawMessage, own, shown map[string]json.RawM
 }
 
 // same reports whether two JSON values are equal, apart from spacing and the order of members.
+// Invalid JSON equals nothing.
 func same(a, b json.RawMessage) bool {
 	x, errX := canonical(a)
 	y, errY := canonical(b)

@@ -182,8 +182,8 @@ func (s *Store) read(ctx context.Context, dir string) (c Copy, err error) {
 	return c, err
 }
 
-// dropLocked removes a copy. It renames the copy first, so that a partly removed copy is never
-// opened.
+// dropLocked removes a copy. It renames the copy first, so that a crash in between leaves an entry
+// that the next NewStore removes, and never a partial copy under a digest.
 func (s *Store) dropLocked(d protocol.Digest) error {
 	old, err := os.MkdirTemp(s.dir, leaving)
 	if err != nil {
@@ -193,8 +193,8 @@ func (s *Store) dropLocked(d protocol.Digest) error {
 }
 
 // Keep removes all copies that are closed and not in the result of kept. It calls kept after it has
-// listed the closed copies. A copy that is added to the kept set before it is closed is therefore
-// safe.
+// listed the closed copies. So a copy that is added to the kept set before it is closed is never
+// removed. The loader calls Keep after plugins have changed or ended.
 func (s *Store) Keep(kept func() map[protocol.Digest]bool) error {
 	s.change.Lock()
 	defer s.change.Unlock()
@@ -217,7 +217,8 @@ func (s *Store) Keep(kept func() map[protocol.Digest]bool) error {
 	return nil
 }
 
-// record writes what a plugin uses outside its directory next to its copy.
+// record writes what a plugin uses outside its directory next to its copy. The digest covers it, so
+// it must be stored with the copy to verify it later.
 func record(dir string, b manifest.Beyond) error {
 	data, err := json.Marshal(b)
 	if err != nil {

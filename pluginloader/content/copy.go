@@ -17,7 +17,8 @@ import (
 )
 
 // copier copies a directory tree within the limits for plugins. Both roots confine it, so links in
-// the source cannot lead it elsewhere. Permissions of the copy allow reading and executing only.
+// the source cannot make it read or write elsewhere, even if another process changes the source at
+// the same time. The copy can be read and executed but not written.
 type copier struct {
 	from    *os.Root
 	to      *os.Root
@@ -62,7 +63,7 @@ func (c *copier) directory(ctx context.Context, name string, depth int) error {
 }
 
 // list reads the names in a directory. It stops at the limit, before a huge directory fills the
-// memory.
+// memory. Opening without O_NONBLOCK would block if a pipe has taken the directory's place.
 func (c *copier) list(ctx context.Context, name string) ([]string, error) {
 	dir, err := c.from.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -144,7 +145,7 @@ func (c *copier) permit(name string, info fs.FileInfo) error {
 }
 
 // sealed returns the mode of a file's copy: read-only, and executable if the original is for
-// anyone.
+// anyone. Other permissions are dropped; the digest does not cover them.
 func sealed(info fs.FileInfo) fs.FileMode {
 	if info.Mode()&0o111 != 0 {
 		return 0o500

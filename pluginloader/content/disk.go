@@ -63,6 +63,7 @@ func flush(dir string) error {
 }
 
 // starved reports whether a read failed because of the system's state, not because of the copy.
+// Such a copy must not count as damaged.
 func starved(err error) bool {
 	for _, e := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EIO, syscall.EINTR} {
 		if errors.Is(err, e) {

@@ -86,7 +86,8 @@ func (p *Programs) Check(ctx context.Context, approved manifest.Beyond) error {
 }
 
 // Open checks and opens the approved program that the plugin calls name. Programs inside the plugin
-// are not listed; the digest of the copy covers them. The caller closes the Program.
+// are not listed; the digest of the copy covers them. Start the program from Runs, not from its
+// path, which may lead to another file by then. The caller closes the Program.
 func (p *Programs) Open(ctx context.Context, approved manifest.Beyond, name string) (Program, error) {
 	i := slices.IndexFunc(approved.Executables, func(e manifest.Executable) bool { return e.Name == name })
 	if i < 0 {
@@ -120,7 +121,8 @@ func (p *Programs) open(ctx context.Context, e manifest.Executable) (Program, er
 }
 
 // digest returns the digest of an open file, from the cache if the file's stamp is unchanged. It
-// caches a digest only if the stamp would show a later change.
+// caches a digest only if the stamp would show a later change: the stamp was the same after reading
+// and is not hot.
 func (p *Programs) digest(ctx context.Context, f *os.File) (protocol.Digest, error) {
 	now := time.Now()
 	info, err := f.Stat()

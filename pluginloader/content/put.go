@@ -69,7 +69,8 @@ func (s *Store) Examine(ctx context.Context, workspace, dir string) (p *manifest
 }
 
 // settle opens the existing copy with the digest of the staged one, or publishes the staged one.
-// The files are synced before the lock is taken, because that is slow.
+// The files are synced before the lock is taken, because that is slow and other plugins should not
+// wait for it.
 func (s *Store) settle(ctx context.Context, staged string, c Copy) (Copy, error) {
 	there, err := s.Open(ctx, c.Digest)
 	if err == nil || !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, ErrDamaged) {
@@ -104,7 +105,8 @@ func (s *Store) stage(ctx context.Context, workspace, dir, staged string) (Copy,
 	return s.read(ctx, staged)
 }
 
-// settled copies a directory until it has not changed during the copy.
+// settled copies a directory until it has not changed during the copy. It compares signatures
+// before and after, and gives up after several attempts with ErrChanging.
 func (s *Store) settled(ctx context.Context, dir, to string) error {
 	for range tries {
 		before, err := watch.Signature(dir)
@@ -161,7 +163,8 @@ func (s *Store) publish(ctx context.Context, staged string, c Copy) (Copy, error
 	return c, nil
 }
 
-// valid reports whether d has the form of a digest, and so may name a copy.
+// valid reports whether d has the form of a digest, and so may name a copy. Other entries of the
+// store's directory are never treated as copies.
 func valid(d protocol.Digest) bool {
 	for _, c := range d {
 		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {

@@ -1,5 +1,6 @@
-// Package declared implements the parts of a plugin that need no program: texts for the system prompt, tool switches for new
-// sessions, and monitors.
+// Package declared implements the parts of a plugin that need no program: texts for the system
+// prompt, tool switches for new sessions, and monitors. The loader adds its Specs to those of the
+// plugin's programs. The functions have no state and are safe for concurrent use.
 package declared
 
 import (

@@ -93,8 +93,7 @@ func (s *source) placeholder(at, name string, alone bool, t Tool) {
 	}
 }
 
-// parameters checks each parameter. Names must differ in more than case, because a shell tool gets
-// them as environment variables.
+// parameters checks each parameter. Names must differ in more than case.
 func (s *source) parameters(at string, parameters []Parameter) {
 	seen := map[string]bool{}
 	for i, p := range parameters {

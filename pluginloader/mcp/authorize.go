@@ -10,7 +10,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// authorizeTool is the name of the tool that lashd offers while a server requires a login.
+// authorizeTool is the name of the tool that lashd offers while a server requires a login. It
+// disappears after the login, when the server's own tools appear.
 const authorizeTool = "authorize"
 
 // authorization returns the tool with which a user logs in to a server.
@@ -47,7 +48,8 @@ func (s *server) authorize(ctx context.Context, call *tool.Invocation) (tool.Res
 // tools than for the handshake.
 const maxLogins = 3
 
-// logIn repeats the login until the server connects or fails for another reason.
+// logIn repeats the login until the server connects or fails for another reason. After success, the
+// users fetch the tools again.
 func (s *server) logIn(ctx context.Context) (err error) {
 	for range maxLogins {
 		if err = s.login.run(ctx); err != nil {

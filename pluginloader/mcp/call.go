@@ -100,7 +100,8 @@ func (s *server) once(ctx context.Context, name string, call *tool.Invocation) (
 // error arrives first.
 const extra = time.Second
 
-// ready returns the connection and connects first if needed.
+// ready returns the connection and connects first if needed. It waits at most a little longer than
+// Times.Connect.
 func (s *server) ready(ctx context.Context) (*life, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.pool.config.Times.Connect+extra, child.ErrLate)
 	defer cancel()
@@ -140,7 +141,8 @@ func (l *life) call(ctx context.Context, name string, call *tool.Invocation) (*s
 // inflightKey is the context key of the inflight call that a request belongs to.
 type inflightKey struct{}
 
-// expire ends a connection whose session the server has forgotten. It does not count as a crash.
+// expire ends a connection whose session the server has forgotten. It does not count as a crash,
+// and the next use connects again without a delay.
 func (l *life) expire() {
 	l.end(child.Stopped, errGone)
 	l.link.cut(errGone)

@@ -52,7 +52,8 @@ func (l *life) elicit(ctx context.Context, r *sdk.ElicitRequest) (*sdk.ElicitRes
 	return elicited(answer)
 }
 
-// ask asks the user in the context of a call. It ends with the call or the connection.
+// ask asks the user in the context of a call. The question is withdrawn when the call or the
+// connection ends.
 func (l *life) ask(ctx context.Context, c *inflight, q tool.Question) (protocol.DecisionAnswer, error) {
 	ctx, leave := l.bound(ctx)
 	defer leave()
@@ -71,7 +72,8 @@ func (c *inflight) ask(ctx context.Context, q tool.Question) (protocol.DecisionA
 	return c.Host.Ask(ctx, q)
 }
 
-// elicited converts the user's answer.
+// elicited converts the user's decision. Anything other than an answer or a rejection counts as
+// cancelled.
 func elicited(a protocol.DecisionAnswer) (*sdk.ElicitResult, error) {
 	switch a.Choice {
 	case protocol.ChooseAnswer:

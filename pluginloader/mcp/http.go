@@ -23,6 +23,7 @@ type remote struct {
 }
 
 // connect prepares the link to a server. It sends nothing; the handshake sends the first request.
+// Each life has its own HTTP connections, so ending it cannot disturb the next one.
 func (s *server) connect(ctx context.Context, l *life) {
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	base := http.DefaultTransport.(*http.Transport).Clone()
@@ -45,7 +46,8 @@ func (s *server) connect(ctx context.Context, l *life) {
 	})
 }
 
-// redirect rejects redirects to another server, which would get the headers with their secrets.
+// redirect rejects redirects to another host or scheme, which would get the configured headers and
+// their secrets. It also limits the number of redirects.
 func (e *endpoint) redirect(req *http.Request, via []*http.Request) error {
 	if from := via[0].URL; req.URL.Scheme != from.Scheme || req.URL.Host != from.Host || len(via) > 3 {
 		return fmt.Errorf("the server redirects to %s, which lashd does not follow", req.URL.Host)

@@ -69,7 +69,8 @@ func listTools(ctx context.Context, session *sdk.ClientSession, warn func(string
 	return nil, fmt.Errorf("listed its tools in more than %d pages", maxPages)
 }
 
-// add appends a tool, unless it is unusable.
+// add appends a tool, unless it has no name, a name that is taken, or a schema that lashd does not
+// support.
 func (l *List) add(t *sdk.Tool, warn func(string)) {
 	schema, err := schemaOf(t.InputSchema)
 	switch {

@@ -46,8 +46,8 @@ type challenge struct {
 // errLogin rejects requests that need a token outside a call. The model reads it.
 var errLogin = errors.New("requires a login; call its tool authorize")
 
-// newLogin returns the login of a server. It returns nil for a program, and for a server with a
-// token in its configuration.
+// newLogin returns the login of a server. It returns nil for a program, and for a server whose
+// configured headers already contain a token.
 func newLogin(s *server) *login {
 	if s.end.URL == "" {
 		return nil
@@ -134,7 +134,8 @@ func (l *login) run(ctx context.Context) error {
 	return nil
 }
 
-// enter waits until no other call asks the user. The caller calls leave when done.
+// enter waits until no other call asks the user, so that the user never sees two login questions
+// for one server. The caller calls leave when done.
 func (l *login) enter(ctx context.Context) (leave func(), err error) {
 	select {
 	case l.asking <- struct{}{}:
@@ -169,7 +170,9 @@ func (l *login) needed() *challenge {
 // loginForm is the form of the user's answer.
 var loginForm = json.RawMessage(`{"type":"object","properties":{"address":{"type":"string","title":"Address of the page"}},"required":["address"]}`)
 
-// fetch asks the user to log in and returns the code from the address that the user copied.
+// fetch asks the user to log in and returns the code from the address that the user copied. It is
+// called within auth's flow, with the call that asks in ctx. Without such a call it fails with
+// errLogin.
 func (l *login) fetch(ctx context.Context, args *auth.AuthorizationArgs) (*auth.AuthorizationResult, error) {
 	c, _ := ctx.Value(inflightKey{}).(*inflight)
 	if c == nil || c.Host == nil {

@@ -117,7 +117,8 @@ func (p *Part) Spec(plugin.BuildContext) (plugin.Spec, error) {
 func (p *Part) Tools() []tool.Tool { return p.offer.Load().tools }
 
 // Execute implements tool.Provider. A failure of the server becomes a failed output with the
-// error's code.
+// error's code, which the model reads. Only the end of ctx, and a tool that no longer exists, are
+// errors.
 func (p *Part) Execute(ctx context.Context, call tool.Invocation) (tool.Result, error) {
 	b := p.offer.Load().bindings[call.ToolID]
 	if b == nil {

@@ -72,7 +72,8 @@ func (r *rendering) resource(ctx context.Context, c *sdk.ResourceContents) {
 	}
 }
 
-// keep stores bytes as an artifact. If that fails, the text says so.
+// keep stores bytes as an artifact of the session. If that fails, the text says so and the call
+// still succeeds.
 func (r *rendering) keep(ctx context.Context, what, mediaType string, data []byte) {
 	ref, err := r.call.Host.WriteArtifact(ctx, mediaType, data)
 	if err != nil {

@@ -70,7 +70,7 @@ func (s *server) goes(f func()) {
 }
 
 // retry connects in the background until the server works, is quarantined, needs a login, or is
-// closed.
+// closed. The supervisor's delays limit the rate. At most one goroutine retries.
 func (s *server) retry(ctx context.Context) {
 	ctx = context.WithoutCancel(ctx)
 	s.mu.Lock()

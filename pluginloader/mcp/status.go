@@ -37,7 +37,8 @@ func (p *Part) Status() []ServerStatus {
 	return all
 }
 
-// status derives the state from the supervisor. The first case that applies counts.
+// status derives the state from the supervisor. The first case that applies counts, from working to
+// never used.
 func (m *member) status() ServerStatus {
 	s := ServerStatus{Name: m.name, Transport: m.server.end.transport()}
 	if list := m.listed(); list != nil {

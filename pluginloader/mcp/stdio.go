@@ -104,7 +104,7 @@ func (p *program) run() {
 }
 
 // sweep ends processes that left the program's process group. It finds them by the mark in their
-// environment.
+// environment, so it misses a process that has changed its environment.
 func (p *program) sweep() {
 	if p.mark == "" {
 		return
@@ -139,6 +139,7 @@ func (p *program) Connect(context.Context) (sdk.Connection, error) { return p, n
 func (p *program) SessionID() string { return "" }
 
 // Write implements sdk.Connection. It queues the message and does not wait for the program to read.
+// A program that lets its queue fill up is ended.
 func (p *program) Write(_ context.Context, m jsonrpc.Message) error {
 	line, err := jsonrpc.EncodeMessage(m)
 	if err != nil {
@@ -182,7 +183,7 @@ func (p *program) Read(context.Context) (jsonrpc.Message, error) {
 
 // message returns the message in a line, or nil for noise.
 func (p *program) message(line []byte) (jsonrpc.Message, error) {
-	if !spoken(line) {
+	if !looksLikeMessage(line) {
 		if p.noisy += len(line); p.noisy > maxNoise {
 			return nil, fmt.Errorf("wrote lines to stdout that are no messages: %s", p.shown(line))
 		}
@@ -202,9 +203,9 @@ func (p *program) shown(line []byte) string {
 	return strconv.Quote(text[:min(len(text), 80)])
 }
 
-// spoken reports whether a line is meant as a message: an object with the member jsonrpc, or broken
+// looksLikeMessage reports whether a line is meant as a message: an object with the member jsonrpc, or broken
 // JSON that starts like an object. Programs that log in JSON do not have that member.
-func spoken(line []byte) bool {
+func looksLikeMessage(line []byte) bool {
 	line = bytes.TrimSpace(line)
 	if len(line) == 0 || line[0] != '{' {
 		return false
@@ -215,7 +216,8 @@ func spoken(line []byte) bool {
 	return json.Unmarshal(line, &m) != nil || m.Version != nil
 }
 
-// silent handles the end of stdout. A program that keeps running without stdout is an error.
+// silent handles the end of stdout. A program that exits soon after it is fine. One that keeps
+// running without stdout can never answer and is ended.
 func (p *program) silent() {
 	p.hearing.Do(func() { close(p.heard) })
 	if !p.closed.Load() && p.life.Alive() && !child.DoneWithin(p.process.Done(), exitDelay) {

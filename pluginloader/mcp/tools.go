@@ -14,7 +14,8 @@ import (
 // maxName is the maximum length of a tool's name.
 const maxName = 64
 
-// binding connects a tool's name in the session to a server's tool.
+// binding connects a tool's name in the session to a server's tool. Names for the model are
+// adapted, so they can differ from the server's.
 type binding struct {
 	server *member
 	name   string // the server's name of the tool

@@ -23,9 +23,9 @@ type omission struct {
 	remove   []string
 }
 
-// catalog runs the catalog hook, unless the last answer is still valid. The engine builds catalogs
-// often, and the hook must not slow it down. After an error that OnError allows, no tools are
-// hidden, and the next catalog runs the hook again.
+// catalog runs the catalog hook, unless the last answer is still valid. The session waits for the
+// catalog, so the plugin should not be asked needlessly. After an error that OnError allows, no
+// tools are hidden, and the next catalog runs the hook again.
 func (h *hook) catalog(ctx context.Context, cc *plugin.CatalogContext) ([]string, error) {
 	asked, err := json.Marshal(cc)
 	if err != nil {

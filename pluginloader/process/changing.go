@@ -25,7 +25,7 @@ func (i *instance) toolsChanged(ctx context.Context, l *life) {
 }
 
 // fetch fetches the list until no notice arrived in between. If it fails, the tools stay as they
-// were.
+// were and the failure is logged. It runs on its own goroutine.
 func (i *instance) fetch(ctx context.Context, s *seat) {
 	for again := true; again; {
 		list, err := i.fetched(ctx, s)

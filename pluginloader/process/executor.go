@@ -11,8 +11,7 @@ import (
 
 // executor implements plugin.CodeExecutor: it runs code cells in the plugin's process. Its state is
 // that of the interpreter, for example variables of earlier cells. The engine stores the state with
-// the session's commits and restores it in a fork or after a rewind. A new process gets the last
-// stored state.
+// the session, and a new process gets the last stored state.
 type executor struct{ *instance }
 
 // Execute implements plugin.CodeExecutor. It marks the state as changed before the cell runs,
@@ -77,8 +76,8 @@ func (x *executor) Snapshot(ctx context.Context) ([]byte, error) {
 // Stored implements plugin.ExecutionState. The engine calls it after the commit with the state.
 func (x *executor) Stored() { x.stain(false) }
 
-// Restore implements plugin.ExecutionState. If no process runs, the next one gets the state on
-// first use.
+// Restore implements plugin.ExecutionState. A running process gets the state at once; it loses the
+// variables of its current state. If no process runs, the next one gets the state on first use.
 func (x *executor) Restore(ctx context.Context, state []byte) error {
 	x.mu.Lock()
 	s := x.place

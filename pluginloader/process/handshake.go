@@ -54,7 +54,8 @@ func (l *life) handshake(ctx context.Context) error {
 	return nil
 }
 
-// confirm compares the answer with the manifest.
+// confirm compares the answer with the manifest. The error lists the differences for the plugin's
+// author.
 func (o *initialize) confirm(said *initialized) error {
 	switch {
 	case said.ProtocolVersion != o.ProtocolVersion:

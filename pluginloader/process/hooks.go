@@ -27,7 +27,8 @@ type hookCall struct {
 	Messages   []protocol.Message `json:"messages,omitempty"` // the conversation, if the hook wants it
 }
 
-// moment is the step of a turn at which a hook runs. Unused fields are zero.
+// moment is the step of a turn at which a hook runs, and what the hook gets there. Unused fields
+// are zero.
 type moment struct {
 	turn    protocol.TurnID
 	view    *plugin.View

@@ -26,7 +26,8 @@ const (
 	UsesMonitors    Capability = "monitors"    // run monitors
 )
 
-// hostMethod is a request that plugins may send.
+// hostMethod is a request that plugins may send. serve.go checks the grant and the capability
+// before it calls do.
 type hostMethod struct {
 	needs Capability // empty: any grant suffices
 	do    performed
@@ -234,8 +235,8 @@ func emitTrace(_ context.Context, g *grant, p *struct {
 	return struct{}{}, nil
 }
 
-// callTool implements host/callTool: it calls other tools on behalf of the current tool call. The
-// calls need approval like those of the model.
+// callTool implements host/callTool: it calls other tools on behalf of the current tool call and
+// returns their outputs in the same order. It works only during a tool call.
 func callTool(ctx context.Context, g *grant, p *struct {
 	granted
 	Calls []struct {

@@ -26,8 +26,8 @@ type firstInput struct {
 	Found bool                 `json:"found"`
 }
 
-// takeFirstTurnInput implements host/takeFirstTurnInput: it takes the first input out of a new
-// session's queue, so that the plugin can start the first turn with other input.
+// takeFirstTurnInput implements host/takeFirstTurnInput: it takes the first input of a session, if
+// no turn has it yet.
 func takeFirstTurnInput(ctx context.Context, g *grant, p *ofSession) (*firstInput, error) {
 	s, err := g.host.NeedLifecycle()
 	if err != nil {

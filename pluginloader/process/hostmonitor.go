@@ -27,7 +27,7 @@ func monitorUpdates(ctx context.Context, g *grant, _ *ofSession) (*protocol.Moni
 	return onMonitors(ctx, g, plugin.MonitorService.Updates)
 }
 
-// monitorStart implements host/monitorStart.
+// monitorStart implements host/monitorStart, with the parameters of monitor/start.
 func monitorStart(ctx context.Context, g *grant, p *struct {
 	granted
 	protocol.MonitorStartParams

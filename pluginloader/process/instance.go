@@ -72,7 +72,7 @@ type open struct {
 
 // enter returns the instance's seat in a running process, starting the process and opening the
 // session as needed. It has its own time limit, Deadlines.Start, which does not count as time of
-// the call.
+// the call. Callers that wait for the same seat share the work.
 func (i *instance) enter(ctx context.Context) (*seat, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, i.factory.config.Deadlines.Start, child.ErrLate)
 	defer cancel()
@@ -124,7 +124,9 @@ func (i *instance) sit(ctx context.Context, l *life) (*seat, error) {
 	return i.place, nil
 }
 
-// begin opens the session in a process and sends the saved state.
+// begin opens the session in a process and sends the saved state, within Deadlines.State. It runs
+// on its own goroutine, so a slow plugin does not block callers that give up. Secrets in the
+// session's options are hidden from the plugin's log first.
 func (i *instance) begin(ctx context.Context, s *seat, kept *saved, code []byte) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, i.factory.config.Deadlines.State, child.ErrLate)
 	defer cancel()

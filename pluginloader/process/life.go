@@ -100,7 +100,7 @@ func (l *life) silent() {
 }
 
 // sweep ends processes that left the plugin's process group. It finds them by the mark in their
-// environment.
+// environment, so it misses a process that has changed its environment.
 func (l *life) sweep() {
 	if l.mark == "" {
 		return
@@ -130,8 +130,9 @@ func (l *life) abort(code Code, why error) {
 	l.process.Stop(why)
 }
 
-// stop asks the process to exit: with a shutdown message and the end of its stdin, then with
-// signals. It returns when nothing is left, or soon after ctx ends.
+// stop asks the process to exit: with a shutdown message and the end of its stdin, then after
+// patience with signals. Calls fail from the start. It returns when nothing is left, or soon after
+// ctx ends.
 func (l *life) stop(ctx context.Context, patience time.Duration) {
 	l.tell("shutdown", struct{}{})
 	l.end(Stopped, child.ErrShutDown)

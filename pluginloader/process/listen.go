@@ -72,7 +72,8 @@ func newTalk() *talk {
 	}
 }
 
-// receive processes one message. An error ends the process.
+// receive processes one message. Answers are handed to their callers, requests run on their own
+// goroutines, and notifications are handled at once. An error ends the process.
 func (l *life) receive(ctx context.Context, line []byte, says *talk) error {
 	m, err := parse(line, l.limits.Depth)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 )
 
 // notices are the notifications that a plugin may send. A notification about an instance or a call
-// that no longer exists is ignored.
+// that no longer exists is ignored: it may have been sent before the plugin knew of the end.
 var notices = map[string]func(context.Context, *Factory, *life, json.RawMessage) error{
 	"tools/changed":    note(toolsChanged),
 	"snapshot/changed": note(snapshotChanged),
@@ -65,7 +65,7 @@ func snapshotChanged(_ context.Context, f *Factory, l *life, p *struct {
 	}
 }
 
-// toolProgress implements tool/progress.
+// toolProgress implements tool/progress. The grant names the call.
 func toolProgress(_ context.Context, _ *Factory, l *life, p *struct {
 	granted
 	Text string `json:"text"`

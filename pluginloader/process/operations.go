@@ -29,7 +29,8 @@ type operationCall struct {
 // patience is how long a cancelled task or operation may still report its result.
 const patience = 2 * time.Second
 
-// call returns the grant and the parameters for a call of the operation.
+// call returns the grant and the parameters for a call of the operation. The grant is what the
+// engine allows this operation, with or without a session.
 func (o *operation) call(c *plugin.OperationCall) (*grant, func(*seat, until) any) {
 	return &grant{host: c.Host}, func(s *seat, u until) any {
 		return operationCall{o.of(s), u, o.info.Name, c.SessionID, c.Args, c.Scope}

@@ -60,7 +60,8 @@ func (p *peer) fail(code Code, err error) *Error {
 }
 
 // call sends a request and waits for the result. When ctx ends, it sends a cancellation and waits
-// for linger longer. The error is the cause of ctx or an *Error.
+// for linger longer. The error is the cause of ctx or an *Error: Failed for an error answer,
+// TimedOut if ctx ended with child.ErrLate, or the reason of the peer's end.
 func (p *peer) call(ctx context.Context, method string, params any, linger time.Duration) (json.RawMessage, error) {
 	id, w, err := p.send(method, params)
 	if err != nil {

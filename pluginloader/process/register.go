@@ -5,7 +5,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// registrations registers each hook with the engine.
+// registrations registers each hook with the engine. A name without an entry is not a hook, which
+// Hook.check reports.
 var registrations = map[HookName]func(*plugin.Registrar, *hook){
 	Prompt:            func(r *plugin.Registrar, h *hook) { r.Prompt().Hook(h.prompt) },
 	BeforeTurn:        func(r *plugin.Registrar, h *hook) { r.Turn().Before(h.beforeTurn) },

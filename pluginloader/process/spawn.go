@@ -80,7 +80,7 @@ func (f *Factory) ended(l *life) {
 }
 
 // executable returns the path of a program that the command names relative to the plugin's
-// directory, and "" for other programs.
+// directory, and "" for programs that are looked up in PATH.
 func (c *Config) executable() string {
 	name := c.Argv[0]
 	if filepath.IsAbs(name) || !strings.ContainsRune(name, filepath.Separator) {
@@ -89,8 +89,8 @@ func (c *Config) executable() string {
 	return filepath.Join(c.Dir, name)
 }
 
-// launch starts the process and does the handshake. If that fails, it cleans up everything. The
-// supervisor calls it.
+// launch starts the process and does the handshake. If that fails, it cleans up everything and the
+// plugin's log gets the reason. The supervisor calls it on its own goroutine.
 func (f *Factory) launch(ctx context.Context) (*life, error) {
 	l, err := f.spawn(ctx)
 	if err != nil {

@@ -18,12 +18,12 @@ type stateful struct{ *instance }
 
 // saved is a state that the plugin wrote or that was restored. It never changes.
 type saved struct {
-	state     json.RawMessage
-	artifacts []plugin.Artifact
-	version   string
-	revision  uint64 // of the instance for this state
-	told      uint64 // of the plugin for this state
-	blank     bool   // there is no state to restore
+	state          json.RawMessage
+	artifacts      []plugin.Artifact
+	version        string
+	revision       uint64 // of the instance for this state
+	pluginRevision uint64 // of the plugin for this state
+	blank          bool   // there is no state to restore
 }
 
 // at returns the instance's revision of the state; 0: none.
@@ -99,7 +99,8 @@ func (i *stateful) current(ctx context.Context) (*saved, *seat, error) {
 	}
 }
 
-// write asks the process for its state and saves it.
+// write asks the process for its state and saves it. The revision is read before the call, so a
+// change during the call leads to another snapshot.
 func (i *stateful) write(ctx context.Context, s *seat) (*saved, error) {
 	limit := i.factory.config.Deadlines.State
 	before, g := i.Revision(), &grant{state: &artifacts{writing: true}}
@@ -118,7 +119,7 @@ func (i *stateful) write(ctx context.Context, s *seat) (*saved, error) {
 		}
 	}
 	kept := &saved{
-		state: answer.State, artifacts: g.state.list, version: i.Version(), revision: before, told: answer.Revision,
+		state: answer.State, artifacts: g.state.list, version: i.Version(), revision: before, pluginRevision: answer.Revision,
 		blank: answer.State == nil && len(g.state.list) == 0,
 	}
 	i.changed(s.life, answer.Revision)
@@ -180,7 +181,8 @@ type piece struct {
 	Data []byte `json:"data,omitempty"`
 }
 
-// giveBack sends a saved state to a process.
+// giveBack sends a saved state to a process. Small artifacts go with the message; the plugin reads
+// the others.
 func (i *instance) giveBack(ctx context.Context, s *seat, kept *saved) error {
 	if kept.empty() {
 		return nil
@@ -193,13 +195,13 @@ func (i *instance) giveBack(ctx context.Context, s *seat, kept *saved) error {
 		}
 		pieces = append(pieces, p)
 	}
-	meta := plugin.Meta{PluginID: i.factory.ID(), Version: kept.version, Revision: kept.told, State: kept.state}
+	meta := plugin.Meta{PluginID: i.factory.ID(), Version: kept.version, Revision: kept.pluginRevision, State: kept.state}
 	g := &grant{state: &artifacts{list: kept.artifacts}}
 	_, err := put[struct{}](ctx, s, "snapshot/restore", i.factory.config.Deadlines.State, 0, g, func(s *seat, u until) any {
 		return restoring{i.of(s), u, meta, pieces}
 	})
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	s.said = kept.told
+	s.said = kept.pluginRevision
 	return err
 }

@@ -52,7 +52,8 @@ func (i *instance) handler(name string) plugin.TaskFunc {
 }
 
 // lostWork returns the outcome of a task that the process did not finish. An error answer of the
-// plugin is a failure. After a crash the work is lost, and the task's recovery decides.
+// plugin is a failure. After a crash the work is lost, and the task's recovery decides whether it
+// runs again. After the end of ctx there is no outcome: the engine knows why it ended.
 func (i *instance) lostWork(ctx context.Context, run *plugin.TaskRun, err error) *protocol.TaskOutcome {
 	e, ok := errors.AsType[*Error](err)
 	switch {
@@ -71,7 +72,8 @@ func lost(run *plugin.TaskRun, reason string) *protocol.TaskOutcome {
 	}}
 }
 
-// passWords forwards signals and the request to cancel to the process, until ctx ends.
+// passWords forwards signals and the request to cancel to the process, until ctx ends. A signal
+// that the process misses at its end is lost with it.
 func (i *instance) passWords(ctx context.Context, s *seat, run *plugin.TaskRun) {
 	asked := run.Asked
 	for {
@@ -153,7 +155,8 @@ func forTask(host plugin.Capabilities) plugin.Capabilities {
 	return host
 }
 
-// accompany keeps a grant valid until the task or the process ends.
+// accompany keeps a grant valid until the task or the process ends. It waits for the task on its
+// own goroutine, which run waits for at the end of the process.
 func (l *life) accompany(ctx context.Context, g *grant, t protocol.Task) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	end := l.grants.give(ctx, g)

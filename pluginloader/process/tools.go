@@ -62,7 +62,7 @@ type toolResult struct {
 }
 
 // lastWord is how long a cancelled tool call may still report its result. The engine waits hardly
-// longer.
+// longer, so more time would be useless.
 const lastWord = 40 * time.Millisecond
 
 // Execute implements tool.Provider. A failure of the plugin becomes a failed output with the
@@ -105,8 +105,9 @@ func (t *tools) contract(id string) protocol.ToolContract {
 	return protocol.ToolContract{}
 }
 
-// checkOutput returns an error for an incomplete output, and for an artifact that the call did not
-// store: plugins must not read artifacts of others that way.
+// checkOutput returns an error for an incomplete output, and for a reference to an artifact that
+// the call did not store. Otherwise a plugin could read artifacts of others by naming their
+// digests.
 func checkOutput(out *protocol.ToolOutput, stored func(protocol.Digest) bool) error {
 	switch out.Status {
 	case protocol.OutputSuccess, protocol.OutputCancelled:

@@ -19,8 +19,9 @@ const (
 	maxNodes  = 1000
 )
 
-// valued runs a hook that returns a value and checks it. It returns fallback after an error that
-// OnError allows.
+// valued runs a hook that returns a value and checks it. An invalid answer is an Error with code
+// Protocol. After an error that OnError allows, valued returns fallback, which is usually the
+// hook's input.
 func valued[R any](ctx context.Context, h *hook, m moment, fallback R, check func(*R) error) (R, error) {
 	answer, err := called[R](ctx, h, m)
 	if err == nil {

@@ -57,7 +57,8 @@ func parse(line []byte, depth int) (*message, error) {
 	return m, nil
 }
 
-// strict decodes a part of a message. Unknown, repeated or misspelled fields are errors.
+// strict decodes a part of a message. Unknown, repeated or misspelled fields are errors: a plugin
+// author should notice a mistake, not wonder why a field has no effect.
 func strict(data []byte, into any) error {
 	if len(data) == 0 {
 		return errNothing

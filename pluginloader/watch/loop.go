@@ -69,7 +69,7 @@ func (l *loop) run(ctx context.Context) {
 		case <-wanted:
 		case <-timer.C:
 		case changes <- ready:
-			l.told(ready)
+			l.markReported(ready)
 		case e, ok := <-l.events():
 			l.saw(e, ok)
 		case err := <-l.trouble:
@@ -180,8 +180,8 @@ func (l *loop) ready() (dirs []string, changes chan<- []string) {
 	return dirs, changes
 }
 
-// told marks roots as reported.
-func (l *loop) told(dirs []string) {
+// markReported marks roots as reported.
+func (l *loop) markReported(dirs []string) {
 	for _, dir := range dirs {
 		l.roots[dir].ready = false
 	}
