@@ -124,7 +124,7 @@ func kill(text string) {
 	}
 }
 
-// refused tells whether a call failed so; one that comes while the end of the process is not noticed yet is another one.
+// refused reports whether a call failed with this refusal. A call made before the process's end is noticed fails differently.
 func (w *world) refused(got, refusal string) bool {
 	return got == refusal || got == "plugin_crashed" && refusal == "plugin_modified"
 }

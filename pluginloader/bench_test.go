@@ -41,7 +41,7 @@ func BenchmarkReload(b *testing.B) {
 	b.ReportMetric(float64(times[len(times)*9/10].Microseconds())/1000, "ms/p90")
 }
 
-// BenchmarkStart is the time until sessions can be opened, with so many plugins whose processes nobody needs yet.
+// BenchmarkStart measures the time until sessions can open, with many plugins whose processes are unused.
 func BenchmarkStart(b *testing.B) {
 	for _, plugins := range []int{0, 50} {
 		b.Run(fmt.Sprint(plugins), func(b *testing.B) {

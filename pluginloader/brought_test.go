@@ -76,7 +76,7 @@ func TestBrought(t *testing.T) {
 		began := time.Now()
 		w.bring(id, nil)
 		if got := <-said; got != "plugin_stopped" || time.Since(began) > patience {
-			t.Errorf("the call comes to %q after %v", got, time.Since(began))
+			t.Errorf("the call returned %q after %v", got, time.Since(began))
 		}
 	})
 	t.Run("issue/4-2 issue/4-7 a server that dies fails its call, and the next call restarts it", func(t *testing.T) {
@@ -85,7 +85,7 @@ func TestBrought(t *testing.T) {
 		w.bring(id, mine("s"))
 		pid := w.call(id, "mcp__s__pid", "{}")
 		if got := w.call(id, "mcp__s__die", "{}"); got != "plugin_crashed" {
-			t.Errorf("the call comes to %q", got)
+			t.Errorf("the call returned %q", got)
 		}
 		if got := w.call(id, "mcp__s__pid", "{}"); got == pid || len(got) > 8 {
 			t.Errorf("the next one says %q, before %q", got, pid)

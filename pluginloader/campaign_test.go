@@ -150,7 +150,7 @@ func fill(dir string, files map[string]string) error {
 	return nil
 }
 
-// auditor is a model that has the plugin say its version twice, and tries what is forbidden. What it was told of the plugin has
+// auditor is a model that asks the plugin for its version twice and tries forbidden calls. What it was told of the plugin has
 // to be of one edition.
 type auditor struct {
 	t     testing.TB

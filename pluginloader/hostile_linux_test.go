@@ -63,7 +63,7 @@ func TestHostileWorkspaces(t *testing.T) {
 	t.Run("outside/5 files that never end are refused", endlessFiles)
 }
 
-// linkedRoot expects that nothing outside the workspace is read, and that the reason is told.
+// linkedRoot expects that nothing outside the workspace is read and that the reason is reported.
 func linkedRoot(t *testing.T, cwd string) {
 	w := newWorld(t).start()
 	before := processorTime(t)

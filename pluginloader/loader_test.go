@@ -123,7 +123,7 @@ func brokenStays(t *testing.T) {
 	if p := bad.Problems; len(p) == 0 || p[0].File != "plugin.json" || p[0].Line != 2 {
 		t.Errorf("problems: %+v", bad.Problems)
 	}
-	w.until("it is told", func() bool { e := told.Load(); return e != nil && e.Status == protocol.PluginDegraded })
+	w.until("it is reported", func() bool { e := told.Load(); return e != nil && e.Status == protocol.PluginDegraded })
 	if got := w.call(id, "version", `{}`) + w.call(id, "version", `{"x":"forbidden"}`); got != "oneforbidden" {
 		t.Errorf("it says %q", got)
 	}
@@ -336,7 +336,7 @@ func TestNewsOfQuarantine(t *testing.T) {
 		}
 		told := func(state string) {
 			t.Helper()
-			w.until("the process is told to be "+state, func() bool {
+			w.until("the process is reported as "+state, func() bool {
 				mu.Lock()
 				defer mu.Unlock()
 				return len(states) > 0 && states[len(states)-1] == state
@@ -352,7 +352,7 @@ func TestNewsOfQuarantine(t *testing.T) {
 		must(w.Reload(t.Context(), &protocol.PluginReloadParams{})).of(t)
 		told("resumed")
 		if got := w.call(id, "pid", "{}"); strings.HasPrefix(got, "plugin_") {
-			t.Errorf("the call comes to %s", got)
+			t.Errorf("the call returned %s", got)
 		}
 		told("running")
 	})

@@ -10,7 +10,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Values that programs print, and that nobody else may see.
+// Values that programs print and that must not appear anywhere else.
 var leaked = map[string]string{
 	"a variable that is passed": "passed-from-lashd",
 	"a variable of its own":     "own-of-manifest",

@@ -88,7 +88,7 @@ func (l *Loader) look(life context.Context, s *set, then ...func()) {
 }
 
 // looks returns the scans for entries. It skips unapproved plugins that rest, and remembers that in
-// owes.
+// incomplete.
 func (s *set) looks(entries []*entry) []look {
 	s.incomplete = false
 	looks := make([]look, len(entries))

@@ -14,7 +14,7 @@ import (
 	"lashd/pluginloader/process"
 )
 
-// example is a copy of an example, which nobody may write to, as what a process is started with.
+// example returns the configuration of a read-only copy of an example.
 func example(t testing.TB, name string, options string) process.Config {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), name)
@@ -52,5 +52,5 @@ func invocation(name string, args json.RawMessage) tool.Invocation {
 	return tool.Invocation{CallID: "c1", Attempt: 1, ToolID: name, Name: name, Args: args, Host: nobody{}}
 }
 
-// nobody is a host of a call that has nothing to ask for.
+// nobody is the host of a call without requests.
 type nobody struct{ tool.Host }

@@ -213,12 +213,12 @@ func TestMasker(t *testing.T) {
 		d.Turn(t, id, "go")
 		got := d.Result(t, id)
 		if asked := fmt.Sprint(model.Last(t).Messages); strings.Contains(got.Text+string(got.Value)+asked, key) || !strings.Contains(got.Text, "key=[masked]") {
-			t.Errorf("the result is %+v %+v, and the model is told %s", got, got.Failure, asked)
+			t.Errorf("the result is %+v %+v, and the model reads %s", got, got.Failure, asked)
 		}
 	})
 }
 
-// holds tells whether a file of a directory contains a text.
+// holds reports whether any file of a directory contains a text.
 func holds(t testing.TB, dir, text string) (found bool) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -266,7 +266,7 @@ func TestMemory(t *testing.T) {
 		builtintest.Must(d.Snapshots.Create(t.Context(), &protocol.SnapshotMutationParams{SessionID: id, Name: "tea"}))(t)
 		tool(id, "remember", `{"text":"cake at six"}`)
 		if got := tool(id, "remember", `{"text":"a third"}`); got.Failure == nil || got.Failure.Code != "too_many_notes" {
-			t.Errorf("a third note comes to %+v", got)
+			t.Errorf("a third note: got %+v", got)
 		}
 		tool(id, "forget", `{"number":1}`)
 		if got := []string{recall(id), recall(fork)}; got[0] != "2. cake at six" || got[1] != "1. tea at five" {
@@ -279,7 +279,7 @@ func TestMemory(t *testing.T) {
 		done := builtintest.Must(d.Sessions.Compact(t.Context(), &protocol.SessionCompactParams{SessionID: id}))(t)
 		d.Turn(t, id, "what now?")
 		if told := fmt.Sprint(model.Asked[len(model.Asked)-2].Messages[0]); !done.Compacted || !strings.Contains(told, "tea at five") || !strings.Contains(told, "remember the tea") {
-			t.Errorf("%+v: the model is told %s", done, told)
+			t.Errorf("%+v: the model reads %s", done, told)
 		}
 		d.Stop()
 		d = builtintest.Start(t, dir, 0, model, begin(t, c))

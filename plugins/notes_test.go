@@ -125,7 +125,7 @@ func (n *pad) noteDown(text string) {
 	})
 }
 
-// noteArgs are the arguments of the tool, and noteResult is what it comes to.
+// noteArgs are the arguments of the tool, and noteResult is its result.
 type (
 	noteArgs struct {
 		Mode, Text string
@@ -207,7 +207,7 @@ func (n *pad) add(_ *lashd.Call, args json.RawMessage) (lashd.None, error) {
 	return lashd.None{}, nil
 }
 
-// worked is what the task comes to.
+// worked is the outcome of the task.
 type worked struct {
 	Output int            `json:"output"`
 	Events []lashd.Object `json:"events"`

@@ -63,7 +63,7 @@ func TestTurn(t *testing.T) {
 			id := d.Session(t, nil)
 			d.Turn(t, id, "go")
 			if got := d.Result(t, id); got.Text != want || (got.Failure != nil) != (want == "no") {
-				t.Errorf("the call with %q comes to %+v %+v", text, got, got.Failure)
+				t.Errorf("the call with %q: got %+v %+v", text, got, got.Failure)
 			}
 			if r := d.Turn(t, id, "past curfew"); r.Outcome.Kind != protocol.OutcomePluginAbort || r.Issues[0].Code != "curfew" {
 				t.Errorf("outcome %+v %+v", r.Outcome, r.Issues)
@@ -143,7 +143,7 @@ func TestCalls(t *testing.T) {
 				t.Errorf("the tools of %s have changed", got)
 			}
 		case <-time.After(patience):
-			t.Fatal("nobody is told")
+			t.Fatal("no notice arrived")
 		}
 		builtintest.Must(d.Tools.Refresh(t.Context(), &protocol.SessionMutationParams{SessionID: id}))(t)
 		var names []string

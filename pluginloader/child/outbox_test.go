@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// stuck is a program that reads when it is told to.
+// stuck is a program that reads on request.
 type stuck chan struct{}
 
 func (s stuck) Write(data []byte) (int, error) {

@@ -68,15 +68,15 @@ func TestSupervisor(t *testing.T) {
 				least *= 2
 			}
 			if _, err := s.Use(t.Context()); CodeOf(err) != Quarantined {
-				t.Errorf("then it comes to %v", err)
+				t.Errorf("then: got %v", err)
 			}
 			time.Sleep(time.Hour)
 			if _, err := s.Use(t.Context()); CodeOf(err) != Quarantined || len(starts) != 5 {
-				t.Errorf("an hour later it comes to %v", err)
+				t.Errorf("an hour later: got %v", err)
 			}
 			s.Resume()
 			if _, err := s.Use(t.Context()); CodeOf(err) != Crashed || len(starts) != 6 {
-				t.Errorf("after Resume it comes to %v, %d starts", err, len(starts))
+				t.Errorf("after Resume: got %v, %d starts", err, len(starts))
 			}
 		})
 	})

@@ -69,10 +69,10 @@ func TestConfined(t *testing.T) {
 		p := confined(&child.Sandbox{ReadPaths: []string{link}}, "true")
 		out, _ := p.call(t, t.Context(), cwd, "keep", `{}`)
 		if out.Failure == nil || out.Failure.Code != "command_unavailable" {
-			t.Errorf("the tool comes to %+v", out)
+			t.Errorf("the tool returned %+v", out)
 		}
 		if got := before(t, p, `{"command":"ls"}`); !strings.HasPrefix(got, "hook_failed: the hook hooks.json:1 failed: it could not run: ") {
-			t.Errorf("the hook comes to %q", got)
+			t.Errorf("the hook returned %q", got)
 		}
 	})
 }

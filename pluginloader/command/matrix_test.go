@@ -44,7 +44,7 @@ func hooked(t testing.TB, c Config, event string, handler string) *plugin.Sessio
 	return opened(t, part(t, c))
 }
 
-// outcome asks the seam of an event, and says in a line what came of it.
+// outcome triggers an event and describes the result in one line.
 func outcome(t testing.TB, s *plugin.Session, event string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -164,7 +164,7 @@ var matrix = []struct {
 	{"kill -9 $$", true, [8]string{"!", "!", "!", "!", "!", "!", "!", "!"}},
 }
 
-// comesTo is what each of these comes to at an event, with the onError that holds if nothing is said.
+// comesTo lists the expected outcome of each case at an event, with the default onError.
 var comesTo = map[string]map[string]string{
 	"PreToolUse":       {"-": "", "text": "", "D": "hook_denied: WHY", "E": "hook_denied: because", "ask": "asks: WHY", "!": "hook_failed"},
 	"PostToolUse":      {"-": "", "text": "", "D": "says About the call c of shell: WHY", "E": "says About the call c of shell: because", "ask": "", "!": "status hook_failed"},

@@ -54,7 +54,7 @@ func run(t *testing.T, c Config, calls ...scripted.Call) *rig {
 	return r
 }
 
-// calling is a model that answers a message with all calls at once, then with a text, and what a hook says with that.
+// calling is a model that answers a message with all calls at once, and then with a text.
 func calling(calls []scripted.Call) provider.Provider {
 	done := scripted.Reply{Text: "done"}
 	replies := []scripted.Reply{{ToolCalls: calls}, done}
@@ -128,7 +128,7 @@ func TestGuard(t *testing.T) {
 		}
 		got := r.Result(t, r.id)
 		if got.Failure == nil || got.Failure.Code != "hook_denied" || got.Text != "Nothing is deleted from the root of the file system." {
-			t.Errorf("the call comes to %+v", got)
+			t.Errorf("the call returned %+v", got)
 		}
 	})
 	t.Run("issue/4-2 a hook can make lashd ask a person", func(t *testing.T) {
@@ -143,7 +143,7 @@ func TestGuard(t *testing.T) {
 			builtintest.Must(r.Turns.Wait(t.Context(), &protocol.TurnWaitParams{TurnID: began.TurnID}))(t)
 			ran := strings.HasPrefix(r.Result(t, r.id).Text, "git push\n")
 			if ran != (choice == protocol.ChooseAllowOnce) {
-				t.Errorf("after %s the call comes to %+v", choice, r.Result(t, r.id))
+				t.Errorf("after %s the call returned %+v", choice, r.Result(t, r.id))
 			}
 		}
 	})
@@ -151,7 +151,7 @@ func TestGuard(t *testing.T) {
 		r := run(t, installed(t, "guard"), command("pip install x"))
 		r.turn(t, "go")
 		if got := r.Result(t, r.id); !strings.HasPrefix(got.Text, "pip install --no-input x\n") {
-			t.Errorf("the call comes to %+v", got)
+			t.Errorf("the call returned %+v", got)
 		}
 	})
 	t.Run("issue/4-2 a guard whose file is missing denies the call", func(t *testing.T) {
@@ -161,7 +161,7 @@ func TestGuard(t *testing.T) {
 		}
 		r.turn(t, "go")
 		if got := r.Result(t, r.id); got.Failure == nil || got.Failure.Code != "hook_failed" {
-			t.Errorf("the call comes to %+v", got)
+			t.Errorf("the call returned %+v", got)
 		}
 	})
 }
@@ -174,7 +174,7 @@ func (r *rig) decision(t *testing.T) protocol.Decision {
 			return all[0]
 		}
 	}
-	t.Fatal("nobody is asked")
+	t.Fatal("no question was asked")
 	return protocol.Decision{}
 }
 
@@ -196,11 +196,11 @@ func TestContext(t *testing.T) {
 		}
 		stops := strings.Split(strings.TrimSpace(r.data(t, "stops")), "\n")
 		if len(stops) != 2 || !strings.Contains(stops[0], `"stop_hook_active":false,"last_assistant_message":"done"`) || !strings.Contains(stops[1], `"stop_hook_active":true`) {
-			t.Errorf("the hook of the end was told %q", stops)
+			t.Errorf("the hook of the end read %q", stops)
 		}
 		if start := r.data(t, "start.json"); !strings.Contains(start, `"permission_mode":"bypassPermissions","hook_event_name":"SessionStart"`) || !strings.Contains(start, `"source":"startup"`) ||
 			!strings.Contains(start, `"session_id":"`+string(r.id)+`","transcript_path":"","cwd":"`+r.dir+`"`) {
-			t.Errorf("the hook of the beginning was told %s", start)
+			t.Errorf("the hook of the beginning read %s", start)
 		}
 		if err := os.Remove(filepath.Join(r.part.config.Data, "start.json")); err != nil {
 			t.Fatal(err)
@@ -211,7 +211,7 @@ func TestContext(t *testing.T) {
 		}
 		r.Stop()
 		if end := r.data(t, "ends"); strings.Count(end, `"hook_event_name":"SessionEnd"`) != 1 || !strings.Contains(end, `"reason":"other"`) {
-			t.Errorf("at the end the hook was told %q", end)
+			t.Errorf("at the end the hook read %q", end)
 		}
 	})
 	t.Run("issue/4-2 a rejected prompt ends the turn with the reason before any model call", func(t *testing.T) {
@@ -292,7 +292,7 @@ func TestTurns(t *testing.T) {
 				got = f.Code
 			}
 			if got != code {
-				t.Errorf("%s: the call comes to %q, want %q", event, got, code)
+				t.Errorf("%s: the call returned %q, want %q", event, got, code)
 			}
 		}
 	})
@@ -307,7 +307,7 @@ func TestTurns(t *testing.T) {
 		r := run(t, with(t, `{"PostToolUse":[{"matcher":"list","hooks":[{"type":"command","command":"echo '{\"hookSpecificOutput\":{\"updatedToolOutput\":\"masked\"}}'"}]}]}`), list)
 		r.turn(t, "hello")
 		if got := r.Result(t, r.id); got.Text != "masked" {
-			t.Errorf("the call comes to %+v", got)
+			t.Errorf("the call returned %+v", got)
 		}
 	})
 	t.Run("issue/4-2 hooks run for failed calls, cancelled turns, failed turns, settings and model calls", func(t *testing.T) {

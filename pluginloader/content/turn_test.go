@@ -17,7 +17,7 @@ import (
 	"lashd/pluginloader/watch"
 )
 
-// What is in a directory becomes something else all the time, in every way. Nothing is waited for, and whatever is copied was
+// The contents of a directory change all the time, in every way, without any pause. Whatever is copied was
 // there.
 func TestDirectoriesThatTurnHostileMeanwhile(t *testing.T) {
 	for name, turn := range map[string]func(at func(string) string) error{
@@ -104,7 +104,7 @@ func inside(dir, name string) (string, error) {
 	return string(text), err
 }
 
-// What becomes too large while it is copied is found out then.
+// A file that becomes too large during the copy is detected.
 func TestNoMoreIsCopiedThanAPluginMayBe(t *testing.T) {
 	for name, c := range map[string]struct {
 		make func(dir string) error
@@ -154,7 +154,7 @@ func TestAllFilesOfAPluginTogetherAreBounded(t *testing.T) {
 	})
 }
 
-// What was a file when it was looked at may be a pipe when it is opened.
+// A file may have become a pipe between the check and the open.
 func TestAPipeIsNotWaitedFor(t *testing.T) {
 	t.Run("reliability/T6 a pipe in place of a file", func(t *testing.T) {
 		dir := t.TempDir()

@@ -36,7 +36,7 @@ func having(id string, names ...string) plugin.Factory {
 	})
 }
 
-// read is the part that a manifest comes to.
+// read returns the part that a manifest describes.
 func read(t *testing.T, lashd string) plugin.Spec {
 	t.Helper()
 	f, problems := manifest.Parse("plugin.json", []byte(`{"name":"a","lashd":`+lashd+`}`))
@@ -88,22 +88,22 @@ func TestSwitches(t *testing.T) {
 		id, other := d.Session(t, nil), d.Session(t, nil)
 		d.Turn(t, id, "hello")
 		if got := told(t, model); !slices.Equal(got, []string{"one", "three"}) {
-			t.Errorf("the model is told of %q", got)
+			t.Errorf("the model has %q", got)
 		}
 		set(t, d, id, "two", true)
 		d.Turn(t, id, "hello")
 		if got := told(t, model); !slices.Equal(got, []string{"one", "three", "two"}) {
-			t.Errorf("after a person switched it on the model is told of %q", got)
+			t.Errorf("after a person switched it on the model has %q", got)
 		}
 		d.Stop()
 		d = builtintest.Start(t, dir, 0, model, plugins...)
 		d.Turn(t, id, "hello")
 		if got := told(t, model); !slices.Equal(got, []string{"one", "three", "two"}) {
-			t.Errorf("after a restart the model is told of %q", got)
+			t.Errorf("after a restart the model has %q", got)
 		}
 		d.Turn(t, other, "hello")
 		if got := told(t, model); !slices.Equal(got, []string{"one", "three"}) {
-			t.Errorf("in another session the model is told of %q", got)
+			t.Errorf("in another session the model has %q", got)
 		}
 	})
 }

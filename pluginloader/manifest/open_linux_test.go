@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// What was a file when it was looked at may be a pipe when it is opened.
+// A file may have become a pipe between the check and the open.
 func TestOpeningAPipeDoesNotWaitForAWriter(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mkfifo(filepath.Join(dir, "p"), 0o644); err != nil {

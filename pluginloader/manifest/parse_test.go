@@ -140,14 +140,14 @@ func TestProblemsOfAFileAreBounded(t *testing.T) {
 	groups := strings.Repeat(`{"hooks":[`+strings.Repeat(`{"type":"prompt"},`, 40)+`{"type":"prompt"}]},`, 40)
 	_, problems := manifest.ParseHooks("hooks.json", []byte(`{"hooks":{"Stop":[`+groups+`{"hooks":[{"type":"comand"}]}]}}`))
 	if len(problems) != manifest.MaxProblems {
-		t.Errorf("%d problems are told, want %d", len(problems), manifest.MaxProblems)
+		t.Errorf("%d problems are reported, want %d", len(problems), manifest.MaxProblems)
 	}
 	if last := problems[len(problems)-1]; last.Warning || last.Message != `unknown value "comand"; did you mean "command"?` {
 		t.Errorf("warnings leave no room for the mistake: the last is %v", last)
 	}
 }
 
-// What a file costs to read must not grow with the square of its mistakes: this takes seconds if it does.
+// The cost of reading a file must not grow with the square of its mistakes. If it does, this test takes seconds.
 func TestAFileFullOfMistakesIsReadAtOnce(t *testing.T) {
 	for _, in := range []string{
 		`{"name":"p"` + strings.Repeat(`,"x":1`, 40_000) + `}`,

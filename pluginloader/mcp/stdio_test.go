@@ -174,13 +174,13 @@ func TestTools(t *testing.T) {
 	})
 }
 
-// soon waits until something is told.
+// soon waits for a notification.
 func soon(t testing.TB, told <-chan struct{}) {
 	t.Helper()
 	select {
 	case <-told:
 	case <-time.After(patience):
-		t.Fatal("nothing is told")
+		t.Fatal("nothing was reported")
 	}
 }
 

@@ -21,7 +21,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// probes are all that a plugin could ask of lashd, with what fails, if it is granted, for a reason of its own, or harms nobody.
+// probes are all requests that a plugin can send. If granted, each fails for a reason of its own or does no harm.
 var probes = map[string]string{
 	"host/snapshotCurrent": `{}`, "host/snapshotSession": `{}`, "host/toolCatalog": `{}`, "host/toolState": `{}`,
 	"host/applyToolState":    `{"state":{"generation":-1,"tools":{}}}`,
@@ -114,7 +114,7 @@ var declared = map[process.Capability]string{
 	process.UsesTools: "callTool", process.UsesArtifacts: "artifactWrite", process.UsesDecisions: asking, process.UsesTasks: allTasks + letGo, process.UsesMonitors: monitors,
 }
 
-// probed has a plugin that declares some capabilities be asked everywhere, and tells what it was given where.
+// probed calls a plugin with some capabilities everywhere and returns which requests were granted where.
 func probed(t *testing.T, uses []process.Capability) (map[string][]string, string) {
 	t.Helper()
 	var log bytes.Buffer

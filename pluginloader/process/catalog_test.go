@@ -24,7 +24,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// omitting is a plugin with a catalog hook, and tells how often that was asked.
+// omitting is a plugin with a catalog hook that counts its calls.
 func omitting(t *testing.T, role string, c process.Contributions) (process.Config, func() int) {
 	cfg := config(t, role, c)
 	cfg.Output = child.NewLog(slog.New(slog.DiscardHandler))

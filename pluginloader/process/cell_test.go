@@ -50,7 +50,7 @@ func coded(t *testing.T, dir, plugin string, c process.Config) *builtintest.Daem
 	return builtintest.StartWith(t, coder, dir, 0, model, begin(t, c))
 }
 
-// cell runs a turn with a cell, and is what the model is told of that.
+// cell runs a turn with a cell and returns what the model reads of it.
 func cell(t *testing.T, d *builtintest.Daemon, id protocol.SessionID) string {
 	t.Helper()
 	if r := d.Turn(t, id, "go"); r.Outcome.Text != "done" || len(r.Issues) > 0 {
@@ -72,16 +72,16 @@ func TestCells(t *testing.T) {
 		id, other := d.Session(t, nil), d.Session(t, nil)
 		for _, want := range []string{"word;", "word;word;"} {
 			if got := cell(t, d, id); got != "printed "+want+" error " {
-				t.Errorf("the model is told %q", got)
+				t.Errorf("the model reads %q", got)
 			}
 		}
 		if got := cell(t, d, other); got != "printed word; error " {
-			t.Errorf("in another session it is told %q", got)
+			t.Errorf("in another session it reads %q", got)
 		}
 		d.Stop()
 		d = coded(t, dir, "again", config(t, "good", process.Contributions{}))
 		if got := cell(t, d, id); got != "printed word;word;word; error " {
-			t.Errorf("after a restart of both it is told %q", got)
+			t.Errorf("after a restart of both it reads %q", got)
 		}
 	})
 	for what, want := range map[string]process.Code{"exit": process.Crashed, "hang": process.TimedOut, "strange": process.Protocol} {
@@ -97,12 +97,12 @@ func TestCells(t *testing.T) {
 			}
 			d = coded(t, dir, "bad", c)
 			if got := cell(t, d, id); !strings.Contains(got, string(want)) {
-				t.Errorf("the model is told %q, want %q", got, want)
+				t.Errorf("the model reads %q, want %q", got, want)
 			}
 			d.Stop()
 			d = coded(t, dir, "last", config(t, "good", process.Contributions{}))
 			if got := cell(t, d, id); got != "printed word;word; error " {
-				t.Errorf("afterwards it is told %q, want what was kept before", got)
+				t.Errorf("afterwards it reads %q, want what was kept before", got)
 			}
 		})
 	}

@@ -108,11 +108,11 @@ func TestSandbox(t *testing.T) {
 	} {
 		t.Run("reliability/T10 "+c.what, func(t *testing.T) {
 			if got := does(t, outside, c.do, c.with); !strings.HasPrefix(got, c.free) || strings.HasPrefix(got, "refused") {
-				t.Errorf("without a sandbox it comes to %q, want %q", got, c.free)
+				t.Errorf("without a sandbox: got %q, want %q", got, c.free)
 			}
 			got := strings.Replace(does(t, in, c.do, c.with), "Read-only file system", "Permission denied", 1) // the mount refuses before Landlock does
 			if !strings.HasPrefix(got, c.held) {
-				t.Errorf("in a sandbox it comes to %q, want %q", got, c.held)
+				t.Errorf("in a sandbox: got %q, want %q", got, c.held)
 			}
 		})
 	}
@@ -181,7 +181,7 @@ func TestGreed(t *testing.T) {
 					t.Errorf("it took %v", took)
 				}
 				if crashed := err != nil && strings.Contains(err.Error(), string(process.Crashed)); crashed == (place.name == "shutdown") {
-					t.Errorf("it comes to %v", err)
+					t.Errorf("got %v", err)
 				}
 				bystands(t, s)
 				if err := bad.Shutdown(t.Context()); err != nil {

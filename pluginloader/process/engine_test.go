@@ -69,7 +69,7 @@ func TestTurn(t *testing.T) {
 		id = d.Session(t, nil)
 		d.Turn(t, id, "go")
 		if got := d.Result(t, id); got.Failure == nil || got.Failure.Code != "forbidden" {
-			t.Errorf("the call comes to %+v, want it denied", got)
+			t.Errorf("the call returned %+v, want it denied", got)
 		}
 	})
 	t.Run("issue/4-7 a lazy plugin starts on first use", func(t *testing.T) {
@@ -125,7 +125,7 @@ func TestCrash(t *testing.T) {
 		add(two, "b")
 		report := d.Turn(t, one, "go")
 		if got := d.Result(t, one); got.Failure == nil || got.Failure.Code != "plugin_crashed" {
-			t.Errorf("the call comes to %+v", got)
+			t.Errorf("the call returned %+v", got)
 		}
 		if report.Outcome.Text != "DONE" {
 			t.Errorf("the turn ends with %+v, want it to go on", report.Outcome)

@@ -27,7 +27,7 @@ import (
 // daemonVariable makes the test binary play a daemon whose processes have a nonce.
 const daemonVariable = "PROCESS_TEST_DAEMON"
 
-// playDaemon starts plugins, says so, and is there until it is killed.
+// playDaemon starts plugins, reports that, and waits to be killed.
 func playDaemon(nonce string) {
 	for _, confine := range []*child.Confinement{nil, {}} {
 		f, err := process.New(process.Config{

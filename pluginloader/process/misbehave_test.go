@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// begin is what a plugin does that misbehaves before it is told anything.
+// begin is the misbehaviour of a plugin before the first message.
 func (g *guest) begin() {
 	switch g.role {
 	case "exit0":
@@ -37,7 +37,7 @@ func forever() {
 	}
 }
 
-// orphaned is what it does once its stdin has ended.
+// orphaned is its behaviour after the end of stdin.
 func (g *guest) orphaned() {
 	if g.role == "deafToTerm" || g.role == "stays" {
 		forever()

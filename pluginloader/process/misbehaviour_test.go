@@ -254,7 +254,7 @@ func check(t *testing.T, s *plugin.Session, use func(context.Context, *plugin.Se
 		got = err.Error()
 	}
 	if want == "" && err != nil || want != "" && !strings.Contains(got, string(want)) {
-		t.Errorf("it comes to %q, want %q", got, want)
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 

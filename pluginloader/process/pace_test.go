@@ -21,7 +21,7 @@ func TestPace(t *testing.T) {
 		c.Deadlines.Hook, c.Deadlines.Stall = 2*time.Second, time.Minute
 		f, began := begin(t, c), time.Now()
 		if err := turnHook(t.Context(), session(t, "ses_1", f)); err == nil || !strings.Contains(err.Error(), string(process.TimedOut)) {
-			t.Errorf("the hook comes to %v", err)
+			t.Errorf("the hook returned %v", err)
 		}
 		if err := f.Shutdown(t.Context()); err != nil {
 			t.Error(err)

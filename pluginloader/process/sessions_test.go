@@ -18,7 +18,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// asks has the plugin of a session ask for something in a call of its tool, and gives what it was told.
+// asks makes a session's plugin send a request during a tool call and returns the answer.
 func asks(t *testing.T, d *builtintest.Daemon, id protocol.SessionID, method, params string) string {
 	t.Helper()
 	args := fmt.Sprintf(`{"host":%q,"params":%s}`, method, params)
@@ -167,7 +167,7 @@ func TestAskAndInject(t *testing.T) {
 		builtintest.Must(d.Decisions.Respond(t.Context(), "cli_a", &protocol.DecisionRespondParams{DecisionID: open[0].ID, Choice: protocol.ChooseAnswer, Value: json.RawMessage(`"this"`)}))(t)
 		report := builtintest.Must(d.Turns.Wait(t.Context(), &protocol.TurnWaitParams{TurnID: turn}))(t)
 		if text := report.ToolCalls[0].Output.Text; !strings.Contains(text, `"choice":"answer","value":"this"`) {
-			t.Errorf("it was told %q", text)
+			t.Errorf("it got %q", text)
 		}
 		if said := asks(t, d, own, "host/snapshotSession", fmt.Sprintf(`{"sessionId":%q}`, child)); strings.Count(said, "and hurry") != 1 {
 			t.Errorf("the turn below has %s", said)

@@ -177,7 +177,7 @@ func TestSupervision(t *testing.T) {
 	})
 }
 
-// load uses a session for a while. What was captured is there at the end, whatever happened to the process.
+// load uses a session for a while. Captured state must survive, whatever happens to the process.
 func load(t *testing.T, s *plugin.Session) {
 	var kept json.RawMessage
 	for until := time.Now().Add(time.Second); time.Now().Before(until); {

@@ -36,7 +36,7 @@ func (d *desk) task(t *testing.T, id protocol.TaskID, spec protocol.TaskSpec) {
 	builtintest.Must(d.Tasks.Start(t.Context(), "", &protocol.TaskStartParams{SessionID: d.session, TaskID: id, Spec: spec}))(t)
 }
 
-// misused are what a plugin does with tasks, what it is told, and what the task has come to.
+// misused lists misuses of tasks with the plugin's answer and the final state of the task.
 var misused = []struct {
 	row  string
 	use  func(*testing.T, *desk) (told string)
@@ -109,7 +109,7 @@ func TestTasksOfWhoMisbehaves(t *testing.T) {
 				beside <- time.Since(began)
 			}()
 			if told := c.use(t, d); !strings.Contains(told, c.want) {
-				t.Errorf("it is told %s, want %s", told, c.want)
+				t.Errorf("it got %s, want %s", told, c.want)
 			}
 			if took := <-beside; took > bound {
 				t.Errorf("a turn beside it takes %v", took)

@@ -19,7 +19,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// working is a plugin whose tool asks the daemon for whatever it is told to, with handlers of tasks.
+// working is a plugin with task handlers, whose tool sends any request to the daemon.
 func working(t *testing.T, uses ...process.Capability) (process.Config, *builtintest.Daemon, protocol.SessionID) {
 	t.Helper()
 	with := only()
@@ -87,7 +87,7 @@ func TestRegisteredTasks(t *testing.T) {
 		}
 		done := hosted(t, d, id, "taskComplete", fmt.Sprintf(`{"grant":%q,"taskId":"tsk_a","outcome":{"kind":"completed","value":7}}`, r.Grant))
 		if got := finished(t, d, id, "tsk_a"); !strings.Contains(done, `"state":"completed"`) || got.State != protocol.TaskCompleted || string(got.Outcome.Value) != "7" {
-			t.Errorf("the process is told %s, and the task is %s %+v", done, got.State, got.Outcome)
+			t.Errorf("the process got %s, and the task is %s %+v", done, got.State, got.Outcome)
 		}
 		var late string
 		for until := time.Now().Add(patience); !strings.Contains(late, "denied") && time.Now().Before(until); time.Sleep(5 * time.Millisecond) {

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 // settle is long, so that a busy machine does not tear a change apart.
 const settle = 150 * time.Millisecond
 
-// watching is a Watcher at work.
+// watching is a running Watcher.
 type watching struct {
 	*watch.Watcher
 	t *testing.T
@@ -77,11 +77,11 @@ func (w watching) expect(roots ...string) {
 			w.t.Fatalf("look at %q, want %q", got, roots)
 		}
 	case <-time.After(20 * time.Second):
-		w.t.Fatalf("nothing is told of %q", roots)
+		w.t.Fatalf("nothing was reported of %q", roots)
 	}
 }
 
-// quiet sees to it that nothing more is told.
+// quiet checks that no further change is reported.
 func (w watching) quiet() {
 	w.t.Helper()
 	select {

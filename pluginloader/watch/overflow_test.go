@@ -34,7 +34,7 @@ func told(t *testing.T, w *Watcher, want ...string) {
 			t.Fatalf("look at %q, want %q", got, want)
 		}
 	case <-time.After(20 * time.Second):
-		t.Fatalf("nothing is told, want %q", want)
+		t.Fatalf("nothing was reported, want %q", want)
 	}
 }
 
@@ -74,7 +74,7 @@ func TestWithoutEventsEverythingIsPolled(t *testing.T) {
 	})
 }
 
-// What leads to nothing must not be taken for the directory that everything is in.
+// A path that leads to nothing must not be mistaken for its parent directory.
 func TestNoPathIsNoDirectory(t *testing.T) {
 	t.Run("reliability/P13 a path that leads to nothing", func(t *testing.T) {
 		if s, err := Signature(""); err == nil {

@@ -169,7 +169,7 @@ func TestEachWayToSaveIsSeenOnceWhenItIsOver(t *testing.T) {
 	}
 }
 
-// once saves, and tells whether there was one look only. The last one must see what was saved.
+// once saves and reports whether there was exactly one report. The last report must come after the save.
 func once(t *testing.T, mode watch.Mode, config watch.Config, save save) bool {
 	dir := plugins(t)
 	w := start(t, config)
@@ -194,7 +194,7 @@ func once(t *testing.T, mode watch.Mode, config watch.Config, save save) bool {
 	}
 }
 
-// The tick is there for what makes no events.
+// The tick covers changes without events.
 func TestWhatMakesNoEventsIsSeenWithTheNextRescan(t *testing.T) {
 	t.Parallel()
 	t.Run("reliability/P13 a file changed through mmap", func(t *testing.T) {
