@@ -9,6 +9,9 @@ import (
 	"strings"
 )
 
+// embedded holds the templates and the SDKs, so that `lashd plugin new` works without files beside
+// the binary.
+//
 //go:embed templates sdk/python/lashd_plugin.py sdk/typescript/lashd-plugin.mts sdk/go/lashdplugin/*.go
 var embedded embed.FS
 
@@ -23,8 +26,9 @@ type File struct {
 	Data []byte
 }
 
-// New returns the files of a working plugin, with a test and the SDK. language is python, ts, go or command. New does not validate the
-// name; package manifest does.
+// New returns the files of a working plugin, with a test and the SDK. language is python, ts, go or
+// command; any other is an error. The placeholders @NAME@ and @TOOL@ in templates are replaced. New
+// does not validate the name; package manifest does.
 func New(language, name string) ([]File, error) {
 	names := strings.NewReplacer("@NAME@", name, "@TOOL@", toolName(name))
 	var files []File
@@ -45,7 +49,8 @@ func New(language, name string) ([]File, error) {
 	return append(files, sdk...), err
 }
 
-// sdkOf returns the SDK of a language: one file, or a package for Go.
+// sdkOf returns the SDK of a language: one file, or a package for Go. The command template needs
+// none.
 func sdkOf(language string) ([]File, error) {
 	paths, err := fs.Glob(embedded, sdks[language])
 	if err != nil {
@@ -66,6 +71,7 @@ func sdkOf(language string) ([]File, error) {
 	return files, nil
 }
 
+// noWord matches characters that cannot be part of a tool's name, and a digit at its start.
 var noWord = regexp.MustCompile(`^[0-9]|[^A-Za-z0-9_]`)
 
 // toolName returns the prefix of the names of the plugin's tools.

@@ -10,7 +10,8 @@ import (
 	"reviewer/lashdplugin"
 )
 
-// turn is a summary of the changes of a turn.
+// turn is a summary of the changes of a turn. It is also an entry of the result of
+// reviewer.summary.
 type turn struct {
 	TurnID  string   `json:"turnId"`
 	Files   []string `json:"files"`
@@ -19,7 +20,8 @@ type turn struct {
 	Reviews int      `json:"reviews"`
 }
 
-const most = 100 // stored turns
+// most bounds the stored turns, because lashd stores the state with each turn.
+const most = 100
 
 // reviewer is the plugin in a session. The session's lock guards its fields.
 type reviewer struct {
@@ -40,6 +42,7 @@ type edits struct {
 
 func main() { lashdplugin.Run(open) }
 
+// open registers the handlers. lashd calls it for each session, and once for the handshake.
 func open(s *lashdplugin.Session) error {
 	r := &reviewer{Session: s}
 	s.Keep("1", &r.kept)
@@ -50,7 +53,7 @@ func open(s *lashdplugin.Session) error {
 	return nil
 }
 
-// count records a successful edit.
+// count records a successful edit. Other calls return no directives and change nothing.
 func (r *reviewer) count(_ *lashdplugin.Call, tc lashdplugin.ToolCall) (lashdplugin.Directives, error) {
 	if tc.Kind != "edit" || tc.Output.Status != "success" {
 		return nil, nil
@@ -77,7 +80,8 @@ func file(tc lashdplugin.ToolCall) string {
 	return "a file"
 }
 
-// review asks for a review when the limit is reached.
+// review asks for a review when the limit is reached. The message keeps the turn running. The count
+// starts again after each review.
 func (r *reviewer) review(_ *lashdplugin.Call, seam lashdplugin.Turn) (lashdplugin.Directives, error) {
 	r.Lock()
 	defer r.Unlock()
@@ -92,7 +96,8 @@ func (r *reviewer) review(_ *lashdplugin.Call, seam lashdplugin.Turn) (lashdplug
 	return lashdplugin.Enqueue([]lashdplugin.Message{{Role: "user", Content: text}}), nil
 }
 
-// limit returns the number of edits before a review.
+// limit returns the number of edits before a review: the session's option, the plugin's option, or
+// 5.
 func (r *reviewer) limit() int {
 	options := struct{ Edits int }{5}
 	_ = json.Unmarshal(r.Config, &options) // lashd has validated the options, and they may be absent
@@ -100,6 +105,7 @@ func (r *reviewer) limit() int {
 	return max(1, options.Edits)
 }
 
+// unique returns the distinct file names, sorted.
 func unique(files map[string]string) []string {
 	var all []string
 	for _, f := range files {
@@ -125,6 +131,7 @@ func (r *reviewer) summarise(_ *lashdplugin.Call, sum lashdplugin.Turn) (lashdpl
 	return nil, nil
 }
 
+// summaryOf counts the edits and failed calls in a turn's report.
 func summaryOf(sum lashdplugin.Turn) (turn, error) {
 	t := turn{TurnID: sum.TurnID, Files: []string{}}
 	var report struct {
@@ -150,6 +157,7 @@ func summaryOf(sum lashdplugin.Turn) (turn, error) {
 	return t, nil
 }
 
+// summary answers the query reviewer.summary with a copy of the stored turns.
 func (r *reviewer) summary(*lashdplugin.Call, lashdplugin.None) ([]turn, error) {
 	r.Lock()
 	defer r.Unlock()
