@@ -25,7 +25,7 @@ func TestHandshake(t *testing.T) {
 		err := begin(t, c).Start(t.Context())
 		for _, want := range []string{
 			"the tool sudo has no handler", "the tool note is not declared", "the hook prompt is not declared",
-			"the operation notes.drop has no handler", "has a code executor", "state version",
+			"the operation notes.drop has no handler", "declares a code executor", "state version",
 		} {
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%v; want %q", err, want)

@@ -318,7 +318,7 @@ class Plugin(Generic[S]):
                 elif kind != "tool" or "*" not in mine:
                     yield "the %s %s has no handler" % (kind, name)
         if declared.get("executor", False) != (self._executor is not None):
-            yield "only one of them has a code executor"
+            yield "only one of them declares a code executor"
         if declared.get("state", "") != self._version:
             yield "the declared state version is %r, the program has %r" % (declared.get("state", ""), self._version)
 

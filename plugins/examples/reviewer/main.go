@@ -10,8 +10,7 @@ import (
 	"reviewer/lashdplugin"
 )
 
-// turn is a summary of the changes of a turn. It is also an entry of the result of
-// reviewer.summary.
+// turn is a summary of the changes of a turn.
 type turn struct {
 	TurnID  string   `json:"turnId"`
 	Files   []string `json:"files"`
@@ -20,8 +19,7 @@ type turn struct {
 	Reviews int      `json:"reviews"`
 }
 
-// most bounds the stored turns, because lashd stores the state with each turn.
-const most = 100
+const most = 100 // stored turns
 
 // reviewer is the plugin in a session. The session's lock guards its fields.
 type reviewer struct {
@@ -42,7 +40,6 @@ type edits struct {
 
 func main() { lashdplugin.Run(open) }
 
-// open registers the handlers. lashd calls it for each session, and once for the handshake.
 func open(s *lashdplugin.Session) error {
 	r := &reviewer{Session: s}
 	s.Keep("1", &r.kept)
@@ -53,7 +50,7 @@ func open(s *lashdplugin.Session) error {
 	return nil
 }
 
-// count records a successful edit. Other calls return no directives and change nothing.
+// count records a successful edit.
 func (r *reviewer) count(_ *lashdplugin.Call, tc lashdplugin.ToolCall) (lashdplugin.Directives, error) {
 	if tc.Kind != "edit" || tc.Output.Status != "success" {
 		return nil, nil
@@ -80,8 +77,7 @@ func file(tc lashdplugin.ToolCall) string {
 	return "a file"
 }
 
-// review asks for a review when the limit is reached. The message keeps the turn running. The count
-// starts again after each review.
+// review asks for a review when the limit is reached.
 func (r *reviewer) review(_ *lashdplugin.Call, seam lashdplugin.Turn) (lashdplugin.Directives, error) {
 	r.Lock()
 	defer r.Unlock()
@@ -96,8 +92,7 @@ func (r *reviewer) review(_ *lashdplugin.Call, seam lashdplugin.Turn) (lashdplug
 	return lashdplugin.Enqueue([]lashdplugin.Message{{Role: "user", Content: text}}), nil
 }
 
-// limit returns the number of edits before a review: the session's option, the plugin's option, or
-// 5.
+// limit returns the number of edits before a review.
 func (r *reviewer) limit() int {
 	options := struct{ Edits int }{5}
 	_ = json.Unmarshal(r.Config, &options) // lashd has validated the options, and they may be absent
@@ -105,7 +100,6 @@ func (r *reviewer) limit() int {
 	return max(1, options.Edits)
 }
 
-// unique returns the distinct file names, sorted.
 func unique(files map[string]string) []string {
 	var all []string
 	for _, f := range files {
@@ -131,7 +125,6 @@ func (r *reviewer) summarise(_ *lashdplugin.Call, sum lashdplugin.Turn) (lashdpl
 	return nil, nil
 }
 
-// summaryOf counts the edits and failed calls in a turn's report.
 func summaryOf(sum lashdplugin.Turn) (turn, error) {
 	t := turn{TurnID: sum.TurnID, Files: []string{}}
 	var report struct {
@@ -157,7 +150,6 @@ func summaryOf(sum lashdplugin.Turn) (turn, error) {
 	return t, nil
 }
 
-// summary answers the query reviewer.summary with a copy of the stored turns.
 func (r *reviewer) summary(*lashdplugin.Call, lashdplugin.None) ([]turn, error) {
 	r.Lock()
 	defer r.Unlock()

@@ -315,7 +315,7 @@ export class Plugin<S = null> {
       for (const name of names) if (!mine.includes(name) && !any) wrong.push(`the ${kind} ${name} has no handler`);
       for (const name of mine) if (!names.includes(name) && name !== "*") wrong.push(`the ${kind} ${name} is not declared`);
     }
-    if (!!declared.executor !== !!this.#options.executor) wrong.push("only one of them has a code executor");
+    if (!!declared.executor !== !!this.#options.executor) wrong.push("only one of them declares a code executor");
     const state = declared.state ?? "";
     if (state !== this.#version) wrong.push(`the declared state version is "${state}", the program has "${this.#version}"`);
     return wrong;
