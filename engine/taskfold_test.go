@@ -117,7 +117,7 @@ func TestTasksAreWhatHappened(t *testing.T) {
 		if err != nil || db.Close() != nil {
 			t.Fatal(err)
 		}
-		if wrong := verified(start(t, setup{dir: d.store.Dir(), model: replies()})); !strings.Contains(wrong, "is not what its") {
+		if wrong := verified(start(t, setup{dir: d.store.Dir(), model: replies()})); !strings.Contains(wrong, "differs from the result of its") {
 			t.Errorf("found: %q", wrong)
 		}
 	})
