@@ -12,6 +12,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 	"github.com/pelletier/go-toml/v2/unstable"
 
+	"lashd/cmd/lashd/providers"
 	"lashd/pluginloader"
 	"lashd/rpc/protocol"
 )
@@ -36,8 +37,12 @@ func (p *configProblem) Error() string {
 // words are the values of enumerated settings, by type. The check, its messages
 // and the JSON Schema use this table.
 var words = map[reflect.Type][]string{
-	reflect.TypeFor[protocol.ApprovalMode]():    {string(protocol.ApproveAllow), string(protocol.ApproveAsk), string(protocol.ApproveDeny)},
-	reflect.TypeFor[pluginloader.SandboxMode](): {string(pluginloader.SandboxOff), string(pluginloader.SandboxOn), string(pluginloader.SandboxRequired)},
+	reflect.TypeFor[protocol.ApprovalMode]():      {string(protocol.ApproveAllow), string(protocol.ApproveAsk), string(protocol.ApproveDeny)},
+	reflect.TypeFor[providers.API]():              {string(providers.Chat), string(providers.Responses), string(providers.Anthropic), string(providers.Gemini)},
+	reflect.TypeFor[protocol.Modality]():          {string(protocol.ModalityText), string(protocol.ModalityImage), string(protocol.ModalityPDF)},
+	reflect.TypeFor[protocol.ReasoningEncoding](): {string(protocol.EncodeEffort), string(protocol.EncodeBudget)},
+	reflect.TypeFor[protocol.CacheRetention]():    {string(protocol.CacheNone), string(protocol.CacheShort), string(protocol.CacheLong)},
+	reflect.TypeFor[pluginloader.SandboxMode]():   {string(pluginloader.SandboxOff), string(pluginloader.SandboxOn), string(pluginloader.SandboxRequired)},
 }
 
 // parseConfig parses config.toml and returns its first problem. Unknown keys are
@@ -62,7 +67,7 @@ func readConfig(data []byte) (config, []configProblem) {
 	bad := badTypes(reflect.TypeFor[config](), said, nil)
 	if err == nil && len(bad) == 0 {
 		err = toml.NewDecoder(bytes.NewReader(data)).DisallowUnknownFields().Decode(&c)
-		bad = append(badValues(reflect.ValueOf(c), nil), c.badModels()...)
+		bad = append(badValues(reflect.ValueOf(c), nil), slices.Concat(c.badModels(), c.badProviders(), c.badDefault())...)
 	}
 	var problems []configProblem
 	if unknown, ok := errors.AsType[*toml.StrictMissingError](err); ok {
@@ -88,6 +93,10 @@ func readConfig(data []byte) (config, []configProblem) {
 func unknownKey(key toml.Key) string {
 	table := reflect.TypeFor[config]()
 	for _, in := range key[:len(key)-1] {
+		if table.Kind() == reflect.Map {
+			table = table.Elem() // in is the name of a table
+			continue
+		}
 		table = tableOf(table, in)
 	}
 	var known []string
@@ -98,15 +107,16 @@ func unknownKey(key toml.Key) string {
 	return fmt.Sprintf("unknown key %q%s (known keys: %s)", strings.Join(key, "."), didYouMean(key[len(key)-1], known), strings.Join(known, ", "))
 }
 
-// tableOf returns the type of the table key in another table. If there is no such
-// table, it returns in.
+// tableOf returns the type of the table key in another table, or of a map of tables.
+// If there is no such table, it returns in.
 func tableOf(in reflect.Type, key string) reflect.Type {
 	for field := range in.Fields() {
 		t := field.Type
 		if t.Kind() == reflect.Slice || t.Kind() == reflect.Pointer {
 			t = t.Elem()
 		}
-		if field.Tag.Get("toml") == key && t.Kind() == reflect.Struct {
+		tables := t.Kind() == reflect.Map && t.Elem().Kind() == reflect.Struct
+		if field.Tag.Get("toml") == key && (t.Kind() == reflect.Struct || tables) {
 			return t
 		}
 	}

@@ -70,6 +70,9 @@ func settingSchema(t reflect.Type, docs map[string]protocol.TypeDoc) *jsonschema
 	case reflect.Slice:
 		return &jsonschema.Schema{Type: "array", Items: settingSchema(t.Elem(), docs)}
 	case reflect.Map:
+		if t.Elem().Kind() != reflect.Interface {
+			return &jsonschema.Schema{Type: "object", AdditionalProperties: settingSchema(t.Elem(), docs)}
+		}
 		return &jsonschema.Schema{Type: "object", AdditionalProperties: &jsonschema.Schema{Type: "object"}}
 	case reflect.String:
 		return &jsonschema.Schema{Type: "string"}

@@ -1,8 +1,9 @@
 package cli
 
 import (
-	"cmp"
 	"fmt"
+	"iter"
+	"maps"
 	"net/url"
 	"reflect"
 	"regexp"
@@ -40,6 +41,8 @@ func badTypes(table reflect.Type, said map[string]any, above []string) (bad []ba
 			bad = append(bad, badValue{key, 0, strings.Join(key, ".") + " is empty; remove it to use the default"})
 		case t.Kind() == reflect.Struct && t != reflect.TypeFor[duration]() && isTable:
 			bad = append(bad, badTypes(t, inner, key)...)
+		case t.Kind() == reflect.Map && t.Elem().Kind() == reflect.Struct && isTable:
+			bad = append(bad, badTables(t.Elem(), inner, key)...)
 		case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Struct && isList && !slices.ContainsFunc(tables, isNoTable):
 			for nth, inner := range tables {
 				for _, b := range badTypes(t.Elem(), inner.(map[string]any), key) {
@@ -49,6 +52,19 @@ func badTypes(table reflect.Type, said map[string]any, above []string) (bad []ba
 		case !fits(t, value):
 			bad = append(bad, badValue{key, 0, fmt.Sprintf("%s is %s; it must be %s", strings.Join(key, "."), typeName(value), wanted(t, name))})
 		}
+	}
+	return bad
+}
+
+// badTables does the same as badTypes for each table of a map, such as providers.
+func badTables(table reflect.Type, said map[string]any, above []string) (bad []badValue) {
+	for _, name := range slices.Sorted(maps.Keys(said)) {
+		key := append(slices.Clone(above), name)
+		if inner, ok := said[name].(map[string]any); ok {
+			bad = append(bad, badTypes(table, inner, key)...)
+			continue
+		}
+		bad = append(bad, badValue{key, 0, fmt.Sprintf("%s is %s; it must be a table", strings.Join(key, "."), typeName(said[name]))})
 	}
 	return bad
 }
@@ -73,11 +89,21 @@ func fits(t reflect.Type, value any) bool {
 	case float64:
 		return t.Kind() == reflect.Float64
 	case map[string]any:
-		return t.Kind() == reflect.Map
+		return t.Kind() == reflect.Map && (t.Elem().Kind() == reflect.Interface || allFit(t.Elem(), maps.Values(v)))
 	case []any:
-		return t.Kind() == reflect.Slice && !slices.ContainsFunc(v, func(v any) bool { return !fits(t.Elem(), v) })
+		return t.Kind() == reflect.Slice && allFit(t.Elem(), slices.Values(v))
 	}
 	return false
+}
+
+// allFit reports whether all values fit the type t.
+func allFit(t reflect.Type, values iter.Seq[any]) bool {
+	for v := range values {
+		if !fits(t, v) {
+			return false
+		}
+	}
+	return true
 }
 
 // typeName returns the TOML name of the type of a decoded value, with an article.
@@ -122,6 +148,10 @@ func wanted(t reflect.Type, name string) string {
 			return "one or more [[" + name + "]] tables"
 		}
 		return "an array of strings"
+	case reflect.Map:
+		if t.Elem().Kind() == reflect.String {
+			return "a table of strings"
+		}
 	}
 	return "a table"
 }
@@ -137,21 +167,26 @@ var forms = map[string]struct {
 		return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
 	}, "must begin with http:// or https:// and include a host"},
 	"variable": {regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`).MatchString, "must be the name of an environment variable, such as OPENAI_API_KEY, not the key itself"},
+	"header":   {regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$").MatchString, "must be the name of an HTTP header, such as X-Api-Key"},
 }
 
-// badModels finds models with equal names, and output limits above the context
-// window. These rules involve several keys, so struct tags cannot express them.
+// badModels finds models with equal names, and settings that do not fit each other. These rules involve several keys, so struct
+// tags cannot express them.
 func (c config) badModels() (bad []badValue) {
 	names := map[string]bool{}
 	for nth, m := range c.Models {
-		name := cmp.Or(m.Name, c.idOf(m))
+		add := func(key, message string) {
+			if message != "" {
+				bad = append(bad, badValue{[]string{"models", key}, nth, message})
+			}
+		}
+		name := c.nameOf(m)
 		if names[name] {
-			bad = append(bad, badValue{[]string{"models", "name"}, nth, fmt.Sprintf("models.name %q is used twice; names must be unique (default the id)", name)})
+			add("name", fmt.Sprintf("models.name %q is used twice; names must be unique (default the id)", name))
 		}
 		names[name] = true
-		if m.ContextWindow > 0 && m.OutputLimit > m.ContextWindow {
-			bad = append(bad, badValue{[]string{"models", "output_limit"}, nth, fmt.Sprintf("models.output_limit is %d; it must not exceed models.context_window (%d)", m.OutputLimit, m.ContextWindow)})
-		}
+		add(c.badModel(m))
+		add("fallback", c.badFallback(m))
 	}
 	return bad
 }
@@ -173,6 +208,12 @@ func badValues(table reflect.Value, above []string) (bad []badValue) {
 			}
 			continue
 		}
+		if v.Kind() == reflect.Map && v.Type().Elem().Kind() == reflect.Struct {
+			for _, name := range slices.Sorted(maps.Keys(v.Interface().(map[string]providerConfig))) {
+				bad = append(bad, badValues(v.MapIndex(reflect.ValueOf(name)), append(slices.Clone(key), name))...)
+			}
+			continue
+		}
 		message := ""
 		switch from, to := boundsOf(field); {
 		case !v.IsValid() && field.Tag.Get("required") == "":
@@ -182,6 +223,8 @@ func badValues(table reflect.Value, above []string) (bad []badValue) {
 			message = forms[field.Tag.Get("is")].must
 		case words[v.Type()] != nil && v.String() != "" && !slices.Contains(words[v.Type()], v.String()):
 			message = fmt.Sprintf("is %q; it must be %s", v.String(), oneOf(words[v.Type()]))
+		case v.Kind() == reflect.Slice && words[v.Type().Elem()] != nil:
+			message = badWord(v)
 		case to > 0 && v.Kind() == reflect.Float64:
 			if f := v.Float(); !(f >= float64(from) && f <= float64(to)) {
 				message = fmt.Sprintf("is %v; it must be from %d to %d", f, from, to)
@@ -196,6 +239,17 @@ func badValues(table reflect.Value, above []string) (bad []badValue) {
 		}
 	}
 	return bad
+}
+
+// badWord returns the message for the first word of a list that its type does not have, "" if there is none.
+func badWord(list reflect.Value) string {
+	known := words[list.Type().Elem()]
+	for i := range list.Len() {
+		if word := list.Index(i).String(); !slices.Contains(known, word) {
+			return fmt.Sprintf("contains %q; each must be %s", word, oneOf(known))
+		}
+	}
+	return ""
 }
 
 // boundsOf returns the range of a numeric setting from its struct tags. There is

@@ -40,13 +40,14 @@ func (a API) adapter(cfg endpoint.Config) provider.Provider {
 
 // Preset is a provider that works without configuration once it has a key.
 type Preset struct {
-	Title     string // name for people, such as "Anthropic"
-	API       API
-	BaseURL   string   // "": the configuration must name it
-	KeyHeader string   // "": the API's
-	Env       []string // environment variables with the key; the first that is set counts
-	KeysAt    string   // web page where a person gets a key
-	Local     bool     // a server on this machine, which needs no key
+	Title       string // name for people, such as "Anthropic"
+	API         API
+	BaseURL     string   // "": the configuration must name it
+	BaseURLForm string   // form of the address that the configuration must name, such as "https://HOST/v1"
+	KeyHeader   string   // "": the API's
+	Env         []string // environment variables with the key; the first that is set counts
+	KeysAt      string   // web page where a person gets a key
+	Local       bool     // a server on this machine, which needs no key
 }
 
 // presets are the providers that lashd knows, by name. None was tried against the vendor's server while lashd was built: that machine
@@ -68,9 +69,18 @@ var presets = map[string]Preset{
 		Title: "OpenRouter", API: Chat, BaseURL: "https://openrouter.ai/api/v1", Env: []string{"OPENROUTER_API_KEY"},
 		KeysAt: "https://openrouter.ai/keys",
 	},
-	"azure":    {Title: "Azure OpenAI", API: Responses, KeyHeader: "Api-Key", Env: []string{"AZURE_OPENAI_API_KEY"}},
-	"bedrock":  {Title: "Amazon Bedrock", API: Chat, Env: []string{"AWS_BEARER_TOKEN_BEDROCK"}},
-	"vertex":   {Title: "Google Vertex AI", API: Chat},
+	"azure": {
+		Title: "Azure OpenAI", API: Responses, KeyHeader: "Api-Key", Env: []string{"AZURE_OPENAI_API_KEY"},
+		BaseURLForm: "https://RESOURCE.openai.azure.com/openai/v1",
+	},
+	"bedrock": {
+		Title: "Amazon Bedrock", API: Chat, Env: []string{"AWS_BEARER_TOKEN_BEDROCK"},
+		BaseURLForm: "https://bedrock-runtime.REGION.amazonaws.com/openai/v1",
+	},
+	"vertex": {
+		Title: "Google Vertex AI", API: Chat,
+		BaseURLForm: "https://LOCATION-aiplatform.googleapis.com/v1/projects/PROJECT/locations/LOCATION/endpoints/openapi",
+	},
 	"ollama":   {Title: "Ollama", API: Chat, BaseURL: "http://localhost:11434/v1", Local: true},
 	"llamacpp": {Title: "llama.cpp", API: Chat, BaseURL: "http://localhost:8080/v1", Local: true},
 	"lmstudio": {Title: "LM Studio", API: Chat, BaseURL: "http://localhost:1234/v1", Local: true},
