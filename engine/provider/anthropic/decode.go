@@ -55,6 +55,7 @@ type block struct {
 type decoder struct {
 	route  string
 	blocks map[int]*block // open ones, by their index
+	last   *block         // that the last delta belongs to; nil after a part without deltas
 	usage  wireUsage
 	stop   protocol.StopReason
 	size   int // of the arguments and thinking that is being gathered
@@ -107,8 +108,10 @@ func (d *decoder) start(e *event, data []byte, r *endpoint.Reply) error {
 	}
 	switch b.Type {
 	case "text":
+		d.last = b
 		return r.Text(b.Text)
 	case "thinking":
+		d.last = b
 		b.thought = append(b.thought, b.Thinking...)
 		return r.Reasoning(b.Thinking)
 	}
@@ -123,8 +126,10 @@ func (d *decoder) delta(e *event, r *endpoint.Reply) error {
 	}
 	switch e.Delta.Type {
 	case "text_delta":
+		d.last = b
 		return r.Text(e.Delta.Text)
 	case "thinking_delta":
+		d.last = b
 		b.thought = append(b.thought, e.Delta.Thinking...)
 		d.size += provider.Cost(e.Delta.Thinking)
 		if err := r.Reasoning(e.Delta.Thinking); err != nil {
@@ -156,10 +161,12 @@ func (d *decoder) end(index int, r *endpoint.Reply) error {
 		if len(b.args) == 0 {
 			b.args = b.Input
 		}
+		d.last = nil
 		return r.Call(b.ID, b.Name, b.args)
 	case "thinking":
 		return d.thought(b, r)
 	case "redacted_thinking":
+		d.last = nil
 		return r.Hidden(protocol.PartReasoning, b.raw, d.route)
 	}
 	return nil
@@ -172,7 +179,7 @@ func (d *decoder) thought(b *block, r *endpoint.Reply) error {
 	}
 	native := encoding.Quote([]byte(`{"type":"thinking","thinking":`), string(b.thought))
 	native = append(encoding.Quote(append(native, `,"signature":`...), b.Signature), '}')
-	if len(b.thought) == 0 {
+	if len(b.thought) == 0 || d.last != b {
 		return r.Hidden(protocol.PartReasoning, native, d.route)
 	}
 	return r.Replay(native, d.route)

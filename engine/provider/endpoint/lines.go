@@ -19,6 +19,7 @@ type lineReader struct {
 	in   *bufio.Reader
 	long []byte // of a line that does not fit into the buffer of in
 	max  int
+	cut  bool // the last line had no end
 }
 
 // readers keeps readers for the next answer: their buffers were a fifth of what a turn allocates.
@@ -46,6 +47,7 @@ func (l *lineReader) next() ([]byte, error) {
 	if err != nil && (len(line) == 0 || !errors.Is(err, io.EOF)) {
 		return nil, err
 	}
+	l.cut = err != nil
 	line = bytes.TrimSuffix(line, []byte("\n"))
 	return bytes.TrimSuffix(line, []byte("\r")), nil
 }

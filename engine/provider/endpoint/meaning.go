@@ -46,6 +46,7 @@ var meanings = map[scalar]meaning{
 	"PERMISSION_DENIED":          badKey,
 	"API_KEY_INVALID":            badKey,
 	"billing_error":              noCredit,
+	"BILLING_DISABLED":           noCredit,
 	"request_too_large":          overflow,
 	"invalid_image":              {kind: provider.KindValidation},
 	"invalid_prompt":             filtered,
@@ -55,6 +56,7 @@ var meanings = map[scalar]meaning{
 var transient = map[scalar]bool{
 	"": true, "api_error": true, "server_error": true, "internal_error": true, "internal_server_error": true,
 	"InternalServerError": true, "overloaded": true, "overloaded_error": true, "timeout": true,
+	"server_is_overloaded": true, "slow_down": true,
 	"service_unavailable": true, "rate_limit_error": true, "rate_limit_exceeded": true, "timeout_error": true,
 	"MALFORMED_FUNCTION_CALL": true, "UNEXPECTED_TOOL_CALL": true, "TOO_MANY_TOOL_CALLS": true,
 	"UNAVAILABLE": true, "INTERNAL": true, "DEADLINE_EXCEEDED": true, "RESOURCE_EXHAUSTED": true, "ABORTED": true,
@@ -112,8 +114,11 @@ func (a *answer) meaning(status int, f Failure) (meaning, bool) {
 	case http.StatusPaymentRequired:
 		return noCredit, true
 	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
-		if mentionsOverflow(f.Message) {
+		switch {
+		case mentionsOverflow(f.Message):
 			return overflow, true
+		case strings.Contains(f.Message, "credit balance is too low"): // Anthropic has no code for it
+			return noCredit, true
 		}
 		return meaning{kind: provider.KindValidation}, true
 	case http.StatusNotFound, http.StatusMethodNotAllowed:

@@ -166,8 +166,11 @@ func (r *Reply) read(ctx context.Context) error {
 		}
 		data := payload(line)
 		r.answer.progress()
-		if len(data) == 0 {
+		switch {
+		case len(data) == 0:
 			continue
+		case lines.cut && !json.Valid(data): // the end of the answer in the middle of an event
+			return r.ended(ctx, io.EOF)
 		}
 		if err := r.decoder.Event(data, r); errors.Is(err, io.EOF) {
 			return r.ended(ctx, io.EOF)

@@ -53,6 +53,7 @@ type item struct {
 type decoder struct {
 	route string
 	items map[int]*progress // open items, by their index
+	last  *progress         // of the item that the last delta belongs to; nil after a part without deltas
 }
 
 // progress is what was passed on of an open item.
@@ -94,20 +95,24 @@ func (d *decoder) Event(data []byte, r *endpoint.Reply) error {
 	return nil
 }
 
-// open returns the progress of an item.
-func (d *decoder) open(index int) *progress {
+// open returns the progress of an item. Too many open items are an error.
+func (d *decoder) open(index int, r *endpoint.Reply) (*progress, error) {
 	if d.items == nil {
 		d.items = map[int]*progress{}
 	}
 	if d.items[index] == nil {
 		d.items[index] = &progress{}
 	}
-	return d.items[index]
+	return d.items[index], r.Fits(0, len(d.items))
 }
 
 func (d *decoder) text(e *event, r *endpoint.Reply) error {
-	p := d.open(e.Output)
-	p.streamed = true
+	p, err := d.open(e.Output, r)
+	if err != nil {
+		return err
+	}
+	p.streamed = p.streamed || e.Delta != ""
+	d.last = p
 	if p.commentary {
 		return r.Commentary(e.Delta)
 	}
@@ -116,7 +121,11 @@ func (d *decoder) text(e *event, r *endpoint.Reply) error {
 
 // reasoning passes on a delta of reasoning. A blank line separates the parts of a summary.
 func (d *decoder) reasoning(e *event, r *endpoint.Reply) error {
-	p := d.open(e.Output)
+	p, err := d.open(e.Output, r)
+	if err != nil {
+		return err
+	}
+	d.last = p
 	text := e.Delta
 	if p.streamed && e.Summary != p.summary {
 		text = "\n\n" + text
@@ -131,14 +140,18 @@ func (d *decoder) item(e *event, data []byte, r *endpoint.Reply) error {
 	if err := json.Unmarshal(e.Item, &i); err != nil {
 		return r.Malformed(data, err)
 	}
-	p := d.open(e.Output)
+	p, err := d.open(e.Output, r)
+	if err != nil {
+		return err
+	}
 	p.commentary = i.Phase == "commentary"
 	if e.Type == "response.output_item.added" {
-		return r.Fits(0, len(d.items))
+		return nil
 	}
 	delete(d.items, e.Output)
 	switch i.Type {
 	case "function_call":
+		d.last = nil
 		return r.Call(i.CallID, i.Name, []byte(i.Arguments))
 	case "reasoning":
 		return d.thought(e.Item, &i, p, r)
@@ -158,15 +171,18 @@ func (d *decoder) thought(native json.RawMessage, i *item, p *progress, r *endpo
 			if err := r.Reasoning(part.Text); err != nil {
 				return err
 			}
-			p.streamed = p.streamed || part.Text != ""
+			if part.Text != "" {
+				p.streamed, d.last = true, p
+			}
 		}
 	}
 	switch {
 	case i.Encrypted == "":
 		return nil
-	case p.streamed:
+	case p.streamed && d.last == p:
 		return r.Replay(native, d.route)
 	}
+	d.last = nil
 	return r.Hidden(protocol.PartReasoning, native, d.route)
 }
 
