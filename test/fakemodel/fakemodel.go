@@ -1,6 +1,7 @@
 // Package fakemodel is a scripted model server for end-to-end tests and
-// benchmarks. It speaks OpenAI Chat Completions on a loopback port, streaming
-// and not, and answers at once, so what a caller measures is the caller.
+// benchmarks. On a loopback port it speaks OpenAI Chat Completions, streaming
+// and not, and the streams of OpenAI Responses, Anthropic Messages and Google
+// Gemini. It answers at once, so what a caller measures is the caller.
 //
 // A request is scripted in one of two ways. A marker in its last user message
 // says what to answer, which lets one server serve any number of sessions:
@@ -11,6 +12,10 @@
 // Without a marker the request takes the first [Step] of the queue that fits
 // it. Steps also carry the faults: refusals, cut and reset streams, stalls,
 // malformed chunks. A server that was never given a step answers "ok".
+//
+// The same steps and markers drive all APIs. [Server.Strict] makes the server
+// reject what the vendors reject, such as calls without results and signatures
+// of another model.
 //
 // All methods may be called from any goroutine.
 package fakemodel
@@ -34,7 +39,7 @@ const keptBodies = 64 << 20
 // Server answers as a model would. It is an http.Handler, so a test that brings
 // its own listener can serve it there.
 type Server struct {
-	// URL is what an OpenAI client takes as its base URL, "/v1" included; set by Start.
+	// URL is what an OpenAI client takes as its base URL, "/v1" included; set by Start. Base has those of the other APIs.
 	URL string
 
 	mux    *http.ServeMux
@@ -44,7 +49,9 @@ type Server struct {
 
 	mu       sync.Mutex
 	closing  bool
-	scripted bool // a step was given at some time
+	scripted bool                       // a step was given at some time
+	strict   *string                    // Strict was called with this key
+	issued   map[string]map[string]bool // signatures, by API and model
 	steps    []Step
 	problems []error
 	requests []*Request
@@ -63,9 +70,13 @@ func New(steps ...Step) *Server {
 		closed:   make(chan struct{}),
 		arrived:  make(chan struct{}),
 		released: make(chan struct{}),
+		issued:   map[string]map[string]bool{},
 	}
-	s.mux.HandleFunc("POST /v1/chat/completions", s.completions)
-	s.mux.HandleFunc("GET /v1/models", models)
+	for _, path := range []string{"/v1/chat/completions", "/v1/responses", "/v1/messages", "/v1beta/models/"} {
+		s.mux.HandleFunc("POST "+path, s.answer)
+	}
+	s.mux.HandleFunc("GET /v1/models", s.models)
+	s.mux.HandleFunc("GET /v1beta/models", s.models)
 	s.Push(steps...)
 	return s
 }
@@ -117,7 +128,16 @@ func (s *Server) Release() {
 	s.released = make(chan struct{})
 }
 
-// Requests are the chat requests received since Reset, oldest first.
+// Strict makes the server check each later request as the vendors do: it must carry this key, or any key if it is "", with the other
+// headers of its API, and its conversation must be one that the API accepts. The server answers 401 and 400 to others, and Check
+// reports the latter.
+func (s *Server) Strict(key string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.strict = &key
+}
+
+// Requests are the model requests received since Reset, oldest first.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
 	list := make([]Request, len(s.requests))
@@ -127,7 +147,7 @@ func (s *Server) Requests() []Request {
 	s.mu.Unlock()
 	for i := range list {
 		// a body that does not decode was answered with 400; its Chat is zero
-		json.Unmarshal(list[i].Body, &list[i].Chat)
+		list[i].Chat, _ = parseChat(&list[i])
 	}
 	return list
 }
@@ -181,12 +201,26 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(w, r)
 }
 
-func models(w http.ResponseWriter, _ *http.Request) {
+// models answers with the list of the API that asks.
+func (s *Server) models(w http.ResponseWriter, r *http.Request) {
+	name := apiOf(r.URL.Path)
+	list := `{"object":"list","data":[{"id":"fake","object":"model","created":1,"owned_by":"fake"}]}`
+	switch {
+	case name == GeminiAPI:
+		list = `{"models":[{"name":"models/fake","displayName":"Fake","supportedGenerationMethods":["generateContent"]}]}`
+	case r.Header.Get("Anthropic-Version") != "":
+		name = AnthropicAPI
+		list = `{"data":[{"type":"model","id":"fake","display_name":"Fake","created_at":"2026-01-01T00:00:00Z"}],"has_more":false,"first_id":"fake","last_id":"fake"}`
+	}
+	if !s.authorized(w, apis[name], r.Header) {
+		return
+	}
 	w.Header().Set("Content-Type", "application/json")
-	io.WriteString(w, `{"object":"list","data":[{"id":"fake","object":"model","created":1,"owned_by":"fake"}]}`)
+	io.WriteString(w, list)
 }
 
-func (s *Server) completions(w http.ResponseWriter, r *http.Request) {
+// answer answers a model request of any API.
+func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
 	rec := newRequest(r)
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -194,46 +228,47 @@ func (s *Server) completions(w http.ResponseWriter, r *http.Request) {
 	}
 	rec.Body, rec.Size, rec.Read = body, len(body), time.Now()
 	n := s.record(rec)
-
-	tail, err := parseTail(body)
-	if err != nil {
-		s.refuse(w, err)
+	rp := &reply{srv: s, ctx: r.Context(), request: r, api: apis[rec.API], w: w, flush: http.NewResponseController(w), number: n, size: len(body)}
+	if !s.authorized(w, rp.api, r.Header) {
 		return
 	}
-	rp := &reply{
-		srv:    s,
-		ctx:    r.Context(),
-		w:      w,
-		flush:  http.NewResponseController(w),
-		tail:   tail,
-		number: n,
-		size:   len(body),
+	if rp.tail, err = parseTail(rec); err == nil {
+		err = s.allowed(rec, rp.tail)
+	}
+	if err != nil {
+		s.refuse(w, rp.api, err)
+		return
 	}
 	defer func() { s.finish(rec, rp.sent) }()
+	s.play(rp)
+}
 
-	m, found, err := parseMarker(tail.User)
-	switch {
-	case err != nil:
-		s.refuse(w, err)
-	case found:
-		rp.playMarker(m)
-	default:
-		step, err := s.take(tail)
-		if err != nil {
-			s.refuse(w, err)
-			return
-		}
-		rp.playStep(step)
+// play answers with what the marker of the request says, or with the next step that fits.
+func (s *Server) play(rp *reply) {
+	m, found, err := parseMarker(rp.tail.User)
+	if err != nil {
+		s.refuse(rp.w, rp.api, err)
+		return
 	}
+	if found {
+		rp.playMarker(m)
+		return
+	}
+	step, err := s.take(rp.tail)
+	if err != nil {
+		s.refuse(rp.w, rp.api, err)
+		return
+	}
+	rp.playStep(step)
 }
 
 // refuse answers 400, which no client retries, and keeps the error for Check.
-func (s *Server) refuse(w http.ResponseWriter, err error) {
+func (s *Server) refuse(w http.ResponseWriter, a api, err error) {
 	err = fmt.Errorf("fakemodel: %w", err)
 	s.mu.Lock()
 	s.problems = append(s.problems, err)
 	s.mu.Unlock()
-	writeError(w, http.StatusBadRequest, err.Error())
+	writeError(w, a, http.StatusBadRequest, err.Error())
 }
 
 // take removes the first step that fits from the queue.
@@ -301,14 +336,8 @@ func (s *Server) stall(ctx context.Context) bool {
 	}
 }
 
-func writeError(w http.ResponseWriter, status int, message string) {
+func writeError(w http.ResponseWriter, a api, status int, message string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	type body struct {
-		Message string `json:"message"`
-		Type    string `json:"type"`
-	}
-	json.NewEncoder(w).Encode(struct {
-		Error body `json:"error"`
-	}{body{message, "fake_error"}}) // the client may have gone
+	json.NewEncoder(w).Encode(a.failure(status, message)) // the client may have gone
 }

@@ -405,7 +405,7 @@ func TestRequestsAreRecorded(t *testing.T) {
 func TestOldBodiesAreDropped(t *testing.T) {
 	s := New()
 	for range 3 {
-		s.record(&Request{Body: make([]byte, keptBodies/2+1), Size: keptBodies/2 + 1})
+		s.record(&Request{API: ChatAPI, Body: make([]byte, keptBodies/2+1), Size: keptBodies/2 + 1})
 	}
 	list := s.Requests()
 	if list[0].Body != nil || list[1].Body != nil || list[2].Body == nil || list[0].Size == 0 {
@@ -425,7 +425,7 @@ func TestSplitMessages(t *testing.T) {
 		{``, ``, nil},
 	}
 	for _, tt := range tests {
-		list, rest := splitMessages([]byte(tt.body))
+		list, rest := splitMessages([]byte(tt.body), "messages")
 		if string(rest) != tt.rest || len(list) != len(tt.want) {
 			t.Errorf("splitMessages(%s) = %s, %s; want %s, %s", tt.body, list, rest, tt.want, tt.rest)
 			continue
@@ -493,7 +493,7 @@ func BenchmarkLongHistory(b *testing.B) {
 	}
 	b.SetBytes(int64(len(body)))
 	for b.Loop() {
-		if _, err := parseTail(body); err != nil {
+		if _, err := parseTail(&Request{API: ChatAPI, Body: body}); err != nil {
 			b.Fatal(err)
 		}
 	}

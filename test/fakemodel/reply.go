@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strconv"
 	"time"
 )
 
@@ -16,15 +15,18 @@ const writeSize = 32 << 10
 
 // reply is one answer in the making. It belongs to its handler's goroutine.
 type reply struct {
-	srv    *Server
-	ctx    context.Context // of the request; done when the client disconnects
-	w      http.ResponseWriter
-	flush  *http.ResponseController
-	tail   tail
-	number int // of the request
-	size   int // bytes of request
+	srv     *Server
+	ctx     context.Context // of the request; done when the client disconnects
+	request *http.Request
+	api     api
+	w       http.ResponseWriter
+	flush   *http.ResponseController
+	tail    tail
+	number  int // of the request
+	size    int // bytes of request
+	step    Step
 
-	head    string // of each chunk, up to the delta; empty before the first event
+	wire    wire   // nil before the first event
 	buf     []byte // events not yet written
 	message message
 	outputs int // deltas so far
@@ -39,26 +41,8 @@ type message struct {
 	Calls     []wireCall `json:"tool_calls,omitempty"`
 }
 
-type wireCall struct {
-	Index    int          `json:"index"`
-	ID       string       `json:"id,omitempty"`
-	Type     string       `json:"type,omitempty"`
-	Function wireFunction `json:"function"`
-}
-
-type wireFunction struct {
-	Name string `json:"name,omitempty"`
-	Args string `json:"arguments"`
-}
-
-// delta is the increment of one chunk.
-type delta struct {
-	Content   string     `json:"content,omitempty"`
-	Reasoning string     `json:"reasoning_content,omitempty"`
-	Calls     []wireCall `json:"tool_calls,omitempty"`
-}
-
 func (r *reply) playStep(st Step) {
+	r.step = st
 	for _, p := range st.Parts {
 		if !r.playPart(p, st.refuses()) {
 			return
@@ -90,9 +74,24 @@ func (r *reply) playPart(p Part, waitsOnly bool) bool {
 	case len(p.Calls) > 0:
 		return r.playCalls(p.Calls)
 	}
+	r.outputs++
 	r.message.Content += p.Text
 	r.message.Reasoning += p.Reasoning
-	return r.send(delta{Content: p.Text, Reasoning: p.Reasoning})
+	if !r.tail.Stream {
+		return true
+	}
+	r.open()
+	switch {
+	case p.Error != "":
+		r.wire.fault(p.Error)
+		r.write() // the reply ends here either way
+		return false
+	case p.Reasoning != "":
+		r.wire.reasoning(p.Reasoning, p.Signature)
+	default:
+		r.wire.text(p.Text)
+	}
+	return r.write() == nil
 }
 
 func (r *reply) playRaw(raw string) bool {
@@ -107,37 +106,26 @@ func (r *reply) playRaw(raw string) bool {
 }
 
 func (r *reply) playCalls(calls []Call) bool {
-	first := len(r.message.Calls)
-	pieces := make([][]string, len(calls))
-	rounds := 0
+	calls = slices.Clone(calls)
 	for i, c := range calls {
-		w := wireCall{
-			Index:    first + i,
-			ID:       cmp.Or(c.ID, fmt.Sprintf("call_%d_%d", r.number, first+i)),
-			Type:     "function",
-			Function: wireFunction{Name: c.Name},
+		if c.ID == "" {
+			calls[i].ID, calls[i].numbered = fmt.Sprintf("call_%d_%d", r.number, len(r.message.Calls)), true
 		}
-		if !r.send(delta{Calls: []wireCall{w}}) {
-			return false
-		}
-		w.Function.Args = c.Args
-		r.message.Calls = append(r.message.Calls, w)
-		pieces[i] = fragments(c.Args, cmp.Or(c.Pieces, 2))
-		rounds = max(rounds, len(pieces[i]))
+		r.outputs += 1 + len(c.pieces())
+		r.message.Calls = append(r.message.Calls, wireCall{
+			Index: len(r.message.Calls), ID: calls[i].ID, Type: "function", Function: wireFunction{Name: c.Name, Args: c.Args},
+		})
 	}
-	for round := range rounds {
-		for i := range calls {
-			if round >= len(pieces[i]) {
-				continue
-			}
-			w := wireCall{Index: first + i, Function: wireFunction{Args: pieces[i][round]}}
-			if !r.send(delta{Calls: []wireCall{w}}) {
-				return false
-			}
-		}
+	if !r.tail.Stream {
+		return true
 	}
-	return true
+	r.open()
+	r.wire.calls(calls)
+	return r.write() == nil
 }
+
+// pieces are the arguments as the deltas of a stream carry them.
+func (c *Call) pieces() []string { return fragments(c.Args, cmp.Or(c.Pieces, 2)) }
 
 // fragments cuts s into n pieces, or fewer when it is too short, never inside a rune.
 func fragments(s string, n int) []string {
@@ -168,14 +156,15 @@ func (r *reply) playMarker(m marker) {
 	}
 	r.open()
 	for i := range m.think {
-		if !r.send(delta{Reasoning: string(appendProse(nil, i, m.size))}) || !r.pause(time.Duration(m.us)*time.Microsecond) {
+		r.outputs++
+		r.wire.reasoning(string(appendProse(nil, i, m.size)), "")
+		if r.write() != nil || !r.pause(time.Duration(m.us)*time.Microsecond) {
 			return
 		}
 	}
 	held := 0
 	for i := range m.deltas {
-		r.buf = append(append(r.buf, r.head...), `{"content":"`...)
-		r.buf = append(appendProse(r.buf, i, m.size), `"},"finish_reason":null}]}`+"\n\n"...)
+		r.wire.prose(i, m.size)
 		held++
 		r.outputs++
 		if held < m.flush && len(r.buf) < writeSize && m.us == 0 {
@@ -197,34 +186,25 @@ func (r *reply) playMarker(m marker) {
 
 // open starts the event stream, as late as possible: a reply that stalls first has sent no headers.
 func (r *reply) open() {
-	if r.head != "" {
+	if r.wire != nil {
 		return
 	}
 	r.w.Header().Set("Content-Type", "text/event-stream")
 	r.w.Header().Set("Cache-Control", "no-cache")
-	r.head = "data: " + r.object("chat.completion.chunk") + `,"choices":[{"index":0,"delta":`
-	r.buf = append(append(r.buf, r.head...), `{"role":"assistant","content":""},"finish_reason":null}]}`+"\n\n"...)
+	r.wire = r.api.stream(r)
+	r.wire.begin()
 }
 
-// object is the common beginning of every reply object.
-func (r *reply) object(kind string) string {
-	return `{"id":"chatcmpl-` + strconv.Itoa(r.number) + `","object":"` + kind + `","created":1,"model":` + quote(cmp.Or(r.tail.Model, "fake"))
+// sign returns a new signature for the reasoning before the part of this number.
+func (r *reply) sign(part int) string {
+	signature := fmt.Sprintf("signature-%d-%d", r.number, part)
+	r.issue(signature)
+	return signature
 }
 
-func (r *reply) send(d delta) bool {
-	r.outputs++
-	if !r.tail.Stream {
-		return true
-	}
-	r.open()
-	r.chunk(mustMarshal(d), "null")
-	return r.write() == nil
-}
-
-// chunk appends one chunk; the delta and finish are JSON.
-func (r *reply) chunk(d []byte, finish string) {
-	r.buf = append(append(r.buf, r.head...), d...)
-	r.buf = append(r.buf, `,"finish_reason":`+finish+"}]}\n\n"...)
+// issue makes the server accept a signature from the model of the reply.
+func (r *reply) issue(signature string) {
+	r.srv.issue(apiOf(r.request.URL.Path), r.tail.Model, signature)
 }
 
 func (r *reply) write() error {

@@ -2,6 +2,7 @@ package fakemodel
 
 import (
 	"cmp"
+	"fmt"
 	"net"
 	"net/http"
 	"strconv"
@@ -11,14 +12,7 @@ import (
 func (r *reply) endStream(st Step) {
 	r.open()
 	if st.End == Whole || st.End == NoDone {
-		r.chunk([]byte("{}"), quote(r.finish(st)))
-		if r.tail.Usage {
-			r.buf = append(r.buf, "data: "+r.object("chat.completion.chunk")+`,"choices":[],"usage":`...)
-			r.buf = append(append(r.buf, mustMarshal(r.usage(st))...), "}\n\n"...)
-		}
-	}
-	if st.End == Whole {
-		r.buf = append(r.buf, "data: [DONE]\n\n"...)
+		r.wire.end(st)
 	}
 	if r.write() == nil && st.End == Reset {
 		r.reset()
@@ -68,7 +62,12 @@ func (r *reply) refuse(st Step) {
 		r.w.Header().Set("Retry-After", st.RetryAfter)
 	}
 	if st.Body == "" {
-		writeError(r.w, st.Status, "scripted "+strings.ToLower(http.StatusText(st.Status)))
+		message := "scripted " + strings.ToLower(http.StatusText(st.Status))
+		if st.Echo {
+			key, _ := r.api.authenticate(r.request.Header)
+			message += fmt.Sprintf(": key %s of %s, headers %v", key, r.request.URL, r.request.Header)
+		}
+		writeError(r.w, r.api, st.Status, message)
 		return
 	}
 	r.w.WriteHeader(st.Status)

@@ -2,19 +2,21 @@ package fakemodel
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
+	"slices"
 	"time"
 )
 
-// Request is one chat request as the server received it.
+// Request is one model request as the server received it.
 type Request struct {
 	Path       string
+	API        string      // name of the API that the path belongs to
 	Header     http.Header // Accept, Content-Type, User-Agent; secrets are never kept
-	Authorized bool        // it had an Authorization header
+	Authorized bool        // it had a key
 	Chat       Chat        // the decoded body
 	Body       []byte      // the body as sent; nil for old requests once 64 MiB are held
 	Size       int         // bytes of body
@@ -32,36 +34,43 @@ func newRequest(r *http.Request) *Request {
 			kept[k] = v
 		}
 	}
-	return &Request{
-		Path:       r.URL.Path,
-		Header:     kept,
-		Authorized: r.Header.Get("Authorization") != "",
-		Start:      time.Now(),
-	}
+	name := apiOf(r.URL.Path)
+	key, _ := apis[name].authenticate(r.Header)
+	return &Request{Path: r.URL.EscapedPath(), API: name, Header: kept, Authorized: key != "", Start: time.Now()}
 }
 
-// Chat is the part of a chat request that tests look at.
+// Chat is the part of a model request that tests look at, in the same form for all APIs.
 type Chat struct {
-	Model           string    `json:"model"`
-	Messages        []Message `json:"messages"`
-	Tools           []Tool    `json:"tools"`
-	Stream          bool      `json:"stream"`
-	StreamOptions   Options   `json:"stream_options"`
-	ReasoningEffort string    `json:"reasoning_effort"`
+	Model           string
+	Messages        []Message
+	Tools           []Tool
+	Stream          bool
+	StreamOptions   Options
+	ReasoningEffort string
 }
 
-// Options are the stream options of a request.
+// Options are the stream options of a request of Chat Completions.
 type Options struct {
 	IncludeUsage bool `json:"include_usage"`
 }
 
-// Message is one entry of the conversation.
+// Message is one entry of the conversation. A tool result is a message of its own, with the role "tool". In Responses, each item is
+// a message.
 type Message struct {
 	Role       string     `json:"role"`
-	Content    Text       `json:"content"`
+	Content    Text       `json:"-"`
+	Images     []Image    `json:"-"` // and documents
 	Reasoning  string     `json:"reasoning_content"`
+	Signatures []string   `json:"-"` // what proves to the API that reasoning is its own, as it was sent back
 	ToolCalls  []SentCall `json:"tool_calls"`
 	ToolCallID string     `json:"tool_call_id"`
+}
+
+// Image is an image or a document of a message. It has Data or URL.
+type Image struct {
+	Type string // media type; "" for a URL of OpenAI's APIs
+	Data []byte
+	URL  string
 }
 
 // SentCall is a tool call that the client sent back as history.
@@ -73,6 +82,12 @@ type SentCall struct {
 	} `json:"function"`
 }
 
+func newSentCall(id, name, args string) SentCall {
+	c := SentCall{ID: id}
+	c.Function.Name, c.Function.Arguments = name, args
+	return c
+}
+
 // Tool is a tool offered to the model.
 type Tool struct {
 	Function struct {
@@ -82,26 +97,59 @@ type Tool struct {
 	} `json:"function"`
 }
 
-// Text is message content, sent either as a string or as parts, of which the text ones count.
+func newTool(name, description string, schema json.RawMessage) Tool {
+	var t Tool
+	t.Function.Name, t.Function.Description, t.Function.Parameters = name, description, schema
+	return t
+}
+
+// Text is the text of a message.
 type Text string
 
+// content is message content of OpenAI's APIs, and that of tool results: a string or parts.
+type content struct {
+	text   string
+	images []Image
+}
+
 // UnmarshalJSON implements json.Unmarshaler.
-func (t *Text) UnmarshalJSON(b []byte) error {
+func (c *content) UnmarshalJSON(b []byte) error {
 	if len(b) > 0 && b[0] != '[' {
-		return json.Unmarshal(b, (*string)(t))
+		return json.Unmarshal(b, &c.text)
 	}
 	var parts []struct {
-		Text string `json:"text"`
+		Text     string          `json:"text"`
+		ImageURL json.RawMessage `json:"image_url"` // a string, or an object with one
+		FileData string          `json:"file_data"`
+		FileURL  string          `json:"file_url"`
+		File     struct {
+			Data string `json:"file_data"`
+		} `json:"file"`
 	}
 	if err := json.Unmarshal(b, &parts); err != nil {
 		return err
 	}
-	var all strings.Builder
 	for _, p := range parts {
-		all.WriteString(p.Text)
+		c.text += p.Text
+		for _, link := range []string{imageURL(p.ImageURL), p.FileData, p.FileURL, p.File.Data} {
+			if link != "" {
+				c.images = append(c.images, dataURL(link))
+			}
+		}
 	}
-	*t = Text(all.String())
 	return nil
+}
+
+// imageURL decodes an image_url of either OpenAI API.
+func imageURL(raw json.RawMessage) string {
+	var text string
+	var object struct {
+		URL string `json:"url"`
+	}
+	if json.Unmarshal(raw, &text) != nil {
+		json.Unmarshal(raw, &object) // neither form: no image
+	}
+	return cmp.Or(text, object.URL)
 }
 
 // tail is what scripts look at: the end of the conversation and how to answer it.
@@ -118,35 +166,55 @@ var errNoMessages = errors.New("request has no messages")
 // parseTail decodes all but the messages before the last user message: a
 // benchmark sends a long history again with each request, and decoding it
 // would cost more than the daemon under test.
-func parseTail(body []byte) (tail, error) {
-	list, rest := splitMessages(body)
+func parseTail(r *Request) (tail, error) {
+	a := apis[r.API]
+	list, rest := splitMessages(r.Body, a.list())
 	if len(list) == 0 {
 		return tail{}, errNoMessages
 	}
 	var c Chat
-	if err := json.Unmarshal(rest, &c); err != nil {
+	if err := a.settings(&c, r.Path, rest); err != nil {
 		return tail{}, fmt.Errorf("decode request: %w", err)
 	}
 	t := tail{Model: c.Model, Stream: c.Stream, Usage: c.StreamOptions.IncludeUsage}
 	for i := len(list) - 1; i >= 0; i-- {
-		var m Message
-		if err := json.Unmarshal(list[i], &m); err != nil {
+		messages, err := a.messages(list[i])
+		if err != nil {
 			return tail{}, fmt.Errorf("decode message %d: %w", i, err)
 		}
-		switch m.Role {
-		case "user":
-			t.User = string(m.Content)
-			return t, nil
-		case "tool":
-			t.Results++
+		for _, m := range slices.Backward(messages) {
+			switch m.Role {
+			case "user":
+				t.User = string(m.Content)
+				return t, nil
+			case "tool":
+				t.Results++
+			}
 		}
 	}
 	return t, nil
 }
 
-// splitMessages returns the elements of the messages array undecoded, and the
-// request without them. It gives no messages for what is not a chat request.
-func splitMessages(body []byte) (list [][]byte, rest []byte) {
+// parseChat decodes the whole request, as far as it can be decoded.
+func parseChat(r *Request) (c Chat, err error) {
+	a := apis[r.API]
+	list, rest := splitMessages(r.Body, a.list())
+	if err := a.settings(&c, r.Path, rest); err != nil {
+		return c, err
+	}
+	for _, raw := range list {
+		messages, err := a.messages(raw)
+		if err != nil {
+			return c, err
+		}
+		c.Messages = append(c.Messages, messages...)
+	}
+	return c, nil
+}
+
+// splitMessages returns the elements of the array with the conversation undecoded, and the
+// request without them. It gives no messages for what is not a request with that member.
+func splitMessages(body []byte, member string) (list [][]byte, rest []byte) {
 	var key []byte // the last string seen directly inside the request object
 	depth, open, start := 0, -1, 0
 	for i := 0; i < len(body); i++ {
@@ -162,7 +230,7 @@ func splitMessages(body []byte) (list [][]byte, rest []byte) {
 			i = end
 		case '{', '[':
 			depth++
-			if depth == 2 && body[i] == '[' && string(key) == "messages" {
+			if depth == 2 && body[i] == '[' && string(key) == member {
 				open = i
 			}
 			if depth == 3 && open >= 0 {

@@ -15,18 +15,23 @@ type Step struct {
 	// Parts that wait still do, before the refusal.
 	Status     int    `json:"status,omitempty"`
 	RetryAfter string `json:"retryAfter,omitempty"` // header value, used unchanged
-	Body       string `json:"body,omitempty"`       // default: an OpenAI error object
+	Body       string `json:"body,omitempty"`       // default: an error object of the API
+	Echo       bool   `json:"echo,omitempty"`       // the default body quotes the URL and all headers, keys too
 
-	Parts  []Part `json:"parts,omitempty"`
-	Finish string `json:"finish,omitempty"` // finish_reason; default "stop", or "tool_calls" after calls
-	Usage  *Usage `json:"usage,omitempty"`  // default: estimated
+	Parts []Part `json:"parts,omitempty"`
+	// Finish is a finish_reason of Chat Completions, for which other APIs have their own words; default "stop", or "tool_calls"
+	// after calls.
+	Finish string `json:"finish,omitempty"`
+	Usage  *Usage `json:"usage,omitempty"` // default: estimated
 	End    End    `json:"end,omitempty"`
 }
 
-// Part is one thing that happens during a reply. Exactly one field is set.
+// Part is one thing that happens during a reply. Exactly one field is set, beside Signature.
 type Part struct {
 	Text      string `json:"text,omitempty"`      // a text delta
-	Reasoning string `json:"reasoning,omitempty"` // a reasoning_content delta
+	Reasoning string `json:"reasoning,omitempty"` // a delta of reasoning
+	// Signature goes with the Reasoning that it ends, in APIs that sign reasoning. The default is unique to the server.
+	Signature string `json:"signature,omitempty"`
 	// Calls are tool calls whose argument pieces alternate on the wire. Calls
 	// in separate parts follow each other; indexes go on counting.
 	Calls   []Call `json:"calls,omitempty"`
@@ -35,17 +40,21 @@ type Part struct {
 	// Raw is written as an SSE event as it is: "data: {oops", ": comment". A
 	// reply that is not streamed has it as its whole body.
 	Raw string `json:"raw,omitempty"`
+	// Error is the message of an error event, with which a streamed reply ends.
+	Error string `json:"error,omitempty"`
 }
 
 // Call is a tool call of the model.
 type Call struct {
-	ID     string `json:"id,omitempty"` // default: unique to the server
+	ID     string `json:"id,omitempty"` // default: unique to the server; none in Gemini
 	Name   string `json:"name"`
 	Args   string `json:"args"`             // JSON, or deliberately not
 	Pieces int    `json:"pieces,omitempty"` // chunks that carry the arguments; default 2
+
+	numbered bool // ID is the default
 }
 
-// Usage has the names of the wire format.
+// Usage has the names of Chat Completions.
 type Usage struct {
 	Prompt     int `json:"prompt_tokens"`
 	Completion int `json:"completion_tokens"`
@@ -65,9 +74,9 @@ type End string
 // The ways a reply ends. Each but Whole comes after all parts.
 const (
 	Whole  End = ""
-	Cut    End = "cut"    // clean end of file, without finish_reason
+	Cut    End = "cut"    // clean end of file, without the API's sign of a complete reply
 	Reset  End = "reset"  // connection reset
-	NoDone End = "noDone" // complete, but [DONE] is missing
+	NoDone End = "noDone" // complete, but the [DONE] of Chat Completions is missing
 )
 
 // When says which requests a step is for; the zero When fits all.
