@@ -146,7 +146,7 @@ func issueOf(err error) protocol.Issue {
 func callRecord(iteration int, model protocol.ModelSpec, reply *provider.Reply, took time.Duration) protocol.CallRecord {
 	return protocol.CallRecord{
 		Iteration: iteration, Provider: model.Provider, Model: model.ID, Stop: reply.Stop, Usage: reply.Usage,
-		Attempts: list(reply.Attempts), Options: reply.Options, DurationMs: took.Milliseconds(),
+		Attempts: list(reply.Attempts), Options: reply.Options, Evidence: reply.Evidence, DurationMs: took.Milliseconds(),
 	}
 }
 

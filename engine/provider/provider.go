@@ -61,6 +61,7 @@ type Chunk struct {
 	Reasoning  string
 	Part       *protocol.Part
 	Usage      *protocol.Usage
+	Evidence   *protocol.CallEvidence // what the server reported about the call
 	Options    []protocol.OptionReceipt
 	Stop       protocol.StopReason
 	Replay     json.RawMessage // of the reasoning that came before, for the same route only

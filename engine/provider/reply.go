@@ -9,6 +9,7 @@ type Reply struct {
 	Usage    *protocol.Usage          `json:"usage,omitempty"`
 	Options  []protocol.OptionReceipt `json:"options,omitempty"`
 	Attempts []protocol.CallAttempt   `json:"attempts,omitempty"`
+	Evidence *protocol.CallEvidence   `json:"evidence,omitempty"`
 	Streamed bool                     `json:"streamed,omitempty"` // some text was shown
 }
 
@@ -51,6 +52,9 @@ func (c *Collector) Add(chunk *Chunk) {
 func (c *Collector) note(chunk *Chunk) {
 	if chunk.Usage != nil {
 		c.reply.Usage = chunk.Usage
+	}
+	if chunk.Evidence != nil {
+		c.reply.Evidence = chunk.Evidence
 	}
 	if chunk.Options != nil {
 		c.reply.Options = chunk.Options

@@ -75,7 +75,16 @@ type CallRecord struct {
 	Usage      *Usage          `json:"usage,omitempty"` // absent if lost or never reported
 	Attempts   []CallAttempt   `json:"attempts"`
 	Options    []OptionReceipt `json:"options,omitempty"`
+	Evidence   *CallEvidence   `json:"evidence,omitempty"` // absent: the server reported nothing of it
 	DurationMs int64           `json:"durationMs"`
+}
+
+// CallEvidence is what the model's server says about how it ran a call. lashd stores these fields and no others, never fills them in
+// itself, and cuts each to 256 bytes.
+type CallEvidence struct {
+	Model       string `json:"model,omitempty"`       // the model that answered, which can differ from the one that was asked
+	ServiceTier string `json:"serviceTier,omitempty"` // such as default, priority or flex
+	ResponseID  string `json:"responseId,omitempty"`  // the server's id of the reply, for questions to its operator
 }
 
 // CallAttempt is one attempt of a model call.

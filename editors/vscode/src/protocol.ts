@@ -141,6 +141,16 @@ export interface CallAttempt {
   waitMs?: number;
 }
 
+/** CallEvidence is what the model's server says about how it ran a call. lashd stores these fields and no others, never fills them in itself, and cuts each to 256 bytes. */
+export interface CallEvidence {
+  /** the model that answered, which can differ from the one that was asked */
+  model?: string;
+  /** such as default, priority or flex */
+  serviceTier?: string;
+  /** the server's id of the reply, for questions to its operator */
+  responseId?: string;
+}
+
 /** the model's id, or derived from turn, iteration and position */
 export type CallID = string;
 
@@ -154,6 +164,8 @@ export interface CallRecord {
   usage?: Usage;
   attempts: CallAttempt[];
   options?: OptionReceipt[];
+  /** absent: the server reported nothing of it */
+  evidence?: CallEvidence;
   durationMs: number;
 }
 

@@ -23,7 +23,9 @@ type event struct {
 }
 
 type message struct {
-	Usage *wireUsage `json:"usage"`
+	ID    endpoint.Fact `json:"id"`
+	Model endpoint.Fact `json:"model"`
+	Usage *wireUsage    `json:"usage"`
 }
 
 // delta is what an event adds to a block, or the end of the message.
@@ -69,6 +71,7 @@ func (d *decoder) Event(data []byte, r *endpoint.Reply) error {
 	}
 	switch e.Type {
 	case "message_start":
+		r.Served(e.Message.Model, "", e.Message.ID)
 		d.count(e.Message.Usage, r)
 	case "content_block_start":
 		return d.start(&e, data, r)
@@ -209,6 +212,7 @@ func stopReason(reason string) protocol.StopReason {
 
 // wireUsage has the token counts of message_start and message_delta. A later count replaces an earlier one.
 type wireUsage struct {
+	Tier       endpoint.Fact   `json:"service_tier"`
 	Input      *endpoint.Count `json:"input_tokens"`
 	Output     *endpoint.Count `json:"output_tokens"`
 	CacheRead  *endpoint.Count `json:"cache_read_input_tokens"`
@@ -223,6 +227,7 @@ func (d *decoder) count(u *wireUsage, r *endpoint.Reply) {
 	if u == nil {
 		return
 	}
+	r.Served("", u.Tier, "")
 	t := &d.usage
 	t.Input, t.Output = cmp.Or(u.Input, t.Input), cmp.Or(u.Output, t.Output)
 	t.CacheRead, t.CacheWrite = cmp.Or(u.CacheRead, t.CacheRead), cmp.Or(u.CacheWrite, t.CacheWrite)

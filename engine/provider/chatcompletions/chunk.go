@@ -10,6 +10,9 @@ import (
 
 // chunk is one event of a stream, or an answer in one piece, as far as lashd reads it.
 type chunk struct {
+	ID      endpoint.Fact     `json:"id"`
+	Model   endpoint.Fact     `json:"model"`
+	Tier    endpoint.Fact     `json:"service_tier"`
 	Choices []choice          `json:"choices"`
 	Usage   *wireUsage        `json:"usage"`
 	Error   *endpoint.Failure `json:"error"`

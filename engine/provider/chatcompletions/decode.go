@@ -38,6 +38,7 @@ func (d *decoder) Whole(data []byte, r *endpoint.Reply) error {
 		return r.Malformed(data, err)
 	}
 	d.template.learn(data, &c)
+	r.Served(c.Model, c.Tier, c.ID)
 	if c.Usage != nil {
 		r.Usage(c.Usage.buckets())
 	}

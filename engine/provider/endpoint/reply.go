@@ -44,7 +44,8 @@ type Reply struct {
 	yield   func(provider.Chunk, error) bool
 
 	meter  provider.Meter
-	usage  *protocol.Usage     // as last reported
+	usage  *protocol.Usage // as last reported
+	served protocol.CallEvidence
 	stop   protocol.StopReason // set once the API's evidence of a complete reply was seen
 	output bool                // the model wrote something
 	called bool                // the model called a tool
@@ -136,11 +137,12 @@ func (r *Reply) send(c provider.Chunk) error {
 	return nil
 }
 
-// failed passes on the usage of a reply that failed, which is paid for as well, and returns the failure.
+// failed passes on the usage of a reply that failed, which is paid for as well, and the evidence. It returns the failure.
 func (r *Reply) failed(failure error) error {
-	usage := r.usage
-	if r.usage = nil; usage != nil {
-		if err := r.send(provider.Chunk{Usage: usage}); err != nil {
+	news := provider.Chunk{Usage: r.usage, Evidence: r.evidence()}
+	r.usage, r.served = nil, protocol.CallEvidence{}
+	if news.Usage != nil || news.Evidence != nil {
+		if err := r.send(news); err != nil {
 			return err
 		}
 	}
@@ -222,7 +224,7 @@ func (r *Reply) ended(ctx context.Context, err error) error {
 	if err := r.decoder.Finish(r); err != nil {
 		return err
 	}
-	left := r.send(provider.Chunk{Usage: r.usage, Stop: r.reason()})
+	left := r.send(provider.Chunk{Usage: r.usage, Evidence: r.evidence(), Stop: r.reason()})
 	r.answer.drain()
 	return left
 }

@@ -10,8 +10,10 @@ import (
 
 // event is one event of the stream, as far as lashd reads it.
 type event struct {
-	Candidates []candidate `json:"candidates"`
-	Usage      *wireUsage  `json:"usageMetadata"`
+	Candidates []candidate   `json:"candidates"`
+	Usage      *wireUsage    `json:"usageMetadata"`
+	ID         endpoint.Fact `json:"responseId"`
+	Model      endpoint.Fact `json:"modelVersion"`
 	Feedback   struct {
 		Block string `json:"blockReason"`
 	} `json:"promptFeedback"`
@@ -51,6 +53,7 @@ func (d *decoder) Event(data []byte, r *endpoint.Reply) error {
 	if err := json.Unmarshal(data, &e); err != nil {
 		return r.Malformed(data, err)
 	}
+	r.Served(e.Model, "", e.ID)
 	if e.Usage != nil {
 		r.Usage(e.Usage.buckets())
 	}

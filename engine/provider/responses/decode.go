@@ -25,6 +25,9 @@ type event struct {
 
 // response is the object that the last event carries.
 type response struct {
+	ID         endpoint.Fact     `json:"id"`
+	Model      endpoint.Fact     `json:"model"`
+	Tier       endpoint.Fact     `json:"service_tier"`
 	Usage      *wireUsage        `json:"usage"`
 	Error      *endpoint.Failure `json:"error"`
 	Incomplete struct {
@@ -72,6 +75,7 @@ func (d *decoder) Event(data []byte, r *endpoint.Reply) error {
 	if err := json.Unmarshal(data, &e); err != nil {
 		return r.Malformed(data, err)
 	}
+	r.Served(e.Response.Model, e.Response.Tier, e.Response.ID)
 	switch e.Type {
 	case "response.output_text.delta", "response.refusal.delta":
 		return d.text(&e, r)
