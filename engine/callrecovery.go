@@ -13,8 +13,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// What becomes of a call after a crash is decided here. Nothing that was started is made again unless its tool says that this is safe: a
-// call whose result was lost becomes a decision. The others go on where they were.
+// This file decides how a call continues after a crash. A call that started and has no stored result runs again only if its
+// tool is marked safe to repeat; otherwise it becomes a decision. All other calls resume where they were.
 
 // callState is how far a tool call has progressed. toolCall.state derives it from the fields of the
 // call, so that a call read from the journal resumes where it was.

@@ -30,7 +30,7 @@ type services struct {
 	tracer func(kind trace.Kind, body any)
 }
 
-// capabilities returns the capabilities of the session for hooks that ask for nobody else.
+// capabilities returns the capabilities of the session for hooks, without an additional ceiling.
 func (h *hooks) capabilities() plugin.Capabilities { return h.capabilitiesFor(nil) }
 
 // capabilitiesFor returns capabilities with an additional ceiling: that of a plugin or tool which

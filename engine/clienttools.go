@@ -72,7 +72,7 @@ func (c *clientTools) Execute(ctx context.Context, call tool.Invocation) (tool.R
 		st.overlay.removeCall(call.CallID)
 		return pending.acked, nil
 	})
-	// The call accepts no more answers. One that arrived before counts, whatever ended the wait.
+	// The call accepts no more answers. An answer that arrived before counts, whatever ended the wait.
 	select {
 	case <-pending.done:
 		return tool.Result{Output: *pending.host.output}, nil

@@ -35,7 +35,7 @@ func (r *run) runCell(ctx context.Context, effect turn.Effect) error {
 
 // startCell commits the start of a cell, runs it on a goroutine of its own and returns the reply.
 // An error of the executor becomes part of the reply. startCell itself fails only if the start
-// cannot be committed or ctx ends; then the executor is told to abandon the cell.
+// cannot be committed or ctx ends; then it asks the executor to abandon the cell.
 func (r *run) startCell(ctx context.Context, effect turn.Effect) (turn.CellReply, error) {
 	row := persistence.Effect{Turn: r.id, ID: effect.ID, Kind: string(effect.Kind), Hash: r.journal.prints.envelope(&effect), Body: []byte("{}")}
 	r.files.LookBefore(ctx)

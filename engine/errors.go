@@ -49,7 +49,7 @@ func (e *GenerationError) Error() string {
 }
 
 // InterruptedError means that a call or an operation was interrupted after it had started, so its
-// effects are unknown. What names it, and Err is the reason.
+// effects are unknown. The field What names the call or operation, and Err is the reason.
 type InterruptedError struct {
 	What string
 	Err  error

@@ -99,7 +99,7 @@ func mutatePlugins[T any, P receipt.Result[T]](ctx context.Context, e *Engine, i
 }
 
 // runLocked runs f on its own goroutine, releases the lock when f returns, and waits for f until ctx is done.
-// discard gets a result that nobody waits for any longer. A panic in f becomes an error.
+// If the wait ended first, discard gets the result. A panic in f becomes an error.
 func runLocked[T any](ctx context.Context, k *pluginLock, f func() (T, error), discard func(T)) (v T, err error) {
 	calls, cancel := context.WithCancelCause(k.owner.ctx)
 	stop := context.AfterFunc(k.eng.leaseCtx, func() { cancel(&leaseRevoked{ErrShuttingDown}) })

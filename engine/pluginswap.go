@@ -41,8 +41,8 @@ func (k *pluginLock) replace(cfg protocol.Config, host *plugin.Host) (*pluginSet
 	return old, errors.Join(old.plugins.Return(), k.refresh(old))
 }
 
-// storeOutgoing stores the state of plugins that are about to be replaced. What cannot be captured is logged, and
-// the state that is already stored stays.
+// storeOutgoing stores the state of plugins that are about to be replaced. If a state cannot be captured,
+// the error is logged and the state that is already stored stays.
 func (k *pluginLock) storeOutgoing(plugins *plugin.Session) error {
 	stored, err := onState(k.owner, func(_ context.Context, st *state) (*pluginState, error) { return st.stored.pluginState(), nil })
 	if err != nil {

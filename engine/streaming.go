@@ -107,8 +107,8 @@ func (s *streaming) takeUsage(c *provider.Chunk) bool {
 	return c.Usage != nil || c.Retry != nil || c.Reset
 }
 
-// reply returns the reply as collected so far. One that a plugin stopped ends as a normal reply,
-// with an attempt marked aborted.
+// reply returns the reply as collected so far. A reply that a plugin stopped ends as a normal
+// reply, with an attempt marked aborted.
 func (s *streaming) reply() provider.Reply {
 	if s.aborted {
 		ended := protocol.CallAttempt{Outcome: protocol.AttemptAborted, Position: "streaming"}

@@ -44,7 +44,7 @@ func (w *writer) transact(ctx context.Context, group []*request) error {
 		return err
 	}
 	w.witness.logged()
-	if err := w.checkFiles(ctx); err != nil { // nobody is told of a commit that the next process may not find
+	if err := w.checkFiles(ctx); err != nil { // report no commit that the next process may not find
 		return err
 	}
 	w.heads.committed()

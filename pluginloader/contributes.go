@@ -17,8 +17,8 @@ func (c *additions) add(kind, name string, detail ...string) {
 	*c = append(*c, protocol.PluginContribution{Kind: kind, Name: name, Detail: strings.TrimSpace(strings.Join(detail, " "))})
 }
 
-// Contributions lists what a plugin adds, by kind, for people who decide whether to trust it. Its
-// names also tell what a reload adds and removes. Texts are complete, so that nothing is hidden
+// Contributions lists what a plugin adds, by kind, for people who decide whether to trust it. A
+// comparison of its names before and after a reload shows the added and removed ones. Texts are complete, so that nothing is hidden
 // from the decision.
 func Contributions(p *manifest.Plugin) []protocol.PluginContribution {
 	all := additions{}

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// look is one scan of a directory. Scans run on goroutines of their own, beside the loader's. A
-// look therefore has copies of the fields of the entry that may change meanwhile, and note compares
+// look is one scan of a directory. Scans run on goroutines of their own, beside the loader's. The
+// fields of the entry may change during a scan, so a look has copies of them, and note compares
 // asked afterwards.
 type look struct {
 	*entry            // of which only what never changes is used

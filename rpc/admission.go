@@ -179,7 +179,7 @@ func (s *seat) leave() {
 }
 
 // begin counts a request. It returns false if the connection was dropped; the caller must not run
-// the request then, because its client was told that nothing happens.
+// the request then, because its client has received an error that says that it did not run.
 func (s *seat) begin() bool {
 	s.of.mu.Lock()
 	defer s.of.mu.Unlock()

@@ -18,7 +18,7 @@ type Verdict struct {
 	Beyond   bool
 	Planning bool                  // denied because the call was caused in plan mode and may change something
 	Once     bool                  // an answer applies to this call only
-	Silence  protocol.ApprovalMode // the decision if nobody answers before the deadline
+	Silence  protocol.ApprovalMode // the decision if no client answers before the deadline
 }
 
 // Policy is one of the policies that a call must satisfy.

@@ -90,7 +90,7 @@ func (s *Subjects) resolve(dir, name string) pathresolve.Places {
 func (s *Subjects) dir(dir string) string { return cmp.Or(dir, s.cwd) }
 
 // action returns what a rule demands for the call; "" if it does not apply. A rule with a prefix that allows must cover
-// everything the call acts on. One that asks or denies applies if it covers any part. If it is unclear whether a
+// everything the call acts on. A rule that asks or denies applies if it covers any part. If it is unclear whether a
 // command runs something denied, the result is ask: a person can tell.
 func (s *Subjects) action(r protocol.ApprovalRule) protocol.ApprovalMode {
 	switch {

@@ -13,7 +13,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Open is a decision without an answer. If nobody answers before its deadline, lashd stores its default answer.
+// Open is a decision without an answer. If no client answers before its deadline, lashd stores its default answer.
 type Open struct {
 	protocol.Decision // Answer is set before Done is closed
 	done              chan struct{}

@@ -15,7 +15,7 @@ const (
 	MissingSession    OperationCode = "missingSession"
 	UnexpectedSession OperationCode = "unexpectedSession"
 	OperationFailed   OperationCode = "failed"
-	// OperationAbandoned means that the operation did not return in time. What it has done, or will still do, is unknown.
+	// OperationAbandoned means that the operation did not return in time. Its effects are unknown, and it may still be running.
 	OperationAbandoned OperationCode = "left"
 )
 

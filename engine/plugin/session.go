@@ -149,7 +149,7 @@ func (s *Session) closeAll(step *step) error {
 	}
 	for _, p := range slices.Backward(s.plugins) {
 		step.set(HookClose, p.id)
-		// The error of a delayed close is dropped: Close has returned by then.
+		// A delayed close runs after Close has returned, so its error has no receiver.
 		if !s.abandoned.whenReturned(p.id, func() { _ = p.close() }) {
 			errs = append(errs, p.close())
 		}

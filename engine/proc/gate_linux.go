@@ -36,7 +36,7 @@ func throughGate(orders, refusals *os.File) {
 	if err == nil {
 		err = o.carryOut()
 	}
-	_ = json.NewEncoder(refusals).Encode(refusalOf(err)) // if nobody reads it, the parent sees the exit status
+	_ = json.NewEncoder(refusals).Encode(refusalOf(err)) // a parent that reads no refusal still sees the exit status
 	os.Exit(126)
 }
 

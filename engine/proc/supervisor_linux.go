@@ -65,7 +65,7 @@ func supervise(daemon *os.File) (code int) {
 		return 0
 	}
 	if err != nil {
-		_ = s.report.Encode(note{Refusal: refusalOf(err)}) // if nobody reads it, the daemon is gone
+		_ = s.report.Encode(note{Refusal: refusalOf(err)}) // fails only if the daemon is gone
 		return 0
 	}
 	_ = s.report.Encode(note{Pid: s.leader.pid()})

@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// Keys holds the keys of model servers in memory, by the name of the environment variable that each comes from. What a
-// client hands over is never stored, logged or given back. Safe for concurrent use.
+// Keys holds the keys of model servers in memory, by the name of the environment variable that each comes from. Keys that a
+// client sets are never stored on disk, logged or returned to a client. Keys is safe for concurrent use.
 type Keys struct {
 	mu     sync.Mutex
 	own    map[string]Secret // from the daemon's environment; never changed
@@ -56,7 +56,7 @@ func (k *Keys) Hand(name string, key Secret) error {
 	return nil
 }
 
-// Key is the key of a name; the zero Secret if nobody has given one.
+// Key returns the key of a name, or the zero Secret if neither the environment nor a client has set it.
 func (k *Keys) Key(name string) Secret {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -60,7 +60,7 @@ func (m *Meter) delta(kind protocol.PartKind, text string) int {
 	return size
 }
 
-// Fits tells whether so much more would be within the limits, without counting it in.
+// Fits returns an error if size more bytes or calls more tool calls would exceed a limit. It counts neither.
 func (m *Meter) Fits(size, calls int) error {
 	if m.size+size > ReplyLimit {
 		return TooLong("the reply is longer than 1.5 MiB; what came before is kept")
@@ -99,8 +99,8 @@ var escapes = func() (extra [256]uint8) {
 	return extra
 }()
 
-// Arguments are the arguments of a call as they can be kept. None are an empty object. What is no JSON, or is nested too deep, becomes
-// a string of it, which no tool takes: so nothing runs with arguments that the model did not mean.
+// Arguments returns the arguments of a call in a form that can be stored. Missing arguments become an empty object. Arguments that are
+// not JSON, or are nested too deeply, become a JSON string. No tool accepts a string, so none runs with arguments that the model did not send.
 func Arguments(args json.RawMessage) json.RawMessage {
 	switch text := bytes.TrimSpace(args); {
 	case len(text) == 0, string(text) == "null":
@@ -115,7 +115,7 @@ func Arguments(args json.RawMessage) json.RawMessage {
 	return quoted
 }
 
-// deep tells whether brackets outside of strings are nested too deep.
+// deep reports whether brackets outside of strings are nested too deeply.
 func deep(data []byte) bool {
 	depth, quoted := 0, false
 	for i := 0; i < len(data) && depth <= ArgsDepth; i++ {

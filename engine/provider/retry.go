@@ -293,7 +293,7 @@ func (c *call) fail(err error) {
 	}
 }
 
-// send gives the reader a chunk, and tells whether it wants more.
+// send gives the reader a chunk and reports whether the reader wants more.
 func (c *call) send(chunk Chunk) bool {
 	if c.left {
 		return false

@@ -11,7 +11,7 @@ import "sync"
 // concurrent use, never block for long and start no goroutines.
 type Tip struct {
 	mu   sync.Mutex
-	next chan struct{} // nil while nobody waits
+	next chan struct{} // nil while there are no waiters
 }
 
 // Next returns a channel that the next Notify closes. All callers between two notifications share it.

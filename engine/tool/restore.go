@@ -15,7 +15,7 @@ type Report struct {
 	Orphaned   []string // sorted ids of tools that no source provides
 }
 
-// Restore applies saved settings, whatever has become of the sources: a tool without a provider becomes an orphan, and
+// Restore applies saved settings even if the sources have changed: a tool without a provider becomes an orphan, and
 // a tool that is missing in the state becomes a member. The generation becomes the higher of both, plus one if the
 // tools differ from those of that generation. The registry must not be in use yet.
 func (r *Registry) Restore(saved protocol.ToolState) Report {

@@ -77,7 +77,7 @@ func (m *Machine) tell(news protocol.PluginNode) {
 }
 
 // checkpointPassed adds what was delivered. Only messages that the model will see keep the turn from ending. If a
-// plugin aborts the turn, its inputs are still added first: their senders were told that this turn has them.
+// plugin aborts the turn, its inputs are still added first, because lashd has reported to their senders that this turn uses them.
 func (m *Machine) checkpointPassed(at protocol.Boundary, d *Delivery) {
 	after := m.s.After
 	m.s.After = nil

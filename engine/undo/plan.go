@@ -23,7 +23,7 @@ type plan struct {
 	steps []filepoint.Step
 }
 
-// pointsToUndo returns the points whose changes in the workspace root are to be undone. Without
+// pointsToUndo returns the points whose changes in the workspace root the plan undoes. Without
 // anyway it returns an UnrestorableError for a point in another workspace or with incomplete
 // changes.
 func (p *plan) pointsToUndo(points []persistence.StoredPoint, root string) (map[protocol.PointID]bool, error) {

@@ -87,7 +87,7 @@ func (p *Programs) Check(ctx context.Context, approved manifest.Beyond) error {
 
 // Open checks and opens the approved program that the plugin calls name. Programs inside the plugin
 // are not listed; the digest of the copy covers them. Start the program from Runs, not from its
-// path, which may lead to another file by then. The caller closes the Program.
+// path: a different file may have that path after Open. The caller closes the Program.
 func (p *Programs) Open(ctx context.Context, approved manifest.Beyond, name string) (Program, error) {
 	i := slices.IndexFunc(approved.Executables, func(e manifest.Executable) bool { return e.Name == name })
 	if i < 0 {

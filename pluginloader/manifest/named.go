@@ -15,8 +15,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// NamedFile is a file outside a plugin that one of its commands names. Who can change the file can
-// change what the command does, so approval covers it.
+// NamedFile is a file outside a plugin that one of its commands names. A process that can change
+// the file can change the effect of the command, so approval covers the file.
 type NamedFile struct {
 	Path   string          `json:"path"`             // absolute, but with links not resolved
 	Digest protocol.Digest `json:"digest,omitempty"` // of the file's bytes; empty: there was no file

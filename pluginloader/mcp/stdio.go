@@ -216,8 +216,8 @@ func looksLikeMessage(line []byte) bool {
 	return json.Unmarshal(line, &m) != nil || m.Version != nil
 }
 
-// silent handles the end of stdout. A program that exits soon after it is fine. One that keeps
-// running without stdout can never answer and is ended.
+// silent handles the end of stdout. A program that exits soon after it is fine. A program that
+// keeps running without stdout can never answer, so silent ends it.
 func (p *program) silent() {
 	p.hearing.Do(func() { close(p.heard) })
 	if !p.closed.Load() && p.life.Alive() && !child.DoneWithin(p.process.Done(), exitDelay) {

@@ -37,7 +37,7 @@ type Config struct {
 	// Getenv looks up API keys that the daemon asks for because its own
 	// environment lacks them.
 	Getenv func(string) string
-	// Log gets warnings that the editor cannot be told, such as failed
+	// Log gets warnings that cannot be sent to the editor, such as failed
 	// notifications.
 	Log *slog.Logger
 	// Version is reported to the editor and to the daemon.

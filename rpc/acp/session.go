@@ -28,7 +28,7 @@ type ref struct {
 //
 // The session survives a restart of the daemon: follow attaches again after the
 // last event that was handled. So every durable event is handled once. If the
-// daemon no longer has the events, the editor is told to load the session again.
+// daemon no longer has the events, a notice asks the user to load the session again.
 type session struct {
 	ref
 	link  *link         // connection on which it is attached         // connection on which it is attached

@@ -17,7 +17,7 @@ import (
 )
 
 // link is a connection to a daemon that has answered initialize. It is safe for
-// concurrent use. Whoever opens a link closes it.
+// concurrent use. The caller that opens a link closes it.
 type link struct {
 	*client.Client
 	daemon *protocol.InitializeResult // version, data directory and database epoch of the daemon

@@ -79,8 +79,8 @@ func (c demoCommand) Run(ctx context.Context, e *environment) error {
 }
 
 // prepare writes config.toml, the script of the model and the workspace. With a
-// real model there is no script. All tool calls are allowed, since nobody answers
-// questions.
+// real model there is no script. The configuration allows all tool calls, since
+// the demo runs without a person who could approve them.
 func (d *demo) prepare(c demoCommand) error {
 	if err := errors.Join(os.MkdirAll(d.env.home, 0o700), os.MkdirAll(d.workspace, 0o700)); err != nil {
 		return err

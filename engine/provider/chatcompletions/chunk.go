@@ -78,7 +78,7 @@ func (c *chunk) text() (text string, reasoning, ok bool) {
 
 // template is a shortcut for the chunks of running text, which differ from one another in that text alone. It holds the
 // bytes before and after the text of such a chunk; a chunk with the same bytes around a string without escapes needs no
-// decoding. What does not fit is decoded by encoding/json, so the template never changes what is read.
+// decoding. encoding/json decodes all other chunks, so the template never changes the result.
 type template struct {
 	before, after []byte
 	reasoning     bool

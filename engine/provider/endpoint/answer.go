@@ -108,7 +108,7 @@ func (a *answer) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// progress starts the gap anew: the server sent something.
+// progress restarts the timer for silence; the server sent something.
 func (a *answer) progress() { a.waited = 0 }
 
 // drainTime is how long drain waits for the end of a body whose last event was read. Most servers send the end with the event or right

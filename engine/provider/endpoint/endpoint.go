@@ -2,7 +2,7 @@
 // stream of the answer, and turns everything that can go wrong on the way into a *provider.Error without a key in it.
 //
 // The adapters (chatcompletions, responses, anthropic, gemini) add what differs between the APIs: how a request body is
-// written, and a Decoder for the events. What holds for all of them is here: keys are sent to the configured server
+// written, and a Decoder for the events. This package holds the rules that all of them share: keys are sent to the configured server
 // only, bodies and lines have limits, a silent server times out, and a stream that ends without the API's own sign of a
 // complete reply is an error.
 package endpoint

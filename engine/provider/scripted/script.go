@@ -147,7 +147,7 @@ type moment struct {
 }
 
 // read finds the moment of a conversation. Transient messages are not a part of it: they come and go between the calls
-// of one turn. What woke the turn stands at the end however often the turn has had a reply.
+// of one turn. The reasons for a wake stay at the end after each reply of the turn.
 func read(messages []*protocol.Message) moment {
 	if last := len(messages) - 1; last >= 0 && messages[last].Role == protocol.RoleEvent {
 		m := read(messages[:last])

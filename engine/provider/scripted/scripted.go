@@ -179,7 +179,7 @@ func cut(text string, size int) int {
 	return len(text)
 }
 
-// pause waits, and tells whether ctx is still alive.
+// pause waits and reports whether ctx is still alive.
 func pause(ctx context.Context, ms int64) bool {
 	if ms == 0 {
 		return ctx.Err() == nil

@@ -12,7 +12,7 @@ import (
 
 func main() {
 	s := mcp.NewServer(&mcp.Implementation{Name: "e2e", Version: "1.0.0"}, nil)
-	add(s, "pid", "Tells which process this is.", func(context.Context, *mcp.CallToolRequest) (string, error) {
+	add(s, "pid", "Returns the id of this process.", func(context.Context, *mcp.CallToolRequest) (string, error) {
 		return fmt.Sprint(os.Getpid()), nil
 	})
 	add(s, "greeting", "Returns the configured greeting.", func(context.Context, *mcp.CallToolRequest) (string, error) {
