@@ -152,7 +152,11 @@ func (c *call) try(ctx context.Context, req *Request) (done bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		c.heard = true
+		if chunk.Retry != nil { // the attempt waits for admission
+			chunk.Retry.Attempt, chunk.Retry.Attempts = c.attempts+1, c.policy.Attempts
+		} else {
+			c.heard = true
+		}
 		c.output = c.output || chunk.Text != "" || chunk.Reasoning != "" || chunk.Part != nil
 		if chunk.Stop != "" {
 			chunk.Attempt = &protocol.CallAttempt{Outcome: protocol.AttemptCompleted, Position: "streaming"}

@@ -151,14 +151,20 @@ type RetryStatus struct {
 	Attempt  int    `json:"attempt"` // number of the next counted attempt
 	Attempts int    `json:"maxAttempts"`
 	Counted  bool   `json:"counted,omitempty"` // the failed attempt counts toward maxAttempts; throttling and an unreachable server are limited by time instead
-	Reason   string `json:"reason"`            // the error's code
+	Reason   string `json:"reason"`            // the error's code, or "admission": the call waits for a limit of its provider and has not failed
 	Status   int    `json:"status,omitempty"`  // HTTP status of the response; absent: no response
 	Message  string `json:"message,omitempty"` // the error message, without API keys
 }
 
+// RetryAdmission is the reason of a RetryStatus for a call that waits until a limit of its provider allows it.
+const RetryAdmission = "admission"
+
 // String describes the failure and the next step for people.
 func (r *RetryStatus) String() string {
 	what := cmp.Or(r.Message, r.Reason)
+	if r.Reason == RetryAdmission {
+		return "the model call waits: " + what
+	}
 	if r.Status != 0 {
 		what += fmt.Sprintf(" (HTTP %d)", r.Status)
 	}

@@ -19,6 +19,20 @@ type providerConfig struct {
 	KeyHeader string            `toml:"key_header" is:"header"` // header for the API key, sent as it is; default the API's; Authorization sends "Bearer KEY"
 	Headers   map[string]string `toml:"headers"`                // further headers of each request; values are treated as secrets
 	Key       *keyConfig        `toml:"key"`                    // where the API key is; exactly one of env, file, command and keyring
+	Limits    callLimitsConfig  `toml:"limits"`                 // limits of the calls to the server; calls that exceed one wait for their turn
+}
+
+// callLimitsConfig limits the calls to a provider, for all of its models together. A missing key sets no limit.
+type callLimitsConfig struct {
+	Concurrency int64    `toml:"concurrency" from:"1" to:"100000"` // calls at the same time
+	Requests    int64    `toml:"requests" from:"1" to:"1000000"`   // calls in a window
+	Tokens      int64    `toml:"tokens" from:"1" to:"1000000000"`  // input and output tokens in a window, without those read from a cache
+	Window      duration `toml:"window"`                           // length of the window, such as 1m (default) or 24h
+}
+
+// limits converts the settings.
+func (l callLimitsConfig) limits() provider.Limits {
+	return provider.Limits{Concurrency: int(l.Concurrency), Requests: int(l.Requests), Tokens: l.Tokens, Window: l.Window.Duration}
 }
 
 // keyConfig refers to an API key. The key itself never stands in config.toml.
@@ -33,7 +47,7 @@ type keyConfig struct {
 func (c config) servers() map[string]providers.Provider {
 	all := map[string]providers.Provider{}
 	for name, p := range c.Providers {
-		made := providers.Provider{API: p.API, BaseURL: p.BaseURL, KeyHeader: p.KeyHeader, NeedKey: p.Key != nil}
+		made := providers.Provider{API: p.API, BaseURL: p.BaseURL, KeyHeader: p.KeyHeader, NeedKey: p.Key != nil, Limits: p.Limits.limits()}
 		for header, value := range p.Headers {
 			if made.Headers == nil {
 				made.Headers = map[string]provider.Secret{}

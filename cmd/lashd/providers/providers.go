@@ -47,6 +47,7 @@ type Provider struct {
 	Env       []string // environment variables with the key
 	NeedKey   bool     // the server accepts no request without a key
 	Headers   map[string]provider.Secret
+	Limits    provider.Limits
 	Key       KeyReader // reads a key that is neither in the environment nor handed over; nil: none
 }
 
@@ -211,7 +212,7 @@ func (s *Source) adapter(name string) provider.Provider {
 		Key:  func(ctx context.Context) (provider.Secret, error) { return s.cfg.Keys.Key(ctx, name, p) },
 		Make: func(key provider.Secret) provider.Provider { return p.API.adapter(s.endpoint(name, p, key)) },
 	}
-	s.adapters[name] = &provider.Retry{Provider: keyed, Policy: s.cfg.Policy}
+	s.adapters[name] = provider.NewBreaker(&provider.Retry{Provider: provider.NewAdmission(keyed, p.Limits), Policy: s.cfg.Policy})
 	return s.adapters[name]
 }
 

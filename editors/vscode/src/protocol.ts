@@ -1633,7 +1633,7 @@ export interface RetryStatus {
   maxAttempts: number;
   /** the failed attempt counts toward maxAttempts; throttling and an unreachable server are limited by time instead */
   counted?: boolean;
-  /** the error's code */
+  /** the error's code, or "admission": the call waits for a limit of its provider and has not failed */
   reason: string;
   /** HTTP status of the response; absent: no response */
   status?: number;

@@ -96,6 +96,9 @@ function draw() {
 
 /** retryText describes a failed model call and what follows; the daemon's own clients show the same. */
 function retryText(retry: RetryStatus) {
+  if (retry.reason === "admission") {
+    return `The model call waits: ${retry.message ?? retry.reason}`;
+  }
   const status = retry.status === undefined ? "" : ` (HTTP ${retry.status})`;
   const next = retry.counted ? `attempt ${retry.attempt} of ${retry.maxAttempts}` : "trying again";
   return `The model call failed: ${retry.message ?? retry.reason}${status}; ${next} in ${Math.ceil(retry.waitMs / 1000)} s`;
