@@ -53,7 +53,7 @@ func TestInterruptedOutcome(t *testing.T) {
 				t.Fatalf("deleted: %+v", a.Error)
 			}
 			a := w.answer(t)
-			if a.Error == nil || a.Error.Data.Kind != protocol.KindSessionDeleted || a.Error.Data.Outcome != protocol.EffectUnknown || !strings.Contains(a.Error.Message, "nobody knows") {
+			if a.Error == nil || a.Error.Data.Kind != protocol.KindSessionDeleted || a.Error.Data.Outcome != protocol.EffectUnknown || !strings.Contains(a.Error.Message, "its effects are unknown") {
 				t.Errorf("the response is %+v", a.Error)
 			}
 		})
