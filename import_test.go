@@ -40,6 +40,7 @@ var levels = map[string]int{
 	"lashd/rpc/internal/frame":              1,
 	"lashd/engine/provider/encoding":        2,
 	"lashd/engine/provider/endpoint":        2,
+	"lashd/engine/provider/keystore":        2,
 	"lashd/engine/provider/chatcompletions": 3,
 	"lashd/engine/provider/responses":       3,
 	"lashd/engine/provider/anthropic":       3,
@@ -117,7 +118,7 @@ var forbidden = map[string]string{"lashd/engine": "lashd/engine/builtin"}
 
 // confined has modules that only one package may import.
 var confined = map[string]string{
-	"github.com/coder/acp-go-sdk": "lashd/rpc/acp", "mvdan.cc/sh/v3/syntax": "lashd/engine/commandrule", "mvdan.cc/sh/v3/expand": "lashd/engine/commandrule",
+	"github.com/coder/acp-go-sdk": "lashd/rpc/acp", "github.com/zalando/go-keyring": "lashd/engine/provider/keystore", "mvdan.cc/sh/v3/syntax": "lashd/engine/commandrule", "mvdan.cc/sh/v3/expand": "lashd/engine/commandrule",
 }
 
 func TestPackagesImportOnlyLowerLevels(t *testing.T) {

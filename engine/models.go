@@ -132,16 +132,22 @@ func (ms *Models) KeysWanted() []string {
 	return ms.keys.Wanted()
 }
 
-// SetKey stores an API key in memory until the daemon stops; it is never written to disk. A key that the daemon's
+// SetKey stores an API key in memory until the daemon stops, or forgets it; it is never written to disk. A key that the daemon's
 // own environment has cannot be replaced.
 func (ms *Models) SetKey(_ context.Context, p *protocol.ModelSetKeyParams) (*protocol.Empty, error) {
+	var err error
 	switch {
+	case ms.keys == nil:
+		err = provider.ErrUnknownKey
+	case p.Forget && p.Key != "":
+		return nil, param.Bad("/key", "must be empty with forget")
+	case p.Forget:
+		err = ms.keys.Forget(p.Name)
 	case p.Key == "":
 		return nil, param.Bad("/key", "must not be empty")
-	case ms.keys == nil:
-		return nil, param.Bad("/name", "names no key that a configured model uses")
+	default:
+		err = ms.keys.Hand(p.Name, provider.NewSecret(p.Key))
 	}
-	err := ms.keys.Hand(p.Name, provider.NewSecret(p.Key))
 	switch {
 	case errors.Is(err, provider.ErrUnknownKey):
 		return nil, param.Bad("/name", "names no key that a configured model uses")

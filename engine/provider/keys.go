@@ -8,13 +8,21 @@ import (
 	"sync"
 )
 
-// Keys holds the keys of model servers in memory, by the name of the environment variable that each comes from. Keys that a
-// client sets are never stored on disk, logged or returned to a client. Keys is safe for concurrent use.
+// Keys holds the keys of model servers in memory, by the name of the environment variable that each comes from or of the provider. Keys
+// that a client sets are never stored on disk, logged or returned to a client. Keys is safe for concurrent use.
 type Keys struct {
-	mu     sync.Mutex
-	own    map[string]Secret // from the daemon's environment; never changed
-	handed map[string]Secret // from clients; the newest counts
-	wanted []string          // names that own lacks, sorted
+	mu        sync.Mutex
+	own       map[string]Secret // from the daemon's environment; never changed
+	handed    map[string]handed // from clients
+	count     int               // keys handed over so far
+	wanted    []string          // variables that own lacks, sorted
+	providers []string          // names of providers whose key may be handed over as well
+}
+
+// handed is a key from a client.
+type handed struct {
+	key Secret
+	nth int // in the order in which clients handed keys over
 }
 
 var (
@@ -26,7 +34,7 @@ var (
 
 // NewKeys reads the keys of these names with getenv. Those that are missing or empty can be handed over.
 func NewKeys(getenv func(string) string, names ...string) *Keys {
-	k := &Keys{own: map[string]Secret{}, handed: map[string]Secret{}}
+	k := &Keys{own: map[string]Secret{}, handed: map[string]handed{}}
 	for _, name := range names {
 		if key := NewSecret(getenv(name)); key != (Secret{}) {
 			k.own[name] = key
@@ -39,7 +47,10 @@ func NewKeys(getenv func(string) string, names ...string) *Keys {
 	return k
 }
 
-// Wanted lists the names of keys that a client may hand over, including those that one has.
+// Accept allows the keys of these providers to be handed over by the provider's name. Call it before the Keys are used.
+func (k *Keys) Accept(providers ...string) { k.providers = append(k.providers, providers...) }
+
+// Wanted lists the variables of keys that a client may hand over, including those that one has.
 func (k *Keys) Wanted() []string { return slices.Clone(k.wanted) }
 
 // Hand takes a key from a client. It fails with ErrUnknownKey or ErrOwnKey.
@@ -49,21 +60,45 @@ func (k *Keys) Hand(name string, key Secret) error {
 	switch {
 	case k.own[name] != (Secret{}):
 		return ErrOwnKey
-	case !slices.Contains(k.wanted, name):
+	case !k.accepts(name):
 		return ErrUnknownKey
 	}
-	k.handed[name] = key
+	k.count++
+	k.handed[name] = handed{key, k.count}
 	return nil
 }
 
-// Key returns the key of a name, or the zero Secret if neither the environment nor a client has set it.
-func (k *Keys) Key(name string) Secret {
+// Forget drops a key that a client handed over. It fails with ErrUnknownKey; a key that nobody handed over is no error.
+func (k *Keys) Forget(name string) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if key := k.own[name]; key != (Secret{}) {
-		return key
+	if !k.accepts(name) && k.own[name] == (Secret{}) {
+		return ErrUnknownKey
 	}
-	return k.handed[name]
+	delete(k.handed, name)
+	return nil
+}
+
+// accepts reports whether a key of this name may be handed over.
+func (k *Keys) accepts(name string) bool {
+	return slices.Contains(k.wanted, name) || slices.Contains(k.providers, name)
+}
+
+// Key returns the key of several names for one key: the first that the daemon's environment has, else the one that a client handed over
+// last, else the zero Secret.
+func (k *Keys) Key(names ...string) Secret {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	var newest handed
+	for _, name := range names {
+		if key := k.own[name]; key != (Secret{}) {
+			return key
+		}
+		if h := k.handed[name]; h.nth > newest.nth {
+			newest = h
+		}
+	}
+	return newest.key
 }
 
 // Checker is a Provider that can find out, without a model call, whether its server takes requests.

@@ -156,8 +156,9 @@ type ModelListParams struct {
 
 // ModelSetKeyParams gives the daemon an API key that its environment lacks. lashd keeps it in memory only.
 type ModelSetKeyParams struct {
-	Name string `json:"name"` // one of keysWanted from initialize
-	Key  string `json:"key"`
+	Name   string `json:"name"` // one of keysWanted from initialize, or the name of a provider
+	Key    string `json:"key"`
+	Forget bool   `json:"forget,omitempty"` // forget the key that a client gave before; key must be empty
 }
 
 // ModelListResult lists the configured models.

@@ -143,7 +143,7 @@ func TestOpenAINeedsAKey(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		source, err := c.source(c.keys(os.Getenv), notSet)
+		source, err := c.source(keySources{memory: c.keys(os.Getenv)}, notSet)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -172,7 +172,7 @@ func TestConfigOfPrices(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			source, err := c.source(c.keys(os.Getenv), notSet)
+			source, err := c.source(keySources{memory: c.keys(os.Getenv)}, notSet)
 			if err != nil {
 				t.Fatal(err)
 			}

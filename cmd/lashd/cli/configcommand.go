@@ -119,7 +119,7 @@ func (e *environment) configProblems(data []byte) []configProblem {
 	if len(problems) > 0 {
 		return problems
 	}
-	if _, err := e.within(c).source(c.keys(os.Getenv), notSet); err != nil {
+	if _, err := e.within(c).source(e.keySources(c, ""), notSet); err != nil {
 		return []configProblem{{Line: lineOf(data, []string{"script"}, 0), Message: err.Error()}}
 	}
 	return nil

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -100,18 +101,22 @@ func (c config) keys(getenv func(string) string) *provider.Keys {
 			names = append(names, c.keyOf(m))
 		}
 	}
-	return provider.NewKeys(getenv, names...)
+	keys := provider.NewKeys(getenv, names...)
+	if c.Script == "" {
+		keys.Accept(append(providers.Presets(), slices.Collect(maps.Keys(c.Providers))...)...)
+	}
+	return keys
 }
 
-// source returns the models that sessions can use. noKey returns the advice for a missing key.
-func (c config) source(keys *provider.Keys, noKey func(name string) string) (engine.ModelSource, error) {
+// source returns the models that sessions can use. noKey returns the advice for a missing key of a provider, which may be in one of
+// some environment variables.
+func (c config) source(from keySources, noKey func(name string, variables []string) string) (engine.ModelSource, error) {
 	if c.Script != "" {
 		return c.scripted()
 	}
 	set := providers.Config{
-		Default: c.defaultName(), Keys: providers.KeyRing{Keys: keys}, Policy: provider.Policy{DownFor: c.ServerDown.Duration},
-		Providers: c.servers(),
-		NoKey:     func(_ string, variables []string) string { return noKey(strings.Join(variables, " or ")) },
+		Default: c.defaultName(), Keys: providers.KeyRing{Keys: from.memory, Store: from.store}, Policy: provider.Policy{DownFor: c.ServerDown.Duration},
+		Providers: c.servers(from), NoKey: noKey,
 	}
 	for _, m := range c.listed() {
 		set.Models = append(set.Models, c.model(m, set.Providers))
@@ -194,6 +199,18 @@ func (c config) addServer(m modelConfig, known map[string]providers.Provider) st
 	if other, ok := known[server]; ok && other.Env[0] != keyEnv {
 		server += " with " + keyEnv
 	}
-	known[server] = providers.Provider{API: api, BaseURL: base, Env: []string{keyEnv}, NeedKey: strings.HasPrefix(base, ofOpenAI+"/")}
+	known[server] = providers.Provider{
+		API: api, BaseURL: base, Env: []string{keyEnv}, NeedKey: strings.HasPrefix(base, ofOpenAI+"/"), KeyName: presetAt(base),
+	}
 	return server
+}
+
+// presetAt returns the name of the preset with an address, whose stored key a model with that address uses. It returns "" if there is none.
+func presetAt(base string) string {
+	for _, name := range providers.Presets() {
+		if p, _ := providers.PresetOf(name); p.BaseURL != "" && p.BaseURL == strings.TrimSuffix(base, "/") {
+			return name
+		}
+	}
+	return ""
 }

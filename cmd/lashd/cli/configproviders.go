@@ -44,7 +44,7 @@ type keyConfig struct {
 }
 
 // servers returns the configured providers.
-func (c config) servers() map[string]providers.Provider {
+func (c config) servers(from keySources) map[string]providers.Provider {
 	all := map[string]providers.Provider{}
 	for name, p := range c.Providers {
 		made := providers.Provider{API: p.API, BaseURL: p.BaseURL, KeyHeader: p.KeyHeader, NeedKey: p.Key != nil, Limits: p.Limits.limits()}
@@ -54,8 +54,12 @@ func (c config) servers() map[string]providers.Provider {
 			}
 			made.Headers[header] = provider.NewSecret(value)
 		}
-		if p.Key != nil && p.Key.Env != "" {
+		switch {
+		case p.Key == nil:
+		case p.Key.Env != "":
 			made.Env = []string{p.Key.Env}
+		default:
+			made.Key = from.reader(c, p.Key)
 		}
 		all[name] = made
 	}

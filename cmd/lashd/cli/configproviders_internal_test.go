@@ -136,7 +136,7 @@ func modelsOf(t *testing.T, text string) []protocol.ModelInfo {
 	if err != nil {
 		t.Fatal(err)
 	}
-	source, err := c.source(&provider.Keys{}, notSet)
+	source, err := c.source(keySources{memory: &provider.Keys{}}, notSet)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,7 @@ func TestCredentialsOfBaseURL(t *testing.T) {
 			if err != nil {
 				c.BaseURL = base // config.toml rejects this URL, but the environment variable accepts it
 			}
-			source, err := c.source(&provider.Keys{}, func(string) string { return "" })
+			source, err := c.source(keySources{memory: &provider.Keys{}}, notSet)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -144,7 +144,7 @@ func (e *environment) runEngine(ctx context.Context, stop func(), store *persist
 		return err
 	}
 	defer e.shutdown(ctx, host) // after the engine has closed all sessions
-	keys := cfg.keys(os.Getenv)
+	keys := e.keySources(cfg, nonce)
 	models, err := cfg.source(keys, notSetAtStart(time.Now()))
 	if err != nil {
 		return err
@@ -159,7 +159,7 @@ func (e *environment) runEngine(ctx context.Context, stop func(), store *persist
 		return err
 	}
 	eng := engine.New(engine.Config{
-		Store: store, Plugins: loader, Servers: servers{loader}, Models: models, Keys: keys, Log: e.log, Trace: trace, StateDir: e.home,
+		Store: store, Plugins: loader, Servers: servers{loader}, Models: models, Keys: keys.memory, Log: e.log, Trace: trace, StateDir: e.home,
 		Environ: capture.Environment(cfg.environ(os.Environ())), Nonce: nonce, Idle: cfg.ParkAfter.Duration, FileLimits: cfg.Undo.limits(),
 		Defaults: protocol.Config{
 			Driver: standard.ID, Budget: protocol.Budget{Iterations: 100},

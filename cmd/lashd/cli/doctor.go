@@ -116,7 +116,7 @@ func (d *diagnosis) examine(ctx context.Context, e *environment) {
 	if _, err := os.Stat(e.home); errors.Is(err, os.ErrNotExist) {
 		d.note("directory", e.home+" does not exist yet; the first lashd run creates it", nil, "")
 		if cfg, configured := d.checkConfig(e); configured {
-			d.checkModels(ctx, cfg)
+			d.checkModels(ctx, e, cfg)
 		}
 		return
 	}
@@ -133,7 +133,7 @@ func (d *diagnosis) examine(ctx context.Context, e *environment) {
 	d.note("daemon", "not running (nothing listens on "+e.socket+")", nil, "")
 	d.checkFiles(0, fileLimit())
 	if configured {
-		d.checkModels(ctx, cfg)
+		d.checkModels(ctx, e, cfg)
 	}
 	lock, err := socket.Hold(e.home) // the lock keeps a daemon from starting during the check
 	if held, ok := errors.AsType[*socket.HeldError](err); ok {
@@ -154,7 +154,7 @@ func (d *diagnosis) examine(ctx context.Context, e *environment) {
 func (d *diagnosis) checkConfig(e *environment) (cfg config, ok bool) {
 	cfg, err := e.config()
 	if err == nil {
-		_, err = cfg.source(cfg.keys(os.Getenv), notSet)
+		_, err = cfg.source(e.keySources(cfg, ""), notSet)
 	}
 	return cfg, d.note("config", e.configFile()+" is valid or absent", err, "correct the file; lashd schema config describes each key")
 }

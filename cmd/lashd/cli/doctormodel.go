@@ -12,8 +12,8 @@ import (
 
 // checkModels checks whether the servers of all models accept requests with the
 // keys in the environment. Each check is one small request over the network.
-func (d *diagnosis) checkModels(ctx context.Context, cfg config) {
-	source, err := cfg.source(cfg.keys(os.Getenv), notSet)
+func (d *diagnosis) checkModels(ctx context.Context, e *environment, cfg config) {
+	source, err := cfg.source(e.keySources(cfg, ""), notSet)
 	if err != nil {
 		return // the check of the configuration reports it
 	}

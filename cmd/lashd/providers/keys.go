@@ -1,33 +1,45 @@
 package providers
 
 import (
+	"cmp"
 	"context"
+	"slices"
 
 	"lashd/engine/provider"
+	"lashd/engine/provider/keystore"
 )
 
-// KeyRing finds keys, in this order: in the daemon's environment, among those that clients handed over, and with the provider's own KeyReader.
+// KeyRing finds keys, in this order: in the daemon's environment, among those that clients handed over, where the configuration says, and
+// in the store. Of the first two, it looks for the provider's variables and for its name.
 type KeyRing struct {
 	*provider.Keys
+	Store *keystore.Store // nil: none
 }
 
 // Key implements Keys.
 func (k KeyRing) Key(ctx context.Context, name string, p Provider) (provider.Secret, error) {
-	if key := k.present(name, p); key != (provider.Secret{}) || p.Key == nil {
+	if key := k.present(name, p); key != (provider.Secret{}) {
 		return key, nil
 	}
-	return p.Key(ctx)
+	if p.Key != nil {
+		return p.Key(ctx)
+	}
+	if k.Store == nil {
+		return provider.Secret{}, nil
+	}
+	key, err := k.Store.Key(ctx, cmp.Or(p.KeyName, name))
+	if !p.NeedKey && key == (provider.Secret{}) {
+		return key, nil // a local server works although the store cannot be read
+	}
+	return key, err
 }
 
-// Has implements Keys.
-func (k KeyRing) Has(name string, p Provider) bool { return k.present(name, p) != provider.Secret{} }
+// Has implements Keys. It counts a reference of the configuration as a key without following it.
+func (k KeyRing) Has(name string, p Provider) bool {
+	return k.present(name, p) != provider.Secret{} || p.Key != nil || k.Store != nil && k.Store.Has(cmp.Or(p.KeyName, name))
+}
 
 // present returns the key that the environment or a client gave.
 func (k KeyRing) present(name string, p Provider) provider.Secret {
-	for _, variable := range p.Env {
-		if key := k.Keys.Key(variable); key != (provider.Secret{}) {
-			return key
-		}
-	}
-	return k.Keys.Key(name)
+	return k.Keys.Key(append(slices.Clone(p.Env), cmp.Or(p.KeyName, name))...)
 }

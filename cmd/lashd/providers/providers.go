@@ -49,6 +49,7 @@ type Provider struct {
 	Headers   map[string]provider.Secret
 	Limits    provider.Limits
 	Key       KeyReader // reads a key that is neither in the environment nor handed over; nil: none
+	KeyName   string    // name of the provider whose stored key this one shares; default its own name
 }
 
 // KeyReader reads an API key from where the configuration says. It returns the zero Secret if there is none.

@@ -894,9 +894,11 @@ export interface ModelListResult {
 
 /** ModelSetKeyParams gives the daemon an API key that its environment lacks. lashd keeps it in memory only. */
 export interface ModelSetKeyParams {
-  /** one of keysWanted from initialize */
+  /** one of keysWanted from initialize, or the name of a provider */
   name: string;
   key: string;
+  /** forget the key that a client gave before; key must be empty */
+  forget?: boolean;
 }
 
 /** ModelSpec names a model and states its abilities. It comes from the configuration; lashd infers nothing from the name. */

@@ -1,0 +1,92 @@
+package keystore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"time"
+
+	"github.com/zalando/go-keyring"
+
+	"lashd/engine/provider"
+	"lashd/internal/deadline"
+)
+
+// ErrNoKeyring means that the system has no keyring, or that it is locked or does not answer in time.
+var ErrNoKeyring = errors.New("the system's keyring is not available")
+
+// keyringLimit bounds how long an access to the keyring may take. A locked keyring can ask a person to unlock it, without any limit of
+// its own.
+const keyringLimit = 2 * time.Second
+
+// errHangs means that an earlier access to the keyring still waits.
+var errHangs = errors.New("an earlier access has not returned")
+
+// Keyring is the system's keyring: the Secret Service on Linux, the keychain on macOS, the credential manager on Windows. One access
+// runs at a time, so that a keyring that hangs holds one goroutine and not more. It is safe for concurrent use.
+type Keyring struct {
+	turn chan struct{} // holds an element while an access runs
+	off  string        // why the keyring is not used; "": it is
+}
+
+// NewKeyring returns the system's keyring. getenv is the environment: LASHD_KEYRING=off turns the keyring off.
+func NewKeyring(getenv func(string) string) *Keyring {
+	k := &Keyring{turn: make(chan struct{}, 1)}
+	desktop := runtime.GOOS != "darwin" && runtime.GOOS != "windows"
+	switch {
+	case getenv("LASHD_KEYRING") == "off":
+		k.off = "LASHD_KEYRING is off"
+	case desktop && getenv("DBUS_SESSION_BUS_ADDRESS") == "":
+		k.off = "DBUS_SESSION_BUS_ADDRESS is not set" // the library would start a bus of its own, which has no keyring
+	}
+	return k
+}
+
+// Get returns the secret of an account, the zero Secret if the keyring has none. It fails with ErrNoKeyring.
+func (k *Keyring) Get(ctx context.Context, service, account string) (provider.Secret, error) {
+	text, err := k.use(ctx, func() (string, error) { return keyring.Get(service, account) })
+	if errors.Is(err, keyring.ErrNotFound) {
+		return provider.Secret{}, nil
+	}
+	return provider.NewSecret(text), err
+}
+
+// Set stores the secret of an account. It fails with ErrNoKeyring.
+func (k *Keyring) Set(ctx context.Context, service, account string, key provider.Secret) error {
+	_, err := k.use(ctx, func() (string, error) { return "", keyring.Set(service, account, key.Reveal()) })
+	return err
+}
+
+// Delete removes an account, which may be absent. It fails with ErrNoKeyring.
+func (k *Keyring) Delete(ctx context.Context, service, account string) error {
+	_, err := k.use(ctx, func() (string, error) { return "", keyring.Delete(service, account) })
+	if errors.Is(err, keyring.ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
+// use runs one access within keyringLimit. Every error except keyring.ErrNotFound becomes ErrNoKeyring.
+func (k *Keyring) use(ctx context.Context, access func() (string, error)) (string, error) {
+	if k.off != "" {
+		return "", fmt.Errorf("%w: %s", ErrNoKeyring, k.off)
+	}
+	text, err := deadline.Do(ctx, keyringLimit, os.ErrDeadlineExceeded, func(ctx context.Context) (string, error) {
+		select {
+		case k.turn <- struct{}{}:
+		case <-ctx.Done():
+			return "", errHangs
+		}
+		defer func() { <-k.turn }()
+		return access()
+	})
+	switch {
+	case err == nil || errors.Is(err, keyring.ErrNotFound):
+		return text, err
+	case ctx.Err() != nil:
+		return "", context.Cause(ctx)
+	}
+	return "", fmt.Errorf("%w: %w", ErrNoKeyring, err)
+}
