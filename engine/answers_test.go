@@ -21,7 +21,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// TestRespond answers questions: wrongly, once, and again. Another turn of the session ends meanwhile, which changes nothing.
+// TestRespond answers questions: wrongly, once, and again. The end of another turn of the session in between changes nothing.
 func TestRespond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		work := newDeferring(protocol.Deferral{})
@@ -59,12 +59,12 @@ func TestRespond(t *testing.T) {
 			p.IdempotencyKey = string(q.ID)
 			first := must[*protocol.DecisionRespondResult](t)(d.Decisions.Respond(t.Context(), "cli_a", p))
 			if same := must[*protocol.DecisionRespondResult](t)(d.Decisions.Respond(t.Context(), "cli_a", p)); !same.Won || same.Seq != first.Seq {
-				t.Errorf("outside/29 the answer comes to %+v, and repeated to %+v", first, same)
+				t.Errorf("outside/29 the answer is %+v, and the repeated one %+v", first, same)
 			}
 			again := must[*protocol.DecisionRespondResult](t)(d.Decisions.Respond(t.Context(), "cli_b", &protocol.DecisionRespondParams{DecisionID: q.ID, Choice: protocol.ChooseReject}))
 			a := again.Answer
 			if !first.Won || first.Seq == 0 || again.Won || again.Seq == 0 || a.Choice != protocol.ChooseAllowOnce || a.By != "cli_a" {
-				t.Errorf("outside/29 the first answer comes to %+v, the second to %+v", first, again)
+				t.Errorf("outside/29 the first answer is %+v, the second %+v", first, again)
 			}
 		}
 		synctest.Wait()
@@ -247,7 +247,7 @@ func TestCompletionBesideAQuestion(t *testing.T) {
 		d.complete(t, work.key(), "worked")
 		state(protocol.TurnWaiting)
 		began := time.Now()
-		got := d.wait(t, turn).ToolCalls[1].Output // nobody answers
+		got := d.wait(t, turn).ToolCalls[1].Output // no client answers
 		if took := time.Since(began); got.Text != "unavailable by deadline" || took < 10*time.Minute || took > 10*time.Minute+time.Second {
 			t.Errorf("outside/29 after %s the question came to %+v", took, got)
 		}
@@ -316,7 +316,7 @@ func TestAnswersThatAreNotStored(t *testing.T) {
 			q := d.asking(t)[0]
 			p := &protocol.DecisionRespondParams{DecisionID: q.ID, Choice: protocol.ChooseAllowAlways, ArgsHash: q.ArgsHash}
 			if r, err := d.Decisions.Respond(t.Context(), "cli_a", p); err == nil || len(d.asking(t)) != 1 {
-				t.Errorf("the answer comes to %+v, open are %+v", r, d.asking(t))
+				t.Errorf("the answer is %+v, open are %+v", r, d.asking(t))
 			}
 			heal()
 			must[*protocol.DecisionRespondResult](t)(d.Decisions.Respond(t.Context(), "cli_a", p))

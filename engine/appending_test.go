@@ -17,10 +17,10 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// follower is a protocol that is told of nodes, and refuses them or waits where a test wants it.
+// follower is a protocol that gets new nodes, and rejects them or waits if a test asks for it.
 type follower struct {
 	opened
-	during func() // it is told
+	during func() // runs while it gets nodes
 }
 
 func (f *follower) callbacks(plugin.BuildContext) plugin.ProtocolSession {
@@ -79,7 +79,7 @@ func TestAnnouncedAppends(t *testing.T) {
 		before := len(d.graph(t, id).Data)
 		f.during = func() {
 			if n := len(d.graph(t, id).Data); n != before {
-				t.Errorf("history has %d nodes when the protocol is told, %d before", n, before)
+				t.Errorf("history has %d nodes when the protocol gets the new ones, %d before", n, before)
 			}
 		}
 		p := &protocol.GraphAppendParams{SessionID: id, Nodes: summary("by the way"), OperationID: "op"}
@@ -92,7 +92,7 @@ func TestAnnouncedAppends(t *testing.T) {
 		must[*protocol.SessionCompactResult](t)(d.Sessions.Compact(t.Context(), &protocol.SessionCompactParams{SessionID: id}))
 		want := []string{"restore before it is open", "told of by the way", "told", "told of notes noted", "told", "told of so far", "told"}
 		if got := f.all(); !slices.Equal(got, want) {
-			t.Errorf("it was told\n%q, want\n%q", got, want)
+			t.Errorf("it got\n%q, want\n%q", got, want)
 		}
 	})
 	t.Run("plugin/PR-01 rejected nodes are not added, whoever sends them", func(t *testing.T) {
@@ -136,7 +136,7 @@ func TestAnnouncedAppends(t *testing.T) {
 		}
 		want := []string{"restore nothing", "told of one", "told", "told of two", "told", "restore ok"}
 		if got := f.all(); !slices.Equal(got, want) {
-			t.Errorf("it was told\n%q, want\n%q", got, want)
+			t.Errorf("it got\n%q, want\n%q", got, want)
 		}
 	})
 	t.Run("plugin/PR-02 a protocol that fails to restore is opened again", func(t *testing.T) {
@@ -157,7 +157,7 @@ func TestAnnouncedAppends(t *testing.T) {
 		d.turn(t, id, "go on")
 		want := []string{"restore nothing", "told of x", "told", "restore ok", "restore ok"}
 		if got := f.all(); !slices.Equal(got, want) {
-			t.Errorf("it was told\n%q, want\n%q", got, want)
+			t.Errorf("it got\n%q, want\n%q", got, want)
 		}
 	})
 	t.Run("plugin/PR-01 a protocol that does not answer fails the append and blocks nothing else", func(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// direct is what a direct call of the tool run comes to: "ran", or the code and the message of its failure.
+// direct returns the result of a direct call of the tool run: "ran", or the code and the message of its failure.
 func (d *daemon) direct(t *testing.T, id protocol.SessionID, args string) (code, message string) {
 	t.Helper()
 	out := must[*protocol.ToolCallResult](t)(d.Tools.Call(t.Context(), &protocol.ToolCallParams{SessionID: id, Name: "run", Args: json.RawMessage(args)})).Output
@@ -145,7 +145,7 @@ func TestApprovalOfClientTools(t *testing.T) {
 	}
 }
 
-// TestPlacesOfQuestions has a person be told where the paths of a call lead, and the directories of its commands.
+// TestPlacesOfQuestions checks that a question shows where the paths of a call, and the directories of its commands, lead.
 func TestPlacesOfQuestions(t *testing.T) {
 	for args, want := range map[string]string{
 		`{"command":"ls"}`: "", `{"command":"ls","workdir":"sub"}`: "sub", `{"path":"sub/../x"}`: "x", `{"path":"loop"}`: "?",
@@ -162,7 +162,7 @@ func TestPlacesOfQuestions(t *testing.T) {
 		var places []string
 		for _, p := range o.typed(protocol.EventDecisionOpened).Decision.Places {
 			if p == "" {
-				p = dir + "/?" // nobody knows
+				p = dir + "/?" // the target is unknown
 			}
 			places = append(places, strings.TrimPrefix(p, dir+"/"))
 		}
@@ -220,7 +220,7 @@ func (l likened) Tools() []tool.Tool {
 	return all
 }
 
-// TestKindsOfTools has no approval settings. What changes things is asked about then, and what nobody knows; what reads, searches or thinks is not.
+// TestKindsOfTools checks the default without approval settings. lashd asks about tools that change things and tools of unknown kind, but not about those that read, search or think.
 func TestKindsOfTools(t *testing.T) {
 	for kind, want := range map[protocol.ToolKind]string{
 		protocol.ToolKindRead: "ran", protocol.ToolKindSearch: "ran", protocol.ToolKindThink: "ran",

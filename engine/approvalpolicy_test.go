@@ -34,7 +34,7 @@ func TestApproval(t *testing.T) {
 		}))
 		return d.wait(t, turn).ToolCalls[0].Output
 	}
-	// unasked runs a turn whose call nobody is asked about.
+	// unasked runs a turn whose call needs no approval.
 	unaskedWith := func(t *testing.T, d *daemon, id protocol.SessionID, input string) protocol.ToolOutput {
 		t.Helper()
 		return d.turn(t, id, input).ToolCalls[0].Output
@@ -188,7 +188,7 @@ func TestStandingAnswers(t *testing.T) {
 				t.Errorf("the person was asked %q", asked.Prompt)
 			}
 			must[*protocol.HeadResult](t)(d.Sessions.Configure(t.Context(), &protocol.SessionConfigureParams{
-				SessionID: id, Approval: &protocol.ApprovalConfig{Mode: protocol.ApproveAsk, DeadlineMs: 1}, // nobody answers
+				SessionID: id, Approval: &protocol.ApprovalConfig{Mode: protocol.ApproveAsk, DeadlineMs: 1}, // no client answers
 			}))
 			if out := d.turn(t, id, "1").ToolCalls[0].Output; (out.Failure != nil) != c.asked {
 				t.Errorf("after %s, asked about %s: %v, want %v", c.first, c.second, out.Failure != nil, c.asked)

@@ -127,7 +127,7 @@ func uploadKey(p *protocol.ArtifactWriteParams) string {
 	return string(p.SessionID) + "\n" + p.UploadID
 }
 
-// add appends a part to its upload and returns all bytes so far. A part that is there already
+// add appends a part to its upload and returns all bytes so far. A part that was added before
 // changes nothing. The caller must not modify the returned slice.
 func (u *uploads) add(p *protocol.ArtifactWriteParams) ([]byte, error) {
 	u.mu.Lock()

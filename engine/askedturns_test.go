@@ -252,7 +252,7 @@ func TestTasksOfRequesters(t *testing.T) {
 		d.task(t, id, "tsk_shell", protocol.TaskSpec{Kind: protocol.TaskCommand, Recovery: protocol.RecoverOwner, Command: &protocol.TaskShell{Script: "sleep 600"}})
 		_, err := host.Tasks.SignalTask(authority.FromSandbox(t.Context()), &protocol.TaskSignalParams{TaskParams: protocol.TaskParams{TaskID: "tsk_shell"}, Name: "stdin"})
 		if !errors.As(err, new(*plugin.UnavailableError)) {
-			t.Errorf("it is told %v", err)
+			t.Errorf("it got %v", err)
 		}
 	})
 }

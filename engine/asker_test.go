@@ -357,7 +357,7 @@ func TestSandboxedRequesters(t *testing.T) {
 	})
 }
 
-// approving is a plugin that wants calls to be asked about, and allowed if nobody answers.
+// approving is a plugin that makes lashd ask about calls, and allow them if no client answers.
 func approving(silence protocol.ApprovalMode) hooked {
 	return hooked{"approving", func(r *plugin.Registrar) {
 		r.ToolCalls().Before(func(context.Context, *plugin.ToolCallContext) ([]plugin.Directive, error) {

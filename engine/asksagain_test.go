@@ -17,7 +17,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// TestUnreadableAnswers has a call to ask about while nobody can read what a person has allowed before. It does not run, and waits for that.
+// TestUnreadableAnswers makes the stored answers unreadable. A call that needs them does not run, and waits until they can be read.
 func TestUnreadableAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var ran notes
@@ -76,7 +76,7 @@ func TestQuestionsOfABatch(t *testing.T) {
 	})
 }
 
-// TestApprovalOfAnotherCall restarts the daemon while a call is asked about. What the call would be then is asked about anew if it is another one.
+// TestApprovalOfAnotherCall restarts the daemon while a call is asked about. If the call has changed, lashd asks again.
 func TestApprovalOfAnotherCall(t *testing.T) {
 	dir := t.TempDir()
 	lead := func(to string) {

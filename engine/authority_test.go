@@ -158,7 +158,7 @@ func narrowedChild(t *testing.T, d *daemon) {
 	}
 }
 
-// TestInvalidAuthorities has a person grant a session what it cannot be granted, and be told where that is.
+// TestInvalidAuthorities grants a session invalid authority. The error names the place of the invalid value.
 func TestInvalidAuthorities(t *testing.T) {
 	d := start(t, setup{model: replies(), tools: []tool.Provider{says("a", "x")}})
 	many := make([]protocol.Policy, authority.MaxPolicies+1)
@@ -188,7 +188,7 @@ func TestInvalidAuthorities(t *testing.T) {
 	}
 }
 
-// TestUnreadableTools has a session ask for others while nobody can tell which tools were taken from it. It gets none.
+// TestUnreadableTools lets a session request other sessions while its removed tools cannot be read. It gets none.
 func TestUnreadableTools(t *testing.T) {
 	d, id, host := asks(t, allowing)
 	must[*protocol.ToolStateResult](t)(d.Tools.SetMembership(t.Context(), &protocol.ToolSetMembershipParams{SessionID: id, Members: map[string]bool{"run": false}}))

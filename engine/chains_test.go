@@ -29,7 +29,7 @@ type grown struct {
 // freedom orders what became of a call: the laxest first.
 var freedom = []string{"ran", "asked", "denied", "plan_mode"}
 
-// became is what a call comes to for a verdict, where no question is ever answered.
+// became returns the outcome of a call for a verdict if no question is ever answered.
 func became(verdict protocol.ApprovalMode) string {
 	return map[protocol.ApprovalMode]string{protocol.ApproveAllow: "ran", protocol.ApproveAsk: "asked", protocol.ApproveDeny: "denied"}[verdict]
 }

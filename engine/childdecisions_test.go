@@ -31,7 +31,7 @@ func (d *daemon) allows(t *testing.T, asked protocol.Decision) *protocol.Decisio
 	}))
 }
 
-// watchful is a daemon whose model looks when it is told to, which a person must allow.
+// watchful is a daemon whose model calls the tool look on request, which needs approval.
 func watchful(t *testing.T) *daemon {
 	t.Helper()
 	return start(t, setup{model: looks(), tools: []tool.Provider{says("look", "fine")}, config: asking})
@@ -75,15 +75,15 @@ func TestQuestionsOfChildren(t *testing.T) {
 			t.Error("the answer does not count")
 		}
 		if got := again.typed(protocol.EventDecisionResolved).Decision; got.ID != asked.ID || got.Answer.By != "cli_a" {
-			t.Errorf("who watches above was told %+v", got)
+			t.Errorf("the subscriber of the parent got %+v", got)
 		}
 		if report := d.wait(t, turn); report.ToolCalls[0].Output.Text != "fine" {
 			t.Errorf("the call came to %+v", report.ToolCalls[0].Output)
 		}
-		d.turn(t, root, "go on") // nothing above was shifted by what is told of those below
+		d.turn(t, root, "go on") // events of child sessions have not shifted the parent's numbers
 		again.gapless(0)
 		if len(beside.all) != 0 {
-			t.Errorf("who watches another session was told %v", types(beside.all))
+			t.Errorf("the subscriber of another session got %v", types(beside.all))
 		}
 	})
 	t.Run("issue/5-6 peers/R5 a slow subscriber still gets the latest state of a descendant's question", func(t *testing.T) {

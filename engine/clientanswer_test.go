@@ -15,7 +15,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// asKilled is a copy of the store as SIGKILL would leave it now. Nothing may be written meanwhile.
+// asKilled is a copy of the store as SIGKILL would leave it now. No test may write to it during the copy.
 func (d *daemon) asKilled(t *testing.T) (dir string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "store")

@@ -139,7 +139,7 @@ func TestClientServers(t *testing.T) {
 			leave = d.Clients.Connected("cli_a")
 			time.Sleep(time.Hour)
 			if got := d.told(t, id); got != "a own" || i.here() != "x" {
-				t.Errorf("while it is there: told %q, servers %q", got, i.here())
+				t.Errorf("while it is connected: events %q, servers %q", got, i.here())
 			}
 			o := d.observe(t, id)
 			leave()
@@ -190,7 +190,7 @@ func TestClientServers(t *testing.T) {
 				}
 			}
 			if i.here() == "" {
-				t.Error("nothing is there")
+				t.Error("the session has no tools of the server")
 			}
 		})
 	})

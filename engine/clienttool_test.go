@@ -138,7 +138,7 @@ func TestClientTool(t *testing.T) {
 				must[*protocol.SessionOverlayResult](t)(d.Sessions.SetOverlay(t.Context(), client, &protocol.SessionOverlayParams{SessionID: id, Tools: tools, WhileConnected: true}))
 				time.Sleep(time.Hour)
 				if !has(d) {
-					t.Error("it went although its client is there")
+					t.Error("it was removed although its client is connected")
 				}
 				disconnect()
 				if restarted {

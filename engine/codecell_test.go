@@ -130,7 +130,7 @@ func coded(w *words) setup {
 	return setup{model: runs(), driver: scheme{driver: coding{}, executor: func() plugin.CodeExecutor { return &memory{words: w} }}}
 }
 
-// ran runs a word in a session, and is what the model is told.
+// ran runs a word in a session and returns the result that the model sees.
 func (d *daemon) ran(t *testing.T, id protocol.SessionID, word string) string {
 	t.Helper()
 	report := d.turn(t, id, "run "+word)
@@ -150,14 +150,14 @@ func TestCells(t *testing.T) {
 			"a": "printed a error ", "crash": "panicked: clumsy", "fail": "no such word", "odd": "printed odd error The code ran, but its result cannot be stored",
 		} {
 			if got := d.ran(t, id, word); !strings.Contains(got, want) {
-				t.Errorf("%s: the model is told %q", word, got)
+				t.Errorf("%s: the model sees %q", word, got)
 			}
 		}
 	})
 	t.Run("plugin/PR-07 without an executor a cell returns an error", func(t *testing.T) {
 		d := start(t, setup{model: runs(), driver: scheme{driver: coding{}}})
 		if got := d.ran(t, d.session(t), "a"); got != "printed  error code execution unavailable" {
-			t.Errorf("the model is told %q", got)
+			t.Errorf("the model sees %q", got)
 		}
 	})
 	t.Run("plugin/PR-07 changed executor state is captured and survives a restart", func(t *testing.T) {
@@ -187,7 +187,7 @@ func TestCells(t *testing.T) {
 		}
 		d = d.restart(t, nil)
 		if got := d.ran(t, id, "c"); got != "printed ac error " {
-			t.Errorf("after the restart the model is told %q", got)
+			t.Errorf("after the restart the model sees %q", got)
 		}
 	})
 	t.Run("plugin/PR-07 forks and snapshots include the executor state", func(t *testing.T) {
@@ -231,7 +231,7 @@ func TestCells(t *testing.T) {
 		}
 		all := d.graph(t, id).Data
 		if told := all[len(all)-2].Message.Parts[0].Text; !strings.Contains(told, "not run again") || len(w.all()) != 1 {
-			t.Errorf("the model is told %q, and %q ran", told, w.all())
+			t.Errorf("the model sees %q, and %q ran", told, w.all())
 		}
 	})
 	t.Run("plugin/PR-07 the result of a cell survives a restart", func(t *testing.T) {

@@ -22,7 +22,7 @@ type slot struct {
 }
 
 const (
-	briefly  = 11 * time.Second // as long as plugins may take where nobody says how long
+	briefly  = 11 * time.Second // longer than the default time limit of plugins
 	halfHour = 31 * time.Minute
 )
 
@@ -220,7 +220,7 @@ func TestHangingPlugins(t *testing.T) {
 				f.where.Store(&s.name)
 				// Revision is found out when the state is captured.
 				if err := s.use(t, d, id); strings.HasPrefix(s.hang, "plugin ") && s.name != "revision" && err == nil {
-					t.Error("nobody is told")
+					t.Error("no client got the event")
 				}
 				f.where.Store(nil)
 				usable(t, d, id)
@@ -313,7 +313,7 @@ func TestAbandonedPlugins(t *testing.T) {
 			synctest.Wait()
 			f.where.Store(nil)
 			if ran := d.commands(t, id); ran != "2" {
-				t.Errorf("while the command is at work it has run %s commands", ran)
+				t.Errorf("while the command runs it has run %s commands", ran)
 			}
 			e, ok := errors.AsType[*plugin.OperationError](<-done)
 			if !ok || e.Code != plugin.OperationAbandoned || !strings.Contains(e.Message, "plugin faulty: command") {
@@ -346,7 +346,7 @@ func TestAbandonedPlugins(t *testing.T) {
 			}
 			time.Sleep(24 * time.Hour) // a task may take its time
 			if f.away.Load() != 2 {
-				t.Fatalf("%d tasks are at work", f.away.Load())
+				t.Fatalf("%d tasks run", f.away.Load())
 			}
 			began := time.Now()
 			must[*protocol.SeqResult](t)(d.Sessions.Delete(t.Context(), &protocol.SessionMutationParams{SessionID: id}))
@@ -368,7 +368,7 @@ func TestAbandonedPlugins(t *testing.T) {
 			_, err := d.Operations.Task(patiently(t), p)
 			left(err)
 			if f.away.Load() != 2 {
-				t.Errorf("%d tasks are at work: it was run again", f.away.Load())
+				t.Errorf("%d tasks run: it was run again", f.away.Load())
 			}
 			f.where.Store(nil)
 			usable(t, d, other)

@@ -87,10 +87,10 @@ func TestDeferred(t *testing.T) {
 		}
 		s := must[*protocol.SessionReadResult](t)(d.Sessions.Read(t.Context(), &protocol.SessionReadParams{SessionID: waits.SessionID})).Session
 		if s.State != protocol.SessionRunning {
-			t.Errorf("the session is %s: nobody is asked", s.State)
+			t.Errorf("the session is %s: it does not wait for an answer", s.State)
 		}
 		if _, err := d.Tools.Complete(t.Context(), "cli_a", &protocol.ToolCompleteParams{Key: "dec_none", Output: protocol.Succeed("x")}); !errors.Is(err, engine.ErrNoCompletion) {
-			t.Errorf("a key that nobody took: %v", err)
+			t.Errorf("an unused key: %v", err)
 		}
 		if !d.complete(t, work.key(), "first") || d.complete(t, work.key(), "second") {
 			t.Error("not just the first completion counts")

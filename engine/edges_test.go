@@ -58,7 +58,7 @@ func TestCrashEdges(t *testing.T) {
 			}
 		}
 		if n != 1 {
-			t.Errorf("%s was told %d times", name, n)
+			t.Errorf("%s was sent %d times", name, n)
 		}
 	}
 	t.Run("plugin/HK-13 a checkpoint hook that gave directives does not run again after a crash", func(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// fact is something that the specification wants observers to be told, and the one event type that tells it here.
+// fact is a fact that observers must learn by the specification, and the event type that carries it.
 type fact struct {
 	name string
 	as   protocol.EventType
@@ -112,7 +112,7 @@ func TestEventsOfATurn(t *testing.T) {
 	})
 }
 
-// scriptedTurns runs turns in which everything happens, and returns what an observer was told.
+// scriptedTurns runs turns in which everything happens, and returns the events that an observer got.
 func scriptedTurns(t *testing.T) []protocol.Event {
 	busy := &scripted.Failure{Kind: provider.KindHTTP, Code: "busy", Status: 503, Retryable: true, AfterChunks: 2, Times: 1}
 	script := &scripted.Script{Turns: []scripted.Turn{

@@ -13,7 +13,7 @@ import (
 // Wake is a wake, for tests that have nothing else that wakes.
 type Wake = queue.Wake
 
-// WakeSession has a session take a wake in a commit of its own, and tells which input it is or why it was refused.
+// WakeSession queues a wake in a commit of its own. It returns the input, or the reason for a rejection.
 func (e *Engine) WakeSession(ctx context.Context, id protocol.SessionID, w Wake) (protocol.QueuedInput, protocol.WakeRefusal, error) {
 	var refused protocol.WakeRefusal
 	in, err := do(ctx, e, id, func(ctx context.Context, st *state) (in protocol.QueuedInput, err error) {
@@ -53,7 +53,7 @@ func (e *Engine) HandOver(ctx context.Context, id protocol.SessionID, tasks ...p
 	}, err
 }
 
-// Handed tells how many functions the actor of a session that is in memory has taken, without this one, and how many commits it has made.
+// Handed returns the number of functions that the actor of a loaded session has run, without this one, and the number of its commits.
 func (e *Engine) Handed(ctx context.Context, id protocol.SessionID) (taken, commits int, err error) {
 	_, err = do(ctx, e, id, func(_ context.Context, st *state) (struct{}, error) {
 		taken, commits = st.processed-1, st.commits

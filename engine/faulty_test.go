@@ -13,7 +13,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// faulty is a plugin, and a protocol, with a contribution of every kind. Where it is told to, it panics, or does not return
+// faulty is a plugin, and a protocol, with a contribution of every kind. On request it panics, or does not return
 // before it is released, whatever its context says.
 type faulty struct {
 	where  atomic.Pointer[string] // nil: nowhere

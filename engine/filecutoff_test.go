@@ -110,7 +110,7 @@ func (c *cutOff) file(t *testing.T) string {
 	return text
 }
 
-// givenUp sees to it that the rewind is told to be given up, and that what it was to undo can still be undone.
+// givenUp checks that clients learn that the rewind was given up, and that its changes can still be undone.
 func (c *cutOff) givenUp(t *testing.T, why string) {
 	t.Helper()
 	points := c.points(t, c.id)
@@ -139,7 +139,7 @@ func TestInterruptedRewinds(t *testing.T) {
 		synctest.Wait()
 		o := c.observe(t, c.id)
 		if n := len(c.open(t, c.id)); n != 1 || c.file(t) != "new\n" {
-			t.Errorf("while tools are at work %d rewinds are open, a.txt is %q", n, c.file(t))
+			t.Errorf("while tools run %d rewinds are open, a.txt is %q", n, c.file(t))
 		}
 		c.on <- struct{}{}
 		c.wait(t, busy)
@@ -226,7 +226,7 @@ func TestInterruptedRewinds(t *testing.T) {
 			t.Errorf("the head is %+v, was %+v; a.txt %q", now, before, c.file(t))
 		}
 	})
-	after("issue/6-2 a rewind that was cut off is given up where its workspace is gone, and can be asked for anew", func(t *testing.T, c *cutOff) {
+	after("issue/6-2 an interrupted rewind is given up if its workspace is gone, and can be requested again", func(t *testing.T, c *cutOff) {
 		c.crash(t)
 		ok(t, os.Rename(c.dir, c.dir+"-away"))
 		c.load(t, c.id)
@@ -235,7 +235,7 @@ func TestInterruptedRewinds(t *testing.T) {
 		ok(t, os.Rename(c.dir+"-away", c.dir))
 		c.undo(t, onlyFiles(c.id, c.turn))
 		if c.file(t) != "old\n" {
-			t.Errorf("undone anew, a.txt is %q", c.file(t))
+			t.Errorf("undone again, a.txt is %q", c.file(t))
 		}
 	})
 	after("issue/6-2 a rewind that was cut off is brought to its end although the session's plugins cannot be opened", func(t *testing.T, c *cutOff) {

@@ -66,7 +66,7 @@ func TestUnusualFiles(t *testing.T) {
 			ok(t, os.Link(filepath.Join(dir, "a.txt"), filepath.Join(dir, "same")))
 		},
 			func(t *testing.T, dir string) { write(t, dir, "a.txt", "both\n") }, true},
-		{"modes that nobody may read", func(t *testing.T, dir string) { ok(t, os.Chmod(filepath.Join(dir, "b.txt"), 0)) },
+		{"modes without read permission", func(t *testing.T, dir string) { ok(t, os.Chmod(filepath.Join(dir, "b.txt"), 0)) },
 			func(t *testing.T, dir string) {
 				ok(t, os.Chmod(filepath.Join(dir, "a.txt"), 0), os.Chmod(filepath.Join(dir, "b.txt"), 0o600), os.Chmod(filepath.Join(dir, "sub"), 0o700))
 			}, false},
@@ -157,7 +157,7 @@ func TestUnusualFiles(t *testing.T) {
 		}
 		ok(t, os.Mkdir(dir, 0o755))
 		if _, err := d.History.Rewind(t.Context(), &params); !errors.As(err, new(*undo.UnrestorableError)) {
-			t.Errorf("rewind when it is there again: %v", err)
+			t.Errorf("rewind after the workspace is back: %v", err)
 		}
 		if again := d.turn(t, id, "go"); again.State != protocol.TurnCompleted || len(d.points(t, id)) != 1 {
 			t.Errorf("turn %s, points %+v", again.State, d.points(t, id))

@@ -25,7 +25,7 @@ func manyFiles(b *testing.B, n int) (dir string) {
 	return dir
 }
 
-// BenchmarkFilePoints tells what a turn costs that calls one tool, which changes one file: with file points and without, and how much
+// BenchmarkFilePoints measures a turn that calls one tool, which changes one file: with file points and without, and how much
 // of it is left where the model takes a while, as they do.
 func BenchmarkFilePoints(b *testing.B) {
 	for _, n := range []int{1000, 20_000} {
@@ -67,7 +67,7 @@ func thinks(d time.Duration) provider.Provider {
 	})
 }
 
-// BenchmarkManyChanges tells what file points cost a workspace at first, and when a turn changes a tenth of the files, and what it
+// BenchmarkManyChanges measures the cost of file points for a new workspace, and when a turn changes a tenth of the files, and what it
 // costs to undo that.
 func BenchmarkManyChanges(b *testing.B) {
 	for _, n := range []int{100, 1000, 20_000} {

@@ -15,7 +15,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// leaver is a protocol that asks for other frames, and notes what it is told.
+// leaver is a protocol that requests other frames and records its calls.
 type leaver struct {
 	notes
 	asks  func(n int) (*protocol.FrameSwitch, error) // before the n-th model call, from 1
@@ -121,7 +121,7 @@ func TestFrameSwitch(t *testing.T) {
 		}
 		must[*protocol.SessionWaitResult](t)(d.Sessions.Wait(t.Context(), &protocol.SessionWaitParams{SessionID: id}))
 		if got := l.all()[:3]; !slices.Equal(got, []string{"restore ", "restore so far", "persisted frameSwitch"}) {
-			t.Errorf("the protocol and others were told %q", got)
+			t.Errorf("the protocol and others got %q", got)
 		}
 		o.gapless(0)
 	})
@@ -175,7 +175,7 @@ func TestFrameSwitch(t *testing.T) {
 		}
 		for _, word := range []string{"b", "c"} {
 			if got := d.ran(t, id, word); strings.Contains(got, "a") || !strings.HasPrefix(got, "printed b") {
-				t.Errorf("in the new frame the model is told %q", got)
+				t.Errorf("in the new frame the model sees %q", got)
 			}
 			d = d.restart(t, nil)
 		}

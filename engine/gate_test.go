@@ -23,7 +23,7 @@ func refusedTo(r *protocol.TurnReport) (all []protocol.IntentRefusal) {
 	return all
 }
 
-// TestIntentsOfOneCall has a call start a task and want more of it. Another call starts it again, another one by its id, and one that nobody could do, and wants something of one that is not there.
+// TestIntentsOfOneCall has intents of one call for one task: start, signal, cancel. A second call starts the task again, another task under the same id and an impossible one, and signals a missing task.
 func TestIntentsOfOneCall(t *testing.T) {
 	begin := watch("tsk_w")
 	begin.StartTask.Spec.Signals = []protocol.TaskSignalType{{Name: "poke"}}
@@ -87,7 +87,7 @@ func TestIntentsOfAToolThatIsGone(t *testing.T) {
 	}
 }
 
-// TestIntentsOfACancelledTurn has a call want something after its turn was cancelled. What makes no sense is told as that.
+// TestIntentsOfACancelledTurn has a call with intents after its turn was cancelled. Invalid intents are reported as invalid.
 func TestIntentsOfACancelledTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		late := toolFunc{name: "late", run: func(ctx context.Context, _ tool.Invocation) (tool.Result, error) {

@@ -187,7 +187,7 @@ func TestLifecycleHooks(t *testing.T) {
 		}
 		for _, want := range []string{"a turnFinalized", "b turnFinalized", "a turnPersisted", "b turnPersisted"} {
 			if !slices.Contains(heard.list, want) {
-				t.Errorf("nobody heard %q: %q", want, heard.list)
+				t.Errorf("no hook heard %q: %q", want, heard.list)
 			}
 		}
 		if got := said(d.graph(t, id).Data); !slices.Equal(got, []string{"go", "ok"}) {

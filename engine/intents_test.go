@@ -97,7 +97,7 @@ func TestIntents(t *testing.T) {
 			}
 		}
 		if told := string(encoded(t, model.asked[1].Messages)); strings.Count(told, `"intents":[{"intentId":"int_`) != 2 {
-			t.Errorf("the model is told %s", told)
+			t.Errorf("the model sees %s", told)
 		}
 	})
 	t.Run("runtime/T12 each refused intent has a code and changes nothing", func(t *testing.T) {

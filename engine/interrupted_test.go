@@ -44,7 +44,7 @@ func TestInterrupted(t *testing.T) {
 				d.halt()
 				err := <-done
 				if !errors.As(err, new(*engine.InterruptedError)) || !errors.Is(err, engine.ErrShuttingDown) || strings.Contains(err.Error(), "repeat") || !strings.Contains(err.Error(), what) {
-					t.Errorf("it is told: %v", err)
+					t.Errorf("it got: %v", err)
 				}
 			})
 		})

@@ -182,7 +182,7 @@ func TestOperationsTakeTurns(t *testing.T) {
 		err := <-done
 		d = d.restart(t, nil)
 		if got := len(pluginNodes(d.graph(t, id).Data)); (got == 1) != (err == nil) {
-			t.Errorf("the caller was told %v, and history has %d events", err, got)
+			t.Errorf("the caller got %v, and history has %d events", err, got)
 		}
 	})
 }

@@ -76,7 +76,7 @@ func TestOverlayTools(t *testing.T) {
 			got := means[o.until(func(e protocol.Event) bool { return means[e.Type] != "" }).Type]
 			d.interrupt(t, turn)
 			if d.wait(t, turn); got != c.want {
-				t.Errorf("it comes to %q, want %q", got, c.want)
+				t.Errorf("the result is %q, want %q", got, c.want)
 			}
 		})
 	}
@@ -96,7 +96,7 @@ func TestOverlayTools(t *testing.T) {
 			id := d.session(t)
 			must[*protocol.SessionOverlayResult](t)(d.Sessions.SetOverlay(t.Context(), "cli_a", &protocol.SessionOverlayParams{SessionID: id, Tools: []protocol.ClientTool{claims(c.name, "", c.says)}}))
 			if d.turn(t, id, "go"); !slices.Equal(told.list, []string{c.want}) {
-				t.Errorf("of a client's %s that says %s, a hook was told %q, want %q", c.name, c.says, told.list, c.want)
+				t.Errorf("of a client's %s that says %s, a hook got %q, want %q", c.name, c.says, told.list, c.want)
 			}
 		}
 	})

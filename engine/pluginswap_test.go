@@ -113,7 +113,7 @@ func stateMoves(t *testing.T) {
 	d, r := replaceable(t, with(), &keeper{register: func(k *kept, _ *plugin.Registrar) { was = k }})
 	id := d.session(t)
 	d.holds(t, id, "before", "")
-	was.set("since", "") // of which nobody was told
+	was.set("since", "") // without a notification
 	next := &keeper{version: "2"}
 	<-r.takeFor(t, d, id, next)
 	if got := d.held(t, id, "keeper"); got.Text != "since" {
@@ -178,7 +178,7 @@ func toolsReturn(t *testing.T) {
 	o.over(d.turn(t, id, "last").TurnID)
 	o.gapless(o.first.Seq)
 	if n := len(o.of(protocol.EventToolsChanged)); n != 3 {
-		t.Errorf("tools/changed was told %d times", n)
+		t.Errorf("tools/changed was sent %d times", n)
 	}
 }
 

@@ -149,7 +149,7 @@ func TestInvalidQuestions(t *testing.T) {
 		d := start(t, setup{model: replies(calls("asks"), scripted.Reply{Text: "done"}), tools: []tool.Provider{asks}})
 		d.turn(t, d.session(t), "go")
 		if err := <-over; malformed == nil || !errors.Is(busy, tool.ErrCallBusy) || !errors.Is(err, tool.ErrCallOver) {
-			t.Errorf("outside/29 it is told %v, %v and %v", malformed, busy, err)
+			t.Errorf("outside/29 it got %v, %v and %v", malformed, busy, err)
 		}
 	})
 }

@@ -143,7 +143,7 @@ func (r *remains) check() error {
 	return nil
 }
 
-// checkLost rejects a database that checkLost all its data. Call it before the database is opened for
+// checkLost rejects a database that has lost all its data. Call it before the database is opened for
 // writing: closing that connection would fold the log into the database.
 func (r *remains) checkLost(ctx context.Context, path string, found preview) error {
 	switch {

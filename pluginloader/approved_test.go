@@ -64,7 +64,7 @@ func TestApprovedPrograms(t *testing.T) {
 	for _, c := range []struct {
 		what, more, tool string // of the plugin; the tool says the pid of the process that is to end first
 		of               string // the program
-		refusal          string // what a call comes to
+		refusal          string // the error of a call
 	}{
 		{"a process", `"process":{"command":["PROGRAM"],` + says("1") + `},"tools":[{"name":"pid","description":"p"}]`, "pid", self, "plugin_modified"},
 		{"an MCP server", `"mcpServers":{"s":{"command":"PROGRAM",` + says("mcp") + `}}`, "mcp__s__pid", self, "plugin_modified"},
@@ -92,7 +92,7 @@ func TestApprovedPrograms(t *testing.T) {
 			installed(t, program+".evil", program)
 			for range 6 { // more often than a program may crash
 				if got := w.call(id, c.tool, `{}`); !w.refused(got, c.refusal) {
-					t.Errorf("another program is there, and it says %q", got)
+					t.Errorf("with another program at the path the call returns %q", got)
 				}
 			}
 			if c.refusal == "plugin_modified" {

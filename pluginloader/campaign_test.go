@@ -73,7 +73,7 @@ var styles = map[string]func(dir, name, content string) error{
 		}
 		return os.Remove(path + "~")
 	},
-	"deleted and made anew": func(dir, name, content string) error {
+	"deleted and created again": func(dir, name, content string) error {
 		if err := os.Remove(filepath.Join(dir, name)); err != nil {
 			return err
 		}

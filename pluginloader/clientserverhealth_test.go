@@ -143,7 +143,7 @@ func TestBrought(t *testing.T) {
 		for session := range server.Sessions() {
 			_ = session.Close() // the test is over
 		}
-		_ = far.Close() // likewise
+		_ = far.Close() // the test has ended
 	})
 }
 

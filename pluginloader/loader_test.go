@@ -227,7 +227,7 @@ func switchedOff(t *testing.T) {
 	must(w.SetEnabled(t.Context(), &protocol.PluginEnableParams{Name: "guest", Enabled: true})).of(t)
 	w.status("", "guest", protocol.PluginLoaded)
 	if _, err := w.SetEnabled(t.Context(), &protocol.PluginEnableParams{Name: "nobody"}); !errors.Is(err, pluginloader.ErrNoPlugin) {
-		t.Errorf("nobody is switched off: %v", err)
+		t.Errorf("an unknown plugin is disabled: %v", err)
 	}
 }
 
@@ -245,13 +245,13 @@ func dryRun(t *testing.T) {
 		t.Errorf("with nothing to do: %+v", r)
 	}
 	version := 0
-	w.until("a dry run that comes before the watcher tells of another file", func() bool {
+	w.until("a dry run before the watcher reports another file", func() bool {
 		version++
 		w.write("g/version", fmt.Sprint(version))
 		r := plan(true)
 		return r.Data[0].Change == protocol.PluginChanged && len(r.Data[0].Added)+len(r.Data[0].Removed) == 0 && !r.Prefix
 	})
-	w.stop() // so that nobody is quicker
+	w.stop() // so that the watcher is not faster
 	w.write("g/plugin.json", manifest("guest", `,"hooks":["beforeToolCall","prompt"],"state":"1","tools":[{"name":"version","description":"d"},{"name":"new","description":"n"}]`))
 	w.write("h/plugin.json", `{"name":"h","lashd":{"prompt":[{"slot":"guidance","content":"x"}]}}`)
 	w.start()

@@ -52,7 +52,7 @@ type world struct {
 	builtin []plugin.Factory
 	replace []string
 	options map[string]json.RawMessage
-	news    func(protocol.ServerEvent) // nil: nobody wants them
+	news    func(protocol.ServerEvent) // nil: dropped
 	stop    func()
 
 	sandbox pluginloader.SandboxMode

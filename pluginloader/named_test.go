@@ -95,7 +95,7 @@ func toldUncovered(t *testing.T) {
 	}
 	for _, want := range []string{"python3 -m pkg", "sh -c", filepath.Join(cwd, "lib"), "make check", "sh prog"} {
 		if !slices.ContainsFunc(reach.Uncovered, func(text string) bool { return strings.Contains(text, want) }) {
-			t.Errorf("it does not tell of %q: %q", want, reach.Uncovered)
+			t.Errorf("it does not list %q: %q", want, reach.Uncovered)
 		}
 	}
 }
@@ -122,7 +122,7 @@ func namedByServers(t *testing.T) {
 		kill(pid)
 		for range 3 {
 			if got := w.call(id, tool, `{}`); !w.refused(got, "plugin_modified") {
-				t.Errorf("%s: another program is there, and it says %q", tool, got)
+				t.Errorf("%s: with another program at the path the call returns %q", tool, got)
 			}
 		}
 		script("exec " + self + "\n")

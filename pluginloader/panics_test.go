@@ -15,7 +15,7 @@ func TestAPanicOfTheLoaderLeavesTheDaemon(t *testing.T) {
 		var panics atomic.Bool
 		w.news = func(protocol.ServerEvent) { // it is called while a generation is put in the place of another one
 			if panics.Load() {
-				panic("somebody cannot take the news")
+				panic("a receiver fails")
 			}
 		}
 		w.write("g/version", "one")

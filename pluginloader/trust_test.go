@@ -127,7 +127,7 @@ func approvedAsTold(t *testing.T) {
 	put(t, cwd, "plugin.json", guestOf("guest", "d"))
 	_, err := w.Trust(t.Context(), &protocol.PluginTrustParams{Name: "guest", Cwd: cwd, Digest: told.Digest})
 	if _, ok := errors.AsType[*pluginloader.ContentError](err); !ok {
-		t.Errorf("what nobody was told is approved: %v", err)
+		t.Errorf("contents that no review showed are approved: %v", err)
 	}
 	if again := must(w.Read(t.Context(), &protocol.PluginParams{Name: "guest", Cwd: cwd})).of(t); again.Digest == "" || again.Digest == told.Digest {
 		t.Errorf("told %q, then %q", told.Digest, again.Digest)
@@ -168,8 +168,8 @@ func endedWhateverIsThere(t *testing.T) {
 		{"untrusted, it is too deep", untrust, saves(strings.Repeat("d/", 40)+"f", ""), protocol.PluginDegraded, protocol.PluginFailed},
 		{"disabled, it cannot be read", disable, saves("plugin.json", "{"), protocol.PluginDegraded, protocol.PluginDisabled},
 		{"disabled, it is not what was approved", disable, saves("version", "two"), protocol.PluginModified, protocol.PluginDisabled},
-		{"untrusted, nobody can look at it", untrust, unlisted, protocol.PluginDegraded, protocol.PluginFailed},
-		{"disabled, nobody can look at it", disable, unlisted, protocol.PluginDegraded, protocol.PluginDisabled},
+		{"untrusted and unreadable", untrust, unlisted, protocol.PluginDegraded, protocol.PluginFailed},
+		{"disabled and unreadable", disable, unlisted, protocol.PluginDegraded, protocol.PluginDisabled},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			w, cwd := newWorld(t).start(), workspace(t)

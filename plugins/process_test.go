@@ -98,7 +98,7 @@ func TestCalls(t *testing.T) {
 			t.Errorf("%+v %+v", got, got.Failure)
 		}
 	})
-	each(t, "issue/4-9 a call waits for no other, and is told that it is cancelled", func(t *testing.T, c process.Config) {
+	each(t, "issue/4-9 a call waits for no other, and learns that it is cancelled", func(t *testing.T, c process.Config) {
 		f := begin(t, c)
 		d := builtintest.Start(t, t.TempDir(), 0, noting(`{"mode":"wait"}`), f)
 		slow, quick := d.Session(t, nil), d.Session(t, nil)
@@ -115,9 +115,9 @@ func TestCalls(t *testing.T) {
 		}
 		builtintest.Must(d.Turns.Interrupt(t.Context(), "", &protocol.TurnInterruptParams{TurnID: began.TurnID}))(t)
 		builtintest.Must(d.Turns.Wait(t.Context(), &protocol.TurnWaitParams{TurnID: began.TurnID}))(t)
-		wait.Until(t, "the task is told", func() bool { return noted(t, d, slow) == `["cancelled"]` })
+		wait.Until(t, "the task learns of it", func() bool { return noted(t, d, slow) == `["cancelled"]` })
 	})
-	each(t, "issue/4-9 a call asks lashd for what it is granted, and is told what it is not", func(t *testing.T, c process.Config) {
+	each(t, "issue/4-9 a call gets what it is granted, and an error for the rest", func(t *testing.T, c process.Config) {
 		c.Uses = []process.Capability{process.UsesState, process.UsesDecisions}
 		d := builtintest.Start(t, t.TempDir(), 0, noting(`{}`), begin(t, c))
 		id := d.Session(t, nil)
@@ -131,7 +131,7 @@ func TestCalls(t *testing.T) {
 			t.Errorf("createSession: %+v %+v", got, got.Failure)
 		}
 	})
-	each(t, "issue/4-9 another list of tools is told, and asked for", func(t *testing.T, c process.Config) {
+	each(t, "issue/4-9 a changed list of tools is announced, and read", func(t *testing.T, c process.Config) {
 		changed := make(chan protocol.SessionID, 1)
 		c.ToolsChanged = func(_ context.Context, id protocol.SessionID) { changed <- id }
 		d := builtintest.Start(t, t.TempDir(), 0, noting(`{}`), begin(t, c))

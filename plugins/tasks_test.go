@@ -43,7 +43,7 @@ func background(t *testing.T, f plugin.Factory) {
 		}
 	}
 	if told != 1 {
-		t.Errorf("what has a key is told %d times", told)
+		t.Errorf("the event with a key is stored %d times", told)
 	}
 }
 

@@ -103,7 +103,7 @@ func TestNextEndsWithItsContext(t *testing.T) {
 func TestClosedWatcherIsNotWatching(t *testing.T) {
 	var p Publisher
 	if p.Watched() {
-		t.Error("watched by nobody")
+		t.Error("Watched reports true without a watcher")
 	}
 	a, b := p.Watch(), p.Watch()
 	a.Close()

@@ -226,7 +226,7 @@ func TestDeafRevision(t *testing.T) {
 		done, cancel := context.WithCancelCause(t.Context())
 		cancel(errBoom)
 		if _, err := s.Fingerprint(done); !errors.Is(err, errBoom) {
-			t.Errorf("for nobody: %v", err)
+			t.Errorf("without a plugin: %v", err)
 		}
 		close(r.hold)
 		synctest.Wait()

@@ -208,7 +208,7 @@ func TestHostsOfOthers(t *testing.T) {
 		t.Errorf("without two and with one more: %v", err)
 	}
 	if h.Revoked() {
-		t.Error("nobody has decided against it")
+		t.Error("no verdict denies it")
 	}
 	if h.Revoke(); !h.Revoked() || other.Revoked() {
 		t.Error("a person has decided against it, and not against the other")

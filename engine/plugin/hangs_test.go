@@ -114,7 +114,7 @@ func TestHangingClose(t *testing.T) {
 					t.Errorf("it took %v", took)
 				}
 				if _, err := h.Session("s"); err == nil {
-					t.Error("the session is there")
+					t.Error("the session is open")
 				}
 				close(p.hold)
 				synctest.Wait()
@@ -215,7 +215,7 @@ func TestLeftStored(t *testing.T) {
 		leave(t, "a cell", err, plugin.ErrLate)
 		_ = s.Close()
 		if d.closed {
-			t.Error("it is closed while it is told")
+			t.Error("it is closed during the call")
 		}
 		close(d.hold)
 		synctest.Wait()

@@ -58,7 +58,7 @@ func TestLifecycle(t *testing.T) {
 		}
 	})
 	if s := open(t); s.Listens() || s.Emit(t.Context(), event) != nil {
-		t.Error("a session without hooks tells somebody")
+		t.Error("a session without hooks has a receiver")
 	}
 }
 

@@ -91,7 +91,7 @@ func refused(t *testing.T, plugins ...plugin.Factory) string {
 		t.Fatal("the session opens")
 	}
 	if _, found := h.Session("s"); s != nil || found == nil {
-		t.Errorf("a session that was refused is there: %v", s)
+		t.Errorf("a rejected session is open: %v", s)
 	}
 	return err.Error()
 }

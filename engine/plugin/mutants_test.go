@@ -167,7 +167,7 @@ func TestWithoutTasks(t *testing.T) {
 		t.Errorf("a handle is not checked: %v", err)
 	}
 	if err := some.AwaitHidden(t.Context(), "s"); !errors.Is(err, errBoom) {
-		t.Errorf("nobody waits: %v", err)
+		t.Errorf("without a waiter: %v", err)
 	}
 	if _, err := some.TransferHandles(t.Context(), &protocol.TaskTransferParams{TaskIDs: []protocol.TaskID{"t"}}); !errors.Is(err, errBoom) {
 		t.Errorf("a handle is not transferred: %v", err)
@@ -246,7 +246,7 @@ func TestHostsThatOpenNothing(t *testing.T) {
 	cancel(errBoom)
 	h := newHost(t)
 	if s, err := h.Open(done, "d", nil, plugin.BuildContext{SessionID: "s"}); s != nil || !errors.Is(err, errBoom) {
-		t.Errorf("for nobody: %v", err)
+		t.Errorf("without a plugin: %v", err)
 	}
 	other, err := h.With([]plugin.Factory{with("more", func(*plugin.Registrar) {})})
 	if err != nil || !slices.Equal(other.IDs(), []string{"more"}) {
@@ -278,7 +278,7 @@ func TestHostsThatOpenNothing(t *testing.T) {
 	}
 	s.Leave()
 	if _, err := other.Session("s"); err == nil {
-		t.Error("the session that has left is there")
+		t.Error("the closed session is still listed")
 	}
 	if err := s.Return(); err != nil {
 		t.Errorf("it does not return: %v", err)
@@ -315,7 +315,7 @@ func TestNothingToLookAt(t *testing.T) {
 		t.Errorf("a query is given %+v, %v", host, err)
 	}
 	if _, found := new(plugin.ArtifactReader).Read("none"); found {
-		t.Error("there is an artifact that nobody wrote")
+		t.Error("there is an artifact that no tool wrote")
 	}
 }
 

@@ -115,7 +115,7 @@ func TestResume(t *testing.T) {
 		restores := plugin.ProtocolSession{Restore: func(context.Context, *plugin.View) error { return nil }}
 		listener := open(t, listens("p", func(context.Context, *plugin.LifecycleEvent) error { return nil }))
 		if looks(plugin.ProtocolSession{}) || !looks(restores) || !listener.NeedsView() || open(t).NeedsView() {
-			t.Error("somebody looks who does not, or the other way round")
+			t.Error("the observing tools are wrong")
 		}
 	})
 }

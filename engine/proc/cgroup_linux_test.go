@@ -90,7 +90,7 @@ func TestCgroupOfAKilledDaemon(t *testing.T) {
 		a.Process.Kill()
 		for limit := time.Now().Add(time.Minute); isCgroup(string(path)); time.Sleep(time.Millisecond) {
 			if time.Now().After(limit) {
-				t.Fatalf("%s is there", path)
+				t.Fatalf("%s exists", path)
 			}
 		}
 	})
@@ -222,7 +222,7 @@ func TestSandboxKeepsItsCgroup(t *testing.T) {
 		}
 	}
 	if out, exit := says(t, shell(cloneElsewhere+own)); exit.Code != 0 || !strings.Contains(out, "moved to") {
-		t.Errorf("outside a sandbox it comes to %+v %q, so nothing is shown", exit, out)
+		t.Errorf("outside a sandbox the result is %+v %q, so the test shows nothing", exit, out)
 	}
 	if out, exit := says(t, confinedShell(`python3 -S -c 'import threading, subprocess; t = threading.Thread(target=print, args=("thread",)); t.start(); t.join(); print(subprocess.run(["echo", "process"], capture_output=True).stdout)'`, within)); exit.Code != 0 || out != "thread\nb'process\\n'\n" {
 		t.Errorf("outside/10 threads and processes of a sandboxed program: %+v %q", exit, out)

@@ -165,7 +165,7 @@ func TestSandbox(t *testing.T) {
 			}
 			if strings.HasPrefix(c.script, "cat") || strings.HasPrefix(c.script, "python3") { // changes nothing
 				if out, exit := says(t, shell(c.script)); exit.Code != 0 {
-					t.Errorf("without a sandbox it comes to %q, %+v", out, exit)
+					t.Errorf("without a sandbox the result is %q, %+v", out, exit)
 				}
 			}
 		})
@@ -203,7 +203,7 @@ func TestSandboxThatMustBe(t *testing.T) {
 	}
 	for s, want := range map[Support]string{{Sandbox: 7}: "landlock abi 7", {Lacking: "too old"}: "none: too old"} {
 		if s.String() != want {
-			t.Errorf("%+v is told as %q, want %q", s, s.String(), want)
+			t.Errorf("%+v is shown as %q, want %q", s, s.String(), want)
 		}
 	}
 }

@@ -278,7 +278,7 @@ func TestOutputThatIsTakenSlowly(t *testing.T) {
 	c.Stdout, c.Drain = &out, 20*time.Millisecond
 	exit := wait(t, start(t, t.Context(), c))
 	if exit.Escaped || out.taken != 60000 {
-		t.Errorf("runtime/K02 %d bytes of 60000 come, and the exit is %+v, though nobody holds the pipe", out.taken, exit)
+		t.Errorf("runtime/K02 %d bytes of 60000 come, and the exit is %+v, though no process holds the pipe", out.taken, exit)
 	}
 }
 
@@ -290,7 +290,7 @@ func TestStopAfterTheExit(t *testing.T) {
 	cancel()
 	for range 100 {
 		if cause := endOn(over, group{leader: p.Pid()}, exited, nil, time.Minute); cause != nil {
-			t.Fatalf("runtime/K02 a process that has exited is told as stopped: %v", cause)
+			t.Fatalf("runtime/K02 a process that has exited is reported as stopped: %v", cause)
 		}
 	}
 }

@@ -82,7 +82,7 @@ func (a *adopter) supervisorOf(t *testing.T) int {
 			return s.parent
 		}
 	}
-	t.Fatalf("nobody has adopted process %d", a.escapee)
+	t.Fatalf("process %d was not adopted", a.escapee)
 	return 0
 }
 

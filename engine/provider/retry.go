@@ -44,7 +44,7 @@ func (p Policy) withDefaults() Policy {
 	}
 }
 
-// Retry is the one place where model calls are tried again. It tells of each attempt by Chunk.Attempt and of each wait
+// Retry is the one place where model calls are tried again. It reports each attempt by Chunk.Attempt and of each wait
 // by Chunk.Retry. Once output began a call is not repeated, unless its model is idempotent; then Chunk.Reset withdraws
 // what was streamed. A panic of the Provider becomes an *Error, and so does a sequence without an end or longer than a Meter
 // allows.

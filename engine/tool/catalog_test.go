@@ -35,7 +35,7 @@ func TestContracts(t *testing.T) {
 		}
 		for range 2 {
 			if got := len(c.Manifests()); got != 3 || string(c.Manifests()[0].Input) != `{"type":"object","required":["x"]}` {
-				t.Errorf("the model is told %+v", c.Manifests())
+				t.Errorf("the model sees %+v", c.Manifests())
 			}
 			c.Records()
 			c.Project()
@@ -63,14 +63,14 @@ func TestContracts(t *testing.T) {
 		l.fail = errors.New("server is down")
 		c := r.Catalog()
 		if got := c.Manifests(); len(got) != 1 || got[0].Name != "b" {
-			t.Errorf("the model is told %+v", got)
+			t.Errorf("the model sees %+v", got)
 		}
 		if got := c.Project(); len(got) != 2 || got[0].Contract != nil {
 			t.Errorf("projected %+v", got)
 		}
 		l.fail = nil
 		if got := c.Manifests(); len(got) != 2 {
-			t.Errorf("later the model is told %+v", got)
+			t.Errorf("later the model sees %+v", got)
 		}
 	})
 	t.Run("the model does not see an internal tool, but it can be called", func(t *testing.T) {
@@ -78,7 +78,7 @@ func TestContracts(t *testing.T) {
 		k.tools[0].Manifest.Activation = protocol.ActivateInternal
 		c := registry(t, "p", k).Catalog()
 		if got := c.Manifests(); len(got) != 1 || got[0].Name != "b" {
-			t.Errorf("the model is told %+v", got)
+			t.Errorf("the model sees %+v", got)
 		}
 		if _, err := c.Admit("a", empty); err != nil {
 			t.Error(err)
@@ -109,7 +109,7 @@ func TestOrder(t *testing.T) {
 			t.Errorf("catalog %q, %v", c.Names(), err)
 		}
 		if got := r.Catalog().Manifests(); got[0].Name != "c" || got[2].Name != "a" {
-			t.Errorf("the model is told %+v", got)
+			t.Errorf("the model sees %+v", got)
 		}
 	})
 	t.Run("the fingerprint covers names and their order", func(t *testing.T) {
@@ -198,7 +198,7 @@ func TestRules(t *testing.T) {
 		}
 		z, _ := c.Lookup("z")
 		if got := must[Result](t)(z.Execute(t.Context(), Invocation{})); got.Output.Failure == nil || got.Output.Failure.Code != CodeUnavailable {
-			t.Errorf("result of what nobody provides: %+v", got)
+			t.Errorf("result of a tool without a provider: %+v", got)
 		}
 	})
 }

@@ -39,7 +39,7 @@ func TestWhatADriverSays(t *testing.T) {
 		answer(t, m, EffectTools, succeed("a"))
 		waiting(t, m, EffectModel)
 		if !slices.Equal(seen, []string{"", `"mine"`}) || !slices.Equal(told, []string{"news", "odd"}) {
-			t.Errorf("the driver saw the states %q, observers were told %q", seen, told)
+			t.Errorf("the driver saw the states %q, observers got %q", seen, told)
 		}
 		if issues := m.Result().Issues; len(issues) != 2 || issues[0].Code != "odd" {
 			t.Errorf("issues are %+v", issues)

@@ -192,7 +192,7 @@ func drawPart(t *rapid.T, id string) protocol.Part {
 }
 
 func drawResults(t *rapid.T, e *Effect) []ToolReply {
-	replies := []ToolReply{{CallID: "nobody's"}}
+	replies := []ToolReply{{CallID: "unknown"}}
 	if e != nil {
 		for _, c := range e.Tools.Calls {
 			for range pick(t, "results of a call", []int{0, 1, 1, 1, 2}) {

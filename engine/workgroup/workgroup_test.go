@@ -127,7 +127,7 @@ func TestCallPlugin(t *testing.T) {
 				t.Errorf("%v after %v, want %v after 16s", err, took, ErrSlowPlugin)
 			}
 			if after := <-told; after != 10*time.Second {
-				t.Errorf("the call is told after %v, want 10s", after)
+				t.Errorf("the call is cancelled after %v, want 10s", after)
 			}
 			close(hang)
 			g.WaitCalls(time.Hour)

@@ -268,7 +268,7 @@ func TestSeveralHooks(t *testing.T) {
 		}
 	})
 	t.Run("issue/4-2 hooks run at the same time, and a duplicate command runs once", func(t *testing.T) {
-		meets := func(own, other string) string { // the other one, which has to run meanwhile
+		meets := func(own, other string) string { // the other one, which must run at the same time
 			return `cd "$PLUGIN_DATA"; echo ` + own + ` >> ran; : > ` + own + `; until test -e ` + other + `; do sleep 0.01; done`
 		}
 		p := saying(t, meets("a", "b"), meets("a", "b"), meets("b", "a"), meets("b", "a")+"; true")

@@ -233,7 +233,7 @@ func TestHookCannotRun(t *testing.T) {
 		{"a script with a mistake, read by bash", `{"type":"command","command":"bash ${CLAUDE_PLUGIN_ROOT}/broken.sh"}`},
 		{"a line with a mistake", `{"type":"command","command":"if true; then"}`},
 		{"a variable that is not set", `{"type":"command","command":"${CLAUDE_PLUGIN_ROOT}/unset.sh"}`},
-		{"a file that is to be read and is not there", `{"type":"command","command":"${CLAUDE_PLUGIN_ROOT}/source.sh"}`},
+		{"a missing file to read", `{"type":"command","command":"${CLAUDE_PLUGIN_ROOT}/source.sh"}`},
 		{"a directory that is not there", `{"type":"command","command":"${CLAUDE_PLUGIN_ROOT}/cd.sh"}`},
 		{"no answer in time", `{"type":"command","command":"sleep 600 & wait","timeout":0.2}`},
 		{"a flood", `{"type":"command","command":"head -c 2000000 /dev/zero"}`},
@@ -275,7 +275,7 @@ func TestOnError(t *testing.T) {
 		{"Stop", "fail", "error: plugin kit: checkpoint: the hook hooks/hooks.json:1 failed: it ended with exit code 1: stderr was empty"},
 		{"PreCompact", "fail", "refused: plugin kit: compactor: the hook hooks/hooks.json:1 failed: it ended with exit code 1: stderr was empty"},
 	} {
-		t.Run("issue/4-2 a failure of "+x.event+" comes to what onError says: "+x.onError, func(t *testing.T) {
+		t.Run("issue/4-2 a failure of "+x.event+" has the result that onError sets: "+x.onError, func(t *testing.T) {
 			s := hooked(t, c, x.event, `{"type":"command","command":"exit 1","onError":"`+x.onError+`"}`)
 			if got := outcome(t, s, x.event); got != x.want {
 				t.Errorf("got  %q\nwant %q", got, x.want)

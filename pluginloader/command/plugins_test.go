@@ -263,7 +263,7 @@ const active = "\"stop_hook_active\":true\n"
 
 func TestTurns(t *testing.T) {
 	list := scripted.Call{ID: "c1", Name: "list", Args: json.RawMessage(`{}`)}
-	for name, calls := range map[string][]scripted.Call{"": nil, ", whatever is called meanwhile": {list}} {
+	for name, calls := range map[string][]scripted.Call{"": nil, ", with other calls in between": {list}} {
 		t.Run("issue/4-2 hooks can continue a turn eight times in a row, and no more"+name, func(t *testing.T) {
 			r := run(t, with(t, `{"Stop":[{"hooks":[{"type":"command","command":"grep -o '\"stop_hook_active\":[a-z]*' >> $PLUGIN_DATA/n; echo again >&2; exit 2"}]}]}`), calls...)
 			const once = "\"stop_hook_active\":false\n" + active + active + active + active + active + active + active + active

@@ -166,7 +166,7 @@ func TestToolRuns(t *testing.T) {
 		{"or in the plugin", "inside", `{}`, "success", "", p.config.Root + "\n"},
 		{"another exit code than 0 is a failure, with the output", "fails", `{}`, "failure", "exit_status", "out\nerr\n[Exit code 3.]\n"},
 		{"so is a signal", "dies", `{}`, "failure", "signal", "out\n[Killed by SIGKILL.]\n"},
-		{"a program that is not there is told with what to do", "missing", `{}`, "failure", "command_unavailable",
+		{"the error for a missing program says how to fix it", "missing", `{}`, "failure", "command_unavailable",
 			"the tool missing cannot run: start no-such-program-anywhere: exec: \"no-such-program-anywhere\": executable file not found in $PATH. The user must install no-such-program-anywhere or correct plugin.json of the plugin kit."},
 		{"a command that takes too long is stopped with all it started", "slow", `{}`, "failure", "timeout", "before\n[Stopped after 1.5s; the output above is incomplete.]\n"},
 		{"a command gets no input", "input", `{}`, "success", "", ""},

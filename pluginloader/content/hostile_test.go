@@ -60,7 +60,7 @@ var hostile = map[string]struct {
 	"a directory that all may write to": {func(at func(string) string) error { return os.Chmod(at("d"), 0o777|os.ModeSticky) }, ""},
 	"the name of what the store writes": {func(at func(string) string) error { return os.WriteFile(at(".beyond.json"), []byte("{}"), 0o644) }, ""},
 	"a link to the directory itself":    {func(at func(string) string) error { return os.Symlink(".", at("self")) }, ""},
-	// What has a hard link is a file of the plugin like any other: whoever made it could read it, or had it made.
+	// A hard link is a file of the plugin like any other: its creator could read the file.
 	"a hard link to a file outside": {func(at func(string) string) error {
 		return errors.Join(os.WriteFile(at("../secret"), []byte("secret"), 0o600), os.Link(at("../secret"), at("h")))
 	}, ""},

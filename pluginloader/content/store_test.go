@@ -126,7 +126,7 @@ func TestADamagedCopyIsNotRun(t *testing.T) {
 		"another name":            func(t *testing.T, c content.Copy) { check(t, os.Rename(c.Root, filepath.Dir(c.Root)+"/other")) },
 		"what it reaches is gone": func(t *testing.T, c content.Copy) { check(t, os.Remove(beyond(c))) },
 		"what it reaches is cut":  func(t *testing.T, c content.Copy) { rewrite(t, beyond(c), `{"name":"r`, 0o400) },
-		"nothing is there": func(t *testing.T, c content.Copy) {
+		"missing copy": func(t *testing.T, c content.Copy) {
 			writable(filepath.Dir(c.Root))
 			check(t, os.RemoveAll(filepath.Dir(c.Root)), os.Mkdir(filepath.Dir(c.Root), 0o700))
 		},

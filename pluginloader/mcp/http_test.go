@@ -180,7 +180,7 @@ func TestHTTP(t *testing.T) {
 	})
 	for name, answer := range map[string]http.HandlerFunc{
 		"it never answers": func(_ http.ResponseWriter, r *http.Request) {
-			_, _ = io.Copy(io.Discard, r.Body) // else nobody notices that the client is gone
+			_, _ = io.Copy(io.Discard, r.Body) // otherwise the server does not notice that the client is gone
 			<-r.Context().Done()
 		},
 		"it has no such page": http.NotFound,

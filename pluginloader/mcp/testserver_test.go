@@ -196,7 +196,7 @@ var misbehaviours = map[string]func(){
 			}
 		}
 	},
-	"hasty": func() { // tells of another list before it has shaken hands
+	"hasty": func() { // announces another list before the handshake
 		fmt.Println(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
 		fmt.Println(`{"jsonrpc":"2.0","method":"notifications/progress"}`)
 		time.Sleep(100 * time.Millisecond) // until it is heard

@@ -92,7 +92,7 @@ func TestSandbox(t *testing.T) {
 	f := begin(t, inside)
 	in := session(t, "ses_1", f)
 	for _, c := range []struct {
-		what, do, with, free, held string // what it comes to without a sandbox, and with one
+		what, do, with, free, held string // free and held are the results without and with a sandbox
 	}{
 		{"files of lashd are not read", "read", secret, "the key", "refused: Permission denied"},
 		{"files of lashd are not written", "write", filepath.Join(state, "trust"), "1", "refused: Permission denied"},
@@ -169,7 +169,7 @@ func TestGreed(t *testing.T) {
 			t.Run("reliability/P14 3.4-26 takes "+what+" without end at "+place.name, func(t *testing.T) {
 				c := greedy(t, place.method, what, child.Confinement{Limits: limits})
 				c.Output = child.NewLog(c.Log)
-				c.Deadlines.Hook, c.Deadlines.State, c.Deadlines.Stop = patience, patience, patience // so that it comes to its limit
+				c.Deadlines.Hook, c.Deadlines.State, c.Deadlines.Stop = patience, patience, patience // so that it reaches its limit
 				bad := begin(t, c)
 				good := config(t, "good", process.Contributions{Hooks: []process.Hook{{Name: process.Checkpoint}}})
 				good.ID = "bystander"

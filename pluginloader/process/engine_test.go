@@ -331,7 +331,7 @@ func TestLate(t *testing.T) {
 		}
 		var all sync.WaitGroup
 		all.Go(func() {
-			for range 10 { // so that it is heard of meanwhile, and not taken to hang
+			for range 10 { // so that progress arrives and the call does not count as hanging
 				if err := checkpoint(); err != nil {
 					t.Error(err)
 				}

@@ -26,7 +26,7 @@ func TestPace(t *testing.T) {
 		if err := f.Shutdown(t.Context()); err != nil {
 			t.Error(err)
 		}
-		// As long as it is asked, and as long as it has to end: a hundred in each second that begins meanwhile.
+		// A hundred in each second that begins during the call and its grace period.
 		took := time.Since(began)
 		if n := strings.Count(log.String(), "rejected a request of the plugin"); n == 0 || n > 100*(int(took.Seconds())+2) {
 			t.Errorf("%d refusals are logged in %v", n, took)

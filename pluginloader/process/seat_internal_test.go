@@ -18,7 +18,7 @@ func TestLateForAProcess(t *testing.T) {
 			t.Errorf("it sits there: %v", err)
 		}
 		if i.place != there {
-			t.Error("the session is taken out of the process that is there")
+			t.Error("the session is detached from the current process")
 		}
 	})
 }

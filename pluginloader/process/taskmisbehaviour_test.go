@@ -52,7 +52,7 @@ var misused = []struct {
 		d.task(t, "tsk_x", protocol.TaskSpec{Recovery: protocol.RecoverOwner, TimeoutMs: 50, Plugin: "notes", Handler: "build", Payload: json.RawMessage(`"lasts"`)})
 		return ""
 	}, "", protocol.TaskFailed, protocol.TaskStopped},
-	{"dies at work", func(t *testing.T, d *desk) string {
+	{"dies during the task", func(t *testing.T, d *desk) string {
 		d.task(t, "tsk_x", protocol.TaskSpec{Recovery: protocol.RecoverOwner, Plugin: "notes", Handler: "build", Payload: json.RawMessage(`"dies"`)})
 		return ""
 	}, "", protocol.TaskAbandoned, protocol.TaskLost},
@@ -63,7 +63,7 @@ var misused = []struct {
 		}
 		return hosted(t, d.Daemon, d.session, "taskComplete", `{"taskId":"tsk_x","outcome":{"kind":"failed"}}`)
 	}, `"value":1`, protocol.TaskCompleted, protocol.TaskDone},
-	{"tells of one that is over", func(t *testing.T, d *desk) string {
+	{"reports on an ended task", func(t *testing.T, d *desk) string {
 		d.task(t, "tsk_x", protocol.TaskSpec{Recovery: protocol.RecoverExternal, Plugin: "notes", Events: []protocol.TaskEventType{{Name: "seen"}}})
 		hosted(t, d.Daemon, d.session, "taskComplete", `{"taskId":"tsk_x","outcome":{"kind":"completed"}}`)
 		return hosted(t, d.Daemon, d.session, "taskTell", `{"taskId":"tsk_x","name":"seen"}`)
@@ -79,7 +79,7 @@ var misused = []struct {
 		}
 		return told
 	}, `"kind":"denied"`, protocol.TaskRunning, ""},
-	{"tells what it has told already as something else", func(t *testing.T, d *desk) string {
+	{"reports a different result a second time", func(t *testing.T, d *desk) string {
 		d.task(t, "tsk_x", protocol.TaskSpec{Recovery: protocol.RecoverExternal, Plugin: "notes", Events: []protocol.TaskEventType{{Name: "seen"}}})
 		hosted(t, d.Daemon, d.session, "taskTell", `{"taskId":"tsk_x","name":"seen","key":"a","payload":1}`)
 		return hosted(t, d.Daemon, d.session, "taskTell", `{"taskId":"tsk_x","name":"seen","key":"a","payload":2}`)

@@ -31,7 +31,7 @@ type guest struct {
 	rooms   map[string]*room // by instance
 	first   string           // grant that it was given
 	stopped atomic.Bool      // it does not read any more
-	late    chan struct{}    // tells that a call was given up
+	late    chan struct{}    // signals that a call was abandoned
 }
 
 // room is a session.

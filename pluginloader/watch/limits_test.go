@@ -136,7 +136,7 @@ func TestNothingIsWaitedFor(t *testing.T) {
 	}
 }
 
-// The queue of the system holds some 16,000 events. While nobody takes them, more than that get lost, and the last change is
+// The queue of the system holds some 16,000 events. If they are not read, further events get lost, and the last change is
 // among them.
 func TestLostEventsAreMadeUpFor(t *testing.T) {
 	t.Run("reliability/P13 a flood of changes", func(t *testing.T) {

@@ -21,7 +21,7 @@ var moves = map[string]struct {
 	"it comes step by step": {none, func(t *testing.T, dir string) {
 		for _, d := range []string{"x", "x/y", "x/y/plugins", "x/y/plugins/p"} {
 			check(t, os.Mkdir(filepath.Join(dir, d), 0o755))
-			time.Sleep(2 * settle) // each is watched by then
+			time.Sleep(2 * settle) // each is watched after this time
 		}
 		fill(t, dir)
 	}},
@@ -59,11 +59,11 @@ var moves = map[string]struct {
 		check(t, os.MkdirAll(filepath.Join(dir, "to/y"), 0o755))
 		fill(t, dir)
 	}},
-	"a file is there first": {func(t *testing.T, dir string) { write(t, "", dir, "x") }, func(t *testing.T, dir string) {
+	"a file exists first": {func(t *testing.T, dir string) { write(t, "", dir, "x") }, func(t *testing.T, dir string) {
 		check(t, os.Remove(filepath.Join(dir, "x")))
 		fill(t, dir)
 	}},
-	"a pipe is there first": {func(t *testing.T, dir string) { pipe(t, filepath.Join(dir, "x")) }, func(t *testing.T, dir string) {
+	"a pipe exists first": {func(t *testing.T, dir string) { pipe(t, filepath.Join(dir, "x")) }, func(t *testing.T, dir string) {
 		check(t, os.Remove(filepath.Join(dir, "x")))
 		fill(t, dir)
 	}},

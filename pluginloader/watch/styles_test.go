@@ -125,7 +125,7 @@ var styles = map[string]save{
 	"deep below": func(t *testing.T, dir string) { write(t, "new", dir, "p/x/y/z/file") },
 	"in a directory that is made for it": func(t *testing.T, dir string) {
 		check(t, os.MkdirAll(filepath.Join(dir, "p/lib/deep"), 0o755))
-		time.Sleep(settle * 3 / 4) // it is about to be told that it is there
+		time.Sleep(settle * 3 / 4) // the event is about to arrive
 		for i := range 10 {
 			write(t, strings.Repeat("new", i), dir, "p/lib/deep/file")
 			time.Sleep(settle / 12)
@@ -187,7 +187,7 @@ func once(t *testing.T, mode watch.Mode, config watch.Config, save save) bool {
 			got = content(t, dir)
 		case <-time.After(2 * settle):
 			if got != want {
-				t.Fatalf("what is there at the last look is %q, want %q", got, want)
+				t.Fatalf("the last scan finds %q, want %q", got, want)
 			}
 			return looks == 1
 		}

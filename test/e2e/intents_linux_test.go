@@ -151,7 +151,7 @@ func (s *wishScene) read() {
 	s.asked(2)
 }
 
-// tells answers the decision that the model is to be told about the unknown outcome.
+// tells answers the decision: the model shall learn of the unknown outcome.
 func (s *wishScene) tells() {
 	d := s.peer.event("the question", opened).Decision
 	ask[protocol.DecisionRespondResult](s.peer, "decision/respond", protocol.DecisionRespondParams{DecisionID: d.ID, Choice: protocol.ChooseTellModel})

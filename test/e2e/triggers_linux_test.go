@@ -73,7 +73,7 @@ func (s *mailScene) asksTheModel() {
 	s.asked(1)
 }
 
-// mailMoments are the moments of the kill, and whether the daemon has stored the event by then.
+// mailMoments are the moments of the kill, and whether the daemon has stored the event before it.
 var mailMoments = []struct {
 	name  string
 	reach func(*mailScene)

@@ -30,7 +30,7 @@ type Step struct {
 type Part struct {
 	Text      string `json:"text,omitempty"`      // a text delta
 	Reasoning string `json:"reasoning,omitempty"` // a delta of reasoning
-	// Signature goes with the Reasoning that it ends, in APIs that sign reasoning. The default is unique to the server.
+	// Signature signs the Reasoning that it ends, in APIs that sign reasoning. The default is unique to the server.
 	Signature string `json:"signature,omitempty"`
 	// Calls are tool calls whose argument pieces alternate on the wire. Calls
 	// in separate parts follow each other; indexes go on counting.

@@ -183,7 +183,7 @@ func (v *view) below(real string) (string, error) {
 }
 
 // enter opens the subdirectory name of d, which fi describes. It returns errMoved if
-// another directory is there now.
+// the path now has another directory.
 func (v *view) enter(d *dir, name string, fi os.FileInfo) (*dir, error) {
 	if v.protected(fi) {
 		return nil, errProtected

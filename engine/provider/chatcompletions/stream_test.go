@@ -243,7 +243,7 @@ func TestTimeouts(t *testing.T) {
 			}
 		})
 	})
-	t.Run("runtime/M02 a delta is passed on as soon as its line is there", func(t *testing.T) {
+	t.Run("runtime/M02 a delta is passed on as soon as its line has arrived", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			p := servePipe(t, func(w http.ResponseWriter, r *http.Request) {
 				for range 3 {

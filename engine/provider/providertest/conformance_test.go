@@ -150,7 +150,7 @@ func TestFailures(t *testing.T) {
 					}
 					wait := err.RetryAfter
 					if err.Kind == provider.KindQuota {
-						wait = 0 // nobody reads it
+						wait = 0 // no reader waits for it
 					}
 					got := failure{err.Kind, err.Retryable, err.Throttled, wait, err.Stop, text(&reply)}
 					if got != c.want || err.Code != c.codes[i] {

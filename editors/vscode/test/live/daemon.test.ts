@@ -44,7 +44,7 @@ describe("issue/6-1 the connection to a daemon", function () {
     assert.deepEqual(texts(followed), ["tell a story", story]);
     assert.deepEqual(seqs, seqs.map((_, at) => at + 1));
     const fresh = new FollowedSession(daemon, sessionId, log);
-    await until("a second view is there", () => fresh.view);
+    await until("a second view exists", () => fresh.view);
     assert.deepEqual(texts(fresh), texts(followed));
   });
 
