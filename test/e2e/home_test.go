@@ -24,6 +24,7 @@ type home struct {
 	t                       *testing.T
 	dir, socket, work, user string
 	path                    []string // directories that come before those of PATH
+	env                     []string // more environment variables for lashd
 }
 
 // newHome creates a data directory with these files in it.
@@ -70,6 +71,7 @@ func (h *home) command(args ...string) *exec.Cmd {
 	path := append(slices.Clone(h.path), os.Getenv("PATH"))
 	cmd.Env = append(os.Environ(), "HOME="+h.user, "XDG_CONFIG_HOME="+filepath.Join(h.user, ".config"),
 		"PATH="+strings.Join(path, string(os.PathListSeparator)))
+	cmd.Env = append(cmd.Env, h.env...)
 	return cmd
 }
 

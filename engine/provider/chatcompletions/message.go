@@ -115,7 +115,7 @@ func appendCalls(b []byte, calls []protocol.ToolCall) []byte {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = encoding.Quote(append(b, `{"id":`...), string(c.CallID))
+		b = encoding.Quote(append(b, `{"id":`...), encoding.ChatCallID(c.CallID))
 		b = encoding.Quote(append(b, `,"type":"function","function":{"name":`...), c.Name)
 		b = append(encoding.Quote(append(b, `,"arguments":`...), encoding.Object(c.Args)), `}}`...)
 	}
@@ -123,6 +123,6 @@ func appendCalls(b []byte, calls []protocol.ToolCall) []byte {
 }
 
 func appendResult(b []byte, part *protocol.Part) []byte {
-	b = encoding.Quote(append(b, `{"role":"tool","tool_call_id":`...), string(part.Result.CallID))
+	b = encoding.Quote(append(b, `{"role":"tool","tool_call_id":`...), encoding.ChatCallID(part.Result.CallID))
 	return append(encoding.Quote(append(b, `,"content":`...), encoding.ResultText(part)), `},`...)
 }

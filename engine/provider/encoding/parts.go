@@ -169,6 +169,20 @@ func CallID(id protocol.CallID) string {
 	if text := string(id); callID().MatchString(text) {
 		return text
 	}
+	return hashedID(id)
+}
+
+// ChatCallID is CallID for Chat Completions: OpenAI's server takes at most 40 bytes. Shorter ids stay as they are, because some models
+// expect their own form, such as functions.read:0.
+func ChatCallID(id protocol.CallID) string {
+	if len(id) <= 40 {
+		return string(id)
+	}
+	return hashedID(id)
+}
+
+// hashedID returns an id that every server accepts.
+func hashedID(id protocol.CallID) string {
 	sum := sha256.Sum256([]byte(id))
 	return "call_" + hex.EncodeToString(sum[:16])
 }
