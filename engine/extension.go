@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"slices"
 
 	"lashd/engine/param"
 	"lashd/engine/plugin"
@@ -62,17 +61,6 @@ func (ts *Turns) validate(ctx context.Context, p *protocol.TurnStartParams) erro
 		return plugin.MergeTurnOptions(st.stored.optionsOf(st.row.Head.Frame), o)
 	})
 	return protocolRejection(ctx, err)
-}
-
-// optionsOf returns the turn options of the last of the given inputs that has some; nil if none
-// has.
-func optionsOf(inputs []protocol.QueuedInput, ids []protocol.InputID) (o *protocol.TurnOptions) {
-	for _, in := range inputs {
-		if in.TurnOptions != nil && slices.Contains(ids, in.ID) {
-			o = in.TurnOptions
-		}
-	}
-	return o
 }
 
 // ApplyExtension passes data to the session's protocol plugin, which alone can interpret it. It

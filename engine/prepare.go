@@ -9,6 +9,7 @@ import (
 
 	"lashd/engine/authority"
 	"lashd/engine/plugin"
+	"lashd/engine/queue"
 	"lashd/engine/turn"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
@@ -133,9 +134,11 @@ func (r *run) beginning() beginning { return r.journal.begin }
 func (r *run) begin(about protocol.Session, past []*protocol.Message, options *protocol.TurnOptions, inputs []protocol.QueuedInput) (err error) {
 	begin := &r.journal.begin
 	if !r.journal.begun {
-		if begin.TurnOptions, err = plugin.MergeTurnOptions(options, optionsOf(inputs, begin.Inputs)); err != nil {
+		own, effort := queue.ForTurn(inputs, begin.Inputs)
+		if begin.TurnOptions, err = plugin.MergeTurnOptions(options, own); err != nil {
 			return err
 		}
+		begin.Config.Model = begin.Config.Model.WithEffort(effort)
 	}
 	r.model = r.eng.Models.configured(begin.Config.Model).Provider
 	r.prompt.set, r.prompt.catalog = r.lease.set, r.lease.catalog

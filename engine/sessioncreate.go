@@ -63,7 +63,7 @@ func (ss *Sessions) configFor(cfg protocol.Config, p *protocol.SessionNewParams)
 		return cfg, param.NotOneOf("/driver", ss.eng.Plugins.Drivers())
 	}
 	return ss.changed(cfg, &protocol.SessionConfigureParams{
-		Model: p.Model, Prompt: p.Prompt, Budget: p.Budget, Approval: p.Approval, Generation: p.Generation, GenerationMode: p.GenerationMode,
+		Model: p.Model, Effort: p.Effort, Prompt: p.Prompt, Budget: p.Budget, Approval: p.Approval, Generation: p.Generation, GenerationMode: p.GenerationMode,
 		Options: p.Options, Unknown: p.Unknown, Drain: p.Drain,
 	})
 }

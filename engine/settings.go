@@ -26,6 +26,9 @@ func (ss *Sessions) changed(cfg protocol.Config, p *protocol.SessionConfigurePar
 		}
 		cfg.Model = m.Spec
 	}
+	if p.Effort != nil {
+		cfg.Model.Effort = *p.Effort
+	}
 	if p.Prompt != nil {
 		cfg.Prompt = *p.Prompt
 	}

@@ -74,19 +74,19 @@ func (ts *Turns) startOnce(ctx context.Context, id protocol.TurnID, ceiling *pro
 		}
 	}()
 	return mutate(ctx, ts.eng, p.SessionID, "turn/start", p.Key(), p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.TurnStartResult, error) {
-		if err := cmp.Or(l.checkInputs(p.PluginInputs), unusedID(ctx, ts.eng.store, id), st.queue.CheckRoom()); err != nil {
+		if err := cmp.Or(l.checkInputs(p.PluginInputs), unusedID(ctx, ts.eng.store, id), param.CheckEffort(st.row.Config.Model.WithEffort(p.Effort)), st.queue.CheckRoom()); err != nil {
 			return nil, err
 		}
 		if st.turns.running() != nil && p.WhenBusy == protocol.BusySteer {
-			if p.TurnOptions != nil {
-				return nil, param.Bad("/turnOptions", "cannot be changed in a turn that runs")
+			if err := param.CheckSteer(p); err != nil {
+				return nil, err
 			}
 			return st.turns.steerInstead(ctx, ceiling, p, rc)
 		}
 		if busy := len(st.queue.Turns()) > 0; busy && p.WhenBusy == protocol.BusyRefuse {
 			return nil, &TurnActiveError{TurnID: st.queue.Turns()[0].ID, Input: true}
 		}
-		r, err := st.turns.accept(ctx, id, protocol.QueuedInput{Input: p.Input, PluginInputs: p.PluginInputs, TurnOptions: p.TurnOptions, Ceiling: ceiling}, l, rc)
+		r, err := st.turns.accept(ctx, id, protocol.QueuedInput{Input: p.Input, PluginInputs: p.PluginInputs, TurnOptions: p.TurnOptions, Ceiling: ceiling, Effort: p.Effort}, l, rc)
 		begun = err == nil && r.State == protocol.TurnRunning
 		return r, err
 	})

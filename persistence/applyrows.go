@@ -83,6 +83,7 @@ type inputBody struct {
 	Switches    int                   `json:"switches,omitempty"`
 	Wake        *protocol.QueuedWake  `json:"wake,omitempty"`
 	Ceiling     *protocol.Ceiling     `json:"ceiling,omitempty"`
+	Effort      string                `json:"effort,omitempty"`
 }
 
 // upsertInput inserts an input or changes its state. The content of an input never changes. A

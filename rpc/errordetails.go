@@ -30,8 +30,8 @@ func detailed(err error) (*jsonrpc2.Error, bool) {
 
 // details convert errors of specific types; the first match counts. Each function returns nil for other types.
 var details = []func(error) *jsonrpc2.Error{
-	convert(func(e *strictjson.Error) *jsonrpc2.Error { return invalidParams(e.Pointer, e.Reason) }),
-	convert(func(e *param.Error) *jsonrpc2.Error { return invalidParams(e.Pointer, e.Reason) }),
+	convert(func(e *strictjson.Error) *jsonrpc2.Error { return invalidParams(e.Pointer, e.Reason, "") }),
+	convert(func(e *param.Error) *jsonrpc2.Error { return invalidParams(e.Pointer, e.Reason, e.Code) }),
 	refused(codeState, protocol.KindTurnActive, protocol.RetryReload, func(e *engine.TurnActiveError, d *protocol.ErrorData) { d.TurnID = e.TurnID }),
 	refused(codeConflict, protocol.KindFileConflict, protocol.RetryReload, func(e *undo.ConflictError, d *protocol.ErrorData) {
 		d.Files = e.Files[:min(len(e.Files), 100)]

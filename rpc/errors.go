@@ -199,14 +199,14 @@ func effect(err error, reads bool, data protocol.ErrorData) protocol.ErrorData {
 }
 
 // invalidParams returns the error for a wrong member at pointer (RFC 6901), or for the whole
-// params.
-func invalidParams(pointer, reason string) *jsonrpc2.Error {
+// params. code is set for a reasoning effort.
+func invalidParams(pointer, reason, code string) *jsonrpc2.Error {
 	message := reason
 	if pointer != "" {
 		message = pointer + " " + reason
 	}
 	return newError(codeInvalidParams, message, protocol.ErrorData{
-		Kind: protocol.KindInvalidParams, Retry: protocol.RetryNever, Outcome: protocol.EffectNone, Pointer: pointer,
+		Kind: protocol.KindInvalidParams, Retry: protocol.RetryNever, Outcome: protocol.EffectNone, Pointer: pointer, Code: code,
 	})
 }
 

@@ -16,7 +16,7 @@ import (
 // names its id is the same client as on its earlier connections.
 func (c *conn) initialize(_ context.Context, p *protocol.InitializeParams) (*protocol.InitializeResult, error) {
 	if p.ProtocolVersion < 0 || p.ProtocolVersion > protocol.Version {
-		return nil, invalidParams("/protocolVersion", "is not a version that this daemon supports")
+		return nil, invalidParams("/protocolVersion", "is not a version that this daemon supports", "")
 	}
 	if err := param.CheckClientID(p.ClientID); err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package param
 
 import (
+	"cmp"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -30,7 +31,27 @@ func CheckConfig(cfg protocol.Config) error {
 	if how := []protocol.DrainPolicy{"", protocol.DrainOne, protocol.DrainMerge}; !slices.Contains(how, cfg.Drain) {
 		return NotOneOf("/drain", how)
 	}
-	return CheckGeneration(cfg.Generation)
+	return cmp.Or(CheckEffort(cfg.Model), CheckGeneration(cfg.Generation))
+}
+
+// CheckEffort returns an Error with a code if the model's settings do not allow its reasoning effort. The model's adapter
+// would fail each call with the same code; here nothing has been stored yet.
+func CheckEffort(m protocol.ModelSpec) error {
+	if _, code, problem := m.UsedEffort(); code != "" {
+		return &Error{Pointer: "/effort", Reason: "is wrong: " + problem, Code: code}
+	}
+	return nil
+}
+
+// CheckSteer returns an Error for settings of a turn in an input for a turn that runs.
+func CheckSteer(p *protocol.TurnStartParams) error {
+	switch {
+	case p.TurnOptions != nil:
+		return Bad("/turnOptions", "cannot be changed in a turn that runs")
+	case p.Effort != "":
+		return Bad("/effort", "cannot be changed in a turn that runs")
+	}
+	return nil
 }
 
 // checkApproval validates an approval configuration: its mode, its default for unanswered

@@ -17,6 +17,8 @@ type Error struct {
 	Pointer string
 	// Reason completes a sentence that begins with the parameter.
 	Reason string
+	// Code is the code that a model call with the parameter would fail with; empty: none.
+	Code string
 }
 
 func (e *Error) Error() string { return e.Pointer + ": " + e.Reason }

@@ -95,6 +95,17 @@ func (q *Queue) BeginsWith(id protocol.TurnID) (ids []protocol.InputID) {
 	return ids
 }
 
+// ForTurn returns what the given inputs set for their turn, the last of those that set it: options for the driver, nil for none, and the
+// reasoning effort, empty for the session's.
+func ForTurn(inputs []protocol.QueuedInput, ids []protocol.InputID) (o *protocol.TurnOptions, effort string) {
+	for _, in := range inputs {
+		if slices.Contains(ids, in.ID) {
+			o, effort = cmp.Or(in.TurnOptions, o), cmp.Or(in.Effort, effort)
+		}
+	}
+	return o, effort
+}
+
 // Switches returns how many switches of frames in a row led to a turn.
 func (q *Queue) Switches(id protocol.TurnID) (n int) {
 	for _, in := range of(id, q.inputs) {

@@ -3,6 +3,7 @@ package protocol
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -52,6 +53,32 @@ type ModelSpec struct {
 	Cache         CacheRetention `json:"cache,omitempty"`         // absent: short
 	Idempotent    bool           `json:"idempotent,omitempty"`    // a failed call may be repeated even after output began
 	PinnedOptions bool           `json:"pinnedSampling,omitempty"`
+}
+
+// WithEffort returns m with another reasoning effort. An empty effort changes nothing.
+func (m ModelSpec) WithEffort(effort string) ModelSpec {
+	m.Effort = cmp.Or(effort, m.Effort)
+	return m
+}
+
+// UsedEffort returns the reasoning effort of a call, "" if the model shall use its own default. If the settings do not allow the
+// effort, code is effort_not_configurable, effort_required or unsupported_effort, and problem says what is wrong.
+func (m *ModelSpec) UsedEffort() (effort, code, problem string) {
+	r := m.Reasoning
+	if r == nil && m.Effort != "" {
+		return "", "effort_not_configurable", fmt.Sprintf("model %s does not take a reasoning effort", m.ID)
+	}
+	if r == nil {
+		return "", "", ""
+	}
+	effort = cmp.Or(m.Effort, r.Default)
+	switch known := strings.Join(r.Efforts, ", "); {
+	case effort == "" && r.Mandatory:
+		return "", "effort_required", fmt.Sprintf("model %s needs a reasoning effort, one of %s", m.ID, known)
+	case effort != "" && !slices.Contains(r.Efforts, effort):
+		return "", "unsupported_effort", fmt.Sprintf("model %s has no reasoning effort %q, only %s", m.ID, effort, known)
+	}
+	return effort, "", ""
 }
 
 // Modality is a kind of attachment that a model can read.

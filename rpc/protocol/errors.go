@@ -88,6 +88,7 @@ type ErrorData struct {
 	Retry        RetryAdvice   `json:"retry"`                  // whether to retry: now, reload or never
 	Outcome      EffectOutcome `json:"outcome,omitempty"`      // what the request left behind: none, durable or unknown; set in every error from the daemon
 	Pointer      string        `json:"pointer,omitempty"`      // JSON pointer to the invalid parameter
+	Code         string        `json:"code,omitempty"`         // for a reasoning effort: unsupported_effort, effort_not_configurable or effort_required
 	Nearest      string        `json:"nearest,omitempty"`      // the closest known method or name
 	RetryAfterMs int64         `json:"retryAfterMs,omitempty"` // wait this many milliseconds before a retry
 	Generation   *int64        `json:"generation,omitempty"`   // for generationMismatch: the current generation

@@ -11,7 +11,8 @@ type SessionNewParams struct {
 	Cwd            string              `json:"cwd,omitempty"`       // the workspace: absolute path of a directory; absent: that of the session in start or of the parent
 	Title          string              `json:"title,omitempty"`
 	Driver         string              `json:"driver,omitempty"`
-	Model          string              `json:"model,omitempty"` // a name from model/list
+	Model          string              `json:"model,omitempty"`  // a name from model/list
+	Effort         *string             `json:"effort,omitempty"` // one of the model's reasoning efforts; absent: the model's own setting; "": the model's default
 	Prompt         *string             `json:"prompt,omitempty"`
 	Budget         *Budget             `json:"budget,omitempty"`
 	Approval       *ApprovalConfig     `json:"approval,omitempty"`
@@ -105,6 +106,7 @@ type SessionConfigureParams struct {
 	Mutation
 	SessionID      SessionID           `json:"sessionId"`
 	Model          string              `json:"model,omitempty"`
+	Effort         *string             `json:"effort,omitempty"` // one of the model's reasoning efforts; absent: unchanged, or with model its own setting; "": the model's default
 	Prompt         *string             `json:"prompt,omitempty"`
 	Budget         *Budget             `json:"budget,omitempty"`
 	Approval       *ApprovalConfig     `json:"approval,omitempty"`

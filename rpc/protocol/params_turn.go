@@ -23,6 +23,7 @@ type TurnStartParams struct {
 	WhenBusy     WhenBusy     `json:"whenBusy,omitempty"`
 	// For the session's driver. They replace its recorded options, for this turn and later ones.
 	TurnOptions *TurnOptions `json:"turnOptions,omitempty"`
+	Effort      string       `json:"effort,omitempty"` // reasoning effort of the turn that starts with this input; absent: the session's
 }
 
 // TurnStartResult confirms that the input is stored. seq is the sequence number of its turn/accepted event.

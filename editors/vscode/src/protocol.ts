@@ -447,6 +447,8 @@ export interface ErrorData {
   outcome?: EffectOutcome;
   /** JSON pointer to the invalid parameter */
   pointer?: string;
+  /** for a reasoning effort: unsupported_effort, effort_not_configurable or effort_required */
+  code?: string;
   /** the closest known method or name */
   nearest?: string;
   /** wait this many milliseconds before a retry */
@@ -1569,6 +1571,8 @@ export interface QueuedInput {
   /** why a cancelled wake was not delivered */
   refused?: WakeRefusal;
   turnOptions?: TurnOptions;
+  /** reasoning effort of its turn */
+  effort?: string;
   /** number of frame switches that led to it; it is the task of the last one */
   switches?: number;
   /** set if a plugin or another session sent it: limits of its turn, in addition to the session's own */
@@ -1775,6 +1779,8 @@ export interface SessionConfigureParams {
   idempotencyKey?: string;
   sessionId: SessionID;
   model?: string;
+  /** one of the model's reasoning efforts; absent: unchanged, or with model its own setting; "": the model's default */
+  effort?: string;
   prompt?: string;
   budget?: Budget;
   approval?: ApprovalConfig;
@@ -1859,6 +1865,8 @@ export interface SessionNewParams {
   driver?: string;
   /** a name from model/list */
   model?: string;
+  /** one of the model's reasoning efforts; absent: the model's own setting; "": the model's default */
+  effort?: string;
   prompt?: string;
   budget?: Budget;
   approval?: ApprovalConfig;
@@ -3103,6 +3111,8 @@ export interface TurnStartParams {
   whenBusy?: WhenBusy;
   /** For the session's driver. They replace its recorded options, for this turn and later ones. */
   turnOptions?: TurnOptions;
+  /** reasoning effort of the turn that starts with this input; absent: the session's */
+  effort?: string;
 }
 
 /** TurnStartResult confirms that the input is stored. seq is the sequence number of its turn/accepted event. */

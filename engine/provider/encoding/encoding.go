@@ -6,9 +6,7 @@
 package encoding
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"unicode/utf8"
 
@@ -29,29 +27,11 @@ func StableMessages(messages []*protocol.Message) int {
 // Effort returns the reasoning effort of a call, "" if the model shall use its own default. It fails with the code
 // effort_not_configurable, effort_required or unsupported_effort if the model's settings do not allow it.
 func Effort(m *protocol.ModelSpec) (string, error) {
-	if m.Reasoning == nil {
-		if m.Effort != "" {
-			return "", invalid("effort_not_configurable", "model %s does not take a reasoning effort", m.ID)
-		}
-		return "", nil
-	}
-	effort := m.Effort
-	if effort == "" {
-		effort = m.Reasoning.Default
-	}
-	if effort == "" && m.Reasoning.Mandatory {
-		return "", invalid("effort_required", "model %s needs a reasoning effort, one of %s",
-			m.ID, strings.Join(m.Reasoning.Efforts, ", "))
-	}
-	if effort != "" && !slices.Contains(m.Reasoning.Efforts, effort) {
-		return "", invalid("unsupported_effort", "model %s has no reasoning effort %q, only %s",
-			m.ID, effort, strings.Join(m.Reasoning.Efforts, ", "))
+	effort, code, problem := m.UsedEffort()
+	if code != "" {
+		return "", &provider.Error{Kind: provider.KindValidation, Code: code, Message: problem}
 	}
 	return effort, nil
-}
-
-func invalid(code, format string, args ...any) *provider.Error {
-	return &provider.Error{Kind: provider.KindValidation, Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
 // Tools caches the encoded tools of the newest call. Most calls have the tools of the call before, in the same slice. The zero
