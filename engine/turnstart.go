@@ -32,8 +32,9 @@ func (ts *Turns) Start(ctx context.Context, p *protocol.TurnStartParams) (*proto
 	return ts.start(ctx, "", nil, p)
 }
 
-// start is Start with a turn id and a ceiling, which only requests from inside the daemon have. It
-// repeats startOnce when the session's plugins changed on the way.
+// start is Start for callers inside the daemon. They may set the id of the turn, and a ceiling: the
+// limits of the plugin or session that requested it. If the session's plugins change meanwhile, start
+// runs startOnce again.
 func (ts *Turns) start(ctx context.Context, id protocol.TurnID, ceiling *protocol.Ceiling, p *protocol.TurnStartParams) (*protocol.TurnStartResult, error) {
 	if err := cmp.Or(param.CheckInput(p.Input), param.CheckPluginInputs(p.PluginInputs)); err != nil {
 		return nil, err
@@ -59,7 +60,7 @@ func isSlow(err error) bool {
 
 // startOnce is start after its params were checked. Plugins that cannot be opened do not reject the
 // input: the turn then fails with the reason, which the conversation shows. Plugins that take too
-// long do reject it, because a retry may succeed. It fails with errPluginsMoved if the session's
+// long do reject it, because a retry may succeed. It fails with errHeadMoved if the session's
 // settings changed after the plugins were leased. The lease goes to the turn if that starts at
 // once.
 func (ts *Turns) startOnce(ctx context.Context, id protocol.TurnID, ceiling *protocol.Ceiling, p *protocol.TurnStartParams) (*protocol.TurnStartResult, error) {
@@ -109,7 +110,7 @@ func unusedID(ctx context.Context, store *persistence.Store, id protocol.TurnID)
 
 // accept commits an input with its turn. If the session is idle, the turn counts as running from
 // that commit on and takes over the lease; the caller must not release the lease then. It fails
-// with errPluginsMoved if the lease does not fit the session's settings any more, and with
+// with errHeadMoved if the lease does not fit the session's settings any more, and with
 // persistence.ErrFull if the store lacks space for new work.
 func (ts *sessionTurns) accept(ctx context.Context, id protocol.TurnID, in protocol.QueuedInput, l *lease, rc receipt.Request) (*protocol.TurnStartResult, error) {
 	if ts.st.eng.group.Closed() {
@@ -218,7 +219,7 @@ func (ts *sessionTurns) foreign(t persistence.StoredTurn) bool {
 }
 
 // startOldest starts the oldest turn of the queue. A turn that an earlier daemon ran is taken over:
-// the commit sets this daemon's incarnation, which fences the other one off.
+// the commit sets this daemon's incarnation, which fences off the earlier daemon.
 func (ts *sessionTurns) startOldest() error {
 	turn := ts.st.queue.Turns()[0]
 	if ts.st.queue.TakeBegun(turn.ID) {

@@ -13,8 +13,8 @@ import (
 // and in which file. If the log loses its tail, or an older copy of the database comes back, the
 // database itself cannot show that; the witness can.
 //
-// The database counts its commits within a second, in a commit of its own. The witness is written
-// after that, so it may be behind the database but is never ahead of an intact one. Only the writer
+// The database stores how many commits it has. At most a second after a commit, the writer updates
+// that number in a transaction of its own, and then the witness. The witness may thus be behind the database but is never ahead of an intact one. Only the writer
 // uses it.
 type witness struct {
 	file *os.File
@@ -32,9 +32,10 @@ type witnessed struct {
 	File    identity `json:"file"`
 	Log     identity `json:"log"`
 
-	// ChangedNs is the change time of the database file if nothing has been written to it since,
-	// else 0. It is valid only in the run of the kernel that Boot names, because a power loss may
-	// undo a change time. If Boot is empty it is always valid.
+	// ChangedNs is the change time of the database file, or 0 if the file has been written to since
+	// it was recorded. Boot is the id of the boot in which it was recorded: a power loss may revert
+	// a change time, so after another boot the value does not count. If Boot is empty, the file was
+	// synced and the value always counts.
 	ChangedNs int64  `json:"changedNs,omitempty"`
 	Boot      string `json:"boot,omitempty"`
 }
@@ -59,8 +60,8 @@ func openWitness(database string, log *slog.Logger) (*witness, error) {
 	return &witness{file: f, last: seen, path: database, log: log}, nil
 }
 
-// readWitness reads the witness file without creating it. A missing or unreadable content is a zero
-// value.
+// readWitness reads the witness file without creating it. If the file is missing or its content is
+// damaged, it returns a zero value.
 func readWitness(path string) (seen witnessed, err error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -102,7 +103,7 @@ func (w *witness) close() error {
 func (w *witness) update(sync bool, change func(*witnessed)) {
 	now := w.last
 	change(&now)
-	if err := w.save(now, sync); err != nil { // a witness that stays behind only sees less
+	if err := w.save(now, sync); err != nil {
 		w.log.Warn("witness not written", "error", err)
 	}
 }
@@ -152,7 +153,7 @@ func (w *witness) noteFiles(db *meta, fresh bool) error {
 	if err != nil {
 		return err
 	}
-	if w.last.Log == log.identity && w.last.Epoch == db.facts.Epoch { // then the file is that one, too
+	if w.last.Log == log.identity && w.last.Epoch == db.facts.Epoch { // the same log, so also the same database file
 		return nil
 	}
 	w.update(fresh, func(now *witnessed) {

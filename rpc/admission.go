@@ -53,7 +53,7 @@ type seat struct {
 
 // enter admits a connection of the process peer. At the limit it replaces an idle connection. If
 // there is none, it admits the new one as a spare, which only receives an error. It returns false
-// if there is no room for a spare either; the caller then closes the connection without a word.
+// if there is no room for a spare either; the caller then closes the connection without a response.
 func (a *admission) enter(stream *frame.Stream, peer int) (*seat, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

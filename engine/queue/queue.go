@@ -69,7 +69,7 @@ func (q *Queue) Turn(id protocol.TurnID) (persistence.StoredTurn, bool) {
 }
 
 // Withdrawable returns which of the inputs can be withdrawn: those that no turn has read.
-// answers has the result for each input, gone the set of those to withdraw.
+// answers has one result for each id; gone is the set of inputs that can be withdrawn.
 func (q *Queue) Withdrawable(inputs []protocol.QueuedInput) (answers []protocol.CancelledInput, gone map[protocol.InputID]bool) {
 	gone = map[protocol.InputID]bool{}
 	for _, in := range inputs {

@@ -28,7 +28,7 @@ type life struct {
 	heed     listener // receives the plugin's notifications
 	grants   *grants  // what the plugin may currently ask of lashd
 	process  *proc.Process
-	mark     string         // of its processes, for proc.Sweep
+	mark     string         // an environment variable's value in all its processes; proc.Sweep finds them by it
 	in, out  *os.File       // lashd's ends of its stdin and stdout
 	calls    sync.WaitGroup // requests of the plugin in progress
 	busy     chan struct{}  // limits concurrent requests of the plugin
@@ -53,7 +53,7 @@ type listener interface {
 const (
 	exitDelay  = time.Second            // wait after the end of stdout for the process to exit
 	drainDelay = 100 * time.Millisecond // wait after the exit for the rest of a pipe
-	heardDelay = 2 * time.Second        // wait to process the rest of the output after the pipe's holders have ended
+	heardDelay = 2 * time.Second        // after sweep: wait to process the rest of the output
 )
 
 // errClosed means that the process closed its stdout but did not exit.

@@ -33,8 +33,8 @@ func (p *prompts) stored(ctx context.Context, l *link) bool {
 	return false
 }
 
-// attached records the connection on which the session is attached now; nil if on
-// none.
+// attached records the connection on which the session is attached now, or nil if it
+// is not attached.
 func (p *prompts) attached(l *link) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

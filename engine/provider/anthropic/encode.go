@@ -15,12 +15,12 @@ import (
 // The API requires an output limit, in tokens.
 const (
 	defaultOutput = 16_384 // for models without a known limit
-	answerRoom    = 8_192  // left for the answer beside a thinking budget
+	answerRoom    = 8_192  // tokens of the output limit that a thinking budget leaves for the answer
 	leastBudget   = 1_024  // the API's smallest thinking budget
 )
 
-// encode writes a request. Everything up to the last stable message is the same bytes in the next call, but for the marks that tell the
-// server where to cache.
+// encode writes a request. The next call of the conversation repeats the bytes up to the last stable message, so the server can cache
+// them. Only the marks that say where to cache may move.
 func (p *Provider) encode(req *provider.Request) (*endpoint.Call, error) {
 	effort, err := encoding.Effort(&req.Model)
 	if err != nil {
@@ -44,7 +44,7 @@ func (p *Provider) encode(req *provider.Request) (*endpoint.Call, error) {
 	return &endpoint.Call{Path: "/messages", Body: b, Receipts: receipts, Model: &req.Model}, nil
 }
 
-// cacheMark is the member that ends a cached prefix, with its comma; "" if the model shall not cache.
+// cacheMark returns the JSON member that ends a cached prefix, with a leading comma. It is empty if caching is off for the model.
 func cacheMark(retention protocol.CacheRetention) string {
 	switch retention {
 	case protocol.CacheNone:
@@ -55,8 +55,8 @@ func cacheMark(retention protocol.CacheRetention) string {
 	return `,"cache_control":{"type":"ephemeral"}`
 }
 
-// appendMessages writes the conversation. The last stable message and the last user message before it end cached prefixes: the second
-// one ended the prefix of an earlier call. With those of the tools and the system prompt that makes four, the API's limit.
+// appendMessages writes the conversation. The last two stable messages that are not the model's get a cache mark; an earlier
+// call has cached the conversation up to the first of them. The tools and the system prompt have a mark each. The API allows four.
 func (p *Provider) appendMessages(b []byte, req *provider.Request, w *messageWriter) []byte {
 	stable := encoding.StableMessages(req.Messages)
 	last, earlier := breakpoints(req.Messages[:stable])
@@ -79,7 +79,7 @@ func (p *Provider) appendMessages(b []byte, req *provider.Request, w *messageWri
 	return b
 }
 
-// breakpoints returns the index of the last message that is not the model's, and of the one before it; -1 for none.
+// breakpoints returns the indexes of the last two messages that are not the model's; -1 for a missing one.
 func breakpoints(messages []*protocol.Message) (last, earlier int) {
 	last, earlier = -1, -1
 	for i := len(messages) - 1; i >= 0 && earlier < 0; i-- {
@@ -119,16 +119,16 @@ func appendTools(b []byte, tools []protocol.ToolManifest, choice provider.ToolCh
 	return b
 }
 
-// thinking says how a call thinks. The zero value leaves it to the model.
+// thinking holds the thinking settings of a call. With the zero value, the model decides.
 type thinking struct {
 	effort string // as asked for
-	budget int64  // tokens; with budget set the API gets no effort
+	budget int64  // tokens; if set, the request has no effort
 	off    bool
 	barred bool // the API does not allow thinking in this call
 }
 
-// thinkingOf decides how a call thinks. The API allows no thinking where a tool must be called, nor, with a budget, in the middle of a
-// turn whose last reply carries no thinking of this route.
+// thinkingOf returns the thinking settings of a call. The API rejects thinking if the model must call a tool. With a budget, it also
+// rejects thinking after tool results if the reply that made the calls has no thinking of this route.
 func thinkingOf(req *provider.Request, effort, route string) thinking {
 	if effort == "" {
 		return thinking{}
@@ -147,7 +147,7 @@ func thinkingOf(req *provider.Request, effort, route string) thinking {
 	return t
 }
 
-// unthoughtCall reports whether the conversation ends with results of calls that no thinking of the route came before.
+// unthoughtCall reports whether the conversation ends with tool results and the reply that made the calls has no thinking of this route.
 func unthoughtCall(messages []*protocol.Message, route string) bool {
 	for i := len(messages) - 1; i >= 0; i-- {
 		m := messages[i]
@@ -179,7 +179,7 @@ func hasResult(m *protocol.Message) bool {
 	return false
 }
 
-// appendOptions writes the options that the API takes, and a receipt for each that was asked for.
+// appendOptions writes the options that the API supports, and adds a receipt for each requested option.
 func appendOptions(b []byte, req *provider.Request, t thinking, receipts *encoding.Receipts) []byte {
 	m, o := &req.Model, &req.Options
 	asked := encoding.OutputLimit(m, o, receipts)
@@ -214,7 +214,7 @@ func appendOptions(b []byte, req *provider.Request, t thinking, receipts *encodi
 	return appendOutput(b, req.Output, t, thinks, receipts)
 }
 
-// fate is Applied, or other if it happened.
+// fate returns other if happened is set, and else Applied.
 func fate(happened bool, other string) string {
 	if happened {
 		return other
@@ -240,7 +240,7 @@ func appendStops(b []byte, stops []string, receipts *encoding.Receipts) []byte {
 	return b
 }
 
-// appendThinking writes the thinking member. Summaries are asked for: some models leave them out otherwise.
+// appendThinking writes the thinking member. It requests summaries, because some models omit them by default.
 func appendThinking(b []byte, t thinking, receipts *encoding.Receipts) []byte {
 	switch {
 	case t.effort == "":
