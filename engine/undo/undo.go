@@ -63,8 +63,11 @@ type ConflictError struct{ Files []protocol.FileRewind }
 
 func (e *ConflictError) Error() string {
 	f := e.Files[0]
-	why := cmp.Or(string(f.Conflict), string(f.Unkept))
-	return fmt.Sprintf("undo changed nothing because of conflicts (%d), for example %s (%s); use force to overwrite changed files and skip files without a copy", len(e.Files), f.Path, why)
+	text := fmt.Sprintf("undo changed nothing because of conflicts: %s (%s)", f.Path, cmp.Or(string(f.Conflict), string(f.Unkept)))
+	if more := len(e.Files) - 1; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }
 
 // UnrestorableError means that files cannot be restored because not all changes to them are known.

@@ -2,6 +2,7 @@ package chat
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 
@@ -149,10 +150,18 @@ func Offers(d *protocol.Decision) (lines []string) {
 	return lines
 }
 
-// covered describes the arguments of the calls that an answer beyond this call covers.
+// covered describes the arguments of the calls that an answer beyond this call covers:
+// by the arguments that must be equal, if some may differ and others are given.
 func covered(d *protocol.Decision) string {
 	if len(d.Varying) == 0 {
 		return "the same arguments"
+	}
+	var args map[string]json.RawMessage
+	if json.Unmarshal(d.Call.Args, &args) == nil {
+		maps.DeleteFunc(args, func(name string, _ json.RawMessage) bool { return slices.Contains(d.Varying, name) })
+		if len(args) > 0 {
+			return "the same " + strings.Join(slices.Sorted(maps.Keys(args)), " and ")
+		}
 	}
 	return "the same arguments, except that " + strings.Join(d.Varying, " and ") + " may differ"
 }

@@ -190,7 +190,7 @@ func (e *environment) notStarted(err error) error {
 	}
 	line, _ := lastLine(e.logFile()) // if it fails, the error has only the path of the log
 	reason := strings.TrimPrefix(line, "lashd: ")
-	return &exitError{exitNoDaemon, fmt.Errorf("the daemon did not start: %s (%s)", reason, e.logFile())}
+	return &exitError{exitNoDaemon, fmt.Errorf("the daemon did not start: %s (log: %s)", reason, e.logFile())}
 }
 
 // heldElsewhere returns an error if the process that holds the lock listens on

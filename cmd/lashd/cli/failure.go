@@ -69,7 +69,8 @@ var advice = map[protocol.ErrorKind]string{
 	protocol.KindModelNotFound:   "lashd model lists the models",
 	protocol.KindMethodNotFound:  "lashd schema lists all methods",
 	protocol.KindOverloaded:      "try again in a moment",
-	protocol.KindFileConflict:    "lashd session undo --force overwrites the changes",
+	protocol.KindFileConflict:    "to overwrite the changes, use lashd session undo --force, or /undo force in a chat",
+	protocol.KindPointNotFound:   "lashd session points lists the file points",
 	protocol.KindStorageFull:     "free disk space and try again",
 	protocol.KindStorageBusy:     "try again when the other process has finished",
 }
@@ -121,18 +122,40 @@ func usageError(err error) error {
 	if e, ok := errors.AsType[*kong.ParseError](err); ok && e.Context.Selected() != nil {
 		command = e.Context.Selected().FullPath()
 	}
-	return &exitError{exitUsage, fmt.Errorf("%s; see %s --help", plainUsage(err), command)}
+	text := plainUsage(err)
+	if command == "lashd" {
+		text = strings.Replace(text, "unexpected argument", "unknown command", 1)
+	}
+	if strings.HasSuffix(text, "?") {
+		return &exitError{exitUsage, fmt.Errorf("%s See %s --help", text, command)}
+	}
+	return &exitError{exitUsage, fmt.Errorf("%s; see %s --help", text, command)}
 }
 
 var (
 	// flagHint matches kong's suggestion after an unknown short flag, which is
-	// usually wrong. goNumber replaces Go types in its messages.
+	// usually wrong. noValue matches its complaint about a flag at the end of the
+	// line. goNumber replaces Go types in its messages.
+	noValue  = regexp.MustCompile(`expected \w+ value but got "EOL" \(<EOL>\)$`)
 	flagHint = regexp.MustCompile(` \(short flag\); perhaps try .*\?$`)
 	goNumber = strings.NewReplacer("expected uint value", "expected a number, 0 or more,", "expected a valid 64 bit uint", "expected a number, 0 or more,")
 )
 
 // plainUsage returns the text of a parser error, without kong's wrong suggestions
-// and without Go types.
+// and without Go types. It puts parentheses around alternatives in a list of
+// missing flags.
 func plainUsage(err error) string {
-	return goNumber.Replace(flagHint.ReplaceAllString(err.Error(), ""))
+	text := goNumber.Replace(flagHint.ReplaceAllString(err.Error(), ""))
+	text = noValue.ReplaceAllString(text, "the value is missing")
+	flags, ok := strings.CutPrefix(text, "missing flags: ")
+	if !ok {
+		return text
+	}
+	list := strings.Split(flags, ", ")
+	for i, f := range list {
+		if strings.Contains(f, " or ") && len(list) > 1 {
+			list[i] = "(" + f + ")"
+		}
+	}
+	return "missing flags: " + strings.Join(list, ", ")
 }

@@ -26,7 +26,7 @@ func TestLogFile(t *testing.T) {
 			runtime.ReadMemStats(&before)
 			err := e.notStarted(errors.New("exit"))
 			runtime.ReadMemStats(&after)
-			if text := strings.TrimSuffix(err.Error(), " ("+e.logFile()+")"); !strings.HasSuffix(text, want) || after.TotalAlloc-before.TotalAlloc > 1<<20 {
+			if text := strings.TrimSuffix(err.Error(), " (log: "+e.logFile()+")"); !strings.HasSuffix(text, want) || after.TotalAlloc-before.TotalAlloc > 1<<20 {
 				t.Errorf("for a log of %d bytes the message has %d, %.80q, and %d bytes were allocated", len(log), len(text), text, after.TotalAlloc-before.TotalAlloc)
 			}
 		}

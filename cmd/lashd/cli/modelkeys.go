@@ -61,7 +61,7 @@ func notSetAtStart(started time.Time) func(name string, variables []string) stri
 		if _, ok := providers.PresetOf(name); ok {
 			return "run lashd login " + name
 		}
-		return fmt.Sprintf(`%s was not set when the daemon started (%s). Export it and run lashd run or lashd chat in that shell; `+
-			`they pass the key to the daemon. Or restart the daemon: lashd call shutdown '{"daemon":true}'`, strings.Join(variables, " or "), started.Format(time.DateTime))
+		return fmt.Sprintf(`%s was not set when the daemon started (%s). Export it and use lashd run or lashd chat in the same shell; `+
+			`both pass the key to the daemon. For another model server, set base_url in config.toml and restart the daemon: lashd call shutdown '{"daemon":true}'`, strings.Join(variables, " or "), started.Format(time.DateTime))
 	}
 }

@@ -188,6 +188,9 @@ func (e *environment) decide(ctx context.Context, method string, params any) err
 	}
 	printProblems(r.Plugin)
 	fmt.Fprintf(stdout, "%s is %s\n", printable(r.Plugin.Name), r.Plugin.Status)
+	if r.Plugin.Status == protocol.PluginUntrusted && method == "plugin/enable" {
+		e.advise(r.Plugin)
+	}
 	return nil
 }
 

@@ -71,9 +71,12 @@ func (c runCommand) Run(ctx context.Context, e *environment) error {
 		return err
 	}
 	if err := outcomeError(report); err != nil || t.asker.denied == "" {
+		if report.State == protocol.TurnFailed && f.link != nil && f.link.stale() {
+			e.note("config.toml changed after the daemon started; %s", freshConfig)
+		}
 		return err
 	}
-	return &exitError{exitDenied, fmt.Errorf("a %s call of a subagent was denied", t.asker.denied)}
+	return &exitError{exitDenied, fmt.Errorf("a subagent's call of the tool %s was denied", t.asker.denied)}
 }
 
 // checkPrompt rejects an empty or oversized prompt, before a session is created

@@ -22,7 +22,7 @@ type triggerAddCommand struct {
 	Zone   string `help:"With --cron: time zone (default the system time zone)." placeholder:"Europe/Zurich"`
 	Missed string `help:"With --cron, required: how to handle times missed while the daemon was stopped: skip, runOnce or runAll." placeholder:"POLICY"`
 	Dir    string `help:"With --files: directory of the pattern (default the directory of the session)." placeholder:"DIR"`
-	Source string `help:"With --on: only events of this source." placeholder:"KEY"`
+	Source string `help:"With --on: fire only on events that name this source." placeholder:"KEY"`
 	Filter string `help:"JSON Schema that the event payload must match." placeholder:"SCHEMA"`
 
 	Wake  string `help:"Wake this session; lashd session lists the ids." xor:"does" required:"" placeholder:"SESSION"`
@@ -96,6 +96,14 @@ func (c triggerAddCommand) params() (p protocol.TriggerRegisterParams, err error
 // since the daemon has another working directory.
 func (c triggerAddCommand) source() (protocol.TriggerSource, error) {
 	switch {
+	case c.Cron == "" && c.Missed+c.Zone != "":
+		return protocol.TriggerSource{}, fmt.Errorf("--missed and --zone require --cron")
+	case c.Files == "" && c.Dir != "":
+		return protocol.TriggerSource{}, fmt.Errorf("--dir requires --files")
+	case c.On == "" && c.Source != "":
+		return protocol.TriggerSource{}, fmt.Errorf("--source requires --on")
+	case c.In == "" && c.Model != "":
+		return protocol.TriggerSource{}, fmt.Errorf("--model requires --in")
 	case c.Cron != "" && c.Missed == "":
 		return protocol.TriggerSource{}, fmt.Errorf("--missed is required with --cron: skip, runOnce or runAll")
 	case c.Cron != "":

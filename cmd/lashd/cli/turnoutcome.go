@@ -27,9 +27,9 @@ func outcomeError(r *protocol.TurnReport) error {
 		switch {
 		case !denies(f):
 		case f.Source == protocol.FromPlugin:
-			return &exitError{exitDenied, fmt.Errorf("a plugin denied a %s call: %s", call.Name, f.Message)}
+			return &exitError{exitDenied, fmt.Errorf("a plugin denied a call of the tool %s: %s", call.Name, f.Message)}
 		default:
-			return &exitError{exitDenied, fmt.Errorf("a %s call was denied; --allow allows every call that needs approval", call.Name)}
+			return &exitError{exitDenied, fmt.Errorf("a call of the tool %s was denied; --allow allows every call that needs approval", call.Name)}
 		}
 	}
 	return nil

@@ -35,7 +35,7 @@ func TestUndoOfATurnOrAPoint(t *testing.T) {
 	p.want(0, "mode 600 to 755", "", "session", "diff", "--stat")
 
 	write("mine\n")
-	p.want(exitFailed, "conflict: changedSince", "lashd session undo --force overwrites the changes", "session", "undo", point, "--no-json")
+	p.want(exitFailed, "conflict: changedSince", "to overwrite the changes, use lashd session undo --force", "session", "undo", point, "--no-json")
 	p.want(0, "", "", "run", "a newer session")
 	p.want(0, `"path":"script.sh"`, "", "session", "undo", "--force", turn)
 	if text, err := os.ReadFile(file); string(text) != "old\n" {
