@@ -184,7 +184,7 @@ func TestStandingAnswers(t *testing.T) {
 				DecisionID: asked.ID, Choice: protocol.ChooseAllowAlways, ArgsHash: asked.ArgsHash,
 			}))
 			d.wait(t, first)
-			if told := strings.Contains(asked.Prompt, "it may run with any content"); told != strings.Contains(asked.Prompt, "with any") || told != (c.varying != nil) {
+			if told := strings.Contains(asked.Prompt, "may have other values for content"); told != strings.Contains(asked.Prompt, "other values") || told != (c.varying != nil) {
 				t.Errorf("the person was asked %q", asked.Prompt)
 			}
 			must[*protocol.HeadResult](t)(d.Sessions.Configure(t.Context(), &protocol.SessionConfigureParams{

@@ -194,7 +194,7 @@ func (a *asks) approvalQuestion(s *toolCall, v approval.Verdict) protocol.Decisi
 	varying := s.entry.Terms().Varying
 	prompt := fmt.Sprintf("Allow the tool %s to run with %s?", call.Name, termtext.Brief(call.Args))
 	if len(varying) > 0 {
-		prompt += fmt.Sprintf(" If you allow it for the session or always, it may run with any %s.", strings.Join(varying, ", "))
+		prompt += fmt.Sprintf(" If you allow it for the session or always, later calls may have other values for %s.", strings.Join(varying, " and "))
 	}
 	if w := s.approval; w != nil {
 		prompt += fmt.Sprintf(" The plugin %s asks: %s", w.by, w.Reason)

@@ -83,7 +83,7 @@ func parse(text string) (cron.Schedule, error) {
 	}
 	times, err := parser.Parse(withSunday(text))
 	if err != nil {
-		return nil, fmt.Errorf("%.100q is not a valid schedule: %.200s", text, err.Error())
+		return nil, fmt.Errorf("%.100q is not a valid schedule (minute, hour, day, month, weekday, or @daily and the like): %.200s", text, err.Error())
 	}
 	constant, ok := times.(cron.ConstantDelaySchedule)
 	switch {
