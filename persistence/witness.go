@@ -14,8 +14,8 @@ import (
 // database itself cannot show that; the witness can.
 //
 // The database stores how many commits it has. At most a second after a commit, the writer updates
-// that number in a transaction of its own, and then the witness. The witness may thus be behind the database but is never ahead of an intact one. Only the writer
-// uses it.
+// that number in a transaction of its own, and then the witness. The witness may therefore be behind
+// the database, but is never ahead of an intact one. Only the writer uses it.
 type witness struct {
 	file *os.File
 	last witnessed // content as last read or written
