@@ -30,7 +30,7 @@ type OperationError struct {
 func (e *OperationError) Error() string {
 	switch e.Code {
 	case UnknownOperation:
-		return fmt.Sprintf("no plugin of this session has an operation %q of this kind; operation/list lists all", e.Name)
+		return fmt.Sprintf("no operation %q of this kind; operation/list lists all", e.Name)
 	case UnknownSession:
 		return fmt.Sprintf("session %q is not open", e.Name)
 	case MissingSession:

@@ -98,7 +98,7 @@ func TestOperations(t *testing.T) {
 			g.Query(protocol.OperationInfo{Name: "loop", Input: raw(`{"$ref":"#"}`)}, echo)
 		}))
 		for _, c := range []struct{ name, args, session, want string }{
-			{"none", `x`, "", `no plugin of this session has an operation "none" of this kind; operation/list lists all`},
+			{"none", `x`, "", `no operation "none" of this kind; operation/list lists all`},
 			{"q", `x`, "", `operation "q" requires a session`},
 			{"q", `{`, "s", `operation "q": arguments: unexpected end of JSON input`},
 			{"q", `{"n":1}`, "s", `operation "q": plugin p: query: boom`},

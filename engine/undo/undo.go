@@ -63,11 +63,28 @@ type ConflictError struct{ Files []protocol.FileRewind }
 
 func (e *ConflictError) Error() string {
 	f := e.Files[0]
-	text := fmt.Sprintf("undo changed nothing because of conflicts: %s (%s)", f.Path, cmp.Or(string(f.Conflict), string(f.Unkept)))
+	text := "undo changed nothing because of conflicts: " + f.Path + " " + conflictText(f)
 	if more := len(e.Files) - 1; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return text
+}
+
+// conflictText says what is wrong with a conflicting file, to follow its path.
+func conflictText(f protocol.FileRewind) string {
+	switch f.Conflict {
+	case "":
+		return "has no stored copy (" + string(f.Unkept) + ")"
+	case protocol.ConflictChanged:
+		return "has changed since"
+	case protocol.ConflictShared:
+		return "may have been changed by another session"
+	case protocol.ConflictUnsure:
+		return "may have been changed by another program"
+	case protocol.ConflictNotKept:
+		return "would be lost, because lashd has no copy of it"
+	}
+	return "(" + string(f.Conflict) + ")"
 }
 
 // UnrestorableError means that files cannot be restored because not all changes to them are known.

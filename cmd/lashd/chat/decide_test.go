@@ -76,10 +76,15 @@ func TestApprovalQuestion(t *testing.T) {
 func TestCardSaysWhatAnAnswerCovers(t *testing.T) {
 	d := &protocol.Decision{Call: &protocol.ToolCall{Name: "write"}, Choices: []protocol.DecisionChoice{protocol.ChooseAllowOnce, protocol.ChooseAllowSession, protocol.ChooseAllowAlways, protocol.ChooseReject}}
 	for _, c := range []struct {
+		args    string
 		varying []string
 		same    string
-	}{{nil, "the same arguments"}, {[]string{"content", "mode"}, "the same arguments, except that content and mode may differ"}} {
-		d.Varying = c.varying
+	}{
+		{`{"path":"a"}`, nil, "the same arguments"},
+		{`{"path":"a","content":"b"}`, []string{"content", "mode"}, "the same path"},
+		{`{"content":"b"}`, []string{"content", "mode"}, "the same arguments, except that content and mode may differ"},
+	} {
+		d.Call.Args, d.Varying = json.RawMessage(c.args), c.varying
 		want := "y Allow once   s Allow for this session   a Always allow in this workspace   n Deny\n  s and a also allow later write calls with " + c.same + "."
 		if got := ansi.Strip(card(d, 0, 120)); !strings.HasSuffix(got, want) {
 			t.Errorf("issue/6-4 it is %q", got)
