@@ -79,7 +79,7 @@ func TestDoctor(t *testing.T) {
 			p.stop()
 			p.patch(userVersionAt, binary.BigEndian.AppendUint32(nil, 1000))
 		}},
-		{"other schema", "database", "lacks \"CREATE INDEX turns_by_session", "run the lashd build that wrote it", func(p *place) {
+		{"other schema", "database", "CREATE INDEX turns_by_session", "run the lashd build that wrote it", func(p *place) {
 			p.stop()
 			p.swap("turns_by_session", "turns_of_session")
 		}},
