@@ -15,7 +15,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/rogpeppe/go-internal/txtar"
 	"go.uber.org/goleak"
 
 	"lashd/engine/provider"
@@ -23,6 +22,7 @@ import (
 	"lashd/engine/provider/chatcompletions"
 	"lashd/engine/provider/endpoint"
 	"lashd/engine/provider/gemini"
+	"lashd/engine/provider/providertest"
 	"lashd/engine/provider/responses"
 )
 
@@ -110,25 +110,14 @@ func over(t *testing.T, test func(t *testing.T, d *dialect)) {
 	}
 }
 
-// recorded returns an answer of testdata as raw HTTP. Google ends lines with CRLF.
+// recorded returns a recorded answer as raw HTTP.
 func (d *dialect) recorded(t testing.TB, name string) []byte {
 	t.Helper()
-	archive, err := txtar.ParseFile("testdata/" + d.name + ".txtar")
-	if err != nil {
-		t.Fatal(err)
+	raw, ok := providertest.Answers(t, d.name)[name]
+	if !ok {
+		t.Fatalf("testdata/%s.txtar has no answer %q", d.name, name)
 	}
-	for _, f := range archive.Files {
-		if f.Name != name {
-			continue
-		}
-		data := bytes.TrimSuffix(f.Data, []byte("\n"))
-		if d.name == "gemini" {
-			data = bytes.ReplaceAll(data, []byte("\n"), []byte("\r\n"))
-		}
-		return data
-	}
-	t.Fatalf("testdata/%s.txtar has no answer %q", d.name, name)
-	return nil
+	return raw
 }
 
 // respond answers with raw HTTP, in pieces written by write.

@@ -1,0 +1,170 @@
+package providertest
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"lashd/engine/provider"
+	"lashd/rpc/protocol"
+)
+
+// Recorder is a model server that keeps what it was sent and gives every request the same answer. It is safe for concurrent use.
+type Recorder struct {
+	URL    string // base URL
+	Client *http.Client
+
+	mu     sync.Mutex
+	bodies []string // guarded by mu
+}
+
+// Record starts a Recorder that answers with the body of an event stream. The test's end stops it.
+func Record(t *testing.T, answer string) *Recorder {
+	t.Helper()
+	r := &Recorder{}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		body, err := io.ReadAll(req.Body)
+		if err != nil || req.ContentLength != int64(len(body)) {
+			t.Errorf("request of %d bytes with Content-Length %d: %v", len(body), req.ContentLength, err)
+		}
+		r.mu.Lock()
+		r.bodies = append(r.bodies, string(body))
+		r.mu.Unlock()
+		w.Header().Set("Content-Type", "text/event-stream")
+		io.WriteString(w, answer) // a client that left does not matter
+	}))
+	t.Cleanup(server.Close)
+	transport := &http.Transport{}
+	t.Cleanup(transport.CloseIdleConnections)
+	r.URL, r.Client = server.URL+"/v1", &http.Client{Transport: transport}
+	return r
+}
+
+// Sent makes a call and returns the body that reached the server, "" if none did, the receipts as "option fate, option fate", and the
+// code of the error.
+func (r *Recorder) Sent(t *testing.T, p provider.Provider, req *provider.Request) (body, receipts, code string) {
+	t.Helper()
+	r.mu.Lock()
+	before := len(r.bodies)
+	r.mu.Unlock()
+	var fates []string
+	for chunk, err := range p.Stream(t.Context(), req) {
+		for _, o := range chunk.Options {
+			fates = append(fates, o.Option+" "+o.Fate)
+		}
+		if failure, ok := errors.AsType[*provider.Error](err); ok {
+			code = failure.Code
+		} else if err != nil {
+			t.Errorf("error %v, want a *provider.Error", err)
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.bodies) > before {
+		body = r.bodies[len(r.bodies)-1]
+	}
+	return body, strings.Join(fates, ", "), code
+}
+
+// SameJSON reports how a text differs from the JSON that is wanted. White space and the order of members do not count.
+func SameJSON(t *testing.T, want, got string) {
+	t.Helper()
+	if d := cmp.Diff(decode(t, want), decode(t, got)); d != "" {
+		t.Errorf("JSON (-want +got):\n%s", d)
+	}
+}
+
+// decode keeps numbers as they are spelled.
+func decode(t *testing.T, text string) any {
+	t.Helper()
+	d := json.NewDecoder(strings.NewReader(text))
+	d.UseNumber()
+	var value any
+	if err := d.Decode(&value); err != nil {
+		t.Fatalf("%v in %s", err, text)
+	}
+	return value
+}
+
+// Conversation is a request with everything that an adapter has to write: attachments of each kind, calls with ids of another API,
+// results of each status, reasoning of this route with its replay state and of another one, reasoning with nothing after it, and a
+// transient message. Nothing in it needs more than one spelling.
+func Conversation(route string, replay json.RawMessage) *provider.Request {
+	text := func(role protocol.Role, text string) *protocol.Message {
+		return &protocol.Message{Role: role, Parts: []protocol.Part{{Kind: protocol.PartText, Text: text}}}
+	}
+	attached := func(a protocol.Attachment) protocol.Part {
+		return protocol.Part{Kind: protocol.PartAttachment, Attachment: &a}
+	}
+	call := func(id protocol.CallID, name, args string) protocol.Part {
+		return protocol.Part{Kind: protocol.PartToolCall, Call: &protocol.ToolCall{CallID: id, Name: name, Args: json.RawMessage(args)}}
+	}
+	result := func(id protocol.CallID, name string, out protocol.ToolOutput) protocol.Part {
+		return protocol.Part{Kind: protocol.PartToolResult, Result: &protocol.ToolResult{CallID: id, Name: name, Output: out}}
+	}
+	passing := text(protocol.RoleUser, "It is noon.")
+	passing.Origin = &protocol.Origin{Transient: true}
+	return &provider.Request{
+		Model:  protocol.ModelSpec{Provider: "test", ID: "model", Inputs: []protocol.Modality{protocol.ModalityImage, protocol.ModalityPDF}},
+		System: "Be \"brief\" <b>.",
+		Messages: []*protocol.Message{
+			{Role: protocol.RoleUser, Parts: []protocol.Part{
+				{Kind: protocol.PartText, Text: "See → this."},
+				attached(protocol.Attachment{Type: "image/png", Data: []byte{1, 2, 3}}),
+				attached(protocol.Attachment{Type: "image/jpeg", URL: "https://x.test/a.jpg"}),
+				attached(protocol.Attachment{Type: "application/pdf", Name: "b.pdf", Data: []byte{4, 5, 6}}),
+				attached(protocol.Attachment{Type: "text/plain", Name: "c.txt", Data: []byte("note")}),
+				attached(protocol.Attachment{Type: "audio/ogg", Name: "d.ogg", Data: []byte{7}}),
+			}},
+			{Role: protocol.RoleAssistant, Parts: []protocol.Part{
+				{Kind: protocol.PartReasoning, Text: "of another", Replay: json.RawMessage(`{"foreign":true}`), Route: "elsewhere"},
+				{Kind: protocol.PartReasoning, Text: "Hm.", Replay: replay, Route: route},
+				{Kind: protocol.PartCommentary, Text: "I look."},
+				call("functions.read:0", "read", `{"n":12345678901234567890}`),
+				call("c2", "list", `"{\"cut"`),
+			}},
+			{Role: protocol.RoleUser, Parts: []protocol.Part{
+				result("functions.read:0", "read", protocol.Succeed("fine")),
+				result("c2", "list", protocol.Fail(protocol.FailIO, "io", "disk gone", protocol.FromTool)),
+			}},
+			{Role: protocol.RoleAssistant, Parts: []protocol.Part{
+				{Kind: protocol.PartProse, Text: "Done."},
+				{Kind: protocol.PartReasoning, Text: "And now", Replay: replay, Route: route},
+			}},
+			text(protocol.RoleEvent, "A process ended."),
+			text(protocol.RoleSystem, "Plan first."),
+			passing,
+		},
+		Tools: []protocol.ToolManifest{
+			{Name: "read", Description: "Reads.", Input: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`)},
+			{Name: "list"},
+		},
+		Scope: provider.Scope{SessionID: "ses_1"},
+	}
+}
+
+// Efforts tests that an effort which the model's settings do not allow is an error before anything is sent.
+func Efforts(t *testing.T, record func(t *testing.T) (*Recorder, provider.Provider)) {
+	spec := &protocol.ReasoningSpec{Efforts: []string{"low", "high"}, Mandatory: true}
+	for code, model := range map[string]protocol.ModelSpec{
+		"unsupported_effort":      {Effort: "extreme", Reasoning: spec},
+		"effort_not_configurable": {Effort: "low"},
+		"effort_required":         {Reasoning: spec},
+	} {
+		t.Run("runtime/M08 "+code, func(t *testing.T) {
+			rec, p := record(t)
+			req := Request()
+			req.Model = model
+			if body, _, got := rec.Sent(t, p, req); got != code || body != "" {
+				t.Errorf("code %q after sending %q, want %q before anything is sent", got, body, code)
+			}
+		})
+	}
+}
