@@ -19,6 +19,7 @@ import (
 
 // detailed converts errors whose data has more than a kind, such as the running turn or the
 // conflicting files.
+// It reports false for all other errors, for which codes applies. The error may be wrapped.
 func detailed(err error) (*jsonrpc2.Error, bool) {
 	for _, detail := range details {
 		if e := detail(err); e != nil {
@@ -61,6 +62,7 @@ var details = []func(error) *jsonrpc2.Error{
 }
 
 // convert applies f to errors of type E in the chain of an error.
+// The function that it returns yields nil for errors without an E in their chain.
 func convert[E error](f func(E) *jsonrpc2.Error) func(error) *jsonrpc2.Error {
 	return func(err error) *jsonrpc2.Error {
 		if e, ok := errors.AsType[E](err); ok {
@@ -95,6 +97,7 @@ var operationKinds = map[plugin.OperationCode]kindCode{
 
 // operationError converts the error of a plugin's operation. If the plugin may have acted before it
 // failed, the outcome is unknown.
+// The retry advice is always never: only the plugin knows whether another try could succeed.
 func operationError(e *plugin.OperationError) *jsonrpc2.Error {
 	kind := operationKinds[e.Code]
 	data := protocol.ErrorData{Kind: kind.kind, Retry: protocol.RetryNever, Outcome: protocol.EffectNone}

@@ -18,6 +18,8 @@ const largestSpare = 128 << 10
 
 // writeEvents writes events of a session to the client as notifications, and waits while the client
 // is slow. Without whole, it skips deltas. All frames share one buffer from the pool.
+// Each event is already encoded as the params of session/event. An error means that the
+// connection is about to end.
 func (c *conn) writeEvents(ctx context.Context, events [][]byte, whole bool) error {
 	spare := spareBuffers.Get().(*[]byte)
 	buf := (*spare)[:0]
@@ -41,6 +43,8 @@ func (c *conn) writeEvents(ctx context.Context, events [][]byte, whole bool) err
 // follow starts the pump of a subscription after the response is written, so that the client gets
 // the response first. A second subscription to a session replaces the first. It belongs to the
 // worker.
+// The pump runs until unfollow, the end of the connection, or an error of the subscription, which
+// it closes in each case.
 func (c *conn) follow(id protocol.SessionID, sub *feed.Subscription) {
 	c.unfollow(id)
 	ctx, cancel := context.WithCancel(c.ctx)
@@ -62,6 +66,7 @@ func (c *conn) follow(id protocol.SessionID, sub *feed.Subscription) {
 
 // unfollow ends a subscription and waits until its pump has stopped; a later subscription may begin
 // at an earlier event. It reports whether there was a subscription.
+// Only the connection's worker may call it, and never the pump itself.
 func (c *conn) unfollow(id protocol.SessionID) bool {
 	end, ok := c.subs[id]
 	if ok {
@@ -105,6 +110,7 @@ func (c *conn) pumpDaemonEvents(w *daemonevents.Watcher) {
 
 // notify writes a notification. It waits while the client is slow, and logs errors, because the
 // connection is about to end then.
+// It is safe for concurrent use with responses and other notifications.
 func (c *conn) notify(ctx context.Context, method string, params any) {
 	raw, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "method": method, "params": params})
 	if err == nil {

@@ -14,6 +14,8 @@ import (
 
 // initialize checks the version and the client id, and marks the connection as ready. A client that
 // names its id is the same client as on its earlier connections.
+// It fails with invalidParams for an unsupported version or client id, and with invalidRequest
+// if the connection is initialized already.
 func (c *conn) initialize(_ context.Context, p *protocol.InitializeParams) (*protocol.InitializeResult, error) {
 	if p.ProtocolVersion < 0 || p.ProtocolVersion > protocol.Version {
 		return nil, invalidParams("/protocolVersion", "is not a version that this daemon supports", "")
@@ -63,6 +65,7 @@ func (c *conn) discover(context.Context, *protocol.Empty) (*json.RawMessage, err
 }
 
 // status counts sessions and decisions in the store, and loaded and running sessions in the engine.
+// Connections counts all clients, also those of other processes.
 func (c *conn) status(ctx context.Context, _ *protocol.Empty) (*protocol.StatusResult, error) {
 	stored, err := c.Store.CountSessions(ctx)
 	if err != nil {
@@ -120,6 +123,8 @@ func (c *conn) serverAttach(ctx context.Context, _ *protocol.Empty) (*protocol.S
 
 // sessionNew creates a session and subscribes the connection from the session's first event on, so
 // no event is lost.
+// MCP servers of the request are connected before the answer; if that fails, the session exists
+// without a subscription.
 func (c *conn) sessionNew(ctx context.Context, p *protocol.SessionNewParams) (*protocol.SessionNewResult, error) {
 	r, err := c.eng.Sessions.New(ctx, p)
 	if err == nil {
@@ -138,6 +143,7 @@ func (c *conn) sessionNew(ctx context.Context, p *protocol.SessionNewParams) (*p
 
 // sessionAttach subscribes the connection to a session, from the client's cursor if that is still
 // valid.
+// An earlier subscription of this connection to the same session ends.
 func (c *conn) sessionAttach(ctx context.Context, p *protocol.SessionAttachParams) (*protocol.SessionAttachResult, error) {
 	r, sub, err := c.eng.Sessions.Attach(ctx, p)
 	if err != nil {
@@ -155,6 +161,7 @@ func (c *conn) sessionDetach(_ context.Context, p *protocol.SessionParams) (*pro
 
 // turnRun starts a turn in order of arrival and then waits for its end. An error while waiting is a
 // durableError: the turn is stored and continues.
+// The returned function is the waiting part, so later requests of the connection need not wait for the turn.
 func (c *conn) turnRun(ctx context.Context, p *protocol.TurnStartParams) (func(context.Context) (*protocol.TurnReport, error), error) {
 	r, err := c.eng.Turns.Start(ctx, p)
 	if err != nil {

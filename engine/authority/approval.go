@@ -22,6 +22,7 @@ var modes = map[protocol.ApprovalMode]int{protocol.ApproveAllow: 1, "": 2, proto
 
 // Stricter returns an error that names the difference if a may allow something that b does not. It compares the
 // configurations, not their effect on calls: it may report a difference that no call would show, but never misses one.
+// A nil error means that a is at least as strict as b for each call.
 func Stricter(a, b protocol.ApprovalConfig) error {
 	if modes[a.Mode] < modes[b.Mode] {
 		return fmt.Errorf("mode %q is laxer than %q", cmp.Or(a.Mode, "default"), cmp.Or(b.Mode, "default"))
@@ -59,6 +60,8 @@ func covered(r protocol.ApprovalRule, rules []protocol.ApprovalRule) bool {
 var errDefault = errors.New("an unanswered question would allow the call")
 
 // compareSilence compares the deadlines and defaults of unanswered questions.
+// A deadline matters only if silence allows the call: then both a longer and a shorter one count
+// as a difference.
 func compareSilence(a, b protocol.ApprovalConfig) error {
 	switch {
 	case a.Default != protocol.ApproveAllow:

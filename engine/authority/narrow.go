@@ -12,6 +12,7 @@ import (
 // fault.
 type Refusal struct{ Pointer, Reason string }
 
+// Error returns the pointer and the reason. Clients get both as an error of that parameter.
 func (r *Refusal) Error() string { return r.Pointer + " " + r.Reason }
 
 // refuse returns a Refusal with a formatted reason.
@@ -22,6 +23,7 @@ func refuse(pointer, reason string, args ...any) error {
 // Narrow returns the requested authority, limited by another one: the result has no tool that other lacks, hides what
 // either hides, and carries both ceilings. It is a Refusal if the request names tools and none would be left. The depth
 // of subagents is not compared, see Below and Deep.
+// A list of tools that is empty means all tools, unless NoTools is set.
 func Narrow(other, asked protocol.Authority) (protocol.Authority, error) {
 	got := asked
 	got.Hidden = slices.Compact(slices.Sorted(slices.Values(slices.Concat(other.Hidden, asked.Hidden))))

@@ -5,6 +5,7 @@ import "lashd/rpc/protocol"
 // KeepsCalls reports whether the parts is contain no tool call or code that is not in was. Some may be missing; the
 // rest must be in the same order. It keeps sandboxed plugins from adding work to a reply that would run with the rights
 // of the session.
+// It only reads the parts.
 func KeepsCalls(was, is []protocol.Part) bool {
 	for _, p := range is {
 		if !runs(p) {

@@ -22,6 +22,7 @@ func Planning(c protocol.Config, held *protocol.Ceiling) *protocol.Ceiling {
 }
 
 // inPlanMode reports whether a configuration enables plan mode.
+// An option that cannot be decoded does not enable it.
 func inPlanMode(c protocol.Config) bool {
 	var o struct {
 		Mode string `json:"mode"`

@@ -12,6 +12,7 @@ import (
 
 // Messages returns what the model sees of a path: the messages of its last frame. Compaction and frame switches open a
 // new frame; older frames stay readable for clients. The messages are shared with the nodes.
+// Without a message the result is nil. The path is in order from the oldest to the newest node.
 func Messages(path []protocol.Node) []*protocol.Message {
 	first := 0
 	for i := range path {

@@ -22,6 +22,7 @@ func Split(id protocol.ItemID) (protocol.NodeID, int, bool) {
 
 // Items returns what a person sees of consecutive nodes, in order of node and part. A tool call is one item at the
 // place of the call, although its result is in another node. A result is left out if its call is before the first node.
+// Pass all nodes of a turn or a page at once: a call and its result are matched only within the slice.
 func Items(nodes []protocol.Node) []protocol.Item {
 	items, _ := Shown(nodes)
 	return items
@@ -29,6 +30,7 @@ func Items(nodes []protocol.Node) []protocol.Item {
 
 // Shown is Items with, for each item, the parts of nodes that it shows. Both slices have the same length and order. The
 // log stores the refs of finished items instead of their content.
+// Nodes without an item, such as the opening of a frame other than a compaction, appear in neither.
 func Shown(nodes []protocol.Node) (items []protocol.Item, refs []Ref) {
 	calls := map[protocol.CallID]int{} // index in items of a call without its result
 	for i := range nodes {
@@ -64,6 +66,7 @@ func Shown(nodes []protocol.Node) (items []protocol.Item, refs []Ref) {
 
 // PartItem returns the item of one part of a message node. A tool call is in progress until Complete adds its result;
 // every other item is done. n must have a message, and index must be in the range of its parts.
+// The item shares text, arguments and attachment with the node.
 func PartItem(n *protocol.Node, index int) protocol.Item {
 	part := &n.Message.Parts[index]
 	item := protocol.Item{
@@ -97,6 +100,7 @@ func itemKind(role protocol.Role, part protocol.PartKind) protocol.ItemKind {
 
 // Complete adds the result of a tool call to its item. A successful result makes the item done, an unknown one unknown,
 // and any other status failed.
+// The item shares the output with the result, which must not change afterwards.
 func Complete(item *protocol.Item, r *protocol.ToolResult) {
 	item.Output, item.DurationMs = &r.Output, r.DurationMs
 	switch r.Output.Status {
@@ -133,6 +137,7 @@ type Ref struct {
 
 // Resolve rebuilds the item from the nodes that lookup finds; lookup returns nil for a missing node. It reports false
 // if the nodes are missing or lack the parts, for example after a damaged row.
+// The item is built with PartItem, so it suits refs to messages. Nodes of compactions and plugins have no such parts.
 func (r Ref) Resolve(lookup func(protocol.NodeID) *protocol.Node) (protocol.Item, bool) {
 	n := lookup(r.Node)
 	if partOf(n, r.Part) == nil {

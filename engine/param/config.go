@@ -13,6 +13,7 @@ import (
 // CheckConfig returns an Error for settings that no session can have. It checks the
 // settings as the client sent them or as they result from defaults; models, plugins and
 // drivers are looked up later by the engine. Pointers are relative to the configuration.
+// Callers that embed the configuration in a larger request move the pointers with Under.
 func CheckConfig(cfg protocol.Config) error {
 	if cfg.Budget.Iterations == 0 || cfg.Budget.Iterations < -1 {
 		return Bad("/budget/iterations", "must be a positive number, or -1 for no limit")
@@ -57,6 +58,8 @@ func CheckSteer(p *protocol.TurnStartParams) error {
 // checkApproval validates an approval configuration: its mode, its default for unanswered
 // questions, the deadline and the rules. Prefixes and paths of rules are not checked here.
 // The pointers are below /approval.
+// The pattern of a rule must be valid for filepath.Match, so that matching it later cannot
+// fail. An empty mode means that the default applies.
 func checkApproval(a protocol.ApprovalConfig) error {
 	modes := []protocol.ApprovalMode{protocol.ApproveAllow, protocol.ApproveAsk, protocol.ApproveDeny}
 	if a.Mode != "" && !slices.Contains(modes, a.Mode) {
@@ -81,6 +84,8 @@ func checkApproval(a protocol.ApprovalConfig) error {
 
 // CheckGeneration returns an Error for model options that no provider accepts. Limits of a
 // specific model are left to its provider.
+// The pointers are below /generation. Zero values are valid and leave the choice to the
+// provider.
 func CheckGeneration(g protocol.GenerationOptions) error {
 	if g.MaxOutput < 0 {
 		return Bad("/generation/maxOutput", "must not be negative")
@@ -101,6 +106,8 @@ func CheckGeneration(g protocol.GenerationOptions) error {
 
 // CheckAuthority returns an Error for an inconsistent authority. The engine decides later
 // whether the requester may grant it.
+// Pointers are below /authority. It looks at the shape only: empty names, relative roots, too
+// many policies, and tools together with noTools.
 func CheckAuthority(a *protocol.Authority) error {
 	if a.NoTools && len(a.Tools) > 0 {
 		return Bad("/authority/noTools", "must not be set together with tools")
@@ -119,6 +126,7 @@ func CheckAuthority(a *protocol.Authority) error {
 
 // checkCeiling validates the ceiling of an authority: the paths of its roots and the
 // policies. Nil is valid and means no limit.
+// authority.MaxPolicies bounds the work for each later approval.
 func checkCeiling(c *protocol.Ceiling) error {
 	if c == nil {
 		return nil

@@ -11,6 +11,8 @@ import (
 // in. by is the session that asks; it is empty if a client asks. currentSession is replaced
 // by that session, and a child gets it as its parent. The result still has to pass
 // CheckNewSession.
+// It changes neither the request nor the store, so callers may use it for a dry run too. The
+// only error is that a client names its current session, as clients have none.
 func ResolveNewSession(by protocol.SessionID, asked *protocol.SessionNewParams) (*protocol.SessionNewParams, error) {
 	p := *asked
 	switch p.Start.Kind {
@@ -40,6 +42,7 @@ func ResolveNewSession(by protocol.SessionID, asked *protocol.SessionNewParams) 
 // CheckNewSession validates a resolved request: ids, title, start, relation, first nodes
 // and first input. It does not look at the sessions that the request names, so they may
 // still be missing.
+// The first error in a fixed order is returned, so equal requests get equal errors.
 func CheckNewSession(p *protocol.SessionNewParams) error {
 	err := cmp.Or(checkSessionID(p.SessionID), CheckTitle(p.Title), checkStart(p.Start), checkRelation(p), CheckName("/usageLabel", p.UsageLabel))
 	if err != nil {
@@ -118,6 +121,8 @@ func checkRelation(p *protocol.SessionNewParams) error {
 
 // CheckRewind validates the target of a rewind: exactly one of node, turn and point. A
 // point is only a target for files.
+// Whether the target exists, and whether it can be restored, is checked by the rewind
+// itself.
 func CheckRewind(p *protocol.SessionRewindParams) error {
 	if known := []protocol.RewindFiles{"", protocol.RewindAlso, protocol.RewindOnly}; !slices.Contains(known, p.Files) {
 		return NotOneOf("/files", known)

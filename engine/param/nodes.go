@@ -9,6 +9,8 @@ import (
 
 // CheckInput validates the parts of an input: their number, their types, and their total
 // size. Larger data belongs into artifacts.
+// It returns the first problem as an Error with a pointer below /input. The size is that of
+// texts and attachments together, at most protocol.MaxInput bytes.
 func CheckInput(parts []protocol.InputPart) error {
 	if len(parts) == 0 {
 		return Bad("/input", "must have at least one part")
@@ -39,6 +41,7 @@ func CheckInput(parts []protocol.InputPart) error {
 
 // CheckPluginInputs validates the total size of the inputs for plugins. Their contents are
 // left to the plugins.
+// The size includes the ids of the plugins.
 func CheckPluginInputs(in protocol.PluginInputs) error {
 	size := 0
 	for id, value := range in {
@@ -53,6 +56,8 @@ func CheckPluginInputs(in protocol.PluginInputs) error {
 // CheckAppend validates nodes that a client or a plugin appends to the history. Each has
 // either a message or a plugin body. lashd sets the plugin of a body and most of the origin
 // of a message, see CheckOrigin.
+// The limit of nodes is that of one commit, because all nodes of a request are stored
+// together. Frames cannot be opened this way; compaction and frame switches do that.
 func CheckAppend(nodes []protocol.NodeBody) error {
 	if len(nodes) == 0 {
 		return Bad("/nodes", "must have at least one node")
@@ -107,6 +112,7 @@ func CheckOrigin(pointer string, o *protocol.Origin) error {
 // CheckMessage validates a message from a client or a plugin. It rejects tool calls and
 // results, because every call in history must have exactly one result, which only lashd can
 // guarantee.
+// pointer locates the message in the request.
 func CheckMessage(pointer string, m *protocol.Message) error {
 	switch m.Role {
 	case protocol.RoleUser, protocol.RoleAssistant, protocol.RoleSystem, protocol.RoleEvent:

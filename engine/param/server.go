@@ -27,6 +27,7 @@ const (
 // CheckServer validates an MCP server of a client: a command with arguments and
 // environment, or a URL with headers. Its errors never quote values, because environment
 // variables and headers are often secrets.
+// pointer locates the server in the request. It opens no connection and starts no program.
 func CheckServer(pointer string, s protocol.MCPServer) error {
 	switch {
 	case (s.Command == "") == (s.URL == ""):
@@ -77,6 +78,7 @@ func checkType(pointer string, s protocol.MCPServer) error {
 }
 
 // isWeb reports whether an address is an http or https URL with a host.
+// Addresses of other schemes, such as file and unix, are rejected.
 func isWeb(address string) bool {
 	u, err := url.Parse(address)
 	return err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https")

@@ -14,6 +14,8 @@ import (
 // CheckOverlay validates the tools of a client: names, ids, schemas, replay rules and
 // deadlines. Names and ids must be unique within the overlay. A tool without an id has its
 // name as id.
+// Call it before the tools are registered: the registry relies on unique names and valid
+// schemas.
 func CheckOverlay(p *protocol.SessionOverlayParams) error {
 	if len(p.Tools) > maxClientTools {
 		return Bad("/tools", "has %d tools, at most %d", len(p.Tools), maxClientTools)
@@ -46,6 +48,7 @@ func CheckOverlay(p *protocol.SessionOverlayParams) error {
 }
 
 // CheckOutput validates the status of a tool result.
+// Clients cannot report an unknown outcome: only lashd knows that a call was interrupted.
 func CheckOutput(out *protocol.ToolOutput) error {
 	if !slices.Contains([]protocol.OutputStatus{protocol.OutputSuccess, protocol.OutputFailure, protocol.OutputCancelled}, out.Status) {
 		return Bad("/output/status", "must be success, failure or cancelled")
@@ -55,6 +58,8 @@ func CheckOutput(out *protocol.ToolOutput) error {
 
 // CheckPayload validates the payload of a signal or an event against its declared schema.
 // Without a schema everything is valid.
+// pointer locates the payload in the request. A missing payload is invalid if there is a
+// schema, even one that accepts null.
 func CheckPayload(pointer string, schema, payload json.RawMessage) error {
 	if len(schema) == 0 {
 		return nil

@@ -53,6 +53,8 @@ var startSchema = json.RawMessage(`{
 	"additionalProperties": false
 }`)
 
+// stopSchema is the schema of stop_monitor. Unlike start_monitor it accepts any id of up to 100
+// characters, so the model gets the engine's error for an unknown one.
 var stopSchema = json.RawMessage(`{
 	"type": "object",
 	"properties": {"id": {"type": "string", "minLength": 1, "maxLength": 100}},
@@ -60,6 +62,7 @@ var stopSchema = json.RawMessage(`{
 	"additionalProperties": false
 }`)
 
+// listSchema is the schema of list_monitors.
 var listSchema = json.RawMessage(`{
 	"type": "object",
 	"properties": {"updates": {"type": "boolean", "description": "also return new lines; each line is returned once"}},
@@ -91,6 +94,8 @@ func (Factory) Tools() []tool.Tool {
 }
 
 // Execute implements tool.Provider.
+// It may run on several goroutines at once. Errors of the engine become failed results that the
+// model reads; only a missing capability or an unknown tool is an error.
 func (Factory) Execute(ctx context.Context, call tool.Invocation) (tool.Result, error) {
 	monitors, err := plugin.ForTool(call).NeedMonitors()
 	if err != nil {
@@ -110,6 +115,7 @@ func (Factory) Execute(ctx context.Context, call tool.Invocation) (tool.Result, 
 
 // start is start_monitor. Starting a monitor that already runs with the same spec succeeds;
 // persistent monitors also restart with the daemon.
+// The result does not wait for output: lines arrive later, as wakes.
 func start(ctx context.Context, monitors plugin.MonitorService, key protocol.Mutation, args json.RawMessage) (tool.Result, error) {
 	var a struct {
 		ID         string `json:"id"`
@@ -153,6 +159,7 @@ func stop(ctx context.Context, monitors plugin.MonitorService, key protocol.Muta
 }
 
 // listed is the structured result of list_monitors.
+// Updates is absent unless the call asked for it and there are new lines.
 type listed struct {
 	Monitors []protocol.Monitor       `json:"monitors"`
 	Updates  []protocol.MonitorUpdate `json:"updates,omitempty"`
@@ -184,6 +191,7 @@ func list(ctx context.Context, monitors plugin.MonitorService, args json.RawMess
 }
 
 // failure returns the result of a rejected request. The model reads the reason.
+// The class is always invalidRequest, whatever the cause, so the text must say what to change.
 func failure(err error) tool.Result {
 	return tool.Result{Output: protocol.Fail(protocol.FailInvalidRequest, "refused", err.Error(), protocol.FromTool)}
 }

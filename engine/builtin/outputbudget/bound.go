@@ -82,6 +82,7 @@ func (b budget) text(s string) string {
 	return out.String()
 }
 
+// countLines returns the number of lines in s. A last line without a newline counts too.
 func countLines(s string) int {
 	n := strings.Count(s, "\n")
 	if s != "" && !strings.HasSuffix(s, "\n") {
@@ -158,6 +159,7 @@ func (b budget) value(raw json.RawMessage) json.RawMessage {
 }
 
 // leaves cuts the strings in a decoded value, in place, and sets cut if any was too long.
+// Member names of objects stay complete.
 func (b budget) leaves(tree any, cut *bool) any {
 	switch t := tree.(type) {
 	case string:

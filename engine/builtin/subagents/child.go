@@ -14,6 +14,8 @@ import (
 // child returns the settings of an agent's session. It inherits the options of this
 // session. Its authority is limited to the capability and to the remaining depth. With a
 // seed it starts with messages of recent turns.
+// a holds the arguments of spawn_agent, and path the new agent's path. The engine limits the
+// authority further by that of this session.
 func (q *request) child(ctx context.Context, view *plugin.View, path string, a *spawnArgs) (*protocol.SessionNewParams, error) {
 	p := plugin.NewChild(protocol.SessionStart{})
 	p.Title, p.UsageLabel = label(path), "subagent"
@@ -42,6 +44,8 @@ func (q *request) child(ctx context.Context, view *plugin.View, path string, a *
 }
 
 // harmless returns the tools that only read or search, and those that report a result.
+// They are the tools of an agent with the capability explore. Tools that are added later are not
+// among them.
 func (q *request) harmless(ctx context.Context) ([]string, error) {
 	records, err := q.host.State.Catalog(ctx, "")
 	if err != nil {
@@ -58,6 +62,8 @@ func (q *request) harmless(ctx context.Context) ([]string, error) {
 
 // said returns the messages of people and the model in the newest turns. Tool calls, tool
 // results and other roles are left out.
+// A turn begins with a message of a person that has text. The nodes have no ids, which the engine
+// adds when it stores them.
 func said(messages []protocol.Message, turns int) []protocol.NodeBody {
 	from := len(messages)
 	for i := len(messages) - 1; i >= 0 && turns > 0; i-- {

@@ -10,6 +10,8 @@ import (
 
 // closeAgent is close_agent. It first records that the agent is closed, so that a crash
 // cannot undo it, and then stops its work.
+// The result is the agent's status after its tasks have ended. Closing a closed agent again
+// succeeds.
 func closeAgent(ctx context.Context, q *request) (any, error) {
 	c, err := args[struct {
 		Name string `json:"name"`
@@ -52,6 +54,7 @@ func (q *request) mark(ctx context.Context, a *agent) error {
 
 // stop cancels the tasks of an agent and of the agents below it, and waits until its tasks
 // have ended. It cancels queued tasks first, so that they do not start.
+// An agent that is already idle has no tasks to cancel; the agents below it may still have some.
 func (q *request) stop(ctx context.Context, a *agent) error {
 	live := a.live()
 	for _, id := range slices.Backward(live) {
@@ -68,6 +71,7 @@ func (q *request) stop(ctx context.Context, a *agent) error {
 }
 
 // cancel cancels a task. It is no error if the task ends at the same time.
+// The reason is shown in the record of the task.
 func (q *request) cancel(ctx context.Context, p protocol.TaskParams) error {
 	_, err := q.host.Tasks.CancelTask(ctx, &protocol.TaskCancelParams{TaskParams: p, Reason: "the agent was closed"})
 	if err == nil {

@@ -22,6 +22,7 @@ type report struct {
 }
 
 // guidance returns the part of the prompt about structured results, or "".
+// It begins with a newline, because it follows other text.
 func (r *report) guidance() string {
 	if len(r.schema) == 0 {
 		return ""
@@ -29,6 +30,8 @@ func (r *report) guidance() string {
 	return "\nThe answer must be structured data: call submit_result with it when it is complete."
 }
 
+// errorSchema is the schema of submit_error. It requires a reason, which becomes the message of
+// the failed task.
 var errorSchema = json.RawMessage(`{
 	"type": "object",
 	"properties": {"reason": {"type": "string", "minLength": 1}},
@@ -37,6 +40,7 @@ var errorSchema = json.RawMessage(`{
 }`)
 
 // Tools implements tool.Provider.
+// submit_result exists only if the agent has an output schema, which its argument must match.
 func (r *report) Tools() []tool.Tool {
 	list := []tool.Tool{{
 		Manifest: protocol.ToolManifest{

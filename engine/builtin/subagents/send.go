@@ -17,6 +17,8 @@ type sendArgs struct {
 }
 
 // send is send_agent. A repeated call finds the task that it has started.
+// It does not wait for the task. A closed agent, and one that will be closed after its last task,
+// gets no further tasks.
 func send(ctx context.Context, q *request) (any, error) {
 	s, err := args[sendArgs](q)
 	if err != nil {
@@ -44,6 +46,7 @@ func send(ctx context.Context, q *request) (any, error) {
 
 // follow queues another task of an agent after its newest one. The new task runs a turn in
 // the same child session, so the agent remembers its earlier work.
+// If the newest task still runs, the new one waits for its end. The caller is inside alone.
 func (q *request) follow(ctx context.Context, a *agent, s *sendArgs) error {
 	newest := a.newest() // has the settings of the child; after pruning the child session itself exists
 	spec := q.spec(a.path, s.Task, note{Call: q.key(), Last: s.Last})

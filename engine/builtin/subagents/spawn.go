@@ -60,6 +60,7 @@ func spawn(ctx context.Context, q *request) (any, error) {
 
 // calledBefore returns the name of the agent to which a call has already given a task, or
 // "".
+// key identifies the call of the tool; each task stores the key of the call that created it.
 func calledBefore(all map[string]*agent, key string) string {
 	for _, a := range all {
 		for _, t := range a.works {
@@ -72,6 +73,7 @@ func calledBefore(all map[string]*agent, key string) string {
 }
 
 // free returns an unused name, and a remark if it is not the requested one.
+// A name that is taken, or has no valid characters, gets a number from 2 on.
 func free(wanted string, all map[string]*agent) (name, remark string) {
 	base := cmp.Or(normal(wanted), "agent")
 	name = base
@@ -85,6 +87,8 @@ func free(wanted string, all map[string]*agent) (name, remark string) {
 }
 
 // begin starts the first task of an agent, which also creates its session.
+// The ids of the session and the turn are derived from the call, so a repetition after a crash
+// starts nothing twice. The caller is inside alone.
 func (q *request) begin(ctx context.Context, name string, a *spawnArgs) error {
 	view, err := q.host.State.View(ctx, "")
 	if err != nil {
@@ -113,6 +117,7 @@ func (q *request) path(name string) string { return cmp.Or(q.options.Path, "/roo
 
 // spec returns the spec of a task. Tasks that an agent starts end with its turn, because no
 // later turn would read their results. Tasks of a session of a person continue and wake it.
+// task is the text for the agent. The caller fills in the session that runs it.
 func (q *request) spec(path, task string, n note) *protocol.TaskSpec {
 	payload, err := json.Marshal(n)
 	if err != nil {

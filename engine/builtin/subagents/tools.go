@@ -30,6 +30,7 @@ type definition struct {
 }
 
 // definitions returns the tools by name.
+// Each call builds a new map, which the caller may change.
 func definitions() map[string]definition {
 	return map[string]definition{
 		spawnTool: {
@@ -104,6 +105,7 @@ func definitions() map[string]definition {
 }
 
 // Tools implements tool.Provider.
+// The order is fixed, so that the model's list of tools does not change between turns.
 func (l *lead) Tools() []tool.Tool {
 	all := definitions()
 	var list []tool.Tool

@@ -12,6 +12,7 @@ import (
 func namesOf(all map[string]*agent) []string { return slices.Sorted(maps.Keys(all)) }
 
 // statusOf returns the present status of an agent, with a remark for the model.
+// It reads the tasks again. A name without an agent is a refusal.
 func (q *request) statusOf(ctx context.Context, name, remark string) (Status, error) {
 	all, err := agents(ctx, q.host.Tasks, q.SessionID)
 	if err != nil {
@@ -26,6 +27,7 @@ func (q *request) statusOf(ctx context.Context, name, remark string) (Status, er
 }
 
 // listAgents is list_agents. It includes closed agents.
+// The list is sorted by name, and empty without agents.
 func listAgents(ctx context.Context, q *request) (any, error) {
 	all, err := agents(ctx, q.host.Tasks, q.SessionID)
 	if err != nil {
@@ -58,6 +60,7 @@ type Waited struct {
 
 // wait is wait_agents. It waits for the newest task of each agent. A timeout is not an
 // error: the result shows which agents are pending.
+// If ctx is done, the wait ends with an error.
 func wait(ctx context.Context, q *request) (any, error) {
 	w, err := args[waitArgs](q)
 	if err != nil {
@@ -91,6 +94,7 @@ func (w *waitArgs) counts(a *agent) bool {
 }
 
 // chosen returns the agents with these names, or without names all that are not closed.
+// Names are normalized first. An unknown name is a refusal that lists the existing agents.
 func (q *request) chosen(ctx context.Context, names []string) (map[string]*agent, error) {
 	all, err := agents(ctx, q.host.Tasks, q.SessionID)
 	if err != nil {
@@ -111,6 +115,7 @@ func (q *request) chosen(ctx context.Context, names []string) (map[string]*agent
 }
 
 // waited returns the result of a wait with the present status of each agent.
+// The names were chosen before the wait. Agents whose tasks were pruned since are left out.
 func (q *request) waited(ctx context.Context, w *waitArgs, names []string) (*Waited, error) {
 	all, err := agents(ctx, q.host.Tasks, q.SessionID)
 	if err != nil {

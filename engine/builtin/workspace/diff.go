@@ -21,6 +21,8 @@ type span struct{ a0, a1, b0, b1 int }
 
 // unified returns the body of the unified diff from before to after, and the numbers of
 // added and removed lines. The body is cut after maxDiff bytes, the numbers are complete.
+// Spans with little unchanged text between them share a hunk. Bytes that are not UTF-8 become
+// U+FFFD.
 func unified(before, after string) (body string, added, removed int) {
 	a, b := lines(before), lines(after)
 	spans := changes(a, b)
@@ -153,6 +155,7 @@ func (r reach) before(k int) (from, column int) {
 
 // explore returns the reach for each number of edits up to the smallest one that turns a
 // into b, or nil beyond maxEdits.
+// This is the algorithm of Myers: after d edits, only the furthest column on each diagonal matters.
 func explore(a, b []string) []reach {
 	var trace []reach
 	for d := 0; d <= min(maxEdits, len(a)+len(b)); d++ {
@@ -179,6 +182,7 @@ func explore(a, b []string) []reach {
 }
 
 // backtrack follows the path from the end to the start and joins neighbouring edits.
+// whole is the region that explore compared; the returned spans are in ascending order.
 func backtrack(trace []reach, whole span) []span {
 	var spans []span
 	x, y := whole.a1-whole.a0, whole.b1-whole.b0

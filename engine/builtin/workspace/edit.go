@@ -35,6 +35,7 @@ func (f *files) edit(ctx context.Context, req request[editArgs]) (out protocol.T
 }
 
 // edit reads the file, applies the edit, and commits the change. The file keeps its mode.
+// It returns the diff as part of the result.
 func (v *view) edit(ctx context.Context, req request[editArgs]) (protocol.ToolOutput, error) {
 	at, err := v.locate(req.args.Path)
 	if err != nil {
@@ -101,6 +102,7 @@ func times(n int) string {
 }
 
 // matchLines returns the line numbers at which old starts.
+// Lines count from 1, and matches do not overlap.
 func matchLines(text, old string) []int {
 	var at []int
 	line, from := 1, 0
@@ -117,6 +119,7 @@ func matchLines(text, old string) []int {
 }
 
 // enumerate formats at most ten numbers.
+// Further numbers are replaced by dots.
 func enumerate(numbers []int) string {
 	var parts []string
 	for _, n := range numbers[:min(10, len(numbers))] {
@@ -174,6 +177,7 @@ func nearMiss(text, old string) string {
 
 // find returns the line numbers, from 1, at which want occurs in have. Lines are compared
 // after normalization by norm.
+// Matches may overlap. norm must not depend on other lines.
 func find(have, want []string, norm func(string) string) []int {
 	pattern := make([]string, len(want))
 	for i, line := range want {

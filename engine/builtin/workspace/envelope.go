@@ -71,6 +71,8 @@ var headers = []struct{ prefix, verb string }{
 var lineNumbers = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^-\d+(,\d+)? \+\d+(,\d+)? @@ ?`) })
 
 // parsePatch parses a patch. It does not look at files.
+// It accepts Windows line ends and blank lines around the patch. Sections are in the order of
+// the text; that a file occurs twice is found by the plan.
 func parsePatch(text string) ([]section, error) {
 	text = strings.TrimRight(strings.ReplaceAll(text, "\r\n", "\n"), "\n \t")
 	p := &patchParser{lines: strings.Split(text, "\n")}
@@ -109,6 +111,7 @@ type patchParser struct {
 	sections []section
 }
 
+// more reports whether there is a current line. peek returns it and must not be called otherwise.
 func (p *patchParser) more() bool   { return p.at < len(p.lines) }
 func (p *patchParser) peek() string { return p.lines[p.at] }
 
@@ -118,6 +121,7 @@ func (p *patchParser) header() bool {
 }
 
 // section parses the part for one file.
+// The current line must be a header of a section, and the line after the part becomes current.
 func (p *patchParser) section() (section, error) {
 	for _, h := range headers {
 		name, ok := strings.CutPrefix(p.peek(), h.prefix)
@@ -155,6 +159,7 @@ func (p *patchParser) added(s *section) error {
 }
 
 // updated parses the new name and the blocks of an updated file.
+// An update without blocks is valid only if it moves the file.
 func (p *patchParser) updated(s *section) error {
 	if p.more() {
 		if name, ok := strings.CutPrefix(p.peek(), moveTo); ok {
@@ -176,6 +181,7 @@ func (p *patchParser) updated(s *section) error {
 }
 
 // block parses one block with its anchors.
+// Several lines that start with @@ are anchors of the same block. A block must change something.
 func (p *patchParser) block() (block, error) {
 	b := block{line: p.at + 1}
 	for ; p.more() && strings.HasPrefix(p.peek(), "@@"); p.at++ {

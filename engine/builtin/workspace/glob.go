@@ -19,6 +19,7 @@ const describeGlob = "Find files of the workspace by name, newest first, at most
 	"and ** matches across directories. A pattern without a slash matches in every directory. Files that git ignores are skipped."
 
 // globArgs are the arguments of glob.
+// The schema of the tool is inferred from the struct.
 type globArgs struct {
 	Pattern string `json:"pattern" jsonschema:"for example **/*_test.go or src/**/*.{ts,tsx}"`
 	Path    string `json:"path,omitempty" jsonschema:"directory to search, to which the pattern is relative (default: the workspace)"`
@@ -33,6 +34,8 @@ type globValue struct {
 
 // glob is the glob tool. It walks the directory, collects matching files that git does not
 // ignore, and returns the newest ones. Directories and links to them are not matched.
+// Files of equal age are sorted by path. The search needs memory for all matches, because the
+// newest one may come last.
 func (f *files) glob(ctx context.Context, req request[globArgs]) (protocol.ToolOutput, error) {
 	pattern, err := compile(req.args.Pattern)
 	if err != nil {

@@ -25,6 +25,7 @@ const describeGrep = "Search text files of the workspace for a regular expressio
 	"by default, and the offset of the next ones. Files that git ignores, binary files and files over 10 MiB are skipped."
 
 // grepArgs are the arguments of grep.
+// The schema of the tool is inferred from the struct. A limit above grepMost counts as grepMost.
 type grepArgs struct {
 	Pattern    string `json:"pattern" jsonschema:"regular expression, matched within a line"`
 	Path       string `json:"path,omitempty" jsonschema:"file or directory to search (default: the workspace)"`
@@ -35,6 +36,7 @@ type grepArgs struct {
 }
 
 // grepMatch is one matching line. Line counts from 1.
+// Text is the part of the line around the match, at most grepChars characters.
 type grepMatch struct {
 	Path string `json:"path"`
 	Line int    `json:"line"`
@@ -42,6 +44,7 @@ type grepMatch struct {
 }
 
 // grepValue is the structured result of grep.
+// Next is the offset of the next page; 0 if there are no more matches.
 type grepValue struct {
 	Matches []grepMatch `json:"matches"`
 	Next    int         `json:"nextOffset,omitempty"`
@@ -74,6 +77,7 @@ func (f *files) grep(ctx context.Context, req request[grepArgs]) (protocol.ToolO
 }
 
 // search is one run of grep.
+// It is used by one goroutine.
 type search struct {
 	view    *view
 	path    string
@@ -88,6 +92,8 @@ type search struct {
 }
 
 // newSearch validates the arguments of grep.
+// It sets the default limit and reduces a larger one to grepMost. An invalid expression or
+// pattern is a refusal that the model can correct.
 func newSearch(req request[grepArgs]) (*search, error) {
 	a := req.args
 	if a.Limit < 0 || a.Offset < 0 {
@@ -115,6 +121,7 @@ func newSearch(req request[grepArgs]) (*search, error) {
 
 // run searches a file or a tree. note tells the model if the walk was incomplete. In a tree
 // it skips binary, large and unreadable files; for a single file these are errors.
+// The include pattern is relative to the searched directory and does not apply to a single file.
 func (s *search) run(ctx context.Context) (note string, err error) {
 	top, err := s.view.locate(s.path)
 	if err != nil {
@@ -153,6 +160,8 @@ func (s *search) run(ctx context.Context) (note string, err error) {
 }
 
 // file searches one file. It returns errEnough after a match beyond the limit.
+// name is the path that the matches show, data the whole content. It counts one match for each
+// line, and checks ctx every 4096 lines.
 func (s *search) file(ctx context.Context, name string, data []byte) error {
 	// Most files have no match. Searching for the literal prefix of the expression rules them out fastest.
 	if prefix, _ := s.re.LiteralPrefix(); !bytes.Contains(data, []byte(prefix)) {
@@ -183,6 +192,8 @@ func (s *search) file(ctx context.Context, name string, data []byte) error {
 }
 
 // around returns the part of a line that shows the match at byte offset at.
+// If the match is far from the start, the text begins a third of grepChars before it. Cut ends
+// are marked with dots.
 func around(line string, at int) string {
 	start := 0
 	if at > grepChars*2/3 {

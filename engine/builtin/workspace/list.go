@@ -20,11 +20,13 @@ const describeList = "List a directory of the workspace as a tree, three levels 
 	"with a slash. Directories that git ignores are listed without their contents."
 
 // listArgs are the arguments of list.
+// The schema of the tool is inferred from the struct.
 type listArgs struct {
 	Path string `json:"path,omitempty" jsonschema:"directory to list (default: the workspace)"`
 }
 
 // listValue is the structured result of list.
+// Entries counts the entries that the text shows. More means that the tree has more of them.
 type listValue struct {
 	Path    string `json:"path"`
 	Entries int    `json:"entries"`
@@ -33,6 +35,8 @@ type listValue struct {
 
 // list is the list tool. It writes the tree in order of names, indented by depth. It does
 // not enter directories that git ignores or that are too deep.
+// The walk's limits also apply; the text then ends with a note, and More is set. Symbolic links
+// are listed but not followed.
 func (f *files) list(ctx context.Context, req request[listArgs]) (protocol.ToolOutput, error) {
 	top, err := req.view.directory(req.args.Path)
 	if err != nil {

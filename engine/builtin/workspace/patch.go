@@ -56,6 +56,7 @@ func (f *files) patch(ctx context.Context, req request[patchArgs]) (out protocol
 
 // patch plans all sections, so that an impossible one fails before any file changes, and
 // then commits them together.
+// The plan keeps the directories of all changed files open until the end.
 func (v *view) patch(ctx context.Context, req request[patchArgs], sections []section) (protocol.ToolOutput, error) {
 	plan := &plan{view: v}
 	defer plan.close()
@@ -78,6 +79,7 @@ type plan struct {
 	said []string
 }
 
+// close closes the directories of all planned changes, also after an error.
 func (p *plan) close() {
 	for _, c := range p.changes {
 		c.at.dir.close()
@@ -86,6 +88,7 @@ func (p *plan) close() {
 
 // at locates a path, which no other section may name. The plan owns the place and closes
 // it.
+// Two names of one file, such as hard links, count as the same file.
 func (p *plan) at(name string) (*change, error) {
 	at, err := p.view.locate(name)
 	if err != nil {
@@ -106,6 +109,7 @@ func (p *plan) at(name string) (*change, error) {
 }
 
 // add plans one section of the patch.
+// It reads the old content of a file to update or delete, and changes nothing on disk.
 func (p *plan) add(s section) error {
 	c, err := p.at(s.path)
 	if err != nil {
@@ -131,6 +135,7 @@ func (p *plan) add(s section) error {
 }
 
 // update plans the update of a file, and its move.
+// A move is a removal and a new file with the same mode. It never replaces an existing file.
 func (p *plan) update(s section, c *change) error {
 	text, err := amend(string(c.before), s.hunks)
 	if err != nil {
@@ -158,6 +163,7 @@ func (p *plan) update(s section, c *change) error {
 	return nil
 }
 
+// say adds a line for the model. format has one verb, for the path of the changed file.
 func (p *plan) say(format string, c *change) {
 	p.said = append(p.said, fmt.Sprintf(format, c.at.path()))
 }
@@ -165,6 +171,7 @@ func (p *plan) say(format string, c *change) {
 // amend applies the blocks of an update to a text, in order. Each block is searched after
 // the previous one. Kept lines are copied from the file and not from the patch, so loose
 // comparison does not change their white space. New lines get the line ends of the file.
+// A text that ended with a newline still does, unless it becomes empty.
 func amend(text string, blocks []block) (string, error) {
 	eol := ""
 	if crlf(text) {
@@ -259,6 +266,7 @@ func (b block) locate(have []string, from int) (int, error) {
 
 // seek returns the line numbers, from 1, at which want occurs, using the strictest
 // comparison that finds a match.
+// Comparisons are not mixed: all lines of want match in the same way.
 func seek(have, want []string) []int {
 	for _, norm := range looseness {
 		if at := find(have, want, norm); len(at) > 0 {

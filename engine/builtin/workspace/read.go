@@ -45,6 +45,7 @@ type readValue struct {
 
 // read is the read tool. It reads the file as a stream, so large files cost only the time
 // to skip lines. It rejects binary files, and an offset beyond the end.
+// A result ends at readLines lines or readBytes bytes and then says where to continue.
 func (f *files) read(ctx context.Context, req request[readArgs]) (protocol.ToolOutput, error) {
 	a := req.args
 	if a.Offset < 0 || a.Limit < 0 {
@@ -102,6 +103,8 @@ type window struct {
 
 // fill skips the lines before first and collects lines up to the limits. more is set if the
 // file continues.
+// It returns whole lines only: a line that would exceed readBytes is left for the next call,
+// unless it is the first one.
 func (w *window) fill(ctx context.Context, in *bufio.Reader) error {
 	for w.seen < w.first-1 {
 		// Skipping can take long in a large file, so check for cancellation.
@@ -143,6 +146,7 @@ func (w *window) fill(ctx context.Context, in *bufio.Reader) error {
 
 // numbered formats a line with its number. left is the number of bytes that readLine cut;
 // more may be cut here, at a character boundary.
+// Bytes that are not UTF-8 become U+FFFD, and the end of a Windows line is removed.
 func numbered(n int, line []byte, left int) string {
 	text, cut := clip(strings.ToValidUTF8(strings.TrimSuffix(string(line), "\r"), "\uFFFD"), lineChars)
 	if left += cut; left > 0 {
@@ -164,6 +168,8 @@ func clip(s string, n int) (kept string, left int) {
 
 // readLine returns the first keep bytes of the next line without its newline, and the
 // number of bytes that it cut.
+// It needs memory only for the kept bytes. io.EOF means that there is no further line; a last
+// line without a newline counts as a line.
 func readLine(ctx context.Context, in *bufio.Reader, keep int) (line []byte, left int, err error) {
 	for {
 		part, err := in.ReadSlice('\n')
@@ -189,6 +195,7 @@ func readLine(ctx context.Context, in *bufio.Reader, keep int) (line []byte, lef
 // content returns the whole file at p, up to maxFile bytes. It returns errMoved if the file
 // grows beyond that while it is read. Changes to the file during the read are detected
 // later, by change.unchanged.
+// The place must be a regular file, which open checks.
 func (v *view) content(p place) ([]byte, error) {
 	f, err := v.open(p)
 	if err != nil {

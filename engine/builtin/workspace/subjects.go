@@ -9,6 +9,7 @@ import (
 // Subjects implements tool.Subjecter: it returns the paths that approval rules check. A
 // patch has all files that it names. grep has everything below its directory except .git,
 // because it reads all of it.
+// Arguments that cannot be decoded have no subjects; such a call fails later.
 func (f *files) Subjects(name string, args json.RawMessage) []tool.Subject {
 	var a struct {
 		Path  string `json:"path"`
@@ -27,6 +28,7 @@ func (f *files) Subjects(name string, args json.RawMessage) []tool.Subject {
 }
 
 // patched returns the files of a patch, including the new names of moved files.
+// An invalid patch has none, because it changes no file.
 func patched(text string) (all []tool.Subject) {
 	sections, err := parsePatch(text)
 	if err != nil {

@@ -45,6 +45,7 @@ func newFiles(cwd, state string, kept *shelf) *files {
 }
 
 // operation is one tool and its implementation.
+// run gets calls of several goroutines at once.
 type operation struct {
 	tool tool.Tool
 	run  func(*files, context.Context, tool.Invocation) (protocol.ToolOutput, error)
@@ -64,6 +65,7 @@ var operations = sync.OnceValue(func() []operation {
 })
 
 // request is a call with decoded arguments.
+// The view belongs to this call alone; host may be used until the call returns.
 type request[A any] struct {
 	args A
 	host tool.Host
@@ -98,6 +100,7 @@ func bind[A any](name string, kind protocol.ToolKind, replay protocol.Replay, de
 }
 
 // varying marks arguments that an approval for a file does not depend on.
+// A standing approval for a file then covers calls with any values of these arguments.
 func varying(op operation, args ...string) operation {
 	op.tool.Contract.Varying = args
 	return op
@@ -130,6 +133,7 @@ func decode(data json.RawMessage, into any) error {
 }
 
 // withValue returns a successful result with a structured value.
+// text is the model's version, value the version for clients and scripts.
 func withValue(text string, value any) (protocol.ToolOutput, error) {
 	data, err := json.Marshal(value)
 	if err != nil {
@@ -205,6 +209,7 @@ func (f *files) opened() (*os.Root, error) {
 }
 
 // close closes the workspace. Later calls fail.
+// A call that is in progress may fail. Closing twice is allowed.
 func (f *files) close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

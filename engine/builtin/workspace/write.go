@@ -13,12 +13,14 @@ const describeWrite = "Write a whole file of the workspace. Creates the file and
 	"Use edit to change a part of a file."
 
 // writeArgs are the arguments of write.
+// The schema of the tool is inferred from the struct.
 type writeArgs struct {
 	Path    string `json:"path" jsonschema:"file to write, relative to the workspace or absolute inside it"`
 	Content string `json:"content" jsonschema:"the complete new content"`
 }
 
 // write is the write tool. It runs alone among the calls that change files.
+// An error names the path as the model wrote it.
 func (f *files) write(ctx context.Context, req request[writeArgs]) (out protocol.ToolOutput, err error) {
 	err = f.exclusive(ctx, func() error {
 		out, err = req.view.write(ctx, req)
@@ -32,6 +34,7 @@ func (f *files) write(ctx context.Context, req request[writeArgs]) (out protocol
 
 // write replaces or creates a file. It reads the old content for the diff, and changes
 // nothing if the content is the same. An existing file keeps its mode.
+// It creates missing parent directories. Old and new content are limited to maxFile bytes.
 func (v *view) write(ctx context.Context, req request[writeArgs]) (protocol.ToolOutput, error) {
 	after := []byte(req.args.Content)
 	if len(after) > maxFile {
