@@ -68,7 +68,7 @@ func (k *Keys) Hand(name string, key Secret) error {
 	return nil
 }
 
-// Forget drops a key that a client handed over. It fails with ErrUnknownKey; a key that nobody handed over is no error.
+// Forget drops the key that a client set for a name. It fails with ErrUnknownKey for a name that no provider uses. A name without a key is not an error.
 func (k *Keys) Forget(name string) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()

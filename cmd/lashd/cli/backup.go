@@ -34,6 +34,7 @@ Example: lashd backup ~/lashd-monday`
 
 // Run asks the daemon for a copy in a new directory. Damage that the daemon found
 // is listed and gives exitPartial; the rest has been copied and verified.
+// Dir is made absolute, because the daemon has another working directory.
 func (c backupCommand) Run(ctx context.Context, e *environment) error {
 	dir, err := filepath.Abs(c.Dir)
 	if err != nil {

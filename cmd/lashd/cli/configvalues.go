@@ -23,6 +23,7 @@ type badValue struct {
 // badTypes finds values of the wrong type and empty strings. said is the decoded
 // table, and above is its path. Keys that the table does not have are left to the
 // strict decoder.
+// It runs before the strict decoder, which would stop at the first wrong type.
 func badTypes(table reflect.Type, said map[string]any, above []string) (bad []badValue) {
 	for field := range table.Fields() {
 		name := field.Tag.Get("toml")
@@ -127,6 +128,8 @@ func typeName(value any) string {
 
 // wanted describes the valid values of a setting, to end a sentence such as "it
 // must be ...". name is the key, for lists of tables.
+// It returns the words of an enumeration, if the type has some, and else describes the
+// type.
 func wanted(t reflect.Type, name string) string {
 	switch {
 	case words[t] != nil:

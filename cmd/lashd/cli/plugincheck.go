@@ -59,6 +59,7 @@ type verdict struct {
 
 // Run checks the files and, if they are valid, with --run also the process. It
 // prints everything it found before it fails.
+// An invalid plugin gives exitFailed without a further message.
 func (c pluginCheckCommand) Run(ctx context.Context) error {
 	root, err := os.OpenRoot(c.Dir)
 	if err != nil {
@@ -93,6 +94,7 @@ func (c pluginCheckCommand) Run(ctx context.Context) error {
 
 // print prints the problems, the contributions and the checks of --run. Warnings
 // do not make the check fail.
+// JSON output has all problems; the tables shorten long texts.
 func (c pluginCheckCommand) print(v verdict) error {
 	if c.wantsJSON() {
 		return printJSON(v)
@@ -116,6 +118,7 @@ func (c pluginCheckCommand) print(v verdict) error {
 }
 
 // results returns a table of checks, with the time that each took in milliseconds.
+// The first row has the column names.
 func results(checks []tried) [][]string {
 	rows := [][]string{{"CHECK", "RESULT", "MS", "DETAIL"}}
 	for _, c := range checks {

@@ -23,6 +23,7 @@ func calls() plugin.ToolCallContext {
 }
 
 // ran returns the context of that call after it has run with the given output.
+// Each call builds a new context, so hooks of one check do not see changes of another.
 func ran(out protocol.ToolOutput) *plugin.ToolResultContext {
 	return &plugin.ToolResultContext{ToolCallContext: calls(), Attempt: 1, Output: out}
 }
@@ -110,6 +111,7 @@ func verdictOf(v *plugin.ToolVerdict, err error) error {
 }
 
 // firstOf returns the first failure as an error, or nil.
+// Further failures come from the same plugin, as a check opens one only.
 func firstOf(failed []plugin.Failure) error {
 	if len(failed) == 0 {
 		return nil

@@ -25,6 +25,8 @@ Example: lashd session diff --stat`
 
 // Run reads the stored changes of a session, a turn or a file point, page by page,
 // and prints them.
+// It starts the daemon if necessary. The pages hold up to 500 files each, and all of
+// them are in memory before the first is printed.
 func (c sessionDiffCommand) Run(ctx context.Context, e *environment) error {
 	c.ofFiles = c.alone()
 	l, err := e.dial(ctx, true, nil)
@@ -59,6 +61,7 @@ func (c sessionDiffCommand) Run(ctx context.Context, e *environment) error {
 
 // print prints the changes as a diff, as line counts or as JSON. A change without
 // a complete diff has a comment line that says why.
+// Diffs are stored text of files, so control characters are escaped on a terminal.
 func (c sessionDiffCommand) print(e *environment, all []protocol.FileDiff) error {
 	switch {
 	case c.JSON:

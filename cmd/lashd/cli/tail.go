@@ -47,6 +47,8 @@ func (c tailCommand) Run(ctx context.Context, e *environment) error {
 
 // tail prints events until the connection is lost (errGone), ctx is done, or
 // stdout cannot be written.
+// It closes the connection of the follower when it returns. Events that have arrived
+// are printed before errGone.
 func (f *follower) tail(ctx context.Context) error {
 	defer f.link.Close()
 	r, err := f.attach(ctx)
@@ -74,6 +76,7 @@ func (f *follower) tail(ctx context.Context) error {
 
 // print prints the new events, each as a line of JSON. Control characters are
 // escaped, which does not change the JSON's meaning.
+// Events that were printed before, on an earlier connection, are skipped.
 func (f *follower) print() {
 	for _, raw := range f.news.Take() {
 		var ev protocol.Event
@@ -86,6 +89,7 @@ func (f *follower) print() {
 // reconnect dials until a daemon answers or ctx is done. It polls, because nothing
 // signals the start of a daemon. The pause between attempts grows from 10 ms to a
 // second.
+// Only the absence of a daemon is retried; any other error is returned.
 func (f *follower) reconnect(ctx context.Context) error {
 	for wait := 10 * time.Millisecond; ; wait = min(2*wait, time.Second) {
 		err := f.connect(ctx)

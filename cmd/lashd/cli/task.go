@@ -41,6 +41,7 @@ Example: lashd task list --all`
 
 // Run prints the tasks: a table has the newest first, JSON the oldest. Without
 // --all only running tasks are read.
+// An empty list prints a note instead of a table.
 func (c taskListCommand) Run(ctx context.Context, e *environment) error {
 	session, err := e.sessionID(ctx, c.Session)
 	if err != nil {
@@ -124,6 +125,7 @@ type ofTask struct {
 }
 
 // params looks the task up and returns the parameters that name it to the daemon.
+// The errors are those of findTasks.
 func (o ofTask) params(ctx context.Context, e *environment) (protocol.TaskParams, error) {
 	found, err := findTasks(ctx, e, o.Session, o.Task)
 	if err != nil {

@@ -29,6 +29,7 @@ Example: lashd task wait --timeout 10m tsk_53a9d1c2b7e04f16`
 
 // Run waits in the daemon until the tasks end. All of them must be visible to one
 // session.
+// It prints the tasks also if the wait timed out, and fails then.
 func (c taskWaitCommand) Run(ctx context.Context, e *environment) error {
 	found, err := findTasks(ctx, e, c.Session, c.Tasks...)
 	if err != nil {
@@ -84,6 +85,7 @@ func (taskSignalCommand) Help() string {
 }
 
 // Run sends the signal. The daemon rejects a signal that the task does not accept.
+// It prints nothing on success.
 func (c taskSignalCommand) Run(ctx context.Context, e *environment) error {
 	if c.Payload != "" && !json.Valid([]byte(c.Payload)) {
 		return &exitError{exitUsage, fmt.Errorf("the payload is not valid JSON: %s", c.Payload)}

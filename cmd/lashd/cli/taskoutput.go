@@ -23,6 +23,7 @@ func (taskOutputCommand) Help() string {
 
 // Run prints the stored output in steps of 1 MiB. With --follow it waits for the
 // end of the task, in steps of followPause, and prints new output in between.
+// A note on stderr says if the daemon stored only the first part of the output.
 func (c taskOutputCommand) Run(ctx context.Context, e *environment) error {
 	p, err := c.params(ctx, e)
 	if err != nil {

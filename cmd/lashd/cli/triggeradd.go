@@ -45,6 +45,7 @@ Examples:
 
 // Run registers the trigger and prints when a schedule fires next. A trigger with
 // the same key is replaced.
+// The daemon checks the schedule, the glob and the type of event.
 func (c triggerAddCommand) Run(ctx context.Context, e *environment) error {
 	p, err := c.params()
 	if err != nil {
@@ -71,6 +72,7 @@ func (c triggerAddCommand) Run(ctx context.Context, e *environment) error {
 
 // params converts the flags to a request. Session ids are still to be filled in,
 // because looking them up needs the daemon.
+// All of its errors are usage errors.
 func (c triggerAddCommand) params() (p protocol.TriggerRegisterParams, err error) {
 	p.Key, p.Action.Text = c.Key, c.Text
 	if c.Filter != "" {

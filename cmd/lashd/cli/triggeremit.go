@@ -28,6 +28,7 @@ Example: lashd trigger emit manual.emitted '{"branch":"main"}' --once build-1742
 }
 
 // Run emits an event and prints the deliveries that it causes, which may be none.
+// It does not wait for the deliveries: a pending one is shown as reserved.
 func (c triggerEmitCommand) Run(ctx context.Context, e *environment) error {
 	cwd, err := c.dir()
 	if err != nil {
@@ -66,6 +67,7 @@ Example: lashd trigger history morning`
 
 // Run prints the newest events with their deliveries. With a key, only those of
 // that trigger of --owner, or of the user.
+// A key without a trigger is an error, also if its events are still stored.
 func (c triggerHistoryCommand) Run(ctx context.Context, e *environment) error {
 	p := protocol.TriggerHistoryParams{Limit: c.Lines}
 	if c.Key != "" {

@@ -32,6 +32,8 @@ func (o ofFiles) point() bool { return strings.HasPrefix(o.Turn, "fpt_") }
 
 // session returns the named session, the session of the turn, or the newest
 // session of the current directory. No session in the directory is a usage error.
+// A shortened turn id does not name its session; then the newest session of the
+// directory is used.
 func (o ofFiles) session(ctx context.Context, l *link) (protocol.SessionID, error) {
 	if o.Session != "" {
 		return l.sessionID(ctx, o.Session)
@@ -69,6 +71,8 @@ Example: lashd session points`
 }
 
 // Run prints the file points, newest first.
+// It starts the daemon if necessary. Without points it prints a note, not an empty
+// table.
 func (c sessionPointsCommand) Run(ctx context.Context, e *environment) error {
 	l, err := e.dial(ctx, true, nil)
 	if err != nil {
@@ -195,6 +199,7 @@ func (c sessionUndoCommand) Run(ctx context.Context, e *environment) error {
 
 // params converts the arguments to a request. Without a turn, it asks the daemon
 // for the newest one that can be undone.
+// Shortened ids are completed first.
 func (c sessionUndoCommand) params(ctx context.Context, l *link) (p protocol.SessionRewindParams, err error) {
 	p = protocol.SessionRewindParams{Files: protocol.RewindOnly, DryRun: c.DryRun, Force: c.Force}
 	if c.History {
@@ -219,6 +224,8 @@ func (c sessionUndoCommand) params(ctx context.Context, l *link) (p protocol.Ses
 
 // newestTurn returns the newest turn that changed files and is not undone. An
 // error says that none is left.
+// Undos are file points too, but are skipped: repeated undo commands go back turn by
+// turn.
 func newestTurn(ctx context.Context, l *link, id protocol.SessionID) (protocol.TurnID, error) {
 	points, err := pointsOf(ctx, l, id)
 	if err != nil {
@@ -234,6 +241,7 @@ func newestTurn(ctx context.Context, l *link, id protocol.SessionID) (protocol.T
 
 // print lists the files that an undo changed, would change with --dry-run, or
 // could not change because of conflicts.
+// An empty list prints nothing.
 func (c sessionUndoCommand) print(files []protocol.FileRewind) error {
 	if c.wantsJSON() {
 		return printJSON(files)
