@@ -35,6 +35,7 @@ var levels = map[string]int{
 	"lashd/engine/graph":                    1,
 	"lashd/engine/authority":                1,
 	"lashd/engine/tool":                     1,
+	"lashd/engine/attachment":               3,
 	"lashd/engine/provider":                 1,
 	"lashd/rpc/client":                      1,
 	"lashd/rpc/internal/frame":              1,

@@ -85,7 +85,7 @@ func (cs *Completions) complete(ctx context.Context, m Model, p *protocol.Comple
 		}
 		return nil, &ProviderError{Issue: issueOf(err)}
 	}
-	reply.Usage = withCost(reply.Usage, m.Price)
+	reply.Usage = m.Price.With(reply.Usage)
 	msg := reply.Message()
 	call := callRecord(1, m.Spec, &reply, time.Since(began))
 	body.Record = &call

@@ -53,6 +53,8 @@ type Config struct {
 	// Nonce starts the mark of the processes that tasks start, by which proc.Sweep finds leftovers.
 	Nonce      string
 	FileLimits undo.Limits
+	// DenyURLs refuses attachments by URL. The engine never fetches such a URL; it passes it to the model.
+	DenyURLs bool
 }
 
 // Plugins provides the plugins of sessions. The plugin loader implements it. Its methods are safe

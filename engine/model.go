@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"lashd/engine/attachment"
 	"lashd/engine/provider"
 	"lashd/engine/turn"
 	"lashd/rpc/protocol"
@@ -32,7 +33,7 @@ func (r *run) callModel(ctx context.Context, effect turn.Effect) error {
 	began := time.Now()
 	failed := s.call(ctx, req)
 	reply := s.reply()
-	reply.Usage = withCost(reply.Usage, r.eng.Models.configured(r.journal.begin.Config.Model).Price)
+	reply.Usage = r.eng.Models.configured(r.journal.begin.Config.Model).Price.With(reply.Usage)
 	answer := turn.ModelReply{Reply: reply, Record: callRecord(effect.Iteration, r.journal.begin.Config.Model, &reply, time.Since(began))}
 	if r.mayRepeatReply {
 		r.mayRepeatReply = false
@@ -111,7 +112,7 @@ func (r *run) request(effect turn.Effect) *provider.Request {
 	msgs = append(msgs, mergeCauses(causes)...)
 	return &provider.Request{
 		Model: r.journal.begin.Config.Model, System: call.System, Messages: msgs, Tools: call.Tools, Choice: call.Choice,
-		Options: call.Generation, Output: call.Output,
+		Options: call.Generation, Output: call.Output, Contents: attachment.Reader(r.life, r.eng.store, r.session.key),
 		Scope: provider.Scope{SessionID: r.session.id, RequestID: fmt.Sprintf("%s-%d", r.id, effect.ID)},
 	}
 }
@@ -148,20 +149,6 @@ func callRecord(iteration int, model protocol.ModelSpec, reply *provider.Reply, 
 		Iteration: iteration, Provider: model.Provider, Model: model.ID, Stop: reply.Stop, Usage: reply.Usage,
 		Attempts: list(reply.Attempts), Options: reply.Options, Evidence: reply.Evidence, DurationMs: took.Milliseconds(),
 	}
-}
-
-// withCost returns a copy of a usage with its cost. The cost is 0 without a price, so a cost that the provider
-// reported is dropped. A nil usage stays nil.
-func withCost(u *protocol.Usage, price *protocol.Price) *protocol.Usage {
-	if u == nil {
-		return nil
-	}
-	with := *u
-	with.Cost = 0
-	if price != nil {
-		with.Cost = price.Of(with)
-	}
-	return &with
 }
 
 // sanitize replaces invalid UTF-8 in a reply and drops replay values that are not JSON, in place. The store keeps

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"lashd/engine/attachment"
 	"lashd/engine/param"
 	"lashd/engine/receipt"
 	"lashd/engine/turn"
@@ -23,15 +24,16 @@ func (ts *Turns) Steer(ctx context.Context, p *protocol.TurnSteerParams) (*proto
 // steer is Steer with a ceiling on the authority of the requester; nil is a client. The ceiling
 // limits the turn from the checkpoint on.
 func (ts *Turns) steer(ctx context.Context, ceiling *protocol.Ceiling, p *protocol.TurnSteerParams) (*protocol.TurnSteerResult, error) {
-	if err := param.CheckInput(p.Input); err != nil {
-		return nil, err
-	}
 	if at := []protocol.Boundary{"", protocol.BoundaryAfterWork, protocol.BoundaryBeforeCompletion}; !slices.Contains(at, p.Boundary) {
 		return nil, param.NotOneOf("/boundary", at)
 	}
 	t, err := ts.eng.store.Turn(ctx, p.TurnID)
 	if err != nil {
 		return nil, err
+	}
+	input, err := attachment.Policy{Store: ts.eng.store, DenyURLs: ts.eng.DenyURLs}.Prepare(ctx, t.Session, p.Input)
+	if err != nil {
+		return receipt.Repeated[protocol.TurnSteerResult](ctx, ts.eng.store, "turn/steer", p.Key(), p, err)
 	}
 	return mutate(ctx, ts.eng, t.Session, "turn/steer", p.Key(), p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.TurnSteerResult, error) {
 		if st.turns.runningID() != p.TurnID {
@@ -41,17 +43,17 @@ func (ts *Turns) steer(ctx context.Context, ceiling *protocol.Ceiling, p *protoc
 			return nil, err
 		}
 		r := &protocol.TurnSteerResult{}
-		return r, st.turns.steer(ctx, protocol.QueuedInput{Input: p.Input, Boundary: p.Boundary, Ceiling: ceiling}, func(id protocol.InputID, seq protocol.Seq) *persistence.Receipt {
+		return r, st.turns.steer(ctx, protocol.QueuedInput{Input: input.Parts, Boundary: p.Boundary, Ceiling: ceiling}, input.Blobs, func(id protocol.InputID, seq protocol.Seq) *persistence.Receipt {
 			r.InputID, r.Seq = id, seq
 			return rc.With(r)
 		})
 	})
 }
 
-// steer stores an input for the running turn. receipt builds the receipt from the input's id and
+// steer stores an input with its blobs for the running turn. receipt builds the receipt from the input's id and
 // the seq of the commit. It runs on the actor.
-func (ts *sessionTurns) steer(ctx context.Context, in protocol.QueuedInput, receipt func(protocol.InputID, protocol.Seq) *persistence.Receipt) error {
-	c := ts.st.change(persistence.Commit{})
+func (ts *sessionTurns) steer(ctx context.Context, in protocol.QueuedInput, blobs []persistence.Blob, receipt func(protocol.InputID, protocol.Seq) *persistence.Receipt) error {
+	c := ts.st.change(persistence.Commit{Blobs: blobs})
 	in = ts.st.queue.In(c).Steer(c, in)
 	c.Receipt = receipt(in.ID, c.Seq())
 	return ts.st.commit(ctx, c)
@@ -59,9 +61,9 @@ func (ts *sessionTurns) steer(ctx context.Context, in protocol.QueuedInput, rece
 
 // steerInstead handles turn/start with whenBusy "steer" while a turn runs: it steers that turn
 // instead of queueing a new one.
-func (ts *sessionTurns) steerInstead(ctx context.Context, ceiling *protocol.Ceiling, p *protocol.TurnStartParams, rc receipt.Request) (*protocol.TurnStartResult, error) {
+func (ts *sessionTurns) steerInstead(ctx context.Context, ceiling *protocol.Ceiling, p *protocol.TurnStartParams, input attachment.Input, rc receipt.Request) (*protocol.TurnStartResult, error) {
 	r := &protocol.TurnStartResult{TurnID: ts.current.id, State: protocol.TurnRunning}
-	return r, ts.steer(ctx, protocol.QueuedInput{Input: p.Input, PluginInputs: p.PluginInputs, Ceiling: ceiling}, func(id protocol.InputID, seq protocol.Seq) *persistence.Receipt {
+	return r, ts.steer(ctx, protocol.QueuedInput{Input: input.Parts, PluginInputs: p.PluginInputs, Ceiling: ceiling}, input.Blobs, func(id protocol.InputID, seq protocol.Seq) *persistence.Receipt {
 		r.InputID, r.Seq = id, seq
 		return rc.With(r)
 	})

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 
+	"lashd/engine/attachment"
 	"lashd/engine/param"
 	"lashd/engine/plugin"
 	"lashd/engine/receipt"
@@ -42,11 +43,12 @@ func (ts *Turns) start(ctx context.Context, id protocol.TurnID, ceiling *protoco
 	if modes := []protocol.WhenBusy{"", protocol.BusyQueue, protocol.BusyRefuse, protocol.BusySteer}; !slices.Contains(modes, p.WhenBusy) {
 		return nil, param.NotOneOf("/whenBusy", modes)
 	}
-	if err := ts.validate(ctx, p); err != nil {
+	input, err := attachment.Policy{Store: ts.eng.store, DenyURLs: ts.eng.DenyURLs}.Prepare(ctx, p.SessionID, p.Input)
+	if err = cmp.Or(err, ts.validate(ctx, p)); err != nil {
 		return receipt.Repeated[protocol.TurnStartResult](ctx, ts.eng.store, "turn/start", p.Key(), p, err)
 	}
 	for {
-		r, err := ts.startOnce(ctx, id, ceiling, p)
+		r, err := ts.startOnce(ctx, id, ceiling, p, input)
 		if !errors.Is(err, errHeadMoved) {
 			return r, err
 		}
@@ -63,7 +65,7 @@ func isSlow(err error) bool {
 // long do reject it, because a retry may succeed. It fails with errHeadMoved if the session's
 // settings changed after the plugins were leased. The lease goes to the turn if that starts at
 // once.
-func (ts *Turns) startOnce(ctx context.Context, id protocol.TurnID, ceiling *protocol.Ceiling, p *protocol.TurnStartParams) (*protocol.TurnStartResult, error) {
+func (ts *Turns) startOnce(ctx context.Context, id protocol.TurnID, ceiling *protocol.Ceiling, p *protocol.TurnStartParams, input attachment.Input) (*protocol.TurnStartResult, error) {
 	l, err := ts.eng.lend(ctx, p.SessionID)
 	if isSlow(err) {
 		return receipt.Repeated[protocol.TurnStartResult](ctx, ts.eng.store, "turn/start", p.Key(), p, err)
@@ -82,12 +84,12 @@ func (ts *Turns) startOnce(ctx context.Context, id protocol.TurnID, ceiling *pro
 			if err := param.CheckSteer(p); err != nil {
 				return nil, err
 			}
-			return st.turns.steerInstead(ctx, ceiling, p, rc)
+			return st.turns.steerInstead(ctx, ceiling, p, input, rc)
 		}
 		if busy := len(st.queue.Turns()) > 0; busy && p.WhenBusy == protocol.BusyRefuse {
 			return nil, &TurnActiveError{TurnID: st.queue.Turns()[0].ID, Input: true}
 		}
-		r, err := st.turns.accept(ctx, id, protocol.QueuedInput{Input: p.Input, PluginInputs: p.PluginInputs, TurnOptions: p.TurnOptions, Ceiling: ceiling, Effort: p.Effort}, l, rc)
+		r, err := st.turns.accept(ctx, id, protocol.QueuedInput{Input: input.Parts, PluginInputs: p.PluginInputs, TurnOptions: p.TurnOptions, Ceiling: ceiling, Effort: p.Effort}, input.Blobs, l, rc)
 		begun = err == nil && r.State == protocol.TurnRunning
 		return r, err
 	})
@@ -108,11 +110,11 @@ func unusedID(ctx context.Context, store *persistence.Store, id protocol.TurnID)
 	return &plugin.TurnRequestError{Code: plugin.TurnIDInUse, TurnID: id}
 }
 
-// accept commits an input with its turn. If the session is idle, the turn counts as running from
+// accept commits an input with its blobs and its turn. If the session is idle, the turn counts as running from
 // that commit on and takes over the lease; the caller must not release the lease then. It fails
 // with errHeadMoved if the lease does not fit the session's settings any more, and with
 // persistence.ErrFull if the store lacks space for new work.
-func (ts *sessionTurns) accept(ctx context.Context, id protocol.TurnID, in protocol.QueuedInput, l *lease, rc receipt.Request) (*protocol.TurnStartResult, error) {
+func (ts *sessionTurns) accept(ctx context.Context, id protocol.TurnID, in protocol.QueuedInput, blobs []persistence.Blob, l *lease, rc receipt.Request) (*protocol.TurnStartResult, error) {
 	if ts.st.eng.group.Closed() {
 		return nil, ErrShuttingDown
 	}
@@ -123,7 +125,7 @@ func (ts *sessionTurns) accept(ctx context.Context, id protocol.TurnID, in proto
 	if idle && l != nil && !l.matches(ts.st) {
 		return nil, errHeadMoved
 	}
-	c := ts.st.change(persistence.Commit{})
+	c := ts.st.change(persistence.Commit{Blobs: blobs})
 	in, turn := ts.st.queue.In(c).Start(c, id, in, idle)
 	result := &protocol.TurnStartResult{TurnID: turn.ID, InputID: in.ID, State: turn.State, Seq: c.Seq()}
 	c.Receipt = rc.With(result)

@@ -85,3 +85,19 @@ func nonNil(b []byte) []byte {
 	}
 	return b
 }
+
+// SessionBlob reads a blob that a session refers to as an artifact, and verifies its bytes. A digest that is
+// unknown or of another session is a *NotFoundError, a blob larger than limit is ErrBudget.
+func (r *Reader) SessionBlob(ctx context.Context, session int64, d protocol.Digest, limit int64) ([]byte, error) {
+	var size int64
+	err := r.pool.row(ctx, "SELECT b.size FROM blob_refs r JOIN blobs b USING (digest) WHERE r.session = ? AND r.digest = ?", []any{session, d}, &size)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return nil, &NotFoundError{What: "artifact", ID: string(d)}
+	case err != nil:
+		return nil, err
+	case size > limit:
+		return nil, fmt.Errorf("artifact %s has %d bytes, at most %d: %w", d, size, limit, ErrBudget)
+	}
+	return r.Blob(ctx, d)
+}

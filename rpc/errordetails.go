@@ -6,6 +6,7 @@ import (
 	"github.com/sourcegraph/jsonrpc2"
 
 	"lashd/engine"
+	"lashd/engine/attachment"
 	"lashd/engine/param"
 	"lashd/engine/plugin"
 	"lashd/engine/tool"
@@ -54,6 +55,8 @@ var details = []func(error) *jsonrpc2.Error{
 		}
 	}),
 	convert(operationError),
+	refused(codeState, protocol.KindUnsupportedInput, protocol.RetryNever, func(e *attachment.UnsupportedError, d *protocol.ErrorData) { d.Pointer = e.Pointer }),
+	refused(codeDenied, protocol.KindDenied, protocol.RetryNever, func(e *attachment.URLsDeniedError, d *protocol.ErrorData) { d.Pointer = e.Pointer }),
 	refused(codeConflict, protocol.KindConflict, protocol.RetryNever, noData[*tool.ConflictError]),
 	refused(codePlugin, protocol.KindExtensionRejected, protocol.RetryNever, noData[*engine.RejectedError]),
 	refused(codePlugin, protocol.KindPluginFailed, protocol.RetryNever, noData[*plugin.HookError]),

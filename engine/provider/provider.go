@@ -27,6 +27,8 @@ type Request struct {
 	Options  protocol.GenerationOptions
 	Output   OutputSpec
 	Scope    Scope
+	// Contents reads an attachment that has only a digest; nil contents do not exist. A nil function: no attachment has a digest.
+	Contents func(protocol.Digest) ([]byte, error) `json:"-"`
 }
 
 // ToolChoice says whether the model may, must or must not call tools.

@@ -55,6 +55,7 @@ const (
 	KindUnrestorable      ErrorKind = "filesUnrestorable"    // lashd does not know all file changes since that point; nothing changed
 	KindPointNotFound     ErrorKind = "pointNotFound"        // the session has no such file point
 	KindGeneration        ErrorKind = "generationMismatch"   // the state changed since you read it; data.generation is the current one
+	KindUnsupportedInput  ErrorKind = "unsupportedInput"     // the session's model does not take the attachment at data.pointer; nothing was stored or sent
 	KindTooLarge          ErrorKind = "tooLarge"             // the change exceeds the size limit of a commit
 	KindProvider          ErrorKind = "providerError"        // the model's server failed or rejected the request
 	KindStorageFull       ErrorKind = "storageFull"          // the disk is full; running work ends, and lashd starts no new work

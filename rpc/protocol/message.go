@@ -66,13 +66,14 @@ type Prune struct {
 	Archive    Digest     `json:"archive,omitempty"`    // digest of the part's full content
 }
 
-// Attachment is a file in an input. It has data, a digest or a URL.
+// Attachment is a file in an input: an image (PNG, JPEG, GIF or WebP, at most 5 MiB), a PDF document (at most 32 MiB) or UTF-8 text
+// (at most 4 MiB). It has data, a digest or a URL. lashd stores data over 4 KiB by its digest; clients read it with artifact/read.
 type Attachment struct {
 	Name   string `json:"name,omitempty"`
-	Type   string `json:"type"`             // media type
+	Type   string `json:"type"`             // media type; lashd corrects it to what the contents show
 	Data   []byte `json:"data,omitempty"`   // the contents, base64 on the wire
-	Digest Digest `json:"digest,omitempty"` // digest of stored contents
-	URL    string `json:"url,omitempty"`    // address of external contents
+	Digest Digest `json:"digest,omitempty"` // digest of an artifact of the session
+	URL    string `json:"url,omitempty"`    // address of external contents; lashd passes it to the model and never fetches it
 }
 
 // OriginKind says what added a message to history.

@@ -11,7 +11,8 @@ const (
 	BusySteer  WhenBusy = "steer"  // send it to the running turn, which reads it at its next checkpoint
 )
 
-// MaxInput is the maximum size of an input's text and attachments together, in bytes. Upload larger contents as artifacts.
+// MaxInput is the maximum size of an input's text and attachments together, in bytes. Upload larger contents with artifact/write and attach
+// them by digest.
 const MaxInput = 4 << 20
 
 // TurnStartParams sends an input to a session.

@@ -57,6 +57,20 @@ func (p Price) Of(u Usage) int64 {
 	return int64(min(max(math.Round(dollars*1000), 0), maxCost))
 }
 
+// With returns a copy of a usage with its cost. Without a price the cost is 0, so a cost that the provider reported is dropped. A nil
+// usage stays nil.
+func (p *Price) With(u *Usage) *Usage {
+	if u == nil {
+		return nil
+	}
+	with := *u
+	with.Cost = 0
+	if p != nil {
+		with.Cost = p.Of(with)
+	}
+	return &with
+}
+
 // UsageRow is the usage of one source and model in a session's ledger.
 type UsageRow struct {
 	Source  string `json:"source"` // turn, or the label of a completion or a subagent

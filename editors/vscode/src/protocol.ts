@@ -83,16 +83,16 @@ export interface AssistantOutput {
   state: OutputState;
 }
 
-/** Attachment is a file in an input. It has data, a digest or a URL. */
+/** Attachment is a file in an input: an image (PNG, JPEG, GIF or WebP, at most 5 MiB), a PDF document (at most 32 MiB) or UTF-8 text (at most 4 MiB). It has data, a digest or a URL. lashd stores data over 4 KiB by its digest; clients read it with artifact/read. */
 export interface Attachment {
   name?: string;
-  /** media type */
+  /** media type; lashd corrects it to what the contents show */
   type: string;
   /** the contents, base64 on the wire */
   data?: string;
-  /** digest of stored contents */
+  /** digest of an artifact of the session */
   digest?: Digest;
-  /** address of external contents */
+  /** address of external contents; lashd passes it to the model and never fetches it */
   url?: string;
 }
 
@@ -462,7 +462,7 @@ export interface ErrorData {
 }
 
 /** ErrorKind is the stable name of an error, in data.kind. */
-export type ErrorKind = "parseError" | "badFrame" | "frameTooLarge" | "foreignProtocol" | "invalidRequest" | "notInitialized" | "methodNotFound" | "invalidParams" | "internal" | "denied" | "overloaded" | "cancelled" | "sessionNotFound" | "turnNotFound" | "nodeNotFound" | "inputNotFound" | "decisionNotFound" | "toolNotFound" | "triggerNotFound" | "callNotFound" | "modelNotFound" | "driverNotFound" | "snapshotNotFound" | "taskNotFound" | "taskElsewhere" | "taskEnded" | "monitorNotFound" | "artifactNotFound" | "unknownOperation" | "missingSession" | "unexpectedSession" | "operationFailed" | "pluginFailed" | "pluginNotFound" | "pluginTrusted" | "mcpServerTaken" | "pluginModified" | "extensionRejected" | "sessionDeleted" | "sessionStillInUse" | "turnActive" | "turnNotActive" | "conflict" | "forkPointNotRetained" | "fileConflict" | "filesUnrestorable" | "pointNotFound" | "generationMismatch" | "tooLarge" | "providerError" | "storageFull" | "storageBusy" | "storagePoisoned" | "storageReadOnly" | "shuttingDown";
+export type ErrorKind = "parseError" | "badFrame" | "frameTooLarge" | "foreignProtocol" | "invalidRequest" | "notInitialized" | "methodNotFound" | "invalidParams" | "internal" | "denied" | "overloaded" | "cancelled" | "sessionNotFound" | "turnNotFound" | "nodeNotFound" | "inputNotFound" | "decisionNotFound" | "toolNotFound" | "triggerNotFound" | "callNotFound" | "modelNotFound" | "driverNotFound" | "snapshotNotFound" | "taskNotFound" | "taskElsewhere" | "taskEnded" | "monitorNotFound" | "artifactNotFound" | "unknownOperation" | "missingSession" | "unexpectedSession" | "operationFailed" | "pluginFailed" | "pluginNotFound" | "pluginTrusted" | "mcpServerTaken" | "pluginModified" | "extensionRejected" | "sessionDeleted" | "sessionStillInUse" | "turnActive" | "turnNotActive" | "conflict" | "forkPointNotRetained" | "fileConflict" | "filesUnrestorable" | "pointNotFound" | "generationMismatch" | "unsupportedInput" | "tooLarge" | "providerError" | "storageFull" | "storageBusy" | "storagePoisoned" | "storageReadOnly" | "shuttingDown";
 
 /** Event is an entry of a session's log, as subscribers receive it. Type determines which fields after it are set; the comments of EventType list them. An event with a Seq is durable. Events without one are never replayed. */
 export interface Event {

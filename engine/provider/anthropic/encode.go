@@ -26,7 +26,7 @@ func (p *Provider) encode(req *provider.Request) (*endpoint.Call, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := messageWriter{model: &req.Model, route: p.Route(req.Model.ID)}
+	w := messageWriter{route: p.Route(req.Model.ID), files: encoding.FilesOf(req)}
 	w.mark = cacheMark(req.Model.Cache)
 	tools := p.tools.Encode(req.Tools, req.Choice, w.mark, appendTools)
 	b := make([]byte, 0, len(req.System)*9/8+len(tools)+4<<10)
@@ -40,6 +40,9 @@ func (p *Provider) encode(req *provider.Request) (*endpoint.Call, error) {
 	}
 	b = append(b, `,"messages":[`...)
 	b = p.appendMessages(b, req, &w)
+	if err := w.files.Failed(&p.history, encoding.Key{Session: req.Scope.SessionID, Model: req.Model.ID}, req.Messages); err != nil {
+		return nil, err
+	}
 	b = append(bytes.TrimSuffix(b, []byte{','}), `],"stream":true}`...)
 	return &endpoint.Call{Path: "/messages", Body: b, Receipts: receipts, Model: &req.Model}, nil
 }

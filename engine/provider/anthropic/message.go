@@ -10,7 +10,7 @@ import (
 
 // messageWriter writes messages for one model.
 type messageWriter struct {
-	model *protocol.ModelSpec
+	files *encoding.Files
 	route string
 	mark  string // member that ends a cached prefix; "" for none
 }
@@ -51,7 +51,7 @@ func (w *messageWriter) user(b []byte, m *protocol.Message) []byte {
 			b = appendResult(b, &m.Parts[i])
 		}
 	}
-	content := encoding.Contents(m, w.model)
+	content := encoding.Contents(m, w.files)
 	for i := range content {
 		b = appendBlock(b, &content[i])
 	}

@@ -17,9 +17,10 @@ func (p *Provider) encode(req *provider.Request) (*endpoint.Call, error) {
 	if err != nil {
 		return nil, err
 	}
-	messages := messageEncoder{p.Route(req.Model.ID), &req.Model}
+	messages := messageEncoder{route: p.Route(req.Model.ID), files: encoding.FilesOf(req)}
 	stable := req.Messages[:encoding.StableMessages(req.Messages)]
-	past := p.history.Encode(encoding.Key{Session: req.Scope.SessionID, Model: req.Model.ID}, stable, messages.append)
+	key := encoding.Key{Session: req.Scope.SessionID, Model: req.Model.ID}
+	past := p.history.Encode(key, stable, messages.append)
 	tools := p.tools.Encode(req.Tools, req.Choice, "", appendTools)
 	b := make([]byte, 0, len(past)+len(req.System)*9/8+len(tools)+1<<10)
 	b = encoding.Quote(append(b, `{"model":`...), req.Model.ID)
@@ -31,6 +32,9 @@ func (p *Provider) encode(req *provider.Request) (*endpoint.Call, error) {
 	b = append(b, past...)
 	for _, m := range req.Messages[len(stable):] {
 		b = messages.append(b, m)
+	}
+	if err := messages.files.Failed(&p.history, key, stable); err != nil {
+		return nil, err
 	}
 	b = append(bytes.TrimSuffix(b, []byte{','}), ']')
 	b = append(b, tools...)

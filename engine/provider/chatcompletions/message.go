@@ -12,7 +12,7 @@ import (
 // messageEncoder writes messages for one model.
 type messageEncoder struct {
 	route string
-	model *protocol.ModelSpec
+	files *encoding.Files
 }
 
 // append writes a message as none, one or several messages of the API, each followed by a comma.
@@ -25,7 +25,7 @@ func (e *messageEncoder) append(b []byte, m *protocol.Message) []byte {
 			b = appendResult(b, &m.Parts[i])
 		}
 	}
-	content := encoding.Contents(m, e.model)
+	content := encoding.Contents(m, e.files)
 	if len(content) == 0 {
 		return b
 	}

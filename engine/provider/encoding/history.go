@@ -64,6 +64,20 @@ func (h *History) Encode(key Key, messages []*protocol.Message, write Writer) []
 	return data
 }
 
+// Forget drops a conversation whose encoding is not usable, because a message could not be written.
+func (h *History) Forget(key Key, messages []*protocol.Message) {
+	if len(messages) == 0 {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	of := threadKey{key, messages[0]}
+	if e, ok := h.threads[of]; ok {
+		delete(h.threads, of)
+		h.bytes -= cap(h.recent.Remove(e).(*thread).data)
+	}
+}
+
 func (h *History) useLocked(key threadKey) *thread {
 	if e, ok := h.threads[key]; ok {
 		h.recent.MoveToFront(e)

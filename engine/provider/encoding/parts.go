@@ -50,7 +50,7 @@ func (c *Content) DataURL() string {
 
 // Contents returns the blocks of a message that go to the model as a user's content. Images and documents become a short text if
 // the model does not take them. Tool results, which APIs send elsewhere, are not among them.
-func Contents(m *protocol.Message, model *protocol.ModelSpec) []Content {
+func Contents(m *protocol.Message, files *Files) []Content {
 	var content []Content
 	for i := range m.Parts {
 		part := &m.Parts[i]
@@ -58,7 +58,7 @@ func Contents(m *protocol.Message, model *protocol.ModelSpec) []Content {
 		case protocol.PartToolResult, protocol.PartReasoning, protocol.PartToolCall, protocol.PartError:
 			continue
 		case protocol.PartAttachment:
-			content = append(content, attached(part, model))
+			content = append(content, attached(part.Attachment, part.Prune, files))
 		default:
 			if text := Shown(part, part.Text); text != "" {
 				content = append(content, Content{Text: text})
@@ -69,21 +69,27 @@ func Contents(m *protocol.Message, model *protocol.ModelSpec) []Content {
 }
 
 // attached returns an attachment as an image or a document if the model takes it, text files as text, and otherwise a note.
-func attached(part *protocol.Part, model *protocol.ModelSpec) Content {
-	a := part.Attachment
+func attached(a *protocol.Attachment, pruned *protocol.Prune, files *Files) Content {
+	if pruned != nil {
+		return Content{Text: pruned.Breadcrumb}
+	}
 	name := "[attachment"
 	if a.Name != "" {
 		name += " " + a.Name
 	}
-	there := len(a.Data) > 0 || a.URL != ""
+	takes, text := files.model.Takes(a.Type), strings.HasPrefix(a.Type, "text/")
+	if !takes && !text {
+		return Content{Text: name + ", " + a.Type + ": this model cannot read it]"}
+	}
+	data := files.read(a)
 	switch {
-	case part.Prune != nil:
-		return Content{Text: Shown(part, "")}
-	case there && model.Takes(a.Type):
-		return Content{Type: a.Type, Name: a.Name, Data: a.Data, URL: a.URL}
-	case strings.HasPrefix(a.Type, "text/") && len(a.Data) > 0:
-		return Content{Text: name + "]\n" + string(a.Data)}
-	case strings.HasPrefix(a.Type, "text/") && a.Digest == "" && a.URL == "":
+	case a.Digest != "" && data == nil:
+		return Content{Text: name + ", " + a.Type + ": its contents are not stored any more]"}
+	case takes && (len(data) > 0 || a.URL != ""):
+		return Content{Type: a.Type, Name: a.Name, Data: data, URL: a.URL}
+	case text && len(data) > 0:
+		return Content{Text: name + "]\n" + string(data)}
+	case text && a.URL == "":
 		return Content{Text: name + ", which is empty]"}
 	}
 	return Content{Text: name + ", " + a.Type + ": this model cannot read it]"}

@@ -11,6 +11,7 @@ import (
 // contentWriter writes messages as contents for one model.
 type contentWriter struct {
 	model *protocol.ModelSpec
+	files *encoding.Files
 	route string
 }
 
@@ -42,7 +43,7 @@ func (w *contentWriter) user(b []byte, m *protocol.Message) []byte {
 			b = appendResult(b, &m.Parts[i])
 		}
 	}
-	content := encoding.Contents(m, w.model)
+	content := encoding.Contents(m, w.files)
 	for i := range content {
 		b = appendPart(b, &content[i])
 	}

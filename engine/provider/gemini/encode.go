@@ -20,9 +20,10 @@ func (p *Provider) encode(req *provider.Request) (*endpoint.Call, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := contentWriter{model: &req.Model, route: p.Route(req.Model.ID)}
+	w := contentWriter{model: &req.Model, route: p.Route(req.Model.ID), files: encoding.FilesOf(req)}
 	stable := req.Messages[:encoding.StableMessages(req.Messages)]
-	past := p.history.Encode(encoding.Key{Session: req.Scope.SessionID, Model: req.Model.ID}, stable, w.append)
+	key := encoding.Key{Session: req.Scope.SessionID, Model: req.Model.ID}
+	past := p.history.Encode(key, stable, w.append)
 	tools := p.tools.Encode(req.Tools, req.Choice, "", appendTools)
 	b := make([]byte, 0, len(past)+len(req.System)*9/8+len(tools)+1<<10)
 	b = append(b, '{')
@@ -34,6 +35,9 @@ func (p *Provider) encode(req *provider.Request) (*endpoint.Call, error) {
 	b = append(append(b, `"contents":[`...), past...)
 	for _, m := range req.Messages[len(stable):] {
 		b = w.append(b, m)
+	}
+	if err := w.files.Failed(&p.history, key, stable); err != nil {
+		return nil, err
 	}
 	b = append(bytes.TrimSuffix(b, []byte{','}), ']')
 	receipts := encoding.Dropped(req, w.route)

@@ -9,7 +9,7 @@ import (
 
 // itemWriter writes messages as input items for one model.
 type itemWriter struct {
-	model *protocol.ModelSpec
+	files *encoding.Files
 	route string
 }
 
@@ -23,7 +23,7 @@ func (w *itemWriter) append(b []byte, m *protocol.Message) []byte {
 			b = appendResult(b, &m.Parts[i])
 		}
 	}
-	content := encoding.Contents(m, w.model)
+	content := encoding.Contents(m, w.files)
 	if len(content) == 0 {
 		return b
 	}
