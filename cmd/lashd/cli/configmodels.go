@@ -37,12 +37,13 @@ type modelConfig struct {
 	Price         *priceConfig               `toml:"price"`                                   // price of the model
 }
 
-// environ returns the environment for commands of agents: all without the API keys of presets and those that config.toml names.
+// environ returns the environment for commands of agents: all without the API keys of presets and those that config.toml names. A
+// password or a query in OPENAI_BASE_URL is a key, too.
 func (c config) environ(all []string) []string {
 	keys := append(providers.KeyVariables(), c.keyVariables()...)
 	return slices.DeleteFunc(slices.Clone(all), func(entry string) bool {
-		name, _, _ := strings.Cut(entry, "=")
-		return slices.Contains(keys, name)
+		name, value, _ := strings.Cut(entry, "=")
+		return slices.Contains(keys, name) || name == "OPENAI_BASE_URL" && strings.ContainsAny(value, "@?")
 	})
 }
 

@@ -18,7 +18,6 @@ import (
 const (
 	commandLimit = 10 * time.Second
 	mostKey      = 8 << 10 // bytes of a key with the white space around it
-	mostStderr   = 300     // bytes of a command's error output that an error quotes
 )
 
 // Reference says where a key is. Exactly one of File, Command and Keyring is set.
@@ -83,17 +82,17 @@ func trimmed(data []byte, from string) (provider.Secret, error) {
 	return provider.NewSecret(text), nil
 }
 
-// run runs the command and returns what it prints. Errors quote the beginning of its error output, and never its output.
+// run runs the command and returns what it prints. Errors quote nothing that it prints, since a trace of its steps can hold the key.
 func (r Reference) run(ctx context.Context) (provider.Secret, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, commandLimit, fmt.Errorf("it did not end within %s", commandLimit))
 	defer cancel()
-	out, errs := &head{most: mostKey + 1}, &head{most: mostStderr}
+	out := &head{most: mostKey + 1}
 	shell := []string{"/bin/sh", "-c", r.Command}
 	if runtime.GOOS == "windows" {
 		shell = []string{"cmd", "/c", r.Command}
 	}
 	p, err := proc.Start(ctx, proc.Command{
-		Argv: shell, Dir: r.Dir, Env: r.Environ, Nonce: r.Nonce, Stdout: out, Stderr: errs, Grace: time.Second, Drain: time.Second,
+		Argv: shell, Dir: r.Dir, Env: r.Environ, Nonce: r.Nonce, Stdout: out, Stderr: io.Discard, Grace: time.Second, Drain: time.Second,
 	})
 	if err != nil {
 		return provider.Secret{}, fmt.Errorf("the key command failed: %w", err)
@@ -102,10 +101,10 @@ func (r Reference) run(ctx context.Context) (provider.Secret, error) {
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
 	} else if err == nil && exit.Code != 0 {
-		err = fmt.Errorf("exit code %d", exit.Code)
+		err = fmt.Errorf("exit code %d; run it in a terminal to see its messages", exit.Code)
 	}
 	if err != nil {
-		return provider.Secret{}, fmt.Errorf("the key command failed: %w%s", err, errs.said())
+		return provider.Secret{}, fmt.Errorf("the key command failed: %w", err)
 	}
 	return trimmed(out.Bytes(), "the output of the key command")
 }
@@ -120,12 +119,4 @@ type head struct {
 func (h *head) Write(p []byte) (int, error) {
 	h.Buffer.Write(p[:min(len(p), h.most-h.Len())])
 	return len(p), nil
-}
-
-// said returns the text as the end of an error message.
-func (h *head) said() string {
-	if text := strings.TrimSpace(h.String()); text != "" {
-		return ": " + text
-	}
-	return ""
 }

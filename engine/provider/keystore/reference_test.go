@@ -66,7 +66,7 @@ func TestCommandReference(t *testing.T) {
 		}
 	})
 	for text, want := range map[string]string{
-		"echo key-hunter22; echo 'the vault is locked' >&2; exit 3": "exit code 3: the vault is locked",
+		"echo key-hunter22; echo 'the vault is locked' >&2; exit 3": "exit code 3; run it in a terminal",
 		"true":                                "the output of the key command has no key in it",
 		"head -c 9000 /dev/zero | tr '\\0' h": "has more than 8192 bytes",
 		"echo hunter22; yes hunter22 | head -c 1000000; kill -9 $$": "the key command failed",
