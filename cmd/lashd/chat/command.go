@@ -32,6 +32,8 @@ func init() {
 		{"cancel", "", "remove the newest queued input", (*ui).cancel},
 		{"stop", "", "stop the turn", func(u *ui, _ string) tea.Cmd { return u.whileBusy(u.interrupt) }},
 		{"model", "[NAME]", "list models, or switch from the next turn on", (*ui).model},
+		{"effort", "[NAME]", "show how hard the model may think, or set it from the next turn on", (*ui).effort},
+		{"context", "", "show what fills the model's context window", (*ui).context},
 		{"approve", "ask|allow|deny", "set the decision for tool calls that no rule covers", (*ui).approve},
 		{"tools", "", "list the tools of the agent", (*ui).tools},
 		{"tasks", "", "list running background tasks", (*ui).taskList},
@@ -116,20 +118,6 @@ func (u *ui) configure(p protocol.SessionConfigureParams, done string) tea.Cmd {
 	return u.ask(&outgoing{method: "session/configure", params: p, done: say("%s", done)})
 }
 
-// model lists the models, or chooses one.
-func (u *ui) model(name string) tea.Cmd {
-	if name != "" {
-		return u.configure(protocol.SessionConfigureParams{Model: name}, "Model from the next turn on: "+name)
-	}
-	return read(u, "model/list", struct{}{}, func(r *protocol.ModelListResult) string {
-		var names []string
-		for _, m := range r.Data {
-			names = append(names, m.Name)
-		}
-		return "Models: " + strings.Join(names, ", ")
-	})
-}
-
 // approve sets the approval mode of the session. The other approval settings, such
 // as rules, stay. Without a valid mode it shows the current one.
 func (u *ui) approve(mode string) tea.Cmd {
@@ -194,7 +182,7 @@ func (u *ui) title(text string) tea.Cmd {
 }
 
 // read calls a method that changes nothing, and shows the text that tell makes of
-// the result. Unlike ask, it does not repeat the call after a lost connection: the
+// the result, as a note or, if it has several lines, as they are. Unlike ask, it does not repeat the call after a lost connection: the
 // user sees the error and can try again.
 func read[R any](u *ui, method string, params any, tell func(*R) string) tea.Cmd {
 	return func() tea.Msg {
@@ -202,7 +190,11 @@ func read[R any](u *ui, method string, params any, tell func(*R) string) tea.Cmd
 		if err := u.session.Call(u.ctx, method, params, r); err != nil {
 			return saidMsg(err.Error())
 		}
-		return saidMsg(tell(r))
+		text := tell(r)
+		if strings.Contains(text, "\n") {
+			return textMsg(each(faint, termtext.Printable(text)))
+		}
+		return saidMsg(text)
 	}
 }
 

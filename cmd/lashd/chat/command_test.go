@@ -75,6 +75,8 @@ func TestCommandMessages(t *testing.T) {
 		{"/title", "Usage: /title TEXT", ""},
 		{"/title A name", "", `"title":"A name"`},
 		{"/approve maybe", "current: ask, except for tools that only read", ""},
+		{"/effort", "The reasoning effort of this model cannot be set.", ""},
+		{"/effort high", "Reasoning effort from the next turn on: high", `"effort":"high"`},
 		{"/compact", "Nothing to compact.", "session/compact"},
 		{"/undo", "no file changes left to undo", "session/points"},
 		{"/etc/hosts what is it", "Unknown command /etc/hosts. /help lists the commands; start with // to send a message that begins with /.", ""},
@@ -85,6 +87,14 @@ func TestCommandMessages(t *testing.T) {
 		if !strings.Contains(said, c.said) || (c.made == "") != (made == "") || !strings.Contains(made, c.made) {
 			t.Errorf("issue/6-4 %s shows %q and calls %q", c.line, said, made)
 		}
+	}
+}
+
+func TestEffortsAreListed(t *testing.T) {
+	u := &ui{talk: newTranscript()}
+	u.talk.session.Config.Model = protocol.ModelSpec{ID: "m", Reasoning: &protocol.ReasoningSpec{Efforts: []string{"low", "high"}, Default: "low"}}
+	if got := u.effort("")(); got != saidMsg("Usage: /effort low|high (current: low)") {
+		t.Errorf("runtime/M08 it says %q", got)
 	}
 }
 

@@ -24,6 +24,7 @@ type transcript struct {
 	starting  []protocol.QueuedInput     // inputs that have left the queue for a turn that is about to start
 	tasks     map[protocol.TaskID]bool   // running tasks
 	total     protocol.Usage             // of the session's own ended turns
+	context   *protocol.Usage            // of the newest model call; nil: none since the session was opened or compacted
 
 	seq protocol.Seq                  // number of the newest durable event applied
 	due *protocol.SessionAttachResult // state of the session at due.Seq; arrive applies it once the replay reaches that event
@@ -170,6 +171,10 @@ func (t *transcript) noticed(e protocol.Event) []entry {
 		if e.Total != nil {
 			t.total = *e.Total
 		}
+	case protocol.EventModelRecorded:
+		if e.Call != nil && e.Call.Usage != nil {
+			t.context = e.Call.Usage
+		}
 	case protocol.EventTaskStarted:
 		t.tasks[e.Task.ID] = true
 	case protocol.EventTaskCompleted:
@@ -186,6 +191,7 @@ func (t *transcript) noticed(e protocol.Event) []entry {
 			return []entry{{note: note}}
 		}
 	case protocol.EventSessionCompacted:
+		t.context = nil
 		return []entry{{note: "Older history was replaced by a summary."}}
 	case protocol.EventSessionRewound:
 		return []entry{{note: "The session returned to an earlier point."}}

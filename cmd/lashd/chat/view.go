@@ -126,8 +126,8 @@ func (u *ui) queued() (lines []string) {
 	return lines
 }
 
-// status renders the status line: state, model, tokens and cost, background tasks,
-// and title.
+// status renders the status line: state, model, context window, tokens and cost,
+// background tasks, and title.
 func (u *ui) status() string {
 	var parts []string
 	switch {
@@ -143,6 +143,9 @@ func (u *ui) status() string {
 	s := u.talk.session
 	if s.Config.Model.ID != "" {
 		parts = append(parts, termtext.OneLine(s.Config.Model.ID, 30))
+	}
+	if m := u.talk.meter(); m != "" {
+		parts = append(parts, m)
 	}
 	if t := u.talk.total; t.Input+t.Output+t.CacheRead > 0 {
 		parts = append(parts, fmt.Sprintf("%s tokens in, %s out", count(t.Input+t.CacheRead+t.CacheWrite), count(t.Output)))
