@@ -14,7 +14,9 @@ var (
 	// ErrSessionInUse means that a change cannot be made while something runs in the session.
 	ErrSessionInUse  = errors.New("the session is in use by a turn, a command or a call; wait for it or interrupt it")
 	ErrModelNotFound = errors.New("no such model")
-	ErrToolNotFound  = errors.New("the session has no such tool; see tool/list")
+	// errNoDefault means that a session names no model and there is no default.
+	errNoDefault    = fmt.Errorf("%w: no provider has an API key; run lashd login, use a local server that lashd model list shows, or try lashd demo", ErrModelNotFound)
+	ErrToolNotFound = errors.New("the session has no such tool; see tool/list")
 	// ErrNoCall means that tool/respond names a call that is not pending for this client.
 	ErrNoCall = errors.New("no pending call with this id for this client")
 	// ErrNoCompletion means that no call was ever waiting for a completion key.

@@ -115,6 +115,9 @@ func (ms *Models) named(name string) (Model, error) {
 	if m, ok := ms.source.Model(name); ok {
 		return m, nil
 	}
+	if name == "" {
+		return Model{}, errNoDefault
+	}
 	return Model{}, fmt.Errorf("%w: %q", ErrModelNotFound, name)
 }
 
@@ -135,19 +138,13 @@ func (ms *Models) KeysWanted() []string {
 // SetKey stores an API key in memory until the daemon stops, or forgets it; it is never written to disk. A key that the daemon's
 // own environment has cannot be replaced.
 func (ms *Models) SetKey(_ context.Context, p *protocol.ModelSetKeyParams) (*protocol.Empty, error) {
-	var err error
 	switch {
+	case p.Forget == (p.Key != ""):
+		return nil, param.Bad("/key", "must not be empty; with forget it must be")
 	case ms.keys == nil:
-		err = provider.ErrUnknownKey
-	case p.Forget && p.Key != "":
-		return nil, param.Bad("/key", "must be empty with forget")
-	case p.Forget:
-		err = ms.keys.Forget(p.Name)
-	case p.Key == "":
-		return nil, param.Bad("/key", "must not be empty")
-	default:
-		err = ms.keys.Hand(p.Name, provider.NewSecret(p.Key))
+		return nil, param.Bad("/name", "names no key that a configured model uses")
 	}
+	err := ms.keys.Hand(p.Name, provider.NewSecret(p.Key))
 	switch {
 	case errors.Is(err, provider.ErrUnknownKey):
 		return nil, param.Bad("/name", "names no key that a configured model uses")

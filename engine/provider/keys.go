@@ -53,7 +53,7 @@ func (k *Keys) Accept(providers ...string) { k.providers = append(k.providers, p
 // Wanted lists the variables of keys that a client may hand over, including those that one has.
 func (k *Keys) Wanted() []string { return slices.Clone(k.wanted) }
 
-// Hand takes a key from a client. It fails with ErrUnknownKey or ErrOwnKey.
+// Hand takes a key from a client; the zero Secret takes back an earlier one. It fails with ErrUnknownKey or ErrOwnKey.
 func (k *Keys) Hand(name string, key Secret) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -62,20 +62,12 @@ func (k *Keys) Hand(name string, key Secret) error {
 		return ErrOwnKey
 	case !k.accepts(name):
 		return ErrUnknownKey
+	case key == Secret{}:
+		delete(k.handed, name)
+		return nil
 	}
 	k.count++
 	k.handed[name] = handed{key, k.count}
-	return nil
-}
-
-// Forget drops the key that a client set for a name. It fails with ErrUnknownKey for a name that no provider uses. A name without a key is not an error.
-func (k *Keys) Forget(name string) error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if !k.accepts(name) && k.own[name] == (Secret{}) {
-		return ErrUnknownKey
-	}
-	delete(k.handed, name)
 	return nil
 }
 

@@ -166,6 +166,7 @@ func (s *chatSession) choose(ctx context.Context) (err error) {
 	}
 	var r protocol.SessionNewResult
 	err = s.call(ctx, "session/new", protocol.SessionNewParams{Mutation: protocol.Mutation{IdempotencyKey: s.key}, Cwd: s.cwd, Model: s.Model}, &r)
+	err = s.env.noModel(ctx, err, s.Model)
 	s.session, s.made = r.SessionID, err == nil
 	return err
 }

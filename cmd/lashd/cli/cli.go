@@ -31,6 +31,7 @@ var Version = "0.1.0"
 const description = `Run LLM agents in a local daemon that survives crashes and restarts.
 
 To start:
+  lashd login                                Store the API key of a model provider.
   lashd demo                                 See lashd recover from a crash.
   lashd chat                                 Chat with an agent.
   lashd run 'what does this project do?'     Run one turn.
@@ -53,7 +54,9 @@ Environment:
   LASHD_HOME, XDG_DATA_HOME         data directory
   LASHD_SOCKET, XDG_RUNTIME_DIR     socket of the daemon
   LASHD_LOG                         log level
-  OPENAI_API_KEY, OPENAI_BASE_URL   model server, unless set in config.toml`
+  ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY, OPENROUTER_API_KEY
+                                    API keys of model providers
+  OPENAI_BASE_URL                   OpenAI-compatible model server, unless set in config.toml`
 
 // globals are the flags that all commands have. Each can also be set by an
 // environment variable; the flag wins.
@@ -76,7 +79,9 @@ type commands struct {
 	Tail    tailCommand    `cmd:"" help:"Follow the events of a session as JSON lines."`
 	Session sessionCommand `cmd:"" help:"List, show and delete sessions; show and undo their file changes."`
 	Tool    toolCommand    `cmd:"" help:"List the tools of a session."`
-	Model   modelCommand   `cmd:"" help:"List the models that sessions can use."`
+	Login   loginCommand   `cmd:"" help:"Store the API key of a model provider."`
+	Logout  logoutCommand  `cmd:"" help:"Delete a stored API key."`
+	Model   modelCommand   `cmd:"" help:"List and test models; set the default model."`
 	Plugin  pluginCommand  `cmd:"" help:"Manage, write and test plugins."`
 	Trigger triggerCommand `cmd:"" help:"Manage triggers, which start work on a schedule, on file changes or on events."`
 	Task    taskCommand    `cmd:"" help:"List, follow, signal and cancel background tasks."`

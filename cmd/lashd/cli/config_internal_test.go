@@ -168,6 +168,9 @@ func TestConfigOfPrices(t *testing.T) {
 		"model = \"a\"\nprice = {input = 2.0, output = 4.0, cached = 0}\n[[models]]\nname = \"fast\"": {Input: 2, Output: 4},
 	} {
 		t.Run("issue/6-1 the price of tokens with "+text, func(t *testing.T) {
+			if !strings.HasPrefix(text, "model") {
+				text = "model = 'm'\n" + text
+			}
 			c, err := parseConfig([]byte(text))
 			if err != nil {
 				t.Fatal(err)

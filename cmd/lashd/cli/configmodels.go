@@ -62,9 +62,10 @@ func (c config) keyVariables() []string {
 }
 
 // listed returns the configured models, the default first. The top-level keys make one model if there are no others and model does
-// not name a provider.
+// not name a provider. Without any of them there is none: the providers that have a key decide.
 func (c config) listed() []modelConfig {
-	if len(c.Models) > 0 || c.namesProvider() {
+	unset := c.Script == "" && cmp.Or(c.Model, c.BaseURL, c.KeyEnv, os.Getenv("OPENAI_BASE_URL")) == ""
+	if len(c.Models) > 0 || c.namesProvider() || unset {
 		return c.Models
 	}
 	return []modelConfig{{}}
@@ -116,7 +117,7 @@ func (c config) source(from keySources, noKey func(name string, variables []stri
 		return c.scripted()
 	}
 	set := providers.Config{
-		Default: c.defaultName(), Keys: providers.KeyRing{Keys: from.memory, Store: from.store}, Policy: provider.Policy{DownFor: c.ServerDown.Duration},
+		Default: from.defaultName(c), Keys: providers.KeyRing{Keys: from.memory, Store: from.store}, Policy: provider.Policy{DownFor: c.ServerDown.Duration},
 		Providers: c.servers(from), NoKey: noKey,
 	}
 	for _, m := range c.listed() {

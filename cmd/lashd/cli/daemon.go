@@ -145,6 +145,7 @@ func (e *environment) runEngine(ctx context.Context, stop func(), store *persist
 	}
 	defer e.shutdown(ctx, host) // after the engine has closed all sessions
 	keys := e.keySources(cfg, nonce)
+	keys.model = e.newLiveDefault(cfg).get
 	models, err := cfg.source(keys, notSetAtStart(time.Now()))
 	if err != nil {
 		return err

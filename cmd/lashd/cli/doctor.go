@@ -124,7 +124,7 @@ func (d *diagnosis) examine(ctx context.Context, e *environment) {
 	d.checkDisk(e.home)
 	if l, err := e.dial(ctx, false, nil); err == nil {
 		defer l.Close()
-		d.askDaemon(ctx, l)
+		d.askDaemon(ctx, e, l)
 		if d.fix {
 			d.note("fix", "", errors.New("--fix needs a stopped daemon"), stopDaemon+"; then run lashd doctor --fix again")
 		}
@@ -178,7 +178,7 @@ func notLocked(err error) string {
 
 // askDaemon checks a running daemon through its status methods. It does not open
 // the database, which belongs to the daemon.
-func (d *diagnosis) askDaemon(ctx context.Context, l *link) {
+func (d *diagnosis) askDaemon(ctx context.Context, e *environment, l *link) {
 	d.Daemon, d.Diagnostics = new(protocol.StatusResult), new(protocol.DiagnosticsResult)
 	err := errors.Join(l.Call(ctx, "server/status", nil, d.Daemon), l.Call(ctx, "server/diagnostics", nil, d.Diagnostics))
 	s, used := d.Daemon, d.Diagnostics
@@ -193,7 +193,7 @@ func (d *diagnosis) askDaemon(ctx context.Context, l *link) {
 		d.Checks = append(d.Checks, check{ID: "config", OK: true, Detail: "config.toml changed after the daemon started; the daemon still uses the old settings", Remedy: freshConfig})
 	}
 	d.checkFiles(used.OpenFiles, used.FileLimit)
-	d.askModels(ctx, l)
+	d.askModels(ctx, e, l)
 	d.notePlugins()
 }
 

@@ -88,12 +88,12 @@ func TestDoctor(t *testing.T) {
 		{"outside/23 no key", "model", "OPENAI_API_KEY is not set", "export the API key", func(p *place) {
 			p.stop()
 			p.environ = append(p.environ, "OPENAI_API_KEY=", "OPENAI_BASE_URL=")
-			p.write("config.toml", "")
+			p.write("config.toml", "model = 'gpt-5'\n")
 		}},
 		{"outside/23 no key for the daemon", "model", "was not set when the daemon started", "export the API key", func(p *place) {
 			p.stop()
 			p.environ = append(p.environ, "OPENAI_API_KEY=", "OPENAI_BASE_URL=")
-			p.write("config.toml", "")
+			p.write("config.toml", "model = 'gpt-5'\n")
 			p.want(0, "", "", "call", "ping")
 		}},
 		{"outside/23 a model server that is down", "model", "connection refused", "start the server", func(p *place) {
@@ -215,7 +215,7 @@ func TestDoctorBeforeTheFirstStart(t *testing.T) {
 	t.Run("outside/23 before the first start, doctor reports what would make a run fail", func(t *testing.T) {
 		p := newPlace(t)
 		p.environ = append(p.environ, "LASHD_HOME="+filepath.Join(t.TempDir(), "none"), "OPENAI_API_KEY=", "OPENAI_BASE_URL=")
-		p.want(exitFailed, "export the API key", "", "doctor")
+		p.want(exitFailed, "lashd login", "", "doctor")
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 
+	"lashd/engine"
 	"lashd/rpc/protocol"
 )
 
@@ -17,27 +18,49 @@ func (d *diagnosis) checkModels(ctx context.Context, e *environment, cfg config)
 	if err != nil {
 		return // the check of the configuration reports it
 	}
-	for _, m := range source.Models() {
+	models := source.Models()
+	if len(models) == 0 {
+		d.noteNoModel(ctx, e)
+	}
+	for _, m := range onePerServer(models, func(m engine.Model) string { return m.Spec.Provider }) {
 		d.noteModel(m.Name, m.Spec.Provider, m.Problem(ctx))
 	}
 }
 
 // askModels does the same check in the daemon, with the keys of the daemon. A key
 // that only this shell has is not a problem: lashd run passes it to the daemon.
-func (d *diagnosis) askModels(ctx context.Context, l *link) {
+func (d *diagnosis) askModels(ctx context.Context, e *environment, l *link) {
 	var r protocol.ModelListResult
 	if err := l.Call(ctx, "model/list", protocol.ModelListParams{Check: true}, &r); err != nil {
 		d.note("model", "", err, "see "+l.daemon.DataDir+"/lashd.log")
 		return
 	}
+	if len(r.Data) == 0 {
+		d.noteNoModel(ctx, e)
+	}
 	here := slices.ContainsFunc(l.daemon.KeysWanted, func(name string) bool { return os.Getenv(name) != "" })
-	for _, m := range r.Data {
+	for _, m := range onePerServer(r.Data, func(m protocol.ModelInfo) string { return m.Model.Provider }) {
 		if m.Problem != nil && m.Problem.Code == missingKey && here {
 			d.note("model", m.Name+": the daemon has no key yet; lashd run and lashd chat pass the key of this shell to it", nil, "")
 			continue
 		}
 		d.noteModel(m.Name, m.Model.Provider, m.Problem)
 	}
+}
+
+// onePerServer returns the first model of each provider: all models of a provider share its server and its key.
+func onePerServer[M any](models []M, provider func(M) string) []M {
+	seen := map[string]bool{}
+	return slices.DeleteFunc(slices.Clone(models), func(m M) bool {
+		again := seen[provider(m)]
+		seen[provider(m)] = true
+		return again
+	})
+}
+
+// noteNoModel adds the failed check of an installation without any model.
+func (d *diagnosis) noteNoModel(ctx context.Context, e *environment) {
+	d.note("model", "", errors.New("no model is set up, because no provider has an API key"), "lashd login; or "+e.wayToLocal(ctx)+"; or lashd demo, to try lashd without a model")
 }
 
 // missingKey is the issue code for a model without its API key.
@@ -58,7 +81,7 @@ func (d *diagnosis) noteModel(name, server string, problem *protocol.Issue) {
 func modelRemedy(code string) string {
 	switch code {
 	case missingKey:
-		return "export the API key; key_env in config.toml names the variable"
+		return "run lashd login, or export the API key"
 	case "connect_failed", "request_timeout":
 		return "start the server, or correct base_url in config.toml"
 	case "invalid_base_url", "redirected", "not_found":

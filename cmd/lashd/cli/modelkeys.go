@@ -19,6 +19,16 @@ type keySources struct {
 	ring   *keystore.Keyring // for references of config.toml
 	dir    string            // data directory, in which key commands run
 	nonce  string            // marks the processes of key commands
+
+	model func() string // name of the default model now; nil: that of the configuration
+}
+
+// defaultName returns a function that returns the name of the default model.
+func (s keySources) defaultName(c config) func() string {
+	if s.model != nil {
+		return s.model
+	}
+	return c.defaultName
 }
 
 // keySources returns the sources of this data directory. nonce is empty outside of the daemon.

@@ -260,7 +260,7 @@ func (t *turnRun) newSession(ctx context.Context) error {
 	}
 	var r protocol.SessionNewResult
 	if err := t.call(ctx, "session/new", p, &r); err != nil {
-		return err
+		return t.env.noModel(ctx, err, t.command.Model)
 	}
 	t.session, t.seen = r.SessionID, r.Seq
 	t.view.session(r.SessionID)

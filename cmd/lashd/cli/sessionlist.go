@@ -153,38 +153,3 @@ func (c toolCommand) Run(ctx context.Context, e *environment) error {
 	}
 	return table(rows)
 }
-
-// modelCommand implements lashd model.
-type modelCommand struct {
-	List modelListCommand `cmd:"" default:"withargs" help:"List models (default)."`
-}
-
-// modelListCommand implements lashd model list.
-type modelListCommand struct {
-	inJSON
-}
-
-// Help is shown by --help.
-func (modelListCommand) Help() string {
-	return `Lists the models of config.toml. A star marks the default. Use the names with --model.
-
-Example: lashd model`
-}
-
-// Run prints the models that the daemon has loaded. They may differ from a
-// config.toml that changed after its start.
-func (c modelListCommand) Run(ctx context.Context, e *environment) error {
-	var r protocol.ModelListResult
-	if err := e.ask(ctx, "model/list", nil, &r); err != nil {
-		return err
-	}
-	if c.wantsJSON() {
-		return printJSON(r.Data)
-	}
-	rows := [][]string{{"MODEL", "DEFAULT", "ID", "PROVIDER"}}
-	for _, m := range r.Data {
-		star := map[bool]string{true: "*"}[m.Default]
-		rows = append(rows, []string{oneLine(m.Name, 40), star, oneLine(m.Model.ID, 40), oneLine(m.Model.Provider, 60)})
-	}
-	return table(rows)
-}

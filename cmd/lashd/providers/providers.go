@@ -22,7 +22,7 @@ import (
 
 // Config is what a Source is made of.
 type Config struct {
-	Default   string              // name of the default model; "": the first of Models, or of the first provider with a key
+	Default   func() string       // returns the name of the default model; "": the first of Models, or of the first provider with a key
 	Models    []Model             // configured models
 	Providers map[string]Provider // configured providers; those with the name of a preset change it
 	Keys      Keys
@@ -129,7 +129,7 @@ func (s *Source) ready() []string {
 // Model returns the model of a name, "" for the default, and reports whether there is one.
 func (s *Source) Model(name string) (engine.Model, bool) {
 	if name == "" {
-		name = s.defaultName()
+		return s.defaultModel()
 	}
 	for _, m := range s.cfg.Models {
 		if m.name() == name {
@@ -143,20 +143,22 @@ func (s *Source) Model(name string) (engine.Model, bool) {
 	return s.model(owner, id), true
 }
 
-// defaultName returns the name of the default model.
-func (s *Source) defaultName() string {
-	if s.cfg.Default != "" {
-		return s.cfg.Default
-	}
-	if len(s.cfg.Models) > 0 {
-		return s.cfg.Models[0].name()
-	}
-	for _, name := range append(s.ready(), preferred[0]) {
-		if id := knownmodels.Default(name); id != "" {
-			return name + "/" + id
+// defaultModel returns the default model and reports whether there is one. A configured default that is not there is ignored.
+func (s *Source) defaultModel() (engine.Model, bool) {
+	if name := s.cfg.Default(); name != "" {
+		if m, ok := s.Model(name); ok {
+			return m, true
 		}
 	}
-	return ""
+	if len(s.cfg.Models) > 0 {
+		return s.configured(s.cfg.Models[0]), true
+	}
+	for _, name := range s.ready() {
+		if id := knownmodels.Default(name); id != "" {
+			return s.model(name, id), true
+		}
+	}
+	return engine.Model{}, false
 }
 
 // Find returns the model that a session was configured with, and reports whether the configuration still has it.

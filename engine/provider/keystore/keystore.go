@@ -10,9 +10,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sync"
 
 	"lashd/engine/provider"
@@ -52,6 +54,12 @@ func (s *Store) Has(name string) bool {
 	entries, err := s.read()
 	_, ok := entries[name]
 	return ok && err == nil
+}
+
+// Names returns the providers that have a key, sorted.
+func (s *Store) Names() ([]string, error) {
+	entries, err := s.read()
+	return slices.Sorted(maps.Keys(entries)), err
 }
 
 // Key returns the key of a provider, the zero Secret if there is none. It may wait for the keyring, until ctx is done.
