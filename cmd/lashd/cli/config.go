@@ -21,6 +21,7 @@ type config struct {
 	KeyEnv       string                    `toml:"key_env" is:"variable"` // name of the environment variable with the API key; default OPENAI_API_KEY
 	Script       string                    `toml:"script"`                // script file that replaces the model, for tests
 	Approval     protocol.ApprovalMode     `toml:"approval"`              // decision for tool calls that no rule covers: ask, allow or deny; by default, read-only calls are allowed and others ask
+	DenyURLs     bool                      `toml:"deny_attachment_urls"`  // refuse images and documents by URL, which the model's server would fetch; files are still accepted
 	Trace        bool                      `toml:"trace"`                 // write all model calls to trace.jsonl in the data directory
 	ParkAfter    duration                  `toml:"park_after"`            // time after which an unused session is unloaded from memory, such as 90s, 10m or 2h; it is reloaded on next use
 	Providers    map[string]providerConfig `toml:"providers"`             // providers by name; the name of a preset, such as anthropic or openai, changes that preset

@@ -20,6 +20,7 @@ type runCommand struct {
 	Prompt  []string `arg:"" help:"Task for the agent; - reads it from stdin."`
 	Session string   `help:"Session to continue, instead of a new one." placeholder:"ID"`
 	Model   string   `help:"Model to use; lashd model lists the names. With --session, later turns use it too." placeholder:"NAME"`
+	Attach  []string `help:"Image, PDF document or text file to send with the prompt. Repeat the flag for more files." aliases:"image" placeholder:"FILE" sep:"none"`
 	Cwd     string   `help:"Workspace of the new session (default the current directory)." placeholder:"DIR"`
 	Allow   bool     `help:"Allow every tool call that needs approval."`
 	JSON    bool     `help:"Print the events of the turn as JSON lines instead of the answer."`
@@ -40,7 +41,8 @@ Exit codes: 0 success, 1 the turn failed, 2 wrong usage, 3 a tool call was denie
 
 Examples:
   lashd run 'what does this project do?'
-  git diff | lashd run --json -`
+  git diff | lashd run --json -
+  lashd run --image screenshot.png 'what is wrong here?'`
 }
 
 // Run runs one turn and returns an error whose exit code tells scripts how it
@@ -61,11 +63,15 @@ func (c runCommand) Run(ctx context.Context, e *environment) error {
 	if err := checkPrompt(prompt); err != nil {
 		return &exitError{exitUsage, err}
 	}
+	files, err := readAttachments(c.Attach)
+	if err != nil {
+		return &exitError{exitUsage, err}
+	}
 	f := &follower{env: e, start: true, named: c.Session}
 	if !c.JSON {
 		f.plugins = newPluginWatch()
 	}
-	t := &turnRun{follower: f, command: c, prompt: prompt, key: string(protocol.NewInputID()), view: newView(c.JSON), asker: newAsker()}
+	t := &turnRun{follower: f, command: c, prompt: prompt, files: files, key: string(protocol.NewInputID()), view: newView(c.JSON), asker: newAsker()}
 	report, err := t.run(ctx)
 	if err != nil {
 		return err
@@ -99,6 +105,7 @@ type turnRun struct {
 	*follower
 	command runCommand
 	prompt  string
+	files   []*protocol.Attachment
 	key     string          // idempotency key: repeated requests start one turn
 	turn    protocol.TurnID // "" until the daemon has accepted the input
 	view    *view
@@ -276,10 +283,14 @@ func (t *turnRun) begin(ctx context.Context, before protocol.SessionState) error
 			return err
 		}
 	}
+	input, err := t.input(ctx)
+	if err != nil {
+		return err
+	}
 	var r protocol.TurnStartResult
-	err := t.call(ctx, "turn/start", protocol.TurnStartParams{
+	err = t.call(ctx, "turn/start", protocol.TurnStartParams{
 		Mutation: protocol.Mutation{IdempotencyKey: t.key}, SessionID: t.session,
-		Input: []protocol.InputPart{{Type: protocol.InputText, Text: t.prompt}},
+		Input: input,
 	}, &r)
 	t.turn = r.TurnID
 	if err == nil && r.State == protocol.TurnQueued {
