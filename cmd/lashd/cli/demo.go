@@ -25,7 +25,8 @@ var demoScript []byte
 // touches the user's sessions.
 type demoCommand struct {
 	Model   string `help:"Model to use instead of the scripted one." placeholder:"ID"`
-	BaseURL string `help:"OpenAI-compatible server of the model; its key is OPENAI_API_KEY (default $$OPENAI_BASE_URL or OpenAI)." name:"base-url" placeholder:"URL"`
+	BaseURL string `help:"Server of the model; its key is OPENAI_API_KEY (default $$OPENAI_BASE_URL or OpenAI)." name:"base-url" placeholder:"URL"`
+	API     string `help:"API of the server at --base-url: chat (default), responses, anthropic or gemini." name:"api" enum:"chat,responses,anthropic,gemini" default:"chat" placeholder:"API"`
 }
 
 // Help is shown by --help.
@@ -87,8 +88,11 @@ func (d *demo) prepare(c demoCommand) error {
 	}
 	script := filepath.Join(d.env.home, "demo.json")
 	cfg := fmt.Sprintf("script = %q\napproval = \"allow\"\n", script)
-	if c.Model != "" || c.BaseURL != "" {
-		cfg = fmt.Sprintf("model = %q\nbase_url = %q\napproval = \"allow\"\n", c.Model, c.BaseURL)
+	switch {
+	case c.BaseURL != "":
+		cfg = fmt.Sprintf("approval = \"allow\"\n[[models]]\nid = %q\nbase_url = %q\napi = %q\n", c.Model, c.BaseURL, c.API)
+	case c.Model != "":
+		cfg = fmt.Sprintf("model = %q\napproval = \"allow\"\n", c.Model)
 	}
 	return errors.Join(
 		os.WriteFile(script, demoScript, 0o600),
