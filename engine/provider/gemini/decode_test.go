@@ -3,6 +3,7 @@ package gemini_test
 import (
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -16,11 +17,11 @@ import (
 // read returns what events add up to, with X in place of the route.
 func read(t *testing.T, events ...string) (provider.Reply, *provider.Error) {
 	t.Helper()
-	answer := ""
+	var answer strings.Builder
 	for _, e := range events {
-		answer += "data: " + e + "\r\n\r\n"
+		answer.WriteString("data: " + e + "\r\n\r\n")
 	}
-	rec := providertest.Record(t, answer)
+	rec := providertest.Record(t, answer.String())
 	p := gemini.New(gemini.Config{BaseURL: rec.URL, HTTPClient: rec.Client})
 	var c provider.Collector
 	var failure *provider.Error

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -128,9 +129,7 @@ func respond(w http.ResponseWriter, r *http.Request, raw []byte, write func([]by
 		panic(err)
 	}
 	defer resp.Body.Close()
-	for name, values := range resp.Header {
-		w.Header()[name] = values
-	}
+	maps.Copy(w.Header(), resp.Header)
 	w.WriteHeader(resp.StatusCode)
 	body, err := io.ReadAll(resp.Body)
 	if err != nil {

@@ -19,8 +19,6 @@ type event struct {
 	Item     json.RawMessage   `json:"item"`
 	Response response          `json:"response"`
 	Error    *endpoint.Failure `json:"error"`
-	Code     string            `json:"code"`    // of an error event
-	Message  string            `json:"message"` // of an error event
 }
 
 // response is the object that the last event carries.
@@ -91,12 +89,22 @@ func (d *decoder) Event(data []byte, r *endpoint.Reply) error {
 		r.Usage(e.Response.Usage.buckets())
 		return r.Failed(*cmp.Or(e.Response.Error, &endpoint.Failure{Message: "the response has failed"}), data)
 	case "error":
-		return r.Failed(*cmp.Or(e.Error, endpoint.NewFailure(e.Code, e.Message)), data)
+		return r.Failed(*cmp.Or(e.Error, flat(data)), data)
 	}
 	if e.Type == "" && e.Error != nil {
 		return r.Failed(*e.Error, data)
 	}
 	return nil
+}
+
+// flat reads an error event that has the members of the error itself. Some servers send a number as its code.
+func flat(data []byte) *endpoint.Failure {
+	var f endpoint.Failure
+	if err := json.Unmarshal(data, &f); err != nil {
+		f.Message = string(data)
+	}
+	f.Type = "" // is that of the event
+	return &f
 }
 
 // open returns the progress of an item. Too many open items are an error.

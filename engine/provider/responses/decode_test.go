@@ -113,6 +113,7 @@ func TestEvents(t *testing.T) {
 		{"failed", `{"type":"response.failed","response":{` + usage + `,"error":{"code":"server_error","message":"no"}}}`, "server_error", counted},
 		{"failed without a reason", `{"type":"response.failed","response":{"error":null}}`, "server_error", nil},
 		{"a flat error", `{"type":"error","code":"rate_limit_exceeded","message":"no","param":null,"sequence_number":3}`, "rate_limit_exceeded", nil},
+		{"a flat error with a number", `{"type":"error","code":429,"message":"no"}`, "too_many_requests", nil},
 		{"a nested error", `{"type":"error","error":{"type":"invalid_request_error","code":"context_length_exceeded","message":"no"}}`, "context_length_exceeded", nil},
 		{"an error without a type", `{"error":{"message":"no","code":"invalid_prompt"}}`, "invalid_prompt", nil},
 	} {
