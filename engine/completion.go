@@ -114,7 +114,7 @@ func (cs *Completions) collect(ctx context.Context, m Model, req *provider.Reque
 		c.Add(&chunk)
 	}
 	reply = c.Reply()
-	sanitize(reply.Parts)
+	provider.Sanitize(reply.Parts)
 	if reply.Stop == "" {
 		err = &provider.Error{Kind: provider.KindStream, Code: "ended_without_evidence", Message: "the reply ended without a stop reason"}
 	}

@@ -75,6 +75,8 @@ type Model struct {
 	Provider provider.Provider
 	// Price is what its tokens cost; nil if unknown.
 	Price *protocol.Price
+	// Fallback is the name of the model that a turn asks if this one fails before its reply began; "": none.
+	Fallback string
 }
 
 // API groups the methods for clients by noun. Most of them serve one method of the protocol.

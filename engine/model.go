@@ -2,12 +2,8 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
-	"slices"
-	"strings"
 	"time"
 
 	"lashd/engine/attachment"
@@ -27,14 +23,15 @@ func (r *run) callModel(ctx context.Context, effect turn.Effect) error {
 		return err
 	}
 	r.feed.Show(protocol.Event{Type: protocol.EventModelRequested, TurnID: r.id, Iteration: effect.Iteration})
-	req := r.request(effect)
+	model := r.modelOf(effect.Model)
+	req := r.request(effect, model.Spec)
 	r.trace.request(effect, req, r.prompt.visibleHistory())
-	s := &streaming{run: r, node: r.journal.nodeID(len(r.journal.nodes))}
+	s := &streaming{run: r, model: model, node: r.journal.nodeID(len(r.journal.nodes))}
 	began := time.Now()
 	failed := s.call(ctx, req)
 	reply := s.reply()
-	reply.Usage = r.eng.Models.configured(r.journal.begin.Config.Model).Price.With(reply.Usage)
-	answer := turn.ModelReply{Reply: reply, Record: callRecord(effect.Iteration, r.journal.begin.Config.Model, &reply, time.Since(began))}
+	reply.Usage = model.Price.With(reply.Usage)
+	answer := turn.ModelReply{Reply: reply, Record: callRecord(effect.Iteration, model.Spec, &reply, time.Since(began))}
 	if r.mayRepeatReply {
 		r.mayRepeatReply = false
 		answer.Record.Attempts = append([]protocol.CallAttempt{{Outcome: protocol.AttemptInterrupted}}, answer.Record.Attempts...)
@@ -47,10 +44,11 @@ func (r *run) callModel(ctx context.Context, effect turn.Effect) error {
 		return cause
 	}
 	failed = r.conclude(&answer, cause, failed, spoilt)
-	nameCalls(r.id, effect.Iteration, answer.Reply.Parts, r.journal.messages())
+	answer.Fallback = r.fallback(effect.Model, &answer, failed)
+	provider.NameCalls(r.id, effect.Iteration, answer.Reply.Parts, r.journal.messages())
 	r.trace.reply(effect, &answer, failed)
 	r.deliver(effect, turn.Response{Model: &answer})
-	if len(s.events) == 0 {
+	if len(s.events) == 0 && answer.Fallback == "" {
 		return nil
 	}
 	return r.store.flush(ctx, nil, s.events...)
@@ -77,23 +75,11 @@ func (r *run) conclude(answer *turn.ModelReply, cause, failed, spoilt error) err
 	return failed
 }
 
-// stream calls the model of the turn. A model that was removed from the configuration since the turn began yields
-// a validation error that tells the person how to choose another one.
-func (r *run) stream(ctx context.Context, req *provider.Request) iter.Seq2[provider.Chunk, error] {
-	if r.model != nil {
-		return r.model.Stream(ctx, req)
-	}
-	return func(yield func(provider.Chunk, error) bool) {
-		yield(provider.Chunk{}, &provider.Error{Kind: provider.KindValidation, Code: "model_not_configured",
-			Message: fmt.Sprintf("the model %s of %s is not configured; choose another with session/configure", req.Model.ID, req.Model.Provider)})
-	}
-}
-
 // request builds the provider request of a model effect: history as transforms show it, the messages of the turn,
 // transient messages of the driver, and last the wakes that started or joined the turn. The message slice is new,
 // but the messages are shared: providers must not change them. RequestID is the same when the call is made again
 // after a crash.
-func (r *run) request(effect turn.Effect) *provider.Request {
+func (r *run) request(effect turn.Effect, model protocol.ModelSpec) *provider.Request {
 	call := effect.Model
 	past := r.prompt.visibleHistory()
 	msgs := make([]*protocol.Message, 0, len(past)+len(r.journal.nodes)+len(call.Transient)+1)
@@ -111,7 +97,7 @@ func (r *run) request(effect turn.Effect) *provider.Request {
 	}
 	msgs = append(msgs, mergeCauses(causes)...)
 	return &provider.Request{
-		Model: r.journal.begin.Config.Model, System: call.System, Messages: msgs, Tools: call.Tools, Choice: call.Choice,
+		Model: model, System: call.System, Messages: msgs, Tools: call.Tools, Choice: call.Choice,
 		Options: call.Generation, Output: call.Output, Contents: attachment.Reader(r.life, r.eng.store, r.session.key),
 		Scope: provider.Scope{SessionID: r.session.id, RequestID: fmt.Sprintf("%s-%d", r.id, effect.ID)},
 	}
@@ -148,44 +134,5 @@ func callRecord(iteration int, model protocol.ModelSpec, reply *provider.Reply, 
 	return protocol.CallRecord{
 		Iteration: iteration, Provider: model.Provider, Model: model.ID, Stop: reply.Stop, Usage: reply.Usage,
 		Attempts: list(reply.Attempts), Options: reply.Options, Evidence: reply.Evidence, DurationMs: took.Milliseconds(),
-	}
-}
-
-// sanitize replaces invalid UTF-8 in a reply and drops replay values that are not JSON, in place. The store keeps
-// replies as JSON; without this, clients would read a different reply after a reload than the one they saw.
-func sanitize(parts []protocol.Part) {
-	for i := range parts {
-		parts[i].Text = strings.ToValidUTF8(parts[i].Text, "\uFFFD")
-		if len(parts[i].Replay) > 0 && !json.Valid(parts[i].Replay) {
-			parts[i].Replay, parts[i].Route = nil, ""
-		}
-	}
-}
-
-// nameCalls gives each tool call of a reply an id that is unique in the turn. It keeps the id of the model unless
-// it is empty, used before, or contains a slash: nested calls have ids with slashes, and an approval for one must
-// not apply to the other. Arguments that are not JSON become a JSON string, which argument validation then
-// refuses. parts is changed in place; the calls in it belong to the provider and are replaced, not changed.
-func nameCalls(id protocol.TurnID, iteration int, parts []protocol.Part, before []protocol.Message) {
-	if !slices.ContainsFunc(parts, func(p protocol.Part) bool { return p.Call != nil }) {
-		return
-	}
-	used := map[protocol.CallID]bool{}
-	for i := range before {
-		for _, c := range before[i].Calls() {
-			used[c.CallID] = true
-		}
-	}
-	for i := range parts {
-		if parts[i].Call == nil {
-			continue
-		}
-		call := *parts[i].Call
-		if call.CallID == "" || used[call.CallID] || strings.Contains(string(call.CallID), "/") {
-			call.CallID = protocol.CallID(fmt.Sprintf("call_%s_%d_%d", strings.TrimPrefix(string(id), "trn_"), iteration, i))
-		}
-		call.Args = provider.Arguments(call.Args)
-		used[call.CallID] = true
-		parts[i].Call = &call
 	}
 }

@@ -95,7 +95,7 @@ func (s *streaming) respond(ctx context.Context, failed error, reply *provider.R
 	if err != nil {
 		return &hookFailure{"plugin_assistant_response", err}
 	}
-	sanitize(out.Parts)
+	provider.Sanitize(out.Parts)
 	s.announce(out.Events)
 	s.withdraw(reply.Parts, out.Parts)
 	reply.Parts, reply.Stop = out.Parts, cmp.Or(out.Stop, reply.Stop)

@@ -19,6 +19,7 @@ import (
 // retries, on the turn's goroutine.
 type streaming struct {
 	*run
+	model     Model
 	node      protocol.NodeID    // the node that the reply will become
 	collector provider.Collector // builds the reply for history
 	parts     int                // parts begun so far
@@ -44,7 +45,7 @@ func (s *streaming) call(ctx context.Context, req *provider.Request) error {
 	late := time.AfterFunc(trailingUsage, hangUp)
 	late.Stop() // until a plugin stops the reply
 	defer late.Stop()
-	return s.read(s.stream(calling, req), func(c *provider.Chunk) error {
+	return s.read(s.model.stream(calling, req), func(c *provider.Chunk) error {
 		err := s.take(ctx, c)
 		if s.aborted {
 			late.Reset(trailingUsage)
@@ -116,7 +117,7 @@ func (s *streaming) reply() provider.Reply {
 	}
 	reply := s.collector.Reply()
 	reply.Streamed = reply.Streamed || s.sawText
-	sanitize(reply.Parts)
+	provider.Sanitize(reply.Parts)
 	return reply
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"lashd/engine/graph"
 	"lashd/engine/plugin"
+	"lashd/engine/provider"
 	"lashd/engine/tool"
 	"lashd/rpc/protocol"
 )
@@ -77,7 +78,7 @@ func turnContextOf(pc plugin.PreparedContext) (*turnContext, error) {
 	made := &turnContext{prompts: pc.Prompts, overlay: tool.Overlay{WithoutBase: pc.WithoutBase, Sources: pc.Tools}}
 	for _, m := range pc.Messages {
 		m.Parts = slices.Clone(m.Parts)
-		sanitize(m.Parts)
+		provider.Sanitize(m.Parts)
 		made.messages = append(made.messages, &m)
 	}
 	return made, graph.ResumeSafe(made.messages)

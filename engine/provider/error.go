@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	"lashd/rpc/protocol"
@@ -47,6 +48,24 @@ func (e *Error) Error() string {
 }
 
 func (e *Error) Unwrap() error { return e.Err }
+
+// Elsewhere reports whether another model may answer a request that failed: the server is down, overloaded or out of order, does not have
+// the model, or does not accept the key, or the account has no credit. A request that is itself wrong or too long, or that a filter
+// stopped, would fail there as well, or must not be tried elsewhere.
+func (e *Error) Elsewhere() bool {
+	if e.Stop != "" {
+		return false
+	}
+	switch e.Kind {
+	case KindTransport, KindTimeout, KindAuth, KindQuota:
+		return true
+	case KindHTTP, KindStream:
+		return e.Retryable || e.Status >= http.StatusInternalServerError
+	case KindValidation:
+		return e.Status == http.StatusNotFound || e.Code == "model_not_found" || e.Code == "invalid_base_url"
+	}
+	return false
+}
 
 // Issue is the error as a turn reports it.
 func (e *Error) Issue() protocol.Issue {

@@ -65,6 +65,8 @@ type ModelCall struct {
 	// Messages are those of this turn. Messages with a cause go to the end of the prompt.
 	Messages  []protocol.Message `json:"messages"`
 	Transient []protocol.Message `json:"transient,omitempty"` // sent once, never stored
+	// Fallback is the name of the model to ask instead of the session's, which has failed in this turn; "": ask the session's.
+	Fallback string `json:"fallback,omitempty"`
 }
 
 // ToolBatch asks for the results of calls, which may run in parallel.
@@ -109,10 +111,12 @@ type Response struct {
 // ModelReply is a complete reply, or the part received before the call failed or was stopped. The interpreter gives its
 // tool calls ids that are new in the turn.
 type ModelReply struct {
-	Reply  provider.Reply           `json:"reply"`
-	Record protocol.CallRecord      `json:"record"`
-	Error  *protocol.Issue          `json:"error,omitempty"`  // why the call failed; nil: it did not
-	Cancel *protocol.CancelEvidence `json:"cancel,omitempty"` // the turn was cancelled during the call; nil: it was not
+	Reply  provider.Reply      `json:"reply"`
+	Record protocol.CallRecord `json:"record"`
+	Error  *protocol.Issue     `json:"error,omitempty"` // why the call failed; nil: it did not
+	// Fallback is the name of the model that the rest of the turn asks, if the call failed; "": the failure ends the turn.
+	Fallback string                   `json:"fallback,omitempty"`
+	Cancel   *protocol.CancelEvidence `json:"cancel,omitempty"` // the turn was cancelled during the call; nil: it was not
 }
 
 // ToolReply is the result of one call of a batch.

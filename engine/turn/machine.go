@@ -51,6 +51,7 @@ type state struct {
 	ToolCalls  []protocol.ToolCallRecord  `json:"toolCalls,omitempty"`
 	Issues     []protocol.Issue           `json:"issues,omitempty"`
 	HadCode    bool                       `json:"hadCode,omitempty"`
+	Fallback   string                     `json:"fallback,omitempty"` // the model that the rest of the turn asks; "": the session's
 	Outcome    *protocol.TurnOutcome      `json:"outcome,omitempty"`
 }
 
@@ -112,7 +113,7 @@ func (m *Machine) Deliver(id uint64, r Response) {
 	case EffectSync:
 		m.synced(r.Sync)
 	case EffectModel:
-		m.modelReplied(r.Model)
+		m.modelReplied(active.Model, r.Model)
 	case EffectTools:
 		m.toolsReturned(active.Tools.Calls, r.Tools)
 	case EffectCode:

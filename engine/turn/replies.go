@@ -11,7 +11,7 @@ import (
 )
 
 // modelReplied handles the answer to a model call. Only a reply that ended normally reaches the driver.
-func (m *Machine) modelReplied(r *ModelReply) {
+func (m *Machine) modelReplied(call *ModelCall, r *ModelReply) {
 	m.s.Transient = nil
 	m.s.Calls = append(m.s.Calls, r.Record)
 	reply := &r.Reply
@@ -20,6 +20,8 @@ func (m *Machine) modelReplied(r *ModelReply) {
 		m.stop(*r.Cancel, reply)
 	case err != nil:
 		m.modelFailed(reply, protocol.OutcomeRuntimeError, overflow(err))
+	case r.Error != nil && r.Fallback != "" && m.s.Fallback == "":
+		m.fallBack(call, r)
 	case r.Error != nil:
 		m.modelFailed(reply, protocol.OutcomeProviderError, *r.Error)
 	case reply.Stop == protocol.StopOutputLimit && !m.driver.HandlesOutputLimit():
@@ -32,6 +34,17 @@ func (m *Machine) modelReplied(r *ModelReply) {
 	default:
 		m.apply(m.driver.Reply(m.view(), *reply))
 	}
+}
+
+// fallBack makes a failed call again with another model, which also makes the later calls of the turn. People see a notice of it; the
+// model does not, because notices of this kind are for display only. It happens once in a turn: a failure of the other model ends it.
+func (m *Machine) fallBack(call *ModelCall, r *ModelReply) {
+	m.s.Fallback = r.Fallback
+	text := fmt.Sprintf("%s did not answer: %s. The rest of this turn uses %s.", r.Record.Model, strings.TrimSuffix(r.Error.Message, "."), r.Fallback)
+	m.appendMessage(protocol.Message{Role: protocol.RoleSystem, Parts: []protocol.Part{{Kind: protocol.PartError, Text: text}}}, "")
+	again := *call
+	again.Messages, again.Fallback = slices.Clip(m.s.Messages), r.Fallback
+	m.wait(Effect{Kind: EffectModel, Model: &again})
 }
 
 // stoppedEarly reports whether a reply stopped in a way that the turn cannot continue from.

@@ -24,7 +24,7 @@ func (m *Machine) startModel(choice provider.ToolChoice, output provider.OutputS
 	m.s.Asked = m.s.Iteration
 	m.wait(Effect{Kind: EffectModel, Model: &ModelCall{
 		System: m.s.Env.System, Tools: slices.Clip(m.s.Env.Tools), Choice: choice, Output: output, Generation: m.s.Generation,
-		Messages: slices.Clip(m.s.Messages), Transient: slices.Clip(m.s.Transient),
+		Messages: slices.Clip(m.s.Messages), Transient: slices.Clip(m.s.Transient), Fallback: m.s.Fallback,
 	}})
 }
 

@@ -173,7 +173,7 @@ func (c config) model(m modelConfig, known map[string]providers.Provider) provid
 		server = c.addServer(m, known)
 	}
 	return providers.Model{
-		Name: c.nameOf(m), Provider: server, ID: c.idOf(m), Price: m.Price.price(),
+		Name: c.nameOf(m), Provider: server, ID: c.idOf(m), Price: m.Price.price(), Fallback: m.Fallback,
 		Spec: protocol.ModelSpec{
 			ContextWindow: m.ContextWindow, OutputLimit: m.OutputLimit, Inputs: m.Inputs, Effort: m.Effort, Reasoning: m.reasoning(),
 			Cache: m.Cache, Idempotent: m.Idempotent,

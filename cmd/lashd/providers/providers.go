@@ -37,6 +37,7 @@ type Model struct {
 	ID       string
 	Spec     protocol.ModelSpec // fields that are set override the table of known models; Provider and ID are ignored
 	Price    *protocol.Price
+	Fallback string // name of the model to ask if this one fails; "": none
 }
 
 // Provider is a provider of the configuration. Fields that are not set have the preset's value.
@@ -176,7 +177,7 @@ func (m *Model) name() string { return cmp.Or(m.Name, m.Provider+"/"+m.ID) }
 // configured returns a model of the configuration.
 func (s *Source) configured(m Model) engine.Model {
 	made := s.model(m.Provider, m.ID)
-	made.Name = m.name()
+	made.Name, made.Fallback = m.name(), m.Fallback
 	made.Price = cmp.Or(m.Price, made.Price)
 	over := m.Spec
 	made.Spec.ContextWindow = cmp.Or(over.ContextWindow, made.Spec.ContextWindow)
