@@ -25,10 +25,10 @@ func errAfterTurn(err error) hooked {
 func TestAfterTurnFails(t *testing.T) {
 	inDeleted := plugin.NewSession(protocol.SessionStart{Kind: protocol.StartExisting})
 	for name, p := range map[string]hooked{
-		"with an error of a context":                errAfterTurn(fmt.Errorf("upload: %w", context.Canceled)),
-		"with an error of the store":                errAfterTurn(fmt.Errorf("notes: %w", persistence.ErrDeleted)),
-		"with the error that says the turn stops":   errAfterTurn(fmt.Errorf("notes: %w", persistence.ErrFenced)),
-		"over a session that was deleted meanwhile": afterTurn("a", plugin.Directive{Kind: plugin.CreateSession, Session: inDeleted}),
+		"with an error of a context":                                 errAfterTurn(fmt.Errorf("upload: %w", context.Canceled)),
+		"with an error of the store":                                 errAfterTurn(fmt.Errorf("notes: %w", persistence.ErrDeleted)),
+		"with the error that says the turn stops":                    errAfterTurn(fmt.Errorf("notes: %w", persistence.ErrFenced)),
+		"in the place of a session that was deleted during the turn": afterTurn("a", plugin.Directive{Kind: plugin.CreateSession, Session: inDeleted}),
 	} {
 		t.Run("plugin/HK-18 plugin/HK-19 an error in an AfterTurn hook fails the turn: "+name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

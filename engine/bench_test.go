@@ -140,8 +140,8 @@ func BenchmarkDeltas(b *testing.B) {
 	b.ReportMetric(float64(got)/float64(b.N), "events/op")
 }
 
-// BenchmarkAttach10k attaches to a session of 10,000 nodes that is not in memory, and tells how many times as much time and
-// memory that takes as with 400 nodes.
+// BenchmarkAttach10k attaches to a session of 10,000 nodes that is not in memory, and reports the ratio of time and
+// memory to that of a session of 400 nodes.
 func BenchmarkAttach10k(b *testing.B) {
 	d := start(b, setup{model: instant("ok")})
 	long, short := d.filled(b, 10_000), d.filled(b, 400)

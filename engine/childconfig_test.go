@@ -37,7 +37,7 @@ func TestSettingsOfChildren(t *testing.T) {
 		"with nothing said, all is the parent's":    {protocol.SessionNewParams{}, func(*protocol.Config) {}},
 		"a prompt is its own, even an empty one":    {protocol.SessionNewParams{Prompt: new("")}, func(c *protocol.Config) { c.Prompt = "" }},
 		"a budget is its own":                       {protocol.SessionNewParams{Budget: &protocol.Budget{Iterations: 2}}, func(c *protocol.Config) { c.Budget.Iterations = 2 }},
-		"what is to be asked about is its own":      {protocol.SessionNewParams{Approval: &protocol.ApprovalConfig{Mode: protocol.ApproveDeny}}, func(c *protocol.Config) { c.Approval = protocol.ApprovalConfig{Mode: protocol.ApproveDeny} }},
+		"its approval settings are its own":         {protocol.SessionNewParams{Approval: &protocol.ApprovalConfig{Mode: protocol.ApproveDeny}}, func(c *protocol.Config) { c.Approval = protocol.ApprovalConfig{Mode: protocol.ApproveDeny} }},
 		"options of plugins are its own, even none": {protocol.SessionNewParams{Options: protocol.PluginOptions{}}, func(c *protocol.Config) { c.Options = nil }},
 		"how long an outcome is asked for":          {protocol.SessionNewParams{Unknown: &protocol.UnknownOutcomeRule{}}, func(c *protocol.Config) { c.Unknown = protocol.UnknownOutcomeRule{} }},
 		"how the model generates is replaced": {

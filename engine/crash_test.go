@@ -122,8 +122,8 @@ func TestKilledDuringBatch(t *testing.T) {
 	})
 }
 
-// outcome checks what is said of the call that must not be repeated: if it was started and did not return, a person is
-// asked, and when nobody answers the model is told.
+// outcome checks the result of the call that must not be repeated. If it started and did not return, lashd opens a
+// decision. Without an answer the model gets an unknown outcome.
 func outcome(t *testing.T, o *observer, report *protocol.TurnReport, unknown bool) {
 	t.Helper()
 	got := report.ToolCalls[0].Output

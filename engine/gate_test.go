@@ -35,13 +35,13 @@ func TestIntentsOfOneCall(t *testing.T) {
 	}
 	other := watch("tsk_w")
 	other.StartTask.Spec.Label = "another"
-	nobody := protocol.ToolIntent{StartTask: &protocol.StartTaskIntent{TaskID: "tsk_n", Spec: protocol.TaskSpec{Kind: protocol.TaskOther, Recovery: protocol.RecoverOwner}}}
+	impossible := protocol.ToolIntent{StartTask: &protocol.StartTaskIntent{TaskID: "tsk_n", Spec: protocol.TaskSpec{Kind: protocol.TaskOther, Recovery: protocol.RecoverOwner}}}
 	none := protocol.IntentNoTask
 	d := start(t, setup{
 		model: replies(calls("first"), calls("again"), scripted.Reply{Text: "done"}),
 		tools: []tool.Provider{
 			wanting("first", begin, poke("tsk_w", "poke"), poke("tsk_w", "prod"), cancel("tsk_w"), tick("tsk_w", `{"n":1}`), tick("tsk_w", `{"m":1}`)),
-			wanting("again", begin, other, nobody, poke("tsk_none", "poke"), cancel("tsk_none"), tick("tsk_none", `{"n":1}`)),
+			wanting("again", begin, other, impossible, poke("tsk_none", "poke"), cancel("tsk_none"), tick("tsk_none", `{"n":1}`)),
 		},
 	})
 	id := d.session(t)

@@ -34,8 +34,8 @@ func (ts *Turns) Start(ctx context.Context, p *protocol.TurnStartParams) (*proto
 }
 
 // start is Start for callers inside the daemon. They may set the id of the turn, and a ceiling: the
-// limits of the plugin or session that requested it. If the session's plugins change meanwhile, start
-// runs startOnce again.
+// limits of the plugin or session that requested it. If the session's plugins change before
+// the turn is stored, start runs startOnce again.
 func (ts *Turns) start(ctx context.Context, id protocol.TurnID, ceiling *protocol.Ceiling, p *protocol.TurnStartParams) (*protocol.TurnStartResult, error) {
 	if err := cmp.Or(param.CheckInput(p.Input), param.CheckPluginInputs(p.PluginInputs)); err != nil {
 		return nil, err

@@ -150,8 +150,8 @@ func fill(dir string, files map[string]string) error {
 	return nil
 }
 
-// auditor is a model that asks the plugin for its version twice and tries forbidden calls. What it was told of the plugin has
-// to be of one edition.
+// auditor is a model that asks the plugin for its version twice and tries forbidden calls. All answers of
+// the plugin must come from one version of it.
 type auditor struct {
 	t     testing.TB
 	turns atomic.Int64

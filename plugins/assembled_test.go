@@ -49,8 +49,8 @@ func assembled(t testing.TB, dir string) process.Config {
 }
 
 func invocation(name string, args json.RawMessage) tool.Invocation {
-	return tool.Invocation{CallID: "c1", Attempt: 1, ToolID: name, Name: name, Args: args, Host: nobody{}}
+	return tool.Invocation{CallID: "c1", Attempt: 1, ToolID: name, Name: name, Args: args, Host: noHost{}}
 }
 
-// nobody is the host of a call without requests.
-type nobody struct{ tool.Host }
+// noHost is the host of a call without requests.
+type noHost struct{ tool.Host }

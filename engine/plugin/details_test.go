@@ -101,8 +101,8 @@ func TestStateOfExecutors(t *testing.T) {
 		t.Errorf("restored to %q, %v", c.ran, err)
 	}
 	var beside error
-	c.meanwhile = func() {
-		c.meanwhile = nil
+	c.during = func() {
+		c.during = nil
 		_, beside = s.Execute(t.Context(), &plugin.CodeCall{Source: "beside"})
 	}
 	if got, err := s.Execute(t.Context(), &plugin.CodeCall{Source: "y"}); err != nil || got.Printed != "kepty" || beside == nil {

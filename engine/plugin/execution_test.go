@@ -12,15 +12,15 @@ import (
 // cells is a code executor that records the code it ran.
 type cells struct {
 	ran, kept string
-	meanwhile func()
+	during    func()
 }
 
 func (c *cells) Execute(_ context.Context, call *plugin.CodeCall) (turn.CellReply, error) {
 	if call.Source == "crash" {
 		panic("clumsy")
 	}
-	if c.meanwhile != nil {
-		c.meanwhile()
+	if c.during != nil {
+		c.during()
 	}
 	c.ran += call.Source
 	return turn.CellReply{Printed: c.ran}, nil
@@ -76,7 +76,7 @@ func TestExecutor(t *testing.T) {
 		if x, err := s.CaptureExecution(t.Context()); x != nil || err != nil {
 			t.Errorf("captured again: %+v, %v", x, err)
 		}
-		c.meanwhile = func() { _, err = s.CaptureExecution(t.Context()) }
+		c.during = func() { _, err = s.CaptureExecution(t.Context()) }
 		if _, failed := s.Execute(t.Context(), &plugin.CodeCall{Source: "y"}); failed != nil || err == nil {
 			t.Errorf("captured in a cell: %v, %v", failed, err)
 		}

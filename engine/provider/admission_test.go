@@ -121,7 +121,7 @@ func TestAdmission(t *testing.T) {
 		})
 	})
 
-	t.Run("runtime/M09 a cancelled call leaves the queue and holds up nobody", func(t *testing.T) {
+	t.Run("runtime/M09 a cancelled call leaves the queue and delays no other call", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			k := &clerk{}
 			p := &provider.Retry{Provider: provider.NewAdmission(k, provider.Limits{Concurrency: 1})}

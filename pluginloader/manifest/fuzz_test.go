@@ -12,8 +12,8 @@ import (
 	"lashd/pluginloader/manifest"
 )
 
-// FuzzManifest reads anything as each of the files that a plugin may have: nothing panics, every problem is at a place that
-// is there, and what is read is read again as the same when it was printed.
+// FuzzManifest reads anything as each of the files that a plugin may have: nothing panics, each problem has a place that
+// exists, and a printed file is read again with the same contents.
 func FuzzManifest(f *testing.F) {
 	f.Add([]byte(reviewer))
 	for _, c := range wrong {

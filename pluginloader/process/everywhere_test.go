@@ -28,8 +28,8 @@ var places = []struct {
 	}},
 }
 
-// everywhere are misbehaviours that there may be at each place; what a start, a hook and a call then come to. A shutdown always
-// comes to its end. Kinds 4, 5 and 6 are of the handshake, and 27 is many starts: see TestMisbehaviour and TestSupervisor. 9
+// everywhere lists misbehaviours that can occur at each place, with the results of a start, a hook and a call. A shutdown always
+// ends. Kinds 4, 5 and 6 are of the handshake, and 27 is many starts: see TestMisbehaviour and TestSupervisor. 9
 // is of another framing: "hugeID" and "endless" are what there is of it here. 26 is in TestGreed.
 var everywhere = []struct {
 	row, what string
@@ -47,7 +47,7 @@ var everywhere = []struct {
 	{"11 a byte of zero", "zero", process.Protocol},
 	{"11 begins with a mark", "bom", process.TimedOut},
 	{"12 deep JSON", "deep", process.Protocol},
-	{"13 answers what nobody asked", "foreign", process.Protocol},
+	{"13 answers an unknown request", "foreign", process.Protocol},
 	{"14 answers many times", "twice", ""},
 	{"15 answers late", "late", process.TimedOut},
 	{"16 never answers", "hang", process.TimedOut},

@@ -143,7 +143,7 @@ var misbehaviours = []struct {
 	{"12 a field in other letters in the answer", "hook/beforeTurn:otherLettersInside", process.Protocol, turnHook},
 	{"13 answers a huge id", "hook/beforeTurn:hugeID", process.TimedOut, turnHook},
 	{"13 calls with a huge id", "hook/beforeTurn:hugeCall", process.Protocol, turnHook},
-	{"13 answers what nobody asked", "hook/beforeTurn:foreign", process.Protocol, turnHook},
+	{"13 answers an unknown request", "hook/beforeTurn:foreign", process.Protocol, turnHook},
 	{"14 answers many times", "hook/beforeTurn:twice", "", turnHook},
 	{"16 never answers a hook", "hook/beforeTurn:hang", process.TimedOut, turnHook},
 	{"16 never answers a hook before a call", "hook/beforeToolCall:hang", process.TimedOut, toolHook},

@@ -38,8 +38,8 @@ func TestUnless(t *testing.T) {
 
 var skips = regexp.MustCompile(`\b[tb]\.Skip(f|Now)?\(`)
 
-// TestNobodySkipsInSilence checks that all tests of the project use this package to skip.
-func TestNobodySkipsInSilence(t *testing.T) {
+// TestSkipsGoThroughThisPackage checks that all tests of the project use this package to skip.
+func TestSkipsGoThroughThisPackage(t *testing.T) {
 	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() && (d.Name() == "node_modules" || d.Name() == ".cache") {
 			return fs.SkipDir

@@ -58,7 +58,7 @@ func TestRequestBody(t *testing.T) {
 	}`, got)
 }
 
-// reasoning is a model's settings whose effort is told by name or as a budget.
+// reasoning returns the settings of a model whose effort is sent by name or as a budget.
 func reasoning(effort string, encoding protocol.ReasoningEncoding) protocol.ModelSpec {
 	return protocol.ModelSpec{Effort: effort, Reasoning: &protocol.ReasoningSpec{Efforts: []string{"off", "low", "high"}, Encoding: encoding}}
 }

@@ -63,7 +63,7 @@ func (c Canned) RoundTrip(req *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(bytes.NewReader(c)), Request: req}, nil
 }
 
-// FuzzStream feeds an adapter with answers, beginning with the recorded ones of its API. Whatever comes, the reply ends once, with an
+// FuzzStream feeds an adapter with answers, beginning with the recorded ones of its API. For each answer, the reply ends once, with an
 // error that says so or with Stop, is within the limits, and its calls have arguments that are JSON.
 func FuzzStream(f *testing.F, api string, open func(*http.Client) provider.Provider) {
 	for _, raw := range Answers(f, api) {

@@ -74,7 +74,7 @@ func TestItems(t *testing.T) {
 			[]protocol.Part{{Kind: protocol.PartProse, Text: "ab"}},
 		},
 		{
-			"commentary is told by its item",
+			"commentary is recognized by its item",
 			`data: {"type":"response.output_item.added","output_index":0,"item":{"type":"message","phase":"commentary"}}` + "\n\n" + delta("output_text", 0, "a") + delta("output_text", 1, "b"),
 			[]protocol.Part{{Kind: protocol.PartCommentary, Text: "a"}, {Kind: protocol.PartProse, Text: "b"}},
 		},
