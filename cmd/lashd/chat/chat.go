@@ -43,16 +43,17 @@ type ui struct {
 	in      editor
 
 	width, height int
-	connected     bool               // a session is open
-	switching     bool               // the user chose another session; events that still arrive belong to the old one
-	next          protocol.SessionID // the session to open, if switching
-	retries       int                // failed attempts to open the session in a row
-	unsent        []*outgoing        // requests without an answer, in order
-	leaving       bool               // the last key was Ctrl-C; another one quits
-	since         time.Time          // when doing last changed
-	doing         string             // what the turn waits for, such as "the model"
-	used          bool               // the user has sent an input
-	failed        error              // the error that ended the chat
+	connected     bool                   // a session is open
+	switching     bool                   // the user chose another session; events that still arrive belong to the old one
+	next          protocol.SessionID     // the session to open, if switching
+	retries       int                    // failed attempts to open the session in a row
+	unsent        []*outgoing            // requests without an answer, in order
+	leaving       bool                   // the last key was Ctrl-C; another one quits
+	since         time.Time              // when doing last changed
+	doing         string                 // what the turn waits for, such as "the model"
+	used          bool                   // the user has sent an input
+	files         []*protocol.Attachment // go with the next input
+	failed        error                  // the error that ended the chat
 }
 
 // The messages of the event loop besides key presses. Each is the result of a
@@ -107,6 +108,9 @@ func (u *ui) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tea.WindowSizeMsg:
 		u.width, u.height = m.Width, m.Height
 	case tea.PasteMsg:
+		if cmd, ok := u.pasted(m.Content); ok {
+			return u, cmd
+		}
 		u.in.insert(m.Content)
 	case tea.KeyPressMsg:
 		return u, u.pressed(m)

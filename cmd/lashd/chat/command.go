@@ -29,6 +29,7 @@ func init() {
 	commands = []command{
 		{"help", "", "show this help", func(u *ui, _ string) tea.Cmd { return tea.Println(help()) }},
 		{"queue", "TEXT", "send TEXT in a new turn after this one", (*ui).queueUp},
+		{"attach", "FILE", "send an image, PDF or text file with the next message", (*ui).attach},
 		{"cancel", "", "remove the newest queued input", (*ui).cancel},
 		{"stop", "", "stop the turn", func(u *ui, _ string) tea.Cmd { return u.whileBusy(u.interrupt) }},
 		{"model", "[NAME]", "list models, or switch from the next turn on", (*ui).model},

@@ -15,9 +15,10 @@ import (
 type outgoing struct {
 	method string
 	params any
-	result any            // filled with the result; nil to ignore it
-	text   string         // goes back into the editor if the daemon rejects the request
-	done   func() tea.Msg // runs after success; may be nil
+	result any                    // filled with the result; nil to ignore it
+	text   string                 // goes back into the editor if the daemon rejects the request
+	done   func() tea.Msg         // runs after success; may be nil
+	files  []*protocol.Attachment // are attached again if the daemon rejects the request
 }
 
 // sentMsg is the answer to a request.
@@ -57,6 +58,9 @@ func (u *ui) sent(m sentMsg) tea.Cmd {
 	}
 	switch {
 	case m.err != nil:
+		if len(u.files) == 0 {
+			u.files = m.of.files
+		}
 		if m.of.text != "" && u.in.value() == "" {
 			u.in.set(again(m.of.text))
 		}
@@ -84,11 +88,12 @@ func (u *ui) input(text string, busy protocol.WhenBusy) tea.Cmd {
 // same length.
 const titleWidth = 60
 
-// start sends text as an input. busy says what happens if a turn is running.
+// start sends text and the attached files as an input. busy says what happens if a turn is running.
 func (u *ui) start(text string, busy protocol.WhenBusy) tea.Cmd {
-	return u.ask(&outgoing{method: "turn/start", text: text, params: protocol.TurnStartParams{
-		Mutation: key(), SessionID: u.talk.session.ID, WhenBusy: busy,
-		Input: []protocol.InputPart{{Type: protocol.InputText, Text: text}},
+	files := u.files
+	u.files = nil
+	return u.ask(&outgoing{method: "turn/start", text: text, files: files, params: protocol.TurnStartParams{
+		Mutation: key(), SessionID: u.talk.session.ID, WhenBusy: busy, Input: parts(text, files),
 	}})
 }
 
