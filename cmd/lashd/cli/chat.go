@@ -22,6 +22,7 @@ type chatCommand struct {
 	Session string `arg:"" optional:"" help:"Session to continue; lashd session lists the ids (default a new session)." placeholder:"ID"`
 	Last    bool   `short:"c" help:"Continue the newest session of the directory."`
 	Model   string `help:"Model of the new session; lashd model lists the names." placeholder:"NAME"`
+	Effort  string `help:"Reasoning effort of the new session, one of those of the model." placeholder:"NAME"`
 	Cwd     string `help:"Workspace (default the current directory)." placeholder:"DIR"`
 }
 
@@ -165,7 +166,7 @@ func (s *chatSession) choose(ctx context.Context) (err error) {
 		return nil
 	}
 	var r protocol.SessionNewResult
-	err = s.call(ctx, "session/new", protocol.SessionNewParams{Mutation: protocol.Mutation{IdempotencyKey: s.key}, Cwd: s.cwd, Model: s.Model}, &r)
+	err = s.call(ctx, "session/new", protocol.SessionNewParams{Mutation: protocol.Mutation{IdempotencyKey: s.key}, Cwd: s.cwd, Model: s.Model, Effort: effortParam(s.Effort)}, &r)
 	err = s.env.noModel(ctx, err, s.Model)
 	s.session, s.made = r.SessionID, err == nil
 	return err

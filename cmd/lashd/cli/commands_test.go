@@ -41,6 +41,7 @@ func TestExitCodesAndStreams(t *testing.T) {
 	p.want(0, "tried\n", "[shell {\"command\":\"touch touched\"}]", "run", "--allow", "touch it")
 	p.want(exitFailed, "", "lashd session lists the ids", "run", "--session", "ses_x", "hi")
 	p.want(exitFailed, "", "lashd model lists the models", "run", "--model", "none", "hi")
+	p.want(exitFailed, "", "model scripted does not take a reasoning effort", "run", "--effort", "high", "hi") // runtime/M08
 	p.want(exitFailed, "", "did you mean session/list?", "call", "session/lits")
 	p.want(0, "scripted", "", "model")
 	p.want(0, `\u001b]52;c;aGk=\u0007 \u009b31m \u202eevil\u2069 `+"\ttab\nend\n", "", "run", "escape")

@@ -20,6 +20,7 @@ type runCommand struct {
 	Prompt  []string `arg:"" help:"Task for the agent; - reads it from stdin."`
 	Session string   `help:"Session to continue, instead of a new one." placeholder:"ID"`
 	Model   string   `help:"Model to use; lashd model lists the names. With --session, later turns use it too." placeholder:"NAME"`
+	Effort  string   `help:"Reasoning effort, one of those of the model. With --session, later turns use it too." placeholder:"NAME"`
 	Attach  []string `help:"Image, PDF document or text file to send with the prompt. Repeat the flag for more files." aliases:"image" placeholder:"FILE" sep:"none"`
 	Cwd     string   `help:"Workspace of the new session (default the current directory)." placeholder:"DIR"`
 	Allow   bool     `help:"Allow every tool call that needs approval."`
@@ -259,7 +260,7 @@ func (t *turnRun) newSession(ctx context.Context) error {
 		return err
 	}
 	p := protocol.SessionNewParams{
-		Mutation: protocol.Mutation{IdempotencyKey: t.key + "-session"}, Cwd: cwd, Model: t.command.Model,
+		Mutation: protocol.Mutation{IdempotencyKey: t.key + "-session"}, Cwd: cwd, Model: t.command.Model, Effort: effortParam(t.command.Effort),
 		Title: oneLine(t.prompt, 60), Unknown: &protocol.UnknownOutcomeRule{DeadlineMs: new(int64)},
 	}
 	if t.command.Allow {
@@ -274,11 +275,20 @@ func (t *turnRun) newSession(ctx context.Context) error {
 	return nil
 }
 
+// effortParam returns the parameter for --effort; nil if the command names none.
+func effortParam(name string) *string {
+	if name == "" {
+		return nil
+	}
+	return &name
+}
+
 // begin sends the input. before is the state of the session, which says what a
-// queued turn waits for. With --session and --model it changes the model first.
+// queued turn waits for. With --session it first changes the model and the effort
+// that the command names.
 func (t *turnRun) begin(ctx context.Context, before protocol.SessionState) error {
-	if t.command.Session != "" && t.command.Model != "" {
-		p := protocol.SessionConfigureParams{SessionID: t.session, Model: t.command.Model}
+	if t.command.Session != "" && t.command.Model+t.command.Effort != "" {
+		p := protocol.SessionConfigureParams{SessionID: t.session, Model: t.command.Model, Effort: effortParam(t.command.Effort)}
 		if err := t.call(ctx, "session/configure", p, nil); err != nil {
 			return err
 		}
