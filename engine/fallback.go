@@ -24,8 +24,8 @@ func (r *run) modelOf(call *turn.ModelCall) Model {
 	return Model{Spec: protocol.ModelSpec{ID: call.Fallback}}
 }
 
-// stream calls the model. One that was removed from the configuration since the turn began yields a validation error that tells the
-// person how to choose another one.
+// stream calls the model. If the model was removed from the configuration after the turn began, stream yields a validation error that
+// says how to choose another one.
 func (m *Model) stream(ctx context.Context, req *provider.Request) iter.Seq2[provider.Chunk, error] {
 	if m.Provider != nil {
 		return m.Provider.Stream(ctx, req)
