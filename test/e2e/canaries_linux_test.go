@@ -94,7 +94,6 @@ type planted struct {
 	parrot *parrot
 	peer   *peer
 	models []string
-	shown  strings.Builder // what commands printed
 }
 
 // newPlanted writes a configuration with a model for each key.
@@ -148,7 +147,6 @@ func newPlanted(t *testing.T) *planted {
 	c.write(filepath.Join(c.user, "absolute.key"), canary(12)+"\n")
 	c.write(filepath.Join(c.user, "command.key"), canary(13)+"\n")
 	c.write(filepath.Join(c.user, "failing.key"), canary(14)+"\n")
-	c.write(c.inside("keys.json"), fmt.Sprintf(`{"stored":{"key":%q}}`, canary(15)))
 	c.children()
 	return c
 }
@@ -169,6 +167,20 @@ def execute(name, args):
 	c.plugin("serves", map[string]string{".mcp.json": mcpJSON(map[string]server{
 		"sdk": {Command: "sh", Args: []string{"-c", "env >" + filepath.Join(c.work, "env-mcp") + "; exec " + goServer(c.t)}},
 	})})
+}
+
+// login stores a key without a test, and fails to store it with one.
+func (c *planted) login() {
+	c.t.Helper()
+	for code, args := range map[int][]string{1: {"login", "stored"}, 0: {"login", "--untested", "stored"}} {
+		cmd := c.command(args...)
+		cmd.Stdin, cmd.Stderr = strings.NewReader(canary(15)+"\n"), nil
+		out, _ := cmd.CombinedOutput() // the exit code is in ProcessState
+		if got := cmd.ProcessState.ExitCode(); got != code {
+			c.t.Errorf("lashd %q exits %d, want %d: %s", args, got, code, out)
+		}
+		c.clean(fmt.Sprintf("the output of lashd %q", args), string(out))
+	}
 }
 
 // conversations has a turn with each model in each mode, and calls of tools.
@@ -244,6 +256,7 @@ func TestCanaries(t *testing.T) {
 		c.peer.loads("panics", nil)
 		c.peer.loads("serves", nil)
 		ask[protocol.Empty](c.peer, "model/setKey", protocol.ModelSetKeyParams{Name: "handed", Key: canary(16)})
+		c.login()
 		c.conversations()
 		c.processes()
 		for _, args := range [][]string{{"doctor"}, {"config"}, {"model"}, {"session"}, {"call", "model/list"}, {"call", "server/diagnostics"}} {
