@@ -69,7 +69,11 @@ func appendTools(b []byte, tools []protocol.ToolManifest, choice provider.ToolCh
 func appendOutput(b []byte, out provider.OutputSpec) []byte {
 	switch {
 	case len(out.Schema) > 0:
-		b = append(b, `,"response_format":{"type":"json_schema","json_schema":{"name":"answer","schema":`...)
+		b = append(b, `,"response_format":{"type":"json_schema","json_schema":{"name":"answer",`...)
+		if encoding.Strict(out.Schema) {
+			b = append(b, `"strict":true,`...)
+		}
+		b = append(b, `"schema":`...)
 		return append(append(b, out.Schema...), `}}`...)
 	case out.JSON:
 		return append(b, `,"response_format":{"type":"json_object"}`...)

@@ -100,7 +100,11 @@ func appendText(b []byte, out provider.OutputSpec, verbosity string, receipts *e
 	}
 	switch {
 	case len(out.Schema) > 0:
-		b = append(append(b, `"format":{"type":"json_schema","name":"answer","schema":`...), out.Schema...)
+		b = append(b, `"format":{"type":"json_schema","name":"answer",`...)
+		if encoding.Strict(out.Schema) {
+			b = append(b, `"strict":true,`...)
+		}
+		b = append(append(b, `"schema":`...), out.Schema...)
 		b = append(b, `}`...)
 	case out.JSON:
 		b = append(b, `"format":{"type":"json_object"}`...)
