@@ -192,3 +192,22 @@ func TestLocalServersAreOffered(t *testing.T) {
 		p.want(0, "ollama/qwen3:8b", "Ollama runs at "+server.URL+"/v1 with qwen3:8b, llama", "model", "list", "--no-json")
 	})
 }
+
+func TestLoginChangesTheRunningDaemon(t *testing.T) {
+	p := newUser(t, keyedServer(t), "")
+	p.want(0, "", "", "call", "ping") // starts the daemon without a key
+	without := p.environ
+	p.environ = append(p.environ, "ANTHROPIC_API_KEY=wrong")
+	p.want(exitFailed, "", "HTTP 401", "run", "hi") // hands over the wrong key
+	p.environ = without
+	t.Run("issue/18 a new key counts before one that a shell handed over earlier", func(t *testing.T) {
+		if r := p.give(secretKey, "login", "anthropic"); r.code != 0 {
+			t.Fatalf("%+v", r)
+		}
+		p.want(0, "ok\n", "", "run", "hi")
+	})
+	t.Run("issue/18 after logout the daemon has the key no longer", func(t *testing.T) {
+		p.want(0, "deleted the key of Anthropic", "", "logout", "anthropic")
+		p.want(exitFailed, "", "HTTP 401", "run", "hi") // with the key that the shell handed over
+	})
+}
