@@ -10,6 +10,7 @@ import (
 
 	"lashd/engine/provider"
 	"lashd/engine/provider/keystore"
+	"lashd/test/skip"
 )
 
 // noKeyring is an environment without a keyring.
@@ -79,7 +80,7 @@ func TestStoreRefusesFiles(t *testing.T) {
 	}
 	t.Run("issue/18 a file that others can read is refused, also for writing", func(t *testing.T) {
 		if runtime.GOOS == "windows" {
-			t.Skip("Windows has no file modes")
+			skip.Unless(t, "POSIX", false, "Windows has no file modes")
 		}
 		s := newStore(t)
 		write(t, s.Path(), `{"openai": {"key": "sk-hunter22"}}`, 0o644)
@@ -105,7 +106,7 @@ func TestStoreRefusesFiles(t *testing.T) {
 func TestKeyringIsOff(t *testing.T) {
 	t.Run("issue/18 without a bus no keyring is started", func(t *testing.T) {
 		if runtime.GOOS != "linux" {
-			t.Skip("only Linux finds its keyring by a bus")
+			skip.Unless(t, "LINUX", false, "only Linux finds its keyring by a bus")
 		}
 		ring := keystore.NewKeyring(func(string) string { return "" })
 		if _, err := ring.Get(t.Context(), "lashd", "x"); !errors.Is(err, keystore.ErrNoKeyring) || !strings.Contains(err.Error(), "DBUS_SESSION_BUS_ADDRESS is not set") {
@@ -114,7 +115,7 @@ func TestKeyringIsOff(t *testing.T) {
 	})
 	t.Run("issue/18 a bus that does not exist is no keyring", func(t *testing.T) {
 		if runtime.GOOS != "linux" {
-			t.Skip("only Linux finds its keyring by a bus")
+			skip.Unless(t, "LINUX", false, "only Linux finds its keyring by a bus")
 		}
 		t.Setenv("DBUS_SESSION_BUS_ADDRESS", "unix:path="+filepath.Join(t.TempDir(), "bus"))
 		s := keystore.New(t.TempDir(), keystore.NewKeyring(os.Getenv))

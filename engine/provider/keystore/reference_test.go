@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"lashd/engine/provider/keystore"
+	"lashd/test/skip"
 )
 
 func TestFileReference(t *testing.T) {
@@ -43,7 +44,7 @@ func TestFileReference(t *testing.T) {
 // command returns the reader of a key command, which runs in dir.
 func command(t *testing.T, dir, text string) func(context.Context) (string, error) {
 	if runtime.GOOS == "windows" {
-		t.Skip("the commands are for a POSIX shell")
+		skip.Unless(t, "POSIX", false, "the commands are for a POSIX shell")
 	}
 	read := keystore.Reference{Command: text, Dir: dir, Environ: []string{"PATH=" + os.Getenv("PATH"), "WHO=me"}}.Reader(nil)
 	return func(ctx context.Context) (string, error) {
