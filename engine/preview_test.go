@@ -150,7 +150,7 @@ func TestPreview(t *testing.T) {
 			if took := time.Since(began); took > 11*time.Second || !strings.Contains(got.System, "heard 1") || len(got.Messages) != 1 {
 				t.Errorf("after %v: %+v", took, got)
 			}
-			if codes := codesOf(got.Issues); !slices.Equal(codes, []string{"context_prepare_turn plugin stuck: context_transform did not return: the plugins took too long"}) {
+			if codes := codesOf(got.Issues); !slices.Equal(codes, []string{"context_prepare_turn plugin stuck: context_transform did not return: the plugins exceeded their time limit"}) {
 				t.Errorf("issues %q", codes)
 			}
 			if report := d.turn(t, id, "go"); report.State != protocol.TurnCompleted {

@@ -26,7 +26,7 @@ type toolCall struct {
 	attempt           int
 	replay            protocol.Replay       // what its tool declared when the call started; empty: not started
 	judged            *approval.Request     // the request that approval judged; nil: not judged, because the call is made again
-	allowedPaths      []string              // targets of its paths when an earlier daemon was allowed to make it
+	allowedPaths      []string              // where its paths led when an earlier run of the daemon got approval for it
 	approval          *pluginApproval       // set if a plugin demands that a person is asked
 	messages          []protocol.Message    // from plugins, added at the next checkpoint
 	reply             *turn.ToolReply       // set once the call has its result
@@ -38,7 +38,7 @@ type toolCall struct {
 	inner             nestedCalls           // calls that it makes itself
 	attemptIntents    []protocol.ToolIntent // intents of the present attempt
 	intents           []intent              // intents of all attempts, applied after the batch
-	awaited           *decision.Open        // the decision that completes it, if it took a completion key
+	awaited           *decision.Open        // waits for the completion; nil: the tool requested no completion key
 	parked            bool                  // its tool returned "pending"; it waits for its completion
 	questionsAsked    int                   // questions asked by the present attempt
 	overdue           bool                  // its completion missed the deadline, and the turn is to fail
@@ -55,13 +55,13 @@ type callRow struct {
 	Messages     []protocol.Message   `json:"messages,omitempty"`
 	Parked       bool                 `json:"parked,omitempty"`
 	Overdue      bool                 `json:"overdue,omitempty"`
-	Confined     bool                 `json:"confined,omitempty"` // a sandboxed plugin replaced the arguments: nested calls need approval after a restart, too
+	Confined     bool                 `json:"confined,omitempty"` // toolCall.sandboxed; it keeps the limits of the sandbox after a restart
 	Intents      []intent             `json:"intents,omitempty"`
 	Places       []string             `json:"places,omitempty"` // targets of its paths when it was allowed
 }
 
-// hash returns a digest of the requested call and its grant. A replayed call must have the same
-// one.
+// hash returns a digest of the requested call and its grant. restore rejects a journal row with
+// another hash.
 func (s *toolCall) hash() []byte {
 	text := encode(s.original)
 	if s.grant != nil {

@@ -27,13 +27,13 @@ type turnStore struct {
 	trace   turnTrace
 }
 
-// suspended reports whether the work on the turn ends although the turn goes on later: the daemon
-// stops, or the session's state was unloaded. It is a query and not an error value, because errors
-// of plugins can wrap any cause.
+// suspended reports whether the turn stops here and continues later, because the daemon stops or the
+// session's state was unloaded. Callers ask it instead of examining an error, because an error of a
+// plugin can wrap any cause.
 func (t *turnStore) suspended() bool { return t.life.Err() != nil }
 
-// change begins a change of the running turn. It contains first what the journal gathered and the
-// log does not have yet.
+// change begins a change of the running turn. The change starts with the journal's rows, usage and
+// events that are not committed yet.
 func (t *turnStore) change(st *state) *change.Change {
 	c := st.change(persistence.Commit{Fence: persistence.Fence{Turn: t.turn, Incarnation: st.eng.incarnation}})
 	t.journal.addTo(c)
@@ -55,7 +55,8 @@ func (t *turnStore) flush(ctx context.Context, rows []persistence.Effect, also .
 	return t.storeWhenSpace(ctx, func(ctx context.Context, st *state) error { return t.commitRows(ctx, st, rows, also) })
 }
 
-// keep is flush for rows that a later commit repeats if this one fails: it does not wait for space.
+// keep commits rows like flush, but does not wait for a scan of files or for space. Use it for rows
+// that a later commit writes again if this one fails.
 func (t *turnStore) keep(rows ...persistence.Effect) error {
 	_, err := onTurnState(t, func(ctx context.Context, st *state) (struct{}, error) {
 		return struct{}{}, t.commitRows(ctx, st, rows, nil)
@@ -83,7 +84,8 @@ func (t *turnStore) storeWhenSpace(ctx context.Context, f func(context.Context, 
 	})
 }
 
-// retract withdraws shown items of a reply that a later run will make again.
+// retract tells clients to discard the streamed items of an unfinished reply. A later run of the turn
+// requests the reply again.
 func (t *turnStore) retract() {
 	t.feed.End(t.journal.streamed, true)
 	t.journal.streamed = nil

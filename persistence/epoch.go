@@ -96,8 +96,9 @@ func (m *meta) present(there remains) present {
 const anySession = `SELECT EXISTS (SELECT 1 FROM sessions) OR EXISTS (SELECT 1 FROM deleted_sessions)`
 
 // settleEpoch compares the database with the witness. A copy, and a database that lost commits,
-// gets a new epoch; clients with an old cursor then get a gap instead of other events. A database
-// that lost everything is rejected with ErrMissing. created skips the comparison for a new
+// gets a new epoch. A client with a cursor of the old epoch then learns that events are missing, and
+// does not get unrelated events under the same numbers. A database that lost everything is rejected
+// with ErrMissing. created skips the comparison for a new
 // database.
 func (w *writer) settleEpoch(ctx context.Context, there remains, created bool) error {
 	how, why := continues, ""

@@ -33,9 +33,9 @@ type witnessed struct {
 	Log     identity `json:"log"`
 
 	// ChangedNs is the change time of the database file, or 0 if the file has been written to since
-	// it was recorded. Boot is the id of the boot in which it was recorded: a power loss may revert
-	// a change time, so after another boot the value does not count. If Boot is empty, the file was
-	// synced and the value always counts.
+	// the time was recorded. Boot identifies the boot of the machine in which it was recorded. After
+	// a reboot ChangedNs is ignored, because a power loss may revert a change time. If Boot is
+	// empty, the file was synced and ChangedNs stays valid after a reboot.
 	ChangedNs int64  `json:"changedNs,omitempty"`
 	Boot      string `json:"boot,omitempty"`
 }
@@ -116,8 +116,9 @@ func (w *witness) logged() {
 	w.update(false, func(now *witnessed) { now.Logged = true })
 }
 
-// beforeFold records that the database file is about to be written and, for TRUNCATE, that the log
-// may be cut off. It is durable before that happens; otherwise a power loss could leave the witness
+// beforeFold records that the log is about to be folded into the database file (a checkpoint of
+// SQLite), and with mode TRUNCATE that the log may then be empty. The record is durable before the
+// fold begins; otherwise a power loss could leave the witness
 // and the database in disagreement.
 func (w *witness) beforeFold(mode string) {
 	w.update(true, func(now *witnessed) {

@@ -88,7 +88,7 @@ func Checked(declared string, data []byte) (string, error) {
 		return "", fmt.Errorf("is declared as %.80s but contains text", declared)
 	}
 	if len(data) > limit {
-		return "", fmt.Errorf("has %d bytes, at most %d for %s", len(data), limit, found)
+		return "", fmt.Errorf("has %d bytes; the limit for %s is %d", len(data), found, limit)
 	}
 	return found, nil
 }

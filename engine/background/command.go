@@ -25,8 +25,8 @@ const grace = 2 * time.Second
 type Commands struct {
 	// Environ is the environment of every command, before the variables of its task.
 	Environ []string
-	// Nonce starts the mark that each process carries in its environment, by which
-	// proc.Sweep finds it.
+	// Nonce is the prefix of the mark in the environment of each process. proc.Sweep finds
+	// the processes by the mark.
 	Nonce string
 	// Outputs stores the output of all commands.
 	Outputs *Outputs

@@ -14,8 +14,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Draft collects the changes of a session's monitors in one change. The Book itself changes
-// when it lands.
+// Draft collects what one change does to a session's monitors. The Book gets the new state
+// when the change is committed (Land).
 type Draft struct {
 	of *Book
 	c  *change.Change
@@ -92,8 +92,8 @@ func (d *Draft) outstanding(e Entry) bool {
 	return e.Waking != "" && d.tasks().Wakes(e.Waking) || d.of.outstanding(e)
 }
 
-// Start adds a monitor, or replaces the one with its id, and runs it. The ceiling of by
-// applies to its wakes.
+// Start adds a monitor, or replaces the one with its id, and runs it. by.Ceiling limits the
+// authority of its wakes.
 func (d *Draft) Start(e Entry, by protocol.TaskOrigin) {
 	e.Ceiling = by.Ceiling
 	d.edit().Entries[e.Spec.ID] = e

@@ -403,7 +403,7 @@ func (l leaving) Build(plugin.BuildContext) (plugin.Plugin, error) { return l, n
 func (leaving) Revision() uint64                                   { runtime.Goexit(); return 0 }
 
 func TestRevisionEndsItsGoroutine(t *testing.T) {
-	if _, err := open(t, leaving{mem("m")}).Fingerprint(t.Context()); err == nil || err.Error() != "ended its goroutine without returning" {
+	if _, err := open(t, leaving{mem("m")}).Fingerprint(t.Context()); err == nil || err.Error() != "called runtime.Goexit instead of returning" {
 		t.Errorf("%v", err)
 	}
 }

@@ -72,7 +72,7 @@ var ErrSlowHook = errors.New("did not return within 30 minutes")
 var ErrLate = errors.New("did not return in time")
 
 // errExited is the error of plugin code that called runtime.Goexit.
-var errExited = errors.New("ended its goroutine without returning")
+var errExited = errors.New("called runtime.Goexit instead of returning")
 
 // limits are the time limits of plugin code: whole is the total (0: unlimited), grace is what remains after ctx is
 // done.

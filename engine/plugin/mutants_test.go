@@ -26,9 +26,9 @@ func TestContributionsRefused(t *testing.T) {
 		register func(*plugin.Registrar)
 		want     string // empty: it is accepted
 	}{
-		"a trigger of no resource": {event("", "mail", "new"), "without a resource type, alias or event name"},
-		"a trigger of no alias":    {event("box", "", "new"), "without a resource type, alias or event name"},
-		"a trigger of no event":    {event("box", "mail", ""), "without a resource type, alias or event name"},
+		"a trigger of no resource": {event("", "mail", "new"), "its resource type, alias and event name are all required"},
+		"a trigger of no alias":    {event("box", "", "new"), "its resource type, alias and event name are all required"},
+		"a trigger of no event":    {event("box", "mail", ""), "its resource type, alias and event name are all required"},
 		"a trigger":                {event("box", "mail", "new"), ""},
 		"no handler":               {func(r *plugin.Registrar) { r.Tasks().Handler("a", nil) }, "a nil contribution"},
 		"a handler without a name": {func(r *plugin.Registrar) { r.Tasks().Handler("", work) }, "without a name"},

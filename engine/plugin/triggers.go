@@ -41,7 +41,7 @@ func (g TriggerGroup) Event(e TriggerEvent) {
 	case IsOwnTrigger(e.SourceType()):
 		g.r.fail(fmt.Errorf("registers the trigger source type %s, which is reserved for lashd", e.SourceType()))
 	case e.ResourceType == "" || e.Alias == "" || e.Event == "":
-		g.r.fail(fmt.Errorf("registers a trigger event %s of %q without a resource type, alias or event name", e.SourceType(), e.ResourceType))
+		g.r.fail(fmt.Errorf("registers the trigger event %s of %q, but its resource type, alias and event name are all required", e.SourceType(), e.ResourceType))
 	case taken:
 		g.r.fail(e.clash(other))
 	default:

@@ -196,7 +196,7 @@ func (l *loop) emit(ctx context.Context, e event, rc receipt.Request) (*protocol
 	known, err := l.Store.Occurrence(ctx, e.id())
 	switch {
 	case err == nil && !bytes.Equal(known.Payload, e.payload):
-		return nil, fmt.Errorf("occurrence %s exists with a different payload: %w", e.key, persistence.ErrExists)
+		return nil, fmt.Errorf("an event with the key %s and a different payload %w; use another key", e.key, persistence.ErrExists)
 	case err == nil:
 		r := &protocol.TriggerEmitResult{Occurrence: known}
 		r.MarkDuplicate()

@@ -21,8 +21,10 @@ const (
 	maxFiles = 20_000
 	// maxFileDepth is the number of nested directories that the watcher enters.
 	maxFileDepth = 32
-	fileTooMany  = "only the first %d files in %s are watched"
-	gitDirectory = ".git"
+	fileTooMany  = "only the first %d matching files in %s are watched; use a narrower glob"
+	// entriesTooMany counts directories and files that no glob matches, too.
+	entriesTooMany = "only the first %d files and directories in %s are scanned; watch a smaller directory"
+	gitDirectory   = ".git"
 )
 
 // errTooMany ends a scan after maxEntries.
@@ -81,7 +83,7 @@ func (c *Config) scanDir(ctx context.Context, dir string, globs map[protocol.Tri
 	})
 	if errors.Is(err, errTooMany) {
 		for id := range globs {
-			s.problem[id] = fmt.Sprintf(fileTooMany, maxEntries, dir)
+			s.problem[id] = fmt.Sprintf(entriesTooMany, maxEntries, dir)
 		}
 	}
 	return s

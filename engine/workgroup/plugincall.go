@@ -15,7 +15,7 @@ const (
 )
 
 // ErrSlowPlugin is the cause of a PluginContext that has timed out.
-var ErrSlowPlugin = errors.New("the plugins took too long")
+var ErrSlowPlugin = errors.New("the plugins exceeded their time limit")
 
 // PluginContext returns a context for one call of plugins. It ends with ErrSlowPlugin after ten seconds.
 func PluginContext(ctx context.Context) (context.Context, context.CancelFunc) {

@@ -22,7 +22,7 @@ type NamedFile struct {
 	Digest protocol.Digest `json:"digest,omitempty"` // of the file's bytes; empty: there was no file
 }
 
-// maxNamed bounds the words of a plugin's commands that are examined.
+// maxNamed is the number of words in a plugin's commands that lashd examines.
 const maxNamed = 2000
 
 // naming searches the commands of one plugin for files that they name. It guesses: a word may name
@@ -135,7 +135,7 @@ func (n *naming) part(ctx context.Context, c command, part string, inCode bool) 
 	n.seen[key] = true
 	switch {
 	case len(n.seen) > maxNamed:
-		n.note("the commands have more than %d words; approval covers no files named after those", maxNamed)
+		n.note("the commands have more than %d words; approval does not cover files that only later words name", maxNamed)
 		return nil
 	case strings.HasPrefix(part, "~/"):
 		part = n.find.Home + part[1:]
@@ -170,8 +170,8 @@ func (n *naming) program(ctx context.Context, name string) error {
 	return n.path(ctx, path, false)
 }
 
-// path covers a file outside the plugin. If there is no file, it covers the absence if a file is
-// likely to be there later.
+// path covers a file outside the plugin. If there is no file but the path is a likely one, it records
+// that there was none, so that creating the file needs a new approval.
 func (n *naming) path(ctx context.Context, path string, likely bool) error {
 	if path == n.find.Root || strings.HasPrefix(path, n.find.Root+string(filepath.Separator)) {
 		return nil
@@ -203,8 +203,8 @@ func (n *naming) path(ctx context.Context, path string, likely bool) error {
 	return err
 }
 
-// emptyFile is the digest of an empty file. Such files are not read: kernel files have no size
-// either.
+// emptyFile stands for the digest of a file of size 0. lashd does not read such a file, because it may
+// be one that the kernel generates: those have size 0, but reading them can block.
 const emptyFile = "empty"
 
 // digest returns the digest of a file, or a constant for a file that is empty or too large to read.
@@ -253,8 +253,8 @@ func setOf(names ...string) map[string]bool {
 	return all
 }
 
-// codeOption is an option whose value is code, or names a module; computed is what in code for a shell puts a name together.
 var (
+	// interpreter matches the name of a program that runs code or a module.
 	interpreter = lazy(`^(a|ba|da|k|z)?sh$|^(fish|python|pypy|node|nodejs|ruby|perl|php|lua|tclsh|Rscript|java|pwsh|osascript)[0-9.]*$`)
 	// codeOption matches an option whose value is code or a module.
 	codeOption = lazy(`^-[A-Za-z]*[cCeEmMrpIS]$|^--?(eval|require|import|loader|experimental-loader|print|cp|classpath|jar)(=|$)`)
@@ -276,8 +276,8 @@ func openEnded(c command) (reasons []string) {
 	return reasons
 }
 
-// codeReasons returns one reason for each option that passes code to an interpreter. Plain shell
-// code is none, because its words have been examined.
+// codeReasons returns one reason for each option that passes code to an interpreter. Shell code
+// that builds no file names at run time is no reason, because its words have been examined.
 func codeReasons(args []string) (reasons []string) {
 	for i, arg := range args {
 		if !matches(codeOption, arg) {

@@ -54,11 +54,12 @@ const (
 	exitDelay  = time.Second            // wait after the end of stdout for the process to exit
 	whyDelay   = 200 * time.Millisecond // wait after a failed call for the reason
 	drainDelay = 100 * time.Millisecond // wait after the exit for the rest of a pipe
-	heardDelay = 2 * time.Second        // wait to process the rest of the output after the pipe's holders have ended
+	heardDelay = 2 * time.Second        // wait for the rest of the output after all processes that held the pipe were ended
 )
 
-// versions lists the protocol versions to try. A server that does not know initialize may know a
-// newer protocol. Some servers exit if they get anything else first.
+// versions lists the protocol versions to try, in order. The version that begins with initialize comes
+// first, because some servers exit if the first request is another one. A server that does not know
+// initialize may know a newer protocol, so the empty string lets the library choose.
 var versions = []string{"2025-11-25", ""}
 
 // launch connects the server: start or dial, handshake, list of tools. If one of these fails, it
@@ -129,8 +130,9 @@ func (l *life) greet(ctx context.Context, version string) (*List, error) {
 	return list, because(ctx, err)
 }
 
-// because returns the cause of ctx if err comes from the end of ctx. An error answer of the server
-// is kept: after it the connection ends at once, so ctx may have ended too.
+// because returns the cause of ctx if err comes from the end of ctx. If err is an error response of
+// the server, because returns err: the connection ends right after such a response, so ctx may have
+// ended as well.
 func because(ctx context.Context, err error) error {
 	if _, said := errors.AsType[*jsonrpc.Error](err); err != nil && !said && ctx.Err() != nil {
 		return context.Cause(ctx)

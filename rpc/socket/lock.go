@@ -13,13 +13,14 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// lockName is the lock file in the data directory.
 const (
+	// lockName is the lock file in the data directory.
 	lockName = "lashd.lock"
 
-	// A holder publishes its pid just after it has taken the lock. A process that comes in between waits this long for it.
+	// introduction is how long a process waits for the pid of a holder. The holder publishes it just after it has taken the lock.
 	introduction = 250 * time.Millisecond
-	lookAgain    = 10 * time.Millisecond
+	// lookAgain is the interval between attempts during that time.
+	lookAgain = 10 * time.Millisecond
 )
 
 // Lock allows one daemon per data directory. The kernel releases it when the process ends in any
@@ -163,7 +164,7 @@ func (l *Lock) await(path string, try func() (bool, error)) error {
 		if h.alive() {
 			return &HeldError{Path: l.path, Locked: path, Pid: h.Pid, Socket: h.Socket}
 		}
-		if time.Now().After(patience) { // its name was deleted, or the disk was full
+		if time.Now().After(patience) { // the holder's info file was deleted, or could not be written because the disk was full
 			return &HeldError{Path: l.path, Locked: path, Pid: lockedBy(path)}
 		}
 	}

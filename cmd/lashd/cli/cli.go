@@ -36,7 +36,7 @@ To start:
   lashd chat                                 Chat with an agent.
   lashd run 'what does this project do?'     Run one turn.
 
-Commands that need the daemon start it. The exceptions are tail, doctor and config.
+Commands start the daemon if they need it. Only tail, doctor and config never start it.
 
 Results go to stdout; progress, logs and errors go to stderr. Lists are tables on a terminal and JSON otherwise; --json and
 --no-json override this. You can shorten the id of a session, turn or task to any unique prefix.

@@ -166,7 +166,7 @@ func (pluginReloadCommand) Help() string {
 	return `You rarely need this command: the daemon watches the plugin directories and reloads plugins itself. The command also
 restarts programs that crashed too often. Sessions use reloaded plugins from their next turn.
 
-Exit codes: 0 every plugin matches its directory, 1 a plugin has problems.
+Exit codes: 0 no plugin has problems, 1 a plugin has problems.
 
 Example: lashd plugin reload --dry-run`
 }

@@ -29,7 +29,7 @@ type pluginDevCommand struct {
 
 // Help is shown by --help.
 func (pluginDevCommand) Help() string {
-	return `Loads the plugin outside your daemon and reloads it when you save a file. Prints what the plugin adds (+) and no longer
+	return `Loads the plugin in this command and reloads it when you save a file. Your daemon and sessions do not use it. Prints what the plugin adds (+) and no longer
 adds (-), its errors with file, line and column, and its stderr. Press Ctrl-C to stop.
 
 To use the plugin in your sessions, link its directory: ln -s DIR ~/.agents/plugins/

@@ -158,7 +158,7 @@ type pluginReadCommand struct {
 
 // Help is shown by --help.
 func (pluginReadCommand) Help() string {
-	return `Also shows what the plugin may request, and its digest.
+	return `Also shows its digest and the capabilities that it may request from lashd.
 
 Example: lashd plugin read linter`
 }

@@ -71,12 +71,12 @@ func (k *kit) idempotent(t *testing.T) {
 	changed := capture(t, s)
 	for range 2 {
 		if diff := cmp.Diff(state(changed), restore(t, s, changed)); diff != "" {
-			t.Errorf("restored: %s", diff)
+			t.Errorf("the restored state differs: %s", diff)
 		}
 	}
 	for range 2 {
 		if diff := cmp.Diff(blank, restore(t, s, plugin.Snapshot{})); diff != "" {
-			t.Errorf("restored from an empty snapshot: %s", diff)
+			t.Errorf("restoring an empty snapshot must give the state of a new session: %s", diff)
 		}
 	}
 }

@@ -22,7 +22,7 @@ var ErrNoKeyring = errors.New("the system's keyring is not available")
 const keyringLimit = 2 * time.Second
 
 // errHangs means that an earlier access to the keyring still waits.
-var errHangs = errors.New("an earlier access has not returned")
+var errHangs = errors.New("an earlier request to it is still waiting, perhaps for you to unlock it")
 
 // Keyring is the system's keyring: the Secret Service on Linux, the keychain on macOS, the credential manager on Windows. One access
 // runs at a time, so that a keyring that hangs holds one goroutine and not more. It is safe for concurrent use.

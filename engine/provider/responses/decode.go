@@ -54,10 +54,10 @@ type item struct {
 type decoder struct {
 	route string
 	items map[int]*progress // open items, by their index
-	last  *progress         // of the item that the last delta belongs to; nil after a part without deltas
+	last  *progress         // of the item whose text or reasoning was passed on last; nil after another part
 }
 
-// progress is what was passed on of an open item.
+// progress records how much of an unfinished output item was passed on to the reply.
 type progress struct {
 	commentary bool
 	streamed   bool
@@ -173,7 +173,8 @@ func (d *decoder) item(e *event, data []byte, r *endpoint.Reply) error {
 	return nil
 }
 
-// thought keeps a reasoning item for the next calls. Without its encrypted content the server would not know it.
+// thought keeps a finished reasoning item, so that later requests can send it back. It drops an item without encrypted content,
+// because the server could not use it.
 func (d *decoder) thought(native json.RawMessage, i *item, p *progress, r *endpoint.Reply) error {
 	if !p.streamed {
 		for n, part := range i.Summary {
