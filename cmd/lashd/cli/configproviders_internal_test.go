@@ -162,3 +162,15 @@ func TestKeysAreRemovedFromTheEnvironment(t *testing.T) {
 		}
 	})
 }
+
+func TestConfiguredFallback(t *testing.T) {
+	t.Run("runtime/M08 a model has the fallback of its configuration", func(t *testing.T) {
+		c, err := parseConfig([]byte("[[models]]\nid = 'a'\nfallback = 'openai/b'\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if made := c.model(c.Models[0], c.servers(keySources{})); made.Fallback != "openai/b" {
+			t.Errorf("%+v", made)
+		}
+	})
+}
