@@ -107,9 +107,10 @@ func newPlanted(t *testing.T) *planted {
 	}
 	host := strings.TrimPrefix(server.URL, "http://")
 	c.env = append(c.env, "LASHD_KEYRING=off", fmt.Sprintf("OPENAI_BASE_URL=http://%s/v1?api-key=%s", host, canary(25)))
-	config := "approval = \"allow\"\ntrace = true\nkey_env = \"TOP_LEVEL_KEY\"\n"
+	var config strings.Builder
+	config.WriteString("approval = \"allow\"\ntrace = true\nkey_env = \"TOP_LEVEL_KEY\"\n")
 	model := func(name, more string) {
-		config += fmt.Sprintf("[[models]]\nname = %q\nid = \"m\"\n%s\n", name, more)
+		config.WriteString(fmt.Sprintf("[[models]]\nname = %q\nid = \"m\"\n%s\n", name, more))
 		c.models = append(c.models, name)
 	}
 	model("top", "") // at OPENAI_BASE_URL
@@ -140,9 +141,9 @@ func newPlanted(t *testing.T) *planted {
 		servers[name] += fmt.Sprintf("\napi = %q\nbase_url = \"http://%s/v1%s\"\n", api, host, query)
 	}
 	for name, lines := range servers {
-		config += fmt.Sprintf("[providers.%s]\n%s\n", name, lines)
+		config.WriteString(fmt.Sprintf("[providers.%s]\n%s\n", name, lines))
 	}
-	c.write(c.inside("config.toml"), config)
+	c.write(c.inside("config.toml"), config.String())
 	c.write(c.inside("relative.key"), canary(11)+"\n")
 	c.write(filepath.Join(c.user, "absolute.key"), canary(12)+"\n")
 	c.write(filepath.Join(c.user, "command.key"), canary(13)+"\n")

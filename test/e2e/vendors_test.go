@@ -20,19 +20,20 @@ func newVendors(t *testing.T, steps ...fakemodel.Step) *world {
 	t.Helper()
 	model, d := serveModel(t, steps...)
 	model.Strict("e2e-key-of-vendors")
-	config := "trace = true\n"
+	var config strings.Builder
+	config.WriteString("trace = true\n")
 	for _, api := range fakemodel.APIs() {
 		inputs := "image"
 		if api == fakemodel.ChatAPI {
 			inputs = "text"
 		}
-		config += fmt.Sprintf("[[models]]\nname = %q\nprovider = \"v-%[1]s\"\nid = \"m-%[1]s\"\nefforts = [\"low\"]\neffort = \"low\"\ninputs = [%q]\n", api, inputs)
+		config.WriteString(fmt.Sprintf("[[models]]\nname = %q\nprovider = \"v-%[1]s\"\nid = \"m-%[1]s\"\nefforts = [\"low\"]\neffort = \"low\"\ninputs = [%q]\n", api, inputs))
 	}
 	for _, api := range fakemodel.APIs() {
 		base := fakemodel.Base("http://"+d.Addr().String(), api)
-		config += fmt.Sprintf("[providers.v-%s]\napi = %[1]q\nbase_url = %q\nkey = {env = %q}\n", api, base, vendorKey)
+		config.WriteString(fmt.Sprintf("[providers.v-%s]\napi = %[1]q\nbase_url = %q\nkey = {env = %q}\n", api, base, vendorKey))
 	}
-	w := &world{newHome(t, map[string]string{"config.toml": config}), model, d}
+	w := &world{newHome(t, map[string]string{"config.toml": config.String()}), model, d}
 	w.env = []string{vendorKey + "=e2e-key-of-vendors"}
 	w.write(filepath.Join(w.work, "greeting.txt"), "Hello from the file.\n")
 	return w
