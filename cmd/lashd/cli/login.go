@@ -28,11 +28,11 @@ type loginCommand struct {
 
 // Help is shown by --help.
 func (loginCommand) Help() string {
-	return `Asks for the API key of a provider, or reads it from stdin if that is no terminal. The key is then tested with one model call of
-at most 16 output tokens; for providers without known models, with the list of models. A key that works is stored in the
-system's keyring or, without one, in keys.json in the data directory, which only you can read. A running daemon takes it at once.
+	return `Asks for the API key of a provider, or reads it from stdin if stdin is not a terminal. Tests the key with one small request.
+A key that works is stored in the system's keyring or, without one, in keys.json in the data directory, which only you can read. A
+running daemon uses it at once.
 
-A key in the environment or in config.toml counts before the stored one.
+A key in the environment or in config.toml takes precedence over the stored key.
 
 Examples:
   lashd login

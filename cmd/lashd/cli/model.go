@@ -178,7 +178,7 @@ type modelUseCommand struct {
 // Help is shown by --help.
 func (modelUseCommand) Help() string {
 	return `Writes the key model into config.toml; the rest of the file stays as it is. A running daemon uses the model for new
-sessions at once. Sessions keep their model.
+sessions at once. Existing sessions keep their model.
 
 Example: lashd model use anthropic/claude-haiku-4-5-20251001`
 }

@@ -151,8 +151,8 @@ func (sessionUndoCommand) Help() string {
 	return `By default, undoes the newest turn with file changes that is not undone yet. Undoing an older turn also reverts the
 changes of later turns.
 
-A file that something else changed since is a conflict. On a conflict, undo changes nothing and lists the files; --force overwrites
-them. Each undo prints the command that reverts it.
+If another program changed a file after the turn, that file is a conflict. On a conflict, undo changes nothing and lists the files;
+--force overwrites them. Each undo prints the command that reverts it.
 
 Exit codes: 0 success, 1 failure or conflict.
 
