@@ -22,7 +22,7 @@ type chatCommand struct {
 	Session string `arg:"" optional:"" help:"Session to continue; lashd session lists the ids (default a new session)." placeholder:"ID"`
 	Last    bool   `short:"c" help:"Continue the newest session of the directory."`
 	Model   string `help:"Model of the new session; lashd model lists the names." placeholder:"NAME"`
-	Effort  string `help:"Reasoning effort of the new session, one of those of the model." placeholder:"NAME"`
+	Effort  string `help:"Reasoning effort of the new session; the model must support it." placeholder:"NAME"`
 	Cwd     string `help:"Workspace (default the current directory)." placeholder:"DIR"`
 }
 
@@ -31,8 +31,8 @@ func (chatCommand) Help() string {
 	return `Press Enter to send a message. During a turn, Enter steers the turn. Esc stops it. Ctrl-C clears the input or stops the
 turn; press it again to quit. /help lists the commands.
 
-If no rule allows a tool call, lashd asks you. Answers for the session or the workspace cover later calls with the same arguments;
-for write and edit, later calls for the same file.
+If no rule allows a tool call, lashd asks you. You can also allow later calls with the same arguments, in this session or always in
+this workspace. For write and edit, that covers later changes to the same file.
 
 The session keeps running after you quit. If the daemon dies, lashd restarts it.
 

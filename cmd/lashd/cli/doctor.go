@@ -19,7 +19,7 @@ import (
 // checks; the texts may change.
 type doctorCommand struct {
 	inJSON
-	Fix bool `help:"Accept a data loss: acknowledge a rollback, or set aside the rest of a missing database."`
+	Fix bool `help:"Accept a data loss: continue with an older database, or move the files of a missing one aside."`
 }
 
 // Help is shown by --help.

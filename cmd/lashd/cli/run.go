@@ -20,7 +20,7 @@ type runCommand struct {
 	Prompt  []string `arg:"" help:"Task for the agent; - reads it from stdin."`
 	Session string   `help:"Session to continue, instead of a new one." placeholder:"ID"`
 	Model   string   `help:"Model to use; lashd model lists the names. With --session, later turns use it too." placeholder:"NAME"`
-	Effort  string   `help:"Reasoning effort, one of those of the model. With --session, later turns use it too." placeholder:"NAME"`
+	Effort  string   `help:"Reasoning effort; the model must support it. With --session, later turns use it too." placeholder:"NAME"`
 	Attach  []string `help:"Image, PDF document or text file to send with the prompt. Repeat the flag for more files." aliases:"image" placeholder:"FILE" sep:"none"`
 	Cwd     string   `help:"Workspace of the new session (default the current directory)." placeholder:"DIR"`
 	Allow   bool     `help:"Allow every tool call that needs approval."`
