@@ -22,26 +22,29 @@ const version = "2023-06-01"
 type Config = endpoint.Config
 
 // Provider is one server.
+// Its calls share the cached encodings of tools and conversations.
 type Provider struct {
 	*endpoint.Endpoint
-	tools   encoding.Tools
-	history encoding.History
+	tools   encoding.Tools   // of the newest call
+	history encoding.History // of the conversations that were used last, without cache marks
 }
 
 // New returns a provider. It opens no connection.
+// Its name defaults to "anthropic". Each call reports a BaseURL or a key that cannot be used.
 func New(cfg Config) *Provider {
 	cfg.Name = cmp.Or(cfg.Name, "anthropic")
 	cfg.BaseURL = cmp.Or(cfg.BaseURL, BaseURL)
 	return &Provider{Endpoint: endpoint.New(cfg, endpoint.Dialect{
 		Name:      "Anthropic Messages",
-		KeyHeader: "X-Api-Key",
+		KeyHeader: "X-Api-Key", // the key is sent as it is, without "Bearer"
 		Headers:   map[string]string{"Anthropic-Version": version},
-		ModelPath: "/models",
-		Evidence:  "message_stop event",
+		ModelPath: "/models",            // for Check
+		Evidence:  "message_stop event", // sent after every complete message
 	})}
 }
 
 // Stream implements provider.Provider.
+// The request is written when the sequence is iterated, on the goroutine of the reader. If that fails, nothing is sent.
 func (p *Provider) Stream(ctx context.Context, req *provider.Request) iter.Seq2[provider.Chunk, error] {
 	return p.Endpoint.Stream(ctx, func() (*endpoint.Call, endpoint.Decoder, error) {
 		call, err := p.encode(req)

@@ -12,41 +12,44 @@ import (
 )
 
 // event is one event of the stream, as far as lashd reads it.
+// Type decides which other fields are set. Pings and events of unknown types are ignored.
 type event struct {
-	Type    string            `json:"type"`
-	Index   int               `json:"index"`
+	Type    string            `json:"type"`          // such as "content_block_delta"
+	Index   int               `json:"index"`         // of the block, in the events content_block_*
 	Message message           `json:"message"`       // of message_start
 	Block   json.RawMessage   `json:"content_block"` // of content_block_start
 	Delta   delta             `json:"delta"`         // of content_block_delta and message_delta
 	Usage   *wireUsage        `json:"usage"`         // of message_delta
-	Error   *endpoint.Failure `json:"error"`
+	Error   *endpoint.Failure `json:"error"`         // of the event "error"
 }
 
+// message is the message object of message_start, which has the first token counts.
 type message struct {
-	ID    endpoint.Fact `json:"id"`
-	Model endpoint.Fact `json:"model"`
-	Usage *wireUsage    `json:"usage"`
+	ID    endpoint.Fact `json:"id"`    // of the reply, kept as evidence
+	Model endpoint.Fact `json:"model"` // id of the model that answers
+	Usage *wireUsage    `json:"usage"` // message_delta replaces these counts
 }
 
 // delta is what an event adds to a block, or the end of the message.
 type delta struct {
-	Type      string `json:"type"`
-	Text      string `json:"text"`
-	Thinking  string `json:"thinking"`
-	Signature string `json:"signature"`
-	Input     string `json:"partial_json"`
-	Stop      string `json:"stop_reason"`
+	Type      string `json:"type"`         // of a delta to a block; empty in message_delta
+	Text      string `json:"text"`         // of text_delta
+	Thinking  string `json:"thinking"`     // of thinking_delta
+	Signature string `json:"signature"`    // of signature_delta, which comes before the end of the block
+	Input     string `json:"partial_json"` // of input_json_delta: the next bytes of the arguments
+	Stop      string `json:"stop_reason"`  // of message_delta: why the model stopped
 }
 
 // block is a content block that is still being written.
+// content_block_start has its first members, content_block_delta adds to them, and content_block_stop completes it.
 type block struct {
-	Type      string          `json:"type"`
-	ID        string          `json:"id"`
-	Name      string          `json:"name"`
-	Text      string          `json:"text"`
-	Thinking  string          `json:"thinking"`
-	Signature string          `json:"signature"`
-	Input     json.RawMessage `json:"input"`
+	Type      string          `json:"type"`      // "text", "thinking", "redacted_thinking" or "tool_use"; others are left out
+	ID        string          `json:"id"`        // of a call
+	Name      string          `json:"name"`      // of the called tool
+	Text      string          `json:"text"`      // in content_block_start; deltas are not added
+	Thinking  string          `json:"thinking"`  // in content_block_start; deltas are added to thought
+	Signature string          `json:"signature"` // of the thinking, as far as it came
+	Input     json.RawMessage `json:"input"`     // arguments in content_block_start, used if no delta follows
 
 	raw     json.RawMessage // as the server began it
 	args    []byte          // of a call, as far as they came
@@ -54,16 +57,18 @@ type block struct {
 }
 
 // decoder turns the events of one answer into a reply.
+// It belongs to one call and to the goroutine that reads the answer.
 type decoder struct {
-	route  string
-	blocks map[int]*block // open ones, by their index
-	last   *block         // that the last delta belongs to; nil after a part without deltas
-	usage  wireUsage
-	stop   protocol.StopReason
-	size   int // of the arguments and thinking that is being gathered
+	route  string              // of the call; replay state is valid only there
+	blocks map[int]*block      // open ones, by their index
+	last   *block              // that the last delta belongs to; nil after a part without deltas
+	usage  wireUsage           // newest value of each count
+	stop   protocol.StopReason // from message_delta; counts once message_stop arrives
+	size   int                 // of the arguments and thinking that is being gathered
 }
 
 // Event implements endpoint.Decoder.
+// Only message_stop is evidence of a complete reply: a stream that ends without it is an error, even after a stop reason.
 func (d *decoder) Event(data []byte, r *endpoint.Reply) error {
 	var e event
 	if err := json.Unmarshal(data, &e); err != nil {
@@ -96,6 +101,7 @@ func (d *decoder) Event(data []byte, r *endpoint.Reply) error {
 }
 
 // start opens a block. Blocks of kinds that lashd does not know are read and left out.
+// The whole first event counts towards the limits of the reply, since a redacted block arrives complete in it.
 func (d *decoder) start(e *event, data []byte, r *endpoint.Reply) error {
 	b := &block{raw: e.Block}
 	if err := json.Unmarshal(e.Block, b); err != nil {
@@ -122,6 +128,8 @@ func (d *decoder) start(e *event, data []byte, r *endpoint.Reply) error {
 }
 
 // delta adds to an open block.
+// Text and thinking go to the reader at once. Arguments and signatures are kept until the block ends.
+// A delta of a block that was not started is ignored.
 func (d *decoder) delta(e *event, r *endpoint.Reply) error {
 	b := d.blocks[e.Index]
 	if b == nil {
@@ -149,6 +157,7 @@ func (d *decoder) delta(e *event, r *endpoint.Reply) error {
 }
 
 // end closes a block and passes on what is whole only now.
+// After that, size counts only the blocks that are still open; the meter of the reply counts the parts that were passed on.
 func (d *decoder) end(index int, r *endpoint.Reply) error {
 	b := d.blocks[index]
 	if b == nil {
@@ -176,6 +185,8 @@ func (d *decoder) end(index int, r *endpoint.Reply) error {
 }
 
 // thought keeps a thinking block for the next calls, which the server accepts only as it was, with its signature.
+// A block without a signature is left out. The state is attached to the thinking text if that is the last part, and is otherwise a part
+// without text.
 func (d *decoder) thought(b *block, r *endpoint.Reply) error {
 	if b.Signature == "" {
 		return nil
@@ -192,6 +203,7 @@ func (d *decoder) thought(b *block, r *endpoint.Reply) error {
 func (d *decoder) Finish(*endpoint.Reply) error { return nil }
 
 // stopReason translates a stop_reason, "" for none.
+// A reason that lashd does not know, such as pause_turn of tools that run on the server, is StopUnknown.
 func stopReason(reason string) protocol.StopReason {
 	switch reason {
 	case "":
@@ -211,18 +223,20 @@ func stopReason(reason string) protocol.StopReason {
 }
 
 // wireUsage has the token counts of message_start and message_delta. A later count replaces an earlier one.
+// A nil count was not in the event and leaves the earlier value as it is.
 type wireUsage struct {
-	Tier       endpoint.Fact   `json:"service_tier"`
-	Input      *endpoint.Count `json:"input_tokens"`
-	Output     *endpoint.Count `json:"output_tokens"`
-	CacheRead  *endpoint.Count `json:"cache_read_input_tokens"`
-	CacheWrite *endpoint.Count `json:"cache_creation_input_tokens"`
+	Tier       endpoint.Fact   `json:"service_tier"`                // that served the call
+	Input      *endpoint.Count `json:"input_tokens"`                // prompt tokens that the cache neither had nor stored
+	Output     *endpoint.Count `json:"output_tokens"`               // includes Thinking
+	CacheRead  *endpoint.Count `json:"cache_read_input_tokens"`     // prompt tokens read from the cache
+	CacheWrite *endpoint.Count `json:"cache_creation_input_tokens"` // prompt tokens written to the cache
 	Details    struct {
-		Thinking *endpoint.Count `json:"thinking_tokens"`
+		Thinking *endpoint.Count `json:"thinking_tokens"` // part of Output
 	} `json:"output_tokens_details"`
 }
 
 // count takes the counts of an event.
+// The reply gets the totals so far, so a stream that fails later still reports its usage.
 func (d *decoder) count(u *wireUsage, r *endpoint.Reply) {
 	if u == nil {
 		return

@@ -21,6 +21,7 @@ const (
 
 // encode writes a request. The next call of the conversation repeats the bytes up to the last stable message, so the server can cache
 // them. Only the marks that say where to cache may move.
+// It fails if the model's settings do not allow the effort, or if an attachment cannot be read.
 func (p *Provider) encode(req *provider.Request) (*endpoint.Call, error) {
 	effort, err := encoding.Effort(&req.Model)
 	if err != nil {
@@ -48,6 +49,7 @@ func (p *Provider) encode(req *provider.Request) (*endpoint.Call, error) {
 }
 
 // cacheMark returns the JSON member that ends a cached prefix, with a leading comma. It is empty if caching is off for the model.
+// Without a ttl the server keeps the prefix for five minutes.
 func cacheMark(retention protocol.CacheRetention) string {
 	switch retention {
 	case protocol.CacheNone:
@@ -60,6 +62,7 @@ func cacheMark(retention protocol.CacheRetention) string {
 
 // appendMessages writes the conversation. The last two stable messages that are not the model's get a cache mark; an earlier
 // call has cached the conversation up to the first of them. The tools and the system prompt have a mark each. The API allows four.
+// Stable messages before the first mark come from the history cache. The others are written for each call, because the marks move.
 func (p *Provider) appendMessages(b []byte, req *provider.Request, w *messageWriter) []byte {
 	stable := encoding.StableMessages(req.Messages)
 	last, earlier := breakpoints(req.Messages[:stable])
@@ -98,6 +101,7 @@ func breakpoints(messages []*protocol.Message) (last, earlier int) {
 }
 
 // appendTools writes the tools and the choice. The last tool ends a cached prefix.
+// There is at least one tool. The text begins with a comma. Without a tool_choice the model decides, which is ToolsAuto.
 func appendTools(b []byte, tools []protocol.ToolManifest, choice provider.ToolChoice, mark string) []byte {
 	b = append(b, `,"tools":[`...)
 	for i := range tools {
@@ -126,8 +130,8 @@ func appendTools(b []byte, tools []protocol.ToolManifest, choice provider.ToolCh
 type thinking struct {
 	effort string // as asked for
 	budget int64  // tokens; if set, the request has no effort
-	off    bool
-	barred bool // the API does not allow thinking in this call
+	off    bool   // the effort is "off"
+	barred bool   // the API does not allow thinking in this call
 }
 
 // thinkingOf returns the thinking settings of a call. The API rejects thinking if the model must call a tool. With a budget, it also
@@ -173,6 +177,7 @@ func unthoughtCall(messages []*protocol.Message, route string) bool {
 	return false
 }
 
+// hasResult reports whether a message has the result of a tool call.
 func hasResult(m *protocol.Message) bool {
 	for i := range m.Parts {
 		if m.Parts[i].Result != nil {
@@ -183,9 +188,12 @@ func hasResult(m *protocol.Message) bool {
 }
 
 // appendOptions writes the options that the API supports, and adds a receipt for each requested option.
+// The text begins with a comma. It always has max_tokens, which must be greater than a thinking budget. If the budget does not fit,
+// it becomes half of the limit, or the limit grows if neither the request nor the model sets one. The API takes temperatures
+// up to 1, and only its default while the model thinks.
 func appendOptions(b []byte, req *provider.Request, t thinking, receipts *encoding.Receipts) []byte {
 	m, o := &req.Model, &req.Options
-	asked := encoding.OutputLimit(m, o, receipts)
+	asked := encoding.OutputLimit(m, o, receipts) // 0: the request sets no limit
 	limit := cmp.Or(asked, m.OutputLimit, defaultOutput)
 	if t.budget > 0 && t.budget > limit-leastBudget {
 		if asked == 0 && m.OutputLimit == 0 {
@@ -226,6 +234,7 @@ func fate(happened bool, other string) string {
 }
 
 // appendStops writes the stop sequences. The API rejects those that are white space only.
+// The receipt says unsupported if one is left out.
 func appendStops(b []byte, stops []string, receipts *encoding.Receipts) []byte {
 	if len(stops) == 0 {
 		return b
@@ -244,6 +253,7 @@ func appendStops(b []byte, stops []string, receipts *encoding.Receipts) []byte {
 }
 
 // appendThinking writes the thinking member. It requests summaries, because some models omit them by default.
+// Without an effort it writes nothing, and the model uses its default. An effort that the API bars gets the receipt unsupported.
 func appendThinking(b []byte, t thinking, receipts *encoding.Receipts) []byte {
 	switch {
 	case t.effort == "":
@@ -264,6 +274,7 @@ func appendThinking(b []byte, t thinking, receipts *encoding.Receipts) []byte {
 }
 
 // appendOutput writes the effort, which is an option of the output in this API, and the schema of a structured output.
+// A call with a thinking budget has no effort. The API has no JSON output without a schema; the receipt for it is unsupported.
 func appendOutput(b []byte, out provider.OutputSpec, t thinking, thinks bool, receipts *encoding.Receipts) []byte {
 	effort := ""
 	if thinks && t.budget == 0 {

@@ -9,10 +9,11 @@ import (
 )
 
 // messageWriter writes messages for one model.
+// It belongs to one call and is not safe for concurrent use.
 type messageWriter struct {
-	files *encoding.Files
-	route string
-	mark  string // member that ends a cached prefix; "" for none
+	files *encoding.Files // reads the contents of attachments
+	route string          // of the call; replay state of other routes is left out
+	mark  string          // member that ends a cached prefix; "" for none
 }
 
 // plain writes a message as one of the API, followed by a comma, or as nothing if the API has nothing to show of it.
@@ -22,6 +23,8 @@ func (w *messageWriter) plain(b []byte, m *protocol.Message) []byte { return w.w
 func (w *messageWriter) marked(b []byte, m *protocol.Message) []byte { return w.write(b, m, w.mark) }
 
 // write writes a message whose last block carries mark.
+// Every role except assistant becomes user. user and assistant must end each block with a brace and a comma: the mark is inserted
+// before the last brace.
 func (w *messageWriter) write(b []byte, m *protocol.Message, mark string) []byte {
 	start := len(b)
 	role := "user"
@@ -59,6 +62,7 @@ func (w *messageWriter) user(b []byte, m *protocol.Message) []byte {
 }
 
 // appendBlock writes one block of content. The API rejects blank texts.
+// An image or document is sent as base64, or as a URL if it has no data. A comma follows each block.
 func appendBlock(b []byte, c *encoding.Content) []byte {
 	kind := "document"
 	switch {
@@ -81,6 +85,7 @@ func appendBlock(b []byte, c *encoding.Content) []byte {
 }
 
 // appendResult writes the result of a call.
+// is_error tells the model that the call failed. A result without text has no content member.
 func appendResult(b []byte, part *protocol.Part) []byte {
 	b = encoding.Quote(append(b, `{"type":"tool_result","tool_use_id":`...), encoding.CallID(part.Result.CallID))
 	if text := encoding.ResultText(part); text != "" {
@@ -95,7 +100,7 @@ func appendResult(b []byte, part *protocol.Part) []byte {
 // assistant writes the model's own blocks in the order in which they came. Thinking goes back only on the route that made it, and only
 // with something after it, as the API requires.
 func (w *messageWriter) assistant(b []byte, m *protocol.Message) []byte {
-	complete := len(b)
+	complete := len(b) // end of the last block that is not thinking
 	for i := range m.Parts {
 		part := &m.Parts[i]
 		switch part.Kind {
@@ -116,6 +121,7 @@ func (w *messageWriter) assistant(b []byte, m *protocol.Message) []byte {
 	return b[:complete]
 }
 
+// appendCall writes a tool call. Arguments that are not an object are sent as {}, because the API rejects them.
 func appendCall(b []byte, call *protocol.ToolCall) []byte {
 	b = encoding.Quote(append(b, `{"type":"tool_use","id":`...), encoding.CallID(call.CallID))
 	b = encoding.Quote(append(b, `,"name":`...), call.Name)
