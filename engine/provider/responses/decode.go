@@ -11,60 +11,65 @@ import (
 )
 
 // event is one event of the stream, as far as lashd reads it.
+// Type decides which other fields are set. Events of unknown types are ignored.
 type event struct {
-	Type     string            `json:"type"`
-	Output   int               `json:"output_index"`
-	Delta    string            `json:"delta"`
-	Summary  int               `json:"summary_index"`
-	Item     json.RawMessage   `json:"item"`
-	Response response          `json:"response"`
-	Error    *endpoint.Failure `json:"error"`
+	Type     string            `json:"type"`          // such as "response.output_text.delta"
+	Output   int               `json:"output_index"`  // index of the item that the event belongs to
+	Delta    string            `json:"delta"`         // of text, a refusal or reasoning
+	Summary  int               `json:"summary_index"` // index of the summary's part, in deltas of reasoning summaries
+	Item     json.RawMessage   `json:"item"`          // of output_item.added, whose item may be incomplete, and of output_item.done
+	Response response          `json:"response"`      // of response.* events that carry the response object
+	Error    *endpoint.Failure `json:"error"`         // of the event "error", or of an event without a type
 }
 
 // response is the object that the last event carries.
+// The fields that only the end of a response has are zero in earlier events.
 type response struct {
-	ID         endpoint.Fact     `json:"id"`
-	Model      endpoint.Fact     `json:"model"`
-	Tier       endpoint.Fact     `json:"service_tier"`
-	Usage      *wireUsage        `json:"usage"`
-	Error      *endpoint.Failure `json:"error"`
+	ID         endpoint.Fact     `json:"id"`           // of the reply, kept as evidence
+	Model      endpoint.Fact     `json:"model"`        // id of the model that answers
+	Tier       endpoint.Fact     `json:"service_tier"` // service tier that served the call
+	Usage      *wireUsage        `json:"usage"`        // nil until the response ends
+	Error      *endpoint.Failure `json:"error"`        // of response.failed
 	Incomplete struct {
-		Reason string `json:"reason"`
+		Reason string `json:"reason"` // of response.incomplete, such as "max_output_tokens"; "" for a complete response
 	} `json:"incomplete_details"`
 }
 
 // item is one output item.
+// The server sends it once when it begins and once when it is done.
 type item struct {
-	Type      string `json:"type"`
-	Phase     string `json:"phase"`
-	CallID    string `json:"call_id"`
-	Name      string `json:"name"`
-	Arguments string `json:"arguments"`
-	Encrypted string `json:"encrypted_content"`
-	Content   []struct {
+	Type      string     `json:"type"`              // "message", "reasoning" or "function_call"; others are left out
+	Phase     string     `json:"phase"`             // "commentary" marks a message that is not the answer
+	CallID    string     `json:"call_id"`           // id that the call's result refers to, unlike the id of the item
+	Name      string     `json:"name"`              // of the called function
+	Arguments string     `json:"arguments"`         // JSON of the arguments, as a string
+	Encrypted string     `json:"encrypted_content"` // reasoning that only the server can read
+	Content   []struct { // of a message: texts and refusals
 		Text    string `json:"text"`
 		Refusal string `json:"refusal"`
 	} `json:"content"`
-	Summary []struct {
+	Summary []struct { // of a reasoning item, for people to read
 		Text string `json:"text"`
 	} `json:"summary"`
 }
 
 // decoder turns the events of one answer into a reply.
+// It belongs to one call and to the goroutine that reads the answer.
 type decoder struct {
-	route string
+	route string            // of the call; replay state is valid only there
 	items map[int]*progress // open items, by their index
 	last  *progress         // of the item whose text or reasoning was passed on last; nil after another part
 }
 
 // progress records how much of an unfinished output item was passed on to the reply.
 type progress struct {
-	commentary bool
-	streamed   bool
-	summary    int // index of the reasoning summary's part that is being written
+	commentary bool // deltas of the item go to the reader as commentary
+	streamed   bool // a delta came, so the finished item's text is not passed on again
+	summary    int  // index of the reasoning summary's part that is being written
 }
 
 // Event implements endpoint.Decoder.
+// The evidence of a complete reply is response.completed or response.incomplete.
 func (d *decoder) Event(data []byte, r *endpoint.Reply) error {
 	if bytes.Equal(bytes.TrimSpace(data), []byte("[DONE]")) {
 		return io.EOF
@@ -108,6 +113,7 @@ func flat(data []byte) *endpoint.Failure {
 }
 
 // open returns the progress of an item. Too many open items are an error.
+// Items are open from their first event to output_item.done.
 func (d *decoder) open(index int, r *endpoint.Reply) (*progress, error) {
 	if d.items == nil {
 		d.items = map[int]*progress{}
@@ -118,6 +124,7 @@ func (d *decoder) open(index int, r *endpoint.Reply) (*progress, error) {
 	return d.items[index], r.Fits(0, len(d.items))
 }
 
+// text passes on a delta of a message. Whether it is commentary is known from output_item.added.
 func (d *decoder) text(e *event, r *endpoint.Reply) error {
 	p, err := d.open(e.Output, r)
 	if err != nil {
@@ -147,6 +154,7 @@ func (d *decoder) reasoning(e *event, r *endpoint.Reply) error {
 }
 
 // item takes the beginning and the end of an item. Only the end has all of it.
+// Calls are passed on only then: lashd does not read the deltas of arguments.
 func (d *decoder) item(e *event, data []byte, r *endpoint.Reply) error {
 	var i item
 	if err := json.Unmarshal(e.Item, &i); err != nil {
@@ -175,6 +183,8 @@ func (d *decoder) item(e *event, data []byte, r *endpoint.Reply) error {
 
 // thought keeps a finished reasoning item, so that later requests can send it back. It drops an item without encrypted content,
 // because the server could not use it.
+// If no delta came, the summary of the item is passed on first. The state is attached to that text if it is the last part, and is
+// otherwise a part without text.
 func (d *decoder) thought(native json.RawMessage, i *item, p *progress, r *endpoint.Reply) error {
 	if !p.streamed {
 		for n, part := range i.Summary {
@@ -200,6 +210,7 @@ func (d *decoder) thought(native json.RawMessage, i *item, p *progress, r *endpo
 }
 
 // message passes on the text of a server that sends no deltas.
+// With deltas, the text was passed on already.
 func (d *decoder) message(i *item, p *progress, r *endpoint.Reply) error {
 	if p.streamed {
 		return nil
@@ -220,6 +231,7 @@ func (d *decoder) message(i *item, p *progress, r *endpoint.Reply) error {
 func (d *decoder) Finish(*endpoint.Reply) error { return nil }
 
 // stopReason says why a response ended.
+// StopEnd covers a response that ends with calls: Reply.reason then makes it StopToolUse. Unknown reasons are StopUnknown.
 func stopReason(r *response) protocol.StopReason {
 	switch r.Incomplete.Reason {
 	case "":
@@ -233,19 +245,21 @@ func stopReason(r *response) protocol.StopReason {
 }
 
 // wireUsage has the token counts of a response.
+// Input and Output include the counts in their details, which may be absent.
 type wireUsage struct {
-	Input  endpoint.Count `json:"input_tokens"`
-	Output endpoint.Count `json:"output_tokens"`
+	Input  endpoint.Count `json:"input_tokens"`  // includes Cached and Written
+	Output endpoint.Count `json:"output_tokens"` // includes Reasoning
 	In     struct {
-		Cached  endpoint.Count `json:"cached_tokens"`
-		Written endpoint.Count `json:"cache_write_tokens"`
+		Cached  endpoint.Count `json:"cached_tokens"`      // read from the cache
+		Written endpoint.Count `json:"cache_write_tokens"` // written to the cache; only some servers report it
 	} `json:"input_tokens_details"`
 	Out struct {
-		Reasoning endpoint.Count `json:"reasoning_tokens"`
+		Reasoning endpoint.Count `json:"reasoning_tokens"` // tokens of reasoning, hidden or not
 	} `json:"output_tokens_details"`
 }
 
 // buckets maps the counts to the five buckets of protocol.Usage; nil stays nil.
+// Details that exceed their total are cut to it, so no bucket is negative.
 func (u *wireUsage) buckets() *protocol.Usage {
 	if u == nil {
 		return nil

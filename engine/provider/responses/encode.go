@@ -12,6 +12,8 @@ import (
 
 // encode writes a request. Instructions, tools and the stable messages are the same bytes in the next call, and the cache key is that
 // of the session: the server caches by prefix.
+// It fails if the model's settings do not allow the effort, or if an attachment cannot be read. store is false: the server keeps no
+// conversation, so the request has all of it.
 func (p *Provider) encode(req *provider.Request) (*endpoint.Call, error) {
 	effort, err := encoding.Effort(&req.Model)
 	if err != nil {
@@ -46,6 +48,7 @@ func (p *Provider) encode(req *provider.Request) (*endpoint.Call, error) {
 }
 
 // appendTools writes the tools and the choice. The schemas are sent as they are, so the server may not enforce them strictly.
+// There is at least one tool. The text begins with a comma. Without a tool_choice the model decides, which is ToolsAuto.
 func appendTools(b []byte, tools []protocol.ToolManifest, choice provider.ToolChoice, _ string) []byte {
 	b = append(b, `,"tools":[`...)
 	for i := range tools {
@@ -65,6 +68,7 @@ func appendTools(b []byte, tools []protocol.ToolManifest, choice provider.ToolCh
 }
 
 // appendOptions writes the options that the API takes, and a receipt for each that was asked for.
+// The text begins with a comma or is empty. The API has no seed and no stop sequences.
 func appendOptions(b []byte, req *provider.Request, effort string, receipts *encoding.Receipts) []byte {
 	m, o := &req.Model, &req.Options
 	if limit := encoding.OutputLimit(m, o, receipts); limit > 0 {
@@ -89,6 +93,8 @@ func appendOptions(b []byte, req *provider.Request, effort string, receipts *enc
 }
 
 // appendText writes the verbosity and the form of the output.
+// The API puts both into the member text. It enforces a schema strictly only in the form that encoding.Strict accepts; any other
+// is sent without strict, because the API would reject it.
 func appendText(b []byte, out provider.OutputSpec, verbosity string, receipts *encoding.Receipts) []byte {
 	if verbosity == "" && !out.JSON && len(out.Schema) == 0 {
 		return b
@@ -113,6 +119,7 @@ func appendText(b []byte, out provider.OutputSpec, verbosity string, receipts *e
 }
 
 // appendReasoning writes the effort, and asks for summaries and for the encrypted reasoning that the next call sends back.
+// A model without a ReasoningSpec gets neither. The effort "off" is "none" in this API.
 func appendReasoning(b []byte, m *protocol.ModelSpec, effort string, receipts *encoding.Receipts) []byte {
 	if m.Reasoning == nil {
 		return b

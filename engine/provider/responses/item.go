@@ -8,12 +8,14 @@ import (
 )
 
 // itemWriter writes messages as input items for one model.
+// It belongs to one call and is not safe for concurrent use.
 type itemWriter struct {
-	files *encoding.Files
-	route string
+	files *encoding.Files // reads the contents of attachments
+	route string          // of the call; replay state of other routes is left out
 }
 
 // append writes a message as none, one or several items, each followed by a comma.
+// Tool results are items of their own and come before the message. The role system becomes developer, and event becomes user.
 func (w *itemWriter) append(b []byte, m *protocol.Message) []byte {
 	if m.Role == protocol.RoleAssistant {
 		return w.assistant(b, m)
@@ -43,6 +45,8 @@ func (w *itemWriter) append(b []byte, m *protocol.Message) []byte {
 }
 
 // appendContent writes one block of a user's message.
+// Unlike items, a block is not followed by a comma. An image or document is sent as a data URL, or as its URL if it has no data.
+// The API requires a file name with the data of a document.
 func appendContent(b []byte, c *encoding.Content) []byte {
 	switch {
 	case c.Image():
@@ -58,6 +62,7 @@ func appendContent(b []byte, c *encoding.Content) []byte {
 }
 
 // appendResult writes the result of a call.
+// The API has no member for failures: the text of the result says so.
 func appendResult(b []byte, part *protocol.Part) []byte {
 	b = encoding.Quote(append(b, `{"type":"function_call_output","call_id":`...), encoding.CallID(part.Result.CallID))
 	return append(encoding.Quote(append(b, `,"output":`...), encoding.ResultText(part)), `},`...)
@@ -66,7 +71,7 @@ func appendResult(b []byte, part *protocol.Part) []byte {
 // assistant writes the model's own items in the order in which they came. Reasoning goes back only on the route that made it, and only
 // with an item after it, as the API requires.
 func (w *itemWriter) assistant(b []byte, m *protocol.Message) []byte {
-	complete := len(b)
+	complete := len(b) // end of the last item that is not reasoning
 	for i := range m.Parts {
 		part := &m.Parts[i]
 		switch part.Kind {
@@ -92,6 +97,7 @@ func (w *itemWriter) assistant(b []byte, m *protocol.Message) []byte {
 }
 
 // appendMessage writes a message of the model.
+// phase keeps commentary apart from answers; the API wants it back.
 func appendMessage(b []byte, text string, commentary bool) []byte {
 	b = append(b, `{"type":"message","role":"assistant","content":`...)
 	b = encoding.Quote(b, text)
@@ -101,6 +107,7 @@ func appendMessage(b []byte, text string, commentary bool) []byte {
 	return append(b, `},`...)
 }
 
+// appendCall writes a tool call. Arguments that are not an object are sent as {}.
 func appendCall(b []byte, call *protocol.ToolCall) []byte {
 	b = encoding.Quote(append(b, `{"type":"function_call","call_id":`...), encoding.CallID(call.CallID))
 	b = encoding.Quote(append(b, `,"name":`...), call.Name)

@@ -19,24 +19,27 @@ const BaseURL = "https://api.openai.com/v1"
 type Config = endpoint.Config
 
 // Provider is one server.
+// Its calls share the cached encodings of tools and conversations.
 type Provider struct {
 	*endpoint.Endpoint
-	tools   encoding.Tools
-	history encoding.History
+	tools   encoding.Tools   // of the newest call
+	history encoding.History // of the conversations that were used last
 }
 
 // New returns a provider. It opens no connection.
+// Its name defaults to "openai". Each call reports a BaseURL or a key that cannot be used.
 func New(cfg Config) *Provider {
 	cfg.Name = cmp.Or(cfg.Name, "openai")
 	cfg.BaseURL = cmp.Or(cfg.BaseURL, BaseURL)
 	return &Provider{Endpoint: endpoint.New(cfg, endpoint.Dialect{
 		Name:      "OpenAI Responses",
-		ModelPath: "/models",
-		Evidence:  "response.completed event",
+		ModelPath: "/models",                  // for Check
+		Evidence:  "response.completed event", // or response.incomplete; both end a reply
 	})}
 }
 
 // Stream implements provider.Provider.
+// The request is written when the sequence is iterated, on the goroutine of the reader. If that fails, nothing is sent.
 func (p *Provider) Stream(ctx context.Context, req *provider.Request) iter.Seq2[provider.Chunk, error] {
 	return p.Endpoint.Stream(ctx, func() (*endpoint.Call, endpoint.Decoder, error) {
 		call, err := p.encode(req)
