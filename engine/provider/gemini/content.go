@@ -9,13 +9,15 @@ import (
 )
 
 // contentWriter writes messages as contents for one model.
+// It belongs to one call and is not safe for concurrent use.
 type contentWriter struct {
-	model *protocol.ModelSpec
-	files *encoding.Files
-	route string
+	model *protocol.ModelSpec // decides whether calls need a signature
+	files *encoding.Files     // reads the contents of attachments
+	route string              // of the call; signatures of other routes are left out
 }
 
 // append writes a message as one content of the API, followed by a comma, or as nothing if the API has nothing to show of it.
+// The API knows the roles user and model only, so every role except assistant becomes user.
 func (w *contentWriter) append(b []byte, m *protocol.Message) []byte {
 	start := len(b)
 	role := "user"
@@ -37,6 +39,7 @@ func (w *contentWriter) append(b []byte, m *protocol.Message) []byte {
 }
 
 // user writes the parts of results and then the other content.
+// A comma follows each part; append removes the last one.
 func (w *contentWriter) user(b []byte, m *protocol.Message) []byte {
 	for i := range m.Parts {
 		if m.Parts[i].Kind == protocol.PartToolResult {
@@ -51,6 +54,7 @@ func (w *contentWriter) user(b []byte, m *protocol.Message) []byte {
 }
 
 // appendPart writes one part of a user's message.
+// An image or document is sent as base64 data, or as a URL if it has no data.
 func appendPart(b []byte, c *encoding.Content) []byte {
 	switch {
 	case c.Type == "":
@@ -64,8 +68,9 @@ func appendPart(b []byte, c *encoding.Content) []byte {
 }
 
 // appendResult writes the result of a call. The API takes an object, in which the member output or error is the result.
+// It also takes the name of the function, which the other APIs do not need.
 func appendResult(b []byte, part *protocol.Part) []byte {
-	key := "output"
+	key := "output" // the member for every status except a failure
 	if part.Result.Output.Status == protocol.OutputFailure {
 		key = "error"
 	}
@@ -77,7 +82,7 @@ func appendResult(b []byte, part *protocol.Part) []byte {
 
 // signature is the form of protocol.Part.Replay: what the server wants back with the part that it came with.
 type signature struct {
-	Signature string `json:"thoughtSignature"`
+	Signature string `json:"thoughtSignature"` // base64; lashd does not decode it
 }
 
 // noSignature stands for the signature of a call that another model made: Google's documentation names it for conversations that come
@@ -85,8 +90,10 @@ type signature struct {
 const noSignature = "skip_thought_signature_validator"
 
 // assistant writes the model's own parts in the order in which they came. Signatures go back only on the route that made them.
+// The text of reasoning is not sent: its signature goes back on an empty text. Of several calls in one message, the server checks the
+// first one.
 func (w *contentWriter) assistant(b []byte, m *protocol.Message) []byte {
-	calls := 0
+	calls := 0 // calls written so far
 	for i := range m.Parts {
 		part := &m.Parts[i]
 		signed := w.signature(part)
@@ -115,6 +122,7 @@ func (w *contentWriter) checksSignatures() bool {
 }
 
 // signature returns the signature of a part, "" if it has none of this route.
+// Replay state of any other form counts as none.
 func (w *contentWriter) signature(part *protocol.Part) string {
 	var s signature
 	if part.Replay == nil || part.Route != w.route || json.Unmarshal(part.Replay, &s) != nil {
@@ -123,10 +131,12 @@ func (w *contentWriter) signature(part *protocol.Part) string {
 	return s.Signature
 }
 
+// appendText writes a text part. The text may be empty if the part is signed.
 func appendText(b []byte, text, signed string) []byte {
 	return appendSigned(encoding.Quote(append(b, `{"text":`...), text), signed)
 }
 
+// appendCall writes a tool call. Arguments that are not an object are sent as {}. The id pairs the call with its result.
 func appendCall(b []byte, call *protocol.ToolCall, signed string) []byte {
 	b = encoding.Quote(append(b, `{"functionCall":{"id":`...), encoding.CallID(call.CallID))
 	b = encoding.Quote(append(b, `,"name":`...), call.Name)
@@ -135,6 +145,7 @@ func appendCall(b []byte, call *protocol.ToolCall, signed string) []byte {
 }
 
 // appendSigned ends a part, with its signature if it has one.
+// signed is base64 text or "". A comma follows the part.
 func appendSigned(b []byte, signed string) []byte {
 	if signed != "" {
 		b = encoding.Quote(append(b, `,"thoughtSignature":`...), signed)

@@ -9,45 +9,51 @@ import (
 )
 
 // event is one event of the stream, as far as lashd reads it.
+// Each event is a whole response object with the parts that are new.
 type event struct {
-	Candidates []candidate   `json:"candidates"`
-	Usage      *wireUsage    `json:"usageMetadata"`
-	ID         endpoint.Fact `json:"responseId"`
-	Model      endpoint.Fact `json:"modelVersion"`
+	Candidates []candidate   `json:"candidates"`    // lashd reads only the one with index 0
+	Usage      *wireUsage    `json:"usageMetadata"` // totals so far; nil if the event has none
+	ID         endpoint.Fact `json:"responseId"`    // of the reply, kept as evidence
+	Model      endpoint.Fact `json:"modelVersion"`  // version of the model that answers
 	Feedback   struct {
-		Block string `json:"blockReason"`
+		Block string `json:"blockReason"` // why the server refused the prompt; there is no candidate then
 	} `json:"promptFeedback"`
-	Error *endpoint.Failure `json:"error"`
+	Error *endpoint.Failure `json:"error"` // of a stream that fails
 }
 
+// candidate is one alternative reply, or the next piece of it.
 type candidate struct {
 	Index   int `json:"index"`
 	Content struct {
-		Parts []part `json:"parts"`
+		Parts []part `json:"parts"` // in order; deltas of text are parts of their own
 	} `json:"content"`
-	Finish  string `json:"finishReason"`
-	Message string `json:"finishMessage"`
+	Finish  string `json:"finishReason"`  // why the reply ended; "" until then
+	Message string `json:"finishMessage"` // explains Finish for people; often absent
 }
 
 // part is a piece of a reply. Parts of other kinds have none of these fields and are left out.
+// A text, a thought or a call may be signed. A part may also have only a signature.
 type part struct {
-	Text      string `json:"text"`
-	Thought   bool   `json:"thought"`
-	Signature string `json:"thoughtSignature"`
+	Text      string `json:"text"`             // a delta of the reply, or of a thought
+	Thought   bool   `json:"thought"`          // Text is a summary of reasoning, not of the reply
+	Signature string `json:"thoughtSignature"` // base64; goes back with the part in later calls
 	Call      *struct {
-		ID   string          `json:"id"`
-		Name string          `json:"name"`
-		Args json.RawMessage `json:"args"`
+		ID   string          `json:"id"`   // may be absent; the engine then gives the call an id
+		Name string          `json:"name"` // of the called function
+		Args json.RawMessage `json:"args"` // whole: arguments are not streamed; kept as bytes so that large integers are exact
 	} `json:"functionCall"`
 }
 
 // decoder turns the events of one answer into a reply.
+// It belongs to one call and to the goroutine that reads the answer.
 type decoder struct {
-	route string
-	open  bool // the last part was text or reasoning without a signature
+	route string // of the call; signatures are valid only there
+	open  bool   // the last part was text or reasoning without a signature
 }
 
 // Event implements endpoint.Decoder.
+// A finishReason, or a blockReason without candidates, is the evidence of a complete reply. The API has no last event, so the
+// answer is read to its end.
 func (d *decoder) Event(data []byte, r *endpoint.Reply) error {
 	var e event
 	if err := json.Unmarshal(data, &e); err != nil {
@@ -74,6 +80,7 @@ func (d *decoder) Event(data []byte, r *endpoint.Reply) error {
 	return nil
 }
 
+// candidate passes on the parts and then the end of the reply. A call that the server could not parse fails the reply with an error that may be retried.
 func (d *decoder) candidate(c *candidate, data []byte, r *endpoint.Reply) error {
 	for i := range c.Content.Parts {
 		if err := d.part(&c.Content.Parts[i], r); err != nil {
@@ -91,6 +98,7 @@ func (d *decoder) candidate(c *candidate, data []byte, r *endpoint.Reply) error 
 }
 
 // part passes on one part with its signature.
+// The signature is attached to the newest text or reasoning if that has none yet, and is otherwise a part without text.
 func (d *decoder) part(p *part, r *endpoint.Reply) error {
 	var replay json.RawMessage
 	if p.Signature != "" {
@@ -102,7 +110,7 @@ func (d *decoder) part(p *part, r *endpoint.Reply) error {
 	switch {
 	case p.Call != nil:
 		d.open = false
-		route := d.route
+		route := d.route // of the signature; "" without one
 		if replay == nil {
 			route = ""
 		}
@@ -128,9 +136,11 @@ func (d *decoder) part(p *part, r *endpoint.Reply) error {
 }
 
 // Finish implements endpoint.Decoder.
+// Nothing is left to pass on: calls arrive whole.
 func (d *decoder) Finish(*endpoint.Reply) error { return nil }
 
 // stopReason translates a finishReason; "" for none.
+// Unspecified reasons and CONTINUATION do not end a reply. StopEnd covers replies with calls: Reply.reason makes it StopToolUse.
 func stopReason(finish string) protocol.StopReason {
 	switch finish {
 	case "", "FINISH_REASON_UNSPECIFIED", "CONTINUATION":
@@ -149,15 +159,17 @@ func stopReason(finish string) protocol.StopReason {
 }
 
 // wireUsage has the token counts of an answer. Each event reports all so far.
+// Missing counts are 0.
 type wireUsage struct {
-	Prompt     endpoint.Count `json:"promptTokenCount"`
-	ToolPrompt endpoint.Count `json:"toolUsePromptTokenCount"`
-	Cached     endpoint.Count `json:"cachedContentTokenCount"`
-	Candidates endpoint.Count `json:"candidatesTokenCount"`
-	Thoughts   endpoint.Count `json:"thoughtsTokenCount"`
+	Prompt     endpoint.Count `json:"promptTokenCount"`        // includes Cached but not ToolPrompt
+	ToolPrompt endpoint.Count `json:"toolUsePromptTokenCount"` // prompt tokens from tools that run on the server
+	Cached     endpoint.Count `json:"cachedContentTokenCount"` // read from a cache
+	Candidates endpoint.Count `json:"candidatesTokenCount"`    // of the reply, without Thoughts
+	Thoughts   endpoint.Count `json:"thoughtsTokenCount"`      // of reasoning
 }
 
 // buckets maps the counts to the five buckets of protocol.Usage.
+// The API reports no writes to the cache.
 func (u *wireUsage) buckets() *protocol.Usage {
 	cached := min(u.Cached, u.Prompt)
 	return &protocol.Usage{

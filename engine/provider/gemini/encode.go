@@ -15,6 +15,8 @@ import (
 
 // encode writes a request. System instruction, tools and the stable messages are the same bytes in the next call: the server caches by
 // prefix.
+// It fails if the model's settings do not allow the effort, or if an attachment cannot be read. The model's id is in the path, not in
+// the body.
 func (p *Provider) encode(req *provider.Request) (*endpoint.Call, error) {
 	effort, err := encoding.Effort(&req.Model)
 	if err != nil {
@@ -46,6 +48,7 @@ func (p *Provider) encode(req *provider.Request) (*endpoint.Call, error) {
 }
 
 // pathOf returns the path of a streamed call. An id with a slash, such as tunedModels/x, is a resource name already.
+// Segments are escaped. alt=sse asks for an event stream instead of a JSON array.
 func pathOf(id string) string {
 	if !strings.Contains(id, "/") {
 		id = "models/" + id
@@ -58,6 +61,8 @@ func pathOf(id string) string {
 }
 
 // appendTools writes the tools and the choice, with a comma after them.
+// There is at least one tool. parametersJsonSchema takes JSON Schema; the older member parameters takes less. Without a toolConfig
+// the model decides, which is ToolsAuto.
 func appendTools(b []byte, tools []protocol.ToolManifest, choice provider.ToolChoice, _ string) []byte {
 	b = append(b, `"tools":[{"functionDeclarations":[`...)
 	for i := range tools {
@@ -80,13 +85,14 @@ func appendTools(b []byte, tools []protocol.ToolManifest, choice provider.ToolCh
 }
 
 // appendOptions writes the generation options, and a receipt for each that was asked for.
+// The text begins with a comma. The API has limits and seeds of 32 bits.
 func appendOptions(b []byte, req *provider.Request, effort string, receipts *encoding.Receipts) []byte {
 	m, o := &req.Model, &req.Options
 	b = append(b, `,"generationConfig":{`...)
 	if limit := encoding.OutputLimit(m, o, receipts); limit > 0 {
 		b = append(strconv.AppendInt(append(b, `"maxOutputTokens":`...), min(limit, math.MaxInt32), 10), ',')
 	}
-	sampling := encoding.Applied
+	sampling := encoding.Applied // receipt of options that choose how tokens are sampled
 	if m.PinnedOptions {
 		sampling = encoding.Pinned
 	}
@@ -116,6 +122,7 @@ func appendOptions(b []byte, req *provider.Request, effort string, receipts *enc
 }
 
 // appendSeed writes a seed that fits the API's 32 bits.
+// A larger one is left out with the receipt unsupported. A comma follows the member.
 func appendSeed(b []byte, seed *int64, sampling string, receipts *encoding.Receipts) []byte {
 	switch {
 	case seed == nil:
@@ -130,6 +137,8 @@ func appendSeed(b []byte, seed *int64, sampling string, receipts *encoding.Recei
 }
 
 // appendThinking writes how hard the model thinks, and asks for summaries of its thoughts.
+// Without an effort the model uses its default. A model whose effort is a level gets a thinkingLevel, others a thinkingBudget in tokens;
+// the API rejects both together. The effort "off" is a budget of 0 for either.
 func appendThinking(b []byte, m *protocol.ModelSpec, effort string, receipts *encoding.Receipts) []byte {
 	if m.Reasoning == nil {
 		return b

@@ -19,25 +19,28 @@ const BaseURL = "https://generativelanguage.googleapis.com/v1beta"
 type Config = endpoint.Config
 
 // Provider is one server.
+// Its calls share the cached encodings of tools and conversations.
 type Provider struct {
 	*endpoint.Endpoint
-	tools   encoding.Tools
-	history encoding.History
+	tools   encoding.Tools   // of the newest call
+	history encoding.History // of the conversations that were used last
 }
 
 // New returns a provider. It opens no connection.
+// Its name defaults to "google". Each call reports a BaseURL or a key that cannot be used.
 func New(cfg Config) *Provider {
 	cfg.Name = cmp.Or(cfg.Name, "google")
 	cfg.BaseURL = cmp.Or(cfg.BaseURL, BaseURL)
 	return &Provider{Endpoint: endpoint.New(cfg, endpoint.Dialect{
 		Name:      "Gemini",
-		KeyHeader: "X-Goog-Api-Key",
-		ModelPath: "/models",
-		Evidence:  "finishReason",
+		KeyHeader: "X-Goog-Api-Key", // the key is sent as it is, without "Bearer"
+		ModelPath: "/models",        // for Check
+		Evidence:  "finishReason",   // of the last event with a candidate
 	})}
 }
 
 // Stream implements provider.Provider.
+// The request is written when the sequence is iterated, on the goroutine of the reader. If that fails, nothing is sent.
 func (p *Provider) Stream(ctx context.Context, req *provider.Request) iter.Seq2[provider.Chunk, error] {
 	return p.Endpoint.Stream(ctx, func() (*endpoint.Call, endpoint.Decoder, error) {
 		call, err := p.encode(req)
