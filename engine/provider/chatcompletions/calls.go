@@ -7,19 +7,22 @@ import (
 )
 
 // calls gathers tool calls from their fragments.
+// The fragments of several calls may alternate. It belongs to one decoder.
 type calls struct {
-	open    []openCall
+	open    []openCall  // in the order in which they began
 	last    map[int]int // index of a call: where in open the last one with it stands
 	size    int         // of the open calls, as provider.Cost counts
 	checked int         // bytes that whole has read
 }
 
+// openCall is a call of which more fragments may come.
 type openCall struct {
-	id   string
-	name string
-	args []byte
+	id   string // "" if the server gives none; the engine then makes one
+	name string // of the called function
+	args []byte // JSON as far as it came
 }
 
+// add adds a fragment to its call. Only the first fragment of a call must have an id and a name; later ones do not change them.
 func (c *calls) add(d *callDelta) {
 	call := c.find(d)
 	if call.id == "" {
@@ -55,6 +58,7 @@ func (c *calls) find(d *callDelta) *openCall {
 }
 
 // whole reports whether there are calls and none can grow any more.
+// It reads each call's arguments again, so checks bounds how much it reads in one reply.
 func (c *calls) whole() bool {
 	for i := range c.open {
 		c.checked += len(c.open[i].args)
@@ -66,6 +70,7 @@ func (c *calls) whole() bool {
 }
 
 // take returns the calls that were gathered and starts again.
+// The server may then begin new calls with the same indexes.
 func (c *calls) take() []openCall {
 	done := c.open
 	c.open, c.last, c.size = nil, nil, 0
@@ -73,6 +78,7 @@ func (c *calls) take() []openCall {
 }
 
 // ends reports whether a fragment belongs to another call.
+// A call that has no name yet accepts every fragment.
 func (c *openCall) ends(d *callDelta) bool {
 	named := d.Function.Name != "" && c.name != ""
 	return named && (d.ID != "" && d.ID != c.id || d.Index == nil && d.ID == "")

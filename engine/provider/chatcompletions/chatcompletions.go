@@ -25,25 +25,28 @@ type Config struct {
 }
 
 // Provider is one server.
+// Its calls share the cached encodings of tools and conversations.
 type Provider struct {
 	*endpoint.Endpoint
 	cfg     Config
-	tools   encoding.Tools
-	history encoding.History
+	tools   encoding.Tools   // of the newest call
+	history encoding.History // of the conversations that were used last
 }
 
 // New returns a provider. It opens no connection.
+// Its name defaults to "openai". Each call reports a BaseURL or a key that cannot be used.
 func New(cfg Config) *Provider {
 	cfg.OutputLimitField = cmp.Or(cfg.OutputLimitField, "max_tokens")
 	cfg.Name = cmp.Or(cfg.Name, "openai")
 	return &Provider{cfg: cfg, Endpoint: endpoint.New(cfg.Config, endpoint.Dialect{
 		Name:      "Chat Completions",
-		ModelPath: "/models",
-		Evidence:  "finish_reason",
+		ModelPath: "/models",       // for Check
+		Evidence:  "finish_reason", // of the last chunk with a choice
 	})}
 }
 
 // Stream implements provider.Provider.
+// The request is written when the sequence is iterated, on the goroutine of the reader. If that fails, nothing is sent.
 func (p *Provider) Stream(ctx context.Context, req *provider.Request) iter.Seq2[provider.Chunk, error] {
 	return p.Endpoint.Stream(ctx, func() (*endpoint.Call, endpoint.Decoder, error) {
 		call, err := p.encode(req)

@@ -9,37 +9,40 @@ import (
 )
 
 // chunk is one event of a stream, or an answer in one piece, as far as lashd reads it.
+// The last chunk may have the usage and no choice.
 type chunk struct {
-	ID      endpoint.Fact     `json:"id"`
-	Model   endpoint.Fact     `json:"model"`
-	Tier    endpoint.Fact     `json:"service_tier"`
-	Choices []choice          `json:"choices"`
-	Usage   *wireUsage        `json:"usage"`
-	Error   *endpoint.Failure `json:"error"`
+	ID      endpoint.Fact     `json:"id"`           // of the reply, kept as evidence
+	Model   endpoint.Fact     `json:"model"`        // id of the model that answers
+	Tier    endpoint.Fact     `json:"service_tier"` // service tier that served the call
+	Choices []choice          `json:"choices"`      // lashd reads only the one with index 0
+	Usage   *wireUsage        `json:"usage"`        // nil in most chunks
+	Error   *endpoint.Failure `json:"error"`        // of a reply that fails
 }
 
+// choice is one alternative reply, or the next piece of it.
 type choice struct {
-	Index   int    `json:"index"`
-	Delta   delta  `json:"delta"`
-	Message *delta `json:"message"` // in place of Delta, in one piece
-	Finish  string `json:"finish_reason"`
+	Index   int    `json:"index"`         // 0 for the reply that lashd reads
+	Delta   delta  `json:"delta"`         // what a chunk of a stream adds
+	Message *delta `json:"message"`       // in place of Delta, in one piece
+	Finish  string `json:"finish_reason"` // why the reply ended; "" until then
 }
 
 // delta is what a chunk adds to the reply. Servers disagree on what reasoning is called; some say it twice.
-type delta struct {
-	Content          string      `json:"content"`
-	Refusal          string      `json:"refusal"`
-	ReasoningContent string      `json:"reasoning_content"`
+type delta struct { // of the reply
+	Content          string      `json:"content"`           // text in which the model declines; shown as text of the reply
+	Refusal          string      `json:"refusal"`           // some servers' name for reasoning; counts before Reasoning
+	ReasoningContent string      `json:"reasoning_content"` // used if ReasoningContent is empty
 	Reasoning        string      `json:"reasoning"`
-	Calls            []callDelta `json:"tool_calls"`
+	Calls            []callDelta `json:"tool_calls"` // fragments of tool calls
 }
 
+// callDelta is a fragment of a tool call.
 type callDelta struct {
-	Index    *int   `json:"index"`
-	ID       string `json:"id"`
+	Index    *int   `json:"index"` // of the call in the reply; nil: the server does not number its calls
+	ID       string `json:"id"`    // in the first fragment of a call
 	Function struct {
-		Name string   `json:"name"`
-		Args fragment `json:"arguments"`
+		Name string   `json:"name"`      // in the first fragment of a call
+		Args fragment `json:"arguments"` // in every fragment; the pieces joined are the JSON
 	} `json:"function"`
 }
 
@@ -58,6 +61,7 @@ func (f *fragment) UnmarshalJSON(data []byte) error {
 }
 
 // text returns the chunk's text or reasoning, and reports whether it holds nothing else.
+// The template may stand for such a chunk; any other field would be lost.
 func (c *chunk) text() (text string, reasoning, ok bool) {
 	if c.Usage != nil || c.Error != nil || len(c.Choices) != 1 {
 		return "", false, false
@@ -81,9 +85,9 @@ func (c *chunk) text() (text string, reasoning, ok bool) {
 // decoding. encoding/json decodes all other chunks, so the template never changes the result.
 type template struct {
 	before, after []byte
-	reasoning     bool
-	met           int // chunks that were decoded
-	credit        int // templates to make without a use before giving up, for servers whose chunks all differ
+	reasoning     bool // the text is reasoning
+	met           int  // chunks that were decoded
+	credit        int  // templates to make without a use before giving up, for servers whose chunks all differ
 }
 
 const (
@@ -92,6 +96,7 @@ const (
 )
 
 // cut returns the text of a chunk that fits the template.
+// The bytes of text are those of data, without a copy. ok is false if the chunk must be decoded.
 func (t *template) cut(data []byte) (text []byte, ok bool) {
 	if t.before == nil || len(data) <= len(t.before)+len(t.after) ||
 		!bytes.HasPrefix(data, t.before) || !bytes.HasSuffix(data, t.after) {
@@ -106,6 +111,7 @@ func (t *template) cut(data []byte) (text []byte, ok bool) {
 }
 
 // plain reports whether bytes between quotes need no unescaping.
+// They also have to be valid UTF-8, as encoding/json would replace other bytes.
 func plain(text []byte) bool {
 	ascii := true
 	for _, b := range text {

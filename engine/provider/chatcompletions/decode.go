@@ -11,16 +11,18 @@ import (
 )
 
 // decoder turns the chunks of one answer into a reply.
+// It belongs to one call and to the goroutine that reads the answer.
 type decoder struct {
-	route  string
-	replay bool // keep reasoning for the server
+	route  string // of the call; replay state is valid only there
+	replay bool   // keep reasoning for the server
 
-	template template
-	calls    calls
-	thought  []byte // reasoning that is not yet sent as replay state
+	template template // shortcut for chunks of text
+	calls    calls    // that have not been passed on
+	thought  []byte   // reasoning that is not yet sent as replay state
 }
 
 // Event implements endpoint.Decoder.
+// [DONE] ends the stream, but only a finish_reason is evidence of a complete reply.
 func (d *decoder) Event(data []byte, r *endpoint.Reply) error {
 	if text, ok := d.template.cut(data); ok {
 		return d.text(r, string(text), d.template.reasoning)
@@ -32,6 +34,7 @@ func (d *decoder) Event(data []byte, r *endpoint.Reply) error {
 }
 
 // Whole implements endpoint.WholeDecoder: an answer in one piece has the form of a chunk.
+// Usage is noted before an error, because a reply that fails is paid for as well.
 func (d *decoder) Whole(data []byte, r *endpoint.Reply) error {
 	var c chunk
 	if err := json.Unmarshal(data, &c); err != nil {
@@ -57,6 +60,7 @@ func (d *decoder) Whole(data []byte, r *endpoint.Reply) error {
 }
 
 // choice passes on what a chunk adds to the reply.
+// In one chunk, reasoning comes before text, and text before calls.
 func (d *decoder) choice(r *endpoint.Reply, c *choice) error {
 	delta := &c.Delta
 	if c.Message != nil {
@@ -91,6 +95,7 @@ func (d *decoder) choice(r *endpoint.Reply, c *choice) error {
 }
 
 // text passes on a delta. Calls before it are complete, unless their arguments are still growing.
+// The replay state of reasoning goes out before the text after it.
 func (d *decoder) text(r *endpoint.Reply, text string, reasoning bool) error {
 	if text == "" {
 		return nil
@@ -113,6 +118,7 @@ func (d *decoder) text(r *endpoint.Reply, text string, reasoning bool) error {
 }
 
 // endThought passes on the replay state of the reasoning before.
+// Servers have no state of their own for reasoning, so the text is the state. Without replay, thought is empty.
 func (d *decoder) endThought(r *endpoint.Reply) error {
 	if len(d.thought) == 0 {
 		return nil
@@ -126,6 +132,7 @@ func (d *decoder) endThought(r *endpoint.Reply) error {
 }
 
 // Finish implements endpoint.Decoder.
+// Calls are complete here, even if their arguments are not JSON: Reply.Call makes those a string.
 func (d *decoder) Finish(r *endpoint.Reply) error {
 	if err := d.endThought(r); err != nil {
 		return err
@@ -144,6 +151,7 @@ func (d *decoder) flush(r *endpoint.Reply) error {
 }
 
 // stopReason translates a finish_reason.
+// Some servers report their own words; model_length is one of them. A word that lashd does not know is StopUnknown.
 func stopReason(finish string) protocol.StopReason {
 	switch finish {
 	case "stop":

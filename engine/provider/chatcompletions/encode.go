@@ -12,6 +12,8 @@ import (
 
 // encode writes a request. The messages that were sent before come from the history as they are; what depends on the
 // single call stands before and after them.
+// It fails if the model's settings do not allow the effort, or if an attachment cannot be read. include_usage asks for the token counts,
+// which servers otherwise leave out of a stream.
 func (p *Provider) encode(req *provider.Request) (*endpoint.Call, error) {
 	effort, err := encoding.Effort(&req.Model)
 	if err != nil {
@@ -45,6 +47,8 @@ func (p *Provider) encode(req *provider.Request) (*endpoint.Call, error) {
 	return &endpoint.Call{Path: "/chat/completions", Body: b, Receipts: receipts, Model: &req.Model}, nil
 }
 
+// appendTools writes the tools and the choice. The text begins with a comma. Without a tool_choice the model decides, which is
+// ToolsAuto. Schemas are sent as they are, without strict.
 func appendTools(b []byte, tools []protocol.ToolManifest, choice provider.ToolChoice, _ string) []byte {
 	if len(tools) == 0 {
 		return b
@@ -66,6 +70,8 @@ func appendTools(b []byte, tools []protocol.ToolManifest, choice provider.ToolCh
 	return b
 }
 
+// appendOutput writes the form of the output. The text begins with a comma, or is empty for plain text. A schema is enforced strictly
+// only in the form that encoding.Strict accepts; any other is sent without strict, because the API would reject it.
 func appendOutput(b []byte, out provider.OutputSpec) []byte {
 	switch {
 	case len(out.Schema) > 0:
@@ -82,12 +88,13 @@ func appendOutput(b []byte, out provider.OutputSpec) []byte {
 }
 
 // appendOptions writes the options that the model takes, and a receipt for each that was asked for.
+// Each member begins with a comma. Servers that do not have an option ignore it or reject the request, so each is sent only if asked for.
 func (p *Provider) appendOptions(b []byte, m *protocol.ModelSpec, o *protocol.GenerationOptions, effort string, receipts *encoding.Receipts) []byte {
 	if limit := encoding.OutputLimit(m, o, receipts); limit > 0 {
 		b = append(encoding.Quote(append(b, ','), p.cfg.OutputLimitField), ':')
 		b = strconv.AppendInt(b, limit, 10)
 	}
-	sampling := encoding.Applied
+	sampling := encoding.Applied // receipt of options that choose how tokens are sampled
 	if m.PinnedOptions {
 		sampling = encoding.Pinned
 	}

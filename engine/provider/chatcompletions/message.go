@@ -10,12 +10,14 @@ import (
 )
 
 // messageEncoder writes messages for one model.
+// It belongs to one call and is not safe for concurrent use.
 type messageEncoder struct {
-	route string
-	files *encoding.Files
+	route string          // of the call; replay state of other routes is left out
+	files *encoding.Files // reads the contents of attachments
 }
 
 // append writes a message as none, one or several messages of the API, each followed by a comma.
+// Each tool result is a message of its own and comes before the others. The role event becomes user.
 func (e *messageEncoder) append(b []byte, m *protocol.Message) []byte {
 	if m.Role == protocol.RoleAssistant {
 		return appendAssistant(b, m, e.route)
@@ -39,6 +41,7 @@ func (e *messageEncoder) append(b []byte, m *protocol.Message) []byte {
 }
 
 // appendContent writes plain text where there is nothing else: not all servers know lists of parts.
+// A line end separates the texts.
 func appendContent(b []byte, content []encoding.Content) []byte {
 	if text, all := encoding.Texts(content); all {
 		return encoding.Quote(b, text)
@@ -54,6 +57,7 @@ func appendContent(b []byte, content []encoding.Content) []byte {
 }
 
 // appendBlock writes one block of a message.
+// No comma follows it. An image is sent as a data URL, or as its URL if it has no data; the API requires a file name with a document.
 func appendBlock(b []byte, c *encoding.Content) []byte {
 	switch {
 	case c.Image():
@@ -69,10 +73,13 @@ func appendBlock(b []byte, c *encoding.Content) []byte {
 }
 
 // replay is the form of protocol.Part.Replay: reasoning that the server requires back.
+// It is not shown to people; the reasoning is also a part of the reply.
 type replay struct {
 	Reasoning string `json:"reasoning"`
 }
 
+// appendAssistant writes a reply of the model as one message, or as nothing if it has neither text nor calls. Its parts lose their order:
+// the API has one text and one list of calls. Servers require a content member, so a message with calls alone has null.
 func appendAssistant(b []byte, m *protocol.Message, route string) []byte {
 	var texts, thoughts []string
 	calls := m.Calls()
@@ -106,6 +113,8 @@ func appendAssistant(b []byte, m *protocol.Message, route string) []byte {
 	return append(appendCalls(b, calls), `},`...)
 }
 
+// appendCalls writes a reply's tool calls, which begin with a comma, or nothing without calls. Arguments are JSON in a string. Those
+// that are not an object are sent as {}.
 func appendCalls(b []byte, calls []protocol.ToolCall) []byte {
 	if len(calls) == 0 {
 		return b
@@ -122,6 +131,7 @@ func appendCalls(b []byte, calls []protocol.ToolCall) []byte {
 	return append(b, ']')
 }
 
+// appendResult writes the result of a call. The API has no member for failures: the text of the result says so.
 func appendResult(b []byte, part *protocol.Part) []byte {
 	b = encoding.Quote(append(b, `{"role":"tool","tool_call_id":`...), encoding.ChatCallID(part.Result.CallID))
 	return append(encoding.Quote(append(b, `,"content":`...), encoding.ResultText(part)), `},`...)

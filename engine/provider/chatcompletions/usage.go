@@ -6,21 +6,23 @@ import (
 )
 
 // wireUsage has the token counts in all the forms that servers send.
+// A count that is absent is 0.
 type wireUsage struct {
-	Prompt     endpoint.Count `json:"prompt_tokens"`
-	Completion endpoint.Count `json:"completion_tokens"`
-	Total      endpoint.Count `json:"total_tokens"`
-	PromptHit  endpoint.Count `json:"prompt_cache_hit_tokens"`
+	Prompt     endpoint.Count `json:"prompt_tokens"`           // includes the cached tokens
+	Completion endpoint.Count `json:"completion_tokens"`       // includes reasoning with most servers
+	Total      endpoint.Count `json:"total_tokens"`            // shows whether Completion includes reasoning
+	PromptHit  endpoint.Count `json:"prompt_cache_hit_tokens"` // DeepSeek's name for Cached
 	PromptPart struct {
-		Cached  endpoint.Count `json:"cached_tokens"`
-		Written endpoint.Count `json:"cache_write_tokens"`
+		Cached  endpoint.Count `json:"cached_tokens"`      // read from the cache
+		Written endpoint.Count `json:"cache_write_tokens"` // written to the cache; only some servers report it
 	} `json:"prompt_tokens_details"`
 	CompletionPart struct {
-		Reasoning endpoint.Count `json:"reasoning_tokens"`
+		Reasoning endpoint.Count `json:"reasoning_tokens"` // tokens of reasoning, hidden or not
 	} `json:"completion_tokens_details"`
 }
 
 // buckets maps the counts to the five buckets of protocol.Usage.
+// Details that exceed their total are cut to it, so no bucket is negative.
 func (w *wireUsage) buckets() *protocol.Usage {
 	read := min(max(w.PromptPart.Cached, w.PromptHit), w.Prompt)
 	written := min(w.PromptPart.Written, w.Prompt-read)
