@@ -16,17 +16,17 @@ import (
 
 // Causes of a request context that ended before the answer did.
 var (
-	errNoAnswer = errors.New("no answer in time")
-	errChunkGap = errors.New("nothing more came in time")
-	errAttempt  = errors.New("the answer takes too long")
+	errNoAnswer = errors.New("no answer in time")         // RequestTimeout passed without a response header
+	errChunkGap = errors.New("nothing more came in time") // ChunkTimeout passed in one silence
+	errAttempt  = errors.New("the answer takes too long") // AttemptTimeout passed
 )
 
 // answer is the body of one response. Each read has a deadline. It belongs to the goroutine that reads.
 type answer struct {
-	endpoint *Endpoint
-	where    string          // method and URL, for errors
-	ctx      context.Context // of the HTTP request; its cause tells a timeout from the rest
-	cancel   context.CancelCauseFunc
+	endpoint *Endpoint               // for the mask and the timeouts in messages
+	where    string                  // method and URL, for errors
+	ctx      context.Context         // of the HTTP request; its cause tells a timeout from the rest
+	cancel   context.CancelCauseFunc // ends the HTTP request
 	body     io.ReadCloser
 	end      *time.Timer // ends the whole attempt
 	timer    *time.Timer // ends the request after a gap
@@ -36,6 +36,7 @@ type answer struct {
 }
 
 // send posts a call and returns the answer if its status is 200. The caller closes it.
+// Timeouts end the request by cancelling its context with a cause, since an http.Client's Timeout would bound the whole stream.
 func (e *Endpoint) send(ctx context.Context, call *Call) (*answer, error) {
 	if ctx.Err() != nil {
 		return nil, provider.Cancelled(ctx)
@@ -71,6 +72,7 @@ func (e *Endpoint) send(ctx context.Context, call *Call) (*answer, error) {
 }
 
 // target is the URL of a path below the base URL, with the queries of both.
+// A path that has escapes keeps them, since the id of a model may need them.
 func (e *Endpoint) target(path string) string {
 	target := *e.base
 	query := ""
@@ -90,6 +92,7 @@ func (e *Endpoint) target(path string) string {
 	return target.String()
 }
 
+// pathOf returns a call's path without its query.
 func pathOf(path string) string {
 	path, _, _ = strings.Cut(path, "?")
 	return path
@@ -128,6 +131,7 @@ func (a *answer) drain() {
 }
 
 // close ends the request and its timers.
+// The connection is reused only if the body was read to its end.
 func (a *answer) close() {
 	a.timer.Stop()
 	a.end.Stop()

@@ -21,6 +21,8 @@ func (e *Endpoint) Check(ctx context.Context) error {
 	return nil
 }
 
+// check is Check with errors that may still have keys in them. Servers without a list of models answer 404 or 405. A silent
+// server is waited for until ctx is done.
 func (e *Endpoint) check(ctx context.Context) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, e.target(e.dialect.ModelPath), nil)
 	if err != nil {

@@ -53,12 +53,12 @@ type Dialect struct {
 
 // Endpoint is one model server. It is safe for concurrent use and opens no connection before the first call.
 type Endpoint struct {
-	cfg     Config
+	cfg     Config // with defaults filled in
 	dialect Dialect
-	base    *url.URL
-	shown   string // base URL without userinfo and query, which can hold keys
-	invalid error  // why BaseURL or Key cannot be used; each call fails with it
-	client  *http.Client
+	base    *url.URL       // nil if BaseURL is not usable
+	shown   string         // base URL without userinfo and query, which can hold keys
+	invalid error          // why BaseURL or Key cannot be used; each call fails with it
+	client  *http.Client   // follows redirects only within the server
 	mask    *provider.Mask // removes keys from errors
 }
 
@@ -80,16 +80,17 @@ func New(cfg Config, dialect Dialect) *Endpoint {
 }
 
 // Route identifies provider, server and model. Replay state is valid on the route that made it, and on no other.
+// It has no key, so it can be stored with the reply.
 func (e *Endpoint) Route(model string) string {
 	return e.cfg.Name + " " + e.shown + " " + model
 }
 
 // Call is one request for a reply.
 type Call struct {
-	Path     string // path below the base URL, such as "/chat/completions"; may have a query
-	Body     []byte
+	Path     string                   // path below the base URL, such as "/chat/completions"; may have a query
+	Body     []byte                   // JSON; not changed while the call runs
 	Receipts []protocol.OptionReceipt // of the request's options; the first chunk of the reply
-	Model    *protocol.ModelSpec
+	Model    *protocol.ModelSpec      // its context window tells a full window from a reached output limit
 }
 
 // Stream makes the call that prepare returns and streams its reply as provider.Provider says. prepare runs once for each
@@ -105,6 +106,7 @@ func (e *Endpoint) Stream(ctx context.Context, prepare func() (*Call, Decoder, e
 // errReaderLeft means that the reader of a stream wants no more chunks.
 var errReaderLeft = errors.New("reader left")
 
+// stream makes one call on the goroutine of the reader. Its errors may have keys in them; Stream removes them.
 func (e *Endpoint) stream(ctx context.Context, prepare func() (*Call, Decoder, error), yield func(provider.Chunk, error) bool) error {
 	if e.invalid != nil {
 		return e.invalid
@@ -161,6 +163,7 @@ func (e *Endpoint) keys() []provider.Secret {
 // secretName matches query parameters that hold keys, but not the version of the API.
 var secretName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)key|token|secret|pass|sig|auth|code`) })
 
+// parseBase parses a base URL. Its error has the kind KindValidation and does not quote the URL.
 func parseBase(text string) (*url.URL, error) {
 	base, err := url.Parse(text)
 	if err != nil {

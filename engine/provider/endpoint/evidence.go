@@ -47,6 +47,7 @@ func (r *Reply) evidence() *protocol.CallEvidence {
 }
 
 // fact returns a fact as it can be stored.
+// A server may repeat the key in it, and is free to send any length.
 func (r *Reply) fact(text string) string {
 	text = r.answer.mask(text)
 	return strings.ToValidUTF8(text[:min(len(text), factLimit)], "")

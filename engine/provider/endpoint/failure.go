@@ -19,6 +19,7 @@ import (
 )
 
 // unreachable returns the error of a request that got no answer.
+// An untrusted certificate is not retried, since the next attempt would meet it again.
 func (a *answer) unreachable(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return provider.Cancelled(ctx)
@@ -57,6 +58,7 @@ func isDown(err error) bool {
 }
 
 // broken returns the error of an answer that cannot be read to its end.
+// The reader's own cancellation counts before any timeout.
 func (a *answer) broken(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return provider.Cancelled(ctx)
@@ -96,6 +98,7 @@ func (a *answer) overdue(err error) *provider.Error {
 }
 
 // incomplete returns the error of an answer that ended without the API's evidence of a complete reply.
+// A retry may get the whole reply.
 func (a *answer) incomplete() *provider.Error {
 	return &provider.Error{
 		Kind:      provider.KindStream,
@@ -120,6 +123,7 @@ func (a *answer) malformed(what string, data []byte, err error) *provider.Error 
 const maxRaw = 64 << 10
 
 // rejected returns the error of an answer whose status is not 200.
+// A wait in the headers counts before one in the body.
 func (a *answer) rejected(ctx context.Context, resp *http.Response) error {
 	data, err := io.ReadAll(io.LimitReader(a, maxRaw+1))
 	if err != nil && ctx.Err() != nil {
@@ -135,6 +139,7 @@ func (a *answer) rejected(ctx context.Context, resp *http.Response) error {
 	return failure
 }
 
+// redirected returns the error of an answer that points to another server. It shows the target without its query and user.
 func (a *answer) redirected(resp *http.Response, to string) *provider.Error {
 	shown := "elsewhere"
 	if u, err := url.Parse(to); err == nil {
@@ -162,4 +167,5 @@ func (a *answer) word(code scalar) string {
 	return ""
 }
 
+// stable matches the codes that clients may compare. Other texts of a server are not used as codes.
 var stable = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`) })

@@ -10,7 +10,7 @@ import (
 
 // Failure is the error object of an API, in any of the forms that servers send.
 type Failure struct {
-	Message string  `json:"message"`
+	Message string  `json:"message"` // for people; may quote the request
 	Type    scalar  `json:"type"`    // Anthropic, OpenAI
 	Code    scalar  `json:"code"`    // a word or an HTTP status
 	Status  scalar  `json:"status"`  // Google: a word
@@ -58,6 +58,7 @@ func (f *Failure) words() []scalar {
 }
 
 // delay returns the wait that the details ask for, 0 if none does.
+// Google's API sends it in the details of the error. It is at most maxWait.
 func (f *Failure) delay() time.Duration {
 	for _, d := range f.Details {
 		if wait, err := time.ParseDuration(d.Delay); err == nil && wait > 0 {
@@ -97,6 +98,7 @@ func parseFailure(data []byte) Failure {
 }
 
 // unlisted returns the only element of a list, or data if it is not a list.
+// Some of Google's errors are in a list.
 func unlisted(data []byte) []byte {
 	data = bytes.TrimSpace(data)
 	if inner, ok := bytes.CutPrefix(data, []byte("[")); ok {
@@ -129,6 +131,7 @@ func findFailure(data []byte) (Failure, bool) {
 	return plain, true
 }
 
+// firstLine returns the first line of a text, at most 200 characters of it.
 func firstLine(text string) string {
 	line, _, _ := strings.Cut(text, "\n")
 	if runes := []rune(line); len(runes) > 200 {

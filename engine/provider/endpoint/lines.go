@@ -12,19 +12,20 @@ import (
 // one line in most spellings.
 const maxLine = 4 << 20
 
-var errLongLine = errors.New("a line is too long")
+var errLongLine = errors.New("a line is too long") // see maxLine
 
 // lineReader returns the lines of a stream one by one, each as soon as it has arrived.
 type lineReader struct {
-	in   *bufio.Reader
-	long []byte // of a line that does not fit into the buffer of in
-	max  int
-	cut  bool // the last line had no end
+	in   *bufio.Reader // from readers
+	long []byte        // of a line that does not fit into the buffer of in
+	max  int           // bytes of a line; maxLine
+	cut  bool          // the last line had no end
 }
 
 // readers keeps readers for the next answer: their buffers were a fifth of what a turn allocates.
 var readers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 32<<10) }}
 
+// newLineReader returns a reader with a buffer of the pool. The caller releases it.
 func newLineReader(r io.Reader) *lineReader {
 	in := readers.Get().(*bufio.Reader)
 	in.Reset(r)
@@ -52,6 +53,7 @@ func (l *lineReader) next() ([]byte, error) {
 	return bytes.TrimSuffix(line, []byte("\r")), nil
 }
 
+// rest reads the remainder of a line that begins with the bytes of line. It fails with errLongLine.
 func (l *lineReader) rest(line []byte) ([]byte, error) {
 	l.long = l.long[:0]
 	for {
@@ -68,6 +70,7 @@ func (l *lineReader) rest(line []byte) ([]byte, error) {
 }
 
 // readWhole reads an answer that is not a stream.
+// It fails with errLongLine if the answer is longer than maxLine.
 func readWhole(r io.Reader) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxLine+1))
 	if err == nil && len(data) > maxLine {

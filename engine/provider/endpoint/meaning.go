@@ -18,15 +18,15 @@ var retryable = map[int]bool{408: true, 409: true, 425: true, 429: true, 500: tr
 
 // meaning says how to treat a failure with a certain code, whatever the HTTP status.
 type meaning struct {
-	kind provider.ErrorKind
-	stop protocol.StopReason
+	kind provider.ErrorKind  // replaces KindHTTP or KindStream
+	stop protocol.StopReason // "" if the failure is not a way of stopping
 }
 
 var (
-	overflow = meaning{provider.KindValidation, protocol.StopContextLimit}
-	filtered = meaning{provider.KindValidation, protocol.StopContentFilter}
-	noCredit = meaning{provider.KindQuota, ""}
-	badKey   = meaning{provider.KindAuth, ""}
+	overflow = meaning{provider.KindValidation, protocol.StopContextLimit}  // the prompt does not fit into the model's context window
+	filtered = meaning{provider.KindValidation, protocol.StopContentFilter} // the server refuses the contents
+	noCredit = meaning{provider.KindQuota, ""}                              // waiting does not help, unlike after a rate limit
+	badKey   = meaning{provider.KindAuth, ""}                               // missing, wrong, or without permission
 )
 
 // meanings has the codes of all APIs; none means different things in two of them.
@@ -66,6 +66,7 @@ var transient = map[scalar]bool{
 var throttled = map[scalar]bool{"rate_limit_exceeded": true, "rate_limit_error": true, "RESOURCE_EXHAUSTED": true}
 
 // classify turns a rejection into an error. status is 0 for a failure inside a stream, whose code is often an HTTP status.
+// Known codes decide before the status does. A meaning makes the error final: it is neither retried nor throttled.
 func (a *answer) classify(status int, f Failure) *provider.Error {
 	e := &provider.Error{Kind: provider.KindHTTP, Status: status}
 	if status == 0 {
@@ -102,6 +103,7 @@ func (a *answer) code(f Failure) string {
 	return ""
 }
 
+// meaning returns how to treat a failure, and reports whether its codes or its status decide that. Codes count before the status.
 func (a *answer) meaning(status int, f Failure) (meaning, bool) {
 	for _, code := range f.words() {
 		if m, ok := meanings[code]; ok {
@@ -143,6 +145,7 @@ func mentionsOverflow(message string) bool {
 	return false
 }
 
+// statusCode returns the code of a failure without one of its own, such as "bad_gateway" for 502.
 func statusCode(status int) string {
 	if status == 0 {
 		return "server_error"
@@ -150,6 +153,7 @@ func statusCode(status int) string {
 	return cmp.Or(strings.ReplaceAll(strings.ToLower(http.StatusText(status)), " ", "_"), "http_"+strconv.Itoa(status))
 }
 
+// advice returns what a person can do about a failure, with a leading "; ", or "" if there is nothing to say.
 func (a *answer) advice(status int, e *provider.Error) string {
 	switch {
 	case e.Kind == provider.KindAuth:
@@ -163,6 +167,7 @@ func (a *answer) advice(status int, e *provider.Error) string {
 }
 
 // retryAfter reads how long the server asks to wait, at most maxWait.
+// Retry-After-Ms counts before Retry-After, which is a number of seconds or a date. 0 means that the server asks for no wait.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil {
 		return duration(ms, time.Millisecond)

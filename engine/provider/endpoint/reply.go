@@ -38,17 +38,17 @@ const settleTime = 5 * time.Second
 // Reply receives the parts of one reply from its Decoder and passes them to the reader as chunks. It keeps the reply within the
 // limits of a provider.Meter. An error of its methods ends the reply: the Decoder returns it at once.
 type Reply struct {
-	answer  *answer
+	answer  *answer // the body, and the timers that bound its reads
 	model   *protocol.ModelSpec
 	decoder Decoder
-	yield   func(provider.Chunk, error) bool
+	yield   func(provider.Chunk, error) bool // on the goroutine of the reader; false: it wants no more
 
-	meter  provider.Meter
-	usage  *protocol.Usage // as last reported
-	served protocol.CallEvidence
-	stop   protocol.StopReason // set once the API's evidence of a complete reply was seen
-	output bool                // the model wrote something
-	called bool                // the model called a tool
+	meter  provider.Meter        // counts what was sent
+	usage  *protocol.Usage       // as last reported
+	served protocol.CallEvidence // as last reported
+	stop   protocol.StopReason   // set once the API's evidence of a complete reply was seen
+	output bool                  // the model wrote something
+	called bool                  // the model called a tool
 }
 
 // Text adds a delta of the answer.
@@ -64,6 +64,7 @@ func (r *Reply) Reasoning(delta string) error {
 	return r.delta(provider.Chunk{Reasoning: delta}, delta)
 }
 
+// delta sends a delta unless it is empty.
 func (r *Reply) delta(c provider.Chunk, text string) error {
 	if text == "" {
 		return nil
@@ -83,6 +84,7 @@ func (r *Reply) CallWith(id, name string, args []byte, replay json.RawMessage, r
 }
 
 // Replay attaches replay state to the part that the last delta belongs to.
+// State that is not valid JSON is not stored.
 func (r *Reply) Replay(state json.RawMessage, route string) error {
 	return r.send(provider.Chunk{Replay: state, Route: route})
 }
@@ -127,6 +129,7 @@ func (r *Reply) Malformed(event []byte, err error) error {
 	return r.answer.malformed("an event does not have the expected form", event, err)
 }
 
+// send passes a chunk to the reader. It fails if the reply would exceed its limits, or with errReaderLeft.
 func (r *Reply) send(c provider.Chunk) error {
 	if err := r.meter.Take(&c); err != nil {
 		return r.failed(err)
@@ -150,6 +153,7 @@ func (r *Reply) failed(failure error) error {
 }
 
 // read passes the reply on, including its end.
+// The first byte decides whether the answer is an event stream. Only whole lines end a silence, not single bytes.
 func (r *Reply) read(ctx context.Context) error {
 	lines := newLineReader(r.answer)
 	defer lines.release()
@@ -230,6 +234,7 @@ func (r *Reply) ended(ctx context.Context, err error) error {
 }
 
 // reason corrects the server's stop reason by what was seen.
+// Some servers report stop for a reply with calls, or the output limit for a prompt that fills the context window.
 func (r *Reply) reason() protocol.StopReason {
 	switch {
 	case r.stop == protocol.StopEnd && r.called:
@@ -243,6 +248,7 @@ func (r *Reply) reason() protocol.StopReason {
 }
 
 // full reports whether the prompt left no room for an answer.
+// A prompt of 95 % of the context window counts as full.
 func (r *Reply) full() bool {
 	if r.output || r.usage == nil || r.usage.Output > 0 || r.model.ContextWindow <= 0 {
 		return false
