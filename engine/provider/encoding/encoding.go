@@ -15,6 +15,7 @@ import (
 )
 
 // StableMessages counts the messages before the first one that the next call will not have.
+// Their encoding can be kept for the next call. Transient messages, and all after the first one, cannot.
 func StableMessages(messages []*protocol.Message) int {
 	for i, m := range messages {
 		if m.Origin != nil && m.Origin.Transient {
@@ -38,12 +39,13 @@ func Effort(m *protocol.ModelSpec) (string, error) {
 // value is ready; it is safe for concurrent use.
 type Tools struct{ last atomic.Pointer[encodedTools] }
 
+// encodedTools are immutable: calls that run at the same time may share data.
 type encodedTools struct {
-	first  *protocol.ToolManifest
+	first  *protocol.ToolManifest // identifies the slice of tools, which is not changed once made
 	n      int
 	choice provider.ToolChoice
-	mark   string
-	data   []byte
+	mark   string // as given to the ToolWriter
+	data   []byte // never changed or appended to
 }
 
 // ToolWriter appends tools and the choice among them. mark ends the last tool, for APIs that mark cached prefixes.
@@ -63,6 +65,7 @@ func (t *Tools) Encode(tools []protocol.ToolManifest, choice provider.ToolChoice
 }
 
 // Schema returns the tool's input schema; a tool without one takes an object without properties.
+// The APIs require a schema, even for a tool without arguments.
 func Schema(t *protocol.ToolManifest) []byte {
 	if len(t.Input) == 0 {
 		return []byte(`{"type":"object","properties":{}}`)
@@ -71,6 +74,7 @@ func Schema(t *protocol.ToolManifest) []byte {
 }
 
 // Receipts collects what became of the options that a request asked for.
+// It belongs to one call; the first chunk of the reply carries it.
 type Receipts []protocol.OptionReceipt
 
 // Add notes the fate of one option.
@@ -88,6 +92,7 @@ const (
 )
 
 // OutputLimit returns the output limit to send, 0 for none, and notes a requested one.
+// A limit above the model's own is sent as the model's own, because servers reject a larger one.
 func OutputLimit(m *protocol.ModelSpec, o *protocol.GenerationOptions, r *Receipts) int64 {
 	limit := o.MaxOutput
 	if limit <= 0 {

@@ -8,15 +8,16 @@ import (
 // Files gives the writers of one request the contents of attachments. It reads stored contents when a message is written, so
 // messages that are encoded already cost nothing. It belongs to one call and is not safe for concurrent use.
 type Files struct {
-	model *protocol.ModelSpec
-	load  func(protocol.Digest) ([]byte, error)
-	err   error // the first read that failed
+	model *protocol.ModelSpec                   // decides which types are sent
+	load  func(protocol.Digest) ([]byte, error) // nil: no attachment of the request has only a digest
+	err   error                                 // the first read that failed
 }
 
 // FilesOf returns the files of a request.
 func FilesOf(req *provider.Request) *Files { return &Files{model: &req.Model, load: req.Contents} }
 
 // read returns the contents of an attachment; nil if it has none, or if they cannot be read.
+// After a failed read it reads no more. Failed reports the error.
 func (f *Files) read(a *protocol.Attachment) []byte {
 	if a.Digest == "" || f.load == nil || f.err != nil {
 		return a.Data

@@ -34,10 +34,10 @@ type Writer func(b []byte, m *protocol.Message) []byte
 // History keeps the conversations that were used last in encoded form: a session sends nearly the same messages with each call, so
 // a call costs the bytes that it sends and the encoding of the new messages. The zero value is ready; it is safe for concurrent use.
 type History struct {
-	mu      sync.Mutex
+	mu      sync.Mutex // held while messages are written, so that a message is encoded once
 	threads map[threadKey]*list.Element
 	recent  list.List // of *thread, the last used one first
-	bytes   int
+	bytes   int       // capacity of data of all threads
 }
 
 // thread is one encoded conversation. Requests read data while they are sent, so its bytes are never overwritten: data is only
@@ -50,6 +50,7 @@ type thread struct {
 }
 
 // Encode returns the encoded messages, each followed by a comma. The caller must not change the result.
+// It writes only the messages that the conversation did not have. A message is known by its pointer, so messages must not change.
 func (h *History) Encode(key Key, messages []*protocol.Message, write Writer) []byte {
 	if len(messages) == 0 {
 		return nil
@@ -65,6 +66,7 @@ func (h *History) Encode(key Key, messages []*protocol.Message, write Writer) []
 }
 
 // Forget drops a conversation whose encoding is not usable, because a message could not be written.
+// The next call then writes all of its messages.
 func (h *History) Forget(key Key, messages []*protocol.Message) {
 	if len(messages) == 0 {
 		return
@@ -78,6 +80,7 @@ func (h *History) Forget(key Key, messages []*protocol.Message) {
 	}
 }
 
+// useLocked returns the thread of a key as the one that was used last, and makes it if there is none.
 func (h *History) useLocked(key threadKey) *thread {
 	if e, ok := h.threads[key]; ok {
 		h.recent.MoveToFront(e)
@@ -91,6 +94,7 @@ func (h *History) useLocked(key threadKey) *thread {
 	return t
 }
 
+// trimLocked drops the threads that were used longest ago until the rest are within the limits.
 func (h *History) trimLocked() {
 	for h.recent.Len() > historySessions || h.bytes > historyBytes {
 		e := h.recent.Back()
@@ -101,6 +105,8 @@ func (h *History) trimLocked() {
 }
 
 // extend makes the thread hold these messages and returns their encoding.
+// A conversation that differs from the thread continues in a copy of their common beginning, because a request may still be
+// reading the old bytes.
 func (t *thread) extend(messages []*protocol.Message, write Writer) []byte {
 	same := 0
 	for same < min(len(messages), len(t.messages)) && messages[same] == t.messages[same] {

@@ -15,6 +15,7 @@ import (
 )
 
 // Shown returns a part's text, or the breadcrumb that a prompt view shows instead.
+// A part that was pruned keeps its place, so the other parts of the message stay the same bytes.
 func Shown(part *protocol.Part, text string) string {
 	if part.Prune == nil {
 		return text
@@ -35,6 +36,7 @@ type Content struct {
 func (c *Content) Image() bool { return strings.HasPrefix(c.Type, "image/") }
 
 // Document reports whether the block is a file other than an image or text.
+// Its data or URL is what the model gets; text files are blocks with Text.
 func (c *Content) Document() bool { return c.Type != "" && !c.Image() }
 
 // Base64 returns the block's data as servers take it.
@@ -69,6 +71,7 @@ func Contents(m *protocol.Message, files *Files) []Content {
 }
 
 // attached returns an attachment as an image or a document if the model takes it, text files as text, and otherwise a note.
+// The note has the name of the file, if there is one.
 func attached(a *protocol.Attachment, pruned *protocol.Prune, files *Files) Content {
 	if pruned != nil {
 		return Content{Text: pruned.Breadcrumb}
@@ -96,6 +99,7 @@ func attached(a *protocol.Attachment, pruned *protocol.Prune, files *Files) Cont
 }
 
 // Texts returns the blocks joined as one text, and whether all of them are text.
+// A line end separates the blocks. Other blocks are left out.
 func Texts(content []Content) (string, bool) {
 	texts := make([]string, 0, len(content))
 	for i := range content {
@@ -107,6 +111,7 @@ func Texts(content []Content) (string, bool) {
 }
 
 // ResultText returns what the model reads of a tool result. A result that is not a success says so first.
+// It is empty if a tool succeeded without output. A call whose outcome is unknown says so: the model can check before it repeats the call.
 func ResultText(part *protocol.Part) string {
 	out := &part.Result.Output
 	if part.Prune != nil {
@@ -145,6 +150,7 @@ func Object(args json.RawMessage) string {
 
 // Dropped returns a receipt if attachments go to the model only as a note, and one if reasoning of another provider, server or
 // model is left out.
+// Pruned attachments do not count.
 func Dropped(req *provider.Request, route string) Receipts {
 	var receipts Receipts
 	attachments, reasoning := false, false
@@ -188,6 +194,7 @@ func ChatCallID(id protocol.CallID) string {
 }
 
 // hashedID returns an id that every server accepts.
+// The id has 37 bytes.
 func hashedID(id protocol.CallID) string {
 	sum := sha256.Sum256([]byte(id))
 	return "call_" + hex.EncodeToString(sum[:16])

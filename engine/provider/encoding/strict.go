@@ -13,10 +13,10 @@ var strictWords = []string{"type", "title", "description", "enum", "const", "ite
 
 // strictSchema is what Strict reads of a schema.
 type strictSchema struct {
-	Type       json.RawMessage            `json:"type"`
+	Type       json.RawMessage            `json:"type"` // a string or a list of strings
 	Properties map[string]json.RawMessage `json:"properties"`
 	Required   []string                   `json:"required"`
-	Additional *bool                      `json:"additionalProperties"`
+	Additional *bool                      `json:"additionalProperties"` // nil: absent, which allows other properties
 	Items      json.RawMessage            `json:"items"`
 	AnyOf      []json.RawMessage          `json:"anyOf"`
 }
