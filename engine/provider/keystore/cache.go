@@ -25,11 +25,13 @@ type cache struct {
 }
 
 // answer is what a source returned.
+// All callers that waited for one reading get the same answer.
 type answer struct {
 	key provider.Secret
 	err error
 }
 
+// newCache returns an empty cache. The first get starts a reading.
 func newCache(read func(context.Context) (provider.Secret, error)) *cache { return &cache{read: read} }
 
 // get returns the key. If ctx ends first, the reading continues for other callers.
@@ -62,6 +64,7 @@ func (c *cache) begin(ctx context.Context) (answer, <-chan struct{}) {
 }
 
 // fill reads the key and wakes those who wait.
+// It runs on a goroutine of its own, one at a time for each cache.
 func (c *cache) fill(ctx context.Context) {
 	key, err := c.read(ctx)
 	c.mu.Lock()

@@ -33,7 +33,7 @@ type Keyring struct {
 
 // NewKeyring returns the system's keyring. getenv is the environment: LASHD_KEYRING=off turns the keyring off.
 func NewKeyring(getenv func(string) string) *Keyring {
-	k := &Keyring{turn: make(chan struct{}, 1)}
+	k := &Keyring{turn: make(chan struct{}, 1)} // one access at a time
 	desktop := runtime.GOOS != "darwin" && runtime.GOOS != "windows"
 	switch {
 	case getenv("LASHD_KEYRING") == "off":
@@ -54,6 +54,7 @@ func (k *Keyring) Get(ctx context.Context, service, account string) (provider.Se
 }
 
 // Set stores the secret of an account. It fails with ErrNoKeyring.
+// An entry that exists is replaced.
 func (k *Keyring) Set(ctx context.Context, service, account string, key provider.Secret) error {
 	_, err := k.use(ctx, func() (string, error) { return "", keyring.Set(service, account, key.Reveal()) })
 	return err

@@ -28,8 +28,8 @@ const File = "keys.json"
 
 // Store has one key for each provider. It is safe for concurrent use.
 type Store struct {
-	dir  string
-	ring *Keyring
+	dir  string   // the data directory; may not exist before the first Set
+	ring *Keyring // asked for keys that the file marks with Keyring
 
 	mu      sync.Mutex
 	readers map[string]*cache // for keys in the keyring, by provider
@@ -37,8 +37,8 @@ type Store struct {
 
 // entry is where the key of a provider is: in the keyring or, as text, in the file.
 type entry struct {
-	Keyring bool   `json:"keyring,omitempty"`
-	Key     string `json:"key,omitempty"`
+	Keyring bool   `json:"keyring,omitempty"` // the key is in the keyring, and Key is empty
+	Key     string `json:"key,omitempty"`     // the key itself, if there was no keyring
 }
 
 // New returns the store of a data directory, which need not exist.
@@ -50,6 +50,7 @@ func New(dir string, ring *Keyring) *Store {
 func (s *Store) Path() string { return filepath.Join(s.dir, File) }
 
 // Has reports whether the store has a key for a provider. It does not ask the keyring.
+// A file that cannot be read counts as one without keys.
 func (s *Store) Has(name string) bool {
 	entries, err := s.read()
 	_, ok := entries[name]
@@ -57,12 +58,14 @@ func (s *Store) Has(name string) bool {
 }
 
 // Names returns the providers that have a key, sorted.
+// It fails if the file cannot be read.
 func (s *Store) Names() ([]string, error) {
 	entries, err := s.read()
 	return slices.Sorted(maps.Keys(entries)), err
 }
 
 // Key returns the key of a provider, the zero Secret if there is none. It may wait for the keyring, until ctx is done.
+// The file is read for each call, so a key that a command stores is used without a restart. A key of the keyring is cached for five minutes.
 func (s *Store) Key(ctx context.Context, name string) (provider.Secret, error) {
 	entries, err := s.read()
 	if err != nil {
@@ -101,6 +104,7 @@ const (
 )
 
 // Set stores the key of a provider: in the keyring, or in the file if there is no keyring.
+// It replaces an earlier key. Commands call it; two that run at the same time may lose one of their changes.
 func (s *Store) Set(ctx context.Context, name string, key provider.Secret) (Place, error) {
 	entries, err := s.read()
 	if err != nil {
@@ -120,6 +124,7 @@ func (s *Store) Set(ctx context.Context, name string, key provider.Secret) (Plac
 }
 
 // Delete removes the key of a provider and reports whether there was one.
+// If the keyring fails, the entry stays in the file.
 func (s *Store) Delete(ctx context.Context, name string) (bool, error) {
 	entries, err := s.read()
 	e, ok := entries[name]

@@ -16,18 +16,18 @@ import (
 )
 
 const (
-	commandLimit = 10 * time.Second
-	mostKey      = 8 << 10 // bytes of a key with the white space around it
+	commandLimit = 10 * time.Second // for a command to print its key and end
+	mostKey      = 8 << 10          // bytes of a key with the white space around it
 )
 
 // Reference says where a key is. Exactly one of File, Command and Keyring is set.
 type Reference struct {
-	File    string // a relative path starts at Dir
-	Command string // for the shell; its output is the key
-	Keyring string // SERVICE/ACCOUNT; without a slash an account of Service
-	Dir     string // directory for File, and in which Command runs
-	Environ []string
-	Nonce   string // marks the process of Command; see proc.Command
+	File    string   // a relative path starts at Dir
+	Command string   // for the shell; its output is the key
+	Keyring string   // SERVICE/ACCOUNT; without a slash an account of Service
+	Dir     string   // directory for File, and in which Command runs
+	Environ []string // of Command
+	Nonce   string   // marks the process of Command; see proc.Command
 }
 
 // Reader returns a function that reads the key, for any goroutine. A file is read each time. The outcome of a command and of the keyring
@@ -53,6 +53,7 @@ func (r Reference) Reader(ring *Keyring) func(context.Context) (provider.Secret,
 }
 
 // readFile reads the key from a file.
+// It fails if the file is empty or longer than mostKey.
 func (r Reference) readFile() (provider.Secret, error) {
 	path := r.File
 	if !filepath.IsAbs(path) {
@@ -112,10 +113,11 @@ func (r Reference) run(ctx context.Context) (provider.Secret, error) {
 // head keeps the first bytes that are written to it.
 type head struct {
 	bytes.Buffer
-	most int
+	most int // bytes to keep; the rest is dropped
 }
 
 // Write implements io.Writer.
+// It never fails, so a command that prints too much is not stopped by a closed pipe.
 func (h *head) Write(p []byte) (int, error) {
 	h.Buffer.Write(p[:min(len(p), h.most-h.Len())])
 	return len(p), nil
