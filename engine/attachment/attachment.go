@@ -14,13 +14,13 @@ import (
 
 // Limits of the attachments of one input, in bytes where nothing else is said.
 const (
-	MaxImage = 5 << 20
+	MaxImage = 5 << 20 // the smallest limit among the model APIs
 	MaxPDF   = 32 << 20
-	MaxText  = 4 << 20
+	MaxText  = 4 << 20  // of a text file
 	MaxTotal = 32 << 20 // of all contents together
 	MaxCount = 20       // attachments
-	maxURL   = 8 << 10
-	maxName  = 256
+	maxURL   = 8 << 10  // bytes
+	maxName  = 256      // bytes
 )
 
 // Inline is the size in bytes up to which contents stay in their input. The engine stores larger contents by their digest.
@@ -41,6 +41,7 @@ var magic = []struct{ prefix, mediaType string }{
 
 // Type returns the media type of contents: of an image that models read, of a PDF document, or text/plain for UTF-8 text. It
 // returns "" for all other contents. It ignores file names.
+// Only the first bytes of images and documents are checked, so it accepts damaged files.
 func Type(data []byte) string {
 	for _, m := range magic {
 		if begins(data, m.prefix) {
@@ -68,6 +69,7 @@ func begins(data []byte, prefix string) bool {
 
 // Checked returns the media type that contents count as: the type that the content shows, or the declared text type for text. It
 // fails if models cannot read such contents, or if they exceed the limit of their type.
+// The error begins with a verb, so that a caller can put the name of the file or of the parameter before it.
 func Checked(declared string, data []byte) (string, error) {
 	found := Type(data)
 	if found == "text/plain" && strings.HasPrefix(declared, "text/") {
@@ -94,6 +96,8 @@ func Checked(declared string, data []byte) (string, error) {
 }
 
 // CheckURL validates an attachment by URL. lashd never fetches it: the model's server does.
+// The URL must be absolute, without a user or password, and of an image or a PDF document. A URL with a password would be stored and
+// shown with it.
 func CheckURL(a *protocol.Attachment) error {
 	if len(a.URL) > maxURL {
 		return fmt.Errorf("has %d bytes, at most %d", len(a.URL), maxURL)
@@ -112,6 +116,7 @@ func CheckURL(a *protocol.Attachment) error {
 }
 
 // CheckForm validates the members of an attachment without its contents: it has data, a digest or a URL, and a short name.
+// An empty text file has none of the three.
 func CheckForm(a *protocol.Attachment) error {
 	sources := 0
 	for _, has := range []bool{len(a.Data) > 0, a.Digest != "", a.URL != ""} {
@@ -137,6 +142,7 @@ type UnsupportedError struct {
 	Model   string // id of the model
 }
 
+// Error says what the model does not take and what to do.
 func (e *UnsupportedError) Error() string {
 	kind := "PDF documents"
 	if strings.HasPrefix(e.Type, "image/") {

@@ -15,19 +15,20 @@ import (
 
 // Input is a checked input whose large attachments refer to blobs. The commit that stores the input must store the blobs too.
 type Input struct {
-	Parts []protocol.InputPart
-	Blobs []persistence.Blob
+	Parts []protocol.InputPart // with checked media types; large contents replaced by digests
+	Blobs []persistence.Blob   // of Parts, in the same order
 }
 
 // Policy says where contents are stored and which attachments are refused.
 type Policy struct {
-	Store    *persistence.Store
-	DenyURLs bool // refuse attachments by URL
+	Store    *persistence.Store // reads the session and the blobs that it owns
+	DenyURLs bool               // refuse attachments by URL
 }
 
 // Prepare checks the parts and the attachments of an input for a session and prepares the large ones as blobs. It does not modify parts. It
 // fails before it writes anything if an attachment is invalid, denied, unknown to the session, or of a kind that the session's
 // model does not take.
+// It reads the database on the caller's goroutine.
 func (p Policy) Prepare(ctx context.Context, id protocol.SessionID, parts []protocol.InputPart) (Input, error) {
 	in := Input{Parts: parts}
 	if err := param.CheckInput(parts); err != nil {
@@ -71,13 +72,14 @@ func (in *Input) store(store *persistence.Store) error {
 
 // check checks the attachments of one input.
 type check struct {
-	policy  Policy
-	session persistence.Session
-	count   int
-	size    int64 // of all contents so far
+	policy  Policy              // of the daemon
+	session persistence.Session // whose model must take the attachments
+	count   int                 // attachments so far
+	size    int64               // of all contents so far
 }
 
 // one returns a copy of an attachment with its checked media type.
+// The caller's attachment stays as it is. Text passes for every model, because a model gets it as text.
 func (c *check) one(ctx context.Context, pointer string, a *protocol.Attachment) (*protocol.Attachment, error) {
 	if c.count++; c.count > MaxCount {
 		return nil, param.Bad("/input", "has more than %d attachments", MaxCount)
@@ -104,6 +106,7 @@ func (c *check) one(ctx context.Context, pointer string, a *protocol.Attachment)
 
 // contents sets the media type that the contents show. It reads the contents of a digest from
 // the store, where the session must own them.
+// It also counts them towards MaxTotal, which includes contents that the session stores already.
 func (c *check) contents(ctx context.Context, pointer string, a *protocol.Attachment) (err error) {
 	data := a.Data
 	if a.Digest != "" {
@@ -125,6 +128,7 @@ func (c *check) contents(ctx context.Context, pointer string, a *protocol.Attach
 
 // Reader returns the function with which a model call reads contents that a session stores by digest. Contents that are gone are
 // nil; the model then gets a note instead.
+// A database that cannot be read is an error, which fails the model call.
 func Reader(ctx context.Context, store *persistence.Store, session int64) func(protocol.Digest) ([]byte, error) {
 	return func(d protocol.Digest) ([]byte, error) {
 		data, err := store.SessionBlob(ctx, session, d, MaxTotal)
