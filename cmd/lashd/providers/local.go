@@ -45,6 +45,7 @@ func FindLocal(ctx context.Context, configured map[string]Provider) []Local {
 }
 
 // listModels returns the ids of the models of a server on this machine; none if it is on another machine or does not answer.
+// It goes through no proxy and follows no redirect, so nothing leaves this machine.
 func listModels(ctx context.Context, base string) []string {
 	if !loopback(base) {
 		return nil

@@ -32,17 +32,17 @@ type Config struct {
 
 // Model is a model of the configuration.
 type Model struct {
-	Name     string // default PROVIDER/ID
-	Provider string // name of a provider
-	ID       string
+	Name     string             // default PROVIDER/ID
+	Provider string             // name of a provider
+	ID       string             // of the model at its provider
 	Spec     protocol.ModelSpec // fields that are set override the table of known models; Provider and ID are ignored
-	Price    *protocol.Price
-	Fallback string // name of the model to ask if this one fails; "": none
+	Price    *protocol.Price    // nil: the price of the table of known models
+	Fallback string             // name of the model to ask if this one fails; "": none
 }
 
 // Provider is a provider of the configuration. Fields that are not set have the preset's value.
 type Provider struct {
-	API       API
+	API       API // default Chat if there is no preset
 	BaseURL   string
 	KeyHeader string
 	Env       []string // environment variables with the key
@@ -66,8 +66,8 @@ type Keys interface {
 
 // Source is the models that sessions can use. It implements engine.ModelSource. Its methods may be called from any goroutine.
 type Source struct {
-	cfg       Config
-	providers map[string]Provider
+	cfg       Config              // as given; never changed
+	providers map[string]Provider // presets and configured providers, by name; never changed
 
 	mu       sync.Mutex
 	adapters map[string]provider.Provider // by provider; made on first use
