@@ -16,10 +16,13 @@ import (
 	"lashd/rpc/protocol"
 )
 
+// recorded has one archive for each API. The name of a file in it says which case it is.
+//
 //go:embed testdata/*.txtar
 var recorded embed.FS
 
 // Answers returns the recorded answers of an API, such as "anthropic", by name and as raw HTTP. Google ends lines with CRLF.
+// It fails the test if there are none for the API.
 func Answers(t testing.TB, api string) map[string][]byte {
 	t.Helper()
 	data, err := recorded.ReadFile("testdata/" + api + ".txtar")
@@ -41,6 +44,7 @@ func Answers(t testing.TB, api string) map[string][]byte {
 }
 
 // Body returns the body of raw HTTP.
+// It fails the test if the answer is not HTTP or its body breaks off.
 func Body(t testing.TB, raw []byte) []byte {
 	t.Helper()
 	resp, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(raw)), nil)
@@ -56,6 +60,7 @@ func Body(t testing.TB, raw []byte) []byte {
 }
 
 // Canned is a transport whose answers come from memory, with status 200.
+// The bytes are the body. It is safe for concurrent use.
 type Canned []byte
 
 // RoundTrip implements http.RoundTripper.
@@ -65,15 +70,16 @@ func (c Canned) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // FuzzStream feeds an adapter with answers, beginning with the recorded ones of its API. For each answer, the reply ends once, with an
 // error that says so or with Stop, is within the limits, and its calls have arguments that are JSON.
+// open returns the adapter under test with a client that reads the answer from memory; nothing is sent.
 func FuzzStream(f *testing.F, api string, open func(*http.Client) provider.Provider) {
 	for _, raw := range Answers(f, api) {
 		f.Add(Body(f, raw))
 	}
 	f.Fuzz(func(t *testing.T, answer []byte) {
 		p := open(&http.Client{Transport: Canned(answer)})
-		ends, size, calls := 0, 0, 0
+		ends, size, calls := 0, 0, 0 // of the reply: errors or stops, bytes, tool calls
 		for chunk, err := range p.Stream(t.Context(), Request()) {
-			if ends > 0 {
+			if ends > 0 { // nothing may follow an error or Stop
 				t.Errorf("after the end came %+v, %v", chunk, err)
 			}
 			if _, ok := errors.AsType[*provider.Error](err); err != nil && !ok {
@@ -83,9 +89,9 @@ func FuzzStream(f *testing.F, api string, open func(*http.Client) provider.Provi
 				ends++
 			}
 			size += len(chunk.Text) + len(chunk.Reasoning) + len(chunk.Commentary) + len(chunk.Replay)
-			if chunk.Part != nil && chunk.Part.Kind == protocol.PartToolCall {
+			if chunk.Part != nil && chunk.Part.Kind == protocol.PartToolCall { // other parts only carry replay state
 				calls++
-				if !json.Valid(chunk.Part.Call.Args) {
+				if !json.Valid(chunk.Part.Call.Args) { // Reply.Call makes other arguments a JSON string
 					t.Errorf("arguments %q are not JSON", chunk.Part.Call.Args)
 				}
 			}

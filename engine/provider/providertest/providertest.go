@@ -17,17 +17,19 @@ import (
 )
 
 // Reply is what the model behind the provider under test must answer, in the order of the fields.
+// A server of the test writes it in its API's own events.
 type Reply struct {
-	Reasoning []string // deltas
-	Text      []string // deltas
-	Calls     []protocol.ToolCall
-	Usage     *protocol.Usage
+	Reasoning []string            // deltas
+	Text      []string            // deltas
+	Calls     []protocol.ToolCall // after the text, in this order
+	Usage     *protocol.Usage     // of the whole reply
 
 	Cut   bool // the stream ends after the text, without the vendor's evidence of an end
 	Stall bool // nothing follows the text
 }
 
 // Request is a request that any model can answer.
+// Each call returns a new one, so a test may change it.
 func Request() *provider.Request {
 	return &provider.Request{
 		Model:    protocol.ModelSpec{Provider: "test", ID: "model"},
@@ -38,6 +40,7 @@ func Request() *provider.Request {
 }
 
 // Run tests the contract. Serve gives a Provider whose model answers every request with the reply.
+// serve runs once for each case and may register cleanups. The Provider must be safe for concurrent use, so run the tests with -race.
 func Run(t *testing.T, serve func(t *testing.T, r Reply) provider.Provider) {
 	t.Run("runtime/M01 parts come in order and Stop comes last", func(t *testing.T) { order(t, serve) })
 	t.Run("runtime/M10 a stream cut off is an error", func(t *testing.T) { cut(t, serve) })
@@ -47,6 +50,7 @@ func Run(t *testing.T, serve func(t *testing.T, r Reply) provider.Provider) {
 	t.Run("runtime/M01 calls may run at once", func(t *testing.T) { parallel(t, serve) })
 }
 
+// full returns a reply with reasoning, text and calls. The text has characters that JSON escapes, and one call has no arguments.
 func full() Reply {
 	return Reply{
 		Reasoning: []string{"hm", ", so"},
@@ -60,6 +64,7 @@ func full() Reply {
 }
 
 // wants is the reply that the chunks of full add up to.
+// Deltas of one kind are one part, and each call is a part.
 func wants(r Reply) []protocol.Part {
 	var parts []protocol.Part
 	add := func(kind protocol.PartKind, deltas []string) {
@@ -78,6 +83,7 @@ func wants(r Reply) []protocol.Part {
 }
 
 // collect reads a stream to its end and checks that it has exactly one.
+// It returns the reply so far and the error that ended the stream.
 func collect(ctx context.Context, t *testing.T, p provider.Provider) (provider.Reply, error) {
 	t.Helper()
 	var c provider.Collector
@@ -87,7 +93,7 @@ func collect(ctx context.Context, t *testing.T, p provider.Provider) (provider.R
 		if ended {
 			t.Errorf("after the end came %+v, %v", chunk, err)
 		}
-		ended = err != nil || chunk.Stop != ""
+		ended = err != nil || chunk.Stop != "" // Stop is set on the last chunk only
 		end = err
 		if err == nil {
 			c.Add(&chunk)
@@ -99,6 +105,7 @@ func collect(ctx context.Context, t *testing.T, p provider.Provider) (provider.R
 	return c.Reply(), end
 }
 
+// order checks the parts, the stop reason and the usage of a complete reply.
 func order(t *testing.T, serve func(*testing.T, Reply) provider.Provider) {
 	got, err := collect(t.Context(), t, serve(t, full()))
 	if err != nil {
@@ -115,9 +122,10 @@ func order(t *testing.T, serve func(*testing.T, Reply) provider.Provider) {
 	}
 }
 
+// cut checks that a reply without the API's evidence of its end fails with KindStream.
 func cut(t *testing.T, serve func(*testing.T, Reply) provider.Provider) {
 	r := full()
-	r.Cut = true
+	r.Cut = true // the connection closes after the text
 	_, err := collect(t.Context(), t, serve(t, r))
 	failure, ok := errors.AsType[*provider.Error](err)
 	if !ok || failure.Kind != provider.KindStream {
@@ -125,15 +133,17 @@ func cut(t *testing.T, serve func(*testing.T, Reply) provider.Provider) {
 	}
 }
 
+// cancel checks that the error is the context's and that the stream ends within five seconds. The server stays silent after the
+// text, so only the cancellation can end it.
 func cancel(t *testing.T, serve func(*testing.T, Reply) provider.Provider) {
 	r := full()
-	r.Stall = true
+	r.Stall = true // the connection stays open after the text
 	p := serve(t, r)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	begin := time.Now()
 	for chunk, err := range p.Stream(ctx, Request()) {
-		if chunk.Text != "" {
+		if chunk.Text != "" { // the answer has begun
 			cancel()
 		}
 		if err != nil && !errors.Is(err, context.Canceled) {
@@ -145,6 +155,7 @@ func cancel(t *testing.T, serve func(*testing.T, Reply) provider.Provider) {
 	}
 }
 
+// dead checks that a context which is done before the call fails it.
 func dead(t *testing.T, serve func(*testing.T, Reply) provider.Provider) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -154,25 +165,28 @@ func dead(t *testing.T, serve func(*testing.T, Reply) provider.Provider) {
 	}
 }
 
+// leave stops reading after the first chunk, then after the second, and so on. A Provider must not call yield again after that:
+// the runtime panics if it does.
 func leave(t *testing.T, serve func(*testing.T, Reply) provider.Provider) {
 	p := serve(t, full())
-	for n := 1; ; n++ {
+	for n := 1; ; n++ { // n chunks are read before the reader leaves
 		seen := 0
 		for range p.Stream(t.Context(), Request()) {
 			if seen++; seen == n {
 				break
 			}
 		}
-		if seen < n {
+		if seen < n { // the stream ended first: every place was tried
 			return
 		}
 	}
 }
 
+// parallel runs eight calls of one Provider and checks that each gets the whole reply.
 func parallel(t *testing.T, serve func(*testing.T, Reply) provider.Provider) {
 	p := serve(t, full())
 	var group sync.WaitGroup
-	for range 8 {
+	for range 8 { // calls share one Provider and its caches
 		group.Go(func() {
 			got, err := collect(t.Context(), t, p)
 			if err != nil {

@@ -18,14 +18,15 @@ import (
 
 // Recorder is a model server that keeps what it was sent and gives every request the same answer. It is safe for concurrent use.
 type Recorder struct {
-	URL    string // base URL
-	Client *http.Client
+	URL    string       // base URL
+	Client *http.Client // for the adapter; its connections are closed when the test ends
 
 	mu     sync.Mutex
 	bodies []string // guarded by mu
 }
 
 // Record starts a Recorder that answers with the body of an event stream. The test's end stops it.
+// The test fails if a request has no Content-Length.
 func Record(t *testing.T, answer string) *Recorder {
 	t.Helper()
 	r := &Recorder{}
@@ -49,10 +50,11 @@ func Record(t *testing.T, answer string) *Recorder {
 
 // Sent makes a call and returns the body that reached the server, "" if none did, the receipts as "option fate, option fate", and the
 // code of the error.
+// Calls at the same time would get each other's bodies, so make one call after the other.
 func (r *Recorder) Sent(t *testing.T, p provider.Provider, req *provider.Request) (body, receipts, code string) {
 	t.Helper()
 	r.mu.Lock()
-	before := len(r.bodies)
+	before := len(r.bodies) // a call that sends nothing adds no body
 	r.mu.Unlock()
 	var fates []string
 	for chunk, err := range p.Stream(t.Context(), req) {
@@ -74,6 +76,7 @@ func (r *Recorder) Sent(t *testing.T, p provider.Provider, req *provider.Request
 }
 
 // SameJSON reports how a text differs from the JSON that is wanted. White space and the order of members do not count.
+// Integers of any size are compared exactly.
 func SameJSON(t *testing.T, want, got string) {
 	t.Helper()
 	if d := cmp.Diff(decode(t, want), decode(t, got)); d != "" {
@@ -82,10 +85,11 @@ func SameJSON(t *testing.T, want, got string) {
 }
 
 // decode keeps numbers as they are spelled.
+// decode parses JSON and fails the test if it cannot.
 func decode(t *testing.T, text string) any {
 	t.Helper()
 	d := json.NewDecoder(strings.NewReader(text))
-	d.UseNumber()
+	d.UseNumber() // float64 would round large integers
 	var value any
 	if err := d.Decode(&value); err != nil {
 		t.Fatalf("%v in %s", err, text)
@@ -96,6 +100,7 @@ func decode(t *testing.T, text string) any {
 // Conversation is a request with everything that an adapter has to write: attachments of each kind, calls with ids of another API,
 // results of each status, reasoning of this route with its replay state and of another one, reasoning with nothing after it, and a
 // transient message. Nothing in it needs more than one spelling.
+// route and replay are those of the adapter under test. The messages and tools are new with each call.
 func Conversation(route string, replay json.RawMessage) *provider.Request {
 	text := func(role protocol.Role, text string) *protocol.Message {
 		return &protocol.Message{Role: role, Parts: []protocol.Part{{Kind: protocol.PartText, Text: text}}}
@@ -109,7 +114,7 @@ func Conversation(route string, replay json.RawMessage) *provider.Request {
 	result := func(id protocol.CallID, name string, out protocol.ToolOutput) protocol.Part {
 		return protocol.Part{Kind: protocol.PartToolResult, Result: &protocol.ToolResult{CallID: id, Name: name, Output: out}}
 	}
-	passing := text(protocol.RoleUser, "It is noon.")
+	passing := text(protocol.RoleUser, "It is noon.") // not in the next call, so its encoding is not kept
 	passing.Origin = &protocol.Origin{Transient: true}
 	return &provider.Request{
 		Model:  protocol.ModelSpec{Provider: "test", ID: "model", Inputs: []protocol.Modality{protocol.ModalityImage, protocol.ModalityPDF}},
@@ -120,15 +125,15 @@ func Conversation(route string, replay json.RawMessage) *provider.Request {
 				attached(protocol.Attachment{Type: "image/png", Data: []byte{1, 2, 3}}),
 				attached(protocol.Attachment{Type: "image/jpeg", URL: "https://x.test/a.jpg"}),
 				attached(protocol.Attachment{Type: "application/pdf", Name: "b.pdf", Data: []byte{4, 5, 6}}),
-				attached(protocol.Attachment{Type: "text/plain", Name: "c.txt", Data: []byte("note")}),
-				attached(protocol.Attachment{Type: "audio/ogg", Name: "d.ogg", Data: []byte{7}}),
+				attached(protocol.Attachment{Type: "text/plain", Name: "c.txt", Data: []byte("note")}), // goes to the model as text
+				attached(protocol.Attachment{Type: "audio/ogg", Name: "d.ogg", Data: []byte{7}}),       // the model does not take it, so a note goes instead
 			}},
 			{Role: protocol.RoleAssistant, Parts: []protocol.Part{
-				{Kind: protocol.PartReasoning, Text: "of another", Replay: json.RawMessage(`{"foreign":true}`), Route: "elsewhere"},
-				{Kind: protocol.PartReasoning, Text: "Hm.", Replay: replay, Route: route},
+				{Kind: protocol.PartReasoning, Text: "of another", Replay: json.RawMessage(`{"foreign":true}`), Route: "elsewhere"}, // left out: another route made it
+				{Kind: protocol.PartReasoning, Text: "Hm.", Replay: replay, Route: route},                                           // goes back, as calls follow it
 				{Kind: protocol.PartCommentary, Text: "I look."},
-				call("functions.read:0", "read", `{"n":12345678901234567890}`),
-				call("c2", "list", `"{\"cut"`),
+				call("functions.read:0", "read", `{"n":12345678901234567890}`), // an id and a number that some servers or parsers would change
+				call("c2", "list", `"{\"cut"`),                                 // arguments that are not an object
 			}},
 			{Role: protocol.RoleUser, Parts: []protocol.Part{
 				result("functions.read:0", "read", protocol.Succeed("fine")),
@@ -136,21 +141,22 @@ func Conversation(route string, replay json.RawMessage) *provider.Request {
 			}},
 			{Role: protocol.RoleAssistant, Parts: []protocol.Part{
 				{Kind: protocol.PartProse, Text: "Done."},
-				{Kind: protocol.PartReasoning, Text: "And now", Replay: replay, Route: route},
+				{Kind: protocol.PartReasoning, Text: "And now", Replay: replay, Route: route}, // nothing follows, so some APIs reject it
 			}},
-			text(protocol.RoleEvent, "A process ended."),
-			text(protocol.RoleSystem, "Plan first."),
+			text(protocol.RoleEvent, "A process ended."), // a role that no API has
+			text(protocol.RoleSystem, "Plan first."),     // in the middle of the conversation
 			passing,
 		},
 		Tools: []protocol.ToolManifest{
 			{Name: "read", Description: "Reads.", Input: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`)},
-			{Name: "list"},
+			{Name: "list"}, // without description and schema
 		},
 		Scope: provider.Scope{SessionID: "ses_1"},
 	}
 }
 
 // Efforts tests that an effort which the model's settings do not allow is an error before anything is sent.
+// record returns a server and a Provider that calls it. The codes are those of encoding.Effort.
 func Efforts(t *testing.T, record func(t *testing.T) (*Recorder, provider.Provider)) {
 	spec := &protocol.ReasoningSpec{Efforts: []string{"low", "high"}, Mandatory: true}
 	for code, model := range map[string]protocol.ModelSpec{
