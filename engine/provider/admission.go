@@ -25,11 +25,11 @@ func (l Limits) limited() bool { return l.Concurrency > 0 || l.Requests > 0 || l
 // that waits says so with one Chunk.Retry of the reason protocol.RetryAdmission. It belongs below a Retry, so that each attempt is
 // admitted and a wait counts as none.
 type Admission struct {
-	provider Provider
-	limits   Limits
+	provider Provider // below, without limits
+	limits   Limits   // with the default Window
 
 	mu      sync.Mutex
-	running int
+	running int         // calls admitted and not yet ended
 	begun   []*admitted // in the window, oldest first
 	queue   []*admitted // waiting, oldest first
 	timer   *time.Timer // admits the head of the queue when the window has room again; nil: none
@@ -62,6 +62,7 @@ func (a *Admission) Check(ctx context.Context) error {
 }
 
 // Stream implements Provider.
+// The call leaves when its reader is done, so a reader that stays between chunks keeps its place.
 func (a *Admission) Stream(ctx context.Context, req *Request) iter.Seq2[Chunk, error] {
 	return func(yield func(Chunk, error) bool) {
 		call, status := a.enter(req)
@@ -70,7 +71,7 @@ func (a *Admission) Stream(ctx context.Context, req *Request) iter.Seq2[Chunk, e
 			return
 		}
 		select {
-		case <-call.ready:
+		case <-call.ready: // closed by admitLocked on the goroutine of any call, or of the timer
 		case <-ctx.Done():
 			yield(Chunk{}, Cancelled(ctx))
 			return
@@ -127,6 +128,7 @@ func without(calls []*admitted, out *admitted) []*admitted {
 }
 
 // settle replaces the estimate of a call by what it used.
+// Tokens read from a cache do not count.
 func (a *Admission) settle(call *admitted, u *protocol.Usage) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -52,6 +52,7 @@ func (b *Breaker) Check(ctx context.Context) error {
 }
 
 // Stream implements Provider.
+// A refused call fails with the newest failure's text and the code server_down.
 func (b *Breaker) Stream(ctx context.Context, req *Request) iter.Seq2[Chunk, error] {
 	return func(yield func(Chunk, error) bool) {
 		probe, refusal := b.begin()
@@ -83,7 +84,7 @@ func (b *Breaker) begin() (probe bool, refusal error) {
 	switch {
 	case b.until.IsZero():
 		return false, nil
-	case wait <= 0 && !b.probe:
+	case wait <= 0 && !b.probe: // the pause is over and no other call tries the server
 		b.probe = true
 		return true, nil
 	}

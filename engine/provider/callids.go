@@ -24,6 +24,7 @@ func Sanitize(parts []protocol.Part) {
 // it is empty, used before, or contains a slash: nested calls have ids with slashes, and an approval for one must
 // not apply to the other. Arguments that are not JSON become a JSON string, which argument validation then
 // refuses. parts is changed in place; the calls in it belong to the provider and are replaced, not changed.
+// The made ids depend only on the turn, the iteration and the index, so the same reply gets the same ids again.
 func NameCalls(id protocol.TurnID, iteration int, parts []protocol.Part, before []protocol.Message) {
 	if !slices.ContainsFunc(parts, func(p protocol.Part) bool { return p.Call != nil }) {
 		return

@@ -14,30 +14,30 @@ import (
 type ErrorKind string
 
 const (
-	KindTransport   ErrorKind = "transport"
-	KindTimeout     ErrorKind = "timeout"
-	KindHTTP        ErrorKind = "http"
-	KindStream      ErrorKind = "stream" // the stream broke or ended without the vendor's terminal evidence
-	KindAuth        ErrorKind = "auth"
-	KindValidation  ErrorKind = "validation"
-	KindQuota       ErrorKind = "quota"
-	KindUnsupported ErrorKind = "unsupported"
-	KindUnknown     ErrorKind = "unknown"
+	KindTransport   ErrorKind = "transport"   // no connection, or none that is trusted
+	KindTimeout     ErrorKind = "timeout"     // one of the endpoint's time limits passed
+	KindHTTP        ErrorKind = "http"        // a status that no other kind describes
+	KindStream      ErrorKind = "stream"      // the stream broke or ended without the vendor's terminal evidence
+	KindAuth        ErrorKind = "auth"        // the key is missing, wrong or without permission
+	KindValidation  ErrorKind = "validation"  // the request itself, or the configuration, is wrong
+	KindQuota       ErrorKind = "quota"       // the account has no credit
+	KindUnsupported ErrorKind = "unsupported" // the server does not implement the request
+	KindUnknown     ErrorKind = "unknown"     // anything else, such as a cancelled call
 )
 
 // Error is a failed model call. Its text names the endpoint and what to do; it never contains a key.
 type Error struct {
 	Kind       ErrorKind
-	Code       string // a stable word: the vendor's own code where it has one
-	Message    string
-	Status     int // HTTP status, 0 if there was none
-	Retryable  bool
+	Code       string              // a stable word: the vendor's own code where it has one
+	Message    string              // for people, without the prefix "model call: "
+	Status     int                 // HTTP status, 0 if there was none
+	Retryable  bool                // the same request may succeed later
 	RetryAfter time.Duration       // what the server asked for; 0: nothing
 	Throttled  bool                // waiting does not count as an attempt
 	Down       bool                // nothing answers at the server's address; Policy.DownFor bounds the retries instead of attempts
 	Stop       protocol.StopReason // set for failures that are a way of stopping: overflow, filter
 	Raw        string              // of the answer, at most 4,000 characters
-	Err        error
+	Err        error               // the cause; may be nil
 }
 
 func (e *Error) Error() string {
@@ -47,6 +47,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("model call: %s (%s)", e.Message, e.Code)
 }
 
+// Unwrap returns the cause, for errors.Is and errors.As.
 func (e *Error) Unwrap() error { return e.Err }
 
 // Elsewhere reports whether another model may answer a request that failed: the server is down, overloaded or out of order, does not have
@@ -84,6 +85,7 @@ func Cancelled(ctx context.Context) *Error {
 	}
 }
 
+// rawLimit bounds Error.Raw, in characters.
 const rawLimit = 4000
 
 // Excerpt shortens what a server answered to what Error.Raw may hold: its head and its tail.

@@ -21,12 +21,13 @@ const (
 
 // Meter keeps one reply within the limits. The zero value is ready.
 type Meter struct {
-	size  int
-	calls int
+	size  int               // bytes so far, as Cost counts
+	calls int               // tool calls so far
 	kind  protocol.PartKind // of the last delta
 }
 
 // Take counts a chunk in. The error is an *Error, and says that the reply would be too long with it.
+// A chunk that does not fit is not counted.
 func (m *Meter) Take(c *Chunk) error {
 	size, calls := len(c.Replay), 0
 	size += m.delta(protocol.PartReasoning, c.Reasoning)
@@ -48,6 +49,7 @@ func (m *Meter) Take(c *Chunk) error {
 	return nil
 }
 
+// delta returns the cost of a delta. The first delta of a part costs partCost more.
 func (m *Meter) delta(kind protocol.PartKind, text string) int {
 	if text == "" {
 		return 0

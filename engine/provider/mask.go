@@ -20,7 +20,7 @@ const shortestKey = 8
 // base64. Letter case does not count. The zero Mask knows no key.
 type Mask struct {
 	pattern func() *regexp.Regexp // built for the first failure: an endpoint that works never needs it
-	longest int
+	longest int                   // bytes that the longest key may take when each of its bytes is escaped
 }
 
 // NewMask knows these keys.
@@ -62,6 +62,7 @@ func (m *Mask) Cut(text string, limit int) string {
 }
 
 // Error is a failure as it may be shown, logged and stored.
+// The causes behind it stay reachable by errors.As; their own texts may still have a key.
 func (m *Mask) Error(err error) error {
 	failure, ok := errors.AsType[*Error](err)
 	if !ok {
@@ -87,6 +88,7 @@ type masked struct {
 func (e *masked) Error() string { return e.text }
 func (e *masked) Unwrap() error { return e.err }
 
+// hide returns err itself if its text has no key and is short enough.
 func (m *Mask) hide(err error) error {
 	if err == nil {
 		return nil
@@ -97,6 +99,7 @@ func (m *Mask) hide(err error) error {
 	return err
 }
 
+// patternOf returns a pattern that matches each of the keys in any of its spellings.
 func patternOf(keys []string) *regexp.Regexp {
 	var forms []string
 	for _, key := range keys {

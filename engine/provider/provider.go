@@ -19,11 +19,11 @@ type Provider interface {
 
 // Request is one model call, in no vendor's words.
 type Request struct {
-	Model    protocol.ModelSpec
-	System   string
+	Model    protocol.ModelSpec  // with the effort and the limits to use
+	System   string              // the system prompt; "": none
 	Messages []*protocol.Message // immutable; the same pointers come again in the next call, so encodings can be kept
 	Tools    []protocol.ToolManifest
-	Choice   ToolChoice
+	Choice   ToolChoice // "" means ToolsAuto
 	Options  protocol.GenerationOptions
 	Output   OutputSpec
 	Scope    Scope

@@ -4,12 +4,12 @@ import "lashd/rpc/protocol"
 
 // Reply is a finished model call: what its chunks add up to.
 type Reply struct {
-	Parts    []protocol.Part          `json:"parts"`
-	Stop     protocol.StopReason      `json:"stop"`
-	Usage    *protocol.Usage          `json:"usage,omitempty"`
-	Options  []protocol.OptionReceipt `json:"options,omitempty"`
-	Attempts []protocol.CallAttempt   `json:"attempts,omitempty"`
-	Evidence *protocol.CallEvidence   `json:"evidence,omitempty"`
+	Parts    []protocol.Part          `json:"parts"`              // in the order in which the model wrote them
+	Stop     protocol.StopReason      `json:"stop"`               // "" if the reply is not complete
+	Usage    *protocol.Usage          `json:"usage,omitempty"`    // as last reported; nil: the server reported none
+	Options  []protocol.OptionReceipt `json:"options,omitempty"`  // fates of the options that the request asked for
+	Attempts []protocol.CallAttempt   `json:"attempts,omitempty"` // of all attempts, also those before a Reset
+	Evidence *protocol.CallEvidence   `json:"evidence,omitempty"` // as last reported
 	Streamed bool                     `json:"streamed,omitempty"` // some text was shown
 }
 
@@ -23,10 +23,11 @@ func (r *Reply) Message() protocol.Message {
 type Collector struct {
 	reply Reply
 	kind  protocol.PartKind // of the part that deltas are added to
-	text  []byte
+	text  []byte            // of that part, reused for the next one
 }
 
 // Add takes one more chunk in.
+// Replay state is attached to the last part; without a part it is dropped.
 func (c *Collector) Add(chunk *Chunk) {
 	if chunk.Reset {
 		c.reply = Reply{Attempts: c.reply.Attempts}
@@ -49,6 +50,7 @@ func (c *Collector) Add(chunk *Chunk) {
 	c.note(chunk)
 }
 
+// note keeps the news of a chunk about the call. The last report of each counts.
 func (c *Collector) note(chunk *Chunk) {
 	if chunk.Usage != nil {
 		c.reply.Usage = chunk.Usage
@@ -68,11 +70,13 @@ func (c *Collector) note(chunk *Chunk) {
 }
 
 // Reply is what was added so far.
+// It ends the part that is being written, so deltas that follow begin a new one.
 func (c *Collector) Reply() Reply {
 	c.closePart()
 	return c.reply
 }
 
+// grow adds a delta to the open part, or to a new one if its kind is another.
 func (c *Collector) grow(kind protocol.PartKind, delta string) {
 	if delta == "" {
 		return
@@ -85,6 +89,7 @@ func (c *Collector) grow(kind protocol.PartKind, delta string) {
 	c.reply.Streamed = true
 }
 
+// closePart appends the open part to the reply if it has text.
 func (c *Collector) closePart() {
 	if len(c.text) > 0 {
 		c.reply.Parts = append(c.reply.Parts, protocol.Part{Kind: c.kind, Text: string(c.text)})

@@ -30,6 +30,7 @@ type Policy struct {
 	ThrottleCharge time.Duration // least that a wait costs; default 1s
 }
 
+// withDefaults returns the policy with the defaults in place of zero fields.
 func (p Policy) withDefaults() Policy {
 	return Policy{
 		Attempts:       cmp.Or(p.Attempts, 4),
@@ -82,6 +83,7 @@ func (r *Retry) Stream(ctx context.Context, req *Request) iter.Seq2[Chunk, error
 // downBase is the first wait for a server that refuses connections: one that is just restarting is back soon.
 const downBase = 500 * time.Millisecond
 
+// delays returns waits that begin with Base, double each time, and do not exceed Max, apart from Jitter.
 func (p Policy) delays() backoff.ExponentialBackOff {
 	return backoff.ExponentialBackOff{
 		InitialInterval:     p.Base,
@@ -96,15 +98,15 @@ type call struct {
 	retry    *Retry
 	policy   Policy
 	yield    func(Chunk, error) bool
-	attempts int // that count
-	failures backoff.ExponentialBackOff
+	attempts int                        // that count
+	failures backoff.ExponentialBackOff // waits after counted attempts
 
-	throttle      backoff.ExponentialBackOff
-	throttleWaits int
-	throttleSpent time.Duration
+	throttle      backoff.ExponentialBackOff // waits for a throttling server that names no time
+	throttleWaits int                        // used of Policy.ThrottleWaits
+	throttleSpent time.Duration              // used of Policy.ThrottleBudget
 
-	down      backoff.ExponentialBackOff
-	downSince time.Time // of the first refusal in a row; zero: the server was last seen up
+	down      backoff.ExponentialBackOff // waits for a server that refuses connections
+	downSince time.Time                  // of the first refusal in a row; zero: the server was last seen up
 
 	heard  bool // in this attempt, a chunk came
 	output bool // in any attempt since the last reset, output came
@@ -112,6 +114,7 @@ type call struct {
 	left   bool // the reader wants no more
 }
 
+// run makes attempts until the reply is complete, the call has failed for the last time, or the reader leaves.
 func (c *call) run(ctx context.Context, req Request) {
 	for {
 		req.Scope.Attempt++
@@ -173,6 +176,7 @@ func (c *call) try(ctx context.Context, req *Request) (done bool, err error) {
 	}
 }
 
+// contain logs a panic of the Provider and returns it as an error, which is not retried.
 func (c *call) contain(req *Request, p any) *Error {
 	if c.retry.Log != nil {
 		c.retry.Log.Error("provider panicked", "provider", req.Model.Provider, "request", req.Scope.RequestID,
@@ -275,6 +279,7 @@ func (c *call) charge(wait time.Duration) bool {
 	return true
 }
 
+// report sends the end of an attempt, with how far it came.
 func (c *call) report(err error, attempt protocol.CallAttempt) {
 	if failure, ok := errors.AsType[*Error](err); ok {
 		attempt.Status = failure.Status
@@ -291,6 +296,7 @@ func (c *call) report(err error, attempt protocol.CallAttempt) {
 	c.send(Chunk{Attempt: &attempt})
 }
 
+// fail ends the sequence with an error unless the reader has left: yield must not be called after that.
 func (c *call) fail(err error) {
 	if !c.left {
 		c.yield(Chunk{}, err)
@@ -308,6 +314,7 @@ func (c *call) send(chunk Chunk) bool {
 	return !c.left
 }
 
+// issue returns an error as a turn reports it.
 func issue(err error) protocol.Issue {
 	if failure, ok := errors.AsType[*Error](err); ok {
 		return failure.Issue()
@@ -315,6 +322,7 @@ func issue(err error) protocol.Issue {
 	return protocol.Issue{Kind: "provider", Code: "unknown", Message: err.Error()}
 }
 
+// sleep waits and reports whether the wait ended before ctx did.
 func sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
