@@ -177,7 +177,7 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 		return duration(s, time.Second)
 	}
 	if at, err := http.ParseTime(value); err == nil {
-		return max(at.Sub(now), 0)
+		return min(max(at.Sub(now), 0), maxWait)
 	}
 	return 0
 }
