@@ -245,7 +245,8 @@ func victim(dir, point string) {
 		if err != nil {
 			panic(err)
 		}
-		if slices.ContainsFunc(rows, func(e persistence.Effect) bool { return e.Kind == "call" && e.Finished }) {
+		started, _ := filepath.Glob(filepath.Join(dir, "count-safe-*"))
+		if slices.ContainsFunc(rows, func(e persistence.Effect) bool { return e.Kind == "call" && e.Finished }) && (point == batchSettled || started != nil) {
 			reached(point)
 		}
 	}

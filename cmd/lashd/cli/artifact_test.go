@@ -26,7 +26,7 @@ func TestUploadedArtifactsSurviveAKill(t *testing.T) {
 			out := p.want(code, "", "", "call", "artifact/write", string(sent))
 			if code == 0 {
 				err = json.Unmarshal([]byte(out.out), &r)
-			} else if !strings.Contains(out.err, "parts of an upload that is not done are lost") {
+			} else if !strings.Contains(out.err, "a restart of the daemon discards unfinished uploads") {
 				t.Errorf("stderr %q", out.err)
 			}
 			if err != nil {

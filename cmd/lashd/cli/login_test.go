@@ -140,7 +140,7 @@ func TestKeyReferences(t *testing.T) {
 	}
 	t.Run("issue/18 a key that cannot be read fails the call with the reason", func(t *testing.T) {
 		p := newUser(t, base, "model = 'mine/m'\n[providers.mine]\nbase_url = '"+base+"'\nkey = {command = 'echo locked >&2; exit 1'}\n")
-		p.want(exitFailed, "", "cannot read the API key: the key command failed: exit code 1: locked", "run", "hi")
+		p.want(exitFailed, "", "cannot read the API key: the key command failed: exit code 1; run it in a terminal", "run", "hi")
 	})
 }
 

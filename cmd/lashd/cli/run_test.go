@@ -83,7 +83,7 @@ func TestOversizedInputs(t *testing.T) {
 func TestDenialsOfPlugins(t *testing.T) {
 	for _, test := range []struct{ name, hook, err string }{
 		{"with a reason", `"command":"echo 'no commands are left' >&2; exit 2"`, "no commands are left"},
-		{"no answer in time", `"command":"sleep 60","timeout":1,"onError":"deny"`, "a plugin denied a shell call"},
+		{"no answer in time", `"command":"sleep 60","timeout":1,"onError":"deny"`, "a plugin denied a call of the tool shell"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			p := newPlace(t)
