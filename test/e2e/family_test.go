@@ -107,7 +107,7 @@ func TestRunDeniesWhatAChildAsks(t *testing.T) {
 	}
 	w.write(w.work+"/on", "")
 	err := cmd.Wait()
-	if code := cmd.ProcessState.ExitCode(); code != 3 || !strings.Contains(stderr.String(), "a shell call of a subagent was denied") {
+	if code := cmd.ProcessState.ExitCode(); code != 3 || !strings.Contains(stderr.String(), "call of the tool shell was denied") {
 		t.Errorf("peers/R5 run ended with %d, %v: %s", code, err, &stderr)
 	}
 	if _, err := os.Stat(w.work + "/forbidden"); err == nil {

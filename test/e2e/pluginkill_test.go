@@ -48,7 +48,7 @@ func TestSIGKILLWhilePluginsChange(t *testing.T) {
 	if os.Getenv("LASHD_LONG") != "" {
 		cycles = 100
 	}
-	h := newHome(t, nil)
+	h := newHome(t, map[string]string{"config.toml": "base_url = 'http://127.0.0.1:1/v1'\n"}) // no model is called
 	c := &pluginCampaign{home: h, decided: decided{on: true, approved: map[protocol.Digest]bool{}, maybe: map[protocol.Digest]bool{}, versions: map[string]bool{}}}
 	c.put(filepath.Join(h.user, ".config", "lashd", "plugins", "eager"), "plugin.json",
 		`{"name":"eager","lashd":{"process":{"command":["${PLUGIN_ROOT}/speak"],"startup":"eager"},"hooks":["compact"]}}`)
