@@ -149,7 +149,8 @@ func TestAdmission(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			p := &provider.Retry{Provider: provider.NewAdmission(attempts{fails(busy), says("hi")}, provider.Limits{Concurrency: 1})}
 			for name, got := range ask(t, p, "a", "b", "c") {
-				if got.err != nil || !slices.Equal(got.waits, seconds(2)) {
+				waits := slices.DeleteFunc(got.waits, func(w time.Duration) bool { return w == 0 }) // for the others, which try again at the same moment
+				if got.err != nil || !slices.Equal(waits, seconds(2)) {
 					t.Errorf("call %s ended with %v after waits %v", name, got.err, got.waits)
 				}
 			}

@@ -3,6 +3,7 @@ package keystore
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -46,9 +47,10 @@ func TestCache(t *testing.T) {
 
 func TestKeyringThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		k, locked, started := &Keyring{turn: make(chan struct{}, 1)}, make(chan struct{}), 0
+		k, locked := &Keyring{turn: make(chan struct{}, 1)}, make(chan struct{})
+		var started atomic.Int32
 		access := func() (string, error) {
-			started++
+			started.Add(1)
 			<-locked
 			return "k", nil
 		}
@@ -58,8 +60,8 @@ func TestKeyringThatHangs(t *testing.T) {
 				t.Errorf("issue/18 a keyring that asks a person counts as none: %v", err)
 			}
 		}
-		if took := time.Since(began); took != 6*time.Second || started != 1 {
-			t.Errorf("issue/18 three accesses took %s and %d of them began; want 6s and 1", took, started)
+		if took := time.Since(began); took != 6*time.Second || started.Load() != 1 {
+			t.Errorf("issue/18 three accesses took %s and %d of them began; want 6s and 1", took, started.Load())
 		}
 		close(locked)
 		synctest.Wait()
