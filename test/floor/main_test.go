@@ -77,14 +77,17 @@ func items(t *testing.T, p *bench.Peer, sid string) []string {
 		t.Fatal(err)
 	}
 	var r struct {
-		Items []fakemodel.Message `json:"items"`
+		Items []struct {
+			Role    string `json:"role"`
+			Content string `json:"content"`
+		} `json:"items"`
 	}
 	if err := json.Unmarshal(res, &r); err != nil {
 		t.Fatalf("%v in %s", err, res)
 	}
 	var list []string
 	for _, it := range r.Items {
-		list = append(list, it.Role+": "+string(it.Content))
+		list = append(list, it.Role+": "+it.Content)
 	}
 	return list
 }
