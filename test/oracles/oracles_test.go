@@ -205,7 +205,7 @@ func TestReplies(t *testing.T) {
 	for i := range apis {
 		a := &apis[i]
 		for _, name := range []string{"text", "reasoning", "calls", "interleaved", "limit"} {
-			t.Run("runtime/M04 "+a.name+" "+name, func(t *testing.T) {
+			t.Run("runtime/M01 "+a.name+" "+name, func(t *testing.T) {
 				body := providertest.Body(t, providertest.Answers(t, a.name)[name])
 				server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 					w.Header().Set("Content-Type", "text/event-stream")
@@ -249,7 +249,7 @@ func TestRequests(t *testing.T) {
 	} {
 		for i := range apis {
 			a := &apis[i]
-			t.Run("runtime/M04 "+a.name+" "+name, func(t *testing.T) {
+			t.Run("runtime/M01 "+a.name+" "+name, func(t *testing.T) {
 				rec := providertest.Record(t, "")
 				p := a.open(endpoint.Config{BaseURL: rec.URL, HTTPClient: rec.Client})
 				route := p.(interface{ Route(model string) string }).Route("model")

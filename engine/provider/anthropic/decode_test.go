@@ -106,6 +106,6 @@ func TestUsage(t *testing.T) {
 		`data: {"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"input_tokens":11,"output_tokens":5,"output_tokens_details":{"thinking_tokens":4}}}`+"\n\n"+
 		`data: {"type":"message_stop"}`+"\n\n")
 	if want := (protocol.Usage{Input: 11, Output: 5, CacheRead: 30, CacheWrite: 20, Reasoning: 4}); reply.Usage == nil || *reply.Usage != want {
-		t.Errorf("runtime/M06 usage %+v, want %+v", reply.Usage, want)
+		t.Errorf("runtime/M04 usage %+v, want %+v", reply.Usage, want)
 	}
 }

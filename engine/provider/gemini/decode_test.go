@@ -75,7 +75,7 @@ func TestParts(t *testing.T) {
 			[]protocol.Part{{Kind: protocol.PartProse, Text: "a", Replay: signed, Route: "X"}, {Kind: protocol.PartProse, Text: "b", Replay: signed, Route: "X"}},
 		},
 	} {
-		t.Run("runtime/M04 "+c.name, func(t *testing.T) {
+		t.Run("runtime/M05 "+c.name, func(t *testing.T) {
 			reply, err := read(t, parts(c.list, `,"finishReason":"STOP"`))
 			if d := cmp.Diff(c.want, reply.Parts); d != "" || err != nil {
 				t.Errorf("error %v, parts (-want +got):\n%s", err, d)
@@ -117,6 +117,6 @@ func TestUsage(t *testing.T) {
 	reply, err := read(t, parts("", `,"finishReason":"STOP"`),
 		`{"usageMetadata":{"promptTokenCount":100,"cachedContentTokenCount":30,"toolUsePromptTokenCount":5,"candidatesTokenCount":7,"thoughtsTokenCount":2}}`)
 	if want := (protocol.Usage{Input: 75, Output: 9, CacheRead: 30, Reasoning: 2}); err != nil || reply.Usage == nil || *reply.Usage != want {
-		t.Errorf("runtime/M06 usage %+v, error %v; want %+v", reply.Usage, err, want)
+		t.Errorf("runtime/M05 usage %+v, error %v; want %+v", reply.Usage, err, want)
 	}
 }

@@ -157,7 +157,7 @@ func TestPaths(t *testing.T) {
 		"tunedModels/x": "/v1/tunedModels/x:streamGenerateContent?alt=sse",
 		"a b?c":         "/v1/models/a%20b%3Fc:streamGenerateContent?alt=sse",
 	} {
-		t.Run("runtime/M04 "+id, func(t *testing.T) {
+		t.Run("runtime/M05 "+id, func(t *testing.T) {
 			p := serve(t, gemini.Config{}, func(_ http.ResponseWriter, r *http.Request) {
 				if r.RequestURI != want {
 					t.Errorf("asked for %s, want %s", r.RequestURI, want)

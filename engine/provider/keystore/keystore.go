@@ -169,6 +169,9 @@ func (s *Store) read() (map[string]entry, error) {
 	if err := json.NewDecoder(f).Decode(&entries); err != nil {
 		return nil, fmt.Errorf("%s cannot be read: %w; remove it and run lashd login", s.Path(), plain(err))
 	}
+	if entries == nil { // the file holds null
+		entries = map[string]entry{}
+	}
 	return entries, nil
 }
 

@@ -66,6 +66,14 @@ func TestStoreWithoutKeyring(t *testing.T) {
 }
 
 func TestStoreRefusesFiles(t *testing.T) {
+	t.Run("issue/18 a file that holds null has no keys, and a key can be stored", func(t *testing.T) {
+		s := newStore(t)
+		write(t, s.Path(), "null", 0o600)
+		if _, err := s.Set(t.Context(), "openai", provider.NewSecret("key-one")); err != nil {
+			t.Fatal(err)
+		}
+		mustHave(t, s, "openai", "key-one")
+	})
 	for text, want := range map[string]string{
 		`{"openai": {"key": "sk-hunter22"}`: "invalid JSON",
 		`{"openai": "sk-hunter22"}`:         "invalid JSON",

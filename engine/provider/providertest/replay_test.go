@@ -33,16 +33,16 @@ func TestReplay(t *testing.T) {
 		req.Messages = append(req.Messages, &said, req.Messages[0])
 		body, receipts, _ := rec.Sent(t, here, req)
 		if !strings.Contains(body, native[d.name]) || receipts != "" {
-			t.Errorf("runtime/M04 the next call lacks %s, or has receipts %q:\n%s", native[d.name], receipts, body)
+			t.Errorf("runtime/M12 the next call lacks %s, or has receipts %q:\n%s", native[d.name], receipts, body)
 		}
 		body, receipts, _ = rec.Sent(t, elsewhere, req)
 		for _, trace := range []string{"ZW5jMQ==", "c2lnMQ==", "Let me think."} {
 			if strings.Contains(body, trace) {
-				t.Errorf("runtime/M04 another route gets %q:\n%s", trace, body)
+				t.Errorf("runtime/M12 another route gets %q:\n%s", trace, body)
 			}
 		}
 		if want := map[bool]string{true: "reasoning omittedOtherRoute"}[native[d.name] != ""]; receipts != want {
-			t.Errorf("runtime/M04 receipts %q of another route, want %q", receipts, want)
+			t.Errorf("runtime/M12 receipts %q of another route, want %q", receipts, want)
 		}
 	})
 }

@@ -80,7 +80,7 @@ func TestItems(t *testing.T) {
 		},
 		{"a call that did not end is left out", `data: {"type":"response.output_item.added","output_index":0,"item":{"type":"function_call","call_id":"c","name":"f"}}` + "\n\n", nil},
 	} {
-		t.Run("runtime/M04 "+c.name, func(t *testing.T) {
+		t.Run("runtime/M03 "+c.name, func(t *testing.T) {
 			reply, code := read(t, c.events+done)
 			if d := cmp.Diff(c.want, reply.Parts); d != "" || code != "" {
 				t.Errorf("error %q, parts (-want +got):\n%s", code, d)
@@ -117,7 +117,7 @@ func TestEvents(t *testing.T) {
 		{"a nested error", `{"type":"error","error":{"type":"invalid_request_error","code":"context_length_exceeded","message":"no"}}`, "context_length_exceeded", nil},
 		{"an error without a type", `{"error":{"message":"no","code":"invalid_prompt"}}`, "invalid_prompt", nil},
 	} {
-		t.Run("runtime/M06 "+c.name, func(t *testing.T) {
+		t.Run("runtime/M03 "+c.name, func(t *testing.T) {
 			reply, code := read(t, "data: "+c.event+"\n\n")
 			if d := cmp.Diff(c.usage, reply.Usage); d != "" || code != c.code {
 				t.Errorf("error %q, want %q; usage (-want +got):\n%s", code, c.code, d)
