@@ -31,6 +31,9 @@ const writers = 4
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(dirEnv); dir != "" {
+		if os.Getenv(keysEnv) != "" {
+			os.Exit(storeKeys(dir))
+		}
 		os.Exit(workload(dir))
 	}
 	os.Exit(m.Run())

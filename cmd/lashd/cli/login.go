@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,7 +16,6 @@ import (
 
 	"lashd/cmd/lashd/providers"
 	"lashd/engine/provider"
-	"lashd/engine/provider/keystore"
 	"lashd/engine/provider/knownmodels"
 	"lashd/rpc/protocol"
 )
@@ -55,6 +55,10 @@ func (c loginCommand) Run(ctx context.Context, e *environment) error {
 	if err := e.checkLogin(ctx, cfg, c.Provider); err != nil {
 		return err
 	}
+	from := e.keySources(cfg, "")
+	if err := from.store.Check(); err != nil {
+		return err // before the person enters a key that cannot be stored
+	}
 	key, err := askKey(in, c.Provider)
 	if err != nil {
 		return err
@@ -64,13 +68,14 @@ func (c loginCommand) Run(ctx context.Context, e *environment) error {
 			return fmt.Errorf("the key was not stored: %w", err)
 		}
 	}
-	from := e.keySources(cfg, "")
 	place, err := from.store.Set(ctx, c.Provider, key)
 	if err != nil {
 		return err
 	}
-	where := map[keystore.Place]string{keystore.InKeyring: "the system's keyring", keystore.InFile: from.store.Path()}[place]
-	fmt.Fprintf(stdout, "stored the key of %s in %s\n", titleOf(c.Provider), where)
+	fmt.Fprintf(stdout, "stored the key of %s in %s\n", titleOf(c.Provider), cmp.Or(place.File, "the system's keyring"))
+	if place.Failed != nil {
+		e.note("%s. To move the key there later, run lashd login %s again", place.Failed, c.Provider)
+	}
 	e.noteVariable(cfg, c.Provider)
 	return e.setKey(ctx, protocol.ModelSetKeyParams{Name: c.Provider, Key: key.Reveal()})
 }

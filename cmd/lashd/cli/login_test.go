@@ -2,11 +2,13 @@ package cli
 
 import (
 	"bytes"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"lashd/test/fakemodel"
@@ -99,6 +101,34 @@ func TestLogin(t *testing.T) {
 		p.want(exitFailed, "", "no model is set up", "run", "hi")
 		p.want(exitFailed, "", "no key of anthropic is stored", "logout", "anthropic")
 		p.want(exitFailed, "", "lashd login anthropic", "model", "test", "anthropic/claude-x")
+	})
+}
+
+func TestLoginsAtOnce(t *testing.T) {
+	t.Run("part9/keys commands that store keys at the same time lose none", func(t *testing.T) {
+		var text strings.Builder
+		for n := range 8 {
+			fmt.Fprintf(&text, "[providers.p%d]\nbase_url = 'http://127.0.0.1:1/v1'\n", n)
+		}
+		p := newUser(t, "http://127.0.0.1:1/v1", text.String())
+		var wg sync.WaitGroup
+		for n := range 8 {
+			wg.Go(func() {
+				if r := p.give(fmt.Sprintf("key-of-%d", n), "login", "--untested", fmt.Sprintf("p%d", n)); r.code != 0 {
+					t.Errorf("login p%d: %+v", n, r)
+				}
+			})
+		}
+		wg.Wait()
+		data, err := os.ReadFile(filepath.Join(p.home, "keys.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n := range 8 {
+			if !strings.Contains(string(data), fmt.Sprintf(`"key": "key-of-%d"`, n)) {
+				t.Errorf("the key of p%d is lost: %s", n, data)
+			}
+		}
 	})
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"runtime"
 	"time"
 
@@ -21,8 +20,12 @@ var ErrNoKeyring = errors.New("the system's keyring is not available")
 // its own.
 const keyringLimit = 2 * time.Second
 
-// errHangs means that an earlier access to the keyring still waits.
-var errHangs = errors.New("an earlier request to it is still waiting, perhaps for you to unlock it")
+var (
+	// errSlow means that the keyring did not answer within keyringLimit.
+	errSlow = fmt.Errorf("it did not answer within %s, perhaps because it waits for you to unlock it", keyringLimit)
+	// errHangs means that an earlier access to the keyring still waits.
+	errHangs = errors.New("an earlier request to it is still waiting, perhaps for you to unlock it")
+)
 
 // Keyring is the system's keyring: the Secret Service on Linux, the keychain on macOS, the credential manager on Windows. One access
 // runs at a time, so that a keyring that hangs holds one goroutine and not more. It is safe for concurrent use.
@@ -69,12 +72,20 @@ func (k *Keyring) Delete(ctx context.Context, service, account string) error {
 	return err
 }
 
+// failed returns err, which an access returned, or nil if the keyring is turned off.
+func (k *Keyring) failed(err error) error {
+	if k.off != "" {
+		return nil
+	}
+	return err
+}
+
 // use runs one access within keyringLimit. Every error except keyring.ErrNotFound becomes ErrNoKeyring.
 func (k *Keyring) use(ctx context.Context, access func() (string, error)) (string, error) {
 	if k.off != "" {
 		return "", fmt.Errorf("%w: %s", ErrNoKeyring, k.off)
 	}
-	text, err := deadline.Do(ctx, keyringLimit, os.ErrDeadlineExceeded, func(ctx context.Context) (string, error) {
+	text, err := deadline.Do(ctx, keyringLimit, errSlow, func(ctx context.Context) (string, error) {
 		select {
 		case k.turn <- struct{}{}:
 		case <-ctx.Done():

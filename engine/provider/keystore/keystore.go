@@ -6,14 +6,10 @@ package keystore
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"sync"
 
@@ -95,50 +91,47 @@ func (s *Store) reader(name string) *cache {
 // account returns the account of a provider in the keyring. Each data directory has its own.
 func (s *Store) account(name string) string { return name + " in " + s.dir }
 
-// Place says where a key was stored.
-type Place string
-
-const (
-	InKeyring Place = "keyring"
-	InFile    Place = "file"
-)
+// Place says where Set stored a key.
+type Place struct {
+	File   string // path of the file; "": the keyring
+	Failed error  // why the keyring did not take the key, with File; nil: it took it, or it is turned off
+}
 
 // Set stores the key of a provider: in the keyring, or in the file if there is no keyring.
-// It replaces an earlier key. Commands call it; two that run at the same time may lose one of their changes.
+// It replaces an earlier key. Once it has returned, the key survives a power loss. Commands that change keys at the same time wait
+// for each other.
 func (s *Store) Set(ctx context.Context, name string, key provider.Secret) (Place, error) {
-	entries, err := s.read()
-	if err != nil {
-		return "", err
-	}
-	place, stored := InKeyring, entry{Keyring: true}
-	err = s.ring.Set(ctx, Service, s.account(name), key)
-	if errors.Is(err, ErrNoKeyring) {
-		place, stored, err = InFile, entry{Key: key.Reveal()}, nil
-	}
-	if err != nil {
-		return "", err
-	}
-	entries[name] = stored
+	place := Place{}
+	err := s.change(ctx, func(entries map[string]entry) (bool, error) {
+		err := s.ring.Set(ctx, Service, s.account(name), key)
+		entries[name] = entry{Keyring: true}
+		if errors.Is(err, ErrNoKeyring) {
+			place, err = Place{s.Path(), s.ring.failed(err)}, nil
+			entries[name] = entry{Key: key.Reveal()}
+		}
+		return err == nil, err
+	})
 	s.forget(name)
-	return place, s.write(entries)
+	return place, err
 }
 
 // Delete removes the key of a provider and reports whether there was one.
-// If the keyring fails, the entry stays in the file.
-func (s *Store) Delete(ctx context.Context, name string) (bool, error) {
-	entries, err := s.read()
-	e, ok := entries[name]
-	if err != nil || !ok {
-		return false, err
-	}
-	if e.Keyring {
-		if err := s.ring.Delete(ctx, Service, s.account(name)); err != nil {
+// If the keyring fails, the entry stays in the file. A key that is in the file may have an older one in the keyring, from a time at which
+// the keyring was available; that one is removed too, if the keyring is available again.
+func (s *Store) Delete(ctx context.Context, name string) (had bool, err error) {
+	err = s.change(ctx, func(entries map[string]entry) (bool, error) {
+		e, ok := entries[name]
+		if had = ok; !ok {
+			return false, nil
+		}
+		if err := s.ring.Delete(ctx, Service, s.account(name)); err != nil && (e.Keyring || !errors.Is(err, ErrNoKeyring)) {
 			return false, fmt.Errorf("delete the key of %s: %w", name, err)
 		}
-	}
-	delete(entries, name)
+		delete(entries, name)
+		return true, nil
+	})
 	s.forget(name)
-	return true, s.write(entries)
+	return had && err == nil, err
 }
 
 // forget drops the cached key of a provider.
@@ -146,60 +139,4 @@ func (s *Store) forget(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.readers, name)
-}
-
-// read reads the file. A missing file has no keys. A file that other users can read is an error, because its keys may be known to them.
-func (s *Store) read() (map[string]entry, error) {
-	entries := map[string]entry{}
-	f, err := os.Open(s.Path())
-	if errors.Is(err, fs.ErrNotExist) {
-		return entries, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if mode := info.Mode().Perm(); mode&0o077 != 0 && runtime.GOOS != "windows" {
-		return nil, fmt.Errorf("%s has mode %#o and may be read by other users; run chmod 600 on it, and replace its keys if others use this machine", s.Path(), mode)
-	}
-	if err := json.NewDecoder(f).Decode(&entries); err != nil {
-		return nil, fmt.Errorf("%s cannot be read: %w; remove it and run lashd login", s.Path(), plain(err))
-	}
-	if entries == nil { // the file holds null
-		entries = map[string]entry{}
-	}
-	return entries, nil
-}
-
-// plain returns a JSON error without the text of the file, which may be a key.
-func plain(err error) error {
-	if at, ok := errors.AsType[*json.SyntaxError](err); ok {
-		return fmt.Errorf("invalid JSON at byte %d", at.Offset)
-	}
-	return errors.New("invalid JSON")
-}
-
-// write replaces the file at once, with mode 0600.
-func (s *Store) write(entries map[string]entry) error {
-	data, err := json.MarshalIndent(entries, "", "  ")
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(s.dir, 0o700); err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(s.dir, ".keys-*") // mode 0600
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name()) // no effect after the rename
-	_, err = f.Write(append(data, '\n'))
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), s.Path())
 }

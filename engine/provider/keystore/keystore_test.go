@@ -36,8 +36,8 @@ func TestStoreWithoutKeyring(t *testing.T) {
 	t.Run("issue/18 a missing file has no keys", func(t *testing.T) { mustHave(t, s, "openai", "") })
 	t.Run("issue/18 keys go to the file, one for each provider", func(t *testing.T) {
 		for name, key := range map[string]string{"openai": "key-one", "anthropic": "key-two"} {
-			if place, err := s.Set(t.Context(), name, provider.NewSecret(key)); place != keystore.InFile || err != nil {
-				t.Fatalf("%q, %v", place, err)
+			if place, err := s.Set(t.Context(), name, provider.NewSecret(key)); place.File != s.Path() || place.Failed != nil || err != nil {
+				t.Fatalf("%+v, %v", place, err)
 			}
 		}
 		mustHave(t, s, "openai", "key-one")
@@ -127,8 +127,8 @@ func TestKeyringIsOff(t *testing.T) {
 		}
 		t.Setenv("DBUS_SESSION_BUS_ADDRESS", "unix:path="+filepath.Join(t.TempDir(), "bus"))
 		s := keystore.New(t.TempDir(), keystore.NewKeyring(os.Getenv))
-		if place, err := s.Set(t.Context(), "openai", provider.NewSecret("k")); place != keystore.InFile || err != nil {
-			t.Errorf("%q, %v", place, err)
+		if place, err := s.Set(t.Context(), "openai", provider.NewSecret("k")); place.File != s.Path() || !errors.Is(place.Failed, keystore.ErrNoKeyring) || err != nil {
+			t.Errorf("%+v, %v", place, err)
 		}
 	})
 }
