@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 
+	"lashd/engine/change"
 	"lashd/engine/feed"
 	"lashd/engine/graph"
 	"lashd/persistence"
@@ -125,15 +126,15 @@ func (st *state) enteredInputs(drafts []protocol.Node) (inputs []protocol.Queued
 const attachItems = 200
 
 // snapshot fills in the items of a session as of the start of the subscription: its newest history,
-// followed by the drafts of the turn that was running.
+// followed by the drafts of the turn that was running. It also fills in how full the context is.
 func (ss *Sessions) snapshot(ctx context.Context, row persistence.Session, drafts []protocol.Node, r *protocol.SessionAttachResult) error {
 	nodes, next, err := ss.eng.page(ctx, row, "", attachItems)
 	if err != nil {
 		return err
 	}
-	r.NextCursor = next
-	r.Items = graph.Items(append(nodes, drafts...))
-	return nil
+	r.NextCursor, r.Items = next, graph.Items(append(nodes, drafts...))
+	r.Context, err = change.ContextUse(ctx, ss.eng.store.Reader, row.Key, r.Seq)
+	return err
 }
 
 // gap returns why the events after a cursor cannot be replayed; nil if they can. The reason is

@@ -95,7 +95,7 @@ func (u *ui) context(string) tea.Cmd {
 
 // contextTable shows the tokens of the newest model call, which the model's server counted, and estimates the parts of the next request.
 func contextTable(meter string, last *protocol.Usage, next *protocol.DebugPromptResult) string {
-	lines := []string{"No model call yet since this chat was opened."}
+	lines := []string{"No model call since the session began or its history was compacted."}
 	if last != nil {
 		lines[0] = fmt.Sprintf("Newest model call: %s; %s read from the cache", meter, count(last.CacheRead))
 	}

@@ -24,7 +24,7 @@ type transcript struct {
 	starting  []protocol.QueuedInput     // inputs that have left the queue for a turn that is about to start
 	tasks     map[protocol.TaskID]bool   // running tasks
 	total     protocol.Usage             // of the session's own ended turns
-	context   *protocol.Usage            // of the newest model call; nil: none since the session was opened or compacted
+	context   *protocol.Usage            // of the newest model call; nil: none since the history was compacted or rewound
 
 	seq protocol.Seq                  // number of the newest durable event applied
 	due *protocol.SessionAttachResult // state of the session at due.Seq; arrive applies it once the replay reaches that event
@@ -58,7 +58,7 @@ func (t *transcript) attached(r *protocol.SessionAttachResult) (out []entry) {
 		t.open = slices.DeleteFunc(t.open, streamed)
 		return t.arrive()
 	}
-	t.open, t.seq = nil, r.Seq
+	t.open, t.seq, t.context = nil, r.Seq, r.Context
 	if r.NextCursor != "" && len(t.ended) == 0 {
 		out = append(out, entry{note: "Earlier messages are not shown. lashd session show --items N prints more."})
 	}
@@ -194,6 +194,7 @@ func (t *transcript) noticed(e protocol.Event) []entry {
 		t.context = nil
 		return []entry{{note: "Older history was replaced by a summary."}}
 	case protocol.EventSessionRewound:
+		t.context = nil
 		return []entry{{note: "The session returned to an earlier point."}}
 	}
 	return nil
