@@ -104,8 +104,9 @@ func (anthropicAPI) authenticate(h http.Header) (string, error) {
 
 // anthropicError is the body of a rejection and of an error event.
 type anthropicError struct {
-	Type  string        `json:"type"`
-	Error anthropicFail `json:"error"`
+	Type      string        `json:"type"`
+	Error     anthropicFail `json:"error"`
+	RequestID *string       `json:"request_id"`
 }
 
 type anthropicFail struct {
@@ -115,7 +116,7 @@ type anthropicFail struct {
 
 func (anthropicAPI) failure(status int, message string) any {
 	kinds := map[int]string{401: "authentication_error", 403: "permission_error", 404: "not_found_error", 413: "request_too_large", 429: "rate_limit_error", 500: "api_error", 529: "overloaded_error"}
-	return anthropicError{"error", anthropicFail{cmp.Or(kinds[status], "invalid_request_error"), message}}
+	return anthropicError{Type: "error", Error: anthropicFail{cmp.Or(kinds[status], "invalid_request_error"), message}}
 }
 
 func (anthropicAPI) stream(r *reply) wire { return &anthropicStream{reply: r} }
@@ -136,7 +137,8 @@ func (w *anthropicStream) event(kind, members string) {
 func (w *anthropicStream) begin() {
 	u := w.usage(w.step)
 	w.event("message_start", fmt.Sprintf(`,"message":{"id":"msg_%d","type":"message","role":"assistant","model":%s,"content":[],"stop_reason":null,"stop_sequence":null,`+
-		`"usage":{"input_tokens":%d,"cache_creation_input_tokens":0,"cache_read_input_tokens":%d,"output_tokens":1}}`,
+		`"stop_details":null,"container":null,"diagnostics":null,"usage":{"input_tokens":%d,"cache_creation_input_tokens":0,"cache_read_input_tokens":%d,`+
+		`"cache_creation":null,"output_tokens":1,"output_tokens_details":null,"server_tool_use":null,"service_tier":null,"inference_geo":null,"speed":null}}`,
 		w.number, quote(w.tail.Model), u.Prompt-u.PromptDetails.Cached, u.PromptDetails.Cached))
 	w.event("ping", "")
 }
@@ -169,12 +171,12 @@ func (w *anthropicStream) delta(kind, member, text string) {
 }
 
 func (w *anthropicStream) text(s string) {
-	w.block("text", `{"type":"text","text":""}`)
+	w.block("text", `{"type":"text","text":"","citations":null}`)
 	w.delta("text_delta", "text", s)
 }
 
 func (w *anthropicStream) prose(i, size int) {
-	w.block("text", `{"type":"text","text":""}`)
+	w.block("text", `{"type":"text","text":"","citations":null}`)
 	w.buf = append(w.buf, "event: content_block_delta\ndata: "+`{"type":"content_block_delta","index":`...)
 	w.buf = append(append(w.buf, '0'+byte(w.index)), `,"delta":{"type":"text_delta","text":"`...)
 	w.buf = append(appendProse(w.buf, i, size), `"}}`+"\n\n"...)
@@ -190,7 +192,7 @@ func (w *anthropicStream) reasoning(s, signature string) {
 func (w *anthropicStream) calls(calls []Call) {
 	for _, c := range calls {
 		w.shut()
-		w.block("tool_use", fmt.Sprintf(`{"type":"tool_use","id":%s,"name":%s,"input":{}}`, quote(c.ID), quote(c.Name)))
+		w.block("tool_use", fmt.Sprintf(`{"type":"tool_use","id":%s,"name":%s,"input":{},"caller":{"type":"direct"}}`, quote(c.ID), quote(c.Name)))
 		for _, piece := range append([]string{""}, c.pieces()...) {
 			w.delta("input_json_delta", "partial_json", piece)
 		}
@@ -199,7 +201,7 @@ func (w *anthropicStream) calls(calls []Call) {
 }
 
 func (w *anthropicStream) fault(reason string) {
-	w.event("error", `,"error":`+string(mustMarshal(anthropicFail{"overloaded_error", reason})))
+	w.event("error", `,"request_id":null,"error":`+string(mustMarshal(anthropicFail{"overloaded_error", reason})))
 }
 
 func (w *anthropicStream) end(st Step) {
@@ -207,6 +209,8 @@ func (w *anthropicStream) end(st Step) {
 	reasons := map[string]string{"stop": "end_turn", "tool_calls": "tool_use", "length": "max_tokens", "content_filter": "refusal"}
 	reason := w.finish(st)
 	u := w.usage(st)
-	w.event("message_delta", fmt.Sprintf(`,"delta":{"stop_reason":%q,"stop_sequence":null},"usage":{"output_tokens":%d}`, cmp.Or(reasons[reason], reason), u.Completion))
+	w.event("message_delta", fmt.Sprintf(`,"delta":{"stop_reason":%q,"stop_sequence":null,"stop_details":null,"container":null},"usage":{"input_tokens":%d,`+
+		`"cache_creation_input_tokens":0,"cache_read_input_tokens":%d,"output_tokens":%d,"output_tokens_details":{"thinking_tokens":%d},"server_tool_use":null}`,
+		cmp.Or(reasons[reason], reason), u.Prompt-u.PromptDetails.Cached, u.PromptDetails.Cached, u.Completion, u.CompletionDetails.Reasoning))
 	w.event("message_stop", "")
 }

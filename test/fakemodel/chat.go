@@ -41,20 +41,14 @@ func (chatAPI) messages(element []byte) ([]Message, error) {
 func (chatAPI) authenticate(h http.Header) (string, error) { return bearer(h), nil }
 
 func (chatAPI) failure(_ int, message string) any {
-	type body struct {
-		Message string `json:"message"`
-		Type    string `json:"type"`
-	}
-	return struct {
-		Error body `json:"error"`
-	}{body{message, "fake_error"}}
+	return openAIError{openAIFail{Message: message, Type: "fake_error"}}
 }
 
 func (chatAPI) stream(r *reply) wire { return &chatStream{reply: r} }
 
 // wireCall is a tool call, or a piece of one.
 type wireCall struct {
-	Index    int          `json:"index"`
+	Index    *int         `json:"index,omitempty"` // of a piece
 	ID       string       `json:"id,omitempty"`
 	Type     string       `json:"type,omitempty"`
 	Function wireFunction `json:"function"`
@@ -104,14 +98,14 @@ func (w *chatStream) calls(calls []Call) {
 	pieces := make([][]string, len(calls))
 	rounds := 0
 	for i, c := range calls {
-		w.call(wireCall{Index: first + i, ID: c.ID, Type: "function", Function: wireFunction{Name: c.Name}})
+		w.call(wireCall{Index: new(first + i), ID: c.ID, Type: "function", Function: wireFunction{Name: c.Name}})
 		pieces[i] = c.pieces()
 		rounds = max(rounds, len(pieces[i]))
 	}
 	for round := range rounds {
 		for i := range calls {
 			if round < len(pieces[i]) {
-				w.call(wireCall{Index: first + i, Function: wireFunction{Args: pieces[i][round]}})
+				w.call(wireCall{Index: new(first + i), Function: wireFunction{Args: pieces[i][round]}})
 			}
 		}
 	}

@@ -210,7 +210,7 @@ func (s *Server) models(w http.ResponseWriter, r *http.Request) {
 		list = `{"models":[{"name":"models/fake","displayName":"Fake","supportedGenerationMethods":["generateContent"]}]}`
 	case r.Header.Get("Anthropic-Version") != "":
 		name = AnthropicAPI
-		list = `{"data":[{"type":"model","id":"fake","display_name":"Fake","created_at":"2026-01-01T00:00:00Z"}],"has_more":false,"first_id":"fake","last_id":"fake"}`
+		list = `{"data":[{"type":"model","id":"fake","display_name":"Fake","created_at":"2026-01-01T00:00:00Z","deprecated_at":null,"capabilities":null,"line":null,"lifecycle":null,"retires_at":null,"max_input_tokens":200000,"max_tokens":64000}],"has_more":false,"first_id":"fake","last_id":"fake"}`
 	}
 	if !s.authorized(w, apis[name], r.Header) {
 		return

@@ -125,10 +125,10 @@ func read(r io.Reader) (g got) {
 			}
 			for _, k := range ch.Delta.Calls {
 				g.pieces++
-				if k.Index == len(g.calls) {
+				if *k.Index == len(g.calls) {
 					g.calls = append(g.calls, k)
 				} else {
-					g.calls[k.Index].Function.Args += k.Function.Args
+					g.calls[*k.Index].Function.Args += k.Function.Args
 				}
 			}
 		}

@@ -3,6 +3,7 @@ package fakemodel
 import (
 	"cmp"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -37,6 +38,7 @@ type reply struct {
 type message struct {
 	Role      string     `json:"role"`
 	Content   string     `json:"content"`
+	Refusal   *string    `json:"refusal"`
 	Reasoning string     `json:"reasoning_content,omitempty"`
 	Calls     []wireCall `json:"tool_calls,omitempty"`
 }
@@ -113,7 +115,7 @@ func (r *reply) playCalls(calls []Call) bool {
 		}
 		r.outputs += 1 + len(c.pieces())
 		r.message.Calls = append(r.message.Calls, wireCall{
-			Index: len(r.message.Calls), ID: calls[i].ID, Type: "function", Function: wireFunction{Name: c.Name, Args: c.Args},
+			ID: calls[i].ID, Type: "function", Function: wireFunction{Name: c.Name, Args: c.Args},
 		})
 	}
 	if !r.tail.Stream {
@@ -197,7 +199,7 @@ func (r *reply) open() {
 
 // sign returns a new signature for the reasoning before the part of this number.
 func (r *reply) sign(part int) string {
-	signature := fmt.Sprintf("signature-%d-%d", r.number, part)
+	signature := base64.StdEncoding.EncodeToString(fmt.Appendf(nil, "signature-%d-%d", r.number, part)) // as Google's type demands
 	r.issue(signature)
 	return signature
 }

@@ -23,7 +23,7 @@ func (r *reply) endPlain(st Step) {
 	r.message.Role = "assistant"
 	body := r.object("chat.completion") +
 		`,"choices":[{"index":0,"message":` + string(mustMarshal(r.message)) +
-		`,"finish_reason":` + quote(r.finish(st)) + `}],"usage":` + string(mustMarshal(r.usage(st))) + "}"
+		`,"logprobs":null,"finish_reason":` + quote(r.finish(st)) + `}],"usage":` + string(mustMarshal(r.usage(st))) + "}"
 	r.w.Header().Set("Content-Type", "application/json")
 	r.w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	if st.End == Cut || st.End == Reset {

@@ -65,8 +65,13 @@ func (responsesAPI) messages(element []byte) ([]Message, error) {
 
 func (responsesAPI) authenticate(h http.Header) (string, error) { return bearer(h), nil }
 
-// responsesFail is the error of a rejection.
-type responsesFail struct {
+// openAIError is the body of a rejection by either API of OpenAI.
+type openAIError struct {
+	Error openAIFail `json:"error"`
+}
+
+// openAIFail is the error in it. All of its members are always there.
+type openAIFail struct {
 	Message string  `json:"message"`
 	Type    string  `json:"type"`
 	Param   *string `json:"param"`
@@ -74,13 +79,11 @@ type responsesFail struct {
 }
 
 func (responsesAPI) failure(status int, message string) any {
-	f := responsesFail{Message: message, Type: "invalid_request_error"}
+	f := openAIFail{Message: message, Type: "invalid_request_error"}
 	if status == http.StatusUnauthorized {
 		f.Code = new("invalid_api_key")
 	}
-	return struct {
-		Error responsesFail `json:"error"`
-	}{f}
+	return openAIError{f}
 }
 
 func (responsesAPI) stream(r *reply) wire { return &responsesStream{reply: r} }
@@ -104,13 +107,14 @@ func (w *responsesStream) event(kind, members string) {
 
 // response is the object of the events about the whole reply.
 func (w *responsesStream) response(status, rest string) string {
-	return fmt.Sprintf(`,"response":{"id":"resp_%d","object":"response","created_at":1,"model":%s,"status":%q,"output":[%s]%s}`,
+	return fmt.Sprintf(`,"response":{"id":"resp_%d","object":"response","created_at":1,"model":%s,"status":%q,"output":[%s],"error":null,"instructions":null,`+
+		`"metadata":{},"parallel_tool_calls":true,"temperature":1,"top_p":1,"tool_choice":"auto","tools":[],"access_programs":null%s}`,
 		w.number, quote(w.tail.Model), status, strings.Join(w.output, ","), rest)
 }
 
 func (w *responsesStream) begin() {
-	w.event("created", w.response("in_progress", ""))
-	w.event("in_progress", w.response("in_progress", ""))
+	w.event("created", w.response("in_progress", `,"incomplete_details":null`))
+	w.event("in_progress", w.response("in_progress", `,"incomplete_details":null`))
 }
 
 // start makes sure that an item of this type is open.
@@ -223,7 +227,7 @@ func (w *responsesStream) calls(calls []Call) {
 	}
 	for i, c := range calls {
 		w.index = first + i
-		w.event("function_call_arguments.done", w.place()+`,"name":`+quote(c.Name)+`,"arguments":`+quote(c.Args))
+		w.event("function_call_arguments.done", w.place()+`,"arguments":`+quote(c.Args))
 		w.done(w.index, item(i, c.Args, "completed"))
 	}
 	w.index++
@@ -236,14 +240,14 @@ func (w *responsesStream) fault(reason string) {
 func (w *responsesStream) end(st Step) {
 	w.shut()
 	u := w.usage(st)
-	usage := fmt.Sprintf(`,"usage":{"input_tokens":%d,"input_tokens_details":{"cached_tokens":%d},"output_tokens":%d,"output_tokens_details":{"reasoning_tokens":%d},"total_tokens":%d}`,
+	usage := fmt.Sprintf(`,"usage":{"input_tokens":%d,"input_tokens_details":{"cached_tokens":%d,"cache_write_tokens":0},"output_tokens":%d,"output_tokens_details":{"reasoning_tokens":%d},"total_tokens":%d}`,
 		u.Prompt, u.PromptDetails.Cached, u.Completion, u.CompletionDetails.Reasoning, u.Total)
 	reasons := map[string]string{"length": "max_output_tokens", "content_filter": "content_filter"}
 	if reason := reasons[w.finish(st)]; reason != "" {
 		w.event("incomplete", w.response("incomplete", usage+`,"incomplete_details":{"reason":`+quote(reason)+`}`))
 		return
 	}
-	w.event("completed", w.response("completed", usage))
+	w.event("completed", w.response("completed", usage+`,"incomplete_details":null`))
 }
 
 // dataURL decodes a URL of the scheme data, and leaves others as they are.
