@@ -23,6 +23,7 @@ import (
 // loginCommand implements lashd login.
 type loginCommand struct {
 	Provider string `arg:"" optional:"" help:"Provider, such as anthropic; lashd asks if it is missing."`
+	BaseURL  string `name:"base-url" placeholder:"URL" help:"Write the address of the provider into config.toml first, as azure and bedrock need it."`
 	Untested bool   `help:"Store the key without a test."`
 }
 
@@ -37,11 +38,31 @@ A key in the environment or in config.toml takes precedence over the stored key.
 Examples:
   lashd login
   lashd login anthropic
-  pass show openai | lashd login openai`
+  pass show openai | lashd login openai
+  lashd login azure --base-url https://my-resource.openai.azure.com/openai/v1`
 }
 
-// Run asks, tests, stores and hands over the key.
+// Run asks, tests, stores and hands over the key. If that fails, config.toml keeps the address that it had.
 func (c loginCommand) Run(ctx context.Context, e *environment) error {
+	if c.BaseURL == "" {
+		return c.login(ctx, e)
+	}
+	if c.Provider == "" {
+		return &exitError{exitUsage, errors.New("name the provider: lashd login PROVIDER --base-url URL")}
+	}
+	restore, err := e.setBaseURL(c.Provider, c.BaseURL)
+	if err != nil {
+		return err
+	}
+	if err := c.login(ctx, e); err != nil {
+		return errors.Join(err, restore())
+	}
+	e.note("a running daemon uses the address after its restart; %s", freshConfig)
+	return nil
+}
+
+// login asks, tests, stores and hands over the key.
+func (c loginCommand) login(ctx context.Context, e *environment) error {
 	cfg, err := e.config()
 	if err != nil {
 		return err
@@ -87,7 +108,7 @@ func (e *environment) checkLogin(ctx context.Context, c config, name string) err
 	case !c.knows(name):
 		return &exitError{exitUsage, fmt.Errorf("unknown provider %q%s; use one of %s, or add [providers.%s] to config.toml", name, didYouMean(name, providers.Presets()), strings.Join(providers.Presets(), ", "), name)}
 	case c.noAddress(name) != "":
-		return fmt.Errorf("set base_url in [providers.%s] of config.toml first; %s", name, c.noAddress(name))
+		return fmt.Errorf("set base_url in [providers.%s] of config.toml first, or use --base-url; %s", name, c.noAddress(name))
 	case known && preset.Local && c.Providers[name].Key == nil:
 		e.noteLocal(ctx)
 		return fmt.Errorf("%s needs no key; lashd model use %s/ID chooses one of its models", preset.Title, name)

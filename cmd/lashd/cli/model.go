@@ -20,6 +20,8 @@ type modelCommand struct {
 	List modelListCommand `cmd:"" default:"withargs" help:"List models (default)."`
 	Test modelTestCommand `cmd:"" help:"Make one small model call."`
 	Use  modelUseCommand  `cmd:"" help:"Set the default model in config.toml."`
+
+	Providers modelProvidersCommand `cmd:"" help:"List providers and where their keys come from."`
 }
 
 // modelListCommand implements lashd model list.

@@ -1,0 +1,101 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"lashd/cmd/lashd/providers"
+)
+
+// modelProvidersCommand implements lashd model providers. Editors call it with --json to set up a provider.
+type modelProvidersCommand struct {
+	inJSON
+}
+
+// Help is shown by --help.
+func (modelProvidersCommand) Help() string {
+	return `Lists the providers that lashd knows and those of config.toml. KEY says where the API key comes from, as far as this shell and the
+stored keys show. MODELS lists the models of servers that run on this machine. The command prints no keys and needs no daemon.
+
+Example: lashd model providers`
+}
+
+// providerInfo is a provider as lashd model providers prints it.
+type providerInfo struct {
+	Name        string   `json:"name"`
+	Title       string   `json:"title"`
+	BaseURL     string   `json:"baseUrl,omitempty"`     // absent: a person must name it
+	BaseURLForm string   `json:"baseUrlForm,omitempty"` // form of an address that a person must name
+	KeysAt      string   `json:"keysAt,omitempty"`      // web page where a person gets a key
+	Local       bool     `json:"local,omitempty"`       // a server on this machine, which needs no key
+	Pasted      bool     `json:"pasted,omitempty"`      // lashd login stores a key that a person pastes
+	Key         string   `json:"key,omitempty"`         // where the key comes from; absent: there is none
+	Stored      bool     `json:"stored,omitempty"`      // lashd logout can delete a key
+	Models      []string `json:"models,omitempty"`      // ids of the models of a local server that runs
+}
+
+// Run prints the providers.
+func (c modelProvidersCommand) Run(ctx context.Context, e *environment) error {
+	cfg, err := e.config()
+	if err != nil {
+		return err
+	}
+	from := e.keySources(cfg, "")
+	infos := cfg.providerInfos(from)
+	for _, l := range providers.FindLocal(ctx, cfg.servers(from)) {
+		i := slices.IndexFunc(infos, func(p providerInfo) bool { return p.Name == l.Name })
+		infos[i].Models = l.Models
+	}
+	if c.wantsJSON() {
+		return printJSON(infos)
+	}
+	rows := [][]string{{"PROVIDER", "TITLE", "KEY", "ADDRESS", "MODELS"}}
+	for _, p := range infos {
+		rows = append(rows, []string{p.Name, oneLine(p.Title, 40), cmp.Or(p.Key, "-"), oneLine(cmp.Or(p.BaseURL, "-"), 80), oneLine(strings.Join(p.Models, ", "), 80)})
+	}
+	return table(rows)
+}
+
+// providerInfos returns the presets and then the other providers of the configuration, by name.
+func (c config) providerInfos(from keySources) []providerInfo {
+	names := providers.Presets()
+	for _, name := range slices.Sorted(maps.Keys(c.Providers)) {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	var infos []providerInfo
+	for _, name := range names {
+		preset, known := providers.PresetOf(name)
+		p := c.Providers[name]
+		infos = append(infos, providerInfo{
+			Name: name, Title: cmp.Or(preset.Title, name), BaseURL: cmp.Or(p.BaseURL, preset.BaseURL), BaseURLForm: preset.BaseURLForm, KeysAt: preset.KeysAt,
+			Local: preset.Local, Pasted: !preset.Local && (!known || len(preset.Env) > 0), Key: c.keyFrom(name, from), Stored: from.store.Has(name),
+		})
+	}
+	return infos
+}
+
+// keyFrom says where the key of a provider comes from, in the order in which the daemon looks; "" if there is none. It reads no key.
+func (c config) keyFrom(name string, from keySources) string {
+	preset, _ := providers.PresetOf(name)
+	key := c.Providers[name].Key
+	variables := preset.Env
+	if key != nil && key.Env != "" {
+		variables = []string{key.Env}
+	}
+	i := slices.IndexFunc(variables, func(variable string) bool { return os.Getenv(variable) != "" })
+	switch {
+	case i >= 0:
+		return variables[i]
+	case key != nil && key.Env == "":
+		return "config.toml"
+	case from.store.Has(name):
+		return "stored"
+	}
+	return ""
+}
