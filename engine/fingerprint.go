@@ -97,6 +97,7 @@ func (f *fingerprints) envelope(e *turn.Effect) []byte {
 		field("generation", print16(m.Generation))
 		field("messages", f.messages(m.Messages))
 		field("transient", print16(m.Transient))
+		field("language", m.Language)
 	case e.Tools != nil:
 		field("calls", print16(e.Tools.Calls))
 	case e.Code != nil:

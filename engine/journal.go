@@ -102,7 +102,8 @@ func (p progress) retractions(session protocol.SessionID, id protocol.TurnID) []
 // syncAgain is the body of a sync row whose environment equals that of an earlier row. Prompts and tool lists are
 // large and rarely change within a turn.
 type syncAgain struct {
-	SameAs uint64 `json:"sameAs"`
+	SameAs uint64                `json:"sameAs"`
+	Code   *turn.CodeEnvironment `json:"code,omitempty"` // it is not compared: the globals change with most cells
 }
 
 // load reads the rows that an earlier run of the daemon stored. It runs before the machine exists, and replaces
@@ -165,7 +166,7 @@ func (j *journal) known(e turn.Effect) (answer turn.Response, known bool, err er
 	if answer.Sync != nil {
 		j.lastEnv, j.lastID = answer.Sync, e.ID
 		if again.SameAs != 0 {
-			j.lastID = again.SameAs
+			j.lastID, answer.Sync.Code = again.SameAs, again.Code
 		}
 	}
 	return answer, true, nil
@@ -222,7 +223,7 @@ func (j *journal) answerRow(n *pendingAnswer) persistence.Effect {
 		Turn: j.turn, ID: n.effect.ID, Kind: string(n.effect.Kind), Finished: true, Hash: j.prints.envelope(&n.effect),
 	}
 	if n.sameAs != 0 {
-		row.Body = encode(syncAgain{n.sameAs})
+		row.Body = encode(syncAgain{n.sameAs, n.answer.Sync.Code})
 	} else {
 		row.Body = encode(n.answer)
 	}

@@ -71,11 +71,14 @@ func PartItem(n *protocol.Node, index int) protocol.Item {
 	part := &n.Message.Parts[index]
 	item := protocol.Item{
 		ID: ItemIDOf(n.ID, index), Status: protocol.ItemDone, TurnID: n.TurnID, AtMs: n.AtMs,
-		Kind: itemKind(n.Message.Role, part.Kind), Text: part.Text, Attachment: part.Attachment, Origin: n.Message.Origin,
+		Kind: itemKind(n.Message.Role, part.Kind), Text: part.Text, Attachment: part.Attachment, Cell: part.Cell, Origin: n.Message.Origin,
 	}
 	if part.Kind == protocol.PartToolCall && part.Call != nil {
 		item.Status = protocol.ItemInProgress
 		item.CallID, item.Tool, item.Args = part.Call.CallID, part.Call.Name, part.Call.Args
+	}
+	if part.Kind == protocol.PartCode {
+		item.Language, item.Text = protocol.SplitCell(part.Text)
 	}
 	return item
 }

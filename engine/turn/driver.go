@@ -27,12 +27,39 @@ type Driver interface {
 	HandlesOutputLimit() bool
 }
 
+// TextSplitter is a Driver whose replies contain code in their text. lashd splits the text while it arrives, so that
+// people see prose and code as different items, and stops reading a reply after its code.
+type TextSplitter interface {
+	// Splitter returns the state for one reply to a model call with ModelCall.Language.
+	Splitter(language string) Splitter
+}
+
+// Splitter separates the text of one reply. The pieces that it returns depend on the text only, not on where the deltas
+// are cut. It may hold text back until it knows to which kind it belongs.
+type Splitter interface {
+	// Write takes the next delta and returns what is known of the text so far, in order.
+	Write(delta string) []Piece
+	// Break is called where something else follows, such as reasoning, and at the end of the reply. It returns the text
+	// that was held back.
+	Break() []Piece
+	// Done reports whether the rest of the reply is not needed.
+	Done() bool
+}
+
+// Piece is consecutive text of one kind.
+type Piece struct {
+	Kind  protocol.PartKind // PartProse or PartCode
+	Text  string            // as it becomes part of the reply
+	Shown string            // as people see it, without the tags of code
+}
+
 // View is the state of a turn that a driver decides by. It is shared and must not be modified.
 type View struct {
 	Iteration int                // from 1
 	Grace     bool               // this is the extra iteration of GraceFinal
 	Messages  []protocol.Message // of this turn
 	Tools     []protocol.ToolManifest
+	Code      *CodeEnvironment      // nil: the session runs no code
 	State     json.RawMessage       // of the driver; nil at first
 	Options   *protocol.TurnOptions // of the turn; nil: none
 }
@@ -45,6 +72,12 @@ type Action struct{ do func(*Machine) }
 // StartModel makes a model call with the messages of the turn. The result arrives in Reply.
 func StartModel(choice provider.ToolChoice, output provider.OutputSpec) Action {
 	return Action{func(m *Machine) { m.startModel(choice, output) }}
+}
+
+// StartCoding makes a model call without tools, whose reply may contain a code cell of the language. The messages of
+// tail come at the end of the prompt and are not stored. The result arrives in Reply.
+func StartCoding(language string, tail ...protocol.Message) Action {
+	return Action{func(m *Machine) { m.startCoding(language, tail) }}
 }
 
 // StartTools runs a batch of tool calls. The results arrive in Results.

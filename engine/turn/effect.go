@@ -53,6 +53,14 @@ type Sync struct {
 type Environment struct {
 	System string                  `json:"system"`
 	Tools  []protocol.ToolManifest `json:"tools,omitempty"`
+	Code   *CodeEnvironment        `json:"code,omitempty"` // nil: the session runs no code
+}
+
+// CodeEnvironment is the state of a session that runs code cells, at the beginning of an iteration.
+type CodeEnvironment struct {
+	Language string                `json:"language"`          // of the cells, and the name of their tags
+	Globals  []protocol.CodeGlobal `json:"globals,omitempty"` // ordered by name
+	Context  int64                 `json:"context,omitempty"` // tokens of the conversation, as the last model call counted them; 0: unknown
 }
 
 // ModelCall asks for a model reply. The interpreter adds the history before the turn.
@@ -65,6 +73,7 @@ type ModelCall struct {
 	// Messages are those of this turn. Messages with a cause go to the end of the prompt.
 	Messages  []protocol.Message `json:"messages"`
 	Transient []protocol.Message `json:"transient,omitempty"` // sent once, never stored
+	Language  string             `json:"language,omitempty"`  // of code cells that the reply may contain; "": none
 	// Fallback is the name of the model to ask instead of the session's, which has failed in this turn; "": ask the session's.
 	Fallback string `json:"fallback,omitempty"`
 }
@@ -76,9 +85,10 @@ type ToolBatch struct {
 
 // Cell asks to run a piece of code.
 type Cell struct {
-	Language     string `json:"language"`
-	Source       string `json:"source"`
-	AcceptFinish bool   `json:"acceptFinish,omitempty"` // the code may end the turn
+	Language     string          `json:"language"`
+	Source       string          `json:"source"`
+	AcceptFinish bool            `json:"acceptFinish,omitempty"` // the code may end the turn
+	Schema       json.RawMessage `json:"schema,omitempty"`       // JSON Schema of the value that ends the turn; nil: any value
 }
 
 // Checkpoint asks for inputs and messages to add to the turn at this point.
@@ -151,11 +161,16 @@ func (r *ToolReply) Seen() protocol.ToolOutput {
 
 // CellReply is the result of a code cell.
 type CellReply struct {
-	Printed string                    `json:"printed,omitempty"` // text that the code printed
-	Value   json.RawMessage           `json:"value,omitempty"`
-	Error   string                    `json:"error,omitempty"` // of the code; empty: it ran without one
-	Control *protocol.ToolControl     `json:"control,omitempty"`
-	Calls   []protocol.ToolCallRecord `json:"calls,omitempty"`
+	ID       protocol.CallID           `json:"id,omitempty"`      // of the cell, which Calls name as their parent; lashd sets it
+	Printed  string                    `json:"printed,omitempty"` // text that the code printed
+	Value    json.RawMessage           `json:"value,omitempty"`   // of the last expression; nil: it has none
+	Error    string                    `json:"error,omitempty"`   // of the code; empty: it ran without one
+	Position *protocol.CodePosition    `json:"position,omitempty"`
+	Control  *protocol.ToolControl     `json:"control,omitempty"` // how the code ended the turn; nil: it did not
+	Calls    []protocol.ToolCallRecord `json:"calls,omitempty"`   // that the code made, in order
+	Changed  []string                  `json:"changed,omitempty"` // globals that the code set or removed
+	Unsaved  []protocol.UnsavedGlobal  `json:"unsaved,omitempty"` // globals that cannot be stored
+	Fatal    *protocol.Issue           `json:"fatal,omitempty"`   // ends the turn without a decision of the driver
 }
 
 // Delivery is what a checkpoint adds to a turn.

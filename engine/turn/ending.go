@@ -41,6 +41,7 @@ func (m *Machine) finish(outcome protocol.TurnOutcome) {
 		return
 	}
 	m.closeCalls(exactly.Kind)
+	m.closeCell()
 	m.s.Active, m.s.After, m.s.Outcome = nil, nil, &exactly
 	m.emit(Effect{Kind: EffectDone, Done: &exactly})
 }
@@ -54,6 +55,18 @@ func (m *Machine) closeCalls(end protocol.OutcomeKind) {
 	if len(msg.Parts) > 0 {
 		m.appendMessage(msg, "")
 	}
+}
+
+// closeCell adds an observation for the code cell that is still running, so that the next turn does not take it for one
+// that ran to its end.
+func (m *Machine) closeCell() {
+	if m.s.Active == nil || m.s.Active.Kind != EffectCode {
+		return
+	}
+	const text = "The turn ended while the code ran. It is unknown how far the code ran."
+	m.appendMessage(protocol.Message{Role: protocol.RoleUser, Parts: []protocol.Part{
+		{Kind: protocol.PartOutput, Text: text, Cell: &protocol.CodeResult{Error: text}},
+	}}, "")
 }
 
 // lastResult returns the result of a call at the end of the turn. If the turn failed while the batch of the call was

@@ -70,7 +70,7 @@ func impure(n ast.Node) string {
 		switch {
 		case pkg.Name == "protocol" && strings.HasPrefix(n.Sel.Name, "New"):
 			return "a random id"
-		case pkg.Name == "provider" && !slices.Contains([]string{"Reply", "Arguments", "ToolChoice", "OutputSpec"}, n.Sel.Name):
+		case pkg.Name == "provider" && !slices.Contains([]string{"Reply", "Arguments", "ToolChoice", "ToolsNone", "OutputSpec"}, n.Sel.Name):
 			return "provider." + n.Sel.Name
 		case pkg.Name == "fmt" && !slices.Contains([]string{"Sprintf", "Errorf"}, n.Sel.Name):
 			return "output"

@@ -148,7 +148,7 @@ func (m *Machine) Result() Result {
 func (m *Machine) view() View {
 	return View{
 		Iteration: m.s.Iteration, Grace: m.s.Grace, Messages: slices.Clip(m.s.Messages), Tools: slices.Clip(m.s.Env.Tools),
-		State: m.s.Driver, Options: m.s.Options,
+		Code: m.s.Env.Code, State: m.s.Driver, Options: m.s.Options,
 	}
 }
 

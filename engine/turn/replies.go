@@ -68,7 +68,7 @@ func (m *Machine) modelFailed(reply *provider.Reply, kind protocol.OutcomeKind, 
 	m.finish(protocol.TurnOutcome{Kind: kind, Text: issue.Message})
 }
 
-// keepPartial stores the text of an incomplete reply. Its tool calls are dropped: they did not run, and calls without a
+// keepPartial stores the text and code of an incomplete reply. Its tool calls are dropped: they did not run, and calls without a
 // result would make the conversation invalid. Reasoning stays in front of the prose it led to, so that parts keep the
 // ids under which clients have seen them.
 func (m *Machine) keepPartial(reply *provider.Reply) {
@@ -78,6 +78,9 @@ func (m *Machine) keepPartial(reply *provider.Reply) {
 		switch p.Kind {
 		case protocol.PartProse, protocol.PartCommentary:
 			said = said || strings.TrimSpace(p.Text) != ""
+			parts = append(parts, p)
+		case protocol.PartCode:
+			said = true
 			parts = append(parts, p)
 		case protocol.PartReasoning:
 			parts = append(parts, p)
@@ -133,11 +136,19 @@ func shownOutputs(replies []ToolReply) []ToolReply {
 	return shown
 }
 
-// codeReturned records the calls of a code cell and passes its result to the driver.
+// codeReturned records the calls of a code cell and passes its result to the driver. A cell without an error is
+// progress, unless the driver counts it as an unsuccessful attempt.
 func (m *Machine) codeReturned(r *CellReply) {
-	m.s.ToolCalls = append(m.s.ToolCalls, r.Calls...)
+	m.s.ToolCalls = append(m.s.ToolCalls, m.recordable(r.Calls)...)
+	if r.Fatal != nil {
+		m.Fail(protocol.OutcomeRuntimeError, *r.Fatal)
+		return
+	}
+	before := m.s.NoProgress
 	m.apply(m.driver.Cell(m.view(), *r))
-	m.progress(r.Error == "")
+	if m.s.NoProgress == before {
+		m.progress(r.Error == "")
+	}
 }
 
 // progress updates the count of unsuccessful attempts and ends the turn when it reaches the limit.

@@ -11,21 +11,34 @@ import (
 
 // startModel asks for a model reply, at most once per iteration.
 func (m *Machine) startModel(choice provider.ToolChoice, output provider.OutputSpec) {
-	if m.s.Asked == m.s.Iteration {
-		// The turn budget counts iterations: a second call in one would not be counted.
-		m.violation("driver_conflict", fmt.Sprintf("the driver asked for a second model call in iteration %d", m.s.Iteration))
-		return
-	}
 	output, err := exact(output)
 	if err != nil {
 		m.violation("malformed_request", err.Error())
 		return
 	}
+	m.askModel(ModelCall{Tools: slices.Clip(m.s.Env.Tools), Choice: choice, Output: output, Transient: slices.Clip(m.s.Transient)})
+}
+
+// startCoding asks for a reply with prose or a code cell, at most once per iteration.
+func (m *Machine) startCoding(language string, tail []protocol.Message) {
+	tail, err := exact(tail)
+	if err != nil {
+		m.violation("malformed_request", err.Error())
+		return
+	}
+	m.askModel(ModelCall{Choice: provider.ToolsNone, Language: language, Transient: slices.Concat(m.s.Transient, tail)})
+}
+
+// askModel completes a model call with what all calls of the turn have, and waits for the reply.
+func (m *Machine) askModel(call ModelCall) {
+	if m.s.Asked == m.s.Iteration {
+		// The turn budget counts iterations: a second call in one would not be counted.
+		m.violation("driver_conflict", fmt.Sprintf("the driver asked for a second model call in iteration %d", m.s.Iteration))
+		return
+	}
 	m.s.Asked = m.s.Iteration
-	m.wait(Effect{Kind: EffectModel, Model: &ModelCall{
-		System: m.s.Env.System, Tools: slices.Clip(m.s.Env.Tools), Choice: choice, Output: output, Generation: m.s.Generation,
-		Messages: slices.Clip(m.s.Messages), Transient: slices.Clip(m.s.Transient), Fallback: m.s.Fallback,
-	}})
+	call.System, call.Generation, call.Messages, call.Fallback = m.s.Env.System, m.s.Generation, slices.Clip(m.s.Messages), m.s.Fallback
+	m.wait(Effect{Kind: EffectModel, Model: &call})
 }
 
 // startTools asks for a batch of tool calls.
@@ -41,7 +54,11 @@ func (m *Machine) startTools(calls []protocol.ToolCall) {
 // startCode asks to run a code cell.
 func (m *Machine) startCode(cell Cell) {
 	m.s.HadCode = true
-	cell, _ = exact(cell) // it is text: this cannot fail
+	cell, err := exact(cell)
+	if err != nil {
+		m.violation("malformed_cell", err.Error())
+		return
+	}
 	m.wait(Effect{Kind: EffectCode, Code: &cell})
 }
 

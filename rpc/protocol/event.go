@@ -224,4 +224,6 @@ type Item struct {
 	Attachment *Attachment     `json:"attachment,omitempty"`
 	Origin     *Origin         `json:"origin,omitempty"`
 	Plugin     *PluginNode     `json:"plugin,omitempty"`
+	Language   string          `json:"language,omitempty"` // of code; text is its source
+	Cell       *CodeResult     `json:"cell,omitempty"`     // result of a code cell; text is what the model reads of it
 }

@@ -32,8 +32,8 @@ const (
 	PartReasoning  PartKind = "reasoning"  // the model's reasoning; sent back only as the provider's own blocks
 	PartToolCall   PartKind = "toolCall"   // Call is set
 	PartToolResult PartKind = "toolResult" // Result is set
-	PartCode       PartKind = "code"       // a code cell
-	PartOutput     PartKind = "output"     // output of a code cell
+	PartCode       PartKind = "code"       // a code cell, with the tags around it
+	PartOutput     PartKind = "output"     // what the model reads of the result of a code cell; Cell is set
 	PartError      PartKind = "error"      // an error for display
 	PartAttachment PartKind = "attachment" // Attachment is set
 )
@@ -45,6 +45,7 @@ type Part struct {
 	Call       *ToolCall       `json:"call,omitempty"`
 	Result     *ToolResult     `json:"result,omitempty"`
 	Attachment *Attachment     `json:"attachment,omitempty"`
+	Cell       *CodeResult     `json:"cell,omitempty"`
 	Replay     json.RawMessage `json:"replay,omitempty"` // the provider's own block; only its adapter reads it
 	Route      string          `json:"route,omitempty"`  // provider, endpoint and model that produced Replay
 	Prune      *Prune          `json:"prune,omitempty"`  // set only in prompt views; stored nodes are never pruned

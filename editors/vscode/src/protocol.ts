@@ -235,6 +235,32 @@ export interface ClientTool {
   deadlineMs?: number;
 }
 
+/** CodePosition is a place in the source of a code cell. */
+export interface CodePosition {
+  /** from 1 */
+  line: number;
+  /** from 1; absent: unknown */
+  column?: number;
+}
+
+/** CodeResult is the result of a code cell, for people. The model reads the text of the part that has it. */
+export interface CodeResult {
+  /** parent of the calls that the cell made */
+  cellId?: CallID;
+  /** at most 64 KiB of it */
+  printed?: string;
+  /** of the last expression, or the final value of the turn; absent if over 64 KiB */
+  value?: unknown;
+  /** absent: the code ran without an error */
+  error?: string;
+  position?: CodePosition;
+  /** the cell ended the turn */
+  final?: boolean;
+  /** globals that the cell set or removed */
+  changed?: string[];
+  unsaved?: UnsavedGlobal[];
+}
+
 /** authorizes tool/complete for a pending call; only the tool that took it knows it */
 export type CompletionKey = string;
 
@@ -821,6 +847,10 @@ export interface Item {
   attachment?: Attachment;
   origin?: Origin;
   plugin?: PluginNode;
+  /** of code; text is its source */
+  language?: string;
+  /** result of a code cell; text is what the model reads of it */
+  cell?: CodeResult;
 }
 
 /** node id and part index: nod_...:0 */
@@ -1195,6 +1225,7 @@ export interface Part {
   call?: ToolCall;
   result?: ToolResult;
   attachment?: Attachment;
+  cell?: CodeResult;
   /** the provider's own block; only its adapter reads it */
   replay?: unknown;
   /** provider, endpoint and model that produced Replay */
@@ -3173,6 +3204,12 @@ export interface TurnWaitParams {
 export interface UnknownOutcomeRule {
   /** absent: ten minutes; 0: report to the model at once */
   deadlineMs?: number;
+}
+
+/** UnsavedGlobal is a global variable that is not stored with the session. It is lost when the session is unloaded. */
+export interface UnsavedGlobal {
+  name: string;
+  reason: string;
 }
 
 /** Usage counts tokens. reasoning is a part of output; the other counts do not overlap. cost covers the calls whose model had a price in the configuration at that time. */
