@@ -19,7 +19,7 @@ type event struct {
 	Message message           `json:"message"`       // of message_start
 	Block   json.RawMessage   `json:"content_block"` // of content_block_start
 	Delta   delta             `json:"delta"`         // of content_block_delta and message_delta
-	Usage   *wireUsage        `json:"usage"`         // of message_delta
+	Usage   optionalUsage     `json:"usage"`         // of message_delta
 	Error   *endpoint.Failure `json:"error"`         // of the event "error"
 }
 
@@ -27,17 +27,17 @@ type event struct {
 type message struct {
 	ID    endpoint.Fact `json:"id"`    // of the reply, kept as evidence
 	Model endpoint.Fact `json:"model"` // id of the model that answers
-	Usage *wireUsage    `json:"usage"` // message_delta replaces these counts
+	Usage optionalUsage `json:"usage"` // message_delta replaces these counts
 }
 
 // delta is what an event adds to a block, or the end of the message.
 type delta struct {
-	Type      string `json:"type"`         // of a delta to a block; empty in message_delta
-	Text      string `json:"text"`         // of text_delta
-	Thinking  string `json:"thinking"`     // of thinking_delta
-	Signature string `json:"signature"`    // of signature_delta, which comes before the end of the block
-	Input     string `json:"partial_json"` // of input_json_delta: the next bytes of the arguments
-	Stop      string `json:"stop_reason"`  // of message_delta: why the model stopped
+	Type      string        `json:"type"`         // of a delta to a block; empty in message_delta
+	Text      string        `json:"text"`         // of text_delta
+	Thinking  string        `json:"thinking"`     // of thinking_delta
+	Signature endpoint.Fact `json:"signature"`    // of signature_delta, which comes before the end of the block
+	Input     string        `json:"partial_json"` // of input_json_delta: the next bytes of the arguments
+	Stop      string        `json:"stop_reason"`  // of message_delta: why the model stopped
 }
 
 // block is a content block that is still being written.
@@ -71,13 +71,13 @@ type decoder struct {
 // Only message_stop is evidence of a complete reply: a stream that ends without it is an error, even after a stop reason.
 func (d *decoder) Event(data []byte, r *endpoint.Reply) error {
 	var e event
-	if err := json.Unmarshal(data, &e); err != nil {
+	if err := json.Unmarshal(data, &e); err != nil && !(endpoint.Mistyped(err) && e.foreign()) {
 		return r.Malformed(data, err)
 	}
 	switch e.Type {
 	case "message_start":
 		r.Served(e.Message.Model, "", e.Message.ID)
-		d.count(e.Message.Usage, r)
+		d.count(e.Message.Usage.Value, r)
 	case "content_block_start":
 		return d.start(&e, data, r)
 	case "content_block_delta":
@@ -85,7 +85,7 @@ func (d *decoder) Event(data []byte, r *endpoint.Reply) error {
 	case "content_block_stop":
 		return d.end(e.Index, r)
 	case "message_delta":
-		d.count(e.Usage, r)
+		d.count(e.Usage.Value, r)
 		d.stop = cmp.Or(stopReason(e.Delta.Stop), d.stop)
 	case "message_stop":
 		r.Complete(cmp.Or(d.stop, protocol.StopUnknown))
@@ -100,11 +100,25 @@ func (d *decoder) Event(data []byte, r *endpoint.Reply) error {
 	return nil
 }
 
+// foreign reports whether lashd does not read events or deltas of this type. Their members may have any type.
+func (e *event) foreign() bool {
+	switch e.Type {
+	case "message_start", "content_block_start", "content_block_stop", "message_delta", "message_stop", "error", "":
+		return false
+	case "content_block_delta":
+		switch e.Delta.Type {
+		case "text_delta", "thinking_delta", "signature_delta", "input_json_delta", "":
+			return false
+		}
+	}
+	return true
+}
+
 // start opens a block. Blocks of kinds that lashd does not know are read and left out.
 // The whole first event counts towards the limits of the reply, since a redacted block arrives complete in it.
 func (d *decoder) start(e *event, data []byte, r *endpoint.Reply) error {
 	b := &block{raw: e.Block}
-	if err := json.Unmarshal(e.Block, b); err != nil {
+	if err := json.Unmarshal(e.Block, b); err != nil && !(endpoint.Mistyped(err) && b.foreign()) {
 		return r.Malformed(data, err)
 	}
 	if d.blocks == nil {
@@ -127,6 +141,15 @@ func (d *decoder) start(e *event, data []byte, r *endpoint.Reply) error {
 	return nil
 }
 
+// foreign reports whether lashd does not read blocks of this type. Their members may have any type.
+func (b *block) foreign() bool {
+	switch b.Type {
+	case "text", "thinking", "redacted_thinking", "tool_use", "":
+		return false
+	}
+	return true
+}
+
 // delta adds to an open block.
 // Text and thinking go to the reader at once. Arguments and signatures are kept until the block ends.
 // A delta of a block that was not started is ignored.
@@ -147,7 +170,7 @@ func (d *decoder) delta(e *event, r *endpoint.Reply) error {
 			return err
 		}
 	case "signature_delta":
-		b.Signature += e.Delta.Signature
+		b.Signature += string(e.Delta.Signature)
 		d.size += len(e.Delta.Signature)
 	case "input_json_delta":
 		b.args = append(b.args, e.Delta.Input...)
@@ -234,6 +257,9 @@ type wireUsage struct {
 		Thinking *endpoint.Count `json:"thinking_tokens"` // part of Output
 	} `json:"output_tokens_details"`
 }
+
+// optionalUsage is usage that may be absent.
+type optionalUsage = endpoint.Optional[wireUsage]
 
 // count takes the counts of an event.
 // The reply gets the totals so far, so a stream that fails later still reports its usage.

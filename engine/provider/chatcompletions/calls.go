@@ -26,8 +26,8 @@ type openCall struct {
 func (c *calls) add(d *callDelta) {
 	call := c.find(d)
 	if call.id == "" {
-		call.id = d.ID
-		c.size += provider.Cost(d.ID)
+		call.id = string(d.ID)
+		c.size += provider.Cost(string(d.ID))
 	}
 	if call.name == "" {
 		call.name = d.Function.Name
@@ -81,7 +81,7 @@ func (c *calls) take() []openCall {
 // A call that has no name yet accepts every fragment.
 func (c *openCall) ends(d *callDelta) bool {
 	named := d.Function.Name != "" && c.name != ""
-	return named && (d.ID != "" && d.ID != c.id || d.Index == nil && d.ID == "")
+	return named && (d.ID != "" && string(d.ID) != c.id || d.Index == nil && d.ID == "")
 }
 
 // checks bounds the work of whole, in bytes: a server could send text between any two bytes of an argument.

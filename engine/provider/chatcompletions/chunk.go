@@ -11,12 +11,12 @@ import (
 // chunk is one event of a stream, or an answer in one piece, as far as lashd reads it.
 // The last chunk may have the usage and no choice.
 type chunk struct {
-	ID      endpoint.Fact     `json:"id"`           // of the reply, kept as evidence
-	Model   endpoint.Fact     `json:"model"`        // id of the model that answers
-	Tier    endpoint.Fact     `json:"service_tier"` // service tier that served the call
-	Choices []choice          `json:"choices"`      // lashd reads only the one with index 0
-	Usage   *wireUsage        `json:"usage"`        // nil in most chunks
-	Error   *endpoint.Failure `json:"error"`        // of a reply that fails
+	ID      endpoint.Fact                `json:"id"`           // of the reply, kept as evidence
+	Model   endpoint.Fact                `json:"model"`        // id of the model that answers
+	Tier    endpoint.Fact                `json:"service_tier"` // service tier that served the call
+	Choices []choice                     `json:"choices"`      // lashd reads only the one with index 0
+	Usage   endpoint.Optional[wireUsage] `json:"usage"`        // none in most chunks
+	Error   *endpoint.Failure            `json:"error"`        // of a reply that fails
 }
 
 // choice is one alternative reply, or the next piece of it.
@@ -28,18 +28,18 @@ type choice struct {
 }
 
 // delta is what a chunk adds to the reply. Servers disagree on what reasoning is called; some say it twice.
-type delta struct { // of the reply
-	Content          string      `json:"content"`           // text in which the model declines; shown as text of the reply
-	Refusal          string      `json:"refusal"`           // some servers' name for reasoning; counts before Reasoning
-	ReasoningContent string      `json:"reasoning_content"` // used if ReasoningContent is empty
-	Reasoning        string      `json:"reasoning"`
-	Calls            []callDelta `json:"tool_calls"` // fragments of tool calls
+type delta struct {
+	Content          string        `json:"content"`           // text of the reply
+	Refusal          endpoint.Fact `json:"refusal"`           // text in which the model declines; shown as text of the reply
+	ReasoningContent endpoint.Fact `json:"reasoning_content"` // some servers' name for reasoning; counts before Reasoning
+	Reasoning        endpoint.Fact `json:"reasoning"`         // used if ReasoningContent is empty
+	Calls            []callDelta   `json:"tool_calls"`        // fragments of tool calls
 }
 
 // callDelta is a fragment of a tool call.
 type callDelta struct {
-	Index    *int   `json:"index"` // of the call in the reply; nil: the server does not number its calls
-	ID       string `json:"id"`    // in the first fragment of a call
+	Index    *int          `json:"index"` // of the call in the reply; nil: the server does not number its calls
+	ID       endpoint.Fact `json:"id"`    // in the first fragment of a call
 	Function struct {
 		Name string   `json:"name"`      // in the first fragment of a call
 		Args fragment `json:"arguments"` // in every fragment; the pieces joined are the JSON
@@ -63,7 +63,7 @@ func (f *fragment) UnmarshalJSON(data []byte) error {
 // text returns the chunk's text or reasoning, and reports whether it holds nothing else.
 // The template may stand for such a chunk; any other field would be lost.
 func (c *chunk) text() (text string, reasoning, ok bool) {
-	if c.Usage != nil || c.Error != nil || len(c.Choices) != 1 {
+	if c.Usage.Value != nil || c.Error != nil || len(c.Choices) != 1 {
 		return "", false, false
 	}
 	only := &c.Choices[0]
@@ -75,7 +75,7 @@ func (c *chunk) text() (text string, reasoning, ok bool) {
 	case d.Content != "" && d.ReasoningContent == "" && d.Reasoning == "":
 		return d.Content, false, true
 	case d.Content == "" && d.ReasoningContent != "" && d.Reasoning == "":
-		return d.ReasoningContent, true, true
+		return string(d.ReasoningContent), true, true
 	}
 	return "", false, false
 }

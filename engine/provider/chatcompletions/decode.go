@@ -42,8 +42,8 @@ func (d *decoder) Whole(data []byte, r *endpoint.Reply) error {
 	}
 	d.template.learn(data, &c)
 	r.Served(c.Model, c.Tier, c.ID)
-	if c.Usage != nil {
-		r.Usage(c.Usage.buckets())
+	if c.Usage.Value != nil {
+		r.Usage(c.Usage.Value.buckets())
 	}
 	if c.Error != nil {
 		return r.Failed(*c.Error, data)
@@ -66,15 +66,15 @@ func (d *decoder) choice(r *endpoint.Reply, c *choice) error {
 	if c.Message != nil {
 		delta = c.Message
 	}
-	if err := d.text(r, delta.ReasoningContent, true); err != nil {
+	if err := d.text(r, string(delta.ReasoningContent), true); err != nil {
 		return err
 	}
 	if delta.ReasoningContent == "" {
-		if err := d.text(r, delta.Reasoning, true); err != nil {
+		if err := d.text(r, string(delta.Reasoning), true); err != nil {
 			return err
 		}
 	}
-	if err := d.text(r, delta.Content+delta.Refusal, false); err != nil {
+	if err := d.text(r, delta.Content+string(delta.Refusal), false); err != nil {
 		return err
 	}
 	if len(delta.Calls) > 0 {

@@ -11,14 +11,17 @@ import (
 // event is one event of the stream, as far as lashd reads it.
 // Each event is a whole response object with the parts that are new.
 type event struct {
-	Candidates []candidate   `json:"candidates"`    // lashd reads only the one with index 0
-	Usage      *wireUsage    `json:"usageMetadata"` // totals so far; nil if the event has none
-	ID         endpoint.Fact `json:"responseId"`    // of the reply, kept as evidence
-	Model      endpoint.Fact `json:"modelVersion"`  // version of the model that answers
-	Feedback   struct {
-		Block string `json:"blockReason"` // why the server refused the prompt; there is no candidate then
-	} `json:"promptFeedback"`
-	Error *endpoint.Failure `json:"error"` // of a stream that fails
+	Candidates []candidate                  `json:"candidates"`    // lashd reads only the one with index 0
+	Usage      endpoint.Optional[wireUsage] `json:"usageMetadata"` // totals so far; none if the event has none
+	ID         endpoint.Fact                `json:"responseId"`    // of the reply, kept as evidence
+	Model      endpoint.Fact                `json:"modelVersion"`  // version of the model that answers
+	Feedback   endpoint.Optional[feedback]  `json:"promptFeedback"`
+	Error      *endpoint.Failure            `json:"error"` // of a stream that fails
+}
+
+// feedback is what the server says about the prompt.
+type feedback struct {
+	Block string `json:"blockReason"` // why the server refused the prompt; there is no candidate then
 }
 
 // candidate is one alternative reply, or the next piece of it.
@@ -27,18 +30,18 @@ type candidate struct {
 	Content struct {
 		Parts []part `json:"parts"` // in order; deltas of text are parts of their own
 	} `json:"content"`
-	Finish  string `json:"finishReason"`  // why the reply ended; "" until then
-	Message string `json:"finishMessage"` // explains Finish for people; often absent
+	Finish  string        `json:"finishReason"`  // why the reply ended; "" until then
+	Message endpoint.Fact `json:"finishMessage"` // explains Finish for people; often absent
 }
 
 // part is a piece of a reply. Parts of other kinds have none of these fields and are left out.
 // A text, a thought or a call may be signed. A part may also have only a signature.
 type part struct {
-	Text      string `json:"text"`             // a delta of the reply, or of a thought
-	Thought   bool   `json:"thought"`          // Text is a summary of reasoning, not of the reply
-	Signature string `json:"thoughtSignature"` // base64; goes back with the part in later calls
+	Text      string        `json:"text"`             // a delta of the reply, or of a thought
+	Thought   bool          `json:"thought"`          // Text is a summary of reasoning, not of the reply
+	Signature endpoint.Fact `json:"thoughtSignature"` // base64; goes back with the part in later calls
 	Call      *struct {
-		ID   string          `json:"id"`   // may be absent; the engine then gives the call an id
+		ID   endpoint.Fact   `json:"id"`   // may be absent; the engine then gives the call an id
 		Name string          `json:"name"` // of the called function
 		Args json.RawMessage `json:"args"` // whole: arguments are not streamed; kept as bytes so that large integers are exact
 	} `json:"functionCall"`
@@ -60,8 +63,8 @@ func (d *decoder) Event(data []byte, r *endpoint.Reply) error {
 		return r.Malformed(data, err)
 	}
 	r.Served(e.Model, "", e.ID)
-	if e.Usage != nil {
-		r.Usage(e.Usage.buckets())
+	if e.Usage.Value != nil {
+		r.Usage(e.Usage.Value.buckets())
 	}
 	if e.Error != nil {
 		return r.Failed(*e.Error, data)
@@ -74,7 +77,7 @@ func (d *decoder) Event(data []byte, r *endpoint.Reply) error {
 			return err
 		}
 	}
-	if e.Feedback.Block != "" && len(e.Candidates) == 0 {
+	if f := e.Feedback.Value; f != nil && f.Block != "" && len(e.Candidates) == 0 {
 		r.Complete(protocol.StopContentFilter)
 	}
 	return nil
@@ -103,7 +106,7 @@ func (d *decoder) part(p *part, r *endpoint.Reply) error {
 	var replay json.RawMessage
 	if p.Signature != "" {
 		var err error
-		if replay, err = json.Marshal(signature{p.Signature}); err != nil {
+		if replay, err = json.Marshal(signature{string(p.Signature)}); err != nil {
 			return err
 		}
 	}
@@ -114,7 +117,7 @@ func (d *decoder) part(p *part, r *endpoint.Reply) error {
 		if replay == nil {
 			route = ""
 		}
-		return r.CallWith(p.Call.ID, p.Call.Name, p.Call.Args, replay, route)
+		return r.CallWith(string(p.Call.ID), p.Call.Name, p.Call.Args, replay, route)
 	case p.Thought:
 		if err := r.Reasoning(p.Text); err != nil {
 			return err

@@ -16,7 +16,7 @@ type event struct {
 	Type     string            `json:"type"`          // such as "response.output_text.delta"
 	Output   int               `json:"output_index"`  // index of the item that the event belongs to
 	Delta    string            `json:"delta"`         // of text, a refusal or reasoning
-	Summary  int               `json:"summary_index"` // index of the summary's part, in deltas of reasoning summaries
+	Summary  endpoint.Count    `json:"summary_index"` // index of the summary's part, in deltas of reasoning summaries
 	Item     json.RawMessage   `json:"item"`          // of output_item.added, whose item may be incomplete, and of output_item.done
 	Response response          `json:"response"`      // of response.* events that carry the response object
 	Error    *endpoint.Failure `json:"error"`         // of the event "error", or of an event without a type
@@ -25,11 +25,11 @@ type event struct {
 // response is the object that the last event carries.
 // The fields that only the end of a response has are zero in earlier events.
 type response struct {
-	ID         endpoint.Fact     `json:"id"`           // of the reply, kept as evidence
-	Model      endpoint.Fact     `json:"model"`        // id of the model that answers
-	Tier       endpoint.Fact     `json:"service_tier"` // service tier that served the call
-	Usage      *wireUsage        `json:"usage"`        // nil until the response ends
-	Error      *endpoint.Failure `json:"error"`        // of response.failed
+	ID         endpoint.Fact                `json:"id"`           // of the reply, kept as evidence
+	Model      endpoint.Fact                `json:"model"`        // id of the model that answers
+	Tier       endpoint.Fact                `json:"service_tier"` // service tier that served the call
+	Usage      endpoint.Optional[wireUsage] `json:"usage"`        // none until the response ends
+	Error      *endpoint.Failure            `json:"error"`        // of response.failed
 	Incomplete struct {
 		Reason string `json:"reason"` // of response.incomplete, such as "max_output_tokens"; "" for a complete response
 	} `json:"incomplete_details"`
@@ -38,13 +38,13 @@ type response struct {
 // item is one output item.
 // The server sends it once when it begins and once when it is done.
 type item struct {
-	Type      string     `json:"type"`              // "message", "reasoning" or "function_call"; others are left out
-	Phase     string     `json:"phase"`             // "commentary" marks a message that is not the answer
-	CallID    string     `json:"call_id"`           // id that the call's result refers to, unlike the id of the item
-	Name      string     `json:"name"`              // of the called function
-	Arguments string     `json:"arguments"`         // JSON of the arguments, as a string
-	Encrypted string     `json:"encrypted_content"` // reasoning that only the server can read
-	Content   []struct { // of a message: texts and refusals
+	Type      string        `json:"type"`              // "message", "reasoning" or "function_call"; others are left out
+	Phase     endpoint.Fact `json:"phase"`             // "commentary" marks a message that is not the answer
+	CallID    string        `json:"call_id"`           // id that the call's result refers to, unlike the id of the item
+	Name      string        `json:"name"`              // of the called function
+	Arguments string        `json:"arguments"`         // JSON of the arguments, as a string
+	Encrypted endpoint.Fact `json:"encrypted_content"` // reasoning that only the server can read
+	Content   []struct {    // of a message: texts and refusals
 		Text    string `json:"text"`
 		Refusal string `json:"refusal"`
 	} `json:"content"`
@@ -63,9 +63,9 @@ type decoder struct {
 
 // progress records how much of an unfinished output item was passed on to the reply.
 type progress struct {
-	commentary bool // deltas of the item go to the reader as commentary
-	streamed   bool // a delta came, so the finished item's text is not passed on again
-	summary    int  // index of the reasoning summary's part that is being written
+	commentary bool           // deltas of the item go to the reader as commentary
+	streamed   bool           // a delta came, so the finished item's text is not passed on again
+	summary    endpoint.Count // index of the reasoning summary's part that is being written
 }
 
 // Event implements endpoint.Decoder.
@@ -75,7 +75,7 @@ func (d *decoder) Event(data []byte, r *endpoint.Reply) error {
 		return io.EOF
 	}
 	var e event
-	if err := json.Unmarshal(data, &e); err != nil {
+	if err := json.Unmarshal(data, &e); err != nil && !(endpoint.Mistyped(err) && e.foreign()) {
 		return r.Malformed(data, err)
 	}
 	r.Served(e.Response.Model, e.Response.Tier, e.Response.ID)
@@ -87,11 +87,11 @@ func (d *decoder) Event(data []byte, r *endpoint.Reply) error {
 	case "response.output_item.added", "response.output_item.done":
 		return d.item(&e, data, r)
 	case "response.completed", "response.incomplete":
-		r.Usage(e.Response.Usage.buckets())
+		r.Usage(e.Response.Usage.Value.buckets())
 		r.Complete(stopReason(&e.Response))
 		return io.EOF
 	case "response.failed", "response.cancelled":
-		r.Usage(e.Response.Usage.buckets())
+		r.Usage(e.Response.Usage.Value.buckets())
 		return r.Failed(*cmp.Or(e.Response.Error, &endpoint.Failure{Message: "the response has failed"}), data)
 	case "error":
 		return r.Failed(*cmp.Or(e.Error, flat(data)), data)
@@ -100,6 +100,17 @@ func (d *decoder) Event(data []byte, r *endpoint.Reply) error {
 		return r.Failed(*e.Error, data)
 	}
 	return nil
+}
+
+// foreign reports whether lashd does not read events of this type. Their members may have any type.
+func (e *event) foreign() bool {
+	switch e.Type {
+	case "response.output_text.delta", "response.refusal.delta", "response.reasoning_summary_text.delta", "response.reasoning_text.delta",
+		"response.output_item.added", "response.output_item.done", "response.completed", "response.incomplete", "response.failed",
+		"response.cancelled", "error", "":
+		return false
+	}
+	return true
 }
 
 // flat reads an error event that has the members of the error itself. Some servers send a number as its code.
@@ -157,7 +168,7 @@ func (d *decoder) reasoning(e *event, r *endpoint.Reply) error {
 // Calls are passed on only then: lashd does not read the deltas of arguments.
 func (d *decoder) item(e *event, data []byte, r *endpoint.Reply) error {
 	var i item
-	if err := json.Unmarshal(e.Item, &i); err != nil {
+	if err := json.Unmarshal(e.Item, &i); err != nil && !(endpoint.Mistyped(err) && i.foreign()) {
 		return r.Malformed(data, err)
 	}
 	p, err := d.open(e.Output, r)
@@ -179,6 +190,11 @@ func (d *decoder) item(e *event, data []byte, r *endpoint.Reply) error {
 		return d.message(&i, p, r)
 	}
 	return nil
+}
+
+// foreign reports whether lashd does not read items of this type. Their members may have any type.
+func (i *item) foreign() bool {
+	return i.Type != "message" && i.Type != "reasoning" && i.Type != "function_call" && i.Type != ""
 }
 
 // thought keeps a finished reasoning item, so that later requests can send it back. It drops an item without encrypted content,
