@@ -11,12 +11,12 @@ import (
 // event is one event of the stream, as far as lashd reads it.
 // Each event is a whole response object with the parts that are new.
 type event struct {
-	Candidates []candidate                  `json:"candidates"`    // lashd reads only the one with index 0
-	Usage      endpoint.Optional[wireUsage] `json:"usageMetadata"` // totals so far; none if the event has none
-	ID         endpoint.Fact                `json:"responseId"`    // of the reply, kept as evidence
-	Model      endpoint.Fact                `json:"modelVersion"`  // version of the model that answers
-	Feedback   endpoint.Optional[feedback]  `json:"promptFeedback"`
-	Error      *endpoint.Failure            `json:"error"` // of a stream that fails
+	Candidates []candidate       `json:"candidates"`    // lashd reads only the one with index 0
+	Usage      *wireUsage        `json:"usageMetadata"` // totals so far; nil if the event has none
+	ID         endpoint.Fact     `json:"responseId"`    // of the reply, kept as evidence
+	Model      endpoint.Fact     `json:"modelVersion"`  // version of the model that answers
+	Feedback   *feedback         `json:"promptFeedback"`
+	Error      *endpoint.Failure `json:"error"` // of a stream that fails
 }
 
 // feedback is what the server says about the prompt.
@@ -58,13 +58,13 @@ type decoder struct {
 // A finishReason, or a blockReason without candidates, is the evidence of a complete reply. The API has no last event, so the
 // answer is read to its end.
 func (d *decoder) Event(data []byte, r *endpoint.Reply) error {
-	var e event
-	if err := json.Unmarshal(data, &e); err != nil {
+	e, err := decode(data)
+	if err != nil {
 		return r.Malformed(data, err)
 	}
 	r.Served(e.Model, "", e.ID)
-	if e.Usage.Value != nil {
-		r.Usage(e.Usage.Value.buckets())
+	if e.Usage != nil {
+		r.Usage(e.Usage.buckets())
 	}
 	if e.Error != nil {
 		return r.Failed(*e.Error, data)
@@ -77,10 +77,28 @@ func (d *decoder) Event(data []byte, r *endpoint.Reply) error {
 			return err
 		}
 	}
-	if f := e.Feedback.Value; f != nil && f.Block != "" && len(e.Candidates) == 0 {
+	if f := e.Feedback; f != nil && f.Block != "" && len(e.Candidates) == 0 {
 		r.Complete(protocol.StopContentFilter)
 	}
 	return nil
+}
+
+// decode decodes an event. A reply can do without the usage and the feedback, so these may have any type. As endpoint.Optional slows each
+// event down, only an event that does not fit is read that way.
+func decode(data []byte) (*event, error) {
+	var e event
+	err := json.Unmarshal(data, &e)
+	if !endpoint.Mistyped(err) {
+		return &e, err
+	}
+	var odd struct {
+		event
+		Usage    endpoint.Optional[wireUsage] `json:"usageMetadata"`  // hides that of event
+		Feedback endpoint.Optional[feedback]  `json:"promptFeedback"` // as above
+	}
+	err = json.Unmarshal(data, &odd)
+	odd.event.Usage, odd.event.Feedback = odd.Usage.Value, odd.Feedback.Value
+	return &odd.event, err
 }
 
 // candidate passes on the parts and then the end of the reply. A call that the server could not parse fails the reply with an error that may be retried.
