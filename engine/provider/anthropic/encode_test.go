@@ -68,7 +68,7 @@ func TestOptions(t *testing.T) {
 	limited := reasoning("high", protocol.EncodeBudget)
 	limited.OutputLimit = 10_000
 	tools := []protocol.ToolManifest{{Name: "f", Description: "d", Input: json.RawMessage(`{"type":"object"}`)}}
-	const sent = `"tools":[{"name":"f","description":"d","input_schema":{"type":"object"},"cache_control":{"type":"ephemeral"}}]`
+	const sent = `"tools":[{"name":"f","description":"d","input_schema":{"type":"object","properties":{}},"cache_control":{"type":"ephemeral"}}]`
 	for _, c := range []struct {
 		name     string
 		req      provider.Request

@@ -147,7 +147,7 @@ func TestRequestBody(t *testing.T) {
 			]}
 		],
 		"tools": [
-			{"type": "function", "function": {"name": "f", "description": "does f", "parameters": {"type": "object"}}},
+			{"type": "function", "function": {"name": "f", "description": "does f", "parameters": {"type": "object", "properties": {}}}},
 			{"type": "function", "function": {"name": "g", "description": "", "parameters": {"type": "object", "properties": {}}}}
 		],
 		"tool_choice": "required",

@@ -64,15 +64,6 @@ func (t *Tools) Encode(tools []protocol.ToolManifest, choice provider.ToolChoice
 	return data
 }
 
-// Schema returns the tool's input schema; a tool without one takes an object without properties.
-// The APIs require a schema, even for a tool without arguments.
-func Schema(t *protocol.ToolManifest) []byte {
-	if len(t.Input) == 0 {
-		return []byte(`{"type":"object","properties":{}}`)
-	}
-	return t.Input
-}
-
 // Receipts collects what became of the options that a request asked for.
 // It belongs to one call; the first chunk of the reply carries it.
 type Receipts []protocol.OptionReceipt

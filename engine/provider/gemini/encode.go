@@ -71,7 +71,7 @@ func appendTools(b []byte, tools []protocol.ToolManifest, choice provider.ToolCh
 		}
 		b = encoding.Quote(append(b, `{"name":`...), tools[i].Name)
 		b = encoding.Quote(append(b, `,"description":`...), tools[i].Description)
-		b = append(append(b, `,"parametersJsonSchema":`...), encoding.Schema(&tools[i])...)
+		b = append(append(b, `,"parametersJsonSchema":`...), encoding.GoogleSchema(encoding.Schema(&tools[i]))...)
 		b = append(b, '}')
 	}
 	b = append(b, `]}],`...)
@@ -113,7 +113,7 @@ func appendOptions(b []byte, req *provider.Request, effort string, receipts *enc
 	b = appendThinking(b, m, effort, receipts)
 	switch {
 	case len(req.Output.Schema) > 0:
-		b = append(append(b, `"responseMimeType":"application/json","responseJsonSchema":`...), req.Output.Schema...)
+		b = append(append(b, `"responseMimeType":"application/json","responseJsonSchema":`...), encoding.GoogleSchema(req.Output.Schema)...)
 		b = append(b, ',')
 	case req.Output.JSON:
 		b = append(b, `"responseMimeType":"application/json",`...)

@@ -63,7 +63,7 @@ func TestOptions(t *testing.T) {
 		return protocol.ModelSpec{Effort: effort, Reasoning: &protocol.ReasoningSpec{Efforts: []string{"off", "low", "high"}, Encoding: encoding}}
 	}
 	tools := []protocol.ToolManifest{{Name: "f", Description: "d", Input: json.RawMessage(`{"type":"object"}`)}}
-	const sent = `"tools":[{"functionDeclarations":[{"name":"f","description":"d","parametersJsonSchema":{"type":"object"}}]}],`
+	const sent = `"tools":[{"functionDeclarations":[{"name":"f","description":"d","parametersJsonSchema":{"type":"object","properties":{}}}]}],`
 	for _, c := range []struct {
 		name     string
 		req      provider.Request

@@ -60,7 +60,7 @@ func TestOptions(t *testing.T) {
 		return protocol.ModelSpec{Effort: effort, Reasoning: &protocol.ReasoningSpec{Efforts: []string{"off", "low", "high"}}}
 	}
 	tools := []protocol.ToolManifest{{Name: "f", Description: "d", Input: json.RawMessage(`{"type":"object"}`)}}
-	const sent = `"tools":[{"type":"function","name":"f","description":"d","parameters":{"type":"object"},"strict":false}],`
+	const sent = `"tools":[{"type":"function","name":"f","description":"d","parameters":{"type":"object","properties":{}},"strict":false}],`
 	const include = `"include":["reasoning.encrypted_content"],`
 	for _, c := range []struct {
 		name     string
