@@ -1,11 +1,13 @@
 // Package keystore keeps API keys outside of lashd's configuration and database.
 //
 // A Store has the keys that people enter with lashd login, one for each provider: in the system's keyring or, without one, in the file
-// keys.json. A Reader reads the key that a reference of the configuration names. The daemon reads both; only commands write.
+// keys.json. A Reader reads the key that a reference of the configuration names. The daemon reads both. Commands write, and the daemon
+// renews logins.
 package keystore
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"maps"
@@ -28,18 +30,25 @@ type Store struct {
 	ring *Keyring // asked for keys that the file marks with Keyring
 
 	mu      sync.Mutex
-	readers map[string]*cache // for keys in the keyring, by provider
+	readers map[string]reader // for keys in the keyring, by provider
+}
+
+// reader is the access to a key in the keyring.
+type reader struct {
+	*cache
+	stamp string // of the entry whose key is cached
 }
 
 // entry is where the key of a provider is: in the keyring or, as text, in the file.
 type entry struct {
 	Keyring bool   `json:"keyring,omitempty"` // the key is in the keyring, and Key is empty
 	Key     string `json:"key,omitempty"`     // the key itself, if there was no keyring
+	Stamp   string `json:"stamp,omitempty"`   // differs for each key that was put into the keyring, so that no process uses an older one
 }
 
 // New returns the store of a data directory, which need not exist.
 func New(dir string, ring *Keyring) *Store {
-	return &Store{dir: dir, ring: ring, readers: map[string]*cache{}}
+	return &Store{dir: dir, ring: ring, readers: map[string]reader{}}
 }
 
 // Path returns the path of the file.
@@ -61,7 +70,8 @@ func (s *Store) Names() ([]string, error) {
 }
 
 // Key returns the key of a provider, the zero Secret if there is none. It may wait for the keyring, until ctx is done.
-// The file is read for each call, so a key that a command stores is used without a restart. A key of the keyring is cached for five minutes.
+// The file is read for each call, so a key that a command stores is used without a restart. A key of the keyring is cached for five
+// minutes, or until another one is stored.
 func (s *Store) Key(ctx context.Context, name string) (provider.Secret, error) {
 	entries, err := s.read()
 	if err != nil {
@@ -71,20 +81,22 @@ func (s *Store) Key(ctx context.Context, name string) (provider.Secret, error) {
 	if !e.Keyring {
 		return provider.NewSecret(e.Key), nil
 	}
-	key, err := s.reader(name).get(ctx)
+	key, err := s.reader(name, e.Stamp).get(ctx)
 	if err != nil {
 		return key, fmt.Errorf("the key of %s is in the system's keyring: %w; unlock the keyring, or run lashd login %s", name, err, name)
 	}
 	return key, nil
 }
 
-// reader returns the cached access to the keyring for a provider.
-func (s *Store) reader(name string) *cache {
+// reader returns the cached access to the keyring for the entry of a provider with this stamp.
+func (s *Store) reader(name, stamp string) reader {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.readers[name] == nil {
-		s.readers[name] = newCache(func(ctx context.Context) (provider.Secret, error) { return s.ring.Get(ctx, Service, s.account(name)) })
+	if r, ok := s.readers[name]; ok && r.stamp == stamp {
+		return r
 	}
+	read := func(ctx context.Context) (provider.Secret, error) { return s.ring.Get(ctx, Service, s.account(name)) }
+	s.readers[name] = reader{newCache(read), stamp}
 	return s.readers[name]
 }
 
@@ -102,17 +114,55 @@ type Place struct {
 // for each other.
 func (s *Store) Set(ctx context.Context, name string, key provider.Secret) (Place, error) {
 	place := Place{}
-	err := s.change(ctx, func(entries map[string]entry) (bool, error) {
-		err := s.ring.Set(ctx, Service, s.account(name), key)
-		entries[name] = entry{Keyring: true}
-		if errors.Is(err, ErrNoKeyring) {
-			place, err = Place{s.Path(), s.ring.failed(err)}, nil
-			entries[name] = entry{Key: key.Reveal()}
-		}
+	err := s.change(ctx, func(entries map[string]entry) (changed bool, err error) {
+		place, err = s.put(ctx, entries, name, key)
 		return err == nil, err
 	})
 	s.forget(name)
 	return place, err
+}
+
+// put stores a key in the keyring or in entries, and says where.
+func (s *Store) put(ctx context.Context, entries map[string]entry, name string, key provider.Secret) (Place, error) {
+	err := s.ring.Set(ctx, Service, s.account(name), key)
+	switch {
+	case errors.Is(err, ErrNoKeyring):
+		entries[name] = entry{Key: key.Reveal()}
+		return Place{s.Path(), s.ring.failed(err)}, nil
+	case err != nil:
+		return Place{}, err
+	}
+	entries[name] = entry{Keyring: true, Stamp: rand.Text()}
+	return Place{}, nil
+}
+
+// Update replaces the key of a provider by the result of renew, which gets the key of now. No other process changes the store while
+// renew runs, and the new key is on disk when Update returns it. Without a key, Update returns the zero Secret and does not call renew.
+func (s *Store) Update(ctx context.Context, name string, renew func(context.Context, provider.Secret) (provider.Secret, error)) (provider.Secret, error) {
+	var key provider.Secret
+	err := s.change(ctx, func(entries map[string]entry) (changed bool, err error) {
+		old, err := s.stored(ctx, entries, name)
+		if err != nil || old == (provider.Secret{}) {
+			return false, err
+		}
+		if key, err = renew(ctx, old); err != nil || key.Reveal() == old.Reveal() {
+			return false, err
+		}
+		_, err = s.put(ctx, entries, name, key)
+		return err == nil, err
+	})
+	if err != nil {
+		return provider.Secret{}, err
+	}
+	return key, nil
+}
+
+// stored returns the key of now without a cache.
+func (s *Store) stored(ctx context.Context, entries map[string]entry, name string) (provider.Secret, error) {
+	if e := entries[name]; !e.Keyring {
+		return provider.NewSecret(e.Key), nil
+	}
+	return s.ring.Get(ctx, Service, s.account(name))
 }
 
 // Delete removes the key of a provider and reports whether there was one.
