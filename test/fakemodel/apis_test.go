@@ -38,7 +38,7 @@ func clientOf(t *testing.T, s *Server, api, key string) adapter {
 	}
 	switch api {
 	case ResponsesAPI:
-		return responses.New(cfg)
+		return responses.New(responses.Config{Config: cfg})
 	case AnthropicAPI:
 		return anthropic.New(cfg)
 	case GeminiAPI:

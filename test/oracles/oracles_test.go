@@ -70,7 +70,7 @@ var apis = []api{
 		},
 	},
 	{
-		"responses", func(c endpoint.Config) provider.Provider { return lashdresponses.New(c) },
+		"responses", func(c endpoint.Config) provider.Provider { return lashdresponses.New(lashdresponses.Config{Config: c}) },
 		`{"id":"rs_1","type":"reasoning","summary":[],"encrypted_content":"ZW5j"}`, readResponses,
 		func(body []byte) (any, []string, error) {
 			var p responses.ResponseNewParams

@@ -59,7 +59,7 @@ var dialects = []dialect{
 	},
 	{
 		name: "responses",
-		open: func(cfg endpoint.Config) provider.Provider { return responses.New(cfg) },
+		open: func(cfg endpoint.Config) provider.Provider { return responses.New(responses.Config{Config: cfg}) },
 		path: "/responses", header: "Authorization",
 		delta: func(text string) string {
 			return `event: response.output_text.delta` + "\n" + `data: {"type":"response.output_text.delta","sequence_number":7,"item_id":"msg_0123456789abcdef",` +

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"lashd/engine/provider"
+	"lashd/engine/provider/endpoint"
 	"lashd/engine/provider/providertest"
 	"lashd/engine/provider/responses"
 	"lashd/rpc/protocol"
@@ -18,7 +19,7 @@ import (
 func read(t *testing.T, events string) (provider.Reply, string) {
 	t.Helper()
 	rec := providertest.Record(t, events)
-	p := responses.New(responses.Config{BaseURL: rec.URL, HTTPClient: rec.Client})
+	p := responses.New(responses.Config{Config: endpoint.Config{BaseURL: rec.URL, HTTPClient: rec.Client}})
 	var c provider.Collector
 	code := ""
 	for chunk, err := range p.Stream(t.Context(), providertest.Request()) {

@@ -26,8 +26,8 @@ func (p *Provider) encode(req *provider.Request) (*endpoint.Call, error) {
 	tools := p.tools.Encode(req.Tools, req.Choice, "", appendTools)
 	b := make([]byte, 0, len(past)+len(req.System)*9/8+len(tools)+1<<10)
 	b = encoding.Quote(append(b, `{"model":`...), req.Model.ID)
-	if req.System != "" {
-		b = encoding.Quote(append(b, `,"instructions":`...), req.System)
+	if system := p.instructions(req); system != "" {
+		b = encoding.Quote(append(b, `,"instructions":`...), system)
 	}
 	b = append(b, tools...)
 	b = append(append(b, `,"input":[`...), past...)
@@ -39,12 +39,20 @@ func (p *Provider) encode(req *provider.Request) (*endpoint.Call, error) {
 	}
 	b = append(bytes.TrimSuffix(b, []byte{','}), ']')
 	receipts := encoding.Dropped(req, w.route)
-	b = appendOptions(b, req, effort, &receipts)
+	b = p.appendOptions(b, req, effort, &receipts)
 	if req.Scope.SessionID != "" {
 		b = encoding.Quote(append(b, `,"prompt_cache_key":`...), string(req.Scope.SessionID))
 	}
 	b = append(b, `,"store":false,"stream":true}`...)
 	return &endpoint.Call{Path: "/responses", Body: b, Receipts: receipts, Model: &req.Model}, nil
+}
+
+// instructions returns the system prompt, or a plain one for a server that requires one.
+func (p *Provider) instructions(req *provider.Request) string {
+	if req.System == "" && p.subscription {
+		return "You are a helpful assistant."
+	}
+	return req.System
 }
 
 // appendTools writes the tools and the choice. The schemas are sent as they are, so the server may not enforce them strictly.
@@ -69,18 +77,12 @@ func appendTools(b []byte, tools []protocol.ToolManifest, choice provider.ToolCh
 
 // appendOptions writes the options that the API takes, and a receipt for each that was asked for.
 // The text begins with a comma or is empty. The API has no seed and no stop sequences.
-func appendOptions(b []byte, req *provider.Request, effort string, receipts *encoding.Receipts) []byte {
+func (p *Provider) appendOptions(b []byte, req *provider.Request, effort string, receipts *encoding.Receipts) []byte {
 	m, o := &req.Model, &req.Options
-	if limit := encoding.OutputLimit(m, o, receipts); limit > 0 {
-		b = strconv.AppendInt(append(b, `,"max_output_tokens":`...), limit, 10)
-	}
-	if o.Temperature != nil {
-		if m.PinnedOptions {
-			receipts.Add("temperature", encoding.Pinned)
-		} else {
-			b = strconv.AppendFloat(append(b, `,"temperature":`...), *o.Temperature, 'g', -1, 64)
-			receipts.Add("temperature", encoding.Applied)
-		}
+	if p.subscription {
+		dropSampling(o, receipts)
+	} else {
+		b = appendSampling(b, m, o, receipts)
 	}
 	if o.Seed != nil {
 		receipts.Add("seed", encoding.Unsupported)
@@ -90,6 +92,32 @@ func appendOptions(b []byte, req *provider.Request, effort string, receipts *enc
 	}
 	b = appendText(b, req.Output, o.Verbosity, receipts)
 	return appendReasoning(b, m, effort, receipts)
+}
+
+// appendSampling writes the output limit and the temperature.
+func appendSampling(b []byte, m *protocol.ModelSpec, o *protocol.GenerationOptions, receipts *encoding.Receipts) []byte {
+	if limit := encoding.OutputLimit(m, o, receipts); limit > 0 {
+		b = strconv.AppendInt(append(b, `,"max_output_tokens":`...), limit, 10)
+	}
+	switch {
+	case o.Temperature == nil:
+	case m.PinnedOptions:
+		receipts.Add("temperature", encoding.Pinned)
+	default:
+		b = strconv.AppendFloat(append(b, `,"temperature":`...), *o.Temperature, 'g', -1, 64)
+		receipts.Add("temperature", encoding.Applied)
+	}
+	return b
+}
+
+// dropSampling writes receipts for the output limit and the temperature, which the server for ChatGPT accounts rejects.
+func dropSampling(o *protocol.GenerationOptions, receipts *encoding.Receipts) {
+	if o.MaxOutput > 0 {
+		receipts.Add("maxOutput", encoding.Unsupported)
+	}
+	if o.Temperature != nil {
+		receipts.Add("temperature", encoding.Unsupported)
+	}
 }
 
 // appendText writes the verbosity and the form of the output.

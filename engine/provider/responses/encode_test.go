@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"lashd/engine/provider"
+	"lashd/engine/provider/endpoint"
 	"lashd/engine/provider/providertest"
 	"lashd/engine/provider/responses"
 	"lashd/rpc/protocol"
@@ -14,7 +15,7 @@ const done = `data: {"type":"response.completed","response":{"status":"completed
 
 func record(t *testing.T) (*providertest.Recorder, *responses.Provider) {
 	rec := providertest.Record(t, done)
-	return rec, responses.New(responses.Config{BaseURL: rec.URL, HTTPClient: rec.Client})
+	return rec, responses.New(responses.Config{Config: endpoint.Config{BaseURL: rec.URL, HTTPClient: rec.Client}})
 }
 
 func TestRequestBody(t *testing.T) {

@@ -5,12 +5,13 @@ import (
 	"testing"
 
 	"lashd/engine/provider"
+	"lashd/engine/provider/endpoint"
 	"lashd/engine/provider/providertest"
 	"lashd/engine/provider/responses"
 )
 
 func FuzzStream(f *testing.F) {
 	providertest.FuzzStream(f, "responses", func(client *http.Client) provider.Provider {
-		return responses.New(responses.Config{BaseURL: "http://model.test", HTTPClient: client})
+		return responses.New(responses.Config{Config: endpoint.Config{BaseURL: "http://model.test", HTTPClient: client}})
 	})
 }

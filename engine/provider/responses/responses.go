@@ -15,15 +15,22 @@ import (
 // BaseURL is OpenAI's own server.
 const BaseURL = "https://api.openai.com/v1"
 
-// Config says where a server is. BaseURL is the URL up to and without /responses; it defaults to OpenAI's server.
-type Config = endpoint.Config
+// Config says where a server is and how it differs from others.
+type Config struct {
+	endpoint.Config // BaseURL is the URL up to and without /responses; it defaults to OpenAI's server
+
+	// Subscription marks the server for ChatGPT accounts. It takes no output limit and no temperature, and requires instructions and a few
+	// headers.
+	Subscription bool
+}
 
 // Provider is one server.
 // Its calls share the cached encodings of tools and conversations.
 type Provider struct {
 	*endpoint.Endpoint
-	tools   encoding.Tools   // of the newest call
-	history encoding.History // of the conversations that were used last
+	subscription bool             // see Config
+	tools        encoding.Tools   // of the newest call
+	history      encoding.History // of the conversations that were used last
 }
 
 // New returns a provider. It opens no connection.
@@ -31,11 +38,15 @@ type Provider struct {
 func New(cfg Config) *Provider {
 	cfg.Name = cmp.Or(cfg.Name, "openai")
 	cfg.BaseURL = cmp.Or(cfg.BaseURL, BaseURL)
-	return &Provider{Endpoint: endpoint.New(cfg, endpoint.Dialect{
+	dialect := endpoint.Dialect{
 		Name:      "OpenAI Responses",
 		ModelPath: "/models",                  // for Check
 		Evidence:  "response.completed event", // or response.incomplete; both end a reply
-	})}
+	}
+	if cfg.Subscription {
+		dialect.Headers = map[string]string{"OpenAI-Beta": "responses=experimental", "Originator": "lashd"}
+	}
+	return &Provider{Endpoint: endpoint.New(cfg.Config, dialect), subscription: cfg.Subscription}
 }
 
 // Stream implements provider.Provider.
