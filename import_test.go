@@ -42,6 +42,7 @@ var levels = map[string]int{
 	"lashd/engine/provider/encoding":        2,
 	"lashd/engine/provider/endpoint":        2,
 	"lashd/engine/provider/keystore":        2,
+	"lashd/engine/provider/chatgpt":         2,
 	"lashd/engine/provider/chatcompletions": 3,
 	"lashd/engine/provider/responses":       3,
 	"lashd/engine/provider/anthropic":       3,

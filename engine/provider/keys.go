@@ -130,9 +130,12 @@ func (k *Keyed) Check(ctx context.Context) error {
 	return nil
 }
 
-// current returns the provider with the key of now. An error is an *Error.
+// current returns the provider with the key of now. An error is an *Error; one of Key's stays as it is.
 func (k *Keyed) current(ctx context.Context) (Provider, error) {
 	key, err := k.Key(ctx)
+	if failure, ok := errors.AsType[*Error](err); ok {
+		return nil, failure
+	}
 	if err != nil {
 		return nil, &Error{Kind: KindAuth, Code: "key_unavailable", Message: "cannot read the API key: " + err.Error(), Err: err}
 	}
