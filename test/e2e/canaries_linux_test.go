@@ -15,6 +15,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"lashd/engine/provider"
+	"lashd/engine/provider/chatgpt"
 	"lashd/rpc/protocol"
 )
 
@@ -22,7 +24,7 @@ import (
 func canary(n int) string { return fmt.Sprintf("sk-canary%02d-5f1c9a7e3b%02d", n, n) }
 
 // canaries is how many keys TestCanaries gives lashd.
-const canaries = 25
+const canaries = 27
 
 // spelled are the forms in which a key may lie in a file: plain, and in base64 at each of the three alignments.
 func spelled(key string) []string {
@@ -44,7 +46,8 @@ func found(text string) (numbers []int) {
 	return numbers
 }
 
-// parrot is a model server that repeats the URL and the headers of each request, with the keys in them, in the way that mode says.
+// parrot is a model server that repeats the URL and the headers of each request, with the keys in them, in the way that mode says. It is
+// an authorization server as well, and repeats the refresh token.
 type parrot struct {
 	mode atomic.Value
 	seen [canaries + 1]atomic.Bool // canaries that came as keys
@@ -73,9 +76,13 @@ var answers = map[string]func(w http.ResponseWriter, said string){
 
 // ServeHTTP implements http.Handler.
 func (p *parrot) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	refresh := ""
+	if strings.HasSuffix(r.URL.Path, "/oauth/token") {
+		refresh = r.PostFormValue("refresh_token")
+	}
 	io.Copy(io.Discard, r.Body) // the conversation has no keys
 	user, password, _ := r.BasicAuth()
-	said := fmt.Sprint(user, " ", password, " ", r.URL, " ", r.Header)
+	said := fmt.Sprint(user, " ", password, " ", r.URL, " ", r.Header, " ", refresh)
 	for _, n := range found(said) {
 		p.seen[n].Store(true)
 	}
@@ -125,9 +132,10 @@ func newPlanted(t *testing.T) *planted {
 		"failing":  fmt.Sprintf("key = {command = %q}", "cat "+filepath.Join(c.user, "failing.key")+" >&2; exit 1"),
 		"headers":  fmt.Sprintf("headers = {X-Team = %q, Authorization = %q}", canary(17), "Bearer "+canary(18)),
 		"query":    "",
+		"chatgpt":  fmt.Sprintf("login = \"http://%s\"", host),
 	}
 	apis := []string{"chat", "responses", "anthropic", "gemini"}
-	presets := map[string]string{"anthropic": "anthropic", "openai": "responses", "google": "gemini", "query": "gemini"}
+	presets := map[string]string{"anthropic": "anthropic", "openai": "responses", "google": "gemini", "query": "gemini", "chatgpt": "responses"}
 	for i, name := range slices.Sorted(maps.Keys(servers)) {
 		model(name, fmt.Sprintf("provider = %q", name))
 		api := apis[i%len(apis)]
@@ -145,6 +153,8 @@ func newPlanted(t *testing.T) *planted {
 	}
 	c.write(c.inside("config.toml"), config.String())
 	c.write(c.inside("relative.key"), canary(11)+"\n")
+	tokens := chatgpt.Tokens{Access: provider.NewSecret(canary(26)), Refresh: provider.NewSecret(canary(27))}
+	c.write(c.inside("keys.json"), fmt.Sprintf(`{"chatgpt": {"key": %q}}`, tokens.Secret().Reveal()))
 	c.write(filepath.Join(c.user, "absolute.key"), canary(12)+"\n")
 	c.write(filepath.Join(c.user, "command.key"), canary(13)+"\n")
 	c.write(filepath.Join(c.user, "failing.key"), canary(14)+"\n")

@@ -105,9 +105,16 @@ func (c config) keys(getenv func(string) string) *provider.Keys {
 	}
 	keys := provider.NewKeys(getenv, names...)
 	if c.Script == "" {
-		keys.Accept(append(providers.Presets(), slices.Collect(maps.Keys(c.Providers))...)...)
+		names := append(providers.Presets(), slices.Collect(maps.Keys(c.Providers))...)
+		keys.Accept(slices.DeleteFunc(names, takesLogin)...)
 	}
 	return keys
+}
+
+// takesLogin reports whether a provider takes a login in place of a key.
+func takesLogin(name string) bool {
+	preset, _ := providers.PresetOf(name)
+	return preset.Login != ""
 }
 
 // source returns the models that sessions can use. noKey returns the advice for a missing key of a provider, which may be in one of
@@ -119,6 +126,9 @@ func (c config) source(from keySources, noKey func(name string, variables []stri
 	set := providers.Config{
 		Default: from.defaultName(c), Keys: providers.KeyRing{Keys: from.memory, Store: from.store}, Policy: provider.Policy{DownFor: c.ServerDown.Duration},
 		Providers: c.servers(from), NoKey: noKey,
+	}
+	if from.store != nil {
+		set.Logins = from.store
 	}
 	for _, m := range c.listed() {
 		set.Models = append(set.Models, c.model(m, set.Providers))

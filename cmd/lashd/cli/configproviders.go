@@ -9,7 +9,6 @@ import (
 
 	"lashd/cmd/lashd/providers"
 	"lashd/engine/provider"
-	"lashd/engine/provider/knownmodels"
 )
 
 // providerConfig is a provider of models. If it has the name of a preset, missing keys have the values of the preset.
@@ -19,6 +18,7 @@ type providerConfig struct {
 	KeyHeader string            `toml:"key_header" is:"header"` // header for the API key, sent as it is; default the API's; Authorization sends "Bearer KEY"
 	Headers   map[string]string `toml:"headers"`                // further headers of each request; values are treated as secrets
 	Key       *keyConfig        `toml:"key"`                    // where the API key is; exactly one of env, file, command and keyring
+	Login     string            `toml:"login" is:"url"`         // URL of the server that logs you in; only chatgpt has one
 	Limits    callLimitsConfig  `toml:"limits"`                 // limits of the calls to the server; calls that exceed one wait for their turn
 }
 
@@ -47,7 +47,7 @@ type keyConfig struct {
 func (c config) servers(from keySources) map[string]providers.Provider {
 	all := map[string]providers.Provider{}
 	for name, p := range c.Providers {
-		made := providers.Provider{API: p.API, BaseURL: p.BaseURL, KeyHeader: p.KeyHeader, NeedKey: p.Key != nil, Limits: p.Limits.limits()}
+		made := providers.Provider{API: p.API, BaseURL: p.BaseURL, KeyHeader: p.KeyHeader, NeedKey: p.Key != nil, Login: p.Login, Limits: p.Limits.limits()}
 		for header, value := range p.Headers {
 			if made.Headers == nil {
 				made.Headers = map[string]provider.Secret{}
@@ -77,11 +77,26 @@ func (c config) badProviders() (bad []badValue) {
 			message := "providers." + name + ".key must have exactly one of env, file, command and keyring"
 			bad = append(bad, badValue{append(slices.Clone(path), "key"), 0, message})
 		}
+		if key, message := p.badLogin(name); message != "" {
+			bad = append(bad, badValue{append(slices.Clone(path), key), 0, message})
+		}
 		if name == "" || strings.ContainsAny(name, "/ ") {
 			bad = append(bad, badValue{path, 0, fmt.Sprintf("%q cannot be the name of a provider; use letters, digits and hyphens", name)})
 		}
 	}
 	return bad
+}
+
+// badLogin finds a login at a provider that takes keys, and a key at a provider that takes a login.
+func (p providerConfig) badLogin(name string) (key, message string) {
+	preset, _ := providers.PresetOf(name)
+	switch {
+	case p.Login != "" && preset.Login == "":
+		return "login", "providers." + name + ".login has no effect; lashd logs in only to chatgpt"
+	case p.Key != nil && preset.Login != "":
+		return "key", "providers." + name + ".key has no effect; run lashd login " + name
+	}
+	return "", ""
 }
 
 // references returns the references that are set.
@@ -135,7 +150,7 @@ func (c config) badModel(m modelConfig) (key, message string) {
 // badEffort finds reasoning settings that do not fit the efforts of a model. Without efforts, those of the known model count.
 func (c config) badEffort(m modelConfig) (key, message string) {
 	efforts := m.Efforts
-	if known, ok := knownmodels.Find(m.Provider, m.ID); ok && efforts == nil && known.Spec.Reasoning != nil {
+	if known, ok := providers.Known(m.Provider, m.ID); ok && efforts == nil && known.Spec.Reasoning != nil {
 		efforts = known.Spec.Reasoning.Efforts
 	}
 	for _, set := range []struct{ key, effort string }{{"effort", m.Effort}, {"default_effort", m.DefaultEffort}} {

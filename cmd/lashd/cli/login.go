@@ -16,6 +16,7 @@ import (
 
 	"lashd/cmd/lashd/providers"
 	"lashd/engine/provider"
+	"lashd/engine/provider/keystore"
 	"lashd/engine/provider/knownmodels"
 	"lashd/rpc/protocol"
 )
@@ -25,6 +26,7 @@ type loginCommand struct {
 	Provider string `arg:"" optional:"" help:"Provider, such as anthropic; lashd asks if it is missing."`
 	BaseURL  string `name:"base-url" placeholder:"URL" help:"Write the address of the provider into config.toml first, as azure and bedrock need it."`
 	Untested bool   `help:"Store the key without a test."`
+	Device   bool   `help:"Log in to chatgpt with a code that you enter on any device."`
 }
 
 // Help is shown by --help.
@@ -34,6 +36,9 @@ A key that works is stored in the system's keyring or, without one, in keys.json
 running daemon uses it at once.
 
 A key in the environment or in config.toml takes precedence over the stored key.
+
+For chatgpt, lashd shows an address at which you log in with a browser. Then you paste the address that the browser opened, which it cannot
+load. With --device, you enter a code on a web page instead; the security settings of your account must allow that.
 
 Examples:
   lashd login
@@ -76,9 +81,15 @@ func (c loginCommand) login(ctx context.Context, e *environment) error {
 	if err := e.checkLogin(ctx, cfg, c.Provider); err != nil {
 		return err
 	}
+	if !takesLogin(c.Provider) && c.Device {
+		return &exitError{exitUsage, fmt.Errorf("--device is for chatgpt; %s takes a key", titleOf(c.Provider))}
+	}
 	from := e.keySources(cfg, "")
 	if err := from.store.Check(); err != nil {
 		return err // before the person enters a key that cannot be stored
+	}
+	if takesLogin(c.Provider) {
+		return c.account(ctx, e, cfg, in)
 	}
 	key, err := askKey(in, c.Provider)
 	if err != nil {
@@ -93,12 +104,17 @@ func (c loginCommand) login(ctx context.Context, e *environment) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(stdout, "stored the key of %s in %s\n", titleOf(c.Provider), cmp.Or(place.File, "the system's keyring"))
-	if place.Failed != nil {
-		e.note("%s. To move the key there later, run lashd login %s again", place.Failed, c.Provider)
-	}
+	fmt.Fprintf(stdout, "stored the key of %s in %s\n", titleOf(c.Provider), e.shown(place, c.Provider))
 	e.noteVariable(cfg, c.Provider)
 	return e.setKey(ctx, protocol.ModelSetKeyParams{Name: c.Provider, Key: key.Reveal()})
+}
+
+// shown returns where a key was stored. If the keyring did not take it, it says so on stderr.
+func (e *environment) shown(place keystore.Place, name string) string {
+	if place.Failed != nil {
+		e.note("%s. To move the key there later, run lashd login %s again", place.Failed, name)
+	}
+	return cmp.Or(place.File, "the system's keyring")
 }
 
 // checkLogin rejects a provider that is unknown, that has no address, or that needs no key.
@@ -265,6 +281,10 @@ func (c logoutCommand) Run(ctx context.Context, e *environment) error {
 	}
 	if !had {
 		return fmt.Errorf("no key of %s is stored", c.Provider)
+	}
+	if takesLogin(c.Provider) {
+		fmt.Fprintf(stdout, "deleted the login of %s\n", titleOf(c.Provider))
+		return nil // the daemon reads the store
 	}
 	fmt.Fprintf(stdout, "deleted the key of %s\n", titleOf(c.Provider))
 	return e.setKey(ctx, protocol.ModelSetKeyParams{Name: c.Provider, Forget: true})

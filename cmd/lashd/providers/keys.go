@@ -18,6 +18,9 @@ type KeyRing struct {
 
 // Key implements Keys.
 func (k KeyRing) Key(ctx context.Context, name string, p Provider) (provider.Secret, error) {
+	if p.Login != "" {
+		return provider.Secret{}, nil // a login is no key
+	}
 	if key := k.present(name, p); key != (provider.Secret{}) {
 		return key, nil
 	}
@@ -36,6 +39,9 @@ func (k KeyRing) Key(ctx context.Context, name string, p Provider) (provider.Sec
 
 // Has implements Keys. It counts a reference of the configuration as a key without following it.
 func (k KeyRing) Has(name string, p Provider) bool {
+	if p.Login != "" {
+		return k.Store != nil && k.Store.Has(name)
+	}
 	return k.present(name, p) != provider.Secret{} || p.Key != nil || k.Store != nil && k.Store.Has(cmp.Or(p.KeyName, name))
 }
 

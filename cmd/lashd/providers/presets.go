@@ -7,6 +7,7 @@ import (
 	"lashd/engine/provider"
 	"lashd/engine/provider/anthropic"
 	"lashd/engine/provider/chatcompletions"
+	"lashd/engine/provider/chatgpt"
 	"lashd/engine/provider/endpoint"
 	"lashd/engine/provider/gemini"
 	"lashd/engine/provider/responses"
@@ -25,11 +26,11 @@ const (
 // APIs lists all APIs.
 func APIs() []API { return []API{Chat, Responses, Anthropic, Gemini} }
 
-// adapter returns the provider of an API for one server.
-func (a API) adapter(cfg endpoint.Config) provider.Provider {
-	switch a {
+// adapter returns the adapter of a provider for one server.
+func (p Provider) adapter(cfg endpoint.Config) provider.Provider {
+	switch p.API {
 	case Responses:
-		return responses.New(cfg)
+		return responses.New(responses.Config{Config: cfg, Subscription: p.Login != ""})
 	case Anthropic:
 		return anthropic.New(cfg)
 	case Gemini:
@@ -48,6 +49,8 @@ type Preset struct {
 	Env         []string // environment variables with the key; the first that is set counts
 	KeysAt      string   // web page where a person gets a key
 	Local       bool     // a server on this machine, which needs no key
+	Login       string   // address of the server that logs a person in, in place of a key; "": the provider takes a key
+	Catalog     string   // preset whose known models this one offers as well, at no price of their own; "": its own
 }
 
 // presets are the providers that lashd knows, by name. None was tried against the vendor's server while lashd was built: that machine
@@ -81,6 +84,7 @@ var presets = map[string]Preset{
 		Title: "Google Vertex AI", API: Chat,
 		BaseURLForm: "https://LOCATION-aiplatform.googleapis.com/v1/projects/PROJECT/locations/LOCATION/endpoints/openapi",
 	},
+	"chatgpt":  {Title: "ChatGPT", API: Responses, BaseURL: chatgpt.BaseURL, Login: chatgpt.Issuer, Catalog: "openai"},
 	"ollama":   {Title: "Ollama", API: Chat, BaseURL: "http://localhost:11434/v1", Local: true},
 	"llamacpp": {Title: "llama.cpp", API: Chat, BaseURL: "http://localhost:8080/v1", Local: true},
 	"lmstudio": {Title: "LM Studio", API: Chat, BaseURL: "http://localhost:1234/v1", Local: true},

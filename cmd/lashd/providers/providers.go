@@ -15,6 +15,7 @@ import (
 
 	"lashd/engine"
 	"lashd/engine/provider"
+	"lashd/engine/provider/chatgpt"
 	"lashd/engine/provider/endpoint"
 	"lashd/engine/provider/knownmodels"
 	"lashd/rpc/protocol"
@@ -26,6 +27,7 @@ type Config struct {
 	Models    []Model             // configured models
 	Providers map[string]Provider // configured providers; those with the name of a preset change it
 	Keys      Keys
+	Logins    chatgpt.Store                                    // of providers with a Login; nil: none
 	Policy    provider.Policy                                  // for retries
 	NoKey     func(provider string, variables []string) string // advice for a missing key; optional
 }
@@ -51,6 +53,7 @@ type Provider struct {
 	Limits    provider.Limits
 	Key       KeyReader // reads a key that is neither in the environment nor handed over; nil: none
 	KeyName   string    // name of the provider whose stored key this one shares; default its own name
+	Login     string    // address of the server that logs a person in to ChatGPT; only a preset with Login has one
 }
 
 // KeyReader reads an API key from where the configuration says. It returns the zero Secret if there is none.
@@ -77,7 +80,7 @@ type Source struct {
 func New(cfg Config) *Source {
 	s := &Source{cfg: cfg, providers: map[string]Provider{}, adapters: map[string]provider.Provider{}}
 	for name, p := range presets {
-		s.providers[name] = Provider{API: p.API, BaseURL: p.BaseURL, KeyHeader: p.KeyHeader, Env: p.Env, NeedKey: !p.Local}
+		s.providers[name] = Provider{API: p.API, BaseURL: p.BaseURL, KeyHeader: p.KeyHeader, Env: p.Env, NeedKey: !p.Local, Login: p.Login}
 	}
 	for name, p := range cfg.Providers {
 		s.providers[name] = p.over(s.providers[name])
@@ -92,6 +95,7 @@ func (p Provider) over(base Provider) Provider {
 	if p.Env == nil {
 		p.Env = base.Env
 	}
+	p.Login = cmp.Or(p.Login, base.Login)
 	return p
 }
 
@@ -111,7 +115,7 @@ func (s *Source) Models() []engine.Model {
 		add(s.configured(m))
 	}
 	for _, name := range s.ready() {
-		for _, known := range knownmodels.Of(name) {
+		for _, known := range knownmodels.Of(catalog(name)) {
 			add(s.model(name, known.ID))
 		}
 	}
@@ -155,7 +159,7 @@ func (s *Source) defaultModel() (engine.Model, bool) {
 		return s.configured(s.cfg.Models[0]), true
 	}
 	for _, name := range s.ready() {
-		if id := knownmodels.Default(name); id != "" {
+		if id := knownmodels.Default(catalog(name)); id != "" {
 			return s.model(name, id), true
 		}
 	}
@@ -197,7 +201,7 @@ func (s *Source) model(owner, id string) engine.Model {
 	m := engine.Model{
 		Name: owner + "/" + id, Title: id, Spec: protocol.ModelSpec{Provider: owner, ID: id}, Provider: s.adapter(owner),
 	}
-	if known, ok := knownmodels.Find(owner, id); ok {
+	if known, ok := Known(owner, id); ok {
 		m.Title, m.Spec, m.Price = known.Title, known.Spec, known.Price
 		m.Spec.Provider, m.Spec.ID = owner, id
 	}
@@ -214,11 +218,43 @@ func (s *Source) adapter(name string) provider.Provider {
 	p := s.providers[name]
 	keyed := &provider.Keyed{
 		Key:  func(ctx context.Context) (provider.Secret, error) { return s.cfg.Keys.Key(ctx, name, p) },
-		Make: func(key provider.Secret) provider.Provider { return p.API.adapter(s.endpoint(name, p, key)) },
+		Make: func(key provider.Secret) provider.Provider { return p.adapter(s.endpoint(name, p, key)) },
+	}
+	if p.Login != "" && s.cfg.Logins != nil {
+		keyed = s.loggedIn(name, p)
 	}
 	s.adapters[name] = provider.NewBreaker(&provider.Retry{Provider: provider.NewAdmission(keyed, p.Limits), Policy: s.cfg.Policy})
 	return s.adapters[name]
 }
+
+// loggedIn returns a provider whose calls carry the tokens of a login.
+func (s *Source) loggedIn(name string, p Provider) *provider.Keyed {
+	account := chatgpt.NewAccount(chatgpt.NewServer(p.Login), s.cfg.Logins, name)
+	return &provider.Keyed{Key: account.Key, Make: func(key provider.Secret) provider.Provider {
+		tokens, _ := chatgpt.Parse(key) // Key has read them; without tokens, the endpoint says how to log in
+		cfg := s.endpoint(name, p, tokens.Access)
+		if cfg.KeyFrom = "the login of " + name; tokens.Account != "" {
+			cfg.Headers = maps.Clone(cfg.Headers)
+			if cfg.Headers == nil {
+				cfg.Headers = map[string]provider.Secret{}
+			}
+			cfg.Headers[chatgpt.AccountHeader] = provider.NewSecret(tokens.Account)
+		}
+		return account.Guard(key, p.adapter(cfg))
+	}}
+}
+
+// Known returns a model from the table of known models, and reports whether it is there.
+func Known(owner, id string) (knownmodels.Model, bool) {
+	known, ok := knownmodels.Find(catalog(owner), id)
+	if catalog(owner) != owner {
+		known.Price = nil
+	}
+	return known, ok
+}
+
+// catalog returns the name under which the table of known models has those of a provider.
+func catalog(name string) string { return cmp.Or(presets[name].Catalog, name) }
 
 // endpoint returns the settings of a provider's server.
 func (s *Source) endpoint(name string, p Provider, key provider.Secret) endpoint.Config {

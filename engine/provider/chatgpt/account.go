@@ -63,7 +63,7 @@ func (a *Account) Key(ctx context.Context) (provider.Secret, error) {
 // server may have used up the old refresh token, and only storing the new one saves the login.
 func (a *Account) renew(ctx context.Context, old provider.Secret) (provider.Secret, error) {
 	done := a.flight.DoChan(old.Reveal(), func() (any, error) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*answerLimit)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*answerLimit) // with the wait for the lock of the store
 		defer cancel()
 		return a.store.Update(ctx, a.name, func(ctx context.Context, now provider.Secret) (provider.Secret, error) {
 			if now.Reveal() != old.Reveal() {

@@ -24,7 +24,7 @@ const (
 	// redirect is the only address that is registered for that client. lashd does not listen there: the person copies the address.
 	redirect = "http://localhost:1455/auth/callback"
 	// answerLimit bounds a request to the server.
-	answerLimit = 30 * time.Second
+	answerLimit = 10 * time.Second
 )
 
 // Server logs people in. It is safe for concurrent use.
