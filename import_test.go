@@ -36,6 +36,7 @@ var levels = map[string]int{
 	"lashd/engine/authority":                1,
 	"lashd/engine/tool":                     1,
 	"lashd/engine/attachment":               3,
+	"lashd/engine/structured":               2,
 	"lashd/engine/provider":                 1,
 	"lashd/rpc/client":                      1,
 	"lashd/rpc/internal/frame":              1,

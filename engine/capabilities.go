@@ -321,7 +321,7 @@ func (s *services) Complete(ctx context.Context, p *protocol.CompletionParams) (
 	if mine.SessionID, err = s.resolveSession(ctx, p.SessionID); err != nil {
 		return nil, err
 	}
-	return s.eng.Completions.Create(ctx, &mine)
+	return s.eng.Completions.create(ctx, s.turn, &mine)
 }
 
 // Trace implements plugin.TraceService. It adds the prefix "plugin." to the name.

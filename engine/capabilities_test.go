@@ -110,7 +110,7 @@ func TestCapabilities(t *testing.T) {
 			t.Errorf("onto a branch that was left: %+v", got)
 		}
 	})
-	t.Run("plugin/HC-11 a model call outside turns is recorded under its label", func(t *testing.T) {
+	t.Run("plugin/HC-11 a model call of a hook is recorded under its label, and traced with the turn", func(t *testing.T) {
 		keep, read := traced(t)
 		s := answers()
 		s.config = keep
@@ -131,7 +131,7 @@ func TestCapabilities(t *testing.T) {
 		records, _ := read()
 		for _, kind := range []trace.Kind{trace.ModelStarted, trace.ModelCompleted} {
 			if !slices.ContainsFunc(kinds(records)[kind], func(r trace.Record) bool {
-				return r.SessionID == id && r.TurnID == "" && bytes.Contains(r.Body, []byte(`"label":"memory"`))
+				return r.SessionID == id && r.TurnID != "" && bytes.Contains(r.Body, []byte(`"label":"memory"`))
 			}) {
 				t.Errorf("the trace has no %s of the call", kind)
 			}

@@ -3,14 +3,14 @@ package engine
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
-	"strconv"
 	"time"
 
 	"lashd/engine/param"
 	"lashd/engine/provider"
 	"lashd/engine/receipt"
-	"lashd/engine/tool"
+	"lashd/engine/structured"
 	"lashd/engine/trace"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
@@ -24,15 +24,17 @@ type Completions struct{ eng *Engine }
 // session's ledger under the label. A repetition with the same idempotency key returns the first
 // reply. If the call fails nothing is stored, so a repetition calls the model again.
 func (cs *Completions) Create(ctx context.Context, p *protocol.CompletionParams) (*protocol.CompletionResult, error) {
-	if len(p.Messages) == 0 {
-		return nil, param.Bad("/messages", "must have at least one message")
+	return cs.create(ctx, "", p)
+}
+
+// create is Create for a caller that works for a turn, under which the call is traced; "" for none. It writes nothing to the turn's
+// journal, so a tool attempt that makes the call is recorded, and replayed, as one.
+func (cs *Completions) create(ctx context.Context, turn protocol.TurnID, p *protocol.CompletionParams) (*protocol.CompletionResult, error) {
+	schema, err := structured.Schema(p.Schema)
+	if err != nil {
+		return nil, param.Bad("/schema", "%v", err)
 	}
-	for i := range p.Messages {
-		if err := param.CheckMessage("/messages/"+strconv.Itoa(i), &p.Messages[i]); err != nil {
-			return nil, err
-		}
-	}
-	if err := cs.check(ctx, p); err != nil {
+	if err := cmp.Or(param.CheckCompletion(p), cs.checkSession(ctx, p.SessionID)); err != nil {
 		return nil, err
 	}
 	m, err := cs.eng.Models.named(p.Model)
@@ -40,7 +42,7 @@ func (cs *Completions) Create(ctx context.Context, p *protocol.CompletionParams)
 		return nil, err
 	}
 	return receipt.Once(ctx, cs.eng.receipts, "completion/create", p.Key(), p, func(rc receipt.Request) (*protocol.CompletionResult, error) {
-		result, err := cs.complete(ctx, m, p)
+		result, err := cs.complete(ctx, m, turn, p, schema)
 		if err != nil {
 			return nil, err
 		}
@@ -48,32 +50,23 @@ func (cs *Completions) Create(ctx context.Context, p *protocol.CompletionParams)
 	})
 }
 
-// check validates a request before the model is called, so that a reply never has to be discarded.
-func (cs *Completions) check(ctx context.Context, p *protocol.CompletionParams) error {
-	if err := cmp.Or(param.CheckGeneration(p.Generation), param.CheckName("/label", p.Label)); err != nil {
-		return err
-	}
-	if err := tool.CheckSchema(p.Schema); err != nil {
-		return param.Bad("/schema", "%v", err)
-	}
-	if p.SessionID == "" {
+// checkSession fails unless the session exists that records the usage, so that a reply never has to be discarded.
+func (cs *Completions) checkSession(ctx context.Context, id protocol.SessionID) error {
+	if id == "" {
 		return nil
 	}
-	_, err := cs.eng.store.Session(ctx, p.SessionID)
+	_, err := cs.eng.store.Session(ctx, id)
 	return err
 }
 
 // complete calls the model and traces the call. A failure of the provider becomes a ProviderError.
-func (cs *Completions) complete(ctx context.Context, m Model, p *protocol.CompletionParams) (*protocol.CompletionResult, error) {
+func (cs *Completions) complete(ctx context.Context, m Model, turn protocol.TurnID, p *protocol.CompletionParams, schema json.RawMessage) (*protocol.CompletionResult, error) {
 	req := &provider.Request{
-		Model: m.Spec, System: p.System, Choice: provider.ToolsNone, Options: p.Generation,
-		Output: provider.OutputSpec{Schema: p.Schema, JSON: p.Schema != nil},
+		Model: m.Spec, System: structured.System(p.System, schema), Messages: p.Conversation(), Choice: provider.ToolsNone, Options: p.Generation,
+		Output: provider.OutputSpec{Schema: schema, JSON: schema != nil},
 		Scope:  provider.Scope{RequestID: string(protocol.NewInputID())},
 	}
-	for i := range p.Messages {
-		req.Messages = append(req.Messages, &p.Messages[i])
-	}
-	scope, body := trace.Record{SessionID: p.SessionID}, trace.Completion{Label: completionLabel(p), Model: m.Spec.ID}
+	scope, body := trace.Record{SessionID: p.SessionID, TurnID: turn}, trace.Completion{Label: completionLabel(p), Model: m.Spec.ID}
 	cs.eng.Trace.Add(trace.ModelStarted, scope, body)
 	began := time.Now()
 	reply, err := cs.collect(ctx, m, req)
@@ -90,7 +83,12 @@ func (cs *Completions) complete(ctx context.Context, m Model, p *protocol.Comple
 	call := callRecord(1, m.Spec, &reply, time.Since(began))
 	body.Record = &call
 	cs.eng.Trace.Add(trace.ModelCompleted, scope, body)
-	return &protocol.CompletionResult{Message: msg, Text: msg.Answer(), Stop: reply.Stop, Call: call}, nil
+	result := &protocol.CompletionResult{Message: msg, Text: msg.Answer(), Stop: reply.Stop, Call: call}
+	result.Value, result.Problem = structured.Of(req.Output, &reply)
+	if schema != nil && result.Value == nil {
+		result.Problem = cmp.Or(result.Problem, "the reply stopped early: "+string(reply.Stop))
+	}
+	return result, nil
 }
 
 // completionLabel returns the name under which ledger and trace show the call; "completion" by

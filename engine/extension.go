@@ -2,10 +2,8 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 
-	"lashd/engine/param"
 	"lashd/engine/plugin"
 	"lashd/engine/receipt"
 	"lashd/engine/workgroup"
@@ -34,20 +32,13 @@ func protocolRejection(ctx context.Context, err error) error {
 	return &RejectedError{err}
 }
 
-// validate checks the turn options of a new turn: their form, then with the protocol plugin, and
-// finally whether they can be merged with the options that the session keeps. It runs off the
+// validate checks the turn options of a new turn, whose form is right: with the protocol plugin, and
+// then whether they can be merged with the options that the session keeps. It runs off the
 // actor.
 func (ts *Turns) validate(ctx context.Context, p *protocol.TurnStartParams) error {
 	o := p.TurnOptions
-	switch {
-	case o == nil:
+	if o == nil {
 		return nil
-	case o.SchemaVersion < 1:
-		return param.Bad("/turnOptions/schemaVersion", "must be at least 1")
-	case !json.Valid(o.Payload):
-		return param.Bad("/turnOptions/payload", "must be JSON")
-	case len(o.Payload) > protocol.MaxTurnOptions:
-		return param.Bad("/turnOptions/payload", "has %d bytes, at most %d", len(o.Payload), protocol.MaxTurnOptions)
 	}
 	_, err := withPlugins(ctx, ts.eng, p.SessionID, func(ctx context.Context, s *plugin.Session) (struct{}, error) {
 		return workgroup.CallPlugin(ctx, ts.eng.group, func(ctx context.Context) (struct{}, error) {

@@ -127,13 +127,13 @@ func (ts *sessionTurns) continueInFrame(r *run, to *protocol.FrameSwitch) *conti
 }
 
 // continuationInput returns the input of the turn that continues r: the task that the switch names,
-// with the options, plugin inputs and ceiling that r got from its own inputs.
+// with the options, schema, plugin inputs and ceiling that r got from its own inputs.
 func (r *run) continuationInput(to *protocol.FrameSwitch, inputs []protocol.QueuedInput) protocol.QueuedInput {
-	options, effort := queue.ForTurn(inputs, r.journal.begin.Inputs)
+	own := queue.ForTurn(inputs, r.journal.begin.Inputs)
 	return protocol.QueuedInput{
 		ID: protocol.NewInputID(), State: protocol.InputQueued, Source: "frame:" + string(r.id),
 		Input:       []protocol.InputPart{{Type: protocol.InputText, Text: to.Task}},
-		TurnOptions: options, PluginInputs: r.seams.inputs, Ceiling: r.judge.ceiling, Effort: effort,
+		TurnOptions: own.Options, PluginInputs: r.seams.inputs, Ceiling: r.judge.ceiling, Effort: own.Effort, Schema: own.Schema,
 	}
 }
 

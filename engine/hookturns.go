@@ -95,6 +95,7 @@ func (s *seams) start() {
 	}
 	s.journal.start(turn.New(s.plugins.Driver(), turn.Config{
 		Input: input, Transient: shown, Budget: s.journal.begin.Config.Budget, Generation: s.journal.begin.Config.Generation, Options: s.journal.begin.TurnOptions,
+		Schema: s.journal.begin.Schema,
 	}))
 	if p := s.journal.begin.Prepared; p != nil && p.Abort != nil {
 		s.journal.fail(p.Outcome, *p.Abort)

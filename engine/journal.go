@@ -69,6 +69,7 @@ type beginning struct {
 	Prepared   *prepared          `json:"prepared,omitempty"` // result of the beforeTurn hooks; nil: none ran
 
 	TurnOptions *protocol.TurnOptions `json:"turnOptions,omitempty"` // of the frame, merged with those of the inputs
+	Schema      json.RawMessage       `json:"schema,omitempty"`      // of the turn's value; nil: the turn ends with text
 }
 
 // progress is how much of a turn the session's log already contains. Its row is replaced with each commit of the

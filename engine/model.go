@@ -8,6 +8,7 @@ import (
 
 	"lashd/engine/attachment"
 	"lashd/engine/provider"
+	"lashd/engine/structured"
 	"lashd/engine/turn"
 	"lashd/rpc/protocol"
 )
@@ -45,13 +46,16 @@ func (r *run) callModel(ctx context.Context, effect turn.Effect) error {
 	}
 	failed = r.conclude(&answer, cause, failed, spoilt)
 	answer.Fallback = r.fallback(effect.Model, &answer, failed)
+	if answer.Error == nil && answer.Cancel == nil {
+		answer.Value, answer.Problem = structured.Of(effect.Model.Output, &answer.Reply)
+	}
 	provider.NameCalls(r.id, effect.Iteration, answer.Reply.Parts, r.journal.messages())
 	r.trace.reply(effect, &answer, failed)
 	r.deliver(effect, turn.Response{Model: &answer})
-	if len(s.events) == 0 && answer.Fallback == "" {
+	if len(s.events) == 0 && answer.Fallback == "" && answer.Problem == "" {
 		return nil
 	}
-	return r.store.flush(ctx, nil, s.events...)
+	return r.store.flush(ctx, nil, s.events...) // a kill during the next call must not repeat this one
 }
 
 // conclude records in the answer how its call ended, and returns the error to trace: a cancellation, a failure of

@@ -134,11 +134,11 @@ func (r *run) beginning() beginning { return r.journal.begin }
 func (r *run) begin(about protocol.Session, past []*protocol.Message, options *protocol.TurnOptions, inputs []protocol.QueuedInput) (err error) {
 	begin := &r.journal.begin
 	if !r.journal.begun {
-		own, effort := queue.ForTurn(inputs, begin.Inputs)
-		if begin.TurnOptions, err = plugin.MergeTurnOptions(options, own); err != nil {
+		own := queue.ForTurn(inputs, begin.Inputs)
+		if begin.TurnOptions, err = plugin.MergeTurnOptions(options, own.Options); err != nil {
 			return err
 		}
-		begin.Config.Model = begin.Config.Model.WithEffort(effort)
+		begin.Config.Model, begin.Schema = begin.Config.Model.WithEffort(own.Effort), own.Schema
 	}
 	r.model = r.eng.Models.configured(begin.Config.Model).Provider
 	r.prompt.set, r.prompt.catalog = r.lease.set, r.lease.catalog

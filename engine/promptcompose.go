@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"lashd/engine/plugin"
+	"lashd/engine/structured"
 	"lashd/engine/tool"
 	"lashd/engine/turn"
 	"lashd/rpc/protocol"
@@ -51,7 +52,7 @@ func (p *prompt) environment(ctx context.Context) (env turn.Response, err error)
 	if err != nil {
 		return env, &hookFailure{"plugin_prompt", err}
 	}
-	return t.rendered.environment(p.catalog, system)
+	return t.rendered.environment(p.catalog, structured.System(system, p.seams.journal.begin.Schema))
 }
 
 // system returns the system prompt of an iteration, with the contributions of prompt hooks.

@@ -61,9 +61,9 @@ func (ts *sessionTurns) steer(ctx context.Context, in protocol.QueuedInput, blob
 
 // steerInstead handles turn/start with whenBusy "steer" while a turn runs: it steers that turn
 // instead of queueing a new one.
-func (ts *sessionTurns) steerInstead(ctx context.Context, ceiling *protocol.Ceiling, p *protocol.TurnStartParams, input attachment.Input, rc receipt.Request) (*protocol.TurnStartResult, error) {
+func (ts *sessionTurns) steerInstead(ctx context.Context, in protocol.QueuedInput, blobs []persistence.Blob, rc receipt.Request) (*protocol.TurnStartResult, error) {
 	r := &protocol.TurnStartResult{TurnID: ts.current.id, State: protocol.TurnRunning}
-	return r, ts.steer(ctx, protocol.QueuedInput{Input: input.Parts, PluginInputs: p.PluginInputs, Ceiling: ceiling}, input.Blobs, func(id protocol.InputID, seq protocol.Seq) *persistence.Receipt {
+	return r, ts.steer(ctx, in, blobs, func(id protocol.InputID, seq protocol.Seq) *persistence.Receipt {
 		r.InputID, r.Seq = id, seq
 		return rc.With(r)
 	})

@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"slices"
 
 	"lashd/engine/attachment"
 	"lashd/engine/param"
 	"lashd/engine/plugin"
 	"lashd/engine/receipt"
+	"lashd/engine/structured"
 	"lashd/engine/tool"
 	"lashd/engine/workgroup"
 	"lashd/persistence"
@@ -37,18 +37,19 @@ func (ts *Turns) Start(ctx context.Context, p *protocol.TurnStartParams) (*proto
 // limits of the plugin or session that requested it. If the session's plugins change before
 // the turn is stored, start runs startOnce again.
 func (ts *Turns) start(ctx context.Context, id protocol.TurnID, ceiling *protocol.Ceiling, p *protocol.TurnStartParams) (*protocol.TurnStartResult, error) {
-	if err := cmp.Or(param.CheckInput(p.Input), param.CheckPluginInputs(p.PluginInputs)); err != nil {
+	if err := param.CheckTurnStart(p); err != nil {
 		return nil, err
 	}
-	if modes := []protocol.WhenBusy{"", protocol.BusyQueue, protocol.BusyRefuse, protocol.BusySteer}; !slices.Contains(modes, p.WhenBusy) {
-		return nil, param.NotOneOf("/whenBusy", modes)
+	schema, err := structured.Schema(p.Schema)
+	if err != nil {
+		return nil, param.Bad("/schema", "%v", err)
 	}
 	input, err := attachment.Policy{Store: ts.eng.store, DenyURLs: ts.eng.DenyURLs}.Prepare(ctx, p.SessionID, p.Input)
 	if err = cmp.Or(err, ts.validate(ctx, p)); err != nil {
 		return receipt.Repeated[protocol.TurnStartResult](ctx, ts.eng.store, "turn/start", p.Key(), p, err)
 	}
 	for {
-		r, err := ts.startOnce(ctx, id, ceiling, p, input)
+		r, err := ts.startOnce(ctx, id, p, protocol.QueuedInput{Input: input.Parts, PluginInputs: p.PluginInputs, TurnOptions: p.TurnOptions, Ceiling: ceiling, Effort: p.Effort, Schema: schema}, input.Blobs)
 		if !errors.Is(err, errHeadMoved) {
 			return r, err
 		}
@@ -60,12 +61,12 @@ func isSlow(err error) bool {
 	return errors.Is(err, workgroup.ErrSlowPlugin) || errors.As(err, new(*plugin.AbandonedError)) || errors.As(err, new(*tool.SlowError))
 }
 
-// startOnce is start after its params were checked. Plugins that cannot be opened do not reject the
+// startOnce is start after its params were checked; in is the input with its blobs, as it will be stored. Plugins that cannot be opened do not reject the
 // input: the turn then fails with the reason, which the conversation shows. Plugins that take too
 // long do reject it, because a retry may succeed. It fails with errHeadMoved if the session's
 // settings changed after the plugins were leased. The lease goes to the turn if that starts at
 // once.
-func (ts *Turns) startOnce(ctx context.Context, id protocol.TurnID, ceiling *protocol.Ceiling, p *protocol.TurnStartParams, input attachment.Input) (*protocol.TurnStartResult, error) {
+func (ts *Turns) startOnce(ctx context.Context, id protocol.TurnID, p *protocol.TurnStartParams, in protocol.QueuedInput, blobs []persistence.Blob) (*protocol.TurnStartResult, error) {
 	l, err := ts.eng.lend(ctx, p.SessionID)
 	if isSlow(err) {
 		return receipt.Repeated[protocol.TurnStartResult](ctx, ts.eng.store, "turn/start", p.Key(), p, err)
@@ -84,12 +85,12 @@ func (ts *Turns) startOnce(ctx context.Context, id protocol.TurnID, ceiling *pro
 			if err := param.CheckSteer(p); err != nil {
 				return nil, err
 			}
-			return st.turns.steerInstead(ctx, ceiling, p, input, rc)
+			return st.turns.steerInstead(ctx, in, blobs, rc)
 		}
 		if busy := len(st.queue.Turns()) > 0; busy && p.WhenBusy == protocol.BusyRefuse {
 			return nil, &TurnActiveError{TurnID: st.queue.Turns()[0].ID, Input: true}
 		}
-		r, err := st.turns.accept(ctx, id, protocol.QueuedInput{Input: input.Parts, PluginInputs: p.PluginInputs, TurnOptions: p.TurnOptions, Ceiling: ceiling, Effort: p.Effort}, input.Blobs, l, rc)
+		r, err := st.turns.accept(ctx, id, in, blobs, l, rc)
 		begun = err == nil && r.State == protocol.TurnRunning
 		return r, err
 	})

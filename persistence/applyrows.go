@@ -3,6 +3,7 @@ package persistence
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -84,6 +85,7 @@ type inputBody struct {
 	Wake        *protocol.QueuedWake  `json:"wake,omitempty"`
 	Ceiling     *protocol.Ceiling     `json:"ceiling,omitempty"`
 	Effort      string                `json:"effort,omitempty"`
+	Schema      json.RawMessage       `json:"schema,omitempty"`
 }
 
 // upsertInput inserts an input or changes its state. The content of an input never changes. A

@@ -2,6 +2,7 @@ package param
 
 import (
 	"cmp"
+	"encoding/json"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -44,6 +45,43 @@ func CheckEffort(m protocol.ModelSpec) error {
 	return nil
 }
 
+// CheckTurnStart returns an Error if turn/start has params of a wrong form. It does not look at the session, and leaves the contents
+// of attachments, turn options and the schema to those that use them.
+func CheckTurnStart(p *protocol.TurnStartParams) error {
+	if err := cmp.Or(CheckInput(p.Input), CheckPluginInputs(p.PluginInputs)); err != nil {
+		return err
+	}
+	if modes := []protocol.WhenBusy{"", protocol.BusyQueue, protocol.BusyRefuse, protocol.BusySteer}; !slices.Contains(modes, p.WhenBusy) {
+		return NotOneOf("/whenBusy", modes)
+	}
+	switch o := p.TurnOptions; {
+	case o == nil:
+	case o.SchemaVersion < 1:
+		return Bad("/turnOptions/schemaVersion", "must be at least 1")
+	case !json.Valid(o.Payload):
+		return Bad("/turnOptions/payload", "must be JSON")
+	case len(o.Payload) > protocol.MaxTurnOptions:
+		return Bad("/turnOptions/payload", "has %d bytes, at most %d", len(o.Payload), protocol.MaxTurnOptions)
+	}
+	return nil
+}
+
+// CheckCompletion returns an Error if completion/create has params of a wrong form. It leaves the schema to the caller.
+func CheckCompletion(p *protocol.CompletionParams) error {
+	switch {
+	case p.Text != "" && len(p.Messages) > 0:
+		return Bad("/text", "cannot be combined with messages")
+	case p.Text == "" && len(p.Messages) == 0:
+		return Bad("/messages", "must have at least one message, unless there is a text")
+	}
+	for i := range p.Messages {
+		if err := CheckMessage("/messages/"+strconv.Itoa(i), &p.Messages[i]); err != nil {
+			return err
+		}
+	}
+	return cmp.Or(CheckGeneration(p.Generation), CheckName("/label", p.Label))
+}
+
 // CheckSteer returns an Error for settings of a turn in an input for a turn that runs.
 func CheckSteer(p *protocol.TurnStartParams) error {
 	switch {
@@ -51,6 +89,8 @@ func CheckSteer(p *protocol.TurnStartParams) error {
 		return Bad("/turnOptions", "cannot be changed in a turn that runs")
 	case p.Effort != "":
 		return Bad("/effort", "cannot be changed in a turn that runs")
+	case len(p.Schema) > 0:
+		return Bad("/schema", "cannot be changed in a turn that runs")
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ package queue
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"slices"
 
@@ -95,15 +96,25 @@ func (q *Queue) BeginsWith(id protocol.TurnID) (ids []protocol.InputID) {
 	return ids
 }
 
-// ForTurn returns what the given inputs set for their turn, the last of those that set it: options for the driver, nil for none, and the
-// reasoning effort, empty for the session's.
-func ForTurn(inputs []protocol.QueuedInput, ids []protocol.InputID) (o *protocol.TurnOptions, effort string) {
+// Settings is what inputs set for their turn. The zero value sets nothing.
+type Settings struct {
+	Options *protocol.TurnOptions // for the driver; nil: those of the frame
+	Effort  string                // reasoning effort; "": the session's
+	Schema  json.RawMessage       // JSON Schema of the turn's value; nil: the turn ends with text
+}
+
+// ForTurn returns what the given inputs set for their turn. If several inputs set the same thing, the last one counts.
+func ForTurn(inputs []protocol.QueuedInput, ids []protocol.InputID) (s Settings) {
 	for _, in := range inputs {
-		if slices.Contains(ids, in.ID) {
-			o, effort = cmp.Or(in.TurnOptions, o), cmp.Or(in.Effort, effort)
+		if !slices.Contains(ids, in.ID) {
+			continue
+		}
+		s.Options, s.Effort = cmp.Or(in.TurnOptions, s.Options), cmp.Or(in.Effort, s.Effort)
+		if len(in.Schema) > 0 {
+			s.Schema = in.Schema
 		}
 	}
-	return o, effort
+	return s
 }
 
 // Switches returns how many switches of frames in a row led to a turn.

@@ -62,6 +62,7 @@ type View struct {
 	Code      *CodeEnvironment      // nil: the session runs no code
 	State     json.RawMessage       // of the driver; nil at first
 	Options   *protocol.TurnOptions // of the turn; nil: none
+	Schema    json.RawMessage       // of the value that the turn must end with; nil: it ends with text
 }
 
 // Action is one step that a driver asks for; the functions below create them. The machine carries them out in order and

@@ -125,8 +125,11 @@ type ModelReply struct {
 	Record protocol.CallRecord `json:"record"`
 	Error  *protocol.Issue     `json:"error,omitempty"` // why the call failed; nil: it did not
 	// Fallback is the name of the model that the rest of the turn asks, if the call failed; "": the failure ends the turn.
-	Fallback string                   `json:"fallback,omitempty"`
-	Cancel   *protocol.CancelEvidence `json:"cancel,omitempty"` // the turn was cancelled during the call; nil: it was not
+	Fallback string `json:"fallback,omitempty"`
+	// Value is the value in a reply without tool calls, if the call asked for one; nil: the reply is not such a value.
+	Value   json.RawMessage          `json:"value,omitempty"`
+	Problem string                   `json:"problem,omitempty"` // why the reply is not a value of the schema; "": it is one, or none was asked for
+	Cancel  *protocol.CancelEvidence `json:"cancel,omitempty"`  // the turn was cancelled during the call; nil: it was not
 }
 
 // ToolReply is the result of one call of a batch.

@@ -35,6 +35,7 @@ func (m *Machine) outOfTurns() {
 
 // finish sets the outcome, gives open calls a result and emits the final effect.
 func (m *Machine) finish(outcome protocol.TurnOutcome) {
+	outcome = m.withValue(outcome)
 	exactly, err := exact(outcome)
 	if err != nil {
 		m.violation("malformed_outcome", err.Error())

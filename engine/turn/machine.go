@@ -26,6 +26,7 @@ type Config struct {
 	Budget     protocol.Budget            `json:"budget"`
 	Generation protocol.GenerationOptions `json:"generation"`
 	Options    *protocol.TurnOptions      `json:"options,omitempty"` // for the driver
+	Schema     json.RawMessage            `json:"schema,omitempty"`  // of the value that the turn ends with; nil: it ends with text
 }
 
 // state is everything that a machine knows, and its JSON is complete. As long as there is no Outcome there is an Active
@@ -52,6 +53,9 @@ type state struct {
 	Issues     []protocol.Issue           `json:"issues,omitempty"`
 	HadCode    bool                       `json:"hadCode,omitempty"`
 	Fallback   string                     `json:"fallback,omitempty"` // the model that the rest of the turn asks; "": the session's
+	Schema     json.RawMessage            `json:"schema,omitempty"`   // of the value that the turn ends with; nil: it ends with text
+	Value      json.RawMessage            `json:"value,omitempty"`    // of the newest reply without tool calls; nil: there is none
+	Repairs    int                        `json:"repairs,omitempty"`  // model calls that invalid replies have caused
 	Outcome    *protocol.TurnOutcome      `json:"outcome,omitempty"`
 }
 
@@ -70,7 +74,7 @@ func New(driver Driver, cfg Config) *Machine {
 		m.violation("malformed_input", err.Error())
 		return m
 	}
-	m.s.Budget, m.s.Generation, m.s.Options, m.s.Transient = cfg.Budget, cfg.Generation, cfg.Options, cfg.Transient
+	m.s.Budget, m.s.Generation, m.s.Options, m.s.Transient, m.s.Schema = cfg.Budget, cfg.Generation, cfg.Options, cfg.Transient, cfg.Schema
 	for _, msg := range cfg.Input {
 		if !m.hasCause(msg) {
 			m.s.Messages = append(m.s.Messages, msg)
@@ -148,7 +152,7 @@ func (m *Machine) Result() Result {
 func (m *Machine) view() View {
 	return View{
 		Iteration: m.s.Iteration, Grace: m.s.Grace, Messages: slices.Clip(m.s.Messages), Tools: slices.Clip(m.s.Env.Tools),
-		Code: m.s.Env.Code, State: m.s.Driver, Options: m.s.Options,
+		Code: m.s.Env.Code, State: m.s.Driver, Options: m.s.Options, Schema: m.s.Schema,
 	}
 }
 

@@ -163,6 +163,11 @@ func drawReply(t *rapid.T, e *Effect) *ModelReply {
 		}
 		r.Reply.Parts = []protocol.Part{{Kind: protocol.PartProse, Text: do}}
 	}
+	if e != nil && e.Model.Output.Schema != nil && !callsTools(r.Reply) {
+		if r.Value = sound(t); len(r.Value) == 0 {
+			r.Value, r.Problem = nil, "problem <&> \xff"
+		}
+	}
 	r.Reply.Usage = pick(t, "usage", []*protocol.Usage{nil, {}, {Input: 1, Output: 2}})
 	if chance(t, 5, "overflow") {
 		r.Reply.Usage = pick(t, "too many", []*protocol.Usage{{Input: 1 << 62}, {Output: -1}})
@@ -257,4 +262,11 @@ func message(t *rapid.T) protocol.Message {
 		m.Origin = &protocol.Origin{Kind: protocol.OriginTurnInput, InputID: "i"}
 	}
 	return m
+}
+
+// callsTools reports whether the machine finds tool calls in a reply.
+func callsTools(r provider.Reply) bool {
+	r = wellFormed(r)
+	msg := r.Message()
+	return len(msg.Calls()) > 0
 }

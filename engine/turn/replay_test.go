@@ -58,6 +58,7 @@ func newTrial(t *rapid.T) *trial {
 			Iterations: pick(t, "iterations", []int{-1, -1, -1, 1, 2, 5, 30}),
 			NoProgress: pick(t, "noProgress", []int{0, 0, 0, 0, 1, 3}),
 		},
+		Schema:     pick(t, "schema", []json.RawMessage{nil, nil, json.RawMessage(` { "type" : "<b>" } `)}),
 		Generation: protocol.GenerationOptions{Stop: pick(t, "stop", [][]string{nil, {}, {"<stop>\xff"}})},
 	}
 	d := oddDriver{limit: pick(t, "limit", []int{0, 1, 2, 3, 4}), cut: rapid.Bool().Draw(t, "handles cut replies")}

@@ -31,7 +31,10 @@ func (m *Machine) modelReplied(call *ModelCall, r *ModelReply) {
 		m.modelFailed(reply, protocol.OutcomeProviderError, protocol.Issue{
 			Kind: "provider", Code: string(reply.Stop), Message: "the model stopped: " + string(reply.Stop), Stop: reply.Stop,
 		})
+	case r.Problem != "":
+		m.repair(reply, r.Problem)
 	default:
+		m.s.Value = r.Value
 		m.apply(m.driver.Reply(m.view(), *reply))
 	}
 }

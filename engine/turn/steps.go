@@ -11,6 +11,9 @@ import (
 
 // startModel asks for a model reply, at most once per iteration.
 func (m *Machine) startModel(choice provider.ToolChoice, output provider.OutputSpec) {
+	if m.s.Schema != nil {
+		output = provider.OutputSpec{JSON: true, Schema: m.s.Schema}
+	}
 	output, err := exact(output)
 	if err != nil {
 		m.violation("malformed_request", err.Error())

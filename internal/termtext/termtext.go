@@ -67,6 +67,9 @@ func Readable(raw json.RawMessage) string {
 // plain removes the escapes for HTML. It matches escaped backslashes first, so that they stay.
 var plain = strings.NewReplacer(`\\`, `\\`, `\u003c`, "<", `\u003e`, ">", `\u0026`, "&")
 
+// Unescaped returns JSON without the escapes for HTML that encoding/json writes. Unlike Readable it keeps members in their order.
+func Unescaped(raw json.RawMessage) string { return plain.Replace(string(raw)) }
+
 // Brief returns the first 300 bytes of a call's arguments as compact JSON, for the prompt of a
 // decision. Members keep their order.
 func Brief(args json.RawMessage) string {

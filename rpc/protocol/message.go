@@ -12,7 +12,7 @@ const (
 	RoleUser      Role = "user"
 	RoleAssistant Role = "assistant"
 	RoleSystem    Role = "system"
-	RoleEvent     Role = "event" // the text of a wake; the model reads it as a user message
+	RoleEvent     Role = "event" // the text of a wake, or lashd's answer to an invalid reply; the model reads it as a user message
 )
 
 // Message is one entry of a conversation.

@@ -10,11 +10,12 @@ type OutcomeKind string
 
 const (
 	OutcomeAssistantMessage OutcomeKind = "assistantMessage" // the model replied: text
-	OutcomeFinalValue       OutcomeKind = "finalValue"       // the turn produced a value: value
+	OutcomeFinalValue       OutcomeKind = "finalValue"       // the turn produced a value: value, and text if it is the model's reply
 	OutcomeToolValue        OutcomeKind = "toolValue"        // a tool ended the turn with a value: tool, value
 	OutcomeFrameSwitch      OutcomeKind = "frameSwitch"      // the work continues in a new frame: frame
 	OutcomeCancelled        OutcomeKind = "cancelled"        // the turn was cancelled: cancel
 	OutcomeIncomplete       OutcomeKind = "incomplete"       // the reply reached the output limit
+	OutcomeInvalidValue     OutcomeKind = "invalidValue"     // no reply of the model matched the schema of the turn: text
 	OutcomeInvalidInput     OutcomeKind = "invalidInput"     // the input is invalid
 	OutcomeMaxTurns         OutcomeKind = "maxTurns"         // the turn reached its limit of model calls, or of attempts without success
 	OutcomeToolFailure      OutcomeKind = "toolFailure"      // a tool failure ended the turn

@@ -25,7 +25,12 @@ type TurnStartParams struct {
 	// For the session's driver. They replace its recorded options, for this turn and later ones.
 	TurnOptions *TurnOptions `json:"turnOptions,omitempty"`
 	Effort      string       `json:"effort,omitempty"` // reasoning effort of the turn that starts with this input; absent: the session's
+	// JSON Schema, at most 64 KiB. The turn that starts with this input ends with a value that matches it, or fails.
+	Schema json.RawMessage `json:"schema,omitempty"`
 }
+
+// MaxSchema is the maximum size of the JSON Schema of a turn or a completion, in bytes.
+const MaxSchema = 64 << 10
 
 // TurnStartResult confirms that the input is stored. seq is the sequence number of its turn/accepted event.
 type TurnStartResult struct {
@@ -168,24 +173,39 @@ type ModelListResult struct {
 	Data []ModelInfo `json:"data"`
 }
 
-// CompletionParams makes one model call outside any turn.
+// CompletionParams makes one model call outside any turn. It has either text or messages.
 type CompletionParams struct {
 	Mutation
 	SessionID  SessionID         `json:"sessionId,omitempty"` // session that records its usage
 	Model      string            `json:"model,omitempty"`
 	System     string            `json:"system,omitempty"`
-	Messages   []Message         `json:"messages"`
+	Text       string            `json:"text,omitempty"`     // a single message of the user
+	Messages   []Message         `json:"messages,omitempty"` // a whole conversation
 	Generation GenerationOptions `json:"generation,omitzero"`
-	Schema     json.RawMessage   `json:"schema,omitempty"` // JSON Schema of the reply; the model must reply with matching JSON
+	Schema     json.RawMessage   `json:"schema,omitempty"` // JSON Schema of the value that the model replies with; at most 64 KiB
 	Label      string            `json:"label,omitempty"`  // source in the usage ledger; absent: completion
+}
+
+// Conversation returns the messages of the request; a text is a message of the user.
+func (p *CompletionParams) Conversation() []*Message {
+	if p.Text != "" {
+		return []*Message{{Role: RoleUser, Parts: []Part{{Kind: PartText, Text: p.Text}}}}
+	}
+	all := make([]*Message, len(p.Messages))
+	for i := range p.Messages {
+		all[i] = &p.Messages[i]
+	}
+	return all
 }
 
 // CompletionResult is the model's reply.
 type CompletionResult struct {
-	Message Message    `json:"message"`
-	Text    string     `json:"text"`
-	Stop    StopReason `json:"stop"`
-	Call    CallRecord `json:"call"`
+	Message Message         `json:"message"`
+	Text    string          `json:"text"`
+	Value   json.RawMessage `json:"value,omitempty"`   // the value, if the request has a schema and the reply matches it
+	Problem string          `json:"problem,omitempty"` // why the reply has no value, if the request has a schema
+	Stop    StopReason      `json:"stop"`
+	Call    CallRecord      `json:"call"`
 	Replayable
 }
 

@@ -1,5 +1,7 @@
 package protocol
 
+import "encoding/json"
+
 // Head is a session's position in its history. Revision increases by one with each commit that changes the leaf or the
 // configuration.
 type Head struct {
@@ -96,8 +98,9 @@ type QueuedInput struct {
 	Wake         *QueuedWake  `json:"wake,omitempty"`    // set if the input is a wake
 	Refused      WakeRefusal  `json:"refused,omitempty"` // why a cancelled wake was not delivered
 
-	TurnOptions *TurnOptions `json:"turnOptions,omitempty"`
-	Effort      string       `json:"effort,omitempty"`   // reasoning effort of its turn
-	Switches    int          `json:"switches,omitempty"` // number of frame switches that led to it; it is the task of the last one
-	Ceiling     *Ceiling     `json:"ceiling,omitempty"`  // set if a plugin or another session sent it: limits of its turn, in addition to the session's own
+	TurnOptions *TurnOptions    `json:"turnOptions,omitempty"`
+	Effort      string          `json:"effort,omitempty"`   // reasoning effort of its turn
+	Schema      json.RawMessage `json:"schema,omitempty"`   // JSON Schema of the value of its turn
+	Switches    int             `json:"switches,omitempty"` // number of frame switches that led to it; it is the task of the last one
+	Ceiling     *Ceiling        `json:"ceiling,omitempty"`  // set if a plugin or another session sent it: limits of its turn, in addition to the session's own
 }

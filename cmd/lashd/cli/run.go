@@ -22,6 +22,7 @@ type runCommand struct {
 	Model   string   `help:"Model to use; lashd model lists the names. With --session, later turns use it too." placeholder:"NAME"`
 	Effort  string   `help:"Reasoning effort; the model must support it. With --session, later turns use it too." placeholder:"NAME"`
 	Attach  []string `help:"Image, PDF document or text file to send with the prompt. Repeat the flag for more files." aliases:"image" placeholder:"FILE" sep:"none"`
+	Schema  string   `help:"File with a JSON Schema. The answer is a JSON value that matches it." placeholder:"FILE"`
 	Cwd     string   `help:"Workspace of the new session (default the current directory)." placeholder:"DIR"`
 	Allow   bool     `help:"Allow every tool call that needs approval."`
 	JSON    bool     `help:"Print the events of the turn as JSON lines instead of the answer."`
@@ -36,14 +37,18 @@ If no rule allows a tool call, lashd run asks you on the terminal. "Always allow
 workspace; for write and edit, later calls for the same file. Without a terminal, the call is denied. Approvals that subagents
 request work the same way.
 
+With --schema, stdout gets only the value, on one line, at the end of the turn. A reply that does not match the schema is shown on
+stderr as a notice, and the model is asked again, at most twice. If no reply matches, the turn fails.
+
 Ctrl-C stops the turn; press it again to exit at once. If the daemon dies, lashd restarts it and the turn continues.
 
-Exit codes: 0 success, 1 the turn failed, 2 wrong usage, 3 a tool call was denied, 4 cancelled, 5 no daemon.
+Exit codes: 0 success, 1 the turn failed or has no value of the schema, 2 wrong usage, 3 a tool call was denied, 4 cancelled, 5 no daemon.
 
 Examples:
   lashd run 'what does this project do?'
   git diff | lashd run --json -
-  lashd run --image screenshot.png 'what is wrong here?'`
+  lashd run --image screenshot.png 'what is wrong here?'
+  lashd run --schema city.json 'what is the capital of Switzerland?'`
 }
 
 // Run runs one turn and returns an error whose exit code tells scripts how it
@@ -68,13 +73,21 @@ func (c runCommand) Run(ctx context.Context, e *environment) error {
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
+	schema, err := readSchema(c.Schema)
+	if err != nil {
+		return &exitError{exitUsage, err}
+	}
 	f := &follower{env: e, start: true, named: c.Session}
 	if !c.JSON {
 		f.plugins = newPluginWatch()
 	}
-	t := &turnRun{follower: f, command: c, prompt: prompt, files: files, key: string(protocol.NewInputID()), view: newView(c.JSON), asker: newAsker()}
+	t := &turnRun{follower: f, command: c, prompt: prompt, files: files, schema: schema, key: string(protocol.NewInputID()), view: newView(c.JSON), asker: newAsker()}
+	t.view.valueOnly = schema != nil
 	report, err := t.run(ctx)
 	if err != nil {
+		return err
+	}
+	if err := t.printValue(report); err != nil {
 		return err
 	}
 	if err := outcomeError(report); err != nil || t.asker.denied == "" {
@@ -107,6 +120,7 @@ type turnRun struct {
 	command runCommand
 	prompt  string
 	files   []*protocol.Attachment
+	schema  json.RawMessage // of the value; nil: the answer is text
 	key     string          // idempotency key: repeated requests start one turn
 	turn    protocol.TurnID // "" until the daemon has accepted the input
 	view    *view
@@ -300,7 +314,7 @@ func (t *turnRun) begin(ctx context.Context, before protocol.SessionState) error
 	var r protocol.TurnStartResult
 	err = t.call(ctx, "turn/start", protocol.TurnStartParams{
 		Mutation: protocol.Mutation{IdempotencyKey: t.key}, SessionID: t.session,
-		Input: input,
+		Input: input, Schema: t.schema,
 	}, &r)
 	t.turn = r.TurnID
 	if err == nil && r.State == protocol.TurnQueued {

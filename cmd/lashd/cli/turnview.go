@@ -18,6 +18,8 @@ type view struct {
 	json   bool // print events as JSON lines instead
 	person bool // stderr is a terminal
 
+	valueOnly bool // stdout gets the value of the turn, and no text of the model
+
 	kinds map[protocol.ItemID]protocol.ItemKind // of the items that have started
 	ended map[protocol.ItemID]bool              // messages that were printed to their end
 	item  protocol.ItemID                       // the message on the screen
@@ -126,7 +128,7 @@ func (v *view) completed(item *protocol.Item) {
 // a retried model call, the message is printed again from its start, after a note:
 // printed text cannot be taken back.
 func (v *view) text(id protocol.ItemID, offset int, piece string) {
-	if v.ended[id] || piece == "" {
+	if v.ended[id] || piece == "" || v.valueOnly {
 		return
 	}
 	if id != v.item {

@@ -264,16 +264,19 @@ export interface CodeResult {
 /** authorizes tool/complete for a pending call; only the tool that took it knows it */
 export type CompletionKey = string;
 
-/** CompletionParams makes one model call outside any turn. */
+/** CompletionParams makes one model call outside any turn. It has either text or messages. */
 export interface CompletionParams {
   idempotencyKey?: string;
   /** session that records its usage */
   sessionId?: SessionID;
   model?: string;
   system?: string;
-  messages: Message[];
+  /** a single message of the user */
+  text?: string;
+  /** a whole conversation */
+  messages?: Message[];
   generation?: GenerationOptions;
-  /** JSON Schema of the reply; the model must reply with matching JSON */
+  /** JSON Schema of the value that the model replies with; at most 64 KiB */
   schema?: unknown;
   /** source in the usage ledger; absent: completion */
   label?: string;
@@ -283,6 +286,10 @@ export interface CompletionParams {
 export interface CompletionResult {
   message: Message;
   text: string;
+  /** the value, if the request has a schema and the reply matches it */
+  value?: unknown;
+  /** why the reply has no value, if the request has a schema */
+  problem?: string;
   stop: StopReason;
   call: CallRecord;
   duplicate?: boolean;
@@ -1207,7 +1214,7 @@ export interface Origin {
 export type OriginKind = "turnInput" | "plugin" | "process";
 
 /** OutcomeKind says how a turn ended. */
-export type OutcomeKind = "assistantMessage" | "finalValue" | "toolValue" | "frameSwitch" | "cancelled" | "incomplete" | "invalidInput" | "maxTurns" | "toolFailure" | "providerError" | "pluginAbort" | "runtimeError" | "submittedError" | "toolError";
+export type OutcomeKind = "assistantMessage" | "finalValue" | "toolValue" | "frameSwitch" | "cancelled" | "incomplete" | "invalidValue" | "invalidInput" | "maxTurns" | "toolFailure" | "providerError" | "pluginAbort" | "runtimeError" | "submittedError" | "toolError";
 
 /** OutputState says whether the text of a turn is usable. */
 export type OutputState = "usable" | "empty" | "tracebackOnly" | "recoveredFromError";
@@ -1604,6 +1611,8 @@ export interface QueuedInput {
   turnOptions?: TurnOptions;
   /** reasoning effort of its turn */
   effort?: string;
+  /** JSON Schema of the value of its turn */
+  schema?: unknown;
   /** number of frame switches that led to it; it is the task of the last one */
   switches?: number;
   /** set if a plugin or another session sent it: limits of its turn, in addition to the session's own */
@@ -3146,6 +3155,8 @@ export interface TurnStartParams {
   turnOptions?: TurnOptions;
   /** reasoning effort of the turn that starts with this input; absent: the session's */
   effort?: string;
+  /** JSON Schema, at most 64 KiB. The turn that starts with this input ends with a value that matches it, or fails. */
+  schema?: unknown;
 }
 
 /** TurnStartResult confirms that the input is stored. seq is the sequence number of its turn/accepted event. */

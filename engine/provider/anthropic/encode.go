@@ -274,24 +274,26 @@ func appendThinking(b []byte, t thinking, receipts *encoding.Receipts) []byte {
 }
 
 // appendOutput writes the effort, which is an option of the output in this API, and the schema of a structured output.
-// A call with a thinking budget has no effort. The API has no JSON output without a schema; the receipt for it is unsupported.
+// A call with a thinking budget has no effort. The API enforces only schemas of a simple form and rejects others, and it has no JSON
+// output without a schema. The receipt for both is unsupported.
 func appendOutput(b []byte, out provider.OutputSpec, t thinking, thinks bool, receipts *encoding.Receipts) []byte {
 	effort := ""
 	if thinks && t.budget == 0 {
 		effort = t.effort
 	}
-	if effort != "" || len(out.Schema) > 0 {
+	enforced := encoding.Strict(out.Schema)
+	if effort != "" || enforced {
 		b = append(b, `,"output_config":{`...)
 		if effort != "" {
 			b = append(encoding.Quote(append(b, `"effort":`...), effort), ',')
 		}
-		if len(out.Schema) > 0 {
+		if enforced {
 			b = append(append(b, `"format":{"type":"json_schema","schema":`...), out.Schema...)
 			b = append(b, `},`...)
 		}
 		b = append(bytes.TrimSuffix(b, []byte{','}), '}')
 	}
-	if out.JSON && len(out.Schema) == 0 {
+	if !enforced && (out.JSON || len(out.Schema) > 0) {
 		receipts.Add("output", encoding.Unsupported)
 	}
 	return b

@@ -64,7 +64,7 @@ func reasoning(effort string, encoding protocol.ReasoningEncoding) protocol.Mode
 }
 
 func TestOptions(t *testing.T) {
-	schema := provider.OutputSpec{Schema: json.RawMessage(`{"type":"object"}`)}
+	schema := provider.OutputSpec{Schema: json.RawMessage(`{"type":"object","properties":{},"additionalProperties":false}`)}
 	limited := reasoning("high", protocol.EncodeBudget)
 	limited.OutputLimit = 10_000
 	tools := []protocol.ToolManifest{{Name: "f", Description: "d", Input: json.RawMessage(`{"type":"object"}`)}}
@@ -118,8 +118,13 @@ func TestOptions(t *testing.T) {
 		{"a choice without tools", provider.Request{Choice: provider.ToolsRequired}, `"max_tokens":16384`, ""},
 		{
 			"a schema with effort", provider.Request{Output: schema, Model: reasoning("low", "")},
-			`"max_tokens":16384,"thinking":{"type":"adaptive","display":"summarized"},"output_config":{"effort":"low","format":{"type":"json_schema","schema":{"type":"object"}}}`,
+			`"max_tokens":16384,"thinking":{"type":"adaptive","display":"summarized"},"output_config":{"effort":"low","format":{"type":"json_schema","schema":{"type":"object","properties":{},"additionalProperties":false}}}`,
 			"effort applied",
+		},
+		{
+			"a schema that the API would reject", provider.Request{Output: provider.OutputSpec{JSON: true, Schema: json.RawMessage(`{"type":"object"}`)}, Model: reasoning("low", "")},
+			`"max_tokens":16384,"thinking":{"type":"adaptive","display":"summarized"},"output_config":{"effort":"low"}`,
+			"effort applied, output omittedUnsupported",
 		},
 		{"JSON without a schema", provider.Request{Output: provider.OutputSpec{JSON: true}}, `"max_tokens":16384`, "output omittedUnsupported"},
 	} {

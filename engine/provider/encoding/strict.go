@@ -21,9 +21,9 @@ type strictSchema struct {
 	AnyOf      []json.RawMessage          `json:"anyOf"`
 }
 
-// Strict reports whether OpenAI can enforce a schema: its root is an object, each object lists all of its properties as required and
+// Strict reports whether OpenAI and Anthropic can enforce a schema: its root is an object, each object lists all of its properties as required and
 // allows no others, and there are only simple keywords. Servers reject other schemas if a request asks them to be strict. When in doubt
-// the answer is no: the schema is then sent as a hint, and lashd validates the reply.
+// the answer is no: the schema is then at most a hint to the server, and lashd validates the reply.
 func Strict(schema json.RawMessage) bool {
 	var root strictSchema
 	return json.Unmarshal(schema, &root) == nil && string(root.Type) == `"object"` && root.AnyOf == nil && strict(schema, 1)

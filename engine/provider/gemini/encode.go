@@ -112,6 +112,8 @@ func appendOptions(b []byte, req *provider.Request, effort string, receipts *enc
 	}
 	b = appendThinking(b, m, effort, receipts)
 	switch {
+	case len(req.Tools) > 0 && (req.Output.JSON || len(req.Output.Schema) > 0): // models before Gemini 3 reject JSON output beside tools
+		receipts.Add("output", encoding.Unsupported)
 	case len(req.Output.Schema) > 0:
 		b = append(append(b, `"responseMimeType":"application/json","responseJsonSchema":`...), encoding.GoogleSchema(req.Output.Schema)...)
 		b = append(b, ',')

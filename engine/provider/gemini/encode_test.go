@@ -111,6 +111,10 @@ func TestOptions(t *testing.T) {
 			`"generationConfig":{"responseMimeType":"application/json","responseJsonSchema":{"type":"object"}}`, "",
 		},
 		{
+			"a schema beside tools", provider.Request{Output: provider.OutputSpec{JSON: true, Schema: json.RawMessage(`{"type":"object"}`)}, Tools: tools},
+			sent + `"generationConfig":{}`, "output omittedUnsupported",
+		},
+		{
 			"JSON without a schema", provider.Request{Output: provider.OutputSpec{JSON: true}},
 			`"generationConfig":{"responseMimeType":"application/json"}`, "",
 		},
