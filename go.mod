@@ -35,6 +35,7 @@ require (
 require (
 	github.com/cespare/xxhash/v2 v2.3.0
 	github.com/zalando/go-keyring v0.2.8
+	go.starlark.net v0.0.0-20260908191801-89a6a09411d5
 )
 
 require (

@@ -51,6 +51,8 @@ var levels = map[string]int{
 	"lashd/engine/provider/scripted":        2,
 	"lashd/engine/provider/providertest":    2,
 	"lashd/engine/turn":                     2,
+	"lashd/engine/starlark":                 1,
+	"lashd/engine/starlark/worker":          2,
 	"lashd/engine/task":                     1,
 	"lashd/engine/background":               2,
 	"lashd/engine/filepoint":                2,
@@ -122,6 +124,7 @@ var forbidden = map[string]string{"lashd/engine": "lashd/engine/builtin"}
 // confined has modules that only one package may import.
 var confined = map[string]string{
 	"github.com/coder/acp-go-sdk": "lashd/rpc/acp", "github.com/zalando/go-keyring": "lashd/engine/provider/keystore", "mvdan.cc/sh/v3/syntax": "lashd/engine/commandrule", "mvdan.cc/sh/v3/expand": "lashd/engine/commandrule",
+	"go.starlark.net/starlark": "lashd/engine/starlark", "go.starlark.net/syntax": "lashd/engine/starlark",
 }
 
 func TestPackagesImportOnlyLowerLevels(t *testing.T) {

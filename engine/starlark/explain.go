@@ -1,0 +1,117 @@
+package starlark
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"go.starlark.net/resolve"
+	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
+)
+
+// maxTrace is the number of calls that an error shows.
+const maxTrace = 12
+
+// explain fills in the error of a reply: the message, the line of the cell with its number, and the calls that led there.
+func (in *Interpreter) explain(r *run, err error, reply *Reply) {
+	message, places := in.trace(r, err)
+	switch {
+	case r.meter.exceeded() != "":
+		message = r.meter.exceeded() + ". The globals are as they were before the cell."
+	case r.ctx.Err() != nil:
+		message = "the cell was cancelled. The globals are as they were before the cell."
+	}
+	var out strings.Builder
+	out.WriteString(cutMessage(message))
+	for i := len(places) - 1; i >= 0; i-- { // the innermost place in this cell
+		if p := places[i].Pos; p.Filename() == r.file && p.Line > 0 {
+			reply.Position = &Position{int(p.Line), int(p.Col)}
+			fmt.Fprintf(&out, "\n%5d | %s", p.Line, sourceLine(r.cell.Source, int(p.Line)))
+			break
+		}
+	}
+	if len(places) > 1 {
+		in.writeTrace(&out, r, places)
+	}
+	reply.Error = strings.ToValidUTF8(out.String(), "\uFFFD")
+}
+
+// writeTrace writes the calls that led to an error, the innermost first.
+func (in *Interpreter) writeTrace(out *strings.Builder, r *run, places starlark.CallStack) {
+	for i := len(places) - 1; i >= 0; i-- {
+		if skipped := len(places) - maxTrace; i == len(places)-1-maxTrace/2 && skipped > 0 {
+			fmt.Fprintf(out, "\n  ... %d more calls", skipped)
+			i -= skipped
+		}
+		where := places[i]
+		fmt.Fprintf(out, "\n  at line %d", where.Pos.Line)
+		if where.Pos.Filename() != r.file {
+			fmt.Fprintf(out, " of %s", display(where.Pos.Filename()))
+		}
+		if where.Name != "<toplevel>" {
+			fmt.Fprintf(out, ", in %s", where.Name)
+		}
+	}
+}
+
+// display returns the name of a cell for people.
+func display(file string) string {
+	name, _, _ := strings.Cut(file, "#")
+	return name
+}
+
+// trace returns the message of an error and the places that led to it, outermost first.
+func (in *Interpreter) trace(r *run, err error) (message string, places starlark.CallStack) {
+	if e, ok := errors.AsType[*starlark.EvalError](err); ok {
+		for _, frame := range e.CallStack {
+			if frame.Pos.Filename() != "<builtin>" && frame.Pos.Line > 0 {
+				places = append(places, frame)
+			}
+		}
+		name := ""
+		if n := len(e.CallStack); n > 0 && e.CallStack[n-1].Pos.Filename() == "<builtin>" {
+			name = e.CallStack[n-1].Name
+		}
+		return named(name, e.Msg), places
+	}
+	if e, ok := errors.AsType[syntax.Error](err); ok {
+		return "syntax error: " + e.Msg, starlark.CallStack{{Name: "<toplevel>", Pos: e.Pos}}
+	}
+	if e, ok := errors.AsType[codeError](err); ok {
+		return e.message, starlark.CallStack{{Name: "<toplevel>", Pos: e.pos}}
+	}
+	if e, ok := errors.AsType[resolve.ErrorList](err); ok && len(e) > 0 {
+		return e[0].Msg, starlark.CallStack{{Name: "<toplevel>", Pos: e[0].Pos}}
+	}
+	return err.Error(), nil
+}
+
+// named prefixes a message with the function that failed, unless the message names it or the function is hidden.
+func named(function, message string) string {
+	if function == "" || function == "fail" || function == "unwrap" || function[0] == '$' || strings.Contains(message, function) {
+		return message
+	}
+	return function + ": " + message
+}
+
+// cutMessage shortens a message to maxMessage bytes.
+func cutMessage(s string) string {
+	if len(s) <= maxMessage {
+		return s
+	}
+	return strings.ToValidUTF8(s[:maxMessage], "") + "..."
+}
+
+// sourceLine returns a line of a source, cut to a readable length.
+func sourceLine(source string, n int) string {
+	lines := strings.Split(source, "\n")
+	if n > len(lines) {
+		return ""
+	}
+	line := strings.TrimRight(lines[n-1], "\r")
+	if len(line) > 200 {
+		line = strings.ToValidUTF8(line[:200], "") + "..."
+	}
+	return line
+}

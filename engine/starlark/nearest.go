@@ -1,0 +1,54 @@
+package starlark
+
+import (
+	"slices"
+	"strings"
+)
+
+// nearest returns the candidate that differs least from a name, in case, underscores or a few letters; "" if none is close.
+func nearest(name string, candidates []string) string {
+	plain := fold(name)
+	best, least := "", (len(plain)+1)/2+1
+	for _, c := range candidates {
+		if d := distance(plain, fold(c), least); d < least || d == least-1 && c < best {
+			best, least = c, d
+		}
+	}
+	return best
+}
+
+func fold(s string) string { return strings.ReplaceAll(strings.ToLower(s), "_", "") }
+
+// distance returns the number of letters to insert, delete or replace, or limit if it is at least that. Letters in
+// another order count once.
+func distance(a, b string, limit int) int {
+	if len(a) == len(b) && a != b && sortedBytes(a) == sortedBytes(b) {
+		return 1
+	}
+	if len(a)-len(b) >= limit || len(b)-len(a) >= limit || len(a) > 100 {
+		return limit
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, diagonal+1)
+		}
+	}
+	return min(row[len(b)], limit)
+}
+
+func sortedBytes(s string) string {
+	b := []byte(s)
+	slices.Sort(b)
+	return string(b)
+}
