@@ -70,7 +70,7 @@ func (e *Error) Elsewhere() bool {
 
 // Issue is the error as a turn reports it.
 func (e *Error) Issue() protocol.Issue {
-	return protocol.Issue{Kind: "provider", Code: e.Code, Message: e.Message, Stop: e.Stop, Raw: e.Raw, Retryable: e.Retryable}
+	return protocol.Issue{Kind: "provider", Code: e.Code, Message: e.Message, Stop: e.Stop, Raw: e.Raw, Retryable: e.Retryable, Auth: e.Kind == KindAuth}
 }
 
 // Cancelled is the error of a call whose ctx is done.

@@ -93,6 +93,22 @@ func (k *Keys) Key(names ...string) Secret {
 	return newest.key
 }
 
+// From returns the name of the variable or the provider under which Key finds the key of several names, "" if it finds none.
+func (k *Keys) From(names ...string) string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	from, newest := "", 0
+	for _, name := range names {
+		if k.own[name] != (Secret{}) {
+			return name
+		}
+		if h := k.handed[name]; h.nth > newest {
+			from, newest = name, h.nth
+		}
+	}
+	return from
+}
+
 // Checker is a Provider that can find out, without a model call, whether its server takes requests.
 type Checker interface {
 	// Check returns nil or an *Error that says what is wrong and what to do.

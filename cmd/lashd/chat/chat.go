@@ -21,8 +21,8 @@ var ErrGone = errors.New("the connection to the daemon was lost")
 // screen, and whether that session has any input: the caller may delete one that
 // was never used. An error means that the session could not be opened, or opened
 // again.
-func Run(ctx context.Context, s Session, in io.Reader, out io.Writer) (last protocol.SessionID, used bool, err error) {
-	u := &ui{ctx: ctx, session: s, talk: newTranscript(), width: 80, height: 24}
+func Run(ctx context.Context, s Session, keys Keys, in io.Reader, out io.Writer) (last protocol.SessionID, used bool, err error) {
+	u := &ui{ctx: ctx, session: s, keys: keys, talk: newTranscript(), width: 80, height: 24}
 	_, err = tea.NewProgram(u, tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out), tea.WithoutSignalHandler()).Run()
 	if errors.Is(err, tea.ErrProgramKilled) && ctx.Err() != nil {
 		err = nil
@@ -38,9 +38,13 @@ func Run(ctx context.Context, s Session, in io.Reader, out io.Writer) (last prot
 type ui struct {
 	ctx     context.Context
 	session Session
+	keys    Keys
 	stop    context.CancelFunc // ends the running listen command
 	talk    *transcript        // of the session on the screen
 	in      editor
+	form    *form // gets the key presses while it is open; nil: it is not
+	lacking bool  // there is no session, because there was no model for it
+	trying  bool  // the session is opened again, after lacking a model
 
 	width, height int
 	connected     bool                   // a session is open
@@ -108,12 +112,25 @@ func (u *ui) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tea.WindowSizeMsg:
 		u.width, u.height = m.Width, m.Height
 	case tea.PasteMsg:
+		if u.form != nil {
+			u.form.paste(m.Content)
+			return u, nil
+		}
 		if cmd, ok := u.pasted(m.Content); ok {
 			return u, cmd
 		}
 		u.in.insert(m.Content)
 	case tea.KeyPressMsg:
+		if u.form != nil {
+			return u, u.filled(m)
+		}
 		return u, u.pressed(m)
+	case formMsg:
+		u.form = m.form
+	case storedMsg:
+		return u, u.keyStored(m)
+	case notesMsg:
+		return u, u.notes(m)
 	case openedMsg:
 		return u, u.opened(m)
 	case eventsMsg:
@@ -143,6 +160,7 @@ const (
 // and sends unacknowledged requests again. Their idempotency keys keep them from
 // being executed twice.
 func (u *ui) opened(m openedMsg) tea.Cmd {
+	u.trying = false
 	switch {
 	case u.ctx.Err() != nil:
 		return tea.Quit
@@ -150,10 +168,16 @@ func (u *ui) opened(m openedMsg) tea.Cmd {
 		u.retries++
 		return tea.Tick(openPause, func(time.Time) tea.Msg { return u.open() })
 	case m.err != nil:
+		if no, ok := errors.AsType[*NoModelError](m.err); ok {
+			return u.lacks(no)
+		}
+		if u.lacking {
+			return say("%v", m.err)
+		}
 		u.failed = m.err
 		return tea.Quit
 	}
-	u.connected, u.retries = true, 0
+	u.connected, u.lacking, u.retries = true, false, 0
 	again := make([]tea.Cmd, 0, len(u.unsent))
 	for _, o := range u.unsent {
 		again = append(again, u.send(o))

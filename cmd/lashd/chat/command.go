@@ -33,6 +33,8 @@ func init() {
 		{"cancel", "", "remove the newest queued input", (*ui).cancel},
 		{"stop", "", "stop the turn", func(u *ui, _ string) tea.Cmd { return u.whileBusy(u.interrupt) }},
 		{"model", "[NAME]", "list models, or switch from the next turn on", (*ui).model},
+		{"login", "[PROVIDER]", "set up the API key of a provider", (*ui).login},
+		{"logout", "[PROVIDER]", "delete a stored API key", (*ui).logout},
 		{"effort", "[NAME]", "show how hard the model may think, or set it from the next turn on", (*ui).effort},
 		{"context", "", "show what fills the model's context window", (*ui).context},
 		{"approve", "ask|allow|deny", "set the decision for tool calls that no rule covers", (*ui).approve},
@@ -82,6 +84,9 @@ func (u *ui) command(text string) tea.Cmd {
 	if len(meant) != 1 {
 		u.in.set(text)
 		return say("Unknown command /%s. /help lists the commands; start with // to send a message that begins with /.", name)
+	}
+	if u.tooEarly(meant[0].name) {
+		return say("There is no session yet, because no model is set up. /login stores an API key.")
 	}
 	return meant[0].do(u, strings.TrimSpace(rest))
 }

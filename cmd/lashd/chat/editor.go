@@ -42,6 +42,12 @@ func (e *editor) take() string {
 	return text
 }
 
+// forget removes the newest input from the history.
+func (e *editor) forget() {
+	e.history = e.history[:max(0, len(e.history)-1)]
+	e.place = len(e.history)
+}
+
 // insert adds text at the cursor. Control characters become visible escapes, so
 // pasted text cannot send commands to the terminal.
 func (e *editor) insert(text string) {

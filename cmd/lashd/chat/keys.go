@@ -68,8 +68,11 @@ func (u *ui) entered() tea.Cmd {
 	case strings.HasPrefix(text, "/") && !literal:
 		return u.command(text)
 	case u.talk.session.ID == "":
-		u.in.set(again(text))
-		return nil // the session is not open yet
+		u.in.set(again(text)) // the session is not open yet
+		if u.lacking {
+			return u.tryAgain() // there may be a model now
+		}
+		return nil
 	case d != nil && Chosen(d, text) != "": // only a whole line counts: the user may be typing when the decision opens
 		return u.respond(d, Chosen(d, text), "")
 	case d != nil && slices.Contains(d.Choices, protocol.ChooseAnswer):

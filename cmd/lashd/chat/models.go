@@ -14,6 +14,10 @@ import (
 
 // model lists the models, or chooses one.
 func (u *ui) model(name string) tea.Cmd {
+	if name != "" && u.lacking {
+		u.session.Choose(name)
+		return u.tryAgain()
+	}
 	if name != "" {
 		return u.configure(protocol.SessionConfigureParams{Model: name}, "Model from the next turn on: "+name)
 	}

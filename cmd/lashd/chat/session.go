@@ -23,7 +23,8 @@ const EventNote protocol.EventType = "chat/note"
 // goroutines at once. The other methods are called by one goroutine at a time.
 type Session interface {
 	// Open connects to the daemon, starts it if it is not running, and subscribes
-	// to the session. The first Open, and one after a gap, returns the whole
+	// to the session. It fails with a *NoModelError if there is no model for a new
+	// session. The first Open, and one after a gap, returns the whole
 	// session. Others return the changes since the last event. New events come
 	// from Next.
 	Open(ctx context.Context) (*protocol.SessionAttachResult, error)
@@ -35,4 +36,6 @@ type Session interface {
 	Call(ctx context.Context, method string, params, result any) error
 	// Use makes the next Open open another session.
 	Use(id protocol.SessionID)
+	// Choose makes the next Open create its session with a model. It has an effect only after a NoModelError.
+	Choose(model string)
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"lashd/internal/termtext"
 	"lashd/rpc/protocol"
 )
 
@@ -112,8 +113,21 @@ func (t *transcript) turnEnded(e protocol.Event) (out []entry) {
 	}
 	if o := e.Outcome; o != nil && !o.Finished() {
 		out = append(out, entry{note: stopped(o)})
+		if slices.ContainsFunc(e.Issues, func(i protocol.Issue) bool { return i.Auth }) {
+			out = append(out, entry{note: t.wayToKey()})
+		}
 	}
 	return out
+}
+
+// wayToKey says how to store another key for the session's model. A provider without a name of its own, which is
+// shown by its address, takes its key from elsewhere.
+func (t *transcript) wayToKey() string {
+	owner := t.session.Config.Model.Provider
+	if owner == "" || strings.Contains(owner, "/") {
+		return "/login stores an API key of a provider; /model uses another model."
+	}
+	return "/login " + termtext.OneLine(owner, 40) + " stores another API key. Then send your message again."
 }
 
 // waited returns the input of a queued turn that ended before it started, or "" if

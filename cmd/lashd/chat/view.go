@@ -16,6 +16,9 @@ import (
 // the scrollback of the terminal. The input takes at most a third of the height,
 // and unfinished items get the lines that are left.
 func (u *ui) View() tea.View {
+	if u.form != nil {
+		return u.formView()
+	}
 	lines, x, y := u.in.lines(max(u.width-2, 10))
 	if room := max(u.height/3, 1); len(lines) > room {
 		from := min(max(0, y-room+1), len(lines)-room)
@@ -43,11 +46,22 @@ func (u *ui) View() tea.View {
 	return v
 }
 
+// formView shows the form in the place of the input and of an open decision.
+func (u *ui) formView() tea.View {
+	lines, x, y := u.form.lines(u.width)
+	top := u.moving(max(u.height-len(lines)-3, 1)) + u.status() + "\n"
+	v := tea.NewView(top + strings.Join(lines, "\n"))
+	v.Cursor = tea.NewCursor(x, strings.Count(top, "\n")+y)
+	return v
+}
+
 // hint returns the placeholder of the empty input.
 func (u *ui) hint(d *protocol.Decision) string {
 	switch {
 	case u.leaving:
 		return "Press Ctrl-C again to quit. The session keeps running."
+	case u.lacking:
+		return "/login stores an API key; Enter tries again"
 	case d != nil:
 		return "Enter a letter from above, or a message to steer the turn"
 	case u.talk.turn != "":
@@ -131,6 +145,8 @@ func (u *ui) queued() (lines []string) {
 func (u *ui) status() string {
 	var parts []string
 	switch {
+	case u.lacking:
+		parts = append(parts, asking.Render("no model is set up"))
 	case !u.connected:
 		parts = append(parts, asking.Render("connecting"))
 	case u.talk.asked() != nil:

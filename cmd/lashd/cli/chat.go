@@ -76,7 +76,7 @@ func (s *chatSession) show(ctx context.Context) (last protocol.SessionID, used b
 		defer stop()
 		ctx = open
 	}
-	return chat.Run(ctx, s, os.Stdin, os.Stdout)
+	return chat.Run(ctx, s, keySetup{env: s.env}, os.Stdin, os.Stdout)
 }
 
 // dropEmpty deletes a session that the chat created and that has no input. It
@@ -167,7 +167,9 @@ func (s *chatSession) choose(ctx context.Context) (err error) {
 	}
 	var r protocol.SessionNewResult
 	err = s.call(ctx, "session/new", protocol.SessionNewParams{Mutation: protocol.Mutation{IdempotencyKey: s.key}, Cwd: s.cwd, Model: s.Model, Effort: effortParam(s.Effort)}, &r)
-	err = s.env.noModel(ctx, err, s.Model)
+	if lacksModel(err, s.Model) {
+		return &chat.NoModelError{Ways: s.env.waysInChat(ctx)}
+	}
 	s.session, s.made = r.SessionID, err == nil
 	return err
 }
@@ -230,6 +232,9 @@ func (s *chatSession) Call(ctx context.Context, method string, params, result an
 func (s *chatSession) Use(id protocol.SessionID) {
 	s.session, s.seen, s.epoch, s.whole, s.made = id, 0, 0, false, false
 }
+
+// Choose implements chat.Session.
+func (s *chatSession) Choose(model string) { s.Model = model }
 
 // close closes the connection, if there is one. A Next that waits on it returns
 // chat.ErrGone.

@@ -144,7 +144,7 @@ func TestLoginRefusals(t *testing.T) {
 		"issue/18 an empty key":                     {" \n", "no key was entered", []string{"login", "anthropic"}},
 		"issue/18 two lines":                        {"a\nb\n", "it must be one line", []string{"login", "anthropic"}},
 		"issue/18 no provider without a terminal":   {"k", "name the provider", []string{"login"}},
-		"issue/18 no provider and no key to delete": {"", "name the provider", []string{"logout"}},
+		"issue/18 no provider and no key to delete": {"", "no key is stored", []string{"logout"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if r := p.give(c.in, c.args...); r.code == 0 || !strings.Contains(r.err, c.reason) {

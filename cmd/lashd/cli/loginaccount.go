@@ -13,7 +13,11 @@ import (
 )
 
 // account logs a person in and stores the login. A running daemon reads it from the store.
-func (c loginCommand) account(ctx context.Context, e *environment, cfg config, in *bufio.Reader) error {
+func (c loginCommand) account(ctx context.Context, e *environment, in *bufio.Reader) error {
+	cfg, err := e.config()
+	if err != nil {
+		return err
+	}
 	tokens, err := c.tokens(ctx, cfg.loginServer(c.Provider), in)
 	if err != nil {
 		return err
@@ -23,8 +27,7 @@ func (c loginCommand) account(ctx context.Context, e *environment, cfg config, i
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(stdout, "logged in to %s; the login is stored in %s\n", titleOf(c.Provider), e.shown(place, c.Provider))
-	return err
+	return e.tell(stored("logged in to "+titleOf(c.Provider)+"; the login is stored in", place, c.Provider))
 }
 
 // loginServer returns the server that logs people in to a provider.
@@ -48,7 +51,10 @@ func (c loginCommand) tokens(ctx context.Context, server *chatgpt.Server, in *bu
 	}
 	login := server.Begin()
 	fmt.Fprintf(os.Stderr, "Open this address in a browser and log in:\n\n%s\n\nThe browser then opens a page at %s that it cannot load.\nPaste the address of that page here: ", login.URL, login.Redirect)
-	address, err := bufio.NewReader(io.LimitReader(in, mostPasted)).ReadString('\n')
+	address, err := orDone(ctx, func() (string, error) { return bufio.NewReader(io.LimitReader(in, mostPasted)).ReadString('\n') })
+	if errors.Is(err, context.Canceled) {
+		return chatgpt.Tokens{}, err
+	}
 	if err != nil && address == "" {
 		return chatgpt.Tokens{}, errors.Join(errors.New("no address was pasted"), err)
 	}

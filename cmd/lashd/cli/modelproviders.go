@@ -70,24 +70,23 @@ func (c config) providerInfos(from keySources) []providerInfo {
 	}
 	var infos []providerInfo
 	for _, name := range names {
-		preset, known := providers.PresetOf(name)
-		p := c.Providers[name]
-		infos = append(infos, providerInfo{
-			Name: name, Title: cmp.Or(preset.Title, name), BaseURL: cmp.Or(p.BaseURL, preset.BaseURL), BaseURLForm: preset.BaseURLForm, KeysAt: preset.KeysAt,
-			Local: preset.Local, Pasted: !preset.Local && (!known || len(preset.Env) > 0), Key: c.keyFrom(name, from), Stored: from.store.Has(name),
-		})
+		infos = append(infos, c.infoOf(name, from))
 	}
 	return infos
 }
 
+// infoOf returns what lashd knows of a preset or another provider of the configuration.
+func (c config) infoOf(name string, from keySources) providerInfo {
+	preset, known := providers.PresetOf(name)
+	return providerInfo{
+		Name: name, Title: titleOf(name), BaseURL: cmp.Or(c.Providers[name].BaseURL, preset.BaseURL), BaseURLForm: preset.BaseURLForm, KeysAt: preset.KeysAt,
+		Local: preset.Local, Pasted: !preset.Local && (!known || len(preset.Env) > 0), Key: c.keyFrom(name, from), Stored: from.store.Has(name),
+	}
+}
+
 // keyFrom says where the key of a provider comes from, in the order in which the daemon looks; "" if there is none. It reads no key.
 func (c config) keyFrom(name string, from keySources) string {
-	preset, _ := providers.PresetOf(name)
-	key := c.Providers[name].Key
-	variables := preset.Env
-	if key != nil && key.Env != "" {
-		variables = []string{key.Env}
-	}
+	key, variables := c.Providers[name].Key, c.variablesOf(name)
 	i := slices.IndexFunc(variables, func(variable string) bool { return os.Getenv(variable) != "" })
 	switch {
 	case i >= 0:

@@ -13,10 +13,30 @@ import (
 // noModel replaces the error of a new session that names no model, if there is no default model, by the ways to get one. Other errors
 // stay. model is the name that the session was to have.
 func (e *environment) noModel(ctx context.Context, err error, model string) error {
-	if _, data := wireError(err); data == nil || data.Kind != protocol.KindModelNotFound || model != "" {
+	if !lacksModel(err, model) {
 		return err
 	}
 	return errors.New(e.waysToModel(ctx))
+}
+
+// lacksModel reports whether a new session failed because there is no default model.
+func lacksModel(err error, model string) bool {
+	_, data := wireError(err)
+	return data != nil && data.Kind == protocol.KindModelNotFound && model == ""
+}
+
+// waysInChat returns the ways of waysToModel as the chat offers them.
+func (e *environment) waysInChat(ctx context.Context) []string {
+	local := "or use a local server: start Ollama, llama.cpp, LM Studio or vLLM, and see lashd model list"
+	if all := e.localServers(ctx); len(all) > 0 {
+		local = fmt.Sprintf("/model %s/%s uses %s on this machine", all[0].Name, all[0].Models[0], all[0].Title)
+	}
+	return []string{
+		"No model is set up, because no provider has an API key. There are three ways to go on:",
+		"/login stores a key of Anthropic, OpenAI, Google or another provider",
+		local,
+		"or leave with /quit and run lashd demo, to try lashd without a model",
+	}
 }
 
 // waysToModel returns what a person without any API key can do. It looks for model servers on this machine.

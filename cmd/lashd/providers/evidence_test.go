@@ -21,7 +21,8 @@ type oneKey struct{}
 func (oneKey) Key(context.Context, string, providers.Provider) (provider.Secret, error) {
 	return provider.NewSecret("sk-canary-0123456789"), nil
 }
-func (oneKey) Has(string, providers.Provider) bool { return true }
+func (oneKey) Has(string, providers.Provider) bool    { return true }
+func (oneKey) From(string, providers.Provider) string { return "a test" }
 
 // dialectReplies are whole replies as each API's server streams them, with what it reports about the call.
 var dialectReplies = map[providers.API]string{

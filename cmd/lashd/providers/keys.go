@@ -37,6 +37,22 @@ func (k KeyRing) Key(ctx context.Context, name string, p Provider) (provider.Sec
 	return key, err
 }
 
+// From implements Keys. A provider without any key has the variable in which one is expected.
+func (k KeyRing) From(name string, p Provider) string {
+	owner := cmp.Or(p.KeyName, name)
+	from := k.Keys.From(append(slices.Clone(p.Env), owner)...)
+	stored := k.Store != nil && k.Store.Has(owner)
+	switch {
+	case from != "" && from != owner:
+		return "the environment variable " + from
+	case from == "" && p.Key != nil:
+		return "the key that [providers." + name + "] of config.toml refers to"
+	case from == "" && !stored && len(p.Env) > 0:
+		return "the environment variable " + p.Env[0]
+	}
+	return "the key of " + owner + " (lashd login " + owner + " stores another one)"
+}
+
 // Has implements Keys. It counts a reference of the configuration as a key without following it.
 func (k KeyRing) Has(name string, p Provider) bool {
 	if p.Login != "" {

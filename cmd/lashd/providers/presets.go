@@ -3,6 +3,7 @@ package providers
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"lashd/engine/provider"
 	"lashd/engine/provider/anthropic"
@@ -48,6 +49,7 @@ type Preset struct {
 	KeyHeader   string   // "": the API's
 	Env         []string // environment variables with the key; the first that is set counts
 	KeysAt      string   // web page where a person gets a key
+	KeyStarts   []string // beginnings that only keys of this provider have; none are known for some
 	Local       bool     // a server on this machine, which needs no key
 	Login       string   // address of the server that logs a person in, in place of a key; "": the provider takes a key
 	Catalog     string   // preset whose known models this one offers as well, at no price of their own; "": its own
@@ -58,19 +60,19 @@ type Preset struct {
 var presets = map[string]Preset{
 	"anthropic": {
 		Title: "Anthropic", API: Anthropic, BaseURL: anthropic.BaseURL, Env: []string{"ANTHROPIC_API_KEY"},
-		KeysAt: "https://console.anthropic.com/settings/keys",
+		KeysAt: "https://console.anthropic.com/settings/keys", KeyStarts: []string{"sk-ant-"},
 	},
 	"openai": {
 		Title: "OpenAI", API: Responses, BaseURL: responses.BaseURL, Env: []string{"OPENAI_API_KEY"},
-		KeysAt: "https://platform.openai.com/api-keys",
+		KeysAt: "https://platform.openai.com/api-keys", KeyStarts: []string{"sk-proj-", "sk-svcacct-"},
 	},
 	"google": {
 		Title: "Google Gemini", API: Gemini, BaseURL: gemini.BaseURL, Env: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"},
-		KeysAt: "https://aistudio.google.com/apikey",
+		KeysAt: "https://aistudio.google.com/apikey", KeyStarts: []string{"AIza"},
 	},
 	"openrouter": {
 		Title: "OpenRouter", API: Chat, BaseURL: "https://openrouter.ai/api/v1", Env: []string{"OPENROUTER_API_KEY"},
-		KeysAt: "https://openrouter.ai/keys",
+		KeysAt: "https://openrouter.ai/keys", KeyStarts: []string{"sk-or-"},
 	},
 	"azure": {
 		Title: "Azure OpenAI", API: Responses, KeyHeader: "Api-Key", Env: []string{"AZURE_OPENAI_API_KEY"},
@@ -105,6 +107,16 @@ func Presets() []string {
 func PresetOf(name string) (Preset, bool) {
 	p, ok := presets[name]
 	return p, ok
+}
+
+// KeyOwner returns the preset whose keys begin as this one does, "" if its beginning is not known.
+func KeyOwner(key string) string {
+	for _, name := range preferred {
+		if slices.ContainsFunc(presets[name].KeyStarts, func(start string) bool { return strings.HasPrefix(key, start) }) {
+			return name
+		}
+	}
+	return ""
 }
 
 // KeyVariables returns the environment variables in which the presets look for keys, sorted. lashd removes them from the environment of

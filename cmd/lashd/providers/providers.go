@@ -63,6 +63,8 @@ type KeyReader func(ctx context.Context) (provider.Secret, error)
 type Keys interface {
 	// Key returns the provider's key, the zero Secret if there is none. It may wait for a keyring or a command, until ctx is done.
 	Key(ctx context.Context, name string, p Provider) (provider.Secret, error)
+	// From says, for messages, where the key of a provider is that Key returned.
+	From(name string, p Provider) string
 	// Has reports, without waiting, whether Key is known to find one.
 	Has(name string, p Provider) bool
 }
@@ -260,10 +262,13 @@ func catalog(name string) string { return cmp.Or(presets[name].Catalog, name) }
 func (s *Source) endpoint(name string, p Provider, key provider.Secret) endpoint.Config {
 	cfg := endpoint.Config{
 		Name: name, BaseURL: p.BaseURL, Key: key, KeyHeader: p.KeyHeader, Headers: p.Headers,
-		KeyFrom: "the key of " + name, NeedKey: p.NeedKey,
+		NeedKey: p.NeedKey,
 	}
-	if len(p.Env) > 0 {
-		cfg.KeyFrom = "the environment variable " + p.Env[0]
+	if p.Login == "" {
+		cfg.KeyFrom = s.cfg.Keys.From(name, p)
+	}
+	if owner := KeyOwner(key.Reveal()); owner != "" && owner != name && p.BaseURL == presets[name].BaseURL {
+		cfg.KeyFrom += ", which looks like a key of " + presets[owner].Title
 	}
 	if s.cfg.NoKey != nil {
 		cfg.NoKey = s.cfg.NoKey(name, p.Env)

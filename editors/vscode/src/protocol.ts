@@ -836,6 +836,8 @@ export interface Issue {
   /** original error text, shortened to 4,000 characters (head and tail) */
   raw?: string;
   retryable?: boolean;
+  /** the API key of the model's provider is missing or was refused; lashd login stores another one */
+  auth?: boolean;
 }
 
 /** Item is a displayable part of a turn: a message, a tool call, a notice. */

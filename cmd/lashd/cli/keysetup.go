@@ -1,0 +1,257 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"lashd/cmd/lashd/chat"
+	"lashd/cmd/lashd/providers"
+	"lashd/engine/provider"
+	"lashd/engine/provider/keystore"
+	"lashd/engine/provider/knownmodels"
+	"lashd/rpc/protocol"
+)
+
+// keySetup sets up API keys for lashd login and the chat. It reads config.toml for each call, and prints nothing. It implements chat.Keys.
+type keySetup struct {
+	env      *environment
+	untested bool // store a key without a test
+	accounts bool // also providers that take a login in place of a key
+}
+
+// Providers lists the presets that need a key and have an address, and the configured providers.
+func (k keySetup) Providers() ([]chat.Provider, error) {
+	cfg, err := k.env.config()
+	if err != nil {
+		return nil, err
+	}
+	var all []chat.Provider
+	for _, p := range cfg.providerInfos(k.env.keySources(cfg, "")) {
+		if cfg.noKeyFor(p.Name) == "" && (k.accounts || !takesLogin(p.Name)) {
+			all = append(all, shown(p))
+		}
+	}
+	return all, nil
+}
+
+// shown returns a provider as a person chooses it.
+func shown(p providerInfo) chat.Provider {
+	states := map[string]string{"": "no key", "stored": "stored key", "config.toml": "key from config.toml"}
+	return chat.Provider{Name: p.Name, Title: p.Title, KeysAt: p.KeysAt, State: cmp.Or(states[p.Key], "key in "+p.Key)}
+}
+
+// Find implements chat.Keys.
+func (k keySetup) Find(_ context.Context, name string) (chat.Provider, error) {
+	cfg, err := k.env.config()
+	if err != nil {
+		return chat.Provider{}, err
+	}
+	switch {
+	case chat.LooksLikeKey(name):
+		return chat.Provider{}, &exitError{exitUsage, errors.New("that looks like an API key, not like the name of a provider; run lashd login PROVIDER and enter the key when it asks. Others may have seen this key on your screen or in the history of your shell")}
+	case !cfg.knows(name):
+		return chat.Provider{}, &exitError{exitUsage, fmt.Errorf("unknown provider %q%s; use one of %s, or add [providers.%s] to config.toml", name, didYouMean(name, providers.Presets()), strings.Join(providers.Presets(), ", "), name)}
+	case takesLogin(name) && !k.accounts:
+		return chat.Provider{}, fmt.Errorf("%s takes a login in place of a key; run lashd login %s in another terminal. New turns use it at once", titleOf(name), name)
+	case cfg.noKeyFor(name) != "":
+		return chat.Provider{}, errors.New(cfg.noKeyFor(name))
+	}
+	from := k.env.keySources(cfg, "")
+	if err := from.store.Check(); err != nil {
+		return chat.Provider{}, err // before the person enters a key that cannot be stored
+	}
+	return shown(cfg.infoOf(name, from)), nil
+}
+
+// noKeyFor says why no key can be stored for a known provider; "" if one can.
+func (c config) noKeyFor(name string) string {
+	preset, known := providers.PresetOf(name)
+	switch {
+	case c.noAddress(name) != "":
+		return fmt.Sprintf("set base_url in [providers.%s] of config.toml first, or use lashd login --base-url; %s", name, c.noAddress(name))
+	case known && preset.Local && c.Providers[name].Key == nil:
+		return fmt.Sprintf("%s needs no key; lashd model use %s/ID chooses one of its models, and lashd model lists them while it runs", preset.Title, name)
+	}
+	return ""
+}
+
+// titleOf returns the name of a provider for people.
+func titleOf(name string) string {
+	if p, ok := providers.PresetOf(name); ok {
+		return p.Title
+	}
+	return name
+}
+
+// variablesOf returns the environment variables in which the key of a provider may be.
+func (c config) variablesOf(name string) []string {
+	if key := c.Providers[name].Key; key != nil && key.Env != "" {
+		return []string{key.Env}
+	}
+	p, _ := providers.PresetOf(name)
+	return p.Env
+}
+
+// Login implements chat.Keys: it tests a key, stores it and hands it to a running daemon.
+func (k keySetup) Login(ctx context.Context, name string, entered provider.Secret) ([]string, error) {
+	cfg, err := k.env.config()
+	if err != nil {
+		return nil, err
+	}
+	key, err := cfg.enteredKey(name, entered.Reveal())
+	if err != nil {
+		return nil, err
+	}
+	if !k.untested {
+		if err := cfg.testKey(ctx, name, key); ctx.Err() != nil {
+			return nil, ctx.Err()
+		} else if err != nil {
+			return nil, fmt.Errorf("the key was not stored, because its test failed: %w", untestable(name, err))
+		}
+	}
+	place, err := k.env.keySources(cfg, "").store.Set(ctx, name, key)
+	if err != nil {
+		return nil, fmt.Errorf("the key was not stored: %w", err)
+	}
+	lines := append(stored("stored the key of "+titleOf(name)+" in", place, name), cfg.precedence(name)...)
+	return append(lines, k.hand(ctx, protocol.ModelSetKeyParams{Name: name, Key: key.Reveal()})...), nil
+}
+
+// stored says where a key of a provider was stored and, if the keyring did not take it, why.
+func stored(what string, place keystore.Place, name string) []string {
+	lines := []string{what + " " + cmp.Or(place.File, "the system's keyring")}
+	if place.Failed != nil {
+		lines = append(lines, fmt.Sprintf("%s. To move it there later, run lashd login %s again", place.Failed, name))
+	}
+	return lines
+}
+
+// mostPasted is the largest key that a person can enter, in bytes.
+const mostPasted = 8 << 10
+
+// enteredKey returns the key in a text that a person entered or pasted: without white space and quotes around it, and without the
+// name of its variable. It rejects a text that is no key, and a key of another provider.
+func (c config) enteredKey(name, text string) (provider.Secret, error) {
+	size := len(text)
+	text = strings.TrimPrefix(strings.TrimSpace(text), "export ")
+	if variable, value, ok := strings.Cut(text, "="); ok && slices.Contains(c.variablesOf(name), variable) {
+		text = value
+	}
+	for _, quotes := range []string{`""`, "''", "``", "“”", "‘’"} {
+		marks := []rune(quotes)
+		if inner, ok := strings.CutPrefix(text, string(marks[0])); ok && strings.HasSuffix(inner, string(marks[1])) {
+			text = strings.TrimSpace(strings.TrimSuffix(inner, string(marks[1])))
+		}
+	}
+	odd := strings.IndexFunc(text, func(r rune) bool { return r <= ' ' || r > '~' })
+	switch owner := providers.KeyOwner(text); {
+	case text == "":
+		return provider.Secret{}, errors.New("no key was entered")
+	case size > mostPasted || odd >= 0 && text[odd] <= ' ':
+		return provider.Secret{}, errors.New("that is no key: it must be one line without spaces")
+	case odd >= 0:
+		return provider.Secret{}, fmt.Errorf("that is no key: character %d of it is not on a keyboard. Copy the key again, without the text around it", len([]rune(text[:odd]))+1)
+	case owner != "" && owner != name && c.Providers[name].BaseURL == "":
+		return provider.Secret{}, fmt.Errorf("that looks like a key of %s, not of %s; lashd login %s stores it", titleOf(owner), titleOf(name), owner)
+	}
+	return provider.NewSecret(text), nil
+}
+
+// testKey makes one real call with a key: a small model call if a model of the provider is known, else a request for its list of models.
+func (c config) testKey(ctx context.Context, name string, key provider.Secret) error {
+	memory := provider.NewKeys(func(string) string { return "" })
+	memory.Accept(name)
+	if err := memory.Hand(name, key); err != nil {
+		return err
+	}
+	source, err := c.source(keySources{memory: memory}, notSet)
+	if err != nil {
+		return err
+	}
+	m, ok := source.Model(name + "/" + knownmodels.Default(name))
+	if ok {
+		_, err := tryModel(ctx, m)
+		return err
+	}
+	m, _ = source.Model(name + "/list")
+	if issue := m.Problem(ctx); issue != nil {
+		return errors.New(issue.Message)
+	}
+	return nil
+}
+
+// untestable adds to an error that says nothing about the key how to store the key anyway.
+func untestable(name string, err error) error {
+	if e, ok := errors.AsType[*provider.Error](err); ok && (e.Kind == provider.KindTransport || e.Kind == provider.KindTimeout) {
+		return fmt.Errorf("%w. To store the key without a test: lashd login --untested %s", err, name)
+	}
+	return err
+}
+
+// precedence names the variables of this shell that count before the stored key.
+func (c config) precedence(name string) (lines []string) {
+	for _, variable := range c.variablesOf(name) {
+		if os.Getenv(variable) != "" {
+			lines = append(lines, variable+" is set in this shell and counts before the stored key; unset it to use the stored one")
+		}
+	}
+	return lines
+}
+
+// hand hands a key to a running daemon, or has it forget one. Without a daemon it does nothing. It returns what went wrong.
+func (k keySetup) hand(ctx context.Context, p protocol.ModelSetKeyParams) []string {
+	l, err := k.env.dial(ctx, false, nil)
+	if err != nil {
+		return nil // the next daemon reads the store
+	}
+	defer l.Close()
+	if err := l.Call(ctx, "model/setKey", p, nil); err != nil {
+		return []string{fmt.Sprintf("the running daemon did not take the change: %s; %s", explain(err), freshConfig)}
+	}
+	return nil
+}
+
+// Logout implements chat.Keys: it deletes a key from the store and from the memory of the daemon.
+func (k keySetup) Logout(ctx context.Context, name string) ([]string, error) {
+	cfg, err := k.env.config()
+	if err != nil {
+		return nil, err
+	}
+	store := k.env.keySources(cfg, "").store
+	if name == "" {
+		names, err := store.Names()
+		if err != nil {
+			return nil, err
+		}
+		switch len(names) {
+		case 0:
+			return nil, errors.New("no key is stored; keys in the environment and in files of your own stay where they are")
+		case 1:
+			name = names[0]
+		default:
+			return nil, &exitError{exitUsage, fmt.Errorf("name the provider; there are stored keys of: %s", strings.Join(names, ", "))}
+		}
+	}
+	had, err := store.Delete(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if !had {
+		return nil, fmt.Errorf("no key of %s is stored", name)
+	}
+	if takesLogin(name) {
+		return []string{"deleted the login of " + titleOf(name)}, nil // the daemon reads the store
+	}
+	lines := []string{"deleted the key of " + titleOf(name)}
+	for _, variable := range cfg.variablesOf(name) {
+		if os.Getenv(variable) != "" {
+			lines = append(lines, variable+" is still set in this shell")
+		}
+	}
+	return append(lines, k.hand(ctx, protocol.ModelSetKeyParams{Name: name, Forget: true})...), nil
+}
