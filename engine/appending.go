@@ -17,11 +17,15 @@ import (
 
 // appendAnnounced adds nodes to a session. It announces them to the protocol plugin first, if the
 // plugins are open and the protocol implements AppendNodes. Otherwise it only stores them, without
-// opening plugins for it.
-func (e *Engine) appendAnnounced(ctx context.Context, operation string, p *protocol.GraphAppendParams, rc receipt.Request) (*protocol.GraphAppendResult, error) {
+// opening plugins for it. It checks their attachments first and stores the large ones with the nodes.
+func (e *Engine) appendAnnounced(ctx context.Context, operation string, asked *protocol.GraphAppendParams, rc receipt.Request) (*protocol.GraphAppendResult, error) {
+	p, blobs, err := e.attachments().Append(ctx, asked)
+	if err != nil {
+		return nil, err
+	}
 	result, err := do(ctx, e, p.SessionID, func(ctx context.Context, st *state) (_ *protocol.GraphAppendResult, err error) {
 		if t := st.plugins.opened(); t == nil || !t.plugins.Protocol().Appends() {
-			return st.history.append(ctx, operation, p, rc)
+			return st.history.append(ctx, operation, p, blobs, rc)
 		}
 		return nil, nil
 	})
@@ -38,7 +42,7 @@ func (e *Engine) appendAnnounced(ctx context.Context, operation string, p *proto
 		return nil, err
 	}
 	result, err = onState(l.owner, func(ctx context.Context, st *state) (*protocol.GraphAppendResult, error) {
-		return st.history.append(ctx, operation, p, rc)
+		return st.history.append(ctx, operation, p, blobs, rc)
 	})
 	stored(err == nil && result.Status == protocol.Appended)
 	return result, err

@@ -17,7 +17,7 @@ import (
 )
 
 // png is the beginning of a PNG image, long enough to be recognized.
-const png = "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"
+const png = "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01"
 
 // attached is an input with a text and attachments.
 func attached(files ...*protocol.Attachment) []protocol.InputPart {
@@ -72,7 +72,7 @@ func TestAttachments(t *testing.T) {
 		{"a document that claims to be an image", []*protocol.Attachment{{Type: "image/png", Data: []byte("%PDF-1.7")}}, id, "does not take PDF documents"},
 		{"text that claims to be an image", []*protocol.Attachment{{Type: "image/png", Data: []byte("hello")}}, id, "is declared as image/png but contains text"},
 		{"a program", []*protocol.Attachment{{Type: "image/png", Data: []byte("\x7fELF\x00\xff")}}, id, "has contents that models cannot read"},
-		{"a large image", []*protocol.Attachment{image(5<<20 - 15)}, id, "has 5242881 bytes; the limit for image/png is 5242880"},
+		{"a large image", []*protocol.Attachment{image(5<<20 - 23)}, id, "has 5242881 bytes; the limit for image/png is 5242880"},
 		{"too many", many, id, "has more than 20 attachments"},
 		{"no contents", []*protocol.Attachment{{Type: "image/png"}}, id, "must have data, a digest or a url"},
 		{"two sources", []*protocol.Attachment{{Type: "image/png", Digest: stored, URL: "https://x/y.png"}}, id, "must have only one of data, digest and url"},

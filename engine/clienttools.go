@@ -140,9 +140,15 @@ func (ts *Tools) Respond(ctx context.Context, client protocol.ClientID, p *proto
 	if p.Output == nil && !p.Ack {
 		return nil, param.Bad("/output", "is required, unless ack is true")
 	}
+	var out protocol.ToolOutput
+	var blobs []persistence.Blob
 	if p.Output != nil {
 		if err := param.CheckOutput(p.Output); err != nil {
 			return nil, err
+		}
+		var err error
+		if out, blobs, err = ts.eng.attachments().Output(ctx, p.SessionID, *p.Output); err != nil {
+			return receipt.Repeated[protocol.ToolRespondResult](ctx, ts.eng.store, "tool/respond", p.Key(), p, err)
 		}
 	}
 	return mutate(ctx, ts.eng, p.SessionID, "tool/respond", p.Key(), p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.ToolRespondResult, error) {
@@ -151,7 +157,7 @@ func (ts *Tools) Respond(ctx context.Context, client protocol.ClientID, p *proto
 			return nil, fmt.Errorf("call %s: %w", p.CallID, ErrNoCall)
 		}
 		if p.Output != nil && call.host.output == nil {
-			return call.take(ctx, st, *p.Output, rc)
+			return call.take(ctx, st, out, blobs, rc)
 		}
 		result := &protocol.ToolRespondResult{Accepted: p.Output == nil}
 		if err := st.storeReceipt(ctx, rc, result); err != nil {
@@ -162,8 +168,8 @@ func (ts *Tools) Respond(ctx context.Context, client protocol.ClientID, p *proto
 	})
 }
 
-// take commits a client's output and wakes the call that waits for it. It runs on the actor.
-func (call *clientCall) take(ctx context.Context, st *state, out protocol.ToolOutput, rc receipt.Request) (*protocol.ToolRespondResult, error) {
+// take commits a client's output with its blobs and wakes the call that waits for it. It runs on the actor.
+func (call *clientCall) take(ctx context.Context, st *state, out protocol.ToolOutput, blobs []persistence.Blob, rc receipt.Request) (*protocol.ToolRespondResult, error) {
 	leave, ok := call.host.keepOpen()
 	if !ok {
 		return nil, fmt.Errorf("call %s: %w", call.host.call.CallID, ErrNoCall)
@@ -171,9 +177,9 @@ func (call *clientCall) take(ctx context.Context, st *state, out protocol.ToolOu
 	defer leave()
 	out = tidy(out)
 	result := &protocol.ToolRespondResult{Accepted: true}
-	c := st.change(persistence.Commit{Receipt: rc.With(result)})
+	c := st.change(persistence.Commit{Receipt: rc.With(result), Blobs: blobs})
 	call.host.give(c, out)
-	if c.Receipt != nil || len(c.Effects) > 0 {
+	if c.Receipt != nil || len(c.Effects)+len(blobs) > 0 {
 		if err := st.commit(ctx, c); err != nil {
 			return nil, err
 		}

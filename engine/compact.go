@@ -1,11 +1,8 @@
 package engine
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
-	"reflect"
 	"slices"
 	"time"
 
@@ -104,14 +101,6 @@ func (ss *Sessions) reportCompactionFailure(ctx context.Context, s *session, cau
 	}
 }
 
-// Rough sizes for estimating tokens where the model reported none.
-const (
-	// bytesPerToken is a common average for English text and code.
-	bytesPerToken = 4
-	// attachmentTokens is what one image or file counts, whatever its size.
-	attachmentTokens = 1200
-)
-
 // contextTokens returns how many tokens the conversation takes at the end of the turn. It uses the
 // last usage that the model reported, and otherwise an estimate. It returns 0 if the model's
 // context window is not configured, because then nothing depends on it.
@@ -125,24 +114,10 @@ func (p *prompt) contextTokens() int64 {
 	var n int64
 	for _, m := range slices.Concat(p.visibleHistory(), messagesOf(p.seams.journal.nodes)) {
 		for i := range m.Parts {
-			n += estimateTokens(&m.Parts[i])
+			n += m.Parts[i].EstimatedTokens()
 		}
 	}
 	return n
-}
-
-// estimateTokens returns a rough number of tokens for one part of a message.
-func estimateTokens(p *protocol.Part) int64 {
-	n := len(p.Text)
-	switch {
-	case p.Attachment != nil:
-		return attachmentTokens
-	case p.Call != nil:
-		n += len(p.Call.Args)
-	case p.Result != nil:
-		n += max(len(p.Result.Output.Text), len(p.Result.Output.Value))
-	}
-	return int64(n / bytesPerToken)
 }
 
 // summary is what the compactors made of a history.
@@ -166,7 +141,7 @@ func (ss *Sessions) summarise(ctx context.Context, plugins *plugin.Session, p *p
 	s := &summary{messages: len(view.Messages())}
 	s.nodes, s.by, err = plugins.Compact(ctx, &plugin.CompactRequest{View: view, Instructions: p.Instructions, Unasked: unasked, Host: host})
 	if err == nil && len(s.nodes) > 0 {
-		err = checkFrame(s.nodes, view.Messages())
+		err = param.CheckFrame(s.nodes, view.Messages())
 	}
 	if err != nil {
 		return nil, &plugin.OperationError{Code: plugin.OperationFailed, Name: "session/compact", Message: fmt.Sprintf("plugin %s: %v", s.by, err)}
@@ -225,40 +200,4 @@ func (s *summary) frame(session *protocol.Session) ([]protocol.Node, []change.Ev
 		nodes = append(nodes, b.Node(protocol.DeriveNodeID(session.ID, operation, i+1), now()))
 	}
 	return nodes, append(events, appendedEvents(nodes[1:]...)...)
-}
-
-// checkFrame checks that a conversation can continue from these nodes: each tool call has its
-// result, and the messages are valid. Messages may keep an origin that a message of the past
-// history has.
-func checkFrame(nodes []protocol.NodeBody, past []protocol.Message) error {
-	var msgs []*protocol.Message
-	plain := slices.Clone(nodes)
-	for i, n := range nodes {
-		if n.Message != nil {
-			msgs = append(msgs, n.Message)
-			plain[i].Message = withoutCalls(n.Message)
-			if slices.ContainsFunc(past, func(m protocol.Message) bool { return m.Origin != nil && reflect.DeepEqual(m.Origin, n.Message.Origin) }) {
-				plain[i].Message.Origin = nil
-			}
-		}
-	}
-	return cmp.Or(param.CheckAppend(plain), graph.ResumeSafe(msgs))
-}
-
-// withoutCalls returns a copy of the message with an empty text part in place of each tool call,
-// tool result, code cell and code output. checkFrame uses it because CheckAppend refuses such
-// parts.
-func withoutCalls(m *protocol.Message) *protocol.Message {
-	short := *m
-	short.Parts = slices.Clone(m.Parts)
-	for i := range short.Parts {
-		p := &short.Parts[i]
-		switch p.Kind {
-		case protocol.PartToolCall, protocol.PartToolResult, protocol.PartCode, protocol.PartOutput:
-			if _, err := json.Marshal(p); err == nil && p.Attachment == nil && (p.Call == nil || p.Result == nil) {
-				*p = protocol.Part{Kind: protocol.PartText}
-			}
-		}
-	}
-	return &short
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"time"
 
+	"lashd/engine/attachment"
 	"lashd/engine/param"
 	"lashd/engine/provider"
 	"lashd/engine/receipt"
@@ -42,7 +43,11 @@ func (cs *Completions) create(ctx context.Context, turn protocol.TurnID, p *prot
 		return nil, err
 	}
 	return receipt.Once(ctx, cs.eng.receipts, "completion/create", p.Key(), p, func(rc receipt.Request) (*protocol.CompletionResult, error) {
-		result, err := cs.complete(ctx, m, turn, p, schema)
+		sent, err := cs.eng.attachments().Messages(ctx, p, &m.Spec)
+		if err != nil {
+			return nil, err
+		}
+		result, err := cs.complete(ctx, m, turn, p, schema, sent)
 		if err != nil {
 			return nil, err
 		}
@@ -60,11 +65,11 @@ func (cs *Completions) checkSession(ctx context.Context, id protocol.SessionID) 
 }
 
 // complete calls the model and traces the call. A failure of the provider becomes a ProviderError.
-func (cs *Completions) complete(ctx context.Context, m Model, turn protocol.TurnID, p *protocol.CompletionParams, schema json.RawMessage) (*protocol.CompletionResult, error) {
+func (cs *Completions) complete(ctx context.Context, m Model, turn protocol.TurnID, p *protocol.CompletionParams, schema json.RawMessage, sent attachment.Sent) (*protocol.CompletionResult, error) {
 	req := &provider.Request{
-		Model: m.Spec, System: structured.System(p.System, schema), Messages: p.Conversation(), Choice: provider.ToolsNone, Options: p.Generation,
-		Output: provider.OutputSpec{Schema: schema, JSON: schema != nil},
-		Scope:  provider.Scope{RequestID: string(protocol.NewInputID())},
+		Model: m.Spec, System: structured.System(p.System, schema), Messages: sent.Messages, Choice: provider.ToolsNone, Options: p.Generation,
+		Output: provider.OutputSpec{Schema: schema, JSON: schema != nil}, Contents: sent.Contents, DenyURLs: cs.eng.DenyURLs,
+		Scope: provider.Scope{RequestID: string(protocol.NewInputID())},
 	}
 	scope, body := trace.Record{SessionID: p.SessionID, TurnID: turn}, trace.Completion{Label: completionLabel(p), Model: m.Spec.ID}
 	cs.eng.Trace.Add(trace.ModelStarted, scope, body)

@@ -71,9 +71,9 @@ func (ds *sessionDecisions) fetchAnswered(ctx context.Context, id protocol.Decis
 // remembers a standing answer, and marks the turn as running when its last question is answered. rc
 // adds the receipt of the request that answered; nil if no request did. The caller has checked that
 // the decision is open.
-func (ds *sessionDecisions) resolve(ctx context.Context, o *decision.Open, answer protocol.DecisionAnswer, rc func(protocol.Seq) *persistence.Receipt) error {
+func (ds *sessionDecisions) resolve(ctx context.Context, o *decision.Open, answer protocol.DecisionAnswer, rc func(protocol.Seq) *persistence.Receipt, blobs ...persistence.Blob) error {
 	st := ds.st
-	c := st.change(persistence.Commit{})
+	c := st.change(persistence.Commit{Blobs: blobs})
 	ds.Answer(c, o, answer)
 	if rc != nil {
 		c.Receipt = rc(c.Seq())

@@ -274,16 +274,20 @@ func (ts *Tools) Complete(ctx context.Context, client protocol.ClientID, p *prot
 	if err != nil {
 		return nil, err
 	}
+	out, blobs, err := ts.eng.attachments().Output(ctx, d.SessionID, p.Output)
+	if err != nil {
+		return receipt.Repeated[protocol.ToolCompleteResult](ctx, ts.eng.store, "tool/complete", p.IdempotencyKey, p, err)
+	}
 	return mutate(ctx, ts.eng, d.SessionID, "tool/complete", p.IdempotencyKey, p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.ToolCompleteResult, error) {
 		open := st.decisions.Find(d.ID)
 		if open == nil {
 			return &protocol.ToolCompleteResult{Seq: st.row.Seq}, nil
 		}
-		answer := protocol.DecisionAnswer{Choice: protocol.ChooseAnswer, Value: encode(p.Output), By: string(client), AtMs: now()}
+		answer := protocol.DecisionAnswer{Choice: protocol.ChooseAnswer, Value: encode(out), By: string(client), AtMs: now()}
 		result := &protocol.ToolCompleteResult{Accepted: true}
 		return result, st.decisions.resolve(ctx, open, answer, func(seq protocol.Seq) *persistence.Receipt {
 			result.Seq = seq
 			return rc.With(result)
-		})
+		}, blobs...)
 	})
 }

@@ -60,12 +60,12 @@ func (h *History) Append(ctx context.Context, p *protocol.GraphAppendParams) (*p
 	})
 }
 
-// append commits nodes at the leaf. It runs on the actor. The node ids derive from the operation,
+// append commits nodes and their blobs at the leaf. It runs on the actor. The node ids derive from the operation,
 // so a repeated operation cannot add the nodes twice.
-func (h *sessionHistory) append(ctx context.Context, operation string, p *protocol.GraphAppendParams, rc receipt.Request) (*protocol.GraphAppendResult, error) {
+func (h *sessionHistory) append(ctx context.Context, operation string, p *protocol.GraphAppendParams, blobs []persistence.Blob, rc receipt.Request) (*protocol.GraphAppendResult, error) {
 	st := h.st
 	result := &protocol.GraphAppendResult{Status: protocol.Appended}
-	c := st.change(persistence.Commit{Requires: p.RequiresAncestorNodeID})
+	c := st.change(persistence.Commit{Requires: p.RequiresAncestorNodeID, Blobs: blobs})
 	for i, body := range p.Nodes {
 		n := body.Node(protocol.DeriveNodeID(st.id, operation, i), now())
 		c.Nodes = append(c.Nodes, n)

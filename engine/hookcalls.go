@@ -74,7 +74,7 @@ func (h *hooks) beforeCall(ctx context.Context, s *toolCall) error {
 	}
 	switch {
 	case verdict.Output != nil:
-		s.answer(tidy(*verdict.Output))
+		s.answer(h.session.files().Output(ctx, tidy(*verdict.Output)))
 		h.setShown(ctx, s, s.reply)
 	case verdict.Approval != nil:
 		s.approval = &pluginApproval{*verdict.Approval, verdict.Plugin}
@@ -113,16 +113,16 @@ func (h *hooks) afterCall(ctx context.Context, s *toolCall, reply *turn.ToolRepl
 		verdict.Output = &out
 	}
 	if verdict.Output != nil {
-		reply.Output = tidy(*verdict.Output)
+		reply.Output = h.session.files().Changed(ctx, &reply.Output, tidy(*verdict.Output))
 	}
 	for _, o := range verdict.Messages {
-		s.messages = append(s.messages, messagesOfPlugin(o)...)
+		s.messages = append(s.messages, h.session.files().Messages(ctx, messagesOfPlugin(o))...)
 	}
 }
 
 // setShown sets reply.Shown if plugins show the model another output than the one that is stored.
 func (h *hooks) setShown(ctx context.Context, s *toolCall, reply *turn.ToolReply) {
-	out := tidy(h.plugins.ProjectResult(ctx, h.resultHook(s, reply)))
+	out := h.session.files().Changed(ctx, &reply.Output, tidy(h.plugins.ProjectResult(ctx, h.resultHook(s, reply))))
 	if !reflect.DeepEqual(out, reply.Output) {
 		reply.Shown = &out
 	}

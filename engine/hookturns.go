@@ -134,7 +134,7 @@ func (s *seams) seam(ctx context.Context, seam plugin.Hook, at string, all []plu
 			case plugin.AbortTurn:
 				stop = &turnAbort{o}
 			case plugin.EnqueueMessages:
-				say(messagesOfPlugin(o))
+				say(s.session.files().Messages(ctx, messagesOfPlugin(o)))
 			default:
 				told = append(told, pluginEvents(s.store.turn, o)...)
 			}

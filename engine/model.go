@@ -102,7 +102,7 @@ func (r *run) request(effect turn.Effect, model protocol.ModelSpec) *provider.Re
 	msgs = append(msgs, mergeCauses(causes)...)
 	return &provider.Request{
 		Model: model, System: call.System, Messages: msgs, Tools: call.Tools, Choice: call.Choice,
-		Options: call.Generation, Output: call.Output, Contents: attachment.Reader(r.life, r.eng.store, r.session.key),
+		Options: call.Generation, Output: call.Output, Contents: attachment.Reader(r.life, r.eng.store, r.session.key), DenyURLs: r.eng.DenyURLs,
 		Scope: provider.Scope{SessionID: r.session.id, RequestID: fmt.Sprintf("%s-%d", r.id, effect.ID)},
 	}
 }

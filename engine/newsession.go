@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 
+	"lashd/engine/attachment"
 	"lashd/engine/change"
 	"lashd/engine/param"
 	"lashd/engine/plugin"
@@ -79,6 +80,7 @@ type sessionDraft struct {
 	cwd        string
 	relation   protocol.Relation
 	authority  protocol.Authority
+	files      attachment.New // first nodes and input of the request, with checked attachments
 }
 
 // prepare checks the request, resolves settings, directory and authority, and tests that the plugins open with
@@ -109,7 +111,12 @@ func (b *sessionDraft) prepare(ctx context.Context) (err error) {
 	if err := b.checkPlace(); err != nil {
 		return err
 	}
-	return b.mutateConfig(ctx)
+	if err := b.mutateConfig(ctx); err != nil {
+		return err
+	}
+	from := []protocol.SessionID{p.Start.SessionID, b.relation.Parent, b.by.id()}
+	b.files, err = b.eng.attachments().New(ctx, p, attachment.Use{Model: &b.config.Model, Lenient: b.by != nil}, from)
+	return err
 }
 
 // checkPlace refuses a directory outside the roots that the requesting sessions may use. A directory that a
@@ -235,9 +242,9 @@ func (b *sessionDraft) captureOrigin(ctx context.Context) (kept idleCapture, err
 // repeated request creates the same nodes.
 func (b *sessionDraft) change(source *protocol.ForkSource) *change.Change {
 	p := b.params
-	c := change.New(change.Base{}, persistence.Commit{Session: b.id, AtMs: now(), Create: &persistence.NewSession{
+	c := change.New(change.Base{}, persistence.Commit{Session: b.id, AtMs: now(), Blobs: b.files.Blobs, Create: &persistence.NewSession{
 		Title: p.Title, Cwd: b.cwd, Config: b.config, Relation: b.relation, Authority: b.authority, Source: source,
-		UsageLabel: p.UsageLabel, Snapshot: p.Start.Snapshot, Blank: p.PluginSource == protocol.PluginsFresh, First: p.FirstTurnInput,
+		UsageLabel: p.UsageLabel, Snapshot: p.Start.Snapshot, Blank: p.PluginSource == protocol.PluginsFresh, First: b.files.First,
 	}})
 	if source == nil {
 		c.Nodes = []protocol.Node{{
@@ -256,7 +263,7 @@ func (b *sessionDraft) change(source *protocol.ForkSource) *change.Change {
 	if len(b.issues) > 0 {
 		c.Tell(issueEvent("", b.issues...))
 	}
-	for i, body := range p.Nodes {
+	for i, body := range b.files.Nodes {
 		n := body.Node(protocol.DeriveNodeID(b.id, "initial", i), c.AtMs)
 		c.Nodes = append(c.Nodes, n)
 		c.Tell(appendedEvents(n)...)

@@ -31,8 +31,9 @@ type operation struct {
 	scope   string
 	receipt receipt.Request
 	info    protocol.OperationInfo
-	ceiling *protocol.Ceiling // limits inputs that it queues; nil: its plugin is not sandboxed
-	begun   bool              // the plugin may have been called; durable if there is a key
+	ceiling *protocol.Ceiling  // limits inputs that it queues; nil: its plugin is not sandboxed
+	blobs   []persistence.Blob // attachments of inputs that it queues
+	begun   bool               // the plugin may have been called; durable if there is a key
 }
 
 // run runs the operation in its session, or without one. It returns after the receipt is stored. Its errors are
@@ -169,10 +170,12 @@ func (o *operation) call(ctx context.Context, s *plugin.Session) (*plugin.Operat
 		o.eng.group.LogPanic(err)
 		return nil, err
 	}
-	for _, q := range result.Queue {
-		if err := cmp.Or(param.CheckInput(q.Input), param.CheckPluginInputs(q.PluginInputs), s.CheckInputs(q.PluginInputs)); err != nil {
+	for i, q := range result.Queue {
+		in, err := o.eng.attachments().Prepare(ctx, o.params.SessionID, q.Input)
+		if err = cmp.Or(err, param.CheckPluginInputs(q.PluginInputs), s.CheckInputs(q.PluginInputs)); err != nil {
 			return nil, o.failed(err)
 		}
+		result.Queue[i].Input, o.blobs = in.Parts, append(o.blobs, in.Blobs...)
 	}
 	return result, nil
 }
@@ -215,7 +218,7 @@ func (o *operation) answer(result *plugin.OperationResult) *protocol.OperationRe
 // while the operation still holds the session.
 func (o *operation) apply(ctx context.Context, st *state, done heldResult[*plugin.OperationResult]) (*protocol.OperationReceipt, error) {
 	result := done.result
-	c, r := st.change(persistence.Commit{}), o.answer(result)
+	c, r := st.change(persistence.Commit{Blobs: o.blobs}), o.answer(result)
 	st.stored.keep(c, done.captured)
 	for i, event := range result.Events {
 		n := protocol.NodeBody{Plugin: &event}.Node(protocol.DeriveNodeID(st.id, o.scope, i), now())

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"lashd/engine/param"
 	"lashd/engine/plugin"
 	"lashd/engine/tool"
 	"lashd/engine/workgroup"
@@ -17,9 +16,11 @@ import (
 // they are not called, and an issue says so for each. Nothing is stored.
 func (ss *Sessions) PreviewPrompt(ctx context.Context, p *protocol.DebugPromptParams) (*protocol.DebugPromptResult, error) {
 	if len(p.Input) > 0 {
-		if err := param.CheckInput(p.Input); err != nil {
+		in, err := ss.eng.attachments().Shown(ctx, p.SessionID, p.Input)
+		if err != nil {
 			return nil, err
 		}
+		p = &protocol.DebugPromptParams{SessionID: p.SessionID, Input: in.Parts}
 	}
 	l, err := ss.eng.lend(ctx, p.SessionID)
 	if err != nil {

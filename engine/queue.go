@@ -99,10 +99,10 @@ func (q sessionQueue) In(c *change.Change) *queue.Draft {
 	})
 }
 
-// roomForWakes returns how many bytes of wakes fit into one turn: the model's context window at bytesPerToken, at
+// roomForWakes returns how many bytes of wakes fit into one turn: the model's context window at BytesPerToken, at
 // most protocol.MaxInput. Without a configured window it is protocol.MaxInput. Wakes beyond it wait for the next
 // turn.
 func roomForWakes(cfg *protocol.Config) int {
 	window := cmp.Or(cfg.Model.ContextWindow, protocol.MaxInput)
-	return int(min(protocol.MaxInput, window*bytesPerToken))
+	return int(min(protocol.MaxInput, window*protocol.BytesPerToken))
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"lashd/engine/attachment"
 	"lashd/engine/param"
 	"lashd/engine/receipt"
 	"lashd/engine/turn"
@@ -31,7 +30,7 @@ func (ts *Turns) steer(ctx context.Context, ceiling *protocol.Ceiling, p *protoc
 	if err != nil {
 		return nil, err
 	}
-	input, err := attachment.Policy{Store: ts.eng.store, DenyURLs: ts.eng.DenyURLs}.Prepare(ctx, t.Session, p.Input)
+	input, err := ts.eng.attachments().Prepare(ctx, t.Session, p.Input)
 	if err != nil {
 		return receipt.Repeated[protocol.TurnSteerResult](ctx, ts.eng.store, "turn/steer", p.Key(), p, err)
 	}

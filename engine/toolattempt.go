@@ -242,7 +242,7 @@ func (m *callMaker) runTool(ctx context.Context, s *toolCall, host *toolHost) (g
 		result, got.unknown = m.failed(ctx, err)
 	}
 	got.Result = result
-	got.Output = tidy(result.Output)
+	got.Output = m.session.files().Output(ctx, tidy(result.Output))
 	if got.Control != nil && len(got.Control.Value) > 0 && !json.Valid(got.Control.Value) {
 		got.Control = nil
 	}

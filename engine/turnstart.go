@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 
-	"lashd/engine/attachment"
 	"lashd/engine/param"
 	"lashd/engine/plugin"
 	"lashd/engine/receipt"
@@ -44,7 +43,7 @@ func (ts *Turns) start(ctx context.Context, id protocol.TurnID, ceiling *protoco
 	if err != nil {
 		return nil, param.Bad("/schema", "%v", err)
 	}
-	input, err := attachment.Policy{Store: ts.eng.store, DenyURLs: ts.eng.DenyURLs}.Prepare(ctx, p.SessionID, p.Input)
+	input, err := ts.eng.attachments().Prepare(ctx, p.SessionID, p.Input)
 	if err = cmp.Or(err, ts.validate(ctx, p)); err != nil {
 		return receipt.Repeated[protocol.TurnStartResult](ctx, ts.eng.store, "turn/start", p.Key(), p, err)
 	}

@@ -19,6 +19,7 @@ const (
 	MaxText  = 4 << 20  // of a text file
 	MaxTotal = 32 << 20 // of all contents together
 	MaxCount = 20       // attachments
+	MaxSide  = 8000     // pixels of an image's width and height; the smallest limit among the model APIs
 	maxURL   = 8 << 10  // bytes
 	maxName  = 256      // bytes
 )
@@ -41,7 +42,7 @@ var magic = []struct{ prefix, mediaType string }{
 
 // Type returns the media type of contents: of an image that models read, of a PDF document, or text/plain for UTF-8 text. It
 // returns "" for all other contents. It ignores file names.
-// Only the first bytes of images and documents are checked, so it accepts damaged files.
+// Only the first bytes of images and documents are checked. Checked checks more.
 func Type(data []byte) string {
 	for _, m := range magic {
 		if begins(data, m.prefix) {
@@ -92,7 +93,23 @@ func Checked(declared string, data []byte) (string, error) {
 	if len(data) > limit {
 		return "", fmt.Errorf("has %d bytes; the limit for %s is %d", len(data), found, limit)
 	}
-	return found, nil
+	return found, checkSide(found, data)
+}
+
+// checkSide fails for an image whose header is damaged or whose sides are too long. An API rejects such an image, and then also each
+// later request of the session, which has the image in its history. Damage after the header goes unnoticed: decoding an image could
+// take any amount of memory.
+func checkSide(mediaType string, data []byte) error {
+	if !strings.HasPrefix(mediaType, "image/") {
+		return nil
+	}
+	switch w, h := dimensions(data); {
+	case w == 0:
+		return fmt.Errorf("is damaged: it begins like %s but has no width and height; save the image again", mediaType)
+	case max(w, h) > MaxSide:
+		return fmt.Errorf("has %d x %d pixels; the limit is %d on each side", w, h, MaxSide)
+	}
+	return nil
 }
 
 // CheckURL validates an attachment by URL. lashd never fetches it: the model's server does.

@@ -213,31 +213,17 @@ func (a *Admission) overTokensLocked(call *admitted) int {
 	return last
 }
 
-// bytesPerToken is a cautious guess for text in English and code.
-const bytesPerToken = 4
-
-// estimate guesses the tokens of a request from the length of its texts. The usage that the server reports replaces it.
+// estimate guesses the tokens of a request from the length of its texts and from its attachments. The usage that the server reports
+// replaces it.
 func estimate(req *Request) int64 {
-	size := len(req.System)
+	size, tokens := len(req.System), int64(0)
 	for _, m := range req.Messages {
 		for i := range m.Parts {
-			size += partSize(&m.Parts[i])
+			tokens += m.Parts[i].EstimatedTokens()
 		}
 	}
 	for i := range req.Tools {
 		size += len(req.Tools[i].Description) + len(req.Tools[i].Input)
 	}
-	return int64(size / bytesPerToken)
-}
-
-// partSize returns the length of the texts of a part.
-func partSize(p *protocol.Part) int {
-	size := len(p.Text)
-	if p.Call != nil {
-		size += len(p.Call.Name) + len(p.Call.Args)
-	}
-	if p.Result != nil {
-		size += len(p.Result.Output.Text)
-	}
-	return size
+	return int64(size/protocol.BytesPerToken) + tokens
 }

@@ -29,6 +29,7 @@ type Request struct {
 	Scope    Scope
 	// Contents reads an attachment that has only a digest; nil contents do not exist. A nil function: no attachment has a digest.
 	Contents func(protocol.Digest) ([]byte, error) `json:"-"`
+	DenyURLs bool                                  `json:"-"` // send a note in place of an attachment by URL, wherever it came from
 }
 
 // ToolChoice says whether the model may, must or must not call tools.

@@ -60,6 +60,9 @@ func TestTurn(t *testing.T) {
 		if string(got.Bytes) != "a picture" {
 			t.Errorf("%+v", got)
 		}
+		if a := d.Result(t, id).Attachments; len(a) != 1 || a[0].Type != "image/png" || a[0].Tokens != 85 {
+			t.Errorf("runtime/S15 the model gets %+v", a)
+		}
 	})
 	t.Run("runtime/K05 issue/4-7 a crash fails the call, and the turn continues", func(t *testing.T) {
 		d := plugged(t, one(t, guest("good")), calling("mcp__x__dies", `{"text":""}`))

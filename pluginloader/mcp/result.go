@@ -8,6 +8,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"lashd/engine/attachment"
 	"lashd/engine/tool"
 	"lashd/rpc/protocol"
 )
@@ -17,10 +18,11 @@ type rendering struct {
 	call     *tool.Invocation
 	text     []string
 	artifact *protocol.ArtifactRef // the first one
+	files    []protocol.Attachment // artifacts that models read
 }
 
 // output returns the output of a successful call. Images, audio and binary resources are stored as
-// artifacts, and the text refers to them. Structured content becomes the value, and the text if
+// artifacts, and the text refers to them. Images and PDF documents are also attached for the model. Structured content becomes the value, and the text if
 // there is no other. A result that the server marks as an error is a failure.
 func output(ctx context.Context, answer *sdk.CallToolResult, call *tool.Invocation) protocol.ToolOutput {
 	r := &rendering{call: call}
@@ -39,7 +41,7 @@ func output(ctx context.Context, answer *sdk.CallToolResult, call *tool.Invocati
 	if answer.IsError {
 		out = protocol.Fail(protocol.FailExecution, "mcp_tool_error", text, protocol.FromTool)
 	}
-	out.Value, out.Artifact = value, r.artifact
+	out.Value, out.Artifact, out.Attachments = value, r.artifact, r.files
 	return out
 }
 
@@ -83,5 +85,8 @@ func (r *rendering) keep(ctx context.Context, what, mediaType string, data []byt
 	r.text = append(r.text, fmt.Sprintf("[%s, %s, %d bytes, artifact %s]", what, mediaType, ref.Size, ref.Digest))
 	if r.artifact == nil {
 		r.artifact = &ref
+	}
+	if kind := attachment.Type(data); kind != "" && kind != "text/plain" {
+		r.files = append(r.files, protocol.Attachment{Name: cut(what, 200), Type: kind, Digest: ref.Digest})
 	}
 }

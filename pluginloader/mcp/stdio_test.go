@@ -94,6 +94,9 @@ func TestTools(t *testing.T) {
 		if h.kept["image/png"] != "a picture" || h.kept["audio/wav"] != "a sound" {
 			t.Errorf("kept %q", h.kept)
 		}
+		if a := out.Attachments; len(a) != 1 || a[0].Name != "image" || a[0].Type != "image/png" || a[0].Digest != protocol.DigestOf([]byte(dot)) {
+			t.Errorf("runtime/S15 the model gets %+v", a)
+		}
 	})
 	t.Run("runtime/K05 the model sees a failure of the tool", func(t *testing.T) {
 		out, err := call(t.Context(), one(t, guest("good")), "mcp__x__fails", `{"text":""}`, nil)

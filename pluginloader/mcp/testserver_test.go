@@ -116,6 +116,7 @@ func goodServer() *sdk.Server {
 			&sdk.AudioContent{MIMEType: "audio/wav", Data: []byte("a sound")},
 			&sdk.EmbeddedResource{Resource: &sdk.ResourceContents{URI: "file:///a", Text: "a text"}},
 			&sdk.ResourceLink{URI: "file:///b", Name: "b"},
+			&sdk.ImageContent{MIMEType: "image/gif", Data: []byte(dot)}, // of another type than it says
 		}, StructuredContent: map[string]any{"n": 1}}, nil, nil
 	})
 	add("asks", nil, func(ctx context.Context, r *sdk.CallToolRequest, in words) (*sdk.CallToolResult, any, error) {
@@ -249,3 +250,6 @@ func forever() {
 		time.Sleep(time.Hour)
 	}
 }
+
+// dot is the header of a PNG image.
+const dot = "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01"

@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 )
@@ -67,14 +68,52 @@ type Prune struct {
 	Archive    Digest     `json:"archive,omitempty"`    // digest of the part's full content
 }
 
-// Attachment is a file in an input: an image (PNG, JPEG, GIF or WebP, at most 5 MiB), a PDF document (at most 32 MiB) or UTF-8 text
-// (at most 4 MiB). It has data, a digest or a URL. lashd stores data over 4 KiB by its digest; clients read it with artifact/read.
+// Attachment is a file in an input or in a tool result: an image (PNG, JPEG, GIF or WebP, at most 5 MiB and 8000 pixels wide and
+// high), a PDF document (at most 32 MiB) or UTF-8 text (at most 4 MiB). It has data, a digest or a URL. lashd stores data over 4 KiB by
+// its digest; clients read it with artifact/read.
 type Attachment struct {
 	Name   string `json:"name,omitempty"`
 	Type   string `json:"type"`             // media type; lashd corrects it to what the contents show
 	Data   []byte `json:"data,omitempty"`   // the contents, base64 on the wire
 	Digest Digest `json:"digest,omitempty"` // digest of an artifact of the session
 	URL    string `json:"url,omitempty"`    // address of external contents; lashd passes it to the model and never fetches it
+
+	Tokens int64 `json:"estimatedTokens,omitempty"` // set by lashd from dimensions, pages or size; absent: unknown
+}
+
+// unknownTokens is what an attachment counts whose contents lashd does not know.
+const unknownTokens = 1200
+
+// EstimatedTokens returns about how many tokens of a model's context the attachment takes.
+func (a *Attachment) EstimatedTokens() int64 { return cmp.Or(a.Tokens, unknownTokens) }
+
+// BytesPerToken is a common average for English text and code.
+const BytesPerToken = 4
+
+// EstimatedTokens returns about how many tokens of a model's context the part takes, without the model's tokenizer. Of a tool result
+// the model reads either the text or the value.
+func (p *Part) EstimatedTokens() int64 {
+	n, files := len(p.Text), int64(0)
+	switch {
+	case p.Prune != nil:
+		n = len(p.Prune.Breadcrumb)
+	case p.Attachment != nil:
+		return p.Attachment.EstimatedTokens()
+	case p.Call != nil:
+		n += len(p.Call.Name) + len(p.Call.Args)
+	case p.Result != nil:
+		n += max(len(p.Result.Output.Text), len(p.Result.Output.Value))
+		files = p.Result.Output.AttachedTokens()
+	}
+	return int64(n+BytesPerToken-1)/BytesPerToken + files
+}
+
+// AttachedTokens returns about how many tokens the attachments of the output take.
+func (o *ToolOutput) AttachedTokens() (n int64) {
+	for i := range o.Attachments {
+		n += o.Attachments[i].EstimatedTokens()
+	}
+	return n
 }
 
 // OriginKind says what added a message to history.

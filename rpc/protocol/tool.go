@@ -145,6 +145,8 @@ type ToolOutput struct {
 	Change    *FileChange     `json:"change,omitempty"`    // file change of the call
 	Exhausted bool            `json:"exhausted,omitempty"` // all retries were used
 	Intents   []IntentOutcome `json:"intents,omitempty"`   // outcomes of the call's intents; set by lashd
+
+	Attachments []Attachment `json:"attachments,omitempty"` // files for the model, with the checks and limits of an input
 }
 
 // ArtifactRef refers to a stored artifact.

@@ -132,14 +132,14 @@ func TestACPContent(t *testing.T) {
 	e.open(w.work)
 	kind := "application/json"
 	_, err := e.Prompt(e.context(), sdk.PromptRequest{SessionId: e.id, Prompt: []sdk.ContentBlock{
-		sdk.TextBlock("Look:"), sdk.ResourceLinkBlock("main.go", "file:///w/main.go"), sdk.ImageBlock("iVBORw0KGgpoZWxsbw==", "image/png"),
+		sdk.TextBlock("Look:"), sdk.ResourceLinkBlock("main.go", "file:///w/main.go"), sdk.ImageBlock("iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB", "image/png"),
 		sdk.ResourceBlock(sdk.EmbeddedResourceResource{TextResourceContents: &sdk.TextResourceContents{Uri: "file:///w/a.json", Text: `{"a":1}`, MimeType: &kind}}),
 	}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	asked := string(w.model.Requests()[0].Body)
-	for _, want := range []string{"Look:", "[main.go](file:///w/main.go)", "data:image/png;base64,iVBORw0KGgpoZWxsbw==", `[attachment file:///w/a.json]`} {
+	for _, want := range []string{"Look:", "[main.go](file:///w/main.go)", "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB", `[attachment file:///w/a.json]`} {
 		if !strings.Contains(asked, want) {
 			t.Errorf("issue/6-3 the model was not shown %s: %s", want, asked)
 		}

@@ -14,7 +14,7 @@ import (
 
 // pngOf returns contents that count as a PNG image, with a size in bytes.
 func pngOf(size int) []byte {
-	return append([]byte("\x89PNG\r\n\x1a\n"), bytes.Repeat([]byte("pixel"), size/5)...)
+	return append([]byte("\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01"), bytes.Repeat([]byte("pixel"), size/5)...)
 }
 
 // showing is an input with a text and one attachment.

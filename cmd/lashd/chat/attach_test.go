@@ -14,7 +14,7 @@ import (
 func TestFilesAreAttached(t *testing.T) {
 	dir := t.TempDir()
 	image, notes := filepath.Join(dir, "my image.png"), filepath.Join(dir, "notes.txt")
-	for path, text := range map[string]string{image: "\x89PNG\r\n\x1a\nabc", notes: "text"} {
+	for path, text := range map[string]string{image: "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01", notes: "text"} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -83,7 +83,7 @@ export interface AssistantOutput {
   state: OutputState;
 }
 
-/** Attachment is a file in an input: an image (PNG, JPEG, GIF or WebP, at most 5 MiB), a PDF document (at most 32 MiB) or UTF-8 text (at most 4 MiB). It has data, a digest or a URL. lashd stores data over 4 KiB by its digest; clients read it with artifact/read. */
+/** Attachment is a file in an input or in a tool result: an image (PNG, JPEG, GIF or WebP, at most 5 MiB and 8000 pixels wide and high), a PDF document (at most 32 MiB) or UTF-8 text (at most 4 MiB). It has data, a digest or a URL. lashd stores data over 4 KiB by its digest; clients read it with artifact/read. */
 export interface Attachment {
   name?: string;
   /** media type; lashd corrects it to what the contents show */
@@ -94,6 +94,8 @@ export interface Attachment {
   digest?: Digest;
   /** address of external contents; lashd passes it to the model and never fetches it */
   url?: string;
+  /** set by lashd from dimensions, pages or size; absent: unknown */
+  estimatedTokens?: number;
 }
 
 /** AttemptOutcome says how an attempt ended. */
@@ -2741,6 +2743,8 @@ export interface ToolOutput {
   exhausted?: boolean;
   /** outcomes of the call's intents; set by lashd */
   intents?: IntentOutcome[];
+  /** files for the model, with the checks and limits of an input */
+  attachments?: Attachment[];
 }
 
 /** ToolRecord is a tool of a session with its settings. */

@@ -84,7 +84,7 @@ type Result struct {
 }
 
 // Execute implements tool.Provider. It makes the allowed calls through the host, which
-// checks and runs each of them.
+// checks and runs each of them. Their attachments become those of the batch, in the order of the calls.
 func (Factory) Execute(ctx context.Context, call tool.Invocation) (tool.Result, error) {
 	var args struct {
 		Calls []struct {
@@ -109,11 +109,13 @@ func (Factory) Execute(ctx context.Context, call tool.Invocation) (tool.Result, 
 	if err != nil {
 		return tool.Result{}, err
 	}
+	var files []protocol.Attachment
 	for n, out := range made {
 		results[at[n]] = result(at[n], args.Calls[at[n]].Name, out)
+		files = append(files, out.Attachments...)
 	}
 	value, err := json.Marshal(map[string][]Result{"results": results})
-	return tool.Result{Output: protocol.ToolOutput{Status: protocol.OutputSuccess, Value: value}}, err
+	return tool.Result{Output: protocol.ToolOutput{Status: protocol.OutputSuccess, Value: value, Attachments: files}}, err
 }
 
 // refusal returns the failure of a call that a batch does not make: one beyond maxCalls, or

@@ -69,7 +69,7 @@ func shortened(parts []protocol.Part) []protocol.Part {
 		case p.Prune != nil:
 		case p.Attachment != nil:
 			parts[i].Prune = cleared(fmt.Sprintf("[The attachment %s is no longer shown.]", p.Attachment.Name))
-		case p.Result != nil && len(p.Result.Output.Text)+len(p.Result.Output.Value) > small:
+		case p.Result != nil && len(p.Result.Output.Text)+len(p.Result.Output.Value) > small, p.Result != nil && len(p.Result.Output.Attachments) > 0:
 			parts[i] = withoutOutput(p)
 		}
 	}
@@ -82,7 +82,7 @@ func withoutOutput(p protocol.Part) protocol.Part {
 	r := *p.Result
 	note := fmt.Sprintf("[This call ended with %s. Its output (%d bytes) is no longer shown; call %s again if you need it.]",
 		r.Output.Status, max(len(r.Output.Text), len(r.Output.Value)), r.Name)
-	r.Output.Text, r.Output.Value = note, nil
+	r.Output.Text, r.Output.Value, r.Output.Attachments = note, nil, nil
 	p.Result, p.Prune = &r, cleared(note)
 	return p
 }

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -66,11 +67,19 @@ func spoken(p *protocol.Part) string {
 	case p.Call != nil:
 		return "calls " + p.Call.Name + " " + middleless(string(p.Call.Args), partBytes)
 	case p.Result != nil:
-		return string(p.Result.Output.Status) + " of " + p.Result.Name + ": " + middleless(p.Result.Output.Text, partBytes)
+		return string(p.Result.Output.Status) + " of " + p.Result.Name + ": " + middleless(p.Result.Output.Text, partBytes) + attachedTo(&p.Result.Output)
 	case p.Attachment != nil:
 		return "attached " + p.Attachment.Name
 	}
 	return p.Text
+}
+
+// attachedTo names the attachments of an output.
+func attachedTo(out *protocol.ToolOutput) (text string) {
+	for i := range out.Attachments {
+		text += "\nattached " + cmp.Or(out.Attachments[i].Name, out.Attachments[i].Type)
+	}
+	return text
 }
 
 // middleless returns s without its middle if it has more than n bytes.

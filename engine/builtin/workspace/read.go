@@ -8,9 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path"
 	"strings"
 	"unicode/utf8"
 
+	"lashd/engine/attachment"
 	"lashd/rpc/protocol"
 )
 
@@ -25,7 +27,8 @@ const (
 
 // describeRead is the description of read that the model reads.
 const describeRead = "Read a text file of the workspace. Each line is returned as number, tab, text; the numbers are not part " +
-	"of the file. A call returns at most 2000 lines and 50 KB, and says how to continue."
+	"of the file. A call returns at most 2000 lines and 50 KB, and says how to continue. An image (PNG, JPEG, GIF, WebP) or a PDF document is " +
+	"returned as a whole, for you to look at."
 
 // readArgs are the arguments of read.
 type readArgs struct {
@@ -66,8 +69,11 @@ func (f *files) read(ctx context.Context, req request[readArgs]) (protocol.ToolO
 	if err != nil && !errors.Is(err, io.EOF) {
 		return protocol.ToolOutput{}, fmt.Errorf("read %s: %w", a.Path, err)
 	}
+	if kind := attachment.Type(start); strings.HasPrefix(kind, "image/") || kind == attachment.PDF {
+		return readWhole(at, kind, in)
+	}
 	if binary(start) {
-		return protocol.ToolOutput{}, refuse("binary_file", "%s is a binary file of %d bytes; read returns only text", a.Path, at.info.Size())
+		return protocol.ToolOutput{}, refuse("binary_file", "%s is a binary file of %d bytes; read returns only text, images and PDF documents", a.Path, at.info.Size())
 	}
 	w := window{first: cmp.Or(a.Offset, 1), limit: min(cmp.Or(a.Limit, readLines), readLines)}
 	if err := w.fill(ctx, in); err != nil {
@@ -85,6 +91,20 @@ func (f *files) read(ctx context.Context, req request[readArgs]) (protocol.ToolO
 		w.text.WriteString("[The file is empty.]\n")
 	}
 	return withValue(w.text.String(), value)
+}
+
+// readWhole returns a file of a kind that models read as an attachment. kind is what the beginning of the file shows.
+func readWhole(at place, kind string, in io.Reader) (protocol.ToolOutput, error) {
+	data, err := io.ReadAll(io.LimitReader(in, attachment.MaxPDF+1))
+	if err != nil {
+		return protocol.ToolOutput{}, fmt.Errorf("read %s: %w", at.path(), err)
+	}
+	if _, err := attachment.Checked(kind, data); err != nil {
+		return protocol.ToolOutput{}, refuse("unreadable_file", "%s %v", at.path(), err)
+	}
+	out, err := withValue(fmt.Sprintf("[%s is attached: %s, %d bytes]", at.path(), kind, len(data)), readValue{Path: at.path()})
+	out.Attachments = []protocol.Attachment{{Name: path.Base(at.path()), Type: kind, Data: data}}
+	return out, err
 }
 
 // binary reports whether the beginning of a file has a NUL byte.

@@ -98,6 +98,24 @@ func TestRead(t *testing.T) {
 		b.put(t, "one.txt", strings.Repeat("x", 5<<20))
 		has(t, b.ok(t, "read", readArgs{Path: "one.txt"}).Text, "more bytes in this line")
 	})
+	t.Run("runtime/S15 returns an image or a document as an attachment", func(t *testing.T) {
+		b := newBench(t)
+		const header = "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01"
+		image := header + strings.Repeat("\x00", 3<<20)
+		b.put(t, "pics/a.jpg", image)
+		b.put(t, "b.pdf", "%PDF-1.7 \x00")
+		out := b.ok(t, "read", readArgs{Path: "pics/a.jpg"})
+		if a := out.Attachments; len(a) != 1 || a[0].Name != "a.jpg" || a[0].Type != "image/png" || string(a[0].Data) != image || out.Text != "[pics/a.jpg is attached: image/png, 3145752 bytes]" {
+			t.Errorf("%d attachments, %q", len(a), out.Text)
+		}
+		if a := b.ok(t, "read", readArgs{Path: "b.pdf"}).Attachments; len(a) != 1 || a[0].Type != "application/pdf" {
+			t.Errorf("of a document: %+v", a)
+		}
+		b.put(t, "large.png", header+strings.Repeat("\x00", 5<<20))
+		has(t, b.fails(t, "unreadable_file", "read", readArgs{Path: "large.png"}).Text, "large.png has 5242904 bytes; the limit for image/png is 5242880")
+		b.put(t, "broken.png", header[:12]+"rubbish")
+		has(t, b.fails(t, "unreadable_file", "read", readArgs{Path: "broken.png"}).Text, "broken.png is damaged")
+	})
 	t.Run("runtime/K03 rejects a binary file", func(t *testing.T) {
 		b := newBench(t)
 		b.put(t, "bin", "ELF\x00\x01")

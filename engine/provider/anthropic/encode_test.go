@@ -47,7 +47,11 @@ func TestRequestBody(t *testing.T) {
 				{"type": "tool_use", "id": "c2", "name": "list", "input": {}}
 			]},
 			{"role": "user", "content": [
-				{"type": "tool_result", "tool_use_id": "call_c216cab2de2e56d547b4e6340edfc11a", "content": "fine"},
+				{"type": "tool_result", "tool_use_id": "call_c216cab2de2e56d547b4e6340edfc11a", "content": [
+					{"type": "text", "text": "fine\n[attachment r.txt]\nhi"},
+					{"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "CQ=="}},
+					{"type": "document", "source": {"type": "base64", "media_type": "application/pdf", "data": "Cg=="}}
+				]},
 				{"type": "tool_result", "tool_use_id": "c2", "content": "The call failed. disk gone", "is_error": true}
 			]},
 			{"role": "assistant", "content": [{"type": "text", "text": "Done."}]},
@@ -190,4 +194,8 @@ func TestCacheRetention(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestNotes(t *testing.T) {
+	providertest.Notes(t, func(t *testing.T) (*providertest.Recorder, provider.Provider) { return record(t) })
 }

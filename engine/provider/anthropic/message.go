@@ -51,7 +51,7 @@ func (w *messageWriter) write(b []byte, m *protocol.Message, mark string) []byte
 func (w *messageWriter) user(b []byte, m *protocol.Message) []byte {
 	for i := range m.Parts {
 		if m.Parts[i].Kind == protocol.PartToolResult {
-			b = appendResult(b, &m.Parts[i])
+			b = w.appendResult(b, &m.Parts[i])
 		}
 	}
 	content := encoding.Contents(m, w.files)
@@ -85,10 +85,18 @@ func appendBlock(b []byte, c *encoding.Content) []byte {
 }
 
 // appendResult writes the result of a call.
-// is_error tells the model that the call failed. A result without text has no content member.
-func appendResult(b []byte, part *protocol.Part) []byte {
+// is_error tells the model that the call failed. A result without text and files has no content member. Files make the content
+// a list of blocks; a plain text stays one string.
+func (w *messageWriter) appendResult(b []byte, part *protocol.Part) []byte {
 	b = encoding.Quote(append(b, `{"type":"tool_result","tool_use_id":`...), encoding.CallID(part.Result.CallID))
-	if text := encoding.ResultText(part); text != "" {
+	switch text, media := encoding.Result(part, w.files); {
+	case len(media) > 0:
+		b = appendBlock(append(b, `,"content":[`...), &encoding.Content{Text: text})
+		for i := range media {
+			b = appendBlock(b, &media[i])
+		}
+		b = append(bytes.TrimSuffix(b, []byte{','}), ']')
+	case text != "":
 		b = encoding.Quote(append(b, `,"content":`...), text)
 	}
 	if part.Result.Output.Status == protocol.OutputFailure {

@@ -13,6 +13,8 @@ import (
 
 	"lashd/engine/provider"
 	"lashd/engine/provider/chatcompletions"
+	"lashd/engine/provider/endpoint"
+	"lashd/engine/provider/providertest"
 	"lashd/rpc/protocol"
 )
 
@@ -73,7 +75,7 @@ func sameJSON(t *testing.T, want, got string) {
 }
 
 func result(id protocol.CallID, out protocol.ToolOutput) protocol.Part {
-	return protocol.Part{Kind: protocol.PartToolResult, Result: &protocol.ToolResult{CallID: id, Output: out}}
+	return protocol.Part{Kind: protocol.PartToolResult, Result: &protocol.ToolResult{CallID: id, Name: "f", Output: out}}
 }
 
 func TestRequestBody(t *testing.T) {
@@ -94,7 +96,7 @@ func TestRequestBody(t *testing.T) {
 			{Kind: protocol.PartToolCall, Call: &protocol.ToolCall{CallID: "c5", Name: "g", Args: json.RawMessage(`"{\"cut"`)}},
 		}},
 		&protocol.Message{Role: protocol.RoleUser, Parts: []protocol.Part{
-			result("c1", protocol.Succeed("fine")),
+			result("c1", protocol.ToolOutput{Status: protocol.OutputSuccess, Text: "fine", Attachments: []protocol.Attachment{*notes, *image}}),
 			result("c2", protocol.Fail(protocol.FailIO, "io", "disk gone", protocol.FromTool)),
 			result("c3", protocol.ToolOutput{Status: protocol.OutputUnknown}),
 			result("c4", protocol.ToolOutput{Status: protocol.OutputCancelled}),
@@ -130,11 +132,15 @@ func TestRequestBody(t *testing.T) {
 				{"id": "c2", "type": "function", "function": {"name": "g", "arguments": "{}"}},
 				{"id": "c5", "type": "function", "function": {"name": "g", "arguments": "{}"}}
 			]},
-			{"role": "tool", "tool_call_id": "c1", "content": "fine"},
+			{"role": "tool", "tool_call_id": "c1", "content": "fine\n[attachment a.txt]\nnote"},
 			{"role": "tool", "tool_call_id": "c2", "content": "The call failed. disk gone"},
 			{"role": "tool", "tool_call_id": "c3", "content": "The outcome of this call is unknown: it was started, and it may or may not have taken effect."},
 			{"role": "tool", "tool_call_id": "c4", "content": "The call was cancelled."},
 			{"role": "tool", "tool_call_id": "c5", "content": "[cleared]"},
+			{"role": "user", "content": [
+				{"type": "text", "text": "[files of the result of f, call c1]"},
+				{"type": "image_url", "image_url": {"url": "data:image/png;base64,AQID"}}
+			]},
 			{"role": "user", "content": "woken"},
 			{"role": "system", "content": "rule"},
 			{"role": "user", "content": [
@@ -287,4 +293,11 @@ func TestHistoriesAtOnce(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestNotes(t *testing.T) {
+	providertest.Notes(t, func(t *testing.T) (*providertest.Recorder, provider.Provider) {
+		rec := providertest.Record(t, `data: {"choices":[{"delta":{},"finish_reason":"stop"}]}`+"\n\ndata: [DONE]\n\n")
+		return rec, chatcompletions.New(chatcompletions.Config{Config: endpoint.Config{BaseURL: rec.URL, HTTPClient: rec.Client}})
+	})
 }

@@ -17,17 +17,21 @@ type messageEncoder struct {
 }
 
 // append writes a message as none, one or several messages of the API, each followed by a comma.
-// Each tool result is a message of its own and comes before the others. The role event becomes user.
+// Each tool result is a message of its own and comes before the others. The role event becomes user. The API takes only text in
+// results, so their files follow in a message of the user.
 func (e *messageEncoder) append(b []byte, m *protocol.Message) []byte {
 	if m.Role == protocol.RoleAssistant {
 		return appendAssistant(b, m, e.route)
 	}
+	var content []encoding.Content
 	for i := range m.Parts {
 		if m.Parts[i].Kind == protocol.PartToolResult {
-			b = appendResult(b, &m.Parts[i])
+			text, media := encoding.Result(&m.Parts[i], e.files)
+			b = appendResult(b, m.Parts[i].Result, text)
+			content = append(content, captioned(m.Parts[i].Result, media)...)
 		}
 	}
-	content := encoding.Contents(m, e.files)
+	content = append(content, encoding.Contents(m, e.files)...)
 	if len(content) == 0 {
 		return b
 	}
@@ -132,7 +136,16 @@ func appendCalls(b []byte, calls []protocol.ToolCall) []byte {
 }
 
 // appendResult writes the result of a call. The API has no member for failures: the text of the result says so.
-func appendResult(b []byte, part *protocol.Part) []byte {
-	b = encoding.Quote(append(b, `{"role":"tool","tool_call_id":`...), encoding.ChatCallID(part.Result.CallID))
-	return append(encoding.Quote(append(b, `,"content":`...), encoding.ResultText(part)), `},`...)
+func appendResult(b []byte, result *protocol.ToolResult, text string) []byte {
+	b = encoding.Quote(append(b, `{"role":"tool","tool_call_id":`...), encoding.ChatCallID(result.CallID))
+	return append(encoding.Quote(append(b, `,"content":`...), text), `},`...)
+}
+
+// captioned returns the files of a result after a text that says which call they belong to; nothing without files.
+func captioned(result *protocol.ToolResult, media []encoding.Content) []encoding.Content {
+	if len(media) == 0 {
+		return nil
+	}
+	caption := "[files of the result of " + result.Name + ", call " + encoding.ChatCallID(result.CallID) + "]"
+	return append([]encoding.Content{{Text: caption}}, media...)
 }

@@ -9,12 +9,15 @@ import (
 // messages that are encoded already cost nothing. It belongs to one call and is not safe for concurrent use.
 type Files struct {
 	model *protocol.ModelSpec                   // decides which types are sent
+	noURL bool                                  // a note takes the place of an attachment by URL
 	load  func(protocol.Digest) ([]byte, error) // nil: no attachment of the request has only a digest
 	err   error                                 // the first read that failed
 }
 
 // FilesOf returns the files of a request.
-func FilesOf(req *provider.Request) *Files { return &Files{model: &req.Model, load: req.Contents} }
+func FilesOf(req *provider.Request) *Files {
+	return &Files{model: &req.Model, noURL: req.DenyURLs, load: req.Contents}
+}
 
 // read returns the contents of an attachment; nil if it has none, or if they cannot be read.
 // After a failed read it reads no more. Failed reports the error.

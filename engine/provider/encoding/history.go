@@ -34,16 +34,18 @@ type Writer func(b []byte, m *protocol.Message) []byte
 // History keeps the conversations that were used last in encoded form: a session sends nearly the same messages with each call, so
 // a call costs the bytes that it sends and the encoding of the new messages. The zero value is ready; it is safe for concurrent use.
 type History struct {
-	mu      sync.Mutex // held while messages are written, so that a message is encoded once
+	mu      sync.Mutex
 	threads map[threadKey]*list.Element
 	recent  list.List // of *thread, the last used one first
-	bytes   int       // capacity of data of all threads
+	bytes   int       // size of all threads
 }
 
 // thread is one encoded conversation. Requests read data while they are sent, so its bytes are never overwritten: data is only
 // appended to, or replaced.
 type thread struct {
 	key      threadKey
+	size     int                 // capacity of data when the newest call was encoded; guarded by History.mu
+	mu       sync.Mutex          // held while messages are written, so that a message is encoded once
 	messages []*protocol.Message // a message is known by its pointer
 	ends     []int               // of the messages, in data
 	data     []byte
@@ -51,17 +53,16 @@ type thread struct {
 
 // Encode returns the encoded messages, each followed by a comma. The caller must not change the result.
 // It writes only the messages that the conversation did not have. A message is known by its pointer, so messages must not change.
+// Writing a message may read attachments from a disk, so only calls of the same conversation wait for it.
 func (h *History) Encode(key Key, messages []*protocol.Message, write Writer) []byte {
 	if len(messages) == 0 {
 		return nil
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	t := h.useLocked(threadKey{key, messages[0]})
-	h.bytes -= cap(t.data)
+	t := h.use(threadKey{key, messages[0]})
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	data := t.extend(messages, write)
-	h.bytes += cap(t.data)
-	h.trimLocked()
+	h.resize(t, cap(t.data))
 	return data
 }
 
@@ -76,12 +77,14 @@ func (h *History) Forget(key Key, messages []*protocol.Message) {
 	of := threadKey{key, messages[0]}
 	if e, ok := h.threads[of]; ok {
 		delete(h.threads, of)
-		h.bytes -= cap(h.recent.Remove(e).(*thread).data)
+		h.bytes -= h.recent.Remove(e).(*thread).size
 	}
 }
 
-// useLocked returns the thread of a key as the one that was used last, and makes it if there is none.
-func (h *History) useLocked(key threadKey) *thread {
+// use returns the thread of a key as the one that was used last, and makes it if there is none.
+func (h *History) use(key threadKey) *thread {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	if e, ok := h.threads[key]; ok {
 		h.recent.MoveToFront(e)
 		return e.Value.(*thread)
@@ -100,8 +103,21 @@ func (h *History) trimLocked() {
 		e := h.recent.Back()
 		t := h.recent.Remove(e).(*thread)
 		delete(h.threads, t.key)
-		h.bytes -= cap(t.data)
+		h.bytes -= t.size
 	}
+}
+
+// resize notes the new size of a thread, which may make the limits drop others. A thread that was dropped while it was written no
+// longer counts.
+func (h *History) resize(t *thread, size int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if e, ok := h.threads[t.key]; !ok || e.Value != t {
+		return
+	}
+	h.bytes += size - t.size
+	t.size = size
+	h.trimLocked()
 }
 
 // extend makes the thread hold these messages and returns their encoding.

@@ -6,6 +6,7 @@ import (
 	"lashd/rpc/protocol"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 )
 
@@ -44,5 +45,39 @@ func TestHistoryIsBounded(t *testing.T) {
 	}
 	if h.recent.Len() < 2 {
 		t.Errorf("%d sessions kept, want several", h.recent.Len())
+	}
+}
+
+// TestHistoryReads writes a message of one conversation that waits for its attachment, and meanwhile one of another conversation.
+func TestHistoryReads(t *testing.T) {
+	var h History
+	reading, read := make(chan struct{}), make(chan struct{})
+	message := func(text string) []*protocol.Message {
+		return []*protocol.Message{{Role: protocol.RoleUser, Parts: []protocol.Part{{Kind: protocol.PartText, Text: text}}}}
+	}
+	slow := make(chan string, 1)
+	go func() {
+		slow <- string(h.Encode(Key{"slow", "m"}, message("a"), func(b []byte, m *protocol.Message) []byte {
+			close(reading)
+			<-read
+			return append(b, m.Parts[0].Text...)
+		}))
+	}()
+	<-reading
+	other := make(chan string, 1)
+	go func() {
+		other <- string(h.Encode(Key{"other", "m"}, message("b"), func(b []byte, m *protocol.Message) []byte { return append(b, m.Parts[0].Text...) }))
+	}()
+	select {
+	case got := <-other:
+		if got != "b" {
+			t.Errorf("the other conversation is %q", got)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("runtime/S15 a conversation waits while an attachment of another one is read")
+	}
+	close(read)
+	if got := <-slow; got != "a" {
+		t.Errorf("the conversation with the attachment is %q", got)
 	}
 }

@@ -80,6 +80,9 @@ func attached(a *protocol.Attachment, pruned *protocol.Prune, files *Files) Cont
 	if a.Name != "" {
 		name += " " + a.Name
 	}
+	if a.URL != "" && files.noURL {
+		return Content{Text: name + ", " + a.Type + ": the configuration of lashd does not allow attachments by URL]"}
+	}
 	takes, text := files.model.Takes(a.Type), strings.HasPrefix(a.Type, "text/")
 	if !takes && !text {
 		return Content{Text: name + ", " + a.Type + ": this model cannot read it]"}
@@ -110,9 +113,28 @@ func Texts(content []Content) (string, bool) {
 	return strings.Join(texts, "\n"), len(texts) == len(content)
 }
 
-// ResultText returns what the model reads of a tool result. A result that is not a success says so first.
+// Result returns what the model reads of a tool result: its text, with text files and notes about files that the model does not take,
+// and the images and documents that belong to it.
+func Result(part *protocol.Part, files *Files) (text string, media []Content) {
+	text = resultText(part)
+	if part.Prune != nil {
+		return text, nil
+	}
+	all := part.Result.Output.Attachments
+	for i := range all {
+		c := attached(&all[i], nil, files)
+		if c.Type != "" {
+			media = append(media, c)
+		} else {
+			text = strings.TrimPrefix(text+"\n"+c.Text, "\n")
+		}
+	}
+	return text, media
+}
+
+// resultText returns the text of a tool result. A result that is not a success says so first.
 // It is empty if a tool succeeded without output. A call whose outcome is unknown says so: the model can check before it repeats the call.
-func ResultText(part *protocol.Part) string {
+func resultText(part *protocol.Part) string {
 	out := &part.Result.Output
 	if part.Prune != nil {
 		if part.Prune.Breadcrumb == "" {
@@ -157,7 +179,7 @@ func Dropped(req *provider.Request, route string) Receipts {
 	for _, m := range req.Messages {
 		for i := range m.Parts {
 			part := &m.Parts[i]
-			attachments = attachments || part.Attachment != nil && part.Prune == nil && !readable(part.Attachment, &req.Model)
+			attachments = attachments || part.Prune == nil && unreadable(part, req)
 			reasoning = reasoning || part.Replay != nil && part.Route != route
 		}
 	}
@@ -170,9 +192,24 @@ func Dropped(req *provider.Request, route string) Receipts {
 	return receipts
 }
 
-// readable reports whether the model gets to see the attachment's contents.
-func readable(a *protocol.Attachment, model *protocol.ModelSpec) bool {
-	return model.Takes(a.Type) || strings.HasPrefix(a.Type, "text/")
+// unreadable reports whether a part has an attachment, its own or one of its result, that the model gets only as a note.
+func unreadable(part *protocol.Part, req *provider.Request) bool {
+	dropped := func(a *protocol.Attachment) bool {
+		return a.URL != "" && req.DenyURLs || !req.Model.Takes(a.Type) && !strings.HasPrefix(a.Type, "text/")
+	}
+	if part.Attachment != nil && dropped(part.Attachment) {
+		return true
+	}
+	if part.Result == nil {
+		return false
+	}
+	all := part.Result.Output.Attachments
+	for i := range all {
+		if dropped(&all[i]) {
+			return true
+		}
+	}
+	return false
 }
 
 // CallID returns a call's id as every server accepts it: the ids of one server may have characters that another one rejects, or be

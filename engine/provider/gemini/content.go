@@ -41,12 +41,17 @@ func (w *contentWriter) append(b []byte, m *protocol.Message) []byte {
 // user writes the parts of results and then the other content.
 // A comma follows each part; append removes the last one.
 func (w *contentWriter) user(b []byte, m *protocol.Message) []byte {
+	var beside []encoding.Content
 	for i := range m.Parts {
 		if m.Parts[i].Kind == protocol.PartToolResult {
-			b = appendResult(b, &m.Parts[i])
+			text, media := encoding.Result(&m.Parts[i], w.files)
+			if !w.nestsFiles() {
+				beside, media = append(beside, media...), nil
+			}
+			b = appendResult(b, m.Parts[i].Result, text, media)
 		}
 	}
-	content := encoding.Contents(m, w.files)
+	content := append(beside, encoding.Contents(m, w.files)...)
 	for i := range content {
 		b = appendPart(b, &content[i])
 	}
@@ -67,17 +72,29 @@ func appendPart(b []byte, c *encoding.Content) []byte {
 	return append(encoding.Quote(append(b, `,"data":`...), c.Base64()), `}},`...)
 }
 
-// appendResult writes the result of a call. The API takes an object, in which the member output or error is the result.
+// nestsFiles reports whether the model takes files inside of a result: models whose effort is a level do. For the others the files
+// follow the results of the same message.
+func (w *contentWriter) nestsFiles() bool { return w.effortIsLevel() }
+
+// appendResult writes the result of a call with its files. The API takes an object, in which the member output or error is the result.
 // It also takes the name of the function, which the other APIs do not need.
-func appendResult(b []byte, part *protocol.Part) []byte {
+func appendResult(b []byte, result *protocol.ToolResult, text string, media []encoding.Content) []byte {
 	key := "output" // the member for every status except a failure
-	if part.Result.Output.Status == protocol.OutputFailure {
+	if result.Output.Status == protocol.OutputFailure {
 		key = "error"
 	}
-	b = encoding.Quote(append(b, `{"functionResponse":{"id":`...), encoding.CallID(part.Result.CallID))
-	b = encoding.Quote(append(b, `,"name":`...), part.Result.Name)
+	b = encoding.Quote(append(b, `{"functionResponse":{"id":`...), encoding.CallID(result.CallID))
+	b = encoding.Quote(append(b, `,"name":`...), result.Name)
 	b = encoding.Quote(append(b, `,"response":{`...), key)
-	return append(encoding.Quote(append(b, ':'), encoding.ResultText(part)), `}}},`...)
+	b = append(encoding.Quote(append(b, ':'), text), '}')
+	if len(media) > 0 {
+		b = append(b, `,"parts":[`...)
+		for i := range media {
+			b = appendPart(b, &media[i])
+		}
+		b = append(bytes.TrimSuffix(b, []byte{','}), ']')
+	}
+	return append(b, `}},`...)
 }
 
 // signature is the form of protocol.Part.Replay: what the server wants back with the part that it came with.
@@ -117,7 +134,10 @@ func (w *contentWriter) assistant(b []byte, m *protocol.Message) []byte {
 }
 
 // checksSignatures reports whether the model may reject calls without a signature: models whose effort is a level do.
-func (w *contentWriter) checksSignatures() bool {
+func (w *contentWriter) checksSignatures() bool { return w.effortIsLevel() }
+
+// effortIsLevel reports whether the configuration of the model sends its effort as a level, which Gemini 3 introduced.
+func (w *contentWriter) effortIsLevel() bool {
 	return w.model.Reasoning != nil && w.model.Reasoning.Encoding != protocol.EncodeBudget
 }
 

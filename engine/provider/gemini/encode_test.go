@@ -3,6 +3,7 @@ package gemini_test
 import (
 	"encoding/json"
 	"net/http"
+	"strings"
 	"testing"
 
 	"lashd/engine/provider"
@@ -47,8 +48,10 @@ func TestRequestBody(t *testing.T) {
 				{"functionCall": {"id": "c2", "name": "list", "args": {}}}
 			]},
 			{"role": "user", "parts": [
-				{"functionResponse": {"id": "call_c216cab2de2e56d547b4e6340edfc11a", "name": "read", "response": {"output": "fine"}}},
-				{"functionResponse": {"id": "c2", "name": "list", "response": {"error": "The call failed. disk gone"}}}
+				{"functionResponse": {"id": "call_c216cab2de2e56d547b4e6340edfc11a", "name": "read", "response": {"output": "fine\n[attachment r.txt]\nhi"}}},
+				{"functionResponse": {"id": "c2", "name": "list", "response": {"error": "The call failed. disk gone"}}},
+				{"inlineData": {"mimeType": "image/png", "data": "CQ=="}},
+				{"inlineData": {"mimeType": "application/pdf", "data": "Cg=="}}
 			]},
 			{"role": "model", "parts": [{"text": "Done."}, {"text": "", "thoughtSignature": "c2ln"}]},
 			{"role": "user", "parts": [{"text": "A process ended."}]},
@@ -56,6 +59,21 @@ func TestRequestBody(t *testing.T) {
 			{"role": "user", "parts": [{"text": "It is noon."}]}
 		]
 	}`, got)
+}
+
+// TestResultFiles sends the conversation to a model whose effort is a level, as Gemini 3 takes it.
+func TestResultFiles(t *testing.T) {
+	rec, p := record(t)
+	req := providertest.Conversation(p.Route("model"), nil)
+	req.Messages = req.Messages[2:3]
+	req.Model.Reasoning = &protocol.ReasoningSpec{Efforts: []string{"low"}, Encoding: protocol.EncodeEffort}
+	got, _, _ := rec.Sent(t, p, req)
+	want := `"contents":[{"role":"user","parts":[{"functionResponse":{"id":"call_c216cab2de2e56d547b4e6340edfc11a","name":"read","response":{"output":"fine\n[attachment r.txt]\nhi"},` +
+		`"parts":[{"inlineData":{"mimeType":"image/png","data":"CQ=="}},{"inlineData":{"mimeType":"application/pdf","data":"Cg=="}}]}},` +
+		`{"functionResponse":{"id":"c2","name":"list","response":{"error":"The call failed. disk gone"}}}]}]`
+	if !strings.Contains(got, want) {
+		t.Errorf("runtime/S15 a result with files for Gemini 3: sent %s\nwant %s", got, want)
+	}
 }
 
 func TestOptions(t *testing.T) {
@@ -173,4 +191,8 @@ func TestPaths(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestNotes(t *testing.T) {
+	providertest.Notes(t, func(t *testing.T) (*providertest.Recorder, provider.Provider) { return record(t) })
 }

@@ -98,7 +98,7 @@ func decode(t *testing.T, text string) any {
 }
 
 // Conversation is a request with everything that an adapter has to write: attachments of each kind, calls with ids of another API,
-// results of each status, reasoning of this route with its replay state and of another one, reasoning with nothing after it, and a
+// results of each status and one with files, reasoning of this route with its replay state and of another one, reasoning with nothing after it, and a
 // transient message. Nothing in it needs more than one spelling.
 // route and replay are those of the adapter under test. The messages and tools are new with each call.
 func Conversation(route string, replay json.RawMessage) *provider.Request {
@@ -136,7 +136,11 @@ func Conversation(route string, replay json.RawMessage) *provider.Request {
 				call("c2", "list", `"{\"cut"`),                                 // arguments that are not an object
 			}},
 			{Role: protocol.RoleUser, Parts: []protocol.Part{
-				result("functions.read:0", "read", protocol.Succeed("fine")),
+				result("functions.read:0", "read", protocol.ToolOutput{Status: protocol.OutputSuccess, Text: "fine", Attachments: []protocol.Attachment{
+					{Type: "image/png", Data: []byte{9}},
+					{Type: "application/pdf", Name: "r.pdf", Data: []byte{10}},
+					{Type: "text/plain", Name: "r.txt", Data: []byte("hi")},
+				}}),
 				result("c2", "list", protocol.Fail(protocol.FailIO, "io", "disk gone", protocol.FromTool)),
 			}},
 			{Role: protocol.RoleAssistant, Parts: []protocol.Part{
@@ -170,6 +174,52 @@ func Efforts(t *testing.T, record func(t *testing.T) (*Recorder, provider.Provid
 			req.Model = model
 			if body, _, got := rec.Sent(t, p, req); got != code || body != "" {
 				t.Errorf("code %q after sending %q, want %q before anything is sent", got, body, code)
+			}
+		})
+	}
+}
+
+// Notes tests that files which do not go to the model, from inputs and from tool results, become notes and a receipt: all of them for a model that reads
+// text, and those by URL if the request denies them.
+// record returns a server and a Provider that calls it.
+func Notes(t *testing.T, record func(t *testing.T) (*Recorder, provider.Provider)) {
+	for _, c := range []struct {
+		name     string
+		change   func(*provider.Request)
+		want     []string // in the body
+		unwanted []string
+	}{
+		{
+			"a model that reads text gets notes in place of files",
+			func(r *provider.Request) { r.Model.Inputs = []protocol.Modality{protocol.ModalityText} },
+			[]string{"[attachment, image/png: this model cannot read it]", `fine\n[attachment, image/png: this model cannot read it]\n[attachment r.pdf, application/pdf: this model cannot read it]\n[attachment r.txt]\nhi`},
+			[]string{"AQID", "CQ==", "Cg==", "x.test"},
+		},
+		{
+			"a URL goes as a note if the configuration denies URLs",
+			func(r *provider.Request) { r.DenyURLs = true },
+			[]string{"[attachment, image/jpeg: the configuration of lashd does not allow attachments by URL]", "AQID", "CQ=="},
+			[]string{"x.test"},
+		},
+	} {
+		t.Run("runtime/S15 "+c.name, func(t *testing.T) {
+			rec, p := record(t)
+			req := Conversation("", nil)
+			req.Messages[0].Parts = req.Messages[0].Parts[:3]
+			c.change(req)
+			body, receipts, _ := rec.Sent(t, p, req)
+			if !strings.Contains(receipts, "attachments omittedUnsupported") {
+				t.Errorf("receipts %q", receipts)
+			}
+			for _, text := range c.want {
+				if !strings.Contains(body, text) {
+					t.Errorf("the model did not get %s:\n%s", text, body)
+				}
+			}
+			for _, text := range c.unwanted {
+				if strings.Contains(body, text) {
+					t.Errorf("the model got %s:\n%s", text, body)
+				}
 			}
 		})
 	}

@@ -46,7 +46,11 @@ func TestRequestBody(t *testing.T) {
 			{"type": "message", "role": "assistant", "content": "I look.", "phase": "commentary"},
 			{"type": "function_call", "call_id": "call_c216cab2de2e56d547b4e6340edfc11a", "name": "read", "arguments": "{\"n\":12345678901234567890}"},
 			{"type": "function_call", "call_id": "c2", "name": "list", "arguments": "{}"},
-			{"type": "function_call_output", "call_id": "call_c216cab2de2e56d547b4e6340edfc11a", "output": "fine"},
+			{"type": "function_call_output", "call_id": "call_c216cab2de2e56d547b4e6340edfc11a", "output": [
+				{"type": "input_text", "text": "fine\n[attachment r.txt]\nhi"},
+				{"type": "input_image", "detail": "auto", "image_url": "data:image/png;base64,CQ=="},
+				{"type": "input_file", "filename": "r.pdf", "file_data": "data:application/pdf;base64,Cg=="}
+			]},
 			{"type": "function_call_output", "call_id": "c2", "output": "The call failed. disk gone"},
 			{"type": "message", "role": "assistant", "content": "Done."},
 			{"type": "message", "role": "user", "content": [{"type": "input_text", "text": "A process ended."}]},
@@ -106,4 +110,8 @@ func TestOptions(t *testing.T) {
 
 func TestEffortIsCheckedBeforeTheCall(t *testing.T) {
 	providertest.Efforts(t, func(t *testing.T) (*providertest.Recorder, provider.Provider) { return record(t) })
+}
+
+func TestNotes(t *testing.T) {
+	providertest.Notes(t, func(t *testing.T) (*providertest.Recorder, provider.Provider) { return record(t) })
 }

@@ -22,7 +22,7 @@ func (w *itemWriter) append(b []byte, m *protocol.Message) []byte {
 	}
 	for i := range m.Parts {
 		if m.Parts[i].Kind == protocol.PartToolResult {
-			b = appendResult(b, &m.Parts[i])
+			b = w.appendResult(b, &m.Parts[i])
 		}
 	}
 	content := encoding.Contents(m, w.files)
@@ -62,10 +62,25 @@ func appendContent(b []byte, c *encoding.Content) []byte {
 }
 
 // appendResult writes the result of a call.
-// The API has no member for failures: the text of the result says so.
-func appendResult(b []byte, part *protocol.Part) []byte {
+// The API has no member for failures: the text of the result says so. Files make the output a list of blocks.
+func (w *itemWriter) appendResult(b []byte, part *protocol.Part) []byte {
 	b = encoding.Quote(append(b, `{"type":"function_call_output","call_id":`...), encoding.CallID(part.Result.CallID))
-	return append(encoding.Quote(append(b, `,"output":`...), encoding.ResultText(part)), `},`...)
+	b = append(b, `,"output":`...)
+	text, media := encoding.Result(part, w.files)
+	if len(media) == 0 {
+		return append(encoding.Quote(b, text), `},`...)
+	}
+	b = append(b, '[')
+	if text != "" {
+		b = append(appendContent(b, &encoding.Content{Text: text}), ',')
+	}
+	for i := range media {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendContent(b, &media[i])
+	}
+	return append(b, `]},`...)
 }
 
 // assistant writes the model's own items in the order in which they came. Reasoning goes back only on the route that made it, and only

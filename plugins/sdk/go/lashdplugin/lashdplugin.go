@@ -84,6 +84,8 @@ type (
 		Artifact  JSON   `json:"artifact,omitempty"`
 		Change    JSON   `json:"change,omitempty"`
 		Exhausted bool   `json:"exhausted,omitempty"`
+		// Attachments are files for the model: {"type", "name"?} with "data" (base64), "digest" of an artifact of the session, or "url".
+		Attachments []Object `json:"attachments,omitempty"`
 	}
 	// StreamChunk is a piece of streamed text. Abort ends the reply.
 	StreamChunk struct {
