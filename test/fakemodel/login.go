@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// What a Login expects of its clients, from OpenAI's Codex CLI.
+// The values that a Login expects of its clients. They are those of OpenAI's Codex CLI.
 const (
 	loginClient   = "app_EMoamEEZ73f0CkXaXp7hrann"
 	loginRedirect = "http://localhost:1455/auth/callback"

@@ -24,8 +24,7 @@ type Store interface {
 	Update(ctx context.Context, name string, renew func(context.Context, provider.Secret) (provider.Secret, error)) (provider.Secret, error)
 }
 
-// Account is a stored login. Whatever the number of calls and processes, one of them renews it, and the others wait and use the result.
-// It is safe for concurrent use.
+// Account is a stored login. One call of one process renews it; all others wait and use the result. It is safe for concurrent use.
 type Account struct {
 	server *Server
 	store  Store
@@ -42,7 +41,7 @@ func NewAccount(server *Server, store Store, name string) *Account {
 	return &Account{server: server, store: store, name: name}
 }
 
-// Key returns the tokens for a call, the zero Secret if nobody has logged in. It renews those that end soon.
+// Key returns the tokens for a call, the zero Secret without a login. It renews those that end soon.
 func (a *Account) Key(ctx context.Context) (provider.Secret, error) {
 	key, err := a.store.Key(ctx, a.name)
 	if err != nil || key == (provider.Secret{}) {
@@ -59,7 +58,7 @@ func (a *Account) Key(ctx context.Context) (provider.Secret, error) {
 	return newer, err
 }
 
-// renew replaces tokens, unless somebody else has done so, and returns the tokens of now. If ctx ends first, the renewal goes on: the
+// renew replaces tokens, unless another call or process has done so, and returns the tokens of now. If ctx ends first, the renewal goes on: the
 // server may have used up the old refresh token, and only storing the new one saves the login.
 func (a *Account) renew(ctx context.Context, old provider.Secret) (provider.Secret, error) {
 	done := a.flight.DoChan(old.Reveal(), func() (any, error) {
