@@ -56,6 +56,7 @@ var levels = map[string]int{
 	"lashd/engine/task":                     1,
 	"lashd/engine/background":               2,
 	"lashd/engine/filepoint":                2,
+	"lashd/engine/fact":                     3,
 	"lashd/engine/capture":                  2,
 	"lashd/engine/change":                   2,
 	"lashd/engine/param":                    2,

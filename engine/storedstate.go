@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"lashd/engine/change"
+	"lashd/engine/fact"
 	"lashd/engine/plugin"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
@@ -26,11 +27,12 @@ type storedState struct {
 	tools    protocol.ToolState
 	plugins  *pluginState // nil: nothing is stored
 	recorded recordedOptions
+	facts    fact.Book
 }
 
 // components maps the names of the components to the variables that they are decoded into.
 func (s *storedState) components() map[string]any {
-	return map[string]any{componentTools: &s.tools, componentPlugins: &s.plugins, componentProtocol: &s.recorded}
+	return map[string]any{componentTools: &s.tools, componentPlugins: &s.plugins, componentProtocol: &s.recorded, fact.Component: &s.facts}
 }
 
 // forget clears the state that a restored snapshot replaces, before the components are read again.
