@@ -243,7 +243,7 @@ func (c *call) decide(err error, idempotent bool) (wait time.Duration, again boo
 	}
 	c.downSince = time.Time{}
 	if failure.Throttled {
-		wait = cmp.Or(asked, c.throttle.NextBackOff())
+		wait = next(asked, &c.throttle)
 		if c.charge(wait) {
 			return wait, true, "throttled"
 		}
@@ -252,7 +252,15 @@ func (c *call) decide(err error, idempotent bool) (wait time.Duration, again boo
 	if c.attempts >= c.policy.Attempts {
 		return 0, false, "attempts used up"
 	}
-	return cmp.Or(asked, c.failures.NextBackOff()), true, "retryable"
+	return next(asked, &c.failures), true, "retryable"
+}
+
+// next returns the wait that the server asked for, or the next one of a series if it asked for none.
+func next(asked time.Duration, series *backoff.ExponentialBackOff) time.Duration {
+	if asked > 0 {
+		return asked
+	}
+	return series.NextBackOff()
 }
 
 // waitUntilUp waits for a server that refuses connections, for as long as the policy allows since its first refusal.

@@ -150,6 +150,13 @@ func TestRetryWaits(t *testing.T) {
 			attempts{fails(throttled)}, seconds(2, 4, 8, 10, 10, 10, 10, 10), "slow_down",
 		},
 		{
+			"runtime/M11 waits that the server names do not lengthen those that it does not name", provider.Policy{},
+			attempts{
+				fails(after(throttled, time.Second)), fails(after(throttled, 3*time.Second)), fails(throttled), fails(throttled),
+				fails(after(busy, 7*time.Second)), fails(busy), says("hi"),
+			}, seconds(1, 3, 2, 4, 7, 2), "",
+		},
+		{
 			"runtime/M11 a terminal error is not retried", provider.Policy{},
 			attempts{fails(provider.Error{Kind: provider.KindAuth, Code: "invalid_api_key"})}, nil, "invalid_api_key",
 		},

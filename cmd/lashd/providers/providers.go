@@ -9,6 +9,7 @@ import (
 	"cmp"
 	"context"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -168,14 +169,35 @@ func (s *Source) defaultModel() (engine.Model, bool) {
 	return engine.Model{}, false
 }
 
-// Find returns the model that a session was configured with, and reports whether the configuration still has it.
+// Find returns the model that a session was configured with, and reports whether the configuration still has it. Of several models with
+// that id it returns the one with the same settings, or else the one that differs in its effort only, or else the first one.
 func (s *Source) Find(spec protocol.ModelSpec) (engine.Model, bool) {
+	var found engine.Model
+	best := 0
 	for _, m := range s.cfg.Models {
-		if m.Provider == spec.Provider && m.ID == spec.ID {
-			return s.configured(m), true
+		if m.Provider != spec.Provider || m.ID != spec.ID {
+			continue
+		}
+		one := s.configured(m)
+		if likeness := alike(one.Spec, spec); likeness > best {
+			found, best = one, likeness
 		}
 	}
+	if best > 0 {
+		return found, true
+	}
 	return s.Model(spec.Provider + "/" + spec.ID)
+}
+
+// alike returns how much two settings of one model have in common: 3 for all, 2 for all but the effort, else 1.
+func alike(a, b protocol.ModelSpec) int {
+	switch {
+	case reflect.DeepEqual(a, b):
+		return 3
+	case reflect.DeepEqual(a.WithEffort("any"), b.WithEffort("any")):
+		return 2
+	}
+	return 1
 }
 
 func (m *Model) name() string { return cmp.Or(m.Name, m.Provider+"/"+m.ID) }
