@@ -138,6 +138,7 @@ const mostPasted = 8 << 10
 // name of its variable. It rejects a text that is no key, and a key of another provider.
 func (c config) enteredKey(name, text string) (provider.Secret, error) {
 	size := len(text)
+	text = strings.TrimPrefix(text, "\ufeff") // which some programs on Windows put before a text
 	text = strings.TrimPrefix(strings.TrimSpace(text), "export ")
 	if variable, value, ok := strings.Cut(text, "="); ok && slices.Contains(c.variablesOf(name), variable) {
 		text = value
