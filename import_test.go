@@ -114,6 +114,7 @@ var levels = map[string]int{
 	"lashd/test/left":                       1,
 	"lashd/test/wait":                       0,
 	"lashd/test/skip":                       0,
+	"lashd/test/secretservice":              1,
 	"lashd/test/systems":                    0,
 	"lashd/test/fakemodel/cmd/fakemodel":    10,
 }

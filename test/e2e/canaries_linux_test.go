@@ -18,13 +18,14 @@ import (
 	"lashd/engine/provider"
 	"lashd/engine/provider/chatgpt"
 	"lashd/rpc/protocol"
+	"lashd/test/secretservice"
 )
 
 // canary is a key with a number, which occurs nowhere else.
 func canary(n int) string { return fmt.Sprintf("sk-canary%02d-5f1c9a7e3b%02d", n, n) }
 
 // canaries is how many keys TestCanaries gives lashd.
-const canaries = 27
+const canaries = 28
 
 // spelled are the forms in which a key may lie in a file: plain, and in base64 at each of the three alignments.
 func spelled(key string) []string {
@@ -101,11 +102,12 @@ type planted struct {
 	parrot *parrot
 	peer   *peer
 	models []string
+	ring   *secretservice.Service
 }
 
 // newPlanted writes a configuration with a model for each key.
 func newPlanted(t *testing.T) *planted {
-	c := &planted{world: newWorld(t, "allow"), parrot: &parrot{}}
+	c := &planted{world: newWorld(t, "allow"), parrot: &parrot{}, ring: secretservice.Start(t)}
 	c.parrot.mode.Store("rejection")
 	server := httptest.NewServer(c.parrot)
 	t.Cleanup(server.Close)
@@ -113,7 +115,7 @@ func newPlanted(t *testing.T) *planted {
 		c.env = append(c.env, name+"="+canary(i+1))
 	}
 	host := strings.TrimPrefix(server.URL, "http://")
-	c.env = append(c.env, "LASHD_KEYRING=off", fmt.Sprintf("OPENAI_BASE_URL=http://%s/v1?api-key=%s", host, canary(25)))
+	c.env = append(c.env, "LASHD_KEYRING=", "DBUS_SESSION_BUS_ADDRESS="+c.ring.Address, fmt.Sprintf("OPENAI_BASE_URL=http://%s/v1?api-key=%s", host, canary(25)))
 	var config strings.Builder
 	config.WriteString("approval = \"allow\"\ntrace = true\nkey_env = \"TOP_LEVEL_KEY\"\n")
 	model := func(name, more string) {
@@ -124,7 +126,7 @@ func newPlanted(t *testing.T) *planted {
 	model("own", fmt.Sprintf("base_url = \"http://%s/v1\"\nkey_env = \"MODEL_KEY\"", host))
 	model("userinfo", fmt.Sprintf("base_url = \"http://%s:%s@%s/v1\"\nkey_env = \"NO_KEY\"", canary(19), canary(20), host))
 	servers := map[string]string{
-		"anthropic": "", "openai": "", "google": "", "openrouter": "", "azure": "", "bedrock": "", "stored": "", "handed": "",
+		"anthropic": "", "openai": "", "google": "", "openrouter": "", "azure": "", "bedrock": "", "stored": "", "handed": "", "ringed": "",
 		"variable": `key = {env = "PROVIDER_KEY"}`,
 		"relative": `key = {file = "relative.key"}`,
 		"absolute": fmt.Sprintf("key = {file = %q}", filepath.Join(c.user, "absolute.key")),
@@ -180,17 +182,32 @@ def execute(name, args):
 	})})
 }
 
-// login stores a key without a test, and fails to store it with one.
+// login stores a key in the file without a test, and fails to store it with one.
 func (c *planted) login() {
 	c.t.Helper()
 	for code, args := range map[int][]string{1: {"login", "stored"}, 0: {"login", "--untested", "stored"}} {
 		cmd := c.command(args...)
-		cmd.Stdin, cmd.Stderr = strings.NewReader(canary(15)+"\n"), nil
+		cmd.Stdin, cmd.Stderr, cmd.Env = strings.NewReader(canary(15)+"\n"), nil, append(cmd.Env, "LASHD_KEYRING=off")
 		out, _ := cmd.CombinedOutput() // the exit code is in ProcessState
 		if got := cmd.ProcessState.ExitCode(); got != code {
 			c.t.Errorf("lashd %q exits %d, want %d: %s", args, got, code, out)
 		}
 		c.clean(fmt.Sprintf("the output of lashd %q", args), string(out))
+	}
+}
+
+// ringed stores a key in the keyring.
+func (c *planted) ringed() {
+	c.t.Helper()
+	cmd := c.command("login", "--untested", "ringed")
+	cmd.Stdin, cmd.Stderr = strings.NewReader(canary(28)+"\n"), nil
+	out, err := cmd.CombinedOutput()
+	if err != nil || c.ring.Secrets()["ringed in "+c.dir] != canary(28) {
+		c.t.Errorf("%v: %s; the keyring has %d secrets", err, out, len(c.ring.Secrets()))
+	}
+	c.clean("the output of lashd login", string(out))
+	if keys, err := os.ReadFile(c.inside("keys.json")); err != nil || slices.Contains(found(string(keys)), 28) {
+		c.t.Errorf("part9/keys keys.json has the key of the keyring: %v", err)
 	}
 }
 
@@ -268,6 +285,7 @@ func TestCanaries(t *testing.T) {
 		c.peer.loads("serves", nil)
 		ask[protocol.Empty](c.peer, "model/setKey", protocol.ModelSetKeyParams{Name: "handed", Key: canary(16)})
 		c.login()
+		c.ringed()
 		c.conversations()
 		c.processes()
 		for _, args := range [][]string{{"doctor"}, {"config"}, {"model"}, {"session"}, {"call", "model/list"}, {"call", "server/diagnostics"}} {

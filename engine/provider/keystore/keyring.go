@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"sync"
 	"time"
 
 	"github.com/zalando/go-keyring"
@@ -20,6 +21,9 @@ var ErrNoKeyring = errors.New("the system's keyring is not available")
 // its own.
 const keyringLimit = 2 * time.Second
 
+// hangLimit is how long one access keeps others from the keyring. A keyring that ends while it asks a person never answers.
+const hangLimit = 30 * time.Second
+
 var (
 	// errSlow means that the keyring did not answer within keyringLimit.
 	errSlow = fmt.Errorf("it did not answer within %s, perhaps because it waits for you to unlock it", keyringLimit)
@@ -28,15 +32,19 @@ var (
 )
 
 // Keyring is the system's keyring: the Secret Service on Linux, the keychain on macOS, the credential manager on Windows. One access
-// runs at a time, so that a keyring that hangs holds one goroutine and not more. It is safe for concurrent use.
+// runs at a time, so that a keyring that hangs holds one goroutine in each hangLimit and asks a person once. It is safe for concurrent
+// use.
 type Keyring struct {
-	turn chan struct{} // holds an element while an access runs
-	off  string        // why the keyring is not used; "": it is
+	off string // why the keyring is not used; "": it is
+
+	mu    sync.Mutex
+	busy  chan struct{} // closed when the access that runs has ended; nil: none runs
+	since time.Time     // when it began
 }
 
 // NewKeyring returns the system's keyring. getenv is the environment: LASHD_KEYRING=off turns the keyring off.
 func NewKeyring(getenv func(string) string) *Keyring {
-	k := &Keyring{turn: make(chan struct{}, 1)} // one access at a time
+	k := &Keyring{}
 	desktop := runtime.GOOS != "darwin" && runtime.GOOS != "windows"
 	switch {
 	case getenv("LASHD_KEYRING") == "off":
@@ -86,12 +94,11 @@ func (k *Keyring) use(ctx context.Context, access func() (string, error)) (strin
 		return "", fmt.Errorf("%w: %s", ErrNoKeyring, k.off)
 	}
 	text, err := deadline.Do(ctx, keyringLimit, errSlow, func(ctx context.Context) (string, error) {
-		select {
-		case k.turn <- struct{}{}:
-		case <-ctx.Done():
-			return "", errHangs
+		end, err := k.begin(ctx)
+		if err != nil {
+			return "", err
 		}
-		defer func() { <-k.turn }()
+		defer end()
 		return access()
 	})
 	switch {
@@ -101,4 +108,41 @@ func (k *Keyring) use(ctx context.Context, access func() (string, error)) (strin
 		return "", context.Cause(ctx)
 	}
 	return "", fmt.Errorf("%w: %w", ErrNoKeyring, err)
+}
+
+// begin waits until no other access runs, or until one has run for hangLimit. The caller calls end when its own has ended. It fails with
+// errHangs when ctx is done.
+func (k *Keyring) begin(ctx context.Context) (end func(), err error) {
+	for {
+		running, mine := k.take()
+		if running == nil {
+			return func() { k.end(mine) }, nil
+		}
+		select {
+		case <-running:
+		case <-ctx.Done():
+			return nil, errHangs
+		}
+	}
+}
+
+// take returns the channel of the access that runs or, if there is none that counts, that of a new one.
+func (k *Keyring) take() (running, mine chan struct{}) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.busy != nil && time.Since(k.since) < hangLimit {
+		return k.busy, nil
+	}
+	k.busy, k.since = make(chan struct{}), time.Now()
+	return nil, k.busy
+}
+
+// end wakes those who wait for an access.
+func (k *Keyring) end(mine chan struct{}) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	close(mine)
+	if k.busy == mine {
+		k.busy = nil
+	}
 }
