@@ -1,8 +1,9 @@
 import * as vscode from "vscode";
 import type { Chats } from "./chat/chats";
-import { messageOf, type Daemon, type State } from "./daemon/daemon";
+import { kindOf, messageOf, type Daemon, type State } from "./daemon/daemon";
 import { titleOf } from "./model/sessions";
 import type { DecisionChoice, DecisionID, SessionID } from "./protocol";
+import { offerSetup } from "./providers/setup";
 import type { Sessions } from "./sessions";
 import type { Questions } from "./views/questions";
 import { sessionOf, type Node } from "./views/sessionTree";
@@ -55,7 +56,7 @@ export function sessionCommands(parts: CommandContext): Commands {
     },
     answerDecision: () => questions.ask(),
     attachSelection: () => chats.attachSelection(),
-    attachFile: (uri: vscode.Uri) => chats.attachFile(uri),
+    attachFile: (uri: vscode.Uri | undefined) => chats.attachFile(uri),
     restart: () => daemon.start(),
     showLog: () => log.show(),
     status: () => status(parts),
@@ -84,8 +85,15 @@ async function newSession({ daemon, chats }: CommandContext) {
     void vscode.window.showInformationMessage("lashd: Open a folder first. A session works in a folder.");
     return;
   }
-  const { sessionId } = await daemon.change("session/new", { cwd });
-  chats.show(sessionId);
+  try {
+    const { sessionId } = await daemon.change("session/new", { cwd });
+    chats.show(sessionId);
+  } catch (error) {
+    if (kindOf(error) !== "modelNotFound") {
+      throw error;
+    }
+    await offerSetup(error);
+  }
 }
 
 function folder() {
@@ -135,6 +143,7 @@ async function status({ daemon, sessions, questions, log }: CommandContext) {
   const detail = state.kind === "ready" ? state.server.dataDir : state.kind === "failed" ? state.reason : undefined;
   const entries: (vscode.QuickPickItem & { run: () => unknown })[] = [
     { label: "$(question) Answer a question", description: String(sessions.decisions.length), run: () => questions.ask() },
+    { label: "$(key) Set up a provider", run: () => vscode.commands.executeCommand("lashd.setUpProvider") },
     { label: "$(add) New session", run: () => vscode.commands.executeCommand("lashd.newSession") },
     { label: "$(debug-restart) Reconnect", detail, run: () => daemon.start() },
     { label: "$(output) Show log", run: () => log.show() },

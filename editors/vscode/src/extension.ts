@@ -4,7 +4,7 @@ import { chatCommands } from "./chat/commands";
 import { viewType } from "./chat/panel";
 import { register, sessionCommands } from "./commands";
 import { EditorTools } from "./editorTools";
-import { Daemon } from "./daemon/daemon";
+import { Daemon, messageOf } from "./daemon/daemon";
 import { VSCodeChat } from "./lm/vscodeChat";
 import { counted, isInFolders } from "./model/sessions";
 import { program } from "./program";
@@ -17,6 +17,7 @@ import { folders, SessionTree } from "./views/sessionTree";
 import { StatusItem } from "./views/status";
 import { Texts } from "./views/textDocuments";
 import { Traces } from "./views/traces";
+import { Setup } from "./providers/setup";
 import { Sidebar } from "./sidebar";
 
 const demoKey = "lashd.demo";
@@ -38,6 +39,7 @@ export function activate(context: vscode.ExtensionContext): void {
   const status = new StatusItem();
   const tools = new EditorTools(daemon, texts, log);
   const config = new ConfigFile(() => program(context, false), daemon, log);
+  const setup = new Setup({ program: () => program(context, false), daemon, sessions, chats, inDemo, openConfig: () => config.open() });
   const sidebar = new Sidebar(daemon, sessions, log, context.globalState, texts);
 
   const show = () => {
@@ -51,6 +53,7 @@ export function activate(context: vscode.ExtensionContext): void {
   daemon.onState((state) => {
     log.info(`connection: ${state.kind}`);
     void vscode.commands.executeCommand("setContext", "lashd.state", state.kind);
+    setup.update().catch((error) => log.warn(`list models: ${messageOf(error)}`));
     show();
   });
   daemon.onServerEvent((news) => void (news.type === "session/deleted" && news.sessionId !== undefined && seen.forget(news.sessionId)));
@@ -79,11 +82,12 @@ export function activate(context: vscode.ExtensionContext): void {
     log, view, status, sidebar, tools, config, new VSCodeChat(daemon, sessions), texts.register(), traces.register(),
     vscode.window.registerWebviewPanelSerializer(viewType, chats),
     ...register(log, {
-      ...sessionCommands({ daemon, sessions, chats, questions, log, demo }), ...sidebar.commands, ...chatCommands(daemon, chats, traces),
+      ...sessionCommands({ daemon, sessions, chats, questions, log, demo }), ...sidebar.commands, ...chatCommands(daemon, chats, traces, () => setup.localModels().catch(() => [])), ...setup.commands,
       openConfig: () => config.open(),
     }),
     vscode.workspace.onDidChangeConfiguration((e) => (e.affectsConfiguration("lashd.path") || e.affectsConfiguration("lashd.home") ? daemon.start() : show())),
     vscode.workspace.onDidChangeWorkspaceFolders(show),
+    vscode.window.onDidChangeWindowState(({ focused }) => void (focused && setup.update(true).catch(() => undefined))), // the user may have run lashd login
     { dispose: () => daemon.close() },
     { dispose: () => questions.close() },
   );

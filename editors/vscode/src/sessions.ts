@@ -158,7 +158,7 @@ export class FollowedSession {
     const sessionId = this.id;
     const [turns, points] = await Promise.all([this.daemon.call("turn/list", { sessionId, limit: 50 }), this.daemon.call("session/points", { sessionId })]);
     const over = turns.data.filter((turn) => turn.outcome);
-    const ends = over.map(({ turnId, outcome, usage, issues }) => ({ turnId, outcome, usage, message: issues?.at(-1)?.message }));
+    const ends = over.map(({ turnId, outcome, usage, issues }) => ({ turnId, outcome, usage, message: issues?.at(-1)?.message, code: issues?.at(-1)?.code }));
     this.view &&= withTurnEnds(this.view, ends, points.data);
   }
 

@@ -1,53 +1,71 @@
 import * as vscode from "vscode";
-import type { InputPart } from "../protocol";
-import type { Attached } from "./messages";
+import { fileProblem, typeOf } from "../model/files";
+import type { Attached, Contents, ToWebview } from "./messages";
 
-/** Larger files are attached by name only; the agent can read them. */
+/** Larger texts are attached by name only; the agent can read them. */
 const maxFileBytes = 64 * 1024;
 
-/** toInput returns the parts of an input: the attachments with their names, then the text. */
-export function toInput(text: string, attached: Attached[]): InputPart[] {
-  const pieces = attached.map(({ label, text: piece }) => (piece === "" ? `File: ${label}\n` : `File: ${label}\n${fenced(piece)}\n`));
-  return [...pieces, text].filter((part) => part !== "").map((part) => ({ type: "text", text: part }));
-}
-
-/** fenced encloses a text in a Markdown fence that is longer than any fence in it. */
-function fenced(text: string): string {
-  const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([ticks]) => ticks.length));
-  const fence = "`".repeat(longest + 1);
-  return `${fence}\n${text.replace(/\n?$/, "\n")}${fence}`;
-}
+/** Larger files are not read: no model takes them. */
+const maxRead = 33 << 20;
 
 /** attachmentOfSelection attaches the selection of an editor, or the whole file if nothing is selected. */
 export function attachmentOfSelection(editor: vscode.TextEditor): Attached {
   const { document, selection } = editor;
   const path = vscode.workspace.asRelativePath(document.uri);
   if (selection.isEmpty) {
-    return attachmentOf(path, document.getText());
+    const text = document.getText();
+    return { label: path, text: text.length > maxFileBytes ? "" : text };
   }
   return { label: `${path}:${selection.start.line + 1}-${selection.end.line + 1}`, text: document.getText(selection) };
 }
 
-/** attachmentOfFile attaches a file of the workspace. */
-export async function attachmentOfFile(uri: vscode.Uri): Promise<Attached> {
+/** attachmentOfFile returns the message that attaches a file: its text, the contents of an image or a document, or only its name. */
+export async function attachmentOfFile(uri: vscode.Uri): Promise<ToWebview & { type: "attached" | "file" }> {
   const path = vscode.workspace.asRelativePath(uri);
-  const { size } = await vscode.workspace.fs.stat(uri);
-  if (size > maxFileBytes) {
-    return { label: path, text: "" };
+  const { size, type } = await vscode.workspace.fs.stat(uri);
+  if ((type & vscode.FileType.File) === 0) {
+    throw new Error(`${path} is not a file`);
   }
-  const text = new TextDecoder().decode(await vscode.workspace.fs.readFile(uri));
-  return attachmentOf(path, text);
+  if (size > maxRead) {
+    return { type: "attached", attached: { label: path, text: "" } };
+  }
+  const bytes = await vscode.workspace.fs.readFile(uri);
+  const mediaType = typeOf(bytes);
+  if (mediaType === "" || mediaType === "text/plain") {
+    const text = mediaType === "" || size > maxFileBytes ? "" : new TextDecoder().decode(bytes);
+    return { type: "attached", attached: { label: path, text } };
+  }
+  const name = path.split("/").at(-1) ?? path;
+  const problem = fileProblem({ name, type: mediaType, size });
+  if (problem !== "") {
+    throw new Error(problem);
+  }
+  const file: Contents = { name, data: Buffer.from(bytes).toString("base64") };
+  return { type: "file", file };
 }
 
-function attachmentOf(label: string, text: string): Attached {
-  return { label, text: text.length > maxFileBytes || text.includes("\0") ? "" : text };
-}
-
-/** pickAttachments lets the user select files to attach. */
-export async function pickAttachments(): Promise<Attached[]> {
+/** pickAttachments lets the user select files to attach: of the workspace, or any others in a dialog. */
+export async function pickAttachments(): Promise<vscode.Uri[]> {
   const uris = await vscode.workspace.findFiles("**/*", undefined, 5000);
   const items = uris.map((uri) => ({ label: vscode.workspace.asRelativePath(uri), uri }));
   items.sort((a, b) => a.label.localeCompare(b.label));
-  const picked = await vscode.window.showQuickPick(items, { canPickMany: true, placeHolder: "Select files to attach" });
-  return Promise.all((picked ?? []).map(({ uri }) => attachmentOfFile(uri)));
+  return new Promise((resolve) => {
+    const browse: vscode.QuickInputButton = { iconPath: new vscode.ThemeIcon("folder-opened"), tooltip: "Browse for other files, such as images" };
+    const pick = Object.assign(vscode.window.createQuickPick<{ label: string; uri: vscode.Uri }>(), {
+      items, buttons: [browse], canSelectMany: true, title: "Attach Files", placeholder: "Select files of the workspace, or browse for others",
+    });
+    pick.onDidTriggerButton(() => {
+      resolve(Promise.resolve(vscode.window.showOpenDialog({ canSelectMany: true, openLabel: "Attach" })).then((chosen) => chosen ?? []));
+      pick.hide();
+    });
+    pick.onDidAccept(() => {
+      resolve(pick.selectedItems.map(({ uri }) => uri));
+      pick.hide();
+    });
+    pick.onDidHide(() => {
+      resolve([]);
+      pick.dispose();
+    });
+    pick.show();
+  });
 }

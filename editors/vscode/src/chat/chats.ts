@@ -1,7 +1,7 @@
 import * as vscode from "vscode";
 import type { SessionID } from "../protocol";
 import { FollowedSession } from "../sessions";
-import { attachmentOfFile, attachmentOfSelection } from "./attachments";
+import { attachmentOfFile, attachmentOfSelection, pickAttachments } from "./attachments";
 import { ChatPanel, viewType, type Context } from "./panel";
 
 /** Chats holds the open chats of this window, at most one per session. */
@@ -55,12 +55,15 @@ export class Chats implements vscode.WebviewPanelSerializer {
   attachSelection(): void {
     const editor = vscode.window.activeTextEditor;
     if (editor) {
-      this.active?.attach(attachmentOfSelection(editor));
+      this.active?.attach({ type: "attached", attached: attachmentOfSelection(editor) });
     }
   }
 
-  async attachFile(uri: vscode.Uri): Promise<void> {
-    this.active?.attach(await attachmentOfFile(uri));
+  /** attachFile attaches a file to the active chat. Without a file, the user selects some. */
+  async attachFile(uri: vscode.Uri | undefined): Promise<void> {
+    for (const file of uri ? [uri] : await pickAttachments()) {
+      this.active?.attach(await attachmentOfFile(file));
+    }
   }
 
   private add(id: SessionID, panel: vscode.WebviewPanel) {

@@ -1,11 +1,32 @@
+import type { ContextPart } from "../model/context";
 import type { SessionView } from "../model/session";
-import type { DecisionChoice, DecisionID, Event, InputID, Item, ItemID, SessionReadResult, TurnID } from "../protocol";
+import type { DecisionChoice, DecisionID, Digest, Event, InputID, Item, ItemID, SessionReadResult, TurnID } from "../protocol";
 
 /** Attached is a file, or a part of one, that is sent with an input. */
 export interface Attached {
   /** path, with line numbers if it is a part */
   label: string;
+  /** the contents of a text; empty: only the name is sent */
   text: string;
+  file?: AttachedFile;
+}
+
+/** AttachedFile is an image, a document or a long text. The daemon stores it before the input that it belongs to. */
+export interface AttachedFile {
+  /** of this file in the page */
+  id: number;
+  type: string;
+  size: number;
+  /** of the stored contents; absent: not stored yet */
+  digest?: Digest;
+  /** a small picture of an image, as a data URL */
+  thumb?: string;
+}
+
+/** Contents are the bytes of a file in base64. */
+export interface Contents {
+  name: string;
+  data: string;
 }
 
 /** Options are the settings that the webview uses. */
@@ -21,6 +42,14 @@ export type ToWebview =
   | { type: "page"; page: SessionReadResult }
   | { type: "connected"; connected: boolean }
   | { type: "attached"; attached: Attached }
+  /** a file that the user chose; the page attaches it like a pasted one */
+  | { type: "file"; file: Contents }
+  /** the daemon stored an attached file; without a digest it did not */
+  | { type: "stored"; id: number; digest?: Digest }
+  /** a picture of the conversation, as a data URL */
+  | { type: "picture"; digest: Digest; url: string }
+  /** what fills the next request */
+  | { type: "context"; parts: ContextPart[]; incomplete: boolean }
   | { type: "draft"; text: string }
   | { type: "sent"; ok: boolean }
   | { type: "failed"; message: string };
@@ -37,11 +66,18 @@ export type FromWebview =
   | { type: "withdraw"; inputId: InputID }
   | { type: "older" }
   | { type: "attach" }
+  /** attach files that were dropped from a view of the editor */
+  | { type: "dropped"; uris: string[] }
+  | { type: "store"; id: number; data: string }
+  | { type: "picture"; digest: Digest; mediaType: string }
+  | { type: "context" }
   | { type: "diff"; change: NonNullable<NonNullable<Item["output"]>["change"]> }
   | { type: "open"; href: string }
   | { type: "fork"; itemId: ItemID }
   | { type: "changes"; turnId: TurnID }
   /** a command on the active chat */
-  | { type: "run"; command: "chooseModel" | "chooseMode" | "showTrace"; turnId?: TurnID }
+  | { type: "run"; command: "chooseModel" | "chooseMode" | "chooseEffort" | "showTrace"; turnId?: TurnID }
+  /** set up the provider of the session */
+  | { type: "setUp" }
   /** undo a turn and all later ones; text is the input of the turn */
   | { type: "rewind"; turnId: TurnID; text: string };

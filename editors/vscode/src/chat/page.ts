@@ -9,7 +9,7 @@ export function page(webview: vscode.Webview, extensionUri: vscode.Uri, sessionI
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src ${webview.cspSource}; script-src 'nonce-${nonce}';">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src ${webview.cspSource}; img-src data:; script-src 'nonce-${nonce}';">
 <link rel="stylesheet" href="${uri("webview.css")}">
 <title>lashd</title>
 </head>
@@ -18,6 +18,7 @@ export function page(webview: vscode.Webview, extensionUri: vscode.Uri, sessionI
 <main id="scroller" tabindex="-1"><div id="list" role="feed" aria-label="Conversation"></div></main>
 <section id="asked" aria-label="Open questions" aria-live="assertive"></section>
 <section id="queue" aria-label="Queued inputs"></section>
+<section id="context" aria-label="Context window" hidden></section>
 <footer id="composer"></footer>
 <script nonce="${nonce}" src="${uri("webview.js")}"></script>
 </body>

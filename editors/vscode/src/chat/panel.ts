@@ -2,13 +2,15 @@ import * as vscode from "vscode";
 import type { Daemon } from "../daemon/daemon";
 import { messageOf } from "../daemon/daemon";
 import { words } from "../decisionText";
+import { toInput } from "../model/input";
 import { titleOf } from "../model/sessions";
 import type { Event, SessionID } from "../protocol";
 import type { FollowedSession } from "../sessions";
 import type { Texts } from "../views/textDocuments";
 import { showChange, showChanges } from "./changes";
-import { pickAttachments, toInput } from "./attachments";
-import type { Attached, FromWebview, Options, ToWebview } from "./messages";
+import { handleContents } from "./contents";
+import { openLink } from "./links";
+import type { FromWebview, Options, ToWebview } from "./messages";
 import { page } from "./page";
 import { rewind } from "./rewind";
 
@@ -73,9 +75,9 @@ export class ChatPanel {
   }
 
   /** attach adds an attachment to the draft. */
-  attach(attached: Attached): void {
+  attach(attachment: ToWebview & { type: "attached" | "file" }): void {
     this.reveal();
-    this.post({ type: "attached", attached });
+    this.post(attachment);
   }
 
   /** visibilityChanged handles hiding and showing. VS Code unloads a hidden page; it sends "ready" when it is loaded again. */
@@ -87,7 +89,7 @@ export class ChatPanel {
   private post(message: ToWebview) {
     if (this.ready) {
       void this.panel.webview.postMessage(message);
-    } else if (message.type === "attached" || message.type === "draft") {
+    } else if (["attached", "file", "draft"].includes(message.type)) {
       this.undelivered.push(message);
     }
   }
@@ -146,11 +148,17 @@ export class ChatPanel {
       case "older":
         return this.older();
       case "attach":
-        return (await pickAttachments()).forEach((attached) => this.post({ type: "attached", attached }));
+      case "dropped":
+      case "store":
+      case "picture":
+      case "context":
+        return handleContents(message, daemon, sessionId, (answer) => this.post(answer));
+      case "setUp":
+        return vscode.commands.executeCommand("lashd.setUpProvider", this.followed.view?.session.config.model.provider);
       case "diff":
         return showChange(this.context.texts, message.change, this.followed.view?.session.cwd ?? "");
       case "open":
-        return this.openLink(message.href);
+        return openLink(message.href, this.followed.view?.session.cwd ?? "/");
       case "fork":
         return this.fork(message.itemId);
       case "rewind":
@@ -206,18 +214,6 @@ export class ChatPanel {
     if (older) {
       this.post({ type: "page", page: older });
     }
-  }
-
-  private async openLink(href: string) {
-    const uri = vscode.Uri.parse(href);
-    if (["http", "https"].includes(uri.scheme)) {
-      await vscode.env.openExternal(uri);
-      return;
-    }
-    const cwd = vscode.Uri.file(this.followed.view?.session.cwd ?? "/");
-    const [path = "", line] = href.split(/[:#]L?/);
-    const at = Math.max(Number(line ?? 1) - 1 || 0, 0);
-    await vscode.window.showTextDocument(vscode.Uri.joinPath(cwd, path), { selection: new vscode.Range(at, 0, at, 0) });
   }
 
   private async fork(itemId: string) {

@@ -1,29 +1,45 @@
 import * as vscode from "vscode";
 import type { Daemon } from "../daemon/daemon";
+import { defaultEffort, modelEntries } from "../model/models";
 import { configInMode, modeOf, modes } from "../model/modes";
-import type { ModelInfo, Session } from "../protocol";
+import type { Provider } from "../model/providers";
+import type { Session } from "../protocol";
 
-/** chooseModel lets the user choose the model of a session from the next turn on. */
-export async function chooseModel(daemon: Daemon, { sessionId, config }: Session): Promise<void> {
-  const { data } = await daemon.call("model/list", {});
-  const items = data.map((info) => {
-    const now = info.model.id === config.model.id && info.model.provider === config.model.provider;
-    return { label: `$(${now ? "check" : "blank"}) ${info.name}`, description: describeModel(info), name: info.name };
-  });
-  const picked = await vscode.window.showQuickPick(items, { placeHolder: "Model from the next turn on", matchOnDescription: true });
-  if (picked) {
+type ModelItem = vscode.QuickPickItem & { name?: string };
+
+/** chooseModel lets the user choose the model of a session from the next turn on. local returns the models of servers on this machine. */
+export async function chooseModel(daemon: Daemon, { sessionId, config }: Session, local: () => Promise<Provider[]>): Promise<void> {
+  const items = Promise.all([daemon.call("model/list", {}), local()]).then(([{ data }, servers]) => modelItems(modelEntries(data, servers, config.model)));
+  const picked = await vscode.window.showQuickPick(items, { placeHolder: "Model from the next turn on", matchOnDescription: true, matchOnDetail: true });
+  if (picked?.name !== undefined) {
     await daemon.change("session/configure", { sessionId, model: picked.name });
+  } else if (picked) {
+    await vscode.commands.executeCommand("lashd.setUpProvider");
   }
 }
 
-function describeModel({ name, model, price, default: first }: ModelInfo): string {
-  const said = [
-    model.id === name ? "" : model.id,
-    model.contextWindow ? `${Math.round(model.contextWindow / 1000)}k tokens` : "",
-    price ? `$${price.input} in, $${price.output} out per million tokens` : "",
-    first ? "default" : "",
-  ];
-  return said.filter(Boolean).join(" \u00b7 ");
+function modelItems(groups: ReturnType<typeof modelEntries>): ModelItem[] {
+  const items: ModelItem[] = groups.flatMap(({ provider, models }) => [
+    { label: provider, kind: vscode.QuickPickItemKind.Separator },
+    ...models.map(({ name, title, description, current }) => ({ label: `$(${current ? "check" : "blank"}) ${title}`, description, name })),
+  ]);
+  return [...items, { label: "", kind: vscode.QuickPickItemKind.Separator }, { label: "$(key) Set up a provider\u2026" }];
+}
+
+/** chooseEffort lets the user choose how hard the model of a session thinks, from the next turn on. */
+export async function chooseEffort(daemon: Daemon, { sessionId, config }: Session): Promise<void> {
+  const { id, reasoning, effort = "" } = config.model;
+  if (!reasoning) {
+    throw new Error(`the reasoning effort of ${id} cannot be set`);
+  }
+  const items = ["", ...reasoning.efforts].filter((name) => name !== "" || !reasoning.mandatory || reasoning.default).map((name) => ({
+    label: `$(${name === effort ? "check" : "blank"}) ${name || defaultEffort(reasoning)}`,
+    effort: name,
+  }));
+  const picked = await vscode.window.showQuickPick(items, { placeHolder: `Reasoning effort of ${id} from the next turn on` });
+  if (picked) {
+    await daemon.change("session/configure", { sessionId, effort: picked.effort });
+  }
 }
 
 /** chooseMode lets the user choose the approval mode of a session from the next turn on. */

@@ -67,10 +67,14 @@ export const reducers: Partial<Record<Event["type"], Reducer>> = {
     const { config, title, name } = event;
     view.session = { ...view.session, ...(config && { config }), ...(title !== undefined && { title }), ...(name && { archived: name === "archived" }) };
   },
+  "model/recorded": (view, { call }) => {
+    view.context = call?.usage ?? view.context;
+  },
   "session/rewound": (view) => {
     view.stale = true;
   },
   "session/compacted": (view, { itemId, atMs }) => {
+    view.context = undefined;
     if (itemId !== undefined) {
       storeItem(view, { itemId, kind: "compaction", status: "completed", atMs });
     }
@@ -122,7 +126,7 @@ function endTurn(view: SessionView, event: Event) {
   delete view.accepted[turnId];
   view.items = view.items.filter((item) => item.turnId !== turnId || !(item.itemId in view.live));
   view.live = Object.fromEntries(view.items.filter((item) => item.itemId in view.live).map((item) => [item.itemId, view.live[item.itemId] ?? 0]));
-  view.ends[turnId] = { turnId, outcome, usage, message: issues?.at(-1)?.message };
+  view.ends[turnId] = { turnId, outcome, usage, message: issues?.at(-1)?.message, code: issues?.at(-1)?.code };
 }
 
 function indexOf(view: SessionView, id: ItemID): number {

@@ -26,6 +26,8 @@ export interface TurnEnd {
   outcome?: TurnOutcome;
   usage?: Usage;
   message?: string;
+  /** code of the problem that ended the turn */
+  code?: string;
 }
 
 /** SessionView is the state of a session that the chat shows. It is plain data. The extension and its webviews apply the same events to it. */
@@ -52,6 +54,8 @@ export interface SessionView {
   turnId?: TurnID;
   /** token usage of the session */
   total?: Usage;
+  /** token usage of the newest model call; absent: none since the history was compacted */
+  context?: Usage;
   retry?: RetryStatus;
   /** the answer to an attach, applied when the replay reaches its seq */
   due?: SessionAttachResult;
@@ -74,6 +78,7 @@ export function snapshot(r: SessionAttachResult): SessionView {
     tasks: [],
     ends: {},
     points: {},
+    context: r.context,
   };
   return applyAttach(view, r);
 }

@@ -2,8 +2,9 @@ import type { FromWebview } from "../chat/messages";
 import { usageText } from "../model/usage";
 import type { Item, ToolOutput } from "../protocol";
 import { button, h } from "./dom";
+import { Pictures } from "./pictures";
 import { StreamedMarkdown, render } from "./markdown";
-import { endText, filesText, summaryOf, type ChatRow, type EndRow, type ItemRow } from "./rows";
+import { endText, filesText, lacksKey, summaryOf, type ChatRow, type EndRow, type ItemRow } from "./rows";
 
 /** The number of characters of a long text that are shown at first. */
 const maxShownChars = 20_000;
@@ -14,9 +15,12 @@ const icons: Record<Item["status"], string> = { inProgress: "\u25d4", completed:
 export class Items {
   private readonly unfolded = new Map<string, boolean>();
   private readonly growing = new Map<string, StreamedMarkdown>();
+  readonly pictures: Pictures;
   showReasoning = false;
 
-  constructor(private readonly post: (message: FromWebview) => void) {}
+  constructor(private readonly post: (message: FromWebview) => void) {
+    this.pictures = new Pictures(post);
+  }
 
   /** row renders a row. It updates the old element if there is one, so that focus and selection stay. */
   row(row: ChatRow, old: HTMLElement | undefined): HTMLElement {
@@ -39,14 +43,15 @@ export class Items {
     const fork = button("Fork here", () => this.post({ type: "fork", itemId: after }), { title: "Start a new session from this point" });
     const trace = button("Trace", () => this.post({ type: "run", command: "showTrace", turnId }), { title: "Show the recorded events of this turn" });
     const changes = point && point.files > 0 && button("Show changes", () => this.post({ type: "changes", turnId }), { title: "Show all file changes of this turn" });
-    return [h("span", {}, summary), h("div", { class: "actions" }, changes, trace, fork)];
+    const setUp = lacksKey(end) && h("div", {}, button("Set up a provider\u2026", () => this.post({ type: "setUp" }), { class: "first" }));
+    return [h("span", {}, summary), ...(setUp ? [setUp] : []), h("div", { class: "actions" }, changes, trace, fork)];
   }
 
   private item(row: ItemRow): Node[] {
     const { item } = row;
     switch (item.kind) {
       case "userMessage":
-        return [h("div", { class: "text" }, item.text ?? ""), ...this.attachment(item), this.actions(item)];
+        return [...(item.text || !item.attachment ? [h("div", { class: "text" }, item.text ?? "")] : []), ...this.attachment(item), this.actions(item)];
       case "agentMessage":
         return [this.markdown(item, row.live)];
       case "reasoning":
@@ -80,7 +85,7 @@ export class Items {
   }
 
   private attachment({ attachment }: Item): Node[] {
-    return attachment ? [h("span", { class: "chip" }, attachment.name ?? attachment.type)] : [];
+    return attachment ? [this.pictures.of(attachment)] : [];
   }
 
   private actions({ turnId, text = "" }: Item): HTMLElement {

@@ -1,10 +1,10 @@
 import type { FromWebview, Options, ToWebview } from "../chat/messages";
-import { modeOf } from "../model/modes";
 import { page, reduce, type SessionView } from "../model/session";
 import { usageText } from "../model/usage";
 import type { Event as SessionEvent, QueuedInput, RetryStatus } from "../protocol";
 import { QuestionCards } from "./questionCards";
 import { Composer, type Draft } from "./composer";
+import { ContextPanel } from "./contextPanel";
 import { button, byId, h } from "./dom";
 import { Items } from "./items";
 import { List } from "./list";
@@ -36,7 +36,8 @@ let requestedCursor = ""; // the cursor of the last requested page
 const items = new Items(post);
 const list = new List<ChatRow>(byId("scroller"), byId("list"), (row, old) => items.row(row, old), loadOlder);
 const questions = new QuestionCards(byId("asked"), post);
-const composer = new Composer(byId("composer"), post, (draft) => api.setState({ sessionId, draft }));
+const context = new ContextPanel(byId("context"), () => post({ type: "context" }));
+const composer = new Composer(byId("composer"), context.meter, post, (draft) => api.setState({ sessionId, draft }), showFailure);
 
 function loadOlder() {
   if (view?.older !== undefined && view.older !== requestedCursor) {
@@ -64,6 +65,18 @@ function receive(message: ToWebview) {
     case "attached":
       composer.attach(message.attached);
       return;
+    case "file":
+      composer.attachFile(message.file);
+      return;
+    case "stored":
+      composer.stored(message.id, message.digest);
+      return;
+    case "picture":
+      items.pictures.arrived(message.digest, message.url);
+      return;
+    case "context":
+      context.show(message.parts, message.incomplete);
+      return;
     case "draft":
       composer.restoreText(message.text);
       return;
@@ -89,7 +102,8 @@ function draw() {
   list.set(rowsOf(view));
   questions.show(view.decisions, connected);
   composer.show(view.turnId !== undefined, connected, options);
-  composer.showSettings(view.session.config.model.id, modeOf(view.session.config).name);
+  composer.showSettings(view.session.config);
+  context.update(view);
   drawHead(view);
   drawQueue(view);
 }
@@ -128,7 +142,7 @@ function drawQueue(shown: SessionView) {
 }
 
 function queued(input: QueuedInput): HTMLElement {
-  const text = input.input.map((part) => part.text ?? "").join("\n");
+  const text = input.input.map((part) => part.text ?? `[${part.attachment?.name ?? part.attachment?.type ?? ""}]`).join("\n");
   const withdraw = () => post({ type: "withdraw", inputId: input.inputId });
   const edit = () => {
     withdraw();

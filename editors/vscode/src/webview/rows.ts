@@ -75,6 +75,11 @@ export function endText(end: TurnEnd): string {
   }
 }
 
+/** lacksKey reports whether a turn failed because its provider has no API key, or refused it. */
+export function lacksKey({ outcome, code = "" }: TurnEnd): boolean {
+  return outcome?.kind === "providerError" && /key|auth|forbidden|permission/.test(code);
+}
+
 /** stoppedText describes a stopped turn. The terminal chat gives "stopped by the user" as its reason, which adds nothing. */
 function stoppedText(reason: string | undefined): string {
   return reason && reason !== "stopped by the user" ? `Stopped: ${reason}` : "Stopped.";

@@ -1,5 +1,13 @@
 import { strict as assert } from "node:assert";
-import { chromium, type Browser } from "playwright-core";
+import { readFileSync } from "node:fs";
+import { chromium, type Browser, type Locator, type Page } from "playwright-core";
+import type { FromWebview } from "../../src/chat/messages";
+
+declare global {
+  interface Window {
+    asked: FromWebview[];
+  }
+}
 
 export const patienceMs = Number(process.env.PATIENCE ?? 60_000);
 
@@ -32,4 +40,36 @@ export async function until(holds: () => boolean | Promise<boolean>): Promise<vo
     assert.ok(Date.now() < end, `the condition was still false after ${patienceMs} ms`);
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
+}
+
+/** pastePicture pastes a picture of 120 by 80 pixels into a field, as a screenshot tool puts it on the clipboard. */
+export async function pastePicture(field: Locator, name: string): Promise<void> {
+  await field.evaluate(async (element, fileName) => {
+    const canvas = Object.assign(document.createElement("canvas"), { width: 120, height: 80 });
+    const context = canvas.getContext("2d");
+    for (const [at, color] of ["#c33", "#3c3", "#33c"].entries()) {
+      Object.assign(context ?? {}, { fillStyle: color });
+      context?.fillRect(40 * at, 0, 40, 80);
+    }
+    const blob = await new Promise<Blob | null>((resolve) => canvas.toBlob(resolve));
+    const data = new DataTransfer();
+    data.items.add(new File([blob ?? ""], fileName, { type: "image/png" }));
+    element.dispatchEvent(new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true }));
+  }, name);
+}
+
+const body = '<header id="head"></header><main id="scroller"><div id="list" role="feed"></div></main><section id="asked"></section><section id="queue"></section><section id="context" hidden></section><footer id="composer"></footer>';
+
+/** openPage opens the page of a chat in a browser. It collects the messages of the page in window.asked. */
+export async function openPage(browser: Browser): Promise<Page> {
+  const page = await browser.newPage({ viewport: { width: 900, height: 700 } });
+  await page.addInitScript(() => {
+    let state: unknown;
+    window.asked = [];
+    Object.assign(window, { acquireVsCodeApi: () => ({ postMessage: (m: FromWebview) => window.asked.push(m), getState: () => state, setState: (s: unknown) => (state = s) }) });
+  });
+  await page.goto("about:blank");
+  await page.setContent(`<style>${readFileSync("dist/webview.css", "utf8")}</style><body data-session="ses_1">${body}</body>`);
+  await page.addScriptTag({ content: readFileSync("dist/webview.js", "utf8") });
+  return page;
 }

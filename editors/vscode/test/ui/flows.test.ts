@@ -1,19 +1,70 @@
 import { strict as assert } from "node:assert";
+import { join } from "node:path";
 import type { DebugPromptResult, DecisionListResult, SessionListResult, StatusResult } from "../../src/protocol";
-import { patienceMs } from "./browser";
+import { patienceMs, pastePicture, until } from "./browser";
+import { filesWith, firstRun, ModelServer } from "./modelServer";
 import { script, story } from "./script";
 import { Workbench } from "./workbench";
+
+const key = "sk-canary-4f1b7c2e9d";
 
 describe("issue/6-1 a real VS Code", function () {
   this.timeout(3 * patienceMs);
   this.retries(1); // a browser, an editor and a daemon compete for the CPU
   const code = new Workbench();
 
-  before(() => code.start(script));
+  const server = new ModelServer(key);
+  const input = () => code.page.locator(".quick-input-widget:visible input.input");
+
+  before(async () => code.start(script, { config: firstRun(await server.start()) }));
   afterEach(async function () {
     await code.shot(`${this.currentTest?.state ?? "none"} ${this.currentTest?.title ?? ""}`);
   });
-  after(() => code.close());
+  after(async () => {
+    server.close();
+    await code.close();
+  });
+
+  it("issue/18 says the three ways to a model, and stores a key that works", async () => {
+    await code.view();
+    await code.page.locator(".welcome-view-content", { hasText: "There are three ways to get one." }).waitFor();
+    await code.shot("welcome");
+    await code.page.locator(".welcome-view-content").getByRole("button", { name: "Set Up a Provider..." }).click();
+    await code.page.locator(".quick-input-list .monaco-list-row", { hasText: "Ollama" }).filter({ hasText: "runs at http://127.0.0.1" }).waitFor();
+    await code.shot("providers");
+    await code.choose("Anthropic");
+    await code.page.locator(".quick-input-title", { hasText: "Anthropic, API key" }).waitFor();
+    assert.equal(await input().getAttribute("type"), "password");
+    await code.shot("key");
+    await input().fill("sk-wrong");
+    await code.page.keyboard.press("Enter");
+    await code.page.locator(".quick-input-message", { hasText: "this key is not valid" }).waitFor();
+    await code.shot("refused");
+    await input().fill(key);
+    await code.page.keyboard.press("Enter");
+    const toast = code.page.locator(".notification-toast", { hasText: "Anthropic is set up." });
+    await toast.waitFor();
+    await code.shot("stored");
+    await toast.getByRole("button", { name: "New Session" }).click();
+    await code.say("hi");
+    await code.chat.locator(".agentMessage", { hasText: "With a key of your own." }).waitFor();
+    assert.deepEqual(server.leaks, []);
+    assert.deepEqual(filesWith(code.dir, key), [join(code.home, "keys.json")]);
+  });
+
+  it("issue/18 offers the set-up when a turn fails because the key is gone", async () => {
+    await code.run("lashd: Remove an API Key...");
+    await code.choose("Anthropic");
+    await code.dialog("Remove");
+    await until(() => filesWith(code.home, key).length === 0);
+    await code.say("again");
+    const row = code.chat.locator(".row.end.failed", { hasText: "no API key for" });
+    await row.getByRole("button", { name: "Set up a provider\u2026" }).click();
+    await code.page.locator(".quick-input-title", { hasText: "Anthropic, API key" }).waitFor();
+    await code.shot("missing");
+    await code.page.keyboard.press("Escape");
+    await code.useScript();
+  });
 
   it("starts a session from the view", async () => {
     await code.view();
@@ -56,6 +107,32 @@ describe("issue/6-1 a real VS Code", function () {
     process.kill(code.call<StatusResult>("server/status", {}).pid, "SIGKILL");
     await code.chat.locator(".agentMessage:not(.live)", { hasText: "finished the story." }).waitFor();
     assert.deepEqual(await code.chat.locator(".row .text, .row .markdown").allInnerTexts(), ["tell a story", story]);
+  });
+
+  it("issue/18 refuses a picture for a model that takes none, and shows it and the context after another model got it", async () => {
+    await code.newSession();
+    const send = code.chat.getByRole("button", { name: "Send" });
+    const choose = async (model: string) => {
+      await code.chat.getByRole("button", { name: /^Model: / }).click();
+      await code.page.locator(".quick-input-list .monaco-list-row", { hasText: "20k tokens \u00b7 $2 in, $10 out per million" }).waitFor();
+      await code.choose(model);
+      await code.chat.getByRole("button", { name: `Model: ${model}` }).waitFor();
+    };
+    await choose("careful");
+    await pastePicture(code.chat.locator("#composer textarea"), "shot.png");
+    await code.chat.locator(".problem", { hasText: "The model careful takes no images. Choose another model, or remove shot.png." }).waitFor();
+    assert.equal(await send.isDisabled(), true);
+    await choose("scripted");
+    await code.say("hi, what is this?");
+    await code.chat.locator(".agentMessage", { hasText: "Hello!" }).waitFor();
+    await until(() => code.chat.locator("img.picture").evaluate((picture: HTMLImageElement) => picture.naturalWidth === 120));
+    const meter = code.chat.getByRole("button", { name: "Context: 1.6k of 20k tokens, 8% full" });
+    await meter.waitFor();
+    await code.run("View: Close All Editors");
+    await code.page.getByRole("treeitem", { name: /^hi, what is this/ }).first().click();
+    await meter.click();
+    await until(async () => (await code.chat.locator("#context th").allInnerTexts()).join() === "System prompt,Tools,History,Attachments");
+    assert.match(await code.chat.locator("#context tr", { hasText: "Tools" }).innerText(), /[\d.]+k tokens\s+\d+ tools/);
   });
 
   it("leaves an unchecked tool out of the next request", async () => {

@@ -1,22 +1,13 @@
 import { strict as assert } from "node:assert";
-import { readFileSync } from "node:fs";
 import type { Browser, Page } from "playwright-core";
-import type { FromWebview, ToWebview } from "../../src/chat/messages";
+import type { ToWebview } from "../../src/chat/messages";
 import { snapshot } from "../../src/model/session";
 import type { Event, Item } from "../../src/protocol";
 import { attached } from "../unit/turn";
-import { launch, patienceMs } from "./browser";
-
-declare global {
-  interface Window {
-    asked: FromWebview[];
-  }
-}
+import { launch, openPage, patienceMs } from "./browser";
 
 /** The longest time for which the script of a chat may block a frame. */
 const longestMs = 50;
-
-const body = '<header id="head"></header><main id="scroller"><div id="list" role="feed"></div></main><section id="asked"></section><section id="queue"></section><footer id="composer"></footer>';
 
 const kinds: ((n: number) => Partial<Item>)[] = [
   (n) => ({ kind: "userMessage", text: `question ${n}` }),
@@ -56,15 +47,7 @@ describe("issue/6-1 the page of a chat", function () {
   after(() => browser.close());
 
   beforeEach(async () => {
-    page = await browser.newPage({ viewport: { width: 900, height: 700 } });
-    await page.addInitScript(() => {
-      let state: unknown;
-      window.asked = [];
-      Object.assign(window, { acquireVsCodeApi: () => ({ postMessage: (m: FromWebview) => window.asked.push(m), getState: () => state, setState: (s: unknown) => (state = s) }) });
-    });
-    await page.goto("about:blank");
-    await page.setContent(`<style>${readFileSync("dist/webview.css", "utf8")}</style><body data-session="ses_1">${body}</body>`);
-    await page.addScriptTag({ content: readFileSync("dist/webview.js", "utf8") });
+    page = await openPage(browser);
   });
   afterEach(() => page.close());
 

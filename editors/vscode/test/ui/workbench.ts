@@ -1,11 +1,12 @@
 import { spawn, spawnSync, type ChildProcess } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { format } from "node:util";
 import type { Browser, FrameLocator, Locator, Page } from "playwright-core";
+import type { SessionListResult } from "../../src/protocol";
 import { launch, need, patienceMs } from "./browser";
+import { freePort, withoutKeys } from "./machine";
 
 /** Options change the defaults of a workbench. */
 export interface Options {
@@ -15,10 +16,12 @@ export interface Options {
   folders?: string[];
   /** additional user settings */
   settings?: object;
+  /** config.toml, in place of the scripted model */
+  config?: string;
 }
 
-/** models are the names of the scripted model. Only the first has a price. */
-const models = 'models = [{id = "scripted", price = {input = 2.0, output = 10.0}}, {id = "careful"}]\n';
+/** models are the names of the scripted model. Only the first has a price, a context window and efforts, and only it takes images. */
+const models = 'models = [{id = "scripted", price = {input = 2.0, output = 10.0}, context_window = 20000, efforts = ["low", "high"]}, {id = "careful", inputs = ["text"]}]\n';
 
 /** Workbench is a real VS Code in a browser, with the installed extension and a lashd with a scripted model. */
 export class Workbench {
@@ -32,8 +35,11 @@ export class Workbench {
   page!: Page;
 
   /** start installs the extension into a new profile and opens a window. */
-  async start(script: unknown, { bundle, folders = ["work"], settings = {} }: Options = {}): Promise<void> {
+  async start(script: unknown, { bundle, folders = ["work"], settings = {}, config }: Options = {}): Promise<void> {
     await this.prepare(script, bundle ? {} : { "lashd.path": need("LASHD") }, settings);
+    if (config !== undefined) {
+      this.write("home/config.toml", config);
+    }
     const installed = spawnSync(...this.code("--install-extension", bundle ?? need("VSIX")), { encoding: "utf8" });
     if (installed.status !== 0) {
       throw new Error(`install: ${installed.stdout}${installed.stderr}`);
@@ -67,7 +73,7 @@ export class Workbench {
 
   private async prepare(script: unknown, machine: object = { "lashd.path": need("LASHD") }, user: object = {}) {
     this.write("home/script.json", JSON.stringify(script));
-    this.write("home/config.toml", `script = ${JSON.stringify(join(this.home, "script.json"))}\ntrace = true\n${models}`);
+    this.write("home/config.toml", this.scripted);
     this.write("work/readme.txt", "a workspace\n");
     this.write("ud/Machine/settings.json", JSON.stringify({ ...machine, "lashd.home": this.home }));
     this.write("ud/User/settings.json", JSON.stringify({
@@ -81,13 +87,28 @@ export class Workbench {
     this.port = await freePort();
   }
 
+  private get scripted(): string {
+    return `script = ${JSON.stringify(join(this.home, "script.json"))}\ntrace = true\n${models}`;
+  }
+
+  /** useScript restarts the daemon with the scripted model and without sessions. */
+  async useScript(): Promise<void> {
+    await this.run("View: Close All Editors");
+    for (const { sessionId } of this.call<SessionListResult>("session/list", {}).data) {
+      this.call("session/delete", { sessionId });
+    }
+    this.write("home/config.toml", this.scripted);
+    this.call("shutdown", { daemon: true });
+    await this.page.locator(".welcome-view-content", { hasText: "No sessions yet." }).waitFor();
+  }
+
   private async serve(...more: string[]) {
     const [command, args] = this.code(
       "--auth", "none", "--bind-addr", `127.0.0.1:${this.port}`, "--disable-telemetry", "--disable-update-check",
       "--disable-workspace-trust", "--disable-getting-started-override", "--ignore-last-opened", "--reconnection-grace-time", "3", ...more,
     );
     const dirs = (process.env.PATH ?? "").split(delimiter).filter((dir) => !existsSync(join(dir, "lashd")));
-    this.server = spawn(command, args, { stdio: "ignore", detached: true, env: { ...process.env, PATH: dirs.join(delimiter) } });
+    this.server = spawn(command, args, { stdio: "ignore", detached: true, env: { ...withoutKeys(), PATH: dirs.join(delimiter), LASHD_KEYRING: "off" } });
     await this.answers();
     this.page = await this.newPage();
   }
@@ -231,13 +252,4 @@ export class Workbench {
       await new Promise((resolve) => setTimeout(resolve, 100));
     }
   }
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer().listen(0, "127.0.0.1", () => {
-      const { port } = server.address() as AddressInfo;
-      server.close(() => resolve(port));
-    });
-  });
 }

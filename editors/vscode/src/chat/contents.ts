@@ -1,0 +1,43 @@
+import * as vscode from "vscode";
+import type { Daemon } from "../daemon/daemon";
+import type { SessionID } from "../protocol";
+import { context, picture, store } from "./artifacts";
+import { attachmentOfFile, pickAttachments } from "./attachments";
+import type { FromWebview, ToWebview } from "./messages";
+
+type Post = (message: ToWebview) => void;
+
+/** Request is a message of the page about files and pictures, or about what fills the context window. */
+type Request = FromWebview & { type: "attach" | "dropped" | "store" | "picture" | "context" };
+
+/** handleContents answers a request of the page of a session. */
+export async function handleContents(request: Request, daemon: Daemon, sessionId: SessionID, post: Post): Promise<void> {
+  switch (request.type) {
+    case "attach":
+      return attachAll(await pickAttachments(), post);
+    case "dropped":
+      return attachAll(request.uris.map((uri) => vscode.Uri.parse(uri)), post);
+    case "store":
+      return storeFile(request, daemon, sessionId, post);
+    case "picture":
+      return post(await picture(daemon, request.digest, request.mediaType));
+    case "context":
+      return post(await context(daemon, sessionId));
+  }
+}
+
+async function attachAll(uris: vscode.Uri[], post: Post) {
+  for (const uri of uris) {
+    post(await attachmentOfFile(uri));
+  }
+}
+
+/** storeFile stores an attached file. The page drops a file that could not be stored. */
+async function storeFile({ id, data }: Request & { type: "store" }, daemon: Daemon, sessionId: SessionID, post: Post) {
+  try {
+    post({ type: "stored", id, digest: await store(daemon, sessionId, data) });
+  } catch (error) {
+    post({ type: "stored", id });
+    throw error;
+  }
+}

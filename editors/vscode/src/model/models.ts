@@ -1,0 +1,61 @@
+import type { ModelInfo, ModelSpec, Price, ReasoningSpec } from "../protocol";
+import { tokensText } from "./context";
+import type { Provider } from "./providers";
+
+/** ModelEntry is a model in a list. */
+export interface ModelEntry {
+  /** for session/configure */
+  name: string;
+  title: string;
+  description: string;
+  current: boolean;
+}
+
+/** modelEntries groups models by provider, in the order of the daemon. It adds the models of servers on this machine at the end. */
+export function modelEntries(models: readonly ModelInfo[], local: readonly Provider[], now: ModelSpec): { provider: string; models: ModelEntry[] }[] {
+  const groups = new Map<string, ModelEntry[]>();
+  const add = (provider: string, entry: ModelEntry) => {
+    const group = groups.get(provider) ?? [];
+    groups.set(provider, group);
+    if (!group.some(({ name }) => name === entry.name)) {
+      group.push(entry);
+    }
+  };
+  for (const info of models) {
+    const current = info.model.id === now.id && info.model.provider === now.provider;
+    add(info.model.provider, { name: info.name, title: info.title ?? info.name, description: describeModel(info), current });
+  }
+  for (const { name: provider, title, models: ids = [] } of local) {
+    for (const id of ids) {
+      add(provider, { name: `${provider}/${id}`, title: id, description: `${title} on this machine`, current: now.provider === provider && now.id === id });
+    }
+  }
+  return [...groups].map(([provider, entries]) => ({ provider, models: entries }));
+}
+
+/** describeModel describes a model: its name unless that is its title, its context window, its price, and whether it is the default. */
+export function describeModel({ name, title, model, price, default: first }: ModelInfo): string {
+  const facts = [
+    (title ?? name) === name ? "" : name,
+    model.id === name || name.endsWith(`/${model.id}`) ? "" : model.id,
+    model.contextWindow ? `${tokensText(model.contextWindow)} tokens` : "",
+    price ? priceText(price) : "",
+    first ? "default" : "",
+  ];
+  return facts.filter(Boolean).join(" \u00b7 ");
+}
+
+/** priceText returns the prices of a million tokens. */
+export function priceText({ input, output }: Price): string {
+  return `$${input} in, $${output} out per million`;
+}
+
+/** effortText returns the reasoning effort of a model for people; empty if it cannot be set. */
+export function effortText({ reasoning, effort }: ModelSpec): string {
+  return reasoning ? effort || defaultEffort(reasoning) : "";
+}
+
+/** defaultEffort names the effort of a model that no one has set. */
+export function defaultEffort({ default: usual }: ReasoningSpec): string {
+  return usual ? `default (${usual})` : "default";
+}

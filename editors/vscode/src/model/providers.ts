@@ -1,0 +1,65 @@
+/** Provider is a model provider as "lashd model providers" lists it. */
+export interface Provider {
+  name: string;
+  title: string;
+  baseUrl?: string;
+  /** form of an address that the user must name */
+  baseUrlForm?: string;
+  /** web page where a person gets a key */
+  keysAt?: string;
+  /** a server on this machine, which needs no key */
+  local?: boolean;
+  /** lashd stores a key that the user pastes */
+  pasted?: boolean;
+  /** where the key comes from: "stored", "config.toml" or a variable */
+  key?: string;
+  /** lashd can delete a stored key */
+  stored?: boolean;
+  /** models of a local server that runs */
+  models?: string[];
+}
+
+/** Group is a part of the list of providers. */
+export interface Group {
+  title: string;
+  providers: Provider[];
+}
+
+/** groupsOf sorts providers into those that work, those that need a key, and those that do not run. It leaves out empty groups. */
+export function groupsOf(all: Provider[], ready: ReadonlySet<string>): Group[] {
+  const works = (p: Provider) => p.key !== undefined || ready.has(p.name) || (p.models ?? []).length > 0;
+  const groups = [
+    { title: "set up", providers: all.filter(works) },
+    { title: "API key needed", providers: all.filter((p) => !works(p) && p.pasted) },
+    { title: "config.toml", providers: all.filter((p) => !works(p) && !p.pasted && !p.local) },
+    { title: "not running", providers: all.filter((p) => !works(p) && p.local) },
+  ];
+  return groups.filter((group) => group.providers.length > 0);
+}
+
+/** stateOf says whether a provider works, and why. */
+export function stateOf({ name, key, local, models, pasted, baseUrl }: Provider, ready: ReadonlySet<string>): string {
+  if (local) {
+    return models?.length ? `runs at ${baseUrl ?? ""}` : `no answer at ${baseUrl ?? ""}`;
+  }
+  if (key === "stored") {
+    return "key stored by lashd";
+  }
+  if (key !== undefined) {
+    return key === "config.toml" ? "key from config.toml" : `key from the variable ${key}`;
+  }
+  return ready.has(name) ? "key in the daemon" : pasted ? "" : "set its address and a key command in config.toml";
+}
+
+/** keyProblem says why a text cannot be a key, or returns "" if it can be one. */
+export function keyProblem(text: string): string {
+  return /\s/.test(text.trim()) ? "A key is one line without spaces." : "";
+}
+
+/** addressProblem says why a text cannot be an address, or returns "" if it can be one. */
+export function addressProblem(text: string, form: string): string {
+  if (/[A-Z]{4,}/.test(text)) {
+    return "Replace the words in capital letters by the names of your own account.";
+  }
+  return /^https?:\/\/[^\s/]+/.test(text.trim()) ? "" : `Enter an address of the form ${form}`;
+}

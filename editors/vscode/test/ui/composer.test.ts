@@ -1,0 +1,126 @@
+import { strict as assert } from "node:assert";
+import type { Browser, Page } from "playwright-core";
+import type { ToWebview } from "../../src/chat/messages";
+import { snapshot } from "../../src/model/session";
+import type { Item, ModelSpec } from "../../src/protocol";
+import { attached, session } from "../unit/turn";
+import { launch, openPage, pastePicture, patienceMs } from "./browser";
+
+describe("issue/18 the composer of a chat", function () {
+  this.timeout(2 * patienceMs);
+  let browser: Browser;
+  let page: Page;
+
+  before(async () => {
+    browser = await launch();
+  });
+  after(() => browser.close());
+  beforeEach(async () => {
+    page = await openPage(browser);
+  });
+  afterEach(() => page.close());
+
+  const tell = (message: ToWebview) => page.evaluate((m) => window.dispatchEvent(new MessageEvent("message", { data: m })), message);
+  const reset = (model: Partial<ModelSpec>, more: object = {}) => {
+    const config = { ...session.config, model: { ...session.config.model, ...model } };
+    return tell({ type: "reset", view: { ...snapshot({ ...attached, session: { ...session, config } }), ...more }, options: { sendOnEnter: true, showReasoning: false }, connected: true });
+  };
+  const asked = <T extends string>(type: T) => page.evaluate((t) => window.asked.filter((message) => message.type === t), type);
+  const field = () => page.locator("#composer textarea");
+  const send = () => page.getByRole("button", { name: "Send" });
+  const drop = (files: [string, string][], uris = "") => page.evaluate(([all, list]) => {
+    const data = new DataTransfer();
+    all.forEach(([name, text]) => data.items.add(new File([text], name)));
+    if (list !== "") {
+      data.setData("text/uri-list", list);
+    }
+    document.body.dispatchEvent(new DragEvent("drop", { dataTransfer: data, bubbles: true, cancelable: true }));
+  }, [files, uris] as const);
+
+  it("stores a pasted picture before it is sent, and shows it small", async () => {
+    await reset({ inputs: ["image"] });
+    await pastePicture(field(), "shot.png");
+    await page.locator(".chip", { hasText: "shot.png" }).locator("small", { hasText: "attaching\u2026" }).waitFor();
+    assert.equal(await page.locator(".chip .thumb").evaluate((picture: HTMLImageElement) => picture.naturalWidth), 96);
+    assert.equal(await send().isDisabled(), true);
+    await field().press("Enter");
+    assert.deepEqual(await asked("send"), []);
+    const [stored] = await asked("store");
+    assert.match((stored as { data: string }).data, /^iVBORw0KGgo/);
+    await tell({ type: "stored", id: 1, digest: "sha256:1" });
+    await field().press("Enter");
+    const [sent] = (await asked("send")) as { attached: { label: string; file: { type: string; digest: string } }[] }[];
+    assert.deepEqual(sent?.attached.map(({ label, file }) => [label, file.type, file.digest]), [["shot.png", "image/png", "sha256:1"]]);
+  });
+
+  it("refuses a file that the model does not take until it is removed", async () => {
+    await reset({ id: "reader", inputs: ["text"] });
+    await drop([["a.pdf", "%PDF-1.7"]]);
+    await tell({ type: "stored", id: 1, digest: "sha256:1" });
+    await page.getByRole("alert").filter({ hasText: "The model reader takes no PDF documents. Choose another model, or remove a.pdf." }).waitFor();
+    await field().press("Enter");
+    assert.deepEqual(await asked("send"), []);
+    await page.getByRole("button", { name: "Remove a.pdf" }).click();
+    assert.deepEqual([await send().isDisabled(), await page.locator("#composer [role=alert]").innerText()], [false, ""]);
+  });
+
+  it("says why a dropped file cannot be attached, and attaches the others", async () => {
+    await reset({});
+    await drop([["a.zip", "PK\0\0"], ["notes.txt", "remember"]]);
+    await page.getByText("a.zip cannot be attached: models read PNG, JPEG, GIF and WebP images, PDF documents and text files.").waitFor();
+    await page.locator(".chip", { hasText: "notes.txt" }).waitFor();
+    assert.equal(await page.locator(".chip").count(), 1);
+    await drop([], "file:///work/a.ts\r\n# a comment\r\nfile:///work/b.ts");
+    assert.deepEqual(await asked("dropped"), [{ type: "dropped", uris: ["file:///work/a.ts", "file:///work/b.ts"] }]);
+  });
+
+  it("drops a file that the daemon did not store", async () => {
+    await reset({});
+    await pastePicture(field(), "shot.png");
+    await page.locator(".chip").waitFor();
+    await tell({ type: "stored", id: 1 });
+    assert.deepEqual([await page.locator(".chip").count(), await send().isDisabled()], [0, false]);
+  });
+
+  it("shows pictures of the conversation after it has asked for them once", async () => {
+    const item: Item = { itemId: "nod_1:0", kind: "userMessage", status: "completed", atMs: 1, turnId: "trn_1", attachment: { name: "shot.png", type: "image/png", digest: "sha256:1" } };
+    await reset({}, { items: [item, { ...item, itemId: "nod_1:1", attachment: { name: "paper.pdf", type: "application/pdf", digest: "sha256:2" } }] });
+    await page.locator(".chip", { hasText: "paper.pdf" }).waitFor();
+    assert.deepEqual(await asked("picture"), [{ type: "picture", digest: "sha256:1", mediaType: "image/png" }]);
+    await tell({ type: "picture", digest: "sha256:1", url: "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==" });
+    await page.waitForFunction(() => document.querySelector<HTMLImageElement>("img.picture")?.naturalWidth === 1);
+    assert.equal(await page.getByRole("img", { name: "shot.png" }).count(), 1);
+  });
+
+  it("shows how full the context window is, and what fills it", async () => {
+    await reset({ contextWindow: 10_000 }, { context: { input: 7000, cacheRead: 0, cacheWrite: 0, output: 500, reasoning: 0 } });
+    const meter = page.getByRole("button", { name: "Context: 7.5k of 10k tokens, 75% full. Show what fills it" });
+    assert.equal(await meter.innerText(), "Context 75%");
+    assert.equal(await meter.locator(".filled.high").evaluate((bar) => bar.style.width), "75%");
+    await meter.click();
+    assert.deepEqual(await asked("context"), [{ type: "context" }]);
+    await tell({ type: "context", parts: [{ title: "Tools", detail: "12 tools", tokens: 3000 }, { title: "Attachments", detail: "2 files" }], incomplete: false });
+    assert.deepEqual((await page.locator("#context tr").allInnerTexts()).map((text) => text.split(/\s*\t\s*/).filter(Boolean)), [["Tools", "3k tokens", "12 tools"], ["Attachments", "not estimated", "2 files"]]);
+    await page.locator("#context").getByRole("button", { name: "Close" }).click();
+    assert.deepEqual([await page.locator("#context").isVisible(), await meter.getAttribute("aria-expanded")], [false, "false"]);
+  });
+
+  it("offers the set-up of the provider after a turn that had no key, and no other time", async () => {
+    const item: Item = { itemId: "nod_1:0", kind: "userMessage", status: "completed", atMs: 1, turnId: "trn_1", text: "hi" };
+    const end = { turnId: "trn_1", outcome: { kind: "providerError" }, message: "no API key for p" };
+    await reset({}, { items: [item], ends: { trn_1: { ...end, code: "connect_failed" } } });
+    await page.locator(".end.failed").waitFor();
+    assert.equal(await page.getByRole("button", { name: "Set up a provider\u2026" }).count(), 0);
+    await reset({}, { items: [item], ends: { trn_1: { ...end, code: "missing_key" } } });
+    await page.getByRole("button", { name: "Set up a provider\u2026" }).click();
+    assert.deepEqual(await asked("setUp"), [{ type: "setUp" }]);
+  });
+
+  it("shows the effort of a model that has one", async () => {
+    await reset({ reasoning: { efforts: ["low", "high"] }, effort: "high" });
+    await page.getByRole("button", { name: "Effort: high" }).click();
+    assert.deepEqual(await asked("run"), [{ type: "run", command: "chooseEffort" }]);
+    await reset({});
+    assert.equal(await page.getByRole("button", { name: /^Effort/ }).count(), 0);
+  });
+});

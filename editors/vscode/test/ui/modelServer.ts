@@ -1,0 +1,74 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+
+/** ModelServer is a server of Chat Completions on this machine that accepts one API key. */
+export class ModelServer {
+  /** processes that had the key in their arguments or environment during a request */
+  readonly leaks: string[] = [];
+  private readonly server: Server;
+
+  constructor(private readonly key: string) {
+    this.server = createServer((request, response) => this.answer(request, response));
+  }
+
+  /** start listens, and returns the base URL. */
+  start(): Promise<string> {
+    return new Promise((resolve) => this.server.listen(0, "127.0.0.1", () => resolve(`http://127.0.0.1:${(this.server.address() as AddressInfo).port}/v1`)));
+  }
+
+  close(): void {
+    this.server.closeAllConnections();
+    this.server.close();
+  }
+
+  private answer(request: IncomingMessage, response: ServerResponse) {
+    request.resume();
+    if (request.url === "/v1/models") {
+      response.end(JSON.stringify({ data: [{ id: "local-model" }] }));
+      return;
+    }
+    if (request.headers.authorization !== `Bearer ${this.key}`) {
+      response.writeHead(401, { "content-type": "application/json" }).end(JSON.stringify({ error: { message: "this key is not valid", code: "invalid_api_key" } }));
+      return;
+    }
+    this.leaks.push(...processesWith(this.key));
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    const chunk = (delta: object, more: object = {}) => response.write(`data: ${JSON.stringify({ id: "c1", choices: [{ index: 0, delta, ...more }] })}\n\n`);
+    chunk({ role: "assistant", content: "With a key of your own." });
+    chunk({}, { finish_reason: "stop" });
+    response.end("data: [DONE]\n\n");
+  }
+}
+
+/** processesWith returns the processes whose arguments or environment contain a text, as far as /proc shows them. */
+function processesWith(text: string): string[] {
+  const found: string[] = [];
+  for (const pid of readdirSync("/proc").filter((name) => /^\d+$/.test(name))) {
+    for (const file of ["cmdline", "environ"]) {
+      try {
+        if (readFileSync(`/proc/${pid}/${file}`, "utf8").includes(text)) {
+          found.push(`${pid} ${file}`);
+        }
+      } catch {
+        // the process has ended, or belongs to another user
+      }
+    }
+  }
+  return found;
+}
+
+/** filesWith returns the files below a directory that contain a text. */
+export function filesWith(dir: string, text: string): string[] {
+  return readdirSync(dir, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+    .filter((file) => readFileSync(file, "latin1").includes(text));
+}
+
+/** firstRun returns a config.toml without models, in which Anthropic and Ollama are at an address and other local servers do not run. */
+export function firstRun(base: string): string {
+  const local = ["llamacpp", "lmstudio", "vllm"].map((name) => `[providers.${name}]\nbase_url = "http://127.0.0.1:1/v1"\n`).join("");
+  return `trace = true\n${local}[providers.ollama]\nbase_url = "${base}"\n[providers.anthropic]\napi = "chat"\nbase_url = "${base}"\n`;
+}

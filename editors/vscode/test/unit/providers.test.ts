@@ -1,0 +1,67 @@
+import { strict as assert } from "node:assert";
+import { addressProblem, groupsOf, keyProblem, stateOf, type Provider } from "../../src/model/providers";
+import { describeModel, effortText, modelEntries } from "../../src/model/models";
+import type { ModelInfo } from "../../src/protocol";
+
+const all: Provider[] = [
+  { name: "anthropic", title: "Anthropic", pasted: true, key: "stored", stored: true },
+  { name: "openai", title: "OpenAI", pasted: true, key: "OPENAI_API_KEY" },
+  { name: "google", title: "Google Gemini", pasted: true },
+  { name: "azure", title: "Azure OpenAI", pasted: true },
+  { name: "vertex", title: "Google Vertex AI" },
+  { name: "ollama", title: "Ollama", local: true, baseUrl: "http://localhost:11434/v1", models: ["qwen3"] },
+  { name: "vllm", title: "vLLM", local: true, baseUrl: "http://localhost:8000/v1" },
+];
+
+describe("issue/18 the list of providers", () => {
+  it("begins with those that work, and says why", () => {
+    const ready = new Set(["google"]);
+    assert.deepEqual(groupsOf(all, ready).map(({ title, providers }) => [title, ...providers.map((p) => p.name)]), [
+      ["set up", "anthropic", "openai", "google", "ollama"],
+      ["API key needed", "azure"],
+      ["config.toml", "vertex"],
+      ["not running", "vllm"],
+    ]);
+    assert.deepEqual(all.map((p) => stateOf(p, ready)), [
+      "key stored by lashd", "key from the variable OPENAI_API_KEY", "key in the daemon", "", "set its address and a key command in config.toml",
+      "runs at http://localhost:11434/v1", "no answer at http://localhost:8000/v1",
+    ]);
+  });
+
+  it("accepts what can be a key or an address", () => {
+    assert.deepEqual(["sk-1", " sk-1\n", "sk 1", "a\nb"].map((text) => keyProblem(text) === ""), [true, true, false, false]);
+    const form = "https://RESOURCE.openai.azure.com/openai/v1";
+    assert.deepEqual(["https://mine.openai.azure.com/openai/v1", form, "mine", "https://"].map((text) => addressProblem(text, form) === ""), [true, false, false, false]);
+  });
+});
+
+describe("issue/18 the list of models", () => {
+  const model = (name: string, more: object = {}): ModelInfo => {
+    const [provider = "", id = ""] = name.split("/");
+    return { name, model: { provider, id, contextWindow: 200_000 }, ...more };
+  };
+
+  it("is grouped by provider, marks the current one, and adds local servers", () => {
+    const models = [model("anthropic/big", { title: "Big", default: true }), model("openai/small"), model("anthropic/old"), model("ollama/qwen3")];
+    const groups = modelEntries(models, all.filter((p) => p.local), { provider: "openai", id: "small" });
+    assert.deepEqual(groups.map(({ provider, models: of }) => [provider, ...of.map(({ title, current }) => `${title}${current ? " *" : ""}`)]), [
+      ["anthropic", "Big", "anthropic/old"],
+      ["openai", "openai/small *"],
+      ["ollama", "ollama/qwen3"],
+    ]);
+    const local = modelEntries([], all.filter((p) => p.local), { provider: "openai", id: "small" });
+    assert.deepEqual(local, [{ provider: "ollama", models: [{ name: "ollama/qwen3", title: "qwen3", description: "Ollama on this machine", current: false }] }]);
+  });
+
+  it("has the context window and the price of each", () => {
+    const price = { input: 3, output: 15, cached: 0.3 };
+    assert.equal(describeModel(model("anthropic/big", { title: "Big", default: true, price })), "anthropic/big \u00b7 200k tokens \u00b7 $3 in, $15 out per million \u00b7 default");
+    assert.equal(describeModel({ name: "mine", model: { provider: "work", id: "gpt" } }), "gpt");
+  });
+
+  it("has the effort of a model that has one", () => {
+    const reasoning = { efforts: ["low", "high"], default: "low" };
+    const spec = { provider: "p", id: "m" };
+    assert.deepEqual([effortText(spec), effortText({ ...spec, reasoning }), effortText({ ...spec, reasoning, effort: "high" })], ["", "default (low)", "high"]);
+  });
+});
