@@ -33,6 +33,7 @@ type providerInfo struct {
 	KeysAt      string   `json:"keysAt,omitempty"`      // web page where a person gets a key
 	Local       bool     `json:"local,omitempty"`       // a server on this machine, which needs no key
 	Pasted      bool     `json:"pasted,omitempty"`      // lashd login stores a key that a person pastes
+	Login       bool     `json:"login,omitempty"`       // lashd login logs a person in with a browser
 	Key         string   `json:"key,omitempty"`         // where the key comes from; absent: there is none
 	Stored      bool     `json:"stored,omitempty"`      // lashd logout can delete a key
 	Models      []string `json:"models,omitempty"`      // ids of the models of a local server that runs
@@ -80,7 +81,7 @@ func (c config) infoOf(name string, from keySources) providerInfo {
 	preset, known := providers.PresetOf(name)
 	return providerInfo{
 		Name: name, Title: titleOf(name), BaseURL: cmp.Or(c.Providers[name].BaseURL, preset.BaseURL), BaseURLForm: preset.BaseURLForm, KeysAt: preset.KeysAt,
-		Local: preset.Local, Pasted: !preset.Local && (!known || len(preset.Env) > 0), Key: c.keyFrom(name, from), Stored: from.store.Has(name),
+		Local: preset.Local, Pasted: !preset.Local && !takesLogin(name) && (!known || len(preset.Env) > 0), Login: takesLogin(name), Key: c.keyFrom(name, from), Stored: from.store.Has(name),
 	}
 }
 

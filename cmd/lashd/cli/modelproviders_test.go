@@ -41,17 +41,19 @@ func TestModelProviders(t *testing.T) {
 		key            string
 		stored, pasted bool
 		models         int
+		login          bool
 	}{
-		"anthropic": {"stored", true, true, 0},
-		"openai":    {"OPENAI_API_KEY", false, true, 0},
-		"azure":     {"", false, true, 0},
-		"vertex":    {"", false, false, 0},
-		"mine":      {"config.toml", false, true, 0},
-		"ollama":    {"", false, false, 1},
-		"vllm":      {"", false, false, 0},
+		"anthropic": {"stored", true, true, 0, false},
+		"openai":    {"OPENAI_API_KEY", false, true, 0, false},
+		"azure":     {"", false, true, 0, false},
+		"chatgpt":   {"", false, false, 0, true},
+		"vertex":    {"", false, false, 0, false},
+		"mine":      {"config.toml", false, true, 0, false},
+		"ollama":    {"", false, false, 1, false},
+		"vllm":      {"", false, false, 0, false},
 	} {
 		t.Run("issue/18 the list of providers says where the key is from: "+name, func(t *testing.T) {
-			if got := find(name); got.Key != want.key || got.Stored != want.stored || got.Pasted != want.pasted || len(got.Models) != want.models {
+			if got := find(name); got.Key != want.key || got.Stored != want.stored || got.Pasted != want.pasted || len(got.Models) != want.models || got.Login != want.login {
 				t.Errorf("%+v, want %+v", got, want)
 			}
 		})

@@ -11,6 +11,8 @@ export interface Provider {
   local?: boolean;
   /** lashd stores a key that the user pastes */
   pasted?: boolean;
+  /** "lashd login" logs the user in with a browser */
+  login?: boolean;
   /** where the key comes from: "stored", "config.toml" or a variable */
   key?: string;
   /** lashd can delete a stored key */
@@ -30,20 +32,23 @@ export function groupsOf(all: Provider[], ready: ReadonlySet<string>): Group[] {
   const works = (p: Provider) => p.key !== undefined || ready.has(p.name) || (p.models ?? []).length > 0;
   const groups = [
     { title: "set up", providers: all.filter(works) },
-    { title: "API key needed", providers: all.filter((p) => !works(p) && p.pasted) },
-    { title: "config.toml", providers: all.filter((p) => !works(p) && !p.pasted && !p.local) },
+    { title: "to set up", providers: all.filter((p) => !works(p) && (p.pasted || p.login)) },
+    { title: "config.toml", providers: all.filter((p) => !works(p) && !p.pasted && !p.login && !p.local) },
     { title: "not running", providers: all.filter((p) => !works(p) && p.local) },
   ];
   return groups.filter((group) => group.providers.length > 0);
 }
 
 /** stateOf says whether a provider works, and why. */
-export function stateOf({ name, key, local, models, pasted, baseUrl }: Provider, ready: ReadonlySet<string>): string {
+export function stateOf({ name, key, local, models, pasted, login, baseUrl }: Provider, ready: ReadonlySet<string>): string {
   if (local) {
     return models?.length ? `runs at ${baseUrl ?? ""}` : `no answer at ${baseUrl ?? ""}`;
   }
   if (key === "stored") {
-    return "key stored by lashd";
+    return login ? "logged in" : "key stored by lashd";
+  }
+  if (login) {
+    return "log in with your subscription";
   }
   if (key !== undefined) {
     return key === "config.toml" ? "key from config.toml" : `key from the variable ${key}`;

@@ -72,10 +72,19 @@ export class Setup {
     if (provider.local) {
       return this.useLocal(provider);
     }
-    return provider.pasted ? this.login(provider) : this.context.openConfig();
+    if (provider.login) {
+      return this.logIn(provider);
+    }
+    return provider.pasted ? this.enterKey(provider) : this.context.openConfig();
   }
 
-  private async login(provider: Provider) {
+  /** logIn runs "lashd login" in a terminal, which shows the address of the login and takes the answer. */
+  private logIn({ name, title: shown }: Provider) {
+    const { command, env } = this.context.program();
+    vscode.window.createTerminal({ name: `Log in to ${shown}`, shellPath: command, shellArgs: ["login", name], env: { LASHD_HOME: env.LASHD_HOME } }).show();
+  }
+
+  private async enterKey(provider: Provider) {
     const address = provider.baseUrlForm ? await askAddress(provider) : undefined;
     if (provider.baseUrlForm && address === undefined) {
       return;

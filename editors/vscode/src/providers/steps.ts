@@ -51,7 +51,7 @@ function entriesOf(all: Provider[], ready: ReadonlySet<string>): Entry[] {
 
 function entryOf(provider: Provider, ready: ReadonlySet<string>): Entry {
   const works = provider.key !== undefined || ready.has(provider.name) || (provider.models ?? []).length > 0;
-  const icon = works ? "check" : provider.local ? "vm-outline" : provider.pasted ? "key" : "edit";
+  const icon = works ? "check" : provider.local ? "vm-outline" : provider.pasted ? "key" : provider.login ? "account" : "edit";
   const buttons = [...(provider.keysAt ? [page] : []), ...(provider.stored ? [trash] : [])];
   return { label: `$(${icon}) ${provider.title}`, description: stateOf(provider, ready), buttons, provider };
 }

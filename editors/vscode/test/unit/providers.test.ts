@@ -8,6 +8,7 @@ const all: Provider[] = [
   { name: "openai", title: "OpenAI", pasted: true, key: "OPENAI_API_KEY" },
   { name: "google", title: "Google Gemini", pasted: true },
   { name: "azure", title: "Azure OpenAI", pasted: true },
+  { name: "chatgpt", title: "ChatGPT", login: true },
   { name: "vertex", title: "Google Vertex AI" },
   { name: "ollama", title: "Ollama", local: true, baseUrl: "http://localhost:11434/v1", models: ["qwen3"] },
   { name: "vllm", title: "vLLM", local: true, baseUrl: "http://localhost:8000/v1" },
@@ -18,12 +19,12 @@ describe("issue/18 the list of providers", () => {
     const ready = new Set(["google"]);
     assert.deepEqual(groupsOf(all, ready).map(({ title, providers }) => [title, ...providers.map((p) => p.name)]), [
       ["set up", "anthropic", "openai", "google", "ollama"],
-      ["API key needed", "azure"],
+      ["to set up", "azure", "chatgpt"],
       ["config.toml", "vertex"],
       ["not running", "vllm"],
     ]);
     assert.deepEqual(all.map((p) => stateOf(p, ready)), [
-      "key stored by lashd", "key from the variable OPENAI_API_KEY", "key in the daemon", "", "set its address and a key command in config.toml",
+      "key stored by lashd", "key from the variable OPENAI_API_KEY", "key in the daemon", "", "log in with your subscription", "set its address and a key command in config.toml",
       "runs at http://localhost:11434/v1", "no answer at http://localhost:8000/v1",
     ]);
   });
