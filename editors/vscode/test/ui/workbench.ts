@@ -187,10 +187,11 @@ export class Workbench {
     return this.page.frameLocator("iframe.webview.ready").last().frameLocator("iframe#active-frame");
   }
 
-  /** say sends a message in the active chat. */
+  /** say sends a message in the active chat, once that can send. */
   async say(text: string): Promise<void> {
     const field = this.chat.locator("#composer textarea");
     await field.fill(text);
+    await this.chat.locator("#composer button.first:enabled").waitFor(); // the page is connected
     await field.press("Enter");
   }
 
