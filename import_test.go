@@ -83,6 +83,7 @@ var levels = map[string]int{
 	"lashd/engine/builtin/batch":            4,
 	"lashd/engine/builtin/monitor":          4,
 	"lashd/engine/builtin/subagents":        4,
+	"lashd/engine/builtin/modelquery":       4,
 	"lashd/engine/builtin/builtintest":      7,
 	"lashd/pluginloader":                    6,
 	"lashd/pluginloader/manifest":           4,

@@ -12,6 +12,7 @@ import (
 	"lashd/engine"
 	"lashd/engine/builtin/batch"
 	"lashd/engine/builtin/history"
+	"lashd/engine/builtin/modelquery"
 	"lashd/engine/builtin/monitor"
 	"lashd/engine/builtin/outputbudget"
 	"lashd/engine/builtin/plan"
@@ -159,12 +160,16 @@ func (e *environment) runEngine(ctx context.Context, stop func(), store *persist
 	if err != nil {
 		return err
 	}
+	options, err := cfg.builtinOptions(host.IDs())
+	if err != nil {
+		return err
+	}
 	eng := engine.New(engine.Config{
 		Store: store, Plugins: loader, Servers: servers{loader}, Models: models, Keys: keys.memory, Log: e.log, Trace: trace, StateDir: e.home,
 		Environ: capture.Environment(cfg.environ(os.Environ())), Nonce: nonce, Idle: cfg.ParkAfter.Duration, FileLimits: cfg.Undo.limits(), DenyURLs: cfg.DenyURLs,
 		Defaults: protocol.Config{
 			Driver: standard.ID, Budget: protocol.Budget{Iterations: 100},
-			Approval: protocol.ApprovalConfig{Mode: cfg.Approval},
+			Approval: protocol.ApprovalConfig{Mode: cfg.Approval}, Options: options,
 		},
 	})
 	tell(eng)
@@ -215,7 +220,7 @@ func (e *environment) shipped(cfg config, nonce string) (*plugin.Host, error) {
 	builtin := plugin.Stack{
 		&workspace.Factory{}, shell.New(shell.Config{Environ: cfg.environ(os.Environ()), Nonce: nonce}), outputbudget.Factory{},
 		&promptcontext.Factory{}, plan.Factory{}, toolsearch.Factory{}, history.Factory{}, batch.Factory{}, monitor.Factory{},
-		subagents.Factory{},
+		subagents.Factory{}, modelquery.Factory{},
 	}
 	drivers := plugin.Stack{standard.Factory{}}
 	return plugin.NewHost(plugin.Override(drivers, e.extra.Drivers), plugin.Override(builtin, e.extra.Plugins))

@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"lashd/engine"
 	"lashd/engine/driver/standard"
@@ -54,6 +56,14 @@ func userPlugins() (dirs []string) {
 		dirs = append(dirs, filepath.Join(dir, ".agents", "plugins"))
 	}
 	return dirs
+}
+
+// builtinOptions returns the options of the built-in plugins with the given ids. New sessions begin with them. The plugin loader hands
+// the options of other plugins to their programs.
+func (c config) builtinOptions(ids []string) (protocol.PluginOptions, error) {
+	all, err := c.pluginOptions()
+	maps.DeleteFunc(all, func(name string, _ json.RawMessage) bool { return !slices.Contains(ids, name) })
+	return all, err
 }
 
 // pluginOptions returns the options of plugins as JSON, by plugin name. An error
