@@ -54,7 +54,7 @@ func TestKilled(t *testing.T) {
 		{forApproval, 1, 1, false},
 		{beforeCommit, 1, 1, false},
 	} {
-		t.Run("reliability/P5 runtime/P11 runtime/Q03 killed "+c.point, func(t *testing.T) {
+		t.Run("reliability/P5 runtime/P11 runtime/Q03 runtime/Q04 killed "+c.point, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			kill(t, dir, c.point)

@@ -54,8 +54,8 @@ func (b *sessionDraft) branch(ctx context.Context, st *state, kept idleCapture, 
 	}
 	c := b.change(source)
 	kept.addTo(c, st)
-	st.stored.facts.CopyTo(c) // also to a fork without other state of its source
-	if b.by != nil {          // standing approvals and monitors stay with the source session
+	st.stored.facts.CopyTo(c)
+	if b.by != nil { // standing approvals and monitors stay with the source session
 		c.Component = append(c.Component, persistence.Component{Name: approval.Component}, persistence.Component{Name: monitor.Component})
 	}
 	if b.freshTools {

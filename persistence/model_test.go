@@ -38,29 +38,31 @@ type modelKept struct {
 // TestModel drives the store and a model of it with the same random changes: forks of forks, rewinds, pins, and deletions in
 // any order. After each, every session must read back as the model says, and no node may be kept that none can reach.
 func TestModel(t *testing.T) {
-	rapid.Check(t, func(r *rapid.T) {
-		dir, err := os.MkdirTemp("", "model")
-		if err != nil {
-			r.Fatal(err)
-		}
-		defer os.RemoveAll(dir)
-		s, stop := start(t, Config{Dir: dir, Log: quiet("").Log, Durability: "OFF"})
-		defer stop()
-		m := &model{s: s, t: t, sessions: map[protocol.SessionID]*modelSession{}}
-		r.Repeat(map[string]func(*rapid.T){
-			"":       m.check,
-			"create": m.create,
-			"append": m.grow,
-			"fork":   m.fork,
-			"rewind": m.rewind,
-			"unpin":  m.unpin,
-			"delete": m.delete,
-			"state":  m.state,
-			"save":   m.save,
-			"back":   m.restore,
-			"drop":   m.drop,
+	t.Run("runtime/Q05 after random changes the store reads back as its model says, and a failure is reduced to few changes", func(t *testing.T) {
+		rapid.Check(t, func(r *rapid.T) {
+			dir, err := os.MkdirTemp("", "model")
+			if err != nil {
+				r.Fatal(err)
+			}
+			defer os.RemoveAll(dir)
+			s, stop := start(t, Config{Dir: dir, Log: quiet("").Log, Durability: "OFF"})
+			defer stop()
+			m := &model{s: s, t: t, sessions: map[protocol.SessionID]*modelSession{}}
+			r.Repeat(map[string]func(*rapid.T){
+				"":       m.check,
+				"create": m.create,
+				"append": m.grow,
+				"fork":   m.fork,
+				"rewind": m.rewind,
+				"unpin":  m.unpin,
+				"delete": m.delete,
+				"state":  m.state,
+				"save":   m.save,
+				"back":   m.restore,
+				"drop":   m.drop,
+			})
+			verified(t, s)
 		})
-		verified(t, s)
 	})
 }
 

@@ -280,7 +280,7 @@ func TestCache(t *testing.T) {
 		}
 		wg.Wait()
 	})
-	t.Run("plugin/TL-16 a cached catalog is returned without allocations", func(t *testing.T) {
+	t.Run("plugin/TL-16 runtime/Q06 a cached catalog is returned without allocations", func(t *testing.T) {
 		k, _ := counting(registry(t, "p", &kit{tools: many(1000)}))
 		must[*View](t)(k.Catalog(1)).Manifests()
 		look := func() { must[*View](t)(k.Catalog(1)).Manifests() }

@@ -19,7 +19,7 @@ import (
 // after every step and also gets stale and duplicated answers. The third is rebuilt from the answers so far, as
 // after a crash, at random times. All three must ask for exactly the same effects.
 func TestReplay(t *testing.T) {
-	t.Run("runtime/T02 runtime/T03 restored, disturbed and replayed turns are the same turn", func(t *testing.T) {
+	t.Run("runtime/T02 runtime/T03 runtime/Q04 restored, disturbed and replayed turns are the same turn", func(t *testing.T) {
 		rounds := 1
 		if os.Getenv("LASHD_LONG") != "" {
 			rounds = 5

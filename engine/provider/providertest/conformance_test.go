@@ -72,7 +72,7 @@ func TestReplies(t *testing.T) {
 		{"runtime/M10 an unknown reason", "reason", []protocol.Part{prose("Hi")}, protocol.StopUnknown, usual},
 		{"runtime/M01 comments, unknown events and unknown fields are left out", "unknown", []protocol.Part{prose("Hello, wörld!\n")}, protocol.StopEnd, usual},
 	} {
-		t.Run(c.name, func(t *testing.T) {
+		t.Run("runtime/Q02 "+c.name, func(t *testing.T) {
 			over(t, func(t *testing.T, d *dialect) {
 				reply, err := ask(t.Context(), t, d.serve(t, endpoint.Config{}, replay(d.recorded(t, c.answer))), providertest.Request())
 				if err != nil || reply.Stop != c.stop {
@@ -138,7 +138,7 @@ func TestFailures(t *testing.T) {
 			[4]string{"server_error", "server_error", "api_error", "INTERNAL"},
 		},
 	} {
-		t.Run(c.name, func(t *testing.T) {
+		t.Run("runtime/Q02 "+c.name, func(t *testing.T) {
 			for i := range dialects {
 				d := &dialects[i]
 				t.Run(d.name, func(t *testing.T) {
