@@ -37,7 +37,7 @@ func (r *run) runCell(ctx context.Context, effect turn.Effect) error {
 // An error of the executor becomes part of the reply. startCell itself fails only if the start
 // cannot be committed or ctx ends; then it asks the executor to abandon the cell.
 func (r *run) startCell(ctx context.Context, effect turn.Effect) (turn.CellReply, error) {
-	row := persistence.Effect{Turn: r.id, ID: effect.ID, Kind: string(effect.Kind), Hash: r.journal.prints.envelope(&effect), Body: []byte("{}")}
+	row := persistence.Effect{Turn: r.id, ID: effect.ID, Kind: string(effect.Kind), Hash: r.journal.prints.Envelope(&effect), Body: []byte("{}")}
 	r.files.LookBefore(ctx)
 	if err := r.store.flush(ctx, []persistence.Effect{row}); err != nil {
 		return turn.CellReply{}, err

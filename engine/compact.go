@@ -108,6 +108,11 @@ func (p *prompt) contextTokens() int64 {
 	if p.seams.journal.begin.Config.Model.ContextWindow <= 0 {
 		return 0
 	}
+	return p.usedTokens()
+}
+
+// usedTokens is contextTokens for a model of any context window.
+func (p *prompt) usedTokens() int64 {
 	if calls := p.seams.journal.result().Calls; len(calls) > 0 && calls[len(calls)-1].Usage != nil {
 		return calls[len(calls)-1].Usage.Total()
 	}

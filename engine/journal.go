@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"lashd/engine/change"
+	"lashd/engine/effectprint"
 	"lashd/engine/feed"
 	"lashd/engine/graph"
 	"lashd/engine/turn"
@@ -24,7 +25,7 @@ type journal struct {
 	turn    protocol.TurnID
 	begin   beginning
 	machine *turn.Machine // nil until beforeTurn hooks have run, if plugins have any
-	prints  fingerprints
+	prints  effectprint.Printer
 	size    turnSize
 
 	begun   bool                            // the row with the turn's beginning is stored
@@ -221,7 +222,7 @@ func (j *journal) unwritten(after progress) []persistence.Effect {
 // answerRow encodes a pending answer, with a hash of its effect that known checks when the turn is resumed.
 func (j *journal) answerRow(n *pendingAnswer) persistence.Effect {
 	row := persistence.Effect{
-		Turn: j.turn, ID: n.effect.ID, Kind: string(n.effect.Kind), Finished: true, Hash: j.prints.envelope(&n.effect),
+		Turn: j.turn, ID: n.effect.ID, Kind: string(n.effect.Kind), Finished: true, Hash: j.prints.Envelope(&n.effect),
 	}
 	if n.sameAs != 0 {
 		row.Body = encode(syncAgain{n.sameAs, n.answer.Sync.Code})

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"lashd/engine/attachment"
+	"lashd/engine/cellstream"
 	"lashd/engine/provider"
 	"lashd/engine/structured"
 	"lashd/engine/turn"
@@ -27,7 +28,7 @@ func (r *run) callModel(ctx context.Context, effect turn.Effect) error {
 	model := r.modelOf(effect.Model)
 	req := r.request(effect, model.Spec)
 	r.trace.request(effect, req, r.prompt.visibleHistory())
-	s := &streaming{run: r, model: model, node: r.journal.nodeID(len(r.journal.nodes))}
+	s := &streaming{run: r, model: model, node: r.journal.nodeID(len(r.journal.nodes)), cells: cellstream.New(effect.Model.Language, r.hooks.plugins.Splitter)}
 	began := time.Now()
 	failed := s.call(ctx, req)
 	reply := s.reply()

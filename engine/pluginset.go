@@ -128,37 +128,37 @@ func (t *pluginSet) overlay(o overlay, g *clientServers) error {
 // value is an empty cache. It is not safe for concurrent use.
 type preamble struct {
 	catalog *tool.Catalog
-	text    string
+	plugin.Preamble
 }
 
 // of returns the preamble for a catalog, from the cache or from the driver. Catalogs are compared by identity.
-func (p *preamble) of(ctx context.Context, catalog *tool.Catalog, plugins *plugin.Session) (string, error) {
+func (p *preamble) of(ctx context.Context, catalog *tool.Catalog, plugins *plugin.Session) (plugin.Preamble, error) {
 	if p.catalog == catalog {
-		return p.text, nil
+		return p.Preamble, nil
 	}
 	ctx, cancel := workgroup.PluginContext(ctx)
 	defer cancel()
-	text, err := plugins.Preamble(ctx, catalog)
+	made, err := plugins.Preamble(ctx, catalog)
 	if err != nil {
-		return "", err
+		return made, err
 	}
-	*p = preamble{catalog, text}
-	return text, nil
+	*p = preamble{catalog, made}
+	return made, nil
 }
 
 // preambleOf returns the driver's preamble for a catalog of the session. Unlike preamble.of it is safe for
 // concurrent use; it calls the driver without holding the mutex.
-func (t *pluginSet) preambleOf(ctx context.Context, catalog *tool.Catalog, plugins *plugin.Session) (string, error) {
+func (t *pluginSet) preambleOf(ctx context.Context, catalog *tool.Catalog, plugins *plugin.Session) (plugin.Preamble, error) {
 	t.preambleMu.Lock()
 	known := t.preamble
 	t.preambleMu.Unlock()
-	text, err := known.of(ctx, catalog, plugins)
+	made, err := known.of(ctx, catalog, plugins)
 	t.preambleMu.Lock()
 	defer t.preambleMu.Unlock()
 	if err == nil {
 		t.preamble = known
 	}
-	return text, err
+	return made, err
 }
 
 // layers returns the prompt parts of the session's settings and of its overlay.

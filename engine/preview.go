@@ -56,7 +56,7 @@ type preview struct {
 	input    []protocol.Message  // follows past; at most one message
 	catalog  *tool.Catalog
 	tools    *tool.Composer
-	preamble string // the driver's, for catalog
+	preamble plugin.Preamble // the driver's, for catalog
 	layers   []plugin.Prompt
 	said     []plugin.Prompt
 	extra    *turnContext
@@ -103,7 +103,7 @@ func (v *preview) callPlugins() {
 	extra, err := workgroup.CallPlugin(v.hold.lease.ctx, v.eng.group, func(ctx context.Context) (*turnContext, error) { return v.transformed(ctx, host) })
 	if err == nil && extra.changesTools() {
 		v.catalog = extra.extended
-		v.preamble, err = workgroup.CallPlugin(v.hold.lease.ctx, v.eng.group, func(ctx context.Context) (string, error) { return v.plugins.Preamble(ctx, v.catalog) })
+		v.preamble, err = workgroup.CallPlugin(v.hold.lease.ctx, v.eng.group, func(ctx context.Context) (plugin.Preamble, error) { return v.plugins.Preamble(ctx, v.catalog) })
 	}
 	if err == nil {
 		v.extra = extra
@@ -145,8 +145,11 @@ func (v *preview) result() *protocol.DebugPromptResult {
 	}
 	cfg := v.view.Session.Config
 	r := &protocol.DebugPromptResult{
-		Model: cfg.Model, System: systemOf(v.catalog, v.preamble, v.extra, v.said, v.layers), Tools: list(slices.Clone(v.catalog.Manifests())),
+		Model: cfg.Model, System: systemOf(v.catalog, v.preamble.Text, v.extra, v.said, v.layers), Tools: list(slices.Clone(v.catalog.Manifests())),
 		Messages: list(v.view.Messages()), Options: cfg.Generation, Issues: v.issues,
+	}
+	if v.plugins.WritesCode() {
+		r.Tools = list[protocol.ToolManifest](nil) // the prompt describes them
 	}
 	if v.extra != nil {
 		r.Messages = new(plugin.View).WithMessages(v.extra.messages, v.input...).Messages()

@@ -44,15 +44,35 @@ func (p *prompt) environment(ctx context.Context) (env turn.Response, err error)
 	if p.extra.changesTools() {
 		preamble = t.rendered.preamble.of // one of its own
 	}
-	text, err := preamble(ctx, p.catalog, p.seams.plugins)
+	made, err := preamble(ctx, p.catalog, p.seams.plugins)
 	if err != nil {
 		return env, err
 	}
-	system, err := p.system(ctx, text, t.layers(p.seams.journal.begin.Config))
+	system, err := p.system(ctx, made.Text, t.layers(p.seams.journal.begin.Config))
 	if err != nil {
 		return env, &hookFailure{"plugin_prompt", err}
 	}
-	return t.rendered.environment(p.catalog, structured.System(system, p.seams.journal.begin.Schema))
+	if made.Language == "" {
+		return t.rendered.environment(p.catalog, structured.System(system, p.seams.journal.begin.Schema))
+	}
+	env, err = t.rendered.environment(p.catalog, system) // the driver says how the turn ends with a value
+	if err == nil {
+		env.Sync, err = p.withCode(ctx, *env.Sync, made.Language)
+	}
+	return env, err
+}
+
+// withCode returns an environment with what the driver tells the model about the session's code. Without it the
+// environment stays in the cache.
+func (p *prompt) withCode(ctx context.Context, env turn.Environment, language string) (*turn.Environment, error) {
+	globals, err := p.seams.plugins.Globals(ctx)
+	if err != nil && context.Cause(ctx) == nil {
+		p.seams.eng.group.LogPanic(err)
+		p.seams.eng.Log.Warn("cannot list the globals of a code executor", "session", p.seams.session.id, "error", err)
+	}
+	code, err := turn.CodeEnvironment{Language: language, Globals: globals, Context: p.usedTokens()}.Exact()
+	env.Code = &code
+	return &env, err
 }
 
 // system returns the system prompt of an iteration, with the contributions of prompt hooks.

@@ -114,7 +114,7 @@ func (r *run) admit(ctx context.Context, st *state, effect turn.Effect, p *check
 		p.Inputs = append(p.Inputs, inputMessage(r.id, in))
 	}
 	c.Effects = append(c.Effects, persistence.Effect{
-		Turn: r.id, ID: effect.ID, Kind: string(effect.Kind), Finished: true, Hash: r.journal.prints.envelope(&effect),
+		Turn: r.id, ID: effect.ID, Kind: string(effect.Kind), Finished: true, Hash: r.journal.prints.Envelope(&effect),
 		Body: encode(turn.Response{Checkpoint: &p.Delivery}),
 	})
 	c.Tell(p.events...)

@@ -1,10 +1,12 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"time"
 
+	"lashd/engine/cellstream"
 	"lashd/engine/change"
 	"lashd/engine/feed"
 	"lashd/engine/graph"
@@ -22,28 +24,28 @@ type streaming struct {
 	model     Model
 	node      protocol.NodeID    // the node that the reply will become
 	collector provider.Collector // builds the reply for history
+	cells     *cellstream.Stream // nil: the reply has no code
 	parts     int                // parts begun so far
 	kind      protocol.PartKind
 	current   *feed.Item     // the item that grows; nil: the next text begins one
 	items     []*feed.Item   // shown, until a commit completes or withdraws them
 	stopped   bool           // the reply is complete
 	sawText   bool           // the model sent text, even if plugins removed all of it
-	aborted   bool           // a plugin stopped the reply
+	aborted   bool           // the rest is not read: a plugin stopped the reply, or its code cell is complete
 	events    []change.Event // of plugins, stored together with the answer
 }
 
-// trailingUsage is how long lashd keeps reading a reply that a plugin stopped, to learn its token
-// usage.
+// trailingUsage is how long lashd keeps reading a reply that was stopped, to learn its token usage.
 const trailingUsage = 2 * time.Second
 
 // call sends the request and reads the reply to its end. It returns the provider's error or that of
-// a stream hook. The part of the reply that arrived is in reply() either way. After a plugin
-// stopped the reply, it reads on for trailingUsage at most and then hangs up.
+// a stream hook. The part of the reply that arrived is in reply() either way. After the
+// reply was stopped, it reads on for trailingUsage at most and then hangs up.
 func (s *streaming) call(ctx context.Context, req *provider.Request) error {
 	calling, hangUp := context.WithCancel(ctx)
 	defer hangUp()
 	late := time.AfterFunc(trailingUsage, hangUp)
-	late.Stop() // until a plugin stops the reply
+	late.Stop() // until the reply is stopped
 	defer late.Stop()
 	return s.read(s.model.stream(calling, req), func(c *provider.Chunk) error {
 		err := s.take(ctx, c)
@@ -55,7 +57,7 @@ func (s *streaming) call(ctx context.Context, req *provider.Request) error {
 }
 
 // read consumes the chunks of a reply. A panic of the provider is an error of the call. A stream
-// that ends without a stop reason is an error, too, unless a plugin stopped it.
+// that ends without a stop reason is an error, too, unless lashd stopped it.
 func (s *streaming) read(chunks iter.Seq2[provider.Chunk, error], take func(*provider.Chunk) error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -93,13 +95,46 @@ func (s *streaming) take(ctx context.Context, c *provider.Chunk) error {
 		s.notifyFinished(ctx, plugin.StreamAttemptReset)
 	}
 	err := s.filter(ctx, c)
-	s.show(c)
-	s.collector.Add(c)
 	s.stopped = s.stopped || c.Stop != ""
-	return err
+	if s.cells == nil {
+		s.show(c)
+		s.collector.Add(c)
+		return err
+	}
+	pieces, done, broken := s.cut(c)
+	s.takePieces(pieces)
+	s.aborted = s.aborted || done && !s.stopped
+	return cmp.Or(err, broken)
 }
 
-// takeUsage collects only the token usage of a chunk, after a plugin stopped the reply. It reports
+// cut cuts a chunk into pieces. A driver that panics or hangs fails the call.
+func (s *streaming) cut(c *provider.Chunk) (all []cellstream.Piece, done bool, err error) {
+	defer func() {
+		switch p := recover().(type) {
+		case nil:
+		case error:
+			err = &hookFailure{"plugin_driver", p}
+		default:
+			panic(p)
+		}
+	}()
+	all, done = s.cells.Cut(c)
+	return all, done, nil
+}
+
+// takePieces shows and collects pieces of a reply with code.
+func (s *streaming) takePieces(pieces []cellstream.Piece) {
+	for i := range pieces {
+		p := &pieces[i]
+		s.show(&p.Chunk)
+		if p.Code != "" {
+			s.grow(protocol.PartCode, p.Shown)
+		}
+		s.collector.Add(&p.Chunk)
+	}
+}
+
+// takeUsage collects only the token usage of a chunk, after the reply was stopped. It reports
 // whether reading can end.
 func (s *streaming) takeUsage(c *provider.Chunk) bool {
 	if c.Usage != nil {
@@ -108,9 +143,12 @@ func (s *streaming) takeUsage(c *provider.Chunk) bool {
 	return c.Usage != nil || c.Retry != nil || c.Reset
 }
 
-// reply returns the reply as collected so far. A reply that a plugin stopped ends as a normal
+// reply returns the reply as collected so far. A reply that lashd stopped ends as a normal
 // reply, with an attempt marked aborted.
 func (s *streaming) reply() provider.Reply {
+	if s.cells != nil {
+		s.takePieces(s.cells.End())
+	}
 	if s.aborted {
 		ended := protocol.CallAttempt{Outcome: protocol.AttemptAborted, Position: "streaming"}
 		s.collector.Add(&provider.Chunk{Stop: protocol.StopEnd, Attempt: &ended})
@@ -130,9 +168,9 @@ func (s *streaming) show(c *provider.Chunk) {
 	if c.Retry != nil {
 		s.feed.Show(protocol.Event{Type: protocol.EventRetryStatus, TurnID: s.run.id, Retry: c.Retry})
 	}
-	s.grow(protocol.PartReasoning, c.Reasoning)
-	s.grow(protocol.PartCommentary, c.Commentary)
-	s.grow(protocol.PartProse, c.Text)
+	s.growText(protocol.PartReasoning, c.Reasoning)
+	s.growText(protocol.PartCommentary, c.Commentary)
+	s.growText(protocol.PartProse, c.Text)
 	if c.Part != nil {
 		s.current = nil
 		s.parts++
@@ -142,25 +180,39 @@ func (s *streaming) show(c *provider.Chunk) {
 	}
 }
 
-// grow appends text to the current item, or begins a new item if the kind of text changed.
-func (s *streaming) grow(kind protocol.PartKind, text string) {
-	if text == "" {
-		return
+// growText is grow for text that may be empty.
+func (s *streaming) growText(kind protocol.PartKind, text string) {
+	if text != "" {
+		s.grow(kind, text)
 	}
+}
+
+// grow appends text to the current item, or begins a new item if the kind of text changed. The
+// opening tag of code begins an item and shows nothing.
+func (s *streaming) grow(kind protocol.PartKind, text string) {
 	if s.current == nil || s.kind != kind {
 		s.kind = kind
-		s.current = s.feed.Begin(protocol.Item{ID: graph.ItemIDOf(s.node, s.parts), Kind: itemKind(kind), TurnID: s.run.id})
+		item := protocol.Item{ID: graph.ItemIDOf(s.node, s.parts), Kind: itemKind(kind), TurnID: s.run.id}
+		if kind == protocol.PartCode {
+			item.Language = s.cells.Language
+		}
+		s.current = s.feed.Begin(item)
 		s.items = append(s.items, s.current)
 		s.parts++
 	}
-	s.feed.Grow(s.current, text)
+	if text != "" {
+		s.feed.Grow(s.current, text)
+	}
 }
 
 // itemKind returns the kind of item that streamed text becomes. Commentary and answers are both
 // messages of the agent.
 func itemKind(kind protocol.PartKind) protocol.ItemKind {
-	if kind == protocol.PartReasoning {
+	switch kind {
+	case protocol.PartReasoning:
 		return protocol.ItemReasoning
+	case protocol.PartCode:
+		return protocol.ItemCodeCell
 	}
 	return protocol.ItemAgentMessage
 }

@@ -57,7 +57,7 @@ func (t turnTrace) request(effect turn.Effect, req *provider.Request, past []*pr
 	}
 	p := &t.journal.prints
 	t.add(trace.PromptBuilt, trace.Prompt{
-		System: p.system(req.System), Tools: p.tools(req.Tools), History: p.history(past), Turn: p.messages(effect.Model.Messages),
+		System: p.System(req.System), Tools: p.Tools(req.Tools), History: p.History(past), Turn: p.Messages(effect.Model.Messages),
 		Bytes: len(req.System), ToolCount: len(req.Tools), Messages: len(req.Messages),
 	})
 	t.add(trace.ModelStarted, trace.Effect{ID: effect.ID, Kind: effect.Kind})

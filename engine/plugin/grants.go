@@ -41,6 +41,8 @@ const (
 	HookBeforeModel     Hook = "before_llm_call"
 	HookProtocol        Hook = "protocol_session"
 	HookExecutor        Hook = "code_executor"
+	HookCodeDescribe    Hook = "code_executor_describe"
+	HookCodeGlobals     Hook = "code_executor_globals"
 	HookCodeSnapshot    Hook = "code_executor_snapshot"
 	HookCodeStored      Hook = "code_executor_stored"
 	HookCodeRestore     Hook = "code_executor_restore"

@@ -64,4 +64,11 @@ type PreambleInput struct {
 	Tools      []protocol.ToolManifest // the tools in the catalog
 	Extensions Extensions
 	Triggers   []TriggerEvent
+	Code       *CodeDescription // nil: the session has no executor for models, or the driver runs no code
+}
+
+// Preamble is the driver's part of the system prompt for a catalog.
+type Preamble struct {
+	Text     string
+	Language string // of code cells; "": the driver runs none
 }

@@ -164,10 +164,18 @@ func (s *Session) Shapers() []*HookError {
 // ErrNotAsked means that a hook was skipped because the session is in use.
 var ErrNotAsked = errors.New("skipped because the session is in use")
 
-// Preamble calls the driver for its part of the prompt. The caller caches the result with the catalog.
-func (s *Session) Preamble(ctx context.Context, catalog *tool.Catalog) (string, error) {
+// Preamble calls the driver for its part of the prompt, and before it the code executor for the description that the
+// driver needs. The caller caches the result with the catalog.
+func (s *Session) Preamble(ctx context.Context, catalog *tool.Catalog) (p Preamble, err error) {
 	in := PreambleInput{Tools: own(catalog.Manifests()), Extensions: s.host.Extensions(), Triggers: s.Triggers()}
-	return invoke(ctx, s.roster, HookPreamble, s.driver.plugin, func() (string, error) { return s.driver.do.Preamble(in), nil })
+	if in.Code, err = s.describeCode(ctx, catalog); err != nil {
+		return p, err
+	}
+	if in.Code != nil {
+		p.Language = in.Code.Language
+	}
+	p.Text, err = invoke(ctx, s.roster, HookPreamble, s.driver.plugin, func() (string, error) { return s.driver.do.Preamble(in), nil })
+	return p, err
 }
 
 // Fits returns the fit function of RenderPrompts for a catalog.

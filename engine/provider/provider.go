@@ -62,6 +62,7 @@ type Chunk struct {
 	Text       string
 	Commentary string // text that the endpoint marks as not yet the answer
 	Reasoning  string
+	Code       string // of a code cell, with its tags; only lashd sets it, from Text
 	Part       *protocol.Part
 	Usage      *protocol.Usage
 	Evidence   *protocol.CallEvidence // what the server reported about the call

@@ -36,6 +36,7 @@ func (c *Collector) Add(chunk *Chunk) {
 	c.grow(protocol.PartReasoning, chunk.Reasoning)
 	c.grow(protocol.PartCommentary, chunk.Commentary)
 	c.grow(protocol.PartProse, chunk.Text)
+	c.grow(protocol.PartCode, chunk.Code)
 	if chunk.Part != nil {
 		c.closePart()
 		c.reply.Parts = append(c.reply.Parts, *chunk.Part)

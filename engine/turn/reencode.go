@@ -42,6 +42,9 @@ func reread[T any](v T) (T, error) {
 // It fails if the environment cannot be encoded.
 func (e Environment) Exact() (Environment, error) { return exact(e) }
 
+// Exact returns the environment as reading back its JSON would give it.
+func (e CodeEnvironment) Exact() (CodeEnvironment, error) { return exact(e) }
+
 // errMissing means that a Response lacks the field of its effect's kind.
 var errMissing = errors.New("the field for this effect is missing")
 

@@ -36,18 +36,26 @@ type CodeResult struct {
 	Unsaved  []UnsavedGlobal `json:"unsaved,omitempty"`
 }
 
+// maxTagLine is the length of the longest line that can be a tag, in bytes. It bounds what a reader of a stream must hold
+// back before it knows.
+const maxTagLine = 256
+
+// IsTag reports whether a line, without its line break, is a tag of a code cell: the tag alone, with blanks around it.
+func IsTag(line, tag string) bool {
+	return len(line) <= maxTagLine && strings.Trim(line, " \t\r\v\f") == tag
+}
+
 // SplitCell returns the language and the source of the text of a code part, which begins with the line <language>
 // and ends with the line </language>. A cell that was cut off lacks its end. Without the first line the language is
 // empty, and all of the text is source.
 func SplitCell(text string) (language, source string) {
 	first, rest, _ := strings.Cut(text, "\n")
-	first = strings.TrimSpace(first)
-	language, ok := strings.CutPrefix(first, "<")
-	if language, ok = strings.CutSuffix(language, ">"); !ok || language == "" || strings.ContainsAny(language, "</ ") {
+	language, opens := strings.CutPrefix(strings.Trim(first, " \t\r\v\f"), "<")
+	language, closes := strings.CutSuffix(language, ">")
+	if !opens || !closes || language == "" || strings.ContainsAny(language, "</ ") {
 		return "", text
 	}
-	end := strings.LastIndexByte(rest, '\n') + 1
-	if strings.TrimSpace(rest[end:]) == "</"+language+">" {
+	if end := strings.LastIndexByte(rest, '\n') + 1; IsTag(rest[end:], "</"+language+">") {
 		rest = rest[:end]
 	}
 	return language, strings.TrimSuffix(strings.TrimSuffix(rest, "\n"), "\r")

@@ -304,7 +304,7 @@ func TestFactory(t *testing.T) {
 		t.Errorf("the driver begins with %d actions", len(actions))
 	}
 	none := tool.NewRegistry(nil, nil, protocol.ToolState{}).Catalog()
-	if got, err := s.Preamble(t.Context(), none); got != "" || err != nil {
+	if got, err := s.Preamble(t.Context(), none); got.Text != "" || err != nil {
 		t.Errorf("without tools the prompt is %q, %v", got, err)
 	}
 }

@@ -143,7 +143,7 @@ func (t *Turn) check() error {
 type moment struct {
 	users   []string // what the user wrote, oldest first
 	replies int      // assistant messages since then
-	results []string // of the last message, if it holds tool results
+	results []string // of the last message, if it holds results of tools or code
 }
 
 // read finds the moment of a conversation. Transient messages are not a part of it: they come and go between the calls
@@ -200,6 +200,8 @@ func (m *moment) add(msg *protocol.Message) {
 		switch p.Kind {
 		case protocol.PartToolResult:
 			m.results = append(m.results, heard(&p.Result.Output))
+		case protocol.PartOutput:
+			m.results = append(m.results, p.Text)
 		case protocol.PartText, protocol.PartAttachment:
 			said = true
 		}
