@@ -2,6 +2,8 @@ package anthropic_test
 
 import (
 	"encoding/json"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -90,6 +92,11 @@ func TestBlocks(t *testing.T) {
 			start("0", thinking) + delta("0", hm) + start("1", string(redacted)) + stop("1") + delta("0", signed) + stop("0"),
 			[]protocol.Part{{Kind: protocol.PartReasoning, Text: "hm"}, hidden(redacted), hidden(native)},
 		},
+		{
+			"blocks may begin with a text or a thought", start("0", `{"type":"thinking","thinking":"h","signature":""}`) + delta("0", `{"type":"thinking_delta","thinking":"m"}`) + delta("0", signed) + stop("0") +
+				start("1", `{"type":"text","text":"a"}`) + stop("1"),
+			[]protocol.Part{{Kind: protocol.PartReasoning, Text: "hm", Replay: native, Route: "X"}, said},
+		},
 		{"a call that did not end is left out", start("0", `{"type":"tool_use","id":"c","name":"f","input":{}}`) + delta("0", `{"type":"input_json_delta","partial_json":"{"}`), nil},
 	} {
 		t.Run("runtime/M04 "+c.name, func(t *testing.T) {
@@ -107,5 +114,18 @@ func TestUsage(t *testing.T) {
 		`data: {"type":"message_stop"}`+"\n\n")
 	if want := (protocol.Usage{Input: 11, Output: 5, CacheRead: 30, CacheWrite: 20, Reasoning: 4}); reply.Usage == nil || *reply.Usage != want {
 		t.Errorf("runtime/M04 usage %+v, want %+v", reply.Usage, want)
+	}
+}
+
+// TestOpenBlocks has ever more blocks, none of which ends.
+func TestOpenBlocks(t *testing.T) {
+	var events strings.Builder
+	for i := range 300 {
+		events.WriteString(start(strconv.Itoa(i), `{"type":"text","text":""}`))
+	}
+	rec := providertest.Record(t, events.String()+done)
+	_, _, code := rec.Sent(t, anthropic.New(anthropic.Config{BaseURL: rec.URL, HTTPClient: rec.Client}), providertest.Request())
+	if code != "too_many_calls" {
+		t.Errorf("runtime/M02 error %q after 300 open blocks, want too_many_calls", code)
 	}
 }

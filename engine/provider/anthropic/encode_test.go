@@ -154,9 +154,22 @@ func TestEffortIsCheckedBeforeTheCall(t *testing.T) {
 func TestThinkingInATurn(t *testing.T) {
 	for _, c := range []struct {
 		name, route, thinking string
+		more                  *protocol.Message // after the results
 	}{
-		{"thought of this route goes on", "", `{"type":"enabled","display":"summarized","budget_tokens":2048}`},
-		{"thought of another route does not", "elsewhere", `{"type":"disabled"}`},
+		{"thought of this route goes on", "", `{"type":"enabled","display":"summarized","budget_tokens":2048}`, nil},
+		{"thought of another route does not", "elsewhere", `{"type":"disabled"}`, nil},
+		{
+			"thought of another route does not, whatever lashd adds for the moment", "elsewhere", `{"type":"disabled"}`,
+			&protocol.Message{Role: protocol.RoleUser, Origin: &protocol.Origin{Transient: true}, Parts: []protocol.Part{{Kind: protocol.PartText, Text: "It is noon."}}},
+		},
+		{
+			"a new input begins with thought", "elsewhere", `{"type":"enabled","display":"summarized","budget_tokens":2048}`,
+			&protocol.Message{Role: protocol.RoleUser, Parts: []protocol.Part{{Kind: protocol.PartText, Text: "And now?"}}},
+		},
+		{
+			"a reply without calls begins with thought", "elsewhere", `{"type":"enabled","display":"summarized","budget_tokens":2048}`,
+			&protocol.Message{Role: protocol.RoleAssistant, Parts: []protocol.Part{{Kind: protocol.PartProse, Text: "So."}}},
+		},
 	} {
 		t.Run("runtime/M04 "+c.name, func(t *testing.T) {
 			rec, p := record(t)
@@ -165,7 +178,10 @@ func TestThinkingInATurn(t *testing.T) {
 				route = c.route
 			}
 			req := providertest.Conversation(route, json.RawMessage(`{"type":"thinking","thinking":"Hm.","signature":"c2ln"}`))
-			req.Messages = req.Messages[:3]
+			req.Messages = req.Messages[:3:3]
+			if c.more != nil {
+				req.Messages = append(req.Messages, c.more)
+			}
 			req.Model.Effort, req.Model.Reasoning = "low", &protocol.ReasoningSpec{Efforts: []string{"low"}, Encoding: protocol.EncodeBudget}
 			body, _, _ := rec.Sent(t, p, req)
 			var got struct{ Thinking json.RawMessage }

@@ -71,6 +71,18 @@ func TestParts(t *testing.T) {
 			},
 		},
 		{
+			"a thought may be signed", `{"text":"hm","thought":true,"thoughtSignature":"c2ln"},{"text":"a"}`,
+			[]protocol.Part{{Kind: protocol.PartReasoning, Text: "hm", Replay: signed, Route: "X"}, {Kind: protocol.PartProse, Text: "a"}},
+		},
+		{
+			"a call between a text and a signature keeps them apart", `{"text":"a"},{"functionCall":{"id":"c","name":"f","args":{}}},{"text":"","thoughtSignature":"c2ln"}`,
+			[]protocol.Part{{Kind: protocol.PartProse, Text: "a"}, {Kind: protocol.PartToolCall, Call: call("c")}, {Kind: protocol.PartReasoning, Replay: signed, Route: "X"}},
+		},
+		{
+			"a second signature is not that of the text before", `{"text":"a","thoughtSignature":"c2ln"},{"text":"","thoughtSignature":"c2ln"}`,
+			[]protocol.Part{{Kind: protocol.PartProse, Text: "a", Replay: signed, Route: "X"}, {Kind: protocol.PartReasoning, Replay: signed, Route: "X"}},
+		},
+		{
 			"two signed texts stay two", `{"text":"a","thoughtSignature":"c2ln"},{"text":"b","thoughtSignature":"c2ln"}`,
 			[]protocol.Part{{Kind: protocol.PartProse, Text: "a", Replay: signed, Route: "X"}, {Kind: protocol.PartProse, Text: "b", Replay: signed, Route: "X"}},
 		},
@@ -93,6 +105,7 @@ func TestEndings(t *testing.T) {
 		retryable   bool
 	}{
 		{"a blocked prompt", `{"promptFeedback":{"blockReason":"PROHIBITED_CONTENT"}}`, protocol.StopContentFilter, "", false},
+		{"news of a prompt that is not blocked", `{"promptFeedback":{"blockReason":"OTHER"},"candidates":[{"content":{"parts":[{"text":"a"}]}}]}`, "", "ended_without_evidence", true},
 		{"a recitation", parts("", `,"finishReason":"RECITATION"`), protocol.StopContentFilter, "", false},
 		{"a call that cannot be read", parts("", `,"finishReason":"MALFORMED_FUNCTION_CALL","finishMessage":"no"`), "", "MALFORMED_FUNCTION_CALL", true},
 		{"a reason that is not given", parts(`{"text":"a"}`, `,"finishReason":"FINISH_REASON_UNSPECIFIED"`), "", "ended_without_evidence", true},

@@ -2,6 +2,7 @@ package gemini
 
 import (
 	"bytes"
+	"cmp"
 	"math"
 	"net/url"
 	"strconv"
@@ -85,12 +86,14 @@ func appendTools(b []byte, tools []protocol.ToolManifest, choice provider.ToolCh
 }
 
 // appendOptions writes the generation options, and a receipt for each that was asked for.
-// The text begins with a comma. The API has limits and seeds of 32 bits.
+// The text begins with a comma. The API has limits and seeds of 32 bits: a larger limit is clamped.
 func appendOptions(b []byte, req *provider.Request, effort string, receipts *encoding.Receipts) []byte {
 	m, o := &req.Model, &req.Options
 	b = append(b, `,"generationConfig":{`...)
-	if limit := encoding.OutputLimit(m, o, receipts); limit > 0 {
-		b = append(strconv.AppendInt(append(b, `"maxOutputTokens":`...), min(limit, math.MaxInt32), 10), ',')
+	limited := *m
+	limited.OutputLimit = min(cmp.Or(m.OutputLimit, math.MaxInt32), math.MaxInt32)
+	if limit := encoding.OutputLimit(&limited, o, receipts); limit > 0 {
+		b = append(strconv.AppendInt(append(b, `"maxOutputTokens":`...), limit, 10), ',')
 	}
 	sampling := encoding.Applied // receipt of options that choose how tokens are sampled
 	if m.PinnedOptions {

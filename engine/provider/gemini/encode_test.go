@@ -114,6 +114,26 @@ func TestOptions(t *testing.T) {
 			"effort off", provider.Request{Model: reasoning("off", protocol.EncodeBudget)},
 			`"generationConfig":{"thinkingConfig":{"includeThoughts":false,"thinkingBudget":0}}`, "effort applied",
 		},
+		{
+			"effort off of a model whose effort is a level", provider.Request{Model: reasoning("off", "")},
+			`"generationConfig":{"thinkingConfig":{"includeThoughts":false,"thinkingBudget":0}}`, "effort applied",
+		},
+		{
+			"the largest seed", provider.Request{Options: protocol.GenerationOptions{Seed: new(int64(2147483647))}},
+			`"generationConfig":{"seed":2147483647}`, "seed applied",
+		},
+		{
+			"the smallest seed", provider.Request{Options: protocol.GenerationOptions{Seed: new(int64(-2147483648))}},
+			`"generationConfig":{"seed":-2147483648}`, "seed applied",
+		},
+		{
+			"a smaller seed", provider.Request{Options: protocol.GenerationOptions{Seed: new(int64(-2147483649))}},
+			`"generationConfig":{}`, "seed omittedUnsupported",
+		},
+		{
+			"a limit of more than 32 bits", provider.Request{Options: protocol.GenerationOptions{MaxOutput: 1 << 40}},
+			`"generationConfig":{"maxOutputTokens":2147483647}`, "maxOutput clamped",
+		},
 		{"the model's own effort", provider.Request{Model: reasoning("", "")}, `"generationConfig":{"thinkingConfig":{"includeThoughts":true}}`, ""},
 		{
 			"no tools", provider.Request{Tools: tools, Choice: provider.ToolsNone},

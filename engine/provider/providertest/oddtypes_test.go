@@ -42,7 +42,7 @@ var odd = map[string]string{
 {"type":"message_delta","delta":{"stop_reason":"tool_use","stop_sequence":7},"usage":{"input_tokens":12,"output_tokens":{},"output_tokens_details":"x","service_tier":5}}
 {"type":"message_stop","more":[]}`,
 	"gemini": `{"candidates":[{"content":{"parts":[{"text":"Hello","thoughtSignature":{"a":1},"videoMetadata":7}],"role":5},"safetyRatings":"x"}],"usageMetadata":"x","modelVersion":[],"responseId":5,"promptFeedback":"x"}
-{"candidates":[{"content":{"parts":[{"functionCall":{"id":7,"name":"read","args":{}}},{"executableCode":[]}]},"finishReason":"STOP","finishMessage":{"a":1}}],"usageMetadata":{"promptTokenCount":12,"candidatesTokenCount":{},"thoughtsTokenCount":"x"}}`,
+{"candidates":[{"content":{"parts":[{"functionCall":{"id":7,"name":"read","args":{}}},{"executableCode":[]}]},"finishReason":"STOP","finishMessage":{"a":1}}],"promptFeedback":"x","usageMetadata":{"promptTokenCount":12,"candidatesTokenCount":{},"thoughtsTokenCount":"x"}}`,
 }
 
 // events writes lines of JSON as an event stream.

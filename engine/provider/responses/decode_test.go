@@ -66,6 +66,27 @@ func TestItems(t *testing.T) {
 			[]protocol.Part{{Kind: protocol.PartReasoning, Text: "hm"}},
 		},
 		{
+			"the parts of a summary are apart, with deltas and without", `data: {"type":"response.reasoning_summary_text.delta","output_index":0,"summary_index":0,"delta":"a"}` + "\n\n" +
+				`data: {"type":"response.reasoning_summary_text.delta","output_index":0,"summary_index":1,"delta":"b"}` + "\n\n" + item(0, `{"type":"reasoning"}`) +
+				delta("output_text", 1, "-") + item(2, `{"type":"reasoning","summary":[{"text":"c"},{"text":"d"}]}`),
+			[]protocol.Part{{Kind: protocol.PartReasoning, Text: "a\n\nb"}, {Kind: protocol.PartProse, Text: "-"}, {Kind: protocol.PartReasoning, Text: "c\n\nd"}},
+		},
+		{
+			"reasoning around a call is not that call's", delta("reasoning_summary_text", 0, "hm") + item(1, `{"type":"function_call","call_id":"c","name":"f","arguments":"{}"}`) + item(0, native),
+			[]protocol.Part{
+				{Kind: protocol.PartReasoning, Text: "hm"},
+				{Kind: protocol.PartToolCall, Call: &protocol.ToolCall{CallID: "c", Name: "f", Args: json.RawMessage("{}")}}, hidden(native),
+			},
+		},
+		{
+			"reasoning around hidden reasoning keeps both", delta("reasoning_summary_text", 0, "hm") + item(1, bare) + item(0, native),
+			[]protocol.Part{{Kind: protocol.PartReasoning, Text: "hm"}, hidden(bare), hidden(native)},
+		},
+		{
+			"commentary without deltas is commentary", item(0, `{"type":"message","phase":"commentary","content":[{"type":"output_text","text":"a"}]}`),
+			[]protocol.Part{{Kind: protocol.PartCommentary, Text: "a"}},
+		},
+		{
 			"reasoning that overlaps a text is not that text's", delta("reasoning_summary_text", 0, "hm") + delta("output_text", 1, "a") + item(0, native),
 			[]protocol.Part{{Kind: protocol.PartReasoning, Text: "hm"}, {Kind: protocol.PartProse, Text: "a"}, hidden(native)},
 		},
@@ -113,6 +134,7 @@ func TestEvents(t *testing.T) {
 		{"completed", `{"type":"response.completed","response":{` + usage + `}}`, "", counted},
 		{"failed", `{"type":"response.failed","response":{` + usage + `,"error":{"code":"server_error","message":"no"}}}`, "server_error", counted},
 		{"failed without a reason", `{"type":"response.failed","response":{"error":null}}`, "server_error", nil},
+		{"an end that is no evidence", `[DONE]`, "ended_without_evidence", nil},
 		{"a flat error", `{"type":"error","code":"rate_limit_exceeded","message":"no","param":null,"sequence_number":3}`, "rate_limit_exceeded", nil},
 		{"a flat error with a number", `{"type":"error","code":429,"message":"no"}`, "too_many_requests", nil},
 		{"a nested error", `{"type":"error","error":{"type":"invalid_request_error","code":"context_length_exceeded","message":"no"}}`, "context_length_exceeded", nil},
