@@ -190,6 +190,11 @@ func TestOptions(t *testing.T) {
 			protocol.GenerationOptions{}, `{"reasoning_effort":"high"}`, "effort applied",
 		},
 		{
+			"effort beside a temperature", protocol.ModelSpec{Effort: "low", Reasoning: &protocol.ReasoningSpec{Efforts: []string{"low"}}},
+			protocol.GenerationOptions{Temperature: new(0.0), Verbosity: "high"}, `{"temperature":0,"verbosity":"high","reasoning_effort":"low"}`,
+			"temperature applied, verbosity applied, effort applied",
+		},
+		{
 			"default effort", protocol.ModelSpec{Reasoning: &protocol.ReasoningSpec{Efforts: []string{"low"}, Default: "low", Mandatory: true}},
 			protocol.GenerationOptions{}, `{"reasoning_effort":"low"}`, "effort applied",
 		},
@@ -300,4 +305,17 @@ func TestNotes(t *testing.T) {
 		rec := providertest.Record(t, `data: {"choices":[{"delta":{},"finish_reason":"stop"}]}`+"\n\ndata: [DONE]\n\n")
 		return rec, chatcompletions.New(chatcompletions.Config{Config: endpoint.Config{BaseURL: rec.URL, HTTPClient: rec.Client}})
 	})
+}
+
+// TestCallsAlone has a reply without text: servers require its content, which is null.
+func TestCallsAlone(t *testing.T) {
+	rec := providertest.Record(t, "")
+	p := chatcompletions.New(chatcompletions.Config{Config: endpoint.Config{BaseURL: rec.URL, HTTPClient: rec.Client}})
+	call := protocol.ToolCall{CallID: "c", Name: "f", Args: json.RawMessage(`{"a":1}`)}
+	body, _, _ := rec.Sent(t, p, request(&protocol.Message{Role: protocol.RoleAssistant, Parts: []protocol.Part{{Kind: protocol.PartToolCall, Call: &call}}}))
+	var got struct{ Messages json.RawMessage }
+	if err := json.Unmarshal([]byte(body), &got); err != nil {
+		t.Fatal(err)
+	}
+	providertest.SameJSON(t, `[{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{\"a\":1}"}}]}]`, string(got.Messages))
 }

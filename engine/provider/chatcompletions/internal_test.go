@@ -21,6 +21,15 @@ func FuzzTemplate(f *testing.F) {
 	f.Add(fmt.Sprintf(chunkForm, "a", "a"), fmt.Sprintf(chunkForm, "b", "a"))
 	f.Add(fmt.Sprintf(chunkForm, "a", "b"), fmt.Sprintf(chunkForm, "ä→", "b"))
 	f.Add(fmt.Sprintf(chunkForm, "a", "b"), fmt.Sprintf(chunkForm, `\"`, "b"))
+	f.Add(fmt.Sprintf(chunkForm, "a", "b"), fmt.Sprintf(chunkForm, `c"},"index":1,"d":{"e":"f`, "b"))
+	f.Add(fmt.Sprintf(chunkForm, "a", "b"), fmt.Sprintf(chunkForm, "\xff\x01", "b"))
+	f.Add(fmt.Sprintf(chunkForm, "a", "b"), strings.Replace(fmt.Sprintf(chunkForm, "c", "b"), `"index":0`, `"index":1`, 1))
+	f.Add(fmt.Sprintf(chunkForm, "a", "b"), strings.Replace(fmt.Sprintf(chunkForm, "c", "b"), "null", `"stop"`, 1))
+	f.Add(`{"choices":[{"delta":{"reasoning_content":"a"}}]}`, `{"choices":[{"delta":{"reasoning_content":"b"}}]}`)
+	f.Add(`{"choices":[{"delta":{"content":"a"},"index":1}]}`, `{"choices":[{"delta":{"content":"b"},"index":1}]}`)
+	f.Add(`{"choices":[{"delta":{"content":"a","refusal":"n"}}]}`, `{"choices":[{"delta":{"content":"b","refusal":"n"}}]}`)
+	f.Add(`{"choices":[{"delta":{"content":"a"},"message":{"content":"m"}}]}`, `{"choices":[{"delta":{"content":"b"},"message":{"content":"m"}}]}`)
+	f.Add(`{"error":"e","choices":[{"delta":{"content":"a"}}]}`, `{"error":"e","choices":[{"delta":{"content":"b"}}]}`)
 	f.Add(`{"choices":[{"delta":{"content":"a","reasoning_content":"a"}}]}`, `{"choices":[{"delta":{"content":"b","reasoning_content":"a"}}]}`)
 	f.Add(`{"choices":[{"delta":{"content":"a","content":"a"}}]}`, `{"choices":[{"delta":{"content":"b","content":"c"}}]}`)
 	f.Fuzz(func(t *testing.T, first, second string) {
@@ -28,7 +37,7 @@ func FuzzTemplate(f *testing.F) {
 		if json.Unmarshal([]byte(first), &c) != nil {
 			return
 		}
-		tpl := template{credit: templateCredit}
+		tpl := template{credit: templateCredit, met: templateAfter} // it learns from a first chunk only in this test
 		tpl.learn([]byte(first), &c)
 		got, ok := tpl.cut([]byte(second))
 		if !ok {

@@ -314,3 +314,28 @@ func TestReplayGoesBackOnItsRouteOnly(t *testing.T) {
 		}
 	})
 }
+
+// TestRunningText has a long text whose chunks are alike, with some that are not: nothing of these is lost.
+func TestRunningText(t *testing.T) {
+	const head = `{"id":"c","choices":[{"index":0,"delta":{"content":"`
+	const tail = `"},"finish_reason":null}]}`
+	chunks := []string{
+		head + "a" + tail, head + "b" + tail, head + "c" + tail, head + "d" + tail, // the shortcut is ready
+		head + `\"e\"\n` + tail, head + "\u00e9" + tail, head + tail,
+		head + `f"},"x":{"y":"z` + tail,
+		`{"id":"c","choices":[{"index":1,"delta":{"content":"other` + tail,
+		`{"id":"c","choices":[{"index":0,"delta":{"reasoning_content":"hm` + tail,
+		head + "g" + tail,
+		`{"id":"c","choices":[{"index":0,"delta":{"content":"h","tool_calls":[{"index":0,"id":"x","function":{"name":"f","arguments":"{}"}}]},"finish_reason":null}]}`,
+		head + "i" + tail,
+		head + `j"},"finish_reason":"stop"}]}`,
+	}
+	got, err := ask(t.Context(), serve(t, chatcompletions.Config{}, stream(chunks...)), request(user("hi")))
+	want := []protocol.Part{
+		{Kind: protocol.PartProse, Text: "abcd\"e\"\n\u00e9f"}, {Kind: protocol.PartReasoning, Text: "hm"}, {Kind: protocol.PartProse, Text: "gh"},
+		{Kind: protocol.PartToolCall, Call: &protocol.ToolCall{CallID: "x", Name: "f", Args: json.RawMessage("{}")}}, {Kind: protocol.PartProse, Text: "ij"},
+	}
+	if d := cmp.Diff(want, got.Parts); d != "" || err != nil || got.Stop != protocol.StopToolUse {
+		t.Errorf("runtime/M02 stop %q, error %v, parts (-want +got):\n%s", got.Stop, err, d)
+	}
+}
