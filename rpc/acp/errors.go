@@ -18,8 +18,9 @@ import (
 
 // Codes that the SDK has no constructor for, or another message.
 const (
-	// Error codes. -32002 is the protocol's; the others are those of lashd's own
-	// protocol.
+	// Error codes. -32000 and -32002 are the protocol's; the others are those of lashd's
+	// own protocol.
+	codeAuth       = -32000 // the protocol's auth_required
 	codeNotFound   = -32002
 	codeTurnFailed = -32021
 	codeProvider   = -32020
@@ -81,6 +82,13 @@ func invalidParams(pointer, message string) *sdk.RequestError {
 
 // noSession answers params without a session id.
 func noSession() error { return invalidParams("/sessionId", "is required") }
+
+// authRequired answers a request that fails because the API key of a model
+// provider is missing or was refused. Editors then offer the authentication
+// methods.
+func authRequired(message string, kind protocol.ErrorKind, effect protocol.EffectOutcome) *sdk.RequestError {
+	return failure(codeAuth, message, protocol.ErrorData{Kind: kind, Retry: protocol.RetryNever, Outcome: effect})
+}
 
 // notFound answers params with the id of a session that is unknown or not open
 // here.

@@ -47,7 +47,7 @@ func (a *agent) initialize(_ context.Context, r *request, p *sdk.InitializeReque
 	return &initializeResult{
 		ProtocolVersion: sdk.ProtocolVersionNumber, // an editor with another version disconnects
 		AgentInfo:       sdk.Implementation{Name: "lashd", Title: &title, Version: a.Version},
-		AuthMethods:     []sdk.AuthMethod{},
+		AuthMethods:     authMethods(),
 		AgentCapabilities: capabilities{
 			LoadSession:         true,
 			McpCapabilities:     sdk.McpCapabilities{Http: true},

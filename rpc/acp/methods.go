@@ -11,6 +11,7 @@ import (
 	sdk "github.com/coder/acp-go-sdk"
 
 	"lashd/internal/strictjson"
+	"lashd/rpc/protocol"
 )
 
 // handler answers one method. It must call r.admit as soon as a later message may
@@ -132,8 +133,29 @@ func (a *agent) initialized() bool {
 	return a.ready
 }
 
-// authenticate always fails: lashd announces no authentication methods. Access is
-// decided by the daemon's socket, and API keys belong to the daemon.
-func (a *agent) authenticate(_ context.Context, _ *request, p *sdk.AuthenticateRequest) (*none, error) {
-	return nil, invalidParams("/methodId", fmt.Sprintf("unknown authentication method %q; lashd needs no authentication", p.MethodId))
+// loginMethod is the id of the only authentication method: a person stores an API
+// key of a model provider with lashd login. No key goes through the editor.
+const loginMethod = "lashd-login"
+
+// authMethods announces loginMethod.
+func authMethods() []sdk.AuthMethod {
+	how := "Run lashd login in a terminal and enter an API key of a model provider, or choose a local model server with lashd model use. Then try again."
+	return []sdk.AuthMethod{{Agent: &sdk.AuthMethodAgent{Id: loginMethod, Name: "Run lashd login in a terminal", Description: &how}}}
+}
+
+// authenticate succeeds once there is a model for new sessions. Otherwise it says
+// what to do in a terminal.
+func (a *agent) authenticate(ctx context.Context, r *request, p *sdk.AuthenticateRequest) (*none, error) {
+	r.admit()
+	if p.MethodId != loginMethod {
+		return nil, invalidParams("/methodId", fmt.Sprintf("unknown authentication method %q; the only one is %s", p.MethodId, loginMethod))
+	}
+	var models protocol.ModelListResult
+	if err := a.daemon.call(ctx, "model/list", protocol.ModelListParams{}, &models); err != nil {
+		return nil, err
+	}
+	if len(models.Data) == 0 {
+		return nil, authRequired("no provider has an API key. Run lashd login in a terminal, then try again", protocol.KindModelNotFound, protocol.EffectNone)
+	}
+	return &none{}, nil
 }

@@ -273,5 +273,8 @@ func endingOf(o *protocol.TurnOutcome, issues []protocol.Issue) ending {
 		}
 		message = "the turn failed: " + issue.Message
 	}
+	if n := len(issues); n > 0 && issues[n-1].Auth {
+		code = codeAuth
+	}
 	return ending{err: failure(code, message, protocol.ErrorData{Kind: kind, Retry: protocol.RetryNever, Outcome: protocol.EffectDurable})}
 }

@@ -2,6 +2,7 @@ package acp
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"time"
@@ -31,7 +32,7 @@ func (a *agent) newSession(ctx context.Context, r *request, p *sdk.NewSessionReq
 		return l.Call(ctx, "session/new", params, &made)
 	})
 	if err != nil {
-		return nil, err
+		return nil, lacksModel(err)
 	}
 	s.seen, s.known, s.epoch, s.calls.cwd = made.Seq, made.Seq, s.link.epoch, made.Session.Cwd
 	st, err := s.settings(ctx, &made.Session)
@@ -41,6 +42,19 @@ func (a *agent) newSession(ctx context.Context, r *request, p *sdk.NewSessionReq
 	}
 	s.begin(r, &protocol.SessionAttachResult{})
 	return &sdk.NewSessionResponse{SessionId: sdk.SessionId(s.id), Modes: st.modes, Models: st.models, ConfigOptions: st.options}, nil
+}
+
+// lacksModel converts the error of a new session that found no model: the session
+// names none, so no provider has a key.
+func lacksModel(err error) error {
+	e := requestError(err)
+	if data, ok := e.Data.(json.RawMessage); ok {
+		var read protocol.ErrorData
+		if json.Unmarshal(data, &read) == nil && read.Kind == protocol.KindModelNotFound {
+			return authRequired(e.Message, read.Kind, protocol.EffectNone)
+		}
+	}
+	return err
 }
 
 // settings applies the editor's overlay and returns the settings of the session

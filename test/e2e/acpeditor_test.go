@@ -19,6 +19,7 @@ import (
 // acpEditor is an editor built on the client side of the SDK. Everything that lashd acp writes to it
 // is checked against the schema.
 type acpEditor struct {
+	greeting sdk.InitializeResponse // the answer to initialize
 	*sdk.ClientSideConnection
 	t      *testing.T
 	frames *frames
@@ -53,9 +54,11 @@ func (h *home) editor(offers sdk.ClientCapabilities, args ...string) *acpEditor 
 	})
 	ctx, cancel := context.WithTimeout(h.t.Context(), patience)
 	defer cancel()
-	if _, err := e.Initialize(ctx, sdk.InitializeRequest{ProtocolVersion: sdk.ProtocolVersionNumber, ClientCapabilities: offers}); err != nil {
+	greeting, err := e.Initialize(ctx, sdk.InitializeRequest{ProtocolVersion: sdk.ProtocolVersionNumber, ClientCapabilities: offers})
+	if err != nil {
 		h.t.Fatal("initialize:", err)
 	}
+	e.greeting = greeting
 	return e
 }
 

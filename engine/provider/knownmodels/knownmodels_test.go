@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -64,6 +65,9 @@ func TestKnownModels(t *testing.T) {
 		t.Run("runtime/M08 the table describes models of "+name+" without contradictions", func(t *testing.T) {
 			if _, ok := knownmodels.Find(name, knownmodels.Default(name)); !ok {
 				t.Errorf("the default model %q is not in the table", knownmodels.Default(name))
+			}
+			if strings.Contains(knownmodels.Default(name), "preview") {
+				t.Errorf("the default model %q is a preview, which the vendor may withdraw", knownmodels.Default(name))
 			}
 			for _, m := range knownmodels.Of(name) {
 				checkModel(t, m)

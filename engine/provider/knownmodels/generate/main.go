@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"charm.land/catwalk/pkg/catwalk"
@@ -98,7 +99,7 @@ func main() {
 		if i < 0 {
 			log.Fatalf("the source has no provider %s", s.id)
 		}
-		p := provider{Source: from.Path + " " + from.Version, Date: from.Time.Format(time.DateOnly), Default: all[i].DefaultLargeModelID}
+		p := provider{Source: from.Path + " " + from.Version, Date: from.Time.Format(time.DateOnly)}
 		for _, m := range all[i].Models {
 			if s.choice == nil || slices.Contains(s.choice, m.ID) {
 				p.Models = append(p.Models, convert(s.name, &m))
@@ -107,8 +108,22 @@ func main() {
 		if s.choice != nil && len(p.Models) != len(s.choice) {
 			log.Fatalf("the source has %d of the %d chosen models of %s", len(p.Models), len(s.choice), s.name)
 		}
+		p.Default = defaultOf(all[i].DefaultLargeModelID, p.Models)
 		write(s.name+".json", encode(p))
 	}
+}
+
+// defaultOf returns the model to start with: the default of the source unless that is a preview, which vendors change and withdraw. Then it
+// is the newest model that is none.
+func defaultOf(id string, models []model) string {
+	if !strings.Contains(id, "preview") {
+		return id
+	}
+	i := slices.IndexFunc(models, func(m model) bool { return !strings.Contains(m.ID, "preview") })
+	if i < 0 {
+		return id
+	}
+	return models[i].ID
 }
 
 // module is what the go command says of the source.
