@@ -135,7 +135,7 @@ const (
 	StopToolUse       StopReason = "toolUse"         // it made tool calls
 	StopOutputLimit   StopReason = "outputLimit"     // the reply reached the output limit
 	StopContextLimit  StopReason = "contextOverflow" // the request exceeds the context window
-	StopContentFilter StopReason = "contentFilter"   // the server's content filter stopped it
+	StopContentFilter StopReason = "contentFilter"   // the server's content filter stopped it, or the model refused
 	StopError         StopReason = "providerError"   // the model's server failed
 	StopCancelled     StopReason = "cancelled"       // the call was cancelled
 	StopUnknown       StopReason = "unknown"         // the server gave no known reason

@@ -19,6 +19,7 @@ type decoder struct {
 	template template // shortcut for chunks of text
 	calls    calls    // that have not been passed on
 	thought  []byte   // reasoning that is not yet sent as replay state
+	refused  bool     // the model declines: the reply counts as filtered, not as an answer
 }
 
 // Event implements endpoint.Decoder.
@@ -88,7 +89,11 @@ func (d *decoder) choice(r *endpoint.Reply, c *choice) error {
 			return err
 		}
 	}
-	if c.Finish != "" {
+	d.refused = d.refused || delta.Refusal != ""
+	switch {
+	case c.Finish == "stop" && d.refused:
+		r.Complete(protocol.StopContentFilter)
+	case c.Finish != "":
 		r.Complete(stopReason(c.Finish))
 	}
 	return nil

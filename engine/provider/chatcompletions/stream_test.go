@@ -48,6 +48,12 @@ func TestStreams(t *testing.T) {
 			"",
 		},
 		{
+			"part9/structured a refusal is shown, and counts as filtered",
+			[]string{deltaOf(`{"role":"assistant","content":null,"refusal":""}`), textDelta("refusal", "I can"), textDelta("refusal", "not."), finish("stop"), "[DONE]"},
+			[]protocol.Part{prose("I cannot.")},
+			protocol.StopContentFilter, nil, "",
+		},
+		{
 			"runtime/M02 reasoning in both spellings, once",
 			[]string{
 				deltaOf(`{"reasoning_content":"a","reasoning":"a"}`), textDelta("reasoning", "b"), textDelta("reasoning_content", "c"),

@@ -59,6 +59,8 @@ type decoder struct {
 	route string            // of the call; replay state is valid only there
 	items map[int]*progress // open items, by their index
 	last  *progress         // of the item whose text or reasoning was passed on last; nil after another part
+
+	refused bool // the model declines: the reply counts as filtered, not as an answer
 }
 
 // progress records how much of an unfinished output item was passed on to the reply.
@@ -81,6 +83,7 @@ func (d *decoder) Event(data []byte, r *endpoint.Reply) error {
 	r.Served(e.Response.Model, e.Response.Tier, e.Response.ID)
 	switch e.Type {
 	case "response.output_text.delta", "response.refusal.delta":
+		d.refused = d.refused || e.Type == "response.refusal.delta"
 		return d.text(&e, r)
 	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
 		return d.reasoning(&e, r)
@@ -88,7 +91,11 @@ func (d *decoder) Event(data []byte, r *endpoint.Reply) error {
 		return d.item(&e, data, r)
 	case "response.completed", "response.incomplete":
 		r.Usage(e.Response.Usage.Value.buckets())
-		r.Complete(stopReason(&e.Response))
+		stop := stopReason(&e.Response)
+		if d.refused && stop == protocol.StopEnd {
+			stop = protocol.StopContentFilter
+		}
+		r.Complete(stop)
 		return io.EOF
 	case "response.failed", "response.cancelled":
 		r.Usage(e.Response.Usage.Value.buckets())
@@ -236,6 +243,7 @@ func (d *decoder) message(i *item, p *progress, r *endpoint.Reply) error {
 		if p.commentary {
 			say = r.Commentary
 		}
+		d.refused = d.refused || part.Refusal != ""
 		if err := say(part.Text + part.Refusal); err != nil {
 			return err
 		}

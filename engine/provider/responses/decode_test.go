@@ -111,6 +111,21 @@ func TestItems(t *testing.T) {
 	}
 }
 
+func TestRefusals(t *testing.T) {
+	for events, want := range map[string]protocol.StopReason{
+		delta("refusal", 0, "I can") + delta("refusal", 0, "not."):                          protocol.StopContentFilter,
+		item(0, `{"type":"message","content":[{"type":"refusal","refusal":"I cannot."}]}`):  protocol.StopContentFilter,
+		item(0, `{"type":"message","content":[{"type":"output_text","text":"I cannot."}]}`): protocol.StopEnd,
+	} {
+		t.Run("part9/structured a refusal is shown, and counts as filtered: "+string(want), func(t *testing.T) {
+			reply, code := read(t, events+done)
+			if msg := reply.Message(); reply.Stop != want || msg.Answer() != "I cannot." || code != "" {
+				t.Errorf("stop %s, want %s; text %q, error %q", reply.Stop, want, msg.Answer(), code)
+			}
+		})
+	}
+}
+
 // TestOpenItems has deltas of ever more items, none of which ends and none of which has a text.
 func TestOpenItems(t *testing.T) {
 	var events strings.Builder
