@@ -66,7 +66,7 @@ func (in library) randomness() (*generator, error) {
 	if in.run.random != nil {
 		return in.run.random, nil
 	}
-	seed, err := outside(in.run, func() ([]byte, error) { return in.run.host.Random(in.run.ctx, seedSize) })
+	seed, err := outside(in.run, func() ([]byte, error) { return in.run.host.Random(in.run.ctx) })
 	if err != nil {
 		return nil, fmt.Errorf("random: %w", err)
 	}

@@ -23,6 +23,7 @@ type jsonWriter struct {
 	out   []byte
 	limit int
 	level int
+	nodes int // containers written
 }
 
 // toJSON returns a value as JSON of at most limit bytes. Tuples and sets become arrays, structs objects.
@@ -30,7 +31,7 @@ func toJSON(v starlark.Value, limit int) (json.RawMessage, error) {
 	w := &jsonWriter{limit: limit}
 	if err := w.value(v); err != nil {
 		if errors.Is(err, errTooLong) {
-			err = fmt.Errorf("the value has more than %s as JSON", bytesText(limit))
+			err = fmt.Errorf("the value has more than %s or %d lists and dicts as JSON", bytesText(limit), maxNodes)
 		}
 		return nil, err
 	}
@@ -80,6 +81,9 @@ func (w *jsonWriter) compound(v starlark.Value) error {
 		return errDeep
 	}
 	defer func() { w.level-- }()
+	if w.nodes++; w.nodes > maxNodes {
+		return errTooLong
+	}
 	switch v := v.(type) {
 	case *starlark.Dict:
 		return w.dict(v)

@@ -177,6 +177,7 @@ func init() {
 	guarded["format"] = func(in *Interpreter, s string, args starlark.Tuple, kwargs []starlark.Tuple) error {
 		return guardFormat(in, s, args, kwargs)
 	}
+	guarded["extend"] = func(*Interpreter, string, starlark.Tuple, []starlark.Tuple) error { return nil } // of lists: see attr
 	guarded["split"], guarded["rsplit"], guarded["splitlines"] = guardSplit, guardSplit, guardSplit
 }
 
@@ -249,6 +250,9 @@ func guardSplit(in *Interpreter, s string, args starlark.Tuple, _ []starlark.Tup
 // attr implements the selector of a guarded method.
 func (in *Interpreter) attr(thread *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 	name := string(args[1].(starlark.String))
+	if list, ok := args[0].(*starlark.List); ok && name == "extend" {
+		return in.extender(list), nil
+	}
 	s, ok := args[0].(starlark.String)
 	if !ok {
 		return starlark.Call(thread, starlark.Universe["getattr"], args, nil)
@@ -264,4 +268,16 @@ func (in *Interpreter) attr(thread *starlark.Thread, _ *starlark.Builtin, args s
 		}
 		return method.(*starlark.Builtin).CallInternal(thread, args, kwargs)
 	}).BindReceiver(s), nil
+}
+
+// extender returns the method extend of a list, with a check of the memory.
+func (in *Interpreter) extender(list *starlark.List) starlark.Value {
+	return starlark.NewBuiltin("extend", func(_ *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+		var elements starlark.Iterable
+		if err := starlark.UnpackPositionalArgs(b.Name(), args, kwargs, 1, &elements); err != nil {
+			return nil, err
+		}
+		_, err := (&operand{elements, in, true}).extend(list)
+		return starlark.None, err
+	}).BindReceiver(list)
 }

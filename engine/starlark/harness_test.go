@@ -3,7 +3,6 @@ package starlark_test
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -41,9 +40,9 @@ func (h *hosting) Now(context.Context) (time.Time, error) {
 	return time.UnixMilli(1_700_000_000_500), nil
 }
 
-func (h *hosting) Random(_ context.Context, n int) ([]byte, error) {
-	h.asked = append(h.asked, fmt.Sprint("random ", n))
-	return []byte(strings.Repeat("r", n)), nil
+func (h *hosting) Random(context.Context) ([]byte, error) {
+	h.asked = append(h.asked, "random")
+	return []byte(strings.Repeat("r", 32)), nil
 }
 
 func (h *hosting) History(context.Context) (json.RawMessage, error) {

@@ -42,14 +42,14 @@ type Call struct {
 }
 
 // Host serves the effects of a cell. The calls run on the goroutine of Execute, and the clock of the cell stands still
-// meanwhile. An error ends the cell; a tool that fails is an output.
+// until they return. An error ends the cell; a tool that fails is an output.
 type Host interface {
 	// Call runs tool calls as one batch and returns their outputs in the same order.
 	Call(ctx context.Context, calls []Call) ([]protocol.ToolOutput, error)
 	// Now returns the time.
 	Now(ctx context.Context) (time.Time, error)
-	// Random returns n random bytes.
-	Random(ctx context.Context, n int) ([]byte, error)
+	// Random returns 32 random bytes.
+	Random(ctx context.Context) ([]byte, error)
 	// History returns the conversation as JSON.
 	History(ctx context.Context) (json.RawMessage, error)
 }
@@ -109,7 +109,7 @@ type Interpreter struct {
 // New returns an interpreter without tools and globals.
 func New(c Config) *Interpreter {
 	in := &Interpreter{config: c, sources: map[string]*source{}, pending: map[string]bool{}}
-	in.config.Limits = c.Limits.orDefault()
+	in.config.Limits = c.Limits.OrDefault()
 	in.builtins = in.universe()
 	in.space = newNamespace(in)
 	in.Bind(nil)
@@ -143,7 +143,7 @@ func (in *Interpreter) Execute(ctx context.Context, cell *Cell, host Host) Reply
 	defer func() { in.run = nil }()
 	in.space.begin()
 	err := in.execute(r)
-	if r.meter.exceeded() != "" || ctx.Err() != nil {
+	if err != nil && (r.meter.exceeded() != "" || ctx.Err() != nil) {
 		in.space.rollback()
 		delete(in.sources, r.file)
 	}

@@ -127,8 +127,13 @@ func (in *Interpreter) checked(name string) *starlark.Builtin {
 				work = n * bits.Len(uint(n))
 			case "dict", "set":
 				memory = n * 4 * slot
-			case "enumerate", "zip":
+			case "enumerate":
+				memory = n * 4 * slot
+			case "zip": // each argument adds an element to each tuple
 				memory = n * 3 * slot
+				if err := in.run.meter.room(n * slot * len(args)); err != nil {
+					return nil, err
+				}
 			}
 			if err := in.run.meter.charge(work / 8); err != nil {
 				return nil, err

@@ -23,8 +23,8 @@ type Limits struct {
 	Value  int           `json:"value,omitempty"`  // bytes of one global, of the arguments of one call, or of a final value; default 4 MiB
 }
 
-// orDefault returns the limits with defaults in place of zeros.
-func (l Limits) orDefault() Limits {
+// OrDefault returns the limits with defaults in place of zeros.
+func (l Limits) OrDefault() Limits {
 	return Limits{
 		Steps: cmp.Or(l.Steps, 50_000_000), Time: cmp.Or(l.Time, 30*time.Second), Memory: cmp.Or(l.Memory, 256<<20),
 		Output: cmp.Or(l.Output, 256<<10), Value: cmp.Or(l.Value, 4<<20),
@@ -164,6 +164,14 @@ func (m *meter) need(n int) error {
 		if runtime.GC(); heap()+n > m.limits.Memory {
 			return m.tooLarge()
 		}
+	}
+	return nil
+}
+
+// room is need for memory that other calls of need do not count.
+func (m *meter) room(n int) error {
+	if heap()+n > m.limits.Memory {
+		return m.tooLarge()
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package starlark
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -136,6 +137,7 @@ func (s *namespace) load(g *variable) (starlark.Value, error) {
 	if err := s.decode(g); err != nil {
 		return nil, fmt.Errorf("the stored value of %s cannot be read: %w", g.name, err)
 	}
+	g.before = g.value
 	return g.value, nil
 }
 
@@ -199,6 +201,9 @@ func (s *namespace) capture() (changed []string, unsaved []Unsaved) {
 		if g.value == nil && (g.saved != nil || g.lost != "") {
 			continue
 		}
+		if unchanged(g) {
+			continue
+		}
 		if g.value == nil { // the cell failed before the assignment
 			delete(s.globals, g.name)
 			continue
@@ -215,13 +220,30 @@ func (s *namespace) capture() (changed []string, unsaved []Unsaved) {
 		}
 	}
 	s.begin()
-	for _, name := range slices.Sorted(maps.Keys(s.globals)) {
-		if g := s.globals[name]; g.reason != "" {
+	for name, g := range s.globals {
+		if g.reason != "" {
 			unsaved = append(unsaved, Unsaved{name, g.reason})
 		}
 	}
+	slices.SortFunc(unsaved, func(a, b Unsaved) int { return cmp.Compare(a.Name, b.Name) })
 	slices.Sort(changed)
 	return changed, unsaved
+}
+
+// unchanged reports whether a global has the immutable value that it had before the cell, without encoding it.
+func unchanged(g *variable) bool {
+	if g.saved == nil || g.reason != "" || g.before == nil {
+		return false
+	}
+	switch v := g.value.(type) {
+	case starlark.String:
+		before, ok := g.before.(starlark.String)
+		return ok && before == v
+	case starlark.Bytes:
+		before, ok := g.before.(starlark.Bytes)
+		return ok && before == v
+	}
+	return false
 }
 
 // Snapshot returns the encodings of the globals that changed since the last Snapshot. The slices must not be modified.

@@ -92,7 +92,11 @@ func (in library) regexpFunctions() map[string]builtin {
 		"fullmatch": anchored(`\A(?:`, `)\z`),
 		"findall":   with(in.findAll),
 		"split": with(func(re *regexp.Regexp, s string) (starlark.Value, error) {
-			return in.stringList(re.Split(s, -1))
+			pieces := re.Split(s, in.mostMatches())
+			if len(pieces) == in.mostMatches() {
+				return nil, in.run.meter.tooLarge()
+			}
+			return in.stringList(pieces)
 		}),
 		"sub":    in.substitute,
 		"escape": escape,
@@ -130,9 +134,15 @@ func match(s string, re *regexp.Regexp, at []int) starlark.Value {
 	})
 }
 
+// mostMatches is the number of matches for which there is memory, with the indices and texts of some groups.
+func (in library) mostMatches() int { return in.config.Limits.Memory / 128 }
+
 // findAll implements re.findall: a list of texts, or of the groups if the pattern has any.
 func (in library) findAll(re *regexp.Regexp, s string) (starlark.Value, error) {
-	found := re.FindAllStringSubmatch(s, maxRange)
+	found := re.FindAllStringSubmatch(s, in.mostMatches())
+	if len(found) == in.mostMatches() {
+		return nil, in.run.meter.tooLarge()
+	}
 	out := make([]starlark.Value, len(found))
 	for i, m := range found {
 		switch len(m) {
@@ -171,7 +181,7 @@ func (in library) substitute(_ *starlark.Thread, b *starlark.Builtin, args starl
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", b.Name(), err)
 	}
-	matches := len(re.FindAllStringIndex(s, maxRange))
+	matches := len(re.FindAllStringIndex(s, in.mostMatches()))
 	if err := in.run.meter.need(len(s) + matches*(len(replacement)+len(s)/max(1, matches))); err != nil {
 		return nil, err
 	}
@@ -213,6 +223,9 @@ func (in library) textFunctions() map[string]builtin {
 func (in library) lines(_ *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	var s string
 	if err := starlark.UnpackArgs(b.Name(), args, kwargs, "text", &s); err != nil {
+		return nil, err
+	}
+	if err := in.run.meter.room(strings.Count(s, "\n") * piece); err != nil {
 		return nil, err
 	}
 	return in.stringList(splitLines(s))
@@ -269,7 +282,7 @@ func (in library) grep(_ *starlark.Thread, b *starlark.Builtin, args starlark.Tu
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", b.Name(), err)
 	}
-	if err := in.run.meter.need(len(s) / 4); err != nil {
+	if err := in.run.meter.room(strings.Count(s, "\n") * piece); err != nil {
 		return nil, err
 	}
 	var found []starlark.Value

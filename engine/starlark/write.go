@@ -17,8 +17,8 @@ var (
 	errLong = errors.New("its text is too long")
 )
 
-// maxNodes bounds the containers in a text, which takes a fraction of a second to write.
-const maxNodes = 1 << 21
+// maxNodes bounds the containers in a text or in JSON, so that writing takes less than a second.
+const maxNodes = 1 << 20
 
 // writer writes values as Starlark does, up to a limit. The library's own code has no limit, and takes quadratic time
 // for nested values. With count, it only counts bytes.

@@ -11,6 +11,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -21,6 +22,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"lashd/engine/plugin"
+	"lashd/engine/starlark/worker"
 )
 
 // Version is the version of this build, as lashd version prints it and the daemon
@@ -94,6 +96,7 @@ type commands struct {
 
 	Completion completionCommand `cmd:"" help:"Print a shell completion script."`
 	Complete   completeCommand   `cmd:"" hidden:""`
+	Worker     workerCommand     `cmd:"" hidden:""`
 }
 
 // Main runs a command and returns its exit code. The first SIGINT or SIGTERM
@@ -112,6 +115,9 @@ type Extra struct {
 // MainWith does the same as Main, with additional plugins. Custom builds call it
 // from their main. args are the arguments without the program name.
 func MainWith(args []string, extra Extra) int {
+	if slices.Equal(args, []string{"worker"}) {
+		return worker.Main() // without the declarations of other commands, so that it starts faster
+	}
 	ctx, end := context.WithCancelCause(context.Background())
 	defer end(nil)
 	hears := hear(ctx, end)
@@ -193,6 +199,14 @@ func parserOf(ctx context.Context, commands any) *kong.Kong {
 	}
 	parser.Model.HelpFlag.Help = "Show help."
 	return parser
+}
+
+// workerCommand is the process that runs code cells of a session. The daemon starts it; MainWith runs it.
+type workerCommand struct{}
+
+// Run is called only with flags, which a worker does not have.
+func (workerCommand) Run() error {
+	return errors.New("lashd worker is started by the daemon, without flags")
 }
 
 // versionCommand implements lashd version. It needs no daemon; the version of a
