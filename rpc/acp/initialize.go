@@ -2,8 +2,12 @@ package acp
 
 import (
 	"context"
+	"slices"
+	"time"
 
 	sdk "github.com/coder/acp-go-sdk"
+
+	"lashd/rpc/protocol"
 )
 
 // initializeResult replaces the SDK's type, which lacks session/delete among the
@@ -36,6 +40,7 @@ type sessionCapabilities struct {
 // initialize records the editor's capabilities. All other methods are rejected
 // before it, and a second initialize is rejected too.
 func (a *agent) initialize(_ context.Context, r *request, p *sdk.InitializeRequest) (*initializeResult, error) {
+	image := a.takesImages()
 	r.admit()
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -51,8 +56,24 @@ func (a *agent) initialize(_ context.Context, r *request, p *sdk.InitializeReque
 		AgentCapabilities: capabilities{
 			LoadSession:         true,
 			McpCapabilities:     sdk.McpCapabilities{Http: true},
-			PromptCapabilities:  sdk.PromptCapabilities{EmbeddedContext: true, Image: true},
+			PromptCapabilities:  sdk.PromptCapabilities{EmbeddedContext: true, Image: image},
 			SessionCapabilities: sessionCapabilities{&none{}, &none{}, &none{}, &none{}, &none{}},
 		},
 	}, nil
+}
+
+// modelsLimit is how long initialize waits for the daemon's models.
+const modelsLimit = 3 * time.Second
+
+// takesImages reports whether any configured model takes images. The protocol announces this once, before there are sessions, while each
+// session has a model of its own and can change it. So one such model is enough, and a prompt with an image to another model is
+// refused. If the daemon does not answer, takesImages reports true, and that refusal says what is wrong.
+func (a *agent) takesImages() bool {
+	ctx, cancel := context.WithTimeout(a.ctx, modelsLimit)
+	defer cancel()
+	var list protocol.ModelListResult
+	if err := a.daemon.call(ctx, "model/list", protocol.Empty{}, &list); err != nil || len(list.Data) == 0 {
+		return true
+	}
+	return slices.ContainsFunc(list.Data, func(m protocol.ModelInfo) bool { return m.Model.Takes("image/png") })
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -160,5 +161,34 @@ func TestACPIsolated(t *testing.T) {
 	}
 	if _, err := os.Stat(w.socket); err == nil {
 		t.Error("issue/6-3 it left a socket behind")
+	}
+}
+
+// TestACPImages starts lashd acp with models that read text, and with one more that reads images.
+func TestACPImages(t *testing.T) {
+	const reader, seer = "[[models]]\nid = \"reader\"\ninputs = [\"text\"]\n", "[[models]]\nid = \"seer\"\ninputs = [\"image\"]\n"
+	for _, c := range []struct{ models, want string }{
+		{reader, `"promptCapabilities":{"embeddedContext":true}`},
+		{reader + seer, `"promptCapabilities":{"embeddedContext":true,"image":true}`},
+	} {
+		t.Run("runtime/S15 lashd acp announces images if a model takes them, and refuses them for a session whose model does not: "+c.want, func(t *testing.T) {
+			w := newWorld(t, "allow")
+			w.write(filepath.Join(w.dir, "config.toml"), w.text("../data/config.toml")+c.models)
+			defer w.shutdown()
+			r := w.rawACP()
+			m := r.answer(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1}}`)
+			if !strings.Contains(string(m.Result), c.want) {
+				t.Errorf("initialize answers %s, want %s", m.Result, c.want)
+			}
+			id := r.session(w)
+			r.answer(fmt.Sprintf(`{"jsonrpc":"2.0","id":2,"method":"session/set_model","params":{"sessionId":%q,"modelId":"reader"}}`, id))
+			m = r.answer(fmt.Sprintf(`{"jsonrpc":"2.0","id":3,"method":"session/prompt","params":{"sessionId":%q,"prompt":[{"type":"image","data":"iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB","mimeType":"image/png"}]}}`, id))
+			if text := string(m.Error); !strings.Contains(text, "model reader does not take images") || !strings.Contains(text, "unsupportedInput") {
+				t.Errorf("a prompt with an image is answered with %s %s", m.Result, text)
+			}
+			if n := len(w.model.Requests()); n != 0 {
+				t.Errorf("the model was called %d times", n)
+			}
+		})
 	}
 }

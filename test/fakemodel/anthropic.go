@@ -49,12 +49,15 @@ type anthropicBlock struct {
 	Input     json.RawMessage `json:"input"`
 	CallID    string          `json:"tool_use_id"`
 	Content   content         `json:"content"`
-	Source    struct {
-		Type      string `json:"type"`
-		MediaType string `json:"media_type"`
-		Data      []byte `json:"data"`
-		URL       string `json:"url"`
-	} `json:"source"`
+	Source    anthropicSource `json:"source"`
+}
+
+// anthropicSource is the source of an image or a document.
+type anthropicSource struct {
+	Type      string `json:"type"`
+	MediaType string `json:"media_type"`
+	Data      []byte `json:"data"`
+	URL       string `json:"url"`
 }
 
 // messages splits a user's message into its tool results and the rest.

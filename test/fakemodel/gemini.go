@@ -67,6 +67,7 @@ type geminiPart struct {
 	Response *struct {
 		ID       string            `json:"id"`
 		Response map[string]string `json:"response"`
+		Parts    []geminiPart      `json:"parts"` // files
 	} `json:"functionResponse"`
 }
 
@@ -91,7 +92,11 @@ func (geminiAPI) messages(element []byte) ([]Message, error) {
 	for _, p := range c.Parts {
 		if p.Response != nil {
 			text := p.Response.Response["output"] + p.Response.Response["error"]
-			list = append(list, Message{Role: "tool", ToolCallID: p.Response.ID, Content: Text(text)})
+			result := Message{Role: "tool", ToolCallID: p.Response.ID, Content: Text(text)}
+			for i := range p.Response.Parts {
+				p.Response.Parts[i].addTo(&result)
+			}
+			list = append(list, result)
 			continue
 		}
 		used = true

@@ -125,12 +125,16 @@ func (c *content) UnmarshalJSON(b []byte) error {
 		File     struct {
 			Data string `json:"file_data"`
 		} `json:"file"`
+		Source *anthropicSource `json:"source"` // in results of Anthropic's API
 	}
 	if err := json.Unmarshal(b, &parts); err != nil {
 		return err
 	}
 	for _, p := range parts {
 		c.text += p.Text
+		if p.Source != nil {
+			c.images = append(c.images, Image{Type: p.Source.MediaType, Data: p.Source.Data, URL: p.Source.URL})
+		}
 		for _, link := range []string{imageURL(p.ImageURL), p.FileData, p.FileURL, p.File.Data} {
 			if link != "" {
 				c.images = append(c.images, dataURL(link))

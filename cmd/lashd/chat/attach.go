@@ -1,9 +1,7 @@
 package chat
 
 import (
-	"fmt"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -21,7 +19,7 @@ func (u *ui) attach(path string) tea.Cmd {
 		u.files = nil
 		return say("Removed %d attachments. Usage: /attach FILE", n)
 	}
-	file, err := readFile(pathOf(path))
+	file, err := attachment.ReadFile(pathOf(path), mostAttached)
 	if err != nil {
 		return say("Not attached: %v", err)
 	}
@@ -35,7 +33,7 @@ func (u *ui) pasted(text string) (tea.Cmd, bool) {
 	if !filepath.IsAbs(path) || strings.ContainsRune(path, '\n') {
 		return nil, false
 	}
-	file, err := readFile(path)
+	file, err := attachment.ReadFile(path, mostAttached)
 	if err != nil || strings.HasPrefix(file.Type, "text/") {
 		return nil, false
 	}
@@ -57,28 +55,6 @@ func (u *ui) addFile(file *protocol.Attachment) tea.Cmd {
 
 // mostAttached is the size of the files of one input, in bytes. It leaves room for the text.
 const mostAttached = protocol.MaxInput - 64<<10
-
-// readFile reads a file to attach. It does not read files that are too large, or that are not regular.
-func readFile(path string) (*protocol.Attachment, error) {
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is not a file", path)
-	case info.Size() > mostAttached:
-		return nil, fmt.Errorf("%s has %d bytes, the chat sends at most %d; for larger files use: lashd run --attach", path, info.Size(), mostAttached)
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	kind, err := attachment.Checked("", data)
-	if err != nil {
-		return nil, fmt.Errorf("%s %w", path, err)
-	}
-	return &protocol.Attachment{Name: filepath.Base(path), Type: kind, Data: data}, nil
-}
 
 // pathOf returns the path that a person typed or a terminal pasted: quoted, with escaped spaces, or as a file URL.
 func pathOf(text string) string {

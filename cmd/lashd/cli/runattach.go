@@ -3,8 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 
 	"lashd/engine/attachment"
 	"lashd/engine/param"
@@ -12,26 +10,20 @@ import (
 )
 
 // readAttachments reads the files of --attach. It fails before the daemon is asked if a file is of a
-// kind that no model reads, or too large.
+// kind that no model reads, or if the files are too many or too large.
 func readAttachments(paths []string) ([]*protocol.Attachment, error) {
+	if len(paths) > attachment.MaxCount {
+		return nil, fmt.Errorf("cannot attach %d files; the limit is %d", len(paths), attachment.MaxCount)
+	}
 	var files []*protocol.Attachment
+	left := int64(attachment.MaxTotal)
 	for _, path := range paths {
-		info, err := os.Stat(path)
-		if err == nil && info.Size() > attachment.MaxTotal {
-			err = fmt.Errorf("%s has %d bytes, at most %d", path, info.Size(), attachment.MaxTotal)
-		}
-		var data []byte
-		if err == nil {
-			data, err = os.ReadFile(path)
-		}
+		file, err := attachment.ReadFile(path, left)
 		if err != nil {
 			return nil, fmt.Errorf("cannot attach a file: %w", err)
 		}
-		kind, err := attachment.Checked("", data)
-		if err != nil {
-			return nil, fmt.Errorf("cannot attach %s: the file %w", path, err)
-		}
-		files = append(files, &protocol.Attachment{Name: filepath.Base(path), Type: kind, Data: data})
+		left -= int64(len(file.Data))
+		files = append(files, file)
 	}
 	return files, nil
 }
