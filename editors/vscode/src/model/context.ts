@@ -43,13 +43,15 @@ export function fillText({ used, window, percent }: Fill): { short: string; long
 /** contextParts estimates what fills the next request. */
 export function contextParts({ system, tools, messages }: DebugPromptResult): ContextPart[] {
   const toolBytes = tools.reduce((sum, { name, description, input }) => sum + bytesOf(name) + bytesOf(description) + bytesOf(JSON.stringify(input ?? {})), 0);
-  const files = messages.flatMap((message) => message.parts.filter((part) => part.attachment)).length;
+  const files = messages.flatMap(({ parts: all }) => all.flatMap((part) => [...(part.attachment ? [part.attachment] : []), ...(part.result?.output.attachments ?? [])]));
+  const estimates = files.map((file) => file.estimatedTokens).filter((tokens) => tokens !== undefined);
   const parts: ContextPart[] = [
     { title: "System prompt", detail: "", tokens: tokensOf(bytesOf(system)) },
     { title: "Tools", detail: counted(tools.length, "tool"), tokens: tokensOf(toolBytes) },
     { title: "History", detail: counted(messages.length, "message"), tokens: tokensOf(messages.reduce((sum, message) => sum + messageBytes(message), 0)) },
   ];
-  return files > 0 ? [...parts, { title: "Attachments", detail: counted(files, "file") }] : parts;
+  const all = estimates.length === files.length ? { tokens: estimates.reduce((sum, tokens) => sum + tokens, 0) } : {};
+  return files.length > 0 ? [...parts, { title: "Attachments", detail: counted(files.length, "file"), ...all }] : parts;
 }
 
 function messageBytes({ parts }: Message): number {

@@ -107,7 +107,7 @@ export function showInput(view: SessionView, { inputId, input, turnId, atMs }: P
   if (view.items.some((item) => item.origin?.inputId === inputId)) {
     return;
   }
-  const text = input.map((part) => part.text ?? "").join("");
+  const text = input.map((part) => part.text ?? `[${part.attachment?.name ?? part.attachment?.type ?? ""}]\n`).join("");
   const origin: Item["origin"] = { kind: "turnInput", inputId };
   const item: Item = { itemId: `input:${inputId}`, text, kind: "userMessage", status: "inProgress", turnId, atMs, origin };
   view.items.push(item);

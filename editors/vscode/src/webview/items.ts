@@ -57,7 +57,7 @@ export class Items {
       case "reasoning":
         return [this.collapsible(item.itemId, this.showReasoning, "Reasoning", () => [this.markdown(item, row.live)])];
       case "toolCall":
-        return [this.call(row)];
+        return [this.call(row), ...(item.output?.attachments ?? []).map((attachment) => this.pictures.of(attachment))];
       case "codeCell":
         return [h("pre", {}, h("code", {}, item.text ?? ""))];
       case "compaction":

@@ -86,7 +86,10 @@ describe("issue/18 the composer of a chat", function () {
     const item: Item = { itemId: "nod_1:0", kind: "userMessage", status: "completed", atMs: 1, turnId: "trn_1", attachment: { name: "shot.png", type: "image/png", digest: "sha256:1" } };
     await reset({}, { items: [item, { ...item, itemId: "nod_1:1", attachment: { name: "paper.pdf", type: "application/pdf", digest: "sha256:2" } }] });
     await page.locator(".chip", { hasText: "paper.pdf" }).waitFor();
-    assert.deepEqual(await asked("picture"), [{ type: "picture", digest: "sha256:1", mediaType: "image/png" }]);
+    const seen: Item = { ...item, itemId: "nod_2:0", kind: "toolCall", tool: "look", callId: "c", attachment: undefined, output: { status: "success", attachments: [{ name: "page.png", type: "image/png", digest: "sha256:3" }] } };
+    await tell({ type: "events", events: [{ type: "item/completed", seq: 1, atMs: 1, turnId: "trn_1", item: seen }] });
+    await page.getByRole("img", { name: "page.png" }).waitFor();
+    assert.deepEqual(await asked("picture"), ["sha256:1", "sha256:3"].map((digest) => ({ type: "picture", digest, mediaType: "image/png" })));
     await tell({ type: "picture", digest: "sha256:1", url: "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==" });
     await page.waitForFunction(() => document.querySelector<HTMLImageElement>("img.picture")?.naturalWidth === 1);
     assert.equal(await page.getByRole("img", { name: "shot.png" }).count(), 1);

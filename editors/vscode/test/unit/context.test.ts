@@ -36,15 +36,17 @@ describe("issue/18 the meter of the context window", () => {
       system: "x".repeat(400),
       tools: [{ name: "read", description: "d".repeat(394), input: {} }],
       messages: [
-        { role: "user", parts: [{ kind: "text", text: "\u00e9".repeat(100) }, { kind: "attachment", attachment: { type: "image/png" } }] },
-        { role: "tool", parts: [{ kind: "toolResult", result: { callId: "c", name: "read", order: 0, output: { status: "success", text: "y".repeat(200) } } }] },
+        { role: "user", parts: [{ kind: "text", text: "\u00e9".repeat(100) }, { kind: "attachment", attachment: { type: "image/png", estimatedTokens: 1500 } }] },
+        { role: "tool", parts: [{ kind: "toolResult", result: { callId: "c", name: "read", order: 0, output: { status: "success", text: "y".repeat(200), attachments: [{ type: "image/png", estimatedTokens: 500 }] } } }] },
       ],
     } as unknown as DebugPromptResult;
     assert.deepEqual(contextParts(prompt), [
       { title: "System prompt", detail: "", tokens: 100 },
       { title: "Tools", detail: "1 tool", tokens: 100 },
       { title: "History", detail: "2 messages", tokens: 100 },
-      { title: "Attachments", detail: "1 file" },
+      { title: "Attachments", detail: "2 files", tokens: 2000 },
     ]);
+    const unknown = { ...prompt, messages: [{ role: "user", parts: [{ kind: "attachment", attachment: { type: "image/png" } }] }] } as unknown as DebugPromptResult;
+    assert.deepEqual(contextParts(unknown).at(-1), { title: "Attachments", detail: "1 file" });
   });
 });

@@ -43,11 +43,11 @@ describe("issue/18 the list of models", () => {
   };
 
   it("is grouped by provider, marks the current one, and adds local servers", () => {
-    const models = [model("anthropic/big", { title: "Big", default: true }), model("openai/small"), model("anthropic/old"), model("ollama/qwen3")];
+    const models = [model("anthropic/big", { title: "Big", default: true }), model("openai/small"), model("openai/other"), model("anthropic/old"), model("ollama/qwen3")];
     const groups = modelEntries(models, all.filter((p) => p.local), { provider: "openai", id: "small" });
     assert.deepEqual(groups.map(({ provider, models: of }) => [provider, ...of.map(({ title, current }) => `${title}${current ? " *" : ""}`)]), [
       ["anthropic", "Big", "anthropic/old"],
-      ["openai", "openai/small *"],
+      ["openai", "openai/small *", "openai/other"],
       ["ollama", "ollama/qwen3"],
     ]);
     const local = modelEntries([], all.filter((p) => p.local), { provider: "openai", id: "small" });
