@@ -189,7 +189,7 @@ func (c config) testKey(ctx context.Context, name string, key provider.Secret) e
 // untestable adds to an error that says nothing about the key how to store the key anyway.
 func untestable(name string, err error) error {
 	if e, ok := errors.AsType[*provider.Error](err); ok && (e.Kind == provider.KindTransport || e.Kind == provider.KindTimeout) {
-		return fmt.Errorf("%w. To store the key without a test: lashd login --untested %s", err, name)
+		return fmt.Errorf("%w To store the key without a test: lashd login --untested %s", err, name)
 	}
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -44,11 +45,27 @@ func (a *answer) unreachable(ctx context.Context, err error) error {
 	return &provider.Error{
 		Kind:      provider.KindTransport,
 		Code:      "connect_failed",
-		Message:   fmt.Sprintf("%s: %v; is the server running and the base URL right?", a.where, err),
+		Message:   fmt.Sprintf("%s: %v; %s", a.where, err, connectHint(err)),
 		Retryable: !distrusted,
 		Down:      isDown(err),
 		Err:       err,
 	}
+}
+
+// connectHint returns what a person can check after a request that got no answer.
+func connectHint(err error) string {
+	expired, ok := errors.AsType[x509.CertificateInvalidError](err)
+	_, distrusted := errors.AsType[*tls.CertificateVerificationError](err)
+	_, unnamed := errors.AsType[*net.DNSError](err)
+	switch {
+	case ok && expired.Reason == x509.Expired:
+		return "is the clock of this machine right?"
+	case distrusted:
+		return "is a proxy in between, or does this network ask you to log in?"
+	case unnamed:
+		return "is this machine online, and the base URL right?"
+	}
+	return "is the server running and the base URL right?"
 }
 
 // isDown reports whether nothing answers at the address: the connection is refused, or the name has no address.
@@ -148,7 +165,7 @@ func (a *answer) redirected(resp *http.Response, to string) *provider.Error {
 	return &provider.Error{
 		Kind:    provider.KindHTTP,
 		Code:    "redirected",
-		Message: fmt.Sprintf("%s: redirected %s, where the key is not sent; change the base URL", a.where, shown),
+		Message: fmt.Sprintf("%s: redirected %s, where the key is not sent; change the base URL, or log in to this network if it asks you to", a.where, shown),
 		Status:  resp.StatusCode,
 	}
 }

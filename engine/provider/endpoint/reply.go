@@ -193,7 +193,7 @@ func (r *Reply) whole(ctx context.Context, body io.Reader) error {
 		return r.answer.broken(ctx, err)
 	}
 	if data[0] == '<' {
-		return r.answer.malformed("the answer is a web page", data, nil)
+		return r.answer.malformed("the answer is a web page, perhaps of a network that asks you to log in", data, nil)
 	}
 	d, ok := r.decoder.(WholeDecoder)
 	if !ok {
