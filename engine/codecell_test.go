@@ -56,7 +56,7 @@ type memory struct {
 	text, was string
 }
 
-func (m *memory) Execute(ctx context.Context, call *plugin.CodeCall) (turn.CellReply, error) {
+func (m *memory) Execute(ctx context.Context, call *plugin.CodeCall, _ plugin.CellHost) (turn.CellReply, error) {
 	m.add(call.Source)
 	switch call.Source {
 	case "crash":
@@ -87,11 +87,17 @@ func (m *memory) Dirty() bool {
 	return m.text != m.was
 }
 
-func (m *memory) Snapshot(context.Context) ([]byte, error) {
+func (m *memory) Snapshot(context.Context) (plugin.ExecutionChange, error) {
 	m.words.mu.Lock()
 	defer m.words.mu.Unlock()
 	m.captures++
-	return []byte(m.text), m.broken
+	return plugin.ExecutionChange{Changed: map[string][]byte{"text": []byte(m.text)}}, m.broken
+}
+
+func (*memory) Globals(context.Context) ([]protocol.CodeGlobal, error) { return nil, nil }
+
+func (*memory) Describe(context.Context, []protocol.ToolManifest) (plugin.CodeGuide, error) {
+	return plugin.CodeGuide{Language: "words"}, nil
 }
 
 func (m *memory) Stored() {
@@ -100,10 +106,11 @@ func (m *memory) Stored() {
 	m.was = m.text
 }
 
-func (m *memory) Restore(_ context.Context, state []byte) error {
+func (m *memory) Restore(_ context.Context, values map[string][]byte) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.text, m.was = string(state), string(state)
+	m.text = string(values["text"])
+	m.was = m.text
 	if m.text == "rotten" {
 		return errors.New("rotten")
 	}
@@ -237,22 +244,7 @@ func TestCells(t *testing.T) {
 	t.Run("plugin/PR-07 the result of a cell survives a restart", func(t *testing.T) {
 		w, held, asked := &words{}, make(chan struct{}), make(chan struct{}, 10)
 		s := coded(w)
-		model := s.model
-		s.model = modelFunc(func(ctx context.Context, req *provider.Request, yield func(provider.Chunk, error) bool) {
-			if req.Messages[len(req.Messages)-1].Parts[0].Kind == protocol.PartOutput {
-				asked <- struct{}{}
-				select {
-				case <-held:
-				case <-ctx.Done():
-					return
-				}
-			}
-			for chunk, err := range model.Stream(ctx, req) {
-				if !yield(chunk, err) {
-					return
-				}
-			}
-		})
+		s.model = pausing(s.model, asked, held)
 		d := start(t, s)
 		id := d.session(t)
 		turn := d.begin(t, id, "run a").TurnID
@@ -283,7 +275,11 @@ func TestCells(t *testing.T) {
 // deaf is an executor that does not care about its context.
 type deaf chan struct{}
 
-func (s deaf) Execute(context.Context, *plugin.CodeCall) (turn.CellReply, error) {
+func (deaf) Describe(context.Context, []protocol.ToolManifest) (plugin.CodeGuide, error) {
+	return plugin.CodeGuide{Language: "words"}, nil
+}
+
+func (s deaf) Execute(context.Context, *plugin.CodeCall, plugin.CellHost) (turn.CellReply, error) {
 	<-s
 	return turn.CellReply{}, nil
 }

@@ -228,7 +228,7 @@ type faultyCells struct {
 	ok int // stored
 }
 
-func (c *faultyCells) Execute(context.Context, *plugin.CodeCall) (turn.CellReply, error) {
+func (c *faultyCells) Execute(context.Context, *plugin.CodeCall, plugin.CellHost) (turn.CellReply, error) {
 	c.f.at("code_executor")
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -242,11 +242,18 @@ func (c *faultyCells) Dirty() bool {
 	return c.n != c.ok
 }
 
-func (c *faultyCells) Snapshot(context.Context) ([]byte, error) {
+func (c *faultyCells) Snapshot(context.Context) (plugin.ExecutionChange, error) {
 	c.f.at("code_executor_snapshot")
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return json.Marshal(c.n)
+	n, err := json.Marshal(c.n)
+	return plugin.ExecutionChange{Changed: map[string][]byte{"n": n}}, err
+}
+
+func (*faultyCells) Globals(context.Context) ([]protocol.CodeGlobal, error) { return nil, nil }
+
+func (*faultyCells) Describe(context.Context, []protocol.ToolManifest) (plugin.CodeGuide, error) {
+	return plugin.CodeGuide{Language: "words"}, nil
 }
 
 func (c *faultyCells) Stored() {
@@ -256,11 +263,12 @@ func (c *faultyCells) Stored() {
 	c.ok = c.n
 }
 
-func (c *faultyCells) Restore(_ context.Context, b []byte) error {
+func (c *faultyCells) Restore(_ context.Context, values map[string][]byte) error {
 	c.f.at("code_executor_restore")
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.n, c.ok = len(b), len(b)
+	c.n = len(values["n"])
+	c.ok = c.n
 	return nil
 }
 

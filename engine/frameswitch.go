@@ -151,12 +151,10 @@ func (j *journal) frameNodes(open *protocol.FrameOpen, seeds []protocol.NodeBody
 	return nodes, slices.Insert(events, 0, change.Event{Event: first})
 }
 
-// addTo adds the continuation to the change that ends the turn before it. The state that the code
-// executor kept for that turn ends with it.
+// addTo adds the continuation to the change that ends the turn before it.
 func (f *continuation) addTo(c *change.Change) {
 	c.Nodes = append(slices.Clip(c.Nodes), f.nodes...)
 	c.Turns, c.Inputs = append(c.Turns, f.turn.Turn), append(c.Inputs, f.input)
-	c.Component = append(c.Component, persistence.Component{Name: executionPart})
 	c.Tell(f.events...)
 }
 

@@ -83,8 +83,8 @@ func (m *callMaker) nestedCall(outer *toolCall, w tool.Request) (*toolCall, erro
 	if !json.Valid(call.Args) {
 		call.Args = json.RawMessage(`{}`)
 	}
-	s := &toolCall{original: call, ToolCall: call, grant: w.Grant, effect: outer.effect, ordinal: (outer.ordinal+1)*maxNestedCalls + n}
-	s.sandboxed = outer.sandboxed || m.hooks.plugins.Sandboxed(outer.entry.Source())
+	s := &toolCall{original: call, ToolCall: call, grant: w.Grant, effect: outer.effect, ordinal: (outer.ordinal+1)*maxNestedCalls + n, cell: outer.cell}
+	s.sandboxed = outer.sandboxed || outer.entry != nil && m.hooks.plugins.Sandboxed(outer.entry.Source())
 	if n < len(outer.inner.calls) {
 		before := outer.inner.calls[n]
 		if string(before.hash()) != string(s.hash()) {
@@ -92,7 +92,9 @@ func (m *callMaker) nestedCall(outer *toolCall, w tool.Request) (*toolCall, erro
 		}
 		return before, nil
 	}
-	s.find(m.catalog)
+	if !s.isValue() {
+		s.find(m.catalog)
+	}
 	if row, ok := outer.inner.rows[n]; ok {
 		if err := s.restore(row); err != nil {
 			return nil, err
@@ -108,6 +110,9 @@ func (m *callMaker) nestedCall(outer *toolCall, w tool.Request) (*toolCall, erro
 func (s *toolCall) addNested(reply *turn.ToolReply) {
 	var said []protocol.Message
 	for _, made := range s.inner.calls {
+		if made.isValue() {
+			continue
+		}
 		if made.reply == nil {
 			if made.attempt == 0 && !made.resultLost {
 				continue

@@ -24,7 +24,7 @@ type intent struct {
 // at once.
 func (m *callMaker) recordIntents(s *toolCall, reply *turn.ToolReply) {
 	s.intents = m.checkIntents(s, s.attemptIntents, reply.Output.Status)
-	if !m.caller.appliesIntents() || s.Parent != "" {
+	if !m.mayIntend(s) {
 		var outcomes []protocol.IntentOutcome
 		for _, in := range s.intents {
 			outcomes = append(outcomes, in.IntentOutcome)
@@ -60,7 +60,7 @@ func (m *callMaker) checkIntents(s *toolCall, wanted []protocol.ToolIntent, came
 		case i == protocol.MaxIntents:
 			in.Refused, in.Kind = protocol.IntentTooMany, ""
 			in.Message = fmt.Sprintf("the call has %d intents; at most %d are allowed, and the rest are dropped", len(wanted), protocol.MaxIntents)
-		case !m.caller.appliesIntents() || s.Parent != "":
+		case !m.mayIntend(s):
 			in.Refused = protocol.IntentNoTurn
 		case came != protocol.OutputSuccess:
 			in.Refused = protocol.IntentCallFailed
@@ -80,6 +80,12 @@ func (m *callMaker) checkIntents(s *toolCall, wanted []protocol.ToolIntent, came
 		}
 	}
 	return all
+}
+
+// mayIntend reports whether the intents of a call are applied. Those of a call that another call makes are not; a
+// code cell is no call.
+func (m *callMaker) mayIntend(s *toolCall) bool {
+	return m.caller.appliesIntents() && (s.Parent == "" || s.cell)
 }
 
 // intentID returns the id of the intent at a position. It depends only on the session, the turn, the call and the

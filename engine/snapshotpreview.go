@@ -51,7 +51,7 @@ func currentSide(ctx context.Context, st *state, k *captured) (side protocol.Sna
 	}
 	execution, err := st.stored.execution(ctx, "")
 	if k != nil && k.execution != nil {
-		execution = k.execution.State
+		execution = k.execution.AppliedTo(execution)
 	}
 	side = protocol.SnapshotSide{NodeID: st.row.Head.Leaf, Plugins: plugins.public(), Tools: tools, Monitors: st.monitors.List(), Execution: digestOf(execution)}
 	return side, err
@@ -65,12 +65,12 @@ func (s *snapshot) restoredSide(ctx context.Context, st *state) (protocol.Snapsh
 	return side, err
 }
 
-// digestOf returns the digest of an executor's state, or an empty digest if there is none.
-func digestOf(state []byte) protocol.Digest {
-	if len(state) == 0 {
+// digestOf returns the digest of an executor's values, or an empty digest if there are none.
+func digestOf(values map[string][]byte) protocol.Digest {
+	if len(values) == 0 {
 		return ""
 	}
-	return protocol.DigestOf(state)
+	return protocol.DigestOf(encode(values)) // JSON has maps in the order of their keys
 }
 
 // addHistory adds to each side the part of history that the other side lacks. Both sides share the

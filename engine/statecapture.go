@@ -68,8 +68,12 @@ func (e *Engine) captureExecution(ctx context.Context, plugins *plugin.Session, 
 	if err != nil || x == nil {
 		return k, err
 	}
-	if len(x.State) > maxPluginState {
-		return k, fmt.Errorf("the state of the code executor is %d bytes, at most %d can be stored", len(x.State), maxPluginState)
+	size := 0
+	for _, body := range x.Changed {
+		size += len(body)
+	}
+	if size > maxPluginState {
+		return k, fmt.Errorf("%d bytes of globals changed, at most %d can be stored at once", size, maxPluginState)
 	}
 	if k == nil {
 		k = &captured{}

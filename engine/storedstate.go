@@ -3,6 +3,10 @@ package engine
 import (
 	"context"
 	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
 
 	"lashd/engine/change"
 	"lashd/engine/fact"
@@ -11,11 +15,12 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// The code executor's state is stored as a part of its own component, so that it is read only when the executor is opened.
-const (
-	componentExecution = "execution"
-	executionPart      = componentExecution + "/state"
-)
+// componentExecution is the prefix of the components that store the state of the code executor: one for each global, so
+// that only changed ones are written. They are read only when the executor is opened.
+const componentExecution = "execution"
+
+// globalPart returns the name of the component of a global.
+func globalPart(name string) string { return componentExecution + "/" + url.PathEscape(name) }
 
 // storedState caches what the store has of a session's tools, plugins, code executor and turn
 // options. Methods that take a change add rows to it; the cache follows once the change is stored.
@@ -68,7 +73,7 @@ func (s *storedState) keep(c *change.Change, k *captured) {
 	}
 	c.Component = append(c.Component, k.components...)
 	if k.execution != nil {
-		c.Component = append(c.Component, persistence.Component{Name: executionPart, Body: k.execution.State})
+		c.Component = append(c.Component, globalParts(k.execution.ExecutionChange)...)
 	}
 	c.Then(func() {
 		if k.state != nil {
@@ -80,11 +85,47 @@ func (s *storedState) keep(c *change.Change, k *captured) {
 	})
 }
 
-// execution reads the state of the code executor: the current one, or that of a snapshot if its
-// name is given. nil means that nothing is stored.
-func (s *storedState) execution(ctx context.Context, snapshot string) ([]byte, error) {
+// globalParts returns the components of a changed state of the code executor, ordered by name.
+func globalParts(change plugin.ExecutionChange) (parts []persistence.Component) {
+	for _, name := range slices.Sorted(maps.Keys(change.Changed)) {
+		body := change.Changed[name]
+		if body == nil {
+			body = []byte{} // nil would remove the component
+		}
+		parts = append(parts, persistence.Component{Name: globalPart(name), Body: body})
+	}
+	for _, name := range change.Removed {
+		parts = append(parts, persistence.Component{Name: globalPart(name)})
+	}
+	return parts
+}
+
+// execution reads the values of the code executor by name: the current ones, or those of a snapshot
+// if its name is given. It returns nil if nothing is stored.
+func (s *storedState) execution(ctx context.Context, snapshot string) (map[string][]byte, error) {
 	parts, err := s.store.Parts(ctx, s.key, snapshot, componentExecution)
-	return parts[executionPart], err
+	var values map[string][]byte
+	for part, body := range parts {
+		name, bad := url.PathUnescape(strings.TrimPrefix(part, componentExecution+"/"))
+		if bad != nil {
+			return nil, fmt.Errorf("component %s: %w", part, persistence.ErrCorrupt)
+		}
+		if values == nil {
+			values = map[string][]byte{}
+		}
+		values[name] = body
+	}
+	return values, err
+}
+
+// clearExecution adds to a change that the code executor has no state any more: its globals end with
+// their frame. It runs on the actor.
+func (s *storedState) clearExecution(ctx context.Context, c *change.Change) error {
+	names, err := s.store.PartNames(ctx, s.key, componentExecution)
+	for _, name := range names {
+		c.Component = append(c.Component, persistence.Component{Name: name})
+	}
+	return err
 }
 
 // pluginSnapshot returns stored plugin state in the form that plugins are opened with. It reads

@@ -168,7 +168,7 @@ func (b *batch) makeNested(ctx context.Context) error {
 	for _, s := range b.calls {
 		s.stored = true
 	}
-	return nil
+	return b.commitIntents(ctx)
 }
 
 // scanFiles records the state of the workspace before calls that may change files, for undo.

@@ -36,6 +36,7 @@ type toolCall struct {
 	clientOutput      *protocol.ToolOutput  // output that its client gave the earlier daemon; nil: none, or used already
 	stored            bool                  // the journal has its result
 	inner             nestedCalls           // calls that it makes itself
+	cell              bool                  // a code cell makes it; it counts like a call of a reply
 	attemptIntents    []protocol.ToolIntent // intents of the present attempt
 	intents           []intent              // intents of all attempts, applied after the batch
 	awaited           *decision.Open        // waits for the completion; nil: the tool requested no completion key

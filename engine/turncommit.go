@@ -55,6 +55,17 @@ func (t *turnStore) flush(ctx context.Context, rows []persistence.Effect, also .
 	return t.storeWhenSpace(ctx, func(ctx context.Context, st *state) error { return t.commitRows(ctx, st, rows, also) })
 }
 
+// flushState is flush with captured state of the code executor, which may be nil. The globals that a
+// cell changed become durable together with its result.
+func (t *turnStore) flushState(ctx context.Context, k *captured) error {
+	t.files.Join(false)
+	return t.storeWhenSpace(ctx, func(ctx context.Context, st *state) error {
+		c := t.change(st)
+		st.stored.keep(c, k)
+		return t.commit(ctx, st, c)
+	})
+}
+
 // keep commits rows like flush, but does not wait for a scan of files or for space. Use it for rows
 // that a later commit writes again if this one fails.
 func (t *turnStore) keep(rows ...persistence.Effect) error {

@@ -81,6 +81,9 @@ func (ts *sessionTurns) complete(ctx context.Context, r *run) (next *run, err er
 	if to != nil {
 		e.next = ts.continueInFrame(r, to)
 		e.next.addTo(c)
+		if err := st.stored.clearExecution(ctx, c); err != nil {
+			return nil, err
+		}
 		e.report.FollowedBy = e.next.turn.ID
 	}
 	st.decisions.TurnOver(c, r.id)

@@ -202,6 +202,8 @@ FROM components c LEFT JOIN blobs b USING (digest)
 WHERE c.session = ? AND c.snapshot = ?`
 	selectWhole = selectComponents + " AND instr(c.name, '/') = 0"
 	selectParts = selectComponents + " AND c.name BETWEEN ? || '/' AND ? || '/~'"
+
+	selectPartNames = "SELECT name FROM components WHERE session = ? AND snapshot = '' AND name BETWEEN ? || '/' AND ? || '/~' ORDER BY name"
 )
 
 // Components reads the components of a session, or those that the named snapshot holds. It leaves
@@ -213,6 +215,12 @@ func (r *Reader) Components(ctx context.Context, session int64, snapshot string)
 // Parts reads the parts of a component. The keys are their full names (name/part).
 func (r *Reader) Parts(ctx context.Context, session int64, snapshot, name string) (map[string][]byte, error) {
 	return r.components(ctx, selectParts, session, snapshot, name, name)
+}
+
+// PartNames reads the full names of the current parts of a component, in order.
+func (r *Reader) PartNames(ctx context.Context, session int64, name string) ([]string, error) {
+	scan := func(rows *sql.Rows, part *string) error { return rows.Scan(part) }
+	return list(ctx, r.pool, scan, selectPartNames, session, name, name)
 }
 
 // components reads the bodies of components from their rows or blobs, and verifies their digests.

@@ -264,11 +264,19 @@ func deadlines(d *manifest.Deadlines) process.Deadlines {
 
 func milliseconds(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
 
+// executorOf converts the code executor of a manifest; nil: it has none.
+func executorOf(x *manifest.CodeExecutor) *process.CodeExecutor {
+	if x == nil {
+		return nil
+	}
+	return &process.CodeExecutor{Replay: x.Replay}
+}
+
 // contributions returns what the manifest declares for the process. The process must confirm
 // exactly this in its handshake.
 func contributions(m *manifest.Plugin) process.Contributions {
 	c := process.Contributions{
-		Changing: m.MoreTools, Preparing: m.Prepares, Executor: m.CodeExecutor, State: m.State, Tasks: m.Tasks,
+		Changing: m.MoreTools, Preparing: m.Prepares, Executor: executorOf(m.CodeExecutor), State: m.State, Tasks: m.Tasks,
 	}
 	for _, h := range m.Hooks {
 		hook := process.Hook{

@@ -74,7 +74,7 @@ func (c *additions) once(p *manifest.Plugin) {
 	for _, name := range p.Tasks {
 		c.add("task", name)
 	}
-	if p.CodeExecutor {
+	if p.CodeExecutor != nil {
 		c.add("codeExecutor", "")
 	}
 }

@@ -20,7 +20,7 @@ func TestHandshake(t *testing.T) {
 		c.Contributes.Tools[0].Manifest.Name = "sudo"
 		c.Contributes.Hooks = c.Contributes.Hooks[1:]
 		c.Contributes.Operations = append(c.Contributes.Operations, protocol.OperationInfo{Name: "notes.drop", Kind: protocol.OperationCommand})
-		c.Contributes.Executor = false
+		c.Contributes.Executor = nil
 		c.Contributes.State = "2"
 		err := begin(t, c).Start(t.Context())
 		for _, want := range []string{

@@ -102,7 +102,7 @@ func everything() process.Contributions {
 		hooks = append(hooks, process.Hook{Name: name})
 	}
 	return process.Contributions{
-		Hooks: hooks, Tasks: []string{"build"}, Executor: true, State: "1", Changing: true, Preparing: true,
+		Hooks: hooks, Tasks: []string{"build"}, Executor: &process.CodeExecutor{}, State: "1", Changing: true, Preparing: true,
 		Tools: []tool.Tool{{Manifest: protocol.ToolManifest{Name: "note", Description: "Note something."}}},
 		Operations: []protocol.OperationInfo{
 			{Name: "notes.list", Kind: protocol.OperationQuery}, {Name: "notes.add", Kind: protocol.OperationCommand},

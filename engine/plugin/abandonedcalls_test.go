@@ -11,6 +11,7 @@ import (
 
 	"lashd/engine/plugin"
 	"lashd/engine/turn"
+	"lashd/rpc/protocol"
 )
 
 // deaf is a plugin whose hooks and executor block while hold is set, even if their context is done.
@@ -35,14 +36,20 @@ func (d *deaf) Register(r *plugin.Registrar) error {
 	return nil
 }
 
-func (d *deaf) Execute(context.Context, *plugin.CodeCall) (turn.CellReply, error) {
+func (d *deaf) Execute(context.Context, *plugin.CodeCall, plugin.CellHost) (turn.CellReply, error) {
 	d.wait()
 	return turn.CellReply{Printed: "ran"}, nil
 }
-func (d *deaf) Dirty() bool                              { return true }
-func (d *deaf) Stored()                                  { d.wait() }
-func (d *deaf) Snapshot(context.Context) ([]byte, error) { return []byte("x"), nil }
-func (d *deaf) Restore(context.Context, []byte) error    { d.state++; return nil }
+func (d *deaf) Dirty() bool { return true }
+func (d *deaf) Stored()     { d.wait() }
+func (d *deaf) Snapshot(context.Context) (plugin.ExecutionChange, error) {
+	return plugin.ExecutionChange{Changed: map[string][]byte{"x": nil}}, nil
+}
+func (d *deaf) Restore(context.Context, map[string][]byte) error     { d.state++; return nil }
+func (*deaf) Globals(context.Context) ([]protocol.CodeGlobal, error) { return nil, nil }
+func (*deaf) Describe(context.Context, []protocol.ToolManifest) (plugin.CodeGuide, error) {
+	return plugin.CodeGuide{Language: "words"}, nil
+}
 
 // opened opens a session with a plugin. It closes the session at the end unless the test has done so.
 func (d *deaf) opened(t *testing.T) *plugin.Session {
@@ -135,13 +142,13 @@ func TestLeftAlone(t *testing.T) {
 		d.hold = make(chan struct{})
 		x.Stored()
 		began := time.Now()
-		_, err = s.Execute(t.Context(), &plugin.CodeCall{})
+		_, err = s.Execute(t.Context(), &plugin.CodeCall{}, nil)
 		if leave(t, "a cell", err, plugin.ErrLate); time.Since(began) != 10*time.Second {
 			t.Errorf("it was left alone after %v", time.Since(began))
 		}
 		began = time.Now()
 		_, capture := s.CaptureExecution(t.Context())
-		_, cell := s.Execute(t.Context(), &plugin.CodeCall{})
+		_, cell := s.Execute(t.Context(), &plugin.CodeCall{}, nil)
 		for what, err := range map[string]error{"capture": capture, "a cell": cell, "restore": s.RestoreExecution(t.Context(), nil)} {
 			if err == nil || err.Error() != "a code cell still runs" {
 				t.Errorf("%s: %v", what, err)
@@ -160,7 +167,7 @@ func TestLeftAlone(t *testing.T) {
 			t.Errorf("without a cell %q are left alone", got)
 		}
 		d.hold = make(chan struct{})
-		go func() { _, _ = s.Execute(t.Context(), &plugin.CodeCall{}) }()
+		go func() { _, _ = s.Execute(t.Context(), &plugin.CodeCall{}, nil) }()
 		synctest.Wait()
 		if _, err := s.CaptureExecution(t.Context()); err == nil {
 			t.Error("its state is captured while it runs")

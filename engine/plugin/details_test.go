@@ -85,8 +85,10 @@ func TestCopies(t *testing.T) {
 // clumsyCells is a code executor whose state can be neither captured nor restored.
 type clumsyCells struct{ cells }
 
-func (*clumsyCells) Snapshot(context.Context) ([]byte, error) { return nil, errBoom }
-func (*clumsyCells) Restore(context.Context, []byte) error    { return errBoom }
+func (*clumsyCells) Snapshot(context.Context) (plugin.ExecutionChange, error) {
+	return plugin.ExecutionChange{}, errBoom
+}
+func (*clumsyCells) Restore(context.Context, map[string][]byte) error { return errBoom }
 
 func TestStateOfExecutors(t *testing.T) {
 	runs := func(e plugin.CodeExecutor) *plugin.Session {
@@ -97,22 +99,22 @@ func TestStateOfExecutors(t *testing.T) {
 	if !s.Executes() || open(t).Executes() {
 		t.Error("code runs that does not, or the other way round")
 	}
-	if err := s.RestoreExecution(t.Context(), []byte("kept")); err != nil || c.ran != "kept" {
+	if err := s.RestoreExecution(t.Context(), map[string][]byte{"ran": []byte("kept")}); err != nil || c.ran != "kept" {
 		t.Errorf("restored to %q, %v", c.ran, err)
 	}
 	var beside error
 	c.during = func() {
 		c.during = nil
-		_, beside = s.Execute(t.Context(), &plugin.CodeCall{Source: "beside"})
+		_, beside = s.Execute(t.Context(), &plugin.CodeCall{Source: "beside"}, nil)
 	}
-	if got, err := s.Execute(t.Context(), &plugin.CodeCall{Source: "y"}); err != nil || got.Printed != "kepty" || beside == nil {
+	if got, err := s.Execute(t.Context(), &plugin.CodeCall{Source: "y"}, nil); err != nil || got.Printed != "kepty" || beside == nil {
 		t.Errorf("a cell in a cell: %v; the outer one: %+v, %v", beside, got, err)
 	}
 	bad := runs(&clumsyCells{cells{ran: "x"}})
 	if x, err := bad.CaptureExecution(t.Context()); x != nil || !errors.Is(err, errBoom) {
 		t.Errorf("captured %+v, %v", x, err)
 	}
-	if err := bad.RestoreExecution(t.Context(), []byte("x")); !errors.Is(err, errBoom) {
+	if err := bad.RestoreExecution(t.Context(), map[string][]byte{"x": nil}); !errors.Is(err, errBoom) {
 		t.Errorf("restored: %v", err)
 	}
 }

@@ -2,41 +2,117 @@ package plugin
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"maps"
+	"slices"
 	"sync/atomic"
+	"time"
 
+	"lashd/engine/tool"
 	"lashd/engine/turn"
 	"lashd/rpc/protocol"
 )
 
+// CodeGuide tells the driver how a model writes code for an executor.
+type CodeGuide struct {
+	Language string // of the cells, and the name of their tags
+	Guide    string // how code calls the tools; part of the system prompt
+}
+
 // CodeCall is one code cell that the model wrote.
 type CodeCall struct {
 	TurnID       protocol.TurnID `json:"turnId"`
+	CellID       protocol.CallID `json:"cellId"` // the same if the cell runs again after a crash
 	Language     string          `json:"language"`
 	Source       string          `json:"source"`
 	AcceptFinish bool            `json:"acceptFinish,omitempty"` // the cell may end the turn
+	Schema       json.RawMessage `json:"schema,omitempty"`       // JSON Schema of the value that ends the turn; nil: any value
+}
+
+// CellHost is what a running cell reaches of lashd. It serves one cell, and its methods fail once the cell has ended.
+// A cell calls one method at a time. If the cell runs again after a crash, each method returns what it returned before, as
+// long as the cell calls the same methods with the same arguments; otherwise it fails, and so does the turn.
+type CellHost interface {
+	// Tools returns the tools that the cell may call. They do not change while the cell runs.
+	Tools() []protocol.ToolManifest
+	// Call calls tools together and returns their outputs in order. A tool that fails is an output.
+	Call(context.Context, []tool.Request) ([]protocol.ToolOutput, error)
+	// Now returns the time.
+	Now(context.Context) (time.Time, error)
+	// Random returns 32 random bytes, for example the seed of a generator.
+	Random(context.Context) ([]byte, error)
+	// History returns the conversation as the model sees it. The messages are shared and must not be changed.
+	History() []*protocol.Message
 }
 
 // CodeExecutor runs code cells, one at a time. An executor that keeps state between cells implements ExecutionState to
 // make it survive a restart.
 type CodeExecutor interface {
+	// Describe returns the guide to code that calls the tools. It depends on nothing else, and lashd calls it once per catalog.
+	Describe(context.Context, []protocol.ToolManifest) (CodeGuide, error)
 	// Execute runs a cell and returns soon after ctx is done. Errors of the code itself belong into the reply; an error
 	// means that the executor failed.
-	Execute(context.Context, *CodeCall) (turn.CellReply, error)
+	Execute(context.Context, *CodeCall, CellHost) (turn.CellReply, error)
 }
 
-// ExecutionState is a CodeExecutor whose state is stored with the session. lashd calls these methods only while no cell
-// runs.
+// CellReplayer is a CodeExecutor whose cells depend on nothing but their source, the state before them and their
+// CellHost. After a crash in the middle of a cell, lashd runs the cell again from its start. Cells of other executors
+// do not run again.
+type CellReplayer interface {
+	ReplaysCells() bool
+}
+
+// ExecutionChange is how the state of an executor differs from the one that was stored last.
+type ExecutionChange struct {
+	Changed map[string][]byte // new values of globals, by name; an empty value is stored as such
+	Removed []string          // globals that no longer exist
+}
+
+// AppliedTo returns the values after the change. It changes and returns values, or a new map for nil.
+func (c ExecutionChange) AppliedTo(values map[string][]byte) map[string][]byte {
+	if values == nil {
+		values = map[string][]byte{}
+	}
+	maps.Copy(values, c.Changed)
+	for _, name := range c.Removed {
+		delete(values, name)
+	}
+	return values
+}
+
+// After returns the change that has the effect of before and then c. It shares nothing with before.
+func (c ExecutionChange) After(before ExecutionChange) ExecutionChange {
+	all := ExecutionChange{Changed: maps.Clone(before.Changed), Removed: slices.Clone(c.Removed)}
+	for _, name := range before.Removed {
+		if _, set := c.Changed[name]; !set && !slices.Contains(all.Removed, name) {
+			all.Removed = append(all.Removed, name)
+		}
+	}
+	for _, name := range c.Removed {
+		delete(all.Changed, name)
+	}
+	if all.Changed == nil {
+		all.Changed = map[string][]byte{}
+	}
+	maps.Copy(all.Changed, c.Changed)
+	return all
+}
+
+// ExecutionState is a CodeExecutor whose state is stored with the session, one value per global variable. lashd calls
+// these methods only while no cell runs.
 type ExecutionState interface {
 	// Dirty reports whether the state has changed since it was last stored or restored. It is called before each
 	// Snapshot.
 	Dirty() bool
-	// Snapshot returns the state; nil means that there is nothing to keep.
-	Snapshot(context.Context) ([]byte, error)
-	// Stored is called after the state of the last Snapshot has become durable. It runs in a goroutine of its own.
+	// Snapshot returns what has changed since then.
+	Snapshot(context.Context) (ExecutionChange, error)
+	// Stored is called after the change of the last Snapshot has become durable. It runs in a goroutine of its own.
 	Stored()
-	// Restore replaces the state; nil resets it to that of a new executor.
-	Restore(context.Context, []byte) error
+	// Restore replaces the state by values, named as Snapshot names them; none resets it to that of a new executor.
+	Restore(context.Context, map[string][]byte) error
+	// Globals describes the state, ordered by name.
+	Globals(context.Context) ([]protocol.CodeGlobal, error)
 }
 
 // ErrNoExecutor means that no plugin of the session runs code.
@@ -52,12 +128,13 @@ type execution struct {
 	executor *contribution[CodeExecutor]
 	running  atomic.Bool                   // a code cell is running
 	cell     atomic.Pointer[chan struct{}] // closed when the newest cell returns; nil: none has run
+	guide    atomic.Pointer[CodeGuide]     // nil: the driver has the model write no code
 	notified atomic.Pointer[chan struct{}] // closed when the executor's Stored returns; nil: never called
 }
 
 // Execute runs a code cell. It fails with ErrNoExecutor without an executor, and with errExecuting while an earlier
 // cell still runs.
-func (e *execution) Execute(ctx context.Context, call *CodeCall) (turn.CellReply, error) {
+func (e *execution) Execute(ctx context.Context, call *CodeCall, host CellHost) (turn.CellReply, error) {
 	if e.executor == nil {
 		return turn.CellReply{}, ErrNoExecutor
 	}
@@ -72,7 +149,7 @@ func (e *execution) Execute(ctx context.Context, call *CodeCall) (turn.CellReply
 		defer close(cell)
 		defer e.running.Store(false)
 		e.cell.Store(&cell)
-		return e.executor.do.Execute(ctx, own(call))
+		return e.executor.do.Execute(ctx, own(call), host)
 	})
 }
 
@@ -87,15 +164,66 @@ func (e *execution) AbandonCell() {
 // Executes reports whether a plugin of the session runs code.
 func (e *execution) Executes() bool { return e.executor != nil }
 
-// Execution is a captured state of the code executor that is about to be stored.
+// Executor returns the id of the plugin that runs the session's code; "" if there is none.
+func (e *execution) Executor() string {
+	if e.executor == nil {
+		return ""
+	}
+	return e.executor.plugin
+}
+
+// ReplaysCells reports whether a code cell may run again after a crash.
+func (e *execution) ReplaysCells() bool {
+	if e.executor == nil {
+		return false
+	}
+	r, ok := e.executor.do.(CellReplayer)
+	return ok && r.ReplaysCells()
+}
+
+// describe asks the executor for its guide to code that calls the tools, if the driver has the model write code. The
+// guide is the session's until the catalog changes.
+func (e *execution) describe(ctx context.Context, driver Driver, tools []protocol.ToolManifest) (*CodeGuide, error) {
+	if _, codes := driver.(turn.TextSplitter); !codes || e.executor == nil {
+		return nil, nil
+	}
+	guide, err := invoke(ctx, e.plugins, HookCodeDescribe, e.executor.plugin, func() (CodeGuide, error) { return e.executor.do.Describe(ctx, tools) })
+	if err != nil {
+		return nil, err
+	}
+	e.guide.Store(&guide)
+	return &guide, nil
+}
+
+// Guide returns the guide of the newest Preamble; nil if the driver or the session runs no code.
+func (e *execution) Guide() *CodeGuide { return e.guide.Load() }
+
+// Globals describes the state of the code executor. It returns nil if the executor keeps none.
+func (e *execution) Globals(ctx context.Context) ([]protocol.CodeGlobal, error) {
+	x, ok := e.statefulExecutor()
+	if !ok {
+		return nil, nil
+	}
+	if err := e.awaitStored(ctx); err != nil {
+		return nil, err
+	}
+	return invoke(ctx, e.plugins, HookCodeSnapshot, e.executor.plugin, func() ([]protocol.CodeGlobal, error) {
+		if e.running.Load() {
+			return nil, errExecuting
+		}
+		return x.Globals(ctx)
+	})
+}
+
+// Execution is a captured change of the code executor's state that is about to be stored.
 type Execution struct {
-	State []byte // nil: there is nothing to keep
-	// Stored must be called after State has become durable. It does not block.
+	ExecutionChange
+	// Stored must be called after the change has become durable. It does not block.
 	Stored func()
 }
 
-// CaptureExecution captures the state of the code executor. It returns nil if the state has not changed since it was
-// stored, or if the executor keeps none.
+// CaptureExecution captures how the state of the code executor has changed since it was stored. It returns nil if it has
+// not, or if the executor keeps none.
 func (e *execution) CaptureExecution(ctx context.Context) (*Execution, error) {
 	x, ok := e.statefulExecutor()
 	if !ok {
@@ -111,8 +239,8 @@ func (e *execution) CaptureExecution(ctx context.Context) (*Execution, error) {
 		case !x.Dirty():
 			return nil, nil
 		}
-		state, err := x.Snapshot(ctx)
-		return &Execution{State: own(state), Stored: func() { e.notifyStored(x) }}, err
+		changed, err := x.Snapshot(ctx)
+		return &Execution{ExecutionChange: changed, Stored: func() { e.notifyStored(x) }}, err
 	})
 }
 
@@ -149,9 +277,9 @@ func (e *execution) awaitStored(ctx context.Context) error {
 	return &AbandonedError{e.executor.plugin, HookCodeStored, context.Cause(ctx)}
 }
 
-// RestoreExecution restores the state of the code executor; nil resets it. It does nothing if the executor keeps no
+// RestoreExecution restores the values of the code executor; none reset it. It does nothing if the executor keeps no
 // state.
-func (e *execution) RestoreExecution(ctx context.Context, state []byte) error {
+func (e *execution) RestoreExecution(ctx context.Context, values map[string][]byte) error {
 	x, ok := e.statefulExecutor()
 	if !ok {
 		return nil
@@ -159,7 +287,7 @@ func (e *execution) RestoreExecution(ctx context.Context, state []byte) error {
 	if err := e.awaitStored(ctx); err != nil {
 		return err
 	}
-	_, err := invoke(ctx, e.plugins, HookCodeRestore, e.executor.plugin, func() (struct{}, error) { return struct{}{}, x.Restore(ctx, own(state)) })
+	_, err := invoke(ctx, e.plugins, HookCodeRestore, e.executor.plugin, func() (struct{}, error) { return struct{}{}, x.Restore(ctx, values) })
 	return err
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"lashd/engine/plugin"
 	"lashd/engine/turn"
+	"lashd/rpc/protocol"
 )
 
 // cells is a code executor that records the code it ran.
@@ -15,7 +16,7 @@ type cells struct {
 	during    func()
 }
 
-func (c *cells) Execute(_ context.Context, call *plugin.CodeCall) (turn.CellReply, error) {
+func (c *cells) Execute(_ context.Context, call *plugin.CodeCall, _ plugin.CellHost) (turn.CellReply, error) {
 	if call.Source == "crash" {
 		panic("clumsy")
 	}
@@ -26,12 +27,21 @@ func (c *cells) Execute(_ context.Context, call *plugin.CodeCall) (turn.CellRepl
 	return turn.CellReply{Printed: c.ran}, nil
 }
 
-func (c *cells) Dirty() bool                              { return c.ran != c.kept }
-func (c *cells) Stored()                                  { c.kept = c.ran }
-func (c *cells) Snapshot(context.Context) ([]byte, error) { return []byte(c.ran), nil }
-func (c *cells) Restore(_ context.Context, b []byte) error {
-	c.ran, c.kept = string(b), string(b)
+func (c *cells) Dirty() bool { return c.ran != c.kept }
+func (c *cells) Stored()     { c.kept = c.ran }
+func (c *cells) Snapshot(context.Context) (plugin.ExecutionChange, error) {
+	return plugin.ExecutionChange{Changed: map[string][]byte{"ran": []byte(c.ran)}}, nil
+}
+func (c *cells) Restore(_ context.Context, values map[string][]byte) error {
+	c.ran = string(values["ran"])
+	c.kept = c.ran
 	return nil
+}
+
+func (*cells) Globals(context.Context) ([]protocol.CodeGlobal, error) { return nil, nil }
+
+func (*cells) Describe(context.Context, []protocol.ToolManifest) (plugin.CodeGuide, error) {
+	return plugin.CodeGuide{Language: "words"}, nil
 }
 
 func TestExecutor(t *testing.T) {
@@ -39,14 +49,14 @@ func TestExecutor(t *testing.T) {
 		return open(t, with("p", func(r *plugin.Registrar) { r.Execution().Executor(e) }))
 	}
 	t.Run("plugin/PR-07 code runs only with an executor", func(t *testing.T) {
-		if _, err := open(t).Execute(t.Context(), &plugin.CodeCall{}); !errors.Is(err, plugin.ErrNoExecutor) {
+		if _, err := open(t).Execute(t.Context(), &plugin.CodeCall{}, nil); !errors.Is(err, plugin.ErrNoExecutor) {
 			t.Errorf("error %v", err)
 		}
 		s := runs(&cells{})
-		if got, err := s.Execute(t.Context(), &plugin.CodeCall{Source: "x"}); err != nil || got.Printed != "x" {
+		if got, err := s.Execute(t.Context(), &plugin.CodeCall{Source: "x"}, nil); err != nil || got.Printed != "x" {
 			t.Errorf("%+v, %v", got, err)
 		}
-		if _, err := s.Execute(t.Context(), &plugin.CodeCall{Source: "crash"}); err == nil || err.Error() != "plugin p: code_executor: panicked: clumsy" {
+		if _, err := s.Execute(t.Context(), &plugin.CodeCall{Source: "crash"}, nil); err == nil || err.Error() != "plugin p: code_executor: panicked: clumsy" {
 			t.Errorf("error %v", err)
 		}
 	})
@@ -64,7 +74,7 @@ func TestExecutor(t *testing.T) {
 		c := &cells{ran: "x"}
 		s := runs(c)
 		for range 2 {
-			if x, err := s.CaptureExecution(t.Context()); err != nil || string(x.State) != "x" {
+			if x, err := s.CaptureExecution(t.Context()); err != nil || string(x.Changed["ran"]) != "x" {
 				t.Fatalf("captured %+v, %v", x, err)
 			}
 		}
@@ -77,7 +87,7 @@ func TestExecutor(t *testing.T) {
 			t.Errorf("captured again: %+v, %v", x, err)
 		}
 		c.during = func() { _, err = s.CaptureExecution(t.Context()) }
-		if _, failed := s.Execute(t.Context(), &plugin.CodeCall{Source: "y"}); failed != nil || err == nil {
+		if _, failed := s.Execute(t.Context(), &plugin.CodeCall{Source: "y"}, nil); failed != nil || err == nil {
 			t.Errorf("captured in a cell: %v, %v", failed, err)
 		}
 	})

@@ -211,7 +211,7 @@ func TestLeftStored(t *testing.T) {
 		}
 		d.hold = make(chan struct{})
 		x.Stored()
-		_, err = s.Execute(t.Context(), &plugin.CodeCall{})
+		_, err = s.Execute(t.Context(), &plugin.CodeCall{}, nil)
 		leave(t, "a cell", err, plugin.ErrLate)
 		_ = s.Close()
 		if d.closed {

@@ -17,7 +17,11 @@ import (
 
 type executor struct{}
 
-func (executor) Execute(context.Context, *plugin.CodeCall) (turn.CellReply, error) {
+func (executor) Describe(context.Context, []protocol.ToolManifest) (plugin.CodeGuide, error) {
+	return plugin.CodeGuide{Language: "words"}, nil
+}
+
+func (executor) Execute(context.Context, *plugin.CodeCall, plugin.CellHost) (turn.CellReply, error) {
 	return turn.CellReply{Printed: "ran"}, nil
 }
 

@@ -12,7 +12,7 @@ import (
 // Stored is the stored state of a session whose plugins were just built.
 type Stored struct {
 	Plugins   *Snapshot             // nil: nothing
-	Execution []byte                // state of the code executor; nil: nothing
+	Execution map[string][]byte     // values of the code executor, by name; nil: none
 	View      *View                 // may be nil if NeedsView reports false
 	Recorded  *protocol.TurnOptions // turn options of the current frame; nil: none
 }

@@ -47,20 +47,26 @@ func (f *following) register(r *plugin.Registrar) {
 // executing is a code executor that records restored state.
 type executing struct{ f *following }
 
-func (x executing) Execute(context.Context, *plugin.CodeCall) (turn.CellReply, error) {
+func (x executing) Execute(context.Context, *plugin.CodeCall, plugin.CellHost) (turn.CellReply, error) {
 	return turn.CellReply{}, nil
 }
-func (executing) Dirty() bool                                { return true }
-func (x executing) Snapshot(context.Context) ([]byte, error) { return nil, x.f.step("snapshot") }
-func (executing) Stored()                                    {}
-func (x executing) Restore(_ context.Context, state []byte) error {
-	return x.f.step("restore cells " + string(state))
+func (executing) Dirty() bool { return true }
+func (x executing) Snapshot(context.Context) (plugin.ExecutionChange, error) {
+	return plugin.ExecutionChange{}, x.f.step("snapshot")
+}
+func (executing) Stored() {}
+func (x executing) Restore(_ context.Context, values map[string][]byte) error {
+	return x.f.step("restore cells " + string(values["v"]))
+}
+func (executing) Globals(context.Context) ([]protocol.CodeGlobal, error) { return nil, nil }
+func (executing) Describe(context.Context, []protocol.ToolManifest) (plugin.CodeGuide, error) {
+	return plugin.CodeGuide{Language: "words"}, nil
 }
 
 func TestResume(t *testing.T) {
 	all := []string{"initialize", "restore cells x", "restore to hi", "sessionRestored of hi", "materialize"}
 	stored := plugin.Stored{
-		Plugins: &plugin.Snapshot{Entries: map[string]plugin.Entry{"gone": {}}}, Execution: []byte("x"),
+		Plugins: &plugin.Snapshot{Entries: map[string]plugin.Entry{"gone": {}}}, Execution: map[string][]byte{"v": []byte("x")},
 		View: &plugin.View{Session: protocol.Session{Title: "hi"}}, Recorded: &protocol.TurnOptions{SchemaVersion: 3},
 	}
 	begin := func(t *testing.T, f *following, more ...plugin.Factory) *plugin.Session {

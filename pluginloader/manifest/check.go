@@ -79,7 +79,7 @@ func (s *source) needProcess(c *Contributions) {
 	for _, part := range []struct {
 		name  string
 		there bool
-	}{{"hooks", len(c.Hooks) > 0}, {"operations", len(c.Operations) > 0}, {"tasks", len(c.Tasks) > 0}, {"codeExecutor", c.CodeExecutor}, {"capabilities", len(c.Capabilities) > 0}, {"config", len(c.Config) > 0},
+	}{{"hooks", len(c.Hooks) > 0}, {"operations", len(c.Operations) > 0}, {"tasks", len(c.Tasks) > 0}, {"codeExecutor", c.CodeExecutor != nil}, {"capabilities", len(c.Capabilities) > 0}, {"config", len(c.Config) > 0},
 		{"state", c.State != ""}, {"moreTools", c.MoreTools}, {"prepares", c.Prepares}, {"input", c.Input != nil}, {"triggers", len(c.Triggers) > 0}, {"extensions", len(c.Extensions) > 0},
 	} {
 		if part.there {

@@ -29,7 +29,7 @@ const reviewer = `{
       {"name": "ask_reviewer", "description": "Ask", "input": {"type": "object"}}],
     "prompt": [{"slot": "guidance", "priority": 10, "content": "Prefer small diffs, as ${HOME} is."}],
     "operations": [{"name": "reviewer.summary", "kind": "query", "session": "required"}],
-    "codeExecutor": true,
+    "codeExecutor": {"replay": true},
     "mcpServers": {"files": {"command": "npx", "args": ["server", "${PLUGIN_ROOT}"]}, "web": {"url": "https://x.test/mcp", "headers": {"X-A": "b"}}},
     "toolSwitches": {"off": ["shell"]},
     "config": {"type": "object", "properties": {"strict": {"type": "boolean"}}},

@@ -50,7 +50,7 @@ type Contributions struct {
 	Tools        []Tool            `json:"tools,omitempty" max:"256"`                   // tools for the model
 	Operations   []Operation       `json:"operations,omitempty" max:"256"`              // operations of the process, for clients
 	Tasks        []string          `json:"tasks,omitempty" max:"64" each:"128"`         // names of task handlers of the process
-	CodeExecutor bool              `json:"codeExecutor,omitempty"`                      // whether the process runs code cells
+	CodeExecutor *CodeExecutor     `json:"codeExecutor,omitempty"`                      // set if the process runs code cells
 	State        string            `json:"state,omitempty" max:"64"`                    // version of the state that the process keeps for each session; absent: no state
 	MoreTools    bool              `json:"moreTools,omitempty"`                         // whether the process lists its tools at run time; tools has the initial list
 	Prepares     bool              `json:"prepares,omitempty"`                          // whether the process completes the arguments of its tools before a call
@@ -65,6 +65,11 @@ type Contributions struct {
 	Sandbox      *Sandbox          `json:"sandbox,omitempty"`                           // sandbox of all programs, where the system supports it; absent: none
 	Config       json.RawMessage   `json:"config,omitempty" max:"65536"`                // JSON Schema of the plugin's options; absent: no options
 	Capabilities []Capability      `json:"capabilities,omitempty" max:"16"`             // requests that the process may send to lashd, in calls that allow them; absent: only emitTrace
+}
+
+// CodeExecutor says how the process runs code cells.
+type CodeExecutor struct {
+	Replay bool `json:"replay,omitempty"` // a cell depends on nothing but its source, the state before it and its requests to lashd; then lashd runs a cell that a crash interrupted again
 }
 
 // Process is a program that speaks the plugin protocol on stdin and stdout. It serves all sessions and runs in the plugin's

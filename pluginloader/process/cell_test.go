@@ -45,7 +45,7 @@ var coder = plugin.Static("coder", func(r *plugin.Registrar) error {
 // coded is a daemon whose model has a word run in each turn, by a process.
 func coded(t *testing.T, dir, plugin string, c process.Config) *builtintest.Daemon {
 	t.Helper()
-	c.ID, c.Contributes = plugin, process.Contributions{Executor: true}
+	c.ID, c.Contributes = plugin, process.Contributions{Executor: &process.CodeExecutor{}}
 	model := scripted.New(&scripted.Script{Otherwise: &scripted.Turn{Replies: []scripted.Reply{{Text: "run word;"}, {Text: "done"}}}})
 	return builtintest.StartWith(t, coder, dir, 0, model, begin(t, c))
 }

@@ -72,8 +72,15 @@ type Contributions struct {
 	Input      *plugin.TurnInput // JSON that clients send with each turn; nil: none
 	Triggers   []plugin.TriggerEvent
 	Extensions []plugin.Extension
-	Executor   bool   // runs code cells
-	State      string // version of the plugin's state; empty: no state
+	Executor   *CodeExecutor // runs code cells; nil: it does not
+	State      string        // version of the plugin's state; empty: no state
+}
+
+// CodeExecutor declares how a process runs code cells.
+type CodeExecutor struct {
+	// Replay says that a cell depends on nothing but its source, the state before it and what it asks of lashd. Then a cell
+	// that a crash interrupted runs again.
+	Replay bool
 }
 
 // maxTools is the maximum number of tools of one plugin in a session.
@@ -160,7 +167,7 @@ type confirmed struct {
 
 // names returns what the handshake has to confirm.
 func (c *Contributions) names() confirmed {
-	n := confirmed{Tasks: c.Tasks, Executor: c.Executor, State: c.State}
+	n := confirmed{Tasks: c.Tasks, Executor: c.Executor != nil, State: c.State}
 	for _, h := range c.Hooks {
 		n.Hooks = append(n.Hooks, h.Name)
 	}

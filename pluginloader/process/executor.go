@@ -4,40 +4,71 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"lashd/engine/plugin"
+	"lashd/engine/tool"
 	"lashd/engine/turn"
+	"lashd/rpc/protocol"
 )
 
 // executor implements plugin.CodeExecutor: it runs code cells in the plugin's process. Its state is
 // that of the interpreter, for example variables of earlier cells. The engine stores the state with
-// the session, and a new process gets the last stored state.
-type executor struct{ *instance }
+// the session, and a new process gets the last captured state.
+type executor struct {
+	*instance
+	unstored plugin.ExecutionChange // captured from the process, but not durable yet; guarded by mu
+	seen     []protocol.CodeGlobal  // globals as of the newest capture or restore; guarded by mu
+}
+
+// Describe implements plugin.CodeExecutor.
+func (x *executor) Describe(ctx context.Context, tools []protocol.ToolManifest) (plugin.CodeGuide, error) {
+	answer, err := ask[struct {
+		Language string `json:"language"`
+		Guide    string `json:"guide"`
+	}](ctx, x.instance, "code/describe", x.factory.config.Deadlines.State, nil, func(s *seat, u until) any {
+		return struct {
+			of
+			until
+			Tools []protocol.ToolManifest `json:"tools"`
+		}{x.of(s), u, tools}
+	})
+	if err != nil {
+		return plugin.CodeGuide{}, err
+	}
+	return plugin.CodeGuide{Language: answer.Language, Guide: answer.Guide}, nil
+}
+
+// ReplaysCells implements plugin.CellReplayer.
+func (x *executor) ReplaysCells() bool { return x.factory.config.Contributes.Executor.Replay }
 
 // Execute implements plugin.CodeExecutor. It marks the state as changed before the cell runs,
 // because a cell that fails may have changed it too.
-func (x *executor) Execute(ctx context.Context, call *plugin.CodeCall) (turn.CellReply, error) {
+func (x *executor) Execute(ctx context.Context, call *plugin.CodeCall, host plugin.CellHost) (turn.CellReply, error) {
 	x.stain(true)
-	answer, err := asked[turn.CellReply](ctx, x.instance, "code/execute", x.factory.config.Deadlines.Code, lastWord, nil, func(s *seat, u until) any {
+	g := &grant{cell: host}
+	answer, err := asked[turn.CellReply](ctx, x.instance, "code/execute", x.factory.config.Deadlines.Code, lastWord, g, func(s *seat, u until) any {
 		return struct {
 			of
 			until
 			*plugin.CodeCall
-		}{x.of(s), u, call}
+			Tools []protocol.ToolManifest `json:"tools"`
+		}{x.of(s), u, call, host.Tools()}
 	})
 	switch {
 	case err != nil:
 		return turn.CellReply{}, err
-	case len(answer.Calls) > 0:
+	case len(answer.Calls) > 0 || answer.Fatal != nil || answer.ID != "":
 		return turn.CellReply{}, &Error{Plugin: x.factory.ID(), Code: Protocol, Err: errCalls}
 	}
 	return *answer, nil
 }
 
-// errCalls rejects an answer with tool calls: a process calls tools with host/callTool.
-var errCalls = errors.New("code/execute: the answer must not contain tool calls")
+// errCalls rejects an answer with members that only lashd sets: a process calls tools with host/callTool.
+var errCalls = errors.New("code/execute: the answer must not contain id, calls or fatal")
 
-// stain records whether the state has changed since it was last stored.
+// stain records whether the state has changed since it was last captured.
 func (x *executor) stain(dirty bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -48,40 +79,87 @@ func (x *executor) stain(dirty bool) {
 func (x *executor) Dirty() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return x.dirty
+	return x.dirty || len(x.unstored.Changed)+len(x.unstored.Removed) > 0
 }
 
-// codeState is the executor's state on the wire.
-type codeState struct {
-	State []byte `json:"state,omitempty"`
+// codeChange is the answer of code/snapshot: what changed since the one before.
+type codeChange struct {
+	Changed map[string][]byte     `json:"changed,omitempty"`
+	Removed []string              `json:"removed,omitempty"`
+	Globals []protocol.CodeGlobal `json:"globals,omitempty"` // all that there are, ordered by name
+	More    bool                  `json:"more,omitempty"`    // the rest follows in the next answer
 }
 
-// Snapshot implements plugin.ExecutionState. It keeps a copy for a later process.
-func (x *executor) Snapshot(ctx context.Context) ([]byte, error) {
-	answer, err := ask[codeState](ctx, x.instance, "code/snapshot", x.factory.config.Deadlines.State, nil, func(s *seat, u until) any {
+// Snapshot implements plugin.ExecutionState. What it captured before and what never became durable
+// is part of the result. It keeps all values for a later process.
+func (x *executor) Snapshot(ctx context.Context) (plugin.ExecutionChange, error) {
+	if x.seated() != nil { // without a process, nothing has changed since the newest capture
+		if err := x.fetchChange(ctx); err != nil {
+			return plugin.ExecutionChange{}, err
+		}
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.dirty = false
+	return plugin.ExecutionChange{Changed: maps.Clone(x.unstored.Changed), Removed: slices.Clone(x.unstored.Removed)}, nil
+}
+
+// fetchChange asks the process for the change since the newest capture and adds it to unstored. A large
+// change comes in several answers.
+func (x *executor) fetchChange(ctx context.Context) error {
+	for {
+		if more, err := x.fetchPart(ctx); err != nil || !more {
+			return err
+		}
+	}
+}
+
+// fetchPart asks for one part of the change, and reports whether there are more.
+func (x *executor) fetchPart(ctx context.Context) (more bool, err error) {
+	answer, err := ask[codeChange](ctx, x.instance, "code/snapshot", x.factory.config.Deadlines.State, nil, func(s *seat, u until) any {
 		return struct {
 			of
 			until
 		}{x.of(s), u}
 	})
 	if err != nil {
-		return nil, err
+		return false, err
 	}
+	next := plugin.ExecutionChange{Changed: answer.Changed, Removed: answer.Removed}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.code = answer.State
-	return answer.State, nil
+	x.code, x.seen = next.AppliedTo(maps.Clone(x.code)), answer.Globals
+	x.unstored = next.After(x.unstored)
+	return answer.More, nil
 }
 
-// Stored implements plugin.ExecutionState. The engine calls it after the commit with the state.
-func (x *executor) Stored() { x.stain(false) }
+// Stored implements plugin.ExecutionState. The engine calls it after the commit with the newest capture.
+func (x *executor) Stored() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.unstored = plugin.ExecutionChange{}
+}
+
+// Globals implements plugin.ExecutionState.
+func (x *executor) Globals(context.Context) ([]protocol.CodeGlobal, error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.seen != nil {
+		return x.seen, nil
+	}
+	var all []protocol.CodeGlobal
+	for _, name := range slices.Sorted(maps.Keys(x.code)) {
+		all = append(all, protocol.CodeGlobal{Name: name, Size: int64(len(x.code[name]))})
+	}
+	return all, nil
+}
 
 // Restore implements plugin.ExecutionState. A running process gets the state at once; it loses the
 // variables of its current state. If no process runs, the next one gets the state on first use.
-func (x *executor) Restore(ctx context.Context, state []byte) error {
+func (x *executor) Restore(ctx context.Context, values map[string][]byte) error {
 	x.mu.Lock()
 	s := x.place
-	x.code, x.dirty = state, false
+	x.code, x.dirty, x.seen, x.unstored = values, false, nil, plugin.ExecutionChange{}
 	x.mu.Unlock()
 	if s == nil || !s.life.alive() {
 		return nil
@@ -94,20 +172,86 @@ func (x *executor) Restore(ctx context.Context, state []byte) error {
 	if s.err != nil {
 		return nil
 	}
-	return x.giveCode(ctx, s, state)
+	return x.giveCode(ctx, s, values)
 }
 
-// giveCode sends a state to the process. An empty state resets the executor.
-func (i *instance) giveCode(ctx context.Context, s *seat, state []byte) error {
-	_, err := put[nothing](ctx, s, "code/restore", i.factory.config.Deadlines.State, 0, nil, func(s *seat, u until) any {
-		return struct {
-			of
-			until
-			codeState
-		}{i.of(s), u, codeState{state}}
-	})
-	if err != nil {
-		return fmt.Errorf("code executor: %w", err)
+// maxRestored is how many bytes of values one code/restore carries, unless a single value is larger.
+// The limit of a message is well above it, and values grow by a third in JSON.
+const maxRestored = 2 << 20
+
+// giveCode sends the values of the executor to the process, in as many messages as they need. No
+// values reset the executor.
+func (i *instance) giveCode(ctx context.Context, s *seat, values map[string][]byte) error {
+	names := slices.Sorted(maps.Keys(values))
+	for first := true; first || len(names) > 0; first = false {
+		part, size := map[string][]byte{}, 0
+		for len(names) > 0 && (size == 0 || size+len(values[names[0]]) <= maxRestored) {
+			part[names[0]] = values[names[0]]
+			size += len(names[0]) + len(values[names[0]])
+			names = names[1:]
+		}
+		_, err := put[nothing](ctx, s, "code/restore", i.factory.config.Deadlines.State, 0, nil, func(s *seat, u until) any {
+			return struct {
+				of
+				until
+				Values map[string][]byte `json:"values"`
+				More   bool              `json:"more,omitempty"` // further values follow; the state is replaced with the last of them
+			}{i.of(s), u, part, len(names) > 0}
+		})
+		if err != nil {
+			return fmt.Errorf("code executor: %w", err)
+		}
 	}
 	return nil
+}
+
+// cellHost is the part of a grant that a running code cell has.
+func (g *grant) cellHost() (plugin.CellHost, error) {
+	if g.cell == nil {
+		return nil, &plugin.UnavailableError{Capability: "requests of code cells"}
+	}
+	return g.cell, nil
+}
+
+// cellCalls calls tools for a code cell. The cell's clock stands still: its time limit is for the code.
+func cellCalls(ctx context.Context, g *grant, calls []tool.Request) (out []protocol.ToolOutput, err error) {
+	late := g.clock.still(func() { out, err = g.cell.Call(ctx, calls) })
+	return out, errors.Join(late, err)
+}
+
+// now implements host/now: the time, in nanoseconds since 1970. A cell that runs again gets the same.
+func now(ctx context.Context, g *grant, _ *granted) (*struct {
+	UnixNs int64 `json:"unixNs"`
+}, error) {
+	host, err := g.cellHost()
+	if err != nil {
+		return nil, err
+	}
+	t, err := host.Now(ctx)
+	return &struct {
+		UnixNs int64 `json:"unixNs"`
+	}{t.UnixNano()}, err
+}
+
+// random implements host/random: 32 random bytes. A cell that runs again gets the same.
+func random(ctx context.Context, g *grant, _ *granted) (*struct {
+	Bytes []byte `json:"bytes"`
+}, error) {
+	host, err := g.cellHost()
+	if err != nil {
+		return nil, err
+	}
+	data, err := host.Random(ctx)
+	return &struct {
+		Bytes []byte `json:"bytes"`
+	}{data}, err
+}
+
+// conversation implements host/history: the messages that the model sees.
+func conversation(_ context.Context, g *grant, _ *granted) (*list[*protocol.Message], error) {
+	host, err := g.cellHost()
+	if err != nil {
+		return nil, err
+	}
+	return &list[*protocol.Message]{host.History()}, nil
 }

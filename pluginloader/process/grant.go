@@ -23,13 +23,14 @@ type grant struct {
 	id     string
 	ctx    context.Context // ends with the call
 	host   plugin.Capabilities
-	tool   tool.Host      // host of a tool call; nil: none
-	state  *artifacts     // of a call that writes or restores state; nil: none
-	stored *artifactNames // artifacts that a tool call has stored
-	clock  *clock         // time limit of the call
-	life   *life          // the process that has the grant
-	seat   *seat          // the session in that process
-	task   *registered    // a task that the process runs by itself; nil: the grant belongs to a call
+	tool   tool.Host       // host of a tool call; nil: none
+	cell   plugin.CellHost // host of a code cell; nil: none
+	state  *artifacts      // of a call that writes or restores state; nil: none
+	stored *artifactNames  // artifacts that a tool call has stored
+	clock  *clock          // time limit of the call
+	life   *life           // the process that has the grant
+	seat   *seat           // the session in that process
+	task   *registered     // a task that the process runs by itself; nil: the grant belongs to a call
 }
 
 // artifactNames is the set of artifacts that a call has stored. It is safe for concurrent use.
@@ -104,5 +105,5 @@ func (all *grants) revoke() {
 
 // empty reports whether the grant allows nothing, so the call needs no ID.
 func (g *grant) empty() bool {
-	return g.host == plugin.Capabilities{} && g.tool == nil && g.state == nil
+	return g.host == plugin.Capabilities{} && g.tool == nil && g.cell == nil && g.state == nil
 }

@@ -73,6 +73,9 @@ var hostMethods = map[string]hostMethod{
 	"host/complete":            {UsesCompletions, bind(complete)},
 	"host/emitTrace":           {"", bind(emitTrace)},
 	"host/callTool":            {UsesTools, bind(callTool)},
+	"host/now":                 {"", bind(now)},
+	"host/random":              {"", bind(random)},
+	"host/history":             {"", bind(conversation)},
 	"host/ask":                 {UsesDecisions, bind(askPerson)},
 	"host/artifactWrite":       {UsesArtifacts, bind(artifactWrite)},
 	"host/artifactRead":        {UsesArtifacts, bind(artifactRead)},
@@ -235,8 +238,8 @@ func emitTrace(_ context.Context, g *grant, p *struct {
 	return struct{}{}, nil
 }
 
-// callTool implements host/callTool: it calls other tools on behalf of the current tool call and
-// returns their outputs in the same order. It works only during a tool call.
+// callTool implements host/callTool: it calls other tools on behalf of the current tool call or code
+// cell and returns their outputs in the same order. It works only during one of them.
 func callTool(ctx context.Context, g *grant, p *struct {
 	granted
 	Calls []struct {
@@ -244,13 +247,19 @@ func callTool(ctx context.Context, g *grant, p *struct {
 		Args json.RawMessage `json:"args"`
 	} `json:"calls"`
 }) (*list[protocol.ToolOutput], error) {
-	if g.tool == nil {
+	if g.tool == nil && g.cell == nil {
 		return nil, &plugin.UnavailableError{Capability: "calls of tools"}
 	}
 	var calls []tool.Request
 	for _, c := range p.Calls {
 		calls = append(calls, tool.Request{Name: c.Name, Args: c.Args})
 	}
-	out, err := g.tool.Call(ctx, calls)
+	call := cellCalls
+	if g.tool != nil {
+		call = func(ctx context.Context, g *grant, calls []tool.Request) ([]protocol.ToolOutput, error) {
+			return g.tool.Call(ctx, calls)
+		}
+	}
+	out, err := call(ctx, g, calls)
 	return &list[protocol.ToolOutput]{out}, err
 }

@@ -33,14 +33,15 @@ func limited(ctx context.Context, limit time.Duration) (context.Context, *clock,
 
 // still runs f while the clock is stopped, and then restarts the clock with its whole limit. It
 // fails if the time is already up. Calls wait for each other.
-func (c *clock) still(f func() (protocol.DecisionAnswer, error)) (protocol.DecisionAnswer, error) {
+func (c *clock) still(f func()) error {
 	c.asks.Lock()
 	defer c.asks.Unlock()
 	if !c.timer.Stop() {
-		return protocol.DecisionAnswer{}, errOver
+		return errOver
 	}
 	defer c.timer.Reset(c.limit)
-	return f()
+	f()
+	return nil
 }
 
 // errNoQuestion rejects a question without text.
@@ -61,10 +62,12 @@ func askPerson(ctx context.Context, g *grant, p *struct {
 	case p.Prompt == "":
 		return nil, errNoQuestion
 	}
-	answer, err := g.clock.still(func() (protocol.DecisionAnswer, error) {
-		return g.tool.Ask(ctx, tool.Question{Prompt: p.Prompt, Form: p.Form, Deadline: milliseconds(p.DeadlineMs)})
+	var answer protocol.DecisionAnswer
+	var err error
+	late := g.clock.still(func() {
+		answer, err = g.tool.Ask(ctx, tool.Question{Prompt: p.Prompt, Form: p.Form, Deadline: milliseconds(p.DeadlineMs)})
 	})
-	return &answer, err
+	return &answer, errors.Join(late, err)
 }
 
 // milliseconds converts a duration of a plugin. Negative and huge values become maxDeadline.

@@ -28,13 +28,13 @@ type instance struct {
 	list    atomic.Pointer[[]tool.Tool] // tools that the plugin listed at run time; nil: the declared ones
 
 	mu       sync.Mutex
-	place    *seat     // the instance in the current process; nil: the process does not know the session
-	kept     *saved    // state for the next process; nil: none
-	code     []byte    // state of the code executor for the next process; nil: none
-	dirty    bool      // a cell has run since code was stored
-	revision uint64    // of the state; a revision is never reused for other state
-	newest   uint64    // the highest revision so far
-	omission *omission // last answer of the catalog hook; nil: none
+	place    *seat             // the instance in the current process; nil: the process does not know the session
+	kept     *saved            // state for the next process; nil: none
+	code     map[string][]byte // values of the code executor for the next process, by name; nil: none
+	dirty    bool              // a cell has run since code was stored
+	revision uint64            // of the state; a revision is never reused for other state
+	newest   uint64            // the highest revision so far
+	omission *omission         // last answer of the catalog hook; nil: none
 	closed   bool
 }
 
@@ -127,7 +127,7 @@ func (i *instance) sit(ctx context.Context, l *life) (*seat, error) {
 // begin opens the session in a process and sends the saved state, within Deadlines.State. It runs
 // on its own goroutine, so a slow plugin does not block callers that give up. Secrets in the
 // session's options are hidden from the plugin's log first.
-func (i *instance) begin(ctx context.Context, s *seat, kept *saved, code []byte) error {
+func (i *instance) begin(ctx context.Context, s *seat, kept *saved, code map[string][]byte) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, i.factory.config.Deadlines.State, child.ErrLate)
 	defer cancel()
 	b := i.build

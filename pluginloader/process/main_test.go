@@ -54,7 +54,7 @@ func everything() process.Contributions {
 		hooks = append(hooks, process.Hook{Name: name})
 	}
 	return process.Contributions{
-		Hooks: hooks, Executor: true, State: "1", Changing: true,
+		Hooks: hooks, Executor: &process.CodeExecutor{}, State: "1", Changing: true,
 		Tools: []tool.Tool{{Manifest: protocol.ToolManifest{Name: "note", Description: "Note something.", Kind: protocol.ToolKindOther}}},
 		Operations: []protocol.OperationInfo{
 			{Name: "notes.list", Kind: protocol.OperationQuery}, {Name: "notes.add", Kind: protocol.OperationCommand},

@@ -46,8 +46,8 @@ func (i *instance) Register(r *plugin.Registrar) error {
 	for _, name := range c.Tasks {
 		r.Tasks().Handler(name, i.handler(name))
 	}
-	if c.Executor {
-		r.Execution().Executor(&executor{i})
+	if c.Executor != nil {
+		r.Execution().Executor(&executor{instance: i})
 	}
 	i.registerTools(r, c)
 	for _, o := range c.Operations {

@@ -64,7 +64,7 @@ type asked struct {
 	Name      string            `json:"name"`
 	Args      json.RawMessage   `json:"args"`
 	Source    string            `json:"source"`
-	State     []byte            `json:"state"`
+	Values    map[string][]byte `json:"values"`
 	Meta      plugin.Meta       `json:"meta"`
 	Artifacts []plugin.Artifact `json:"artifacts"`
 	Context   json.RawMessage   `json:"context"`

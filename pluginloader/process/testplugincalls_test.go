@@ -39,7 +39,7 @@ func (g *guest) initialize(params json.RawMessage) (any, error) {
 func (g *guest) work(method string, r *room, p asked) (any, error) {
 	switch method {
 	case "session/open", "code/restore":
-		r.cells = string(p.State)
+		r.cells = string(p.Values["cells"])
 		return struct{}{}, nil
 	case "snapshot/write":
 		if g.role == "bulky" {
@@ -76,7 +76,7 @@ func (g *guest) work(method string, r *room, p asked) (any, error) {
 		r.cells += p.Source
 		return map[string]any{"printed": r.cells}, nil
 	case "code/snapshot":
-		return map[string]any{"state": []byte(r.cells)}, nil
+		return map[string]any{"changed": map[string][]byte{"cells": []byte(r.cells)}}, nil
 	}
 	return nil, fmt.Errorf("no method %s", method)
 }

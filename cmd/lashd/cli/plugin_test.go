@@ -14,7 +14,7 @@ func TestPluginCheck(t *testing.T) {
 	for dir, text := range map[string]string{
 		good: `{"name":"reviewer","skills":"x","lashd":{"process":{"command":["python3","${PLUGIN_ROOT}/r.py"]},"hooks":["beforeToolCall"],
 			"tools":[{"name":"tests","description":"d","command":["go","test"]}],"mcpServers":{"web":{"url":"https://x.test"}},
-			"prompt":[{"slot":"intro","content":"Be\nshort"}],"capabilities":["graph"],"codeExecutor":true,"toolSwitches":{"off":["shell"]}}}`,
+			"prompt":[{"slot":"intro","content":"Be\nshort"}],"capabilities":["graph"],"codeExecutor":{},"toolSwitches":{"off":["shell"]}}}`,
 		bad: "{\"name\":\"p\",\n\t\"lashd\":{\"hoks\":1}, \"version\":2}",
 	} {
 		if err := os.Mkdir(dir, 0o755); err != nil {

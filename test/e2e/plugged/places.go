@@ -7,6 +7,7 @@ import (
 
 	"lashd/engine/plugin"
 	"lashd/engine/turn"
+	"lashd/rpc/protocol"
 )
 
 // places is a code executor whose state is the list of visited places.
@@ -16,7 +17,7 @@ type places struct {
 }
 
 // Execute implements plugin.CodeExecutor.
-func (p *places) Execute(_ context.Context, call *plugin.CodeCall) (turn.CellReply, error) {
+func (p *places) Execute(_ context.Context, call *plugin.CodeCall, _ plugin.CellHost) (turn.CellReply, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.seen = strings.TrimSpace(p.seen + " " + call.Source)
@@ -31,10 +32,18 @@ func (p *places) Dirty() bool {
 }
 
 // Snapshot implements plugin.ExecutionState.
-func (p *places) Snapshot(context.Context) ([]byte, error) {
+func (p *places) Snapshot(context.Context) (plugin.ExecutionChange, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return []byte(p.seen), nil
+	return plugin.ExecutionChange{Changed: map[string][]byte{"seen": []byte(p.seen)}}, nil
+}
+
+// Globals implements plugin.ExecutionState.
+func (p *places) Globals(context.Context) ([]protocol.CodeGlobal, error) { return nil, nil }
+
+// Describe implements plugin.CodeExecutor.
+func (p *places) Describe(context.Context, []protocol.ToolManifest) (plugin.CodeGuide, error) {
+	return plugin.CodeGuide{Language: "walk"}, nil
 }
 
 // Stored implements plugin.ExecutionState.
@@ -45,9 +54,10 @@ func (p *places) Stored() {
 }
 
 // Restore implements plugin.ExecutionState.
-func (p *places) Restore(_ context.Context, state []byte) error {
+func (p *places) Restore(_ context.Context, values map[string][]byte) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.seen, p.stored = string(state), string(state)
+	p.seen = string(values["seen"])
+	p.stored = p.seen
 	return nil
 }

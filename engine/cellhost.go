@@ -1,0 +1,170 @@
+package engine
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"lashd/engine/plugin"
+	"lashd/engine/tool"
+	"lashd/engine/turn"
+	"lashd/persistence"
+	"lashd/rpc/protocol"
+)
+
+// cell is a code cell that runs. It implements plugin.CellHost. To the journal, a cell is a call that
+// makes calls: its start is the row of the effect, and each call and value that it gets has a row
+// after that. The executor's goroutine uses it, one method at a time; the goroutine of the turn uses
+// it before and after.
+type cell struct {
+	*toolHost
+	run    *run
+	effect turn.Effect
+	outer  *toolCall
+	values []persistence.Effect // rows of values that are not stored yet
+	failed error                // why the cell could not repeat what it did before; nil: it did
+	close  context.CancelFunc
+}
+
+// newCell returns the host of a cell with what the journal has of an earlier run of it.
+func (r *run) newCell(ctx context.Context, effect turn.Effect, rows []persistence.Effect) *cell {
+	id := protocol.CallID(fmt.Sprintf("%s/cell/%d", r.id, effect.ID))
+	outer := &toolCall{ToolCall: protocol.ToolCall{CallID: id, Name: "code"}, effect: effect.ID, cell: true}
+	outer.sandboxed = r.judge.ceilings().Sandboxed
+	for _, row := range rows {
+		if row.Ordinal >= maxNestedCalls {
+			outer.inner.addRow(row.Ordinal%maxNestedCalls, row)
+		}
+	}
+	m := &callMaker{session: r.session, caller: r, hooks: r.hooks, catalog: r.prompt.catalog, frame: r.journal.begin.Frame}
+	life, end := context.WithCancel(ctx)
+	return &cell{toolHost: &toolHost{maker: m, call: outer, life: life}, run: r, effect: effect, outer: outer, close: end}
+}
+
+// call returns the request to the executor.
+func (c *cell) call() *plugin.CodeCall {
+	code := c.effect.Code
+	return &plugin.CodeCall{
+		TurnID: c.run.id, CellID: c.outer.CallID, Language: code.Language, Source: code.Source, AcceptFinish: code.AcceptFinish, Schema: code.Schema,
+	}
+}
+
+// Tools implements plugin.CellHost.
+func (c *cell) Tools() []protocol.ToolManifest { return c.maker.catalog.Manifests() }
+
+// History implements plugin.CellHost.
+func (c *cell) History() []*protocol.Message {
+	all := c.run.prompt.visibleHistory()
+	for _, n := range c.run.journal.nodes {
+		if n.Message != nil {
+			all = append(all, n.Message)
+		}
+	}
+	return all
+}
+
+// Call implements plugin.CellHost. Values that the cell got before are stored first, because the
+// calls may depend on them.
+func (c *cell) Call(ctx context.Context, wanted []tool.Request) ([]protocol.ToolOutput, error) {
+	ctx, leave, err := c.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	if len(c.values) > 0 {
+		if err := c.run.store.flush(ctx, c.values); err != nil {
+			return nil, err
+		}
+		c.values = nil
+	}
+	out, err := c.maker.runNested(ctx, c.outer, wanted)
+	c.note(err)
+	return out, err
+}
+
+// Now implements plugin.CellHost.
+func (c *cell) Now(ctx context.Context) (time.Time, error) {
+	var ns int64
+	err := c.value(ctx, "now", func() any { return time.Now().UnixNano() }, &ns)
+	return time.Unix(0, ns), err
+}
+
+// Random implements plugin.CellHost.
+func (c *cell) Random(ctx context.Context) ([]byte, error) {
+	var data []byte
+	err := c.value(ctx, "random", func() any {
+		fresh := make([]byte, 32)
+		_, _ = rand.Read(fresh) // never fails
+		return fresh
+	}, &data)
+	return data, err
+}
+
+// valuePrefix begins the name of a journal row that holds a value instead of a call. No tool has
+// such a name.
+const valuePrefix = "."
+
+// value decodes into v what fresh returns, or what it returned when the cell ran before a crash.
+func (c *cell) value(ctx context.Context, name string, fresh func() any, v any) error {
+	_, leave, err := c.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	s, err := c.maker.nestedCall(c.outer, tool.Request{Name: valuePrefix + name, Args: json.RawMessage(`{}`)})
+	if err != nil {
+		c.note(err)
+		return err
+	}
+	if !s.stored {
+		s.answer(protocol.ToolOutput{Status: protocol.OutputSuccess, Value: encode(fresh())})
+		c.values = append(c.values, c.maker.row(s))
+	}
+	return json.Unmarshal(s.reply.Output.Value, v)
+}
+
+// note remembers that the cell asked for something else than before the crash. Whatever the code
+// does then, its turn fails.
+func (c *cell) note(err error) {
+	if nondeterministic(err) != nil {
+		c.failed = err
+	}
+}
+
+// end closes the host: calls that run are cancelled, and the cell can make no more.
+func (c *cell) end() {
+	c.close()
+	c.toolHost.end()
+}
+
+// reply returns the result of the cell from that of its executor. It fails if the turn ends or is
+// suspended meanwhile: what the executor says then is not the result of the code.
+func (c *cell) reply(got turn.CellReply, failed error) (turn.CellReply, error) {
+	if err := context.Cause(c.run.ctx); err != nil {
+		return got, err
+	}
+	if failed != nil {
+		got = turn.CellReply{Error: failed.Error()}
+	}
+	var calls turn.ToolReply
+	c.outer.addNested(&calls)
+	if err := checkOverdue(c.outer.inner.calls); err != nil {
+		return got, err
+	}
+	c.run.seams.queuedMessages = append(c.run.seams.queuedMessages, c.outer.messages...)
+	got.ID, got.Calls = c.outer.CallID, calls.Calls
+	if got.Control == nil && got.Error == "" {
+		got.Control = calls.Control
+	}
+	got.Control = dropNoopSwitch(c.run.ctx, c.run.eng, c.run.journal.begin.Frame, got.Control)
+	if c.failed != nil {
+		got.Fatal = nondeterministic(c.failed)
+	}
+	return storableReply(got), nil
+}
+
+// isValue reports whether a row of the journal holds a value and not a call.
+func (s *toolCall) isValue() bool { return strings.HasPrefix(s.Name, valuePrefix) }
