@@ -126,8 +126,8 @@ func (c *cell) value(ctx context.Context, name string, fresh func() any, v any) 
 	return json.Unmarshal(s.reply.Output.Value, v)
 }
 
-// note remembers that the cell asked for something else than before the crash. Whatever the code
-// does then, its turn fails.
+// note remembers that the cell asked for something else than before the crash. Its turn fails then,
+// even if the code handles the error.
 func (c *cell) note(err error) {
 	if nondeterministic(err) != nil {
 		c.failed = err
@@ -140,8 +140,8 @@ func (c *cell) end() {
 	c.toolHost.end()
 }
 
-// reply returns the result of the cell from that of its executor. It fails if the turn ends or is
-// suspended meanwhile: what the executor says then is not the result of the code.
+// reply returns the result of the cell from that of its executor. It fails if the turn has ended or is
+// suspended: then the executor's answer is not the result of the code.
 func (c *cell) reply(got turn.CellReply, failed error) (turn.CellReply, error) {
 	if err := context.Cause(c.run.ctx); err != nil {
 		return got, err

@@ -47,7 +47,7 @@ func TestEverythingThatAPluginMayContributeIsRead(t *testing.T) {
 		c.Tools[0].Replay, c.Tools[1].Shell, c.Prompt[0].Priority, c.Operations[0].Kind, c.CodeExecutor, c.MCPServers["web"].URL,
 		c.ToolSwitches.Off[0], string(c.Config[:8]), len(c.Capabilities)}
 	want := []any{"reviewer", "${PLUGIN_ROOT}/reviewer.py", manifest.StartLazy, manifest.SlotAfterTurn, manifest.OnErrorDeny, manifest.TypeArray,
-		manifest.Replay("safe"), true, 10, manifest.OperationKind("query"), true, "https://x.test/mcp", "shell", `{"type":`, 2}
+		manifest.Replay("safe"), true, 10, manifest.OperationKind("query"), &manifest.CodeExecutor{Replay: true}, "https://x.test/mcp", "shell", `{"type":`, 2}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
