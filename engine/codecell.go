@@ -8,7 +8,6 @@ import (
 
 	"lashd/engine/plugin"
 	"lashd/engine/turn"
-	"lashd/engine/workgroup"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
@@ -78,23 +77,6 @@ func (r *run) storeCell() error {
 		r.eng.Log.Error("cannot capture the globals of code cells", "session", r.session.id, "error", err)
 	}
 	return r.store.flushState(r.ctx, k)
-}
-
-// withCode returns the environment of an iteration with what the driver tells the model of its code:
-// the language, the globals, and the size of the conversation. Drivers that run no code get the
-// environment as it is, which turns share.
-func (r *run) withCode(ctx context.Context, env *turn.Environment) (*turn.Environment, error) {
-	guide := r.hooks.plugins.Guide()
-	if guide == nil {
-		return env, nil
-	}
-	globals, err := workgroup.CallPlugin(ctx, r.eng.group, r.hooks.plugins.Globals)
-	if err != nil {
-		return env, err
-	}
-	with := *env
-	with.Code = &turn.CodeEnvironment{Language: guide.Language, Globals: globals, Context: r.prompt.contextTokens()}
-	return &with, nil
 }
 
 // storableReply returns the reply, or one with an error in its place if it cannot be encoded as

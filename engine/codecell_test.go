@@ -94,12 +94,6 @@ func (m *memory) Snapshot(context.Context) (plugin.ExecutionChange, error) {
 	return plugin.ExecutionChange{Changed: map[string][]byte{"text": []byte(m.text)}}, m.broken
 }
 
-func (*memory) Globals(context.Context) ([]protocol.CodeGlobal, error) { return nil, nil }
-
-func (*memory) Describe(context.Context, []protocol.ToolManifest) (plugin.CodeGuide, error) {
-	return plugin.CodeGuide{Language: "words"}, nil
-}
-
 func (m *memory) Stored() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -274,10 +268,6 @@ func TestCells(t *testing.T) {
 
 // deaf is an executor that does not care about its context.
 type deaf chan struct{}
-
-func (deaf) Describe(context.Context, []protocol.ToolManifest) (plugin.CodeGuide, error) {
-	return plugin.CodeGuide{Language: "words"}, nil
-}
 
 func (s deaf) Execute(context.Context, *plugin.CodeCall, plugin.CellHost) (turn.CellReply, error) {
 	<-s

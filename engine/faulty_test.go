@@ -250,12 +250,6 @@ func (c *faultyCells) Snapshot(context.Context) (plugin.ExecutionChange, error) 
 	return plugin.ExecutionChange{Changed: map[string][]byte{"n": n}}, err
 }
 
-func (*faultyCells) Globals(context.Context) ([]protocol.CodeGlobal, error) { return nil, nil }
-
-func (*faultyCells) Describe(context.Context, []protocol.ToolManifest) (plugin.CodeGuide, error) {
-	return plugin.CodeGuide{Language: "words"}, nil
-}
-
 func (c *faultyCells) Stored() {
 	c.f.at("code_executor_stored")
 	c.mu.Lock()

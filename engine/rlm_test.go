@@ -43,7 +43,7 @@ func (x *calc) Globals(context.Context) (all []protocol.CodeGlobal, _ error) {
 	return all, nil
 }
 
-func (x *calc) Execute(_ context.Context, call *plugin.CodeCall) (r turn.CellReply, _ error) {
+func (x *calc) Execute(_ context.Context, call *plugin.CodeCall, _ plugin.CellHost) (r turn.CellReply, _ error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for i, line := range strings.Split(call.Source, "\n") {
@@ -74,22 +74,26 @@ func (x *calc) Execute(_ context.Context, call *plugin.CodeCall) (r turn.CellRep
 
 func (x *calc) Dirty() bool { return true }
 
-func (x *calc) Snapshot(context.Context) ([]byte, error) {
+func (x *calc) Snapshot(context.Context) (c plugin.ExecutionChange, err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return json.Marshal(x.globals)
+	c.Changed = map[string][]byte{}
+	for name, value := range x.globals {
+		c.Changed[name] = []byte(value)
+	}
+	return c, nil
 }
 
 func (x *calc) Stored() {}
 
-func (x *calc) Restore(_ context.Context, state []byte) error {
+func (x *calc) Restore(_ context.Context, values map[string][]byte) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.globals = map[string]string{}
-	if len(state) == 0 {
-		return nil
+	for name, value := range values {
+		x.globals[name] = string(value)
 	}
-	return json.Unmarshal(state, &x.globals)
+	return nil
 }
 
 // calculating is a setup with the rlm driver and calc.

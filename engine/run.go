@@ -274,9 +274,6 @@ func (r *run) sync(ctx context.Context, effect turn.Effect) error {
 	if err != nil {
 		return err
 	}
-	if env.Sync, err = r.withCode(ctx, env.Sync); err != nil {
-		return r.failPrompt(ctx, &hookFailure{"plugin_prompt", err})
-	}
 	r.deliver(effect, env)
 	return nil
 }

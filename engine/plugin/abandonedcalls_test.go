@@ -11,7 +11,6 @@ import (
 
 	"lashd/engine/plugin"
 	"lashd/engine/turn"
-	"lashd/rpc/protocol"
 )
 
 // deaf is a plugin whose hooks and executor block while hold is set, even if their context is done.
@@ -45,11 +44,7 @@ func (d *deaf) Stored()     { d.wait() }
 func (d *deaf) Snapshot(context.Context) (plugin.ExecutionChange, error) {
 	return plugin.ExecutionChange{Changed: map[string][]byte{"x": nil}}, nil
 }
-func (d *deaf) Restore(context.Context, map[string][]byte) error     { d.state++; return nil }
-func (*deaf) Globals(context.Context) ([]protocol.CodeGlobal, error) { return nil, nil }
-func (*deaf) Describe(context.Context, []protocol.ToolManifest) (plugin.CodeGuide, error) {
-	return plugin.CodeGuide{Language: "words"}, nil
-}
+func (d *deaf) Restore(context.Context, map[string][]byte) error { d.state++; return nil }
 
 // opened opens a session with a plugin. It closes the session at the end unless the test has done so.
 func (d *deaf) opened(t *testing.T) *plugin.Session {

@@ -14,12 +14,6 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// CodeGuide tells the driver how a model writes code for an executor.
-type CodeGuide struct {
-	Language string // of the cells, and the name of their tags
-	Guide    string // how code calls the tools; part of the system prompt
-}
-
 // CodeCall is one code cell that the model wrote.
 type CodeCall struct {
 	TurnID       protocol.TurnID `json:"turnId"`
@@ -49,8 +43,6 @@ type CellHost interface {
 // CodeExecutor runs code cells, one at a time. An executor that keeps state between cells implements ExecutionState to
 // make it survive a restart.
 type CodeExecutor interface {
-	// Describe returns the guide to code that calls the tools. It depends on nothing else, and lashd calls it once per catalog.
-	Describe(context.Context, []protocol.ToolManifest) (CodeGuide, error)
 	// Execute runs a cell and returns soon after ctx is done. Errors of the code itself belong into the reply; an error
 	// means that the executor failed.
 	Execute(context.Context, *CodeCall, CellHost) (turn.CellReply, error)
@@ -111,8 +103,6 @@ type ExecutionState interface {
 	Stored()
 	// Restore replaces the state by values, named as Snapshot names them; none resets it to that of a new executor.
 	Restore(context.Context, map[string][]byte) error
-	// Globals describes the state, ordered by name.
-	Globals(context.Context) ([]protocol.CodeGlobal, error)
 }
 
 // ErrNoExecutor means that no plugin of the session runs code.
@@ -128,7 +118,6 @@ type execution struct {
 	executor *contribution[CodeExecutor]
 	running  atomic.Bool                   // a code cell is running
 	cell     atomic.Pointer[chan struct{}] // closed when the newest cell returns; nil: none has run
-	guide    atomic.Pointer[CodeGuide]     // nil: the driver has the model write no code
 	notified atomic.Pointer[chan struct{}] // closed when the executor's Stored returns; nil: never called
 }
 
@@ -179,40 +168,6 @@ func (e *execution) ReplaysCells() bool {
 	}
 	r, ok := e.executor.do.(CellReplayer)
 	return ok && r.ReplaysCells()
-}
-
-// describe asks the executor for its guide to code that calls the tools, if the driver has the model write code. The
-// guide is the session's until the catalog changes.
-func (e *execution) describe(ctx context.Context, driver Driver, tools []protocol.ToolManifest) (*CodeGuide, error) {
-	if _, codes := driver.(turn.TextSplitter); !codes || e.executor == nil {
-		return nil, nil
-	}
-	guide, err := invoke(ctx, e.plugins, HookCodeDescribe, e.executor.plugin, func() (CodeGuide, error) { return e.executor.do.Describe(ctx, tools) })
-	if err != nil {
-		return nil, err
-	}
-	e.guide.Store(&guide)
-	return &guide, nil
-}
-
-// Guide returns the guide of the newest Preamble; nil if the driver or the session runs no code.
-func (e *execution) Guide() *CodeGuide { return e.guide.Load() }
-
-// Globals describes the state of the code executor. It returns nil if the executor keeps none.
-func (e *execution) Globals(ctx context.Context) ([]protocol.CodeGlobal, error) {
-	x, ok := e.statefulExecutor()
-	if !ok {
-		return nil, nil
-	}
-	if err := e.awaitStored(ctx); err != nil {
-		return nil, err
-	}
-	return invoke(ctx, e.plugins, HookCodeSnapshot, e.executor.plugin, func() ([]protocol.CodeGlobal, error) {
-		if e.running.Load() {
-			return nil, errExecuting
-		}
-		return x.Globals(ctx)
-	})
 }
 
 // Execution is a captured change of the code executor's state that is about to be stored.

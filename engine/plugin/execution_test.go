@@ -7,7 +7,6 @@ import (
 
 	"lashd/engine/plugin"
 	"lashd/engine/turn"
-	"lashd/rpc/protocol"
 )
 
 // cells is a code executor that records the code it ran.
@@ -36,12 +35,6 @@ func (c *cells) Restore(_ context.Context, values map[string][]byte) error {
 	c.ran = string(values["ran"])
 	c.kept = c.ran
 	return nil
-}
-
-func (*cells) Globals(context.Context) ([]protocol.CodeGlobal, error) { return nil, nil }
-
-func (*cells) Describe(context.Context, []protocol.ToolManifest) (plugin.CodeGuide, error) {
-	return plugin.CodeGuide{Language: "words"}, nil
 }
 
 func TestExecutor(t *testing.T) {

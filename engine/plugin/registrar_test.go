@@ -17,10 +17,6 @@ import (
 
 type executor struct{}
 
-func (executor) Describe(context.Context, []protocol.ToolManifest) (plugin.CodeGuide, error) {
-	return plugin.CodeGuide{Language: "words"}, nil
-}
-
 func (executor) Execute(context.Context, *plugin.CodeCall, plugin.CellHost) (turn.CellReply, error) {
 	return turn.CellReply{Printed: "ran"}, nil
 }

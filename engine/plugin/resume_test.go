@@ -58,11 +58,6 @@ func (executing) Stored() {}
 func (x executing) Restore(_ context.Context, values map[string][]byte) error {
 	return x.f.step("restore cells " + string(values["v"]))
 }
-func (executing) Globals(context.Context) ([]protocol.CodeGlobal, error) { return nil, nil }
-func (executing) Describe(context.Context, []protocol.ToolManifest) (plugin.CodeGuide, error) {
-	return plugin.CodeGuide{Language: "words"}, nil
-}
-
 func TestResume(t *testing.T) {
 	all := []string{"initialize", "restore cells x", "restore to hi", "sessionRestored of hi", "materialize"}
 	stored := plugin.Stored{

@@ -22,22 +22,19 @@ type executor struct {
 	seen     []protocol.CodeGlobal  // globals as of the newest capture or restore; guarded by mu
 }
 
-// Describe implements plugin.CodeExecutor.
-func (x *executor) Describe(ctx context.Context, tools []protocol.ToolManifest) (plugin.CodeGuide, error) {
-	answer, err := ask[struct {
-		Language string `json:"language"`
-		Guide    string `json:"guide"`
-	}](ctx, x.instance, "code/describe", x.factory.config.Deadlines.State, nil, func(s *seat, u until) any {
+// Describe implements plugin.CodeDescriber.
+func (x *executor) Describe(ctx context.Context, tools []protocol.ToolManifest) (about plugin.CodeDescription, err error) {
+	answer, err := ask[plugin.CodeDescription](ctx, x.instance, "code/describe", x.factory.config.Deadlines.State, nil, func(s *seat, u until) any {
 		return struct {
 			of
 			until
 			Tools []protocol.ToolManifest `json:"tools"`
 		}{x.of(s), u, tools}
 	})
-	if err != nil {
-		return plugin.CodeGuide{}, err
+	if err == nil {
+		about = *answer
 	}
-	return plugin.CodeGuide{Language: answer.Language, Guide: answer.Guide}, nil
+	return about, err
 }
 
 // ReplaysCells implements plugin.CellReplayer.
@@ -140,7 +137,7 @@ func (x *executor) Stored() {
 	x.unstored = plugin.ExecutionChange{}
 }
 
-// Globals implements plugin.ExecutionState.
+// Globals implements plugin.GlobalsLister.
 func (x *executor) Globals(context.Context) ([]protocol.CodeGlobal, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -7,7 +7,6 @@ import (
 
 	"lashd/engine/plugin"
 	"lashd/engine/turn"
-	"lashd/rpc/protocol"
 )
 
 // places is a code executor whose state is the list of visited places.
@@ -36,14 +35,6 @@ func (p *places) Snapshot(context.Context) (plugin.ExecutionChange, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return plugin.ExecutionChange{Changed: map[string][]byte{"seen": []byte(p.seen)}}, nil
-}
-
-// Globals implements plugin.ExecutionState.
-func (p *places) Globals(context.Context) ([]protocol.CodeGlobal, error) { return nil, nil }
-
-// Describe implements plugin.CodeExecutor.
-func (p *places) Describe(context.Context, []protocol.ToolManifest) (plugin.CodeGuide, error) {
-	return plugin.CodeGuide{Language: "walk"}, nil
 }
 
 // Stored implements plugin.ExecutionState.
