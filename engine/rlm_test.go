@@ -215,6 +215,18 @@ func TestCodeDriver(t *testing.T) {
 			t.Error("the stream was read after the usage")
 		}
 	})
+	t.Run("runtime/R02 a reply that fails keeps text that could have become a tag", func(t *testing.T) {
+		model := modelFunc(func(_ context.Context, _ *provider.Request, yield func(provider.Chunk, error) bool) {
+			_ = yield(provider.Chunk{Text: "Look:\n<ca"}, nil) && yield(provider.Chunk{}, &provider.Error{Kind: provider.KindStream, Code: "cut"})
+		})
+		d := start(t, calculating(model))
+		id := d.session(t)
+		o := d.observe(t, id)
+		agrees(t, d, o, d.turn(t, id, "go"))
+		if all := d.history(t, id); !slices.Equal(all, []string{"userMessage: go", "agentMessage: Look:\n<ca"}) {
+			t.Errorf("history has %q", all)
+		}
+	})
 	t.Run("runtime/R02 plugins that filter text see the code, too", func(t *testing.T) {
 		text, seen := calcCell("Look:\n", "print a"), ""
 		hears := streams("hears", func(c plugin.StreamChunk) (plugin.StreamChunk, error) {
@@ -275,7 +287,7 @@ func TestCodeDriver(t *testing.T) {
 
 func TestCodeTermination(t *testing.T) {
 	t.Run("runtime/R04 a turn that must finish asks for it and ends with the value", func(t *testing.T) {
-		model := &remembering{Provider: replies(scripted.Reply{Text: calcCell("", `finish "a"`)}, scripted.Reply{Text: calcCell("", `finish 3`)})}
+		model := &remembering{Provider: replies(scripted.Reply{Text: calcCell("", `finish "a"`)}, scripted.Reply{Text: calcCell("Now:\n", `finish 3`)})}
 		d := start(t, calculating(model))
 		id := d.session(t)
 		options := turnOptions(`{"termination":{"kind":"finish","schema":{"type":"integer"}}}`)
@@ -283,6 +295,9 @@ func TestCodeTermination(t *testing.T) {
 		report := d.wait(t, must[*protocol.TurnStartResult](t)(d.Turns.Start(t.Context(), p)).TurnID)
 		if o := report.Outcome; o.Kind != protocol.OutcomeFinalValue || string(o.Value) != "3" || o.Text != "```json\n3\n```" {
 			t.Errorf("outcome %+v %+v", o, report.Issues)
+		}
+		if out := report.Output; out.Safe != "```json\n3\n```" || out.State != protocol.OutputUsable {
+			t.Errorf("output %+v", out)
 		}
 		if last := partsOf(model.asked[0]); last[len(last)-1] != `user text "This turn ends only when a code cell calls finish(value). The value must match this JSON Schema: {\"type\":\"integer\"}"` {
 			t.Errorf("the request ends with %s", last[len(last)-1])

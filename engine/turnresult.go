@@ -114,8 +114,12 @@ func (t *turnResult) output(result turn.Result) *protocol.AssistantOutput {
 	return out
 }
 
-// answerOf returns the text of the turn's last assistant message as the model wrote it.
+// answerOf returns the text of the turn's final value, or of its last assistant message as the
+// model wrote it.
 func answerOf(result turn.Result) string {
+	if o := result.Outcome; o != nil && o.Kind == protocol.OutcomeFinalValue && o.Text != "" {
+		return o.Text
+	}
 	for i := len(result.Messages) - 1; i >= 0; i-- {
 		if m := &result.Messages[i]; m.Role == protocol.RoleAssistant {
 			return m.Answer()

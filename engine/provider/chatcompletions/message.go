@@ -109,12 +109,25 @@ func appendAssistant(b []byte, m *protocol.Message, route string) []byte {
 	if len(texts) == 0 {
 		b = append(b, "null"...)
 	} else {
-		b = encoding.Quote(b, strings.Join(texts, "\n"))
+		b = encoding.Quote(b, joinLines(texts))
 	}
 	if len(thoughts) > 0 {
 		b = encoding.Quote(append(b, `,"reasoning_content":`...), strings.Join(thoughts, "\n"))
 	}
 	return append(appendCalls(b, calls), `},`...)
+}
+
+// joinLines joins the texts of a reply, each on a line of its own. A text that ends its line, such as prose before a code
+// cell, gets no empty line after it.
+func joinLines(texts []string) string {
+	var all strings.Builder
+	for i, text := range texts {
+		if i > 0 && !strings.HasSuffix(texts[i-1], "\n") {
+			all.WriteByte('\n')
+		}
+		all.WriteString(text)
+	}
+	return all.String()
 }
 
 // appendCalls writes a reply's tool calls, which begin with a comma, or nothing without calls. Arguments are JSON in a string. Those
