@@ -55,7 +55,8 @@ func parseTime(_ *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwa
 	return nil, fmt.Errorf("%s: %q is not a time such as 2006-01-02T15:04:05Z", b.Name(), s)
 }
 
-// generator makes random numbers from one seed of the host.
+// generator makes random numbers from one seed of the host. The algorithm is ChaCha8, whose output for a seed is fixed, so a
+// cell that runs again after a crash with the same seed gets the same numbers from any version of lashd.
 type generator struct{ *rand.Rand }
 
 // seedSize is the size of the seed, in bytes.
@@ -82,6 +83,7 @@ func (in library) randomFunctions() map[string]builtin {
 	return map[string]builtin{"random": in.randomFloat, "randint": in.randomInt, "choice": in.randomChoice, "shuffle": in.randomShuffle}
 }
 
+// randomFloat implements random.random: a float of at least 0 and less than 1.
 func (in library) randomFloat(_ *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	if err := starlark.UnpackArgs(b.Name(), args, kwargs); err != nil {
 		return nil, err
@@ -146,7 +148,8 @@ func (in library) randomShuffle(_ *starlark.Thread, b *starlark.Builtin, args st
 	return starlark.NewList(all), nil
 }
 
-// history returns the conversation. The host is asked when a cell first uses it.
+// history returns the conversation. The host is asked when a cell first uses it, and a later use in the same cell gets the
+// same frozen value. The conversation is no global: it is never saved, and each cell asks for it again.
 func (in *Interpreter) history() (starlark.Value, error) {
 	if in.run == nil {
 		return nil, errors.New("history is available only while a cell runs")
@@ -198,7 +201,8 @@ func (in *Interpreter) submitError(_ *starlark.Thread, b *starlark.Builtin, args
 	return nil, in.leave(&protocol.ToolControl{Kind: protocol.ControlFail, Value: data})
 }
 
-// final returns the value with which a cell ends the turn.
+// final returns the value with which a cell ends the turn, as JSON of at most Limits.Value bytes. It fails if the driver does
+// not accept an end from this cell.
 func (in *Interpreter) final(name string, v starlark.Value) (json.RawMessage, error) {
 	if !in.run.cell.AcceptFinish {
 		return nil, fmt.Errorf("%s: this cell cannot end the turn", name)
@@ -212,6 +216,9 @@ func (in *Interpreter) final(name string, v starlark.Value) (json.RawMessage, er
 
 // continueAs implements continue_as(task, seed): the turn continues in a new frame with that task. The key of the frame
 // comes from the place of the call; the seed is the first thing that the new frame reads.
+//
+// The key must be the same when the cell runs again after a crash, and different from that of the current frame: the ID of
+// the cell and the place of the call have both properties.
 func (in *Interpreter) continueAs(thread *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	var task string
 	var seed starlark.Value
@@ -233,7 +240,8 @@ func (in *Interpreter) continueAs(thread *starlark.Thread, b *starlark.Builtin, 
 	return nil, in.leave(&protocol.ToolControl{Kind: protocol.ControlSwitchFrame, Frame: frame})
 }
 
-// leave ends the cell with a control.
+// leave ends the cell with a control. The returned error unwinds the stack like any other; execute then treats it as
+// success. Starlark has no way to catch an error, so code after the call cannot run.
 func (in *Interpreter) leave(c *protocol.ToolControl) error {
 	in.run.control = c
 	return errEnd

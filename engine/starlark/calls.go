@@ -10,6 +10,9 @@ import (
 	"lashd/rpc/protocol"
 )
 
+// A call of a tool has three forms: a pending call, which Starlark code can pass around; a Call for the host; and a result.
+// Arguments are converted to JSON when the pending call is made, so that a later change of a list does not change the call.
+
 // pending is a call that has not been made. It is the result of the method later of a tool.
 type pending struct {
 	surface string
@@ -51,6 +54,8 @@ func (r *result) Attr(name string) (starlark.Value, error) {
 }
 
 // unwrap returns the value of a result, or fails the cell with its error.
+//
+// Starlark has no exceptions, so this is how a cell says that it cannot continue without the value.
 func unwrap(_ *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	if err := starlark.UnpackArgs("unwrap", args, kwargs); err != nil {
 		return nil, err
@@ -67,7 +72,8 @@ func unwrap(_ *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs
 	return nil, errors.New(message)
 }
 
-// callAll makes calls as one batch.
+// callAll makes calls as one batch, with the clock of the cell stopped, and returns their results in the same order. It
+// fails only if the host does, for example because the cell was cancelled. A tool that fails is a result.
 func (in *Interpreter) callAll(calls []*pending) ([]starlark.Value, error) {
 	wanted := make([]Call, len(calls))
 	for i, p := range calls {
@@ -107,7 +113,8 @@ func (in *Interpreter) result(surface string, out *protocol.ToolOutput) (*result
 	return &result{ok: true, value: v}, nil
 }
 
-// failure converts the failure of a tool.
+// failure converts the failure of a tool. Its message begins with the name of the tool in code, because after unwrap it is all
+// that the model reads. The class of the failure is named kind, because class is a reserved word of the language.
 func failure(surface string, out *protocol.ToolOutput) *result {
 	f := out.Failure
 	if f == nil {
@@ -154,6 +161,8 @@ func (in *Interpreter) parallel(_ *starlark.Thread, b *starlark.Builtin, args st
 }
 
 // replacePending makes all pending calls among the values and replaces them by their results.
+//
+// All calls are checked before the first one is made: a mistake in one element has no effects.
 func (in *Interpreter) replacePending(values []starlark.Value) error {
 	var calls []*pending
 	var at []int

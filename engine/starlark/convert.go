@@ -18,7 +18,8 @@ var (
 	errTooLong = errors.New("it is too large")
 )
 
-// jsonWriter writes values as JSON. Integers are exact, dicts keep their order.
+// jsonWriter writes values as JSON. It exists because the library's own encoder has no limits: a list that contains another
+// one twice, forty levels deep, is small in memory and a terabyte as JSON. Integers are exact, dicts keep their order.
 type jsonWriter struct {
 	out   []byte
 	limit int
@@ -164,6 +165,9 @@ func (w *jsonWriter) fields(s starlark.HasAttrs) error {
 }
 
 // fromJSON returns the value of a JSON text. Numbers without a fraction become integers.
+//
+// The library decodes recursively, so the nesting is checked first. Text that is not UTF-8 is rejected here, at the
+// border, so that a string of a cell is invalid only if the cell has cut it.
 func (in *Interpreter) fromJSON(s string) (starlark.Value, error) {
 	if levels(s) > maxLevels {
 		return nil, errDeep
@@ -179,6 +183,8 @@ func (in *Interpreter) fromJSON(s string) (starlark.Value, error) {
 }
 
 // levels returns how deeply a JSON text is nested.
+//
+// It needs no valid JSON: for any other text, the decoder reports the error.
 func levels(s string) int {
 	deepest, level, quoted := 0, 0, false
 	for i := 0; i < len(s); i++ {

@@ -8,6 +8,8 @@ import (
 	"go.starlark.net/resolve"
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
+
+	"lashd/rpc/protocol"
 )
 
 // maxTrace is the number of calls that an error shows.
@@ -26,7 +28,7 @@ func (in *Interpreter) explain(r *run, err error, reply *Reply) {
 	out.WriteString(cutMessage(message))
 	for i := len(places) - 1; i >= 0; i-- { // the innermost place in this cell
 		if p := places[i].Pos; p.Filename() == r.file && p.Line > 0 {
-			reply.Position = &Position{int(p.Line), int(p.Col)}
+			reply.Position = &protocol.CodePosition{Line: int(p.Line), Column: int(p.Col)}
 			fmt.Fprintf(&out, "\n%5d | %s", p.Line, sourceLine(r.cell.Source, int(p.Line)))
 			break
 		}
@@ -62,6 +64,9 @@ func display(file string) string {
 }
 
 // trace returns the message of an error and the places that led to it, outermost first.
+//
+// Functions of the library have no place in the code; the last of them gives the message a prefix, so that the model sees
+// which call failed.
 func (in *Interpreter) trace(r *run, err error) (message string, places starlark.CallStack) {
 	if e, ok := errors.AsType[*starlark.EvalError](err); ok {
 		for _, frame := range e.CallStack {

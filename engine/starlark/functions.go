@@ -73,6 +73,9 @@ func runes(line string, n int) int {
 }
 
 // ending returns the place after an expression. Some spans of the syntax package lack the closing bracket.
+//
+// A lambda must end exactly, because the text behind it belongs to something else. The result was checked with each kind
+// of expression that can end a lambda.
 func ending(e syntax.Expr) spot {
 	switch e := e.(type) {
 	case *syntax.BinaryExpr:
@@ -166,6 +169,9 @@ const makerName = "$make"
 
 // rebuild compiles a function of an earlier cell. It is wrapped in another function, whose parameters are the captured
 // variables and the defaults; its code keeps its place in the cell.
+//
+// A captured variable cannot change after its function has returned, because Starlark has no nonlocal statement. So passing the
+// values as arguments gives the same function. Variables of the top level are not captured: they are globals.
 func (in *Interpreter) rebuild(cell string, at spot, src string, captured []string, values starlark.Tuple, defaults int) (starlark.Value, error) {
 	in.serial++
 	name := fmt.Sprintf("%s#%d", cell, in.serial)
@@ -245,6 +251,9 @@ func parseFunction(name string, at spot, src string) (*syntax.DefStmt, syntax.Ex
 }
 
 // replaceDefaults replaces the defaults of the function's parameters by parameters of the maker.
+//
+// Evaluating the expressions of the defaults again could give other values, and a list that is a default would lose what
+// earlier calls have added to it.
 func replaceDefaults(def *syntax.DefStmt, lambda syntax.Expr, n int, param func(name string) *syntax.Ident) error {
 	var params []syntax.Expr
 	if def != nil {

@@ -21,6 +21,10 @@ const maxBits = 1 << 20
 
 // operand is the right operand of + or * in rewritten code. It checks the memory for the result and then applies the
 // operator to the value.
+//
+// Operators that can double memory within one step are the ones that the watchdog could miss: 30 steps of x + x make a gigabyte.
+// The interpreter has no hook for operators, but it lets the type of an operand define them. So rewritten code wraps the right
+// operand, except where a literal shows that nothing can double.
 type operand struct {
 	starlark.Value
 	in      *Interpreter
@@ -248,6 +252,8 @@ func guardSplit(in *Interpreter, s string, args starlark.Tuple, _ []starlark.Tup
 }
 
 // attr implements the selector of a guarded method.
+//
+// For other types, and for methods that do not exist, it does what the selector does.
 func (in *Interpreter) attr(thread *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 	name := string(args[1].(starlark.String))
 	if list, ok := args[0].(*starlark.List); ok && name == "extend" {

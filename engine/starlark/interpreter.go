@@ -64,25 +64,13 @@ type Cell struct {
 
 // Reply is the result of a cell. The error is for the model and says what to do; it is empty if the cell ran to its end.
 type Reply struct {
-	Printed  string                `json:"printed,omitempty"`
-	Value    json.RawMessage       `json:"value,omitempty"` // of the last expression; absent if it is None
-	Error    string                `json:"error,omitempty"`
-	Position *Position             `json:"position,omitempty"` // of the error, in the source of the cell
-	Control  *protocol.ToolControl `json:"control,omitempty"`
-	Changed  []string              `json:"changed,omitempty"` // globals that the cell changed, sorted
-	Unsaved  []Unsaved             `json:"unsaved,omitempty"` // globals that cannot be stored, sorted
-}
-
-// Position is a place in the source of a cell; line and column count from 1.
-type Position struct {
-	Line   int `json:"line"`
-	Column int `json:"column,omitempty"`
-}
-
-// Unsaved is a global that cannot be stored. It is lost when the process ends.
-type Unsaved struct {
-	Name   string `json:"name"`
-	Reason string `json:"reason"`
+	Printed  string                   `json:"printed,omitempty"`
+	Value    json.RawMessage          `json:"value,omitempty"` // of the last expression; absent if it is None
+	Error    string                   `json:"error,omitempty"`
+	Position *protocol.CodePosition   `json:"position,omitempty"` // of the error, in the source of the cell
+	Control  *protocol.ToolControl    `json:"control,omitempty"`
+	Changed  []string                 `json:"changed,omitempty"` // globals that the cell changed, sorted
+	Unsaved  []protocol.UnsavedGlobal `json:"unsaved,omitempty"` // globals that cannot be stored, sorted
 }
 
 // Config sets the limits of an Interpreter.

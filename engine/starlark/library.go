@@ -109,6 +109,10 @@ func (in *Interpreter) module(name string) starlark.Value {
 
 // checked returns a builtin of Starlark that first checks the memory and the steps for its arguments. Iterables of unknown
 // length are read into a list, with the same checks.
+//
+// The interpreter counts one step for a call of a builtin, whatever its size; so builtins that loop over their arguments charge
+// one step for eight elements, and sorted also the logarithm of their number. The estimates of memory are those of a 64-bit
+// system: 16 bytes for an element of a list or tuple, and 64 for an entry of a dict.
 func (in *Interpreter) checked(name string) *starlark.Builtin {
 	original := starlark.Universe[name].(*starlark.Builtin)
 	return starlark.NewBuiltin(name, func(thread *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
@@ -168,6 +172,8 @@ func (in *Interpreter) elements(v starlark.Value) (int, starlark.Value, error) {
 }
 
 // rangeOf implements range, with a limit to its length.
+//
+// A range takes no memory, but most of what code does with a long one does.
 func (in *Interpreter) rangeOf(thread *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	v, err := starlark.Universe["range"].(*starlark.Builtin).CallInternal(thread, args, kwargs)
 	if err == nil && starlark.Len(v) > maxRange {
@@ -211,7 +217,7 @@ func (in *Interpreter) textOf(v starlark.Value, write func(starlark.Value, int) 
 	return starlark.String(s), nil
 }
 
-// print implements print.
+// print implements print. When the limit stops the cell, the model still sees the beginning of the output.
 func (in *Interpreter) print(_ *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	sep := " "
 	if err := starlark.UnpackArgs("print", nil, kwargs, "sep?", &sep); err != nil {

@@ -190,7 +190,7 @@ func (s *namespace) rollback() {
 
 // capture encodes the globals that the cell may have changed. It returns the names of those that did change, and all
 // globals that cannot be saved.
-func (s *namespace) capture() (changed []string, unsaved []Unsaved) {
+func (s *namespace) capture() (changed []string, unsaved []protocol.UnsavedGlobal) {
 	group := connected(s.used...)
 	e := newEncoder(s.in)
 	for _, g := range group {
@@ -222,10 +222,10 @@ func (s *namespace) capture() (changed []string, unsaved []Unsaved) {
 	s.begin()
 	for name, g := range s.globals {
 		if g.reason != "" {
-			unsaved = append(unsaved, Unsaved{name, g.reason})
+			unsaved = append(unsaved, protocol.UnsavedGlobal{Name: name, Reason: g.reason})
 		}
 	}
-	slices.SortFunc(unsaved, func(a, b Unsaved) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(unsaved, func(a, b protocol.UnsavedGlobal) int { return cmp.Compare(a.Name, b.Name) })
 	slices.Sort(changed)
 	return changed, unsaved
 }
@@ -261,7 +261,8 @@ func (in *Interpreter) Snapshot() map[string][]byte {
 // Dirty reports whether Snapshot would return anything.
 func (in *Interpreter) Dirty() bool { return len(in.pending) > 0 }
 
-// Restore replaces all globals by encoded ones, which it keeps and decodes when they are used. Nil removes all globals.
+// Restore replaces all globals by encoded ones, which it keeps and decodes when they are used. Nil removes all globals. The
+// slices must not change afterwards, because decoded strings are parts of them.
 // A value with a damaged header is an error, and then nothing changes.
 func (in *Interpreter) Restore(values map[string][]byte) error {
 	s := newNamespace(in)
@@ -314,24 +315,17 @@ func (s *namespace) join() {
 }
 
 // Globals describes all globals, sorted by name.
-func (in *Interpreter) Globals() []Global {
-	all := make([]Global, 0, len(in.space.globals))
+func (in *Interpreter) Globals() []protocol.CodeGlobal {
+	all := make([]protocol.CodeGlobal, 0, len(in.space.globals))
 	for _, name := range slices.Sorted(maps.Keys(in.space.globals)) {
 		g := in.space.globals[name]
-		one := Global{Name: name, Type: savedType(g.saved), Size: int64(len(g.saved))}
+		one := protocol.CodeGlobal{Name: name, Type: savedType(g.saved), Size: int64(len(g.saved))}
 		if g.value != nil {
 			one.Type = g.value.Type()
 		}
 		all = append(all, one)
 	}
 	return all
-}
-
-// Global describes a global variable.
-type Global struct {
-	Name string `json:"name"`
-	Type string `json:"type"`
-	Size int64  `json:"size,omitempty"` // of its encoding, in bytes
 }
 
 // Bind replaces the tools that cells can call.

@@ -65,6 +65,8 @@ func newSignature(schema json.RawMessage) *signature {
 }
 
 // order returns the names of the members of a JSON object in the order in which they are written.
+//
+// The order of members is lost in a map, and it is the best order for positional arguments.
 func order(object json.RawMessage) []string {
 	d := json.NewDecoder(bytes.NewReader(object))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
@@ -149,6 +151,8 @@ func (s *signature) notes() string {
 }
 
 // arguments binds the arguments of a call and returns them as a JSON object. None for an optional argument leaves it out.
+//
+// Types are not checked here: the daemon validates the arguments against the full schema, and its message says what is wrong.
 func (s *signature) arguments(name string, args starlark.Tuple, kwargs []starlark.Tuple, limit int) (json.RawMessage, error) {
 	if len(args) > len(s.params) {
 		return nil, fmt.Errorf("%s takes at most %d positional arguments, got %d; its signature is %s%s", name, len(s.params), len(args), name, s)

@@ -31,6 +31,9 @@ func indented(data []byte, spaces int) string {
 }
 
 // expression compiles a regular expression for a text of n bytes.
+//
+// RE2 takes time in proportion to the size of the text and that of the compiled pattern, never more than that for one match.
+// Several matches in one text can still take quadratic time, when each looks far ahead; the clock of the process bounds that.
 func (in library) expression(pattern string, n int) (*regexp.Regexp, error) {
 	if len(pattern) > maxPattern {
 		return nil, fmt.Errorf("the pattern has %d bytes, at most %d are allowed", len(pattern), maxPattern)
@@ -113,6 +116,8 @@ func escape(_ *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs
 }
 
 // match returns a match as a struct: its text, place and groups; None without a match.
+//
+// The places are in bytes, as are all indices of strings in this dialect.
 func match(s string, re *regexp.Regexp, at []int) starlark.Value {
 	if at == nil {
 		return starlark.None
@@ -189,6 +194,8 @@ func (in library) substitute(_ *starlark.Thread, b *starlark.Builtin, args starl
 }
 
 // pythonReference is a reference to a group in a replacement.
+//
+// Models write references as in Python more often than as in Go, and both are clear.
 var pythonReference = regexp.MustCompile(`\\(?:([0-9]+)|g<([^>]+)>)`)
 
 // textFunctions returns the module text.

@@ -42,6 +42,9 @@ func TestTools(t *testing.T) {
 			t.Errorf("call %s, want %s", h.batches[0][0], want)
 		}
 	})
+	t.Run("runtime/R09 None leaves an optional argument out", func(t *testing.T) {
+		wants(t, calling(t, echoing(), "fs.read('p', None, tags=None).value"), `{"path":"p"}`)
+	})
 	t.Run("runtime/R09 the schema gives signature and doc", func(t *testing.T) {
 		want := `"fs.read(path: str, offset: int = 1, max_size: int | None = None, in_: \"a\" | \"b\" = None, tags: list[str] = None)\nRead a file.\nMore.\n  path: Its path."`
 		wants(t, calling(t, echoing(), "fs.read.doc"), want)

@@ -32,6 +32,8 @@ type writer struct {
 }
 
 // written returns a value as str does; a string is not quoted.
+//
+// The error is errLong or errDeep; the text up to that point is returned with it, so that print can show the beginning.
 func written(v starlark.Value, limit int) (string, error) {
 	if s, ok := v.(starlark.String); ok && len(s) <= limit {
 		return string(s), nil
@@ -53,6 +55,7 @@ func textSize(v starlark.Value, limit int) (int, error) {
 	return w.n, err
 }
 
+// text writes a piece. All output goes through it, so it also enforces the limit.
 func (w *writer) text(s string) error {
 	if w.n += len(s); w.n > w.limit {
 		return errLong
@@ -63,6 +66,7 @@ func (w *writer) text(s string) error {
 	return nil
 }
 
+// value writes a value, a string in quotes.
 func (w *writer) value(v starlark.Value) error {
 	switch v := v.(type) {
 	case starlark.String:
@@ -94,6 +98,8 @@ func (w *writer) value(v starlark.Value) error {
 }
 
 // nested writes a value that contains others. A value inside itself is written as dots.
+//
+// Only values on the path from the outermost one are compared, because only they can make a cycle.
 func (w *writer) nested(v starlark.Value, begin, end string, body func() error) error {
 	key := identity(v)
 	w.nodes++

@@ -55,6 +55,8 @@ func unquote(raw []byte) string {
 }
 
 // splitter cuts pieces off the front of a JSON text.
+//
+// All methods are safe for text that is not JSON: they return false or 0, and cut something off whenever they succeed.
 type splitter struct{ rest []byte }
 
 func (s *splitter) space() {

@@ -30,6 +30,7 @@ func trimLater() {
 	trim.timer.Reset(trimDelay)
 }
 
+// trimNow collects garbage and returns unused memory, if there is much.
 func trimNow() {
 	s := []metrics.Sample{{Name: "/memory/classes/heap/free:bytes"}, {Name: "/memory/classes/heap/unused:bytes"}, {Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(s)

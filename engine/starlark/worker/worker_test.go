@@ -270,6 +270,25 @@ func TestWorker(t *testing.T) {
 			t.Errorf("value %s, error %s", r.Value, r.Error)
 		}
 	})
+	t.Run("runtime/R04 a session runs one cell at a time", func(t *testing.T) {
+		d := starts(t, `{}`)
+		first := d.begin("code/execute", cellParams("x = 1\nwhile True: pass", ""))
+		for _, method := range []string{"code/execute", "code/snapshot", "code/restore"} {
+			if a, err := d.await(d.begin(method, cellParams("x", ""))); err != nil || a.Error == nil || !strings.Contains(a.Error.Message, "a cell is running") {
+				t.Errorf("%s during a cell: %+v, %v", method, a.Error, err)
+			}
+		}
+		d.send(`{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":` + first + `}}`)
+		if _, err := d.await(first); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("runtime/R11 a global that fits into no message is not saved, whatever the limit", func(t *testing.T) {
+		d := starts(t, `{"value":100000000}`)
+		if r := d.cell("x = 'x' * 6000000"); len(r.Unsaved) != 1 || r.Unsaved[0].Reason != "it is larger than 5 MiB" {
+			t.Errorf("unsaved %+v, error %s", r.Unsaved, r.Error)
+		}
+	})
 	t.Run("runtime/R04 wrong calls are errors, and the worker continues", func(t *testing.T) {
 		d := starts(t, `{}`)
 		for _, c := range [][3]string{
