@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 
 	"lashd/engine/plugin"
+	"lashd/engine/starlark/worker"
 	"lashd/rpc/protocol"
 )
 
@@ -77,6 +78,9 @@ func serveGuest(role string) {
 	if role == "echo" {
 		serveEcho()
 		return
+	}
+	if role == "starlark" {
+		os.Exit(worker.Main())
 	}
 	g.begin()
 	in := bufio.NewReader(os.Stdin)

@@ -1,0 +1,63 @@
+//go:build unix
+
+package process_test
+
+import (
+	"strings"
+	"testing"
+
+	"lashd/engine/builtin/builtintest"
+	"lashd/engine/plugin"
+	"lashd/engine/provider"
+	"lashd/engine/provider/scripted"
+	"lashd/engine/turn"
+	"lashd/pluginloader/process"
+)
+
+// starlarkCoding is coding for cells in Starlark.
+type starlarkCoding struct{ coding }
+
+func (d starlarkCoding) Reply(v turn.View, reply provider.Reply) []turn.Action {
+	msg := reply.Message()
+	code, ok := strings.CutPrefix(msg.Answer(), "run ")
+	if !ok {
+		return d.coding.Reply(v, reply)
+	}
+	return []turn.Action{turn.Append(msg), turn.StartCode(turn.Cell{Language: "starlark", Source: code, AcceptFinish: true})}
+}
+
+var starlarkCoder = plugin.Static("coder", func(r *plugin.Registrar) error {
+	r.Protocol().Driver(starlarkCoding{})
+	return nil
+})
+
+// starlarked is a daemon whose cells run in the worker of package starlark. Each turn runs the source.
+func starlarked(t *testing.T, dir, source string) *builtintest.Daemon {
+	t.Helper()
+	c := config(t, "starlark", process.Contributions{Executor: &process.CodeExecutor{Replay: true}})
+	c.ID = "starlark"
+	model := scripted.New(&scripted.Script{Otherwise: &scripted.Turn{Replies: []scripted.Reply{{Text: "run " + source}, {Text: "done"}}}})
+	return builtintest.StartWith(t, starlarkCoder, dir, 0, model, begin(t, c))
+}
+
+func TestStarlarkWorker(t *testing.T) {
+	t.Run("runtime/R04 runtime/R11 the Starlark worker runs the cells of a session, and globals survive restarts", func(t *testing.T) {
+		dir := t.TempDir()
+		d := starlarked(t, dir, "x = [time.now() > 1600000000, random.random() < 1, len(history) > 0]\ndef f(): return len(x)\nprint(x)")
+		id := d.Session(t, nil)
+		for i, c := range []struct{ source, want string }{
+			{"", "printed [True, True, True]\n error "},
+			{"while True: x.append(1)", "The globals are as they were before the cell."},
+			{"x.append(True)\nprint(f())", "printed 4\n error "},
+			{"print(x, f())", "printed [True, True, True, True] 4\n error "},
+		} {
+			if i > 0 {
+				d.Stop()
+				d = starlarked(t, dir, c.source)
+			}
+			if got := cell(t, d, id); !strings.Contains(got, c.want) {
+				t.Errorf("%s: the model reads %q, want %q", c.source, got, c.want)
+			}
+		}
+	})
+}
