@@ -255,6 +255,11 @@ func (e *execution) statefulExecutor() (ExecutionState, bool) {
 	return x, ok
 }
 
+// ExecutorShips reports whether the code executor ships with lashd. Its code reaches nothing but what it asks of lashd.
+func (e *execution) ExecutorShips() bool {
+	return e.executor != nil && e.plugins.Ships(e.executor.plugin)
+}
+
 // ExecutorSandboxed reports whether code cells of the session run in a sandbox.
 func (e *execution) ExecutorSandboxed() bool {
 	return e.executor != nil && e.plugins.Sandboxed(e.executor.plugin)

@@ -148,9 +148,14 @@ type ExecutionGroup struct{ r *Registrar }
 // Execution returns the group that registers the code executor.
 func (r *Registrar) Execution() ExecutionGroup { return ExecutionGroup{r} }
 
-// Executor registers the code executor. A session has at most one.
+// Executor registers the code executor. A session has at most one. If the protocol plugin brings its own, those of
+// other plugins are not used.
 func (g ExecutionGroup) Executor(e CodeExecutor) {
-	set(g.r, &g.r.in().executor, "code executor", e)
+	all := g.r.in()
+	if d, x := all.driver, all.executor; d != nil && x != nil && x.plugin == d.plugin && !missing(e) && g.r.owner != d.plugin {
+		return
+	}
+	set(g.r, &all.executor, "code executor", e)
 }
 
 // CatalogGroup registers hooks for the tool catalog.

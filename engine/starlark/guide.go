@@ -14,8 +14,8 @@ const guideText = `Write Starlark, a small dialect of Python: def, lambda, if, f
 f(*args, **kwargs) work. There are no classes, exceptions, imports, f-strings, generators, or files; use "%s" % x or "{}".format(x).
 Global variables and functions stay for later cells. The value of the last expression is shown, and so is what print writes.
 
-Tools are functions: fs.read("a.txt") returns a result with ok, value and error. result.unwrap() returns the value or fails the cell.
-parallel([fs.read.later(p) for p in paths]) runs calls at the same time and returns their results in order; a dict keeps its keys.
+Tools are functions: tools.read("a.txt") returns a result with ok, value and error. result.unwrap() returns the value or fails the cell.
+parallel([tools.read.later(p) for p in paths]) runs calls at the same time and returns their results in order; a dict keeps its keys.
 tool.doc is the description of a tool.
 
 finish(value) ends the turn with a value. submit_error(value) fails it. continue_as(task, seed) continues in a new, empty context.

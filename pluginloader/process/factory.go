@@ -37,7 +37,7 @@ func New(c Config) (*Factory, error) {
 	}
 	f := &Factory{config: c, seats: map[string]*instance{}}
 	f.tell = sync.OnceFunc(func() { c.Log.Info("plugin started", "version", c.Version, "sandbox", f.Sandbox()) })
-	f.super = &child.Supervisor[*life]{Plugin: c.ID, Launch: f.launch, Report: c.Quarantined}
+	f.super = &child.Supervisor[*life]{Plugin: c.ID, Launch: f.launch, Report: c.Quarantined, Tireless: c.Tireless}
 	return f, nil
 }
 

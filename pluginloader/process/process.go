@@ -55,6 +55,7 @@ type Config struct {
 	Options     json.RawMessage   // the plugin's options for all sessions; empty: none
 	Contributes Contributions
 	Uses        []Capability // requests that it may send to lashd; none: only traces
+	Tireless    bool         // restarted however often it ends: it fails because of what it is given, not by itself
 	Eager       bool         // started by Start and restarted whenever it ends
 	Generation  int64        // of the set of plugins that it belongs to
 	Deadlines   Deadlines

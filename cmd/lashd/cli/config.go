@@ -30,6 +30,8 @@ type config struct {
 	Sandbox      pluginloader.SandboxMode  `toml:"sandbox"`               // sandbox for plugins that request one: on (default), off, or required to refuse plugins that cannot be sandboxed
 	Replace      []string                  `toml:"replace"`               // built-in plugins to replace with your plugin of the same name
 	PluginLimits limitsConfig              `toml:"plugin_limits"`         // default limits for plugin programs
+	Driver       string                    `toml:"driver"`                // how new sessions drive the model: standard, which calls tools natively, or rlm, which writes code cells
+	Code         codeConfig                `toml:"code"`                  // limits of code cells
 	Undo         undoConfig                `toml:"undo"`                  // limits of the file copies for undo
 	Price        *priceConfig              `toml:"price"`                 // price of the model that the key model names
 	ServerDown   duration                  `toml:"server_down_for"`       // time to retry a model server that refuses connections before the turn fails, such as 10m; default 3s

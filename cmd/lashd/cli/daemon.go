@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -168,7 +169,7 @@ func (e *environment) runEngine(ctx context.Context, stop func(), store *persist
 		Store: store, Plugins: loader, Servers: servers{loader}, Models: models, Keys: keys.memory, Log: e.log, Trace: trace, StateDir: e.home,
 		Environ: capture.Environment(cfg.environ(os.Environ())), Nonce: nonce, Idle: cfg.ParkAfter.Duration, FileLimits: cfg.Undo.limits(), DenyURLs: cfg.DenyURLs,
 		Defaults: protocol.Config{
-			Driver: standard.ID, Budget: protocol.Budget{Iterations: 100},
+			Driver: cmp.Or(cfg.Driver, standard.ID), Budget: protocol.Budget{Iterations: 100},
 			Approval: protocol.ApprovalConfig{Mode: cfg.Approval}, Options: options,
 		},
 	})
@@ -222,7 +223,11 @@ func (e *environment) shipped(cfg config, nonce string) (*plugin.Host, error) {
 		&promptcontext.Factory{}, plan.Factory{}, toolsearch.Factory{}, history.Factory{}, batch.Factory{}, monitor.Factory{},
 		subagents.Factory{}, modelquery.Factory{},
 	}
-	drivers := plugin.Stack{standard.Factory{}}
+	coder, err := e.coder(cfg, nonce)
+	if err != nil {
+		return nil, err
+	}
+	drivers := plugin.Stack{standard.Factory{}, coder}
 	return plugin.NewHost(plugin.Override(drivers, e.extra.Drivers), plugin.Override(builtin, e.extra.Plugins))
 }
 

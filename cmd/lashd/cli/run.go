@@ -21,6 +21,7 @@ type runCommand struct {
 	Session string   `help:"Session to continue, instead of a new one." placeholder:"ID"`
 	Model   string   `help:"Model to use; lashd model lists the names. With --session, later turns use it too." placeholder:"NAME"`
 	Effort  string   `help:"Reasoning effort; the model must support it. With --session, later turns use it too." placeholder:"NAME"`
+	Driver  string   `help:"How the new session drives the model: standard, which calls tools natively, or rlm, which writes code cells." placeholder:"NAME"`
 	Attach  []string `help:"Image, PDF document or text file to send with the prompt. Repeat the flag for more files." aliases:"image" placeholder:"FILE" sep:"none"`
 	Schema  string   `help:"File with a JSON Schema. The answer is a JSON value that matches it." placeholder:"FILE"`
 	Cwd     string   `help:"Workspace of the new session (default the current directory)." placeholder:"DIR"`
@@ -57,6 +58,9 @@ Examples:
 func (c runCommand) Run(ctx context.Context, e *environment) error {
 	if c.Session != "" && c.Cwd != "" {
 		return &exitError{exitUsage, errors.New("--cwd cannot be combined with --session: a session keeps its directory")}
+	}
+	if c.Session != "" && c.Driver != "" {
+		return &exitError{exitUsage, errors.New("--driver cannot be combined with --session: a session keeps its driver")}
 	}
 	prompt := strings.Join(c.Prompt, " ")
 	if prompt == "-" {
@@ -274,7 +278,7 @@ func (t *turnRun) newSession(ctx context.Context) error {
 		return err
 	}
 	p := protocol.SessionNewParams{
-		Mutation: protocol.Mutation{IdempotencyKey: t.key + "-session"}, Cwd: cwd, Model: t.command.Model, Effort: effortParam(t.command.Effort),
+		Mutation: protocol.Mutation{IdempotencyKey: t.key + "-session"}, Cwd: cwd, Driver: t.command.Driver, Model: t.command.Model, Effort: effortParam(t.command.Effort),
 		Title: oneLine(t.prompt, 60), Unknown: &protocol.UnknownOutcomeRule{DeadlineMs: new(int64)},
 	}
 	if t.command.Allow {

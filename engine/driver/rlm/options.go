@@ -22,6 +22,7 @@ type options struct {
 	Termination   *termination `json:"termination,omitempty"`
 	Answer        answerFormat `json:"answer,omitempty"`
 	ContextAdvice int64        `json:"contextAdvice,omitempty"` // tokens; 0: defaultAdvice
+	Executor      string       `json:"executor,omitempty"`      // id of the plugin that runs the code; "": that of the driver
 }
 
 // termination says how a turn ends.

@@ -7,6 +7,7 @@ package rlm
 
 import (
 	"encoding/json"
+	"slices"
 
 	"lashd/engine/plugin"
 	"lashd/engine/turn"
@@ -17,20 +18,47 @@ import (
 const ID = "rlm"
 
 // Factory builds the driver.
-type Factory struct{}
+type Factory struct {
+	// Executor builds plugins that register the code executor of sessions whose options name no other. nil: another
+	// plugin registers it.
+	Executor plugin.Factory
+}
 
 // ID implements plugin.Factory.
 func (Factory) ID() string { return ID }
 
 // Build implements plugin.Factory.
-func (Factory) Build(c plugin.BuildContext) (plugin.Plugin, error) { return instance{c.Root()}, nil }
+func (f Factory) Build(c plugin.BuildContext) (plugin.Plugin, error) {
+	o, err := parseOptions(c.Options)
+	if err != nil || f.Executor == nil || !slices.Contains([]string{"", f.Executor.ID()}, o.Executor) {
+		return instance{root: c.Root()}, err
+	}
+	c.Options = nil // they are the driver's
+	x, err := f.Executor.Build(c)
+	return instance{c.Root(), x}, err
+}
 
 // instance is the plugin of one session.
-type instance struct{ root bool }
+type instance struct {
+	root     bool
+	executor plugin.Plugin // registers the code executor; nil: another plugin does
+}
 
+// Register implements plugin.Plugin.
 func (i instance) Register(r *plugin.Registrar) error {
 	r.Protocol().Driver(Driver{Child: !i.root})
 	r.Protocol().Session(plugin.ProtocolSession{ValidateTurn: validate, Materialize: materialize})
+	if i.executor == nil {
+		return nil
+	}
+	return i.executor.Register(r)
+}
+
+// Close implements plugin.Closer.
+func (i instance) Close() error {
+	if c, ok := i.executor.(plugin.Closer); ok {
+		return c.Close()
+	}
 	return nil
 }
 
