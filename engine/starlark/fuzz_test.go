@@ -2,6 +2,7 @@ package starlark_test
 
 import (
 	"bytes"
+	"maps"
 	"testing"
 	"time"
 
@@ -35,9 +36,7 @@ e = [].append`}, echoing())
 			return
 		}
 		stored := map[string][]byte{"a": a, "b": b}
-		for name, data := range in.Snapshot() {
-			stored[name] = data
-		}
+		maps.Copy(stored, in.Snapshot())
 		again := starlark.New(starlark.Config{Limits: limits})
 		again.Bind(someTools())
 		if err := again.Restore(stored); err != nil {

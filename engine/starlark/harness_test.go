@@ -3,6 +3,7 @@ package starlark_test
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -100,9 +101,7 @@ func fails(t *testing.T, r starlark.Reply, text string) {
 // last Snapshot is merged into stored.
 func reloaded(t *testing.T, in *starlark.Interpreter, stored map[string][]byte) *starlark.Interpreter {
 	t.Helper()
-	for name, data := range in.Snapshot() {
-		stored[name] = data
-	}
+	maps.Copy(stored, in.Snapshot())
 	again := starlark.New(starlark.Config{})
 	if err := again.Restore(stored); err != nil {
 		t.Fatal(err)

@@ -224,7 +224,7 @@ func TestDeadServer(t *testing.T) {
 		}
 		model := fakemodel.New(step(says("back")))
 		if l, err = net.Listen("tcp", address); err != nil {
-			t.Skip("another process has taken the port: ", err)
+			t.Fatal("another process has taken the port: ", err)
 		}
 		server := &http.Server{Handler: model}
 		var served sync.WaitGroup

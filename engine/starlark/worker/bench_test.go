@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -57,9 +58,7 @@ func BenchmarkRestore(b *testing.B) {
 	s := decoded[snapshot](b, d.call("code/snapshot", `{"instance":"i"}`))
 	for more := s.More; more; {
 		next := decoded[snapshot](b, d.call("code/snapshot", `{"instance":"i"}`))
-		for name, data := range next.Changed {
-			s.Changed[name] = data
-		}
+		maps.Copy(s.Changed, next.Changed)
 		more = next.More
 	}
 	size := 0
