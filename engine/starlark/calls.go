@@ -97,7 +97,7 @@ func (in *Interpreter) callAll(calls []*pending) ([]starlark.Value, error) {
 
 // result converts the output of a tool. Its value is the structured one, or the text.
 func (in *Interpreter) result(surface string, out *protocol.ToolOutput) (*result, error) {
-	if out.Status == protocol.OutputFailure || out.Failure != nil {
+	if out.Status != protocol.OutputSuccess || out.Failure != nil {
 		return failure(surface, out), nil
 	}
 	if len(out.Value) == 0 {
@@ -113,12 +113,12 @@ func (in *Interpreter) result(surface string, out *protocol.ToolOutput) (*result
 	return &result{ok: true, value: v}, nil
 }
 
-// failure converts the failure of a tool. Its message begins with the name of the tool in code, because after unwrap it is all
+// failure converts the output of a tool that failed, was cancelled or has an unknown outcome. Its message begins with the name of the tool in code, because after unwrap it is all
 // that the model reads. The class of the failure is named kind, because class is a reserved word of the language.
 func failure(surface string, out *protocol.ToolOutput) *result {
 	f := out.Failure
 	if f == nil {
-		f = &protocol.ToolFailure{Class: protocol.FailExecution, Message: out.Text}
+		f = &protocol.ToolFailure{Class: protocol.FailExecution, Code: string(out.Status), Message: out.Text}
 	}
 	message := f.Message
 	if message == "" {
