@@ -69,8 +69,9 @@ func TestCellsUnderSIGKILL(t *testing.T) {
 			kills = 100
 		}
 		h := cells(t, func(n int) string {
-			return fmt.Sprintf(`if %d == 0:
-    cycles, results = [], {}
+			return fmt.Sprintf(`results = {}
+if %d == 0:
+    cycles = []
 cycles.append(%d)
 for i in range(20):
     results["%d-%%d" %% i] = tools.shell("echo %d-%%d >> ran" %% i).ok
