@@ -42,6 +42,10 @@ func (cs *Completions) create(ctx context.Context, turn protocol.TurnID, p *prot
 	if err != nil {
 		return nil, err
 	}
+	m.Spec = m.Spec.WithEffort(p.Effort)
+	if err := param.CheckEffort(m.Spec); err != nil {
+		return nil, err
+	}
 	return receipt.Once(ctx, cs.eng.receipts, "completion/create", p.Key(), p, func(rc receipt.Request) (*protocol.CompletionResult, error) {
 		sent, err := cs.eng.attachments().Messages(ctx, p, &m.Spec)
 		if err != nil {

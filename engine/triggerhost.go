@@ -143,7 +143,7 @@ func (h triggerHost) CheckSession(ctx context.Context, s *protocol.TriggerSessio
 // sessionFor returns the params that create the session of a trigger.
 func sessionFor(s *protocol.TriggerSession, id protocol.SessionID, title string) *protocol.SessionNewParams {
 	return &protocol.SessionNewParams{
-		SessionID: id, Cwd: s.Cwd, Title: title, Driver: s.Driver, Model: s.Model, Prompt: s.Prompt, Budget: s.Budget, Approval: s.Approval, Options: s.Options,
+		SessionID: id, Cwd: s.Cwd, Title: title, Driver: s.Driver, Model: s.Model, Effort: s.Effort, Prompt: s.Prompt, Budget: s.Budget, Approval: s.Approval, Options: s.Options,
 	}
 }
 

@@ -62,6 +62,9 @@ func TestReasoningEffort(t *testing.T) {
 		}
 		return string(r.SessionID)
 	}
+	trigger := func(effort string) string {
+		return fmt.Sprintf(`{"key":"k","source":{"type":"manual.emitted"},"action":{"kind":"newSession","text":"go","session":{"cwd":%q,"model":"thinker","effort":%q}}}`, dir, effort)
+	}
 	run := func(t *testing.T, id, more, want string) {
 		t.Helper()
 		a := w.ask(t, 2, "turn/run", fmt.Sprintf(`{"sessionId":%q,"input":[{"type":"text","text":"go"}]%s}`, id, more))
@@ -84,9 +87,15 @@ func TestReasoningEffort(t *testing.T) {
 			{"session/configure", on + `"model":"m","effort":"low"}`, "effort_not_configurable", ""},
 			{"session/configure", on + `"model":"strict"}`, "effort_required", ""},
 			{"turn/start", on + `"input":[{"type":"text","text":"go"}],"effort":"extreme"}`, "unsupported_effort", ""},
+			{"completion/create", `{"text":"go","model":"thinker","effort":"extreme"}`, "unsupported_effort", ""},
+			{"completion/create", `{"text":"go","model":"strict"}`, "effort_required", ""},
+			{"trigger/register", trigger("extreme"), "unsupported_effort", "/action/session/effort is wrong"},
 		} {
 			a := w.ask(t, 4, c.method, c.params)
 			want := protocol.ErrorData{Kind: "invalidParams", Retry: "never", Outcome: "none", Pointer: "/effort", Code: c.code}
+			if c.method == "trigger/register" {
+				want.Pointer = "/action/session/effort"
+			}
 			if a.Error == nil || fmt.Sprint(a.Error.Data) != fmt.Sprint(want) || !strings.Contains(a.Error.Message, c.message) {
 				t.Errorf("%s %s: %+v", c.method, c.params, a.Error)
 			}
@@ -111,5 +120,23 @@ func TestReasoningEffort(t *testing.T) {
 			t.Fatalf("%+v", a.Error)
 		}
 		run(t, id, "", "high")
+	})
+	t.Run("runtime/M08 the effort of a completion and of a trigger reach the model", func(t *testing.T) {
+		for i, c := range []struct{ method, params, want string }{
+			{"completion/create", `{"text":"go","model":"thinker","effort":"high"}`, "high"},
+			{"completion/create", `{"text":"go","model":"thinker"}`, "low"},
+			{"trigger/register", trigger("high"), ""},
+			{"trigger/emit", `{"type":"manual.emitted"}`, "high"},
+		} {
+			if a := w.ask(t, 10+i, c.method, c.params); a.Error != nil {
+				t.Fatalf("%s: %+v", c.method, a.Error)
+			}
+			if c.want == "" {
+				continue
+			}
+			if got := <-efforts; got != c.want {
+				t.Errorf("after %s %s the call had the effort %q, want %q", c.method, c.params, got, c.want)
+			}
+		}
 	})
 }

@@ -44,7 +44,7 @@ func NotOneOf[W ~string](pointer string, words []W) error {
 // replaces the prefix was of its pointer. Other errors, and nil, are returned unchanged.
 func Under(pointer, was string, err error) error {
 	if e, ok := errors.AsType[*Error](err); ok {
-		return &Error{Pointer: pointer + strings.TrimPrefix(e.Pointer, was), Reason: e.Reason}
+		return &Error{Pointer: pointer + strings.TrimPrefix(e.Pointer, was), Reason: e.Reason, Code: e.Code}
 	}
 	return err
 }

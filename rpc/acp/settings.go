@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -18,8 +19,8 @@ import (
 // rules that allow edits, and for the plan plugin's option.
 type mode struct {
 	id, name, about string
-	approval        protocol.ApprovalMode // empty: the daemon's default // empty: the daemon's default
-	edits, plan     bool                  // allow edits by rules; turn on plan mode                  // allow edits by rules; turn on plan mode
+	approval        protocol.ApprovalMode // empty: the daemon's default
+	edits, plan     bool                  // allow edits by rules; turn on plan mode
 }
 
 // modes are all modes, in the order of the menu. modeOf refers to the default mode
@@ -79,7 +80,7 @@ func (m mode) set(c protocol.Config) (protocol.ApprovalConfig, protocol.PluginOp
 }
 
 // settings are the modes and models of a session in both forms of the protocol:
-// the older one with separate lists, and config options.
+// the older one with separate lists, and config options, which include the reasoning effort.
 type settings struct {
 	modes   *sdk.SessionModeState
 	models  *sdk.SessionModelState
@@ -88,8 +89,12 @@ type settings struct {
 
 const (
 	// Ids of the config options.
-	optionMode  = "mode"
-	optionModel = "model"
+	optionMode   = "mode"
+	optionModel  = "model"
+	optionEffort = "effort"
+
+	// modelDefault is the value of optionEffort with which requests name no effort.
+	modelDefault = "default"
 )
 
 // settingsOf returns the current settings of a session and the alternatives. The
@@ -120,7 +125,23 @@ func settingsOf(ctx context.Context, call caller, c protocol.Config) (*settings,
 		choice(optionMode, "Mode", sdk.SessionConfigOptionCategoryMode, now.id, asMode),
 		choice(optionModel, "Model", sdk.SessionConfigOptionCategoryModel, string(st.models.CurrentModelId), asModel),
 	}
+	if r := c.Model.Reasoning; r != nil {
+		st.options = append(st.options, effortChoice(r, c.Model.Effort))
+	}
 	return st, nil
+}
+
+// effortChoice builds the config option for the reasoning effort of a model. A model that requires an effort and has no default
+// is not offered its default.
+func effortChoice(r *protocol.ReasoningSpec, now string) sdk.SessionConfigOption {
+	var all sdk.SessionConfigSelectOptionsUngrouped
+	if !r.Mandatory || r.Default != "" {
+		all = append(all, sdk.SessionConfigSelectOption{Value: modelDefault, Name: "Default"})
+	}
+	for _, effort := range r.Efforts {
+		all = append(all, sdk.SessionConfigSelectOption{Value: sdk.SessionConfigValueId(effort), Name: effort})
+	}
+	return choice(optionEffort, "Reasoning effort", sdk.SessionConfigOptionCategoryThoughtLevel, cmp.Or(now, modelDefault), all)
 }
 
 // choice builds a config option with a fixed list of values.
@@ -153,7 +174,7 @@ func (a *agent) setModel(ctx context.Context, r *request, p *sdk.UnstableSetSess
 	return &none{}, s.config.toModel(ctx, "/modelId", string(p.ModelId))
 }
 
-// setConfigOption changes the mode or the model and returns all options as they
+// setConfigOption changes the mode, the model or the effort, and returns all options as they
 // are afterwards.
 func (a *agent) setConfigOption(ctx context.Context, r *request, p *sdk.SetSessionConfigOptionRequest) (*sdk.SetSessionConfigOptionResponse, error) {
 	if p.ValueId == nil {
@@ -170,6 +191,8 @@ func (a *agent) setConfigOption(ctx context.Context, r *request, p *sdk.SetSessi
 		err = s.config.toMode(ctx, "/value", string(p.ValueId.Value))
 	case optionModel:
 		err = s.config.toModel(ctx, "/value", string(p.ValueId.Value))
+	case optionEffort:
+		err = s.config.toEffort(ctx, string(p.ValueId.Value))
 	default:
 		err = invalidParams("/configId", fmt.Sprintf("unknown option %q", p.ValueId.ConfigId))
 	}
@@ -209,6 +232,14 @@ func (c *configuration) toModel(ctx context.Context, pointer, name string) error
 		return invalidParams(pointer, "must be the name of a model")
 	}
 	return c.configure(ctx, protocol.SessionConfigureParams{Model: name})
+}
+
+// toEffort sets the reasoning effort. The daemon rejects efforts that the model does not have.
+func (c *configuration) toEffort(ctx context.Context, effort string) error {
+	if effort == modelDefault {
+		effort = ""
+	}
+	return c.configure(ctx, protocol.SessionConfigureParams{Effort: &effort})
 }
 
 // configure sends a change to the daemon, then reads the configuration back.

@@ -178,6 +178,7 @@ type CompletionParams struct {
 	Mutation
 	SessionID  SessionID         `json:"sessionId,omitempty"` // session that records its usage
 	Model      string            `json:"model,omitempty"`
+	Effort     string            `json:"effort,omitempty"` // one of the model's reasoning efforts; absent: the model's own setting
 	System     string            `json:"system,omitempty"`
 	Text       string            `json:"text,omitempty"`     // a single message of the user
 	Messages   []Message         `json:"messages,omitempty"` // a whole conversation

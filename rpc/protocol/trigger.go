@@ -93,6 +93,7 @@ type TriggerSession struct {
 	Title    string          `json:"title,omitempty"`
 	Driver   string          `json:"driver,omitempty"`
 	Model    string          `json:"model,omitempty"`
+	Effort   *string         `json:"effort,omitempty"` // reasoning effort, as in session/new
 	Prompt   *string         `json:"prompt,omitempty"`
 	Budget   *Budget         `json:"budget,omitempty"`
 	Approval *ApprovalConfig `json:"approval,omitempty"`

@@ -192,3 +192,31 @@ func TestACPImages(t *testing.T) {
 		})
 	}
 }
+
+// TestACPEffort chooses the reasoning effort of a session in an editor.
+func TestACPEffort(t *testing.T) {
+	t.Run("runtime/M08 an editor sees and sets the reasoning effort, if the model of the session has one", func(t *testing.T) {
+		w := newWorld(t, "allow", step(says("Fine.")))
+		w.write(filepath.Join(w.dir, "config.toml"), w.text("../data/config.toml")+"[[models]]\nid = \"plain\"\n[[models]]\nid = \"thinker\"\nefforts = [\"low\", \"high\"]\n")
+		defer w.shutdown()
+		r := w.rawACP()
+		r.answer(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1}}`)
+		id := r.session(w)
+		set := func(option, value, want string) {
+			t.Helper()
+			m := r.answer(fmt.Sprintf(`{"jsonrpc":"2.0","id":2,"method":"session/set_config_option","params":{"sessionId":%q,"configId":%q,"value":%q}}`, id, option, value))
+			_, got, _ := strings.Cut(string(m.Result), `"category":"thought_level",`)
+			if got, _, _ = strings.Cut(got, `"description"`); m.Error != nil || !strings.HasPrefix(got, want) || want == "" && got != "" {
+				t.Errorf("after %s = %s the effort is %s, want %s; error %s", option, value, got, want, m.Error)
+			}
+		}
+		set("mode", "plan", "")
+		set("model", "thinker", `"currentValue":"default","id":"effort","name":"Reasoning effort","options":[{"name":"Default","value":"default"},{"name":"low","value":"low"},{"name":"high","value":"high"}]`)
+		set("effort", "high", `"currentValue":"high"`)
+		r.answer(fmt.Sprintf(`{"jsonrpc":"2.0","id":3,"method":"session/prompt","params":{"sessionId":%q,"prompt":[{"type":"text","text":"hello"}]}}`, id))
+		if all := w.model.Requests(); len(all) != 1 || !strings.Contains(string(all[0].Body), `"reasoning_effort":"high"`) {
+			t.Errorf("the model got %+v", all)
+		}
+		set("effort", "default", `"currentValue":"default"`)
+	})
+}

@@ -25,9 +25,10 @@ type triggerAddCommand struct {
 	Source string `help:"With --on: fire only on events that name this source." placeholder:"KEY"`
 	Filter string `help:"JSON Schema that the event payload must match." placeholder:"SCHEMA"`
 
-	Wake  string `help:"Wake this session; lashd session lists the ids." xor:"does" required:"" placeholder:"SESSION"`
-	In    string `help:"Start a new session in this directory for each event." xor:"does" required:"" placeholder:"DIR"`
-	Model string `help:"With --in: model; lashd model lists the names." placeholder:"NAME"`
+	Wake   string `help:"Wake this session; lashd session lists the ids." xor:"does" required:"" placeholder:"SESSION"`
+	In     string `help:"Start a new session in this directory for each event." xor:"does" required:"" placeholder:"DIR"`
+	Model  string `help:"With --in: model; lashd model lists the names." placeholder:"NAME"`
+	Effort string `help:"With --in: reasoning effort; the model must support it." placeholder:"NAME"`
 	inJSON
 }
 
@@ -89,7 +90,7 @@ func (c triggerAddCommand) params() (p protocol.TriggerRegisterParams, err error
 		return p, nil
 	}
 	dir, err := filepath.Abs(c.In)
-	p.Action.Kind, p.Action.Session = protocol.TriggerStarts, &protocol.TriggerSession{Cwd: dir, Model: c.Model}
+	p.Action.Kind, p.Action.Session = protocol.TriggerStarts, &protocol.TriggerSession{Cwd: dir, Model: c.Model, Effort: effortParam(c.Effort)}
 	return p, err
 }
 
@@ -106,6 +107,8 @@ func (c triggerAddCommand) source() (protocol.TriggerSource, error) {
 		return protocol.TriggerSource{}, fmt.Errorf("--source requires --on")
 	case c.In == "" && c.Model != "":
 		return protocol.TriggerSource{}, fmt.Errorf("--model requires --in")
+	case c.In == "" && c.Effort != "":
+		return protocol.TriggerSource{}, fmt.Errorf("--effort requires --in")
 	case c.Cron != "" && c.Missed == "":
 		return protocol.TriggerSource{}, fmt.Errorf("--missed is required with --cron: skip, runOnce or runAll")
 	case c.Cron != "":

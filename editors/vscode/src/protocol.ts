@@ -272,6 +272,8 @@ export interface CompletionParams {
   /** session that records its usage */
   sessionId?: SessionID;
   model?: string;
+  /** one of the model's reasoning efforts; absent: the model's own setting */
+  effort?: string;
   system?: string;
   /** a single message of the user */
   text?: string;
@@ -2994,6 +2996,8 @@ export interface TriggerSession {
   title?: string;
   driver?: string;
   model?: string;
+  /** reasoning effort, as in session/new */
+  effort?: string;
   prompt?: string;
   budget?: Budget;
   approval?: ApprovalConfig;
