@@ -182,11 +182,36 @@ func TestCodeDriver(t *testing.T) {
 						t.Errorf("people saw %q, history has %q", seen, e.Item.Text)
 					}
 				}
-				want := []string{`userMessage  "go"`, `reasoning  "hm"`, `agentMessage  "Look: fünf\n\n"`, `codeCell calc "print a\n\nprint b"`, `codeCell  "a\nb"`, `agentMessage  "b"`}
+				want := []string{`userMessage  "go"`, `reasoning  "hm"`, `agentMessage  "Look: fünf\n\n"`, `codeCell calc "print a\n\nprint b"`, `agentMessage  "b"`}
 				if !slices.Equal(items, want) {
 					t.Errorf("cut after %d characters, the items are %q", size, items)
 				}
 			})
+		}
+	})
+	t.Run("runtime/R02 a cell is one item, which starts when the code runs and ends with the result", func(t *testing.T) {
+		d := start(t, calculating(replies(scripted.Reply{Text: calcCell("", "set a 1\nprint a")}, scripted.Reply{Text: calcCell("", "set b 2\noops")}, scripted.Reply{Text: "<calc>\nprint"}, scripted.Reply{Text: "done"})))
+		id := d.session(t)
+		o := d.observe(t, id)
+		agrees(t, d, o, d.turn(t, id, "go"))
+		var got []string
+		for _, e := range o.all {
+			if e.Item == nil || e.Item.Kind != protocol.ItemCodeCell || e.Seq == 0 {
+				continue
+			}
+			line := fmt.Sprintf("%s %s %q", e.Type, e.Item.Status, e.Item.Text)
+			if c := e.Item.Cell; c != nil {
+				line += fmt.Sprintf(" %q %q %v", c.Printed, c.Error, c.Changed)
+			}
+			got = append(got, line)
+		}
+		want := []string{
+			`item/started inProgress "set a 1\nprint a"`, `item/completed completed "set a 1\nprint a" "a\n" "" [a]`,
+			`item/started inProgress "set b 2\noops"`, `item/completed failed "set b 2\noops" "" "unknown word oops" [b]`,
+			`item/completed failed "print"`,
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("the events are\n%s", strings.Join(got, "\n"))
 		}
 	})
 	t.Run("runtime/R02 the stream is stopped at the closing tag, and the usage that follows is kept", func(t *testing.T) {
@@ -237,7 +262,7 @@ func TestCodeDriver(t *testing.T) {
 		d := start(t, calculating(replies(scripted.Reply{Text: text}, scripted.Reply{Text: "done"}), hears))
 		id := d.session(t)
 		report := d.turn(t, id, "go")
-		if all := d.history(t, id); seen != text+"done" || !slices.Contains(all, "codeCell: b") || report.Outcome.Text != "done" {
+		if all := d.history(t, id); seen != text+"done" || !slices.Contains(all, "codeCell: print b") || report.Outcome.Text != "done" {
 			t.Errorf("the plugin saw %q, history has %q", seen, all)
 		}
 	})
@@ -251,7 +276,7 @@ func TestCodeDriver(t *testing.T) {
 		d := start(t, calculating(replies(scripted.Reply{Text: "no cell"}, scripted.Reply{Text: "done"}), replaces))
 		id := d.session(t)
 		d.turn(t, id, "go")
-		if all := d.history(t, id); !slices.Equal(all, []string{"userMessage: go", "agentMessage: Now:\n", "codeCell: print a", "codeCell: a", "agentMessage: done"}) {
+		if all := d.history(t, id); !slices.Equal(all, []string{"userMessage: go", "agentMessage: Now:\n", "codeCell: print a", "agentMessage: done"}) {
 			t.Errorf("history has %q", all)
 		}
 	})

@@ -107,7 +107,7 @@ func (j *journal) drafts() []protocol.Node {
 }
 
 // newEvents returns the events that the log does not have yet, and the progress after them. Calls
-// without a result appear as started items, all others as completed ones. It changes nothing: the
+// and code cells without a result appear as started items, all others as completed ones. It changes nothing: the
 // commit that stores the events also stores the progress, and only then logged follows.
 func (j *journal) newEvents(result turn.Result) (progress, []change.Event) {
 	var events []change.Event
@@ -129,14 +129,17 @@ func (j *journal) newEvents(result turn.Result) (progress, []change.Event) {
 }
 
 // itemEvents returns the events of a node's parts, and the indexes of the parts that became items.
-// A tool result completes the item of its call instead of becoming an item.
+// A tool result or the output of a code cell completes the item of its call or code instead of becoming an item.
 func (j *journal) itemEvents(n *protocol.Node) (events []change.Event, items []int) {
 	for p := range n.Message.Parts {
-		part := &n.Message.Parts[p]
-		if part.Kind == protocol.PartToolResult {
-			if e, ok := j.resultEvent(n, p); ok {
-				events = append(events, e)
+		e, completes := j.outputEvent(n, p)
+		if n.Message.Parts[p].Kind == protocol.PartToolResult {
+			if e, completes = j.resultEvent(n, p); !completes {
+				continue
 			}
+		}
+		if completes {
+			events = append(events, e)
 			continue
 		}
 		item := graph.PartItem(n, p)
@@ -167,6 +170,22 @@ func (j *journal) resultEvent(n *protocol.Node, part int) (change.Event, bool) {
 			item := graph.PartItem(&j.nodes[i], p)
 			graph.Complete(&item, result)
 			return j.itemEvent(protocol.EventItemCompleted, item, ref{Node: j.nodes[i].ID, Part: p, Result: n.ID, ResultPart: part}), true
+		}
+	}
+	return change.Event{}, false
+}
+
+// outputEvent returns the event that completes the item of a code cell with an output. It reports false for other parts, and
+// if no code of the turn waits for an output.
+func (j *journal) outputEvent(n *protocol.Node, part int) (change.Event, bool) {
+	if n.Message.Parts[part].Kind != protocol.PartOutput {
+		return change.Event{}, false
+	}
+	at := slices.IndexFunc(j.nodes, func(other protocol.Node) bool { return other.ID == n.ID })
+	items, refs := graph.Shown(j.nodes[:at+1])
+	for i, r := range slices.Backward(refs) {
+		if r.Result == n.ID && r.ResultPart == part && items[i].Kind == protocol.ItemCodeCell {
+			return j.itemEvent(protocol.EventItemCompleted, items[i], r), true
 		}
 	}
 	return change.Event{}, false

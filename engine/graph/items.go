@@ -21,8 +21,9 @@ func Split(id protocol.ItemID) (protocol.NodeID, int, bool) {
 }
 
 // Items returns what a person sees of consecutive nodes, in order of node and part. A tool call is one item at the
-// place of the call, although its result is in another node. A result is left out if its call is before the first node.
-// Pass all nodes of a turn or a page at once: a call and its result are matched only within the slice.
+// place of the call, although its result is in another node, and so is a code cell. A result is left out if its call or
+// code is before the first node. Pass all nodes of a turn or a page at once: results are matched only within the slice.
+// An output whose driver keeps no code in history is an item by itself, without text.
 func Items(nodes []protocol.Node) []protocol.Item {
 	items, _ := Shown(nodes)
 	return items
@@ -33,6 +34,7 @@ func Items(nodes []protocol.Node) []protocol.Item {
 // Nodes without an item, such as the opening of a frame other than a compaction, appear in neither.
 func Shown(nodes []protocol.Node) (items []protocol.Item, refs []Ref) {
 	calls := map[protocol.CallID]int{} // index in items of a call without its result
+	cell := -1                         // index in items of the newest code cell, if it has no result
 	for i := range nodes {
 		n := &nodes[i]
 		if n.Message == nil {
@@ -43,7 +45,8 @@ func Shown(nodes []protocol.Node) (items []protocol.Item, refs []Ref) {
 		}
 		for p := range n.Message.Parts {
 			part := &n.Message.Parts[p]
-			if part.Kind == protocol.PartToolResult {
+			switch part.Kind {
+			case protocol.PartToolResult:
 				if part.Result == nil {
 					continue
 				}
@@ -53,9 +56,22 @@ func Shown(nodes []protocol.Node) (items []protocol.Item, refs []Ref) {
 					delete(calls, part.Result.CallID)
 				}
 				continue
+			case protocol.PartOutput:
+				if cell >= 0 && items[cell].TurnID == n.TurnID {
+					CompleteCell(&items[cell], part)
+					refs[cell].Result, refs[cell].ResultPart = n.ID, p
+					cell = -1
+					continue
+				}
+				if i == 0 { // the code is in the node before
+					continue
+				}
 			}
 			item := PartItem(n, p)
-			if item.Status == protocol.ItemInProgress {
+			switch {
+			case part.Kind == protocol.PartCode:
+				cell = len(items)
+			case item.Status == protocol.ItemInProgress:
 				calls[item.CallID] = len(items)
 			}
 			items, refs = append(items, item), append(refs, Ref{Node: n.ID, Part: p})
@@ -64,21 +80,30 @@ func Shown(nodes []protocol.Node) (items []protocol.Item, refs []Ref) {
 	return items, refs
 }
 
-// PartItem returns the item of one part of a message node. A tool call is in progress until Complete adds its result;
-// every other item is done. n must have a message, and index must be in the range of its parts.
+// PartItem returns the item of one part of a message node. A tool call is in progress until Complete adds its result, and
+// a code cell until CompleteCell does; a cell without its closing tag has failed, because it does not run. Every other item
+// is done. n must have a message, and index must be in the range of its parts.
 // The item shares text, arguments and attachment with the node.
 func PartItem(n *protocol.Node, index int) protocol.Item {
 	part := &n.Message.Parts[index]
 	item := protocol.Item{
 		ID: ItemIDOf(n.ID, index), Status: protocol.ItemDone, TurnID: n.TurnID, AtMs: n.AtMs,
-		Kind: itemKind(n.Message.Role, part.Kind), Text: part.Text, Attachment: part.Attachment, Cell: part.Cell, Origin: n.Message.Origin,
+		Kind: itemKind(n.Message.Role, part.Kind), Text: part.Text, Attachment: part.Attachment, Origin: n.Message.Origin,
 	}
 	if part.Kind == protocol.PartToolCall && part.Call != nil {
 		item.Status = protocol.ItemInProgress
 		item.CallID, item.Tool, item.Args = part.Call.CallID, part.Call.Name, part.Call.Args
 	}
-	if part.Kind == protocol.PartCode {
-		item.Language, item.Text = protocol.SplitCell(part.Text)
+	switch part.Kind {
+	case protocol.PartOutput:
+		item.Text = ""
+		CompleteCell(&item, part)
+	case protocol.PartCode:
+		item.Status = protocol.ItemInProgress
+		var closed bool
+		if item.Language, item.Text, closed = protocol.SplitCell(part.Text); !closed {
+			item.Status = protocol.ItemFailed
+		}
 	}
 	return item
 }
@@ -116,6 +141,18 @@ func Complete(item *protocol.Item, r *protocol.ToolResult) {
 	}
 }
 
+// CompleteCell adds the result of a code cell to its item. The cell has failed if the result has an error. A result that
+// only has the text for the model, as drivers of plugins may write it, shows this text as printed.
+func CompleteCell(item *protocol.Item, output *protocol.Part) {
+	item.Status, item.Cell = protocol.ItemDone, output.Cell
+	if item.Cell == nil {
+		item.Cell = &protocol.CodeResult{Printed: output.Text}
+	}
+	if item.Cell.Error != "" {
+		item.Status = protocol.ItemFailed
+	}
+}
+
 // appendSpecial adds the item of a node without a message: a compaction or a notice of a plugin. Other nodes have none.
 func appendSpecial(items []protocol.Item, n *protocol.Node) []protocol.Item {
 	item := protocol.Item{ID: ItemIDOf(n.ID, 0), Status: protocol.ItemDone, TurnID: n.TurnID, AtMs: n.AtMs}
@@ -134,7 +171,7 @@ func appendSpecial(items []protocol.Item, n *protocol.Node) []protocol.Item {
 type Ref struct {
 	Node       protocol.NodeID `json:"node"`
 	Part       int             `json:"part"`
-	Result     protocol.NodeID `json:"result,omitempty"` // of a finished tool call; empty: none
+	Result     protocol.NodeID `json:"result,omitempty"` // of a finished tool call or code cell; empty: none
 	ResultPart int             `json:"resultPart,omitempty"`
 }
 
@@ -150,11 +187,14 @@ func (r Ref) Resolve(lookup func(protocol.NodeID) *protocol.Node) (protocol.Item
 	if r.Result == "" {
 		return item, true
 	}
-	part := partOf(lookup(r.Result), r.ResultPart)
-	if part == nil || part.Result == nil {
+	switch part := partOf(lookup(r.Result), r.ResultPart); {
+	case part != nil && part.Result != nil:
+		Complete(&item, part.Result)
+	case part != nil && part.Kind == protocol.PartOutput:
+		CompleteCell(&item, part)
+	default:
 		return protocol.Item{}, false
 	}
-	Complete(&item, part.Result)
 	return item, true
 }
 

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -79,7 +80,7 @@ func TestItems(t *testing.T) {
 			{Kind: protocol.PartError}, {Kind: protocol.PartAttachment}, {Kind: protocol.PartToolCall}, {Kind: protocol.PartToolResult},
 			{Kind: protocol.PartText, Call: &protocol.ToolCall{CallID: "no call"}},
 		}}}
-		special := []string{"reasoning", "codeCell", "codeCell", "notice"}
+		special := []string{"reasoning", "codeCell", "notice"}
 		for role, text := range map[protocol.Role]string{
 			protocol.RoleUser: "userMessage", protocol.RoleAssistant: "agentMessage", protocol.RoleSystem: "notice", protocol.RoleEvent: "notice",
 		} {
@@ -94,6 +95,52 @@ func TestItems(t *testing.T) {
 			want := append(append([]string{text}, special...), text, "toolCall", text)
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("%s: %s", role, diff)
+			}
+		}
+	})
+
+	t.Run("runtime/S10 code and its output are one item, and code that is not closed has failed", func(t *testing.T) {
+		code := func(text string) protocol.Part { return protocol.Part{Kind: protocol.PartCode, Text: text} }
+		output := func(text string, r *protocol.CodeResult) protocol.Part {
+			return protocol.Part{Kind: protocol.PartOutput, Text: text, Cell: r}
+		}
+		var nodes []protocol.Node
+		for i, parts := range [][]protocol.Part{
+			{{Kind: protocol.PartProse, Text: "Look:"}, code("<calc>\na\n</calc>")}, {output("1", &protocol.CodeResult{Printed: "1\n"})},
+			{code("<calc>\nb\n</calc>")}, {output("Error: no", &protocol.CodeResult{Error: "no"})},
+			{code("<calc>\nc")}, {output("late", nil)},
+			{output("alone", nil)}, {code("<calc>\nd\n</calc>")},
+		} {
+			nodes = append(nodes, protocol.Node{ID: protocol.NodeID(fmt.Sprint("n", i)), TurnID: "trn", Message: &protocol.Message{Parts: parts}})
+		}
+		nodes[4].TurnID = "other"
+		show := func(items []protocol.Item) (all []string) {
+			for _, it := range items {
+				line := fmt.Sprintf("%s %s %s %s %q", it.ID, it.Kind, it.Status, it.Language, it.Text)
+				if it.Cell != nil {
+					line += fmt.Sprintf(" %q %q", it.Cell.Printed, it.Cell.Error)
+				}
+				all = append(all, line)
+			}
+			return all
+		}
+		items, refs := Shown(nodes)
+		want := []string{
+			`n0:0 agentMessage completed  "Look:"`, `n0:1 codeCell completed calc "a" "1\n" ""`, `n2:0 codeCell failed calc "b" "" "no"`,
+			`n4:0 codeCell failed calc "c"`, `n5:0 codeCell completed  "" "late" ""`, `n6:0 codeCell completed  "" "alone" ""`, `n7:0 codeCell inProgress calc "d"`,
+		}
+		if diff := cmp.Diff(want, show(items)); diff != "" {
+			t.Error(diff)
+		}
+		if got := show(Items(nodes[1:3])); !slices.Equal(got, []string{`n2:0 codeCell inProgress calc "b"`}) {
+			t.Errorf("a page has %q", got)
+		}
+		for i, r := range refs {
+			got, ok := r.Resolve(func(id protocol.NodeID) *protocol.Node {
+				return &nodes[slices.IndexFunc(nodes, func(n protocol.Node) bool { return n.ID == id })]
+			})
+			if diff := cmp.Diff(items[i], got); !ok || diff != "" {
+				t.Errorf("%+v: %v %s", r, ok, diff)
 			}
 		}
 	})

@@ -62,6 +62,20 @@ func TestCells(t *testing.T) {
 			t.Errorf("the last message is %+v", last)
 		}
 	})
+	t.Run("plugin/PR-07 complete code of a reply that failed has an output that says so, incomplete code has none", func(t *testing.T) {
+		for text, want := range map[string]string{"<starlark>\nx\n</starlark>": "The turn ended before the code ran.", "<starlark>\nx": ""} {
+			m := New(coder(), unbounded)
+			reply := provider.Reply{Parts: []protocol.Part{{Kind: protocol.PartCode, Text: text}}}
+			answer(t, m, EffectModel, Response{Model: &ModelReply{Reply: reply, Error: &protocol.Issue{Kind: "provider", Code: "cut"}}})
+			got := ""
+			if msgs := m.Messages(); len(msgs) > 2 {
+				got = msgs[2].Parts[0].Text
+			}
+			if len(m.Messages()) == 0 || got != want {
+				t.Errorf("after %q the history has %+v", text, m.Messages())
+			}
+		}
+	})
 	t.Run("runtime/R04 the driver decides whether a cell without an error is progress", func(t *testing.T) {
 		d := coder()
 		d.cell = func(View, CellReply) []Action { return []Action{NoProgress(), Advance()} }

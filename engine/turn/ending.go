@@ -58,13 +58,16 @@ func (m *Machine) closeCalls(end protocol.OutcomeKind) {
 	}
 }
 
-// closeCell adds an observation for the code cell that is still running, so that the next turn does not take it for one
-// that ran to its end.
+// closeCell adds an observation for the code cell that is still running or has not started, so that the next turn does not
+// take it for one that ran to its end.
 func (m *Machine) closeCell() {
+	text := "The turn ended while the code ran. It is unknown how far the code ran."
 	if m.s.Active == nil || m.s.Active.Kind != EffectCode {
-		return
+		if !openCell(m.s.Messages) {
+			return
+		}
+		text = "The turn ended before the code ran."
 	}
-	const text = "The turn ended while the code ran. It is unknown how far the code ran."
 	m.appendMessage(protocol.Message{Role: protocol.RoleUser, Parts: []protocol.Part{
 		{Kind: protocol.PartOutput, Text: text, Cell: &protocol.CodeResult{Error: text}},
 	}}, "")
@@ -104,6 +107,22 @@ func openCalls(msgs []protocol.Message) []protocol.ToolCall {
 		}
 	}
 	return open
+}
+
+// openCell reports whether the newest code cell has no output, although it is closed, so that it could have run.
+func openCell(msgs []protocol.Message) bool {
+	for _, msg := range slices.Backward(msgs) {
+		for _, p := range slices.Backward(msg.Parts) {
+			if p.Kind == protocol.PartCode {
+				_, _, closed := protocol.SplitCell(p.Text)
+				return closed
+			}
+			if p.Kind == protocol.PartOutput {
+				return false
+			}
+		}
+	}
+	return false
 }
 
 // Cancel ends the turn. Do not use it during a model call: the reply itself says that it was cancelled, see ModelReply.

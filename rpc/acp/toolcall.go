@@ -46,6 +46,9 @@ func (v *view) call(item *protocol.Item) []update {
 	u.Status = statusOf(item.Status)
 	if item.Kind == protocol.ItemCodeCell {
 		u.Title, u.Kind, u.Content = "code", sdk.ToolKindExecute, textContent(item.Text)
+		if item.Cell != nil {
+			u.Content = append(u.Content, textContent(item.Cell.Text())...)
+		}
 	}
 	known := v.calls[id]
 	asked := item.Status == protocol.ItemInProgress && v.pendingApprovals[id]

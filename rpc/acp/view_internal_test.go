@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -140,4 +141,21 @@ func TestModesAreSettings(t *testing.T) {
 	if len(c.Approval.Rules) != 1 || len(keeps.Approval.Rules) != 1 || len(c.Options) != 1 {
 		t.Errorf("issue/6-3 after accepting edits, the settings are %+v", c)
 	}
+}
+
+func TestCodeCells(t *testing.T) {
+	t.Run("issue/19-5 a code cell is one call, whose content is the code and then its result", func(t *testing.T) {
+		v := newView("/w")
+		item := protocol.Item{ID: "nod_a:0", Kind: protocol.ItemCodeCell, Status: protocol.ItemInProgress}
+		v.started(&item)
+		item.Text = "print(1)\noops"
+		v.started(&item)
+		item.Status, item.Cell = protocol.ItemFailed, &protocol.CodeResult{Printed: "1\n", Error: "no oops", Position: &protocol.CodePosition{Line: 2}}
+		updates := v.completed(&item)
+		raw, err := json.Marshal(updates)
+		want := `"content":[{"content":{"text":"print(1)\noops","type":"text"},"type":"content"},{"content":{"text":"1\nError in line 2: no oops","type":"text"},"type":"content"}]`
+		if err != nil || len(updates) != 1 || !strings.Contains(string(raw), want) || !strings.Contains(string(raw), `"status":"failed"`) || len(v.calls) != 0 {
+			t.Errorf("%v: %s", err, raw)
+		}
+	})
 }

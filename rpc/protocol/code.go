@@ -1,7 +1,9 @@
 package protocol
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
 	"strings"
 )
 
@@ -36,6 +38,36 @@ type CodeResult struct {
 	Unsaved  []UnsavedGlobal `json:"unsaved,omitempty"`
 }
 
+// Text returns the result as text: what the code printed, its value and its error, each on lines of its own. It is empty for code
+// that printed nothing and has neither a value nor an error.
+func (r *CodeResult) Text() string {
+	var sections []string
+	if printed := strings.TrimRight(r.Printed, "\r\n"); printed != "" {
+		sections = append(sections, printed)
+	}
+	if len(r.Value) > 0 && !bytes.Equal(r.Value, []byte("null")) {
+		sections = append(sections, "Value: "+string(r.Value))
+	}
+	if text := r.ErrorText(); text != "" {
+		sections = append(sections, text)
+	}
+	return strings.Join(sections, "\n")
+}
+
+// ErrorText returns the error with its place in the code; "" without an error.
+func (r *CodeResult) ErrorText() string {
+	switch p := r.Position; {
+	case r.Error == "":
+		return ""
+	case p == nil:
+		return "Error: " + r.Error
+	case p.Column == 0:
+		return fmt.Sprintf("Error in line %d: %s", p.Line, r.Error)
+	default:
+		return fmt.Sprintf("Error in line %d, column %d: %s", p.Line, p.Column, r.Error)
+	}
+}
+
 // maxTagLine is the length of the longest line that can be a tag, in bytes. It bounds what a reader of a stream must hold
 // back before it knows.
 const maxTagLine = 256
@@ -46,17 +78,18 @@ func IsTag(line, tag string) bool {
 }
 
 // SplitCell returns the language and the source of the text of a code part, which begins with the line <language>
-// and ends with the line </language>. A cell that was cut off lacks its end. Without the first line the language is
-// empty, and all of the text is source.
-func SplitCell(text string) (language, source string) {
+// and ends with the line </language>. A cell that was cut off lacks its end and is not closed. Without the first line the
+// language is empty, all of the text is source, and the cell counts as closed.
+func SplitCell(text string) (language, source string, closed bool) {
 	first, rest, _ := strings.Cut(text, "\n")
 	language, opens := strings.CutPrefix(strings.Trim(first, " \t\r\v\f"), "<")
 	language, closes := strings.CutSuffix(language, ">")
 	if !opens || !closes || language == "" || strings.ContainsAny(language, "</ ") {
-		return "", text
+		return "", text, true
 	}
-	if end := strings.LastIndexByte(rest, '\n') + 1; IsTag(rest[end:], "</"+language+">") {
+	end := strings.LastIndexByte(rest, '\n') + 1
+	if closed = IsTag(rest[end:], "</"+language+">"); closed {
 		rest = rest[:end]
 	}
-	return language, strings.TrimSuffix(strings.TrimSuffix(rest, "\n"), "\r")
+	return language, strings.TrimSuffix(strings.TrimSuffix(rest, "\n"), "\r"), closed
 }

@@ -17,7 +17,8 @@ const (
 	EventTurnStarted EventType = "turn/started"
 	// The turn has ended: outcome, usage, issues; followedBy if another turn continues its work. It is the turn's last event.
 	EventTurnCompleted EventType = "turn/completed"
-	// An item is in progress: item. For a tool call the event is durable, and committed before the call begins.
+	// An item is in progress: item. For a tool call or a complete code cell the event is durable, and committed before it begins to run.
+	// Code that streams has begun before with an event without a seq; the durable one replaces its item.
 	EventItemStarted EventType = "item/started"
 	// Text was appended to an item: itemId, offset in bytes, text.
 	EventItemDelta EventType = "item/delta"
@@ -135,7 +136,7 @@ const (
 	ServerRecovered = "mcp_server_recovered"
 )
 
-// Durable reports whether events of this type can have a Seq. An item/started has one only for a tool call, an item/retracted only
+// Durable reports whether events of this type can have a Seq. An item/started has one only for a tool call or a code cell, an item/retracted only
 // in a turn that lashd could not complete, and a decision's event only in its own session. For these, check Seq.
 func (t EventType) Durable() bool {
 	switch t {
@@ -191,7 +192,7 @@ const (
 	ItemAgentMessage ItemKind = "agentMessage" // text from the model
 	ItemReasoning    ItemKind = "reasoning"    // the model's reasoning
 	ItemToolCall     ItemKind = "toolCall"     // a tool call and its result
-	ItemCodeCell     ItemKind = "codeCell"     // code that the model ran, and its output
+	ItemCodeCell     ItemKind = "codeCell"     // code of the model and its result; failed without cell: the code was incomplete and did not run
 	ItemFileChange   ItemKind = "fileChange"   // a change of a workspace file
 	ItemPlan         ItemKind = "plan"         // the agent's plan
 	ItemCompaction   ItemKind = "compaction"   // marks where history was compacted
@@ -225,5 +226,5 @@ type Item struct {
 	Origin     *Origin         `json:"origin,omitempty"`
 	Plugin     *PluginNode     `json:"plugin,omitempty"`
 	Language   string          `json:"language,omitempty"` // of code; text is its source
-	Cell       *CodeResult     `json:"cell,omitempty"`     // result of a code cell; text is what the model reads of it
+	Cell       *CodeResult     `json:"cell,omitempty"`     // result of a code cell; absent while it is in progress
 }

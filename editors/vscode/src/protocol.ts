@@ -862,7 +862,7 @@ export interface Item {
   plugin?: PluginNode;
   /** of code; text is its source */
   language?: string;
-  /** result of a code cell; text is what the model reads of it */
+  /** result of a code cell; absent while it is in progress */
   cell?: CodeResult;
 }
 

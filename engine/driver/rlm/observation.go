@@ -96,11 +96,8 @@ func observation(reply turn.CellReply, note string) protocol.Message {
 		}
 	}
 	add(note)
-	add(strings.TrimRight(reply.Printed, "\r\n"))
-	if len(reply.Value) > 0 && !bytes.Equal(reply.Value, []byte("null")) {
-		add("Value: " + string(reply.Value))
-	}
-	add(errorText(reply))
+	whole := protocol.CodeResult{Printed: reply.Printed, Value: reply.Value, Error: reply.Error, Position: reply.Position}
+	add(whole.Text())
 	add(unsavedText(reply.Unsaved))
 	if len(sections) == 0 {
 		add("The code ran and printed nothing.")
@@ -136,20 +133,6 @@ func result(reply turn.CellReply) *protocol.CodeResult {
 		r.Value = nil
 	}
 	return r
-}
-
-// errorText is the line about the error of a cell; empty without one.
-func errorText(reply turn.CellReply) string {
-	switch p := reply.Position; {
-	case reply.Error == "":
-		return ""
-	case p == nil:
-		return "Error: " + reply.Error
-	case p.Column == 0:
-		return fmt.Sprintf("Error in line %d: %s", p.Line, reply.Error)
-	default:
-		return fmt.Sprintf("Error in line %d, column %d: %s", p.Line, p.Column, reply.Error)
-	}
 }
 
 // unsavedText warns of globals that are not stored; empty without any.

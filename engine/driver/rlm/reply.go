@@ -148,7 +148,7 @@ func (d Driver) Reply(v turn.View, reply provider.Reply) []turn.Action {
 	}
 	switch what {
 	case execute:
-		_, source := protocol.SplitCell(r.code)
+		_, source, _ := protocol.SplitCell(r.code)
 		return append(actions, turn.StartCode(turn.Cell{Language: v.Code.Language, Source: source, AcceptFinish: true, Schema: o.schema()}))
 	case finish:
 		msg := r.message()

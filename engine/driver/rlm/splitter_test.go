@@ -160,7 +160,7 @@ func checkCuts(t *testing.T, text string, cuts []int) {
 	if prose != wantProse || code != wantCode || s.Done() != closed {
 		t.Fatalf("%q cut into %q:\nprose %q, want %q\ncode %q, want %q\ndone %t, want %t", text, deltas, prose, wantProse, code, wantCode, s.Done(), closed)
 	}
-	if language, source := protocol.SplitCell(code); code != "" && (language != "starlark" || source != seen) {
+	if language, source, _ := protocol.SplitCell(code); code != "" && (language != "starlark" || source != seen) {
 		t.Fatalf("%q cut into %q: people see %q while the cell arrives, and later %q (%s)", text, deltas, seen, source, language)
 	}
 	again := newSplitter("starlark")

@@ -74,7 +74,7 @@ func writeEvents(b *strings.Builder, doc protocol.TypeDoc) {
 func durability(t protocol.EventType) string {
 	switch {
 	case t == protocol.EventItemStarted:
-		return "for tool calls"
+		return "for tool calls and code cells"
 	case t == protocol.EventItemRetracted:
 		return "for turns that lashd could not complete"
 	case t.Durable():
