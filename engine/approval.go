@@ -112,14 +112,14 @@ func (j *judge) staysSandboxed(e *tool.Entry) bool {
 }
 
 // mayRunCells returns why no code cells may run, as a sentence for the model; empty if they may. Code
-// of the executor that ships with lashd may always run, because it can only call tools, and each call
-// is judged. For other executors, lashd never asks a person about a single cell. So if a requesting
-// session uses another driver, which has no cells, its work may not run any here.
+// that can only call tools may always run, because each call is judged. For other executors, lashd
+// never asks a person about a single cell. So if a requesting session uses another driver, which has
+// no cells, its work may not run any here.
 func (j *judge) mayRunCells() string {
 	c := j.ceilings()
 	other := slices.ContainsFunc(c.Policies, func(p protocol.Policy) bool { return p.Driver != j.config.Driver })
 	switch {
-	case j.plugins.ExecutorShips():
+	case j.plugins.ExecutorConfined():
 		return ""
 	case other:
 		return "The code was not run: the session that requested this work does not run code."

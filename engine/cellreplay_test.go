@@ -71,6 +71,29 @@ func TestCellCalls(t *testing.T) {
 			t.Errorf("the model sees %q", got)
 		}
 	})
+	for name, c := range map[string]struct {
+		ceiling *protocol.Ceiling
+		ran     string
+	}{
+		"nobody":                      {nil, "[one]"},
+		"a session of another driver": {&protocol.Ceiling{Policies: []protocol.Policy{{Driver: "another", Approval: protocol.ApprovalConfig{Mode: protocol.ApproveAllow}}}}, "[one]"},
+		"a session that denies calls": {&protocol.Ceiling{Policies: []protocol.Policy{{Driver: "another", Approval: protocol.ApprovalConfig{Mode: protocol.ApproveDeny}}}}, "[]"},
+		"a session without tools":     {&protocol.Ceiling{NoTools: true}, "[]"},
+		"a session in plan mode":      {&protocol.Ceiling{ReadOnly: true}, "[]"},
+	} {
+		t.Run("outside/1 confined code of a session that was requested by "+name+" runs, and its calls are judged", func(t *testing.T) {
+			made, w := &notes{}, &words{}
+			d := start(t, noting(w, made, func(ctx context.Context, _ *plugin.CodeCall, host plugin.CellHost) (turn.CellReply, error) {
+				out, err := host.Call(ctx, []tool.Request{note("one")})
+				return printedOf(out), err
+			}))
+			p := &protocol.SessionNewParams{Cwd: t.TempDir(), Authority: protocol.Authority{Ceiling: c.ceiling}}
+			d.turn(t, must[*protocol.SessionNewResult](t)(d.Sessions.New(t.Context(), p)).SessionID, "run x")
+			if got := fmt.Sprint(made.all()); len(w.all()) != 1 || got != c.ran {
+				t.Errorf("%d cells ran, and the tool ran for %s", len(w.all()), got)
+			}
+		})
+	}
 	t.Run("runtime/R10 a cell that a crash interrupted runs again, and its calls do not", func(t *testing.T) {
 		made, w := &notes{}, &words{}
 		arrived, over := make(chan struct{}, 10), false

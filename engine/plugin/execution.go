@@ -255,9 +255,10 @@ func (e *execution) statefulExecutor() (ExecutionState, bool) {
 	return x, ok
 }
 
-// ExecutorShips reports whether the code executor ships with lashd. Its code reaches nothing but what it asks of lashd.
-func (e *execution) ExecutorShips() bool {
-	return e.executor != nil && e.plugins.Ships(e.executor.plugin)
+// ExecutorConfined reports whether code cells reach nothing but their CellHost. Only an executor that ships with lashd is
+// believed when it says so, by being a CellReplayer.
+func (e *execution) ExecutorConfined() bool {
+	return e.ReplaysCells() && e.plugins.Ships(e.executor.plugin)
 }
 
 // ExecutorSandboxed reports whether code cells of the session run in a sandbox.
