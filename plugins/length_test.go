@@ -13,7 +13,7 @@ func TestSDKsAreShort(t *testing.T) {
 	for name, pattern := range map[string]string{
 		"go": "sdk/go/lashdplugin/*.go", "python": "sdk/python/*.py", "typescript": "sdk/typescript/*.*ts",
 	} {
-		t.Run("issue/4-9 an SDK has fewer than 400 lines, in "+name, func(t *testing.T) {
+		t.Run("issue/4-9 an SDK has fewer than 540 lines, in "+name, func(t *testing.T) {
 			files, err := filepath.Glob(pattern)
 			if err != nil || len(files) == 0 {
 				t.Fatalf("there is no %s: %v", pattern, err)
@@ -28,7 +28,7 @@ func TestSDKsAreShort(t *testing.T) {
 					lines += bytes.Count(text, []byte("\n"))
 				}
 			}
-			if lines >= 400 {
+			if lines >= 540 {
 				t.Errorf("it has %d lines", lines)
 			}
 		})

@@ -23,7 +23,6 @@ type list []string
 type pad struct {
 	*lashd.Session
 	notes list
-	cells string // what was run
 	grown bool
 }
 
@@ -46,14 +45,7 @@ func openPad(s *lashd.Session) error {
 	})
 	decide(s)
 	alter(s)
-	lashd.On(s, lashd.CodeExecute, n.execute)
-	lashd.On(s, lashd.CodeSnapshot, func(*lashd.Call, lashd.None) ([]byte, error) { return []byte(n.ran("")), nil })
-	lashd.On(s, lashd.CodeRestore, func(_ *lashd.Call, state []byte) (lashd.None, error) {
-		n.Lock()
-		defer n.Unlock()
-		n.cells = string(state)
-		return lashd.None{}, nil
-	})
+	lashd.RunCells(s, &cells{})
 	return nil
 }
 
@@ -241,14 +233,47 @@ func buildFor(c *lashd.Call, _ lashd.None) (built, error) {
 	return built{"completed", lashd.Object{"attempt": run.Task.Attempt, "payload": run.Task.Spec.Payload}}, err
 }
 
-// ran is all that was run, with what is run now.
-func (n *pad) ran(source string) string {
-	n.Lock()
-	defer n.Unlock()
-	n.cells += source
-	return n.cells
+// cells runs code that is a name of a global and appends a mark to that global. A tool call and all that a cell can ask
+// of lashd are in what it prints.
+type cells struct{ values map[string]string }
+
+func (x *cells) Describe(_ *lashd.Call, tools []lashd.Object) (language, guide string, err error) {
+	return "words", fmt.Sprint(len(tools), " tools"), nil
 }
 
-func (n *pad) execute(_ *lashd.Call, source string) (lashd.Object, error) {
-	return lashd.Object{"printed": n.ran(source)}, nil
+func (x *cells) Execute(c *lashd.Cell) (r lashd.CellReply, err error) {
+	if c.Source == "ask" {
+		outputs, err := c.CallTools(lashd.Object{"name": "note", "args": lashd.Object{"text": "a"}}, lashd.Object{"name": "note", "args": lashd.Object{"text": "b"}})
+		if err != nil {
+			return r, err
+		}
+		now, err1 := c.Now()
+		random, err2 := c.Random()
+		history, err3 := c.History()
+		r.Printed = fmt.Sprint(outputs[0].Text, " ", outputs[1].Text, " ", now/1e9, " ", len(random), " ", len(history), " ", len(c.Tools))
+		return r, errors.Join(err1, err2, err3)
+	}
+	if x.values == nil {
+		x.values = map[string]string{}
+	}
+	x.values[c.Source] += c.Source + ";"
+	r.Printed, r.Changed = x.values[c.Source], []string{c.Source}
+	return r, nil
+}
+
+func (x *cells) Snapshot() (lashd.CodeChange, error) {
+	change := lashd.CodeChange{Changed: map[string][]byte{}}
+	for name, text := range x.values {
+		change.Changed[name] = []byte(text)
+		change.Globals = append(change.Globals, lashd.Object{"name": name, "type": "text", "size": len(text)})
+	}
+	return change, nil
+}
+
+func (x *cells) Restore(values map[string][]byte) error {
+	x.values = map[string]string{}
+	for name, data := range values {
+		x.values[name] = string(data)
+	}
+	return nil
 }

@@ -6,12 +6,25 @@ import type { Session } from "../sdk/typescript/lashd-plugin.mts";
 const plugin = new Plugin<string[]>({
   state: () => [],
   executor: {
-    execute(call, source) {
-      call.session.values.set("cells", (call.session.values.get("cells") ?? "") + source);
-      return { printed: call.session.values.get("cells") };
+    describe: (_, tools) => ({ language: "words", guide: `${tools.length} tools` }),
+    async execute(cell) {
+      const { source, session: { values } } = cell;
+      if (source === "ask") {
+        const [one, two] = await cell.callTools(["a", "b"].map((text) => ({ name: "note", args: { text } })));
+        const more = [Math.floor((await cell.now()) / 1000), (await cell.random()).length, (await cell.history()).length, cell.tools.length];
+        return { printed: [one.text, two.text, ...more].join(" ") };
+      }
+      values.set(source, `${values.get(source) ?? ""}${source};`);
+      return { printed: values.get(source), changed: [source] };
     },
-    snapshot: (session) => Buffer.from(session.values.get("cells") ?? ""),
-    restore: (session, state) => void session.values.set("cells", Buffer.from(state).toString()),
+    snapshot: ({ values }) => ({
+      changed: Object.fromEntries([...values].map(([name, text]) => [name, Buffer.from(text)])),
+      globals: [...values].map(([name, text]) => ({ name, type: "text", size: text.length })),
+    }),
+    restore({ values: held }, values) {
+      held.clear();
+      for (const [name, data] of Object.entries(values)) held.set(name, Buffer.from(data).toString());
+    },
   },
 });
 

@@ -9,15 +9,25 @@ import lashd_plugin as lashd
 
 
 class Cells:
-    def execute(self, call, source):
-        call.session.cells = getattr(call.session, "cells", "") + source
-        return {"printed": call.session.cells}
+    def describe(self, call, tools):
+        return {"language": "words", "guide": "%d tools" % len(tools)}
+
+    def execute(self, cell):
+        if cell.source == "ask":
+            one, two = cell.call_tools({"name": "note", "args": {"text": text}} for text in "ab")
+            more = cell.now() // 10**9, len(cell.random()), len(cell.history()), len(cell.tools)
+            return {"printed": "%s %s %d %d %d %d" % ((one["text"], two["text"]) + more)}
+        values = cell.session.__dict__.setdefault("values", {})
+        values[cell.source] = values.get(cell.source, "") + cell.source + ";"
+        return {"printed": values[cell.source], "changed": [cell.source]}
 
     def snapshot(self, session):
-        return getattr(session, "cells", "").encode()
+        values = getattr(session, "values", {})
+        return {"changed": {name: text.encode() for name, text in values.items()},
+                "globals": [{"name": name, "type": "text", "size": len(text)} for name, text in values.items()]}
 
-    def restore(self, session, state):
-        session.cells = state.decode()
+    def restore(self, session, values):
+        session.values = {name: data.decode() for name, data in values.items()}
 
 
 plugin = lashd.Plugin(state=list, executor=Cells())

@@ -23,6 +23,7 @@ from typing import Any, Callable, Dict, Generic, Iterator, List, Optional, Seque
 
 PROTOCOL_VERSION = 1
 MAX_MESSAGE = 8 << 20  # bytes; lashd ends a plugin that sends a longer message
+MAX_PART = 4 << 20  # bytes of values of code cells in one message
 MAX_INLINE = 1 << 20  # bytes of artifacts in one message; larger ones are sent in pieces
 
 Json = Any
@@ -129,6 +130,8 @@ class Session(Generic[S]):
         self.lock = threading.RLock()
         self.state: S = plugin._blank()  # any JSON
         self.artifacts, self.revision = cast(Dict[str, bytes], {}), 0
+        self.unsent, self.arriving = cast(Dict[str, bytes], {}), cast(Dict[str, bytes], {})  # values of code cells
+        self.sending: Optional[Object] = None  # the change whose values are unsent
 
     @contextlib.contextmanager
     def changing(self) -> Iterator[S]:
@@ -161,10 +164,31 @@ class Call(Generic[S]):
         """Report progress of a tool call."""
         self._plugin._tell("tool/progress", grant=self.grant, text=text)
 
+class Cell(Call[S]):
+    """A code cell that runs. If it runs again after a crash, lashd answers as it did the first time."""
+    def __init__(self, call: Call[S]):
+        super().__init__(call._plugin, call.session, call.params, call.cancelled)
+        self.id, self.language, self.source = (str(self.params.get(key, "")) for key in ("cellId", "language", "source"))
+        self.accept_finish, self.schema = bool(self.params.get("acceptFinish")), self.params.get("schema")
+        self.tools: List[Object] = self.params.get("tools") or []  # manifests
+    def call_tools(self, calls: Sequence[Object]) -> List[Output]:
+        """Call tools together. Each call is {"name", "args"}; the outputs have the same order."""
+        return [Output(o) for o in self.host("callTool", calls=list(calls))["data"]]
+    def now(self) -> int:
+        """Returns the time in nanoseconds since 1970."""
+        return int(self.host("now")["unixNs"])
+    def random(self) -> bytes:
+        """Returns 32 random bytes."""
+        return base64.b64decode(self.host("random")["bytes"])
+    def history(self) -> List[Object]:
+        """Returns the conversation that the model sees."""
+        return self.host("history").get("data") or []
+
 class Plugin(Generic[S]):
     """A plugin. state returns the initial state of a session; leave it out for a plugin without state. state_version is the one
-    in plugin.json; upgrade(version, state) converts state of another version. executor runs code cells: execute(call, source)
-    returns {"printed", "value", "error"}, snapshot(session) returns bytes, and restore(session, bytes) loads them."""
+    in plugin.json; upgrade(version, state) converts state of another version. executor runs code cells; all bytes are values of
+    globals, by name: describe(call, tools) returns {"language", "guide"}; execute(cell) returns {"printed", "value", "error", ...};
+    snapshot(session) returns {"changed", "removed", "globals"} since the last one; restore(session, values) replaces all globals."""
     def __init__(self, state: Optional[Callable[[], S]] = None, state_version: str = "1",
                  upgrade: Optional[Callable[[str, Json], S]] = None, executor: Any = None):
         self._blank: Callable[[], Any] = state or (lambda: None)
@@ -180,20 +204,16 @@ class Plugin(Generic[S]):
         """Handle a hook: f(call, context) returns None for no change, or the hook's result: directives, prompt texts, a chunk or
         its text, a reply, an output, settings, nodes, a context, tools to leave out, or prose."""
         return self._handles("hook", name)
-
     def tool(self, name: str) -> Callable[[H], H]:
         """Run a tool: f(call, args) returns a text, an Output or any other value. "*" runs all tools without their own handler,
         including tools that plugin.json does not declare."""
         return self._handles("tool", name)
-
     def prepare(self, name: str) -> Callable[[H], H]:
         """Complete the arguments of a tool: f(call, args) returns them."""
         return self._handles("prepare", name)
-
     def tool_list(self, f: H) -> H:
         """List the tools of a session: f(session) returns all of them, each with name, description and contract."""
         return self._handles("list", "")(f)
-
     def operation(self, name: str) -> Callable[[H], H]:
         """Handle an operation: f(call, args) returns its output, or the outcome() of a command or a task."""
         return self._handles("operation", name)
@@ -217,29 +237,24 @@ class Plugin(Generic[S]):
         for cancelled in list(self._calls.values()):
             cancelled.set()
         self._fire("shutdown")
-
     def _handles(self, kind: str, name: str) -> Callable[[H], H]:
         def keep(f: H) -> H:
             if self._handlers.setdefault((kind, name), f) is not f:
                 raise ValueError("two handlers for %s %s" % (kind, name))
             return f
         return keep
-
     def _find(self, kind: str, name: str) -> Callable[..., Any]:
         handler = self._handlers.get((kind, name)) or self._handlers.get((kind, "*"))
         if handler is None:
             raise UnknownError("there is no %s %s" % (kind, name))
         return handler
-
     def _fire(self, event: str, *args: Any) -> None:
         self._handlers.get(("on", event), lambda *_: None)(*args)
-
     def _take_stdio(self) -> None:  # reserve the pipes: other code and child processes write to stderr and read nothing
         self._in, self._out = os.fdopen(os.dup(0), "rb"), os.dup(1)
         os.dup2(2, 1)
         with open(os.devnull) as null:
             os.dup2(null.fileno(), 0)
-
     def _send(self, message: Object) -> None:
         line = json.dumps(dict(message, jsonrpc="2.0"), separators=(",", ":"), allow_nan=False).encode() + b"\n"
         if len(line) > MAX_MESSAGE:
@@ -247,10 +262,8 @@ class Plugin(Generic[S]):
         with self._writing:
             while line:
                 line = line[os.write(self._out, line):]
-
     def _tell(self, method: str, **params: Json) -> None:
         self._send({"method": method, "params": params})
-
     def _ask(self, method: str, params: Object) -> Json:
         key = "p%d" % next(self._ids)
         self._answers[key] = answer = queue.SimpleQueue()
@@ -259,7 +272,6 @@ class Plugin(Generic[S]):
         if "error" in message:
             raise HostError(message["error"])
         return message.get("result")
-
     def _receive(self, message: Object) -> bool:
         method, params = message.get("method"), message.get("params") or {}
         if method is None:
@@ -275,7 +287,6 @@ class Plugin(Generic[S]):
             if params["instance"] in self._sessions:
                 self._fire("close", self._sessions.pop(params["instance"]))
         return method != "shutdown"
-
     def _answer(self, key: Json, method: str, params: Object, cancelled: threading.Event) -> None:
         try:
             self._send({"id": key, "result": self._perform(method, params, cancelled)})
@@ -286,7 +297,6 @@ class Plugin(Generic[S]):
             self._send({"id": key, "error": {"code": -32000, "message": "%s: %s" % (type(e).__name__, e)}})
         finally:
             del self._calls[key]
-
     def _perform(self, method: str, params: Object, cancelled: threading.Event) -> Json:
         if method == "initialize":
             return self._initialize(params)
@@ -300,7 +310,6 @@ class Plugin(Generic[S]):
             raise PluginError("%s: there is no instance %r" % (method, params.get("instance")))
         call = Call(self, session, params, cancelled)
         return self._hook(call, name) if name else _METHODS[method](self, call)
-
     def _initialize(self, params: Object) -> Json:
         if params["protocolVersion"] != PROTOCOL_VERSION:
             raise PluginError("lashd uses protocol version %s, this SDK %s" % (params["protocolVersion"], PROTOCOL_VERSION))
@@ -308,7 +317,6 @@ class Plugin(Generic[S]):
             raise PluginError("plugin.json and the program differ: " + "; ".join(wrong))
         self.id, self.config, self.data_dir = params["pluginId"], params.get("config"), params.get("dataDir", "")
         return {key: params[key] for key in ("protocolVersion", "pluginId", "nonce", "contributes")}
-
     def _differs(self, declared: Object) -> Iterator[str]:
         for kind in ("hook", "tool", "operation", "task"):
             names, mine = declared.get(kind + "s") or [], {name for of, name in self._handlers if of == kind}
@@ -321,22 +329,18 @@ class Plugin(Generic[S]):
             yield "only one of them declares a code executor"
         if declared.get("state", "") != self._version:
             yield "the declared state version is %r, the program has %r" % (declared.get("state", ""), self._version)
-
     def _hook(self, call: Call[S], name: str) -> Json:
         context = call.params.get("context") or {}
         given = self._find("hook", name)(call, context)
         return _HOOK_ANSWERS.get(name, lambda g, c: {})(given, context)
-
     def _execute(self, call: Call[S]) -> Json:
         given = self._find("tool", call.name)(call, call.params.get("args"))
         if not isinstance(given, Output):
             given = succeed(given) if isinstance(given, str) else succeed(value=given)
         return {"output": given, "control": given.control} if given.control else {"output": given}
-
     def _operate(self, call: Call[S]) -> Json:
         given = self._find("operation", call.name)(call, call.params.get("args"))
         return given if isinstance(given, Outcome) else {"output": given}
-
     def _write(self, call: Call[S]) -> Json:
         with call.session.lock:
             answer = {"revision": call.session.revision, "state": json.loads(json.dumps(call.session.state, allow_nan=False))}
@@ -349,7 +353,6 @@ class Plugin(Generic[S]):
             for at in range(0, max(len(data), 1), MAX_INLINE):
                 call.host("artifactWrite", name=name, offset=at, data=_encode(data[at:at + MAX_INLINE]))
         return answer
-
     def _restore(self, call: Call[S]) -> Json:
         session, meta = call.session, call.params["meta"]
         state, version = meta.get("state"), meta.get("plugin_version", "")
@@ -363,12 +366,35 @@ class Plugin(Generic[S]):
             session.artifacts, session.revision = artifacts, int(meta.get("revision", 0))
         self._fire("restore", session)
         return {}
-
     def _fetch(self, call: Call[S], artifact: Object) -> bytes:
         data = base64.b64decode(artifact.get("data") or "")
         while len(data) < artifact["size"]:
             data += base64.b64decode(call.host("artifactRead", name=artifact["name"], offset=len(data))["data"])
         return data
+
+    def _snapshot_code(self, call: Call[S]) -> Json:
+        session, part, size = call.session, {}, 0
+        change = session.sending or self._executor.snapshot(session)
+        for name in change.get("removed") or ():
+            session.unsent.pop(name, None)
+        session.unsent.update(change.pop("changed", None) or {})
+        for name in sorted(session.unsent):  # a large change needs several answers
+            size += len(session.unsent[name])
+            if part and size > MAX_PART:
+                break
+            part[name] = _encode(session.unsent.pop(name))
+        session.sending = change if session.unsent else None
+        return dict(change, changed=part, more=bool(session.unsent))
+    def _run_cell(self, call: Call[S]) -> Json:
+        call.session.sending = None
+        return self._executor.execute(Cell(call)) or {}
+    def _restore_code(self, call: Call[S]) -> Json:
+        session = call.session
+        session.arriving.update({name: base64.b64decode(data) for name, data in (call.params.get("values") or {}).items()})
+        if not call.params.get("more"):
+            values, session.arriving, session.unsent, session.sending = session.arriving, {}, {}, None
+            self._executor.restore(session, values)
+        return {}
 
 def _encode(data: bytes) -> str: return base64.b64encode(data).decode()
 def _list(given: Json) -> List[Json]:
@@ -393,7 +419,7 @@ _METHODS: Dict[str, Callable[[Plugin[Any], Call[Any]], Json]] = {
                                         for t in p._find("list", "")(c.session)]},
     "operation/query": Plugin._operate, "operation/command": Plugin._operate, "operation/task": Plugin._operate,
     "task/run": lambda p, c: {"outcome": {"kind": "completed", "value": p._find("task", c.name)(c, c.params["task"])}},
-    "code/execute": lambda p, c: p._executor.execute(c, c.params["source"]) or {},
-    "code/snapshot": lambda p, c: {"state": _encode(p._executor.snapshot(c.session))}, 
-    "code/restore": lambda p, c: p._executor.restore(c.session, base64.b64decode(c.params.get("state") or "")) or {},
+    "code/describe": lambda p, c: p._executor.describe(c, c.params.get("tools") or []),
+    "code/execute": Plugin._run_cell,
+    "code/snapshot": Plugin._snapshot_code, "code/restore": Plugin._restore_code,
 }

@@ -17,6 +17,7 @@ import process from "node:process";
 
 const protocolVersion = 1;
 const maxMessage = 8 << 20; // bytes; lashd ends a plugin that sends a longer message
+const maxPart = 4 << 20; // bytes of values of code cells in one message
 const maxInline = 1 << 20; // bytes of artifacts in one message; larger ones are sent in pieces
 export type Json = any;
 type Maybe<T> = T | null | undefined | void;
@@ -130,6 +131,9 @@ export class Session<S> {
   state: S; // any JSON
   artifacts = new Map<string, Uint8Array>();
   values = new Map<string, Json>(); // lost when the process ends
+  unsent = new Map<string, Uint8Array>(); // values of code cells: of a snapshot, and of a restore
+  sending?: CodeChange; // whose values are unsent
+  arriving = new Map<string, Uint8Array>();
   revision = 0;
   #plugin: Plugin<S>;
   constructor(plugin: Plugin<S>, state: S, params: Json) {
@@ -172,13 +176,34 @@ export class Call<S> {
   /** Reports progress of a tool call. */
   progress(text: string): void { this.#plugin.notify("tool/progress", { grant: this.params.grant ?? "", text }); }
 }
-/** Runs code cells and keeps their state. */
-export interface Executor<S> {
-  execute(call: Call<S>, source: string): Awaitable<{ printed?: string; value?: Json; error?: string }>;
-  snapshot(session: Session<S>): Awaitable<Uint8Array>;
-  restore(session: Session<S>, state: Uint8Array): Awaitable<void>;
+/** A code cell that runs. If it runs again after a crash, lashd answers as it did the first time. */
+export class Cell<S> extends Call<S> {
+  get cellId(): string { return this.params.cellId ?? ""; }
+  get language(): string { return this.params.language ?? ""; }
+  get source(): string { return this.params.source ?? ""; }
+  get acceptFinish(): boolean { return !!this.params.acceptFinish; }
+  get schema(): Json { return this.params.schema; }
+  get tools(): Json[] { return this.params.tools ?? []; } // manifests
+  /** Calls tools together. The outputs have the same order. */
+  async callTools(calls: { name: string; args?: Json }[]): Promise<Output[]> { return (await this.host("callTool", { calls })).data; }
+  /** Returns the time in milliseconds since 1970. */
+  async now(): Promise<number> { return Math.floor((await this.host("now")).unixNs / 1e6); }
+  /** Returns 32 random bytes. */
+  async random(): Promise<Uint8Array> { return Buffer.from((await this.host("random")).bytes, "base64"); }
+  /** Returns the conversation that the model sees. */
+  async history(): Promise<Message[]> { return (await this.host("history")).data ?? []; }
 }
-
+export interface CellReply { printed?: string; value?: Json; error?: string; position?: { line: number; column?: number };
+  control?: Json; changed?: string[]; unsaved?: { name: string; reason: string }[] }
+/** How the globals differ from the last snapshot. globals has all of them. */
+export interface CodeChange { changed?: Record<string, Uint8Array>; removed?: string[]; globals?: { name: string; type: string; size?: number }[] }
+/** Runs code cells and keeps their globals as values by name. */
+export interface Executor<S> {
+  describe(call: Call<S>, tools: Json[]): Awaitable<{ language: string; guide: string }>;
+  execute(cell: Cell<S>): Awaitable<CellReply>;
+  snapshot(session: Session<S>): Awaitable<CodeChange>;
+  restore(session: Session<S>, values: Record<string, Uint8Array>): Awaitable<void>; // replaces all globals
+}
 export interface Options<S> {
   state?: () => S; // returns the initial state of a session; absent: no state
   stateVersion?: string; // the version in plugin.json; absent: 1
@@ -338,10 +363,36 @@ export class Plugin<S = null> {
     "operation/query": this.#operate, "operation/command": this.#operate, "operation/task": this.#operate,
     "task/run": async (call) => ({ outcome: { kind: "completed", value: await this.#find("task", call.name)(call, call.params.task) } }),
     "snapshot/write": this.#writeState, "snapshot/restore": this.#restoreState,
-    "code/execute": (call) => this.#options.executor?.execute(call, call.params.source),
-    "code/snapshot": async (call) => ({ state: base64((await this.#options.executor?.snapshot(call.session)) ?? new Uint8Array()) }),
-    "code/restore": async (call) => void (await this.#options.executor?.restore(call.session, Buffer.from(call.params.state ?? "", "base64"))),
+    "code/describe": (call) => this.#options.executor?.describe(call, call.params.tools ?? []),
+    "code/execute": (call) => {
+      call.session.sending = undefined;
+      return this.#options.executor?.execute(new Cell(this, call.session, call.params, call.signal));
+    },
+    "code/snapshot": this.#snapshotCode, "code/restore": this.#restoreCode,
   };
+  async #snapshotCode({ session: { unsent }, session }: Call<S>): Promise<Json> {
+    const change: CodeChange = session.sending ?? (await this.#options.executor?.snapshot(session)) ?? {}, changed: Json = {};
+    for (const name of change.removed ?? []) unsent.delete(name);
+    for (const [name, data] of Object.entries(change.changed ?? {})) unsent.set(name, data);
+    delete change.changed;
+    let size = 0;
+    for (const [name, data] of unsent) { // a large change needs several answers
+      if ((size += data.length) > maxPart && size > data.length) break;
+      changed[name] = base64(data);
+      unsent.delete(name);
+    }
+    session.sending = unsent.size > 0 ? change : undefined;
+    return { ...change, changed, more: unsent.size > 0 };
+  }
+  async #restoreCode({ session, params }: Call<S>): Promise<void> {
+    for (const [name, data] of Object.entries<string>(params.values ?? {})) session.arriving.set(name, Buffer.from(data, "base64"));
+    if (params.more) return;
+    const values = Object.fromEntries(session.arriving);
+    session.arriving.clear();
+    session.unsent.clear();
+    session.sending = undefined;
+    await this.#options.executor?.restore(session, values);
+  }
   async #operate(call: Call<S>): Promise<Json> {
     const given = await this.#find("operation", call.name)(call, call.params.args);
     return given instanceof Outcome ? given : { output: given };

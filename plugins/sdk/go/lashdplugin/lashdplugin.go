@@ -40,11 +40,8 @@ var (
 	Compact           = Method[Turn, []Object]{"hook/compact", "nodes"}     // message or similar
 	Catalog           = Method[Object, []string]{"hook/catalog", "remove"}  // manifests, authority; returns names of tools to leave out
 	ProjectProse      = Method[StreamChunk, string]{"hook/projectProse", "text"}
-	ToolList          = Method[None, []Object]{"tool/list", "data"}    // name, description, input, contract; if the list changes
-	CodeExecute       = Method[string, Object]{"code/execute", ""}     // returns printed, value, error of a code cell
-	CodeSnapshot      = Method[None, []byte]{"code/snapshot", "state"} // the state of the cells
-	CodeRestore       = Method[[]byte, None]{"code/restore", ""}       // loads that state
-	Closed            = Method[None, None]{"session/close", ""}        // the last call of a session
+	ToolList          = Method[None, []Object]{"tool/list", "data"} // name, description, input, contract; if the list changes
+	Closed            = Method[None, None]{"session/close", ""}     // the last call of a session
 )
 
 // Inputs and results, as in the protocol. docs/plugin-protocol.md describes the fields of JSON and Object values.
@@ -178,7 +175,7 @@ func (s *Session) Notify(method string, params Object) {
 func On[C, A any](s *Session, m Method[C, A], f func(*Call, C) (A, error)) {
 	s.handlers[m.Name] = func(c *Call) (any, error) {
 		var given C
-		if err := json.Unmarshal(c.Params, &struct{ Context, Args, Source, State *C }{&given, &given, &given, &given}); err != nil {
+		if err := json.Unmarshal(c.Params, &struct{ Context, Args *C }{&given, &given}); err != nil {
 			return nil, err
 		}
 		answer, err := f(c, given)
@@ -208,6 +205,130 @@ type Call struct {
 	Instance, Grant, TurnID, CallID, Name string    // Name: of the tool or the operation
 	Messages                              []Message // the conversation, if the hook declares that it needs it
 	Params                                JSON      `json:"-"` // all params, as received
+}
+
+// Executor runs the code cells of a session and keeps their globals as values by name. Register it with RunCells.
+type Executor interface {
+	Describe(c *Call, tools []Object) (language, guide string, err error) // guide: how a model writes cells that call the tools
+	Execute(c *Cell) (CellReply, error)
+	Snapshot() (CodeChange, error)          // since the last one
+	Restore(values map[string][]byte) error // replaces all globals
+}
+
+// Cell is a code cell that runs. If it runs again after a crash, lashd answers as it did the first time.
+type Cell struct {
+	*Call                    `json:"-"`
+	CellID, Language, Source string
+	AcceptFinish             bool     // the cell may end the turn, with a value that matches Schema
+	Schema                   JSON     // nil: any value
+	Tools                    []Object // manifests
+}
+
+// CallTools calls tools together; each call has a name and args. The outputs have the same order.
+func (c *Cell) CallTools(calls ...Object) ([]Output, error) {
+	answer, err := Host[struct{ Data []Output }](c.Call, "callTool", Object{"calls": calls})
+	return answer.Data, err
+}
+
+// Now returns the time in nanoseconds since 1970.
+func (c *Cell) Now() (int64, error) {
+	answer, err := Host[struct{ UnixNs int64 }](c.Call, "now", nil)
+	return answer.UnixNs, err
+}
+
+// Random returns 32 random bytes.
+func (c *Cell) Random() ([]byte, error) {
+	answer, err := Host[struct{ Bytes []byte }](c.Call, "random", nil)
+	return answer.Bytes, err
+}
+
+// History returns the conversation that the model sees.
+func (c *Cell) History() ([]Message, error) {
+	answer, err := Host[struct{ Data []Message }](c.Call, "history", nil)
+	return answer.Data, err
+}
+
+// CellReply is the result of a cell, and CodeChange is how the globals differ from the last snapshot.
+type (
+	CellReply struct {
+		Printed  string   `json:"printed,omitempty"`
+		Value    any      `json:"value,omitempty"` // of the last expression
+		Error    string   `json:"error,omitempty"` // of the code
+		Position Object   `json:"position,omitempty"`
+		Control  Object   `json:"control,omitempty"` // how the cell ends the turn: kind, value
+		Changed  []string `json:"changed,omitempty"` // names of globals
+		Unsaved  []Object `json:"unsaved,omitempty"` // name and reason of globals that cannot be stored
+	}
+	CodeChange struct {
+		Changed map[string][]byte `json:"changed,omitempty"`
+		Removed []string          `json:"removed,omitempty"`
+		Globals []Object          `json:"globals,omitempty"` // all: name, type, size
+		More    bool              `json:"more,omitempty"`    // RunCells sets it
+	}
+)
+
+// RunCells registers an executor.
+func RunCells(s *Session, x Executor) {
+	unsent, arriving, sending := map[string][]byte{}, map[string][]byte{}, (*CodeChange)(nil)
+	s.handlers["code/describe"] = func(c *Call) (any, error) {
+		var p struct{ Tools []Object }
+		err := json.Unmarshal(c.Params, &p)
+		language, guide, failed := x.Describe(c, p.Tools)
+		return Object{"language": language, "guide": guide}, errors.Join(err, failed)
+	}
+	s.handlers["code/execute"] = func(c *Call) (any, error) {
+		sending = nil
+		cell := &Cell{Call: c}
+		if err := json.Unmarshal(c.Params, cell); err != nil {
+			return nil, err
+		}
+		return x.Execute(cell)
+	}
+	s.handlers["code/snapshot"] = func(*Call) (any, error) {
+		if sending == nil {
+			change, err := x.Snapshot()
+			if err != nil {
+				return nil, err
+			}
+			sending = &change
+		}
+		change := *sending
+		for _, name := range change.Removed {
+			delete(unsent, name)
+		}
+		maps.Copy(unsent, change.Changed)
+		change.Changed = map[string][]byte{}
+		size := 0
+		for name, data := range unsent { // a large change needs several answers
+			if size += len(data); size > 4<<20 && size > len(data) {
+				break
+			}
+			change.Changed[name] = data
+			delete(unsent, name)
+		}
+		if change.More = len(unsent) > 0; change.More {
+			sending = &CodeChange{Removed: change.Removed, Globals: change.Globals}
+		} else {
+			sending = nil
+		}
+		return change, nil
+	}
+	s.handlers["code/restore"] = func(c *Call) (any, error) {
+		var p struct {
+			Values map[string][]byte
+			More   bool
+		}
+		err := json.Unmarshal(c.Params, &p)
+		maps.Copy(arriving, p.Values)
+		if err != nil || p.More {
+			return None{}, err
+		}
+		values := maps.Clone(arriving)
+		clear(arriving)
+		clear(unsent)
+		sending = nil
+		return None{}, x.Restore(values)
+	}
 }
 
 // Host sends a request to lashd, such as toolCatalog; docs/plugin-protocol.md lists the methods. A rejection is an *Error.
