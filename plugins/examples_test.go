@@ -65,7 +65,7 @@ func TestExamplesKeepTheContract(t *testing.T) {
 func TestExamplesAreWhole(t *testing.T) {
 	for example, sdk := range map[string]string{
 		"policy": "sdk/python/lashd_plugin.py", "masker": "sdk/python/lashd_plugin.py", "memory": "sdk/typescript/lashd-plugin.mts",
-		"reminder": "sdk/python/lashd_plugin.py", "reviewer": "sdk/go/lashdplugin",
+		"reminder": "sdk/python/lashd_plugin.py", "python-executor": "sdk/python/lashd_plugin.py", "reviewer": "sdk/go/lashdplugin",
 	} {
 		err := filepath.WalkDir(sdk, func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() {
