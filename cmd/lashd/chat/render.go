@@ -35,8 +35,10 @@ func (e entry) shown(width int) string {
 		return fit(markdown(termtext.Printable(strings.TrimSpace(e.item.Text))), width)
 	case protocol.ItemReasoning:
 		return fit(faint.Render("  thought: "+termtext.OneLine(e.item.Text, 160)), width)
-	case protocol.ItemToolCall, protocol.ItemCodeCell:
+	case protocol.ItemToolCall:
 		return toolCall(e.item, width)
+	case protocol.ItemCodeCell:
+		return codeCell(e.item, width)
 	}
 	return fit(faint.Render(fmt.Sprintf("· %s: %s", e.item.Kind, termtext.OneLine(e.item.Text, 400))), width)
 }

@@ -29,6 +29,7 @@ type transcript struct {
 	seq protocol.Seq                  // number of the newest durable event applied
 	due *protocol.SessionAttachResult // state of the session at due.Seq; arrive applies it once the replay reaches that event
 
+	code  map[protocol.ItemID]bool             // code cells that run; the log has their start
 	ended map[protocol.ItemID]bool             // items whose entries were returned
 	later map[protocol.TurnID][]protocol.Event // turn/accepted events of turns that have not started
 	said  map[protocol.TurnID][]string         // inputs whose entries were returned before their items arrived
@@ -42,7 +43,7 @@ type entry struct {
 }
 
 func newTranscript() *transcript {
-	return &transcript{progress: map[protocol.CallID]string{}, ended: map[protocol.ItemID]bool{}, said: map[protocol.TurnID][]string{},
+	return &transcript{progress: map[protocol.CallID]string{}, ended: map[protocol.ItemID]bool{}, code: map[protocol.ItemID]bool{}, said: map[protocol.TurnID][]string{},
 		later: map[protocol.TurnID][]protocol.Event{}, tasks: map[protocol.TaskID]bool{}}
 }
 
@@ -55,7 +56,7 @@ func (t *transcript) attached(r *protocol.SessionAttachResult) (out []entry) {
 	whole := t.session.ID == "" || r.Gap != nil
 	t.session, t.due, t.doing = r.Session, r, ""
 	if !whole {
-		t.open = slices.DeleteFunc(t.open, streamed)
+		t.open = slices.DeleteFunc(t.open, t.streamed)
 		return t.arrive()
 	}
 	t.open, t.seq, t.context = nil, r.Seq, r.Context
@@ -64,7 +65,7 @@ func (t *transcript) attached(r *protocol.SessionAttachResult) (out []entry) {
 	}
 	for i := range r.Items {
 		if r.Items[i].Status == protocol.ItemInProgress {
-			t.started(&r.Items[i])
+			t.started(&r.Items[i], true)
 		} else {
 			out = append(out, t.completed(&r.Items[i])...)
 		}
@@ -72,10 +73,11 @@ func (t *transcript) attached(r *protocol.SessionAttachResult) (out []entry) {
 	return append(out, t.arrive()...)
 }
 
-// streamed reports whether an item is text of the model. Such an item is durable
-// only when it is complete, so a reconnect starts it again.
-func streamed(i *protocol.Item) bool {
-	return i.Kind == protocol.ItemAgentMessage || i.Kind == protocol.ItemReasoning
+// streamed reports whether an item is text of the model, or code that does not run
+// yet. Such an item is durable only when it is complete, so a reconnect starts it
+// again.
+func (t *transcript) streamed(i *protocol.Item) bool {
+	return i.Kind == protocol.ItemAgentMessage || i.Kind == protocol.ItemReasoning || i.Kind == protocol.ItemCodeCell && !t.code[i.ID]
 }
 
 // arrive applies the state of the last attach once all events up to it have been
@@ -102,7 +104,7 @@ func (t *transcript) arrive() (out []entry) {
 	}
 	t.queue, t.starting, t.doing = slices.Clone(r.Queue), nil, ""
 	for i := range r.OpenItems {
-		t.started(&r.OpenItems[i])
+		t.started(&r.OpenItems[i], false)
 	}
 	return out
 }
@@ -127,7 +129,7 @@ func (t *transcript) applyEvent(e protocol.Event) []entry {
 	case protocol.EventInputAccepted:
 		return t.entered(e)
 	case protocol.EventItemStarted:
-		t.started(e.Item)
+		t.started(e.Item, e.Seq != 0)
 	case protocol.EventItemDelta:
 		t.delta(e)
 	case protocol.EventItemRetracted:
@@ -205,10 +207,20 @@ func (t *transcript) decided(id protocol.DecisionID) []protocol.Decision {
 	return slices.DeleteFunc(t.decisions, func(d protocol.Decision) bool { return d.ID == id })
 }
 
-// started adds an unfinished item, unless the transcript has it already. It keeps
-// a copy, because delta changes its text.
-func (t *transcript) started(item *protocol.Item) {
-	if item == nil || t.ended[item.ID] || t.find(item.ID) != nil {
+// started adds an unfinished item, unless the transcript has it already. A start
+// that is in the log replaces the item as it has streamed. It keeps a copy, because
+// delta changes its text.
+func (t *transcript) started(item *protocol.Item, logged bool) {
+	if item == nil || t.ended[item.ID] {
+		return
+	}
+	if logged && item.Kind == protocol.ItemCodeCell {
+		t.code[item.ID] = true
+	}
+	if known := t.find(item.ID); known != nil {
+		if logged {
+			*known = *item
+		}
 		return
 	}
 	held := *item
@@ -253,7 +265,8 @@ func (t *transcript) completed(item *protocol.Item) []entry {
 	t.ended[item.ID] = true
 	t.close(item.ID)
 	delete(t.progress, item.CallID)
-	if item.Kind == protocol.ItemToolCall {
+	delete(t.code, item.ID)
+	if item.Kind == protocol.ItemToolCall || item.Kind == protocol.ItemCodeCell {
 		t.doing = "the model"
 	}
 	if item.Kind == protocol.ItemUserMessage {

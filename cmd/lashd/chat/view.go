@@ -98,7 +98,9 @@ func (u *ui) unfinished(item *protocol.Item) string {
 		return fit(markdown(termtext.Printable(item.Text)), u.width)
 	case protocol.ItemReasoning:
 		return faint.Render("  thinking: " + termtext.OneLine(last(item.Text, 120), u.width-16))
-	case protocol.ItemToolCall, protocol.ItemCodeCell:
+	case protocol.ItemCodeCell:
+		return growingCell(item, u.width)
+	case protocol.ItemToolCall:
 		text := asking.Render("▸ ") + callLine(item, u.width)
 		if p := u.talk.progress[item.CallID]; p != "" {
 			text += "\n" + faint.Render("  "+termtext.OneLine(p, u.width-2))
@@ -140,7 +142,7 @@ func (u *ui) queued() (lines []string) {
 	return lines
 }
 
-// status renders the status line: state, model, context window, tokens and cost,
+// status renders the status line: state, model, a driver other than standard, context window, tokens and cost,
 // background tasks, and title.
 func (u *ui) status() string {
 	var parts []string
@@ -159,6 +161,9 @@ func (u *ui) status() string {
 	s := u.talk.session
 	if s.Config.Model.ID != "" {
 		parts = append(parts, termtext.OneLine(s.Config.Model.ID, 30))
+	}
+	if d := s.Config.Driver; d != "" && d != "standard" {
+		parts = append(parts, termtext.OneLine(d, 30))
 	}
 	if m := u.talk.meter(); m != "" {
 		parts = append(parts, m)

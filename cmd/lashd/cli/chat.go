@@ -23,6 +23,7 @@ type chatCommand struct {
 	Last    bool   `short:"c" help:"Continue the newest session of the directory."`
 	Model   string `help:"Model of the new session; lashd model lists the names." placeholder:"NAME"`
 	Effort  string `help:"Reasoning effort of the new session; the model must support it." placeholder:"NAME"`
+	Driver  string `help:"How the new session drives the model: standard, which calls tools natively, or rlm, which writes code cells." placeholder:"NAME"`
 	Cwd     string `help:"Workspace (default the current directory)." placeholder:"DIR"`
 }
 
@@ -48,6 +49,9 @@ Examples:
 func (c chatCommand) Run(ctx context.Context, e *environment) error {
 	if !terminal(os.Stdin) || !terminal(os.Stdout) {
 		return &exitError{exitUsage, errors.New("lashd chat needs a terminal; use lashd run without one")}
+	}
+	if (c.Session != "" || c.Last) && c.Driver != "" {
+		return &exitError{exitUsage, errors.New("--driver cannot be combined with a session to continue: a session keeps its driver")}
 	}
 	cwd, err := filepath.Abs(c.Cwd)
 	if err != nil {
@@ -166,7 +170,7 @@ func (s *chatSession) choose(ctx context.Context) (err error) {
 		return nil
 	}
 	var r protocol.SessionNewResult
-	err = s.call(ctx, "session/new", protocol.SessionNewParams{Mutation: protocol.Mutation{IdempotencyKey: s.key}, Cwd: s.cwd, Model: s.Model, Effort: effortParam(s.Effort)}, &r)
+	err = s.call(ctx, "session/new", protocol.SessionNewParams{Mutation: protocol.Mutation{IdempotencyKey: s.key}, Cwd: s.cwd, Driver: s.Driver, Model: s.Model, Effort: effortParam(s.Effort)}, &r)
 	if lacksModel(err, s.Model) {
 		return &chat.NoModelError{Ways: s.env.waysInChat(ctx)}
 	}

@@ -139,6 +139,8 @@ func printItem(item *protocol.Item) (err error) {
 		_, err = fmt.Fprintf(stdout, "%s\n", shownText(item.Text))
 	case protocol.ItemToolCall:
 		_, err = fmt.Fprintf(stdout, "[%s %s]\n%s\n", item.Tool, oneLine(readable(item.Args), 120), outcomeLine(item))
+	case protocol.ItemCodeCell:
+		_, err = fmt.Fprintf(stdout, "%s\n%s\n", codeLine(item), cellOutcome(item))
 	default:
 		_, err = fmt.Fprintf(stdout, "[%s: %s]\n", item.Kind, oneLine(item.Text, 150))
 	}

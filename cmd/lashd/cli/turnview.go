@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -50,6 +51,10 @@ func (v *view) event(raw json.RawMessage, ev protocol.Event) {
 		v.await("the model")
 	case protocol.EventItemStarted:
 		v.started(ev.Item)
+		if ev.Item.Kind == protocol.ItemCodeCell && ev.Seq != 0 { // the code is complete and begins to run
+			v.note(codeLine(ev.Item))
+			v.await("the code")
+		}
 	case protocol.EventItemDelta:
 		v.delta(ev)
 	case protocol.EventItemCompleted:
@@ -97,6 +102,8 @@ func (v *view) started(item *protocol.Item) {
 		v.await(item.Tool)
 	case protocol.ItemReasoning:
 		v.await("the model (thinking)")
+	case protocol.ItemCodeCell:
+		v.await("the model (writing code)")
 	case protocol.ItemAgentMessage:
 		v.text(item.ID, 0, item.Text)
 	}
@@ -118,6 +125,8 @@ func (v *view) completed(item *protocol.Item) {
 		v.endLine()
 	case protocol.ItemToolCall:
 		v.note(outcomeLine(item))
+	case protocol.ItemCodeCell:
+		v.note(cellOutcome(item))
 	case protocol.ItemNotice:
 		v.note("[" + oneLine(item.Text, 150) + "]")
 	}
@@ -240,6 +249,25 @@ func outcomeLine(item *protocol.Item) string {
 		what = oneLine(item.Output.Text, 120)
 	}
 	return fmt.Sprintf("[%s, %s: %s]", item.Tool, millis(item.DurationMs), what)
+}
+
+// codeLine returns the code of a cell on one line.
+func codeLine(item *protocol.Item) string {
+	return fmt.Sprintf("[%s %s]", cmp.Or(item.Language, "code"), oneLine(item.Text, 120))
+}
+
+// cellOutcome returns the result of a code cell on one line; of a failed one, the error.
+func cellOutcome(item *protocol.Item) string {
+	language, text := cmp.Or(item.Language, "code"), "done"
+	switch {
+	case item.Cell == nil:
+		return fmt.Sprintf("[%s, failed: the code is incomplete and was not run]", language)
+	case item.Cell.Error != "":
+		return fmt.Sprintf("[%s, failed: %s]", language, oneLine(item.Cell.ErrorText(), 120))
+	case item.Cell.Text() != "":
+		text = oneLine(item.Cell.Text(), 120)
+	}
+	return fmt.Sprintf("[%s: %s]", language, text)
 }
 
 // millis formats a duration in milliseconds.
