@@ -1,6 +1,6 @@
 import type { FromWebview } from "../chat/messages";
 import { usageText } from "../model/usage";
-import type { Item, ToolOutput } from "../protocol";
+import type { CodeResult, Item, ToolOutput } from "../protocol";
 import { button, h } from "./dom";
 import { Pictures } from "./pictures";
 import { StreamedMarkdown, render } from "./markdown";
@@ -59,7 +59,7 @@ export class Items {
       case "toolCall":
         return [this.call(row), ...(item.output?.attachments ?? []).map((attachment) => this.pictures.of(attachment))];
       case "codeCell":
-        return [h("pre", {}, h("code", {}, item.text ?? ""))];
+        return this.cell(item);
       case "compaction":
         return [h("div", { class: "mark" }, "Older history was replaced by a summary.")];
       case "notice":
@@ -125,6 +125,18 @@ export class Items {
     return body;
   }
 
+  /** cell shows code with its state, and below it the result and the changed globals. The line of an error has a mark. */
+  private cell(item: Item): Node[] {
+    const { cell, status } = item;
+    const code = h("pre", { class: "code" });
+    (item.text ?? "").split("\n").forEach((line, at) => code.append(h("code", { class: at + 1 === cell?.position?.line ? "wrong" : "" }, `${line}\n`)));
+    const head = h("span", { class: `call ${status}` }, h("span", { class: "icon", label: status }, icons[status]), h("b", {}, item.language ?? "code"));
+    const result = cell && resultOf(cell);
+    const error = cell ? errorOf(cell) : status === "failed" ? "The code is incomplete and was not run." : "";
+    const changed = cell?.changed?.length ? h("div", { class: "mark" }, `changed: ${cell.changed.join(", ")}`) : undefined;
+    return [head, code, ...(result ? [this.longText(`${item.itemId}:result`, result)] : []), ...(error ? [h("div", { class: "wrong" }, error)] : []), ...(changed ? [changed] : [])];
+  }
+
   /** longText shows the start of a long text with a button for the rest. */
   private longText(key: string, text: string): HTMLElement {
     const pre = h("pre", { class: "output" });
@@ -163,6 +175,21 @@ const labels: Record<Item["kind"], string> = {
   compaction: "Summary",
   notice: "Notice",
 };
+
+/** resultOf returns what the code of a cell printed, and its value. */
+function resultOf({ printed = "", value }: CodeResult): string {
+  const text = printed.trimEnd();
+  return [text, value === undefined || value === null ? "" : `Value: ${JSON.stringify(value)}`].filter(Boolean).join("\n");
+}
+
+/** errorOf returns the error of a cell with its place; it is empty without one. */
+function errorOf({ error, position }: CodeResult): string {
+  if (!error) {
+    return "";
+  }
+  const column = position?.column === undefined ? "" : `, column ${position.column}`;
+  return position ? `Error in line ${position.line}${column}: ${error}` : `Error: ${error}`;
+}
 
 function outputOf(output: ToolOutput | undefined): string | undefined {
   return output && (output.text ?? output.failure?.message ?? (output.value === undefined ? "" : JSON.stringify(output.value, undefined, 2)));

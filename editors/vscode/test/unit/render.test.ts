@@ -95,6 +95,19 @@ describe("issue/6-1 items of a chat", () => {
     assert.deepEqual(asked, [{ type: "diff", change }]);
   });
 
+  it("issue/19-5 show a code cell with its result, the line of its error and its changed globals", () => {
+    const cell: Item = { itemId: "x", kind: "codeCell", status: "failed", atMs: 1, language: "starlark", text: "a = '<b>'\nprint(a)\noops" };
+    const done = row({ ...cell, status: "completed", cell: { printed: "<i>1</i>\n", value: [2], changed: ["a", "b"] } });
+    assert.equal(done.querySelector("pre.code")?.textContent, "a = '<b>'\nprint(a)\noops\n");
+    assert.equal(done.querySelector(".output")?.textContent, "<i>1</i>\nValue: [2]");
+    assert.equal(done.querySelector(".mark")?.textContent, "changed: a, b");
+    assert.equal(done.querySelectorAll("i, .wrong").length, 0);
+    const failed = row({ ...cell, cell: { error: "undefined: oops", position: { line: 3, column: 1 } } });
+    assert.deepEqual([...failed.querySelectorAll(".wrong")].map((e) => e.textContent), ["oops\n", "Error in line 3, column 1: undefined: oops"]);
+    assert.equal(row(cell).querySelector(".wrong")?.textContent, "The code is incomplete and was not run.");
+    assert.equal(row({ ...cell, status: "inProgress" }).textContent, "\u25d4starlarka = '<b>'\nprint(a)\noops\n");
+  });
+
   it("collapse reasoning", () => {
     const element = row({ itemId: "r", kind: "reasoning", status: "completed", atMs: 1, text: "hm" });
     assert.equal(element.querySelector("details")?.hasAttribute("open"), false);
