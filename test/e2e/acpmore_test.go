@@ -110,7 +110,8 @@ func TestACPStops(t *testing.T) {
 	}{
 		"max_tokens": {fakemodel.Step{Parts: []fakemodel.Part{says("cut")}, Finish: "length"}, sdk.StopReasonMaxTokens, ""},
 		"refusal":    {fakemodel.Step{Parts: []fakemodel.Part{says("no")}, Finish: "content_filter"}, sdk.StopReasonRefusal, ""},
-		"an error":   {fakemodel.Step{Status: 401}, "", "-32020 providerError"},
+		"an error":   {fakemodel.Step{Status: 400}, "", "-32020 providerError"},
+		"a bad key":  {fakemodel.Step{Status: 401}, "", "-32000 providerError"},
 	} {
 		t.Run("issue/6-3 "+name, func(t *testing.T) {
 			w := newWorld(t, "allow", c.step)

@@ -38,7 +38,7 @@ id = "claude-opus-5"
 		s.shows("anthropic/claude-opus-5")
 		s.shows("1.0M window · $5 in, $25 out per million tokens")
 		s.enters("/context")
-		s.shows("No model call yet since this chat was opened.")
+		s.shows("No model call since the session began or its history was compacted.")
 		s.shows("system prompt")
 		s.enters("/effort extreme")
 		s.shows(`model fake has no reasoning effort "extreme", only low, high`)

@@ -1,3 +1,7 @@
+// The race detector maps a multiple of the memory that a worker may have, so these tests run without it.
+
+//go:build linux && !race
+
 package worker_test
 
 import (
