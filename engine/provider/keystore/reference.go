@@ -53,11 +53,18 @@ func (r Reference) Reader(ring *Keyring) func(context.Context) (provider.Secret,
 }
 
 // readFile reads the key from a file.
-// It fails if the file is empty or longer than mostKey.
+// It fails if the file is empty or longer than mostKey, and at once if it is a pipe or a directory.
 func (r Reference) readFile() (provider.Secret, error) {
 	path := r.File
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(r.Dir, path)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return provider.Secret{}, err
+	}
+	if !info.Mode().IsRegular() { // to open a pipe waits for a writer, without any limit
+		return provider.Secret{}, fmt.Errorf("%s is not a regular file; if a program makes the key, use key = {command = ...}", path)
 	}
 	f, err := os.Open(path)
 	if err != nil {
