@@ -6,12 +6,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
 
 	"lashd/engine/plugin"
 	"lashd/engine/turn"
+	"lashd/pluginloader/child"
 )
 
 // pythonCell runs a cell in a session of the Python executor.
@@ -29,6 +31,12 @@ func pythonCell(ctx context.Context, t *testing.T, s *plugin.Session, source str
 func TestPythonExecutor(t *testing.T) {
 	t.Run("runtime/R04 runtime/R11 the Python executor runs cells and keeps globals by name", func(t *testing.T) {
 		c := example(t, "python-executor", `{"seconds":1}`)
+		found, err := exec.Command(python(t), "-c", "import os, sys; print(os.path.realpath(sys.executable)); print(os.path.realpath(sys.base_prefix))").Output()
+		interpreter, prefix, ok := strings.Cut(strings.TrimSpace(string(found)), "\n")
+		if err != nil || !ok {
+			t.Fatalf("python3: %q, %v", found, err)
+		}
+		c.Argv[0], c.Confine = interpreter, &child.Confinement{Root: c.Dir, Data: c.DataDir, Sandbox: &child.Sandbox{ReadPaths: []string{prefix}}}
 		s := open(t, begin(t, c))
 		for _, cell := range []struct{ source, want string }{
 			{"x = [1]\ny = {'x': x}\ndef f(n=2):\n    return len(x) + n\nclass P:\n    a = 1\np = P()\nprint('hi')\nf()", `"hi\n" 3 ""`},
