@@ -10,6 +10,7 @@ import (
 	"lashd/engine/plugin"
 	"lashd/engine/tool"
 	"lashd/engine/turn"
+	"lashd/pluginloader/child"
 	"lashd/rpc/protocol"
 )
 
@@ -54,6 +55,9 @@ func (x *executor) Execute(ctx context.Context, call *plugin.CodeCall, host plug
 		}{x.of(s), u, call, host.Tools()}
 	})
 	switch {
+	case child.CodeOf(err) == Crashed && ctx.Err() == nil:
+		return turn.CellReply{Error: fmt.Sprintf("The process that ran the code ended, perhaps because it used too much memory. "+
+			"The globals are as they were before the cell. (%v)", err)}, nil
 	case err != nil:
 		return turn.CellReply{}, err
 	case len(answer.Calls) > 0 || answer.Fatal != nil || answer.ID != "":

@@ -64,7 +64,7 @@ func call(ctx context.Context, p provider.Provider, messages ...*protocol.Messag
 			Reasoning: &protocol.ReasoningSpec{Efforts: []string{"low"}, Encoding: protocol.EncodeEffort},
 		},
 		Messages: messages,
-		Tools:    []protocol.ToolManifest{{Name: "look", Description: "Looks.", Input: json.RawMessage(`{"type":"object"}`)}},
+		Tools:    []protocol.ToolManifest{{Name: "look", Description: "Looks.", Input: json.RawMessage(`{"properties":{},"type":"object"}`)}},
 	}
 	for chunk, err := range p.Stream(ctx, req) {
 		if err != nil {
@@ -173,7 +173,7 @@ func checkSent(t *testing.T, api string, sent Chat) {
 	if want := []string{"image/png picture"}; !slices.Equal(images, want) {
 		t.Errorf("images %q, want %q", images, want)
 	}
-	if sent.Model != "m" || len(sent.Tools) != 1 || sent.Tools[0].Function.Name != "look" || string(sent.Tools[0].Function.Parameters) != `{"type":"object"}` {
+	if sent.Model != "m" || len(sent.Tools) != 1 || sent.Tools[0].Function.Name != "look" || string(sent.Tools[0].Function.Parameters) != `{"properties":{},"type":"object"}` {
 		t.Errorf("model %q, tools %+v", sent.Model, sent.Tools)
 	}
 }
