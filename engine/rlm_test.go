@@ -27,11 +27,12 @@ type calc struct {
 }
 
 func (x *calc) Describe(_ context.Context, tools []protocol.ToolManifest) (plugin.CodeDescription, error) {
-	guide := "calc has print, set, show, finish, fail and continue_as. Tools:"
+	var guide strings.Builder
+	guide.WriteString("calc has print, set, show, finish, fail and continue_as. Tools:")
 	for _, m := range tools {
-		guide += " " + m.Name
+		guide.WriteString(" " + m.Name)
 	}
-	return plugin.CodeDescription{Language: "calc", Guide: guide}, nil
+	return plugin.CodeDescription{Language: "calc", Guide: guide.String()}, nil
 }
 
 func (x *calc) Globals(context.Context) (all []protocol.CodeGlobal, _ error) {
@@ -120,11 +121,12 @@ func inOrder(texts ...string) provider.Provider {
 // partsOf returns the messages of a request, one line for each.
 func partsOf(req *provider.Request) (all []string) {
 	for _, m := range req.Messages {
-		line := string(m.Role)
+		var line strings.Builder
+		line.WriteString(string(m.Role))
 		for _, p := range m.Parts {
-			line += fmt.Sprintf(" %s %q", p.Kind, p.Text)
+			fmt.Fprintf(&line, " %s %q", p.Kind, p.Text)
 		}
-		all = append(all, line)
+		all = append(all, line.String())
 	}
 	return all
 }

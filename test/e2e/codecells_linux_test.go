@@ -109,7 +109,7 @@ func (h *home) ranAsSaid(seen string) {
 		h.t.Fatal(err)
 	}
 	times := map[string]int{}
-	for _, key := range strings.Fields(string(text)) {
+	for key := range strings.FieldsSeq(string(text)) {
 		times[key]++
 		if times[key] > 1 {
 			h.t.Errorf("the command %s ran %d times", key, times[key])

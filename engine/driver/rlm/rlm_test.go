@@ -110,11 +110,12 @@ func (x *talk) messages(want ...string) {
 	x.Helper()
 	var got []string
 	for _, m := range x.m.Messages() {
-		line := string(m.Role)
+		var line strings.Builder
+		line.WriteString(string(m.Role))
 		for _, p := range m.Parts {
-			line += fmt.Sprintf(" %s %q", p.Kind, p.Text)
+			fmt.Fprintf(&line, " %s %q", p.Kind, p.Text)
 		}
-		got = append(got, line)
+		got = append(got, line.String())
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		x.Errorf("messages: %s", diff)
