@@ -223,12 +223,15 @@ func TestCancelledCalls(t *testing.T) {
 		c := config(t, "tool/execute:hang", only(process.Hook{Name: process.BeforeTurn}))
 		c.Deadlines.Cancel = 500 * time.Millisecond
 		s := session(t, "ses_1", begin(t, c))
+		if err := turnHook(t.Context(), s); err != nil { // starts the process
+			t.Fatal(err)
+		}
+		first := pids(t, c.ID)
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(100*time.Millisecond, cancel)
 		if err := toolCall(ctx, s); err == nil {
 			t.Error("the call came to something")
 		}
-		first := pids(t, c.ID)
 		for began := time.Now(); time.Since(began) < 4*c.Deadlines.Cancel; time.Sleep(10 * time.Millisecond) {
 			if err := turnHook(t.Context(), s); err != nil {
 				t.Fatal(err)
