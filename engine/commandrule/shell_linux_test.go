@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -50,7 +51,14 @@ func ran(t *testing.T, shell, line string, stubs ...string) []string {
 	}
 	cmd.Dir, cmd.Env = ws, []string{"PATH=" + bin, "RAN=" + notes}
 	cmd.WaitDelay = time.Second
-	_ = cmd.Run() // most lines fail, because their programs do not exist
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	_ = cmd.Run()    // most lines fail, because their programs do not exist
+	for range 2000 { // for what the line left in the background
+		if syscall.Kill(-cmd.Process.Pid, 0) != nil {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
 	text, err := os.ReadFile(notes)
 	if err != nil {
 		return nil

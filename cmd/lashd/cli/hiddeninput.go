@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"unicode/utf8"
@@ -9,15 +10,17 @@ import (
 	"github.com/charmbracelet/x/term"
 )
 
-// readHidden reads a line from a terminal that shows nothing of it. The terminal is as before when it returns, also after Ctrl-C and
-// after a signal. It fails with context.Canceled, or with io.EOF if the input ends before anything was entered. (The library's own
-// function ignores the end of the input and Ctrl-C, and leaves the terminal without echo if the process is killed by a signal.)
-func readHidden(ctx context.Context, f *os.File) ([]byte, error) {
+// readHidden shows a prompt and reads a line from a terminal that shows nothing of it, even if the line is there at once. The terminal
+// is as before when it returns, also after Ctrl-C and after a signal. It fails with context.Canceled, or with io.EOF if the input ends
+// before anything was entered. (The library's own function ignores the end of the input and Ctrl-C, and leaves the terminal without echo
+// if the process is killed by a signal.)
+func readHidden(ctx context.Context, f *os.File, prompt string) ([]byte, error) {
 	before, err := term.MakeRaw(f.Fd())
 	if err != nil {
 		return nil, err
 	}
 	defer term.Restore(f.Fd(), before) // if it fails, the terminal is gone
+	fmt.Fprint(os.Stderr, prompt)
 	return orDone(ctx, func() ([]byte, error) { return hiddenLine(f) })
 }
 

@@ -133,8 +133,7 @@ func askKey(ctx context.Context, in *bufio.Reader, p chat.Provider) (provider.Se
 		if p.KeysAt != "" {
 			fmt.Fprintf(os.Stderr, "Get a key at %s\n", p.KeysAt)
 		}
-		fmt.Fprintf(os.Stderr, "API key of %s: ", p.Title)
-		data, err = readHidden(ctx, os.Stdin)
+		data, err = readHidden(ctx, os.Stdin, fmt.Sprintf("API key of %s: ", p.Title))
 		fmt.Fprintln(os.Stderr)
 	} else {
 		data, err = io.ReadAll(io.LimitReader(in, mostPasted+1))
