@@ -28,7 +28,7 @@ type Keys interface {
 	Providers() ([]Provider, error)
 	// Find returns the provider of a name, if it can have a key, and otherwise an error that says what to do.
 	Find(ctx context.Context, name string) (Provider, error)
-	// Login tests a key as a person entered it and stores it. It returns what to tell that person.
+	// Login tests a key and stores it. It returns a text for the person who entered the key.
 	Login(ctx context.Context, name string, entered provider.Secret) ([]string, error)
 	// Logout deletes the stored key of a provider; "" means the only one.
 	Logout(ctx context.Context, name string) ([]string, error)

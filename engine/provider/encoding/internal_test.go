@@ -48,7 +48,7 @@ func TestHistoryIsBounded(t *testing.T) {
 	}
 }
 
-// TestHistoryReads writes a message of one conversation that waits for its attachment, and meanwhile one of another conversation.
+// TestHistoryReads writes a message that waits for its attachment, and a message of another conversation, which must not wait for it.
 func TestHistoryReads(t *testing.T) {
 	var h History
 	reading, read := make(chan struct{}), make(chan struct{})
