@@ -86,7 +86,7 @@ func (h *hooks) beforeCall(ctx context.Context, s *toolCall) error {
 func (h *hooks) callHook(s *toolCall) *plugin.ToolCallContext {
 	terms := s.entry.Terms()
 	return &plugin.ToolCallContext{
-		TurnID: h.caller.journalID(), CallID: s.CallID, Parent: s.Parent, Tool: s.Name, Kind: h.judge.kindOf(s.entry), Replay: terms.Replay, Serial: terms.Serial,
+		TurnID: h.caller.journalID(), CallID: s.CallID, Parent: s.Parent, Tool: s.Name, Kind: h.judge.kindOf(s.entry), Replay: terms.Replay, Serial: terms.Serial, Cell: s.cell,
 		Args: s.Args, Host: h.capabilities(),
 	}
 }

@@ -85,6 +85,7 @@ type ToolCallContext struct {
 	Kind   protocol.ToolKind `json:"kind,omitempty"`
 	Replay protocol.Replay   `json:"replay,omitempty"` // from the tool's contract: whether the call may run again after a crash
 	Serial bool              `json:"serial,omitempty"` // the call does not run in parallel with others
+	Cell   bool              `json:"cell,omitempty"`   // a code cell makes the call, and its code reads the output instead of the model
 	Args   json.RawMessage   `json:"args"`             // current arguments; they may not match the tool's schema
 	Host   Capabilities      `json:"-"`
 }

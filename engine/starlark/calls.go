@@ -26,9 +26,13 @@ func (p *pending) Truth() starlark.Bool  { return true }
 func (p *pending) Hash() (uint32, error) { return 0, errors.New("unhashable: call") }
 
 // result is the output of a call: a value if ok, otherwise an error. It is immutable.
+//
+// Most tools say what they found in their text, for example the lines of a file, and describe it in their value, for
+// example the numbers of these lines. So code needs both.
 type result struct {
 	ok    bool
-	value starlark.Value // the value, or a struct with code, kind and message
+	value starlark.Value  // the value, or a struct with code, kind and message
+	text  starlark.String // what a model that calls the tool itself would read; that of a failure is its message
 }
 
 func (r *result) String() string        { s, _ := quoted(r, allocation); return s }
@@ -36,13 +40,15 @@ func (r *result) Type() string          { return "result" }
 func (r *result) Freeze()               { r.value.Freeze() }
 func (r *result) Truth() starlark.Bool  { return starlark.Bool(r.ok) }
 func (r *result) Hash() (uint32, error) { return 0, errors.New("unhashable: result") }
-func (r *result) AttrNames() []string   { return []string{"error", "ok", "unwrap", "value"} }
+func (r *result) AttrNames() []string   { return []string{"error", "ok", "text", "unwrap", "value"} }
 
 // Attr returns a field. The field that a result does not have is None.
 func (r *result) Attr(name string) (starlark.Value, error) {
 	switch {
 	case name == "ok":
 		return starlark.Bool(r.ok), nil
+	case name == "text":
+		return r.text, nil
 	case name == "value" && r.ok, name == "error" && !r.ok:
 		return r.value, nil
 	case name == "value", name == "error":
@@ -52,6 +58,17 @@ func (r *result) Attr(name string) (starlark.Value, error) {
 	}
 	return nil, nil
 }
+
+// ownText returns the text, or None if the value is the text.
+func (r *result) ownText() starlark.Value {
+	if r.value == starlark.Value(r.text) {
+		return starlark.None
+	}
+	return r.text
+}
+
+// says reports whether a result is shown with its text.
+func (r *result) says() bool { return r.ok && r.text != "" && r.ownText() != starlark.None }
 
 // unwrap returns the value of a result, or fails the cell with its error.
 //
@@ -95,22 +112,23 @@ func (in *Interpreter) callAll(calls []*pending) ([]starlark.Value, error) {
 	return results, nil
 }
 
-// result converts the output of a tool. Its value is the structured one, or the text.
+// result converts the output of a tool. Without a structured value, its value is the text.
 func (in *Interpreter) result(surface string, out *protocol.ToolOutput) (*result, error) {
 	if out.Status != protocol.OutputSuccess || out.Failure != nil {
 		return failure(surface, out), nil
 	}
+	text := starlark.String(out.Text)
+	if err := in.run.meter.need(len(text)); err != nil {
+		return nil, err
+	}
 	if len(out.Value) == 0 {
-		if err := in.run.meter.need(len(out.Text)); err != nil {
-			return nil, err
-		}
-		return &result{ok: true, value: starlark.String(out.Text)}, nil
+		return &result{ok: true, value: text, text: text}, nil
 	}
 	v, err := in.fromJSON(string(out.Value))
 	if err != nil {
 		return nil, fmt.Errorf("the value of %s: %w", surface, err)
 	}
-	return &result{ok: true, value: v}, nil
+	return &result{ok: true, value: v, text: text}, nil
 }
 
 // failure converts the output of a tool that failed, was cancelled or has an unknown outcome. Its message begins with the name of the tool in code, because after unwrap it is all
@@ -124,8 +142,9 @@ func failure(surface string, out *protocol.ToolOutput) *result {
 	if message == "" {
 		message = out.Text
 	}
-	return &result{value: starlarkstruct.FromStringDict(starlarkstruct.Default, starlark.StringDict{
-		"code": starlark.String(f.Code), "kind": starlark.String(f.Class), "message": starlark.String(surface + " failed: " + message),
+	whole := starlark.String(surface + " failed: " + message)
+	return &result{text: whole, value: starlarkstruct.FromStringDict(starlarkstruct.Default, starlark.StringDict{
+		"code": starlark.String(f.Code), "kind": starlark.String(f.Class), "message": whole,
 	})}
 }
 

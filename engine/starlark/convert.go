@@ -143,13 +143,16 @@ func (w *jsonWriter) member(first *bool, key string, v starlark.Value) error {
 	return w.value(v)
 }
 
-// fields writes a struct or a result. A result has either a value or an error.
+// fields writes a struct or a result. A result has either a value or an error, and its text if the value is not the text.
 func (w *jsonWriter) fields(s starlark.HasAttrs) error {
 	w.out = append(w.out, '{')
 	first := true
 	names := s.AttrNames()
 	if r, ok := s.(*result); ok {
 		names = map[bool][]string{true: {"ok", "value"}, false: {"ok", "error"}}[r.ok]
+		if r.says() {
+			names = append(names, "text")
+		}
 	}
 	for _, name := range names {
 		v, err := s.Attr(name)

@@ -282,8 +282,12 @@ func (d *decoder) contents(tag byte) starlark.Value {
 		}
 		return starlarkstruct.FromStringDict(starlarkstruct.Default, fields)
 	case tagResult:
-		ok := d.value()
-		return &result{ok: ok == starlark.True, value: d.value()}
+		ok, text, value := d.value(), d.value(), d.value()
+		if text == starlark.None {
+			text = value
+		}
+		s, _ := text.(starlark.String)
+		return &result{ok: ok == starlark.True, text: s, value: value}
 	case tagFunction:
 		return d.function()
 	}

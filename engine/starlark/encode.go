@@ -266,6 +266,9 @@ func (e *encoder) contents(v starlark.Value) error {
 		if err := e.value(starlark.Bool(v.ok)); err != nil {
 			return err
 		}
+		if err := e.value(v.ownText()); err != nil {
+			return err
+		}
 		return e.value(v.value)
 	case *starlark.Function:
 		return e.function(v)

@@ -14,7 +14,8 @@ const guideText = `Write Starlark, a small dialect of Python: def, lambda, if, f
 f(*args, **kwargs) work. There are no classes, exceptions, imports, f-strings, generators, or files; use "%s" % x or "{}".format(x).
 Global variables and functions stay for later cells. The value of the last expression is shown, and so is what print writes.
 
-Tools are functions: tools.read("a.txt") returns a result with ok, value and error. result.unwrap() returns the value or fails the cell.
+Tools are functions: tools.list("src") returns a result. result.text is what the tool says, and result.value its data; both are the same
+for a tool without data. result.ok and result.error say whether it failed. result.unwrap() returns the value or fails the cell.
 parallel([tools.read.later(p) for p in paths]) runs calls at the same time and returns their results in order; a dict keeps its keys.
 tool.doc is the description of a tool.
 

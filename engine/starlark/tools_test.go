@@ -91,6 +91,18 @@ func TestTools(t *testing.T) {
 		h := &hosting{call: func(starlark.Call) protocol.ToolOutput { return protocol.Succeed("hello") }}
 		wants(t, calling(t, h, "fs.read('p').unwrap()"), `"hello"`)
 	})
+	t.Run("runtime/R09 a result has the text of its tool beside the value, also after a restart", func(t *testing.T) {
+		h := &hosting{call: func(c starlark.Call) protocol.ToolOutput {
+			return protocol.ToolOutput{Status: protocol.OutputSuccess, Text: "1 line", Value: json.RawMessage(`{"n":1}`)}
+		}}
+		wants(t, calling(t, h, "r = fs.read('p')\n[r.text, r.value['n'], str(r), r]"),
+			`["1 line",1,"result(ok = true, value = {\"n\": 1}, text = \"1 line\")",{"ok":true,"value":{"n":1},"text":"1 line"}]`)
+		in := starlark.New(starlark.Config{})
+		in.Bind(someTools())
+		in.Execute(t.Context(), &starlark.Cell{Source: "both = fs.read('p')"}, h)
+		in.Execute(t.Context(), &starlark.Cell{Source: "plain = tools.t()"}, &hosting{call: func(starlark.Call) protocol.ToolOutput { return protocol.Succeed("hello") }})
+		wants(t, runs(t, reloaded(t, in, map[string][]byte{}), "[both.text, both.value, plain.text, plain.value]"), `["1 line",{"n":1},"hello","hello"]`)
+	})
 	t.Run("runtime/R09 parallel makes one batch and keeps order and shape", func(t *testing.T) {
 		h := echoing()
 		wants(t, calling(t, h, "[r.value['url'] for r in parallel([web.get.later(u) for u in ['a', 'b']])]"), `["a","b"]`)

@@ -188,5 +188,11 @@ func (w *writer) result(r *result) error {
 	if err := w.text(fmt.Sprintf("ok = %v, %s = ", r.ok, name)); err != nil {
 		return err
 	}
-	return w.value(r.value)
+	if err := w.value(r.value); err != nil || !r.says() {
+		return err
+	}
+	if err := w.text(", text = "); err != nil {
+		return err
+	}
+	return w.value(r.text)
 }

@@ -27,7 +27,7 @@ const (
 
 // describeRead is the description of read that the model reads.
 const describeRead = "Read a text file of the workspace. Each line is returned as number, tab, text; the numbers are not part " +
-	"of the file. A call returns at most 2000 lines and 50 KB, and says how to continue. An image (PNG, JPEG, GIF, WebP) or a PDF document is " +
+	"of the file, and plain leaves them out. A call returns at most 2000 lines and 50 KB, and says how to continue. An image (PNG, JPEG, GIF, WebP) or a PDF document is " +
 	"returned as a whole, for you to look at."
 
 // readArgs are the arguments of read.
@@ -35,6 +35,7 @@ type readArgs struct {
 	Path   string `json:"path" jsonschema:"file to read, relative to the workspace or absolute inside it"`
 	Offset int    `json:"offset,omitempty" jsonschema:"first line to read, counted from 1 (default: 1)"`
 	Limit  int    `json:"limit,omitempty" jsonschema:"number of lines (default: 2000)"`
+	Plain  bool   `json:"plain,omitempty" jsonschema:"return the text as it is, for code: without line numbers and notes"`
 }
 
 // readValue is the structured result of read. Lines count from 1.
@@ -75,7 +76,7 @@ func (f *files) read(ctx context.Context, req request[readArgs]) (protocol.ToolO
 	if binary(start) {
 		return protocol.ToolOutput{}, refuse("binary_file", "%s is a binary file of %d bytes; read returns only text, images and PDF documents", a.Path, at.info.Size())
 	}
-	w := window{first: cmp.Or(a.Offset, 1), limit: min(cmp.Or(a.Limit, readLines), readLines)}
+	w := window{first: cmp.Or(a.Offset, 1), limit: min(cmp.Or(a.Limit, readLines), readLines), plain: a.Plain}
 	if err := w.fill(ctx, in); err != nil {
 		return protocol.ToolOutput{}, fmt.Errorf("read %s: %w", a.Path, err)
 	}
@@ -83,9 +84,12 @@ func (f *files) read(ctx context.Context, req request[readArgs]) (protocol.ToolO
 		return protocol.ToolOutput{}, refuse("past_end", "line %d is past the end: %s has %d lines", w.first, a.Path, w.seen)
 	}
 	value := readValue{Path: at.path(), First: min(w.first, w.seen), Last: w.seen}
-	switch {
-	case w.more:
+	if w.more {
 		value.Next = w.seen + 1
+	}
+	switch {
+	case w.plain:
+	case w.more:
 		fmt.Fprintf(&w.text, "[There are more lines. Continue with offset %d.]\n", value.Next)
 	case w.seen == 0:
 		w.text.WriteString("[The file is empty.]\n")
@@ -116,6 +120,8 @@ type window struct {
 	first, limit int
 	// seen is the number of lines read so far.
 	seen int
+	// plain means that lines are returned without their numbers.
+	plain bool
 	// more means that the file continues after the window.
 	more bool
 	text strings.Builder
@@ -154,25 +160,28 @@ func (w *window) fill(ctx context.Context, in *bufio.Reader) error {
 		if err != nil {
 			return err
 		}
-		shown := numbered(w.seen+1, line, left)
-		if n > 0 && w.text.Len()+len(shown) > readBytes {
+		out := shown(line, left)
+		if !w.plain {
+			out = fmt.Sprintf("%6d\t%s", w.seen+1, out)
+		}
+		if n > 0 && w.text.Len()+len(out) > readBytes {
 			w.more = true
 			return nil
 		}
-		w.text.WriteString(shown)
+		w.text.WriteString(out)
 		w.seen++
 	}
 }
 
-// numbered formats a line with its number. left is the number of bytes that readLine cut;
+// shown returns a line as read returns it. left is the number of bytes that readLine cut;
 // more may be cut here, at a character boundary.
 // Bytes that are not UTF-8 become U+FFFD, and the end of a Windows line is removed.
-func numbered(n int, line []byte, left int) string {
+func shown(line []byte, left int) string {
 	text, cut := clip(strings.ToValidUTF8(strings.TrimSuffix(string(line), "\r"), "\uFFFD"), lineChars)
 	if left += cut; left > 0 {
-		return fmt.Sprintf("%6d\t%s [%d more bytes in this line]\n", n, text, left)
+		return fmt.Sprintf("%s [%d more bytes in this line]\n", text, left)
 	}
-	return fmt.Sprintf("%6d\t%s\n", n, text)
+	return text + "\n"
 }
 
 // clip returns the first n characters of s and the number of bytes that it cut.

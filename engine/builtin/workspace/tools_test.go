@@ -87,6 +87,18 @@ func TestRead(t *testing.T) {
 		}
 		b.fails(t, "past_end", "read", readArgs{Path: "long.txt", Offset: 4501})
 	})
+	t.Run("runtime/R09 returns the text without numbers and notes for code", func(t *testing.T) {
+		b := newBench(t)
+		b.put(t, "table.csv", "a,1\r\nb,2\nc,3")
+		b.put(t, "empty", "")
+		out := b.ok(t, "read", readArgs{Path: "table.csv", Offset: 1, Limit: 2, Plain: true})
+		if out.Text != "a,1\nb,2\n" || !strings.Contains(string(out.Value), `"nextOffset":3`) {
+			t.Errorf("%q, %s", out.Text, out.Value)
+		}
+		if out := b.ok(t, "read", readArgs{Path: "empty", Plain: true}); out.Text != "" {
+			t.Errorf("an empty file has the text %q", out.Text)
+		}
+	})
 	t.Run("runtime/K03 caps bytes and long lines", func(t *testing.T) {
 		b := newBench(t)
 		b.put(t, "wide.txt", strings.Repeat(strings.Repeat("\u00e4", 3000)+"\n", 40))

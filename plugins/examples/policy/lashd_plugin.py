@@ -34,7 +34,7 @@ S = TypeVar("S")
 # Contexts of hooks. Every field may be absent.
 View = TypedDict("View", {"session": Object, "window": int, "turnOptions": Json}, total=False)
 ToolCallContext = TypedDict("ToolCallContext", {  # beforeToolCall: a call before it runs
-    "turnId": str, "callId": str, "parent": str, "tool": str, "kind": str, "replay": str, "serial": bool, "args": Json,
+    "turnId": str, "callId": str, "parent": str, "tool": str, "kind": str, "replay": str, "serial": bool, "cell": bool, "args": Json,
 }, total=False)
 class ToolResultContext(ToolCallContext, total=False):  # afterToolCall, projectToolResult: a call after it ran
     attempt: int

@@ -5,7 +5,8 @@ TYPES = {"string": "str", "integer": "int", "number": "float", "boolean": "bool"
 GUIDE = """Write Python. Globals and functions stay for later cells. The value of the last expression is shown, and so is what print writes.
 Modules that need nothing but memory can be imported, such as json, re, math, datetime, random and collections. There are no files.
 
-Tools are functions: fs.read("a.txt") returns a result with ok, value and error. result.unwrap() returns the value or fails the cell.
+Tools are functions: tools.list("src") returns a result. result.text is what the tool says, and result.value its data; both are the same
+for a tool without data. result.ok and result.error say whether it failed. result.unwrap() returns the value or fails the cell.
 parallel([fs.read.later(p) for p in paths]) runs calls at the same time and returns their results in order.
 tool.doc is the description of a tool.
 
@@ -26,7 +27,7 @@ class Failure:
 
 
 class Result:
-    """The output of a call. value is None if it failed, error is None if not."""
+    """The output of a call. value is None if it failed, error is None if not. text is what a model would read."""
 
     def __init__(self, surface, output):
         failure = output.get("failure")
@@ -35,13 +36,17 @@ class Result:
         self.value = (output.get("text", "") if value is None else value) if self.ok else None
         f = failure or {}
         message = "%s failed: %s" % (surface, f.get("message") or output.get("text", ""))
+        self.text = output.get("text", "") if self.ok else message
         self.error = None if self.ok else Failure(f.get("code", ""), f.get("class", ""), message)
 
     def __bool__(self):
         return self.ok
 
     def __repr__(self):
-        return "result(ok=%r, %s)" % (self.ok, "value=%r" % (self.value,) if self.ok else "error=%r" % self.error)
+        if not self.ok:
+            return "result(ok=False, error=%r)" % self.error
+        text = ", text=%r" % self.text if self.text and self.text != self.value else ""
+        return "result(ok=True, value=%r%s)" % (self.value, text)
 
     def unwrap(self):
         if not self.ok:

@@ -33,7 +33,7 @@ export interface Tool { name: string; description: string; input?: Json; kind?: 
 export interface RuntimeEvent { kind: "status" | "custom"; key?: string; label?: string; detail?: string; name?: string; payload?: Json }
 export interface Directive { kind: string; [more: string]: Json }
 /** A call before it runs. */
-export interface ToolCallContext { turnId: string; callId: string; parent?: string; tool: string; kind?: string; replay?: string; serial?: boolean; args: Json }
+export interface ToolCallContext { turnId: string; callId: string; parent?: string; tool: string; kind?: string; replay?: string; serial?: boolean; cell?: boolean; args: Json }
 /** A call after it ran. */
 export interface ToolResultContext extends ToolCallContext { attempt: number; output: Output; durationMs: number }
 /** A turn before it starts; view is null if there is no session, as in tests. */
