@@ -63,8 +63,8 @@ type Plugins interface {
 	// Host is the host for sessions that work in a directory, as it is now. When plugins have changed another one takes its
 	// place, and this one is retired. It is asked before each turn, and may take long only when a directory is new.
 	Host(ctx context.Context, cwd string) (*plugin.Host, error)
-	// Drivers are the names that a session's configuration may choose from.
-	Drivers() []string
+	// Drivers are those that a session's configuration may choose from. They stay the same while the daemon runs.
+	Drivers() []protocol.DriverInfo
 }
 
 // Model is a model that sessions can choose by its name.
@@ -227,6 +227,15 @@ func (e *Engine) tidyFiles() {
 	if ctx := e.ctx; ctx.Err() == nil {
 		e.group.GoActor(func() { e.Files.Tidy(ctx) })
 	}
+}
+
+// Drivers returns the drivers of new sessions, ordered by name, for server/status.
+func (e *Engine) Drivers() []protocol.DriverInfo {
+	all := e.Plugins.Drivers()
+	for i := range all {
+		all[i].Default = all[i].Name == e.Defaults.Driver
+	}
+	return all
 }
 
 // Stats returns the number of sessions in memory and of running turns, for server/status.

@@ -22,7 +22,7 @@ type replaced struct {
 	late  *plugin.Host // that whoever asks next is given, if any
 }
 
-func (r *replaced) Drivers() []string { return r.base.Drivers() }
+func (r *replaced) Drivers() []protocol.DriverInfo { return r.base.Drivers() }
 
 func (r *replaced) Host(context.Context, string) (*plugin.Host, error) {
 	if r.late != nil {

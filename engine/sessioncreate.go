@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"lashd/engine/change"
-	"lashd/engine/param"
+	"lashd/engine/plugin"
 	"lashd/engine/receipt"
 	"lashd/rpc/protocol"
 )
@@ -59,8 +59,8 @@ func (ss *Sessions) configFor(cfg protocol.Config, p *protocol.SessionNewParams)
 	if p.Driver != "" {
 		cfg.Driver = p.Driver
 	}
-	if !slices.Contains(ss.eng.Plugins.Drivers(), cfg.Driver) {
-		return cfg, param.NotOneOf("/driver", ss.eng.Plugins.Drivers())
+	if known := ss.eng.Plugins.Drivers(); !slices.Contains(plugin.DriverNames(known), cfg.Driver) {
+		return cfg, plugin.NoDriver(cfg.Driver, known)
 	}
 	return ss.changed(cfg, &protocol.SessionConfigureParams{
 		Model: p.Model, Effort: p.Effort, Prompt: p.Prompt, Budget: p.Budget, Approval: p.Approval, Generation: p.Generation, GenerationMode: p.GenerationMode,

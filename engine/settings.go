@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"lashd/engine/param"
+	"lashd/engine/plugin"
 	"lashd/engine/receipt"
 	"lashd/internal/strictjson"
 	"lashd/persistence"
@@ -109,7 +110,7 @@ func (ss *Sessions) checkOptions(ctx context.Context, cwd string, next, before p
 	if err != nil {
 		return err
 	}
-	known := append(host.Drivers(), host.IDs()...)
+	known := append(plugin.DriverNames(host.Drivers()), host.IDs()...)
 	for _, id := range slices.Sorted(maps.Keys(next)) {
 		if _, had := before[id]; had || slices.Contains(known, id) {
 			continue

@@ -170,7 +170,7 @@ func (l *Loader) compose(ctx context.Context, units []*unit) (*plugin.Host, erro
 func (l *Loader) tryOut(ctx context.Context, units []*unit) (*plugin.Host, error) {
 	var factories []plugin.Factory
 	var replaced []string
-	names := append(l.Drivers(), l.config.Base.IDs()...)
+	names := append(plugin.DriverNames(l.Drivers()), l.config.Base.IDs()...)
 	for _, u := range units {
 		switch {
 		case u.replaces(l.config.Replace) && !slices.Contains(replaced, u.name()):

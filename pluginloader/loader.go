@@ -291,7 +291,7 @@ func (l *Loader) started(ctx context.Context) error {
 }
 
 // Drivers returns the drivers that sessions can use.
-func (l *Loader) Drivers() []string { return l.config.Base.Drivers() }
+func (l *Loader) Drivers() []protocol.DriverInfo { return l.config.Base.Drivers() }
 
 // Host returns the current host for sessions that work in cwd. The first call for a workspace with
 // plugins waits until the approved ones are loaded. The engine calls it when a session opens and

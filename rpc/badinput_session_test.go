@@ -37,7 +37,6 @@ var wrongSession = []paramCase{
 	{"session/new", `{"cwd":"$dir","sessionId":"sés"}`, param("/sessionId")},
 	{"session/new", `{"cwd":"$dir","sessionId":"` + strings.Repeat("x", 129) + `"}`, param("/sessionId")},
 	{"session/new", `{"cwd":"$dir","title":"` + strings.Repeat("x", 1001) + `"}`, param("/title")},
-	{"session/new", `{"cwd":"$dir","driver":"none"}`, param("/driver")},
 	{"session/new", `{"cwd":"$dir","authority":{"tools":["a",""]}}`, param("/authority/tools/1")},
 	{"session/new", `{"cwd":"$dir","authority":{"hiddenTool":[]}}`, param("/authority/hiddenTool", "hiddenTools")},
 	{"session/new", `{"cwd":"$dir","authority":{"subagent":{"depth":1,"maxDepth":1}}}`, param("/authority/subagent/parentSessionId")},

@@ -13,6 +13,7 @@ const (
 // states are well-formed requests that the current state does not allow.
 var states = []paramCase{
 	{"session/new", `{"cwd":"$dir","model":"none"}`, notFound("modelNotFound", "never")},
+	{"session/new", `{"cwd":"$dir","driver":"none"}`, notFound("driverNotFound", "never")},
 	{"session/new", `{"cwd":"$dir","sessionId":"$idle"}`, "1 -32011 conflict never none"},
 	{"session/new", `{"cwd":"$dir","sessionId":"$gone"}`, notFound("sessionDeleted", "never")},
 	{"session/new", `{"cwd":"$dir","idempotencyKey":"used"}`, "1 -32011 conflict never none"},

@@ -79,7 +79,7 @@ func (c *conn) status(ctx context.Context, _ *protocol.Empty) (*protocol.StatusR
 	clients, _ := c.door.clients()
 	r := &protocol.StatusResult{
 		Version: c.Version, Pid: os.Getpid(), UptimeMs: time.Since(c.started).Milliseconds(), DataDir: c.Store.Dir(), Socket: c.Socket,
-		Sessions: stored, Loaded: loaded, Running: running, Decisions: len(open), Connections: clients, Store: c.eng.Condition(),
+		Sessions: stored, Loaded: loaded, Running: running, Decisions: len(open), Connections: clients, Drivers: c.eng.Drivers(), Store: c.eng.Condition(),
 	}
 	return r, nil
 }

@@ -70,7 +70,7 @@ func groups() []group {
 			"rpc/discover": early(bind("Returns the OpenRPC document of this protocol.", (*conn).discover)),
 		}},
 		{"Server", map[string]Method{
-			"server/status":      bind("Reports the daemon's version, its uptime, and how many sessions, turns and decisions are open.", (*conn).status),
+			"server/status":      bind("Reports the daemon's version, its uptime, its drivers, and how many sessions, turns and decisions are open.", (*conn).status),
 			"server/diagnostics": bind("Reports the daemon's resource use, its modes, and plugins with problems.", (*conn).diagnostics),
 			"server/backup":      wait("Copies all stored data to a new directory. Turns keep running during the copy.", toEngine((*engine.Engine).Backup)),
 			"server/attach":      bind("Subscribes to events of the whole daemon.", (*conn).serverAttach),

@@ -24,9 +24,6 @@ type Host struct {
 	stop       func(context.Context) error // shuts down all factories, once
 }
 
-// ErrNoDriver means that no factory has the id of the driver that a session asks for.
-var ErrNoDriver = errors.New("unknown driver")
-
 // NewHost returns a host of drivers, of which a session uses exactly one, and plugins, of which it uses all. Two
 // factories with the same id are an error. NewHost asks every factory for its extensions, and then for its process
 // engines. The caller calls Shutdown at the end.
@@ -63,13 +60,6 @@ func (h *Host) With(more []Factory, without ...string) (*Host, error) {
 
 func (h *Host) factories() []Factory { return slices.Concat(h.drivers, h.plugins) }
 
-// Drivers returns the sorted ids of the drivers, from which a session's configuration chooses.
-func (h *Host) Drivers() []string {
-	ids := Stack(h.drivers).IDs()
-	slices.Sort(ids)
-	return ids
-}
-
 // IDs returns the ids of the plugins except drivers, in the order in which they register.
 func (h *Host) IDs() []string { return Stack(h.plugins).IDs() }
 
@@ -98,7 +88,7 @@ func (h *Host) Open(ctx context.Context, driver string, options protocol.PluginO
 	i := slices.IndexFunc(h.drivers, func(f Factory) bool { return f.ID() == driver })
 	if i < 0 {
 		h.use.leave()
-		return nil, fmt.Errorf("driver %q: %w", driver, ErrNoDriver)
+		return nil, NoDriver(driver, h.Drivers())
 	}
 	bc.Extensions = h.Extensions()
 	s := newSession(h, options, bc)

@@ -54,17 +54,26 @@ type InitializeResult struct {
 
 // StatusResult is the state of the daemon.
 type StatusResult struct {
-	Version     string `json:"version"`
-	Pid         int    `json:"pid"`
-	UptimeMs    int64  `json:"uptimeMs"`
-	DataDir     string `json:"dataDir"`
-	Socket      string `json:"socket,omitempty"`
-	Sessions    int    `json:"sessions"`       // stored sessions
-	Loaded      int    `json:"loadedSessions"` // sessions in memory
-	Running     int    `json:"runningTurns"`
-	Decisions   int    `json:"openDecisions"`
-	Connections int    `json:"connections"`
-	Store       string `json:"store"` // ok, or a description of the problem, such as lost commits; lashd doctor helps with these
+	Version     string       `json:"version"`
+	Pid         int          `json:"pid"`
+	UptimeMs    int64        `json:"uptimeMs"`
+	DataDir     string       `json:"dataDir"`
+	Socket      string       `json:"socket,omitempty"`
+	Sessions    int          `json:"sessions"`       // stored sessions
+	Loaded      int          `json:"loadedSessions"` // sessions in memory
+	Running     int          `json:"runningTurns"`
+	Decisions   int          `json:"openDecisions"`
+	Connections int          `json:"connections"`
+	Drivers     []DriverInfo `json:"drivers"` // by name
+	Store       string       `json:"store"`   // ok, or a description of the problem, such as lost commits; lashd doctor helps with these
+}
+
+// DriverInfo describes a way in which sessions drive their model. session/new chooses one; a session keeps its driver.
+type DriverInfo struct {
+	Name    string `json:"name"` // for session/new
+	Title   string `json:"title"`
+	About   string `json:"about,omitempty"`   // a sentence for people who choose
+	Default bool   `json:"default,omitempty"` // the driver of new sessions that name none
 }
 
 // ServerBackupParams sets the directory of a backup.

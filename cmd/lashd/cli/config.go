@@ -119,6 +119,9 @@ func (e *environment) config() (config, error) {
 		return config{}, err
 	}
 	c, err := parseConfig(data)
+	if bad := e.badDriver(data, c); err == nil && len(bad) > 0 {
+		err = &bad[0]
+	}
 	if err != nil {
 		return c, fmt.Errorf("%s: %w", e.configFile(), err)
 	}

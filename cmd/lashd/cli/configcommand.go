@@ -116,7 +116,7 @@ func (l *link) stale() bool {
 // may name.
 func (e *environment) configProblems(data []byte) []configProblem {
 	c, problems := readConfig(data)
-	if len(problems) > 0 {
+	if problems = append(problems, e.badDriver(data, c)...); len(problems) > 0 {
 		return problems
 	}
 	if _, err := e.within(c).source(e.keySources(c, ""), notSet); err != nil {

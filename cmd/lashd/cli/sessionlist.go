@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -53,7 +54,8 @@ type sessionListCommand struct {
 
 // Help is shown by --help.
 func (sessionListCommand) Help() string {
-	return `STATE is idle, running, or requiresAction if a decision waits for you. AGE is the time since the last change.
+	return `STATE is idle, running, or requiresAction if a decision waits for you. AGE is the time since the last change. DRIVER appears
+if a session has another one than standard.
 
 Example: lashd session list --json`
 }
@@ -68,15 +70,29 @@ func (c sessionListCommand) Run(ctx context.Context, e *environment) error {
 	if c.wantsJSON() {
 		return printJSON(sessions)
 	}
-	rows := [][]string{{"SESSION", "STATE", "AGE", "TURNS", "MODEL", "DIRECTORY", "TITLE"}}
-	for _, s := range sessions {
-		rows = append(rows, []string{string(s.ID), string(s.State), age(time.Since(time.UnixMilli(s.UpdatedAtMs))),
-			fmt.Sprint(s.TurnIndex), oneLine(s.Config.Model.ID, 30), oneLine(s.Cwd, 60), oneLine(s.Title, 60)})
-	}
 	if more {
 		e.note("older sessions are not shown; --all lists them")
 	}
-	return table(rows)
+	return table(listRows(sessions))
+}
+
+// listRows returns a table of sessions with its header. The column DRIVER is only there if a session has another
+// driver than the standard one.
+func listRows(sessions []protocol.Session) [][]string {
+	drivers := slices.ContainsFunc(sessions, func(s protocol.Session) bool { return otherDriver(&s) != "" })
+	row := func(id, state, age, turns, model, driver, dir, title string) []string {
+		cells := []string{id, state, age, turns, model, driver, dir, title}
+		if !drivers {
+			cells = slices.Delete(cells, 5, 6)
+		}
+		return cells
+	}
+	rows := [][]string{row("SESSION", "STATE", "AGE", "TURNS", "MODEL", "DRIVER", "DIRECTORY", "TITLE")}
+	for _, s := range sessions {
+		rows = append(rows, row(string(s.ID), string(s.State), age(time.Since(time.UnixMilli(s.UpdatedAtMs))), fmt.Sprint(s.TurnIndex),
+			oneLine(s.Config.Model.ID, 30), oneLine(s.Config.Driver, 20), oneLine(s.Cwd, 60), oneLine(s.Title, 60)))
+	}
+	return rows
 }
 
 // sessions reads one page of sessions, or all of them with --all. more reports

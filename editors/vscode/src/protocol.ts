@@ -468,6 +468,17 @@ export type Digest = string;
 /** DrainPolicy says whether wakes with the same merge key share a turn. */
 export type DrainPolicy = "merge" | "one";
 
+/** DriverInfo describes a way in which sessions drive their model. session/new chooses one; a session keeps its driver. */
+export interface DriverInfo {
+  /** for session/new */
+  name: string;
+  title: string;
+  /** a sentence for people who choose */
+  about?: string;
+  /** the driver of new sessions that name none */
+  default?: boolean;
+}
+
 /** EffectOutcome says whether a failed request changed anything. */
 export type EffectOutcome = "none" | "durable" | "unknown";
 
@@ -2172,6 +2183,8 @@ export interface StatusResult {
   runningTurns: number;
   openDecisions: number;
   connections: number;
+  /** by name */
+  drivers: DriverInfo[];
   /** ok, or a description of the problem, such as lost commits; lashd doctor helps with these */
   store: string;
 }
@@ -3349,7 +3362,7 @@ export interface Methods {
   "server/backup": { params: ServerBackupParams; result: ServerBackupResult };
   /** Reports the daemon's resource use, its modes, and plugins with problems. */
   "server/diagnostics": { params: Empty; result: DiagnosticsResult };
-  /** Reports the daemon's version, its uptime, and how many sessions, turns and decisions are open. */
+  /** Reports the daemon's version, its uptime, its drivers, and how many sessions, turns and decisions are open. */
   "server/status": { params: Empty; result: StatusResult };
   /** Sends a message to the session's driver. Waits for the running turn to end first. */
   "session/applyExtension": { params: SessionExtensionParams; result: SeqResult };

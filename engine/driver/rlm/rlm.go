@@ -27,6 +27,11 @@ type Factory struct {
 // ID implements plugin.Factory.
 func (Factory) ID() string { return ID }
 
+// Describe implements plugin.DescribedDriver.
+func (Factory) Describe() (title, about string) {
+	return "Code cells", "The model writes small programs that call the tools, and reads what they print."
+}
+
 // Build implements plugin.Factory.
 func (f Factory) Build(c plugin.BuildContext) (plugin.Plugin, error) {
 	o, err := parseOptions(c.Options)

@@ -20,6 +20,11 @@ type Factory struct{}
 // ID implements plugin.Factory.
 func (Factory) ID() string { return ID }
 
+// Describe implements plugin.DescribedDriver.
+func (Factory) Describe() (title, about string) {
+	return "Tool calls", "The model calls one tool or several at once, and reads each result."
+}
+
 // Build implements plugin.Factory.
 func (Factory) Build(plugin.BuildContext) (plugin.Plugin, error) { return instance{}, nil }
 
