@@ -103,6 +103,7 @@ var levels = map[string]int{
 	"lashd/internal/termtext":               0,
 	"lashd/cmd/lashd/providers":             7,
 	"lashd/engine/provider/knownmodels":     2,
+	"lashd/cmd/lashd/highlight":             0,
 	"lashd/cmd/lashd/chat":                  7,
 	"lashd/cmd/lashd/cli":                   8,
 	"lashd/cmd/lashd":                       9,

@@ -26,6 +26,7 @@ type cell struct {
 	outer  *toolCall
 	values []persistence.Effect // rows of values that are not stored yet
 	failed error                // why the cell could not repeat what it did before; nil: it did
+	began  time.Time            // when the code began to run
 	close  context.CancelFunc
 }
 
@@ -34,6 +35,7 @@ func (r *run) newCell(ctx context.Context, effect turn.Effect, rows []persistenc
 	id := protocol.CallID(fmt.Sprintf("%s/cell/%d", r.id, effect.ID))
 	outer := &toolCall{ToolCall: protocol.ToolCall{CallID: id, Name: "code"}, effect: effect.ID, cell: true}
 	outer.sandboxed = r.judge.ceilings().Sandboxed
+	outer.inner.item = r.journal.runningCell()
 	for _, row := range rows {
 		if row.Ordinal >= maxNestedCalls {
 			outer.inner.addRow(row.Ordinal%maxNestedCalls, row)
@@ -155,7 +157,8 @@ func (c *cell) reply(got turn.CellReply, failed error) (turn.CellReply, error) {
 		return got, err
 	}
 	c.run.seams.queuedMessages = append(c.run.seams.queuedMessages, c.outer.messages...)
-	got.ID, got.Calls = c.outer.CallID, calls.Calls
+	got.ID, got.Calls, got.Shown = c.outer.CallID, calls.Calls, c.outer.shownCalls()
+	got.DurationMs = time.Since(c.began).Milliseconds()
 	if got.Control == nil && got.Error == "" {
 		got.Control = calls.Control
 	}

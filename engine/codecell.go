@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"lashd/engine/plugin"
 	"lashd/engine/turn"
@@ -51,6 +52,8 @@ func (r *run) startCell(ctx context.Context, effect turn.Effect, rows []persiste
 	}
 	r.files.ToolsStart()
 	defer r.files.ToolsEnd(ctx)
+	c.began = time.Now()
+	r.hooks.trace.cell(c, len(rows) > 0, nil)
 	done := make(chan answer[turn.CellReply], 1)
 	r.eng.group.GoCall(func() {
 		reply, err := r.hooks.plugins.Execute(c.life, c.call(), c)
@@ -62,7 +65,11 @@ func (r *run) startCell(ctx context.Context, effect turn.Effect, rows []persiste
 		r.hooks.plugins.AbandonCell()
 		return a.v, context.Cause(ctx)
 	}
-	return c.reply(a.v, a.err)
+	reply, err := c.reply(a.v, a.err)
+	if err == nil {
+		r.hooks.trace.cell(c, len(rows) > 0, &reply)
+	}
+	return reply, err
 }
 
 // storeCell stores the result of a cell together with the globals that it changed. If the turn ends
@@ -84,7 +91,7 @@ func (r *run) storeCell() error {
 func storableReply(reply turn.CellReply) turn.CellReply {
 	if _, err := json.Marshal(reply); err != nil {
 		return turn.CellReply{
-			ID: reply.ID, Printed: reply.Printed, Calls: reply.Calls, Error: fmt.Sprintf("The code ran, but its result cannot be stored: %v", err),
+			ID: reply.ID, Printed: reply.Printed, Calls: reply.Calls, Shown: reply.Shown, DurationMs: reply.DurationMs, Error: fmt.Sprintf("The code ran, but its result cannot be stored: %v", err),
 		}
 	}
 	return reply

@@ -25,6 +25,9 @@ type nestedCalls struct {
 	// calls are all calls made so far, in any attempt of the outer call.
 	calls []*toolCall
 	next  int // position of the next call in the current attempt; each attempt starts at 0
+	// item shows these calls to people while they run; empty: nothing does
+	item protocol.ItemID
+	made int // number of calls that are not values
 }
 
 // addRow adds the journal row of the n-th call, before the outer call runs again. A later row of the same call
@@ -47,8 +50,14 @@ func (m *callMaker) runNested(ctx context.Context, outer *toolCall, wanted []too
 			return nil, err
 		}
 	}
+	for _, s := range calls {
+		m.showCellCall(s, nil)
+	}
 	if err := m.caller.nested(ctx, m, calls); err != nil {
 		return nil, err
+	}
+	for _, s := range calls {
+		m.showCellCall(s, s.reply)
 	}
 	return outputs(calls), nil
 }
@@ -93,6 +102,8 @@ func (m *callMaker) nestedCall(outer *toolCall, w tool.Request) (*toolCall, erro
 		return before, nil
 	}
 	if !s.isValue() {
+		outer.inner.made++
+		s.item, s.index = outer.inner.item, outer.inner.made
 		s.find(m.catalog)
 	}
 	if row, ok := outer.inner.rows[n]; ok {

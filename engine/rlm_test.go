@@ -44,7 +44,7 @@ func (x *calc) Globals(context.Context) (all []protocol.CodeGlobal, _ error) {
 	return all, nil
 }
 
-func (x *calc) Execute(_ context.Context, call *plugin.CodeCall, _ plugin.CellHost) (r turn.CellReply, _ error) {
+func (x *calc) Execute(ctx context.Context, call *plugin.CodeCall, host plugin.CellHost) (r turn.CellReply, _ error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for i, line := range strings.Split(call.Source, "\n") {
@@ -59,6 +59,10 @@ func (x *calc) Execute(_ context.Context, call *plugin.CodeCall, _ plugin.CellHo
 			r.Changed = append(r.Changed, name)
 		case "show":
 			r.Printed += x.globals[rest] + "\n"
+		case "call": // one or more of NAME or NAME={"argument":1}
+			if _, err := host.Call(ctx, requests(rest)); err != nil {
+				return r, err
+			}
 		case "finish":
 			r.Control = &protocol.ToolControl{Kind: protocol.ControlFinish, Value: json.RawMessage(rest)}
 		case "submit_error":

@@ -264,6 +264,9 @@ func (b *batch) dispatch(ctx context.Context, calls []*toolCall) error {
 // other calls of the batch may take long. If that fails, the result is stored together with theirs.
 func (b *batch) make(ctx context.Context, s *toolCall) {
 	reply, ok := b.callWithRetries(ctx, s)
+	if ok {
+		b.showCellCall(s, &reply)
+	}
 	if ok && b.addResult(s, &reply) && !s.repeatable() {
 		b.keep()
 	}

@@ -36,6 +36,9 @@ type toolCall struct {
 	clientOutput      *protocol.ToolOutput  // output that its client gave the earlier daemon; nil: none, or used already
 	stored            bool                  // the journal has its result
 	inner             nestedCalls           // calls that it makes itself
+	item              protocol.ItemID       // shows the code cell that makes it; empty: something else makes it, or people see no cell
+	index             int                   // position among the calls of the cell, from 1
+	shownEnd          bool                  // people have seen how it ended
 	cell              bool                  // a code cell makes it; it counts like a call of a reply
 	attemptIntents    []protocol.ToolIntent // intents of the present attempt
 	intents           []intent              // intents of all attempts, applied after the batch

@@ -98,6 +98,21 @@ func (t turnTrace) call(kind trace.Kind, s *toolCall, reply *turn.ToolReply) {
 	t.out.Add(kind, rec, body)
 }
 
+// cell records that a code cell begins, if reply is nil, or its result. Source and results appear only as sizes.
+func (t turnTrace) cell(c *cell, repeated bool, reply *turn.CellReply) {
+	if t.out == nil {
+		return
+	}
+	kind, body := trace.CellStarted, trace.Cell{Language: c.effect.Code.Language, Bytes: len(c.effect.Code.Source), Repeated: repeated}
+	if reply != nil {
+		kind, body.Failed, body.Duration = trace.CellCompleted, reply.Error != "", reply.DurationMs
+		body.Calls, body.Changed = len(reply.Calls), len(reply.Changed)
+	}
+	rec := t.record() // not add: calls of the cell may still write
+	rec.CallID = c.outer.CallID
+	t.out.Add(kind, rec, body)
+}
+
 // diff records that a replayed effect differs from the journaled one.
 func (t turnTrace) diff(e *JournalError) {
 	t.add(trace.EffectDiff, trace.Diff{Effect: e.Effect, Kind: e.Kind, Diff: e.Diff})

@@ -17,6 +17,8 @@ const (
 	ModelFailed    Kind = "llm_call_failed"          // the model call failed
 	ToolStarted    Kind = "tool_call_started"        // an attempt at a tool call begins
 	ToolCompleted  Kind = "tool_call_completed"      // the attempt has a result
+	CellStarted    Kind = "code_cell_started"        // a code cell begins to run; it is the parent of its calls
+	CellCompleted  Kind = "code_cell_completed"      // the code cell has a result
 	EffectStarted  Kind = "journaled_effect_started" // the engine performs an effect that the turn machine asked for
 	EffectSettled  Kind = "journaled_effect_settled" // the machine has the answer to an effect
 	EffectDiff     Kind = "effect_envelope_diff"     // a resumed turn asks for a different effect than before
@@ -119,6 +121,17 @@ type ToolCall struct {
 	Bytes    int                   `json:"bytes,omitempty"`
 	Duration int64                 `json:"durationMs,omitempty"`
 	Control  protocol.ControlKind  `json:"control,omitempty"`
+}
+
+// Cell is the body of CellStarted and CellCompleted. The callId of the record is the parent of the calls of the cell.
+type Cell struct {
+	Language string `json:"language"`
+	Bytes    int    `json:"sourceBytes"`
+	Repeated bool   `json:"repeated,omitempty"` // it started before a crash and runs again
+	Failed   bool   `json:"failed,omitempty"`   // the code ended with an error
+	Calls    int    `json:"toolCalls,omitempty"`
+	Changed  int    `json:"changedGlobals,omitempty"`
+	Duration int64  `json:"durationMs,omitempty"`
 }
 
 // Usage is the body of TokenUsage.

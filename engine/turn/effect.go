@@ -164,16 +164,18 @@ func (r *ToolReply) Seen() protocol.ToolOutput {
 
 // CellReply is the result of a code cell.
 type CellReply struct {
-	ID       protocol.CallID           `json:"id,omitempty"`      // of the cell, which Calls name as their parent; lashd sets it
-	Printed  string                    `json:"printed,omitempty"` // text that the code printed
-	Value    json.RawMessage           `json:"value,omitempty"`   // of the last expression; nil: it has none
-	Error    string                    `json:"error,omitempty"`   // of the code; empty: it ran without one
-	Position *protocol.CodePosition    `json:"position,omitempty"`
-	Control  *protocol.ToolControl     `json:"control,omitempty"` // how the code ended the turn; nil: it did not
-	Calls    []protocol.ToolCallRecord `json:"calls,omitempty"`   // that the code made, in order
-	Changed  []string                  `json:"changed,omitempty"` // globals that the code set or removed
-	Unsaved  []protocol.UnsavedGlobal  `json:"unsaved,omitempty"` // globals that cannot be stored
-	Fatal    *protocol.Issue           `json:"fatal,omitempty"`   // ends the turn without a decision of the driver
+	ID         protocol.CallID           `json:"id,omitempty"`      // of the cell, which Calls name as their parent; lashd sets it
+	Printed    string                    `json:"printed,omitempty"` // text that the code printed
+	Value      json.RawMessage           `json:"value,omitempty"`   // of the last expression; nil: it has none
+	Error      string                    `json:"error,omitempty"`   // of the code; empty: it ran without one
+	Position   *protocol.CodePosition    `json:"position,omitempty"`
+	Control    *protocol.ToolControl     `json:"control,omitempty"`    // how the code ended the turn; nil: it did not
+	Calls      []protocol.ToolCallRecord `json:"calls,omitempty"`      // that the code made, in order
+	Changed    []string                  `json:"changed,omitempty"`    // globals that the code set or removed
+	Unsaved    []protocol.UnsavedGlobal  `json:"unsaved,omitempty"`    // globals that cannot be stored
+	Shown      []protocol.CellCall       `json:"shown,omitempty"`      // the first of Calls, as people see them; lashd sets it
+	DurationMs int64                     `json:"durationMs,omitempty"` // of this run of the code; lashd sets it
+	Fatal      *protocol.Issue           `json:"fatal,omitempty"`      // ends the turn without a decision of the driver
 }
 
 // Delivery is what a checkpoint adds to a turn.

@@ -60,14 +60,14 @@ func (x *executor) Execute(ctx context.Context, call *plugin.CodeCall, host plug
 			"The globals are as they were before the cell. (%v)", err)}, nil
 	case err != nil:
 		return turn.CellReply{}, err
-	case len(answer.Calls) > 0 || answer.Fatal != nil || answer.ID != "":
+	case len(answer.Calls) > 0 || len(answer.Shown) > 0 || answer.Fatal != nil || answer.ID != "":
 		return turn.CellReply{}, &Error{Plugin: x.factory.ID(), Code: Protocol, Err: errCalls}
 	}
 	return *answer, nil
 }
 
 // errCalls rejects an answer with members that only lashd sets: a process calls tools with host/callTool.
-var errCalls = errors.New("code/execute: the answer must not contain id, calls or fatal")
+var errCalls = errors.New("code/execute: the answer must not contain id, calls, shown or fatal")
 
 // stain records whether the state has changed since it was last captured.
 func (x *executor) stain(dirty bool) {

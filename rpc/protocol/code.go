@@ -2,8 +2,10 @@ package protocol
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -36,6 +38,40 @@ type CodeResult struct {
 	Final    bool            `json:"final,omitempty"`   // the cell ended the turn
 	Changed  []string        `json:"changed,omitempty"` // globals that the cell set or removed
 	Unsaved  []UnsavedGlobal `json:"unsaved,omitempty"`
+
+	DurationMs int64      `json:"durationMs,omitempty"` // of the run that gave this result, with its calls and the waits for people
+	Calls      []CellCall `json:"calls,omitempty"`      // the first calls that the code made, in order, at most 128
+	MoreCalls  int        `json:"moreCalls,omitempty"`  // number of calls after these
+}
+
+// CellCall is a tool call that a code cell made, for people. Long texts in it are cut. It has what the caller asked for and saw: the
+// arguments before hooks changed them, and no more of the output than the code got.
+type CellCall struct {
+	CallID     CallID          `json:"callId"`
+	Index      int             `json:"index"` // position among the calls of the cell, from 1
+	Tool       string          `json:"tool"`
+	Args       json.RawMessage `json:"args,omitempty"` // absent if large
+	Status     ItemStatus      `json:"status"`
+	DurationMs int64           `json:"durationMs"`
+	Summary    string          `json:"summary,omitempty"` // of the result: one line of its text, its change of a file, or its error
+}
+
+// MaxCellCalls is the number of calls that a CodeResult lists.
+const MaxCellCalls = 128
+
+// AddCall adds a call to the result, or replaces the call at the same place. Calls after the first MaxCellCalls are counted. Calls may
+// be added in any order, so that a client can collect those of a running cell and the engine those of a finished one.
+func (r *CodeResult) AddCall(c CellCall) {
+	if c.Index > MaxCellCalls {
+		r.MoreCalls = max(r.MoreCalls, c.Index-MaxCellCalls)
+		return
+	}
+	at, known := slices.BinarySearchFunc(r.Calls, c, func(a, b CellCall) int { return cmp.Compare(a.Index, b.Index) })
+	if known {
+		r.Calls[at] = c
+		return
+	}
+	r.Calls = slices.Insert(r.Calls, at, c)
 }
 
 // Text returns the result as text: what the code printed, its value and its error, each on lines of its own. It is empty for code

@@ -40,6 +40,8 @@ const (
 	EventToolRequested EventType = "tool/requested"
 	// A tool reports progress: toolCall with its callId, text.
 	EventToolProgress EventType = "tool/progress"
+	// A code cell makes a tool call, or the call has ended: itemId of the cell, cellCall.
+	EventCellCall EventType = "cell/call"
 	// lashd waits before it retries a model call: retry.
 	EventRetryStatus EventType = "retry/status"
 	// A plugin reports its status: plugin, name, text.
@@ -104,6 +106,7 @@ type Event struct {
 	Iteration int             `json:"iteration,omitempty"`
 	Decision  *Decision       `json:"decision,omitempty"`
 	ToolCall  *ToolCall       `json:"toolCall,omitempty"`
+	CellCall  *CellCall       `json:"cellCall,omitempty"`
 	ClientID  ClientID        `json:"clientId,omitempty"`
 	Deadline  int64           `json:"deadlineMs,omitempty"`
 	Retry     *RetryStatus    `json:"retry,omitempty"`
@@ -140,7 +143,7 @@ const (
 // in a turn that lashd could not complete, and a decision's event only in its own session. For these, check Seq.
 func (t EventType) Durable() bool {
 	switch t {
-	case EventTurnStarted, EventModelRequested, EventItemDelta, EventToolProgress, EventRetryStatus:
+	case EventTurnStarted, EventModelRequested, EventItemDelta, EventToolProgress, EventCellCall, EventRetryStatus:
 		return false
 	}
 	return true

@@ -205,6 +205,20 @@ export interface Ceiling {
   hiddenTools?: string[];
 }
 
+/** CellCall is a tool call that a code cell made, for people. Long texts in it are cut. It has what the caller asked for and saw: the arguments before hooks changed them, and no more of the output than the code got. */
+export interface CellCall {
+  callId: CallID;
+  /** position among the calls of the cell, from 1 */
+  index: number;
+  tool: string;
+  /** absent if large */
+  args?: unknown;
+  status: ItemStatus;
+  durationMs: number;
+  /** of the result: one line of its text, its change of a file, or its error */
+  summary?: string;
+}
+
 /** ClientCapabilities lists what a client supports. */
 export interface ClientCapabilities {
   /** do not send item/delta events */
@@ -261,6 +275,12 @@ export interface CodeResult {
   /** globals that the cell set or removed */
   changed?: string[];
   unsaved?: UnsavedGlobal[];
+  /** of the run that gave this result, with its calls and the waits for people */
+  durationMs?: number;
+  /** the first calls that the code made, in order, at most 128 */
+  calls?: CellCall[];
+  /** number of calls after these */
+  moreCalls?: number;
 }
 
 /** authorizes tool/complete for a pending call; only the tool that took it knows it */
@@ -541,6 +561,7 @@ export interface Event {
   iteration?: number;
   decision?: Decision;
   toolCall?: ToolCall;
+  cellCall?: CellCall;
   clientId?: ClientID;
   deadlineMs?: number;
   retry?: RetryStatus;
@@ -563,7 +584,7 @@ export interface Event {
 }
 
 /** EventType is the type of a session event. Durable reports which types have a Seq. */
-export type EventType = "turn/accepted" | "turn/started" | "turn/completed" | "item/started" | "item/delta" | "item/completed" | "item/retracted" | "model/requested" | "model/recorded" | "input/accepted" | "decision/opened" | "decision/resolved" | "tool/requested" | "tool/progress" | "retry/status" | "plugin/status" | "plugin/custom" | "frame/opened" | "session/configured" | "session/forked" | "session/rewound" | "session/compacted" | "tools/changed" | "queue/changed" | "task/started" | "task/changed" | "task/completed" | "monitor/update" | "snapshot/created" | "snapshot/deleted" | "file/point" | "usage/updated";
+export type EventType = "turn/accepted" | "turn/started" | "turn/completed" | "item/started" | "item/delta" | "item/completed" | "item/retracted" | "model/requested" | "model/recorded" | "input/accepted" | "decision/opened" | "decision/resolved" | "tool/requested" | "tool/progress" | "cell/call" | "retry/status" | "plugin/status" | "plugin/custom" | "frame/opened" | "session/configured" | "session/forked" | "session/rewound" | "session/compacted" | "tools/changed" | "queue/changed" | "task/started" | "task/changed" | "task/completed" | "monitor/update" | "snapshot/created" | "snapshot/deleted" | "file/point" | "usage/updated";
 
 /** FailureClass groups tool failures. */
 export type FailureClass = "invalidRequest" | "io" | "unavailable" | "permissionDenied" | "timeout" | "execution" | "external" | "resourceLimit" | "internal";

@@ -124,7 +124,7 @@ func outputMessage(text string, result *protocol.CodeResult) protocol.Message {
 func result(reply turn.CellReply) *protocol.CodeResult {
 	r := &protocol.CodeResult{
 		CellID: reply.ID, Printed: reply.Printed, Value: reply.Value, Error: reply.Error, Position: reply.Position,
-		Changed: reply.Changed, Unsaved: reply.Unsaved,
+		Changed: reply.Changed, Unsaved: reply.Unsaved, DurationMs: reply.DurationMs, Calls: reply.Shown, MoreCalls: len(reply.Calls) - len(reply.Shown),
 	}
 	if len(r.Printed) > maxInline {
 		r.Printed = strings.ToValidUTF8(r.Printed[:maxInline], "")
