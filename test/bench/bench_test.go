@@ -165,11 +165,11 @@ func warm(b *testing.B, p *Peer) string {
 	return sid
 }
 
-func run(b *testing.B, p *Peer, sid, prompt string) Turn {
-	b.Helper()
+func run(tb testing.TB, p *Peer, sid, prompt string) Turn {
+	tb.Helper()
 	t, err := p.Turn(sid, prompt)
 	if err != nil {
-		b.Fatal(err)
+		tb.Fatal(err)
 	}
 	return t
 }

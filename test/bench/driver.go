@@ -118,10 +118,13 @@ type sessionParams struct {
 }
 
 // Create makes a session and returns its id.
-func (p *Peer) Create() (string, error) {
+func (p *Peer) Create() (string, error) { return p.CreateIn(p.dir) }
+
+// CreateIn makes a session with a working directory of its own and returns its id.
+func (p *Peer) CreateIn(dir string) (string, error) {
 	res, err := p.call(p.proto.Create, struct {
 		Cwd string `json:"cwd"`
-	}{p.dir})
+	}{dir})
 	if err != nil {
 		return "", err
 	}
@@ -145,6 +148,7 @@ type Turn struct {
 	Deltas int           // lines with a delta: a peer may put several of the model's into one
 	Bytes  int           // of lines with deltas
 	At     []time.Time   // when each delta was read
+	Answer string        // text of the outcome; only lashd reports it
 }
 
 type textInput struct {
@@ -205,6 +209,7 @@ func (p *Peer) Turn(sid, prompt string) (Turn, error) {
 			end = nil
 		}
 	}
+	t.Answer = end.Params.Outcome.Text
 	if t.Deltas > 0 {
 		t.First = t.At[0].Sub(begin)
 		t.Last = t.At[t.Deltas-1].Sub(begin)

@@ -15,7 +15,10 @@ type message struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
 	Params struct {
-		Seq int64 `json:"seq"`
+		Seq     int64 `json:"seq"`
+		Outcome struct {
+			Text string `json:"text"`
+		} `json:"outcome"`
 	} `json:"params"`
 	Result json.RawMessage `json:"result"`
 	Error  *rpcError       `json:"error"`

@@ -53,6 +53,7 @@ type Server struct {
 	strict   *string                    // Strict was called with this key
 	issued   map[string]map[string]bool // signatures, by API and model
 	steps    []Step
+	think    func(Chat) Step // set by Think
 	problems []error
 	requests []*Request
 	received int           // requests ever recorded
@@ -117,6 +118,14 @@ func (s *Server) Push(steps ...Step) {
 	defer s.mu.Unlock()
 	s.scripted = s.scripted || len(steps) > 0
 	s.steps = append(s.steps, steps...)
+}
+
+// Think makes the server answer each later request that has no marker with the step that f returns for it, until it is called with
+// nil. Steps of the queue wait for that. Several requests can call f at the same time.
+func (s *Server) Think(f func(Chat) Step) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.think = f
 }
 
 // Release continues one stalled reply: the one that waits, or the next that would.
@@ -240,11 +249,11 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer func() { s.finish(rec, rp.sent) }()
-	s.play(rp)
+	s.play(rp, rec)
 }
 
-// play answers with what the marker of the request says, or with the next step that fits.
-func (s *Server) play(rp *reply) {
+// play answers with what the marker of the request says, or with the next step.
+func (s *Server) play(rp *reply, rec *Request) {
 	m, found, err := parseMarker(rp.tail.User)
 	if err != nil {
 		s.refuse(rp.w, rp.api, err)
@@ -254,7 +263,7 @@ func (s *Server) play(rp *reply) {
 		rp.playMarker(m)
 		return
 	}
-	step, err := s.take(rp.tail)
+	step, err := s.next(rec, rp.tail)
 	if err != nil {
 		s.refuse(rp.w, rp.api, err)
 		return
@@ -269,6 +278,21 @@ func (s *Server) refuse(w http.ResponseWriter, a api, err error) {
 	s.problems = append(s.problems, err)
 	s.mu.Unlock()
 	writeError(w, a, http.StatusBadRequest, err.Error())
+}
+
+// next returns the step for a request: what Think's function says, or the first step that fits.
+func (s *Server) next(rec *Request, t tail) (Step, error) {
+	s.mu.Lock()
+	think := s.think
+	s.mu.Unlock()
+	if think == nil {
+		return s.take(t)
+	}
+	chat, err := parseChat(rec)
+	if err != nil {
+		return Step{}, err
+	}
+	return think(chat), nil
 }
 
 // take removes the first step that fits from the queue.

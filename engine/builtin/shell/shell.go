@@ -45,6 +45,7 @@ type args struct {
 	Command   string `json:"command" jsonschema:"command for sh"`
 	Workdir   string `json:"workdir,omitempty" jsonschema:"working directory, relative to the workspace or absolute inside it (default: the workspace)"`
 	TimeoutMs int64  `json:"timeoutMs,omitempty" jsonschema:"time limit in milliseconds, at most 3600000 (default: 600000)"`
+	Plain     bool   `json:"plain,omitempty" jsonschema:"for code: return only the output, without the line with the exit code, which the value has"`
 }
 
 // value is the structured result of the shell tool.
@@ -138,6 +139,9 @@ func (s *shell) run(ctx context.Context, host tool.Host, a args, c proc.Command)
 		text += "[A process left the command's process group and holds its output. It could not be stopped.]\n"
 	}
 	result := verdict(exit, limit)
+	if a.Plain && exit.Cause == nil {
+		result.Text = ""
+	}
 	result.Text = text + result.Text
 	result.Artifact = ref
 	data, err := json.Marshal(value{exit.Code, exit.Signal, out.Truncated(), exit.Escaped, took.Milliseconds()})

@@ -127,6 +127,10 @@ func TestShell(t *testing.T) {
 		if o.Status != protocol.OutputSuccess || o.value.ExitCode != 3 || o.Text != "out\nerr\n[Exit code 3.]\n" {
 			t.Errorf("got %+v, value %+v", o.ToolOutput, o.value)
 		}
+		o = s.call(t, t.Context(), args{Command: "echo out; exit 3", Plain: true})
+		if o.Status != protocol.OutputSuccess || o.value.ExitCode != 3 || o.Text != "out\n" {
+			t.Errorf("for code: got %+v, value %+v", o.ToolOutput, o.value)
+		}
 		o = s.call(t, t.Context(), args{Command: "kill -9 $$"})
 		if o.Status != protocol.OutputSuccess || o.value.Signal != "SIGKILL" || o.Text != "[Ended by SIGKILL.]\n" {
 			t.Errorf("got %+v, value %+v", o.ToolOutput, o.value)
