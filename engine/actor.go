@@ -264,7 +264,7 @@ func (s *session) serve(ctx context.Context, st *state) {
 		case <-st.alarm.rings():
 			st.guard(st.onAlarm)
 		case <-idle.C:
-			if st.unused() {
+			if st.endUnused() {
 				return
 			}
 			idle.Reset(s.eng.Idle)

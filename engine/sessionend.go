@@ -123,7 +123,12 @@ func (ss *Sessions) Close(ctx context.Context, p *protocol.SessionMutationParams
 	if err != nil {
 		return nil, err
 	}
-	defer k.unlock()
+	closes := false
+	defer func() {
+		if !closes { // otherwise the end of the state releases the plugins, and requests wait for the next state
+			k.unlock()
+		}
+	}()
 	return onState(k.owner, func(ctx context.Context, st *state) (*protocol.SeqResult, error) {
 		if err := st.checkIdle(); err != nil {
 			return nil, err
@@ -132,7 +137,7 @@ func (ss *Sessions) Close(ctx context.Context, p *protocol.SessionMutationParams
 			return nil, err
 		}
 		if !st.feed.Watched() && !st.plugins.haveTasks() {
-			st.broken = errClosed
+			closes, st.plugins.ending, st.broken = true, true, errClosed
 		}
 		return &protocol.SeqResult{Seq: st.row.Seq}, nil
 	})

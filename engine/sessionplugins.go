@@ -14,6 +14,7 @@ type sessionPlugins struct {
 	owner  *state
 	set    *pluginSet    // nil: no plugins are open
 	locked chan struct{} // holds one value while the lock is held
+	ending bool          // the lock is held until the state has ended; only the actor uses it
 	tasks  atomic.Int32  // number of tasks that plugins work on; unloading the session would lose them
 }
 
@@ -49,9 +50,19 @@ func (p *sessionPlugins) beginTask() (end func()) {
 // plugins: it survives their replacement, but not the end of the state.
 func (p *sessionPlugins) haveTasks() bool { return p.tasks.Load() > 0 }
 
-// unused reports whether the plugins can be closed without losing anything: no use, no holder of
-// the lock, no tasks.
-func (p *sessionPlugins) unused() bool { return !p.inUse() && len(p.locked) == 0 && !p.haveTasks() }
+// endUnused takes the lock for end, if the plugins can be closed without losing anything: no use, no holder of
+// the lock, no tasks. Then a request that comes before the state ends waits for the next state.
+func (p *sessionPlugins) endUnused() bool {
+	select {
+	case p.locked <- struct{}{}:
+	default:
+		return false
+	}
+	if p.ending = !p.inUse() && !p.haveTasks(); !p.ending {
+		<-p.locked
+	}
+	return p.ending
+}
 
 // end waits up to stopTimeout for the last use of the plugins and closes them. It never releases
 // the lock, so that nothing opens plugins of a state that is being unloaded. Plugins in use after
@@ -60,7 +71,9 @@ func (p *sessionPlugins) end() {
 	st, free := p.owner, make(chan struct{})
 	go func() {
 		defer close(free)
-		p.locked <- struct{}{}
+		if !p.ending {
+			p.locked <- struct{}{}
+		}
 		if p.set != nil {
 			<-p.set.leases.retire()
 		}

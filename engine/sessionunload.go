@@ -8,10 +8,11 @@ import (
 	"lashd/persistence"
 )
 
-// unused reports whether the session can leave memory without losing anything: no turns, decisions,
-// client tool calls, client MCP servers, plugin work or subscribers.
-func (st *state) unused() bool {
-	return len(st.queue.Turns()) == 0 && !st.overlay.awaitsClient() && len(st.decisions.All()) == 0 && st.clientServers == nil && st.plugins.unused() && !st.feed.Watched()
+// endUnused reports whether the session can leave memory without losing anything: no turns, decisions,
+// client tool calls, client MCP servers, plugin work or subscribers. If so, it takes the lock of the plugins, and the caller
+// must end the state.
+func (st *state) endUnused() bool {
+	return len(st.queue.Turns()) == 0 && !st.overlay.awaitsClient() && len(st.decisions.All()) == 0 && st.clientServers == nil && !st.feed.Watched() && st.plugins.endUnused()
 }
 
 // unload ends the state, before the session leaves memory or is loaded again. A running turn is
