@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"lashd/engine/plugin"
 	"lashd/engine/tool"
@@ -41,12 +42,16 @@ func (x *executor) Describe(ctx context.Context, tools []protocol.ToolManifest) 
 // ReplaysCells implements plugin.CellReplayer.
 func (x *executor) ReplaysCells() bool { return x.factory.config.Contributes.Executor.Replay }
 
+// lastOfCell is how long a cancelled cell may still run. Until then Execute does not return, so that nothing else uses the
+// interpreter. It is longer than lashd waits for an executor, which therefore knows that the cell still runs.
+const lastOfCell = 6 * time.Second
+
 // Execute implements plugin.CodeExecutor. It marks the state as changed before the cell runs,
 // because a cell that fails may have changed it too.
 func (x *executor) Execute(ctx context.Context, call *plugin.CodeCall, host plugin.CellHost) (turn.CellReply, error) {
 	x.stain(true)
 	g := &grant{cell: host}
-	answer, err := asked[turn.CellReply](ctx, x.instance, "code/execute", x.factory.config.Deadlines.Code, lastWord, g, func(s *seat, u until) any {
+	answer, err := asked[turn.CellReply](ctx, x.instance, "code/execute", x.factory.config.Deadlines.Code, lastOfCell, g, func(s *seat, u until) any {
 		return struct {
 			of
 			until
