@@ -12,8 +12,10 @@ import (
 	"time"
 
 	"lashd/engine/plugin"
+	"lashd/engine/plugin/plugintest"
 	"lashd/engine/turn"
 	"lashd/pluginloader/child"
+	"lashd/pluginloader/process"
 )
 
 // pythonCell runs a cell in a session of the Python executor.
@@ -28,15 +30,47 @@ func pythonCell(ctx context.Context, t *testing.T, s *plugin.Session, source str
 	return reply
 }
 
+// pythonExecutor returns the configuration of the Python executor in its sandbox.
+func pythonExecutor(t *testing.T, options string) process.Config {
+	t.Helper()
+	c := example(t, "python-executor", options)
+	found, err := exec.Command(python(t), "-c", "import os, sys; print(os.path.realpath(sys.executable)); print(os.path.realpath(sys.base_prefix))").Output()
+	interpreter, prefix, ok := strings.Cut(strings.TrimSpace(string(found)), "\n")
+	if err != nil || !ok {
+		t.Fatalf("python3: %q, %v", found, err)
+	}
+	c.Argv[0], c.Confine = interpreter, &child.Confinement{Root: c.Dir, Data: c.DataDir, Sandbox: &child.Sandbox{ReadPaths: []string{prefix}}}
+	return c
+}
+
+// pythonSources are the cells of plugintest in Python.
+var pythonSources = plugintest.Sources{
+	Set: "kept = [1]\nother = 2", Get: "kept", Other: "other", Change: "kept.append(2)", Remove: "del other",
+	Define: "def twice(n):\n    return n * 2", Use: "twice(21)",
+	Print: "print('hello')\n2 + 2", Fail: "half = 5\nnothing = 0\n1 / nothing", Half: "half",
+	Call:     "[tools.echo(text=t).unwrap() for t in 'abc']",
+	Parallel: "[r.value for r in parallel([tools.echo.later(t) for t in 'abc'])]",
+	Failing:  "tools.fail('x').ok", Loop: "len([i for i in range(1000) if tools.echo(str(i)).ok])",
+	Wait: "kept.append(2)\ntools.wait('')", Endless: "kept.append(2)\ntools.echo('')\nwhile True: pass",
+	Exceed: []string{
+		"kept.append(2)\nwhile True: pass", "kept.append(2)\nx = 'x' * (1 << 30)", "kept.append(2)\nwhile True: print('x' * 1000)",
+	},
+	Finish: "finish(7)", Mismatch: "finish('seven')", Submit: "submit_error('no data')", ContinueAs: "continue_as('more', 'seed')",
+	History: "[m['role'] for m in history]", ChangeHistory: "history.append({})\nlen(history)", SetHistory: "history = []",
+	Ambient: "import time, random\ntools.echo(str([time.time(), random.random(), random.random()])).value",
+	Unsaved: "unsaved = (i for i in [])\ngood = 3", Good: "good",
+}
+
+func TestPythonContract(t *testing.T) {
+	t.Run("runtime/R04 the Python executor follows the contract of executors", func(t *testing.T) {
+		plugintest.RunExecutor(t, func(t *testing.T) plugin.Factory { return begin(t, pythonExecutor(t, `{"seconds":3}`)) },
+			plugintest.ExecutorConfig{Sources: pythonSources})
+	})
+}
+
 func TestPythonExecutor(t *testing.T) {
 	t.Run("runtime/R04 runtime/R11 the Python executor runs cells and keeps globals by name", func(t *testing.T) {
-		c := example(t, "python-executor", `{"seconds":1}`)
-		found, err := exec.Command(python(t), "-c", "import os, sys; print(os.path.realpath(sys.executable)); print(os.path.realpath(sys.base_prefix))").Output()
-		interpreter, prefix, ok := strings.Cut(strings.TrimSpace(string(found)), "\n")
-		if err != nil || !ok {
-			t.Fatalf("python3: %q, %v", found, err)
-		}
-		c.Argv[0], c.Confine = interpreter, &child.Confinement{Root: c.Dir, Data: c.DataDir, Sandbox: &child.Sandbox{ReadPaths: []string{prefix}}}
+		c := pythonExecutor(t, `{"seconds":1}`)
 		s := open(t, begin(t, c))
 		for _, cell := range []struct{ source, want string }{
 			{"x = [1]\ny = {'x': x}\ndef f(n=2):\n    return len(x) + n\nclass P:\n    a = 1\np = P()\nprint('hi')\nf()", `"hi\n" 3 ""`},

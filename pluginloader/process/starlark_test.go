@@ -3,11 +3,13 @@
 package process_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
 	"lashd/engine/builtin/builtintest"
 	"lashd/engine/plugin"
+	"lashd/engine/plugin/plugintest"
 	"lashd/engine/provider"
 	"lashd/engine/provider/scripted"
 	"lashd/engine/turn"
@@ -59,5 +61,34 @@ func TestStarlarkWorker(t *testing.T) {
 				t.Errorf("%s: the model reads %q, want %q", c.source, got, c.want)
 			}
 		}
+	})
+}
+
+// starlarkSources are the cells of plugintest in Starlark.
+var starlarkSources = plugintest.Sources{
+	Set: "kept = [1]\nother = 2", Get: "kept", Other: "other", Change: "kept.append(2)",
+	Define: "def twice(n):\n    return n * 2", Use: "twice(21)",
+	Print: "print('hello')\n2 + 2", Fail: "half = 5\nnothing = 0\n1 // nothing", Half: "half",
+	Call:     "[tools.echo(text=t).unwrap() for t in ['a', 'b', 'c']]",
+	Parallel: "[r.value for r in parallel([tools.echo.later(t) for t in ['a', 'b', 'c']])]",
+	Failing:  "tools.fail('x').ok", Loop: "len([i for i in range(1000) if tools.echo(str(i)).ok])",
+	Wait: "kept.append(2)\ntools.wait('')", Endless: "kept.append(2)\ntools.echo('')\nwhile True: pass",
+	Exceed: []string{
+		"kept.append(2)\nwhile True: pass", "kept.append(2)\nwhile True: print('x' * 1000)", "kept.append(2)\nx = 'x' * 900000000",
+		"kept.append(2)\nx = sorted(range(10000000))",
+	},
+	Finish: "finish(7)", Mismatch: "finish('seven')", Submit: "submit_error('no data')", ContinueAs: "continue_as('more', 'seed')",
+	History: "[m['role'] for m in history]", ChangeHistory: "history.append({})\nlen(history)", SetHistory: "history = []",
+	Ambient: "tools.echo(str([time.now(), random.random(), random.random()])).value",
+	Unsaved: "unsaved = [].append\ngood = 3", Good: "good",
+}
+
+func TestStarlarkExecutor(t *testing.T) {
+	t.Run("runtime/R04 the Starlark worker follows the contract of executors", func(t *testing.T) {
+		plugintest.RunExecutor(t, func(t *testing.T) plugin.Factory {
+			c := config(t, "starlark", process.Contributions{Executor: &process.CodeExecutor{Replay: true}})
+			c.ID, c.Options, c.Uses = "starlark", json.RawMessage(`{"steps":5000000,"output":10000}`), []process.Capability{process.UsesTools}
+			return begin(t, c)
+		}, plugintest.ExecutorConfig{Sources: starlarkSources})
 	})
 }

@@ -47,7 +47,7 @@ class Executor:
         while True:
             began = time.monotonic()
             try:
-                message = s.interpreter.messages.get(timeout=0.05)
+                message = s.interpreter.messages.get(timeout=0.02)
             except queue.Empty:
                 message = {}
             left -= time.monotonic() - began  # the clock stands still during requests
@@ -55,8 +55,8 @@ class Executor:
                 return self.end(s, "the cell was cancelled")
             if message is None:
                 return self.end(s, "the interpreter ended, perhaps because the cell used too much memory")
-            if message.get("memory"):
-                return self.end(s, "the cell used too much memory")
+            if "exceeded" in message:
+                return self.end(s, message["exceeded"])
             if "done" in message:
                 return self.keep(s, message)
             if "ask" in message:

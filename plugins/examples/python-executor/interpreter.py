@@ -1,5 +1,5 @@
 """Runs the cells of one session: messages from executor.py on stdin, answers on stdout, both JSON lines."""
-import ast, base64, builtins, datetime, io, json, os, pickle, random, resource, sys, textwrap, time, traceback, types
+import ast, base64, builtins, collections.abc, copy, datetime, io, json, os, pickle, random, resource, sys, textwrap, time, traceback, types
 
 import catalog
 
@@ -15,21 +15,17 @@ class End(BaseException):
 
 class Printed(io.StringIO):
     def write(self, text):
-        if self.tell() > MAX_PRINTED:
-            raise ValueError("the cell printed more than %d bytes" % MAX_PRINTED)
+        if self.tell() + len(text) > MAX_PRINTED:
+            exceed("the cell printed more than %d bytes" % MAX_PRINTED)
         return super().write(text)
 
 
-class History(list):
-    """The conversation. It is requested on first use."""
-    def __getattribute__(self, name):
-        return getattr(history(), name)
+class History(collections.abc.Sequence):
+    """The conversation, as copies of its messages. It is requested on first use."""
     def __getitem__(self, at):
-        return history()[at]
+        return copy.deepcopy(history()[at])
     def __len__(self):
         return len(history())
-    def __iter__(self):
-        return iter(history())
     def __repr__(self):
         return repr(history())
 
@@ -87,7 +83,7 @@ class Interpreter:
         if seed is not None:
             text = seed if isinstance(seed, str) else json.dumps(seed)
             frame["nodes"] = [{"message": {"role": "user", "parts": [{"kind": "text", "text": text}]}}]
-        self.leave({"kind": "switch_frame", "frame": frame})
+        self.leave({"kind": "switchFrame", "frame": frame})
 
     def leave(self, control):
         self.control = control
@@ -106,8 +102,7 @@ class Interpreter:
         except End:
             reply["control"] = self.control
         except MemoryError:
-            send({"memory": True})
-            return
+            exceed("the cell used too much memory")
         except BaseException as e:
             reply.update(explain(e, cell["source"], file))
         sys.stdout = sys.__stdout__
@@ -116,6 +111,10 @@ class Interpreter:
 
     def evaluate(self, source, file):
         tree, last = ast.parse(source, file), None
+        for node in ast.walk(tree):
+            if assigned(node) == "history":
+                at = getattr(node, "lineno", 1), getattr(node, "col_offset", 0) + 1
+                raise SyntaxError("cannot assign history: it is the conversation, which is read-only", (file, *at, ""))
         self.sources[file] = source
         if tree.body and isinstance(tree.body[-1], ast.Expr):
             last = ast.Expression(tree.body.pop().value)
@@ -208,12 +207,25 @@ class Interpreter:
         return value
 
 
+def assigned(node):
+    """Returns the name that a node of the syntax tree sets or removes, or None."""
+    if isinstance(node, ast.Name):
+        return None if isinstance(node.ctx, ast.Load) else node.id
+    return getattr(node, "asname", None) or getattr(node, "name", None)
+
+
 def plain(value):
     """Returns the value as JSON, or its text."""
     try:
-        return json.loads(json.dumps(value, allow_nan=False))
+        return json.loads(json.dumps(value, allow_nan=False, default=listed))
     except (TypeError, ValueError):
         return repr(value)
+
+
+def listed(value):
+    if isinstance(value, History):
+        return list(value)
+    raise TypeError("%s has no JSON form" % type(value).__name__)
 
 
 def explain(e, source, file):
@@ -266,6 +278,12 @@ def mismatch(schema, value, where):
 def send(message):
     pipe.write(json.dumps(message).encode() + b"\n")
     pipe.flush()
+
+
+def exceed(reason):
+    """Ends the process, so that the globals are those of before the cell."""
+    send({"exceeded": reason})
+    os._exit(1)
 
 
 def ask(method, **params):
