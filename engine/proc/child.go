@@ -16,13 +16,14 @@ type child struct {
 func (ch *child) pid() int { return ch.cmd.Process.Pid }
 
 // spawn starts c. On Linux the child is killed when the calling thread dies, so call it on a thread that lives as long
-// as the child. A sandboxed child gets its own mount namespace where the system allows it.
+// as the child. A sandboxed child gets its own mount namespace where the system allows it, and fails to start without one
+// if it has a View.
 func (c Command) spawn() (*child, error) {
 	if c.Confine == nil || c.Confine.Sandbox == nil {
 		return c.begin(func(*exec.Cmd) {})
 	}
-	ch, err := c.begin(isolate)
-	if err != nil && refusesNamespaces(err) {
+	ch, err := c.begin(c.Confine.Sandbox.isolate)
+	if err != nil && c.Confine.Sandbox.View == nil && refusesNamespaces(err) {
 		ch, err = c.begin(func(*exec.Cmd) {})
 	}
 	return ch, err

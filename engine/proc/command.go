@@ -71,6 +71,8 @@ type Command struct {
 	// are equal, at most one goroutine writes to it at a time.
 	Stdout, Stderr io.Writer
 
+	trial bool // Views tries whether the command can start
+
 	Grace time.Duration // from SIGTERM to SIGKILL when stopped; default 5s
 	Drain time.Duration // how long Wait reads output after the group is dead; default 2s
 }

@@ -32,8 +32,25 @@ type Sandbox struct {
 	Read  []string `json:"read,omitempty"`  // files and directories that it may read and execute
 	Write []string `json:"write,omitempty"` // files and directories that it may also write
 	// Network allows connections over the internet protocols.
-	Network  bool `json:"network,omitempty"`
-	Required bool `json:"-"` // Start fails without a sandbox; otherwise the child runs unconfined
+	Network  bool  `json:"network,omitempty"`
+	View     *View `json:"view,omitempty"` // nil: the child sees the system, and reads only what is listed
+	Required bool  `json:"-"`              // Start fails without a sandbox; otherwise the child runs unconfined
+}
+
+// View is a child's own view of the system, for commands that are to work as they do outside: the child reads everything that is not
+// hidden, has the usual devices, a /tmp and a /dev/shm of its own, and without Sandbox.Network a network of its own, in which it is alone.
+// A child with a View needs namespaces; see Views.
+type View struct {
+	// Hide lists files and directories that the child finds empty and cannot read. A path that does not exist is hidden if it is made
+	// while the child runs.
+	Hide []string `json:"hide,omitempty"`
+	// Show lists files and directories that stay visible, also in /tmp and in hidden directories. The child can only read them.
+	Show []string `json:"show,omitempty"`
+	// Keep lists files and directories that the child cannot change, although they are in a directory that it may write. They must
+	// exist.
+	Keep []string `json:"keep,omitempty"`
+	// Temp is the directory that the child finds as /tmp. Paths of the sandbox in the system's /tmp stay where they are.
+	Temp string `json:"temp"`
 }
 
 // Support describes which confinement the system offers.
@@ -57,7 +74,7 @@ func (s Support) String() string {
 
 // demand fails if a sandbox is required but not available.
 func (c *Confinement) demand(s Support) error {
-	if c.Sandbox != nil && c.Sandbox.Required && s.Sandbox == 0 {
+	if c.Sandbox != nil && (c.Sandbox.Required || c.Sandbox.View != nil) && s.Sandbox == 0 {
 		return fmt.Errorf("%w: %s", ErrNoSandbox, s.Lacking)
 	}
 	return nil

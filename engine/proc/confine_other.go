@@ -2,10 +2,16 @@
 
 package proc
 
-import "os/exec"
+import (
+	"fmt"
+	"os/exec"
+)
 
 // Confines reports that this system offers no confinement.
 func Confines() Support { return Support{Lacking: "lashd supports sandboxes only on Linux"} }
+
+// Views returns an error: this system has no views.
+func Views() error { return fmt.Errorf("%w: %s", ErrNoSandbox, Confines().Lacking) }
 
 // gate does nothing on this system.
 type gate struct{}

@@ -63,7 +63,7 @@ func (o *order) carryOut() error {
 		return err
 	}
 	if o.Sandbox != nil {
-		if _, err := o.Sandbox.readOnly(); err != nil {
+		if err := o.Sandbox.arrange(); err != nil {
 			return err
 		}
 		if err := o.Sandbox.enter(o.ABI); err != nil {

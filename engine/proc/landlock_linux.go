@@ -69,6 +69,11 @@ func (s *Sandbox) enter(abi int) error {
 	if err := s.fill(rules, rights(abi)); err != nil {
 		return err
 	}
+	if s.View != nil {
+		if err := s.View.allow(rules, rights(abi)); err != nil {
+			return err
+		}
+	}
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return os.NewSyscallError("prctl", err)
 	}
@@ -78,15 +83,15 @@ func (s *Sandbox) enter(abi int) error {
 	if err := dropPrivileges(); err != nil {
 		return err
 	}
-	return filterSockets(s.Network)
+	return filterSockets(s.Network || s.View != nil)
 }
 
 // ruleset creates an empty ruleset: everything that it handles is denied. Network rules need ABI 4, and scopes of
-// signals and abstract sockets ABI 6; the system call filter covers sockets on older kernels. The caller closes the
-// descriptor.
+// signals and abstract sockets ABI 6; the system call filter covers sockets on older kernels. A network of its own needs no
+// rules. The caller closes the descriptor.
 func (s *Sandbox) ruleset(abi int) (int, error) {
 	attr := unix.LandlockRulesetAttr{Handled_access_fs: rights(abi)}
-	if abi >= 4 && !s.Network {
+	if abi >= 4 && !s.Network && s.View == nil {
 		attr.Handled_access_net = unix.LANDLOCK_ACCESS_NET_BIND_TCP | unix.LANDLOCK_ACCESS_NET_CONNECT_TCP
 	}
 	if abi >= 6 {

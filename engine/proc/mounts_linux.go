@@ -15,18 +15,43 @@ import (
 // Landlock does not protect modes, owners, times and extended attributes of files; a read-only mount does. So a sandboxed
 // child gets its own mounts, where the system allows that. All are read-only except those of writable paths.
 
-// isolate starts the child in its own mount namespace. A user other than root needs a user namespace for that, in which
-// the child keeps one privilege until the gate drops it. Its user and group ids stay the same.
-func isolate(cmd *exec.Cmd) {
+// isolate starts the child in its own mount namespace; with a View, also with its own System V memory and, unless it has the network of the
+// system, its own network. A user other than root needs a user namespace for that, in which the child keeps the privileges that it needs
+// until the gate drops them. Its user and group ids stay the same.
+func (s *Sandbox) isolate(cmd *exec.Cmd) {
 	attr := cmd.SysProcAttr
 	attr.Cloneflags |= unix.CLONE_NEWNS
+	if s.View != nil {
+		attr.Cloneflags |= unix.CLONE_NEWIPC
+	}
+	if s.alone() {
+		attr.Cloneflags |= unix.CLONE_NEWNET
+	}
 	if os.Getuid() == 0 {
 		return
 	}
 	attr.Cloneflags |= unix.CLONE_NEWUSER
 	attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getuid(), HostID: os.Getuid(), Size: 1}}
 	attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getgid(), HostID: os.Getgid(), Size: 1}}
-	attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN}
+	attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN}
+}
+
+// alone reports whether the child has a network of its own, with a loopback device only.
+func (s *Sandbox) alone() bool { return s.View != nil && !s.Network }
+
+// arrange sets up the namespaces of the child before it loses the privileges for that. Without a View it protects files as far as the
+// system allows; with one it fails if the system does not allow all of it.
+func (s *Sandbox) arrange() error {
+	if s.View == nil {
+		_, err := s.readOnly()
+		return err
+	}
+	if s.alone() {
+		if err := startLoopback(); err != nil {
+			return err
+		}
+	}
+	return s.mounts()
 }
 
 // refusesNamespaces reports whether a child failed to start because the system does not grant namespaces.
@@ -41,7 +66,7 @@ func (s *Sandbox) readOnly() (bool, error) {
 	if unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "") != nil {
 		return false, nil
 	}
-	writable, err := s.writable()
+	writable, err := copies(s.Write)
 	defer func() {
 		for _, w := range writable {
 			unix.Close(w.tree)
@@ -62,25 +87,25 @@ func (s *Sandbox) readOnly() (bool, error) {
 	return true, enterAgain()
 }
 
-// writablePath is a path with a detached copy of its mounts, to be mounted over it again.
-type writablePath struct {
+// mounted is a path with a detached copy of its mounts, to be mounted over it again.
+type mounted struct {
 	path string
 	tree int // descriptor of the copy
 }
 
-// writable copies the mounts of all writable paths, parents before children. Missing paths are left out.
-func (s *Sandbox) writable() (all []writablePath, err error) {
-	paths := slices.Clone(s.Write)
+// copies copies the mounts of paths, parents before children. Missing paths are left out.
+func copies(paths []string) (all []mounted, err error) {
+	paths = slices.Clone(paths)
 	slices.SortFunc(paths, func(a, b string) int { return cmp.Compare(len(a), len(b)) })
 	for _, path := range paths {
-		tree, err := unix.OpenTree(unix.AT_FDCWD, path, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE|unix.AT_SYMLINK_NOFOLLOW)
+		fd, err := tree(path)
 		if errors.Is(err, unix.ENOENT) {
 			continue
 		}
 		if err != nil {
 			return all, err
 		}
-		all = append(all, writablePath{path, tree})
+		all = append(all, mounted{path, fd})
 	}
 	return all, nil
 }

@@ -43,6 +43,9 @@ const (
 //   - io_uring, which could create sockets in another way, is not available.
 //   - clone3 is not available, because it can start a process in another cgroup without writing a file, and Landlock
 //     only covers the write. The C library falls back to clone.
+//   - No user namespace can be made, because a process has all privileges in its own.
+//   - Text cannot be put into the input of a terminal, where the shell of a person would run it.
+//   - Calls that only system programs need are refused: mounts, other namespaces, kernel keys, tracing of the kernel.
 func filterSockets(network bool) error {
 	families := []uint32{}
 	if network {
@@ -67,6 +70,18 @@ func socketFilter(families []uint32) []unix.SockFilter {
 		when(unix.BPF_JEQ, unix.SYS_IO_URING_SETUP), answer(notThere),
 		when(unix.BPF_JEQ, unix.SYS_CLONE3), answer(notThere),
 	}
+	for _, call := range []uint32{
+		unix.SYS_SETNS, unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_OPEN_TREE, unix.SYS_MOVE_MOUNT, unix.SYS_FSOPEN, unix.SYS_FSMOUNT,
+		unix.SYS_FSPICK, unix.SYS_MOUNT_SETATTR, unix.SYS_BPF, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY, unix.SYS_KEYCTL, unix.SYS_PERF_EVENT_OPEN,
+		unix.SYS_USERFAULTFD,
+	} {
+		filter = append(filter, when(unix.BPF_JEQ, call), answer(forbidden))
+	}
+	for _, call := range []uint32{unix.SYS_CLONE, unix.SYS_UNSHARE} {
+		filter = append(filter, only(call, load(firstWord), when(unix.BPF_JSET, unix.CLONE_NEWUSER), answer(forbidden), answer(allowed))...)
+	}
+	filter = append(filter, only(unix.SYS_IOCTL, load(secondWord), when(unix.BPF_JEQ, unix.TIOCSTI), answer(forbidden),
+		when(unix.BPF_JEQ, unix.TIOCLINUX), answer(forbidden), answer(allowed))...)
 	for _, call := range []uint32{
 		unix.SYS_PRLIMIT64, unix.SYS_SCHED_SETAFFINITY, unix.SYS_SCHED_SETSCHEDULER, unix.SYS_SCHED_SETPARAM, unix.SYS_SCHED_SETATTR,
 	} {

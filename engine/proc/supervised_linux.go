@@ -215,6 +215,11 @@ func (c Command) request() (*request, passed, error) {
 		if err := c.Confine.demand(Confines()); err != nil {
 			return nil, files, err
 		}
+		if s := c.Confine.Sandbox; s != nil && s.View != nil && !c.trial {
+			if err := Views(); err != nil {
+				return nil, files, err
+			}
+		}
 	}
 	if files.files[0] = c.Program; c.Program == nil {
 		cmd := exec.Command(cmp.Or(c.Path, c.Argv[0]))
