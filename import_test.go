@@ -30,6 +30,7 @@ var levels = map[string]int{
 	"lashd/engine/daemonevents":             1,
 	"lashd/engine/presence":                 1,
 	"lashd/engine/proc":                     0,
+	"lashd/engine/sandbox":                  1,
 	"lashd/persistence":                     1,
 	"lashd/persistence/crash":               2,
 	"lashd/engine/graph":                    1,

@@ -64,6 +64,10 @@ func (j *judge) callToJudge(s *toolCall) *approval.Request {
 	q := &approval.Request{
 		Call: approval.SubjectsOf(j.cwd, s.entry, s.Args), Kind: j.kindOf(s.entry), Policies: j.policies(), Ceiling: c,
 		Outside: !insideRoots(&c, j.cwd), Escapes: (c.Sandboxed || s.sandboxed) && !j.staysSandboxed(s.entry),
+		Ships: j.plugins.Ships(s.entry.Source()),
+	}
+	if q.Ships { // others are not believed
+		q.Programs = s.entry.Programs(s.Args)
 	}
 	if there := j.replaced(s.entry); there != nil {
 		q.Instead = approval.SubjectsOf(j.cwd, there, s.Args)

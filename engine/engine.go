@@ -17,6 +17,7 @@ import (
 	"lashd/engine/presence"
 	"lashd/engine/provider"
 	"lashd/engine/receipt"
+	"lashd/engine/sandbox"
 	"lashd/engine/tip"
 	"lashd/engine/trace"
 	"lashd/engine/trigger"
@@ -48,6 +49,8 @@ type Config struct {
 	StateDir string
 	// Idle is how long a session stays in memory without being used. Default: ten minutes.
 	Idle time.Duration
+	// Sandbox has the places for sandboxes of task commands.
+	Sandbox sandbox.Places
 	// Environ is the environment of task commands, without secrets.
 	Environ []string
 	// Nonce starts the mark of the processes that tasks start, by which proc.Sweep finds leftovers.
@@ -150,7 +153,7 @@ func New(cfg Config) *Engine {
 		cfg.Idle = 10 * time.Minute
 	}
 	e := &Engine{
-		workers: newWorkers(), commands: background.Commands{Environ: cfg.Environ, Nonce: cfg.Nonce, Outputs: background.NewOutputs(cfg.StateDir)},
+		workers: newWorkers(), commands: background.Commands{Environ: cfg.Environ, Nonce: cfg.Nonce, Sandbox: cfg.Sandbox, Outputs: background.NewOutputs(cfg.StateDir)},
 		Config: cfg, group: workgroup.New(cfg.Log), Models: &Models{cfg.Models, cfg.Keys}, store: cfg.Store, incarnation: uuid.NewString(), running: make(chan struct{}),
 		sessions: map[protocol.SessionID]*session{},
 		receipts: receipt.NewFlights(cfg.Store), waits: waits{turns: map[protocol.TurnID]*waiting{}},

@@ -37,7 +37,9 @@ func (ss *Sessions) changed(cfg protocol.Config, p *protocol.SessionConfigurePar
 		cfg.Budget = *p.Budget
 	}
 	if p.Approval != nil {
+		kept := cfg.Approval.Sandbox
 		cfg.Approval = *p.Approval
+		cfg.Approval.Sandbox = cmp.Or(p.Approval.Sandbox, kept)
 	}
 	switch {
 	case !slices.Contains([]protocol.OverlayMode{"", protocol.OverlayReplace, protocol.OverlayMerge}, p.GenerationMode):

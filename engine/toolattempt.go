@@ -235,7 +235,7 @@ func (m *callMaker) runTool(ctx context.Context, s *toolCall, host *toolHost) (g
 	}()
 	call := tool.Invocation{
 		SessionID: m.session.id, TurnID: m.caller.turnID(), CallID: s.CallID, Attempt: s.attempt, Name: s.Name, Args: s.Args,
-		Host: host, Places: s.places(),
+		Host: host, Places: s.places(), Sandbox: s.sandbox(),
 	}
 	result, err := s.entry.Execute(ctx, call)
 	if err != nil {

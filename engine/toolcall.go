@@ -27,6 +27,7 @@ type toolCall struct {
 	replay            protocol.Replay       // what its tool declared when the call started; empty: not started
 	judged            *approval.Request     // the request that approval judged; nil: not judged, because the call is made again
 	allowedPaths      []string              // where its paths led when an earlier run of the daemon got approval for it
+	allowedSandbox    protocol.SandboxMode  // its sandbox mode then
 	approval          *pluginApproval       // set if a plugin demands that a person is asked
 	messages          []protocol.Message    // from plugins, added at the next checkpoint
 	reply             *turn.ToolReply       // set once the call has its result
@@ -62,6 +63,7 @@ type callRow struct {
 	Confined     bool                 `json:"confined,omitempty"` // toolCall.sandboxed; it keeps the limits of the sandbox after a restart
 	Intents      []intent             `json:"intents,omitempty"`
 	Places       []string             `json:"places,omitempty"` // targets of its paths when it was allowed
+	Sandbox      protocol.SandboxMode `json:"sandbox,omitempty"`
 }
 
 // hash returns a digest of the requested call and its grant. restore rejects a journal row with
@@ -139,7 +141,7 @@ func (s *toolCall) replaced() json.RawMessage {
 func (s *toolCall) row() callRow {
 	return callRow{
 		Attempt: s.attempt, Replay: s.replay, Args: s.replaced(), ClientOutput: s.clientOutput, Reply: s.reply, Messages: s.messages, Parked: s.parked,
-		Overdue: s.overdue, Intents: s.intents, Confined: s.sandboxed, Places: s.places(),
+		Overdue: s.overdue, Intents: s.intents, Confined: s.sandboxed, Places: s.places(), Sandbox: s.sandbox(),
 	}
 }
 
@@ -150,6 +152,14 @@ func (s *toolCall) places() []string {
 		return s.judged.Call.Places()
 	}
 	return s.allowedPaths
+}
+
+// sandbox returns the mode in which the programs of the call run, as it was decided when the call was allowed.
+func (s *toolCall) sandbox() protocol.SandboxMode {
+	if s.judged != nil {
+		return s.judged.Sandbox()
+	}
+	return s.allowedSandbox
 }
 
 // effectRow returns the store's form of a journal row.

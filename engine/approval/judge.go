@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"lashd/engine/authority"
+	"lashd/engine/tool"
 	"lashd/rpc/protocol"
 )
 
@@ -41,7 +42,22 @@ type Request struct {
 	Ceiling  protocol.Ceiling  // of everyone who caused the call
 	Outside  bool              // the workspace is outside of the ceiling's roots
 	Escapes  bool              // a sandboxed caller would run the tool outside of its sandbox
+	Programs tool.Programs     // where the programs run that the call starts
+	Ships    bool              // the tool ships with lashd
 	Wanted   *Wanted           // a plugin requires an approval; nil: none does
+}
+
+// Sandbox returns the mode in which the programs of the call run: the narrowest of all policies. It is empty if the call
+// starts none, or if they run outside a sandbox.
+func (q *Request) Sandbox() protocol.SandboxMode {
+	mode := protocol.SandboxFullAccess
+	for _, p := range q.Policies {
+		mode = authority.Narrowest(p.Approval.Sandbox, mode)
+	}
+	if q.Programs != tool.ProgramsInside || !mode.Confines() {
+		return ""
+	}
+	return mode
 }
 
 // Wanted is the approval that a plugin requires. With an empty Default the session's own policy decides what silence
@@ -109,11 +125,39 @@ func (v Verdict) and(p Policy, says protocol.ApprovalMode) Verdict {
 // counts.
 func (q *Request) says(p Policy, answers []Answer) protocol.ApprovalMode {
 	j := judging{policy: p.Policy, answers: answers}
-	own := j.of(q.Call, q.Kind)
+	own := j.of(q.Call, q.Kind, q.unasked(p))
+	if q.leaves(p) {
+		own = authority.Strictest(own, j.leaving(q.Call))
+	}
 	if q.Instead == nil {
 		return own
 	}
-	return authority.Strictest(own, j.of(q.Instead, q.Instead.kind()), j.unclear(q.Call, q.Instead))
+	return authority.Strictest(own, j.of(q.Instead, q.Instead.kind(), false), j.unclear(q.Call, q.Instead))
+}
+
+// leaves reports whether the call goes beyond the sandbox mode of a policy, so that a person has to allow it even where the
+// approval mode allows everything.
+func (q *Request) leaves(p Policy) bool {
+	switch p.Approval.Sandbox {
+	case protocol.SandboxWorkspace:
+		return q.Programs == tool.ProgramsOutside
+	case protocol.SandboxReadOnly:
+		return !Reads(q.Kind) && q.Programs != tool.ProgramsInside
+	}
+	return false
+}
+
+// unasked reports whether the sandbox mode of a policy makes a question needless: the programs of the call run in the sandbox, or
+// one of lashd's own tools changes files of the workspace and nothing else.
+func (q *Request) unasked(p Policy) bool {
+	switch mode := p.Approval.Sandbox; {
+	case !mode.Confines():
+		return false
+	case q.Kind == protocol.ToolKindExecute:
+		return q.Programs == tool.ProgramsInside
+	default:
+		return mode == protocol.SandboxWorkspace && q.Ships && q.Kind == protocol.ToolKindEdit && q.Call.inside(p.Cwd)
+	}
 }
 
 // Reads reports whether tools of a kind only read.

@@ -14,9 +14,9 @@ type judging struct {
 	answers []Answer
 }
 
-// of decides over a call of a tool: by the strictest matching rule, or by the mode if none matches. A standing answer
-// turns ask into allow, but never overrides a denial.
-func (q judging) of(about *Subjects, kind protocol.ToolKind) protocol.ApprovalMode {
+// of decides over a call of a tool: by the strictest matching rule, or by the mode if none matches. Without a mode, a call that
+// the sandbox makes harmless needs no question. A standing answer turns ask into allow, but never overrides a denial.
+func (q judging) of(about *Subjects, kind protocol.ToolKind, harmless bool) protocol.ApprovalMode {
 	verdict, sure := protocol.ApprovalMode(""), false
 	about = about.ruledFrom(q.policy.Cwd)
 	for _, r := range q.policy.Approval.Rules {
@@ -25,12 +25,31 @@ func (q judging) of(about *Subjects, kind protocol.ToolKind) protocol.ApprovalMo
 		verdict = authority.Strictest(verdict, action)
 	}
 	if !sure { // a rule that may match must not make the result laxer
-		verdict = authority.Strictest(verdict, defaultMode(q.policy.Approval.Mode, kind))
+		verdict = authority.Strictest(verdict, q.otherwise(kind, harmless))
 	}
 	if verdict == protocol.ApproveAsk && slices.Contains(q.answers, about.answer()) {
 		return protocol.ApproveAllow
 	}
 	return verdict
+}
+
+// otherwise returns what the policy demands for a call that no rule decides.
+func (q judging) otherwise(kind protocol.ToolKind, harmless bool) protocol.ApprovalMode {
+	if q.policy.Approval.Mode == "" && harmless {
+		return protocol.ApproveAllow
+	}
+	return defaultMode(q.policy.Approval.Mode, kind)
+}
+
+// leaving returns what the policy demands for a call that goes beyond its sandbox mode: a rule or a standing answer has to allow it.
+func (q judging) leaving(about *Subjects) protocol.ApprovalMode {
+	covers := func(r protocol.ApprovalRule) bool {
+		return r.Action == protocol.ApproveAllow && about.ruledFrom(q.policy.Cwd).action(r) == protocol.ApproveAllow
+	}
+	if slices.Contains(q.answers, about.answer()) || slices.ContainsFunc(q.policy.Approval.Rules, covers) {
+		return protocol.ApproveAllow
+	}
+	return protocol.ApproveAsk
 }
 
 // unclear returns ask if the replaced tool has a rule with a prefix that might match, but neither tool names any

@@ -132,6 +132,12 @@ func (s *Subjects) stops(prefix string, about parsedSubject) commandrule.Match {
 	return commandrule.No
 }
 
+// inside reports whether the call names paths and all of them lead into a directory.
+func (s *Subjects) inside(dir string) bool {
+	root := pathresolve.Of("", dir)
+	return len(s.all) > 0 && !slices.ContainsFunc(s.all, func(about parsedSubject) bool { return about.Command != "" || !about.at.In(root) })
+}
+
 // kind returns the kind that the tool declares.
 func (s *Subjects) kind() protocol.ToolKind { return s.entry.Manifest.Kind }
 

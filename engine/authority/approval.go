@@ -37,7 +37,30 @@ func Stricter(a, b protocol.ApprovalConfig) error {
 			return fmt.Errorf("the rule for %q with the action %s is missing", r.Tool, r.Action)
 		}
 	}
+	if err := compareSandboxes(a, b); err != nil {
+		return err
+	}
 	return compareSilence(a, b)
+}
+
+// compareSandboxes compares the sandbox modes. A sandbox also replaces questions, so a configuration without one can be stricter.
+func compareSandboxes(a, b protocol.ApprovalConfig) error {
+	wider := width[a.Sandbox] > width[b.Sandbox]
+	if unasked := a.Sandbox.Confines() && !b.Sandbox.Confines() && a.Mode == ""; !wider && !unasked {
+		return nil
+	}
+	return fmt.Errorf("the sandbox mode is %q instead of %q", cmp.Or(a.Sandbox, protocol.SandboxFullAccess), cmp.Or(b.Sandbox, protocol.SandboxFullAccess))
+}
+
+// width orders sandbox modes, narrowest first.
+var width = map[protocol.SandboxMode]int{protocol.SandboxReadOnly: 1, protocol.SandboxWorkspace: 2, "": 3, protocol.SandboxFullAccess: 3}
+
+// Narrowest returns the narrowest of two sandbox modes.
+func Narrowest(a, b protocol.SandboxMode) protocol.SandboxMode {
+	if width[a] < width[b] {
+		return a
+	}
+	return b
 }
 
 // strictestOf returns the strictest verdict that a mode can give.

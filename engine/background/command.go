@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"lashd/engine/proc"
+	"lashd/engine/sandbox"
 	"lashd/internal/pathresolve"
 	"lashd/rpc/protocol"
 )
@@ -28,6 +29,8 @@ type Commands struct {
 	// Nonce is the prefix of the mark in the environment of each process. proc.Sweep finds
 	// the processes by the mark.
 	Nonce string
+	// Sandbox has the places for sandboxes of commands.
+	Sandbox sandbox.Places
 	// Outputs stores the output of all commands.
 	Outputs *Outputs
 }
@@ -127,8 +130,16 @@ func (c *Commands) command(s *protocol.TaskShell, cwd string) (proc.Command, err
 	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
 		env = append(env, name+"="+s.Env[name])
 	}
+	box, err := c.Sandbox.For(s.Sandbox, cwd)
+	if err != nil {
+		return proc.Command{}, errors.Join(fmt.Errorf("sandbox: %w", err), opened.Close())
+	}
+	var confine *proc.Confinement
+	if box != nil {
+		confine, env = box.Confinement, append(sandbox.Environment(env), box.Env...)
+	}
 	return proc.Command{
-		Argv: []string{"sh", "-c", s.Script}, Dir: dir, OpenDir: opened, Env: env, Nonce: c.Nonce + "/" + rand.Text(), Grace: grace,
+		Argv: []string{"sh", "-c", s.Script}, Confine: confine, Dir: dir, OpenDir: opened, Env: env, Nonce: c.Nonce + "/" + rand.Text(), Grace: grace,
 	}, nil
 }
 

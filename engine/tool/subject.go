@@ -19,6 +19,32 @@ type Subjecter interface {
 	Subjects(name string, args json.RawMessage) []Subject
 }
 
+// Programs says where the programs run that a call starts.
+type Programs int
+
+const (
+	ProgramsUnknown Programs = iota // the tool does not know of sandboxes, or the system has none
+	ProgramsInside                  // in the sandbox of Invocation.Sandbox
+	ProgramsOutside                 // outside of a sandbox, as the call requests
+)
+
+// Confiner is a Provider that starts programs in the sandbox of a call.
+type Confiner interface {
+	// Programs says where the programs of a call run. It runs before the call is approved. lashd asks only providers that ship
+	// with it.
+	Programs(name string, args json.RawMessage) Programs
+}
+
+// Programs says where the programs of a call run, by the word of its provider.
+func (e *Entry) Programs(args json.RawMessage) Programs {
+	if e.from != nil {
+		if c, ok := e.from.provider.(Confiner); ok {
+			return c.Programs(e.Manifest.Name, args)
+		}
+	}
+	return ProgramsUnknown
+}
+
 // Subjects returns what a call acts on, as far as that is known before it runs.
 func (e *Entry) Subjects(args json.RawMessage) []Subject {
 	if e.from != nil {

@@ -66,7 +66,9 @@ type Invocation struct {
 	// path must refuse it if it resolves to another place now. Places are stored, and a call that runs again after a
 	// crash gets the same ones. Nil: not resolved, or the call names no path.
 	Places []string
-	Host   Host
+	// Sandbox is the mode of the sandbox in which a Confiner starts the programs of the call. Empty: outside of a sandbox.
+	Sandbox protocol.SandboxMode
+	Host    Host
 }
 
 // Host offers services to a tool while its call runs. Do not use it after Execute has returned.

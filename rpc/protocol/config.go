@@ -185,7 +185,21 @@ type ApprovalConfig struct {
 	Rules      []ApprovalRule `json:"rules,omitempty"`
 	DeadlineMs int64          `json:"deadlineMs,omitempty"` // how long an approval stays open; 0: ten minutes
 	Default    ApprovalMode   `json:"default,omitempty"`    // the answer after the deadline: allow or deny; absent: deny
+	Sandbox    SandboxMode    `json:"sandbox,omitempty"`    // what commands of the session reach; absent in a request: as before, or the default of the daemon
 }
+
+// SandboxMode says what the commands of a session reach. Commands in a sandbox run without a question, unless a rule or the approval mode
+// says otherwise. Where the system has no sandbox, lashd asks instead.
+type SandboxMode string
+
+const (
+	SandboxReadOnly   SandboxMode = "readOnly"   // commands read, and write only temporary files; other tools that change something need an approval
+	SandboxWorkspace  SandboxMode = "workspace"  // commands also write to the workspace, and so do the file tools without a question
+	SandboxFullAccess SandboxMode = "fullAccess" // commands run outside a sandbox
+)
+
+// Confines reports whether commands run in a sandbox.
+func (m SandboxMode) Confines() bool { return m == SandboxReadOnly || m == SandboxWorkspace }
 
 // ApprovalRule decides about the tool calls it matches. If several rules match, the strictest counts: deny, then ask, then allow.
 // An ask or deny rule also matches tools that declare themselves to be like the named tool.

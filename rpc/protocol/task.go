@@ -104,8 +104,9 @@ type TaskShell struct {
 	Script  string            `json:"script"`
 	Workdir string            `json:"workdir,omitempty"` // absolute path; absent: the session's directory
 	Env     map[string]string `json:"env,omitempty"`
-	PTY     *TaskTerminal     `json:"pty,omitempty"`    // run it in a terminal of this size
-	Detach  bool              `json:"detach,omitempty"` // for recovery external: the command keeps running when lashd stops; lashd still detects its end and can stop it
+	Sandbox SandboxMode       `json:"sandbox,omitempty"` // absent: the command runs outside a sandbox
+	PTY     *TaskTerminal     `json:"pty,omitempty"`     // run it in a terminal of this size
+	Detach  bool              `json:"detach,omitempty"`  // for recovery external: the command keeps running when lashd stops; lashd still detects its end and can stop it
 }
 
 // TaskTerminal is the size of a terminal, in characters.

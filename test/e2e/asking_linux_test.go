@@ -53,7 +53,7 @@ func TestAskingLeavesNoSandbox(t *testing.T) {
 	skip.Unless(t, "PYTHON", err == nil, "there is no python3")
 	python := strings.Fields(string(out))
 	for _, mode := range []string{"on", "required"} {
-		t.Run(`outside/1 a sandboxed plugin cannot run a command outside its sandbox, with sandbox = "`+mode+`"`, func(t *testing.T) {
+		t.Run(`outside/1 a sandboxed plugin cannot run a command outside its sandbox, with plugin_sandbox = "`+mode+`"`, func(t *testing.T) {
 			t.Parallel()
 			skip.Unless(t, "LANDLOCK", mode == "on" || proc.Confines().Sandbox > 0, proc.Confines().String())
 			w := newWorld(t, "allow")
@@ -61,7 +61,7 @@ func TestAskingLeavesNoSandbox(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			w.write(w.dir+"/config.toml", fmt.Sprintf("sandbox = %q\n%s", mode, config))
+			w.write(w.dir+"/config.toml", fmt.Sprintf("plugin_sandbox = %q\n%s", mode, config))
 			w.plugin("asking", map[string]string{"main.py": askingProgram, "plugin.json": fmt.Sprintf(
 				`{"name":"asking","lashd":{"process":{"command":[%q,"-S","${PLUGIN_ROOT}/main.py"]},"sandbox":{"read":[%q]},"capabilities":["lifecycle"],
 				"tools":[{"name":"escape","description":"d"}]}}`, python[0], python[1])})

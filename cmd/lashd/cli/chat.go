@@ -24,6 +24,7 @@ type chatCommand struct {
 	Model   string `help:"Model of the new session; lashd model lists the names." placeholder:"NAME"`
 	Effort  string `help:"Reasoning effort of the new session; the model must support it." placeholder:"NAME"`
 	Driver  string `help:"How the new session drives the model: standard, which calls tools natively, or rlm, which writes code cells." placeholder:"NAME"`
+	Sandbox string `help:"Sandbox of the commands in the new session: readOnly or workspace, which need no questions, or fullAccess for none (default: config.toml)." enum:",readOnly,workspace,fullAccess" default:"" placeholder:"MODE"`
 	Cwd     string `help:"Workspace (default the current directory)." placeholder:"DIR"`
 }
 
@@ -170,7 +171,7 @@ func (s *chatSession) choose(ctx context.Context) (err error) {
 		return nil
 	}
 	var r protocol.SessionNewResult
-	err = s.call(ctx, "session/new", protocol.SessionNewParams{Mutation: protocol.Mutation{IdempotencyKey: s.key}, Cwd: s.cwd, Driver: s.Driver, Model: s.Model, Effort: effortParam(s.Effort)}, &r)
+	err = s.call(ctx, "session/new", protocol.SessionNewParams{Mutation: protocol.Mutation{IdempotencyKey: s.key}, Cwd: s.cwd, Driver: s.Driver, Model: s.Model, Effort: effortParam(s.Effort), Approval: approvalParam(s.Sandbox, false)}, &r)
 	if lacksModel(err, s.Model) {
 		return &chat.NoModelError{Ways: s.env.waysInChat(ctx)}
 	}

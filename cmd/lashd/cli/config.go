@@ -27,7 +27,8 @@ type config struct {
 	Providers    map[string]providerConfig `toml:"providers"`             // providers by name; the name of a preset, such as anthropic or openai, changes that preset
 	Models       []modelConfig             `toml:"models"`                // models that sessions can use; the first is the default unless model names another one
 	Plugins      map[string]any            `toml:"plugins"`               // options of plugins by plugin name; each plugin defines its own options
-	Sandbox      pluginloader.SandboxMode  `toml:"sandbox"`               // sandbox for plugins that request one: on (default), off, or required to refuse plugins that cannot be sandboxed
+	Sandbox      protocol.SandboxMode      `toml:"sandbox"`               // what commands of new sessions reach: readOnly or workspace, in a sandbox and without questions, or fullAccess (default)
+	PluginBoxes  pluginloader.SandboxMode  `toml:"plugin_sandbox"`        // sandbox for plugins that request one: on (default), off, or required to refuse plugins that cannot be sandboxed
 	Replace      []string                  `toml:"replace"`               // built-in plugins to replace with your plugin of the same name
 	PluginLimits limitsConfig              `toml:"plugin_limits"`         // default limits for plugin programs
 	Driver       string                    `toml:"driver"`                // how new sessions drive the model: standard, which calls tools natively, or rlm, which writes code cells

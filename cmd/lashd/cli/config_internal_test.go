@@ -26,7 +26,7 @@ func TestConfigOfPrograms(t *testing.T) {
 		})
 	}
 	for text, want := range map[string]string{
-		"sandbox = \"maybe\"": "it must be off, on or required", "[plugin_limits]\nopen_files = 3": "from 16 to", "[plugin_limits]\nmemory_mib = -1": "from 16 to",
+		"plugin_sandbox = \"maybe\"": "it must be off, on or required", "[plugin_limits]\nopen_files = 3": "from 16 to", "[plugin_limits]\nmemory_mib = -1": "from 16 to",
 		"[plugin_limits]\nopenfiles = 3": "open_files",
 	} {
 		t.Run("issue/4-7 "+text+" is rejected", func(t *testing.T) {
@@ -77,7 +77,7 @@ func TestConfigOfUndo(t *testing.T) {
 
 func TestConfigProblemsHaveTheirLines(t *testing.T) {
 	for text, want := range map[string][]int{
-		"# nothing\n\nsandbox = 'maybe'\n":                                 {3},
+		"# nothing\n\nplugin_sandbox = 'maybe'\n":                          {3},
 		"trace = true\n\n[ plugin_limits ]\nprocesses = 1\nopen_files = 3": {5},
 		"undo.files = -1\nundo.file_kib = -1\n":                            {1, 2},
 		"trace = true\nundo = {off = true, files = -1}\n":                  {2},

@@ -42,6 +42,7 @@ var words = map[reflect.Type][]string{
 	reflect.TypeFor[protocol.Modality]():          {string(protocol.ModalityText), string(protocol.ModalityImage), string(protocol.ModalityPDF)},
 	reflect.TypeFor[protocol.ReasoningEncoding](): {string(protocol.EncodeEffort), string(protocol.EncodeBudget)},
 	reflect.TypeFor[protocol.CacheRetention]():    {string(protocol.CacheNone), string(protocol.CacheShort), string(protocol.CacheLong)},
+	reflect.TypeFor[protocol.SandboxMode]():       {string(protocol.SandboxReadOnly), string(protocol.SandboxWorkspace), string(protocol.SandboxFullAccess)},
 	reflect.TypeFor[pluginloader.SandboxMode]():   {string(pluginloader.SandboxOff), string(pluginloader.SandboxOn), string(pluginloader.SandboxRequired)},
 }
 

@@ -26,6 +26,7 @@ import (
 	"lashd/engine/driver/standard"
 	"lashd/engine/plugin"
 	"lashd/engine/proc"
+	"lashd/engine/sandbox"
 	"lashd/engine/trace"
 	"lashd/persistence"
 	"lashd/pluginloader"
@@ -167,10 +168,10 @@ func (e *environment) runEngine(ctx context.Context, stop func(), store *persist
 	}
 	eng := engine.New(engine.Config{
 		Store: store, Plugins: loader, Servers: servers{loader}, Models: models, Keys: keys.memory, Log: e.log, Trace: trace, StateDir: e.home,
-		Environ: capture.Environment(cfg.environ(os.Environ())), Nonce: nonce, Idle: cfg.ParkAfter.Duration, FileLimits: cfg.Undo.limits(), DenyURLs: cfg.DenyURLs,
+		Environ: capture.Environment(cfg.environ(os.Environ())), Nonce: nonce, Sandbox: e.sandboxes(), Idle: cfg.ParkAfter.Duration, FileLimits: cfg.Undo.limits(), DenyURLs: cfg.DenyURLs,
 		Defaults: protocol.Config{
 			Driver: cmp.Or(cfg.Driver, standard.ID), Budget: protocol.Budget{Iterations: 100},
-			Approval: protocol.ApprovalConfig{Mode: cfg.Approval}, Options: options,
+			Approval: protocol.ApprovalConfig{Mode: cfg.Approval, Sandbox: cfg.Sandbox}, Options: options,
 		},
 	})
 	tell(eng)
@@ -219,7 +220,7 @@ func (e *environment) trace(cfg config) (*trace.File, error) {
 // builds register their plugins here.
 func (e *environment) shipped(cfg config, nonce string) (*plugin.Host, error) {
 	builtin := plugin.Stack{
-		&workspace.Factory{}, shell.New(shell.Config{Environ: cfg.environ(os.Environ()), Nonce: nonce}), outputbudget.Factory{},
+		&workspace.Factory{}, shell.New(shell.Config{Environ: cfg.environ(os.Environ()), Nonce: nonce, Sandbox: e.sandboxes()}), outputbudget.Factory{},
 		&promptcontext.Factory{}, plan.Factory{}, toolsearch.Factory{}, history.Factory{}, batch.Factory{}, monitor.Factory{},
 		subagents.Factory{}, modelquery.Factory{},
 	}
@@ -229,6 +230,15 @@ func (e *environment) shipped(cfg config, nonce string) (*plugin.Host, error) {
 	}
 	drivers := plugin.Stack{standard.Factory{}, coder}
 	return plugin.NewHost(plugin.Override(drivers, e.extra.Drivers), plugin.Override(builtin, e.extra.Plugins))
+}
+
+// sandboxes returns the places for sandboxes of commands. lashd's own data is hidden from them.
+func (e *environment) sandboxes() sandbox.Places {
+	user, err := os.UserHomeDir()
+	if err != nil {
+		user = ""
+	}
+	return sandbox.Places{Home: user, State: e.home, Scratch: filepath.Join(e.home, "sandbox"), Hidden: []string{filepath.Dir(e.socket)}}
 }
 
 // beside runs run and serve concurrently. When one ends, it stops the other and

@@ -28,7 +28,7 @@ func (e *environment) loader(store *persistence.Store, base *plugin.Host, cfg co
 	var eng *engine.Engine
 	return pluginloader.New(pluginloader.Config{
 		Base: base, Driver: standard.ID, User: userPlugins(), Home: e.home, Environ: cfg.environ(os.Environ()), Nonce: nonce, Version: Version,
-		Options: options, Limits: cfg.PluginLimits.limits(), Sandbox: cfg.Sandbox, Replace: cfg.Replace, Memory: store, Log: e.log,
+		Options: options, Limits: cfg.PluginLimits.limits(), Sandbox: cfg.PluginBoxes, Replace: cfg.Replace, Memory: store, Log: e.log,
 		News:         func(event protocol.ServerEvent) { eng.PluginChanged(event) },
 		ToolsChanged: func(ctx context.Context, _ string, id protocol.SessionID) { eng.ToolsChanged(ctx, id) },
 		Revoked:      func(ctx context.Context) { eng.PluginsRevoked(ctx) },

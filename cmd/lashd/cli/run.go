@@ -25,6 +25,7 @@ type runCommand struct {
 	Attach  []string `help:"Image, PDF document or text file to send with the prompt. Repeat the flag for more files." aliases:"image" placeholder:"FILE" sep:"none"`
 	Schema  string   `help:"File with a JSON Schema. The answer is a JSON value that matches it." placeholder:"FILE"`
 	Cwd     string   `help:"Workspace of the new session (default the current directory)." placeholder:"DIR"`
+	Sandbox string   `help:"Sandbox of the commands in the new session: readOnly or workspace, which need no questions, or fullAccess for none (default: config.toml)." enum:",readOnly,workspace,fullAccess" default:"" placeholder:"MODE"`
 	Allow   bool     `help:"Allow every tool call that needs approval."`
 	JSON    bool     `help:"Print the events of the turn as JSON lines instead of the answer."`
 }
@@ -281,9 +282,7 @@ func (t *turnRun) newSession(ctx context.Context) error {
 		Mutation: protocol.Mutation{IdempotencyKey: t.key + "-session"}, Cwd: cwd, Driver: t.command.Driver, Model: t.command.Model, Effort: effortParam(t.command.Effort),
 		Title: oneLine(t.prompt, 60), Unknown: &protocol.UnknownOutcomeRule{DeadlineMs: new(int64)},
 	}
-	if t.command.Allow {
-		p.Approval = &protocol.ApprovalConfig{Mode: protocol.ApproveAllow}
-	}
+	p.Approval = approvalParam(t.command.Sandbox, t.command.Allow)
 	var r protocol.SessionNewResult
 	if err := t.call(ctx, "session/new", p, &r); err != nil {
 		return t.env.noModel(ctx, err, t.command.Model)
@@ -291,6 +290,18 @@ func (t *turnRun) newSession(ctx context.Context) error {
 	t.session, t.seen = r.SessionID, r.Seq
 	t.view.session(r.SessionID)
 	return nil
+}
+
+// approvalParam returns the approval settings of a new session; nil for those of config.toml.
+func approvalParam(sandbox string, allow bool) *protocol.ApprovalConfig {
+	if sandbox == "" && !allow {
+		return nil
+	}
+	a := &protocol.ApprovalConfig{Sandbox: protocol.SandboxMode(sandbox)}
+	if allow {
+		a.Mode = protocol.ApproveAllow
+	}
+	return a
 }
 
 // effortParam returns the parameter for --effort; nil if the command names none.

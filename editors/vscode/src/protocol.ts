@@ -12,6 +12,8 @@ export interface ApprovalConfig {
   deadlineMs?: number;
   /** the answer after the deadline: allow or deny; absent: deny */
   default?: ApprovalMode;
+  /** what commands of the session reach; absent in a request: as before, or the default of the daemon */
+  sandbox?: SandboxMode;
 }
 
 /** ApprovalMode says what lashd does with a tool call: run it, ask for approval, or reject it. */
@@ -1731,6 +1733,9 @@ export type RewindFiles = "also" | "only";
 /** Role is the author of a message. */
 export type Role = "user" | "assistant" | "system" | "event";
 
+/** SandboxMode says what the commands of a session reach. Commands in a sandbox run without a question, unless a rule or the approval mode says otherwise. Where the system has no sandbox, lashd asks instead. */
+export type SandboxMode = "readOnly" | "workspace" | "fullAccess";
+
 /** sequence number of an event in its session: 1, 2, 3, ... without gaps */
 export type Seq = number;
 
@@ -2512,6 +2517,8 @@ export interface TaskShell {
   /** absolute path; absent: the session's directory */
   workdir?: string;
   env?: Record<string, string>;
+  /** absent: the command runs outside a sandbox */
+  sandbox?: SandboxMode;
   /** run it in a terminal of this size */
   pty?: TaskTerminal;
   /** for recovery external: the command keeps running when lashd stops; lashd still detects its end and can stop it */

@@ -39,7 +39,8 @@ type startArgs struct {
 	PTY        bool   `json:"pty,omitempty" jsonschema:"run it in a terminal of 80 columns and 24 rows"`
 	Wake       bool   `json:"wake,omitempty" jsonschema:"wake this session when it ends"`
 	Rerunnable bool   `json:"rerunnable,omitempty" jsonschema:"run it again from the beginning if lashd restarts while it runs"`
-	Detach     bool   `json:"detach,omitempty" jsonschema:"run it as a detached process that outlives lashd"`
+	Detach     bool   `json:"detach,omitempty" jsonschema:"run it as a detached process that outlives lashd; never in a sandbox"`
+	Outside    bool   `json:"outside,omitempty" jsonschema:"run it outside the sandbox, if the session has one; a person is asked"`
 }
 
 // writeArgs are the arguments of write_stdin.
@@ -120,7 +121,7 @@ func (s *shell) startCommand(ctx context.Context, call tool.Invocation, a startA
 	// A repeated call after a crash has the same id and finds its task.
 	id := protocol.TaskID("tsk_" + protocol.DigestOf(fmt.Appendf(nil, "%s\n%s", call.TurnID, call.CallID))[:16])
 	return withTasks(call, func(tasks plugin.TaskService) (protocol.ToolOutput, error) {
-		if _, err := tasks.StartTask(ctx, &plugin.TaskStart{TaskID: id, Spec: a.spec(dir)}); err != nil {
+		if _, err := tasks.StartTask(ctx, &plugin.TaskStart{TaskID: id, Spec: a.spec(dir, call.Sandbox)}); err != nil {
 			return protocol.ToolOutput{}, err
 		}
 		out, err := recent(ctx, tasks, id, 0, moment)
@@ -147,10 +148,10 @@ func reportInterrupted(ctx context.Context, tasks plugin.TaskService, id protoco
 // spec returns the spec of the task. An ordinary command is bound to the daemon and is
 // cancelled with its session. A rerunnable one starts again after a restart. A detached one
 // runs outside of the daemon and stays when the session is closed.
-func (a startArgs) spec(dir string) protocol.TaskSpec {
+func (a startArgs) spec(dir string, mode protocol.SandboxMode) protocol.TaskSpec {
 	spec := protocol.TaskSpec{
 		Kind: protocol.TaskCommand, Label: cmp.Or(a.Label, label(a.Command)), Recovery: protocol.RecoverOwner, Close: protocol.CloseCancel,
-		TimeoutMs: a.TimeoutMs, Command: &protocol.TaskShell{Script: a.Command, Workdir: dir, Detach: a.Detach},
+		TimeoutMs: a.TimeoutMs, Command: &protocol.TaskShell{Script: a.Command, Workdir: dir, Detach: a.Detach, Sandbox: mode},
 	}
 	switch {
 	case a.Detach:

@@ -1,6 +1,9 @@
 package shell
 
-import "lashd/engine/plugin"
+import (
+	"lashd/engine/plugin"
+	"lashd/engine/sandbox"
+)
 
 // Config configures a Factory.
 type Config struct {
@@ -9,6 +12,8 @@ type Config struct {
 	Environ []string
 	// Nonce starts the mark of each process, by which proc.Sweep finds it.
 	Nonce string
+	// Sandbox has the places for sandboxes of commands.
+	Sandbox sandbox.Places
 }
 
 // Factory builds the shell tools of sessions.
@@ -27,7 +32,7 @@ func (*Factory) ID() string { return "shell" }
 
 // Build implements plugin.Factory.
 func (f *Factory) Build(ctx plugin.BuildContext) (plugin.Plugin, error) {
-	return instance{&shell{cwd: ctx.Cwd, environ: f.config.Environ, nonce: f.config.Nonce, reading: f.reading}}, nil
+	return instance{&shell{cwd: ctx.Cwd, sandboxes: f.config.Sandbox, environ: f.config.Environ, nonce: f.config.Nonce, reading: f.reading}}, nil
 }
 
 // instance is the plugin of one session. It keeps no state besides the settings of its

@@ -21,6 +21,7 @@ import (
 
 	"lashd/engine/capture"
 	"lashd/engine/proc"
+	"lashd/engine/sandbox"
 	"lashd/engine/tool"
 	"lashd/internal/pathresolve"
 	"lashd/rpc/protocol"
@@ -46,6 +47,7 @@ type args struct {
 	Workdir   string `json:"workdir,omitempty" jsonschema:"working directory, relative to the workspace or absolute inside it (default: the workspace)"`
 	TimeoutMs int64  `json:"timeoutMs,omitempty" jsonschema:"time limit in milliseconds, at most 3600000 (default: 600000)"`
 	Plain     bool   `json:"plain,omitempty" jsonschema:"for code: return only the output, without the line with the exit code, which the value has"`
+	Outside   bool   `json:"outside,omitempty" jsonschema:"run it outside the sandbox, if the session has one; a person is asked"`
 }
 
 // value is the structured result of the shell tool.
@@ -56,15 +58,18 @@ type value struct {
 	// Truncated means that the text of the result is only a part of the output.
 	Truncated bool `json:"truncated"`
 	// Escaped means that a process left the group and could not be found and stopped.
-	Escaped    bool  `json:"escaped,omitempty"`
-	DurationMs int64 `json:"durationMs"`
+	Escaped bool `json:"escaped,omitempty"`
+	// Sandbox is the mode of the sandbox in which the command ran.
+	Sandbox    protocol.SandboxMode `json:"sandbox,omitempty"`
+	DurationMs int64                `json:"durationMs"`
 }
 
 // shell provides the tools of one session.
 type shell struct {
-	cwd     string
-	environ []string
-	nonce   string
+	cwd       string
+	sandboxes sandbox.Places
+	environ   []string
+	nonce     string
 	// reading is shared by all sessions, see Factory.
 	reading chan struct{}
 }
@@ -79,7 +84,7 @@ func (s *shell) command(ctx context.Context, call tool.Invocation, a args) proto
 		return rejected("invalid_workdir", fmt.Sprintf("workdir %s: %v", cmp.Or(a.Workdir, "."), err))
 	}
 	defer dir.Close()
-	return s.run(ctx, call.Host, a, proc.Command{OpenDir: dir, Dir: at})
+	return s.run(ctx, call, a, proc.Command{OpenDir: dir, Dir: at})
 }
 
 // check validates the arguments beyond the schema.
@@ -120,9 +125,12 @@ var errElsewhere = errors.New("the path leads to another directory than when the
 // run runs a command and returns its output and exit code as the result of the call. A
 // non-zero exit code is a successful call: the command has run, and the model reads the
 // code. A timeout is a failure with the output so far.
-func (s *shell) run(ctx context.Context, host tool.Host, a args, c proc.Command) protocol.ToolOutput {
-	out := capture.New(host)
+func (s *shell) run(ctx context.Context, call tool.Invocation, a args, c proc.Command) protocol.ToolOutput {
+	out := capture.New(call.Host)
 	defer out.Close()
+	if err := s.confine(&c, call.Sandbox); err != nil {
+		return protocol.Fail(protocol.FailUnavailable, "no_sandbox", fmt.Sprintf("the sandbox of the command cannot be prepared: %v", err), protocol.FromTool)
+	}
 	limit := cmp.Or(time.Duration(a.TimeoutMs)*time.Millisecond, defaultTimeout)
 	start := time.Now()
 	exit, err := s.await(ctx, a.Command, c, limit, out)
@@ -142,14 +150,28 @@ func (s *shell) run(ctx context.Context, host tool.Host, a args, c proc.Command)
 	if a.Plain && exit.Cause == nil {
 		result.Text = ""
 	}
-	result.Text = text + result.Text
+	result.Text = text + result.Text + sandbox.Explain(call.Sandbox, text[max(0, len(text)-explained):], exit.Code != 0)
 	result.Artifact = ref
-	data, err := json.Marshal(value{exit.Code, exit.Signal, out.Truncated(), exit.Escaped, took.Milliseconds()})
+	data, err := json.Marshal(value{exit.Code, exit.Signal, out.Truncated(), exit.Escaped, call.Sandbox, took.Milliseconds()})
 	if err != nil {
 		return protocol.Fail(protocol.FailInternal, "encode", err.Error(), protocol.FromTool)
 	}
 	result.Value = data
 	return result
+}
+
+// explained is how much of the end of an output is searched for refusals of the sandbox, in bytes.
+const explained = 8 << 10
+
+// confine sets the environment of a command, and the sandbox that the mode demands.
+func (s *shell) confine(c *proc.Command, mode protocol.SandboxMode) error {
+	c.Env = append(capture.Environment(s.environ), "TERM=dumb", "PWD="+c.Dir)
+	box, err := s.sandboxes.For(mode, s.cwd)
+	if err != nil || box == nil {
+		return err
+	}
+	c.Confine, c.Env = box.Confinement, append(sandbox.Environment(c.Env), box.Env...)
+	return nil
 }
 
 // await runs a command in the directory of c until it ends, exceeds limit, or ctx is
@@ -158,7 +180,6 @@ func (s *shell) await(ctx context.Context, command string, c proc.Command, limit
 	limited, cancel := context.WithTimeoutCause(ctx, limit, errTimeout)
 	defer cancel()
 	c.Argv, c.Nonce = []string{"sh", "-c", command}, s.nonce
-	c.Env = append(capture.Environment(s.environ), "TERM=dumb", "PWD="+c.Dir)
 	return capture.Run(limited, c, out)
 }
 

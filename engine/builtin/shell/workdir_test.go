@@ -56,7 +56,7 @@ func TestSwappedWorkdir(t *testing.T) {
 			if err := dirs.swap(); err != nil {
 				t.Fatal(err)
 			}
-			out := s.run(t.Context(), &host{}, args{Command: "touch here && /bin/pwd"}, proc.Command{OpenDir: opened, Dir: at})
+			out := s.run(t.Context(), tool.Invocation{Host: &host{}}, args{Command: "touch here && /bin/pwd"}, proc.Command{OpenDir: opened, Dir: at})
 			if want := filepath.Join(dirs.ws, "was") + "\n[Exit code 0.]\n"; out.Text != want {
 				t.Errorf("it ran with %q, want %q", out.Text, want)
 			}

@@ -1,0 +1,26 @@
+package shell
+
+import (
+	"encoding/json"
+
+	"lashd/engine/sandbox"
+	"lashd/engine/tool"
+)
+
+// Programs implements tool.Confiner. Detached commands never run in a sandbox, because it ends with lashd.
+func (s *shell) Programs(name string, args json.RawMessage) tool.Programs {
+	var a struct{ Outside, Detach bool }
+	if json.Unmarshal(args, &a) != nil || sandbox.Available() != nil {
+		return tool.ProgramsUnknown
+	}
+	switch name {
+	case "shell", "start_command":
+		if a.Outside || a.Detach {
+			return tool.ProgramsOutside
+		}
+		return tool.ProgramsInside
+	case "stop_command":
+		return tool.ProgramsInside // it starts none
+	}
+	return tool.ProgramsUnknown
+}

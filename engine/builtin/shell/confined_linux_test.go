@@ -1,0 +1,149 @@
+package shell_test
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"lashd/engine/builtin/builtintest"
+	"lashd/engine/builtin/shell"
+	"lashd/engine/builtin/workspace"
+	"lashd/engine/provider/scripted"
+	"lashd/engine/sandbox"
+	"lashd/rpc/protocol"
+	"lashd/test/skip"
+)
+
+// user is a home directory with a workspace and a secret, and the sandboxes for it.
+type user struct {
+	home, work string
+	places     sandbox.Places
+}
+
+// newUser makes a user, or skips the test where there are no sandboxes.
+func newUser(t *testing.T) user {
+	t.Helper()
+	err := sandbox.Available()
+	skip.Unless(t, "NAMESPACES", err == nil, "")
+	base, err := os.MkdirTemp("/var/tmp", "lashd-confined-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(base) })
+	u := user{home: filepath.Join(base, "home"), work: filepath.Join(base, "home", "work")}
+	u.places = sandbox.Places{Home: u.home, State: filepath.Join(u.home, "state"), Scratch: filepath.Join(u.home, "state", "sandbox")}
+	for name, text := range map[string]string{"work/file": "work\n", ".ssh/id": "canary\n", "state/keys.json": "canary\n", "plain": "plain\n"} {
+		path := filepath.Join(u.home, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return u
+}
+
+// calls runs one tool call in a turn of a session with the approval settings. Questions are denied after a millisecond.
+func (u user) calls(t *testing.T, name string, args map[string]any, a protocol.ApprovalConfig) protocol.ToolOutput {
+	t.Helper()
+	encoded, err := json.Marshal(args)
+	if err != nil {
+		t.Fatal(err)
+	}
+	model := scripted.New(&scripted.Script{Turns: []scripted.Turn{{Replies: []scripted.Reply{
+		{ToolCalls: []scripted.Call{{ID: "c1", Name: name, Args: encoded}}}, {Text: "done"},
+	}}}})
+	d := builtintest.Start(t, t.TempDir(), 0, model, &workspace.Factory{}, shell.New(shell.Config{
+		Environ: append(os.Environ(), "HOME="+u.home, "SSH_AUTH_SOCK=/run/agent"), Nonce: t.Name(), Sandbox: u.places,
+	}))
+	a.DeadlineMs = 1
+	id := builtintest.Must(d.Sessions.New(t.Context(), &protocol.SessionNewParams{Cwd: u.work, Approval: &a}))(t).SessionID
+	return d.Turn(t, id, "go").ToolCalls[0].Output
+}
+
+// denied reports whether lashd asked about a call, and so denied it.
+func denied(out protocol.ToolOutput) bool { return out.Failure != nil && out.Failure.Code == "denied" }
+
+func TestCommandsInASandbox(t *testing.T) {
+	u := newUser(t)
+	within := protocol.ApprovalConfig{Sandbox: protocol.SandboxWorkspace}
+	reading := protocol.ApprovalConfig{Sandbox: protocol.SandboxReadOnly}
+	command := func(text string) map[string]any { return map[string]any{"command": text} }
+	for _, c := range []struct {
+		row    string
+		args   map[string]any
+		config protocol.ApprovalConfig
+		want   string // beginning of the output
+	}{
+		{"in the mode workspace, a command runs unasked and writes to the workspace", command("echo new > made && cat file made"), within, "work\nnew\n[Exit code 0.]"},
+		{"secrets are closed", command("cat ~/.ssh/id ../state/keys.json 2>/dev/null; cat ../plain"), within, "plain\n[Exit code 0.]"},
+		{"a refusal is explained to the model", command("echo x > ../plain"), within, "sh: 1: cannot create ../plain: Read-only file system\n[Exit code 2.]\n[The command ran in a sandbox (mode workspace): it writes only to the workspace and to /tmp."},
+		{"agents for keys are not named", command("echo ${SSH_AUTH_SOCK-none} $LASHD_SANDBOX"), within, "none workspace\n"},
+		{"in the mode readOnly, the workspace is read", command("cat file; echo x 2>/dev/null > file || echo refused; echo y > /tmp/y && cat /tmp/y"), reading, "work\nrefused\ny\n[Exit code 0.]"},
+	} {
+		t.Run("part11/1 "+c.row, func(t *testing.T) {
+			if out := u.calls(t, "shell", c.args, c.config); !strings.HasPrefix(out.Text, c.want) {
+				t.Errorf("%+v\n%q\nwant %q", out.Failure, out.Text, c.want)
+			}
+		})
+	}
+}
+
+func TestQuestionsWithASandbox(t *testing.T) {
+	u := newUser(t)
+	outside := map[string]any{"command": "echo ran > outside", "outside": true}
+	inside := map[string]any{"command": "true"}
+	write := func(path string) map[string]any { return map[string]any{"path": path, "content": "x"} }
+	within, reading := protocol.SandboxWorkspace, protocol.SandboxReadOnly
+	rule := func(action protocol.ApprovalMode) []protocol.ApprovalRule {
+		return []protocol.ApprovalRule{{Tool: "shell", Action: action}}
+	}
+	for _, c := range []struct {
+		row, tool string
+		args      map[string]any
+		config    protocol.ApprovalConfig
+		asks      bool
+	}{
+		{"without a sandbox, commands are asked about", "shell", inside, protocol.ApprovalConfig{}, true},
+		{"with full access, commands are asked about", "shell", inside, protocol.ApprovalConfig{Sandbox: protocol.SandboxFullAccess}, true},
+		{"to leave the sandbox is asked about", "shell", outside, protocol.ApprovalConfig{Sandbox: within}, true},
+		{"to leave the sandbox is asked about, even if the mode allows all calls", "shell", outside, protocol.ApprovalConfig{Sandbox: within, Mode: protocol.ApproveAllow}, true},
+		{"a rule can allow to leave the sandbox", "shell", outside, protocol.ApprovalConfig{Sandbox: within, Rules: rule(protocol.ApproveAllow)}, false},
+		{"a rule that asks counts in a sandbox, too", "shell", inside, protocol.ApprovalConfig{Sandbox: within, Rules: rule(protocol.ApproveAsk)}, true},
+		{"a mode that asks counts in a sandbox, too", "shell", inside, protocol.ApprovalConfig{Sandbox: within, Mode: protocol.ApproveAsk}, true},
+		{"a file of the workspace is written unasked", "write", write("new"), protocol.ApprovalConfig{Sandbox: within}, false},
+		{"a protected file is asked about", "write", write(".vscode/tasks.json"), protocol.ApprovalConfig{Sandbox: within}, true},
+		{"in the mode readOnly, the file tools ask", "write", write("other"), protocol.ApprovalConfig{Sandbox: reading}, true},
+		{"in the mode readOnly, the file tools ask even if the mode allows all calls", "write", write("other"), protocol.ApprovalConfig{Sandbox: reading, Mode: protocol.ApproveAllow}, true},
+		{"a command in the background runs unasked", "start_command", inside, protocol.ApprovalConfig{Sandbox: within}, false},
+		{"a detached command is asked about, because it is in no sandbox", "start_command", map[string]any{"command": "true", "detach": true}, protocol.ApprovalConfig{Sandbox: within}, true},
+	} {
+		t.Run("part11/1 "+c.row, func(t *testing.T) {
+			if out := u.calls(t, c.tool, c.args, c.config); denied(out) != c.asks {
+				t.Errorf("lashd asks: %v, want %v: %+v", denied(out), c.asks, out)
+			}
+		})
+	}
+}
+
+func TestGitInASandbox(t *testing.T) {
+	u := newUser(t)
+	const setup = "git init -q . && git config user.email a@b && git config user.name n && echo '#!/bin/sh' > .git/hooks/pre-commit && chmod +x .git/hooks/pre-commit"
+	full := protocol.ApprovalConfig{Mode: protocol.ApproveAllow}
+	if out := u.calls(t, "shell", map[string]any{"command": setup}, full); out.Failure != nil || !strings.Contains(out.Text, "[Exit code 0.]") {
+		t.Fatalf("%+v", out)
+	}
+	within := protocol.ApprovalConfig{Sandbox: protocol.SandboxWorkspace}
+	for _, c := range []struct{ row, command, want string }{
+		{"a commit and a branch", "git add file && git commit -qm one && git checkout -qb b && git log --oneline | wc -l", "1\n[Exit code 0.]"},
+		{"a linked worktree in the workspace", "git worktree add -q sub && cd sub && echo x > y && git add y && git commit -qm two && git log --oneline | wc -l", "2\n[Exit code 0.]"},
+		{"hooks and configuration stay", "for x in 'echo y >> .git/config' 'mv .git/hooks z' 'mv .git z' 'echo y > .git/hooks/post-commit' 'git config core.pager evil' 'rm -rf .git/hooks'; do sh -c \"$x\" 2>/dev/null && echo \"$x\"; done; echo end", "end\n[Exit code 0.]"},
+	} {
+		t.Run("part11/1 git: "+c.row, func(t *testing.T) {
+			if out := u.calls(t, "shell", map[string]any{"command": c.command}, within); !strings.HasPrefix(out.Text, c.want) {
+				t.Errorf("%+v\n%q\nwant %q", out.Failure, out.Text, c.want)
+			}
+		})
+	}
+}

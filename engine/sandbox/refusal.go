@@ -1,0 +1,36 @@
+package sandbox
+
+import (
+	"fmt"
+	"strings"
+
+	"lashd/rpc/protocol"
+)
+
+// signs are texts by which programs report what a sandbox refuses, and what each probably means.
+var signs = []struct{ text, meaning string }{
+	{"read-only file system", "it writes only to the workspace and to /tmp"},
+	{"device or resource busy", "some files, such as .git/config and .git/hooks, cannot be changed"},
+	{"could not resolve host", "it has no network"},
+	{"temporary failure in name resolution", "it has no network"},
+	{"eai_again", "it has no network"},
+	{"network is unreachable", "it has no network"},
+	{"connection refused", "its network has only its own servers"},
+	{"permission denied", "it does not read secrets, and does not use sockets of other programs"},
+	{"operation not permitted", "it has no privileges"},
+}
+
+// Explain returns a sentence for the model if the output of a command looks as if the sandbox refused something; else "".
+// Output is its end, and need not be complete. Some programs report a refusal and exit with 0.
+func Explain(mode protocol.SandboxMode, output string, failed bool) string {
+	if !mode.Confines() {
+		return ""
+	}
+	output = strings.ToLower(output)
+	for i, s := range signs {
+		if strings.Contains(output, s.text) && (failed || i < 2) {
+			return fmt.Sprintf("[The command ran in a sandbox (mode %s): %s. If it needs more, call again with \"outside\": true; a person is asked.]\n", mode, s.meaning)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,125 @@
+// Package sandbox decides what the commands of a session may reach, and runs the files and directories for that. A command in a sandbox
+// reads the system without its secrets, writes to the workspace and to temporary directories of its own, and reaches no network and
+// no socket of another program.
+//
+// Package proc enforces it. The variables and the text for the model come from here, too.
+package sandbox
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"lashd/engine/proc"
+	"lashd/internal/pathresolve"
+	"lashd/rpc/protocol"
+)
+
+// Places are the directories of the daemon and its user. All are absolute, without symbolic links.
+type Places struct {
+	Home    string   // of the user; empty: unknown
+	State   string   // of lashd; commands in a sandbox do not see it
+	Scratch string   // for temporary files and caches of sandboxed commands, one directory for each workspace
+	Hidden  []string // more files and directories that commands do not see
+}
+
+// Box is the sandbox of one command.
+type Box struct {
+	Confinement *proc.Confinement
+	Env         []string // variables to add to the command's environment
+}
+
+// Where a command finds its caches: a directory in its own /tmp, which is kept for the workspace.
+const cache = "/tmp/cache"
+
+// For returns the sandbox of a command that works in a workspace; nil if the mode needs none. The command sees the workspace and
+// its temporary files; how much of that it may change depends on the mode. It fails if the directories cannot be made.
+func (p Places) For(mode protocol.SandboxMode, workspace string) (*Box, error) {
+	if !mode.Confines() {
+		return nil, nil
+	}
+	workspace, err := pathresolve.Existing(workspace)
+	if err != nil {
+		return nil, err
+	}
+	temp := filepath.Join(p.Scratch, string(protocol.DigestOf([]byte(workspace)))[:16])
+	if err := os.MkdirAll(filepath.Join(temp, filepath.Base(cache)), 0o700); err != nil {
+		return nil, err
+	}
+	s := &proc.Sandbox{View: &proc.View{Hide: p.secrets(), Temp: temp}}
+	if mode == protocol.SandboxWorkspace {
+		git := repository(workspace)
+		s.Write = append([]string{workspace}, git.write...)
+		s.View.Keep = append(git.keep, kept(workspace)...)
+	} else {
+		s.View.Show = []string{workspace}
+	}
+	return &Box{Confinement: &proc.Confinement{Sandbox: s}, Env: variables(mode)}, nil
+}
+
+// variables are the variables of a sandboxed command: where its caches are, and that it is in a sandbox.
+func variables(mode protocol.SandboxMode) []string {
+	return []string{
+		"LASHD_SANDBOX=" + string(mode), "TMPDIR=/tmp", "XDG_CACHE_HOME=" + cache, "GOCACHE=" + cache + "/go-build", "npm_config_cache=" + cache + "/npm",
+		"PIP_CACHE_DIR=" + cache + "/pip",
+	}
+}
+
+// Environment returns the variables of env without those that lead to services of the user, such as the agents for keys, and without
+// those that the sandbox sets itself.
+func Environment(env []string) []string {
+	return slices.DeleteFunc(slices.Clone(env), func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		return slices.Contains(services, name) || slices.ContainsFunc(variables(""), func(own string) bool { return strings.HasPrefix(own, name+"=") })
+	})
+}
+
+// services are variables that name sockets and credentials of services outside of the sandbox.
+var services = []string{
+	"SSH_AUTH_SOCK", "SSH_AGENT_PID", "GPG_AGENT_INFO", "DBUS_SESSION_BUS_ADDRESS", "DBUS_SYSTEM_BUS_ADDRESS", "XDG_RUNTIME_DIR", "DISPLAY", "WAYLAND_DISPLAY",
+	"XAUTHORITY", "ICEAUTHORITY", "DOCKER_HOST", "KUBECONFIG", "GNOME_KEYRING_CONTROL", "VSCODE_IPC_HOOK_CLI", "GIT_ASKPASS", "SSH_ASKPASS",
+}
+
+// secretNames are files and directories in the home directory with keys, tokens, passwords and private messages.
+var secretNames = []string{
+	".ssh", ".gnupg", ".password-store", ".pki", ".local/share/keyrings", ".kube", ".docker", ".aws", ".azure", ".config/gcloud", ".config/gh", ".config/hub",
+	".config/glab-cli", ".config/op", ".config/doctl", ".oci", ".terraform.d", ".vault-token", ".netrc", "_netrc", ".authinfo", ".authinfo.gpg", ".npmrc", ".yarnrc.yml",
+	".pypirc", ".git-credentials", ".config/git/credentials", ".cargo/credentials", ".cargo/credentials.toml", ".gem/credentials", ".m2/settings.xml", ".gradle/gradle.properties",
+	".pgpass", ".my.cnf", ".mozilla", ".thunderbird", ".config/google-chrome", ".config/chromium", ".config/BraveSoftware", ".config/microsoft-edge", ".claude", ".codex",
+	".gemini", ".config/goose", ".local/share/opencode", ".bash_history", ".zsh_history", ".python_history", ".psql_history", ".mysql_history",
+}
+
+// systemSecrets are files and directories of the system that a user with privileges could read.
+var systemSecrets = []string{
+	"/etc/shadow", "/etc/gshadow", "/etc/shadow-", "/etc/gshadow-", "/etc/sudoers", "/etc/sudoers.d", "/etc/ssh", "/etc/ssl/private", "/etc/docker",
+	"/run/user", "/run/secrets", "/run/credentials", "/var/lib/docker", "/var/spool/cron", "/boot",
+}
+
+// secrets returns what a sandboxed command cannot see, with symbolic links resolved where there are any.
+func (p Places) secrets() []string {
+	all := append([]string{p.State}, systemSecrets...)
+	all = append(all, p.Hidden...)
+	for _, name := range secretNames {
+		if p.Home != "" {
+			all = append(all, filepath.Join(p.Home, name))
+		}
+	}
+	for i, path := range all {
+		if real, err := pathresolve.Existing(path); err == nil {
+			all[i] = real
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(slices.DeleteFunc(all, func(path string) bool { return path == "" || path == "/" }))
+}
+
+// Available returns nil if commands can run in a sandbox here, else the reason why not. The first call starts a program to find out.
+func Available() error {
+	err := proc.Views()
+	if err == nil || errors.Is(err, proc.ErrNoSandbox) {
+		return err
+	}
+	return errors.Join(proc.ErrNoSandbox, err)
+}
