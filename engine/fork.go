@@ -54,7 +54,7 @@ func (b *sessionDraft) branch(ctx context.Context, st *state, kept idleCapture, 
 	}
 	c := b.change(source)
 	kept.addTo(c, st)
-	st.stored.facts.CopyTo(c)
+	st.stored.facts.CopyTo(c, b.facts)
 	if b.by != nil { // standing approvals and monitors stay with the source session
 		c.Component = append(c.Component, persistence.Component{Name: approval.Component}, persistence.Component{Name: monitor.Component})
 	}

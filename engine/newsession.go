@@ -8,6 +8,7 @@ import (
 
 	"lashd/engine/attachment"
 	"lashd/engine/change"
+	"lashd/engine/fact"
 	"lashd/engine/param"
 	"lashd/engine/plugin"
 	"lashd/engine/receipt"
@@ -52,7 +53,9 @@ func (ss *Sessions) createOnce(ctx context.Context, b *sessionDraft, rc receipt.
 		return nil, err
 	}
 	if b.origin == nil {
-		return ss.create(ctx, b.change(nil), rc)
+		c := b.change(nil)
+		b.facts.CopyTo(c, nil)
+		return ss.create(ctx, c, rc)
 	}
 	kept, err := b.captureOrigin(ctx)
 	if err != nil {
@@ -80,6 +83,8 @@ type sessionDraft struct {
 	cwd        string
 	relation   protocol.Relation
 	authority  protocol.Authority
+	writesCode bool           // its driver has the model write code cells
+	facts      *fact.Book     // taken from its parent; nil: none
 	files      attachment.New // first nodes and input of the request, with checked attachments
 }
 
@@ -112,6 +117,9 @@ func (b *sessionDraft) prepare(ctx context.Context) (err error) {
 		return err
 	}
 	if err := b.mutateConfig(ctx); err != nil {
+		return err
+	}
+	if b.facts, err = b.factsOfParent(ctx); err != nil {
 		return err
 	}
 	from := []protocol.SessionID{p.Start.SessionID, b.relation.Parent, b.by.id()}
@@ -193,7 +201,7 @@ func (b *sessionDraft) mutateConfig(ctx context.Context) error {
 		return c, errors.Join(context.Cause(ctx), plugins.Close())
 	})
 	if err == nil {
-		b.config, b.issues = c.current, c.issues
+		b.config, b.issues, b.writesCode = c.current, c.issues, c.plugins.WritesCode()
 	}
 	return err
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"lashd/engine/authority"
+	"lashd/engine/fact"
 	"lashd/engine/plugin"
 	"lashd/engine/queue"
 	"lashd/engine/turn"
@@ -119,6 +120,7 @@ func (ts *sessionTurns) provide(r *run) error {
 	if err != nil {
 		return err
 	}
+	r.prompt.language, _ = fact.CodeLanguage.Of(&ts.st.stored.facts)
 	if err := ts.st.monitors.startArmed(ts.st.ctx, true); err != nil {
 		ts.st.eng.Log.Error("armed monitors did not start; the next turn tries again", "session", ts.st.id, "error", err)
 	}

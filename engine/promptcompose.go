@@ -55,6 +55,9 @@ func (p *prompt) environment(ctx context.Context) (env turn.Response, err error)
 	if made.Language == "" {
 		return t.rendered.environment(p.catalog, structured.System(system, p.seams.journal.begin.Schema))
 	}
+	if err := p.settleLanguage(ctx, made.Language); err != nil {
+		return env, err
+	}
 	env, err = t.rendered.environment(p.catalog, system) // the driver says how the turn ends with a value
 	if err == nil {
 		env.Sync, err = p.withCode(ctx, *env.Sync, made.Language)

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,8 +23,10 @@ import (
 
 // calc is a code executor with a small language: one statement per line.
 type calc struct {
-	mu      sync.Mutex
-	globals map[string]string
+	language string        // empty: calc
+	waiting  chan struct{} // closed when a cell waits
+	mu       sync.Mutex
+	globals  map[string]string
 }
 
 func (x *calc) Describe(_ context.Context, tools []protocol.ToolManifest) (plugin.CodeDescription, error) {
@@ -32,7 +35,7 @@ func (x *calc) Describe(_ context.Context, tools []protocol.ToolManifest) (plugi
 	for _, m := range tools {
 		guide.WriteString(" " + m.Name)
 	}
-	return plugin.CodeDescription{Language: "calc", Guide: guide.String()}, nil
+	return plugin.CodeDescription{Language: cmp.Or(x.language, "calc"), Guide: guide.String()}, nil
 }
 
 func (x *calc) Globals(context.Context) (all []protocol.CodeGlobal, _ error) {
@@ -44,6 +47,9 @@ func (x *calc) Globals(context.Context) (all []protocol.CodeGlobal, _ error) {
 	return all, nil
 }
 
+// ReplaysCells lets a cell run again that waited when the daemon stopped.
+func (x *calc) ReplaysCells() bool { return true }
+
 func (x *calc) Execute(ctx context.Context, call *plugin.CodeCall, host plugin.CellHost) (r turn.CellReply, _ error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -53,6 +59,12 @@ func (x *calc) Execute(ctx context.Context, call *plugin.CodeCall, host plugin.C
 		case "":
 		case "print":
 			r.Printed += rest + "\n"
+		case "wait":
+			if x.language == "" {
+				close(x.waiting)
+				<-ctx.Done()
+				return r, ctx.Err()
+			}
 		case "set":
 			name, value, _ := strings.Cut(rest, " ")
 			x.globals[name] = value
@@ -103,11 +115,15 @@ func (x *calc) Restore(_ context.Context, values map[string][]byte) error {
 
 // calculating is a setup with the rlm driver and calc.
 func calculating(model provider.Provider, more ...plugin.Factory) setup {
-	executor := plugin.Static("calc", func(r *plugin.Registrar) error {
-		r.Execution().Executor(&calc{globals: map[string]string{}})
+	return setup{model: model, driver: rlm.Factory{}, plugins: append(more, calcIn("", nil))}
+}
+
+// calcIn is the plugin of calc, with another name for its language unless that is empty.
+func calcIn(language string, waiting chan struct{}) plugin.Factory {
+	return plugin.Static("calc", func(r *plugin.Registrar) error {
+		r.Execution().Executor(&calc{language: language, waiting: waiting, globals: map[string]string{}})
 		return nil
 	})
-	return setup{model: model, driver: rlm.Factory{}, plugins: append(more, executor)}
 }
 
 // calcCell is the text of a reply with a cell.
@@ -420,6 +436,26 @@ func TestCodeResume(t *testing.T) {
 		close(held)
 		if report := d.wait(t, turn); report.State != protocol.TurnCompleted || report.Outcome.Text != "done" {
 			t.Errorf("the turn ended as %+v %+v", report.Outcome, report.Issues)
+		}
+	})
+}
+
+func TestCodeRewind(t *testing.T) {
+	t.Run("runtime/R07 a rewind leaves the globals as they are, and the model is reminded of them", func(t *testing.T) {
+		model := &remembering{Provider: inOrder(calcCell("", "set a 1"), "done", calcCell("", "show a"), "done")}
+		d := start(t, calculating(model))
+		id := d.session(t)
+		base := d.state(t, id).Head.Leaf
+		d.turn(t, id, "go")
+		must[*protocol.SessionRewindResult](t)(d.History.Rewind(t.Context(), &protocol.SessionRewindParams{SessionID: id, ToNode: base}))
+		d = d.restart(t, nil)
+		d.turn(t, id, "anew")
+		want := []string{`user text "anew"`, `user text "Globals from earlier cells: a (text, 1 bytes)."`}
+		if got := partsOf(model.asked[2]); !slices.Equal(got, want) {
+			t.Errorf("the model reads %q", got)
+		}
+		if got := partsOf(model.asked[3]); got[2] != `user output "1"` {
+			t.Errorf("after the cell the model reads %q", got)
 		}
 	})
 }

@@ -178,6 +178,8 @@ func codeOf(err error, otherwise string) string {
 		return "journal_mismatch"
 	case errors.As(err, new(*OverdueError)):
 		return "completion_timeout"
+	case errors.As(err, new(*languageChangedError)):
+		return "code_language_changed"
 	case errors.As(err, new(*FullTurnError)):
 		return "turn_full"
 	case errors.Is(err, persistence.ErrBudget):
@@ -213,6 +215,9 @@ func (r *run) step(ctx context.Context, effect turn.Effect) (err error) {
 	}
 	if cause := context.Cause(ctx); cause != nil {
 		return r.stop(cause)
+	}
+	if err := r.prompt.checkLanguage(ctx, effect); err != nil {
+		return err
 	}
 	switch effect.Kind {
 	case turn.EffectSync:

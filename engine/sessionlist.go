@@ -5,6 +5,7 @@ import (
 	"context"
 
 	"lashd/engine/decision"
+	"lashd/engine/fact"
 	"lashd/engine/graph"
 	"lashd/engine/param"
 	"lashd/persistence"
@@ -121,7 +122,12 @@ func (ss *Sessions) Read(ctx context.Context, p *protocol.SessionReadParams) (*p
 	if err := ss.addStates(ctx, one); err != nil {
 		return nil, err
 	}
-	return &protocol.SessionReadResult{Session: one[0], Data: list(graph.Items(nodes)), NextCursor: next}, nil
+	facts, err := fact.Read(ctx, ss.eng.store, row.Key)
+	if err != nil {
+		return nil, err
+	}
+	language, _ := fact.CodeLanguage.Of(facts)
+	return &protocol.SessionReadResult{Session: one[0], CodeLanguage: language, Data: list(graph.Items(nodes)), NextCursor: next}, nil
 }
 
 // page reads up to limit nodes of the active path before a cursor and returns them in order. An

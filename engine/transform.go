@@ -28,6 +28,9 @@ type prompt struct {
 	set     *pluginSet
 	catalog *tool.Catalog // of the current iteration
 	extra   *turnContext  // made by plugins for this turn; nil: nothing
+
+	language  string // of the session's code cells; empty: not settled
+	described string // language that the executor describes now; empty: not asked in this run of the daemon
 }
 
 // transform runs the plugins' context hooks, which decide what the model sees of the history. It

@@ -202,6 +202,7 @@ FROM components c LEFT JOIN blobs b USING (digest)
 WHERE c.session = ? AND c.snapshot = ?`
 	selectWhole = selectComponents + " AND instr(c.name, '/') = 0"
 	selectParts = selectComponents + " AND c.name BETWEEN ? || '/' AND ? || '/~'"
+	selectOne   = selectComponents + " AND c.name = ?"
 
 	selectPartNames = "SELECT name FROM components WHERE session = ? AND snapshot = '' AND name BETWEEN ? || '/' AND ? || '/~' ORDER BY name"
 )
@@ -210,6 +211,12 @@ WHERE c.session = ? AND c.snapshot = ?`
 // out parts (names with a slash).
 func (r *Reader) Components(ctx context.Context, session int64, snapshot string) (map[string][]byte, error) {
 	return r.components(ctx, selectWhole, session, snapshot)
+}
+
+// Component reads one current component of a session; nil: it does not exist.
+func (r *Reader) Component(ctx context.Context, session int64, name string) ([]byte, error) {
+	all, err := r.components(ctx, selectOne, session, "", name)
+	return all[name], err
 }
 
 // Parts reads the parts of a component. The keys are their full names (name/part).

@@ -74,9 +74,10 @@ type SessionReadParams struct {
 
 // SessionReadResult is a page of items in order. nextCursor leads to older items.
 type SessionReadResult struct {
-	Session    Session `json:"session"`
-	Data       []Item  `json:"data"`
-	NextCursor string  `json:"nextCursor,omitempty"`
+	Session      Session `json:"session"`
+	CodeLanguage string  `json:"codeLanguage,omitempty"` // of the session's code cells, which never changes; absent: no turn has settled it
+	Data         []Item  `json:"data"`
+	NextCursor   string  `json:"nextCursor,omitempty"`
 }
 
 // SessionAttachParams subscribes the connection to a session.

@@ -29,9 +29,10 @@ Example: lashd session show --items 5`
 // in one object.
 type shownSession struct {
 	Session   protocol.Session         `json:"session"`
-	Usage     protocol.UsageReadResult `json:"usage"`     // includes subagents
-	Decisions []protocol.Decision      `json:"decisions"` // open ones
-	Items     []protocol.Item          `json:"items"`     // the newest, in order
+	Language  string                   `json:"codeLanguage,omitempty"` // of its code cells; empty: it has none yet
+	Usage     protocol.UsageReadResult `json:"usage"`                  // includes subagents
+	Decisions []protocol.Decision      `json:"decisions"`              // open ones
+	Items     []protocol.Item          `json:"items"`                  // the newest, in order
 }
 
 // Run prints a summary of a session and its newest items. It changes nothing in
@@ -76,7 +77,7 @@ func (c sessionShowCommand) read(ctx context.Context, l *link, id protocol.Sessi
 		if err := l.Call(ctx, "session/read", protocol.SessionReadParams{SessionID: id, Cursor: cursor}, &r); err != nil {
 			return s, err
 		}
-		s.Session, s.Items, cursor = r.Session, append(r.Data, s.Items...), r.NextCursor
+		s.Session, s.Language, s.Items, cursor = r.Session, r.CodeLanguage, append(r.Data, s.Items...), r.NextCursor
 		if cursor == "" || len(s.Items) >= c.Items {
 			break
 		}
@@ -101,6 +102,7 @@ func sessionRows(s shownSession) [][]string {
 		{"state", string(of.State)},
 		{"directory", oneLine(of.Cwd, 200)},
 		{"model", oneLine(of.Config.Model.ID, 60)},
+		{"driver", driverLine(s)},
 		{"created", moment(of.CreatedAtMs)},
 		{"changed", age(time.Since(time.UnixMilli(of.UpdatedAtMs))) + " ago"},
 		{"turns", fmt.Sprint(of.TurnIndex)},
@@ -120,6 +122,15 @@ func sessionRows(s shownSession) [][]string {
 		rows = append(rows, []string{"waiting for", oneLine(text, 100)})
 	}
 	return rows
+}
+
+// driverLine returns the driver of a session, with the language of its code cells.
+func driverLine(s shownSession) string {
+	line := oneLine(s.Session.Config.Driver, 60)
+	if s.Language != "" {
+		line += " (code cells in " + oneLine(s.Language, 60) + ")"
+	}
+	return line
 }
 
 // tokens formats the usage of a session: all input tokens, those of them read from

@@ -2030,6 +2030,8 @@ export interface SessionReadParams {
 /** SessionReadResult is a page of items in order. nextCursor leads to older items. */
 export interface SessionReadResult {
   session: Session;
+  /** of the session's code cells, which never changes; absent: no turn has settled it */
+  codeLanguage?: string;
   data: Item[];
   nextCursor?: string;
 }
