@@ -1,4 +1,5 @@
-package engine
+// Package subagent computes the outcome of a subagent's task from the report of the turn that did its work. It has no state.
+package subagent
 
 import (
 	"cmp"
@@ -9,18 +10,17 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Codes of task outcomes that clients and plugins can rely on: the answer does not fit the schema,
-// or the turn reported an error as its result.
+// Codes of task outcomes that clients and plugins can rely on.
 const (
-	outputMismatch = "outputMismatch"
-	submittedError = "submittedError"
+	OutputMismatch = "outputMismatch" // the answer does not fit the schema
+	submittedError = "submittedError" // the turn reported an error as its result
 )
 
-// outcome maps the outcome of the child's turn to the outcome of the task. A cancelled turn stops
+// Outcome maps the outcome of the child's turn to the outcome of the task. A cancelled turn stops
 // the task in the name of the client that cancelled it. A turn that failed, or that submitted an
 // error, fails the task. A finished turn completes the task, unless its value does not fit the
-// output schema (outputMismatch).
-func (d *subagentRun) outcome(r *protocol.TurnReport) *protocol.TaskOutcome {
+// output schema (OutputMismatch); no schema accepts everything.
+func Outcome(r *protocol.TurnReport, output json.RawMessage) *protocol.TaskOutcome {
 	o := r.Outcome
 	failed := &protocol.TaskOutcome{Kind: protocol.TaskError, Code: string(o.Kind), Value: o.Value, Message: cmp.Or(o.Text, issuesOf(r))}
 	switch {
@@ -33,29 +33,29 @@ func (d *subagentRun) outcome(r *protocol.TurnReport) *protocol.TaskOutcome {
 	case !o.Finished():
 		return failed
 	}
-	value, err := d.value(o)
+	value, err := valueOf(o, output)
 	if err != nil {
-		return &protocol.TaskOutcome{Kind: protocol.TaskError, Code: outputMismatch, Message: err.Error(), Value: value}
+		return &protocol.TaskOutcome{Kind: protocol.TaskError, Code: OutputMismatch, Message: err.Error(), Value: value}
 	}
 	return &protocol.TaskOutcome{Kind: protocol.TaskDone, Value: value}
 }
 
-// value returns the turn's result as JSON: its submitted value, or else its text. With an output
+// valueOf returns the turn's result as JSON: its submitted value, or else its text. With an output
 // schema, text that is valid JSON (with or without a code fence) counts as a value. The error is
 // not nil if the value does not fit the schema and says how it differs.
-func (d *subagentRun) value(o *protocol.TurnOutcome) (json.RawMessage, error) {
+func valueOf(o *protocol.TurnOutcome, output json.RawMessage) (json.RawMessage, error) {
 	text := strings.TrimSpace(o.Text)
 	value := o.Value
 	if len(value) == 0 {
-		value = json.RawMessage(encode(text))
+		value, _ = json.Marshal(text) // a text can be encoded
 	}
-	if len(d.Output) == 0 {
+	if len(output) == 0 {
 		return value, nil
 	}
 	if len(o.Value) == 0 && json.Valid([]byte(unfenced(text))) {
 		value = json.RawMessage(unfenced(text))
 	}
-	return value, param.CheckPayload("", d.Output, value)
+	return value, param.CheckPayload("", output, value)
 }
 
 // unfenced returns text without a Markdown code fence around it, which models often add to JSON.
