@@ -68,6 +68,7 @@ var levels = map[string]int{
 	"lashd/engine/trace":                    3,
 	"lashd/engine/decision":                 3,
 	"lashd/engine/task/live":                4,
+	"lashd/engine/task/subagent":            3,
 	"lashd/engine/monitor":                  5,
 	"lashd/engine/approval":                 3,
 	"lashd/engine/undo":                     4,

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"lashd/engine/task/subagent"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
@@ -68,15 +69,15 @@ func (d *subagentRun) run(ctx context.Context) (*protocol.TaskOutcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := d.outcome(report)
-	if out.Code != outputMismatch {
+	out := subagent.Outcome(report, d.Output)
+	if out.Code != subagent.OutputMismatch {
 		return out, nil
 	}
 	again := fmt.Sprintf("Your answer does not match the required schema: %s. Answer again with only JSON that matches this schema:\n%s", out.Message, d.Output)
 	if report, err = d.turn(ctx, d.retryTurnID(), []protocol.InputPart{{Type: protocol.InputText, Text: again}}); err != nil {
 		return nil, err
 	}
-	return d.outcome(report), nil
+	return subagent.Outcome(report, d.Output), nil
 }
 
 // retryTurnID is the id of the turn in which the child corrects an answer that does not fit the

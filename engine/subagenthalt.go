@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"lashd/engine/task/subagent"
 	"lashd/rpc/protocol"
 )
 
@@ -37,8 +38,8 @@ func (d *subagentRun) finalOutcome(r *protocol.TurnReport) *protocol.TaskOutcome
 	if !r.State.Terminal() || r.State == protocol.TurnCancelled {
 		return nil
 	}
-	out := d.outcome(r)
-	if out.Code == outputMismatch && r.TurnID != d.retryTurnID() {
+	out := subagent.Outcome(r, d.Output)
+	if out.Code == subagent.OutputMismatch && r.TurnID != d.retryTurnID() {
 		return nil
 	}
 	return out
