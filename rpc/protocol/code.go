@@ -59,19 +59,25 @@ type CellCall struct {
 // MaxCellCalls is the number of calls that a CodeResult lists.
 const MaxCellCalls = 128
 
-// AddCall adds a call to the result, or replaces the call at the same place. Calls after the first MaxCellCalls are counted. Calls may
-// be added in any order, so that a client can collect those of a running cell and the engine those of a finished one.
+// liveCalls is the number of calls that AddCall keeps.
+const liveCalls = 16
+
+// AddCall adds a call of a running cell, or replaces the call with the same index. The newest calls are kept and MoreCalls counts
+// the ones before them, so that a client can show a cell that makes thousands of calls.
 func (r *CodeResult) AddCall(c CellCall) {
-	if c.Index > MaxCellCalls {
-		r.MoreCalls = max(r.MoreCalls, c.Index-MaxCellCalls)
-		return
-	}
 	at, known := slices.BinarySearchFunc(r.Calls, c, func(a, b CellCall) int { return cmp.Compare(a.Index, b.Index) })
-	if known {
+	switch {
+	case known:
 		r.Calls[at] = c
-		return
+	case at > 0 || c.Index > r.MoreCalls:
+		r.Calls = slices.Insert(r.Calls, at, c)
 	}
-	r.Calls = slices.Insert(r.Calls, at, c)
+	if over := len(r.Calls) - liveCalls; over > 0 {
+		r.Calls = slices.Delete(r.Calls, 0, over)
+	}
+	if len(r.Calls) > 0 {
+		r.MoreCalls = r.Calls[0].Index - 1
+	}
 }
 
 // Text returns the result as text: what the code printed, its value and its error, each on lines of its own. It is empty for code

@@ -32,18 +32,18 @@ type chatScreen struct {
 	seen  int // offset up to which the test has looked
 }
 
-func (w *world) chat(args ...string) *chatScreen {
-	w.t.Helper()
-	cmd := w.command(append([]string{"chat"}, args...)...)
-	cmd.Dir, cmd.Env, cmd.Stderr = w.work, append(cmd.Env, "TERM=xterm-256color"), nil
+func (h *home) chat(args ...string) *chatScreen {
+	h.t.Helper()
+	cmd := h.command(append([]string{"chat"}, args...)...)
+	cmd.Dir, cmd.Env, cmd.Stderr = h.work, append(cmd.Env, "TERM=xterm-256color"), nil
 	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 40, Cols: 120})
 	if err != nil {
-		w.t.Fatal(err)
+		h.t.Fatal(err)
 	}
-	s := &chatScreen{t: w.t, tty: tty, done: make(chan error, 1), process: cmd.Process}
+	s := &chatScreen{t: h.t, tty: tty, done: make(chan error, 1), process: cmd.Process}
 	go s.read()
 	go func() { s.done <- cmd.Wait() }()
-	w.t.Cleanup(func() {
+	h.t.Cleanup(func() {
 		cmd.Process.Kill()
 		tty.Close()
 	})

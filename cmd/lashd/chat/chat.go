@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/colorprofile"
 
 	"lashd/rpc/protocol"
 )
@@ -22,7 +24,7 @@ var ErrGone = errors.New("the connection to the daemon was lost")
 // was never used. An error means that the session could not be opened, or opened
 // again.
 func Run(ctx context.Context, s Session, keys Keys, in io.Reader, out io.Writer) (last protocol.SessionID, used bool, err error) {
-	u := &ui{ctx: ctx, session: s, keys: keys, talk: newTranscript(), width: 80, height: 24}
+	u := &ui{ctx: ctx, session: s, keys: keys, talk: newTranscript(), width: 80, height: 24, profile: colorprofile.Detect(out, os.Environ())}
 	_, err = tea.NewProgram(u, tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out), tea.WithoutSignalHandler()).Run()
 	if errors.Is(err, tea.ErrProgramKilled) && ctx.Err() != nil {
 		err = nil
@@ -58,6 +60,7 @@ type ui struct {
 	used          bool                   // the user has sent an input
 	files         []*protocol.Attachment // go with the next input
 	failed        error                  // the error that ended the chat
+	profile       colorprofile.Profile   // the colors of the terminal
 }
 
 // The messages of the event loop besides key presses. Each is the result of a
@@ -140,9 +143,9 @@ func (u *ui) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case switchMsg:
 		return u, u.use(m)
 	case saidMsg:
-		return u, tea.Println(entry{note: string(m)}.shown(u.width))
+		return u, u.println(entry{note: string(m)}.shown(u.width))
 	case textMsg:
-		return u, tea.Println(string(m))
+		return u, u.println(string(m))
 	case tickMsg:
 		return u, tick()
 	}
@@ -218,7 +221,19 @@ func (u *ui) print(out []entry) tea.Cmd {
 	if text.String() == "" {
 		return u.listen()
 	}
-	return tea.Sequence(tea.Println(text.String()[:len(text.String())-1]), u.listen())
+	return tea.Sequence(u.println(text.String()[:len(text.String())-1]), u.listen())
+}
+
+// println writes text to the scrollback. Bubble Tea removes colors that the terminal lacks, or that NO_COLOR refuses, only from what
+// it draws itself, so println does it here.
+func (u *ui) println(text string) tea.Cmd {
+	if u.profile == colorprofile.ASCII || u.profile == colorprofile.NoTTY {
+		var plain strings.Builder
+		w := colorprofile.Writer{Forward: &plain, Profile: u.profile}
+		_, _ = w.WriteString(text) // to memory
+		text = plain.String()
+	}
+	return tea.Println(text)
 }
 
 // use switches to another session. It ends the running listen command, whose
@@ -229,5 +244,5 @@ func (u *ui) use(m switchMsg) tea.Cmd {
 	}
 	u.talk, u.connected, u.switching, u.next = newTranscript(), false, true, m.id
 	u.stop()
-	return tea.Println(entry{note: m.note}.shown(u.width))
+	return u.println(entry{note: m.note}.shown(u.width))
 }

@@ -27,7 +27,7 @@ var commands []command
 
 func init() {
 	commands = []command{
-		{"help", "", "show this help", func(u *ui, _ string) tea.Cmd { return tea.Println(help()) }},
+		{"help", "", "show this help", func(u *ui, _ string) tea.Cmd { return u.println(help()) }},
 		{"queue", "TEXT", "send TEXT in a new turn after this one", (*ui).queueUp},
 		{"attach", "FILE", "send an image, PDF or text file with the next message", (*ui).attach},
 		{"cancel", "", "remove the newest queued input", (*ui).cancel},

@@ -194,7 +194,7 @@ func (u *ui) notes(lines []string) tea.Cmd {
 	for _, l := range lines {
 		shown = append(shown, entry{note: l}.shown(u.width))
 	}
-	return tea.Println(strings.Join(shown, "\n"))
+	return u.println(strings.Join(shown, "\n"))
 }
 
 // mostDots bounds how many dots stand for the characters of a key.

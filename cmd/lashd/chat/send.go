@@ -64,7 +64,7 @@ func (u *ui) sent(m sentMsg) tea.Cmd {
 		if m.of.text != "" && u.in.value() == "" {
 			u.in.set(again(m.of.text))
 		}
-		return tea.Println(bad.Render("✗ ") + entry{note: m.err.Error()}.shown(u.width))
+		return u.println(bad.Render("✗ ") + entry{note: m.err.Error()}.shown(u.width))
 	case m.of.done != nil:
 		return m.of.done
 	}

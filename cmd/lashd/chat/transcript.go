@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"slices"
 
 	"lashd/rpc/protocol"
@@ -140,6 +141,8 @@ func (t *transcript) applyEvent(e protocol.Event) []entry {
 		if e.ToolCall != nil {
 			t.progress[e.ToolCall.CallID] = e.Text
 		}
+	case protocol.EventCellCall:
+		t.cellCall(e)
 	case protocol.EventTurnCompleted:
 		return t.turnEnded(e)
 	default:
@@ -219,7 +222,9 @@ func (t *transcript) started(item *protocol.Item, logged bool) {
 	}
 	if known := t.find(item.ID); known != nil {
 		if logged {
+			calls := known.Cell
 			*known = *item
+			known.Cell = cmp.Or(known.Cell, calls)
 		}
 		return
 	}
@@ -249,6 +254,18 @@ func (t *transcript) delta(e protocol.Event) {
 	if end := *e.Offset + len(e.Text); end > len(item.Text) || item.Text[*e.Offset:end] != e.Text {
 		item.Text = item.Text[:*e.Offset] + e.Text
 	}
+}
+
+// cellCall adds a call to an unfinished code cell. Its result replaces these calls.
+func (t *transcript) cellCall(e protocol.Event) {
+	item := t.find(e.ItemID)
+	if item == nil || e.CellCall == nil {
+		return
+	}
+	if item.Cell == nil {
+		item.Cell = &protocol.CodeResult{}
+	}
+	item.Cell.AddCall(*e.CellCall)
 }
 
 // close removes an unfinished item.

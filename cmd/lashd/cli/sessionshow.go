@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"lashd/cmd/lashd/chat"
@@ -154,9 +155,24 @@ func printItem(item *protocol.Item) (err error) {
 	case protocol.ItemToolCall:
 		_, err = fmt.Fprintf(stdout, "[%s %s]\n%s\n", item.Tool, oneLine(readable(item.Args), 120), outcomeLine(item))
 	case protocol.ItemCodeCell:
-		_, err = fmt.Fprintf(stdout, "%s\n%s\n", codeLine(item), cellOutcome(item))
+		_, err = fmt.Fprintf(stdout, "%s\n%s%s\n", codeLine(item), cellCallLines(item.Cell), cellOutcome(item))
 	default:
 		_, err = fmt.Fprintf(stdout, "[%s: %s]\n", item.Kind, oneLine(item.Text, 150))
 	}
 	return err
+}
+
+// cellCallLines returns the calls of a code cell, one a line; empty without any.
+func cellCallLines(r *protocol.CodeResult) string {
+	if r == nil {
+		return ""
+	}
+	var lines strings.Builder
+	for i := range r.Calls {
+		fmt.Fprintf(&lines, "  %s\n", cellCallLine(&r.Calls[i]))
+	}
+	if r.MoreCalls > 0 {
+		fmt.Fprintf(&lines, "  %s\n", moreCallsLine(r.MoreCalls))
+	}
+	return lines.String()
 }

@@ -22,6 +22,7 @@ type view struct {
 	valueOnly bool // stdout gets the value of the turn, and no text of the model
 
 	kinds map[protocol.ItemID]protocol.ItemKind // of the items that have started
+	calls map[protocol.CallID]bool              // calls of code cells that were printed
 	ended map[protocol.ItemID]bool              // messages that were printed to their end
 	item  protocol.ItemID                       // the message on the screen
 	shown string                                // the part of its text that has been printed
@@ -36,7 +37,7 @@ type view struct {
 func newView(json bool) *view {
 	return &view{
 		json: json, person: terminal(os.Stderr), since: time.Now(), doing: "the daemon",
-		kinds: map[protocol.ItemID]protocol.ItemKind{}, ended: map[protocol.ItemID]bool{},
+		kinds: map[protocol.ItemID]protocol.ItemKind{}, calls: map[protocol.CallID]bool{}, ended: map[protocol.ItemID]bool{},
 	}
 }
 
@@ -59,6 +60,8 @@ func (v *view) event(raw json.RawMessage, ev protocol.Event) {
 		v.delta(ev)
 	case protocol.EventItemCompleted:
 		v.completed(ev.Item)
+	case protocol.EventCellCall:
+		v.cellCall(ev.CellCall)
 	case protocol.EventToolProgress:
 		v.note("  " + oneLine(ev.Text, 150))
 	case protocol.EventRetryStatus:
@@ -126,9 +129,37 @@ func (v *view) completed(item *protocol.Item) {
 	case protocol.ItemToolCall:
 		v.note(outcomeLine(item))
 	case protocol.ItemCodeCell:
+		v.cellCalls(item)
 		v.note(cellOutcome(item))
 	case protocol.ItemNotice:
 		v.note("[" + oneLine(item.Text, 150) + "]")
+	}
+}
+
+// cellCall notes a call of a code cell when it has ended. Calls that the result does not list are not noted.
+func (v *view) cellCall(c *protocol.CellCall) {
+	switch {
+	case c == nil:
+	case c.Status == protocol.ItemInProgress:
+		v.await(c.Tool)
+	case c.Index <= protocol.MaxCellCalls && !v.calls[c.CallID]:
+		v.calls[c.CallID] = true
+		v.note("  " + cellCallLine(c))
+		v.await("the code")
+	}
+}
+
+// cellCalls notes the calls of a finished cell that were not noted while it ran, for example before a reconnect, and the number
+// of those that its result does not list.
+func (v *view) cellCalls(item *protocol.Item) {
+	if item.Cell == nil {
+		return
+	}
+	for i := range item.Cell.Calls {
+		v.cellCall(&item.Cell.Calls[i])
+	}
+	if item.Cell.MoreCalls > 0 {
+		v.note("  " + moreCallsLine(item.Cell.MoreCalls))
 	}
 }
 
@@ -256,18 +287,33 @@ func codeLine(item *protocol.Item) string {
 	return fmt.Sprintf("[%s %s]", cmp.Or(item.Language, "code"), oneLine(item.Text, 120))
 }
 
-// cellOutcome returns the result of a code cell on one line; of a failed one, the error.
+// cellCallLine returns a call of a code cell that has ended on one line, with its duration and its result.
+func cellCallLine(c *protocol.CellCall) string {
+	what := cmp.Or(oneLine(c.Summary, 120), "done")
+	switch c.Status {
+	case protocol.ItemUnknown:
+		what = "outcome unknown"
+	case protocol.ItemFailed:
+		what = "failed: " + oneLine(c.Summary, 120)
+	}
+	return fmt.Sprintf("[%s, %s: %s]", strings.TrimSpace(c.Tool+" "+oneLine(readable(c.Args), 120)), millis(c.DurationMs), what)
+}
+
+// moreCallsLine says how many calls of a code cell are not shown.
+func moreCallsLine(n int) string { return fmt.Sprintf("[%d more calls]", n) }
+
+// cellOutcome returns the duration and the result of a code cell on one line; of a failed one, the error.
 func cellOutcome(item *protocol.Item) string {
 	language, text := cmp.Or(item.Language, "code"), "done"
 	switch {
 	case item.Cell == nil:
 		return fmt.Sprintf("[%s, failed: the code is incomplete and was not run]", language)
 	case item.Cell.Error != "":
-		return fmt.Sprintf("[%s, failed: %s]", language, oneLine(item.Cell.ErrorText(), 120))
+		text = "failed: " + oneLine(item.Cell.ErrorText(), 120)
 	case item.Cell.Text() != "":
 		text = oneLine(item.Cell.Text(), 120)
 	}
-	return fmt.Sprintf("[%s: %s]", language, text)
+	return fmt.Sprintf("[%s, %s: %s]", language, millis(item.Cell.DurationMs), text)
 }
 
 // millis formats a duration in milliseconds.
