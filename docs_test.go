@@ -19,7 +19,7 @@ var (
 func pages(t *testing.T) []string {
 	t.Helper()
 	all := []string{"README.md"}
-	for _, pattern := range []string{"docs/*.md", "docs/adr/*.md"} {
+	for _, pattern := range []string{"docs/*.md", "docs/*/*.md"} {
 		found, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)

@@ -28,7 +28,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// Config is what an agent needs. All fields are required. Dial and Getenv may be
+// Config is what an agent needs. All fields except Driver are required. Dial and Getenv may be
 // called from any goroutine, but by only one at a time.
 type Config struct {
 	// Dial connects to the daemon. With start, it starts a daemon if none runs.
@@ -42,6 +42,10 @@ type Config struct {
 	Log *slog.Logger
 	// Version is reported to the editor and to the daemon.
 	Version string
+	// Driver is the driver of sessions that the editor creates; "" is the default
+	// of the daemon. It is no config option of the protocol, because those can
+	// change at any time and a session keeps its driver.
+	Driver string
 }
 
 // agent is one editor's connection. Handlers of the editor's requests run on

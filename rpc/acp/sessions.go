@@ -25,7 +25,7 @@ func (a *agent) newSession(ctx context.Context, r *request, p *sdk.NewSessionReq
 		return nil, invalidParams("/cwd", "is required")
 	}
 	s := a.prepare(protocol.NewSessionID(), p.Cwd, b)
-	params := protocol.SessionNewParams{Mutation: newMutation(), SessionID: s.id, Cwd: p.Cwd}
+	params := protocol.SessionNewParams{Mutation: newMutation(), SessionID: s.id, Cwd: p.Cwd, Driver: a.Driver}
 	var made protocol.SessionNewResult
 	err = a.daemon.do(ctx, func(l *link) error {
 		s.on(l)

@@ -16,7 +16,8 @@ import (
 // acpCommand implements lashd acp. It connects package acp to the daemon, or to a
 // server in this process with --isolated.
 type acpCommand struct {
-	Isolated bool `help:"Serve from this process instead of a daemon, until stdin closes."`
+	Driver   string `help:"How new sessions drive the model: standard, which calls tools natively, or rlm, which writes code cells." placeholder:"NAME"`
+	Isolated bool   `help:"Serve from this process instead of a daemon, until stdin closes."`
 }
 
 // Help is shown by --help.
@@ -38,14 +39,14 @@ Example: npx acpx --agent 'lashd acp' 'what does this project do?'`
 // the engine stops.
 func (c acpCommand) Run(ctx context.Context, e *environment) error {
 	if !c.Isolated {
-		return e.acp(ctx, e.connect)
+		return e.acp(ctx, c.Driver, e.connect)
 	}
 	err := e.daemon(ctx, func(ctx context.Context, srv *rpc.Server, _ *socket.Lock) error {
 		var serving sync.WaitGroup
 		defer serving.Wait()
 		ctx, stop := context.WithCancel(ctx)
 		defer stop()
-		return e.acp(ctx, func(context.Context, bool) (net.Conn, error) {
+		return e.acp(ctx, c.Driver, func(context.Context, bool) (net.Conn, error) {
 			ours, theirs := net.Pipe()
 			serving.Go(func() {
 				if err := srv.Serve(ctx, theirs, true); err != nil {
@@ -61,8 +62,9 @@ func (c acpCommand) Run(ctx context.Context, e *environment) error {
 	return err
 }
 
-// acp serves the editor, with dial as the way to the daemon. API keys that the
-// daemon lacks come from the environment of this process.
-func (e *environment) acp(ctx context.Context, dial func(context.Context, bool) (net.Conn, error)) error {
-	return acp.Run(ctx, acp.Config{Dial: dial, Getenv: os.Getenv, Log: e.log.With("component", "acp"), Version: Version}, newBreakable(), os.Stdout)
+// acp serves the editor, with dial as the way to the daemon. driver is that of new
+// sessions, or "". API keys that the daemon lacks come from the environment of this
+// process.
+func (e *environment) acp(ctx context.Context, driver string, dial func(context.Context, bool) (net.Conn, error)) error {
+	return acp.Run(ctx, acp.Config{Dial: dial, Getenv: os.Getenv, Log: e.log.With("component", "acp"), Version: Version, Driver: driver}, newBreakable(), os.Stdout)
 }

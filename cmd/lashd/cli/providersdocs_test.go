@@ -13,8 +13,8 @@ import (
 	"lashd/test/fakemodel"
 )
 
-// providersPage is the page whose commands and files TestProvidersPage runs.
-const providersPage = "../../../docs/providers.md"
+// providersPages are patterns of the pages whose commands and files TestProvidersPages runs.
+var providersPages = []string{"../../../docs/providers.md", "../../../docs/providers/*.md"}
 
 var (
 	pageCommand  = regexp.MustCompile(`(?m)^    lashd ([^#\n]*)`)
@@ -23,26 +23,41 @@ var (
 	pageAddress  = regexp.MustCompile(`(?m)^base_url = .*\n`)
 )
 
-// section is a section of the page.
+// section is a section of a page. page is the file's name, such as "openai.md".
 type section struct {
-	title           string
+	page, title     string
 	files, commands []string
 }
 
-// sections reads the page.
+// sections reads the pages.
 func sections(t *testing.T) (all []section) {
 	t.Helper()
-	page, err := os.ReadFile(filepath.FromSlash(providersPage))
+	for _, pattern := range providersPages {
+		found, err := filepath.Glob(filepath.FromSlash(pattern))
+		if err != nil || len(found) == 0 {
+			t.Fatalf("%s: %q, %v", pattern, found, err)
+		}
+		for _, page := range found {
+			all = append(all, sectionsOf(t, page)...)
+		}
+	}
+	return all
+}
+
+// sectionsOf reads a page.
+func sectionsOf(t *testing.T, file string) (all []section) {
+	t.Helper()
+	page, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for text := range strings.SplitSeq(string(page), "\n## ") {
-		s := section{title: strings.SplitN(text, "\n", 2)[0]}
+		s := section{page: filepath.Base(file), title: strings.SplitN(text, "\n", 2)[0]}
 		for _, file := range pageFile.FindAllStringSubmatch(text, -1) {
 			s.files = append(s.files, file[1])
 		}
 		if n := strings.Count(text, "```"); n != 2*len(s.files) {
-			t.Errorf("%s has %d fences and %d files; write commands as indented lines, so that this test runs them", s.title, n, len(s.files))
+			t.Errorf("%s, %s has %d fences and %d files; write commands as indented lines, so that this test runs them", s.page, s.title, n, len(s.files))
 		}
 		for _, command := range pageCommand.FindAllStringSubmatch(text, -1) {
 			s.commands = append(s.commands, strings.TrimSpace(command[1]))
@@ -110,7 +125,7 @@ func newReader(t *testing.T, s section, file string) (*place, *fakemodel.Login) 
 	t.Cleanup(issuer.Close)
 	t.Cleanup(account.Close)
 	p := newUser(t, "", "")
-	p.write("config.toml", moved(file, addresses(anyKey(t, s.title == "Local servers"), account.URL), issuer.URL))
+	p.write("config.toml", moved(file, addresses(anyKey(t, s.page == "local.md"), account.URL), issuer.URL))
 	p.write("work.key", secretKey+"\n")
 	bin := t.TempDir()
 	if err := os.WriteFile(filepath.Join(bin, "gcloud"), []byte("#!/bin/sh\n[ \"$*\" = 'auth print-access-token' ] && echo "+secretKey+"\n"), 0o700); err != nil {
@@ -130,10 +145,11 @@ func (p *place) follow(command string, login *fakemodel.Login) result {
 	return p.give(secretKey+"\n", strings.Fields(command)...)
 }
 
-func TestProvidersPage(t *testing.T) {
-	files, commands := 0, 0
+func TestProvidersPages(t *testing.T) {
+	files, commands, pages := 0, 0, map[string]bool{}
 	for _, s := range sections(t) {
 		files, commands = files+len(s.files), commands+len(s.commands)
+		pages[s.page] = pages[s.page] || len(s.files)+len(s.commands) > 0
 		if len(s.files) == 0 {
 			s.files = []string{""}
 		}
@@ -159,7 +175,12 @@ func TestProvidersPage(t *testing.T) {
 			}
 		}
 	}
-	if files < 6 || commands < 15 {
-		t.Errorf("the page has %d files and %d commands, want at least 6 and 15", files, commands)
+	if files < 11 || commands < 20 {
+		t.Errorf("the pages have %d files and %d commands, want at least 11 and 20", files, commands)
+	}
+	for page, runs := range pages {
+		if !runs {
+			t.Errorf("%s has no file and no command", page)
+		}
 	}
 }
