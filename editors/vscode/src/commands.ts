@@ -1,6 +1,7 @@
 import * as vscode from "vscode";
 import type { Chats } from "./chat/chats";
 import { kindOf, messageOf, type Daemon, type State } from "./daemon/daemon";
+import { driverOfNew } from "./drivers";
 import { titleOf } from "./model/sessions";
 import type { DecisionChoice, DecisionID, SessionID } from "./protocol";
 import { offerSetup } from "./providers/setup";
@@ -40,7 +41,8 @@ export function sessionCommands(parts: CommandContext): Commands {
     }
   };
   return {
-    newSession: () => newSession(parts),
+    newSession: () => newSession(parts, false),
+    newSessionWith: () => newSession(parts, true),
     openSession: change((id) => Promise.resolve(chats.show(id))),
     forkSession: change((sessionId) => fork(parts, sessionId)),
     renameSession: change((id) => rename(parts, id)),
@@ -79,14 +81,19 @@ function idOf(target: Target, chats: Chats): SessionID | undefined {
   return typeof target === "string" ? target : (sessionOf(target) ?? chats.active?.followed.id);
 }
 
-async function newSession({ daemon, chats }: CommandContext) {
+/** newSession creates a session and shows it. askDriver lets the user choose the driver, whatever the settings say. */
+async function newSession({ daemon, chats }: CommandContext, askDriver: boolean) {
   const cwd = (await folder())?.uri.fsPath;
   if (cwd === undefined) {
     void vscode.window.showInformationMessage("lashd: Open a folder first. A session works in a folder.");
     return;
   }
+  const driver = await driverOfNew(daemon, askDriver);
+  if (driver === undefined) {
+    return;
+  }
   try {
-    const { sessionId } = await daemon.change("session/new", { cwd });
+    const { sessionId } = await daemon.change("session/new", { cwd, ...driver });
     chats.show(sessionId);
   } catch (error) {
     if (kindOf(error) !== "modelNotFound") {

@@ -1,5 +1,6 @@
 import * as vscode from "vscode";
 import type { Daemon } from "../daemon/daemon";
+import { driverSetting } from "../drivers";
 import { groupOf, titleOf, isInFolders } from "../model/sessions";
 import type { SessionID } from "../protocol";
 import type { Sessions } from "../sessions";
@@ -33,7 +34,7 @@ export async function startSession(daemon: Daemon): Promise<SessionID> {
   if (cwd === undefined) {
     throw new Error("no folder is open; a session needs a folder to work in");
   }
-  return (await daemon.change("session/new", { cwd })).sessionId;
+  return (await daemon.change("session/new", { cwd, driver: driverSetting() })).sessionId;
 }
 
 function openSessions({ list }: Sessions) {

@@ -1,4 +1,5 @@
 import type { Attached, Contents, FromWebview, Options } from "../chat/messages";
+import { driverText } from "../model/drivers";
 import { effortText } from "../model/models";
 import { modeOf } from "../model/modes";
 import type { Config, Digest, ModelSpec } from "../protocol";
@@ -22,6 +23,7 @@ export class Composer {
   private readonly model = button("", () => this.post({ type: "run", command: "chooseModel" }), { class: "setting", title: "Choose the model from the next turn on" });
   private readonly effort = button("", () => this.post({ type: "run", command: "chooseEffort" }), { class: "setting", title: "Choose the reasoning effort from the next turn on" });
   private readonly mode = button("", () => this.post({ type: "run", command: "chooseMode" }), { class: "setting", title: "Choose the approval mode from the next turn on" });
+  private readonly driver = h("span", { class: "driver", title: "The way in which the session works with its model. A session keeps it." });
   private readonly files: Attachments;
   private options: Options = { sendOnEnter: true, showReasoning: false };
   private spec: ModelSpec = { provider: "", id: "" };
@@ -40,7 +42,7 @@ export class Composer {
     document.addEventListener("dragover", (event) => event.preventDefault());
     document.addEventListener("drop", (event) => this.take(event, event.dataTransfer));
     const attach = button("Attach", () => this.post({ type: "attach" }), { title: "Attach files, images or PDF documents. You can also paste or drop them." });
-    const settings = h("span", { class: "settings" }, this.model, this.effort, this.mode, meter);
+    const settings = h("span", { class: "settings" }, this.model, this.effort, this.mode, this.driver, meter);
     place.append(this.chips, this.problem, this.field, h("div", { class: "bar" }, attach, settings, h("span", { class: "space" }), this.stop, this.steer, this.send));
   }
 
@@ -51,11 +53,13 @@ export class Composer {
     this.changed();
   }
 
-  /** showSettings shows the model, its effort and the approval mode of the session. */
+  /** showSettings shows the model, its effort, the approval mode and a driver that is not the standard one. */
   showSettings(config: Config): void {
     this.spec = config.model;
     const effort = effortText(config.model);
     this.effort.hidden = effort === "";
+    this.driver.textContent = driverText(config);
+    this.driver.hidden = this.driver.textContent === "";
     for (const [setting, name, value] of [[this.model, "Model", config.model.id], [this.effort, "Effort", effort], [this.mode, "Mode", modeOf(config).name]] as const) {
       setting.textContent = name === "Effort" ? `Effort: ${value}` : value;
       setting.setAttribute("aria-label", `${name}: ${value}`);

@@ -37,6 +37,17 @@ describe("issue/18 the composer of a chat", function () {
     document.body.dispatchEvent(new DragEvent("drop", { dataTransfer: data, bubbles: true, cancelable: true }));
   }, [files, uris] as const);
 
+  it("issue/19 says that a session works with code cells", async () => {
+    const driver = page.locator("#composer .driver");
+    const show = (name: string) => reset({}, { session: { ...session, config: { ...session.config, driver: name } } });
+    await show("standard");
+    assert.equal(await driver.isVisible(), false);
+    await show("rlm");
+    assert.equal(await driver.innerText(), "Code cells");
+    await show("mine");
+    assert.equal(await driver.innerText(), "mine");
+  });
+
   it("stores a pasted picture before it is sent, and shows it small", async () => {
     await reset({ inputs: ["image"] });
     await pastePicture(field(), "shot.png");

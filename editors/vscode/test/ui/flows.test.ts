@@ -1,6 +1,6 @@
 import { strict as assert } from "node:assert";
 import { join } from "node:path";
-import type { DebugPromptResult, DecisionListResult, SessionListResult, StatusResult } from "../../src/protocol";
+import type { DebugPromptResult, DecisionListResult, SessionListResult, SessionReadResult, StatusResult } from "../../src/protocol";
 import { patienceMs, pastePicture, until } from "./browser";
 import { filesWith, firstRun, ModelServer } from "./modelServer";
 import { script, story } from "./script";
@@ -73,6 +73,22 @@ describe("issue/6-1 a real VS Code", function () {
     await code.say("hi");
     await code.chat.locator(".agentMessage", { hasText: "Hello!" }).waitFor();
     await code.page.getByRole("treeitem", { name: /^hi/ }).first().waitFor();
+  });
+
+  it("issue/19 starts a session with code cells, says so, and runs one", async () => {
+    await code.run("lashd: New Session with Driver...");
+    await code.page.locator(".quick-input-list .monaco-list-row", { hasText: "Tool calls" }).filter({ hasText: "standard \u00b7 default" }).waitFor();
+    await code.page.locator(".quick-input-list .monaco-list-row", { hasText: "The model writes small programs that call the tools" }).waitFor();
+    await code.shot("drivers");
+    await code.choose("Code cells");
+    await code.say("look in code");
+    await code.chat.locator(".agentMessage", { hasText: "I have run a cell." }).waitFor();
+    assert.equal(await code.chat.locator("#composer .driver").innerText(), "Code cells");
+    const [session] = code.call<SessionListResult>("session/list", {}).data;
+    const { data } = code.call<SessionReadResult>("session/read", { sessionId: session?.sessionId });
+    const cells = data.map(({ cell }) => cell?.printed).filter(Boolean);
+    assert.equal(session?.config.driver, "rlm");
+    assert.match(cells.join(), /A WORKSPACE/);
   });
 
   it("streams a turn, and asks before a file is written", async () => {

@@ -20,6 +20,10 @@ export const script = {
         { expect: { lastResultContains: "readme.txt" }, text: "I have seen it." },
       ],
     },
+    {
+      match: { lastUserContains: "in code" },
+      replies: [{ text: "I look.\n<starlark>\nprint(tools.read(\"readme.txt\").text.upper())\n</starlark>\n" }, { text: "I have run a cell." }],
+    },
     { match: { lastUserContains: "count" }, replies: [{ toolCalls: [{ name: "shell", args: { command: "for i in 1 2 3 4 5 6 7 8 9; do echo line $i; sleep 1; done" } }] }, { text: "Counted." }] },
     { match: { lastUserContains: "background" }, replies: [{ toolCalls: [{ name: "start_command", args: { command: "echo from the background; sleep 60", label: "the server" } }] }, { text: "It runs." }] },
     {

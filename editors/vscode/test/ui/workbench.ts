@@ -152,13 +152,15 @@ export class Workbench {
     const input = this.page.locator(".quick-input-widget:visible input.input");
     await input.waitFor();
     await input.fill(`>${title}`);
-    await this.page.locator(".quick-input-list .monaco-list-row", { hasText: title }).first().click();
+    const whole = new RegExp(`^${title.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")}$`); // one title can begin another one
+    await this.page.locator(".quick-input-list .monaco-list-row", { has: this.page.locator(".label-name", { hasText: whole }) }).first().click();
   }
 
   /** newSession starts a session and waits for its chat. */
   async newSession(): Promise<void> {
     await this.view();
     await this.run("lashd: New Session");
+    await this.chat.locator("#list .row").first().waitFor({ state: "detached" }); // the chat of the session before is hidden
     await this.chat.locator("#composer textarea").waitFor();
   }
 
