@@ -162,7 +162,7 @@ func (e *environment) runEngine(ctx context.Context, stop func(), store *persist
 	if err != nil {
 		return err
 	}
-	options, err := cfg.builtinOptions(host.IDs())
+	options, err := cfg.builtinOptions(append(plugin.DriverNames(host.Drivers()), host.IDs()...))
 	if err != nil {
 		return err
 	}

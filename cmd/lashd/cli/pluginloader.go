@@ -58,7 +58,7 @@ func userPlugins() (dirs []string) {
 	return dirs
 }
 
-// builtinOptions returns the options of the built-in plugins with the given ids. New sessions begin with them. The plugin loader hands
+// builtinOptions returns the options of the built-in plugins and drivers with the given ids. New sessions begin with them. The plugin loader hands
 // the options of other plugins to their programs.
 func (c config) builtinOptions(ids []string) (protocol.PluginOptions, error) {
 	all, err := c.pluginOptions()
