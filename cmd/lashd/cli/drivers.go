@@ -6,7 +6,6 @@ import (
 
 	"lashd/engine/driver/rlm"
 	"lashd/engine/driver/standard"
-	"lashd/rpc/protocol"
 )
 
 // driverNames returns the sorted names of the drivers of this build.
@@ -28,12 +27,4 @@ func (e *environment) badDriver(data []byte, c config) []configProblem {
 	}
 	message := fmt.Sprintf("driver is %q; it must be %s%s", c.Driver, oneOf(names), didYouMean(c.Driver, names))
 	return []configProblem{{Line: lineOf(data, []string{"driver"}, 0), Message: message}}
-}
-
-// otherDriver returns the driver of a session; "" if it is the standard driver, which most sessions have.
-func otherDriver(s *protocol.Session) string {
-	if s.Config.Driver == standard.ID {
-		return ""
-	}
-	return s.Config.Driver
 }

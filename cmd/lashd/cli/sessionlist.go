@@ -8,6 +8,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"lashd/engine/driver/standard"
 	"lashd/rpc/protocol"
 )
 
@@ -79,7 +80,7 @@ func (c sessionListCommand) Run(ctx context.Context, e *environment) error {
 // listRows returns a table of sessions with its header. The column DRIVER is only there if a session has another
 // driver than the standard one.
 func listRows(sessions []protocol.Session) [][]string {
-	drivers := slices.ContainsFunc(sessions, func(s protocol.Session) bool { return otherDriver(&s) != "" })
+	drivers := slices.ContainsFunc(sessions, func(s protocol.Session) bool { return s.Config.Driver != standard.ID })
 	row := func(id, state, age, turns, model, driver, dir, title string) []string {
 		cells := []string{id, state, age, turns, model, driver, dir, title}
 		if !drivers {

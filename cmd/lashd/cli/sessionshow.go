@@ -109,9 +109,6 @@ func sessionRows(s shownSession) [][]string {
 		{"turns", fmt.Sprint(of.TurnIndex)},
 		{"tokens", tokens(s.Usage.Total)},
 	}
-	if name := otherDriver(&of); name != "" {
-		rows = append(rows, []string{"driver", oneLine(name, 60)})
-	}
 	if of.Relation.Parent != "" {
 		rows = append(rows, []string{"parent", string(of.Relation.Parent)})
 	}
