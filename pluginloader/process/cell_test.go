@@ -3,11 +3,14 @@
 package process_test
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"lashd/engine/builtin/builtintest"
+	"lashd/engine/builtin/workspace"
 	"lashd/engine/driver/standard"
 	"lashd/engine/plugin"
 	"lashd/engine/provider"
@@ -103,6 +106,92 @@ func TestCells(t *testing.T) {
 			d = coded(t, dir, "last", config(t, "good", process.Contributions{}))
 			if got := cell(t, d, id); got != "printed word;word; error " {
 				t.Errorf("afterwards it reads %q, want what was kept before", got)
+			}
+		})
+	}
+}
+
+func TestToolsOfCells(t *testing.T) {
+	var script scripted.Script
+	for _, word := range []string{"tools;", "fail;", "exit;"} {
+		script.Turns = append(script.Turns, scripted.Turn{Match: &scripted.Match{LastUserContains: word}, Replies: []scripted.Reply{{Text: "run " + word}, {Text: "done"}}})
+	}
+	c := config(t, "good", process.Contributions{Executor: &process.CodeExecutor{}})
+	d := builtintest.StartWith(t, coder, t.TempDir(), 0, scripted.New(&script), new(workspace.Factory), begin(t, c))
+	id := d.Session(t, nil)
+	after := func(t *testing.T, want string, words ...string) {
+		t.Helper()
+		for _, word := range words {
+			d.Turn(t, id, word)
+		}
+		d.Turn(t, id, "tools;")
+		all := builtintest.Must(d.History.Read(t.Context(), &protocol.GraphReadParams{SessionID: id}))(t).Data
+		if got := all[len(all)-2].Message.Parts[0].Text; got != "printed "+want+" error " {
+			t.Errorf("the process got %s, want %q", got, want)
+		}
+	}
+	members := func(t *testing.T, member bool) {
+		t.Helper()
+		p := &protocol.ToolSetMembershipParams{SessionID: id, Members: map[string]bool{"read": member}}
+		builtintest.Must(d.Tools.SetMembership(t.Context(), p))(t)
+	}
+	n := len(builtintest.Must(d.Tools.List(t.Context(), &protocol.SessionParams{SessionID: id}))(t).Data)
+	every := fmt.Sprintf("%d tools", n)
+	t.Run("plugin/PR-07 a process gets the tools with its first cell only", func(t *testing.T) {
+		after(t, every)
+		after(t, "no tools")
+		after(t, "no tools")
+	})
+	t.Run("plugin/PR-07 a process gets the tools again after they changed", func(t *testing.T) {
+		members(t, false)
+		after(t, fmt.Sprintf("%d tools", n-1))
+		after(t, "no tools")
+		members(t, true)
+		after(t, every)
+	})
+	t.Run("plugin/PR-07 a process gets the tools again after a cell that it rejected", func(t *testing.T) {
+		after(t, every, "fail;")
+		after(t, "no tools")
+	})
+	t.Run("plugin/PR-07 a process that was restarted gets the tools with its first cell", func(t *testing.T) {
+		after(t, every, "exit;")
+		after(t, "no tools")
+	})
+}
+
+// toolbox is the host of a cell that only looks at its tools.
+type toolbox struct {
+	plugin.CellHost
+	tools []protocol.ToolManifest
+	fresh bool // each cell gets another list with the same tools, so that they are sent
+}
+
+func (h *toolbox) Tools() []protocol.ToolManifest {
+	if h.fresh {
+		return slices.Clone(h.tools)
+	}
+	return h.tools
+}
+
+// BenchmarkCellStart is a cell without effects in a warm Starlark worker, from lashd to the process and back: without tools, with 100
+// tools, and with 100 tools that are sent with each cell.
+func BenchmarkCellStart(b *testing.B) {
+	var tools []protocol.ToolManifest
+	for i := range 100 {
+		tools = append(tools, protocol.ToolManifest{
+			Name: fmt.Sprintf("server%d.tool%d", i%10, i), Description: "Does something useful with a file of the workspace, and returns what it found.",
+			Input: []byte(`{"type":"object","properties":{"path":{"type":"string","description":"The file."},"limit":{"type":"integer"}},"required":["path"]}`),
+		})
+	}
+	for name, host := range map[string]*toolbox{"NoTools": {}, "Tools": {tools: tools}, "SentTools": {tools: tools, fresh: true}} {
+		b.Run(name, func(b *testing.B) {
+			c := config(b, "starlark", process.Contributions{Executor: &process.CodeExecutor{Replay: true}})
+			s := session(b, "ses_1", begin(b, c))
+			for b.Loop() {
+				r, err := s.Execute(b.Context(), &plugin.CodeCall{TurnID: "trn_1", CellID: "c1", Language: "starlark", Source: "1"}, host)
+				if err != nil || string(r.Value) != "1" {
+					b.Fatal(r, err)
+				}
 			}
 		})
 	}

@@ -50,15 +50,21 @@ const lastOfCell = 6 * time.Second
 // because a cell that fails may have changed it too.
 func (x *executor) Execute(ctx context.Context, call *plugin.CodeCall, host plugin.CellHost) (turn.CellReply, error) {
 	x.stain(true)
-	g := &grant{cell: host}
+	g, tools := &grant{cell: host}, host.Tools()
+	if tools == nil {
+		tools = []protocol.ToolManifest{} // absent in the message has another meaning
+	}
+	var used *seat
 	answer, err := asked[turn.CellReply](ctx, x.instance, "code/execute", x.factory.config.Deadlines.Code, lastOfCell, g, func(s *seat, u until) any {
+		used = s
 		return struct {
 			of
 			until
 			*plugin.CodeCall
-			Tools []protocol.ToolManifest `json:"tools"`
-		}{x.of(s), u, call, host.Tools()}
+			Tools []protocol.ToolManifest `json:"tools,omitzero"` // absent: those of the last cell
+		}{x.of(s), u, call, x.unknownTools(s, tools)}
 	})
+	x.keepTools(used, tools, err)
 	switch {
 	case child.CodeOf(err) == Crashed && ctx.Err() == nil:
 		return turn.CellReply{Error: fmt.Sprintf("The process that ran the code ended, perhaps because it used too much memory. "+
@@ -69,6 +75,30 @@ func (x *executor) Execute(ctx context.Context, call *plugin.CodeCall, host plug
 		return turn.CellReply{}, &Error{Plugin: x.factory.ID(), Code: Protocol, Err: errCalls}
 	}
 	return *answer, nil
+}
+
+// unknownTools returns the tools to send to a process with a cell: all, or nil if the last cell had the same. A hundred tools are
+// 30 KB of JSON. Lists are compared by identity, because a catalog returns the same one as long as it does not change.
+func (x *executor) unknownTools(s *seat, tools []protocol.ToolManifest) []protocol.ToolManifest {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	known := s.tools
+	if known == nil || len(known) != len(tools) || len(tools) > 0 && &known[0] != &tools[0] {
+		return tools
+	}
+	return nil
+}
+
+// keepTools records that the process has the tools of a cell. If the cell failed, the process may not have read them, and gets them again.
+func (x *executor) keepTools(s *seat, tools []protocol.ToolManifest, failed error) {
+	if s == nil {
+		return
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if s.tools = tools; failed != nil {
+		s.tools = nil
+	}
 }
 
 // errCalls rejects an answer with members that only lashd sets: a process calls tools with host/callTool.

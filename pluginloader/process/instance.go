@@ -48,9 +48,10 @@ type seat struct {
 	err   error         // valid once ready is closed
 	open  bool
 
-	said     uint64 // the last revision that the plugin reported
-	fetching bool   // a goroutine is fetching the list of tools
-	again    bool   // the list changed during that
+	tools    []protocol.ToolManifest // of the last code cell, which the process keeps; nil: it has none. Guarded by of.mu
+	said     uint64                  // the last revision that the plugin reported
+	fetching bool                    // a goroutine is fetching the list of tools
+	again    bool                    // the list changed during that
 }
 
 // newInstance returns an instance that no process knows yet.

@@ -65,6 +65,7 @@ type asked struct {
 	Name      string            `json:"name"`
 	Args      json.RawMessage   `json:"args"`
 	Source    string            `json:"source"`
+	Tools     []json.RawMessage `json:"tools"`
 	Values    map[string][]byte `json:"values"`
 	Meta      plugin.Meta       `json:"meta"`
 	Artifacts []plugin.Artifact `json:"artifacts"`

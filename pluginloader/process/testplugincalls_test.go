@@ -73,6 +73,16 @@ func (g *guest) work(method string, r *room, p asked) (any, error) {
 	case "task/run":
 		return g.runTask(p)
 	case "code/execute":
+		switch {
+		case p.Source == "exit;":
+			os.Exit(1)
+		case p.Source == "fail;":
+			return nil, errors.New("no cell")
+		case p.Source == "tools;" && p.Tools == nil:
+			return map[string]any{"printed": "no tools"}, nil
+		case p.Source == "tools;":
+			return map[string]any{"printed": fmt.Sprintf("%d tools", len(p.Tools))}, nil
+		}
 		r.cells += p.Source
 		return map[string]any{"printed": r.cells}, nil
 	case "code/snapshot":

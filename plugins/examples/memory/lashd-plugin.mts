@@ -33,7 +33,7 @@ export interface Tool { name: string; description: string; input?: Json; kind?: 
 export interface RuntimeEvent { kind: "status" | "custom"; key?: string; label?: string; detail?: string; name?: string; payload?: Json }
 export interface Directive { kind: string; [more: string]: Json }
 /** A call before it runs. */
-export interface ToolCallContext { turnId: string; callId: string; parent?: string; tool: string; kind?: string; replay?: string; serial?: boolean; args: Json }
+export interface ToolCallContext { turnId: string; callId: string; parent?: string; tool: string; kind?: string; replay?: string; serial?: boolean; cell?: boolean; args: Json }
 /** A call after it ran. */
 export interface ToolResultContext extends ToolCallContext { attempt: number; output: Output; durationMs: number }
 /** A turn before it starts; view is null if there is no session, as in tests. */
@@ -134,6 +134,7 @@ export class Session<S> {
   unsent = new Map<string, Uint8Array>(); // values of code cells: of a snapshot, and of a restore
   sending?: CodeChange; // whose values are unsent
   arriving = new Map<string, Uint8Array>();
+  tools: Json[] = []; // of the last code cell; lashd sends them again when they change
   revision = 0;
   #plugin: Plugin<S>;
   constructor(plugin: Plugin<S>, state: S, params: Json) {
@@ -183,7 +184,7 @@ export class Cell<S> extends Call<S> {
   get source(): string { return this.params.source ?? ""; }
   get acceptFinish(): boolean { return !!this.params.acceptFinish; }
   get schema(): Json { return this.params.schema; }
-  get tools(): Json[] { return this.params.tools ?? []; } // manifests
+  get tools(): Json[] { return this.session.tools; } // manifests
   /** Calls tools together. The outputs have the same order. */
   async callTools(calls: { name: string; args?: Json }[]): Promise<Output[]> { return (await this.host("callTool", { calls })).data; }
   /** Returns the time in milliseconds since 1970. */
@@ -366,6 +367,7 @@ export class Plugin<S = null> {
     "code/describe": (call) => this.#options.executor?.describe(call, call.params.tools ?? []),
     "code/execute": (call) => {
       call.session.sending = undefined;
+      call.session.tools = call.params.tools ?? call.session.tools;
       return this.#options.executor?.execute(new Cell(this, call.session, call.params, call.signal));
     },
     "code/snapshot": this.#snapshotCode, "code/restore": this.#restoreCode,

@@ -132,6 +132,7 @@ class Session(Generic[S]):
         self.artifacts, self.revision = cast(Dict[str, bytes], {}), 0
         self.unsent, self.arriving = cast(Dict[str, bytes], {}), cast(Dict[str, bytes], {})  # values of code cells
         self.sending: Optional[Object] = None  # the change whose values are unsent
+        self.tools: List[Object] = []  # of the last code cell; lashd sends them again when they change
 
     @contextlib.contextmanager
     def changing(self) -> Iterator[S]:
@@ -170,7 +171,9 @@ class Cell(Call[S]):
         super().__init__(call._plugin, call.session, call.params, call.cancelled)
         self.id, self.language, self.source = (str(self.params.get(key, "")) for key in ("cellId", "language", "source"))
         self.accept_finish, self.schema = bool(self.params.get("acceptFinish")), self.params.get("schema")
-        self.tools: List[Object] = self.params.get("tools") or []  # manifests
+        if "tools" in self.params:
+            self.session.tools = self.params["tools"]
+        self.tools: List[Object] = self.session.tools  # manifests
     def call_tools(self, calls: Sequence[Object]) -> List[Output]:
         """Call tools together. Each call is {"name", "args"}; the outputs have the same order."""
         return [Output(o) for o in self.host("callTool", calls=list(calls))["data"]]

@@ -270,6 +270,7 @@ type (
 // RunCells registers an executor.
 func RunCells(s *Session, x Executor) {
 	unsent, arriving, sending := map[string][]byte{}, map[string][]byte{}, (*CodeChange)(nil)
+	var tools []Object // of the last cell: lashd sends them again when they change
 	s.handlers["code/describe"] = func(c *Call) (any, error) {
 		var p struct{ Tools []Object }
 		err := json.Unmarshal(c.Params, &p)
@@ -282,6 +283,10 @@ func RunCells(s *Session, x Executor) {
 		if err := json.Unmarshal(c.Params, cell); err != nil {
 			return nil, err
 		}
+		if cell.Tools == nil {
+			cell.Tools = tools
+		}
+		tools = cell.Tools
 		return x.Execute(cell)
 	}
 	s.handlers["code/snapshot"] = func(*Call) (any, error) {
