@@ -3,9 +3,11 @@
 package process_test
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"lashd/engine/builtin/builtintest"
 	"lashd/engine/plugin"
@@ -14,6 +16,7 @@ import (
 	"lashd/engine/provider/scripted"
 	"lashd/engine/turn"
 	"lashd/pluginloader/process"
+	"lashd/rpc/protocol"
 )
 
 // starlarkCoding is coding for cells in Starlark.
@@ -90,5 +93,40 @@ func TestStarlarkExecutor(t *testing.T) {
 			c.ID, c.Options, c.Uses = "starlark", json.RawMessage(`{"steps":5000000,"output":10000}`), []process.Capability{process.UsesTools}
 			return begin(t, c)
 		}, plugintest.ExecutorConfig{Sources: starlarkSources})
+	})
+}
+
+// clockHost serves cells that get the time. It signals that one has.
+type clockHost struct {
+	plugin.CellHost
+	asked chan struct{}
+}
+
+func (clockHost) Tools() []protocol.ToolManifest { return nil }
+
+func (h clockHost) Now(context.Context) (time.Time, error) {
+	h.asked <- struct{}{}
+	return time.Unix(1, 0), nil
+}
+
+func TestCancelledCells(t *testing.T) {
+	t.Run("runtime/R07 a cell waits for the end of a cancelled one that does not stop at once", func(t *testing.T) {
+		c := config(t, "starlark", process.Contributions{Executor: &process.CodeExecutor{Replay: true}})
+		c.ID = "starlark"
+		s, host := session(t, "ses_1", begin(t, c)), clockHost{asked: make(chan struct{}, 1)}
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		done := make(chan struct{})
+		go func() { // sorted does not stop when its cell is cancelled
+			defer close(done)
+			_, _ = s.Execute(ctx, &plugin.CodeCall{CellID: "c1", Language: "starlark", Source: "time.now()\nx = sorted(range(3000000), reverse=True)"}, host)
+		}()
+		<-host.asked
+		cancel()
+		<-done
+		r, err := s.Execute(t.Context(), &plugin.CodeCall{CellID: "c2", Language: "starlark", Source: "1 + 1"}, host)
+		if err != nil || string(r.Value) != "2" {
+			t.Errorf("the next cell replies %+v, %v", r, err)
+		}
 	})
 }
