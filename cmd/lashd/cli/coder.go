@@ -8,6 +8,7 @@ import (
 	"lashd/engine/driver/rlm"
 	"lashd/engine/plugin"
 	"lashd/internal/pathresolve"
+	"lashd/pluginloader"
 	"lashd/pluginloader/child"
 	"lashd/pluginloader/process"
 )
@@ -39,7 +40,8 @@ func (c codeConfig) options() ([]byte, error) {
 }
 
 // coder returns the driver whose model writes code. The code of each session runs in a process of this program, in a
-// sandbox without network and without files but the program itself.
+// sandbox without network and without files but the program itself. A system without sandboxes runs it without one, unless
+// plugin_sandbox is required. The setting off does not apply: the code of a model never needs more.
 func (e *environment) coder(cfg config, nonce string) (plugin.Factory, error) {
 	self, err := os.Executable()
 	if err == nil {
@@ -57,6 +59,6 @@ func (e *environment) coder(cfg config, nonce string) (plugin.Factory, error) {
 		Contributes: process.Contributions{Executor: &process.CodeExecutor{Replay: true}},
 		Uses:        []process.Capability{process.UsesTools},
 		Deadlines:   process.Deadlines{Code: time.Hour},
-		Confine:     &child.Confinement{Sandbox: &child.Sandbox{ReadPaths: []string{self}}, Hidden: []string{e.home}},
+		Confine:     &child.Confinement{Sandbox: &child.Sandbox{ReadPaths: []string{self}}, Hidden: []string{e.home}, Required: cfg.PluginBoxes == pluginloader.SandboxRequired},
 	}}}, nil
 }
