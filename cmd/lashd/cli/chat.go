@@ -48,11 +48,11 @@ Examples:
 // chat and never got an input is deleted; for all others Run prints how to
 // continue.
 func (c chatCommand) Run(ctx context.Context, e *environment) error {
-	if !terminal(os.Stdin) || !terminal(os.Stdout) {
-		return &exitError{exitUsage, errors.New("lashd chat needs a terminal; use lashd run without one")}
-	}
 	if (c.Session != "" || c.Last) && c.Driver != "" {
 		return &exitError{exitUsage, errors.New("--driver cannot be combined with a session to continue: a session keeps its driver")}
+	}
+	if !terminal(os.Stdin) || !terminal(os.Stdout) {
+		return &exitError{exitUsage, errors.New("lashd chat needs a terminal; use lashd run without one")}
 	}
 	cwd, err := filepath.Abs(c.Cwd)
 	if err != nil {

@@ -19,6 +19,8 @@ func TestDrivers(t *testing.T) {
 		p := newPlace(t)
 		id := p.session()
 		p.want(2, "", "a session keeps its driver", "run", "--session", id, "--driver", "rlm", "hi")
+		p.want(2, "", "a session keeps its driver", "chat", id, "--driver", "rlm")
+		p.want(2, "", "a session keeps its driver", "chat", "-c", "--driver", "rlm")
 	})
 
 	t.Run("issue/19 session show tells the driver, and session list does if one is not the standard driver", func(t *testing.T) {
