@@ -23,6 +23,9 @@ type shownCall struct {
 	terminal string // the editor's terminal in which it runs; empty for others
 	below    bool   // the call belongs to a subagent
 	asked    bool   // the call waits for approval
+
+	code  string              // of a code cell
+	calls protocol.CodeResult // newest calls of a code cell that runs
 }
 
 // maxProgress is the number of bytes of a running call's output that the editor
@@ -45,10 +48,7 @@ func (v *view) call(item *protocol.Item) []update {
 	u := v.newCall(id, item.Tool, item.Args, item.Output == nil)
 	u.Status = statusOf(item.Status)
 	if item.Kind == protocol.ItemCodeCell {
-		u.Title, u.Kind, u.Content = "code", sdk.ToolKindExecute, textContent(item.Text)
-		if item.Cell != nil {
-			u.Content = append(u.Content, textContent(item.Cell.Text())...)
-		}
+		u.Title, u.Kind, u.Content = "code", sdk.ToolKindExecute, cellContent(item.Text, item.Cell)
 	}
 	known := v.calls[id]
 	asked := item.Status == protocol.ItemInProgress && v.pendingApprovals[id]
@@ -60,7 +60,9 @@ func (v *view) call(item *protocol.Item) []update {
 		u.Content, u.Locations = v.result(known, out, u.Content, u.Locations)
 	}
 	if item.Status == protocol.ItemInProgress && known == nil {
-		v.calls[id] = &shownCall{asked: asked}
+		v.calls[id] = &shownCall{asked: asked, code: item.Text}
+	} else if item.Status == protocol.ItemInProgress {
+		known.code = cmp.Or(item.Text, known.code)
 	} else if item.Status != protocol.ItemInProgress {
 		delete(v.calls, id)
 	}

@@ -98,6 +98,8 @@ func (v *view) updatesFor(ev *protocol.Event) []update {
 		return v.completed(ev.Item)
 	case protocol.EventToolProgress:
 		return v.progress(ev)
+	case protocol.EventCellCall:
+		return v.cellCall(ev)
 	case protocol.EventRetryStatus:
 		return thought(ev.Retry.String() + "\n")
 	case protocol.EventPluginCustom:

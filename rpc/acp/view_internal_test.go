@@ -2,6 +2,8 @@ package acp
 
 import (
 	"encoding/json"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -144,6 +146,46 @@ func TestModesAreSettings(t *testing.T) {
 }
 
 func TestCodeCells(t *testing.T) {
+	t.Run("issue/19-8 the calls of a cell appear in its content, the newest while it runs and the first ones at the end", func(t *testing.T) {
+		v := newView("/w")
+		item := protocol.Item{ID: "nod_a:0", Kind: protocol.ItemCodeCell, Status: protocol.ItemInProgress, Text: "x"}
+		call := func(index int, status protocol.ItemStatus) *protocol.CellCall {
+			return &protocol.CellCall{Index: index, Tool: "read", Args: []byte(`{"path":"f` + strconv.Itoa(index) + `"}`), Status: status, DurationMs: 3, Summary: "text"}
+		}
+		shown := func(updates []update) (texts []string) {
+			raw, err := json.Marshal(updates)
+			var all []struct {
+				Content []struct{ Content struct{ Text string } }
+			}
+			if err == nil {
+				err = json.Unmarshal(raw, &all)
+			}
+			if err != nil || len(all) != 1 {
+				t.Fatalf("%v: %s", err, raw)
+			}
+			for _, c := range all[0].Content {
+				texts = append(texts, c.Content.Text)
+			}
+			return texts
+		}
+		if got := v.cellCall(&protocol.Event{ItemID: "nod_a:0", CellCall: call(1, protocol.ItemDone)}); got != nil {
+			t.Errorf("a cell that is not shown has %+v", got)
+		}
+		v.started(&item)
+		for i := 1; i <= 9; i++ {
+			v.event(&protocol.Event{Type: protocol.EventCellCall, ItemID: "nod_a:0", CellCall: call(i, protocol.ItemDone)})
+		}
+		live := shown(v.event(&protocol.Event{Type: protocol.EventCellCall, ItemID: "nod_a:0", CellCall: call(10, protocol.ItemInProgress)}))
+		if len(live) != 2 || live[0] != "x" || !strings.HasPrefix(live[1], "- read f3: text (3 ms)\n- read f4") || !strings.HasSuffix(live[1], "\n- read f10: running\n- and 2 other calls") {
+			t.Errorf("while it runs it shows %q", live)
+		}
+		item.Status, item.Cell = protocol.ItemDone, &protocol.CodeResult{Printed: "1\n", MoreCalls: 120}
+		item.Cell.Calls = []protocol.CellCall{*call(1, protocol.ItemFailed), *call(2, protocol.ItemUnknown)}
+		want := []string{"x", "- read f1: failed: text (3 ms)\n- read f2: outcome unknown (3 ms)\n- and 120 other calls", "1"}
+		if got := shown(v.completed(&item)); !slices.Equal(got, want) {
+			t.Errorf("at the end it shows %q", got)
+		}
+	})
 	t.Run("issue/19-5 a code cell is one call, whose content is the code and then its result", func(t *testing.T) {
 		v := newView("/w")
 		item := protocol.Item{ID: "nod_a:0", Kind: protocol.ItemCodeCell, Status: protocol.ItemInProgress}

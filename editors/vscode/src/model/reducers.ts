@@ -1,4 +1,5 @@
 import type { Event, Item, ItemID, QueuedInput } from "../protocol";
+import { withCall } from "./cells";
 import { append, byteLength } from "./streamedText";
 import type { SessionView } from "./session";
 
@@ -45,6 +46,13 @@ export const reducers: Partial<Record<Event["type"], Reducer>> = {
     const id = event.toolCall?.callId;
     if (id !== undefined) {
       view.progress[id] = ((view.progress[id] ?? "") + (event.text ?? "")).slice(-maxProgress);
+    }
+  },
+  "cell/call": (view, { itemId, cellCall }) => {
+    const at = indexOf(view, itemId ?? "");
+    const item = view.items[at];
+    if (item && cellCall && item.status === "inProgress") {
+      view.items[at] = { ...item, cell: withCall(item.cell ?? {}, cellCall) };
     }
   },
   "decision/opened": (view, event) => {

@@ -1,4 +1,5 @@
 import type { CallRecord, Decision, Event, Item, TurnReport } from "../protocol";
+import { callText, durationText, errorText, resultText } from "./cells";
 import { usageText } from "./usage";
 
 /** traceText returns a trace for people: the events of a turn with their times since the turn was accepted. */
@@ -49,6 +50,9 @@ function describeEvent(event: Event): [string, ...string[]] {
 
 function describeItem(item: Item, type: Event["type"]): [string, ...string[]] {
   const { kind, tool, args, output, status, durationMs, text = "" } = item;
+  if (kind === "codeCell") {
+    return describeCell(item, type);
+  }
   if (tool === undefined) {
     return [kind, text];
   }
@@ -67,6 +71,17 @@ function describeCall({ iteration, provider, model, stop, usage, attempts, optio
   });
   const fates = (options ?? []).map(({ option, fate }) => `${option}: ${fate}`);
   return [title.filter(Boolean).join(", "), ...tries, ...fates];
+}
+
+/** describeCell describes a code cell: its code when it begins, and when it ends its calls with their durations, its result and the changed globals. */
+function describeCell({ language = "code", text = "", status, cell }: Item, type: Event["type"]): [string, ...string[]] {
+  if (type === "item/started" || !cell) {
+    return [`${language} ${type === "item/started" ? "started" : "is incomplete and was not run"}`, text];
+  }
+  const calls = (cell.calls ?? []).map((call) => `${call.status}: ${callText(call)}`);
+  const more = cell.moreCalls ? `${cell.moreCalls} more calls` : "";
+  const changed = cell.changed?.length ? `changed: ${cell.changed.join(", ")}` : "";
+  return [`${language} ${status}, ${durationText(cell.durationMs ?? 0)}`, ...calls, more, resultText(cell), errorText(cell), changed];
 }
 
 function describeDecision({ prompt, answer }: Decision, type: Event["type"]): [string, ...string[]] {

@@ -1,13 +1,19 @@
 import type { FromWebview } from "../chat/messages";
 import { usageText } from "../model/usage";
-import type { CodeResult, Item, ToolOutput } from "../protocol";
+import { callText, durationText, errorText, resultText } from "../model/cells";
+import { counted } from "../model/sessions";
+import type { CellCall, CodeResult, Item, ToolOutput } from "../protocol";
 import { button, h } from "./dom";
+import { highlightLines } from "./highlight";
 import { Pictures } from "./pictures";
 import { StreamedMarkdown, render } from "./markdown";
 import { endText, filesText, lacksKey, summaryOf, type ChatRow, type EndRow, type ItemRow } from "./rows";
 
 /** The number of characters of a long text that are shown at first. */
 const maxShownChars = 20_000;
+
+/** The number of calls of a cell that are shown at first. */
+const maxShownCalls = 8;
 
 const icons: Record<Item["status"], string> = { inProgress: "\u25d4", completed: "\u2713", failed: "\u2717", unknown: "?" };
 
@@ -125,16 +131,39 @@ export class Items {
     return body;
   }
 
-  /** cell shows code with its state, and below it the result and the changed globals. The line of an error has a mark. */
+  /** cell shows code with its state and duration. Below it are its calls, the result and the changed globals. The line of an error has a mark. */
   private cell(item: Item): Node[] {
-    const { cell, status } = item;
-    const code = h("pre", { class: "code" });
-    (item.text ?? "").split("\n").forEach((line, at) => code.append(h("code", { class: at + 1 === cell?.position?.line ? "wrong" : "" }, `${line}\n`)));
-    const head = h("span", { class: `call ${status}` }, h("span", { class: "icon", label: status }, icons[status]), h("b", {}, item.language ?? "code"));
-    const result = cell && resultOf(cell);
-    const error = cell ? errorOf(cell) : status === "failed" ? "The code is incomplete and was not run." : "";
-    const changed = cell?.changed?.length ? h("div", { class: "mark" }, `changed: ${cell.changed.join(", ")}`) : undefined;
-    return [head, code, ...(result ? [this.longText(`${item.itemId}:result`, result)] : []), ...(error ? [h("div", { class: "wrong" }, error)] : []), ...(changed ? [changed] : [])];
+    const { status, language, itemId } = item;
+    const cell: CodeResult = item.cell ?? {};
+    const ended = status !== "inProgress" && item.cell !== undefined;
+    const took = ended ? durationText(cell.durationMs ?? 0) : "";
+    const head = h("span", { class: `call ${status}` }, h("span", { class: "icon", label: status }, icons[status]), h("b", {}, language ?? "code"), h("span", { class: "took" }, took));
+    const result = ended && resultText(cell);
+    const error = ended ? errorText(cell) : status === "failed" ? "The code is incomplete and was not run." : "";
+    return [
+      head,
+      codeOf(item, cell.position?.line),
+      ...this.cellCalls(itemId, cell, !ended),
+      ...(result ? [this.longText(`${itemId}:result`, result)] : []),
+      ...(error ? [h("div", { class: "wrong" }, error)] : []),
+      ...(ended && cell.changed?.length ? [h("div", { class: "changed" }, `changed: ${cell.changed.join(", ")}`)] : []),
+    ];
+  }
+
+  /** cellCalls lists the first calls of a cell, or the newest ones while it runs. The other calls that are known can be unfolded. */
+  private cellCalls(key: string, { calls = [], moreCalls = 0 }: CodeResult, live: boolean): Node[] {
+    const shown = live ? calls.slice(-maxShownCalls) : calls.slice(0, maxShownCalls);
+    const others = calls.length - shown.length;
+    const count = `\u2026 ${counted(others + moreCalls, live ? "earlier call" : "more call")}`;
+    const list = shown.map(cellCall);
+    if (others + moreCalls === 0) {
+      return list.length > 0 ? [h("div", { class: "cellCalls" }, ...list)] : [];
+    }
+    if (live) {
+      return [h("div", { class: "cellCalls" }, h("div", {}, count), ...list)];
+    }
+    const rest = () => [...calls.slice(maxShownCalls).map(cellCall), ...(moreCalls > 0 ? [h("div", {}, `${counted(moreCalls, "more call")} not listed`)] : [])];
+    return [h("div", { class: "cellCalls" }, ...list, this.collapsible(`${key}:calls`, false, count, rest))];
   }
 
   /** longText shows the start of a long text with a button for the rest. */
@@ -176,19 +205,19 @@ const labels: Record<Item["kind"], string> = {
   notice: "Notice",
 };
 
-/** resultOf returns what the code of a cell printed, and its value. */
-function resultOf({ printed = "", value }: CodeResult): string {
-  const text = printed.trimEnd();
-  return [text, value === undefined || value === null ? "" : `Value: ${JSON.stringify(value)}`].filter(Boolean).join("\n");
+/** codeOf shows the code of a cell. The line at wrong, counted from 1, has a mark. */
+function codeOf({ language, text = "" }: Item, wrong: number | undefined): HTMLElement {
+  const pre = h("pre", { class: "code" });
+  highlightLines(language, text).forEach((html, at) => {
+    const line = h("code", { class: at + 1 === wrong ? "wrong" : "" });
+    line.innerHTML = `${html}\n`;
+    pre.append(line);
+  });
+  return pre;
 }
 
-/** errorOf returns the error of a cell with its place; it is empty without one. */
-function errorOf({ error, position }: CodeResult): string {
-  if (!error) {
-    return "";
-  }
-  const column = position?.column === undefined ? "" : `, column ${position.column}`;
-  return position ? `Error in line ${position.line}${column}: ${error}` : `Error: ${error}`;
+function cellCall(call: CellCall): HTMLElement {
+  return h("div", { class: `call ${call.status}` }, h("span", { class: "icon", label: call.status }, icons[call.status]), h("code", { title: callText(call) }, callText(call)));
 }
 
 function outputOf(output: ToolOutput | undefined): string | undefined {

@@ -2,7 +2,7 @@ import { strict as assert } from "node:assert";
 import type { Browser, Page } from "playwright-core";
 import type { ToWebview } from "../../src/chat/messages";
 import { snapshot } from "../../src/model/session";
-import type { Event, Item } from "../../src/protocol";
+import type { CellCall, Event, Item } from "../../src/protocol";
 import { attached } from "../unit/turn";
 import { launch, openPage, patienceMs } from "./browser";
 
@@ -175,5 +175,26 @@ describe("issue/6-1 the page of a chat", function () {
     await page.getByRole("button", { name: "Edit" }).click();
     assert.equal(await page.locator("#composer textarea").inputValue(), "later");
     assert.deepEqual(await page.evaluate(() => window.asked.filter((message) => message.type === "withdraw")), [{ type: "withdraw", inputId: "inp_2" }]);
+  });
+
+  it("issue/19-8 shows a running cell with its calls, and then its error at the line", async () => {
+    const text = "# Count the lines of each file.\nfor path in tools.glob(\"*.txt\").unwrap()[\"paths\"]:\n    print(tools.read(path).text)\noops(1)";
+    const item: Item = { itemId: "nod_c:1", kind: "codeCell", status: "inProgress", atMs: 1, turnId: "trn_2", language: "starlark", text };
+    const call = (index: number, status: CellCall["status"], summary = "", durationMs = 3): Event => ({ type: "cell/call", atMs: 1, turnId: "trn_2", itemId: "nod_c:1", cellCall: { callId: `c${index}`, index, tool: index === 1 ? "glob" : "read", args: { path: `f${index}.txt` }, status, durationMs, summary } });
+    await reset([]);
+    await tell({ type: "events", events: [{ type: "item/started", seq: attached.seq + 1, atMs: 1, turnId: "trn_2", item }, call(1, "completed", "f2.txt f3.txt"), call(2, "inProgress")] });
+    await page.getByText("glob f1.txt \u00b7 3 ms \u00b7 f2.txt f3.txt").waitFor();
+    await page.getByText("read f2.txt", { exact: true }).waitFor();
+    assert.deepEqual(await page.locator(".hljs-keyword").allTextContents(), ["for", "in"]);
+    const calls = [call(1, "completed", "f2.txt f3.txt").cellCall, call(2, "failed", "is a directory", 1200).cellCall].filter((c) => c !== undefined);
+    const cell = { calls, printed: "one\n", error: "undefined: oops\n    4 | oops(1)", position: { line: 4, column: 1 }, changed: ["path"], durationMs: 1250 };
+    await tell({ type: "events", events: [{ type: "item/completed", seq: attached.seq + 2, atMs: 2, turnId: "trn_2", itemId: item.itemId, item: { ...item, status: "failed", cell } }] });
+    await page.getByText("read f2.txt \u00b7 1.2 s \u00b7 failed: is a directory").waitFor();
+    assert.equal(await page.locator("div.wrong").textContent(), "Error in line 4, column 1: undefined: oops");
+    assert.equal(await page.locator("code.wrong").textContent(), "oops(1)\n");
+    assert.equal(await page.locator(".codeCell .changed").textContent(), "changed: path");
+    assert.equal(await page.locator(".codeCell .output").textContent(), "one");
+    const [plain, string] = await Promise.all([".code code", ".hljs-string"].map((one) => page.locator(one).first().evaluate((e) => getComputedStyle(e).color)));
+    assert.notEqual(plain, string);
   });
 });

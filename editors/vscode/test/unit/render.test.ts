@@ -3,11 +3,11 @@ import { parseHTML } from "linkedom";
 import type { FromWebview } from "../../src/chat/messages";
 import { reduce, snapshot } from "../../src/model/session";
 import { usageText } from "../../src/model/usage";
-import type { Decision, Item } from "../../src/protocol";
+import type { CellCall, Decision, Event, Item } from "../../src/protocol";
 import { QuestionCards } from "../../src/webview/questionCards";
 import { Items } from "../../src/webview/items";
 import { StreamedMarkdown, render, settledEnd } from "../../src/webview/markdown";
-import { endText, planOf, rowsOf, summaryOf } from "../../src/webview/rows";
+import { endText, planOf, rowsOf, summaryOf, type ItemRow } from "../../src/webview/rows";
 import { attached, turn } from "./turn";
 
 describe("issue/6-1 markdown", () => {
@@ -100,12 +100,54 @@ describe("issue/6-1 items of a chat", () => {
     const done = row({ ...cell, status: "completed", cell: { printed: "<i>1</i>\n", value: [2], changed: ["a", "b"] } });
     assert.equal(done.querySelector("pre.code")?.textContent, "a = '<b>'\nprint(a)\noops\n");
     assert.equal(done.querySelector(".output")?.textContent, "<i>1</i>\nValue: [2]");
-    assert.equal(done.querySelector(".mark")?.textContent, "changed: a, b");
+    assert.equal(done.querySelector(".changed")?.textContent, "changed: a, b");
     assert.equal(done.querySelectorAll("i, .wrong").length, 0);
     const failed = row({ ...cell, cell: { error: "undefined: oops", position: { line: 3, column: 1 } } });
     assert.deepEqual([...failed.querySelectorAll(".wrong")].map((e) => e.textContent), ["oops\n", "Error in line 3, column 1: undefined: oops"]);
     assert.equal(row(cell).querySelector(".wrong")?.textContent, "The code is incomplete and was not run.");
+    const quoted = row({ ...cell, cell: { error: "undefined: oops\n    3 | oops", position: { line: 3 } } });
+    assert.equal(quoted.querySelector("div.wrong")?.textContent, "Error in line 3: undefined: oops");
     assert.equal(row({ ...cell, status: "inProgress" }).textContent, "\u25d4starlarka = '<b>'\nprint(a)\noops\n");
+  });
+
+  it("issue/19-8 highlight the code of a cell, line by line and as text", () => {
+    const cell: Item = { itemId: "x", kind: "codeCell", status: "completed", atMs: 1, language: "starlark", text: "for x in ['<b>']: # <i>\n  print('''a\nb''')" };
+    const code = row(cell).querySelector("pre.code");
+    assert.deepEqual([...(code?.children ?? [])].map((line) => line.textContent), ["for x in ['<b>']: # <i>\n", "  print('''a\n", "b''')\n"]);
+    const marked = (kind: string) => [...(code?.querySelectorAll(`.hljs-${kind}`) ?? [])].map((e) => e.textContent);
+    assert.deepEqual(marked("keyword"), ["for", "in"]);
+    assert.deepEqual(marked("string"), ["'<b>'", "'''a", "b'''"]);
+    assert.deepEqual(marked("comment"), ["# <i>"]);
+    assert.equal(code?.querySelectorAll("b, i").length, 0);
+    assert.equal(row({ ...cell, language: "calc" }).querySelectorAll("[class^=hljs]").length, 0);
+  });
+
+  it("issue/19-8 show the first calls of a cell with their durations, and the others on request", () => {
+    const calls = Array.from({ length: 10 }, (_, n): CellCall => ({ callId: `c${n}`, index: n + 1, tool: "read", args: { path: `<i>${n}` }, status: "completed", durationMs: n, summary: "ok" }));
+    calls[1] = { callId: "c1", index: 2, tool: "grep", args: { pattern: "x", path: "y" }, status: "failed", durationMs: 1200, summary: "no such file" };
+    const cell: Item = { itemId: "x", kind: "codeCell", status: "completed", atMs: 1, language: "starlark", text: "x", cell: { printed: "1", durationMs: 2500, calls, moreCalls: 120 } };
+    const shown = row(cell);
+    const lines = [...shown.querySelectorAll(".cellCalls > .call")].map((e) => e.textContent);
+    assert.deepEqual(lines.slice(0, 2), ["\u2713read <i>0 \u00b7 0 ms \u00b7 ok", '\u2717grep {"pattern":"x","path":"y"} \u00b7 1.2 s \u00b7 failed: no such file']);
+    assert.equal(lines.length, 8);
+    assert.equal(shown.querySelector(".cellCalls summary")?.textContent, "\u2026 122 more calls");
+    assert.equal(shown.querySelector(".took")?.textContent, "2.5 s");
+    assert.equal(shown.querySelectorAll("i").length, 0);
+  });
+
+  it("issue/19-8 show the newest calls of a cell while it runs", () => {
+    const item: Item = { itemId: "x", kind: "codeCell", status: "inProgress", atMs: 1, language: "starlark", text: "x", turnId: "trn_1" };
+    const call = (index: number, status: CellCall["status"]): Event => ({ type: "cell/call", atMs: 1, itemId: "x", cellCall: { callId: `c${index}`, index, tool: `tool${index}`, status, durationMs: index } });
+    let view = reduce(snapshot({ ...attached, items: [item] }), [1, 2, 3].flatMap((n) => [call(n, "inProgress"), call(n, "completed")]));
+    const shown = () => {
+      const found = rowsOf(view).find((one) => one.key === "x") as ItemRow;
+      return [...new Items(() => undefined).row(found, undefined).querySelectorAll(".cellCalls > *")].map((e) => e.textContent);
+    };
+    assert.deepEqual(shown(), ["\u2713tool1 \u00b7 1 ms", "\u2713tool2 \u00b7 2 ms", "\u2713tool3 \u00b7 3 ms"]);
+    view = reduce(view, Array.from({ length: 27 }, (_, n) => call(n + 4, n < 26 ? "completed" : "inProgress")));
+    assert.deepEqual([shown()[0], shown().at(-1), shown().length], ["\u2026 22 earlier calls", "\u25d4tool30", 9]);
+    view = reduce(view, [call(5, "completed"), { type: "item/completed", atMs: 1, itemId: "x", item: { ...item, status: "completed", cell: {} } }]);
+    assert.deepEqual(shown(), []);
   });
 
   it("collapse reasoning", () => {

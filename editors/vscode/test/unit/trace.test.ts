@@ -51,4 +51,24 @@ Session ses_1, accepted 1970-01-01T00:00:01.000Z
   it("is saved as one event per line", () => {
     assert.deepEqual(traceLines(events).trimEnd().split("\n").map((line) => JSON.parse(line) as Event), events);
   });
+
+  it("issue/19-8 has a cell with its calls, their durations and its result", () => {
+    const cell = { itemId: "x", kind: "codeCell", language: "starlark", text: "x = 1\noops", turnId: "trn_1" } as const;
+    const calls = [{ callId: "a", index: 1, tool: "read", args: { path: "go.mod" }, status: "completed", durationMs: 3, summary: "module" } as const];
+    const result = { calls, moreCalls: 2, durationMs: 1500, printed: "1\n", error: "undefined: oops", position: { line: 2 }, changed: ["x"] };
+    const about = { sessionId: "ses_1", turnId: "trn_1" };
+    assert.equal(traceText(turn, [
+      { ...about, type: "item/started", seq: 1, atMs: 1000, item: { ...cell, atMs: 1000, status: "inProgress" } },
+      { ...about, type: "item/completed", seq: 2, atMs: 2500, item: { ...cell, atMs: 2500, status: "failed", cell: result } },
+    ]).split("\n\n")[1], `    +0.000  starlark started
+            x = 1
+            oops
+    +1.500  starlark failed, 1.5 s
+            completed: read go.mod \u00b7 3 ms \u00b7 module
+            2 more calls
+            1
+            Error in line 2: undefined: oops
+            changed: x
+`);
+  });
 });
