@@ -316,9 +316,17 @@ func (s *namespace) join() {
 
 // Globals describes all globals, sorted by name.
 func (in *Interpreter) Globals() []protocol.CodeGlobal {
-	all := make([]protocol.CodeGlobal, 0, len(in.space.globals))
-	for _, name := range slices.Sorted(maps.Keys(in.space.globals)) {
+	return in.Describe(slices.Sorted(maps.Keys(in.space.globals)))
+}
+
+// Describe describes the globals with these names. Other names are left out.
+func (in *Interpreter) Describe(names []string) []protocol.CodeGlobal {
+	all := make([]protocol.CodeGlobal, 0, len(names))
+	for _, name := range names {
 		g := in.space.globals[name]
+		if g == nil {
+			continue
+		}
 		one := protocol.CodeGlobal{Name: name, Type: savedType(g.saved), Size: int64(len(g.saved))}
 		if g.value != nil {
 			one.Type = g.value.Type()

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"lashd/engine/plugin"
 	"lashd/engine/tool"
 	"lashd/engine/turn"
@@ -21,7 +23,8 @@ import (
 type executor struct {
 	*instance
 	unstored plugin.ExecutionChange // captured from the process, but not durable yet; guarded by mu
-	seen     []protocol.CodeGlobal  // globals as of the newest capture or restore; guarded by mu
+	// seen has the globals by name, as of the newest capture. It is nil between a restore and the capture after it. Guarded by mu.
+	seen map[string]protocol.CodeGlobal
 }
 
 // Describe implements plugin.CodeDescriber.
@@ -122,7 +125,8 @@ func (x *executor) Dirty() bool {
 type codeChange struct {
 	Changed map[string][]byte     `json:"changed,omitempty"`
 	Removed []string              `json:"removed,omitempty"`
-	Globals []protocol.CodeGlobal `json:"globals,omitempty"` // all that there are, ordered by name
+	Globals []protocol.CodeGlobal `json:"globals,omitempty"` // all that there are, or with Partial those that changed
+	Partial bool                  `json:"partial,omitempty"` // the other globals are as in the answer before
 	More    bool                  `json:"more,omitempty"`    // the rest follows in the next answer
 }
 
@@ -164,9 +168,24 @@ func (x *executor) fetchPart(ctx context.Context) (more bool, err error) {
 	next := plugin.ExecutionChange{Changed: answer.Changed, Removed: answer.Removed}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.code, x.seen = next.AppliedTo(maps.Clone(x.code)), answer.Globals
+	x.code = next.AppliedTo(maps.Clone(x.code))
+	x.see(answer)
 	x.unstored = next.After(x.unstored)
 	return answer.More, nil
+}
+
+// see updates what is known about the globals. A list of all globals would cost a session with 1,000 of them 1.5 ms a cell, so
+// an executor may list only those that changed. The caller holds mu.
+func (x *executor) see(answer *codeChange) {
+	if !answer.Partial || x.seen == nil {
+		x.seen = map[string]protocol.CodeGlobal{}
+	}
+	for _, name := range answer.Removed {
+		delete(x.seen, name)
+	}
+	for _, g := range answer.Globals {
+		x.seen[g.Name] = g
+	}
 }
 
 // Stored implements plugin.ExecutionState. The engine calls it after the commit with the newest capture.
@@ -180,10 +199,13 @@ func (x *executor) Stored() {
 func (x *executor) Globals(context.Context) ([]protocol.CodeGlobal, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.seen != nil {
-		return x.seen, nil
-	}
 	var all []protocol.CodeGlobal
+	if x.seen != nil {
+		for _, name := range slices.Sorted(maps.Keys(x.seen)) {
+			all = append(all, x.seen[name])
+		}
+		return all, nil
+	}
 	for _, name := range slices.Sorted(maps.Keys(x.code)) {
 		all = append(all, protocol.CodeGlobal{Name: name, Size: int64(len(x.code[name]))})
 	}
@@ -212,33 +234,56 @@ func (x *executor) Restore(ctx context.Context, values map[string][]byte) error 
 }
 
 // maxRestored is how many bytes of values one code/restore carries, unless a single value is larger.
-// The limit of a message is well above it, and values grow by a third in JSON.
-const maxRestored = 2 << 20
+// The limit of a message is well above it, and values grow by a third in JSON. Smaller messages let
+// the daemon and the process work at the same time.
+const maxRestored = 1 << 20
 
-// giveCode sends the values of the executor to the process, in as many messages as they need. No
-// values reset the executor.
+// inTransit is how many messages with values are encoded, sent and decoded at the same time.
+const inTransit = 3
+
+// giveCode sends the values of the executor to the process, in as many messages as they need. The
+// last one goes when all others are answered. No values reset the executor.
 func (i *instance) giveCode(ctx context.Context, s *seat, values map[string][]byte) error {
-	names := slices.Sorted(maps.Keys(values))
-	for first := true; first || len(names) > 0; first = false {
-		part, size := map[string][]byte{}, 0
-		for len(names) > 0 && (size == 0 || size+len(values[names[0]]) <= maxRestored) {
-			part[names[0]] = values[names[0]]
-			size += len(names[0]) + len(values[names[0]])
-			names = names[1:]
-		}
+	parts := splitValues(values)
+	give := func(ctx context.Context, part map[string][]byte, more bool) error {
 		_, err := put[nothing](ctx, s, "code/restore", i.factory.config.Deadlines.State, 0, nil, func(s *seat, u until) any {
 			return struct {
 				of
 				until
 				Values map[string][]byte `json:"values"`
 				More   bool              `json:"more,omitempty"` // further values follow; the state is replaced with the last of them
-			}{i.of(s), u, part, len(names) > 0}
+			}{i.of(s), u, part, more}
 		})
-		if err != nil {
-			return fmt.Errorf("code executor: %w", err)
-		}
+		return err
+	}
+	last := len(parts) - 1
+	sending, all := errgroup.WithContext(ctx)
+	sending.SetLimit(inTransit)
+	for _, part := range parts[:last] {
+		sending.Go(func() error { return give(all, part, true) })
+	}
+	err := sending.Wait()
+	if err == nil {
+		err = give(ctx, parts[last], false)
+	}
+	if err != nil {
+		return fmt.Errorf("code executor: %w", err)
 	}
 	return nil
+}
+
+// splitValues divides values into parts of at most maxRestored bytes. There is at least one, which may be empty.
+func splitValues(values map[string][]byte) []map[string][]byte {
+	parts, size := []map[string][]byte{{}}, 0
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		more := len(name) + len(values[name])
+		if size > 0 && size+more > maxRestored {
+			parts, size = append(parts, map[string][]byte{}), 0
+		}
+		parts[len(parts)-1][name] = values[name]
+		size += more
+	}
+	return parts
 }
 
 // cellHost is the part of a grant that a running code cell has.

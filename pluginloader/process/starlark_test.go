@@ -5,6 +5,7 @@ package process_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -63,6 +64,67 @@ func TestStarlarkWorker(t *testing.T) {
 			if got := cell(t, d, id); !strings.Contains(got, c.want) {
 				t.Errorf("%s: the model reads %q, want %q", c.source, got, c.want)
 			}
+		}
+	})
+}
+
+// workerSession is a session with the Starlark worker.
+func workerSession(t *testing.T) *plugin.Session {
+	t.Helper()
+	c := config(t, "starlark", process.Contributions{Executor: &process.CodeExecutor{Replay: true}})
+	c.ID = "starlark"
+	return session(t, "ses_1", begin(t, c))
+}
+
+// ran runs a cell and returns the JSON of its value.
+func ran(t *testing.T, s *plugin.Session, source string) string {
+	t.Helper()
+	r, err := s.Execute(t.Context(), &plugin.CodeCall{TurnID: "trn_1", CellID: "c1", Language: "starlark", Source: source}, noCalls{})
+	if err != nil || r.Error != "" {
+		t.Fatalf("%s: %s %v", source, r.Error, err)
+	}
+	return string(r.Value)
+}
+
+// noCalls is the host of cells that ask for nothing.
+type noCalls struct{ plugin.CellHost }
+
+func (noCalls) Tools() []protocol.ToolManifest { return nil }
+
+func TestStarlarkState(t *testing.T) {
+	t.Run("runtime/R11 a state of several messages reaches a new process, and the list of globals stays complete", func(t *testing.T) {
+		s := workerSession(t)
+		var source strings.Builder
+		for i := range 30 {
+			fmt.Fprintf(&source, "g%02d = 'value %02d ' + 'x' * 150000\n", i, i)
+		}
+		ran(t, s, source.String())
+		first, err := s.CaptureExecution(t.Context())
+		if err != nil || len(first.Changed) != 30 {
+			t.Fatalf("captured %d values, %v", len(first.Changed), err)
+		}
+		first.Stored()
+		ran(t, s, "g07 = [7]\nnew = 1")
+		second, err := s.CaptureExecution(t.Context())
+		if err != nil || len(second.Changed) != 2 {
+			t.Fatalf("captured %d values, %v", len(second.Changed), err)
+		}
+		second.Stored()
+		list, err := s.Globals(t.Context())
+		if err != nil || len(list) != 31 || list[7].Type != "list" || list[8].Type != "string" || list[30].Name != "new" {
+			t.Errorf("the globals are %+v, %v", list, err)
+		}
+		again := workerSession(t)
+		ran(t, again, "other = 5")
+		if err := again.RestoreExecution(t.Context(), second.AppliedTo(first.Changed)); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := ran(t, again, "[len(g00), g00[:8], g29[:8], g07, new]"), `[150009,"value 00","value 29",[7],1]`; got != want {
+			t.Errorf("the values are %s, want %s", got, want)
+		}
+		list, err = again.Globals(t.Context())
+		if err != nil || len(list) != 31 {
+			t.Errorf("%d globals after the restore, %v", len(list), err)
 		}
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -87,7 +88,8 @@ const maxPart = 4 << 20
 type change struct {
 	Changed map[string][]byte     `json:"changed,omitempty"`
 	Globals []protocol.CodeGlobal `json:"globals,omitempty"`
-	More    bool                  `json:"more,omitempty"` // the rest follows in the next answer
+	Partial bool                  `json:"partial,omitempty"` // Globals has only those that changed
+	More    bool                  `json:"more,omitempty"`    // the rest follows in the next answer
 }
 
 // snapshot implements code/snapshot: the values that changed since the last one. Globals never disappear from the state of a
@@ -98,13 +100,18 @@ func (s *session) snapshot() *change {
 		s.outgoing = append(s.outgoing, value{name, data})
 	}
 	slices.SortFunc(s.outgoing, func(a, b value) int { return cmp.Compare(a.name, b.name) })
-	c, size := &change{Changed: map[string][]byte{}, Globals: s.interpreter.Globals()}, 0
+	c, size := &change{Changed: map[string][]byte{}, Partial: s.listed}, 0
 	for len(s.outgoing) > 0 && (size == 0 || size+len(s.outgoing[0].data) <= maxPart) {
 		first := s.outgoing[0]
 		c.Changed[first.name], size = first.data, size+len(first.data)
 		s.outgoing = s.outgoing[1:]
 	}
-	c.More = len(s.outgoing) > 0
+	if s.listed {
+		c.Globals = s.interpreter.Describe(slices.Sorted(maps.Keys(c.Changed)))
+	} else {
+		c.Globals = s.interpreter.Globals()
+	}
+	s.listed, c.More = true, len(s.outgoing) > 0
 	return c
 }
 
@@ -128,7 +135,7 @@ func (s *session) restore(p *params) error {
 	if p.More {
 		return nil
 	}
-	s.incoming, s.outgoing = nil, nil
+	s.incoming, s.outgoing, s.listed = nil, nil, false
 	return s.interpreter.Restore(values)
 }
 

@@ -66,6 +66,7 @@ type session struct {
 	tools       []byte            // the tools that are bound, as received
 	incoming    map[string][]byte // values of a restore that is not complete
 	outgoing    []value           // values of a snapshot that did not fit into one message
+	listed      bool              // the daemon knows all globals but those that change from now on
 }
 
 // message is a JSON-RPC message of the daemon. Its parts are raw.
@@ -79,8 +80,10 @@ func (w *worker) serve(in io.Reader) error {
 	defer w.cells.Wait()
 	defer cancel()
 	lines := bufio.NewReaderSize(in, 64<<10)
+	var line []byte
 	for {
-		line, err := lines.ReadBytes('\n')
+		var err error
+		line, err = appendLine(line[:0], lines)
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
@@ -95,6 +98,20 @@ func (w *worker) serve(in io.Reader) error {
 			return nil
 		}
 		w.handle(ctx, m)
+		if string(m.method) != `"code/restore"` {
+			line = nil // the parts of other messages can be in use
+		}
+	}
+}
+
+// appendLine reads a line and appends it to a buffer. The messages of a large restore share one: a new buffer for each costs more time
+// than to decode their values.
+func appendLine(buffer []byte, lines *bufio.Reader) ([]byte, error) {
+	for {
+		part, err := lines.ReadSlice('\n')
+		if buffer = append(buffer, part...); !errors.Is(err, bufio.ErrBufferFull) {
+			return buffer, err
+		}
 	}
 }
 

@@ -203,17 +203,21 @@ func TestWorker(t *testing.T) {
 			t.Errorf("changed %q, error %s", r.Changed, r.Error)
 		}
 		s := decoded[snapshot](t, d.call("code/snapshot", `{"instance":"i"}`))
-		if len(s.Changed) != 3 || len(s.Globals) != 3 || s.Globals[0].Name != "f" || s.Globals[0].Type != "function" || s.More {
+		if len(s.Changed) != 3 || len(s.Globals) != 3 || s.Globals[0].Name != "f" || s.Globals[0].Type != "function" || s.More || s.Partial {
 			t.Errorf("snapshot %+v", s)
 		}
-		if again := decoded[snapshot](t, d.call("code/snapshot", `{"instance":"i"}`)); len(again.Changed) != 0 {
-			t.Errorf("a second snapshot has %v", again.Changed)
+		if again := decoded[snapshot](t, d.call("code/snapshot", `{"instance":"i"}`)); len(again.Changed) != 0 || len(again.Globals) != 0 || !again.Partial {
+			t.Errorf("a second snapshot has %+v", again)
 		}
 		other := starts(t, `{}`)
+		other.call("code/snapshot", `{"instance":"i"}`)
 		values, _ := json.Marshal(s.Changed) // bytes always encode
 		other.call("code/restore", `{"instance":"i","values":`+string(values)+`}`)
 		if r := other.cell("x.append(2)\nf()"); string(r.Value) != "2" || fmt.Sprint(r.Changed) != "[x]" {
 			t.Errorf("value %s, changed %q, error %s", r.Value, r.Changed, r.Error)
+		}
+		if s := decoded[snapshot](t, other.call("code/snapshot", `{"instance":"i"}`)); len(s.Changed) != 1 || len(s.Globals) != 3 || s.Partial {
+			t.Errorf("the first snapshot after a restore has %+v", s)
 		}
 		other.call("code/restore", `{"instance":"i"}`)
 		if r := other.cell("x"); !strings.Contains(r.Error, "undefined: x") {
@@ -324,5 +328,6 @@ type snapshot struct {
 	Changed map[string][]byte
 	Removed []string
 	Globals []protocol.CodeGlobal
+	Partial bool
 	More    bool
 }
