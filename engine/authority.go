@@ -26,6 +26,8 @@ type requester struct {
 	// bound is set if the plugin that asks does not ship with lashd. It may then name only the
 	// session itself, its subagents, and the sessions created at its request.
 	bound bool
+	// sandbox is the widest mode for commands that a bound plugin has lashd run; empty: outside a sandbox.
+	sandbox protocol.SandboxMode
 }
 
 // id returns the session that asks, or "" for a client.
@@ -54,6 +56,25 @@ func (a *requester) checkCommands() error {
 		return errPlanning
 	}
 	return nil
+}
+
+// confined returns the mode for a command for which the requester asks for another one.
+func (a *requester) confined(wanted protocol.SandboxMode) protocol.SandboxMode {
+	if a == nil || a.sandbox == "" {
+		return wanted
+	}
+	return authority.Narrowest(wanted, a.sandbox)
+}
+
+// confine returns the spec of a task whose command, if it has one, runs in no wider mode than the requester may use.
+func (a *requester) confine(spec protocol.TaskSpec) protocol.TaskSpec {
+	if spec.Command == nil {
+		return spec
+	}
+	command := *spec.Command
+	command.Sandbox = a.confined(command.Sandbox)
+	spec.Command = &command
+	return spec
 }
 
 // checkTaskCommand is checkCommands for a task. Tasks without a command always pass.

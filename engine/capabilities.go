@@ -60,7 +60,11 @@ func (s *services) requester(ctx context.Context) (*requester, error) {
 		return nil, err
 	}
 	planning := authority.Planning(row.Config, row.Authority.Ceiling)
-	return &requester{s.session, authority.MeetAll(s.ceiling, authority.InSandbox(ctx), planning), authority.IsLoaded(ctx)}, nil
+	by := &requester{session: s.session, ceiling: authority.MeetAll(s.ceiling, authority.InSandbox(ctx), planning), bound: authority.IsLoaded(ctx)}
+	if by.bound {
+		by.sandbox = authority.SandboxOf(row.Config.Approval, row.Authority.Ceiling, s.ceiling)
+	}
+	return by, nil
 }
 
 // resolveSession returns the session that id names, or the services' own session if id is empty. It

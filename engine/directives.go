@@ -46,7 +46,7 @@ func (h *hooks) createFor(ctx context.Context, o plugin.Owned, key string) error
 		p.IdempotencyKey = key
 	}
 	ceiling := authority.MeetAll(h.judge.ceiling, authority.Sandboxed(h.plugins.Sandboxed(o.Plugin)))
-	_, err := h.eng.Sessions.new(ctx, &requester{h.session.id, ceiling, h.plugins.Loaded(o.Plugin)}, &p)
+	_, err := h.eng.Sessions.new(ctx, &requester{session: h.session.id, ceiling: ceiling, bound: h.plugins.Loaded(o.Plugin)}, &p)
 	return err
 }
 

@@ -88,11 +88,12 @@ func (g *intentGate) start(ctx context.Context, s *toolCall, want *protocol.Star
 		out.TaskID = protocol.TaskID("tsk_" + out.ID[len("int_"):])
 	}
 	by := g.askerOf(s)
-	if err := cmp.Or(g.st.eng.Tasks.check(out.TaskID, &want.Spec), checkTaskCommand(by, &want.Spec)); err != nil {
+	spec := by.confine(want.Spec)
+	if err := cmp.Or(g.st.eng.Tasks.check(out.TaskID, &spec), checkTaskCommand(by, &spec)); err != nil {
 		refuse(out, err)
 		return nil
 	}
-	known, err := g.exists(ctx, out.TaskID, &want.Spec)
+	known, err := g.exists(ctx, out.TaskID, &spec)
 	switch {
 	case errors.As(err, new(*TaskConflictError)):
 		out.Refused = protocol.IntentConflict
@@ -101,7 +102,7 @@ func (g *intentGate) start(ctx context.Context, s *toolCall, want *protocol.Star
 		return err
 	}
 	origin := protocol.TaskOrigin{SessionID: g.st.id, TurnID: g.batch.caller.turnID(), CallID: s.CallID, Ceiling: by.ceiling}
-	if _, err := startTask(g.st.eng, g.tasks, out.TaskID, &want.Spec, origin, nil); err != nil {
+	if _, err := startTask(g.st.eng, g.tasks, out.TaskID, &spec, origin, nil); err != nil {
 		refuse(out, err)
 	}
 	return nil
@@ -112,7 +113,11 @@ func (g *intentGate) start(ctx context.Context, s *toolCall, want *protocol.Star
 func (g *intentGate) askerOf(s *toolCall) *requester {
 	j := g.batch.hooks.judge
 	boxed := s.sandboxed || s.entry != nil && j.plugins.Sandboxed(s.entry.Source())
-	return &requester{session: g.st.id, ceiling: authority.MeetAll(j.ceiling, authority.Sandboxed(boxed))}
+	by := &requester{session: g.st.id, ceiling: authority.MeetAll(j.ceiling, authority.Sandboxed(boxed))}
+	if s.entry == nil || !j.plugins.Ships(s.entry.Source()) {
+		by.sandbox = authority.SandboxOf(j.config.Approval, j.sessionCeiling, j.ceiling)
+	}
+	return by
 }
 
 // exists reports whether the task was started before, in the store or in this commit. The same id

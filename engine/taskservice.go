@@ -140,7 +140,8 @@ func (s *services) StartTask(ctx context.Context, p *plugin.TaskStart) (*protoco
 		return nil, err
 	}
 	at, err := s.inWorkspace(ctx, p.SessionID)
-	if err := cmp.Or(checkTaskCommand(by, &p.Spec), s.eng.Tasks.check(p.TaskID, &p.Spec), err); err != nil {
+	spec := by.confine(p.Spec)
+	if err := cmp.Or(checkTaskCommand(by, &spec), s.eng.Tasks.check(p.TaskID, &spec), err); err != nil {
 		return nil, err
 	}
 	var run worker
@@ -157,7 +158,7 @@ func (s *services) StartTask(ctx context.Context, p *plugin.TaskStart) (*protoco
 	}
 	defer l.release()
 	return do(ctx, s.eng, at, func(ctx context.Context, st *state) (*protocol.TaskResult, error) {
-		r, err := st.tasks.start(ctx, p.TaskID, &p.Spec, origin, run, receipt.Request{})
+		r, err := st.tasks.start(ctx, p.TaskID, &spec, origin, run, receipt.Request{})
 		if err != nil || p.Ref == "" || r.Task.State.Final() {
 			return r, err
 		}

@@ -55,6 +55,17 @@ func compareSandboxes(a, b protocol.ApprovalConfig) error {
 // width orders sandbox modes, narrowest first.
 var width = map[protocol.SandboxMode]int{protocol.SandboxReadOnly: 1, protocol.SandboxWorkspace: 2, "": 3, protocol.SandboxFullAccess: 3}
 
+// SandboxOf returns the narrowest sandbox mode of an approval configuration and of the policies in ceilings, which may be nil.
+func SandboxOf(a protocol.ApprovalConfig, ceilings ...*protocol.Ceiling) protocol.SandboxMode {
+	mode := a.Sandbox
+	for _, c := range ceilings {
+		for _, p := range deref(c).Policies {
+			mode = Narrowest(mode, p.Approval.Sandbox)
+		}
+	}
+	return mode
+}
+
 // Narrowest returns the narrowest of two sandbox modes.
 func Narrowest(a, b protocol.SandboxMode) protocol.SandboxMode {
 	if width[a] < width[b] {

@@ -105,9 +105,8 @@ func checkApproval(a protocol.ApprovalConfig) error {
 	if a.Mode != "" && !slices.Contains(modes, a.Mode) {
 		return NotOneOf("/approval/mode", modes)
 	}
-	sandboxes := []protocol.SandboxMode{protocol.SandboxReadOnly, protocol.SandboxWorkspace, protocol.SandboxFullAccess}
-	if a.Sandbox != "" && !slices.Contains(sandboxes, a.Sandbox) {
-		return NotOneOf("/approval/sandbox", sandboxes)
+	if !a.Sandbox.Known() {
+		return NotOneOf("/approval/sandbox", []protocol.SandboxMode{protocol.SandboxReadOnly, protocol.SandboxWorkspace, protocol.SandboxFullAccess})
 	}
 	if d := a.Default; d != "" && d != protocol.ApproveAllow && d != protocol.ApproveDeny {
 		return Bad("/approval/default", "must be allow or deny")

@@ -8,16 +8,19 @@ import (
 )
 
 // signs are texts by which programs report what a sandbox refuses, and what each probably means.
-var signs = []struct{ text, meaning string }{
-	{"read-only file system", "it writes only to the workspace and to /tmp"},
-	{"device or resource busy", "some files, such as .git/config and .git/hooks, cannot be changed"},
-	{"could not resolve host", "it has no network"},
-	{"temporary failure in name resolution", "it has no network"},
-	{"eai_again", "it has no network"},
-	{"network is unreachable", "it has no network"},
-	{"connection refused", "its network has only its own servers"},
-	{"permission denied", "it does not read secrets, and does not use sockets of other programs"},
-	{"operation not permitted", "it has no privileges"},
+var signs = []struct {
+	text, meaning string
+	clear         bool // also a sign if the command succeeded
+}{
+	{"read-only file system", "it writes only to the workspace and to /tmp", true},
+	{"device or resource busy", "some files, such as .git/config and .git/hooks, cannot be changed", true},
+	{"could not resolve host", "it has no network", true},
+	{"temporary failure in name resolution", "it has no network", true},
+	{"eai_again", "it has no network", true},
+	{"network is unreachable", "it has no network", true},
+	{"connection refused", "its network has only its own servers", false},
+	{"permission denied", "it does not read secrets, and does not use sockets of other programs", false},
+	{"operation not permitted", "it has no privileges", false},
 }
 
 // Explain returns a sentence for the model if the output of a command looks as if the sandbox refused something; else "".
@@ -27,8 +30,8 @@ func Explain(mode protocol.SandboxMode, output string, failed bool) string {
 		return ""
 	}
 	output = strings.ToLower(output)
-	for i, s := range signs {
-		if strings.Contains(output, s.text) && (failed || i < 2) {
+	for _, s := range signs {
+		if strings.Contains(output, s.text) && (failed || s.clear) {
 			return fmt.Sprintf("[The command ran in a sandbox (mode %s): %s. If it needs more, call again with \"outside\": true; a person is asked.]\n", mode, s.meaning)
 		}
 	}

@@ -31,6 +31,9 @@ type Box struct {
 	Env         []string // variables to add to the command's environment
 }
 
+// errNoScratch means that the daemon was not given a directory for sandboxes.
+var errNoScratch = errors.New("there is no directory for the temporary files of sandboxed commands")
+
 // Where a command finds its caches: a directory in its own /tmp, which is kept for the workspace.
 const cache = "/tmp/cache"
 
@@ -39,6 +42,9 @@ const cache = "/tmp/cache"
 func (p Places) For(mode protocol.SandboxMode, workspace string) (*Box, error) {
 	if !mode.Confines() {
 		return nil, nil
+	}
+	if !filepath.IsAbs(p.Scratch) {
+		return nil, errNoScratch
 	}
 	workspace, err := pathresolve.Existing(workspace)
 	if err != nil {

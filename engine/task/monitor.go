@@ -47,6 +47,7 @@ func CheckMonitor(s *protocol.MonitorSpec) error {
 		{strings.ContainsRune(s.Cwd, 0) || len(s.Cwd) > 4096, "cwd", "must be a path"},
 		{env > maxMonitorEnv, "env", fmt.Sprintf("has %d bytes; the limit is %d", env, maxMonitorEnv)},
 		{s.TimeoutMs < 0 || s.TimeoutMs > MaxMonitorTimeout, "timeoutMs", fmt.Sprintf("must be between 1 and %d", MaxMonitorTimeout)},
+		{!s.Sandbox.Known(), "sandbox", "must be readOnly, workspace or fullAccess"},
 		{unknown(s.ArmOn, "", protocol.ArmManual, protocol.ArmSession), "armOn", "must be manual or sessionStart"},
 		{unknown(s.Wake, "", protocol.WakeTurn, protocol.WakeNotify), "wake", "must be queueTurn or notify"},
 	} {
@@ -75,6 +76,6 @@ func Monitor(s protocol.MonitorSpec) protocol.MonitorSpec {
 func Watched(s *protocol.MonitorSpec, dir string) protocol.TaskSpec {
 	return protocol.TaskSpec{
 		Kind: protocol.TaskMonitor, Label: s.ID, Recovery: protocol.RecoverOwner, TimeoutMs: s.TimeoutMs,
-		Command: &protocol.TaskShell{Script: s.Command, Workdir: dir, Env: s.Env},
+		Command: &protocol.TaskShell{Script: s.Command, Workdir: dir, Env: s.Env, Sandbox: s.Sandbox},
 	}
 }

@@ -137,6 +137,10 @@ func checkShell(c *protocol.TaskShell) error {
 	switch {
 	case strings.TrimSpace(c.Script) == "" || strings.ContainsRune(c.Script, 0) || len(c.Script) > MaxScript:
 		return &SpecError{"command/script", fmt.Sprintf("must be a command of at most %d bytes", MaxScript)}
+	case !c.Sandbox.Known():
+		return &SpecError{"command/sandbox", "must be readOnly, workspace or fullAccess"}
+	case c.Detach && c.Sandbox.Confines():
+		return &SpecError{"command/detach", "is not allowed in a sandbox, which ends with lashd"}
 	case c.Workdir != "" && !filepath.IsAbs(c.Workdir) || strings.ContainsRune(c.Workdir, 0):
 		return &SpecError{"command/workdir", "must be an absolute path"}
 	}

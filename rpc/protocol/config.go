@@ -198,6 +198,9 @@ const (
 	SandboxFullAccess SandboxMode = "fullAccess" // commands run outside a sandbox
 )
 
+// Known reports whether m is one of the modes, or absent.
+func (m SandboxMode) Known() bool { return m == "" || m == SandboxFullAccess || m.Confines() }
+
 // Confines reports whether commands run in a sandbox.
 func (m SandboxMode) Confines() bool { return m == SandboxReadOnly || m == SandboxWorkspace }
 

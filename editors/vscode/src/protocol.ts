@@ -1053,6 +1053,8 @@ export interface MonitorSpec {
   cwd?: string;
   /** additional environment variables */
   env?: Record<string, string>;
+  /** absent: the command runs outside a sandbox */
+  sandbox?: SandboxMode;
   /** no time limit */
   persistent?: boolean;
   /** time limit, after which lashd stops the monitor as failed; 0: 300000; at most 3600000 */

@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"lashd/engine/plugin"
+	"lashd/engine/sandbox"
 	"lashd/engine/tool"
 	"lashd/rpc/protocol"
 )
@@ -47,7 +48,8 @@ var startSchema = json.RawMessage(`{
 		"cwd": {"type": "string", "description": "working directory (default: the workspace)"},
 		"persistent": {"type": "boolean", "description": "run without a time limit, and start again after a restart of lashd"},
 		"timeoutMs": {"type": "integer", "minimum": 1, "maximum": 3600000, "description": "milliseconds after which it is stopped (default: 300000)"},
-		"notifyOnly": {"type": "boolean", "description": "do not wake you; read the lines with list_monitors"}
+		"notifyOnly": {"type": "boolean", "description": "do not wake you; read the lines with list_monitors"},
+		"outside": {"type": "boolean", "description": "run it outside the sandbox, if the session has one; a person is asked"}
 	},
 	"required": ["id", "command"],
 	"additionalProperties": false
@@ -93,6 +95,18 @@ func (Factory) Tools() []tool.Tool {
 	}
 }
 
+// Programs implements tool.Confiner.
+func (Factory) Programs(name string, args json.RawMessage) tool.Programs {
+	var a struct{ Outside bool }
+	switch {
+	case json.Unmarshal(args, &a) != nil || name != startTool || sandbox.Available() != nil:
+		return tool.ProgramsUnknown
+	case a.Outside:
+		return tool.ProgramsOutside
+	}
+	return tool.ProgramsInside
+}
+
 // Execute implements tool.Provider.
 // It may run on several goroutines at once. Errors of the engine become failed results that the
 // model reads; only a missing capability or an unknown tool is an error.
@@ -104,7 +118,7 @@ func (Factory) Execute(ctx context.Context, call tool.Invocation) (tool.Result, 
 	key := protocol.Mutation{IdempotencyKey: fmt.Sprintf("%s:%s:%s", call.Name, call.TurnID, call.CallID)}
 	switch call.Name {
 	case startTool:
-		return start(ctx, monitors, key, call.Args)
+		return start(ctx, monitors, key, call)
 	case stopTool:
 		return stop(ctx, monitors, key, call.Args)
 	case listTool:
@@ -116,7 +130,7 @@ func (Factory) Execute(ctx context.Context, call tool.Invocation) (tool.Result, 
 // start is start_monitor. Starting a monitor that already runs with the same spec succeeds;
 // persistent monitors also restart with the daemon.
 // The result does not wait for output: lines arrive later, as wakes.
-func start(ctx context.Context, monitors plugin.MonitorService, key protocol.Mutation, args json.RawMessage) (tool.Result, error) {
+func start(ctx context.Context, monitors plugin.MonitorService, key protocol.Mutation, call tool.Invocation) (tool.Result, error) {
 	var a struct {
 		ID         string `json:"id"`
 		Command    string `json:"command"`
@@ -125,10 +139,10 @@ func start(ctx context.Context, monitors plugin.MonitorService, key protocol.Mut
 		TimeoutMs  int64  `json:"timeoutMs"`
 		NotifyOnly bool   `json:"notifyOnly"`
 	}
-	if err := json.Unmarshal(args, &a); err != nil {
+	if err := json.Unmarshal(call.Args, &a); err != nil {
 		return tool.Result{}, err // cannot happen: the arguments match the schema
 	}
-	spec := protocol.MonitorSpec{ID: a.ID, Command: a.Command, Cwd: a.Cwd, Persistent: a.Persistent, TimeoutMs: a.TimeoutMs, Restart: a.Persistent}
+	spec := protocol.MonitorSpec{ID: a.ID, Command: a.Command, Cwd: a.Cwd, Sandbox: call.Sandbox, Persistent: a.Persistent, TimeoutMs: a.TimeoutMs, Restart: a.Persistent}
 	if a.NotifyOnly {
 		spec.Wake = protocol.WakeNotify
 	}

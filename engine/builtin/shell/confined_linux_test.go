@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"lashd/engine/builtin/builtintest"
+	"lashd/engine/builtin/monitor"
 	"lashd/engine/builtin/shell"
 	"lashd/engine/builtin/workspace"
 	"lashd/engine/provider/scripted"
@@ -54,7 +55,7 @@ func (u user) calls(t *testing.T, name string, args map[string]any, a protocol.A
 	model := scripted.New(&scripted.Script{Turns: []scripted.Turn{{Replies: []scripted.Reply{
 		{ToolCalls: []scripted.Call{{ID: "c1", Name: name, Args: encoded}}}, {Text: "done"},
 	}}}})
-	d := builtintest.Start(t, t.TempDir(), 0, model, &workspace.Factory{}, shell.New(shell.Config{
+	d := builtintest.Start(t, t.TempDir(), 0, model, monitor.Factory{}, &workspace.Factory{}, shell.New(shell.Config{
 		Environ: append(os.Environ(), "HOME="+u.home, "SSH_AUTH_SOCK=/run/agent"), Nonce: t.Name(), Sandbox: u.places,
 	}))
 	a.DeadlineMs = 1
@@ -117,6 +118,8 @@ func TestQuestionsWithASandbox(t *testing.T) {
 		{"in the mode readOnly, the file tools ask", "write", write("other"), protocol.ApprovalConfig{Sandbox: reading}, true},
 		{"in the mode readOnly, the file tools ask even if the mode allows all calls", "write", write("other"), protocol.ApprovalConfig{Sandbox: reading, Mode: protocol.ApproveAllow}, true},
 		{"a command in the background runs unasked", "start_command", inside, protocol.ApprovalConfig{Sandbox: within}, false},
+		{"a monitor runs unasked", "start_monitor", map[string]any{"id": "m", "command": "true"}, protocol.ApprovalConfig{Sandbox: within}, false},
+		{"a monitor outside of the sandbox is asked about", "start_monitor", map[string]any{"id": "m", "command": "true", "outside": true}, protocol.ApprovalConfig{Sandbox: within}, true},
 		{"a detached command is asked about, because it is in no sandbox", "start_command", map[string]any{"command": "true", "detach": true}, protocol.ApprovalConfig{Sandbox: within}, true},
 	} {
 		t.Run("part11/1 "+c.row, func(t *testing.T) {
