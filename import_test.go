@@ -67,6 +67,7 @@ var levels = map[string]int{
 	"lashd/engine/receipt":                  3,
 	"lashd/engine/trace":                    3,
 	"lashd/engine/decision":                 3,
+	"lashd/engine/alarm":                    4,
 	"lashd/engine/task/live":                4,
 	"lashd/engine/task/subagent":            3,
 	"lashd/engine/monitor":                  5,

@@ -261,7 +261,7 @@ func (s *session) serve(ctx context.Context, st *state) {
 			s.processed++
 			f(st)
 			idle.Reset(s.eng.Idle)
-		case <-st.alarm.rings():
+		case <-st.alarm.Rings():
 			st.guard(st.onAlarm)
 		case <-idle.C:
 			if st.endUnused() {

@@ -51,3 +51,13 @@ func (ds *sessionDecisions) expireDue(now time.Time) {
 func (ds *sessionDecisions) expire(o *decision.Open) error {
 	return ds.resolve(ds.st.ctx, o, protocol.DecisionAnswer{Choice: o.Default, By: "deadline", AtMs: now()}, nil)
 }
+
+// onAlarm runs on the actor when the alarm rings. It gives overdue decisions their default answers,
+// arms the alarm again, and starts the next turn, which may have waited for space.
+func (st *state) onAlarm() {
+	now := time.Now()
+	st.alarm.EndRetry(now)
+	st.decisions.expireDue(now)
+	st.alarm.Set()
+	st.turns.startNext()
+}

@@ -67,7 +67,7 @@ func (st *state) store(ctx context.Context, c *change.Change) error {
 	st.newestRow.Store(&row)
 	st.steered.Store(st.queue.Steered())
 	if len(c.Decisions) > 0 {
-		st.alarm.set()
+		st.alarm.Set()
 	}
 	st.published.notifyParents(st.ctx, st.row.Relation, c.Told())
 	return nil

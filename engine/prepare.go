@@ -50,7 +50,7 @@ func (ts *sessionTurns) start(s turnStart) error {
 // again later. It returns the turn that runs now; nil: none.
 func (ts *sessionTurns) startStored(s turnStart) *run {
 	if err := ts.start(s); err != nil {
-		ts.st.alarm.retryLater()
+		ts.st.alarm.RetryAfter(spaceCheck)
 	}
 	return ts.current
 }

@@ -32,7 +32,7 @@ func (st *state) unload() {
 	}
 	st.turn, st.session.activity = nil, ""
 	st.turnMu.Unlock()
-	st.alarm.stop()
+	st.alarm.Stop()
 	st.plugins.end()
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 
+	"lashd/engine/alarm"
 	"lashd/engine/approval"
 	"lashd/engine/monitor"
 	"lashd/engine/queue"
@@ -50,7 +51,7 @@ type state struct {
 	history    sessionHistory
 	plugins    *sessionPlugins
 	turns      sessionTurns
-	alarm      *alarm
+	alarm      *alarm.Alarm
 	published  publisher
 }
 
@@ -80,7 +81,7 @@ func (s *session) load(ctx context.Context, again bool) (st *state, err error) {
 	st.monitors.Own()
 	st.newestRow.Store(&row.Session)
 	st.steered.Store(st.queue.Steered())
-	st.alarm = newAlarm(st.decisions.Book)
+	st.alarm = alarm.New(st.decisions.Book)
 	st.overlay.watch(st)
 	s.resume(st.queue.Begun())
 	s.feed.Restart(row.Seq)

@@ -181,7 +181,7 @@ func (ts *sessionTurns) abandonRun(r *run, cause error) {
 	if turn, ok := ts.st.queue.Turn(r.id); ok {
 		if err := ts.abandon(turn, cause); err != nil {
 			ts.st.eng.Log.Error("cannot start turn yet; retrying", "session", ts.st.id, "turn", r.id, "error", err)
-			ts.st.alarm.retryLater()
+			ts.st.alarm.RetryAfter(spaceCheck)
 		}
 	}
 	ts.startNext()

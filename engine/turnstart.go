@@ -145,13 +145,13 @@ func (ts *sessionTurns) startNext() {
 	if ts.grantHold(); ts.st.holds.held() {
 		return
 	}
-	for ts.current == nil && ts.st.broken == nil && len(ts.st.queue.Turns()) > 0 && !ts.st.alarm.retrying() && !ts.st.eng.group.Closed() {
+	for ts.current == nil && ts.st.broken == nil && len(ts.st.queue.Turns()) > 0 && !ts.st.alarm.Retrying() && !ts.st.eng.group.Closed() {
 		if ts.foreign(ts.st.queue.Turns()[0]) {
 			return
 		}
 		if err := ts.startOldest(); err != nil {
 			ts.st.eng.Log.Error("cannot start turn yet; retrying", "session", ts.st.id, "turn", ts.st.queue.Turns()[0].ID, "error", err)
-			ts.st.alarm.retryLater()
+			ts.st.alarm.RetryAfter(spaceCheck)
 		}
 	}
 }
@@ -178,7 +178,7 @@ func (ts *sessionTurns) runningID() protocol.TurnID {
 // canStartNow reports whether a turn that is accepted now starts at once.
 func (ts *sessionTurns) canStartNow() bool {
 	st := ts.st
-	return ts.current == nil && !st.holds.held() && !st.holds.awaited() && !st.alarm.retrying() && !st.eng.group.Closed()
+	return ts.current == nil && !st.holds.held() && !st.holds.awaited() && !st.alarm.Retrying() && !st.eng.group.Closed()
 }
 
 // begun reports whether a turn runs or has to be resumed.
