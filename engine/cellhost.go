@@ -55,7 +55,7 @@ func (c *cell) call() *plugin.CodeCall {
 }
 
 // Tools implements plugin.CellHost.
-func (c *cell) Tools() []protocol.ToolManifest { return c.maker.catalog.Manifests() }
+func (c *cell) Tools() []protocol.ToolManifest { return c.maker.catalog.CellManifests() }
 
 // History implements plugin.CellHost.
 func (c *cell) History() []*protocol.Message {

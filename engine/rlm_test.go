@@ -13,6 +13,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"lashd/engine/builtin/batch"
 	"lashd/engine/driver/rlm"
 	"lashd/engine/plugin"
 	"lashd/engine/provider"
@@ -59,6 +60,10 @@ func (x *calc) Execute(ctx context.Context, call *plugin.CodeCall, host plugin.C
 		case "":
 		case "print":
 			r.Printed += rest + "\n"
+		case "tools":
+			for _, m := range host.Tools() {
+				r.Printed += m.Name + "\n"
+			}
 		case "wait":
 			if x.language == "" {
 				close(x.waiting)
@@ -456,6 +461,30 @@ func TestCodeRewind(t *testing.T) {
 		}
 		if got := partsOf(model.asked[3]); got[2] != `user output "1"` {
 			t.Errorf("after the cell the model reads %q", got)
+		}
+	})
+}
+
+func TestToolsOfCode(t *testing.T) {
+	t.Run("runtime/R09 a cell is not offered a tool that calls tools", func(t *testing.T) {
+		model := &remembering{Provider: inOrder(calcCell("", "tools"), "done")}
+		s := calculating(model, batch.Factory{})
+		s.tools = append(s.tools, says("look", "x"))
+		d := start(t, s)
+		d.turn(t, d.session(t), "go")
+		if got := partsOf(model.asked[1]); got[2] != `user output "look"` {
+			t.Errorf("the cell can call %s", got[2])
+		}
+		if system := model.asked[0].System; !strings.Contains(system, "Tools: look") || strings.Contains(system, "batch") {
+			t.Errorf("the model is told %s", system)
+		}
+	})
+	t.Run("runtime/R09 a model that calls tools itself is offered a tool that calls tools", func(t *testing.T) {
+		model := &remembering{Provider: replies(scripted.Reply{Text: "done"})}
+		d := start(t, setup{model: model, plugins: []plugin.Factory{batch.Factory{}}})
+		d.turn(t, d.session(t), "go")
+		if tools := model.asked[0].Tools; len(tools) != 1 || tools[0].Name != "batch" {
+			t.Errorf("the model is offered %+v", tools)
 		}
 	})
 }

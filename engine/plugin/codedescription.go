@@ -48,7 +48,7 @@ func (s *Session) describeCode(ctx context.Context, catalog *tool.Catalog) (*Cod
 		return nil, nil
 	}
 	return invoke(ctx, s.roster, HookCodeDescribe, s.executor.plugin, func() (*CodeDescription, error) {
-		about, err := x.Describe(ctx, own(catalog.Manifests()))
+		about, err := x.Describe(ctx, own(catalog.CellManifests()))
 		if err == nil && !codeLanguage.MatchString(about.Language) {
 			err = fmt.Errorf("the language %q cannot be the name of a tag", about.Language)
 		}

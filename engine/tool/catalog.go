@@ -23,6 +23,8 @@ type Catalog struct {
 	forNow      bool // a contributor returned ErrForNow: do not cache
 	// specs caches Manifests; nil: not complete yet, because a contract is missing.
 	specs atomic.Pointer[[]protocol.ToolManifest]
+	// cellSpecs caches CellManifests in the same way.
+	cellSpecs atomic.Pointer[[]protocol.ToolManifest]
 }
 
 // newCatalog returns a catalog of the entries in their order. all is what grants and records look at.
@@ -78,6 +80,27 @@ func (c *Catalog) Manifests() []protocol.ToolManifest {
 		c.specs.Store(&specs)
 	}
 	return slices.Clip(specs)
+}
+
+// CellManifests returns the tools of Manifests that code cells may call. While all contracts are known, it returns the same slice each
+// time, so that callers can tell from its identity that nothing has changed.
+func (c *Catalog) CellManifests() []protocol.ToolManifest {
+	if known := c.cellSpecs.Load(); known != nil {
+		return *known
+	}
+	all := c.Manifests()
+	complete := c.specs.Load()
+	if complete != nil {
+		all = *complete
+	}
+	direct := func(m protocol.ToolManifest) bool {
+		return c.index[m.Name].Manifest.Activation == protocol.ActivateDirect
+	}
+	specs := slices.Clip(slices.DeleteFunc(slices.Clone(all), direct))
+	if complete != nil && !c.cellSpecs.CompareAndSwap(nil, &specs) {
+		return *c.cellSpecs.Load()
+	}
+	return specs
 }
 
 // describe builds the manifests. It is incomplete if a contract could not be fetched.

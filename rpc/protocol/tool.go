@@ -19,6 +19,7 @@ type ToolActivation string
 
 const (
 	ActivateAlways   ToolActivation = "always"   // the model may call it
+	ActivateDirect   ToolActivation = "direct"   // the model may call it, but code cells may not: for tools that call tools
 	ActivateInternal ToolActivation = "internal" // the model does not see the tool
 )
 

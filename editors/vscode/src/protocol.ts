@@ -2648,7 +2648,7 @@ export interface TasksResult {
 }
 
 /** ToolActivation says whether the model may call a tool. */
-export type ToolActivation = "always" | "internal";
+export type ToolActivation = "always" | "direct" | "internal";
 
 /** ToolApplyStateParams replaces all tool settings. It fails if state.generation is not current. Tools that the state omits disappear until the next tool/refresh. To remove a tool permanently, include it with member set to false. */
 export interface ToolApplyStateParams {

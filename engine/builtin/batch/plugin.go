@@ -65,7 +65,7 @@ func (f Factory) Register(r *plugin.Registrar) error {
 // are stored, so a batch can be repeated after a crash.
 func (Factory) Tools() []tool.Tool {
 	return []tool.Tool{{
-		Manifest: protocol.ToolManifest{Name: ID, Description: describe, Input: schema, Kind: protocol.ToolKindThink},
+		Manifest: protocol.ToolManifest{Name: ID, Description: describe, Input: schema, Kind: protocol.ToolKindThink, Activation: protocol.ActivateDirect},
 		Contract: protocol.ToolContract{Replay: protocol.ReplaySafe, Serial: true},
 	}}
 }
