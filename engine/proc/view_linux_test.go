@@ -2,6 +2,7 @@ package proc
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -58,9 +59,12 @@ func (p place) does(t *testing.T, script string) string {
 	return out
 }
 
+// lacking says why there are no views.
+func lacking(err error) string { return fmt.Sprint(err) }
+
 func TestView(t *testing.T) {
 	err := Views()
-	skip.Unless(t, "NAMESPACES", err == nil, "")
+	skip.Unless(t, "NAMESPACES", err == nil, lacking(err))
 	base, err := os.MkdirTemp("/var/tmp", "lashd-view-")
 	if err != nil {
 		t.Fatal(err)
@@ -99,7 +103,7 @@ func TestView(t *testing.T) {
 
 func TestViewHidesLater(t *testing.T) {
 	err := Views()
-	skip.Unless(t, "NAMESPACES", err == nil, "")
+	skip.Unless(t, "NAMESPACES", err == nil, lacking(err))
 	base, err := os.MkdirTemp("/var/tmp", "lashd-view-")
 	if err != nil {
 		t.Fatal(err)
@@ -138,7 +142,7 @@ func TestViewHidesLater(t *testing.T) {
 
 func TestViewNetwork(t *testing.T) {
 	err := Views()
-	skip.Unless(t, "NAMESPACES", err == nil, "")
+	skip.Unless(t, "NAMESPACES", err == nil, lacking(err))
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("canary")) }))
 	defer server.Close()
 	listener, err := net.Listen("unix", filepath.Join(t.TempDir(), "socket"))
@@ -166,9 +170,8 @@ except OSError as e: print("refused")
 
 // BenchmarkView starts a program with a View and without a sandbox, in turn. It reports both medians and what the View adds.
 func BenchmarkView(b *testing.B) {
-	if err := Views(); err != nil {
-		b.Skip(err)
-	}
+	err := Views()
+	skip.Unless(b, "NAMESPACES", err == nil, lacking(err))
 	temp := b.TempDir()
 	view := &Confinement{Sandbox: &Sandbox{Write: []string{temp}, View: &View{Temp: temp, Hide: []string{"/root/.ssh", "/root/.gnupg", "/etc/shadow", "/run/user"}}}}
 	took := [2][]time.Duration{}

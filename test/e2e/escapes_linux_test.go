@@ -182,7 +182,7 @@ var escapes = []struct{ name, script, never string }{
 // TestEscapes runs scripts that try to leave the sandbox, as commands of an agent in the mode workspace.
 func TestEscapes(t *testing.T) {
 	err := sandbox.Available()
-	skip.Unless(t, "NAMESPACES", err == nil, "")
+	skip.Unless(t, "NAMESPACES", err == nil, fmt.Sprint(err))
 	p := newPrison(t)
 	p.serve()
 	c := p.dial("")

@@ -3,6 +3,7 @@ package shell_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -28,7 +29,7 @@ type user struct {
 func newUser(t *testing.T) user {
 	t.Helper()
 	err := sandbox.Available()
-	skip.Unless(t, "NAMESPACES", err == nil, "")
+	skip.Unless(t, "NAMESPACES", err == nil, fmt.Sprint(err))
 	base, err := os.MkdirTemp("/var/tmp", "lashd-confined-")
 	if err != nil {
 		t.Fatal(err)
