@@ -82,7 +82,7 @@ type doer struct {
 	model  *fakemodel.Server
 }
 
-func newDoer(t *testing.T, driver string) *doer {
+func newDoer(t testing.TB, driver string) *doer {
 	t.Helper()
 	server, cfg := setup(t, targets[1])
 	config := filepath.Join(cfg.Dir, "data", "config.toml")
