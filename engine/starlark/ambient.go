@@ -14,6 +14,7 @@ import (
 )
 
 // timeFunctions returns the module time. Times are seconds since 1970; only now asks the host.
+// The host's nanoseconds are cut to milliseconds, which a float of this size keeps exactly enough to print them again.
 func (in library) timeFunctions() map[string]builtin {
 	now := func(_ *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 		if err := starlark.UnpackArgs(b.Name(), args, kwargs); err != nil {
@@ -29,6 +30,7 @@ func (in library) timeFunctions() map[string]builtin {
 }
 
 // formatTime implements time.format: a time in UTC, as RFC 3339.
+// The bound of 2^37 seconds is about 4,300 years before and after 1970.
 func formatTime(_ *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	var seconds starlark.Value
 	if err := starlark.UnpackArgs(b.Name(), args, kwargs, "seconds", &seconds); err != nil {
@@ -42,6 +44,7 @@ func formatTime(_ *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kw
 }
 
 // parseTime implements time.parse, for RFC 3339 and for plain dates.
+// A time without a zone counts as UTC. The zone of the machine would make the result of a cell depend on where it runs.
 func parseTime(_ *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	var s string
 	if err := starlark.UnpackArgs(b.Name(), args, kwargs, "text", &s); err != nil {
@@ -96,6 +99,7 @@ func (in library) randomFloat(_ *starlark.Thread, b *starlark.Builtin, args star
 }
 
 // randomInt implements random.randint: both bounds are included.
+// The difference of the bounds must be less than 2^62, so that the count of numbers fits an int64.
 func (in library) randomInt(_ *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	var low, high int64
 	if err := starlark.UnpackArgs(b.Name(), args, kwargs, "low", &low, "high", &high); err != nil {
@@ -112,6 +116,7 @@ func (in library) randomInt(_ *starlark.Thread, b *starlark.Builtin, args starla
 }
 
 // randomChoice implements random.choice.
+// It takes anything with an index, but no set: the elements of a set have no numbers.
 func (in library) randomChoice(_ *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	var from starlark.Indexable
 	if err := starlark.UnpackArgs(b.Name(), args, kwargs, "from", &from); err != nil {
@@ -150,6 +155,7 @@ func (in library) randomShuffle(_ *starlark.Thread, b *starlark.Builtin, args st
 
 // history returns the conversation. The host is asked when a cell first uses it, and a later use in the same cell gets the
 // same frozen value. The conversation is no global: it is never saved, and each cell asks for it again.
+// History is frozen, because an assignment to a part of it would be lost without a message at the end of the cell.
 func (in *Interpreter) history() (starlark.Value, error) {
 	if in.run == nil {
 		return nil, errors.New("history is available only while a cell runs")
@@ -189,6 +195,7 @@ func (in *Interpreter) finish(_ *starlark.Thread, b *starlark.Builtin, args star
 }
 
 // submitError implements submit_error(value): the turn fails with a value.
+// The value is not checked against the schema of the turn, which describes a success.
 func (in *Interpreter) submitError(_ *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	var v starlark.Value
 	if err := starlark.UnpackArgs(b.Name(), args, kwargs, "value", &v); err != nil {

@@ -14,6 +14,7 @@ import (
 // Arguments are converted to JSON when the pending call is made, so that a later change of a list does not change the call.
 
 // pending is a call that has not been made. It is the result of the method later of a tool.
+// A global that contains one cannot be saved and is reported to the model by name. Its result can be saved.
 type pending struct {
 	surface string
 	call    Call
@@ -43,6 +44,7 @@ func (r *result) Hash() (uint32, error) { return 0, errors.New("unhashable: resu
 func (r *result) AttrNames() []string   { return []string{"error", "ok", "text", "unwrap", "value"} }
 
 // Attr returns a field. The field that a result does not have is None.
+// A missing name is nil without an error, from which the interpreter makes its own message with a suggestion.
 func (r *result) Attr(name string) (starlark.Value, error) {
 	switch {
 	case name == "ok":
@@ -91,6 +93,7 @@ func unwrap(_ *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs
 
 // callAll makes calls as one batch, with the clock of the cell stopped, and returns their results in the same order. It
 // fails only if the host does, for example because the cell was cancelled. A tool that fails is a result.
+// calls must not be empty. The host journals the batch in this order, so the order must be the same if the cell runs again.
 func (in *Interpreter) callAll(calls []*pending) ([]starlark.Value, error) {
 	wanted := make([]Call, len(calls))
 	for i, p := range calls {
@@ -113,6 +116,8 @@ func (in *Interpreter) callAll(calls []*pending) ([]starlark.Value, error) {
 }
 
 // result converts the output of a tool. Without a structured value, its value is the text.
+// The memory for the text and the value counts for the cell. A cell that
+// reads too many large files fails here, before the value is built.
 func (in *Interpreter) result(surface string, out *protocol.ToolOutput) (*result, error) {
 	if out.Status != protocol.OutputSuccess || out.Failure != nil {
 		return failure(surface, out), nil

@@ -39,6 +39,7 @@ func toJSON(v starlark.Value, limit int) (json.RawMessage, error) {
 	return w.out, nil
 }
 
+// The limit is checked before each value and for each text without its escapes, so out can become somewhat longer.
 func (w *jsonWriter) value(v starlark.Value) error {
 	if len(w.out) > w.limit {
 		return errTooLong
@@ -65,6 +66,7 @@ func (w *jsonWriter) value(v starlark.Value) error {
 	return nil
 }
 
+// Invalid UTF-8 is an error, because json.Marshal would replace it without a message, and the tool would get another path or text.
 func (w *jsonWriter) text(s string) error {
 	switch {
 	case !utf8.ValidString(s):
@@ -77,6 +79,8 @@ func (w *jsonWriter) text(s string) error {
 	return err
 }
 
+// A value that contains itself ends at maxLevels; a set of known values would cost more for every ordinary one. Values that
+// are shared are written once for each occurrence, and only maxNodes bounds how many there are.
 func (w *jsonWriter) compound(v starlark.Value) error {
 	if w.level++; w.level > maxLevels {
 		return errDeep
@@ -98,6 +102,7 @@ func (w *jsonWriter) compound(v starlark.Value) error {
 	return fmt.Errorf("a %s has no JSON form", v.Type())
 }
 
+// It takes anything that can be iterated, such as a range or a set. Dicts have a form of their own and do not arrive here.
 func (w *jsonWriter) array(v starlark.Iterable) error {
 	w.out = append(w.out, '[')
 	first := true
@@ -114,6 +119,7 @@ func (w *jsonWriter) array(v starlark.Iterable) error {
 	return nil
 }
 
+// Keys of other types than strings are an error instead of being converted: 1 and "1" could be two keys of one dict.
 func (w *jsonWriter) dict(d *starlark.Dict) error {
 	w.out = append(w.out, '{')
 	first := true

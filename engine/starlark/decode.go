@@ -56,6 +56,7 @@ func (d *decoder) header() (order uint64, owners []string) {
 }
 
 // savedType returns the type of an encoded value, or "".
+// It reads the header and one tag, whatever the size of the value, because a list of globals names the types of all of them.
 func savedType(data []byte) string {
 	d := &decoder{data: text(data)}
 	d.header()
@@ -122,6 +123,7 @@ func (d *decoder) byte() byte {
 	return b
 }
 
+// Unlike binary.Uvarint it rejects a tenth byte that continues, and needs no copy of the data.
 func (d *decoder) uvarint() uint64 {
 	var x uint64
 	for shift := uint(0); shift < 64; shift += 7 {
@@ -136,6 +138,7 @@ func (d *decoder) uvarint() uint64 {
 }
 
 // length reads a count of things that take at least one byte each.
+// The bound is what keeps damaged data from allocating: a caller may make a slice of this length at once.
 func (d *decoder) length() int {
 	n := d.uvarint()
 	if n > uint64(len(d.data)) {
@@ -145,6 +148,7 @@ func (d *decoder) length() int {
 	return int(n)
 }
 
+// The text shares memory with the whole encoding of its global, which stays alive as long as any string of it does.
 func (d *decoder) text() string {
 	n := d.length()
 	s := d.data[:n]
@@ -152,6 +156,7 @@ func (d *decoder) text() string {
 	return s
 }
 
+// The magnitude of a big integer is big-endian, and its sign is stored as 0, 1 or 2.
 func (d *decoder) integer() starlark.Int {
 	switch d.byte() {
 	case tagInt:
@@ -295,6 +300,7 @@ func (d *decoder) contents(tag byte) starlark.Value {
 	return nil
 }
 
+// It stops at the first error and returns nil, because the interpreter does not expect a nil value in a list.
 func (d *decoder) elements() []starlark.Value {
 	n := d.length()
 	all := make([]starlark.Value, n)
@@ -306,6 +312,7 @@ func (d *decoder) elements() []starlark.Value {
 	return all
 }
 
+// A key that cannot be hashed is damage: the encoder writes only dicts that exist.
 func (d *decoder) dict() starlark.Value {
 	n := d.length()
 	dict := starlark.NewDict(n)
@@ -322,6 +329,8 @@ func (d *decoder) dict() starlark.Value {
 }
 
 // span reads a range.
+// The type of ranges is private to the library, so the builtin range makes it again. Its length is bounded, because a range is
+// small in the data whatever its length is.
 func (d *decoder) span() starlark.Value {
 	start, step, n := d.integer(), d.integer(), d.uvarint()
 	if d.err != nil || n > maxRange {

@@ -76,6 +76,8 @@ func newEncoder(in *Interpreter) *encoder {
 
 // encode encodes a global. An error says why it cannot be saved; values that others share with it then belong to the
 // next global that contains them.
+// The result is a slice of its own that the encoder does not touch again. The links of g are replaced: they say which globals must
+// be encoded again together when one of them changes.
 func (e *encoder) encode(g *variable) ([]byte, error) {
 	e.g, e.count, e.level, e.mine, e.links = g, 0, 0, e.mine[:0], nil
 	for other := range g.links {
@@ -112,6 +114,7 @@ func opening(order uint64, owners []string) []byte {
 }
 
 // link records that two globals share a value.
+// Links go both ways, because a change of either global can change the encoding of the other.
 func link(a, b *variable) {
 	for _, p := range [][2]*variable{{a, b}, {b, a}} {
 		if p[0].links == nil {
@@ -122,6 +125,7 @@ func link(a, b *variable) {
 }
 
 // tombstone is the encoding of a global that cannot be saved.
+// A tombstone is stored so that a cell that uses the name after a restart reads why the value is gone, not that it never existed.
 func tombstone(order uint64, kind, reason string) []byte {
 	out := appendText(append(opening(order, nil), tagLost), kind)
 	return appendText(out, reason)
@@ -136,6 +140,7 @@ func (e *encoder) text(tag byte, s string) { e.out = appendText(append(e.out, ta
 func (e *encoder) size(tag byte, n int) { e.out = binary.AppendUvarint(append(e.out, tag), uint64(n)) }
 
 // value appends a value.
+// The limit is checked before each value, so that a large global costs no more than the limit to find out.
 func (e *encoder) value(v starlark.Value) error {
 	if len(e.out) > e.limit {
 		return fmt.Errorf("it is larger than %s", bytesText(e.limit))
@@ -179,6 +184,7 @@ func (e *encoder) integer(v starlark.Int) {
 }
 
 // compound appends a value that contains others or is known by name.
+// The level is counted after known values, because a reference does not nest.
 func (e *encoder) compound(v starlark.Value) error {
 	switch v := v.(type) {
 	case *operation:
@@ -210,6 +216,7 @@ func (e *encoder) compound(v starlark.Value) error {
 }
 
 // identity returns what makes a value the same as another, or nil if it does not matter.
+// It decides what sharing survives a restart. Strings and numbers cannot be changed, so nothing can observe whether they are shared.
 func identity(v starlark.Value) any {
 	switch v := v.(type) {
 	case *starlark.List, *starlark.Dict, *starlark.Set, *starlark.Function, *starlarkstruct.Struct, *result:
@@ -223,12 +230,14 @@ func identity(v starlark.Value) any {
 }
 
 // tupleKey identifies a tuple by its elements.
+// A tuple is a slice without a pointer of its own. The address of its first element is unique among tuples of the same length.
 type tupleKey struct {
 	first *starlark.Value
 	n     int
 }
 
 // again appends a reference to a value that is already encoded.
+// A value that is still open contains itself. The decoder rejects such data as damaged.
 func (e *encoder) again(p *place, v starlark.Value) error {
 	switch {
 	case p.open:
@@ -317,6 +326,7 @@ func (e *encoder) structure(s *starlarkstruct.Struct) error {
 }
 
 // span appends a range.
+// Start and step are read from the first two elements, since the library does not export them. A range of one element has step 1.
 func (e *encoder) span(v starlark.Value) error {
 	r := v.(starlark.Indexable)
 	start, step := starlark.MakeInt(0), starlark.MakeInt(1)

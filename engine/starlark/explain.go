@@ -13,9 +13,12 @@ import (
 )
 
 // maxTrace is the number of calls that an error shows.
+// Half of them are the innermost calls and half the outermost. A recursion has its cause in one of the two.
 const maxTrace = 12
 
 // explain fills in the error of a reply: the message, the line of the cell with its number, and the calls that led there.
+// The position of the reply lies in this cell, even if the error arose in a function of an earlier one, because the model
+// can change only the code that it just wrote.
 func (in *Interpreter) explain(r *run, err error, reply *Reply) {
 	message, places := in.trace(r, err)
 	switch {
@@ -58,6 +61,7 @@ func (in *Interpreter) writeTrace(out *strings.Builder, r *run, places starlark.
 }
 
 // display returns the name of a cell for people.
+// The number after # tells apart the functions that were compiled again from one cell. It means nothing to a reader.
 func display(file string) string {
 	name, _, _ := strings.Cut(file, "#")
 	return name
@@ -101,6 +105,7 @@ func named(function, message string) string {
 }
 
 // cutMessage shortens a message to maxMessage bytes.
+// The limit is in bytes. A character that it would cut is left out, so that the message stays valid text.
 func cutMessage(s string) string {
 	if len(s) <= maxMessage {
 		return s
@@ -109,6 +114,7 @@ func cutMessage(s string) string {
 }
 
 // sourceLine returns a line of a source, cut to a readable length.
+// n starts at 1. A line beyond the source, as a parser reports for an unexpected end, is empty.
 func sourceLine(source string, n int) string {
 	lines := strings.Split(source, "\n")
 	if n > len(lines) {

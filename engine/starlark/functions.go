@@ -26,6 +26,7 @@ func newSource(content string, functions []syntax.Node) *source {
 }
 
 // newSourceAt is newSource for a text that starts at the given place of its cell.
+// Functions that are restored come from a part of a cell. Their places must stay those of the cell, because errors show its lines.
 func newSourceAt(content string, from spot, functions []syntax.Node) *source {
 	s := &source{functions: map[spot]string{}}
 	lines := strings.SplitAfter(content, "\n")
@@ -62,6 +63,7 @@ func newSourceAt(content string, from spot, functions []syntax.Node) *source {
 }
 
 // runes returns the number of bytes of the first n runes of a line, without its end.
+// The parser counts columns in runes, and the text is cut in bytes.
 func runes(line string, n int) int {
 	line = strings.TrimRight(line, "\r\n")
 	at := 0
@@ -100,6 +102,8 @@ func ending(e syntax.Expr) spot {
 }
 
 // function appends a function: the cell and place of its source, its source, captured values and defaults.
+// Globals that the function uses are not part of it: it finds them by name when it is called, so a later assignment takes effect
+// as it does without a restart.
 func (e *encoder) function(f *starlark.Function) error {
 	pos := f.Position()
 	src := e.in.sources[pos.Filename()]
@@ -143,6 +147,8 @@ func (e *encoder) defaults(f *starlark.Function) error {
 }
 
 // function reads a function and compiles it.
+// The source may be damaged too. It is parsed and compiled like the code of a cell and not run, except for the maker, which only
+// returns the function.
 func (d *decoder) function() starlark.Value {
 	cell := d.text()
 	at := spot{int32(d.uvarint()), int32(d.uvarint())}
@@ -224,6 +230,7 @@ var errNoFunction = errors.New("the source is not a function")
 
 // parseFunction parses a def statement or a lambda. It returns the statement, if it is one, and the expression for the
 // function.
+// The text comes from a stored encoding, so anything else than exactly one function is an error and not a crash.
 func parseFunction(name string, at spot, src string) (*syntax.DefStmt, syntax.Expr, error) {
 	if strings.HasPrefix(src, "def") {
 		file, err := options.Parse(name, syntax.FilePortion{Content: []byte(src), FirstLine: at.line, FirstCol: at.column}, 0)

@@ -10,6 +10,7 @@ import (
 )
 
 // guideText says how to write cells. It does not depend on the session.
+// It is part of each request, so it names what exists and leaves explanations to the messages of errors.
 const guideText = `Write Starlark, a small dialect of Python: def, lambda, if, for, while, comprehensions, dicts, lists, sets and
 f(*args, **kwargs) work. There are no classes, exceptions, imports, f-strings, generators, or files; use "%s" % x or "{}".format(x).
 Global variables and functions stay for later cells. The value of the last expression is shown, and so is what print writes.
@@ -28,6 +29,8 @@ math.ceil, math.floor, math.sqrt, ...; time.now(), time.format(seconds), time.pa
 struct(a=1), str, repr, len, range, sorted, enumerate, zip, min, max, any, all, type, hasattr, getattr, dir, fail(message)`
 
 // Guide returns the text from which a model learns how to write cells: the language, and the signatures of the tools.
+// It is a pure function of the tools: providers cache the prompt, and a change in any byte would make them read all of it again.
+// The tools are sorted by name for the same reason.
 func Guide(tools []protocol.ToolManifest) string {
 	set := New(Config{}).bound(tools)
 	var out strings.Builder

@@ -34,6 +34,7 @@ func (in *Interpreter) reserved(name string) string {
 	return reservedNames[name]
 }
 
+// builtin is the implementation of a function for cells. It runs on the goroutine of the cell while Interpreter.run is set.
 type builtin = func(*starlark.Thread, *starlark.Builtin, starlark.Tuple, []starlark.Tuple) (starlark.Value, error)
 
 // library has the functions of the modules that cells can use without asking the host for anything but time and randomness.
@@ -72,6 +73,7 @@ func moduleOf(name string, members map[string]builtin) *starlarkstruct.Module {
 }
 
 // lookup returns a builtin or a module of tools, or nil.
+// Builtins win over modules of tools; Bind gives a module whose name a builtin has another name, so none is hidden.
 func (in *Interpreter) lookup(name string) starlark.Value {
 	if v := in.builtins[name]; v != nil {
 		return v
@@ -88,6 +90,7 @@ func (in *Interpreter) names() []string {
 }
 
 // named returns the builtin function with a full name, such as json.decode, or nil.
+// It is how a stored builtin is found again. A name that no longer exists makes only its global unusable.
 func (in *Interpreter) named(name string) starlark.Value {
 	if v := in.builtins[name]; v != nil {
 		return v

@@ -6,6 +6,7 @@ import (
 )
 
 // nearest returns the candidate that differs least from a name, in case, underscores or a few letters; "" if none is close.
+// A candidate may differ in about half of the letters of the name: short names are often mistyped as a whole.
 func nearest(name string, candidates []string) string {
 	plain := fold(name)
 	best, least := "", (len(plain)+1)/2+1
@@ -17,6 +18,7 @@ func nearest(name string, candidates []string) string {
 	return best
 }
 
+// fold removes the differences that models make most often: the case of letters and underscores.
 func fold(s string) string { return strings.ReplaceAll(strings.ToLower(s), "_", "") }
 
 // distance returns the number of letters to insert, delete or replace, or limit if it is at least that. Letters in
@@ -47,6 +49,7 @@ func distance(a, b string, limit int) int {
 	return min(row[len(b)], limit)
 }
 
+// sortedBytes is equal for two names that have the same letters in another order.
 func sortedBytes(s string) string {
 	b := []byte(s)
 	slices.Sort(b)

@@ -13,6 +13,8 @@ import (
 )
 
 // conforms checks a value against a JSON Schema; no schema accepts any value. A schema that cannot be used is an error.
+// The daemon checks the value once more when the turn ends. This check exists so that the code fails at the line of finish, where the
+// model can mend it.
 func conforms(schema, value json.RawMessage) error {
 	if len(bytes.TrimSpace(schema)) == 0 {
 		return nil

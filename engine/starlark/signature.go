@@ -36,6 +36,8 @@ type property struct {
 }
 
 // newSignature reads a schema. A schema that it does not understand accepts any named arguments.
+// It reads only what a model needs to write a call. Keywords such as oneOf or $ref stay with the daemon, which validates the
+// arguments, so a signature that is too simple costs an error message and never lets a wrong call through.
 func newSignature(schema json.RawMessage) *signature {
 	var s struct {
 		Properties json.RawMessage `json:"properties"`
@@ -88,6 +90,7 @@ func order(object json.RawMessage) []string {
 }
 
 // kind returns the type of a property for people.
+// Up to eight values of an enumeration are listed. More would make the guide long.
 func (p property) kind() string {
 	if len(p.Enum) > 0 && len(p.Enum) <= 8 {
 		return string(bytes.Join(rawBytes(p.Enum), []byte(" | ")))
@@ -109,6 +112,7 @@ func (p property) kind() string {
 	return one
 }
 
+// rawBytes converts a slice for bytes.Join. Its elements share memory with the originals.
 func rawBytes(all []json.RawMessage) [][]byte {
 	out := make([][]byte, len(all))
 	for i, one := range all {
@@ -118,6 +122,7 @@ func rawBytes(all []json.RawMessage) [][]byte {
 }
 
 // String returns the parameters as in the definition of a function.
+// The text is part of the system prompt and of error messages, so it must not depend on anything but the schema.
 func (s *signature) String() string {
 	parts := make([]string, 0, len(s.params)+1)
 	for _, p := range s.params {
@@ -140,6 +145,7 @@ func (s *signature) String() string {
 }
 
 // notes returns the descriptions of the parameters, one a line.
+// Only the doc of a tool shows them. The guide, which is part of each request, leaves them out.
 func (s *signature) notes() string {
 	var out strings.Builder
 	for _, p := range s.params {
@@ -188,6 +194,7 @@ func (s *signature) arguments(name string, args starlark.Tuple, kwargs []starlar
 }
 
 // parameter returns the parameter with a name, as in code or as in the schema.
+// Models know names both from the guide and from other clients of the tool, so both forms are accepted.
 func (s *signature) parameter(tool, name string) (parameter, error) {
 	names := make([]string, len(s.params))
 	for i, p := range s.params {

@@ -21,6 +21,7 @@ const (
 )
 
 // indented returns JSON with line breaks; 0 leaves it as it is.
+// The data must be valid JSON. At most 16 blanks are used for a level, so that deep values do not become mostly blanks.
 func indented(data []byte, spaces int) string {
 	if spaces <= 0 {
 		return string(data)
@@ -118,6 +119,7 @@ func escape(_ *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs
 // match returns a match as a struct: its text, place and groups; None without a match.
 //
 // The places are in bytes, as are all indices of strings in this dialect.
+// It has the shape of a struct and not of Python's match object, so that it can be printed, saved and converted to JSON.
 func match(s string, re *regexp.Regexp, at []int) starlark.Value {
 	if at == nil {
 		return starlark.None
@@ -143,6 +145,8 @@ func match(s string, re *regexp.Regexp, at []int) starlark.Value {
 func (in library) mostMatches() int { return in.config.Limits.Memory / 128 }
 
 // findAll implements re.findall: a list of texts, or of the groups if the pattern has any.
+// A group that took no part in a match is an empty text, as in Python. When the number of matches reaches mostMatches, the
+// result may lack some, so it is an error.
 func (in library) findAll(re *regexp.Regexp, s string) (starlark.Value, error) {
 	found := re.FindAllStringSubmatch(s, in.mostMatches())
 	if len(found) == in.mostMatches() {
@@ -165,6 +169,7 @@ func (in library) findAll(re *regexp.Regexp, s string) (starlark.Value, error) {
 }
 
 // stringList returns a list of strings.
+// The texts share memory with the text that they were cut from. Only piece bytes are charged for each.
 func (in library) stringList(all []string) (starlark.Value, error) {
 	if err := in.run.meter.need(len(all) * piece); err != nil {
 		return nil, err
@@ -177,6 +182,8 @@ func (in library) stringList(all []string) (starlark.Value, error) {
 }
 
 // substitute implements re.sub. References in the replacement are those of Python, \1 and \g<name>, or of Go, ${1}.
+// The size of the result is estimated before the replacement from the number of matches, because the replacement itself has
+// no limit.
 func (in library) substitute(_ *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	var pattern, replacement, s string
 	if err := starlark.UnpackArgs(b.Name(), args, kwargs, "pattern", &pattern, "replacement", &replacement, "string", &s); err != nil {
@@ -199,6 +206,8 @@ func (in library) substitute(_ *starlark.Thread, b *starlark.Builtin, args starl
 var pythonReference = regexp.MustCompile(`\\(?:([0-9]+)|g<([^>]+)>)`)
 
 // textFunctions returns the module text.
+// Most of them are methods of strings by another name. Models write text.split(s) as often as s.split(), and a method that is
+// guarded keeps its guard here.
 func (in library) textFunctions() map[string]builtin {
 	method := func(name string) builtin {
 		return func(thread *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
@@ -238,6 +247,7 @@ func (in library) lines(_ *starlark.Thread, b *starlark.Builtin, args starlark.T
 	return in.stringList(splitLines(s))
 }
 
+// splitLines accepts lines that end with LF or CRLF. An end at the end of the text adds no empty line, and no text has no lines.
 func splitLines(s string) []string {
 	if s == "" {
 		return nil
@@ -250,6 +260,8 @@ func splitLines(s string) []string {
 }
 
 // join implements text.join. Elements that are not strings are converted.
+// Each element is written with the memory that is left as its limit, so that one huge element fails before it exists. Twice
+// the size is charged, because the builder copies its buffer when it grows.
 func (in library) join(_ *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	var parts starlark.Iterable
 	sep := "\n"
@@ -276,6 +288,7 @@ func (in library) join(_ *starlark.Thread, b *starlark.Builtin, args starlark.Tu
 }
 
 // grep implements text.grep: the lines that match, as structs with number and text.
+// Numbers of lines start at 1, as those of the tools that read and search files do.
 func (in library) grep(_ *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	var pattern, s string
 	ignoreCase := false
@@ -304,6 +317,7 @@ func (in library) grep(_ *starlark.Thread, b *starlark.Builtin, args starlark.Tu
 }
 
 // cut implements text.cut: at most n characters of a text, with a marker if it is longer.
+// It counts characters, not bytes, so that the result is valid text. The rest of the dialect indexes strings by bytes.
 func cut(_ *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	var s string
 	n := 0

@@ -38,6 +38,8 @@ type operation struct {
 	terms    *signature             // nil: not parsed yet
 }
 
+// Tools are added in the order of their names, not of the catalog. So the number that a name gets in a conflict does not depend on
+// the order in which plugins were loaded, and a stored reference finds the same tool after a restart.
 func newToolset(in *Interpreter, tools []protocol.ToolManifest) *toolset {
 	t := &toolset{in: in, modules: map[string]*starlarkstruct.Module{}, bySurface: map[string]*operation{}}
 	sorted := slices.Clone(tools)

@@ -67,6 +67,7 @@ func (w *writer) text(s string) error {
 }
 
 // value writes a value, a string in quotes.
+// The forms are those of Starlark where it has one, so that a model can paste what it reads into its next cell.
 func (w *writer) value(v starlark.Value) error {
 	switch v := v.(type) {
 	case starlark.String:
@@ -160,6 +161,7 @@ func (w *writer) entries(d *starlark.Dict) error {
 	return nil
 }
 
+// The names of fields are sorted by the library, so two equal structs have the same text.
 func (w *writer) fields(s *starlarkstruct.Struct) error {
 	for i, name := range s.AttrNames() {
 		prefix := ", "
@@ -180,6 +182,7 @@ func (w *writer) fields(s *starlarkstruct.Struct) error {
 	return nil
 }
 
+// The text of a result is shown only if it differs from the value, which would otherwise be written twice.
 func (w *writer) result(r *result) error {
 	name := "value"
 	if !r.ok {
