@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -164,11 +165,11 @@ func BenchmarkCellCapture(b *testing.B) {
 	open := newCoders(b)
 	many, one := open(), open()
 	for i := range 10 {
-		source := ""
+		var source strings.Builder
 		for j := range 100 {
-			source += fmt.Sprintf("g%d = [%d, 'the value of a global']\n", i*100+j, j)
+			fmt.Fprintf(&source, "g%d = [%d, 'the value of a global']\n", i*100+j, j)
 		}
-		many.run(source)
+		many.run(source.String())
 	}
 	one.run("g500 = [0, 'the value of a global']")
 	many.capture()
