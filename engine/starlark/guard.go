@@ -32,6 +32,7 @@ type operand struct {
 }
 
 // guard implements the hidden function around right operands. Numbers need no check for +.
+// The wrapper exists only for the operator that follows: Binary unwraps it, so no code ever sees an operand.
 func (in *Interpreter) guard(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 	return &operand{args[0], in, false}, nil
 }
@@ -42,6 +43,8 @@ func (in *Interpreter) grow(_ *starlark.Thread, _ *starlark.Builtin, args starla
 }
 
 // Binary implements starlark.HasBinary.
+// The interpreter calls it for the right operand after the left one has declined, which all types of cells do for an operand. Therefore
+// the side is always the right one.
 func (o *operand) Binary(op syntax.Token, x starlark.Value, _ starlark.Side) (starlark.Value, error) {
 	m := o.in.run.meter
 	if op == syntax.STAR {
@@ -59,6 +62,7 @@ func (o *operand) Binary(op syntax.Token, x starlark.Value, _ starlark.Side) (st
 }
 
 // extend appends the elements of the operand to a list.
+// It keeps the list itself: += must be seen by all names of the list, as it is without the wrapper.
 func (o *operand) extend(list *starlark.List) (starlark.Value, error) {
 	elements, ok := o.Value.(starlark.Iterable)
 	if !ok {
@@ -76,6 +80,7 @@ func (o *operand) extend(list *starlark.List) (starlark.Value, error) {
 }
 
 // bulk returns the memory of the elements of a value that can be concatenated.
+// Dicts and sets are missing on purpose: + and * are not defined for them.
 func bulk(v starlark.Value) int {
 	switch v := v.(type) {
 	case starlark.String:
@@ -106,6 +111,7 @@ func product(m *meter, x, y starlark.Value) error {
 }
 
 // longNumbers rejects the product of numbers with too many digits.
+// Numbers of 64 bits need no look at their length, and almost all numbers are such.
 func longNumbers(x, y starlark.Int) error {
 	if _, small := x.Int64(); small {
 		if _, small := y.Int64(); small {
@@ -119,6 +125,7 @@ func longNumbers(x, y starlark.Int) error {
 }
 
 // repeated checks the memory for n copies of a value.
+// The product is computed with 128 bits, because a count such as 1 << 62 would wrap around to a small size.
 func repeated(m *meter, v starlark.Value, n starlark.Int) error {
 	size := bulk(v)
 	count, ok := n.Int64()
@@ -143,6 +150,7 @@ func (in *Interpreter) mod(_ *starlark.Thread, _ *starlark.Builtin, args starlar
 }
 
 // formatting checks the memory for a string that contains the text of values.
+// Each value is measured once, although a format can name it several times; guardFormat charges those.
 func (in *Interpreter) formatting(size int, args starlark.Tuple, kwargs []starlark.Tuple) error {
 	for _, v := range args {
 		n, err := textSize(v, in.config.Limits.Memory)
@@ -162,6 +170,7 @@ func (in *Interpreter) formatting(size int, args starlark.Tuple, kwargs []starla
 }
 
 // unwritable returns the error for a value that cannot be written as text.
+// A value that is too long counts as memory and stops the cell. Other reasons, such as its depth, are ordinary errors of the call.
 func (in *Interpreter) unwritable(v starlark.Value, err error) error {
 	if errors.Is(err, errLong) {
 		return in.run.meter.tooLarge()
@@ -186,6 +195,7 @@ func init() {
 }
 
 // guardJoin checks str.join.
+// Wrong arguments pass: the method itself has the better message for them.
 func guardJoin(in *Interpreter, s string, args starlark.Tuple, _ []starlark.Tuple) error {
 	if len(args) != 1 {
 		return nil
@@ -204,6 +214,7 @@ func guardJoin(in *Interpreter, s string, args starlark.Tuple, _ []starlark.Tupl
 }
 
 // guardReplace checks str.replace.
+// A limit on the number of replacements is ignored, so the estimate can be too high and is never too low.
 func guardReplace(in *Interpreter, s string, args starlark.Tuple, _ []starlark.Tuple) error {
 	if len(args) < 2 {
 		return nil
@@ -239,6 +250,7 @@ func guardFormat(in *Interpreter, s string, args starlark.Tuple, kwargs []starla
 }
 
 // guardSplit checks str.split, str.rsplit and str.splitlines.
+// Without a separator it counts white space only in long texts. For short ones, half of the length is a bound that costs nothing.
 func guardSplit(in *Interpreter, s string, args starlark.Tuple, _ []starlark.Tuple) error {
 	pieces := len(s) / 2
 	if len(args) > 0 {
@@ -277,6 +289,7 @@ func (in *Interpreter) attr(thread *starlark.Thread, _ *starlark.Builtin, args s
 }
 
 // extender returns the method extend of a list, with a check of the memory.
+// The method of the library would read an iterable of any length within one step.
 func (in *Interpreter) extender(list *starlark.List) starlark.Value {
 	return starlark.NewBuiltin("extend", func(_ *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 		var elements starlark.Iterable

@@ -64,6 +64,7 @@ func (in *Interpreter) universe() starlark.StringDict {
 }
 
 // moduleOf returns a module of functions.
+// The functions carry the full name, such as text.cut, which is also how a stored reference to one is written.
 func moduleOf(name string, members map[string]builtin) *starlarkstruct.Module {
 	m := &starlarkstruct.Module{Name: name, Members: starlark.StringDict{}}
 	for f, impl := range members {
@@ -85,6 +86,7 @@ func (in *Interpreter) lookup(name string) starlark.Value {
 }
 
 // names returns the names that lookup knows.
+// They are for suggestions and have no order.
 func (in *Interpreter) names() []string {
 	return append(slices.Collect(maps.Keys(in.builtins)), slices.Collect(maps.Keys(in.tools.modules))...)
 }

@@ -65,6 +65,7 @@ type meter struct {
 func newMeter(c Config, r *run) *meter { return &meter{limits: c.Limits, stuck: c.Stuck} }
 
 // exceeded says which limit the cell has exceeded, or "".
+// Only the first limit counts. It may be called from any goroutine.
 func (m *meter) exceeded() string {
 	if reason := m.reason.Load(); reason != nil {
 		return *reason
@@ -73,6 +74,7 @@ func (m *meter) exceeded() string {
 }
 
 // stop stops the cell because of a limit. It returns errStopped.
+// The thread stops at its next step; a function of the library that runs then is stopped only by the error that it returns.
 func (m *meter) stop(format string, args ...any) error {
 	reason := fmt.Sprintf(format, args...)
 	m.reason.CompareAndSwap(nil, &reason)
@@ -95,6 +97,7 @@ func (m *meter) start(ctx context.Context, thread *starlark.Thread) func() {
 }
 
 // check runs on the thread every stepsBetweenChecks steps.
+// Both limits are checked here rather than at each step, because a callback for each step would slow the code down.
 func (m *meter) check(thread *starlark.Thread) {
 	thread.SetMaxExecutionSteps(thread.Steps + stepsBetweenChecks)
 	switch {
@@ -106,6 +109,8 @@ func (m *meter) check(thread *starlark.Thread) {
 }
 
 // watch stops the thread when it has used its time or memory, or when ctx ends.
+// It runs on a goroutine of its own until over is closed. If the thread does not stop within the grace period, for example inside of a
+// long builtin, it calls stuck once, with which the worker ends its process.
 func (m *meter) watch(ctx context.Context, over <-chan struct{}) {
 	tick := time.NewTicker(watchInterval)
 	defer tick.Stop()
@@ -145,6 +150,7 @@ func (m *meter) tooLarge() error {
 }
 
 // heap returns the size of the heap in use, with garbage that has not been collected yet.
+// It does not stop the program, unlike runtime.ReadMemStats, so it can be called often.
 func heap() int {
 	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(sample)
@@ -152,6 +158,7 @@ func heap() int {
 }
 
 // need is called before n bytes are allocated at once. It stops the cell if there is not enough memory.
+// Small sizes are added up, and the heap is read only when they reach allocation. Garbage is collected before the cell is stopped.
 func (m *meter) need(n int) error {
 	if n > m.limits.Memory {
 		return m.tooLarge()
@@ -169,6 +176,7 @@ func (m *meter) need(n int) error {
 }
 
 // room is need for memory that other calls of need do not count.
+// It reads the heap each time and collects no garbage, so it is for large sizes that are rare.
 func (m *meter) room(n int) error {
 	if heap()+n > m.limits.Memory {
 		return m.tooLarge()
@@ -177,6 +185,7 @@ func (m *meter) room(n int) error {
 }
 
 // charge counts the steps of a function of the library that does much work.
+// The steps count like those of the interpreter, and the same message ends the cell.
 func (m *meter) charge(steps int) error {
 	m.thread.Steps += uint64(steps)
 	if m.thread.Steps > m.limits.Steps {
@@ -207,6 +216,7 @@ func (m *meter) running() bool {
 }
 
 // elapsed returns the active time.
+// The time of calls of the host is not part of it, so a cell can wait for a person without a limit.
 func (m *meter) elapsed() time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()

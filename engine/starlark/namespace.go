@@ -71,6 +71,7 @@ func (s *namespace) known(name string) bool {
 }
 
 // suggest returns the name that looks most like an unknown one, or "".
+// Values are not looked at: a suggestion may be a name that has no value yet.
 func (s *namespace) suggest(name string) string {
 	names := slices.Concat(slices.Collect(maps.Keys(s.globals)), s.in.names())
 	return nearest(name, names)
@@ -92,6 +93,7 @@ func (s *namespace) Attr(name string) (starlark.Value, error) {
 }
 
 // SetField assigns a global.
+// A stored value that others refer to is decoded before it is replaced, because they would lose it otherwise.
 func (s *namespace) SetField(name string, v starlark.Value) error {
 	if name == valueName {
 		s.in.run.value = v
@@ -142,6 +144,7 @@ func (s *namespace) load(g *variable) (starlark.Value, error) {
 }
 
 // begin starts a cell.
+// It forgets which globals the cell before has used. Their values stay.
 func (s *namespace) begin() {
 	for _, g := range s.used {
 		g.used, g.before = false, nil
@@ -151,6 +154,7 @@ func (s *namespace) begin() {
 
 // connected returns the globals and all that share values with them, directly or not, by age. They are decoded and
 // encoded together.
+// The order by age is that of ownership, so an encoder or a decoder meets the owner of a shared value first.
 func connected(globals ...*variable) []*variable {
 	seen := map[*variable]bool{}
 	var found []*variable
@@ -231,6 +235,7 @@ func (s *namespace) capture() (changed []string, unsaved []protocol.UnsavedGloba
 }
 
 // unchanged reports whether a global has the immutable value that it had before the cell, without encoding it.
+// Only texts and bytes are worth the comparison. Numbers encode as fast as they compare, and a list may have been changed in place.
 func unchanged(g *variable) bool {
 	if g.saved == nil || g.reason != "" || g.before == nil {
 		return false
@@ -247,6 +252,7 @@ func unchanged(g *variable) bool {
 }
 
 // Snapshot returns the encodings of the globals that changed since the last Snapshot. The slices must not be modified.
+// Changes are not kept after that. A caller that fails to store them must store all that it was given, together with the next Snapshot.
 func (in *Interpreter) Snapshot() map[string][]byte {
 	changed := map[string][]byte{}
 	for name := range in.pending {
@@ -294,6 +300,7 @@ func (in *Interpreter) Add(values map[string][]byte) error {
 }
 
 // restored returns a global that has only its encoding.
+// The value itself may still be damaged. That shows when a cell first uses it, and only this global is affected.
 func restored(name string, data []byte) (*variable, error) {
 	order, owners, lost, err := header(data)
 	if err != nil {
@@ -303,6 +310,7 @@ func restored(name string, data []byte) (*variable, error) {
 }
 
 // join links restored globals to the owners of values that they share.
+// If an owner is missing, the value that refers to it fails when it is decoded.
 func (s *namespace) join() {
 	for _, g := range s.globals {
 		for _, name := range g.owners {
@@ -337,4 +345,5 @@ func (in *Interpreter) Describe(names []string) []protocol.CodeGlobal {
 }
 
 // Bind replaces the tools that cells can call.
+// It must not be called while a cell runs. Functions and globals that refer to a tool by name find the new one at their next call.
 func (in *Interpreter) Bind(tools []protocol.ToolManifest) { in.tools = newToolset(in, tools) }

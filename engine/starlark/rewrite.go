@@ -53,6 +53,7 @@ func (w *rewriter) file(f *syntax.File) error {
 }
 
 // bindings adds the names that statements bind to into. Bodies of functions are scopes of their own.
+// Names are collected before anything is rewritten, since a function may use a global that is assigned further down.
 func bindings(stmts []syntax.Stmt, into map[string]bool) {
 	for _, s := range stmts {
 		switch s := s.(type) {
@@ -73,6 +74,7 @@ func bindings(stmts []syntax.Stmt, into map[string]bool) {
 }
 
 // targets adds the names on the left side of an assignment.
+// An element or a field on the left side, as in x[0] = 1, binds no name: it changes a value that exists.
 func targets(e syntax.Expr, into map[string]bool) {
 	switch e := e.(type) {
 	case *syntax.Ident:
@@ -124,6 +126,7 @@ func (w *rewriter) scope(names map[string]bool, f func()) {
 }
 
 // codeError is an error at a place of the code that is found before the code runs.
+// It stops the cell before its first call, so a misspelled name near the end has no effects.
 type codeError struct {
 	pos     syntax.Position
 	message string
@@ -131,6 +134,7 @@ type codeError struct {
 
 func (e codeError) Error() string { return e.message }
 
+// fail keeps the first error, which is the first one in the order of the text for most mistakes.
 func (w *rewriter) fail(pos syntax.Position, format string, args ...any) {
 	if w.err == nil {
 		w.err = codeError{pos, fmt.Sprintf(format, args...)}
@@ -138,6 +142,7 @@ func (w *rewriter) fail(pos syntax.Position, format string, args ...any) {
 }
 
 // global returns the expression for a global at a position.
+// Every part of it has the position of the name, so that errors point at the name and not at hidden code.
 func global(name string, pos syntax.Position) *syntax.DotExpr {
 	return &syntax.DotExpr{X: &syntax.Ident{NamePos: pos, Name: spaceName}, Dot: pos, NamePos: pos, Name: &syntax.Ident{NamePos: pos, Name: name}}
 }
@@ -148,6 +153,7 @@ func hidden(name string, pos syntax.Position, args ...syntax.Expr) *syntax.CallE
 }
 
 // block rewrites statements. A function of the top level is assigned to its global after its definition.
+// The definition itself stays local to the cell. Only the assignment makes the function visible to later cells.
 func (w *rewriter) block(stmts []syntax.Stmt) []syntax.Stmt {
 	out := make([]syntax.Stmt, 0, len(stmts))
 	for _, s := range stmts {
@@ -202,6 +208,7 @@ func (w *rewriter) assign(s *syntax.AssignStmt) {
 }
 
 // target rewrites the left side of an assignment.
+// Names in it become attributes of the namespace, as on the right side: the namespace then sees the assignment in SetField.
 func (w *rewriter) target(e syntax.Expr) syntax.Expr {
 	switch e := e.(type) {
 	case *syntax.DotExpr:
@@ -227,12 +234,14 @@ func (w *rewriter) targets(list []syntax.Expr) {
 }
 
 // literal reports whether an expression is a literal, whose addition cannot double anything.
+// Adding a literal in a loop still grows a text. It grows by a constant in each step, which the watchdog notices in time.
 func literal(e syntax.Expr) bool {
 	_, ok := e.(*syntax.Literal)
 	return ok
 }
 
 // function rewrites the defaults of parameters and then calls body with the set of their names.
+// Defaults are evaluated outside of the function, so they are rewritten before its names count as local.
 func (w *rewriter) function(params []syntax.Expr, body func(names map[string]bool)) {
 	names := map[string]bool{}
 	parameters(params, names)
@@ -252,6 +261,7 @@ func (w *rewriter) exprs(list []syntax.Expr) {
 }
 
 // expr returns the rewritten form of an expression; nil for nil.
+// It changes the tree in place. The caller must use the returned expression, which is another one for names and guarded operators.
 func (w *rewriter) expr(e syntax.Expr) syntax.Expr {
 	if e == nil {
 		return nil
@@ -300,6 +310,7 @@ func (w *rewriter) expr(e syntax.Expr) syntax.Expr {
 }
 
 // name rewrites an identifier that is used or assigned.
+// The check for unknown names replaces that of the resolver, which knows only the hidden ones after the rewriting.
 func (w *rewriter) name(e *syntax.Ident) syntax.Expr {
 	switch {
 	case e.Name == "None" || e.Name == "True" || e.Name == "False" || w.local(e.Name):
@@ -328,6 +339,7 @@ func (w *rewriter) binary(e *syntax.BinaryExpr) syntax.Expr {
 }
 
 // dot rewrites a selector.
+// Only the name of the method is known here, not the type of its value; attr looks at the type when the code runs.
 func (w *rewriter) dot(e *syntax.DotExpr) syntax.Expr {
 	e.X = w.expr(e.X)
 	if guarded[e.Name.Name] != nil {

@@ -132,6 +132,7 @@ func (o *operation) Name() string          { return o.surface }
 func (o *operation) AttrNames() []string   { return []string{"doc", "later"} }
 
 // Attr returns the method later and the text doc.
+// A new builtin is made for each use of later. Two of them are not equal, which no code has a reason to test.
 func (o *operation) Attr(name string) (starlark.Value, error) {
 	switch name {
 	case "later":
@@ -143,6 +144,7 @@ func (o *operation) Attr(name string) (starlark.Value, error) {
 }
 
 // CallInternal implements starlark.Callable: it makes the call and returns its result.
+// A tool that fails is a result and not an error: Starlark could not catch the error, and the cell decides with unwrap.
 func (o *operation) CallInternal(_ *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	p, err := o.request(args, kwargs)
 	if err != nil {
@@ -161,6 +163,7 @@ func (o *operation) later(_ *starlark.Thread, _ *starlark.Builtin, args starlark
 }
 
 // request returns the call with these arguments.
+// It looks the tool up again by its name, because the value may come from an earlier cell, when the session had other tools.
 func (o *operation) request(args starlark.Tuple, kwargs []starlark.Tuple) (*pending, error) {
 	now := o.in.tools.bySurface[o.surface]
 	if now == nil {
@@ -182,6 +185,7 @@ func hint(name string) string {
 }
 
 // signature returns the parameters of the tool.
+// It is parsed at the first use, since a cell uses few of the tools that it is offered.
 func (o *operation) signature() *signature {
 	if o.terms == nil {
 		o.terms = newSignature(o.manifest.Input)
