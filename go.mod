@@ -37,6 +37,7 @@ require (
 	github.com/godbus/dbus/v5 v5.2.2
 	github.com/zalando/go-keyring v0.2.8
 	go.starlark.net v0.0.0-20260908191801-89a6a09411d5
+	golang.org/x/term v0.47.0
 )
 
 require github.com/danieljoos/wincred v1.2.3 // indirect

@@ -74,6 +74,8 @@ var levels = map[string]int{
 	"lashd/engine/approval":                 3,
 	"lashd/engine/undo":                     4,
 	"lashd/engine/plugin":                   3,
+	"lashd/engine/artifact":                 4,
+	"lashd/engine/pluginstate":              4,
 	"lashd/engine/trigger":                  4,
 	"lashd/engine/workgroup":                4,
 	"lashd/engine/plugin/plugintest":        4,

@@ -21,52 +21,74 @@ import (
 // it before and after.
 type cell struct {
 	*toolHost
-	run    *run
-	effect turn.Effect
-	outer  *toolCall
-	values []persistence.Effect // rows of values that are not stored yet
-	failed error                // why the cell could not repeat what it did before; nil: it did
-	began  time.Time            // when the code began to run
-	close  context.CancelFunc
+	outer    *toolCall
+	history  func() []*protocol.Message
+	store    func(context.Context, []persistence.Effect) error // commits rows of the journal
+	values   []persistence.Effect                              // rows of values that are not stored yet
+	repeated bool                                              // an earlier run of the daemon started it
+	failed   error                                             // why the cell could not repeat what it did before; nil: it did
+	began    time.Time                                         // when the code began to run
+	close    context.CancelFunc
 }
 
-// newCell returns the host of a cell with what the journal has of an earlier run of it.
-func (r *run) newCell(ctx context.Context, effect turn.Effect, rows []persistence.Effect) *cell {
-	id := protocol.CallID(fmt.Sprintf("%s/cell/%d", r.id, effect.ID))
-	outer := &toolCall{ToolCall: protocol.ToolCall{CallID: id, Name: "code"}, effect: effect.ID, cell: true}
-	outer.sandboxed = r.judge.ceilings().Sandboxed
-	outer.inner.item = r.journal.runningCell()
+// newCell returns the host of a cell with what the journal has of an earlier run of it. m makes its
+// calls, and the caller sets history and store.
+func newCell(ctx context.Context, m *callMaker, id protocol.CallID, effect uint64, rows []persistence.Effect) *cell {
+	outer := &toolCall{ToolCall: protocol.ToolCall{CallID: id, Name: "code"}, effect: effect, cell: true}
+	outer.sandboxed = m.hooks.judge.ceilings().Sandboxed
 	for _, row := range rows {
 		if row.Ordinal >= maxNestedCalls {
 			outer.inner.addRow(row.Ordinal%maxNestedCalls, row)
 		}
 	}
-	m := &callMaker{session: r.session, caller: r, hooks: r.hooks, catalog: r.prompt.catalog, frame: r.journal.begin.Frame}
 	life, end := context.WithCancel(ctx)
-	return &cell{toolHost: &toolHost{maker: m, call: outer, life: life}, run: r, effect: effect, outer: outer, close: end}
+	return &cell{toolHost: &toolHost{maker: m, call: outer, life: life}, outer: outer, repeated: len(rows) > 0, close: end}
 }
 
-// call returns the request to the executor.
-func (c *cell) call() *plugin.CodeCall {
-	code := c.effect.Code
-	return &plugin.CodeCall{
-		TurnID: c.run.id, CellID: c.outer.CallID, Language: code.Language, Source: code.Source, AcceptFinish: code.AcceptFinish, Schema: code.Schema,
-	}
+// newCell returns the host of a cell of the turn.
+func (r *run) newCell(ctx context.Context, effect turn.Effect, rows []persistence.Effect) *cell {
+	m := &callMaker{session: r.session, caller: r, hooks: r.hooks, catalog: r.prompt.catalog, frame: r.journal.begin.Frame}
+	c := newCell(ctx, m, protocol.CallID(fmt.Sprintf("%s/cell/%d", r.id, effect.ID)), effect.ID, rows)
+	c.outer.inner.item = r.journal.runningCell()
+	c.store = func(ctx context.Context, rows []persistence.Effect) error { return r.store.flush(ctx, rows) }
+	c.history = r.cellHistory
+	return c
 }
 
-// Tools implements plugin.CellHost.
-func (c *cell) Tools() []protocol.ToolManifest { return c.maker.catalog.CellManifests() }
-
-// History implements plugin.CellHost.
-func (c *cell) History() []*protocol.Message {
-	all := c.run.prompt.visibleHistory()
-	for _, n := range c.run.journal.nodes {
+// cellHistory returns the conversation that a cell of the turn sees, with the messages of the turn.
+func (r *run) cellHistory() []*protocol.Message {
+	all := r.prompt.visibleHistory()
+	for _, n := range r.journal.nodes {
 		if n.Message != nil {
 			all = append(all, n.Message)
 		}
 	}
 	return all
 }
+
+// execute runs code in the executor and closes the host. If the executor does not return soon after
+// ctx is done, execute abandons the cell and reports false.
+func (c *cell) execute(ctx context.Context, call *plugin.CodeCall, host plugin.CellHost) (a answer[turn.CellReply], returned bool) {
+	plugins, done := c.maker.hooks.plugins, make(chan answer[turn.CellReply], 1)
+	c.began = time.Now()
+	c.maker.hooks.trace.cell(c, call, nil)
+	c.maker.eng.group.GoCall(func() {
+		reply, err := plugins.Execute(c.life, call, host)
+		done <- answer[turn.CellReply]{reply, err}
+	})
+	a, returned = withinGrace(ctx, done)
+	c.end()
+	if !returned {
+		plugins.AbandonCell()
+	}
+	return a, returned
+}
+
+// Tools implements plugin.CellHost.
+func (c *cell) Tools() []protocol.ToolManifest { return c.maker.catalog.CellManifests() }
+
+// History implements plugin.CellHost.
+func (c *cell) History() []*protocol.Message { return c.history() }
 
 // Call implements plugin.CellHost. Values that the cell got before are stored first, because the
 // calls may depend on them.
@@ -77,7 +99,7 @@ func (c *cell) Call(ctx context.Context, wanted []tool.Request) ([]protocol.Tool
 	}
 	defer leave()
 	if len(c.values) > 0 {
-		if err := c.run.store.flush(ctx, c.values); err != nil {
+		if err := c.store(ctx, c.values); err != nil {
 			return nil, err
 		}
 		c.values = nil
@@ -142,12 +164,8 @@ func (c *cell) end() {
 	c.toolHost.end()
 }
 
-// reply returns the result of the cell from that of its executor. It fails if the turn has ended or is
-// suspended: then the executor's answer is not the result of the code.
-func (c *cell) reply(got turn.CellReply, failed error) (turn.CellReply, error) {
-	if err := context.Cause(c.run.ctx); err != nil {
-		return got, err
-	}
+// settle returns the result of the cell from that of its executor, with the calls that it made.
+func (c *cell) settle(got turn.CellReply, failed error) (turn.CellReply, error) {
 	if failed != nil {
 		got = turn.CellReply{Error: failed.Error()}
 	}
@@ -156,13 +174,11 @@ func (c *cell) reply(got turn.CellReply, failed error) (turn.CellReply, error) {
 	if err := checkOverdue(c.outer.inner.calls); err != nil {
 		return got, err
 	}
-	c.run.seams.queuedMessages = append(c.run.seams.queuedMessages, c.outer.messages...)
 	got.ID, got.Calls, got.Shown = c.outer.CallID, calls.Calls, c.outer.shownCalls()
 	got.DurationMs = time.Since(c.began).Milliseconds()
 	if got.Control == nil && got.Error == "" {
 		got.Control = calls.Control
 	}
-	got.Control = dropNoopSwitch(c.run.ctx, c.run.eng, c.run.journal.begin.Frame, got.Control)
 	if c.failed != nil {
 		got.Fatal = nondeterministic(c.failed)
 	}

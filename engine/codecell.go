@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
 
 	"lashd/engine/plugin"
 	"lashd/engine/turn"
@@ -52,24 +51,25 @@ func (r *run) startCell(ctx context.Context, effect turn.Effect, rows []persiste
 	}
 	r.files.ToolsStart()
 	defer r.files.ToolsEnd(ctx)
-	c.began = time.Now()
-	r.hooks.trace.cell(c, len(rows) > 0, nil)
-	done := make(chan answer[turn.CellReply], 1)
-	r.eng.group.GoCall(func() {
-		reply, err := r.hooks.plugins.Execute(c.life, c.call(), c)
-		done <- answer[turn.CellReply]{reply, err}
-	})
-	a, returned := withinGrace(ctx, done)
-	c.end()
+	code := effect.Code
+	call := &plugin.CodeCall{
+		TurnID: r.id, CellID: c.outer.CallID, Language: code.Language, Source: code.Source, AcceptFinish: code.AcceptFinish, Schema: code.Schema,
+	}
+	a, returned := c.execute(ctx, call, c)
 	if !returned {
-		r.hooks.plugins.AbandonCell()
 		return a.v, context.Cause(ctx)
 	}
-	reply, err := c.reply(a.v, a.err)
-	if err == nil {
-		r.hooks.trace.cell(c, len(rows) > 0, &reply)
+	if err := context.Cause(r.ctx); err != nil {
+		return a.v, err // the turn has ended or is suspended: the answer is not the result of the code
 	}
-	return reply, err
+	reply, err := c.settle(a.v, a.err)
+	if err != nil {
+		return reply, err
+	}
+	r.seams.queuedMessages = append(r.seams.queuedMessages, c.outer.messages...)
+	reply.Control = dropNoopSwitch(r.ctx, r.eng, r.journal.begin.Frame, reply.Control)
+	r.hooks.trace.cell(c, call, &reply)
+	return reply, nil
 }
 
 // storeCell stores the result of a cell together with the globals that it changed. If the turn ends

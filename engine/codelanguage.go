@@ -8,17 +8,17 @@ import (
 	"lashd/engine/turn"
 )
 
-// languageChangedError means that the executor of a session runs another language than the one that the session's code cells are in.
+// LanguageChangedError means that the executor of a session runs another language than the one that the session's code cells are in.
 // The cells in history would mislead the model, and the stored globals cannot be restored.
-type languageChangedError struct{ settled, described string }
+type LanguageChangedError struct{ settled, described string }
 
-func (e *languageChangedError) Error() string {
+func (e *LanguageChangedError) Error() string {
 	return fmt.Sprintf("the code cells of this session are in %s, but the executor runs %s: configure the executor for %[1]s again, or start a new session",
 		e.settled, e.described)
 }
 
 // settleLanguage takes the language that the executor describes. The first turn of the session that comes here commits it, so that it
-// is durable before the model is called; later ones only compare. Another language than the session's is a *languageChangedError.
+// is durable before the model is called; later ones only compare. Another language than the session's is a *LanguageChangedError.
 func (p *prompt) settleLanguage(ctx context.Context, described string) error {
 	if p.language == "" {
 		s := p.seams.store
@@ -33,7 +33,7 @@ func (p *prompt) settleLanguage(ctx context.Context, described string) error {
 		}
 	}
 	if p.described = described; described != p.language {
-		return &languageChangedError{p.language, described}
+		return &LanguageChangedError{p.language, described}
 	}
 	return nil
 }

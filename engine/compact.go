@@ -21,7 +21,7 @@ import (
 // turn to end, and no turn starts until it is done. If no plugin summarises, nothing changes.
 func (ss *Sessions) Compact(ctx context.Context, p *protocol.SessionCompactParams) (*protocol.SessionCompactResult, error) {
 	return receipt.Once(ctx, ss.eng.receipts, "session/compact", p.Key(), p, func(rc receipt.Request) (*protocol.SessionCompactResult, error) {
-		w, err := ss.eng.hold(ctx, p.SessionID, noCheck)
+		w, err := ss.eng.hold(ctx, p.SessionID, noCheck, nil)
 		if err != nil {
 			return nil, err
 		}

@@ -108,10 +108,7 @@ func (d *directCall) addRow(c *change.Change, row persistence.Effect) {
 // the session has no such tool or if the arguments do not match its schema. With an idempotency key
 // the call id derives from the request, so that a repetition finds its rows in the journal.
 func (l *lease) call(p *protocol.ToolCallParams, rc receipt.Request) (*directCall, *toolCall, error) {
-	call := protocol.ToolCall{CallID: protocol.CallID("call_" + string(protocol.NewInputID())), Name: p.Name, Args: p.Args}
-	if rc.Key != "" {
-		call.CallID = protocol.CallID("call_" + string(protocol.DigestOf(append([]byte(rc.Key), rc.Hash...))[:32]))
-	}
+	call := protocol.ToolCall{CallID: directCallID(rc), Name: p.Name, Args: p.Args}
 	if len(call.Args) == 0 {
 		call.Args = json.RawMessage(`{}`)
 	}
@@ -123,7 +120,22 @@ func (l *lease) call(p *protocol.ToolCallParams, rc receipt.Request) (*directCal
 	if s.reply != nil {
 		return nil, nil, param.Bad("/args", "%s", s.reply.Output.Text)
 	}
-	d := &directCall{id: protocol.TurnID(call.CallID), journaled: rc.Key != ""}
+	return l.direct(call.CallID, rc.Key != ""), s, nil
+}
+
+// directCallID returns the id of a direct call. A repetition of a request with an idempotency key
+// gets the same id.
+func directCallID(rc receipt.Request) protocol.CallID {
+	if rc.Key == "" {
+		return protocol.CallID("call_" + string(protocol.NewInputID()))
+	}
+	return protocol.CallID("call_" + string(protocol.DigestOf(append([]byte(rc.Key), rc.Hash...))[:32]))
+}
+
+// direct returns the caller of direct calls, with the plugins of the lease and the authority of the
+// session.
+func (l *lease) direct(id protocol.CallID, journaled bool) *directCall {
+	d := &directCall{id: protocol.TurnID(id), journaled: journaled}
 	j := &judge{
 		config: &l.row.Config, cwd: l.row.Cwd, sessionCeiling: l.row.Authority.Ceiling, plugins: l.plugins, base: l.set.composer.Base(),
 		ceiling: authority.Planning(l.row.Config, l.row.Authority.Ceiling),
@@ -132,7 +144,7 @@ func (l *lease) call(p *protocol.ToolCallParams, rc receipt.Request) (*directCal
 		session: l.session, caller: d, plugins: l.plugins, judge: j, trace: turnTrace{out: l.eng.Trace, session: l.session.id, turn: d.id},
 	}
 	d.callMaker = &callMaker{session: l.session, caller: d, hooks: h, catalog: l.catalog}
-	return d, s, nil
+	return d
 }
 
 // run executes the call and sets its reply. It does not execute it if a hook or a rule denies it,
@@ -194,9 +206,10 @@ func (d *directCall) restoreJournaled(ctx context.Context, s *toolCall) error {
 	if !d.journaled {
 		return nil
 	}
-	rows, err := d.eng.store.Effects(ctx, d.id)
-	if err != nil {
-		return err
+	var rows []persistence.Effect
+	var err error
+	if s.Parent == "" { // a nested call got its row when it was made
+		rows, err = d.eng.store.Effects(ctx, d.id)
 	}
 	for _, row := range rows {
 		switch {
@@ -214,12 +227,16 @@ func (d *directCall) restoreJournaled(ctx context.Context, s *toolCall) error {
 
 // store commits the journal row of the call, before it runs and when it has a result.
 func (d *directCall) store(ctx context.Context, s *toolCall) error {
+	return d.storeRows(ctx, []persistence.Effect{d.row(s)})
+}
+
+// storeRows commits rows of the journal, unless nothing is journaled.
+func (d *directCall) storeRows(ctx context.Context, rows []persistence.Effect) error {
 	if !d.journaled {
 		return nil
 	}
-	row := d.row(s)
 	_, err := do(context.WithoutCancel(ctx), d.eng, d.session.id, func(ctx context.Context, st *state) (struct{}, error) {
-		return struct{}{}, st.commit(ctx, st.change(persistence.Commit{Effects: []persistence.Effect{row}}))
+		return struct{}{}, st.commit(ctx, st.change(persistence.Commit{Effects: rows}))
 	})
 	return err
 }

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"lashd/engine/artifact"
 	"lashd/engine/background"
 	"lashd/engine/daemonevents"
 	"lashd/engine/plugin"
@@ -89,13 +90,14 @@ type API struct {
 	Queue       *Queue
 	Decisions   *Decisions
 	Tools       *Tools
+	Code        *Code
 	Operations  *Operations
 	Tasks       *Tasks
 	Monitors    *Monitors
 	Completions *Completions
 	History     *History
 	Snapshots   *Snapshots
-	Artifacts   *Artifacts
+	Artifacts   *artifact.Artifacts
 	Files       *undo.Files
 	Triggers    *trigger.Registry
 	// Clients tracks which clients are connected.
@@ -165,9 +167,9 @@ func New(cfg Config) *Engine {
 // newAPI returns the API of an engine that has its other fields.
 func newAPI(e *Engine, cfg Config) API {
 	return API{
-		Sessions: &Sessions{e}, Turns: &Turns{e}, Queue: &Queue{e}, Decisions: &Decisions{e}, Tools: &Tools{e}, Operations: &Operations{e},
+		Sessions: &Sessions{e}, Turns: &Turns{e}, Queue: &Queue{e}, Decisions: &Decisions{e}, Tools: &Tools{e}, Code: &Code{e}, Operations: &Operations{e},
 		Tasks: &Tasks{e}, Monitors: &Monitors{e}, Completions: &Completions{e}, History: &History{e}, Snapshots: &Snapshots{e},
-		Artifacts: &Artifacts{store: cfg.Store, receipts: e.receipts, commit: e.commitIn},
+		Artifacts: artifact.New(cfg.Store, e.receipts, e.commitIn),
 		Files:     undo.New(undo.Config{Store: cfg.Store, StateDir: cfg.StateDir, Limits: cfg.FileLimits, Idle: cfg.Idle, Log: cfg.Log}),
 		Triggers: trigger.New(trigger.Config{
 			Host: triggerHost{e}, Store: cfg.Store, Receipts: e.receipts, Log: cfg.Log, StateDir: cfg.StateDir, Stopped: ErrShuttingDown,

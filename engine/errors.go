@@ -25,6 +25,9 @@ var (
 	ErrReloaded = errors.New("the session was reloaded; nothing was changed, so repeat the request")
 	// ErrHistoryMoved means that a summary is outdated. The history is unchanged.
 	ErrHistoryMoved = errors.New("messages were appended while the history was being summarised; nothing was changed, so repeat the request")
+	// ErrCellInterrupted means that a code cell of a client was interrupted and cannot run again.
+	ErrCellInterrupted = errors.New("an earlier request with this idempotency key was interrupted while its code ran, and the code cannot run again; " +
+		"the variables are as they were before it, but calls that it made may have had effects")
 	ErrShuttingDown = errors.New("lashd is shutting down; connect again and repeat the request")
 )
 
@@ -40,6 +43,16 @@ func (e *TurnActiveError) Error() string {
 		return fmt.Sprintf("turn %s is running; wait for it, interrupt it, or send the input with whenBusy queue or steer", e.TurnID)
 	}
 	return fmt.Sprintf("turn %s is running; wait for it, or interrupt it", e.TurnID)
+}
+
+// NoCodeError means that a request needs code cells and the session's driver runs none.
+type NoCodeError struct {
+	Session protocol.SessionID
+	Driver  string
+}
+
+func (e *NoCodeError) Error() string {
+	return fmt.Sprintf("session %s runs no code cells: its driver is %s; start a session with another driver, for example with lashd run --driver rlm", e.Session, e.Driver)
 }
 
 // GenerationError means that a request was based on tool state that has changed since. Current is

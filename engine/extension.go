@@ -59,7 +59,7 @@ func (ts *Turns) validate(ctx context.Context, p *protocol.TurnStartParams) erro
 // then stored together with the receipt.
 func (ss *Sessions) ApplyExtension(ctx context.Context, p *protocol.SessionExtensionParams) (*protocol.SeqResult, error) {
 	return receipt.Once(ctx, ss.eng.receipts, "session/applyExtension", p.Key(), p, func(rc receipt.Request) (*protocol.SeqResult, error) {
-		w, err := ss.eng.hold(ctx, p.SessionID, noCheck)
+		w, err := ss.eng.hold(ctx, p.SessionID, noCheck, nil)
 		if err != nil {
 			return nil, err
 		}

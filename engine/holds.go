@@ -2,9 +2,9 @@ package engine
 
 import (
 	"context"
+	"lashd/engine/pluginstate"
 	"slices"
 
-	"lashd/engine/plugin"
 	"lashd/engine/receipt"
 	"lashd/rpc/protocol"
 )
@@ -81,18 +81,24 @@ type sessionHold struct {
 }
 
 // hold waits until it has a session for a command, and returns the hold with a lease of the
-// plugins. It calls check with the plugins before it waits, so that a request which makes no sense
-// fails at once. The plugins may be replaced during the wait.
-func (e *Engine) hold(ctx context.Context, id protocol.SessionID, check func(*plugin.Session) error) (*sessionHold, error) {
+// plugins. It calls check with a first lease before it waits, so that a request which makes no sense
+// fails at once. The plugins may be replaced during the wait. admit, if not nil, runs on the actor
+// and refuses requests that must not wait.
+func (e *Engine) hold(ctx context.Context, id protocol.SessionID, check func(*lease) error, admit func(*state) error) (*sessionHold, error) {
 	l, err := e.lend(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	if err := check(l.plugins); err != nil {
+	if err := check(l); err != nil {
 		l.release()
 		return nil, err
 	}
 	w, err := do(ctx, e, id, func(_ context.Context, st *state) (*sessionHold, error) {
+		if admit != nil {
+			if err := admit(st); err != nil {
+				return nil, err
+			}
+		}
 		w := st.holds.request(ctx, st)
 		st.turns.startNext()
 		return w, nil
@@ -108,7 +114,7 @@ func (e *Engine) hold(ctx context.Context, id protocol.SessionID, check func(*pl
 }
 
 // noCheck is the check of requests that hold need not refuse.
-func noCheck(*plugin.Session) error { return nil }
+func noCheck(*lease) error { return nil }
 
 // acquire waits until the hold has the session, and leases its plugins. If it fails the hold is
 // released.
@@ -139,7 +145,7 @@ func (w *sessionHold) waitGranted() error {
 // heldResult is the result of work during a hold, with the plugin state that was captured after it.
 type heldResult[W any] struct {
 	result   W
-	captured *captured
+	captured *pluginstate.Captured
 	// issues are failures of plugins to capture their state.
 	issues []protocol.Issue
 }

@@ -120,7 +120,7 @@ func (o *operation) check(s *plugin.Session) (err error) {
 // runInSession runs the operation while it holds its session, so no turn runs at the same time. The protocol
 // approves the events before they are stored, and learns afterwards whether the commit succeeded.
 func (o *operation) runInSession(ctx context.Context) (r *protocol.OperationReceipt, err error) {
-	w, err := o.eng.hold(ctx, o.params.SessionID, o.check)
+	w, err := o.eng.hold(ctx, o.params.SessionID, func(l *lease) error { return o.check(l.plugins) }, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"lashd/engine/plugin"
+	"lashd/engine/pluginstate"
 	"lashd/engine/tool"
 	"lashd/engine/workgroup"
 	"lashd/persistence"
@@ -44,7 +45,7 @@ func (k *pluginLock) replace(cfg protocol.Config, host *plugin.Host) (*pluginSet
 // storeOutgoing stores the state of plugins that are about to be replaced. If a state cannot be captured,
 // the error is logged and the state that is already stored stays.
 func (k *pluginLock) storeOutgoing(plugins *plugin.Session) error {
-	stored, err := onState(k.owner, func(_ context.Context, st *state) (*pluginState, error) { return st.stored.pluginState(), nil })
+	stored, err := onState(k.owner, func(_ context.Context, st *state) (*pluginstate.State, error) { return st.stored.pluginState(), nil })
 	if err != nil {
 		return err
 	}

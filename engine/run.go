@@ -178,7 +178,7 @@ func codeOf(err error, otherwise string) string {
 		return "journal_mismatch"
 	case errors.As(err, new(*OverdueError)):
 		return "completion_timeout"
-	case errors.As(err, new(*languageChangedError)):
+	case errors.As(err, new(*LanguageChangedError)):
 		return "code_language_changed"
 	case errors.As(err, new(*FullTurnError)):
 		return "turn_full"

@@ -4,12 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
 
 	"lashd/engine/monitor"
 	"lashd/engine/param"
 	"lashd/engine/plugin"
+	"lashd/engine/pluginstate"
 	"lashd/engine/receipt"
 	"lashd/engine/workgroup"
 	"lashd/persistence"
@@ -19,7 +18,7 @@ import (
 // inSnapshots lists the components that a named snapshot stores. Overlays of clients, standing
 // approvals and recorded turn options are left out: they belong to the present session, not to a
 // past state of it.
-var inSnapshots = []string{componentPlugins, componentTools, componentExecution, monitor.Component}
+var inSnapshots = []string{pluginstate.Component, componentTools, pluginstate.Execution, monitor.Component}
 
 // Snapshots is the API of snapshots, for clients and for plugins. A snapshot refers to a node of
 // history and has copies of the components of the session, so it costs little and changes nothing
@@ -90,27 +89,11 @@ func (sn *Snapshots) Read(ctx context.Context, p *protocol.SnapshotParams) (*pro
 	if err != nil {
 		return nil, err
 	}
-	result := &protocol.SnapshotReadResult{Snapshot: infoOf(s.Snapshot), Tools: s.tools, Plugins: s.plugins.public()}
+	result := &protocol.SnapshotReadResult{Snapshot: infoOf(s.Snapshot), Tools: s.tools, Plugins: s.plugins.Public()}
 	if s.plugins != nil {
 		result.Fingerprint = s.plugins.Fingerprint
 	}
 	return result, nil
-}
-
-// public returns the state of plugins as clients see it, ordered by plugin id. It never returns
-// nil. s may be nil: nothing is stored.
-func (s *pluginState) public() []protocol.PluginState {
-	all := []protocol.PluginState{}
-	if s == nil {
-		return all
-	}
-	for _, id := range slices.Sorted(maps.Keys(s.Entries)) {
-		entry := s.Entries[id]
-		all = append(all, protocol.PluginState{
-			Plugin: id, Version: entry.Meta.Version, Revision: entry.Meta.Revision, State: entry.Meta.State, Artifacts: entry.Artifacts,
-		})
-	}
-	return all
 }
 
 // snapshot is a named snapshot with its decoded components. A component is nil if the session had
@@ -118,7 +101,7 @@ func (s *pluginState) public() []protocol.PluginState {
 // the executor is opened.
 type snapshot struct {
 	persistence.Snapshot
-	plugins  *pluginState
+	plugins  *pluginstate.State
 	tools    *protocol.ToolState
 	monitors *monitor.Monitors
 }
@@ -134,7 +117,7 @@ func (e *Engine) readSnapshot(ctx context.Context, session int64, name string) (
 		return nil, err
 	}
 	s := &snapshot{Snapshot: row}
-	for component, into := range map[string]any{componentPlugins: &s.plugins, componentTools: &s.tools, monitor.Component: &s.monitors} {
+	for component, into := range map[string]any{pluginstate.Component: &s.plugins, componentTools: &s.tools, monitor.Component: &s.monitors} {
 		if body, ok := parts[component]; ok {
 			if err := json.Unmarshal(body, into); err != nil {
 				return nil, fmt.Errorf("snapshot %s: component %s: %w", name, component, err)

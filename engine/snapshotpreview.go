@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"lashd/engine/pluginstate"
 
 	"lashd/engine/graph"
 	"lashd/persistence"
@@ -41,19 +42,19 @@ func (sn *Snapshots) Preview(ctx context.Context, p *protocol.SnapshotParams) (*
 
 // currentSide describes the session as it is now. Plugin state that was just captured (k) replaces
 // the stored one; nil means the stored state is current. It runs on the actor.
-func currentSide(ctx context.Context, st *state, k *captured) (side protocol.SnapshotSide, err error) {
+func currentSide(ctx context.Context, st *state, k *pluginstate.Captured) (side protocol.SnapshotSide, err error) {
 	plugins, tools := st.stored.pluginState(), st.stored.toolState()
 	if tools.Tools == nil {
 		tools.Tools = map[string]protocol.ToolSetting{}
 	}
-	if k != nil && k.state != nil {
-		plugins = k.state
+	if k != nil && k.State != nil {
+		plugins = k.State
 	}
 	execution, err := st.stored.execution(ctx, "")
-	if k != nil && k.execution != nil {
-		execution = k.execution.AppliedTo(execution)
+	if k != nil && k.Execution != nil {
+		execution = k.Execution.AppliedTo(execution)
 	}
-	side = protocol.SnapshotSide{NodeID: st.row.Head.Leaf, Plugins: plugins.public(), Tools: tools, Monitors: st.monitors.List(), Execution: digestOf(execution)}
+	side = protocol.SnapshotSide{NodeID: st.row.Head.Leaf, Plugins: plugins.Public(), Tools: tools, Monitors: st.monitors.List(), Execution: digestOf(execution)}
 	return side, err
 }
 
@@ -61,7 +62,7 @@ func currentSide(ctx context.Context, st *state, k *captured) (side protocol.Sna
 // alone.
 func (s *snapshot) restoredSide(ctx context.Context, st *state) (protocol.SnapshotSide, error) {
 	execution, err := st.stored.execution(ctx, s.Name)
-	side := protocol.SnapshotSide{NodeID: s.Node, Plugins: s.plugins.public(), Tools: s.newestTools(st), Monitors: s.monitors.Restored(), Execution: digestOf(execution)}
+	side := protocol.SnapshotSide{NodeID: s.Node, Plugins: s.plugins.Public(), Tools: s.newestTools(st), Monitors: s.monitors.Restored(), Execution: digestOf(execution)}
 	return side, err
 }
 

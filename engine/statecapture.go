@@ -7,23 +7,15 @@ import (
 
 	"lashd/engine/change"
 	"lashd/engine/plugin"
+	"lashd/engine/pluginstate"
 	"lashd/engine/workgroup"
-	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
-
-// captured is the state of plugins and of the code executor as of one moment, ready to be stored
-// with a commit.
-type captured struct {
-	state      *pluginState            // nil: unchanged since it was stored
-	components []persistence.Component // the rows of state that changed
-	execution  *plugin.Execution       // nil: unchanged, or there is no executor
-}
 
 // capture asks plugins for their state. It returns nil if the plugins' fingerprint says that the
 // stored state is current. State that is stored for plugins that are not open now is kept. It calls
 // plugin code, so it must not run on the actor.
-func (e *Engine) capture(ctx context.Context, plugins *plugin.Session, stored *pluginState) (*captured, error) {
+func (e *Engine) capture(ctx context.Context, plugins *plugin.Session, stored *pluginstate.State) (*pluginstate.Captured, error) {
 	if sum, err := plugins.Fingerprint(ctx); err != nil || stored != nil && stored.Fingerprint == sum {
 		return nil, err
 	}
@@ -31,36 +23,12 @@ func (e *Engine) capture(ctx context.Context, plugins *plugin.Session, stored *p
 	if err != nil {
 		return nil, err
 	}
-	next, bulk := freeze(snap)
-	k := &captured{state: next}
-	if stored != nil {
-		for id, entry := range stored.Entries {
-			if _, ok := next.Entries[id]; !ok {
-				next.Entries[id] = entry
-			}
-		}
-	}
-	if stored != nil || len(next.Entries) > 0 {
-		k.components = changedParts(stored, next, bulk)
-	}
-	return k, k.check()
-}
-
-// check fails if more state changed than fits beside the other rows of a turn's commit.
-func (k *captured) check() error {
-	size := 0
-	for _, c := range k.components {
-		size += len(c.Body)
-	}
-	if size > maxPluginState {
-		return fmt.Errorf("%d bytes of plugin state changed, at most %d can be stored at once", size, maxPluginState)
-	}
-	return nil
+	return pluginstate.Capture(snap, stored)
 }
 
 // captureExecution asks the code executor for its state and adds it to k, which may be nil. Without
 // an executor it returns k.
-func (e *Engine) captureExecution(ctx context.Context, plugins *plugin.Session, k *captured) (*captured, error) {
+func (e *Engine) captureExecution(ctx context.Context, plugins *plugin.Session, k *pluginstate.Captured) (*pluginstate.Captured, error) {
 	if !plugins.Executes() {
 		return k, nil
 	}
@@ -68,25 +36,14 @@ func (e *Engine) captureExecution(ctx context.Context, plugins *plugin.Session, 
 	if err != nil || x == nil {
 		return k, err
 	}
-	size := 0
-	for _, body := range x.Changed {
-		size += len(body)
-	}
-	if size > maxPluginState {
-		return k, fmt.Errorf("%d bytes of globals changed, at most %d can be stored at once", size, maxPluginState)
-	}
-	if k == nil {
-		k = &captured{}
-	}
-	k.execution = x
-	return k, nil
+	return k.With(x)
 }
 
 // captureAll captures the state of plugins and of the code executor for a commit that must not fail
 // because of them. If one cannot be captured, its stored state stays, the next commit tries again,
 // and the failure is returned as an issue. Plugins with an abandoned call are not asked, because a
 // call may still run in them.
-func (e *Engine) captureAll(ctx context.Context, id protocol.SessionID, plugins *plugin.Session, stored *pluginState) (*captured, []protocol.Issue) {
+func (e *Engine) captureAll(ctx context.Context, id protocol.SessionID, plugins *plugin.Session, stored *pluginstate.State) (*pluginstate.Captured, []protocol.Issue) {
 	var issues []protocol.Issue
 	failed := func(code string, err error) {
 		e.Log.Error("cannot capture plugin state", "session", id, "code", code, "error", err)
@@ -108,7 +65,7 @@ func (e *Engine) captureAll(ctx context.Context, id protocol.SessionID, plugins 
 // idleCapture is plugin state that was captured while nothing used the plugins, and the point in
 // the session's commits at which that was.
 type idleCapture struct {
-	captured *captured // nil: the stored state is current
+	captured *pluginstate.Captured // nil: the stored state is current
 	at       change.Base
 }
 
@@ -122,7 +79,7 @@ func (k *pluginLock) captureIdle() (c idleCapture, err error) {
 		}
 	}
 	var plugins *plugin.Session
-	stored, err := onState(k.owner, func(_ context.Context, st *state) (*pluginState, error) {
+	stored, err := onState(k.owner, func(_ context.Context, st *state) (*pluginstate.State, error) {
 		if t := st.plugins.opened(); t != nil && st.idle() == nil {
 			plugins, c.at = t.plugins, st.base()
 		}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"lashd/engine/plugin"
 	"lashd/engine/provider"
 	"lashd/engine/trace"
 	"lashd/engine/turn"
@@ -99,11 +100,11 @@ func (t turnTrace) call(kind trace.Kind, s *toolCall, reply *turn.ToolReply) {
 }
 
 // cell records that a code cell begins, if reply is nil, or its result. Source and results appear only as sizes.
-func (t turnTrace) cell(c *cell, repeated bool, reply *turn.CellReply) {
+func (t turnTrace) cell(c *cell, call *plugin.CodeCall, reply *turn.CellReply) {
 	if t.out == nil {
 		return
 	}
-	kind, body := trace.CellStarted, trace.Cell{Language: c.effect.Code.Language, Bytes: len(c.effect.Code.Source), Repeated: repeated}
+	kind, body := trace.CellStarted, trace.Cell{Language: call.Language, Bytes: len(call.Source), Repeated: c.repeated}
 	if reply != nil {
 		kind, body.Failed, body.Duration = trace.CellCompleted, reply.Error != "", reply.DurationMs
 		body.Calls, body.Changed = len(reply.Calls), len(reply.Changed)

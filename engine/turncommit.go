@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"lashd/engine/pluginstate"
 	"time"
 
 	"lashd/engine/change"
@@ -57,7 +58,7 @@ func (t *turnStore) flush(ctx context.Context, rows []persistence.Effect, also .
 
 // flushState is flush with captured state of the code executor, which may be nil. The globals that a
 // cell changed become durable together with its result.
-func (t *turnStore) flushState(ctx context.Context, k *captured) error {
+func (t *turnStore) flushState(ctx context.Context, k *pluginstate.Captured) error {
 	t.files.Join(false)
 	return t.storeWhenSpace(ctx, func(ctx context.Context, st *state) error {
 		c := t.change(st)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"lashd/engine/change"
+	"lashd/engine/pluginstate"
 	"lashd/engine/turn"
 	"lashd/rpc/protocol"
 )
@@ -19,13 +20,13 @@ type turnResult struct {
 	acceptedMs int64
 	resumed    bool // an earlier daemon started the turn
 
-	discarded         *protocol.Issue      // why the turn does not become history; nil: it does
-	issues            []protocol.Issue     // in addition to those of the machine
-	answer            projection           // the answer as people see it
-	captured          *captured            // plugin state for the commit
-	compacts          bool                 // compact history before the next turn
-	eventsAfterCommit []change.Event       // stored by a commit after the one that ends the turn
-	report            *protocol.TurnReport // as stored; nil: not stored yet
+	discarded         *protocol.Issue       // why the turn does not become history; nil: it does
+	issues            []protocol.Issue      // in addition to those of the machine
+	answer            projection            // the answer as people see it
+	captured          *pluginstate.Captured // plugin state for the commit
+	compacts          bool                  // compact history before the next turn
+	eventsAfterCommit []change.Event        // stored by a commit after the one that ends the turn
+	report            *protocol.TurnReport  // as stored; nil: not stored yet
 }
 
 // result returns the turn's final result. A cancellation that was stored before the turn's end
@@ -74,13 +75,13 @@ func (t *turnResult) compactsHistory() bool { return t.compacts && t.discarded =
 // stateToStore returns the plugin state for the commit that ends the turn. It returns none for a
 // discarded turn, because the state may be the part that cannot be stored. A turn that leaves its
 // frame drops the executor's state, which belongs to the frame.
-func (t *turnResult) stateToStore(left bool) *captured {
+func (t *turnResult) stateToStore(left bool) *pluginstate.Captured {
 	switch {
 	case t.discarded != nil:
 		t.captured = nil
 	case t.captured != nil && left:
 		k := *t.captured
-		k.execution = nil
+		k.Execution = nil
 		return &k
 	}
 	return t.captured

@@ -44,6 +44,8 @@ var details = []func(error) *jsonrpc2.Error{
 	refused(codeConflict, protocol.KindConflict, protocol.RetryNever, noData[*engine.TaskConflictError]),
 	refused(codeConflict, protocol.KindConflict, protocol.RetryNever, noData[*engine.MonitorRunningError]),
 	refused(codeState, protocol.KindTaskEnded, protocol.RetryReload, noData[*engine.TaskEndedError]),
+	refused(codeState, protocol.KindNoCode, protocol.RetryNever, noData[*engine.NoCodeError]),
+	refused(codeState, protocol.KindNoCode, protocol.RetryNever, noData[*engine.LanguageChangedError]),
 	refused(codeConflict, protocol.KindGeneration, protocol.RetryReload, func(e *engine.GenerationError, d *protocol.ErrorData) { d.Generation = &e.Current }),
 	refused(codeConflict, protocol.KindServerTaken, protocol.RetryNever, func(e *engine.ServerTakenError, d *protocol.ErrorData) {
 		d.Pointer = "/mcpServers/" + e.Server

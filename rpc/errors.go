@@ -61,6 +61,7 @@ var codes = []struct {
 	{undo.ErrInUse, codeState, protocol.KindSessionInUse, protocol.RetryReload, protocol.EffectNone},
 	{engine.ErrSessionInUse, codeState, protocol.KindSessionInUse, protocol.RetryReload, protocol.EffectNone},
 	{queue.ErrFull, codeOverloaded, protocol.KindOverloaded, protocol.RetryReload, protocol.EffectNone},
+	{engine.ErrCellInterrupted, codeState, protocol.KindCellInterrupted, protocol.RetryNever, protocol.EffectUnknown},
 	{engine.ErrModelNotFound, codeNotFound, protocol.KindModelNotFound, protocol.RetryNever, protocol.EffectNone},
 	{engine.ErrToolNotFound, codeNotFound, protocol.KindToolNotFound, protocol.RetryReload, protocol.EffectNone},
 	{engine.ErrNoCompletion, codeNotFound, protocol.KindCallNotFound, protocol.RetryNever, protocol.EffectNone},
@@ -104,7 +105,7 @@ var otherCodes = []kindCode{
 	{protocol.KindDecisionNotFound, codeNotFound}, {protocol.KindTaskNotFound, codeNotFound}, {protocol.KindMonitorNotFound, codeNotFound}, {protocol.KindTriggerNotFound, codeNotFound}, {protocol.KindSnapshotNotFound, codeNotFound},
 	{protocol.KindArtifactNotFound, codeNotFound}, {protocol.KindPointNotFound, codeNotFound}, {protocol.KindFileConflict, codeConflict}, {protocol.KindUnrestorable, codeState}, {protocol.KindPluginFailed, codePlugin}, {protocol.KindExtensionRejected, codePlugin}, {protocol.KindTurnActive, codeState}, {protocol.KindPluginModified, codeConflict}, {protocol.KindServerTaken, codeConflict}, {protocol.KindGeneration, codeConflict},
 	{protocol.KindProvider, codeProvider}, {protocol.KindUnsupportedInput, codeState}, {protocol.KindUnknownOperation, codeNotFound}, {protocol.KindMissingSession, codeInvalidParams},
-	{protocol.KindUnexpectedSession, codeInvalidParams}, {protocol.KindOperationFailed, codePlugin}, {protocol.KindTaskEnded, codeState},
+	{protocol.KindUnexpectedSession, codeInvalidParams}, {protocol.KindOperationFailed, codePlugin}, {protocol.KindTaskEnded, codeState}, {protocol.KindNoCode, codeState},
 }
 
 // errCancelled is the cause of a request's context after the client has cancelled it. errNotStarted

@@ -6,6 +6,7 @@ import (
 	"reflect"
 
 	"lashd/engine"
+	"lashd/engine/artifact"
 	"lashd/engine/trigger"
 	"lashd/engine/undo"
 	"lashd/internal/strictjson"
@@ -48,11 +49,12 @@ func turns(e *engine.Engine) *engine.Turns             { return e.Turns }
 func inputs(e *engine.Engine) *engine.Queue            { return e.Queue }
 func decisions(e *engine.Engine) *engine.Decisions     { return e.Decisions }
 func tools(e *engine.Engine) *engine.Tools             { return e.Tools }
+func code(e *engine.Engine) *engine.Code               { return e.Code }
 func operations(e *engine.Engine) *engine.Operations   { return e.Operations }
 func tasks(e *engine.Engine) *engine.Tasks             { return e.Tasks }
 func monitors(e *engine.Engine) *engine.Monitors       { return e.Monitors }
 func completions(e *engine.Engine) *engine.Completions { return e.Completions }
-func artifacts(e *engine.Engine) *engine.Artifacts     { return e.Artifacts }
+func artifacts(e *engine.Engine) *artifact.Artifacts   { return e.Artifacts }
 func models(e *engine.Engine) *engine.Models           { return e.Models }
 func triggers(e *engine.Engine) *trigger.Registry      { return e.Triggers }
 func history(e *engine.Engine) *engine.History         { return e.History }

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"lashd/engine"
+	"lashd/engine/artifact"
 	"lashd/engine/trigger"
 	"lashd/engine/undo"
 	"lashd/internal/strictjson"
@@ -46,7 +47,7 @@ func Warm() {
 // reading lists the methods that change nothing. Their errors always have outcome none, and they
 // take no idempotency key.
 var reading = []string{
-	"artifact/read", "debug/prompt", "decision/list", "graph/read", "model/list", "operation/list", "operation/query",
+	"artifact/read", "code/state", "debug/prompt", "decision/list", "graph/read", "model/list", "operation/list", "operation/query",
 	"ping", "plugin/list", "plugin/logs", "plugin/read", "queue/list", "rpc/discover", "server/diagnostics", "server/status",
 	"session/diff", "session/list", "session/points", "session/read", "session/wait", "snapshot/list", "snapshot/preview", "snapshot/read",
 	"task/list", "task/output", "task/read", "task/wait", "tool/list", "tool/state", "trigger/history", "trigger/list", "trigger/types",
@@ -130,6 +131,10 @@ func groups() []group {
 			"tool/complete":        bind("Completes a tool call that returned a pending result.", toAs(tools, (*engine.Tools).Complete)),
 			"tool/respond":         bind("Returns the result of a tool call that this client runs.", toAs(tools, (*engine.Tools).Respond)),
 		}},
+		{"Code", map[string]Method{
+			"code/state":   wait("Returns the variables that code cells of a session have set. Fails if the session's driver runs no code.", to(code, (*engine.Code).State)),
+			"code/execute": wait("Runs a code cell without a model. Without `write`, it can only look: it calls no tools and its assignments are forgotten.", to(code, (*engine.Code).Execute)),
+		}},
 		{"Plugins", map[string]Method{
 			"plugin/list":       wait("Lists plugins, including those that are not loaded, with the reason.", (*conn).pluginList),
 			"plugin/read":       wait("Returns everything you need to review a plugin before you trust it.", (*conn).pluginRead),
@@ -174,8 +179,8 @@ func groups() []group {
 			"snapshot/preview": bind("Shows what restoring a snapshot would change, without doing it.", to(snapshots, (*engine.Snapshots).Preview)),
 			"snapshot/restore": bind("Restores a snapshot: the leaf, the plugins' state and the tools. History stays.", to(snapshots, (*engine.Snapshots).Restore)),
 			"snapshot/delete":  bind("Deletes a snapshot.", to(snapshots, (*engine.Snapshots).Delete)),
-			"artifact/read":    bind("Reads a range of an artifact by its digest.", to(artifacts, (*engine.Artifacts).Read)),
-			"artifact/write":   bind("Uploads an artifact in parts. The last part stores it.", to(artifacts, (*engine.Artifacts).Write)),
+			"artifact/read":    bind("Reads a range of an artifact by its digest.", to(artifacts, (*artifact.Artifacts).Read)),
+			"artifact/write":   bind("Uploads an artifact in parts. The last part stores it.", to(artifacts, (*artifact.Artifacts).Write)),
 		}},
 		{"Triggers", map[string]Method{
 			"trigger/types":    wait("Lists the event types that plugins and lashd declare.", to(triggers, (*trigger.Registry).Types)),

@@ -14,9 +14,9 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// CodeCall is one code cell that the model wrote.
+// CodeCall is one code cell that the model or a client wrote.
 type CodeCall struct {
-	TurnID       protocol.TurnID `json:"turnId"`
+	TurnID       protocol.TurnID `json:"turnId"` // empty: a client runs the cell
 	CellID       protocol.CallID `json:"cellId"` // the same if the cell runs again after a crash
 	Language     string          `json:"language"`
 	Source       string          `json:"source"`

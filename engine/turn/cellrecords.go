@@ -14,14 +14,18 @@ const (
 	maxCellScalar = 64 << 10 // size of a text in the arguments and results of a call, in bytes
 )
 
-// recordable returns the calls of a code cell as the report keeps them: the first ones, with a note in the place of long
-// texts. An issue says how many are left out.
+// recordable returns the calls of a code cell as the report keeps them. An issue says how many are left out.
 func (m *Machine) recordable(calls []protocol.ToolCallRecord) []protocol.ToolCallRecord {
 	if left := len(calls) - maxCellCalls; left > 0 {
 		text := fmt.Sprintf("The code made %d calls. The last %d of them are not in the report, which keeps %d.", len(calls), left, maxCellCalls)
 		m.issue(protocol.Issue{Kind: "runtime", Code: "cell_calls_omitted", Message: text})
-		calls = calls[:maxCellCalls]
 	}
+	return FirstCalls(calls)
+}
+
+// FirstCalls returns the calls of a code cell that are recorded: the first ones, with a note in the place of long texts.
+func FirstCalls(calls []protocol.ToolCallRecord) []protocol.ToolCallRecord {
+	calls = calls[:min(len(calls), maxCellCalls)]
 	kept := make([]protocol.ToolCallRecord, len(calls))
 	for i, c := range calls {
 		c.Args, c.Output.Value, c.Output.Text = shortScalars(c.Args), shortScalars(c.Output.Value), shortText(c.Output.Text)

@@ -3,6 +3,7 @@ package turn
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"lashd/engine/provider"
 	"lashd/rpc/protocol"
@@ -176,6 +177,24 @@ type CellReply struct {
 	Shown      []protocol.CellCall       `json:"shown,omitempty"`      // the first of Calls, as people see them; lashd sets it
 	DurationMs int64                     `json:"durationMs,omitempty"` // of this run of the code; lashd sets it
 	Fatal      *protocol.Issue           `json:"fatal,omitempty"`      // ends the turn without a decision of the driver
+}
+
+// maxInline limits the printed text and the value that are stored of a cell for people, in bytes.
+const maxInline = 64 << 10
+
+// Result returns the result of the cell for people.
+func (r *CellReply) Result() *protocol.CodeResult {
+	shown := &protocol.CodeResult{
+		CellID: r.ID, Printed: r.Printed, Value: r.Value, Error: r.Error, Position: r.Position, Changed: r.Changed, Unsaved: r.Unsaved,
+		DurationMs: r.DurationMs, Calls: r.Shown, MoreCalls: len(r.Calls) - len(r.Shown),
+	}
+	if len(r.Printed) > maxInline {
+		shown.Printed = strings.ToValidUTF8(r.Printed[:maxInline], "")
+	}
+	if len(r.Value) > maxInline {
+		shown.Value = nil
+	}
+	return shown
 }
 
 // Delivery is what a checkpoint adds to a turn.

@@ -24,7 +24,8 @@ type executor struct {
 	*instance
 	unstored plugin.ExecutionChange // captured from the process, but not durable yet; guarded by mu
 	// seen has the globals by name, as of the newest capture. It is nil between a restore and the capture after it. Guarded by mu.
-	seen map[string]protocol.CodeGlobal
+	seen     map[string]protocol.CodeGlobal
+	restores int // number of calls of Restore; guarded by mu
 }
 
 // Describe implements plugin.CodeDescriber.
@@ -156,6 +157,9 @@ func (x *executor) fetchChange(ctx context.Context) error {
 
 // fetchPart asks for one part of the change, and reports whether there are more.
 func (x *executor) fetchPart(ctx context.Context) (more bool, err error) {
+	x.mu.Lock()
+	before := x.restores
+	x.mu.Unlock()
 	answer, err := ask[codeChange](ctx, x.instance, "code/snapshot", x.factory.config.Deadlines.State, nil, func(s *seat, u until) any {
 		return struct {
 			of
@@ -168,6 +172,9 @@ func (x *executor) fetchPart(ctx context.Context) (more bool, err error) {
 	next := plugin.ExecutionChange{Changed: answer.Changed, Removed: answer.Removed}
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	if x.restores != before {
+		return false, nil // the answer is about a state that is gone
+	}
 	x.code = next.AppliedTo(maps.Clone(x.code))
 	x.see(answer)
 	x.unstored = next.After(x.unstored)
@@ -177,6 +184,9 @@ func (x *executor) fetchPart(ctx context.Context) (more bool, err error) {
 // see updates what is known about the globals. A list of all globals would cost a session with 1,000 of them 1.5 ms a cell, so
 // an executor may list only those that changed. The caller holds mu.
 func (x *executor) see(answer *codeChange) {
+	if x.seen == nil && len(answer.Globals) == 0 && len(x.code) > 0 {
+		return // the process restores its values later
+	}
 	if !answer.Partial || x.seen == nil {
 		x.seen = map[string]protocol.CodeGlobal{}
 	}
@@ -195,8 +205,12 @@ func (x *executor) Stored() {
 	x.unstored = plugin.ExecutionChange{}
 }
 
-// Globals implements plugin.GlobalsLister.
-func (x *executor) Globals(context.Context) ([]protocol.CodeGlobal, error) {
+// Globals implements plugin.GlobalsLister. After a restore it asks the process, because only the process knows the types
+// of values. If that fails, it lists the values without types.
+func (x *executor) Globals(ctx context.Context) ([]protocol.CodeGlobal, error) {
+	if x.untyped() {
+		_ = x.fetchChange(ctx) // a process that cannot answer fails its next cell
+	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	var all []protocol.CodeGlobal
@@ -212,11 +226,20 @@ func (x *executor) Globals(context.Context) ([]protocol.CodeGlobal, error) {
 	return all, nil
 }
 
+// untyped reports whether there are values whose types are not known and can be asked for. After a cell they cannot: the
+// answer would include changes of the cell that are not captured yet.
+func (x *executor) untyped() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.seen == nil && len(x.code) > 0 && !x.dirty
+}
+
 // Restore implements plugin.ExecutionState. A running process gets the state at once; it loses the
 // variables of its current state. If no process runs, the next one gets the state on first use.
 func (x *executor) Restore(ctx context.Context, values map[string][]byte) error {
 	x.mu.Lock()
 	s := x.place
+	x.restores++
 	x.code, x.dirty, x.seen, x.unstored = values, false, nil, plugin.ExecutionChange{}
 	x.mu.Unlock()
 	if s == nil || !s.life.alive() {

@@ -52,14 +52,44 @@ func (c *Client) Call(ctx context.Context, method string, params, result any) er
 	if params == nil {
 		return c.conn.Call(ctx, method, nil, result)
 	}
-	body, err := json.Marshal(params)
+	body, err := encoded(method, params)
 	if err != nil {
 		return err
 	}
-	if len(body) > protocol.MaxFrame-envelope {
-		return &TooLargeError{Method: method, Size: len(body)}
+	return c.conn.Call(ctx, method, body, result)
+}
+
+// CallOrCancel is Call for a request that must not go on without its caller: when ctx ends, it asks the daemon to cancel the
+// request. It returns once the daemon has answered.
+func (c *Client) CallOrCancel(ctx context.Context, method string, params, result any) error {
+	body, err := encoded(method, params)
+	if err != nil {
+		return err
 	}
-	return c.conn.Call(ctx, method, json.RawMessage(body), result)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	id := jsonrpc2.ID{Str: string(protocol.NewInputID()), IsString: true}
+	answer, err := c.conn.DispatchCall(ctx, method, body, jsonrpc2.PickID(id))
+	if err != nil {
+		return err
+	}
+	defer context.AfterFunc(ctx, func() {
+		// If it fails the connection is lost, and so is the call.
+		_ = c.conn.Notify(context.WithoutCancel(ctx), "$/cancelRequest", struct {
+			ID jsonrpc2.ID `json:"id"`
+		}{id})
+	})()
+	return answer.Wait(context.WithoutCancel(ctx), result)
+}
+
+// encoded returns the params of a request as JSON, unless they are too large to send.
+func encoded(method string, params any) (json.RawMessage, error) {
+	body, err := json.Marshal(params)
+	if err == nil && len(body) > protocol.MaxFrame-envelope {
+		err = &TooLargeError{Method: method, Size: len(body)}
+	}
+	return body, err
 }
 
 // TooLargeError means that a request was not sent because it exceeds protocol.MaxFrame.

@@ -49,6 +49,8 @@ const (
 	KindSessionInUse      ErrorKind = "sessionStillInUse"    // a turn or a call is using the session
 	KindTurnActive        ErrorKind = "turnActive"           // the session is running the turn data.turnId
 	KindTurnNotActive     ErrorKind = "turnNotActive"        // the turn is not running
+	KindNoCode            ErrorKind = "noCode"               // the session's driver runs no code cells, or none in the language of the cells before
+	KindCellInterrupted   ErrorKind = "cellInterrupted"      // an earlier request with the idempotency key was interrupted while its code ran, and the code cannot run again
 	KindConflict          ErrorKind = "conflict"             // the idempotency key or the id was used for a different request, or the session changed during the request
 	KindNotRetained       ErrorKind = "forkPointNotRetained" // the node is no longer reachable from a leaf or a pin
 	KindFileConflict      ErrorKind = "fileConflict"         // undoing would overwrite other changes, or cannot restore every file; nothing changed. data.files lists the conflicts

@@ -34,7 +34,13 @@ type chatScreen struct {
 
 func (h *home) chat(args ...string) *chatScreen {
 	h.t.Helper()
-	cmd := h.command(append([]string{"chat"}, args...)...)
+	return h.onTerminal(append([]string{"chat"}, args...)...)
+}
+
+// onTerminal runs lashd on a terminal.
+func (h *home) onTerminal(args ...string) *chatScreen {
+	h.t.Helper()
+	cmd := h.command(args...)
 	cmd.Dir, cmd.Env, cmd.Stderr = h.work, append(cmd.Env, "TERM=xterm-256color"), nil
 	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 40, Cols: 120})
 	if err != nil {

@@ -81,6 +81,7 @@ type commands struct {
 	Tail    tailCommand    `cmd:"" help:"Follow the events of a session as JSON lines."`
 	Session sessionCommand `cmd:"" help:"List, show and delete sessions; show and undo their file changes."`
 	Tool    toolCommand    `cmd:"" help:"List the tools of a session."`
+	Code    codeCommand    `cmd:"" help:"Run code in a session, or open a shell into its variables."`
 	Login   loginCommand   `cmd:"" help:"Store the API key of a model provider."`
 	Logout  logoutCommand  `cmd:"" help:"Delete a stored API key."`
 	Model   modelCommand   `cmd:"" help:"List and test models; set the default model."`

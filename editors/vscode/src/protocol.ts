@@ -253,6 +253,34 @@ export interface ClientTool {
   deadlineMs?: number;
 }
 
+/** CodeExecuteParams runs a code cell without a model. Without write, the cell calls no tools and its assignments are forgotten. With write, its tool calls are judged like those of tool/call, and its variables are stored. */
+export interface CodeExecuteParams {
+  idempotencyKey?: string;
+  sessionId: SessionID;
+  source: string;
+  write?: boolean;
+}
+
+/** CodeExecuteResult is the result of a code cell. An error of the code is part of it. */
+export interface CodeExecuteResult {
+  cellId: CallID;
+  language: string;
+  result: CodeResult;
+  /** the first 128 calls that the cell made, in order; result.moreCalls counts the others */
+  calls: ToolCallRecord[];
+  durationMs: number;
+  duplicate?: boolean;
+}
+
+/** CodeGlobal describes a global variable that code cells of a session have set. */
+export interface CodeGlobal {
+  name: string;
+  /** as the language names it */
+  type: string;
+  /** of the stored value, in bytes; absent: unknown */
+  size?: number;
+}
+
 /** CodePosition is a place in the source of a code cell. */
 export interface CodePosition {
   /** from 1 */
@@ -283,6 +311,18 @@ export interface CodeResult {
   calls?: CellCall[];
   /** number of calls after these */
   moreCalls?: number;
+}
+
+/** CodeStateResult describes how a session runs code cells, and the variables that they have set. */
+export interface CodeStateResult {
+  driver: string;
+  /** plugin that runs the code */
+  executor: string;
+  language: string;
+  /** ordered by name */
+  globals: CodeGlobal[];
+  /** a cell is running: globals are the stored ones from before it, without their types */
+  stale?: boolean;
 }
 
 /** authorizes tool/complete for a pending call; only the tool that took it knows it */
@@ -532,7 +572,7 @@ export interface ErrorData {
 }
 
 /** ErrorKind is the stable name of an error, in data.kind. */
-export type ErrorKind = "parseError" | "badFrame" | "frameTooLarge" | "foreignProtocol" | "invalidRequest" | "notInitialized" | "methodNotFound" | "invalidParams" | "internal" | "denied" | "overloaded" | "cancelled" | "sessionNotFound" | "turnNotFound" | "nodeNotFound" | "inputNotFound" | "decisionNotFound" | "toolNotFound" | "triggerNotFound" | "callNotFound" | "modelNotFound" | "driverNotFound" | "snapshotNotFound" | "taskNotFound" | "taskElsewhere" | "taskEnded" | "monitorNotFound" | "artifactNotFound" | "unknownOperation" | "missingSession" | "unexpectedSession" | "operationFailed" | "pluginFailed" | "pluginNotFound" | "pluginTrusted" | "mcpServerTaken" | "pluginModified" | "extensionRejected" | "sessionDeleted" | "sessionStillInUse" | "turnActive" | "turnNotActive" | "conflict" | "forkPointNotRetained" | "fileConflict" | "filesUnrestorable" | "pointNotFound" | "generationMismatch" | "unsupportedInput" | "tooLarge" | "providerError" | "storageFull" | "storageBusy" | "storagePoisoned" | "storageReadOnly" | "shuttingDown";
+export type ErrorKind = "parseError" | "badFrame" | "frameTooLarge" | "foreignProtocol" | "invalidRequest" | "notInitialized" | "methodNotFound" | "invalidParams" | "internal" | "denied" | "overloaded" | "cancelled" | "sessionNotFound" | "turnNotFound" | "nodeNotFound" | "inputNotFound" | "decisionNotFound" | "toolNotFound" | "triggerNotFound" | "callNotFound" | "modelNotFound" | "driverNotFound" | "snapshotNotFound" | "taskNotFound" | "taskElsewhere" | "taskEnded" | "monitorNotFound" | "artifactNotFound" | "unknownOperation" | "missingSession" | "unexpectedSession" | "operationFailed" | "pluginFailed" | "pluginNotFound" | "pluginTrusted" | "mcpServerTaken" | "pluginModified" | "extensionRejected" | "sessionDeleted" | "sessionStillInUse" | "turnActive" | "turnNotActive" | "noCode" | "cellInterrupted" | "conflict" | "forkPointNotRetained" | "fileConflict" | "filesUnrestorable" | "pointNotFound" | "generationMismatch" | "unsupportedInput" | "tooLarge" | "providerError" | "storageFull" | "storageBusy" | "storagePoisoned" | "storageReadOnly" | "shuttingDown";
 
 /** Event is an entry of a session's log, as subscribers receive it. Type determines which fields after it are set; the comments of EventType list them. An event with a Seq is durable. Events without one are never replayed. */
 export interface Event {
@@ -3326,6 +3366,10 @@ export interface Methods {
   "artifact/read": { params: ArtifactReadParams; result: ArtifactReadResult };
   /** Uploads an artifact in parts. The last part stores it. */
   "artifact/write": { params: ArtifactWriteParams; result: ArtifactWriteResult };
+  /** Runs a code cell without a model. Without `write`, it can only look: it calls no tools and its assignments are forgotten. */
+  "code/execute": { params: CodeExecuteParams; result: CodeExecuteResult };
+  /** Returns the variables that code cells of a session have set. Fails if the session's driver runs no code. */
+  "code/state": { params: SessionParams; result: CodeStateResult };
   /** Makes one model call outside any turn. */
   "completion/create": { params: CompletionParams; result: CompletionResult };
   /** Shows the request that the next turn would send to the model first. */

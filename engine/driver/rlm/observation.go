@@ -14,9 +14,8 @@ import (
 
 // Limits of the result of a cell.
 const (
-	maxOutput  = 10_000   // characters that the model reads, with the note about what is left out
-	outputTail = 3_000    // of them for the end, where errors are
-	maxInline  = 64 << 10 // bytes of printed text and of the value that are stored for people
+	maxOutput  = 10_000 // characters that the model reads, with the note about what is left out
+	outputTail = 3_000  // of them for the end, where errors are
 )
 
 // Cell implements turn.Driver.
@@ -102,7 +101,7 @@ func observation(reply turn.CellReply, note string) protocol.Message {
 	if len(sections) == 0 {
 		add("The code ran and printed nothing.")
 	}
-	return outputMessage(shortened(strings.Join(sections, "\n")), result(reply))
+	return outputMessage(shortened(strings.Join(sections, "\n")), reply.Result())
 }
 
 // final is the observation of a cell that ended the turn.
@@ -118,21 +117,6 @@ func outputMessage(text string, result *protocol.CodeResult) protocol.Message {
 		result = &protocol.CodeResult{Error: text}
 	}
 	return protocol.Message{Role: protocol.RoleUser, Parts: []protocol.Part{{Kind: protocol.PartOutput, Text: text, Cell: result}}}
-}
-
-// result returns the result of a cell for people.
-func result(reply turn.CellReply) *protocol.CodeResult {
-	r := &protocol.CodeResult{
-		CellID: reply.ID, Printed: reply.Printed, Value: reply.Value, Error: reply.Error, Position: reply.Position,
-		Changed: reply.Changed, Unsaved: reply.Unsaved, DurationMs: reply.DurationMs, Calls: reply.Shown, MoreCalls: len(reply.Calls) - len(reply.Shown),
-	}
-	if len(r.Printed) > maxInline {
-		r.Printed = strings.ToValidUTF8(r.Printed[:maxInline], "")
-	}
-	if len(r.Value) > maxInline {
-		r.Value = nil
-	}
-	return r
 }
 
 // unsavedText warns of globals that are not stored; empty without any.

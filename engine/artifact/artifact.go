@@ -1,4 +1,5 @@
-package engine
+// Package artifact serves the artifacts of sessions: uploads in parts, and reads in ranges.
+package artifact
 
 import (
 	"bytes"
@@ -31,6 +32,11 @@ type Artifacts struct {
 	// commit stores a change on the actor of a session.
 	commit  func(context.Context, protocol.SessionID, persistence.Commit) error
 	uploads uploads
+}
+
+// New returns the API of the artifacts in a store. commit stores a change on the actor of a session.
+func New(store *persistence.Store, receipts *receipt.Flights, commit func(context.Context, protocol.SessionID, persistence.Commit) error) *Artifacts {
+	return &Artifacts{store: store, receipts: receipts, commit: commit}
 }
 
 // Read returns up to limit bytes of a stored blob, starting at offset, and the size of the whole.
