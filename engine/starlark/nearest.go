@@ -7,11 +7,12 @@ import (
 
 // nearest returns the candidate that differs least from a name, in case, underscores or a few letters; "" if none is close.
 // A candidate may differ in about half of the letters of the name: short names are often mistyped as a whole.
+// Of equally close ones the first in alphabetical order counts, so that code that runs again gets the same text.
 func nearest(name string, candidates []string) string {
 	plain := fold(name)
 	best, least := "", (len(plain)+1)/2+1
-	for _, c := range candidates {
-		if d := distance(plain, fold(c), least); d < least || d == least-1 && c < best {
+	for _, c := range slices.Sorted(slices.Values(candidates)) {
+		if d := distance(plain, fold(c), least); d < least {
 			best, least = c, d
 		}
 	}
