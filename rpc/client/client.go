@@ -60,7 +60,7 @@ func (c *Client) Call(ctx context.Context, method string, params, result any) er
 }
 
 // CallOrCancel is Call for a request that must not go on without its caller: when ctx ends, it asks the daemon to cancel the
-// request. It returns once the daemon has answered.
+// request. It returns once the daemon has answered. The context of New must outlive ctx: its end closes the connection.
 func (c *Client) CallOrCancel(ctx context.Context, method string, params, result any) error {
 	body, err := encoded(method, params)
 	if err != nil {

@@ -118,9 +118,10 @@ func (s *codeSession) execute(ctx context.Context, source string) (*protocol.Cod
 	}
 }
 
-// executeOnce requests a cell and waits for its result.
+// executeOnce requests a cell and waits for its result. The connection outlives ctx,
+// because the request to cancel the cell goes over it.
 func (s *codeSession) executeOnce(ctx context.Context, p *protocol.CodeExecuteParams) (*protocol.CodeExecuteResult, error) {
-	l, err := s.env.dial(ctx, true, nil)
+	l, err := s.env.dial(context.WithoutCancel(ctx), true, nil)
 	if err != nil {
 		return nil, err
 	}
