@@ -7,6 +7,22 @@ import (
 	"lashd/rpc/protocol"
 )
 
+// Guide returns the text about a mode for the model's prompt; empty if the mode has no sandbox.
+func Guide(mode protocol.SandboxMode) string {
+	writes := map[protocol.SandboxMode]string{
+		protocol.SandboxReadOnly:  "They can write only to /tmp.",
+		protocol.SandboxWorkspace: "They can write only to the workspace and to /tmp.",
+	}[mode]
+	if writes == "" {
+		return ""
+	}
+	return `# Sandbox of commands
+- Commands run in a sandbox. ` + writes + ` They have no network, except servers that they start themselves, and no local
+  sockets. Keys and other secrets in the home directory are empty or missing there.
+- The parts of .git that start programs (config, hooks) cannot be changed; commits and branches work.
+- If a command needs more, call it again with "outside": true. A person is asked, so do that only for what the task needs.`
+}
+
 // signs are texts by which programs report what a sandbox refuses, and what each probably means.
 var signs = []struct {
 	text, meaning string

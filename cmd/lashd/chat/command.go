@@ -38,6 +38,7 @@ func init() {
 		{"effort", "[NAME]", "show how hard the model may think, or set it from the next turn on", (*ui).effort},
 		{"context", "", "show what fills the model's context window", (*ui).context},
 		{"approve", "ask|allow|deny", "set the decision for tool calls that no rule covers", (*ui).approve},
+		{"sandbox", "readOnly|workspace|fullAccess", "set the sandbox of the agent's commands", (*ui).sandbox},
 		{"tools", "", "list the tools of the agent", (*ui).tools},
 		{"tasks", "", "list running background tasks", (*ui).taskList},
 		{"diff", "", "show the file changes of the newest turn", (*ui).diff},
@@ -134,6 +135,17 @@ func (u *ui) approve(mode string) tea.Cmd {
 	a := u.talk.session.Config.Approval
 	a.Mode = protocol.ApprovalMode(mode)
 	return u.configure(protocol.SessionConfigureParams{Approval: &a}, "Tool calls that no rule covers: "+mode)
+}
+
+// sandbox sets the sandbox mode of the session. The other approval settings stay. Without a valid mode it shows the
+// current one.
+func (u *ui) sandbox(mode string) tea.Cmd {
+	a := u.talk.session.Config.Approval
+	if set := protocol.SandboxMode(mode); mode == "" || !set.Known() {
+		return say("Usage: /sandbox readOnly|workspace|fullAccess (current: %s)", cmp.Or(a.Sandbox, protocol.SandboxFullAccess))
+	}
+	a.Sandbox = protocol.SandboxMode(mode)
+	return u.configure(protocol.SessionConfigureParams{Approval: &a}, "Sandbox of commands: "+mode)
 }
 
 // tools lists the tools that the model may call. It leaves out tools that are

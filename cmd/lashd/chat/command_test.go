@@ -75,6 +75,8 @@ func TestCommandMessages(t *testing.T) {
 		{"/title", "Usage: /title TEXT", ""},
 		{"/title A name", "", `"title":"A name"`},
 		{"/approve maybe", "current: ask, except for tools that only read", ""},
+		{"/sandbox none", "Usage: /sandbox readOnly|workspace|fullAccess (current: fullAccess)", ""},
+		{"/sandbox workspace", "Sandbox of commands: workspace", `"sandbox":"workspace"`},
 		{"/effort", "The reasoning effort of this model cannot be set.", ""},
 		{"/effort high", "Reasoning effort from the next turn on: high", `"effort":"high"`},
 		{"/compact", "Nothing to compact.", "session/compact"},

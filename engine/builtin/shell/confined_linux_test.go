@@ -131,6 +131,23 @@ func TestQuestionsWithASandbox(t *testing.T) {
 	}
 }
 
+func TestSandboxInThePrompt(t *testing.T) {
+	u := newUser(t)
+	for mode, want := range map[protocol.SandboxMode]string{
+		"": "", protocol.SandboxFullAccess: "", protocol.SandboxReadOnly: "They can write only to /tmp.", protocol.SandboxWorkspace: "They can write only to the workspace and to /tmp.",
+	} {
+		t.Run("part11/2 the model reads what the sandbox allows: "+string(mode), func(t *testing.T) {
+			model := &builtintest.Recorder{Provider: scripted.New(&scripted.Script{Otherwise: &scripted.Turn{Replies: []scripted.Reply{{Text: "done"}}}})}
+			d := builtintest.Start(t, t.TempDir(), 0, model, shell.New(shell.Config{Environ: os.Environ(), Nonce: t.Name(), Sandbox: u.places}))
+			id := builtintest.Must(d.Sessions.New(t.Context(), &protocol.SessionNewParams{Cwd: u.work, Approval: &protocol.ApprovalConfig{Sandbox: mode}}))(t).SessionID
+			d.Turn(t, id, "go")
+			if prompt := model.Last(t).System; strings.Contains(prompt, "# Sandbox of commands") != (want != "") || !strings.Contains(prompt, want) {
+				t.Errorf("the prompt is %q", prompt)
+			}
+		})
+	}
+}
+
 func TestGitInASandbox(t *testing.T) {
 	u := newUser(t)
 	const setup = "git init -q . && git config user.email a@b && git config user.name n && echo '#!/bin/sh' > .git/hooks/pre-commit && chmod +x .git/hooks/pre-commit"

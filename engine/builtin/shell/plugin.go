@@ -1,6 +1,9 @@
 package shell
 
 import (
+	"context"
+
+	"lashd/engine/authority"
 	"lashd/engine/plugin"
 	"lashd/engine/sandbox"
 )
@@ -46,7 +49,21 @@ func (i instance) Register(r *plugin.Registrar) error {
 		r.Prompt().Add(plugin.Prompt{Slot: plugin.SlotGuidance, Priority: 100 + n, Tools: []string{"shell"}, Content: text})
 	}
 	r.Prompt().Add(plugin.Prompt{Slot: plugin.SlotGuidance, Priority: 102, Tools: []string{"start_command"}, Content: backgroundGuidance})
+	r.Prompt().Hook(sandboxGuidance)
 	return nil
+}
+
+// sandboxGuidance tells the model about the sandbox of the session's commands, if it has one.
+func sandboxGuidance(_ context.Context, pc *plugin.PromptContext) ([]plugin.Prompt, error) {
+	if pc.View == nil {
+		return nil, nil
+	}
+	s := pc.View.Session
+	text := sandbox.Guide(authority.SandboxOf(s.Config.Approval, s.Authority.Ceiling))
+	if text == "" || sandbox.Available() != nil {
+		return nil, nil
+	}
+	return []plugin.Prompt{{Slot: plugin.SlotGuidance, Priority: 103, Tools: []string{"shell"}, Content: text}}, nil
 }
 
 // commandGuidance is the part of the prompt about the shell tool, present while the session
