@@ -80,7 +80,7 @@ func (m mode) set(c protocol.Config) (protocol.ApprovalConfig, protocol.PluginOp
 }
 
 // settings are the modes and models of a session in both forms of the protocol:
-// the older one with separate lists, and config options, which include the reasoning effort.
+// the older one with separate lists, and config options, which include the reasoning effort and the sandbox.
 type settings struct {
 	modes   *sdk.SessionModeState
 	models  *sdk.SessionModelState
@@ -89,9 +89,10 @@ type settings struct {
 
 const (
 	// Ids of the config options.
-	optionMode   = "mode"
-	optionModel  = "model"
-	optionEffort = "effort"
+	optionMode    = "mode"
+	optionModel   = "model"
+	optionEffort  = "effort"
+	optionSandbox = "sandbox"
 
 	// modelDefault is the value of optionEffort with which requests name no effort.
 	modelDefault = "default"
@@ -124,6 +125,7 @@ func settingsOf(ctx context.Context, call caller, c protocol.Config) (*settings,
 	st.options = []sdk.SessionConfigOption{
 		choice(optionMode, "Mode", sdk.SessionConfigOptionCategoryMode, now.id, asMode),
 		choice(optionModel, "Model", sdk.SessionConfigOptionCategoryModel, string(st.models.CurrentModelId), asModel),
+		sandboxChoice(c.Approval.Sandbox),
 	}
 	if r := c.Model.Reasoning; r != nil {
 		st.options = append(st.options, effortChoice(r, c.Model.Effort))
@@ -142,6 +144,25 @@ func effortChoice(r *protocol.ReasoningSpec, now string) sdk.SessionConfigOption
 		all = append(all, sdk.SessionConfigSelectOption{Value: sdk.SessionConfigValueId(effort), Name: effort})
 	}
 	return choice(optionEffort, "Reasoning effort", sdk.SessionConfigOptionCategoryThoughtLevel, cmp.Or(now, modelDefault), all)
+}
+
+// sandboxModes are the modes of the config option for the sandbox, with texts for people.
+var sandboxModes = []struct {
+	mode        protocol.SandboxMode
+	name, about string
+}{
+	{protocol.SandboxReadOnly, "Read only", "Commands run in a sandbox without a question. They change nothing but temporary files."},
+	{protocol.SandboxWorkspace, "Workspace", "Commands run in a sandbox without a question. They change only the workspace, and have no network."},
+	{protocol.SandboxFullAccess, "Full access", "Commands run outside a sandbox, after a question."},
+}
+
+// sandboxChoice builds the config option for the sandbox of commands.
+func sandboxChoice(now protocol.SandboxMode) sdk.SessionConfigOption {
+	var all sdk.SessionConfigSelectOptionsUngrouped
+	for _, m := range sandboxModes {
+		all = append(all, sdk.SessionConfigSelectOption{Value: sdk.SessionConfigValueId(m.mode), Name: m.name, Description: &m.about})
+	}
+	return choice(optionSandbox, "Sandbox", "_sandbox", string(cmp.Or(now, protocol.SandboxFullAccess)), all)
 }
 
 // choice builds a config option with a fixed list of values.
@@ -174,7 +195,7 @@ func (a *agent) setModel(ctx context.Context, r *request, p *sdk.UnstableSetSess
 	return &none{}, s.config.toModel(ctx, "/modelId", string(p.ModelId))
 }
 
-// setConfigOption changes the mode, the model or the effort, and returns all options as they
+// setConfigOption changes the mode, the model, the effort or the sandbox, and returns all options as they
 // are afterwards.
 func (a *agent) setConfigOption(ctx context.Context, r *request, p *sdk.SetSessionConfigOptionRequest) (*sdk.SetSessionConfigOptionResponse, error) {
 	if p.ValueId == nil {
@@ -193,6 +214,8 @@ func (a *agent) setConfigOption(ctx context.Context, r *request, p *sdk.SetSessi
 		err = s.config.toModel(ctx, "/value", string(p.ValueId.Value))
 	case optionEffort:
 		err = s.config.toEffort(ctx, string(p.ValueId.Value))
+	case optionSandbox:
+		err = s.config.toSandbox(ctx, protocol.SandboxMode(p.ValueId.Value))
 	default:
 		err = invalidParams("/configId", fmt.Sprintf("unknown option %q", p.ValueId.ConfigId))
 	}
@@ -240,6 +263,16 @@ func (c *configuration) toEffort(ctx context.Context, effort string) error {
 		effort = ""
 	}
 	return c.configure(ctx, protocol.SessionConfigureParams{Effort: &effort})
+}
+
+// toSandbox sets the sandbox mode of the session's commands. Its other approval settings stay.
+func (c *configuration) toSandbox(ctx context.Context, mode protocol.SandboxMode) error {
+	if mode == "" || !mode.Known() {
+		return invalidParams("/value", fmt.Sprintf("unknown sandbox mode %q", mode))
+	}
+	approval := c.get().Approval
+	approval.Sandbox = mode
+	return c.configure(ctx, protocol.SessionConfigureParams{Approval: &approval})
 }
 
 // configure sends a change to the daemon, then reads the configuration back.

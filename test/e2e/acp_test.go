@@ -24,7 +24,7 @@ func TestACPTurn(t *testing.T) {
 	defer w.shutdown()
 	e := w.editor(sdk.ClientCapabilities{})
 	made := e.open(w.work)
-	if got := string(made.Modes.CurrentModeId); got != "askAlways" || len(made.ConfigOptions) != 2 || made.Models.CurrentModelId != "fake" {
+	if got := string(made.Modes.CurrentModeId); got != "askAlways" || len(made.ConfigOptions) != 3 || made.Models.CurrentModelId != "fake" {
 		t.Errorf("issue/6-3 a new session is in mode %q, with options %+v and models %+v", got, made.ConfigOptions, made.Models)
 	}
 	if _, err := e.SetSessionMode(e.context(), sdk.SetSessionModeRequest{SessionId: e.id, ModeId: "default"}); err != nil {

@@ -247,6 +247,7 @@ var within = []badACP{
 	{"an unknown model", `{REQ,"method":"session/set_model","params":{"sessionId":"SES","modelId":"dance"}}`, "1 -32002 modelNotFound"},
 	{"an unknown option", `{REQ,"method":"session/set_config_option","params":{"sessionId":"SES","configId":"dance","value":"x"}}`, "1 -32602 invalidParams /configId"},
 	{"an unknown value", `{REQ,"method":"session/set_config_option","params":{"sessionId":"SES","configId":"mode","value":"x"}}`, "1 -32602 invalidParams /value"},
+	{"an unknown sandbox mode", `{REQ,"method":"session/set_config_option","params":{"sessionId":"SES","configId":"sandbox","value":"none"}}`, "1 -32602 invalidParams /value"},
 	{"an effort of a model without efforts", `{REQ,"method":"session/set_config_option","params":{"sessionId":"SES","configId":"effort","value":"low"}}`, "1 -32602 invalidParams /effort"},
 	{"an unknown session to close", `{REQ,"method":"session/close","params":{"sessionId":"ses_x"}}`, "1 -32002 sessionNotFound"},
 	{"a cancellation of an unknown session", `{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"ses_x"}}`, ""},

@@ -20,7 +20,7 @@ func TestACPFork(t *testing.T) {
 	e.says("remember the walrus")
 	source := e.id
 	made, err := e.UnstableForkSession(e.context(), sdk.UnstableForkSessionRequest{SessionId: source, Cwd: w.work})
-	if err != nil || made.SessionId == "" || made.SessionId == source || made.Modes == nil || len(made.ConfigOptions) != 2 {
+	if err != nil || made.SessionId == "" || made.SessionId == source || made.Modes == nil || len(made.ConfigOptions) != 3 {
 		t.Fatalf("outside/21 session/fork: %+v %v", made, err)
 	}
 	e.id = made.SessionId

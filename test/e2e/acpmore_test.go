@@ -221,3 +221,25 @@ func TestACPEffort(t *testing.T) {
 		set("effort", "default", `"currentValue":"default"`)
 	})
 }
+
+// TestACPSandbox chooses the sandbox of a session's commands in an editor.
+func TestACPSandbox(t *testing.T) {
+	t.Run("part11/1 an editor sees and sets the sandbox of commands, and the other approval settings stay", func(t *testing.T) {
+		w := newWorld(t, "ask")
+		defer w.shutdown()
+		r := w.rawACP()
+		r.answer(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1}}`)
+		id := r.session(w)
+		p := w.dial("")
+		for _, mode := range []string{"workspace", "readOnly", "fullAccess"} {
+			m := r.answer(fmt.Sprintf(`{"jsonrpc":"2.0","id":2,"method":"session/set_config_option","params":{"sessionId":%q,"configId":"sandbox","value":%q}}`, id, mode))
+			if m.Error != nil || !strings.Contains(string(m.Result), `"category":"_sandbox","currentValue":"`+mode+`","id":"sandbox"`) {
+				t.Errorf("after %s the editor reads %s; error %s", mode, m.Result, m.Error)
+			}
+			got := ask[protocol.SessionReadResult](p, "session/read", protocol.SessionReadParams{SessionID: protocol.SessionID(id)}).Session.Config.Approval
+			if string(got.Sandbox) != mode || got.Mode != protocol.ApproveAsk {
+				t.Errorf("after %s the session has %+v", mode, got)
+			}
+		}
+	})
+}
