@@ -1,9 +1,9 @@
 import * as vscode from "vscode";
 import type { Daemon } from "../daemon/daemon";
 import { defaultEffort, modelEntries } from "../model/models";
-import { configInMode, modeOf, modes } from "../model/modes";
+import { configInMode, modeOf, modes, sandboxes, sandboxOf, type Mode } from "../model/modes";
 import type { Provider } from "../model/providers";
-import type { Session } from "../protocol";
+import type { SandboxMode, Session } from "../protocol";
 
 type ModelItem = vscode.QuickPickItem & { name?: string };
 
@@ -42,12 +42,20 @@ export async function chooseEffort(daemon: Daemon, { sessionId, config }: Sessio
   }
 }
 
-/** chooseMode lets the user choose the approval mode of a session from the next turn on. */
+type ModeItem = vscode.QuickPickItem & { mode?: Mode; sandbox?: SandboxMode };
+
+/** chooseMode lets the user choose the approval mode of a session, or the sandbox of its commands, from the next turn on. */
 export async function chooseMode(daemon: Daemon, { sessionId, config }: Session): Promise<void> {
   const now = modeOf(config);
-  const items = modes.map((mode) => ({ label: `$(${mode === now ? "check" : "blank"}) ${mode.name}`, detail: mode.about, mode }));
-  const picked = await vscode.window.showQuickPick(items, { placeHolder: "Approval mode from the next turn on" });
-  if (picked) {
+  const items: ModeItem[] = [
+    ...modes.map((mode) => ({ label: `$(${mode === now ? "check" : "blank"}) ${mode.name}`, detail: mode.about, mode })),
+    { label: "Sandbox of commands", kind: vscode.QuickPickItemKind.Separator },
+    ...sandboxes.map(({ mode, name, about }) => ({ label: `$(${mode === sandboxOf(config) ? "check" : "blank"}) ${name}`, detail: about, sandbox: mode })),
+  ];
+  const picked = await vscode.window.showQuickPick(items, { placeHolder: "Approval mode and sandbox from the next turn on" });
+  if (picked?.mode) {
     await daemon.change("session/configure", { sessionId, ...configInMode(config, picked.mode) });
+  } else if (picked?.sandbox) {
+    await daemon.change("session/configure", { sessionId, approval: { ...config.approval, sandbox: picked.sandbox } });
   }
 }

@@ -1,4 +1,4 @@
-import type { ApprovalConfig, ApprovalMode, ApprovalRule, Config, PluginOptions } from "../protocol";
+import type { ApprovalConfig, ApprovalMode, ApprovalRule, Config, PluginOptions, SandboxMode } from "../protocol";
 
 /** Mode is a preset of approval settings. lashd acp offers the same modes. */
 export interface Mode {
@@ -20,6 +20,22 @@ export const modes: readonly Mode[] = [
   { name: "Bypass", about: "Runs every tool call without asking, unless an approval rule says otherwise.", approval: "allow" },
   { name: "Deny", about: "Denies every tool call that no approval rule allows.", approval: "deny" },
 ];
+
+/** sandboxes are the sandbox modes for the commands of a session. lashd acp offers the same. */
+export const sandboxes: readonly { mode: SandboxMode; name: string; about: string }[] = [
+  { mode: "readOnly", name: "Read only", about: "Commands run in a sandbox without a question. They change nothing but temporary files." },
+  { mode: "workspace", name: "Workspace", about: "Commands run in a sandbox without a question. They change only the workspace, and have no network." },
+  { mode: "fullAccess", name: "Full access", about: "Commands run outside a sandbox, after a question." },
+];
+
+/** sandboxOf returns the sandbox mode of a session. */
+export const sandboxOf = ({ approval }: Config): SandboxMode => approval?.sandbox ?? "fullAccess";
+
+/** modeText describes the approval mode of a session, and its sandbox if it has one. */
+export function modeText(config: Config): string {
+  const box = sandboxOf(config);
+  return box === "fullAccess" ? modeOf(config).name : `${modeOf(config).name}, sandbox: ${sandboxes.find(({ mode }) => mode === box)?.name.toLowerCase()}`;
+}
 
 /** editRules allow the tools that edit files. */
 const editRules: readonly ApprovalRule[] = ["edit", "patch", "write"].map((tool) => ({ tool, action: "allow" }));

@@ -1,7 +1,7 @@
 import type { Attached, Contents, FromWebview, Options } from "../chat/messages";
 import { driverText } from "../model/drivers";
 import { effortText } from "../model/models";
-import { modeOf } from "../model/modes";
+import { modeText } from "../model/modes";
 import type { Config, Digest, ModelSpec } from "../protocol";
 import { Attachments } from "./attachments";
 import { button, h } from "./dom";
@@ -22,7 +22,7 @@ export class Composer {
   private readonly stop = button("Stop", () => this.post({ type: "stop" }), { title: "Stop the running turn (Escape)" });
   private readonly model = button("", () => this.post({ type: "run", command: "chooseModel" }), { class: "setting", title: "Choose the model from the next turn on" });
   private readonly effort = button("", () => this.post({ type: "run", command: "chooseEffort" }), { class: "setting", title: "Choose the reasoning effort from the next turn on" });
-  private readonly mode = button("", () => this.post({ type: "run", command: "chooseMode" }), { class: "setting", title: "Choose the approval mode from the next turn on" });
+  private readonly mode = button("", () => this.post({ type: "run", command: "chooseMode" }), { class: "setting", title: "Choose the approval mode and the sandbox from the next turn on" });
   private readonly driver = h("span", { class: "driver", title: "The way in which the session works with its model. A session keeps it." });
   private readonly files: Attachments;
   private options: Options = { sendOnEnter: true, showReasoning: false };
@@ -60,7 +60,7 @@ export class Composer {
     this.effort.hidden = effort === "";
     this.driver.textContent = driverText(config);
     this.driver.hidden = this.driver.textContent === "";
-    for (const [setting, name, value] of [[this.model, "Model", config.model.id], [this.effort, "Effort", effort], [this.mode, "Mode", modeOf(config).name]] as const) {
+    for (const [setting, name, value] of [[this.model, "Model", config.model.id], [this.effort, "Effort", effort], [this.mode, "Mode", modeText(config)]] as const) {
       setting.textContent = name === "Effort" ? `Effort: ${value}` : value;
       setting.setAttribute("aria-label", `${name}: ${value}`);
     }

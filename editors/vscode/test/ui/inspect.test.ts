@@ -108,6 +108,10 @@ describe("issue/6-1 snapshots, undo, traces and settings in a real VS Code", fun
     await code.choose("Bypass");
     await code.chat.getByRole("button", { name: "Mode: Bypass" }).waitFor();
     assert.deepEqual([config().model.id, config().approval?.mode], ["careful", "allow"]);
+    await code.chat.locator("#composer textarea").press("Control+Alt+o");
+    await code.choose("They change only the workspace");
+    await code.chat.getByRole("button", { name: "Mode: Bypass, sandbox: workspace" }).waitFor();
+    assert.deepEqual([config().approval?.sandbox, config().approval?.mode], ["workspace", "allow"]);
     code.call("session/configure", { sessionId: newest(), model: "scripted", approval: {}, options: { plan: { mode: "plan" } } });
     await code.chat.getByRole("button", { name: "Model: scripted" }).waitFor();
     await code.chat.getByRole("button", { name: "Mode: Plan" }).waitFor();

@@ -1,5 +1,5 @@
 import { strict as assert } from "node:assert";
-import { configInMode, allowReadOnlyTools, modeOf, modes } from "../../src/model/modes";
+import { configInMode, allowReadOnlyTools, modeOf, modes, modeText } from "../../src/model/modes";
 import type { Config } from "../../src/protocol";
 import { session } from "./turn";
 
@@ -15,6 +15,14 @@ describe("issue/6-1 modes of a session", () => {
       { approval: { rules: [{ tool: "write", action: "allow" }, { tool: "edit", action: "allow", prefix: "src" }, { tool: "patch", action: "allow" }] } },
     ].map((more) => modeOf(config(more as Partial<Config>)).name);
     assert.deepEqual(names, ["Ask", "Ask always", "Bypass", "Deny", "Plan", "Accept edits", "Ask"]);
+  });
+
+  it("part11/1 are shown with the sandbox of commands, and keep it", () => {
+    const boxed = config({ approval: { mode: "ask", sandbox: "workspace" } });
+    assert.deepEqual([modeText(boxed), modeText(config({ approval: { sandbox: "readOnly" } })), modeText(config({ approval: { sandbox: "fullAccess" } })), modeText(config({}))], [
+      "Ask always, sandbox: workspace", "Ask, sandbox: read only", "Ask", "Ask",
+    ]);
+    assert.equal(configInMode(boxed, modes[2]!).approval.sandbox, "workspace");
   });
 
   it("keep all other settings", () => {
