@@ -89,6 +89,10 @@ func (o *order) carryOut() error {
 			return err
 		}
 	}
+	// The program gets its streams and nothing else, whatever this process inherited.
+	if err := unix.CloseRange(3, ^uint(0)>>1, unix.CLOSE_RANGE_CLOEXEC); err != nil && !errors.Is(err, unix.ENOSYS) {
+		return os.NewSyscallError("close_range", err)
+	}
 	if o.Path == passedProgram {
 		unix.CloseOnExec(5)
 	}

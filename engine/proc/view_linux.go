@@ -19,10 +19,13 @@ import (
 const (
 	tempDir   = "/tmp"
 	sharedDir = "/dev/shm"
+
+	terminalDir   = "/dev/pts"
+	terminalMaker = "/dev/ptmx"
 )
 
 // viewDevices are the devices that a child with a View may use, besides its own terminals in /dev/pts.
-var viewDevices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx", "/dev/pts"}
+var viewDevices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", terminalMaker, terminalDir}
 
 // apart lists directories that a View does not open as a whole.
 var apart = []string{"/dev", tempDir}
@@ -58,6 +61,9 @@ func (s *Sandbox) mounts() error {
 		return err
 	}
 	if err := ownMemory(); err != nil {
+		return err
+	}
+	if err := ownTerminals(); err != nil {
 		return err
 	}
 	covers, err := s.View.cover()
@@ -166,6 +172,37 @@ func ownMemory() error {
 		return err
 	}
 	return attach(fd, sharedDir)
+}
+
+// ownTerminals gives the child terminals of its own, so that it does not reach those of the user's other programs.
+func ownTerminals() error {
+	if _, err := os.Stat(terminalDir); err != nil {
+		return nil
+	}
+	fd, err := unix.Fsopen("devpts", unix.FSOPEN_CLOEXEC)
+	if err != nil {
+		return os.NewSyscallError("fsopen", err)
+	}
+	defer unix.Close(fd)
+	if err := errors.Join(unix.FsconfigSetString(fd, "ptmxmode", "666"), unix.FsconfigSetString(fd, "mode", "620"), unix.FsconfigCreate(fd)); err != nil {
+		return os.NewSyscallError("fsconfig", err)
+	}
+	made, err := unix.Fsmount(fd, unix.FSMOUNT_CLOEXEC, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC)
+	if err != nil {
+		return os.NewSyscallError("fsmount", err)
+	}
+	if err := attach(made, terminalDir); err != nil {
+		return err
+	}
+	var link unix.Stat_t
+	if err := unix.Lstat(terminalMaker, &link); err != nil || link.Mode&unix.S_IFMT == unix.S_IFLNK {
+		return nil // it leads to the new one
+	}
+	maker, err := tree(terminalDir + "/ptmx")
+	if err != nil {
+		return err
+	}
+	return attach(maker, terminalMaker)
 }
 
 // memory returns a new, empty file system in memory whose root has the given mode.

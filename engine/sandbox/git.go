@@ -12,7 +12,10 @@ import (
 type grant struct{ write, keep []string }
 
 // keptInGit are the parts of a git directory that decide which programs git runs.
-var keptInGit = []string{"config", "config.worktree", "hooks", "info/attributes", "modules"}
+var keptInGit = []string{"config", "config.worktree", "hooks", "info/attributes"}
+
+// keptByPattern are such parts of the repositories of submodules, and the links between linked worktrees and their repository.
+var keptByPattern = []string{"modules/*/config", "modules/*/hooks", "worktrees/*/commondir", "worktrees/*/gitdir", "worktrees/*/config.worktree"}
 
 // keptFiles are files and directories of a workspace from which editors, shells and lashd start programs.
 var keptFiles = []string{
@@ -27,7 +30,7 @@ func repository(workspace string) grant {
 	info, err := os.Lstat(dir)
 	switch {
 	case err != nil:
-		return grant{}
+		return bare(workspace)
 	case info.IsDir():
 		return gitDir(dir)
 	case !info.Mode().IsRegular():
@@ -39,9 +42,6 @@ func repository(workspace string) grant {
 	}
 	g := gitDir(common)
 	g.keep = append(g.keep, dir)
-	for _, name := range []string{"commondir", "gitdir"} {
-		g.keep = append(g.keep, existing(own, name)...)
-	}
 	return g
 }
 
@@ -52,7 +52,23 @@ func gitDir(dir string) grant {
 	for _, name := range keptInGit {
 		g.keep = append(g.keep, existing(dir, name)...)
 	}
+	for _, pattern := range keptByPattern {
+		names, _ := filepath.Glob(filepath.Join(dir, pattern)) // the patterns are valid; a directory with a wildcard in its name matches nothing
+		for _, path := range names {
+			g.keep = append(g.keep, existing(filepath.Dir(path), filepath.Base(path))...)
+		}
+	}
 	return g
+}
+
+// bare returns what a command gets of a workspace that is a repository itself.
+func bare(workspace string) grant {
+	for _, name := range []string{"HEAD", "objects", "refs"} {
+		if _, err := os.Lstat(filepath.Join(workspace, name)); err != nil {
+			return grant{}
+		}
+	}
+	return grant{keep: gitDir(workspace).keep}
 }
 
 // linked returns the git directory of a linked worktree and the one that it shares with others; "" if the file .git does not lead to both,

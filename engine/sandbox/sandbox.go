@@ -7,11 +7,14 @@ package sandbox
 
 import (
 	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"lashd/engine/authority"
 	"lashd/engine/proc"
 	"lashd/internal/pathresolve"
 	"lashd/rpc/protocol"
@@ -50,11 +53,15 @@ func (p Places) For(mode protocol.SandboxMode, workspace string) (*Box, error) {
 	if err != nil {
 		return nil, err
 	}
-	temp := filepath.Join(p.Scratch, string(protocol.DigestOf([]byte(workspace)))[:16])
-	if err := os.MkdirAll(filepath.Join(temp, filepath.Base(cache)), 0o700); err != nil {
+	hidden := p.secrets()
+	if err := checkPlace(workspace, hidden); err != nil {
 		return nil, err
 	}
-	s := &proc.Sandbox{View: &proc.View{Hide: p.secrets(), Temp: temp}}
+	temp := filepath.Join(p.Scratch, string(protocol.DigestOf([]byte(workspace)))[:16])
+	if err := prepare(temp); err != nil {
+		return nil, err
+	}
+	s := &proc.Sandbox{View: &proc.View{Hide: hidden, Temp: temp}}
 	if mode == protocol.SandboxWorkspace {
 		git := repository(workspace)
 		s.Write = append([]string{workspace}, git.write...)
@@ -63,6 +70,41 @@ func (p Places) For(mode protocol.SandboxMode, workspace string) (*Box, error) {
 		s.View.Show = []string{workspace}
 	}
 	return &Box{Confinement: &proc.Confinement{Sandbox: s}, Env: variables(mode)}, nil
+}
+
+// checkPlace returns an error for a workspace in which hidden files would be open: the root directory, and a directory in or above one
+// of them.
+func checkPlace(workspace string, hidden []string) error {
+	if workspace == "/" {
+		return errors.New("the workspace is the root directory; choose another one, or the mode fullAccess")
+	}
+	for _, path := range hidden {
+		if _, err := os.Lstat(path); err == nil && (authority.Inside(path, workspace) || authority.Inside(workspace, path)) {
+			return fmt.Errorf("the workspace %s is in or above %s, which commands in a sandbox must not see; choose another workspace, or the mode fullAccess", workspace, path)
+		}
+	}
+	return nil
+}
+
+// prepare makes the directory for temporary files with the one for caches in it. It repairs what a command did to them, and follows no link
+// that a command made.
+func prepare(temp string) error {
+	if err := os.MkdirAll(temp, 0o700); err != nil {
+		return err
+	}
+	if err := os.Chmod(temp, 0o700); err != nil {
+		return err
+	}
+	caches := filepath.Join(temp, filepath.Base(cache))
+	if info, err := os.Lstat(caches); err == nil && !info.IsDir() {
+		if err := os.Remove(caches); err != nil {
+			return err
+		}
+	}
+	if err := os.Mkdir(caches, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return nil
 }
 
 // variables are the variables of a sandboxed command: where its caches are, and that it is in a sandbox.
@@ -94,13 +136,14 @@ var secretNames = []string{
 	".config/glab-cli", ".config/op", ".config/doctl", ".oci", ".terraform.d", ".vault-token", ".netrc", "_netrc", ".authinfo", ".authinfo.gpg", ".npmrc", ".yarnrc.yml",
 	".pypirc", ".git-credentials", ".config/git/credentials", ".cargo/credentials", ".cargo/credentials.toml", ".gem/credentials", ".m2/settings.xml", ".gradle/gradle.properties",
 	".pgpass", ".my.cnf", ".mozilla", ".thunderbird", ".config/google-chrome", ".config/chromium", ".config/BraveSoftware", ".config/microsoft-edge", ".claude", ".codex",
-	".gemini", ".config/goose", ".local/share/opencode", ".bash_history", ".zsh_history", ".python_history", ".psql_history", ".mysql_history",
+	".config/rclone", ".config/github-copilot", ".config/containers", ".config/sops", ".config/composer", ".config/pip", ".databrickscfg", ".s3cfg", ".boto", ".Xauthority",
+	".ICEauthority", ".node_repl_history", ".lesshst", ".viminfo", ".local/share/fish", ".var/app", "snap", ".gemini", ".config/goose", ".local/share/opencode", ".bash_history", ".zsh_history", ".python_history", ".psql_history", ".mysql_history",
 }
 
 // systemSecrets are files and directories of the system that a user with privileges could read.
 var systemSecrets = []string{
 	"/etc/shadow", "/etc/gshadow", "/etc/shadow-", "/etc/gshadow-", "/etc/sudoers", "/etc/sudoers.d", "/etc/ssh", "/etc/ssl/private", "/etc/docker",
-	"/run/user", "/run/secrets", "/run/credentials", "/var/lib/docker", "/var/spool/cron", "/boot",
+	"/etc/wireguard", "/etc/NetworkManager/system-connections", "/run/user", "/run/secrets", "/run/credentials", "/var/lib/docker", "/var/spool/cron", "/boot",
 }
 
 // secrets returns what a sandboxed command cannot see, with symbolic links resolved where there are any.

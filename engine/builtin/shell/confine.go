@@ -21,6 +21,8 @@ func (s *shell) Programs(name string, args json.RawMessage) tool.Programs {
 		return tool.ProgramsInside
 	case "stop_command":
 		return tool.ProgramsInside // it starts none
+	case "write_stdin":
+		return tool.ProgramsOutside // the command that reads it may run outside
 	}
 	return tool.ProgramsUnknown
 }
