@@ -47,7 +47,7 @@ func repository(workspace string) grant {
 
 // gitDir returns what a command gets of a git directory. It is mounted by itself, so that it cannot be moved away.
 func gitDir(dir string) grant {
-	_ = os.Mkdir(filepath.Join(dir, "hooks"), 0o755) // it is there already, or the command cannot make it either
+	_ = os.Mkdir(filepath.Join(dir, "hooks"), 0o755) // if this fails, the directory exists, or the command cannot make it
 	g := grant{write: []string{dir}}
 	for _, name := range keptInGit {
 		g.keep = append(g.keep, existing(dir, name)...)
@@ -116,7 +116,7 @@ func kept(workspace string) (all []string) {
 	return all
 }
 
-// existing returns the path of a name in a directory if it is there and no symbolic link is on the way; else nothing.
+// existing returns the path of a name in a directory, or nothing if there is no such file or the path contains a symbolic link.
 func existing(dir, name string) []string {
 	path := filepath.Join(dir, name)
 	if real, err := pathresolve.Existing(path); err != nil || real != path {

@@ -1,8 +1,7 @@
-// Package sandbox decides what the commands of a session may reach, and runs the files and directories for that. A command in a sandbox
-// reads the system without its secrets, writes to the workspace and to temporary directories of its own, and reaches no network and
-// no socket of another program.
+// Package sandbox decides what the commands of a session may reach. A command in a sandbox reads the system without its secrets, writes to
+// the workspace and to temporary directories of its own, and reaches no network and no socket of another program.
 //
-// Package proc enforces it. The variables and the text for the model come from here, too.
+// Package proc enforces that. This package also has the variables of such commands and the texts about them for the model.
 package sandbox
 
 import (
@@ -37,7 +36,7 @@ type Box struct {
 // errNoScratch means that the daemon was not given a directory for sandboxes.
 var errNoScratch = errors.New("there is no directory for the temporary files of sandboxed commands")
 
-// Where a command finds its caches: a directory in its own /tmp, which is kept for the workspace.
+// cache is the directory in which a command finds its caches. All commands of a workspace share it.
 const cache = "/tmp/cache"
 
 // For returns the sandbox of a command that works in a workspace; nil if the mode needs none. The command sees the workspace and
@@ -165,10 +164,4 @@ func (p Places) secrets() []string {
 }
 
 // Available returns nil if commands can run in a sandbox here, else the reason why not. The first call starts a program to find out.
-func Available() error {
-	err := proc.Views()
-	if err == nil || errors.Is(err, proc.ErrNoSandbox) {
-		return err
-	}
-	return errors.Join(proc.ErrNoSandbox, err)
-}
+func Available() error { return proc.Views() }

@@ -23,9 +23,9 @@ type Subjecter interface {
 type Programs int
 
 const (
-	ProgramsUnknown Programs = iota // the tool does not know of sandboxes, or the system has none
+	ProgramsUnknown Programs = iota // the tool does not know of sandboxes
 	ProgramsInside                  // in the sandbox of Invocation.Sandbox
-	ProgramsOutside                 // outside of a sandbox, as the call requests
+	ProgramsOutside                 // outside of a sandbox: the call requests that, or the system has none
 )
 
 // Confiner is a Provider that starts programs in the sandbox of a call.

@@ -99,9 +99,9 @@ func (Factory) Tools() []tool.Tool {
 func (Factory) Programs(name string, args json.RawMessage) tool.Programs {
 	var a struct{ Outside bool }
 	switch {
-	case json.Unmarshal(args, &a) != nil || name != startTool || sandbox.Available() != nil:
+	case name != startTool:
 		return tool.ProgramsUnknown
-	case a.Outside:
+	case json.Unmarshal(args, &a) != nil || a.Outside || sandbox.Available() != nil:
 		return tool.ProgramsOutside
 	}
 	return tool.ProgramsInside

@@ -10,12 +10,10 @@ import (
 // Programs implements tool.Confiner. Detached commands never run in a sandbox, because it ends with lashd.
 func (s *shell) Programs(name string, args json.RawMessage) tool.Programs {
 	var a struct{ Outside, Detach bool }
-	if json.Unmarshal(args, &a) != nil || sandbox.Available() != nil {
-		return tool.ProgramsUnknown
-	}
+	unreadable := json.Unmarshal(args, &a) != nil
 	switch name {
 	case "shell", "start_command":
-		if a.Outside || a.Detach {
+		if unreadable || a.Outside || a.Detach || sandbox.Available() != nil {
 			return tool.ProgramsOutside
 		}
 		return tool.ProgramsInside
