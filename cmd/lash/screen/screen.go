@@ -1,0 +1,226 @@
+// Package screen paints a program at the bottom of a terminal. Finished lines go
+// to the scrollback of the terminal and never change again. Below them is the live
+// area: a few lines that the program may change at any time, with the cursor.
+//
+// Screen writes each frame at once. Its pattern keeps the scrollback exact if the
+// terminal keeps its size between a frame and the next one. If the terminal is resized while
+// a frame is on its way to it, a few lines can be damaged: the frame was made for
+// another width. Run therefore paints nothing for a moment after a resize.
+//
+// Run connects a program to the keyboard and to the signals of the terminal, and
+// restores the terminal in every case.
+package screen
+
+import (
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/charmbracelet/colorprofile"
+	"github.com/charmbracelet/x/ansi"
+)
+
+// Screen holds the next frame and what the last one left on the terminal. Commit,
+// Live and Send change the next frame; Paint writes it. A Screen is not safe for
+// concurrent use: only the event loop uses it.
+type Screen struct {
+	out     io.Writer
+	size    func() (width, height int) // asks the terminal; nil: Resize tells the size
+	profile colorprofile.Profile       // colors that the terminal lacks are converted or removed
+	kind    kind
+	width   int // of the terminal, in columns
+	height  int // of the terminal, in rows
+
+	finished []string // lines for the scrollback
+	raw      string   // control sequences to send with the frame
+	next     area     // the live area to paint
+	shown    area     // the live area on the terminal
+	drawn    bool     // shown is on the terminal
+}
+
+// area is a live area: its lines, none wider than width, and the cursor's column
+// and line in it.
+type area struct {
+	lines []string
+	x, y  int
+	width int // of the terminal when it was painted
+}
+
+// New returns a Screen that writes to out. env is the environment of the process:
+// TERM and the like say how the terminal treats lines when it is resized.
+func New(out io.Writer, profile colorprofile.Profile, env []string) *Screen {
+	return &Screen{out: out, profile: profile, kind: kindOf(env), width: 80, height: 24}
+}
+
+// Width returns the columns of the terminal.
+func (s *Screen) Width() int { return s.width }
+
+// Height returns the rows of the terminal.
+func (s *Screen) Height() int { return s.height }
+
+// Resize tells the size of the terminal. Sizes below one column and one row, which
+// some terminals report for a moment, are raised to that.
+func (s *Screen) Resize(width, height int) {
+	s.width, s.height = max(width, 1), max(height, 1)
+}
+
+// Room returns the number of lines that a live area may have: a quarter of the
+// rows, at most eight and at least three. A terminal that becomes smaller wraps them, and what
+// it then moves to the scrollback cannot be replaced. Four times narrower, or half as
+// wide and half as high, it still has the whole area on the screen.
+func (s *Screen) Room() int { return max(min(8, s.height/4), 3) }
+
+// Commit adds finished lines to the scrollback with the next frame. A line may be
+// wider than the terminal, which wraps it; it must not contain a newline.
+func (s *Screen) Commit(lines ...string) { s.finished = append(s.finished, lines...) }
+
+// Live sets the live area. Lines are cut at the width of the terminal. The cursor
+// is at column x of line y, both from 0.
+func (s *Screen) Live(lines []string, x, y int) {
+	s.next = area{lines: slices.Clone(lines), x: x, y: y}
+}
+
+// Send sends a control sequence that changes nothing on the screen, such as a
+// bell, with the next frame.
+func (s *Screen) Send(sequence string) { s.raw += sequence }
+
+// moves reports whether the next frame moves the live area: it has finished lines, or
+// another height than the last one. Such a frame relies on the size of the terminal.
+func (s *Screen) moves() bool {
+	return len(s.finished) > 0 || len(s.next.lines) != len(s.shown.lines)
+}
+
+// Paint writes the frame, in one write. It writes nothing if the terminal shows it
+// already.
+func (s *Screen) Paint() error {
+	if s.size != nil {
+		s.Resize(s.size())
+	}
+	next := s.fitted()
+	var frame string
+	if s.drawn && len(s.finished) == 0 && len(next.lines) == len(s.shown.lines) && next.width == s.shown.width {
+		frame = s.shown.patch(next)
+	} else {
+		frame = s.repaint(next)
+	}
+	if frame != "" {
+		frame = ansi.SetModeSynchronizedOutput + ansi.ResetModeTextCursorEnable + frame + ansi.SetModeTextCursorEnable + ansi.ResetModeSynchronizedOutput
+	}
+	frame += s.raw
+	s.finished, s.raw, s.shown, s.drawn = nil, "", next, true
+	if frame == "" {
+		return nil
+	}
+	_, err := io.WriteString(s.out, frame)
+	return err
+}
+
+// Clear removes the live area from the terminal, which then belongs to another program or to
+// the shell. Finished lines are written first. The next Paint starts at the place
+// where the cursor is then.
+func (s *Screen) Clear() error {
+	next := s.next
+	s.next = area{}
+	err := s.Paint()
+	s.next = next
+	s.Forget()
+	return err
+}
+
+// Forget makes the next Paint start where the cursor is, and leave everything
+// above as it is. It is for a terminal that another program has used.
+func (s *Screen) Forget() { s.shown, s.drawn = area{}, false }
+
+// fitted returns the next live area as it fits the terminal: with lines cut, in
+// the colors of the terminal, and without the first lines if there are more than
+// rows.
+func (s *Screen) fitted() area {
+	a := area{x: s.next.x, y: s.next.y, width: s.width}
+	lines := s.next.lines
+	if over := len(lines) - s.height; over > 0 {
+		lines, a.y = lines[over:], a.y-over
+	}
+	for _, l := range lines {
+		a.lines = append(a.lines, s.colored(joined(ansi.Truncate(l, s.width, ""))))
+	}
+	a.x, a.y = min(max(a.x, 0), s.width-1), min(max(a.y, 0), max(len(a.lines)-1, 0))
+	return a
+}
+
+// joined returns a line without zero-width joiners that join nothing, as in text
+// that is cut off within an emoji. tmux would join the next character, even on
+// another line, and not show it.
+func joined(line string) string {
+	const joiner = "\u200d"
+	return strings.TrimSuffix(strings.ReplaceAll(line, joiner+"\x1b", "\x1b"), joiner)
+}
+
+// colored converts a line to the colors of the terminal.
+func (s *Screen) colored(line string) string {
+	if s.profile == colorprofile.TrueColor || !strings.Contains(line, "\x1b") {
+		return line
+	}
+	var out strings.Builder
+	w := colorprofile.Writer{Forward: &out, Profile: s.profile}
+	_, _ = w.WriteString(line) // to memory
+	return out.String()
+}
+
+// repaint returns a frame that replaces the live area, with the finished lines
+// above it. The terminal wraps finished lines by itself. It cannot wrap those of
+// the live area: their rows must be known to replace them later.
+func (s *Screen) repaint(next area) string {
+	var b strings.Builder
+	b.WriteString("\r")
+	if up := s.kind.above(s.shown, s.width); s.drawn && up > 0 {
+		b.WriteString(ansi.CursorUp(up))
+	}
+	// From the first cell of the screen, tmux would move all rows to the scrollback
+	// instead of erasing them.
+	b.WriteString(ansi.CursorForward(1) + ansi.EraseScreenBelow + "\r" + ansi.EraseEntireLine)
+	for _, l := range s.finished {
+		b.WriteString(s.colored(joined(l)) + "\r\n")
+	}
+	if len(next.lines) > 0 {
+		b.WriteString(ansi.ResetModeAutoWrap + strings.Join(next.lines, "\r\n") + ansi.SetModeAutoWrap)
+		b.WriteString(moved(len(next.lines)-1, next.y) + "\r" + right(next.x))
+	}
+	return b.String()
+}
+
+// patch returns a frame that writes the lines of next that differ from a, which
+// has as many.
+func (a area) patch(next area) string {
+	var b strings.Builder
+	at := a.y
+	for i, l := range next.lines {
+		if l == a.lines[i] {
+			continue
+		}
+		b.WriteString(moved(at, i) + "\r" + ansi.EraseEntireLine + ansi.ResetModeAutoWrap + l + ansi.SetModeAutoWrap)
+		at = i
+	}
+	if b.Len() == 0 && a.x == next.x && a.y == next.y {
+		return ""
+	}
+	return b.String() + moved(at, next.y) + "\r" + right(next.x)
+}
+
+// moved returns the sequence that moves the cursor from a line to another.
+func moved(from, to int) string {
+	switch {
+	case from > to:
+		return ansi.CursorUp(from - to)
+	case from < to:
+		return ansi.CursorDown(to - from)
+	}
+	return ""
+}
+
+// right returns the sequence that moves the cursor right from the first column.
+func right(x int) string {
+	if x == 0 {
+		return ""
+	}
+	return ansi.CursorForward(x)
+}

@@ -1,0 +1,208 @@
+package screen
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"lashd/test/emulator"
+)
+
+// shown is the program of the tests in an emulator.
+type shown struct {
+	emulator.Terminal
+	t     testing.TB
+	log   string // the file of the lines that it committed
+	words int
+	typed []string
+}
+
+// terms are the values of TERM of the tests.
+var terms = []string{"xterm-256color", "screen-256color", "linux"}
+
+// open runs the program in an emulator of 100 by 30.
+func open(t testing.TB, name, term string, seed, words int) *shown {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := &shown{t: t, log: filepath.Join(t.TempDir(), "log"), words: words}
+	cmd := exec.Command("sh", "-c", `"$0"; echo "over $?"; exec sleep 1000`, self)
+	cmd.Env = append(os.Environ(), "TERM="+term, "SCREEN_LOG="+x.log, raceLog(t, x.log), fmt.Sprintf("SCREEN_PROGRAM=%d %d", seed, words))
+	x.Terminal = emulator.Emulators[name](t, cmd, 100, 30)
+	emulator.Until(t, x, "the first frame", func(p emulator.Picture) bool { return strings.Contains(p.All(), "─ ") })
+	return x
+}
+
+// steers types a line, as a person does while the answer streams.
+func (x *shown) steers(text string) {
+	x.Type(text + "\r")
+	x.typed = append(x.typed, "› "+text)
+}
+
+// ends waits for the end of the answer, makes the terminal wide and ends the program.
+func (x *shown) ends() emulator.Picture {
+	x.t.Helper()
+	emulator.Shows(x.t, x, "─ finished")
+	x.Resize(200, 40)
+	emulator.Shows(x.t, x, "─ finished 200x40")
+	x.Type("\x11")
+	return emulator.Shows(x.t, x, "over 0")
+}
+
+// damage compares the scrollback with the lines that the program committed. It
+// returns the number of lines that are lost, and of those that are there besides.
+func (x *shown) damage(p emulator.Picture) (lost, extra int) {
+	x.t.Helper()
+	data, err := os.ReadFile(x.log)
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	want := strings.Split(strings.TrimSuffix(string(data), "\n"), "\n")
+	got := strings.Split(p.All(), "\n")
+	for len(want) > 0 && len(got) > 0 && want[0] == got[0] {
+		want, got = want[1:], got[1:]
+	}
+	for len(want) > 0 && len(got) > 1 && want[len(want)-1] == got[len(got)-2] {
+		want, got = want[:len(want)-1], slices.Delete(got, len(got)-2, len(got)-1)
+	}
+	if len(want) == 0 && slices.Equal(got, []string{"over 0"}) {
+		return 0, 0
+	}
+	left := map[string]int{"over 0": 1}
+	for _, l := range want {
+		left[l]++
+	}
+	for _, l := range got {
+		if left[l]--; left[l] < 0 {
+			x.t.Logf("too many: %q", l)
+			extra++
+		}
+	}
+	for l, n := range left {
+		if n > 0 {
+			x.t.Logf("lost: %q", l)
+			lost += n
+		}
+	}
+	return lost, max(extra, 1)
+}
+
+// exact fails the test unless the scrollback has each line once, and each word of
+// the answer.
+func (x *shown) exact(p emulator.Picture) {
+	x.t.Helper()
+	if lost, extra := x.damage(p); lost+extra > 0 {
+		x.t.Errorf("%d lines lost and %d too many:\n%s", lost, extra, p.All())
+	}
+	words := regexp.MustCompile(`\bw\d+`).FindAllString(p.All(), -1)
+	for i := range x.words {
+		if i >= len(words) || words[i] != fmt.Sprint("w", i) {
+			x.t.Fatalf("word %d is not w%d: %q", i, i, words[max(0, i-3):min(len(words), i+3)])
+		}
+	}
+	for _, l := range x.typed {
+		if strings.Count(p.All(), l+"\n") != 1 {
+			x.t.Errorf("the typed line %q is not there once", l)
+		}
+	}
+}
+
+func TestScrollbackIsExact(t *testing.T) {
+	for name := range emulator.Emulators {
+		for i, term := range terms {
+			words := []int{100, 1500, 4000}[i]
+			t.Run(fmt.Sprintf("part/12 scrollback: each line of an answer of %d words once in %s, resized in pauses and afterwards, TERM=%s", words, name, term), func(t *testing.T) {
+				t.Parallel()
+				random := rand.New(rand.NewPCG(uint64(i), 2))
+				x := open(t, name, term, i, words)
+				for n := range 4 {
+					x.steers(fmt.Sprint("steer ", n))
+					emulator.Shows(t, x, fmt.Sprint("› steer ", n, "\n"))
+					width, height := 50+random.IntN(110), 15+random.IntN(37)
+					if n%2 == 0 {
+						x.Type("\x01")
+						emulator.Until(t, x, "a pause", func(p emulator.Picture) bool { return regexp.MustCompile("─ (paused|finished)").MatchString(p.All()) })
+						x.Resize(width, height)
+						emulator.Shows(t, x, fmt.Sprintf(" %dx%d", width, height))
+						x.Type("\x01")
+					}
+				}
+				emulator.Shows(t, x, "─ finished")
+				for range 3 {
+					width, height := 50+random.IntN(110), 15+random.IntN(37)
+					x.Resize(width, height)
+					emulator.Shows(t, x, fmt.Sprintf("─ finished %dx%d", width, height))
+				}
+				x.exact(x.ends())
+			})
+		}
+	}
+}
+
+// TestScrollbackWhileResizing resizes the terminal at any moment. A frame that is on
+// its way then can damage lines: in 6 of 500 runs of tmux, and in 106 of xterm.js,
+// where frames are on their way for longer. Before frames waited for the size to
+// settle, it was five of six runs of both.
+func TestScrollbackWhileResizing(t *testing.T) {
+	runs, most := 5, map[string]int{"tmux": 3, "xterm": 4}
+	if os.Getenv("LASHD_LONG") != "" {
+		runs, most = 500, map[string]int{"tmux": 25, "xterm": 175}
+	}
+	for name := range emulator.Emulators {
+		t.Run("part/12 scrollback: answers are whole in "+name+" though the terminal is resized while they stream", func(t *testing.T) {
+			t.Parallel()
+			damaged, lost, extra := 0, 0, 0
+			for seed := range runs {
+				t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+					if l, e := resized(t, name, seed); l+e > 0 {
+						damaged, lost, extra = damaged+1, lost+l, extra+e
+					}
+				})
+			}
+			t.Logf("%d of %d runs damaged: %d lines lost, %d too many", damaged, runs, lost, extra)
+			if damaged > most[name] {
+				t.Errorf("%d of %d runs damaged, want at most %d", damaged, runs, most[name])
+			}
+		})
+	}
+}
+
+// resized streams a random answer while a person types, and resizes the terminal a
+// few times. It returns the damage.
+func resized(t *testing.T, name string, seed int) (lost, extra int) {
+	random := rand.New(rand.NewPCG(uint64(seed), 3))
+	words := 800 + random.IntN(1200)
+	x := open(t, name, terms[seed%len(terms)], seed, words)
+	pause := []int{30, 120, 500}[random.IntN(3)] // dragged, or now and then
+	time.Sleep(settleTime)                       // a new window of tmux has just been resized
+	for n := range 2 + random.IntN(5) {
+		if random.IntN(3) == 0 {
+			x.steers(fmt.Sprint("steer ", n))
+		}
+		x.Resize(50+random.IntN(110), 15+random.IntN(37))
+		time.Sleep(time.Duration(random.IntN(pause)) * time.Millisecond)
+	}
+	return x.damage(x.ends())
+}
+
+func TestNothingIsPaintedUntilTheSizeSettles(t *testing.T) {
+	for name := range emulator.Emulators {
+		x := open(t, name, "xterm-256color", 1, 20)
+		emulator.Shows(t, x, "─ finished 100x30")
+		began := time.Now()
+		x.Resize(120, 30)
+		emulator.Shows(t, x, "─ finished 120x30")
+		if took := time.Since(began); took < 300*time.Millisecond {
+			t.Errorf("part/12 scrollback: %s has a frame %v after it was resized, want at least 300ms", name, took)
+		}
+	}
+}
