@@ -20,10 +20,15 @@ var walkers = []string{
 // ownWalkers are the files outside the resolver that may call them, with the
 // reason.
 var ownWalkers = map[string]string{
-	"engine/proc/confine_linux.go":  "opens the program of a sandbox, which is not in a workspace",
-	"engine/proc/landlock_linux.go": "opens the paths of a sandbox, which must not contain links",
-	"rpc/socket/directory_unix.go":  "checks the owner of each directory of a path, and creates missing ones",
-	"test/tree/tree.go":             "reports the targets of links and follows none",
+	"engine/proc/beside_linux.go":    "opens the entries beside hidden paths, and follows no links",
+	"engine/proc/broker_linux.go":    "opens the file of a socket as the program would find it, and connects only to what the kernel lists",
+	"engine/proc/confine_linux.go":   "opens the program of a sandbox, which is not in a workspace",
+	"engine/proc/landlock_linux.go":  "opens the paths of a sandbox, which must not contain links",
+	"engine/proc/terminals_linux.go": "reads which terminal it has as its input",
+	"engine/proc/view_linux.go":      "opens the paths of a sandbox, which must not contain links",
+	"engine/sandbox/changes.go":      "compares the targets of links with earlier ones, and follows none",
+	"rpc/socket/directory_unix.go":   "checks the owner of each directory of a path, and creates missing ones",
+	"test/tree/tree.go":              "reports the targets of links and follows none",
 }
 
 func TestOneResolver(t *testing.T) {

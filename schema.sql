@@ -48,6 +48,7 @@ CREATE TABLE sessions (
   sum         INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX sessions_by_update ON sessions (updated_at DESC, session DESC);
+CREATE INDEX sessions_by_cwd ON sessions (cwd);
 CREATE INDEX sessions_by_parent ON sessions (parent) WHERE parent IS NOT NULL;
 
 -- The input that a session was created with, until a commit takes it. Deleted with its session.
@@ -148,6 +149,7 @@ CREATE TABLE inputs (
   at       INTEGER NOT NULL,
   sum           INTEGER NOT NULL
 ) STRICT;
+CREATE INDEX inputs_by_session ON inputs (session);
 CREATE UNIQUE INDEX inputs_by_source ON inputs (session, source) WHERE source <> '';
 CREATE INDEX inputs_by_stream ON inputs (session, stream, ordinal) WHERE stream <> '';
 CREATE INDEX inputs_pending ON inputs (session, input) WHERE
@@ -265,7 +267,8 @@ CREATE TABLE blob_refs (
 CREATE INDEX blob_refs_by_digest ON blob_refs (digest);
 
 -- An approval rule that a person stored: in this workspace, calls of this tool with this subject
--- are allowed. The subject is the digest of the arguments, without those that may vary.
+-- are allowed. The subject is the digest of the arguments, without those that may vary. Without
+-- a tool, the subject is a rule as JSON, which may also ask or deny.
 CREATE TABLE approvals (
   cwd     TEXT NOT NULL,
   tool    TEXT NOT NULL,

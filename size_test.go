@@ -25,7 +25,7 @@ const (
 var larger = map[string]size{
 	"lashd/engine":             {lines: 15_200},
 	"lashd/persistence.Commit": {fields: 36},
-	"lashd/rpc/protocol.Event": {fields: 42},
+	"lashd/rpc/protocol.Event": {fields: 43},
 }
 
 type size struct{ methods, fields, lines int }

@@ -1,11 +1,10 @@
 package engine
 
 import (
-	"slices"
-
 	"lashd/engine/approval"
 	"lashd/engine/authority"
 	"lashd/engine/plugin"
+	"lashd/engine/rulebook"
 	"lashd/engine/tool"
 	"lashd/rpc/protocol"
 )
@@ -26,27 +25,11 @@ type judge struct {
 	sessionCeiling *protocol.Ceiling
 	// ceiling combines the ceilings of the inputs that the turn has read; nil if they have none.
 	ceiling *protocol.Ceiling
+	// rules has the rules of the user and of workspaces.
+	rules   *rulebook.Book
 	plugins *plugin.Session
 	// base has the tools of the plugins, including those that a client replaced.
 	base *tool.Registry
-}
-
-// policies returns all policies that a call must satisfy, with the session's own policy first.
-// Policies from the turn's inputs are Late: standing answers of this session do not satisfy them.
-func (j *judge) policies() []approval.Policy {
-	all := []approval.Policy{{Policy: protocol.Policy{Approval: j.config.Approval, Cwd: j.cwd}, Own: true}}
-	for _, c := range []struct {
-		*protocol.Ceiling
-		late bool
-	}{{j.sessionCeiling, false}, {j.ceiling, true}} {
-		if c.Ceiling == nil {
-			continue
-		}
-		for _, p := range c.Policies {
-			all = append(all, approval.Policy{Policy: p, Late: c.late})
-		}
-	}
-	return all
 }
 
 // ceilings returns the strictest combination of both ceilings; the zero value limits nothing.
@@ -62,7 +45,7 @@ func (j *judge) ceilings() protocol.Ceiling {
 func (j *judge) callToJudge(s *toolCall) *approval.Request {
 	c := j.ceilings()
 	q := &approval.Request{
-		Call: approval.SubjectsOf(j.cwd, s.entry, s.Args), Kind: j.kindOf(s.entry), Policies: j.policies(), Ceiling: c,
+		Call: approval.SubjectsOf(j.cwd, s.entry, s.Args), Kind: j.kindOf(s.entry), Policies: j.rules.Policies(protocol.Policy{Approval: j.config.Approval, Cwd: j.cwd}, j.sessionCeiling, j.ceiling), Ceiling: c,
 		Outside: !insideRoots(&c, j.cwd), Escapes: (c.Sandboxed || s.sandboxed) && !j.staysSandboxed(s.entry),
 		Ships: j.plugins.Ships(s.entry.Source()),
 	}
@@ -73,7 +56,7 @@ func (j *judge) callToJudge(s *toolCall) *approval.Request {
 		q.Instead = approval.SubjectsOf(j.cwd, there, s.Args)
 	}
 	if s.approval != nil {
-		q.Wanted = &approval.Wanted{Default: s.approval.Default}
+		q.Wanted = &approval.Wanted{Default: s.approval.Default, By: s.approval.by, Reason: s.approval.Reason}
 	}
 	return q
 }
@@ -115,26 +98,11 @@ func (j *judge) staysSandboxed(e *tool.Entry) bool {
 	return j.plugins.Sandboxed(e.Source()) || j.plugins.Ships(e.Source()) && approval.Reads(e.Manifest.Kind)
 }
 
-// mayRunCells returns why no code cells may run, as a sentence for the model; empty if they may. Code
-// that can only call tools may always run, because each call is judged. For other executors, lashd
-// never asks a person about a single cell. So if a requesting session uses another driver, which has
-// no cells, its work may not run any here.
+// mayRunCells returns why no code cells may run, as a sentence for the model; empty if they may. Code that can only
+// call tools may always run, because each call is judged.
 func (j *judge) mayRunCells() string {
-	c := j.ceilings()
-	other := slices.ContainsFunc(c.Policies, func(p protocol.Policy) bool { return p.Driver != j.config.Driver })
-	switch {
-	case j.plugins.ExecutorConfined():
-		return ""
-	case other:
-		return "The code was not run: the session that requested this work does not run code."
-	case c.NoTools:
-		return "The code was not run: the session that requested this work has no tools."
-	case c.ReadOnly:
-		return "The code was not run: this work was requested in plan mode. Put the step into the plan; only a person can end plan mode."
-	case c.Sandboxed && !j.plugins.ExecutorSandboxed():
-		return "The code was not run: a sandboxed plugin requested this work, and code runs outside the sandbox."
-	case !insideRoots(&c, j.cwd):
-		return "The code was not run: this workspace is outside the workspace of the session that requested the work."
+	if c := j.ceilings(); !j.plugins.ExecutorConfined() {
+		return authority.CellRefusal(c, j.config.Driver, j.plugins.ExecutorSandboxed(), insideRoots(&c, j.cwd))
 	}
 	return ""
 }

@@ -30,7 +30,9 @@ func TestRulesOfRequesters(t *testing.T) {
 	run.schema = `{"type":"object"}`
 	d, id, host := lent(t, setup{model: replies(scripted.Reply{Text: "ok"}), tools: []tool.Provider{run}, plugins: plugins(handling("p", nil))})
 	must[*protocol.HeadResult](t)(d.Sessions.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Approval: &protocol.ApprovalConfig{
-		Mode: protocol.ApproveAllow, Rules: []protocol.ApprovalRule{{Tool: "run", Prefix: "./bin", Action: protocol.ApproveDeny}},
+		Mode: protocol.ApproveAllow, Rules: []protocol.ApprovalRule{
+			{Tool: "run", Command: "./bin", Action: protocol.ApproveDeny}, {Tool: "run", Path: "bin", Action: protocol.ApproveDeny},
+		},
 	}}))
 	for _, dir := range []string{"bin", "sub/bin"} {
 		if err := os.MkdirAll(filepath.Join(d.setup.cwd, dir), 0o755); err != nil {
@@ -53,7 +55,7 @@ func TestRulesWithoutADirectory(t *testing.T) {
 	run := says("run", "ran")
 	run.schema = `{"type":"object"}`
 	d := start(t, setup{cwd: t.TempDir(), model: replies(), tools: []tool.Provider{run}})
-	denies := protocol.ApprovalConfig{Mode: protocol.ApproveAllow, Rules: []protocol.ApprovalRule{{Tool: "run", Prefix: "bin", Action: protocol.ApproveDeny}}}
+	denies := protocol.ApprovalConfig{Mode: protocol.ApproveAllow, Rules: []protocol.ApprovalRule{{Tool: "run", Path: "bin", Action: protocol.ApproveDeny}}}
 	p := &protocol.SessionNewParams{Cwd: d.setup.cwd, Approval: allowing, Authority: protocol.Authority{Ceiling: &protocol.Ceiling{Policies: []protocol.Policy{{Approval: denies}}}}}
 	id := must[*protocol.SessionNewResult](t)(d.Sessions.New(t.Context(), p)).SessionID
 	for args, want := range map[string]string{`{"path":"bin/x"}`: "denied", `{"path":"/bin/x"}`: "ran"} {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"time"
 
-	"lashd/engine/approval"
 	"lashd/engine/decision"
 	"lashd/rpc/protocol"
 )
@@ -21,15 +20,6 @@ func (j *judge) deadline(s *toolCall) time.Duration {
 		plugin = s.approval.DeadlineMs
 	}
 	return cmp.Or(time.Duration(cmp.Or(plugin, j.config.Approval.DeadlineMs))*time.Millisecond, defaultDeadline)
-}
-
-// defaultAnswer returns the answer that an approval gets at its deadline. Everything but an
-// explicit "allow" rejects the call.
-func defaultAnswer(v approval.Verdict) protocol.DecisionChoice {
-	if v.Silence == protocol.ApproveAllow {
-		return protocol.ChooseAllowOnce
-	}
-	return protocol.ChooseReject
 }
 
 // expireDue runs on the actor and gives each overdue decision its default answer. If an answer

@@ -114,7 +114,7 @@ func TestApproval(t *testing.T) {
 		strict := s
 		strict.config = func(c *engine.Config) {
 			c.Defaults.Approval = protocol.ApprovalConfig{Mode: protocol.ApproveAllow, Rules: []protocol.ApprovalRule{
-				{Tool: "run", Prefix: "go", Action: protocol.ApproveAllow}, {Tool: "r*", Prefix: "go test", Action: protocol.ApproveDeny},
+				{Tool: "run", Command: "go", Action: protocol.ApproveAllow}, {Tool: "r*", Command: "go test", Action: protocol.ApproveDeny},
 			}}
 		}
 		d := start(t, strict)
@@ -128,7 +128,7 @@ func TestApprovalOfWhatAToolReads(t *testing.T) {
 	run := says("run", "ran")
 	run.schema = `{"type":"object"}`
 	only := func(c *engine.Config) {
-		c.Defaults.Approval = protocol.ApprovalConfig{Mode: protocol.ApproveDeny, Rules: []protocol.ApprovalRule{{Tool: "run", Prefix: "git", Action: protocol.ApproveAllow}}}
+		c.Defaults.Approval = protocol.ApprovalConfig{Mode: protocol.ApproveDeny, Rules: []protocol.ApprovalRule{{Tool: "run", Command: "git", Action: protocol.ApproveAllow}}}
 	}
 	for args, code := range map[string]string{
 		`{"command":"git status"}`:                          "",
@@ -206,14 +206,14 @@ func TestRulesOfToolsThatTellNothing(t *testing.T) {
 		args   string
 		denied bool
 	}{
-		{"a path above a denied place", protocol.ApprovalRule{Tool: "*", Prefix: "a/b", Action: protocol.ApproveDeny}, `{"path":"a"}`, true},
-		{"a path beside a command", protocol.ApprovalRule{Tool: "*", Prefix: ".git", Action: protocol.ApproveDeny}, `{"command":"ls","path":".git/x"}`, true},
-		{"a path beside an allowed command", protocol.ApprovalRule{Tool: "*", Prefix: "ls", Action: protocol.ApproveAllow}, `{"command":"ls","path":".git/x"}`, true},
-		{"an allowed command", protocol.ApprovalRule{Tool: "*", Prefix: "ls", Action: protocol.ApproveAllow}, `{"command":"ls -l"}`, false},
-		{"nothing, where only a place is allowed", protocol.ApprovalRule{Tool: "*", Prefix: "/", Action: protocol.ApproveAllow}, `{"file":"a"}`, true},
-		{"an allowed path", protocol.ApprovalRule{Tool: "*", Prefix: "a", Action: protocol.ApproveAllow}, `{"path":"a/b"}`, false},
-		{"a path that a shell takes apart", protocol.ApprovalRule{Tool: "*", Prefix: "a", Action: protocol.ApproveAllow}, `{"path":"a/b;c"}`, true},
-		{"nothing, where a place is denied", protocol.ApprovalRule{Tool: "*", Prefix: "a", Action: protocol.ApproveDeny}, `{"file":"a"}`, false},
+		{"a path above a denied place", protocol.ApprovalRule{Tool: "*", Path: "a/b", Action: protocol.ApproveDeny}, `{"path":"a"}`, true},
+		{"a path beside a command", protocol.ApprovalRule{Tool: "*", Path: ".git", Action: protocol.ApproveDeny}, `{"command":"ls","path":".git/x"}`, true},
+		{"a path beside an allowed command", protocol.ApprovalRule{Tool: "*", Command: "ls", Action: protocol.ApproveAllow}, `{"command":"ls","path":".git/x"}`, true},
+		{"an allowed command", protocol.ApprovalRule{Tool: "*", Command: "ls", Action: protocol.ApproveAllow}, `{"command":"ls -l"}`, false},
+		{"nothing, where only a place is allowed", protocol.ApprovalRule{Tool: "*", Path: "/", Action: protocol.ApproveAllow}, `{"file":"a"}`, true},
+		{"an allowed path", protocol.ApprovalRule{Tool: "*", Path: "a", Action: protocol.ApproveAllow}, `{"path":"a/b"}`, false},
+		{"a path that a shell takes apart", protocol.ApprovalRule{Tool: "*", Path: "a", Action: protocol.ApproveAllow}, `{"path":"a/b;c"}`, true},
+		{"nothing, where a place is denied", protocol.ApprovalRule{Tool: "*", Path: "a", Action: protocol.ApproveDeny}, `{"file":"a"}`, false},
 	} {
 		t.Run("issue/2 a rule checks command and path of any tool: "+c.row, func(t *testing.T) {
 			d := start(t, setup{model: replies(), tools: []tool.Provider{run}, config: func(config *engine.Config) {
@@ -240,7 +240,7 @@ func TestRuleOfToolsBesideAClients(t *testing.T) {
 	reply := scripted.Reply{ToolCalls: []scripted.Call{{ID: "c1", Name: "run", Args: json.RawMessage(`{"file":"a"}`)}}}
 	d := start(t, setup{model: replies(reply), tools: []tool.Provider{run}})
 	id := d.session(t)
-	rules := []protocol.ApprovalRule{{Tool: "*", Prefix: "a", Action: protocol.ApproveDeny}}
+	rules := []protocol.ApprovalRule{{Tool: "*", Path: "a", Action: protocol.ApproveDeny}}
 	must[*protocol.HeadResult](t)(d.Sessions.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Approval: &protocol.ApprovalConfig{Mode: protocol.ApproveAllow, Rules: rules}}))
 	beside := []protocol.ClientTool{{ToolManifest: protocol.ToolManifest{Name: "another"}}}
 	must[*protocol.SessionOverlayResult](t)(d.Sessions.SetOverlay(t.Context(), "cli_a", &protocol.SessionOverlayParams{SessionID: id, Tools: beside}))

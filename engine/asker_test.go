@@ -15,6 +15,7 @@ import (
 	"lashd/engine/plugin"
 	"lashd/engine/provider/scripted"
 	"lashd/engine/tool"
+	"lashd/internal/pathresolve"
 	"lashd/rpc/protocol"
 )
 
@@ -128,7 +129,7 @@ func TestRequesterLimits(t *testing.T) {
 	})
 	t.Run("outside/1 outside/29 a session whose workspace cannot be resolved can request nothing", func(t *testing.T) {
 		link := filepath.Join(t.TempDir(), "link")
-		ok(t, os.Symlink(t.TempDir(), link))
+		ok(t, os.Mkdir(link, 0o700))
 		calling := scripted.Turn{Match: &scripted.Match{LastUserContains: "run"}, Replies: []scripted.Reply{calls("run"), {Text: "done"}}}
 		d := start(t, setup{
 			model: scripted.New(&scripted.Script{Turns: []scripted.Turn{calling}, Otherwise: &scripted.Turn{Replies: []scripted.Reply{{Text: "ok"}}}}),
@@ -145,6 +146,10 @@ func TestRequesterLimits(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), "resolve the workspace of the requesting session: ") {
 				t.Errorf("%s: %v", name, err)
 			}
+		}
+		ok(t, os.Remove(link), os.Symlink(t.TempDir(), link))
+		if _, err := host.Lifecycle.CreateSession(t.Context(), lax()); !errors.Is(err, pathresolve.ErrElsewhere) {
+			t.Errorf("a session, when a link leads elsewhere from the workspace: %v", err)
 		}
 		finish()
 		if got := cameTo(t, d.wait(t, o.typed(protocol.EventTurnAccepted).TurnID)); got == "ran" {

@@ -2,8 +2,10 @@ package engine
 
 import (
 	"context"
+	"time"
 
 	"lashd/engine/change"
+	"lashd/engine/decision"
 	"lashd/engine/feed"
 	"lashd/engine/graph"
 	"lashd/persistence"
@@ -24,7 +26,7 @@ func (ss *Sessions) Attach(ctx context.Context, p *protocol.SessionAttachParams)
 		a.sub.Close()
 		return nil, nil, err
 	}
-	a.result.Decisions = append(a.result.Decisions, below...)
+	a.result.Decisions = decision.CountDown(append(a.result.Decisions, below...), time.Now())
 	if p.AfterSeq == nil || a.result.Gap != nil {
 		row := persistence.Session{Session: a.result.Session, Key: a.key, Branch: a.branch}
 		if err := ss.snapshot(ctx, row, a.drafts, a.result); err != nil {

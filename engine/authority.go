@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -42,6 +43,7 @@ func (a *requester) id() protocol.SessionID {
 var (
 	errSandbox  = &plugin.UnavailableError{Capability: "commands outside of the plugin's sandbox"}
 	errPlanning = &plugin.UnavailableError{Capability: "commands in plan mode"}
+	errWider    = &plugin.UnavailableError{Capability: "input to commands with a wider sandbox than the session's"}
 )
 
 // checkCommands returns an error if the requester is in a sandbox or in plan mode. Commands of
@@ -66,13 +68,22 @@ func (a *requester) confined(wanted protocol.SandboxMode) protocol.SandboxMode {
 	return authority.Narrowest(wanted, a.sandbox)
 }
 
+// networked returns the hosts that a command of the requester reaches. A bound plugin gets none in a sandbox: its request was not judged as
+// a call.
+func (a *requester) networked(wanted *protocol.NetworkAccess) *protocol.NetworkAccess {
+	if a == nil || !a.sandbox.Confines() {
+		return wanted
+	}
+	return nil
+}
+
 // confine returns the spec of a task whose command, if it has one, runs in no wider mode than the requester may use.
 func (a *requester) confine(spec protocol.TaskSpec) protocol.TaskSpec {
 	if spec.Command == nil {
 		return spec
 	}
 	command := *spec.Command
-	command.Sandbox = a.confined(command.Sandbox)
+	command.Sandbox, command.Network = a.confined(command.Sandbox), a.networked(command.Network)
 	spec.Command = &command
 	return spec
 }
@@ -85,12 +96,21 @@ func checkTaskCommand(by *requester, spec *protocol.TaskSpec) error {
 	return by.checkCommands()
 }
 
+// checkSignal is checkTaskCommand for a signal. A shell runs what it reads, so a requester with a sandbox must not write to a command with
+// a wider one.
+func (a *requester) checkSignal(spec *protocol.TaskSpec) error {
+	if a != nil && a.sandbox.Confines() && spec.Command != nil && a.confined(spec.Command.Sandbox) != spec.Command.Sandbox {
+		return errWider
+	}
+	return checkTaskCommand(a, spec)
+}
+
 // limits returns everything that restricts what a requester may cause in other sessions: its
 // session's authority, the tools removed from its model, and the requester's own ceiling. Roots are
-// resolved to where they lead now. a must not be nil.
+// resolved to where they lead now, but the session's own workspace must not lead elsewhere. a must not be nil.
 func (e *Engine) limits(ctx context.Context, a *requester) (protocol.Ceiling, error) {
 	row, err := e.store.Session(ctx, a.session)
-	if err != nil {
+	if err = cmp.Or(err, pathresolve.Elsewhere(row.Cwd)); err != nil {
 		return protocol.Ceiling{}, err
 	}
 	c := authority.Of(&row.Session)

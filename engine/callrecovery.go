@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"time"
 
-	"lashd/internal/termtext"
+	"lashd/engine/approval"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
@@ -69,7 +69,7 @@ func (s *toolCall) restore(row persistence.Effect) error {
 	}
 	s.attempt, s.reply, s.messages, s.parked, s.overdue = known.Attempt, known.Reply, known.Messages, known.Parked, known.Overdue
 	s.intents, s.clientOutput, s.replay = known.Intents, known.ClientOutput, cmp.Or(known.Replay, protocol.ReplayNever)
-	s.allowedPaths, s.allowedSandbox = known.Places, known.Sandbox
+	s.allowed = allowance{paths: known.Places, sandbox: known.Sandbox, network: known.Network, changed: known.Changed}
 	if known.Args != nil {
 		s.Args = known.Args
 	}
@@ -151,31 +151,15 @@ func (a *asks) outcomeQuestion(call protocol.ToolCall) protocol.Decision {
 	if ms := a.judge.config.Unknown.DeadlineMs; ms != nil {
 		deadline = time.Duration(*ms) * time.Millisecond
 	}
-	return a.decision(protocol.Decision{
-		Kind: protocol.DecisionOutcome, Default: protocol.ChooseTellModel,
-		Prompt: fmt.Sprintf("lashd stopped while the tool %s was running with %s. Did the call take effect?", call.Name, termtext.Brief(call.Args)),
-		Choices: []protocol.DecisionChoice{
-			protocol.ChooseTellModel, protocol.ChooseHappened, protocol.ChooseNotHappened, protocol.ChooseRunAgain,
-		},
-	}, call, deadline)
+	return a.decision(approval.OutcomeQuestion(call), call, deadline)
 }
 
 // applyAnswer applies a person's answer to the call. After an answer that allows it, or that asks
 // to run it again, the call has no result yet and can start. All other answers end it with a
 // result.
 func (s *toolCall) applyAnswer(a *protocol.DecisionAnswer) {
-	switch a.Choice {
-	case protocol.ChooseAllowOnce, protocol.ChooseAllowSession, protocol.ChooseAllowAlways, protocol.ChooseRunAgain:
-	case protocol.ChooseHappened:
-		s.answer(protocol.Succeed("The call was interrupted after it started. The user says that it took effect. Its output is lost."))
-	case protocol.ChooseNotHappened:
-		s.fail(protocol.FailExecution, "not_executed", "The call was interrupted. The user says that it had no effect.", protocol.FromRuntime)
-	case protocol.ChooseReject:
-		s.fail(protocol.FailPermission, "denied", "The call was not allowed: "+rejectionReason(a)+".", protocol.FromPolicy)
-	case protocol.ChooseCancelled:
-		s.answer(protocol.ToolOutput{Status: protocol.OutputCancelled, Text: "the turn was cancelled before the call was allowed"})
-	default:
-		s.answer(protocol.ToolOutput{Status: protocol.OutputUnknown, Text: "The call started, then lashd was interrupted. " +
-			"It is unknown whether the call took effect, and it was not run again. Check the current state before you repeat it."})
+	s.decided.Answer = a
+	if out := approval.Result(a); out != nil {
+		s.answer(*out)
 	}
 }

@@ -194,7 +194,7 @@ func (s *services) CreateSession(ctx context.Context, p *protocol.SessionNewPara
 	if err != nil {
 		return nil, err
 	}
-	return s.eng.Sessions.new(ctx, by, p)
+	return s.eng.Sessions.new(ctx, &sessionDraft{by: by}, p)
 }
 
 // CloseSession implements plugin.LifecycleService. A plugin cannot close the session it runs in.

@@ -175,7 +175,7 @@ func (call *clientCall) take(ctx context.Context, st *state, out protocol.ToolOu
 		return nil, fmt.Errorf("call %s: %w", call.host.call.CallID, ErrNoCall)
 	}
 	defer leave()
-	out = tidy(out)
+	out = tool.Tidy(out)
 	result := &protocol.ToolRespondResult{Accepted: true}
 	c := st.change(persistence.Commit{Receipt: rc.With(result), Blobs: blobs})
 	call.host.give(c, out)

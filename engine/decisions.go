@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"lashd/engine/approval"
 	"lashd/engine/decision"
 	"lashd/engine/param"
 	"lashd/engine/receipt"
-	"lashd/engine/tool"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
@@ -83,6 +83,7 @@ func (ds *sessionDecisions) resolve(ctx context.Context, o *decision.Open, answe
 		t.State = protocol.TurnRunning
 		st.queue.In(c).SetTurn(c, t)
 	}
+	c.Then(func() { st.eng.rules.Apply(c.Approve) })
 	return st.commit(ctx, c)
 }
 
@@ -94,24 +95,21 @@ func (ds *Decisions) Respond(ctx context.Context, client protocol.ClientID, p *p
 	if err != nil {
 		return nil, err
 	}
+	changed, err := ds.changes(ctx, d.SessionID, p)
+	if err != nil {
+		return nil, err
+	}
 	return mutate(ctx, ds.eng, d.SessionID, "decision/respond", p.Key(), p, func(ctx context.Context, st *state, rc receipt.Request) (*protocol.DecisionRespondResult, error) {
 		open := st.decisions.Find(p.DecisionID)
 		if open == nil {
 			return st.decisions.firstAnswer(ctx, p.DecisionID)
 		}
-		if !open.ForPerson() {
-			return nil, param.Bad("/decisionId", "names a deferred tool call; answer it with tool/complete")
+		if err := param.CheckAnswer(&open.Decision, p); err != nil {
+			return nil, err
 		}
-		if !slices.Contains(open.Choices, p.Choice) {
-			return nil, param.NotOneOf("/choice", open.Choices)
+		answer := protocol.DecisionAnswer{
+			Choice: p.Choice, Value: p.Value, Args: changed.Args, Places: changed.Places, Hunks: p.Hunks, Width: p.Width, Reason: p.Reason, By: string(client), AtMs: now(),
 		}
-		if open.Kind == protocol.DecisionApproval && p.Choice != protocol.ChooseReject && p.ArgsHash != open.ArgsHash {
-			return nil, param.Bad("/argsHash", "must be the decision's argsHash from decision/list: an approval covers exactly those arguments")
-		}
-		if err := tool.CheckValue(open.Form, p.Value); err != nil && p.Choice == protocol.ChooseAnswer {
-			return nil, param.Bad("/value", "does not fit the decision's form: %v", err)
-		}
-		answer := protocol.DecisionAnswer{Choice: p.Choice, Value: p.Value, By: string(client), AtMs: now()}
 		result := &protocol.DecisionRespondResult{Answer: answer, Won: true}
 		return result, st.decisions.resolve(ctx, open, answer, func(seq protocol.Seq) *persistence.Receipt {
 			result.Seq = seq
@@ -133,7 +131,7 @@ func (ds *sessionDecisions) firstAnswer(ctx context.Context, id protocol.Decisio
 // names none.
 func (ds *Decisions) List(ctx context.Context, p *protocol.DecisionListParams) (*protocol.DecisionListResult, error) {
 	open, err := ds.openOf(ctx, p.SessionID)
-	return &protocol.DecisionListResult{Data: list(open)}, err
+	return &protocol.DecisionListResult{Data: decision.CountDown(list(open), time.Now())}, err
 }
 
 // openOf reads open decisions from the store, without loading sessions.

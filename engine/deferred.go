@@ -188,7 +188,7 @@ func (a *asks) completionOutput(ctx context.Context, s *toolCall, d *decision.Op
 		if err := json.Unmarshal(d.Answer.Value, &out); err != nil {
 			return protocol.Fail(protocol.FailInternal, "completion_unreadable", err.Error(), protocol.FromRuntime)
 		}
-		return tidy(out)
+		return tool.Tidy(out)
 	case protocol.ChooseCancelled:
 		if d.Deferral.OnCancel == protocol.CancelWork {
 			a.cancelWork(ctx, s, a.eng.Decisions.keyOf(&d.Decision))

@@ -7,9 +7,11 @@ import (
 	"fmt"
 
 	"lashd/engine/approval"
+	"lashd/engine/audit"
 	"lashd/engine/authority"
 	"lashd/engine/change"
 	"lashd/engine/param"
+	"lashd/engine/queue"
 	"lashd/engine/receipt"
 	"lashd/engine/undo"
 	"lashd/persistence"
@@ -35,7 +37,7 @@ func (ts *Tools) Call(ctx context.Context, p *protocol.ToolCallParams) (*protoco
 			return nil, s.interrupted(cancelledOr(l.ctx, err))
 		}
 		result := &protocol.ToolCallResult{CallID: s.CallID, Output: s.reply.Seen(), DurationMs: s.reply.DurationMs}
-		return result, s.interrupted(d.end(ctx, rc.With(result)))
+		return result, s.interrupted(d.end(ctx, rc.With(result), queue.CallWake(p.Tell, s.ToolCall, &result.Output)))
 	})
 }
 
@@ -56,6 +58,7 @@ type directCall struct {
 	id protocol.TurnID
 	// journaled is set if the request has an idempotency key. Otherwise nothing is journaled.
 	journaled bool
+	audits    audit.Queue // for the commit at the end
 }
 
 // turnID implements caller.
@@ -137,7 +140,7 @@ func directCallID(rc receipt.Request) protocol.CallID {
 func (l *lease) direct(id protocol.CallID, journaled bool) *directCall {
 	d := &directCall{id: protocol.TurnID(id), journaled: journaled}
 	j := &judge{
-		config: &l.row.Config, cwd: l.row.Cwd, sessionCeiling: l.row.Authority.Ceiling, plugins: l.plugins, base: l.set.composer.Base(),
+		config: &l.row.Config, cwd: l.row.Cwd, sessionCeiling: l.row.Authority.Ceiling, plugins: l.plugins, base: l.set.composer.Base(), rules: l.eng.rules,
 		ceiling: authority.Planning(l.row.Config, l.row.Authority.Ceiling),
 	}
 	h := &hooks{
@@ -166,6 +169,7 @@ func (d *directCall) run(ctx context.Context, s *toolCall) error {
 		return err // also if the tool returned something: plugins may not have seen it
 	}
 	s.reply = &reply
+	d.audits.Add("", s.CallID, s.decided.Ends(s.judged, &reply.Output))
 	return nil
 }
 
@@ -188,11 +192,14 @@ func (d *directCall) start(ctx context.Context, s *toolCall) error {
 	if v.Mode == protocol.ApproveAsk && s.sandboxed { // a sandboxed plugin changed the call, and there is no turn in which to ask a person
 		v = approval.Verdict{Mode: protocol.ApproveDeny, Beyond: true}
 	}
+	s.decided.ByClient(v)
 	if v.Mode == protocol.ApproveDeny {
 		s.deny(v)
+		d.audits.Add("", s.CallID, s.decided.Ends(s.judged, &s.reply.Output))
 		return nil
 	}
 	s.begin()
+	d.audits.Add("", s.CallID, s.decided.Starts(s.judged))
 	err := d.store(ctx, s)
 	if err != nil {
 		s.attempt-- // the attempt did not happen
@@ -241,9 +248,9 @@ func (d *directCall) storeRows(ctx context.Context, rows []persistence.Effect) e
 	return err
 }
 
-// end commits the receipt of the request together with new plugin state, and removes the journal
-// rows, which the receipt replaces.
-func (d *directCall) end(ctx context.Context, rc *persistence.Receipt) error {
+// end commits the receipt of the request together with new plugin state and the wake that tells the
+// model of the call, unless that is nil. It removes the journal rows, which the receipt replaces.
+func (d *directCall) end(ctx context.Context, rc *persistence.Receipt, tell *queue.Wake) error {
 	ctx = context.WithoutCancel(ctx)
 	var kept idleCapture
 	if st, err := loadedState(ctx, d.eng, d.session.id); err == nil {
@@ -255,7 +262,13 @@ func (d *directCall) end(ctx context.Context, rc *persistence.Receipt) error {
 			rows.Retire = []protocol.TurnID{d.id}
 		}
 		c := st.change(rows)
+		d.audits.AddTo(c)
 		kept.addTo(c, st)
+		if tell != nil {
+			if _, refused, err := st.queue.In(c).Wake(ctx, c, st.eng.store, *tell); err != nil || refused != "" {
+				st.eng.Log.Error("cannot tell the model of a call that a client made", "call", d.id, "refused", refused, "error", err)
+			}
+		}
 		return struct{}{}, st.commitUnlessEmpty(ctx, c)
 	})
 	return err

@@ -46,7 +46,7 @@ func (h *hooks) createFor(ctx context.Context, o plugin.Owned, key string) error
 		p.IdempotencyKey = key
 	}
 	ceiling := authority.MeetAll(h.judge.ceiling, authority.Sandboxed(h.plugins.Sandboxed(o.Plugin)))
-	_, err := h.eng.Sessions.new(ctx, &requester{session: h.session.id, ceiling: ceiling, bound: h.plugins.Loaded(o.Plugin)}, &p)
+	_, err := h.eng.Sessions.new(ctx, &sessionDraft{by: &requester{session: h.session.id, ceiling: ceiling, bound: h.plugins.Loaded(o.Plugin)}}, &p)
 	return err
 }
 
@@ -68,49 +68,4 @@ func pluginEvents(turn protocol.TurnID, o plugin.Owned) []change.Event {
 		events = append(events, change.Event{Event: event})
 	}
 	return events
-}
-
-// messagesOfPlugin returns the messages of a directive, with the plugin as their origin.
-func messagesOfPlugin(o plugin.Owned) []protocol.Message {
-	var msgs []protocol.Message
-	for _, m := range o.Messages {
-		msg := protocol.Message{Role: m.Role, Origin: pluginOrigin(o.Plugin, m.Origin)}
-		if m.Content != "" {
-			msg.Parts = append(msg.Parts, protocol.Part{Kind: protocol.PartText, Text: m.Content})
-		}
-		msg.Parts = append(msg.Parts, m.Parts...)
-		msgs = append(msgs, msg)
-	}
-	return msgs
-}
-
-// pluginOrigin returns the origin of a plugin's message. The plugin itself only decides whether the
-// message is transient.
-func pluginOrigin(plugin string, said *protocol.Origin) *protocol.Origin {
-	return &protocol.Origin{Kind: protocol.OriginPlugin, Plugin: plugin, Transient: said != nil && said.Transient}
-}
-
-// splitTransient separates messages that become history from transient ones, which the model sees
-// once.
-func splitTransient(msgs []protocol.Message) (lasting, transient []protocol.Message) {
-	for _, m := range msgs {
-		if m.Origin != nil && m.Origin.Transient {
-			transient = append(transient, m)
-		} else {
-			lasting = append(lasting, m)
-		}
-	}
-	return lasting, transient
-}
-
-// keepUserAndSystem keeps messages with role user or system. Plugins may add no others before and
-// after a turn.
-func keepUserAndSystem(msgs []protocol.Message) []protocol.Message {
-	var kept []protocol.Message
-	for _, m := range msgs {
-		if m.Role == protocol.RoleUser || m.Role == protocol.RoleSystem {
-			kept = append(kept, m)
-		}
-	}
-	return kept
 }

@@ -18,6 +18,7 @@ import (
 	"lashd/engine/presence"
 	"lashd/engine/provider"
 	"lashd/engine/receipt"
+	"lashd/engine/rulebook"
 	"lashd/engine/sandbox"
 	"lashd/engine/tip"
 	"lashd/engine/trace"
@@ -43,7 +44,9 @@ type Config struct {
 	Keys *provider.Keys
 	// Defaults are the settings of new sessions. Driver and Budget are required.
 	Defaults protocol.Config
-	Log      *slog.Logger
+	// UserRules are the approval rules of config.toml; nil: none.
+	UserRules rulebook.UserRules
+	Log       *slog.Logger
 	// Trace receives trace records; nil turns tracing off.
 	Trace *trace.File
 	// StateDir is the data directory of the daemon. Tools may not touch it.
@@ -89,6 +92,7 @@ type API struct {
 	Turns       *Turns
 	Queue       *Queue
 	Decisions   *Decisions
+	Rules       *rulebook.Methods
 	Tools       *Tools
 	Code        *Code
 	Operations  *Operations
@@ -123,6 +127,8 @@ type Engine struct {
 	receipts *receipt.Flights
 	// waits has the requests that wait for a turn to end.
 	waits waits
+	// rules has the approval rules of the user and of workspaces.
+	rules *rulebook.Book
 	// sessionIdle is notified when some session may have become idle.
 	sessionIdle tip.Tip
 	// tasksChanged is notified when a task has changed.
@@ -160,6 +166,7 @@ func New(cfg Config) *Engine {
 		sessions: map[protocol.SessionID]*session{},
 		receipts: receipt.NewFlights(cfg.Store), waits: waits{turns: map[protocol.TurnID]*waiting{}},
 	}
+	e.rules = rulebook.New(cfg.Store, cfg.UserRules)
 	e.API = newAPI(e, cfg)
 	return e
 }
@@ -167,7 +174,7 @@ func New(cfg Config) *Engine {
 // newAPI returns the API of an engine that has its other fields.
 func newAPI(e *Engine, cfg Config) API {
 	return API{
-		Sessions: &Sessions{e}, Turns: &Turns{e}, Queue: &Queue{e}, Decisions: &Decisions{e}, Tools: &Tools{e}, Code: &Code{e}, Operations: &Operations{e},
+		Sessions: &Sessions{e}, Turns: &Turns{e}, Queue: &Queue{e}, Decisions: &Decisions{e}, Rules: &rulebook.Methods{Book: e.rules, Sessions: ruleHost{e}, Receipts: e.receipts}, Tools: &Tools{e}, Code: &Code{e}, Operations: &Operations{e},
 		Tasks: &Tasks{e}, Monitors: &Monitors{e}, Completions: &Completions{e}, History: &History{e}, Snapshots: &Snapshots{e},
 		Artifacts: artifact.New(cfg.Store, e.receipts, e.commitIn),
 		Files:     undo.New(undo.Config{Store: cfg.Store, StateDir: cfg.StateDir, Limits: cfg.FileLimits, Idle: cfg.Idle, Log: cfg.Log}),
@@ -183,6 +190,9 @@ func newAPI(e *Engine, cfg Config) API {
 // leases, tasks, tool calls, actors. A tool that ignores its context can outlive Run; that is
 // logged. Call Run once.
 func (e *Engine) Run(ctx context.Context) error {
+	if err := e.rules.Load(context.WithoutCancel(ctx)); err != nil {
+		return errors.Join(err, e.Files.Close())
+	}
 	actors, stopActors := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopActors()
 	lends, cancelLeases := context.WithCancel(actors)

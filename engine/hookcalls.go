@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"lashd/engine/plugin"
+	"lashd/engine/tool"
 	"lashd/engine/trace"
 	"lashd/engine/turn"
 	"lashd/rpc/protocol"
@@ -65,7 +66,7 @@ func (h *hooks) beforeCall(ctx context.Context, s *toolCall) error {
 		s.Args = verdict.Args
 		s.sandboxed = s.sandboxed || slices.ContainsFunc(verdict.ArgsBy, h.plugins.Sandboxed)
 	}
-	if err := h.apply(ctx, plugin.HookBeforeTool, string(s.CallID), verdict.Effects); err != nil {
+	if err := h.apply(ctx, plugin.HookBeforeTool, s.hookPlace(), verdict.Effects); err != nil {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -74,7 +75,7 @@ func (h *hooks) beforeCall(ctx context.Context, s *toolCall) error {
 	}
 	switch {
 	case verdict.Output != nil:
-		s.answer(h.session.files().Output(ctx, tidy(*verdict.Output)))
+		s.answer(h.session.files().Output(ctx, tool.Tidy(*verdict.Output)))
 		h.setShown(ctx, s, s.reply)
 	case verdict.Approval != nil:
 		s.approval = &pluginApproval{*verdict.Approval, verdict.Plugin}
@@ -113,16 +114,19 @@ func (h *hooks) afterCall(ctx context.Context, s *toolCall, reply *turn.ToolRepl
 		verdict.Output = &out
 	}
 	if verdict.Output != nil {
-		reply.Output = h.session.files().Changed(ctx, &reply.Output, tidy(*verdict.Output))
+		refusal := reply.Output.Refusal
+		reply.Output = h.session.files().Changed(ctx, &reply.Output, tool.Tidy(*verdict.Output))
+		reply.Output.Refusal = refusal
 	}
 	for _, o := range verdict.Messages {
-		s.messages = append(s.messages, h.session.files().Messages(ctx, messagesOfPlugin(o))...)
+		s.messages = append(s.messages, h.session.files().Messages(ctx, plugin.MessagesOf(o))...)
 	}
 }
 
 // setShown sets reply.Shown if plugins show the model another output than the one that is stored.
 func (h *hooks) setShown(ctx context.Context, s *toolCall, reply *turn.ToolReply) {
-	out := h.session.files().Changed(ctx, &reply.Output, tidy(h.plugins.ProjectResult(ctx, h.resultHook(s, reply))))
+	out := h.session.files().Changed(ctx, &reply.Output, tool.Tidy(h.plugins.ProjectResult(ctx, h.resultHook(s, reply))))
+	out.Refusal = reply.Output.Refusal
 	if !reflect.DeepEqual(out, reply.Output) {
 		reply.Shown = &out
 	}

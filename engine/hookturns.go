@@ -60,7 +60,7 @@ func (s *seams) beforeTurn(ctx context.Context) error {
 		TurnID: s.store.turn, View: s.view(nil), Input: s.input, Inputs: s.inputs, Host: s.capabilities(),
 	})
 	if err == nil {
-		told, err = s.seam(ctx, plugin.HookBeforeTurn, "", all, func(msgs []protocol.Message) { p.Messages = append(p.Messages, keepUserAndSystem(msgs)...) })
+		told, err = s.seam(ctx, plugin.HookBeforeTurn, "", all, func(msgs []protocol.Message) { p.Messages = append(p.Messages, plugin.KeepUserAndSystem(msgs)...) })
 	}
 	if cause := context.Cause(ctx); cause != nil {
 		if s.store.suspended() {
@@ -90,7 +90,7 @@ func (s *seams) start() {
 	input, shown := s.input, []protocol.Message(nil)
 	if p := s.journal.begin.Prepared; p != nil {
 		var lasting []protocol.Message
-		lasting, shown = splitTransient(p.Messages)
+		lasting, shown = plugin.SplitTransient(p.Messages)
 		input = append(slices.Clip(input), lasting...)
 	}
 	s.journal.start(turn.New(s.plugins.Driver(), turn.Config{
@@ -134,7 +134,7 @@ func (s *seams) seam(ctx context.Context, seam plugin.Hook, at string, all []plu
 			case plugin.AbortTurn:
 				stop = &turnAbort{o}
 			case plugin.EnqueueMessages:
-				say(s.session.files().Messages(ctx, messagesOfPlugin(o)))
+				say(s.session.files().Messages(ctx, plugin.MessagesOf(o)))
 			default:
 				told = append(told, pluginEvents(s.store.turn, o)...)
 			}
@@ -196,7 +196,7 @@ func (s *seams) atCheckpoint(ctx context.Context, effect turn.Effect) (checkpoin
 
 // delivery returns the messages as the machine takes them at a checkpoint.
 func delivery(msgs []protocol.Message) (d turn.Delivery) {
-	d.Messages, d.Transient = splitTransient(msgs)
+	d.Messages, d.Transient = plugin.SplitTransient(msgs)
 	return d
 }
 
@@ -244,7 +244,7 @@ func (s *seams) runAfterTurn(ctx context.Context, used int64) error {
 // appendLasting adds messages of plugins to the history that the turn becomes. It drops transient
 // ones, since no model call follows that could show them.
 func (s *seams) appendLasting(msgs []protocol.Message) {
-	lasting, transient := splitTransient(keepUserAndSystem(msgs))
+	lasting, transient := plugin.SplitTransient(plugin.KeepUserAndSystem(msgs))
 	s.journal.append(lasting)
 	for _, m := range transient {
 		s.result.note(protocol.Issue{Kind: "plugin", Code: "transient_message_dropped",

@@ -159,7 +159,7 @@ func (g *intentGate) live(ctx context.Context, out *protocol.IntentOutcome) (pro
 // too; any other task needs a running worker.
 func (g *intentGate) signal(s *toolCall, t protocol.Task, want *protocol.SignalTaskIntent, out *protocol.IntentOutcome) {
 	_, begins := g.tasks.Changed(t.ID)
-	switch err := cmp.Or(checkSignal(&t.Spec, &protocol.TaskSignalParams{Name: want.Name, Payload: want.Payload}), checkTaskCommand(g.askerOf(s), &t.Spec)); {
+	switch err := cmp.Or(checkSignal(&t.Spec, &protocol.TaskSignalParams{Name: want.Name, Payload: want.Payload}), g.askerOf(s).checkSignal(&t.Spec)); {
 	case err != nil:
 		refuse(out, err)
 	case !begins && g.st.eng.workers.of(g.st.id, t.ID) == nil:

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 
+	"lashd/engine/audit"
 	"lashd/engine/change"
 	"lashd/engine/effectprint"
 	"lashd/engine/feed"
@@ -35,6 +36,7 @@ type journal struct {
 	lastID  uint64
 
 	logged   progress              // written by the actor only
+	audits   audit.Queue           // records of refused calls, for the commit with their results
 	emits    []protocol.PluginNode // events of the driver for observers, in order
 	streamed []*feed.Item          // items of model output that clients see and the log does not have yet
 

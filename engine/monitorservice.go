@@ -32,7 +32,7 @@ func (s monitorService) Start(ctx context.Context, p *protocol.MonitorStartParam
 	if err != nil {
 		return nil, err
 	}
-	mine.Spec.Sandbox = by.confined(mine.Spec.Sandbox)
+	mine.Spec.Sandbox, mine.Spec.Network = by.confined(mine.Spec.Sandbox), by.networked(mine.Spec.Network)
 	return s.eng.Monitors.start(ctx, protocol.TaskOrigin{TurnID: s.turn, Ceiling: by.ceiling}, &mine)
 }
 

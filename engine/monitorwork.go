@@ -30,7 +30,7 @@ func monitorWorker(spec protocol.MonitorSpec) worker {
 		lines, ended := background.NewLineBuffer(), make(chan struct{})
 		var telling sync.WaitGroup
 		telling.Go(func() { w.sendLines(lines, ended) })
-		out := w.eng.commands.Watch(ctx, &t, row.Cwd, lines)
+		out := w.eng.commands.Watch(ctx, &t, &spec, row.Cwd, lines)
 		close(ended)
 		telling.Wait()
 		return out

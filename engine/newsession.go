@@ -13,7 +13,6 @@ import (
 	"lashd/engine/plugin"
 	"lashd/engine/receipt"
 	"lashd/engine/workgroup"
-	"lashd/internal/pathresolve"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
@@ -22,26 +21,26 @@ import (
 // if anything fails, no part of it exists. MCP servers are only checked here: BringServers connects those of a
 // client.
 func (ss *Sessions) New(ctx context.Context, p *protocol.SessionNewParams) (*protocol.SessionNewResult, error) {
-	return ss.new(ctx, nil, p)
+	return ss.new(ctx, &sessionDraft{}, p)
 }
 
-// new is New for a requester; nil stands for a client. Only clients may add MCP servers. The receipt stores the
+// new is New for a draft, which has the requester. Only clients may add MCP servers. The receipt stores the
 // names of the servers without their settings.
-func (ss *Sessions) new(ctx context.Context, by *requester, asked *protocol.SessionNewParams) (*protocol.SessionNewResult, error) {
-	p, err := param.ResolveNewSession(by.id(), asked)
+func (ss *Sessions) new(ctx context.Context, b *sessionDraft, asked *protocol.SessionNewParams) (*protocol.SessionNewResult, error) {
+	p, err := param.ResolveNewSession(b.by.id(), asked)
 	if err == nil {
 		err = param.CheckNewSession(p)
 	}
-	if err == nil && by != nil && len(p.MCPServers) > 0 {
+	if err == nil && b.by != nil && len(p.MCPServers) > 0 {
 		err = param.Bad("/mcpServers", "must not be set: only clients bring MCP servers")
 	}
 	if err != nil {
 		return nil, err
 	}
-	servers := p.MCPServers
-	p.MCPServers = serverNames(servers)
+	b.servers, p.MCPServers = p.MCPServers, serverNames(p.MCPServers)
 	return receipt.Once(ctx, ss.eng.receipts, "session/new", p.Key(), p, func(rc receipt.Request) (*protocol.SessionNewResult, error) {
-		return ss.createOnce(ctx, &sessionDraft{by: by, params: p, servers: servers, id: cmp.Or(p.SessionID, protocol.NewSessionID())}, rc)
+		b.params, b.id = p, cmp.Or(p.SessionID, protocol.NewSessionID())
+		return ss.createOnce(ctx, b, rc)
 	})
 }
 
@@ -74,6 +73,7 @@ type sessionDraft struct {
 	params     *protocol.SessionNewParams
 	id         protocol.SessionID
 	at         protocol.NodeID // node of the origin's history to start from; empty: its leaf
+	stored     bool            // the directory of the request was stored before; no link may lead elsewhere now
 	freshTools bool            // start without tool changes of the origin, even if other state is inherited
 	servers    protocol.MCPServers
 	origin     *origin         // session whose history it shares; nil: it starts empty
@@ -102,7 +102,7 @@ func (b *sessionDraft) prepare(ctx context.Context) (err error) {
 		return err
 	}
 	if b.cwd == p.Cwd {
-		if b.cwd, err = param.CheckCwd(p.Cwd); err != nil {
+		if b.cwd, err = param.ResolveCwd(p.Cwd, b.stored); err != nil {
 			return err
 		}
 	}
@@ -127,15 +127,11 @@ func (b *sessionDraft) prepare(ctx context.Context) (err error) {
 	return err
 }
 
-// checkPlace refuses a directory outside the roots that the requesting sessions may use. A directory that a
-// session or plugin names is stored with its symbolic links resolved, so that nothing can redirect it after the
-// check.
+// checkPlace refuses a directory outside the roots that the requesting sessions may use. The directory is stored without links, and
+// each use checks that there are none, so nothing can redirect it after the check.
 func (b *sessionDraft) checkPlace() error {
 	if !insideRoots(b.authority.Ceiling, b.cwd) {
 		return param.Bad("/cwd", "must be inside the workspace of the requesting session or of the session that this one starts from: %s", b.cwd)
-	}
-	if at, err := pathresolve.Real(b.cwd); err == nil && b.by != nil && b.params.Cwd != "" {
-		b.cwd = at
 	}
 	return nil
 }
@@ -157,7 +153,7 @@ func (b *sessionDraft) inherit(ctx context.Context) (err error) {
 		}
 		b.base, b.cwd = row.Config, cmp.Or(b.cwd, row.Cwd)
 	default:
-		b.base, err = b.eng.Sessions.defaults()
+		b.base, err = b.eng.Sessions.defaults(b.cwd)
 	}
 	return err
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"lashd/engine/param"
 	"lashd/engine/plugin"
 	"lashd/engine/receipt"
 	"lashd/engine/trace"
@@ -100,7 +101,7 @@ func withPlugins[T any](ctx context.Context, e *Engine, id protocol.SessionID, f
 		// Plugins need a workspace; tools have no access to the state directory.
 		opening, cancel := workgroup.PluginContext(ctx)
 		defer cancel()
-		s, err := e.build(opening, e.Defaults, plugin.BuildContext{Cwd: e.StateDir, StateDir: e.StateDir}, sharedHost)
+		s, err := e.build(opening, e.Defaults, plugin.BuildContext{Cwd: param.Where(e.StateDir), StateDir: e.StateDir}, sharedHost)
 		if err != nil {
 			return v, err
 		}

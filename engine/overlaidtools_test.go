@@ -29,16 +29,16 @@ func TestOverlayTools(t *testing.T) {
 	claims := func(name, id string, kind protocol.ToolKind) protocol.ClientTool {
 		return protocol.ClientTool{ToolManifest: protocol.ToolManifest{Name: name, ID: id, Kind: kind}}
 	}
-	deny := func(prefix string) *protocol.ApprovalConfig {
-		return &protocol.ApprovalConfig{Mode: protocol.ApproveAllow, Rules: []protocol.ApprovalRule{{Tool: "shell", Prefix: prefix, Action: protocol.ApproveDeny}}}
+	deny := func(command string) *protocol.ApprovalConfig {
+		return &protocol.ApprovalConfig{Mode: protocol.ApproveAllow, Rules: []protocol.ApprovalRule{{Tool: "shell", Command: command, Action: protocol.ApproveDeny}}}
 	}
 	edit := says("edit", "changed")
 	edit.kind = protocol.ToolKindEdit
 	patch := telling{says("patch", "changed")}
 	patch.kind = protocol.ToolKindEdit
-	other := &protocol.ApprovalConfig{Mode: protocol.ApproveAllow, Rules: []protocol.ApprovalRule{{Tool: "look", Prefix: "touch", Action: protocol.ApproveDeny}}}
-	allow := func(prefix string) *protocol.ApprovalConfig {
-		return &protocol.ApprovalConfig{Mode: protocol.ApproveAllow, Rules: []protocol.ApprovalRule{{Tool: "shell", Prefix: prefix, Action: protocol.ApproveAllow}}}
+	other := &protocol.ApprovalConfig{Mode: protocol.ApproveAllow, Rules: []protocol.ApprovalRule{{Tool: "look", Command: "touch", Action: protocol.ApproveDeny}}}
+	allow := func(command string) *protocol.ApprovalConfig {
+		return &protocol.ApprovalConfig{Mode: protocol.ApproveAllow, Rules: []protocol.ApprovalRule{{Tool: "shell", Command: command, Action: protocol.ApproveAllow}}}
 	}
 	for _, c := range []struct {
 		name     string

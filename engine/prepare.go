@@ -67,7 +67,7 @@ func newRun(st *state, s turnStart, begin beginning) *run {
 	r.result = turnResult{journal: &r.journal, started: time.Now(), startedMs: turn.StartedMs, acceptedMs: turn.AcceptedMs, resumed: s.resumed}
 	r.life, r.halt = context.WithCancelCause(st.ctx)
 	r.ctx, r.cancel = context.WithCancelCause(r.life)
-	r.judge = judge{config: &r.journal.begin.Config, cwd: st.row.Cwd, sessionCeiling: st.row.Authority.Ceiling}
+	r.judge = judge{config: &r.journal.begin.Config, cwd: st.row.Cwd, sessionCeiling: st.row.Authority.Ceiling, rules: st.eng.rules}
 	r.trace = turnTrace{out: st.eng.Trace, session: st.id, turn: turn.ID, journal: &r.journal}
 	r.store = &turnStore{session: st.session, owner: st, turn: turn.ID, life: r.life, halt: r.halt, journal: &r.journal, files: r.files, trace: r.trace}
 	r.asks = asks{turnStore: r.store, judge: &r.judge}

@@ -2,15 +2,12 @@ package engine
 
 import (
 	"context"
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"lashd/engine/approval"
 	"lashd/engine/decision"
 	"lashd/engine/trace"
-	"lashd/internal/termtext"
 	"lashd/rpc/protocol"
 )
 
@@ -70,6 +67,9 @@ func (a *asks) settle(ctx context.Context, calls []*toolCall) error {
 	if err != nil || len(asked) == 0 {
 		return err
 	}
+	for _, q := range asked {
+		a.preview(ctx, q)
+	}
 	if err := a.open(ctx, asked); err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func (a *asks) settle(ctx context.Context, calls []*toolCall) error {
 		if err := a.wait(ctx, q.open); err != nil {
 			return err
 		}
-		q.call.applyAnswer(q.open.Answer)
+		q.call.applyDecision(&q.open.Decision)
 	}
 	return nil
 }
@@ -127,6 +127,7 @@ func (a *asks) questions(calls []*toolCall) ([]*question, error) {
 			if err != nil {
 				return nil, err
 			}
+			s.decided.Verdict = verdict
 			_, before := a.earlier[questionKey{kind: protocol.DecisionApproval, call: s.CallID}]
 			switch {
 			case verdict.Mode == protocol.ApproveDeny:
@@ -168,49 +169,18 @@ func (a *asks) addUnlessAnswered(asked []*question, s *toolCall, d protocol.Deci
 	case old.Answer.Choice == protocol.ChooseRunAgain:
 		return append(asked, &question{call: s, decision: d}) // the repeated run was interrupted, too
 	}
-	s.applyAnswer(old.Answer)
+	s.applyDecision(&old)
 	return asked
 }
 
-// deny sets the reply of a call that policy refuses. The text is for the model: it says which policy it was and
-// what to do instead.
-func (s *toolCall) deny(v approval.Verdict) {
-	if v.Planning {
-		s.fail(protocol.FailPermission, "plan_mode", s.Name+" was not called: the session is in plan mode, or a session in plan mode requested this. Plan mode allows only tools that read, search or think. "+
-			"Add this step to the plan; only a person can end plan mode.", protocol.FromPolicy)
-		return
-	}
-	whose := "the approval settings of this session deny the call"
-	if v.Beyond {
-		whose = "the session or plugin that requested this is not allowed to make the call"
-	}
-	s.fail(protocol.FailPermission, "denied", whose, protocol.FromPolicy)
-}
+// deny sets the reply of a call that policy refuses.
+func (s *toolCall) deny(v approval.Verdict) { s.answer(v.Denial(s.Name)) }
 
-// approvalQuestion returns the approval for a call. The chat and the VS Code extension parse the prompt, so its
-// form must not change alone. A call that must be asked about each time offers no lasting choices.
+// approvalQuestion returns the approval for a call.
 func (a *asks) approvalQuestion(s *toolCall, v approval.Verdict) protocol.Decision {
-	call := s.ToolCall
-	varying := s.entry.Terms().Varying
-	prompt := fmt.Sprintf("Allow the tool %s to run with %s?", call.Name, termtext.Brief(call.Args))
-	if len(varying) > 0 {
-		prompt += fmt.Sprintf(" If you allow it for the session or always, later calls may have other values for %s.", strings.Join(varying, " and "))
-	}
-	if w := s.approval; w != nil {
-		prompt += fmt.Sprintf(" The plugin %s asks: %s", w.by, w.Reason)
-	}
-	d := protocol.Decision{
-		Kind: protocol.DecisionApproval, ArgsHash: protocol.DigestOf(call.Args), Default: defaultAnswer(v),
-		Prompt: prompt, Varying: varying, Places: s.judged.Call.Places(),
-		Choices: []protocol.DecisionChoice{protocol.ChooseAllowOnce, protocol.ChooseAllowSession, protocol.ChooseAllowAlways, protocol.ChooseReject},
-	}
-	if s.judged.Protected() {
-		d.Prompt += " It changes a file that can run code later, so lashd asks each time."
-	}
-	if v.Once {
-		d.Choices = []protocol.DecisionChoice{protocol.ChooseAllowOnce, protocol.ChooseReject}
-	}
-	return a.decision(d, call, a.judge.deadline(s))
+	d := s.judged.Question(s.ToolCall, v)
+	d.Detail.Editable = s.grant == nil // a grant is about certain arguments
+	return a.decision(d, s.ToolCall, a.judge.deadline(s))
 }
 
 // decision fills in the ids, times and the call of a decision. deadline is the time until the default answer
@@ -244,6 +214,9 @@ func (a *asks) openOn(ctx context.Context, st *state, asked []*question) error {
 		}
 		q.open = st.decisions.Ask(c, q.decision)
 	}
+	for _, q := range asked {
+		a.attend(q)
+	}
 	t, ok := st.queue.Turn(a.turn)
 	if !ok {
 		st.broken = ErrTurnNotActive
@@ -257,13 +230,4 @@ func (a *asks) openOn(ctx context.Context, st *state, asked []*question) error {
 		return nil
 	}
 	return a.commit(ctx, st, c)
-}
-
-// rejectionReason returns, for the model, why a call was not allowed. It does not claim that a person said no: a
-// client without a user may answer, too.
-func rejectionReason(a *protocol.DecisionAnswer) string {
-	if a.By == "deadline" {
-		return "the approval request expired without an answer"
-	}
-	return "the approval request was denied"
 }

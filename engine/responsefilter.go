@@ -35,7 +35,7 @@ func (f *hookFailure) issue() protocol.Issue {
 // stream hooks run, then the prose filter. After an error of a stream hook the chunk holds no
 // visible text, so that nothing unfiltered is shown. A failed prose filter only adds an issue.
 func (s *streaming) filter(ctx context.Context, c *provider.Chunk) error {
-	texts := visibleTexts(c)
+	texts := c.VisibleTexts()
 	if s.hooks.plugins.Streams() {
 		for _, text := range texts {
 			if err := s.filterText(ctx, c, text); err != nil {
@@ -44,30 +44,13 @@ func (s *streaming) filter(ctx context.Context, c *provider.Chunk) error {
 			}
 		}
 	}
-	if prose(c.Part) {
+	if provider.Visible(c.Part) {
 		var err error
 		if c.Part.Text, err = s.hooks.plugins.Prose(ctx, c.Part.Text); err != nil && ctx.Err() == nil {
 			s.seams.logProseFailure(err)
 		}
 	}
 	return nil
-}
-
-// visibleTexts returns pointers to the non-empty texts of a chunk that people read, so that the
-// caller can replace them. It copies a part first, because providers may keep theirs.
-func visibleTexts(c *provider.Chunk) []*string {
-	texts := []*string{&c.Commentary, &c.Text}
-	if prose(c.Part) {
-		part := *c.Part
-		c.Part = &part
-		texts = append(texts, &part.Text)
-	}
-	return slices.DeleteFunc(texts, func(text *string) bool { return *text == "" })
-}
-
-// prose reports whether people read the part's text as an answer or commentary.
-func prose(p *protocol.Part) bool {
-	return p != nil && (p.Kind == protocol.PartProse || p.Kind == protocol.PartCommentary)
 }
 
 // filterText runs the stream hooks on one text and stores their result in it. A hook can move text

@@ -1,6 +1,10 @@
 package engine_test
 
 import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
 	"testing"
 
 	"lashd/engine/authority"
@@ -58,6 +62,58 @@ func TestSandboxModeInRequests(t *testing.T) {
 	t.Run("part11/1 an unknown mode is rejected", func(t *testing.T) {
 		if _, err := configure(protocol.ApprovalConfig{Sandbox: "none"}); err == nil {
 			t.Error("it is accepted")
+		}
+	})
+}
+
+func TestSignalsOfPlugins(t *testing.T) {
+	shell := func(mode protocol.SandboxMode) protocol.TaskSpec {
+		return protocol.TaskSpec{Kind: protocol.TaskCommand, Recovery: protocol.RecoverOwner, Command: &protocol.TaskShell{Script: "sleep 600", Sandbox: mode}}
+	}
+	stdin := func(id protocol.TaskID) *protocol.TaskSignalParams {
+		return &protocol.TaskSignalParams{TaskParams: protocol.TaskParams{TaskID: id}, Name: "stdin", Payload: json.RawMessage(`{"text":"x"}`)}
+	}
+	t.Run("part11/7 a plugin cannot write to a command with a wider sandbox than the session's", func(t *testing.T) {
+		withTasks(t, setup{}, nil, func(t *testing.T, d *daemon, s protocol.SessionID, host plugin.Capabilities) {
+			modes := map[protocol.TaskID]protocol.SandboxMode{"tsk_none": "", "tsk_full": protocol.SandboxFullAccess, "tsk_workspace": protocol.SandboxWorkspace}
+			for id, mode := range modes {
+				d.task(t, s, id, shell(mode))
+			}
+			loaded := authority.FromLoaded(t.Context())
+			refused := func(ctx context.Context) (ids []protocol.TaskID) {
+				for id := range modes {
+					if _, err := host.Tasks.SignalTask(ctx, stdin(id)); errors.As(err, new(*plugin.UnavailableError)) {
+						ids = append(ids, id)
+					}
+				}
+				slices.Sort(ids)
+				return ids
+			}
+			for mode, want := range map[protocol.SandboxMode][]protocol.TaskID{
+				protocol.SandboxReadOnly: {"tsk_full", "tsk_none", "tsk_workspace"}, protocol.SandboxWorkspace: {"tsk_full", "tsk_none"}, protocol.SandboxFullAccess: nil,
+			} {
+				must[*protocol.HeadResult](t)(d.Sessions.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: s, Approval: &protocol.ApprovalConfig{Sandbox: mode}}))
+				if got := refused(loaded); !slices.Equal(got, want) {
+					t.Errorf("in the mode %s it cannot write to %q, want %q", mode, got, want)
+				}
+				if got := refused(t.Context()); got != nil {
+					t.Errorf("in the mode %s, a tool of lashd, whose call was judged, cannot write to %q", mode, got)
+				}
+			}
+		})
+	})
+	t.Run("part11/7 nor can a tool of a plugin, by an intent", func(t *testing.T) {
+		into := protocol.ToolIntent{SignalTask: &protocol.SignalTaskIntent{TaskID: "tsk_full", Name: "stdin", Payload: json.RawMessage(`{"text":"x"}`)}}
+		d := start(t, setup{model: obeying("writes"), plugins: []plugin.Factory{foreign{toolbox("p", wanting("writes", into))}}})
+		id := d.session(t)
+		d.task(t, id, "tsk_full", shell(protocol.SandboxFullAccess))
+		for mode, want := range map[protocol.SandboxMode]protocol.IntentRefusal{protocol.SandboxWorkspace: protocol.IntentInvalid, protocol.SandboxFullAccess: ""} {
+			must[*protocol.HeadResult](t)(d.Sessions.Configure(t.Context(), &protocol.SessionConfigureParams{
+				SessionID: id, Approval: &protocol.ApprovalConfig{Mode: protocol.ApproveAllow, Sandbox: mode},
+			}))
+			if got := refusedTo(d.turn(t, id, "writes")); !slices.Equal(got, []protocol.IntentRefusal{want}) {
+				t.Errorf("in the mode %s it is refused as %q, want %q", mode, got, want)
+			}
 		}
 	})
 }

@@ -44,9 +44,13 @@ func (ss *Sessions) create(ctx context.Context, c *change.Change, rc receipt.Req
 }
 
 // defaults returns the settings of a new session that inherits none: those of the daemon's
-// configuration, with the default model. It fails if no model is configured.
-func (ss *Sessions) defaults() (protocol.Config, error) {
+// configuration, with the default model. Without a configured sandbox mode, that depends on the
+// workspace. It fails if no model is configured.
+func (ss *Sessions) defaults(cwd string) (protocol.Config, error) {
 	cfg := ss.eng.Defaults
+	if cfg.Approval.Sandbox == "" {
+		cfg.Approval.Sandbox = ss.eng.Sandbox.Default(cwd)
+	}
 	model, err := ss.eng.Models.named("")
 	cfg.Model = model.Spec
 	return cfg, err

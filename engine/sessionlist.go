@@ -29,7 +29,7 @@ func (ss *Sessions) List(ctx context.Context, p *protocol.SessionListParams) (*p
 		return nil, err
 	}
 	rows, err := ss.eng.store.Sessions(ctx, persistence.SessionQuery{
-		Archived: p.Archived, Children: p.Children, Cwd: p.Cwd, BeforeMs: at[0], BeforeKey: at[1], Limit: limit,
+		Archived: p.Archived, Children: p.Children, Cwd: param.Where(p.Cwd), BeforeMs: at[0], BeforeKey: at[1], Limit: limit,
 	})
 	if err != nil {
 		return nil, err

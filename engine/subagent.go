@@ -138,7 +138,7 @@ func (d *subagentRun) createChild(ctx context.Context) error {
 	p.SessionID, p.IdempotencyKey = d.SessionID, ""
 	p.Relation = protocol.Relation{Kind: protocol.RelationChild, Parent: d.parent, Cause: "task " + string(d.id)}
 	p.UsageLabel = cmp.Or(p.UsageLabel, subagentLabel)
-	_, err := d.eng.Sessions.new(ctx, d.asker(), &p)
+	_, err := d.eng.Sessions.new(ctx, &sessionDraft{by: d.asker()}, &p)
 	if errors.Is(err, persistence.ErrExists) { // another task of the same agent made it
 		return nil
 	}

@@ -292,10 +292,10 @@ func (s *services) SignalTask(ctx context.Context, p *protocol.TaskSignalParams)
 	if err != nil {
 		return protocol.Task{}, err
 	}
-	if by.checkCommands() != nil {
+	if by.checkCommands() != nil || by.sandbox.Confines() {
 		t, err := s.visibleTask(ctx, mine.TaskParams)
 		if err == nil {
-			err = checkTaskCommand(by, &t.Spec) // a shell runs what it reads
+			err = by.checkSignal(&t.Spec)
 		}
 		if err != nil {
 			return protocol.Task{}, err

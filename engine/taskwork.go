@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"lashd/engine/audit"
 	"lashd/engine/background"
 	"lashd/engine/task"
 	"lashd/engine/task/live"
@@ -135,7 +136,7 @@ func (w *work) attributed(ctx context.Context, out *protocol.TaskOutcome) *proto
 	}
 	why := w.stopped(ctx)
 	if out != nil && why != nil && why.Kind == protocol.TaskStopped {
-		why.ExitCode, why.Signal = out.ExitCode, out.Signal
+		why.ExitCode, why.Signal, why.Refusal = out.ExitCode, out.Signal, out.Refusal
 	}
 	return why
 }
@@ -206,7 +207,7 @@ func (ts sessionTasks) addEvent(ctx context.Context, id protocol.TaskID, e proto
 	case !ok:
 		return t, errTaskMoved
 	}
-	err = ts.move(ctx, func(d *live.Draft) { t, _ = d.Add(t, e) })
+	err = ts.move(ctx, func(d *live.Draft) { t = audit.AddTaskEvent(d, t, e) })
 	return t, err
 }
 

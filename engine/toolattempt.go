@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"lashd/engine/tool"
@@ -73,27 +72,7 @@ func (s *toolCall) retry(n int, out *protocol.ToolOutput) (time.Duration, bool) 
 		out.Exhausted = true
 		return 0, false
 	}
-	asked := time.Duration(min(max(0, out.Failure.AfterMs), maxRetryAfter.Milliseconds())) * time.Millisecond
-	return max(backoff(policy, n), asked), true
-}
-
-const (
-	maxRetryAfter = time.Minute    // an output can ask for this wait at most, like a server in provider.Policy
-	maxBackoff    = 24 * time.Hour // a contract can declare this backoff at most
-)
-
-// backoff returns the wait after the n-th attempt: the policy's base, doubled for each further
-// attempt up to its cap.
-func backoff(policy *protocol.ToolRetry, n int) time.Duration {
-	limit := maxBackoff.Milliseconds()
-	if policy.CapMs > 0 {
-		limit = min(limit, policy.CapMs)
-	}
-	ms := min(policy.BaseMs, limit)
-	for ; n > 1 && 0 < ms && ms < limit; n-- {
-		ms *= 2
-	}
-	return time.Duration(min(ms, limit)) * time.Millisecond
+	return tool.RetryWait(policy, n, out.Failure.AfterMs), true
 }
 
 // attempt makes one attempt of a call and runs the hooks that follow a call. false means that the
@@ -109,6 +88,7 @@ func (m *callMaker) attempt(ctx context.Context, s *toolCall) (turn.ToolReply, b
 		CallID: s.CallID, Name: s.Name, Args: s.replaced(), Control: got.Control, DurationMs: time.Since(began).Milliseconds(),
 		Output: got.Output,
 	}
+	s.noteChange(&reply.Output)
 	m.hooks.afterCall(ctx, s, &reply)
 	s.attemptIntents = got.Intents
 	m.hooks.trace.call(trace.ToolCompleted, s, &reply)
@@ -235,14 +215,17 @@ func (m *callMaker) runTool(ctx context.Context, s *toolCall, host *toolHost) (g
 	}()
 	call := tool.Invocation{
 		SessionID: m.session.id, TurnID: m.caller.turnID(), CallID: s.CallID, Attempt: s.attempt, Name: s.Name, Args: s.Args,
-		Host: host, Places: s.places(), Sandbox: s.sandbox(),
+		Host: host, Places: s.places(), Shown: s.allowed.shown, Sandbox: s.sandbox(), Network: s.network(), Cwd: m.hooks.judge.cwd,
 	}
 	result, err := s.entry.Execute(ctx, call)
 	if err != nil {
 		result, got.unknown = m.failed(ctx, err)
 	}
 	got.Result = result
-	got.Output = m.session.files().Output(ctx, tidy(result.Output))
+	got.Output = m.session.files().Output(ctx, tool.Tidy(result.Output))
+	if r := result.Refused; r != nil {
+		got.Output.Refusal = s.judged.WithRule(r)
+	}
 	if got.Control != nil && len(got.Control.Value) > 0 && !json.Valid(got.Control.Value) {
 		got.Control = nil
 	}
@@ -267,26 +250,4 @@ func (m *callMaker) failed(ctx context.Context, err error) (result tool.Result, 
 		out = protocol.Fail(protocol.FailInternal, "tool_error", err.Error(), protocol.FromTool)
 	}
 	return tool.Result{Output: out}, false
-}
-
-// tidy makes an output valid for JSON: it repairs text that is not UTF-8 and drops raw values that
-// are not JSON. It also removes intents, which only lashd may set.
-func tidy(out protocol.ToolOutput) protocol.ToolOutput {
-	if out.Status == "" {
-		out.Status = protocol.OutputSuccess
-	}
-	out.Intents = nil // set later, by lashd
-	out.Text = strings.ToValidUTF8(out.Text, "\uFFFD")
-	if len(out.Value) > 0 && !json.Valid(out.Value) {
-		out.Value = nil
-	}
-	if out.Failure != nil {
-		f := *out.Failure
-		f.Message = strings.ToValidUTF8(f.Message, "\uFFFD")
-		if len(f.Raw) > 0 && !json.Valid(f.Raw) {
-			f.Raw = nil
-		}
-		out.Failure = &f
-	}
-	return out
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 
+	"lashd/engine/audit"
 	"lashd/engine/turn"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
@@ -131,12 +132,12 @@ func (r *run) collect(ctx context.Context, effect turn.Effect, b *batch) error {
 	return r.store.flush(ctx, rows)
 }
 
-// perform makes all calls of the batch, in steps: before-call hooks, approvals, a scan of the
-// files, the stored start, the calls. Each step sees all calls and skips those that have a result
+// perform makes all calls of the batch, in steps: before-call hooks, approvals, a check of those that
+// a person changed, a scan of the files, the stored start, the calls. Each step sees all calls and skips those that have a result
 // already, such as denied ones. perform stops if ctx is done; after an error some calls may lack
 // results.
 func (b *batch) perform(ctx context.Context) error {
-	for _, step := range []func(context.Context, []*toolCall) error{b.hooks.beforeCalls, b.asks.settle, b.scanFiles, b.start, b.dispatch} {
+	for _, step := range []func(context.Context, []*toolCall) error{b.hooks.beforeCalls, b.asks.settle, b.checkChanged, b.scanFiles, b.start, b.dispatch} {
 		if err := context.Cause(ctx); err != nil {
 			return err
 		}
@@ -160,7 +161,7 @@ func (b *batch) makeNested(ctx context.Context) error {
 		return errors.Join(err, b.storeSettled())
 	}
 	rank(b.calls)
-	if rows := b.rows(unstored(b.calls)); len(rows) > 0 {
+	if rows := b.rows(b.unstored()); len(rows) > 0 {
 		if err := b.store.flush(ctx, rows); err != nil {
 			return err
 		}
@@ -214,16 +215,18 @@ func (b *batch) start(ctx context.Context, calls []*toolCall) error {
 // effects. Calls that only wait for a completion or have an output from their client are left out.
 func (b *batch) markStarted(ctx context.Context, calls ...*toolCall) error {
 	var rows []persistence.Effect
+	var started audit.Queue
 	for _, s := range calls {
 		if !s.awaitsCompletion() && s.clientOutput == nil {
 			s.begin()
 			rows = append(rows, b.row(s))
+			started.Add(b.caller.turnID(), s.CallID, s.decided.Starts(s.judged))
 		}
 	}
 	if len(rows) == 0 {
 		return nil
 	}
-	if err := b.store.flush(ctx, rows); err != nil {
+	if err := b.store.flush(ctx, rows, started.Take()...); err != nil {
 		return err
 	}
 	return context.Cause(ctx)
@@ -278,17 +281,7 @@ func (b *batch) addResult(s *toolCall, reply *turn.ToolReply) bool {
 	defer b.mu.Unlock()
 	s.reply = reply
 	rank(b.calls)
-	return countOpen(b.calls) > 0
-}
-
-// countOpen counts the calls without a result.
-func countOpen(calls []*toolCall) (n int) {
-	for _, s := range calls {
-		if s.reply == nil {
-			n++
-		}
-	}
-	return n
+	return slices.ContainsFunc(b.calls, func(s *toolCall) bool { return s.reply == nil })
 }
 
 // keep stores the results that have arrived, in commits of limited size. Only one goroutine stores
@@ -299,7 +292,7 @@ func (b *batch) keep() {
 	defer b.storing.Unlock()
 	for {
 		b.mu.Lock()
-		rest := unstored(b.calls)
+		rest := b.unstored()
 		rows := b.portion(rest)
 		b.mu.Unlock()
 		if len(rows) == 0 || b.store.keep(rows...) != nil {
@@ -317,7 +310,7 @@ func (b *batch) keep() {
 // caller's next commit.
 func (b *batch) storeAllButLast() (last []persistence.Effect, err error) {
 	rank(b.calls)
-	rest := unstored(b.calls)
+	rest := b.unstored()
 	for {
 		rows := b.portion(rest)
 		if len(rows) == len(rest) {
@@ -334,7 +327,7 @@ func (b *batch) storeAllButLast() (last []persistence.Effect, err error) {
 // other calls is unknown.
 func (b *batch) storeSettled() error {
 	rank(b.calls)
-	rows := b.rows(unstored(b.calls))
+	rows := b.rows(b.unstored())
 	if len(rows) == 0 {
 		return nil
 	}
@@ -381,12 +374,13 @@ func rank(calls []*toolCall) {
 	}
 }
 
-// unstored returns the calls whose results are not in the journal, in the order in which they
-// settled.
-func unstored(calls []*toolCall) (results []*toolCall) {
-	for _, s := range calls {
+// unstored returns the calls whose results are not in the journal, in the order in which they settled. It queues their audit records for the
+// commit that stores the results.
+func (b *batch) unstored() (results []*toolCall) {
+	for _, s := range b.calls {
 		if s.reply != nil && !s.stored {
 			results = append(results, s)
+			b.store.journal.audits.Add(b.caller.turnID(), s.CallID, s.decided.Ends(s.judged, &s.reply.Output))
 		}
 	}
 	slices.SortFunc(results, func(a, b *toolCall) int { return cmp.Compare(a.reply.Order, b.reply.Order) })

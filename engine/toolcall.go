@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"lashd/engine/approval"
+	"lashd/engine/audit"
 	"lashd/engine/decision"
 	"lashd/engine/tool"
 	"lashd/engine/turn"
@@ -26,8 +27,8 @@ type toolCall struct {
 	attempt           int
 	replay            protocol.Replay       // what its tool declared when the call started; empty: not started
 	judged            *approval.Request     // the request that approval judged; nil: not judged, because the call is made again
-	allowedPaths      []string              // where its paths led when an earlier run of the daemon got approval for it
-	allowedSandbox    protocol.SandboxMode  // its sandbox mode then
+	decided           audit.Decided         // what was decided about judged
+	allowed           allowance             // how it was allowed
 	approval          *pluginApproval       // set if a plugin demands that a person is asked
 	messages          []protocol.Message    // from plugins, added at the next checkpoint
 	reply             *turn.ToolReply       // set once the call has its result
@@ -49,21 +50,32 @@ type toolCall struct {
 	overdue           bool                  // its completion missed the deadline, and the turn is to fail
 }
 
+// allowance is how a call was allowed: by an earlier run of the daemon, or by a person who changed it.
+type allowance struct {
+	paths   []string                   // where its paths led then
+	sandbox protocol.SandboxMode       // its sandbox mode then
+	network *protocol.NetworkAccess    // the hosts that it reached then
+	changed changedBy                  // how a person changed the arguments; empty: not
+	shown   map[string]protocol.Digest // see tool.Invocation; nil: no person saw a diff
+}
+
 // callRow is the journal's row of one call. It is written when the call starts and again with its
 // result. JSON names are stored data and must not change.
 type callRow struct {
-	Attempt      int                  `json:"attempt"`
-	Replay       protocol.Replay      `json:"replay,omitempty"` // declared by its tool at that time
-	Args         json.RawMessage      `json:"args,omitempty"`   // as it runs, if they differ from the request
-	ClientOutput *protocol.ToolOutput `json:"given,omitempty"`  // output from its client, until the reply exists
-	Reply        *turn.ToolReply      `json:"reply,omitempty"`
-	Messages     []protocol.Message   `json:"messages,omitempty"`
-	Parked       bool                 `json:"parked,omitempty"`
-	Overdue      bool                 `json:"overdue,omitempty"`
-	Confined     bool                 `json:"confined,omitempty"` // toolCall.sandboxed; it keeps the limits of the sandbox after a restart
-	Intents      []intent             `json:"intents,omitempty"`
-	Places       []string             `json:"places,omitempty"` // targets of its paths when it was allowed
-	Sandbox      protocol.SandboxMode `json:"sandbox,omitempty"`
+	Attempt      int                     `json:"attempt"`
+	Replay       protocol.Replay         `json:"replay,omitempty"` // declared by its tool at that time
+	Args         json.RawMessage         `json:"args,omitempty"`   // as it runs, if they differ from the request
+	ClientOutput *protocol.ToolOutput    `json:"given,omitempty"`  // output from its client, until the reply exists
+	Reply        *turn.ToolReply         `json:"reply,omitempty"`
+	Messages     []protocol.Message      `json:"messages,omitempty"`
+	Parked       bool                    `json:"parked,omitempty"`
+	Overdue      bool                    `json:"overdue,omitempty"`
+	Confined     bool                    `json:"confined,omitempty"` // toolCall.sandboxed; it keeps the limits of the sandbox after a restart
+	Intents      []intent                `json:"intents,omitempty"`
+	Places       []string                `json:"places,omitempty"` // targets of its paths when it was allowed
+	Sandbox      protocol.SandboxMode    `json:"sandbox,omitempty"`
+	Network      *protocol.NetworkAccess `json:"network,omitempty"` // hosts that it reaches from the sandbox
+	Changed      changedBy               `json:"changed,omitempty"` // how a person changed the arguments
 }
 
 // hash returns a digest of the requested call and its grant. restore rejects a journal row with
@@ -141,7 +153,7 @@ func (s *toolCall) replaced() json.RawMessage {
 func (s *toolCall) row() callRow {
 	return callRow{
 		Attempt: s.attempt, Replay: s.replay, Args: s.replaced(), ClientOutput: s.clientOutput, Reply: s.reply, Messages: s.messages, Parked: s.parked,
-		Overdue: s.overdue, Intents: s.intents, Confined: s.sandboxed, Places: s.places(), Sandbox: s.sandbox(),
+		Overdue: s.overdue, Intents: s.intents, Confined: s.sandboxed, Places: s.places(), Sandbox: s.sandbox(), Network: s.network(), Changed: s.allowed.changed,
 	}
 }
 
@@ -151,7 +163,7 @@ func (s *toolCall) places() []string {
 	if s.judged != nil {
 		return s.judged.Call.Places()
 	}
-	return s.allowedPaths
+	return s.allowed.paths
 }
 
 // sandbox returns the mode in which the programs of the call run, as it was decided when the call was allowed.
@@ -159,7 +171,15 @@ func (s *toolCall) sandbox() protocol.SandboxMode {
 	if s.judged != nil {
 		return s.judged.Sandbox()
 	}
-	return s.allowedSandbox
+	return s.allowed.sandbox
+}
+
+// network returns the hosts that the programs of the call reach from their sandbox, as it was decided when the call was allowed.
+func (s *toolCall) network() *protocol.NetworkAccess {
+	if s.judged != nil {
+		return s.judged.Network()
+	}
+	return s.allowed.network
 }
 
 // effectRow returns the store's form of a journal row.

@@ -85,6 +85,9 @@ func (t turnTrace) call(kind trace.Kind, s *toolCall, reply *turn.ToolReply) {
 		return
 	}
 	body := trace.ToolCall{Name: s.Name, Parent: s.Parent, Attempt: s.attempt, ArgBytes: len(s.Args), ArgsHash: protocol.DigestOf(s.Args)}
+	if v := s.decided.Verdict; v.Mode != "" {
+		body.Verdict, body.Why = v.Mode, &v.Why
+	}
 	if reply != nil {
 		body.Status, body.Bytes, body.Duration = reply.Output.Status, len(reply.Output.Text), reply.DurationMs
 		if reply.Output.Failure != nil {

@@ -75,6 +75,7 @@ var wantKinds = []struct {
 	{trace.ModelCompleted, `"stop":"toolUse"`},
 	{trace.ModelFailed, `"error":"model call: `},
 	{trace.ToolStarted, `"name":"look"`},
+	{trace.ToolStarted, `"verdict":"ask","why":{"by":"mode"`}, // part11/3
 	{trace.ToolCompleted, `"status":"success"`},
 	{trace.EffectStarted, `"kind":"tools"`},
 	{trace.EffectSettled, `"kind":"tools"`},

@@ -4,14 +4,14 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"strings"
 
 	"lashd/engine/param"
 	"lashd/engine/plugin"
 	"lashd/engine/queue"
 	"lashd/engine/receipt"
+	"lashd/engine/trigger"
 	"lashd/engine/workgroup"
+	"lashd/internal/pathresolve"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
@@ -44,7 +44,7 @@ func (h triggerHost) Deliver(ctx context.Context, r persistence.Reserved) (proto
 // a retry finds it.
 func (h triggerHost) startSession(ctx context.Context, r persistence.Reserved) error {
 	s := r.Action.Session
-	_, err := h.eng.Sessions.New(ctx, sessionFor(s, r.Delivery.SessionID, cmp.Or(s.Title, r.Delivery.Key)))
+	_, err := h.eng.Sessions.new(ctx, &sessionDraft{stored: true}, trigger.NewSession(s, r.Delivery.SessionID, cmp.Or(s.Title, r.Delivery.Key)))
 	if errors.Is(err, persistence.ErrExists) {
 		return nil
 	}
@@ -60,7 +60,7 @@ func (st *state) takeDelivery(ctx context.Context, r persistence.Reserved) (prot
 	c := st.change(persistence.Commit{})
 	in, refused, err := st.queue.In(c).Wake(ctx, c, st.eng.store, queue.Wake{
 		Source: source, Merge: cmp.Or(r.Action.Merge, "trigger:"+string(d.TriggerID)), Delivery: cmp.Or(r.Action.Delivery, protocol.DeliverAfterTurn),
-		Cause: protocol.TurnCause{ID: source, Type: "trigger", Origin: d.Key, Text: deliveryText(r)},
+		Cause: protocol.TurnCause{ID: source, Type: "trigger", Origin: d.Key, Text: trigger.DeliveryText(r)},
 	})
 	switch {
 	case err != nil:
@@ -72,19 +72,6 @@ func (st *state) takeDelivery(ctx context.Context, r persistence.Reserved) (prot
 	d.State, d.TurnID = protocol.DeliveryDelivered, in.TurnID
 	c.Triggers.Settled = []persistence.Settled{{Occurrence: r.Occurrence.ID, TriggerDelivery: d}}
 	return d, st.commit(ctx, c)
-}
-
-// maxPayloadText is the number of bytes of a payload that the model sees.
-const maxPayloadText = 16 << 10
-
-// deliveryText returns the text of a delivery as the model sees it: the trigger's text, then the
-// event with its payload.
-func deliveryText(r persistence.Reserved) string {
-	payload := string(r.Occurrence.Payload)
-	if len(payload) > maxPayloadText {
-		payload = strings.ToValidUTF8(payload[:maxPayloadText], "") + "... (truncated)"
-	}
-	return fmt.Sprintf("%s\n\n%s: %s", r.Action.Text, r.Occurrence.Type, payload)
 }
 
 // undelivered returns the outcome of a failed delivery, or the error if it can be tried again:
@@ -106,9 +93,9 @@ func undelivered(d protocol.TriggerDelivery, err error) (protocol.TriggerDeliver
 }
 
 // invalidSettings reports whether a session cannot be created because of its settings, such as an
-// unknown model.
+// unknown model, or a directory whose path leads elsewhere now.
 func invalidSettings(err error) bool {
-	return errors.Is(err, ErrModelNotFound) || errors.Is(err, plugin.ErrNoDriver) || errors.As(err, new(*param.Error)) ||
+	return errors.Is(err, ErrModelNotFound) || errors.Is(err, plugin.ErrNoDriver) || errors.Is(err, pathresolve.ErrElsewhere) || errors.As(err, new(*param.Error)) ||
 		errors.As(err, new(*plugin.BuildError)) || errors.As(err, new(*plugin.HookError))
 }
 
@@ -130,21 +117,14 @@ func isRetryable(err error) bool {
 // builds plugins, so it may be slow.
 func (h triggerHost) CheckSession(ctx context.Context, s *protocol.TriggerSession) error {
 	id := protocol.NewSessionID()
-	p, err := param.ResolveNewSession("", sessionFor(s, id, s.Title))
+	p, err := param.ResolveNewSession("", trigger.NewSession(s, id, s.Title))
 	if err == nil {
 		err = param.CheckNewSession(p)
 	}
 	if err == nil {
-		err = (&sessionDraft{eng: h.eng, params: p, id: id}).prepare(ctx)
+		err = (&sessionDraft{eng: h.eng, params: p, id: id, stored: true}).prepare(ctx)
 	}
 	return err
-}
-
-// sessionFor returns the params that create the session of a trigger.
-func sessionFor(s *protocol.TriggerSession, id protocol.SessionID, title string) *protocol.SessionNewParams {
-	return &protocol.SessionNewParams{
-		SessionID: id, Cwd: s.Cwd, Title: title, Driver: s.Driver, Model: s.Model, Effort: s.Effort, Prompt: s.Prompt, Budget: s.Budget, Approval: s.Approval, Options: s.Options,
-	}
 }
 
 // Plugins returns the host of the plugins of a directory as it is now.
@@ -155,7 +135,7 @@ func (h triggerHost) Plugins(ctx context.Context, cwd string) (*plugin.Host, err
 // Events builds the plugins of a directory to learn which events they declare. The plugins are
 // isolated and closed again.
 func (h triggerHost) Events(ctx context.Context, cwd string) ([]plugin.TriggerEvent, error) {
-	cfg, err := h.eng.Sessions.defaults()
+	cfg, err := h.eng.Sessions.defaults(cwd)
 	if err != nil {
 		return nil, err
 	}

@@ -38,6 +38,7 @@ func (t *turnStore) suspended() bool { return t.life.Err() != nil }
 func (t *turnStore) change(st *state) *change.Change {
 	c := st.change(persistence.Commit{Fence: persistence.Fence{Turn: t.turn, Incarnation: st.eng.incarnation}})
 	t.journal.addTo(c)
+	t.journal.audits.AddTo(c)
 	return c
 }
 

@@ -117,6 +117,7 @@ func (ts *sessionTurns) complete(ctx context.Context, r *run) (next *run, err er
 // the last events of its items. revision is that of the head before the turn.
 func (r *run) addEnd(c *change.Change, stored persistence.StoredTurn, result turn.Result, revision int64) (*protocol.TurnReport, error) {
 	c.Usage, c.Shown = r.journal.ledger(result, 0), r.journal.streamed
+	r.journal.audits.AddTo(c)
 	switch {
 	case r.result.discarded != nil:
 		c.Tell(r.journal.withdrawal(result)...)

@@ -218,9 +218,15 @@ INSERT INTO approvals (cwd, tool, subject, by, at)
 VALUES (?, ?, ?, ?, ?)
 ON CONFLICT (cwd, tool, subject) DO NOTHING`
 
-// applyApprovals stores the commit's approval rules.
+// applyApprovals stores or removes the commit's approval rules.
 func applyApprovals(ctx context.Context, t *tx, c *change) error {
 	for _, a := range c.Approve {
+		if a.Remove {
+			if err := t.exec(ctx, "DELETE FROM approvals WHERE cwd = ? AND tool = ? AND subject = ?", a.Cwd, a.Tool, a.Subject); err != nil {
+				return err
+			}
+			continue
+		}
 		if err := t.exec(ctx, insertApproval, a.Cwd, a.Tool, a.Subject, a.By, c.AtMs); err != nil {
 			return err
 		}

@@ -202,9 +202,10 @@ type Blob struct {
 // allowed.
 type Approval struct {
 	Cwd     string
-	Tool    string
+	Tool    string // empty: Subject is a rule as JSON
 	Subject string // digest of the call's arguments, compared exactly
 	By      string
+	Remove  bool // in a commit: delete the row with this Cwd, Tool and Subject
 }
 
 // TaskChange stores a task after its newest events, together with those events. From names the

@@ -67,7 +67,7 @@ func everyChange(t *testing.T, s *Store, commit func(*Commit)) {
 	commit(&Commit{Session: "ses_a", Turns: []Turn{{ID: "trn_open", State: protocol.TurnFailed, Report: &protocol.TurnReport{}}}})
 	commit(&Commit{Session: "ses_b", Usage: []Usage{{Operation: "o", Row: protocol.UsageRow{Source: "s", Model: "m"}}}, Receipt: &Receipt{Key: "b", Hash: []byte("h"), Result: []byte("{}")}})
 	commit(&Commit{Session: "ses_b", Delete: true})
-	commit(&Commit{Approve: []Approval{{"/w", "shell", "subject", "me"}}, Facts: []PluginFact{{"good", "k", []byte("1")}}})
+	commit(&Commit{Approve: []Approval{{Cwd: "/w", Tool: "shell", Subject: "subject", By: "me"}}, Facts: []PluginFact{{"good", "k", []byte("1")}}})
 	commit(&Commit{Session: "ses_a", Tasks: []TaskChange{counted("ses_a", "tsk_1", 1)}})
 	commit(&Commit{Session: "ses_a", Tasks: []TaskChange{counted("ses_a", "tsk_1", 2)}})
 	commit(&Commit{Triggers: TriggerChange{Put: []Trigger{{Row: 1, TickedMs: 5, Trigger: protocol.Trigger{ID: "trg_a", Key: "k", SessionID: "ses_a"}}}}})

@@ -32,8 +32,8 @@ CREATE TABLE third (
 func next() definition {
 	tables := strings.SplitAfter(addedTables, "STRICT;\n")
 	return definition{version: SchemaVersion + 2, schema: lashd.Schema + addedTables, migrations: fstest.MapFS{
-		"migrations/0003.sql": {Data: []byte(tables[0])},
-		"migrations/0004.sql": {Data: []byte(tables[1])},
+		"migrations/0004.sql": {Data: []byte(tables[0])},
+		"migrations/0005.sql": {Data: []byte(tables[1])},
 	}}
 }
 
@@ -60,7 +60,7 @@ func TestMigrate(t *testing.T) {
 		verified(t, s)
 
 		restored := t.TempDir()
-		data, err := os.ReadFile(filepath.Join(dir, "lashd-schema2.backup.db"))
+		data, err := os.ReadFile(filepath.Join(dir, "lashd-schema3.backup.db"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,7 +79,7 @@ func TestMigrate(t *testing.T) {
 		}
 		run(t, s)()
 		before := directory(t, dir)
-		if _, err := Open(t.Context(), quiet(dir)); !errors.Is(err, ErrNewerSchema) || !strings.Contains(err.Error(), "schema 4, but this version of lashd supports up to 2") {
+		if _, err := Open(t.Context(), quiet(dir)); !errors.Is(err, ErrNewerSchema) || !strings.Contains(err.Error(), "schema 5, but this version of lashd supports up to 3") {
 			t.Errorf("open gave %v", err)
 		}
 		same(t, before, directory(t, dir))
@@ -107,7 +107,7 @@ func TestMigrate(t *testing.T) {
 	t.Run("runtime/P16 a failed step leaves the old version", func(t *testing.T) {
 		dir := oldDatabase(t)
 		def := next()
-		def.migrations = fstest.MapFS{"migrations/0003.sql": {Data: []byte("CREATE TABLE second (x) STRICT")}}
+		def.migrations = fstest.MapFS{"migrations/0004.sql": {Data: []byte("CREATE TABLE second (x) STRICT")}}
 		if _, err := openAs(t.Context(), quiet(dir), def); err == nil {
 			t.Error("a broken migration was accepted")
 		}
@@ -157,7 +157,7 @@ func TestMigrate(t *testing.T) {
 type dyingFS struct{ fs.FS }
 
 func (d dyingFS) Open(name string) (fs.File, error) {
-	if strings.HasSuffix(name, "0004.sql") {
+	if strings.HasSuffix(name, "0005.sql") {
 		self, err := os.FindProcess(os.Getpid())
 		if err == nil {
 			err = self.Kill()

@@ -17,14 +17,15 @@ import (
 // Most methods read one page: a long read keeps SQLite from reusing the log. A damaged row is a
 // *DamagedRowError.
 type Reader struct {
-	Files FileReader
-	pool  *readPool
-	blobs *blobFiles
+	Files  FileReader
+	Search SearchReader
+	pool   *readPool
+	blobs  *blobFiles
 }
 
 // newReader returns a Reader that owns pool.
 func newReader(pool *readPool, blobs *blobFiles) *Reader {
-	return &Reader{Files: FileReader{pool: pool}, pool: pool, blobs: blobs}
+	return &Reader{Files: FileReader{pool: pool}, Search: SearchReader{pool: pool}, pool: pool, blobs: blobs}
 }
 
 // readPool runs queries on a pool of read-only connections. It keeps statements prepared, which

@@ -114,8 +114,9 @@ func (r *Reader) PendingInputs(ctx context.Context, session int64) ([]protocol.Q
 	return list(ctx, r.pool, scanInput, inputColumns+wherePending, session)
 }
 
-// wherePending repeats the condition of the index inputs_pending.
-const wherePending = `
+// wherePending names the index inputs_pending, whose condition it repeats. SQLite would otherwise
+// read all inputs of the session.
+const wherePending = `INDEXED BY inputs_pending
 WHERE session = ? AND (state = 'pendingActive' OR state = 'deferredNextTurn' OR state = 'queued' OR state = 'accepted')
 ORDER BY input`
 
@@ -260,10 +261,13 @@ func (r *Reader) components(ctx context.Context, query string, args ...any) (map
 	return m, nil
 }
 
-// Approvals lists the approval rules of a workspace.
-func (r *Reader) Approvals(ctx context.Context, cwd string) ([]Approval, error) {
-	return list(ctx, r.pool, func(rows *sql.Rows, a *Approval) error { return rows.Scan(&a.Cwd, &a.Tool, &a.Subject, &a.By) },
-		"SELECT cwd, tool, subject, by FROM approvals WHERE cwd = ? ORDER BY tool, subject", cwd)
+// Approvals lists the approval rules of a workspace, or of all workspaces if none is given.
+func (r *Reader) Approvals(ctx context.Context, cwd ...string) ([]Approval, error) {
+	query, args := "SELECT cwd, tool, subject, by FROM approvals ORDER BY cwd, at, tool, subject", []any{}
+	if len(cwd) > 0 {
+		query, args = "SELECT cwd, tool, subject, by FROM approvals WHERE cwd = ? ORDER BY at, tool, subject", []any{cwd[0]}
+	}
+	return list(ctx, r.pool, func(rows *sql.Rows, a *Approval) error { return rows.Scan(&a.Cwd, &a.Tool, &a.Subject, &a.By) }, query, args...)
 }
 
 // PluginFacts lists all plugin facts, by kind and key.

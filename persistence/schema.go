@@ -18,7 +18,7 @@ import (
 
 // SchemaVersion is the version of schema.sql, stored as user_version. Each change of the schema
 // adds one.
-const SchemaVersion = 2
+const SchemaVersion = 3
 
 // definition is a schema with the migrations from older versions.
 type definition struct {

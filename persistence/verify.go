@@ -82,6 +82,16 @@ func verifyLogs(ctx context.Context, db *readPool, progress func(done, all int))
 	return r, nil
 }
 
+// VerifyLog follows the hash chain of one session to its head, and returns the number of events. It fails with ErrCorrupt if an event was
+// changed, added or removed.
+func (r *Reader) VerifyLog(ctx context.Context, session int64) (int, error) {
+	heads, err := list(ctx, r.pool, scanHead, selectHeads+"WHERE session = ?", session)
+	if err != nil || len(heads) == 0 { // the session was deleted
+		return 0, err
+	}
+	return verifyLog(ctx, r.pool, heads[0])
+}
+
 // verifyLog follows the hash chain of a session to its head, and returns the number of events. The
 // writer may append in between: at the end of the log verifyLog reads the head again. An event
 // whose number is too high is read again with the next page, where it breaks the chain.

@@ -94,7 +94,7 @@ func (a *assembly) addServers(known map[string]mcp.List) (err error) {
 	}
 	a.servers, err = a.loader.servers.Part(mcp.Config{
 		Plugin: a.name(), Root: a.copy.Root, Data: a.data, Digest: string(a.copy.Digest), Servers: a.manifest.MCPServers, Known: known,
-		Confine: a.confinement(), Approval: a.approval(), Output: a.output,
+		Confine: a.confinement(), Approval: a.approval(), Output: a.output, Workspace: a.workspace != "",
 		Changed: func(ctx context.Context) { a.loader.config.ToolsChanged(ctx, a.name(), "") },
 		Health:  a.report(),
 	})

@@ -36,7 +36,7 @@ func Contributions(p *manifest.Plugin) []protocol.PluginContribution {
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.MCPServers)) {
 		s := p.MCPServers[name]
-		all.add("server", name, s.URL+s.Command, strings.Join(s.Args, " "))
+		all.add("server", name, s.URL+s.Command, strings.Join(s.Args, " "), s.ServerSandbox.String())
 	}
 	for _, o := range p.Operations {
 		all.add("operation", o.Name, string(o.Kind))

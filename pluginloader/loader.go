@@ -31,8 +31,11 @@ import (
 
 	"lashd/engine/plugin"
 	"lashd/engine/proc"
+	"lashd/engine/sandbox"
+	"lashd/internal/pathresolve"
 	"lashd/persistence"
 	"lashd/pluginloader/content"
+	"lashd/pluginloader/manifest"
 	"lashd/pluginloader/mcp"
 	"lashd/pluginloader/watch"
 	"lashd/rpc/protocol"
@@ -52,6 +55,7 @@ type Config struct {
 	Replace []string                   // built-in plugins that plugins of the user with the same name replace
 	Limits  proc.Limits                // defaults for programs whose manifest sets no limits
 	Sandbox SandboxMode                // empty: SandboxOn
+	Servers ServerConfig               // sandboxes of MCP servers
 	Memory  Memory
 	Log     *slog.Logger
 	Settle  time.Duration // quiet time before changed files are scanned; 0: the default of package watch
@@ -66,6 +70,13 @@ type Config struct {
 	Revoked func(context.Context)
 	// Running returns a turn in progress, if there is one.
 	Running func() (protocol.TurnID, bool)
+}
+
+// ServerConfig configures the sandboxes of MCP servers. The zero value has none.
+type ServerConfig struct {
+	Places   sandbox.Places
+	Default  protocol.SandboxMode              // of new sessions
+	Settings map[string]manifest.ServerSandbox // by server; not for servers of a workspace
 }
 
 // Memory is the part of the database that a Loader uses.
@@ -106,7 +117,9 @@ type Loader struct {
 func New(c Config) *Loader {
 	l := &Loader{
 		config: c, ready: make(chan struct{}), over: make(chan struct{}), work: make(chan func(context.Context)), workspaces: map[string]*set{}, hosts: map[*plugin.Host][]*unit{},
-		servers: mcp.NewPool(mcp.PoolConfig{Environ: c.Environ, Nonce: c.Nonce, Version: c.Version}),
+		servers: mcp.NewPool(mcp.PoolConfig{
+			Environ: c.Environ, Nonce: c.Nonce, Version: c.Version, Sandboxes: c.Servers.Places, Default: c.Servers.Default, Settings: c.Servers.Settings,
+		}),
 		watcher: watch.New(watch.Config{Log: c.Log, Settle: c.Settle}),
 		facts:   &facts{memory: c.Memory},
 	}
@@ -294,9 +307,13 @@ func (l *Loader) started(ctx context.Context) error {
 func (l *Loader) Drivers() []protocol.DriverInfo { return l.config.Base.Drivers() }
 
 // Host returns the current host for sessions that work in cwd. The first call for a workspace with
-// plugins waits until the approved ones are loaded. The engine calls it when a session opens and
+// plugins waits until the approved ones are loaded. It fails if a link leads elsewhere from the path, so
+// that a session never gets the plugins of another workspace. The engine calls it when a session opens and
 // between turns.
 func (l *Loader) Host(ctx context.Context, cwd string) (*plugin.Host, error) {
+	if err := pathresolve.Elsewhere(cwd); err != nil {
+		return nil, err
+	}
 	s, err := l.setOf(ctx, cwd)
 	if err != nil {
 		return nil, err

@@ -2,9 +2,11 @@ package pluginloader
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"lashd/engine/proc"
+	"lashd/engine/sandbox"
 	"lashd/pluginloader/child"
 	"lashd/pluginloader/manifest"
 	"lashd/rpc/protocol"
@@ -49,7 +51,7 @@ func (u *unit) confined(mode SandboxMode) string {
 	case mode == SandboxOff:
 		return "none: disabled in config.toml"
 	}
-	return proc.Confines().String()
+	return proc.Describe()
 }
 
 // confinedBeforeLocked describes the sandbox of older versions that sessions still use, if it
@@ -78,8 +80,8 @@ func runsTools(m *manifest.Plugin) bool {
 // Condition returns the state of plugins for health checks: the sandbox, how roots are watched, and
 // the plugins that need attention. Those failed to load, run in an older version, or have a program
 // that failed too often.
-func (l *Loader) Condition() (sandbox string, roots []protocol.PluginRoot, unhealthyPlugins []protocol.PluginInfo) {
-	sandbox = string(cmp.Or(l.config.Sandbox, SandboxOn)) + ": " + proc.Confines().String()
+func (l *Loader) Condition() (state string, roots []protocol.PluginRoot, unhealthyPlugins []protocol.PluginInfo) {
+	state = string(cmp.Or(l.config.Sandbox, SandboxOn)) + ": " + proc.Describe() + "; commands: " + commands()
 	for _, r := range l.watcher.Status() {
 		roots = append(roots, protocol.PluginRoot{Dir: r.Root, Watch: string(r.Mode), Reason: r.Reason})
 	}
@@ -94,7 +96,15 @@ func (l *Loader) Condition() (sandbox string, roots []protocol.PluginRoot, unhea
 			}
 		}
 	}
-	return sandbox, roots, unhealthyPlugins
+	return state, roots, unhealthyPlugins
+}
+
+// commands describes the sandbox of commands and MCP servers for people.
+func commands() string {
+	if err := sandbox.Available(); err != nil {
+		return fmt.Sprintf("no sandbox, so lashd asks about each (%v)", err)
+	}
+	return "in a sandbox"
 }
 
 // healthyStatuses lists the statuses without a problem; "" is that of a plugin that is still being loaded.

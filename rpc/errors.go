@@ -11,11 +11,13 @@ import (
 
 	"lashd/engine"
 	"lashd/engine/background"
+	"lashd/engine/decision"
 	"lashd/engine/plugin"
 	"lashd/engine/queue"
 	"lashd/engine/tool"
 	"lashd/engine/undo"
 	"lashd/engine/workgroup"
+	"lashd/internal/pathresolve"
 	"lashd/persistence"
 	"lashd/pluginloader"
 	"lashd/rpc/protocol"
@@ -56,6 +58,7 @@ var codes = []struct {
 	{engine.ErrTaskElsewhere, codeState, protocol.KindTaskElsewhere, protocol.RetryReload, protocol.EffectNone},
 	{background.ErrClosed, codeState, protocol.KindTaskElsewhere, protocol.RetryReload, protocol.EffectUnknown},
 	{background.ErrInputTimeout, codeState, protocol.KindTaskElsewhere, protocol.RetryReload, protocol.EffectUnknown},
+	{decision.ErrUnattended, codeConflict, protocol.KindConflict, protocol.RetryNow, protocol.EffectNone},
 	{engine.ErrReloaded, codeConflict, protocol.KindConflict, protocol.RetryNow, protocol.EffectNone},
 	{engine.ErrHistoryMoved, codeConflict, protocol.KindConflict, protocol.RetryNow, protocol.EffectNone},
 	{undo.ErrInUse, codeState, protocol.KindSessionInUse, protocol.RetryReload, protocol.EffectNone},
@@ -68,6 +71,7 @@ var codes = []struct {
 	{engine.ErrNoCall, codeNotFound, protocol.KindToolNotFound, protocol.RetryReload, protocol.EffectNone},
 	{tool.ErrUnknown, codeNotFound, protocol.KindToolNotFound, protocol.RetryReload, protocol.EffectNone},
 	{workgroup.ErrSlowPlugin, codePlugin, protocol.KindPluginFailed, protocol.RetryNow, protocol.EffectNone},
+	{pathresolve.ErrElsewhere, codeState, protocol.KindWorkspaceElsewhere, protocol.RetryNever, protocol.EffectNone},
 	{plugin.ErrNoDriver, codeNotFound, protocol.KindDriverNotFound, protocol.RetryNever, protocol.EffectNone},
 	{pluginloader.ErrNoPlugin, codeNotFound, protocol.KindPluginNotFound, protocol.RetryReload, protocol.EffectNone},
 	{pluginloader.ErrCwd, codeInvalidParams, protocol.KindInvalidParams, protocol.RetryNever, protocol.EffectNone},

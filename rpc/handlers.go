@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"time"
 
+	"lashd/engine/audit"
 	"lashd/engine/param"
 	"lashd/engine/proc"
 	"lashd/rpc/protocol"
@@ -184,4 +185,14 @@ func (c *conn) sessionRewind(ctx context.Context, p *protocol.SessionRewindParam
 	}
 	r, err := c.eng.History.Rewind(ctx, p)
 	return func(context.Context) (*protocol.SessionRewindResult, error) { return r, nil }, err
+}
+
+// auditList handles audit/list.
+func (c *conn) auditList(ctx context.Context, p *protocol.AuditListParams) (*protocol.AuditListResult, error) {
+	return audit.List(ctx, c.Store, p)
+}
+
+// auditVerify handles audit/verify.
+func (c *conn) auditVerify(ctx context.Context, p *protocol.SessionParams) (*protocol.AuditVerifyResult, error) {
+	return audit.Verify(ctx, c.Store, p)
 }

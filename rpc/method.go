@@ -7,6 +7,8 @@ import (
 
 	"lashd/engine"
 	"lashd/engine/artifact"
+	"lashd/engine/rulebook"
+	"lashd/engine/search"
 	"lashd/engine/trigger"
 	"lashd/engine/undo"
 	"lashd/internal/strictjson"
@@ -48,6 +50,7 @@ func sessions(e *engine.Engine) *engine.Sessions       { return e.Sessions }
 func turns(e *engine.Engine) *engine.Turns             { return e.Turns }
 func inputs(e *engine.Engine) *engine.Queue            { return e.Queue }
 func decisions(e *engine.Engine) *engine.Decisions     { return e.Decisions }
+func rules(e *engine.Engine) *rulebook.Methods         { return e.Rules }
 func tools(e *engine.Engine) *engine.Tools             { return e.Tools }
 func code(e *engine.Engine) *engine.Code               { return e.Code }
 func operations(e *engine.Engine) *engine.Operations   { return e.Operations }
@@ -60,6 +63,9 @@ func triggers(e *engine.Engine) *trigger.Registry      { return e.Triggers }
 func history(e *engine.Engine) *engine.History         { return e.History }
 func snapshots(e *engine.Engine) *engine.Snapshots     { return e.Snapshots }
 func files(e *engine.Engine) *undo.Files               { return e.Files }
+
+// searches searches the sessions in the store of an engine.
+func searches(e *engine.Engine) *search.Searches { return &search.Searches{Store: e.Store} }
 
 // toAs is to for methods that need the id of the client, because a call, a decision or an overlay
 // belongs to one client.

@@ -8,6 +8,8 @@ import (
 
 	"lashd/engine"
 	"lashd/engine/artifact"
+	"lashd/engine/rulebook"
+	"lashd/engine/search"
 	"lashd/engine/trigger"
 	"lashd/engine/undo"
 	"lashd/internal/strictjson"
@@ -47,9 +49,10 @@ func Warm() {
 // reading lists the methods that change nothing. Their errors always have outcome none, and they
 // take no idempotency key.
 var reading = []string{
-	"artifact/read", "code/state", "debug/prompt", "decision/list", "graph/read", "model/list", "operation/list", "operation/query",
-	"ping", "plugin/list", "plugin/logs", "plugin/read", "queue/list", "rpc/discover", "server/diagnostics", "server/status",
-	"session/diff", "session/list", "session/points", "session/read", "session/wait", "snapshot/list", "snapshot/preview", "snapshot/read",
+	"artifact/read", "audit/list", "audit/verify", "code/state", "debug/prompt", "decision/list", "graph/read", "model/list",
+	"operation/list", "operation/query", "ping", "plugin/list", "plugin/logs", "plugin/read", "queue/list", "rpc/discover",
+	"rule/list", "rule/test", "server/diagnostics", "server/status",
+	"session/diff", "session/inputs", "session/list", "session/points", "session/read", "session/wait", "snapshot/list", "snapshot/preview", "snapshot/read",
 	"task/list", "task/output", "task/read", "task/wait", "tool/list", "tool/state", "trigger/history", "trigger/list", "trigger/types",
 	"turn/list", "turn/read", "turn/trace", "turn/wait", "usage/read",
 }
@@ -78,7 +81,10 @@ func groups() []group {
 		}},
 		{"Sessions", map[string]Method{
 			"session/new":            bind("Creates a session and attaches the connection to it.", (*conn).sessionNew),
+			"audit/list":             bind("Lists, in order, who decided over the tool calls of a session, and what ran outside a sandbox or was refused.", (*conn).auditList),
+			"audit/verify":           bind("Checks that the log of a session is complete and unchanged.", (*conn).auditVerify),
 			"session/list":           bind("Lists sessions, newest first. Sessions of subagents are included only on request.", to(sessions, (*engine.Sessions).List)),
+			"session/inputs":         wait("Lists the texts that people sent to the sessions of a directory, newest first and each once. It covers the newest 5,000 inputs, without those of subagents, plugins and triggers.", to(searches, (*search.Searches).Inputs)),
 			"session/read":           bind("Reads a page of items, newest page first.", to(sessions, (*engine.Sessions).Read)),
 			"session/attach":         bind("Subscribes to a session: returns a snapshot or replays missed events, then sends every new event.", (*conn).sessionAttach),
 			"session/detach":         bind("Ends a subscription.", (*conn).sessionDetach),
@@ -119,6 +125,12 @@ func groups() []group {
 		{"Decisions", map[string]Method{
 			"decision/list":    bind("Lists open decisions: approvals, questions, and tool calls that wait for tool/complete.", to(decisions, (*engine.Decisions).List)),
 			"decision/respond": bind("Answers a decision. The first answer counts. To approve a tool call, send the decision's `argsHash`.", toAs(decisions, (*engine.Decisions).Respond)),
+		}},
+		{"Rules", map[string]Method{
+			"rule/list":   bind("Lists approval rules of the user, a workspace and a session.", to(rules, (*rulebook.Methods).List)),
+			"rule/test":   wait("Judges a tool call without making it: the decision, its reason and the rule that decides.", to(rules, (*rulebook.Methods).Test)),
+			"rule/add":    wait("Stores an approval rule of the user, a workspace or a session.", toAs(rules, (*rulebook.Methods).Add)),
+			"rule/remove": wait("Removes an approval rule, or an answer for more than one call.", to(rules, (*rulebook.Methods).Remove)),
 		}},
 		{"Tools", map[string]Method{
 			"tool/list":            bind("Lists the tools of a session.", to(tools, (*engine.Tools).List)),

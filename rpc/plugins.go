@@ -33,7 +33,7 @@ type Plugins interface {
 
 // pluginList checks the workspace and lists its plugins.
 func (c *conn) pluginList(ctx context.Context, p *protocol.PluginListParams) (*protocol.PluginListResult, error) {
-	if err := param.CheckWorkspace(p.Cwd); err != nil {
+	if _, err := param.CheckWorkspace(p.Cwd); err != nil {
 		return nil, err
 	}
 	return c.Plugins.List(ctx, p)
@@ -63,7 +63,7 @@ func (c *conn) pluginLogs(ctx context.Context, p *protocol.PluginLogsParams) (*p
 
 // pluginReload reloads once for each idempotency key.
 func (c *conn) pluginReload(ctx context.Context, p *protocol.PluginReloadParams) (*protocol.PluginReloadResult, error) {
-	if err := param.CheckWorkspace(p.Cwd); err != nil {
+	if _, err := param.CheckWorkspace(p.Cwd); err != nil {
 		return nil, err
 	}
 	if modes := []protocol.WhenBusy{"", protocol.BusyQueue, protocol.BusyRefuse}; !slices.Contains(modes, p.WhenBusy) {

@@ -1,13 +1,18 @@
 // Package approval decides whether a tool call may run, is denied, or needs the answer of a person. It compares the call with
-// the policies of everyone who caused it, and with a person's standing answers. Its only I/O is resolving paths.
+// the policies of everyone who caused it, and with a person's standing answers. Its only I/O is resolving paths, and asking once
+// whether this machine can confine commands.
 package approval
 
 import (
 	"cmp"
+	"fmt"
+	"os"
 	"slices"
 
 	"lashd/engine/authority"
+	"lashd/engine/sandbox"
 	"lashd/engine/tool"
+	"lashd/internal/pathresolve"
 	"lashd/rpc/protocol"
 )
 
@@ -20,6 +25,7 @@ type Verdict struct {
 	Planning bool                  // denied because the call was caused in plan mode and may change something
 	Once     bool                  // an answer applies to this call only
 	Silence  protocol.ApprovalMode // the decision if no client answers before the deadline
+	Why      protocol.ApprovalReason
 }
 
 // Policy is one of the policies that a call must satisfy.
@@ -29,6 +35,8 @@ type Policy struct {
 	// Late marks the policy of an asker that came after the session was created. Answers given in the session do not
 	// apply to it.
 	Late bool
+	// Rules are the compiled rules of the policy and of the levels above it. Nil: those of its approval configuration.
+	Rules []*Rules
 }
 
 // Request is a tool call to judge. Build one per call; it is not modified.
@@ -47,14 +55,14 @@ type Request struct {
 	Wanted   *Wanted           // a plugin requires an approval; nil: none does
 }
 
-// Sandbox returns the mode in which the programs of the call run: the narrowest of all policies. It is empty if the call
-// starts none, or if they run outside a sandbox.
+// Sandbox returns the mode in which the programs of the call belong: the narrowest of all policies. It is empty if they run outside a
+// sandbox. A tool that does not know of sandboxes gets the mode, too, because lashd may run its program, such as an MCP server.
 func (q *Request) Sandbox() protocol.SandboxMode {
 	mode := protocol.SandboxFullAccess
 	for _, p := range q.Policies {
 		mode = authority.Narrowest(p.Approval.Sandbox, mode)
 	}
-	if q.Programs != tool.ProgramsInside || !mode.Confines() {
+	if q.Programs == tool.ProgramsOutside || !mode.Confines() {
 		return ""
 	}
 	return mode
@@ -62,7 +70,10 @@ func (q *Request) Sandbox() protocol.SandboxMode {
 
 // Wanted is the approval that a plugin requires. With an empty Default the session's own policy decides what silence
 // means.
-type Wanted struct{ Default protocol.ApprovalMode }
+type Wanted struct {
+	Default    protocol.ApprovalMode
+	By, Reason string // the plugin, and why it requires that
+}
 
 // Protected reports whether the call may change a protected file: one that can run code later. See protectedPaths.
 func (q *Request) Protected() bool {
@@ -74,26 +85,30 @@ func (q *Request) Protected() bool {
 // file is always asked about, and the answer applies once.
 func (q *Request) Judge(answers Answers) Verdict {
 	if q.Outside || !authority.Calls(q.Ceiling, q.Call.entry.Manifest.Name) {
-		return Verdict{Mode: protocol.ApproveDeny, Beyond: true}
+		return Verdict{Mode: protocol.ApproveDeny, Beyond: true, Why: because(protocol.DecidedByCeiling, "The session or plugin that requested this work may not make the call.")}
 	}
 	if q.Ceiling.ReadOnly && !Reads(q.Kind) {
-		return Verdict{Mode: protocol.ApproveDeny, Planning: true}
+		return Verdict{Mode: protocol.ApproveDeny, Planning: true, Why: because(protocol.DecidedByCeiling, "Plan mode allows only tools that read, search or think.")}
 	}
 	v := Verdict{Mode: protocol.ApproveAllow, Silence: protocol.ApproveAllow}
 	for _, p := range q.Policies {
 		v = v.and(p, q.says(p, answers.to(p)))
 	}
 	if q.Escapes {
-		v = v.and(Policy{Late: true}, protocol.ApproveAsk)
+		v = v.and(Policy{Late: true}, finding{mode: protocol.ApproveAsk, why: because(protocol.DecidedByCeiling, "A plugin in a sandbox requested this work, and the tool would run outside that sandbox.")})
 	}
 	if q.Wanted != nil {
 		v = q.wanted(v, answers)
 	}
 	if q.Protected() && v.Mode != protocol.ApproveDeny {
 		v.Mode, v.Once, v.Silence = protocol.ApproveAsk, true, protocol.ApproveDeny
+		v.Why = because(protocol.DecidedByProtected, "It changes a file that can run code later, so lashd asks each time.")
 	}
 	return v
 }
+
+// pluginAsks is why a call is asked about that only a plugin wants to be approved. The plugin's own reason replaces it.
+const pluginAsks = "A plugin requires an approval."
 
 // wanted adds a plugin's wish to a verdict. A standing answer about the same call satisfies it.
 func (q *Request) wanted(v Verdict, answers Answers) Verdict {
@@ -101,19 +116,23 @@ func (q *Request) wanted(v Verdict, answers Answers) Verdict {
 	asked := Policy{Policy: protocol.Policy{Cwd: own.Cwd}}
 	if v.Mode == protocol.ApproveAllow && !slices.Contains(answers.to(asked), q.Call.answer()) {
 		v.Mode, v.Silence = protocol.ApproveAsk, cmp.Or(q.Wanted.Default, own.Approval.Default)
+		v.Why = because(protocol.DecidedByPlugin, pluginAsks)
 	} else if q.Wanted.Default != "" && q.Wanted.Default != protocol.ApproveAllow {
 		v.Silence = protocol.ApproveDeny
 	}
 	return v
 }
 
-// and combines the verdict with the mode that one more policy demands.
-func (v Verdict) and(p Policy, says protocol.ApprovalMode) Verdict {
-	if says == protocol.ApproveAllow {
+// and combines the verdict with the finding of one more policy. The reason is that of the strictest; among equals, of the first.
+func (v Verdict) and(p Policy, found finding) Verdict {
+	if v.Why.By == "" || authority.Strictest(v.Mode, found.mode) != v.Mode {
+		v.Why = found.reason()
+	}
+	if found.mode == protocol.ApproveAllow {
 		return v
 	}
-	v.Beyond = !p.Own && (v.Beyond || says != v.Mode)
-	v.Mode = authority.Strictest(v.Mode, says)
+	v.Beyond = !p.Own && (v.Beyond || found.mode != v.Mode)
+	v.Mode = authority.Strictest(v.Mode, found.mode)
 	v.Once = v.Once || p.Late
 	if p.Approval.Default != protocol.ApproveAllow {
 		v.Silence = protocol.ApproveDeny
@@ -121,18 +140,34 @@ func (v Verdict) and(p Policy, says protocol.ApprovalMode) Verdict {
 	return v
 }
 
-// says returns the mode that one policy demands. If the tool replaces another one, the stricter result for either
+// says returns what one policy demands. If the tool replaces another one, the stricter result for either
 // counts.
-func (q *Request) says(p Policy, answers []Answer) protocol.ApprovalMode {
-	j := judging{policy: p.Policy, answers: answers}
+func (q *Request) says(p Policy, answers []Answer) finding {
+	j := judging{Policy: p, answers: answers, standing: standingRules(cmp.Or(p.Cwd, q.Call.cwd), answers), ships: q.Ships, inside: q.Programs == tool.ProgramsInside}
 	own := j.of(q.Call, q.Kind, q.unasked(p))
 	if q.leaves(p) {
-		own = authority.Strictest(own, j.leaving(q.Call))
+		if left := j.leaving(q.Call, q.Kind); own.rule == nil && own.mode == left.mode {
+			own = left // it says more
+		} else {
+			own = stricter(own, left)
+		}
 	}
+	own = q.unconfined(p, own)
 	if q.Instead == nil {
 		return own
 	}
-	return authority.Strictest(own, j.of(q.Instead, q.Instead.kind(), false), j.unclear(q.Call, q.Instead))
+	return stricter(stricter(own, j.of(q.Instead, q.Instead.kind(), false)), j.unclear(q.Call, q.Instead))
+}
+
+// unconfined gives a question about a command the reason that this machine has no sandbox, if it would not be asked otherwise.
+func (q *Request) unconfined(p Policy, f finding) finding {
+	if q.Programs != tool.ProgramsOutside || f.rule != nil || f.mode != protocol.ApproveAsk || p.Approval.Mode == protocol.ApproveAsk {
+		return f
+	}
+	if err := sandbox.Available(); err != nil {
+		f.why.Text = fmt.Sprintf("lashd asks about each command, because this machine cannot confine them (%v).", err)
+	}
+	return f
 }
 
 // leaves reports whether the call goes beyond the sandbox mode of a policy, so that a person has to allow it even where the
@@ -156,8 +191,14 @@ func (q *Request) unasked(p Policy) bool {
 	case q.Kind == protocol.ToolKindExecute:
 		return q.Programs == tool.ProgramsInside
 	default:
-		return mode == protocol.SandboxWorkspace && q.Ships && q.Kind == protocol.ToolKindEdit && q.Call.inside(p.Cwd)
+		return mode == protocol.SandboxWorkspace && q.Ships && q.Kind == protocol.ToolKindEdit && q.Call.inside(p.Cwd) && !holdsHome(p.Cwd)
 	}
+}
+
+// holdsHome reports whether a workspace is or contains the home directory. It has more start-up files and programs than protectedPaths lists.
+func holdsHome(workspace string) bool {
+	home, err := os.UserHomeDir()
+	return err == nil && pathresolve.Of("", home).MayBeIn(pathresolve.Of("", workspace))
 }
 
 // Reads reports whether tools of a kind only read.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -101,8 +102,50 @@ func TestVerdict(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			q := &approval.Request{Call: approval.SubjectsOf("/w", entry(t, "run", ""), []byte(`{}`)), Policies: []approval.Policy{own(lax)}}
 			c.with(q)
-			if got := q.Judge(approval.Answers{}); got != c.want {
+			got := q.Judge(approval.Answers{})
+			got.Why = protocol.ApprovalReason{} // TestReasons checks it
+			if got != c.want {
 				t.Errorf("%+v, want %+v", got, c.want)
+			}
+		})
+	}
+}
+
+// TestReasons checks the sentence that says why lashd decides as it does.
+func TestReasons(t *testing.T) {
+	command := func(line string) json.RawMessage {
+		text, err := json.Marshal(map[string]string{"command": line})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	push := protocol.ApprovalRule{Command: "git push", Action: deny}
+	own := approval.Policy{Policy: policy(allow, push), Own: true}
+	for _, c := range []struct {
+		name     string
+		policies []approval.Policy
+		line     string
+		mode     protocol.ApprovalMode
+		want     protocol.ApprovalReason
+	}{
+		{"a rule", []approval.Policy{own}, "git push", deny, protocol.ApprovalReason{
+			By: protocol.DecidedByRule, Rule: &push, Level: protocol.LevelSession, Text: "The rule `deny command git push` of the session decides.",
+		}},
+		{"a rule that may apply", []approval.Policy{own}, "$X push", asks, protocol.ApprovalReason{
+			By: protocol.DecidedByRule, Rule: &push, Level: protocol.LevelSession, Text: "The rule `deny command git push` of the session may apply, and lashd cannot know whether it does.",
+		}},
+		{"a rule of a requester", []approval.Policy{{Policy: policy(allow), Own: true}, {Policy: policy(allow, push)}}, "git push", deny, protocol.ApprovalReason{
+			By: protocol.DecidedByRule, Rule: &push, Level: protocol.LevelSession, Text: "The rule `deny command git push` of the session that requested this work decides.",
+		}},
+		{"a mode that denies, whatever a rule that may apply asks", []approval.Policy{{Policy: policy(deny, protocol.ApprovalRule{Command: "git push", Action: asks}), Own: true}}, "$X push", deny, protocol.ApprovalReason{By: protocol.DecidedByMode, Text: "The approval mode `deny` of the session decides."}},
+		{"the mode", []approval.Policy{own}, "ls", allow, protocol.ApprovalReason{By: protocol.DecidedByMode, Text: "The approval mode `allow` of the session decides."}},
+		{"no mode", []approval.Policy{{Policy: policy(""), Own: true}}, "ls", asks, protocol.ApprovalReason{By: protocol.DecidedByMode, Text: "No rule allows the call, and the tool can change something."}},
+	} {
+		t.Run("issue/20-3 lashd says why it decides: "+c.name, func(t *testing.T) {
+			q := &approval.Request{Call: approval.SubjectsOf("/w", entry(t, "run", ""), command(c.line)), Policies: c.policies}
+			if got := q.Judge(approval.Answers{}); got.Mode != c.mode || !reflect.DeepEqual(got.Why, c.want) {
+				t.Errorf("%s because of %+v, want %s because of %+v", got.Mode, got.Why, c.mode, c.want)
 			}
 		})
 	}
@@ -113,8 +156,8 @@ type store map[string][]persistence.Approval
 
 var errLost = errors.New("the store is lost")
 
-func (s store) Approvals(_ context.Context, cwd string) ([]persistence.Approval, error) {
-	if all, ok := s[cwd]; ok {
+func (s store) Approvals(_ context.Context, cwd ...string) ([]persistence.Approval, error) {
+	if all, ok := s[cwd[0]]; ok {
 		return all, nil
 	}
 	return nil, errLost

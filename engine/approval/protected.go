@@ -14,8 +14,8 @@ import (
 // them gives all rights of its owner. Each is a path of one or more names that may occur anywhere in a path.
 var protectedPaths = [][]string{
 	{".git"}, {"git~1"}, {".gitconfig"}, {".config", "git"}, // hooks, aliases, filters; git~1 is the short name of .git on some file systems
-	{".agents", "plugins"}, {".config", "lashd"}, {".local", "share", "lashd"}, // of lashd
-	{".vscode"}, {".mcp.json"}, {".envrc"}, {".ssh"},
+	{".agents"}, {".config", "lashd"}, {".local", "share", "lashd"}, // of lashd
+	{".vscode"}, {".idea"}, {".gitmodules"}, {".mcp.json"}, {".envrc"}, {".ssh"},
 	{".bashrc"}, {".bash_profile"}, {".bash_login"}, {".bash_logout"}, {".bash_aliases"}, {".profile"}, {".inputrc"},
 	{".zshrc"}, {".zshenv"}, {".zprofile"}, {".zlogin"}, {".zlogout"}, {".kshrc"}, {".mkshrc"}, {".cshrc"}, {".tcshrc"}, {".login"}, {".logout"},
 	{".xprofile"}, {".xinitrc"}, {".xsessionrc"}, {".pam_environment"},
@@ -25,6 +25,35 @@ var protectedPaths = [][]string{
 // protected reports whether a path may lead to a protected file. A path that cannot be resolved may.
 func protected(at pathresolve.Places) bool {
 	return len(at) == 0 || slices.ContainsFunc(at, func(name string) bool { return namesProtected(name) || inRepository(name) })
+}
+
+// inLinkedPlugin reports whether a path may lead into a plugin that the user or the workspace has as a link. Sandboxed commands cannot change
+// those of the user either. A plugin that is or contains the workspace does not count, because its author works there.
+func inLinkedPlugin(at pathresolve.Places, workspace string) bool {
+	home, _ := os.UserHomeDir() // without one only the workspace has plugins
+	for _, dir := range []string{home, workspace} {
+		for _, plugin := range linkedPlugins(dir) {
+			if at.MayBeIn(plugin) && !pathresolve.Of("", workspace).In(plugin) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// linkedPlugins returns where the links in the plugin directory of a home or workspace lead.
+func linkedPlugins(dir string) (all []pathresolve.Places) {
+	if dir == "" {
+		return nil
+	}
+	plugins := filepath.Join(dir, ".agents", "plugins")
+	entries, _ := os.ReadDir(plugins) // without the directory there are no plugins
+	for _, e := range entries {
+		if at := pathresolve.Of(plugins, e.Name()); e.Type()&os.ModeSymlink != 0 && len(at) > 0 {
+			all = append(all, at)
+		}
+	}
+	return all
 }
 
 // namesProtected compares the names of a path with protectedPaths as the most tolerant file system would.

@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"lashd/engine/commandrule"
+	"lashd/engine/hostrule"
 	"lashd/engine/tool"
 	"lashd/internal/pathresolve"
 	"lashd/rpc/protocol"
@@ -19,7 +19,7 @@ type Subjects struct {
 	cwd   string // the workspace
 	entry *tool.Entry
 	args  json.RawMessage
-	rules string // directory that relative rule prefixes start from; empty: cwd
+	rules string // directory that relative paths of rules start from; empty: cwd
 	all   []parsedSubject
 }
 
@@ -29,9 +29,12 @@ func SubjectsOf(cwd string, e *tool.Entry, args json.RawMessage) *Subjects {
 	s := &Subjects{cwd: cwd, entry: e, args: args}
 	for _, about := range e.Subjects(args) {
 		next := parsedSubject{Subject: about}
-		if about.Command != "" {
+		switch {
+		case about.Command != "":
 			next.line, next.at = commandrule.Parse(about.Command), pathresolve.Of(cwd, about.Dir)
-		} else {
+		case about.Host != "":
+			next.host = namedHost(about.Host)
+		default:
 			next.at = pathresolve.Of(cwd, about.Path)
 		}
 		s.all = append(s.all, next)
@@ -44,6 +47,17 @@ type parsedSubject struct {
 	tool.Subject
 	line commandrule.Line   // of a command
 	at   pathresolve.Places // of the path, or of the command's directory
+	host hostrule.Pattern
+}
+
+// namedHost parses a host that a call names. Without a port it opens all ports that a pattern without one allows, so it is judged for all
+// of them. The result is the zero Pattern if the text is not one host.
+func namedHost(text string) hostrule.Pattern {
+	if _, err := hostrule.Host(text, 443); err != nil { // any port
+		return hostrule.Pattern{}
+	}
+	p, _ := hostrule.Parse(text) // Host parses it, too
+	return p
 }
 
 // Places returns where the paths of the call lead, and the directories that it names for commands. An entry is empty if
@@ -52,7 +66,7 @@ func (s *Subjects) Places() []string {
 	var all []string
 	for _, about := range s.all {
 		switch n := len(about.at); {
-		case about.Command != "" && about.Dir == "": // the workspace
+		case about.Host != "", about.Command != "" && about.Dir == "": // the workspace
 		case n == 0:
 			all = append(all, "")
 		default:
@@ -89,53 +103,20 @@ func (s *Subjects) resolve(dir, name string) pathresolve.Places {
 // dir returns the directory of a subject for resolve.
 func (s *Subjects) dir(dir string) string { return cmp.Or(dir, s.cwd) }
 
-// action returns what a rule demands for the call; "" if it does not apply. A rule with a prefix that allows must cover
-// everything the call acts on. A rule that asks or denies applies if it covers any part. If it is unclear whether a
-// command runs something denied, the result is ask: a person can tell.
-func (s *Subjects) action(r protocol.ApprovalRule) protocol.ApprovalMode {
-	switch {
-	case !ruleNames(r, s.entry.Manifest):
-		return ""
-	case r.Prefix == "":
-		return r.Action
-	case r.Action == protocol.ApproveAllow:
-		if len(s.all) > 0 && !slices.ContainsFunc(s.all, func(about parsedSubject) bool { return !s.allows(r.Prefix, about) }) {
-			return r.Action
-		}
-		return ""
-	}
-	found := commandrule.No
+// hosts returns the hosts that the call wants to reach. A host that cannot be parsed is the zero Pattern, which no rule allows.
+func (s *Subjects) hosts() (all []hostrule.Pattern) {
 	for _, about := range s.all {
-		found = max(found, s.stops(r.Prefix, about))
+		if about.Host != "" {
+			all = append(all, about.host)
+		}
 	}
-	return map[commandrule.Match]protocol.ApprovalMode{commandrule.Maybe: protocol.ApproveAsk, commandrule.Yes: r.Action}[found]
-}
-
-// allows reports whether all of a subject is under the prefix of a rule. A path with characters that a shell would
-// interpret never is, because a tool may pass it to a shell.
-func (s *Subjects) allows(prefix string, about parsedSubject) bool {
-	if about.Command != "" {
-		return about.line.Covers(commandrule.ParsePrefix(prefix), s.dir(about.Dir), s.resolve)
-	}
-	return !strings.ContainsAny(about.Path, ";&|<>`$()\n\\") && about.at.In(s.resolve("", prefix))
-}
-
-// stops reports whether any part of a subject is under the prefix of a rule.
-func (s *Subjects) stops(prefix string, about parsedSubject) commandrule.Match {
-	if about.Command != "" {
-		return about.line.About(commandrule.ParsePrefix(prefix), s.dir(about.Dir), s.resolve)
-	}
-	rule := s.resolve("", prefix)
-	if about.at.MayBeIn(rule) || about.Below && about.at.MayHold(rule, about.Skips) {
-		return commandrule.Yes
-	}
-	return commandrule.No
+	return all
 }
 
 // inside reports whether the call names paths and all of them lead into a directory.
 func (s *Subjects) inside(dir string) bool {
 	root := pathresolve.Of("", dir)
-	return len(s.all) > 0 && !slices.ContainsFunc(s.all, func(about parsedSubject) bool { return about.Command != "" || !about.at.In(root) })
+	return len(s.all) > 0 && !slices.ContainsFunc(s.all, func(about parsedSubject) bool { return about.Command != "" || about.Host != "" || !about.at.In(root) })
 }
 
 // kind returns the kind that the tool declares.
@@ -144,5 +125,7 @@ func (s *Subjects) kind() protocol.ToolKind { return s.entry.Manifest.Kind }
 // changesProtected reports whether a tool of a kind may change a protected file: it does not only read, and a path of
 // the call leads to one.
 func (s *Subjects) changesProtected(kind protocol.ToolKind) bool {
-	return !Reads(kind) && slices.ContainsFunc(s.all, func(about parsedSubject) bool { return about.Command == "" && protected(about.at) })
+	return !Reads(kind) && slices.ContainsFunc(s.all, func(about parsedSubject) bool {
+		return about.Command == "" && about.Host == "" && (protected(about.at) || inLinkedPlugin(about.at, s.cwd))
+	})
 }

@@ -24,9 +24,12 @@ func (s *Standing) Remember(c *change.Change, d protocol.Decision, given *protoc
 		return
 	}
 	answer := answerAbout(d.Call.Name, d.Call.Args, d.Varying, d.Places)
+	if given.Width != nil {
+		answer = Answer{Rule: d.Detail.Widths[*given.Width].Rule}
+	}
 	always := given.Choice == protocol.ChooseAllowAlways
 	if always {
-		c.Approve = []persistence.Approval{{Cwd: cwd, Tool: answer.Tool, Subject: string(answer.Args), By: given.By}}
+		c.Approve = []persistence.Approval{answer.stored(cwd, given.By)}
 	}
 	// Askers may come from other workspaces, for which the person has not answered.
 	if given.Choice == protocol.ChooseAllowSession || always && asked {
@@ -36,9 +39,20 @@ func (s *Standing) Remember(c *change.Change, d protocol.Decision, given *protoc
 	}
 }
 
+// Forget removes the answers for which is returns true, in the change c. It returns false if there are none.
+func (s *Standing) Forget(c *change.Change, is func(Answer) bool) bool {
+	next := slices.DeleteFunc(slices.Clone(*s), is)
+	if len(next) == len(*s) {
+		return false
+	}
+	c.Component = append(c.Component, persistence.Component{Name: Component, Body: encode(next)})
+	c.Then(func() { *s = next })
+	return true
+}
+
 // Store reads the answers that apply to a workspace.
 type Store interface {
-	Approvals(ctx context.Context, cwd string) ([]persistence.Approval, error)
+	Approvals(ctx context.Context, cwd ...string) ([]persistence.Approval, error)
 }
 
 // Answers are the standing answers that apply to a call.
@@ -59,9 +73,11 @@ func (s Standing) For(ctx context.Context, store Store, policies []Policy) (Answ
 		if err != nil {
 			return a, err
 		}
-		a.always[p.Cwd] = make([]Answer, len(stored))
-		for i, known := range stored {
-			a.always[p.Cwd][i] = Answer{known.Tool, protocol.Digest(known.Subject)}
+		a.always[p.Cwd] = []Answer{}
+		for _, known := range stored {
+			if known.Tool != "" { // rules without a tool are among those of the policy
+				a.always[p.Cwd] = append(a.always[p.Cwd], Answer{Tool: known.Tool, Args: protocol.Digest(known.Subject)})
+			}
 		}
 	}
 	return a, nil
@@ -86,6 +102,28 @@ func encode(v any) []byte {
 type Answer struct {
 	Tool string          `json:"tool"`
 	Args protocol.Digest `json:"args"` // of the arguments except varying ones, and of the places
+	// Rule is the width of an answer that covers more than one call; then there is neither a tool nor a digest.
+	Rule *protocol.ApprovalRule `json:"rule,omitempty"`
+}
+
+// stored returns the row of an answer that is given for a workspace. The row of a rule has no tool.
+func (a Answer) stored(cwd, by string) persistence.Approval {
+	subject := string(a.Args)
+	if a.Rule != nil {
+		subject = string(encode(a.Rule))
+	}
+	return persistence.Approval{Cwd: cwd, Tool: a.Tool, Subject: subject, By: by}
+}
+
+// standingRules returns the widths of answers as rules; nil if there are none.
+func standingRules(dir string, answers []Answer) *Rules {
+	var rules []protocol.ApprovalRule
+	for _, a := range answers {
+		if a.Rule != nil {
+			rules = append(rules, *a.Rule)
+		}
+	}
+	return Compile(dir, protocol.LevelSession, "the session", rules)
 }
 
 // answerAbout returns the key of an answer about a call. Arguments that the tool declares as varying are left out.
@@ -100,5 +138,5 @@ func answerAbout(name string, args json.RawMessage, varying, places []string) An
 	if len(places) > 0 {
 		args = slices.Concat(args, encode(places))
 	}
-	return Answer{name, protocol.DigestOf(args)}
+	return Answer{Tool: name, Args: protocol.DigestOf(args)}
 }

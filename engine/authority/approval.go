@@ -28,13 +28,14 @@ func Stricter(a, b protocol.ApprovalConfig) error {
 		return fmt.Errorf("mode %q is laxer than %q", cmp.Or(a.Mode, "default"), cmp.Or(b.Mode, "default"))
 	}
 	for _, r := range a.Rules {
-		if !covered(r, b.Rules) && strictness[r.Action] < strictestOf(b.Mode) {
-			return fmt.Errorf("the new rule for %q has the laxer action %s", r.Tool, r.Action)
+		opens := r.Action == protocol.ApproveAllow && b.Sandbox.Confines() // leaving the sandbox and hosts need a rule even if the mode allows all
+		if !covered(r, b.Rules) && (opens || strictness[r.Action] < strictestOf(b.Mode)) {
+			return fmt.Errorf("the new rule %q is laxer", r)
 		}
 	}
 	for _, r := range b.Rules {
 		if r.Action != protocol.ApproveAllow && !covered(r, a.Rules) {
-			return fmt.Errorf("the rule for %q with the action %s is missing", r.Tool, r.Action)
+			return fmt.Errorf("the rule %q is missing", r)
 		}
 	}
 	if err := compareSandboxes(a, b); err != nil {
@@ -83,10 +84,12 @@ func strictestOf(mode protocol.ApprovalMode) int {
 }
 
 // covered reports whether a rule is among others, unchanged or with a stricter action. A rule that allows never stands
-// for one that does not, because prefixes of the two are compared differently.
+// for one that does not, because the subjects of the two are compared differently.
 func covered(r protocol.ApprovalRule, rules []protocol.ApprovalRule) bool {
 	return slices.ContainsFunc(rules, func(o protocol.ApprovalRule) bool {
-		return o.Tool == r.Tool && o.Prefix == r.Prefix && (o.Action == r.Action || r.Action == protocol.ApproveAsk && o.Action == protocol.ApproveDeny)
+		same := o
+		same.Action = r.Action
+		return same == r && (o.Action == r.Action || r.Action == protocol.ApproveAsk && o.Action == protocol.ApproveDeny)
 	})
 }
 

@@ -16,7 +16,7 @@ func oracle(a protocol.ApprovalConfig, tool string, reads bool, at string) strin
 	said := ""
 	for _, r := range a.Rules {
 		names := r.Tool == tool || r.Tool == "*"
-		if !names || r.Prefix != "" && at != r.Prefix && !strings.HasPrefix(at, r.Prefix+"/") {
+		if !names || r.Path != "" && at != r.Path && !strings.HasPrefix(at, r.Path+"/") {
 			continue
 		}
 		switch {
@@ -46,7 +46,7 @@ func policies() *rapid.Generator[protocol.ApprovalConfig] {
 	actions := rapid.SampledFrom([]protocol.ApprovalMode{"allow", "ask", "deny"})
 	rule := rapid.Custom(func(t *rapid.T) protocol.ApprovalRule {
 		return protocol.ApprovalRule{
-			Tool: rapid.SampledFrom([]string{"read", "shell", "*"}).Draw(t, "tool"), Prefix: rapid.SampledFrom([]string{"", "a", "a/b"}).Draw(t, "prefix"),
+			Tool: rapid.SampledFrom([]string{"read", "shell", "*"}).Draw(t, "tool"), Path: rapid.SampledFrom([]string{"", "a", "a/b"}).Draw(t, "path"),
 			Action: actions.Draw(t, "action"),
 		}
 	})
@@ -70,6 +70,16 @@ func near(t *rapid.T, p protocol.ApprovalConfig) protocol.ApprovalConfig {
 }
 
 func TestStricter(t *testing.T) {
+	t.Run("issue/20-1 a rule that allows opens a sandbox, so it is laxer even where the mode allows all calls", func(t *testing.T) {
+		for _, rule := range []protocol.ApprovalRule{{Tool: "shell", Action: "allow"}, {Command: "git push", Action: "allow"}, {Host: "*", Action: "allow"}} {
+			boxed := protocol.ApprovalConfig{Mode: protocol.ApproveAllow, Sandbox: protocol.SandboxWorkspace}
+			opened := boxed
+			opened.Rules = []protocol.ApprovalRule{rule}
+			if err := authority.Stricter(opened, boxed); err == nil || authority.Stricter(boxed, opened) != nil {
+				t.Errorf("%s: %v", rule, err)
+			}
+		}
+	})
 	t.Run("outside/2 a stricter configuration never allows more", func(t *testing.T) {
 		compared := 0
 		rapid.Check(t, func(t *rapid.T) {
@@ -102,8 +112,8 @@ func TestStricter(t *testing.T) {
 		x := func(action protocol.ApprovalMode) protocol.ApprovalRule {
 			return protocol.ApprovalRule{Tool: "x", Action: action}
 		}
-		at := func(prefix string) protocol.ApprovalRule {
-			return protocol.ApprovalRule{Tool: "x", Prefix: prefix, Action: deny}
+		at := func(path string) protocol.ApprovalRule {
+			return protocol.ApprovalRule{Tool: "x", Path: path, Action: deny}
 		}
 		for name, c := range map[string]struct {
 			a, b  protocol.ApprovalConfig

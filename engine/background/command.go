@@ -46,7 +46,7 @@ func (c *Commands) Run(ctx context.Context, t *protocol.Task, cwd string, signal
 		return failed("output", err)
 	}
 	defer out.Close()
-	cmd, err := c.command(t.Spec.Command, cwd)
+	cmd, box, err := c.command(t.Spec.Command, cwd)
 	if err != nil {
 		return failed("not_started", err)
 	}
@@ -66,10 +66,13 @@ func (c *Commands) Run(ctx context.Context, t *protocol.Task, cwd string, signal
 	delivery.Go(func() { to.receive(signals) })
 	exit, err := p.Wait()
 	delivery.Wait()
+	refusal := c.note(out, box, t, startAgain(t), exit)
 	if err := sweep(&cmd, exit, in.held(), err); err != nil {
 		return failed("not_reaped", err)
 	}
-	return to.outcome(exit)
+	outcome := to.outcome(exit)
+	outcome.Refusal = refusal
+	return outcome
 }
 
 // sweep ends processes that left the process group of a command. It does so only if the
@@ -88,15 +91,15 @@ const watchGrace = 200 * time.Millisecond
 
 // Watch runs the command of a monitor and returns its outcome when it has ended. Cancelling
 // ctx stops the command. cwd is the workspace. The command gets no input. Its lines go to
-// the output file and to lines; lines has all of them when Watch returns.
-func (c *Commands) Watch(ctx context.Context, t *protocol.Task, cwd string, lines *LineBuffer) *protocol.TaskOutcome {
+// the output file and to lines; lines has all of them when Watch returns. spec is that of the monitor.
+func (c *Commands) Watch(ctx context.Context, t *protocol.Task, spec *protocol.MonitorSpec, cwd string, lines *LineBuffer) *protocol.TaskOutcome {
 	file, err := c.Outputs.Writer(t)
 	if err != nil {
 		return failed("output", err)
 	}
 	defer file.Close()
 	out, errs := &splitter{lines: lines}, &splitter{lines: lines, err: true}
-	cmd, err := c.command(t.Spec.Command, cwd)
+	cmd, box, err := c.command(t.Spec.Command, cwd)
 	if err != nil {
 		return failed("not_started", err)
 	}
@@ -109,18 +112,21 @@ func (c *Commands) Watch(ctx context.Context, t *protocol.Task, cwd string, line
 	exit, err := p.Wait()
 	out.end()
 	errs.end()
+	refusal := c.note(file, box, t, watchAgain(spec), exit)
 	if err := sweep(&cmd, exit, false, err); err != nil {
 		return failed("not_reaped", err)
 	}
-	return Outcome(exit)
+	outcome := Outcome(exit)
+	outcome.Refusal = refusal
+	return outcome
 }
 
-// command prepares the process of a task, without its streams. The caller closes OpenDir. A
+// command prepares the process of a task, without its streams, and its sandbox if it has one. The caller closes OpenDir. A
 // directory below cwd, the workspace, must not lead out of it.
-func (c *Commands) command(s *protocol.TaskShell, cwd string) (proc.Command, error) {
+func (c *Commands) command(s *protocol.TaskShell, cwd string) (proc.Command, *sandbox.Box, error) {
 	opened, dir, err := pathresolve.OpenWorkdir(cwd, cmp.Or(s.Workdir, cwd))
 	if err != nil {
-		return proc.Command{}, fmt.Errorf("working directory: %w", err)
+		return proc.Command{}, nil, fmt.Errorf("working directory: %w", err)
 	}
 	term := "dumb"
 	if s.PTY != nil {
@@ -130,17 +136,16 @@ func (c *Commands) command(s *protocol.TaskShell, cwd string) (proc.Command, err
 	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
 		env = append(env, name+"="+s.Env[name])
 	}
+	cmd := proc.Command{Argv: []string{"sh", "-c", s.Script}, Dir: dir, OpenDir: opened, Env: env, Nonce: c.Nonce + "/" + rand.Text(), Grace: grace}
 	box, err := c.Sandbox.For(s.Sandbox, cwd)
+	if err == nil {
+		err = box.Reach(s.Network)
+	}
 	if err != nil {
-		return proc.Command{}, errors.Join(fmt.Errorf("sandbox: %w", err), opened.Close())
+		return proc.Command{}, nil, errors.Join(fmt.Errorf("sandbox: %w", err), opened.Close())
 	}
-	var confine *proc.Confinement
-	if box != nil {
-		confine, env = box.Confinement, append(sandbox.Environment(env), box.Env...)
-	}
-	return proc.Command{
-		Argv: []string{"sh", "-c", s.Script}, Confine: confine, Dir: dir, OpenDir: opened, Env: env, Nonce: c.Nonce + "/" + rand.Text(), Grace: grace,
-	}, nil
+	box.Apply(&cmd)
+	return cmd, box, nil
 }
 
 // Outcome converts the exit of a process. A process that lashd stopped gets TaskStopped;

@@ -36,7 +36,7 @@ func (c *Commands) Detach(t *protocol.Task, cwd string) (ref string, err error) 
 	if err := control(lock, func(fd int) error { return unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) }); err != nil {
 		return "", err
 	}
-	about, err := c.command(t.Spec.Command, cwd)
+	about, _, err := c.command(t.Spec.Command, cwd)
 	if err != nil {
 		return "", err
 	}

@@ -11,6 +11,9 @@ import (
 // variables.
 var secretWords = []string{"KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL"}
 
+// secretEnds are ends of such names.
+var secretEnds = []string{"_PAT", "_AUTH", "_PASS", "_PWD"}
+
 // login matches a URL with a password, as in many database settings.
 var login = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`://[^/@\s]*:[^/@\s]+@`) })
 
@@ -35,6 +38,9 @@ func withheld(name, value string) bool {
 	case name == "TERM", name == "PWD", name == "OLDPWD", strings.HasPrefix(name, "LASHD_"):
 		return true
 	case login().MatchString(value):
+		return true
+	}
+	if slices.ContainsFunc(secretEnds, func(end string) bool { return strings.HasSuffix(name, end) }) {
 		return true
 	}
 	return slices.ContainsFunc(secretWords, func(w string) bool { return strings.Contains(name, w) })

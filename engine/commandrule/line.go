@@ -199,6 +199,9 @@ func (r *reading) call(c command, in stdin, depth int) int {
 	} else if !inert(c.words) {
 		r.say(in.text, c.words...)
 	}
+	if c.words[0].kind == literal && !r.prefix {
+		c.reach = max(c.reach, optionReach(c.words))
+	}
 	r.opaque = r.opaque || evaluates(c.words)
 	r.add(c)
 	return c.reach

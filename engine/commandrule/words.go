@@ -8,9 +8,9 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// said is text that a program gets as arguments, input or variables. The program may run
-// it, because it is unknown what every program does with its arguments.
-type said string
+// said is text that a program gets as arguments, input or variables, as the names in it. The program may run it, because it is
+// unknown what every program does with its arguments.
+type said map[string]bool
 
 // say records what a command gets, unless the command is known to be inert.
 func (r *reading) say(input string, words ...word) {
@@ -18,7 +18,12 @@ func (r *reading) say(input string, words ...word) {
 	for _, w := range words {
 		all = append(all, w.text)
 	}
-	r.said = append(r.said, said(strings.Join(append(all, input), "\n")))
+	text, names := strings.Join(append(all, input), "\n"), said{}
+	names.add(text)
+	if strings.Contains(text, `\`) {
+		names.add(escape.ReplaceAllString(text, " "))
+	}
+	r.said = append(r.said, names)
 }
 
 // assigned records the value of a variable. Programs run the value of PAGER, for example,
@@ -75,10 +80,9 @@ func (r *reading) mentions(p Prefix) bool {
 
 // names reports whether a text contains all names of a prefix.
 func (s said) names(p Prefix) bool {
-	all := append(namesIn(string(s)), namesIn(escape.ReplaceAllString(string(s), " "))...)
 	return !slices.ContainsFunc(p.words, func(w word) bool {
 		name := strings.ToLower(base(strings.TrimRight(w.text, "/")))
-		return name != "" && !slices.Contains(all, name)
+		return name != "" && !s[name]
 	})
 }
 
@@ -89,10 +93,9 @@ var escape = regexp.MustCompile(`\\[a-z]`)
 // directory.
 var name = regexp.MustCompile(`[\w.+-]+/?`)
 
-func namesIn(text string) []string {
-	all := name.FindAllString(strings.ToLower(text), -1)
-	for i := range all {
-		all[i] = strings.Trim(all[i], ".")
+// add adds the names in a text.
+func (s said) add(text string) {
+	for _, found := range name.FindAllString(strings.ToLower(text), -1) {
+		s[strings.Trim(found, ".")] = true
 	}
-	return all
 }

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"lashd/engine/change"
@@ -18,6 +19,8 @@ type Open struct {
 	protocol.Decision // Answer is set before Done is closed
 	done              chan struct{}
 	due               time.Time // when the deadline passes; zero: never
+	attended          chan struct{}
+	review            atomic.Pointer[Review] // set before attended is closed
 }
 
 // Done returns a channel that is closed once the answer is stored and set in Answer.
@@ -31,7 +34,7 @@ func ForPerson(d protocol.Decision) bool { return d.Kind != protocol.DecisionCom
 
 // newOpen returns an open decision with its deadline on the monotonic clock.
 func newOpen(d protocol.Decision) *Open {
-	o := &Open{Decision: d, done: make(chan struct{})}
+	o := &Open{Decision: d, done: make(chan struct{}), attended: make(chan struct{})}
 	if d.DeadlineMs > 0 {
 		o.due = time.Now().Add(time.Until(time.UnixMilli(d.DeadlineMs))) // immune to changes of the wall clock from here on
 	}
@@ -40,7 +43,7 @@ func newOpen(d protocol.Decision) *Open {
 
 // Answered returns a decision that has its answer. Its Done is closed.
 func Answered(d protocol.Decision) *Open {
-	o := &Open{Decision: d, done: make(chan struct{})}
+	o := &Open{Decision: d, done: make(chan struct{}), attended: make(chan struct{})}
 	close(o.done)
 	return o
 }
@@ -154,4 +157,14 @@ func (d *draft) Land() {
 		delete(d.of.open, o.ID)
 		close(o.done)
 	}
+}
+
+// CountDown sets how much time is left for decisions that are sent to a client at the given time.
+func CountDown(all []protocol.Decision, at time.Time) []protocol.Decision {
+	for i := range all {
+		if all[i].DeadlineMs > 0 {
+			all[i].RemainingMs = max(0, all[i].DeadlineMs-at.UnixMilli())
+		}
+	}
+	return all
 }

@@ -16,8 +16,8 @@ import (
 // share it, one path each.
 type Index struct {
 	files map[string]*indexed
-	// rules maps directories, with a slash at the end, to their .gitignore files.
-	rules map[string]ignoreFile
+	// rules are those of the latest scan, accepted those of the latest scan that Accept confirmed.
+	rules, accepted ignoreRules
 	// look numbers the scans.
 	look uint64
 }
@@ -69,23 +69,39 @@ func (ix *Index) Hidden(p string) bool {
 
 // Ignored reports whether the last scan skipped a path, because git ignores it or because
 // it is never scanned.
-func (ix *Index) Ignored(p string, dir bool) bool {
-	var rules []ignoring
+func (ix *Index) Ignored(p string, dir bool) bool { return ix.rules.ignore(p, dir) }
+
+// Accept confirms that the findings of the last scan are stored. Until then WasIgnored answers for
+// the scan before it, because a scan whose findings cannot be stored is repeated.
+func (ix *Index) Accept() { ix.accepted = ix.rules }
+
+// WasIgnored reports whether the last accepted scan skipped a path. An unknown path that it did not
+// skip did not exist then.
+func (ix *Index) WasIgnored(p string, dir bool) bool { return ix.accepted.ignore(p, dir) }
+
+// ignoreRules maps directories, with a slash at the end, to their .gitignore files. The directory
+// of the workspace is the empty string.
+type ignoreRules map[string]ignoreFile
+
+// ignore reports whether git ignores a path, or a directory above it, or whether scans always skip
+// it.
+func (r ignoreRules) ignore(p string, dir bool) bool {
+	var rules glob.Ignores
 	for i, c := range p {
 		if i == 0 || c == '/' {
 			at := p[:i]
 			if i > 0 {
-				if path.Base(at) == ".git" || ignored(rules, at, true) {
+				if path.Base(at) == ".git" || rules.Match(at, true) {
 					return true
 				}
 				at += "/"
 			}
-			if f, ok := ix.rules[at]; ok {
-				rules = append(rules, ignoring{at, f.rules})
+			if f, ok := r[at]; ok {
+				rules = rules.With(at, f.rules)
 			}
 		}
 	}
-	return leftOut(path.Base(p)) || ignored(rules, p, dir)
+	return leftOut(path.Base(p)) || rules.Match(p, dir)
 }
 
 // missing returns the paths that the last scan did not find, in descending order, so a
@@ -111,25 +127,5 @@ type ignoreFile struct {
 	rules glob.Ignore
 }
 
-// ignoring is the rules of a .gitignore and the directory that they apply to.
-type ignoring struct {
-	// dir ends with a slash. Empty: the root of the workspace.
-	dir   string
-	rules glob.Ignore
-}
-
-// ignored returns the verdict of the nearest .gitignore that matches the path.
-func ignored(rules []ignoring, file string, dir bool) bool {
-	for _, ig := range slices.Backward(rules) {
-		if ignored, matched := ig.rules.Verdict(strings.TrimPrefix(file, ig.dir), dir); matched {
-			return ignored
-		}
-	}
-	return false
-}
-
 // leftOut reports whether scans always skip a name: .git and temporary files of lashd.
 func leftOut(name string) bool { return name == ".git" || strings.HasPrefix(name, tempPrefix) }
-
-// IsIgnoreFile reports whether a file is a .gitignore.
-func IsIgnoreFile(file string) bool { return path.Base(file) == ignoreName }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -61,7 +60,7 @@ type walker struct {
 
 	mu    sync.Mutex
 	news  []persistence.WorkspaceFile
-	rules map[string]ignoreFile
+	rules ignoreRules
 }
 
 // Walk finds all files of the workspace that git does not ignore and compares them with the
@@ -70,7 +69,7 @@ type walker struct {
 // TooManyError after limit files, and the cause of ctx when ctx ends. The caller must not
 // use the index during the call.
 func (w *Workspace) Walk(ctx context.Context, index *Index, limit int, catchUp bool) (Sight, error) {
-	k := &walker{Workspace: w, index: index, limit: limit, catchUp: catchUp, rules: map[string]ignoreFile{}}
+	k := &walker{Workspace: w, index: index, limit: limit, catchUp: catchUp, rules: ignoreRules{}}
 	root, err := pathresolve.Begin(w.root)
 	if err != nil {
 		return Sight{}, err
@@ -89,17 +88,15 @@ func (w *Workspace) Walk(ctx context.Context, index *Index, limit int, catchUp b
 // below scans an open directory and closes it. at is its path with a slash at the end,
 // rules are the ignore rules of the directories above. It collects changed entries locally
 // and adds them under the lock once, because directories are scanned in parallel.
-func (k *walker) below(ctx context.Context, dir pathresolve.Dir, at string, rules []ignoring, depth int) error {
+func (k *walker) below(ctx context.Context, dir pathresolve.Dir, at string, rules glob.Ignores, depth int) error {
 	defer dir.Close()
-	if own := k.ignores(dir, at); len(own) > 0 {
-		rules = append(slices.Clip(rules), ignoring{at, own})
-	}
+	rules = rules.With(at, k.ignores(dir, at))
 	var news []persistence.WorkspaceFile
 	for e, err := range dir.Entries() {
 		if err = cmp.Or(err, context.Cause(ctx)); err != nil {
 			return err
 		}
-		if leftOut(e.Name()) || ignored(rules, at+e.Name(), e.IsDir()) {
+		if leftOut(e.Name()) || rules.Match(at+e.Name(), e.IsDir()) {
 			continue
 		}
 		f, err := k.entry(ctx, dir, at, e, rules, depth)
@@ -120,7 +117,7 @@ func (k *walker) below(ctx context.Context, dir pathresolve.Dir, at string, rule
 
 // entry describes an entry of a directory, and scans it if it is a directory itself. It
 // returns nil for entries that are skipped or gone.
-func (k *walker) entry(ctx context.Context, dir pathresolve.Dir, at string, e os.DirEntry, rules []ignoring, depth int) (*persistence.WorkspaceFile, error) {
+func (k *walker) entry(ctx context.Context, dir pathresolve.Dir, at string, e os.DirEntry, rules glob.Ignores, depth int) (*persistence.WorkspaceFile, error) {
 	name := e.Name()
 	if e.IsDir() && depth < maxDepth {
 		sub, is, err := k.enter(dir, name)
@@ -143,7 +140,7 @@ func (k *walker) entry(ctx context.Context, dir pathresolve.Dir, at string, e os
 }
 
 // down scans a subdirectory, in a goroutine of its own if one is free. It closes sub.
-func (k *walker) down(ctx context.Context, sub pathresolve.Dir, at string, rules []ignoring, depth int) error {
+func (k *walker) down(ctx context.Context, sub pathresolve.Dir, at string, rules glob.Ignores, depth int) error {
 	if err := k.count(); err != nil {
 		sub.Close()
 		return err

@@ -35,10 +35,10 @@ type Workspace struct {
 	own []pathresolve.Identity
 }
 
-// Open opens a workspace. Files below state, the daemon's state directory, are excluded
+// Open opens a workspace, whose path must have no links. Files below state, the daemon's state directory, are excluded
 // even if they have other names in the workspace. The caller closes it.
 func Open(dir, state string) (*Workspace, error) {
-	root, err := os.OpenRoot(dir)
+	root, err := pathresolve.OpenWorkspace(dir)
 	if err != nil {
 		return nil, err
 	}

@@ -3,11 +3,13 @@ package param
 import (
 	"cmp"
 	"encoding/json"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
 
 	"lashd/engine/authority"
+	"lashd/engine/hostrule"
 	"lashd/rpc/protocol"
 )
 
@@ -96,10 +98,8 @@ func CheckSteer(p *protocol.TurnStartParams) error {
 }
 
 // checkApproval validates an approval configuration: its mode, its default for unanswered
-// questions, the deadline and the rules. Prefixes and paths of rules are not checked here.
-// The pointers are below /approval.
-// The pattern of a rule must be valid for filepath.Match, so that matching it later cannot
-// fail. An empty mode means that the default applies.
+// questions, the deadline and the rules. The pointers are below /approval. An empty mode
+// means that the default applies.
 func checkApproval(a protocol.ApprovalConfig) error {
 	modes := []protocol.ApprovalMode{protocol.ApproveAllow, protocol.ApproveAsk, protocol.ApproveDeny}
 	if a.Mode != "" && !slices.Contains(modes, a.Mode) {
@@ -115,14 +115,39 @@ func checkApproval(a protocol.ApprovalConfig) error {
 		return err
 	}
 	for i, r := range a.Rules {
-		if _, err := filepath.Match(r.Tool, ""); err != nil || r.Tool == "" {
-			return Bad("/approval/rules/"+strconv.Itoa(i)+"/tool", "must be the name of a tool or a pattern with *")
-		}
-		if !slices.Contains(modes, r.Action) {
-			return NotOneOf("/approval/rules/"+strconv.Itoa(i)+"/action", modes)
+		if err := CheckRule("/approval/rules/"+strconv.Itoa(i), r); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// CheckRule validates an approval rule, whose pointer is at. It must name a tool or one of command, path and host, but not two of
+// these.
+func CheckRule(at string, r protocol.ApprovalRule) error {
+	limits := slices.DeleteFunc([]string{r.Command, r.Path, r.Host}, func(s string) bool { return s == "" })
+	switch _, err := path.Match(r.Tool, ""); {
+	case err != nil:
+		return Bad(at+"/tool", "must be the name of a tool or a pattern with *")
+	case len(limits) > 1:
+		return Bad(at, "must have only one of command, path and host")
+	case r.Host != "" && hostProblem(r.Host) != "":
+		return Bad(at+"/host", "%s", hostProblem(r.Host))
+	case len(limits) == 0 && r.Tool == "":
+		return Bad(at, "must have a tool, a command, a path or a host")
+	}
+	if modes := []protocol.ApprovalMode{protocol.ApproveAllow, protocol.ApproveAsk, protocol.ApproveDeny}; !slices.Contains(modes, r.Action) {
+		return NotOneOf(at+"/action", modes)
+	}
+	return nil
+}
+
+// hostProblem says what is wrong with the host of a rule; "" if nothing is.
+func hostProblem(host string) string {
+	if _, err := hostrule.Parse(host); err != nil {
+		return "is no pattern of a host: " + err.Error()
+	}
+	return ""
 }
 
 // CheckGeneration returns an Error for model options that no provider accepts. Limits of a

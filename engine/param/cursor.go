@@ -43,6 +43,9 @@ func badCursor() error {
 // SessionPages is the cursor name of the list of sessions.
 const SessionPages = "s"
 
+// InputPages is the cursor name of the list of inputs that people sent.
+const InputPages = "i"
+
 // TurnPages returns the cursor name of the list of turns of a session, given the store's
 // number of the session.
 func TurnPages(session int64) string { return "t" + strconv.FormatInt(session, 36) }

@@ -2,12 +2,12 @@ package param
 
 import (
 	"cmp"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
 	"unicode"
 
+	"lashd/internal/pathresolve"
 	"lashd/rpc/protocol"
 )
 
@@ -59,28 +59,49 @@ func CheckPlugin(name, cwd string) error {
 	if err := CheckName("/name", name); err != nil {
 		return err
 	}
-	return CheckWorkspace(cwd)
-}
-
-// CheckWorkspace validates an optional workspace, which must be an existing directory.
-func CheckWorkspace(cwd string) error {
-	if cwd == "" {
-		return nil
-	}
-	_, err := CheckCwd(cwd)
+	_, err := CheckWorkspace(cwd)
 	return err
 }
 
-// CheckCwd returns the cleaned path of an existing directory. The path must be absolute.
+// CheckWorkspace is CheckCwd for an optional workspace, which may be empty.
+func CheckWorkspace(cwd string) (string, error) {
+	if cwd == "" {
+		return "", nil
+	}
+	return CheckCwd(cwd)
+}
+
+// CheckCwd returns the path under which an existing directory is stored as a workspace: without
+// symbolic links, so that no new link can redirect it later. The given path must be absolute.
 func CheckCwd(cwd string) (string, error) {
 	if !filepath.IsAbs(cwd) {
 		return "", Bad("/cwd", "must be an absolute path, not %.200q", cwd)
 	}
-	info, err := os.Stat(cwd)
-	if err != nil || !info.IsDir() {
+	at, err := pathresolve.Workspace(cwd)
+	if err != nil {
 		return "", Bad("/cwd", "%.200q is not a directory", cwd)
 	}
-	return filepath.Clean(cwd), nil
+	return at, nil
+}
+
+// ResolveCwd is CheckCwd for a new session. A path that was stored before, such as that of a trigger, must not lead elsewhere now.
+func ResolveCwd(cwd string, stored bool) (string, error) {
+	at, err := CheckCwd(cwd)
+	if err == nil && stored && at != cwd {
+		err = &pathresolve.ElsewhereError{Workspace: cwd, Leads: at}
+	}
+	return at, err
+}
+
+// Where returns where a path leads that a request names a workspace with. Unlike CheckCwd it accepts
+// a directory that is gone.
+func Where(cwd string) string {
+	if filepath.IsAbs(cwd) {
+		if at, err := pathresolve.Real(cwd); err == nil {
+			return at
+		}
+	}
+	return cwd
 }
 
 // CheckTitle validates the length of a session title.

@@ -10,20 +10,20 @@ import (
 type child struct {
 	cmd    *exec.Cmd
 	group  group // its process group, to end it
+	gate   *gate // nil: it is not confined
 	output output
 }
 
 func (ch *child) pid() int { return ch.cmd.Process.Pid }
 
 // spawn starts c. On Linux the child is killed when the calling thread dies, so call it on a thread that lives as long
-// as the child. A sandboxed child gets its own mount namespace where the system allows it, and fails to start without one
-// if it has a View.
+// as the child. A sandboxed child that is not apart gets its own mount namespace only if the system allows it.
 func (c Command) spawn() (*child, error) {
 	if c.Confine == nil || c.Confine.Sandbox == nil {
 		return c.begin(func(*exec.Cmd) {})
 	}
-	ch, err := c.begin(c.Confine.Sandbox.isolate)
-	if err != nil && c.Confine.Sandbox.View == nil && refusesNamespaces(err) {
+	ch, err := c.begin(c.isolate)
+	if err != nil && !c.apart && refusesNamespaces(err) {
 		ch, err = c.begin(func(*exec.Cmd) {})
 	}
 	return ch, err
@@ -33,7 +33,8 @@ func (c Command) spawn() (*child, error) {
 // program. On an error nothing is left running, and the streams are closed.
 func (c Command) begin(prepare func(*exec.Cmd)) (*child, error) {
 	ch := &child{cmd: c.cmd()}
-	gate, err := c.confined(ch.cmd)
+	var err error
+	ch.gate, err = c.confined(ch.cmd)
 	if err != nil {
 		return nil, err
 	}
@@ -43,19 +44,20 @@ func (c Command) begin(prepare func(*exec.Cmd)) (*child, error) {
 		err = ch.cmd.Start()
 	}
 	if err != nil {
-		gate.close()
+		ch.gate.close()
 		ch.output.abandon()
 		return nil, err
 	}
 	ch.output.begin(feed)
 	ch.group, err = newGroup(ch.cmd.Process)
-	if passed := gate.pass(); err == nil {
+	if passed := ch.gate.pass(); err == nil {
 		err = passed
 	}
 	if err != nil {
 		err = errors.Join(err, ch.cmd.Process.Kill())
 		ch.output.finish(c.Drain)
 		ch.cmd.Wait() // it was killed on purpose: its exit status says nothing new
+		ch.gate.close()
 		return nil, err
 	}
 	return ch, nil

@@ -23,6 +23,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net"
 	"os"
 	"os/exec"
 	"runtime"
@@ -30,6 +31,9 @@ import (
 )
 
 const (
+	// ListenAddress is where a child with a network of its own reaches Command.Serve.
+	ListenAddress = "127.0.0.1:17171"
+
 	// Defaults of Command.Grace and Command.Drain.
 	defaultGrace = 5 * time.Second
 	defaultDrain = 2 * time.Second
@@ -71,7 +75,14 @@ type Command struct {
 	// are equal, at most one goroutine writes to it at a time.
 	Stdout, Stderr io.Writer
 
+	// Serve accepts the connections that a child with a network of its own makes to ListenAddress. When the child has ended,
+	// ctx ends and the listener is closed; then it must return, and Wait returns after it. Nil: nothing listens there. Linux only.
+	Serve func(ctx context.Context, l net.Listener)
+
+	gateEnd *os.File // in the supervisor: where the gate sends the socket for Serve
+
 	trial bool // Views tries whether the command can start
+	apart bool // in the supervisor: the child gets namespaces of its own, or does not start
 
 	Grace time.Duration // from SIGTERM to SIGKILL when stopped; default 5s
 	Drain time.Duration // how long Wait reads output after the group is dead; default 2s

@@ -18,13 +18,15 @@ type Limits struct {
 	FileSize  int64 `json:"fileSize,omitempty"`  // maximum size of a written file in bytes
 	// Processes is the number of processes and threads in addition to those that the user has at the start of the
 	// child. The kernel counts all processes of a user together, so processes started elsewhere by the same user count
-	// against the child. Root is not limited.
+	// against the child. A child with a process namespace has the number for itself. Root is limited only with one, and since Linux 6.14.
 	Processes int64 `json:"processes,omitempty"`
 }
 
 // Sandbox restricts the files that a child can use. It may read the system files that programs need, its own program,
-// and /proc except the memory, environment and files of processes outside. It cannot connect to local sockets, signal
-// processes that it did not start, or use privileges, even as root.
+// and /proc. It cannot connect to local sockets, signal processes that it did not start, or use privileges, even as root.
+//
+// Where the system has Views, the child has a process namespace: it sees only the processes that it started, and all of them end with
+// it. Elsewhere it sees the others in /proc with their arguments, but not their memory, environment and files.
 //
 // Paths must not contain symbolic links: otherwise a child that may write to one path could give itself another. A path
 // that does not exist when the child starts stays inaccessible.
@@ -38,8 +40,8 @@ type Sandbox struct {
 }
 
 // View is a child's own view of the system, for commands that are to work as they do outside: the child reads everything that is not
-// hidden, has the usual devices, a /tmp and a /dev/shm of its own, and without Sandbox.Network a network of its own, in which it is alone.
-// A child with a View needs namespaces; see Views.
+// hidden, and has the usual devices, and a /tmp and a /dev/shm of its own. Without Sandbox.Network it has a network of its own, in which it
+// is alone: there its processes can connect to local sockets of each other. A child with a View needs namespaces; see Views.
 type View struct {
 	// Hide lists files and directories that the child finds empty and cannot read. A path that does not exist is hidden if it is made
 	// while the child runs.
@@ -70,6 +72,19 @@ func (s Support) String() string {
 		return "none: " + s.Lacking
 	}
 	return fmt.Sprintf("landlock abi %d", s.Sandbox)
+}
+
+// Describe names the sandbox of a child without a View for people: that of Confines, with the reason if it has no process namespace.
+// The first call may start a program; see Views.
+func Describe() string {
+	s := Confines()
+	if s.Sandbox == 0 {
+		return s.String()
+	}
+	if err := Views(); err != nil {
+		return fmt.Sprintf("%v, without a process namespace: %v", s, err)
+	}
+	return s.String()
 }
 
 // demand fails if a sandbox is required but not available.

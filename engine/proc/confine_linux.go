@@ -1,6 +1,7 @@
 package proc
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -28,15 +30,39 @@ var Confines = sync.OnceValue(func() Support {
 	return s
 })
 
+// isApart reports whether the child gets a process namespace: every child with a sandbox, where the system has Views. A child with a View
+// does not start elsewhere.
+func (c Command) isApart() (bool, error) {
+	if c.Confine == nil {
+		return false, nil
+	}
+	if err := c.Confine.demand(Confines()); err != nil {
+		return false, err
+	}
+	s := c.Confine.Sandbox
+	if s == nil || Confines().Sandbox == 0 || c.trial {
+		return c.trial, nil
+	}
+	if err := Views(); err != nil && s.View != nil {
+		return false, err
+	}
+	return Views() == nil, nil
+}
+
 // order tells a confined child how to confine itself and which program to execute then. It is sent as JSON through the
 // gate, so that the environment of the target program does not affect this one.
 type order struct {
 	Limits  Limits   `json:"limits"`
 	Sandbox *Sandbox `json:"sandbox,omitempty"`
 	ABI     int      `json:"abi,omitempty"`
-	Path    string   `json:"path"`
-	Argv    []string `json:"argv"`
-	Env     []string `json:"env"`
+	// Stay makes the gate stay as the first process of a process namespace, and start the program as a child.
+	Stay bool `json:"stay,omitempty"`
+	// Terminal makes the streams the controlling terminal of the program. Only for a gate that stays; others have it themselves.
+	Terminal bool     `json:"terminal,omitempty"`
+	Path     string   `json:"path"`
+	Argv     []string `json:"argv"`
+	Env      []string `json:"env"`
+	Listen   int      `json:"listen,omitempty"` // descriptor to which to send a listening socket; 0: none
 }
 
 // refusal is the error of a child that could not confine itself or start its program.
@@ -63,8 +89,9 @@ func (r *refusal) err() error {
 // unconfined child.
 type gate struct {
 	order           order
-	orders, replies *os.File    // our ends: orders to the child, errors from it
-	childEnds       [2]*os.File // the child's ends
+	orders, replies *os.File      // our ends: orders to the child, errors from it
+	childEnds       [2]*os.File   // the child's ends
+	said            *json.Decoder // reads replies
 }
 
 // passedProgram is the path at which a child finds an open program: the first file after the two of the gate.
@@ -88,16 +115,19 @@ func (c Command) confined(cmd *exec.Cmd) (*gate, error) {
 		if program, err := programOf(cmd); err == nil { // if it does not exist, the child reports that
 			own.Read = append([]string{program}, s.Read...)
 		}
-		g.order.Sandbox, g.order.ABI = &own, Confines().Sandbox
+		g.order.Sandbox, g.order.ABI, g.order.Stay, g.order.Terminal = &own, Confines().Sandbox, c.apart, c.Terminal
 	}
 	if err := g.open(); err != nil {
 		return nil, err
 	}
 	// Variables such as LD_PRELOAD would take effect before the gate. The mark has no such effect, and Sweep needs it.
-	cmd.Path, cmd.Args, cmd.Env = "/proc/self/exe", []string{gateName}, marking(c.Nonce)
+	cmd.Path, cmd.Args, cmd.Env = "/proc/self/exe", []string{gateName}, append(marking(c.Nonce), raceOptions())
 	cmd.ExtraFiles = g.childEnds[:]
 	if c.Program != nil {
 		g.order.Path, cmd.ExtraFiles = passedProgram, append(cmd.ExtraFiles[:2:2], c.Program)
+	}
+	if c.gateEnd != nil {
+		g.order.Listen, cmd.ExtraFiles = 3+len(cmd.ExtraFiles), append(slices.Clip(cmd.ExtraFiles), c.gateEnd)
 	}
 	return g, nil
 }
@@ -122,17 +152,19 @@ func (g *gate) open() (err error) {
 	}
 	if g.replies, g.childEnds[1], err = os.Pipe(); err != nil {
 		g.close()
+		return err
 	}
-	return err
+	g.said = json.NewDecoder(g.replies)
+	return nil
 }
 
 // pass lets the child through the gate, and returns when it runs the target program: the pipe for replies closes on
-// exec. If the child reports an error, or needs longer than gateLimit, pass returns it, and the caller kills the child.
+// exec, or the gate stays and says so. If the child reports an error, or needs longer than gateLimit, pass returns it, and the caller
+// kills the child. The caller closes the gate after the child has ended.
 func (g *gate) pass() error {
 	if g == nil {
 		return nil
 	}
-	defer g.close()
 	g.childEnds[0].Close()
 	g.childEnds[1].Close()
 	limit := time.Now().Add(gateLimit)
@@ -142,20 +174,20 @@ func (g *gate) pass() error {
 	// A child that does not read its order reports why, or is dead and its exit status says so.
 	sent := json.NewEncoder(g.orders).Encode(&g.order)
 	g.orders.Close()
-	said, err := io.ReadAll(g.replies)
+	var r reply
+	err := g.said.Decode(&r)
 	switch {
-	case err != nil:
-		return fmt.Errorf("confine: %w", err)
-	case len(said) > 0:
-		var r refusal
-		if err := json.Unmarshal(said, &r); err != nil {
-			return fmt.Errorf("confine: %w", err)
-		}
-		return fmt.Errorf("confine: %w", r.err())
-	case sent != nil:
-		return fmt.Errorf("confine: %w", sent)
+	case errors.Is(err, io.EOF) && !g.order.Stay:
+		err = sent
+	case errors.Is(err, io.EOF):
+		err = cmp.Or(sent, errors.New("the first process of the command ended"))
+	case err == nil && r.Refusal != nil:
+		err = r.Refusal.err()
 	}
-	return nil
+	if err != nil {
+		return fmt.Errorf("confine: %w", err)
+	}
+	return g.replies.SetDeadline(time.Time{})
 }
 
 // close ignores errors: the files are our own pipes.

@@ -32,11 +32,12 @@ func throughGate(orders, refusals *os.File) {
 	unix.CloseOnExec(int(orders.Fd()))
 	unix.CloseOnExec(int(refusals.Fd()))
 	var o order
+	replies := json.NewEncoder(refusals)
 	err := json.NewDecoder(orders).Decode(&o)
 	if err == nil {
-		err = o.carryOut()
+		err = o.carryOut(replies)
 	}
-	_ = json.NewEncoder(refusals).Encode(refusalOf(err)) // a parent that reads no refusal still sees the exit status
+	_ = replies.Encode(reply{Refusal: refusalOf(err)}) // a parent that reads no refusal still sees the exit status
 	os.Exit(126)
 }
 
@@ -55,22 +56,46 @@ func refusalOf(err error) *refusal {
 	return &refusal{Op: "gate", Text: err.Error()}
 }
 
-// carryOut confines the process and executes the target program. Mounts come first, because they need a
-// privilege that the sandbox drops. It returns only on an error, which names the failed system call.
-func (o *order) carryOut() error {
-	processes, err := o.Limits.processes()
-	if err != nil {
+// carryOut confines the process and executes the target program, or starts it if the gate stays. It returns only on an error, which
+// names the failed system call.
+func (o *order) carryOut(replies *json.Encoder) error {
+	if o.Stay {
+		return o.stay(replies)
+	}
+	if _, err := o.confine(); err != nil {
 		return err
 	}
+	return &fs.PathError{Op: "exec", Path: o.Path, Err: syscall.Exec(o.Path, o.Argv, o.Env)}
+}
+
+// confine confines this thread. Mounts come first, because they need a privilege that the sandbox drops. Files other than the streams are
+// closed when a program is executed. It returns where calls for the broker arrive; -1: it needs none.
+func (o *order) confine() (listener int, err error) {
+	listener = -1
+	processes, err := o.Limits.processes()
+	if err != nil {
+		return -1, err
+	}
+	if o.Stay && processes > 0 {
+		processes += ownThreads
+	}
 	if o.Sandbox != nil {
-		if err := o.Sandbox.arrange(); err != nil {
-			return err
+		if o.Stay {
+			limitProcesses(o.Limits.Processes)
 		}
-		if err := o.Sandbox.enter(o.ABI); err != nil {
-			return err
+		if err := o.arrange(); err != nil {
+			return -1, err
+		}
+		if o.Listen > 0 {
+			if err := sendListener(o.Listen); err != nil {
+				return -1, err
+			}
+		}
+		if listener, err = o.Sandbox.enter(o.ABI, o.Stay); err != nil {
+			return -1, err
 		}
 	}
-	// The memory limit comes last: this program itself may already use more.
+	// The memory limit comes last: this program itself may already use more. A gate that stays gives it to the program.
 	for _, l := range []struct {
 		resource int
 		most     int64
@@ -80,33 +105,33 @@ func (o *order) carryOut() error {
 		{unix.RLIMIT_FSIZE, o.Limits.FileSize, o.Limits.FileSize > 0},
 		{unix.RLIMIT_NOFILE, o.Limits.OpenFiles, o.Limits.OpenFiles > 0},
 		{unix.RLIMIT_NPROC, processes, processes > 0},
-		{unix.RLIMIT_AS, o.Limits.Memory, o.Limits.Memory > 0},
+		{unix.RLIMIT_AS, o.Limits.Memory, o.Limits.Memory > 0 && !o.Stay},
 	} {
 		if !l.is {
 			continue
 		}
-		if err := limit(l.resource, uint64(l.most)); err != nil {
-			return err
+		if err := limit(0, l.resource, uint64(l.most)); err != nil {
+			return -1, err
 		}
 	}
 	// The program gets its streams and nothing else, whatever this process inherited.
 	if err := unix.CloseRange(3, ^uint(0)>>1, unix.CLOSE_RANGE_CLOEXEC); err != nil && !errors.Is(err, unix.ENOSYS) {
-		return os.NewSyscallError("close_range", err)
+		return -1, os.NewSyscallError("close_range", err)
 	}
 	if o.Path == passedProgram {
 		unix.CloseOnExec(5)
 	}
-	return &fs.PathError{Op: "exec", Path: o.Path, Err: syscall.Exec(o.Path, o.Argv, o.Env)}
+	return listener, nil
 }
 
-// limit lowers a resource limit. It never raises one.
-func limit(resource int, most uint64) error {
-	var now syscall.Rlimit
-	if err := syscall.Getrlimit(resource, &now); err != nil {
-		return os.NewSyscallError("getrlimit", err)
+// limit lowers a resource limit of a process; 0: this one. It never raises one.
+func limit(pid, resource int, most uint64) error {
+	var now unix.Rlimit
+	if err := unix.Prlimit(pid, resource, nil, &now); err != nil {
+		return os.NewSyscallError("prlimit", err)
 	}
 	most = min(most, now.Max)
-	return os.NewSyscallError("setrlimit", syscall.Setrlimit(resource, &syscall.Rlimit{Cur: most, Max: most}))
+	return os.NewSyscallError("prlimit", unix.Prlimit(pid, resource, &unix.Rlimit{Cur: most, Max: most}, nil))
 }
 
 // processes converts Limits.Processes to a limit on all processes of the user, by adding those that run now; 0:

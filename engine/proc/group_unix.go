@@ -23,8 +23,13 @@ func (g group) signal(s unix.Signal) { unix.Kill(-g.leader, s) }
 
 // exitOf converts the state of a reaped process.
 func exitOf(state *os.ProcessState) Exit {
-	exit := Exit{Code: state.ExitCode()}
-	if status := state.Sys().(syscall.WaitStatus); status.Signaled() {
+	return exitFrom(state.Sys().(syscall.WaitStatus))
+}
+
+// exitFrom converts a wait status.
+func exitFrom(status syscall.WaitStatus) Exit {
+	exit := Exit{Code: status.ExitStatus()}
+	if status.Signaled() {
 		exit.Signal = unix.SignalName(status.Signal())
 	}
 	return exit

@@ -58,32 +58,32 @@ func landlockABI() (int, error) {
 }
 
 // enter confines the thread, and the program that it executes, permanently: first Landlock, then the privileges, then
-// the system call filter. It must run on the thread that executes the program. On an error the thread may be confined
-// in part; do not execute anything then.
-func (s *Sandbox) enter(abi int) error {
+// the system call filter. apart says that the process is in a process namespace of its own. It must run on the thread that executes the program. On an error the thread may be confined
+// in part; do not execute anything then. It returns where calls for the broker arrive; -1: it needs none.
+func (s *Sandbox) enter(abi int, apart bool) (listener int, err error) {
 	rules, err := s.ruleset(abi)
 	if err != nil {
-		return err
+		return -1, err
 	}
 	defer unix.Close(rules)
 	if err := s.fill(rules, rights(abi)); err != nil {
-		return err
+		return -1, err
 	}
 	if s.View != nil {
 		if err := s.View.allow(rules, rights(abi)); err != nil {
-			return err
+			return -1, err
 		}
 	}
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return os.NewSyscallError("prctl", err)
+		return -1, os.NewSyscallError("prctl", err)
 	}
 	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(rules), 0, 0); errno != 0 {
-		return os.NewSyscallError("landlock_restrict_self", errno)
+		return -1, os.NewSyscallError("landlock_restrict_self", errno)
 	}
 	if err := dropPrivileges(); err != nil {
-		return err
+		return -1, err
 	}
-	return filterSockets(s.Network || s.View != nil)
+	return s.filter(apart).install()
 }
 
 // ruleset creates an empty ruleset: everything that it handles is denied. Network rules need ABI 4, and scopes of

@@ -15,16 +15,17 @@ import (
 // Landlock does not protect modes, owners, times and extended attributes of files; a read-only mount does. So a sandboxed
 // child gets its own mounts, where the system allows that. All are read-only except those of writable paths.
 
-// isolate starts the child in its own mount namespace; with a View, also with its own System V memory and, unless it has the network of the
-// system, its own network. A user other than root needs a user namespace for that, in which the child keeps the privileges that it needs
+// isolate starts the child in its own mount namespace; if it is apart, also with its own processes and System V memory; and with a View
+// that has no network of the system, with its own network. A user other than root needs a user namespace for that, in which the child keeps the privileges that it needs
 // until the gate drops them. Its user and group ids stay the same.
-func (s *Sandbox) isolate(cmd *exec.Cmd) {
+func (c Command) isolate(cmd *exec.Cmd) {
 	attr := cmd.SysProcAttr
 	attr.Cloneflags |= unix.CLONE_NEWNS
-	if s.View != nil {
-		attr.Cloneflags |= unix.CLONE_NEWIPC
+	if c.apart {
+		attr.Cloneflags |= unix.CLONE_NEWIPC | unix.CLONE_NEWPID
+		attr.Setctty = false // the gate gives the terminal to the program
 	}
-	if s.alone() {
+	if c.Confine.Sandbox.alone() {
 		attr.Cloneflags |= unix.CLONE_NEWNET
 	}
 	if os.Getuid() == 0 {
@@ -39,19 +40,25 @@ func (s *Sandbox) isolate(cmd *exec.Cmd) {
 // alone reports whether the child has a network of its own, with a loopback device only.
 func (s *Sandbox) alone() bool { return s.View != nil && !s.Network }
 
-// arrange sets up the namespaces of the child before it loses the privileges for that. Without a View it protects files as far as the
-// system allows; with one it fails if the system does not allow all of it.
-func (s *Sandbox) arrange() error {
+// arrange sets up the namespaces of the child before it loses the privileges for that. If the gate stays, it fails if the system does not
+// allow all of it; otherwise it protects files as far as the system allows.
+func (o *order) arrange() error {
+	s := o.Sandbox
 	if s.View == nil {
-		_, err := s.readOnly()
-		return err
+		if changed, err := s.readOnly(); err != nil && (changed || o.Stay) {
+			return err
+		}
+		if !o.Stay {
+			return nil
+		}
+		return onlyOwnProcesses()
 	}
 	if s.alone() {
 		if err := startLoopback(); err != nil {
 			return err
 		}
 	}
-	return s.mounts()
+	return s.mounts(o.Terminal)
 }
 
 // refusesNamespaces reports whether a child failed to start because the system does not grant namespaces.
@@ -59,12 +66,24 @@ func refusesNamespaces(err error) bool {
 	return slices.ContainsFunc([]error{unix.EPERM, unix.EACCES, unix.ENOSPC, unix.EINVAL, unix.EUSERS, unix.ENOSYS}, func(e error) bool { return errors.Is(err, e) })
 }
 
-// readOnly makes every mount read-only except those of writable paths. It reports false and changes nothing where the
-// system does not allow that.
+// onlyOwnProcesses gives a child without a View a /proc that shows its own processes, and nothing of the kernel.
+func onlyOwnProcesses() error {
+	if err := ownProcesses(); err != nil {
+		return err
+	}
+	covers, err := cover(kernelFiles)
+	if err != nil {
+		return err
+	}
+	return seal(covers)
+}
+
+// readOnly makes every mount read-only except those of writable paths. Where the system does not allow that it returns an error, and
+// reports that it changed nothing.
 func (s *Sandbox) readOnly() (bool, error) {
 	// Otherwise our mounts would propagate to the outside.
-	if unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "") != nil {
-		return false, nil
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return false, os.NewSyscallError("mount", err)
 	}
 	writable, err := copies(s.Write)
 	defer func() {
@@ -72,16 +91,15 @@ func (s *Sandbox) readOnly() (bool, error) {
 			unix.Close(w.tree)
 		}
 	}()
-	if err != nil {
-		return false, nil
+	if err == nil {
+		err = setReadOnly(unix.AT_FDCWD, "/", unix.AT_RECURSIVE)
 	}
-	readOnly := &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}
-	if unix.MountSetattr(unix.AT_FDCWD, "/", unix.AT_RECURSIVE, readOnly) != nil {
-		return false, nil
+	if err != nil {
+		return false, err
 	}
 	for _, w := range writable {
-		if err := unix.MoveMount(w.tree, "", unix.AT_FDCWD, w.path, unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
-			return true, fmt.Errorf("mount %s: %w", w.path, err)
+		if err := attachStraight(w.tree, w.path); err != nil {
+			return true, err
 		}
 	}
 	return true, enterAgain()

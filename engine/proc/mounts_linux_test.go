@@ -5,12 +5,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"lashd/test/skip"
 )
 
 func TestSandboxKeepsAttributesOfFiles(t *testing.T) {
-	skip.Unless(t, "LANDLOCK", Confines().Sandbox > 0, Confines().String())
+	eachSystem(t, testSandboxKeepsAttributesOfFiles)
+}
+
+func testSandboxKeepsAttributesOfFiles(t *testing.T) {
 	outside, inside := t.TempDir(), t.TempDir()
 	secret, own := filepath.Join(outside, "secret"), filepath.Join(inside, "own")
 	for _, file := range []string{secret, own} {

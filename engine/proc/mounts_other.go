@@ -4,7 +4,7 @@ package proc
 
 import "os/exec"
 
-// isolate does nothing: only Linux has mount namespaces.
-func (*Sandbox) isolate(*exec.Cmd) {}
+// isolate does nothing: only Linux has namespaces.
+func (c Command) isolate(*exec.Cmd) {}
 
 func refusesNamespaces(error) bool { return false }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"sync"
@@ -23,9 +24,11 @@ type supervised struct {
 	link   *os.File  // our end of the socket
 	leader int       // pid of the command; set by follow before start returns
 	output output
-	exits  chan Exit     // receives one Exit; closed without one if the supervisor was killed
-	over   chan struct{} // closed when the supervisor is reaped
-	swept  []int         // processes that it killed after the leader; valid once over is closed
+	// listener is for Command.Serve; nil: none.
+	listener net.Listener
+	exits    chan Exit     // receives one Exit; closed without one if the supervisor was killed
+	over     chan struct{} // closed when the supervisor is reaped
+	swept    []int         // processes that it killed after the leader; valid once over is closed
 }
 
 // note is a report of a supervisor. One field is set.
@@ -88,6 +91,11 @@ func (s *supervised) start(c Command, r *request, files passed) error {
 	}
 	if err := <-first; err != nil {
 		return err
+	}
+	if c.Serve != nil {
+		if s.listener, err = receiveListener(files.ours); err != nil {
+			return err
+		}
 	}
 	s.output.begin(feed)
 	return nil
@@ -168,6 +176,7 @@ func (s *supervised) await(ctx context.Context, c Command, interrupts <-chan str
 	var ladder sync.WaitGroup
 	var cause error
 	exited := make(chan struct{})
+	defer s.serve(context.WithoutCancel(ctx), c)()
 	ladder.Go(func() { cause = endOn(ctx, s, exited, interrupts, c.Grace) })
 	exit, known := <-s.exits
 	close(exited)
@@ -196,14 +205,16 @@ type request struct {
 	Env      []string     `json:"env"`
 	Nonce    string       `json:"nonce,omitempty"`
 	Confine  *Confinement `json:"confine,omitempty"`
+	Apart    bool         `json:"apart,omitempty"`
 	Terminal bool         `json:"terminal,omitempty"`
-	Files    [5]bool      `json:"files"` // which are present: stdin, stdout, stderr, program, directory
+	Files    [6]bool      `json:"files"` // which are present: stdin, stdout, stderr, program, directory, end for the listening socket
 }
 
 // passed holds the files of a request besides the streams.
 type passed struct {
-	files  [2]*os.File // program, directory
+	files  [3]*os.File // program, directory, end for the listening socket
 	opened []*os.File  // those that we opened and must close
+	ours   *os.File    // where the listening socket arrives; one of opened
 }
 
 // request resolves what depends on this process: the program by its PATH, and the directory, which is opened so that it
@@ -211,15 +222,12 @@ type passed struct {
 func (c Command) request() (*request, passed, error) {
 	r := &request{Argv: c.Argv, Env: c.Env, Nonce: c.Nonce, Confine: c.Confine, Terminal: c.Terminal}
 	files := passed{}
-	if c.Confine != nil {
-		if err := c.Confine.demand(Confines()); err != nil {
-			return nil, files, err
-		}
-		if s := c.Confine.Sandbox; s != nil && s.View != nil && !c.trial {
-			if err := Views(); err != nil {
-				return nil, files, err
-			}
-		}
+	var err error
+	if r.Apart, err = c.isApart(); err == nil {
+		err = c.checkServe()
+	}
+	if err != nil {
+		return nil, files, err
 	}
 	if files.files[0] = c.Program; c.Program == nil {
 		cmd := exec.Command(cmp.Or(c.Path, c.Argv[0]))
@@ -234,6 +242,14 @@ func (c Command) request() (*request, passed, error) {
 			return nil, files, err
 		}
 		files.files[1], files.opened = dir, []*os.File{dir}
+	}
+	if c.Serve != nil {
+		ours, theirs, err := listenPair()
+		if err != nil {
+			closeAll(files.opened)
+			return nil, files, err
+		}
+		files.ours, files.files[2], files.opened = ours, theirs, append(files.opened, ours, theirs)
 	}
 	return r, files, nil
 }
@@ -262,11 +278,14 @@ func supervisorCommand(nonce string, link *os.File) *exec.Cmd {
 	return &exec.Cmd{
 		Path: "/proc/self/exe", Args: []string{supervisorName}, Dir: "/", ExtraFiles: []*os.File{link},
 		// Two of its threads wait and do little else. The command does not inherit this environment.
-		// GORACE is for tests: a program built with the race detector sleeps for a second at exit by default.
-		Env:         []string{supervisorVariable + "=" + nonce, "GOMAXPROCS=2", "GORACE=" + os.Getenv("GORACE")},
+		Env:         []string{supervisorVariable + "=" + nonce, "GOMAXPROCS=2", raceOptions()},
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
 	}
 }
+
+// raceOptions returns the environment entry with the options of the race detector, for processes that run this program. It is
+// for tests: a program that is built with the detector sleeps for a second at exit by default.
+func raceOptions() string { return "GORACE=" + os.Getenv("GORACE") }
 
 // send sends the request: its length together with the files, then the JSON. It sets r.Files. The descriptors are
 // duplicated for the supervisor; the caller still closes its own.

@@ -89,6 +89,9 @@ func (s *supervisor) begin() error {
 	if c.Program != nil {
 		defer c.Program.Close()
 	}
+	if c.gateEnd != nil {
+		defer c.gateEnd.Close()
+	}
 	if dir != nil {
 		defer dir.Close()
 		if err := dir.Chdir(); err != nil {
@@ -103,7 +106,7 @@ func (s *supervisor) begin() error {
 // its own streams. io.EOF means that the daemon is gone.
 func receive(daemon *os.File) (c Command, dir *os.File, err error) {
 	var head [4]byte
-	rights := make([]byte, unix.CmsgSpace(5*4))
+	rights := make([]byte, unix.CmsgSpace(6*4))
 	got, n, _, _, err := unix.Recvmsg(int(daemon.Fd()), head[:], rights, unix.MSG_CMSG_CLOEXEC|unix.MSG_WAITALL)
 	if err != nil {
 		return c, nil, os.NewSyscallError("recvmsg", err)
@@ -123,15 +126,15 @@ func receive(daemon *os.File) (c Command, dir *os.File, err error) {
 	if err := json.Unmarshal(data, &r); err != nil {
 		return c, nil, err
 	}
-	files := [5]*os.File{os.Stdin, os.Stdout, os.Stderr}
+	files := [6]*os.File{os.Stdin, os.Stdout, os.Stderr}
 	for i, there := range r.Files {
 		if there && len(fds) > 0 {
 			files[i], fds = os.NewFile(uintptr(fds[0]), "passed"), fds[1:]
 		}
 	}
 	return Command{
-		Argv: r.Argv, Path: r.Path, Env: r.Env, Nonce: r.Nonce, Confine: r.Confine, Terminal: r.Terminal,
-		Stdin: files[0], Stdout: files[1], Stderr: files[2], Program: files[3],
+		Argv: r.Argv, Path: r.Path, Env: r.Env, Nonce: r.Nonce, Confine: r.Confine, apart: r.Apart, Terminal: r.Terminal,
+		Stdin: files[0], Stdout: files[1], Stderr: files[2], Program: files[3], gateEnd: files[5],
 	}, files[4], nil
 }
 
@@ -228,10 +231,11 @@ func (s *supervisor) leaderEnded() *exitNote {
 	s.leader.group.kill()
 	err := s.leader.cmd.Wait()
 	s.gone = true
+	defer s.leader.gate.close()
 	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited {
 		return &exitNote{Code: -1}
 	}
-	exit := exitOf(s.leader.cmd.ProcessState)
+	exit := s.leader.gate.ended(s.leader.cmd.ProcessState)
 	return &exitNote{Code: exit.Code, Signal: exit.Signal}
 }
 

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"unsafe"
 
@@ -20,8 +19,7 @@ const (
 	tempDir   = "/tmp"
 	sharedDir = "/dev/shm"
 
-	terminalDir   = "/dev/pts"
-	terminalMaker = "/dev/ptmx"
+	processDir = "/proc"
 )
 
 // viewDevices are the devices that a child with a View may use, besides its own terminals in /dev/pts.
@@ -32,14 +30,14 @@ var apart = []string{"/dev", tempDir}
 
 // mounts arranges the mounts of a child with a View: everything is read-only, except a /tmp and a /dev/shm of its own and the writable
 // paths. Inside these, kept paths are read-only; hidden paths are covered. The order matters: paths in /tmp and in hidden directories
-// stay reachable, because they are mounted after what covers them.
-func (s *Sandbox) mounts() error {
+// stay reachable, because they are mounted after what covers them. terminal says that the child's input is its controlling terminal.
+func (s *Sandbox) mounts(terminal bool) error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return os.NewSyscallError("mount", err)
 	}
-	temp, err := tree(s.View.Temp)
+	temp, err := unix.OpenTree(unix.AT_FDCWD, s.View.Temp, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE) // only lashd changes the path to it
 	if err != nil {
-		return err
+		return &fs.PathError{Op: "open_tree", Path: s.View.Temp, Err: err}
 	}
 	shown, err := copies(s.View.Show)
 	if err != nil {
@@ -60,13 +58,16 @@ func (s *Sandbox) mounts() error {
 	if err := attach(temp, tempDir); err != nil {
 		return err
 	}
+	if err := ownProcesses(); err != nil {
+		return err
+	}
 	if err := ownMemory(); err != nil {
 		return err
 	}
-	if err := ownTerminals(); err != nil {
+	if err := ownTerminals(terminal); err != nil {
 		return err
 	}
-	covers, err := s.View.cover()
+	covers, err := cover(append(slices.Clone(kernelFiles), s.View.Hide...))
 	if err != nil {
 		return err
 	}
@@ -74,19 +75,18 @@ func (s *Sandbox) mounts() error {
 		if err := mountPoint(w); err != nil {
 			return err
 		}
-		if err := attach(w.tree, w.path); err != nil {
+		if err := attachStraight(w.tree, w.path); err != nil {
 			return err
 		}
+		unix.Close(w.tree)
 	}
 	for _, path := range s.View.Keep {
 		if err := keep(path); err != nil {
 			return err
 		}
 	}
-	for _, path := range covers {
-		if err := setReadOnly(unix.AT_FDCWD, path, 0); err != nil {
-			return err
-		}
+	if err := seal(covers); err != nil {
+		return err
 	}
 	return enterAgain()
 }
@@ -123,13 +123,41 @@ func tryView() error {
 	return nil
 }
 
-// tree returns a detached copy of the mounts at a path.
+// tree returns a detached copy of the mounts at a path without links.
 func tree(path string) (int, error) {
-	fd, err := unix.OpenTree(unix.AT_FDCWD, path, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE|unix.AT_SYMLINK_NOFOLLOW)
+	at, err := straight(path)
+	if err != nil {
+		return -1, err
+	}
+	defer unix.Close(at)
+	fd, err := unix.OpenTree(at, "", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE|unix.AT_EMPTY_PATH)
 	if err != nil {
 		return -1, &fs.PathError{Op: "open_tree", Path: path, Err: err}
 	}
 	return fd, nil
+}
+
+// straight opens a path only to name it. It fails if a part of the path is a link: another command may have put it there while this one
+// starts.
+func straight(path string) (int, error) {
+	fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS})
+	if err != nil {
+		return -1, &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	return fd, nil
+}
+
+// attachStraight is attach for a path without links. It does not close the descriptor.
+func attachStraight(tree int, path string) error {
+	at, err := straight(path)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(at)
+	if err := unix.MoveMount(tree, "", at, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH); err != nil {
+		return &fs.PathError{Op: "move_mount", Path: path, Err: err}
+	}
+	return nil
 }
 
 // attach mounts a detached tree over a path and closes its descriptor.
@@ -155,11 +183,11 @@ func keep(path string) error {
 	if err != nil {
 		return err
 	}
+	defer unix.Close(fd)
 	if err := setReadOnly(fd, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE); err != nil {
-		unix.Close(fd)
 		return err
 	}
-	return attach(fd, path)
+	return attachStraight(fd, path)
 }
 
 // ownMemory gives the child a /dev/shm of its own, if the system has one.
@@ -172,37 +200,6 @@ func ownMemory() error {
 		return err
 	}
 	return attach(fd, sharedDir)
-}
-
-// ownTerminals gives the child terminals of its own, so that it does not reach those of the user's other programs.
-func ownTerminals() error {
-	if _, err := os.Stat(terminalDir); err != nil {
-		return nil
-	}
-	fd, err := unix.Fsopen("devpts", unix.FSOPEN_CLOEXEC)
-	if err != nil {
-		return os.NewSyscallError("fsopen", err)
-	}
-	defer unix.Close(fd)
-	if err := errors.Join(unix.FsconfigSetString(fd, "ptmxmode", "666"), unix.FsconfigSetString(fd, "mode", "620"), unix.FsconfigCreate(fd)); err != nil {
-		return os.NewSyscallError("fsconfig", err)
-	}
-	made, err := unix.Fsmount(fd, unix.FSMOUNT_CLOEXEC, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC)
-	if err != nil {
-		return os.NewSyscallError("fsmount", err)
-	}
-	if err := attach(made, terminalDir); err != nil {
-		return err
-	}
-	var link unix.Stat_t
-	if err := unix.Lstat(terminalMaker, &link); err != nil || link.Mode&unix.S_IFMT == unix.S_IFLNK {
-		return nil // it leads to the new one
-	}
-	maker, err := tree(terminalDir + "/ptmx")
-	if err != nil {
-		return err
-	}
-	return attach(maker, terminalMaker)
 }
 
 // memory returns a new, empty file system in memory whose root has the given mode.
@@ -219,10 +216,42 @@ func memory(mode string) (int, error) {
 	return made, os.NewSyscallError("fsmount", err)
 }
 
-// cover mounts empty directories and files over what is hidden, and returns the directories. They are still writable, for mount points in
-// them.
-func (v *View) cover() (dirs []string, err error) {
-	for _, path := range v.Hide {
+// ownProcesses gives the child a /proc that shows its own processes only.
+func ownProcesses() error {
+	fd, err := unix.Fsopen("proc", unix.FSOPEN_CLOEXEC)
+	if err != nil {
+		return os.NewSyscallError("fsopen", err)
+	}
+	defer unix.Close(fd)
+	if err := unix.FsconfigCreate(fd); err != nil {
+		return fmt.Errorf("mount %s: %w", processDir, err)
+	}
+	made, err := unix.Fsmount(fd, unix.FSMOUNT_CLOEXEC, unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC)
+	if err != nil {
+		return fmt.Errorf("mount %s: %w", processDir, err)
+	}
+	return attach(made, processDir)
+}
+
+// kernelFiles are files of /proc about the memory, keys and processes of the whole system, and settings of its hardware. They are not for
+// programs, and some of them are open to root even without privileges.
+var kernelFiles = []string{
+	"/proc/kcore", "/proc/keys", "/proc/key-users", "/proc/kmsg", "/proc/kpagecount", "/proc/kpageflags", "/proc/kpagecgroup", "/proc/sysrq-trigger",
+	"/proc/sched_debug", "/proc/timer_list", "/proc/latency_stats", "/proc/vmallocinfo", "/proc/slabinfo", "/proc/acpi", "/proc/scsi",
+}
+
+// cover mounts empty directories and files over paths, as far as they exist, and returns the directories. They are still writable, for mount points in
+// them. All are in one file system in memory.
+func cover(paths []string) (dirs []string, err error) {
+	made, err := memory("700")
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(made)
+	if err := unix.Mknodat(made, emptyFile, unix.S_IFREG, 0); err != nil {
+		return nil, &fs.PathError{Op: "mknod", Path: emptyFile, Err: err}
+	}
+	for _, path := range paths {
 		var info unix.Stat_t
 		switch err := unix.Lstat(path, &info); {
 		case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENOTDIR), errors.Is(err, unix.EACCES):
@@ -230,32 +259,40 @@ func (v *View) cover() (dirs []string, err error) {
 		case err != nil:
 			return nil, &fs.PathError{Op: "hide", Path: path, Err: err}
 		}
-		made, err := memory("700")
-		if err != nil {
-			return nil, err
-		}
+		name := emptyFile
 		if info.Mode&unix.S_IFMT == unix.S_IFDIR {
 			dirs = append(dirs, path)
-			err = attach(made, path)
-		} else {
-			err = coverFile(made, path)
+			name = fmt.Sprint(len(dirs))
+			err = unix.Mkdirat(made, name, 0o700)
+		}
+		if err == nil {
+			err = coverWith(made, name, path)
 		}
 		if err != nil {
-			return nil, err
+			return nil, &fs.PathError{Op: "hide", Path: path, Err: err}
 		}
 	}
 	return dirs, nil
 }
 
-// coverFile mounts an empty file of the file system made over a path. It closes made.
-func coverFile(made int, path string) error {
-	defer unix.Close(made)
-	if err := unix.Mknodat(made, "empty", unix.S_IFREG, 0); err != nil {
-		return &fs.PathError{Op: "hide", Path: path, Err: err}
+// seal makes the directories of cover read-only.
+func seal(covers []string) error {
+	for _, path := range covers {
+		if err := setReadOnly(unix.AT_FDCWD, path, 0); err != nil {
+			return err
+		}
 	}
-	copied, err := unix.OpenTree(made, "empty", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
+	return nil
+}
+
+// emptyFile is the name of the file that is mounted over hidden files.
+const emptyFile = "empty"
+
+// coverWith mounts an entry of the file system made over a path.
+func coverWith(made int, name, path string) error {
+	copied, err := unix.OpenTree(made, name, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
 	if err != nil {
-		return &fs.PathError{Op: "hide", Path: path, Err: err}
+		return os.NewSyscallError("open_tree", err)
 	}
 	return attach(copied, path)
 }
@@ -297,31 +334,7 @@ func (v *View) allow(rules int, all uint64) error {
 			return err
 		}
 	}
-	return allowBeside(rules, "/", append(slices.Clone(apart), v.Hide...))
-}
-
-// allowBeside allows to read and execute a directory, except the hidden paths in it.
-func allowBeside(rules int, dir string, hidden []string) error {
-	inside := slices.DeleteFunc(slices.Clone(hidden), func(h string) bool { return !strings.HasPrefix(h, strings.TrimSuffix(dir, "/")+"/") })
-	if len(inside) == 0 {
-		err := allow(rules, dir, readFile, unix.RESOLVE_NO_SYMLINKS)
-		if errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EACCES) { // a link leads to a path that has its own rule
-			return nil
-		}
-		return err
-	}
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return nil // what this user cannot list stays closed
-	}
-	for _, e := range entries {
-		if path := filepath.Join(dir, e.Name()); !slices.Contains(inside, path) {
-			if err := allowBeside(rules, path, inside); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return allowBeside(rules, "/", relative(append(slices.Clone(apart), v.Hide...)))
 }
 
 // startLoopback starts the loopback device of the child's own network.

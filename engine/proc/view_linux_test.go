@@ -19,7 +19,10 @@ import (
 )
 
 // place is a home directory with a workspace, secrets and a directory for temporary files.
-type place struct{ home, work, temp string }
+type place struct {
+	home, work, temp string
+	plain            bool // sandboxes in it have no View
+}
 
 // newPlace returns a place below a directory that is not in /tmp.
 func newPlace(t *testing.T, base string) place {
@@ -40,6 +43,9 @@ func newPlace(t *testing.T, base string) place {
 // sandbox returns the sandbox of a command in the place.
 func (p place) sandbox() *Sandbox {
 	git := filepath.Join(p.work, ".git")
+	if p.plain {
+		return &Sandbox{Write: []string{p.work}}
+	}
 	return &Sandbox{
 		Write: []string{p.work, git, filepath.Join(p.home, "state", "ws")},
 		View: &View{
@@ -169,7 +175,16 @@ except OSError as e: print("refused")
 }
 
 // BenchmarkView starts a program with a View and without a sandbox, in turn. It reports both medians and what the View adds.
-func BenchmarkView(b *testing.B) {
+func BenchmarkView(b *testing.B) { compare(b, []string{"/bin/true"}, 1) }
+
+// BenchmarkCommandInView starts a shell that runs a hundred programs, with a View and without a sandbox, in turn. So it reports what a
+// program costs in a shell that is confined already.
+func BenchmarkCommandInView(b *testing.B) {
+	compare(b, []string{"sh", "-c", "i=0; while [ $i -lt 100 ]; do /bin/true; i=$((i+1)); done"}, 100)
+}
+
+// compare runs a command without and with a View, in turn, and reports both medians and what the View adds, for one of many programs.
+func compare(b *testing.B, argv []string, many float64) {
 	err := Views()
 	skip.Unless(b, "NAMESPACES", err == nil, lacking(err))
 	temp := b.TempDir()
@@ -178,7 +193,7 @@ func BenchmarkView(b *testing.B) {
 	for b.Loop() {
 		for i, confine := range []*Confinement{nil, view} {
 			begun := time.Now()
-			p, err := Start(b.Context(), Command{Argv: []string{"/bin/true"}, Dir: temp, Confine: confine})
+			p, err := Start(b.Context(), Command{Argv: argv, Dir: temp, Confine: confine})
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -191,7 +206,7 @@ func BenchmarkView(b *testing.B) {
 	var median [2]float64
 	for i, all := range took {
 		slices.Sort(all)
-		median[i] = float64(all[len(all)/2].Microseconds()) / 1000
+		median[i] = float64(all[len(all)/2].Microseconds()) / 1000 / many
 	}
 	b.ReportMetric(median[0], "bare-ms")
 	b.ReportMetric(median[1], "view-ms")

@@ -8,12 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"lashd/engine/authority"
+	"lashd/engine/netproxy"
 	"lashd/engine/proc"
 	"lashd/internal/pathresolve"
 	"lashd/rpc/protocol"
@@ -25,13 +27,33 @@ type Places struct {
 	State   string   // of lashd; commands in a sandbox do not see it
 	Scratch string   // for temporary files and caches of sandboxed commands, one directory for each workspace
 	Hidden  []string // more files and directories that commands do not see
+	// Resolver resolves the names of hosts that commands reach. Nil: that of the system.
+	Resolver *net.Resolver
+	// Named are secrets that the daemon's environment names; see NamedSecrets. They are hidden unless they are in the workspace.
+	Named []string
+	// Env has variables that commands get although they look like secrets, as NAME=value.
+	Env []string
+	// Withheld are the names of variables that commands do not get, because they look like secrets.
+	Withheld []string
 }
 
 // Box is the sandbox of one command.
 type Box struct {
 	Confinement *proc.Confinement
 	Env         []string // variables to add to the command's environment
+
+	mode     protocol.SandboxMode // that counts; it may be narrower than the one asked for
+	narrowed string               // why it is narrower
+	withheld []string             // as in Places
+	resolver *net.Resolver        // as in Places
+	home     string               // as in Places
+	proxy    *netproxy.Proxy      // nil: no network
+	granted  []string             // hosts that the call named
+	watched  *watched             // nil: the command cannot change the workspace
 }
+
+// limits keep a command from filling the disk with one file, and from taking all processes of the machine.
+var limits = proc.Limits{Processes: 4096, FileSize: 16 << 30}
 
 // errNoScratch means that the daemon was not given a directory for sandboxes.
 var errNoScratch = errors.New("there is no directory for the temporary files of sandboxed commands")
@@ -40,7 +62,8 @@ var errNoScratch = errors.New("there is no directory for the temporary files of 
 const cache = "/tmp/cache"
 
 // For returns the sandbox of a command that works in a workspace; nil if the mode needs none. The command sees the workspace and
-// its temporary files; how much of that it may change depends on the mode. It fails if the directories cannot be made.
+// its temporary files; how much of that it may change depends on the mode. It fails if the directories cannot be made, or if a link in
+// the path of the workspace leads elsewhere.
 func (p Places) For(mode protocol.SandboxMode, workspace string) (*Box, error) {
 	if !mode.Confines() {
 		return nil, nil
@@ -48,62 +71,110 @@ func (p Places) For(mode protocol.SandboxMode, workspace string) (*Box, error) {
 	if !filepath.IsAbs(p.Scratch) {
 		return nil, errNoScratch
 	}
-	workspace, err := pathresolve.Existing(workspace)
-	if err != nil {
+	if err := pathresolve.CheckWorkspace(workspace); err != nil {
 		return nil, err
 	}
-	hidden := p.secrets()
+	hidden := append(p.secrets(), p.named(workspace)...)
 	if err := checkPlace(workspace, hidden); err != nil {
 		return nil, err
 	}
-	temp := filepath.Join(p.Scratch, string(protocol.DigestOf([]byte(workspace)))[:16])
-	if err := prepare(temp); err != nil {
+	temp, err := prepare(filepath.Join(p.Scratch, string(protocol.DigestOf([]byte(workspace)))[:16]))
+	if err != nil {
 		return nil, err
 	}
 	s := &proc.Sandbox{View: &proc.View{Hide: hidden, Temp: temp}}
-	if mode == protocol.SandboxWorkspace {
-		git := repository(workspace)
+	box := &Box{Confinement: &proc.Confinement{Limits: limits, Sandbox: s}, mode: mode, withheld: p.Withheld, resolver: p.Resolver, home: p.Home}
+	if box.narrowed = p.tooWide(workspace, hidden); box.narrowed != "" {
+		box.mode = protocol.SandboxReadOnly
+	}
+	box.Env = append(variables(box.mode), p.Env...)
+	switch {
+	case box.mode == protocol.SandboxWorkspace:
+		git := repository(workspace, p.Home)
+		keep := slices.Concat(git.keep, kept(workspace))
 		s.Write = append([]string{workspace}, git.write...)
-		s.View.Keep = append(git.keep, kept(workspace)...)
-	} else {
+		s.View.Keep = within(s.Write, append(p.linkedPlugins(), keep...))
+		box.watched = watch(workspace, keep, git.write)
+	case box.narrowed == "":
 		s.View.Show = []string{workspace}
 	}
-	return &Box{Confinement: &proc.Confinement{Sandbox: s}, Env: variables(mode)}, nil
+	return box, nil
 }
 
-// checkPlace returns an error for a workspace in which hidden files would be open: the root directory, and a directory in or above one
-// of them.
-func checkPlace(workspace string, hidden []string) error {
-	if workspace == "/" {
-		return errors.New("the workspace is the root directory; choose another one, or the mode fullAccess")
+// Default returns the mode of sessions that name none: workspace if commands in that directory can run in a sandbox, else "",
+// which means fullAccess: lashd asks about each command.
+func (p Places) Default(workspace string) protocol.SandboxMode {
+	real, err := pathresolve.Existing(workspace)
+	if err != nil || !filepath.IsAbs(p.Scratch) || checkPlace(real, p.secrets()) != nil || p.tooWide(real, p.secrets()) != "" || Available() != nil {
+		return ""
+	}
+	return protocol.SandboxWorkspace
+}
+
+// Mode returns the mode that counts for commands in a workspace, and why it is narrower than the one asked for; the reason is empty if it is
+// not.
+func (p Places) Mode(mode protocol.SandboxMode, workspace string) (protocol.SandboxMode, string) {
+	at, err := pathresolve.Existing(workspace)
+	if err != nil || mode != protocol.SandboxWorkspace {
+		return mode, ""
+	}
+	if why := p.tooWide(at, append(p.secrets(), p.named(at)...)); why != "" {
+		return protocol.SandboxReadOnly, why
+	}
+	return mode, ""
+}
+
+// tooWide returns why commands must not write to a workspace: it is or contains the home directory, which has more start-up files than
+// lashd knows, or hidden files, or a plugin that lashd runs without approval. It is empty for other workspaces.
+func (p Places) tooWide(workspace string, hidden []string) string {
+	if p.Home != "" && authority.Inside(p.Home, workspace) {
+		return "the workspace contains the home directory"
 	}
 	for _, path := range hidden {
-		if _, err := os.Lstat(path); err == nil && (authority.Inside(path, workspace) || authority.Inside(workspace, path)) {
-			return fmt.Errorf("the workspace %s is in or above %s, which commands in a sandbox must not see; choose another workspace, or the mode fullAccess", workspace, path)
+		if exists(path) && authority.Inside(path, workspace) {
+			return "the workspace contains " + path
+		}
+	}
+	for _, path := range p.linkedPlugins() {
+		if real, err := pathresolve.Existing(path); err == nil && authority.Inside(workspace, real) {
+			return fmt.Sprintf("the workspace is part of a plugin that runs without approval (%s)", path)
+		}
+	}
+	if workspace == "/" {
+		return "the workspace is the root directory"
+	}
+	return ""
+}
+
+// checkPlace returns an error for a workspace in a hidden directory.
+func checkPlace(workspace string, hidden []string) error {
+	for _, path := range hidden {
+		if exists(path) && authority.Inside(workspace, path) {
+			return fmt.Errorf("the workspace %s is in %s, which commands in a sandbox must not see; choose another workspace, or the mode fullAccess", workspace, path)
 		}
 	}
 	return nil
 }
 
-// prepare makes the directory for temporary files with the one for caches in it. It repairs what a command did to them, and follows no link
-// that a command made.
-func prepare(temp string) error {
+// prepare makes the directory for temporary files with the one for caches in it, and returns its path without links. It repairs what a
+// command did to them, and follows no link that a command made.
+func prepare(temp string) (string, error) {
 	if err := os.MkdirAll(temp, 0o700); err != nil {
-		return err
+		return "", err
 	}
 	if err := os.Chmod(temp, 0o700); err != nil {
-		return err
+		return "", err
 	}
 	caches := filepath.Join(temp, filepath.Base(cache))
 	if info, err := os.Lstat(caches); err == nil && !info.IsDir() {
 		if err := os.Remove(caches); err != nil {
-			return err
+			return "", err
 		}
 	}
 	if err := os.Mkdir(caches, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
+		return "", err
 	}
-	return nil
+	return pathresolve.Existing(temp)
 }
 
 // variables are the variables of a sandboxed command: where its caches are, and that it is in a sandbox.
@@ -117,9 +188,17 @@ func variables(mode protocol.SandboxMode) []string {
 // Environment returns the variables of env without those that lead to services of the user, such as the agents for keys, and without
 // those that the sandbox sets itself.
 func Environment(env []string) []string {
+	return slices.DeleteFunc(without(env, variables("")), func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		return slices.Contains(services, name) || isProxied(name)
+	})
+}
+
+// without returns the variables of env that others do not set.
+func without(env, others []string) []string {
 	return slices.DeleteFunc(slices.Clone(env), func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
-		return slices.Contains(services, name) || slices.ContainsFunc(variables(""), func(own string) bool { return strings.HasPrefix(own, name+"=") })
+		return slices.ContainsFunc(others, func(own string) bool { return strings.HasPrefix(own, name+"=") })
 	})
 }
 

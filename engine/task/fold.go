@@ -39,10 +39,20 @@ func Apply(t protocol.Task, e protocol.TaskEvent) (next protocol.Task, ok bool) 
 }
 
 // Next returns e with the ordinal after the newest event of t. Its time is never before
-// that event, even if the clock was set back.
+// that event, even if the clock was set back. Only commands that lashd runs in a sandbox keep a refusal of it: a plugin or a client could
+// offer a person a call of its own with one.
 func Next(t *protocol.Task, e protocol.TaskEvent, atMs int64) protocol.TaskEvent {
 	e.Ordinal, e.AtMs = t.Ordinal+1, max(atMs, t.UpdatedAtMs)
+	if o := e.Outcome; o != nil && o.Refusal != nil && !confined(&t.Spec) {
+		own := *o
+		own.Refusal, e.Outcome = nil, &own
+	}
 	return e
+}
+
+// confined reports whether lashd runs the command of a task in a sandbox.
+func confined(s *protocol.TaskSpec) bool {
+	return s.Command != nil && s.Command.Sandbox.Confines() && s.Recovery != protocol.RecoverExternal
 }
 
 // allowed reports whether an event may happen to a task in its present state. Only the

@@ -88,3 +88,23 @@ func TestFold(t *testing.T) {
 		}
 	})
 }
+
+func TestForgedRefusals(t *testing.T) {
+	t.Run("part11/network only commands that lashd runs in a sandbox keep a refusal of it", func(t *testing.T) {
+		for _, c := range []struct {
+			spec protocol.TaskSpec
+			want bool
+		}{
+			{protocol.TaskSpec{Recovery: protocol.RecoverOwner, Command: &protocol.TaskShell{Sandbox: protocol.SandboxWorkspace}}, true},
+			{protocol.TaskSpec{Recovery: protocol.RecoverOwner, Command: &protocol.TaskShell{}}, false},
+			{protocol.TaskSpec{Recovery: protocol.RecoverExternal, Command: &protocol.TaskShell{Sandbox: protocol.SandboxWorkspace}}, false},
+			{protocol.TaskSpec{Recovery: protocol.RecoverOwner, Handler: "work"}, false},
+		} {
+			out := &protocol.TaskOutcome{Kind: protocol.TaskDone, Refusal: &protocol.SandboxRefusal{What: "x"}}
+			e := Next(&protocol.Task{Spec: c.spec}, protocol.TaskEvent{Kind: protocol.TaskWasEnded, Outcome: out}, 1)
+			if (e.Outcome.Refusal != nil) != c.want || out.Refusal == nil {
+				t.Errorf("%+v keeps %+v, want %v", c.spec, e.Outcome.Refusal, c.want)
+			}
+		}
+	})
+}

@@ -48,6 +48,7 @@ func CheckMonitor(s *protocol.MonitorSpec) error {
 		{env > maxMonitorEnv, "env", fmt.Sprintf("has %d bytes; the limit is %d", env, maxMonitorEnv)},
 		{s.TimeoutMs < 0 || s.TimeoutMs > MaxMonitorTimeout, "timeoutMs", fmt.Sprintf("must be between 1 and %d", MaxMonitorTimeout)},
 		{!s.Sandbox.Known(), "sandbox", "must be readOnly, workspace or fullAccess"},
+		{checkNetwork(s.Network) != nil, "network", fmt.Sprint(checkNetwork(s.Network))},
 		{unknown(s.ArmOn, "", protocol.ArmManual, protocol.ArmSession), "armOn", "must be manual or sessionStart"},
 		{unknown(s.Wake, "", protocol.WakeTurn, protocol.WakeNotify), "wake", "must be queueTurn or notify"},
 	} {
@@ -76,6 +77,6 @@ func Monitor(s protocol.MonitorSpec) protocol.MonitorSpec {
 func Watched(s *protocol.MonitorSpec, dir string) protocol.TaskSpec {
 	return protocol.TaskSpec{
 		Kind: protocol.TaskMonitor, Label: s.ID, Recovery: protocol.RecoverOwner, TimeoutMs: s.TimeoutMs,
-		Command: &protocol.TaskShell{Script: s.Command, Workdir: dir, Env: s.Env, Sandbox: s.Sandbox},
+		Command: &protocol.TaskShell{Script: s.Command, Workdir: dir, Env: s.Env, Sandbox: s.Sandbox, Network: s.Network},
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"lashd/engine/hostrule"
 	"lashd/rpc/protocol"
 )
 
@@ -132,6 +133,19 @@ func checkDetached(s *protocol.TaskSpec) error {
 	return checkShell(s.Command)
 }
 
+// checkNetwork validates the patterns of hosts that a command reaches; nil has none.
+func checkNetwork(n *protocol.NetworkAccess) error {
+	if n == nil {
+		return nil
+	}
+	all := slices.Concat(n.Granted, n.Denied)
+	for _, r := range n.Rules {
+		all = slices.Concat(all, r.Allow, r.Ask)
+	}
+	_, err := hostrule.ParseAll(all)
+	return err
+}
+
 // checkShell validates a shell command.
 func checkShell(c *protocol.TaskShell) error {
 	switch {
@@ -139,6 +153,8 @@ func checkShell(c *protocol.TaskShell) error {
 		return &SpecError{"command/script", fmt.Sprintf("must be a command of at most %d bytes", MaxScript)}
 	case !c.Sandbox.Known():
 		return &SpecError{"command/sandbox", "must be readOnly, workspace or fullAccess"}
+	case checkNetwork(c.Network) != nil:
+		return &SpecError{"command/network", checkNetwork(c.Network).Error()}
 	case c.Detach && c.Sandbox.Confines():
 		return &SpecError{"command/detach", "is not allowed in a sandbox, which ends with lashd"}
 	case c.Workdir != "" && !filepath.IsAbs(c.Workdir) || strings.ContainsRune(c.Workdir, 0):

@@ -80,6 +80,10 @@ func (e *Entry) Validate(args json.RawMessage) error {
 	if err := t.schema.validate(args); err != nil {
 		return &CallError{CodeArgs, e.Manifest.Name, fmt.Errorf("the arguments do not match the tool's schema: %w", err)}
 	}
+	// Here, so that a person is not asked about a host that the tool then rejects.
+	if err := e.checkHosts(args); err != nil {
+		return &CallError{CodeArgs, e.Manifest.Name, err}
+	}
 	return nil
 }
 

@@ -12,6 +12,7 @@ import (
 var (
 	ErrUnknown   = errors.New("unknown tool")
 	ErrNotMember = errors.New("the tool is switched off")
+	ErrNoPreview = errors.New("the tool cannot show what it will change")
 	ErrOrphan    = errors.New("the tool's source is not registered")
 	ErrNoSource  = errors.New("unknown tool source")
 )
@@ -22,6 +23,9 @@ var (
 	ErrNoGrant = errors.New("the tool's source does not accept grants")
 	ErrState   = errors.New("invalid tool state")
 )
+
+// WorkspaceElsewhere is the code of the failure of a call in a session whose workspace leads elsewhere. See pathresolve.ElsewhereError.
+const WorkspaceElsewhere = "workspace_elsewhere"
 
 // GenerationError means that a change is based on an outdated generation. Read the state again and retry.
 type GenerationError struct{ Expected, Actual int64 }

@@ -1,10 +1,16 @@
 package tool
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"fmt"
 
-// Subject is a command or a path that a call acts on. Approval rules with a prefix compare it.
+	"lashd/engine/hostrule"
+)
+
+// Subject is a command, a path or a host that a call acts on. Approval rules compare it.
 type Subject struct {
-	Command string // what a shell runs; empty: the subject is a path
+	Command string // what a shell runs; empty: the subject is a path or a host
+	Host    string // a host that the commands of the call want to reach, as host or host:port; empty: the subject is a command or a path
 	Dir     string // where the command runs, absolute or relative to the workspace; empty: the workspace
 	Path    string // absolute or relative to the workspace
 	Below   bool   // the call may act on everything below the path, too
@@ -12,7 +18,7 @@ type Subject struct {
 }
 
 // Subjecter is a Provider that names the subjects of its calls. For other providers lashd uses the arguments command
-// and path, if present; a path then includes everything below it, and a command runs in the argument workdir or cwd.
+// and path, if present, and for a Confiner hosts; a path then includes everything below it, and a command runs in the argument workdir or cwd.
 type Subjecter interface {
 	// Subjects returns everything that a call acts on. It runs before the call is approved, so it must not do IO. The
 	// arguments match the tool's schema. For arguments that the tool would reject it may return nothing.
@@ -45,6 +51,32 @@ func (e *Entry) Programs(args json.RawMessage) Programs {
 	return ProgramsUnknown
 }
 
+// hosts returns the argument hosts of a Confiner: other tools may have an argument of that name for something else.
+func (e *Entry) hosts(args json.RawMessage) (all []string) {
+	if e.from == nil {
+		return nil
+	}
+	if _, ok := e.from.provider.(Confiner); ok {
+		known := map[string]json.RawMessage{} // as in Subjects
+		_ = json.Unmarshal(args, &known)      // anything but an object has none
+		_ = json.Unmarshal(known["hosts"], &all)
+	}
+	return all
+}
+
+// MaxHosts is the limit of the argument hosts of a call: a person has to read them.
+const MaxHosts = 32
+
+// checkHosts validates the argument hosts of a Confiner.
+func (e *Entry) checkHosts(args json.RawMessage) error {
+	all := e.hosts(args)
+	if len(all) > MaxHosts {
+		return fmt.Errorf("hosts has %d entries; at most %d are allowed", len(all), MaxHosts)
+	}
+	_, err := hostrule.ParseAll(all)
+	return err
+}
+
 // Subjects returns what a call acts on, as far as that is known before it runs.
 func (e *Entry) Subjects(args json.RawMessage) []Subject {
 	if e.from != nil {
@@ -62,6 +94,9 @@ func (e *Entry) Subjects(args json.RawMessage) []Subject {
 		_ = json.Unmarshal(known["workdir"], &dir)
 	}
 	var all []Subject
+	for _, host := range e.hosts(args) {
+		all = append(all, Subject{Host: host})
+	}
 	if command != "" {
 		all = append(all, Subject{Command: command, Dir: dir})
 	}

@@ -66,8 +66,15 @@ type Invocation struct {
 	// path must refuse it if it resolves to another place now. Places are stored, and a call that runs again after a
 	// crash gets the same ones. Nil: not resolved, or the call names no path.
 	Places []string
-	// Sandbox is the mode of the sandbox in which a Confiner starts the programs of the call. Empty: outside of a sandbox.
+	// Shown has the content hash of each file whose change a person saw before allowing the call; it is empty if there was no file.
+	// A Previewer must change nothing if a file in it has another content now. The keys are those of FilePreview.Path.
+	Shown map[string]protocol.Digest
+	// Sandbox is the mode of the sandbox in which the programs of the call belong: the narrowest of the session and of everyone
+	// who caused the call. Empty: outside of a sandbox.
 	Sandbox protocol.SandboxMode
+	// Network says which hosts programs in a sandbox reach; nil: none.
+	Network *protocol.NetworkAccess
+	Cwd     string // the workspace of the session
 	Host    Host
 }
 
@@ -153,4 +160,6 @@ type Result struct {
 	Control *protocol.ToolControl // used only if Output is a success
 	Intents []protocol.ToolIntent // actions after the results of the batch have arrived; only if Output is a success
 	Pending bool                  // the output arrives with the completion key; other fields are ignored
+	// Refused is what a sandbox of lashd refused to the programs of the call; nil: nothing. It replaces Output.Refusal, which plugins could forge.
+	Refused *protocol.SandboxRefusal
 }

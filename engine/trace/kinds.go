@@ -111,11 +111,16 @@ type Completion struct {
 
 // ToolCall is the body of ToolStarted and ToolCompleted.
 type ToolCall struct {
-	Name     string                `json:"name"`
-	Parent   protocol.CallID       `json:"parent,omitempty"`
-	Attempt  int                   `json:"attempt"`
-	ArgBytes int                   `json:"argBytes"`
-	ArgsHash protocol.Digest       `json:"argsHash"`
+	Name     string          `json:"name"`
+	Parent   protocol.CallID `json:"parent,omitempty"`
+	Attempt  int             `json:"attempt"`
+	ArgBytes int             `json:"argBytes"`
+	ArgsHash protocol.Digest `json:"argsHash"`
+	// Verdict says whether lashd allowed, denied or asked about the call, and Why names the rule, mode or sandbox that decided. A call
+	// that was not judged has neither.
+	Verdict protocol.ApprovalMode    `json:"verdict,omitempty"`
+	Why     *protocol.ApprovalReason `json:"why,omitempty"`
+
 	Status   protocol.OutputStatus `json:"status,omitempty"`
 	Code     string                `json:"code,omitempty"` // of a failure
 	Bytes    int                   `json:"bytes,omitempty"`

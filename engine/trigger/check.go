@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -78,8 +77,8 @@ func (r *Registry) checkWakes(ctx context.Context, owner protocol.SessionID, a *
 	return row.Cwd, err
 }
 
-// checkStarts validates an action that starts a session for each occurrence. The engine
-// checks the settings of that session now, although they may become invalid later.
+// checkStarts validates an action that starts a session for each occurrence. It stores the
+// directory without links, so that nothing can redirect it until the session starts. The engine checks the settings of that session now, although they may become invalid later.
 func (r *Registry) checkStarts(ctx context.Context, a *protocol.TriggerAction) (string, error) {
 	switch {
 	case a.Session == nil:
@@ -89,7 +88,14 @@ func (r *Registry) checkStarts(ctx context.Context, a *protocol.TriggerAction) (
 	case a.Session.Cwd == "":
 		return "", param.Bad("/action/session/cwd", "is required")
 	}
-	return filepath.Clean(a.Session.Cwd), param.Under("/action/session", "", r.Host.CheckSession(ctx, a.Session))
+	own := *a.Session
+	a.Session = &own
+	at, err := param.CheckCwd(own.Cwd)
+	if err != nil {
+		return "", param.Under("/action/session", "", err)
+	}
+	own.Cwd = at
+	return at, param.Under("/action/session", "", r.Host.CheckSession(ctx, &own))
 }
 
 // checkSource validates the source of a trigger. Schedules and file patterns are parsed

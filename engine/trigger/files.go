@@ -168,9 +168,15 @@ func (l *loop) scanned(ctx context.Context, s *scan) {
 	}
 	d.scanning = false
 	problem := l.files.problem(s.dir)
-	for id, found := range s.found {
-		if a := l.triggers[id]; a != nil && a.Source.File != nil && a.Source.File.Dir == s.dir {
-			l.recordChanges(ctx, a, found, cmp.Or(s.problem[id], problem))
+	for id := range s.globs {
+		a, problem := l.triggers[id], cmp.Or(s.problem[id], problem)
+		if a == nil || a.Source.File == nil || a.Source.File.Dir != s.dir {
+			continue
+		}
+		if found := s.found[id]; found != nil {
+			l.recordChanges(ctx, a, found, problem)
+		} else {
+			a.problem = problem // the files are unknown, not deleted
 		}
 	}
 	if d.again {

@@ -168,7 +168,8 @@ func (r *Registry) CheckEmit(ctx context.Context, p *protocol.TriggerEmitParams)
 // checkEmit validates a request and returns its event. Without a key the event gets a
 // random one.
 func (r *Registry) checkEmit(ctx context.Context, p *protocol.TriggerEmitParams) (e event, err error) {
-	if err := param.CheckWorkspace(p.Cwd); err != nil {
+	cwd, err := param.CheckWorkspace(p.Cwd)
+	if err != nil {
 		return e, err
 	}
 	for pointer, name := range map[string]string{"/sourceKey": p.SourceKey, "/occurrenceKey": p.OccurrenceKey} {
@@ -179,7 +180,7 @@ func (r *Registry) checkEmit(ctx context.Context, p *protocol.TriggerEmitParams)
 	if watched(p.Type) {
 		return e, param.Bad("/type", "%s events can only be emitted by lashd itself", p.Type)
 	}
-	declared, err := r.eventType(ctx, p.Cwd, p.Type)
+	declared, err := r.eventType(ctx, cwd, p.Type)
 	if errors.Is(err, errNoEventType) {
 		return e, param.Bad("/type", "%.100q %s", p.Type, err)
 	}

@@ -8,7 +8,9 @@ import (
 	"path"
 	"path/filepath"
 
+	"lashd/engine/param"
 	"lashd/internal/glob"
+	"lashd/internal/pathresolve"
 	"lashd/pluginloader/watch"
 	"lashd/rpc/protocol"
 )
@@ -56,9 +58,16 @@ func (c *Config) currentFiles(ctx context.Context, f *protocol.FileSource) (file
 
 // scanDir finds the files that match globs, without following links. Unreadable files and
 // directories count as missing. Beyond maxEntries it stops and sets a problem for each
-// trigger. It stops early when ctx ends; the caller discards that result.
+// trigger. It finds nothing, and sets a problem, if a link leads elsewhere. It stops early when ctx
+// ends; the caller discards that result.
 func (c *Config) scanDir(ctx context.Context, dir string, globs map[protocol.TriggerID]glob.Glob) *scan {
 	s := &scan{dir: dir, globs: globs, found: map[protocol.TriggerID]fileStamps{}, problem: map[protocol.TriggerID]string{}}
+	if err := pathresolve.Elsewhere(dir); err != nil {
+		for id := range globs {
+			s.problem[id] = err.Error()
+		}
+		return s
+	}
 	for id := range globs {
 		s.found[id] = fileStamps{}
 	}
@@ -92,7 +101,7 @@ func (c *Config) scanDir(ctx context.Context, dir string, globs map[protocol.Tri
 // skipDir reports whether a directory is never watched: .git and the state directory of
 // lashd.
 func (c *Config) skipDir(dir string) bool {
-	return filepath.Base(dir) == gitDirectory || dir == c.StateDir
+	return filepath.Base(dir) == gitDirectory || dir == c.StateDir || dir == param.Where(c.StateDir)
 }
 
 // add stores a file for each trigger whose glob matches it.

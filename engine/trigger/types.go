@@ -75,10 +75,11 @@ func (r *Registry) eventType(ctx context.Context, cwd, name string) (plugin.Trig
 
 // Types lists the event types that triggers can wait for.
 func (r *Registry) Types(ctx context.Context, p *protocol.TriggerTypesParams) (*protocol.TriggerTypesResult, error) {
-	if err := param.CheckWorkspace(p.Cwd); err != nil {
+	cwd, err := param.CheckWorkspace(p.Cwd)
+	if err != nil {
 		return nil, err
 	}
-	events, err := r.eventTypes(ctx, p.Cwd)
+	events, err := r.eventTypes(ctx, cwd)
 	if err != nil {
 		return nil, err
 	}

@@ -56,7 +56,7 @@ func (w *workspace) lookOnce(ctx context.Context, catchUp bool, whose attributio
 	if err := w.load(ctx); err != nil {
 		return nil, err
 	}
-	began := filepoint.Now()
+	began := time.Now()
 	dir, err := w.openDir()
 	if err != nil {
 		return nil, err
@@ -80,6 +80,7 @@ func (w *workspace) lookOnce(ctx context.Context, catchUp bool, whose attributio
 	deltas := append(w.compare(sight), gone...)
 	if err = w.storeFindings(ctx, findings{read: sight.News, copies: copies, dropped: sight.Missing, changes: whose(deltas)}); err == nil {
 		w.last, w.first = began, false
+		w.known.Accept()
 		w.unmark(finished...)
 	}
 	return deltas, err
@@ -104,21 +105,14 @@ func (w *workspace) load(ctx context.Context) error {
 	return nil
 }
 
-// unignores reports whether a .gitignore changed or disappeared, so that git may ignore fewer files
-// than before.
-func unignores(read []persistence.WorkspaceFile, missing []string) bool {
-	return slices.ContainsFunc(missing, filepoint.IsIgnoreFile) ||
-		slices.ContainsFunc(read, func(f persistence.WorkspaceFile) bool { return filepoint.IsIgnoreFile(f.Path) })
-}
-
-// compare returns the changes of the files that a scan read. An unknown file counts as new if it
-// was changed in the same clock tick as the previous scan. Git may have ignored that file until
-// now, but otherwise undo would miss a file that a tool writes right after the scan.
+// compare returns the changes of the files that a scan read. An unknown file counts as new, and undo
+// deletes it, unless the previous scan ignored its path and the file could have existed then. The
+// kernel never stamps a file later than time.Now, but it may stamp a file a few milliseconds earlier:
+// a file that a tool writes just after that scan counts as ignored too, so undo keeps it.
 func (w *workspace) compare(sight filepoint.Sight) (deltas []delta) {
 	if w.first {
 		return nil
 	}
-	unignored := unignores(sight.News, sight.Missing)
 	for i := range sight.News {
 		now := &sight.News[i]
 		was, known := w.known.Get(now.Path)
@@ -128,8 +122,7 @@ func (w *workspace) compare(sight filepoint.Sight) (deltas []delta) {
 		case known:
 		case w.known.Hidden(now.Path):
 			deltas = append(deltas, delta{now.Path, unknownState(protocol.FileUnreadable), &now.FileState})
-		case unignored && now.ChangedNs != 0 && now.ChangedNs < w.last.UnixNano():
-			// The file is older than the previous scan, which skipped it: git ignored it then.
+		case now.ChangedNs != 0 && now.ChangedNs <= w.last.UnixNano() && w.known.WasIgnored(now.Path, false):
 			deltas = append(deltas, delta{now.Path, unknownState(protocol.FileIgnored), &now.FileState})
 		default:
 			deltas = append(deltas, delta{now.Path, nil, &now.FileState})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -30,7 +31,7 @@ var errLookTimeout = errors.New("scanning the files took too long")
 // points.
 type workspace struct {
 	files *Files
-	// root is the directory with symbolic links resolved.
+	// root is the directory. Its path has no links.
 	root string
 	// locked is a mutex that can be waited for with a context: it holds one value while locked.
 	locked chan struct{}
@@ -43,7 +44,7 @@ type workspace struct {
 	known *filepoint.Index
 	// step numbers the scans that found changes, in order.
 	step int64
-	// last is the start time of the previous scan, by the clock of the file system.
+	// last is the start time of the previous scan.
 	last time.Time
 	// first means that the workspace was never scanned before.
 	first bool
@@ -56,13 +57,13 @@ type workspace struct {
 	until   time.Time
 }
 
-// use returns the workspace of a directory and loads it if necessary. The caller calls release. The
-// directory must exist.
+// use returns the workspace of a session's directory and loads it if necessary. The caller calls
+// release. The directory must exist, and no link may lead elsewhere from its path.
 func (f *Files) use(dir string) (*workspace, error) {
-	root, err := pathresolve.Existing(dir)
-	if err != nil {
+	if err := pathresolve.CheckWorkspace(dir); err != nil {
 		return nil, err
 	}
+	root := filepath.Clean(dir)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	w := f.open[root]

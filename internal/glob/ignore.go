@@ -71,3 +71,33 @@ func (ig Ignore) Covers(p string) bool {
 	}
 	return ig.Match(p, true)
 }
+
+// Ignores holds the .gitignore files of a directory and of those above it, the nearest last. The
+// zero value ignores nothing.
+type Ignores []located
+
+// located is a .gitignore and the directory that it applies to: "" or a path that ends with a slash.
+type located struct {
+	dir   string
+	rules Ignore
+}
+
+// With returns the rules for a directory, whose own .gitignore is rules. dir is "" or its path with
+// a slash at the end. The receiver stays as it is.
+func (all Ignores) With(dir string, rules Ignore) Ignores {
+	if len(rules) == 0 {
+		return all
+	}
+	return append(slices.Clip(all), located{dir, rules})
+}
+
+// Match reports whether a path is ignored, provided that no directory above it is. dir says that
+// the path is a directory. The nearest .gitignore that matches the path decides.
+func (all Ignores) Match(p string, dir bool) bool {
+	for _, l := range slices.Backward(all) {
+		if ignored, matched := l.rules.Verdict(strings.TrimPrefix(p, l.dir), dir); matched {
+			return ignored
+		}
+	}
+	return false
+}

@@ -8,26 +8,23 @@ import (
 	"strings"
 )
 
-// OpenDir opens a directory of a workspace. name is absolute or relative to the workspace. It fails
-// if the path leads out of the workspace when it is opened. The returned path has no links.
+// OpenDir opens a directory of a stored workspace. name is absolute or relative to the workspace. It
+// fails if the path leads out of the workspace when it is opened, or with an ElsewhereError. The
+// returned path has no links.
 func OpenDir(workspace, name string) (dir *os.File, at string, err error) {
-	top, err := Existing(workspace)
-	if err != nil {
-		return nil, "", err
-	}
-	real, err := Real(absolute(top, name))
-	if err != nil {
-		return nil, "", err
-	}
-	rel, err := filepath.Rel(top, real)
-	if err != nil {
-		return nil, "", err
-	}
-	root, err := os.OpenRoot(top)
+	root, err := OpenWorkspace(workspace)
 	if err != nil {
 		return nil, "", err
 	}
 	defer root.Close()
+	real, err := Real(absolute(workspace, name))
+	if err != nil {
+		return nil, "", err
+	}
+	rel, err := filepath.Rel(workspace, real)
+	if err != nil {
+		return nil, "", err
+	}
 	if dir, err = openIn(root, rel); err != nil {
 		return nil, "", err
 	}
@@ -45,7 +42,7 @@ func openIn(root *os.Root, rel string) (*os.File, error) {
 	return sub.Open(".")
 }
 
-// OpenWorkdir opens the working directory of a command. A path below the workspace must lead to a
+// OpenWorkdir opens the working directory of a command. A path below the stored workspace must lead to a
 // directory in it. Other paths may lead anywhere.
 func OpenWorkdir(workspace, name string) (dir *os.File, at string, err error) {
 	if Below(workspace, name) {

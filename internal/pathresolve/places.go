@@ -59,15 +59,15 @@ func (at Places) MayBeIn(place Places) bool {
 	if len(at) == 0 || len(place) == 0 {
 		return true
 	}
-	place = place.caseless()
-	return slices.ContainsFunc(at.caseless(), func(name string) bool { return inPlace(name, place) })
+	place = place.Caseless()
+	return slices.ContainsFunc(at.Caseless(), func(name string) bool { return inPlace(name, place) })
 }
 
 // MayHold reports whether a place may be below a path, and not in a subdirectory named skips, which
 // is left out there. An empty skips leaves out nothing.
 func (at Places) MayHold(place Places, skips string) bool {
-	tops := at.caseless()
-	return slices.ContainsFunc(place.caseless(), func(name string) bool {
+	tops := at.Caseless()
+	return slices.ContainsFunc(place.Caseless(), func(name string) bool {
 		return slices.ContainsFunc(tops, func(top string) bool {
 			way, ok := wayTo(name, top)
 			return ok && (skips == "" || !slices.Contains(way, skips))
@@ -93,8 +93,18 @@ func wayTo(name, top string) (way []string, ok bool) {
 	return strings.Split(rest, separator), ok
 }
 
-// caseless returns the places in lower case, because some file systems ignore case.
-func (at Places) caseless() Places {
+// Relative returns the path from top to name, with slashes; empty if they are the same. ok is false if name is not top or below it.
+func Relative(name, top string) (way string, ok bool) {
+	if name == top {
+		return "", true
+	}
+	const separator = string(filepath.Separator)
+	rest, ok := strings.CutPrefix(name, strings.TrimSuffix(top, separator)+separator)
+	return filepath.ToSlash(rest), ok
+}
+
+// Caseless returns the places in lower case, because some file systems ignore case.
+func (at Places) Caseless() Places {
 	lower := make(Places, len(at))
 	for i, p := range at {
 		lower[i] = strings.ToLower(p)

@@ -85,24 +85,6 @@ func Brief(args json.RawMessage) string {
 	return text
 }
 
-// Argument returns the arguments of a call as a person would name them: the value of a single text, no text for no
-// arguments, and else JSON. Members keep their order.
-func Argument(args json.RawMessage) string {
-	var members map[string]json.RawMessage
-	if json.Unmarshal(args, &members) == nil {
-		for _, value := range members {
-			var text string
-			if len(members) == 1 && json.Unmarshal(value, &text) == nil {
-				return text
-			}
-		}
-		if len(members) == 0 {
-			return ""
-		}
-	}
-	return Unescaped(args)
-}
-
 // OneLine returns the beginning of a text as one printable line of at most width characters, with
 // an ellipsis if it was cut.
 func OneLine(s string, width int) string {

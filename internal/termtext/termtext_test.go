@@ -49,13 +49,3 @@ func TestBriefIsTheSameAfterEncoding(t *testing.T) {
 		}
 	}
 }
-
-func TestArgument(t *testing.T) {
-	for args, want := range map[string]string{
-		`{"path":"a <b>.txt"}`: "a <b>.txt", `{"n":1}`: `{"n":1}`, `{"b":"1","a":"\u003c"}`: `{"b":"1","a":"<"}`, `{}`: "", ``: "", `[1]`: "[1]", `{"path":""}`: "",
-	} {
-		if got := termtext.Argument(json.RawMessage(args)); got != want {
-			t.Errorf("Argument(%s) = %q, want %q", args, got, want)
-		}
-	}
-}

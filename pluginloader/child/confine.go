@@ -81,14 +81,13 @@ func (s *Sandbox) in(workspace string) (*proc.Sandbox, error) {
 	if workspace == "" {
 		return nil, errNoWorkspace
 	}
-	dir, err := pathresolve.Existing(workspace)
-	if err != nil {
-		return nil, fmt.Errorf("sandbox: workspace: %w", err)
+	if err := pathresolve.CheckWorkspace(workspace); err != nil {
+		return nil, fmt.Errorf("sandbox: %w", err)
 	}
 	if s.Write {
-		box.Write = append(box.Write, dir)
+		box.Write = append(box.Write, workspace)
 	} else {
-		box.Read = append(box.Read, dir)
+		box.Read = append(box.Read, workspace)
 	}
 	return box, nil
 }

@@ -36,7 +36,8 @@ func TestConfinement(t *testing.T) {
 	}{
 		{"nothing is asked for", in("home/work"), nil, nil, ""},
 		{"a plugin has its own directories only", in("home/work"), &Sandbox{}, &proc.Sandbox{Read: []string{root}, Write: []string{data}}, ""},
-		{"the workspace is read", in("way/work"), &Sandbox{Workspace: true}, &proc.Sandbox{Read: []string{in("home/work"), root}, Write: []string{data}}, ""},
+		{"a workspace whose path has a link", in("way/work"), &Sandbox{Workspace: true}, nil, "contains a link now and leads to"},
+		{"the workspace is read", in("home/work"), &Sandbox{Workspace: true}, &proc.Sandbox{Read: []string{in("home/work"), root}, Write: []string{data}}, ""},
 		{"the workspace is written", in("home/work"), &Sandbox{Workspace: true, Write: true}, &proc.Sandbox{Read: []string{root}, Write: []string{in("home/work"), data}}, ""},
 		{"other paths are as they are said", "", &Sandbox{ReadPaths: []string{in("other")}, WritePaths: []string{in("home/work")}, OpenNetwork: true},
 			&proc.Sandbox{Read: []string{in("other"), root}, Write: []string{in("home/work"), data}, Network: true}, ""},

@@ -12,6 +12,7 @@ import (
 	"lashd/engine/plugin"
 	"lashd/engine/proc"
 	"lashd/engine/tool"
+	"lashd/internal/pathresolve"
 	"lashd/pluginloader/child"
 	"lashd/pluginloader/manifest"
 )
@@ -115,10 +116,16 @@ func (p *Part) begin() (end func(), err error) {
 	return p.running.Done, nil
 }
 
-// prepare completes a command for a session: environment, mark, limits and sandbox. It creates the
+// prepare completes a command for a session: directory, environment, mark, limits and sandbox. It creates the
 // temporary directory of a sandboxed command. For a plugin that needs approval, it checks that the
 // program is the approved one. The caller calls release after the start.
 func (p *Part) prepare(ctx context.Context, c *proc.Command, cwd string, pass []string, set map[string]string) (release func(), err error) {
+	if c.Dir == cwd && cwd != "" {
+		if c.OpenDir, c.Dir, err = pathresolve.OpenDir(cwd, "."); err != nil {
+			return nil, err
+		}
+		defer func() { release, err = afterStart(c.OpenDir, release, err) }()
+	}
 	if c.Confine, err = p.config.Confine.In(cwd); err != nil {
 		return nil, err
 	}
@@ -131,6 +138,18 @@ func (p *Part) prepare(ctx context.Context, c *proc.Command, cwd string, pass []
 	c.Nonce = p.config.Nonce + "/plugin/" + p.config.ID
 	c.Env = child.Environment{Daemon: p.config.Environ, Pass: pass, Set: set, Root: p.config.Root, Data: p.config.Data, Temp: temp}.List()
 	return p.config.Approval.Ask(ctx, p.config.ID, c)
+}
+
+// afterStart adds the closing of a command's directory to its release. If the command cannot start, it closes the directory now.
+func afterStart(dir *os.File, release func(), err error) (func(), error) {
+	if err != nil {
+		dir.Close()
+		return nil, err
+	}
+	return func() {
+		release()
+		dir.Close()
+	}, nil
 }
 
 // Shutdown prevents further commands and waits for those in progress. They end with their calls;

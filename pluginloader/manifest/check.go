@@ -202,7 +202,10 @@ func (s *source) remote(here string, server Server) {
 	for _, part := range []struct {
 		name  string
 		there bool
-	}{{"args", len(server.Args) > 0}, {"env", len(server.Env) > 0}} {
+	}{
+		{"args", len(server.Args) > 0}, {"env", len(server.Env) > 0}, {"sandbox", server.Sandbox != ""}, {"network", server.Network}, {"hosts", len(server.Hosts) > 0},
+		{"write", len(server.Write) > 0},
+	} {
 		if part.there {
 			s.atKey(here+"/"+part.name, `%q is only for a server with a "command"`, part.name)
 		}

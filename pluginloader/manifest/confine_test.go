@@ -1,6 +1,7 @@
 package manifest_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -35,4 +36,21 @@ func TestConfinement(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestHostsOfServers(t *testing.T) {
+	t.Run("part11/network hosts of a server are read, shown to the person who trusts the plugin, and checked", func(t *testing.T) {
+		all, problems := manifest.ParseServers(".mcp.json", []byte(`{"mcpServers":{"x":{"command":"npx","hosts":["registry.npmjs.org","*.example.com:8080","[::1]:80","*"]}}}`))
+		if got := all["x"].ServerSandbox.String(); len(problems) > 0 || got != "[hosts registry.npmjs.org *.example.com:8080 [::1]:80 *]" {
+			t.Errorf("%q, %v", got, problems)
+		}
+		for server, want := range map[string]string{
+			`{"command":"npx","hosts":["https://example.com"]}`:      `"https://example.com" must be a host without https://, such as example.com, *.example.com or example.com:8080`,
+			`{"url":"https://x.test/mcp","hosts":["a.example.com"]}`: `"hosts" is only for a server with a "command"`,
+		} {
+			if _, problems := manifest.ParseServers(".mcp.json", []byte(`{"mcpServers":{"x":`+server+`}}`)); len(problems) != 1 || !strings.HasSuffix(problems[0].Message, want) {
+				t.Errorf("%s: %v", server, problems)
+			}
+		}
+	})
 }

@@ -27,6 +27,7 @@ type foreignServer struct {
 	Timeout  int64             `json:"timeout,omitempty" min:"1" max:"3600000"` // milliseconds
 	Disabled bool              `json:"disabled,omitempty"`
 	About    string            `json:"description,omitempty" max:"4096"`
+	ServerSandbox
 
 	AlwaysAllow   json.RawMessage `json:"alwaysAllow,omitempty" slot:"none"`
 	AlwaysLoad    json.RawMessage `json:"alwaysLoad,omitempty" slot:"none"`
@@ -98,7 +99,7 @@ func (s *source) server(here string, f foreignServer) (Server, bool) {
 
 // translate copies the fields of a server and rewrites the variables in them.
 func (s *source) translate(f foreignServer, transport Transport) Server {
-	out := Server{Type: transport, TimeoutMs: f.Timeout}
+	out := Server{Type: transport, TimeoutMs: f.Timeout, ServerSandbox: f.ServerSandbox}
 	put := func(text string) string {
 		text, out.PassEnv = s.put(text, out.PassEnv)
 		return text

@@ -51,6 +51,7 @@ var forms = map[string]form{
 	"env":       {lazy(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`), "letters, digits and '_', at most 128, the first no digit"},
 	"header":    {lazy("^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$"), "the name of an HTTP header"},
 	"absolute":  {lazy(`^/`), "an absolute path"},
+	"host":      {lazy(`^(\*\.)?[A-Za-z0-9_.-]+(:[0-9]{1,5})?$|^\[[0-9A-Fa-f:.]+\](:[0-9]{1,5})?$|^\*(:[0-9]{1,5})?$`), "a host without https://, such as example.com, *.example.com or example.com:8080"},
 }
 
 // limits are the rules in a field's tags. types.go explains the tags.

@@ -62,7 +62,7 @@ type Contributions struct {
 	Monitors     []Monitor         `json:"monitors,omitempty" max:"32"`                 // commands whose output lines wake sessions; not together with sandbox or limits, which would not apply to them
 	ToolSwitches *Switches         `json:"toolSwitches,omitempty"`                      // tools of any plugin that new sessions have or do not have
 	Limits       *Limits           `json:"limits,omitempty"`                            // limits of all programs: the process, MCP servers and commands
-	Sandbox      *Sandbox          `json:"sandbox,omitempty"`                           // sandbox of all programs, where the system supports it; absent: none
+	Sandbox      *Sandbox          `json:"sandbox,omitempty"`                           // sandbox of all programs, where the system supports it; absent: none, except for MCP servers
 	Config       json.RawMessage   `json:"config,omitempty" max:"65536"`                // JSON Schema of the plugin's options; absent: no options
 	Capabilities []Capability      `json:"capabilities,omitempty" max:"16"`             // requests that the process may send to lashd, in calls that allow them; absent: only emitTrace
 }
@@ -185,4 +185,14 @@ type Server struct {
 	URL       string            `json:"url,omitempty" max:"4096" subst:"none"`                             // URL of an HTTP server
 	Headers   map[string]string `json:"headers,omitempty" max:"64" form:"header" each:"8192" subst:"none"` // HTTP headers of each request
 	TimeoutMs int64             `json:"timeoutMs,omitempty" min:"1" max:"3600000"`                         // how long a call may take
+	ServerSandbox
+}
+
+// ServerSandbox changes the sandbox of an MCP server that lashd starts. Without these fields, the server reaches what the commands of the
+// session reach.
+type ServerSandbox struct {
+	Sandbox ServerMode `json:"sandbox,omitempty"`                                    // fullAccess: outside of a sandbox; readOnly: it never writes to the workspace; absent: as the session's commands
+	Network bool       `json:"network,omitempty"`                                    // whether it may use the network of the machine
+	Hosts   []string   `json:"hosts,omitempty" max:"32" each:"300" form:"host"`      // hosts that it reaches by HTTP and HTTPS, such as registry.npmjs.org, *.example.com or example.com:8080
+	Write   []string   `json:"write,omitempty" max:"64" each:"4096" form:"absolute"` // absolute paths of more files and directories to read and write
 }

@@ -117,6 +117,16 @@ const (
 
 func (Access) words() []string { return []string{"none", "read", "write"} }
 
+// ServerMode is the sandbox mode that an MCP server asks for.
+type ServerMode string
+
+const (
+	ServerReadOnly   ServerMode = "readOnly"
+	ServerFullAccess ServerMode = "fullAccess"
+)
+
+func (ServerMode) words() []string { return []string{"readOnly", "fullAccess"} }
+
 // Transport is the transport of an MCP server.
 type Transport string
 

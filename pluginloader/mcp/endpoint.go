@@ -24,7 +24,7 @@ import (
 func NewPool(c PoolConfig) *Pool {
 	c.Times = Times{
 		Connect: cmp.Or(c.Times.Connect, 10*time.Second), Call: cmp.Or(c.Times.Call, 10*time.Minute),
-		Stop: cmp.Or(c.Times.Stop, 2*time.Second), Terminate: cmp.Or(c.Times.Terminate, time.Second),
+		Stop: cmp.Or(c.Times.Stop, 2*time.Second), Terminate: cmp.Or(c.Times.Terminate, time.Second), Idle: cmp.Or(c.Times.Idle, 30*time.Minute),
 	}
 	p := &Pool{config: c, seal: make([]byte, sha256.Size), servers: map[hash]*server{}}
 	_, _ = rand.Read(p.seal) // it never fails
@@ -50,11 +50,17 @@ type endpoint struct {
 	Held     *proc.Confinement // limits and sandbox
 	Private  bool              // values of headers and variables are secret
 	Temp     string            // TMPDIR of the program; empty: that of lashd
+	Box      *box              // the sandbox of a session's commands; nil: none, or that of the plugin in Held
 	label    string            // for messages: plugin/server
 	approval child.Approval    // checks programs before a start; with it, Digest is set
 	key      hash
+	sealed   []byte          // the key of seal
+	sets     map[string]bool // names of the variables that the configuration sets
+	root     string          // the plugin's directory, if the server runs in it
+	data     string          // the plugin's data directory, if the server knows it
 	secrets  []child.Secret
 	hide     *strings.Replacer // replaces secrets
+	settings settings
 }
 
 // transport returns how lashd talks to the server.
@@ -93,6 +99,7 @@ func (p *Pool) endpoint(c *Config, name string) (*endpoint, error) {
 	}
 	e.secrets = in.secrets
 	e.hide = child.Replacer(e.secrets)
+	e.settings = p.settingsOf(c, name, e)
 	e.seal(p.seal)
 	return e, nil
 }
@@ -117,6 +124,11 @@ func (e *endpoint) program(in *filling, s manifest.Server) (err error) {
 	in.secrets = append(append(in.secrets, env.Secrets()...), child.SecretsInArgs(e.Argv[1:])...)
 	if e.Dir = in.home(); e.Path != "" || in.own || boxed || slices.ContainsFunc(e.Argv[1:], in.names) {
 		e.Dir, e.Digest, env.Root, env.Data = root, in.config.Digest, root, in.config.Data
+		e.root, e.data = root, in.config.Data
+	}
+	e.sets = map[string]bool{}
+	for name := range set {
+		e.sets[name] = true
 	}
 	e.Env, e.Temp = env.List(), env.Temp
 	if e.approval = in.config.Approval; e.approval != nil {
@@ -127,6 +139,7 @@ func (e *endpoint) program(in *filling, s manifest.Server) (err error) {
 
 // seal computes the key. It needs the pool's secret, so the key reveals no secret that it covers.
 func (e *endpoint) seal(with []byte) {
+	e.sealed = with
 	mac := hmac.New(sha256.New, with)
 	_ = json.NewEncoder(mac).Encode(e) // strings only, into a hash
 	mac.Sum(e.key[:0])

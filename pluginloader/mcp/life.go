@@ -24,6 +24,7 @@ type life struct {
 	link   link
 	calls  underway
 	began  time.Time
+	errors tail          // the end of what the program wrote to stderr
 	done   chan struct{} // closed when the connection takes no more calls
 	over   chan struct{} // closed when nothing is left
 
@@ -86,7 +87,7 @@ func (s *server) begin(ctx context.Context, version string) (*life, error) {
 		if child.CodeOf(err) == child.Modified {
 			return nil, err
 		}
-		return nil, &child.Error{Plugin: s.end.label, Code: child.Crashed, Err: s.clean(err)}
+		return nil, s.explained(&child.Error{Plugin: s.end.label, Code: child.Crashed, Err: s.clean(err)}, "")
 	}
 	list, err := l.greet(ctx, version)
 	if err != nil {
@@ -94,7 +95,10 @@ func (s *server) begin(ctx context.Context, version string) (*life, error) {
 		l.abort(child.CodeOf(err), child.Cause(err))
 		<-l.over
 		l.closeSession()
-		return nil, err
+		if refused(err) {
+			return nil, err // with another version, it may start
+		}
+		return nil, s.explained(err, l.errors.text())
 	}
 	s.listed(context.WithoutCancel(ctx), list)
 	if s.login.settled() {

@@ -47,16 +47,20 @@ func pooled(t testing.TB, more ...string) *mcp.Pool {
 
 func pooledWith(t testing.TB, times mcp.Times, more ...string) *mcp.Pool {
 	t.Helper()
-	own := fmt.Sprintf("%s-%s", nonce, strings.Map(func(r rune) rune {
+	return pooledOf(t, times, func(c *mcp.PoolConfig) { c.Environ = append(c.Environ, more...) })
+}
+
+func pooledOf(t testing.TB, times mcp.Times, set func(*mcp.PoolConfig)) *mcp.Pool {
+	t.Helper()
+	own := fmt.Sprintf("%s-%d-%s", nonce, len(pools), strings.Map(func(r rune) rune {
 		if r == '/' || r == ' ' {
 			return '_'
 		}
 		return r
 	}, t.Name()))
-	p := mcp.NewPool(mcp.PoolConfig{
-		Environ: append(os.Environ(), more...), Nonce: own, Version: "test", Log: slog.New(slog.DiscardHandler),
-		Times: times,
-	})
+	c := mcp.PoolConfig{Environ: os.Environ(), Nonce: own, Version: "test", Log: slog.New(slog.DiscardHandler), Times: times}
+	set(&c)
+	p := mcp.NewPool(c)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()

@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"lashd/engine/plugin"
 	"lashd/engine/tool"
 	"lashd/pluginloader/child"
 	"lashd/pluginloader/manifest"
+	"lashd/rpc/protocol"
 )
 
 // Config describes the MCP servers of one plugin, or of a client. Optional fields may be zero.
@@ -23,7 +25,9 @@ type Config struct {
 	Confine  *child.Confinement // limits and sandbox of programs; nil: none
 	Approval child.Approval     // nil: programs need no approval
 	Output   *child.Log         // log for the servers' output; nil: a new one
-	Literal  bool               // no variables are replaced, and values of env and headers are secret, because a client sent them
+	// Workspace is set for a plugin of a workspace. The user's configuration then has no settings for its servers.
+	Workspace bool
+	Literal   bool // no variables are replaced, and values of env and headers are secret, because a client sent them
 
 	// Changed is called when the plugin's tools differ from those after Start, so that sessions
 	// fetch them again. It may be called on several goroutines at once. May be nil.
@@ -48,26 +52,45 @@ type Part struct {
 
 // member is one server under its name in the plugin.
 type member struct {
-	name   string
-	server *server
-	known  *List // list from an earlier run; nil: none
+	name     string
+	end      *endpoint // without a sandbox
+	server   *server   // lists the tools; also works for sessions whose sandbox is the same
+	known    *List     // list from an earlier run; nil: none
+	variants variants  // servers for other sessions
 }
 
 // listed returns the newest list of the server; nil: none yet.
 func (m *member) listed() *List {
-	if list := m.server.list.Load(); list != nil {
-		return list
+	if lists := m.lists(); len(lists) > 0 {
+		return lists[0]
 	}
-	return m.known
+	return nil
+}
+
+// lists returns the newest lists of all processes of the server. A process can have more tools than others after it was used.
+func (m *member) lists() (all []*List) {
+	first := m.server.list.Load()
+	if first == nil {
+		first = m.known
+	}
+	if first != nil {
+		all = append(all, first)
+	}
+	for _, s := range m.variants.servers() {
+		if list := s.list.Load(); list != nil {
+			all = append(all, list)
+		}
+	}
+	return all
 }
 
 // add takes a server from the pool.
 func (p *Part) add(name string, e *endpoint) error {
-	s, err := p.pool.use(e, p)
+	s, err := p.pool.use(e.in(p.pool.listing(e)), p)
 	if err != nil {
 		return err
 	}
-	m := &member{name: name, server: s}
+	m := &member{name: name, end: e, server: s}
 	if list, ok := p.config.Known[name]; ok {
 		m.known = &list
 	}
@@ -127,20 +150,38 @@ func (p *Part) Execute(ctx context.Context, call tool.Invocation) (tool.Result, 
 	if b.login {
 		return b.server.server.authorize(ctx, &call)
 	}
-	answer, err := b.server.server.call(ctx, b.name, &call)
+	s, left, err := p.serverFor(b.server, &call)
+	if err != nil {
+		return tool.Result{}, fmt.Errorf("use the server %s of the plugin %s: %w", b.server.name, p.config.Plugin, err)
+	}
+	defer left()
+	changes, began := s.watch(), time.Now()
+	answer, err := s.call(ctx, b.name, &call)
+	found := changes()
+	var out protocol.ToolOutput
 	switch {
 	case err == nil:
-		return tool.Result{Output: output(ctx, answer, &call)}, nil
+		out = output(ctx, answer, &call)
 	case ctx.Err() != nil:
 		return tool.Result{}, context.Cause(ctx)
+	default:
+		out = child.Failure(err, b.tool.Contract.Replay)
 	}
-	return tool.Result{Output: child.Failure(err, b.tool.Contract.Replay)}, nil
+	if found != "" {
+		out.Text += "\n" + found
+	}
+	refused, text := s.refusedSince(began)
+	out.Text += text
+	return tool.Result{Output: out, Refused: refused}, nil
 }
 
 // Resume ends quarantines and retries servers whose tools are unknown.
 func (p *Part) Resume(ctx context.Context) {
 	for _, m := range p.members {
 		m.server.super.Resume()
+		for _, s := range m.variants.servers() {
+			s.super.Resume()
+		}
 		if m.listed() == nil {
 			m.server.retry(ctx)
 		}
@@ -171,6 +212,7 @@ func (p *Part) release(ctx context.Context) {
 	var all sync.WaitGroup
 	for _, m := range p.members {
 		all.Go(func() { p.pool.leave(ctx, m.server, p) })
+		all.Go(func() { m.variants.close(ctx, p) })
 	}
 	all.Wait()
 }

@@ -6,6 +6,7 @@
 // all plugins with the same configuration of a server, share one connection:
 //
 //   - endpoint is a server's complete configuration. Equal endpoints share a server.
+//   - box is the sandbox of an endpoint. Sessions with another mode or workspace get another one, and so another process.
 //   - server is one server with its users, its supervisor, its login and its list of tools.
 //   - life is one connection or process of a server. program and remote are its two transports.
 //
@@ -28,7 +29,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"lashd/engine/sandbox"
 	"lashd/pluginloader/child"
+	"lashd/pluginloader/manifest"
+	"lashd/rpc/protocol"
 )
 
 // PoolConfig configures a Pool.
@@ -38,6 +42,13 @@ type PoolConfig struct {
 	Version string   // of lashd, sent to servers
 	Log     *slog.Logger
 	Times   Times
+
+	// Sandboxes has the places for the sandboxes of servers.
+	Sandboxes sandbox.Places
+	// Default is the sandbox mode of new sessions. If it has a sandbox, servers list their tools in one.
+	Default protocol.SandboxMode
+	// Settings are those of the user's configuration, by server. They apply to servers of the user's plugins and of clients.
+	Settings map[string]manifest.ServerSandbox
 }
 
 // Times are time limits. Zero means the default.
@@ -46,6 +57,7 @@ type Times struct {
 	Call      time.Duration // a tool call, if the server has no own limit; default 10 min
 	Stop      time.Duration // from the end of stdin to SIGTERM; default 2 s
 	Terminate time.Duration // from SIGTERM to SIGKILL; default 1 s
+	Idle      time.Duration // how long a server in a sandbox runs without a call; default 30 min
 }
 
 // Pool holds the connections of the daemon, one for each distinct endpoint. A server is ended when

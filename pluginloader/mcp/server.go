@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"lashd/engine/sandbox"
 	"lashd/pluginloader/child"
 	"lashd/pluginloader/manifest"
 )
@@ -20,9 +21,10 @@ type server struct {
 	end     *endpoint
 	output  *child.Log // log of the plugin that used the server first
 	super   child.Supervisor[*life]
-	login   *login               // nil: the server needs no login by lashd
-	list    atomic.Pointer[List] // the newest list; nil: none yet
-	running sync.WaitGroup       // goroutines of the server
+	login   *login                      // nil: the server needs no login by lashd
+	list    atomic.Pointer[List]        // the newest list; nil: none yet
+	box     atomic.Pointer[sandbox.Box] // of the newest process, as sessions have it; nil: none
+	running sync.WaitGroup              // goroutines of the server
 
 	mu       sync.Mutex
 	users    map[*Part]int // number of uses by each Part

@@ -26,6 +26,8 @@ type ServerStatus struct {
 	Version   string             `json:"version,omitempty"` // the server's version
 	// LastError is the last failure, also of a server that works again.
 	LastError string `json:"lastError,omitempty"`
+	// Sandbox describes where the server runs; empty: lashd does not start it.
+	Sandbox string `json:"sandbox,omitempty"`
 }
 
 // Status returns the status of each server, sorted by name.
@@ -37,32 +39,43 @@ func (p *Part) Status() []ServerStatus {
 	return all
 }
 
-// status derives the state from the supervisor. The first case that applies counts, from working to
-// never used.
+// status describes the server by its process that lists the tools; if that one never ran, by one that works for sessions.
 func (m *member) status() ServerStatus {
-	s := ServerStatus{Name: m.name, Transport: m.server.end.transport()}
+	s := ServerStatus{Name: m.name, Transport: m.end.transport(), Sandbox: m.end.confined()}
 	if list := m.listed(); list != nil {
 		s.Tools, s.Server, s.Version = len(list.Tools), list.Server, list.Version
 	}
-	l, standing := m.server.super.Look()
+	s.State, s.LastError = m.server.status()
+	for _, other := range m.variants.servers() {
+		if state, failure := other.status(); s.State == Idle || state == Quarantined {
+			s.State, s.LastError = state, failure
+		}
+	}
+	return s
+}
+
+// status derives the state from the supervisor. The first case that applies counts, from working to
+// never used.
+func (s *server) status() (state State, failure string) {
+	l, standing := s.super.Look()
 	if standing.Reason != nil {
-		s.LastError = standing.Reason.Error()
+		failure = standing.Reason.Error()
 	}
 	switch {
 	case l != nil:
-		s.State = Ready
+		state = Ready
 	case standing.Quarantined:
-		s.State = Quarantined
+		state = Quarantined
 	case standing.Failing:
-		s.State = Unreachable
+		state = Unreachable
 	case standing.Resumed:
-		s.State = Resumed
+		state = Resumed
 	case standing.Starting:
-		s.State = Starting
+		state = Starting
 	case standing.Reason != nil:
-		s.State = Failed
+		state = Failed
 	default:
-		s.State = Idle
+		state = Idle
 	}
-	return s
+	return state, failure
 }

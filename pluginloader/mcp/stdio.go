@@ -45,10 +45,15 @@ func (s *server) spawn(ctx context.Context, l *life) error {
 			return err
 		}
 	}
-	command := proc.Command{
-		Argv: s.end.Argv, Path: s.end.Path, Dir: s.end.Dir, Env: s.end.Env, Confine: s.end.Held, Stderr: s.output,
-		Grace: s.pool.config.Times.Terminate, Drain: drainDelay,
+	held, env, box, err := s.confinement()
+	if err != nil {
+		return err
 	}
+	command := proc.Command{
+		Argv: s.end.Argv, Path: s.end.Path, Dir: s.end.Dir, Env: env, Confine: held, Stderr: io.MultiWriter(s.output, &l.errors),
+		Grace: s.pool.config.Times.Terminate, Drain: drainDelay, Serve: box.Serve(),
+	}
+	s.box.Store(box)
 	release, err := s.end.approval.Ask(ctx, s.end.label, &command)
 	if err != nil {
 		return err

@@ -33,7 +33,14 @@ func serveGuest(role string) {
 		fmt.Println("Welcome to the server!\n[1, 2, 3]\n{\"level\":\"info\",\"msg\":\"listening\"}")
 		fmt.Fprintln(os.Stderr, "it is warm in here")
 	}
-	if err := goodServer().Run(context.Background(), &sdk.StdioTransport{}); err != nil {
+	s := goodServer()
+	if role == "shell" {
+		sdk.AddTool(s, &sdk.Tool{Name: "sh", Description: "Runs a script."}, func(_ context.Context, _ *sdk.CallToolRequest, in words) (*sdk.CallToolResult, any, error) {
+			out, err := exec.Command("sh", "-c", in.Text).CombinedOutput()
+			return text(fmt.Sprintf("%s%v", out, err)), nil, nil
+		})
+	}
+	if err := s.Run(context.Background(), &sdk.StdioTransport{}); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}
 }

@@ -4,7 +4,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"iter"
 	"log/slog"
+	"slices"
 	"strings"
 
 	"lashd/engine/tool"
@@ -60,11 +62,7 @@ func (p *Part) compose() {
 			b := &binding{server: m, name: authorizeTool, tool: authorization(m.name), login: true}
 			bindings[b.tool.Manifest.Name], order = b, append(order, b.tool)
 		}
-		list := m.listed()
-		if list == nil {
-			continue
-		}
-		for _, x := range list.Tools {
+		for x := range m.tools() {
 			b := &binding{server: m, name: x.Name, tool: x.tool(toolName(m.name, x.Name))}
 			name := b.tool.Manifest.Name
 			if other := bindings[name]; other != nil {
@@ -75,6 +73,21 @@ func (p *Part) compose() {
 		}
 	}
 	p.offer.Store(&offer{bindings, order})
+}
+
+// tools returns the tools of a member: those in the newest list, and those that other processes of the server have, too.
+func (m *member) tools() iter.Seq[*Listed] {
+	return func(yield func(*Listed) bool) {
+		seen := map[string]bool{}
+		for _, list := range m.lists() {
+			fresh := slices.DeleteFunc(slices.Clone(list.Tools), func(x Listed) bool { return seen[x.Name] })
+			for i := range fresh {
+				if seen[fresh[i].Name] = true; !yield(&fresh[i]) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // offer is the plugin's tools at one time. It never changes.

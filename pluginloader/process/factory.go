@@ -50,12 +50,12 @@ func (f *Factory) Extensions() []plugin.Extension {
 }
 
 // Sandbox describes the sandbox of the process for people: "landlock abi 7", or "none" with the
-// reason.
+// reason. It says if the sandbox has no process namespace.
 func (f *Factory) Sandbox() string {
 	if f.config.held == nil || f.config.held.Sandbox == nil {
 		return "none: the plugin does not request one"
 	}
-	return proc.Confines().String()
+	return proc.Describe()
 }
 
 // Sandboxed implements plugin.Loaded. It is true for a plugin that requests a sandbox, even on a

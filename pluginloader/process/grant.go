@@ -31,6 +31,16 @@ type grant struct {
 	life   *life           // the process that has the grant
 	seat   *seat           // the session in that process
 	task   *registered     // a task that the process runs by itself; nil: the grant belongs to a call
+
+	told chan struct{} // closed once the cancellation is sent, or the call has ended; nil: the grant belongs to a task
+}
+
+// settle waits, if the call of the grant was cancelled, until lashd has sent the plugin the cancellation. The plugin would otherwise
+// take the answer to its request for an ordinary failure, and continue.
+func (g *grant) settle() {
+	if g != nil && g.told != nil && g.ctx.Err() != nil {
+		<-g.told
+	}
 }
 
 // artifactNames is the set of artifacts that a call has stored. It is safe for concurrent use.

@@ -39,7 +39,7 @@ func (l *life) handshake(ctx context.Context) error {
 	defer cancel()
 	c := l.config
 	offer := initialize{ProtocolVersion, c.ID, rand.Text(), c.Options, c.DataDir, c.Contributes.names()}
-	raw, err := l.call(ctx, "initialize", offer, 0)
+	raw, err := l.call(ctx, "initialize", offer, 0, func() {})
 	if err != nil {
 		return err
 	}

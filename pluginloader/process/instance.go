@@ -135,7 +135,7 @@ func (i *instance) begin(ctx context.Context, s *seat, kept *saved, code map[str
 	i.factory.config.Output.Hide(child.SecretsInJSON(b.Options)...)
 	_, err := s.life.call(ctx, "session/open", open{
 		s.id, b.SessionID, b.Parent, b.Authority, b.Authority.Subagent, b.Cwd, b.Options, b.Extensions,
-	}, 0)
+	}, 0, func() {})
 	if err == nil && kept != nil {
 		err = i.giveBack(ctx, s, kept)
 	}
@@ -235,13 +235,15 @@ func asked[R any](ctx context.Context, i *instance, method string, limit, linger
 func put[R any](ctx context.Context, s *seat, method string, limit, linger time.Duration, g *grant, params func(*seat, until) any) (*R, error) {
 	ctx, clock, cancel := limited(ctx, limit)
 	defer cancel()
-	u := until{DeadlineMs: limit.Milliseconds()}
+	u, told := until{DeadlineMs: limit.Milliseconds()}, func() {}
 	if g != nil && !g.empty() {
-		g.clock, g.life, g.seat = clock, s.life, s
+		g.clock, g.life, g.seat, g.told = clock, s.life, s, make(chan struct{})
+		told = sync.OnceFunc(func() { close(g.told) })
+		defer told()
 		defer s.life.grants.give(ctx, g)()
 		u.Grant = g.id
 	}
-	raw, err := s.life.call(ctx, method, params(s, u), linger)
+	raw, err := s.life.call(ctx, method, params(s, u), linger, told)
 	if err != nil {
 		return nil, err
 	}

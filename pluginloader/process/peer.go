@@ -59,10 +59,10 @@ func (p *peer) fail(code Code, err error) *Error {
 	return &Error{Plugin: p.plugin, Code: code, Err: err}
 }
 
-// call sends a request and waits for the result. When ctx ends, it sends a cancellation and waits
-// for linger longer. The error is the cause of ctx or an *Error: Failed for an error answer,
+// call sends a request and waits for the result. When ctx ends, it sends a cancellation, calls told, and
+// waits for linger longer. The error is the cause of ctx or an *Error: Failed for an error answer,
 // TimedOut if ctx ended with child.ErrLate, or the reason of the peer's end.
-func (p *peer) call(ctx context.Context, method string, params any, linger time.Duration) (json.RawMessage, error) {
+func (p *peer) call(ctx context.Context, method string, params any, linger time.Duration, told func()) (json.RawMessage, error) {
 	id, w, err := p.send(method, params)
 	if err != nil {
 		return nil, err
@@ -71,7 +71,11 @@ func (p *peer) call(ctx context.Context, method string, params any, linger time.
 	select {
 	case m = <-w.answer:
 	case <-ctx.Done():
-		if m = p.cancel(id, method, w, linger); m == nil && p.alive() {
+		p.tell("$/cancelRequest", struct {
+			ID int64 `json:"id"`
+		}{id})
+		told()
+		if m = p.linger(id, method, w, linger); m == nil && p.alive() {
 			return nil, p.late(ctx, method, w)
 		}
 	}
@@ -114,12 +118,9 @@ func (p *peer) tell(method string, params any) {
 	}
 }
 
-// cancel sends a cancellation, waits for linger, and abandons the call. The result is nil if no
+// linger waits for the answer to a cancelled call, and then abandons the call. The result is nil if no
 // answer came.
-func (p *peer) cancel(id int64, method string, w *waiting, linger time.Duration) *message {
-	p.tell("$/cancelRequest", struct {
-		ID int64 `json:"id"`
-	}{id})
+func (p *peer) linger(id int64, method string, w *waiting, linger time.Duration) *message {
 	if linger > 0 {
 		grace := time.NewTimer(linger)
 		defer grace.Stop()

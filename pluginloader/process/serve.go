@@ -45,6 +45,7 @@ func (l *life) serve(m *message) error {
 	l.calls.Go(func() {
 		defer func() { <-l.busy }()
 		result, err := l.perform(m, g)
+		g.settle()
 		_ = l.answer(m, result, err) // lashd's own calls detect a plugin that does not read
 	})
 	return nil

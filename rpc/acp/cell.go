@@ -53,7 +53,7 @@ func callList(calls []protocol.CellCall, others int) string {
 
 // callText describes a call of a cell: the tool, its arguments, its duration and its result.
 func callText(c *protocol.CellCall) string {
-	parts := []string{strings.TrimSpace(c.Tool + " " + termtext.OneLine(termtext.Argument(c.Args), maxTitle))}
+	parts := []string{strings.TrimSpace(c.Tool + " " + termtext.OneLine(termtext.Args(c.Args), maxTitle))}
 	switch c.Status {
 	case protocol.ItemInProgress:
 		return parts[0] + ": running"

@@ -50,7 +50,7 @@ func (c *editorCalls) inside(path string) (string, *protocol.ToolOutput) {
 	if err != nil {
 		return "", refused("outside_workspace", "cannot resolve %s: %v", path, err)
 	}
-	if top, err := pathresolve.Real(c.cwd); err != nil || !below(top, leads) {
+	if pathresolve.CheckWorkspace(c.cwd) != nil || !below(c.cwd, leads) {
 		return "", refused("outside_workspace", "%s is a link to a place outside the workspace %s", path, c.cwd)
 	}
 	return absolute, nil

@@ -2,7 +2,6 @@ package acp
 
 import (
 	"context"
-	"strings"
 	"sync"
 
 	sdk "github.com/coder/acp-go-sdk"
@@ -21,23 +20,6 @@ var options = map[protocol.DecisionChoice]sdk.PermissionOption{
 	protocol.ChooseNotHappened:  {Kind: sdk.PermissionOptionKindRejectOnce, Name: "It did not run"},
 	protocol.ChooseRunAgain:     {Kind: sdk.PermissionOptionKindAllowOnce, Name: "Run it again"},
 	protocol.ChooseTellModel:    {Kind: sdk.PermissionOptionKindRejectOnce, Name: "Outcome unknown"},
-}
-
-// optionsOf returns the buttons for a decision. If an "always" choice covers calls
-// with other values of some arguments, its label names these arguments. Choices
-// that need text are left out; those need a form.
-func optionsOf(d *protocol.Decision) []sdk.PermissionOption {
-	var all []sdk.PermissionOption
-	for _, c := range d.Choices {
-		if o, ok := options[c]; ok {
-			if len(d.Varying) > 0 && o.Kind == sdk.PermissionOptionKindAllowAlways {
-				o.Name += " with any " + strings.Join(d.Varying, ", ")
-			}
-			o.OptionId = sdk.PermissionOptionId(c)
-			all = append(all, o)
-		}
-	}
-	return all
 }
 
 // questions are the open decisions of a session that the editor has been asked.
@@ -82,13 +64,14 @@ func (q *questions) ask(ctx context.Context, d *protocol.Decision) {
 		q.work.Go(func() { q.elicit(asking, d, call.ToolCallId) })
 		return
 	}
-	params := sdk.RequestPermissionRequest{SessionId: sdk.SessionId(q.id), ToolCall: call, Options: optionsOf(d)}
+	params := sdk.RequestPermissionRequest{SessionId: sdk.SessionId(q.id), ToolCall: call, Options: buttons(optionsOf(d))}
 	q.work.Go(func() { q.put(asking, d, &params) })
 }
 
 // put sends a permission request, waits for the user's choice and sends it to the
-// daemon. Dismissing the request denies the call; for a call of unknown outcome it
-// lets the model decide. The daemon accepts the first answer of any client.
+// daemon. Dismissing the request, or an answer that it did not offer, denies the call;
+// for a call of unknown outcome it lets the model decide. The daemon accepts the first
+// answer of any client.
 func (q *questions) put(ctx context.Context, d *protocol.Decision, params *sdk.RequestPermissionRequest) {
 	r, err := sdk.SendRequest[sdk.RequestPermissionResponse](q.conn, ctx, sdk.ClientMethodSessionRequestPermission, params)
 	switch {
@@ -98,16 +81,21 @@ func (q *questions) put(ctx context.Context, d *protocol.Decision, params *sdk.R
 		q.Log.Warn("the editor did not show a question; it stays open", "session", q.id, "decision", d.ID, "error", err)
 		return
 	}
-	choice := protocol.ChooseReject // the user dismissed the request
-	if r.Outcome.Selected != nil {
-		choice = protocol.DecisionChoice(r.Outcome.Selected.OptionId)
-	} else if q.prompts.cancelling() {
+	if r.Outcome.Selected == nil && q.prompts.cancelling() {
 		return // the cancelled turn closes the question
 	}
-	if d.Kind == protocol.DecisionOutcome && r.Outcome.Selected == nil {
-		choice = protocol.ChooseTellModel
+	answer, known := protocol.DecisionRespondParams{}, false
+	if r.Outcome.Selected != nil {
+		answer, known = answerOf(optionsOf(d), r.Outcome.Selected.OptionId)
 	}
-	q.decide(ctx, d, protocol.DecisionRespondParams{Choice: choice})
+	switch {
+	case known:
+	case d.Kind == protocol.DecisionOutcome:
+		answer.Choice = protocol.ChooseTellModel
+	default:
+		answer.Choice = protocol.ChooseReject
+	}
+	q.decide(ctx, d, answer)
 }
 
 // decide sends an answer to the daemon. The hash of the arguments proves that the
@@ -160,7 +148,9 @@ func (v *view) asked(d *protocol.Decision, here protocol.SessionID) ([]update, s
 	}
 	id := callID(d.TurnID, d.Call.CallID)
 	u := v.newCall(id, d.Call.Name, d.Call.Args, true)
-	if d.Kind != protocol.DecisionApproval {
+	if d.Kind == protocol.DecisionApproval {
+		v.describeApproval(u, d)
+	} else {
 		u.Title = d.Prompt
 	}
 	call := sdk.ToolCallUpdate{

@@ -207,20 +207,51 @@ func (m SandboxMode) Confines() bool { return m == SandboxReadOnly || m == Sandb
 // ApprovalRule decides about the tool calls it matches. If several rules match, the strictest counts: deny, then ask, then allow.
 // An ask or deny rule also matches tools that declare themselves to be like the named tool.
 //
-// The prefix is compared with the subjects of a call: its command or its paths; for a patch, every path in it. An ask or deny rule
-// matches if one subject matches. An allow rule matches only if all subjects match.
+// At most one of command, path and host limits the rule to some calls of its tools. It is compared with the subjects of a call: its
+// command, its paths (for a patch, every path in it) and the hosts that its command wants to reach. An ask or deny rule matches if one
+// subject matches. An allow rule for commands or paths matches only if it covers all commands and paths of the call. Hosts need an
+// allow rule of their own, unless a rule allows the tool without a limit.
 //
-// Commands are parsed like a shell does. The words of the prefix are compared with each simple command, including commands run by
+// Commands are parsed like a shell does. The words of the rule are compared with each simple command, including commands run by
 // env, sudo, sh -c and similar programs. An allow rule must match all of them, and the command line must hold only literal words. If
-// lashd cannot know what a command runs, a deny rule asks instead. A prefix with a slash names a program or a directory of programs.
+// lashd cannot know what a command runs, a deny rule asks instead. A first word with a slash names a program or a directory of programs.
 //
-// A path matches if it equals the prefix or lies below it. Both may be absolute or relative to the workspace. lashd compares the path
-// as written and the path after following symbolic links. For ask and deny, one match is enough and case is ignored; allow needs both.
+// A command with an option that makes its program run another one, such as go test -exec, is allowed only if the rule names the option.
+//
+// A path matches if it equals the rule's path or lies below it. Both may be absolute or relative to the workspace. lashd compares the
+// path as written and the path after following symbolic links. For ask and deny, one match is enough and case is ignored; allow needs
+// both.
 type ApprovalRule struct {
-	Tool   string       `json:"tool"`             // a tool name, or a pattern with *
-	Prefix string       `json:"prefix,omitempty"` // the first words of a command, or a path
-	Action ApprovalMode `json:"action"`
+	Tool    string       `json:"tool,omitempty"`    // a tool name, or a pattern with *; absent: all tools that have such a command, path or host
+	Command string       `json:"command,omitempty"` // the first words of a command
+	Path    string       `json:"path,omitempty"`    // a file, a directory with everything below it, or a pattern for them: * matches within a name, ** across directories
+	Host    string       `json:"host,omitempty"`    // a host, or *.domain for every host below it; with :port only that port
+	Action  ApprovalMode `json:"action"`
 }
+
+// Limited reports whether the rule covers only some calls of its tools.
+func (r ApprovalRule) Limited() bool { return r.Command != "" || r.Path != "" || r.Host != "" }
+
+// String returns the rule as lashd rules add takes it, such as "deny command git push".
+func (r ApprovalRule) String() string {
+	var text strings.Builder
+	text.WriteString(string(r.Action))
+	for _, part := range [][2]string{{"tool", r.Tool}, {"command", r.Command}, {"path", r.Path}, {"host", r.Host}} {
+		if part[1] != "" {
+			text.WriteString(" " + part[0] + " " + part[1])
+		}
+	}
+	return text.String()
+}
+
+// RuleLevel says whose rule it is.
+type RuleLevel string
+
+const (
+	LevelUser      RuleLevel = "user"      // of config.toml: in all workspaces
+	LevelWorkspace RuleLevel = "workspace" // of one directory
+	LevelSession   RuleLevel = "session"
+)
 
 // UnknownOutcomeRule sets how long lashd asks a person about a tool call of unknown outcome. After that, lashd reports the unknown
 // outcome to the model.

@@ -46,13 +46,23 @@ type Decision struct {
 	OpenedAtMs int64            `json:"openedAtMs"`
 	DeadlineMs int64            `json:"deadlineAtMs"`       // ms since 1970; 0: no deadline
 	Deferral   *Deferral        `json:"deferral,omitempty"` // of a completion
+	Detail     *ApprovalDetail  `json:"detail,omitempty"`   // of an approval: what the call will do, and what an answer may add to its choice
 	Answer     *DecisionAnswer  `json:"answer,omitempty"`
+
+	// RemainingMs is the time left until the deadline, in decision/list and session/attach. A client counts down from it, whatever
+	// its own clock says. In decision/opened it is absent: there the time left is deadlineAtMs - openedAtMs.
+	RemainingMs int64 `json:"remainingMs,omitempty"`
 }
 
 // DecisionAnswer is the answer to a decision and its author.
 type DecisionAnswer struct {
 	Choice DecisionChoice  `json:"choice"`
 	Value  json.RawMessage `json:"value,omitempty"`
-	By     string          `json:"by"` // a client id, deadline, or internal:<subject>
+	Args   json.RawMessage `json:"args,omitempty"`   // of allowOnce: the call runs with these arguments instead of its own
+	Places []string        `json:"places,omitempty"` // with args: the resolved paths of the call with them, which the answer covers
+	Hunks  []int           `json:"hunks,omitempty"`  // of allowOnce: the hunks that were taken; args makes exactly these changes
+	Width  *int            `json:"width,omitempty"`  // of allowSession and allowAlways: index into detail.widths; absent: exactly this call
+	Reason string          `json:"reason,omitempty"` // of reject: text for the model
+	By     string          `json:"by"`               // a client id, deadline, or internal:<subject>
 	AtMs   int64           `json:"atMs"`
 }

@@ -76,6 +76,8 @@ const (
 	EventSnapshotDeleted EventType = "snapshot/deleted"
 	// A turn or an undo changed files, or a file point became impossible to restore: point.
 	EventFilePoint EventType = "file/point"
+	// lashd records who decided over a tool call, or where its programs run: audit.
+	EventAuditRecorded EventType = "audit/recorded"
 	// Token usage was recorded: usage of this turn or call, total of the session.
 	EventUsageUpdated EventType = "usage/updated"
 )
@@ -126,6 +128,7 @@ type Event struct {
 	Monitor   *Monitor        `json:"monitor,omitempty"`
 	Updates   []MonitorUpdate `json:"updates,omitempty"`
 	Point     *FilePoint      `json:"point,omitempty"`
+	Audit     *AuditRecord    `json:"audit,omitempty"`
 }
 
 // AboutServer reports whether the event says that an MCP server of an overlay failed or recovered.

@@ -23,6 +23,7 @@ type MonitorSpec struct {
 	Cwd        string            `json:"cwd,omitempty"`        // relative to the session's directory; absent: the session's directory
 	Env        map[string]string `json:"env,omitempty"`        // additional environment variables
 	Sandbox    SandboxMode       `json:"sandbox,omitempty"`    // absent: the command runs outside a sandbox
+	Network    *NetworkAccess    `json:"network,omitempty"`    // hosts that the command reaches from its sandbox; absent: none
 	Persistent bool              `json:"persistent,omitempty"` // no time limit
 	TimeoutMs  int64             `json:"timeoutMs,omitempty"`  // time limit, after which lashd stops the monitor as failed; 0: 300000; at most 3600000
 	ArmOn      MonitorArm        `json:"armOn,omitempty"`

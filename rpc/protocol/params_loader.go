@@ -74,6 +74,7 @@ type PluginServer struct {
 	State     string `json:"state"`             // idle, starting, ready, failed, quarantined, unreachable or resumed
 	Tools     int    `json:"tools"`             // number of its tools
 	Product   string `json:"product,omitempty"` // name and version that it reports
+	Sandbox   string `json:"sandbox,omitempty"` // where lashd starts it: in the sandbox of the session, or why not; absent: lashd does not start it
 	Error     string `json:"error,omitempty"`
 }
 

@@ -65,6 +65,28 @@ type SessionListResult struct {
 	NextCursor string    `json:"nextCursor,omitempty"`
 }
 
+// SessionInputsParams selects inputs that people sent.
+type SessionInputsParams struct {
+	Cwd    string `json:"cwd,omitempty"` // only inputs of sessions in this directory
+	Cursor string `json:"cursor,omitempty"`
+	Limit  int    `json:"limit,omitempty"` // 1 to 500; absent: 100. A page holds at most about 1 MiB
+}
+
+// SessionInputsResult is a page of inputs, newest first.
+type SessionInputsResult struct {
+	Data       []SentInput `json:"data"`
+	NextCursor string      `json:"nextCursor,omitempty"`
+}
+
+// SentInput is the text of an input, and where it was sent last.
+type SentInput struct {
+	Text      string    `json:"text"`
+	SessionID SessionID `json:"sessionId"`
+	InputID   InputID   `json:"inputId"`
+	TurnID    TurnID    `json:"turnId,omitempty"` // the turn that used it
+	AtMs      int64     `json:"atMs"`
+}
+
 // SessionReadParams selects a page of a session's items, going back from a cursor.
 type SessionReadParams struct {
 	SessionID SessionID `json:"sessionId"`

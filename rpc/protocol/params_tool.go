@@ -48,6 +48,7 @@ type ToolCallParams struct {
 	SessionID SessionID       `json:"sessionId"`
 	Name      string          `json:"name"`
 	Args      json.RawMessage `json:"args,omitempty"`
+	Tell      bool            `json:"tell,omitempty"` // the model reads the call and its output at its next step
 }
 
 // ToolCallResult is the result of a tool call.

@@ -129,13 +129,18 @@ type DecisionListResult struct {
 	Data []Decision `json:"data"`
 }
 
-// DecisionRespondParams answers a decision.
+// DecisionRespondParams answers a decision. Args, hunks, width and reason belong to approvals; detail says which of them a decision
+// accepts.
 type DecisionRespondParams struct {
 	Mutation
 	DecisionID DecisionID      `json:"decisionId"`
 	Choice     DecisionChoice  `json:"choice"`             // one of the decision's choices
 	Value      json.RawMessage `json:"value,omitempty"`    // for the choice answer: a value that matches the decision's form
 	ArgsHash   Digest          `json:"argsHash,omitempty"` // the decision's argsHash; required to approve a tool call, ignored otherwise
+	Args       json.RawMessage `json:"args,omitempty"`     // with allowOnce: run the call with these arguments instead. They are validated and judged: a denial stays one
+	Hunks      []int           `json:"hunks,omitempty"`    // with allowOnce: make only these changes, as indexes over the hunks of all files in order, from 0
+	Width      *int            `json:"width,omitempty"`    // with allowSession or allowAlways: index into detail.widths; absent: exactly this call
+	Reason     string          `json:"reason,omitempty"`   // with reject: text for the model, at most 8192 bytes
 }
 
 // DecisionRespondResult is the answer that counts. won reports whether it is the one you sent.

@@ -105,6 +105,7 @@ type TaskShell struct {
 	Workdir string            `json:"workdir,omitempty"` // absolute path; absent: the session's directory
 	Env     map[string]string `json:"env,omitempty"`
 	Sandbox SandboxMode       `json:"sandbox,omitempty"` // absent: the command runs outside a sandbox
+	Network *NetworkAccess    `json:"network,omitempty"` // hosts that the command reaches from its sandbox; absent: none
 	PTY     *TaskTerminal     `json:"pty,omitempty"`     // run it in a terminal of this size
 	Detach  bool              `json:"detach,omitempty"`  // for recovery external: the command keeps running when lashd stops; lashd still detects its end and can stop it
 }
@@ -211,6 +212,7 @@ type TaskOutcome struct {
 	Code     string          `json:"code,omitempty"`
 	Message  string          `json:"message,omitempty"`
 	Evidence *TaskEvidence   `json:"evidence,omitempty"`
+	Refusal  *SandboxRefusal `json:"refusal,omitempty"` // the sandbox seems to have refused something to the command
 }
 
 // TaskEvidence says why a task is abandoned.

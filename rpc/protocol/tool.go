@@ -145,9 +145,28 @@ type ToolOutput struct {
 	Artifact  *ArtifactRef    `json:"artifact,omitempty"`  // the full output, if text is only part of it
 	Change    *FileChange     `json:"change,omitempty"`    // file change of the call
 	Exhausted bool            `json:"exhausted,omitempty"` // all retries were used
+	Refusal   *SandboxRefusal `json:"refusal,omitempty"`   // the sandbox seems to have refused something
 	Intents   []IntentOutcome `json:"intents,omitempty"`   // outcomes of the call's intents; set by lashd
 
 	Attachments []Attachment `json:"attachments,omitempty"` // files for the model, with the checks and limits of an input
+}
+
+// SandboxRefusal says that the sandbox seems to have refused something to a call that has ended. A client can offer to run the call
+// once with more hosts or outside the sandbox: by tool/call with the tool's name, the arguments below as args, and tell set.
+type SandboxRefusal struct {
+	What      string          `json:"what"`                // one sentence for people, such as: The command has no network.
+	Mode      SandboxMode     `json:"mode"`                // the mode in which the call ran
+	Hosts     []RefusedHost   `json:"hosts,omitempty"`     // each host that the proxy of the command refused, in order, at most 100; absent: the rest is guessed from the output
+	Rule      *ApprovalRule   `json:"rule,omitempty"`      // a rule that would allow such a call outside the sandbox without a question
+	Tool      string          `json:"tool,omitempty"`      // the tool to call again; absent: that of the call
+	WithHosts *HostsRetry     `json:"withHosts,omitempty"` // runs the call again in its sandbox with more hosts; absent: hosts would not help, or a rule denies them
+	Retry     json.RawMessage `json:"retry,omitempty"`     // arguments that run the call outside the sandbox; absent: no tool can run it again
+}
+
+// HostsRetry runs a call again that lacked hosts.
+type HostsRetry struct {
+	Hosts []string        `json:"hosts"` // what the call reaches in addition, to show to people
+	Retry json.RawMessage `json:"retry"` // arguments of the call
 }
 
 // ArtifactRef refers to a stored artifact.

@@ -106,8 +106,8 @@ func newLock(path string) *Lock {
 	return &Lock{path: path, file: flock.New(path, flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o600))}
 }
 
-// Address returns the socket path that the holder of a data directory has published, or "" if no process holds the lock. A copied
-// directory may name the holder of the original, so Address checks the lock and may hold it for a moment.
+// Address returns the socket path that the holder of a data directory has published, or "" if no process holds the lock. The
+// file may name a process that has ended, so Address checks the lock and may hold it for a moment.
 func Address(dataDir string) string {
 	dir, err := filepath.Abs(dataDir)
 	if err != nil || checkPrivate(dir) != nil {
@@ -209,6 +209,9 @@ func (l *Lock) inPlace() bool {
 type holder struct {
 	Pid    int    `json:"pid"`
 	Socket string `json:"socket,omitempty"`
+	// Dir is the directory of the lock file. A copy of the info file in another directory names the
+	// same process, which does not hold the lock there.
+	Dir string `json:"dir,omitempty"`
 }
 
 // infoPath returns the path of the info file.
@@ -217,7 +220,7 @@ func (l *Lock) infoPath() string { return l.path + ".json" }
 // publish replaces the info file atomically. On a full disk it removes the file instead and
 // succeeds, because only the lock counts.
 func (l *Lock) publish(socket string) error {
-	data, err := json.Marshal(holder{Pid: os.Getpid(), Socket: socket})
+	data, err := json.Marshal(holder{Pid: os.Getpid(), Socket: socket, Dir: filepath.Dir(l.path)})
 	if err != nil {
 		return err
 	}
@@ -236,14 +239,26 @@ func (l *Lock) publish(socket string) error {
 	return nil
 }
 
-// holder reads the info file. An unreadable file means that the holder is unknown.
+// holder reads the info file. An unreadable file, or one that was copied from another directory, means
+// that the holder is unknown.
 func (l *Lock) holder() holder {
 	var h holder
 	data, err := os.ReadFile(l.infoPath())
-	if err != nil || json.Unmarshal(data, &h) != nil {
+	if err != nil || json.Unmarshal(data, &h) != nil || h.elsewhere(filepath.Dir(l.path)) {
 		return holder{}
 	}
 	return h
+}
+
+// elsewhere reports whether h was published in another directory than dir. A directory that was moved
+// since then is still the same one.
+func (h holder) elsewhere(dir string) bool {
+	published, err := os.Stat(h.Dir)
+	if err != nil {
+		return false
+	}
+	here, err := os.Stat(dir)
+	return err == nil && !os.SameFile(published, here)
 }
 
 // alive reports whether the process exists. It is false for the name that a crashed holder left

@@ -228,6 +228,53 @@ func TestHolderWithoutInfoFile(t *testing.T) {
 	}
 }
 
+func TestCopiedInfoFile(t *testing.T) {
+	t.Run("outside/12 a holder that has not published itself yet is not taken for the holder of the original", func(t *testing.T) {
+		original, copied := home(t), home(t)
+		published, err := os.ReadFile(publishing(t, original, "/original").infoPath())
+		if err != nil {
+			t.Fatal(err)
+		}
+		lock, err := Hold(copied)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer lock.Release()
+		if err := os.WriteFile(lock.infoPath(), published, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := Address(copied); got != "" {
+			t.Errorf("the copy is reached at %q", got)
+		}
+		if held, ok := errors.AsType[*HeldError](errOf(Acquire(copied))); !ok || held.Socket != "" {
+			t.Errorf("Acquire: %v, want a HeldError without a socket", held)
+		}
+	})
+	t.Run("outside/12 the daemon of a directory that was moved is still found", func(t *testing.T) {
+		dir := home(t)
+		publishing(t, dir, "/moved")
+		if err := os.Rename(dir, dir+"2"); err != nil {
+			t.Fatal(err)
+		}
+		defer os.RemoveAll(dir + "2")
+		if got := Address(dir + "2"); got != "/moved" {
+			t.Errorf("it is reached at %q, want /moved", got)
+		}
+	})
+}
+
+// publishing holds the lock of a directory and publishes a socket.
+func publishing(t *testing.T, dir, socket string) *Lock {
+	t.Helper()
+	lock := mustAcquire(t, dir)
+	if err := lock.publish(socket); err != nil {
+		t.Fatal(err)
+	}
+	return lock
+}
+
+func errOf[T any](_ T, err error) error { return err }
+
 func TestDeletedLockFiles(t *testing.T) {
 	for _, gone := range [][]string{{lockName}, {lockName + ".json"}, {lockName, lockName + ".json"}} {
 		t.Run(fmt.Sprintf("outside/15 the directory is still locked without %s", gone), func(t *testing.T) {

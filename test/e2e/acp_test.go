@@ -49,12 +49,22 @@ func TestACPTurn(t *testing.T) {
 	if got := e.story(); got != strings.Join(want, "\n") {
 		t.Errorf("issue/6-3 outside/21 editor updates:\n%s\nwant:\n%s", got, strings.Join(want, "\n"))
 	}
-	if asked := e.questions(); len(asked) != 1 || len(asked[0].Options) != 4 || *asked[0].ToolCall.Title != "edit a.txt" || *asked[0].ToolCall.Status != sdk.ToolCallStatusPending {
+	if asked := e.questions(); len(asked) != 1 || len(asked[0].Options) != 6 || *asked[0].ToolCall.Title != "edit a.txt" || *asked[0].ToolCall.Status != sdk.ToolCallStatusPending {
 		t.Errorf("issue/6-3 questions: %+v", asked)
 	}
 	if err := w.model.Check(); err != nil {
 		t.Error(err)
 	}
+}
+
+// offered returns the id of the first option whose name begins with name; empty if there is none.
+func offered(p sdk.RequestPermissionRequest, name string) string {
+	for _, o := range p.Options {
+		if strings.HasPrefix(o.Name, name) {
+			return string(o.OptionId)
+		}
+	}
+	return ""
 }
 
 // TestACPPermissions answers, dismisses and cancels questions. It also has another client answer, and
@@ -72,11 +82,28 @@ func TestACPPermissions(t *testing.T) {
 		}
 	})
 	t.Run("issue/6-3 a call allowed for the session is not asked again", func(t *testing.T) {
-		before := e.answers(func(context.Context, sdk.RequestPermissionRequest) string { return "allowSession" })
+		before := e.answers(func(_ context.Context, p sdk.RequestPermissionRequest) string {
+			return offered(p, "Allow for this session")
+		})
 		e.says(commands("printf x >> twice"))
 		e.says(commands("printf x >> twice"))
 		if asked := len(e.questions()) - before; asked != 1 || w.size("twice") != 2 {
 			t.Errorf("asked %d times, %d bytes were written", asked, w.size("twice"))
+		}
+	})
+	t.Run("part/11 a width is stored, and the request shows the command and why lashd asks", func(t *testing.T) {
+		before := e.answers(func(_ context.Context, p sdk.RequestPermissionRequest) string { return offered(p, "Always allow: ") })
+		e.says(commands("git log -1"))
+		e.says(commands("git log -2"))
+		asked := e.questions()[before:]
+		if len(asked) != 1 || *asked[0].ToolCall.Title != "shell git log -1 (without a sandbox)" || !strings.HasPrefix(asked[0].ToolCall.Content[0].Content.Content.Text.Text, "```\ngit log -1\n```\n\nDirectory: .\n") {
+			t.Errorf("asked %d times: %+v", len(asked), asked)
+		}
+	})
+	t.Run("part/11 an option that was not offered denies the call", func(t *testing.T) {
+		e.answers(func(context.Context, sdk.RequestPermissionRequest) string { return "allowAlways:99" })
+		if stop := e.says(commands("printf x >> unoffered")); stop != sdk.StopReasonEndTurn || w.size("unoffered") != 0 {
+			t.Errorf("the turn ends with %s, and %d bytes were written", stop, w.size("unoffered"))
 		}
 	})
 	t.Run("issue/6-3 dismissing a question denies the call", func(t *testing.T) {

@@ -57,7 +57,7 @@ func TestHooksAllowNothing(t *testing.T) {
 		unmade(t, mark)
 	})
 	t.Run("outside/1 a hook that allows does not override a rule", func(t *testing.T) {
-		rule := protocol.ApprovalRule{Tool: "shell", Prefix: "touch", Action: protocol.ApproveDeny}
+		rule := protocol.ApprovalRule{Tool: "shell", Command: "touch", Action: protocol.ApproveDeny}
 		p.refuses(run(protocol.ApprovalConfig{Mode: protocol.ApproveAllow, Rules: []protocol.ApprovalRule{rule}}), "shell")
 		unmade(t, mark)
 	})

@@ -117,7 +117,7 @@ func newPlanted(t *testing.T) *planted {
 	host := strings.TrimPrefix(server.URL, "http://")
 	c.env = append(c.env, "LASHD_KEYRING=", "DBUS_SESSION_BUS_ADDRESS="+c.ring.Address, fmt.Sprintf("OPENAI_BASE_URL=http://%s/v1?api-key=%s", host, canary(25)))
 	var config strings.Builder
-	config.WriteString("approval = \"allow\"\ntrace = true\nkey_env = \"TOP_LEVEL_KEY\"\n")
+	config.WriteString("approval = \"allow\"\nsandbox = \"fullAccess\"\ntrace = true\nkey_env = \"TOP_LEVEL_KEY\"\n")
 	model := func(name, more string) {
 		config.WriteString(fmt.Sprintf("[[models]]\nname = %q\nid = \"m\"\n%s\n", name, more))
 		c.models = append(c.models, name)

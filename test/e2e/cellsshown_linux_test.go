@@ -95,9 +95,9 @@ func TestCellsAreShown(t *testing.T) {
 			t.Errorf("run ended with %v and printed %q", err, out.String())
 		}
 		want := `[starlark first = tools.shell("echo one") tools.shell("touch began; until [ -e go ]; do sleep 0.01; done") gone = tools.read("gon…]
-  [shell {"command":"echo one"}, TIME: one [Exit code 0.]]
-  [shell {"command":"touch began; until [ -e go ]; do sleep 0.01; done"}, TIME: [Exit code 0.]]
-  [read {"path":"gone.txt"}, TIME: failed: read gone.txt: file does not exist]
+  [shell echo one, TIME: one [Exit code 0.]]
+  [shell touch began; until [ -e go ]; do sleep 0.01; done, TIME: [Exit code 0.]]
+  [read gone.txt, TIME: failed: read gone.txt: file does not exist]
 [starlark, TIME: it was one Value: [1,false]]
 [starlark for n in [1]: oops(n)]
 [starlark, TIME: failed: Error in line 2, column 5: undefined: oops (did you mean tools?) 2 | oops(n)]

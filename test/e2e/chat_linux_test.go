@@ -142,7 +142,7 @@ func TestChat(t *testing.T) {
 		s := w.chat()
 		s.shows("idle")
 		s.enters("who are you?")
-		s.shows("I am **bold** here.")
+		s.shows("I am bold here.")
 		w.idle() // otherwise the next input would steer the running turn
 		s.enters("make it")
 		s.shows("Allow once")

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -9,15 +8,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"lashd/engine/sandbox"
-	"lashd/rpc/protocol"
-	"lashd/test/skip"
 )
 
 // secretText is in every secret. Whatever prints it has escaped.
@@ -43,6 +37,7 @@ func newPrison(t *testing.T) *prison {
 	h.dir, h.user, h.work = filepath.Join(base, "data"), filepath.Join(base, "user"), filepath.Join(base, "user", "work")
 	p := &prison{home: h}
 	for name, text := range map[string]string{
+		"user/work/.vscode/tasks.json": "{}", "user/work/.envrc": "# mine\n", "user/work/.agents/rules.md": "mine\n",
 		"data/keys.json": secretText, "user/.ssh/id_ed25519": secretText, "user/.aws/credentials": secretText, "user/.netrc": secretText, "user/.config/gh/hosts.yml": secretText,
 		"user/.git-credentials": secretText, "user/.gnupg/private": secretText, "user/.bashrc": "# mine\n", "user/other/file": "other\n", "user/work/file": "work\n",
 		"data/config.toml": "script = \"" + filepath.Join(base, "data", "script.json") + "\"\nsandbox = \"workspace\"\n", "data/script.json": `{"turns":[]}`,
@@ -57,7 +52,10 @@ func newPrison(t *testing.T) *prison {
 	}
 	p.listens("tcp", "127.0.0.1:0")
 	p.listens("unix", filepath.Join(base, "user", "docker.sock"))
+	p.listens("unix", filepath.Join(base, "user", "bus"))
 	p.listens("unix", "@lashd-escapes-"+filepath.Base(base))
+	p.env = append(p.env, "DBUS_SESSION_BUS_ADDRESS=unix:path="+filepath.Join(base, "user", "bus"), "DISPLAY=:"+p.display(), "SSH_AUTH_SOCK="+filepath.Join(base, "user", "docker.sock"))
+	p.hears(filepath.Join(base, "user", "log"))
 	p.victim = exec.Command("sleep", "1000")
 	p.victim.Env = append(os.Environ(), "SECRET="+secretText)
 	if err := p.victim.Start(); err != nil {
@@ -91,20 +89,42 @@ func (p *prison) listens(network, address string) {
 	}()
 }
 
-// tries runs a script in the session as a command of the agent.
-func (p *prison) tries(c *peer, id protocol.SessionID, script string) string {
+// display listens where a server of X11 does, and returns its number.
+func (p *prison) display() string {
 	p.t.Helper()
-	for old, by := range map[string]string{
-		"$BASE": filepath.Dir(p.user), "$PORT": p.tcp, "$VICTIM": fmt.Sprint(p.victim.Process.Pid), "$ABSTRACT": "lashd-escapes-" + filepath.Base(filepath.Dir(p.user)),
-		"$SOCKET": p.socket,
-	} {
-		script = strings.ReplaceAll(script, old, by)
+	number := fmt.Sprint(1000 + os.Getpid()%50_000)
+	path := "/tmp/.X11-unix/X" + number
+	if err := os.MkdirAll(filepath.Dir(path), 0o1777); err != nil {
+		p.t.Fatal(err)
 	}
-	args, err := json.Marshal(map[string]any{"command": script, "timeoutMs": 20_000})
+	p.listens("unix", path)
+	p.listens("unix", "@"+path)
+	return number
+}
+
+// hears counts the datagrams to a socket such as that of the system log.
+func (p *prison) hears(path string) {
+	p.t.Helper()
+	c, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	return ask[protocol.ToolCallResult](c, "tool/call", protocol.ToolCallParams{SessionID: id, Name: "shell", Args: args}).Output.Text
+	p.t.Cleanup(func() { c.Close() })
+	go func() {
+		for buf := make([]byte, 99); ; p.reached.Add(1) {
+			if _, _, err := c.ReadFrom(buf); err != nil {
+				return
+			}
+		}
+	}()
+}
+
+// fill replaces what a script names by its values.
+func (p *prison) fill(script string) string {
+	return strings.NewReplacer(
+		"$BASE", filepath.Dir(p.user), "$PORT", p.tcp, "$VICTIM", fmt.Sprint(p.victim.Process.Pid), "$ABSTRACT", "lashd-escapes-"+filepath.Base(filepath.Dir(p.user)),
+		"$SOCKET", p.socket, "$X11", "/tmp/.X11-unix/X"+fmt.Sprint(1000+os.Getpid()%50_000),
+	).Replace(script)
 }
 
 // python wraps a program of Python, so that each of its errors is an answer.
@@ -171,6 +191,12 @@ var escapes = []struct{ name, script, never string }{
 	{"page faults of its own", calling("l.syscall(323,1)"), "done"},
 	{"performance events", calling("l.syscall(298,ctypes.create_string_buffer(128),0,-1,-1,0)"), "done"},
 	{"type into the terminal", python("import fcntl\nfcntl.ioctl(0,0x5412,b'x')\nprint('done')"), "done"},
+	{"read the first process", "head -c 9 /proc/1/mem; cat /proc/1/maps /proc/1/environ /proc/1/task/*/maps", "r-xp"},
+	{"take a file of the first process", calling("l.syscall(438,l.syscall(434,1,0),3,0)"), "done"},
+	{"read the arguments of another process", "tr '\\0' ' ' < /proc/$VICTIM/cmdline", "sleep"},
+	{"sockets that send to any path", python("import socket\nsocket.socketpair(socket.AF_UNIX,socket.SOCK_DGRAM)\nprint('done')"), "done"},
+	{"connect through a link", "ln -sfn $BASE/user k; " + connecting("AF_UNIX", "'k/docker.sock'"), ""},
+	{"connect through the first process", connecting("AF_UNIX", "'/proc/1/root$BASE/user/docker.sock'"), ""},
 	{"use sudo or su", "sudo -n true && echo done; su -c true nobody && echo done", "done"},
 	{"type into another terminal", "for t in /dev/pts/[0-9]*; do echo x > $t && echo done; done; ls /dev/pts", "done"},
 	{"use a file that the daemon has open", "for f in /proc/self/fd/*; do case $f in */[0123]) ;; *) readlink $f | grep -v ^/proc && echo done;; esac; done", "done"},
@@ -178,42 +204,28 @@ var escapes = []struct{ name, script, never string }{
 	{"change git's configuration", "git config core.fsmonitor evil; echo evil >> .git/config", ""},
 	{"plant a hook", "mkdir -p .git/hooks; echo evil > .git/hooks/pre-commit; mv .git/hooks .git/x; mv .git g", ""},
 	{"shared memory of System V", python("import ctypes\nl=ctypes.CDLL(None)\nprint('done' if any(l.shmat(i,None,0)!=-1 for i in range(64)) else 'none')"), "done"},
+	{"move to another cgroup", "for d in /sys/fs/cgroup /sys/fs/cgroup/unified; do (echo $$ > $d/cgroup.procs) && echo done; done", "done"},
+	{"a network namespace", "unshare -n true && echo done", "done"},
+	{"a process namespace", "unshare -p -f true && echo done", "done"},
+	{"new privileges by a setuid program", "grep -q 'NoNewPrivs:.0' /proc/self/status && echo done", "done"},
+	{"connect to D-Bus", connecting("AF_UNIX", "'$BASE/user/bus'"), ""},
+	{"find services by the environment", "env | grep -E '^(DBUS_SESSION_BUS_ADDRESS|DISPLAY|SSH_AUTH_SOCK)=' && echo done", "done"},
+	{"connect to X11", connecting("AF_UNIX", "'$X11'"), ""},
+	{"connect to X11 by its abstract socket", connecting("AF_UNIX", "'\\0$X11'"), ""},
+	{"send to the system log", python("import socket\ns=socket.socket(socket.AF_UNIX,socket.SOCK_DGRAM)\ns.sendto(b'x','$BASE/user/log')\nprint('done')"), "done"},
+	{"make start-up files", "echo evil > ~/.profile; mkdir -p ~/.config/autostart; echo evil > ~/.config/autostart/x; echo evil > ~/.ssh/rc; (: >> /var/spool/cron/lashd-test) && echo done", "done"},
+	{"change what editors start", "echo evil >> .vscode/tasks.json; echo evil >> .envrc; mkdir -p .agents/plugins/evil; mv .vscode v; mv .agents a; rm -f .envrc", ""},
+	{"take git's configuration from elsewhere", "mkdir -p e && cp -r .git/. e && echo ../e > .git/commondir", ""},
+	{"start processes without end", python(unlimited), "unlimited"},
+	{"write a file without end", python("import resource\nprint('limited' if resource.getrlimit(resource.RLIMIT_FSIZE)[0]!=resource.RLIM_INFINITY else 'unlimited')"), "unlimited"},
 	{"a program that stays", "setsid sh -c 'sleep 2; echo evil > left' >/dev/null 2>&1 </dev/null & true", ""},
 }
 
-// TestEscapes runs scripts that try to leave the sandbox, as commands of an agent in the mode workspace.
-func TestEscapes(t *testing.T) {
-	err := sandbox.Available()
-	skip.Unless(t, "NAMESPACES", err == nil, fmt.Sprint(err))
-	p := newPrison(t)
-	p.serve()
-	c := p.dial("")
-	id := ask[protocol.SessionNewResult](c, "session/new", protocol.SessionNewParams{Cwd: p.work}).SessionID
-	if got := p.tries(c, id, "cat file; echo x > made; cat ~/other/file"); !strings.HasPrefix(got, "work\nother\n") {
-		t.Fatalf("an ordinary command does not work: %q", got)
-	}
-	before := p.outside()
-	for _, e := range escapes {
-		t.Run("part11/escapes "+e.name, func(t *testing.T) {
-			out := p.tries(c, id, e.script)
-			if strings.Contains(out, secretText) || e.never != "" && slices.Contains(strings.Fields(out), e.never) {
-				t.Errorf("it escaped: %q", out)
-			}
-			if strings.Contains(out, "SyntaxError") || strings.Contains(out, "not found") && !strings.Contains(e.script, "sudo") {
-				t.Errorf("the script itself fails: %q", out)
-			}
-			if n := p.reached.Swap(0); n != 0 {
-				t.Errorf("it reached a server: %q", out)
-			}
-			if after := p.outside(); after != before {
-				t.Errorf("it changed something outside: %q\nbefore %s\nafter %s", out, before, after)
-			}
-			if p.victim.ProcessState != nil || !alive(p.victim.Process.Pid) {
-				t.Fatalf("it ended another process: %q", out)
-			}
-		})
-	}
-}
+// unlimited is a Python program that prints whether the number of processes is limited. It starts none.
+const unlimited = `import os, resource
+ids = int(open('/proc/sys/kernel/pid_max').read())
+own = resource.getrlimit(resource.RLIMIT_NPROC)[0]
+print('limited' if ids < 5000 or os.getuid() and own < 5000 else 'unlimited')`
 
 // alive reports whether a child of this process runs.
 func alive(pid int) bool {
@@ -226,6 +238,8 @@ func (p *prison) outside() string {
 	var all strings.Builder
 	for _, name := range []string{
 		"user/other", "user/other/file", "user/.bashrc", "user/.ssh", "user/.ssh/id_ed25519", "user/work/.git", "user/work/.git/config", "user/work/.git/hooks", "user/work/.git/hooks/pre-commit",
+		"user/work/.git/commondir", "user/.profile", "user/.config/autostart/x", "user/.ssh/rc", "user/work/.vscode/tasks.json", "user/work/.envrc", "user/work/.agents/plugins/evil",
+		"user/work/.agents/rules.md",
 	} {
 		path := filepath.Join(filepath.Dir(p.user), name)
 		info, err := os.Stat(path)

@@ -112,7 +112,11 @@ func wire(v any) string {
 }
 
 func (f *fold) own(all []protocol.Decision) []protocol.Decision {
-	return slices.DeleteFunc(slices.Clone(all), func(d protocol.Decision) bool { return d.SessionID != f.id })
+	all = slices.DeleteFunc(slices.Clone(all), func(d protocol.Decision) bool { return d.SessionID != f.id })
+	for i := range all {
+		all[i].RemainingMs = 0 // depends on when it is read
+	}
+	return all
 }
 
 // sortedTasks returns the tasks without their position among all task changes, which events do not

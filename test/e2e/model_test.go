@@ -83,9 +83,10 @@ func serveModel(t *testing.T, steps ...fakemodel.Step) (*fakemodel.Server, *door
 	return model, d
 }
 
-// configFor is a config.toml for a model server at url.
+// configFor is a config.toml for a model server at url. Commands run outside of a sandbox, so that what is asked does not depend on the
+// system; tests of the sandbox say so in their configuration.
 func configFor(addr net.Addr, approval string) string {
-	return fmt.Sprintf("model = \"fake\"\nbase_url = \"http://%s/v1\"\nkey_env = \"LASHD_E2E_NO_KEY\"\napproval = %q\ntrace = true\n", addr, approval)
+	return fmt.Sprintf("model = \"fake\"\nbase_url = \"http://%s/v1\"\nkey_env = \"LASHD_E2E_NO_KEY\"\napproval = %q\nsandbox = \"fullAccess\"\ntrace = true\n", addr, approval)
 }
 
 // Every completed reply reports this token usage.

@@ -21,7 +21,7 @@ func newVendors(t *testing.T, steps ...fakemodel.Step) *world {
 	model, d := serveModel(t, steps...)
 	model.Strict("e2e-key-of-vendors")
 	var config strings.Builder
-	config.WriteString("trace = true\n")
+	config.WriteString("trace = true\nsandbox = \"fullAccess\"\n")
 	for _, api := range fakemodel.APIs() {
 		inputs := "image"
 		if api == fakemodel.ChatAPI {

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"syscall"
 
-	"lashd/cmd/lashd/chat"
+	"lashd/cmd/lash/chat"
 	"lashd/rpc/client"
 	"lashd/rpc/protocol"
 )

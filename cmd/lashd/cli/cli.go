@@ -80,6 +80,7 @@ type commands struct {
 	Call    callCommand    `cmd:"" help:"Call a method of the daemon and print the result."`
 	Tail    tailCommand    `cmd:"" help:"Follow the events of a session as JSON lines."`
 	Session sessionCommand `cmd:"" help:"List, show and delete sessions; show and undo their file changes."`
+	Rules   rulesCommand   `cmd:"" name:"rules" help:"List, try, add and remove approval rules."`
 	Tool    toolCommand    `cmd:"" help:"List the tools of a session."`
 	Code    codeCommand    `cmd:"" help:"Run code in a session, or open a shell into its variables."`
 	Login   loginCommand   `cmd:"" help:"Store the API key of a model provider."`
@@ -88,6 +89,7 @@ type commands struct {
 	Plugin  pluginCommand  `cmd:"" help:"Manage, write and test plugins."`
 	Trigger triggerCommand `cmd:"" help:"Manage triggers, which start work on a schedule, on file changes or on events."`
 	Task    taskCommand    `cmd:"" help:"List, follow, signal and cancel background tasks."`
+	Audit   auditCommand   `cmd:"" help:"List what ran outside a sandbox, who allowed it, and what was refused."`
 	Doctor  doctorCommand  `cmd:"" help:"Check the installation and say how to fix problems."`
 	Backup  backupCommand  `cmd:"" help:"Copy the stored data while turns keep running."`
 	Config  configCommand  `cmd:"" help:"Check config.toml."`

@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 
+	"lashd/internal/termtext"
 	"lashd/rpc/client"
 	"lashd/rpc/protocol"
 )
@@ -177,7 +178,7 @@ func callLine(c *protocol.ToolCallRecord) string {
 	if c.Output.Status == protocol.OutputUnknown {
 		item.Status = protocol.ItemUnknown
 	}
-	return fmt.Sprintf("[%s %s]\n%s", oneLine(c.Name, 80), oneLine(readable(c.Args), 120), outcomeLine(item))
+	return fmt.Sprintf("[%s %s]\n%s", oneLine(c.Name, 80), oneLine(termtext.Args(c.Args), 120), outcomeLine(item))
 }
 
 // markedError returns the error of a cell with the lines of the code before it. The

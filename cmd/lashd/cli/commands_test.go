@@ -37,8 +37,8 @@ func TestExitCodesAndStreams(t *testing.T) {
 	}
 	p.want(exitUsage, "", "not valid JSON", "call", "ping", "{oops")
 	p.want(exitUsage, "", "must be a JSON object", "call", "ping", "3")
-	p.want(exitDenied, "tried\n", "--allow", "run", "touch it")
-	p.want(0, "tried\n", "[shell {\"command\":\"touch touched\"}]", "run", "--allow", "touch it")
+	p.want(exitDenied, "tried\n", "--allow", "run", "--sandbox", "fullAccess", "touch it")
+	p.want(0, "tried\n", "[shell touch touched]", "run", "--allow", "touch it")
 	p.want(exitFailed, "", "lashd session lists the ids", "run", "--session", "ses_x", "hi")
 	p.want(exitFailed, "", "lashd model lists the models", "run", "--model", "none", "hi")
 	p.want(exitFailed, "", "model scripted does not take a reasoning effort", "run", "--effort", "high", "hi") // runtime/M08

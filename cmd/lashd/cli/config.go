@@ -11,6 +11,7 @@ import (
 	"lashd/engine/proc"
 	"lashd/engine/undo"
 	"lashd/pluginloader"
+	"lashd/pluginloader/manifest"
 	"lashd/rpc/protocol"
 )
 
@@ -27,8 +28,11 @@ type config struct {
 	Providers    map[string]providerConfig `toml:"providers"`             // providers by name; the name of a preset, such as anthropic or openai, changes that preset
 	Models       []modelConfig             `toml:"models"`                // models that sessions can use; the first is the default unless model names another one
 	Plugins      map[string]any            `toml:"plugins"`               // options of plugins by plugin name; each plugin defines its own options
-	Sandbox      protocol.SandboxMode      `toml:"sandbox"`               // what commands of new sessions reach: readOnly or workspace, in a sandbox and without questions, or fullAccess (default)
+	Sandbox      protocol.SandboxMode      `toml:"sandbox"`               // what commands of new sessions reach: readOnly or workspace, in a sandbox and without questions, or fullAccess; default: workspace where the system has a sandbox, else fullAccess
+	SandboxEnv   []string                  `toml:"sandbox_env"`           // names of environment variables that commands in a sandbox get although they look like secrets
+	Rules        []ruleConfig              `toml:"rules"`                 // approval rules for all workspaces; the daemon reads them again when they change
 	PluginBoxes  pluginloader.SandboxMode  `toml:"plugin_sandbox"`        // sandbox for plugins that request one: on (default), off, or required to refuse plugins that cannot be sandboxed
+	MCP          map[string]serverConfig   `toml:"mcp"`                   // sandboxes of MCP servers by name; not for the servers of a workspace
 	Replace      []string                  `toml:"replace"`               // built-in plugins to replace with your plugin of the same name
 	PluginLimits limitsConfig              `toml:"plugin_limits"`         // default limits for plugin programs
 	Driver       string                    `toml:"driver"`                // how new sessions drive the model: standard, which calls tools natively, or rlm, which writes code cells
@@ -57,6 +61,14 @@ type limitsConfig struct {
 	Processes *int64 `toml:"processes" from:"1" to:"1048576"`   // processes and threads of your user; 0 for no limit
 	OpenFiles *int64 `toml:"open_files" from:"16" to:"1048576"` // open files of a program; 0 for no limit
 	FileMiB   *int64 `toml:"file_mib" from:"1" to:"1048576"`    // largest file that a program can write, in MiB; 0 for no limit
+}
+
+// serverConfig changes the sandbox of an MCP server that lashd starts.
+type serverConfig struct {
+	Sandbox manifest.ServerMode `toml:"sandbox"`         // fullAccess to run it outside of a sandbox; readOnly if it must not change the workspace; by default it reaches what the commands of the session reach
+	Network bool                `toml:"network"`         // let it use the network of the machine
+	Hosts   []string            `toml:"hosts" is:"host"` // hosts that it reaches by HTTP and HTTPS, such as registry.npmjs.org, *.example.com or example.com:8080
+	Write   []string            `toml:"write" is:"path"` // absolute paths of more files and directories that it may read and write
 }
 
 // undoConfig has the limits of the file copies for undo. 0 means the default of the engine.

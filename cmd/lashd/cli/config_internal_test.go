@@ -37,6 +37,19 @@ func TestConfigOfPrograms(t *testing.T) {
 	}
 }
 
+func TestConfigOfServerHosts(t *testing.T) {
+	t.Run("part11/network hosts of an MCP server are read, and wrong ones are rejected", func(t *testing.T) {
+		c, err := parseConfig([]byte("[mcp.docs]\nhosts = [\"registry.npmjs.org\", \"*.example.com:8080\"]"))
+		if got := c.serverSandboxes()["docs"].String(); err != nil || got != "[hosts registry.npmjs.org *.example.com:8080]" {
+			t.Errorf("%s, %v", got, err)
+		}
+		_, err = parseConfig([]byte("[mcp.docs]\nhosts = [\"https://example.com\"]"))
+		if err == nil || !strings.HasPrefix(err.Error(), "line 2: ") || !strings.HasSuffix(err.Error(), "must be a host without https://, such as example.com, *.example.com or example.com:8080") {
+			t.Errorf("%v", err)
+		}
+	})
+}
+
 func TestConfigOfResidency(t *testing.T) {
 	for text, want := range map[string]time.Duration{"": 0, `park_after = "90s"`: 90 * time.Second, `park_after = "2h"`: 2 * time.Hour} {
 		t.Run("runtime/S16 sessions are unloaded after "+text, func(t *testing.T) {

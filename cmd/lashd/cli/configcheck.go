@@ -12,8 +12,9 @@ import (
 	"github.com/pelletier/go-toml/v2"
 	"github.com/pelletier/go-toml/v2/unstable"
 
-	"lashd/cmd/lashd/providers"
+	"lashd/cmd/internal/providers"
 	"lashd/pluginloader"
+	"lashd/pluginloader/manifest"
 	"lashd/rpc/protocol"
 )
 
@@ -43,6 +44,7 @@ var words = map[reflect.Type][]string{
 	reflect.TypeFor[protocol.ReasoningEncoding](): {string(protocol.EncodeEffort), string(protocol.EncodeBudget)},
 	reflect.TypeFor[protocol.CacheRetention]():    {string(protocol.CacheNone), string(protocol.CacheShort), string(protocol.CacheLong)},
 	reflect.TypeFor[protocol.SandboxMode]():       {string(protocol.SandboxReadOnly), string(protocol.SandboxWorkspace), string(protocol.SandboxFullAccess)},
+	reflect.TypeFor[manifest.ServerMode]():        {string(manifest.ServerReadOnly), string(manifest.ServerFullAccess)},
 	reflect.TypeFor[pluginloader.SandboxMode]():   {string(pluginloader.SandboxOff), string(pluginloader.SandboxOn), string(pluginloader.SandboxRequired)},
 }
 
@@ -68,7 +70,7 @@ func readConfig(data []byte) (config, []configProblem) {
 	bad := badTypes(reflect.TypeFor[config](), said, nil)
 	if err == nil && len(bad) == 0 {
 		err = toml.NewDecoder(bytes.NewReader(data)).DisallowUnknownFields().Decode(&c)
-		bad = append(badValues(reflect.ValueOf(c), nil), slices.Concat(c.badModels(), c.badProviders(), c.badDefault())...)
+		bad = append(badValues(reflect.ValueOf(c), nil), slices.Concat(c.badModels(), c.badProviders(), c.badDefault(), c.badRules())...)
 	}
 	var problems []configProblem
 	if unknown, ok := errors.AsType[*toml.StrictMissingError](err); ok {

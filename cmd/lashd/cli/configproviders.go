@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"lashd/cmd/lashd/providers"
+	"lashd/cmd/internal/providers"
 	"lashd/engine/provider"
 )
 

@@ -1,15 +1,19 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"maps"
 	"net/url"
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"lashd/engine/hostrule"
 )
 
 // badValue is a setting with an invalid value. The message begins with the path of
@@ -170,7 +174,12 @@ var forms = map[string]struct {
 		return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
 	}, "must begin with http:// or https:// and include a host"},
 	"variable": {regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`).MatchString, "must be the name of an environment variable, such as OPENAI_API_KEY, not the key itself"},
-	"header":   {regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$").MatchString, "must be the name of an HTTP header, such as X-Api-Key"},
+	"path":     {filepath.IsAbs, "must be an absolute path"},
+	"host": {func(text string) bool {
+		_, err := hostrule.Parse(text)
+		return err == nil
+	}, "must be a host without https://, such as example.com, *.example.com or example.com:8080"},
+	"header": {regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$").MatchString, "must be the name of an HTTP header, such as X-Api-Key"},
 }
 
 // badModels finds models with equal names, and settings that do not fit each other. These rules involve several keys, so struct
@@ -212,8 +221,10 @@ func badValues(table reflect.Value, above []string) (bad []badValue) {
 			continue
 		}
 		if v.Kind() == reflect.Map && v.Type().Elem().Kind() == reflect.Struct {
-			for _, name := range slices.Sorted(maps.Keys(v.Interface().(map[string]providerConfig))) {
-				bad = append(bad, badValues(v.MapIndex(reflect.ValueOf(name)), append(slices.Clone(key), name))...)
+			names := v.MapKeys()
+			slices.SortFunc(names, func(a, b reflect.Value) int { return cmp.Compare(a.String(), b.String()) })
+			for _, name := range names {
+				bad = append(bad, badValues(v.MapIndex(name), append(slices.Clone(key), name.String()))...)
 			}
 			continue
 		}
@@ -222,6 +233,10 @@ func badValues(table reflect.Value, above []string) (bad []badValue) {
 		case !v.IsValid() && field.Tag.Get("required") == "":
 		case !v.IsValid():
 			message = "is missing"
+		case field.Tag.Get("is") != "" && v.Kind() == reflect.Slice:
+			if slices.ContainsFunc(v.Interface().([]string), func(text string) bool { return !forms[field.Tag.Get("is")].fits(text) }) {
+				message = "contains a value that " + forms[field.Tag.Get("is")].must
+			}
 		case field.Tag.Get("is") != "" && v.String() != "" && !forms[field.Tag.Get("is")].fits(v.String()):
 			message = forms[field.Tag.Get("is")].must
 		case words[v.Type()] != nil && v.String() != "" && !slices.Contains(words[v.Type()], v.String()):

@@ -26,7 +26,6 @@ import (
 	"lashd/engine/driver/standard"
 	"lashd/engine/plugin"
 	"lashd/engine/proc"
-	"lashd/engine/sandbox"
 	"lashd/engine/trace"
 	"lashd/persistence"
 	"lashd/pluginloader"
@@ -168,12 +167,13 @@ func (e *environment) runEngine(ctx context.Context, stop func(), store *persist
 	}
 	eng := engine.New(engine.Config{
 		Store: store, Plugins: loader, Servers: servers{loader}, Models: models, Keys: keys.memory, Log: e.log, Trace: trace, StateDir: e.home,
-		Environ: capture.Environment(cfg.environ(os.Environ())), Nonce: nonce, Sandbox: e.sandboxes(), Idle: cfg.ParkAfter.Duration, FileLimits: cfg.Undo.limits(), DenyURLs: cfg.DenyURLs,
+		Environ: capture.Environment(cfg.environ(os.Environ())), Nonce: nonce, Sandbox: e.sandboxes(cfg), Idle: cfg.ParkAfter.Duration, UserRules: e.newLiveRules(), FileLimits: cfg.Undo.limits(), DenyURLs: cfg.DenyURLs,
 		Defaults: protocol.Config{
 			Driver: cmp.Or(cfg.Driver, standard.ID), Budget: protocol.Budget{Iterations: 100},
 			Approval: protocol.ApprovalConfig{Mode: cfg.Approval, Sandbox: cfg.Sandbox}, Options: options,
 		},
 	})
+	defer e.removeUnused(ctx, e.sandboxes(cfg))()
 	tell(eng)
 	defer e.load(ctx, loader)() // until the engine has closed all sessions
 	srv := rpc.New(rpc.Config{Engine: eng, Store: store, Plugins: loader, Log: e.log, Version: Version, Socket: e.socket, Nonce: nonce, Trace: trace, Stop: stop, Answered: e.opening.end})
@@ -220,7 +220,7 @@ func (e *environment) trace(cfg config) (*trace.File, error) {
 // builds register their plugins here.
 func (e *environment) shipped(cfg config, nonce string) (*plugin.Host, error) {
 	builtin := plugin.Stack{
-		&workspace.Factory{}, shell.New(shell.Config{Environ: cfg.environ(os.Environ()), Nonce: nonce, Sandbox: e.sandboxes()}), outputbudget.Factory{},
+		&workspace.Factory{}, shell.New(shell.Config{Environ: cfg.environ(os.Environ()), Nonce: nonce, Sandbox: e.sandboxes(cfg)}), outputbudget.Factory{},
 		&promptcontext.Factory{}, plan.Factory{}, toolsearch.Factory{}, history.Factory{}, batch.Factory{}, monitor.Factory{},
 		subagents.Factory{}, modelquery.Factory{},
 	}
@@ -230,15 +230,6 @@ func (e *environment) shipped(cfg config, nonce string) (*plugin.Host, error) {
 	}
 	drivers := plugin.Stack{standard.Factory{}, coder}
 	return plugin.NewHost(plugin.Override(drivers, e.extra.Drivers), plugin.Override(builtin, e.extra.Plugins))
-}
-
-// sandboxes returns the places for sandboxes of commands. lashd's own data is hidden from them.
-func (e *environment) sandboxes() sandbox.Places {
-	user, err := os.UserHomeDir()
-	if err != nil {
-		user = ""
-	}
-	return sandbox.Places{Home: user, State: e.home, Scratch: filepath.Join(e.home, "sandbox"), Hidden: []string{filepath.Dir(e.socket)}}
 }
 
 // beside runs run and serve concurrently. When one ends, it stops the other and

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"lashd/cmd/lashd/chat"
+	"lashd/cmd/lash/chat"
 	"lashd/rpc/protocol"
 )
 
@@ -15,10 +15,12 @@ import (
 // belongs to the goroutine of its turnRun. Other clients may answer as well: the
 // first answer counts, and the question disappears here.
 type asker struct {
-	person bool                 // stdin and stderr are terminals
-	open   []*protocol.Decision // in the order in which they opened; the first is on the screen
-	denied string               // the tool of a denied call of a subagent
-	lines  chan string          // lines of stdin; closed at its end; nil until the first question
+	person bool                    // stdin and stderr are terminals
+	open   []*protocol.Decision    // in the order in which they opened; the first is on the screen
+	denied string                  // the tool of a denied call of a subagent
+	lines  chan string             // lines of stdin; closed at its end; nil until the first question
+	step   askStep                 // what the next line means
+	choice protocol.DecisionChoice // of stepWidth
 }
 
 // newAsker returns an asker for the terminal, if there is one.
@@ -64,19 +66,20 @@ func (a *asker) resolved(ctx context.Context, t *turnRun, d *protocol.Decision) 
 // goroutine that reads stdin.
 func (a *asker) prompt(ctx context.Context, t *turnRun) {
 	d := a.open[0]
+	a.step = stepChoice
 	switch {
 	case t.command.Allow && slices.Contains(d.Choices, protocol.ChooseAllowOnce):
-		a.answer(ctx, t, d, protocol.ChooseAllowOnce)
+		a.answer(ctx, t, d, protocol.DecisionRespondParams{Choice: protocol.ChooseAllowOnce})
 		return
 	case !a.person:
-		a.answer(ctx, t, d, d.Default)
+		a.answer(ctx, t, d, protocol.DecisionRespondParams{Choice: d.Default})
 		return
 	}
 	if a.lines == nil {
 		a.lines = make(chan string)
 		go a.readLines()
 	}
-	t.view.question(chat.Question(d) + "\n" + strings.Join(chat.Offers(d), "\n") + "\n> ")
+	t.view.question(chat.Question(d, &t.about) + "\n" + chat.Offers(d) + chat.Until(d) + "\n> ")
 }
 
 // readLines sends the lines of stdin to a.lines until stdin ends. The goroutine
@@ -89,38 +92,11 @@ func (a *asker) readLines() {
 	}
 }
 
-// entered answers the decision on the screen with a line of stdin. more is false
-// at the end of stdin; from then on there is no person to ask. A line without a
-// question is dropped.
-func (a *asker) entered(ctx context.Context, t *turnRun, line string, more bool) {
-	if !more {
-		a.lines, a.person = nil, false
-	}
-	if len(a.open) > 0 {
-		a.answer(ctx, t, a.open[0], choose(a.open[0], line, more))
-	}
-}
-
-// choose returns the choice that a line stands for. An unknown answer rejects. The
-// end of stdin chooses the default.
-func choose(d *protocol.Decision, line string, more bool) protocol.DecisionChoice {
-	choice := chat.Chosen(d, line)
-	switch {
-	case !more:
-		return d.Default
-	case choice != "":
-		return choice
-	case slices.Contains(d.Choices, protocol.ChooseReject):
-		return protocol.ChooseReject
-	}
-	return d.Default
-}
-
-// answer sends a choice. If another client answers first, its answer counts; the
+// answer sends an answer. If another client answers first, its answer counts; the
 // event decision/resolved reports it. The call has the hash of the arguments that
 // were shown.
-func (a *asker) answer(ctx context.Context, t *turnRun, d *protocol.Decision, choice protocol.DecisionChoice) {
-	p := protocol.DecisionRespondParams{DecisionID: d.ID, Choice: choice, ArgsHash: d.ArgsHash}
+func (a *asker) answer(ctx context.Context, t *turnRun, d *protocol.Decision, p protocol.DecisionRespondParams) {
+	p.DecisionID, p.ArgsHash = d.ID, d.ArgsHash
 	if err := t.call(ctx, "decision/respond", p, nil); err != nil {
 		t.view.note("the answer was not stored: " + explain(err))
 	}

@@ -9,7 +9,8 @@ import (
 	"syscall"
 	"time"
 
-	"lashd/cmd/lashd/chat"
+	"lashd/cmd/lash/chat"
+	"lashd/internal/termtext"
 	"lashd/rpc/protocol"
 )
 
@@ -39,7 +40,7 @@ func (d *demo) show(e protocol.Event) {
 	switch e.Type {
 	case protocol.EventItemStarted:
 		if d.kind = e.Item.Kind; d.kind == protocol.ItemToolCall {
-			d.aside("%s %s", e.Item.Tool, oneLine(readable(e.Item.Args), 100))
+			d.aside("%s %s", e.Item.Tool, oneLine(termtext.Args(e.Item.Args), 100))
 		}
 	case protocol.EventItemDelta:
 		if d.kind == protocol.ItemAgentMessage {

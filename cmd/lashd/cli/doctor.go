@@ -61,7 +61,7 @@ type diagnosis struct {
 // check is the result of one check. Detail says what was found, and Remedy how to
 // fix a problem. One id may occur several times, such as model and plugin.
 type check struct {
-	ID     string `json:"id"` // daemon, directory, filesystem, config, model, disk, files, lock, database, rollback, fix, sandbox, containment, watch, plugin
+	ID     string `json:"id"` // daemon, directory, filesystem, config, model, disk, scratch, files, lock, database, rollback, fix, sandbox, containment, watch, plugin
 	OK     bool   `json:"ok"`
 	Detail string `json:"detail"`
 	Remedy string `json:"remedy,omitempty"`
@@ -122,6 +122,7 @@ func (d *diagnosis) examine(ctx context.Context, e *environment) {
 	}
 	cfg, configured := d.checkConfig(e)
 	d.checkDisk(e.home)
+	d.checkScratch(ctx, e)
 	if l, err := e.dial(ctx, false, nil); err == nil {
 		defer l.Close()
 		d.askDaemon(ctx, e, l)

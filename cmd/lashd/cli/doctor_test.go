@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -14,6 +15,7 @@ import (
 	"syscall"
 	"testing"
 
+	"lashd/rpc/socket"
 	"lashd/test/skip"
 	"lashd/test/wait"
 )
@@ -23,7 +25,27 @@ func (p *place) stop() {
 	p.t.Helper()
 	pid := p.holder()
 	p.want(0, "{}", "", "call", "shutdown", `{"daemon":true}`)
-	wait.Until(p.t, "the daemon ends", func() bool { return sendSignal(pid, syscall.Signal(0)) != nil })
+	wait.Until(p.t, "the daemon ends", func() bool { return hasEnded(pid) && !isHeld(p.home) })
+}
+
+// hasEnded reports whether a process has ended. The system's first process may take seconds until it
+// waits for a daemon, which is a zombie that long.
+func hasEnded(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return sendSignal(pid, syscall.Signal(0)) != nil
+	}
+	_, state, _ := strings.Cut(string(stat), ") ")
+	return strings.HasPrefix(state, "Z")
+}
+
+// isHeld reports whether a process has the lock of a data directory.
+func isHeld(dir string) bool {
+	lock, err := socket.Hold(dir)
+	if err == nil {
+		lock.Release()
+	}
+	return errors.As(err, new(*socket.HeldError))
 }
 
 // patch overwrites bytes of the database file.

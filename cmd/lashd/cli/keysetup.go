@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"lashd/cmd/lashd/chat"
-	"lashd/cmd/lashd/providers"
+	"lashd/cmd/internal/providers"
+	"lashd/cmd/lash/chat"
 	"lashd/engine/provider"
 	"lashd/engine/provider/keystore"
 	"lashd/engine/provider/knownmodels"

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"lashd/cmd/lashd/chat"
+	"lashd/cmd/lash/chat"
 	"lashd/engine/provider"
 )
 

@@ -8,7 +8,7 @@ import (
 	"io"
 	"os"
 
-	"lashd/cmd/lashd/providers"
+	"lashd/cmd/internal/providers"
 	"lashd/engine/provider/chatgpt"
 )
 

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"lashd/cmd/lashd/providers"
+	"lashd/cmd/internal/providers"
 	"lashd/engine"
 	"lashd/engine/provider"
 	"lashd/rpc/protocol"

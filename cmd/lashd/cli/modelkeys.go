@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"lashd/cmd/lashd/providers"
+	"lashd/cmd/internal/providers"
 	"lashd/engine/provider"
 	"lashd/engine/provider/keystore"
 )

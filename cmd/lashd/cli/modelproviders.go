@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"lashd/cmd/lashd/providers"
+	"lashd/cmd/internal/providers"
 )
 
 // modelProvidersCommand implements lashd model providers. Editors call it with --json to set up a provider.

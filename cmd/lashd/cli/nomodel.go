@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"lashd/cmd/lashd/providers"
+	"lashd/cmd/internal/providers"
 	"lashd/rpc/protocol"
 )
 

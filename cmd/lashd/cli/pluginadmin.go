@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -73,6 +75,9 @@ func (c pluginListCommand) Run(ctx context.Context, e *environment) error {
 	if err := table(rows); err != nil {
 		return err
 	}
+	if err := printServers(r.Data); err != nil {
+		return err
+	}
 	for _, p := range r.Data {
 		printProblems(p)
 		e.advise(p)
@@ -81,6 +86,31 @@ func (c pluginListCommand) Run(ctx context.Context, e *environment) error {
 		if root.Reason != "" {
 			e.note("%s is watched by %s: %s", root.Dir, root.Watch, root.Reason)
 		}
+	}
+	return nil
+}
+
+// printServers prints the MCP servers of plugins with their sandboxes, and then in full why some of them failed: the errors have lines to
+// copy into a file.
+func printServers(plugins []protocol.PluginInfo) error {
+	rows, failures := [][]string{{"MCP SERVER", "PLUGIN", "STATE", "TOOLS", "SANDBOX"}}, []string{}
+	for _, p := range plugins {
+		for _, s := range p.Servers {
+			rows = append(rows, []string{s.Name, oneLine(p.Name, 40), s.State, strconv.Itoa(s.Tools), cmp.Or(oneLine(s.Sandbox, 80), "-")})
+			if s.Error != "" && s.State != "ready" {
+				failures = append(failures, "MCP server "+s.Name+": "+s.Error)
+			}
+		}
+	}
+	if len(rows) == 1 {
+		return nil
+	}
+	fmt.Fprintln(stdout)
+	if err := table(rows); err != nil {
+		return err
+	}
+	for _, f := range failures {
+		fmt.Fprintln(stdout, printable(f))
 	}
 	return nil
 }

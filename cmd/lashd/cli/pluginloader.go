@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"lashd/engine/plugin"
 	"lashd/persistence"
 	"lashd/pluginloader"
+	"lashd/pluginloader/manifest"
 	"lashd/rpc/protocol"
 )
 
@@ -29,11 +31,21 @@ func (e *environment) loader(store *persistence.Store, base *plugin.Host, cfg co
 	return pluginloader.New(pluginloader.Config{
 		Base: base, Driver: standard.ID, User: userPlugins(), Home: e.home, Environ: cfg.environ(os.Environ()), Nonce: nonce, Version: Version,
 		Options: options, Limits: cfg.PluginLimits.limits(), Sandbox: cfg.PluginBoxes, Replace: cfg.Replace, Memory: store, Log: e.log,
+		Servers:      pluginloader.ServerConfig{Places: e.sandboxes(cfg), Default: cmp.Or(cfg.Sandbox, protocol.SandboxWorkspace), Settings: cfg.serverSandboxes()},
 		News:         func(event protocol.ServerEvent) { eng.PluginChanged(event) },
 		ToolsChanged: func(ctx context.Context, _ string, id protocol.SessionID) { eng.ToolsChanged(ctx, id) },
 		Revoked:      func(ctx context.Context) { eng.PluginsRevoked(ctx) },
 		Running:      func() (protocol.TurnID, bool) { return eng.Running() },
 	}), func(its *engine.Engine) { eng = its }, nil
+}
+
+// serverSandboxes returns the settings for sandboxes of MCP servers.
+func (c config) serverSandboxes() map[string]manifest.ServerSandbox {
+	all := map[string]manifest.ServerSandbox{}
+	for name, s := range c.MCP {
+		all[name] = manifest.ServerSandbox{Sandbox: s.Sandbox, Network: s.Network, Hosts: s.Hosts, Write: s.Write}
+	}
+	return all
 }
 
 // servers connects the MCP servers that clients add to sessions. It adapts the

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"lashd/cmd/lashd/providers"
+	"lashd/cmd/internal/providers"
 	"lashd/test/fakemodel"
 )
 

@@ -130,8 +130,9 @@ type turnRun struct {
 	turn    protocol.TurnID // "" until the daemon has accepted the input
 	view    *view
 	asker   *asker
-	stopped bool // the user has interrupted the turn
-	over    bool // the end of the turn has been shown
+	about   protocol.Session // the session when it was attached
+	stopped bool             // the user has interrupted the turn
+	over    bool             // the end of the turn has been shown
 }
 
 // maxLosses is the number of lost connections after which lashd run gives up. The
@@ -141,6 +142,7 @@ const maxLosses = 5
 // run runs the turn and returns its report. It reconnects after lost connections,
 // which also restarts the daemon.
 func (t *turnRun) run(ctx context.Context) (*protocol.TurnReport, error) {
+	defer t.view.endLine()
 	for losses := 0; ; losses++ {
 		report, err := t.once(ctx)
 		if !errors.Is(err, errGone) || losses == maxLosses {
@@ -159,6 +161,7 @@ func (t *turnRun) once(ctx context.Context) (*protocol.TurnReport, error) {
 		return nil, err
 	}
 	defer t.link.Close()
+	t.about = attached.Session
 	t.plugins.begin(ctx, attached.Session.Cwd, t.call)
 	if t.turn == "" {
 		if err := t.begin(ctx, attached.Session.State); err != nil {

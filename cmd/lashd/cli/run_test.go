@@ -32,6 +32,7 @@ func TestRunQueuedBehindATurn(t *testing.T) {
 func TestRunQueuedBehindADecision(t *testing.T) {
 	p := newPlace(t)
 	id := p.session()
+	p.want(0, "", "", "call", "session/configure", `{"sessionId":"`+id+`","approval":{"sandbox":"fullAccess"}}`)
 	p.want(0, "", "", "call", "turn/start", `{"idempotencyKey":"touch","sessionId":"`+id+`","input":[{"type":"text","text":"touch it"}]}`)
 	wait.Until(t, "it asks", func() bool { return strings.Contains(p.run("session").out, "requiresAction") })
 	cmd := p.command("run", "--session", id, "hi")

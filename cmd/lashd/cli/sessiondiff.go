@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"lashd/cmd/lash/markdown"
 	"lashd/rpc/protocol"
 )
 
@@ -61,7 +62,7 @@ func (c sessionDiffCommand) Run(ctx context.Context, e *environment) error {
 
 // print prints the changes as a diff, as line counts or as JSON. A change without
 // a complete diff has a comment line that says why.
-// Diffs are stored text of files, so control characters are escaped on a terminal.
+// On a terminal it has colors, and control characters of the files are escaped.
 func (c sessionDiffCommand) print(e *environment, all []protocol.FileDiff) error {
 	switch {
 	case c.JSON:
@@ -81,7 +82,10 @@ func (c sessionDiffCommand) print(e *environment, all []protocol.FileDiff) error
 		if note := diffNote(d); text == "" || note != "" {
 			text = fmt.Sprintf("# %s: %s %s\n", oneLine(d.Path, 200), d.Effect, note) + text
 		}
-		if _, err := io.WriteString(stdout, shownText(text)); err != nil {
+		if style, ok := outputStyle(); ok {
+			text = joined(markdown.Diff(text, style))
+		}
+		if _, err := io.WriteString(stdout, text); err != nil {
 			return err
 		}
 	}

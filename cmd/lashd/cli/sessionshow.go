@@ -8,7 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"lashd/cmd/lashd/chat"
+	"lashd/cmd/lash/chat"
+	"lashd/internal/termtext"
 	"lashd/rpc/protocol"
 )
 
@@ -115,7 +116,7 @@ func sessionRows(s shownSession) [][]string {
 	for _, d := range s.Decisions {
 		text := string(d.Kind)
 		if d.Prompt != "" {
-			text = chat.Question(&d)
+			text = chat.Question(&d, &of)
 		}
 		rows = append(rows, []string{"waiting for", oneLine(text, 100)})
 	}
@@ -148,9 +149,9 @@ func printItem(item *protocol.Item) (err error) {
 	case protocol.ItemUserMessage:
 		_, err = fmt.Fprintf(stdout, "\n> %s\n", shownText(item.Text))
 	case protocol.ItemAgentMessage:
-		_, err = fmt.Fprintf(stdout, "%s\n", shownText(item.Text))
+		_, err = fmt.Fprintf(stdout, "%s\n", shownMarkdown(item.Text))
 	case protocol.ItemToolCall:
-		_, err = fmt.Fprintf(stdout, "[%s %s]\n%s\n", item.Tool, oneLine(readable(item.Args), 120), outcomeLine(item))
+		_, err = fmt.Fprintf(stdout, "[%s %s]\n%s\n", item.Tool, oneLine(termtext.Args(item.Args), 120), outcomeLine(item))
 	case protocol.ItemCodeCell:
 		_, err = fmt.Fprintf(stdout, "%s\n%s%s\n", codeLine(item), cellCallLines(item.Cell), cellOutcome(item))
 	default:

@@ -92,17 +92,18 @@ func TestApprovalOnATerminal(t *testing.T) {
 		{"y\n", 0, true, true},
 		{"always\n", 0, true, false},
 		{"n\n", exitDenied, false, true},
+		{"r\nuse make\n", exitDenied, false, true}, // part/11
 		{"\n", exitDenied, false, true},
 		{"\x04", exitDenied, false, true}, // end of file
 	} {
 		p := newPlace(t)
 		c := newConsole(t)
-		code := c.run(p, "Run `touch touched`?", test.answer, "run", "touch it")
+		code := c.run(p, "$ touch touched", test.answer, "run", "--sandbox", "fullAccess", "touch it")
 		_, err := os.Stat(filepath.Join(p.work, "touched"))
 		if code != test.code || (err == nil) != test.runs {
 			t.Errorf("answer %q: exit code %d, the command ran: %t; want %d, %t", test.answer, code, err == nil, test.code, test.runs)
 		}
-		if r := p.run("run", "touch it again"); (r.code == exitDenied) != test.asked {
+		if r := p.run("run", "--sandbox", "fullAccess", "touch it again"); (r.code == exitDenied) != test.asked {
 			t.Errorf("after %q, the next turn has exit code %d; want a question: %t", test.answer, r.code, test.asked)
 		}
 	}
@@ -118,6 +119,40 @@ func TestOutputOnATerminal(t *testing.T) {
 		t.Errorf("doctor: exit code %d", code)
 	}
 	wait.Until(t, "the terminal shows a table", func() bool { return c.shows("daemon ") })
+}
+
+func TestMarkdownOnATerminal(t *testing.T) {
+	const answer = "# Head\n\n**bold** text\nof two lines\n\n```go\nreturn 1\n```\n"
+	p, c := newPlace(t), newConsole(t)
+	p.environ = append(p.environ, "TERM=xterm-256color", "NO_COLOR=", "TMUX=")
+	p.write("script.json", `{"turns": [{"match": {"lastUserContains": "cells"}, "replies": [{"text": "`+strings.ReplaceAll(answer, "\n", `\n`)+`", "chunkSize": 7}]}], "otherwise": {"replies": [
+		{"toolCalls": [{"name": "write", "args": {"path": "a.txt", "content": "new\n"}}]}, {"text": "written"}]}}`)
+	lines := "\x1b[1;4;36mHead\x1b[m\r\n\r\n\x1b[1mbold\x1b[m text of two lines\r\n\r\n\x1b[2m── go\x1b[m\r\n\x1b[35mreturn\x1b[m \x1b[33m1\x1b[m\r\n\x1b[2m──\x1b[m\r\n"
+	t.Run("part/12 lashd run renders the answer", func(t *testing.T) {
+		if code := c.run(p, "", "", "run", "cells"); code != 0 {
+			t.Errorf("run: exit code %d", code)
+		}
+		for _, l := range strings.SplitAfter(lines, "\r\n") {
+			wait.Until(t, fmt.Sprintf("the terminal shows %q", l), func() bool { return c.shows(l) })
+		}
+	})
+	t.Run("part/12 without a terminal the answer is as the model wrote it", func(t *testing.T) {
+		if r := p.run("run", "cells"); r.out != answer {
+			t.Errorf("it is %q, want %q", r.out, answer)
+		}
+	})
+	t.Run("part/12 lashd session show and diff have colors on a terminal", func(t *testing.T) {
+		c.run(p, "", "", "session", "show", "--items", "3")
+		wait.Until(t, "the terminal shows the answer", func() bool { return c.shows(lines) })
+		if r := p.run("run", "--allow", "write"); r.code != 0 {
+			t.Fatalf("run: %+v", r)
+		}
+		c.run(p, "", "", "session", "diff")
+		wait.Until(t, "the terminal shows the diff", func() bool { return c.shows("\x1b[32m+new\x1b[m\r\n") })
+		if r := p.run("session", "diff"); !strings.Contains(r.out, "\n+new\n") || strings.Contains(r.out, "\x1b") {
+			t.Errorf("without a terminal it is %q", r.out)
+		}
+	})
 }
 
 // TestTrustOnATerminal reviews a workspace plugin on a terminal, with several answers.

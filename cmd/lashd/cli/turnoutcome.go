@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"lashd/cmd/lashd/chat"
+	"lashd/cmd/lash/chat"
 	"lashd/rpc/protocol"
 )
 

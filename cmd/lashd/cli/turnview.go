@@ -8,7 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"lashd/cmd/lashd/chat"
+	"lashd/cmd/lash/chat"
+	"lashd/internal/termtext"
 	"lashd/rpc/protocol"
 )
 
@@ -27,6 +28,7 @@ type view struct {
 	item  protocol.ItemID                       // the message on the screen
 	shown string                                // the part of its text that has been printed
 
+	answer  answer    // renders the message on the screen
 	midLine bool      // the last output on stdout did not end its line
 	status  bool      // stderr shows a status line that the next output replaces
 	doing   string    // what the turn waits for; "" to show no status line
@@ -36,7 +38,7 @@ type view struct {
 // newView returns a view that waits for the daemon.
 func newView(json bool) *view {
 	return &view{
-		json: json, person: terminal(os.Stderr), since: time.Now(), doing: "the daemon",
+		answer: newAnswer(), json: json, person: terminal(os.Stderr), since: time.Now(), doing: "the daemon",
 		kinds: map[protocol.ItemID]protocol.ItemKind{}, calls: map[protocol.CallID]bool{}, ended: map[protocol.ItemID]bool{},
 	}
 }
@@ -101,7 +103,7 @@ func (v *view) started(item *protocol.Item) {
 	v.kinds[item.ID] = item.Kind
 	switch item.Kind {
 	case protocol.ItemToolCall:
-		v.note(fmt.Sprintf("[%s %s]", item.Tool, oneLine(readable(item.Args), 120)))
+		v.note(fmt.Sprintf("[%s %s]", item.Tool, oneLine(termtext.Args(item.Args), 120)))
 		v.await(item.Tool)
 	case protocol.ItemReasoning:
 		v.await("the model (thinking)")
@@ -128,12 +130,28 @@ func (v *view) completed(item *protocol.Item) {
 		v.endLine()
 	case protocol.ItemToolCall:
 		v.note(outcomeLine(item))
+		if item.Output != nil && item.Output.Refusal != nil {
+			v.note(refusalLine(item.Output.Refusal))
+		}
 	case protocol.ItemCodeCell:
 		v.cellCalls(item)
 		v.note(cellOutcome(item))
 	case protocol.ItemNotice:
 		v.note("[" + oneLine(item.Text, 150) + "]")
 	}
+}
+
+// refusalLine says what the sandbox refused to a call and, if that was hosts, how to allow them.
+func refusalLine(r *protocol.SandboxRefusal) string {
+	var text strings.Builder
+	text.WriteString("  [" + oneLine(r.What, 400))
+	if r.WithHosts != nil {
+		text.WriteString(" To allow:")
+		for _, host := range r.WithHosts.Hosts {
+			text.WriteString(" lashd rules add allow host '" + oneLine(host, 300) + "';")
+		}
+	}
+	return strings.TrimSuffix(text.String(), ";") + "]"
 }
 
 // cellCall notes a call of a code cell when it has ended. Calls that the result does not list are not noted.
@@ -191,19 +209,33 @@ func (v *view) text(id protocol.ItemID, offset int, piece string) {
 	}
 	added := piece[len(v.shown)-offset:]
 	v.shown += added
-	v.print(printable(added))
+	v.print(v.answer.add(added))
+	v.grows()
+}
+
+// grows shows the end of the unfinished block of the answer in the status line.
+func (v *view) grows() {
+	if line := v.answer.growing(); line != "" && v.person {
+		fmt.Fprint(os.Stderr, "\r"+line+"\x1b[K")
+		v.status = true
+	}
 }
 
 // print writes to stdout.
 func (v *view) print(s string) {
-	v.clear()
 	v.since = time.Now()
+	if s == "" {
+		return
+	}
+	v.clear()
 	fmt.Fprint(stdout, s)
 	v.midLine = !strings.HasSuffix(s, "\n")
 }
 
-// endLine ends an unfinished line on stdout.
+// endLine ends an unfinished block and an unfinished line on stdout.
 func (v *view) endLine() {
+	v.clear()
+	v.print(v.answer.end())
 	if v.midLine {
 		v.print("\n")
 	}
@@ -296,7 +328,7 @@ func cellCallLine(c *protocol.CellCall) string {
 	case protocol.ItemFailed:
 		what = "failed: " + oneLine(c.Summary, 120)
 	}
-	return fmt.Sprintf("[%s, %s: %s]", strings.TrimSpace(c.Tool+" "+oneLine(readable(c.Args), 120)), millis(c.DurationMs), what)
+	return fmt.Sprintf("[%s, %s: %s]", strings.TrimSpace(c.Tool+" "+oneLine(termtext.Args(c.Args), 120)), millis(c.DurationMs), what)
 }
 
 // moreCallsLine says how many calls of a code cell are not shown.

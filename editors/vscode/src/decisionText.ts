@@ -1,4 +1,5 @@
-import type { Decision, DecisionChoice, ToolCall } from "./protocol";
+import { diffText, factsOf, headline } from "./model/approvals";
+import type { Decision, DecisionChoice, Session } from "./protocol";
 
 /** words maps the answers to a decision to their labels. */
 export const words: Record<DecisionChoice, string> = {
@@ -15,36 +16,26 @@ export const words: Record<DecisionChoice, string> = {
   unavailable: "Unavailable",
 };
 
-/** The number of bytes of the arguments that the daemon quotes in a prompt. */
-const quotedBytes = 300;
-
-/**
- * questionText returns the question of a decision: "Run `npm test`?" for a shell command on one line. Any other approval names the tool
- * and its arguments. Text that plugins added to the prompt is kept. A prompt of another form is returned unchanged.
- */
-export function questionText({ kind, prompt, call }: Decision): string {
-  if (kind !== "approval" || !call) {
+/** questionText returns a decision on one line, such as "Run this command? npm test (in the workspace)". It may be cut where it is shown. */
+export function questionText(decision: Decision, session?: Session): string {
+  const { kind, prompt, call, detail } = decision;
+  if (kind !== "approval" || !detail) {
     return prompt;
   }
-  const quoted = `Allow the tool ${call.name} to run with ${quotedArgs(call)}?`;
-  if (!prompt.startsWith(quoted)) {
+  const paths = detail.files?.map(({ path }) => path) ?? [];
+  const other = paths.length === 0 ? `${call?.name ?? ""} ${JSON.stringify(call?.args)}` : paths.length === 1 ? "" : paths.join(", "); // the headline names a single file
+  const subject = detail.command ? detail.command.command : other;
+  const facts = [...factsOf(decision, session), ...(detail.hosts ?? []).map((host) => `network: ${host}`)];
+  return `${headline(decision, session)} ${subject}${facts.length > 0 ? ` (${facts.join(", ")})` : ""}`.replace(/\s+/gu, " ").trim();
+}
+
+/** wholeText returns all that a call will do, on as many lines as it takes. */
+export function wholeText(decision: Decision, session?: Session): string {
+  const { kind, prompt, call, detail } = decision;
+  if (kind !== "approval" || !detail) {
     return prompt;
   }
-  const more = prompt.slice(quoted.length);
-  const command = soleCommand(call);
-  return command === undefined ? `Allow this tool call?${more}\n${call.name} ${quotedArgs(call)}` : `Run \`${command}\`?${more}`;
-}
-
-/** quotedArgs returns the arguments as the daemon quotes them in a prompt. */
-function quotedArgs({ args }: ToolCall): string {
-  const text = JSON.stringify(args) ?? "null";
-  const bytes = new TextEncoder().encode(text);
-  return bytes.length > quotedBytes ? `${new TextDecoder().decode(bytes.subarray(0, quotedBytes)).replace(/\ufffd+$/, "")}...` : text;
-}
-
-/** soleCommand returns the command of a shell call that has no other arguments and that fits between backquotes on one line. */
-function soleCommand({ name, args }: ToolCall): string | undefined {
-  const { command, ...more } = (args ?? {}) as { command?: unknown };
-  const sole = name === "shell" && typeof command === "string" && Object.keys(more).length === 0;
-  return sole && !/[`\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u.test(command) && command.length <= quotedBytes ? command : undefined;
+  const subject = detail.command ? detail.command.command : detail.files?.length ? diffText(detail.files) : `${call?.name ?? ""} ${JSON.stringify(call?.args, undefined, 2)}`;
+  const hosts = detail.hosts?.length ? [`network: ${detail.hosts.join(", ")}`] : [];
+  return [headline(decision, session), subject, [...factsOf(decision, session), ...hosts].join(" \u00b7 "), detail.why.text].filter(Boolean).join("\n\n");
 }

@@ -1,6 +1,7 @@
 import { relative } from "node:path";
 import * as vscode from "vscode";
-import { resolveInside } from "./model/folders";
+import { resolveInside, sessionPath } from "./model/folders";
+import { openFolders } from "./openFolders";
 import type { ClientTool } from "./protocol";
 import { confirmEdit } from "./views/proposal";
 import type { Texts } from "./views/textDocuments";
@@ -88,7 +89,7 @@ export const handlers: Record<string, Handler> = {
 
 /** fileOf resolves a path from a tool call. It throws if the file is outside the open folders. */
 function fileOf(path: string, cwd: string): vscode.Uri {
-  const file = resolveInside(vscode.workspace.workspaceFolders?.map(({ uri }) => uri.fsPath) ?? [], cwd, path);
+  const file = resolveInside(openFolders(), cwd, path);
   if (file === undefined) {
     throw new Error(`${path} is outside the folders that are open in the editor`);
   }
@@ -97,8 +98,12 @@ function fileOf(path: string, cwd: string): vscode.Uri {
 
 /** pathOf returns the path of a file for the agent, relative to cwd if possible. */
 function pathOf(uri: vscode.Uri, cwd: string): string {
-  const path = relative(cwd, uri.fsPath);
-  return uri.scheme !== "file" ? uri.toString() : path.startsWith("..") ? uri.fsPath : path;
+  if (uri.scheme !== "file") {
+    return uri.toString();
+  }
+  const file = sessionPath(openFolders(), uri.fsPath);
+  const path = relative(cwd, file);
+  return path.startsWith("..") ? file : path;
 }
 
 function openFiles(_: object, { cwd, editor = vscode.window.visibleTextEditors[0] }: CallContext): string {

@@ -7,6 +7,7 @@ import { EditorTools } from "./editorTools";
 import { Daemon, messageOf } from "./daemon/daemon";
 import { VSCodeChat } from "./lm/vscodeChat";
 import { counted, isInFolders } from "./model/sessions";
+import { realFolders } from "./openFolders";
 import { program } from "./program";
 import type { Session } from "./protocol";
 import { Sessions } from "./sessions";
@@ -102,6 +103,5 @@ function isShown(sessions: Sessions, id: string): boolean {
 /** sessionForTools returns the session if it works in a folder of this window. Other sessions get no editor tools. */
 function sessionForTools(sessions: Sessions, id: string | undefined): Session | undefined {
   const session = id === undefined ? undefined : sessions.list.get(id);
-  const open = vscode.workspace.workspaceFolders?.map((folder) => folder.uri.fsPath) ?? [];
-  return session && isInFolders(session, open) ? session : undefined;
+  return session && isInFolders(session, realFolders()) ? session : undefined;
 }

@@ -16,16 +16,55 @@ export interface ApprovalConfig {
   sandbox?: SandboxMode;
 }
 
+/** ApprovalDetail shows what a call will do, and which answers beyond yes and no the decision accepts. A client that ignores it can still allow exactly the call in the prompt, or reject it. */
+export interface ApprovalDetail {
+  /** the call runs a command */
+  command?: CommandDetail;
+  /** the call changes these files */
+  files?: FilePreview[];
+  /** the command wants to reach these hosts */
+  hosts?: string[];
+  /** why lashd asks */
+  why: ApprovalReason;
+  /** what allowSession and allowAlways can cover besides exactly this call, narrowest first; the first is the proposal */
+  widths?: ApprovalWidth[];
+  /** allowOnce may carry changed arguments */
+  editable?: boolean;
+}
+
 /** ApprovalMode says what lashd does with a tool call: run it, ask for approval, or reject it. */
 export type ApprovalMode = "allow" | "ask" | "deny";
 
-/** ApprovalRule decides about the tool calls it matches. If several rules match, the strictest counts: deny, then ask, then allow. An ask or deny rule also matches tools that declare themselves to be like the named tool. The prefix is compared with the subjects of a call: its command or its paths; for a patch, every path in it. An ask or deny rule matches if one subject matches. An allow rule matches only if all subjects match. Commands are parsed like a shell does. The words of the prefix are compared with each simple command, including commands run by env, sudo, sh -c and similar programs. An allow rule must match all of them, and the command line must hold only literal words. If lashd cannot know what a command runs, a deny rule asks instead. A prefix with a slash names a program or a directory of programs. A path matches if it equals the prefix or lies below it. Both may be absolute or relative to the workspace. lashd compares the path as written and the path after following symbolic links. For ask and deny, one match is enough and case is ignored; allow needs both. */
+/** ApprovalReason is why a call is allowed, asked about or denied. */
+export interface ApprovalReason {
+  by: DecidedBy;
+  /** the rule that decides */
+  rule?: ApprovalRule;
+  /** of the rule, or of the answer */
+  level?: RuleLevel;
+  /** one sentence for people */
+  text: string;
+}
+
+/** ApprovalRule decides about the tool calls it matches. If several rules match, the strictest counts: deny, then ask, then allow. An ask or deny rule also matches tools that declare themselves to be like the named tool. At most one of command, path and host limits the rule to some calls of its tools. It is compared with the subjects of a call: its command, its paths (for a patch, every path in it) and the hosts that its command wants to reach. An ask or deny rule matches if one subject matches. An allow rule for commands or paths matches only if it covers all commands and paths of the call. Hosts need an allow rule of their own, unless a rule allows the tool without a limit. Commands are parsed like a shell does. The words of the rule are compared with each simple command, including commands run by env, sudo, sh -c and similar programs. An allow rule must match all of them, and the command line must hold only literal words. If lashd cannot know what a command runs, a deny rule asks instead. A first word with a slash names a program or a directory of programs. A command with an option that makes its program run another one, such as go test -exec, is allowed only if the rule names the option. A path matches if it equals the rule's path or lies below it. Both may be absolute or relative to the workspace. lashd compares the path as written and the path after following symbolic links. For ask and deny, one match is enough and case is ignored; allow needs both. */
 export interface ApprovalRule {
-  /** a tool name, or a pattern with * */
-  tool: string;
-  /** the first words of a command, or a path */
-  prefix?: string;
+  /** a tool name, or a pattern with *; absent: all tools that have such a command, path or host */
+  tool?: string;
+  /** the first words of a command */
+  command?: string;
+  /** a file, a directory with everything below it, or a pattern for them: * matches within a name, ** across directories */
+  path?: string;
+  /** a host, or *.domain for every host below it; with :port only that port */
+  host?: string;
   action: ApprovalMode;
+}
+
+/** ApprovalWidth is a set of calls that an answer can cover. */
+export interface ApprovalWidth {
+  /** for a person, such as: commands that begin with go test */
+  text: string;
+  /** the rule that is stored; absent: exactly this call */
+  rule?: ApprovalRule;
 }
 
 /** ArtifactReadParams selects a range of an artifact. */
@@ -102,6 +141,82 @@ export interface Attachment {
 
 /** AttemptOutcome says how an attempt ended. */
 export type AttemptOutcome = "completed" | "failed" | "aborted" | "interrupted";
+
+/** AuditEntry is an audit record with its place in the log of its session. */
+export interface AuditEntry {
+  sessionId: SessionID;
+  seq: Seq;
+  atMs: number;
+  /** absent: a client made the call */
+  turnId?: TurnID;
+  kind: AuditKind;
+  callId?: CallID;
+  taskId?: TaskID;
+  tool: string;
+  subject?: string;
+  dir?: string;
+  sandbox?: SandboxMode;
+  granted?: string[];
+  hosts?: RefusedHost[];
+  why: ApprovalReason;
+  choice?: DecisionChoice;
+  by?: string;
+}
+
+/** AuditKind is the kind of an AuditRecord. */
+export type AuditKind = "outside" | "allowed" | "refused";
+
+/** AuditListParams selects a page of the audit records of a session. */
+export interface AuditListParams {
+  sessionId: SessionID;
+  /** absent: all */
+  kind?: AuditKind;
+  /** ms since 1970; absent: from the start */
+  sinceMs?: number;
+  cursor?: string;
+  /** 1 to 500; absent: 200 */
+  limit?: number;
+}
+
+/** AuditListResult is a page of audit records in order. A page may be empty before the last one. */
+export interface AuditListResult {
+  data: AuditEntry[];
+  nextCursor?: string;
+}
+
+/** AuditRecord says who decided over a tool call, and where its programs ran. Calls that need no decision, such as commands in a sandbox and tools that only read, have none unless the sandbox refuses something to them. */
+export interface AuditRecord {
+  kind: AuditKind;
+  /** absent for a background command or monitor that has ended */
+  callId?: CallID;
+  /** the task of the background command or monitor to which the sandbox refused something */
+  taskId?: TaskID;
+  tool: string;
+  /** the command, the paths or the hosts; at most 2,000 bytes */
+  subject?: string;
+  /** of the command */
+  dir?: string;
+  /** the mode in which its programs ran */
+  sandbox?: SandboxMode;
+  /** hosts that the call named, for a call that was allowed */
+  granted?: string[];
+  /** each host that the proxy of the command refused */
+  hosts?: RefusedHost[];
+  /** what decided; with a choice, why lashd asked */
+  why: ApprovalReason;
+  /** the answer, if lashd asked */
+  choice?: DecisionChoice;
+  /** who answered: a client id, deadline, or internal:<subject> */
+  by?: string;
+}
+
+/** AuditVerifyResult says whether the log of a session is complete and unchanged. */
+export interface AuditVerifyResult {
+  /** checked events */
+  events: number;
+  /** absent: the log is sound */
+  problem?: string;
+}
 
 /** Authority limits what a session may use. It is set when the session is created, stored with it, and never grows, neither for the session nor for its forks. */
 export interface Authority {
@@ -325,6 +440,16 @@ export interface CodeStateResult {
   stale?: boolean;
 }
 
+/** CommandDetail is a command that a call runs. */
+export interface CommandDetail {
+  /** as the model wrote it */
+  command: string;
+  /** absolute directory that the command starts in, without symbolic links if it exists */
+  dir: string;
+  /** the command runs outside the sandbox */
+  outside?: boolean;
+}
+
 /** authorizes tool/complete for a pending call; only the tool that took it knows it */
 export type CompletionKey = string;
 
@@ -406,6 +531,15 @@ export interface DebugPromptResult {
   issues?: Issue[];
 }
 
+/** DecidedBy names what decided over a call. */
+export type DecidedBy = "rule" | "mode" | "sandbox" | "outside" | "protected" | "plugin" | "ceiling" | "answer" | "client";
+
+/** DecidingCommand is a simple command for which the decision alone is the same as for its line, and the reason of that. */
+export interface DecidingCommand {
+  command: string;
+  reason: ApprovalReason;
+}
+
 /** Decision is a stored question that a session waits on. It survives disconnects and restarts. The first answer counts. */
 export interface Decision {
   decisionId: DecisionID;
@@ -431,13 +565,27 @@ export interface Decision {
   deadlineAtMs: number;
   /** of a completion */
   deferral?: Deferral;
+  /** of an approval: what the call will do, and what an answer may add to its choice */
+  detail?: ApprovalDetail;
   answer?: DecisionAnswer;
+  /** RemainingMs is the time left until the deadline, in decision/list and session/attach. A client counts down from it, whatever its own clock says. In decision/opened it is absent: there the time left is deadlineAtMs - openedAtMs. */
+  remainingMs?: number;
 }
 
 /** DecisionAnswer is the answer to a decision and its author. */
 export interface DecisionAnswer {
   choice: DecisionChoice;
   value?: unknown;
+  /** of allowOnce: the call runs with these arguments instead of its own */
+  args?: unknown;
+  /** with args: the resolved paths of the call with them, which the answer covers */
+  places?: string[];
+  /** of allowOnce: the hunks that were taken; args makes exactly these changes */
+  hunks?: number[];
+  /** of allowSession and allowAlways: index into detail.widths; absent: exactly this call */
+  width?: number;
+  /** of reject: text for the model */
+  reason?: string;
   /** a client id, deadline, or internal:<subject> */
   by: string;
   atMs: number;
@@ -463,7 +611,7 @@ export interface DecisionListResult {
   data: Decision[];
 }
 
-/** DecisionRespondParams answers a decision. */
+/** DecisionRespondParams answers a decision. Args, hunks, width and reason belong to approvals; detail says which of them a decision accepts. */
 export interface DecisionRespondParams {
   idempotencyKey?: string;
   decisionId: DecisionID;
@@ -473,6 +621,14 @@ export interface DecisionRespondParams {
   value?: unknown;
   /** the decision's argsHash; required to approve a tool call, ignored otherwise */
   argsHash?: Digest;
+  /** with allowOnce: run the call with these arguments instead. They are validated and judged: a denial stays one */
+  args?: unknown;
+  /** with allowOnce: make only these changes, as indexes over the hunks of all files in order, from 0 */
+  hunks?: number[];
+  /** with allowSession or allowAlways: index into detail.widths; absent: exactly this call */
+  width?: number;
+  /** with reject: text for the model, at most 8192 bytes */
+  reason?: string;
 }
 
 /** DecisionRespondResult is the answer that counts. won reports whether it is the one you sent. */
@@ -572,7 +728,7 @@ export interface ErrorData {
 }
 
 /** ErrorKind is the stable name of an error, in data.kind. */
-export type ErrorKind = "parseError" | "badFrame" | "frameTooLarge" | "foreignProtocol" | "invalidRequest" | "notInitialized" | "methodNotFound" | "invalidParams" | "internal" | "denied" | "overloaded" | "cancelled" | "sessionNotFound" | "turnNotFound" | "nodeNotFound" | "inputNotFound" | "decisionNotFound" | "toolNotFound" | "triggerNotFound" | "callNotFound" | "modelNotFound" | "driverNotFound" | "snapshotNotFound" | "taskNotFound" | "taskElsewhere" | "taskEnded" | "monitorNotFound" | "artifactNotFound" | "unknownOperation" | "missingSession" | "unexpectedSession" | "operationFailed" | "pluginFailed" | "pluginNotFound" | "pluginTrusted" | "mcpServerTaken" | "pluginModified" | "extensionRejected" | "sessionDeleted" | "sessionStillInUse" | "turnActive" | "turnNotActive" | "noCode" | "cellInterrupted" | "conflict" | "forkPointNotRetained" | "fileConflict" | "filesUnrestorable" | "pointNotFound" | "generationMismatch" | "unsupportedInput" | "tooLarge" | "providerError" | "storageFull" | "storageBusy" | "storagePoisoned" | "storageReadOnly" | "shuttingDown";
+export type ErrorKind = "parseError" | "badFrame" | "frameTooLarge" | "foreignProtocol" | "invalidRequest" | "notInitialized" | "methodNotFound" | "invalidParams" | "internal" | "denied" | "overloaded" | "cancelled" | "sessionNotFound" | "turnNotFound" | "nodeNotFound" | "inputNotFound" | "decisionNotFound" | "toolNotFound" | "triggerNotFound" | "callNotFound" | "modelNotFound" | "driverNotFound" | "snapshotNotFound" | "taskNotFound" | "taskElsewhere" | "taskEnded" | "monitorNotFound" | "artifactNotFound" | "unknownOperation" | "missingSession" | "unexpectedSession" | "operationFailed" | "pluginFailed" | "pluginNotFound" | "pluginTrusted" | "mcpServerTaken" | "pluginModified" | "extensionRejected" | "sessionDeleted" | "sessionStillInUse" | "workspaceElsewhere" | "turnActive" | "turnNotActive" | "noCode" | "cellInterrupted" | "conflict" | "forkPointNotRetained" | "fileConflict" | "filesUnrestorable" | "pointNotFound" | "generationMismatch" | "unsupportedInput" | "tooLarge" | "providerError" | "storageFull" | "storageBusy" | "storagePoisoned" | "storageReadOnly" | "shuttingDown";
 
 /** Event is an entry of a session's log, as subscribers receive it. Type determines which fields after it are set; the comments of EventType list them. An event with a Seq is durable. Events without one are never replayed. */
 export interface Event {
@@ -623,10 +779,11 @@ export interface Event {
   monitor?: Monitor;
   updates?: MonitorUpdate[];
   point?: FilePoint;
+  audit?: AuditRecord;
 }
 
 /** EventType is the type of a session event. Durable reports which types have a Seq. */
-export type EventType = "turn/accepted" | "turn/started" | "turn/completed" | "item/started" | "item/delta" | "item/completed" | "item/retracted" | "model/requested" | "model/recorded" | "input/accepted" | "decision/opened" | "decision/resolved" | "tool/requested" | "tool/progress" | "cell/call" | "retry/status" | "plugin/status" | "plugin/custom" | "frame/opened" | "session/configured" | "session/forked" | "session/rewound" | "session/compacted" | "tools/changed" | "queue/changed" | "task/started" | "task/changed" | "task/completed" | "monitor/update" | "snapshot/created" | "snapshot/deleted" | "file/point" | "usage/updated";
+export type EventType = "turn/accepted" | "turn/started" | "turn/completed" | "item/started" | "item/delta" | "item/completed" | "item/retracted" | "model/requested" | "model/recorded" | "input/accepted" | "decision/opened" | "decision/resolved" | "tool/requested" | "tool/progress" | "cell/call" | "retry/status" | "plugin/status" | "plugin/custom" | "frame/opened" | "session/configured" | "session/forked" | "session/rewound" | "session/compacted" | "tools/changed" | "queue/changed" | "task/started" | "task/changed" | "task/completed" | "monitor/update" | "snapshot/created" | "snapshot/deleted" | "file/point" | "audit/recorded" | "usage/updated";
 
 /** FailureClass groups tool failures. */
 export type FailureClass = "invalidRequest" | "io" | "unavailable" | "permissionDenied" | "timeout" | "execution" | "external" | "resourceLimit" | "internal";
@@ -691,6 +848,26 @@ export interface FilePoint {
   unrestorable?: string;
   /** a later undo reverted it */
   undone?: boolean;
+}
+
+/** FilePreview is what a call will change in one file. If the file has changed when the call runs, the call fails and changes nothing. */
+export interface FilePreview {
+  /** relative to the workspace if it is in it */
+  path: string;
+  kind: PreviewKind;
+  hunks?: Hunk[];
+  /** lines, including those that are not shown */
+  added?: number;
+  /** lines, including those that are not shown */
+  removed?: number;
+  /** the diff is too large and incomplete; then hunks cannot be chosen */
+  cut?: boolean;
+  /** the old or new content is not text; there are no hunks */
+  binary?: boolean;
+  /** why there is no diff: for example, the file cannot be read */
+  problem?: string;
+  /** hash of the content that the diff starts from; absent: no file, or it was not read */
+  before?: Digest;
 }
 
 /** FileProblem says why lashd has no copy of a file and cannot restore it. */
@@ -843,6 +1020,30 @@ export interface HeadResult {
   duplicate?: boolean;
 }
 
+/** HostRules are the patterns of a policy's rules about hosts. A host that Ask matches is not allowed by Allow. */
+export interface HostRules {
+  allow?: string[];
+  ask?: string[];
+}
+
+/** HostsRetry runs a call again that lacked hosts. */
+export interface HostsRetry {
+  /** what the call reaches in addition, to show to people */
+  hosts: string[];
+  /** arguments of the call */
+  retry: unknown;
+}
+
+/** Hunk is one region of a diff. Lines count from 1. */
+export interface Hunk {
+  oldStart: number;
+  oldLines: number;
+  newStart: number;
+  newLines: number;
+  /** lines that begin with a space, - or +; after a last line without newline comes a line that begins with a backslash */
+  text: string;
+}
+
 /** InitializeParams opens a connection. */
 export interface InitializeParams {
   /** absent: any version */
@@ -948,6 +1149,20 @@ export type ItemKind = "userMessage" | "agentMessage" | "reasoning" | "toolCall"
 
 /** ItemStatus is the state of an item. */
 export type ItemStatus = "inProgress" | "completed" | "failed" | "unknown";
+
+/** ListedRule is an approval rule and where it comes from. */
+export interface ListedRule {
+  /** for rule/remove; absent: only the file can be changed */
+  ruleId?: string;
+  level: RuleLevel;
+  rule: ApprovalRule;
+  /** config.toml, .agents/rules.toml, lashd for a stored rule of the workspace, settings for those of a session, or answer */
+  from: string;
+  /** an answer for exactly one call of the rule's tool, with the arguments of that call */
+  exact?: boolean;
+  /** client that answered */
+  by?: string;
+}
 
 /** MCPServer configures an MCP server, with the names of .mcp.json. Set either command or url. lashd does not expand variables in it and does not store it. Values of env and headers never appear in output of lashd. */
 export interface MCPServer {
@@ -1095,6 +1310,8 @@ export interface MonitorSpec {
   env?: Record<string, string>;
   /** absent: the command runs outside a sandbox */
   sandbox?: SandboxMode;
+  /** hosts that the command reaches from its sandbox; absent: none */
+  network?: NetworkAccess;
   /** no time limit */
   persistent?: boolean;
   /** time limit, after which lashd stops the monitor as failed; 0: 300000; at most 3600000 */
@@ -1162,6 +1379,16 @@ export interface MonitorUpdatesResult {
 
 /** MonitorWake says what a line on a monitor's standard output does. A line on its standard error only produces an event. */
 export type MonitorWake = "queueTurn" | "notify";
+
+/** NetworkAccess says which hosts a command in a sandbox reaches. lashd computes it when it judges the call. It does not change while the command runs. A pattern is a name, "*.name" for the names below one, "*" for all names, or an address, each with an optional port. Without a port, ports 80 and 443 are meant where something is allowed, and every port where it is denied or asked about. */
+export interface NetworkAccess {
+  /** Granted are hosts that the call named, and that were allowed. */
+  granted?: string[];
+  /** Rules are those of each policy that applies to the call. A host that is not granted must be allowed by all of them. */
+  rules?: HostRules[];
+  /** Denied are hosts that a rule denies, whatever else allows them. */
+  denied?: string[];
+}
 
 /** Node is an immutable entry of a session's history. Exactly one of message, plugin and frameOpen is set. */
 export interface Node {
@@ -1569,6 +1796,8 @@ export interface PluginServer {
   tools: number;
   /** name and version that it reports */
   product?: string;
+  /** where lashd starts it: in the sandbox of the session, or why not; absent: lashd does not start it */
+  sandbox?: string;
   error?: string;
 }
 
@@ -1620,6 +1849,9 @@ export interface Policy {
   /** the requester's driver; sessions with another driver run no code cells */
   driver?: string;
 }
+
+/** PreviewKind is what a call does to a file. */
+export type PreviewKind = "create" | "change" | "delete";
 
 /** Price is the price of a model per million tokens, in US dollars. */
 export interface Price {
@@ -1729,6 +1961,17 @@ export interface ReasoningSpec {
   budgets?: Record<string, number>;
 }
 
+/** RefusedHost is a host that a command tried to reach and that its sandbox refused. */
+export interface RefusedHost {
+  /** with its port, unless that is 80 or 443 */
+  host: string;
+  reason: string;
+  /** of the first attempt, in ms since 1970 */
+  atMs: number;
+  /** Hosts are what the argument hosts of a call needs so that the host is reached. Absent: a rule denies it. */
+  hosts?: string[];
+}
+
 /** Relation links a session to the session it was created from. */
 export interface Relation {
   kind: RelationKind;
@@ -1775,8 +2018,107 @@ export type RewindFiles = "also" | "only";
 /** Role is the author of a message. */
 export type Role = "user" | "assistant" | "system" | "event";
 
+/** RuleAddParams stores a rule. A rule of a session applies from its next turn on, others at once. */
+export interface RuleAddParams {
+  idempotencyKey?: string;
+  level: RuleLevel;
+  rule: ApprovalRule;
+  /** of level session; of level workspace instead of cwd */
+  sessionId?: SessionID;
+  /** of level workspace: absolute */
+  cwd?: string;
+}
+
+/** RuleAddResult has the stored rule. */
+export interface RuleAddResult {
+  rule: ListedRule;
+  duplicate?: boolean;
+}
+
+/** RuleLevel says whose rule it is. */
+export type RuleLevel = "user" | "workspace" | "session";
+
+/** RuleListParams names the session or the directory whose rules are listed. Without both, only rules of the user are listed. */
+export interface RuleListParams {
+  sessionId?: SessionID;
+  /** absolute */
+  cwd?: string;
+}
+
+/** RuleListResult lists the rules that apply, and what is wrong with the files that have some. */
+export interface RuleListResult {
+  data: ListedRule[];
+  /** one sentence each, such as the error in a file; its earlier rules still apply, or lashd asks */
+  problems?: string[];
+}
+
+/** RuleRemoveParams removes a rule or an answer that rule/list shows. */
+export interface RuleRemoveParams {
+  idempotencyKey?: string;
+  ruleId: string;
+  /** of a rule of level session */
+  sessionId?: SessionID;
+}
+
+/** RuleRemoveResult has the removed rule. */
+export interface RuleRemoveResult {
+  rule: ListedRule;
+  duplicate?: boolean;
+}
+
+/** RuleTestParams describes a call that is judged and not made. Without a session, a new session in cwd with default settings is assumed, which knows only lashd's own tools. */
+export interface RuleTestParams {
+  sessionId?: SessionID;
+  cwd?: string;
+  /** absent: shell */
+  tool?: string;
+  args?: unknown;
+  /** instead of args: the command line of the call */
+  command?: string;
+  /** instead of args: the path of the call */
+  path?: string;
+}
+
+/** RuleTestResult is what lashd would do with a call. */
+export interface RuleTestResult {
+  decision: ApprovalMode;
+  reason: ApprovalReason;
+  /** of a line with several simple commands, if it is not allowed: those that decided */
+  commands?: DecidingCommand[];
+  /** the sandbox in which the command would run; absent: none */
+  sandbox?: SandboxMode;
+}
+
 /** SandboxMode says what the commands of a session reach. Commands in a sandbox run without a question, unless a rule or the approval mode says otherwise. Where the system has no sandbox, lashd asks instead. */
 export type SandboxMode = "readOnly" | "workspace" | "fullAccess";
+
+/** SandboxRefusal says that the sandbox seems to have refused something to a call that has ended. A client can offer to run the call once with more hosts or outside the sandbox: by tool/call with the tool's name, the arguments below as args, and tell set. */
+export interface SandboxRefusal {
+  /** one sentence for people, such as: The command has no network. */
+  what: string;
+  /** the mode in which the call ran */
+  mode: SandboxMode;
+  /** each host that the proxy of the command refused, in order, at most 100; absent: the rest is guessed from the output */
+  hosts?: RefusedHost[];
+  /** a rule that would allow such a call outside the sandbox without a question */
+  rule?: ApprovalRule;
+  /** the tool to call again; absent: that of the call */
+  tool?: string;
+  /** runs the call again in its sandbox with more hosts; absent: hosts would not help, or a rule denies them */
+  withHosts?: HostsRetry;
+  /** arguments that run the call outside the sandbox; absent: no tool can run it again */
+  retry?: unknown;
+}
+
+/** SentInput is the text of an input, and where it was sent last. */
+export interface SentInput {
+  text: string;
+  sessionId: SessionID;
+  inputId: InputID;
+  /** the turn that used it */
+  turnId?: TurnID;
+  atMs: number;
+}
 
 /** sequence number of an event in its session: 1, 2, 3, ... without gaps */
 export type Seq = number;
@@ -1957,6 +2299,21 @@ export interface SessionForkParams {
 
 /** ses_... */
 export type SessionID = string;
+
+/** SessionInputsParams selects inputs that people sent. */
+export interface SessionInputsParams {
+  /** only inputs of sessions in this directory */
+  cwd?: string;
+  cursor?: string;
+  /** 1 to 500; absent: 100. A page holds at most about 1 MiB */
+  limit?: number;
+}
+
+/** SessionInputsResult is a page of inputs, newest first. */
+export interface SessionInputsResult {
+  data: SentInput[];
+  nextCursor?: string;
+}
 
 /** SessionListParams selects sessions. The result is sorted newest first. */
 export interface SessionListParams {
@@ -2479,6 +2836,8 @@ export interface TaskOutcome {
   code?: string;
   message?: string;
   evidence?: TaskEvidence;
+  /** the sandbox seems to have refused something to the command */
+  refusal?: SandboxRefusal;
 }
 
 /** TaskOutputParams selects a range of a task's output. */
@@ -2563,6 +2922,8 @@ export interface TaskShell {
   env?: Record<string, string>;
   /** absent: the command runs outside a sandbox */
   sandbox?: SandboxMode;
+  /** hosts that the command reaches from its sandbox; absent: none */
+  network?: NetworkAccess;
   /** run it in a terminal of this size */
   pty?: TaskTerminal;
   /** for recovery external: the command keeps running when lashd stops; lashd still detects its end and can stop it */
@@ -2715,6 +3076,8 @@ export interface ToolCallParams {
   sessionId: SessionID;
   name: string;
   args?: unknown;
+  /** the model reads the call and its output at its next step */
+  tell?: boolean;
 }
 
 /** ToolCallRecord is one tool call of a turn, from start to result. */
@@ -2828,6 +3191,8 @@ export interface ToolOutput {
   change?: FileChange;
   /** all retries were used */
   exhausted?: boolean;
+  /** the sandbox seems to have refused something */
+  refusal?: SandboxRefusal;
   /** outcomes of the call's intents; set by lashd */
   intents?: IntentOutcome[];
   /** files for the model, with the checks and limits of an input */
@@ -3366,6 +3731,10 @@ export interface Methods {
   "artifact/read": { params: ArtifactReadParams; result: ArtifactReadResult };
   /** Uploads an artifact in parts. The last part stores it. */
   "artifact/write": { params: ArtifactWriteParams; result: ArtifactWriteResult };
+  /** Lists, in order, who decided over the tool calls of a session, and what ran outside a sandbox or was refused. */
+  "audit/list": { params: AuditListParams; result: AuditListResult };
+  /** Checks that the log of a session is complete and unchanged. */
+  "audit/verify": { params: SessionParams; result: AuditVerifyResult };
   /** Runs a code cell without a model. Without `write`, it can only look: it calls no tools and its assignments are forgotten. */
   "code/execute": { params: CodeExecuteParams; result: CodeExecuteResult };
   /** Returns the variables that code cells of a session have set. Fails if the session's driver runs no code. */
@@ -3432,6 +3801,14 @@ export interface Methods {
   "queue/list": { params: QueueListParams; result: QueueListResult };
   /** Returns the OpenRPC document of this protocol. */
   "rpc/discover": { params: Empty; result: unknown };
+  /** Stores an approval rule of the user, a workspace or a session. */
+  "rule/add": { params: RuleAddParams; result: RuleAddResult };
+  /** Lists approval rules of the user, a workspace and a session. */
+  "rule/list": { params: RuleListParams; result: RuleListResult };
+  /** Removes an approval rule, or an answer for more than one call. */
+  "rule/remove": { params: RuleRemoveParams; result: RuleRemoveResult };
+  /** Judges a tool call without making it: the decision, its reason and the rule that decides. */
+  "rule/test": { params: RuleTestParams; result: RuleTestResult };
   /** Subscribes to events of the whole daemon. */
   "server/attach": { params: Empty; result: StatusResult };
   /** Copies all stored data to a new directory. Turns keep running during the copy. */
@@ -3460,6 +3837,8 @@ export interface Methods {
   "session/diff": { params: SessionDiffParams; result: SessionDiffResult };
   /** Creates a session that shares this session's history up to a node. */
   "session/fork": { params: SessionForkParams; result: SessionNewResult };
+  /** Lists the texts that people sent to the sessions of a directory, newest first and each once. It covers the newest 5,000 inputs, without those of subagents, plugins and triggers. */
+  "session/inputs": { params: SessionInputsParams; result: SessionInputsResult };
   /** Lists sessions, newest first. Sessions of subagents are included only on request. */
   "session/list": { params: SessionListParams; result: SessionListResult };
   /** Creates a session and attaches the connection to it. */

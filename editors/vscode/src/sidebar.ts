@@ -2,6 +2,7 @@ import * as vscode from "vscode";
 import type { Chats } from "./chat/chats";
 import type { Commands } from "./commands";
 import type { Daemon } from "./daemon/daemon";
+import { realFolders } from "./openFolders";
 import type { Task } from "./protocol";
 import type { Sessions } from "./sessions";
 import { SessionTools } from "./sessionTools";
@@ -50,7 +51,7 @@ export class Sidebar {
   setActiveChat(chats: Chats): void {
     const sessionId = chats.active?.followed.id;
     const session = sessionId === undefined ? undefined : this.sessions.list.get(sessionId);
-    const cwd = session?.cwd ?? vscode.workspace.workspaceFolders?.[0]?.uri.fsPath;
+    const cwd = session?.cwd ?? realFolders()[0];
     this.tools.setPlace({ cwd, sessionId });
     this.tasks.setSession(sessionId);
     this.snapshots.setSession(sessionId);

@@ -7,6 +7,7 @@ import (
 	"context"
 	"iter"
 	"log/slog"
+	"path/filepath"
 	"sync"
 	"testing"
 
@@ -15,6 +16,7 @@ import (
 	"lashd/engine/plugin"
 	"lashd/engine/provider"
 	"lashd/engine/provider/scripted"
+	"lashd/engine/sandbox"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
@@ -24,10 +26,12 @@ type Daemon struct {
 	*engine.Engine
 	// Stop stops the engine and closes the store. It may be called again.
 	Stop func()
+	// Store is the store of the engine.
+	Store *persistence.Store
 }
 
 // Start runs an engine on the store in dir. window is the size of the model's context in
-// tokens; 0 means unknown. Tools need no approval.
+// tokens; 0 means unknown. Tools need no approval, and commands run outside a sandbox.
 func Start(t testing.TB, dir string, window int64, model provider.Provider, plugins ...plugin.Factory) *Daemon {
 	t.Helper()
 	return StartWith(t, standard.Factory{}, dir, window, model, plugins...)
@@ -45,10 +49,10 @@ func StartWith(t testing.TB, driver plugin.Factory, dir string, window int64, mo
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &Daemon{Engine: engine.New(engine.Config{
-		Store: store, Plugins: host, Log: log, StateDir: dir,
+	d := &Daemon{Store: store, Engine: engine.New(engine.Config{
+		Store: store, Plugins: host, Log: log, StateDir: dir, Sandbox: sandbox.Places{State: dir, Scratch: filepath.Join(dir, "sandbox")},
 		Models:   engine.FixedModels{{Name: "test", Spec: protocol.ModelSpec{Provider: "test", ID: "m", ContextWindow: window}, Provider: model}},
-		Defaults: protocol.Config{Driver: driver.ID(), Budget: protocol.Budget{Iterations: 20}, Approval: protocol.ApprovalConfig{Mode: protocol.ApproveAllow}},
+		Defaults: protocol.Config{Driver: driver.ID(), Budget: protocol.Budget{Iterations: 20}, Approval: protocol.ApprovalConfig{Mode: protocol.ApproveAllow, Sandbox: protocol.SandboxFullAccess}},
 	})}
 	d.Stop = run(t, store, d.Engine)
 	t.Cleanup(d.Stop)

@@ -49,7 +49,8 @@ var startSchema = json.RawMessage(`{
 		"persistent": {"type": "boolean", "description": "run without a time limit, and start again after a restart of lashd"},
 		"timeoutMs": {"type": "integer", "minimum": 1, "maximum": 3600000, "description": "milliseconds after which it is stopped (default: 300000)"},
 		"notifyOnly": {"type": "boolean", "description": "do not wake you; read the lines with list_monitors"},
-		"outside": {"type": "boolean", "description": "run it outside the sandbox, if the session has one; a person is asked"}
+		"outside": {"type": "boolean", "description": "run it outside the sandbox, if the session has one; a person is asked"},
+		"hosts": {"type": "array", "items": {"type": "string"}, "maxItems": 32, "description": "hosts that the command needs to reach from the sandbox by HTTP or HTTPS, such as example.com or *.example.com:8080; a person is asked unless rules allow them"}
 	},
 	"required": ["id", "command"],
 	"additionalProperties": false
@@ -132,17 +133,23 @@ func (Factory) Execute(ctx context.Context, call tool.Invocation) (tool.Result, 
 // The result does not wait for output: lines arrive later, as wakes.
 func start(ctx context.Context, monitors plugin.MonitorService, key protocol.Mutation, call tool.Invocation) (tool.Result, error) {
 	var a struct {
-		ID         string `json:"id"`
-		Command    string `json:"command"`
-		Cwd        string `json:"cwd"`
-		Persistent bool   `json:"persistent"`
-		TimeoutMs  int64  `json:"timeoutMs"`
-		NotifyOnly bool   `json:"notifyOnly"`
+		ID         string   `json:"id"`
+		Command    string   `json:"command"`
+		Cwd        string   `json:"cwd"`
+		Persistent bool     `json:"persistent"`
+		TimeoutMs  int64    `json:"timeoutMs"`
+		NotifyOnly bool     `json:"notifyOnly"`
+		Outside    bool     `json:"outside"`
+		Hosts      []string `json:"hosts"`
 	}
 	if err := json.Unmarshal(call.Args, &a); err != nil {
 		return tool.Result{}, err // cannot happen: the arguments match the schema
 	}
-	spec := protocol.MonitorSpec{ID: a.ID, Command: a.Command, Cwd: a.Cwd, Sandbox: call.Sandbox, Persistent: a.Persistent, TimeoutMs: a.TimeoutMs, Restart: a.Persistent}
+	if a.Outside && len(a.Hosts) > 0 {
+		return tool.Result{Output: protocol.Fail(protocol.FailInvalidRequest, "invalid_arguments",
+			"arguments of start_monitor: outside and hosts exclude each other: outside of the sandbox a command reaches every host", protocol.FromTool)}, nil
+	}
+	spec := protocol.MonitorSpec{ID: a.ID, Command: a.Command, Cwd: a.Cwd, Sandbox: call.Sandbox, Network: call.Network, Persistent: a.Persistent, TimeoutMs: a.TimeoutMs, Restart: a.Persistent}
 	if a.NotifyOnly {
 		spec.Wake = protocol.WakeNotify
 	}

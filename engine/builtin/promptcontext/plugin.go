@@ -11,6 +11,7 @@ import (
 
 	"lashd/engine/plugin"
 	"lashd/internal/deadline"
+	"lashd/internal/pathresolve"
 	"lashd/rpc/protocol"
 )
 
@@ -72,9 +73,7 @@ type looker struct {
 	cwd   string
 	state string
 	files reader
-	// here caches the resolved path of cwd, own that of state.
-	here location
-	own  location
+	own   location // caches the resolved path of state
 }
 
 // renewed returns a looker for the same workspace without cached state.
@@ -91,7 +90,10 @@ func (l *looker) withoutFiles(why error) []plugin.Prompt {
 // look reads the files and returns the prompts. It runs with a deadline and may be
 // abandoned.
 func (l *looker) look(context.Context) ([]plugin.Prompt, error) {
-	at := climb(l.here.of(l.cwd), l.own.of(l.state))
+	if err := pathresolve.Elsewhere(l.cwd); err != nil {
+		return l.withoutFiles(err), nil
+	}
+	at := climb(l.cwd, l.own.of(l.state))
 	return []plugin.Prompt{
 		{Slot: plugin.SlotEnvironment, Title: "Environment", Content: l.environment(at)},
 		{Slot: plugin.SlotProjectInstructions, Title: "Project instructions", Content: l.instructions(at)},

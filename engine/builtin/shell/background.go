@@ -41,6 +41,8 @@ type startArgs struct {
 	Rerunnable bool   `json:"rerunnable,omitempty" jsonschema:"run it again from the beginning if lashd restarts while it runs"`
 	Detach     bool   `json:"detach,omitempty" jsonschema:"run it as a detached process that outlives lashd; never in a sandbox"`
 	Outside    bool   `json:"outside,omitempty" jsonschema:"run it outside the sandbox, if the session has one; a person is asked"`
+	// Hosts are the hosts that a command in a sandbox reaches besides those that rules allow.
+	Hosts []string `json:"hosts,omitempty" jsonschema:"hosts that the command needs to reach from the sandbox by HTTP or HTTPS, such as registry.npmjs.org, *.github.com or example.com:8080; a person is asked unless rules allow them"`
 }
 
 // writeArgs are the arguments of write_stdin.
@@ -107,7 +109,7 @@ const (
 // that fails at once. The task id derives from the call, so a call that is repeated after a
 // crash finds the task that it started.
 func (s *shell) startCommand(ctx context.Context, call tool.Invocation, a startArgs) protocol.ToolOutput {
-	if err := checkScript(a.Command); err != nil {
+	if err := cmp.Or(checkScript(a.Command), checkHosts(a.Hosts, a.Outside, a.Detach)); err != nil {
 		return rejected("invalid_arguments", fmt.Sprintf("arguments of start_command: %v", err))
 	}
 	if a.Rerunnable && a.Detach {
@@ -115,13 +117,13 @@ func (s *shell) startCommand(ctx context.Context, call tool.Invocation, a startA
 	}
 	opened, dir, err := s.directory(call, a.Workdir)
 	if err != nil {
-		return rejected("invalid_workdir", fmt.Sprintf("workdir %s: %v", cmp.Or(a.Workdir, "."), err))
+		return badDirectory(a.Workdir, err)
 	}
 	opened.Close() // the task opens the directory again when it runs, which may be after a restart
 	// A repeated call after a crash has the same id and finds its task.
 	id := protocol.TaskID("tsk_" + protocol.DigestOf(fmt.Appendf(nil, "%s\n%s", call.TurnID, call.CallID))[:16])
 	return withTasks(call, func(tasks plugin.TaskService) (protocol.ToolOutput, error) {
-		if _, err := tasks.StartTask(ctx, &plugin.TaskStart{TaskID: id, Spec: a.spec(dir, call.Sandbox)}); err != nil {
+		if _, err := tasks.StartTask(ctx, &plugin.TaskStart{TaskID: id, Spec: a.spec(dir, call)}); err != nil {
 			return protocol.ToolOutput{}, err
 		}
 		out, err := recent(ctx, tasks, id, 0, moment)
@@ -148,10 +150,10 @@ func reportInterrupted(ctx context.Context, tasks plugin.TaskService, id protoco
 // spec returns the spec of the task. An ordinary command is bound to the daemon and is
 // cancelled with its session. A rerunnable one starts again after a restart. A detached one
 // runs outside of the daemon and stays when the session is closed.
-func (a startArgs) spec(dir string, mode protocol.SandboxMode) protocol.TaskSpec {
+func (a startArgs) spec(dir string, call tool.Invocation) protocol.TaskSpec {
 	spec := protocol.TaskSpec{
 		Kind: protocol.TaskCommand, Label: cmp.Or(a.Label, label(a.Command)), Recovery: protocol.RecoverOwner, Close: protocol.CloseCancel,
-		TimeoutMs: a.TimeoutMs, Command: &protocol.TaskShell{Script: a.Command, Workdir: dir, Detach: a.Detach, Sandbox: mode},
+		TimeoutMs: a.TimeoutMs, Command: &protocol.TaskShell{Script: a.Command, Workdir: dir, Detach: a.Detach, Sandbox: call.Sandbox, Network: call.Network},
 	}
 	switch {
 	case a.Detach:

@@ -23,7 +23,7 @@ func TestRulesOfCommands(t *testing.T) {
 		row    string
 		mode   protocol.ApprovalMode
 		action protocol.ApprovalMode
-		prefix string
+		rule   string
 		tool   string
 		args   map[string]any
 		runs   bool
@@ -45,7 +45,7 @@ func TestRulesOfCommands(t *testing.T) {
 		{"an allowed directory from elsewhere", ask, allow, "./scripts", "shell", map[string]any{"command": "../scripts/good.sh", "workdir": "other"}, true},
 		{"the same path of a monitor in another directory", ask, allow, "./scripts", "start_monitor", map[string]any{"id": "m", "command": "./scripts/good.sh", "cwd": "other"}, false},
 	} {
-		t.Run("outside/6 "+string(c.action)+" "+c.prefix+": "+c.row, func(t *testing.T) {
+		t.Run("outside/6 "+string(c.action)+" "+c.rule+": "+c.row, func(t *testing.T) {
 			ws := t.TempDir()
 			for _, name := range []string{"scripts/good.sh", "evil.sh", "git/evil.sh", "other/scripts/good.sh", ".git/x"} {
 				script(t, filepath.Join(ws, name), "#!/bin/sh\n: >"+filepath.Join(ws, "ran")+"\n")
@@ -59,7 +59,7 @@ func TestRulesOfCommands(t *testing.T) {
 			}}}})
 			d := builtintest.Start(t, t.TempDir(), 0, model, shell.New(shell.Config{Environ: os.Environ(), Nonce: t.Name()}), monitor.Factory{})
 			id := builtintest.Must(d.Sessions.New(t.Context(), &protocol.SessionNewParams{Cwd: ws, Approval: &protocol.ApprovalConfig{
-				Mode: c.mode, DeadlineMs: 1, Rules: []protocol.ApprovalRule{{Tool: "*", Prefix: c.prefix, Action: c.action}},
+				Mode: c.mode, Sandbox: protocol.SandboxFullAccess, DeadlineMs: 1, Rules: []protocol.ApprovalRule{{Tool: "*", Command: c.rule, Action: c.action}},
 			}}))(t).SessionID
 			out := d.Turn(t, id, "go").ToolCalls[0].Output
 			if denied := out.Failure != nil && out.Failure.Code == "denied"; denied == c.runs {

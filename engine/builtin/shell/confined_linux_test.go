@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -23,6 +24,7 @@ import (
 type user struct {
 	home, work string
 	places     sandbox.Places
+	environ    []string // more variables of the daemon
 }
 
 // newUser makes a user, or skips the test where there are no sandboxes.
@@ -57,7 +59,7 @@ func (u user) calls(t *testing.T, name string, args map[string]any, a protocol.A
 		{ToolCalls: []scripted.Call{{ID: "c1", Name: name, Args: encoded}}}, {Text: "done"},
 	}}}})
 	d := builtintest.Start(t, t.TempDir(), 0, model, monitor.Factory{}, &workspace.Factory{}, shell.New(shell.Config{
-		Environ: append(os.Environ(), "HOME="+u.home, "SSH_AUTH_SOCK=/run/agent"), Nonce: t.Name(), Sandbox: u.places,
+		Environ: slices.Concat(os.Environ(), []string{"HOME=" + u.home, "SSH_AUTH_SOCK=/run/agent"}, u.environ), Nonce: t.Name(), Sandbox: u.places,
 	}))
 	a.DeadlineMs = 1
 	id := builtintest.Must(d.Sessions.New(t.Context(), &protocol.SessionNewParams{Cwd: u.work, Approval: &a}))(t).SessionID
@@ -107,7 +109,6 @@ func TestQuestionsWithASandbox(t *testing.T) {
 		config    protocol.ApprovalConfig
 		asks      bool
 	}{
-		{"without a sandbox, commands are asked about", "shell", inside, protocol.ApprovalConfig{}, true},
 		{"with full access, commands are asked about", "shell", inside, protocol.ApprovalConfig{Sandbox: protocol.SandboxFullAccess}, true},
 		{"to leave the sandbox is asked about", "shell", outside, protocol.ApprovalConfig{Sandbox: within}, true},
 		{"to leave the sandbox is asked about, even if the mode allows all calls", "shell", outside, protocol.ApprovalConfig{Sandbox: within, Mode: protocol.ApproveAllow}, true},
@@ -134,7 +135,7 @@ func TestQuestionsWithASandbox(t *testing.T) {
 func TestSandboxInThePrompt(t *testing.T) {
 	u := newUser(t)
 	for mode, want := range map[protocol.SandboxMode]string{
-		"": "", protocol.SandboxFullAccess: "", protocol.SandboxReadOnly: "They can write only to /tmp.", protocol.SandboxWorkspace: "They can write only to the workspace and to /tmp.",
+		protocol.SandboxFullAccess: "", protocol.SandboxReadOnly: "They can write only to /tmp.", protocol.SandboxWorkspace: "They can write only to the workspace and to /tmp.",
 	} {
 		t.Run("part11/2 the model reads what the sandbox allows: "+string(mode), func(t *testing.T) {
 			model := &builtintest.Recorder{Provider: scripted.New(&scripted.Script{Otherwise: &scripted.Turn{Replies: []scripted.Reply{{Text: "done"}}}})}
@@ -151,7 +152,7 @@ func TestSandboxInThePrompt(t *testing.T) {
 func TestGitInASandbox(t *testing.T) {
 	u := newUser(t)
 	const setup = "git init -q . && git config user.email a@b && git config user.name n && echo '#!/bin/sh' > .git/hooks/pre-commit && chmod +x .git/hooks/pre-commit"
-	full := protocol.ApprovalConfig{Mode: protocol.ApproveAllow}
+	full := protocol.ApprovalConfig{Mode: protocol.ApproveAllow, Sandbox: protocol.SandboxFullAccess}
 	if out := u.calls(t, "shell", map[string]any{"command": setup}, full); out.Failure != nil || !strings.Contains(out.Text, "[Exit code 0.]") {
 		t.Fatalf("%+v", out)
 	}
@@ -167,4 +168,90 @@ func TestGitInASandbox(t *testing.T) {
 			}
 		})
 	}
+}
+
+// at returns the user with another workspace.
+func (u user) at(work string) user {
+	u.work = work
+	return u
+}
+
+func TestGitOutsideOfTheWorkspace(t *testing.T) {
+	u := newUser(t)
+	const setup = "mkdir ../lib pkg && cd ../lib && git init -q . && git -c user.email=a@b -c user.name=n commit -q --allow-empty -m x && cd ../work && git init -q . && " +
+		"git config user.email a@b && git config user.name n && git -c protocol.file.allow=always submodule add -q ../lib mod && git -C mod config user.email a@b && " +
+		"git -C mod config user.name n && git commit -qam x && git worktree add -q ../tree"
+	if out := u.calls(t, "shell", map[string]any{"command": setup}, protocol.ApprovalConfig{Mode: protocol.ApproveAllow, Sandbox: protocol.SandboxFullAccess}); out.Failure != nil || !strings.Contains(out.Text, "[Exit code 0.]") {
+		t.Fatalf("%+v", out)
+	}
+	const commits = "echo x > new && git add new && git commit -qm two && git log --oneline | wc -l; (git config a.b c || git -C $(git rev-parse --git-common-dir) config a.b c) 2>/dev/null && echo configured"
+	for row, work := range map[string]string{
+		"a subdirectory of a repository": filepath.Join(u.work, "pkg"), "a submodule": filepath.Join(u.work, "mod"), "a linked worktree": filepath.Join(u.home, "tree"),
+	} {
+		t.Run("part11/1 git commits in "+row, func(t *testing.T) {
+			out := u.at(work).calls(t, "shell", map[string]any{"command": commits}, protocol.ApprovalConfig{Sandbox: protocol.SandboxWorkspace})
+			if !strings.HasPrefix(out.Text, "2\n[Exit code 4.]") {
+				t.Errorf("%+v\n%q", out.Failure, out.Text)
+			}
+		})
+	}
+}
+
+func TestFilesThatStartProgramsAppear(t *testing.T) {
+	u := newUser(t)
+	const setup = "git init -q . && mkdir githooks && rm -r .git/hooks && ln -s ../githooks .git/hooks && git init -q old && git -C old config core.fsmonitor mine"
+	if out := u.calls(t, "shell", map[string]any{"command": setup}, protocol.ApprovalConfig{Mode: protocol.ApproveAllow}); !strings.Contains(out.Text, "[Exit code 0.]") {
+		t.Fatalf("%+v", out)
+	}
+	within := protocol.ApprovalConfig{Sandbox: protocol.SandboxWorkspace}
+	for _, c := range []struct{ row, command, want string }{
+		{"a file that takes git's configuration elsewhere", "mkdir evil && cp -r .git/. evil && echo ../evil > .git/commondir", "appeared that start programs outside of the sandbox: .git/commondir (lashd has removed it). Tell"},
+		{"the link to the hooks", "rm .git/hooks && mkdir .git/hooks && echo evil > .git/hooks/pre-commit", "the link .git/hooks was replaced (lashd has restored it)"},
+		{"a repository with a program in its configuration", "git init -q a/b/new && git -C a/b/new config core.fsmonitor evil", "a/b/new/.git/config (core.fsmonitor)"},
+		{"a repository with a hook", "git init -q hooked && echo evil > hooked/.git/hooks/post-checkout", "hooked/.git/hooks/post-checkout"},
+		{"a bare repository with a program", "git init -q --bare bare.git && git -C bare.git config filter.x.clean evil", "bare.git/config (filter.clean)"},
+		{"a setting on the line of its section", "git init -q line && echo '[core] fsmonitor = evil' >> line/.git/config", "line/.git/config (core.fsmonitor)"},
+		{"a file .git that leads elsewhere", "mkdir leads && echo 'gitdir: /tmp/evil' > leads/.git", "leads/.git (it leads git elsewhere)"},
+		{"settings of an editor", "mkdir .vscode && echo '{}' > .vscode/tasks.json", ": .vscode."},
+		{"a file that direnv reads", "echo evil > .envrc", ": .envrc."},
+		{"in the background, too", "touch .bashrc", ": .bashrc."},
+		{"an ordinary repository is not reported", "git init -q plain && cd plain && git config user.name n && git config user.email a@b && git commit -q --allow-empty -m x && git branch other && git clone -q . ../copy", ""},
+		{"what was there before is not reported", "true", ""},
+	} {
+		t.Run("part11/1 "+c.row, func(t *testing.T) {
+			out := u.calls(t, "shell", map[string]any{"command": c.command}, within)
+			_, told, _ := strings.Cut(out.Text, "[Exit code 0.]\n")
+			if c.want == "" && told != "" || !strings.Contains(told, c.want) {
+				t.Errorf("%q\nwant %q", out.Text, c.want)
+			}
+		})
+	}
+	if link, err := os.Readlink(filepath.Join(u.work, ".git", "hooks")); link != "../githooks" {
+		t.Errorf("part11/1 the link to the hooks leads to %q: %v", link, err)
+	}
+	if _, err := os.Lstat(filepath.Join(u.work, ".git", "commondir")); err == nil {
+		t.Error("part11/1 the file commondir is still there")
+	}
+}
+
+func TestHomeAsTheWorkspace(t *testing.T) {
+	u := newUser(t)
+	t.Setenv("HOME", u.home)
+	within := protocol.ApprovalConfig{Sandbox: protocol.SandboxWorkspace}
+	home := u.at(u.home)
+	t.Run("part11/1 in the home directory, commands read all but secrets and change nothing, and the result says why", func(t *testing.T) {
+		out := home.calls(t, "shell", map[string]any{"command": "cat plain .ssh/id state/keys.json 2>/dev/null; echo y > /tmp/y; echo x > new"}, within)
+		want := "plain\nsh: 1: cannot create new: Read-only file system\n[Exit code 2.]\n[The command ran in a sandbox (mode readOnly)"
+		if !strings.HasPrefix(out.Text, want) || !strings.Contains(out.Text, "[Commands cannot change files here, because the workspace contains the home directory. A session in a subdirectory can.]") {
+			t.Errorf("%+v\n%q\nwant %q", out.Failure, out.Text, want)
+		}
+	})
+	t.Run("part11/1 in the home directory, the file tools ask", func(t *testing.T) {
+		if out := home.calls(t, "write", map[string]any{"path": ".local/bin/git", "content": "evil"}, within); !denied(out) {
+			t.Errorf("%+v", out)
+		}
+		if out := u.calls(t, "write", map[string]any{"path": "notes", "content": "x"}, within); denied(out) {
+			t.Errorf("in a subdirectory: %+v", out)
+		}
+	})
 }

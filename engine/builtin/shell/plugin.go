@@ -49,19 +49,23 @@ func (i instance) Register(r *plugin.Registrar) error {
 		r.Prompt().Add(plugin.Prompt{Slot: plugin.SlotGuidance, Priority: 100 + n, Tools: []string{"shell"}, Content: text})
 	}
 	r.Prompt().Add(plugin.Prompt{Slot: plugin.SlotGuidance, Priority: 102, Tools: []string{"start_command"}, Content: backgroundGuidance})
-	r.Prompt().Hook(sandboxGuidance)
+	r.Prompt().Hook(i.sandboxGuidance)
 	return nil
 }
 
 // sandboxGuidance tells the model about the sandbox of the session's commands, if it has one.
-func sandboxGuidance(_ context.Context, pc *plugin.PromptContext) ([]plugin.Prompt, error) {
+func (i instance) sandboxGuidance(_ context.Context, pc *plugin.PromptContext) ([]plugin.Prompt, error) {
 	if pc.View == nil {
 		return nil, nil
 	}
 	s := pc.View.Session
-	text := sandbox.Guide(authority.SandboxOf(s.Config.Approval, s.Authority.Ceiling))
+	mode, narrowed := i.shell.sandboxes.Mode(authority.SandboxOf(s.Config.Approval, s.Authority.Ceiling), i.shell.cwd)
+	text := sandbox.Guide(mode)
 	if text == "" || sandbox.Available() != nil {
 		return nil, nil
+	}
+	if narrowed != "" {
+		text += "\n- They cannot write to the workspace, because " + narrowed + "."
 	}
 	return []plugin.Prompt{{Slot: plugin.SlotGuidance, Priority: 103, Tools: []string{"shell"}, Content: text}}, nil
 }

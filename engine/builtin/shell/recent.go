@@ -79,7 +79,11 @@ func part(ctx context.Context, tasks plugin.TaskService, id protocol.TaskID, off
 	}
 	value := describeTask(read.Task)
 	value.NextOffset = r.NextOffset
-	return succeed(text+fmt.Sprintf("[Task %s: %s.]\n", id, status(read.Task)), value)
+	out, err := succeed(text+fmt.Sprintf("[Task %s: %s.]\n", id, status(read.Task)), value)
+	if read.Task.Outcome != nil {
+		out.Refusal = read.Task.Outcome.Refusal
+	}
+	return out, err
 }
 
 // succeed returns a successful result with a structured value.

@@ -28,10 +28,10 @@ func TestRulesOfTheShell(t *testing.T) {
 		rule   protocol.ApprovalRule
 		denied []string
 	}{
-		{"a denied command is denied in the background too", allow, protocol.ApprovalRule{Tool: "shell", Prefix: "rm", Action: deny}, []string{"shell", "start_command", "start_monitor"}},
+		{"a denied command is denied in the background too", allow, protocol.ApprovalRule{Tool: "shell", Command: "rm", Action: deny}, []string{"shell", "start_command", "start_monitor"}},
 		{"a denied shell denies all tools that run commands", allow, protocol.ApprovalRule{Tool: "sh*", Action: deny}, []string{"shell", "start_command", "start_monitor", "write_stdin"}},
-		{"permission for the shell does not cover other tools", deny, protocol.ApprovalRule{Tool: "shell", Prefix: "rm", Action: allow}, []string{"start_command", "start_monitor", "write_stdin"}},
-		{"a rule for another command denies nothing", allow, protocol.ApprovalRule{Tool: "shell", Prefix: "git", Action: deny}, nil},
+		{"permission for the shell does not cover other tools", deny, protocol.ApprovalRule{Tool: "shell", Command: "rm", Action: allow}, []string{"start_command", "start_monitor", "write_stdin"}},
+		{"a rule for another command denies nothing", allow, protocol.ApprovalRule{Tool: "shell", Command: "git", Action: deny}, nil},
 		{"a rule for background commands does not affect the shell", allow, protocol.ApprovalRule{Tool: "start_command", Action: deny}, []string{"start_command"}},
 	} {
 		t.Run("issue/5-6 "+c.row, func(t *testing.T) {

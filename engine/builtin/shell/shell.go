@@ -48,6 +48,8 @@ type args struct {
 	TimeoutMs int64  `json:"timeoutMs,omitempty" jsonschema:"time limit in milliseconds, at most 3600000 (default: 600000)"`
 	Plain     bool   `json:"plain,omitempty" jsonschema:"for code: return only the output, without the line with the exit code, which the value has"`
 	Outside   bool   `json:"outside,omitempty" jsonschema:"run it outside the sandbox, if the session has one; a person is asked"`
+	// Hosts are the hosts that a command in a sandbox reaches besides those that rules allow.
+	Hosts []string `json:"hosts,omitempty" jsonschema:"hosts that the command needs to reach from the sandbox by HTTP or HTTPS, such as registry.npmjs.org, *.github.com or example.com:8080; a person is asked unless rules allow them"`
 }
 
 // value is the structured result of the shell tool.
@@ -60,8 +62,10 @@ type value struct {
 	// Escaped means that a process left the group and could not be found and stopped.
 	Escaped bool `json:"escaped,omitempty"`
 	// Sandbox is the mode of the sandbox in which the command ran.
-	Sandbox    protocol.SandboxMode `json:"sandbox,omitempty"`
-	DurationMs int64                `json:"durationMs"`
+	Sandbox protocol.SandboxMode `json:"sandbox,omitempty"`
+	// Refused are the hosts that the sandbox refused.
+	Refused    []protocol.RefusedHost `json:"refusedHosts,omitempty"`
+	DurationMs int64                  `json:"durationMs"`
 }
 
 // shell provides the tools of one session.
@@ -81,7 +85,7 @@ func (s *shell) command(ctx context.Context, call tool.Invocation, a args) proto
 	}
 	dir, at, err := s.directory(call, a.Workdir)
 	if err != nil {
-		return rejected("invalid_workdir", fmt.Sprintf("workdir %s: %v", cmp.Or(a.Workdir, "."), err))
+		return badDirectory(a.Workdir, err)
 	}
 	defer dir.Close()
 	return s.run(ctx, call, a, proc.Command{OpenDir: dir, Dir: at})
@@ -89,6 +93,9 @@ func (s *shell) command(ctx context.Context, call tool.Invocation, a args) proto
 
 // check validates the arguments beyond the schema.
 func (a args) check() error {
+	if err := checkHosts(a.Hosts, a.Outside, false); err != nil {
+		return err
+	}
 	if a.TimeoutMs < 0 || a.TimeoutMs > maxTimeout.Milliseconds() {
 		return fmt.Errorf("timeoutMs must be between 0 and %d", maxTimeout.Milliseconds())
 	}
@@ -118,6 +125,14 @@ func (s *shell) directory(call tool.Invocation, workdir string) (dir *os.File, a
 	return dir, at, err
 }
 
+// badDirectory is the output of a call whose directory cannot be opened.
+func badDirectory(workdir string, err error) protocol.ToolOutput {
+	if errors.Is(err, pathresolve.ErrElsewhere) {
+		return protocol.Fail(protocol.FailPermission, tool.WorkspaceElsewhere, err.Error(), protocol.FromTool)
+	}
+	return rejected("invalid_workdir", fmt.Sprintf("workdir %s: %v", cmp.Or(workdir, "."), err))
+}
+
 // errElsewhere means that the path leads to another directory than the one for which the
 // call was approved.
 var errElsewhere = errors.New("the path leads to another directory than when the call was approved; check the path and call again")
@@ -128,7 +143,8 @@ var errElsewhere = errors.New("the path leads to another directory than when the
 func (s *shell) run(ctx context.Context, call tool.Invocation, a args, c proc.Command) protocol.ToolOutput {
 	out := capture.New(call.Host)
 	defer out.Close()
-	if err := s.confine(&c, call.Sandbox); err != nil {
+	box, err := s.confine(&c, call)
+	if err != nil {
 		return protocol.Fail(protocol.FailUnavailable, "no_sandbox", fmt.Sprintf("the sandbox of the command cannot be prepared: %v", err), protocol.FromTool)
 	}
 	limit := cmp.Or(time.Duration(a.TimeoutMs)*time.Millisecond, defaultTimeout)
@@ -150,9 +166,11 @@ func (s *shell) run(ctx context.Context, call tool.Invocation, a args, c proc.Co
 	if a.Plain && exit.Cause == nil {
 		result.Text = ""
 	}
-	result.Text = text + result.Text + sandbox.Explain(call.Sandbox, text[max(0, len(text)-explained):], exit.Code != 0)
+	tail := text[max(0, len(text)-explained):]
+	result.Text = text + result.Text + box.Explain(tail, exit.Code != 0) + box.Changes()
+	result.Refusal = box.Refusal(call.Args, tail, exit.Code != 0)
 	result.Artifact = ref
-	data, err := json.Marshal(value{exit.Code, exit.Signal, out.Truncated(), exit.Escaped, call.Sandbox, took.Milliseconds()})
+	data, err := json.Marshal(value{exit.Code, exit.Signal, out.Truncated(), exit.Escaped, call.Sandbox, box.Refused(), took.Milliseconds()})
 	if err != nil {
 		return protocol.Fail(protocol.FailInternal, "encode", err.Error(), protocol.FromTool)
 	}
@@ -163,15 +181,15 @@ func (s *shell) run(ctx context.Context, call tool.Invocation, a args, c proc.Co
 // explained is how much of the end of an output is searched for refusals of the sandbox, in bytes.
 const explained = 8 << 10
 
-// confine sets the environment of a command, and the sandbox that the mode demands.
-func (s *shell) confine(c *proc.Command, mode protocol.SandboxMode) error {
+// confine sets the environment of a command, and the sandbox that the call demands. It returns the sandbox, or nil if there is none.
+func (s *shell) confine(c *proc.Command, call tool.Invocation) (*sandbox.Box, error) {
 	c.Env = append(capture.Environment(s.environ), "TERM=dumb", "PWD="+c.Dir)
-	box, err := s.sandboxes.For(mode, s.cwd)
-	if err != nil || box == nil {
-		return err
+	box, err := s.sandboxes.For(call.Sandbox, s.cwd)
+	if err == nil {
+		err = box.Reach(call.Network)
 	}
-	c.Confine, c.Env = box.Confinement, append(sandbox.Environment(c.Env), box.Env...)
-	return nil
+	box.Apply(c)
+	return box, err
 }
 
 // await runs a command in the directory of c until it ends, exceeds limit, or ctx is

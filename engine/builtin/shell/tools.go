@@ -88,7 +88,8 @@ func (s *shell) Tools() []tool.Tool {
 func (s *shell) Execute(ctx context.Context, call tool.Invocation) (tool.Result, error) {
 	for _, o := range offers() {
 		if o.tool.Manifest.Name == call.Name {
-			return tool.Result{Output: o.do(s, ctx, call)}, nil
+			out := o.do(s, ctx, call)
+			return tool.Result{Output: out, Refused: out.Refusal}, nil
 		}
 	}
 	return tool.Result{}, fmt.Errorf("shell: no tool %q", call.Name)

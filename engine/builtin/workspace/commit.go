@@ -37,6 +37,8 @@ type change struct {
 	remove bool
 	// mode is the mode of the new content. 0: the default for new files.
 	mode fs.FileMode
+	// section is the index of the section of a patch that makes the change.
+	section int
 	// temp is the name of the temporary file that holds after, until it is renamed.
 	temp string
 }
@@ -69,6 +71,11 @@ func (c *change) fileChange() protocol.FileChange {
 // cancel it only before the first rename. An error with errHalfway means that restoring
 // failed.
 func commit(ctx context.Context, host tool.Host, v *view, all []*change) (err error) {
+	for _, c := range all {
+		if err := v.asShown(c); err != nil {
+			return fmt.Errorf("%s: %w", c.at.path(), err)
+		}
+	}
 	for _, c := range all {
 		if err := host.Touch(ctx, c.at.path()); err != nil {
 			return fmt.Errorf("record the state before the change of %s: %w", c.at.path(), err)
@@ -261,11 +268,6 @@ func writeFile(d *dir, name string, data []byte, mode fs.FileMode) (err error) {
 	}
 	// A rename is atomic for readers, but after a power failure only if the content is already on disk.
 	return f.Sync()
-}
-
-// rewrite returns the change of an existing file. The caller has read before from it.
-func rewrite(at place, before, after []byte) *change {
-	return &change{at: at, before: before, after: after, mode: at.info.Mode().Perm()}
 }
 
 // create returns the change that creates a file.

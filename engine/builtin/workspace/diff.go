@@ -31,18 +31,34 @@ func unified(before, after string) (body string, added, removed int) {
 		removed += s.a1 - s.a0
 	}
 	var out strings.Builder
+	groups := grouped(spans)
+	for len(groups) > 0 && out.Len() <= maxDiff {
+		at := extentOf(a, b, groups[0])
+		fmt.Fprintf(&out, "@@ -%s +%s @@\n", extent(at.a0, at.a1), extent(at.b0, at.b1))
+		hunk(&out, a, b, groups[0])
+		groups = groups[1:]
+	}
+	return cutDiff(strings.ToValidUTF8(out.String(), "\uFFFD"), len(groups) > 0), added, removed
+}
+
+// grouped divides the spans of a diff into those of each hunk.
+func grouped(spans []span) (hunks [][]span) {
 	for len(spans) > 0 {
 		n := 1
 		for n < len(spans) && spans[n].a0-spans[n-1].a1 <= 2*diffContext {
 			n++
 		}
-		hunk(&out, a, b, spans[:n])
-		spans = spans[n:]
-		if out.Len() > maxDiff {
-			break
-		}
+		hunks, spans = append(hunks, spans[:n]), spans[n:]
 	}
-	return cutDiff(strings.ToValidUTF8(out.String(), "\uFFFD"), len(spans) > 0), added, removed
+	return hunks
+}
+
+// extentOf returns the lines that a hunk shows, with the context.
+func extentOf(a, b []string, spans []span) span {
+	first, last := spans[0], spans[len(spans)-1]
+	before := min(diffContext, first.a0)
+	after := min(diffContext, len(a)-last.a1)
+	return span{first.a0 - before, last.a1 + after, first.b0 - before, last.b1 + after}
 }
 
 // cutDiff cuts a diff at a line end and marks it as incomplete. more means that it already
@@ -57,22 +73,17 @@ func cutDiff(diff string, more bool) string {
 	return diff
 }
 
-// hunk writes one hunk with the given spans.
+// hunk writes the lines of one hunk with the given spans.
 func hunk(out *strings.Builder, a, b []string, spans []span) {
-	first, last := spans[0], spans[len(spans)-1]
-	before := min(diffContext, first.a0)
-	after := min(diffContext, len(a)-last.a1)
-	a0, a1 := first.a0-before, last.a1+after
-	b0, b1 := first.b0-before, last.b1+after
-	fmt.Fprintf(out, "@@ -%s +%s @@\n", extent(a0, a1), extent(b0, b1))
-	at := a0
+	within := extentOf(a, b, spans)
+	at := within.a0
 	for _, s := range spans {
 		mark(out, ' ', a[at:s.a0])
 		mark(out, '-', a[s.a0:s.a1])
 		mark(out, '+', b[s.b0:s.b1])
 		at = s.a1
 	}
-	mark(out, ' ', a[at:a1])
+	mark(out, ' ', a[at:within.a1])
 }
 
 // extent formats the zero-based line range [from, to) as diff does.

@@ -23,38 +23,30 @@ type editArgs struct {
 
 // edit is the edit tool. It runs alone among the calls that change files, so the content
 // that it reads is the content that it replaces.
-func (f *files) edit(ctx context.Context, req request[editArgs]) (out protocol.ToolOutput, err error) {
-	err = f.exclusive(ctx, func() error {
-		out, err = req.view.edit(ctx, req)
-		return err
-	})
+func (f *files) edit(ctx context.Context, req request[editArgs]) (protocol.ToolOutput, error) {
+	out, err := f.change(ctx, req.view, req.host, func(p *plan) error { return p.edit(req.args) })
 	if err != nil {
 		return protocol.ToolOutput{}, fmt.Errorf("edit %s: %w", req.args.Path, err)
 	}
 	return out, nil
 }
 
-// edit reads the file, applies the edit, and commits the change. The file keeps its mode.
-// It returns the diff as part of the result.
-func (v *view) edit(ctx context.Context, req request[editArgs]) (protocol.ToolOutput, error) {
-	at, err := v.locate(req.args.Path)
+// edit reads the file and plans the edit. The file keeps its mode.
+func (p *plan) edit(a editArgs) error {
+	c, err := p.at(a.Path)
 	if err != nil {
-		return protocol.ToolOutput{}, err
+		return err
 	}
-	defer at.dir.close()
-	before, err := v.content(at)
+	if err := p.read(c); err != nil {
+		return err
+	}
+	after, n, err := replace(string(c.before), a)
 	if err != nil {
-		return protocol.ToolOutput{}, err
+		return err
 	}
-	after, n, err := replace(string(before), req.args)
-	if err != nil {
-		return protocol.ToolOutput{}, err
-	}
-	c := rewrite(at, before, []byte(after))
-	if err := commit(ctx, req.host, v, []*change{c}); err != nil {
-		return protocol.ToolOutput{}, err
-	}
-	return changed(fmt.Sprintf("Replaced %s in %s.", times(n), c.at.path()), []*change{c})
+	c.after = []byte(after)
+	p.said = append(p.said, fmt.Sprintf("Replaced %s in %s.", times(n), c.at.path()))
+	return nil
 }
 
 // replace applies an edit to a text. It returns the new text and the number of

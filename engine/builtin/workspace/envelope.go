@@ -21,6 +21,8 @@ type section struct {
 	hunks []block
 	// line is the line number of the header, for messages.
 	line int
+	// text is the section as it was written.
+	text string
 }
 
 // block is one hunk of an update: lines to keep, remove and add. It is located by its
@@ -84,10 +86,12 @@ func parsePatch(text string) ([]section, error) {
 	}
 	p.at++
 	for p.more() && strings.TrimSpace(p.peek()) != end {
+		from := p.at
 		s, err := p.section()
 		if err != nil {
 			return nil, err
 		}
+		s.text = strings.Join(p.lines[from:p.at], "\n")
 		p.sections = append(p.sections, s)
 	}
 	if !p.more() {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 
+	"lashd/engine/tool"
+	"lashd/internal/pathresolve"
 	"lashd/rpc/protocol"
 )
 
@@ -31,6 +33,7 @@ var (
 	errBadPath   = &fault{protocol.FailInvalidRequest, "invalid_path", "the path contains a NUL byte"}
 	errLoop      = &fault{protocol.FailIO, "symlink_loop", "the path has too many symbolic links"}
 	errMoved     = &fault{protocol.FailIO, "changed_meanwhile", "another program changed or replaced the file during the call; read it again"}
+	errNotShown  = &fault{protocol.FailIO, "changed_since_approval", "the file has changed since the approval request showed this change, so nothing was changed; read it again"}
 	errDirectory = &fault{protocol.FailInvalidRequest, "is_directory", "this is a directory; use list to see its contents"}
 	errIrregular = &fault{protocol.FailPermission, "not_regular", "this is not a regular file (a pipe, socket or device), which file tools do not open"}
 )
@@ -55,6 +58,8 @@ func failed(err error) protocol.ToolOutput {
 		return protocol.ToolOutput{Status: protocol.OutputCancelled, Text: "cancelled; " + text}
 	case errors.Is(err, context.DeadlineExceeded):
 		return protocol.Fail(protocol.FailTimeout, "timeout", text, protocol.FromTool)
+	case errors.Is(err, pathresolve.ErrElsewhere):
+		return protocol.Fail(protocol.FailPermission, tool.WorkspaceElsewhere, text, protocol.FromTool)
 	case errors.Is(err, fs.ErrNotExist):
 		return protocol.Fail(protocol.FailIO, "not_found", text, protocol.FromTool)
 	case errors.Is(err, fs.ErrPermission):

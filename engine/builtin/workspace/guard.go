@@ -15,6 +15,7 @@ import (
 
 	"lashd/internal/deadline"
 	"lashd/internal/pathresolve"
+	"lashd/rpc/protocol"
 )
 
 const (
@@ -58,11 +59,13 @@ type view struct {
 	// places are the places to which the paths of the call led when it was approved. Nil:
 	// they were not checked.
 	places []string
+	// shown has the hash of each file that a person saw a change of. See tool.Invocation.
+	shown map[string]protocol.Digest
 	// gate decides whether a change may still start, see inTime.
 	gate *deadline.Gate
 }
 
-// newView reads the identities of lashd's own files. It fails if the workspace is inside
+// newView reads the identities of lashd's own files. cwd is the path of the workspace, without links. It fails if the workspace is inside
 // the state directory.
 func newView(root *os.Root, cwd, state string, kept *shelf) (*view, error) {
 	top, err := root.Stat(".")
@@ -73,12 +76,8 @@ func newView(root *os.Root, cwd, state string, kept *shelf) (*view, error) {
 	if err := v.loadOwn(); err != nil {
 		return nil, fmt.Errorf("read the state directory: %w", err)
 	}
-	real, err := pathresolve.Existing(cwd)
-	if err != nil {
-		return nil, err
-	}
-	v.real = real
-	for at := real; ; at = filepath.Dir(at) {
+	v.real = filepath.Clean(cwd)
+	for at := v.real; ; at = filepath.Dir(at) {
 		if fi, err := os.Stat(at); err == nil && v.protected(fi) {
 			return nil, errProtected
 		}

@@ -5,6 +5,7 @@ package workspace
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -230,20 +231,26 @@ func TestPathGuard(t *testing.T) {
 			t.Errorf("protected files are listed:\n%s", out.Text)
 		}
 	})
-	t.Run("a workspace reached by a symbolic link", func(t *testing.T) {
+	t.Run("a workspace that becomes a symbolic link is refused until it is a directory again", func(t *testing.T) {
 		b := newTrap(t)
-		symlink(t, b.dir, b.dir+"-link")
-		f := newFiles(b.dir+"-link", b.state, &shelf{})
-		defer f.close()
-		b.files.close()
-		b.files = f
-		has(t, b.ok(t, "read", args{"path": b.dir + "/ok.txt"}).Text, "fine")
-		has(t, b.ok(t, "read", args{"path": b.dir + "-link/ok.txt"}).Text, "fine")
-		b.fails(t, "protected_path", "read", args{"path": b.dir + "-link/hard.db"})
+		has(t, b.ok(t, "read", args{"path": "ok.txt"}).Text, "fine")
+		away := b.dir + "-away"
+		if err := os.Rename(b.dir, away); err != nil {
+			t.Fatal(err)
+		}
+		symlink(t, away, b.dir)
+		for _, path := range []string{"ok.txt", b.dir + "/ok.txt", away + "/ok.txt"} {
+			b.fails(t, "workspace_elsewhere", "read", args{"path": path})
+			b.fails(t, "workspace_elsewhere", "write", args{"path": path, "content": "x"})
+		}
+		if err := errors.Join(os.Remove(b.dir), os.Mkdir(b.dir, 0o755), os.WriteFile(filepath.Join(b.dir, "ok.txt"), []byte("made again"), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+		has(t, b.ok(t, "read", args{"path": "ok.txt"}).Text, "made again")
 	})
 	t.Run("a workspace inside the state directory is refused", func(t *testing.T) {
 		b := newTrap(t)
-		f := newFiles(filepath.Join(b.dir, "link_state/blobs"), b.state, &shelf{})
+		f := newFiles(filepath.Join(b.dir, "var/state/blobs"), b.state, &shelf{})
 		defer f.close()
 		b.files.close()
 		b.files = f

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	"lashd/rpc/protocol"
@@ -41,10 +40,7 @@ func (f *files) patch(ctx context.Context, req request[patchArgs]) (out protocol
 	if err != nil {
 		return protocol.ToolOutput{}, fmt.Errorf("patch: %w", err)
 	}
-	err = f.exclusive(ctx, func() error {
-		out, err = req.view.patch(ctx, req, sections)
-		return err
-	})
+	out, err = f.change(ctx, req.view, req.host, func(p *plan) error { return p.patch(sections) })
 	if errors.Is(err, errHalfway) {
 		return protocol.ToolOutput{}, fmt.Errorf("patch: %w", err)
 	}
@@ -54,58 +50,18 @@ func (f *files) patch(ctx context.Context, req request[patchArgs]) (out protocol
 	return out, nil
 }
 
-// patch plans all sections, so that an impossible one fails before any file changes, and
-// then commits them together.
-// The plan keeps the directories of all changed files open until the end.
-func (v *view) patch(ctx context.Context, req request[patchArgs], sections []section) (protocol.ToolOutput, error) {
-	plan := &plan{view: v}
-	defer plan.close()
-	for _, s := range sections {
-		if err := plan.add(s); err != nil {
-			return protocol.ToolOutput{}, fmt.Errorf("%s: %w", s.path, err)
+// patch plans all sections, so that an impossible one fails before any file changes.
+func (p *plan) patch(sections []section) error {
+	for i, s := range sections {
+		before := len(p.changes)
+		if err := p.add(s); err != nil {
+			return fmt.Errorf("%s: %w", s.path, err)
+		}
+		for _, c := range p.changes[before:] {
+			c.section = i
 		}
 	}
-	if err := commit(ctx, req.host, v, plan.changes); err != nil {
-		return protocol.ToolOutput{}, err
-	}
-	return changed(strings.Join(plan.said, "\n"), plan.changes)
-}
-
-// plan collects the changes of a patch after checking that they are possible.
-type plan struct {
-	view    *view
-	changes []*change
-	// said has one line for the model for each change.
-	said []string
-}
-
-// close closes the directories of all planned changes, also after an error.
-func (p *plan) close() {
-	for _, c := range p.changes {
-		c.at.dir.close()
-	}
-}
-
-// at locates a path, which no other section may name. The plan owns the place and closes
-// it.
-// Two names of one file, such as hard links, count as the same file.
-func (p *plan) at(name string) (*change, error) {
-	at, err := p.view.locate(name)
-	if err != nil {
-		return nil, err
-	}
-	c := create(at, nil)
-	p.changes = append(p.changes, c)
-	for _, other := range p.changes[:len(p.changes)-1] {
-		same := other.at.path() == at.path()
-		if at.info != nil && other.at.info != nil {
-			same = same || os.SameFile(at.info, other.at.info)
-		}
-		if same {
-			return nil, refuse("invalid_patch", "the patch contains this file twice")
-		}
-	}
-	return c, nil
+	return nil
 }
 
 // add plans one section of the patch.
@@ -123,7 +79,7 @@ func (p *plan) add(s section) error {
 		p.say("Added %s.", c)
 		return nil
 	}
-	if c.before, err = p.view.content(c.at); err != nil {
+	if err := p.read(c); err != nil {
 		return err
 	}
 	if s.verb == "delete" {
@@ -144,9 +100,8 @@ func (p *plan) update(s section, c *change) error {
 	if len(text) > maxFile {
 		return refuse("too_large", "the file would grow beyond %d bytes", maxFile)
 	}
-	mode := c.at.info.Mode().Perm()
 	if s.moved == "" {
-		c.after, c.mode = []byte(text), mode
+		c.after = []byte(text)
 		p.say("Updated %s.", c)
 		return nil
 	}
@@ -157,15 +112,10 @@ func (p *plan) update(s section, c *change) error {
 	if to.exists() {
 		return refuse("exists", "cannot move to %s: the file already exists", s.moved)
 	}
-	to.after, to.mode = []byte(text), mode
+	to.after, to.mode = []byte(text), c.mode
 	c.remove = true
 	p.said = append(p.said, fmt.Sprintf("Moved %s to %s.", c.at.path(), to.at.path()))
 	return nil
-}
-
-// say adds a line for the model. format has one verb, for the path of the changed file.
-func (p *plan) say(format string, c *change) {
-	p.said = append(p.said, fmt.Sprintf(format, c.at.path()))
 }
 
 // amend applies the blocks of an update to a text, in order. Each block is searched after

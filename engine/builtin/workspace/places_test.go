@@ -91,7 +91,7 @@ func written(t *testing.T, top, content string) (at string) {
 
 func TestLinkThatLeadsUp(t *testing.T) {
 	t.Run("outside/7 a rule sees the target of an absolute link that goes up from another link", func(t *testing.T) {
-		r := newRuled(t, protocol.ApproveAllow, protocol.ApprovalRule{Tool: "*", Prefix: "config", Action: protocol.ApproveDeny})
+		r := newRuled(t, protocol.ApproveAllow, protocol.ApprovalRule{Tool: "*", Path: "config", Action: protocol.ApproveDeny})
 		if err := os.Symlink(filepath.Join(r.dir, "hooks/../config"), filepath.Join(r.dir, "way")); err != nil {
 			t.Fatal(err)
 		}
@@ -208,7 +208,7 @@ func TestAnswersHoldForPlaces(t *testing.T) {
 
 func TestProtectedFiles(t *testing.T) {
 	allow := protocol.ApprovalConfig{Mode: protocol.ApproveAllow, Default: protocol.ApproveAllow}
-	rule := protocol.ApprovalConfig{Rules: []protocol.ApprovalRule{{Tool: "*", Action: protocol.ApproveAllow}, {Tool: "write", Prefix: ".", Action: protocol.ApproveAllow}}}
+	rule := protocol.ApprovalConfig{Rules: []protocol.ApprovalRule{{Tool: "*", Action: protocol.ApproveAllow}, {Tool: "write", Path: ".", Action: protocol.ApproveAllow}}}
 	for _, c := range []struct {
 		path  string
 		asked bool
@@ -233,7 +233,8 @@ func TestProtectedFiles(t *testing.T) {
 		{".gitignore", false},
 		{".github/workflows/ci.yml", false},
 		{"git/config", false},
-		{".agents/notes.md", false},
+		{".agents/notes.md", true},
+		{"agents/notes.md", false},
 		{"bashrc", false},
 		{"a/.vscode.md", false},
 	} {

@@ -34,7 +34,7 @@ func newRuled(t *testing.T, mode protocol.ApprovalMode, rule protocol.ApprovalRu
 			t.Fatal(err)
 		}
 	}
-	rule.Prefix = strings.ReplaceAll(rule.Prefix, "DIR", dir)
+	rule.Path = strings.ReplaceAll(rule.Path, "DIR", dir)
 	d := builtintest.Start(t, t.TempDir(), 0, builtintest.Calling(), new(workspace.Factory))
 	id := builtintest.Must(d.Sessions.New(t.Context(), &protocol.SessionNewParams{
 		Cwd: dir, Approval: &protocol.ApprovalConfig{Mode: mode, Rules: []protocol.ApprovalRule{rule}},
@@ -57,7 +57,7 @@ func TestRulesOfPaths(t *testing.T) {
 	for _, c := range []struct {
 		row     string
 		action  protocol.ApprovalMode
-		prefix  string
+		place   string
 		matches string // paths to write, DIR is the workspace
 		not     string
 	}{
@@ -66,6 +66,10 @@ func TestRulesOfPaths(t *testing.T) {
 		{"in whatever case", protocol.ApproveDeny, ".git", ".GIT/x .Git/hooks/x", "git/x"},
 		{"also for a path that cannot be resolved", protocol.ApproveDeny, ".git", "loop/x " + strings.Repeat("a/", 2100) + "x", "x"},
 		{"with a rule that is absolute", protocol.ApproveDeny, "DIR/.git", ".git/x DIR/.git/x hooks/x", "src/x"},
+		{"with a pattern for names", protocol.ApproveDeny, "**/.env", ".env src/.env src/deep/.ENV DIR/src/.env tree/.env src/.env/x", "src/env x.env src/.envx"},
+		{"with a pattern in a directory", protocol.ApproveDeny, "src/*.key", "src/a.key src/A.KEY tree/a.key src/a.key/x", "a.key src/deep/a.key src/key"},
+		{"with a pattern for all below", protocol.ApproveDeny, "src/**", "src/x src/deep/x tree/x deep/x", "x srcs/x"},
+		{"an allowed pattern", protocol.ApproveAllow, "src/**/*.go", "src/a.go src/deep/a.go src/none/x/a.go", "a.go tree/a.go src/a.md src/out/a.go src/A.GO/../../x"},
 		{"with a rule that ends in a slash", protocol.ApproveDeny, ".git/", ".git/x DIR/.git/x", "src/x .gitignore"},
 		{"with a rule that names a link", protocol.ApproveDeny, "hooks", "hooks/x .git/hooks/x DIR/.git/hooks/x", ".git/x src/x"},
 		{"an allowed place by any path", protocol.ApproveAllow, "src", "src/x DIR/src/x src/deep/x deep/../src/x", "x src/../x src/out/x src/out/hooks/x DIR/x SRC/x deep/x loop/x src/../.git/x"},
@@ -76,7 +80,7 @@ func TestRulesOfPaths(t *testing.T) {
 			if c.action == protocol.ApproveAllow {
 				mode = protocol.ApproveDeny
 			}
-			r := newRuled(t, mode, protocol.ApprovalRule{Tool: "write", Prefix: c.prefix, Action: c.action})
+			r := newRuled(t, mode, protocol.ApprovalRule{Tool: "write", Path: c.place, Action: c.action})
 			for _, part := range []struct {
 				paths string
 				match bool
@@ -100,7 +104,7 @@ func TestRulesOfToolsWithSeveralPaths(t *testing.T) {
 	for _, c := range []struct {
 		row    string
 		action protocol.ApprovalMode
-		prefix string
+		place  string
 		name   string
 		args   map[string]any
 		denied bool
@@ -122,6 +126,7 @@ func TestRulesOfToolsWithSeveralPaths(t *testing.T) {
 		{"a search in what others skip, above the denied place", deny, ".git/hooks", "grep", map[string]any{"pattern": "x", "path": ".git"}, true},
 		{"a search in part of an allowed place", allow, "src", "grep", map[string]any{"pattern": "x", "path": "src/deep"}, false},
 		{"a search beyond an allowed place", allow, "src", "grep", map[string]any{"pattern": "x"}, true},
+		{"a list of names in a denied pattern", deny, "src/d*", "list", map[string]any{"path": "src/deep"}, true},
 		{"a list of names above the denied place", deny, "src/deep", "list", map[string]any{}, false},
 		{"a list of names in the denied place", deny, "src/deep", "list", map[string]any{"path": "deep"}, true},
 	} {
@@ -130,7 +135,7 @@ func TestRulesOfToolsWithSeveralPaths(t *testing.T) {
 			if c.action == allow {
 				mode = deny
 			}
-			r := newRuled(t, mode, protocol.ApprovalRule{Tool: "*", Prefix: c.prefix, Action: c.action})
+			r := newRuled(t, mode, protocol.ApprovalRule{Tool: "*", Path: c.place, Action: c.action})
 			for name, arg := range c.args {
 				c.args[name] = strings.ReplaceAll(arg.(string), "DIR", r.dir)
 			}

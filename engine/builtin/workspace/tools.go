@@ -20,6 +20,7 @@ import (
 
 	"lashd/engine/tool"
 	"lashd/internal/deadline"
+	"lashd/internal/pathresolve"
 	"lashd/rpc/protocol"
 )
 
@@ -34,7 +35,9 @@ type files struct {
 	mu sync.Mutex
 	// root is the open workspace. Nil until the first call.
 	root *os.Root
-	// closed rejects calls after close. mu guards root and closed.
+	// all has each root so far. Calls may still use older ones, so close closes them.
+	all []*os.Root
+	// closed rejects calls after close. mu guards root, all and closed.
 	closed bool
 }
 
@@ -92,7 +95,7 @@ func bind[A any](name string, kind protocol.ToolKind, replay protocol.Replay, de
 				if req.view, err = f.view(); err != nil {
 					return protocol.ToolOutput{}, fmt.Errorf("open the workspace: %w", err)
 				}
-				req.view.places, req.view.gate = call.Places, gate
+				req.view.places, req.view.shown, req.view.gate = call.Places, call.Shown, gate
 				return run(f, ctx, req)
 			})
 		},
@@ -168,6 +171,9 @@ func (f *files) Execute(ctx context.Context, call tool.Invocation) (tool.Result,
 
 // view opens the workspace once, and reads the identities of protected files for each call.
 func (f *files) view() (*view, error) {
+	if err := pathresolve.CheckWorkspace(f.cwd); err != nil {
+		return nil, err
+	}
 	root, err := f.open()
 	if err != nil {
 		return nil, err
@@ -175,12 +181,14 @@ func (f *files) view() (*view, error) {
 	return newView(root, f.cwd, f.state, f.kept)
 }
 
-// open returns the open workspace, and opens it on the first call.
+// open returns the open workspace. It opens it on the first call, and again if another directory has its path now: one that was deleted and
+// made again.
 func (f *files) open() (*os.Root, error) {
-	if root, err := f.opened(); root != nil || err != nil {
-		return root, err
+	was, err := f.opened()
+	if err != nil || was != nil && f.current(was) {
+		return was, err
 	}
-	root, err := os.OpenRoot(f.cwd) // not under the lock, because it may hang and close must not wait
+	root, err := pathresolve.OpenWorkspace(f.cwd) // not under the lock, because it may hang and close must not wait
 	if err != nil {
 		return nil, err
 	}
@@ -190,12 +198,19 @@ func (f *files) open() (*os.Root, error) {
 	case f.closed:
 		root.Close()
 		return nil, os.ErrClosed
-	case f.root != nil:
+	case f.root != was: // another call has opened it
 		root.Close()
 	default:
-		f.root = root
+		f.root, f.all = root, append(f.all, root)
 	}
 	return f.root, nil
+}
+
+// current reports whether an open directory is still the one at the workspace's path.
+func (f *files) current(root *os.Root) bool {
+	is, err := root.Stat(".")
+	there, err2 := os.Lstat(f.cwd)
+	return err == nil && err2 == nil && os.SameFile(is, there)
 }
 
 // opened returns the open workspace, or nil if it is not open yet.
@@ -214,10 +229,11 @@ func (f *files) close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.closed = true
-	if f.root == nil {
-		return nil
+	var all []error
+	for _, root := range f.all {
+		all = append(all, root.Close())
 	}
-	return f.root.Close()
+	return errors.Join(all...)
 }
 
 // exclusive runs fn while no other call of this session changes files. It waits until ctx

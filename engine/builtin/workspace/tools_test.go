@@ -278,7 +278,7 @@ func TestConcurrentWriter(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.put(t, "f", "theirs\n")
-	err = commit(t.Context(), b.host, v, []*change{rewrite(at, []byte("one\n"), []byte("ours\n"))})
+	err = commit(t.Context(), b.host, v, []*change{{at: at, before: []byte("one\n"), after: []byte("ours\n"), mode: at.info.Mode().Perm()}})
 	if !errors.Is(err, errMoved) || b.get(t, "f") != "theirs\n" {
 		t.Errorf("err %v, content %q, want their content kept", err, b.get(t, "f"))
 	}

@@ -21,47 +21,39 @@ type writeArgs struct {
 
 // write is the write tool. It runs alone among the calls that change files.
 // An error names the path as the model wrote it.
-func (f *files) write(ctx context.Context, req request[writeArgs]) (out protocol.ToolOutput, err error) {
-	err = f.exclusive(ctx, func() error {
-		out, err = req.view.write(ctx, req)
-		return err
-	})
+func (f *files) write(ctx context.Context, req request[writeArgs]) (protocol.ToolOutput, error) {
+	out, err := f.change(ctx, req.view, req.host, func(p *plan) error { return p.write(req.args) })
 	if err != nil {
 		return protocol.ToolOutput{}, fmt.Errorf("write %s: %w", req.args.Path, err)
 	}
 	return out, nil
 }
 
-// write replaces or creates a file. It reads the old content for the diff, and changes
-// nothing if the content is the same. An existing file keeps its mode.
-// It creates missing parent directories. Old and new content are limited to maxFile bytes.
-func (v *view) write(ctx context.Context, req request[writeArgs]) (protocol.ToolOutput, error) {
-	after := []byte(req.args.Content)
+// write plans to replace or create a file. It reads the old content for the diff, and plans no
+// change if the content is the same. An existing file keeps its mode.
+// Missing parent directories are created. Old and new content are limited to maxFile bytes.
+func (p *plan) write(a writeArgs) error {
+	after := []byte(a.Content)
 	if len(after) > maxFile {
-		return protocol.ToolOutput{}, refuse("too_large", "the content has %d bytes; the limit is %d", len(after), maxFile)
+		return refuse("too_large", "the content has %d bytes; the limit is %d", len(after), maxFile)
 	}
-	at, err := v.locate(req.args.Path)
+	c, err := p.at(a.Path)
 	if err != nil {
-		return protocol.ToolOutput{}, err
+		return err
 	}
-	c := create(at, after)
-	defer func() { c.at.dir.close() }() // commit may replace it by a directory that it created
-	if at.info != nil {
-		before, err := v.content(at)
-		if err != nil {
-			return protocol.ToolOutput{}, err
-		}
-		if bytes.Equal(before, after) {
-			return protocol.Succeed(at.path() + " already has this content."), nil
-		}
-		c = rewrite(at, before, after)
-	}
-	if err := commit(ctx, req.host, v, []*change{c}); err != nil {
-		return protocol.ToolOutput{}, err
-	}
+	c.after = after
 	verb := "Created"
 	if c.exists() {
+		if err := p.read(c); err != nil {
+			return err
+		}
+		if bytes.Equal(c.before, after) {
+			p.say("%s already has this content.", c)
+			p.drop()
+			return nil
+		}
 		verb = "Replaced"
 	}
-	return changed(fmt.Sprintf("%s %s (%d lines).", verb, c.at.path(), len(lines(string(after)))), []*change{c})
+	p.said = append(p.said, fmt.Sprintf("%s %s (%d lines).", verb, c.at.path(), len(lines(a.Content))))
+	return nil
 }

@@ -1,6 +1,7 @@
 """A plugin that takes what it should not. It does so where its arguments say, and else when its tool is called."""
 import json
 import os
+import resource
 import signal
 import socket
 import sys
@@ -21,9 +22,12 @@ def disk(path=None, size=10 << 20):
     return "written"
 
 
-def processes(count=3000):
+def processes():
     if os.getuid() == 0:
         os.setuid(65534)  # the system does not count those of root
+    # The limit is above the number of processes that the user already had. On a busy machine these are thousands.
+    limit, _ = resource.getrlimit(resource.RLIMIT_NPROC)
+    count = 3000 if limit == resource.RLIM_INFINITY else limit + 1
     for _ in range(count):
         if os.fork() == 0:
             signal.pause()

@@ -1,7 +1,8 @@
 import * as vscode from "vscode";
 import type { Daemon } from "../daemon/daemon";
-import { parse, hunkSides, revertHunks } from "../model/diff";
-import type { FileChange, SessionDiffParams } from "../protocol";
+import { applyHunks, hunkOf, hunkSides, parse, revertHunks } from "../model/diff";
+import { fileUri } from "../openFolders";
+import type { FileChange, FilePreview, SessionDiffParams } from "../protocol";
 import type { Texts } from "../views/textDocuments";
 
 type Change = Pick<FileChange, "path" | "diff">;
@@ -17,14 +18,25 @@ export async function showChange(texts: Texts, change: FileChange, cwd: string):
 export async function showChanges({ daemon, texts }: { daemon: Daemon; texts: Texts }, selection: SessionDiffParams, cwd: string): Promise<void> {
   const { data, nextCursor } = await daemon.call("session/diff", { ...selection, limit: 500 });
   const all = await Promise.all(data.map(async ({ path, diff = "" }) => ({ path, ...(await diffSides(texts, { path, diff }, cwd)) })));
-  const resources = all.map(({ path, left, right }) => [vscode.Uri.joinPath(vscode.Uri.file(cwd), path), left, right]);
+  const resources = all.map(({ path, left, right }) => [fileUri(cwd, path), left, right]);
   await vscode.commands.executeCommand("vscode.changes", `${selection.turnId === undefined ? "File changes" : "Changes of the turn"}${nextCursor ? " (first 500 files)" : ""}`, resources);
+}
+
+/** showPreview opens what a call would change in a file in a diff editor. If the file changed since, it shows only the parts that the diff has. */
+export async function showPreview(texts: Texts, preview: FilePreview, cwd: string): Promise<void> {
+  const hunks = (preview.hunks ?? []).map(hunkOf);
+  const file = fileUri(cwd, preview.path);
+  const now = preview.kind === "create" ? "" : await read(file);
+  const after = now === undefined ? undefined : applyHunks(now, hunks);
+  const part = now === undefined || after === undefined ? hunkSides(hunks) : { before: now, after };
+  const name = file.path.slice(1); // both sides have it, or VS Code shows a rename
+  await vscode.commands.executeCommand("vscode.diff", texts.add(name, part.before), texts.add(name, part.after), `${preview.path} (proposed change)`);
 }
 
 /** diffSides returns both sides of a change. now reports whether the right side is the current file. */
 async function diffSides(texts: Texts, change: Change, cwd: string): Promise<{ left: vscode.Uri; right: vscode.Uri; now: boolean }> {
   const hunks = parse(change.diff);
-  const file = vscode.Uri.joinPath(vscode.Uri.file(cwd), change.path);
+  const file = fileUri(cwd, change.path);
   const now = await read(file);
   const before = now === undefined ? undefined : revertHunks(now, hunks);
   if (before !== undefined) {

@@ -1,8 +1,10 @@
+import { workspace } from "vscode";
 import type { Commands } from "../commands";
 import type { Daemon } from "../daemon/daemon";
 import type { Provider } from "../model/providers";
-import type { Session, TurnID } from "../protocol";
+import type { Session, SessionID, TurnID } from "../protocol";
 import { sessionOf, type Node } from "../views/sessionTree";
+import { showRules, type Place } from "../views/rules";
 import type { Traces } from "../views/traces";
 import type { Chats } from "./chats";
 import { chooseEffort, chooseMode, chooseModel } from "./settings";
@@ -21,6 +23,12 @@ export function chatCommands(daemon: Daemon, chats: Chats, traces: Traces, local
     chooseEffort: () => chooseEffort(daemon, activeSession()),
     chooseMode: () => chooseMode(daemon, activeSession()),
     showTrace: (of: TurnID | Node | undefined) => (typeof of === "string" ? traces.show(of) : traces.pick(sessionOf(of) ?? activeSession().sessionId)),
+    showRules: () => showRules(daemon, placeOf(chats.active?.followed.id)),
     exportTrace: () => traces.save(),
   };
+}
+
+/** placeOf returns the session of the active chat, else the first folder of the window. */
+function placeOf(sessionId: SessionID | undefined): Place {
+  return sessionId === undefined ? { cwd: workspace.workspaceFolders?.[0]?.uri.fsPath } : { sessionId };
 }

@@ -1,4 +1,5 @@
 import * as vscode from "vscode";
+import { fileUri } from "../openFolders";
 
 /** openLink opens a link of a conversation: an address in the browser, a path, with a line if it has one, in the editor. */
 export async function openLink(href: string, cwd: string): Promise<void> {
@@ -9,5 +10,5 @@ export async function openLink(href: string, cwd: string): Promise<void> {
   }
   const [path = "", line] = href.split(/[:#]L?/);
   const at = Math.max(Number(line ?? 1) - 1 || 0, 0);
-  await vscode.window.showTextDocument(vscode.Uri.joinPath(vscode.Uri.file(cwd), path), { selection: new vscode.Range(at, 0, at, 0) });
+  await vscode.window.showTextDocument(fileUri(cwd, path), { selection: new vscode.Range(at, 0, at, 0) });
 }

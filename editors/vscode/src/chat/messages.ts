@@ -1,6 +1,7 @@
+import type { Answer } from "../model/approvals";
 import type { ContextPart } from "../model/context";
 import type { SessionView } from "../model/session";
-import type { DecisionChoice, DecisionID, Digest, Event, InputID, Item, ItemID, SessionReadResult, TurnID } from "../protocol";
+import type { DecisionID, Digest, Event, InputID, Item, ItemID, SessionReadResult, TurnID } from "../protocol";
 
 /** Attached is a file, or a part of one, that is sent with an input. */
 export interface Attached {
@@ -37,7 +38,8 @@ export interface Options {
 
 /** ToWebview is a message from the extension to a chat. */
 export type ToWebview =
-  | { type: "reset"; view: SessionView; options: Options; connected: boolean }
+  /** left is the time in ms until the default answer to each open decision */
+  | { type: "reset"; view: SessionView; options: Options; connected: boolean; left: Record<DecisionID, number> }
   | { type: "events"; events: Event[] }
   | { type: "page"; page: SessionReadResult }
   | { type: "connected"; connected: boolean }
@@ -62,7 +64,11 @@ export type FromWebview =
   | { type: "ready" }
   | { type: "send"; text: string; attached: Attached[]; whenBusy: WhenBusy }
   | { type: "stop" }
-  | { type: "answer"; decisionId: DecisionID; choice: DecisionChoice; value?: unknown }
+  | ({ type: "answer"; decisionId: DecisionID } & Answer)
+  /** open the diff of a file that an open approval would change; file is its index */
+  | { type: "preview"; decisionId: DecisionID; file: number }
+  /** run a call once more to which the sandbox refused something: with the hosts that it lacked, or outside the sandbox */
+  | { type: "again"; itemId: ItemID; withHosts: boolean }
   | { type: "withdraw"; inputId: InputID }
   | { type: "older" }
   | { type: "attach" }

@@ -1,12 +1,13 @@
 import * as vscode from "vscode";
 import type { Daemon } from "../daemon/daemon";
 import { messageOf } from "../daemon/daemon";
-import { words } from "../decisionText";
+import { Deadlines } from "../model/approvals";
 import { toInput } from "../model/input";
 import { titleOf } from "../model/sessions";
 import type { Event, SessionID } from "../protocol";
 import type { FollowedSession } from "../sessions";
 import type { Texts } from "../views/textDocuments";
+import { answerDecision, previewFile, runAgain } from "./answers";
 import { showChange, showChanges } from "./changes";
 import { handleContents } from "./contents";
 import { openLink } from "./links";
@@ -41,6 +42,7 @@ export class ChatPanel {
   private ready = false;
   private undelivered: ToWebview[] = []; // messages for a page that is not ready yet
   private open = true;
+  private readonly deadlines = new Deadlines();
 
   constructor(private readonly panel: vscode.WebviewPanel, readonly followed: FollowedSession, private readonly context: Context) {
     panel.webview.options = { enableScripts: true, localResourceRoots: [vscode.Uri.joinPath(context.extensionUri, "dist")] };
@@ -101,13 +103,15 @@ export class ChatPanel {
     this.batch = [];
     if (view) {
       this.panel.title = titleOf(view.session);
-      this.post({ type: "reset", view, options: options(), connected: this.context.daemon.state.kind === "ready" });
+      const left = this.deadlines.left(view.decisions);
+      this.post({ type: "reset", view, options: options(), connected: this.context.daemon.state.kind === "ready", left });
     }
     this.changed.fire();
   }
 
   private enqueue(events: Event[]) {
     this.batch.push(...events);
+    this.deadlines.left(this.followed.view?.decisions ?? []);
     this.timer ??= setTimeout(() => this.flush(), batchMs);
   }
 
@@ -143,6 +147,10 @@ export class ChatPanel {
         return this.stop();
       case "answer":
         return this.answer(message);
+      case "preview":
+        return previewFile(this.context.texts, this.followed.view, message.decisionId, message.file);
+      case "again":
+        return runAgain(daemon, sessionId, this.followed.view, message.itemId, message.withHosts);
       case "withdraw":
         return daemon.change("queue/cancel", { sessionId, inputId: message.inputId });
       case "older":
@@ -200,12 +208,10 @@ export class ChatPanel {
     }
   }
 
-  private async answer({ decisionId, choice, value }: FromWebview & { type: "answer" }) {
-    const decision = this.followed.view?.decisions.find((d) => d.decisionId === decisionId);
-    const argsHash = decision?.argsHash && choice.startsWith("allow") ? { argsHash: decision.argsHash } : {};
-    const r = await this.context.daemon.change("decision/respond", { decisionId, choice, ...argsHash, ...(value !== undefined && { value }) });
-    if (!r.won) {
-      this.post({ type: "failed", message: `${r.answer.by} already answered: ${words[r.answer.choice]}` });
+  private async answer({ type: _, decisionId, ...answer }: FromWebview & { type: "answer" }) {
+    const message = await answerDecision(this.context.daemon, this.followed.view, decisionId, answer);
+    if (message !== undefined) {
+      this.post({ type: "failed", message });
     }
   }
 

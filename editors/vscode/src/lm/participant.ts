@@ -1,8 +1,8 @@
 import * as vscode from "vscode";
 import type { Daemon } from "../daemon/daemon";
-import type { Decision, Event, SessionID } from "../protocol";
+import type { Decision, Event, Session, SessionID } from "../protocol";
 import type { Sessions } from "../sessions";
-import { questionText, words } from "../decisionText";
+import { wholeText, words } from "../decisionText";
 import { answerOf, prompt, ReplyStream } from "./prompt";
 import { startSession } from "./tools";
 
@@ -19,7 +19,7 @@ export function registerParticipant(daemon: Daemon, sessions: Sessions): vscode.
     const sessionId = sessionOf(context, sessions) ?? (await startSession(daemon));
     await daemon.call("session/attach", { sessionId }); // a closed lashd chat may have detached it
     const spoken = new ReplyStream((text) => stream.markdown(text));
-    const listening = daemon.onEvent((event) => void (event.sessionId === sessionId && show(event, spoken, stream)));
+    const listening = daemon.onEvent((event) => void (event.sessionId === sessionId && show(event, sessions, spoken, stream)));
     try {
       const report = await prompt(daemon, sessionId, request.prompt, token);
       if (!spoken.hasText) {
@@ -40,18 +40,18 @@ function sessionOf({ history }: vscode.ChatContext, sessions: Sessions): Session
   return ids.findLast((id) => sessions.list.has(id));
 }
 
-function show(event: Event, spoken: ReplyStream, stream: vscode.ChatResponseStream) {
+function show(event: Event, sessions: Sessions, spoken: ReplyStream, stream: vscode.ChatResponseStream) {
   spoken.handle(event);
   if (event.type === "item/started" && event.item?.kind === "toolCall") {
     stream.progress(event.item.tool ?? "a tool");
   }
   if (event.type === "decision/opened" && event.decision) {
-    ask(event.decision, stream);
+    ask(event.decision, sessions.list.get(event.decision.sessionId), stream);
   }
 }
 
-function ask(decision: Decision, stream: vscode.ChatResponseStream) {
-  stream.markdown(new vscode.MarkdownString().appendText(`${questionText(decision)}\n\n`));
+function ask(decision: Decision, session: Session | undefined, stream: vscode.ChatResponseStream) {
+  stream.markdown(new vscode.MarkdownString().appendText(`${wholeText(decision, session)}\n\n`));
   for (const choice of decision.choices.filter((one) => one !== "answer")) {
     stream.button({ command: "lashd.answer", title: words[choice], arguments: [decision.decisionId, choice] });
   }

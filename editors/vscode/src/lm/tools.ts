@@ -2,6 +2,7 @@ import * as vscode from "vscode";
 import type { Daemon } from "../daemon/daemon";
 import { driverSetting } from "../drivers";
 import { groupOf, titleOf, isInFolders } from "../model/sessions";
+import { realFolders } from "../openFolders";
 import type { SessionID } from "../protocol";
 import type { Sessions } from "../sessions";
 import { answerOf, prompt } from "./prompt";
@@ -38,7 +39,7 @@ export async function startSession(daemon: Daemon): Promise<SessionID> {
 }
 
 function openSessions({ list }: Sessions) {
-  const open = vscode.workspace.workspaceFolders?.map((folder) => folder.uri.fsPath) ?? [];
+  const open = realFolders();
   return [...list.values()].filter((session) => isInFolders(session, open));
 }
 

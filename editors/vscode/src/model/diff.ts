@@ -1,3 +1,5 @@
+import type { Hunk as PreviewHunk } from "../protocol";
+
 /** Hunk is a part of a unified diff: the lines before and after the change. */
 export interface Hunk {
   /** first line in the new text, counted from 1; 0 if the new text is empty */
@@ -24,6 +26,18 @@ export function parse(diff: string): Hunk[] {
     }
   }
   return hunks;
+}
+
+/** hunkOf returns a hunk of an approval. start is that of the old text. */
+export function hunkOf({ oldStart, text }: PreviewHunk): Hunk {
+  const lines = text.replace(/\n$/, "").split("\n");
+  const side = (mark: string) => lines.filter((line) => line.startsWith(" ") || line.startsWith(mark)).map((line) => line.slice(1));
+  return { start: oldStart, before: side("-"), after: side("+") };
+}
+
+/** applyHunks returns the text after hunks whose start is that of the old text, or undefined if the text is another one. */
+export function applyHunks(text: string, hunks: Hunk[]): string | undefined {
+  return revertHunks(text, hunks.map(({ start, before, after }) => ({ start, before: after, after: before })));
 }
 
 /** revertHunks returns the text before a diff, or undefined if the text changed after the diff. */

@@ -1,10 +1,44 @@
 import { realpathSync } from "node:fs";
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 
-/** resolveInside resolves a path relative to cwd. It returns undefined if the file, after resolving symbolic links, is outside all folders. */
-export function resolveInside(folders: readonly string[], cwd: string, path: string): string | undefined {
+/** Folder is an open folder: its path in the editor, and that path without symbolic links. Sessions have paths without links. */
+export interface Folder {
+  path: string;
+  real: string;
+}
+
+/** FolderLinks resolves the symbolic links of the open folders, each once: a link that appears later does not move a folder. */
+export class FolderLinks {
+  private readonly known = new Map<string, Folder>();
+
+  resolve(paths: readonly string[]): Folder[] {
+    return paths.map((path) => {
+      const folder = this.known.get(path) ?? { path: resolve(path), real: realPathOf(path) };
+      this.known.set(path, folder);
+      return folder;
+    });
+  }
+}
+
+/** resolveInside returns the path in the editor of a file of a session. It returns undefined if the file, after resolving symbolic links, is outside all folders. */
+export function resolveInside(folders: readonly Folder[], cwd: string, path: string): string | undefined {
   const file = resolve(cwd, path);
-  return folders.some((folder) => isBelow(realPathOf(folder), realPathOf(file))) ? file : undefined;
+  const at = realPathOf(file);
+  const shown = editorPath(folders, file);
+  const best = realPathOf(shown) === at ? shown : file; // the link through which the folder was opened may lead elsewhere now
+  return folders.some(({ real }) => isBelow(real, at)) ? best : undefined;
+}
+
+/** editorPath returns the path under which the editor has a file of a session: below the open folder, even if that was opened through a symbolic link. */
+export function editorPath(folders: readonly Folder[], file: string): string {
+  const folder = folders.some(({ path }) => isBelow(path, file)) ? undefined : folders.find(({ real }) => isBelow(real, file));
+  return folder ? join(folder.path, relative(folder.real, file)) : file;
+}
+
+/** sessionPath returns the path under which a session has a file of the editor. It reverses editorPath. */
+export function sessionPath(folders: readonly Folder[], file: string): string {
+  const folder = folders.find(({ path }) => isBelow(path, file));
+  return folder ? join(folder.real, relative(folder.path, file)) : file;
 }
 
 /** realPathOf resolves symbolic links. It also accepts a path whose last parts do not exist. */

@@ -40,7 +40,7 @@ export function modeText(config: Config): string {
 /** editRules allow the tools that edit files. */
 const editRules: readonly ApprovalRule[] = ["edit", "patch", "write"].map((tool) => ({ tool, action: "allow" }));
 
-const same = (a: ApprovalRule, b: ApprovalRule) => a.tool === b.tool && a.action === b.action && !a.prefix && !b.prefix;
+const same = (a: ApprovalRule, b: ApprovalRule) => a.tool === b.tool && a.action === b.action && ![a, b].some((rule) => rule.command || rule.path || rule.host);
 
 const isEditRule = (rule: ApprovalRule) => editRules.some((edit) => same(edit, rule));
 

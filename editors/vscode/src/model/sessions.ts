@@ -52,7 +52,7 @@ export function parentOf(list: SessionList, session: Session): SessionID | undef
   return parent !== undefined && list.has(parent) ? parent : undefined;
 }
 
-/** isInFolders reports whether a session works in one of the folders or below. It returns true if folders is undefined. */
+/** isInFolders reports whether a session works in one of the folders or below. Their paths have no symbolic links. It returns true if folders is undefined. */
 export function isInFolders(session: Session, folders: readonly string[] | undefined): boolean {
   return !folders || folders.some((dir) => session.cwd === dir || session.cwd.startsWith(dir.replace(/[/\\]?$/, "/")));
 }

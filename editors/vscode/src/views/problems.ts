@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import * as vscode from "vscode";
+import { fileUri } from "../openFolders";
 import type { PluginInfo, PluginProblem } from "../protocol";
 
 /** Problems shows the problems of plugins as diagnostics in their files. */
@@ -18,7 +19,7 @@ export class Problems {
       }
     }
     this.diagnostics.clear();
-    byFile.forEach((diagnostics, file) => this.diagnostics.set(vscode.Uri.file(file), diagnostics));
+    byFile.forEach((diagnostics, file) => this.diagnostics.set(fileUri("/", file), diagnostics));
   }
 
   dispose(): void {

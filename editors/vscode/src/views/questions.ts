@@ -43,14 +43,17 @@ export class Questions {
 
   /** ask lets the user choose an open decision and answer it. */
   async ask(): Promise<void> {
-    const items = this.sessions.decisions.map((decision) => ({ label: questionText(decision), description: this.title(decision), decision }));
+    const items = this.sessions.decisions.map((decision) => ({ label: this.text(decision), description: this.title(decision), decision }));
     const picked = items.length === 1 ? items[0] : await vscode.window.showQuickPick(items, { placeHolder: "Open questions" });
     if (!picked) {
       return;
     }
     const answers = picked.decision.choices.map((choice) => ({ label: words[choice], choice }));
-    const answer = await vscode.window.showQuickPick(answers, { placeHolder: questionText(picked.decision) });
-    const text = answer?.choice === "answer" ? await vscode.window.showInputBox({ prompt: questionText(picked.decision) }) : undefined;
+    const answer = await vscode.window.showQuickPick(answers, { placeHolder: this.text(picked.decision) });
+    if (answer?.choice.startsWith("allow") && this.text(picked.decision).length > maxText) {
+      return void vscode.commands.executeCommand("lashd.openSession", picked.decision.sessionId); // the rest is only in the chat
+    }
+    const text = answer?.choice === "answer" ? await vscode.window.showInputBox({ prompt: this.text(picked.decision) }) : undefined;
     if (answer && (answer.choice !== "answer" || text !== undefined)) {
       await this.answer(picked.decision, answer.choice, text);
     }
@@ -64,16 +67,21 @@ export class Questions {
   // Only a progress notification can be closed by the extension. It has no buttons, so the choices are links.
   private show(decision: Decision) {
     const options = { location: vscode.ProgressLocation.Notification, title: `lashd: ${this.title(decision)}`, cancellable: false };
-    const offered = decision.choices.filter((choice) => choice === "allowOnce" || choice === "reject");
+    const whole = this.text(decision).length <= maxText && !decision.detail?.files?.length;
+    const offered = decision.choices.filter((choice) => (choice === "allowOnce" && whole) || choice === "reject");
     const links = offered.map((choice) => link(words[choice], "lashd.answer", [decision.decisionId, choice]));
     // The links come first because VS Code cuts off long texts.
-    const message = [link("Show", "lashd.openSession", [decision.sessionId]), ...links, plain(questionText(decision))].join(" \u00b7 ");
+    const message = [link("Show", "lashd.openSession", [decision.sessionId]), ...links, plain(this.text(decision))].join(" \u00b7 ");
     // Noted here and not in the task: VS Code may start that later, after another update.
     const closed = new Promise<void>((resolve) => this.open.set(decision.decisionId, resolve));
     void vscode.window.withProgress(options, (progress) => {
       progress.report({ message });
       return closed;
     });
+  }
+
+  private text(decision: Decision): string {
+    return questionText(decision, this.sessions.list.get(decision.sessionId));
   }
 
   private title(decision: Decision): string {
@@ -84,5 +92,8 @@ export class Questions {
 
 const link = (label: string, command: string, args: unknown[]) => `[${label}](command:${command}?${encodeURIComponent(JSON.stringify(args))})`;
 
+/** The length of a question up to which a notification shows all of it. Only then can the call be allowed there. */
+const maxText = 300;
+
 /** plain replaces brackets so that text from an agent cannot form a link that looks like a choice. */
-const plain = (text: string) => text.replace(/[[\]()]/g, (c) => ({ "[": "\u27e6", "]": "\u27e7", "(": "\u2768", ")": "\u2769" })[c] ?? c).slice(0, 300);
+const plain = (text: string) => text.replace(/[[\]()]/g, (c) => ({ "[": "\u27e6", "]": "\u27e7", "(": "\u2768", ")": "\u2769" })[c] ?? c).slice(0, maxText);

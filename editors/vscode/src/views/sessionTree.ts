@@ -1,6 +1,7 @@
 import * as vscode from "vscode";
 import { questionText } from "../decisionText";
 import { age, children, counted, groupOf, groups, groupTitle, sessionsInGroup, titleOf, type Group } from "../model/sessions";
+import { openFolders } from "../openFolders";
 import type { Session, SessionID } from "../protocol";
 import type { Sessions } from "../sessions";
 import type { ReadState } from "./readState";
@@ -73,7 +74,7 @@ export class SessionTree implements vscode.TreeDataProvider<Node> {
       `**${escaped(titleOf(session))}**`,
       escaped(`${groupTitle(groupOf(session))}, ${counted(session.turnIndex, "turn")}, ${session.usage.input + session.usage.output} tokens`),
       escaped(session.cwd),
-      ...asked.map((decision) => escaped(questionText(decision))),
+      ...asked.map((decision) => escaped(questionText(decision, session))),
     ];
     return new vscode.MarkdownString(lines.join("\n\n"));
   }
@@ -86,11 +87,10 @@ function contextOf(session: Session): string {
 
 const escaped = (text: string) => text.replace(/[\\`*_{}[\]()#+\-.!<>|]/g, "\\$&");
 
-/** folders returns the folders whose sessions are shown; undefined means all. */
+/** folders returns the folders whose sessions are shown; undefined means all. Sessions from before a folder was moved and linked have its old path. */
 export function folders(): string[] | undefined {
   const all = vscode.workspace.getConfiguration("lashd").get("sessions.scope") === "all";
-  const open = vscode.workspace.workspaceFolders?.map((folder) => folder.uri.fsPath);
-  return all ? undefined : open;
+  return all || !vscode.workspace.workspaceFolders ? undefined : openFolders().flatMap(({ path, real }) => [real, path]);
 }
 
 /** sessionOf returns the session id of a tree entry, or undefined for a group. */

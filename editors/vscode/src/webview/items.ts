@@ -2,7 +2,7 @@ import type { FromWebview } from "../chat/messages";
 import { usageText } from "../model/usage";
 import { callText, durationText, errorText, resultText } from "../model/cells";
 import { counted } from "../model/sessions";
-import type { CellCall, CodeResult, Item, ToolOutput } from "../protocol";
+import type { CellCall, CodeResult, Item, ItemID, SandboxRefusal, ToolOutput } from "../protocol";
 import { button, h } from "./dom";
 import { highlightLines } from "./highlight";
 import { Pictures } from "./pictures";
@@ -112,7 +112,7 @@ export class Items {
       change && h("span", { class: "lines" }, `+${change.added} \u2212${change.removed}`),
       h("span", { class: "took" }, took),
     );
-    const unfolded = running || change !== undefined || item.status === "failed";
+    const unfolded = running || change !== undefined || item.status === "failed" || item.output?.refusal !== undefined;
     return this.collapsible(item.itemId, unfolded, head, () => this.callBody(item, progress));
   }
 
@@ -128,7 +128,17 @@ export class Items {
     if (text && !change) {
       body.push(this.longText(`${item.itemId}:all`, text));
     }
+    if (item.output?.refusal) {
+      body.push(h("p", { class: "refusal" }, item.output.refusal.what), ...this.againButtons(item.itemId, item.output.refusal));
+    }
     return body;
+  }
+
+  /** againButtons offer to run a refused call once more, the one that allows less first. */
+  private againButtons(itemId: ItemID, refusal: SandboxRefusal): Node[] {
+    const again = (text: string, withHosts: boolean): Node => button(text, () => this.post({ type: "again", itemId, withHosts }), { title: "The agent reads the output at its next step" });
+    const hosts = refusal.withHosts ? [again(`Run once with ${refusal.withHosts.hosts.join(", ")}`, true)] : [];
+    return [...hosts, ...(refusal.retry === undefined ? [] : [again("Run once outside the sandbox", false)])];
   }
 
   /** cell shows code with its state and duration. Below it are its calls, the result and the changed globals. The line of an error has a mark. */

@@ -31,6 +31,7 @@ const sessionId = document.body.dataset.session ?? "";
 let view: SessionView | undefined;
 let options: Options = { sendOnEnter: true, showReasoning: false };
 let connected = false;
+let times: Record<string, number> = {}; // when the default answers to open decisions apply
 let requestedCursor = ""; // the cursor of the last requested page
 
 const items = new Items(post);
@@ -50,6 +51,7 @@ function receive(message: ToWebview) {
   switch (message.type) {
     case "reset":
       ({ view, options, connected } = message);
+      times = Object.fromEntries(Object.entries(message.left).map(([id, left]) => [id, Date.now() + left]));
       requestedCursor = "";
       items.showReasoning = options.showReasoning;
       break;
@@ -100,7 +102,7 @@ function draw() {
     return;
   }
   list.set(rowsOf(view));
-  questions.show(view.decisions, connected);
+  questions.show(view.decisions, connected, view.session, times);
   composer.show(view.turnId !== undefined, connected, options);
   composer.showSettings(view.session.config);
   context.update(view);

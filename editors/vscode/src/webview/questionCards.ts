@@ -1,90 +1,116 @@
 import type { FromWebview } from "../chat/messages";
-import type { Decision, DecisionChoice } from "../protocol";
-import { questionText, words } from "../decisionText";
+import { words } from "../decisionText";
+import { headline, isLasting, leavesSandbox, timeLeft, timesOf, type Answer } from "../model/approvals";
+import type { Decision, DecisionChoice, DecisionID, Session } from "../protocol";
+import { ApprovalAnswers } from "./approvalAnswers";
+import { previewOf } from "./approvalPreview";
 import { button, h } from "./dom";
 
-const automatic: Partial<Record<DecisionChoice, string>> = { allowOnce: "Allows", reject: "Denies" };
 const keys: Partial<Record<DecisionChoice, string>> = { allowOnce: "Y", allowSession: "S", allowAlways: "A", reject: "N" };
-const scopes: Partial<Record<DecisionChoice, string>> = { allowSession: "in this session", allowAlways: "in this workspace" };
 
-/** hint returns the keyboard shortcut of an answer and, if the answer covers later calls, which ones. */
-function hint({ varying }: Decision, choice: DecisionChoice): string | undefined {
-  const args = `the same arguments${varying ? `, except that ${varying.join(" and ")} may differ` : ""}`;
-  return keys[choice] && `Alt+${keys[choice]}${scopes[choice] ? `: also allow later calls ${scopes[choice]} with ${args}` : ""}`;
+/** Card is a decision on the page. */
+interface Card {
+  decision: Decision;
+  element: HTMLElement;
+  left: HTMLElement;
+  answers: ApprovalAnswers;
 }
 
 /** QuestionCards shows the open decisions of a session. Without a connection their buttons are disabled. */
 export class QuestionCards {
-  private shown: Decision[] = [];
+  private shown: Card[] = [];
   private connected = false;
+  private times: Record<DecisionID, number> = {};
+  private timer?: ReturnType<typeof setInterval>;
 
   constructor(private readonly place: HTMLElement, private readonly post: (message: FromWebview) => void) {}
 
-  show(decisions: Decision[], connected: boolean): void {
+  /** show shows decisions. times are when their default answers apply, by the clock of this page, for those that are known. */
+  show(decisions: Decision[], connected: boolean, session?: Session, times: Record<DecisionID, number> = {}): void {
     const open = decisions.filter((decision) => decision.kind !== "completion");
-    const same = connected === this.connected && open.map((d) => d.decisionId).join() === this.shown.map((d) => d.decisionId).join();
+    this.times = timesOf(open, { ...this.times, ...times }, Date.now());
+    const same = connected === this.connected && open.map((d) => d.decisionId).join() === this.shown.map((card) => card.decision.decisionId).join();
     if (same) {
       return; // keep the text that the user is typing
     }
-    this.shown = open;
     this.connected = connected;
-    this.place.replaceChildren(...open.map((decision) => this.card(decision)));
+    this.shown = open.map((decision) => this.card(decision, session));
+    this.place.replaceChildren(...this.shown.map((card) => card.element));
+    this.countDown();
   }
 
   /** key answers the first question by its shortcut and reports whether the key is one of its shortcuts. */
   key(code: string): boolean {
     const [first] = this.shown;
-    const choice = first?.choices.find((c) => `Key${keys[c]}` === code);
+    const choice = first?.decision.choices.find((c) => `Key${keys[c]}` === code);
     if (first && choice && this.connected) {
-      this.answer(first, choice);
+      first.answers.choose(choice);
     }
     return choice !== undefined;
   }
 
-  private card(decision: Decision): HTMLElement {
-    const { call, choices, sessionId, deadlineAtMs } = decision;
-    const question = questionText(decision);
-    const field = choices.includes("answer") ? this.field(decision) : undefined;
-    const plain = choices.filter((choice) => choice !== "answer");
-    const until = deadlineAtMs > 0 ? `${automatic[decision.default] ?? "Closes"} automatically at ${new Date(deadlineAtMs).toLocaleTimeString()}.` : "";
-    const card = h(
-      "div",
-      { class: "card", role: "group", label: question },
-      h("p", {}, call ? question.slice(0, 600) : question),
-      call && h("details", {}, h("summary", {}, `All arguments of ${call.name}`), h("pre", {}, JSON.stringify(call.args, undefined, 2))),
-      field,
-      h("div", { class: "choices" }, ...plain.map((choice) => this.choice(decision, choice))),
-      h("small", {}, [this.connected ? "" : "Not connected to lashd.", until].filter(Boolean).join(" ")),
-    );
-    card.dataset.session = sessionId;
-    return card;
+  /** countDown renews the time left each second, as long as a question has a deadline. */
+  private countDown() {
+    clearInterval(this.timer);
+    this.timer = undefined;
+    this.tick();
+    if (Object.keys(this.times).length > 0) {
+      this.timer = setInterval(() => this.tick(), 1000);
+    }
   }
 
-  private choice(decision: Decision, choice: DecisionChoice): HTMLElement {
-    const title = hint(decision, choice);
-    return button(words[choice], () => this.answer(decision, choice), { title, disabled: !this.connected, class: choice === "allowOnce" ? "first" : undefined });
+  private tick() {
+    for (const { decision, left } of this.shown) {
+      const end = this.times[decision.decisionId];
+      left.textContent = end === undefined ? "" : timeLeft(decision, end - Date.now());
+    }
+  }
+
+  private card(decision: Decision, session?: Session): Card {
+    const { call, kind, sessionId, detail, decisionId } = decision;
+    const approval = kind === "approval" && detail !== undefined;
+    const question = approval ? headline(decision, session) : decision.prompt;
+    const left = h("span", { class: "left", role: "timer" });
+    const preview = approval ? previewOf(decision, session, (file) => this.post({ type: "preview", decisionId, file }), () => answers.changed()) : undefined;
+    const send = (answer: Answer) => this.post({ type: "answer", decisionId, ...answer });
+    const answers = new ApprovalAnswers(decision, { disabled: !this.connected, taken: () => preview?.taken(), hint: (choice) => hint(choice), send });
+    const element = h(
+      "div",
+      { class: leavesSandbox(decision, session) ? "card outside" : "card", role: "group", label: question },
+      h("p", { class: "question" }, h("b", {}, question), left),
+      preview?.element,
+      call && h("details", { open: preview?.bare }, h("summary", {}, `All arguments of ${call.name}`), h("pre", {}, JSON.stringify(call.args, undefined, 2))),
+      approval && h("p", { class: "why" }, detail.why.text),
+      decision.choices.includes("answer") ? this.field(decision, send) : undefined,
+      answers.element,
+      !this.connected && h("small", {}, "Not connected to lashd."),
+    );
+    element.dataset.session = sessionId;
+    return { decision, element, left, answers };
   }
 
   /** field returns the input for a value: buttons for an enumeration, otherwise a field for text or, if the form requires it, JSON. */
-  private field(decision: Decision): HTMLElement {
+  private field(decision: Decision, answer: (answer: Answer) => void): HTMLElement {
     const { type, enum: offered } = (decision.form ?? {}) as { type?: string; enum?: unknown[] };
     if (Array.isArray(offered)) {
-      return h("div", { class: "choices" }, ...offered.map((value) => button(String(value), () => this.answer(decision, "answer", value), { disabled: !this.connected })));
+      return h("div", { class: "choices" }, ...offered.map((value) => button(String(value), () => answer({ choice: "answer", value }), { disabled: !this.connected })));
     }
     const input = h("textarea", { label: "Answer", class: "answer" });
     const wrong = h("small", { class: "wrong" });
     const send = () => {
       try {
         const text = type === undefined || type === "string";
-        this.answer(decision, "answer", text ? input.value : JSON.parse(input.value));
+        answer({ choice: "answer", value: text ? input.value : JSON.parse(input.value) });
       } catch {
         wrong.textContent = "Enter valid JSON.";
       }
     };
     return h("div", {}, input, wrong, h("div", { class: "choices" }, button(words.answer, send, { disabled: !this.connected })));
   }
+}
 
-  private answer({ decisionId }: Decision, choice: DecisionChoice, value?: unknown) {
-    this.post({ type: "answer", decisionId, choice, ...(value !== undefined && { value }) });
-  }
+/** hint returns the keyboard shortcut of an answer, and how long it holds. */
+function hint(choice: DecisionChoice): string | undefined {
+  const scope = isLasting(choice) ? `: also allow later calls ${choice === "allowSession" ? "in this session" : "in this workspace"}` : "";
+  return keys[choice] && `Alt+${keys[choice]}${scope}`;
 }

@@ -1,5 +1,9 @@
 import { strict as assert } from "node:assert";
+import { symlinkSync } from "node:fs";
+import { join } from "node:path";
 import { Daemon } from "../../src/daemon/daemon";
+import { FolderLinks } from "../../src/model/folders";
+import { sessionsInGroup } from "../../src/model/sessions";
 import { FollowedSession, Sessions } from "../../src/sessions";
 import { Home, isReady, log, until } from "./home";
 
@@ -96,6 +100,17 @@ describe("issue/6-1 the connection to a daemon", function () {
     await home.kill(daemon);
     await until("it is settled", () => settled);
     await until("it is asked again", () => sessions.decisions[0]?.decisionId === asked);
+  });
+
+  it("lists the sessions of a folder that was opened through a symbolic link", async () => {
+    const daemon = home.connect();
+    const sessions = new Sessions(daemon, log);
+    const link = join(home.dir, "link");
+    symlinkSync(home.work, link);
+    const { sessionId } = await daemon.change("session/new", { cwd: link });
+    await until("the session is known", () => sessions.list.has(sessionId));
+    const real = new FolderLinks().resolve([link]).map((folder) => folder.real);
+    assert.deepEqual(sessionsInGroup(sessions.list, "idle", real).map((s) => s.sessionId), [sessionId]);
   });
 
   it("reports a missing program", async () => {

@@ -23,7 +23,7 @@ describe("issue/18 the composer of a chat", function () {
   const tell = (message: ToWebview) => page.evaluate((m) => window.dispatchEvent(new MessageEvent("message", { data: m })), message);
   const reset = (model: Partial<ModelSpec>, more: object = {}) => {
     const config = { ...session.config, model: { ...session.config.model, ...model } };
-    return tell({ type: "reset", view: { ...snapshot({ ...attached, session: { ...session, config } }), ...more }, options: { sendOnEnter: true, showReasoning: false }, connected: true });
+    return tell({ type: "reset", view: { ...snapshot({ ...attached, session: { ...session, config } }), ...more }, options: { sendOnEnter: true, showReasoning: false }, connected: true, left: {} });
   };
   const asked = <T extends string>(type: T) => page.evaluate((t) => window.asked.filter((message) => message.type === t), type);
   const field = () => page.locator("#composer textarea");

@@ -107,7 +107,7 @@ describe("issue/6-1 a real VS Code", function () {
     await code.say("write it");
     await code.chat.locator("#asked .card").waitFor();
     await code.run("lashd: New Session");
-    const toast = code.page.locator(".notification-toast", { hasText: "Allow this tool call?" });
+    const toast = code.page.locator(".notification-toast", { hasText: "new.txt" });
     await toast.waitFor();
     const { data } = code.call<DecisionListResult>("decision/list", {});
     const [decision] = data;

@@ -52,7 +52,7 @@ describe("issue/6-1 the page of a chat", function () {
   afterEach(() => page.close());
 
   const tell = (message: ToWebview) => page.evaluate((m) => window.dispatchEvent(new MessageEvent("message", { data: m })), message);
-  const reset = (items: Item[], more = {}) => tell({ type: "reset", view: { ...snapshot({ ...attached, items }), ...more }, options: { sendOnEnter: true, showReasoning: false }, connected: true });
+  const reset = (items: Item[], more = {}) => tell({ type: "reset", view: { ...snapshot({ ...attached, items }), ...more }, options: { sendOnEnter: true, showReasoning: false }, connected: true, left: {} });
   const drawn = () => page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
   const scrollTo = async (part: number) => {
     await page.evaluate((to) => {

@@ -13,6 +13,16 @@ export const script = {
       ],
     },
     {
+      match: { lastUserContains: "patch both" },
+      replies: [
+        { toolCalls: [{ name: "patch", args: { patch: "*** Begin Patch\n*** Update File: long.txt\n line 1\n-line 2\n+LINE TWO\n line 3\n@@\n line 27\n-line 28\n+LINE 28\n line 29\n*** End Patch" } }] },
+        { text: "Patched." },
+      ],
+    },
+    { match: { lastUserContains: "leave once" }, replies: [{ toolCalls: [{ name: "shell", args: { command: "echo original > edited.txt", outside: true } }] }, { text: "Left." }] },
+    { match: { lastUserContains: "leave again" }, replies: [{ toolCalls: [{ name: "shell", args: { command: "echo again", outside: true } }] }, { expect: { lastResultContains: "stay inside" }, text: "I stay inside." }] },
+    { match: { lastUserContains: "leave for git" }, replies: [{ toolCalls: [{ name: "shell", args: { command: "git status", outside: true } }] }, { text: "Status seen." }] },
+    {
       match: { lastUserContains: "editor" },
       replies: [
         { toolCalls: [{ name: "editor_reveal", args: { path: "readme.txt", line: 1 } }] },

@@ -18,6 +18,8 @@ export interface Options {
   settings?: object;
   /** config.toml, in place of the scripted model */
   config?: string;
+  /** sessions have the mode that lashd chooses, not fullAccess */
+  ownMode?: boolean;
 }
 
 /** models are the names of the scripted model. Only the first has a price, a context window and efforts, and only it takes images. */
@@ -35,10 +37,10 @@ export class Workbench {
   page!: Page;
 
   /** start installs the extension into a new profile and opens a window. */
-  async start(script: unknown, { bundle, folders = ["work"], settings = {}, config }: Options = {}): Promise<void> {
+  async start(script: unknown, { bundle, folders = ["work"], settings = {}, config, ownMode = false }: Options = {}): Promise<void> {
     await this.prepare(script, bundle ? {} : { "lashd.path": need("LASHD") }, settings);
-    if (config !== undefined) {
-      this.write("home/config.toml", config);
+    if (config !== undefined || ownMode) {
+      this.write("home/config.toml", config ?? this.scripted.replace(/^sandbox = .*\n/mu, ""));
     }
     const installed = spawnSync(...this.code("--install-extension", bundle ?? need("VSIX")), { encoding: "utf8" });
     if (installed.status !== 0) {
@@ -88,7 +90,7 @@ export class Workbench {
   }
 
   private get scripted(): string {
-    return `script = ${JSON.stringify(join(this.home, "script.json"))}\ntrace = true\n${models}`;
+    return `script = ${JSON.stringify(join(this.home, "script.json"))}\ntrace = true\nsandbox = "fullAccess"\n${models}`;
   }
 
   /** useScript restarts the daemon with the scripted model and without sessions. */

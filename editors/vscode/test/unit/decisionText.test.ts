@@ -1,38 +1,66 @@
 import { strict as assert } from "node:assert";
-import { questionText } from "../../src/decisionText";
-import type { Decision } from "../../src/protocol";
+import { questionText, wholeText } from "../../src/decisionText";
+import { linesOf, timeLeft, timesOf, widthsOf } from "../../src/model/approvals";
+import { applyHunks, hunkOf } from "../../src/model/diff";
+import type { ApprovalDetail, Decision, Session } from "../../src/protocol";
 
-const approval = (name: string, args: object, prompt: string): Decision => ({
-  decisionId: "dec_1", sessionId: "ses_1", kind: "approval", call: { callId: "c", name, args }, prompt, choices: ["allowOnce", "reject"], default: "reject", openedAtMs: 1, deadlineAtMs: 0,
+const why = { by: "rule" as const, text: "The rule `ask command npm` of the user decides." };
+
+function approval(name: string, args: object, detail?: ApprovalDetail): Decision {
+  return { decisionId: "dec_1", sessionId: "s", kind: "approval", prompt: "May it?", call: { callId: "c", name, args }, choices: [], default: "reject", openedAtMs: 1, deadlineAtMs: 0, ...(detail && { detail }) };
+}
+
+const session = { cwd: "/work", config: { approval: { sandbox: "workspace" } } } as Session;
+const command = (dir: string, outside?: boolean) => approval("shell", { command: "npm test\nls", timeoutMs: 5 }, { command: { command: "npm test\nls", dir, ...(outside && { outside }) }, why, hosts: ["a.example"] });
+const files = approval("edit", {}, { why, files: [{ path: "a.txt", kind: "change", added: 1, removed: 1, hunks: [{ oldStart: 3, oldLines: 2, newStart: 3, newLines: 2, text: " same\n-old\n+new\n\\ No newline at end of file\n" }] }] });
+
+describe("part/11 text of a decision", () => {
+  it("names a command with its directory, its hosts and the sandbox", () => {
+    assert.equal(questionText(command("/work/web"), session), "Run this command? npm test ls (in web, timeoutMs 5, network: a.example)");
+    assert.equal(questionText(command("/work", true), session), "Run outside the sandbox? npm test ls (in the workspace, timeoutMs 5, network: a.example)");
+    assert.equal(questionText(command("/work", true), { ...session, config: { approval: { sandbox: "fullAccess" } } } as Session), "Run this command? npm test ls (in the workspace, no sandbox, timeoutMs 5, network: a.example)");
+    assert.equal(questionText(command("/workshop"), session), "Run this command? npm test ls (in /workshop, timeoutMs 5, network: a.example)");
+  });
+
+  it("names files and other tools", () => {
+    assert.equal(questionText(files, session), "Change a.txt?");
+    assert.equal(questionText(approval("mcp_post", { title: "x" }, { why }), session), 'Allow this tool call? mcp_post {"title":"x"}');
+  });
+
+  it("has the whole call where it is the only text", () => {
+    assert.equal(wholeText(files, session), "Change a.txt?\n\nChange a.txt +1 \u22121\n same\n-old\n+new\n\\ No newline at end of file\n\nThe rule `ask command npm` of the user decides.");
+    assert.equal(wholeText(command("/work"), session), "Run this command?\n\nnpm test\nls\n\nin the workspace \u00b7 timeoutMs 5 \u00b7 network: a.example\n\nThe rule `ask command npm` of the user decides.");
+  });
+
+  it("is the prompt of any other decision", () => {
+    assert.equal(questionText({ ...files, kind: "outcome" }), "May it?");
+    assert.equal(questionText(approval("shell", { command: "ls" })), "May it?");
+  });
 });
-const asked = (name: string, args: object, more = "") => questionText(approval(name, args, `Allow the tool ${name} to run with ${JSON.stringify(args)}?${more}`));
 
-describe("part/8 the question of a decision", () => {
-  it("shows a shell command", () => {
-    assert.equal(asked("shell", { command: "npm test" }), "Run `npm test`?");
-    assert.equal(asked("shell", { command: "npm test" }, " The plugin guard asks: sure?"), "Run `npm test`? The plugin guard asks: sure?");
+describe("part/11 parts of an approval", () => {
+  it("number the lines of a hunk", () => {
+    const lines = linesOf({ oldStart: 3, oldLines: 2, newStart: 7, newLines: 2, text: " same\n-old\n+new\n after\n" });
+    assert.deepEqual(lines.map(({ number, mark, text }) => `${number} ${mark} ${text}`), ["7   same", "4 - old", "8 + new", "9   after"]);
   });
 
-  it("shows all arguments of any other call", () => {
-    assert.equal(asked("write", { path: "a.txt" }), 'Allow this tool call?\nwrite {"path":"a.txt"}');
-    assert.equal(asked("shell", { command: "a", timeoutMs: 5 }), 'Allow this tool call?\nshell {"command":"a","timeoutMs":5}');
+  it("apply to the file that they come from, and to no other", () => {
+    const hunks = (files.detail?.files?.[0]?.hunks ?? []).map(hunkOf);
+    assert.equal(applyHunks("1\n2\nsame\nold", hunks), "1\n2\nsame\nnew");
+    assert.equal(applyHunks("1\n2\nother\nold", hunks), undefined);
   });
 
-  it("never shows a command that contains backquotes or control characters as plain text", () => {
-    for (const command of ["echo `id`", "a\nb", "a\u001b[2J", "a\u202eb"]) {
-      assert.match(asked("shell", { command }), /^Allow this tool call\?\nshell \{/);
-    }
+  it("offer widths, and always exactly this call", () => {
+    const decision = approval("shell", {}, { why, widths: [{ text: "commands that begin with npm test", rule: { action: "allow" } }] });
+    assert.deepEqual(widthsOf(decision), [{ text: "commands that begin with npm test", index: 0 }, { text: "exactly this call" }]);
   });
 
-  it("is the prompt itself if the prompt has another form", () => {
-    const prompt = "Did the command run?";
-    assert.equal(questionText({ ...approval("shell", { command: "ls" }, prompt) }), prompt);
-    assert.equal(questionText({ ...approval("shell", { command: "ls" }, prompt), kind: "outcome" }), prompt);
-  });
-
-  it("shortens long arguments as the daemon does", () => {
-    const args = { path: "\u00e9".repeat(400) };
-    const quoted = `${JSON.stringify(args).slice(0, 9)}${"\u00e9".repeat(145)}...`;
-    assert.equal(questionText(approval("read", args, `Allow the tool read to run with ${quoted}?`)), `Allow this tool call?\nread ${quoted}`);
+  it("count down by durations of the daemon, whatever the clocks say", () => {
+    const opened = { ...files, openedAtMs: 5_000, deadlineAtMs: 605_000 };
+    const times = timesOf([opened, { ...opened, decisionId: "dec_2", remainingMs: 61_400 }, { ...files, decisionId: "dec_3" }], {}, 1_000_000);
+    assert.deepEqual(times, { dec_1: 1_600_000, dec_2: 1_061_400 });
+    assert.deepEqual(timesOf([opened], times, 2_000_000), { dec_1: 1_600_000 });
+    assert.equal(timeLeft(opened, 581_000), "Denied in 9:41");
+    assert.equal(timeLeft({ ...opened, default: "allowOnce" }, -5), "Allowed in 0:00");
   });
 });

@@ -12,7 +12,7 @@ describe("issue/6-1 modes of a session", () => {
     const names = [
       {}, { approval: { mode: "ask" } }, { approval: { mode: "allow" } }, { approval: { mode: "deny" } }, { options: { plan: { mode: "plan" } } },
       { approval: { rules: [{ tool: "write", action: "allow" }, { tool: "edit", action: "allow" }, { tool: "patch", action: "allow" }] } },
-      { approval: { rules: [{ tool: "write", action: "allow" }, { tool: "edit", action: "allow", prefix: "src" }, { tool: "patch", action: "allow" }] } },
+      { approval: { rules: [{ tool: "write", action: "allow" }, { tool: "edit", action: "allow", path: "src" }, { tool: "patch", action: "allow" }] } },
     ].map((more) => modeOf(config(more as Partial<Config>)).name);
     assert.deepEqual(names, ["Ask", "Ask always", "Bypass", "Deny", "Plan", "Accept edits", "Ask"]);
   });
@@ -26,11 +26,11 @@ describe("issue/6-1 modes of a session", () => {
   });
 
   it("keep all other settings", () => {
-    const own = config({ approval: { mode: "deny", deadlineMs: 5, rules: [{ tool: "shell", prefix: "ls", action: "allow" }] }, options: { plan: { mode: "plan" }, toolsearch: {} } });
+    const own = config({ approval: { mode: "deny", deadlineMs: 5, rules: [{ tool: "shell", command: "ls", action: "allow" }] }, options: { plan: { mode: "plan" }, toolsearch: {} } });
     for (const mode of modes) {
       const set = configInMode(own, mode);
       assert.equal(modeOf(config(set)), mode);
-      assert.deepEqual([set.approval.deadlineMs, set.approval.rules?.[0], set.options.toolsearch], [5, { tool: "shell", prefix: "ls", action: "allow" }, {}]);
+      assert.deepEqual([set.approval.deadlineMs, set.approval.rules?.[0], set.options.toolsearch], [5, { tool: "shell", command: "ls", action: "allow" }, {}]);
       assert.deepEqual(configInMode(config(set), modes[0]!).approval.rules?.map(({ tool }) => tool), ["shell", ...looking], `back from ${mode.name}`);
     }
   });

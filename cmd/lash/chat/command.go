@@ -1,0 +1,266 @@
+package chat
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"lashd/internal/termtext"
+	"lashd/rpc/protocol"
+)
+
+// command is a slash command of the chat. takes names its arguments, says
+// describes it in /help, and do runs it with the trimmed rest of the line. do runs
+// in the event loop; what it does with the daemon happens in the command that it
+// returns.
+type command struct {
+	name, takes, says string
+	do                func(u *ui, rest string) tea.Cmd
+}
+
+// commands lists the slash commands in the order of /help. init fills it because
+// /help refers to the list.
+var commands []command
+
+func init() {
+	commands = []command{
+		{"help", "", "show this help", func(u *ui, _ string) tea.Cmd { return u.println(help()) }},
+		{"queue", "TEXT", "send TEXT in a new turn after this one", (*ui).queueUp},
+		{"attach", "FILE", "send an image, PDF or text file with the next message", (*ui).attach},
+		{"cancel", "", "remove the newest queued input", (*ui).cancel},
+		{"stop", "", "stop the turn", func(u *ui, _ string) tea.Cmd { return u.whileBusy(u.interrupt) }},
+		{"model", "[NAME]", "list models, or switch from the next turn on", (*ui).model},
+		{"login", "[PROVIDER]", "set up the API key of a provider", (*ui).login},
+		{"logout", "[PROVIDER]", "delete a stored API key", (*ui).logout},
+		{"effort", "[NAME]", "show how hard the model may think, or set it from the next turn on", (*ui).effort},
+		{"context", "", "show what fills the model's context window", (*ui).context},
+		{"approve", "ask|allow|deny", "set the decision for tool calls that no rule covers", (*ui).approve},
+		{"sandbox", "readOnly|workspace|fullAccess", "set the sandbox of the agent's commands", (*ui).sandbox},
+		{"rules", "[add|test|remove]", "list the approval rules, or change or try them", rules},
+		{"tools", "", "list the tools of the agent", listTools},
+		{"tasks", "", "list running background tasks", listTasks},
+		{"diff", "", "show the file changes of the newest turn", (*ui).diff},
+		{"undo", "[POINT] [force]", "undo the file changes of the newest turn", (*ui).undo},
+		{"compact", "[INSTRUCTIONS]", "replace old history by a summary", (*ui).compact},
+		{"title", "TEXT", "rename the session", (*ui).title},
+		{"fork", "", "continue in a copy of the session", (*ui).fork},
+		{"sessions", "", "list sessions of this directory", listSessions},
+		{"resume", "ID", "switch to another session", (*ui).resume},
+		{"id", "", "show the session id", func(u *ui, _ string) tea.Cmd { return say("%s", u.talk.session.ID) }},
+		{"quit", "", "quit; the session keeps running", func(*ui, string) tea.Cmd { return tea.Quit }},
+	}
+}
+
+// help renders the text of /help.
+func help() string {
+	lines := []string{
+		"Enter sends, or steers the running turn · Ctrl-J inserts a new line · / completes commands, @ paths",
+		"Up recalls earlier input, or takes back a queued one · Ctrl-S searches it · Ctrl-V pastes an image",
+		"Tab expands pasted text · Ctrl-G opens $EDITOR · Ctrl-_ undoes · // sends a leading /",
+		"Esc stops the turn · Ctrl-C clears the input or stops, twice quits · Ctrl-Z returns to the shell",
+	}
+	for _, c := range commands {
+		lines = append(lines, fmt.Sprintf("  %-26s %s", strings.TrimRight("/"+c.name+" "+c.takes, " "), c.says))
+	}
+	return each(faint, strings.Join(lines, "\n"))
+}
+
+// say returns a command that shows a note.
+func say(format string, args ...any) tea.Cmd {
+	return func() tea.Msg { return saidMsg(fmt.Sprintf(format, args...)) }
+}
+
+// command runs a slash command. A unique prefix of its name is enough, and an
+// exact name wins over longer ones. An unknown command goes back into the editor,
+// with a note.
+func (u *ui) command(text string) tea.Cmd {
+	name, rest, _ := strings.Cut(strings.TrimPrefix(text, "/"), " ")
+	var meant []command
+	for _, c := range commands {
+		if c.name == name {
+			meant = []command{c}
+			break
+		}
+		if name != "" && strings.HasPrefix(c.name, name) {
+			meant = append(meant, c)
+		}
+	}
+	if len(meant) != 1 {
+		u.in.SetDraft(u.entered)
+		return say("Unknown command /%s. /help lists the commands; start with // to send a message that begins with /.", name)
+	}
+	if u.tooEarly(meant[0].name) {
+		return say("There is no session yet, because no model is set up. /login stores an API key.")
+	}
+	return meant[0].do(u, strings.TrimSpace(rest))
+}
+
+// whileBusy calls do if a turn is running.
+func (u *ui) whileBusy(do func() tea.Cmd) tea.Cmd {
+	if u.talk.turn == "" {
+		return say("No turn is running.")
+	}
+	return do()
+}
+
+// queueUp sends an input that waits for a turn of its own.
+func (u *ui) queueUp(text string) tea.Cmd {
+	if text == "" {
+		return say("Usage: /queue TEXT")
+	}
+	return u.input(text, protocol.BusyQueue)
+}
+
+// cancel removes the newest queued input. If the turn reads the input at the same
+// moment, the daemon rejects the request.
+func (u *ui) cancel(string) tea.Cmd {
+	if len(u.talk.queue) == 0 {
+		return say("The queue is empty.")
+	}
+	newest := u.talk.queue[len(u.talk.queue)-1]
+	return u.ask(&outgoing{method: "queue/cancel", params: protocol.QueueCancelParams{Mutation: key(), SessionID: u.talk.session.ID, InputID: newest.ID}})
+}
+
+// configure changes settings of the session and shows done after success. Settings
+// apply from the next turn on.
+func (u *ui) configure(p protocol.SessionConfigureParams, done string) tea.Cmd {
+	p.Mutation, p.SessionID = key(), u.talk.session.ID
+	return u.ask(&outgoing{method: "session/configure", params: p, done: say("%s", done)})
+}
+
+// approve sets the approval mode of the session. The other approval settings, such
+// as rules, stay. Without a valid mode it shows the current one.
+func (u *ui) approve(mode string) tea.Cmd {
+	if !slices.Contains([]string{"ask", "allow", "deny"}, mode) {
+		now := cmp.Or(string(u.talk.session.Config.Approval.Mode), "ask, except for tools that only read")
+		return say("Usage: /approve ask|allow|deny (current: %s)", now)
+	}
+	a := u.talk.session.Config.Approval
+	a.Mode = protocol.ApprovalMode(mode)
+	return u.configure(protocol.SessionConfigureParams{Approval: &a}, "Tool calls that no rule covers: "+mode)
+}
+
+// sandbox sets the sandbox mode of the session. The other approval settings stay. Without a valid mode it shows the
+// current one.
+func (u *ui) sandbox(mode string) tea.Cmd {
+	a := u.talk.session.Config.Approval
+	if set := protocol.SandboxMode(mode); mode == "" || !set.Known() {
+		return say("Usage: /sandbox readOnly|workspace|fullAccess (current: %s)", cmp.Or(a.Sandbox, protocol.SandboxFullAccess))
+	}
+	a.Sandbox = protocol.SandboxMode(mode)
+	return u.configure(protocol.SessionConfigureParams{Approval: &a}, "Sandbox of commands: "+mode)
+}
+
+// listTools lists the tools that the model may call. It leaves out tools that are
+// registered but not enabled, and tools whose plugin is missing.
+func listTools(u *ui, _ string) tea.Cmd {
+	return read(u, "tool/list", protocol.SessionParams{SessionID: u.talk.session.ID}, func(r *protocol.ToolListResult) string {
+		var names []string
+		for _, t := range r.Data {
+			if t.Member && !t.Orphan {
+				names = append(names, t.Name)
+			}
+		}
+		return "Tools: " + strings.Join(names, ", ")
+	})
+}
+
+// listTasks lists the running tasks.
+func listTasks(u *ui, _ string) tea.Cmd {
+	return read(u, "task/list", protocol.TaskListParams{SessionID: u.talk.session.ID}, func(r *protocol.TaskListResult) string {
+		var lines []string
+		for _, t := range r.Data {
+			if !t.State.Final() {
+				lines = append(lines, fmt.Sprintf("%s %s: %s", t.ID, t.State, termtext.OneLine(t.Spec.Label, 80)))
+			}
+		}
+		if len(lines) == 0 {
+			return "No background tasks."
+		}
+		return strings.Join(lines, "; ")
+	})
+}
+
+// compact replaces old history by a summary. what tells the model what the summary
+// must keep; it may be empty.
+func (u *ui) compact(what string) tea.Cmd {
+	r := new(protocol.SessionCompactResult)
+	p := protocol.SessionCompactParams{Mutation: key(), SessionID: u.talk.session.ID, Instructions: what}
+	return u.ask(&outgoing{method: "session/compact", params: p, result: r, done: func() tea.Msg {
+		if r.Compacted {
+			return nil // the event session/compacted shows a note
+		}
+		return saidMsg("Nothing to compact.")
+	}})
+}
+
+// title renames the session.
+func (u *ui) title(text string) tea.Cmd {
+	if text == "" {
+		return say("Usage: /title TEXT")
+	}
+	return u.ask(&outgoing{method: "session/setTitle", params: protocol.SessionSetTitleParams{Mutation: key(), SessionID: u.talk.session.ID, Title: text}})
+}
+
+// read calls a method that changes nothing, and shows the text that tell makes of
+// the result, as a note or, if it has several lines, as they are. Unlike ask, it does not repeat the call after a lost connection: the
+// user sees the error and can try again.
+func read[R any](u *ui, method string, params any, tell func(*R) string) tea.Cmd {
+	return func() tea.Msg {
+		r := new(R)
+		if err := u.session.Call(u.ctx, method, params, r); err != nil {
+			return saidMsg(err.Error())
+		}
+		text := tell(r)
+		if strings.Contains(text, "\n") {
+			return textMsg(each(faint, termtext.Printable(text)))
+		}
+		return saidMsg(text)
+	}
+}
+
+// switchMsg asks the event loop to switch to another session and to show a note.
+type switchMsg struct {
+	id   protocol.SessionID
+	note string
+}
+
+// fork copies the session and switches to the copy.
+func (u *ui) fork(string) tea.Cmd {
+	p := protocol.SessionForkParams{Mutation: key(), SessionID: u.talk.session.ID}
+	return func() tea.Msg {
+		var r protocol.SessionNewResult
+		if err := u.session.Call(u.ctx, "session/fork", p, &r); err != nil {
+			return saidMsg(err.Error())
+		}
+		return switchMsg{r.SessionID, "You are now in a copy. The original session is " + string(p.SessionID)}
+	}
+}
+
+// listSessions lists the newest sessions of the directory.
+func listSessions(u *ui, _ string) tea.Cmd {
+	return read(u, "session/list", protocol.SessionListParams{Cwd: u.talk.session.Cwd, Limit: 10}, func(r *protocol.SessionListResult) string {
+		var lines []string
+		for _, s := range r.Data {
+			lines = append(lines, string(s.ID)+" "+termtext.OneLine(s.Title, 40))
+		}
+		return strings.Join(lines, "; ")
+	})
+}
+
+// resume switches to another session, which must exist.
+func (u *ui) resume(id string) tea.Cmd {
+	if id == "" {
+		return say("Usage: /resume ID (/sessions lists the ids)")
+	}
+	return func() tea.Msg {
+		var r protocol.SessionReadResult
+		if err := u.session.Call(u.ctx, "session/read", protocol.SessionReadParams{SessionID: protocol.SessionID(id), Limit: 1}, &r); err != nil {
+			return saidMsg(err.Error())
+		}
+		return switchMsg{r.Session.ID, "Continuing session " + id}
+	}
+}

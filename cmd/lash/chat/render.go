@@ -1,0 +1,167 @@
+package chat
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/x/ansi"
+
+	"lashd/cmd/lash/markdown"
+	"lashd/internal/termtext"
+	"lashd/rpc/protocol"
+)
+
+// The styles use the palette of the terminal, so that they suit its background.
+var (
+	faint  = lipgloss.NewStyle().Faint(true)
+	strong = lipgloss.NewStyle().Bold(true)
+	mine   = lipgloss.NewStyle().Foreground(lipgloss.Cyan)
+	good   = lipgloss.NewStyle().Foreground(lipgloss.Green)
+	bad    = lipgloss.NewStyle().Foreground(lipgloss.Red)
+	asking = lipgloss.NewStyle().Foreground(lipgloss.Yellow)
+)
+
+// shown renders an entry for a terminal, without a newline at
+// the end. It returns "" for an entry without visible text. All text passes
+// through termtext, because models and tools may write control characters. Lines of
+// text are not wrapped: the terminal does that, and copying them gives no newlines.
+func (e entry) shown(style markdown.Style) string {
+	width := style.Width
+	if e.item == nil {
+		return faint.Render("· " + termtext.OneLine(e.note, 400))
+	}
+	switch e.item.Kind {
+	case protocol.ItemUserMessage:
+		return each(mine, "› "+hang(termtext.Printable(e.item.Text)))
+	case protocol.ItemAgentMessage:
+		return strings.Join(markdown.Render(e.item.Text, style), "\n")
+	case protocol.ItemReasoning:
+		return faint.Render("  thought: " + termtext.OneLine(e.item.Text, max(width-12, 20)))
+	case protocol.ItemToolCall:
+		return toolCall(e.item, style)
+	case protocol.ItemCodeCell:
+		return codeCell(e.item, style)
+	}
+	what := string(e.item.Kind)
+	if e.item.Origin != nil && e.item.Origin.Cause != nil {
+		what = "Woken"
+	}
+	return faint.Render(fmt.Sprintf("· %s: %s", what, termtext.OneLine(e.item.Text, 400)))
+}
+
+// each styles every line of a text by itself. Styling all lines at once would pad
+// them to the longest line.
+func each(style lipgloss.Style, text string) string {
+	lines := strings.Split(text, "\n")
+	for i, l := range lines {
+		lines[i] = style.Render(l)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// hang indents all lines of a text but the first.
+func hang(text string) string { return strings.ReplaceAll(text, "\n", "\n  ") }
+
+// fit wraps a text to a width of at least 20 columns. Styles continue across the
+// breaks.
+func fit(text string, width int) string { return lipgloss.Wrap(text, max(width, 20), " ") }
+
+// outputLines is the number of lines to show of the output of a call; diffs may
+// have three times as many.
+const outputLines = 8
+
+// toolCall renders a call that has ended: its arguments on one line, its duration,
+// and the beginning of its result. A failure shows the error instead of the
+// output.
+func toolCall(item *protocol.Item, style markdown.Style) string {
+	width := style.Width
+	head := callLine(item, width) + faint.Render(" "+lasted(item.DurationMs))
+	out := item.Output
+	switch {
+	case item.Status == protocol.ItemUnknown:
+		return asking.Render("? ") + head + asking.Render(" outcome unknown")
+	case out == nil:
+		return good.Render("✓ ") + head
+	case out.Failure != nil:
+		return bad.Render("✗ ") + head + "\n" + fit(bad.Render("  "+termtext.OneLine(out.Failure.Message, 400)), width)
+	case out.Change != nil:
+		return good.Render("✓ ") + head + "\n" + diff(out.Change, style)
+	}
+	return strings.TrimRight(good.Render("✓ ")+head+"\n"+clipped(out.Text, width), "\n")
+}
+
+// callLine renders the tool and the arguments of a call on one line.
+func callLine(item *protocol.Item, width int) string {
+	return strong.Render(termtext.OneLine(item.Tool, 60)) + " " + termtext.OneLine(termtext.Args(item.Args), max(20, width-len(item.Tool)-16))
+}
+
+// lasted formats a duration in milliseconds.
+func lasted(ms int64) string {
+	if ms < 1000 {
+		return fmt.Sprintf("%d ms", ms)
+	}
+	return (time.Duration(ms) * time.Millisecond).Round(100 * time.Millisecond).String()
+}
+
+// clipped renders the first outputLines lines of a text, and the number of lines
+// left out. One line more than the limit is shown, since the note would take as
+// much room.
+func clipped(text string, width int) string {
+	lines := strings.Split(strings.TrimSpace(termtext.Printable(text)), "\n")
+	more := len(lines) - outputLines
+	if more > 1 {
+		lines = lines[:outputLines]
+	}
+	for i, l := range lines {
+		lines[i] = faint.Render("  " + cut(l, width-2))
+	}
+	if more > 1 {
+		lines = append(lines, faint.Render(fmt.Sprintf("  … %d more lines", more)))
+	}
+	return strings.TrimRight(strings.Join(lines, "\n"), " ")
+}
+
+// cut shortens a line to a width of at least 20 characters.
+func cut(line string, width int) string {
+	line = strings.ReplaceAll(line, "\t", "    ")
+	if r := []rune(line); len(r) > max(width, 20) {
+		return string(r[:max(width, 20)-1]) + "…"
+	}
+	return line
+}
+
+// diff renders the change of a file: a line with the path and the counts, then at
+// most 3*outputLines lines of the diff without its file header.
+func diff(c *protocol.FileChange, style markdown.Style) string {
+	width := max(style.Width-2, 20)
+	out := []string{fmt.Sprintf("  %s %s %s", termtext.OneLine(c.Path, max(style.Width-20, 20)), good.Render(fmt.Sprint("+", c.Added)), bad.Render(fmt.Sprint("-", c.Removed)))}
+	lines := markdown.Diff(withoutHeader(c.Diff), style)
+	for i, l := range lines {
+		if i == 3*outputLines {
+			out = append(out, faint.Render(fmt.Sprintf("  … %d more lines", len(lines)-i)))
+			break
+		}
+		out = append(out, "  "+ansi.Truncate(l, width, "…"))
+	}
+	return strings.Join(out, "\n")
+}
+
+// withoutHeader returns a diff of one file without the two lines that name the file.
+func withoutHeader(diff string) string {
+	for _, mark := range []string{"--- ", "+++ "} {
+		if line, rest, ok := strings.Cut(diff, "\n"); ok && strings.HasPrefix(line, mark) {
+			diff = rest
+		}
+	}
+	return diff
+}
+
+// retryNote describes a retried model call.
+func retryNote(r *protocol.RetryStatus) string {
+	if r == nil {
+		return "retrying the model call"
+	}
+	return termtext.OneLine(r.String(), 400)
+}

@@ -1,0 +1,365 @@
+package chat
+
+import (
+	"cmp"
+	"context"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"lashd/cmd/lash/files"
+	"lashd/cmd/lash/prompt"
+	"lashd/engine/attachment"
+	"lashd/internal/pathresolve"
+)
+
+// suggest completes what the user types: a command after /, and a path of the
+// workspace after @. Its menu is below the prompt.
+type suggest struct {
+	menu   prompt.Menu
+	word   word
+	before string // the text before the cursor for which the menu is
+	shut   int    // where the word begins whose menu the user has closed, from 1; 0: none is closed
+	words  arguments
+	paths  paths
+}
+
+// word is the part of the input that can be completed.
+type word struct {
+	kind wordKind
+	text string // without its sign
+	at   int    // where it begins before the cursor, in bytes, with its sign
+}
+
+type wordKind int
+
+const (
+	noWord wordKind = iota
+	commandWord
+	choiceWord  // an argument of a command that takes one of several words
+	mentionWord // a path
+)
+
+// paths lists the workspace of the session. The list is read when a mention begins, and again if
+// it is older than pathsAge then.
+type paths struct {
+	dir     string
+	finder  *files.Finder
+	read    time.Time
+	reading bool
+}
+
+const (
+	pathsAge  = 3 * time.Second
+	pathsTime = 20 * time.Second // the longest time to read a workspace
+	mostPaths = 200              // in the menu
+	menuLines = 6
+)
+
+// pathsMsg is a new list of a workspace.
+type pathsMsg struct {
+	dir  string
+	list *files.List
+	err  error
+}
+
+// wordOf finds the word before the cursor. alone says that there is no other text.
+func wordOf(before string, alone bool) word {
+	if name, ok := strings.CutPrefix(before, "/"); ok && alone {
+		if name, text, arg := strings.Cut(name, " "); arg {
+			if !takesChoice(name) || strings.Contains(text, " ") {
+				return mention(before)
+			}
+			return word{choiceWord, text, len(name) + 2}
+		}
+		if !strings.ContainsAny(name, "/\x00") {
+			return word{commandWord, name, 0}
+		}
+	}
+	return mention(before)
+}
+
+// mention finds the path that the user is typing after an @: at the beginning of a word and up
+// to the next white space, or in quotes.
+func mention(before string) word {
+	for at := strings.LastIndexByte(before, '@'); at >= 0; at = strings.LastIndexByte(before[:at], '@') {
+		if at > 0 && !strings.ContainsRune(" \t([{<,;:'`", rune(before[at-1])) {
+			continue
+		}
+		text := before[at+1:]
+		if quoted, ok := strings.CutPrefix(text, `"`); ok && !strings.ContainsAny(quoted, "\"\x00") {
+			return word{mentionWord, quoted, at}
+		}
+		if !strings.ContainsAny(text, " \t\"\x00") {
+			return word{mentionWord, text, at}
+		}
+	}
+	return word{}
+}
+
+// typed reports whether a message is a key press or a paste that writes, and not one that
+// brings back an earlier input. Only what the user types is completed.
+func typed(m tea.Msg) bool {
+	if _, pasted := m.(tea.PasteMsg); pasted {
+		return true
+	}
+	key, pressed := m.(tea.KeyPressMsg)
+	return pressed && !slices.Contains([]string{"up", "down", "ctrl+p", "ctrl+n"}, key.String())
+}
+
+// followInput opens, changes or closes the menu after a message.
+func followInput(u *ui, m tea.Msg) tea.Cmd {
+	s := &u.suggest
+	before, alone := u.in.Before()
+	w := wordOf(before, alone)
+	if u.form != nil || u.card.lent() {
+		w = word{}
+	}
+	if w.kind == noWord {
+		*s = suggest{paths: s.paths, before: before}
+		return nil
+	}
+	if before == s.before {
+		return nil
+	}
+	began := s.word.kind != w.kind || s.word.at != w.at
+	s.word, s.before = w, before
+	if !typed(m) || s.shut == w.at+1 {
+		s.menu, s.shut = prompt.Menu{}, w.at+1
+		return nil
+	}
+	s.shut = 0
+	var cmd tea.Cmd
+	switch {
+	case began && w.kind == mentionWord:
+		cmd = readPaths(u)
+	case began && w.kind == choiceWord:
+		s.words, cmd = argumentsOf(u, before[1:w.at-1])
+	}
+	s.fill()
+	return cmd
+}
+
+// known takes the arguments of a command from the daemon.
+func known(u *ui, m argumentsMsg) tea.Cmd {
+	s := &u.suggest
+	if s.words.of != m.of {
+		return nil
+	}
+	s.words = m.arguments
+	if s.word.kind == choiceWord && s.shut == 0 {
+		s.fill()
+	}
+	return nil
+}
+
+// fill opens the menu for the word.
+func (s *suggest) fill() {
+	switch s.word.kind {
+	case commandWord:
+		s.menu = prompt.MenuOf(commandChoices(s.word.text), 0)
+	case choiceWord:
+		s.menu = s.words.menu(s.word.text)
+	case mentionWord:
+		s.menu = s.paths.menu(s.word.text)
+	}
+}
+
+// commandChoices returns the commands whose names begin with a text, and then those
+// that contain it, if it has two letters or more.
+func commandChoices(text string) (all []prompt.Choice) {
+	for _, begins := range []bool{true, false} {
+		for _, c := range commands {
+			if within := strings.HasPrefix(c.name, text); within == begins && (within || len(text) > 1 && strings.Contains(c.name, text)) {
+				all = append(all, prompt.Choice{Text: strings.TrimRight("/"+c.name+" "+c.takes, " "), Says: c.says})
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b prompt.Choice) int { // an exact name wins, as it does without a menu
+		return cmp.Compare(inexact(a, text), inexact(b, text))
+	})
+	return all
+}
+
+// inexact returns 0 for the command of a name, and 1 for others.
+func inexact(c prompt.Choice, name string) int {
+	if commandName(c) == name {
+		return 0
+	}
+	return 1
+}
+
+// commandName returns the name of the command of a choice.
+func commandName(c prompt.Choice) string {
+	name, _, _ := strings.Cut(strings.TrimPrefix(c.Text, "/"), " ")
+	return name
+}
+
+// menu returns the paths that match a text. If the text is the best of them or a
+// directory, none is marked: Enter then sends the message.
+func (p *paths) menu(text string) prompt.Menu {
+	if p.finder == nil {
+		return prompt.Menu{}
+	}
+	var all []prompt.Choice
+	for _, path := range p.finder.Find(text, mostPaths) {
+		all = append(all, prompt.Choice{Text: path, Path: true})
+	}
+	if len(all) > 0 && (all[0].Text == text || strings.HasSuffix(text, "/")) {
+		return prompt.MenuOf(all, -1)
+	}
+	return prompt.MenuOf(all, 0)
+}
+
+// readPaths returns a command that lists the workspace, unless there is a new list.
+func readPaths(u *ui) tea.Cmd {
+	p, dir := &u.suggest.paths, u.talk.session.Cwd
+	if p.dir != dir {
+		*p = paths{dir: dir}
+	}
+	if dir == "" || p.reading || time.Since(p.read) < pathsAge {
+		return nil
+	}
+	p.reading = true
+	return func() tea.Msg {
+		ctx, stop := context.WithTimeout(u.ctx, pathsTime)
+		defer stop()
+		list, err := files.Read(ctx, dir)
+		return pathsMsg{dir, list, err}
+	}
+}
+
+// listed takes a new list of the workspace. If it could not be read, there is
+// nothing to complete.
+func listed(u *ui, m pathsMsg) tea.Cmd {
+	s := &u.suggest
+	if m.dir != s.paths.dir {
+		return nil
+	}
+	s.paths.reading, s.paths.read = false, time.Now()
+	if m.err != nil {
+		s.paths.finder = nil
+		return say("The files of the workspace cannot be listed: %v", m.err)
+	}
+	s.paths.finder = files.NewFinder(m.list)
+	if s.word.kind == mentionWord && s.shut == 0 {
+		s.fill()
+	}
+	return nil
+}
+
+// menuLines returns the menu below the prompt, on at most height lines.
+func (w *writing) menuLines(width, height int) []string {
+	s := &w.suggest
+	if waits := s.word.kind == mentionWord && s.paths.reading && s.paths.finder == nil; waits && w.search == nil && height > 0 {
+		return []string{faint.Render("  listing the files of the workspace…")}
+	}
+	return w.openMenu().Lines(width, height)
+}
+
+// suggestKey handles a key press while the menu is open, and reports whether the
+// menu used it.
+func suggestKey(u *ui, name string) (tea.Cmd, bool) {
+	s := &u.suggest
+	if !s.menu.Open() {
+		return nil, false
+	}
+	switch name {
+	case "up", "ctrl+p":
+		s.menu.Move(-1)
+	case "down", "ctrl+n":
+		s.menu.Move(1)
+	case "esc":
+		s.menu, s.shut = prompt.Menu{}, s.word.at+1
+	case "tab":
+		if _, ok := s.menu.Marked(); !ok {
+			s.menu.Move(1)
+		}
+		return takeChoice(u, false), true
+	case "enter":
+		if _, ok := s.menu.Marked(); !ok {
+			return nil, false
+		}
+		if s.word.kind == commandWord {
+			return nil, takeCommand(u, "[") // with optional arguments only, it runs at once
+		}
+		return takeChoice(u, true), true
+	default:
+		return nil, false
+	}
+	return nil, true
+}
+
+// takeCommand puts the marked command into the prompt, with a space if it takes an argument.
+// Arguments that begin with skip do not count. It reports whether there is a
+// space.
+func takeCommand(u *ui, skip string) bool {
+	c, _ := u.suggest.menu.Marked()
+	name, takes, _ := strings.Cut(c.Text, " ")
+	u.in.Set(name)
+	if takes == "" || skip != "" && strings.HasPrefix(takes, skip) {
+		u.suggest.menu = prompt.Menu{}
+		return false
+	}
+	u.in.Insert(" ")
+	return true
+}
+
+// takeChoice puts the marked choice into the prompt in place of the word. A
+// directory is followed by a space only if whole is true: otherwise the menu goes on with what is
+// in it.
+func takeChoice(u *ui, whole bool) tea.Cmd {
+	c, _ := u.suggest.menu.Marked()
+	n := len(u.suggest.before) - u.suggest.word.at
+	switch u.suggest.word.kind {
+	case commandWord:
+		takeCommand(u, "")
+		return nil
+	case choiceWord:
+		u.in.Complete(n, c.Text)
+		return nil
+	}
+	dir := strings.HasSuffix(c.Text, "/")
+	u.in.Complete(n, mentionOf(c.Text, whole || !dir))
+	if dir {
+		return nil
+	}
+	return attachMentioned(u, c.Text)
+}
+
+// mentionOf returns a path as it is mentioned in a message. whole says that nothing
+// will be added to the path.
+func mentionOf(path string, whole bool) string {
+	text := "@" + path
+	quoted := strings.ContainsAny(path, " \t")
+	if quoted {
+		text = `@"` + path
+	}
+	switch {
+	case whole && quoted:
+		return text + `" `
+	case whole:
+		return text + " "
+	}
+	return text
+}
+
+// attachMentioned attaches an image or a PDF document that is mentioned. The path stays in the
+// message. Other files are left to the agent, which reads as much of them as it needs.
+func attachMentioned(u *ui, path string) tea.Cmd {
+	if !slices.Contains([]string{".png", ".jpg", ".jpeg", ".gif", ".webp", ".pdf"}, strings.ToLower(filepath.Ext(path))) {
+		return nil
+	}
+	at := filepath.Join(u.talk.session.Cwd, path)
+	if real, err := pathresolve.Real(at); err != nil || real != at {
+		return say("Not attached: %s has become a link.", path)
+	}
+	file, err := attachment.ReadFile(at, mostAttached)
+	if err != nil || strings.HasPrefix(file.Type, "text/") {
+		return nil // the name does not say what it is
+	}
+	return addFile(u, file)
+}

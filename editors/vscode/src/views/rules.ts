@@ -1,0 +1,84 @@
+import * as vscode from "vscode";
+import type { Daemon } from "../daemon/daemon";
+import { parseRule, ruleText, verdictText } from "../model/rules";
+import type { ListedRule, RuleLevel, SessionID } from "../protocol";
+
+/** Place says whose rules are shown: those of a session, or of a directory. */
+export type Place = { sessionId: SessionID } | { cwd?: string };
+
+type RuleItem = vscode.QuickPickItem & { rule?: ListedRule; run?: () => Promise<unknown> };
+
+const trash: vscode.QuickInputButton = { iconPath: new vscode.ThemeIcon("trash"), tooltip: "Remove this rule" };
+
+/** showRules lists the approval rules in a quick pick. The user can add one, try a command, and remove rules by their button. */
+export async function showRules(daemon: Daemon, place: Place): Promise<void> {
+  const pick = vscode.window.createQuickPick<RuleItem>();
+  pick.title = "Approval rules";
+  pick.placeholder = "If several rules match a call, deny wins, then ask, then allow";
+  pick.matchOnDescription = true;
+  const load = async () => {
+    pick.busy = true;
+    const { data, problems = [] } = await daemon.call("rule/list", place);
+    pick.items = [
+      { label: "$(add) Add a rule\u2026", run: () => addRule(daemon, place) },
+      { label: "$(beaker) Try a command\u2026", run: () => tryCommand(daemon, place) },
+      { label: "", kind: vscode.QuickPickItemKind.Separator },
+      ...data.map((rule): RuleItem => ({ label: ruleText(rule), description: `${rule.level} \u00b7 ${rule.from}`, rule, buttons: rule.ruleId ? [trash] : [] })),
+      ...problems.map((problem): RuleItem => ({ label: `$(warning) ${problem}` })),
+    ];
+    pick.busy = false;
+  };
+  const shown = new Promise<RuleItem | undefined>((resolve) => {
+    pick.onDidAccept(() => pick.selectedItems[0]?.run && resolve(pick.selectedItems[0]));
+    pick.onDidHide(() => resolve(undefined));
+  });
+  pick.onDidTriggerItemButton(async ({ item }) => {
+    try {
+      await daemon.change("rule/remove", { ruleId: item.rule?.ruleId ?? "", ...("sessionId" in place && place) });
+      await load();
+    } catch (error) {
+      void vscode.window.showErrorMessage(`lashd: ${error instanceof Error ? error.message : String(error)}`);
+    }
+  });
+  pick.show();
+  try {
+    await load();
+    const chosen = await shown;
+    pick.hide();
+    await chosen?.run?.();
+  } finally {
+    pick.dispose();
+  }
+}
+
+/** addRule asks for a rule and where it applies. */
+async function addRule(daemon: Daemon, place: Place): Promise<void> {
+  const text = await vscode.window.showInputBox({
+    title: "Add a rule",
+    prompt: "allow, ask or deny; then command, path, host or tool; then its value",
+    placeHolder: "allow command go test",
+    validateInput: (value) => (parseRule(value) ? undefined : "For example: allow command go test, deny path **/.env, ask host example.com, deny tool mcp_*"),
+  });
+  const rule = text === undefined ? undefined : parseRule(text);
+  if (!rule) {
+    return;
+  }
+  const levels: (vscode.QuickPickItem & { level: RuleLevel })[] = [
+    { label: "In this workspace", level: "workspace" },
+    ...("sessionId" in place ? [{ label: "In this session", level: "session" as const }] : []),
+    { label: "Everywhere", description: "stored in config.toml", level: "user" },
+  ];
+  const picked = await vscode.window.showQuickPick(levels, { title: `Where does "${text}" apply?` });
+  if (picked) {
+    await daemon.change("rule/add", { level: picked.level, rule, ...(picked.level !== "user" && place) });
+    void vscode.window.showInformationMessage(`lashd: added the rule: ${text}`);
+  }
+}
+
+/** tryCommand shows what lashd would do with a command. Nothing runs. */
+async function tryCommand(daemon: Daemon, place: Place): Promise<void> {
+  const command = await vscode.window.showInputBox({ title: "Try a command; nothing runs", placeHolder: "go test ./... && curl example.com" });
+  if (command) {
+    void vscode.window.showInformationMessage(verdictText(await daemon.call("rule/test", { ...place, command })));
+  }
+}

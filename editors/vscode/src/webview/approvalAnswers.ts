@@ -1,0 +1,122 @@
+import { words } from "../decisionText";
+import { hunkCount, isEditable, isLasting, widthsOf, withCommand, type Answer } from "../model/approvals";
+import type { Decision, DecisionChoice } from "../protocol";
+import { button, h } from "./dom";
+
+/** Asked is the surroundings of the answers to a decision. */
+export interface Asked {
+  disabled: boolean;
+  /** the changes that the user takes; undefined: all */
+  taken(): number[] | undefined;
+  hint(choice: DecisionChoice): string | undefined;
+  send(answer: Answer): void;
+}
+
+/** ApprovalAnswers are the buttons of a decision. Some of them open a second step: what an answer covers, an edited call, or a reason. */
+export class ApprovalAnswers {
+  readonly element = h("div", { class: "answers" });
+
+  constructor(private readonly decision: Decision, private readonly asked: Asked) {
+    this.choices();
+  }
+
+  /** changed shows how many changes are taken. */
+  changed(): void {
+    this.choices();
+  }
+
+  /** choose takes a choice, or opens the list of what it can cover. */
+  choose(choice: DecisionChoice): void {
+    const taken = this.taken();
+    if (isLasting(choice) && this.decision.detail && !taken) {
+      this.widths(choice);
+    } else if (!taken || choice === "reject") {
+      this.asked.send({ choice });
+    } else if (choice === "allowOnce" && taken.length > 0) {
+      this.asked.send({ choice, hunks: taken });
+    }
+  }
+
+  private taken(): number[] | undefined {
+    return hunkCount(this.decision) > 0 ? this.asked.taken() : undefined;
+  }
+
+  private choices() {
+    const { decision, asked } = this;
+    const { disabled } = asked;
+    const taken = this.taken();
+    const offered = decision.choices.filter((choice) => choice !== "answer" && !(taken && isLasting(choice)) && !(taken?.length === 0 && choice === "allowOnce"));
+    const label = (choice: DecisionChoice) => (taken && choice === "allowOnce" ? `Allow ${taken.length} of ${hunkCount(decision)} changes` : words[choice]);
+    const plain = (choice: DecisionChoice) => button(label(choice), () => this.choose(choice), { title: asked.hint(choice), disabled, class: choice === "allowOnce" ? "first" : undefined });
+    const approval = decision.kind === "approval" && decision.detail && decision.choices.includes("reject");
+    this.fill(
+      ...offered.map(plain),
+      isEditable(decision) && button("Edit\u2026", () => this.edit(), { title: "Change the call before it runs", disabled }),
+      approval && button("Deny with a reason\u2026", () => this.reason(), { title: "The agent reads the reason", disabled }),
+    );
+  }
+
+  /** fill shows a row of buttons below other elements. */
+  private fill(...buttons: (HTMLElement | false | undefined)[]) {
+    this.element.replaceChildren(h("div", { class: "choices" }, ...buttons));
+  }
+
+  private back(): HTMLElement {
+    return button("Back", () => this.choices());
+  }
+
+  /** widths asks what a lasting answer covers. The proposal is chosen at first. */
+  private widths(choice: DecisionChoice) {
+    const all = widthsOf(this.decision);
+    const name = `width-${this.decision.decisionId}`;
+    const inputs = all.map((_, index) => {
+      const input = h("input", {});
+      Object.assign(input, { type: "radio", name, checked: index === 0 });
+      return input;
+    });
+    const send = () => {
+      const index = all[inputs.findIndex((input) => input.checked)]?.index;
+      this.asked.send({ choice, ...(index !== undefined && { width: index }) });
+    };
+    const title = choice === "allowSession" ? "Allow for the rest of this session:" : "Always allow in this workspace:";
+    this.fill(button("Allow", send, { class: "first", disabled: this.asked.disabled }), this.back());
+    this.element.prepend(h("div", { class: "widths", role: "radiogroup", label: title }, h("b", {}, title), ...inputs.map((input, index) => h("label", {}, input, all[index]?.text))));
+    inputs[0]?.focus();
+  }
+
+  /** edit asks for the command, or the arguments as JSON, to run instead. */
+  private edit() {
+    const { call, detail } = this.decision;
+    const command = detail?.command?.command;
+    const text = command ?? JSON.stringify(call?.args, undefined, 2);
+    this.field(command === undefined ? "Arguments to run instead" : "Command to run instead", text, "Run once", (entered) => {
+      if (!call || entered.trim() === "") {
+        return "Enter what to run.";
+      }
+      try {
+        const args = command === undefined ? (JSON.parse(entered) as unknown) : withCommand(call, entered);
+        this.asked.send({ choice: "allowOnce", ...(entered !== text && { args }) });
+        return "";
+      } catch {
+        return "Enter valid JSON.";
+      }
+    });
+  }
+
+  private reason() {
+    this.field("Reason for the agent", "", "Deny", (reason) => {
+      this.asked.send({ choice: "reject", ...(reason.trim() !== "" && { reason: reason.trim() }) });
+      return "";
+    });
+  }
+
+  /** field asks for a text. send returns what is wrong with it, or "". */
+  private field(label: string, text: string, action: string, send: (text: string) => string) {
+    const input = h("textarea", { label, class: "answer" });
+    input.value = text;
+    const wrong = h("small", { class: "wrong", role: "alert" });
+    this.fill(button(action, () => (wrong.textContent = send(input.value)), { class: "first", disabled: this.asked.disabled }), this.back());
+    this.element.prepend(h("small", {}, label), input, wrong);
+    input.focus();
+  }
+}

@@ -1,0 +1,145 @@
+import { strict as assert } from "node:assert";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { join } from "node:path";
+import type { AuditListResult, RuleListResult, SessionID, SessionListResult } from "../../src/protocol";
+import { patienceMs } from "./browser";
+import { freePort } from "./machine";
+import { script } from "./script";
+import { Workbench } from "./workbench";
+
+/** lines returns numbered lines. */
+const lines = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, i) => `line ${from + i}\n`).join("");
+
+describe("part/11 approvals in a real VS Code", function () {
+  this.timeout(3 * patienceMs);
+  this.retries(1); // a browser, an editor and a daemon compete for the CPU
+  const code = new Workbench();
+  const site = createServer((_, response) => response.end("from the site"));
+  let host = "";
+
+  /** refused returns the turn of a command to which the sandbox refuses something. */
+  const refused = (match: string, command: string) => ({
+    match: { lastUserContains: match },
+    replies: [{ toolCalls: [{ name: "shell", args: { command } }] }, { text: "It was refused." }],
+  });
+  const newest = (): SessionID => code.call<SessionListResult>("session/list", {}).data[0]?.sessionId ?? "";
+  /** audited returns who decided about each call of a session, and where it ran. */
+  const audited = (sessionId: SessionID) =>
+    code.call<AuditListResult>("audit/list", { sessionId }).data.map(({ kind, why, granted = [] }) => [kind, why.by, ...granted].join(" "));
+
+  before(async () => {
+    const port = await freePort();
+    host = `127.0.0.1:${port}`;
+    site.listen(port, "127.0.0.1");
+    const told = { match: { lastUserContains: "A person ran this tool" }, replies: [{ text: "I see what it did." }] };
+    const fetching = refused("fetch it", `curl -s --noproxy '' http://${host}/ > fetched.txt || true`);
+    const turns = [told, refused("leave a mark", "echo marked >> .vscode/made"), fetching, ...script.turns];
+    await code.start({ ...script, turns }, { ownMode: true });
+    mkdirSync(join(code.work, ".vscode"), { recursive: true });
+  });
+  afterEach(async function () {
+    await code.shot(`${this.currentTest?.state ?? "none"} ${this.currentTest?.title ?? ""}`);
+  });
+  after(async () => {
+    site.close();
+    await code.close();
+  });
+
+  it("shows the diff of an edit, and makes only the changes that were taken", async () => {
+    const [before, after] = [lines(1, 30), lines(1, 30).replace("line 2\n", "LINE TWO\n").replace("line 28\n", "LINE 28\n")];
+    writeFileSync(join(code.work, "long.txt"), before);
+    await code.newSession();
+    code.call("session/configure", { sessionId: newest(), approval: { sandbox: "fullAccess" } });
+    await code.say("patch both");
+    const card = code.chat.locator("#asked .card");
+    await card.getByText("Change long.txt?").waitFor();
+    await card.getByText(/^Denied in \d+:\d\d$/).waitFor();
+    assert.deepEqual(await card.locator(".numbered .added").allInnerTexts().then((all) => all.map((text) => text.trim())), ["2+ LINE TWO", "28+ LINE 28"]);
+    await code.shot("approval diff");
+    await card.getByRole("button", { name: "Open diff" }).click();
+    await code.page.locator(".monaco-diff-editor").first().waitFor();
+    await code.shot("approval editor");
+    await code.page.keyboard.press("Control+w");
+    await card.getByRole("checkbox").nth(1).uncheck();
+    await card.getByRole("button", { name: "Allow 1 of 2 changes" }).click();
+    await code.chat.locator(".agentMessage", { hasText: "Patched." }).waitFor();
+    assert.equal(readFileSync(join(code.work, "long.txt"), "utf8"), after.replace("LINE 28\n", "line 28\n"));
+  });
+
+  it("edits a command before it runs, denies with a reason, and allows always with a width", async () => {
+    await code.newSession();
+    const card = code.chat.locator("#asked .card");
+    await code.say("leave once");
+    await card.getByText("Run outside the sandbox?").waitFor();
+    await code.shot("approval command");
+    await card.getByRole("button", { name: "Edit\u2026" }).click();
+    await card.getByRole("textbox").fill("echo changed > edited.txt");
+    await card.getByRole("button", { name: "Run once" }).click();
+    await code.chat.locator(".agentMessage", { hasText: "Left." }).waitFor();
+    assert.equal(readFileSync(join(code.work, "edited.txt"), "utf8"), "changed\n");
+    await code.say("leave again");
+    await card.getByRole("button", { name: "Deny with a reason\u2026" }).click();
+    await card.getByRole("textbox").fill("stay inside");
+    await card.getByRole("button", { name: "Deny", exact: true }).click();
+    await code.chat.locator(".agentMessage", { hasText: "I stay inside." }).waitFor();
+    await code.say("leave for git");
+    await card.getByRole("button", { name: "Always allow" }).click();
+    await card.getByRole("radiogroup").getByText("git status").waitFor();
+    await code.shot("approval widths");
+    await card.getByRole("button", { name: "Allow", exact: true }).click();
+    await code.chat.locator(".agentMessage", { hasText: "Status seen." }).waitFor();
+    await code.say("leave for git");
+    await code.chat.locator(".agentMessage", { hasText: "Status seen." }).nth(1).waitFor();
+    assert.equal(await card.count(), 0);
+  });
+
+  it("runs a refused call once outside the sandbox", async () => {
+    rmSync(join(code.work, ".vscode/made"), { force: true });
+    await code.newSession();
+    await code.say("leave a mark");
+    await code.chat.locator(".agentMessage", { hasText: "It was refused." }).waitFor();
+    await code.chat.getByText("The command ran in a sandbox, and it writes only to the workspace and to /tmp.").waitFor();
+    assert.throws(() => readFileSync(join(code.work, ".vscode/made")));
+    await code.shot("approval refused");
+    await code.chat.getByRole("button", { name: "Run once outside the sandbox" }).click();
+    await code.chat.locator(".agentMessage", { hasText: "I see what it did." }).waitFor();
+    await code.shot("approval ran outside");
+    assert.equal(readFileSync(join(code.work, ".vscode/made"), "utf8"), "marked\n");
+    assert.deepEqual(audited(newest()), ["refused sandbox", "outside client"]);
+  });
+
+  it("adds a rule, the daemon has it, and a call runs once with the host that it lacked", async () => {
+    const rules = () => code.call<RuleListResult>("rule/list", { cwd: code.work }).data.map(({ level, rule }) => [level, rule.action, rule.host ?? rule.command].join(" "));
+    const title = (text: string) => code.page.locator(".quick-input-widget:visible .quick-input-title", { hasText: text });
+    await code.newSession();
+    await code.run("lashd: Rules...");
+    await title("Approval rules").waitFor();
+    await code.choose("Add a rule");
+    await title("Add a rule").waitFor();
+    await code.page.locator(".quick-input-widget:visible input.input").fill("allow host x.test");
+    await code.page.keyboard.press("Enter");
+    await title('Where does "allow host x.test" apply?').waitFor();
+    await code.choose("In this workspace");
+    await code.page.getByText("lashd: added the rule: allow host x.test").first().waitFor();
+    assert.ok(rules().includes("workspace allow x.test"), rules().join("\n"));
+
+    await code.say("fetch it");
+    await code.chat.locator(".agentMessage", { hasText: "It was refused." }).waitFor();
+    await code.shot("approval without host");
+    await code.chat.getByRole("button", { name: `Run once with ${host}` }).click();
+    await code.chat.locator(".agentMessage", { hasText: "I see what it did." }).waitFor();
+    assert.equal(readFileSync(join(code.work, "fetched.txt"), "utf8"), "from the site");
+    assert.deepEqual(audited(newest()), ["refused sandbox", `allowed client ${host}`]);
+
+    await code.run("lashd: Rules...");
+    const row = code.page.locator(".quick-input-list .monaco-list-row", { hasText: "allow host x.test" });
+    await row.waitFor();
+    await code.shot("approval rules");
+    await row.hover();
+    await row.locator(".codicon-trash").click();
+    await row.waitFor({ state: "detached" });
+    assert.ok(!rules().includes("workspace allow x.test"), rules().join("\n"));
+    await code.page.keyboard.press("Escape");
+  });
+});
