@@ -31,7 +31,7 @@ var DefaultLimits = proc.Limits{OpenFiles: 4096, Processes: 4096, FileSize: 16 <
 func (a *assembly) confinement() *child.Confinement {
 	c := &a.loader.config
 	held := a.manifest.Confinement(c.Limits)
-	held.Root, held.Data, held.Hidden = a.copy.Root, a.data, []string{c.Home}
+	held.Root, held.Data, held.Hidden, held.Places = a.copy.Root, a.data, []string{c.Home}, c.Servers.Places
 	held.Required = c.Sandbox == SandboxRequired
 	if c.Sandbox == SandboxOff {
 		held.Sandbox = nil

@@ -33,6 +33,9 @@ type Limits struct {
 type Sandbox struct {
 	Read  []string `json:"read,omitempty"`  // files and directories that it may read and execute
 	Write []string `json:"write,omitempty"` // files and directories that it may also write
+	// Keep lists files and directories that the child cannot change, although they are in a directory that it may write. They must
+	// exist. Keep needs mounts of the child's own; where the system does not allow those, it has no effect on a child without a View.
+	Keep []string `json:"keep,omitempty"`
 	// Network allows connections over the internet protocols.
 	Network  bool  `json:"network,omitempty"`
 	View     *View `json:"view,omitempty"` // nil: the child sees the system, and reads only what is listed
@@ -48,9 +51,6 @@ type View struct {
 	Hide []string `json:"hide,omitempty"`
 	// Show lists files and directories that stay visible, also in /tmp and in hidden directories. The child can only read them.
 	Show []string `json:"show,omitempty"`
-	// Keep lists files and directories that the child cannot change, although they are in a directory that it may write. They must
-	// exist.
-	Keep []string `json:"keep,omitempty"`
 	// Temp is the directory that the child finds as /tmp. Paths of the sandbox in the system's /tmp stay where they are.
 	Temp string `json:"temp"`
 }

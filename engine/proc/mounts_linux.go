@@ -78,7 +78,7 @@ func onlyOwnProcesses() error {
 	return seal(covers)
 }
 
-// readOnly makes every mount read-only except those of writable paths. Where the system does not allow that it returns an error, and
+// readOnly makes every mount read-only except those of writable paths, without their kept files. Where the system does not allow that it returns an error, and
 // reports that it changed nothing.
 func (s *Sandbox) readOnly() (bool, error) {
 	// Otherwise our mounts would propagate to the outside.
@@ -102,7 +102,7 @@ func (s *Sandbox) readOnly() (bool, error) {
 			return true, err
 		}
 	}
-	return true, enterAgain()
+	return true, errors.Join(keepAll(s.Keep), enterAgain())
 }
 
 // mounted is a path with a detached copy of its mounts, to be mounted over it again.

@@ -80,10 +80,8 @@ func (s *Sandbox) mounts(terminal bool) error {
 		}
 		unix.Close(w.tree)
 	}
-	for _, path := range s.View.Keep {
-		if err := keep(path); err != nil {
-			return err
-		}
+	if err := keepAll(s.Keep); err != nil {
+		return err
 	}
 	if err := seal(covers); err != nil {
 		return err
@@ -173,6 +171,16 @@ func attach(tree int, path string) error {
 func setReadOnly(dir int, path string, flags uint) error {
 	if err := unix.MountSetattr(dir, path, flags, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}); err != nil {
 		return &fs.PathError{Op: "mount_setattr", Path: path, Err: err}
+	}
+	return nil
+}
+
+// keepAll keeps all paths.
+func keepAll(paths []string) error {
+	for _, path := range paths {
+		if err := keep(path); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -48,9 +48,9 @@ func (p place) sandbox() *Sandbox {
 	}
 	return &Sandbox{
 		Write: []string{p.work, git, filepath.Join(p.home, "state", "ws")},
+		Keep:  []string{filepath.Join(git, "config"), filepath.Join(git, "hooks")},
 		View: &View{
 			Hide: []string{filepath.Join(p.home, ".ssh"), filepath.Join(p.home, ".netrc"), filepath.Join(p.home, ".gone"), filepath.Join(p.home, "state")},
-			Keep: []string{filepath.Join(git, "config"), filepath.Join(git, "hooks")},
 			Temp: p.temp,
 		},
 	}

@@ -36,12 +36,13 @@ type watched struct {
 	gitDirs   []string          // git directories that the command may write to
 	absent    []string          // files that start programs and did not exist
 	links     map[string]string // links that lead to such files, by path
+	exposed   []string          // such files and directories that existed and that the program can change
 }
 
-// watch notes the state before a command. paths are the files that it must not change, gitDirs the git directories that it may write to.
-func watch(workspace string, paths, gitDirs []string) *watched {
-	w := &watched{since: time.Now().Add(-clockStep), workspace: workspace, gitDirs: gitDirs, links: map[string]string{}}
-	for _, path := range paths {
+// watch notes the state before a command that has a grant in its workspace.
+func watch(workspace string, g grant) *watched {
+	w := &watched{since: time.Now().Add(-clockStep), workspace: workspace, gitDirs: g.write, links: map[string]string{}}
+	for _, path := range g.keep {
 		if !exists(path) {
 			w.absent = append(w.absent, path)
 		} else if target, err := os.Readlink(path); err == nil {
@@ -60,8 +61,12 @@ func (b *Box) Changes() string {
 	if b == nil || b.watched == nil {
 		return ""
 	}
-	w := b.watched
-	found := slices.Concat(w.restored(), w.made(), w.inGitDirs(), w.repositories())
+	return b.watched.changes()
+}
+
+// changes is Box.Changes.
+func (w *watched) changes() string {
+	found := slices.Concat(w.restored(), w.made(), w.altered(), w.inGitDirs(), w.repositories())
 	if len(found) == 0 {
 		return ""
 	}
@@ -143,6 +148,29 @@ func (w *watched) made() (found []string) {
 		}
 		if filepath.Base(path) != "config" || runsPrograms(path) != "" {
 			found = append(found, w.short(path))
+		}
+	}
+	return found
+}
+
+// altered returns the exposed files that were changed or removed. Of a directory it looks at the first files.
+func (w *watched) altered() (found []string) {
+	for _, path := range w.exposed {
+		left, result := mostDirs, ""
+		_ = filepath.WalkDir(path, func(at string, _ fs.DirEntry, err error) error {
+			switch left--; {
+			case errors.Is(err, fs.ErrNotExist) && at == path:
+				result = " (removed)"
+			case w.isNew(at):
+				result = " (changed)"
+			}
+			if result != "" || left == 0 {
+				return fs.SkipAll
+			}
+			return nil // what is closed to this user starts nothing
+		})
+		if result != "" {
+			found = append(found, w.short(path)+result)
 		}
 	}
 	return found

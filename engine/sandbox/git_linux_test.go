@@ -53,12 +53,12 @@ mkdir ../lies ../lies2; echo "gitdir: ../work/.git/modules/vendor/mod" > ../lies
 			t.Errorf("part11/1 %s: a command also writes to %q, want %q", c.row, got, c.writes)
 		}
 		for _, name := range c.keeps {
-			if !slices.Contains(box.Confinement.Sandbox.View.Keep, filepath.Join(home, name)) {
-				t.Errorf("part11/1 %s: a command can change %s; it cannot change %q", c.row, name, box.Confinement.Sandbox.View.Keep)
+			if !slices.Contains(box.Confinement.Sandbox.Keep, filepath.Join(home, name)) {
+				t.Errorf("part11/1 %s: a command can change %s; it cannot change %q", c.row, name, box.Confinement.Sandbox.Keep)
 			}
 		}
-		if len(c.keeps) == 0 && len(box.Confinement.Sandbox.View.Keep) != 0 {
-			t.Errorf("part11/1 %s: a command cannot change %q", c.row, box.Confinement.Sandbox.View.Keep)
+		if len(c.keeps) == 0 && len(box.Confinement.Sandbox.Keep) != 0 {
+			t.Errorf("part11/1 %s: a command cannot change %q", c.row, box.Confinement.Sandbox.Keep)
 		}
 	}
 }
@@ -80,7 +80,7 @@ func TestLinkedFilesThatStartPrograms(t *testing.T) {
 	for i, name := range want {
 		want[i] = filepath.Join(home, "work", name)
 	}
-	if got := box.Confinement.Sandbox.View.Keep; !slices.Equal(got, want) {
+	if got := box.Confinement.Sandbox.Keep; !slices.Equal(got, want) {
 		t.Errorf("part11/1 a command cannot change %q, want %q", got, want)
 	}
 }
@@ -93,7 +93,7 @@ func TestPartsOfARepositoryMovedAway(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if path := filepath.Join(home, workspace, name); !slices.Contains(box.Confinement.Sandbox.View.Keep, path) {
+		if path := filepath.Join(home, workspace, name); !slices.Contains(box.Confinement.Sandbox.Keep, path) {
 			t.Errorf("part11/1 after a command moved the other parts away, the next one can change %s", path)
 		}
 	}

@@ -23,6 +23,13 @@ func kept(workspace string) (all []string) {
 	return all
 }
 
+// guard returns what a program that writes to a workspace may write to besides, and what it must not change there.
+func guard(workspace, home string) grant {
+	g := repository(workspace, home)
+	g.keep = append(g.keep, kept(workspace)...)
+	return g
+}
+
 // linkedPlugins returns the directories of the user's plugins that are links. lashd runs such a plugin without approval, so a command must not
 // change it even if it is in the workspace.
 func (p Places) linkedPlugins() (all []string) {
@@ -47,10 +54,15 @@ func within(writable, paths []string) (all []string) {
 		if err != nil || slices.Contains(writable, real) {
 			continue
 		}
-		if slices.ContainsFunc(writable, func(dir string) bool { return authority.Inside(real, dir) }) {
+		if isIn(real, writable) {
 			all = append(all, real)
 		}
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
+}
+
+// isIn reports whether a path is one of several directories or in one of them.
+func isIn(path string, dirs []string) bool {
+	return slices.ContainsFunc(dirs, func(dir string) bool { return authority.Inside(path, dir) })
 }

@@ -90,11 +90,10 @@ func (p Places) For(mode protocol.SandboxMode, workspace string) (*Box, error) {
 	box.Env = append(variables(box.mode), p.Env...)
 	switch {
 	case box.mode == protocol.SandboxWorkspace:
-		git := repository(workspace, p.Home)
-		keep := slices.Concat(git.keep, kept(workspace))
-		s.Write = append([]string{workspace}, git.write...)
-		s.View.Keep = within(s.Write, append(p.linkedPlugins(), keep...))
-		box.watched = watch(workspace, keep, git.write)
+		g := guard(workspace, p.Home)
+		s.Write = append([]string{workspace}, g.write...)
+		s.Keep = within(s.Write, append(p.linkedPlugins(), g.keep...))
+		box.watched = watch(workspace, g)
 	case box.narrowed == "":
 		s.View.Show = []string{workspace}
 	}

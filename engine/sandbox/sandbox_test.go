@@ -174,8 +174,8 @@ func TestRepositories(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, name := range want {
-			if path := filepath.Join(home, workspace, name); !slices.Contains(box.Confinement.Sandbox.View.Keep, path) {
-				t.Errorf("part11/1 a command can change %s: it cannot change %q", path, box.Confinement.Sandbox.View.Keep)
+			if path := filepath.Join(home, workspace, name); !slices.Contains(box.Confinement.Sandbox.Keep, path) {
+				t.Errorf("part11/1 a command can change %s: it cannot change %q", path, box.Confinement.Sandbox.Keep)
 			}
 		}
 	}

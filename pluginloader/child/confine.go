@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"lashd/engine/proc"
+	"lashd/engine/sandbox"
 	"lashd/internal/pathresolve"
 )
 
@@ -21,6 +23,8 @@ type Confinement struct {
 	// Hidden lists lashd's own directories. A sandbox that asks for a path in or above one of them
 	// is rejected.
 	Hidden []string
+	// Places says which workspaces and files of them the programs must not change.
+	Places sandbox.Places
 	// Required makes starts fail on systems without a sandbox. Otherwise programs run there without
 	// one.
 	Required bool
@@ -38,20 +42,22 @@ type Sandbox struct {
 
 var errNoWorkspace = errors.New("the sandbox requests the workspace, but the program serves all workspaces; list directories instead")
 
-// In returns the confinement of one program. workspace is the directory that the program works for,
+// In returns the confinement of one program that is about to start. workspace is the directory that the program works for,
 // or empty for a program that serves all workspaces. In fails if the sandbox requests a workspace
 // where there is none, a path does not exist, or a path gives access to a directory in Hidden.
-func (c *Confinement) In(workspace string) (*proc.Confinement, error) {
+func (c *Confinement) In(workspace string) (*sandbox.Box, error) {
 	if c == nil {
-		return nil, nil
+		return &sandbox.Box{}, nil
 	}
 	if c.Sandbox == nil {
-		return &proc.Confinement{Limits: c.Limits}, nil
+		return &sandbox.Box{Confinement: &proc.Confinement{Limits: c.Limits}}, nil
 	}
-	box, err := c.Sandbox.in(workspace)
+	made, err := c.Sandbox.in(workspace, c.Places)
 	if err != nil {
 		return nil, err
 	}
+	made.Confinement.Limits = c.Limits
+	box := made.Confinement.Sandbox
 	for _, path := range append(append([]string{}, box.Read...), box.Write...) {
 		if err := c.hides(path); err != nil {
 			return nil, err
@@ -67,16 +73,14 @@ func (c *Confinement) In(workspace string) (*proc.Confinement, error) {
 		*into = append(*into, dir)
 	}
 	box.Required = c.Required
-	return &proc.Confinement{Limits: c.Limits, Sandbox: box}, nil
+	return made, nil
 }
 
 // in resolves the paths of the sandbox for one workspace.
-func (s *Sandbox) in(workspace string) (*proc.Sandbox, error) {
-	box := &proc.Sandbox{Network: s.OpenNetwork}
-	box.Read = append(box.Read, s.ReadPaths...)
-	box.Write = append(box.Write, s.WritePaths...)
+func (s *Sandbox) in(workspace string, places sandbox.Places) (*sandbox.Box, error) {
+	held := proc.Confinement{Sandbox: &proc.Sandbox{Network: s.OpenNetwork, Read: slices.Clone(s.ReadPaths), Write: slices.Clone(s.WritePaths)}}
 	if !s.Workspace && !s.Write {
-		return box, nil
+		return places.ForPlugin(held, "", false)
 	}
 	if workspace == "" {
 		return nil, errNoWorkspace
@@ -84,12 +88,7 @@ func (s *Sandbox) in(workspace string) (*proc.Sandbox, error) {
 	if err := pathresolve.CheckWorkspace(workspace); err != nil {
 		return nil, fmt.Errorf("sandbox: %w", err)
 	}
-	if s.Write {
-		box.Write = append(box.Write, workspace)
-	} else {
-		box.Read = append(box.Read, workspace)
-	}
-	return box, nil
+	return places.ForPlugin(held, workspace, s.Write)
 }
 
 // hides returns an error if a path is inside a hidden directory, or contains one.

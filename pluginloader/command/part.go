@@ -11,6 +11,7 @@ import (
 
 	"lashd/engine/plugin"
 	"lashd/engine/proc"
+	"lashd/engine/sandbox"
 	"lashd/engine/tool"
 	"lashd/internal/pathresolve"
 	"lashd/pluginloader/child"
@@ -118,26 +119,28 @@ func (p *Part) begin() (end func(), err error) {
 
 // prepare completes a command for a session: directory, environment, mark, limits and sandbox. It creates the
 // temporary directory of a sandboxed command. For a plugin that needs approval, it checks that the
-// program is the approved one. The caller calls release after the start.
-func (p *Part) prepare(ctx context.Context, c *proc.Command, cwd string, pass []string, set map[string]string) (release func(), err error) {
+// program is the approved one. The caller calls release after the start, and reports the Changes of box after the end.
+func (p *Part) prepare(ctx context.Context, c *proc.Command, cwd string, pass []string, set map[string]string) (box *sandbox.Box, release func(), err error) {
 	if c.Dir == cwd && cwd != "" {
 		if c.OpenDir, c.Dir, err = pathresolve.OpenDir(cwd, "."); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		defer func() { release, err = afterStart(c.OpenDir, release, err) }()
 	}
-	if c.Confine, err = p.config.Confine.In(cwd); err != nil {
-		return nil, err
+	if box, err = p.config.Confine.In(cwd); err != nil {
+		return nil, nil, err
 	}
+	c.Confine = box.Confinement
 	temp := p.config.Confine.Temp()
 	if temp != "" {
 		if err := os.MkdirAll(temp, 0o700); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	c.Nonce = p.config.Nonce + "/plugin/" + p.config.ID
 	c.Env = child.Environment{Daemon: p.config.Environ, Pass: pass, Set: set, Root: p.config.Root, Data: p.config.Data, Temp: temp}.List()
-	return p.config.Approval.Ask(ctx, p.config.ID, c)
+	release, err = p.config.Approval.Ask(ctx, p.config.ID, c)
+	return box, release, err
 }
 
 // afterStart adds the closing of a command's directory to its release. If the command cannot start, it closes the directory now.

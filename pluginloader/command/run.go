@@ -74,6 +74,7 @@ type ran struct {
 	exit           proc.Exit
 	stdout, stderr []byte
 	took           time.Duration
+	found          string // files that it changed and that start programs, for people; empty: none
 }
 
 // run runs a hook to its end and returns its result and duration. After an error the hook has made
@@ -85,6 +86,7 @@ func (p *Part) run(ctx context.Context, h *hook, cwd string, input []byte) (opin
 		return opinion{}, r.took, err
 	}
 	o, err := r.decision(h.Event, p.diagnostic)
+	o.message = strings.TrimSpace(o.message + "\n" + r.found)
 	return o, r.took, err
 }
 
@@ -104,7 +106,7 @@ func (p *Part) await(ctx context.Context, h *hook, cwd string, input []byte) (r 
 	c := proc.Command{
 		Argv: h.argv, Dir: cwd, Stdin: bytes.NewReader(input), Stdout: stdout, Stderr: stderr, Grace: hookGrace, Drain: hookDrain,
 	}
-	release, err := p.prepare(limited, &c, cwd, h.PassEnv, own)
+	box, release, err := p.prepare(limited, &c, cwd, h.PassEnv, own)
 	if err != nil {
 		return r, fmt.Errorf("it could not run: %w", err)
 	}
@@ -119,6 +121,9 @@ func (p *Part) await(ctx context.Context, h *hook, cwd string, input []byte) (r 
 	if r.exit.Escaped {
 		_, swept := proc.Sweep(c.Nonce) // the next sweep of lashd catches the rest
 		err = errors.Join(err, swept)
+	}
+	if r.found = box.Changes(); r.found != "" {
+		p.config.Output.Add(slog.LevelWarn, h.Event+": "+r.found)
 	}
 	r.stdout, r.stderr, r.took = stdout.bytes(), stderr.bytes(), time.Since(start)
 	return r, r.failed(h, err, stdout.over())

@@ -11,6 +11,7 @@ import (
 
 	"lashd/engine/capture"
 	"lashd/engine/proc"
+	"lashd/engine/sandbox"
 	"lashd/engine/tool"
 	"lashd/pluginloader/child"
 	"lashd/pluginloader/manifest"
@@ -82,7 +83,7 @@ func (p *Part) execute(ctx context.Context, c *commandTool, cwd string, call too
 	if err != nil {
 		return protocol.Fail(protocol.FailInvalidRequest, "invalid_arguments", fmt.Sprintf("arguments of %s: %v", c.Name, err), protocol.FromTool)
 	}
-	cmd, release, err := p.toolCommand(ctx, c, cwd, v)
+	cmd, box, release, err := p.toolCommand(ctx, c, cwd, v)
 	if err != nil {
 		return p.unavailable(c, cmd, err)
 	}
@@ -94,6 +95,7 @@ func (p *Part) execute(ctx context.Context, c *commandTool, cwd string, call too
 	defer cancel()
 	start := time.Now()
 	exit, err := capture.Run(limited, cmd, out)
+	found := box.Changes()
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return protocol.ToolOutput{Status: protocol.OutputCancelled, Text: "cancelled before the command ran"}
@@ -103,7 +105,7 @@ func (p *Part) execute(ctx context.Context, c *commandTool, cwd string, call too
 	// The output of a cancelled command is stored too.
 	text, ref := out.Result(context.WithoutCancel(ctx), p.reading)
 	result := ending(exit, limit)
-	result.Text, result.Artifact = text+result.Text, ref
+	result.Text, result.Artifact = text+result.Text+found, ref
 	result.Value, err = json.Marshal(value{exit.Code, exit.Signal, out.Truncated(), exit.Escaped, time.Since(start).Milliseconds()})
 	if err != nil {
 		return protocol.Fail(protocol.FailInternal, "encode", err.Error(), protocol.FromTool)
@@ -114,7 +116,7 @@ func (p *Part) execute(ctx context.Context, c *commandTool, cwd string, call too
 // toolCommand builds the command of a call. It runs in the workspace, or in the plugin's directory
 // if the manifest says so. A shell tool gets its parameters as environment variables, never as part
 // of the script, so values cannot inject code. The caller calls release after the start.
-func (p *Part) toolCommand(ctx context.Context, c *commandTool, cwd string, v values) (cmd proc.Command, release func(), err error) {
+func (p *Part) toolCommand(ctx context.Context, c *commandTool, cwd string, v values) (cmd proc.Command, box *sandbox.Box, release func(), err error) {
 	dir, env := cwd, maps.Clone(c.env)
 	if c.In == manifest.InPlugin {
 		dir = p.config.Root
@@ -125,8 +127,8 @@ func (p *Part) toolCommand(ctx context.Context, c *commandTool, cwd string, v va
 		maps.Copy(env, v.environment())
 	}
 	env["PWD"] = dir
-	release, err = p.prepare(ctx, &cmd, cwd, c.PassEnv, env)
-	return cmd, release, err
+	box, release, err = p.prepare(ctx, &cmd, cwd, c.PassEnv, env)
+	return cmd, box, release, err
 }
 
 // unavailable returns the output of a call whose command did not start. Its text tells the model

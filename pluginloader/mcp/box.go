@@ -158,6 +158,9 @@ func (s *server) watch() func() string {
 	if s.end.Box == nil || s.end.Box.Workspace == "" {
 		return func() string { return "" }
 	}
+	if running := s.box.Load(); running != nil {
+		return running.Watch()
+	}
 	b, err := s.pool.config.Sandboxes.For(s.end.Box.Mode, s.end.Box.Workspace)
 	if err != nil { // the server does not start, either
 		return func() string { return "" }

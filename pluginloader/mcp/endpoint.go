@@ -116,9 +116,11 @@ func (e *endpoint) program(in *filling, s manifest.Server) (err error) {
 	if strings.ContainsRune(e.Argv[0], filepath.Separator) && !filepath.IsAbs(e.Argv[0]) {
 		e.Path = filepath.Join(root, e.Argv[0])
 	}
-	if e.Held, err = confine.In(""); err != nil {
+	held, err := confine.In("")
+	if err != nil {
 		return err
 	}
+	e.Held = held.Confinement
 	boxed := confine != nil && confine.Sandbox != nil
 	env := child.Environment{Daemon: in.environ, Pass: s.PassEnv, Set: set, Temp: confine.Temp()}
 	in.secrets = append(append(in.secrets, env.Secrets()...), child.SecretsInArgs(e.Argv[1:])...)

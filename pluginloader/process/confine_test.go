@@ -162,6 +162,39 @@ func TestSandbox(t *testing.T) {
 	})
 }
 
+func TestSandboxWritesWorkspace(t *testing.T) {
+	err := proc.Views()
+	skip.Unless(t, "NAMESPACES", err == nil, "no namespaces")
+	work, err := filepath.EvalSymlinks(t.TempDir())
+	if err == nil {
+		err = errors.Join(os.WriteFile(filepath.Join(work, ".envrc"), []byte("mine"), 0o600), os.WriteFile(filepath.Join(work, "file"), nil, 0o600))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := greedy(t, "", "", child.Confinement{Sandbox: &child.Sandbox{Workspace: true, Write: true}})
+	c.Workspace = work
+	s := session(t, "ses_1", begin(t, c))
+	for _, call := range []struct{ what, file, want string }{
+		{"writes the workspace", "file", "1"},
+		{"cannot change a file that starts programs", ".envrc", "refused: Read-only file system"},
+		{"tells of one that it makes", ".mcp.json", "1\n[While the command ran, files appeared that start programs outside of the sandbox: .mcp.json. "},
+		{"tells of one that appeared after its start", ".bashrc", "1\n[While the command ran, files appeared that start programs outside of the sandbox: .bashrc (changed). "},
+	} {
+		t.Run("issue/20-1 a process plugin "+call.what, func(t *testing.T) {
+			if call.file == ".bashrc" {
+				if err := os.WriteFile(filepath.Join(work, call.file), []byte("mine"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(30 * time.Millisecond) // longer than the precision of the times of files
+			}
+			if got := does(t, s, "write", filepath.Join(work, call.file)); !strings.HasPrefix(got, call.want) || call.want == "1" && got != "1" {
+				t.Errorf("got %q, want %q", got, call.want)
+			}
+		})
+	}
+}
+
 func TestGreed(t *testing.T) {
 	limits := proc.Limits{Memory: 1 << 30, OpenFiles: 100, FileSize: 4 << 20, Processes: 20}
 	for _, what := range []string{"memory", "files", "disk", "processes"} {

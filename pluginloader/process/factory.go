@@ -52,7 +52,7 @@ func (f *Factory) Extensions() []plugin.Extension {
 // Sandbox describes the sandbox of the process for people: "landlock abi 7", or "none" with the
 // reason. It says if the sandbox has no process namespace.
 func (f *Factory) Sandbox() string {
-	if f.config.held == nil || f.config.held.Sandbox == nil {
+	if !f.config.sandboxed() {
 		return "none: the plugin does not request one"
 	}
 	return proc.Describe()

@@ -30,6 +30,7 @@ type grant struct {
 	clock  *clock          // time limit of the call
 	life   *life           // the process that has the grant
 	seat   *seat           // the session in that process
+	found  string          // text for the model about files that the call changed and that start programs; valid when the call has ended
 	task   *registered     // a task that the process runs by itself; nil: the grant belongs to a call
 
 	told chan struct{} // closed once the cancellation is sent, or the call has ended; nil: the grant belongs to a task

@@ -243,7 +243,9 @@ func put[R any](ctx context.Context, s *seat, method string, limit, linger time.
 		defer s.life.grants.give(ctx, g)()
 		u.Grant = g.id
 	}
+	changes := s.life.box.Watch()
 	raw, err := s.life.call(ctx, method, params(s, u), linger, told)
+	s.life.report(method, changes(), g)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"lashd/engine/proc"
+	"lashd/engine/sandbox"
 	"lashd/pluginloader/child"
 )
 
@@ -27,6 +28,7 @@ type life struct {
 	log      *slog.Logger
 	heed     listener // receives the plugin's notifications
 	grants   *grants  // what the plugin may currently ask of lashd
+	box      *sandbox.Box
 	process  *proc.Process
 	mark     string         // an environment variable's value in all its processes; proc.Sweep finds them by it
 	in, out  *os.File       // lashd's ends of its stdin and stdout
@@ -153,6 +155,18 @@ func (l *life) Reason() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.peer.ended
+}
+
+// report reports what a call changed in the workspace that could start programs: to the model, if it is a tool call, and in the plugin's log.
+func (l *life) report(method, found string, g *grant) {
+	if found == "" {
+		return
+	}
+	l.log.Warn("a call of the plugin changed files that start programs", "method", method, "found", found)
+	l.config.Output.Note(slog.LevelWarn, "lashd: "+method+": "+found)
+	if g != nil {
+		g.found = "\n" + found
+	}
 }
 
 // Alive, Over, Began and Reason implement child.Life.

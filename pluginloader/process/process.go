@@ -34,7 +34,6 @@ import (
 	"time"
 
 	"lashd/engine/plugin"
-	"lashd/engine/proc"
 	"lashd/pluginloader/child"
 	"lashd/rpc/protocol"
 )
@@ -77,9 +76,6 @@ type Config struct {
 	// Quarantined is called when the process crashed too often, and when it works again. It must
 	// not wait for the plugin. May be nil.
 	Quarantined func()
-
-	// held is Confine for the process.
-	held *proc.Confinement
 }
 
 // sandboxed reports whether the plugin requests a sandbox.
@@ -131,7 +127,7 @@ func (c Config) filled() (Config, error) {
 	if c.Contributes, err = c.Contributes.filled(c.Deadlines); err != nil {
 		return c, fmt.Errorf("process plugin %s: %w", c.ID, err)
 	}
-	if c.held, err = c.Confine.In(c.Workspace); err != nil {
+	if _, err = c.Confine.In(c.Workspace); err != nil {
 		return c, fmt.Errorf("process plugin %s: %w", c.ID, err)
 	}
 	c.Log = c.Log.With("plugin", c.ID)

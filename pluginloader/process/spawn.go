@@ -27,8 +27,12 @@ func (f *Factory) spawn(ctx context.Context) (*life, error) {
 	if err := c.prepare(); err != nil {
 		return nil, &Error{Plugin: c.ID, Code: Crashed, Err: err}
 	}
+	box, err := c.Confine.In(c.Workspace)
+	if err != nil {
+		return nil, &Error{Plugin: c.ID, Code: Crashed, Err: err}
+	}
 	command := proc.Command{
-		Argv: c.Argv, Path: c.executable(), Dir: c.Dir, Env: c.environment(), Confine: c.held, Stderr: c.Output, Grace: c.Deadlines.Terminate,
+		Argv: c.Argv, Path: c.executable(), Dir: c.Dir, Env: c.environment(), Confine: box.Confinement, Stderr: c.Output, Grace: c.Deadlines.Terminate,
 		Drain: drainDelay,
 	}
 	release, err := c.Approval.Ask(ctx, c.ID, &command)
@@ -41,7 +45,7 @@ func (f *Factory) spawn(ctx context.Context) (*life, error) {
 		return nil, &Error{Plugin: c.ID, Code: Crashed, Err: err}
 	}
 	l := &life{
-		peer: newPeer(c.ID, c.Limits, c.Deadlines.Cancel), config: c, log: c.Log, heed: f, grants: newGrants(), in: p.In, out: p.Out,
+		peer: newPeer(c.ID, c.Limits, c.Deadlines.Cancel), config: c, log: c.Log, heed: f, grants: newGrants(), box: box, in: p.In, out: p.Out,
 		busy: make(chan struct{}, c.Limits.Calls), over: make(chan struct{}), began: time.Now(), ended: f.ended,
 	}
 	l.goesOn = func(method string) {

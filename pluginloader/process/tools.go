@@ -85,6 +85,7 @@ func (t *tools) execute(ctx context.Context, call tool.Invocation, contract prot
 	})
 	if err == nil {
 		if err = checkOutput(&answer.Output, g.stored.has); err == nil {
+			answer.Output.Text += g.found
 			return tool.Result{Output: answer.Output, Control: answer.Control, Intents: answer.Intents}, nil
 		}
 		err = &Error{Plugin: t.factory.ID(), Code: Protocol, Err: fmt.Errorf("tool/execute: %w", err)}
@@ -92,7 +93,9 @@ func (t *tools) execute(ctx context.Context, call tool.Invocation, contract prot
 	if ctx.Err() != nil {
 		return tool.Result{}, context.Cause(ctx)
 	}
-	return tool.Result{Output: child.Failure(err, contract.Replay)}, nil
+	out := child.Failure(err, contract.Replay)
+	out.Text += g.found
+	return tool.Result{Output: out}, nil
 }
 
 // contract returns the contract of a tool by its ID.

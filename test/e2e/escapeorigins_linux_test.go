@@ -99,6 +99,9 @@ var origins = []origin{
 	{"a sandboxed plugin", func(p *prison, c *peer, id protocol.SessionID) string {
 		return p.tool(c, id, "escape", map[string]any{})
 	}},
+	{"a sandboxed plugin that writes the workspace", func(p *prison, c *peer, id protocol.SessionID) string {
+		return p.tool(c, id, "escape_writing", map[string]any{})
+	}},
 	// A cell has no modules such as os, but a way to them past the interpreter. The sandbox has to hold.
 	{"a code worker", func(p *prison, c *peer, _ protocol.SessionID) string {
 		cells := ask[protocol.SessionNewResult](c, "session/new", protocol.SessionNewParams{Cwd: p.work, Driver: "rlm"}).SessionID
@@ -135,10 +138,14 @@ func (p *prison) escaping() {
 		p.t.Fatal(err)
 	}
 	python := strings.TrimSpace(string(interpreter))
-	plugin("boxed", fmt.Sprintf(`{"tools":[{"name":"escape","description":"d","command":[%q,"${PLUGIN_ROOT}/run.py"]}],"sandbox":{"workspace":"read","read":[%q]}}`,
-		python, filepath.Dir(filepath.Dir(python))))
+	boxed := func(name, tool, access string) {
+		plugin(name, fmt.Sprintf(`{"tools":[{"name":%q,"description":"d","command":[%q,"${PLUGIN_ROOT}/run.py"]}],"sandbox":{"workspace":%q,"read":[%q]}}`,
+			tool, python, access, filepath.Dir(filepath.Dir(python))))
+	}
+	boxed("boxed", "escape", "read")
+	boxed("writing", "escape_writing", "write")
 	p.file(filepath.Join(p.plugins(), "server", "server.py"), escapingServer)
-	for _, dir := range []string{p.work, filepath.Join(p.plugins(), "server"), filepath.Join(p.plugins(), "boxed"), filepath.Join(p.plugins(), "python-executor")} {
+	for _, dir := range []string{p.work, filepath.Join(p.plugins(), "server"), filepath.Join(p.plugins(), "boxed"), filepath.Join(p.plugins(), "writing"), filepath.Join(p.plugins(), "python-executor")} {
 		p.file(filepath.Join(dir, "run.py"), escaper)
 		p.file(filepath.Join(dir, "escapes.json"), string(text))
 	}
@@ -154,7 +161,7 @@ func TestEscapes(t *testing.T) {
 	p.escaping()
 	p.serve()
 	c := p.dial("")
-	for _, plugin := range []string{"server", "boxed", "python-executor"} {
+	for _, plugin := range []string{"server", "boxed", "writing", "python-executor"} {
 		c.loads(plugin, nil)
 	}
 	id := ask[protocol.SessionNewResult](c, "session/new", protocol.SessionNewParams{Cwd: p.work}).SessionID
