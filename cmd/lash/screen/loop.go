@@ -20,7 +20,8 @@ type Model interface {
 	// Update handles a message. It must not block: what waits is in the command
 	// that it returns.
 	Update(msg tea.Msg) tea.Cmd
-	// Draw commits the lines that are finished, and sets the live area.
+	// Draw commits the lines that are finished, and sets the live area or the whole
+	// screen.
 	Draw(s *Screen)
 }
 
@@ -111,20 +112,33 @@ func (l *loop) Init() tea.Cmd { return l.model.Init() }
 // View implements tea.Model. Nothing renders it.
 func (l *loop) View() tea.View { return tea.View{} }
 
-// Update implements tea.Model.
+// Update implements tea.Model. A panic returns to the main screen, where Bubble Tea reports it.
 func (l *loop) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	ended := false
+	defer func() {
+		if !ended {
+			_, _ = l.screen.out.Write([]byte(l.screen.leaveFull()))
+		}
+	}()
+	cmd := l.update(msg)
+	ended = true
+	return l, cmd
+}
+
+// update handles a message.
+func (l *loop) update(msg tea.Msg) tea.Cmd {
 	switch m := msg.(type) {
 	case frameMsg:
 		l.due = time.Time{}
-		return l, l.frame()
+		return l.frame()
 	case stopMsg:
-		return l, tea.Exec(&handover{loop: l, run: l.stop}, nil)
+		return tea.Exec(&handover{loop: l, run: l.stop}, nil)
 	case execMsg:
 		run := func() error {
 			m.cmd.Stdin, m.cmd.Stdout, m.cmd.Stderr = l.terminal.in, l.terminal.out, l.terminal.out
 			return m.cmd.Run()
 		}
-		return l, tea.Exec(&handover{loop: l, run: run}, m.done)
+		return tea.Exec(&handover{loop: l, run: run}, m.done)
 	case tea.KeyPressMsg:
 		l.typed = true
 	case continuedMsg:
@@ -135,7 +149,7 @@ func (l *loop) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		msg = m
 	}
 	cmd := l.model.Update(msg)
-	return l, tea.Batch(cmd, l.frame())
+	return tea.Batch(cmd, l.frame())
 }
 
 // frame paints, or returns the command that does so as soon as wait allows.
@@ -183,6 +197,7 @@ func (l *loop) continued() {
 	if l.terminal.lost() {
 		l.terminal.before = nil
 		_ = l.terminal.take()
+		_, _ = l.screen.out.Write([]byte(l.screen.leaveFull()))
 		l.screen.Forget()
 	}
 }

@@ -46,3 +46,14 @@ func TestZeroWidthJoinersThatJoinNothing(t *testing.T) {
 		t.Errorf("part/12 the frame is %q", out.String())
 	}
 }
+
+func TestHiddenCursor(t *testing.T) {
+	for x, hidden := range map[int]bool{-1: true, 0: false} {
+		var out strings.Builder
+		s := New(&out, colorprofile.ANSI, nil)
+		s.Full([]string{"one"}, x, 0)
+		if s.Paint(); strings.Contains(out.String(), "\x1b[?25h") == hidden {
+			t.Errorf("part/12 with the cursor at %d the frame is %q", x, out.String())
+		}
+	}
+}

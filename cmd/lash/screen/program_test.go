@@ -23,8 +23,8 @@ import (
 )
 
 // program is what the tests run in a terminal: it streams a random answer in Markdown, as the chat does. Its words are numbered.
-// It keeps a log of all lines that it commits. Enter commits the line that was typed. Ctrl-A pauses and resumes
-// the answer, Ctrl-P panics, Ctrl-Z stops, Ctrl-E runs a program, and Ctrl-Q ends it.
+// It keeps a log of all lines that it commits. Enter commits the line that was typed. Ctrl-F shows it on the whole
+// screen, Ctrl-A pauses and resumes the answer, Ctrl-P panics, Ctrl-Z stops, Ctrl-E runs a program, and Ctrl-Q ends it.
 type program struct {
 	random *rand.Rand
 	rest   string // the answer that has not streamed
@@ -35,6 +35,7 @@ type program struct {
 	ready  []string // lines to commit
 	typed  string
 	width  int
+	full   bool
 }
 
 type stepMsg struct{}
@@ -101,6 +102,8 @@ func (p *program) Update(msg tea.Msg) tea.Cmd {
 		case "ctrl+a":
 			p.paused = !p.paused
 			return p.step()
+		case "ctrl+f":
+			p.full = !p.full
 		case "ctrl+p":
 			panic("a panic of the test")
 		case "ctrl+e":
@@ -160,6 +163,14 @@ func (p *program) Draw(s *Screen) {
 		state = "finished"
 	case p.paused:
 		state = "paused"
+	}
+	if p.full {
+		rows := []string{fmt.Sprintf("full %s %dx%d", state, s.Width(), s.Height())}
+		for i := 1; i < s.Height(); i++ {
+			rows = append(rows, fmt.Sprintf("row %d %s", i, strings.Repeat("=", s.Width())))
+		}
+		s.Full(rows, 5, 2)
+		return
 	}
 	status := fmt.Sprintf("─ %s %dx%d ", state, s.Width(), s.Height())
 	s.Live(append(live, status+strings.Repeat("─", max(0, s.Width()-len([]rune(status)))), "› "+p.typed), 2+len(p.typed), len(live)+1)

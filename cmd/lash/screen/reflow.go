@@ -1,6 +1,7 @@
 package screen
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
@@ -11,22 +12,30 @@ import (
 type kind struct {
 	cuts         bool // it cuts them; others wrap them again
 	wrapsCursors bool // it also wraps the line of the cursor
+	alternate    bool // it has a second screen without a scrollback
 }
 
 // kindOf returns the kind of terminal of an environment. Most terminals wrap lines
 // again when they become narrower. GNU Screen, XTerm and st cut them. Inside tmux,
 // tmux is the terminal, and it wraps the line of the cursor like any other. Other
 // terminals differ in that line: xterm.js, which many programs contain, leaves it to the program.
+//
+// GNU Screen has an alternate screen only if its user wants one, and the terminals of VT100's
+// family have none.
 func kindOf(env []string) kind {
-	var k kind
+	k := kind{alternate: true}
 	for _, e := range env {
 		name, value, _ := strings.Cut(e, "=")
 		switch {
 		case value == "":
 		case name == "TMUX":
-			return kind{wrapsCursors: true}
-		case name == "STY", name == "XTERM_VERSION", name == "TERM" && strings.HasPrefix(value, "st-"):
+			return kind{wrapsCursors: true, alternate: true}
+		case name == "STY":
+			k.cuts, k.alternate = true, false
+		case name == "XTERM_VERSION", name == "TERM" && strings.HasPrefix(value, "st-"):
 			k.cuts = true
+		case name == "TERM" && (slices.Contains(simple, value) || strings.HasPrefix(value, "screen")):
+			k.alternate = false
 		}
 	}
 	return k

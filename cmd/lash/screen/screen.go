@@ -1,6 +1,7 @@
 // Package screen paints a program at the bottom of a terminal. Finished lines go
 // to the scrollback of the terminal and never change again. Below them is the live
-// area: a few lines that the program may change at any time, with the cursor.
+// area: a few lines that the program may change at any time, with the cursor. For a
+// while, a program may have the whole screen instead, such as for a long list.
 //
 // Screen writes each frame at once. Its pattern keeps the scrollback exact if the
 // terminal keeps its size between a frame and the next one. If the terminal is resized while
@@ -43,7 +44,8 @@ type Screen struct {
 type area struct {
 	lines []string
 	x, y  int
-	width int // of the terminal when it was painted
+	width int  // of the terminal when it was painted
+	full  bool // it is the whole screen, on the alternate screen of the terminal
 }
 
 // New returns a Screen that writes to out. env is the environment of the process:
@@ -87,6 +89,9 @@ func (s *Screen) Send(sequence string) { s.raw += sequence }
 // moves reports whether the next frame moves the live area: it has finished lines, or
 // another height than the last one. Such a frame relies on the size of the terminal.
 func (s *Screen) moves() bool {
+	if s.next.full && s.shown.full {
+		return false
+	}
 	return len(s.finished) > 0 || len(s.next.lines) != len(s.shown.lines)
 }
 
@@ -97,22 +102,34 @@ func (s *Screen) Paint() error {
 		s.Resize(s.size())
 	}
 	next := s.fitted()
-	var frame string
-	if s.drawn && len(s.finished) == 0 && len(next.lines) == len(s.shown.lines) && next.width == s.shown.width {
-		frame = s.shown.patch(next)
-	} else {
-		frame = s.repaint(next)
-	}
+	frame := s.frame(next)
 	if frame != "" {
-		frame = ansi.SetModeSynchronizedOutput + ansi.ResetModeTextCursorEnable + frame + ansi.SetModeTextCursorEnable + ansi.ResetModeSynchronizedOutput
+		cursor := ansi.SetModeTextCursorEnable
+		if s.next.full && s.next.x < 0 {
+			cursor = ""
+		}
+		frame = ansi.SetModeSynchronizedOutput + ansi.ResetModeTextCursorEnable + frame + cursor + ansi.ResetModeSynchronizedOutput
 	}
 	frame += s.raw
-	s.finished, s.raw, s.shown, s.drawn = nil, "", next, true
+	s.raw, s.shown, s.drawn = "", next, true
 	if frame == "" {
 		return nil
 	}
 	_, err := io.WriteString(s.out, frame)
 	return err
+}
+
+// frame returns the sequences that show next, with the finished lines, or "" if the
+// terminal shows it already.
+func (s *Screen) frame(next area) string {
+	if next.full {
+		return s.paintFull(next)
+	}
+	left := s.leaveFull()
+	if s.drawn && len(s.finished) == 0 && len(next.lines) == len(s.shown.lines) && next.width == s.shown.width {
+		return s.shown.patch(next)
+	}
+	return left + s.repaint(next)
 }
 
 // Clear removes the live area from the terminal, which then belongs to another program or to
@@ -135,8 +152,11 @@ func (s *Screen) Forget() { s.shown, s.drawn = area{}, false }
 // the colors of the terminal, and without the first lines if there are more than
 // rows.
 func (s *Screen) fitted() area {
-	a := area{x: s.next.x, y: s.next.y, width: s.width}
+	a := area{x: s.next.x, y: s.next.y, width: s.width, full: s.next.full && s.kind.alternate}
 	lines := s.next.lines
+	if s.next.full {
+		lines = append(slices.Clone(lines), make([]string, max(0, s.height-len(lines)))...)[:s.height]
+	}
 	if over := len(lines) - s.height; over > 0 {
 		lines, a.y = lines[over:], a.y-over
 	}
@@ -181,6 +201,7 @@ func (s *Screen) repaint(next area) string {
 	for _, l := range s.finished {
 		b.WriteString(s.colored(joined(l)) + "\r\n")
 	}
+	s.finished = nil
 	if len(next.lines) > 0 {
 		b.WriteString(ansi.ResetModeAutoWrap + strings.Join(next.lines, "\r\n") + ansi.SetModeAutoWrap)
 		b.WriteString(moved(len(next.lines)-1, next.y) + "\r" + right(next.x))
