@@ -1,7 +1,10 @@
 package screen
 
 import (
+	"errors"
 	"io"
+
+	tea "charm.land/bubbletea/v2"
 )
 
 // handover implements tea.ExecCommand: Bubble Tea stops reading keys, calls Run in
@@ -11,16 +14,24 @@ type handover struct {
 	run  func() error
 }
 
+// handOver returns a command that gives the terminal away while run runs, and then sends the
+// message that done makes of its error. It stops the keys here: Bubble Tea waits for the end
+// of its read loop before it calls Run.
+func (l *loop) handOver(run func() error, done func(error) tea.Msg) tea.Cmd {
+	l.keys.stop()
+	return tea.Exec(&handover{loop: l, run: run}, done)
+}
+
 // Run gives the terminal away while run runs.
 func (h *handover) Run() error {
 	l := h.loop
 	l.model.Draw(l.screen)
 	_ = l.screen.Clear()
 	if err := l.terminal.give(); err != nil {
-		return err
+		return errors.Join(err, l.keys.start())
 	}
 	err := h.run()
-	if failed := l.terminal.take(); err == nil {
+	if failed := errors.Join(l.terminal.take(), l.keys.start()); err == nil {
 		err = failed
 	}
 	l.screen.Forget()

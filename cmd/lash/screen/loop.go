@@ -56,15 +56,19 @@ func Run(ctx context.Context, m Model, in, out *os.File) error {
 	if !t.simple {
 		s.Send(ansi.RequestBackgroundColor)
 	}
-	l := &loop{model: m, screen: s, terminal: t}
+	l := &loop{model: m, screen: s, terminal: t, keys: newKeys(in)}
+	if err := l.keys.start(); err != nil {
+		return errors.Join(err, t.give())
+	}
 	l.width, l.height = t.size()
 	// Bubble Tea reads the keys and runs the commands. Its renderer is not exact in
 	// the scrollback. Without one its clock has nothing to do, and ticks once a second.
-	p := tea.NewProgram(l, tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out), tea.WithoutSignalHandler(),
+	p := tea.NewProgram(l, tea.WithContext(ctx), tea.WithInput(l.keys), tea.WithOutput(out), tea.WithoutSignalHandler(),
 		tea.WithoutRenderer(), tea.WithFPS(1), tea.WithWindowSize(s.width, s.height))
 	watching := l.watch(p)
 	_, err = p.Run()
 	watching()
+	l.keys.stop() // what the user types from here on is for the shell
 	if errors.Is(err, tea.ErrProgramPanic) {
 		_, _ = out.WriteString("\r\n")
 		return errors.Join(err, t.give())
@@ -82,6 +86,7 @@ type loop struct {
 	model    Model
 	screen   *Screen
 	terminal *terminal
+	keys     *keys
 	painted  time.Time // when the last frame was painted
 	moved    time.Time // when the last frame that moved the live area was painted
 	due      time.Time // when a frameMsg arrives; zero: none will
@@ -132,13 +137,13 @@ func (l *loop) update(msg tea.Msg) tea.Cmd {
 		l.due = time.Time{}
 		return l.frame()
 	case stopMsg:
-		return tea.Exec(&handover{loop: l, run: l.stop}, nil)
+		return l.handOver(l.stop, nil)
 	case execMsg:
 		run := func() error {
 			m.cmd.Stdin, m.cmd.Stdout, m.cmd.Stderr = l.terminal.in, l.terminal.out, l.terminal.out
 			return m.cmd.Run()
 		}
-		return tea.Exec(&handover{loop: l, run: run}, m.done)
+		return l.handOver(run, m.done)
 	case tea.KeyPressMsg:
 		l.typed = true
 	case continuedMsg:

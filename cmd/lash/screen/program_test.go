@@ -1,7 +1,6 @@
 package screen
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -174,22 +172,6 @@ func (p *program) Draw(s *Screen) {
 	}
 	status := fmt.Sprintf("─ %s %dx%d ", state, s.Width(), s.Height())
 	s.Live(append(live, status+strings.Repeat("─", max(0, s.Width()-len([]rune(status)))), "› "+p.typed), 2+len(p.typed), len(live)+1)
-}
-
-// raceLog returns the variable of the environment that makes the race detector write its
-// reports beside the log of the program. The test fails if one is about this package.
-// When Bubble Tea ends, it may close a file that its reader still uses; the process then exits.
-func raceLog(t testing.TB, log string) string {
-	t.Helper()
-	t.Cleanup(func() {
-		reports, _ := filepath.Glob(log + ".race.*") // the pattern is right
-		for _, name := range reports {
-			if report, err := os.ReadFile(name); err != nil || bytes.Contains(report, []byte("screen.(*")) {
-				t.Errorf("%v: %s", err, report)
-			}
-		}
-	})
-	return "GORACE=exitcode=0 atexit_sleep_ms=0 log_path=" + log + ".race"
 }
 
 func TestMain(m *testing.M) {

@@ -36,7 +36,7 @@ func open(t testing.TB, name, term string, seed, words int) *shown {
 	}
 	x := &shown{t: t, log: filepath.Join(t.TempDir(), "log"), words: words}
 	cmd := exec.Command("sh", "-c", `"$0"; echo "over $?"; exec sleep 1000`, self)
-	cmd.Env = append(os.Environ(), "TERM="+term, "SCREEN_LOG="+x.log, raceLog(t, x.log), fmt.Sprintf("SCREEN_PROGRAM=%d %d", seed, words))
+	cmd.Env = append(os.Environ(), "TERM="+term, "SCREEN_LOG="+x.log, "GORACE=atexit_sleep_ms=0", fmt.Sprintf("SCREEN_PROGRAM=%d %d", seed, words))
 	x.Terminal = emulator.Emulators[name](t, cmd, 100, 30)
 	emulator.Until(t, x, "the first frame", func(p emulator.Picture) bool { return strings.Contains(p.All(), "─ ") })
 	return x

@@ -23,7 +23,7 @@ func shell(t *testing.T, name string) (x emulator.Terminal, log string) {
 	}
 	log = filepath.Join(t.TempDir(), "log")
 	cmd := exec.Command("bash", "--norc", "--noprofile", "-i")
-	cmd.Env = append(os.Environ(), "TERM=xterm-256color", "PS1=$ ", "HISTFILE=", "SELF="+self, "SCREEN_LOG="+log, raceLog(t, log))
+	cmd.Env = append(os.Environ(), "TERM=xterm-256color", "PS1=$ ", "HISTFILE=", "SELF="+self, "SCREEN_LOG="+log, "GORACE=atexit_sleep_ms=0")
 	x = emulator.Emulators[name](t, cmd, 100, 30)
 	emulator.Shows(t, x, "$")
 	x.Type("SCREEN_PROGRAM='1 60' $SELF\r")
@@ -31,13 +31,19 @@ func shell(t *testing.T, name string) (x emulator.Terminal, log string) {
 	return x, log
 }
 
+// prompts waits for the prompt of the shell. What a test types before may still reach the program.
+func prompts(t *testing.T, x emulator.Terminal) emulator.Picture {
+	t.Helper()
+	return emulator.Until(t, x, "a prompt", func(p emulator.Picture) bool { return strings.HasSuffix("\n"+p.All(), "\n$") })
+}
+
 // usable fails the test unless the shell has its terminal as before.
 func usable(t *testing.T, x emulator.Terminal) {
 	t.Helper()
-	emulator.Until(t, x, "a prompt", func(p emulator.Picture) bool { return strings.HasSuffix("\n"+p.All(), "\n$") })
+	prompts(t, x)
 	x.Type("stty -a | grep -o ' icanon.* echo '; echo sa''ne\r")
 	p := emulator.Shows(t, x, "sane")
-	if all := p.All(); !strings.Contains(all, " icanon ") || strings.Contains(all, "─ finished") {
+	if all := p.All(); !strings.Contains(all, " icanon ") || strings.Contains(all, "─ finished") || strings.Contains(all, "DATA RACE") {
 		t.Errorf("the terminal is not as before:\n%s", all)
 	}
 	x.Type("printf '\\e[3G'; printf %s\\\\n one two\r")
@@ -62,19 +68,22 @@ func kill(t *testing.T, log string, signal syscall.Signal) {
 
 func TestTerminalIsUsableAfterwards(t *testing.T) {
 	for emulatorName := range emulator.Emulators {
-		for what, end := range map[string]func(x emulator.Terminal, log string){
-			"SIGTERM": func(_ emulator.Terminal, log string) { kill(t, log, syscall.SIGTERM) },
-			"SIGHUP":  func(_ emulator.Terminal, log string) { kill(t, log, syscall.SIGHUP) },
-			"a panic": func(x emulator.Terminal, _ string) {
+		for what, end := range map[string]func(t *testing.T, x emulator.Terminal, log string){
+			"SIGTERM": func(t *testing.T, _ emulator.Terminal, log string) { kill(t, log, syscall.SIGTERM) },
+			"SIGHUP":  func(t *testing.T, _ emulator.Terminal, log string) { kill(t, log, syscall.SIGHUP) },
+			"a panic": func(t *testing.T, x emulator.Terminal, _ string) {
 				x.Type("\x10")
 				emulator.Shows(t, x, "a panic of the test")
+				if all := prompts(t, x).All(); strings.Contains(all, "DATA RACE") {
+					t.Errorf("the terminal shows:\n%s", all)
+				}
 				x.Type("clear\r")
 			},
-			"Ctrl-Q": func(x emulator.Terminal, _ string) { x.Type("\x11") },
+			"Ctrl-Q": func(_ *testing.T, x emulator.Terminal, _ string) { x.Type("\x11") },
 		} {
 			t.Run(fmt.Sprintf("part/12 after %s in %s", what, emulatorName), func(t *testing.T) {
 				x, log := shell(t, emulatorName)
-				end(x, log)
+				end(t, x, log)
 				usable(t, x)
 			})
 		}
