@@ -26,9 +26,11 @@ func looked(t *testing.T, limits string) (*home, *daemon, *peer, protocol.Sessio
 	return h, d, p, id
 }
 
-// code runs lashd code with a text on stdin, and returns its exit code and output.
+// code runs lashd code with a text on stdin, and returns its exit code and output. It waits for the daemon of the test: without
+// one that listens, the command starts a second daemon, and whichever comes later exits with 75.
 func (h *home) code(stdin string, args ...string) (code int, out, errs string) {
 	h.t.Helper()
+	h.dial("")
 	cmd := h.command(append([]string{"code"}, args...)...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &stdout, &stderr
