@@ -328,7 +328,7 @@ func TestSandboxedRequesters(t *testing.T) {
 			}
 		}
 	})
-	t.Run("outside/1 a sandboxed plugin cannot have lashd run commands, and its tasks stay limited to the sandbox", func(t *testing.T) {
+	t.Run("outside/1 a sandboxed plugin cannot have lash run commands, and its tasks stay limited to the sandbox", func(t *testing.T) {
 		elsewhere := t.TempDir()
 		withTasks(t, setup{}, nil, func(t *testing.T, d *daemon, s protocol.SessionID, host plugin.Capabilities) {
 			ctx := authority.FromSandbox(t.Context())

@@ -27,7 +27,7 @@ type requester struct {
 	// bound is set if the plugin that asks does not ship with lashd. It may then name only the
 	// session itself, its subagents, and the sessions created at its request.
 	bound bool
-	// sandbox is the widest mode for commands that a bound plugin has lashd run; empty: outside a sandbox.
+	// sandbox is the widest mode for commands that a bound plugin has lash run; empty: outside a sandbox.
 	sandbox protocol.SandboxMode
 }
 
@@ -39,7 +39,7 @@ func (a *requester) id() protocol.SessionID {
 	return a.session
 }
 
-// Errors for a requester that may not have lashd run commands on its behalf.
+// Errors for a requester that may not have lash run commands on its behalf.
 var (
 	errSandbox  = &plugin.UnavailableError{Capability: "commands outside of the plugin's sandbox"}
 	errPlanning = &plugin.UnavailableError{Capability: "commands in plan mode"}

@@ -156,7 +156,7 @@ func (x *clientCell) store(language string, rc *persistence.Receipt) error {
 type readOnlyHost struct{ *cell }
 
 // errReadOnlyCell is the error of a cell without write that calls a tool.
-var errReadOnlyCell = errors.New("this code only looks at the session and may call no tools; to call tools and keep variables, run it with write (lashd code --write)")
+var errReadOnlyCell = errors.New("this code only looks at the session and may call no tools; to call tools and keep variables, run it with write (lash code --write)")
 
 // Call implements plugin.CellHost.
 func (readOnlyHost) Call(context.Context, []tool.Request) ([]protocol.ToolOutput, error) {

@@ -15,7 +15,7 @@ var (
 	ErrSessionInUse  = errors.New("the session is in use by a turn, a command or a call; wait for it or interrupt it")
 	ErrModelNotFound = errors.New("no such model")
 	// errNoDefault means that a session names no model and there is no default.
-	errNoDefault    = fmt.Errorf("%w: no provider has an API key; run lashd login, use a local server that lashd model list shows, or try lashd demo", ErrModelNotFound)
+	errNoDefault    = fmt.Errorf("%w: no provider has an API key; run lash login, use a local server that lash model list shows, or try lashd demo", ErrModelNotFound)
 	ErrToolNotFound = errors.New("the session has no such tool; see tool/list")
 	// ErrNoCall means that tool/respond names a call that is not pending for this client.
 	ErrNoCall = errors.New("no pending call with this id for this client")
@@ -52,7 +52,7 @@ type NoCodeError struct {
 }
 
 func (e *NoCodeError) Error() string {
-	return fmt.Sprintf("session %s runs no code cells: its driver is %s; start a session with another driver, for example with lashd run --driver rlm", e.Session, e.Driver)
+	return fmt.Sprintf("session %s runs no code cells: its driver is %s; start a session with another driver, for example with lash run --driver rlm", e.Session, e.Driver)
 }
 
 // GenerationError means that a request was based on tool state that has changed since. Current is

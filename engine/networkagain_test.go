@@ -56,7 +56,7 @@ func TestHostsOfRepeatedCalls(t *testing.T) {
 }
 
 func TestHostsOfPluginCommands(t *testing.T) {
-	t.Run("part11/network commands that a plugin has lashd run in a sandbox reach no hosts", func(t *testing.T) {
+	t.Run("part11/network commands that a plugin has lash run in a sandbox reach no hosts", func(t *testing.T) {
 		withTasks(t, setup{}, nil, func(t *testing.T, d *daemon, s protocol.SessionID, host plugin.Capabilities) {
 			must[*protocol.HeadResult](t)(d.Sessions.Configure(t.Context(), &protocol.SessionConfigureParams{
 				SessionID: s, Approval: &protocol.ApprovalConfig{Sandbox: protocol.SandboxWorkspace},

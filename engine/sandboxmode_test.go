@@ -13,7 +13,7 @@ import (
 )
 
 func TestSandboxOfPluginCommands(t *testing.T) {
-	t.Run("part11/1 commands that a plugin has lashd run get no wider mode than the session's, whatever it asks for", func(t *testing.T) {
+	t.Run("part11/1 commands that a plugin has lash run get no wider mode than the session's, whatever it asks for", func(t *testing.T) {
 		withTasks(t, setup{}, nil, func(t *testing.T, d *daemon, s protocol.SessionID, host plugin.Capabilities) {
 			must[*protocol.HeadResult](t)(d.Sessions.Configure(t.Context(), &protocol.SessionConfigureParams{
 				SessionID: s, Approval: &protocol.ApprovalConfig{Sandbox: protocol.SandboxReadOnly},

@@ -18,7 +18,7 @@ type Rollback struct {
 }
 
 func (r *Rollback) Error() string {
-	return r.Problem + "; it may have been restored from a copy. Run `lashd doctor` for options."
+	return r.Problem + "; it may have been restored from a copy. Run `lash doctor` for options."
 }
 
 // Names of the facts in the table meta.

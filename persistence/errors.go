@@ -24,7 +24,7 @@ var (
 	ErrFull            = errors.New("the disk is full; the database cannot grow")
 	ErrBusy            = errors.New("the database is locked by another process")
 	ErrPoisoned        = errors.New("the database stopped after an I/O error; restart lashd and retry")
-	ErrCorrupt         = errors.New("the database is damaged; run lashd doctor")
+	ErrCorrupt         = errors.New("the database is damaged; run lash doctor")
 	ErrNewerSchema     = errors.New("the database was written by a newer version of lashd")
 	ErrOtherSchema     = errors.New("the database has unexpected tables; a development build of lashd wrote it, or another program changed it")
 	ErrMissing         = errors.New("the database, or a part of it, is missing")
@@ -60,7 +60,7 @@ func (e *DamagedRowError) Error() string {
 	if e.Session != "" {
 		owner = fmt.Sprintf("session %s: ", e.Session)
 	}
-	return fmt.Sprintf("%srow %s of table %s is damaged; run lashd doctor, or restore a backup", owner, e.Row, e.Table)
+	return fmt.Sprintf("%srow %s of table %s is damaged; run lash doctor, or restore a backup", owner, e.Row, e.Table)
 }
 
 // Is implements errors.Is.

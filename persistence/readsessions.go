@@ -43,7 +43,7 @@ func scanSession(rows *sql.Rows, s *Session) error {
 }
 
 // damagedTitle is the title that a list shows for a session with a damaged row.
-const damagedTitle = "(damaged: run lashd doctor)"
+const damagedTitle = "(damaged: run lash doctor)"
 
 // scanListed scans a session of a list. A damaged one keeps only its id, so that the list can still
 // show the others.

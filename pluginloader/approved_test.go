@@ -96,7 +96,7 @@ func TestApprovedPrograms(t *testing.T) {
 				}
 			}
 			if c.refusal == "plugin_modified" {
-				if text := w.failure(id, c.tool); !strings.Contains(text, program+": the program changed since it was approved") || !strings.Contains(text, "lashd plugin trust") {
+				if text := w.failure(id, c.tool); !strings.Contains(text, program+": the program changed since it was approved") || !strings.Contains(text, "lash plugin trust") {
 					t.Errorf("it says %q", text)
 				}
 			}

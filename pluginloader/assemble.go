@@ -195,7 +195,7 @@ func (a *assembly) report() func() {
 }
 
 // Process returns the configuration of a plugin's process as far as the manifest determines it. The
-// process runs in root and keeps its files in data. `lashd plugin check` calls it too.
+// process runs in root and keeps its files in data. `lash plugin check` calls it too.
 func Process(m *manifest.Plugin, root, data string) process.Config {
 	put := func(text string) string {
 		return manifest.Substitute(text, root, data, func(string) (string, bool) { return "", false })

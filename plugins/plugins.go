@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// embedded holds the templates and the SDKs, so that `lashd plugin new` works without files beside
+// embedded holds the templates and the SDKs, so that `lash plugin new` works without files beside
 // the binary.
 //
 //go:embed templates sdk/python/lashd_plugin.py sdk/typescript/lashd-plugin.mts sdk/go/lashdplugin/*.go

@@ -36,7 +36,7 @@ const (
 // approved code, copy the directory first and compute the digest of the copy.
 func Digest(ctx context.Context, root *os.Root, b Beyond) (protocol.Digest, error) {
 	d := digester{root: root, sum: sha256.New()}
-	d.record("lashd plugin", "1")
+	d.record("lash plugin", "1")
 	if err := d.directory(ctx, ".", 0); err != nil {
 		return "", err
 	}

@@ -1,5 +1,5 @@
 // Package manifest reads and checks the files of a plugin: plugin.json and the files that plugins of other agents have. The plugin
-// loader and `lashd plugin check` call it. It starts no programs and keeps no state. All functions are safe for concurrent use.
+// loader and `lash plugin check` call it. It starts no programs and keeps no state. All functions are safe for concurrent use.
 package manifest
 
 // Limits. A larger file or directory is an error and is never cut.

@@ -134,13 +134,13 @@ func (a *agent) initialized() bool {
 }
 
 // loginMethod is the id of the only authentication method: a person stores an API
-// key of a model provider with lashd login. No key goes through the editor.
+// key of a model provider with lash login. No key goes through the editor.
 const loginMethod = "lashd-login"
 
 // authMethods announces loginMethod.
 func authMethods() []sdk.AuthMethod {
-	how := "Run lashd login in a terminal and enter an API key of a model provider, or choose a local model server with lashd model use. Then try again."
-	return []sdk.AuthMethod{{Agent: &sdk.AuthMethodAgent{Id: loginMethod, Name: "Run lashd login in a terminal", Description: &how}}}
+	how := "Run lash login in a terminal and enter an API key of a model provider, or choose a local model server with lash model use. Then try again."
+	return []sdk.AuthMethod{{Agent: &sdk.AuthMethodAgent{Id: loginMethod, Name: "Run lash login in a terminal", Description: &how}}}
 }
 
 // authenticate succeeds once there is a model for new sessions. Otherwise it says
@@ -155,7 +155,7 @@ func (a *agent) authenticate(ctx context.Context, r *request, p *sdk.Authenticat
 		return nil, err
 	}
 	if len(models.Data) == 0 {
-		return nil, authRequired("no provider has an API key. Run lashd login in a terminal, then try again", protocol.KindModelNotFound, protocol.EffectNone)
+		return nil, authRequired("no provider has an API key. Run lash login in a terminal, then try again", protocol.KindModelNotFound, protocol.EffectNone)
 	}
 	return &none{}, nil
 }

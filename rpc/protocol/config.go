@@ -232,7 +232,7 @@ type ApprovalRule struct {
 // Limited reports whether the rule covers only some calls of its tools.
 func (r ApprovalRule) Limited() bool { return r.Command != "" || r.Path != "" || r.Host != "" }
 
-// String returns the rule as lashd rules add takes it, such as "deny command git push".
+// String returns the rule as lash rules add takes it, such as "deny command git push".
 func (r ApprovalRule) String() string {
 	var text strings.Builder
 	text.WriteString(string(r.Action))

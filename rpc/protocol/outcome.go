@@ -73,7 +73,7 @@ type Issue struct {
 	Stop      StopReason `json:"stop,omitempty"`
 	Raw       string     `json:"raw,omitempty"` // original error text, shortened to 4,000 characters (head and tail)
 	Retryable bool       `json:"retryable,omitempty"`
-	Auth      bool       `json:"auth,omitempty"` // the API key of the model's provider is missing or was refused; lashd login stores another one
+	Auth      bool       `json:"auth,omitempty"` // the API key of the model's provider is missing or was refused; lash login stores another one
 }
 
 // OutputState says whether the text of a turn is usable.

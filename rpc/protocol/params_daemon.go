@@ -65,7 +65,7 @@ type StatusResult struct {
 	Decisions   int          `json:"openDecisions"`
 	Connections int          `json:"connections"`
 	Drivers     []DriverInfo `json:"drivers"` // by name
-	Store       string       `json:"store"`   // ok, or a description of the problem, such as lost commits; lashd doctor helps with these
+	Store       string       `json:"store"`   // ok, or a description of the problem, such as lost commits; lash doctor helps with these
 }
 
 // DriverInfo describes a way in which sessions drive their model. session/new chooses one; a session keeps its driver.

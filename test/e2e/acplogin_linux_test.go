@@ -26,14 +26,14 @@ func TestACPLogin(t *testing.T) {
 		d := w.serve()
 		e := w.editor(sdk.ClientCapabilities{})
 		methods := e.greeting.AuthMethods
-		if len(methods) != 1 || methods[0].Agent == nil || methods[0].Agent.Id != "lashd-login" || !strings.Contains(*methods[0].Agent.Description, "lashd login") {
+		if len(methods) != 1 || methods[0].Agent == nil || methods[0].Agent.Id != "lashd-login" || !strings.Contains(*methods[0].Agent.Description, "lash login") {
 			t.Fatalf("authentication methods: %+v", methods)
 		}
 		login := sdk.AuthenticateRequest{MethodId: "lashd-login"}
 		_, err := e.NewSession(e.context(), sdk.NewSessionRequest{Cwd: w.work, McpServers: []sdk.McpServer{}})
-		wantsLogin(t, "a session without a model", err, "run lashd login")
+		wantsLogin(t, "a session without a model", err, "run lash login")
 		_, err = e.Authenticate(e.context(), login)
-		wantsLogin(t, "the method before the login", err, "Run lashd login in a terminal")
+		wantsLogin(t, "the method before the login", err, "Run lash login in a terminal")
 		cmd := w.command("login", "--untested", "anthropic")
 		cmd.Stdin = strings.NewReader(wrongKey)
 		if out, err := cmd.Output(); err != nil {
@@ -45,7 +45,7 @@ func TestACPLogin(t *testing.T) {
 		e.open(w.work)
 		prompt := sdk.PromptRequest{SessionId: e.id, Prompt: []sdk.ContentBlock{sdk.TextBlock("hi")}}
 		_, err = e.Prompt(e.context(), prompt)
-		wantsLogin(t, "a prompt with a refused key", err, "lashd login anthropic stores another one")
+		wantsLogin(t, "a prompt with a refused key", err, "lash login anthropic stores another one")
 		cmd = w.command("login", "--untested", "anthropic")
 		cmd.Stdin = strings.NewReader(rightKey)
 		if out, err := cmd.Output(); err != nil {

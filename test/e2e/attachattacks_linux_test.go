@@ -13,7 +13,7 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// TestHostileFiles runs lashd run with files that must not be read, or not as a whole.
+// TestHostileFiles runs lash run with files that must not be read, or not as a whole.
 func TestHostileFiles(t *testing.T) {
 	w := newWorld(t, "allow")
 	defer w.shutdown()
@@ -48,7 +48,7 @@ func TestHostileFiles(t *testing.T) {
 		began := time.Now()
 		code, out := w.outcome(append(args, "look")...)
 		if code != 2 || !strings.Contains(out, c.want) || time.Since(began) > patience {
-			t.Errorf("runtime/S15 lashd run --attach of %s ended with %d after %v:\n%s\nwant %s", name, code, time.Since(began), out, c.want)
+			t.Errorf("runtime/S15 lash run --attach of %s ended with %d after %v:\n%s\nwant %s", name, code, time.Since(began), out, c.want)
 		}
 	}
 	if n := len(w.model.Requests()); n != 0 {

@@ -156,7 +156,7 @@ func TestImagesAreShared(t *testing.T) {
 	})
 }
 
-// TestRunAttaches runs lashd run with files.
+// TestRunAttaches runs lash run with files.
 func TestRunAttaches(t *testing.T) {
 	w := newWorld(t, "allow")
 	defer w.shutdown()
@@ -166,11 +166,11 @@ func TestRunAttaches(t *testing.T) {
 	}
 	code, out := w.outcome("run", "--cwd", w.work, "--image", filepath.Join(w.work, "big.jpg"), "--attach", filepath.Join(w.work, "small.png"), "look")
 	if code != 0 || w.saw(image) != 1 || w.saw(pngOf(50)) != 1 {
-		t.Fatalf("runtime/S15 lashd run ended with %d; the model got the images %d and %d times:\n%s", code, w.saw(image), w.saw(pngOf(50)), out)
+		t.Fatalf("runtime/S15 lash run ended with %d; the model got the images %d and %d times:\n%s", code, w.saw(image), w.saw(pngOf(50)), out)
 	}
 	for file, want := range map[string]string{"program": "has contents that models cannot read", "missing.png": "no such file"} {
 		if code, out := w.outcome("run", "--image", filepath.Join(w.work, file), "look"); code != 2 || !strings.Contains(out, want) {
-			t.Errorf("runtime/S15 lashd run --image %s ended with %d:\n%s", file, code, out)
+			t.Errorf("runtime/S15 lash run --image %s ended with %d:\n%s", file, code, out)
 		}
 	}
 	if n := len(w.model.Requests()); n != 1 {
@@ -186,7 +186,7 @@ func TestAttachmentsDenied(t *testing.T) {
 	defer w.shutdown()
 	w.write(filepath.Join(w.work, "a.png"), string(pngOf(50)))
 	if code, out := w.outcome("run", "--cwd", w.work, "--model", "reader", "--image", filepath.Join(w.work, "a.png"), "look"); code != 1 || !strings.Contains(out, "model reader does not take images") {
-		t.Errorf("runtime/S15 lashd run with a model that reads text ended with %d:\n%s", code, out)
+		t.Errorf("runtime/S15 lash run with a model that reads text ended with %d:\n%s", code, out)
 	}
 	p := w.dial("")
 	_, err := try[protocol.TurnStartResult](p, "turn/start", protocol.TurnStartParams{SessionID: p.session(w.home), Input: showing("look", protocol.Attachment{Type: "image/png", URL: "https://x.example/a.png"})})

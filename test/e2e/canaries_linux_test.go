@@ -205,7 +205,7 @@ func (c *planted) ringed() {
 	if err != nil || c.ring.Secrets()["ringed in "+c.dir] != canary(28) {
 		c.t.Errorf("%v: %s; the keyring has %d secrets", err, out, len(c.ring.Secrets()))
 	}
-	c.clean("the output of lashd login", string(out))
+	c.clean("the output of lash login", string(out))
 	if keys, err := os.ReadFile(c.inside("keys.json")); err != nil || slices.Contains(found(string(keys)), 28) {
 		c.t.Errorf("part9/keys keys.json has the key of the keyring: %v", err)
 	}

@@ -19,7 +19,7 @@ import (
 	"lashd/test/fakemodel"
 )
 
-// chatScreen is lashd chat on a terminal, with all of its output.
+// chatScreen is lash chat on a terminal, with all of its output.
 type chatScreen struct {
 	t    *testing.T
 	tty  *os.File
@@ -180,7 +180,7 @@ func TestChat(t *testing.T) {
 			t.Errorf("got %+v", r.Session)
 		}
 		s.enters("/quit")
-		s.shows(fmt.Sprintf("lashd chat %s", sessions[0].ID))
+		s.shows(fmt.Sprintf("lash chat %s", sessions[0].ID))
 		s.leaves()
 		again := w.chat("-c")
 		again.shows("who are you?")

@@ -26,7 +26,7 @@ func looked(t *testing.T, limits string) (*home, *daemon, *peer, protocol.Sessio
 	return h, d, p, id
 }
 
-// code runs lashd code with a text on stdin, and returns its exit code and output. It waits for the daemon of the test: without
+// code runs lash code with a text on stdin, and returns its exit code and output. It waits for the daemon of the test: without
 // one that listens, the command starts a second daemon, and whichever comes later exits with 75.
 func (h *home) code(stdin string, args ...string) (code int, out, errs string) {
 	h.t.Helper()
@@ -39,7 +39,7 @@ func (h *home) code(stdin string, args ...string) (code int, out, errs string) {
 }
 
 func TestCodeCommand(t *testing.T) {
-	t.Run("runtime/R07 lashd code sees the variables of a turn, and forgets changes unless it may write", func(t *testing.T) {
+	t.Run("runtime/R07 lash code sees the variables of a turn, and forgets changes unless it may write", func(t *testing.T) {
 		t.Parallel()
 		h, d, _, session := looked(t, "")
 		id := string(session)
@@ -72,7 +72,7 @@ func TestCodeCommand(t *testing.T) {
 		id := string(session)
 		for _, c := range []struct{ source, want string }{
 			{"a = 1\nb = a + nothing\n", "undefined: nothing (did you mean None?)\n  1 | a = 1\n> 2 | b = a + nothing\n              ^\n"},
-			{`tools.shell("touch no")`, "run it with write (lashd code --write)"},
+			{`tools.shell("touch no")`, "run it with write (lash code --write)"},
 		} {
 			if code, out, errs := h.code(c.source, id); code != 1 || out != "" || !strings.Contains(errs, c.want) {
 				t.Errorf("%q exits %d and prints %q, %q", c.source, code, out, errs)
@@ -90,7 +90,7 @@ func TestCodeCommand(t *testing.T) {
 			"code", string(plain), "-c", "x")
 		d.stop()
 	})
-	t.Run("runtime/R02 lashd code is refused while a turn runs", func(t *testing.T) {
+	t.Run("runtime/R02 lash code is refused while a turn runs", func(t *testing.T) {
 		t.Parallel()
 		h := cells(t, func(int) string { return `tools.shell("touch began; until [ -e go ]; do sleep 0.02; done")` }, 1)
 		d := h.serve()

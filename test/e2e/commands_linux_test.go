@@ -214,7 +214,7 @@ func TestOutputOverSIGKILL(t *testing.T) {
 	}
 }
 
-// TestOutputOfHalfACharacter checks that lashd task output does not wait for the rest of a character.
+// TestOutputOfHalfACharacter checks that lash task output does not wait for the rest of a character.
 func TestOutputOfHalfACharacter(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "allow")

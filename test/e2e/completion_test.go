@@ -30,9 +30,9 @@ func TestCompletion(t *testing.T) {
 		}
 	}
 	scripts := map[string]string{
-		"bash": `source <(lashd completion bash); COMP_WORDS=(lashd plugin tr); COMP_CWORD=2; _lashd; echo "${COMPREPLY[@]}"`,
-		"fish": `lashd completion fish | source; complete -C "lashd plugin tr" | cut -f1`,
-		"zsh":  `autoload -U compinit; compinit -u -D; source <(lashd completion zsh); [ "$_comps[lashd]" = _lashd ] && lashd complete -- plugin tr | cut -f1`,
+		"bash": `source <(lash completion bash); COMP_WORDS=(lash plugin tr); COMP_CWORD=2; _lashd; echo "${COMPREPLY[@]}"`,
+		"fish": `lash completion fish | source; complete -C "lash plugin tr" | cut -f1`,
+		"zsh":  `autoload -U compinit; compinit -u -D; source <(lash completion zsh); [ "$_comps[lashd]" = _lashd ] && lash complete -- plugin tr | cut -f1`,
 	}
 	for shell, script := range scripts {
 		cmd := exec.Command(shell, "-c", script)

@@ -80,7 +80,7 @@ func TestAnotherClientCompletesACall(t *testing.T) {
 	brought(w, p, turn)
 }
 
-// TestRunWaitsForACompletion checks that lashd run reports a waiting call and does not ask about it.
+// TestRunWaitsForACompletion checks that lash run reports a waiting call and does not ask about it.
 func TestRunWaitsForACompletion(t *testing.T) {
 	w := newWorld(t, "allow", step(uses("porter", struct{}{})), done)
 	w.servePlugged()

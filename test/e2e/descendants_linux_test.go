@@ -219,7 +219,7 @@ func TestDaemonInsideASession(t *testing.T) {
 		})
 		return r.Output.Text
 	}
-	if out := shell("%s/lashd --home %s --socket %s/o call model/list; echo exit $?", bin, other, filepath.Dir(w.socket)); !strings.Contains(out, "exit 0") {
+	if out := shell("%s/lash --home %s --socket %s/o call model/list; echo exit $?", bin, other, filepath.Dir(w.socket)); !strings.Contains(out, "exit 0") {
 		t.Errorf("outside/3 a daemon of another data directory, started in a session, prints %q", out)
 	}
 	for _, command := range []string{"call model/list", "stdio", "run hello", "stdio --isolated", "serve"} {
@@ -228,7 +228,7 @@ func TestDaemonInsideASession(t *testing.T) {
 			t.Errorf("outside/3 %s on a second socket of the same data directory prints %q", command, out)
 		}
 	}
-	apart := p.background(id, startsCommand{Detach: true, Command: fmt.Sprintf("%s/lashd --home %s --socket %s call model/list; echo exit $?", bin, w.dir, w.socket)})
+	apart := p.background(id, startsCommand{Detach: true, Command: fmt.Sprintf("%s/lash --home %s --socket %s call model/list; echo exit $?", bin, w.dir, w.socket)})
 	apart.wait()
 	if apart.more(0); !strings.Contains(apart.text.String(), "cannot connect to the daemon that runs them") {
 		t.Errorf("outside/3 a detached command that connects gets %q", apart.text.String())

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// TestPluginDev checks what lashd plugin dev prints while a plugin is edited.
+// TestPluginDev checks what lash plugin dev prints while a plugin is edited.
 func TestPluginDev(t *testing.T) {
 	a := &author{world: newWorld(t, "allow"), language: languages[0]}
 	a.has(a.name)

@@ -82,7 +82,7 @@ func TestAQuestionOfAChildOutlivesEverybody(t *testing.T) {
 	}
 }
 
-// TestRunDeniesWhatAChildAsks checks that lashd run denies a subagent's request when no person can
+// TestRunDeniesWhatAChildAsks checks that lash run denies a subagent's request when no person can
 // answer it.
 func TestRunDeniesWhatAChildAsks(t *testing.T) {
 	w := newWorld(t, "allow")

@@ -66,7 +66,7 @@ func (h *home) size(name string) int {
 }
 
 func (h *home) command(args ...string) *exec.Cmd {
-	cmd := exec.Command(filepath.Join(bin, "lashd"), append([]string{"--home", h.dir, "--socket", h.socket, "--log", "error"}, args...)...)
+	cmd := exec.Command(programOf(args), append([]string{"--home", h.dir, "--socket", h.socket, "--log", "error"}, args...)...)
 	cmd.Stderr = os.Stderr
 	path := append(slices.Clone(h.path), os.Getenv("PATH"))
 	cmd.Env = append(os.Environ(), "HOME="+h.user, "XDG_CONFIG_HOME="+filepath.Join(h.user, ".config"),

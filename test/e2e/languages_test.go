@@ -114,7 +114,7 @@ func (p *peer) degraded(name string) {
 	})
 }
 
-// TestNewPlugins loads the output of lashd plugin new and has its author edit it.
+// TestNewPlugins loads the output of lash plugin new and has its author edit it.
 func TestNewPlugins(t *testing.T) {
 	for _, lang := range languages {
 		t.Run("issue/4-9 "+lang.name, func(t *testing.T) {

@@ -106,7 +106,7 @@ func TestNewsOfPlugins(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer time.AfterFunc(patience, func() { cmd.Process.Kill() }).Stop()
-		if _, err := bufio.NewReader(out).ReadString(' '); err != nil { // once the turn runs, lashd run has subscribed
+		if _, err := bufio.NewReader(out).ReadString(' '); err != nil { // once the turn runs, lash run has subscribed
 			t.Fatal(err)
 		}
 		lines := bufio.NewScanner(errs)

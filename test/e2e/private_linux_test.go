@@ -24,13 +24,12 @@ func TestDaemonIsPrivate(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	program, err := os.ReadFile(filepath.Join(bin, "lashd"))
-	if err != nil {
-		t.Fatal(err)
+	lash, lashd := filepath.Join(dir, "lash"), filepath.Join(dir, "lashd")
+	for _, program := range []string{lash, lashd} {
+		copyProgram(t, program)
 	}
-	copied := filepath.Join(dir, "lashd")
 	home := filepath.Join(dir, "home")
-	for _, err := range []error{os.WriteFile(copied, program, 0o755), os.Chmod(dir, 0o755), os.Mkdir(home, 0o700), os.Chown(home, nobody, nobody)} {
+	for _, err := range []error{os.Chmod(dir, 0o755), os.Mkdir(home, 0o700), os.Chown(home, nobody, nobody)} {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -41,14 +40,14 @@ func TestDaemonIsPrivate(t *testing.T) {
 		c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 		return c
 	}
-	daemon := as(copied, "serve")
+	daemon := as(lashd, "serve")
 	daemon.Stderr = os.Stderr
 	if err := daemon.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { daemon.Process.Signal(syscall.SIGTERM); daemon.Wait() })
 	call := func(method, params string) string {
-		out, err := as(copied, "call", method, params).CombinedOutput()
+		out, err := as(lash, "call", method, params).CombinedOutput()
 		if err != nil {
 			t.Fatalf("%s: %v: %s", method, err, out)
 		}
@@ -70,5 +69,17 @@ func TestDaemonIsPrivate(t *testing.T) {
 	}
 	if out := call("server/status", "{}"); !strings.Contains(out, "version") {
 		t.Errorf("outside/9 the daemon reports %s", out)
+	}
+}
+
+// copyProgram copies the program with the name of path to path, for every user to run.
+func copyProgram(t *testing.T, path string) {
+	t.Helper()
+	program, err := os.ReadFile(filepath.Join(bin, filepath.Base(path)))
+	if err == nil {
+		err = os.WriteFile(path, program, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 }

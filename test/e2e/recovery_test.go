@@ -105,7 +105,7 @@ func TestLostData(t *testing.T) {
 		p.turn(p.session(w.home), "go")
 		d.kill()
 		w.remove("lashd.db")
-		w.wants(66, "lashd doctor --fix", "serve")
+		w.wants(66, "lash doctor --fix", "serve")
 		before := tree.Read(t, w.dir)
 		w.wants(1, "lashd.db is missing", "doctor")
 		if _, err := os.Stat(w.inside("lashd.db-wal")); err != nil {
@@ -139,7 +139,7 @@ func TestLostData(t *testing.T) {
 			d = w.serve()
 			q := w.dial("")
 			got := ask[protocol.StatusResult](q, "server/status", protocol.Empty{})
-			if !strings.Contains(got.Store, "may have been restored from a copy. Run `lashd doctor`") || q.init.Epoch == p.init.Epoch {
+			if !strings.Contains(got.Store, "may have been restored from a copy. Run `lash doctor`") || q.init.Epoch == p.init.Epoch {
 				t.Errorf("status %+v, epoch %d is unchanged", got, q.init.Epoch)
 			}
 			w.wants(1, "may have been restored from a copy", "doctor")

@@ -14,7 +14,7 @@ import (
 	"lashd/test/skip"
 )
 
-// meddlingProgram is a plugin that uses each of its hooks, and its tool, to have lashd run a command
+// meddlingProgram is a plugin that uses each of its hooks, and its tool, to have lash run a command
 // that creates the file MARK.
 const meddlingProgram = `
 import json, sys

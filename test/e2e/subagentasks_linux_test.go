@@ -15,7 +15,7 @@ func subagentAsks(t *testing.T) *world {
 		Task       string `json:"task"`
 		Name       string `json:"name"`
 		Capability string `json:"capability"`
-		Wait       bool   `json:"wait"` // lashd run asks only while its own turn runs
+		Wait       bool   `json:"wait"` // lash run asks only while its own turn runs
 	}
 	w := newWorld(t, "allow",
 		to("lead", 0, step(uses("spawn_agent", delegated{"gamma job", "gamma", "peer", true}))), to("lead", 1, step(says("it works"))),
@@ -32,7 +32,7 @@ func subagentAsks(t *testing.T) *world {
 }
 
 func TestPersonSeesWhatASubagentWillDo(t *testing.T) {
-	t.Run("issue/20-3 in lashd chat", func(t *testing.T) {
+	t.Run("issue/20-3 in lash chat", func(t *testing.T) {
 		t.Parallel()
 		w := subagentAsks(t)
 		s := w.chat()
@@ -51,7 +51,7 @@ func TestPersonSeesWhatASubagentWillDo(t *testing.T) {
 		s.shows("Denied.")
 		w.subagentAsked()
 	})
-	t.Run("issue/20-3 in lashd run", func(t *testing.T) {
+	t.Run("issue/20-3 in lash run", func(t *testing.T) {
 		t.Parallel()
 		w := subagentAsks(t)
 		s := w.onTerminal("run", "--cwd", w.work, "lead")

@@ -54,7 +54,7 @@ func newTypist(t *testing.T) *typist {
 	}
 	a := &typist{home: dir, cwd: dir, wait: patience}
 	t.Cleanup(func() {
-		a.types(t, `lashd call shutdown '{"daemon":true}'`)
+		a.types(t, `lash call shutdown '{"daemon":true}'`)
 		for until := time.Now().Add(patience); time.Now().Before(until); time.Sleep(10 * time.Millisecond) {
 			if exec.Command("sh", "-c", "chmod -R u+w "+dir+" && rm -r "+dir).Run() == nil {
 				return
@@ -97,7 +97,7 @@ func (a *typist) step(t *testing.T, step string) string {
 		line, rest, _ := strings.Cut(want, "\n")
 		command, typed, want = command+"\n"+line[2:], typed+"\n"+line, rest
 	}
-	looks := strings.HasPrefix(command, "lashd plugin") && (command == "lashd plugin" || strings.HasPrefix(command, "lashd plugin logs"))
+	looks := strings.HasPrefix(command, "lash plugin") && (command == "lash plugin" || strings.HasPrefix(command, "lash plugin logs"))
 	var got string
 	for until := time.Now().Add(a.wait); ; time.Sleep(50 * time.Millisecond) {
 		got = a.types(t, command)

@@ -40,16 +40,16 @@ type shellArgs struct {
 }
 
 // agent runs a turn whose model calls the commands of the project one after the other. Nothing answers questions.
-func (p project) agent(ctx context.Context, lashd, home, work string) ([]result, error) {
+func (p project) agent(ctx context.Context, lash, home, work string) ([]result, error) {
 	if err := p.configure(home); err != nil {
 		return nil, err
 	}
-	cmd := exec.CommandContext(ctx, lashd, "run", "--home", home, "--json", "do your work")
+	cmd := exec.CommandContext(ctx, lash, "run", "--home", home, "--json", "do your work")
 	cmd.Dir = work
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
-	_ = exec.Command(lashd, "call", "--home", home, "shutdown", `{"daemon":true}`).Run() // its exit status says nothing about the project
+	_ = exec.Command(lash, "call", "--home", home, "shutdown", `{"daemon":true}`).Run() // its exit status says nothing about the project
 	results := read(out)
 	if len(results) == 0 {
 		return nil, fmt.Errorf("no command ran: %v: %s", err, stderr.Bytes())

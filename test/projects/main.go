@@ -37,9 +37,9 @@ func run(keep string, names []string) error {
 		return err
 	}
 	defer end()
-	lashd := filepath.Join(base, "lashd")
-	if out, err := exec.Command("go", "build", "-o", lashd, "./cmd/lashd").CombinedOutput(); err != nil {
-		return fmt.Errorf("build lashd: %w: %s", err, out)
+	lash := filepath.Join(base, "lash")
+	if out, err := exec.Command("go", "build", "-o", base, "./cmd/lash", "./cmd/lashd").CombinedOutput(); err != nil {
+		return fmt.Errorf("build lash and lashd: %w: %s", err, out)
 	}
 	tried, failed := 0, 0
 	for _, p := range projects {
@@ -47,7 +47,7 @@ func run(keep string, names []string) error {
 			continue
 		}
 		tried++
-		if !report(p, base, lashd) {
+		if !report(p, base, lash) {
 			failed++
 		}
 	}

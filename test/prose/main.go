@@ -99,15 +99,15 @@ func (t texts) collect(root, directory string) (pages []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	program := filepath.Join(directory, "lashd")
-	if text, err := exec.Command("go", "build", "-C", root, "-o", program, "./cmd/lashd").CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("building lashd: %w: %s", err, text)
+	lash, lashd := filepath.Join(directory, "lash"), filepath.Join(directory, "lashd")
+	if text, err := exec.Command("go", "build", "-C", root, "-o", directory, "./cmd/lash", "./cmd/lashd").CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("building lash and lashd: %w: %s", err, text)
 	}
-	schema, err := exec.Command(program, "schema").Output()
+	schema, err := exec.Command(lashd, "schema").Output()
 	if err != nil {
 		return nil, fmt.Errorf("lashd schema: %w", err)
 	}
-	return pages, errors.Join(t.addJSON("editors/vscode/package.json", extension), t.addJSON("lashd schema", schema), t.addHelp(program))
+	return pages, errors.Join(t.addJSON("editors/vscode/package.json", extension), t.addJSON("lashd schema", schema), t.addHelp(lash), t.addHelp(lashd))
 }
 
 // lint writes the texts to files of directory, one paragraph a line, and runs Vale over them and over pages.

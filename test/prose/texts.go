@@ -21,7 +21,7 @@ type paragraph struct {
 	text string
 }
 
-// texts maps the name of a source, such as a Go file or "lashd run --help", to its paragraphs.
+// texts maps the name of a source, such as a Go file or "lash run --help", to its paragraphs.
 type texts map[string][]paragraph
 
 // add appends a paragraph to a source, unless it has fewer than three words.
@@ -151,14 +151,15 @@ func (t texts) addHelp(program string) error {
 	if err != nil {
 		return err
 	}
-	t.addHelpText("lashd --help", string(top))
+	name := filepath.Base(program)
+	t.addHelpText(name+" --help", string(top))
 	commands := 0
 	_, list, _ := strings.Cut(string(top), "\nCommands:\n")
 	for line := range strings.Lines(list) {
 		if found := command.FindStringSubmatch(line); found != nil {
 			text, err := exec.Command(program, append(strings.Fields(found[1]), "--help")...).Output()
 			if err != nil {
-				return fmt.Errorf("lashd %s --help: %w", found[1], err)
+				return fmt.Errorf("%s %s --help: %w", name, found[1], err)
 			}
 			t.addHelpText("lashd "+found[1]+" --help", string(text))
 			commands++

@@ -50,7 +50,7 @@ func (k KeyRing) From(name string, p Provider) string {
 	case from == "" && !stored && len(p.Env) > 0:
 		return "the environment variable " + p.Env[0]
 	}
-	return "the key of " + owner + " (lashd login " + owner + " stores another one)"
+	return "the key of " + owner + " (lash login " + owner + " stores another one)"
 }
 
 // Has implements Keys. It counts a reference of the configuration as a key without following it.

@@ -39,7 +39,7 @@ func newAccount(t *testing.T, login *fakemodel.Login) engine.Model {
 	source := providers.New(providers.Config{
 		Default: func() string { return "" }, Keys: providers.KeyRing{Keys: provider.NewKeys(func(string) string { return "" }), Store: store}, Logins: store,
 		Providers: map[string]providers.Provider{"chatgpt": {BaseURL: model.URL + "/backend-api/codex", Login: issuer.URL}},
-		NoKey:     func(name string, _ []string) string { return "run lashd login " + name },
+		NoKey:     func(name string, _ []string) string { return "run lash login " + name },
 	})
 	m, ok := source.Model("")
 	if !ok || m.Name != "chatgpt/gpt-5.6-sol" || m.Price != nil || m.Spec.ContextWindow != 1050000 {
@@ -98,7 +98,7 @@ func TestAccount(t *testing.T) {
 		login.Revoke(true)
 		for range 2 {
 			_, _, _, err := say(t, m)
-			if err == nil || !strings.Contains(err.Error(), "log in again: lashd login chatgpt") || strings.Contains(err.Error(), "canary") {
+			if err == nil || !strings.Contains(err.Error(), "log in again: lash login chatgpt") || strings.Contains(err.Error(), "canary") {
 				t.Errorf("%v", err)
 			}
 		}
@@ -110,7 +110,7 @@ func TestAccount(t *testing.T) {
 		login := &fakemodel.Login{RefuseAll: true}
 		m := newAccount(t, login)
 		_, _, _, err := say(t, m)
-		if err == nil || !strings.Contains(err.Error(), "log in again: lashd login chatgpt") {
+		if err == nil || !strings.Contains(err.Error(), "log in again: lash login chatgpt") {
 			t.Errorf("%v", err)
 		}
 		if accepted, _ := login.Renewals(); accepted != 1 {
@@ -119,9 +119,9 @@ func TestAccount(t *testing.T) {
 	})
 	t.Run("runtime/M06 without a login a call says how to log in", func(t *testing.T) {
 		store := keystore.New(filepath.Join(t.TempDir(), "none"), keystore.NewKeyring(func(string) string { return "off" }))
-		source := providers.New(providers.Config{Logins: store, NoKey: func(name string, _ []string) string { return "run lashd login " + name }})
+		source := providers.New(providers.Config{Logins: store, NoKey: func(name string, _ []string) string { return "run lash login " + name }})
 		m, _ := source.Model("chatgpt/gpt-5.6-sol")
-		if _, _, _, err := say(t, m); err == nil || !strings.Contains(err.Error(), "run lashd login chatgpt") {
+		if _, _, _, err := say(t, m); err == nil || !strings.Contains(err.Error(), "run lash login chatgpt") {
 			t.Errorf("%v", err)
 		}
 	})

@@ -207,7 +207,7 @@ func ofSubagent(d *protocol.Decision, s *protocol.Session) bool {
 	return d.SessionID != "" && d.SessionID != s.ID
 }
 
-// Question returns the text of a decision for lashd run, without styles. It has all
+// Question returns the text of a decision for lash run, without styles. It has all
 // that the call will do, so that nothing is approved unseen. Control characters are
 // escaped. Lines after the first are indented.
 func Question(d *protocol.Decision, s *protocol.Session) string {
@@ -235,6 +235,6 @@ func Question(d *protocol.Decision, s *protocol.Session) string {
 	return ansi.Strip(strings.Join(lines, "\n"))
 }
 
-// plainWidth is the width of a diff for lashd run, which does not know that of the
+// plainWidth is the width of a diff for lash run, which does not know that of the
 // terminal. Longer lines are left to the terminal to wrap.
 const plainWidth = 1 << 20

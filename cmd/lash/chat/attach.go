@@ -81,7 +81,7 @@ func addFile(u *ui, file *protocol.Attachment) tea.Cmd {
 		size += len(f.Data)
 	}
 	if size > mostAttached {
-		return say("Not attached: the files have %d bytes, the chat sends at most %d. For larger files use: lashd run --attach", size, mostAttached)
+		return say("Not attached: the files have %d bytes, the chat sends at most %d. For larger files use: lash run --attach", size, mostAttached)
 	}
 	u.in.Attach(file)
 	return nil

@@ -214,7 +214,7 @@ func (q *question) runEdited() tea.Cmd {
 	return q.ui.respond(q.d, p, prompt.Draft{})
 }
 
-// WithCommand returns the arguments of a call with another command. lashd run uses
+// WithCommand returns the arguments of a call with another command. lash run uses
 // it as well.
 func WithCommand(args json.RawMessage, command string) json.RawMessage {
 	all := map[string]json.RawMessage{}

@@ -41,7 +41,7 @@ func (t *transcript) asked() *protocol.Decision {
 
 // Chosen returns the choice that a line stands for, or "" if it stands for none.
 // Case does not matter. If the decision accepts a text as its answer, only the
-// letters count, because a word may be the answer itself. lashd run uses it as
+// letters count, because a word may be the answer itself. lash run uses it as
 // well.
 func Chosen(d *protocol.Decision, line string) protocol.DecisionChoice {
 	for _, k := range keys {

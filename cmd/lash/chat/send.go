@@ -88,7 +88,7 @@ func (u *ui) input(text string, busy protocol.WhenBusy) tea.Cmd {
 	return tea.Batch(sent, u.title(termtext.OneLine(text, titleWidth)))
 }
 
-// titleWidth is the maximum length of a title in characters. lashd run uses the
+// titleWidth is the maximum length of a title in characters. lash run uses the
 // same length.
 const titleWidth = 60
 

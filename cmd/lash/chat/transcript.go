@@ -69,7 +69,7 @@ func (t *transcript) attached(r *protocol.SessionAttachResult) (out []entry) {
 	}
 	t.open, t.seq, t.context = nil, r.Seq, r.Context
 	if r.NextCursor != "" && len(t.ended) == 0 {
-		out = append(out, entry{note: "Earlier messages are not shown. lashd session show --items N prints more."})
+		out = append(out, entry{note: "Earlier messages are not shown. lash session show --items N prints more."})
 	}
 	for i := range r.Items {
 		if r.Items[i].Status == protocol.ItemInProgress {

@@ -257,7 +257,7 @@ func (u *ui) waiting() string {
 }
 
 // Dollars formats a cost, given in billionths of a dollar: four decimals below one
-// dollar, else two. lashd run prints costs with it as well.
+// dollar, else two. lash run prints costs with it as well.
 func Dollars(cost int64) string {
 	d := float64(cost) / 1e9
 	if d < 1 {

@@ -15,7 +15,7 @@ import (
 // lexers has the languages of Chroma that models write most. Chroma's own package of
 // lexers reads all of its 280 when a program starts, which takes 6 ms.
 //
-//go:generate go run ./gen
+//go:generate go run ../../../internal/lexergen
 //go:embed lexers/*.xml
 var lexers embed.FS
 

@@ -1,7 +1,7 @@
 // Package markdown renders the Markdown of models for a terminal, as lines with
 // colors.
 //
-// The chat and lashd run feed a growing reply to a Stream, which returns each line
+// The chat and lash run feed a growing reply to a Stream, which returns each line
 // as soon as later text cannot change it. Goldmark parses the blocks and Chroma
 // highlights code. Text is untrusted: it passes through termtext, so it cannot
 // control the terminal.

@@ -8,6 +8,8 @@ import (
 	"os"
 	"sync"
 
+	"lashd/cmd/internal/console"
+	"lashd/cmd/internal/daemon"
 	"lashd/rpc"
 	"lashd/rpc/acp"
 	"lashd/rpc/socket"
@@ -37,9 +39,9 @@ Example: npx acpx --agent 'lashd acp' 'what does this project do?'`
 // runs a daemon in this process and gives the editor in-memory connections to it.
 // Each of them has a goroutine that serves it; Run waits for all of them before
 // the engine stops.
-func (c acpCommand) Run(ctx context.Context, e *environment) error {
+func (c acpCommand) Run(ctx context.Context, e *server) error {
 	if !c.Isolated {
-		return e.acp(ctx, c.Driver, e.connect)
+		return e.acp(ctx, c.Driver, e.Connect)
 	}
 	err := e.daemon(ctx, func(ctx context.Context, srv *rpc.Server, _ *socket.Lock) error {
 		var serving sync.WaitGroup
@@ -50,14 +52,14 @@ func (c acpCommand) Run(ctx context.Context, e *environment) error {
 			ours, theirs := net.Pipe()
 			serving.Go(func() {
 				if err := srv.Serve(ctx, theirs, true); err != nil {
-					e.log.Warn("connection of the editor ended", "error", err)
+					e.Log.Warn("connection of the editor ended", "error", err)
 				}
 			})
 			return ours, nil
 		})
 	})
 	if held, ok := errors.AsType[*socket.HeldError](err); ok {
-		return &exitError{exitHeld, fmt.Errorf("%w; omit --isolated to use that daemon, or set another --home", held)}
+		return console.Exit(console.ExitHeld, fmt.Errorf("%w; omit --isolated to use that daemon, or set another --home", held))
 	}
 	return err
 }
@@ -65,6 +67,6 @@ func (c acpCommand) Run(ctx context.Context, e *environment) error {
 // acp serves the editor, with dial as the way to the daemon. driver is that of new
 // sessions, or "". API keys that the daemon lacks come from the environment of this
 // process.
-func (e *environment) acp(ctx context.Context, driver string, dial func(context.Context, bool) (net.Conn, error)) error {
-	return acp.Run(ctx, acp.Config{Dial: dial, Getenv: os.Getenv, Log: e.log.With("component", "acp"), Version: Version, Driver: driver}, newBreakable(), os.Stdout)
+func (e *server) acp(ctx context.Context, driver string, dial func(context.Context, bool) (net.Conn, error)) error {
+	return acp.Run(ctx, acp.Config{Dial: dial, Getenv: os.Getenv, Log: e.Log.With("component", "acp"), Version: daemon.Version, Driver: driver}, newBreakable(), os.Stdout)
 }

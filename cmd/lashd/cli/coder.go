@@ -1,10 +1,11 @@
 package cli
 
 import (
-	"encoding/json"
 	"os"
 	"time"
 
+	"lashd/cmd/internal/config"
+	"lashd/cmd/internal/daemon"
 	"lashd/engine/driver/rlm"
 	"lashd/engine/plugin"
 	"lashd/internal/pathresolve"
@@ -13,36 +14,10 @@ import (
 	"lashd/pluginloader/process"
 )
 
-// codeConfig has the limits of one code cell. A missing key means the default of the worker.
-type codeConfig struct {
-	Steps     *int64   `toml:"steps" from:"1000" to:"1000000000000"` // steps of the interpreter; default 50 million
-	Time      duration `toml:"time"`                                 // running time, without calls of tools and waiting for people; default 30s
-	MemoryMiB *int64   `toml:"memory_mib" from:"32" to:"65536"`      // memory of the process; default 256
-	OutputKiB *int64   `toml:"output_kib" from:"1" to:"1048576"`     // printed text; default 256
-	ValueKiB  *int64   `toml:"value_kib" from:"1" to:"4096"`         // one global, or the arguments of one call; default 4096
-}
-
-// options returns the limits as the worker reads them.
-func (c codeConfig) options() ([]byte, error) {
-	in := func(n *int64, unit int64) int64 {
-		if n == nil {
-			return 0
-		}
-		return *n * unit
-	}
-	return json.Marshal(struct {
-		Steps  int64 `json:"steps,omitempty"`
-		TimeMs int64 `json:"timeMs,omitempty"`
-		Memory int64 `json:"memory,omitempty"`
-		Output int64 `json:"output,omitempty"`
-		Value  int64 `json:"value,omitempty"`
-	}{in(c.Steps, 1), c.Time.Milliseconds(), in(c.MemoryMiB, 1<<20), in(c.OutputKiB, 1<<10), in(c.ValueKiB, 1<<10)})
-}
-
 // coder returns the driver whose model writes code. The code of each session runs in a process of this program, in a
 // sandbox without network and without files but the program itself. A system without sandboxes runs it without one, unless
 // plugin_sandbox is required. The setting off does not apply: the code of a model never needs more.
-func (e *environment) coder(cfg config, nonce string) (plugin.Factory, error) {
+func (e *server) coder(cfg config.Config, nonce string) (plugin.Factory, error) {
 	self, err := os.Executable()
 	if err == nil {
 		self, err = pathresolve.Existing(self)
@@ -50,15 +25,15 @@ func (e *environment) coder(cfg config, nonce string) (plugin.Factory, error) {
 	if err != nil {
 		return nil, err
 	}
-	options, err := cfg.Code.options()
+	options, err := cfg.Code.Options()
 	if err != nil {
 		return nil, err
 	}
 	return rlm.Factory{Executor: process.Private{Config: process.Config{
-		ID: "starlark", Version: Version, Argv: []string{self, "worker"}, Dir: "/", Options: options, Nonce: nonce, Log: e.log, Tireless: true,
+		ID: "starlark", Version: daemon.Version, Argv: []string{self, "worker"}, Dir: "/", Options: options, Nonce: nonce, Log: e.Log, Tireless: true,
 		Contributes: process.Contributions{Executor: &process.CodeExecutor{Replay: true}},
 		Uses:        []process.Capability{process.UsesTools},
 		Deadlines:   process.Deadlines{Code: time.Hour},
-		Confine:     &child.Confinement{Sandbox: &child.Sandbox{ReadPaths: []string{self}}, Hidden: []string{e.home}, Required: cfg.PluginBoxes == pluginloader.SandboxRequired},
+		Confine:     &child.Confinement{Sandbox: &child.Sandbox{ReadPaths: []string{self}}, Hidden: []string{e.Home}, Required: cfg.PluginBoxes == pluginloader.SandboxRequired},
 	}}}, nil
 }

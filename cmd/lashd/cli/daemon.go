@@ -7,9 +7,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
+	"lashd/cmd/internal/config"
+	"lashd/cmd/internal/console"
+	"lashd/cmd/internal/daemon"
 	"lashd/engine"
 	"lashd/engine/builtin/batch"
 	"lashd/engine/builtin/history"
@@ -23,6 +27,7 @@ import (
 	"lashd/engine/builtin/toolsearch"
 	"lashd/engine/builtin/workspace"
 	"lashd/engine/capture"
+	"lashd/engine/driver/rlm"
 	"lashd/engine/driver/standard"
 	"lashd/engine/plugin"
 	"lashd/engine/proc"
@@ -34,63 +39,74 @@ import (
 	"lashd/rpc/socket"
 )
 
+// server is a daemon in this process: with lashd serve, stdio --isolated or acp --isolated.
+type server struct {
+	*daemon.Environment
+	extra   Extra
+	opening *opening // startup of the daemon
+}
+
+// drivers returns the sorted names of the drivers of this build.
+func (e *server) drivers() []string {
+	names := []string{rlm.ID, standard.ID}
+	for _, f := range e.extra.Drivers {
+		names = append(names, f.ID())
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
 // daemon runs the daemon in the data directory until ctx is done. It locks the
 // directory, opens the database and calls serve with a ready server; it stops when
 // serve returns. The order matters: config.toml is read before the lock is
 // written, which stale relies on, and nothing touches the database without the
 // lock. Errors carry the exit codes of lashd serve.
-func (e *environment) daemon(ctx context.Context, serve func(context.Context, *rpc.Server, *socket.Lock) error) error {
+func (e *server) daemon(ctx context.Context, serve func(context.Context, *rpc.Server, *socket.Lock) error) error {
 	if err := proc.Private(); err != nil {
-		e.log.Warn("cannot protect the memory of the daemon from other processes of this user", "error", err)
+		e.Log.Warn("cannot protect the memory of the daemon from other processes of this user", "error", err)
 	}
 	go rpc.Warm()
 	e.opening = beginOpening()
 	defer e.opening.end()
-	cfg, err := e.config()
+	cfg, err := config.Load(e.Home, e.drivers()...)
 	if err != nil {
-		return &exitError{exitUsage, err}
+		return console.Exit(console.ExitUsage, err)
 	}
-	if err := os.MkdirAll(e.home, 0o700); err != nil {
+	if err := os.MkdirAll(e.Home, 0o700); err != nil {
 		return err
 	}
-	lock, err := socket.Acquire(e.home)
+	lock, err := socket.Acquire(e.Home)
 	if held, ok := errors.AsType[*socket.HeldError](err); ok {
-		return &exitError{exitHeld, held}
+		return console.Exit(console.ExitHeld, held)
 	}
 	if err != nil {
 		return err
 	}
 	defer lock.Release()
-	if err := e.checkLocal(); err != nil {
+	if err := checkLocal(e.Environment); err != nil {
 		return err
 	}
-	store, err := e.openStore(ctx)
+	store, err := openStore(ctx, e.Environment)
 	if err != nil {
 		return e.notOpened(ctx, err)
 	}
 	return e.runStore(ctx, store, cfg, lock, serve)
 }
 
-// openStore opens the database and migrates it if needed. The lock of the
-// directory must be held.
-func (e *environment) openStore(ctx context.Context) (*persistence.Store, error) {
-	return persistence.Open(ctx, persistence.Config{Dir: e.home, Log: e.log, Progress: func(s string) { e.log.Info(s) }})
-}
-
 // notOpened adds advice and an exit code to an error of openStore. It returns nil
 // if the daemon was stopped while the database was being opened.
-func (e *environment) notOpened(ctx context.Context, err error) error {
+func (e *server) notOpened(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
 		return nil
 	case errors.Is(err, persistence.ErrNewerSchema):
-		return &exitError{exitNewer, fmt.Errorf("%w: %s (nothing was changed)", err, remedy(err, e))}
+		return console.Exit(console.ExitNewer, fmt.Errorf("%w: %s (nothing was changed)", err, remedy(err, e.Home)))
 	case errors.Is(err, persistence.ErrMissing):
-		return &exitError{exitMissing, fmt.Errorf("%w; %s", err, remedy(err, e))}
+		return console.Exit(console.ExitMissing, fmt.Errorf("%w; %s", err, remedy(err, e.Home)))
 	case isNotFile(err):
-		return fmt.Errorf("%w; %s", err, remedy(err, e))
+		return fmt.Errorf("%w; %s", err, remedy(err, e.Home))
 	case errors.Is(err, persistence.ErrOtherSchema):
-		return fmt.Errorf("%w: %s (nothing was changed)", err, remedy(err, e))
+		return fmt.Errorf("%w: %s (nothing was changed)", err, remedy(err, e.Home))
 	}
 	return err
 }
@@ -105,7 +121,7 @@ func isNotFile(err error) bool {
 // writer runs on until the engine has stopped, because the engine's last steps
 // commit. If the writer fails, runStore stops the engine and leaves the database
 // unclosed, because its state is unknown.
-func (e *environment) runStore(ctx context.Context, store *persistence.Store, cfg config, lock *socket.Lock,
+func (e *server) runStore(ctx context.Context, store *persistence.Store, cfg config.Config, lock *socket.Lock,
 	serve func(context.Context, *rpc.Server, *socket.Lock) error,
 ) error {
 	ctx, stop := context.WithCancelCause(ctx)
@@ -120,13 +136,13 @@ func (e *environment) runStore(ctx context.Context, store *persistence.Store, cf
 		}
 	})
 	wg.Go(func() { store.Watch(ctx) })
-	wg.Go(func() { e.keepLog(ctx) })
+	wg.Go(func() { keepLog(ctx, e.Environment) })
 	err := e.runEngine(ctx, func() { stop(nil) }, store, cfg, lock, serve)
 	stop(nil)
 	stopWriting()
 	wg.Wait()
 	if broken != nil {
-		return &exitError{exitIO, broken}
+		return console.Exit(console.ExitIO, broken)
 	}
 	return errors.Join(err, store.Close())
 }
@@ -136,19 +152,19 @@ func (e *environment) runStore(ctx context.Context, store *persistence.Store, cf
 // stops, then the built-in plugins shut down, and at last leftover processes are
 // killed. Plugin loading and recovery of sessions wait until the first request was
 // answered or openingMoment has passed.
-func (e *environment) runEngine(ctx context.Context, stop func(), store *persistence.Store, cfg config, lock *socket.Lock,
+func (e *server) runEngine(ctx context.Context, stop func(), store *persistence.Store, cfg config.Config, lock *socket.Lock,
 	serve func(context.Context, *rpc.Server, *socket.Lock) error,
 ) error {
-	nonce := proc.DirNonce(e.home, store.Facts().StoreID)
+	nonce := proc.DirNonce(e.Home, store.Facts().StoreID)
 	defer e.mark(nonce)()
 	host, err := e.shipped(cfg, nonce)
 	if err != nil {
 		return err
 	}
 	defer e.shutdown(ctx, host) // after the engine has closed all sessions
-	keys := e.keySources(cfg, nonce)
-	keys.model = e.newLiveDefault(cfg).get
-	models, err := cfg.source(keys, notSetAtStart(time.Now()))
+	keys := config.OpenKeySources(e.Home, cfg, nonce)
+	keys.Model = config.NewLiveDefault(e.Home, cfg).Get
+	models, err := cfg.Source(keys, notSetAtStart(time.Now()))
 	if err != nil {
 		return err
 	}
@@ -161,13 +177,13 @@ func (e *environment) runEngine(ctx context.Context, stop func(), store *persist
 	if err != nil {
 		return err
 	}
-	options, err := cfg.builtinOptions(append(plugin.DriverNames(host.Drivers()), host.IDs()...))
+	options, err := cfg.BuiltinOptions(append(plugin.DriverNames(host.Drivers()), host.IDs()...))
 	if err != nil {
 		return err
 	}
 	eng := engine.New(engine.Config{
-		Store: store, Plugins: loader, Servers: servers{loader}, Models: models, Keys: keys.memory, Log: e.log, Trace: trace, StateDir: e.home,
-		Environ: capture.Environment(cfg.environ(os.Environ())), Nonce: nonce, Sandbox: e.sandboxes(cfg), Idle: cfg.ParkAfter.Duration, UserRules: e.newLiveRules(), FileLimits: cfg.Undo.limits(), DenyURLs: cfg.DenyURLs,
+		Store: store, Plugins: loader, Servers: servers{loader}, Models: models, Keys: keys.Memory, Log: e.Log, Trace: trace, StateDir: e.Home,
+		Environ: capture.Environment(cfg.Environ(os.Environ())), Nonce: nonce, Sandbox: e.sandboxes(cfg), Idle: cfg.ParkAfter.Duration, UserRules: config.NewLiveRules(e.Home), FileLimits: cfg.Undo.Limits(), DenyURLs: cfg.DenyURLs,
 		Defaults: protocol.Config{
 			Driver: cmp.Or(cfg.Driver, standard.ID), Budget: protocol.Budget{Iterations: 100},
 			Approval: protocol.ApprovalConfig{Mode: cfg.Approval, Sandbox: cfg.Sandbox}, Options: options,
@@ -176,12 +192,12 @@ func (e *environment) runEngine(ctx context.Context, stop func(), store *persist
 	defer e.removeUnused(ctx, e.sandboxes(cfg))()
 	tell(eng)
 	defer e.load(ctx, loader)() // until the engine has closed all sessions
-	srv := rpc.New(rpc.Config{Engine: eng, Store: store, Plugins: loader, Log: e.log, Version: Version, Socket: e.socket, Nonce: nonce, Trace: trace, Stop: stop, Answered: e.opening.end})
+	srv := rpc.New(rpc.Config{Engine: eng, Store: store, Plugins: loader, Log: e.Log, Version: daemon.Version, Socket: e.Socket, Nonce: nonce, Trace: trace, Stop: stop, Answered: e.opening.end})
 	run := func(ctx context.Context) error {
 		<-e.opening.over
 		return eng.Run(ctx)
 	}
-	<-e.hears
+	<-e.Hears
 	e.opening.served()
 	return beside(ctx, stop, run, func(ctx context.Context) error { return serve(ctx, srv, lock) })
 }
@@ -190,18 +206,18 @@ func (e *environment) runEngine(ctx context.Context, stop func(), store *persist
 // function does the same for this run. nonce identifies processes of this data
 // directory, so that those of other daemons are left alone. Failures are only
 // logged.
-func (e *environment) mark(nonce string) (end func()) {
+func (e *server) mark(nonce string) (end func()) {
 	letGo, err := proc.AdoptOrphans()
 	if err != nil {
-		e.log.Warn("cannot adopt orphaned processes", "error", err)
+		e.Log.Warn("cannot adopt orphaned processes", "error", err)
 	}
-	mark, err := proc.Begin(e.home, nonce)
+	mark, err := proc.Begin(e.Home, nonce)
 	if err != nil {
-		e.log.Warn("cannot look for processes of an earlier run", "error", err)
+		e.Log.Warn("cannot look for processes of an earlier run", "error", err)
 	}
 	return func() {
 		if err := mark.End(); err != nil {
-			e.log.Warn("cannot look for processes of this run", "error", err)
+			e.Log.Warn("cannot look for processes of this run", "error", err)
 		}
 		letGo()
 	}
@@ -209,18 +225,18 @@ func (e *environment) mark(nonce string) (end func()) {
 
 // trace opens the trace file, or returns nil if tracing is off. A nil file is
 // valid and records nothing.
-func (e *environment) trace(cfg config) (*trace.File, error) {
+func (e *server) trace(cfg config.Config) (*trace.File, error) {
 	if !cfg.Trace {
 		return nil, nil
 	}
-	return trace.Open(filepath.Join(e.home, "trace.jsonl"))
+	return trace.Open(filepath.Join(e.Home, "trace.jsonl"))
 }
 
 // shipped returns the built-in plugins in the order in which they register; custom
 // builds register their plugins here.
-func (e *environment) shipped(cfg config, nonce string) (*plugin.Host, error) {
+func (e *server) shipped(cfg config.Config, nonce string) (*plugin.Host, error) {
 	builtin := plugin.Stack{
-		&workspace.Factory{}, shell.New(shell.Config{Environ: cfg.environ(os.Environ()), Nonce: nonce, Sandbox: e.sandboxes(cfg)}), outputbudget.Factory{},
+		&workspace.Factory{}, shell.New(shell.Config{Environ: cfg.Environ(os.Environ()), Nonce: nonce, Sandbox: e.sandboxes(cfg)}), outputbudget.Factory{},
 		&promptcontext.Factory{}, plan.Factory{}, toolsearch.Factory{}, history.Factory{}, batch.Factory{}, monitor.Factory{},
 		subagents.Factory{}, modelquery.Factory{},
 	}
@@ -251,7 +267,7 @@ func beside(ctx context.Context, stop func(), run, serve func(context.Context) e
 // load starts the plugin loader, after the startup period. The returned function
 // stops it and waits for its end. The loader outlives ctx, because sessions that
 // are closing still use their plugins.
-func (e *environment) load(ctx context.Context, loader *pluginloader.Loader) (end func()) {
+func (e *server) load(ctx context.Context, loader *pluginloader.Loader) (end func()) {
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -260,7 +276,7 @@ func (e *environment) load(ctx context.Context, loader *pluginloader.Loader) (en
 		case <-ctx.Done():
 		}
 		if err := loader.Run(ctx); err != nil {
-			e.log.Error("cannot load plugins from their directories", "error", err)
+			e.Log.Error("cannot load plugins from their directories", "error", err)
 		}
 	})
 	return func() {
@@ -270,11 +286,11 @@ func (e *environment) load(ctx context.Context, loader *pluginloader.Loader) (en
 }
 
 // shutdown shuts the built-in plugins down, for at most five seconds.
-func (e *environment) shutdown(ctx context.Context, host *plugin.Host) {
+func (e *server) shutdown(ctx context.Context, host *plugin.Host) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	if err := host.Shutdown(ctx); err != nil {
-		e.log.Error("plugins did not shut down", "error", err)
+		e.Log.Error("plugins did not shut down", "error", err)
 	}
 }
 
@@ -284,7 +300,7 @@ type serveCommand struct{}
 // Help is shown by --help.
 func (serveCommand) Help() string {
 	return `You rarely need this command: other commands start a daemon in the background, which logs to lashd.log in the data
-directory. lashd call shutdown '{"daemon":true}' stops it.
+directory. lash call shutdown '{"daemon":true}' stops it.
 
 In the foreground, the daemon logs to stderr. SIGINT or SIGTERM stops it within seconds, and turns continue at the next start.
 
@@ -296,14 +312,14 @@ Example: lashd --log debug serve`
 
 // Run serves clients on the socket until a signal arrives, a client calls
 // shutdown, or the database fails.
-func (serveCommand) Run(ctx context.Context, e *environment) error {
+func (serveCommand) Run(ctx context.Context, e *server) error {
 	return e.daemon(ctx, func(ctx context.Context, srv *rpc.Server, lock *socket.Lock) error {
-		l, err := socket.Listen(lock, e.socket, e.log)
+		l, err := socket.Listen(lock, e.Socket, e.Log)
 		if err != nil {
 			return err
 		}
 		defer l.Close()
-		e.log.Info("serving", "socket", e.socket, "data", e.home)
+		e.Log.Info("serving", "socket", e.Socket, "data", e.Home)
 		return srv.Listen(ctx, l)
 	})
 }

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"time"
 
+	"lashd/cmd/internal/console"
+	"lashd/cmd/internal/daemon"
 	"lashd/rpc/protocol"
 )
 
@@ -43,13 +45,13 @@ Example: lashd demo --model qwen3 --base-url http://localhost:11434/v1`
 // run on one goroutine. event runs on the goroutine of the connection and owns
 // kind and midLine while a turn runs.
 type demo struct {
-	env       *environment
+	env       *daemon.Environment
 	dir       string
 	workspace string
 	kind      protocol.ItemKind // kind of the streaming item
 	midLine   bool              // the last output did not end its line
 	daemon    *exec.Cmd
-	client    *link
+	client    *daemon.Link
 	session   protocol.SessionID
 
 	mu   sync.Mutex
@@ -59,13 +61,13 @@ type demo struct {
 
 // Run plays the acts until one fails, and says where the session is. The directory
 // stays, so that the user can look at it.
-func (c demoCommand) Run(ctx context.Context, e *environment) error {
+func (c demoCommand) Run(ctx context.Context, e *daemon.Environment) error {
 	dir, err := os.MkdirTemp("", "lashd-demo-")
 	if err != nil {
 		return err
 	}
-	d := &demo{env: &environment{home: filepath.Join(dir, "data"), log: e.log}, dir: dir, workspace: filepath.Join(dir, "work"), news: make(chan protocol.Event, 4096)}
-	d.env.socket = d.env.defaultSocket(true)
+	d := &demo{env: &daemon.Environment{Name: e.Name, Home: filepath.Join(dir, "data"), Log: e.Log}, dir: dir, workspace: filepath.Join(dir, "work"), news: make(chan protocol.Event, 4096)}
+	d.env.Socket = d.env.DefaultSocket(true)
 	if err := d.prepare(c); err != nil {
 		return err
 	}
@@ -75,7 +77,7 @@ func (c demoCommand) Run(ctx context.Context, e *environment) error {
 			break
 		}
 	}
-	fmt.Fprintf(stdout, "\nTo look at the session: lashd --home %s session\nTo remove the demo: rm -r %s\n", d.env.home, dir)
+	fmt.Fprintf(console.Stdout, "\nTo look at the session: lash --home %s session\nTo remove the demo: rm -r %s\n", d.env.Home, dir)
 	return err
 }
 
@@ -83,10 +85,10 @@ func (c demoCommand) Run(ctx context.Context, e *environment) error {
 // real model there is no script. The configuration allows all tool calls, since
 // the demo runs without a person who could approve them.
 func (d *demo) prepare(c demoCommand) error {
-	if err := errors.Join(os.MkdirAll(d.env.home, 0o700), os.MkdirAll(d.workspace, 0o700)); err != nil {
+	if err := errors.Join(os.MkdirAll(d.env.Home, 0o700), os.MkdirAll(d.workspace, 0o700)); err != nil {
 		return err
 	}
-	script := filepath.Join(d.env.home, "demo.json")
+	script := filepath.Join(d.env.Home, "demo.json")
 	cfg := fmt.Sprintf("script = %q\napproval = \"allow\"\n", script)
 	switch {
 	case c.BaseURL != "":
@@ -96,7 +98,7 @@ func (d *demo) prepare(c demoCommand) error {
 	}
 	return errors.Join(
 		os.WriteFile(script, demoScript, 0o600),
-		os.WriteFile(filepath.Join(d.env.home, "config.toml"), []byte(cfg), 0o600),
+		os.WriteFile(filepath.Join(d.env.Home, "config.toml"), []byte(cfg), 0o600),
 		os.WriteFile(filepath.Join(d.workspace, "greeting.txt"), []byte("Hello, wrold!\n"), 0o600))
 }
 
@@ -108,13 +110,13 @@ func (d *demo) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.daemon = exec.Command(self, "--home", d.env.home, "--socket", d.env.socket, "--log", "error", "serve")
+	d.daemon = exec.Command(self, "--home", d.env.Home, "--socket", d.env.Socket, "--log", "error", "serve")
 	d.daemon.Stderr = os.Stderr
 	if err := d.daemon.Start(); err != nil {
 		return err
 	}
 	for range 6000 {
-		if d.client, err = d.env.dial(ctx, false, d.event); err == nil {
+		if d.client, err = d.env.Dial(ctx, false, d.event); err == nil {
 			break
 		}
 		time.Sleep(5 * time.Millisecond)

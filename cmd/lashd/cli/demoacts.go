@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +10,7 @@ import (
 	"syscall"
 	"time"
 
-	"lashd/cmd/lash/chat"
+	"lashd/cmd/internal/console"
 	"lashd/internal/termtext"
 	"lashd/rpc/protocol"
 )
@@ -17,13 +18,13 @@ import (
 // say prints the headline of an act on a line of its own.
 func (d *demo) say(format string, args ...any) {
 	d.line()
-	fmt.Fprintf(stdout, "\n== "+format+"\n", args...)
+	fmt.Fprintf(console.Stdout, "\n== "+format+"\n", args...)
 }
 
 // line ends an unfinished line of streamed text.
 func (d *demo) line() {
 	if d.midLine {
-		fmt.Fprintln(stdout)
+		fmt.Fprintln(console.Stdout)
 	}
 	d.midLine = false
 }
@@ -31,7 +32,7 @@ func (d *demo) line() {
 // aside prints a remark in brackets, such as a tool call, on a line of its own.
 func (d *demo) aside(format string, args ...any) {
 	d.line()
-	fmt.Fprintln(stdout, "   ["+printable(fmt.Sprintf(format, args...))+"]")
+	fmt.Fprintln(console.Stdout, "   ["+console.Printable(fmt.Sprintf(format, args...))+"]")
 }
 
 // show prints an event as a chat would, but shorter. Most event types print
@@ -40,11 +41,11 @@ func (d *demo) show(e protocol.Event) {
 	switch e.Type {
 	case protocol.EventItemStarted:
 		if d.kind = e.Item.Kind; d.kind == protocol.ItemToolCall {
-			d.aside("%s %s", e.Item.Tool, oneLine(termtext.Args(e.Item.Args), 100))
+			d.aside("%s %s", e.Item.Tool, console.OneLine(termtext.Args(e.Item.Args), 100))
 		}
 	case protocol.EventItemDelta:
 		if d.kind == protocol.ItemAgentMessage {
-			fmt.Fprint(stdout, printable(e.Text))
+			fmt.Fprint(console.Stdout, console.Printable(e.Text))
 			d.midLine = true
 		}
 	case protocol.EventRetryStatus:
@@ -52,7 +53,7 @@ func (d *demo) show(e protocol.Event) {
 	case protocol.EventDecisionOpened:
 		d.aside("question: %s", e.Decision.Prompt)
 	case protocol.EventDecisionResolved:
-		d.aside("no answer in time: %s", chat.Answer(e.Decision))
+		d.aside("no answer in time: the model checks what the command did")
 	case protocol.EventTurnCompleted:
 		d.aside("turn %s", map[bool]string{true: "finished", false: "ended: " + string(e.Outcome.Kind)}[e.Outcome.Finished()])
 	}
@@ -67,6 +68,15 @@ func commandStarted(e protocol.Event) bool {
 	return e.Type == protocol.EventItemStarted && e.Item.Kind == protocol.ItemToolCall && e.Item.Tool == "shell"
 }
 
+// failed returns the error of a turn that did not finish.
+func failed(e protocol.Event) error {
+	why := e.Outcome.Text
+	for _, issue := range e.Issues {
+		why = cmp.Or(why, issue.Message)
+	}
+	return fmt.Errorf("the turn failed: %s (%s)", why, e.Outcome.Kind)
+}
+
 // until waits for an event that fits, or for the end of the turn, at most five
 // minutes. ended reports which of the two it was. It returns an error if the turn
 // did not finish.
@@ -78,7 +88,7 @@ func (d *demo) until(ctx context.Context, fits func(protocol.Event) bool) (ended
 		case e := <-d.news:
 			switch {
 			case completed(e) && !e.Outcome.Finished():
-				return true, endedAs(e.Outcome, e.Issues)
+				return true, failed(e)
 			case fits(e) || completed(e):
 				return completed(e), nil
 			}
@@ -91,7 +101,7 @@ func (d *demo) until(ctx context.Context, fits func(protocol.Event) bool) (ended
 // input prints a prompt and starts a turn with it. It returns when the turn is
 // stored.
 func (d *demo) input(ctx context.Context, text string) error {
-	fmt.Fprintf(stdout, "> %s\n", text)
+	fmt.Fprintf(console.Stdout, "> %s\n", text)
 	var r protocol.TurnStartResult
 	return d.client.Call(ctx, "turn/start", protocol.TurnStartParams{
 		Mutation: protocol.Mutation{IdempotencyKey: string(protocol.NewInputID())}, SessionID: d.session,
@@ -177,7 +187,7 @@ func (d *demo) killWhileCommandRuns(ctx context.Context) error {
 		return err
 	}
 	d.line()
-	fmt.Fprintf(stdout, "   the command ran %d time(s)\n", d.runs())
+	fmt.Fprintf(console.Stdout, "   the command ran %d time(s)\n", d.runs())
 	return nil
 }
 
@@ -211,7 +221,7 @@ func (d *demo) fork(ctx context.Context) error {
 	if err := d.client.Call(ctx, "session/fork", protocol.SessionForkParams{SessionID: d.session}, &r); err != nil {
 		return err
 	}
-	fmt.Fprintf(stdout, "   %s shares %d history nodes with %s\n", r.SessionID, r.Session.Head.Generation+1, d.session)
+	fmt.Fprintf(console.Stdout, "   %s shares %d history nodes with %s\n", r.SessionID, r.Session.Head.Generation+1, d.session)
 	d.daemon.Process.Signal(syscall.SIGTERM)
 	err := d.daemon.Wait()
 	d.daemon = nil

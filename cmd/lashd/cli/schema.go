@@ -5,9 +5,11 @@ import (
 	"maps"
 	"slices"
 
-	"lashd/internal/strictjson"
+	"lashd/cmd/internal/config"
+	"lashd/cmd/internal/console"
 	"lashd/pluginloader/manifest"
 	"lashd/rpc"
+	"lashd/rpc/protocol"
 )
 
 // schemaCommand implements lashd schema.
@@ -29,25 +31,19 @@ Examples:
 // describes this build rather than a running daemon.
 func (c schemaCommand) Run() error {
 	if c.Method == "" {
-		_, err := stdout.Write(rpc.OpenRPC())
+		_, err := console.Stdout.Write(rpc.OpenRPC())
 		return err
 	}
-	doc := map[string][]byte{"plugin": manifest.Schema(), "config": configSchema}[c.Method]
+	doc := map[string][]byte{"plugin": manifest.Schema(), "config": config.Schema}[c.Method]
 	if doc == nil {
 		doc = rpc.MethodSchema(c.Method)
 	}
 	if doc == nil {
-		return &exitError{exitUsage, fmt.Errorf("unknown method %q%s; lashd schema lists all methods", c.Method, didYouMean(c.Method, slices.Sorted(maps.Keys(rpc.Methods()))))}
+		return console.Exit(console.ExitUsage, fmt.Errorf("unknown method %q%s; lashd schema lists all methods", c.Method, config.DidYouMean(c.Method, slices.Sorted(maps.Keys(rpc.Methods())))))
 	}
-	_, err := stdout.Write(doc)
+	_, err := console.Stdout.Write(doc)
 	return err
 }
 
-// didYouMean returns "; did you mean NAME?" with the name closest to word, or ""
-// if none is close.
-func didYouMean(word string, names []string) string {
-	if near := strictjson.Nearest(word, names); near != "" {
-		return "; did you mean " + near + "?"
-	}
-	return ""
-}
+// ConfigSchemaOf generates the JSON Schema of config.toml. The generator in rpc/internal/gen calls it, with the comments of the settings.
+func ConfigSchemaOf(docs map[string]protocol.TypeDoc) []byte { return config.SchemaOf(docs) }

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"lashd/cmd/internal/daemon"
 )
 
 func TestOpeningOfADaemon(t *testing.T) {
@@ -32,8 +34,8 @@ func TestOpeningOfADaemon(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		stop()
 		home := filepath.Join(t.TempDir(), "home")
-		e := &environment{home: home, socket: filepath.Join(home, "socket"), log: slog.New(slog.DiscardHandler)}
-		if err := e.daemon(ctx, nil); err != nil {
+		e := &daemon.Environment{Home: home, Socket: filepath.Join(home, "socket"), Log: slog.New(slog.DiscardHandler)}
+		if err := (&server{Environment: e}).daemon(ctx, nil); err != nil {
 			t.Errorf("the daemon returned %v", err)
 		}
 	})

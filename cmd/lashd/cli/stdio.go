@@ -8,6 +8,8 @@ import (
 	"net"
 	"os"
 
+	"lashd/cmd/internal/console"
+	"lashd/cmd/internal/daemon"
 	"lashd/rpc"
 	"lashd/rpc/socket"
 )
@@ -74,28 +76,28 @@ func (b breakable) Close() error { return errors.Join(b.ReadCloser.Close(), os.S
 
 // Run serves until stdin ends and the daemon has answered what is left, or until
 // the daemon dies.
-func (c stdioCommand) Run(ctx context.Context, e *environment) error {
+func (c stdioCommand) Run(ctx context.Context, e *server) error {
 	if c.Isolated {
 		err := e.daemon(ctx, func(ctx context.Context, srv *rpc.Server, _ *socket.Lock) error {
 			return srv.Serve(ctx, newBreakable(), true)
 		})
 		if held, ok := errors.AsType[*socket.HeldError](err); ok {
-			return &exitError{exitHeld, fmt.Errorf("%w; omit --isolated to use that daemon, or set another --home", held)}
+			return console.Exit(console.ExitHeld, fmt.Errorf("%w; omit --isolated to use that daemon, or set another --home", held))
 		}
 		return err
 	}
-	conn, err := e.connect(ctx, true)
+	conn, err := e.Connect(ctx, true)
 	if err != nil {
 		return err
 	}
-	return e.forward(ctx, conn, stdio{os.Stdin, os.Stdout})
+	return forward(ctx, e.Environment, conn, stdio{os.Stdin, os.Stdout})
 }
 
 // forward copies messages between the client and the daemon until the daemon
 // closes conn. Messages of the daemon are written whole, so the client never reads
 // half of one before an error. At the end of stdin it closes the write side of
 // conn; remaining answers are still forwarded.
-func (e *environment) forward(ctx context.Context, conn net.Conn, both stdio) error {
+func forward(ctx context.Context, e *daemon.Environment, conn net.Conn, both stdio) error {
 	defer conn.Close()
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
@@ -111,14 +113,14 @@ func (e *environment) forward(ctx context.Context, conn net.Conn, both stdio) er
 	if ctx.Err() != nil || open.leaving() {
 		return nil
 	}
-	return e.lost(ctx, open, err)
+	return lost(ctx, e, open, err)
 }
 
 // lost handles a connection that ended too early: it answers the open requests
 // with an error and returns the reason. It dials once more to tell a daemon that
 // closed this connection from one that has died.
-func (e *environment) lost(ctx context.Context, open *requests, err error) error {
-	if again, dialled := e.dial(ctx, false, nil); dialled == nil {
+func lost(ctx context.Context, e *daemon.Environment, open *requests, err error) error {
+	if again, dialled := e.Dial(ctx, false, nil); dialled == nil {
 		again.Close()
 		err = errors.Join(errors.New("the daemon closed the connection"), err)
 		return errors.Join(err, open.fail("the daemon closed the connection"))
@@ -126,5 +128,5 @@ func (e *environment) lost(ctx context.Context, open *requests, err error) error
 	if err := open.fail("the connection to the daemon was lost; restart lashd stdio and repeat the request with the same idempotencyKey"); err != nil {
 		return err
 	}
-	return &exitError{exitNoDaemon, errors.New("the connection to the daemon was lost; acknowledged requests are stored, and turns continue when the daemon restarts")}
+	return console.Exit(console.ExitNoDaemon, errors.New("the connection to the daemon was lost; acknowledged requests are stored, and turns continue when the daemon restarts"))
 }

@@ -88,7 +88,7 @@ export function activate(context: vscode.ExtensionContext): void {
     }),
     vscode.workspace.onDidChangeConfiguration((e) => (e.affectsConfiguration("lashd.path") || e.affectsConfiguration("lashd.home") ? daemon.start() : show())),
     vscode.workspace.onDidChangeWorkspaceFolders(show),
-    vscode.window.onDidChangeWindowState(({ focused }) => void (focused && setup.update(true).catch(() => undefined))), // the user may have run lashd login
+    vscode.window.onDidChangeWindowState(({ focused }) => void (focused && setup.update(true).catch(() => undefined))), // the user may have run lash login
     { dispose: () => daemon.close() },
     { dispose: () => questions.close() },
   );

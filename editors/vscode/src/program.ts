@@ -1,6 +1,6 @@
-import { mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import * as vscode from "vscode";
 import { locate } from "./daemon/locate";
 import type { Program } from "./daemon/link";
@@ -19,6 +19,13 @@ export function program(context: vscode.ExtensionContext, demo: boolean): Progra
   }
   const home = demo ? demoHome(context) : config.get("home", "");
   return { command: found.command, args: ["stdio"], env: { ...process.env, ...(home && { LASHD_HOME: home }), ...(demo && { LASHD_SOCKET: demoSocket() }) } };
+}
+
+/** lash returns the program for people that belongs to a lashd: the one beside it or, without it, the one in PATH. */
+export function lash({ command, env }: Program): Program {
+  const name = process.platform === "win32" ? "lash.exe" : "lash";
+  const beside = join(dirname(command), name);
+  return { command: existsSync(beside) ? beside : name, args: [], env };
 }
 
 /** configFile returns the path of config.toml for a lashd with this environment. */

@@ -1115,7 +1115,7 @@ export interface Issue {
   /** original error text, shortened to 4,000 characters (head and tail) */
   raw?: string;
   retryable?: boolean;
-  /** the API key of the model's provider is missing or was refused; lashd login stores another one */
+  /** the API key of the model's provider is missing or was refused; lash login stores another one */
   auth?: boolean;
 }
 
@@ -2612,7 +2612,7 @@ export interface StatusResult {
   connections: number;
   /** by name */
   drivers: DriverInfo[];
-  /** ok, or a description of the problem, such as lost commits; lashd doctor helps with these */
+  /** ok, or a description of the problem, such as lost commits; lash doctor helps with these */
   store: string;
 }
 

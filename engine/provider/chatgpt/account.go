@@ -121,7 +121,7 @@ func (a *Account) failed(err error) error {
 	}
 }
 
-func (a *Account) again() string { return "log in again: lashd login " + a.name }
+func (a *Account) again() string { return "log in again: lash login " + a.name }
 
 // Guard returns a provider whose calls carry the tokens of key. If its server refuses the tokens, they are renewed once, and the call fails
 // with an error that provider.Retry tries again with the new ones.

@@ -185,7 +185,7 @@ func TestRenewal(t *testing.T) {
 		for range 3 {
 			_, err := a.Key(t.Context())
 			failure, ok := errors.AsType[*provider.Error](err)
-			if !ok || failure.Code != "login_expired" || failure.Retryable || !strings.Contains(failure.Message, "log in again: lashd login chatgpt") || strings.Contains(failure.Message, mark) {
+			if !ok || failure.Code != "login_expired" || failure.Retryable || !strings.Contains(failure.Message, "log in again: lash login chatgpt") || strings.Contains(failure.Message, mark) {
 				t.Errorf("%v", err)
 			}
 		}

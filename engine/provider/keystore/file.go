@@ -71,7 +71,7 @@ func (s *Store) read() (map[string]entry, error) {
 		return nil, fmt.Errorf("%s has mode %#o and may be read by other users; run chmod 600 on it, and replace its keys if others use this machine", s.Path(), mode)
 	}
 	if err := json.NewDecoder(f).Decode(&entries); err != nil {
-		return nil, fmt.Errorf("%s cannot be read: %w; remove it and run lashd login", s.Path(), plain(err))
+		return nil, fmt.Errorf("%s cannot be read: %w; remove it and run lash login", s.Path(), plain(err))
 	}
 	if entries == nil { // the file holds null
 		entries = map[string]entry{}

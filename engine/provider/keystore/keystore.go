@@ -1,6 +1,6 @@
 // Package keystore keeps API keys outside of lashd's configuration and database.
 //
-// A Store has the keys that people enter with lashd login, one for each provider: in the system's keyring or, without one, in the file
+// A Store has the keys that people enter with lash login, one for each provider: in the system's keyring or, without one, in the file
 // keys.json. A Reader reads the key that a reference of the configuration names. The daemon reads both. Commands write, and the daemon
 // renews logins.
 package keystore
@@ -83,7 +83,7 @@ func (s *Store) Key(ctx context.Context, name string) (provider.Secret, error) {
 	}
 	key, err := s.reader(name, e.Stamp).get(ctx)
 	if err != nil {
-		return key, fmt.Errorf("the key of %s is in the system's keyring: %w; unlock the keyring, or run lashd login %s", name, err, name)
+		return key, fmt.Errorf("the key of %s is in the system's keyring: %w; unlock the keyring, or run lash login %s", name, err, name)
 	}
 	return key, nil
 }

@@ -102,7 +102,7 @@ func TestStoreRefusesFiles(t *testing.T) {
 	t.Run("issue/18 a key in a keyring that does not answer is an error that says what to do", func(t *testing.T) {
 		s := newStore(t)
 		write(t, s.Path(), `{"openai": {"keyring": true}}`, 0o600)
-		if _, err := s.Key(t.Context(), "openai"); !errors.Is(err, keystore.ErrNoKeyring) || !strings.Contains(err.Error(), "lashd login openai") {
+		if _, err := s.Key(t.Context(), "openai"); !errors.Is(err, keystore.ErrNoKeyring) || !strings.Contains(err.Error(), "lash login openai") {
 			t.Errorf("%v", err)
 		}
 		if !s.Has("openai") {

@@ -43,7 +43,7 @@ func generated(root string) (map[string][]byte, error) {
 		return nil, err
 	}
 	files["pluginloader/manifest/schema.json"] = manifest.SchemaOf(docs)
-	docs, err = describe(filepath.Join(root, "cmd", "lashd", "cli"))
-	files["cmd/lashd/cli/config.schema.json"] = cli.ConfigSchemaOf(docs)
+	docs, err = describe(filepath.Join(root, "cmd", "internal", "config"))
+	files["cmd/internal/config/config.schema.json"] = cli.ConfigSchemaOf(docs)
 	return files, err
 }

@@ -17,7 +17,7 @@ export function registerParticipant(daemon: Daemon, sessions: Sessions): vscode.
   }
   const participant = vscode.chat.createChatParticipant("lashd.agent", async (request, context, stream, token) => {
     const sessionId = sessionOf(context, sessions) ?? (await startSession(daemon));
-    await daemon.call("session/attach", { sessionId }); // a closed lashd chat may have detached it
+    await daemon.call("session/attach", { sessionId }); // a closed lash chat may have detached it
     const spoken = new ReplyStream((text) => stream.markdown(text));
     const listening = daemon.onEvent((event) => void (event.sessionId === sessionId && show(event, sessions, spoken, stream)));
     try {

@@ -17,7 +17,7 @@ export function registerTools(daemon: Daemon, sessions: Sessions): vscode.Dispos
   return vscode.Disposable.from(
     vscode.lm.registerTool("lashd_list_sessions", { invoke: () => result(list(sessions)) }),
     vscode.lm.registerTool<Prompt>("lashd_prompt_session", {
-      prepareInvocation: ({ input }) => ({ invocationMessage: input.sessionId === undefined ? "Waiting for a new lashd session" : `Waiting for lashd session ${input.sessionId}` }),
+      prepareInvocation: ({ input }) => ({ invocationMessage: input.sessionId === undefined ? "Waiting for a new lash session" : `Waiting for lash session ${input.sessionId}` }),
       invoke: async ({ input }, token) => {
         const id = input.sessionId ?? (await startSession(daemon));
         if (!openSessions(sessions).some((session) => session.sessionId === id) && input.sessionId !== undefined) {

@@ -1,4 +1,4 @@
-/** Provider is a model provider as "lashd model providers" lists it. */
+/** Provider is a model provider as "lash model providers" lists it. */
 export interface Provider {
   name: string;
   title: string;
@@ -11,7 +11,7 @@ export interface Provider {
   local?: boolean;
   /** lashd stores a key that the user pastes */
   pasted?: boolean;
-  /** "lashd login" logs the user in with a browser */
+  /** "lash login" logs the user in with a browser */
   login?: boolean;
   /** where the key comes from: "stored", "config.toml" or a variable */
   key?: string;

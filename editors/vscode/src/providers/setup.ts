@@ -5,6 +5,7 @@ import { runCommand } from "../daemon/command";
 import { messageOf, type Daemon } from "../daemon/daemon";
 import type { Program } from "../daemon/link";
 import type { Provider } from "../model/providers";
+import { lash } from "../program";
 import type { ModelInfo } from "../protocol";
 import type { Sessions } from "../sessions";
 import { askAddress, askKey, chooseProvider, title } from "./steps";
@@ -25,7 +26,7 @@ export interface SetupContext {
 const onlyLocal = "@local";
 
 /**
- * Setup stores the API keys of providers. It passes a key to "lashd login" on stdin and keeps it nowhere. It also sets the context
+ * Setup stores the API keys of providers. It passes a key to "lash login" on stdin and keeps it nowhere. It also sets the context
  * lashd.noModel, which selects the text of an empty list of sessions.
  */
 export class Setup {
@@ -78,9 +79,9 @@ export class Setup {
     return provider.pasted ? this.enterKey(provider) : this.context.openConfig();
   }
 
-  /** logIn runs "lashd login" in a terminal, which shows the address of the login and takes the answer. */
+  /** logIn runs "lash login" in a terminal, which shows the address of the login and takes the answer. */
   private logIn({ name, title: shown }: Provider) {
-    const { command, env } = this.context.program();
+    const { command, env } = lash(this.context.program());
     vscode.window.createTerminal({ name: `Log in to ${shown}`, shellPath: command, shellArgs: ["login", name], env: { LASHD_HOME: env.LASHD_HOME } }).show();
   }
 
@@ -91,7 +92,7 @@ export class Setup {
     }
     const moved = address !== undefined && address !== provider.baseUrl;
     const args = ["login", provider.name, ...(moved ? [`--base-url=${address}`] : [])];
-    const stored = await askKey(provider, async (key) => void (await this.lashd(args, `${key}\n`)));
+    const stored = await askKey(provider, async (key) => void (await this.lash(args, `${key}\n`)));
     if (!stored) {
       return;
     }
@@ -121,7 +122,7 @@ export class Setup {
     if (model === undefined) {
       return;
     }
-    await this.lashd(["model", "use", `${provider.name}/${model}`]);
+    await this.lash(["model", "use", `${provider.name}/${model}`]);
     await this.update();
     await this.offer(`New sessions use ${model} of ${name}.`, provider);
   }
@@ -156,14 +157,14 @@ export class Setup {
     if ((await vscode.window.showWarningMessage(`Remove the key of ${shown}?`, { modal: true, detail }, "Remove")) !== "Remove") {
       return;
     }
-    await this.lashd(["logout", name]);
+    await this.lash(["logout", name]);
     await this.update();
     const rest = key && key !== "stored" ? ` The key from ${key} is still used.` : "";
     void vscode.window.showInformationMessage(`lashd: The key of ${shown} was removed.${rest}`);
   }
 
   private async providers(): Promise<Provider[]> {
-    return JSON.parse(await this.lashd(["model", "providers", "--json"])) as Provider[];
+    return JSON.parse(await this.lash(["model", "providers", "--json"])) as Provider[];
   }
 
   /** models returns the models of the daemon; none if it is not connected. */
@@ -172,8 +173,8 @@ export class Setup {
     return daemon.state.kind === "ready" ? (await daemon.call("model/list", {})).data : [];
   }
 
-  private lashd(args: string[], input?: string): Promise<string> {
-    return runCommand(this.context.program(), args, input);
+  private lash(args: string[], input?: string): Promise<string> {
+    return runCommand(lash(this.context.program()), args, input);
   }
 }
 

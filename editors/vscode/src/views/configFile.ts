@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import * as vscode from "vscode";
-import schema from "../../../../cmd/lashd/cli/config.schema.json";
+import schema from "../../../../cmd/internal/config/config.schema.json";
 import { messageOf, type Daemon } from "../daemon/daemon";
 import type { Program } from "../daemon/link";
 import { describe, suggestions } from "../model/toml";
@@ -20,7 +20,7 @@ interface Problem {
 
 /** ConfigFile provides completion, hovers and diagnostics for the config.toml in the data directory. */
 export class ConfigFile implements vscode.CompletionItemProvider, vscode.HoverProvider {
-  private readonly diagnostics = vscode.languages.createDiagnosticCollection("lashd config");
+  private readonly diagnostics = vscode.languages.createDiagnosticCollection("lash config");
   private readonly closing: vscode.Disposable;
   private timer?: NodeJS.Timeout;
 

@@ -33,6 +33,6 @@ function diagnosticOf(plugin: PluginInfo, problem: PluginProblem): vscode.Diagno
   const range = new vscode.Range(line, column, line, problem.column ? column + 1 : Number.MAX_SAFE_INTEGER);
   const severity = problem.warning ? vscode.DiagnosticSeverity.Warning : vscode.DiagnosticSeverity.Error;
   const diagnostic = new vscode.Diagnostic(range, problem.message, severity);
-  diagnostic.source = `lashd plugin ${plugin.name}`;
+  diagnostic.source = `lash plugin ${plugin.name}`;
   return diagnostic;
 }

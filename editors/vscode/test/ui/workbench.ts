@@ -199,7 +199,7 @@ export class Workbench {
     await field.press("Enter");
   }
 
-  /** call sends a request to the same daemon with lashd call. */
+  /** call sends a request to the same daemon with lash call. */
   call<T>(method: string, params: unknown): T {
     const made = spawnSync(need("LASHD"), ["call", method, JSON.stringify(params)], { encoding: "utf8", env: { ...process.env, LASHD_HOME: this.home } });
     if (made.status !== 0) {

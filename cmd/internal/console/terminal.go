@@ -1,0 +1,60 @@
+package console
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+
+	"lashd/internal/termtext"
+)
+
+// Printable escapes the control characters of a text, so that it cannot control
+// the terminal. Newlines and tabs stay.
+func Printable(s string) string { return termtext.Printable(s) }
+
+// Readable formats JSON without escapes for HTML.
+func Readable(raw json.RawMessage) string { return termtext.Readable(raw) }
+
+// OneLine returns the beginning of a text as a single printable line of at most
+// width characters.
+func OneLine(s string, width int) string { return termtext.OneLine(s, width) }
+
+// Terminal reports whether f is a terminal. The null device is not one, though it
+// is a character device as well.
+func Terminal(f *os.File) bool {
+	info, err := f.Stat()
+	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
+		return false
+	}
+	null, err := os.Stat(os.DevNull)
+	return err != nil || !os.SameFile(info, null)
+}
+
+// PrintJSON prints v as JSON: indented on a terminal, else on one line. Control
+// characters are escaped in both cases, which keeps the JSON valid.
+func PrintJSON(v any) error {
+	encode := json.Marshal
+	if Terminal(os.Stdout) {
+		encode = func(v any) ([]byte, error) { return json.MarshalIndent(v, "", "  ") }
+	}
+	data, err := encode(v)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(Stdout, Printable(string(data)))
+	return err
+}
+
+// InJSON is the flag --json of commands that print a table or JSON.
+type InJSON struct {
+	JSON *bool `help:"Print JSON (default unless stdout is a terminal)." negatable:""`
+}
+
+// WantsJSON reports whether to print JSON: as the flag says, else unless stdout is
+// a terminal.
+func (j InJSON) WantsJSON() bool {
+	if j.JSON != nil {
+		return *j.JSON
+	}
+	return !Terminal(os.Stdout)
+}

@@ -1,0 +1,14 @@
+//go:build !windows
+
+package daemon
+
+import (
+	"os/exec"
+	"syscall"
+)
+
+// detach makes cmd survive the terminal and the process group of its parent.
+func detach(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }
+
+// executableSuffix ends the names of programs.
+const executableSuffix = ""

@@ -1,0 +1,109 @@
+// Package cli implements lash, the program for people: its subcommands and flags.
+//
+// Each subcommand is a struct whose fields are its flags (see github.com/alecthomas/kong), with a Run method and, for long help, a Help
+// method. Commands talk to the daemon through a daemon.Link and start lashd if it is not running. Results go to stdout; everything else
+// goes to stderr. Text of models, plugins and files is escaped before it reaches a terminal.
+package cli
+
+import (
+	"context"
+	"fmt"
+	_ "time/tzdata" // time zones for schedules, in case the system has none
+
+	"lashd/cmd/internal/console"
+	"lashd/cmd/internal/daemon"
+)
+
+// program is the name of this program.
+const program = "lash"
+
+// description is the text above the list of commands in lash --help.
+const description = `Run LLM agents that survive crashes and restarts.
+
+To start:
+  lash login                                Store the API key of a model provider.
+  lash chat                                 Chat with an agent.
+  lash run 'what does this project do?'     Run one turn.
+  lashd demo                                See lashd recover from a crash.
+
+Commands start the daemon, lashd, if they need it. Only tail, doctor and config never start it.
+
+Results go to stdout; progress, logs and errors go to stderr. Lists are tables on a terminal and JSON otherwise; --json and
+--no-json override this. You can shorten the id of a session, turn or task to any unique prefix.
+
+Exit codes:
+  0  success
+  1  failure
+  2  wrong usage
+  3  a tool call was denied
+  4  cancelled
+  5  no daemon
+The help of backup lists further codes.
+
+Environment:
+  LASHD_HOME, XDG_DATA_HOME         data directory
+  LASHD_SOCKET, XDG_RUNTIME_DIR     socket of the daemon
+  LASHD_LOG                         log level
+  ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY, OPENROUTER_API_KEY
+                                    API keys of model providers
+  OPENAI_BASE_URL                   OpenAI-compatible model server, unless set in config.toml`
+
+// commands are all commands, in the order of the help. Fields with cmd tags are
+// commands; kong calls the Run method of the chosen one.
+type commands struct {
+	daemon.Globals
+	Chat    chatCommand    `cmd:"" help:"Chat with an agent in the terminal."`
+	Run     runCommand     `cmd:"" help:"Run one turn and print the answer."`
+	Session sessionCommand `cmd:"" help:"List, show and delete sessions; show and undo their file changes."`
+	Task    taskCommand    `cmd:"" help:"List, follow, signal and cancel background tasks."`
+	Trigger triggerCommand `cmd:"" help:"Manage triggers, which start work on a schedule, on file changes or on events."`
+	Plugin  pluginCommand  `cmd:"" help:"Manage, write and test plugins."`
+	Tool    toolCommand    `cmd:"" help:"List the tools of a session."`
+	Code    codeCommand    `cmd:"" help:"Run code in a session, or open a shell into its variables."`
+	Model   modelCommand   `cmd:"" help:"List and test models; set the default model."`
+	Login   loginCommand   `cmd:"" help:"Store the API key of a model provider."`
+	Logout  logoutCommand  `cmd:"" help:"Delete a stored API key."`
+	Rules   rulesCommand   `cmd:"" name:"rules" help:"List, try, add and remove approval rules."`
+	Audit   auditCommand   `cmd:"" help:"List what ran outside a sandbox, who allowed it, and what was refused."`
+	Call    callCommand    `cmd:"" help:"Call a method of the daemon and print the result."`
+	Tail    tailCommand    `cmd:"" help:"Follow the events of a session as JSON lines."`
+	Config  configCommand  `cmd:"" help:"Check config.toml."`
+	Backup  backupCommand  `cmd:"" help:"Copy the stored data while turns keep running."`
+	Doctor  doctorCommand  `cmd:"" help:"Check the installation and say how to fix problems."`
+	Version versionCommand `cmd:"" help:"Print the version."`
+
+	Completion completionCommand `cmd:"" help:"Print a shell completion script."`
+	Complete   completeCommand   `cmd:"" hidden:""`
+}
+
+// Main runs a command and returns its exit code. args are the arguments without the program name. The first SIGINT or SIGTERM
+// cancels the command, so that it can clean up; the second one ends the process at once.
+func Main(args []string) int {
+	ctx, end := context.WithCancelCause(context.Background())
+	defer end(nil)
+	hears := console.Hear(ctx, end)
+	var c commands
+	parsed, err := console.Parser(ctx, program, description, &c).Parse(console.Spelled(args))
+	if err != nil {
+		return console.Report(program, console.UsageError(program, err))
+	}
+	e, err := c.Globals.Environment(program)
+	if err == nil {
+		e.Hears = hears
+		err = parsed.Run(e)
+	}
+	if err == nil {
+		err = console.Stdout.Failed()
+	}
+	return console.Report(program, err)
+}
+
+// versionCommand implements lash version. It needs no daemon; the version of a
+// running daemon is in lash doctor.
+type versionCommand struct{}
+
+// Run prints "lash" and the version. It does not use the log or the data directory.
+func (versionCommand) Run() error {
+	fmt.Fprintln(console.Stdout, program, daemon.Version)
+	return nil
+}

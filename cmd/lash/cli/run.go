@@ -1,0 +1,370 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"lashd/cmd/internal/console"
+	"lashd/cmd/internal/daemon"
+	"lashd/rpc/protocol"
+)
+
+// runCommand implements lash run. It is a client like any other: the turn runs in
+// the daemon and survives this process.
+type runCommand struct {
+	Prompt  []string `arg:"" help:"Task for the agent; - reads it from stdin."`
+	Session string   `help:"Session to continue, instead of a new one." placeholder:"ID"`
+	Model   string   `help:"Model to use; lash model lists the names. With --session, later turns use it too." placeholder:"NAME"`
+	Effort  string   `help:"Reasoning effort; the model must support it. With --session, later turns use it too." placeholder:"NAME"`
+	Driver  string   `help:"How the new session drives the model: standard, which calls tools natively, or rlm, which writes code cells." placeholder:"NAME"`
+	Attach  []string `help:"Image, PDF document or text file to send with the prompt. Repeat the flag for more files." aliases:"image" placeholder:"FILE" sep:"none"`
+	Schema  string   `help:"File with a JSON Schema. The answer is a JSON value that matches it." placeholder:"FILE"`
+	Cwd     string   `help:"Workspace of the new session (default the current directory)." placeholder:"DIR"`
+	Sandbox string   `help:"Sandbox of the commands in the new session: readOnly or workspace, which need no questions, or fullAccess for none (default: config.toml)." enum:",readOnly,workspace,fullAccess" default:"" placeholder:"MODE"`
+	Allow   bool     `help:"Allow every tool call that needs approval."`
+	JSON    bool     `help:"Print the events of the turn as JSON lines instead of the answer."`
+}
+
+// Help is shown by --help.
+func (runCommand) Help() string {
+	return `Streams the answer to stdout. Tool calls, retries and questions go to stderr. Control characters are escaped; --json
+prints the exact text.
+
+If no rule allows a tool call, lash run asks you on the terminal. "Always allow" covers later calls with the same arguments in this
+workspace; for write and edit, later calls for the same file. Without a terminal, the call is denied. Approvals that subagents
+request work the same way.
+
+With --schema, stdout gets only the value, on one line, at the end of the turn. A reply that does not match the schema is shown on
+stderr as a notice, and the model is asked again, at most twice. If no reply matches, the turn fails.
+
+Ctrl-C stops the turn; press it again to exit at once. If the daemon dies, lashd restarts it and the turn continues.
+
+Exit codes: 0 success, 1 the turn failed or has no value of the schema, 2 wrong usage, 3 a tool call was denied, 4 cancelled, 5 no daemon.
+
+Examples:
+  lash run 'what does this project do?'
+  git diff | lash run --json -
+  lash run --image screenshot.png 'what is wrong here?'
+  lash run --schema city.json 'what is the capital of Switzerland?'`
+}
+
+// Run runs one turn and returns an error whose exit code tells scripts how it
+// ended. A denied call makes the command fail even if the turn finished, because
+// the agent may have given up part of the task.
+func (c runCommand) Run(ctx context.Context, e *daemon.Environment) error {
+	if c.Session != "" && c.Cwd != "" {
+		return console.Exit(console.ExitUsage, errors.New("--cwd cannot be combined with --session: a session keeps its directory"))
+	}
+	if c.Session != "" && c.Driver != "" {
+		return console.Exit(console.ExitUsage, errors.New("--driver cannot be combined with --session: a session keeps its driver"))
+	}
+	prompt := strings.Join(c.Prompt, " ")
+	if prompt == "-" {
+		text, err := io.ReadAll(os.Stdin)
+		if err != nil {
+			return err
+		}
+		prompt = string(text)
+	}
+	if err := checkPrompt(prompt); err != nil {
+		return console.Exit(console.ExitUsage, err)
+	}
+	files, err := readAttachments(c.Attach)
+	if err != nil {
+		return console.Exit(console.ExitUsage, err)
+	}
+	schema, err := readSchema(c.Schema)
+	if err != nil {
+		return console.Exit(console.ExitUsage, err)
+	}
+	f := &follower{env: e, start: true, named: c.Session}
+	if !c.JSON {
+		f.plugins = newPluginWatch()
+	}
+	t := &turnRun{follower: f, command: c, prompt: prompt, files: files, schema: schema, key: string(protocol.NewInputID()), view: newView(c.JSON), asker: newAsker()}
+	t.view.valueOnly = schema != nil
+	report, err := t.run(ctx)
+	if err != nil {
+		return err
+	}
+	if err := t.printValue(report); err != nil {
+		return err
+	}
+	if err := outcomeError(report); err != nil || t.asker.denied == "" {
+		if report.State == protocol.TurnFailed && f.link != nil && f.link.Stale() {
+			e.Note("config.toml changed after the daemon started; %s", daemon.FreshConfig)
+		}
+		return err
+	}
+	return console.Exit(console.ExitDenied, fmt.Errorf("a subagent's call of the tool %s was denied", t.asker.denied))
+}
+
+// checkPrompt rejects an empty or oversized prompt, before a session is created
+// for it.
+func checkPrompt(prompt string) error {
+	switch {
+	case strings.TrimSpace(prompt) == "":
+		return errors.New("the prompt is empty")
+	case len(prompt) > protocol.MaxInput:
+		return fmt.Errorf("the prompt has %d bytes, the limit is %d; put the text in a file and name the file in the prompt", len(prompt), protocol.MaxInput)
+	}
+	return nil
+}
+
+// turnRun runs one turn from its input to its end, across restarts of the daemon.
+// It belongs to one goroutine. After each lost connection, once starts over with
+// what the fields remember: the session, the turn, and the last event that was
+// shown. Requests that were sent but not answered are repeated with the same key.
+type turnRun struct {
+	*follower
+	command runCommand
+	prompt  string
+	files   []*protocol.Attachment
+	schema  json.RawMessage // of the value; nil: the answer is text
+	key     string          // idempotency key: repeated requests start one turn
+	turn    protocol.TurnID // "" until the daemon has accepted the input
+	view    *view
+	asker   *asker
+	about   protocol.Session // the session when it was attached
+	stopped bool             // the user has interrupted the turn
+	over    bool             // the end of the turn has been shown
+}
+
+// maxLosses is the number of lost connections after which lash run gives up. The
+// turn goes on in the daemon.
+const maxLosses = 5
+
+// run runs the turn and returns its report. It reconnects after lost connections,
+// which also restarts the daemon.
+func (t *turnRun) run(ctx context.Context) (*protocol.TurnReport, error) {
+	defer t.view.endLine()
+	for losses := 0; ; losses++ {
+		report, err := t.once(ctx)
+		if !errors.Is(err, daemon.ErrGone) || losses == maxLosses {
+			return report, err
+		}
+		t.view.note("connection to the daemon lost; restarting the daemon, the turn continues")
+	}
+}
+
+// once connects and does the remaining work, until the turn or the connection
+// ends. After a reconnect it first asks the open decisions again and shows the
+// unfinished items.
+func (t *turnRun) once(ctx context.Context) (*protocol.TurnReport, error) {
+	attached, err := t.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer t.link.Close()
+	t.about = attached.Session
+	t.plugins.begin(ctx, attached.Session.Cwd, t.call)
+	if t.turn == "" {
+		if err := t.begin(ctx, attached.Session.State); err != nil {
+			return nil, err
+		}
+	}
+	t.asker.open = nil
+	for _, d := range attached.Decisions {
+		if t.asker.person || !t.below(&d) { // other clients answer earlier questions of subagents
+			t.asker.opened(ctx, t, &d)
+		}
+	}
+	for _, item := range attached.OpenItems {
+		if item.TurnID == t.turn {
+			t.view.started(&item)
+		}
+	}
+	return t.follow(ctx, attached.Gap != nil)
+}
+
+// follow shows events until the turn ends. If the end was shown before, or may be
+// in a gap, no event will report it, so follow asks the daemon. The first
+// cancellation of ctx interrupts the turn; follow then waits for its end.
+func (t *turnRun) follow(ctx context.Context, gap bool) (*protocol.TurnReport, error) {
+	if gap || t.over {
+		if report, err := t.read(ctx); err != nil || report.State.Terminal() {
+			return report, err
+		}
+	}
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	interrupted := ctx.Done()
+	for {
+		select {
+		case <-t.news.More():
+			if t.show(ctx) {
+				return t.read(ctx)
+			}
+		case <-t.plugins.more():
+			t.showPlugins()
+		case <-t.link.Gone():
+			t.show(ctx)
+			return nil, daemon.ErrGone
+		case <-interrupted:
+			interrupted = nil
+			if err := t.interrupt(ctx); err != nil {
+				return nil, err
+			}
+		case line, more := <-t.asker.lines:
+			t.asker.entered(ctx, t, line, more)
+		case <-tick.C:
+			t.view.tick()
+		}
+	}
+}
+
+// show shows the new events of the turn, and decisions of subagents. It reports
+// whether the turn has ended. If another turn continues it, that one becomes the
+// turn to follow.
+func (t *turnRun) show(ctx context.Context) bool {
+	for _, raw := range t.news.Take() {
+		var ev protocol.Event
+		if json.Unmarshal(raw, &ev) != nil || !t.fresh(ev) || ev.TurnID != t.turn && !t.below(ev.Decision) {
+			continue
+		}
+		t.view.event(raw, ev)
+		switch ev.Type {
+		case protocol.EventDecisionOpened:
+			t.asker.opened(ctx, t, ev.Decision)
+		case protocol.EventDecisionResolved:
+			t.asker.resolved(ctx, t, ev.Decision)
+		case protocol.EventTurnCompleted:
+			if t.over = ev.Follower == ""; !t.over {
+				t.turn = ev.Follower
+			}
+		}
+	}
+	return t.over
+}
+
+// showPlugins notes plugins that stopped working or work again.
+func (t *turnRun) showPlugins() {
+	for _, line := range t.plugins.lines() {
+		t.view.note("[" + line + "]")
+	}
+}
+
+// below reports whether a decision belongs to a subagent of this session.
+func (t *turnRun) below(d *protocol.Decision) bool { return d != nil && d.SessionID != t.session }
+
+// open connects and attaches to the session. It creates the session first if there
+// is none. After an error the connection is closed.
+func (t *turnRun) open(ctx context.Context) (*protocol.SessionAttachResult, error) {
+	if err := t.connect(ctx); err != nil {
+		return nil, err
+	}
+	if t.session == "" {
+		if err := t.newSession(ctx); err != nil {
+			return nil, errors.Join(err, t.link.Close())
+		}
+	}
+	attached, err := t.attach(ctx)
+	if err != nil {
+		return nil, errors.Join(err, t.link.Close())
+	}
+	return attached, nil
+}
+
+// newSession creates the session. The title is the beginning of the prompt. Calls
+// of unknown outcome are left to the model at once, because there may be no person
+// to ask.
+func (t *turnRun) newSession(ctx context.Context) error {
+	cwd, err := os.Getwd()
+	if t.command.Cwd != "" {
+		cwd, err = filepath.Abs(t.command.Cwd)
+	}
+	if err != nil {
+		return err
+	}
+	p := protocol.SessionNewParams{
+		Mutation: protocol.Mutation{IdempotencyKey: t.key + "-session"}, Cwd: cwd, Driver: t.command.Driver, Model: t.command.Model, Effort: effortParam(t.command.Effort),
+		Title: console.OneLine(t.prompt, 60), Unknown: &protocol.UnknownOutcomeRule{DeadlineMs: new(int64)},
+	}
+	p.Approval = approvalParam(t.command.Sandbox, t.command.Allow)
+	var r protocol.SessionNewResult
+	if err := t.call(ctx, "session/new", p, &r); err != nil {
+		return noModel(ctx, t.env, err, t.command.Model)
+	}
+	t.session, t.seen = r.SessionID, r.Seq
+	t.view.session(r.SessionID)
+	return nil
+}
+
+// approvalParam returns the approval settings of a new session; nil for those of config.toml.
+func approvalParam(sandbox string, allow bool) *protocol.ApprovalConfig {
+	if sandbox == "" && !allow {
+		return nil
+	}
+	a := &protocol.ApprovalConfig{Sandbox: protocol.SandboxMode(sandbox)}
+	if allow {
+		a.Mode = protocol.ApproveAllow
+	}
+	return a
+}
+
+// effortParam returns the parameter for --effort; nil if the command names none.
+func effortParam(name string) *string {
+	if name == "" {
+		return nil
+	}
+	return &name
+}
+
+// begin sends the input. before is the state of the session, which says what a
+// queued turn waits for. With --session it first changes the model and the effort
+// that the command names.
+func (t *turnRun) begin(ctx context.Context, before protocol.SessionState) error {
+	if t.command.Session != "" && t.command.Model+t.command.Effort != "" {
+		p := protocol.SessionConfigureParams{SessionID: t.session, Model: t.command.Model, Effort: effortParam(t.command.Effort)}
+		if err := t.call(ctx, "session/configure", p, nil); err != nil {
+			return err
+		}
+	}
+	input, err := t.input(ctx)
+	if err != nil {
+		return err
+	}
+	var r protocol.TurnStartResult
+	err = t.call(ctx, "turn/start", protocol.TurnStartParams{
+		Mutation: protocol.Mutation{IdempotencyKey: t.key}, SessionID: t.session,
+		Input: input, Schema: t.schema,
+	}, &r)
+	t.turn = r.TurnID
+	if err == nil && r.State == protocol.TurnQueued {
+		t.view.queued(before)
+	}
+	if wire, data := console.WireError(err); data != nil && strings.HasPrefix(data.Pointer, "/pluginInputs/") {
+		return errors.New(wire.Message + ": a plugin needs this input with each turn; use lash call turn/run to send it")
+	}
+	return err
+}
+
+// interrupt asks the daemon to stop the turn. The request is durable, so it is sent once.
+func (t *turnRun) interrupt(ctx context.Context) error {
+	if t.stopped {
+		return nil
+	}
+	t.stopped = true
+	t.view.note("stopping the turn; press Ctrl-C again to exit at once")
+	return t.call(ctx, "turn/interrupt", protocol.TurnInterruptParams{TurnID: t.turn, Reason: "Ctrl-C"}, nil)
+}
+
+// read returns the report of the turn or, if other frames continue it, of the last
+// turn in that chain. The turn may still be running.
+func (t *turnRun) read(ctx context.Context) (*protocol.TurnReport, error) {
+	for {
+		var report protocol.TurnReport
+		err := t.call(ctx, "turn/read", protocol.TurnParams{TurnID: t.turn}, &report)
+		if err != nil || report.FollowedBy == "" {
+			return &report, err
+		}
+		t.turn = report.FollowedBy
+	}
+}

@@ -1,6 +1,0 @@
-package cli
-
-import "os/exec"
-
-// detach does nothing here: a process is not bound to the console of its parent's group.
-func detach(*exec.Cmd) {}
