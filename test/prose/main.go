@@ -107,7 +107,7 @@ func (t texts) collect(root, directory string) (pages []string, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("lashd schema: %w", err)
 	}
-	return pages, errors.Join(t.addJSON("editors/vscode/package.json", extension), t.addJSON("lashd schema", schema), t.addHelp(lash), t.addHelp(lashd))
+	return pages, errors.Join(t.addJSON("editors/vscode/package.json", extension), t.addJSON("lashd schema", schema), t.addHelp(lash, 30), t.addHelp(lashd, 8))
 }
 
 // lint writes the texts to files of directory, one paragraph a line, and runs Vale over them and over pages.

@@ -145,8 +145,8 @@ var (
 	entry   = regexp.MustCompile(`^ +(?:-\S.*?|[a-z\[<]\S*(?: \S+)*)  +|^ +-\S+$`) // the name of a flag, argument or command
 )
 
-// addHelp adds the help of a program and of each command that its help lists.
-func (t texts) addHelp(program string) error {
+// addHelp adds the help of a program and of each command that its help lists, which are at least the given number.
+func (t texts) addHelp(program string, least int) error {
 	top, err := exec.Command(program, "--help").Output()
 	if err != nil {
 		return err
@@ -161,12 +161,12 @@ func (t texts) addHelp(program string) error {
 			if err != nil {
 				return fmt.Errorf("%s %s --help: %w", name, found[1], err)
 			}
-			t.addHelpText("lashd "+found[1]+" --help", string(text))
+			t.addHelpText(name+" "+found[1]+" --help", string(text))
 			commands++
 		}
 	}
-	if commands < 30 {
-		return fmt.Errorf("lashd --help lists %d commands, want at least 30", commands)
+	if commands < least {
+		return fmt.Errorf("%s --help lists %d commands, want at least %d", name, commands, least)
 	}
 	return nil
 }

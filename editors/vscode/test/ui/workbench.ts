@@ -1,7 +1,7 @@
 import { spawn, spawnSync, type ChildProcess } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { delimiter, join } from "node:path";
+import { delimiter, dirname, join } from "node:path";
 import { format } from "node:util";
 import type { Browser, FrameLocator, Locator, Page } from "playwright-core";
 import type { SessionListResult } from "../../src/protocol";
@@ -201,7 +201,7 @@ export class Workbench {
 
   /** call sends a request to the same daemon with lash call. */
   call<T>(method: string, params: unknown): T {
-    const made = spawnSync(need("LASHD"), ["call", method, JSON.stringify(params)], { encoding: "utf8", env: { ...process.env, LASHD_HOME: this.home } });
+    const made = spawnSync(join(dirname(need("LASHD")), "lash"), ["call", method, JSON.stringify(params)], { encoding: "utf8", env: { ...process.env, LASHD_HOME: this.home } });
     if (made.status !== 0) {
       throw new Error(`${method}: ${made.stderr}`);
     }
