@@ -86,7 +86,7 @@ func TestCodeCommand(t *testing.T) {
 		}
 		h.wants(2, "there is no code to run", "code", id, "-c", " ")
 		plain := ask[protocol.SessionNewResult](p, "session/new", protocol.SessionNewParams{Cwd: h.work, Driver: "standard"}).SessionID
-		h.wants(1, "runs no code cells: its driver is standard; start a session with another driver, for example with lashd run --driver rlm (noCode)",
+		h.wants(1, "runs no code cells: its driver is standard; start a session with another driver, for example with lash run --driver rlm (noCode)",
 			"code", string(plain), "-c", "x")
 		d.stop()
 	})
