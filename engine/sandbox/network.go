@@ -37,6 +37,7 @@ func (b *Box) Apply(c *proc.Command) {
 	if b == nil {
 		return
 	}
+	b.dir = c.Dir
 	caches := b.caches(c.Env)
 	c.Confine, c.Env = b.Confinement, slices.Concat(without(Environment(c.Env), caches), b.Env, caches)
 	c.Serve = b.Serve()

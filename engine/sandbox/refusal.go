@@ -1,7 +1,9 @@
 package sandbox
 
 import (
+	"cmp"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"lashd/rpc/protocol"
@@ -9,15 +11,11 @@ import (
 
 // Guide returns the text about a mode for the model's prompt; empty if the mode has no sandbox.
 func Guide(mode protocol.SandboxMode) string {
-	writes := map[protocol.SandboxMode]string{
-		protocol.SandboxReadOnly:  "They can write only to /tmp.",
-		protocol.SandboxWorkspace: "They can write only to the workspace and to /tmp.",
-	}[mode]
-	if writes == "" {
+	if !mode.Confines() {
 		return ""
 	}
 	return `# Sandbox of commands
-- Commands run in a sandbox. ` + writes + ` They have no network, except servers that they start themselves, and no local
+- Commands run in a sandbox. They can write only to ` + writes(mode) + `. They have no network, except servers that they start themselves, and no local
   sockets. Keys and other secrets in the home directory are empty or missing there.
 - The parts of .git that start programs (config, hooks) cannot be changed; commits and branches work.
 - If a command needs hosts of the network, name them: "hosts": ["registry.npmjs.org"]. It then reaches these, and those that rules
@@ -25,39 +23,71 @@ func Guide(mode protocol.SandboxMode) string {
 - If a command needs more, call it again with "outside": true. A person is asked, so do that only for what the task needs.`
 }
 
-// Meanings of failures of the network. The model cannot reach a host by another name or address.
+// writes names the directories that a command writes to.
+func writes(mode protocol.SandboxMode) string {
+	if mode == protocol.SandboxReadOnly {
+		return "/tmp"
+	}
+	return "the workspace and to /tmp"
+}
+
+// kind is a limit of the sandbox that an output can point to.
+type kind int
+
 const (
-	noDNS     = "it has no DNS, and reaches allowed hosts only by HTTP and HTTPS through the proxy in HTTPS_PROXY. If it needs a host, call again with \"hosts\": [\"NAME\"]"
-	noNetwork = "it has no network, and reaches allowed hosts only by HTTP and HTTPS through the proxy in HTTPS_PROXY. If it needs a host, call again with \"hosts\": [\"NAME\"]"
+	changing   kind = iota // a file cannot be changed
+	moving                 // a file cannot be moved or removed
+	resolving              // a host has no address
+	connecting             // a host cannot be reached
+	docker
+	serving    // a server does not answer
+	accessing  // a file cannot be used
+	privileged // a privilege is missing
 )
 
-// signs are texts by which programs report what a sandbox refuses, and what each probably means.
+// signs are texts by which programs report what a sandbox refuses, the surest first.
 var signs = []struct {
-	text, meaning string
-	clear         bool // also a sign if the command succeeded
+	text  string
+	kind  kind
+	clear bool // also a sign if the command succeeded
 }{
-	{"read-only file system", "it writes only to the workspace and to /tmp", true},
-	{"device or resource busy", "some files, such as .git/config and .git/hooks, cannot be changed", true},
-	{"could not resolve", noDNS, true},
-	{"name resolution", noDNS, true},
-	{"eai_again", noDNS, true},
-	{"name or service not known", noDNS, true},
-	{"network is unreachable", noNetwork, true},
-	{"docker daemon", "it does not use sockets of other programs, such as that of Docker", false},
-	{"connection refused", "its network has only its own servers", false},
-	{"permission denied", "it does not read secrets, and does not use sockets of other programs", false},
-	{"operation not permitted", "it has no privileges", false},
+	{"read-only file system", changing, true},
+	{"device or resource busy", moving, true},
+	{"could not resolve host", resolving, true},
+	{"could not resolve '", resolving, true},
+	{"name resolution", resolving, true},
+	{"eai_again", resolving, true},
+	{"enotfound", resolving, true},
+	{"no such host", resolving, true},
+	{"unknownhostexception", resolving, true},
+	{"name or service not known", resolving, true},
+	{"network is unreachable", connecting, true},
+	{"enetunreach", connecting, true},
+	{"docker daemon", docker, false},
+	{"connection refused", serving, false},
+	{"permission denied", accessing, false},
+	{"operation not permitted", privileged, false},
+}
+
+// reason is a limit of the sandbox that explains why a command failed.
+type reason struct {
+	text string // the part of a sentence about the command, such as "it has no privileges"
+	sure bool   // the command certainly met the limit; otherwise it may have failed for another reason
 }
 
 // Explain returns sentences for the model about what the sandbox refused, if the output of a command looks like that; else "". Output is its
-// end, and need not be complete. The sentences also name missing variables.
+// end, and need not be complete. The sentences also name missing variables. Some programs report a refusal and exit with 0.
 func (b *Box) Explain(output string, failed bool) string {
 	if b == nil {
 		return ""
 	}
 	text := b.ExplainHosts() // the proxy knows; all else is guessed
-	if text == "" {
-		text = Explain(b.mode, output, failed)
+	if r := b.reason(output, failed); text == "" && r != nil {
+		ran := fmt.Sprintf("ran in a sandbox (mode %s): ", b.mode)
+		if !r.sure {
+			ran = fmt.Sprintf("may have failed because it ran in a sandbox (mode %s): ", b.mode)
+		}
+		text = "[The command " + ran + r.text + ". If it needs more, call again with \"outside\": true; a person is asked, unless a rule allows the command.]\n"
 	}
 	if text != "" && b.narrowed != "" {
 		text += fmt.Sprintf("[Commands cannot change files here, because %s. A session in a subdirectory can.]\n", b.narrowed)
@@ -68,27 +98,99 @@ func (b *Box) Explain(output string, failed bool) string {
 	return text
 }
 
-// Explain returns a sentence for the model if the output of a command looks as if the sandbox refused something; else "".
-// Output is its end, and need not be complete. Some programs report a refusal and exit with 0.
-func Explain(mode protocol.SandboxMode, output string, failed bool) string {
-	meaning := Refused(mode, output, failed)
-	if meaning == "" {
-		return ""
+// sentence returns a reason as a sentence for people.
+func (r *reason) sentence() string {
+	if r.sure {
+		return "The command ran in a sandbox, and " + r.text + "."
 	}
-	return fmt.Sprintf("[The command ran in a sandbox (mode %s): %s. If it needs more, call again with \"outside\": true; a person is asked.]\n", mode, meaning)
+	return "The command may have failed because it ran in a sandbox: " + r.text + "."
 }
 
-// Refused returns what limit of the sandbox the output of a command points to, as the part of a sentence about the command, such as "it
-// has no network"; "" if it points to none.
-func Refused(mode protocol.SandboxMode, output string, failed bool) string {
-	if !mode.Confines() {
-		return ""
-	}
-	output = strings.ToLower(output)
+// reason returns the limit of the sandbox that the output of a command points to; nil: none. A limit that the command certainly met comes before
+// others.
+func (b *Box) reason(output string, failed bool) (guess *reason) {
+	lower := strings.ToLower(output)
 	for _, s := range signs {
-		if strings.Contains(output, s.text) && (failed || s.clear) {
-			return s.meaning
+		if !failed && !s.clear || !strings.Contains(lower, s.text) {
+			continue
+		}
+		for line := range strings.Lines(output) {
+			at := strings.Index(strings.ToLower(line), s.text)
+			if at < 0 {
+				continue
+			}
+			r := b.explain(s.kind, line[:min(at, len(line))], line[min(at+len(s.text), len(line)):], output)
+			if r != nil && r.sure {
+				return r
+			}
+			guess = cmp.Or(guess, r)
 		}
 	}
-	return ""
+	return guess
+}
+
+// explain returns the reason for a sign in a line; nil: the sandbox does not explain it. before and after are the other parts of the line.
+func (b *Box) explain(k kind, before, after, output string) *reason {
+	switch k {
+	case changing, moving, accessing:
+		return b.explainFiles(k, before, after)
+	case resolving:
+		return &reason{"it has no DNS, and " + b.explainHosts(output), true}
+	case connecting:
+		return &reason{"it has no network, and " + b.explainHosts(output), true}
+	case docker:
+		return &reason{"it does not use sockets of other programs, such as that of Docker", true}
+	case serving:
+		return &reason{"its network has only its own servers", false}
+	}
+	return &reason{"it has no privileges", false}
+}
+
+// explainHosts says how a command reaches hosts. It names those that the output names, because the model cannot reach them by another name
+// or address.
+func (b *Box) explainHosts(output string) string {
+	const by = "reaches allowed hosts only by HTTP and HTTPS through the proxy in HTTPS_PROXY. "
+	hosts := unresolved(output)
+	if len(hosts) == 0 {
+		return by + "If it needs a host, call again with \"hosts\": [\"NAME\"]"
+	}
+	return by + fmt.Sprintf("If it needs %s, call again with \"hosts\": %s, or a person adds a rule that allows host %s", strings.Join(hosts, ", "), list(union(b.granted, hosts)),
+		hosts[0])
+}
+
+// explainFiles returns the reason for a sign about files.
+func (b *Box) explainFiles(k kind, before, after string) (guess *reason) {
+	for _, name := range fileNames(before, after) {
+		r := b.explainFile(k, name)
+		if r != nil && r.sure {
+			return r
+		}
+		guess = cmp.Or(guess, r)
+	}
+	return guess
+}
+
+// explainFile returns the reason for a sign about a file; its name is empty if the output does not have it.
+func (b *Box) explainFile(k kind, name string) *reason {
+	switch at := b.placeOf(name, k != changing); {
+	case at == hidden:
+		return &reason{"it cannot use " + name + ", which may contain secrets", true}
+	case at == fixed:
+		return &reason{"it cannot change " + name + ", because editors, shells or git start programs from there", true}
+	case at == socket:
+		return &reason{"it does not use sockets of other programs, such as " + name, true}
+	case k == accessing && (at == inWorkspace || at == open):
+		return nil // the sandbox does not keep a command from reading or running these files
+	case k == accessing:
+		return &reason{"it does not read secrets, and does not use sockets of other programs", false}
+	case k == moving:
+		return &reason{"some files, such as .git/config and .git/hooks, cannot be changed or moved", at != unknown}
+	case at == unknown || at == open: // open: the command changed its directory, or the file system is read-only for all
+		return &reason{"it writes only to " + writes(b.mode), false}
+	case at == inWorkspace && b.narrowed == "" && filepath.IsAbs(name):
+		return &reason{"it cannot change " + name + ", because it writes only to " + writes(b.mode) + ". The mode workspace would allow that", true}
+	case at == inWorkspace && b.narrowed == "":
+		return &reason{"it cannot change " + name + ", because it writes only to " + writes(b.mode) + ". The mode workspace would allow that in the workspace", true}
+	}
+	return &reason{"it cannot change " + name + ", because it writes only to " + writes(b.mode), true}
 }

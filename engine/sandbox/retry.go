@@ -22,11 +22,11 @@ func (b *Box) Refusal(args json.RawMessage, output string, failed bool) *protoco
 	}
 	r := &protocol.SandboxRefusal{Mode: b.mode, Hosts: b.Refused()}
 	if r.What = describeHosts(r.Hosts); r.What == "" {
-		meaning := Refused(b.mode, output, failed)
-		if meaning == "" {
+		why := b.reason(output, failed)
+		if why == nil {
 			return nil
 		}
-		r.What = "The command ran in a sandbox, and " + meaning + "."
+		r.What = why.sentence()
 	}
 	r.Retry = with(args, "outside", true, "hosts") // the two exclude each other
 	r.WithHosts = b.withHosts(args, r.Hosts, output)
@@ -88,7 +88,7 @@ func with(args json.RawMessage, name string, value any, excluded string) json.Ra
 }
 
 // unresolvedName finds the names of hosts in what curl, git, wget, Node.js, Go, Python and Java print when there is no DNS.
-var unresolvedName = regexp.MustCompile(`(?i)(?:could not resolve host: |resolve host address \W+|getaddrinfo (?:ENOTFOUND|EAI_AGAIN) |dial tcp: lookup |failed to resolve '|ConnectionPool\(host='|UnknownHostException: |unknown host )([a-z0-9-]+(?:\.[a-z0-9-]+)+)`)
+var unresolvedName = regexp.MustCompile(`(?i)(?:could not resolve (?:host: |')|resolve host address \W+|getaddrinfo (?:ENOTFOUND|EAI_AGAIN) |\blookup |failed to resolve '|ConnectionPool\(host='|UnknownHostException: |unknown host )([a-z0-9-]+(?:\.[a-z0-9-]+)+)`)
 
 // unresolved returns the hosts that a command without DNS looked for, by the end of its output. Nothing reaches them before a person or a rule allows it.
 func unresolved(output string) (all []string) {

@@ -47,6 +47,7 @@ type Box struct {
 	withheld []string             // as in Places
 	resolver *net.Resolver        // as in Places
 	home     string               // as in Places
+	dir      string               // in which the command starts; empty: unknown
 	proxy    *netproxy.Proxy      // nil: no network
 	granted  []string             // hosts that the call named
 	watched  *watched             // nil: the command cannot change the workspace

@@ -44,7 +44,7 @@ func TestRunOnceOutside(t *testing.T) {
 	id := p.session(w.home)
 	out := called(t, p.turn(id, "go"), "shell")
 	want := &protocol.SandboxRefusal{
-		What: "The command ran in a sandbox, and it writes only to the workspace and to /tmp.", Mode: protocol.SandboxWorkspace,
+		What: "The command ran in a sandbox, and it cannot change .vscode/made, because editors, shells or git start programs from there.", Mode: protocol.SandboxWorkspace,
 		Retry: []byte(mustArgs(map[string]any{"command": command, "outside": true})),
 	}
 	if diff := cmp.Diff(want, out.Refusal); diff != "" {
@@ -136,7 +136,7 @@ func TestChatShowsARunOutsideOnce(t *testing.T) {
 	s.shows("idle")
 	s.enters("mark it")
 	s.shows("It was refused.")
-	s.shows("The sandbox refused a call. The command ran in a sandbox, and it writes only to the workspace and to /tmp. Ctrl-R runs it once outside: echo ran")
+	s.shows("The sandbox refused a call. The command ran in a sandbox, and it cannot change .vscode/made, because editors, shells or git start programs from there. Ctrl-R runs it once outside: echo ran")
 	s.types("\x12")
 	s.shows("Running once outside the sandbox: echo ran")
 	s.shows("ran-43")

@@ -82,7 +82,7 @@ func TestCommandsInASandbox(t *testing.T) {
 	}{
 		{"in the mode workspace, a command runs unasked and writes to the workspace", command("echo new > made && cat file made"), within, "work\nnew\n[Exit code 0.]"},
 		{"secrets are closed", command("cat ~/.ssh/id ../state/keys.json 2>/dev/null; cat ../plain"), within, "plain\n[Exit code 0.]"},
-		{"a refusal is explained to the model", command("echo x > ../plain"), within, "sh: 1: cannot create ../plain: Read-only file system\n[Exit code 2.]\n[The command ran in a sandbox (mode workspace): it writes only to the workspace and to /tmp."},
+		{"a refusal is explained to the model", command("echo x > ../plain"), within, "sh: 1: cannot create ../plain: Read-only file system\n[Exit code 2.]\n[The command ran in a sandbox (mode workspace): it cannot change ../plain, because it writes only to the workspace and to /tmp."},
 		{"agents for keys are not named", command("echo ${SSH_AUTH_SOCK-none} $LASHD_SANDBOX"), within, "none workspace\n"},
 		{"in the mode readOnly, the workspace is read", command("cat file; echo x 2>/dev/null > file || echo refused; echo y > /tmp/y && cat /tmp/y"), reading, "work\nrefused\ny\n[Exit code 0.]"},
 	} {
@@ -241,7 +241,7 @@ func TestHomeAsTheWorkspace(t *testing.T) {
 	home := u.at(u.home)
 	t.Run("part11/1 in the home directory, commands read all but secrets and change nothing, and the result says why", func(t *testing.T) {
 		out := home.calls(t, "shell", map[string]any{"command": "cat plain .ssh/id state/keys.json 2>/dev/null; echo y > /tmp/y; echo x > new"}, within)
-		want := "plain\nsh: 1: cannot create new: Read-only file system\n[Exit code 2.]\n[The command ran in a sandbox (mode readOnly)"
+		want := "plain\nsh: 1: cannot create new: Read-only file system\n[Exit code 2.]\n[The command ran in a sandbox (mode readOnly): it cannot change new, because it writes only to /tmp. If it"
 		if !strings.HasPrefix(out.Text, want) || !strings.Contains(out.Text, "[Commands cannot change files here, because the workspace contains the home directory. A session in a subdirectory can.]") {
 			t.Errorf("%+v\n%q\nwant %q", out.Failure, out.Text, want)
 		}

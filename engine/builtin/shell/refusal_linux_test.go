@@ -89,7 +89,7 @@ func TestRefusalsOfTheProxy(t *testing.T) {
 			Retry: object(t, map[string]any{"command": "curl -s http://a.example.com", "outside": true}),
 		}},
 		{"without a proxy the host that the output names is offered", map[string]any{"command": "curl -sS https://Registry.example.com/x"}, &protocol.ApprovalConfig{Sandbox: protocol.SandboxWorkspace}, &protocol.SandboxRefusal{
-			What: "The command ran in a sandbox, and it has no DNS, and reaches allowed hosts only by HTTP and HTTPS through the proxy in HTTPS_PROXY. If it needs a host, call again with \"hosts\": [\"NAME\"].",
+			What: "The command ran in a sandbox, and it has no DNS, and reaches allowed hosts only by HTTP and HTTPS through the proxy in HTTPS_PROXY. If it needs registry.example.com, call again with \"hosts\": [\"registry.example.com\"], or a person adds a rule that allows host registry.example.com.",
 			Mode: protocol.SandboxWorkspace, WithHosts: &protocol.HostsRetry{Hosts: []string{"registry.example.com"}, Retry: object(t, map[string]any{"command": "curl -sS https://Registry.example.com/x", "hosts": []string{"registry.example.com"}})},
 			Retry: object(t, map[string]any{"command": "curl -sS https://Registry.example.com/x", "outside": true}),
 		}},

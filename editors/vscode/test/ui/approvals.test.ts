@@ -99,7 +99,7 @@ describe("part/11 approvals in a real VS Code", function () {
     await code.newSession();
     await code.say("leave a mark");
     await code.chat.locator(".agentMessage", { hasText: "It was refused." }).waitFor();
-    await code.chat.getByText("The command ran in a sandbox, and it writes only to the workspace and to /tmp.").waitFor();
+    await code.chat.getByText("The command ran in a sandbox, and it cannot change .vscode/made, because editors, shells or git start programs from there.").waitFor();
     assert.throws(() => readFileSync(join(code.work, ".vscode/made")));
     await code.shot("approval refused");
     await code.chat.getByRole("button", { name: "Run once outside the sandbox" }).click();
