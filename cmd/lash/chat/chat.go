@@ -45,10 +45,12 @@ type ui struct {
 	talk    *transcript        // of the session on the screen
 	paper   paper              // what goes to the scrollback
 	writing
-	form    *form // gets the key presses while it is open; nil: it is not
-	lacking bool  // there is no session, because there was no model for it
-	card    card  // of the open decision
-	trying  bool  // the session is opened again, after lacking a model
+	form    *form  // gets the key presses while it is open; nil: it is not
+	lacking bool   // there is no session, because there was no model for it
+	card    card   // of the open decision
+	pager   *pager // gets the key presses while it is open; nil: it is not
+	reader  bool   // for a screen reader: lines are only appended
+	trying  bool   // the session is opened again, after lacking a model
 
 	width, height int
 	style         markdown.Style       // of messages, code and diffs
@@ -94,7 +96,7 @@ func (u *ui) Init() tea.Cmd { return u.open }
 // time that changes: how long the agent waits, or how long a question stays open.
 // Otherwise the chat uses no processor time until something happens.
 func tick(u *ui) tea.Cmd {
-	timed := u.talk.turn != "" || len(u.talk.ends) > 0 || u.form != nil && u.form.stop != nil
+	timed := u.talk.turn != "" || len(u.talk.tasks) > 0 || len(u.talk.ends) > 0 || u.form != nil && u.form.stop != nil
 	if u.ticking || !timed {
 		return nil
 	}
@@ -144,6 +146,9 @@ func (u *ui) handle(msg tea.Msg) tea.Cmd {
 			u.form.paste(m.Content)
 			return nil
 		}
+		if u.pager != nil {
+			return nil
+		}
 		if u.search != nil {
 			u.search.paste(u, m.Content)
 			return nil
@@ -155,6 +160,9 @@ func (u *ui) handle(msg tea.Msg) tea.Cmd {
 	case tea.KeyPressMsg:
 		if u.form != nil {
 			return u.filled(m)
+		}
+		if u.pager != nil {
+			return u.pager.key(u, m)
 		}
 		return u.pressed(m)
 	case formMsg:
@@ -173,6 +181,10 @@ func (u *ui) handle(msg tea.Msg) tea.Cmd {
 		return u.use(m)
 	case clipboardMsg:
 		return pasteClipboard(u, m)
+	case plan:
+		u.talk.plan = m
+	case outputMsg:
+		return unfold(u, m)
 	case earlierMsg:
 		return remember(u, m)
 	case takenMsg:
@@ -227,7 +239,7 @@ func (u *ui) opened(m openedMsg) tea.Cmd {
 		again = append(again, u.send(o))
 	}
 	out := u.talk.attached(m.of)
-	return tea.Batch(u.print(out), readEarlier(u, false), tea.Batch(again...))
+	return tea.Batch(u.print(out), readEarlier(u, false), readPlan(u), tea.Batch(again...))
 }
 
 // happened applies new events, or reconnects after the connection was lost.
