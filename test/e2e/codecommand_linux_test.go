@@ -134,7 +134,7 @@ func TestCodeShell(t *testing.T) {
 			return ask[protocol.SessionListResult](p, "session/list", protocol.SessionListParams{}).Data[0].State == protocol.SessionRunning
 		})
 		s.types("\x03")
-		s.shows("lashd: cancelled starlark>")
+		s.shows("lash: cancelled starlark>")
 		s.types("y = 1\x03")
 		s.shows("starlark>")
 		s.types("print(x, y)\r")

@@ -17,7 +17,7 @@ func TestCompletion(t *testing.T) {
 	for _, c := range []struct{ words, want string }{
 		{"plugin tr", "trust"}, {"plugin t", "trust"}, {"run --sess", "--session"}, {"--home x plugin list --j", "--json"}, {"nothing such", ""},
 		{"tail s", string(id)}, {"chat " + string(id)[:8], string(id)}, {"run --session ", string(id)}, {"complet", "completion"}, {"run --model x", ""},
-		{"plugin new --lang ", "python ts go command"}, {"completion z", "zsh"}, {"session delete s", string(id)}, {"call queue/l", "queue/list"}, {"schema turn/tr", "turn/trace"}, {"--log w", "warn"}, {"plugin new --lang go --log ", "debug info warn error"},
+		{"plugin new --lang ", "python ts go command"}, {"completion z", "zsh"}, {"session delete s", string(id)}, {"call queue/l", "queue/list"}, {"--log w", "warn"}, {"plugin new --lang go --log ", "debug info warn error"},
 	} {
 		out, err := w.command(append([]string{"complete", "--"}, strings.Split(c.words, " ")...)...).Output()
 		var names []string
@@ -30,9 +30,9 @@ func TestCompletion(t *testing.T) {
 		}
 	}
 	scripts := map[string]string{
-		"bash": `source <(lash completion bash); COMP_WORDS=(lash plugin tr); COMP_CWORD=2; _lashd; echo "${COMPREPLY[@]}"`,
+		"bash": `source <(lash completion bash); COMP_WORDS=(lash plugin tr); COMP_CWORD=2; _lash; echo "${COMPREPLY[@]}"`,
 		"fish": `lash completion fish | source; complete -C "lash plugin tr" | cut -f1`,
-		"zsh":  `autoload -U compinit; compinit -u -D; source <(lash completion zsh); [ "$_comps[lashd]" = _lashd ] && lash complete -- plugin tr | cut -f1`,
+		"zsh":  `autoload -U compinit; compinit -u -D; source <(lash completion zsh); [ "$_comps[lash]" = _lash ] && lash complete -- plugin tr | cut -f1`,
 	}
 	for shell, script := range scripts {
 		cmd := exec.Command(shell, "-c", script)

@@ -44,9 +44,9 @@ func newIntruders(t *testing.T) *intruders {
 	t.Helper()
 	w := newWorld(t, "allow")
 	i := &intruders{world: w, script: filepath.Join(w.work, "intrude")}
-	lashd := fmt.Sprintf("%s/lashd --home %s --socket %s", bin, w.dir, w.socket)
+	lash := fmt.Sprintf("%s/lash --home %s --socket %s", bin, w.dir, w.socket)
 	for name, text := range map[string]string{"intrude": intruder, "escaped": escapedIntruder} {
-		if err := os.WriteFile(filepath.Join(w.work, name), fmt.Appendf(nil, text+"#%[1]s%[2]s\n", w.work, lashd), 0o700); err != nil {
+		if err := os.WriteFile(filepath.Join(w.work, name), fmt.Appendf(nil, text+"#%[1]s%[2]s\n", w.work, lash), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -222,8 +222,9 @@ func TestDaemonInsideASession(t *testing.T) {
 	if out := shell("%s/lash --home %s --socket %s/o call model/list; echo exit $?", bin, other, filepath.Dir(w.socket)); !strings.Contains(out, "exit 0") {
 		t.Errorf("outside/3 a daemon of another data directory, started in a session, prints %q", out)
 	}
-	for _, command := range []string{"call model/list", "stdio", "run hello", "stdio --isolated", "serve"} {
-		out := shell("%s/lashd --home %s --socket %s/another %s </dev/null 2>&1; echo exit $?", bin, w.dir, filepath.Dir(w.socket), command)
+	for _, command := range []string{"lash call model/list", "lashd stdio", "lash run hello", "lashd stdio --isolated", "lashd serve"} {
+		program, command, _ := strings.Cut(command, " ")
+		out := shell("%s/%s --home %s --socket %s/another %s </dev/null 2>&1; echo exit $?", bin, program, w.dir, filepath.Dir(w.socket), command)
 		if strings.Contains(out, "exit 0") {
 			t.Errorf("outside/3 %s on a second socket of the same data directory prints %q", command, out)
 		}

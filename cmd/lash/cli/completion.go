@@ -26,9 +26,9 @@ type completionCommand struct {
 func (completionCommand) Help() string {
 	return `The script completes commands, flags, flag values and session ids. To install it:
 
-  bash   lash completion bash > ~/.local/share/bash-completion/completions/lashd
-  zsh    lash completion zsh > "${fpath[1]}/_lashd"
-  fish   lash completion fish > ~/.config/fish/completions/lashd.fish`
+  bash   lash completion bash > ~/.local/share/bash-completion/completions/lash
+  zsh    lash completion zsh > "${fpath[1]}/_lash"
+  fish   lash completion fish > ~/.config/fish/completions/lash.fish`
 }
 
 // Run prints the script of the shell; kong has checked the name.
@@ -41,23 +41,23 @@ func (c completionCommand) Run() error {
 // one candidate per line, followed by a tab and its meaning. If there are no
 // candidates, bash and zsh complete file names.
 var completions = map[string]string{
-	"bash": `_lashd() {
+	"bash": `_lash() {
   local IFS=$'\n'
   COMPREPLY=($(lash complete -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null | cut -f1))
   [ ${#COMPREPLY[@]} -gt 0 ] || compopt -o default
 }
-complete -F _lashd lashd
+complete -F _lash lash
 `,
-	"zsh": `#compdef lashd
-_lashd() {
+	"zsh": `#compdef lash
+_lash() {
   local -a lines names
   lines=("${(@f)$(lash complete -- "${(@)words[2,CURRENT]}" 2>/dev/null)}")
   names=("${(@)lines%%$'\t'*}")
   if [[ -n $lines[1] ]]; then compadd -l -d lines -a names; else _files; fi
 }
-if [ "$funcstack[1]" = _lashd ]; then _lashd "$@"; else compdef _lashd lashd; fi
+if [ "$funcstack[1]" = _lash ]; then _lash "$@"; else compdef _lash lash; fi
 `,
-	"fish": `complete -c lashd -f -a '(lash complete -- (commandline -opc)[2..] (commandline -ct) 2>/dev/null)'
+	"fish": `complete -c lash -f -a '(lash complete -- (commandline -opc)[2..] (commandline -ct) 2>/dev/null)'
 `,
 }
 
