@@ -33,7 +33,7 @@ func TestMenuOfArguments(t *testing.T) {
 		{"models have their context window", []string{"/model "}, "› /model \n  small    8.0k window\n  large-1", ""},
 		{"a model is completed and chosen", []string{"/model lar", "enter", "enter"}, "› Ask lashd", `"model":"large-1"`},
 		{"Enter after a whole name runs the command", []string{"/model small", "enter"}, "› Ask lashd", `"model":"small"`},
-		{"other sessions have their titles", []string{"/res", "enter"}, "› /resume \n▸ ses_7  Mend the lock\n  ses_8  docs", ""},
+		{"other sessions have their titles", []string{"/resume "}, "› /resume \n  ses_7  Mend the lock\n  ses_8  docs", ""},
 		{"a session is found by its title", []string{"/resume lock", "tab"}, "› /resume ses_7", ""},
 		{"efforts of the model", []string{"/effort h"}, "› /effort h\n▸ high", ""},
 		{"a second word has no menu", []string{"/model small x"}, "› /model small x", ""},

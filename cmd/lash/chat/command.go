@@ -41,15 +41,15 @@ func init() {
 		{"sandbox", "readOnly|workspace|fullAccess", "set the sandbox of the agent's commands", (*ui).sandbox},
 		{"rules", "[add|test|remove]", "list the approval rules, or change or try them", rules},
 		{"tools", "", "list the tools of the agent", listTools},
-		{"output", "[N]", "show the newest call in full, or the Nth newest", output},
 		{"tasks", "", "list running background tasks", listTasks},
 		{"diff", "", "show the file changes of the newest turn", (*ui).diff},
 		{"undo", "[POINT] [force]", "undo the file changes of the newest turn", (*ui).undo},
+		{"turns", "", "list the turns: fork at one, go back, undo its files (also Esc Esc)", openTurns},
 		{"compact", "[INSTRUCTIONS]", "replace old history by a summary", (*ui).compact},
 		{"title", "TEXT", "rename the session", (*ui).title},
 		{"fork", "", "continue in a copy of the session", (*ui).fork},
-		{"sessions", "", "list sessions of this directory", listSessions},
-		{"resume", "ID", "switch to another session", (*ui).resume},
+		{"sessions", "", "find a session of this directory, and switch to it", openSessions},
+		{"resume", "[ID]", "the same, or switch to the session with this id", (*ui).resume},
 		{"id", "", "show the session id", func(u *ui, _ string) tea.Cmd { return say("%s", u.talk.session.ID) }},
 		{"quit", "", "quit; the session keeps running", func(*ui, string) tea.Cmd { return tea.Quit }},
 	}
@@ -60,7 +60,7 @@ func help() string {
 	lines := []string{
 		"Enter sends, or steers the running turn · Ctrl-J inserts a new line · / completes commands, @ paths",
 		"Up recalls earlier input, or takes back a queued one · Ctrl-S searches it · Ctrl-V pastes an image",
-		"Tab expands pasted text · Ctrl-G opens $EDITOR · Ctrl-_ undoes · Ctrl-T shows calls in full",
+		"Tab expands pasted text · Ctrl-G opens $EDITOR · Ctrl-_ undoes · // sends a leading /",
 		"Esc stops the turn · Ctrl-C clears the input or stops, twice quits · Ctrl-Z returns to the shell",
 	}
 	for _, c := range commands {
@@ -241,21 +241,10 @@ func (u *ui) fork(string) tea.Cmd {
 	}
 }
 
-// listSessions lists the newest sessions of the directory.
-func listSessions(u *ui, _ string) tea.Cmd {
-	return read(u, "session/list", protocol.SessionListParams{Cwd: u.talk.session.Cwd, Limit: 10}, func(r *protocol.SessionListResult) string {
-		var lines []string
-		for _, s := range r.Data {
-			lines = append(lines, string(s.ID)+" "+termtext.OneLine(s.Title, 40))
-		}
-		return strings.Join(lines, "; ")
-	})
-}
-
-// resume switches to another session, which must exist.
+// resume switches to another session, which must exist. Without an id it opens the session picker.
 func (u *ui) resume(id string) tea.Cmd {
 	if id == "" {
-		return say("Usage: /resume ID (/sessions lists the ids)")
+		return openSessions(u, "")
 	}
 	return func() tea.Msg {
 		var r protocol.SessionReadResult

@@ -13,6 +13,8 @@ func (u *ui) pressed(m tea.KeyPressMsg) tea.Cmd {
 	if name != "ctrl+c" {
 		u.leaving = false
 	}
+	before := u.escaped
+	u.escaped = false
 	if name == "ctrl+z" {
 		return screen.Stop
 	}
@@ -35,10 +37,7 @@ func (u *ui) pressed(m tea.KeyPressMsg) tea.Cmd {
 			return tea.Quit
 		}
 	case "esc":
-		if u.talk.turn != "" {
-			return u.interrupt()
-		}
-		return nil
+		return esc(u, before)
 	case "ctrl+g":
 		return openEditor(u.ctx, "", u.in.Editable(), ".md")
 	case "tab":
@@ -48,8 +47,6 @@ func (u *ui) pressed(m tea.KeyPressMsg) tea.Cmd {
 		return runAgain(u)
 	case "ctrl+o":
 		return runOutside(u)
-	case "ctrl+t":
-		return openPager(u)
 	case "ctrl+v":
 		return readClipboard(u)
 	case "ctrl+s":
@@ -64,6 +61,21 @@ func (u *ui) pressed(m tea.KeyPressMsg) tea.Cmd {
 	if !u.in.Key(name) && m.Text != "" {
 		u.in.Insert(m.Text)
 	}
+	return nil
+}
+
+// esc stops the running turn. Without one, a second Esc in a row in the empty prompt opens the list
+// of turns; the hint says so. before says that the last key was such an Esc.
+func esc(u *ui, before bool) tea.Cmd {
+	switch {
+	case u.talk.turn != "":
+		return u.interrupt()
+	case !u.in.Empty() || u.talk.session.ID == "" || u.card.mode != cardChoosing:
+		return nil
+	case before:
+		return openTurns(u, "")
+	}
+	u.escaped = true
 	return nil
 }
 

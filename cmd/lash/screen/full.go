@@ -9,7 +9,7 @@ import (
 
 // Full sets the frame to the whole screen, in the place of the live area. It is painted
 // on the alternate screen of the terminal, so that the scrollback stays exactly as it is,
-// also while the terminal is resized. Lines that are committed meanwhile wait for the next
+// also while the terminal is resized. Lines that are committed at that time wait for the next
 // live area. The cursor is at column x of line y, or hidden if x is -1.
 //
 // tmux loses the join of a line that wraps at the top of the screen at that moment; its text stays.
@@ -40,8 +40,8 @@ func (s *Screen) paintFull(next area) string {
 }
 
 // leaveFull returns the sequence that returns to the main screen, and makes the next
-// frame start where the live area was. It erases the alternate screen first: when the
-// terminal became wider meanwhile, tmux 3.3 would wrap its lines into the scrollback.
+// frame start where the live area was. It erases the alternate screen first: if the terminal has
+// become wider since the program entered it, tmux 3.3 would wrap its lines into the scrollback.
 func (s *Screen) leaveFull() string {
 	if !s.shown.full {
 		return ""
