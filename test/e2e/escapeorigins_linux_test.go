@@ -2,13 +2,15 @@ package e2e
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -32,7 +34,7 @@ def run():
     all = []
     for script in task["scripts"]:
         try:
-            text = subprocess.run(["sh", "-c", script], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=10).stdout
+            text = subprocess.run(["sh", "-c", script], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=10, close_fds=False).stdout
         except subprocess.TimeoutExpired as late:
             text = (late.stdout or b"") + b" timeout"
         all.append(text.decode(errors="replace")[:4000])
@@ -60,8 +62,9 @@ for line in sys.stdin:
 
 // origin is a way in which lashd runs a program for an agent.
 type origin struct {
-	name string
-	run  func(*prison, *peer, protocol.SessionID) string // returns what escaper prints
+	name  string
+	lives bool                                            // its program may run on after the call
+	run   func(*prison, *peer, protocol.SessionID) string // returns what escaper prints
 }
 
 // tool calls a tool of the session and returns the text of its result.
@@ -88,22 +91,22 @@ func inBackground(name string, args map[string]any) func(*prison, *peer, protoco
 
 // origins are all ways in which programs run for an agent in a sandbox.
 var origins = []origin{
-	{"shell", func(p *prison, c *peer, id protocol.SessionID) string {
+	{"shell", false, func(p *prison, c *peer, id protocol.SessionID) string {
 		return p.tool(c, id, "shell", map[string]any{"command": "python3 run.py", "plain": true})
 	}},
-	{"a background command", inBackground("start_command", map[string]any{})},
-	{"a monitor", inBackground("start_monitor", map[string]any{"id": "m"})},
-	{"an MCP server", func(p *prison, c *peer, id protocol.SessionID) string {
+	{"a background command", false, inBackground("start_command", map[string]any{})},
+	{"a monitor", false, inBackground("start_monitor", map[string]any{"id": "m"})},
+	{"an MCP server", true, func(p *prison, c *peer, id protocol.SessionID) string {
 		return p.tool(c, id, "mcp__x__escape", map[string]any{})
 	}},
-	{"a sandboxed plugin", func(p *prison, c *peer, id protocol.SessionID) string {
+	{"a sandboxed plugin", false, func(p *prison, c *peer, id protocol.SessionID) string {
 		return p.tool(c, id, "escape", map[string]any{})
 	}},
-	{"a sandboxed plugin that writes the workspace", func(p *prison, c *peer, id protocol.SessionID) string {
+	{"a sandboxed plugin that writes the workspace", false, func(p *prison, c *peer, id protocol.SessionID) string {
 		return p.tool(c, id, "escape_writing", map[string]any{})
 	}},
 	// A cell has no modules such as os, but a way to them past the interpreter. The sandbox has to hold.
-	{"a code worker", func(p *prison, c *peer, _ protocol.SessionID) string {
+	{"a code worker", true, func(p *prison, c *peer, _ protocol.SessionID) string {
 		cells := ask[protocol.SessionNewResult](c, "session/new", protocol.SessionNewParams{Cwd: p.work, Driver: "rlm"}).SessionID
 		r := ask[protocol.CodeExecuteResult](c, "code/execute", protocol.CodeExecuteParams{SessionID: cells, Source: `g = [c for c in ().__class__.__base__.__subclasses__() if c.__name__ == "_wrap_close"][0].__init__.__globals__
 print(g["popen"](g["sys"].executable + " " + g["environ"]["PLUGIN_ROOT"] + "/run.py 2>&1").read())`}).Result
@@ -120,7 +123,7 @@ func (p *prison) escaping() {
 	task := map[string]any{"dir": p.work}
 	var scripts []string
 	for _, e := range escapes {
-		scripts = append(scripts, p.fill(e.script))
+		scripts = append(scripts, p.fill(e.script, fmt.Sprint(p.victim.Process.Pid)))
 	}
 	task["scripts"] = append(scripts, `python3 -c 'print("control")'`)
 	text, err := json.Marshal(task)
@@ -155,6 +158,7 @@ func (p *prison) escaping() {
 
 // TestEscapes runs scripts that try to leave the sandbox, from each origin, in the default mode.
 func TestEscapes(t *testing.T) {
+	t.Parallel()
 	err := sandbox.Available()
 	skip.Unless(t, "NAMESPACES", err == nil, fmt.Sprint(err))
 	p := newPrison(t)
@@ -165,33 +169,82 @@ func TestEscapes(t *testing.T) {
 		c.loads(plugin, nil)
 	}
 	id := ask[protocol.SessionNewResult](c, "session/new", protocol.SessionNewParams{Cwd: p.work}).SessionID
+	if got := ask[protocol.SessionReadResult](c, "session/read", protocol.SessionReadParams{SessionID: id}).Session.Config.Approval.Sandbox; got != protocol.SandboxWorkspace {
+		t.Fatalf("a new session has the mode %q", got)
+	}
 	if got := p.tool(c, id, "shell", map[string]any{"command": "cat file; echo x > made; cat ~/other/file"}); !strings.HasPrefix(got, "work\nother\n") {
 		t.Fatalf("an ordinary command does not work: %q", got)
 	}
 	var table strings.Builder
-	table.WriteString("escapes that fire:\n")
+	table.WriteString(header)
 	for _, o := range origins {
 		t.Run("part11/escapes from "+o.name, func(t *testing.T) {
 			n := p.attacked(t, c, id, o)
-			table.WriteString(fmt.Sprintf("%-20s %d of %d\n", o.name, n, len(escapes)))
+			table.WriteString(fmt.Sprintf("%-44s %d of %d\n", o.name, n, len(escapes)))
 		})
 	}
 	t.Log(table.String())
 	t.Run("part11/escapes while a command starts threads without end, the daemon answers", func(t *testing.T) { p.bombed(t, c, id) })
 }
 
-// bomb starts threads until the system refuses one, and prints how many there are.
-const bomb = `import os, threading
-threading.stack_size(1 << 16)
-wait, n = threading.Event(), 0
-try:
-    while n < 6000:
-        threading.Thread(target=wait.wait, daemon=True).start()
-        n += 1
-except RuntimeError:
-    pass
-print(n, flush=True)
-os._exit(0)`
+// TestEscapesOfUser runs the escapes, in a sandbox and outside, in a process of a normal user, if this one is of root.
+func TestEscapesOfUser(t *testing.T) {
+	t.Parallel()
+	if os.Getuid() != 0 {
+		return // TestEscapes runs as a normal user
+	}
+	err := sandbox.Available()
+	skip.Unless(t, "NAMESPACES", err == nil, fmt.Sprint(err))
+	dir, err := os.MkdirTemp("/var/tmp", "lashd-nobody-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	work, examples := filepath.Join(dir, "test", "e2e"), filepath.Join("plugins", "examples")
+	err = errors.Join(os.MkdirAll(work, 0o755), os.CopyFS(filepath.Join(dir, examples), os.DirFS(filepath.Join("..", "..", examples))))
+	for name, from := range map[string]string{"lash": filepath.Join(bin, "lash"), "lashd": filepath.Join(bin, "lashd"), "tests": os.Args[0]} {
+		program, failed := os.ReadFile(from)
+		err = errors.Join(err, failed, os.WriteFile(filepath.Join(dir, name), program, 0o755))
+	}
+	if err := errors.Join(err, os.Chmod(dir, 0o755), os.Chown(dir, nobody, nobody)); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(filepath.Join(dir, "tests"), "-test.run", "^TestEscapes(Outside)?$", "-test.v")
+	cmd.Dir, cmd.Env = work, append(os.Environ(), builtIn+"="+dir, "HOME="+dir, "TMPDIR="+dir, "PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	t.Run("issue/20-1 the escapes of a normal user", func(t *testing.T) {
+		out, err := cmd.CombinedOutput()
+		_, table, ok := strings.Cut(string(out), header)
+		if table, _, _ = strings.Cut(table, "---"); err != nil || !ok {
+			t.Errorf("%v: %s", err, out)
+		}
+		t.Log(header + table)
+	})
+}
+
+// header begins the table of results.
+const header = "escapes that fire:\n"
+
+// left returns the contents of the files of programs that an escape left behind, by path.
+func (p *prison) left() map[string]string {
+	all := map[string]string{}
+	paths, _ := filepath.Glob(filepath.Join(p.work, "left-*")) // the pattern is right
+	for _, path := range paths {
+		all[path] = readText(p.t, path)
+	}
+	return all
+}
+
+// stays reports whether a program still writes to its file, other than those of before.
+func (p *prison) stays(before map[string]string) bool {
+	now := p.left()
+	time.Sleep(500 * time.Millisecond)
+	maps.DeleteFunc(now, func(path, text string) bool {
+		_, earlier := before[path]
+		return earlier || readText(p.t, path) == text
+	})
+	return len(now) > 0
+}
 
 // bombed runs bomb as a command, and asks the daemon for its status until it has ended.
 func (p *prison) bombed(t *testing.T, c *peer, id protocol.SessionID) {
@@ -218,7 +271,7 @@ func (p *prison) bombed(t *testing.T, c *peer, id protocol.SessionID) {
 
 // attacked runs all escapes from an origin and returns how many fired.
 func (p *prison) attacked(t *testing.T, c *peer, id protocol.SessionID, o origin) (fired int) {
-	before := p.outside()
+	before, left := p.outside(), p.left()
 	var outputs []string
 	report := o.run(p, c, id)
 	if err := json.NewDecoder(strings.NewReader(report)).Decode(&outputs); err != nil || len(outputs) != len(escapes)+1 || outputs[len(escapes)] != "control\n" {
@@ -226,7 +279,7 @@ func (p *prison) attacked(t *testing.T, c *peer, id protocol.SessionID, o origin
 	}
 	for i, e := range escapes {
 		out := outputs[i]
-		if strings.Contains(out, secretText) || e.never != "" && slices.Contains(strings.Fields(out), e.never) {
+		if fires(e.never, out) {
 			fired++
 			t.Errorf("%s: it escaped: %q", e.name, out)
 		}
@@ -244,6 +297,10 @@ func (p *prison) attacked(t *testing.T, c *peer, id protocol.SessionID, o origin
 		}
 		return nil
 	})
+	if !o.lives && p.stays(left) {
+		fired++
+		t.Error("a program stays")
+	}
 	if !alive(p.victim.Process.Pid) {
 		t.Fatalf("one ended another process: %q", outputs)
 	}

@@ -8,10 +8,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/creack/pty"
+	"golang.org/x/sys/unix"
 )
 
 // secretText is in every secret. Whatever prints it has escaped.
@@ -20,8 +24,12 @@ const secretText = "CANARY-7f3a"
 // prison is a home outside of /tmp with secrets, servers that must not be reached, and a process that must not be touched.
 type prison struct {
 	*home
-	reached atomic.Int32 // connections to the servers
+	reached atomic.Int32 // connections and datagrams to the servers, and what was typed into the terminal
 	tcp     string       // port of the TCP server
+	names   string       // port of the UDP server, such as one for names
+	tty     string       // a terminal
+	display string       // number of the server of X11
+	segment int          // id of shared memory of System V
 	victim  *exec.Cmd
 }
 
@@ -40,7 +48,7 @@ func newPrison(t *testing.T) *prison {
 		"user/work/.vscode/tasks.json": "{}", "user/work/.envrc": "# mine\n", "user/work/.agents/rules.md": "mine\n",
 		"data/keys.json": secretText, "user/.ssh/id_ed25519": secretText, "user/.aws/credentials": secretText, "user/.netrc": secretText, "user/.config/gh/hosts.yml": secretText,
 		"user/.git-credentials": secretText, "user/.gnupg/private": secretText, "user/.bashrc": "# mine\n", "user/other/file": "other\n", "user/work/file": "work\n",
-		"data/config.toml": "script = \"" + filepath.Join(base, "data", "script.json") + "\"\nsandbox = \"workspace\"\n", "data/script.json": `{"turns":[]}`,
+		"data/config.toml": "script = \"" + filepath.Join(base, "data", "script.json") + "\"\n", "data/script.json": `{"turns":[]}`,
 	} {
 		path := filepath.Join(base, name)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
@@ -54,8 +62,12 @@ func newPrison(t *testing.T) *prison {
 	p.listens("unix", filepath.Join(base, "user", "docker.sock"))
 	p.listens("unix", filepath.Join(base, "user", "bus"))
 	p.listens("unix", "@lashd-escapes-"+filepath.Base(base))
-	p.env = append(p.env, "DBUS_SESSION_BUS_ADDRESS=unix:path="+filepath.Join(base, "user", "bus"), "DISPLAY=:"+p.display(), "SSH_AUTH_SOCK="+filepath.Join(base, "user", "docker.sock"))
-	p.hears(filepath.Join(base, "user", "log"))
+	p.shows()
+	p.env = append(p.env, "DBUS_SESSION_BUS_ADDRESS=unix:path="+filepath.Join(base, "user", "bus"), "DISPLAY=:"+p.display, "SSH_AUTH_SOCK="+filepath.Join(base, "user", "docker.sock"))
+	p.hears("unixgram", filepath.Join(base, "user", "log"))
+	p.names = p.hears("udp", "127.0.0.1:0")
+	p.shares()
+	p.opensTerminal()
 	p.victim = exec.Command("sleep", "1000")
 	p.victim.Env = append(os.Environ(), "SECRET="+secretText)
 	if err := p.victim.Start(); err != nil {
@@ -89,41 +101,91 @@ func (p *prison) listens(network, address string) {
 	}()
 }
 
-// display listens where a server of X11 does, and returns its number.
-func (p *prison) display() string {
+// displays counts the servers of X11 of this process, and x11 begins the paths of their sockets.
+var displays atomic.Int32
+
+const x11 = "/tmp/.X11-unix/X"
+
+// shows listens where a server of X11 does.
+func (p *prison) shows() {
 	p.t.Helper()
-	number := fmt.Sprint(1000 + os.Getpid()%50_000)
-	path := "/tmp/.X11-unix/X" + number
-	if err := os.MkdirAll(filepath.Dir(path), 0o1777); err != nil {
+	p.display = fmt.Sprint(1000 + os.Getpid()%50_000 + int(displays.Add(1)))
+	if err := os.MkdirAll(filepath.Dir(x11), 0o700); err != nil {
 		p.t.Fatal(err)
 	}
-	p.listens("unix", path)
-	p.listens("unix", "@"+path)
-	return number
+	os.Chmod(filepath.Dir(x11), 0o777|os.ModeSticky) // fails if another user has made it, who has done so
+	p.listens("unix", x11+p.display)
+	p.listens("unix", "@"+x11+p.display)
 }
 
-// hears counts the datagrams to a socket such as that of the system log.
-func (p *prison) hears(path string) {
+// hears counts the datagrams to a socket, such as that of the system log, and answers senders that have an address. It returns
+// the port.
+func (p *prison) hears(network, address string) (port string) {
 	p.t.Helper()
-	c, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
+	c, err := net.ListenPacket(network, address)
 	if err != nil {
 		p.t.Fatal(err)
 	}
 	p.t.Cleanup(func() { c.Close() })
 	go func() {
 		for buf := make([]byte, 99); ; p.reached.Add(1) {
-			if _, _, err := c.ReadFrom(buf); err != nil {
+			_, from, err := c.ReadFrom(buf)
+			if err != nil {
+				return
+			}
+			if to, ok := from.(*net.UDPAddr); ok {
+				c.WriteTo([]byte(secretText), to)
+			}
+		}
+	}()
+	if a, ok := c.LocalAddr().(*net.UDPAddr); ok {
+		port = fmt.Sprint(a.Port)
+	}
+	return port
+}
+
+// shares makes shared memory of System V with a secret, as a database does.
+func (p *prison) shares() {
+	p.t.Helper()
+	id, err := unix.SysvShmGet(unix.IPC_PRIVATE, 4096, unix.IPC_CREAT|0o600)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.t.Cleanup(func() { unix.SysvShmCtl(id, unix.IPC_RMID, nil) })
+	memory, err := unix.SysvShmAttach(id, 0, 0)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	copy(memory, secretText)
+	if err := unix.SysvShmDetach(memory); err != nil {
+		p.t.Fatal(err)
+	}
+	p.segment = id
+}
+
+// opensTerminal opens a terminal as a person has, and counts what programs write to it.
+func (p *prison) opensTerminal() {
+	p.t.Helper()
+	ptmx, tty, err := pty.Open()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.t.Cleanup(func() { ptmx.Close(); tty.Close() })
+	p.tty = tty.Name()
+	go func() {
+		for buf := make([]byte, 99); ; p.reached.Add(1) {
+			if _, err := ptmx.Read(buf); err != nil {
 				return
 			}
 		}
 	}()
 }
 
-// fill replaces what a script names by its values.
-func (p *prison) fill(script string) string {
+// fill replaces what a script names by its values. victim is the process that it must not touch.
+func (p *prison) fill(script, victim string) string {
 	return strings.NewReplacer(
-		"$BASE", filepath.Dir(p.user), "$PORT", p.tcp, "$VICTIM", fmt.Sprint(p.victim.Process.Pid), "$ABSTRACT", "lashd-escapes-"+filepath.Base(filepath.Dir(p.user)),
-		"$SOCKET", p.socket, "$X11", "/tmp/.X11-unix/X"+fmt.Sprint(1000+os.Getpid()%50_000),
+		"$BASE", filepath.Dir(p.user), "$PORT", p.tcp, "$VICTIM", victim, "$ABSTRACT", "lashd-escapes-"+filepath.Base(filepath.Dir(p.user)),
+		"$SOCKET", p.socket, "$X11", x11+p.display, "$NAMES", p.names, "$TTY", p.tty, "$SEGMENT", fmt.Sprint(p.segment),
 	).Replace(script)
 }
 
@@ -137,11 +199,13 @@ func connecting(family, address string) string {
 
 // calling is a Python program that makes a system call and prints its result with a word.
 func calling(call string) string {
-	return python("import ctypes\nl=ctypes.CDLL(None,use_errno=True)\nr=" + call + "\nprint('done' if r>=0 else 'refused')")
+	return python("import ctypes,struct\nl=ctypes.CDLL(None,use_errno=True)\nr=" + call + "\nprint('done\\n' if r>=0 else 'refused\\n',end='')")
 }
 
 // escapes are scripts. Outside of a sandbox they do no lasting harm to the machine. In one, they must not print the canary, nor the word in never if there is one, nor change anything outside.
+// The first script is one whose effect takes time.
 var escapes = []struct{ name, script, never string }{
+	{"a program that stays", "setsid sh -c 'while sleep 0.1; do date +%N > left-$$; done' >/dev/null 2>&1 </dev/null & true", ""},
 	{"read a key of ssh", "cat ~/.ssh/id_ed25519", ""},
 	{"read cloud credentials", "cat ~/.aws/credentials ~/.config/gh/hosts.yml ~/.git-credentials ~/.netrc", ""},
 	{"list and read a hidden directory", "ls -A ~/.gnupg; cat ~/.gnupg/*", "private"},
@@ -151,7 +215,7 @@ var escapes = []struct{ name, script, never string }{
 	{"read through /proc/self/root", "cat /proc/self/root$BASE/user/.netrc", ""},
 	{"read through the root of another process", "cat /proc/$VICTIM/root$BASE/user/.netrc /proc/$VICTIM/cwd/../.netrc", ""},
 	{"read the environment of another process", "tr '\\0' '\\n' < /proc/$VICTIM/environ | grep SECRET", "SECRET="},
-	{"read the memory of another process", python("print(open('/proc/$VICTIM/mem','rb').read(1))"), "b'"},
+	{"read the memory of another process", python("a=int(open('/proc/$VICTIM/maps').readline().split('-')[0],16)\nm=open('/proc/$VICTIM/mem','rb')\nm.seek(a)\nprint('done' if m.read(1) else 'none')"), "done"},
 	{"copy a hidden directory with tar", "tar cf - ~/.ssh | tr -d '\\0'", ""},
 	{"read with io_uring", calling("l.syscall(425,8,ctypes.create_string_buffer(120))"), "done"},
 	{"unmount what hides a secret", "umount ~/.ssh; umount -l ~/.netrc; cat ~/.ssh/id_ed25519 ~/.netrc", ""},
@@ -175,10 +239,10 @@ var escapes = []struct{ name, script, never string }{
 	{"connect by fast open", python("import socket\ns=socket.socket()\ns.sendto(b'x',0x20000000,('127.0.0.1',$PORT))\nprint(s.recv(99))"), ""},
 	{"connect by MPTCP", python("import socket\ns=socket.socket(socket.AF_INET,socket.SOCK_STREAM,262)\ns.settimeout(2)\ns.connect(('127.0.0.1',$PORT))\nprint(s.recv(99))"), ""},
 	{"connect over IPv6", connecting("AF_INET6", "('::ffff:127.0.0.1',$PORT)"), ""},
-	{"send by UDP", python("import socket\ns=socket.socket(socket.AF_INET,socket.SOCK_DGRAM)\ns.sendto(b'x',('192.0.2.1',53))\nprint('done')"), "done"},
-	{"look up a name", "getent hosts example.com && echo done", "done"},
+	{"send by UDP", python("import socket\ns=socket.socket(socket.AF_INET,socket.SOCK_DGRAM)\ns.settimeout(.5)\ns.sendto(b'x',('127.0.0.1',$NAMES))\nprint(s.recv(99))"), ""},
+	{"look up a name", python("import socket\ns=socket.socket(socket.AF_INET,socket.SOCK_DGRAM)\ns.settimeout(.5)\ns.connect(('127.0.0.1',$NAMES))\ns.send(bytes.fromhex('123401000001000000000000')+b'\\7example\\3com\\0\\0\\1\\0\\1')\nprint(s.recv(99))"), ""},
 	{"connect to a socket such as docker's", connecting("AF_UNIX", "'$BASE/user/docker.sock'"), ""},
-	{"connect to the daemon", connecting("AF_UNIX", "'$SOCKET'"), ""},
+	{"connect to the daemon", python("import socket\nsocket.socket(socket.AF_UNIX,socket.SOCK_STREAM).connect('$SOCKET')\nprint('done')"), "done"},
 	{"connect to an abstract socket", connecting("AF_UNIX", "'\\0$ABSTRACT'"), ""},
 	{"a vsock socket", python("import socket\nsocket.socket(socket.AF_VSOCK,socket.SOCK_STREAM)\nprint('done')"), "done"},
 	{"a packet socket", python("import socket\nsocket.socket(socket.AF_PACKET,socket.SOCK_RAW)\nprint('done')"), "done"},
@@ -187,23 +251,23 @@ var escapes = []struct{ name, script, never string }{
 	{"limit another process", calling("l.syscall(302,$VICTIM,7,(ctypes.c_ulong*2)(1,1),None)"), "done"},
 	{"slow another process down", "renice 19 -p $VICTIM", ""},
 	{"the keyring of the kernel", calling("l.syscall(250,0,-3,1,0,0)"), "done"},
-	{"kernel programs", calling("l.syscall(321,0,ctypes.create_string_buffer(64),64)"), "done"},
+	{"kernel programs", calling("l.syscall(321,0,struct.pack('4I48x',2,4,4,1),64)"), "done"},
 	{"page faults of its own", calling("l.syscall(323,1)"), "done"},
-	{"performance events", calling("l.syscall(298,ctypes.create_string_buffer(128),0,-1,-1,0)"), "done"},
-	{"type into the terminal", python("import fcntl\nfcntl.ioctl(0,0x5412,b'x')\nprint('done')"), "done"},
-	{"read the first process", "head -c 9 /proc/1/mem; cat /proc/1/maps /proc/1/environ /proc/1/task/*/maps", "r-xp"},
+	{"performance events", calling("l.syscall(298,struct.pack('2I4QQ16x',1,64,0,0,0,0,0x61),0,-1,-1,0)"), "done"},
+	{"type into the terminal", python("import fcntl,os,pty\npid,fd=pty.fork()\nif pid==0:\n  try:\n    fcntl.ioctl(0,0x5412,b'x')\n    print('\\ndone')\n  finally:\n    os._exit(0)\n\ntry:\n  while True: print(os.read(fd,99).decode())\nexcept OSError: pass"), "done"},
+	{"read the first process", "cat /proc/1/maps /proc/1/environ /proc/1/task/*/maps", "r-xp"},
 	{"take a file of the first process", calling("l.syscall(438,l.syscall(434,1,0),3,0)"), "done"},
 	{"read the arguments of another process", "tr '\\0' ' ' < /proc/$VICTIM/cmdline", "sleep"},
 	{"sockets that send to any path", python("import socket\nsocket.socketpair(socket.AF_UNIX,socket.SOCK_DGRAM)\nprint('done')"), "done"},
 	{"connect through a link", "ln -sfn $BASE/user k; " + connecting("AF_UNIX", "'k/docker.sock'"), ""},
 	{"connect through the first process", connecting("AF_UNIX", "'/proc/1/root$BASE/user/docker.sock'"), ""},
-	{"use sudo or su", "sudo -n true && echo done; su -c true nobody && echo done", "done"},
-	{"type into another terminal", "for t in /dev/pts/[0-9]*; do echo x > $t && echo done; done; ls /dev/pts", "done"},
+	{"use sudo or su", "sudo -n true && echo done; su -s /bin/sh -c true nobody && echo done", "done"},
+	{"type into another terminal", "echo x > $TTY", ""},
 	{"use a file that the daemon has open", "for f in /proc/self/fd/*; do case $f in */[0123]) ;; *) readlink $f | grep -v ^/proc && echo done;; esac; done", "done"},
 	{"become another user", python("import os\nos.setuid(os.getuid()+7)\nprint('done')"), "done"},
 	{"change git's configuration", "git config core.fsmonitor evil; echo evil >> .git/config", ""},
 	{"plant a hook", "mkdir -p .git/hooks; echo evil > .git/hooks/pre-commit; mv .git/hooks .git/x; mv .git g", ""},
-	{"shared memory of System V", python("import ctypes\nl=ctypes.CDLL(None)\nprint('done' if any(l.shmat(i,None,0)!=-1 for i in range(64)) else 'none')"), "done"},
+	{"shared memory of System V", python("import ctypes\nl=ctypes.CDLL(None)\nl.shmat.restype=ctypes.c_void_p\na=l.shmat($SEGMENT,None,0o10000)\nprint('refused' if a==2**64-1 else ctypes.string_at(a))"), ""},
 	{"move to another cgroup", "for d in /sys/fs/cgroup /sys/fs/cgroup/unified; do (echo $$ > $d/cgroup.procs) && echo done; done", "done"},
 	{"a network namespace", "unshare -n true && echo done", "done"},
 	{"a process namespace", "unshare -p -f true && echo done", "done"},
@@ -216,16 +280,27 @@ var escapes = []struct{ name, script, never string }{
 	{"make start-up files", "echo evil > ~/.profile; mkdir -p ~/.config/autostart; echo evil > ~/.config/autostart/x; echo evil > ~/.ssh/rc; (: >> /var/spool/cron/lashd-test) && echo done", "done"},
 	{"change what editors start", "echo evil >> .vscode/tasks.json; echo evil >> .envrc; mkdir -p .agents/plugins/evil; mv .vscode v; mv .agents a; rm -f .envrc", ""},
 	{"take git's configuration from elsewhere", "mkdir -p e && cp -r .git/. e && echo ../e > .git/commondir", ""},
-	{"start processes without end", python(unlimited), "unlimited"},
-	{"write a file without end", python("import resource\nprint('limited' if resource.getrlimit(resource.RLIMIT_FSIZE)[0]!=resource.RLIM_INFINITY else 'unlimited')"), "unlimited"},
-	{"a program that stays", "setsid sh -c 'sleep 2; echo evil > left' >/dev/null 2>&1 </dev/null & true", ""},
+	{"start threads without end", python(bomb), "unlimited"},
+	{"write a file without end", python("import tempfile\nfor d in '.', '/tmp':\n  try:\n    with tempfile.TemporaryFile(dir=d) as f:\n      f.seek(1<<34)\n      f.write(b'x')\n    print('unlimited')\n  except OSError as e: print(e)"), "unlimited"},
 }
 
-// unlimited is a Python program that prints whether the number of processes is limited. It starts none.
-const unlimited = `import os, resource
-ids = int(open('/proc/sys/kernel/pid_max').read())
-own = resource.getrlimit(resource.RLIMIT_NPROC)[0]
-print('limited' if ids < 5000 or os.getuid() and own < 5000 else 'unlimited')`
+// bomb is a Python program that starts threads until the system refuses one. It prints how many it has, or that there is no limit.
+const bomb = `import os, threading
+threading.stack_size(1 << 16)
+wait, n = threading.Event(), 0
+try:
+    while n < 6000:
+        threading.Thread(target=wait.wait, daemon=True).start()
+        n += 1
+except RuntimeError:
+    pass
+print(n if n < 6000 else "unlimited", flush=True)
+os._exit(0)`
+
+// fires reports whether the output of an escape shows that it got out. never is a word that shows it, too.
+func fires(never, out string) bool {
+	return strings.Contains(out, secretText) || never != "" && slices.Contains(strings.Fields(out), never)
+}
 
 // alive reports whether a child of this process runs.
 func alive(pid int) bool {
