@@ -1,17 +1,16 @@
 #!/bin/sh
-# Installs lash and lashd for this user: downloads the newest release, verifies its checksum, and copies both programs into
-# $PREFIX/bin. No root, no changes to shell files. If anything fails, programs that are installed already stay as they are.
+# Installs lash and lashd for this user: downloads a release, verifies its checksum, and switches to it. No root, no changes to shell
+# files. If anything fails, programs that are installed already stay as they are.
 #
-#   LASH_BASE_URL  directory with checksums.txt and the archives
-#                  default https://github.com/lash/lashd/releases/latest/download
-#                  for version 0.1.0: https://github.com/lash/lashd/releases/download/v0.1.0
-#   PREFIX         where bin and share are; default ~/.local
+#   LASH_BASE_URL  address of the releases, if not that of this script
+#   LASH_VERSION   version to install, such as 0.1.0; default the newest
+#   PREFIX         where bin, lib/lash and share are; default ~/.local
 set -eu
 
-base=${LASH_BASE_URL:-https://github.com/lash/lashd/releases/latest/download}
+base=${LASH_BASE_URL:-@ADDRESS@}
 base=${base%/}
-prefix=${PREFIX:-${HOME:?HOME is not set; set PREFIX to the directory for bin and share}/.local}
-bin=$prefix/bin
+prefix=${PREFIX:-${HOME:?HOME is not set; set PREFIX to the directory for bin, lib and share}/.local}
+bin=$prefix/bin lib=$prefix/lib/lash
 
 fail() { printf 'install.sh: %s\n' "$1" >&2; exit 1; }
 
@@ -60,45 +59,39 @@ program() {
 }
 
 main() {
+  case $prefix in /*) ;; *) fail "PREFIX is $prefix, but must be an absolute path" ;; esac
   case $base in
     https://*) protocols='=https' ;;
     http://127.0.0.1[:/]* | http://localhost[:/]*) protocols='=http,https' ;;
+    '' | @*) fail 'this copy of install.sh has no address; set LASH_BASE_URL to that of the releases' ;;
     *) fail "$base is not an https URL; releases are downloaded over https only" ;;
   esac
   system=$(system)
+  from=$base/latest/download
+  [ -z "${LASH_VERSION:-}" ] || from=$base/download/v$LASH_VERSION
 
-  # The new programs are checked beside the old ones: renames within a file system happen wholly or not at all.
-  mkdir -p "$bin" 2>/dev/null && temp=$(mktemp -d "$bin/.lash-install-XXXXXX" 2>/dev/null) ||
-    fail "cannot write to $bin; set PREFIX to a directory of yours"
-  find "$bin" -maxdepth 1 -name '.lash-install-*' -mmin +60 -exec rm -rf {} + 2>/dev/null || true # of an installation that was killed
-  for name in lash lashd; do
-    [ ! -d "$bin/$name" ] || fail "$bin/$name is a directory; move it away"
-  done
+  # The release is unpacked where it stays, so that it need not be copied.
+  mkdir -p "$lib" 2>/dev/null && temp=$(mktemp -d "$lib/download-XXXXXX" 2>/dev/null) ||
+    fail "cannot write to $lib; set PREFIX to a directory of yours"
   trap 'rm -rf "$temp"' EXIT
   trap 'exit 1' HUP INT TERM
 
-  fetch "$base/checksums.txt" "$temp/checksums.txt"
+  fetch "$from/checksums.txt" "$temp/checksums.txt"
   line=$(grep "  lash_[^/]*_$system\.tar\.gz\$" "$temp/checksums.txt" | head -n 1) || true
-  [ -n "$line" ] || fail "checksums.txt at $base has no archive for $system; build lash from source"
+  [ -n "$line" ] || fail "checksums.txt at $from has no archive for $system; build lash from source"
   want=${line%% *} archive=${line##* }
   version=${archive#lash_} version=${version%_"$system".tar.gz}
 
-  fetch "$base/$archive" "$temp/$archive"
+  echo "Downloading lash $version for $system from $base. To stop: Ctrl-C; nothing is changed until the end." >&2
+  fetch "$from/$archive" "$temp/$archive"
   got=$(digest "$temp/$archive")
   [ "$got" = "$want" ] ||
     fail "the checksum of $archive is wrong: it is $got, but checksums.txt has $want; nothing was changed"
-  mkdir "$temp/new"
-  tar -xzf "$temp/$archive" -C "$temp/new" || fail "cannot unpack $archive; nothing was changed"
-  new=$temp/new/lash_${version}_$system
-  program "$new/lash" lash
-  program "$new/lashd" lashd
-
-  # An old lash works with a new lashd, so a kill between the two leaves programs that work.
-  mv -f "$new/lashd" "$bin/lashd" || fail "cannot replace $bin/lashd; nothing was changed"
-  mv -f "$new/lash" "$bin/lash" || fail "lashd is now $version, but $bin/lash cannot be replaced; they work together"
-  if [ -d "$new/share" ]; then
-    cp -R "$new/share" "$prefix/" || echo "install.sh: man pages and completions could not be copied to $prefix/share" >&2
-  fi
+  tar -xzf "$temp/$archive" -C "$temp" || fail "cannot unpack $archive; nothing was changed"
+  new=$temp/lash_${version}_$system
+  program "$new/bin/lash" lash
+  program "$new/bin/lashd" lashd
+  "$new/bin/lash" install --prefix "$prefix" || fail "could not switch to $version"
 
   echo "Installed lash and lashd $version in $bin."
   case :$PATH: in

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"lashd/cmd/internal/console"
+	"lashd/cmd/internal/installation"
 	"lashd/internal/pathresolve"
 	"lashd/rpc/client"
 	"lashd/rpc/protocol"
@@ -248,13 +249,14 @@ func (e *Environment) spawn() (<-chan error, error) {
 }
 
 // Program returns the path of lashd: this program, if it is lashd; else the one beside this program or, without it, the one in PATH.
+// After an upgrade, that is the new one, so that a chat of the old version never starts an old daemon.
 func (e *Environment) Program() (string, error) {
 	self, err := os.Executable()
 	if err != nil || e.Name == "lashd" {
 		return self, err
 	}
 	if real, err := pathresolve.Real(self); err == nil {
-		self = real
+		self = installation.Stable(real)
 	}
 	beside := filepath.Join(filepath.Dir(self), "lashd"+executableSuffix)
 	if info, err := os.Stat(beside); err == nil && info.Mode().IsRegular() {

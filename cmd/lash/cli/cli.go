@@ -10,6 +10,8 @@ import (
 	"fmt"
 	_ "time/tzdata" // time zones for schedules, in case the system has none
 
+	"github.com/alecthomas/kong"
+
 	"lashd/cmd/internal/console"
 	"lashd/cmd/internal/daemon"
 )
@@ -70,10 +72,13 @@ type commands struct {
 	Config  configCommand  `cmd:"" help:"Check config.toml."`
 	Backup  backupCommand  `cmd:"" help:"Copy the stored data while turns keep running."`
 	Doctor  doctorCommand  `cmd:"" help:"Check the installation and say how to fix problems."`
+	Service serviceCommand `cmd:"" help:"Start lashd at login; see whether it runs; remove the service."`
+	Upgrade upgradeCommand `cmd:"" help:"Install the newest release of lash and lashd."`
 	Version versionCommand `cmd:"" help:"Print the version."`
 
 	Completion completionCommand `cmd:"" help:"Print a shell completion script."`
 	Complete   completeCommand   `cmd:"" hidden:""`
+	Install    installCommand    `cmd:"" hidden:""`
 }
 
 // Main runs a command and returns its exit code. args are the arguments without the program name. The first SIGINT or SIGTERM
@@ -96,6 +101,11 @@ func Main(args []string) int {
 		err = console.Stdout.Failed()
 	}
 	return console.Report(program, err)
+}
+
+// Model returns the declarations of all commands, for manual pages.
+func Model() *kong.Application {
+	return console.Parser(context.Background(), program, description, &commands{}).Model
 }
 
 // versionCommand implements lash version. It needs no daemon; the version of a

@@ -28,14 +28,19 @@ func (completionCommand) Help() string {
 
   bash   lash completion bash > ~/.local/share/bash-completion/completions/lash
   zsh    lash completion zsh > "${fpath[1]}/_lash"
-  fish   lash completion fish > ~/.config/fish/completions/lash.fish`
+  fish   lash completion fish > ~/.config/fish/completions/lash.fish
+
+A release installs them with the programs.`
 }
 
 // Run prints the script of the shell; kong has checked the name.
 func (c completionCommand) Run() error {
-	fmt.Fprint(console.Stdout, completions[c.Shell])
+	fmt.Fprint(console.Stdout, Completion(c.Shell))
 	return nil
 }
+
+// Completion returns the completion script for bash, zsh or fish.
+func Completion(shell string) string { return completions[shell] }
 
 // completions are the scripts by shell. They call "lash complete", which prints
 // one candidate per line, followed by a tab and its meaning. If there are no

@@ -9,18 +9,17 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
-	"runtime"
-	"slices"
 	"strings"
+
+	"lashd/cmd/internal/installation"
 )
 
-// maxProgram is the size in bytes up to which a program is unpacked.
-const maxProgram = 512 << 20
+// maxRelease is the size in bytes up to which the files of a release are unpacked.
+const maxRelease = 1 << 30
 
-// unpack writes the programs of an archive into dir. inside is the directory of the programs in the
-// archive. It ignores all other files, so names in the archive cannot lead elsewhere.
+// unpack writes the files of an archive into dir, which must not exist. inside is the directory in the archive. It fails for a name that
+// leads elsewhere, and ignores links and devices, which a release does not have.
 func unpack(archive, inside, dir string) error {
 	file, err := os.Open(archive)
 	if err != nil {
@@ -31,44 +30,48 @@ func unpack(archive, inside, dir string) error {
 	if err != nil {
 		return err
 	}
-	missing := slices.Clone(programs)
-	for files := tar.NewReader(plain); len(missing) > 0; {
+	files := tar.NewReader(io.LimitReader(plain, maxRelease))
+	for {
 		header, err := files.Next()
 		if errors.Is(err, io.EOF) {
-			return fmt.Errorf("it has no program %s", missing[0])
+			return nil
+		}
+		if err == nil && header.Typeflag == tar.TypeReg {
+			err = unpackFile(header, inside, dir, files)
 		}
 		if err != nil {
 			return err
 		}
-		at, name := path.Split(header.Name)
-		i := slices.Index(missing, name)
-		if header.Typeflag != tar.TypeReg || at != inside+"/" || i < 0 {
-			continue
-		}
-		if err := writeProgram(filepath.Join(dir, name), files); err != nil {
-			return err
-		}
-		missing = slices.Delete(missing, i, i+1)
 	}
-	return nil
 }
 
-// writeProgram stores a program durably, so that after a power loss its name never leads to an
-// incomplete file.
-func writeProgram(path string, content io.Reader) error {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o755)
+// unpackFile writes one file of an archive. Only files in bin can be executed.
+func unpackFile(header *tar.Header, inside, dir string, content io.Reader) error {
+	name, ok := strings.CutPrefix(header.Name, inside+"/")
+	if !ok || !filepath.IsLocal(name) {
+		return fmt.Errorf("the name %q is not inside of %s", header.Name, inside)
+	}
+	mode := os.FileMode(0o644)
+	if strings.HasPrefix(name, "bin/") {
+		mode = 0o755
+	}
+	path := filepath.Join(dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(file, io.LimitReader(content, maxProgram))
-	return errors.Join(err, file.Chmod(0o755), file.Sync(), file.Close())
+	_, err = io.Copy(file, content)
+	return errors.Join(err, file.Close())
 }
 
-// checkPrograms runs both programs in dir and compares their versions with that of the release. A
-// program for another processor, or for a newer system, thus never replaces one that works.
+// checkPrograms runs both programs of the release in dir and compares their versions with that of the release. A program for another
+// processor, or for a newer system, thus never replaces one that works.
 func checkPrograms(ctx context.Context, dir, version string) error {
-	for _, name := range programs {
-		out, err := exec.CommandContext(ctx, filepath.Join(dir, name), "version").CombinedOutput()
+	for _, name := range installation.Programs {
+		out, err := exec.CommandContext(ctx, filepath.Join(dir, "bin", name), "version").CombinedOutput()
 		said := strings.TrimSpace(string(out))
 		if err != nil {
 			return fmt.Errorf("the new %s does not run on this machine: %w: %s", name, err, said)
@@ -78,16 +81,4 @@ func checkPrograms(ctx context.Context, dir, version string) error {
 		}
 	}
 	return nil
-}
-
-// syncDir makes renames in a directory durable. Windows has no such call.
-func syncDir(dir string) error {
-	if runtime.GOOS == "windows" {
-		return nil
-	}
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }

@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"testing"
 
-	"lashd/test/wait"
+	"lashd/cmd/internal/installation"
 )
 
 // thisSystem is the system for which install.sh downloads an archive here.
@@ -27,64 +27,55 @@ func installer(t *testing.T, base, prefix, before string) *exec.Cmd {
 	return cmd
 }
 
-// prefixed returns a prefix with both programs of version 0.1.0 in bin.
-func prefixed(t *testing.T) (prefix, bin string) {
-	t.Helper()
-	prefix = t.TempDir()
-	bin = filepath.Join(prefix, "bin")
-	if err := os.Rename(installed(t), bin); err != nil {
-		t.Fatal(err)
-	}
-	return prefix, bin
-}
-
 func TestInstall(t *testing.T) {
 	content := release(t, thisSystem)
 	base := published(t, thisSystem, content, serving(content))
-	t.Run("part/12 install.sh installs both programs and says what to do about PATH", func(t *testing.T) {
-		prefix := filepath.Join(t.TempDir(), "a directory")
-		out, err := installer(t, base, prefix, "/none").CombinedOutput()
-		bin := filepath.Join(prefix, "bin")
+	t.Run("issue/21-3 install.sh installs both programs and says what to do about PATH", func(t *testing.T) {
+		to := installation.Installation{Prefix: filepath.Join(t.TempDir(), "a directory")}
+		out, err := installer(t, base, to.Prefix, "/none").Output()
+		bin := filepath.Join(to.Prefix, "bin")
 		want := "Installed lash and lashd 0.2.0 in " + bin + ".\n" + bin + " is not in your PATH. Add this line to the configuration of your shell, such as ~/.profile:\n  export PATH=\"" + bin + ":$PATH\"\n"
 		if err != nil || string(out) != want {
 			t.Errorf("%v, %q, want %q", err, out, want)
 		}
-		if got, files := versions(t, bin), left(t, bin); got != new || len(files) != 2 {
+		if got, files := versions(t, to), left(t, to); got != new || files != "0.2.0 current" {
 			t.Errorf("%s, %q", got, files)
 		}
-		if text, err := os.ReadFile(filepath.Join(prefix, "share/bash-completion/completions/lash")); err != nil || string(text) != "complete" {
+		if text, err := os.ReadFile(filepath.Join(to.Prefix, "share/bash-completion/completions/lash")); err != nil || string(text) != "complete" {
 			t.Errorf("completions %q, %v", text, err)
 		}
 	})
-	t.Run("part/12 install.sh replaces older programs, and finds them in PATH", func(t *testing.T) {
-		prefix, bin := prefixed(t)
-		out, err := installer(t, base+"/", prefix, bin).CombinedOutput()
+	t.Run("issue/21-3 install.sh replaces an older version, and finds it in PATH", func(t *testing.T) {
+		to := installed(t)
+		bin := filepath.Join(to.Prefix, "bin")
+		cmd := installer(t, base+"/", to.Prefix, bin)
+		cmd.Env = append(cmd.Env, "LASH_VERSION=0.2.0")
+		out, err := cmd.Output()
 		if want := "Installed lash and lashd 0.2.0 in " + bin + ".\nTo start: lash login, then lash chat.\n"; err != nil || string(out) != want {
 			t.Errorf("%v, %q, want %q", err, out, want)
 		}
-		if got, files := versions(t, bin), left(t, bin); got != new || len(files) != 2 {
+		if got, files := versions(t, to), left(t, to); got != new || files != "0.1.0 0.2.0 current" {
 			t.Errorf("%s, %q", got, files)
 		}
 	})
-	t.Run("part/12 install.sh says if another lash comes first in PATH", func(t *testing.T) {
-		prefix, bin := prefixed(t)
-		other := installed(t)
-		out, err := installer(t, base, prefix, other+":"+bin).CombinedOutput()
-		if want := "Note: the command lash runs " + other + "/lash, which comes first in your PATH.\n"; err != nil || !strings.HasSuffix(string(out), want) {
+	t.Run("issue/21-3 install.sh says if another lash comes first in PATH", func(t *testing.T) {
+		to, other := installed(t), installed(t)
+		out, err := installer(t, base, to.Prefix, other.Prefix+"/bin:"+to.Prefix+"/bin").Output()
+		if want := "Note: the command lash runs " + other.Prefix + "/bin/lash, which comes first in your PATH.\n"; err != nil || !strings.HasSuffix(string(out), want) {
 			t.Errorf("%v, %q, want %q", err, out, want)
 		}
 	})
-	t.Run("part/12 install.sh reads itself before it runs: a script that is cut does nothing", func(t *testing.T) {
+	t.Run("issue/21-3 install.sh reads itself before it runs: a script that is cut does nothing", func(t *testing.T) {
 		text, err := os.ReadFile("../../../scripts/install.sh")
 		if err != nil {
 			t.Fatal(err)
 		}
-		prefix, bin := prefixed(t)
+		to := installed(t)
 		for _, size := range []int{len(text) / 3, len(text) / 2, len(text) * 4 / 5} {
-			cmd := installer(t, base, prefix, "/none")
+			cmd := installer(t, base, to.Prefix, "/none")
 			cmd.Args, cmd.Stdin = []string{"sh"}, strings.NewReader(string(text[:size]))
 			cmd.Run() // it may fail or succeed
-			if got := versions(t, bin); got != old {
+			if got := versions(t, to); got != old {
 				t.Errorf("%d bytes: %s", size, got)
 			}
 		}
@@ -104,34 +95,36 @@ func TestFailedInstall(t *testing.T) {
 			w.Write(good[:len(good)/2])
 		}, "cannot download "},
 		"the archive is not found":        {good, http.NotFound, "cannot download "},
-		"a program is missing":            {archive(t, thisSystem, map[string]string{"lash": program("lash", "0.2.0")}), nil, "the archive has no program lashd"},
-		"a program does not run here":     {archive(t, thisSystem, map[string]string{"lash": "#!/none", "lashd": program("lashd", "0.2.0")}), nil, "the new lash does not run on this machine"},
-		"a program is of another version": {archive(t, thisSystem, map[string]string{"lash": program("lash", "0.2.0"), "lashd": program("lashd", "0.1.0")}), nil, "the new lashd says that it is 'lashd 0.1.0', not 0.2.0"},
+		"a program is missing":            {without(t, thisSystem, "lashd", ""), nil, "the archive has no program lashd"},
+		"a program does not run here":     {without(t, thisSystem, "lash", "#!/none"), nil, "the new lash does not run on this machine"},
+		"a program is of another version": {without(t, thisSystem, "lashd", program("lashd", "0.1.0")), nil, "the new lashd says that it is 'lashd 0.1.0', not 0.2.0"},
 	} {
-		t.Run("part/12 install.sh leaves the old programs if "+name, func(t *testing.T) {
+		t.Run("issue/21-3 install.sh leaves the old programs if "+name, func(t *testing.T) {
 			if x.answer == nil {
 				x.answer = serving(x.content)
 			}
-			prefix, bin := prefixed(t)
-			out, err := installer(t, published(t, thisSystem, x.content, x.answer), prefix, bin).CombinedOutput()
+			to := installed(t)
+			out, err := installer(t, published(t, thisSystem, x.content, x.answer), to.Prefix, to.Prefix+"/bin").CombinedOutput()
 			if err == nil || !strings.Contains(string(out), "install.sh: "+x.want) || !strings.HasSuffix(string(out), "; nothing was changed\n") {
 				t.Errorf("%v, %q, want %q", err, out, x.want)
 			}
-			if got, files := versions(t, bin), left(t, bin); got != old || len(files) != 2 {
+			if got, files := versions(t, to), left(t, to); got != old || files != "0.1.0 current" {
 				t.Errorf("%s, %q", got, files)
 			}
 		})
 	}
-	t.Run("part/12 install.sh refuses what it cannot do", func(t *testing.T) {
+	t.Run("issue/21-3 install.sh refuses what it cannot do", func(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "file")
 		if err := os.WriteFile(file, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		other := published(t, "plan9_mips", good, nil)
 		for _, x := range []struct{ base, prefix, want string }{
+			{"", t.TempDir(), "install.sh: this copy of install.sh has no address; set LASH_BASE_URL to that of the releases\n"},
+			{other, "here", "install.sh: PREFIX is here, but must be an absolute path\n"},
 			{"http://192.0.2.1", t.TempDir(), "install.sh: http://192.0.2.1 is not an https URL; releases are downloaded over https only\n"},
-			{other, file, "install.sh: cannot write to " + file + "/bin; set PREFIX to a directory of yours\n"},
-			{other, t.TempDir(), "install.sh: checksums.txt at " + other + " has no archive for " + thisSystem + "; build lash from source\n"},
+			{other, file, "install.sh: cannot write to " + file + "/lib/lash; set PREFIX to a directory of yours\n"},
+			{other, t.TempDir(), "install.sh: checksums.txt at " + other + "/latest/download has no archive for " + thisSystem + "; build lash from source\n"},
 		} {
 			out, err := installer(t, x.base, x.prefix, "/none").CombinedOutput()
 			if err == nil || string(out) != x.want {
@@ -141,29 +134,40 @@ func TestFailedInstall(t *testing.T) {
 	})
 }
 
-func TestKilledInstall(t *testing.T) {
-	t.Run("part/12 after a kill between the two programs both work, and install.sh completes it", func(t *testing.T) {
-		content := release(t, thisSystem)
-		base := published(t, thisSystem, content, serving(content))
-		prefix, bin := prefixed(t)
-		// A mv that stops before it moves lash.
-		slow := t.TempDir()
-		reached := filepath.Join(slow, "reached")
-		script := "#!/bin/sh\ncase $3 in */lash) touch '" + reached + "'; exec sleep 600;; esac\nPATH=${PATH#*:}\nexec mv \"$@\"\n"
-		if err := os.WriteFile(filepath.Join(slow, "mv"), []byte(script), 0o755); err != nil {
-			t.Fatal(err)
+func TestUnreachableServer(t *testing.T) {
+	t.Run("issue/21-3 install.sh without network leaves the old programs", func(t *testing.T) {
+		to := installed(t)
+		out, err := installer(t, "http://127.0.0.1:1", to.Prefix, "/none").CombinedOutput()
+		if want := "install.sh: cannot download http://127.0.0.1:1/latest/download/checksums.txt; nothing was changed\n"; err == nil || !strings.HasSuffix(string(out), want) {
+			t.Errorf("%v, %q, want %q", err, out, want)
 		}
-		cmd := installer(t, base, prefix, slow)
+		if got, files := versions(t, to), left(t, to); got != old || files != "0.1.0 current" {
+			t.Errorf("%s, %q", got, files)
+		}
+	})
+}
+
+func TestKilledInstall(t *testing.T) {
+	t.Run("issue/21-3 after a kill of install.sh the old programs work, and the next run completes", func(t *testing.T) {
+		content := release(t, thisSystem)
+		reached, hang := make(chan struct{}), make(chan struct{})
+		slow := published(t, thisSystem, content, func(w http.ResponseWriter, _ *http.Request) {
+			close(reached)
+			<-hang
+		})
+		defer close(hang)
+		to := installed(t)
+		cmd := installer(t, slow, to.Prefix, "/none")
 		ownGroup(cmd)
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		wait.Until(t, "it is about to replace lash", func() bool { _, err := os.Stat(reached); return err == nil })
+		<-reached
 		killGroup(cmd)
-		if got := versions(t, bin); got != "lash 0.1.0, lashd 0.2.0" {
+		if got := versions(t, to); got != old {
 			t.Error(got)
 		}
-		if out, err := installer(t, base, prefix, bin).CombinedOutput(); err != nil || versions(t, bin) != new {
+		if out, err := installer(t, published(t, thisSystem, content, serving(content)), to.Prefix, "/none").CombinedOutput(); err != nil || versions(t, to) != new {
 			t.Errorf("%v, %q", err, out)
 		}
 	})

@@ -4,7 +4,6 @@ package upgrade
 
 import (
 	"archive/tar"
-	"bufio"
 	"bytes"
 	"compress/gzip"
 	"context"
@@ -17,36 +16,57 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"lashd/cmd/internal/installation"
+	"lashd/test/skip"
 )
 
-// baseVariable, dirVariable and stopVariable make the test binary upgrade a directory and stop before a step, to be killed there.
-const baseVariable, dirVariable, stopVariable = "UPGRADE_TEST_BASE", "UPGRADE_TEST_DIR", "UPGRADE_TEST_STOP"
+// Environment variables that make the test binary upgrade or install in a prefix.
+const baseVariable, prefixVariable, releaseVariable = "UPGRADE_TEST_BASE", "UPGRADE_TEST_PREFIX", "UPGRADE_TEST_RELEASE"
+
+// The main thread makes the system calls of an upgrade, so that strace can count them.
+func init() { runtime.LockOSThread() }
 
 func TestMain(m *testing.M) {
-	if os.Getenv(baseVariable) == "" {
+	to := installation.Installation{Prefix: os.Getenv(prefixVariable)}
+	var err error
+	switch base, dir := os.Getenv(baseVariable), os.Getenv(releaseVariable); {
+	case base != "":
+		err = upgradeTo(context.Background(), base, to)
+	case dir != "":
+		err = to.Switch(dir, "0.2.0")
+	default:
 		os.Exit(m.Run())
 	}
-	c := Config{BaseURL: os.Getenv(baseVariable), Dir: os.Getenv(dirVariable), Current: "0.1.0", System: anySystem, Report: func(step string) {
-		if strings.HasPrefix(step+"\n", os.Getenv(stopVariable)) {
-			fmt.Println(step)
-			select {}
-		}
-	}}
-	r, err := c.Newest(context.Background())
-	if err == nil {
-		err = c.Install(context.Background(), r)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
 	}
-	fmt.Println(err)
 }
 
-// program is a script that prints the name and the version of a program.
+// upgradeTo runs a whole upgrade.
+func upgradeTo(ctx context.Context, base string, to installation.Installation) error {
+	s := Source{Address: base, System: anySystem}
+	r, err := s.Find(ctx, "")
+	if err != nil {
+		return err
+	}
+	return s.Install(ctx, r, to)
+}
+
+// program is a script that prints the name and the version of a program. Its command install does what that of lash does.
 func program(name, version string) string {
-	return "#!/bin/sh\necho " + name + " " + version + "\n"
+	self, err := os.Executable()
+	if err != nil {
+		panic(err)
+	}
+	return "#!/bin/sh\n[ \"$1\" != install ] || exec env " + prefixVariable + "=\"$3\" " + releaseVariable + "=\"$(dirname \"$(dirname \"$0\")\")\" '" + self + "'\necho " + name + " " + version + "\n"
 }
 
 // archive returns a release archive with these files, in the order of their names.
@@ -77,9 +97,9 @@ func published(t *testing.T, system string, content []byte, answer http.HandlerF
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
-		case "/checksums.txt":
+		case "/latest/download/checksums.txt", "/download/v0.2.0/checksums.txt", "/download/v0.3.0/checksums.txt":
 			fmt.Fprintf(w, "%064d  lash_0.2.0_linux_other.tar.gz\n%x  lash_0.2.0_%s.tar.gz\n", 0, sha256.Sum256(content), system)
-		case "/lash_0.2.0_" + system + ".tar.gz":
+		case "/latest/download/lash_0.2.0_" + system + ".tar.gz", "/download/v0.2.0/lash_0.2.0_" + system + ".tar.gz":
 			answer(w, r)
 		default:
 			http.NotFound(w, r)
@@ -94,32 +114,46 @@ func serving(content []byte) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { w.Write(content) }
 }
 
-// release returns an archive of version 0.2.0. Its completions have the name of a program.
+// release returns an archive of version 0.2.0.
 func release(t *testing.T, system string) []byte {
-	return archive(t, system, map[string]string{
-		"README.md": "text", "lash": program("lash", "0.2.0"), "lashd": program("lashd", "0.2.0"),
-		"a/completions/lash": "complete", "share/bash-completion/completions/lash": "complete",
-	})
+	return archive(t, system, files("0.2.0"))
 }
 
-// installed returns a directory with both programs of version 0.1.0.
-func installed(t *testing.T) string {
+// files are those of a release. Only version 0.1.0 has a page about old.
+func files(version string) map[string]string {
+	all := map[string]string{
+		"LICENSE": "text", "bin/lash": program("lash", version), "bin/lashd": program("lashd", version),
+		"share/man/man1/lash.1": version, "share/bash-completion/completions/lash": "complete",
+	}
+	if version == "0.1.0" {
+		all["share/man/man1/lash-old.1"] = version
+	}
+	return all
+}
+
+// installed returns a prefix with version 0.1.0.
+func installed(t *testing.T) installation.Installation {
 	t.Helper()
-	dir := t.TempDir()
-	for _, name := range programs {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(program(name, "0.1.0")), 0o755); err != nil {
+	to := installation.Installation{Prefix: t.TempDir()}
+	dir := filepath.Join(to.Lib(), "download-0", "release")
+	for name, text := range files("0.1.0") {
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o755)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return dir
+	if err := errors.Join(to.Switch(dir, "0.1.0"), os.RemoveAll(filepath.Dir(dir))); err != nil {
+		t.Fatal(err)
+	}
+	return to
 }
 
-// versions returns what the programs in a directory print, and fails the test if the directory has other files.
-func versions(t *testing.T, dir string) string {
+// versions returns what the programs of an installation print.
+func versions(t *testing.T, i installation.Installation) string {
 	t.Helper()
 	var all []string
-	for _, name := range []string{"lash", "lashd"} {
-		out, err := exec.Command(filepath.Join(dir, name), "version").CombinedOutput()
+	for _, name := range installation.Programs {
+		out, err := exec.Command(filepath.Join(i.Prefix, "bin", name), "version").CombinedOutput()
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -128,63 +162,69 @@ func versions(t *testing.T, dir string) string {
 	return strings.Join(all, ", ")
 }
 
-func left(t *testing.T, dir string) (names []string) {
+// left returns the names in the directory of releases, without the numbers that make them unique.
+func left(t *testing.T, i installation.Installation) string {
 	t.Helper()
-	entries, err := os.ReadDir(dir)
+	entries, err := os.ReadDir(i.Lib())
 	if err != nil {
 		t.Fatal(err)
 	}
+	var names []string
 	for _, e := range entries {
-		names = append(names, e.Name())
+		name, _, _ := strings.Cut(e.Name(), "-")
+		names = append(names, name)
 	}
-	return names
-}
-
-// upgrade runs a whole upgrade from version 0.1.0.
-func upgrade(t *testing.T, base, dir string) error {
-	t.Helper()
-	c := Config{BaseURL: base, Dir: dir, Current: "0.1.0", System: anySystem}
-	r, err := c.Newest(t.Context())
-	if err != nil {
-		return err
-	}
-	return c.Install(t.Context(), r)
+	return strings.Join(names, " ")
 }
 
 const old, new = "lash 0.1.0, lashd 0.1.0", "lash 0.2.0, lashd 0.2.0"
 
 func TestUpgrade(t *testing.T) {
-	t.Run("part/12 both programs are replaced, and nothing else stays", func(t *testing.T) {
-		content, dir := release(t, anySystem), installed(t)
-		base := published(t, anySystem, content, serving(content))
-		c := Config{BaseURL: base + "/", Dir: dir, Current: "0.1.0", System: anySystem}
-		r, err := c.Newest(t.Context())
-		if err != nil || r.Version != "0.2.0" || !c.Newer(r) {
-			t.Fatalf("%+v, %v", r, err)
+	content, to := release(t, anySystem), installed(t)
+	base := published(t, anySystem, content, serving(content))
+	t.Run("issue/21-3 an upgrade replaces both programs and their pages at once", func(t *testing.T) {
+		if got := versions(t, to); got != old {
+			t.Errorf("before: %s", got)
 		}
-		if got := versions(t, dir); got != old {
-			t.Errorf("after a check: %s", got)
-		}
-		if err := c.Install(t.Context(), r); err != nil {
+		if err := upgradeTo(t.Context(), base+"/", to); err != nil {
 			t.Fatal(err)
 		}
-		if got, files := versions(t, dir), left(t, dir); got != new || len(files) != 2 {
+		if got, files := versions(t, to), left(t, to); got != new || files != "0.1.0 0.2.0 current" {
 			t.Errorf("%s, %q", got, files)
 		}
-		if c.Current = "0.10.0"; c.Newer(r) {
-			t.Error("0.2.0 is newer than 0.10.0")
+		man := filepath.Join(to.Prefix, "share/man/man1")
+		if text, err := os.ReadFile(filepath.Join(man, "lash.1")); err != nil || string(text) != "0.2.0" {
+			t.Errorf("%q, %v", text, err)
+		}
+		if _, err := os.Lstat(filepath.Join(man, "lash-old.1")); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("a page that the new release does not have: %v", err)
 		}
 	})
-	t.Run("part/12 the files of an upgrade that runs at the same time stay", func(t *testing.T) {
-		content, dir := release(t, anySystem), installed(t)
-		other := filepath.Join(dir, tempPrefix+"other")
-		if err := os.Mkdir(other, 0o700); err != nil {
+	t.Run("issue/21-3 the release before the current one stays, older ones go after an hour", func(t *testing.T) {
+		age(t, to)
+		if err := upgradeTo(t.Context(), base, to); err != nil {
 			t.Fatal(err)
 		}
-		if err := upgrade(t, published(t, anySystem, content, serving(content)), dir); err != nil {
-			t.Error(err)
+		if files := left(t, to); files != "0.2.0 0.2.0 current" {
+			t.Errorf("%q", files)
 		}
-		if _, err := os.Stat(other); err != nil {
+	})
+	t.Run("issue/21-3 a version can be named, and versions are compared by number", func(t *testing.T) {
+		s := Source{Address: base, System: anySystem}
+		r, err := s.Find(t.Context(), "0.2.0")
+		if err != nil || r.Version != "0.2.0" || r.Compare("0.10.0") >= 0 || r.Compare("0.1.9") <= 0 || r.Compare("0.2.0") != 0 {
+			t.Errorf("%+v, %v", r, err)
+		}
+		for version, want := range map[string]string{
+			"0.3.0": "has version 0.2.0 instead of 0.3.0", "0.4.0": "the server answered 404 Not Found", "../x": `"../x" is not a version`,
+		} {
+			if _, err := s.Find(t.Context(), version); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v, want %q", version, err, want)
+			}
+		}
+	})
+	t.Run("issue/21-3 a build without a release address says so", func(t *testing.T) {
+		if _, err := (Source{}).Find(t.Context(), ""); !errors.Is(err, errNoAddress) {
 			t.Error(err)
 		}
 	})
@@ -197,125 +237,154 @@ func TestFailedUpgrade(t *testing.T) {
 		answer  http.HandlerFunc
 		want    string
 	}{
-		"the checksum is wrong":    {good, serving(archive(t, anySystem, map[string]string{"lash": "bad", "lashd": "bad"})), "the checksum is wrong: it is "},
+		"the checksum is wrong":    {good, serving(archive(t, anySystem, files("0.3.0"))), "the checksum is wrong: it is "},
 		"the archive is not found": {good, http.NotFound, "the server answered 404 Not Found"},
 		"the download is cut": {good, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", fmt.Sprint(len(good)))
 			w.Write(good[:len(good)/2])
 		}, "unexpected EOF"},
-		"a program is missing":                  {archive(t, anySystem, map[string]string{"lashd": program("lashd", "0.2.0")}), nil, "it has no program lash; nothing was changed"},
-		"a program does not run here":           {archive(t, anySystem, map[string]string{"lash": program("lash", "0.2.0"), "lashd": "\x7fELF"}), nil, "the new lashd does not run on this machine"},
-		"a program is of another version":       {archive(t, anySystem, map[string]string{"lash": program("lash", "0.3.0"), "lashd": program("lashd", "0.2.0")}), nil, `the new lash says that it is "lash 0.3.0", not "lash 0.2.0"`},
+		"a program is missing":                  {without(t, anySystem, "lash", ""), nil, "bin/lash: no such file or directory"},
+		"a program does not run here":           {without(t, anySystem, "lashd", "\x7fELF"), nil, "the new lashd does not run on this machine"},
+		"a program is of another version":       {without(t, anySystem, "lash", program("lash", "0.3.0")), nil, `the new lash says that it is "lash 0.3.0", not "lash 0.2.0"`},
+		"a name in the archive leads elsewhere": {archive(t, anySystem, map[string]string{"../x": "text"}), nil, "is not inside of"},
 		"the archive is no archive":             {[]byte("hello"), nil, "nothing was changed"},
 		"a redirect leads to an unsafe address": {good, http.RedirectHandler("http://192.0.2.1/x", http.StatusFound).ServeHTTP, "over https only"},
 	} {
-		t.Run("part/12 the old programs stay if "+name, func(t *testing.T) {
+		t.Run("issue/21-3 the old programs stay if "+name, func(t *testing.T) {
 			if x.answer == nil {
 				x.answer = serving(x.content)
 			}
-			dir := installed(t)
-			err := upgrade(t, published(t, anySystem, x.content, x.answer), dir)
+			to := installed(t)
+			err := upgradeTo(t.Context(), published(t, anySystem, x.content, x.answer), to)
 			if err == nil || !strings.Contains(err.Error(), x.want) || !strings.HasSuffix(err.Error(), "; nothing was changed") {
 				t.Errorf("%v, want %q", err, x.want)
 			}
-			if got, files := versions(t, dir), left(t, dir); got != old || len(files) != 2 {
+			if got, files := versions(t, to), left(t, to); got != old || files != "0.1.0 current" {
 				t.Errorf("%s, %q", got, files)
 			}
 		})
 	}
-	t.Run("part/12 a plain http address of another machine is refused", func(t *testing.T) {
-		if err := upgrade(t, "http://192.0.2.1", installed(t)); err == nil || !strings.Contains(err.Error(), "over https only") {
+	t.Run("issue/21-3 a plain http address of another machine is refused", func(t *testing.T) {
+		if err := upgradeTo(t.Context(), "http://192.0.2.1", installed(t)); err == nil || !strings.Contains(err.Error(), "over https only") {
 			t.Error(err)
 		}
 	})
-	t.Run("part/12 a release without this system says so", func(t *testing.T) {
-		_, err := Config{BaseURL: published(t, anySystem, good, nil), System: "plan9_mips"}.Newest(t.Context())
-		if err == nil || !strings.Contains(err.Error(), "has no archive for plan9_mips") {
+	t.Run("issue/21-3 a server that does not answer is reported", func(t *testing.T) {
+		to := installed(t)
+		if err := upgradeTo(t.Context(), "http://127.0.0.1:1", to); err == nil || !strings.Contains(err.Error(), "connection refused") {
 			t.Error(err)
+		}
+	})
+	t.Run("issue/21-3 a release without this system says so", func(t *testing.T) {
+		s := Source{Address: published(t, anySystem, good, nil), System: "plan9_mips"}
+		if _, err := s.Find(t.Context(), ""); err == nil || !strings.Contains(err.Error(), "has no archive for plan9_mips") {
+			t.Error(err)
+		}
+	})
+	t.Run("issue/21-3 a program that is not a link of the installation stays", func(t *testing.T) {
+		to := installed(t)
+		path := filepath.Join(to.Prefix, "bin/lash")
+		if err := errors.Join(os.Remove(path), os.WriteFile(path, []byte(program("lash", "9.9.9")), 0o755)); err != nil {
+			t.Fatal(err)
+		}
+		err := upgradeTo(t.Context(), published(t, anySystem, good, serving(good)), to)
+		if err == nil || !strings.Contains(err.Error(), path+" was not installed by install.sh; move it away") {
+			t.Error(err)
+		}
+		if got := versions(t, to); got != "lash 9.9.9, lashd 0.1.0" {
+			t.Error(got)
 		}
 	})
 }
 
-func TestHalfAnUpgrade(t *testing.T) {
-	t.Run("part/12 a lash that cannot be replaced stays beside the new lashd, and the error says so", func(t *testing.T) {
-		content, dir := release(t, anySystem), installed(t)
-		if err := errors.Join(os.Remove(filepath.Join(dir, "lash")), os.Mkdir(filepath.Join(dir, "lash"), 0o700)); err != nil {
-			t.Fatal(err)
-		}
-		err := upgrade(t, published(t, anySystem, content, serving(content)), dir)
-		if err == nil || !strings.HasPrefix(err.Error(), "lashd is now 0.2.0, but lash could not be replaced: ") || !strings.HasSuffix(err.Error(), "; they work together; run lash upgrade again") {
-			t.Error(err)
-		}
-	})
+// without returns a release in which a program has another content, or none.
+func without(t *testing.T, system, program, content string) []byte {
+	all := files("0.2.0")
+	all["bin/"+program] = content
+	if content == "" {
+		delete(all, "bin/"+program)
+	}
+	return archive(t, system, all)
 }
 
 func TestUpgradeWithoutPermission(t *testing.T) {
-	t.Run("part/12 a directory that cannot be written is reported before anything is downloaded", func(t *testing.T) {
-		dir := filepath.Join(t.TempDir(), "missing")
+	t.Run("issue/21-3 a directory that cannot be written is reported before anything is downloaded", func(t *testing.T) {
+		to := installation.Installation{Prefix: filepath.Join(t.TempDir(), "missing")}
+		want := "no such file"
 		if os.Geteuid() != 0 {
-			dir = installed(t)
-			if err := os.Chmod(dir, 0o500); err != nil {
+			to, want = installed(t), "run lash upgrade as the user who installed lash"
+			if err := os.Chmod(to.Lib(), 0o500); err != nil {
 				t.Fatal(err)
 			}
 		}
 		base := published(t, anySystem, release(t, anySystem), func(http.ResponseWriter, *http.Request) { t.Error("the archive was downloaded") })
-		if err := upgrade(t, base, dir); err == nil || !strings.Contains(err.Error(), "cannot write to "+dir) {
+		if err := upgradeTo(t.Context(), base, to); err == nil || !strings.Contains(err.Error(), want) {
 			t.Error(err)
 		}
 	})
 }
 
+// changing are the system calls between which an upgrade is killed.
+const changing = "mkdirat,renameat,renameat2,symlinkat,unlinkat,fsync,fchmodat,utimensat,openat,write"
+
+// TestKilledUpgrade kills an upgrade before each system call that could change a file. The pair of programs is always of one version.
 func TestKilledUpgrade(t *testing.T) {
+	strace, err := exec.LookPath("strace")
+	skip.Unless(t, "STRACE", err == nil, "strace is not installed")
 	content := release(t, anySystem)
-	for stop, want := range map[string]string{
-		"Downloading": old, "Checking": old, "Replacing lashd\n": old, "Replacing lash\n": "lash 0.1.0, lashd 0.2.0",
-	} {
-		t.Run("part/12 after a kill before "+strings.TrimSpace(stop)+" the programs work, and the next upgrade completes it", func(t *testing.T) {
-			dir, base := installed(t), published(t, anySystem, content, serving(content))
-			kill(t, base, dir, stop)
-			if got := versions(t, dir); got != want {
-				t.Errorf("%s, want %s", got, want)
+	base := published(t, anySystem, content, serving(content))
+	for name, start := range map[string]func(*testing.T) installation.Installation{"an upgrade": installed, "a first installation": func(t *testing.T) installation.Installation {
+		to := installation.Installation{Prefix: t.TempDir()}
+		return to
+	}} {
+		t.Run("issue/21-3 a kill at any point of "+name+" leaves programs of one version, and the next one completes", func(t *testing.T) {
+			killed, seen := 0, map[string]int{}
+			for ; ; killed++ {
+				to := start(t)
+				os.MkdirAll(to.Lib(), 0o755)
+				cmd := exec.Command(strace, "-qq", "-o", os.DevNull, "-e", "trace="+changing, "-e", fmt.Sprintf("inject=%s:signal=SIGKILL:when=%d", changing, killed+1), os.Args[0])
+				cmd.Env = append(os.Environ(), baseVariable+"="+base, prefixVariable+"="+to.Prefix)
+				if out, err := cmd.CombinedOutput(); err == nil {
+					break
+				} else if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || status.Signal() != syscall.SIGKILL {
+					t.Fatalf("%v, %s", err, out)
+				}
+				got := pair(t, to)
+				seen[got]++
+				if got != old && got != new && !(name == "a first installation" && strings.HasSuffix(got, "none")) {
+					t.Fatalf("killed before system call %d: %s", killed+1, got)
+				}
+				if err := upgradeTo(t.Context(), base, to); err != nil || versions(t, to) != new {
+					t.Fatalf("killed before system call %d, then %v, %s", killed+1, err, versions(t, to))
+				}
 			}
-			age(t, dir)
-			if err := upgrade(t, base, dir); err != nil {
-				t.Error(err)
-			}
-			if got, files := versions(t, dir), left(t, dir); got != new || len(files) != 2 {
-				t.Errorf("%s, %q", got, files)
+			t.Logf("%d kills: %v", killed, seen)
+			if killed < 30 || seen[new] == 0 {
+				t.Errorf("%d kills, %v: some parts of an upgrade were not reached", killed, seen)
 			}
 		})
 	}
 }
 
-// kill upgrades a directory in another process, and kills it before a step.
-func kill(t *testing.T, base, dir, stop string) {
-	t.Helper()
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), baseVariable+"="+base, dirVariable+"="+dir, stopVariable+"="+stop)
-	out, err := cmd.StdoutPipe()
-	if err == nil {
-		err = cmd.Start()
+// pair returns what the programs print, or "none" for one that does not exist.
+func pair(t *testing.T, i installation.Installation) string {
+	if _, err := os.Stat(filepath.Join(i.Prefix, "bin/lashd")); err != nil {
+		return "none"
 	}
+	return versions(t, i)
+}
+
+// age makes all releases and temporary directories look abandoned.
+func age(t *testing.T, i installation.Installation) {
+	t.Helper()
+	entries, err := os.ReadDir(i.Lib())
 	if err != nil {
 		t.Fatal(err)
 	}
-	line, _ := bufio.NewReader(out).ReadString('\n')
-	if !strings.HasPrefix(line, strings.TrimSpace(stop)) {
-		t.Errorf("it stopped at %q, want %q", line, stop)
-	}
-	cmd.Process.Signal(syscall.SIGKILL)
-	cmd.Wait()
-}
-
-// age makes all temporary directories look abandoned.
-func age(t *testing.T, dir string) {
-	t.Helper()
-	for _, name := range left(t, dir) {
-		if strings.HasPrefix(name, tempPrefix) {
-			before := time.Now().Add(-2 * abandoned)
-			if err := os.Chtimes(filepath.Join(dir, name), before, before); err != nil {
-				t.Fatal(err)
-			}
+	for _, e := range entries {
+		before := time.Now().Add(-2 * time.Hour)
+		if err := os.Chtimes(filepath.Join(i.Lib(), e.Name()), before, before); err != nil {
+			t.Fatal(err)
 		}
 	}
 }
@@ -325,29 +394,24 @@ func TestOwnerOfPrograms(t *testing.T) {
 		"/opt/homebrew/Cellar/lash/0.1.0/bin/lash": "Homebrew installed /opt/homebrew/Cellar/lash/0.1.0/bin/lash; upgrade it with: brew upgrade lash",
 		"/nix/store/abc-lash/bin/lash":             "nix profile upgrade lash",
 		"/usr/bin/lash":                            "upgrade it with the package manager",
-		"/home/ann/go/bin/lash":                    "go install ./cmd/lash ./cmd/lashd",
+		"/home/ann/go/bin/lash":                    "CGO_ENABLED=0 go install ./cmd/...",
 	} {
-		t.Run("part/12 an upgrade says what to do with "+path, func(t *testing.T) {
-			if err := checkOwner(path); err == nil || !strings.Contains(err.Error(), want) {
+		t.Run("issue/21-3 an upgrade says what to do with "+path, func(t *testing.T) {
+			if _, err := Installed(path); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%v, want %q", err, want)
 			}
 		})
 	}
-	t.Run("part/12 a released program is replaced where its links lead", func(t *testing.T) {
-		Released = "true"
-		defer func() { Released = "" }()
-		dir, link := installed(t), filepath.Join(t.TempDir(), "lash")
-		if err := os.Symlink(filepath.Join(dir, "lash"), link); err != nil {
+	t.Run("issue/21-3 a program of a release belongs to the prefix where its links lead", func(t *testing.T) {
+		to, link := installed(t), filepath.Join(t.TempDir(), "lash")
+		if err := os.Symlink(filepath.Join(to.Prefix, "bin/lash"), link); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := Dir(link); err != nil || got != dir {
-			t.Errorf("%q, %v, want %q", got, err, dir)
+		if got, err := Installed(link); err != nil || got != to {
+			t.Errorf("%q, %v, want %q", got, err, to)
 		}
-		if err := os.Remove(filepath.Join(dir, "lashd")); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := Dir(link); err == nil || !strings.Contains(err.Error(), "there is no program lashd in "+dir) {
-			t.Error(err)
+		if got, want := installation.Stable(link), filepath.Join(to.Lib(), "current/bin/lash"); got != want {
+			t.Errorf("%q, want %q", got, want)
 		}
 	})
 }

@@ -119,6 +119,11 @@ func parse(ctx context.Context, args []string) (*kong.Context, *daemon.Globals, 
 	return parsed, &c.Globals, err
 }
 
+// Model returns the declarations of all commands, for manual pages.
+func Model() *kong.Application {
+	return console.Parser(context.Background(), "lashd", description, &commands{}).Model
+}
+
 // asksHelp reports whether the command line asks for help.
 func asksHelp(args []string) bool {
 	return slices.Contains(args, "-h") || slices.Contains(args, "--help")
