@@ -42,8 +42,7 @@ func Of(program string) (i Installation, ok bool) {
 	if lib != i.Lib() {
 		return Installation{}, false
 	}
-	_, err = os.Readlink(i.current())
-	return i, err == nil
+	return i, isLink(i.current())
 }
 
 // Stable returns a path of a program that leads to the newest release after upgrades: the one in current if a release contains it, else
@@ -77,8 +76,11 @@ func (i Installation) Switch(dir, version string) error {
 	if err != nil {
 		return err
 	}
-	before, _ := os.Readlink(i.current()) // "" at the first installation
-	old, _ := published(filepath.Join(i.Lib(), before))
+	before, err := pathresolve.Real(i.current())
+	if err != nil {
+		return err
+	}
+	old, _ := published(before) // none at the first installation
 	if err := link(release, i.current()); err != nil {
 		return err
 	}
@@ -86,7 +88,7 @@ func (i Installation) Switch(dir, version string) error {
 		err = fmt.Errorf("version %s is in %s now, but not all links to it could be created: %w; install it again", version, i.current(), err)
 	}
 	i.removeLinks(old, files)
-	i.removeReleases(before, release)
+	i.removeReleases(filepath.Base(before), release)
 	return err
 }
 
@@ -139,10 +141,16 @@ func (i Installation) checkLinks() error {
 	return nil
 }
 
-// owns reports whether path is a link into current.
+// owns reports whether path is a link into a release.
 func (i Installation) owns(path string) bool {
-	target, err := os.Readlink(path)
-	return err == nil && strings.HasPrefix(filepath.Join(filepath.Dir(path), target), i.current()+string(filepath.Separator))
+	real, err := pathresolve.Real(path)
+	lib, libErr := pathresolve.Real(i.Lib())
+	return isLink(path) && errors.Join(err, libErr) == nil && strings.HasPrefix(real, lib+string(filepath.Separator))
+}
+
+func isLink(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && info.Mode()&fs.ModeSymlink != 0
 }
 
 // linkAll creates the links to files of the current release. Files of others in share stay.

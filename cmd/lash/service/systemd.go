@@ -52,7 +52,7 @@ func unit(d Daemon) (string, error) {
 		}
 	}
 	log := strings.ReplaceAll(d.Log, "%", "%%")
-	return fmt.Sprintf(unitText, strings.ReplaceAll(quoted(d.Program), "$", "$$"), quoted("LASHD_HOME="+d.Home), quoted("LASHD_SOCKET="+d.Socket),
+	return fmt.Sprintf(unitText, quoted(d.Program), quoted("LASHD_HOME="+d.Home), quoted("LASHD_SOCKET="+d.Socket),
 		quoted("PATH="+d.Path), log, log), nil
 }
 
