@@ -73,10 +73,8 @@ func (ms sessionMonitors) restartArmed(declared bool) {
 }
 
 // declare takes over the monitors that plugins declare, right after the plugins were opened. It runs on the actor.
-// In a sandboxed session they are not armed: a command of a monitor would run outside the sandbox without anyone
-// asking for it.
+// In a session that a sandboxed plugin created they are not armed: a command could run in a wider sandbox than the plugin's.
 func (ms sessionMonitors) declare(plugins *plugin.Session) error {
-	// A session created from a sandbox must not run commands outside it on its own.
 	held := ms.st.row.Authority.Ceiling
 	return ms.move(ms.st.ctx, func(d *monitor.Draft) { d.Declare(plugins.Monitors(), held == nil || !held.Sandboxed) })
 }

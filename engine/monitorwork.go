@@ -5,16 +5,10 @@ import (
 	"errors"
 	"path/filepath"
 	"sync"
-	"time"
 
 	"lashd/engine/background"
 	"lashd/engine/monitor"
 	"lashd/rpc/protocol"
-)
-
-const (
-	minBatchDelay = 50 * time.Millisecond // lines that arrive within it share a commit
-	maxBatchDelay = 10 * time.Second      // reached by a command that prints faster than lines are stored
 )
 
 // monitorWorker returns the worker that runs a monitor's command and stores its lines. If the daemon stops and the
@@ -29,7 +23,11 @@ func monitorWorker(spec protocol.MonitorSpec) worker {
 		t := w.now()
 		lines, ended := background.NewLineBuffer(), make(chan struct{})
 		var telling sync.WaitGroup
-		telling.Go(func() { w.sendLines(lines, ended) })
+		telling.Go(func() {
+			if err := monitor.Store(lines, ended, w.storeOutput); err != nil {
+				w.cancel(&taskStop{by: "internal:session", reason: err.Error()})
+			}
+		})
 		out := w.eng.commands.Watch(ctx, &t, &spec, row.Cwd, lines)
 		close(ended)
 		telling.Wait()
@@ -43,46 +41,6 @@ func absIn(cwd, dir string) string {
 		return filepath.Clean(dir)
 	}
 	return filepath.Join(cwd, dir)
-}
-
-// sendLines stores the lines of a monitor until the command has ended and all lines are stored. It runs on its own
-// goroutine beside the command, so a slow session delays only this monitor. While lines are dropped because the
-// buffer is full, it doubles the delay between commits up to maxBatchDelay.
-func (w *work) sendLines(lines *background.LineBuffer, ended <-chan struct{}) {
-	h, delay := monitor.Output{}, minBatchDelay
-	for over := false; !over; {
-		select {
-		case <-lines.Ready():
-			over = waitFor(delay, ended)
-		case <-ended:
-			over = true
-		}
-		h.Lines, h.Dropped = lines.Take()
-		if len(h.Lines) == 0 {
-			continue
-		}
-		h.Number++
-		if err := w.storeOutput(h); err != nil {
-			w.cancel(&taskStop{by: "internal:session", reason: err.Error()})
-			return
-		}
-		if delay = min(delay*2, maxBatchDelay); h.Dropped == 0 {
-			delay = minBatchDelay
-		}
-	}
-}
-
-// waitFor waits for delay or for ended to close, and reports whether ended closed. Lines that arrive during the
-// wait share one commit.
-func waitFor(delay time.Duration, ended <-chan struct{}) bool {
-	timer := time.NewTimer(delay)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return false
-	case <-ended:
-		return true
-	}
 }
 
 // storeOutput commits lines to the session, and retries until it succeeds, the session is gone, or the daemon

@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 
+	"lashd/engine/audit"
 	"lashd/engine/authority"
 	"lashd/engine/plugin"
 	"lashd/rpc/protocol"
@@ -39,6 +41,45 @@ func TestSandboxOfPluginCommands(t *testing.T) {
 				t.Errorf("a tool of lashd, whose call was judged, gets %q", got)
 			}
 		})
+	})
+}
+
+func TestSandboxOfDeclaredMonitors(t *testing.T) {
+	d := start(t, setup{model: replies(), plugins: []plugin.Factory{declaring("p", protocol.MonitorSpec{ID: "a", Command: "true", ArmOn: protocol.ArmSession})}})
+	for _, c := range []struct {
+		session, want protocol.SandboxMode
+		audit         string // of the monitor
+	}{
+		{protocol.SandboxReadOnly, protocol.SandboxReadOnly, ""},
+		{protocol.SandboxWorkspace, protocol.SandboxWorkspace, ""},
+		{protocol.SandboxFullAccess, "", "outside monitor monitor:p:a:1 true by trust"},
+	} {
+		t.Run("issue/20-2 a monitor that a plugin declares runs in the sandbox of the session: "+string(c.session), func(t *testing.T) {
+			id := must[*protocol.SessionNewResult](t)(d.Sessions.New(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir(), Approval: &protocol.ApprovalConfig{Sandbox: c.session}})).SessionID
+			m := must[*protocol.MonitorStatusResult](t)(d.Monitors.Status(t.Context(), &protocol.SessionParams{SessionID: id})).Data[0]
+			task := must[*protocol.TaskReadResult](t)(d.Tasks.Read(t.Context(), &protocol.TaskReadParams{TaskParams: protocol.TaskParams{SessionID: id, TaskID: m.TaskID}})).Task
+			if m.Spec.Sandbox != c.want || task.Spec.Command.Sandbox != c.want {
+				t.Errorf("the monitor has %q, its task %q, want %q", m.Spec.Sandbox, task.Spec.Command.Sandbox, c.want)
+			}
+			recorded := ""
+			for _, a := range must[*protocol.AuditListResult](t)(audit.List(t.Context(), d.store, &protocol.AuditListParams{SessionID: id})).Data {
+				recorded += fmt.Sprintf("%s %s %s %s by %s", a.Kind, a.Tool, a.TaskID, a.Subject, a.Why.By)
+			}
+			if recorded != c.audit {
+				t.Errorf("the audit has %q, want %q", recorded, c.audit)
+			}
+		})
+	}
+	t.Run("issue/20-2 a change of the mode applies to its next run", func(t *testing.T) {
+		id := must[*protocol.SessionNewResult](t)(d.Sessions.New(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir(), Approval: &protocol.ApprovalConfig{Sandbox: protocol.SandboxFullAccess}})).SessionID
+		w := &watched{daemon: d, t: t, id: id}
+		w.status()
+		w.stop("p:a")
+		must[*protocol.HeadResult](t)(d.Sessions.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: id, Approval: &protocol.ApprovalConfig{Sandbox: protocol.SandboxReadOnly}}))
+		got := must[*protocol.MonitorResult](t)(d.Monitors.Start(t.Context(), "", &protocol.MonitorStartParams{SessionID: id, Spec: protocol.MonitorSpec{ID: "p:a"}}))
+		if got.Monitor.Spec.Sandbox != protocol.SandboxReadOnly {
+			t.Errorf("it runs in %q", got.Monitor.Spec.Sandbox)
+		}
 	})
 }
 

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 
+	"lashd/engine/authority"
 	"lashd/engine/change"
 	"lashd/engine/monitor"
 	"lashd/engine/queue"
@@ -79,6 +80,11 @@ func (h taskHost) Watch(spec protocol.MonitorSpec) func(*protocol.Task) live.Att
 
 // Dir implements monitor.Host.
 func (h taskHost) Dir(name string) string { return absIn(h.st.row.Cwd, name) }
+
+// Mode implements monitor.Host.
+func (h taskHost) Mode() protocol.SandboxMode {
+	return authority.SandboxOf(h.st.row.Config.Approval, h.st.row.Authority.Ceiling)
+}
 
 // Room implements monitor.Host: the number of bytes of wakes that fit into one turn.
 func (h taskHost) Room() int { return roomForWakes(&h.st.row.Config) }

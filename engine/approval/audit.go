@@ -44,6 +44,14 @@ func RefusedTask(s *protocol.TaskShell, r *protocol.SandboxRefusal) *protocol.Au
 	}
 }
 
+// Declared returns the audit record of a monitor of a plugin that is about to start outside a sandbox.
+func Declared(m *protocol.Monitor, s *protocol.TaskShell) *protocol.AuditRecord {
+	return &protocol.AuditRecord{
+		Kind: protocol.AuditOutside, TaskID: m.TaskID, Tool: "monitor", Subject: short(s.Script), Dir: s.Workdir,
+		Why: because(protocol.DecidedByTrust, "The plugin "+m.Plugin+", which a person trusts, declares the monitor "+m.Spec.ID+"."),
+	}
+}
+
 // outside reports whether the call starts programs outside a sandbox, or gives input to one that may run there.
 func (q *Request) outside() bool {
 	return q.Programs == tool.ProgramsOutside || q.Programs == tool.ProgramsInside && q.Sandbox() == "" && q.Call.command() != nil

@@ -104,6 +104,9 @@ func (c *Commands) Watch(ctx context.Context, t *protocol.Task, spec *protocol.M
 		return failed("not_started", err)
 	}
 	defer cmd.OpenDir.Close()
+	if t.Origin.Plugin != "" {
+		box.ShowPlugin(t.Origin.Plugin, spec.Env["PLUGIN_ROOT"])
+	}
 	cmd.Stdout, cmd.Stderr, cmd.Grace = io.MultiWriter(file, out), io.MultiWriter(file, errs), watchGrace
 	p, err := proc.Start(ctx, cmd)
 	if err != nil {

@@ -81,6 +81,8 @@ type Host interface {
 	Watch(protocol.MonitorSpec) func(*protocol.Task) live.Attempt
 	// Dir resolves the directory of a spec against the session's workspace.
 	Dir(name string) string
+	// Mode returns the sandbox mode of the session.
+	Mode() protocol.SandboxMode
 	// Room returns the number of bytes that the model can get at once.
 	Room() int
 }

@@ -24,6 +24,7 @@ type session struct {
 	book  *monitor.Book
 	at    map[protocol.TaskID]bool // runs in progress
 	room  int
+	mode  protocol.SandboxMode
 	wakes []queue.Wake
 	c     *change.Change // the change in progress
 }
@@ -52,6 +53,7 @@ func (s *session) Over(d *live.Draft, t protocol.Task)        { s.book.In(d.Chan
 func (*session) Moved()                                       {}
 func (*session) Dir(name string) string                       { return "/w/" + name }
 func (s *session) Room() int                                  { return s.room }
+func (s *session) Mode() protocol.SandboxMode                 { return s.mode }
 func (s *session) Wake(_ *change.Change, w queue.Wake) error {
 	s.wakes = append(s.wakes, w)
 	return nil

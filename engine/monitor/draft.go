@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"lashd/engine/approval"
+	"lashd/engine/authority"
 	"lashd/engine/change"
 	"lashd/engine/plugin"
 	"lashd/engine/task"
@@ -100,6 +102,19 @@ func (d *Draft) Start(e Entry, by protocol.TaskOrigin) {
 	d.Run(e.Spec.ID, by)
 }
 
+// confined returns the spec of a plugin's monitor with a sandbox that is no wider than the session's. In one, it reaches no hosts: its
+// declaration was not judged as a call.
+func (d *Draft) confined(spec protocol.MonitorSpec, plugin string) protocol.MonitorSpec {
+	if plugin == "" {
+		return spec
+	}
+	spec.Sandbox = authority.Narrowest(d.of.host.Mode(), spec.Sandbox)
+	if spec.Sandbox.Confines() {
+		spec.Network = nil
+	}
+	return spec
+}
+
 // Run starts a run of a monitor and arms it. by is the client, session or plugin that asked
 // for it.
 func (d *Draft) Run(id string, by protocol.TaskOrigin) {
@@ -109,8 +124,12 @@ func (d *Draft) Run(id string, by protocol.TaskOrigin) {
 	w.Revision++
 	e.TaskID = protocol.TaskID(fmt.Sprintf("monitor:%s:%d", id, w.Runs))
 	e.Armed, e.State, e.LastError, e.LastExitCode, e.Waking, e.LastBatch, e.Unreported = true, protocol.MonitorRunning, "", nil, "", 0, 0
+	e.Spec = d.confined(e.Spec, e.Plugin)
 	spec := task.Watched(&e.Spec, d.of.host.Dir(e.Spec.Cwd))
 	by.SessionID, by.Plugin, by.Ceiling = d.of.session, e.Plugin, e.Ceiling
+	if e.Plugin != "" && !e.Spec.Sandbox.Confines() {
+		d.c.TellOf(protocol.Event{Type: protocol.EventAuditRecorded, Audit: approval.Declared(&e.Monitor, spec.Command)})
+	}
 	d.tasks().Start(e.TaskID, &spec, by, d.of.host.Watch(e.Spec))
 	d.put(e)
 }
@@ -204,6 +223,7 @@ func (d *Draft) Declare(all []plugin.MonitorDeclaration, mayArm bool) {
 // declare adds or updates one declared monitor.
 func (d *Draft) declare(m plugin.MonitorDeclaration, mayArm bool) {
 	e, known := d.of.Find(m.Spec.ID)
+	m.Spec = d.confined(m.Spec, m.Plugin)
 	if known && Same(e.Spec, m.Spec) {
 		return
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"lashd/engine/proc"
+	"lashd/internal/pathresolve"
 )
 
 // ForPlugin adds a workspace to the sandbox of a plugin's program, which reads it, and also writes to it if write is set. workspace is empty
@@ -34,6 +35,17 @@ func (p Places) ForPlugin(c proc.Confinement, workspace string, write bool) (*Bo
 	}
 	s.Keep = within(s.Write, keep)
 	return box, nil
+}
+
+// ShowPlugin lets a command of a plugin read the plugin's directory, which is among lashd's own files. It does nothing for other directories.
+func (b *Box) ShowPlugin(name, root string) {
+	if b == nil || b.state == "" || filepath.Base(root) != name {
+		return
+	}
+	real, err := pathresolve.Existing(root)
+	if err == nil && filepath.Dir(filepath.Dir(real)) == filepath.Join(b.state, "plugins", "copies") {
+		b.Confinement.Sandbox.View.Show = append(b.Confinement.Sandbox.View.Show, real)
+	}
 }
 
 // Watch returns a function that does the same as Changes for one call of a program that serves many. It looks for what changed since Watch was

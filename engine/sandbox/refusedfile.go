@@ -13,7 +13,7 @@ import (
 type filePlace int
 
 const (
-	unknown     filePlace = iota // nobody knows which file it is
+	unknown     filePlace = iota // it is not known which file it is
 	other                        // it reads the file
 	hidden                       // it does not see the file
 	fixed                        // it cannot change the file, though it is in the workspace

@@ -47,6 +47,7 @@ type Box struct {
 	withheld []string             // as in Places
 	resolver *net.Resolver        // as in Places
 	home     string               // as in Places
+	state    string               // as in Places
 	dir      string               // in which the command starts; empty: unknown
 	proxy    *netproxy.Proxy      // nil: no network
 	granted  []string             // hosts that the call named
@@ -84,7 +85,7 @@ func (p Places) For(mode protocol.SandboxMode, workspace string) (*Box, error) {
 		return nil, err
 	}
 	s := &proc.Sandbox{View: &proc.View{Hide: hidden, Temp: temp}}
-	box := &Box{Confinement: &proc.Confinement{Limits: limits, Sandbox: s}, mode: mode, withheld: p.Withheld, resolver: p.Resolver, home: p.Home}
+	box := &Box{Confinement: &proc.Confinement{Limits: limits, Sandbox: s}, mode: mode, withheld: p.Withheld, resolver: p.Resolver, home: p.Home, state: p.State}
 	if box.narrowed = p.tooWide(workspace, hidden); box.narrowed != "" {
 		box.mode = protocol.SandboxReadOnly
 	}

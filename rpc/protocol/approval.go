@@ -68,6 +68,7 @@ const (
 	DecidedByCeiling   DecidedBy = "ceiling"   // whoever requested the work may do no more
 	DecidedByAnswer    DecidedBy = "answer"    // an earlier answer of a person covers the call
 	DecidedByClient    DecidedBy = "client"    // a client makes the call itself
+	DecidedByTrust     DecidedBy = "trust"     // a person installed or approved the plugin that has the program
 )
 
 // ApprovalReason is why a call is allowed, asked about or denied.

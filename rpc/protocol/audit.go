@@ -15,7 +15,7 @@ const (
 type AuditRecord struct {
 	Kind    AuditKind      `json:"kind"`
 	CallID  CallID         `json:"callId,omitempty"` // absent for a background command or monitor that has ended
-	TaskID  TaskID         `json:"taskId,omitempty"` // the task of the background command or monitor to which the sandbox refused something
+	TaskID  TaskID         `json:"taskId,omitempty"` // the task of a background command or monitor to which the sandbox refused something, or of a plugin's monitor that ran outside
 	Tool    string         `json:"tool"`
 	Subject string         `json:"subject,omitempty"` // the command, the paths or the hosts; at most 2,000 bytes
 	Dir     string         `json:"dir,omitempty"`     // of the command

@@ -113,3 +113,26 @@ func TestMonitorOfALog(t *testing.T) {
 	unmarked(t, mark)
 	d.stop()
 }
+
+func TestPluginMonitorInSandbox(t *testing.T) {
+	w := confined(t)
+	w.plugin("p", map[string]string{
+		"plugin.json": `{"name":"p","lashd":{"monitors":[{"monitorId":"m","command":"sh $PLUGIN_ROOT/watch.sh","armOn":"sessionStart"}]}}`,
+		"watch.sh":    "cat " + w.dir + "/config.toml > found; echo out > ../outside; ls $PLUGIN_ROOT > listed; touch made\n",
+	})
+	w.serve()
+	p := w.dial("")
+	p.loads("p", nil)
+	id := p.session(w.home)
+	t.Run("issue/20-2 a monitor that a plugin declares runs in the sandbox of the session, and reads the files of its plugin", func(t *testing.T) {
+		made := filepath.Join(w.work, "made")
+		ask[protocol.MonitorStatusResult](p, "monitor/status", protocol.SessionParams{SessionID: id})
+		eventually(t, "the monitor runs", func() error { _, err := os.Stat(made); return err })
+		if got := readText(t, filepath.Join(w.work, "found")) + readText(t, filepath.Join(w.work, "listed")); got != "plugin.json\nwatch.sh\n" {
+			t.Errorf("it reads %q", got)
+		}
+		if _, err := os.Stat(filepath.Join(filepath.Dir(w.work), "outside")); err == nil {
+			t.Error("it writes outside of the workspace")
+		}
+	})
+}

@@ -189,7 +189,7 @@ export interface AuditRecord {
   kind: AuditKind;
   /** absent for a background command or monitor that has ended */
   callId?: CallID;
-  /** the task of the background command or monitor to which the sandbox refused something */
+  /** the task of a background command or monitor to which the sandbox refused something, or of a plugin's monitor that ran outside */
   taskId?: TaskID;
   tool: string;
   /** the command, the paths or the hosts; at most 2,000 bytes */
@@ -532,7 +532,7 @@ export interface DebugPromptResult {
 }
 
 /** DecidedBy names what decided over a call. */
-export type DecidedBy = "rule" | "mode" | "sandbox" | "outside" | "protected" | "plugin" | "ceiling" | "answer" | "client";
+export type DecidedBy = "rule" | "mode" | "sandbox" | "outside" | "protected" | "plugin" | "ceiling" | "answer" | "client" | "trust";
 
 /** DecidingCommand is a simple command for which the decision alone is the same as for its line, and the reason of that. */
 export interface DecidingCommand {
