@@ -39,53 +39,108 @@ func numberOfClone(t *testing.T) string {
 	return "56"
 }
 
-// TestNoSandbox starts the daemon where the kernel refuses what the sandbox needs.
+// unconfinedCalls are ways in which a turn starts a program, by the word of the input that has the model use it. Each writes the file ran.
+var unconfinedCalls = []struct{ word, tool, reply, driver string }{
+	{"one", "shell", `{"toolCalls":[{"id":"c1","name":"shell","args":{"command":"echo x > ran"}}]}`, ""},
+	{"two", "start_command", `{"toolCalls":[{"id":"c1","name":"start_command","args":{"command":"echo x > ran"}}]}`, ""},
+	{"three", "start_monitor", `{"toolCalls":[{"id":"c1","name":"start_monitor","args":{"id":"m","command":"echo x > ran"}}]}`, ""},
+	{"four", "mcp__x__run", `{"toolCalls":[{"id":"c1","name":"mcp__x__run","args":{}}]}`, ""},
+	{"five", "shell", `{"text":"I run it.\n<starlark>\ntools.shell(\"echo x > ran\")\n</starlark>\n"}`, "rlm"},
+}
+
+// runningServer is an MCP server with a tool that writes the file ran of the workspace that is its argument.
+const runningServer = `import json, sys
+for line in sys.stdin:
+    m = json.loads(line)
+    if "id" not in m:
+        continue
+    r = {}
+    if m["method"] == "initialize":
+        r = {"protocolVersion": m["params"]["protocolVersion"], "capabilities": {"tools": {}}, "serverInfo": {"name": "x", "version": "1"}}
+    if m["method"] == "tools/list":
+        r = {"tools": [{"name": "run", "inputSchema": {"type": "object"}}]}
+    if m["method"] == "tools/call":
+        open(sys.argv[1] + "/ran", "w").write("x")
+        r = {"content": [{"type": "text", "text": "ran"}]}
+    print(json.dumps({"jsonrpc": "2.0", "id": m["id"], "result": r}), flush=True)
+`
+
+// unconfinable starts the daemon with a script for unconfinedCalls, where the kernel refuses what the sandbox needs.
+func unconfinable(t *testing.T, filter []string) (*home, *peer) {
+	t.Helper()
+	var turns []string
+	for _, c := range unconfinedCalls {
+		turns = append(turns, fmt.Sprintf(`{"match":{"lastUserContains":"say %s."},"replies":[%s,{"text":"done"}]}`, c.word, c.reply))
+	}
+	h := newHome(t, map[string]string{"script.json": `{"turns":[` + strings.Join(turns, ",") + `]}`})
+	h.write(filepath.Join(h.dir, "config.toml"), fmt.Sprintf("script = %q\n", filepath.Join(h.dir, "script.json")))
+	h.plugin("server", map[string]string{
+		"plugin.json": fmt.Sprintf(`{"name":"server","lashd":{"mcpServers":{"x":{"command":"python3","args":["${PLUGIN_ROOT}/server.py",%q]}}}}`, h.work),
+		"server.py":   runningServer,
+	})
+	launcher := filepath.Join(t.TempDir(), "launcher.py")
+	h.file(launcher, withoutCall)
+	d := &daemon{home: h, cmd: h.command("serve")}
+	d.cmd.Path, d.cmd.Args = "/usr/bin/env", append(append([]string{"env", "python3", launcher}, filter...), append([]string{d.cmd.Path}, d.cmd.Args[1:]...)...)
+	if err := d.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(d.kill)
+	p := h.dial("")
+	p.loads("server", nil)
+	return h, p
+}
+
+// questionOf waits until a turn of a session asks a question, and returns it.
+func (p *peer) questionOf(id protocol.SessionID) (q protocol.Decision) {
+	p.t.Helper()
+	eventually(p.t, "the question", func() error {
+		open := ask[protocol.DecisionListResult](p, "decision/list", protocol.DecisionListParams{SessionID: id}).Data
+		if len(open) != 1 {
+			return fmt.Errorf("%d questions", len(open))
+		}
+		q = open[0]
+		return nil
+	})
+	return q
+}
+
+// TestNoSandbox starts the daemon where the kernel refuses what the sandbox needs. In the modes with a sandbox, the approval mode allows all calls
+// but those of the MCP server, which lashd asks about where the approval mode does.
 func TestNoSandbox(t *testing.T) {
-	for name, c := range map[string]struct{ filter []string }{
-		"Landlock":        {[]string{"444", "38", "0"}},                    // landlock_create_ruleset fails with ENOSYS
-		"mount namespace": {[]string{numberOfClone(t), "1", "131072"}},     // clone with CLONE_NEWNS fails with EPERM
-		"process space":   {[]string{numberOfClone(t), "28", "536870912"}}, // clone with CLONE_NEWPID fails with ENOSPC
+	const because = "lashd asks about each command, because this machine cannot confine them (no sandbox available: "
+	for name, filter := range map[string][]string{
+		"Landlock":        {"444", "38", "0"},                    // landlock_create_ruleset fails with ENOSYS
+		"mount namespace": {numberOfClone(t), "1", "131072"},     // clone with CLONE_NEWNS fails with EPERM
+		"process space":   {numberOfClone(t), "28", "536870912"}, // clone with CLONE_NEWPID fails with ENOSPC
 	} {
-		t.Run("part11/escapes without "+name+", commands are asked about in each mode, and doctor says why", func(t *testing.T) {
-			call := `{"toolCalls":[{"id":"c1","name":"shell","args":{"command":"echo x > ran"}}]}`
-			h := newHome(t, map[string]string{"script.json": `{"turns":[{"replies":[` + call + `,{"text":"done"}]},{"replies":[` + call + `,{"text":"done"}]}]}`})
-			h.write(filepath.Join(h.dir, "config.toml"), fmt.Sprintf("script = %q\n", filepath.Join(h.dir, "script.json")))
-			launcher := filepath.Join(t.TempDir(), "launcher.py")
-			h.file(launcher, withoutCall)
-			d := &daemon{home: h, cmd: h.command("serve")}
-			d.cmd.Path, d.cmd.Args = "/usr/bin/env", append(append([]string{"env", "python3", launcher}, c.filter...), append([]string{d.cmd.Path}, d.cmd.Args[1:]...)...)
-			if err := d.cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(d.kill)
-			p := h.dial("")
-			for _, mode := range []protocol.SandboxMode{protocol.SandboxWorkspace, ""} {
-				id := ask[protocol.SessionNewResult](p, "session/new", protocol.SessionNewParams{Cwd: h.work}).SessionID
-				if mode != "" {
-					ask[json.RawMessage](p, "session/configure", protocol.SessionConfigureParams{SessionID: id, Approval: &protocol.ApprovalConfig{Mode: protocol.ApproveAllow, Sandbox: mode}})
-				}
-				turn := p.start(id, "go").TurnID
-				var q protocol.Decision
-				eventually(t, "the question", func() error {
-					open := ask[protocol.DecisionListResult](p, "decision/list", protocol.DecisionListParams{SessionID: id}).Data
-					if len(open) != 1 {
-						return fmt.Errorf("%d questions", len(open))
+		h, p := unconfinable(t, filter)
+		for _, mode := range []protocol.SandboxMode{protocol.SandboxWorkspace, protocol.SandboxReadOnly, ""} {
+			for _, c := range unconfinedCalls {
+				t.Run(fmt.Sprintf("part11/escapes without %s, lashd asks before %s %s runs a program, in the mode %q", name, c.driver, c.tool, mode), func(t *testing.T) {
+					id := ask[protocol.SessionNewResult](p, "session/new", protocol.SessionNewParams{Cwd: h.work, Driver: c.driver}).SessionID
+					approval, mcp := protocol.ApprovalConfig{Sandbox: mode}, strings.HasPrefix(c.tool, "mcp")
+					if mode != "" && !mcp {
+						approval.Mode = protocol.ApproveAllow
 					}
-					q = open[0]
-					return nil
+					ask[json.RawMessage](p, "session/configure", protocol.SessionConfigureParams{SessionID: id, Approval: &approval})
+					turn := p.start(id, "say "+c.word+".").TurnID
+					q := p.questionOf(id)
+					if q.Call.Name != c.tool || !mcp && !strings.Contains(q.Prompt, "echo x > ran") {
+						t.Errorf("it asks %q about %s", q.Prompt, q.Call.Name)
+					}
+					if why := q.Detail.Why.Text; !mcp && !strings.HasPrefix(why, because) {
+						t.Errorf("it asks because %q", why)
+					}
+					ask[json.RawMessage](p, "decision/respond", protocol.DecisionRespondParams{DecisionID: q.ID, Choice: protocol.ChooseReject, ArgsHash: q.ArgsHash})
+					p.wait(turn)
+					if h.size("ran") != 0 {
+						t.Error("a rejected call ran")
+					}
 				})
-				if q.Call.Name != "shell" || !strings.Contains(q.Prompt, "echo x > ran") {
-					t.Errorf("in the mode %q it asks %q", mode, q.Prompt)
-				}
-				if why := q.Detail.Why.Text; !strings.HasPrefix(why, "lashd asks about each command, because this machine cannot confine them (no sandbox available: ") {
-					t.Errorf("in the mode %q it asks because %q", mode, why)
-				}
-				ask[json.RawMessage](p, "decision/respond", protocol.DecisionRespondParams{DecisionID: q.ID, Choice: protocol.ChooseReject, ArgsHash: q.ArgsHash})
-				p.wait(turn)
 			}
-			if h.size("ran") != 0 {
-				t.Error("a rejected command ran")
-			}
+		}
+		t.Run("part11/escapes without "+name+", doctor says why", func(t *testing.T) {
 			if out := h.lashd("doctor"); !strings.Contains(out, "commands: no sandbox, so lashd asks about each (no sandbox available: ") {
 				t.Errorf("doctor says %s", out)
 			}
