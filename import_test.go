@@ -35,6 +35,7 @@ var levels = map[string]int{
 	"lashd/engine/sandbox":                  2,
 	"lashd/persistence":                     1,
 	"lashd/persistence/crash":               2,
+	"lashd/persistence/textindex":           2,
 	"lashd/engine/graph":                    1,
 	"lashd/engine/authority":                1,
 	"lashd/engine/tool":                     1,

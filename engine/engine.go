@@ -20,6 +20,7 @@ import (
 	"lashd/engine/receipt"
 	"lashd/engine/rulebook"
 	"lashd/engine/sandbox"
+	"lashd/engine/search"
 	"lashd/engine/tip"
 	"lashd/engine/trace"
 	"lashd/engine/trigger"
@@ -104,6 +105,7 @@ type API struct {
 	Artifacts   *artifact.Artifacts
 	Files       *undo.Files
 	Triggers    *trigger.Registry
+	Searches    *search.Searches
 	// Clients tracks which clients are connected.
 	Clients *presence.Clients
 	// Events publishes events about the daemon as a whole.
@@ -181,7 +183,7 @@ func newAPI(e *Engine, cfg Config) API {
 		Triggers: trigger.New(trigger.Config{
 			Host: triggerHost{e}, Store: cfg.Store, Receipts: e.receipts, Log: cfg.Log, StateDir: cfg.StateDir, Stopped: ErrShuttingDown,
 		}),
-		Clients: presence.New(), Events: &daemonevents.Publisher{},
+		Clients: presence.New(), Events: &daemonevents.Publisher{}, Searches: search.New(cfg.Store, cfg.Log),
 	}
 }
 
@@ -202,6 +204,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	e.mu.Unlock()
 	close(e.running)
 	e.group.GoActor(func() { e.watchStore(actors) })
+	e.group.GoActor(func() { e.Searches.Run(actors) })
 	stopTriggers := e.Triggers.Start(ctx)
 	err := e.recover(ctx)
 	if err == nil {

@@ -28,9 +28,8 @@ func (ss *Sessions) List(ctx context.Context, p *protocol.SessionListParams) (*p
 	if err != nil {
 		return nil, err
 	}
-	rows, err := ss.eng.store.Sessions(ctx, persistence.SessionQuery{
-		Archived: p.Archived, Children: p.Children, Cwd: param.Where(p.Cwd), BeforeMs: at[0], BeforeKey: at[1], Limit: limit,
-	})
+	q := persistence.SessionQuery{Archived: p.Archived, Children: p.Children, Cwd: param.Where(p.Cwd), BeforeMs: at[0], BeforeKey: at[1], Limit: limit}
+	rows, err := ss.eng.store.Sessions(ctx, q)
 	if err != nil {
 		return nil, err
 	}
@@ -149,7 +148,7 @@ func (e *Engine) page(ctx context.Context, row persistence.Session, at string, l
 	if err != nil {
 		return nil, "", err
 	}
-	for !next.Done && len(nodes) > 0 && isResults(nodes[len(nodes)-1]) {
+	for !next.Done && len(nodes) > 0 && graph.IsResults(&nodes[len(nodes)-1]) {
 		var more []protocol.Node
 		if more, next, err = e.store.Path(ctx, next, 1); err != nil {
 			return nil, "", err
@@ -160,9 +159,4 @@ func (e *Engine) page(ctx context.Context, row persistence.Session, at string, l
 		return persistence.Reversed(nodes), "", nil
 	}
 	return persistence.Reversed(nodes), param.Cursor(param.NodePages(row.Key), next.Branch, next.Generation), nil
-}
-
-// isResults reports whether a node is a message of tool results.
-func isResults(n protocol.Node) bool {
-	return n.Message != nil && len(n.Message.Parts) > 0 && n.Message.Parts[0].Kind == protocol.PartToolResult
 }

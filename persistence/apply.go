@@ -75,6 +75,7 @@ func apply(ctx context.Context, t *tx, c *change) (Result, error) {
 		return Result{}, err
 	}
 	t.heads.put(h)
+	t.touched = append(t.touched, touched{h.session, h.branch})
 	return Result{Head: h.public(), Seq: h.seq, Nodes: nodes, First: first}, nil
 }
 

@@ -68,6 +68,7 @@ func deleteSession(ctx context.Context, t *tx, h *head, atMs int64) error {
 		return err
 	}
 	for _, b := range branches {
+		t.touched = append(t.touched, touched{h.session, b})
 		if err := reclaim(ctx, t, b); err != nil {
 			return err
 		}
@@ -124,5 +125,6 @@ func reclaim(ctx context.Context, t *tx, branch int64) error {
 			return err
 		}
 		branch = parent.Int64
+		t.touched = append(t.touched, touched{0, branch})
 	}
 }

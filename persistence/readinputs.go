@@ -9,7 +9,11 @@ import (
 )
 
 // SearchReader reads what people look for across sessions. Its methods are safe for concurrent use.
-type SearchReader struct{ pool *readPool }
+type SearchReader struct {
+	// Changes notes what commits change. It is nil in a store that is only inspected.
+	Changes *Changes
+	pool    *readPool
+}
 
 // SentInput is an input with the session that received it. Row orders inputs by the time at which
 // lashd stored them.

@@ -90,7 +90,7 @@ func openWith(ctx context.Context, cfg Config, def definition, ballast *ballast)
 	s := &Store{cfg: cfg, def: def, writer: &writer{
 		condition: &condition{log: cfg.Log, ballast: ballast},
 		path:      filepath.Join(cfg.Dir, fileName), blobs: newBlobFiles(filepath.Join(cfg.Dir, blobsName)),
-		requests: make(chan *request, groupLimit), ended: make(chan struct{}), look: make(chan struct{}, 1),
+		changes: &Changes{}, requests: make(chan *request, groupLimit), ended: make(chan struct{}), look: make(chan struct{}, 1),
 	}}
 	err := s.open(ctx)
 	if err == nil {
@@ -144,6 +144,7 @@ func (s *Store) open(ctx context.Context) error {
 		return err
 	}
 	s.Reader = newReader(pool, s.writer.blobs)
+	s.Reader.Search.Changes = s.changes
 	if err := s.checkUnclean(ctx, found); err != nil {
 		return err
 	}

@@ -48,6 +48,7 @@ func (w *writer) transact(ctx context.Context, group []*request) error {
 		return err
 	}
 	w.heads.committed()
+	w.changes.add(tx.touched)
 	w.uncounted += int64(written)
 	w.dropFiles(ctx, tx.dropped)
 	return nil
@@ -129,6 +130,7 @@ type tx struct {
 	blobs   *blobFiles
 	heads   *heads
 	dropped []protocol.Digest // blobs whose files can be removed after COMMIT
+	touched []touched         // what the commits changed, and perhaps some that were rolled back
 }
 
 // rollback ends the transaction. SQLite rolls back by itself after some errors, so the error of

@@ -31,6 +31,7 @@ type writer struct {
 	meta           meta
 	uncounted      int64         // commits since the count in meta was last updated
 	heads          heads         // sessions as last written
+	changes        *Changes      // that of the reader for searches
 	requests       chan *request // commits that wait for the writer
 	ended          chan struct{} // closed by Run after its last result
 	look           chan struct{} // receives a value when the writer should check that its files still exist

@@ -63,9 +63,7 @@ func triggers(e *engine.Engine) *trigger.Registry      { return e.Triggers }
 func history(e *engine.Engine) *engine.History         { return e.History }
 func snapshots(e *engine.Engine) *engine.Snapshots     { return e.Snapshots }
 func files(e *engine.Engine) *undo.Files               { return e.Files }
-
-// searches searches the sessions in the store of an engine.
-func searches(e *engine.Engine) *search.Searches { return &search.Searches{Store: e.Store} }
+func searches(e *engine.Engine) *search.Searches       { return e.Searches }
 
 // toAs is to for methods that need the id of the client, because a call, a decision or an overlay
 // belongs to one client.

@@ -205,3 +205,8 @@ func partOf(n *protocol.Node, part int) *protocol.Part {
 	}
 	return &n.Message.Parts[part]
 }
+
+// IsResults reports whether a node is a message of tool results.
+func IsResults(n *protocol.Node) bool {
+	return n.Message != nil && len(n.Message.Parts) > 0 && n.Message.Parts[0].Kind == protocol.PartToolResult
+}

@@ -46,6 +46,9 @@ const SessionPages = "s"
 // InputPages is the cursor name of the list of inputs that people sent.
 const InputPages = "i"
 
+// SearchPages is the cursor name of the results of a search.
+const SearchPages = "q"
+
 // TurnPages returns the cursor name of the list of turns of a session, given the store's
 // number of the session.
 func TurnPages(session int64) string { return "t" + strconv.FormatInt(session, 36) }

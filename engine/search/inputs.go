@@ -1,5 +1,3 @@
-// Package search finds messages and earlier inputs in all sessions. Its methods read the store only, so they never wait for a
-// session.
 package search
 
 import (
@@ -11,9 +9,6 @@ import (
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
-
-// Searches is the API of searches in the sessions of a store. Its methods are safe for concurrent use.
-type Searches struct{ Store *persistence.Store }
 
 // Limits of a page of inputs.
 const (
@@ -37,7 +32,7 @@ func (s *Searches) Inputs(ctx context.Context, p *protocol.SessionInputsParams) 
 	page := &inputPage{limit: limit, before: at[0], seen: map[[sha256.Size]byte]bool{}, data: []protocol.SentInput{}}
 	row := int64(0)
 	for read := 0; read < maxInputs && !page.full; read += inputRead {
-		inputs, err := s.Store.Search.Inputs(ctx, param.Where(p.Cwd), row, inputRead)
+		inputs, err := s.store.Search.Inputs(ctx, param.Where(p.Cwd), row, inputRead)
 		if err != nil {
 			return nil, err
 		}

@@ -75,7 +75,7 @@ func sent(t testing.TB, s *persistence.Store, cwd string, limit int) string {
 	t.Helper()
 	var pages []string
 	for cursor, more := "", true; more; more = cursor != "" {
-		r, err := (&Searches{s}).Inputs(t.Context(), &protocol.SessionInputsParams{Cwd: cwd, Limit: limit, Cursor: cursor})
+		r, err := New(s, slog.New(slog.DiscardHandler)).Inputs(t.Context(), &protocol.SessionInputsParams{Cwd: cwd, Limit: limit, Cursor: cursor})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -181,7 +181,7 @@ func BenchmarkInputs(b *testing.B) {
 		inputs(b, s, id, texts...)
 	}
 	for b.Loop() {
-		if _, err := (&Searches{s}).Inputs(b.Context(), &protocol.SessionInputsParams{Cwd: "/w"}); err != nil {
+		if _, err := New(s, slog.New(slog.DiscardHandler)).Inputs(b.Context(), &protocol.SessionInputsParams{Cwd: "/w"}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -41,6 +41,18 @@ func Args(raw json.RawMessage) string {
 	return strings.Join(parts, " ")
 }
 
+// Arg is an argument of a tool call. Value is a string without quotes, or JSON. Neither is safe to print.
+type Arg struct{ Name, Value string }
+
+// Members returns the arguments of a tool call in their order, none if they are no JSON object.
+func Members(raw json.RawMessage) (all []Arg) {
+	members, _ := membersOf(raw)
+	for _, m := range members {
+		all = append(all, Arg{m.name, bare(m.value)})
+	}
+	return all
+}
+
 // mainOf returns the index of the main argument, -1 if there is none.
 func mainOf(members []member) int {
 	if len(members) == 1 {

@@ -87,6 +87,40 @@ type SentInput struct {
 	AtMs      int64     `json:"atMs"`
 }
 
+// SessionSearchParams looks for messages and titles by their words. A word stands for all words that begin with it. Text in double
+// quotes is a phrase. A match has all of them. Case, accents and punctuation do not matter.
+type SessionSearchParams struct {
+	Query    string `json:"query"`
+	Cwd      string `json:"cwd,omitempty"`      // only sessions in this directory
+	Archived bool   `json:"archived,omitempty"` // search archived sessions instead of the others
+	Children bool   `json:"children,omitempty"` // also search sessions of subagents
+	Distinct bool   `json:"distinct,omitempty"` // list each session once, with its first match
+	Cursor   string `json:"cursor,omitempty"`
+	Limit    int    `json:"limit,omitempty"` // 1 to 100; absent: 20
+}
+
+// SessionSearchResult is a page of matches: titles first, then messages, each newest first. A page can be shorter than the limit, even
+// empty, although nextCursor leads to more.
+type SessionSearchResult struct {
+	Data       []SessionMatch `json:"data"`
+	NextCursor string         `json:"nextCursor,omitempty"`
+	Pending    int64          `json:"pending,omitempty"` // about how many nodes lashd has not indexed yet, because it is still making the index; repeat the search for their matches
+}
+
+// SessionMatch is a title or a message that matches. A message that several sessions share is listed once.
+type SessionMatch struct {
+	SessionID   SessionID `json:"sessionId"`
+	Title       string    `json:"title,omitempty"`
+	Cwd         string    `json:"cwd"`
+	UpdatedAtMs int64     `json:"updatedAtMs"`      // of the session
+	Role        Role      `json:"role,omitempty"`   // user or assistant; absent: the title matches
+	NodeID      NodeID    `json:"nodeId,omitempty"` // the message
+	TurnID      TurnID    `json:"turnId,omitempty"` // the turn of the message
+	AtMs        int64     `json:"atMs,omitempty"`   // of the message
+	Left        bool      `json:"left,omitempty"`   // a rewind has removed the message from the session's history
+	Snippet     string    `json:"snippet"`          // the text around the match, in one line
+}
+
 // SessionReadParams selects a page of a session's items, going back from a cursor.
 type SessionReadParams struct {
 	SessionID SessionID `json:"sessionId"`

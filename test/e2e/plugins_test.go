@@ -21,12 +21,15 @@ import (
 	"lashd/test/fakemodel"
 )
 
-// buildPlugged builds a lashd with a test plugin, next to the one without.
+// buildPlugged builds a lashd with a test plugin, and puts a lash beside it, which starts that lashd.
 var buildPlugged = sync.OnceValues(func() (string, error) {
-	path := filepath.Join(bin, "lashd-plugged")
+	path := filepath.Join(bin, "plugged", "lashd")
 	build := exec.Command("go", "build", "-o", path, "lashd/test/e2e/plugged")
 	build.Stderr = os.Stderr
-	return path, build.Run()
+	if err := build.Run(); err != nil {
+		return "", err
+	}
+	return path, os.Link(filepath.Join(bin, "lash"), filepath.Join(bin, "plugged", "lash"))
 })
 
 func plugged(t *testing.T) string {
@@ -55,11 +58,11 @@ func (h *home) servePlugged() *daemon {
 }
 
 func TestPluginScripts(t *testing.T) {
-	plugged(t)
+	programs := filepath.Dir(plugged(t))
 	testscript.Run(t, testscript.Params{
 		Dir: "plugged/testdata",
 		Setup: func(env *testscript.Env) error {
-			env.Setenv("PATH", bin+string(os.PathListSeparator)+env.Getenv("PATH"))
+			env.Setenv("PATH", programs+string(os.PathListSeparator)+env.Getenv("PATH"))
 			env.Setenv("HOME", env.WorkDir)
 			env.Setenv("LASHD_HOME", filepath.Join(env.WorkDir, "data"))
 			env.Setenv("LASHD_LOG", "error")
@@ -76,7 +79,7 @@ func crash(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 0 {
 		ts.Fatalf("usage: crash")
 	}
-	ts.Check(ts.Exec("lashd-plugged", "call", "server/status"))
+	ts.Check(ts.Exec("lash", "call", "server/status"))
 	var status protocol.StatusResult
 	ts.Check(json.Unmarshal([]byte(ts.ReadFile("stdout")), &status))
 	process, err := os.FindProcess(status.Pid)

@@ -45,11 +45,12 @@ type ui struct {
 	talk    *transcript        // of the session on the screen
 	paper   paper              // what goes to the scrollback
 	writing
-	form    *form   // gets the key presses while it is open; nil: it is not
-	lacking bool    // there is no session, because there was no model for it
-	card    card    // of the open decision
-	over    overlay // has the screen and gets the key presses while it is open; nil: none is
-	trying  bool    // the session is opened again, after lacking a model
+	form    *form // gets the key presses while it is open; nil: it is not
+	lacking bool  // there is no session, because there was no model for it
+	card    card  // of the open decision
+	covers
+	reader bool // for a screen reader: lines are only appended
+	trying bool // the session is opened again, after lacking a model
 
 	width, height int
 	style         markdown.Style       // of messages, code and diffs
@@ -58,7 +59,6 @@ type ui struct {
 	next          protocol.SessionID   // the session to open, if switching
 	retries       int                  // failed attempts to open the session in a row
 	unsent        []*outgoing          // requests without an answer, in order
-	escaped       bool                 // the last key was Esc in the empty prompt; another one opens the list of turns
 	leaving       bool                 // the last key was Ctrl-C; another one quits
 	since         time.Time            // when doing last changed
 	doing         string               // what the turn waits for, such as "the model"
@@ -96,7 +96,7 @@ func (u *ui) Init() tea.Cmd { return u.open }
 // time that changes: how long the agent waits, or how long a question stays open.
 // Otherwise the chat uses no processor time until something happens.
 func tick(u *ui) tea.Cmd {
-	timed := u.talk.turn != "" || len(u.talk.ends) > 0 || u.form != nil && u.form.stop != nil
+	timed := u.talk.turn != "" || len(u.talk.tasks) > 0 || len(u.talk.ends) > 0 || u.form != nil && u.form.stop != nil
 	if u.ticking || !timed {
 		return nil
 	}
@@ -146,6 +146,9 @@ func (u *ui) handle(msg tea.Msg) tea.Cmd {
 			u.form.paste(m.Content)
 			return nil
 		}
+		if u.pager != nil {
+			return nil
+		}
 		if u.over != nil {
 			return overlayGets(u, m)
 		}
@@ -160,6 +163,9 @@ func (u *ui) handle(msg tea.Msg) tea.Cmd {
 	case tea.KeyPressMsg:
 		if u.form != nil {
 			return u.filled(m)
+		}
+		if u.pager != nil {
+			return u.pager.key(u, m)
 		}
 		if u.over != nil {
 			return overlayGets(u, m)
@@ -181,6 +187,10 @@ func (u *ui) handle(msg tea.Msg) tea.Cmd {
 		return u.use(m)
 	case clipboardMsg:
 		return pasteClipboard(u, m)
+	case plan:
+		u.talk.plan = m
+	case outputMsg:
+		return unfold(u, m)
 	case earlierMsg:
 		return remember(u, m)
 	case takenMsg:
@@ -241,7 +251,7 @@ func (u *ui) opened(m openedMsg) tea.Cmd {
 		again = append(again, u.send(o))
 	}
 	out := u.talk.attached(m.of)
-	return tea.Batch(u.print(out), readEarlier(u, false), tea.Batch(again...))
+	return tea.Batch(u.print(out), readEarlier(u, false), readPlan(u), tea.Batch(again...))
 }
 
 // happened applies new events, or reconnects after the connection was lost.

@@ -41,6 +41,7 @@ func init() {
 		{"sandbox", "readOnly|workspace|fullAccess", "set the sandbox of the agent's commands", (*ui).sandbox},
 		{"rules", "[add|test|remove]", "list the approval rules, or change or try them", rules},
 		{"tools", "", "list the tools of the agent", listTools},
+		{"output", "[N]", "show the newest call in full, or the Nth newest", output},
 		{"tasks", "", "list running background tasks", listTasks},
 		{"diff", "", "show the file changes of the newest turn", (*ui).diff},
 		{"undo", "[POINT] [force]", "undo the file changes of the newest turn", (*ui).undo},
@@ -60,7 +61,7 @@ func help() string {
 	lines := []string{
 		"Enter sends, or steers the running turn · Ctrl-J inserts a new line · / completes commands, @ paths",
 		"Up recalls earlier input, or takes back a queued one · Ctrl-S searches it · Ctrl-V pastes an image",
-		"Tab expands pasted text · Ctrl-G opens $EDITOR · Ctrl-_ undoes · // sends a leading /",
+		"Tab expands pasted text · Ctrl-G opens $EDITOR · Ctrl-_ undoes · Ctrl-T shows calls in full",
 		"Esc stops the turn · Ctrl-C clears the input or stops, twice quits · Ctrl-Z returns to the shell",
 	}
 	for _, c := range commands {

@@ -47,6 +47,8 @@ func (u *ui) pressed(m tea.KeyPressMsg) tea.Cmd {
 		return runAgain(u)
 	case "ctrl+o":
 		return runOutside(u)
+	case "ctrl+t":
+		return openPager(u)
 	case "ctrl+v":
 		return readClipboard(u)
 	case "ctrl+s":

@@ -21,6 +21,12 @@ type overlay interface {
 	view(style markdown.Style, height int) (rows []string, x, y int)
 }
 
+// covers are what has the whole screen. At most one is open.
+type covers struct {
+	pager *pager  // gets the key presses while it is open; nil: it is not
+	over  overlay // does the same; nil: none is open
+}
+
 // openOverlay shows an overlay, and returns its first command.
 func openOverlay(u *ui, o overlay, first tea.Cmd) tea.Cmd {
 	u.over = o

@@ -98,7 +98,11 @@ func (p *paper) cutOff(t *transcript, e protocol.Event) bool {
 // write puts a finished entry on the paper. Of a message that was shown while it
 // grew, only the rest is new.
 func (p *paper) write(e entry, style markdown.Style) {
-	if e.item == nil || e.item.Kind != protocol.ItemAgentMessage {
+	switch {
+	case e.item != nil && e.item.Kind == protocol.ItemToolCall:
+		p.add(toolCard, strings.Split(e.shown(style), "\n")...)
+		return
+	case e.item == nil || e.item.Kind != protocol.ItemAgentMessage:
 		p.print(e.shown(style))
 		return
 	}
@@ -120,6 +124,12 @@ func (t *transcript) growing() *protocol.Item {
 	return nil
 }
 
+// continued reports whether the first of the unfinished items belongs to the last block.
+func (p *paper) continued(open []*protocol.Item) bool {
+	card := len(open) > 0 && open[0].Kind == protocol.ItemToolCall && p.block == any(toolCard)
+	return card || p.flow != nil && p.block == any(p.flow)
+}
+
 // tail renders the unfinished end of the growing message, on the rows on which the
 // terminal will have it: it breaks lines anywhere.
 func (p *paper) tail(item *protocol.Item, width int) (rows []string) {
@@ -133,8 +143,9 @@ func (p *paper) tail(item *protocol.Item, width int) (rows []string) {
 }
 
 // writeAll puts finished entries on the paper, and then the lines of the growing
-// message that are finished.
+// message that are finished. The transcript keeps the entries for the pager.
 func (p *paper) writeAll(t *transcript, out []entry, style markdown.Style) {
+	t.finished = append(t.finished, out...)
 	for _, e := range out {
 		p.write(e, style)
 	}

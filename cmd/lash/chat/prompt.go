@@ -18,6 +18,7 @@ type writing struct {
 	drafts  map[protocol.InputID]prompt.Draft // lines that became inputs of the session, as they were typed
 	search  *search                           // gets the key presses while it is open; nil: it is not
 	earlier earlier                           // where the inputs of other sessions come from
+	escaped bool                              // the last key was Esc in the empty prompt; another one opens the list of turns
 	taking  protocol.InputID                  // the queued input that returns to the prompt; "": none does
 }
 

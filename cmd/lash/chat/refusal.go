@@ -111,7 +111,7 @@ func called(u *ui, m sentMsg) {
 			u.own.shown = map[protocol.CallID]bool{}
 		}
 		u.own.shown[r.CallID] = true
-		u.paper.write(entry{item: calledItem(m.of.params.(protocol.ToolCallParams), r)}, u.style)
+		u.paper.writeAll(u.talk, []entry{{item: calledItem(m.of.params.(protocol.ToolCallParams), r)}}, u.style)
 	}
 	u.paper.writeAll(u.talk, u.own.without(nil, u.unsent), u.style)
 }

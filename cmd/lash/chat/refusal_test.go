@@ -77,7 +77,7 @@ func TestResultOfAnOwnCallIsShownOnce(t *testing.T) {
 	}
 	made := func() *outgoing {
 		p := protocol.ToolCallParams{Name: "shell", Args: []byte(`{"command":"ls"}`)}
-		return &outgoing{method: "tool/call", params: p, result: &protocol.ToolCallResult{CallID: "c1", Output: protocol.ToolOutput{Status: protocol.OutputSuccess, Text: "the result"}}}
+		return &outgoing{method: "tool/call", params: p, result: &protocol.ToolCallResult{CallID: "c1", Output: protocol.ToolOutput{Status: protocol.OutputSuccess, Text: "the result\n[Exit code 0.]\n", Value: []byte(`{"exitCode":0}`)}}}
 	}
 	own, other, task := wake("itm_1", "call:c1", "own"), wake("itm_2", "call:c2", "other"), wake("itm_3", "task:tsk_1", "task")
 	for name, c := range map[string]struct {
@@ -85,8 +85,8 @@ func TestResultOfAnOwnCallIsShownOnce(t *testing.T) {
 		err           error
 		want          string
 	}{
-		"wake after the answer":                     {nil, []protocol.Event{own, other, task}, nil, "✓ shell ls 0 ms|  the result||· Woken: other||· Woken: task"},
-		"wake before the answer":                    {[]protocol.Event{other, own, task}, nil, nil, "· Woken: task||✓ shell ls 0 ms|  the result||· Woken: other"},
+		"wake after the answer":                     {nil, []protocol.Event{own, other, task}, nil, "✓ shell ls · 0 ms · the result||· Woken: other||· Woken: task"},
+		"wake before the answer":                    {[]protocol.Event{other, own, task}, nil, nil, "· Woken: task||✓ shell ls · 0 ms · the result||· Woken: other"},
 		"the call fails, so that the wake is shown": {[]protocol.Event{other}, nil, errors.New("no"), "· Woken: other||✗ · no"},
 	} {
 		t.Run("part/11 "+name, func(t *testing.T) {

@@ -68,34 +68,9 @@ func hang(text string) string { return strings.ReplaceAll(text, "\n", "\n  ") }
 // breaks.
 func fit(text string, width int) string { return lipgloss.Wrap(text, max(width, 20), " ") }
 
-// outputLines is the number of lines to show of the output of a call; diffs may
+// outputLines is the number of lines to show of the output of a cell; diffs may
 // have three times as many.
 const outputLines = 8
-
-// toolCall renders a call that has ended: its arguments on one line, its duration,
-// and the beginning of its result. A failure shows the error instead of the
-// output.
-func toolCall(item *protocol.Item, style markdown.Style) string {
-	width := style.Width
-	head := callLine(item, width) + faint.Render(" "+lasted(item.DurationMs))
-	out := item.Output
-	switch {
-	case item.Status == protocol.ItemUnknown:
-		return asking.Render("? ") + head + asking.Render(" outcome unknown")
-	case out == nil:
-		return good.Render("✓ ") + head
-	case out.Failure != nil:
-		return bad.Render("✗ ") + head + "\n" + fit(bad.Render("  "+termtext.OneLine(out.Failure.Message, 400)), width)
-	case out.Change != nil:
-		return good.Render("✓ ") + head + "\n" + diff(out.Change, style)
-	}
-	return strings.TrimRight(good.Render("✓ ")+head+"\n"+clipped(out.Text, width), "\n")
-}
-
-// callLine renders the tool and the arguments of a call on one line.
-func callLine(item *protocol.Item, width int) string {
-	return strong.Render(termtext.OneLine(item.Tool, 60)) + " " + termtext.OneLine(termtext.Args(item.Args), max(20, width-len(item.Tool)-16))
-}
 
 // lasted formats a duration in milliseconds.
 func lasted(ms int64) string {

@@ -21,6 +21,8 @@ type transcript struct {
 	session   protocol.Session
 	turn      protocol.TurnID                   // the running turn, or ""
 	open      []*protocol.Item                  // unfinished items, in order
+	finished  []entry                           // all that was shown, in order
+	plan      plan                              // of the agent
 	progress  map[protocol.CallID]string        // newest progress line of each call
 	doing     string                            // what the turn waits for, such as "the model"; "" while text streams
 	decisions []protocol.Decision               // open ones, oldest first
@@ -29,7 +31,7 @@ type transcript struct {
 	refused   *refusedCall                      // the newest call that the sandbox refused, until the next input
 	queue     []protocol.QueuedInput            // inputs that no turn has used
 	starting  []protocol.QueuedInput            // inputs that have left the queue for a turn that is about to start
-	tasks     map[protocol.TaskID]bool          // running tasks
+	tasks     []protocol.Task                   // running tasks, in the order in which they began
 	total     protocol.Usage                    // of the session's own ended turns
 	context   *protocol.Usage                   // of the newest model call; nil: none since the history was compacted or rewound
 
@@ -52,7 +54,7 @@ type entry struct {
 
 func newTranscript() *transcript {
 	return &transcript{progress: map[protocol.CallID]string{}, ended: map[protocol.ItemID]bool{}, withdrawn: map[protocol.TurnID]bool{}, code: map[protocol.ItemID]bool{}, said: map[protocol.TurnID][]string{},
-		later: map[protocol.TurnID][]protocol.Event{}, ends: map[protocol.DecisionID]time.Time{}, tasks: map[protocol.TaskID]bool{}}
+		later: map[protocol.TurnID][]protocol.Event{}, ends: map[protocol.DecisionID]time.Time{}}
 }
 
 // attached applies the answer to session/attach. For a new transcript or after a
@@ -98,12 +100,9 @@ func (t *transcript) arrive() (out []entry) {
 		return nil
 	}
 	t.due, t.turn, t.queue, t.total = nil, "", nil, r.Session.Usage
-	t.decisions, t.tasks = slices.Clone(r.Decisions), map[protocol.TaskID]bool{}
+	t.decisions, t.tasks = slices.Clone(r.Decisions), slices.Clone(r.Tasks)
 	for _, d := range r.Decisions {
 		t.counts(d, d.RemainingMs)
-	}
-	for _, task := range r.Tasks {
-		t.tasks[task.ID] = true
 	}
 	for _, q := range r.Entered {
 		if q.Wake == nil { // the item of a wake shows it
@@ -193,12 +192,16 @@ func (t *transcript) noticed(e protocol.Event) []entry {
 			t.context = e.Call.Usage
 		}
 	case protocol.EventTaskStarted:
-		t.tasks[e.Task.ID] = true
+		t.tasks = append(t.without(e.Task.ID), *e.Task)
+	case protocol.EventTaskChanged:
+		t.changed(e.Task)
 	case protocol.EventTaskCompleted:
-		delete(t.tasks, e.Task.ID)
+		t.tasks = t.without(e.Task.ID)
 		if e.Task.Outcome != nil {
 			t.refused = cmp.Or(refusedIn(e.Task.Outcome.Refusal, ""), t.refused)
 		}
+	case protocol.EventPluginCustom:
+		t.plan = t.plan.applied(e)
 	case protocol.EventSessionConfigured:
 		if e.Config != nil {
 			t.session.Config = *e.Config

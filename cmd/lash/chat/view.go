@@ -21,6 +21,10 @@ import (
 func (u *ui) Draw(s *screen.Screen) {
 	s.Commit(u.paper.take()...)
 	s.Send(u.notice.sequence())
+	if u.pager != nil {
+		s.Full(u.pager.view(u), -1, 0)
+		return
+	}
 	if u.over != nil {
 		s.Full(overlayScreen(u))
 		return
@@ -58,6 +62,9 @@ func live(u *ui) (lines []string, x, y int) {
 	}
 	queued := u.queued()
 	below = append(queued[:min(len(queued), max(room-len(in)-len(below)-1, 0))], below...)
+	if free := room - len(in) - len(below) - 3; q == nil {
+		below = slices.Concat(u.talk.plan.lines(u.width, free-1, u.talk.turn != ""), taskLine(u.talk.tasks, u.width, free), below)
+	}
 	if q != nil {
 		below = slices.Concat(q.view(room-len(in)-len(below)), below)
 	}
@@ -70,7 +77,7 @@ func live(u *ui) (lines []string, x, y int) {
 // scrollback by an empty line.
 func above(u *ui, room int) []string {
 	items := u.moving(max(room, 0))
-	if continues := u.paper.flow != nil && u.paper.block == any(u.paper.flow) && len(items) > 0; continues || !u.paper.used || len(items) >= room {
+	if u.paper.continued(u.talk.open) && len(items) > 0 || !u.paper.used || len(items) >= room {
 		return items
 	}
 	return append([]string{""}, items...)
@@ -239,9 +246,6 @@ func (u *ui) status() string {
 		if t.Cost > 0 {
 			parts = append(parts, Dollars(t.Cost))
 		}
-	}
-	if len(u.talk.tasks) > 0 {
-		parts = append(parts, counted(len(u.talk.tasks), "background task"))
 	}
 	if s.Title != "" {
 		parts = append(parts, termtext.OneLine(s.Title, 40))

@@ -8,6 +8,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"os"
 	_ "time/tzdata" // time zones for schedules, in case the system has none
 
 	"github.com/alecthomas/kong"
@@ -24,7 +25,7 @@ const description = `Run LLM agents that survive crashes and restarts.
 
 To start:
   lash login                                Store the API key of a model provider.
-  lash chat                                 Chat with an agent.
+  lash                                      Chat with an agent in this directory; the same as lash chat.
   lash run 'what does this project do?'     Run one turn.
   lashd demo                                See lashd recover from a crash.
 
@@ -88,6 +89,9 @@ func Main(args []string) int {
 	defer end(nil)
 	hears := console.Hear(ctx, end)
 	var c commands
+	if len(args) == 0 {
+		args = withoutCommand()
+	}
 	parsed, err := console.Parser(ctx, program, description, &c).Parse(console.Spelled(args))
 	if err != nil {
 		return console.Report(program, console.UsageError(program, err))
@@ -106,6 +110,14 @@ func Main(args []string) int {
 // Model returns the declarations of all commands, for manual pages.
 func Model() *kong.Application {
 	return console.Parser(context.Background(), program, description, &commands{}).Model
+}
+
+// withoutCommand returns the command line that stands for an empty one: a chat on a terminal, else the help.
+func withoutCommand() []string {
+	if console.Terminal(os.Stdin) && console.Terminal(os.Stdout) {
+		return []string{"chat"}
+	}
+	return []string{"--help"}
 }
 
 // versionCommand implements lash version. It needs no daemon; the version of a

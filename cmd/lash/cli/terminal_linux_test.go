@@ -241,3 +241,16 @@ func TestDeleteAsksOnATerminal(t *testing.T) {
 		t.Errorf("outside/25 --yes: exit code %d, the session exists: %t, it asked: %t", code, there(), c.shows(asks))
 	}
 }
+
+func TestWithoutACommand(t *testing.T) {
+	t.Run("issue/21-1 lash alone prints the help where no person reads it", func(t *testing.T) {
+		p := newPlace(t)
+		p.want(0, "Usage: lash <command>", "")
+	})
+	t.Run("issue/21-1 lash alone is a chat on a terminal", func(t *testing.T) {
+		p, c := newPlace(t), newPTY(t)
+		if code := c.run(p, "Ask lashd to do something", "/quit\r"); code != 0 {
+			t.Errorf("exit code %d, the terminal shows %q", code, c.shown)
+		}
+	})
+}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/charmbracelet/colorprofile"
 	"github.com/charmbracelet/x/ansi"
+	"github.com/clipperhouse/uax29/v2/graphemes"
 )
 
 // Screen holds the next frame and what the last one left on the terminal. Commit,
@@ -218,13 +219,36 @@ func (a area) patch(next area) string {
 		if l == a.lines[i] {
 			continue
 		}
-		b.WriteString(moved(at, i) + "\r" + ansi.EraseEntireLine + ansi.ResetModeAutoWrap + l + ansi.SetModeAutoWrap)
+		b.WriteString(moved(at, i) + "\r" + changed(a.lines[i], l))
 		at = i
 	}
 	if b.Len() == 0 && a.x == next.x && a.y == next.y {
 		return ""
 	}
 	return b.String() + moved(at, next.y) + "\r" + right(next.x)
+}
+
+// changed returns what replaces a line, from its first column. Of a line without
+// styles only the end that differs is written: a screen reader then reads the
+// characters that were typed, not all of them again.
+func changed(old, line string) string {
+	same := 0
+	if !strings.ContainsRune(old+line, '\x1b') {
+		same = samePrefix(old, line)
+	}
+	erase := ansi.EraseEntireLine
+	if same > 0 {
+		erase = ansi.EraseLineRight
+	}
+	return right(ansi.StringWidth(line[:same])) + erase + ansi.ResetModeAutoWrap + line[same:] + ansi.SetModeAutoWrap
+}
+
+// samePrefix returns the length of the graphemes with which both texts begin.
+func samePrefix(a, b string) (n int) {
+	for g := graphemes.FromString(b); g.Next() && strings.HasPrefix(a[n:], g.Value()); {
+		n += len(g.Value())
+	}
+	return n
 }
 
 // moved returns the sequence that moves the cursor from a line to another.

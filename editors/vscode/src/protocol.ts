@@ -2332,6 +2332,27 @@ export interface SessionListResult {
   nextCursor?: string;
 }
 
+/** SessionMatch is a title or a message that matches. A message that several sessions share is listed once. */
+export interface SessionMatch {
+  sessionId: SessionID;
+  title?: string;
+  cwd: string;
+  /** of the session */
+  updatedAtMs: number;
+  /** user or assistant; absent: the title matches */
+  role?: Role;
+  /** the message */
+  nodeId?: NodeID;
+  /** the turn of the message */
+  turnId?: TurnID;
+  /** of the message */
+  atMs?: number;
+  /** a rewind has removed the message from the session's history */
+  left?: boolean;
+  /** the text around the match, in one line */
+  snippet: string;
+}
+
 /** SessionMutationParams names a session to change. */
 export interface SessionMutationParams {
   idempotencyKey?: string;
@@ -2470,6 +2491,30 @@ export interface SessionRewindResult {
 
 /** SessionRule says whether an operation requires a session. */
 export type SessionRule = "required" | "optional" | "forbidden";
+
+/** SessionSearchParams looks for messages and titles by their words. A word stands for all words that begin with it. Text in double quotes is a phrase. A match has all of them. Case, accents and punctuation do not matter. */
+export interface SessionSearchParams {
+  query: string;
+  /** only sessions in this directory */
+  cwd?: string;
+  /** search archived sessions instead of the others */
+  archived?: boolean;
+  /** also search sessions of subagents */
+  children?: boolean;
+  /** list each session once, with its first match */
+  distinct?: boolean;
+  cursor?: string;
+  /** 1 to 100; absent: 20 */
+  limit?: number;
+}
+
+/** SessionSearchResult is a page of matches: titles first, then messages, each newest first. A page can be shorter than the limit, even empty, although nextCursor leads to more. */
+export interface SessionSearchResult {
+  data: SessionMatch[];
+  nextCursor?: string;
+  /** about how many nodes lashd has not indexed yet, because it is still making the index; repeat the search for their matches */
+  pending?: number;
+}
 
 /** SessionSetTitleParams sets the title of a session. */
 export interface SessionSetTitleParams {
@@ -3849,6 +3894,8 @@ export interface Methods {
   "session/read": { params: SessionReadParams; result: SessionReadResult };
   /** Moves the leaf to an ancestor, restores files, or both. The abandoned branch stays, pinned. */
   "session/rewind": { params: SessionRewindParams; result: SessionRewindResult };
+  /** Finds messages of people and models, and titles, by their words. The first search makes the index, which takes a while in a large store. */
+  "session/search": { params: SessionSearchParams; result: SessionSearchResult };
   /** Replaces the session's overlay: client tools, MCP servers and prompt text. */
   "session/setOverlay": { params: SessionOverlayParams; result: SessionOverlayResult };
   /** Sets the title of a session. */
