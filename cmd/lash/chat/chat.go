@@ -18,14 +18,24 @@ import (
 // wrapped or not. The chat reconnects and repeats requests that have no answer.
 var ErrGone = errors.New("the connection to the daemon was lost")
 
+// Options are the choices of the user about the screen.
+type Options struct {
+	// ScreenReader appends lines of plain text, and changes nothing else on the screen.
+	ScreenReader bool
+}
+
 // Run shows a session on a terminal until the user quits or ctx is done. The
 // session itself keeps running. Run returns the id of the last session on the
 // screen, and whether that session has any input: the caller may delete one that
 // was never used. An error means that the session could not be opened, or opened
 // again.
-func Run(ctx context.Context, s Session, keys Keys, in, out *os.File) (last protocol.SessionID, used bool, err error) {
+func Run(ctx context.Context, s Session, keys Keys, in, out *os.File, o Options) (last protocol.SessionID, used bool, err error) {
 	profile := colorprofile.Detect(out, os.Environ())
 	u := &ui{ctx: ctx, session: s, keys: keys, talk: newTranscript(), width: 80, height: 24, profile: profile, style: markdown.Detect(out, os.Environ())}
+	if o.ScreenReader {
+		u.reader, u.style = &reader{}, markdown.Style{}
+		u.paper.print("lash chat for screen readers. Type a message and press Enter. /help lists the commands.")
+	}
 	u.notice = notice{off: os.Getenv("LASHD_NOTIFY") == "off", waits: true}
 	u.style.File = func(path string, line int) string { return fileAddress(u.talk.session.Cwd, path, line) }
 	err = screen.Run(ctx, u, in, out)
@@ -49,8 +59,8 @@ type ui struct {
 	lacking bool  // there is no session, because there was no model for it
 	card    card  // of the open decision
 	covers
-	reader bool // for a screen reader: lines are only appended
-	trying bool // the session is opened again, after lacking a model
+	reader *reader // the mode for screen readers; nil: the screen is for the eyes
+	trying bool    // the session is opened again, after lacking a model
 
 	width, height int
 	style         markdown.Style       // of messages, code and diffs
@@ -97,7 +107,7 @@ func (u *ui) Init() tea.Cmd { return u.open }
 // Otherwise the chat uses no processor time until something happens.
 func tick(u *ui) tea.Cmd {
 	timed := u.talk.turn != "" || len(u.talk.tasks) > 0 || len(u.talk.ends) > 0 || u.form != nil && u.form.stop != nil
-	if u.ticking || !timed {
+	if u.ticking || !timed || u.reader != nil {
 		return nil
 	}
 	u.ticking = true
@@ -131,6 +141,7 @@ func (u *ui) Update(msg tea.Msg) tea.Cmd {
 	u.followCard()
 	cmd = tea.Batch(cmd, followInput(u, msg))
 	u.notice.saw(msg, u.talk.turn != "" && u.talk.asked() == nil)
+	u.reader.follow(u)
 	return tea.Batch(cmd, tick(u))
 }
 
@@ -140,6 +151,9 @@ func (u *ui) handle(msg tea.Msg) tea.Cmd {
 	case tea.WindowSizeMsg:
 		u.width, u.height, u.style.Width = m.Width, m.Height, m.Width
 	case tea.BackgroundColorMsg:
+		if u.reader != nil {
+			return nil
+		}
 		u.style.Theme = markdown.ThemeFor(u.profile, new(m.IsDark()))
 	case tea.PasteMsg:
 		if u.form != nil {

@@ -24,7 +24,7 @@ func (u *ui) pressed(m tea.KeyPressMsg) tea.Cmd {
 	if cmd, done := suggestKey(u, name); done {
 		return cmd
 	}
-	if q := u.question(); q.byKey() {
+	if q := u.question(); q.byKey() && (u.reader == nil || u.card.lent()) {
 		if cmd, done := q.key(m); done {
 			return cmd
 		}

@@ -75,7 +75,7 @@ func unfold(u *ui, m outputMsg) tea.Cmd {
 	if m.text != "" {
 		m.of.Output.Text, m.of.Output.Artifact = m.text, nil // the item belongs to the chat
 	}
-	if u.reader {
+	if u.reader != nil {
 		return u.println(strings.Join(entry{item: m.of}.unfolded(u.style), "\n"))
 	}
 	if u.pager == nil {

@@ -39,7 +39,7 @@ func (a place) before(b place) bool {
 // openPager opens the transcript at its end. For a screen reader there is none.
 func openPager(u *ui) tea.Cmd {
 	switch {
-	case u.reader:
+	case u.reader != nil:
 		return say("The transcript needs the whole screen. /output prints the newest call in full, /output 2 the one before.")
 	case len(u.talk.finished) == 0:
 		return say("The transcript is empty.")

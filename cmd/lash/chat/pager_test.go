@@ -132,7 +132,7 @@ func TestOutput(t *testing.T) {
 			t.Errorf("issue/21-2 /output %s shows %s", rest, got)
 		}
 	}
-	u.pager, u.reader = nil, true
+	u.pager, u.reader = nil, &reader{}
 	u.paper.take()
 	output(u, "2")
 	if got := ansi.Strip(strings.Join(u.paper.take(), "|")); got != "|✓ shell run 28 · 5 ms · 3 lines|  first 28|  second 28|  third 28" {

@@ -39,6 +39,9 @@ func (u *ui) enter() tea.Cmd {
 	if u.card.mode == cardWriting {
 		u.card.mode = cardChoosing
 	}
+	if cmd, ok := u.reader.chose(u, text); ok {
+		return cmd
+	}
 	switch {
 	case text == "":
 		return nil

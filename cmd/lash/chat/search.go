@@ -89,6 +89,9 @@ func openSearch(u *ui) tea.Cmd {
 	if u.card.lent() {
 		return nil
 	}
+	if u.reader != nil {
+		return say("The search of earlier inputs needs a menu. Up and Down walk through them.")
+	}
 	u.search = &search{}
 	u.search.fill(u)
 	return readEarlier(u, true)

@@ -115,7 +115,7 @@ func followInput(u *ui, m tea.Msg) tea.Cmd {
 	s := &u.suggest
 	before, alone := u.in.Before()
 	w := wordOf(before, alone)
-	if u.form != nil || u.card.lent() {
+	if u.form != nil || u.card.lent() || u.reader != nil {
 		w = word{}
 	}
 	if w.kind == noWord {

@@ -19,6 +19,10 @@ import (
 // live area shows the unfinished items, the open decision, the queue, the status line
 // and the input.
 func (u *ui) Draw(s *screen.Screen) {
+	if u.reader != nil {
+		u.reader.draw(u, s)
+		return
+	}
 	s.Commit(u.paper.take()...)
 	s.Send(u.notice.sequence())
 	if u.pager != nil {

@@ -21,13 +21,14 @@ import (
 // chatCommand implements lash chat. The screen is in package chat; this file
 // connects it to the daemon.
 type chatCommand struct {
-	Session string `arg:"" optional:"" help:"Session to continue; lash session lists the ids (default a new session)." placeholder:"ID"`
-	Last    bool   `short:"c" help:"Continue the newest session of the directory."`
-	Model   string `help:"Model of the new session; lash model lists the names." placeholder:"NAME"`
-	Effort  string `help:"Reasoning effort of the new session; the model must support it." placeholder:"NAME"`
-	Driver  string `help:"How the new session drives the model: standard, which calls tools natively, or rlm, which writes code cells." placeholder:"NAME"`
-	Sandbox string `help:"Sandbox of the commands in the new session: readOnly or workspace, which need no questions, or fullAccess for none (default: config.toml)." enum:",readOnly,workspace,fullAccess" default:"" placeholder:"MODE"`
-	Cwd     string `help:"Workspace (default the current directory)." placeholder:"DIR"`
+	Session      string `arg:"" optional:"" help:"Session to continue; lash session lists the ids (default a new session)." placeholder:"ID"`
+	Last         bool   `short:"c" help:"Continue the newest session of the directory."`
+	Model        string `help:"Model of the new session; lash model lists the names." placeholder:"NAME"`
+	Effort       string `help:"Reasoning effort of the new session; the model must support it." placeholder:"NAME"`
+	Driver       string `help:"How the new session drives the model: standard, which calls tools natively, or rlm, which writes code cells." placeholder:"NAME"`
+	Sandbox      string `help:"Sandbox of the commands in the new session: readOnly or workspace, which need no questions, or fullAccess for none (default: config.toml)." enum:",readOnly,workspace,fullAccess" default:"" placeholder:"MODE"`
+	ScreenReader bool   `help:"Write for a screen reader: only append plain lines, ask questions as numbered lists, and ring the bell at the end." env:"LASH_SCREEN_READER"`
+	Cwd          string `help:"Workspace (default the current directory)." placeholder:"DIR"`
 }
 
 // Help is shown by --help.
@@ -83,7 +84,7 @@ func (s *chatSession) show(ctx context.Context) (last protocol.SessionID, used b
 		defer stop()
 		ctx = open
 	}
-	return chat.Run(ctx, s, keySetup{env: s.env}, os.Stdin, os.Stdout)
+	return chat.Run(ctx, s, keySetup{env: s.env}, os.Stdin, os.Stdout, chat.Options{ScreenReader: s.ScreenReader})
 }
 
 // dropEmpty deletes a session that the chat created and that has no input. It

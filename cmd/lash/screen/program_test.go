@@ -123,12 +123,12 @@ func (p *program) Update(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// grow streams a little more of the answer.
+// grow streams a little more of the answer, more of a long one.
 func (p *program) grow() tea.Cmd {
 	if p.paused || p.rest == "" {
 		return nil
 	}
-	n := min(1+p.random.IntN(40), len(p.rest))
+	n := min(1+p.random.IntN(max(40, p.words/100)), len(p.rest))
 	for n < len(p.rest) && p.rest[n]&0xc0 == 0x80 {
 		n++
 	}
