@@ -2,6 +2,7 @@ package chat
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -184,12 +185,12 @@ func (r *reader) draw(u *ui, s *screen.Screen) {
 
 // spokenSigns are the words for the signs at the beginning of lines, which screen readers
 // leave out or name by their shape.
-var spokenSigns = map[string]string{"✓ ": "done: ", "✗ ": "failed: ", "? ": "unknown: ", "› ": "you: ", "· ": "note: ", "▸ ": "now: "}
+var spokenSigns = map[string]string{"✓ ": "done: ", "✗ ": "failed: ", "? ": "unknown: ", "› ": "you: ", "· ": "note: ", "▸ ": "now: ", "│ ": "quote: "}
 
 // readable returns a line as a screen reader should read it: without styles, lines and
 // signs. It returns "" for a line without words.
 func readable(line string) string {
-	line = strings.TrimSpace(ansi.Strip(line))
+	line = strings.TrimRight(ansi.Strip(line), " ")
 	for sign, word := range spokenSigns {
 		if rest, ok := strings.CutPrefix(line, sign); ok {
 			line = word + rest
@@ -201,5 +202,8 @@ func readable(line string) string {
 	if strings.Trim(line, "─┼│ ") == "" {
 		return ""
 	}
-	return strings.ReplaceAll(strings.ReplaceAll(line, " │ ", ", "), " · ", ", ")
+	return separators.ReplaceAllString(line, ", ")
 }
+
+// separators matches what is between the cells of a table, and between the parts of a card.
+var separators = regexp.MustCompile(` +[│·] `)

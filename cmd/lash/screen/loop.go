@@ -28,6 +28,8 @@ type Model interface {
 const (
 	// frameTime is the shortest time between two frames.
 	frameTime = 16 * time.Millisecond
+	// keyTime is that time after a key was pressed.
+	keyTime = 4 * time.Millisecond
 	// moveTime is the shortest time between two frames that move the live area, unless a
 	// key was pressed. The fewer there are, the seldomer one is on its way while the
 	// terminal is resized.
@@ -179,11 +181,14 @@ func (l *loop) wait() time.Duration {
 	if w, h := l.terminal.size(); w != l.width || h != l.height {
 		l.width, l.height, l.resized = w, h, time.Now()
 	}
-	wait := max(frameTime-time.Since(l.painted), settleTime-time.Since(l.resized))
-	if l.screen.moves() && !l.typed {
+	wait := settleTime - time.Since(l.resized)
+	switch {
+	case l.typed:
+		return max(wait, keyTime-time.Since(l.painted))
+	case l.screen.moves():
 		wait = max(wait, moveTime-time.Since(l.moved))
 	}
-	return wait
+	return max(wait, frameTime-time.Since(l.painted))
 }
 
 // paint paints what was drawn. A terminal that cannot be written to is gone; the signal that then
