@@ -55,12 +55,12 @@ type ui struct {
 	talk    *transcript        // of the session on the screen
 	paper   paper              // what goes to the scrollback
 	writing
-	form    *form // gets the key presses while it is open; nil: it is not
-	lacking bool  // there is no session, because there was no model for it
-	card    card  // of the open decision
-	covers
-	reader *reader // the mode for screen readers; nil: the screen is for the eyes
-	trying bool    // the session is opened again, after lacking a model
+	form    *form   // gets the key presses while it is open; nil: it is not
+	lacking bool    // there is no session, because there was no model for it
+	card    card    // of the open decision
+	over    overlay // has the screen and gets the key presses while it is open; nil: none is
+	reader  *reader // the mode for screen readers; nil: the screen is for the eyes
+	trying  bool    // the session is opened again, after lacking a model
 
 	width, height int
 	style         markdown.Style       // of messages, code and diffs
@@ -70,8 +70,7 @@ type ui struct {
 	retries       int                  // failed attempts to open the session in a row
 	unsent        []*outgoing          // requests without an answer, in order
 	leaving       bool                 // the last key was Ctrl-C; another one quits
-	since         time.Time            // when doing last changed
-	doing         string               // what the turn waits for, such as "the model"
+	wait          wait                 // what the turn waits for
 	used          bool                 // the user has sent an input
 	own           ownCalls             // calls of this chat, whose results it printed
 	failed        error                // the error that ended the chat
@@ -160,9 +159,6 @@ func (u *ui) handle(msg tea.Msg) tea.Cmd {
 			u.form.paste(m.Content)
 			return nil
 		}
-		if u.pager != nil {
-			return nil
-		}
 		if u.over != nil {
 			return overlayGets(u, m)
 		}
@@ -177,9 +173,6 @@ func (u *ui) handle(msg tea.Msg) tea.Cmd {
 	case tea.KeyPressMsg:
 		if u.form != nil {
 			return u.filled(m)
-		}
-		if u.pager != nil {
-			return u.pager.key(u, m)
 		}
 		if u.over != nil {
 			return overlayGets(u, m)

@@ -78,13 +78,10 @@ func unfold(u *ui, m outputMsg) tea.Cmd {
 	if u.reader != nil {
 		return u.println(strings.Join(entry{item: m.of}.unfolded(u.style), "\n"))
 	}
-	if u.pager == nil {
-		openPager(u)
-	}
-	delete(u.pager.blocks, u.pager.indexOf(m.of))
-	u.pager.top = place{u.pager.indexOf(m.of), 0}
-	u.pager.scroll(0)
-	return nil
+	p := newPager(u)
+	p.top = place{p.indexOf(m.of), 0}
+	p.scroll(0)
+	return openOverlay(u, p, nil)
 }
 
 // indexOf returns the index of the entry of an item.

@@ -21,14 +21,11 @@ type overlay interface {
 	view(style markdown.Style, height int) (rows []string, x, y int)
 }
 
-// covers are what has the whole screen. At most one is open.
-type covers struct {
-	pager *pager  // gets the key presses while it is open; nil: it is not
-	over  overlay // does the same; nil: none is open
-}
-
-// openOverlay shows an overlay, and returns its first command.
+// openOverlay shows an overlay, and returns its first command. For a screen reader there are none.
 func openOverlay(u *ui, o overlay, first tea.Cmd) tea.Cmd {
+	if u.reader != nil {
+		return say("This list needs the whole screen. /output prints the newest call, /resume ID goes to a session that lash session list shows, and /undo undoes the newest changes.")
+	}
 	u.over = o
 	return first
 }

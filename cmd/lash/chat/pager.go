@@ -11,13 +11,13 @@ import (
 
 	"lashd/cmd/lash/markdown"
 	"lashd/cmd/lash/prompt"
-	"lashd/cmd/lash/screen"
 )
 
-// pager shows what the chat has printed, with every call unfolded, on the alternate
-// screen. It renders an entry only when the screen needs it: a long session
+// pager is the overlay that shows what the chat has printed, with every call unfolded.
+// It renders an entry only when the screen needs it: a long session
 // opens at once, which a viewport over all of its lines does not.
 type pager struct {
+	talk    *transcript
 	entries []entry
 	blocks  map[int][]string // rendered entries, for style
 	style   markdown.Style
@@ -36,28 +36,30 @@ func (a place) before(b place) bool {
 	return a.entry < b.entry || a.entry == b.entry && a.row < b.row
 }
 
-// openPager opens the transcript at its end. For a screen reader there is none.
+// openPager opens the transcript at its end.
 func openPager(u *ui) tea.Cmd {
-	switch {
-	case u.reader != nil:
-		return say("The transcript needs the whole screen. /output prints the newest call in full, /output 2 the one before.")
-	case len(u.talk.finished) == 0:
+	if len(u.talk.finished) == 0 {
 		return say("The transcript is empty.")
 	}
-	u.pager = &pager{entries: u.talk.finished, style: u.style}
-	u.pager.fit(u)
-	u.pager.top = u.pager.last()
-	return nil
+	return openOverlay(u, newPager(u), nil)
+}
+
+// newPager returns a pager at the end of the transcript.
+func newPager(u *ui) *pager {
+	p := &pager{talk: u.talk}
+	p.fit(u.style, u.height)
+	p.top = p.last()
+	return p
 }
 
 // fit gives the pager the size of the terminal and the newest entries. At its end
 // it follows them.
-func (p *pager) fit(u *ui) {
+func (p *pager) fit(style markdown.Style, height int) {
 	atEnd := len(p.blocks) > 0 && !p.top.before(p.last())
-	if p.blocks == nil || p.style.Width != u.style.Width || p.style.Theme != u.style.Theme {
-		p.blocks, p.style, p.top.row = map[int][]string{}, u.style, 0
+	if p.blocks == nil || p.style.Width != style.Width || p.style.Theme != style.Theme {
+		p.blocks, p.style, p.top.row = map[int][]string{}, style, 0
 	}
-	p.entries, p.height = u.talk.finished, max(u.height-1, 1)
+	p.entries, p.height = p.talk.finished, max(height-1, 1)
 	if atEnd || p.last().before(p.top) {
 		p.top = p.last()
 	}
@@ -104,20 +106,29 @@ func (p *pager) scroll(n int) {
 	}
 }
 
-// key handles a key press. All keys are for the pager while it is open.
-func (p *pager) key(u *ui, m tea.KeyPressMsg) tea.Cmd {
-	p.note = ""
-	name := m.String()
-	if p.asking != nil {
+// update implements overlay.
+func (p *pager) update(msg tea.Msg) (_ tea.Cmd, open bool) {
+	switch m := msg.(type) {
+	case tea.PasteMsg:
+		if p.asking != nil {
+			p.asking.Insert(strings.Join(strings.Fields(m.Content), " "))
+		}
+	case tea.KeyPressMsg:
+		p.note = ""
+		if p.asking == nil {
+			return nil, p.key(m.String())
+		}
 		p.searchKey(m)
-		return nil
 	}
+	return nil, true
+}
+
+// key handles a key press. It reports whether the pager stays open.
+func (p *pager) key(name string) bool {
 	page := max(p.height-2, 1)
 	switch name {
 	case "q", "esc", "ctrl+c", "ctrl+t":
-		u.pager = nil
-	case "ctrl+z":
-		return screen.Stop
+		return false
 	case "down", "j", "enter":
 		p.scroll(1)
 	case "up", "k":
@@ -141,7 +152,7 @@ func (p *pager) key(u *ui, m tea.KeyPressMsg) tea.Cmd {
 	case "N", "shift+n":
 		p.find(-1)
 	}
-	return nil
+	return true
 }
 
 // searchKey handles a key press while the words of a search are typed.
@@ -201,9 +212,9 @@ func (p *pager) match(at place, by int) (int, bool) {
 	return 0, false
 }
 
-// view returns the rows of the screen.
-func (p *pager) view(u *ui) (rows []string) {
-	p.fit(u)
+// view implements overlay. The cursor is hidden.
+func (p *pager) view(style markdown.Style, height int) (rows []string, x, y int) {
+	p.fit(style, height)
 	for i := p.top.entry; i < len(p.entries) && len(rows) < p.height; i++ {
 		block := p.block(i)
 		if i == p.top.entry {
@@ -216,7 +227,7 @@ func (p *pager) view(u *ui) (rows []string) {
 		rows[i] = p.marked(rows[i])
 	}
 	rows = append(rows, slices.Repeat([]string{""}, p.height-len(rows))...)
-	return append(rows, p.foot(u))
+	return append(rows, p.foot()), -1, 0
 }
 
 // marked returns a row with the words of the search reversed.
@@ -236,7 +247,7 @@ func (p *pager) marked(row string) string {
 }
 
 // foot returns the line of keys at the bottom, or what is typed there.
-func (p *pager) foot(u *ui) string {
+func (p *pager) foot() string {
 	if p.asking != nil {
 		return mine.Render("/") + p.asking.Text() + strong.Reverse(true).Render(" ") + faint.Render("  Enter searches, Esc goes back")
 	}
@@ -245,11 +256,8 @@ func (p *pager) foot(u *ui) string {
 		where = "end"
 	}
 	line := faint.Render("─ ") + strong.Render("Transcript") + faint.Render(" · "+where+" · ")
-	switch {
-	case p.note != "":
+	if p.note != "" {
 		return line + asking.Render(p.note)
-	case u.talk.asked() != nil:
-		return line + asking.Render("a question waits: q returns to it")
 	}
 	return line + faint.Render("q closes · PgUp PgDn g G · / searches · n N next, previous")
 }

@@ -95,7 +95,7 @@ func TestAScreenReaderGetsOnlyNewText(t *testing.T) {
 func TestMenusAreOffForAScreenReader(t *testing.T) {
 	u := &ui{ctx: t.Context(), session: &calls{}, talk: newTranscript(), reader: &reader{}, connected: true}
 	press(u, "/se", "ctrl+s", "ctrl+t")
-	if u.openMenu().Open() || u.search != nil || u.pager != nil {
+	if u.openMenu().Open() || u.search != nil || u.over != nil {
 		t.Error("issue/21-2 reader: a menu is open")
 	}
 }

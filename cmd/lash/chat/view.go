@@ -25,10 +25,6 @@ func (u *ui) Draw(s *screen.Screen) {
 	}
 	s.Commit(u.paper.take()...)
 	s.Send(u.notice.sequence())
-	if u.pager != nil {
-		s.Full(u.pager.view(u), -1, 0)
-		return
-	}
 	if u.over != nil {
 		s.Full(overlayScreen(u))
 		return
@@ -257,17 +253,23 @@ func (u *ui) status() string {
 	return faint.Render("─ ") + strings.Join(parts, faint.Render(" · "))
 }
 
+// wait is what a turn waits for, such as "the model", and since when.
+type wait struct {
+	doing string
+	since time.Time
+}
+
 // waiting says how long the turn has been waiting, and for what, once that takes a
-// second. It remembers in u.since when the wait began.
+// second. It remembers in u.wait when the wait began.
 func (u *ui) waiting() string {
-	if u.doing != u.talk.doing {
-		u.doing, u.since = u.talk.doing, time.Now()
+	if u.wait.doing != u.talk.doing {
+		u.wait = wait{u.talk.doing, time.Now()}
 	}
-	took := time.Since(u.since).Round(time.Second)
-	if u.doing == "" || took < time.Second {
+	took := time.Since(u.wait.since).Round(time.Second)
+	if u.wait.doing == "" || took < time.Second {
 		return ""
 	}
-	return faint.Render(fmt.Sprintf(" (waiting for %s, %s)", u.doing, took))
+	return faint.Render(fmt.Sprintf(" (waiting for %s, %s)", u.wait.doing, took))
 }
 
 // Dollars formats a cost, given in billionths of a dollar: four decimals below one

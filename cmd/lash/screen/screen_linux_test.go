@@ -253,6 +253,7 @@ func paused(t *testing.T, name string, seed int) {
 	time.Sleep(settleTime) // a new window of tmux has just been resized
 	for n := range 1 + random.IntN(3) {
 		x.steers(fmt.Sprint("steer ", n))
+		emulator.Shows(t, x, fmt.Sprint("› steer ", n, "\n"))
 		x.Type("\x01")
 		emulator.Until(t, x, "a pause", func(p emulator.Picture) bool { return regexp.MustCompile("─ (paused|finished)").MatchString(p.All()) })
 		for range 1 + random.IntN(2) {
