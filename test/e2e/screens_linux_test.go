@@ -38,13 +38,13 @@ func (w *world) inEmulator(t *testing.T, name, term string, args ...string) *gal
 	return &gallery{emulator.Emulators[name](t, cmd, 80, 30), w, t}
 }
 
-// changing matches what differs between two runs: times, ports and ids.
-var changing = regexp.MustCompile(`[0-9]+(\.[0-9]+)?( ms|s\b)|[0-9]+:[0-9]{2}\b|(tsk|ses)_[0-9a-f]+|\(waiting for [^)]*\)`)
+// varying matches what differs between two runs: times, ports and ids.
+var varying = regexp.MustCompile(`[0-9]+(\.[0-9]+)?( ms|s\b)|[0-9]+:[0-9]{2}\b|(tsk|ses)_[0-9a-f]+|\(waiting for [^)]*\)`)
 
 // still returns the last lines of a terminal, without what differs between two runs.
 func still(p emulator.Picture) string {
 	lines := strings.Split(p.All(), "\n")
-	text := changing.ReplaceAllStringFunc(strings.Join(lines[max(0, len(lines)-30):], "\n"), func(s string) string {
+	text := varying.ReplaceAllStringFunc(strings.Join(lines[max(0, len(lines)-30):], "\n"), func(s string) string {
 		if strings.HasPrefix(s, "(waiting") {
 			return ""
 		}
