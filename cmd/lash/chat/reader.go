@@ -90,8 +90,8 @@ func (r *reader) chose(u *ui, text string) (tea.Cmd, bool) {
 	return nil, false
 }
 
-// options returns the answers to a question that the user can choose by number. One that
-// accepts a text has none: a number may be the answer.
+// options returns the answers to a question that the user can choose by number. A
+// question that accepts a text has none: a number may be the answer.
 func (q *question) options() (all []option) {
 	switch {
 	case !q.byKey() || q.mode == cardEditing || q.mode == cardReasoning:
