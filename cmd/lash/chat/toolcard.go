@@ -43,7 +43,7 @@ func callLine(item *protocol.Item, width int) string {
 	}
 	tool = termtext.OneLine(tool, 60)
 	room := width - 4 - ansi.StringWidth(tool+tail)
-	return strong.Render(tool) + " " + ansi.Truncate(termtext.OneLine(what, 400), max(room, 20), "…") + tail
+	return strong.Render(tool) + " " + ansi.Truncate(termtext.OneLine(what, 400), max(room, 8), "…") + tail
 }
 
 // exitOf returns the exit code of a command that has ended; nil: the call ran none.
